@@ -1,0 +1,132 @@
+// The plan: one iteration of a program as a MemGraph with placement, for one budget. The analyzer makes it, `reprise plan`
+// writes it, the replay loads and enforces it. Plain data with a binary form (checksummed) and a text form (tests, dump).
+// This library knows neither cuda.h nor the analyzer.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "preload/trace/format.h"
+#include "preload/trace/status.h"
+
+namespace reprise::plan {
+
+inline constexpr uint32_t kPlanVersion = 1;
+inline constexpr uint32_t kNone = 0xffffffff;
+
+// An allocation instance of the iteration: persistent ones are alive at its start and its end, transient ones are
+// allocated and freed in between.
+struct Tensor {
+  uint64_t size = 0;                 // bytes, as the program asked
+  uint64_t recorded_allocation = 0;  // trace id of the instance in the recorded iteration
+  uint32_t chunk_count = 0;          // 0: small, lives in a slab and is always resident
+  uint32_t allocate_call = kNone;    // index into calls; kNone: persistent
+  uint32_t free_call = kNone;        // index into calls; kNone: persistent
+  uint32_t home = kNone;             // index into placements; kNone for small tensors and those never touched
+  uint64_t slab_offset = 0;          // small transient tensors: offset in the plan's slab region
+  bool resident_at_start = false;    // persistent, chunked: on the device when the iteration starts
+};
+
+// Which physical chunks back a tensor, in address order. Chunk ids are 0 .. chunk_count-1 of the plan.
+struct Placement {
+  std::vector<uint32_t> chunks;
+};
+
+enum class CallKind : uint8_t { allocate = 1, free, op };
+
+struct Access {
+  uint32_t tensor = kNone;
+  uint32_t mode = 0;  // trace::AccessMode bits
+  uint64_t offset = 0;
+  uint64_t size = 0;  // 0: up to the end
+  uint32_t parameter_offset = trace::kNoParameter;
+};
+
+// One call of the recorded iteration, in program order: what the matcher compares.
+struct Call {
+  CallKind kind = CallKind::op;
+  trace::OpKind op = trace::OpKind::other;
+  trace::Origin origin = trace::Origin::alloc;  // of allocate and free
+  uint16_t flags = 0;                           // trace::OpFlags
+  uint32_t stream = 0;
+  uint64_t signature = 0;   // op_signature, allocate_signature or free_signature
+  uint32_t tensor = kNone;  // of allocate and free
+  uint32_t vertex = kNone;  // of op and free
+  std::vector<Access> accesses;
+  std::string name;           // kernel or call, for people
+  uint64_t duration_ns = 0;   // as recorded
+};
+
+enum class VertexKind : uint8_t {
+  op = 1,   // a call of the program
+  release,  // the program's free of a transient tensor: done when the program has called it; nothing runs
+  offload,  // device to host copy of a tensor
+  reload,   // host to device copy of a tensor
+};
+
+enum class EdgeKind : uint8_t {
+  data = 1,  // the successor reads or overwrites what the predecessor wrote or read (same tensor)
+  memory,    // the successor takes a chunk (or slab bytes) that the predecessor used or freed
+  program,   // the program's own order (opaque ops)
+};
+
+struct Predecessor {
+  uint32_t vertex = kNone;
+  EdgeKind kind = EdgeKind::data;
+  uint8_t distance = 0;  // 0: of the same iteration; 1: of the one before
+};
+
+// "From this vertex on the tensor occupies these chunks": a reload, or the op that touches a transient tensor first.
+struct Acquire {
+  uint32_t tensor = kNone;
+  uint32_t placement = kNone;  // differs from the tensor's home only where a remap is planned
+};
+
+struct Vertex {
+  VertexKind kind = VertexKind::op;
+  uint32_t call = kNone;    // of op and release
+  uint32_t tensor = kNone;  // of release, offload and reload
+  uint64_t predicted_start_ns = 0;  // from the iteration's start, by the planner's simulation
+  uint64_t predicted_end_ns = 0;
+  std::vector<Predecessor> predecessors;
+  std::vector<Acquire> acquires;
+};
+
+struct Plan {
+  std::string program;           // command line, for people
+  uint64_t program_hash = 0;     // identity of the executable that was recorded ("program.hash" of the trace)
+  uint64_t iteration_hash = 0;   // over the calls' signatures
+  std::string policy;
+  uint64_t granularity = 0;      // bytes of a chunk
+  uint64_t budget_bytes = 0;     // the budget that was asked for
+  uint64_t reserved_bytes = 0;   // of it: slabs, and what the program holds around Reprise
+  uint32_t chunk_count = 0;      // chunks that the plan uses; chunk_count * granularity + reserved_bytes <= budget_bytes
+  uint64_t slab_bytes = 0;       // size of the region for small transient tensors
+  uint64_t peak_bytes = 0;       // of the recorded iteration without Reprise
+  uint64_t minimum_bytes = 0;    // smallest budget for which a plan exists (largest working set and what is reserved)
+  uint64_t compute_ns = 0;       // sum of the recorded durations
+  uint64_t predicted_ns = 0;     // of one iteration under this plan
+  uint64_t offload_bytes = 0;    // per iteration
+  uint64_t reload_bytes = 0;
+  uint32_t remap_count = 0;      // acquires whose placement is not the home: VMM calls in steady state
+  std::vector<Tensor> tensors;   // persistent ones first, in order of allocation
+  std::vector<Placement> placements;
+  std::vector<Call> calls;
+  std::vector<Vertex> vertices;
+  std::vector<uint32_t> order;   // all vertices by dispatch priority: a topological order of the distance-0 edges
+};
+
+// Binary form. write_plan replaces the file atomically. read_plan refuses what fails the checksum, the version or
+// check_structure().
+Status write_plan(const Plan& plan, const std::string& path);
+Result<Plan> read_plan(const std::string& path);
+std::string serialize(const Plan& plan);
+Result<Plan> deserialize(const std::string& bytes);
+
+// Every index is in range, order is a permutation and topological, sizes add up. Cheap; not the verifier.
+Status check_structure(const Plan& plan);
+
+// One line per tensor, call, vertex; stable, so that tests can compare it.
+std::string to_text(const Plan& plan);
+
+}  // namespace reprise::plan

@@ -1,0 +1,86 @@
+// What a hooked call becomes: one Command for work on a stream, one small struct for each other kind of call. Hooks build
+// them on the stack, the recorder writes them, a Handler forwards or defers them. Plain data; nothing here allocates.
+#pragma once
+#include <cuda.h>
+
+#include <cstdint>
+
+#include "preload/trace/format.h"
+
+namespace reprise {
+
+// One pointer that a call carries, resolved to a live allocation.
+struct Access {
+  uint64_t allocation;  // id in the Allocations map
+  CUdeviceptr address;  // as the program passed it
+  uint64_t offset;      // address minus the allocation's start
+  uint64_t size;        // bytes touched from there; 0: unknown, so up to the allocation's end
+  uint32_t parameter_offset;  // trace::kNoParameter outside launches
+  uint32_t mode;              // trace::AccessMode bits; kernels: read and write until proven otherwise
+};
+
+// Performs the driver call from `payload` on `stream`. Runs on any thread, with the command's context current. The
+// payload is position independent: it may be a byte copy of the one the hook built.
+using IssueFunction = CUresult (*)(const void* payload, CUstream stream) noexcept;
+
+struct Command {
+  trace::OpKind op;
+  uint16_t flags;      // trace::OpFlags
+  uint32_t stream_id;  // trace id of the stream
+  uint64_t sequence;   // position in the program's order of calls
+  uint64_t signature;  // trace::op_signature()
+  uint64_t size;       // bytes copied or set
+  CUcontext context;
+  CUstream stream;        // CU_STREAM_LEGACY, CU_STREAM_PER_THREAD or a created handle, never 0
+  uint32_t function;      // trace id of the kernel, 0 for non-launches
+  uint32_t call_site;     // trace id, 0 when not recorded
+  uint32_t access_count;
+  bool first_of_shape;    // no launch of this function and shape has been issued yet: launch errors must surface now
+  const Access* accesses;
+  const char* name;       // kernel name or the call's name; lives as long as the process
+
+  // Host memory that the driver reads or writes, for copies. nullptr otherwise.
+  const void* host_source;
+  void* host_destination;
+  bool host_pageable;  // neither pinned by the program nor device-visible
+
+  IssueFunction issue;
+  const void* payload;     // alignment 16
+  uint32_t payload_bytes;  // at most kMaxPayloadBytes
+  // Where in the payload the host_source pointer stands, so that a handler that stages the bytes can redirect it;
+  // 0 when it cannot be redirected.
+  uint32_t host_source_offset;
+
+  // The kernel's parameter bytes (inside payload) for the trace; each parameter at its offset.
+  const uint8_t* parameters;
+  uint32_t parameter_bytes;
+
+  // Launch shape, zero for other ops.
+  uint32_t grid[3];
+  uint32_t block[3];
+  uint32_t shared_bytes;
+};
+inline constexpr uint32_t kMaxPayloadBytes = 40 * 1024;
+
+struct AllocateCall {
+  uint64_t size;  // bytes, as asked for; pitched allocations: pitch times height
+  trace::Origin origin;
+  CUdevice device;
+  CUcontext context;
+  CUstream stream;  // of stream-ordered allocations, else CU_STREAM_LEGACY
+  uint32_t stream_id;
+  CUmemoryPool pool;  // of Origin::pool
+};
+
+struct FreeCall {
+  uint64_t allocation;
+  CUdeviceptr address;
+  uint64_t size;
+  trace::Origin origin;
+  bool stream_ordered;  // cuMemFreeAsync
+  CUcontext context;
+  CUstream stream;
+  uint32_t stream_id;
+};
+
+}  // namespace reprise

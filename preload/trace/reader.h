@@ -1,0 +1,62 @@
+// Reads a whole trace into memory. Callers: the analyzer and the command line; never the victim process.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "preload/trace/format.h"
+#include "preload/trace/status.h"
+
+namespace reprise::trace {
+
+struct Function {
+  uint32_t id = 0;
+  std::string name;  // mangled, as the driver says it
+  std::vector<ParameterLayout> parameters;
+  bool parameters_known = false;
+};
+
+struct Allocate {
+  AllocateRecord record;
+};
+struct Free {
+  FreeRecord record;
+};
+struct Op {
+  OpRecord record;
+  std::vector<AccessRecord> accesses;
+  std::vector<uint8_t> parameters;
+};
+struct Order {
+  OrderRecord record;
+};
+struct Mark {
+  MarkRecord record;
+  std::string text;
+};
+using Event = std::variant<Allocate, Free, Op, Order, Mark>;
+
+struct Trace {
+  std::unordered_map<std::string, std::string> info;  // InfoRecord lines
+  std::vector<Function> functions;                    // index = id - 1
+  std::vector<std::string> call_sites;                // index = id - 1
+  std::vector<StreamRecord> streams;
+  std::vector<Event> events;  // ordered by sequence
+  std::unordered_map<uint64_t, ActivityRecord> activities;  // by the op's sequence
+  bool ended = false;     // an EndRecord was read
+  uint64_t dropped = 0;   // as the EndRecord says
+  Status tail;            // not ok: where and why reading stopped before the end of the file
+};
+
+uint64_t sequence_of(const Event& event);
+
+// Reads `path`. A file that ends early or has a bad chunk gives the readable part and says so in Trace::tail; a file
+// that is no trace, or of an unknown version, is an error.
+Result<Trace> read_trace(const std::string& path);
+
+// One line per record, the text form that tests compare and `reprise dump` prints.
+std::string to_text(const Trace& trace);
+
+}  // namespace reprise::trace

@@ -1,0 +1,28 @@
+# Our own targets: warnings as errors, sanitizers, include root, test labels. Included by the top CMakeLists.txt.
+
+function(reprise_options target)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wsign-conversion -Wshadow -Werror)
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
+  if(REPRISE_SANITIZE)
+    target_compile_options(${target} PRIVATE -fsanitize=${REPRISE_SANITIZE} -fno-omit-frame-pointer)
+    target_link_options(${target} PRIVATE -fsanitize=${REPRISE_SANITIZE})
+  endif()
+endfunction()
+
+# reprise_library(name sources...): a static, position independent library with our options.
+function(reprise_library target)
+  add_library(${target} STATIC ${ARGN})
+  reprise_options(${target})
+endfunction()
+
+# reprise_test(name LABELS unit [sim ...] SOURCES a.cpp ... LIBRARIES x ...): one GoogleTest program = one ctest entry.
+# Every test that needs no GPU carries the label `sim`; GPU tests carry `gpu` and exit 77 when there is none.
+function(reprise_test target)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES;LABELS;ENVIRONMENT" ${ARGN})
+  add_executable(${target} ${ARG_SOURCES})
+  reprise_options(${target})
+  target_link_libraries(${target} PRIVATE ${ARG_LIBRARIES} GTest::gtest GTest::gtest_main Threads::Threads)
+  add_test(NAME ${target} COMMAND ${target})
+  set_tests_properties(${target} PROPERTIES LABELS "${ARG_LABELS}" SKIP_RETURN_CODE 77 TIMEOUT 300
+                       ENVIRONMENT "${ARG_ENVIRONMENT}")
+endfunction()

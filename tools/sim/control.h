@@ -1,0 +1,53 @@
+// What the simulated device offers beyond the driver API, exported by its libcuda.so.1. Callers: tests, and the shim's
+// simulated activity source (found by dlsym, so nothing links it). Real drivers have none of these symbols.
+#pragma once
+#include <cstdint>
+
+extern "C" {
+
+// Counters since the process started. All bytes are those of device memory as this device accounts for them.
+typedef struct RepriseSimStats {
+  uint64_t used_bytes;        // now: cuMemAlloc and pools, cuMemCreate, module images' globals, context overhead
+  uint64_t peak_bytes;
+  uint64_t create_calls;      // cuMemCreate
+  uint64_t release_calls;     // cuMemRelease
+  uint64_t map_calls;         // cuMemMap
+  uint64_t unmap_calls;       // cuMemUnmap
+  uint64_t set_access_calls;  // cuMemSetAccess
+  uint64_t launches;
+  uint64_t copies;
+  uint64_t copied_bytes_h2d;
+  uint64_t copied_bytes_d2h;
+  uint64_t compute_busy_ns;      // time with at least one kernel running
+  uint64_t copy_busy_ns;         // time with at least one copy engine running
+  uint64_t overlap_busy_ns;      // time with both
+  uint64_t unsupported_calls;    // calls that answered CUDA_ERROR_NOT_SUPPORTED because nobody wrote them
+} RepriseSimStats;
+
+void repriseSimGetStats(int device, RepriseSimStats* stats);
+void repriseSimResetPeak(int device);
+
+// Fails the nth next call of the named driver function (1: the next one) with `result`. "launch-execution" makes the nth
+// next kernel fail asynchronously.
+int repriseSimInjectFault(const char* function, unsigned nth, int result);
+
+// The program's own allocations, for the dataflow-hash executor: the shim replaces cuMemAlloc by mapped chunks, so the
+// device cannot know a tensor's extent. Without the shim cuMemAlloc itself notes them.
+void repriseSimNoteAllocation(uint64_t address, uint64_t bytes);
+void repriseSimForgetAllocation(uint64_t address);
+
+// Activity records. `id` is that of the calling thread's innermost push.
+typedef struct RepriseSimActivity {
+  uint64_t id;
+  uint64_t start_ns;  // CLOCK_MONOTONIC
+  uint64_t end_ns;
+  uint32_t engine;  // 0 compute, 1 host-to-device, 2 device-to-host, 3 device-to-device, 4 memset
+  uint32_t stream;
+} RepriseSimActivity;
+void repriseSimActivityEnable(int enabled);
+void repriseSimActivityPush(uint64_t id);
+void repriseSimActivityPop(void);
+// Moves up to `capacity` completed records into `records`, returns how many.
+unsigned repriseSimActivityRead(RepriseSimActivity* records, unsigned capacity);
+
+}  // extern "C"

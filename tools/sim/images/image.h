@@ -1,0 +1,43 @@
+// What a cubin, fatbin or PTX text contains: kernels with parameter layouts, and globals. Caller: the simulated driver's
+// module and library functions. Pure parsing of untrusted bytes; touches no device state.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "preload/trace/status.h"
+
+namespace reprise::sim {
+
+struct ParameterImage {
+  uint32_t offset;
+  uint32_t bytes;
+};
+
+struct KernelImage {
+  std::string name;  // mangled
+  std::vector<ParameterImage> parameters;
+  bool parameters_known = false;
+  uint32_t static_shared_bytes = 0;
+  uint32_t max_threads = 1024;
+};
+
+struct GlobalImage {
+  std::string name;
+  uint64_t bytes = 0;
+  std::vector<uint8_t> initial;  // empty: zero
+  bool constant = false;
+};
+
+struct Image {
+  std::vector<KernelImage> kernels;
+  std::vector<GlobalImage> globals;
+};
+
+// Parses what cuModuleLoadData and cuLibraryLoadData accept: an ELF cubin, a fatbin (bare or in its wrapper; zstd or LZ4
+// compressed entries; the best cubin is taken, PTX only where there is no cubin) or zero-terminated PTX. Sizes are read
+// from the image's own headers.
+Result<Image> parse_image(const void* image);
+
+}  // namespace reprise::sim

@@ -1,0 +1,35 @@
+// Runs one kernel of the simulated device on the calling thread: its host twin where one is registered, else the
+// dataflow-hash executor. Caller: the simulated driver's compute engine.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "tools/sim/images/image.h"
+
+namespace reprise::sim {
+
+struct KernelRun {
+  const KernelImage* kernel;
+  const uint8_t* parameters;  // a blob; parameter i stands at kernel->parameters[i].offset - kernel->parameters[0].offset... as copied by the driver
+  uint32_t parameter_bytes;
+  uint32_t grid[3];
+  uint32_t block[3];
+  uint32_t shared_bytes;
+};
+
+// Extent of a program allocation, as noted (control.h): false when `address` is in none.
+using ExtentLookup = bool (*)(uint64_t address, uint64_t* base, uint64_t* bytes);
+
+// Loads twin libraries: those named by REPRISE_SIM_TWINS (colon separated) and `<program>.twins.so` beside the
+// executable. Called once at cuInit. Prints nothing; a library that does not load is reported by *problem.
+void load_twins(const char** problem);
+
+// Executes. Device memory is plain host memory at the same addresses; a bad access raises SIGSEGV on this thread, which
+// the driver's engine turns into CUDA_ERROR_ILLEGAL_ADDRESS.
+void execute_kernel(const KernelRun& run, ExtentLookup extents);
+
+// The address of a twin library's own variable for a module's global `name`, or nullptr. The driver then uses that
+// memory as the global, so that kernels' twins and cudaMemcpyToSymbol see the same bytes.
+void* find_twin_global(const char* name, size_t bytes);
+
+}  // namespace reprise::sim
