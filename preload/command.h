@@ -1,5 +1,6 @@
-// What a hooked call becomes: one Command for work on a stream, one small struct for each other kind of call. Hooks build
-// them on the stack, the recorder writes them, a Handler forwards or defers them. Plain data; nothing here allocates.
+// What a hooked call becomes: one Command for work on a stream, one small struct for each other kind of call. Hooks
+// build them on the stack, the recorder writes them, a Handler forwards or defers them. Plain data; nothing here
+// allocates.
 #pragma once
 #include <cuda.h>
 
@@ -11,10 +12,10 @@ namespace reprise {
 
 // One pointer that a call carries, resolved to a live allocation.
 struct Access {
-  uint64_t allocation;  // id in the Allocations map
-  CUdeviceptr address;  // as the program passed it
-  uint64_t offset;      // address minus the allocation's start
-  uint64_t size;        // bytes touched from there; 0: unknown, so up to the allocation's end
+  uint64_t allocation;        // id in the Allocations map
+  CUdeviceptr address;        // as the program passed it
+  uint64_t offset;            // address minus the allocation's start
+  uint64_t size;              // bytes touched from there; 0: unknown, so up to the allocation's end
   uint32_t parameter_offset;  // trace::kNoParameter outside launches
   uint32_t mode;              // trace::AccessMode bits; kernels: read and write until proven otherwise
 };
@@ -31,13 +32,14 @@ struct Command {
   uint64_t signature;  // trace::op_signature()
   uint64_t size;       // bytes copied or set
   CUcontext context;
-  CUstream stream;        // CU_STREAM_LEGACY, CU_STREAM_PER_THREAD or a created handle, never 0
-  uint32_t function;      // trace id of the kernel, 0 for non-launches
-  uint32_t call_site;     // trace id, 0 when not recorded
+  CUdevice device;     // of the context
+  CUstream stream;     // CU_STREAM_LEGACY, CU_STREAM_PER_THREAD or a created handle, never 0
+  uint32_t function;   // trace id of the kernel, 0 for non-launches
+  uint32_t call_site;  // trace id, 0 when not recorded
   uint32_t access_count;
-  bool first_of_shape;    // no launch of this function and shape has been issued yet: launch errors must surface now
+  bool first_of_shape;  // no launch of this function and shape has been issued yet: launch errors must surface now
   const Access* accesses;
-  const char* name;       // kernel name or the call's name; lives as long as the process
+  const char* name;  // kernel name or the call's name; lives as long as the process
 
   // Host memory that the driver reads or writes, for copies. nullptr otherwise.
   const void* host_source;
