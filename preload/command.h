@@ -65,7 +65,9 @@ struct Command {
 inline constexpr uint32_t kMaxPayloadBytes = 40 * 1024;
 
 struct AllocateCall {
-  uint64_t size;  // bytes, as asked for; pitched allocations: pitch times height
+  uint64_t allocation;  // the id that this allocation has when it succeeds: what Access::allocation will say
+  uint64_t sequence;    // position in the program's order of calls
+  uint64_t size;        // bytes, as asked for; pitched allocations: pitch times height
   trace::Origin origin;
   CUdevice device;
   CUcontext context;
@@ -76,6 +78,7 @@ struct AllocateCall {
 
 struct FreeCall {
   uint64_t allocation;
+  uint64_t sequence;  // position in the program's order of calls
   CUdeviceptr address;
   uint64_t size;
   trace::Origin origin;
