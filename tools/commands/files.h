@@ -1,0 +1,51 @@
+// Where this installation's files are, whether an output can be written, and private temporary folders. Called by the
+// commands before they start anything, so that a bad path is found before an hour of training and not after it.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "preload/trace/status.h"
+
+namespace reprise::tools {
+
+// Absolute paths relative to this executable: bin/reprise, lib/reprise/libreprise.so, lib/sim/libcuda.so.1.
+struct Installation {
+  std::string planner;     // this executable
+  std::string shim;        // the preloaded library
+  std::string sim_folder;  // holds the simulated driver and its runtime library
+  std::string sim_driver;
+};
+Installation installation();
+
+// Ok when `path` can be written: an existing file with permission, or a new one in a writable folder.
+Status check_writable(const std::string& path);
+// Ok when `path` is a file that can be read.
+Status check_readable(const std::string& path);
+// Writes the whole file through a temporary name beside it; "-" is stdout.
+Status write_file(const std::string& path, const std::string& content);
+Result<std::string> read_file(const std::string& path);
+// Removes a regular file that an earlier run left, so that it cannot pass for the result of this one.
+void remove_old(const std::string& path);
+// Bytes of a regular file, 0 when there is none.
+uint64_t file_size(const std::string& path);
+std::string absolute_path(const std::string& path);
+
+// A folder under TMPDIR that only this user can read, removed with its content at the end unless kept.
+class TemporaryFolder {
+ public:
+  static Result<TemporaryFolder> create();
+  ~TemporaryFolder();
+  TemporaryFolder(TemporaryFolder&& other) noexcept;
+  TemporaryFolder& operator=(TemporaryFolder&&) = delete;
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  std::string file(const std::string& name) const { return path_ + "/" + name; }
+  const std::string& path() const { return path_; }
+  void keep() { kept_ = true; }
+
+ private:
+  explicit TemporaryFolder(std::string path) : path_(std::move(path)) {}
+  std::string path_;
+  bool kept_ = false;
+};
+
+}  // namespace reprise::tools

@@ -1,0 +1,65 @@
+// `reprise run`: everything in one command: the program runs within the budget, and a report says what happened.
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "tools/commands/command.h"
+#include "tools/commands/files.h"
+#include "tools/commands/message.h"
+#include "tools/commands/program.h"
+#include "tools/commands/session.h"
+
+namespace reprise::tools {
+namespace {
+
+struct RunOptions {
+  SessionOptions session;
+  std::string report;
+  bool keep = false;
+};
+
+// What the user did not name lives in a private folder for as long as it is needed.
+void use_private_files(Settings& settings, const TemporaryFolder& folder) {
+  if (settings.trace.empty()) settings.trace = folder.file("program.trace");
+  if (settings.run_log.empty()) settings.run_log = folder.file("program.run");
+  settings.keep_files = true;
+}
+
+int run_run(const RunOptions& options, const ProgramArguments& program) {
+  Result<Settings> checked = check_session(options.session, program);
+  if (!checked.ok()) return fail(checked.status());
+  Settings settings = checked.value();
+  if (!settings.budget.set()) return fail_usage("run: no budget given; add --budget, as in 12GiB or 50%");
+  const std::string report = absolute_path(
+      options.report.empty() ? fmt::format("reprise-report-{}.html", short_name(program.arguments)) : options.report);
+  const Status writable = check_writable(report);
+  if (!writable.ok()) return fail(writable);
+  Result<TemporaryFolder> folder = TemporaryFolder::create();
+  if (!folder.ok()) return fail(folder.status());
+  if (options.keep) folder.value().keep();
+  use_private_files(settings, folder.value());
+  remove_old(settings.trace);
+  remove_old(settings.run_log);
+  Result<Outcome> outcome = run_program(settings, program);
+  if (!outcome.ok()) return fail(outcome.status());
+  if (options.keep) say(fmt::format("files of this run are kept in {}", folder.value().path()));
+  return end_like(outcome.value());
+}
+
+}  // namespace
+
+Action declare_run(CLI::App& app, const ProgramArguments& program) {
+  auto options = std::make_shared<RunOptions>();
+  app.add_option("--budget", options->session.budget, "Device memory to stay within, as in 12GiB or 50% of the peak");
+  app.add_option("-o,--output", options->report, "The report to write (default reprise-report-PROGRAM.html)");
+  app.add_option("--trace", options->session.trace, "Keep the recorded trace here");
+  app.add_option("--run-log", options->session.run_log, "Keep the run log here");
+  app.add_option("--policy", options->session.policy, "How to plan (default: the best of all)");
+  app.add_flag("--keep", options->keep, "Keep the temporary files and say where they are");
+  add_device_options(app, options->session);
+  app.footer("As in: reprise run --budget SIZE [options] -- program arguments...");
+  return [options, &program] { return run_run(*options, program); };
+}
+
+}  // namespace reprise::tools

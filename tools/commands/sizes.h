@@ -1,0 +1,36 @@
+// Sizes and budgets as people write them ("12GiB", "1.5G", "800MB", "50%") and back. Called by every command with such
+// an option; errors are one clear line with StatusCode::invalid_argument.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "preload/trace/status.h"
+
+namespace reprise::tools {
+
+// No device has more memory than this; a larger budget is a typing error.
+inline constexpr uint64_t kLargestBudget = uint64_t{16} << 40;
+// Less than a page holds nothing; mostly a forgotten unit.
+inline constexpr uint64_t kSmallestBudget = 4096;
+
+struct Budget {
+  uint64_t bytes = 0;  // 0: a percentage
+  double percent = 0;  // of the program's own peak, in (0, 100]
+  bool set() const { return bytes > 0 || percent > 0; }
+};
+
+// Plain bytes or with a unit: KiB, MiB, GiB, TiB, PiB (also K, M, G, T, P) of 1024, or KB, MB, GB, TB, PB of 1000.
+// Fractions allowed.
+Result<uint64_t> parse_size(std::string_view text);
+// A size or a percentage, within the limits above. `option` names it in the error.
+Result<Budget> parse_budget(std::string_view text, std::string_view option = "--budget");
+
+// What REPRISE_BUDGET and REPRISE_HOST_MEMORY take: plain bytes or "50%".
+std::string to_variable(const Budget& budget);
+// For people: "12.0 GiB", "312 MiB", "17 B".
+std::string format_bytes(uint64_t bytes);
+// "1.24 s", "83.1 ms", "12 us".
+std::string format_duration(uint64_t nanoseconds);
+
+}  // namespace reprise::tools
