@@ -8,6 +8,7 @@ namespace reprise::trace {
 inline constexpr char kFileMagic[8] = {'R', 'P', 'T', 'R', 'A', 'C', 'E', '\n'};
 inline constexpr uint32_t kTraceVersion = 1;
 inline constexpr uint32_t kChunkMagic = 0x4b435052;  // "RPCK"
+inline constexpr uint32_t kMaxChunkBytes = 16u << 20;  // raw_bytes of a chunk; a reader refuses more
 
 // At offset 0 of the file.
 struct FileHeader {

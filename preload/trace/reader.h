@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <variant>
 #include <vector>
@@ -47,14 +48,20 @@ struct Trace {
   std::unordered_map<uint64_t, ActivityRecord> activities;  // by the op's sequence
   bool ended = false;     // an EndRecord was read
   uint64_t dropped = 0;   // as the EndRecord says
+  uint64_t unknown = 0;   // records of a kind that this build does not know, skipped
   Status tail;            // not ok: where and why reading stopped before the end of the file
 };
 
 uint64_t sequence_of(const Event& event);
 
+// The function of an op, or nullptr for id 0 and for an id whose record is missing (a trace cut short).
+const Function* find_function(const Trace& trace, uint32_t id);
+
 // Reads `path`. A file that ends early or has a bad chunk gives the readable part and says so in Trace::tail; a file
 // that is no trace, or of an unknown version, is an error.
 Result<Trace> read_trace(const std::string& path);
+// The same for the bytes of a file; `name` stands for it in messages.
+Result<Trace> parse_trace(std::string_view bytes, const std::string& name);
 
 // One line per record, the text form that tests compare and `reprise dump` prints.
 std::string to_text(const Trace& trace);

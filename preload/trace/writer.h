@@ -13,11 +13,20 @@ class Writer {
   // is leaked on purpose: the process may call us after static destructors.
   static Writer* open(const char* path, const char** why) noexcept;
 
-  // Space for one record of `bytes` (a multiple of 8) in this thread's buffer, or nullptr (record dropped, counted).
-  // The caller fills it and calls commit(); nothing else may happen on this thread in between. No lock, no system call,
-  // and no allocation but for a thread's first record.
+  // Space for one record of `bytes` (a multiple of 8, at most kMaxRecordBytes) in this thread's buffer, or nullptr
+  // (record dropped, counted). The caller fills it and calls commit(); nothing else may happen on this thread in
+  // between. No lock, no allocation but for a thread's first record, no system call but for waking the writer when a
+  // buffer becomes half full. A full buffer is waited for once, at most kFullWaitMs; then records are dropped until
+  // there is room again.
   void* reserve(uint32_t bytes) noexcept;
   void commit() noexcept;
+  static constexpr uint32_t kMaxRecordBytes = 256 * 1024;
+  static constexpr uint32_t kFullWaitMs = 50;
+
+  // Called on the writer thread before each of its rounds; may reserve and commit. For work too slow for the caller's
+  // thread. Set once, before the first record.
+  using BackgroundWork = void (*)(void* user) noexcept;
+  void set_background_work(BackgroundWork work, void* user) noexcept;
 
   // Makes everything committed so far readable in the file (waits for the writer thread, at most `timeout_ms`).
   // Returns false on time-out or when writing has failed.
@@ -31,9 +40,10 @@ class Writer {
 
   uint64_t dropped() const noexcept;
 
+  struct State;  // of writer.cpp
+
  private:
   Writer() = default;
-  struct State;
   State* state_ = nullptr;
 };
 
