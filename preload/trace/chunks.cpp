@@ -32,7 +32,7 @@ const char* ChunkFile::open(const char* path) noexcept {
   file_ = ::open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (file_ < 0) return "cannot open the trace";
   file_ = move_up(file_);
-  struct stat status{};
+  struct stat status {};
   if (::fstat(file_, &status) != 0) return "cannot open the trace";
   device_ = status.st_dev;
   inode_ = status.st_ino;
@@ -77,7 +77,7 @@ bool ChunkFile::write_chunk() noexcept {
 
 // The program may have closed our descriptor and reused its number: its file must not get our bytes.
 bool ChunkFile::still_ours() noexcept {
-  struct stat status{};
+  struct stat status {};
   if (::fstat(file_, &status) == 0 && status.st_dev == device_ && status.st_ino == inode_) return true;
   file_ = -1;
   return fail("the program closed the trace file", EBADF);

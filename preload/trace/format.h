@@ -7,7 +7,7 @@ namespace reprise::trace {
 
 inline constexpr char kFileMagic[8] = {'R', 'P', 'T', 'R', 'A', 'C', 'E', '\n'};
 inline constexpr uint32_t kTraceVersion = 1;
-inline constexpr uint32_t kChunkMagic = 0x4b435052;  // "RPCK"
+inline constexpr uint32_t kChunkMagic = 0x4b435052;    // "RPCK"
 inline constexpr uint32_t kMaxChunkBytes = 16u << 20;  // raw_bytes of a chunk; a reader refuses more
 
 // At offset 0 of the file.
@@ -64,22 +64,22 @@ enum class OrderKind : uint16_t {
 };
 
 enum class Origin : uint16_t {
-  alloc = 1,    // cuMemAlloc
-  pitched,      // cuMemAllocPitch
-  async,        // cuMemAllocAsync
-  pool,         // cuMemAllocFromPoolAsync
-  managed,      // cuMemAllocManaged: not moved by Reprise
-  host,         // pinned host memory: known, never moved
-  global,       // a module's __device__ variable: known, never moved
+  alloc = 1,  // cuMemAlloc
+  pitched,    // cuMemAllocPitch
+  async,      // cuMemAllocAsync
+  pool,       // cuMemAllocFromPoolAsync
+  managed,    // cuMemAllocManaged: not moved by Reprise
+  host,       // pinned host memory: known, never moved
+  global,     // a module's __device__ variable: known, never moved
 };
 
 enum AccessMode : uint32_t { kAccessRead = 1, kAccessWrite = 2 };
 
 enum OpFlags : uint16_t {
-  kOpSynchronous = 1,   // the call returns only when the work is complete
-  kOpHostVisible = 2,   // writes memory that the host can read
-  kOpOpaque = 4,        // what it touches is not fully known: a barrier for the planner
-  kOpFailed = 8,        // the driver refused it
+  kOpSynchronous = 1,  // the call returns only when the work is complete
+  kOpHostVisible = 2,  // writes memory that the host can read
+  kOpOpaque = 4,       // what it touches is not fully known: a barrier for the planner
+  kOpFailed = 8,       // the driver refused it
 };
 
 struct RecordHeader {
@@ -119,8 +119,8 @@ struct CallSiteRecord {
 
 struct StreamRecord {
   RecordHeader header;
-  uint32_t stream;  // id; 0 is the legacy default stream, 1 the per-thread one
-  uint32_t created; // 1 created, 0 destroyed
+  uint32_t stream;   // id; 0 is the legacy default stream, 1 the per-thread one
+  uint32_t created;  // 1 created, 0 destroyed
   uint32_t non_blocking;
   int32_t priority;
 };

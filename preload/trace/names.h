@@ -1,4 +1,5 @@
-// What trace values are called when people read them. Callers: the text dump, reports, exports; never the victim process.
+// What trace values are called when people read them. Callers: the text dump, reports, exports; never the victim
+// process.
 #pragma once
 #include <string>
 #include <string_view>
@@ -13,8 +14,8 @@ std::string_view name_of(OrderKind kind);
 // The driver call that allocated: "cuMemAlloc", ...
 std::string_view name_of(Origin origin);
 
-// A mangled kernel name without template and function arguments: "at::native::reduce_kernel". What is not a mangled name is
-// returned as it is.
+// A mangled kernel name without template and function arguments: "at::native::reduce_kernel". What is not a mangled
+// name is returned as it is.
 std::string short_name(const std::string& mangled);
 
 }  // namespace reprise::trace

@@ -257,9 +257,9 @@ Trace Parser::finish(Status tail) {
   if (!std::is_sorted(trace_.events.begin(), trace_.events.end(), earlier)) {
     std::stable_sort(trace_.events.begin(), trace_.events.end(), earlier);
   }
-  std::stable_sort(trace_.streams.begin(), trace_.streams.end(), [](const StreamRecord& left, const StreamRecord& right) {
-    return left.header.sequence < right.header.sequence;
-  });
+  std::stable_sort(
+      trace_.streams.begin(), trace_.streams.end(),
+      [](const StreamRecord& left, const StreamRecord& right) { return left.header.sequence < right.header.sequence; });
   return std::move(trace_);
 }
 

@@ -44,12 +44,12 @@ struct Trace {
   std::vector<Function> functions;                    // index = id - 1
   std::vector<std::string> call_sites;                // index = id - 1
   std::vector<StreamRecord> streams;
-  std::vector<Event> events;  // ordered by sequence
+  std::vector<Event> events;                                // ordered by sequence
   std::unordered_map<uint64_t, ActivityRecord> activities;  // by the op's sequence
-  bool ended = false;     // an EndRecord was read
-  uint64_t dropped = 0;   // as the EndRecord says
-  uint64_t unknown = 0;   // records of a kind that this build does not know, skipped
-  Status tail;            // not ok: where and why reading stopped before the end of the file
+  bool ended = false;                                       // an EndRecord was read
+  uint64_t dropped = 0;                                     // as the EndRecord says
+  uint64_t unknown = 0;                                     // records of a kind that this build does not know, skipped
+  Status tail;  // not ok: where and why reading stopped before the end of the file
 };
 
 uint64_t sequence_of(const Event& event);

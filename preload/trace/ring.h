@@ -14,7 +14,8 @@ class RecordRing {
  public:
   // `capacity` is a power of two. false: no memory.
   bool create(uint32_t capacity) noexcept {
-    void* memory = ::mmap(nullptr, capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* memory =
+        ::mmap(nullptr, capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) return false;
     data_ = static_cast<char*>(memory);
     capacity_ = capacity;

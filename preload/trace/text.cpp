@@ -18,9 +18,12 @@ std::string escaped(const std::string& text) {
   std::string safe;
   for (const char character : text) {
     const auto code = static_cast<unsigned char>(character);
-    if (character == '\n') safe += " < ";
-    else if (code < 0x20 || code == 0x7f) fmt::format_to(std::back_inserter(safe), "\\x{:02x}", code);
-    else safe += character;
+    if (character == '\n')
+      safe += " < ";
+    else if (code < 0x20 || code == 0x7f)
+      fmt::format_to(std::back_inserter(safe), "\\x{:02x}", code);
+    else
+      safe += character;
   }
   return safe;
 }

@@ -22,8 +22,8 @@ namespace reprise::trace {
 namespace {
 
 constexpr uint32_t kRingBytes = 4u << 20;
-constexpr uint32_t kMaxBuffers = 256;         // threads that record at the same time
-constexpr uint64_t kRoundNs = 10'000'000;     // between two rounds of the writer thread
+constexpr uint32_t kMaxBuffers = 256;          // threads that record at the same time
+constexpr uint64_t kRoundNs = 10'000'000;      // between two rounds of the writer thread
 constexpr uint64_t kChunkAgeNs = 100'000'000;  // what a kill may lose
 constexpr uint64_t kCloseWaitNs = 10'000'000'000;
 
@@ -221,8 +221,10 @@ void* Writer::reserve(uint32_t bytes) noexcept {
   // A record still open means that a signal handler interrupted this thread between reserve and commit.
   if (buffer != nullptr && bytes <= kMaxRecordBytes && !buffer->ring.reserved()) {
     space = buffer->ring.reserve(bytes);
-    if (space == nullptr) space = wait_for_room(state, buffer, bytes);
-    else buffer->stalled = false;
+    if (space == nullptr)
+      space = wait_for_room(state, buffer, bytes);
+    else
+      buffer->stalled = false;
   }
   if (space == nullptr) state->dropped.fetch_add(1, std::memory_order_relaxed);
   return space;
