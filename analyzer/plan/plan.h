@@ -1,6 +1,6 @@
-// The plan: one iteration of a program as a MemGraph with placement, for one budget. The analyzer makes it, `reprise plan`
-// writes it, the replay loads and enforces it. Plain data with a binary form (checksummed) and a text form (tests, dump).
-// This library knows neither cuda.h nor the analyzer.
+// The plan: one iteration of a program as a MemGraph with placement, for one budget. The analyzer makes it, `reprise
+// plan` writes it, the replay loads and enforces it. Plain data with a binary form (checksummed) and a text form
+// (tests, dump). This library knows neither cuda.h nor the analyzer.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -24,12 +24,13 @@ struct Tensor {
   uint32_t free_call = kNone;        // index into calls; kNone: persistent
   uint32_t home = kNone;             // index into placements; kNone for small tensors and those never touched
   uint64_t slab_offset = 0;          // small transient tensors: offset in the plan's slab region
-  bool resident_at_start = false;    // persistent, chunked: on the device when the iteration starts
+  bool resident_at_start = false;    // persistent, chunked: on the device, at its home, when the iteration starts
+  bool clean_at_start = false;       // and its host copy is valid, too: the plan may drop it without an offload
 };
 
 // Which physical chunks back a tensor, in address order. Chunk ids are 0 .. chunk_count-1 of the plan.
 struct Placement {
-  std::vector<uint32_t> chunks;
+  std::vector<uint32_t> chunks = {};
 };
 
 enum class CallKind : uint8_t { allocate = 1, free, op };
@@ -42,7 +43,8 @@ struct Access {
   uint32_t parameter_offset = trace::kNoParameter;
 };
 
-// One call of the recorded iteration, in program order: what the matcher compares.
+// One call of the recorded iteration, in program order: what the matcher compares. Allocations that Reprise never moves
+// (pinned host memory, managed memory, module globals) appear neither as tensors nor as calls nor as accesses.
 struct Call {
   CallKind kind = CallKind::op;
   trace::OpKind op = trace::OpKind::other;
@@ -52,9 +54,9 @@ struct Call {
   uint64_t signature = 0;   // op_signature, allocate_signature or free_signature
   uint32_t tensor = kNone;  // of allocate and free
   uint32_t vertex = kNone;  // of op and free
-  std::vector<Access> accesses;
-  std::string name;           // kernel or call, for people
-  uint64_t duration_ns = 0;   // as recorded
+  std::vector<Access> accesses = {};
+  std::string name = {};     // kernel or call, for people
+  uint64_t duration_ns = 0;  // as recorded
 };
 
 enum class VertexKind : uint8_t {
@@ -77,6 +79,8 @@ struct Predecessor {
 };
 
 // "From this vertex on the tensor occupies these chunks": a reload, or the op that touches a transient tensor first.
+// Where the range is mapped to other chunks at that time (a remap, or the way back home), it must be mapped again
+// first.
 struct Acquire {
   uint32_t tensor = kNone;
   uint32_t placement = kNone;  // differs from the tensor's home only where a remap is planned
@@ -84,36 +88,36 @@ struct Acquire {
 
 struct Vertex {
   VertexKind kind = VertexKind::op;
-  uint32_t call = kNone;    // of op and release
-  uint32_t tensor = kNone;  // of release, offload and reload
+  uint32_t call = kNone;            // of op and release
+  uint32_t tensor = kNone;          // of release, offload and reload
   uint64_t predicted_start_ns = 0;  // from the iteration's start, by the planner's simulation
   uint64_t predicted_end_ns = 0;
-  std::vector<Predecessor> predecessors;
-  std::vector<Acquire> acquires;
+  std::vector<Predecessor> predecessors = {};
+  std::vector<Acquire> acquires = {};
 };
 
 struct Plan {
-  std::string program;           // command line, for people
-  uint64_t program_hash = 0;     // identity of the executable that was recorded ("program.hash" of the trace)
-  uint64_t iteration_hash = 0;   // over the calls' signatures
+  std::string program;          // command line, for people
+  uint64_t program_hash = 0;    // identity of the executable that was recorded ("program.hash" of the trace)
+  uint64_t iteration_hash = 0;  // over the calls' signatures
   std::string policy;
-  uint64_t granularity = 0;      // bytes of a chunk
-  uint64_t budget_bytes = 0;     // the budget that was asked for
-  uint64_t reserved_bytes = 0;   // of it: slabs, and what the program holds around Reprise
-  uint32_t chunk_count = 0;      // chunks that the plan uses; chunk_count * granularity + reserved_bytes <= budget_bytes
-  uint64_t slab_bytes = 0;       // size of the region for small transient tensors
-  uint64_t peak_bytes = 0;       // of the recorded iteration without Reprise
-  uint64_t minimum_bytes = 0;    // smallest budget for which a plan exists (largest working set and what is reserved)
-  uint64_t compute_ns = 0;       // sum of the recorded durations
-  uint64_t predicted_ns = 0;     // of one iteration under this plan
-  uint64_t offload_bytes = 0;    // per iteration
+  uint64_t granularity = 0;     // bytes of a chunk
+  uint64_t budget_bytes = 0;    // the budget that was asked for
+  uint64_t reserved_bytes = 0;  // of it: slabs, and what the program holds around Reprise
+  uint32_t chunk_count = 0;     // chunks that the plan uses; chunk_count * granularity + reserved_bytes <= budget_bytes
+  uint64_t slab_bytes = 0;      // size of the region for small transient tensors
+  uint64_t peak_bytes = 0;      // of the recorded iteration without Reprise
+  uint64_t minimum_bytes = 0;   // smallest budget for which a plan exists (largest working set and what is reserved)
+  uint64_t compute_ns = 0;      // sum of the recorded durations
+  uint64_t predicted_ns = 0;    // of one iteration under this plan
+  uint64_t offload_bytes = 0;   // per iteration
   uint64_t reload_bytes = 0;
-  uint32_t remap_count = 0;      // acquires whose placement is not the home: VMM calls in steady state
-  std::vector<Tensor> tensors;   // persistent ones first, in order of allocation
+  uint32_t remap_count = 0;     // acquires that find the range mapped to other chunks: VMM calls in steady state
+  std::vector<Tensor> tensors;  // persistent ones first, in order of allocation
   std::vector<Placement> placements;
   std::vector<Call> calls;
   std::vector<Vertex> vertices;
-  std::vector<uint32_t> order;   // all vertices by dispatch priority: a topological order of the distance-0 edges
+  std::vector<uint32_t> order;  // all vertices by dispatch priority: a topological order of the distance-0 edges
 };
 
 // Binary form. write_plan replaces the file atomically. read_plan refuses what fails the checksum, the version or

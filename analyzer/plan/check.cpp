@@ -1,0 +1,191 @@
+// The structure check: what the replay may take for granted when it indexes a plan. It proves nothing about races or
+// residency; analyzer/verify does.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "analyzer/plan/plan.h"
+
+namespace reprise::plan {
+namespace {
+
+Status wrong(const std::string& what) { return {StatusCode::corrupt, "not a valid plan: " + what}; }
+Status wrong(const char* kind, size_t index, const char* what) {
+  return wrong(std::string(kind) + " " + std::to_string(index) + " " + what);
+}
+bool optional_below(uint32_t index, size_t count) { return index == kNone || index < count; }
+uint64_t chunks_for(uint64_t size, uint64_t granularity) { return size / granularity + (size % granularity != 0); }
+
+Status check_sizes(const Plan& plan) {
+  if (plan.granularity == 0 || plan.granularity > (uint64_t{1} << 40)) return wrong("its granularity is out of range");
+  if (plan.reserved_bytes > plan.budget_bytes) return wrong("it reserves more than its budget");
+  if (plan.slab_bytes > plan.reserved_bytes) return wrong("its slabs are larger than what it reserves");
+  if (plan.chunk_count > (plan.budget_bytes - plan.reserved_bytes) / plan.granularity) {
+    return wrong("its chunks do not fit its budget");
+  }
+  const size_t largest = kNone;
+  if (plan.tensors.size() >= largest || plan.calls.size() >= largest || plan.vertices.size() >= largest) {
+    return wrong("it has too many parts");
+  }
+  return {};
+}
+
+Status check_placements(const Plan& plan) {
+  std::vector<uint32_t> seen(plan.chunk_count, kNone);
+  for (uint32_t index = 0; index < plan.placements.size(); ++index) {
+    if (plan.placements[index].chunks.empty()) return wrong("placement", index, "is empty");
+    for (const uint32_t chunk : plan.placements[index].chunks) {
+      if (chunk >= plan.chunk_count) return wrong("placement", index, "has a chunk that does not exist");
+      if (seen[chunk] == index) return wrong("placement", index, "has a chunk twice");
+      seen[chunk] = index;
+    }
+  }
+  return {};
+}
+
+bool call_is(const Plan& plan, uint32_t call, CallKind kind, uint32_t tensor) {
+  return call < plan.calls.size() && plan.calls[call].kind == kind && plan.calls[call].tensor == tensor;
+}
+
+Status check_tensor(const Plan& plan, uint32_t index) {
+  const Tensor& tensor = plan.tensors[index];
+  const bool persistent = tensor.allocate_call == kNone;
+  if (tensor.size == 0) return wrong("tensor", index, "has no bytes");
+  if (persistent != (tensor.free_call == kNone)) return wrong("tensor", index, "is neither persistent nor transient");
+  if (persistent && index > 0 && plan.tensors[index - 1].allocate_call != kNone) {
+    return wrong("tensor", index, "is persistent but stands behind transient ones");
+  }
+  if (!persistent &&
+      (!call_is(plan, tensor.allocate_call, CallKind::allocate, index) ||
+       !call_is(plan, tensor.free_call, CallKind::free, index) || tensor.allocate_call >= tensor.free_call)) {
+    return wrong("tensor", index, "does not fit the calls that allocate and free it");
+  }
+  if (tensor.chunk_count != 0 && tensor.chunk_count != chunks_for(tensor.size, plan.granularity)) {
+    return wrong("tensor", index, "has the wrong number of chunks");
+  }
+  if (tensor.home != kNone &&
+      (tensor.home >= plan.placements.size() || plan.placements[tensor.home].chunks.size() != tensor.chunk_count)) {
+    return wrong("tensor", index, "has no fitting home");
+  }
+  if ((tensor.resident_at_start && (!persistent || tensor.home == kNone)) ||
+      (tensor.clean_at_start && !tensor.resident_at_start)) {
+    return wrong("tensor", index, "has an impossible state at the start");
+  }
+  if (!persistent && tensor.chunk_count == 0 &&
+      (tensor.slab_offset > plan.slab_bytes || tensor.size > plan.slab_bytes - tensor.slab_offset)) {
+    return wrong("tensor", index, "lies outside the slab");
+  }
+  return {};
+}
+
+Status check_call(const Plan& plan, uint32_t index) {
+  const Call& call = plan.calls[index];
+  if (call.kind < CallKind::allocate || call.kind > CallKind::op) return wrong("call", index, "is of no known kind");
+  const bool op = call.kind == CallKind::op;
+  if (op ? call.tensor != kNone : call.tensor >= plan.tensors.size()) return wrong("call", index, "has a wrong tensor");
+  if (!op && !call.accesses.empty()) return wrong("call", index, "has accesses but is no op");
+  if (call.kind == CallKind::allocate) {
+    if (plan.tensors[call.tensor].allocate_call != index) return wrong("call", index, "is not its tensor's");
+    if (call.vertex != kNone) return wrong("call", index, "has a vertex but runs nothing");
+    return {};
+  }
+  if (!op && plan.tensors[call.tensor].free_call != index) return wrong("call", index, "is not its tensor's");
+  if (call.vertex >= plan.vertices.size() || plan.vertices[call.vertex].call != index) {
+    return wrong("call", index, "is not its vertex's");
+  }
+  for (const Access& access : call.accesses) {
+    if (access.tensor >= plan.tensors.size()) return wrong("call", index, "accesses a tensor that does not exist");
+    const uint64_t size = plan.tensors[access.tensor].size;
+    if (access.offset > size || access.size > size - access.offset) return wrong("call", index, "leaves its tensor");
+  }
+  return {};
+}
+
+Status check_vertex(const Plan& plan, uint32_t index) {
+  const Vertex& vertex = plan.vertices[index];
+  if (vertex.kind < VertexKind::op || vertex.kind > VertexKind::reload) return wrong("vertex", index, "is of no kind");
+  const bool is_call = vertex.kind == VertexKind::op || vertex.kind == VertexKind::release;
+  if (is_call ? (vertex.call >= plan.calls.size() || plan.calls[vertex.call].vertex != index) : vertex.call != kNone) {
+    return wrong("vertex", index, "has a wrong call");
+  }
+  const bool op = vertex.kind == VertexKind::op;
+  if (op != (vertex.tensor == kNone) || !optional_below(vertex.tensor, plan.tensors.size())) {
+    return wrong("vertex", index, "has a wrong tensor");
+  }
+  if (is_call && op != (plan.calls[vertex.call].kind == CallKind::op)) return wrong("vertex", index, "is not its call");
+  if (vertex.kind == VertexKind::release && plan.calls[vertex.call].tensor != vertex.tensor) {
+    return wrong("vertex", index, "releases another tensor");
+  }
+  if (!is_call && plan.tensors[vertex.tensor].chunk_count == 0) return wrong("vertex", index, "moves a small tensor");
+  for (const Predecessor& predecessor : vertex.predecessors) {
+    if (predecessor.vertex >= plan.vertices.size() || predecessor.distance > 1 || predecessor.kind < EdgeKind::data ||
+        predecessor.kind > EdgeKind::program) {
+      return wrong("vertex", index, "has a wrong predecessor");
+    }
+  }
+  for (const Acquire& acquire : vertex.acquires) {
+    if (acquire.tensor >= plan.tensors.size() || acquire.placement >= plan.placements.size() ||
+        plan.tensors[acquire.tensor].chunk_count == 0 || plan.tensors[acquire.tensor].home == kNone ||
+        plan.placements[acquire.placement].chunks.size() != plan.tensors[acquire.tensor].chunk_count) {
+      return wrong("vertex", index, "acquires what does not fit");
+    }
+  }
+  const bool reload = vertex.kind == VertexKind::reload;
+  if (reload ? (vertex.acquires.size() != 1 || vertex.acquires[0].tensor != vertex.tensor)
+             : (!op && !vertex.acquires.empty())) {
+    return wrong("vertex", index, "acquires what it does not own");
+  }
+  return {};
+}
+
+Status check_order(const Plan& plan) {
+  if (plan.order.size() != plan.vertices.size()) return wrong("its order does not have every vertex once");
+  std::vector<uint32_t> position(plan.vertices.size(), kNone);
+  for (uint32_t place = 0; place < plan.order.size(); ++place) {
+    const uint32_t vertex = plan.order[place];
+    if (vertex >= position.size() || position[vertex] != kNone)
+      return wrong("its order does not have every vertex once");
+    position[vertex] = place;
+  }
+  for (uint32_t index = 0; index < plan.vertices.size(); ++index) {
+    for (const Predecessor& predecessor : plan.vertices[index].predecessors) {
+      if (predecessor.distance == 0 && position[predecessor.vertex] >= position[index]) {
+        return wrong("vertex", index, "comes before its predecessor in the order");
+      }
+    }
+  }
+  return {};
+}
+
+Status check_totals(const Plan& plan) {
+  uint64_t offloaded = 0;
+  uint64_t reloaded = 0;
+  for (const Vertex& vertex : plan.vertices) {
+    if (vertex.kind == VertexKind::offload) offloaded += plan.tensors[vertex.tensor].size;
+    if (vertex.kind == VertexKind::reload) reloaded += plan.tensors[vertex.tensor].size;
+  }
+  if (offloaded != plan.offload_bytes || reloaded != plan.reload_bytes) return wrong("its totals do not add up");
+  return {};
+}
+
+template <typename Items, typename Check>
+Status check_each(const Plan& plan, const Items& items, Check check) {
+  for (uint32_t index = 0; index < items.size(); ++index) {
+    if (Status status = check(plan, index); !status.ok()) return status;
+  }
+  return {};
+}
+
+}  // namespace
+
+Status check_structure(const Plan& plan) {
+  if (Status status = check_sizes(plan); !status.ok()) return status;
+  if (Status status = check_placements(plan); !status.ok()) return status;
+  if (Status status = check_each(plan, plan.tensors, check_tensor); !status.ok()) return status;
+  if (Status status = check_each(plan, plan.calls, check_call); !status.ok()) return status;
+  if (Status status = check_each(plan, plan.vertices, check_vertex); !status.ok()) return status;
+  if (Status status = check_order(plan); !status.ok()) return status;
+  return check_totals(plan);
+}
+
+}  // namespace reprise::plan
