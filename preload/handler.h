@@ -1,6 +1,7 @@
-// The hook API: where a call goes after the hook has understood it. Two implementations: Forwarder (preload/forwarder.h:
-// straight to the driver) and Enforcer (replay/enforcer.h: manages memory under a budget). Hooks call exactly one of them.
-// Every function returns what the program shall see. All are noexcept and callable from any thread.
+// The hook API: where a call goes after the hook has understood it. Two implementations: Forwarder
+// (preload/forwarder.h: straight to the driver) and Enforcer (replay/enforcer.h: manages memory under a budget). Hooks
+// call exactly one of them. Every function returns what the program shall see. All are noexcept and callable from any
+// thread.
 #pragma once
 #include <cuda.h>
 

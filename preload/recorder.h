@@ -64,7 +64,6 @@ class Recorder {
 
  private:
   Recorder() = default;
-  void text_record(trace::RecordKind kind, const char* text, uint32_t bytes) noexcept;
 
   trace::Writer* writer_ = nullptr;
   CallSites* call_sites_ = nullptr;
