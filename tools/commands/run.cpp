@@ -2,10 +2,12 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <cstring>
 #include <memory>
 
 #include "tools/commands/command.h"
 #include "tools/commands/files.h"
+#include "tools/commands/inputs.h"
 #include "tools/commands/message.h"
 #include "tools/commands/program.h"
 #include "tools/commands/session.h"
@@ -26,6 +28,40 @@ void use_private_files(Settings& settings, const TemporaryFolder& folder) {
   settings.keep_files = true;
 }
 
+std::string ending_of(const Outcome& outcome) {
+  if (outcome.signal != 0) return fmt::format("signal {} ({})", outcome.signal, strsignal(outcome.signal));
+  return outcome.exit_code != 0 ? fmt::format("exit code {}", outcome.exit_code) : std::string();
+}
+
+// Whatever of trace, plan and run log is there and readable. The plan was made by the shim's own planner.
+void load_what_there_is(const Settings& settings, LoadedFiles& files) {
+  if (Result<report::RunLog> log = report::read_run_log(settings.run_log); log.ok()) files.log = std::move(log.value());
+  if (Result<trace::Trace> trace = load_trace(settings.trace); trace.ok()) files.trace = std::move(trace.value());
+  if (!files.log || files.log->plan_path.empty()) return;
+  if (Result<plan::Plan> plan = load_plan(files.log->plan_path); plan.ok()) files.plan = std::move(plan.value());
+}
+
+// The program has run: whatever goes wrong with its report is said, and changes nothing of how it ended.
+void write_report(const Settings& settings, const std::string& path, const Outcome& outcome,
+                  const ProgramArguments& program) {
+  LoadedFiles files;
+  load_what_there_is(settings, files);
+  if (!files.trace && !files.log) {
+    say("no report: the program made no CUDA call");
+    return;
+  }
+  report::Inputs inputs = files.inputs();
+  for (const std::string& word : program.arguments) inputs.program += (inputs.program.empty() ? "" : " ") + word;
+  inputs.ending = ending_of(outcome);
+  inputs.budget_bytes = settings.budget.bytes;
+  const Status written = write_file(path, report::make_page(report::make_data(inputs)));
+  if (!written.ok()) {
+    say(written.message());
+  } else {
+    say(fmt::format("{}; report: {}", report::make_summary(inputs), path));
+  }
+}
+
 int run_run(const RunOptions& options, const ProgramArguments& program) {
   Result<Settings> checked = check_session(options.session, program);
   if (!checked.ok()) return fail(checked.status());
@@ -43,6 +79,7 @@ int run_run(const RunOptions& options, const ProgramArguments& program) {
   remove_old(settings.run_log);
   Result<Outcome> outcome = run_program(settings, program);
   if (!outcome.ok()) return fail(outcome.status());
+  write_report(settings, report, outcome.value(), program);
   if (options.keep) say(fmt::format("files of this run are kept in {}", folder.value().path()));
   return end_like(outcome.value());
 }

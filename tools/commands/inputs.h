@@ -1,0 +1,33 @@
+// Reads traces, plans and run logs, telling them apart by their content. Called by report, dump, export, replay and
+// run.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyzer/plan/plan.h"
+#include "preload/trace/reader.h"
+#include "tools/report/report.h"
+#include "tools/report/run_log.h"
+
+namespace reprise::tools {
+
+enum class FileKind : uint8_t { trace, plan, run_log, unknown };
+
+// By the first bytes. A file that cannot be read is an error, an empty one unknown.
+Result<FileKind> kind_of(const std::string& path);
+
+struct LoadedFiles {
+  std::optional<trace::Trace> trace;
+  std::optional<plan::Plan> plan;
+  std::optional<report::RunLog> log;
+  report::Inputs inputs() const;  // points into this object
+};
+
+// Reads each file into its place. Errors name the file; two of one kind are an error.
+Status load(const std::vector<std::string>& paths, LoadedFiles& files);
+// The same, with the kind known; `path` is named in the error.
+Result<plan::Plan> load_plan(const std::string& path);
+Result<trace::Trace> load_trace(const std::string& path);
+
+}  // namespace reprise::tools

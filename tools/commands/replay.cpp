@@ -1,0 +1,62 @@
+// `reprise replay`: runs the program under a plan that was made before. A plan for another program is refused here,
+// before anything starts.
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "tools/commands/command.h"
+#include "tools/commands/files.h"
+#include "tools/commands/inputs.h"
+#include "tools/commands/message.h"
+#include "tools/commands/program.h"
+#include "tools/commands/session.h"
+
+namespace reprise::tools {
+namespace {
+
+Status check_plan(const std::string& path, const plan::Plan& plan, const Budget& budget,
+                  const ProgramArguments& program) {
+  const uint64_t identity = identity_of_program(program.arguments);
+  if (identity != 0 && plan.program_hash != 0 && identity != plan.program_hash) {
+    return {StatusCode::unsupported,
+            fmt::format("{}: made for another program ({}), not for {}; record and plan this one", path, plan.program,
+                        program.arguments.front())};
+  }
+  if (budget.bytes > 0 && budget.bytes < plan.budget_bytes) {
+    return {StatusCode::unsupported,
+            fmt::format("{}: made for a budget of {}, which is more than --budget allows; make a plan for {}", path,
+                        format_bytes(plan.budget_bytes), format_bytes(budget.bytes))};
+  }
+  return {};
+}
+
+int run_replay(const SessionOptions& options, const ProgramArguments& program) {
+  Result<Settings> checked = check_session(options, program);
+  if (!checked.ok()) return fail(checked.status());
+  Settings settings = checked.value();
+  Result<plan::Plan> plan = load_plan(options.plan);
+  if (!plan.ok()) return fail(plan.status());
+  const Status fits = check_plan(options.plan, plan.value(), settings.budget, program);
+  if (!fits.ok()) return fail(fits);
+  settings.plan = absolute_path(options.plan);
+  if (!settings.budget.set()) settings.budget.bytes = plan.value().budget_bytes;
+  if (!settings.run_log.empty()) remove_old(settings.run_log);
+  Result<Outcome> outcome = run_program(settings, program);
+  if (!outcome.ok()) return fail(outcome.status());
+  return end_like(outcome.value());
+}
+
+}  // namespace
+
+Action declare_replay(CLI::App& app, const ProgramArguments& program) {
+  auto options = std::make_shared<SessionOptions>();
+  app.add_option("--plan", options->plan, "The plan to follow")->required();
+  app.add_option("--budget", options->budget, "Device memory to stay within (default: that of the plan)");
+  app.add_option("--run-log", options->run_log, "Write what happens here, for a report");
+  add_device_options(app, *options);
+  app.footer("As in: reprise replay --plan a.plan [options] -- program arguments...");
+  return [options, &program] { return run_replay(*options, program); };
+}
+
+}  // namespace reprise::tools

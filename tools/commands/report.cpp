@@ -1,0 +1,57 @@
+// `reprise report`: one HTML file from a trace, a plan and a run log, or from those of them that there are.
+#include "tools/report/report.h"
+
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <vector>
+
+#include "tools/commands/command.h"
+#include "tools/commands/files.h"
+#include "tools/commands/inputs.h"
+#include "tools/commands/message.h"
+
+namespace reprise::tools {
+namespace {
+
+struct ReportOptions {
+  std::vector<std::string> files;
+  std::string output;
+  bool data_only = false;
+};
+
+int run_report(const ReportOptions& options) {
+  const Status writable = check_writable(options.output);
+  if (!writable.ok()) return fail(writable);
+  Progress progress;
+  progress.step("reading");
+  LoadedFiles files;
+  const Status loaded = load(options.files, files);
+  if (!loaded.ok()) {
+    progress.clear();
+    return fail(loaded);
+  }
+  progress.step("laying out the report");
+  const report::Json data = report::make_data(files.inputs());
+  const std::string content = options.data_only
+                                  ? data.dump(1, ' ', false, report::Json::error_handler_t::replace) + "\n"
+                                  : report::make_page(data);
+  const Status written = write_file(options.output, content);
+  progress.clear();
+  if (!written.ok()) return fail(written);
+  say(fmt::format("{}; report: {}", report::make_summary(files.inputs()), options.output));
+  return 0;
+}
+
+}  // namespace
+
+Action declare_report(CLI::App& app, const ProgramArguments&) {
+  auto options = std::make_shared<ReportOptions>();
+  app.add_option("files", options->files, "A trace, a plan, a run log, in any order")->required()->expected(1, 3);
+  app.add_option("-o,--output", options->output, "The report to write")->required();
+  app.add_flag("--json", options->data_only, "Write the report's data as JSON instead of a page");
+  return [options] { return run_report(*options); };
+}
+
+}  // namespace reprise::tools

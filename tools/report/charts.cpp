@@ -1,0 +1,196 @@
+// The sections that the page draws: memory curves, timelines, tensors with their inactive periods.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include "tools/commands/sizes.h"
+#include "tools/report/report.h"
+#include "tools/report/residency.h"
+#include "tools/report/timeline.h"
+
+namespace reprise::report {
+namespace {
+
+// What a page can hold and a person can look at; the exports have everything.
+constexpr size_t kMostBars = 30000;
+constexpr size_t kMostTensors = 60;
+constexpr size_t kMostPoints = 3000;
+constexpr size_t kMostUses = 400;
+
+// Flat [time, value, time, value, ...].
+Json flat(const Curve& curve) {
+  Json points = Json::array();
+  for (const auto& [time, value] : thinned(curve, kMostPoints)) {
+    points.push_back(time);
+    points.push_back(value);
+  }
+  return points;
+}
+
+Json line(const char* name, const char* style, const Curve& curve) {
+  return {{"name", name}, {"style", style}, {"peak", highest(curve)}, {"points", flat(curve)}};
+}
+
+Json pairs(const std::vector<Interval>& intervals) {
+  Json list = Json::array();
+  for (const Interval& it : intervals) list.push_back({it.start_ns, it.end_ns});
+  return list;
+}
+
+// Neighbours are joined until few enough are left to draw.
+std::vector<Interval> joined(std::vector<Interval> intervals, uint64_t span) {
+  for (uint64_t gap = std::max<uint64_t>(1, span / 2000); intervals.size() > kMostUses; gap *= 2) {
+    std::vector<Interval> result;
+    for (const Interval& it : intervals) {
+      if (!result.empty() && it.start_ns <= result.back().end_ns + gap) {
+        result.back().end_ns = std::max(result.back().end_ns, it.end_ns);
+      } else {
+        result.push_back(it);
+      }
+    }
+    intervals = std::move(result);
+  }
+  return intervals;
+}
+
+Json timeline_json(const Timeline& timeline, const plan::Plan* plan) {
+  std::unordered_map<std::string, size_t> ids;
+  Json names = Json::array();
+  Json bars = Json::array();
+  for (const Bar& bar : timeline.bars) {
+    if (bars.size() >= kMostBars) break;
+    const auto [found, added] = ids.emplace(bar.name, names.size());
+    if (added) names.push_back(bar.name);
+    bars.push_back({static_cast<int>(bar.lane), bar.time.start_ns, bar.time.end_ns - bar.time.start_ns, found->second,
+                    bar.bytes, bar.tensor != plan::kNone ? 1 : 0});
+  }
+  Json waits = Json::array();
+  if (plan != nullptr) {
+    for (const Wait& wait : longest_waits(*plan, timeline, std::max<uint64_t>(1, timeline.span_ns / 2000), 100)) {
+      waits.push_back({{"start", wait.time.start_ns},
+                       {"ns", wait.time.end_ns - wait.time.start_ns},
+                       {"op", wait.op},
+                       {"reason", wait.reason}});
+    }
+  }
+  const Busy busy = busy_time(timeline);
+  Json result = {{"name", timeline.name},         {"span", timeline.span_ns}, {"total_bars", timeline.bars.size()},
+                 {"compute_ns", busy.compute_ns}, {"copy_ns", busy.copy_ns},  {"both_ns", busy.both_ns}};
+  result["names"] = std::move(names);
+  result["bars"] = std::move(bars);
+  result["waits"] = std::move(waits);
+  return result;
+}
+
+// Innermost frame of the stack at which a tensor of the plan was allocated.
+std::string site_of(const Inputs& inputs, const std::unordered_map<uint64_t, uint32_t>& sites, uint64_t allocation) {
+  const auto found = sites.find(allocation);
+  if (found == sites.end() || found->second == 0 || found->second > inputs.trace->call_sites.size()) return {};
+  return inputs.trace->call_sites[found->second - 1];
+}
+
+std::unordered_map<uint64_t, uint32_t> allocation_sites(const Inputs& inputs) {
+  std::unordered_map<uint64_t, uint32_t> sites;
+  if (inputs.trace == nullptr) return sites;
+  for (const trace::Event& event : inputs.trace->events) {
+    if (const auto* allocate = std::get_if<trace::Allocate>(&event)) {
+      sites[allocate->record.allocation] = allocate->record.call_site;
+    }
+  }
+  return sites;
+}
+
+double weight(const plan::Plan& plan, const TensorView& view) {
+  return static_cast<double>(plan.tensors[view.tensor].size) *
+         static_cast<double>(view.life.end_ns - view.life.start_ns);
+}
+
+Json tensor_json(const plan::Plan& plan, const TensorView& view, const std::string& site, uint64_t span) {
+  const plan::Tensor& tensor = plan.tensors[view.tensor];
+  Json moves = Json::array();
+  for (const Move& move : view.moves) moves.push_back({move.offload ? 1 : 0, move.time.start_ns, move.time.end_ns});
+  Json result = {{"id", view.tensor},
+                 {"size", tensor.size},
+                 {"persistent", tensor.allocate_call == plan::kNone},
+                 {"use_count", view.uses.size()},
+                 {"site", site}};
+  result["life"] = {view.life.start_ns, view.life.end_ns};
+  result["uses"] = pairs(joined(view.uses, span));
+  result["resident"] = pairs(joined(view.resident, span));
+  result["moves"] = std::move(moves);
+  return result;
+}
+
+}  // namespace
+
+Json iteration_memory_section(const Inputs& inputs) {
+  if (inputs.plan == nullptr) return nullptr;
+  const Curve before = unmanaged_memory(*inputs.plan);
+  const Curve planned = planned_memory(*inputs.plan, planned_views(*inputs.plan));
+  Json lines = Json::array();
+  lines.push_back(line("Without Reprise", "before", before));
+  lines.push_back(line("Planned, on the device", "planned", planned));
+  return {{"budget", inputs.plan->budget_bytes},
+          {"span", std::max(before.back().first, planned.back().first)},
+          {"lines", std::move(lines)}};
+}
+
+Json run_memory_section(const Inputs& inputs) {
+  Json lines = Json::array();
+  Curve requested;
+  Curve device;
+  if (inputs.log != nullptr && !inputs.log->memory.empty()) {
+    const uint64_t origin = inputs.log->memory.front().time_ns;
+    for (const RunMemory& sample : inputs.log->memory) {
+      const uint64_t time = sample.time_ns > origin ? sample.time_ns - origin : 0;
+      requested.emplace_back(time, sample.requested_bytes);
+      device.emplace_back(time, sample.device_bytes);
+    }
+    lines.push_back(line("What the program asked for", "before", requested));
+    lines.push_back(line("On the device", "actual", device));
+  } else if (inputs.trace != nullptr) {
+    requested = recorded_memory(*inputs.trace);
+    if (!requested.empty()) lines.push_back(line("Recorded, without a budget", "before", requested));
+  }
+  if (lines.empty()) return nullptr;
+  return {{"budget", collect_facts(inputs).budget}, {"span", requested.back().first}, {"lines", std::move(lines)}};
+}
+
+Json timelines_section(const Inputs& inputs) {
+  Json list = Json::array();
+  if (inputs.plan != nullptr) {
+    if (inputs.log != nullptr) {
+      const Timeline measured = measured_timeline(*inputs.plan, *inputs.log);
+      if (!measured.bars.empty()) list.push_back(timeline_json(measured, inputs.plan));
+    }
+    list.push_back(timeline_json(predicted_timeline(*inputs.plan), inputs.plan));
+  }
+  if (inputs.trace != nullptr) {
+    const Timeline recorded = recorded_timeline(*inputs.trace);
+    if (!recorded.bars.empty()) list.push_back(timeline_json(recorded, nullptr));
+  }
+  return list;
+}
+
+Json tensors_section(const Inputs& inputs) {
+  if (inputs.plan == nullptr) return nullptr;
+  const plan::Plan& plan = *inputs.plan;
+  std::vector<TensorView> views = planned_views(plan);
+  uint64_t span = plan.predicted_ns;
+  for (const TensorView& view : views) span = std::max(span, view.life.end_ns);
+  std::stable_sort(views.begin(), views.end(),
+                   [&](const TensorView& a, const TensorView& b) { return weight(plan, a) > weight(plan, b); });
+  const auto sites = allocation_sites(inputs);
+  Json rows = Json::array();
+  for (const TensorView& view : views) {
+    if (rows.size() >= kMostTensors) break;
+    const std::string site =
+        inputs.trace == nullptr ? "" : site_of(inputs, sites, plan.tensors[view.tensor].recorded_allocation);
+    rows.push_back(tensor_json(plan, view, site, span));
+  }
+  return {{"span", span}, {"total", plan.tensors.size()}, {"rows", std::move(rows)}};
+}
+
+}  // namespace reprise::report

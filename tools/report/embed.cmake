@@ -1,0 +1,25 @@
+# Called at build time: writes a source file with the page's parts as raw strings.
+# cmake -D FOLDER=... -D OUTPUT=... -D SCRIPTS="a.js;b.js" -P embed.cmake
+function(add_text name)
+  set(text "")
+  foreach(file ${ARGN})
+    file(READ "${FOLDER}/${file}" part)
+    string(APPEND text "${part}")
+  endforeach()
+  string(LENGTH "${text}" length)
+  set(result "${result}const char* const ${name} =\n")
+  # Compilers bound the length of one literal; neighbours are joined.
+  set(at 0)
+  while(at LESS length)
+    string(SUBSTRING "${text}" ${at} 8000 part)
+    string(APPEND result "    R\"reprise_page(${part})reprise_page\"\n")
+    math(EXPR at "${at} + 8000")
+  endwhile()
+  set(result "${result}    ;\n" PARENT_SCOPE)
+endfunction()
+
+set(result "")
+add_text(kPageHtml page.html)
+add_text(kPageStyle page.css)
+add_text(kPageScript ${SCRIPTS})
+file(WRITE "${OUTPUT}" "// Made by embed.cmake.\n#include \"tools/report/page.h\"\nnamespace reprise::report {\n${result}}\n")

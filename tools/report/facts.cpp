@@ -1,0 +1,66 @@
+// The numbers that several sections of the report name.
+#include <algorithm>
+
+#include "tools/report/report.h"
+#include "tools/report/residency.h"
+#include "tools/report/timeline.h"
+
+namespace reprise::report {
+namespace {
+
+std::string trace_info(const Inputs& inputs, const char* key) {
+  if (inputs.trace == nullptr) return {};
+  const auto found = inputs.trace->info.find(key);
+  return found == inputs.trace->info.end() ? std::string() : found->second;
+}
+
+double share(uint64_t part, uint64_t whole) {
+  return whole == 0 ? -1 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+void add_plan_facts(const plan::Plan& plan, Facts& facts) {
+  if (facts.program.empty()) facts.program = plan.program;
+  if (facts.budget == 0) facts.budget = plan.budget_bytes;
+  facts.peak_before = plan.peak_bytes;
+  facts.peak_planned = plan.chunk_count * plan.granularity + plan.reserved_bytes;
+  facts.compute_ns = plan.compute_ns;
+  facts.predicted_ns = plan.predicted_ns;
+  const Busy busy = busy_time(predicted_timeline(plan));
+  facts.hidden = share(busy.both_ns, busy.copy_ns);
+}
+
+void add_run_facts(const RunLog& log, Facts& facts) {
+  if (facts.program.empty()) facts.program = log.program;
+  if (facts.budget == 0) facts.budget = log.budget_bytes;
+  facts.peak_actual = log.peak_device_bytes;
+  facts.actual_ns = median_iteration_ns(log, true);
+  facts.passive_ns = median_iteration_ns(log, false);
+  Busy sum;
+  for (const RunOverlap& overlap : log.overlaps) {
+    sum.copy_ns += overlap.copy_ns;
+    sum.both_ns += overlap.both_ns;
+  }
+  if (sum.copy_ns == 0) return;
+  facts.hidden = share(sum.both_ns, sum.copy_ns);
+  facts.hidden_measured = true;
+}
+
+}  // namespace
+
+Facts collect_facts(const Inputs& inputs) {
+  Facts facts;
+  facts.program = inputs.program;
+  facts.budget = inputs.budget_bytes;
+  if (inputs.plan != nullptr) add_plan_facts(*inputs.plan, facts);
+  if (inputs.log != nullptr) add_run_facts(*inputs.log, facts);
+  if (facts.program.empty()) facts.program = trace_info(inputs, "program");
+  if (facts.peak_before == 0 && inputs.trace != nullptr) facts.peak_before = highest(recorded_memory(*inputs.trace));
+  if (facts.peak_before == 0 && inputs.log != nullptr) {
+    for (const RunMemory& sample : inputs.log->memory) {
+      facts.peak_before = std::max(facts.peak_before, sample.requested_bytes);
+    }
+  }
+  return facts;
+}
+
+}  // namespace reprise::report

@@ -1,0 +1,103 @@
+// The cards at the top of the report, and the one line for the terminal.
+#include <fmt/core.h>
+
+#include "tools/commands/sizes.h"
+#include "tools/report/report.h"
+
+namespace reprise::report {
+namespace {
+
+using tools::format_bytes;
+using tools::format_duration;
+
+Json card(const std::string& label, const std::string& value, const std::string& detail, const char* tone = "plain") {
+  return {{"label", label}, {"value", value}, {"detail", detail}, {"tone", tone}};
+}
+
+double ratio(uint64_t a, uint64_t b) { return b == 0 ? 0 : static_cast<double>(a) / static_cast<double>(b); }
+
+Json memory_card(const Facts& facts) {
+  const uint64_t after = facts.peak_actual > 0 ? facts.peak_actual : facts.peak_planned;
+  if (after == 0) return card("Peak device memory", format_bytes(facts.peak_before), "without a budget");
+  const std::string budget = facts.budget > 0 ? fmt::format("; budget {}", format_bytes(facts.budget)) : "";
+  const bool over = facts.budget > 0 && after > facts.budget;
+  return card(facts.peak_actual > 0 ? "Peak device memory" : "Peak device memory, planned", format_bytes(after),
+              fmt::format("was {} ({:.0f} %){}", format_bytes(facts.peak_before), 100 * ratio(after, facts.peak_before),
+                          budget),
+              over ? "bad" : "good");
+}
+
+Json time_card(const Facts& facts) {
+  if (facts.actual_ns > 0) {
+    const std::string alone =
+        facts.compute_ns > 0 ? fmt::format("{:.2f} x computing alone ({})", ratio(facts.actual_ns, facts.compute_ns),
+                                           format_duration(facts.compute_ns))
+                             : "measured";
+    const std::string predicted =
+        facts.predicted_ns > 0 ? fmt::format("; predicted {}", format_duration(facts.predicted_ns)) : "";
+    return card("Time per iteration", format_duration(facts.actual_ns), alone + predicted);
+  }
+  if (facts.predicted_ns > 0) {
+    return card("Time per iteration, predicted", format_duration(facts.predicted_ns),
+                fmt::format("{:.2f} x computing alone ({})", ratio(facts.predicted_ns, facts.compute_ns),
+                            format_duration(facts.compute_ns)));
+  }
+  if (facts.passive_ns > 0) {
+    return card("Time per iteration", format_duration(facts.passive_ns), "on demand, without a plan");
+  }
+  return nullptr;
+}
+
+Json traffic_card(const Inputs& inputs, const Facts& facts) {
+  if (inputs.plan == nullptr) return nullptr;
+  const uint64_t moved = inputs.plan->offload_bytes + inputs.plan->reload_bytes;
+  std::string detail =
+      fmt::format("{} out, {} back", format_bytes(inputs.plan->offload_bytes), format_bytes(inputs.plan->reload_bytes));
+  if (facts.hidden >= 0) {
+    detail += fmt::format("; {:.0f} % hidden behind computing{}", 100 * facts.hidden,
+                          facts.hidden_measured ? "" : " (predicted)");
+  }
+  return card("Moved per iteration", format_bytes(moved), detail);
+}
+
+Json run_card(const Inputs& inputs) {
+  if (inputs.log == nullptr) return nullptr;
+  const RunLog& log = *inputs.log;
+  return card("Iterations", fmt::format("{} planned", log.iterations_planned),
+              fmt::format("{} on demand; {} divergence{}", log.iterations_passive, log.divergence_count,
+                          log.divergence_count == 1 ? "" : "s"),
+              log.iterations_planned > 0 ? "good" : "plain");
+}
+
+}  // namespace
+
+Json headline_section(const Inputs& inputs) {
+  const Facts facts = collect_facts(inputs);
+  Json cards = Json::array();
+  for (Json& one :
+       std::vector<Json>{memory_card(facts), time_card(facts), traffic_card(inputs, facts), run_card(inputs)}) {
+    if (!one.is_null()) cards.push_back(std::move(one));
+  }
+  return cards;
+}
+
+std::string make_summary(const Inputs& inputs) {
+  const Facts facts = collect_facts(inputs);
+  const uint64_t after = facts.peak_actual > 0 ? facts.peak_actual : facts.peak_planned;
+  std::string line = after > 0
+                         ? fmt::format("peak {} instead of {}", format_bytes(after), format_bytes(facts.peak_before))
+                         : fmt::format("peak {}", format_bytes(facts.peak_before));
+  if (facts.actual_ns > 0 && facts.compute_ns > 0) {
+    line += fmt::format(", {} per iteration ({:.2f} x computing alone)", format_duration(facts.actual_ns),
+                        ratio(facts.actual_ns, facts.compute_ns));
+  } else if (facts.predicted_ns > 0) {
+    line += fmt::format(", {} per iteration predicted", format_duration(facts.predicted_ns));
+  }
+  if (inputs.log != nullptr) {
+    line += fmt::format(", {} of {} iterations planned", inputs.log->iterations_planned,
+                        inputs.log->iterations_planned + inputs.log->iterations_passive);
+  }
+  return line;
+}
+
+}  // namespace reprise::report

@@ -1,0 +1,10 @@
+// The page's files (tools/report/page/), embedded at build time. Called by report.cpp.
+#pragma once
+
+namespace reprise::report {
+
+extern const char* const kPageHtml;
+extern const char* const kPageStyle;
+extern const char* const kPageScript;
+
+}  // namespace reprise::report

@@ -1,0 +1,95 @@
+"use strict";
+// Formatting, elements and the tooltip: what every chart and table uses.
+const data = JSON.parse(document.getElementById("data").textContent);
+
+function bytes(value) {
+  if (value < 1024) return value + " B";
+  const units = ["KiB", "MiB", "GiB", "TiB", "PiB"];
+  let unit = -1;
+  while (value >= 1023.5 && unit + 1 < units.length) { value /= 1024; ++unit; }
+  return value.toFixed(value < 99.95 ? 1 : 0) + " " + units[unit];
+}
+
+function duration(ns) {
+  if (ns >= 1e9) return (ns / 1e9).toFixed(2) + " s";
+  if (ns >= 1e6) return (ns / 1e6).toFixed(ns >= 1e8 ? 0 : 1) + " ms";
+  if (ns >= 1e3) return (ns / 1e3).toFixed(ns >= 1e5 ? 0 : 1) + " \u00b5s";
+  return Math.round(ns) + " ns";
+}
+
+// A step of 1, 2 or 5 times a power of `base` units so that about `count` steps make up the span.
+function niceStep(span, count) {
+  const rough = span / Math.max(1, count);
+  const power = Math.pow(10, Math.floor(Math.log10(rough)));
+  for (const factor of [1, 2, 5]) if (factor * power >= rough) return factor * power;
+  return 10 * power;
+}
+
+// Memory axes step in powers of two.
+function memoryStep(most, count) {
+  return Math.pow(2, Math.ceil(Math.log2(Math.max(1, most / Math.max(1, count)))));
+}
+
+// Time labels share the unit of the step, so that neighbours can be compared.
+function timeLabel(ns, step) {
+  const units = [[1e9, "s"], [1e6, "ms"], [1e3, "\u00b5s"], [1, "ns"]];
+  const [size, name] = units.find(([one]) => step >= one * 0.999) || units[3];
+  return Number((ns / size).toFixed(6)).toLocaleString("en") + " " + name;
+}
+
+function el(tag, attributes, ...children) {
+  const node = document.createElement(tag);
+  fill(node, attributes, children);
+  return node;
+}
+
+function svg(tag, attributes, ...children) {
+  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  fill(node, attributes, children);
+  return node;
+}
+
+function fill(node, attributes, children) {
+  for (const [name, value] of Object.entries(attributes || {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else node.setAttribute(name, value);
+  }
+  for (const child of children.flat()) if (child !== null && child !== undefined) node.append(child);
+}
+
+function color(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+}
+
+const tip = document.getElementById("tip");
+function showTip(text, x, y) {
+  tip.textContent = text;
+  tip.hidden = false;
+  const box = tip.getBoundingClientRect();
+  const left = x + 16 + box.width > innerWidth ? x - box.width - 12 : x + 16;
+  tip.style.left = Math.max(4, left) + "px";
+  tip.style.top = Math.max(4, Math.min(y + 14, innerHeight - box.height - 4)) + "px";
+}
+function hideTip() { tip.hidden = true; }
+
+const redraws = [];
+function onRedraw(draw) { redraws.push(draw); draw(); }
+function redrawAll() { for (const draw of redraws) draw(); }
+
+const main = document.getElementById("main");
+function section(id, title, text) {
+  const node = el("section", { id }, el("h2", {}, title), text ? el("p", { class: "quiet" }, text) : null);
+  main.append(node);
+  document.getElementById("contents").append(el("a", { href: "#" + id }, title));
+  return node;
+}
+
+function legend(entries) {
+  return el("div", { class: "legend" }, entries.map(([name, css, kind]) => {
+    const key = el("i", { class: "key " + (kind || "") });
+    if (kind === "dash") key.style.borderColor = `var(--${css})`;
+    else key.style.background = `var(--${css})`;
+    return el("span", {}, key, name);
+  }));
+}

@@ -1,0 +1,54 @@
+// Puts the page together from what the data has.
+function header() {
+  const words = data.program ? data.program.split(" ") : ["(unknown program)"];
+  const short = words.map((word) => word.split("/").pop()).join(" ");
+  document.getElementById("program").textContent = short.length > 120 ? short.slice(0, 119) + "\u2026" : short;
+  const facts = [];
+  if (data.budget > 0) facts.push(`budget ${bytes(data.budget)}`);
+  if (data.policy) facts.push(`plan by policy ${data.policy}`);
+  document.getElementById("subtitle").textContent = facts.join(" \u00b7 ");
+  for (const card of data.cards) {
+    document.getElementById("cards").append(el("div", { class: "card " + card.tone }, el("div", { class: "label" }, card.label),
+      el("div", { class: "value" }, card.value), el("div", { class: "detail" }, card.detail)));
+  }
+}
+
+function story() {
+  if (data.sentences.length === 0) return;
+  section("story", "What happened", "").append(el("ul", { class: "story" },
+    data.sentences.map((one) => el("li", { class: one.tone }, one.text))));
+}
+
+function memorySections() {
+  if (data.iteration_memory) {
+    memoryChart(section("iteration-memory", "Memory during one iteration",
+      "The recorded iteration as it would run without Reprise, and the same iteration as planned: lower, and a little longer."),
+      data.iteration_memory);
+  }
+  if (data.run_memory) memoryChart(section("run-memory", "Memory during the whole run", ""), data.run_memory);
+}
+
+function theme() {
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const set = (name) => { document.documentElement.dataset.theme = name; redrawAll(); };
+  set(dark.matches ? "dark" : "light");
+  dark.addEventListener("change", () => set(dark.matches ? "dark" : "light"));
+  document.getElementById("theme").addEventListener("click",
+    () => set(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
+}
+
+theme();
+header();
+story();
+memorySections();
+timelineSection();
+tensorSection();
+totalsSection();
+iterationSection();
+kernelSection();
+siteSection();
+divergenceSection();
+unmanagedSection();
+let resizing = 0;
+addEventListener("resize", () => { cancelAnimationFrame(resizing); resizing = requestAnimationFrame(redrawAll); });
+addEventListener("scroll", hideTip, { passive: true });

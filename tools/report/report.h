@@ -1,0 +1,62 @@
+// The report: what a person wants to know about a recording, a plan and a run, as one JSON value (what tests compare)
+// and as one HTML page that holds it. Called by `report` and `run`.
+#pragma once
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "analyzer/plan/plan.h"
+#include "preload/trace/reader.h"
+#include "tools/report/run_log.h"
+
+namespace reprise::report {
+
+using Json = nlohmann::ordered_json;
+
+// Any of the three may be absent (nullptr), but not all. The pointed-to objects are only read.
+struct Inputs {
+  const trace::Trace* trace = nullptr;
+  const plan::Plan* plan = nullptr;
+  const RunLog* log = nullptr;
+  std::string program;        // command line; empty: taken from plan, log or trace
+  std::string ending;         // how the program ended, "exit code 3"; empty: well, or not known
+  uint64_t budget_bytes = 0;  // 0: taken from plan or log
+};
+
+// Everything the page shows; times in nanoseconds, memory in bytes. The same inputs give the same value.
+Json make_data(const Inputs& inputs);
+// The self-contained page: styles, scripts and data inline, nothing loaded from anywhere.
+std::string make_page(const Json& data);
+// One line for the terminal: peak, budget, time per iteration.
+std::string make_summary(const Inputs& inputs);
+
+// The sections of make_data, one function each.
+Json headline_section(const Inputs& inputs);
+Json sentences_section(const Inputs& inputs);
+Json iteration_memory_section(const Inputs& inputs);
+Json run_memory_section(const Inputs& inputs);
+Json timelines_section(const Inputs& inputs);
+Json tensors_section(const Inputs& inputs);
+Json totals_section(const Inputs& inputs);
+Json kernels_section(const Inputs& inputs);
+Json sites_section(const Inputs& inputs);
+Json iterations_section(const Inputs& inputs);
+Json divergences_section(const Inputs& inputs);
+Json unmanaged_section(const Inputs& inputs);
+
+// Shared by sections: the numbers that several of them name.
+struct Facts {
+  std::string program;
+  uint64_t budget = 0;
+  uint64_t peak_before = 0;  // without Reprise
+  uint64_t peak_planned = 0;
+  uint64_t peak_actual = 0;  // measured; 0: no run
+  uint64_t compute_ns = 0;   // one iteration, computing alone
+  uint64_t predicted_ns = 0;
+  uint64_t actual_ns = 0;   // median planned iteration
+  uint64_t passive_ns = 0;  // median iteration on demand
+  double hidden = -1;       // share of the copy time during which something was computed; below 0: not known
+  bool hidden_measured = false;
+};
+Facts collect_facts(const Inputs& inputs);
+
+}  // namespace reprise::report

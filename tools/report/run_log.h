@@ -1,0 +1,83 @@
+// What the replay wrote while the program ran: JSON lines, here as structs. Called by the report, the exports and
+// `run`. Unknown kinds and fields are skipped, so that a newer shim's log still reads.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "preload/trace/status.h"
+
+namespace reprise::report {
+
+struct RunIteration {
+  uint64_t index = 0;
+  bool planned = false;
+  uint64_t wall_ns = 0;
+  uint64_t offload_bytes = 0;
+  uint64_t reload_bytes = 0;
+  uint64_t stall_ns = 0;
+  uint64_t vmm_calls = 0;
+};
+struct RunDivergence {
+  uint64_t iteration = 0;
+  uint64_t call = 0;
+  std::string expected;
+  std::string got;
+};
+struct RunMemory {
+  uint64_t time_ns = 0;
+  uint64_t device_bytes = 0;
+  uint64_t requested_bytes = 0;
+};
+struct RunActivity {
+  uint64_t iteration = 0;
+  uint64_t vertex = 0;
+  std::string engine;  // compute, h2d, d2h
+  uint64_t start_ns = 0;
+  uint64_t end_ns = 0;
+};
+struct RunOverlap {
+  uint64_t iteration = 0;
+  uint64_t compute_ns = 0;
+  uint64_t copy_ns = 0;
+  uint64_t both_ns = 0;
+};
+struct RunUnmanaged {
+  std::string what;
+  uint64_t count = 0;
+  uint64_t bytes = 0;
+};
+
+struct RunLog {
+  std::string program;
+  std::string driver;
+  std::string mode;
+  uint64_t budget_bytes = 0;
+  uint64_t granularity = 0;
+  std::string plan_path;
+  std::string policy;
+  uint64_t plan_count = 0;  // "plan" lines
+  uint64_t activation_count = 0;
+  uint64_t activation_vmm_calls = 0;
+  std::vector<RunIteration> iterations;
+  std::vector<RunDivergence> divergences;
+  std::vector<RunMemory> memory;
+  std::vector<RunActivity> activities;
+  std::vector<RunOverlap> overlaps;
+  std::vector<RunUnmanaged> unmanaged;
+  std::vector<std::string> messages;  // "message" of any line that has one
+  bool ended = false;                 // there was an "end" line
+  uint64_t iterations_planned = 0;
+  uint64_t iterations_passive = 0;
+  uint64_t divergence_count = 0;
+  uint64_t peak_device_bytes = 0;
+  uint64_t unreadable_lines = 0;  // cut off or damaged
+};
+
+RunLog parse_run_log(const std::string& text);
+Result<RunLog> read_run_log(const std::string& path);
+
+// Median wall time of the planned (or passive) iterations, 0 when there were none.
+uint64_t median_iteration_ns(const RunLog& log, bool planned);
+
+}  // namespace reprise::report

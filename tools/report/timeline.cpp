@@ -1,0 +1,261 @@
+#include "tools/report/timeline.h"
+
+#include <cxxabi.h>
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <unordered_map>
+
+#include "tools/commands/sizes.h"
+
+namespace reprise::report {
+namespace {
+
+using plan::kNone;
+using plan::VertexKind;
+using trace::OpKind;
+
+Lane lane_of(OpKind kind) {
+  if (kind == OpKind::copy_host_to_device) return Lane::to_device;
+  return kind == OpKind::copy_device_to_host ? Lane::to_host : Lane::compute;
+}
+
+void sort_by_start(std::vector<Bar>& bars) {
+  std::stable_sort(bars.begin(), bars.end(),
+                   [](const Bar& a, const Bar& b) { return a.time.start_ns < b.time.start_ns; });
+}
+
+// Everything about a vertex but when it ran. False for vertices that nothing runs for.
+bool describe(const plan::Plan& plan, uint32_t index, Bar& bar) {
+  if (index >= plan.vertices.size()) return false;
+  const plan::Vertex& vertex = plan.vertices[index];
+  bar.vertex = index;
+  if (vertex.kind == VertexKind::op && vertex.call < plan.calls.size()) {
+    const plan::Call& call = plan.calls[vertex.call];
+    bar.lane = lane_of(call.op);
+    bar.name = op_name(call.op, call.name);
+    return true;
+  }
+  if (vertex.kind != VertexKind::offload && vertex.kind != VertexKind::reload) return false;
+  if (vertex.tensor >= plan.tensors.size()) return false;
+  const bool offload = vertex.kind == VertexKind::offload;
+  bar.lane = offload ? Lane::to_host : Lane::to_device;
+  bar.tensor = vertex.tensor;
+  bar.bytes = plan.tensors[vertex.tensor].size;
+  bar.name =
+      fmt::format("{} tensor {} ({})", offload ? "offload" : "reload", vertex.tensor, tools::format_bytes(bar.bytes));
+  return true;
+}
+
+// Union of intervals that are sorted by start.
+std::vector<Interval> merged(const std::vector<Bar>& bars, bool compute) {
+  std::vector<Interval> result;
+  for (const Bar& bar : bars) {
+    if ((bar.lane == Lane::compute) != compute) continue;
+    if (!result.empty() && bar.time.start_ns <= result.back().end_ns) {
+      result.back().end_ns = std::max(result.back().end_ns, bar.time.end_ns);
+    } else {
+      result.push_back(bar.time);
+    }
+  }
+  return result;
+}
+
+uint64_t length(const std::vector<Interval>& intervals) {
+  uint64_t sum = 0;
+  for (const Interval& it : intervals) sum += it.end_ns - it.start_ns;
+  return sum;
+}
+
+uint64_t common_length(const std::vector<Interval>& a, const std::vector<Interval>& b) {
+  uint64_t sum = 0;
+  for (size_t i = 0, j = 0; i < a.size() && j < b.size();) {
+    const uint64_t start = std::max(a[i].start_ns, b[j].start_ns);
+    const uint64_t end = std::min(a[i].end_ns, b[j].end_ns);
+    if (start < end) sum += end - start;
+    ++(a[i].end_ns < b[j].end_ns ? i : j);
+  }
+  return sum;
+}
+
+// The predecessor that ended last before the gap's end: what the op waited for.
+std::string reason_of(const plan::Plan& plan, const std::unordered_map<uint32_t, const Bar*>& by_vertex,
+                      const Bar& bar) {
+  const Bar* last = nullptr;
+  for (const plan::Predecessor& before : plan.vertices[bar.vertex].predecessors) {
+    const auto found = by_vertex.find(before.vertex);
+    if (before.distance != 0 || found == by_vertex.end()) continue;
+    if (last == nullptr || found->second->time.end_ns > last->time.end_ns) last = found->second;
+  }
+  return last == nullptr ? "its own submission" : last->name;
+}
+
+// Host time between the calls of one stream stands in for device time.
+void add_host_timed(const trace::Trace& trace, std::vector<Bar>& bars, const std::vector<size_t>& untimed,
+                    uint64_t last_ns) {
+  std::unordered_map<uint32_t, uint64_t> next;  // stream -> start of its following op
+  for (auto it = untimed.rbegin(); it != untimed.rend(); ++it) {
+    const auto& op = std::get<trace::Op>(trace.events[*it]).record;
+    const auto following = next.find(op.stream);
+    const uint64_t end = following == next.end() ? std::max(last_ns, op.time_ns) : following->second;
+    next[op.stream] = op.time_ns;
+    const bool known = op.function > 0 && op.function <= trace.functions.size();
+    const std::string name = op_name(op.op, known ? trace.functions[op.function - 1].name : std::string());
+    bars.push_back({lane_of(op.op), {op.time_ns, std::max(end, op.time_ns)}, name, op.size, kNone, kNone});
+  }
+}
+
+void start_at_zero(Timeline& timeline) {
+  sort_by_start(timeline.bars);
+  if (timeline.bars.empty()) return;
+  const uint64_t origin = timeline.bars.front().time.start_ns;
+  for (Bar& bar : timeline.bars) {
+    bar.time.start_ns -= origin;
+    bar.time.end_ns -= origin;
+    timeline.span_ns = std::max(timeline.span_ns, bar.time.end_ns);
+  }
+}
+
+}  // namespace
+
+const char* lane_name(Lane lane) {
+  switch (lane) {
+    case Lane::compute:
+      return "Compute";
+    case Lane::to_device:
+      return "Host to device";
+    case Lane::to_host:
+      return "Device to host";
+  }
+  return "";
+}
+
+std::string demangle(const std::string& name) {
+  int status = 0;
+  char* plain = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
+  if (plain == nullptr) return name;
+  std::string result = plain;
+  std::free(plain);
+  return result;
+}
+
+std::string op_name(OpKind kind, const std::string& function) {
+  switch (kind) {
+    case OpKind::copy_host_to_device:
+      return "copy host to device";
+    case OpKind::copy_device_to_host:
+      return "copy device to host";
+    case OpKind::copy_device_to_device:
+      return "copy on the device";
+    case OpKind::copy_host_to_host:
+      return "copy host to host";
+    case OpKind::copy_peer:
+      return "copy to another device";
+    case OpKind::memset:
+      return "memset";
+    case OpKind::graph_launch:
+      return "graph launch";
+    case OpKind::host_function:
+      return "host function";
+    case OpKind::launch:
+    case OpKind::other:
+      break;
+  }
+  return function.empty() ? "unnamed" : demangle(function);
+}
+
+Timeline predicted_timeline(const plan::Plan& plan) {
+  Timeline timeline;
+  timeline.name = "Predicted";
+  timeline.span_ns = plan.predicted_ns;
+  for (uint32_t i = 0; i < plan.vertices.size(); ++i) {
+    Bar bar;
+    if (!describe(plan, i, bar)) continue;
+    bar.time = {plan.vertices[i].predicted_start_ns, plan.vertices[i].predicted_end_ns};
+    timeline.span_ns = std::max(timeline.span_ns, bar.time.end_ns);
+    timeline.bars.push_back(std::move(bar));
+  }
+  sort_by_start(timeline.bars);
+  return timeline;
+}
+
+Timeline measured_timeline(const plan::Plan& plan, const RunLog& log) {
+  std::map<uint64_t, size_t> counts;
+  for (const RunActivity& activity : log.activities) ++counts[activity.iteration];
+  Timeline timeline;
+  if (counts.empty()) return timeline;
+  const auto fullest =
+      std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  timeline.name = fmt::format("Measured (iteration {})", fullest->first);
+  for (const RunActivity& activity : log.activities) {
+    Bar bar;
+    if (activity.iteration != fullest->first || activity.end_ns < activity.start_ns) continue;
+    if (activity.vertex >= plan.vertices.size()) continue;
+    if (!describe(plan, static_cast<uint32_t>(activity.vertex), bar)) continue;
+    bar.time = {activity.start_ns, activity.end_ns};
+    timeline.bars.push_back(std::move(bar));
+  }
+  start_at_zero(timeline);
+  return timeline;
+}
+
+Timeline recorded_timeline(const trace::Trace& trace) {
+  Timeline timeline;
+  timeline.name = "Recorded";
+  const bool device_timed = !trace.activities.empty();
+  std::vector<size_t> untimed;
+  uint64_t last_ns = 0;
+  for (size_t i = 0; i < trace.events.size(); ++i) {
+    const auto* op = std::get_if<trace::Op>(&trace.events[i]);
+    if (op == nullptr) continue;
+    last_ns = std::max(last_ns, op->record.time_ns);
+    if (!device_timed) {
+      untimed.push_back(i);
+      continue;
+    }
+    const auto activity = trace.activities.find(op->record.header.sequence);
+    if (activity == trace.activities.end() || activity->second.end_ns < activity->second.start_ns) continue;
+    const uint32_t function = op->record.function;
+    const bool known = function > 0 && function <= trace.functions.size();
+    timeline.bars.push_back({lane_of(op->record.op),
+                             {activity->second.start_ns, activity->second.end_ns},
+                             op_name(op->record.op, known ? trace.functions[function - 1].name : std::string()),
+                             op->record.size,
+                             kNone,
+                             kNone});
+  }
+  add_host_timed(trace, timeline.bars, untimed, last_ns);
+  start_at_zero(timeline);
+  return timeline;
+}
+
+std::vector<Wait> longest_waits(const plan::Plan& plan, const Timeline& timeline, uint64_t shortest_ns, size_t count) {
+  std::unordered_map<uint32_t, const Bar*> by_vertex;
+  for (const Bar& bar : timeline.bars) {
+    if (bar.vertex < plan.vertices.size()) by_vertex[bar.vertex] = &bar;
+  }
+  std::vector<Wait> waits;
+  uint64_t busy_until = 0;
+  for (const Bar& bar : timeline.bars) {
+    if (bar.lane != Lane::compute) continue;
+    if (bar.time.start_ns >= busy_until + shortest_ns && bar.vertex < plan.vertices.size()) {
+      waits.push_back({{busy_until, bar.time.start_ns}, bar.name, reason_of(plan, by_vertex, bar)});
+    }
+    busy_until = std::max(busy_until, bar.time.end_ns);
+  }
+  std::stable_sort(waits.begin(), waits.end(), [](const Wait& a, const Wait& b) {
+    return a.time.end_ns - a.time.start_ns > b.time.end_ns - b.time.start_ns;
+  });
+  if (waits.size() > count) waits.resize(count);
+  return waits;
+}
+
+Busy busy_time(const Timeline& timeline) {
+  const std::vector<Interval> compute = merged(timeline.bars, true);
+  const std::vector<Interval> copies = merged(timeline.bars, false);
+  return {length(compute), length(copies), common_length(compute, copies)};
+}
+
+}  // namespace reprise::report

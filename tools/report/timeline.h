@@ -1,0 +1,72 @@
+// One stretch of time as people look at it: what ran on which engine, and which tensor was where. Made from a plan's
+// prediction, from a run log's measured activity, or from a bare trace. Called by the report and the exports.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analyzer/plan/plan.h"
+#include "preload/trace/reader.h"
+#include "tools/report/run_log.h"
+
+namespace reprise::report {
+
+enum class Lane : uint8_t { compute = 0, to_device, to_host };
+inline constexpr int kLaneCount = 3;
+const char* lane_name(Lane lane);
+
+struct Interval {
+  uint64_t start_ns = 0;
+  uint64_t end_ns = 0;
+};
+
+struct Bar {
+  Lane lane = Lane::compute;
+  Interval time;
+  std::string name;
+  uint64_t bytes = 0;             // moved; 0 for kernels
+  uint32_t tensor = plan::kNone;  // of a transfer that Reprise makes
+  uint32_t vertex = plan::kNone;  // of the plan
+};
+
+struct Timeline {
+  std::string name;  // "Predicted", "Measured (iteration 7)", "Recorded"
+  uint64_t span_ns = 0;
+  std::vector<Bar> bars;  // by start
+};
+
+// A wait of the compute engine, and the transfer that ended it.
+struct Wait {
+  Interval time;
+  std::string op;      // that could not start
+  std::string reason;  // what it waited for
+};
+
+// Points of a curve: time, value; the value holds until the next point.
+using Curve = std::vector<std::pair<uint64_t, uint64_t>>;
+
+Timeline predicted_timeline(const plan::Plan& plan);
+// The sampled iteration with the most activity records; no bars when none was sampled. Times count from its first
+// record.
+Timeline measured_timeline(const plan::Plan& plan, const RunLog& log);
+// Of a trace: device times where they were recorded, else the times of the calls, each op lasting until the next one
+// of its stream.
+Timeline recorded_timeline(const trace::Trace& trace);
+
+// Gaps of at least `shortest_ns` before an op of the compute lane, longest first, at most `count`.
+std::vector<Wait> longest_waits(const plan::Plan& plan, const Timeline& timeline, uint64_t shortest_ns, size_t count);
+
+// Total time of a lane, and how much of the copy lanes' time has a compute bar at the same time.
+struct Busy {
+  uint64_t compute_ns = 0;
+  uint64_t copy_ns = 0;
+  uint64_t both_ns = 0;
+};
+Busy busy_time(const Timeline& timeline);
+
+// "copy to device", "memset" or the demangled kernel name.
+std::string op_name(trace::OpKind kind, const std::string& function);
+std::string demangle(const std::string& name);
+
+}  // namespace reprise::report
