@@ -1,5 +1,5 @@
-// What a cubin, fatbin or PTX text contains: kernels with parameter layouts, and globals. Caller: the simulated driver's
-// module and library functions. Pure parsing of untrusted bytes; touches no device state.
+// What a cubin, fatbin or PTX text contains: kernels with parameter layouts, and globals. Caller: the simulated
+// driver's module and library functions. Pure parsing of untrusted bytes; touches no device state.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -35,9 +35,9 @@ struct Image {
   std::vector<GlobalImage> globals;
 };
 
-// Parses what cuModuleLoadData and cuLibraryLoadData accept: an ELF cubin, a fatbin (bare or in its wrapper; zstd or LZ4
-// compressed entries; the best cubin is taken, PTX only where there is no cubin) or zero-terminated PTX. Sizes are read
-// from the image's own headers.
+// Parses what cuModuleLoadData and cuLibraryLoadData accept: an ELF cubin, a fatbin (bare or in its wrapper; zstd or
+// LZ4 compressed entries; the best cubin is taken, PTX only where there is no cubin) or zero-terminated PTX. Sizes are
+// read from the image's own headers.
 Result<Image> parse_image(const void* image);
 
 }  // namespace reprise::sim

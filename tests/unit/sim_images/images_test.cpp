@@ -1,0 +1,214 @@
+// What the image parser finds in what nvcc writes, and that damaged images are refused and never read beyond their end.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <memory>
+
+#include "tools/sim/images/parsers.h"
+
+namespace reprise::sim {
+namespace {
+
+std::vector<char> read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  EXPECT_TRUE(file) << path;
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::vector<char> read_bytes(const std::string& name) { return read_file(std::string(IMAGES_FOLDER) + "/" + name); }
+
+const KernelImage* find_kernel(const Image& image, const std::string& name) {
+  const auto found = std::find_if(image.kernels.begin(), image.kernels.end(),
+                                  [&](const KernelImage& kernel) { return kernel.name == name; });
+  return found == image.kernels.end() ? nullptr : &*found;
+}
+
+const GlobalImage* find_global(const Image& image, const std::string& name) {
+  const auto found = std::find_if(image.globals.begin(), image.globals.end(),
+                                  [&](const GlobalImage& global) { return global.name == name; });
+  return found == image.globals.end() ? nullptr : &*found;
+}
+
+using Layout = std::vector<std::pair<uint32_t, uint32_t>>;
+
+// Offsets relative to the first parameter.
+Layout layout(const KernelImage& kernel) {
+  Layout result;
+  for (const auto& parameter : kernel.parameters) {
+    result.emplace_back(parameter.offset - kernel.parameters[0].offset, parameter.bytes);
+  }
+  return result;
+}
+
+void expect_kernels_cu(const Image& image) {
+  EXPECT_EQ(image.kernels.size(), 3u);
+  const auto* add = find_kernel(image, "_ZN6nested3addIfEEvPKT_PS1_i5Large");
+  ASSERT_NE(add, nullptr);
+  EXPECT_TRUE(add->parameters_known);
+  EXPECT_EQ(layout(*add), (Layout{{0, 8}, {8, 8}, {16, 4}, {24, 328}}));
+  EXPECT_EQ(add->static_shared_bytes, 256u);
+  EXPECT_EQ(add->max_threads, 256u);
+  const auto* mixed = find_kernel(image, "mixed");
+  ASSERT_NE(mixed, nullptr);
+  EXPECT_EQ(layout(*mixed), (Layout{{0, 1}, {2, 2}, {8, 8}, {16, 8}}));
+  EXPECT_EQ(mixed->static_shared_bytes, 0u);
+  EXPECT_EQ(mixed->max_threads, 1024u);
+  const auto* none = find_kernel(image, "none");
+  ASSERT_NE(none, nullptr);
+  EXPECT_TRUE(none->parameters_known);
+  EXPECT_TRUE(none->parameters.empty());
+
+  EXPECT_EQ(image.globals.size(), 3u);
+  const auto* table = find_global(image, "table");
+  ASSERT_NE(table, nullptr);
+  EXPECT_TRUE(table->constant);
+  const float expected[4] = {1, 2, 3, 4};
+  ASSERT_EQ(table->initial.size(), sizeof expected);
+  EXPECT_EQ(std::memcmp(table->initial.data(), expected, sizeof expected), 0);
+  const auto* counter = find_global(image, "counter");
+  ASSERT_NE(counter, nullptr);
+  EXPECT_FALSE(counter->constant);
+  EXPECT_EQ(counter->initial, (std::vector<uint8_t>{7, 0, 0, 0}));
+  const auto* zeros = find_global(image, "zeros");
+  ASSERT_NE(zeros, nullptr);
+  EXPECT_EQ(zeros->bytes, 400u);
+  EXPECT_TRUE(zeros->initial.empty());
+}
+
+class EveryImage : public testing::TestWithParam<const char*> {};
+
+TEST_P(EveryImage, SaysWhatTheSourceSays) {
+  auto bytes = read_bytes(GetParam());
+  bytes.push_back(0);  // PTX text ends in a zero byte
+  const auto image = parse_image(bytes.data());
+  ASSERT_TRUE(image.ok()) << image.status().message();
+  expect_kernels_cu(image.value());
+}
+
+INSTANTIATE_TEST_SUITE_P(Images, EveryImage,
+                         testing::Values("sm_90.cubin", "sm_75.cubin", "sm_120.cubin", "zstd.fatbin", "plain.fatbin",
+                                         "ptx_only.fatbin", "text.ptx"));
+
+TEST(Images, WrapperOfAProgram) {
+  const auto bytes = read_bytes("zstd.fatbin");
+  const struct {
+    uint32_t magic = kFatbinWrapperMagic, version = 1;
+    const void* data;
+    const void* prelinked = nullptr;
+  } wrapper{.data = bytes.data()};
+  const auto image = parse_image(&wrapper);
+  ASSERT_TRUE(image.ok()) << image.status().message();
+  expect_kernels_cu(image.value());
+}
+
+TEST(Images, WrapperWithPrelinkedParts) {
+  const auto first = read_bytes("zstd.fatbin");
+  auto text = read_bytes("text.ptx");
+  text.push_back(0);
+  const void* parts[] = {text.data(), nullptr};
+  const struct {
+    uint32_t magic = kFatbinWrapperMagic, version = 2;
+    const void* data;
+    const void* const* prelinked;
+  } wrapper{.data = first.data(), .prelinked = parts};
+  const auto image = parse_image(&wrapper);
+  ASSERT_TRUE(image.ok());
+  expect_kernels_cu(image.value());  // what both have is there once
+}
+
+// A one-entry fatbin around PTX that LZ4 packed, as CUDA 12 and before wrote it.
+TEST(Images, Lz4Entry) {
+  const auto bytes = read_bytes("lz4.fatbin");
+  const auto image = parse_fatbin(Bytes(bytes.data(), bytes.size()));
+  ASSERT_TRUE(image.ok()) << image.status().message();
+  expect_kernels_cu(image.value());
+}
+
+TEST(Images, RefusesWhatIsNoImage) {
+  EXPECT_FALSE(parse_image(nullptr).ok());
+  EXPECT_FALSE(parse_image("").ok());
+  EXPECT_FALSE(parse_image("x").ok());
+  EXPECT_FALSE(parse_image("hello, world").ok());
+  const auto self = read_file(HOST_ELF);  // an ELF file, but for this machine
+  EXPECT_EQ(parse_cubin(Bytes(self.data(), self.size())).status().code(), StatusCode::unsupported);
+}
+
+// Every copy lies in memory of its exact size, so that a sanitizer sees any byte read beyond it.
+Result<Image> parse_exact(const std::string& kind, const char* data, size_t size) {
+  const auto copy = std::make_unique<char[]>(size);
+  std::memcpy(copy.get(), data, size);
+  if (kind == "cubin") return parse_cubin(Bytes(copy.get(), size));
+  if (kind == "fatbin") return parse_fatbin(Bytes(copy.get(), size));
+  return parse_ptx(std::string_view(copy.get(), size));
+}
+
+class Damaged : public testing::TestWithParam<const char*> {
+ protected:
+  std::string kind() const {
+    const std::string name = GetParam();
+    return name.substr(name.rfind('.') + 1);
+  }
+};
+
+TEST_P(Damaged, TruncatedAnywhere) {
+  const auto bytes = read_bytes(GetParam());
+  size_t refused = 0;
+  for (size_t size = 0; size < bytes.size(); size += size < 256 ? 1 : 37) {
+    if (!parse_exact(kind(), bytes.data(), size).ok()) ++refused;
+  }
+  EXPECT_GT(refused, 0u);
+  if (kind() == "fatbin") {
+    EXPECT_FALSE(parse_exact(kind(), bytes.data(), bytes.size() - 1).ok());
+  }
+}
+
+TEST_P(Damaged, AnyByteChanged) {
+  const auto bytes = read_bytes(GetParam());
+  uint32_t random = 1;
+  for (size_t at = 0; at < bytes.size(); at += at < 512 ? 1 : 11) {
+    auto copy = bytes;
+    random = random * 1664525 + 1013904223;
+    copy[at] = static_cast<char>(copy[at] ^ static_cast<char>((random >> 24) | 1));
+    const auto image = parse_exact(kind(), copy.data(), copy.size());
+    if (!image.ok()) {
+      EXPECT_FALSE(image.status().message().empty());
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Images, Damaged,
+                         testing::Values("sm_90.cubin", "zstd.fatbin", "lz4.fatbin", "plain.fatbin", "text.ptx"));
+
+TEST(Ptx, InitialValuesAndForeignVariables) {
+  const auto image = parse_ptx(
+      ".version 9.0\n.target sm_90\n.address_size 64\n"
+      ".extern .global .align 4 .b32 elsewhere;\n"
+      ".visible .global .align 8 .f64 pi = 0d400921FB54442D18;\n"
+      ".global .f32 pair[2] = {0f3F800000, 0f40000000};\n"
+      ".global .s32 minus = -2; /* a comment { */\n"
+      ".global .align 1 .b8 text[] = {65, 66, 0};\n"
+      ".func (.param .b32 r) helper(.param .b64 x) { .reg .b32 a; { ret; } }\n"
+      ".weak .entry k(.param .u64 .ptr .global .align 4 k_param_0, .param .align 16 .b8 k_param_1[32])\n"
+      ".maxntid 8, 4, 1 .minnctapersm 2 { ret; }\n");
+  ASSERT_TRUE(image.ok()) << image.status().message();
+  const Image& parsed = image.value();
+  EXPECT_EQ(find_global(parsed, "elsewhere"), nullptr);
+  double pi;
+  ASSERT_NE(find_global(parsed, "pi"), nullptr);
+  ASSERT_EQ(find_global(parsed, "pi")->initial.size(), 8u);
+  std::memcpy(&pi, find_global(parsed, "pi")->initial.data(), 8);
+  EXPECT_DOUBLE_EQ(pi, 3.141592653589793);
+  ASSERT_NE(find_global(parsed, "pair"), nullptr);
+  EXPECT_EQ(find_global(parsed, "pair")->initial, (std::vector<uint8_t>{0, 0, 0x80, 0x3f, 0, 0, 0, 0x40}));
+  EXPECT_EQ(find_global(parsed, "minus")->initial, (std::vector<uint8_t>{0xfe, 0xff, 0xff, 0xff}));
+  EXPECT_EQ(find_global(parsed, "text")->bytes, 3u);
+  ASSERT_EQ(parsed.kernels.size(), 1u);
+  EXPECT_EQ(layout(parsed.kernels[0]), (Layout{{0, 8}, {16, 32}}));
+  EXPECT_EQ(parsed.kernels[0].max_threads, 32u);
+}
+
+}  // namespace
+}  // namespace reprise::sim

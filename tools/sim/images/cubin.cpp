@@ -1,0 +1,197 @@
+// Cubins are ELF files. Kernels are the global functions that carry the "entry" bit; their parameter layouts stand in
+// one .nv.info.<kernel> section each; globals are the objects of the .nv.global* and .nv.constant3 sections.
+#include <elf.h>
+
+#include <string>
+#include <unordered_map>
+
+#include "tools/sim/images/parsers.h"
+
+namespace reprise::sim {
+namespace {
+
+constexpr uint16_t kMachineCuda = 190;
+constexpr unsigned char kEntryBit = 0x10;   // of st_other
+constexpr uint64_t kReservedShared = 1024;  // of every kernel from sm_90 on, counted in the section's size
+
+// Attributes of .nv.info: format byte, attribute byte, then 16 bits that are the value or (format 4) the payload's
+// size.
+constexpr uint8_t kSizedFormat = 4;
+constexpr uint8_t kMaxThreads = 0x05;
+constexpr uint8_t kParameterInfo = 0x17;
+
+struct Section {
+  Elf64_Shdr header;
+  std::string_view name;
+  Bytes data;  // empty for NOBITS
+};
+
+Status corrupt(const char* what) { return {StatusCode::corrupt, std::string("cubin: ") + what}; }
+
+Result<std::vector<Section>> read_sections(Bytes bytes, const Elf64_Ehdr& header) {
+  if (header.e_shentsize != sizeof(Elf64_Shdr)) return corrupt("section headers of an unknown size");
+  std::vector<Section> sections;
+  for (uint64_t i = 0; i < header.e_shnum; ++i) {
+    const auto section = bytes.read<Elf64_Shdr>(header.e_shoff + i * sizeof(Elf64_Shdr));
+    if (!section) return corrupt("section headers beyond the end");
+    Bytes data;
+    if (section->sh_type != SHT_NOBITS && section->sh_type != SHT_NULL) {
+      const auto part = bytes.slice(section->sh_offset, section->sh_size);
+      if (!part) return corrupt("a section beyond the end");
+      data = *part;
+    }
+    sections.push_back({*section, {}, data});
+  }
+  if (header.e_shstrndx >= sections.size()) return corrupt("no section names");
+  const Bytes names = sections[header.e_shstrndx].data;
+  for (auto& section : sections) {
+    const auto name = names.text(section.header.sh_name);
+    if (!name) return corrupt("a section name beyond the end");
+    section.name = *name;
+  }
+  return sections;
+}
+
+void read_parameter(Bytes payload, std::vector<ParameterImage>& parameters) {
+  const auto ordinal = payload.read<uint16_t>(4);
+  const auto offset = payload.read<uint16_t>(6);
+  const auto packed = payload.read<uint32_t>(8);
+  constexpr size_t kMostParameters = 4096;  // parameter space is 32764 bytes at most
+  if (!ordinal || !offset || !packed || *ordinal >= kMostParameters) return;
+  if (parameters.size() <= *ordinal) parameters.resize(*ordinal + size_t{1});
+  parameters[*ordinal] = {*offset, *packed >> 18};
+}
+
+void read_max_threads(Bytes payload, KernelImage& kernel) {
+  uint64_t product = 1;
+  for (uint64_t i = 0; i < 3; ++i) {
+    const auto extent = payload.read<uint32_t>(i * 4);
+    if (!extent || *extent == 0 || *extent > 1024) return;
+    product *= *extent;
+  }
+  if (product <= 1024) kernel.max_threads = static_cast<uint32_t>(product);
+}
+
+void read_kernel_info(Bytes info, KernelImage& kernel) {
+  for (uint64_t at = 0; at + 4 <= info.size();) {
+    const uint8_t format = info.data()[at];
+    const uint8_t attribute = info.data()[at + 1];
+    const uint16_t value = info.read<uint16_t>(at + 2).value_or(0);
+    at += 4;
+    if (format != kSizedFormat) continue;
+    const auto payload = info.slice(at, value);
+    if (!payload) return;  // the rest is not readable; parameters_known stays false
+    at += value;
+    if (attribute == kParameterInfo) read_parameter(*payload, kernel.parameters);
+    if (attribute == kMaxThreads) read_max_threads(*payload, kernel);
+  }
+  kernel.parameters_known = true;
+  for (const auto& parameter : kernel.parameters) {
+    if (parameter.bytes == 0) kernel.parameters_known = false;  // an ordinal that nothing described
+  }
+}
+
+class CubinReader {
+ public:
+  explicit CubinReader(std::vector<Section> sections) : sections_(std::move(sections)) {
+    for (const auto& section : sections_) by_name_.emplace(section.name, &section);
+  }
+
+  Result<Image> read() {
+    for (const auto& section : sections_) {
+      if (section.header.sh_type != SHT_SYMTAB) continue;
+      if (section.header.sh_link >= sections_.size()) return corrupt("symbols without names");
+      const Bytes names = sections_[section.header.sh_link].data;
+      for (uint64_t at = 0; at + sizeof(Elf64_Sym) <= section.data.size(); at += sizeof(Elf64_Sym)) {
+        const Elf64_Sym symbol = *section.data.read<Elf64_Sym>(at);
+        const auto name = names.text(symbol.st_name);
+        if (!name) return corrupt("a symbol name beyond the end");
+        if (const Status status = read_symbol(symbol, *name); !status.ok()) return status;
+      }
+    }
+    return std::move(image_);
+  }
+
+ private:
+  const Section* find(const std::string& name) const {
+    const auto found = by_name_.find(name);
+    return found == by_name_.end() ? nullptr : found->second;
+  }
+
+  Status read_symbol(const Elf64_Sym& symbol, std::string_view name) {
+    const bool defined = symbol.st_shndx != SHN_UNDEF && symbol.st_shndx < sections_.size();
+    if (!defined || name.empty()) return {};
+    const unsigned type = ELF64_ST_TYPE(symbol.st_info);
+    if (type == STT_FUNC && (symbol.st_other & kEntryBit) != 0) add_kernel(name);
+    if (type == STT_OBJECT) return add_global(symbol, name);
+    return {};
+  }
+
+  void add_kernel(std::string_view name) {
+    KernelImage kernel;
+    kernel.name = name;
+    if (const Section* info = find(".nv.info." + kernel.name)) read_kernel_info(info->data, kernel);
+    if (const Section* shared = find(".nv.shared." + kernel.name)) {
+      uint64_t bytes = shared->header.sh_size;
+      if (find(".nv.shared.reserved.0") != nullptr && bytes >= kReservedShared) bytes -= kReservedShared;
+      kernel.static_shared_bytes = static_cast<uint32_t>(bytes);
+    }
+    image_.kernels.push_back(std::move(kernel));
+  }
+
+  Status add_global(const Elf64_Sym& symbol, std::string_view name) {
+    const Section& section = sections_[symbol.st_shndx];
+    const bool constant = section.name == ".nv.constant3";
+    if (!constant && section.name != ".nv.global" && section.name != ".nv.global.init") return {};
+    GlobalImage global;
+    global.name = name;
+    global.bytes = symbol.st_size;
+    global.constant = constant;
+    if (section.header.sh_type != SHT_NOBITS) {
+      const auto initial = section.data.slice(symbol.st_value, symbol.st_size);
+      if (!initial) return corrupt("a global beyond the end of its section");
+      global.initial.assign(initial->data(), initial->data() + initial->size());
+    }
+    image_.globals.push_back(std::move(global));
+    return {};
+  }
+
+  std::vector<Section> sections_;
+  std::unordered_map<std::string_view, const Section*> by_name_;
+  Image image_;
+};
+
+}  // namespace
+
+uint64_t elf_extent(const void* image) {
+  Elf64_Ehdr header;
+  std::memcpy(&header, image, sizeof header);
+  uint64_t end = sizeof header;
+  const auto reach = [&end](uint64_t offset, uint64_t size) {
+    uint64_t last;
+    if (!__builtin_add_overflow(offset, size, &last) && last > end) end = last;
+  };
+  reach(header.e_phoff, uint64_t{header.e_phnum} * header.e_phentsize);
+  reach(header.e_shoff, uint64_t{header.e_shnum} * header.e_shentsize);
+  if (header.e_shentsize != sizeof(Elf64_Shdr)) return end;
+  const auto* bytes = static_cast<const uint8_t*>(image);
+  for (uint64_t i = 0; i < header.e_shnum; ++i) {
+    Elf64_Shdr section;
+    std::memcpy(&section, bytes + header.e_shoff + i * sizeof section, sizeof section);
+    if (section.sh_type != SHT_NOBITS && section.sh_type != SHT_NULL) reach(section.sh_offset, section.sh_size);
+  }
+  return end;
+}
+
+Result<Image> parse_cubin(Bytes bytes) {
+  const auto header = bytes.read<Elf64_Ehdr>(0);
+  if (!header || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0) return corrupt("no ELF header");
+  if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_machine != kMachineCuda) {
+    return Status(StatusCode::unsupported, "cubin: an ELF file, but not for a CUDA device");
+  }
+  auto sections = read_sections(bytes, *header);
+  if (!sections.ok()) return sections.status();
+  return CubinReader(std::move(sections.value())).read();
+}
+
+}  // namespace reprise::sim

@@ -1,0 +1,26 @@
+// The parsers behind parse_image(), each over bytes of known extent. Callers: image.cpp, fatbin.cpp and their tests.
+#pragma once
+#include <string_view>
+
+#include "tools/sim/images/bytes.h"
+#include "tools/sim/images/image.h"
+
+namespace reprise::sim {
+
+inline constexpr uint32_t kElfMagic = 0x464c457f;
+inline constexpr uint32_t kFatbinMagic = 0xba55ed50;
+inline constexpr uint32_t kFatbinWrapperMagic = 0x466243b1;
+
+// How far an ELF image or a fatbin reaches, by its own headers; 0: none of the two. `bytes` holds at least the fixed
+// header of 64 (ELF) or 16 (fatbin) bytes; more is only read as far as the headers name it.
+uint64_t elf_extent(const void* image);
+uint64_t fatbin_extent(const void* image);
+
+Result<Image> parse_cubin(Bytes bytes);
+Result<Image> parse_fatbin(Bytes bytes);
+Result<Image> parse_ptx(std::string_view text);
+
+// Adds `more` to `image`; a kernel or global that is there already is kept.
+void merge_image(Image& image, Image more);
+
+}  // namespace reprise::sim
