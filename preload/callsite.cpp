@@ -48,6 +48,17 @@ int walk_with_libgcc(void** frames, int capacity) {
   return progress.count;
 }
 
+// Opened here and privately: as a dependency of a preloaded library its exception entry points (_Unwind_*) would
+// replace the program's own. Not under the thread sanitizer, whose thread state is gone when libunwind's thread exit
+// code runs.
+auto libunwind_walk() noexcept -> int (*)(void**, int) {
+#ifdef __SANITIZE_THREAD__
+  return nullptr;
+#else
+  return reinterpret_cast<int (*)(void**, int)>(library_symbol(load_library("libunwind.so.8"), "unw_backtrace"));
+#endif
+}
+
 }  // namespace
 
 CallSites* CallSites::create(bool hide_own) noexcept {
@@ -64,9 +75,7 @@ CallSites* CallSites::create(bool hide_own) noexcept {
     sites->own_begin_ = reinterpret_cast<uint64_t>(__ehdr_start);
     sites->own_end_ = reinterpret_cast<uint64_t>(_end);
   }
-  // Opened here and privately: as a dependency of a preloaded library its exception entry points (_Unwind_*) would
-  // replace the program's own.
-  sites->walk_ = reinterpret_cast<Walk>(library_symbol(load_library("libunwind.so.8"), "unw_backtrace"));
+  sites->walk_ = libunwind_walk();
   sites->unwinder_ = "libunwind";
   if (sites->walk_ == nullptr) {
     sites->walk_ = walk_with_libgcc;

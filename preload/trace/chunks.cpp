@@ -55,6 +55,7 @@ const char* ChunkFile::open(const char* path) noexcept {
 }
 
 bool ChunkFile::append(const RecordHeader* record) noexcept {
+  if (raw_ == nullptr) return false;
   if (raw_bytes_ + record->bytes > kChunkBytes && !write_chunk()) return false;
   std::memcpy(raw_ + raw_bytes_, record, record->bytes);
   raw_bytes_ += record->bytes;
@@ -63,7 +64,7 @@ bool ChunkFile::append(const RecordHeader* record) noexcept {
 }
 
 bool ChunkFile::write_chunk() noexcept {
-  if (problem_ != nullptr) return false;
+  if (problem_ != nullptr || compressor_ == nullptr) return false;
   if (raw_bytes_ == 0) return true;
   char* payload = packed_ + sizeof(ChunkHeader);
   const size_t bytes =
@@ -105,9 +106,20 @@ bool ChunkFile::fail(const char* what, int error) noexcept {
   return false;
 }
 
-void ChunkFile::close() noexcept {
+void ChunkFile::forget() noexcept {
   if (file_ >= 0) ::close(file_);
   file_ = -1;
+}
+
+void ChunkFile::close() noexcept {
+  forget();
+  ZSTD_freeCCtx(compressor_);
+  compressor_ = nullptr;
+  if (raw_ != nullptr) ::munmap(raw_, kChunkBytes);
+  if (packed_ != nullptr) ::munmap(packed_, packed_capacity_);
+  raw_ = nullptr;
+  packed_ = nullptr;
+  raw_bytes_ = 0;
 }
 
 }  // namespace reprise::trace

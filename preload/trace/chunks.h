@@ -24,6 +24,9 @@ class ChunkFile {
   bool empty() const noexcept { return raw_bytes_ == 0; }
   bool large() const noexcept { return raw_bytes_ >= kChunkBytes / 2; }
   void close() noexcept;
+  // In a fork child: gives the descriptor back and touches nothing else, as the parent may have been in the midst of
+  // it.
+  void forget() noexcept;
 
   const char* problem() const noexcept { return problem_; }
   int problem_errno() const noexcept { return problem_errno_; }

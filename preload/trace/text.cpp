@@ -118,8 +118,12 @@ void TextForm::accesses(const Op& op) {
 void TextForm::parameters(const Op& op) {
   if (op.parameters.empty()) return;
   constexpr size_t kShown = 64;
+  constexpr char kDigits[] = "0123456789abcdef";
   add(" parameters={}:", op.parameters.size());
-  for (size_t i = 0; i < op.parameters.size() && i < kShown; ++i) add("{:02x}", op.parameters[i]);
+  for (size_t i = 0; i < op.parameters.size() && i < kShown; ++i) {
+    text_ += kDigits[op.parameters[i] >> 4];
+    text_ += kDigits[op.parameters[i] & 15];
+  }
   if (op.parameters.size() > kShown) add("...");
 }
 

@@ -331,7 +331,7 @@ void Writer::abandon() noexcept {
   thread_state.owner = nullptr;
   thread_state.buffer = nullptr;
   if (have_thread_exit_key) ::pthread_setspecific(thread_exit_key, nullptr);
-  state->file.close();
+  state->file.forget();
 }
 
 uint64_t Writer::dropped() const noexcept { return state_->dropped.load(std::memory_order_relaxed); }
