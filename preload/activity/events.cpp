@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <ctime>
 #include <new>
+#include <numeric>
 
 #include "preload/activity/sources.h"
 #include "preload/driver.h"
@@ -151,7 +152,7 @@ class EventSource final : public ActivitySource {
     const uint64_t after = now_ns();
     // The first anchor sets the clock: the event ran somewhere between the two readings. Later ones follow from the one
     // before, so that times stay on one scale.
-    anchor.time_ns = static_cast<double>(before + (after - before) / 2);
+    anchor.time_ns = static_cast<double>(std::midpoint(before, after));
     float milliseconds = 0;
     if (count > 0) {
       const Anchor& last = anchors_[(count - 1) % kAnchors];
