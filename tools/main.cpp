@@ -19,6 +19,7 @@ constexpr CommandRow kCommands[] = {
     {"replay", "Run a program under a plan that was made before", reprise::tools::declare_replay},
     {"report", "Make a report from a trace, a plan and a run log", reprise::tools::declare_report},
     {"dump", "Print a trace, a plan or a run log as text", reprise::tools::declare_dump},
+    {"export", "Write a trace, a plan or a run log in the format of another tool", reprise::tools::declare_export},
 };
 
 // The program and its arguments stand behind the first "--"; nothing of them is ours to interpret.

@@ -178,16 +178,17 @@ std::vector<TensorView> planned_views(const Plan& plan) {
 }
 
 Curve planned_memory(const Plan& plan, const std::vector<TensorView>& views) {
+  const uint64_t span = span_of(plan);
   std::vector<Step> steps;
   for (const TensorView& view : views) {
     const auto bytes = static_cast<int64_t>(plan.tensors[view.tensor].chunk_count * plan.granularity);
     if (bytes == 0) continue;
     for (const Interval& it : view.resident) {
       steps.push_back({it.start_ns, bytes});
-      steps.push_back({it.end_ns, -bytes});
+      if (it.end_ns < span) steps.push_back({it.end_ns, -bytes});  // what is there at the end stays for the next one
     }
   }
-  return accumulate(std::move(steps), static_cast<int64_t>(plan.reserved_bytes), span_of(plan));
+  return accumulate(std::move(steps), static_cast<int64_t>(plan.reserved_bytes), span);
 }
 
 Curve unmanaged_memory(const Plan& plan) {

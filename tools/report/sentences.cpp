@@ -5,6 +5,7 @@
 
 #include "tools/commands/sizes.h"
 #include "tools/report/report.h"
+#include "tools/report/timeline.h"
 
 namespace reprise::report {
 namespace {
@@ -26,6 +27,12 @@ class Sentences {
 
 std::string plural(uint64_t count, const char* noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+// Template arguments of a kernel can fill a page; the tables have the whole name.
+std::string short_name(const std::string& name) {
+  const std::string plain = demangle(name);
+  return plain.size() > 60 ? plain.substr(0, 57) + "..." : plain;
 }
 
 void say_ending(const Inputs& inputs, Sentences& say) {
@@ -73,11 +80,11 @@ void say_divergences(const Inputs& inputs, Sentences& say) {
   if (inputs.log == nullptr || inputs.log->divergence_count == 0) return;
   const RunLog& log = *inputs.log;
   std::string text = fmt::format("{} the program did something else than in the recorded iteration",
-                                 log.divergence_count == 1 ? "Once" : fmt::format("{} times", log.divergence_count));
+                                 log.divergence_count == 1 ? "Once," : fmt::format("{} times,", log.divergence_count));
   if (!log.divergences.empty()) {
     const RunDivergence& first = log.divergences.front();
     text += fmt::format(" (first in iteration {}, call {}: expected {}, got {})", first.iteration, first.call,
-                        first.expected, first.got);
+                        short_name(first.expected), short_name(first.got));
   }
   say.note(text +
            ". Evaluation phases and last, smaller batches look like this. The rest of such an iteration ran on "

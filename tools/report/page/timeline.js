@@ -1,5 +1,6 @@
 // The timeline: compute and the two copy engines, one lane each, overlapping work of a lane in rows below each other.
 const laneNames = ["Compute", "Host to device", "Device to host"];
+const shortLaneNames = ["Comp.", "H\u2192D", "D\u2192H"];
 const laneColors = ["compute", "to-device", "to-host"];
 const rowHeight = 24, mostRows = 4;
 
@@ -41,8 +42,7 @@ class TimelinePainter {
     this.tops = [];
     this.lanes.forEach((rows, lane) => {
       context.fillStyle = color("ink");
-      const words = chart.left > 90 ? [laneNames[lane]] : [laneNames[lane].split(" ").map((w) => w[0]).join("").toUpperCase()];
-      context.fillText(chart.left > 90 ? words[0] : lane === 0 ? "Comp." : words[0] === "HTD" ? "H\u2192D" : "D\u2192H", 0, y + 16);
+      context.fillText((chart.left > 90 ? laneNames : shortLaneNames)[lane], 0, y + 16);
       if (lane === 0) this.drawWaits(context, chart, y, rows.length * rowHeight);
       for (const row of rows) {
         this.tops.push({ y, lane, bars: row.bars });
@@ -149,5 +149,5 @@ function waitsTable(timeline, chart) {
     const wait = timeline.waits[Number(row.dataset.index)];
     chart.show(wait.start - 2 * wait.ns, wait.start + 3 * wait.ns);
   });
-  return el("details", { open: "" }, el("summary", {}, `Longest waits of computing (${timeline.waits.length})`), table);
+  return el("details", { open: innerWidth < 600 ? null : "" }, el("summary", {}, `Longest waits of computing (${timeline.waits.length})`), table);
 }

@@ -1,0 +1,81 @@
+#include <fmt/core.h>
+
+#include "tools/export/export.h"
+#include "tools/report/timeline.h"
+
+namespace reprise::exports {
+namespace {
+
+// RFC 4180: a field with a comma, a quote or a line end stands in quotes, and quotes in it are doubled.
+std::string field(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"') quoted += '"';
+    quoted += c;
+  }
+  return quoted + "\"";
+}
+
+std::string run_table(const report::RunLog& log) {
+  std::string csv = "iteration,mode,wall_ns,stall_ns,offload_bytes,reload_bytes,vmm_calls\n";
+  for (const report::RunIteration& it : log.iterations) {
+    csv += fmt::format("{},{},{},{},{},{},{}\n", it.index, it.planned ? "planned" : "passive", it.wall_ns, it.stall_ns,
+                       it.offload_bytes, it.reload_bytes, it.vmm_calls);
+  }
+  return csv;
+}
+
+std::string vertex_label(const plan::Plan& plan, const plan::Vertex& vertex) {
+  if (vertex.kind == plan::VertexKind::op && vertex.call < plan.calls.size()) {
+    return report::op_name(plan.calls[vertex.call].op, plan.calls[vertex.call].name);
+  }
+  return kind_name(vertex.kind);
+}
+
+std::string plan_table(const plan::Plan& plan) {
+  std::string csv = "vertex,kind,name,tensor,bytes,predicted_start_ns,predicted_end_ns,predecessors\n";
+  for (size_t i = 0; i < plan.vertices.size(); ++i) {
+    const plan::Vertex& vertex = plan.vertices[i];
+    std::string before;
+    for (const plan::Predecessor& one : vertex.predecessors) {
+      before += fmt::format("{}{}{}", before.empty() ? "" : " ", one.vertex, one.distance > 0 ? "'" : "");
+    }
+    const bool has_tensor = vertex.tensor < plan.tensors.size();
+    csv += fmt::format("{},{},{},{},{},{},{},{}\n", i, kind_name(vertex.kind), field(vertex_label(plan, vertex)),
+                       has_tensor ? fmt::format("{}", vertex.tensor) : "",
+                       has_tensor ? fmt::format("{}", plan.tensors[vertex.tensor].size) : "", vertex.predicted_start_ns,
+                       vertex.predicted_end_ns, before);
+  }
+  return csv;
+}
+
+std::string trace_table(const trace::Trace& trace) {
+  std::string csv = "sequence,kind,name,stream,thread,time_ns,start_ns,end_ns,bytes,allocations\n";
+  for (const trace::Event& event : trace.events) {
+    const auto* op = std::get_if<trace::Op>(&event);
+    if (op == nullptr) continue;
+    const trace::OpRecord& record = op->record;
+    std::string allocations;
+    for (const trace::AccessRecord& access : op->accesses) {
+      allocations += fmt::format("{}{}", allocations.empty() ? "" : " ", access.allocation);
+    }
+    const auto activity = trace.activities.find(record.header.sequence);
+    const bool timed = activity != trace.activities.end();
+    csv += fmt::format("{},{},{},{},{},{},{},{},{},{}\n", record.header.sequence, kind_name(record.op),
+                       field(op_label(trace, record)), record.stream, record.thread, record.time_ns,
+                       timed ? fmt::format("{}", activity->second.start_ns) : "",
+                       timed ? fmt::format("{}", activity->second.end_ns) : "", record.size, allocations);
+  }
+  return csv;
+}
+
+}  // namespace
+
+Result<std::string> to_csv(const Inputs& inputs) {
+  if (inputs.log != nullptr) return run_table(*inputs.log);
+  if (inputs.plan != nullptr) return plan_table(*inputs.plan);
+  return trace_table(*inputs.trace);
+}
+
+}  // namespace reprise::exports

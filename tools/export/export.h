@@ -1,0 +1,38 @@
+// The formats of other tools: Perfetto's JSON, tables, graphs. Each takes whatever of trace, plan and run log there is
+// and returns the whole file's content, or says what it lacks. Called by `export`.
+#pragma once
+#include <string>
+
+#include "preload/trace/status.h"
+#include "tools/report/report.h"
+
+namespace reprise::exports {
+
+using report::Inputs;
+using report::Json;
+
+// Trace events as ui.perfetto.dev and chrome://tracing read them: device work by engine and stream, host calls by
+// thread, memory counters; the plan's prediction and the run's iterations as processes of their own. Sorted by time.
+Result<std::string> to_perfetto(const Inputs& inputs);
+
+// One table: the iterations of a run log, else the vertices of a plan, else the ops of a trace.
+Result<std::string> to_csv(const Inputs& inputs);
+
+// The graph for Graphviz: the plan's MemGraph, or of a trace which op used a tensor after which. Refuses graphs that no
+// layout program can draw.
+Result<std::string> to_dot(const Inputs& inputs);
+
+// Everything that is in the files, field by field.
+Result<std::string> to_json(const Inputs& inputs);
+
+// Names of enumerators as the exports write them.
+const char* kind_name(trace::OpKind kind);
+const char* kind_name(trace::OrderKind kind);
+const char* kind_name(trace::Origin origin);
+const char* kind_name(plan::VertexKind kind);
+const char* kind_name(plan::EdgeKind kind);
+const char* kind_name(plan::CallKind kind);
+// Demangled kernel name of a trace's op, or what it does.
+std::string op_label(const trace::Trace& trace, const trace::OpRecord& op);
+
+}  // namespace reprise::exports

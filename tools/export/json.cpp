@@ -1,0 +1,210 @@
+#include "tools/export/export.h"
+
+namespace reprise::exports {
+namespace {
+
+Json accesses_json(const std::vector<trace::AccessRecord>& accesses) {
+  Json list = Json::array();
+  for (const trace::AccessRecord& one : accesses) {
+    list.push_back(
+        {{"allocation", one.allocation},
+         {"offset", one.offset},
+         {"size", one.size},
+         {"mode", one.mode},
+         {"parameter_offset", one.parameter_offset == trace::kNoParameter ? Json() : Json(one.parameter_offset)}});
+  }
+  return list;
+}
+
+Json op_json(const trace::Trace& trace, const trace::Op& op) {
+  const trace::OpRecord& record = op.record;
+  Json json = {{"event", "op"},
+               {"sequence", record.header.sequence},
+               {"kind", kind_name(record.op)},
+               {"name", op_label(trace, record)},
+               {"flags", record.header.flags},
+               {"time_ns", record.time_ns},
+               {"signature", record.signature},
+               {"size", record.size},
+               {"device", record.device},
+               {"thread", record.thread},
+               {"stream", record.stream},
+               {"call_site", record.call_site},
+               {"grid", record.grid},
+               {"block", record.block},
+               {"shared_bytes", record.shared_bytes}};
+  const auto activity = trace.activities.find(record.header.sequence);
+  if (activity != trace.activities.end()) {
+    json["start_ns"] = activity->second.start_ns;
+    json["end_ns"] = activity->second.end_ns;
+  }
+  json["accesses"] = accesses_json(op.accesses);
+  return json;
+}
+
+Json event_json(const trace::Trace& trace, const trace::Event& event) {
+  if (const auto* op = std::get_if<trace::Op>(&event)) return op_json(trace, *op);
+  if (const auto* allocate = std::get_if<trace::Allocate>(&event)) {
+    const trace::AllocateRecord& record = allocate->record;
+    return {{"event", "allocate"},
+            {"sequence", record.header.sequence},
+            {"allocation", record.allocation},
+            {"size", record.size},
+            {"origin", kind_name(record.origin)},
+            {"time_ns", record.time_ns},
+            {"stream", record.stream},
+            {"device", record.device},
+            {"call_site", record.call_site},
+            {"address", record.address}};
+  }
+  if (const auto* release = std::get_if<trace::Free>(&event)) {
+    const trace::FreeRecord& record = release->record;
+    return {{"event", "free"},
+            {"sequence", record.header.sequence},
+            {"allocation", record.allocation},
+            {"time_ns", record.time_ns},
+            {"stream", record.stream}};
+  }
+  if (const auto* order = std::get_if<trace::Order>(&event)) {
+    const trace::OrderRecord& record = order->record;
+    return {{"event", "order"},
+            {"sequence", record.header.sequence},
+            {"kind", kind_name(record.order)},
+            {"object", record.event},
+            {"stream", record.stream},
+            {"time_ns", record.time_ns}};
+  }
+  const auto& mark = std::get<trace::Mark>(event);
+  return {{"event", "mark"},
+          {"sequence", mark.record.header.sequence},
+          {"text", mark.text},
+          {"depth", mark.record.depth},
+          {"time_ns", mark.record.time_ns}};
+}
+
+Json trace_json(const trace::Trace& trace) {
+  Json json;
+  json["info"] = Json::object();
+  for (const auto& [key, value] : std::map<std::string, std::string>(trace.info.begin(), trace.info.end())) {
+    json["info"][key] = value;
+  }
+  json["ended"] = trace.ended;
+  json["dropped"] = trace.dropped;
+  json["tail"] = trace.tail.message();
+  json["call_sites"] = trace.call_sites;
+  json["events"] = Json::array();
+  for (const trace::Event& event : trace.events) json["events"].push_back(event_json(trace, event));
+  return json;
+}
+
+Json index_json(uint32_t index) { return index == plan::kNone ? Json() : Json(index); }
+
+Json tensor_json(const plan::Tensor& tensor) {
+  return {{"size", tensor.size},
+          {"recorded_allocation", tensor.recorded_allocation},
+          {"chunk_count", tensor.chunk_count},
+          {"allocate_call", index_json(tensor.allocate_call)},
+          {"free_call", index_json(tensor.free_call)},
+          {"home", index_json(tensor.home)},
+          {"slab_offset", tensor.slab_offset},
+          {"resident_at_start", tensor.resident_at_start}};
+}
+
+Json call_json(const plan::Call& call) {
+  Json json = {{"kind", kind_name(call.kind)},      {"signature", call.signature},       {"stream", call.stream},
+               {"tensor", index_json(call.tensor)}, {"vertex", index_json(call.vertex)}, {"name", call.name},
+               {"duration_ns", call.duration_ns}};
+  if (call.kind == plan::CallKind::op) json["op"] = kind_name(call.op);
+  json["accesses"] = Json::array();
+  for (const plan::Access& one : call.accesses) {
+    json["accesses"].push_back(
+        {{"tensor", one.tensor}, {"mode", one.mode}, {"offset", one.offset}, {"size", one.size}});
+  }
+  return json;
+}
+
+Json vertex_json(const plan::Vertex& vertex) {
+  Json json = {{"kind", kind_name(vertex.kind)},
+               {"call", index_json(vertex.call)},
+               {"tensor", index_json(vertex.tensor)},
+               {"predicted_start_ns", vertex.predicted_start_ns},
+               {"predicted_end_ns", vertex.predicted_end_ns}};
+  json["predecessors"] = Json::array();
+  for (const plan::Predecessor& one : vertex.predecessors) {
+    json["predecessors"].push_back({{"vertex", one.vertex}, {"kind", kind_name(one.kind)}, {"distance", one.distance}});
+  }
+  json["acquires"] = Json::array();
+  for (const plan::Acquire& one : vertex.acquires) {
+    json["acquires"].push_back({{"tensor", one.tensor}, {"placement", index_json(one.placement)}});
+  }
+  return json;
+}
+
+template <typename T, typename F>
+Json list_json(const std::vector<T>& items, F to) {
+  Json list = Json::array();
+  for (const T& item : items) list.push_back(to(item));
+  return list;
+}
+
+Json plan_json(const plan::Plan& plan) {
+  Json json = {{"program", plan.program},
+               {"program_hash", plan.program_hash},
+               {"iteration_hash", plan.iteration_hash},
+               {"policy", plan.policy},
+               {"granularity", plan.granularity},
+               {"budget_bytes", plan.budget_bytes},
+               {"reserved_bytes", plan.reserved_bytes},
+               {"chunk_count", plan.chunk_count},
+               {"slab_bytes", plan.slab_bytes},
+               {"peak_bytes", plan.peak_bytes},
+               {"minimum_bytes", plan.minimum_bytes},
+               {"compute_ns", plan.compute_ns},
+               {"predicted_ns", plan.predicted_ns},
+               {"offload_bytes", plan.offload_bytes},
+               {"reload_bytes", plan.reload_bytes},
+               {"remap_count", plan.remap_count}};
+  json["tensors"] = list_json(plan.tensors, tensor_json);
+  json["placements"] = list_json(plan.placements, [](const plan::Placement& one) { return Json(one.chunks); });
+  json["calls"] = list_json(plan.calls, call_json);
+  json["vertices"] = list_json(plan.vertices, vertex_json);
+  json["order"] = plan.order;
+  return json;
+}
+
+Json run_json(const report::RunLog& log) {
+  Json json = {{"program", log.program},
+               {"driver", log.driver},
+               {"mode", log.mode},
+               {"budget_bytes", log.budget_bytes},
+               {"iterations_planned", log.iterations_planned},
+               {"iterations_passive", log.iterations_passive},
+               {"divergences", log.divergence_count},
+               {"peak_device_bytes", log.peak_device_bytes},
+               {"ended", log.ended}};
+  json["iterations"] = list_json(log.iterations, [](const report::RunIteration& it) {
+    return Json{{"index", it.index},
+                {"mode", it.planned ? "planned" : "passive"},
+                {"wall_ns", it.wall_ns},
+                {"offload_bytes", it.offload_bytes},
+                {"reload_bytes", it.reload_bytes},
+                {"stall_ns", it.stall_ns},
+                {"vmm_calls", it.vmm_calls}};
+  });
+  json["memory"] = list_json(log.memory, [](const report::RunMemory& one) {
+    return Json{{"time_ns", one.time_ns}, {"device_bytes", one.device_bytes}, {"requested_bytes", one.requested_bytes}};
+  });
+  return json;
+}
+
+}  // namespace
+
+Result<std::string> to_json(const Inputs& inputs) {
+  Json json;
+  if (inputs.trace != nullptr) json["trace"] = trace_json(*inputs.trace);
+  if (inputs.plan != nullptr) json["plan"] = plan_json(*inputs.plan);
+  if (inputs.log != nullptr) json["run"] = run_json(*inputs.log);
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace reprise::exports

@@ -1,0 +1,259 @@
+// Chrome's trace event format: https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <unordered_map>
+
+#include "tools/export/export.h"
+#include "tools/report/residency.h"
+#include "tools/report/timeline.h"
+
+namespace reprise::exports {
+namespace {
+
+enum Process : int { kDevice = 1, kProgram, kPlanned, kRun };
+
+double microseconds(uint64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1000; }
+
+class Events {
+ public:
+  void slice(int process, int track, const std::string& name, uint64_t start_ns, uint64_t end_ns, Json arguments) {
+    add(start_ns, {{"ph", "X"},
+                   {"pid", process},
+                   {"tid", track},
+                   {"ts", microseconds(start_ns)},
+                   {"dur", microseconds(end_ns - start_ns)},
+                   {"name", name},
+                   {"args", std::move(arguments)}});
+  }
+  void instant(int process, int track, const std::string& name, uint64_t time_ns, Json arguments) {
+    add(time_ns, {{"ph", "i"},
+                  {"s", "t"},
+                  {"pid", process},
+                  {"tid", track},
+                  {"ts", microseconds(time_ns)},
+                  {"name", name},
+                  {"args", std::move(arguments)}});
+  }
+  void counter(int process, const std::string& name, uint64_t time_ns, uint64_t bytes) {
+    add(time_ns, {{"ph", "C"},
+                  {"pid", process},
+                  {"tid", 0},
+                  {"ts", microseconds(time_ns)},
+                  {"name", name},
+                  {"args", {{"bytes", bytes}}}});
+  }
+  void name_process(int process, const std::string& name) {
+    names_.push_back(
+        {{"ph", "M"}, {"pid", process}, {"tid", 0}, {"ts", 0}, {"name", "process_name"}, {"args", {{"name", name}}}});
+  }
+  // Names a track once and fixes its place among its process's tracks.
+  void name_track(int process, int track, const std::string& name) {
+    if (!named_.emplace(std::make_pair(process, track), true).second) return;
+    names_.push_back({{"ph", "M"},
+                      {"pid", process},
+                      {"tid", track},
+                      {"ts", 0},
+                      {"name", "thread_name"},
+                      {"args", {{"name", name}}}});
+    names_.push_back({{"ph", "M"},
+                      {"pid", process},
+                      {"tid", track},
+                      {"ts", 0},
+                      {"name", "thread_sort_index"},
+                      {"args", {{"sort_index", track}}}});
+  }
+  std::string finish() {
+    std::stable_sort(events_.begin(), events_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    Json list = Json::array();
+    for (Json& one : names_) list.push_back(std::move(one));
+    for (auto& [time, event] : events_) list.push_back(std::move(event));
+    Json file;
+    file["displayTimeUnit"] = "ns";
+    file["traceEvents"] = std::move(list);
+    return file.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  }
+
+ private:
+  void add(uint64_t time_ns, Json event) { events_.emplace_back(time_ns, std::move(event)); }
+  std::vector<std::pair<uint64_t, Json>> events_;
+  std::vector<Json> names_;
+  std::map<std::pair<int, int>, bool> named_;
+};
+
+// Slices of one track must not overlap, so each stream has a track per engine.
+int track_of(trace::OpKind kind, uint32_t stream) {
+  const int engine = kind == trace::OpKind::copy_host_to_device   ? 1
+                     : kind == trace::OpKind::copy_device_to_host ? 2
+                                                                  : 0;
+  return 1 + engine * 100000 + static_cast<int>(stream % 100000);
+}
+
+std::string track_name(trace::OpKind kind, uint32_t stream) {
+  const auto lane = kind == trace::OpKind::copy_host_to_device   ? report::Lane::to_device
+                    : kind == trace::OpKind::copy_device_to_host ? report::Lane::to_host
+                                                                 : report::Lane::compute;
+  return fmt::format("{}, stream {}", report::lane_name(lane), stream);
+}
+
+// Device clocks may differ from the host's. Nothing runs before it is called: the smallest delay of all shows by how
+// much.
+int64_t device_clock_shift(const trace::Trace& trace) {
+  std::optional<int64_t> least;
+  for (const trace::Event& event : trace.events) {
+    const auto* op = std::get_if<trace::Op>(&event);
+    if (op == nullptr) continue;
+    const auto activity = trace.activities.find(op->record.header.sequence);
+    if (activity == trace.activities.end()) continue;
+    const auto delay = static_cast<int64_t>(activity->second.start_ns - op->record.time_ns);
+    if (!least || delay < *least) least = delay;
+  }
+  constexpr int64_t kPlausible = 1'000'000'000;
+  return least && (*least < 0 || *least > kPlausible) ? -*least : 0;
+}
+
+uint64_t first_time(const trace::Trace& trace) {
+  uint64_t first = ~uint64_t{0};
+  for (const trace::Event& event : trace.events) {
+    if (const auto* op = std::get_if<trace::Op>(&event)) first = std::min(first, op->record.time_ns);
+    if (const auto* allocate = std::get_if<trace::Allocate>(&event)) first = std::min(first, allocate->record.time_ns);
+  }
+  return first;
+}
+
+class TraceEvents {
+ public:
+  TraceEvents(const trace::Trace& trace, Events& events)
+      : trace_(trace), events_(events), origin_(first_time(trace)), shift_(device_clock_shift(trace)) {}
+
+  void add() {
+    events_.name_process(kDevice, "Device, as recorded");
+    events_.name_process(kProgram, "Program");
+    for (const trace::Event& event : trace_.events) {
+      if (const auto* op = std::get_if<trace::Op>(&event)) add_op(*op);
+      if (const auto* allocate = std::get_if<trace::Allocate>(&event)) add_allocate(allocate->record);
+      if (const auto* release = std::get_if<trace::Free>(&event)) add_free(release->record);
+      if (const auto* mark = std::get_if<trace::Mark>(&event)) add_mark(*mark);
+    }
+  }
+
+ private:
+  uint64_t since(uint64_t time_ns) const { return time_ns > origin_ ? time_ns - origin_ : 0; }
+
+  void add_op(const trace::Op& op) {
+    const std::string name = op_label(trace_, op.record);
+    const int thread = 1 + static_cast<int>(op.record.thread % 1000000);
+    events_.name_track(kProgram, thread, fmt::format("Host thread {}", op.record.thread));
+    events_.instant(kProgram, thread, name, since(op.record.time_ns), {{"sequence", op.record.header.sequence}});
+    const auto activity = trace_.activities.find(op.record.header.sequence);
+    if (activity == trace_.activities.end() || activity->second.end_ns < activity->second.start_ns) return;
+    const int track = track_of(op.record.op, op.record.stream);
+    events_.name_track(kDevice, track, track_name(op.record.op, op.record.stream));
+    const uint64_t start = activity->second.start_ns + static_cast<uint64_t>(shift_);
+    const uint64_t end = activity->second.end_ns + static_cast<uint64_t>(shift_);
+    Json arguments = {{"sequence", op.record.header.sequence}, {"kind", kind_name(op.record.op)}};
+    if (op.record.size > 0) arguments["bytes"] = op.record.size;
+    if (op.record.op == trace::OpKind::launch) {
+      arguments["grid"] = op.record.grid;
+      arguments["block"] = op.record.block;
+    }
+    Json tensors = Json::array();
+    for (const trace::AccessRecord& access : op.accesses) tensors.push_back(access.allocation);
+    arguments["allocations"] = std::move(tensors);
+    events_.slice(kDevice, track, name, since(start), since(end), std::move(arguments));
+  }
+  void add_allocate(const trace::AllocateRecord& record) {
+    if (record.origin == trace::Origin::host) return;
+    sizes_[record.allocation] = record.size;
+    live_ += record.size;
+    events_.counter(kProgram, "Live device memory", since(record.time_ns), live_);
+  }
+  void add_free(const trace::FreeRecord& record) {
+    const auto found = sizes_.find(record.allocation);
+    if (found == sizes_.end()) return;
+    live_ -= found->second;
+    sizes_.erase(found);
+    events_.counter(kProgram, "Live device memory", since(record.time_ns), live_);
+  }
+  void add_mark(const trace::Mark& mark) {
+    if (!mark.text.empty()) events_.instant(kProgram, 0, mark.text, since(mark.record.time_ns), Json::object());
+  }
+
+  const trace::Trace& trace_;
+  Events& events_;
+  uint64_t origin_;
+  int64_t shift_;
+  uint64_t live_ = 0;
+  std::unordered_map<uint64_t, uint64_t> sizes_;
+};
+
+// Overlapping work of one lane goes to further tracks below it.
+int free_track(std::vector<uint64_t>& busy_until, uint64_t start_ns, uint64_t end_ns) {
+  for (size_t i = 0; i < busy_until.size(); ++i) {
+    if (busy_until[i] > start_ns) continue;
+    busy_until[i] = end_ns;
+    return static_cast<int>(i);
+  }
+  busy_until.push_back(end_ns);
+  return static_cast<int>(busy_until.size()) - 1;
+}
+
+void add_bars(const report::Timeline& timeline, int process, Events& events) {
+  std::vector<uint64_t> busy[report::kLaneCount];
+  for (const report::Bar& bar : timeline.bars) {
+    const auto lane = static_cast<size_t>(bar.lane);
+    const int row = free_track(busy[lane], bar.time.start_ns, bar.time.end_ns);
+    const int track = 1 + static_cast<int>(lane) * 1000 + row;
+    events.name_track(process, track, report::lane_name(bar.lane));
+    Json arguments = Json::object();
+    if (bar.bytes > 0) arguments["bytes"] = bar.bytes;
+    if (bar.vertex != plan::kNone) arguments["vertex"] = bar.vertex;
+    if (bar.tensor != plan::kNone) arguments["tensor"] = bar.tensor;
+    events.slice(process, track, bar.name, bar.time.start_ns, bar.time.end_ns, std::move(arguments));
+  }
+}
+
+void add_plan(const plan::Plan& plan, Events& events) {
+  events.name_process(kPlanned, "Plan, as predicted");
+  add_bars(report::predicted_timeline(plan), kPlanned, events);
+  for (const auto& [time, bytes] : report::planned_memory(plan, report::planned_views(plan))) {
+    events.counter(kPlanned, "Device memory", time, bytes);
+  }
+}
+
+void add_run(const Inputs& inputs, Events& events) {
+  const report::RunLog& log = *inputs.log;
+  events.name_process(kRun, "Run");
+  if (inputs.plan != nullptr) add_bars(report::measured_timeline(*inputs.plan, log), kRun, events);
+  constexpr int kIterations = 100000;  // below the lanes
+  events.name_track(kRun, kIterations, "Iterations, one after the other");
+  uint64_t now = 0;
+  for (const report::RunIteration& it : log.iterations) {
+    events.slice(kRun, kIterations, it.planned ? "planned" : "on demand", now, now + it.wall_ns,
+                 {{"iteration", it.index},
+                  {"stall_ns", it.stall_ns},
+                  {"offload_bytes", it.offload_bytes},
+                  {"reload_bytes", it.reload_bytes},
+                  {"vmm_calls", it.vmm_calls}});
+    now += it.wall_ns;
+  }
+  for (const report::RunMemory& sample : log.memory) {
+    const uint64_t time = sample.time_ns - std::min(sample.time_ns, log.memory.front().time_ns);
+    events.counter(kRun, "Device memory", time, sample.device_bytes);
+    events.counter(kRun, "Asked for by the program", time, sample.requested_bytes);
+  }
+}
+
+}  // namespace
+
+Result<std::string> to_perfetto(const Inputs& inputs) {
+  Events events;
+  if (inputs.trace != nullptr) TraceEvents(*inputs.trace, events).add();
+  if (inputs.plan != nullptr) add_plan(*inputs.plan, events);
+  if (inputs.log != nullptr) add_run(inputs, events);
+  return events.finish();
+}
+
+}  // namespace reprise::exports
