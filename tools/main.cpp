@@ -20,6 +20,7 @@ constexpr CommandRow kCommands[] = {
     {"report", "Make a report from a trace, a plan and a run log", reprise::tools::declare_report},
     {"dump", "Print a trace, a plan or a run log as text", reprise::tools::declare_dump},
     {"export", "Write a trace, a plan or a run log in the format of another tool", reprise::tools::declare_export},
+    {"doctor", "Check whether Reprise can work on this machine", reprise::tools::declare_doctor},
 };
 
 // The program and its arguments stand behind the first "--"; nothing of them is ours to interpret.

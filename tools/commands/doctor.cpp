@@ -1,0 +1,83 @@
+// `reprise doctor`: would Reprise work here, and if not, what is missing?
+#include "tools/commands/doctor.h"
+
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+
+#include "tools/commands/command.h"
+#include "tools/commands/files.h"
+#include "tools/commands/message.h"
+
+namespace reprise::tools {
+namespace {
+
+const char* finding_name(Finding finding) {
+  switch (finding) {
+    case Finding::good:
+      return "good";
+    case Finding::note:
+      return "note";
+    case Finding::missing:
+      return "missing";
+  }
+  return "";
+}
+
+int run_doctor(const std::string& device, bool json) {
+  const bool simulated = device == "sim";
+  std::vector<Check> checks;
+  check_software(simulated, checks);
+  check_device(simulated ? installation().sim_driver : "", checks);
+  check_host(checks);
+  const Status written = write_file("-", json ? doctor_json(checks).dump(1) + "\n" : doctor_text(checks));
+  return written.ok() ? doctor_exit_code(checks) : fail(written);
+}
+
+}  // namespace
+
+int doctor_exit_code(const std::vector<Check>& checks) {
+  const bool missing =
+      std::any_of(checks.begin(), checks.end(), [](const Check& check) { return check.finding == Finding::missing; });
+  return missing ? kExitFailure : 0;
+}
+
+nlohmann::ordered_json doctor_json(const std::vector<Check>& checks) {
+  nlohmann::ordered_json json;
+  json["ok"] = doctor_exit_code(checks) == 0;
+  json["checks"] = nlohmann::ordered_json::array();
+  for (const Check& check : checks) {
+    json["checks"].push_back({{"name", check.name},
+                              {"finding", finding_name(check.finding)},
+                              {"value", check.value},
+                              {"advice", check.advice}});
+  }
+  return json;
+}
+
+std::string doctor_text(const std::vector<Check>& checks) {
+  std::string text;
+  for (const Check& check : checks) {
+    text += fmt::format("{:<8} {:<24} {}\n", finding_name(check.finding), check.name, check.value);
+    if (!check.advice.empty()) text += fmt::format("{:<8} {:<24} -> {}\n", "", "", check.advice);
+  }
+  text += doctor_exit_code(checks) == 0 ? "Reprise can work here.\n"
+                                        : "Reprise cannot work here yet: see what is missing.\n";
+  return text;
+}
+
+Action declare_doctor(CLI::App& app, const ProgramArguments&) {
+  struct Options {
+    std::string device = "gpu";
+    bool json = false;
+  };
+  auto options = std::make_shared<Options>();
+  app.add_option("--device", options->device, "gpu, or sim: the simulated device")
+      ->check(CLI::IsMember({"gpu", "sim"}));
+  app.add_flag("--json", options->json, "Print the findings as JSON");
+  return [options] { return run_doctor(options->device, options->json); };
+}
+
+}  // namespace reprise::tools

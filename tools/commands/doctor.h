@@ -1,0 +1,36 @@
+// The checks of `reprise doctor`: each looks at one thing that Reprise needs or likes to have. Called by doctor.cpp and
+// tests.
+#pragma once
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace reprise::tools {
+
+enum class Finding : uint8_t {
+  good,
+  note,     // worth knowing; everything works
+  missing,  // Reprise cannot work without it
+};
+
+struct Check {
+  std::string name;
+  Finding finding = Finding::good;
+  std::string value;
+  std::string advice;  // what to do; empty when good
+};
+
+// Driver, devices, virtual memory management, by asking the driver that the shim would take. `driver` (a path)
+// overrides the search. Uses the device for a moment: one chunk is created, mapped twice, written and released.
+void check_device(const std::string& driver, std::vector<Check>& checks);
+// Memory of this machine and its limits for this process.
+void check_host(std::vector<Check>& checks);
+// CUDA toolkit, CUPTI, the installed libraries.
+void check_software(bool simulated, std::vector<Check>& checks);
+
+// 0 when nothing is missing, else 1.
+int doctor_exit_code(const std::vector<Check>& checks);
+nlohmann::ordered_json doctor_json(const std::vector<Check>& checks);
+std::string doctor_text(const std::vector<Check>& checks);
+
+}  // namespace reprise::tools
