@@ -27,9 +27,12 @@ void load() {
   driver_table.name = reinterpret_cast<decltype(driver_table.name)>(entry(REPRISE_EXPANDED_NAME(name)));
 #define REPRISE_DRIVER_AS(symbol, like) \
   driver_table.symbol = reinterpret_cast<decltype(driver_table.symbol)>(entry(REPRISE_EXPANDED_NAME(symbol)));
+#define REPRISE_DRIVER_FORM(member, symbol, type) \
+  driver_table.member = reinterpret_cast<std::add_pointer_t<type>>(entry(symbol));
 #include "preload/driver.def"
 #undef REPRISE_DRIVER
 #undef REPRISE_DRIVER_AS
+#undef REPRISE_DRIVER_FORM
   __atomic_store_n(&driver_ready, true, __ATOMIC_RELEASE);
 }
 

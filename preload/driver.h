@@ -3,6 +3,8 @@
 #pragma once
 #include <cuda.h>
 
+#include <type_traits>
+
 namespace reprise {
 
 // An entry that the driver lacks answers CUDA_ERROR_NOT_FOUND (CUDA_ERROR_STUB_LIBRARY when there is no driver at all),
@@ -10,9 +12,11 @@ namespace reprise {
 struct DriverTable {
 #define REPRISE_DRIVER(name) decltype(&::name) name;
 #define REPRISE_DRIVER_AS(symbol, like) decltype(&::like) symbol;
+#define REPRISE_DRIVER_FORM(member, symbol, type) std::add_pointer_t<type> member;
 #include "preload/driver.def"
 #undef REPRISE_DRIVER
 #undef REPRISE_DRIVER_AS
+#undef REPRISE_DRIVER_FORM
 };
 
 namespace detail {

@@ -42,6 +42,13 @@ class Handler {
   virtual CUresult memory_info(size_t* free_bytes, size_t* total_bytes) noexcept = 0;
   virtual CUresult total_memory(size_t* bytes, CUdevice device) noexcept = 0;
 
+  // Device memory that the program made around us (cuMemCreate, arrays, ...): counted for the report, and part of the
+  // budget. Bytes < 0: given back.
+  virtual void unmanaged(const char* what, int64_t bytes) noexcept {
+    (void)what;
+    (void)bytes;
+  }
+
   // Process exit and fork child.
   virtual void finish() noexcept = 0;
   virtual void abandon() noexcept = 0;

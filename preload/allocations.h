@@ -1,0 +1,55 @@
+// The live allocations of the program by address: which of them does a pointer point into? Hooks write it, argument
+// scanning reads it on every launch. Reads take no lock, allocate nothing and make no system call.
+#pragma once
+#include <cuda.h>
+
+#include <cstdint>
+
+#include "preload/trace/format.h"
+
+namespace reprise {
+
+struct Allocation {
+  uint64_t id = 0;  // from 1, never used again
+  uint64_t address = 0;
+  uint64_t size = 0;
+  trace::Origin origin = trace::Origin::alloc;
+  uint16_t device = 0;
+  bool holds_pointers = false;  // device addresses were copied into it (pointees.h)
+  bool write_combined = false;  // host memory that is slow to read
+  bool hidden = false;          // kernels may reach it without a pointer in their parameters
+};
+
+// Ids of allocations, one sequence for all kinds of memory.
+uint64_t next_allocation_id() noexcept;
+
+// Notes a new allocation. What it overlaps is gone (its free was not seen) and is forgotten. false: out of memory.
+bool note_allocation(const Allocation& allocation) noexcept;
+
+// Forgets the allocation that starts at `address`; false when there is none. *allocation (may be nullptr) is what it
+// was.
+bool forget_allocation(uint64_t address, Allocation* allocation) noexcept;
+
+// The allocation that `address` points into (its start included, one past its end not). `word` may be any number.
+bool find_allocation(uint64_t word, Allocation* allocation) noexcept;
+
+// Changes a mark of the allocation that starts at `address`.
+void set_holds_pointers(uint64_t address, bool holds) noexcept;
+void set_hidden(uint64_t address) noexcept;
+
+// Live allocations and their bytes, of device memory (alloc, pitched, async, pool).
+struct LiveMemory {
+  uint64_t count;
+  uint64_t bytes;
+};
+LiveMemory live_device_memory() noexcept;
+
+// Those marked hidden: up to `capacity` ids, returns how many there are.
+uint32_t hidden_allocations(Allocation* list, uint32_t capacity) noexcept;
+
+inline bool is_device_memory(trace::Origin origin) noexcept {
+  return origin == trace::Origin::alloc || origin == trace::Origin::pitched || origin == trace::Origin::async ||
+         origin == trace::Origin::pool;
+}
+
+}  // namespace reprise

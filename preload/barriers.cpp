@@ -1,0 +1,19 @@
+#include "preload/barriers.h"
+
+#include "preload/graphs.h"
+#include "preload/runtime.h"
+#include "preload/submit.h"
+
+namespace reprise {
+
+void before_ordered(const char* name) noexcept { runtime().handler->before_ordered(name); }
+
+void before_barrier(const Row& row, uint64_t first_argument) noexcept {
+  // Work that is captured runs later, as part of a graph; the graph's nodes tell what it touches.
+  if (any_capture()) return;
+  before_ordered(row.symbol);
+  if (row.row_class == RowClass::graph_update) forget_graph_accesses(reinterpret_cast<CUgraphExec>(first_argument));
+  if (row.row_class == RowClass::opaque) record_opaque(row.symbol);
+}
+
+}  // namespace reprise

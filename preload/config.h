@@ -1,0 +1,52 @@
+// What the environment asks for. One table (config.cpp) names every variable with its type, default and help; entry
+// reads it once, after the off switch. A value that cannot be read costs one warning line and leaves the default.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace reprise {
+
+// Bytes, or a share of something that the variable's help names.
+struct Amount {
+  uint64_t bytes = 0;
+  double fraction = 0;  // > 0: this share, bytes is 0
+  bool given() const noexcept { return bytes != 0 || fraction > 0; }
+};
+
+struct Config {
+  bool disable = false;
+  Amount budget;                  // of device memory; fraction: of the program's own peak
+  const char* trace = nullptr;    // path, nullptr: do not record
+  const char* plan = nullptr;     // path, nullptr: plan online
+  const char* run_log = nullptr;  // path, nullptr: none
+  const char* driver = nullptr;   // path; read by resolve.cpp itself
+  const char* planner = nullptr;  // path of the `reprise` program; nullptr: ../../bin/reprise from this library
+  const char* policy = "auto";
+  Amount host_memory;             // cap of the host tier; fraction: of the memory that the process may use
+  const char* activity = "auto";  // auto, cupti, events, sim, none
+  const char* log = "warn";       // warn, info, debug
+  bool keep = false;              // keep temporary files
+  bool call_sites = true;         // record call stacks
+  bool trace_is_private = false;  // not a variable: `trace` is a temporary file of entry's making, to be removed
+};
+
+// The environment of this process, read on the first call; strings are copies that are never freed.
+const Config& config() noexcept;
+
+// Reads a Config from any environment; `lookup` answers nullptr for what is not set. Exposed for tests.
+using EnvironmentLookup = const char* (*)(const char* name);
+Config read_config(EnvironmentLookup lookup) noexcept;
+
+// "12GiB", "800MiB", "1.5G", "2GB" (decimal), "4096" or "50%". false: not readable, *amount is untouched.
+bool parse_amount(const char* text, Amount* amount) noexcept;
+
+// The table, for documentation and tests.
+struct ConfigVariable {
+  const char* name;
+  const char* type;
+  const char* standard;
+  const char* help;
+};
+const ConfigVariable* config_variables(size_t* count) noexcept;
+
+}  // namespace reprise

@@ -1,0 +1,169 @@
+#include "preload/functions.h"
+
+#include <cstring>
+#include <new>
+
+#include "preload/driver.h"
+#include "preload/handle_map.h"
+#include "preload/runtime.h"
+#include "preload/trace/signature.h"
+
+namespace reprise {
+namespace {
+
+constinit HandleMap functions;  // handle -> Function*
+constinit HandleMap kinds;      // handle -> Kind
+constinit HandleMap owners;     // CUmodule or CUlibrary -> Owner*
+constinit HandleMap owner_of;   // handle -> its module or library
+constinit HandleMap shapes;
+constinit std::atomic<uint32_t> last_id{0};
+pthread_mutex_t make_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+enum Kind : uint64_t { kFunction = 1, kKernel = 2 };
+// A kernel has at most 32764 bytes of parameters; more than this many of them is a broken answer.
+constexpr uint32_t kMaxParameters = 4096;
+constexpr uint64_t kMaxShapes = 1 << 20;
+
+uint64_t key(const void* handle) { return reinterpret_cast<uint64_t>(handle); }
+
+// cuKernel* wants a CUkernel, cuFunc* a CUfunction; a launch takes both.
+CUresult parameter(CUfunction handle, Kind kind, size_t index, size_t* offset, size_t* size) {
+  if (kind == kKernel) {
+    return driver().cuKernelGetParamInfo(reinterpret_cast<CUkernel>(handle), index, offset, size);
+  }
+  return driver().cuFuncGetParamInfo(handle, index, offset, size);
+}
+
+const char* name_of(CUfunction handle, Kind kind) {
+  const char* name = nullptr;
+  const CUresult result = kind == kKernel ? driver().cuKernelGetName(&name, reinterpret_cast<CUkernel>(handle))
+                                          : driver().cuFuncGetName(&name, handle);
+  return result == CUDA_SUCCESS ? name : nullptr;
+}
+
+// A handle that no call announced: the kernel functions are asked first, a CUfunction is no CUkernel to them.
+Kind kind_of(CUfunction handle) {
+  const uint64_t known = kinds.find(key(handle));
+  if (known != 0) return static_cast<Kind>(known);
+  return name_of(handle, kKernel) != nullptr ? kKernel : kFunction;
+}
+
+void read_layout(CUfunction handle, Kind kind, Function* function) {
+  trace::ParameterLayout list[kMaxParameters];
+  uint32_t count = 0;
+  for (;;) {
+    size_t offset = 0;
+    size_t size = 0;
+    const CUresult result = parameter(handle, kind, count, &offset, &size);
+    // The end of the list is an invalid index; any other answer says that the layout cannot be had.
+    if (result == CUDA_ERROR_INVALID_VALUE) break;
+    if (result != CUDA_SUCCESS || count == kMaxParameters || offset + size > 64 * 1024) return;
+    list[count++] = {static_cast<uint32_t>(offset), static_cast<uint32_t>(size)};
+    const auto end = static_cast<uint32_t>(offset + size);
+    if (end > function->parameter_bytes) function->parameter_bytes = end;
+  }
+  if (count > 0) {
+    auto* parameters = new (std::nothrow) trace::ParameterLayout[count];
+    if (parameters == nullptr) return;
+    std::memcpy(parameters, list, count * sizeof *list);
+    function->parameters = parameters;
+  }
+  function->parameter_count = count;
+  function->layout_known = true;
+}
+
+Owner* owner_record(uint64_t owner) {
+  if (owner == 0) return nullptr;
+  if (const uint64_t known = owners.find(owner); known != 0) return reinterpret_cast<Owner*>(known);
+  auto* fresh = new (std::nothrow) Owner;
+  if (fresh != nullptr) owners.set(owner, key(fresh));
+  return fresh;
+}
+
+uint64_t owner_handle(CUfunction handle, Kind kind) {
+  if (kind == kKernel) {
+    CUlibrary library = nullptr;
+    return driver().cuKernelGetLibrary(&library, reinterpret_cast<CUkernel>(handle)) == CUDA_SUCCESS ? key(library) : 0;
+  }
+  CUmodule module = nullptr;
+  return driver().cuFuncGetModule(&module, handle) == CUDA_SUCCESS ? key(module) : 0;
+}
+
+Function* make_function(CUfunction handle) {
+  auto* function = new (std::nothrow) Function;
+  if (function == nullptr) return nullptr;
+  const Kind kind = kind_of(handle);
+  function->id = last_id.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (const char* name = name_of(handle, kind); name != nullptr) {
+    if (const char* copy = strdup(name); copy != nullptr) function->name = copy;
+  }
+  function->name_hash = trace::hash_bytes(function->name, std::strlen(function->name));
+  read_layout(handle, kind, function);
+  const uint64_t owner = owner_handle(handle, kind);
+  function->owner = owner_record(owner);
+  owner_of.set(key(handle), owner);
+  if (Recorder* recorder = runtime().recorder; recorder != nullptr) {
+    recorder->function(function->id, function->name, function->parameters, function->parameter_count,
+                       function->layout_known);
+  }
+  return function;
+}
+
+}  // namespace
+
+const Function* find_function(CUfunction handle) noexcept {
+  if (handle == nullptr) return nullptr;
+  if (const uint64_t known = functions.find(key(handle)); known != 0) return reinterpret_cast<Function*>(known);
+  pthread_mutex_lock(&make_mutex);
+  auto* function = reinterpret_cast<Function*>(functions.find(key(handle)));
+  if (function == nullptr) {
+    function = make_function(handle);
+    if (function != nullptr) functions.set(key(handle), key(function));
+  }
+  pthread_mutex_unlock(&make_mutex);
+  return function;
+}
+
+void note_function_handle(CUfunction handle) noexcept {
+  // A handle value may come back for another kernel after its module was unloaded.
+  if (kinds.find(key(handle)) != kFunction) kinds.set(key(handle), kFunction);
+}
+void note_kernel_handle(CUkernel handle) noexcept {
+  if (kinds.find(key(handle)) != kKernel) kinds.set(key(handle), kKernel);
+}
+
+bool note_global(uint64_t owner, CUdeviceptr address, uint64_t size) noexcept {
+  Owner* record = owner_record(owner);
+  if (record == nullptr) return false;
+  pthread_mutex_lock(&make_mutex);
+  const uint32_t count = record->global_count.load(std::memory_order_relaxed);
+  bool fresh = count < Owner::kMaxGlobals;
+  for (uint32_t i = 0; i < count; ++i) fresh = fresh && record->globals[i].address != address;
+  if (fresh) {
+    record->globals[count] = {address, size};
+    record->global_count.store(count + 1, std::memory_order_release);
+  }
+  pthread_mutex_unlock(&make_mutex);
+  return fresh;
+}
+
+void forget_owner(uint64_t owner, void (*visit)(const Global& global)) noexcept {
+  if (const uint64_t known = owners.find(owner); known != 0) {
+    auto* record = reinterpret_cast<Owner*>(known);
+    const uint32_t count = record->global_count.load(std::memory_order_acquire);
+    for (uint32_t i = 0; i < count; ++i) visit(record->globals[i]);
+    owners.erase(owner);
+  }
+  owner_of.each([owner](uint64_t handle, uint64_t of) {
+    if (of != owner) return;
+    functions.erase(handle);
+    kinds.erase(handle);
+  });
+}
+
+bool shape_known(uint64_t shape) noexcept { return shapes.find(shape) != 0; }
+void note_shape(uint64_t shape) noexcept {
+  if (shapes.find(shape) == 0 && shapes.used() < kMaxShapes) shapes.set(shape, 1);
+}
+
+}  // namespace reprise

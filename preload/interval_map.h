@@ -1,0 +1,96 @@
+// Disjoint address ranges, sorted, in blocks of at most kBlockEntries. One writer at a time (the caller locks); readers
+// run beside it and retry when a version counter says that they were disturbed. Blocks are never freed, so a disturbed
+// reader sees nonsense at worst and throws it away. All words are atomics: there is no data race to reason about.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <new>
+
+namespace reprise {
+
+struct Interval {
+  uint64_t begin;
+  uint64_t end;
+  uint64_t value;
+  uint64_t marks;
+};
+
+class IntervalMap {
+ public:
+  constexpr IntervalMap() = default;
+
+  // The interval that contains `word`.
+  bool find(uint64_t word, Interval* result) const noexcept {
+    if (word - low_.load(std::memory_order_acquire) >= span_.load(std::memory_order_relaxed)) return false;
+    for (;;) {
+      const uint64_t before = version_.load(std::memory_order_acquire);
+      if ((before & 1) == 0) {
+        const bool found = search(word, result);
+        if (version_.load(std::memory_order_relaxed) == before) return found;
+      }
+      __builtin_ia32_pause();
+    }
+  }
+
+  // Writers. insert() expects that nothing overlaps; false: out of memory.
+  bool insert(const Interval& interval) noexcept;
+  bool erase(uint64_t begin, Interval* erased) noexcept;
+  bool set_marks(uint64_t begin, uint64_t marks) noexcept;
+  // The first interval that ends behind `address`.
+  bool first_after(uint64_t address, Interval* result) const noexcept;
+
+ private:
+  static constexpr uint32_t kBlockEntries = 64;
+  struct Entry {
+    std::atomic<uint64_t> begin{0};
+    std::atomic<uint64_t> end{0};
+    std::atomic<uint64_t> value{0};
+    std::atomic<uint64_t> marks{0};
+  };
+  struct Block {
+    std::atomic<uint32_t> count{0};
+    Entry entries[kBlockEntries];
+  };
+  struct Index {
+    uint32_t capacity;
+    std::atomic<Block*>* blocks;
+  };
+  struct Position {
+    uint32_t block;
+    uint32_t entry;
+  };
+
+  static void load(const Entry& entry, Interval* result) noexcept {
+    result->begin = entry.begin.load(std::memory_order_acquire);
+    result->end = entry.end.load(std::memory_order_acquire);
+    result->value = entry.value.load(std::memory_order_acquire);
+    result->marks = entry.marks.load(std::memory_order_acquire);
+  }
+  static void store(Entry* entry, const Interval& interval) noexcept {
+    entry->begin.store(interval.begin, std::memory_order_release);
+    entry->end.store(interval.end, std::memory_order_release);
+    entry->value.store(interval.value, std::memory_order_release);
+    entry->marks.store(interval.marks, std::memory_order_release);
+  }
+  static void copy(Entry* to, const Entry& from) noexcept {
+    Interval interval;
+    load(from, &interval);
+    store(to, interval);
+  }
+
+  // The last block that starts at or before `word`, clamped so that a disturbed reader stays inside the arrays.
+  const Block* block_of(uint64_t word, uint32_t* index) const noexcept;
+  bool search(uint64_t word, Interval* result) const noexcept;
+  bool position(uint64_t begin, Position* result) const noexcept;
+  bool split(uint32_t block) noexcept;
+  bool add_block(uint32_t at, Block* block) noexcept;
+  void widen(const Interval& interval) noexcept;
+
+  std::atomic<uint64_t> version_{0};
+  std::atomic<uint64_t> low_{0};  // every interval ever seen lies in [low_, low_ + span_)
+  std::atomic<uint64_t> span_{0};
+  std::atomic<Index*> index_{nullptr};
+  std::atomic<uint32_t> block_count_{0};
+};
+
+}  // namespace reprise

@@ -1,0 +1,12 @@
+#include "preload/runtime.h"
+
+#include "preload/guard.h"
+
+extern "C" {
+constinit uint8_t reprise_watch = 0;
+}
+
+namespace reprise::detail {
+constinit Runtime runtime{};
+constinit thread_local bool inside_hook = false;
+}  // namespace reprise::detail

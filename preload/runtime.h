@@ -1,0 +1,36 @@
+// What is switched on in this process: the handler that calls go to, the recorder, and the flags that hooks and thunks
+// test. Written by entry alone, before the flags are set; read by every hook.
+#pragma once
+#include <cstdint>
+
+#include "preload/activity/source.h"
+#include "preload/handler.h"
+#include "preload/recorder.h"
+
+namespace reprise {
+
+struct Runtime {
+  Handler* handler = nullptr;    // never nullptr while kWatching is set
+  Recorder* recorder = nullptr;  // nullptr: not recording
+  ActivitySource* activity = nullptr;
+};
+
+namespace detail {
+extern Runtime runtime;
+}
+inline const Runtime& runtime() noexcept { return detail::runtime; }
+
+inline constexpr uint8_t kWatching = 1;  // hooks understand calls and hand them to the handler
+inline constexpr uint8_t kManaging = 2;  // the handler manages memory
+
+}  // namespace reprise
+
+// Tested by the thunks as well (thunks.S), hence the plain name. Zero until entry has started.
+extern "C" uint8_t reprise_watch;
+
+namespace reprise {
+
+inline uint8_t watch_flags() noexcept { return __atomic_load_n(&reprise_watch, __ATOMIC_ACQUIRE); }
+inline bool managing() noexcept { return (watch_flags() & kManaging) != 0; }
+
+}  // namespace reprise
