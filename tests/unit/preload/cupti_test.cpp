@@ -98,6 +98,8 @@ TEST_F(CuptiRecordsTest, UntimedWorkIsLeftOutAndOldWorkMakesRoom) {
   records_.add(as_activity(link_of(3, 33)), 0);
   records_.add(as_activity(work_of<CUpti_ActivityMemset4>(CUPTI_ACTIVITY_KIND_MEMSET, 3)), 0);
   EXPECT_EQ(deliver().size(), 1u);
+  records_.add(as_activity(link_of(2, 22)), 0);
+  EXPECT_EQ(deliver().size(), 65'535u);
 }
 
 // The fake library is found because the test's environment names its folder.

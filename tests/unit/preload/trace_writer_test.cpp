@@ -201,6 +201,7 @@ TEST_F(TraceWriter, AForkChildThatNobodyToldDoesNotHang) {
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
+    ::alarm(3);
     writer->close();
     ::_exit(0);
   }
