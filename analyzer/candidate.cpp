@@ -1,0 +1,27 @@
+#include "analyzer/candidate.h"
+
+#include <tuple>
+
+namespace reprise::analyzer {
+
+std::optional<Candidate> make_candidate(const TaskGraph& tasks, const Machine& machine, const Recipe& recipe) {
+  Candidate candidate;
+  candidate.policy = recipe.policy->name();
+  candidate.schedule = recipe.policy->schedule({tasks, machine, recipe.capacity, recipe.carry_visitors});
+  std::optional<Layout> layout = place(tasks, candidate.schedule, static_cast<uint32_t>(recipe.chunks), recipe.mode);
+  if (!layout) return std::nullopt;
+  candidate.layout = std::move(*layout);
+  candidate.graph = build_mem_graph(tasks, candidate.schedule, candidate.layout);
+  candidate.prediction = simulate(tasks, candidate.graph, machine, {});
+  return candidate;
+}
+
+bool is_better(const Candidate& a, const Candidate& b) {
+  const auto rank = [](const Candidate& c) {
+    return std::tuple(c.layout.remap_count > 0, c.prediction.iteration_ns,
+                      c.schedule.offload_bytes + c.schedule.reload_bytes);
+  };
+  return rank(a) < rank(b);
+}
+
+}  // namespace reprise::analyzer

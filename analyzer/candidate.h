@@ -1,0 +1,38 @@
+// One way to run an iteration in a budget: schedule, layout, MemGraph and prediction. Used by the planner.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "analyzer/machine/machine.h"
+#include "analyzer/memgraph/build.h"
+#include "analyzer/placement/layout.h"
+#include "analyzer/policies/policy.h"
+#include "analyzer/simulate/simulate.h"
+
+namespace reprise::analyzer {
+
+struct Candidate {
+  std::string policy;
+  Schedule schedule;
+  Layout layout;
+  MemGraph graph;
+  Prediction prediction;
+};
+
+// How a candidate is made: the policy plans for `capacity` chunks, placement may use `chunks` of them and more.
+struct Recipe {
+  const Policy* policy = nullptr;
+  uint64_t capacity = 0;
+  uint64_t chunks = 0;
+  PlacementMode mode = PlacementMode::homes;
+  bool carry_visitors = true;
+};
+
+// nullopt: the placement found no room.
+std::optional<Candidate> make_candidate(const TaskGraph& tasks, const Machine& machine, const Recipe& recipe);
+
+// Predicted time first, then bytes moved; a plan without remaps wins over one with them.
+bool is_better(const Candidate& a, const Candidate& b);
+
+}  // namespace reprise::analyzer

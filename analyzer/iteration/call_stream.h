@@ -1,0 +1,41 @@
+// The calls of a trace that make up iterations: allocations, frees and ops of memory that Reprise manages. Event and
+// synchronisation calls are not among them. Used by the iteration finder and the TaskGraph builder.
+#pragma once
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "analyzer/ids.h"
+#include "preload/trace/reader.h"
+
+namespace reprise::analyzer {
+
+struct AllocationSpan {
+  uint64_t id = 0;
+  uint64_t size = 0;
+  trace::Origin origin = trace::Origin::alloc;
+  uint16_t device = 0;
+  uint32_t allocated = 0;  // call index
+  uint32_t freed = kNone;  // call index; kNone: still alive at the end of the trace
+};
+
+struct CallStream {
+  const trace::Trace* trace = nullptr;             // not owned
+  std::vector<uint32_t> events;                    // call -> index into trace->events
+  std::vector<uint32_t> allocations;               // call -> index into spans, of allocate and free; kNone for ops
+  std::vector<AllocationSpan> spans;               // managed allocations in order of allocation
+  std::unordered_map<uint64_t, uint32_t> span_of;  // allocation id -> index into spans
+  std::vector<uint64_t> live_hash;                 // call -> hash of the set alive before it; one more at the end
+  std::vector<uint64_t> live_bytes;                // likewise
+  std::vector<uint8_t> after_wait;                 // call -> the host waited for the device just before it; one more
+
+  uint32_t size() const { return static_cast<uint32_t>(events.size()); }
+  const trace::Event& event(uint32_t call) const { return trace->events[events[call]]; }
+  // The op of a call, or nullptr.
+  const trace::Op* op(uint32_t call) const { return std::get_if<trace::Op>(&event(call)); }
+};
+
+// `trace` must outlive the result. Ops that the driver refused are left out: they did nothing.
+CallStream make_call_stream(const trace::Trace& trace);
+
+}  // namespace reprise::analyzer

@@ -1,0 +1,175 @@
+#include "analyzer/iteration/finder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <tuple>
+#include <vector>
+
+#include "analyzer/iteration/isomorphism.h"
+#include "analyzer/iteration/words.h"
+
+namespace reprise::analyzer {
+namespace {
+
+constexpr size_t kPeriodsPerScale = 4;
+// A shorter period wins over one that explains this little more of the trace.
+constexpr double kCoverageSlack = 0.02;
+
+struct Candidate {
+  uint32_t period = 0;
+  uint64_t covered = 0;   // calls in runs that have a start with equal live sets
+  std::vector<Run> runs;  // those
+  bool growing = false;   // it repeats, but what is alive never returns
+};
+
+// Starts s for which [s, s + period) and its repetition both lie in the run.
+uint32_t starts_end(const Run& run, uint32_t period) { return run.end - 2 * period + 1; }
+
+bool has_closed_start(const CallStream& stream, const Run& run, uint32_t period) {
+  for (uint32_t s = run.begin; s < starts_end(run, period); ++s) {
+    if (stream.live_hash[s] == stream.live_hash[s + period]) return true;
+  }
+  return false;
+}
+
+Candidate evaluate(const CallStream& stream, const std::vector<uint64_t>& words, uint32_t period) {
+  Candidate candidate;
+  candidate.period = period;
+  uint32_t counted_to = 0;
+  for (const Run& run : runs_of(words, period)) {
+    if (!has_closed_start(stream, run, period)) {
+      candidate.growing = true;
+      continue;
+    }
+    candidate.runs.push_back(run);
+    candidate.covered += run.end - std::max(run.begin, std::min(counted_to, run.end));
+    counted_to = std::max(counted_to, run.end);
+  }
+  return candidate;
+}
+
+std::vector<Candidate> candidates_of(const CallStream& stream, bool& growing) {
+  std::vector<Candidate> candidates;
+  for (uint64_t low = 1; low * 2 <= stream.size(); low *= 2) {
+    const auto scale = static_cast<uint32_t>(low);
+    const std::vector<uint64_t> words = words_at_scale(stream, 2 * scale);
+    for (const uint32_t period : periods_between(words, scale, kPeriodsPerScale)) {
+      Candidate candidate = evaluate(stream, words, period);
+      growing = growing || candidate.growing;
+      if (candidate.covered > 0) candidates.push_back(std::move(candidate));
+    }
+  }
+  return candidates;
+}
+
+// The start of the last occurrence of the best phase in a run, as the start of the pair's first half.
+uint32_t best_start(const CallStream& stream, const Run& run, uint32_t period) {
+  const uint32_t end = starts_end(run, period);
+  const uint32_t begin = end - run.begin > period ? end - period : run.begin;
+  const auto rank = [&](uint32_t s) {
+    return std::tuple(stream.live_bytes[s], stream.after_wait[s] != 0 ? 0 : 1, (s - run.begin) % period);
+  };
+  std::optional<uint32_t> best;
+  for (uint32_t s = begin; s < end; ++s) {
+    if (stream.live_hash[s] != stream.live_hash[s + period]) continue;
+    if (!best || rank(s) < rank(*best)) best = s;
+  }
+  // The run has a closed start, and closed starts recur with the period, so the window above holds one.
+  return best.value_or(run.begin);
+}
+
+Iteration describe(const CallStream& stream, const Candidate& candidate, uint32_t start) {
+  Iteration iteration;
+  iteration.first_call = start + candidate.period;
+  iteration.call_count = candidate.period;
+  const uint32_t phase = start % candidate.period;
+  for (const Run& run : candidate.runs) {
+    const uint32_t to_phase = (phase + candidate.period - run.begin % candidate.period) % candidate.period;
+    iteration.occurrences += (run.end - run.begin - to_phase) / candidate.period;
+  }
+  iteration.coverage = static_cast<double>(candidate.covered) / static_cast<double>(stream.size());
+  return iteration;
+}
+
+Result<Iteration> search(const CallStream& stream) {
+  bool growing = false;
+  std::vector<Candidate> candidates = candidates_of(stream, growing);
+  uint64_t most = 0;
+  for (const Candidate& candidate : candidates) most = std::max(most, candidate.covered);
+  const double enough = static_cast<double>(most) * (1 - kCoverageSlack);
+  const auto order = [&](const Candidate& a, const Candidate& b) {
+    const bool enough_a = static_cast<double>(a.covered) >= enough;
+    const bool enough_b = static_cast<double>(b.covered) >= enough;
+    if (enough_a != enough_b) return enough_a;
+    return enough_a ? a.period < b.period : a.covered > b.covered;
+  };
+  std::stable_sort(candidates.begin(), candidates.end(), order);
+  Status last;
+  for (const Candidate& candidate : candidates) {
+    std::vector<Run> runs = candidate.runs;
+    std::stable_sort(runs.begin(), runs.end(),
+                     [](const Run& a, const Run& b) { return a.end - a.begin > b.end - b.begin; });
+    for (const Run& run : runs) {
+      const uint32_t start = best_start(stream, run, candidate.period);
+      last = check_isomorphic(stream, start, start + candidate.period, candidate.period);
+      if (last.ok()) return describe(stream, candidate, start);
+    }
+  }
+  if (!last.ok()) return Status{StatusCode::not_found, "no iteration found: " + last.message()};
+  const char* why = growing ? "the program repeats itself, but its memory grows (or changes) with every repetition"
+                            : "nothing happens twice in a row with the same tensors; record at least two iterations";
+  return Status{StatusCode::not_found, fmt::format("no iteration found in {} calls: {}", stream.size(), why)};
+}
+
+// Call indices at which a mark of this name stands: where ranges of it begin, or, where it has none, its points.
+std::vector<uint32_t> marked_calls(const CallStream& stream, const std::string& mark) {
+  std::vector<uint32_t> calls;
+  bool ranges = false;
+  uint32_t call = 0;
+  for (uint32_t index = 0; index < stream.trace->events.size(); ++index) {
+    while (call < stream.size() && stream.events[call] < index) ++call;
+    const auto* event = std::get_if<trace::Mark>(&stream.trace->events[index]);
+    if (event == nullptr || event->text != mark) continue;
+    const bool opens = event->record.depth > 0;
+    if (opens && !ranges) {
+      ranges = true;
+      calls.clear();
+    }
+    if (opens == ranges && (calls.empty() || calls.back() != call)) calls.push_back(call);
+  }
+  return calls;
+}
+
+Result<Iteration> from_marks(const CallStream& stream, const std::vector<uint32_t>& marks, const std::string& mark) {
+  Iteration iteration;
+  iteration.marked = true;
+  iteration.occurrences = static_cast<uint32_t>(marks.size()) - 1;
+  Status last{StatusCode::not_found, "only one iteration lies between marks; record at least two"};
+  for (size_t i = marks.size() - 1; i >= 2; --i) {
+    const uint32_t count = marks[i] - marks[i - 1];
+    if (count != marks[i - 1] - marks[i - 2]) {
+      last = Status{StatusCode::not_found, "they differ in their number of calls"};
+      continue;
+    }
+    last = check_isomorphic(stream, marks[i - 2], marks[i - 1], count);
+    if (!last.ok()) continue;
+    iteration.first_call = marks[i - 1];
+    iteration.call_count = count;
+    iteration.coverage = static_cast<double>(marks.back() - marks.front()) / static_cast<double>(stream.size());
+    return iteration;
+  }
+  return Status{StatusCode::not_found,
+                fmt::format("no two marked iterations (\"{}\") in a row are the same: {}", mark, last.message())};
+}
+
+}  // namespace
+
+Result<Iteration> find_iteration(const CallStream& stream, const std::string& mark) {
+  const std::vector<uint32_t> marks = marked_calls(stream, mark);
+  if (marks.size() >= 2) return from_marks(stream, marks, mark);
+  return search(stream);
+}
+
+}  // namespace reprise::analyzer

@@ -1,0 +1,94 @@
+#include "analyzer/iteration/isomorphism.h"
+
+#include <fmt/format.h>
+
+#include <string>
+
+namespace reprise::analyzer {
+namespace {
+
+class Comparison {
+ public:
+  Comparison(const CallStream& stream, uint32_t first, uint32_t second, uint32_t count)
+      : stream_(stream), first_(first), second_(second), count_(count) {}
+
+  Status run() const {
+    for (uint32_t i = 0; i < count_; ++i) {
+      const char* difference = compare(first_ + i, second_ + i);
+      if (difference != nullptr)
+        return {StatusCode::not_found, fmt::format("call {} of the iteration {}", i, difference)};
+    }
+    return same_live_sets();
+  }
+
+ private:
+  // Before the second stretch exactly those are alive that are alive before the first, and so on.
+  Status same_live_sets() const {
+    for (const AllocationSpan& span : stream_.spans) {
+      if (span.allocated >= second_ + count_) break;
+      const bool before = alive(span, first_);
+      if (before != alive(span, second_) || before != alive(span, second_ + count_)) {
+        return {StatusCode::not_found,
+                fmt::format("allocation {} of {} bytes is alive at the start or at the end of the "
+                            "iteration but not at both",
+                            span.id, span.size)};
+      }
+    }
+    return {};
+  }
+  static bool alive(const AllocationSpan& span, uint32_t call) {
+    return span.allocated < call && (span.freed == kNone || span.freed >= call);
+  }
+
+  bool corresponds(uint32_t span_a, uint32_t span_b) const {
+    const AllocationSpan& a = stream_.spans[span_a];
+    const AllocationSpan& b = stream_.spans[span_b];
+    if (a.allocated < first_) return span_a == span_b;
+    return b.allocated >= second_ && a.allocated - first_ == b.allocated - second_ && a.size == b.size &&
+           a.origin == b.origin;
+  }
+
+  const char* compare(uint32_t a, uint32_t b) const {
+    const trace::Op* op_a = stream_.op(a);
+    const trace::Op* op_b = stream_.op(b);
+    if ((op_a == nullptr) != (op_b == nullptr)) return "is an op in one and none in the other";
+    if (op_a != nullptr) return compare_ops(*op_a, *op_b);
+    const uint32_t span_a = stream_.allocations[a];
+    const uint32_t span_b = stream_.allocations[b];
+    const bool allocates_a = stream_.spans[span_a].allocated == a;
+    if (allocates_a != (stream_.spans[span_b].allocated == b)) return "allocates in one and frees in the other";
+    return corresponds(span_a, span_b) ? nullptr : "allocates or frees something else";
+  }
+
+  const char* compare_ops(const trace::Op& a, const trace::Op& b) const {
+    if (a.record.signature != b.record.signature) return "launches something else";
+    if (a.record.header.flags != b.record.header.flags) return "has other flags";
+    if (a.accesses.size() != b.accesses.size()) return "has another number of pointers";
+    for (size_t i = 0; i < a.accesses.size(); ++i) {
+      const trace::AccessRecord& x = a.accesses[i];
+      const trace::AccessRecord& y = b.accesses[i];
+      const auto span_x = stream_.span_of.find(x.allocation);
+      const auto span_y = stream_.span_of.find(y.allocation);
+      if ((span_x == stream_.span_of.end()) != (span_y == stream_.span_of.end())) return "uses other kinds of memory";
+      if (span_x == stream_.span_of.end()) continue;  // memory that is never moved may be another buffer each time
+      if (!corresponds(span_x->second, span_y->second)) return "uses another tensor";
+      if (x.offset != y.offset || x.size != y.size || x.mode != y.mode || x.parameter_offset != y.parameter_offset) {
+        return "uses another part of a tensor";
+      }
+    }
+    return nullptr;
+  }
+
+  const CallStream& stream_;
+  uint32_t first_;
+  uint32_t second_;
+  uint32_t count_;
+};
+
+}  // namespace
+
+Status check_isomorphic(const CallStream& stream, uint32_t first, uint32_t second, uint32_t count) {
+  return Comparison(stream, first, second, count).run();
+}
+
+}  // namespace reprise::analyzer

@@ -1,0 +1,16 @@
+// Are two stretches of a trace the same iteration? Exact, call by call; hashes only propose.
+#pragma once
+#include <cstdint>
+
+#include "analyzer/iteration/call_stream.h"
+#include "preload/trace/status.h"
+
+namespace reprise::analyzer {
+
+// Compares calls [first, first + count) with [second, second + count), second >= first + count, under the tensor
+// mapping "alive before both: the same allocation; allocated inside: the one allocated by the corresponding call". Also
+// the live set must be the same before the first, before the second, and after the second. Not ok: the first
+// difference.
+Status check_isomorphic(const CallStream& stream, uint32_t first, uint32_t second, uint32_t count);
+
+}  // namespace reprise::analyzer

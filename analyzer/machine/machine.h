@@ -1,0 +1,26 @@
+// What the planner assumes about the hardware: rates and latencies. From the trace where it says so, else defaults of a
+// PCIe 4 x16 card. Callers: planner, simulation, bounds.
+#pragma once
+#include <cstdint>
+
+#include "preload/trace/reader.h"
+
+namespace reprise::analyzer {
+
+struct Machine {
+  double h2d_bytes_per_s = 24e9;
+  double d2h_bytes_per_s = 24e9;
+  uint64_t latency_ns = 10'000;          // of one copy
+  double memory_bytes_per_s = 1e12;      // of device memory, for ops whose duration was not recorded
+  uint64_t launch_ns = 3'000;            // least duration of such an op
+  uint64_t remap_ns_per_chunk = 80'000;  // unmap, map and set access of one chunk
+};
+
+// The trace's info keys link.h2d_bytes_per_s, link.d2h_bytes_per_s, link.latency_ns and memory.bytes_per_s win over the
+// defaults. A value that is no positive number is ignored.
+Machine machine_of(const trace::Trace& trace);
+
+// Time of a copy of `bytes` over a link.
+uint64_t copy_ns(uint64_t bytes, double bytes_per_s, uint64_t latency_ns);
+
+}  // namespace reprise::analyzer

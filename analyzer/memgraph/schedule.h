@@ -1,0 +1,44 @@
+// A schedule: when which chunked tensor is on the device, in the serial order of the recorded iteration. What policies
+// make; placement gives each stay its chunks, build.h turns both into the MemGraph.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "analyzer/taskgraph/graph.h"
+
+namespace reprise::analyzer {
+
+enum class Arrival : uint8_t {
+  first_touch,  // a transient tensor's first op finds empty memory
+  reload,       // from the host copy, just before call `begin`
+  always,       // a persistent tensor that never leaves
+};
+
+enum class Departure : uint8_t {
+  release,  // the program's free, at call `end`
+  offload,  // copied to the host after its last access
+  drop,     // the host copy is still valid
+  never,
+};
+
+// One uninterrupted time of a tensor on the device, half open in call indices. A stay that wraps begins in one
+// iteration and ends in the next (end <= begin, both below the number of calls): its tensor is resident at the
+// iteration's start.
+struct Stay {
+  uint32_t tensor = kNone;
+  uint32_t begin = 0;
+  uint32_t end = 0;  // behind the last access, or the free's call
+  Arrival arrival = Arrival::reload;
+  Departure departure = Departure::drop;
+  bool wraps = false;
+  bool clean_at_start = false;  // wraps or always: the host copy is valid at the iteration's start
+  uint32_t placement = kNone;   // index into Layout::placements; placement sets it
+};
+
+struct Schedule {
+  std::vector<Stay> stays;  // by begin, then tensor
+  uint64_t offload_bytes = 0;
+  uint64_t reload_bytes = 0;
+};
+
+}  // namespace reprise::analyzer

@@ -1,0 +1,166 @@
+#include "analyzer/placement/layout.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "analyzer/placement/pool.h"
+
+namespace reprise::analyzer {
+namespace {
+
+class Placer {
+ public:
+  Placer(const TaskGraph& graph, Schedule& schedule, uint32_t chunks)
+      : graph_(graph),
+        schedule_(schedule),
+        calls_(static_cast<uint32_t>(graph.calls.size())),
+        stays_of_(graph.tensors.size()),
+        pool_(chunks, start_times(graph)) {
+    layout_.homes.assign(graph.tensors.size(), kNone);
+    for (uint32_t i = 0; i < schedule.stays.size(); ++i) {
+      schedule.stays[i].placement = kNone;
+      stays_of_[schedule.stays[i].tensor].push_back(i);
+    }
+  }
+
+  std::optional<Layout> run(PlacementMode mode) {
+    const bool placed = mode == PlacementMode::by_begin ? place_by_begin() : place_homes(mode);
+    if (!placed) return std::nullopt;
+    compact();
+    count_remaps();
+    return std::move(layout_);
+  }
+
+ private:
+  static std::vector<uint64_t> start_times(const TaskGraph& graph) {
+    std::vector<uint64_t> times = {0};
+    for (const GraphCall& entry : graph.calls) times.push_back(times.back() + entry.call.duration_ns);
+    return times;
+  }
+
+  void add_spans(const Stay& stay, std::vector<Span>& spans) const {
+    if (stay.wraps) {
+      spans.push_back({0, stay.end});
+      spans.push_back({stay.begin, calls_});
+    } else {
+      spans.push_back({stay.begin, stay.end});
+    }
+  }
+  std::vector<Span> spans_of(const std::vector<uint32_t>& stays) const {
+    std::vector<Span> spans;
+    for (const uint32_t stay : stays) add_spans(schedule_.stays[stay], spans);
+    std::sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) { return a.begin < b.begin; });
+    return spans;
+  }
+
+  // At the start of the iteration a tensor is at its home, so a stay that is carried over the start decides on it.
+  static bool at_start(const Stay& stay) { return stay.wraps || stay.arrival == Arrival::always; }
+
+  uint32_t add_placement(std::vector<uint32_t> chunks) {
+    layout_.placements.push_back({std::move(chunks)});
+    return static_cast<uint32_t>(layout_.placements.size() - 1);
+  }
+
+  std::vector<uint32_t> tensors_in_order() const {
+    std::vector<uint32_t> order;
+    for (uint32_t t = 0; t < stays_of_.size(); ++t) {
+      if (!stays_of_[t].empty()) order.push_back(t);
+    }
+    // Those that never leave fit nowhere but in chunks of their own: first. Then persistent before transient.
+    const auto rank = [&](uint32_t t) {
+      const Stay& first = schedule_.stays[stays_of_[t].front()];
+      const int group = first.arrival == Arrival::always ? 0 : is_persistent(graph_.tensors[t]) ? 1 : 2;
+      return std::pair(group, first.begin);
+    };
+    std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return rank(a) < rank(b); });
+    return order;
+  }
+
+  bool place_homes(PlacementMode mode) {
+    std::vector<uint32_t> homeless;
+    for (const uint32_t tensor : tensors_in_order()) {
+      auto chunks = pool_.take(graph_.tensors[tensor].chunk_count, spans_of(stays_of_[tensor]));
+      if (!chunks) {
+        if (mode == PlacementMode::homes) return false;
+        homeless.push_back(tensor);
+        continue;
+      }
+      layout_.homes[tensor] = add_placement(std::move(*chunks));
+      for (const uint32_t stay : stays_of_[tensor]) schedule_.stays[stay].placement = layout_.homes[tensor];
+    }
+    std::vector<uint32_t> stays;
+    for (const uint32_t tensor : homeless)
+      stays.insert(stays.end(), stays_of_[tensor].begin(), stays_of_[tensor].end());
+    return place_stays(std::move(stays));
+  }
+
+  bool place_by_begin() {
+    std::vector<uint32_t> stays(schedule_.stays.size());
+    std::iota(stays.begin(), stays.end(), 0u);
+    return place_stays(std::move(stays));
+  }
+
+  // One by one, those over the iteration's start first; at the tensor's home where that is free, else anywhere.
+  bool place_stays(std::vector<uint32_t> stays) {
+    const auto rank = [&](uint32_t i) {
+      return std::pair(at_start(schedule_.stays[i]) ? 0 : 1, schedule_.stays[i].begin);
+    };
+    std::stable_sort(stays.begin(), stays.end(), [&](uint32_t a, uint32_t b) { return rank(a) < rank(b); });
+    for (const uint32_t index : stays) {
+      Stay& stay = schedule_.stays[index];
+      uint32_t& home = layout_.homes[stay.tensor];
+      const std::vector<Span> spans = spans_of({index});
+      if (home != kNone && pool_.take_these(layout_.placements[home].chunks, spans)) {
+        stay.placement = home;
+        continue;
+      }
+      auto chunks = pool_.take(graph_.tensors[stay.tensor].chunk_count, spans);
+      if (!chunks) return false;
+      stay.placement = add_placement(std::move(*chunks));
+      if (home == kNone) home = stay.placement;
+    }
+    return true;
+  }
+
+  // Numbers the chunks in use without holes.
+  void compact() {
+    uint32_t highest = 0;
+    for (const plan::Placement& placement : layout_.placements) highest = std::max(highest, placement.chunks.back());
+    std::vector<uint32_t> renamed(size_t{highest} + 1, kNone);
+    for (const plan::Placement& placement : layout_.placements) {
+      for (const uint32_t chunk : placement.chunks) renamed[chunk] = 0;
+    }
+    uint32_t next = 0;
+    for (uint32_t& name : renamed) {
+      if (name != kNone) name = next++;
+    }
+    for (plan::Placement& placement : layout_.placements) {
+      for (uint32_t& chunk : placement.chunks) chunk = renamed[chunk];
+    }
+    layout_.chunk_count = next;
+  }
+
+  void count_remaps() {
+    for (const std::vector<uint32_t>& stays : stays_of_) {
+      for (size_t i = 0; i < stays.size(); ++i) {
+        const uint32_t before = schedule_.stays[stays[(i + stays.size() - 1) % stays.size()]].placement;
+        if (schedule_.stays[stays[i]].placement != before) ++layout_.remap_count;
+      }
+    }
+  }
+
+  const TaskGraph& graph_;
+  Schedule& schedule_;
+  uint32_t calls_;
+  std::vector<std::vector<uint32_t>> stays_of_;
+  ChunkPool pool_;
+  Layout layout_;
+};
+
+}  // namespace
+
+std::optional<Layout> place(const TaskGraph& graph, Schedule& schedule, uint32_t chunks, PlacementMode mode) {
+  return Placer(graph, schedule, chunks).run(mode);
+}
+
+}  // namespace reprise::analyzer

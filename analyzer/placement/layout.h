@@ -1,0 +1,32 @@
+// Placement: which physical chunks a tensor's stays occupy. Every tensor has one home for the whole plan, so that the
+// steady state maps nothing; where no home exists, single stays are placed elsewhere (a remap).
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "analyzer/memgraph/schedule.h"
+
+namespace reprise::analyzer {
+
+struct Layout {
+  std::vector<plan::Placement> placements;
+  std::vector<uint32_t> homes;  // tensor -> index into placements; kNone: it has no stay
+  uint32_t chunk_count = 0;     // chunks in use, numbered from 0
+  uint32_t remap_count = 0;     // stays that find their tensor's range mapped elsewhere
+};
+
+// How hard to try: one chunk set per tensor; or single stays elsewhere where a tensor finds no home, homes first; or
+// stays in order of their beginning, which always succeeds when no stay wraps and the schedule keeps to `chunks`.
+enum class PlacementMode : uint8_t { homes, homes_then_stays, by_begin };
+
+// Chooses chunks out of `chunks` and sets Stay::placement of every stay. Rule: chunks whose whole cyclic future is free
+// for the tensor, those with the widest slack before and after its stays first; persistent tensors before transient
+// ones, each in the order of their first stay. nullopt: some tensor found none.
+std::optional<Layout> place(const TaskGraph& graph, Schedule& schedule, uint32_t chunks, PlacementMode mode);
+
+// The offsets of small transient tensors in the plan's slab region, first fit over their lifetimes at multiples of 512
+// bytes. Sets Tensor::slab_offset; returns the bytes of the region.
+uint64_t place_small_tensors(TaskGraph& graph);
+
+}  // namespace reprise::analyzer

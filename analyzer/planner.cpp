@@ -1,0 +1,206 @@
+#include "analyzer/planner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <vector>
+
+#include "analyzer/candidate.h"
+#include "analyzer/verify/verify.h"
+
+namespace reprise::analyzer {
+namespace {
+
+constexpr uint64_t kDefaultGranularity = 2 << 20;
+// Effective budgets that the portfolio tries: with a few chunks to spare, every tensor finds a home.
+constexpr double kFractions[] = {1.0, 0.98, 0.96, 0.94, 0.90, 0.85, 0.80};
+constexpr size_t kEnoughPerPolicy = 3;  // candidates with homes for everything
+
+uint64_t info_number(const trace::Trace& trace, const char* key, uint64_t fallback) {
+  const auto found = trace.info.find(key);
+  if (found == trace.info.end()) return fallback;
+  char* end = nullptr;
+  const unsigned long long value = std::strtoull(found->second.c_str(), &end, 10);
+  return end != found->second.c_str() && *end == '\0' ? value : fallback;
+}
+
+std::string bytes_text(uint64_t bytes) {
+  return fmt::format("{} bytes ({:.2f} GiB)", bytes, static_cast<double>(bytes) / (1 << 30));
+}
+
+Result<uint64_t> budget_of(const Workload& workload, const PlanOptions& options) {
+  if (options.budget_bytes != 0) return options.budget_bytes;
+  if (!(options.budget_fraction > 0) || !std::isfinite(options.budget_fraction) || options.budget_fraction > 1e6) {
+    return Status{StatusCode::invalid_argument, "the plan needs a budget: bytes, or a positive fraction of the peak"};
+  }
+  return static_cast<uint64_t>(std::llround(options.budget_fraction * static_cast<double>(workload.graph.peak_bytes)));
+}
+
+Status infeasible(const Workload& workload, uint64_t budget) {
+  const char* name = "";
+  if (workload.largest.call != kNone) name = workload.graph.calls[workload.largest.call].call.name.c_str();
+  return {StatusCode::infeasible,
+          fmt::format("a budget of {} is too small: {} works on {} at once, so at least {} are needed",
+                      bytes_text(budget), workload.largest.call == kNone ? "the program" : name,
+                      bytes_text(workload.largest.chunks * workload.graph.granularity),
+                      bytes_text(workload.minimum_bytes))};
+}
+
+Result<std::vector<const Policy*>> policies_of(const std::string& name) {
+  if (name == "auto") return std::vector<const Policy*>{&disco_policy(), &link_aware_policy()};
+  if (const Policy* policy = find_policy(name)) return std::vector<const Policy*>{policy};
+  std::string known = "auto";
+  for (const Policy* policy : all_policies()) known += fmt::format(", {}", policy->name());
+  return Status{StatusCode::invalid_argument, fmt::format("no policy is called {}; there are {}", name, known)};
+}
+
+class Portfolio {
+ public:
+  Portfolio(const Workload& workload, uint64_t chunks) : workload_(workload), chunks_(chunks) {}
+
+  void add_policy(const Policy& policy) {
+    size_t with_homes = 0;
+    uint64_t tried = 0;
+    for (const double fraction : kFractions) {
+      const auto capacity =
+          std::max(workload_.largest.chunks, static_cast<uint64_t>(fraction * static_cast<double>(chunks_)));
+      if (capacity == tried) continue;
+      tried = capacity;
+      if (try_recipe({&policy, capacity, chunks_, PlacementMode::homes, true})) ++with_homes;
+      if (moves_nothing() || with_homes >= kEnoughPerPolicy) return;
+    }
+    if (with_homes > 0) return;
+    // No budget has homes for all: some stays live elsewhere. The last form cannot fail.
+    if (try_recipe({&policy, chunks_, chunks_, PlacementMode::homes_then_stays, true})) return;
+    if (try_recipe({&policy, chunks_, chunks_, PlacementMode::by_begin, true})) return;
+    try_recipe({&policy, chunks_, chunks_, PlacementMode::by_begin, false});
+  }
+
+  bool moves_nothing() const {
+    return best_ && best_->schedule.offload_bytes == 0 && best_->schedule.reload_bytes == 0;
+  }
+  const Candidate* best() const { return best_ ? &*best_ : nullptr; }
+  uint32_t count() const { return count_; }
+
+ private:
+  bool try_recipe(const Recipe& recipe) {
+    std::optional<Candidate> candidate = make_candidate(workload_.graph, workload_.machine, recipe);
+    if (!candidate) return false;
+    ++count_;
+    if (!best_ || is_better(*candidate, *best_)) best_ = std::move(candidate);
+    return true;
+  }
+
+  const Workload& workload_;
+  uint64_t chunks_;
+  std::optional<Candidate> best_;
+  uint32_t count_ = 0;
+};
+
+plan::Plan to_plan(const Workload& workload, uint64_t budget, const Candidate& candidate) {
+  const TaskGraph& graph = workload.graph;
+  plan::Plan plan;
+  plan.program = graph.program;
+  plan.program_hash = graph.program_hash;
+  plan.iteration_hash = graph.iteration_hash;
+  plan.policy = candidate.policy;
+  plan.granularity = graph.granularity;
+  plan.budget_bytes = budget;
+  plan.reserved_bytes = workload.reserved_bytes;
+  plan.chunk_count = candidate.layout.chunk_count;
+  plan.slab_bytes = workload.slab_bytes;
+  plan.peak_bytes = graph.peak_bytes;
+  plan.minimum_bytes = workload.minimum_bytes;
+  plan.compute_ns = graph.compute_ns;
+  plan.predicted_ns = candidate.prediction.iteration_ns;
+  plan.offload_bytes = candidate.schedule.offload_bytes;
+  plan.reload_bytes = candidate.schedule.reload_bytes;
+  plan.remap_count = candidate.layout.remap_count;
+  plan.placements = candidate.layout.placements;
+  plan.tensors = graph.tensors;
+  for (uint32_t t = 0; t < plan.tensors.size(); ++t) plan.tensors[t].home = candidate.layout.homes[t];
+  for (const Stay& stay : candidate.schedule.stays) {
+    if (!stay.wraps && stay.arrival != Arrival::always) continue;
+    plan.tensors[stay.tensor].resident_at_start = true;
+    plan.tensors[stay.tensor].clean_at_start = stay.clean_at_start;
+  }
+  for (uint32_t c = 0; c < graph.calls.size(); ++c) {
+    plan.calls.push_back(graph.calls[c].call);
+    plan.calls.back().vertex = candidate.graph.vertex_of_call[c];
+  }
+  const auto from_start = [](int64_t time) { return static_cast<uint64_t>(std::max<int64_t>(time, 0)); };
+  for (uint32_t v = 0; v < candidate.graph.vertices.size(); ++v) {
+    plan.vertices.push_back(candidate.graph.vertices[v].vertex);
+    plan.vertices.back().predicted_start_ns = from_start(candidate.prediction.start_ns[v]);
+    plan.vertices.back().predicted_end_ns = from_start(candidate.prediction.end_ns[v]);
+  }
+  plan.order = order_of(graph, candidate.graph, candidate.prediction);
+  return plan;
+}
+
+}  // namespace
+
+Result<Workload> make_workload(const trace::Trace& trace, const PlanOptions& options) {
+  Workload workload;
+  workload.machine = options.machine.value_or(machine_of(trace));
+  const CallStream stream = make_call_stream(trace);
+  Result<Iteration> iteration = find_iteration(stream, options.mark);
+  if (!iteration.ok()) return iteration.status();
+  workload.iteration = iteration.value();
+  const uint64_t granularity =
+      options.granularity != 0 ? options.granularity : info_number(trace, "granularity", kDefaultGranularity);
+  if (granularity < 4096 || granularity > (uint64_t{1} << 40)) {
+    return Status{StatusCode::invalid_argument, fmt::format("a chunk of {} bytes is out of range", granularity)};
+  }
+  Result<TaskGraph> graph = build_task_graph(stream, workload.iteration, granularity, workload.machine);
+  if (!graph.ok()) return graph.status();
+  workload.graph = std::move(graph.value());
+  workload.slab_bytes = place_small_tensors(workload.graph);
+  const uint64_t held = options.held_bytes.value_or(info_number(trace, "memory.held_bytes", 0));
+  workload.reserved_bytes = reserved_bytes(workload.graph, workload.slab_bytes, held);
+  workload.largest = largest_working_set(workload.graph);
+  workload.minimum_bytes = workload.largest.chunks * granularity + workload.reserved_bytes;
+  return workload;
+}
+
+Result<plan::Plan> make_plan(const Workload& workload, const PlanOptions& options, PlanSummary* summary) {
+  Result<uint64_t> budget = budget_of(workload, options);
+  if (!budget.ok()) return budget.status();
+  Result<std::vector<const Policy*>> policies = policies_of(options.policy);
+  if (!policies.ok()) return policies.status();
+  if (budget.value() < workload.minimum_bytes) return infeasible(workload, budget.value());
+  const uint64_t capacity = (budget.value() - workload.reserved_bytes) / workload.graph.granularity;
+  // More chunks than there are tensors to fill them are of no use.
+  uint64_t most = 0;
+  for (const plan::Tensor& tensor : workload.graph.tensors) most += tensor.chunk_count;
+  const uint64_t chunks = std::min({capacity, most, uint64_t{kNone - 1}});
+
+  Portfolio portfolio(workload, chunks);
+  for (const Policy* policy : policies.value()) {
+    portfolio.add_policy(*policy);
+    if (portfolio.moves_nothing()) break;
+  }
+  if (portfolio.best() == nullptr) return Status{StatusCode::internal, "no policy found a plan for a feasible budget"};
+  plan::Plan plan = to_plan(workload, budget.value(), *portfolio.best());
+  if (Status status = verify(plan); !status.ok()) return status;
+  if (summary != nullptr) {
+    summary->iteration = workload.iteration;
+    summary->bounds = bounds_of(workload.graph, capacity, workload.machine);
+    summary->op_count = workload.graph.op_count;
+    summary->estimated_count = workload.graph.estimated_count;
+    summary->tensor_count = static_cast<uint32_t>(workload.graph.tensors.size());
+    summary->candidates = portfolio.count();
+    summary->capacity_chunks = capacity;
+  }
+  return plan;
+}
+
+Result<plan::Plan> make_plan(const trace::Trace& trace, const PlanOptions& options, PlanSummary* summary) {
+  Result<Workload> workload = make_workload(trace, options);
+  if (!workload.ok()) return workload.status();
+  return make_plan(workload.value(), options, summary);
+}
+
+}  // namespace reprise::analyzer

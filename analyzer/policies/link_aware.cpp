@@ -1,0 +1,109 @@
+// Our refinement of furthest next use: prefer victims whose copy to the host could be complete by now, in a gap of the
+// simulated link that lies between their last use and now; among those, the one needed again last. Where there is none,
+// the one whose copy would be late by the least.
+#include <algorithm>
+#include <iterator>
+#include <map>
+
+#include "analyzer/memgraph/walk.h"
+#include "analyzer/policies/policy.h"
+
+namespace reprise::analyzer {
+namespace {
+
+// The times at which the link to the host is busy.
+class Link {
+ public:
+  void clear() { busy_.clear(); }
+  // Earliest start >= `from` of a gap of `length`.
+  uint64_t fit(uint64_t from, uint64_t length) const {
+    uint64_t start = from;
+    auto next = busy_.upper_bound(start);
+    if (next != busy_.begin()) start = std::max(start, std::prev(next)->second);
+    for (; next != busy_.end() && next->first < start + length; ++next) start = std::max(start, next->second);
+    return start;
+  }
+  void book(uint64_t start, uint64_t length) {
+    if (length > 0) busy_[start] = start + length;
+  }
+
+ private:
+  std::map<uint64_t, uint64_t> busy_;  // start -> end, disjoint
+};
+
+struct Option {
+  uint32_t tensor = 0;
+  uint64_t lateness = 0;
+  uint64_t next_use = 0;
+};
+
+class LinkAware : public VictimChooser {
+ public:
+  explicit LinkAware(const Machine& machine) : machine_(machine) {}
+  void start(const WalkState& /*state*/) override { link_.clear(); }
+
+  std::vector<uint32_t> choose(const WalkState& state, uint64_t needed) override {
+    std::vector<uint32_t> victims;
+    uint64_t have = 0;
+    for (const Option& option : ranked(state)) {
+      if (have >= needed) break;
+      victims.push_back(option.tensor);
+      have += state.chunks(option.tensor);
+    }
+    std::stable_sort(victims.begin(), victims.end(),
+                     [&](uint32_t a, uint32_t b) { return state.tensors[a].next_use > state.tensors[b].next_use; });
+    spare_superfluous(state, needed, victims);
+    for (const uint32_t victim : victims) {
+      const uint64_t length = copy_length(state, victim);
+      link_.book(link_.fit(last_use(state, victim), length), length);
+    }
+    return victims;
+  }
+
+ private:
+  // Each option is rated on its own, as if nothing else were evicted for this op: one look at the link each.
+  std::vector<Option> ranked(const WalkState& state) const {
+    std::vector<Option> options;
+    const uint64_t now = state.start_ns[state.call];
+    for (const auto& [next_use, tensor] : state.by_next_use) {
+      if (state.tensors[tensor].pinned) continue;
+      const uint64_t length = copy_length(state, tensor);
+      const uint64_t done = length == 0 ? 0 : link_.fit(last_use(state, tensor), length) + length;
+      options.push_back({tensor, done > now ? done - now : 0, next_use});
+    }
+    std::stable_sort(options.begin(), options.end(), [](const Option& a, const Option& b) {
+      return a.lateness != b.lateness ? a.lateness < b.lateness : a.next_use > b.next_use;
+    });
+    return options;
+  }
+
+  uint64_t copy_length(const WalkState& state, uint32_t tensor) const {
+    if (state.tensors[tensor].clean) return 0;
+    return copy_ns(state.graph->tensors[tensor].size, machine_.d2h_bytes_per_s, machine_.latency_ns);
+  }
+  static uint64_t last_use(const WalkState& state, uint32_t tensor) {
+    const uint32_t last = state.tensors[tensor].last;
+    return last == kNone ? 0 : state.start_ns[last + 1];
+  }
+
+  const Machine& machine_;
+  Link link_;
+};
+
+class LinkAwarePolicy : public Policy {
+ public:
+  std::string_view name() const override { return "link_aware"; }
+  Schedule schedule(const PolicyInput& input) const override {
+    LinkAware chooser(input.machine);
+    return walk(input.graph, {input.capacity, input.carry_visitors}, chooser);
+  }
+};
+
+}  // namespace
+
+const Policy& link_aware_policy() {
+  static const LinkAwarePolicy& policy = *new LinkAwarePolicy;
+  return policy;
+}
+
+}  // namespace reprise::analyzer

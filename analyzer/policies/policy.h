@@ -1,0 +1,37 @@
+// A policy decides which tensors leave the device when memory is short. One file per policy, named after its source.
+// Callers: the planner, which runs a portfolio of them.
+#pragma once
+#include <string_view>
+#include <vector>
+
+#include "analyzer/machine/machine.h"
+#include "analyzer/memgraph/schedule.h"
+#include "analyzer/taskgraph/graph.h"
+
+namespace reprise::analyzer {
+
+struct PolicyInput {
+  const TaskGraph& graph;
+  const Machine& machine;
+  uint64_t capacity = 0;       // chunks that may be occupied at once; at least the largest working set
+  bool carry_visitors = true;  // see WalkOptions
+};
+
+class Policy {
+ public:
+  virtual ~Policy() = default;
+  virtual std::string_view name() const = 0;
+  // The same input gives the same schedule.
+  virtual Schedule schedule(const PolicyInput& input) const = 0;
+};
+
+const Policy& disco_policy();
+const Policy& link_aware_policy();
+const Policy& lru_policy();
+
+// All of them, in the order in which the portfolio tries them.
+const std::vector<const Policy*>& all_policies();
+// nullptr when there is none of this name.
+const Policy* find_policy(std::string_view name);
+
+}  // namespace reprise::analyzer

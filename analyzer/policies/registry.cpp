@@ -1,0 +1,17 @@
+#include "analyzer/policies/policy.h"
+
+namespace reprise::analyzer {
+
+const std::vector<const Policy*>& all_policies() {
+  static const std::vector<const Policy*> policies = {&disco_policy(), &link_aware_policy(), &lru_policy()};
+  return policies;
+}
+
+const Policy* find_policy(std::string_view name) {
+  for (const Policy* policy : all_policies()) {
+    if (policy->name() == name) return policy;
+  }
+  return nullptr;
+}
+
+}  // namespace reprise::analyzer

@@ -1,0 +1,206 @@
+// From the calls of one iteration to tensors and calls of the TaskGraph; edges.cpp derives the rest.
+#include <algorithm>
+#include <cstdlib>
+#include <unordered_map>
+#include <utility>
+
+#include "analyzer/taskgraph/graph.h"
+#include "preload/trace/names.h"
+#include "preload/trace/signature.h"
+
+namespace reprise::analyzer {
+namespace {
+
+// Smaller tensors live in slabs.
+uint32_t chunks_of(uint64_t size, uint64_t granularity) {
+  return size < granularity / 2 ? 0 : static_cast<uint32_t>(divide_up(size, granularity));
+}
+
+bool is_host_copy(trace::OpKind kind) {
+  return kind == trace::OpKind::copy_host_to_device || kind == trace::OpKind::copy_device_to_host ||
+         kind == trace::OpKind::copy_host_to_host;
+}
+
+class Builder {
+ public:
+  Builder(const CallStream& stream, const Iteration& iteration, uint64_t granularity, const Machine& machine)
+      : stream_(stream), first_(iteration.first_call), end_(first_ + iteration.call_count), machine_(machine) {
+    graph_.granularity = granularity;
+  }
+
+  Result<TaskGraph> build() {
+    set_program();
+    add_tensors();
+    for (uint32_t call = first_; call < end_; ++call) add_call(call);
+    set_waits();
+    graph_.foreign_count = static_cast<uint32_t>(foreign_.size()) + 1;
+    if (several_devices_) {
+      return Status{StatusCode::unsupported, "the iteration uses more than one device; plans are for one"};
+    }
+    complete_task_graph(graph_);
+    return std::move(graph_);
+  }
+
+ private:
+  static constexpr uint32_t kUnknownHostMemory = 0;
+
+  void set_program() {
+    const auto& info = stream_.trace->info;
+    if (const auto found = info.find("program"); found != info.end()) graph_.program = found->second;
+    if (const auto found = info.find("program.hash"); found != info.end()) {
+      graph_.program_hash = std::strtoull(found->second.c_str(), nullptr, 16);
+    }
+  }
+
+  void add_tensors() {
+    for (uint32_t span = 0; span < stream_.spans.size(); ++span) {
+      const AllocationSpan& from = stream_.spans[span];
+      if (from.allocated >= end_) break;
+      if (from.freed != kNone && from.freed < first_) continue;
+      plan::Tensor tensor;
+      tensor.size = from.size;
+      tensor.recorded_allocation = from.id;
+      tensor.chunk_count = chunks_of(from.size, graph_.granularity);
+      if (from.allocated >= first_) {
+        tensor.allocate_call = from.allocated - first_;
+        tensor.free_call = from.freed - first_;
+      }
+      note_device(from.device);
+      tensor_of_[from.id] = static_cast<uint32_t>(graph_.tensors.size());
+      graph_.tensors.push_back(tensor);
+    }
+  }
+
+  void note_device(uint16_t device) {
+    if (!device_known_) device_ = device;
+    device_known_ = true;
+    several_devices_ = several_devices_ || device != device_;
+  }
+
+  void add_call(uint32_t index) {
+    GraphCall entry;
+    if (const trace::Op* op = stream_.op(index)) {
+      fill_op(*op, entry);
+    } else {
+      const AllocationSpan& span = stream_.spans[stream_.allocations[index]];
+      const bool allocates = span.allocated == index;
+      entry.call.kind = allocates ? plan::CallKind::allocate : plan::CallKind::free;
+      entry.call.origin = span.origin;
+      entry.call.tensor = tensor_of_.at(span.id);
+      entry.call.signature =
+          allocates ? trace::allocate_signature(span.origin, span.size) : trace::free_signature(span.origin, span.size);
+      entry.call.stream = stream_of(stream_.event(index));
+    }
+    graph_.iteration_hash = trace::hash_mix(graph_.iteration_hash, entry.call.signature);
+    graph_.calls.push_back(std::move(entry));
+  }
+
+  static uint32_t stream_of(const trace::Event& event) {
+    if (const auto* allocate = std::get_if<trace::Allocate>(&event)) return allocate->record.stream;
+    if (const auto* free = std::get_if<trace::Free>(&event)) return free->record.stream;
+    return 0;
+  }
+
+  void fill_op(const trace::Op& op, GraphCall& entry) {
+    note_device(op.record.device);
+    plan::Call& call = entry.call;
+    call.kind = plan::CallKind::op;
+    call.op = op.record.op;
+    call.flags = op.record.header.flags;
+    call.stream = op.record.stream;
+    call.signature = op.record.signature;
+    call.name = name_of_op(op);
+    bool host_known = false;
+    for (const trace::AccessRecord& access : op.accesses) {
+      const auto found = tensor_of_.find(access.allocation);
+      if (found == tensor_of_.end()) {
+        entry.foreign.push_back({foreign_resource(access.allocation), (access.mode & trace::kAccessWrite) != 0});
+        host_known = true;
+      } else {
+        call.accesses.push_back(clipped(access, found->second));
+      }
+    }
+    // Host memory that no record names is one resource: copies out of the device write it.
+    if (is_host_copy(call.op) && !host_known) {
+      entry.foreign.push_back({kUnknownHostMemory, call.op != trace::OpKind::copy_host_to_device});
+    }
+    set_duration(op, entry);
+  }
+
+  plan::Access clipped(const trace::AccessRecord& access, uint32_t tensor) const {
+    const uint64_t size = graph_.tensors[tensor].size;
+    plan::Access result;
+    result.tensor = tensor;
+    result.mode = access.mode;
+    result.offset = std::min(access.offset, size);
+    result.size = access.size <= size - result.offset ? access.size : 0;
+    result.parameter_offset = access.parameter_offset;
+    return result;
+  }
+
+  std::string name_of_op(const trace::Op& op) const {
+    const uint32_t function = op.record.function;
+    if (function >= 1 && function <= stream_.trace->functions.size()) {
+      return stream_.trace->functions[function - 1].name;
+    }
+    return std::string(trace::name_of(op.record.op));
+  }
+
+  uint32_t foreign_resource(uint64_t allocation) {
+    return foreign_.try_emplace(allocation, static_cast<uint32_t>(foreign_.size()) + 1).first->second;
+  }
+
+  void set_duration(const trace::Op& op, GraphCall& entry) {
+    const auto found = stream_.trace->activities.find(op.record.header.sequence);
+    if (found != stream_.trace->activities.end() && found->second.end_ns > found->second.start_ns) {
+      entry.call.duration_ns = found->second.end_ns - found->second.start_ns;
+      return;
+    }
+    entry.estimated = true;
+    entry.call.duration_ns = estimate(entry.call, op.record.size);
+  }
+
+  uint64_t estimate(const plan::Call& call, uint64_t size) const {
+    if (call.op == trace::OpKind::copy_host_to_device) {
+      return copy_ns(size, machine_.h2d_bytes_per_s, machine_.latency_ns);
+    }
+    if (call.op == trace::OpKind::copy_device_to_host) {
+      return copy_ns(size, machine_.d2h_bytes_per_s, machine_.latency_ns);
+    }
+    uint64_t bytes = 0;
+    for (const plan::Access& access : call.accesses) {
+      bytes += access.size != 0 ? access.size : graph_.tensors[access.tensor].size - access.offset;
+    }
+    return copy_ns(bytes, machine_.memory_bytes_per_s, machine_.launch_ns);
+  }
+
+  // How far the program had waited for the device when it made each call.
+  void set_waits() {
+    uint32_t waited = 0;
+    for (uint32_t call = first_; call <= end_; ++call) {
+      if (call > first_ && stream_.after_wait[call] != 0) waited = call - first_;
+      if (call < end_) graph_.calls[call - first_].waited = waited;
+    }
+    graph_.waited_at_end = waited;
+  }
+
+  const CallStream& stream_;
+  uint32_t first_;
+  uint32_t end_;
+  Machine machine_;
+  TaskGraph graph_;
+  std::unordered_map<uint64_t, uint32_t> tensor_of_;
+  std::unordered_map<uint64_t, uint32_t> foreign_;
+  uint16_t device_ = 0;
+  bool device_known_ = false;
+  bool several_devices_ = false;
+};
+
+}  // namespace
+
+Result<TaskGraph> build_task_graph(const CallStream& stream, const Iteration& iteration, uint64_t granularity,
+                                   const Machine& machine) {
+  return Builder(stream, iteration, granularity, machine).build();
+}
+
+}  // namespace reprise::analyzer

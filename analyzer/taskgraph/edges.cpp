@@ -1,0 +1,107 @@
+// What follows from tensors and calls: operands, barriers, data edges, totals.
+#include <algorithm>
+
+#include "analyzer/taskgraph/flow.h"
+#include "analyzer/taskgraph/graph.h"
+
+namespace reprise::analyzer {
+namespace {
+
+// Ops that may touch what the trace does not show keep their place in the program's order: those marked opaque, host
+// functions, and launches without a single known pointer (they can only work on module globals).
+bool is_barrier(const GraphCall& entry) {
+  const plan::Call& call = entry.call;
+  if (call.kind != plan::CallKind::op) return false;
+  return (call.flags & trace::kOpOpaque) != 0 || call.op == trace::OpKind::host_function ||
+         ((call.op == trace::OpKind::launch || call.op == trace::OpKind::graph_launch) && call.accesses.empty());
+}
+
+void sort_unique(std::vector<uint32_t>& items) {
+  std::sort(items.begin(), items.end());
+  items.erase(std::unique(items.begin(), items.end()), items.end());
+}
+
+void set_operands(TaskGraph& graph, uint32_t index) {
+  GraphCall& entry = graph.calls[index];
+  entry.operands.clear();
+  entry.writes.clear();
+  if (entry.call.kind != plan::CallKind::op) return;
+  for (const plan::Access& access : entry.call.accesses) {
+    if (graph.tensors[access.tensor].chunk_count == 0) continue;
+    entry.operands.push_back(access.tensor);
+    if ((access.mode & trace::kAccessWrite) != 0) entry.writes.push_back(access.tensor);
+  }
+  if ((entry.call.flags & trace::kOpOpaque) != 0) {
+    for (uint32_t tensor = 0; tensor < graph.tensors.size(); ++tensor) {
+      if (graph.tensors[tensor].chunk_count == 0 || !is_alive(graph.tensors[tensor], index)) continue;
+      entry.operands.push_back(tensor);
+      entry.writes.push_back(tensor);
+    }
+  }
+  sort_unique(entry.operands);
+  sort_unique(entry.writes);
+}
+
+void set_edges(TaskGraph& graph) {
+  Flow flow(graph);
+  std::vector<Dependency> before;
+  graph.edges.clear();
+  // The second round sees the first one's accesses: those are the edges of distance 1.
+  for (uint32_t round = 0; round < 2; ++round) {
+    for (uint32_t index = 0; index < graph.calls.size(); ++index) {
+      const plan::Call& call = graph.calls[index].call;
+      if (call.kind == plan::CallKind::free) flow.release(call.tensor);
+      if (call.kind != plan::CallKind::op) continue;
+      before.clear();
+      flow.op(index, {index, round}, before);
+      if (round == 0) continue;
+      for (const Dependency& dependency : before) {
+        graph.edges.push_back(
+            {dependency.stamp.vertex, index, dependency.kind, static_cast<uint8_t>(round - dependency.stamp.round)});
+      }
+    }
+  }
+  std::sort(graph.edges.begin(), graph.edges.end());
+  graph.edges.erase(std::unique(graph.edges.begin(), graph.edges.end()), graph.edges.end());
+}
+
+void set_totals(TaskGraph& graph) {
+  uint64_t bytes = 0;
+  uint64_t chunks = 0;
+  for (const plan::Tensor& tensor : graph.tensors) {
+    if (!is_persistent(tensor)) continue;
+    bytes += tensor.size;
+    chunks += tensor.chunk_count;
+  }
+  graph.peak_bytes = bytes;
+  graph.peak_chunks = chunks;
+  graph.compute_ns = 0;
+  graph.op_count = graph.estimated_count = 0;
+  for (const GraphCall& entry : graph.calls) {
+    if (entry.call.kind == plan::CallKind::op) {
+      graph.compute_ns += entry.call.duration_ns;
+      ++graph.op_count;
+      if (entry.estimated) ++graph.estimated_count;
+      continue;
+    }
+    const plan::Tensor& tensor = graph.tensors[entry.call.tensor];
+    const bool allocates = entry.call.kind == plan::CallKind::allocate;
+    bytes = allocates ? bytes + tensor.size : bytes - tensor.size;
+    chunks = allocates ? chunks + tensor.chunk_count : chunks - tensor.chunk_count;
+    graph.peak_bytes = std::max(graph.peak_bytes, bytes);
+    graph.peak_chunks = std::max(graph.peak_chunks, chunks);
+  }
+}
+
+}  // namespace
+
+void complete_task_graph(TaskGraph& graph) {
+  for (uint32_t index = 0; index < graph.calls.size(); ++index) {
+    graph.calls[index].barrier = is_barrier(graph.calls[index]);
+    set_operands(graph, index);
+  }
+  set_edges(graph);
+  set_totals(graph);
+}
+
+}  // namespace reprise::analyzer

@@ -1,0 +1,76 @@
+// The TaskGraph: one iteration of a program as ops, tensors and the data edges between them, without any memory limit.
+// Built from a trace, read by policies, placement, bounds and verification. Plain data.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analyzer/ids.h"
+#include "analyzer/iteration/call_stream.h"
+#include "analyzer/iteration/finder.h"
+#include "analyzer/machine/machine.h"
+#include "analyzer/plan/plan.h"
+#include "preload/trace/status.h"
+
+namespace reprise::analyzer {
+
+// An access to memory that Reprise never moves: it orders ops, and that is all.
+struct ForeignAccess {
+  uint32_t resource = 0;  // index below TaskGraph::foreign_count
+  bool writes = false;
+};
+
+struct GraphCall {
+  plan::Call call;                 // as it will stand in the plan, but for its vertex
+  std::vector<uint32_t> operands;  // chunked tensors that must be resident, ascending, each once
+  std::vector<uint32_t> writes;    // those of them that it writes
+  std::vector<ForeignAccess> foreign;
+  uint32_t waited = 0;     // the program made this call after it had waited for the first `waited` calls to complete
+  bool barrier = false;    // ordered after every earlier op and before every later one
+  bool estimated = false;  // the duration was not recorded
+};
+
+struct DataEdge {
+  uint32_t from = 0;  // call indices
+  uint32_t to = 0;
+  plan::EdgeKind kind = plan::EdgeKind::data;
+  uint8_t distance = 0;
+  auto operator<=>(const DataEdge&) const = default;
+};
+
+struct TaskGraph {
+  std::string program;
+  uint64_t program_hash = 0;
+  uint64_t iteration_hash = 0;
+  uint64_t granularity = 0;
+  std::vector<plan::Tensor> tensors;  // persistent ones first, in order of allocation; no homes yet
+  std::vector<GraphCall> calls;
+  std::vector<DataEdge> edges;  // sorted, each once
+  uint32_t foreign_count = 0;
+  uint32_t waited_at_end = 0;  // of the iteration's calls, how many the program has waited for at its end
+  uint64_t peak_bytes = 0;     // most bytes alive at once, as the program asked
+  uint64_t peak_chunks = 0;    // likewise, of chunked tensors in chunks
+  uint64_t compute_ns = 0;     // sum of the durations of ops
+  uint32_t op_count = 0;
+  uint32_t estimated_count = 0;  // ops without a recorded duration
+};
+
+inline bool is_persistent(const plan::Tensor& tensor) { return tensor.allocate_call == kNone; }
+inline bool is_alive(const plan::Tensor& tensor, uint32_t call) {
+  return is_persistent(tensor) || (tensor.allocate_call < call && call < tensor.free_call);
+}
+
+// Errors: unsupported (several devices).
+Result<TaskGraph> build_task_graph(const CallStream& stream, const Iteration& iteration, uint64_t granularity,
+                                   const Machine& machine);
+
+// Fills operands, barriers, edges and totals of a graph whose tensors and calls are set. build_task_graph() ends with
+// it; tests call it on graphs that they make by hand.
+void complete_task_graph(TaskGraph& graph);
+
+// One line per tensor, call and edge; stable.
+std::string to_text(const TaskGraph& graph);
+// For `dot`: ops as boxes, data edges with the distance as label.
+std::string to_dot(const TaskGraph& graph);
+
+}  // namespace reprise::analyzer

@@ -1,0 +1,247 @@
+// Residency, versions and chunks (V3, V4, V5, V8).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "analyzer/verify/machine_walk.h"
+
+namespace reprise::analyzer {
+namespace {
+
+using plan::kNone;
+
+Status wrong(std::string message) { return {StatusCode::internal, "the plan is wrong: " + std::move(message)}; }
+
+// One time of a tensor on the device.
+struct Occupancy {
+  uint32_t tensor = kNone;
+  uint32_t instance = kNone;
+  uint32_t acquirer = kNone;    // node; kNone: it was there at the start
+  std::vector<uint32_t> users;  // nodes: ops, offloads, and the acquirer
+};
+
+// The contents of a tensor from its first touch to the program's free: a transient tensor has one per iteration.
+struct Instance {
+  uint32_t occupancy = kNone;    // current one, if it is resident
+  bool host_valid = false;       // the host copy is the current version
+  uint32_t released_by = kNone;  // node
+};
+
+class ChunkWalk {
+ public:
+  ChunkWalk(const plan::Plan& plan, const Unrolled& graph, Questions& questions)
+      : plan_(plan),
+        graph_(graph),
+        questions_(questions),
+        occupant_(plan.chunk_count, kNone),
+        instance_of_(plan.tensors.size(), kNone) {}
+
+  Status run() {
+    if (Status status = set_start(); !status.ok()) return status;
+    for (uint32_t round = 0; round < Unrolled::kRounds; ++round) {
+      for (const uint32_t vertex : plan_.order) {
+        if (Status status = step(vertex, graph_.node(vertex, round)); !status.ok()) return status;
+      }
+      if (Status status = check_end(); !status.ok()) return status;
+    }
+    return {};
+  }
+
+ private:
+  Status set_start() {
+    for (uint32_t t = 0; t < plan_.tensors.size(); ++t) {
+      const plan::Tensor& tensor = plan_.tensors[t];
+      if (tensor.chunk_count == 0 || tensor.allocate_call != kNone) continue;
+      Instance& instance = begin_instance(t);
+      instance.host_valid = !tensor.resident_at_start || tensor.clean_at_start;
+      if (!tensor.resident_at_start) continue;
+      instance.occupancy = static_cast<uint32_t>(occupancies_.size());
+      occupancies_.push_back({t, instance_of_[t], kNone, {}});
+      for (const uint32_t chunk : plan_.placements[tensor.home].chunks) {
+        if (occupant_[chunk] != kNone) {
+          return wrong(fmt::format("tensors {} and {} both have chunk {} at the start",
+                                   occupancies_[occupant_[chunk]].tensor, t, chunk));
+        }
+        occupant_[chunk] = instance.occupancy;
+      }
+    }
+    return {};
+  }
+
+  Instance& begin_instance(uint32_t tensor) {
+    instance_of_[tensor] = static_cast<uint32_t>(instances_.size());
+    return instances_.emplace_back();
+  }
+
+  Status step(uint32_t index, uint32_t node) {
+    const plan::Vertex& vertex = plan_.vertices[index];
+    switch (vertex.kind) {
+      case plan::VertexKind::op:
+        return run_op(vertex, node);
+      case plan::VertexKind::release:
+        return run_release(vertex, node);
+      case plan::VertexKind::offload:
+        return run_offload(vertex, node);
+      case plan::VertexKind::reload:
+        return run_reload(vertex, node);
+    }
+    return {};
+  }
+
+  bool resident(uint32_t tensor) const {
+    return instance_of_[tensor] != kNone && instances_[instance_of_[tensor]].occupancy != kNone;
+  }
+
+  Status run_op(const plan::Vertex& vertex, uint32_t node) {
+    for (const plan::Acquire& acquire : vertex.acquires) {
+      if (plan_.tensors[acquire.tensor].allocate_call == kNone || instance_of_[acquire.tensor] != kNone) {
+        return wrong(fmt::format("{} takes new memory for tensor {}, which has contents already", graph_.describe(node),
+                                 acquire.tensor));
+      }
+      begin_instance(acquire.tensor);
+      if (Status status = occupy(acquire, node); !status.ok()) return status;
+    }
+    const plan::Call& call = plan_.calls[vertex.call];
+    for (const plan::Access& access : call.accesses) {
+      const bool writes = (access.mode & trace::kAccessWrite) != 0;
+      if (Status status = use(access.tensor, node, vertex.call, writes); !status.ok()) return status;
+    }
+    if (!uses_everything(call)) return {};
+    for (uint32_t t = 0; t < plan_.tensors.size(); ++t) {
+      if (!alive_at(plan_.tensors[t], vertex.call)) continue;
+      if (Status status = use(t, node, vertex.call, true); !status.ok()) return status;
+    }
+    return {};
+  }
+
+  Status use(uint32_t tensor, uint32_t node, uint32_t call, bool writes) {
+    if (!alive_at(plan_.tensors[tensor], call)) {
+      return wrong(fmt::format("{} uses tensor {}, which is not allocated then", graph_.describe(node), tensor));
+    }
+    if (plan_.tensors[tensor].chunk_count == 0) return {};
+    if (!resident(tensor)) {
+      return wrong(fmt::format("{} needs tensor {}, which is not on the device", graph_.describe(node), tensor));
+    }
+    Instance& instance = instances_[instance_of_[tensor]];
+    if (writes) instance.host_valid = false;
+    note_user(instance.occupancy, node);
+    return {};
+  }
+
+  void note_user(uint32_t occupancy, uint32_t node) {
+    Occupancy& entry = occupancies_[occupancy];
+    if (!entry.users.empty() && entry.users.back() == node) return;
+    if (entry.acquirer != kNone) {
+      questions_.ask(entry.acquirer, node, {Requirement::early_use, entry.tensor, kNone, kNone});
+    }
+    entry.users.push_back(node);
+  }
+
+  Status run_release(const plan::Vertex& vertex, uint32_t node) {
+    if (instance_of_[vertex.tensor] != kNone) instances_[instance_of_[vertex.tensor]].released_by = node;
+    return {};
+  }
+
+  Status run_offload(const plan::Vertex& vertex, uint32_t node) {
+    if (!resident(vertex.tensor)) return wrong(fmt::format("{} finds its tensor gone", graph_.describe(node)));
+    Instance& instance = instances_[instance_of_[vertex.tensor]];
+    instance.host_valid = true;
+    note_user(instance.occupancy, node);
+    return {};
+  }
+
+  Status run_reload(const plan::Vertex& vertex, uint32_t node) {
+    const uint32_t instance = instance_of_[vertex.tensor];
+    if (instance == kNone || !instances_[instance].host_valid) {
+      return wrong(fmt::format("{} loads a version that is not the current one", graph_.describe(node)));
+    }
+    return occupy(vertex.acquires[0], node);
+  }
+
+  // The tensor takes its chunks; whoever is there must not be needed any more, in any order.
+  Status occupy(const plan::Acquire& acquire, uint32_t node) {
+    const auto current = static_cast<uint32_t>(occupancies_.size());
+    occupancies_.push_back({acquire.tensor, instance_of_[acquire.tensor], node, {node}});
+    std::vector<uint32_t> asked;
+    for (const uint32_t chunk : plan_.placements[acquire.placement].chunks) {
+      const uint32_t earlier = occupant_[chunk];
+      occupant_[chunk] = current;
+      if (earlier == kNone || std::find(asked.begin(), asked.end(), earlier) != asked.end()) continue;
+      asked.push_back(earlier);
+      if (Status status = take_over(earlier, acquire.tensor, node, chunk); !status.ok()) return status;
+    }
+    instances_[instance_of_[acquire.tensor]].occupancy = current;
+    return {};
+  }
+
+  Status take_over(uint32_t earlier, uint32_t tensor, uint32_t node, uint32_t chunk) {
+    const Occupancy& before = occupancies_[earlier];
+    Instance& state = instances_[before.instance];
+    for (const uint32_t user : before.users) {
+      questions_.ask(user, node, {Requirement::overwrite, before.tensor, tensor, chunk});
+    }
+    if (state.occupancy != earlier) return {};  // lives elsewhere by now
+    const bool freed = state.released_by != kNone;
+    if (!freed && !state.host_valid) {
+      return wrong(fmt::format("tensor {} is lost: {} takes chunk {} before it was copied or freed", before.tensor,
+                               graph_.describe(node), chunk));
+    }
+    // The bytes may only go once the program gave them up, or while the host has them.
+    if (freed && !state.host_valid) {
+      questions_.ask(state.released_by, node, {Requirement::not_freed, before.tensor, tensor, chunk});
+    }
+    state.occupancy = kNone;
+    return {};
+  }
+
+  Status check_end() {
+    for (uint32_t t = 0; t < plan_.tensors.size(); ++t) {
+      const plan::Tensor& tensor = plan_.tensors[t];
+      if (tensor.chunk_count == 0 || instance_of_[t] == kNone) continue;
+      Instance& state = instances_[instance_of_[t]];
+      if (tensor.allocate_call != kNone) {
+        if (state.released_by == kNone) return wrong(fmt::format("tensor {} is never freed", t));
+        instance_of_[t] = kNone;  // its bytes stay where they are until someone takes the chunks
+        continue;
+      }
+      if (tensor.resident_at_start ? tensor.clean_at_start && !state.host_valid : !state.host_valid) {
+        return wrong(fmt::format("tensor {} has no valid host copy at the end, as it has at the start", t));
+      }
+      if (!tensor.resident_at_start) {
+        // Nobody may have taken its chunks yet, but the next iteration does not count on them.
+        state.occupancy = kNone;
+        continue;
+      }
+      if (!resident(t)) return wrong(fmt::format("tensor {} is away at the end, but not at the start", t));
+      for (const uint32_t chunk : plan_.placements[tensor.home].chunks) {
+        if (occupant_[chunk] != state.occupancy) {
+          return wrong(fmt::format("tensor {} is not at its home at the end", t));
+        }
+      }
+    }
+    return {};
+  }
+
+  const plan::Plan& plan_;
+  const Unrolled& graph_;
+  Questions& questions_;
+  std::vector<uint32_t> occupant_;  // chunk -> occupancy
+  std::vector<Occupancy> occupancies_;
+  std::vector<Instance> instances_;
+  std::vector<uint32_t> instance_of_;  // tensor -> its present instance
+};
+
+}  // namespace
+
+bool uses_everything(const plan::Call& call) { return (call.flags & trace::kOpOpaque) != 0; }
+
+bool alive_at(const plan::Tensor& tensor, uint32_t call) {
+  return tensor.allocate_call == kNone || (tensor.allocate_call < call && call < tensor.free_call);
+}
+
+Status walk_chunks(const plan::Plan& plan, const Unrolled& graph, Questions& questions) {
+  return ChunkWalk(plan, graph, questions).run();
+}
+
+}  // namespace reprise::analyzer
