@@ -14,9 +14,8 @@ namespace {
 enum : uint16_t { kEntryPtx = 1, kEntryCubin = 2 };
 constexpr uint64_t kFlagLz4 = 0x2000;
 constexpr uint64_t kFlagZstd = 0x8000;
-// A file must not make us take far more memory than it can fill: 255 is LZ4's best ratio.
 constexpr uint64_t kMostUncompressed = uint64_t{1} << 31;
-constexpr uint64_t kBestRatio = 255;
+constexpr uint64_t kBestLz4Ratio = 255;
 
 struct FatbinHeader {
   uint32_t magic;
@@ -77,8 +76,12 @@ Result<Bytes> unpack(const Entry& entry, std::vector<uint8_t>& storage) {
   if ((flags & (kFlagLz4 | kFlagZstd)) == 0) return entry.payload;
   const auto packed = entry.payload.slice(0, entry.header.compressed_bytes);
   const uint64_t size = entry.header.uncompressed_bytes;
-  if (!packed || size > kMostUncompressed || size / kBestRatio > packed->size())
-    return corrupt("a compressed entry of an impossible size");
+  // A file must not make us take far more memory than it can fill.
+  const auto can_fill = [&] {
+    if ((flags & kFlagZstd) != 0) return ZSTD_getFrameContentSize(packed->data(), packed->size()) == size;
+    return size / kBestLz4Ratio <= packed->size();
+  };
+  if (!packed || size > kMostUncompressed || !can_fill()) return corrupt("a compressed entry of an impossible size");
   storage.resize(size);
   if ((flags & kFlagZstd) != 0) {
     const size_t got = ZSTD_decompress(storage.data(), size, packed->data(), packed->size());
