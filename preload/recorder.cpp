@@ -47,6 +47,26 @@ uint32_t thread_id() noexcept {
   return id;
 }
 
+// A program that polls asks the same question thousands of times: only the first of a run is recorded. Per thread; any
+// other call of the thread ends the run.
+struct LastQuery {
+  trace::OrderKind kind;
+  uint32_t stream;
+  uint64_t event;
+};
+__attribute__((tls_model("initial-exec"))) constinit thread_local LastQuery last_query{};
+
+bool same_query_again(trace::OrderKind kind, uint32_t stream, uint64_t event) noexcept {
+  LastQuery& last = last_query;
+  if (kind != trace::OrderKind::event_query && kind != trace::OrderKind::stream_query) {
+    last.kind = kind;
+    return false;
+  }
+  if (last.kind == kind && last.stream == stream && last.event == event) return true;
+  last = {kind, stream, event};
+  return false;
+}
+
 // Is this code part of the program's own file (a test), not of a preloaded library?
 bool in_main_program() noexcept {
   const uint64_t headers = ::getauxval(AT_PHDR);
@@ -167,6 +187,7 @@ void Recorder::stream(uint32_t id, bool created, bool non_blocking, int priority
 
 void Recorder::allocated(uint64_t id, const AllocateCall& call, CUdeviceptr address, uint64_t sequence,
                          uint32_t call_site) noexcept {
+  last_query.kind = {};
   const uint64_t time = now_ns();
   auto* record = begin_record<trace::AllocateRecord>(writer_, trace::RecordKind::allocate, sequence);
   if (record == nullptr) return;
@@ -183,6 +204,7 @@ void Recorder::allocated(uint64_t id, const AllocateCall& call, CUdeviceptr addr
 }
 
 void Recorder::freed(const FreeCall& call, uint64_t sequence) noexcept {
+  last_query.kind = {};
   const uint64_t time = now_ns();
   auto* record = begin_record<trace::FreeRecord>(writer_, trace::RecordKind::free, sequence);
   if (record == nullptr) return;
@@ -195,6 +217,7 @@ void Recorder::freed(const FreeCall& call, uint64_t sequence) noexcept {
 }
 
 void Recorder::op(const Command& command, CUresult result, uint64_t called_ns) noexcept {
+  last_query.kind = {};
   const uint64_t time = called_ns != 0 ? called_ns : now_ns();
   const size_t access_bytes = command.access_count * sizeof(trace::AccessRecord);
   auto* record = begin_record<trace::OpRecord>(writer_, trace::RecordKind::op, command.sequence,
@@ -226,6 +249,7 @@ void Recorder::op(const Command& command, CUresult result, uint64_t called_ns) n
 }
 
 void Recorder::order(trace::OrderKind kind, uint32_t stream_id, uint64_t event, uint64_t sequence) noexcept {
+  if (same_query_again(kind, stream_id, event)) return;
   const uint64_t time = now_ns();
   auto* record = begin_record<trace::OrderRecord>(writer_, trace::RecordKind::order, sequence);
   if (record == nullptr) return;
@@ -238,6 +262,7 @@ void Recorder::order(trace::OrderKind kind, uint32_t stream_id, uint64_t event, 
 }
 
 void Recorder::mark(const char* text, uint32_t depth, uint64_t sequence) noexcept {
+  last_query.kind = {};
   const uint64_t time = now_ns();
   const uint32_t text_bytes = bounded_length(text);
   auto* record = begin_record<trace::MarkRecord>(writer_, trace::RecordKind::mark, sequence, text_bytes);

@@ -41,7 +41,8 @@ class Recorder {
   // Call after the handler has answered: what the driver refused is recorded with kOpFailed (readers keep it, planners
   // skip it). `called_ns` is now_ns() as the program called; 0: now.
   void op(const Command& command, CUresult result, uint64_t called_ns) noexcept;
-  // Event and synchronisation calls. `event` is an id of the caller's choosing, 0 where there is none.
+  // Event and synchronisation calls. `event` is an id of the caller's choosing, 0 where there is none. Of a run of
+  // equal queries on one thread only the first is recorded.
   void order(trace::OrderKind kind, uint32_t stream_id, uint64_t event, uint64_t sequence) noexcept;
   // A range of NVTX or of reprise_mark(): depth > 0 push, 0 pop or point.
   void mark(const char* text, uint32_t depth, uint64_t sequence) noexcept;

@@ -12,7 +12,8 @@
 namespace reprise {
 namespace {
 
-constexpr uint32_t kPairs = 8192;  // ops whose times have not been collected yet
+constexpr uint32_t kPairs = 32768;  // ops whose times have not been collected yet
+constexpr uint32_t kStarting = 64;  // threads that may be taking a pair at this instant
 constexpr uint32_t kAnchors = 64;
 constexpr uint64_t kAnchorNs = 4'000'000'000;  // elapsed times are floats: beyond, they round to more than 0.25 us
 constexpr uint32_t kNoPair = UINT32_MAX;
@@ -74,13 +75,14 @@ class EventSource final : public ActivitySource {
   void collect(ActivityCallback callback, void* user) noexcept override {
     if (ready_.load(std::memory_order_acquire) != kReady) return;
     if (driver().cuCtxPushCurrent(context_) != CUDA_SUCCESS) return;
-    for (uint32_t i = 0; i < kPairs; ++i) {
-      Pair& pair = pairs_[i];
-      if (pair.state.load(std::memory_order_acquire) != kRecorded) continue;
-      const CUresult complete = driver().cuEventQuery(pair.end);
-      if (complete == CUDA_ERROR_NOT_READY) continue;
-      if (complete == CUDA_SUCCESS) report(pair, callback, user);
-      pair.state.store(kFree, std::memory_order_release);
+    // Pairs are taken in order of their tickets, so what is open lies between the oldest open one and the newest.
+    const uint64_t end = next_.load(std::memory_order_acquire);
+    if (end - oldest_ > kPairs) oldest_ = end - kPairs;
+    bool all_free = true;
+    for (uint64_t ticket = oldest_; ticket != end; ++ticket) {
+      all_free = settle(pairs_[ticket % kPairs], callback, user) && all_free;
+      // The last few may have a ticket but not yet their pair: they are looked at again.
+      if (all_free && end - ticket > kStarting) oldest_ = ticket + 1;
     }
     if (now_ns() - anchored_at_ns_ > kAnchorNs) add_anchor();
     CUcontext popped = nullptr;
@@ -119,7 +121,7 @@ class EventSource final : public ActivitySource {
 
   uint32_t take() noexcept {
     for (uint32_t attempt = 0; attempt < 16; ++attempt) {
-      const uint32_t index = next_.fetch_add(1, std::memory_order_relaxed) % kPairs;
+      const auto index = static_cast<uint32_t>(next_.fetch_add(1, std::memory_order_acq_rel) % kPairs);
       Pair& pair = pairs_[index];
       uint32_t expected = kFree;
       if (!pair.state.compare_exchange_strong(expected, kTaken, std::memory_order_acquire)) continue;
@@ -164,6 +166,17 @@ class EventSource final : public ActivitySource {
     return true;
   }
 
+  // Reports a pair whose op is complete. true: the pair is free.
+  bool settle(Pair& pair, ActivityCallback callback, void* user) noexcept {
+    const uint32_t state = pair.state.load(std::memory_order_acquire);
+    if (state != kRecorded) return state == kFree;
+    const CUresult complete = driver().cuEventQuery(pair.end);
+    if (complete == CUDA_ERROR_NOT_READY) return false;
+    if (complete == CUDA_SUCCESS) report(pair, callback, user);
+    pair.state.store(kFree, std::memory_order_release);
+    return true;
+  }
+
   void report(const Pair& pair, ActivityCallback callback, void* user) noexcept {
     // Its anchor's slot has been used again: the op waited minutes for its collection.
     if (anchor_count_.load(std::memory_order_relaxed) - pair.anchor > kAnchors) return;
@@ -186,7 +199,8 @@ class EventSource final : public ActivitySource {
   std::atomic<uint32_t> anchor_count_{0};
   uint64_t anchored_at_ns_ = 0;
   Anchor anchors_[kAnchors];
-  std::atomic<uint32_t> next_{0};
+  std::atomic<uint64_t> next_{0};  // ticket of the next pair
+  uint64_t oldest_ = 0;            // collector only
   Pair pairs_[kPairs];
 };
 

@@ -148,6 +148,20 @@ TEST_F(RecorderTest, EveryOtherCallComesBack) {
   EXPECT_EQ(trace.activities.at(42).start_ns, 100u);
 }
 
+TEST_F(RecorderTest, PollingIsRecordedOnce) {
+  using trace::OrderKind;
+  uint64_t sequence = 0;
+  for (int i = 0; i < 1000; ++i) recorder_->order(OrderKind::event_query, 0, 5, ++sequence);
+  for (int i = 0; i < 1000; ++i) recorder_->order(OrderKind::event_query, 0, 6, ++sequence);
+  recorder_->op(launch_command(), CUDA_SUCCESS, 0);
+  recorder_->order(OrderKind::event_query, 0, 6, ++sequence);
+  recorder_->order(OrderKind::stream_query, 6, 0, ++sequence);
+  recorder_->order(OrderKind::stream_synchronize, 6, 0, ++sequence);
+  recorder_->order(OrderKind::stream_synchronize, 6, 0, ++sequence);
+  recorder_->order(OrderKind::stream_query, 6, 0, ++sequence);
+  EXPECT_EQ(finish().events.size(), 8u);
+}
+
 TEST_F(RecorderTest, SaysWhichProgramWasRecorded) {
   const Trace trace = finish();
   EXPECT_EQ(trace.info.at("program.path"), std::filesystem::read_symlink("/proc/self/exe").string());
