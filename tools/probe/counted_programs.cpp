@@ -1,0 +1,242 @@
+#include "tools/probe/counted_programs.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "tools/probe/cupti_library.h"
+#include "tools/probe/subprocess.h"
+
+namespace reprise::probe {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kExitSkipped = 77;  // the scripts' and programs' way to say that a library is not here
+
+const char* const kScripts[] = {"torch_ops", "torch_compile", "jax_ops", "cupy_ops", "triton_ops"};
+
+std::string shim_path() { return beside_program("../lib/probe/libreprise_count.so"); }
+
+// Where shared libraries of CUDA usually are, after what the user set; the simulated device's own come first.
+std::string library_path(const Driver& driver) {
+  std::string path;
+  if (driver.simulated) path = fs::path(driver.path).parent_path().string() + ":";
+  if (const char* set = std::getenv("LD_LIBRARY_PATH"); set && *set) path += std::string(set) + ":";
+  if (const char* home = std::getenv("CUDA_HOME"); home && *home) path += std::string(home) + "/lib64:";
+  return path + "/usr/local/cuda/lib64";
+}
+
+Json number_or_zero(const Json& json, const char* key) { return json.contains(key) ? json[key] : Json(0); }
+
+// Adds up what the processes of one program wrote (PATH.<pid> each) and removes the files.
+Json collect(const fs::path& output) {
+  Json sum = Json::object();
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(output.parent_path(), error)) {
+    if (!entry.path().filename().string().starts_with(output.filename().string() + ".")) continue;
+    std::ifstream file(entry.path());
+    const Json one = Json::parse(file, nullptr, false);
+    if (!one.is_object()) continue;
+    for (const auto& [key, value] : one.items()) {
+      if (value.is_object()) {
+        for (const auto& [name, count] : value.items())
+          sum[key][name] = number_or_zero(sum[key], name.c_str()).get<uint64_t>() + count.get<uint64_t>();
+        if (value.empty() && !sum.contains(key)) sum[key] = Json::object();
+      } else if (value.is_number()) {
+        sum[key] = number_or_zero(sum, key.c_str()).get<uint64_t>() + value.get<uint64_t>();
+      } else if (value.is_array()) {
+        for (const Json& item : value) sum[key].push_back(item);
+        if (!sum.contains(key)) sum[key] = Json::array();
+      } else {
+        sum[key] = value;
+      }
+    }
+  }
+  return sum;
+}
+
+struct Counted {
+  CountedProgram program;
+  Status status;  // why there are no counts
+  bool skipped = false;
+  std::string said;  // the program's own last line
+  Json counts;
+};
+
+// A folder for the shim's files; removed with all in it.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string name = (fs::temp_directory_path() / "reprise-probe-XXXXXX").string();
+    if (mkdtemp(name.data())) path_ = name;
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  ~TemporaryFolder() {
+    std::error_code error;
+    if (!path_.empty()) fs::remove_all(path_, error);
+  }
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+Counted run_counted(const SectionContext& context, CountedProgram program, const fs::path& output,
+                    const std::string& cupti) {
+  Counted counted;
+  counted.program = std::move(program);
+  if (!counted.program.missing.empty() || (context.driver.simulated && !counted.program.on_simulated_device)) {
+    counted.skipped = true;
+    counted.status = Status(StatusCode::unsupported,
+                            counted.program.missing.empty() ? "not on the simulated device" : counted.program.missing);
+    return counted;
+  }
+  const auto outcome = run_command({counted.program.arguments,
+                                    {{"LD_PRELOAD", shim_path()},
+                                     {"REPRISE_DRIVER", context.driver.path},
+                                     {"REPRISE_COUNT_OUTPUT", output.string()},
+                                     {"REPRISE_COUNT_CUPTI", cupti},
+                                     {"LD_LIBRARY_PATH", library_path(context.driver)}},
+                                    std::max(1.0, context.limit.seconds_left())});
+  if (!outcome.ok()) {
+    counted.status = outcome.status();
+    return counted;
+  }
+  const Outcome& end = outcome.value();
+  counted.said = last_line(end.output);
+  counted.counts = collect(output);
+  counted.skipped = end.exit_code == kExitSkipped;
+  if (end.exit_code != 0) {
+    counted.status = Status(StatusCode::io_error,
+                            fmt::format("ended with {}{}: {}", end.exit_code, end.timed_out ? ", out of time" : "",
+                                        last_line(end.error_output.empty() ? end.output : end.error_output)));
+  } else if (!counted.counts.contains("launched")) {
+    counted.status =
+        Status(StatusCode::io_error, "the shim wrote nothing: it was not loaded, or the driver was not used");
+  }
+  return counted;
+}
+
+// All programs, several at a time: they are counted, not timed.
+std::vector<Counted> run_all(const SectionContext& context, const std::string& cupti) {
+  const TemporaryFolder folder;
+  const std::vector<CountedProgram> programs = counted_programs(context);
+  std::vector<Counted> results(programs.size());
+  std::atomic<size_t> next{0};
+  const unsigned workers = std::clamp(std::thread::hardware_concurrency() / 2, 1u, 4u);
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < workers; ++i) {
+    threads.emplace_back([&] {
+      for (size_t at = next++; at < programs.size(); at = next++) {
+        results[at] = run_counted(context, programs[at], folder.path() / fmt::format("counts{}", at), cupti);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return results;
+}
+
+uint64_t total(const Json& counts) {
+  uint64_t sum = 0;
+  for (const auto& [name, count] : counts.items()) sum += count.get<uint64_t>();
+  return sum;
+}
+
+// True when there is something to report; otherwise a note says why not.
+bool usable(SectionContext& context, const Counted& counted) {
+  if (counted.status.ok()) return true;
+  context.report.note(fmt::format("{}: {}", counted.program.name, counted.status.message()));
+  if (!counted.skipped) context.report.set_partial();
+  return false;
+}
+
+}  // namespace
+
+std::vector<CountedProgram> counted_programs(const SectionContext& context) {
+  std::vector<CountedProgram> programs;
+  programs.push_back(
+      {"probe", {own_path(), "--check", "launches", "--device", std::to_string(context.options.device)}, "", true});
+  const auto add = [&](const char* name, const char* file, bool simulated) {
+    const std::string path = beside_program(file);
+    programs.push_back({name,
+                        {path},
+                        access(path.c_str(), X_OK) == 0 ? "" : "not built: the toolkit had no header for it",
+                        simulated});
+  };
+  add("runtime, shared", "probe-runtime-shared", true);
+  add("runtime, static", "probe-runtime-static", false);
+  add("cuBLAS", "probe-cublas", false);
+  add("cuDNN", "probe-cudnn", false);
+  add("cuFFT", "probe-cufft", false);
+  const std::string python = find_program(context.options.python);
+  for (const char* script : kScripts) {
+    const std::string path = beside_program(fmt::format("../share/reprise/probe/{}.py", script));
+    const char* missing = python.empty()                    ? "no python3"
+                          : access(path.c_str(), R_OK) != 0 ? "its script is not beside the probe"
+                                                            : "";
+    programs.push_back({script, {python, path}, missing, false});
+  }
+  return programs;
+}
+
+Parity compare(const Json& counts) {
+  Parity parity;
+  const Json launched = counts.value("launched", Json::object());
+  const Json recorded = counts.value("recorded", Json::object());
+  parity.seen = total(launched);
+  parity.recorded = total(recorded);
+  for (const auto& [name, count] : recorded.items()) {
+    const auto seen = number_or_zero(launched, name.c_str()).get<uint64_t>();
+    if (count.get<uint64_t>() > seen) parity.missed[name] = count.get<uint64_t>() - seen;
+  }
+  for (const auto& [name, count] : launched.items()) {
+    const auto there = number_or_zero(recorded, name.c_str()).get<uint64_t>();
+    if (count.get<uint64_t>() > there) parity.surplus[name] = count.get<uint64_t>() - there;
+  }
+  return parity;
+}
+
+Status report_parity(SectionContext& context) {
+  const std::string cupti = context.driver.simulated ? "" : find_cupti(context.options.python);
+  if (cupti.empty()) context.report.note("no CUPTI here: launches are counted, but not compared with kernel records");
+  for (const Counted& counted : run_all(context, cupti)) {
+    if (!usable(context, counted)) continue;
+    const Parity parity = compare(counted.counts);
+    Json fact = {{"launches_seen", parity.seen}, {"cupti", counted.counts.value("cupti", "off")}};
+    if (fact["cupti"] == "on") {
+      fact["kernels_recorded"] = parity.recorded;
+      fact["records_dropped"] = counted.counts.value("dropped_records", 0);
+      fact["missed"] = parity.missed;
+      fact["surplus"] = parity.surplus;
+    }
+    fact["entries"] = counted.counts.value("entries", Json::object());
+    fact["graph_launches"] = counted.counts.value("graph_launches", 0);
+    fact["program"] = counted.said;
+    context.report.fact(counted.program.name, fact);
+  }
+  return Status::success();
+}
+
+Status report_library_parameters(SectionContext& context) {
+  for (const Counted& counted : run_all(context, "")) {
+    if (!usable(context, counted)) continue;
+    Json fact = Json::object();
+    for (const char* key : {"functions", "functions_with_parameter_info", "functions_without_parameter_info",
+                            "launches_with_device_pointer", "launches_without_device_pointer"}) {
+      if (counted.counts.contains(key)) fact[key] = counted.counts[key];
+    }
+    context.report.fact(counted.program.name, fact);
+  }
+  return Status::success();
+}
+
+}  // namespace reprise::probe

@@ -1,0 +1,28 @@
+// What the counting shim keeps and writes: launches by kernel name, what is known of each kernel's parameters, live
+// allocations. One lock over all of it: this shim counts, it does not measure time. Callers: shim, cupti_records.
+#pragma once
+#include <cuda.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace reprise::count {
+
+// A handle from cuLibraryGetKernel: launches with it ask the driver as for a CUkernel.
+void note_kernel(CUkernel kernel) noexcept;
+// A call of the entry point `entry` that launched `function`; `captured`: into a graph, not onto the device.
+void note_launch(const char* entry, CUfunction function, void** parameters, void** extra, bool captured) noexcept;
+// An executable graph made from `graph`, and one launch of it.
+void note_graph(CUgraphExec executable, CUgraph graph) noexcept;
+void note_graph_launch(CUgraphExec executable) noexcept;
+void note_allocation(CUdeviceptr address, size_t bytes) noexcept;
+void note_free(CUdeviceptr address) noexcept;
+// A kernel that CUPTI recorded.
+void note_record(const char* kernel_name) noexcept;
+// How CUPTI fared: "on", or why it is not.
+void note_cupti(const char* state, uint64_t dropped_records) noexcept;
+
+// Writes everything as JSON to REPRISE_COUNT_OUTPUT.<pid>. Registered with atexit at the first cuInit.
+void write_counts() noexcept;
+
+}  // namespace reprise::count

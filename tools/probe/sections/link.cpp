@@ -1,0 +1,298 @@
+// Section 4: what the link between host and device carries: each direction alone and both, by size, kind of host memory
+// and number of streams, while kernels run, and what a copy costs by itself. Pinning and the disk are in files beside.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "tools/probe/host_memory.h"
+#include "tools/probe/lanes.h"
+#include "tools/probe/sections/link_host.h"
+#include "tools/probe/sections/section.h"
+
+namespace reprise::probe {
+namespace {
+
+constexpr double kWindow = 30e6;  // nanoseconds of traffic in one sample
+constexpr unsigned kRepeats = 5;
+
+// Buffers on both sides for one direction; copies walk through them.
+struct Way {
+  bool to_device = true;
+  DeviceBuffer device;
+  const HostMemory* host = nullptr;
+};
+
+Result<Lane> copy_lane(const Device& device, const Way& way, size_t bytes) {
+  auto stream = device.make_stream();
+  if (!stream.ok()) return stream.status();
+  Lane lane;
+  lane.stream = std::move(stream.value());
+  lane.issue = [&device, &way, bytes, at = size_t{0}](CUstream queue) mutable -> Status {
+    const Driver& driver = device.driver();
+    char* host = static_cast<char*>(way.host->data()) + at;
+    const CUdeviceptr there = way.device.get() + at;
+    at = at + 2 * bytes <= way.host->bytes() ? at + bytes : 0;
+    if (way.to_device) PROBE_CALL(driver, cuMemcpyHtoDAsync, there, host, bytes, queue);
+    if (!way.to_device) PROBE_CALL(driver, cuMemcpyDtoHAsync, host, there, bytes, queue);
+    return Status::success();
+  };
+  return Result<Lane>(std::move(lane));
+}
+
+struct Kernels {
+  DeviceBuffer in, out;
+  uint64_t words = 0;
+  CUfunction stream = nullptr, compute = nullptr;
+};
+
+Result<Kernels> make_kernels(const Device& device) {
+  Kernels kernels;
+  kernels.words = std::min<uint64_t>(uint64_t{256} << 20, device.usable_bytes() / 8) / 4;
+  auto in = device.allocate(kernels.words * 4);
+  auto out = device.allocate(kernels.words * 4);
+  const auto stream = device.kernel("probe_stream");
+  const auto compute = device.kernel("probe_compute");
+  for (const Status& status : {in.status(), out.status(), stream.status(), compute.status()}) PROBE_TRY(status);
+  kernels.in = std::move(in.value());
+  kernels.out = std::move(out.value());
+  kernels.stream = stream.value();
+  kernels.compute = compute.value();
+  return Result<Kernels>(std::move(kernels));
+}
+
+Result<Lane> kernel_lane(const Device& device, const Kernels& kernels, bool compute) {
+  auto stream = device.make_stream();
+  if (!stream.ok()) return stream.status();
+  const auto processors =
+      static_cast<unsigned>(std::max(1, device.attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)));
+  Lane lane;
+  lane.stream = std::move(stream.value());
+  lane.issue = [&device, &kernels, compute, processors](CUstream queue) {
+    const CUresult result =
+        compute ? launch(device, kernels.compute, processors * 4, 256, queue, kernels.out.get(), uint32_t{200'000})
+                : launch(device, kernels.stream, processors * 8, 512, queue, kernels.in.get(), kernels.out.get(),
+                         kernels.words);
+    return check(device.driver(), result, "cuLaunchKernel");
+  };
+  return Result<Lane>(std::move(lane));
+}
+
+// Medians of each lane's items per second with all lanes at work; `names[i]` empty: not reported.
+Status report_lanes(SectionContext& context, std::vector<Lane>& lanes, const std::vector<std::string>& names,
+                    const std::vector<double>& units, const char* unit, const Json& parameters,
+                    std::vector<double>* medians = nullptr) {
+  std::vector<std::vector<double>> samples(lanes.size());
+  std::vector<double> ignored;
+  PROBE_TRY(repeat(context.limit, kRepeats, ignored, [&]() -> Result<double> {
+    auto rates = run_lanes(context.device, lanes, kWindow);
+    if (!rates.ok()) return rates.status();
+    for (size_t i = 0; i < lanes.size(); ++i) samples[i].push_back(rates.value()[i] * units[i]);
+    return 0.0;
+  }));
+  for (size_t i = 0; i < lanes.size(); ++i) {
+    const auto summary = summarize(samples[i]);
+    if (medians) medians->push_back(summary ? summary->median : 0);
+    if (!names[i].empty()) context.report.measure(names[i], unit, samples[i], parameters);
+  }
+  return Status::success();
+}
+
+class Link {
+ public:
+  explicit Link(SectionContext& context) : context_(context), device_(context.device) {}
+
+  Status prepare(HostKind kind) {
+    const size_t bytes =
+        std::min({size_t{1} << 30, static_cast<size_t>(device_.usable_bytes() / 4), usable_host_bytes() / 4}) &
+        ~size_t{0xfffff};
+    ways_.clear();
+    hosts_.clear();
+    for (const bool to_device : {true, false}) {
+      auto host = HostMemory::make(device_, kind, bytes);
+      auto buffer = device_.allocate(bytes);
+      for (const Status& status : {host.status(), buffer.status()}) PROBE_TRY(status);
+      hosts_.push_back(std::make_unique<HostMemory>(std::move(host.value())));
+      ways_.push_back(Way{to_device, std::move(buffer.value()), hosts_.back().get()});
+    }
+    bytes_ = bytes;
+    kind_ = kind;
+    return Status::success();
+  }
+
+  // Directions: 1 to the device, 2 to the host, 3 both. With `streams` lanes for each.
+  Status copies(int directions, size_t bytes, int streams, std::vector<double>* medians = nullptr) {
+    std::vector<Lane> lanes;
+    std::vector<std::string> names;
+    for (int way = 0; way < 2; ++way) {
+      for (int i = 0; i < streams && (directions & (1 << way)); ++i) {
+        auto lane = copy_lane(device_, ways_[static_cast<size_t>(way)], bytes);
+        if (!lane.ok()) return lane.status();
+        lanes.push_back(std::move(lane.value()));
+        names.push_back(fmt::format("{}{}", way == 0 ? "H2D" : "D2H", directions == 3 ? " while both" : ""));
+      }
+    }
+    const Json parameters = {{"bytes", bytes}, {"memory", to_string(kind_)}, {"streams_per_direction", streams}};
+    return report_lanes(context_, lanes, names, std::vector<double>(lanes.size(), static_cast<double>(bytes)),
+                        "bytes/s", parameters, medians);
+  }
+
+  Status sizes(const Limit& limit) {
+    for (size_t bytes = 64 << 10; bytes <= bytes_ && !limit.over(); bytes *= 4) {
+      for (const int directions : {1, 2, 3}) PROBE_TRY(copies(directions, bytes, 1));
+    }
+    return Status::success();
+  }
+
+  // The numbers of the machine file: copies of 64 MiB, alone and together; then two streams for each direction.
+  Status large() {
+    const size_t bytes = std::min(size_t{64} << 20, bytes_);
+    std::vector<double> up, down, both;
+    PROBE_TRY(copies(1, bytes, 1, &up));
+    PROBE_TRY(copies(2, bytes, 1, &down));
+    PROBE_TRY(copies(3, bytes, 1, &both));
+    Machine unused;
+    Machine& machine = kind_ == HostKind::pinned ? context_.machine : unused;
+    if (up[0] > 0) machine.h2d_bytes_per_second = up[0];
+    if (down[0] > 0) machine.d2h_bytes_per_second = down[0];
+    if (both[0] > 0) machine.h2d_together_bytes_per_second = both[0];
+    if (both[1] > 0) machine.d2h_together_bytes_per_second = both[1];
+    for (const int directions : {1, 2, 3}) PROBE_TRY(copies(directions, bytes, 2));
+    return Status::success();
+  }
+
+  // How kernels and copies slow each other down.
+  Status beside_kernels() {
+    const auto kernels = make_kernels(device_);
+    if (!kernels.ok()) return kernels.status();
+    const size_t bytes = std::min(size_t{16} << 20, bytes_);
+    for (const bool compute : {false, true}) {
+      std::vector<double> rates[2];
+      for (const bool copying : {false, true}) {
+        std::vector<Lane> lanes;
+        auto kernel = kernel_lane(device_, kernels.value(), compute);
+        if (!kernel.ok()) return kernel.status();
+        lanes.push_back(std::move(kernel.value()));
+        for (size_t way = 0; way < 2 && copying; ++way) {
+          auto lane = copy_lane(device_, ways_[way], bytes);
+          if (!lane.ok()) return lane.status();
+          lanes.push_back(std::move(lane.value()));
+        }
+        const double moved = static_cast<double>(kernels.value().words) * 8;  // read and written by the stream kernel
+        const std::vector<double> units = {compute ? 1.0 : moved, static_cast<double>(bytes),
+                                           static_cast<double>(bytes)};
+        const std::string kernel_name = compute ? "compute kernel" : "bandwidth-bound kernel";
+        const Json parameters = {{"beside", copying ? "both copies" : "nothing"}};
+        PROBE_TRY(report_lanes(context_, lanes, {kernel_name, "", ""}, units, compute ? "kernels/s" : "bytes/s",
+                               parameters, &rates[copying]));
+        if (copying) report_copies_beside(kernel_name, rates[1]);
+      }
+      if (!compute && rates[0][0] > 0) context_.machine.hbm_bytes_per_second = rates[0][0];
+      if (!compute && rates[1][0] > 0) context_.machine.compute_slowdown_while_copying = rates[0][0] / rates[1][0];
+    }
+    return Status::success();
+  }
+
+  Status copy_costs() {
+    const Driver& driver = device_.driver();
+    auto stream = device_.make_stream();
+    if (!stream.ok()) return stream.status();
+    const CUstream queue = stream.value().get();
+    constexpr unsigned kCopies = 200;
+    constexpr size_t kBytes = 4096;
+    std::vector<double> submit, each;
+    PROBE_TRY(repeat(context_.limit, 20, each, [&]() -> Result<double> {
+      Stopwatch watch;
+      auto time = device_time(device_, queue, [&]() -> Status {
+        for (unsigned i = 0; i < kCopies; ++i)
+          PROBE_CALL(driver, cuMemcpyHtoDAsync, ways_[0].device.get(), hosts_[0]->data(), kBytes, queue);
+        submit.push_back(watch.nanoseconds() / kCopies);
+        return Status::success();
+      });
+      if (time.ok()) time.value() /= kCopies;
+      return time;
+    }));
+    if (const auto summary = summarize(each)) context_.machine.copy_latency_ns = summary->median;
+    context_.report.measure("copy call", "ns", std::move(submit), {{"bytes", kBytes}});
+    context_.report.measure("copy after copy, one stream", "ns", std::move(each), {{"bytes", kBytes}});
+    return Status::success();
+  }
+
+  // Many middling copies as one call and as many.
+  Status batches() {
+    const Driver& driver = device_.driver();
+    constexpr size_t kCopies = 64;
+    const size_t bytes = std::min<size_t>(256 << 10, bytes_ / kCopies);
+    auto stream = device_.make_stream();
+    if (!stream.ok()) return stream.status();
+    std::vector<CUdeviceptr> to, from;
+    std::vector<size_t> sizes(kCopies, bytes);
+    for (size_t i = 0; i < kCopies; ++i) {
+      to.push_back(ways_[0].device.get() + i * bytes);
+      from.push_back(reinterpret_cast<CUdeviceptr>(hosts_[0]->data()) + i * bytes);
+    }
+    CUmemcpyAttributes attributes = {};
+    attributes.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM;
+    attributes.flags = CU_MEMCPY_FLAG_PREFER_OVERLAP_WITH_COMPUTE;
+    size_t first = 0;
+    for (const bool batch : {false, true}) {
+      std::vector<double> samples;
+      PROBE_TRY(repeat(context_.limit, 20, samples, [&] {
+        return device_time(device_, stream.value().get(), [&]() -> Status {
+          if (batch)
+            PROBE_CALL(driver, cuMemcpyBatchAsync, to.data(), from.data(), sizes.data(), kCopies, &attributes, &first,
+                       1, stream.value().get());
+          for (size_t i = 0; i < kCopies && !batch; ++i)
+            PROBE_CALL(driver, cuMemcpyAsync, to[i], from[i], bytes, stream.value().get());
+          return Status::success();
+        });
+      }));
+      for (double& sample : samples) sample = static_cast<double>(bytes * kCopies) / sample * 1e9;
+      context_.report.measure(batch ? "64 copies, one batch" : "64 copies, one by one", "bytes/s", std::move(samples),
+                              {{"bytes", bytes}});
+    }
+    return Status::success();
+  }
+
+ private:
+  void report_copies_beside(const std::string& kernel, const std::vector<double>& rates) {
+    for (size_t way = 0; way < 2; ++way) {
+      context_.report.measure(way == 0 ? "H2D while both" : "D2H while both", "bytes/s", {rates[way + 1]},
+                              {{"beside", kernel}});
+    }
+  }
+
+  SectionContext& context_;
+  const Device& device_;
+  std::vector<std::unique_ptr<HostMemory>> hosts_;
+  std::vector<Way> ways_;
+  size_t bytes_ = 0;
+  HostKind kind_ = HostKind::pinned;
+};
+
+}  // namespace
+
+void measure_link(SectionContext& context) {
+  {
+    Link link(context);
+    attempt(context, "pinned memory", [&](SectionContext&) { return link.prepare(HostKind::pinned); });
+    if (context.report.state() == SectionState::done) {
+      attempt(context, "large copies", [&](SectionContext&) { return link.large(); });
+      attempt(context, "copy costs", [&](SectionContext&) { return link.copy_costs(); });
+      attempt(context, "beside kernels", [&](SectionContext&) { return link.beside_kernels(); });
+      attempt(context, "sizes", [&](SectionContext& c) { return link.sizes(c.limit.part(0.5)); });
+      attempt(context, "batches", [&](SectionContext&) { return link.batches(); });
+    }
+    for (const HostKind kind : {HostKind::registered_huge_pages, HostKind::write_combined}) {
+      attempt(context, to_string(kind), [&](SectionContext&) -> Status {
+        PROBE_TRY(link.prepare(kind));
+        return link.large();
+      });
+    }
+  }
+  attempt(context, "pinning", measure_pinning);
+  attempt(context, "disk", measure_disk);
+}
+
+}  // namespace reprise::probe
