@@ -17,11 +17,15 @@ constexpr Unit kUnits[] = {{"", 1},         {"b", 1},     {"k", 0x1p10}, {"kib",
                            {"mib", 0x1p20}, {"mb", 1e6},  {"g", 0x1p30}, {"gib", 0x1p30}, {"gb", 1e9}, {"t", 0x1p40},
                            {"tib", 0x1p40}, {"tb", 1e12}, {"p", 0x1p50}, {"pib", 0x1p50}, {"pb", 1e15}};
 
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  return text;
+}
+
 std::string lower(std::string_view text) {
   std::string result;
-  for (const char c : text) {
-    if (c != ' ') result += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  }
+  for (const char c : trimmed(text)) result += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return result;
 }
 
@@ -30,7 +34,7 @@ bool split_number(const std::string& text, double& number, std::string_view& res
   const char* end = text.data() + text.size();
   const auto parsed = std::from_chars(text.data(), end, number, std::chars_format::fixed);
   if (parsed.ec != std::errc() || !std::isfinite(number)) return false;
-  rest = std::string_view(parsed.ptr, static_cast<size_t>(end - parsed.ptr));
+  rest = trimmed(std::string_view(parsed.ptr, static_cast<size_t>(end - parsed.ptr)));
   return true;
 }
 

@@ -63,7 +63,7 @@ std::string trace_table(const trace::Trace& trace) {
     const auto activity = trace.activities.find(record.header.sequence);
     const bool timed = activity != trace.activities.end();
     csv += fmt::format("{},{},{},{},{},{},{},{},{},{}\n", record.header.sequence, kind_name(record.op),
-                       field(op_label(trace, record)), record.stream, record.thread, record.time_ns,
+                       field(report::name_of(trace, record)), record.stream, record.thread, record.time_ns,
                        timed ? fmt::format("{}", activity->second.start_ns) : "",
                        timed ? fmt::format("{}", activity->second.end_ns) : "", record.size, allocations);
   }

@@ -87,7 +87,7 @@ Result<std::string> trace_graph(const trace::Trace& trace) {
     const auto* op = std::get_if<trace::Op>(&event);
     if (op == nullptr) continue;
     const uint64_t sequence = op->record.header.sequence;
-    dot += fmt::format("  s{} [label={}];\n", sequence, quoted(op_label(trace, op->record)));
+    dot += fmt::format("  s{} [label={}];\n", sequence, quoted(report::name_of(trace, op->record)));
     std::set<uint64_t> before;
     for (const trace::AccessRecord& access : op->accesses) {
       const auto [found, first] = last.emplace(access.allocation, sequence);

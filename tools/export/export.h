@@ -32,7 +32,4 @@ const char* kind_name(trace::Origin origin);
 const char* kind_name(plan::VertexKind kind);
 const char* kind_name(plan::EdgeKind kind);
 const char* kind_name(plan::CallKind kind);
-// Demangled kernel name of a trace's op, or what it does.
-std::string op_label(const trace::Trace& trace, const trace::OpRecord& op);
-
 }  // namespace reprise::exports

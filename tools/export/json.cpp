@@ -1,4 +1,5 @@
 #include "tools/export/export.h"
+#include "tools/report/timeline.h"
 
 namespace reprise::exports {
 namespace {
@@ -21,7 +22,7 @@ Json op_json(const trace::Trace& trace, const trace::Op& op) {
   Json json = {{"event", "op"},
                {"sequence", record.header.sequence},
                {"kind", kind_name(record.op)},
-               {"name", op_label(trace, record)},
+               {"name", report::name_of(trace, record)},
                {"flags", record.header.flags},
                {"time_ns", record.time_ns},
                {"signature", record.signature},
@@ -107,7 +108,8 @@ Json tensor_json(const plan::Tensor& tensor) {
           {"free_call", index_json(tensor.free_call)},
           {"home", index_json(tensor.home)},
           {"slab_offset", tensor.slab_offset},
-          {"resident_at_start", tensor.resident_at_start}};
+          {"resident_at_start", tensor.resident_at_start},
+          {"clean_at_start", tensor.clean_at_start}};
 }
 
 Json call_json(const plan::Call& call) {

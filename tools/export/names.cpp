@@ -1,5 +1,4 @@
 #include "tools/export/export.h"
-#include "tools/report/timeline.h"
 
 namespace reprise::exports {
 
@@ -111,11 +110,6 @@ const char* kind_name(plan::CallKind kind) {
       return "op";
   }
   return "unknown";
-}
-
-std::string op_label(const trace::Trace& trace, const trace::OpRecord& op) {
-  const bool known = op.function > 0 && op.function <= trace.functions.size();
-  return report::op_name(op.op, known ? trace.functions[op.function - 1].name : std::string());
 }
 
 }  // namespace reprise::exports

@@ -143,7 +143,7 @@ class TraceEvents {
   uint64_t since(uint64_t time_ns) const { return time_ns > origin_ ? time_ns - origin_ : 0; }
 
   void add_op(const trace::Op& op) {
-    const std::string name = op_label(trace_, op.record);
+    const std::string name = report::name_of(trace_, op.record);
     const int thread = 1 + static_cast<int>(op.record.thread % 1000000);
     events_.name_track(kProgram, thread, fmt::format("Host thread {}", op.record.thread));
     events_.instant(kProgram, thread, name, since(op.record.time_ns), {{"sequence", op.record.header.sequence}});

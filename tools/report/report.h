@@ -17,8 +17,8 @@ struct Inputs {
   const trace::Trace* trace = nullptr;
   const plan::Plan* plan = nullptr;
   const RunLog* log = nullptr;
-  std::string program;        // command line; empty: taken from plan, log or trace
-  std::string ending;         // how the program ended, "exit code 3"; empty: well, or not known
+  std::string program = {};   // command line; empty: taken from plan, log or trace
+  std::string ending = {};    // how the program ended, "exit code 3"; empty: well, or not known
   uint64_t budget_bytes = 0;  // 0: taken from plan or log
 };
 

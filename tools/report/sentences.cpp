@@ -126,6 +126,9 @@ void say_trace_state(const Inputs& inputs, Sentences& say) {
     say.bad(fmt::format("{} were lost while recording, because the disk was too slow.",
                         plural(inputs.trace->dropped, "record")));
   }
+  if (inputs.trace->unknown > 0) {
+    say.note(fmt::format("{} of a newer kind in the trace were skipped.", plural(inputs.trace->unknown, "record")));
+  }
   if (inputs.trace->activities.empty()) {
     say.note("The trace has no device times: the recorded timeline shows when calls were made, not when they ran.");
   }

@@ -138,7 +138,7 @@ Json totals_section(const Inputs& inputs) {
                        fmt::format("{} transfers", count_vertices(plan, plan::VertexKind::offload))));
   rows.push_back(total("Reloaded", format_bytes(plan.reload_bytes), bytes(run.reload),
                        fmt::format("{} transfers", count_vertices(plan, plan::VertexKind::reload))));
-  rows.push_back(total("Memory-mapping calls", fmt::format("{}", 2 * plan.remap_count),
+  rows.push_back(total("Memory-mapping calls", fmt::format("{}", plan.remap_count),
                        ran ? fmt::format("{}", run.vmm) : "", "in the steady state"));
   rows.push_back(total("Device memory", format_bytes(facts.peak_planned),
                        facts.peak_actual > 0 ? format_bytes(facts.peak_actual) : "",

@@ -101,8 +101,7 @@ void add_host_timed(const trace::Trace& trace, std::vector<Bar>& bars, const std
     const auto following = next.find(op.stream);
     const uint64_t end = following == next.end() ? std::max(last_ns, op.time_ns) : following->second;
     next[op.stream] = op.time_ns;
-    const bool known = op.function > 0 && op.function <= trace.functions.size();
-    const std::string name = op_name(op.op, known ? trace.functions[op.function - 1].name : std::string());
+    const std::string name = name_of(trace, op);
     bars.push_back({lane_of(op.op), {op.time_ns, std::max(end, op.time_ns)}, name, op.size, kNone, kNone});
   }
 }
@@ -166,6 +165,11 @@ std::string op_name(OpKind kind, const std::string& function) {
   return function.empty() ? "unnamed" : demangle(function);
 }
 
+std::string name_of(const trace::Trace& trace, const trace::OpRecord& op) {
+  const trace::Function* function = trace::find_function(trace, op.function);
+  return op_name(op.op, function == nullptr ? std::string() : function->name);
+}
+
 Timeline predicted_timeline(const plan::Plan& plan) {
   Timeline timeline;
   timeline.name = "Predicted";
@@ -217,11 +221,9 @@ Timeline recorded_timeline(const trace::Trace& trace) {
     }
     const auto activity = trace.activities.find(op->record.header.sequence);
     if (activity == trace.activities.end() || activity->second.end_ns < activity->second.start_ns) continue;
-    const uint32_t function = op->record.function;
-    const bool known = function > 0 && function <= trace.functions.size();
     timeline.bars.push_back({lane_of(op->record.op),
                              {activity->second.start_ns, activity->second.end_ns},
-                             op_name(op->record.op, known ? trace.functions[function - 1].name : std::string()),
+                             name_of(trace, op->record),
                              op->record.size,
                              kNone,
                              kNone});

@@ -67,6 +67,8 @@ Busy busy_time(const Timeline& timeline);
 
 // "copy to device", "memset" or the demangled kernel name.
 std::string op_name(trace::OpKind kind, const std::string& function);
+// The same for an op of a trace.
+std::string name_of(const trace::Trace& trace, const trace::OpRecord& op);
 std::string demangle(const std::string& name);
 
 }  // namespace reprise::report

@@ -1,0 +1,136 @@
+#include "tools/report/report.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "tests/unit/tools/sample.h"
+#include "tools/report/timeline.h"
+
+namespace reprise::report {
+namespace {
+
+using tools::test::sample_plan;
+using tools::test::sample_run_log;
+using tools::test::sample_trace;
+
+struct Sample {
+  trace::Trace trace = sample_trace();
+  plan::Plan plan = sample_plan();
+  RunLog log = parse_run_log(sample_run_log());
+  Inputs inputs() const { return {&trace, &plan, &log, "", "", 0}; }
+};
+
+std::string text_of(const Json& sentences) {
+  std::string text;
+  for (const Json& one : sentences)
+    text += one["tone"].get<std::string>() + ": " + one["text"].get<std::string>() + "\n";
+  return text;
+}
+
+// REPRISE_UPDATE_GOLDEN=1 writes the file anew, to be read before it is committed.
+TEST(Report, TheDataOfTheSampleIsAsItWas) {
+  const Sample sample;
+  const std::string now = make_data(sample.inputs()).dump(1) + "\n";
+  const std::string path = REPRISE_GOLDEN "/report.json";
+  if (std::getenv("REPRISE_UPDATE_GOLDEN") != nullptr) std::ofstream(path) << now;
+  std::stringstream expected;
+  expected << std::ifstream(path).rdbuf();
+  EXPECT_EQ(expected.str(), now);
+}
+
+TEST(Report, AnyOneOfTheInputsIsEnough) {
+  const Sample sample;
+  EXPECT_EQ(make_data({&sample.trace}).at("kernels").size(), 2u);
+  EXPECT_EQ(make_data({nullptr, &sample.plan}).at("timelines").at(0).at("name"), "Predicted");
+  EXPECT_EQ(make_data({nullptr, nullptr, &sample.log}).at("iterations").size(), 3u);
+}
+
+TEST(Report, ThePageIsOneFileThatLoadsNothing) {
+  const Sample sample;
+  Json data = make_data(sample.inputs());
+  data["program"] = "</script><script>alert(1)</script> {{script}} {{style}} {{data}}";
+  const std::string page = make_page(data);
+  EXPECT_EQ(page.find("</script><script>alert"), std::string::npos);
+  for (const char* outside : {"http://", "https://", "<link", "src=", "@import", "url("}) {
+    std::string rest = page;
+    const std::string name_space = "http://www.w3.org/2000/svg";  // an identifier, nothing is loaded
+    for (size_t at = 0; (at = rest.find(name_space)) != std::string::npos;) rest.erase(at, name_space.size());
+    EXPECT_EQ(rest.find(outside), std::string::npos) << outside;
+  }
+  const size_t begin = page.find("id=\"data\">") + 10;
+  const Json embedded = Json::parse(page.substr(begin, page.find("</script>", begin) - begin));
+  EXPECT_EQ(embedded, data);
+}
+
+TEST(Report, TextsThatAreNoUtf8DoNotStopIt) {
+  Sample sample;
+  sample.plan.calls[1].name = "bad \xff\xfe name";
+  EXPECT_NE(make_page(make_data(sample.inputs())).find("name"), std::string::npos);
+}
+
+TEST(Report, SentencesNameWhatHappened) {
+  Sample sample;
+  std::string text = text_of(sentences_section(sample.inputs()));
+  EXPECT_NE(text.find("good: Device memory never exceeded the budget"), std::string::npos) << text;
+  EXPECT_NE(text.find("first in iteration 3, call 2: expected make(float*), got evaluate"), std::string::npos) << text;
+  EXPECT_NE(text.find("good: Planned iterations made no memory-mapping call"), std::string::npos) << text;
+  sample.log.peak_device_bytes = sample.plan.budget_bytes + 1;
+  sample.log.ended = false;
+  sample.trace.dropped = 2;
+  sample.trace.tail = Status(StatusCode::truncated, "ends in a chunk");
+  text = text_of(sentences_section(sample.inputs()));
+  EXPECT_NE(text.find("bad: Device memory reached"), std::string::npos) << text;
+  EXPECT_NE(text.find("bad: The run log has no end"), std::string::npos) << text;
+  EXPECT_NE(text.find("bad: The trace is not whole: ends in a chunk"), std::string::npos) << text;
+  EXPECT_NE(text.find("bad: 2 records were lost"), std::string::npos) << text;
+}
+
+TEST(Report, ARunWithoutAnIterationSaysWhy) {
+  const RunLog log = parse_run_log("{\"kind\":\"start\",\"budget_bytes\":1}\n{\"kind\":\"end\"}\n");
+  const std::string text = text_of(sentences_section({nullptr, nullptr, &log}));
+  EXPECT_NE(text.find("No repeating iteration"), std::string::npos) << text;
+}
+
+TEST(Report, WaitsNameTheTransferThatEndedThem) {
+  const plan::Plan plan = sample_plan();
+  const std::vector<Wait> waits = longest_waits(plan, predicted_timeline(plan), 1, 10);
+  ASSERT_EQ(waits.size(), 2u);
+  EXPECT_EQ(waits[0].time.end_ns - waits[0].time.start_ns, 200u);
+  EXPECT_EQ(waits[0].reason, "offload tensor 2 (4.0 MiB)");
+  EXPECT_EQ(waits[1].reason, "reload tensor 2 (4.0 MiB)");
+  EXPECT_EQ(waits[1].op, "use(float*)");
+}
+
+TEST(Report, OverlapIsTheTimeOfBoth) {
+  const Sample sample;
+  const Busy predicted = busy_time(predicted_timeline(sample.plan));
+  EXPECT_EQ(predicted.compute_ns, 350u);
+  EXPECT_EQ(predicted.copy_ns, 400u);
+  EXPECT_EQ(predicted.both_ns, 0u);
+  const Busy measured = busy_time(measured_timeline(sample.plan, sample.log));
+  EXPECT_EQ(measured.both_ns, 50u);
+}
+
+TEST(RunLog, DamagedLinesAreCountedAndTheRestIsRead) {
+  const std::string whole = sample_run_log();
+  const RunLog log = parse_run_log(whole.substr(0, whole.size() - 20) + "\nnot json\n[1]\n");
+  EXPECT_EQ(log.unreadable_lines, 3u);
+  EXPECT_FALSE(log.ended);
+  EXPECT_EQ(log.iterations_planned, 2u);
+  EXPECT_EQ(log.iterations_passive, 1u);
+  EXPECT_EQ(log.peak_device_bytes, 9437184u);
+  EXPECT_EQ(median_iteration_ns(log, true), 820u);
+}
+
+TEST(RunLog, NumbersOfTheWrongTypeDoNotThrow) {
+  const RunLog log =
+      parse_run_log("{\"kind\":\"iteration\",\"index\":\"x\",\"wall_ns\":-4,\"mode\":7}\n{\"kind\":3}\n");
+  ASSERT_EQ(log.iterations.size(), 1u);
+  EXPECT_EQ(log.iterations[0].wall_ns, 0u);
+}
+
+}  // namespace
+}  // namespace reprise::report
