@@ -1,0 +1,1 @@
+// Nothing: stands where a library is only looked for.
