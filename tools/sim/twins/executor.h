@@ -10,7 +10,8 @@ namespace reprise::sim {
 
 struct KernelRun {
   const KernelImage* kernel;
-  const uint8_t* parameters;  // a blob; parameter i stands at kernel->parameters[i].offset - kernel->parameters[0].offset... as copied by the driver
+  const uint8_t* parameters;  // a blob; parameter i stands at kernel->parameters[i].offset -
+                              // kernel->parameters[0].offset... as copied by the driver
   uint32_t parameter_bytes;
   uint32_t grid[3];
   uint32_t block[3];
