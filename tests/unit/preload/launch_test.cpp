@@ -1,0 +1,294 @@
+// Launches: parameters copied by the driver's layout, pointers found wherever they stand, and the same launch issued
+// later.
+#include "preload/launch.h"
+
+#include <cuda.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "preload/allocations.h"
+#include "preload/arguments.h"
+#include "tests/unit/preload/recording_handler.h"
+#include "tests/unit/preload/scripted.h"
+
+namespace reprise {
+namespace {
+
+uint64_t next_handle = 0x9000;  // each test launches a kernel of its own
+
+class Launch : public testing::Test {
+ protected:
+  void SetUp() override {
+    scripted().reset();
+    watch(kWatching);
+    ASSERT_EQ(cuMemAlloc(&a_, 4096), CUDA_SUCCESS);
+    ASSERT_EQ(cuMemAlloc(&b_, 4096), CUDA_SUCCESS);
+    a_id_ = handler().allocations[0].allocation;
+    b_id_ = handler().allocations[1].allocation;
+    kernel_ = reinterpret_cast<CUfunction>(next_handle += 0x100);
+  }
+  void TearDown() override {
+    cuMemFree(a_);
+    cuMemFree(b_);
+    stop_watching();
+  }
+  void layout(std::initializer_list<ScriptedParameter> parameters) {
+    scripted().layout(parameters.begin(), static_cast<int>(parameters.size()));
+  }
+  CUresult launch(void** parameters, void** extra = nullptr) {
+    return cuLaunchKernel(kernel_, 4, 2, 1, 128, 1, 1, 256, nullptr, parameters, extra);
+  }
+  const SeenCommand& last() { return handler().commands.back(); }
+
+  CUdeviceptr a_ = 0;
+  CUdeviceptr b_ = 0;
+  uint64_t a_id_ = 0;
+  uint64_t b_id_ = 0;
+  CUfunction kernel_ = nullptr;
+};
+
+TEST_F(Launch, FindsPointersInParametersAndStructs) {
+  struct Functor {
+    int n;
+    float scale;
+    CUdeviceptr data[2];
+  };
+  layout({{0, 8}, {8, 4}, {16, sizeof(Functor)}});
+  CUdeviceptr pointer = a_ + 40;
+  int count = 5;
+  Functor functor{1, 2.0f, {b_, b_ + 4096}};  // the second one is past the end
+  void* parameters[] = {&pointer, &count, &functor};
+  ASSERT_EQ(launch(parameters), CUDA_SUCCESS);
+  const Command& command = last().command;
+  EXPECT_EQ(command.op, trace::OpKind::launch);
+  EXPECT_EQ(last().name, "a_kernel");
+  EXPECT_EQ(command.flags & trace::kOpOpaque, 0);
+  ASSERT_EQ(last().accesses.size(), 2u);
+  EXPECT_EQ(last().accesses[0].allocation, a_id_);
+  EXPECT_EQ(last().accesses[0].offset, 40u);
+  EXPECT_EQ(last().accesses[0].parameter_offset, 0u);
+  EXPECT_EQ(last().accesses[1].allocation, b_id_);
+  EXPECT_EQ(last().accesses[1].parameter_offset, 24u);
+  EXPECT_EQ(last().accesses[1].mode, trace::kAccessRead | trace::kAccessWrite);
+  EXPECT_EQ(command.grid[0], 4u);
+  EXPECT_EQ(command.block[0], 128u);
+  EXPECT_EQ(command.shared_bytes, 256u);
+}
+
+TEST_F(Launch, IssuesFromACopyOfThePayload) {
+  layout({{0, 8}, {8, 4}});
+  CUdeviceptr pointer = a_;
+  int count = 5;
+  void* parameters[] = {&pointer, &count};
+  handler().issue = false;
+  launch(parameters);
+  SeenCommand seen = last();
+  pointer = 0xdead;  // the program's own copies are gone by then
+  count = 99;
+  alignas(16) static uint8_t elsewhere[4096];
+  std::memcpy(elsewhere, seen.payload.data(), seen.payload.size());
+  static CUdeviceptr issued_pointer;
+  static int issued_count;
+  scripted().reenter("cuLaunchKernel", [] {
+    auto** list = reinterpret_cast<void**>(scripted().call("cuLaunchKernel").integers[9]);
+    std::memcpy(&issued_pointer, list[0], 8);
+    std::memcpy(&issued_count, list[1], 4);
+  });
+  EXPECT_EQ(seen.command.issue(elsewhere, CU_STREAM_LEGACY), CUDA_SUCCESS);
+  EXPECT_EQ(issued_pointer, a_);
+  EXPECT_EQ(issued_count, 5);
+}
+
+TEST_F(Launch, FirstParameterNeedNotStandAtZero) {
+  layout({{112, 128}, {240, 8}});
+  alignas(128) unsigned char descriptor[128] = {};
+  CUdeviceptr pointer = b_;
+  void* parameters[] = {descriptor, &pointer};
+  launch(parameters);
+  EXPECT_EQ(last().command.parameter_bytes, 248u);
+  ASSERT_EQ(last().accesses.size(), 1u);
+  EXPECT_EQ(last().accesses[0].parameter_offset, 240u);
+}
+
+TEST_F(Launch, ReadsTheBufferOfExtra) {
+  layout({{0, 8}});
+  struct {
+    CUdeviceptr a;
+    CUdeviceptr b;
+  } buffer{a_, b_};
+  size_t bytes = sizeof buffer;
+  void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &buffer, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
+  launch(nullptr, extra);
+  EXPECT_EQ(last().command.parameter_bytes, 16u);
+  ASSERT_GE(last().accesses.size(), 1u);
+  EXPECT_EQ(last().accesses[0].allocation, a_id_);
+}
+
+TEST_F(Launch, AnUnknownLayoutIsOpaqueAndIssuedAtOnce) {
+  scripted().layout(nullptr, -1);
+  CUdeviceptr pointer = a_;
+  void* parameters[] = {&pointer};
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(launch(parameters), CUDA_SUCCESS);
+    EXPECT_NE(last().command.flags & trace::kOpOpaque, 0);
+    EXPECT_TRUE(last().command.first_of_shape);
+  }
+  EXPECT_EQ(scripted().call("cuLaunchKernel").integers[9], reinterpret_cast<uint64_t>(parameters));
+}
+
+TEST_F(Launch, KernelsWithoutParametersNeedNone) {
+  layout({});
+  EXPECT_EQ(launch(nullptr), CUDA_SUCCESS);
+  EXPECT_EQ(last().command.flags & trace::kOpOpaque, 0);
+  EXPECT_EQ(last().command.parameter_bytes, 0u);
+}
+
+TEST_F(Launch, AShapeIsFirstUntilItSucceeded) {
+  layout({});
+  handler().answer = CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+  EXPECT_EQ(launch(nullptr), CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
+  handler().answer = CUDA_SUCCESS;
+  launch(nullptr);
+  EXPECT_TRUE(last().command.first_of_shape);
+  launch(nullptr);
+  EXPECT_FALSE(last().command.first_of_shape);
+  cuLaunchKernel(kernel_, 5, 2, 1, 128, 1, 1, 256, nullptr, nullptr, nullptr);
+  EXPECT_TRUE(last().command.first_of_shape);
+}
+
+TEST_F(Launch, AttributesAreCopiedAndDependentLaunchIsLeftOutWhileManaging) {
+  layout({});
+  CUlaunchAttribute attributes[2]{};
+  attributes[0].id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+  attributes[0].value.programmaticStreamSerializationAllowed = 1;
+  attributes[1].id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+  attributes[1].value.clusterDim = {2, 1, 1};
+  CUlaunchConfig config{};
+  config.gridDimX = config.gridDimY = config.gridDimZ = 1;
+  config.blockDimX = config.blockDimY = config.blockDimZ = 1;
+  config.attrs = attributes;
+  config.numAttrs = 2;
+  static unsigned count;
+  static CUlaunchAttributeID first;
+  scripted().reenter("cuLaunchKernelEx", [] {
+    const auto* seen = reinterpret_cast<const CUlaunchConfig*>(scripted().call("cuLaunchKernelEx").integers[0]);
+    count = seen->numAttrs;
+    first = seen->attrs[0].id;
+  });
+  EXPECT_EQ(cuLaunchKernelEx(&config, kernel_, nullptr, nullptr), CUDA_SUCCESS);
+  EXPECT_EQ(count, 2u);
+  watch(kWatching | kManaging);
+  EXPECT_EQ(cuLaunchKernelEx(&config, kernel_, nullptr, nullptr), CUDA_SUCCESS);
+  EXPECT_EQ(count, 1u);
+  EXPECT_EQ(first, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
+}
+
+TEST_F(Launch, AttributesWithEventsAreOpaque) {
+  layout({});
+  CUlaunchAttribute attribute{};
+  attribute.id = CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT;
+  CUlaunchConfig config{};
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  cuLaunchKernelEx(&config, kernel_, nullptr, nullptr);
+  EXPECT_NE(last().command.flags & trace::kOpOpaque, 0);
+  EXPECT_EQ(handler().ordered.back(), "cuLaunchKernelEx");
+}
+
+TEST_F(Launch, TensorMapsLeadToTheirMemory) {
+  alignas(64) CUtensorMap map{};
+  cuTensorMapEncodeTiled(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, reinterpret_cast<void*>(b_ + 256), nullptr, nullptr,
+                         nullptr, nullptr, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
+                         CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  layout({{0, 128}});
+  // The scripted driver encodes from its fourth argument, the address.
+  void* parameters[] = {&map};
+  launch(parameters);
+  ASSERT_EQ(last().accesses.size(), 1u);
+  EXPECT_EQ(last().accesses[0].allocation, b_id_);
+  EXPECT_EQ(last().accesses[0].offset, 256u);
+}
+
+TEST_F(Launch, PointerTablesLeadToTheirPointees) {
+  CUdeviceptr table[4] = {0, b_ + 64, 123, b_ + 128};
+  cuMemcpyHtoD(a_ + 8, table, sizeof table);
+  layout({{0, 8}});
+  void* parameters[] = {&a_};
+  launch(parameters);
+  ASSERT_EQ(last().accesses.size(), 2u);
+  EXPECT_EQ(last().accesses[1].allocation, b_id_);
+  EXPECT_EQ(last().accesses[1].parameter_offset, trace::kNoParameter);
+  cuMemsetD32(a_ + 8, 0, 8);  // overwritten
+  launch(parameters);
+  EXPECT_EQ(last().accesses.size(), 1u);
+}
+
+TEST_F(Launch, PointerTablesMoveWithDeviceCopies) {
+  CUdeviceptr c = 0;
+  cuMemAlloc(&c, 4096);
+  CUdeviceptr table[1] = {b_};
+  cuMemcpyHtoD(a_, table, sizeof table);
+  cuMemcpyDtoD(c + 512, a_, 64);
+  layout({{0, 8}});
+  void* parameters[] = {&c};
+  launch(parameters);
+  ASSERT_EQ(last().accesses.size(), 2u);
+  EXPECT_EQ(last().accesses[1].allocation, b_id_);
+  cuMemFree(c);
+}
+
+TEST_F(Launch, ModuleVariablesBelongToTheirKernels) {
+  layout({});
+  launch(nullptr);
+  EXPECT_EQ(last().accesses.size(), 0u);
+  CUdeviceptr address = 0;
+  size_t bytes = 0;
+  ASSERT_EQ(cuModuleGetGlobal(&address, &bytes, reinterpret_cast<CUmodule>(0xabc0), "table"), CUDA_SUCCESS);
+  launch(nullptr);
+  ASSERT_EQ(last().accesses.size(), 1u);
+  EXPECT_EQ(last().accesses[0].address, address);
+  cuModuleUnload(reinterpret_cast<CUmodule>(0xabc0));
+  Allocation found;
+  EXPECT_FALSE(find_allocation(address, &found));
+}
+
+TEST_F(Launch, TexturesOverPlainMemoryAreAlwaysTouched) {
+  CUDA_RESOURCE_DESC resource{};
+  resource.resType = CU_RESOURCE_TYPE_LINEAR;
+  resource.res.linear.devPtr = a_ + 16;
+  CUDA_TEXTURE_DESC texture{};
+  CUtexObject object = 0;
+  ASSERT_EQ(cuTexObjectCreate(&object, &resource, &texture, nullptr), CUDA_SUCCESS);
+  layout({});
+  launch(nullptr);
+  ASSERT_EQ(last().accesses.size(), 1u);
+  EXPECT_EQ(last().accesses[0].allocation, a_id_);
+}
+
+TEST_F(Launch, SettingAnAttributeToWhatItIsDoesNotDrain) {
+  cuFuncSetAttribute(kernel_, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 65536);
+  cuFuncSetAttribute(kernel_, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 65536);
+  EXPECT_EQ(handler().ordered.size(), 1u);
+  cuFuncSetAttribute(kernel_, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 32768);
+  EXPECT_EQ(handler().ordered.size(), 2u);
+  EXPECT_EQ(scripted().call("cuFuncSetAttribute").count, 3u);
+}
+
+// A structure larger than what a launch may need room for: nothing is lost in silence.
+TEST(Arguments, MorePointersThanRoomIsOpaque) {
+  watch(kWatching);
+  CUdeviceptr a = 0;
+  ASSERT_EQ(cuMemAlloc(&a, 4096), CUDA_SUCCESS);
+  Access room[2];
+  CommandBuilder builder(trace::OpKind::launch, "k", CU_STREAM_LEGACY, room, 2);
+  const uint64_t words[3] = {a, a + 8, a + 16};
+  scan_words(builder, reinterpret_cast<const uint8_t*>(words), 0, sizeof words);
+  EXPECT_EQ(builder.command.access_count, 2u);
+  EXPECT_NE(builder.command.flags & trace::kOpOpaque, 0);
+  cuMemFree(a);
+  stop_watching();
+}
+
+}  // namespace
+}  // namespace reprise
