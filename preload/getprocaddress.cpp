@@ -75,21 +75,30 @@ void* replacement_for(const char* symbol, int version, bool per_thread, void* fo
 
 }  // namespace reprise
 
+using reprise::driver;
+
+namespace {
+
+constexpr cuuint64_t kPerThread = CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
+
+CUresult replaced(CUresult result, const char* symbol, void** function, int version, bool per_thread) {
+  if (result == CUDA_SUCCESS && function != nullptr) {
+    *function = reprise::replacement_for(symbol, version, per_thread, *function);
+  }
+  return result;
+}
+
+}  // namespace
+
 // Both may be called before cuInit. What the driver does not know we do not invent.
 REPRISE_EXPORT CUresult cuGetProcAddress_v2(const char* symbol, void** function, int version, cuuint64_t flags,
                                             CUdriverProcAddressQueryResult* status) {
-  const CUresult result = reprise::driver().cuGetProcAddress(symbol, function, version, flags, status);
-  if (result != CUDA_SUCCESS || function == nullptr) return result;
-  *function = reprise::replacement_for(symbol, version, (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0,
-                                       *function);
-  return result;
+  const CUresult result = driver().cuGetProcAddress(symbol, function, version, flags, status);
+  return replaced(result, symbol, function, version, (flags & kPerThread) != 0);
 }
 
 #undef cuGetProcAddress
 REPRISE_EXPORT CUresult cuGetProcAddress(const char* symbol, void** function, int version, cuuint64_t flags) {
-  const CUresult result = reprise::driver().cuGetProcAddress_v1(symbol, function, version, flags);
-  if (result != CUDA_SUCCESS || function == nullptr) return result;
-  *function = reprise::replacement_for(symbol, version, (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0,
-                                       *function);
-  return result;
+  const CUresult result = driver().cuGetProcAddress_v1(symbol, function, version, flags);
+  return replaced(result, symbol, function, version, (flags & kPerThread) != 0);
 }

@@ -1,0 +1,139 @@
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include "tests/abi/files.h"
+
+namespace reprise::abi {
+namespace {
+
+struct Row {
+  std::string row_class;
+  std::string base;
+  int version;
+};
+
+const std::map<std::string, Row>& table() {
+  static const auto& rows = *new std::map<std::string, Row>{
+#define REPRISE_ROW(symbol, row_class, base, version) {#symbol, {#row_class, #base, version}},
+#include "preload/hooks.def"
+#undef REPRISE_ROW
+  };
+  return rows;
+}
+
+std::set<std::string> table_symbols() {
+  std::set<std::string> result;
+  for (const auto& [symbol, row] : table()) result.insert(symbol);
+  return result;
+}
+
+std::string missing(const std::set<std::string>& wanted, const std::set<std::string>& there) {
+  std::string result;
+  for (const std::string& name : wanted) {
+    if (there.count(name) == 0) result += name + " ";
+  }
+  return result;
+}
+
+// Not in any libcuda.so.1: Windows' own, and a function that is defined in the header itself.
+std::set<std::string> of_linux(std::set<std::string> names) {
+  names.erase("cuWGLGetDevice");
+  names.erase("cuGetProcAddress_v2_ptsz");
+  return names;
+}
+
+TEST(Abi, TableKnowsEveryFunctionOfTheHeaders) {
+  const std::set<std::string> declared = of_linux(
+      declared_functions(REPRISE_CUDA_HEADERS, {"cuda.h", "cudaGL.h", "cudaEGL.h", "cudaVDPAU.h", "cudaProfiler.h"}));
+  ASSERT_GT(declared.size(), 600u);
+  EXPECT_EQ(missing(declared, table_symbols()), "") << "add a row to preload/hooks.def";
+}
+
+TEST(Abi, TableKnowsEveryFunctionOfTheStub) {
+  if (!std::ifstream(REPRISE_DRIVER_STUB).good()) GTEST_SKIP() << "no stub library";
+  EXPECT_EQ(missing(exported_symbols(REPRISE_DRIVER_STUB), table_symbols()), "");
+}
+
+TEST(Abi, LibraryExportsTheTableAndNothingElse) {
+  const std::set<std::string> exported = exported_symbols(REPRISE_LIBRARY);
+  std::set<std::string> wanted = table_symbols();
+  wanted.insert("reprise_mark");
+  EXPECT_EQ(missing(wanted, exported), "");
+  EXPECT_EQ(missing(exported, wanted), "");
+}
+
+TEST(Abi, VersionsAreThoseOfTheTypedefs) {
+  std::map<std::pair<std::string, std::string>, std::map<int, int>> forms;  // -> form -> version of the table
+  for (const auto& [symbol, row] : table()) {
+    const SymbolName name = split(symbol);
+    EXPECT_EQ(row.base, name.base) << symbol;
+    forms[{name.base, name.suffix}][name.form] = row.version;
+  }
+  for (const char* header :
+       {"cudaTypedefs.h", "cudaGLTypedefs.h", "cudaEGLTypedefs.h", "cudaVDPAUTypedefs.h", "cudaProfilerTypedefs.h"}) {
+    for (const auto& [name, versions] : typedef_versions(std::string(REPRISE_CUDA_HEADERS) + "/" + header)) {
+      if (name.first == "cuWGLGetDevice") continue;
+      std::vector<int> of_table;
+      for (const auto& [form, version] : forms[name]) of_table.push_back(version);
+      EXPECT_EQ(of_table, std::vector<int>(versions.begin(), versions.end())) << name.first << name.second;
+    }
+  }
+}
+
+TEST(Abi, AFunctionAndItsPerThreadFormAreOfOneClass) {
+  for (const auto& [symbol, row] : table()) {
+    const SymbolName name = split(symbol);
+    if (name.suffix.empty()) continue;
+    const auto plain = table().find(symbol.substr(0, symbol.size() - name.suffix.size()));
+    if (plain != table().end()) {
+      EXPECT_EQ(plain->second.row_class, row.row_class) << symbol;
+    }
+  }
+}
+
+TEST(Abi, LibraryStandsForTheDriver) {
+  EXPECT_EQ(dynamic_entries(REPRISE_LIBRARY, "SONAME"), std::vector<std::string>{"libcuda.so.1"});
+}
+
+TEST(Abi, LibraryNeedsNothingButTheCLibrary) {
+  const std::set<std::string> allowed = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2",
+                                         "ld-linux-x86-64.so.2"};
+  const std::vector<std::string> needed = dynamic_entries(REPRISE_LIBRARY, "NEEDED");
+  EXPECT_EQ(missing({needed.begin(), needed.end()}, allowed), "");
+}
+
+// A look-up anywhere else could find our own exports instead of the driver's.
+TEST(Abi, OneFileLooksUpSymbols) {
+  std::istringstream archives(REPRISE_ARCHIVES);
+  std::set<std::string> members;
+  for (std::string archive; archives >> archive;) {
+    std::string member;
+    for (const std::string& line : lines_of("nm --undefined-only '" + archive + "'")) {
+      if (!line.empty() && line.back() == ':') member = line;
+      for (const char* name : {" dlopen", " dlsym", " dlvsym", " dlmopen"}) {
+        const size_t at = line.rfind(name);
+        if (at != std::string::npos && at + std::string(name).size() == line.size()) members.insert(member);
+      }
+    }
+  }
+  EXPECT_EQ(members, std::set<std::string>{"resolve.cpp.o:"});
+}
+
+// Every child process maps the library: loading it must not start anything, nor need a driver.
+TEST(Abi, LoadingStartsNothing) {
+  setenv("REPRISE_BUDGET", "1GiB", 1);
+  const size_t before = lines_of("ls /proc/" + std::to_string(getpid()) + "/task").size();
+  void* library = dlopen(REPRISE_LIBRARY, RTLD_LAZY | RTLD_LOCAL);
+  ASSERT_NE(library, nullptr) << dlerror();
+  for (const auto& [symbol, row] : table()) EXPECT_NE(dlsym(library, symbol.c_str()), nullptr) << symbol;
+  EXPECT_EQ(lines_of("ls /proc/" + std::to_string(getpid()) + "/task").size(), before);
+  EXPECT_EQ(dlclose(library), 0);
+}
+
+}  // namespace
+}  // namespace reprise::abi
