@@ -15,16 +15,10 @@
 namespace reprise::probe {
 namespace {
 
-#define REPRISE_PROBE_CUPTI_FUNCTIONS(ROW)                                                                      \
-  ROW(cuptiActivityRegisterCallbacks)                                                                           \
-  ROW(cuptiActivityEnable) ROW(cuptiActivityDisable) ROW(cuptiActivityFlushAll) ROW(cuptiActivityGetNextRecord) \
-      ROW(cuptiSubscribe) ROW(cuptiUnsubscribe) ROW(cuptiEnableDomain) ROW(cuptiFinalize) ROW(cuptiGetVersion)  \
-          ROW(cuptiGetTimestamp) ROW(cuptiGetResultString)
-
 struct Cupti {
-#define REPRISE_PROBE_ROW(name) decltype(&::name) name = nullptr;
-  REPRISE_PROBE_CUPTI_FUNCTIONS(REPRISE_PROBE_ROW)
-#undef REPRISE_PROBE_ROW
+#define REPRISE_PROBE_CUPTI(name) decltype(&::name) name = nullptr;
+#include "tools/probe/sections/cupti_functions.def"
+#undef REPRISE_PROBE_CUPTI
 };
 Cupti cupti;
 
@@ -48,11 +42,11 @@ Status cupti_status(CUptiResult result, const char* what) {
 Status load(const std::string& path) {
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) return {StatusCode::not_found, dlerror()};
-#define REPRISE_PROBE_ROW(name)                                               \
+#define REPRISE_PROBE_CUPTI(name)                                             \
   cupti.name = reinterpret_cast<decltype(cupti.name)>(dlsym(library, #name)); \
   if (!cupti.name) return {StatusCode::unsupported, "this CUPTI lacks " #name};
-  REPRISE_PROBE_CUPTI_FUNCTIONS(REPRISE_PROBE_ROW)
-#undef REPRISE_PROBE_ROW
+#include "tools/probe/sections/cupti_functions.def"
+#undef REPRISE_PROBE_CUPTI
   return Status::success();
 }
 

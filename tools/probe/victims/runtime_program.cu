@@ -3,12 +3,8 @@
 #include <cuda_runtime.h>
 
 #include <cstdio>
-#include <cstring>
 
-__global__ void add_one(float* data, int count) {
-  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-  if (i < count) data[i] += 1.0f;
-}
+#include "tools/probe/victims/add_one.cuh"
 
 namespace {
 

@@ -1,0 +1,227 @@
+"""What the sections of tools/gpu-suite share: the build, the device, running programs within a time, results on disk."""
+import ctypes
+import dataclasses
+import datetime
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+DRIVER_PATHS = ("/usr/lib/x86_64-linux-gnu/libcuda.so.1", "/usr/lib64/libcuda.so.1",
+                "/usr/local/nvidia/lib64/libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1")
+
+
+def say(text):
+    print(f"reprise: {text}", file=sys.stderr, flush=True)
+
+
+class Skipped(Exception):
+    """A section, or a part of one, that cannot run here; the text says why."""
+
+
+@dataclasses.dataclass
+class Device:
+    name: str
+    driver: pathlib.Path
+    driver_version: str
+    simulated: bool
+
+    @property
+    def slug(self):
+        return re.sub(r"[^a-z0-9]+", "-", self.name.lower().replace("nvidia", "")).strip("-") or "gpu"
+
+
+class Clock:
+    """The time that a section has left."""
+
+    def __init__(self, seconds):
+        self.end = time.monotonic() + seconds
+
+    def left(self):
+        return self.end - time.monotonic()
+
+    def need(self, seconds, what):
+        if self.left() < seconds:
+            raise Skipped(f"{what}: the section's time was up")
+
+
+@dataclasses.dataclass
+class Suite:
+    root: pathlib.Path
+    build: pathlib.Path
+    out: pathlib.Path
+    device: Device
+    python: str
+
+    @property
+    def folder(self):
+        return self.build / "gpu-suite" if self.device.simulated else self.out
+
+    def path(self, name, suffix=".json"):
+        stamp = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d")
+        first = self.folder / f"{name}-{self.device.slug}-{stamp}{suffix}"
+        path, number = first, 2
+        while path.exists():
+            path = first.with_name(f"{first.stem}-{number}{suffix}")
+            number += 1
+        return path
+
+    def binary(self, name):
+        path = self.build / "bin" / name
+        if not path.exists():
+            raise Skipped(f"{name} is not in {self.build / 'bin'}")
+        return path
+
+    def environment(self, **more):
+        """For a plain run of a program: the driver that was chosen, and where the runtime libraries are."""
+        environment = dict(os.environ, **more)
+        folders = [environment.get("LD_LIBRARY_PATH", ""), "/usr/local/cuda/lib64"]
+        if self.device.simulated:
+            folders.insert(0, str(self.device.driver.parent))
+        environment["LD_LIBRARY_PATH"] = ":".join(folder for folder in folders if folder)
+        environment["REPRISE_DRIVER"] = str(self.device.driver)
+        return environment
+
+
+def prepare_build(root, given):
+    """The build folder to use, built when none is given; None (and a line) when that fails."""
+    if given is not None:
+        if (given / "bin" / "reprise-probe").exists():
+            return given.resolve()
+        say(f"{given} is no built tree: {given / 'bin' / 'reprise-probe'} is not there")
+        return None
+    build = root / "build" / "release"
+    if shutil.which("cmake") is None:
+        if (build / "bin" / "reprise-probe").exists():
+            return build
+        say("no cmake here: give a tree that was built elsewhere with --build")
+        return None
+    for command in (["tools/setup"], ["cmake", "--preset", "release"], ["cmake", "--build", "--preset", "release"]):
+        if subprocess.run(command, cwd=root, stdout=subprocess.DEVNULL).returncode != 0:
+            say(f"{' '.join(command)} failed")
+            return None
+    return build
+
+
+def real_driver():
+    chosen = os.environ.get("REPRISE_DRIVER")
+    for path in [chosen] if chosen else ["libcuda.so.1", *DRIVER_PATHS]:
+        try:
+            return ctypes.CDLL(path), loaded_path(path)
+        except OSError:
+            continue
+    return None, None
+
+
+def loaded_path(name):
+    """The file behind a library that has just been loaded."""
+    if "/" in name:
+        return pathlib.Path(name).resolve()
+    for line in pathlib.Path("/proc/self/maps").read_text().splitlines():
+        path = line.split(maxsplit=5)[-1]
+        if "/libcuda.so" in path:
+            return pathlib.Path(path).resolve()
+    return pathlib.Path(name)
+
+
+def find_device(build):
+    """The GPU, or the simulated device of the build, or None (and a line)."""
+    library, path = real_driver()
+    if library is not None and not hasattr(library, "repriseSimGetStats"):
+        count, name, version = ctypes.c_int(0), ctypes.create_string_buffer(256), ctypes.c_int(0)
+        if library.cuInit(0) == 0 and library.cuDeviceGetCount(ctypes.byref(count)) == 0 and count.value > 0:
+            library.cuDeviceGetName(name, 256, 0)
+            library.cuDriverGetVersion(ctypes.byref(version))
+            return Device(name.value.decode(), path, f"{version.value // 1000}.{version.value % 1000 // 10}", False)
+    simulated = build / "lib" / "sim" / "libcuda.so.1"
+    if simulated.exists():
+        return Device("simulated", simulated, "simulated", True)
+    say("no GPU here, and no simulated device in the build")
+    return None
+
+
+@dataclasses.dataclass
+class Finished:
+    code: int
+    output: str
+    errors: str
+    seconds: float
+    timed_out: bool = False
+    line_times: list = dataclasses.field(default_factory=list)  # of each line of output, seconds from the start
+
+    def problem(self):
+        last = ([line for line in self.errors.splitlines() if line.strip()] or [""])[-1]
+        return f"ended with {self.code}{', out of time' if self.timed_out else ''}: {last}"
+
+
+def run(command, environment, seconds, cwd=None):
+    """Runs a program; when its time is up it gets SIGTERM (it may clean up), five seconds later SIGKILL."""
+    import tempfile
+    import threading
+    start = time.monotonic()
+    with tempfile.TemporaryFile(mode="w+") as errors:
+        process = subprocess.Popen([str(part) for part in command], env=environment, cwd=cwd, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True)
+        lines, times, late = [], [], threading.Event()
+
+        def stop():
+            late.set()
+            for number in (signal.SIGTERM, signal.SIGKILL):
+                try:
+                    os.killpg(process.pid, number)
+                except ProcessLookupError:
+                    return
+                time.sleep(5)
+
+        timer = threading.Timer(max(0.1, seconds), stop)
+        timer.daemon = True
+        timer.start()
+        try:
+            for line in process.stdout:
+                times.append(time.monotonic() - start)
+                lines.append(line)
+            code = process.wait()
+        except BaseException:
+            os.killpg(process.pid, signal.SIGTERM)
+            raise
+        finally:
+            timer.cancel()
+        errors.seek(0)
+        return Finished(code, "".join(lines), errors.read(), time.monotonic() - start, late.is_set(), times)
+
+
+def header(suite, section):
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=suite.root, capture_output=True, text=True)
+    return {"format": "reprise-gpu-suite", "version": 1, "section": section,
+            "device": "simulated" if suite.device.simulated else suite.device.name,
+            "driver_cuda": suite.device.driver_version,
+            "measured_at": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "commit": commit.stdout.strip() or "unknown"}
+
+
+def write(path, document):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".partial")
+    partial.write_text(json.dumps(document, indent=1) + "\n")
+    partial.rename(path)
+    say(f"wrote {path}")
+
+
+def run_section(suite, name, function, seconds):
+    """True when the section did what it could and nothing failed."""
+    document = header(suite, name)
+    start = time.monotonic()
+    try:
+        good = function(suite, document, Clock(seconds))
+    except Skipped as skipped:
+        say(f"{name}: {skipped}")
+        document["skipped"], good = str(skipped), True
+    document["seconds"] = round(time.monotonic() - start, 1)
+    document["ok"] = good
+    write(suite.path(name), document)
+    return good

@@ -1,0 +1,75 @@
+"""tests: the tests of the build that carry the label `gpu`, on the real driver.
+
+Reads what CMake wrote for ctest instead of calling it, so that a tree that was built elsewhere, and stands in another
+folder now, can be run.
+"""
+import re
+
+from . import common
+
+SKIP_CODE = 77
+
+
+def built_at(build):
+    """The folder in which the tree was configured: paths in its test files begin with it."""
+    cache = build / "CMakeCache.txt"
+    match = re.search(r"^CMAKE_CACHEFILE_DIR:INTERNAL=(.*)$", cache.read_text(), re.M) if cache.exists() else None
+    return match.group(1) if match else str(build)
+
+
+def source_at(build):
+    cache = build / "CMakeCache.txt"
+    match = re.search(r"^CMAKE_HOME_DIRECTORY:INTERNAL=(.*)$", cache.read_text(), re.M) if cache.exists() else None
+    return match.group(1) if match else None
+
+
+def parse(text):
+    """Yields (name, command, properties) of a CTestTestfile.cmake."""
+    bracket = r"(?:\[=*\[(.*?)\]=*\]|(\S+))"
+    tests = {}
+    for match in re.finditer(r"^add_test\(" + bracket + r" (.*)\)$", text, re.M):
+        command = [a or b for a, b in re.findall(r'"((?:[^"\\]|\\.)*)"|(\S+)', match.group(3))]
+        tests[match.group(1) or match.group(2)] = (command, {})
+    for match in re.finditer(r"^set_tests_properties\(" + bracket + r" PROPERTIES\s+(.*)\)$", text, re.M):
+        name = match.group(1) or match.group(2)
+        if name in tests:
+            tests[name][1].update(re.findall(r'(\w+) "((?:[^"\\]|\\.)*)"', match.group(3)))
+    for name, (command, properties) in tests.items():
+        yield name, command, properties
+
+
+def labelled(build, label):
+    moved = [(built_at(build), str(build))]
+    if source_at(build):
+        moved.append((source_at(build), str(build.parent.parent)))
+
+    def here(text):
+        for before, now in moved:
+            text = text.replace(before, now)
+        return text
+
+    for path in sorted(build.rglob("CTestTestfile.cmake")):
+        for name, command, properties in parse(path.read_text()):
+            if label in properties.get("LABELS", "").split(";"):
+                environment = dict(item.split("=", 1) for item in here(properties.get("ENVIRONMENT", "")).split(";") if "=" in item)
+                yield name, [here(part) for part in command], environment
+
+
+def run(suite, document, clock):
+    if suite.device.simulated:
+        raise common.Skipped("tests with the label gpu need one; tools/check runs the others")
+    document["tests"] = []
+    for name, command, environment in labelled(suite.build, "gpu"):
+        if clock.left() < 10:
+            document["tests"].append({"name": name, "result": "left out, the time was up"})
+            continue
+        finished = common.run(command, suite.environment(**environment), min(300, clock.left()), cwd=suite.build)
+        result = "passed" if finished.code == 0 else "skipped" if finished.code == SKIP_CODE else "failed"
+        document["tests"].append({"name": name, "result": result, "seconds": round(finished.seconds, 1)})
+        if result == "failed":
+            document["tests"][-1]["problem"] = finished.problem()
+            document["tests"][-1]["output"] = finished.output[-4000:]
+        common.say(f"{name}: {result}")
+    if not document["tests"]:
+        raise common.Skipped("no test of this build carries the label gpu")
+    return all(test["result"] in ("passed", "skipped") for test in document["tests"])
