@@ -37,7 +37,7 @@ std::string find_cupti(const std::string& python) {
       run_command({{interpreter, "-c", "import sysconfig; print(sysconfig.get_paths()['purelib'])"}, {}, 20});
   if (!outcome.ok() || outcome.value().exit_code != 0) return "";
   for (const char* folder : {"/nvidia/cu13/lib/", "/nvidia/cuda_cupti/lib/"}) {
-    const std::string path = last_line(outcome.value().output) + folder + kName;
+    std::string path = last_line(outcome.value().output) + folder + kName;
     if (access(path.c_str(), R_OK) == 0) return path;
   }
   return "";

@@ -51,7 +51,7 @@ Status run_ring(int descriptor, const DiskJob& job) {
     }
     uint64_t slot = 0;
     int result = 0;
-    if (const Status waited = ring.wait(slot, result); !waited.ok()) return waited;
+    if (Status waited = ring.wait(slot, result); !waited.ok()) return waited;
     ++complete;
     free_slots.push_back(slot);
     if (result != static_cast<int>(job.request_bytes)) problem = short_transfer(job, result);

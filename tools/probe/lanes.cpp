@@ -95,6 +95,7 @@ Result<std::vector<double>> run_lanes(const Device& device, std::vector<Lane>& l
     window = std::min(window, progress.end_ns.back());
   }
   std::vector<double> rates;
+  rates.reserve(lanes.size());
   for (const Progress& progress : all) rates.push_back(rate_within(progress, window));
   return rates;
 }

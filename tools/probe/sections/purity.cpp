@@ -143,13 +143,14 @@ void measure_purity(SectionContext& context) {
     context.report.note("libraries do not run on the simulated device");
     return;
   }
-  for (const auto& [name, file] : {std::pair{"cuBLAS", "probe-cublas"}, {"cuDNN", "probe-cudnn"}}) {
-    const std::string path = beside_program(file);
+  const std::pair<const char*, const char*> libraries[] = {{"cuBLAS", "probe-cublas"}, {"cuDNN", "probe-cudnn"}};
+  for (const auto& library : libraries) {
+    const std::string path = beside_program(library.second);
     if (access(path.c_str(), X_OK) != 0) {
-      context.report.note(fmt::format("{}: not built: the toolkit had no header for it", name));
+      context.report.note(fmt::format("{}: not built: the toolkit had no header for it", library.first));
       continue;
     }
-    attempt(context, name, [&](SectionContext& c) { return program(c, name, {path, "--purity"}); });
+    attempt(context, library.first, [&](SectionContext& c) { return program(c, library.first, {path, "--purity"}); });
   }
   const std::string python = find_program(context.options.python);
   if (python.empty()) return context.report.note("torch: no python3");
