@@ -1,0 +1,11 @@
+// The answer of functions that nobody wrote. Callers: stubs.cpp, and functions that lack one of their forms.
+#pragma once
+#include <cstdint>
+
+namespace reprise::sim {
+
+// Says so on stderr (once per function), counts it, aborts under REPRISE_SIM_STRICT. Returns CUDA_ERROR_NOT_SUPPORTED.
+int unsupported(const char* function) noexcept;
+uint64_t unsupported_calls() noexcept;
+
+}  // namespace reprise::sim

@@ -1,0 +1,51 @@
+// Pages for device memory: one large reservation of addresses in which blocks of 1 MiB and more are mapped and unmapped
+// one by one, and 2 MiB slabs that smaller blocks share. Caller: memory.cpp.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <mutex>
+
+namespace reprise::sim {
+
+inline constexpr uint64_t kDeviceUnit = 512;  // sizes and alignments of device memory
+inline constexpr uint64_t kSlabBytes = 2ull << 20;
+inline constexpr uint64_t kSmallLimit = 1ull << 20;
+inline constexpr uint64_t kPoisonedBytes = 64ull << 20;  // of each fresh block, from its start
+inline constexpr int kPoison = 0xCB;
+
+constexpr uint64_t round_up(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
+
+// Free intervals of an address range: first fit, joined when given back.
+class FreeIntervals {
+ public:
+  void give(uint64_t base, uint64_t bytes);
+  // 0 when there is no room.
+  uint64_t take(uint64_t bytes, uint64_t alignment);
+  // Takes exactly this interval; false unless all of it is free.
+  bool take_at(uint64_t base, uint64_t bytes);
+  // Is [base, base + bytes) free as a whole?
+  bool contains(uint64_t base, uint64_t bytes) const;
+
+ private:
+  std::map<uint64_t, uint64_t> free_;  // base to end
+};
+
+class Arena {
+ public:
+  Arena();
+  // `bytes` is a multiple of kDeviceUnit. Returns 0 when the operating system has no more.
+  uint64_t allocate(uint64_t bytes, int device);
+  void free(uint64_t address, uint64_t bytes, int device);
+
+ private:
+  uint64_t map_block(uint64_t bytes);
+  void unmap_block(uint64_t address, uint64_t bytes);
+  std::mutex mutex_;
+  FreeIntervals addresses_;
+  std::mutex small_mutex_;
+  std::map<int, FreeIntervals> small_;  // by device
+};
+
+Arena& arena();
+
+}  // namespace reprise::sim

@@ -1,0 +1,183 @@
+#include "tools/sim/memory/memory.h"
+
+#include <atomic>
+#include <vector>
+
+#include "tools/sim/control.h"
+#include "tools/sim/driver/context.h"
+#include "tools/sim/driver/device.h"
+#include "tools/sim/memory/arena.h"
+#include "tools/sim/memory/host.h"
+#include "tools/sim/memory/pool.h"
+#include "tools/sim/memory/vmm.h"
+
+namespace reprise::sim {
+namespace {
+
+// Allocations that the shim serves itself (control.h): base to bytes.
+struct NotedAllocations {
+  std::shared_mutex mutex;
+  std::map<uint64_t, uint64_t> bytes;
+};
+
+NotedAllocations& noted() {
+  static NotedAllocations& instance = *new NotedAllocations;
+  return instance;
+}
+
+bool noted_extent(uint64_t address, uint64_t* base, uint64_t* bytes) {
+  NotedAllocations& all = noted();
+  const std::shared_lock lock(all.mutex);
+  auto next = all.bytes.upper_bound(address);
+  if (next == all.bytes.begin()) return false;
+  --next;
+  if (address - next->first >= next->second) return false;
+  *base = next->first;
+  *bytes = next->second;
+  return true;
+}
+
+}  // namespace
+
+MemoryMap& memory_map() {
+  static MemoryMap& instance = *new MemoryMap;
+  return instance;
+}
+
+uint64_t next_buffer_id() noexcept {
+  static std::atomic<uint64_t> next{1};
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
+
+std::map<uint64_t, Range>::iterator MemoryMap::locate(uint64_t address) {
+  auto next = ranges_.upper_bound(address);
+  if (next == ranges_.begin()) return ranges_.end();
+  --next;
+  return address < next->second.end() ? next : ranges_.end();
+}
+
+std::map<uint64_t, Range>::const_iterator MemoryMap::locate(uint64_t address) const {
+  return const_cast<MemoryMap*>(this)->locate(address);
+}
+
+bool MemoryMap::add(Range range) {
+  const std::unique_lock lock(mutex_);
+  const auto next = ranges_.lower_bound(range.base);
+  if (next != ranges_.end() && next->first < range.end()) return false;
+  if (locate(range.base) != ranges_.end()) return false;
+  const uint64_t base = range.base;
+  ranges_.emplace_hint(next, base, std::move(range));
+  return true;
+}
+
+std::optional<Range> MemoryMap::remove(uint64_t base) {
+  const std::unique_lock lock(mutex_);
+  auto node = ranges_.extract(base);
+  if (node.empty()) return std::nullopt;
+  return std::move(node.mapped());
+}
+
+std::optional<Range> MemoryMap::find(uint64_t address) const {
+  const std::shared_lock lock(mutex_);
+  const auto found = locate(address);
+  if (found == ranges_.end()) return std::nullopt;
+  return found->second;
+}
+
+MemoryMap::Place MemoryMap::place(uint64_t address, uint64_t bytes) const {
+  const std::shared_lock lock(mutex_);
+  Place place;
+  auto found = locate(address);
+  if (found == ranges_.end()) {
+    place.pageable = true;
+    return place;
+  }
+  place.known = true;
+  place.host = found->second.is_host();
+  place.device = found->second.device;
+  const uint64_t end = address + bytes;
+  uint64_t covered = address;
+  while (found != ranges_.end() && found->first <= covered && covered < end) {
+    const Range& range = found->second;
+    if (range.kind == RangeKind::mapping && range.readers == 0) place.accessible = false;
+    covered = range.end();
+    // Only mappings join to larger ranges.
+    if (range.kind != RangeKind::mapping) break;
+    ++found;
+  }
+  place.complete = covered >= end && end >= address;
+  return place;
+}
+
+CUresult allocate_device_memory(Context& context, uint64_t bytes, RangeKind kind, std::shared_ptr<Pool> pool,
+                                CUdeviceptr* address) {
+  const uint64_t rounded = round_up(bytes, kDeviceUnit);
+  if (rounded < bytes || !context.device.charge(rounded)) return CUDA_ERROR_OUT_OF_MEMORY;
+  const uint64_t base = arena().allocate(rounded, context.device.ordinal);
+  if (base == 0) {
+    context.device.refund(rounded);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  Range range;
+  range.base = base;
+  range.bytes = bytes;
+  range.kind = kind;
+  range.context = &context;
+  range.device = &context.device;
+  range.buffer_id = next_buffer_id();
+  range.pool = std::move(pool);
+  memory_map().add(std::move(range));
+  *address = base;
+  return CUDA_SUCCESS;
+}
+
+void free_device_memory(const Range& range) {
+  memory_map().remove(range.base);
+  const uint64_t rounded = round_up(range.bytes, kDeviceUnit);
+  arena().free(range.base, rounded, range.device->ordinal);
+  range.device->refund(rounded);
+}
+
+void release_memory(Context& context) {
+  std::vector<Range> mine;
+  {
+    const std::unique_lock lock(memory_map().mutex());
+    for (const auto& [base, range] : memory_map().ranges()) {
+      if (range.context == &context && range.kind != RangeKind::mapping && range.kind != RangeKind::global) {
+        mine.push_back(range);
+      }
+    }
+  }
+  for (const Range& range : mine) {
+    if (range.is_host()) {
+      free_host_memory(range);
+    } else if (range.kind == RangeKind::pool) {
+      if (!range.freed) range.pool->release(range);
+    } else {
+      free_device_memory(range);
+    }
+  }
+}
+
+bool allocation_extent(uint64_t address, uint64_t* base, uint64_t* bytes) {
+  if (noted_extent(address, base, bytes)) return true;
+  const std::optional<Range> range = memory_map().find(address);
+  if (!range || (range->kind != RangeKind::device && range->kind != RangeKind::pool)) return false;
+  *base = range->base;
+  *bytes = range->bytes;
+  return true;
+}
+
+}  // namespace reprise::sim
+
+void repriseSimNoteAllocation(uint64_t address, uint64_t bytes) {
+  auto& all = reprise::sim::noted();
+  const std::unique_lock lock(all.mutex);
+  all.bytes[address] = bytes;
+}
+
+void repriseSimForgetAllocation(uint64_t address) {
+  auto& all = reprise::sim::noted();
+  const std::unique_lock lock(all.mutex);
+  all.bytes.erase(address);
+}

@@ -1,0 +1,105 @@
+// All memory that the driver knows, by address: device allocations, pinned host memory, mapped ranges, module globals.
+// The answer to "what is this pointer" for copies, launches and queries. Callers: memory, copy, pointer and VMM
+// functions.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
+
+#include "tools/sim/driver/cuda_api.h"
+
+namespace reprise::sim {
+
+class Context;
+class Device;
+class Pool;
+struct PhysicalChunk;
+
+enum class RangeKind : uint8_t {
+  device,      // cuMemAlloc and its kin
+  pool,        // stream ordered
+  managed,     // cuMemAllocManaged
+  global,      // a module's variable
+  host,        // cuMemHostAlloc
+  registered,  // cuMemHostRegister
+  mapping,     // cuMemMap
+};
+
+struct Range {
+  uint64_t base = 0;
+  uint64_t bytes = 0;  // as asked for
+  RangeKind kind = RangeKind::device;
+  Context* context = nullptr;
+  Device* device = nullptr;  // nullptr: host memory
+  unsigned flags = 0;        // of cuMemHostAlloc and cuMemHostRegister
+  uint64_t buffer_id = 0;
+  std::shared_ptr<Pool> pool;            // kind pool
+  bool freed = false;                    // kind pool: cuMemFreeAsync was called, the stream has not got there
+  std::shared_ptr<PhysicalChunk> chunk;  // kind mapping
+  uint64_t readers = 0;                  // kind mapping: devices with access, a bit each; bit 63: the host
+  uint64_t writers = 0;
+
+  uint64_t end() const { return base + bytes; }
+  bool is_host() const { return device == nullptr; }
+};
+
+class MemoryMap {
+ public:
+  // False when it would overlap another range.
+  bool add(Range range);
+  // The range that starts at `base`, taken out.
+  std::optional<Range> remove(uint64_t base);
+  // The range that contains `address`.
+  std::optional<Range> find(uint64_t address) const;
+  // Calls visit(range) with the range that contains `address`, under the lock; false when there is none.
+  template <typename Visit>
+  bool visit(uint64_t address, Visit visit) {
+    const std::unique_lock lock(mutex_);
+    const auto found = locate(address);
+    if (found == ranges_.end()) return false;
+    visit(found->second);
+    return true;
+  }
+
+  // What a copy needs to know of [address, address + bytes).
+  struct Place {
+    bool known = false;      // in a range of the driver; otherwise ordinary host memory
+    bool complete = false;   // known, and all of it lies in ranges without a gap
+    bool host = false;       // pinned host memory, or VMM memory on the host
+    bool pageable = false;   // not known
+    bool accessible = true;  // mapped ranges: access was granted
+    Device* device = nullptr;
+  };
+  Place place(uint64_t address, uint64_t bytes) const;
+
+  // For the VMM functions, which change several ranges at once: the lock, and the ranges by address.
+  std::shared_mutex& mutex() const { return mutex_; }
+  std::map<uint64_t, Range>& ranges() { return ranges_; }
+
+ private:
+  std::map<uint64_t, Range>::iterator locate(uint64_t address);
+  std::map<uint64_t, Range>::const_iterator locate(uint64_t address) const;
+  mutable std::shared_mutex mutex_;
+  std::map<uint64_t, Range> ranges_;
+};
+
+MemoryMap& memory_map();
+uint64_t next_buffer_id() noexcept;
+
+// Device memory, charged in units of 512 bytes and entered in the map (`kind` device, pool, managed or global). A block
+// of 1 MiB and more has pages of its own, so that an access beyond it or after its release faults; smaller ones share.
+CUresult allocate_device_memory(Context& context, uint64_t bytes, RangeKind kind, std::shared_ptr<Pool> pool,
+                                CUdeviceptr* address);
+// Takes it out of the map and gives it back. `range` is what the map said.
+void free_device_memory(const Range& range);
+
+// Memory of a context that goes away: everything but mappings, which belong to the process.
+void release_memory(Context& context);
+
+// The extent of the program allocation that holds `address`, for the dataflow-hash executor.
+bool allocation_extent(uint64_t address, uint64_t* base, uint64_t* bytes);
+
+}  // namespace reprise::sim
