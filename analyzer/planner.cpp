@@ -150,7 +150,7 @@ Result<Workload> make_workload(const trace::Trace& trace, const PlanOptions& opt
   if (!iteration.ok()) return iteration.status();
   workload.iteration = iteration.value();
   const uint64_t granularity =
-      options.granularity != 0 ? options.granularity : info_number(trace, "granularity", kDefaultGranularity);
+      options.granularity != 0 ? options.granularity : info_number(trace, "device.granularity", kDefaultGranularity);
   if (granularity < 4096 || granularity > (uint64_t{1} << 40)) {
     return Status{StatusCode::invalid_argument, fmt::format("a chunk of {} bytes is out of range", granularity)};
   }

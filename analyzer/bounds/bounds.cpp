@@ -1,6 +1,7 @@
 #include "analyzer/bounds/bounds.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <utility>
 #include <vector>
@@ -13,7 +14,13 @@ constexpr uint64_t kChunksPerSlackChunk = 64;
 constexpr int kPasses = 5;
 constexpr uint64_t kNoUse = ~uint64_t{0};
 
-// Furthest-next-use eviction chunk by chunk, over the iteration again and again. Counts the chunks that come back.
+// What a tensor takes of the memory for chunks. Less than its chunks: a bound may leave the padding of the last one
+// out.
+uint64_t bytes_of(const TaskGraph& graph, uint32_t tensor) {
+  return graph.tensors[tensor].chunk_count == 0 ? 0 : graph.tensors[tensor].size;
+}
+
+// Furthest-next-use eviction byte by byte, over the iteration again and again. Counts the bytes that come back.
 class PartialEviction {
  public:
   PartialEviction(const TaskGraph& graph, uint64_t capacity)
@@ -29,11 +36,12 @@ class PartialEviction {
     }
   }
 
-  uint64_t chunks_reloaded_per_iteration() {
+  uint64_t reloaded_per_iteration() {
     uint64_t least = kNoUse;
     for (int pass = 0; pass < kPasses; ++pass) {
       reloaded_ = 0;
       for (uint32_t call = 0; call < graph_.calls.size(); ++call) step(call);
+      turn();
       if (pass > 0) least = std::min(least, reloaded_);
     }
     return least;
@@ -55,34 +63,32 @@ class PartialEviction {
       free_ += resident_[entry.call.tensor];
       resident_[entry.call.tensor] = 0;
       touched_[entry.call.tensor] = 0;
-      return;
     }
     for (const uint32_t tensor : entry.operands) forget(tensor);  // pinned
-    for (const uint32_t tensor : entry.operands) {
-      const uint64_t missing = graph_.tensors[tensor].chunk_count - resident_[tensor];
-      make_room(missing);
-      free_ -= missing;
-      resident_[tensor] += missing;
-      if (touched_[tensor] != 0 || is_persistent(graph_.tensors[tensor])) reloaded_ += missing;
-      touched_[tensor] = 1;
-    }
+    for (const uint32_t tensor : entry.operands) bring_in(tensor);
     for (const uint32_t tensor : entry.operands) {
       next_[tensor] = next_use(tensor, call + 1);
-      // What the program only has to free is later than everything else; the wrap-around keeps the count relative.
       by_next_.insert({next_[tensor], tensor});
     }
-    if (call + 1 == count_) turn();
   }
 
-  void make_room(uint64_t needed) {
-    while (free_ < needed) {
-      const auto furthest = std::prev(by_next_.end());
-      const uint32_t tensor = furthest->second;
-      const uint64_t chunks = std::min(resident_[tensor], needed - free_);
-      resident_[tensor] -= chunks;
-      free_ += chunks;
-      if (resident_[tensor] == 0) by_next_.erase(furthest);
-    }
+  void bring_in(uint32_t tensor) {
+    const uint64_t missing = bytes_of(graph_, tensor) - resident_[tensor];
+    while (free_ < missing) evict(missing - free_);
+    free_ -= missing;
+    resident_[tensor] += missing;
+    if (touched_[tensor] != 0 || is_persistent(graph_.tensors[tensor])) reloaded_ += missing;
+    touched_[tensor] = 1;
+  }
+
+  // At most `bytes`, of what is needed last.
+  void evict(uint64_t bytes) {
+    const auto furthest = std::prev(by_next_.end());
+    const uint32_t tensor = furthest->second;
+    const uint64_t freed = std::min(resident_[tensor], bytes);
+    resident_[tensor] -= freed;
+    free_ += freed;
+    if (resident_[tensor] == 0) by_next_.erase(furthest);
   }
 
   // The next iteration counts from zero again.
@@ -100,33 +106,33 @@ class PartialEviction {
   uint64_t free_;
   uint64_t reloaded_ = 0;
   std::vector<std::vector<uint32_t>> uses_;
-  std::vector<uint64_t> resident_;  // chunks
+  std::vector<uint64_t> resident_;  // bytes
   std::vector<uint64_t> next_;
   std::vector<uint8_t> touched_;
   std::set<std::pair<uint64_t, uint32_t>> by_next_;
 };
 
-// Most chunks that are alive at one op, hold something written within the period, and do not fit: each of them was
-// copied out since. What an op never writes may have been on the host for ever.
-uint64_t chunks_offloaded(const TaskGraph& graph, uint64_t capacity) {
+// Most bytes that are alive at one op, hold something written within the period, and do not fit: each of them was
+// copied out since. What no op writes may have been on the host for ever.
+uint64_t least_offloaded(const TaskGraph& graph, uint64_t capacity) {
   std::vector<uint8_t> written(graph.tensors.size(), 0);
   for (const GraphCall& entry : graph.calls) {
     for (const uint32_t tensor : entry.writes) written[tensor] = 1;
   }
   uint64_t held = 0;
   for (uint32_t t = 0; t < graph.tensors.size(); ++t) {
-    if (is_persistent(graph.tensors[t]) && written[t] != 0) held += graph.tensors[t].chunk_count;
+    if (is_persistent(graph.tensors[t]) && written[t] != 0) held += bytes_of(graph, t);
   }
   uint64_t most = held;
   std::vector<uint8_t> touched(graph.tensors.size(), 0);
   for (const GraphCall& entry : graph.calls) {
     if (entry.call.kind == plan::CallKind::free && touched[entry.call.tensor] != 0) {
-      held -= graph.tensors[entry.call.tensor].chunk_count;
+      held -= bytes_of(graph, entry.call.tensor);
     }
     for (const uint32_t tensor : entry.operands) {
       if (is_persistent(graph.tensors[tensor]) || touched[tensor] != 0) continue;
       touched[tensor] = 1;
-      held += graph.tensors[tensor].chunk_count;
+      held += bytes_of(graph, tensor);
     }
     most = std::max(most, held);
   }
@@ -159,19 +165,9 @@ uint64_t reserved_bytes(const TaskGraph& graph, uint64_t slab_bytes, uint64_t he
 Bounds bounds_of(const TaskGraph& graph, uint64_t capacity, const Machine& machine) {
   Bounds bounds;
   bounds.compute_ns = graph.compute_ns;
-  // A tensor's last chunk may be padding, which a copy does not move: at most one chunk per tensor and transfer. Bytes
-  // are bounded from below by leaving it out.
-  double share = 1;
-  for (const plan::Tensor& tensor : graph.tensors) {
-    if (tensor.chunk_count == 0) continue;
-    share =
-        std::min(share, static_cast<double>(tensor.size) / static_cast<double>(tensor.chunk_count * graph.granularity));
-  }
-  const auto bytes = [&](uint64_t chunks) {
-    return static_cast<uint64_t>(static_cast<double>(chunks * graph.granularity) * share);
-  };
-  bounds.reload_bytes = bytes(PartialEviction(graph, capacity).chunks_reloaded_per_iteration());
-  bounds.offload_bytes = bytes(chunks_offloaded(graph, capacity));
+  const uint64_t bytes = capacity * graph.granularity;
+  bounds.reload_bytes = PartialEviction(graph, bytes).reloaded_per_iteration();
+  bounds.offload_bytes = least_offloaded(graph, bytes);
   bounds.reload_ns = copy_ns(bounds.reload_bytes, machine.h2d_bytes_per_s, 0);
   bounds.offload_ns = copy_ns(bounds.offload_bytes, machine.d2h_bytes_per_s, 0);
   bounds.iteration_ns = std::max({bounds.compute_ns, bounds.reload_ns, bounds.offload_ns});

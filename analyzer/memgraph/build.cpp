@@ -127,9 +127,23 @@ class Builder {
         stays_[stays[i]].before.push_back(stays[(i + stays.size() - 1) % stays.size()]);
       }
     }
+    follow_remaps();
     for (StayState& stay : stays_) {
       std::sort(stay.before.begin(), stay.before.end());
       stay.before.erase(std::unique(stay.before.begin(), stay.before.end()), stay.before.end());
+    }
+  }
+
+  // A range that is mapped anew must not be in use through its old mapping, even if the chunks are others.
+  void follow_remaps() {
+    std::vector<std::vector<uint32_t>> stays_of_tensor(graph_.tensors.size());
+    for (uint32_t i = 0; i < schedule_.stays.size(); ++i) stays_of_tensor[schedule_.stays[i].tensor].push_back(i);
+    for (const std::vector<uint32_t>& stays : stays_of_tensor) {
+      for (size_t i = 0; i < stays.size(); ++i) {
+        const uint32_t earlier = stays[(i + stays.size() - 1) % stays.size()];
+        if (schedule_.stays[earlier].placement == schedule_.stays[stays[i]].placement) continue;
+        stays_[stays[i]].before.push_back(earlier);
+      }
     }
   }
 
@@ -179,6 +193,7 @@ class Builder {
     users.push_back(stamp);
     if (entry.chunk_count == 0) {
       std::vector<Stamp> ignored;
+      if (touched_[tensor] == 0) users.clear();  // it never used its bytes
       for (const Stamp& user : users) {
         slab_.access(entry.slab_offset, entry.slab_offset + entry.size, false, user, ignored);
       }

@@ -19,6 +19,7 @@ struct Occupancy {
   uint32_t instance = kNone;
   uint32_t acquirer = kNone;    // node; kNone: it was there at the start
   std::vector<uint32_t> users;  // nodes: ops, offloads, and the acquirer
+  uint32_t freed_by = kNone;    // node of the free that gave up its bytes; kNone: the host had them
 };
 
 // The contents of a tensor from its first touch to the program's free: a transient tensor has one per iteration.
@@ -35,7 +36,8 @@ class ChunkWalk {
         graph_(graph),
         questions_(questions),
         occupant_(plan.chunk_count, kNone),
-        instance_of_(plan.tensors.size(), kNone) {}
+        instance_of_(plan.tensors.size(), kNone),
+        mapped_by_(plan.tensors.size(), kNone) {}
 
   Status run() {
     if (Status status = set_start(); !status.ok()) return status;
@@ -56,8 +58,8 @@ class ChunkWalk {
       Instance& instance = begin_instance(t);
       instance.host_valid = !tensor.resident_at_start || tensor.clean_at_start;
       if (!tensor.resident_at_start) continue;
-      instance.occupancy = static_cast<uint32_t>(occupancies_.size());
-      occupancies_.push_back({t, instance_of_[t], kNone, {}});
+      mapped_by_[t] = instance.occupancy = static_cast<uint32_t>(occupancies_.size());
+      occupancies_.push_back({t, instance_of_[t], kNone, {}, kNone});
       for (const uint32_t chunk : plan_.placements[tensor.home].chunks) {
         if (occupant_[chunk] != kNone) {
           return wrong(fmt::format("tensors {} and {} both have chunk {} at the start",
@@ -162,7 +164,7 @@ class ChunkWalk {
   // The tensor takes its chunks; whoever is there must not be needed any more, in any order.
   Status occupy(const plan::Acquire& acquire, uint32_t node) {
     const auto current = static_cast<uint32_t>(occupancies_.size());
-    occupancies_.push_back({acquire.tensor, instance_of_[acquire.tensor], node, {node}});
+    occupancies_.push_back({acquire.tensor, instance_of_[acquire.tensor], node, {node}, kNone});
     std::vector<uint32_t> asked;
     for (const uint32_t chunk : plan_.placements[acquire.placement].chunks) {
       const uint32_t earlier = occupant_[chunk];
@@ -172,26 +174,38 @@ class ChunkWalk {
       if (Status status = take_over(earlier, acquire.tensor, node, chunk); !status.ok()) return status;
     }
     instances_[instance_of_[acquire.tensor]].occupancy = current;
+    map(acquire.tensor, current, node);
     return {};
   }
 
+  // The range has one mapping at a time, also across instances of a transient tensor.
+  void map(uint32_t tensor, uint32_t occupancy, uint32_t node) {
+    if (mapped_by_[tensor] != kNone) {
+      for (const uint32_t user : occupancies_[mapped_by_[tensor]].users) {
+        questions_.ask(user, node, {Requirement::remap, tensor, kNone, kNone});
+      }
+    }
+    mapped_by_[tensor] = occupancy;
+  }
+
   Status take_over(uint32_t earlier, uint32_t tensor, uint32_t node, uint32_t chunk) {
-    const Occupancy& before = occupancies_[earlier];
+    Occupancy& before = occupancies_[earlier];
     Instance& state = instances_[before.instance];
     for (const uint32_t user : before.users) {
       questions_.ask(user, node, {Requirement::overwrite, before.tensor, tensor, chunk});
     }
-    if (state.occupancy != earlier) return {};  // lives elsewhere by now
-    const bool freed = state.released_by != kNone;
-    if (!freed && !state.host_valid) {
-      return wrong(fmt::format("tensor {} is lost: {} takes chunk {} before it was copied or freed", before.tensor,
-                               graph_.describe(node), chunk));
+    if (state.occupancy == earlier) {  // its first chunk to go: the bytes must not be needed here any more
+      const bool freed = state.released_by != kNone;
+      if (!freed && !state.host_valid) {
+        return wrong(fmt::format("tensor {} is lost: {} takes chunk {} before it was copied or freed", before.tensor,
+                                 graph_.describe(node), chunk));
+      }
+      if (!state.host_valid) before.freed_by = state.released_by;
+      state.occupancy = kNone;
     }
-    // The bytes may only go once the program gave them up, or while the host has them.
-    if (freed && !state.host_valid) {
-      questions_.ask(state.released_by, node, {Requirement::not_freed, before.tensor, tensor, chunk});
+    if (before.freed_by != kNone) {
+      questions_.ask(before.freed_by, node, {Requirement::not_freed, before.tensor, tensor, chunk});
     }
-    state.occupancy = kNone;
     return {};
   }
 
@@ -230,6 +244,7 @@ class ChunkWalk {
   std::vector<Occupancy> occupancies_;
   std::vector<Instance> instances_;
   std::vector<uint32_t> instance_of_;  // tensor -> its present instance
+  std::vector<uint32_t> mapped_by_;    // tensor -> the occupancy that its range shows
 };
 
 }  // namespace

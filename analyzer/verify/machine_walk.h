@@ -13,7 +13,7 @@ namespace reprise::analyzer {
 
 // Why a path must exist. The words of the message are made only if it does not.
 struct Requirement {
-  enum Kind : uint8_t { overwrite, not_freed, early_use, conflict, host_copy, slab, barrier } kind = conflict;
+  enum Kind : uint8_t { overwrite, not_freed, remap, early_use, conflict, host_copy, slab, barrier } kind = conflict;
   uint32_t tensor = plan::kNone;
   uint32_t other = plan::kNone;  // overwrite, not_freed, slab: the tensor that takes the place
   uint32_t chunk = plan::kNone;

@@ -51,6 +51,8 @@ std::string explain(const Unrolled& graph, const Unrolled::Question& question, c
           "tensor {} may be overwritten by {} (for tensor {}) before the program frees it ({}), through "
           "chunk {}",
           why.tensor, to, why.other, from, why.chunk);
+    case Requirement::remap:
+      return fmt::format("the range of tensor {} may be mapped elsewhere by {} while {} uses it", why.tensor, to, from);
     case Requirement::early_use:
       return fmt::format("{} may use tensor {} before {} has brought it in", to, why.tensor, from);
     case Requirement::conflict:

@@ -1,0 +1,46 @@
+#include "tests/property/cases.h"
+
+#include <rapidcheck.h>
+
+#include <algorithm>
+
+#include "tests/property/random_program.h"
+
+namespace reprise::analyzer::testing {
+
+Workload any_workload() {
+  const Result<Workload> workload = make_workload(random_program(any_shape()), PlanOptions{});
+  if (!workload.ok()) RC_FAIL(workload.status().message());
+  return workload.value();
+}
+
+uint64_t bytes_for_everything(const Workload& workload) {
+  return std::max<uint64_t>(1, workload.graph.peak_chunks * workload.graph.granularity + workload.reserved_bytes);
+}
+
+PlanOptions options_for(uint64_t budget) {
+  PlanOptions options;
+  options.budget_bytes = budget;
+  const char* const policies[] = {"auto", "disco", "link_aware", "lru"};
+  options.policy = policies[*rc::gen::inRange(0, 4)];
+  return options;
+}
+
+Case any_case() {
+  Case result;
+  result.workload = any_workload();
+  const uint64_t granularity = result.workload.graph.granularity;
+  const uint64_t most = bytes_for_everything(result.workload);
+  const uint64_t span = (most - result.workload.minimum_bytes) / granularity;
+  const uint64_t more = *rc::gen::inRange<uint64_t>(0, 1 + span / *rc::gen::inRange<uint64_t>(1, 4));
+  const uint64_t budget = std::max<uint64_t>(1, result.workload.minimum_bytes + more * granularity);
+  Result<plan::Plan> plan = make_plan(result.workload, options_for(budget));
+  if (!plan.ok()) RC_FAIL(plan.status().message());
+  result.plan = std::move(plan.value());
+  RC_ASSERT(result.plan.chunk_count * result.plan.granularity + result.plan.reserved_bytes <= budget);
+  RC_CLASSIFY(result.plan.reload_bytes > 0, "moves");
+  RC_CLASSIFY(result.plan.remap_count > 0, "remaps");
+  return result;
+}
+
+}  // namespace reprise::analyzer::testing

@@ -1,0 +1,24 @@
+// Random plans for properties. Call inside a RapidCheck property.
+#pragma once
+#include <cstdint>
+
+#include "analyzer/plan/plan.h"
+#include "analyzer/planner.h"
+
+namespace reprise::analyzer::testing {
+
+// A random program's workload.
+Workload any_workload();
+// Enough for everything at once.
+uint64_t bytes_for_everything(const Workload& workload);
+// This budget and any policy.
+PlanOptions options_for(uint64_t budget);
+
+// A random program, planned for a feasible budget, often a tight one.
+struct Case {
+  Workload workload;
+  plan::Plan plan;
+};
+Case any_case();
+
+}  // namespace reprise::analyzer::testing

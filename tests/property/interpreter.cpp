@@ -1,0 +1,369 @@
+#include "tests/property/interpreter.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "preload/trace/signature.h"
+
+namespace reprise::analyzer::testing {
+namespace {
+
+using plan::kNone;
+using trace::hash_mix;
+
+constexpr uint64_t kSlabUnit = 512;
+
+uint64_t words_of(const plan::Plan& plan, uint32_t tensor) {
+  return std::max<uint64_t>(plan.tensors[tensor].chunk_count, 1);
+}
+bool is_alive_at(const plan::Tensor& tensor, uint32_t call) {
+  return tensor.allocate_call == kNone || (tensor.allocate_call < call && call < tensor.free_call);
+}
+uint64_t initial_word(uint32_t tensor, uint64_t word) { return hash_mix(hash_mix(77, tensor), word) | 1; }
+
+struct WordRange {
+  uint64_t begin;
+  uint64_t end;
+};
+WordRange range_of(const plan::Plan& plan, const plan::Access& access) {
+  const uint64_t words = words_of(plan, access.tensor);
+  if (access.size == 0 || plan.tensors[access.tensor].chunk_count == 0) return {0, words};
+  return {access.offset / plan.granularity, (access.offset + access.size + plan.granularity - 1) / plan.granularity};
+}
+
+// All accesses of an op; an opaque one updates every live tensor.
+std::vector<plan::Access> accesses_of(const plan::Plan& plan, uint32_t call) {
+  std::vector<plan::Access> accesses = plan.calls[call].accesses;
+  if ((plan.calls[call].flags & trace::kOpOpaque) == 0) return accesses;
+  for (uint32_t t = 0; t < plan.tensors.size(); ++t) {
+    if (!is_alive_at(plan.tensors[t], call)) continue;
+    plan::Access access;
+    access.tensor = t;
+    access.mode = 3;
+    accesses.push_back(access);
+  }
+  return accesses;
+}
+
+// `word(tensor, index)` is a reference to where the contents are. Returns the op's hash.
+template <typename Word>
+uint64_t run_op(const plan::Plan& plan, uint32_t call, Word&& word) {
+  const std::vector<plan::Access> accesses = accesses_of(plan, call);
+  uint64_t hash = hash_mix(plan.calls[call].signature, call);
+  for (const plan::Access& access : accesses) {
+    const WordRange range = range_of(plan, access);
+    if ((access.mode & trace::kAccessRead) == 0) continue;
+    for (uint64_t i = range.begin; i < range.end; ++i) hash = hash_mix(hash, word(access.tensor, i));
+  }
+  for (size_t a = 0; a < accesses.size(); ++a) {
+    const WordRange range = range_of(plan, accesses[a]);
+    if ((accesses[a].mode & trace::kAccessWrite) == 0) continue;
+    for (uint64_t i = range.begin; i < range.end; ++i) word(accesses[a].tensor, i) = hash_mix(hash_mix(hash, a), i) | 1;
+  }
+  return hash;
+}
+
+class Machine {
+ public:
+  Machine(const plan::Plan& plan, uint32_t rounds)
+      : plan_(plan),
+        rounds_(rounds),
+        vertices_(static_cast<uint32_t>(plan.vertices.size())),
+        chunks_(plan.chunk_count, 0),
+        owner_(plan.chunk_count, kNone),
+        slab_(plan.slab_bytes / kSlabUnit + 2, 0),
+        small_(plan.tensors.size(), 0),
+        host_(plan.tensors.size()),
+        host_valid_(plan.tensors.size(), 0),
+        mapped_(plan.tensors.size(), kNone),
+        touched_(plan.tensors.size(), 0),
+        done_(size_t{vertices_} * rounds, 0),
+        waiting_(size_t{vertices_} * rounds, 0),
+        op_hash_(rounds, std::vector<uint64_t>(plan.calls.size(), 0)) {
+    set_start();
+    set_edges();
+  }
+
+  const std::vector<std::vector<uint64_t>>& op_hash() const { return op_hash_; }
+  uint32_t vertex_of(uint32_t node) const { return node % vertices_; }
+  uint32_t round_of(uint32_t node) const { return node / vertices_; }
+
+  std::vector<uint32_t> ready(const std::function<bool(uint32_t)>& allowed) const {
+    std::vector<uint32_t> nodes;
+    for (const uint32_t node : ready_) {
+      if (allowed(node)) nodes.push_back(node);
+    }
+    return nodes;
+  }
+
+  void run(uint32_t node) {
+    const plan::Vertex& vertex = plan_.vertices[vertex_of(node)];
+    if (vertex.kind == plan::VertexKind::op) op(vertex, round_of(node));
+    if (vertex.kind == plan::VertexKind::offload) offload(vertex.tensor);
+    if (vertex.kind == plan::VertexKind::reload) reload(vertex);
+    done_[node] = 1;
+    ready_.erase(std::find(ready_.begin(), ready_.end(), node));
+    for (const auto& [successor, distance] : successors_[vertex_of(node)]) {
+      const uint32_t round = round_of(node) + distance;
+      if (round < rounds_ && --waiting_[round * vertices_ + successor] == 0)
+        ready_.push_back(round * vertices_ + successor);
+    }
+  }
+
+  // As the replay derives it when the program diverges: on the device if all chunks are still the tensor's.
+  bool resident(uint32_t tensor) const {
+    if (mapped_[tensor] == kNone) return false;
+    const std::vector<uint32_t>& chunks = plan_.placements[mapped_[tensor]].chunks;
+    return std::all_of(chunks.begin(), chunks.end(), [&](uint32_t c) { return owner_[c] == tensor; });
+  }
+  bool host_valid(uint32_t tensor) const { return host_valid_[tensor] != 0; }
+
+  Contents contents(uint32_t tensor) {
+    Contents words;
+    const bool chunked = plan_.tensors[tensor].chunk_count != 0;
+    if (chunked && !resident(tensor)) return host_[tensor];
+    for (uint64_t i = 0; i < words_of(plan_, tensor); ++i) words.push_back(word(tensor, i));
+    return words;
+  }
+
+ private:
+  void set_start() {
+    for (uint32_t t = 0; t < plan_.tensors.size(); ++t) {
+      const plan::Tensor& tensor = plan_.tensors[t];
+      mapped_[t] = tensor.chunk_count != 0 ? tensor.home : kNone;
+      if (tensor.allocate_call != kNone) continue;
+      touched_[t] = 1;
+      host_[t].assign(words_of(plan_, t), 0xbadbadbad);
+      for (uint64_t i = 0; i < words_of(plan_, t); ++i) {
+        if (tensor.chunk_count == 0) small_[t] = initial_word(t, i);
+        if (!tensor.resident_at_start || tensor.clean_at_start) host_[t][i] = initial_word(t, i);
+        if (!tensor.resident_at_start) continue;
+        chunks_[plan_.placements[tensor.home].chunks[i]] = initial_word(t, i);
+        owner_[plan_.placements[tensor.home].chunks[i]] = t;
+      }
+      host_valid_[t] = !tensor.resident_at_start || tensor.clean_at_start ? 1 : 0;
+    }
+  }
+
+  void set_edges() {
+    successors_.resize(vertices_);
+    for (uint32_t v = 0; v < vertices_; ++v) {
+      for (const plan::Predecessor& p : plan_.vertices[v].predecessors) {
+        successors_[p.vertex].emplace_back(v, p.distance);
+        for (uint32_t round = p.distance; round < rounds_; ++round) ++waiting_[round * vertices_ + v];
+      }
+    }
+    for (uint32_t node = 0; node < waiting_.size(); ++node) {
+      if (waiting_[node] == 0) ready_.push_back(node);
+    }
+  }
+
+  uint64_t& word(uint32_t tensor, uint64_t index) {
+    const plan::Tensor& entry = plan_.tensors[tensor];
+    if (entry.chunk_count != 0) return chunks_[plan_.placements[mapped_[tensor]].chunks[index]];
+    return entry.allocate_call == kNone ? small_[tensor] : slab_[entry.slab_offset / kSlabUnit];
+  }
+
+  void take(const plan::Acquire& acquire) {
+    mapped_[acquire.tensor] = acquire.placement;
+    for (const uint32_t chunk : plan_.placements[acquire.placement].chunks) {
+      owner_[chunk] = acquire.tensor;
+      chunks_[chunk] = 0;
+    }
+  }
+
+  void op(const plan::Vertex& vertex, uint32_t round) {
+    for (const plan::Acquire& acquire : vertex.acquires) {
+      take(acquire);
+      host_valid_[acquire.tensor] = 0;
+    }
+    // New bytes of the slab are undefined, all of them.
+    for (const plan::Access& access : accesses_of(plan_, vertex.call)) {
+      const plan::Tensor& tensor = plan_.tensors[access.tensor];
+      if (tensor.chunk_count == 0 && tensor.allocate_call != kNone && first_user(access.tensor) == vertex.call) {
+        for (uint64_t b = 0; b < tensor.size; b += kSlabUnit) slab_[(tensor.slab_offset + b) / kSlabUnit] = 0;
+      }
+    }
+    op_hash_[round][vertex.call] =
+        run_op(plan_, vertex.call, [this](uint32_t tensor, uint64_t i) -> uint64_t& { return word(tensor, i); });
+    for (const plan::Access& access : accesses_of(plan_, vertex.call)) {
+      if ((access.mode & trace::kAccessWrite) != 0) host_valid_[access.tensor] = 0;
+    }
+  }
+
+  uint32_t first_user(uint32_t tensor) const {
+    for (uint32_t call = 0; call < plan_.calls.size(); ++call) {
+      if (plan_.calls[call].kind != plan::CallKind::op) continue;
+      for (const plan::Access& access : accesses_of(plan_, call)) {
+        if (access.tensor == tensor) return call;
+      }
+    }
+    return kNone;
+  }
+
+  void offload(uint32_t tensor) {
+    host_[tensor].clear();
+    for (uint64_t i = 0; i < words_of(plan_, tensor); ++i) host_[tensor].push_back(word(tensor, i));
+    host_valid_[tensor] = 1;
+  }
+
+  void reload(const plan::Vertex& vertex) {
+    take(vertex.acquires[0]);
+    for (uint64_t i = 0; i < words_of(plan_, vertex.tensor); ++i) {
+      word(vertex.tensor, i) = i < host_[vertex.tensor].size() ? host_[vertex.tensor][i] : 0xdead;
+    }
+  }
+
+  const plan::Plan& plan_;
+  uint32_t rounds_;
+  uint32_t vertices_;
+  std::vector<uint64_t> chunks_;
+  std::vector<uint32_t> owner_;
+  std::vector<uint64_t> slab_;
+  std::vector<uint64_t> small_;
+  std::vector<Contents> host_;
+  std::vector<uint8_t> host_valid_;
+  std::vector<uint32_t> mapped_;  // tensor -> placement its range is mapped to
+  std::vector<uint8_t> touched_;
+  std::vector<uint8_t> done_;
+  std::vector<uint32_t> waiting_;
+  std::vector<uint32_t> ready_;
+  std::vector<std::vector<std::pair<uint32_t, uint8_t>>> successors_;
+  std::vector<std::vector<uint64_t>> op_hash_;
+};
+
+}  // namespace
+
+SerialRun run_serially(const plan::Plan& plan, uint32_t rounds) {
+  SerialRun run;
+  std::vector<Contents> now(plan.tensors.size());
+  std::vector<uint8_t> touched(plan.tensors.size(), 0);
+  for (uint32_t t = 0; t < plan.tensors.size(); ++t) {
+    now[t].assign(words_of(plan, t), 0);
+    if (plan.tensors[t].allocate_call != kNone) continue;
+    touched[t] = 1;
+    for (uint64_t i = 0; i < now[t].size(); ++i) now[t][i] = initial_word(t, i);
+  }
+  for (uint32_t round = 0; round < rounds; ++round) {
+    run.op_hash.emplace_back(plan.calls.size(), 0);
+    run.contents.emplace_back();
+    for (uint32_t call = 0; call < plan.calls.size(); ++call) {
+      std::vector<Contents>& before = run.contents[round].emplace_back(plan.tensors.size());
+      for (uint32_t t = 0; t < plan.tensors.size(); ++t) {
+        if (touched[t] != 0) before[t] = now[t];
+      }
+      const plan::Call& entry = plan.calls[call];
+      if (entry.kind == plan::CallKind::op) {
+        run.op_hash[round][call] =
+            run_op(plan, call, [&](uint32_t tensor, uint64_t i) -> uint64_t& { return now[tensor][i]; });
+        for (const plan::Access& access : accesses_of(plan, call)) touched[access.tensor] = 1;
+      } else {
+        touched[entry.tensor] = 0;
+        std::fill(now[entry.tensor].begin(), now[entry.tensor].end(), 0);
+      }
+    }
+  }
+  run.final_contents = now;
+  return run;
+}
+
+std::vector<Strategy> strategies(const plan::Plan& plan, std::mt19937& random) {
+  const auto is_transfer = [&plan](uint32_t node) {
+    const plan::VertexKind kind = plan.vertices[node % plan.vertices.size()].kind;
+    return kind == plan::VertexKind::offload || kind == plan::VertexKind::reload;
+  };
+  const auto prefer = [](auto better) {
+    return [better](const std::vector<uint32_t>& ready) {
+      return static_cast<size_t>(std::min_element(ready.begin(), ready.end(), better) - ready.begin());
+    };
+  };
+  const auto kind = [&plan](uint32_t node) { return plan.vertices[node % plan.vertices.size()].kind; };
+  std::vector<Strategy> result;
+  const auto any = [&random](const std::vector<uint32_t>& ready) { return size_t{random() % ready.size()}; };
+  result.push_back({"random", any});
+  result.push_back(
+      {"transfers last", prefer([=](uint32_t a, uint32_t b) { return !is_transfer(a) && is_transfer(b); })});
+  result.push_back(
+      {"transfers first", prefer([=](uint32_t a, uint32_t b) { return is_transfer(a) && !is_transfer(b); })});
+  result.push_back({"newest first", prefer([](uint32_t a, uint32_t b) { return a > b; })});
+  result.push_back({"reloads first, newest", prefer([=](uint32_t a, uint32_t b) {
+                      const bool x = kind(a) == plan::VertexKind::reload;
+                      const bool y = kind(b) == plan::VertexKind::reload;
+                      return x != y ? x : a > b;
+                    })});
+  result.push_back({"offloads last", prefer([=](uint32_t a, uint32_t b) {
+                      const bool x = kind(a) == plan::VertexKind::offload;
+                      const bool y = kind(b) == plan::VertexKind::offload;
+                      return x != y ? y : a > b;
+                    })});
+  return result;
+}
+
+std::string compare_with_serial(const plan::Plan& plan, uint32_t rounds, const Choice& choose) {
+  const SerialRun serial = run_serially(plan, rounds);
+  Machine machine(plan, rounds);
+  size_t ran = 0;
+  for (;;) {
+    const std::vector<uint32_t> ready = machine.ready([](uint32_t) { return true; });
+    if (ready.empty()) break;
+    machine.run(ready[choose(ready)]);
+    ++ran;
+  }
+  if (ran != plan.vertices.size() * rounds) return "not every vertex became ready";
+  for (uint32_t round = 0; round < rounds; ++round) {
+    for (uint32_t call = 0; call < plan.calls.size(); ++call) {
+      if (machine.op_hash()[round][call] != serial.op_hash[round][call]) {
+        return "call " + std::to_string(call) + " of iteration " + std::to_string(round) + " computed something else";
+      }
+    }
+  }
+  for (uint32_t t = 0; t < plan.tensors.size(); ++t) {
+    if (plan.tensors[t].allocate_call != kNone) continue;
+    if (machine.contents(t) != serial.final_contents[t]) return "tensor " + std::to_string(t) + " differs at the end";
+  }
+  return "";
+}
+
+std::string check_divergence(const plan::Plan& plan, uint32_t submitted, uint32_t extra, const Choice& choose) {
+  constexpr uint32_t kRounds = 3;
+  const SerialRun serial = run_serially(plan, 2);
+  Machine machine(plan, kRounds);
+  const auto is_submitted = [&](uint32_t node) {
+    const uint32_t call = plan.vertices[machine.vertex_of(node)].call;
+    if (call == kNone)
+      return machine.round_of(node) <= (submitted < plan.calls.size() ? 1u : 2u);  // may go out at once
+    return machine.round_of(node) == 0 || (machine.round_of(node) == 1 && call < submitted);
+  };
+  const auto is_call = [&](uint32_t node) { return plan.vertices[machine.vertex_of(node)].call != kNone; };
+  size_t calls_left = 0;
+  for (uint32_t v = 0; v < plan.vertices.size(); ++v) {
+    if (plan.vertices[v].call == kNone) continue;
+    calls_left += plan.vertices[v].call < submitted ? size_t{2} : size_t{1};
+  }
+  for (uint32_t more = 0; calls_left > 0 || more < extra;) {
+    const std::vector<uint32_t> ready = machine.ready(is_submitted);
+    if (ready.empty()) break;
+    const uint32_t node = ready[choose(ready)];
+    if (calls_left == 0) ++more;
+    if (is_call(node)) --calls_left;
+    machine.run(node);
+  }
+  if (calls_left > 0) return "a submitted call waits for one that the program has not made";
+  const bool at_end = submitted >= plan.calls.size();
+  for (uint32_t t = 0; t < plan.tensors.size(); ++t) {
+    const plan::Tensor& tensor = plan.tensors[t];
+    if (tensor.chunk_count == 0) continue;
+    if (tensor.allocate_call != kNone &&
+        (at_end || !(tensor.allocate_call < submitted && submitted <= tensor.free_call))) {
+      continue;
+    }
+    const Contents& right = at_end ? serial.final_contents[t] : serial.contents[1][submitted][t];
+    if (right.empty()) continue;  // never touched: nothing to keep
+    const std::string name = "tensor " + std::to_string(t);
+    if (!machine.resident(t) && !machine.host_valid(t)) return name + " is neither on the device nor on the host";
+    if (machine.contents(t) != right) return name + " has the wrong bytes";
+  }
+  return "";
+}
+
+}  // namespace reprise::analyzer::testing

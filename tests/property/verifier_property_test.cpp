@@ -1,0 +1,181 @@
+// The verifier against planted faults: what it lets pass computes the right thing in every order tried, and what it
+// must see, it sees.
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "analyzer/verify/verify.h"
+#include "tests/property/cases.h"
+#include "tests/property/interpreter.h"
+
+namespace reprise::analyzer {
+namespace {
+
+using namespace testing;
+
+// Is there a path between two vertices, `distance` iterations apart? By search; no code of the verifier.
+bool has_path(const plan::Plan& plan, uint32_t from, uint32_t to, uint8_t distance) {
+  const size_t count = plan.vertices.size();
+  std::vector<uint8_t> seen(count * 2, 0);
+  std::vector<size_t> queue = {to};  // node: iterations back * count + vertex
+  for (size_t next = 0; next < queue.size(); ++next) {
+    const size_t back = queue[next] / count;
+    for (const plan::Predecessor& p : plan.vertices[queue[next] % count].predecessors) {
+      const size_t total = back + p.distance;
+      if (total > 1 || seen[total * count + p.vertex] != 0) continue;
+      seen[total * count + p.vertex] = 1;
+      queue.push_back(total * count + p.vertex);
+    }
+  }
+  return seen[distance * count + from] != 0;
+}
+
+std::string first_difference(const plan::Plan& plan, std::mt19937& random) {
+  for (const Strategy& strategy : strategies(plan, random)) {
+    const std::string difference = compare_with_serial(plan, 3, strategy.choose);
+    if (!difference.empty()) return strategy.name + ": " + difference;
+  }
+  return "";
+}
+
+// Whatever the verifier accepts must work.
+void check_sound(const plan::Plan& plan, std::mt19937& random, const char* fault) {
+  if (!verify(plan).ok()) return;
+  const std::string difference = first_difference(plan, random);
+  if (!difference.empty()) RC_FAIL(std::string(fault) + " passed, but " + difference + "\n" + plan::to_text(plan));
+}
+
+bool has_offload(const plan::Plan& plan, uint32_t tensor) {
+  return std::any_of(plan.vertices.begin(), plan.vertices.end(),
+                     [&](const plan::Vertex& v) { return v.kind == plan::VertexKind::offload && v.tensor == tensor; });
+}
+
+TEST(VerifierProperty, EveryMemoryEdgeIsNeededOrImplied) {
+  EXPECT_TRUE(rc::check("dropped memory edges", [] {
+    const Case item = any_case();
+    int refused = 0;
+    for (uint32_t v = 0; v < item.plan.vertices.size(); ++v) {
+      const std::vector<plan::Predecessor>& edges = item.plan.vertices[v].predecessors;
+      for (size_t e = 0; e < edges.size(); ++e) {
+        if (edges[e].kind != plan::EdgeKind::memory) continue;
+        plan::Plan broken = item.plan;
+        broken.vertices[v].predecessors.erase(broken.vertices[v].predecessors.begin() + static_cast<std::ptrdiff_t>(e));
+        if (!verify(broken).ok()) {
+          ++refused;
+          continue;
+        }
+        const plan::Vertex& from = item.plan.vertices[edges[e].vertex];
+        const bool clean = from.kind == plan::VertexKind::release && has_offload(item.plan, from.tensor);
+        if (!clean && !has_path(broken, edges[e].vertex, v, edges[e].distance)) {
+          RC_FAIL("edge " + std::to_string(edges[e].vertex) + " -> " + std::to_string(v) +
+                  " may go, says the verifier\n" + plan::to_text(item.plan));
+        }
+      }
+    }
+    RC_CLASSIFY(refused > 0, "has needed edges");
+  }));
+}
+
+TEST(VerifierProperty, WhatPassesWithoutAnEdgeIsRight) {
+  EXPECT_TRUE(rc::check("dropped edges of any kind", [] {
+    const Case item = any_case();
+    std::mt19937 random(*rc::gen::arbitrary<uint32_t>());
+    for (int i = 0; i < 20; ++i) {
+      plan::Plan broken = item.plan;
+      std::vector<plan::Predecessor>& edges = broken.vertices[random() % broken.vertices.size()].predecessors;
+      if (edges.empty()) continue;
+      edges.erase(edges.begin() + static_cast<std::ptrdiff_t>(random() % edges.size()));
+      check_sound(broken, random, "a dropped edge");
+    }
+  }));
+}
+
+TEST(VerifierProperty, EarlyTransfersAreCaught) {
+  EXPECT_TRUE(rc::check("transfers without predecessors", [] {
+    const Case item = any_case();
+    std::mt19937 random(*rc::gen::arbitrary<uint32_t>());
+    for (uint32_t v = 0; v < item.plan.vertices.size(); ++v) {
+      const plan::Vertex& vertex = item.plan.vertices[v];
+      if (vertex.kind == plan::VertexKind::op || vertex.predecessors.empty()) continue;
+      plan::Plan broken = item.plan;
+      broken.vertices[v].predecessors.clear();
+      check_sound(broken, random, "an early transfer");
+    }
+  }));
+}
+
+TEST(VerifierProperty, MovedChunksAreCaught) {
+  EXPECT_TRUE(rc::check("a placement with another chunk", [] {
+    const Case item = any_case();
+    RC_PRE(!item.plan.placements.empty());
+    std::mt19937 random(*rc::gen::arbitrary<uint32_t>());
+    for (int i = 0; i < 10; ++i) {
+      plan::Plan broken = item.plan;
+      std::vector<uint32_t>& chunks = broken.placements[random() % broken.placements.size()].chunks;
+      const auto other = static_cast<uint32_t>(random() % broken.chunk_count);
+      if (std::find(chunks.begin(), chunks.end(), other) != chunks.end()) continue;
+      chunks[random() % chunks.size()] = other;
+      check_sound(broken, random, "a moved chunk");
+    }
+    plan::Plan fewer = item.plan;
+    --fewer.chunk_count;
+    RC_ASSERT(!verify(fewer).ok());
+  }));
+}
+
+TEST(VerifierProperty, WrongStartStatesAreCaught) {
+  EXPECT_TRUE(rc::check("flipped start states", [] {
+    const Case item = any_case();
+    std::mt19937 random(*rc::gen::arbitrary<uint32_t>());
+    for (uint32_t t = 0; t < item.plan.tensors.size(); ++t) {
+      plan::Plan broken = item.plan;
+      plan::Tensor& tensor = broken.tensors[t];
+      if (tensor.home == plan::kNone || tensor.allocate_call != plan::kNone) continue;
+      if (random() % 2 == 0) {
+        tensor.resident_at_start = !tensor.resident_at_start;
+        tensor.clean_at_start = false;
+      } else {
+        tensor.clean_at_start = tensor.resident_at_start && !tensor.clean_at_start;
+      }
+      check_sound(broken, random, "another start state");
+    }
+  }));
+}
+
+TEST(VerifierProperty, SwappedOrderIsCaught) {
+  EXPECT_TRUE(rc::check("an order against an edge", [] {
+    const Case item = any_case();
+    for (uint32_t v = 0; v < item.plan.vertices.size(); ++v) {
+      for (const plan::Predecessor& p : item.plan.vertices[v].predecessors) {
+        if (p.distance != 0) continue;
+        plan::Plan broken = item.plan;
+        std::swap(*std::find(broken.order.begin(), broken.order.end(), v),
+                  *std::find(broken.order.begin(), broken.order.end(), p.vertex));
+        RC_ASSERT(!verify(broken).ok());
+      }
+    }
+  }));
+}
+
+// An edge from a later call of the program to an earlier one can block it for ever.
+TEST(VerifierProperty, WaitingForALaterCallIsCaught) {
+  EXPECT_TRUE(rc::check("edges against the program's order", [] {
+    const Case item = any_case();
+    std::mt19937 random(*rc::gen::arbitrary<uint32_t>());
+    const auto v = static_cast<uint32_t>(random() % item.plan.vertices.size());
+    const auto w = static_cast<uint32_t>(random() % item.plan.vertices.size());
+    const uint32_t call_v = item.plan.vertices[v].call;
+    const uint32_t call_w = item.plan.vertices[w].call;
+    RC_PRE(call_v != plan::kNone && call_w != plan::kNone && call_v < call_w);
+    plan::Plan broken = item.plan;
+    broken.vertices[v].predecessors.push_back({w, plan::EdgeKind::program, 0});
+    RC_ASSERT(!verify(broken).ok());
+  }));
+}
+
+}  // namespace
+}  // namespace reprise::analyzer
