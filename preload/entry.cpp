@@ -47,7 +47,8 @@ void record_machine(Recorder* recorder) {
   if (driver().cuDeviceTotalMem(&bytes, device) == CUDA_SUCCESS) recorder->info("device.memory", bytes);
   CUmemAllocationProp properties{};
   properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-  properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, {device}};
+  properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  properties.location.id = device;
   size_t granularity = 0;
   if (driver().cuMemGetAllocationGranularity(&granularity, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM) ==
       CUDA_SUCCESS) {
@@ -96,10 +97,15 @@ Handler* choose_handler(const Config& settings, Recorder* recorder, uint8_t* fla
     if (make_enforcer == nullptr)
       log_line(LogLevel::warn, "this build cannot manage memory; REPRISE_BUDGET is ignored");
   }
-  if (recorder == nullptr) return nullptr;
+  // Nobody would read a recording that was only made to plan from.
+  if (recorder == nullptr || settings.trace_is_private) return nullptr;
   detail::runtime.activity = choose_activity_source(settings.activity);
   recorder->info("activity.source", detail::runtime.activity != nullptr ? detail::runtime.activity->name() : "none");
   return make_forwarder(recorder, detail::runtime.activity);
+}
+
+void remove_private_trace() {
+  if (settings_in_force->trace_is_private && !settings_in_force->keep) unlink(settings_in_force->trace);
 }
 
 void start_once_only() {
@@ -118,7 +124,11 @@ void start_once_only() {
   uint8_t flags = 0;
   detail::runtime.handler = choose_handler(settings, detail::runtime.recorder, &flags);
   detail::inside_hook = false;
-  if (detail::runtime.handler == nullptr) return;
+  if (detail::runtime.handler == nullptr) {
+    if (detail::runtime.recorder != nullptr) detail::runtime.recorder->finish();
+    remove_private_trace();
+    return;
+  }
   pthread_atfork(nullptr, nullptr, child_of_fork);
   (void)atexit(finish);
   __atomic_store_n(&reprise_watch, flags, __ATOMIC_RELEASE);
@@ -141,7 +151,7 @@ void finish() noexcept {
   // Other threads may still call: the handler keeps answering them, the recorder ignores them once it is finished.
   detail::runtime.handler->finish();
   if (detail::runtime.recorder != nullptr) detail::runtime.recorder->finish();
-  if (settings_in_force->trace_is_private && !settings_in_force->keep) unlink(settings_in_force->trace);
+  remove_private_trace();
   detail::inside_hook = was_inside;
 }
 
