@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 
+#pragma GCC visibility push(default)
 extern "C" {
 
 // Counters since the process started. All bytes are those of device memory as this device accounts for them.
@@ -51,3 +52,4 @@ void repriseSimActivityPop(void);
 unsigned repriseSimActivityRead(RepriseSimActivity* records, unsigned capacity);
 
 }  // extern "C"
+#pragma GCC visibility pop

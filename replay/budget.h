@@ -1,0 +1,39 @@
+// How much device memory there may be right now. A fixed budget is one number less what the program holds around us; a
+// percentage of the program's own peak rises with what is known of that peak. Dispatcher thread, but for the readers.
+#pragma once
+#include <cstdint>
+
+namespace reprise::replay {
+
+struct BudgetRule {
+  uint64_t bytes = 0;     // fixed budget; 0: percentage
+  double fraction = 0.0;  // of the peak of what the program asks for
+};
+
+// The rule, pure: how many chunks may exist. `outside_bytes` is device memory that is not ours to manage;
+// `largest_working_set` (chunks) is what one call so far could not do without. A percentage that follows a growing peak
+// stays below the final limit whenever that is feasible at all: both terms do.
+uint64_t chunk_limit(const BudgetRule& rule, uint64_t granularity, uint64_t outside_bytes,
+                     uint64_t peak_requested_bytes, uint64_t largest_working_set) noexcept;
+
+// The budget in bytes as it is known now, for the planner and for messages.
+uint64_t known_budget(const BudgetRule& rule, uint64_t peak_requested_bytes) noexcept;
+
+// Watches device memory that the program creates around Reprise: module images, pools, other allocations.
+class Outside {
+ public:
+  // Takes what is free now as the starting point. A context must be current.
+  void open() noexcept;
+  // Asks the driver; `ours` are the bytes that Reprise has created since open().
+  uint64_t measure(uint64_t ours) noexcept;
+  uint64_t bytes() const noexcept { return bytes_; }
+
+ private:
+  uint64_t free_at_start_ = 0;
+  uint64_t bytes_ = 0;
+};
+
+// What the host tier may hold: `wanted` if set, else 80 % of the memory that is available to this process (cgroup).
+uint64_t host_memory_cap(uint64_t wanted) noexcept;
+
+}  // namespace reprise::replay

@@ -1,0 +1,42 @@
+// Finds, cheaply and online, that the program's calls repeat: a rolling guess of the period over one 64-bit word per
+// call. Only a trigger: whether the repetition is an iteration is the planner's exact decision. Caller: the enforcer,
+// once per call, under its submission lock.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+namespace reprise::replay {
+
+class Detector {
+ public:
+  Detector() noexcept;
+
+  // The word is a hash of what the call is (kind, signature) and of the live set. True when the last two periods were
+  // equal for the first time at this distance: now is the moment to ask the planner.
+  bool add(uint64_t word) noexcept;
+
+  // The planner said that this was no iteration: be quiet until twice as many calls have been seen.
+  void rejected() noexcept;
+
+  uint64_t period() const noexcept { return period_; }
+  uint64_t calls() const noexcept { return count_; }
+
+ private:
+  static constexpr uint64_t kHistory = 1u << 20;  // words kept; longer periods are not found
+  static constexpr uint64_t kLastSlots = 1u << 18;
+  struct Last {
+    uint64_t word = 0;
+    uint64_t position = 0;  // from 1; 0: empty
+  };
+  uint64_t at(uint64_t position) const noexcept { return history_[position % kHistory]; }
+  uint64_t exchange_last(uint64_t word, uint64_t position) noexcept;
+
+  std::vector<uint64_t> history_;
+  std::vector<Last> last_;
+  uint64_t count_ = 0;
+  uint64_t period_ = 0;  // 0: no guess
+  uint64_t run_ = 0;     // calls in a row that equal those one period earlier
+  uint64_t quiet_until_ = 0;
+};
+
+}  // namespace reprise::replay

@@ -1,0 +1,36 @@
+// The program's events that are recorded or waited for in the log but not with the driver yet. Callers: the enforcer
+// (program threads) and the dispatcher. An event that is not here is the driver's business alone.
+#pragma once
+#include <cuda.h>
+
+#include <cstdint>
+#include <mutex>
+#include <unordered_map>
+
+namespace reprise::replay {
+
+class Events {
+ public:
+  enum class Use { record, wait };
+
+  // Program side, when the entry is appended; dispatcher, when it has been issued. The latter destroys the event if the
+  // program wanted that meanwhile.
+  void deferred(CUevent event, Use use) noexcept;
+  void issued(CUevent event, Use use) noexcept;
+
+  // Is a record of the event still deferred?
+  bool record_pending(CUevent event) noexcept;
+  // The program destroys the event: true when that has to wait for deferred uses (and will happen by itself).
+  bool destroy_later(CUevent event) noexcept;
+
+ private:
+  struct State {
+    uint32_t records = 0;
+    uint32_t waits = 0;
+    bool destroyed = false;
+  };
+  std::mutex mutex_;
+  std::unordered_map<CUevent, State> pending_;
+};
+
+}  // namespace reprise::replay

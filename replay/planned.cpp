@@ -1,0 +1,480 @@
+#include "replay/planned.h"
+
+#include <time.h>
+
+#include <algorithm>
+
+#include "preload/driver.h"
+#include "preload/log.h"
+
+namespace reprise::replay {
+namespace {
+
+constexpr uint64_t kComputeDepth = 64;  // ops with the driver: enough that the device never waits for this thread
+constexpr uint64_t kComputeDry = 1;     // so few that an op which waits for a transfer loses nothing
+constexpr uint64_t kTransferDepth = 4;
+constexpr uint64_t kTransferDry = 1;
+
+bool touches_host(const Entry& entry) noexcept {
+  const Command& command = entry.command;
+  if ((command.flags & trace::kOpHostVisible) != 0 || command.host_destination != nullptr) return true;
+  return command.host_source != nullptr && !entry.staged;
+}
+
+bool overlap(const void* a, uint64_t a_bytes, const void* b, uint64_t b_bytes) noexcept {
+  const auto first = reinterpret_cast<uint64_t>(a);
+  const auto second = reinterpret_cast<uint64_t>(b);
+  return a != nullptr && b != nullptr && first < second + b_bytes && second < first + a_bytes;
+}
+
+// Do two ops touch the same host bytes, one of them writing? Kernels that write host memory say not where.
+bool host_conflict(const Command& a, const Command& b) noexcept {
+  const auto unknown = [](const Command& command) {
+    return (command.flags & trace::kOpHostVisible) != 0 && command.host_destination == nullptr;
+  };
+  if (unknown(a) || unknown(b)) return true;
+  return overlap(a.host_destination, a.size, b.host_destination, b.size) ||
+         overlap(a.host_destination, a.size, b.host_source, b.size) ||
+         overlap(a.host_source, a.size, b.host_destination, b.size);
+}
+
+void nap(long nanoseconds) noexcept {
+  const timespec time{0, nanoseconds};
+  nanosleep(&time, nullptr);
+}
+
+}  // namespace
+
+void Planned::activate(const Schedule* schedule, uint64_t iteration) noexcept {
+  std::string why;
+  const uint64_t calls = memory_.mappings.driver_calls();
+  if (schedule == nullptr || !activation_.enter(schedule, &why)) {
+    log_line(LogLevel::warn, "the plan cannot be used: %s", why.c_str());
+    shared_.plan_exits.fetch_add(1, std::memory_order_release);
+    shared_.plan_unusable.store(true, std::memory_order_release);
+    return;
+  }
+  if (schedule != schedule_) stopwatch_.open(&shared_, &memory_, schedule);
+  schedule_ = schedule;
+  progress_.begin(schedule, iteration);
+  active_ = true;
+  closing_ = false;
+  failure_ = nullptr;
+  ordered_.clear();
+  barrier_ = false;
+  host_work_.clear();
+  next_ = shared_.log.head() + 1;  // behind the activate entry
+  looked_ns_ = 0;
+  RunLogLine line("activate");
+  line.add("iteration", iteration).add("vmm_calls", memory_.mappings.driver_calls() - calls);
+  shared_.runlog.write(line);
+}
+
+bool Planned::step() noexcept {
+  memory_.lanes.poll();
+  shared_.staging.reclaim(memory_.lanes);
+  note_stall();
+  bool progress = intake();
+  if (!active_) return true;
+  progress |= collect_granted();
+  progress |= issue_releases();
+  progress |= issue_transfers(LaneKind::to_host);
+  progress |= issue_transfers(LaneKind::to_device);
+  progress |= issue_ops();
+  progress |= perform_ordered();
+  if (failure_ == nullptr && memory_.lanes.fault() != CUDA_SUCCESS) {
+    shared_.faults.report(memory_.lanes.fault());
+    failure_ = "the device failed";
+  }
+  if (failure_ == nullptr && !progress && stuck()) failure_ = "the program waits for what the plan holds back";
+  if (failure_ != nullptr) leave(failure_);
+  return progress || !active_;
+}
+
+bool Planned::intake() noexcept {
+  const uint64_t tail = shared_.log.tail();
+  seen_tail_ = tail;
+  bool progress = false;
+  while (next_ < tail && !barrier_) {
+    const Taken taken = take(*shared_.log.at(next_));
+    if (taken == Taken::later) break;
+    if (taken == Taken::leave) {
+      leave(nullptr);
+      return true;
+    }
+    ++next_;
+    progress = true;
+  }
+  return progress;
+}
+
+Planned::Taken Planned::take(Entry& entry) noexcept {
+  switch (entry.kind) {
+    case EntryKind::op:
+    case EntryKind::allocate:
+    case EntryKind::free:
+      return entry.call == kUnplanned ? Taken::leave : take_planned(entry);
+    case EntryKind::activate:
+      return Taken::leave;
+    case EntryKind::ordered:
+      if (entry.all_resident) return Taken::leave;
+      break;
+    case EntryKind::event_record:
+      break;
+    case EntryKind::event_wait:
+    case EntryKind::stream_destroy:
+      break;
+  }
+  // A record only looks back. The others also hold back what comes after them.
+  ordered_.push_back(&entry);
+  barrier_ = entry.kind != EntryKind::event_record;
+  return Taken::yes;
+}
+
+Planned::Taken Planned::take_planned(Entry& entry) noexcept {
+  if (!progress_.is_open(entry.iteration) && !progress_.open(entry.iteration)) return Taken::later;
+  const plan::Call& call = schedule_->plan.calls[entry.call];
+  if (call.kind == plan::CallKind::allocate) {
+    // The instance of the iteration before may still have work to be issued: then its range is not free yet.
+    if (activation_.tensor(call.tensor) != nullptr) return Taken::later;
+    activation_.allocate(call.tensor, entry.allocation);
+    issuer_.extents.note(entry.address, entry.size);
+  }
+  if (entry.call == 0) stopwatch_.begin(entry.iteration);
+  if (call.kind == plan::CallKind::op && touches_host(entry)) host_work_.push_back(&entry);
+  // At the last call the next iteration begins: its first reloads need not wait for the program.
+  if (entry.call == schedule_->last_call) progress_.open(entry.iteration + 1);
+  if (call.kind == plan::CallKind::allocate) {
+    shared_.log.done(&entry);
+  } else {
+    progress_.submitted({entry.iteration, call.vertex}, &entry);
+  }
+  return Taken::yes;
+}
+
+bool Planned::perform_ordered() noexcept {
+  bool progress = false;
+  while (!ordered_.empty() && ordered_.front()->position == shared_.log.head()) {
+    Entry& entry = *ordered_.front();
+    switch (entry.kind) {
+      case EntryKind::event_record:
+        issuer_.issue_event_record(entry);
+        break;
+      case EntryKind::event_wait:
+        issuer_.issue_event_wait(entry);
+        break;
+      case EntryKind::stream_destroy:
+        issuer_.issue_stream_destroy(entry);
+        break;
+      default:
+        if (entry.waiter != nullptr) entry.waiter->done(CUDA_SUCCESS);
+        break;
+    }
+    if (entry.kind != EntryKind::event_record) barrier_ = false;
+    ordered_.pop_front();
+    shared_.log.done(&entry);
+    progress = true;
+  }
+  return progress;
+}
+
+bool Planned::issue_releases() noexcept {
+  bool progress = false;
+  while (progress_.find_ready(LaneKind::none, [&](Instance instance) {
+    release(instance);
+    return true;
+  })) {
+    progress = true;
+  }
+  return progress;
+}
+
+void Planned::release(Instance instance) noexcept {
+  Entry* const entry = progress_.entry(instance);
+  activation_.release(schedule_->plan.vertices[instance.vertex].tensor);
+  progress_.issued(instance, Use{});
+  shared_.log.done(entry);
+}
+
+bool Planned::transfers_complete(Instance instance) const noexcept {
+  for (const Edge& edge : schedule_->waits[instance.vertex]) {
+    if (schedule_->lanes[edge.vertex] == LaneKind::compute || instance.iteration < progress_.first() + edge.distance) {
+      continue;
+    }
+    if (!memory_.lanes.known_complete(progress_.use({instance.iteration - edge.distance, edge.vertex}))) return false;
+  }
+  return true;
+}
+
+CUresult Planned::wait_for_predecessors(Instance instance, LaneIndex lane) noexcept {
+  for (const Edge& edge : schedule_->waits[instance.vertex]) {
+    if (instance.iteration < progress_.first() + edge.distance) continue;
+    const Use use = progress_.use({instance.iteration - edge.distance, edge.vertex});
+    const CUresult result = memory_.lanes.wait_on(lane, use);
+    if (result != CUDA_SUCCESS) return result;
+  }
+  return CUDA_SUCCESS;
+}
+
+// Host bytes are no tensors, so the plan does not order who touches them: the program's order does.
+bool Planned::host_order_allows(const Entry& entry) noexcept {
+  if (host_work_.empty() || !touches_host(entry)) return true;
+  return std::none_of(host_work_.begin(), host_work_.end(), [&](const Entry* other) {
+    return other->position < entry.position && host_conflict(other->command, entry.command);
+  });
+}
+
+bool Planned::issue_ops() noexcept {
+  bool progress = false;
+  while (failure_ == nullptr) {
+    const Lane& lane = memory_.lanes[compute_lane_];
+    const uint64_t outstanding = compute_lane_ == Lanes::kToDevice ? 0 : lane.issued - lane.completed;
+    if (outstanding >= kComputeDepth) break;
+    const auto allowed = [&](Instance instance) { return host_order_allows(*progress_.entry(instance)); };
+    const auto issue_if = [&](Instance instance, bool good) {
+      if (good) issue_op(instance);
+      return good;
+    };
+    bool found = progress_.find_ready(LaneKind::compute, [&](Instance instance) {
+      return issue_if(instance, transfers_complete(instance) && allowed(instance));
+    });
+    if (!found && outstanding <= kComputeDry) {
+      found = progress_.find_ready(LaneKind::compute,
+                                   [&](Instance instance) { return issue_if(instance, allowed(instance)); });
+    }
+    if (!found) break;
+    progress = true;
+  }
+  return progress;
+}
+
+uint64_t Planned::activity_id(Instance instance) const noexcept {
+  return stopwatch_.sampled() ? Stopwatch::id_of(instance.iteration, instance.vertex) : 0;
+}
+
+// From here on the tensors that the vertex brings in are what is in their chunks.
+void Planned::occupy(uint32_t vertex) noexcept {
+  for (const plan::Acquire& acquire : schedule_->plan.vertices[vertex].acquires) {
+    Tensor* const tensor = activation_.tensor(acquire.tensor);
+    if (tensor == nullptr || tensor->chunk_count == 0) continue;
+    for (const ChunkIndex chunk : activation_.home(acquire.tensor)) {
+      Tensor*& occupant = memory_.chunks[chunk].occupant;
+      if (occupant != nullptr && occupant != tensor) occupant->resident = false;
+      occupant = tensor;
+    }
+    tensor->resident = true;
+  }
+}
+
+void Planned::issue_op(Instance instance) noexcept {
+  Entry& entry = *progress_.entry(instance);
+  issuer_.enter_context(entry.command.context);
+  const LaneIndex lane = memory_.lanes.lane_of(entry.command.stream, entry.command.context);
+  if (wait_for_predecessors(instance, lane) != CUDA_SUCCESS) {
+    failure_ = "the driver refused to order two streams";
+    return;
+  }
+  occupy(instance.vertex);
+  compute_lane_ = lane;
+  last_op_ = instance;
+  if (entry.program_issues) {
+    progress_.taken(instance);
+    granted_.push_back({instance, lane});
+    entry.waiter->grant();
+    return;
+  }
+  op_issued(instance, lane, issuer_.issue(entry, activity_id(instance)));
+}
+
+void Planned::op_issued(Instance instance, LaneIndex lane, CUresult result) noexcept {
+  Entry& entry = *progress_.entry(instance);
+  const Use use{lane, memory_.lanes.advance(lane)};
+  memory_.lanes.mark(lane);
+  for (const plan::Access& access : schedule_->plan.calls[entry.call].accesses) {
+    Tensor* const tensor = activation_.tensor(access.tensor);
+    if (tensor == nullptr || (access.mode & trace::kAccessWrite) == 0) continue;
+    tensor->defined = true;
+    tensor->host_valid = false;
+  }
+  std::erase(host_work_, &entry);
+  issuer_.conclude(entry, result, use);
+  progress_.issued(instance, use);
+  if (result != CUDA_SUCCESS) failure_ = "a call of the program failed";
+  shared_.log.done(&entry);
+}
+
+bool Planned::collect_granted() noexcept {
+  bool progress = false;
+  for (size_t i = 0; i < granted_.size();) {
+    const Granted granted = granted_[i];
+    Entry* const entry = progress_.entry(granted.instance);
+    if (entry->program_issued.load(std::memory_order_acquire) == 0) {
+      ++i;
+      continue;
+    }
+    granted_.erase(granted_.begin() + static_cast<std::ptrdiff_t>(i));
+    op_issued(granted.instance, granted.lane, entry->program_result);
+    progress = true;
+  }
+  return progress;
+}
+
+bool Planned::issue_transfers(LaneKind kind) noexcept {
+  const LaneIndex index = kind == LaneKind::to_device ? Lanes::kToDevice : Lanes::kToHost;
+  bool progress = false;
+  bool full = false;
+  while (failure_ == nullptr) {
+    const Lane& lane = memory_.lanes[index];
+    const uint64_t outstanding = lane.issued - lane.completed;
+    full = outstanding >= kTransferDepth;
+    if (full) break;
+    const auto issue_if = [&](Instance instance, bool good) {
+      // While leaving, only what submitted calls may need.
+      if (closing_ && !progress_.has_submitted(instance.iteration)) return false;
+      if (good) issue_transfer(instance);
+      return good;
+    };
+    const auto complete = [&](Instance instance) {
+      return std::all_of(
+          schedule_->waits[instance.vertex].begin(), schedule_->waits[instance.vertex].end(), [&](const Edge& edge) {
+            return instance.iteration < progress_.first() + edge.distance ||
+                   memory_.lanes.known_complete(progress_.use({instance.iteration - edge.distance, edge.vertex}));
+          });
+    };
+    bool found = progress_.find_ready(kind, [&](Instance instance) { return issue_if(instance, complete(instance)); });
+    if (!found && outstanding <= kTransferDry) {
+      found = progress_.find_ready(kind, [&](Instance instance) { return issue_if(instance, true); });
+    }
+    if (!found) break;
+    progress = true;
+  }
+  if (kind == LaneKind::to_host) transfers_ready_ = false;
+  transfers_ready_ = transfers_ready_ || progress_.find_ready(kind, [](Instance) { return true; });
+  return progress;
+}
+
+void Planned::issue_transfer(Instance instance) noexcept {
+  const plan::Vertex& vertex = schedule_->plan.vertices[instance.vertex];
+  const LaneIndex lane = vertex.kind == plan::VertexKind::reload ? Lanes::kToDevice : Lanes::kToHost;
+  Tensor* const tensor = activation_.tensor(vertex.tensor);
+  if (tensor == nullptr) {
+    failure_ = "a transfer of a tensor that the program has not allocated";
+    return;
+  }
+  CUresult result = wait_for_predecessors(instance, lane);
+  if (result == CUDA_SUCCESS) {
+    const uint64_t id = activity_id(instance);
+    ActivitySource* const activity = id != 0 ? shared_.activity.load(std::memory_order_acquire) : nullptr;
+    if (activity != nullptr) activity->push(id, memory_.lanes.stream(lane));
+    result = copy_for(vertex, *tensor);
+    if (activity != nullptr) activity->pop(id, memory_.lanes.stream(lane));
+  }
+  if (result != CUDA_SUCCESS) {
+    failure_ = vertex.kind == plan::VertexKind::reload ? "a reload failed" : "an offload failed";
+    return;
+  }
+  if (vertex.kind == plan::VertexKind::reload) occupy(instance.vertex);
+  progress_.issued(instance, Use{lane, memory_.lanes[lane].issued});
+}
+
+// Bytes that the program never wrote need no copy, nor does an offload of what the host has already; the vertex still
+// takes its place on the lane.
+CUresult Planned::copy_for(const plan::Vertex& vertex, Tensor& tensor) noexcept {
+  if (vertex.kind == plan::VertexKind::offload) {
+    if (tensor.defined && !tensor.host_valid) {
+      return ensure_slot(memory_, tensor) ? copy_out(memory_, tensor, Uses{}) : CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    memory_.lanes.advance(Lanes::kToHost);
+    return memory_.lanes.mark(Lanes::kToHost);
+  }
+  if (tensor.defined && tensor.host_valid) {
+    // The chunks are no one's from here on, also when the copy fails half-way.
+    Use done;
+    for (const plan::Acquire& acquire : vertex.acquires) {
+      for (const ChunkIndex chunk : activation_.home(acquire.tensor)) {
+        Tensor*& occupant = memory_.chunks[chunk].occupant;
+        if (occupant != nullptr) occupant->resident = false;
+        occupant = nullptr;
+      }
+    }
+    return copy_in(memory_, tensor, Uses{}, &done);
+  }
+  if (tensor.defined && !tensor.resident) return CUDA_ERROR_INVALID_VALUE;
+  memory_.lanes.advance(Lanes::kToDevice);
+  return memory_.lanes.mark(Lanes::kToDevice);
+}
+
+void Planned::note_stall() noexcept {
+  const uint64_t now = RunLog::now_ns();
+  const uint64_t passed = looked_ns_ == 0 ? 0 : now - looked_ns_;
+  looked_ns_ = now;
+  if (compute_lane_ == Lanes::kToDevice) return;
+  const Lane& lane = memory_.lanes[compute_lane_];
+  const uint64_t outstanding = lane.issued - lane.completed;
+  // Nothing there, or the one op that is there waits for a transfer itself.
+  const bool dry = outstanding == 0 ? progress_.unissued_submitted() > 0
+                                    : outstanding == 1 && granted_.empty() && !transfers_complete(last_op_);
+  if (dry) stopwatch_.stalled(passed);
+}
+
+bool Planned::anything_ready() noexcept {
+  const auto any = [](Instance) { return true; };
+  const auto transfer = [&](Instance instance) { return !closing_ || progress_.has_submitted(instance.iteration); };
+  return progress_.find_ready(LaneKind::none, any) || progress_.find_ready(LaneKind::to_host, transfer) ||
+         progress_.find_ready(LaneKind::to_device, transfer) ||
+         progress_.find_ready(LaneKind::compute,
+                              [&](Instance instance) { return host_order_allows(*progress_.entry(instance)); });
+}
+
+// Readiness changes by issuing alone: when nothing is ready and the program waits, nothing will ever happen.
+bool Planned::stuck() noexcept {
+  if (!granted_.empty() || (progress_.unissued_submitted() == 0 && ordered_.empty() && next_ == shared_.log.tail())) {
+    return false;
+  }
+  const uint64_t polls = shared_.counters.polls.load(std::memory_order_relaxed);
+  const bool waits = shared_.log.blocked() != 0 || polls != polls_seen_;
+  polls_seen_ = polls;
+  // A program that waits has appended before; what came after this step looked is not held back yet.
+  return waits && shared_.log.tail() == seen_tail_ && !anything_ready();
+}
+
+void Planned::finish_submitted() noexcept {
+  closing_ = true;
+  while (failure_ == nullptr && (progress_.unissued_submitted() != 0 || !granted_.empty())) {
+    memory_.lanes.poll();
+    bool progress = collect_granted();
+    progress |= issue_releases();
+    progress |= issue_transfers(LaneKind::to_host);
+    progress |= issue_transfers(LaneKind::to_device);
+    progress |= issue_ops();
+    progress |= perform_ordered();
+    if (progress) continue;
+    if (memory_.lanes.fault() != CUDA_SUCCESS || (granted_.empty() && !anything_ready())) break;
+    nap(20'000);
+  }
+}
+
+// `why`: the reason when it is ours; nullptr when the program itself does something else than the plan says.
+void Planned::leave(const char* why) noexcept {
+  finish_submitted();
+  while (!granted_.empty()) {
+    if (!collect_granted()) nap(20'000);
+  }
+  activation_.exit();
+  active_ = false;
+  stopwatch_.cancel();
+  if (why == nullptr) why = failure_;
+  if (why == nullptr) return;
+  shared_.plan_exits.fetch_add(1, std::memory_order_release);
+  shared_.counters.divergences.fetch_add(1, std::memory_order_relaxed);
+  RunLogLine line("divergence");
+  line.add("iteration", progress_.next_open() - 1).add("reason", std::string(why));
+  shared_.runlog.write(line);
+  log_line(LogLevel::info, "left the plan: %s", why);
+}
+
+void Planned::finish() noexcept {
+  if (active_) stopwatch_.cancel();
+}
+
+}  // namespace reprise::replay

@@ -1,0 +1,50 @@
+// "Until here": which streams have used something, and how far. A use is a position on a lane (streams.h); something is
+// free when every use of it is complete. Small and copyable; callers: chunks, tensors, residency.
+#pragma once
+#include <array>
+#include <cstdint>
+
+namespace reprise::replay {
+
+using LaneIndex = uint16_t;
+
+struct Use {
+  LaneIndex lane = 0;
+  uint64_t position = 0;
+};
+
+class Uses {
+ public:
+  void add(LaneIndex lane, uint64_t position) noexcept {
+    for (uint32_t i = 0; i < count_; ++i) {
+      if (entries_[i].lane != lane) continue;
+      if (entries_[i].position < position) entries_[i].position = position;
+      return;
+    }
+    if (count_ == entries_.size()) {
+      everything_ = true;
+      return;
+    }
+    entries_[count_++] = {lane, position};
+  }
+  void merge(const Uses& other) noexcept {
+    for (const Use& use : other) add(use.lane, use.position);
+    everything_ = everything_ || other.everything_;
+  }
+  void clear() noexcept {
+    count_ = 0;
+    everything_ = false;
+  }
+  bool empty() const noexcept { return count_ == 0 && !everything_; }
+  // More lanes than fit: only a synchronisation of the whole device is safe.
+  bool everything() const noexcept { return everything_; }
+  const Use* begin() const noexcept { return entries_.data(); }
+  const Use* end() const noexcept { return entries_.data() + count_; }
+
+ private:
+  std::array<Use, 4> entries_{};
+  uint32_t count_ = 0;
+  bool everything_ = false;
+};
+
+}  // namespace reprise::replay
