@@ -8,7 +8,8 @@ std::optional<Candidate> make_candidate(const TaskGraph& tasks, const Machine& m
   Candidate candidate;
   candidate.policy = recipe.policy->name();
   candidate.schedule = recipe.policy->schedule({tasks, machine, recipe.capacity, recipe.carry_visitors});
-  std::optional<Layout> layout = place(tasks, candidate.schedule, static_cast<uint32_t>(recipe.chunks), recipe.mode);
+  std::optional<Layout> layout =
+      place(tasks, candidate.schedule, static_cast<uint32_t>(recipe.chunks), recipe.mode, recipe.order);
   if (!layout) return std::nullopt;
   candidate.layout = std::move(*layout);
   candidate.graph = build_mem_graph(tasks, candidate.schedule, candidate.layout);

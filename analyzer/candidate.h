@@ -26,6 +26,7 @@ struct Recipe {
   uint64_t capacity = 0;
   uint64_t chunks = 0;
   PlacementMode mode = PlacementMode::homes;
+  HomeOrder order = HomeOrder::longest_first;
   bool carry_visitors = true;
 };
 

@@ -16,6 +16,7 @@ namespace {
 constexpr uint64_t kDefaultGranularity = 2 << 20;
 // Effective budgets that the portfolio tries: with a few chunks to spare, every tensor finds a home.
 constexpr double kFractions[] = {1.0, 0.98, 0.96, 0.94, 0.90, 0.85, 0.80};
+constexpr HomeOrder kOrders[] = {HomeOrder::longest_first, HomeOrder::returning_first, HomeOrder::persistent_first};
 constexpr size_t kEnoughPerPolicy = 3;  // candidates with homes for everything
 
 uint64_t info_number(const trace::Trace& trace, const char* key, uint64_t fallback) {
@@ -49,7 +50,7 @@ Status infeasible(const Workload& workload, uint64_t budget) {
 }
 
 Result<std::vector<const Policy*>> policies_of(const std::string& name) {
-  if (name == "auto") return std::vector<const Policy*>{&disco_policy(), &link_aware_policy()};
+  if (name == "auto") return all_policies();
   if (const Policy* policy = find_policy(name)) return std::vector<const Policy*>{policy};
   std::string known = "auto";
   for (const Policy* policy : all_policies()) known += fmt::format(", {}", policy->name());
@@ -68,14 +69,19 @@ class Portfolio {
           std::max(workload_.largest.chunks, static_cast<uint64_t>(fraction * static_cast<double>(chunks_)));
       if (capacity == tried) continue;
       tried = capacity;
-      if (try_recipe({&policy, capacity, chunks_, PlacementMode::homes, true})) ++with_homes;
-      if (moves_nothing() || with_homes >= kEnoughPerPolicy) return;
+      bool found = false;
+      for (const HomeOrder order : kOrders) {
+        found = try_recipe({&policy, capacity, chunks_, PlacementMode::homes, order, true}) || found;
+        if (moves_nothing()) return;
+      }
+      if (found && ++with_homes >= kEnoughPerPolicy) return;
     }
     if (with_homes > 0) return;
     // No budget has homes for all: some stays live elsewhere. The last form cannot fail.
-    if (try_recipe({&policy, chunks_, chunks_, PlacementMode::homes_then_stays, true})) return;
-    if (try_recipe({&policy, chunks_, chunks_, PlacementMode::by_begin, true})) return;
-    try_recipe({&policy, chunks_, chunks_, PlacementMode::by_begin, false});
+    const HomeOrder order = HomeOrder::longest_first;
+    if (try_recipe({&policy, chunks_, chunks_, PlacementMode::homes_then_stays, order, true})) return;
+    if (try_recipe({&policy, chunks_, chunks_, PlacementMode::by_begin, order, true})) return;
+    try_recipe({&policy, chunks_, chunks_, PlacementMode::by_begin, order, false});
   }
 
   bool moves_nothing() const {

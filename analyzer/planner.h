@@ -20,7 +20,7 @@ struct PlanOptions {
   double budget_fraction = 0;                     // of the program's own peak; 0.5 is 50 %
   std::string policy = "auto";                    // or one of all_policies()
   std::optional<Machine> machine = std::nullopt;  // default: machine_of(trace)
-  uint64_t granularity = 0;                       // bytes of a chunk; 0: the trace's info key "device.granularity", else 2 MiB
+  uint64_t granularity = 0;  // bytes of a chunk; 0: the trace's info key "device.granularity", else 2 MiB
   std::optional<uint64_t> held_bytes = std::nullopt;  // held around Reprise; default: info key "memory.held_bytes"
   std::string mark = kDefaultMark;                    // name of the marks at which iterations start
 };

@@ -15,7 +15,8 @@ class Placer {
         schedule_(schedule),
         calls_(static_cast<uint32_t>(graph.calls.size())),
         stays_of_(graph.tensors.size()),
-        pool_(chunks, start_times(graph)) {
+        times_(start_times(graph)),
+        pool_(chunks, times_) {
     layout_.homes.assign(graph.tensors.size(), kNone);
     for (uint32_t i = 0; i < schedule.stays.size(); ++i) {
       schedule.stays[i].placement = kNone;
@@ -23,8 +24,8 @@ class Placer {
     }
   }
 
-  std::optional<Layout> run(PlacementMode mode) {
-    const bool placed = mode == PlacementMode::by_begin ? place_by_begin() : place_homes(mode);
+  std::optional<Layout> run(PlacementMode mode, HomeOrder by) {
+    const bool placed = mode == PlacementMode::by_begin ? place_by_begin() : place_homes(mode, by);
     if (!placed) return std::nullopt;
     compact();
     count_remaps();
@@ -33,8 +34,9 @@ class Placer {
 
  private:
   static std::vector<uint64_t> start_times(const TaskGraph& graph) {
+    // Calls that take no time are distinct places all the same: a nanosecond apart is enough to compare.
     std::vector<uint64_t> times = {0};
-    for (const GraphCall& entry : graph.calls) times.push_back(times.back() + entry.call.duration_ns);
+    for (const GraphCall& entry : graph.calls) times.push_back(times.back() + entry.call.duration_ns + 1);
     return times;
   }
 
@@ -61,24 +63,31 @@ class Placer {
     return static_cast<uint32_t>(layout_.placements.size() - 1);
   }
 
-  std::vector<uint32_t> tensors_in_order() const {
+  std::pair<uint64_t, uint64_t> rank_of(uint32_t tensor, HomeOrder by) const {
+    const std::vector<uint32_t>& stays = stays_of_[tensor];
+    const Stay& first = schedule_.stays[stays.front()];
+    if (first.arrival == Arrival::always) return {0, 0};  // fits nowhere but in chunks of its own
+    if (by == HomeOrder::returning_first) return {stays.size() > 1 || at_start(first) ? 1 : 2, first.begin};
+    if (by == HomeOrder::persistent_first) return {is_persistent(graph_.tensors[tensor]) ? 1 : 2, first.begin};
+    uint64_t on_device = 0;
+    for (const Span& span : spans_of(stays)) on_device += times_[span.end] - times_[span.begin];
+    return {1, times_.back() - on_device};
+  }
+
+  std::vector<uint32_t> tensors_in_order(HomeOrder by) const {
     std::vector<uint32_t> order;
     for (uint32_t t = 0; t < stays_of_.size(); ++t) {
       if (!stays_of_[t].empty()) order.push_back(t);
     }
-    // Those that never leave fit nowhere but in chunks of their own: first. Then persistent before transient.
-    const auto rank = [&](uint32_t t) {
-      const Stay& first = schedule_.stays[stays_of_[t].front()];
-      const int group = first.arrival == Arrival::always ? 0 : is_persistent(graph_.tensors[t]) ? 1 : 2;
-      return std::pair(group, first.begin);
-    };
-    std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return rank(a) < rank(b); });
+    std::vector<std::pair<uint64_t, uint64_t>> rank(stays_of_.size());
+    for (const uint32_t t : order) rank[t] = rank_of(t, by);
+    std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return rank[a] < rank[b]; });
     return order;
   }
 
-  bool place_homes(PlacementMode mode) {
+  bool place_homes(PlacementMode mode, HomeOrder by) {
     std::vector<uint32_t> homeless;
-    for (const uint32_t tensor : tensors_in_order()) {
+    for (const uint32_t tensor : tensors_in_order(by)) {
       auto chunks = pool_.take(graph_.tensors[tensor].chunk_count, spans_of(stays_of_[tensor]));
       if (!chunks) {
         if (mode == PlacementMode::homes) return false;
@@ -153,14 +162,16 @@ class Placer {
   Schedule& schedule_;
   uint32_t calls_;
   std::vector<std::vector<uint32_t>> stays_of_;
+  std::vector<uint64_t> times_;  // of each call position, one more at the end
   ChunkPool pool_;
   Layout layout_;
 };
 
 }  // namespace
 
-std::optional<Layout> place(const TaskGraph& graph, Schedule& schedule, uint32_t chunks, PlacementMode mode) {
-  return Placer(graph, schedule, chunks).run(mode);
+std::optional<Layout> place(const TaskGraph& graph, Schedule& schedule, uint32_t chunks, PlacementMode mode,
+                            HomeOrder order) {
+  return Placer(graph, schedule, chunks).run(mode, order);
 }
 
 }  // namespace reprise::analyzer

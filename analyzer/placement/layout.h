@@ -20,10 +20,15 @@ struct Layout {
 // stays in order of their beginning, which always succeeds when no stay wraps and the schedule keeps to `chunks`.
 enum class PlacementMode : uint8_t { homes, homes_then_stays, by_begin };
 
+// Who gets a home first, after the tensors that never leave. Longest: by the time spent on the device, which finds homes
+// where other orders do not. Returning: those with several stays; persistent: those before transient ones; both then by
+// the beginning of the first stay. They sometimes give the faster plan.
+enum class HomeOrder : uint8_t { longest_first, returning_first, persistent_first };
+
 // Chooses chunks out of `chunks` and sets Stay::placement of every stay. Rule: chunks whose whole cyclic future is free
-// for the tensor, those with the widest slack before and after its stays first; persistent tensors before transient
-// ones, each in the order of their first stay. nullopt: some tensor found none.
-std::optional<Layout> place(const TaskGraph& graph, Schedule& schedule, uint32_t chunks, PlacementMode mode);
+// for the tensor, those with the widest slack before and after its stays first. nullopt: some tensor found none.
+std::optional<Layout> place(const TaskGraph& graph, Schedule& schedule, uint32_t chunks, PlacementMode mode,
+                            HomeOrder order = HomeOrder::longest_first);
 
 // The offsets of small transient tensors in the plan's slab region, first fit over their lifetimes at multiples of 512
 // bytes. Sets Tensor::slab_offset; returns the bytes of the region.

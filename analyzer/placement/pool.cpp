@@ -7,8 +7,6 @@
 namespace reprise::analyzer {
 
 ChunkPool::ChunkPool(uint32_t chunks, const std::vector<uint64_t>& start_ns) : start_ns_(start_ns) {
-  // Calls that take no time still are distinct places: one nanosecond apart is enough to compare slacks.
-  for (size_t i = 0; i < start_ns_.size(); ++i) start_ns_[i] += i;
   if (chunks == 0) return;
   groups_.resize(1);
   groups_[0].chunks.resize(chunks);

@@ -14,7 +14,8 @@ struct Span {
 
 class ChunkPool {
  public:
-  // `start_ns`: time of each call position, one more at the end; the slack between spans is measured in it.
+  // `start_ns`: time of each call position, strictly rising, one more at the end; slack between spans is measured in
+  // it.
   ChunkPool(uint32_t chunks, const std::vector<uint64_t>& start_ns);
 
   // Takes `count` chunks that are free during all of `spans` (sorted, disjoint), those with the widest slack first;
