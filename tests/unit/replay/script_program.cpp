@@ -216,7 +216,7 @@ class Program {
     std::string mode;
     words >> name >> kind >> mode;
     if (buffers_.count(name) == 0) return;
-    define(name, on);
+    define(name, mode == "sync" ? CU_STREAM_LEGACY : on);
     const Buffer& buffer = buffers_[name];
     unsigned char* const memory = host(buffer.bytes, kind == "pinned");
     std::memset(memory, 0xdd, buffer.bytes);
