@@ -15,7 +15,7 @@ static int run(const Options& options, const Text& text) {
   if (options.check_gradients) {
     const double worst = trainer.check_gradients();
     std::printf("largest relative difference %.4g\n", worst);
-    return worst < 0.03 ? 0 : 1;
+    return worst < 0.02 ? 0 : 1;
   }
   const auto start = std::chrono::steady_clock::now();
   try {

@@ -134,13 +134,15 @@ inline double Trainer::check_gradients() {
       check(cudaMemcpy(weight, &shifted, sizeof shifted, cudaMemcpyHostToDevice), "cudaMemcpy");
       return static_cast<double>(loss_now());
     };
-    const float distance = 0.01f;
-    const double slope = (loss_at(value + distance) - loss_at(value - distance)) / (2.0 * distance);
+    // Five points; the flatter the loss, the farther they are, so that its difference stands out of rounding.
+    const float expected = gradient[static_cast<size_t>(at)];
+    const float distance = std::min(std::max(0.003f / std::fabs(expected), 0.005f), 0.05f);
+    const auto difference_at = [&](float shift) { return loss_at(value + shift) - loss_at(value - shift); };
+    const double slope = (8.0 * difference_at(distance) - difference_at(2.0f * distance)) / (12.0 * distance);
     loss_at(value);
-    const double expected = static_cast<double>(gradient[static_cast<size_t>(at)]);
-    const double difference = std::fabs(slope - expected) / std::max(std::fabs(expected), 1e-3);
+    const double difference = std::fabs(slope - expected) / std::max(std::fabs(static_cast<double>(expected)), 1e-3);
     std::printf("%s[%ld] gradient %.6g difference quotient %.6g\n", parameter->name.c_str(), static_cast<long>(at),
-                expected, slope);
+                static_cast<double>(expected), slope);
     worst = std::max(worst, difference);
   }
   return worst;

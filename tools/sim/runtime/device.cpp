@@ -154,6 +154,16 @@ cudaError_t cudaDeviceGetPCIBusId(char* text, int bytes, int device) {
 cudaError_t cudaDeviceGetByPCIBusId(int* device, const char* text) {
   return call_without_context(&Driver::cuDeviceGetByPCIBusId, device, text);
 }
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
+  CUcontext other = nullptr;
+  const cudaError_t error = primary_context(peer, &other);
+  return error != cudaSuccess ? remember(error) : call(&Driver::cuCtxEnablePeerAccess, other, flags);
+}
+cudaError_t cudaDeviceDisablePeerAccess(int peer) {
+  CUcontext other = nullptr;
+  const cudaError_t error = primary_context(peer, &other);
+  return error != cudaSuccess ? remember(error) : call(&Driver::cuCtxDisablePeerAccess, other);
+}
 cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
   return call_without_context(&Driver::cuDeviceCanAccessPeer, can, device, peer);
 }
@@ -181,6 +191,10 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function
                                                  static_cast<cuuint64_t>(flags), &found);
   if (status != nullptr) *status = static_cast<cudaDriverEntryPointQueryResult>(found);
   return status != nullptr && error == cudaErrorSymbolNotFound ? cudaSuccess : error;
+}
+cudaError_t cudaGetDriverEntryPoint(const char* symbol, void** function, unsigned long long flags,
+                                    cudaDriverEntryPointQueryResult* status) {
+  return cudaGetDriverEntryPointByVersion(symbol, function, CUDART_VERSION, flags, status);
 }
 cudaError_t cudaGetDriverEntryPointByVersion_ptsz(const char* symbol, void** function, unsigned version,
                                                   unsigned long long flags, cudaDriverEntryPointQueryResult* status) {

@@ -59,20 +59,6 @@ Contexts& contexts() {
   return instance;
 }
 
-cudaError_t retain_primary(int device, CUcontext* context) {
-  Contexts& all = contexts();
-  const std::lock_guard lock(all.mutex);
-  if (device < 0 || device >= kMostDevices) return cudaErrorInvalidDevice;
-  if (all.primary[device] == nullptr) {
-    CUdevice handle;
-    CUresult result = driver()->cuDeviceGet(&handle, device);
-    if (result == CUDA_SUCCESS) result = driver()->cuDevicePrimaryCtxRetain(&all.primary[device], handle);
-    if (result != CUDA_SUCCESS) return static_cast<cudaError_t>(result);
-  }
-  *context = all.primary[device];
-  return cudaSuccess;
-}
-
 }  // namespace
 
 const Driver* driver() {
@@ -104,10 +90,25 @@ cudaError_t ensure_context() {
     bound_after_reset = now;
     return cudaSuccess;
   }
-  if (const cudaError_t error = retain_primary(thread_device, &context); error != cudaSuccess) return error;
+  if (const cudaError_t error = primary_context(thread_device, &context); error != cudaSuccess) return error;
   const CUresult result = driver()->cuCtxSetCurrent(context);
   if (result == CUDA_SUCCESS) bound_after_reset = now;
   return static_cast<cudaError_t>(result);
+}
+
+cudaError_t primary_context(int device, CUcontext* context) {
+  if (const cudaError_t error = ensure_driver(); error != cudaSuccess) return error;
+  Contexts& all = contexts();
+  const std::lock_guard lock(all.mutex);
+  if (device < 0 || device >= kMostDevices) return cudaErrorInvalidDevice;
+  if (all.primary[device] == nullptr) {
+    CUdevice handle;
+    CUresult result = driver()->cuDeviceGet(&handle, device);
+    if (result == CUDA_SUCCESS) result = driver()->cuDevicePrimaryCtxRetain(&all.primary[device], handle);
+    if (result != CUDA_SUCCESS) return static_cast<cudaError_t>(result);
+  }
+  *context = all.primary[device];
+  return cudaSuccess;
 }
 
 int current_device() { return thread_device; }
@@ -119,7 +120,7 @@ cudaError_t set_current_device(int device) {
   if (result != CUDA_SUCCESS) return static_cast<cudaError_t>(result);
   if (device < 0 || device >= count) return cudaErrorInvalidDevice;
   CUcontext context = nullptr;
-  if (const cudaError_t error = retain_primary(device, &context); error != cudaSuccess) return error;
+  if (const cudaError_t error = primary_context(device, &context); error != cudaSuccess) return error;
   const CUresult bound = driver()->cuCtxSetCurrent(context);
   if (bound != CUDA_SUCCESS) return static_cast<cudaError_t>(bound);
   thread_device = device;

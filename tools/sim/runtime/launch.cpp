@@ -24,8 +24,9 @@ CUfunction as_function(CUkernel kernel) { return reinterpret_cast<CUfunction>(ke
 
 cudaError_t launch(CUkernel kernel, dim3 grid, dim3 block, void** arguments, size_t shared_bytes, cudaStream_t stream) {
   // Whoever looked the kernel up has kept the reason.
-  if (kernel == nullptr)
-    return peek_last_error() == cudaSuccess ? remember(cudaErrorInvalidDeviceFunction) : peek_last_error();
+  if (kernel == nullptr) {
+    return peek_last_error() != cudaSuccess ? peek_last_error() : remember(cudaErrorInvalidDeviceFunction);
+  }
   const cudaError_t error =
       call(&Driver::cuLaunchKernel, as_function(kernel), grid.x, grid.y, grid.z, block.x, block.y, block.z,
            static_cast<unsigned>(shared_bytes), stream, arguments, static_cast<void**>(nullptr));

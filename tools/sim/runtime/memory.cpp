@@ -215,6 +215,39 @@ cudaError_t cudaMemset2DAsync(void* pointer, size_t pitch, int value, size_t wid
               stream);
 }
 
+// The same for programs with per-thread default streams.
+cudaError_t cudaMemcpyToSymbol_ptds(const void* symbol, const void* from, size_t bytes, size_t offset,
+                                    cudaMemcpyKind kind) {
+  void* place = nullptr;
+  const cudaError_t error = symbol_place(symbol, bytes, offset, &place);
+  return error != cudaSuccess ? error : copy_and_wait(place, from, bytes, kind);
+}
+cudaError_t cudaMemcpyFromSymbol_ptds(void* to, const void* symbol, size_t bytes, size_t offset, cudaMemcpyKind kind) {
+  void* place = nullptr;
+  const cudaError_t error = symbol_place(symbol, bytes, offset, &place);
+  return error != cudaSuccess ? error : copy_and_wait(to, place, bytes, kind);
+}
+cudaError_t cudaMemcpyToSymbolAsync_ptsz(const void* symbol, const void* from, size_t bytes, size_t offset,
+                                         cudaMemcpyKind kind, cudaStream_t stream) {
+  return cudaMemcpyToSymbolAsync(symbol, from, bytes, offset, kind, per_thread(stream));
+}
+cudaError_t cudaMemcpyFromSymbolAsync_ptsz(void* to, const void* symbol, size_t bytes, size_t offset,
+                                           cudaMemcpyKind kind, cudaStream_t stream) {
+  return cudaMemcpyFromSymbolAsync(to, symbol, bytes, offset, kind, per_thread(stream));
+}
+cudaError_t cudaMemcpy2D_ptds(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
+                              size_t height, cudaMemcpyKind kind) {
+  const cudaError_t error = cudaMemcpy2DAsync(to, to_pitch, from, from_pitch, width, height, kind, cudaStreamPerThread);
+  return error != cudaSuccess ? error : call(&Driver::cuStreamSynchronize, cudaStreamPerThread);
+}
+cudaError_t cudaMemset2D_ptds(void* pointer, size_t pitch, int value, size_t width, size_t height) {
+  return cudaMemset2DAsync(pointer, pitch, value, width, height, cudaStreamPerThread);
+}
+cudaError_t cudaMemset2DAsync_ptsz(void* pointer, size_t pitch, int value, size_t width, size_t height,
+                                   cudaStream_t stream) {
+  return cudaMemset2DAsync(pointer, pitch, value, width, height, per_thread(stream));
+}
+
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {
   unsigned type = 0;
   unsigned managed = 0;

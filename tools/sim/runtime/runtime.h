@@ -32,6 +32,8 @@ cudaError_t ensure_context();
 
 int current_device();
 cudaError_t set_current_device(int device);
+// The primary context of a device, which the runtime holds from the first request on.
+cudaError_t primary_context(int device, CUcontext* context);
 // Forgets that contexts were made current (after a reset).
 cudaError_t reset_device();
 // Gives the primary contexts back, at the end of the process.

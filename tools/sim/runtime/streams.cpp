@@ -37,6 +37,19 @@ cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long* id) {
   return call(&Driver::cuStreamGetId, stream, id);
 }
 
+cudaError_t cudaStreamAddCallback_ptsz(cudaStream_t stream, cudaStreamCallback_t callback, void* data, unsigned flags) {
+  return cudaStreamAddCallback(per_thread(stream), callback, data, flags);
+}
+cudaError_t cudaStreamGetPriority_ptsz(cudaStream_t stream, int* priority) {
+  return cudaStreamGetPriority(per_thread(stream), priority);
+}
+cudaError_t cudaStreamGetFlags_ptsz(cudaStream_t stream, unsigned* flags) {
+  return cudaStreamGetFlags(per_thread(stream), flags);
+}
+cudaError_t cudaStreamGetId_ptsz(cudaStream_t stream, unsigned long long* id) {
+  return cudaStreamGetId(per_thread(stream), id);
+}
+
 cudaError_t cudaEventCreate(cudaEvent_t* event) { return cudaEventCreateWithFlags(event, cudaEventDefault); }
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
   return call(&Driver::cuEventCreate, event, flags);
@@ -86,6 +99,11 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatu
               reinterpret_cast<cuuint64_t*>(id), graph, dependencies, reinterpret_cast<const CUgraphEdgeData**>(edges),
               count);
 }
+cudaError_t cudaStreamGetCaptureInfo_ptsz(cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long* id,
+                                          cudaGraph_t* graph, const cudaGraphNode_t** dependencies,
+                                          const cudaGraphEdgeData** edges, size_t* count) {
+  return cudaStreamGetCaptureInfo(per_thread(stream), status, id, graph, dependencies, edges, count);
+}
 cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
   return call(&Driver::cuThreadExchangeStreamCaptureMode, reinterpret_cast<CUstreamCaptureMode*>(mode));
 }
@@ -110,6 +128,9 @@ cudaError_t cudaGraphLaunch_ptsz(cudaGraphExec_t executable, cudaStream_t stream
 }
 cudaError_t cudaGraphUpload(cudaGraphExec_t executable, cudaStream_t stream) {
   return call(&Driver::cuGraphUpload, executable, stream);
+}
+cudaError_t cudaGraphUpload_ptsz(cudaGraphExec_t executable, cudaStream_t stream) {
+  return cudaGraphUpload(executable, per_thread(stream));
 }
 cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph, cudaGraphExecUpdateResultInfo* info) {
   static_assert(sizeof(cudaGraphExecUpdateResultInfo) == sizeof(CUgraphExecUpdateResultInfo));

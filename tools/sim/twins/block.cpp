@@ -206,7 +206,7 @@ class Block {
   Warp warps_[kMostThreads / kLanes];
 };
 
-__thread Block* this_block = nullptr;
+__attribute__((tls_model("initial-exec"))) __thread Block* this_block = nullptr;
 
 Block& block() {
   if (this_block == nullptr) this_block = new Block;
