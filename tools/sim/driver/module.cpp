@@ -127,7 +127,8 @@ CUfunction Module::function(const std::string& name) {
   function->context = &context;
   function->module = handle;
   function->parameter_bytes = blob_bytes(*found);
-  return functions_[name] = functions().add(std::move(function));
+  function->handle = functions().add(function);
+  return functions_[name] = function->handle;
 }
 
 const Global* Module::global(const std::string& name) const {

@@ -30,6 +30,7 @@ struct FunctionSettings {
 };
 
 struct Function {
+  CUfunction handle = nullptr;
   std::shared_ptr<const Image> image;
   const KernelImage* kernel = nullptr;
   Context* context = nullptr;

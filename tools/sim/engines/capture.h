@@ -10,6 +10,7 @@ namespace reprise::sim {
 
 class Context;
 class Event;
+class Graph;
 class Pool;
 class Stream;
 
@@ -25,14 +26,16 @@ CUresult refuse_implicit_order(Stream& stream);
 
 // Puts work into the graph of a stream that is captured.
 CUresult capture_operation(Stream& stream, OperationPointer operation);
-CUresult capture_record(const std::shared_ptr<Stream>& stream, const std::shared_ptr<Event>& event, unsigned flags);
+CUresult capture_graph(Stream& stream, const Graph& graph);
+CUresult capture_record(const std::shared_ptr<Stream>& stream, const std::shared_ptr<Event>& event, CUevent handle,
+                        unsigned flags);
 // *captured tells whether the wait became an edge; otherwise the caller waits as usual.
-CUresult capture_wait(const std::shared_ptr<Stream>& stream, const std::shared_ptr<Event>& event, unsigned flags,
-                      bool* captured);
+CUresult capture_wait(const std::shared_ptr<Stream>& stream, const std::shared_ptr<Event>& event, CUevent handle,
+                      unsigned flags, bool* captured);
 // cuMemAllocAsync and cuMemFreeAsync in a capture: memory of the graph, at an address that is known now.
 CUresult capture_allocation(Stream& stream, Pool& pool, uint64_t bytes, CUdeviceptr* address);
 CUresult capture_free(Stream& stream, CUdeviceptr address);
 // The stream is destroyed.
-CUresult abandon_capture(Stream& stream);
+void abandon_capture(Stream& stream);
 
 }  // namespace reprise::sim

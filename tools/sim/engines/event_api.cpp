@@ -16,7 +16,7 @@ CUresult record(Context& context, CUevent handle, CUstream stream_handle, unsign
   std::shared_ptr<Stream> stream;
   SIM_TRY(find_work_stream(context, stream_handle, &stream));
   SIM_REQUIRE(&stream->context == &event->context, CUDA_ERROR_INVALID_HANDLE);
-  if (stream->capturing.load(std::memory_order_relaxed)) return capture_record(stream, event, flags);
+  if (stream->capturing.load(std::memory_order_relaxed)) return capture_record(stream, event, handle, flags);
   record_event(*event, stream);
   return CUDA_SUCCESS;
 }

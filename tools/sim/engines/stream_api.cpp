@@ -53,7 +53,7 @@ CUresult cuStreamDestroy_v2(CUstream hStream) {
   SIM_ENTER_CONTEXT(context);
   const std::shared_ptr<Stream> stream = streams().share(hStream);
   SIM_REQUIRE(stream != nullptr, CUDA_ERROR_INVALID_HANDLE);
-  SIM_TRY(abandon_capture(*stream));
+  abandon_capture(*stream);
   streams().remove(hStream);
   stream->close();
   return CUDA_SUCCESS;
@@ -86,7 +86,7 @@ CUresult cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int Flags)
   std::shared_ptr<Stream> stream;
   SIM_TRY(find_work_stream(*context, hStream, &stream));
   bool captured = false;
-  SIM_TRY(capture_wait(stream, event, Flags, &captured));
+  SIM_TRY(capture_wait(stream, event, hEvent, Flags, &captured));
   if (!captured) wait_event(*event, stream);
   return CUDA_SUCCESS;
 }

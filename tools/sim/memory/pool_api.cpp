@@ -62,12 +62,12 @@ CUresult cuMemAllocFromPoolAsync(CUdeviceptr* dptr, size_t bytesize, CUmemoryPoo
 
 CUresult cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream) {
   SIM_ENTER_CONTEXT(context);
-  const auto range = memory_map().find(dptr);
-  SIM_REQUIRE(range && range->base == dptr && range->kind == RangeKind::pool && !range->freed,
-              CUDA_ERROR_INVALID_VALUE);
   std::shared_ptr<Stream> stream;
   SIM_TRY(find_work_stream(*context, hStream, &stream));
+  const auto range = memory_map().find(dptr);
+  SIM_REQUIRE(range && range->base == dptr && !range->freed, CUDA_ERROR_INVALID_VALUE);
   if (stream->capturing.load(std::memory_order_relaxed)) return capture_free(*stream, dptr);
+  SIM_REQUIRE(range->kind == RangeKind::pool, CUDA_ERROR_INVALID_VALUE);
   range->pool->free(*range, stream);
   return CUDA_SUCCESS;
 }
