@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "analyzer/bounds/bounds.h"
+#include "analyzer/planner.h"
 #include "tools/commands/files.h"
 
 namespace reprise::tools {
@@ -82,11 +84,25 @@ Status load(const std::vector<std::string>& paths, LoadedFiles& files) {
   return {};
 }
 
+uint64_t bound_of(const trace::Trace& trace, const plan::Plan& plan) {
+  if (plan.granularity == 0 || plan.budget_bytes < plan.reserved_bytes) return 0;
+  analyzer::PlanOptions options;
+  options.budget_bytes = plan.budget_bytes;
+  options.granularity = plan.granularity;
+  Result<analyzer::Workload> workload = analyzer::make_workload(trace, options);
+  if (!workload.ok()) return 0;
+  const analyzer::Workload& found = workload.value();
+  const uint64_t capacity = (plan.budget_bytes - plan.reserved_bytes) / plan.granularity;
+  if (capacity < found.largest.chunks) return 0;
+  return analyzer::bounds_of(found.graph, capacity, found.machine).iteration_ns;
+}
+
 report::Inputs LoadedFiles::inputs() const {
   report::Inputs result;
   result.trace = trace ? &*trace : nullptr;
   result.plan = plan ? &*plan : nullptr;
   result.log = log ? &*log : nullptr;
+  if (trace && plan) result.bound_ns = bound_of(*trace, *plan);
   return result;
 }
 

@@ -21,12 +21,14 @@ struct LoadedFiles {
   std::optional<trace::Trace> trace;
   std::optional<plan::Plan> plan;
   std::optional<report::RunLog> log;
-  report::Inputs inputs() const;  // points into this object
+  report::Inputs inputs() const;  // points into this object; the bound is computed here
 };
 
 // Reads each file into its place. Errors name the file; two of one kind are an error.
 Status load(const std::vector<std::string>& paths, LoadedFiles& files);
-// The same, with the kind known; `path` is named in the error.
+// What no plan for the plan's budget can beat, in nanoseconds per iteration; 0 when it cannot be told.
+uint64_t bound_of(const trace::Trace& trace, const plan::Plan& plan);
+// As load, with the kind known; `path` is named in the error.
 Result<plan::Plan> load_plan(const std::string& path);
 Result<trace::Trace> load_trace(const std::string& path);
 

@@ -33,14 +33,15 @@ int run_report(const ReportOptions& options) {
     return fail(loaded);
   }
   progress.step("laying out the report");
-  const report::Json data = report::make_data(files.inputs());
+  const report::Inputs inputs = files.inputs();
+  const report::Json data = report::make_data(inputs);
   const std::string content = options.data_only
                                   ? data.dump(1, ' ', false, report::Json::error_handler_t::replace) + "\n"
                                   : report::make_page(data);
   const Status written = write_file(options.output, content);
   progress.clear();
   if (!written.ok()) return fail(written);
-  say(fmt::format("{}; report: {}", report::make_summary(files.inputs()), options.output));
+  say(fmt::format("{}; report: {}", report::make_summary(inputs), options.output));
   return 0;
 }
 

@@ -80,6 +80,7 @@ int run_run(const RunOptions& options, const ProgramArguments& program) {
   Result<Outcome> outcome = run_program(settings, program);
   if (!outcome.ok()) return fail(outcome.status());
   write_report(settings, report, outcome.value(), program);
+  if (!options.keep) remove_old(settings.trace + ".plan");  // the shim's planner left it for the report
   if (options.keep) say(fmt::format("files of this run are kept in {}", folder.value().path()));
   return end_like(outcome.value());
 }

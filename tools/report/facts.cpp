@@ -1,6 +1,4 @@
 // The numbers that several sections of the report name.
-#include <algorithm>
-
 #include "tools/report/report.h"
 #include "tools/report/residency.h"
 #include "tools/report/timeline.h"
@@ -51,15 +49,12 @@ Facts collect_facts(const Inputs& inputs) {
   Facts facts;
   facts.program = inputs.program;
   facts.budget = inputs.budget_bytes;
+  facts.bound_ns = inputs.bound_ns;
   if (inputs.plan != nullptr) add_plan_facts(*inputs.plan, facts);
   if (inputs.log != nullptr) add_run_facts(*inputs.log, facts);
   if (facts.program.empty()) facts.program = trace_info(inputs, "program");
   if (facts.peak_before == 0 && inputs.trace != nullptr) facts.peak_before = highest(recorded_memory(*inputs.trace));
-  if (facts.peak_before == 0 && inputs.log != nullptr) {
-    for (const RunMemory& sample : inputs.log->memory) {
-      facts.peak_before = std::max(facts.peak_before, sample.requested_bytes);
-    }
-  }
+  if (facts.peak_before == 0 && inputs.log != nullptr) facts.peak_before = inputs.log->peak_requested_bytes;
   return facts;
 }
 

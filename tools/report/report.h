@@ -20,6 +20,7 @@ struct Inputs {
   std::string program = {};   // command line; empty: taken from plan, log or trace
   std::string ending = {};    // how the program ended, "exit code 3"; empty: well, or not known
   uint64_t budget_bytes = 0;  // 0: taken from plan or log
+  uint64_t bound_ns = 0;      // no plan for this budget can be faster; 0: not known
 };
 
 // Everything the page shows; times in nanoseconds, memory in bytes. The same inputs give the same value.
@@ -51,6 +52,7 @@ struct Facts {
   uint64_t peak_planned = 0;
   uint64_t peak_actual = 0;  // measured; 0: no run
   uint64_t compute_ns = 0;   // one iteration, computing alone
+  uint64_t bound_ns = 0;     // what no plan can beat; 0: not known
   uint64_t predicted_ns = 0;
   uint64_t actual_ns = 0;   // median planned iteration
   uint64_t passive_ns = 0;  // median iteration on demand

@@ -61,8 +61,8 @@ void read_iteration(const json& line, RunLog& log) {
 }
 
 void read_divergence(const json& line, RunLog& log) {
-  log.divergences.push_back(
-      {number(line, "iteration"), number(line, "call"), text(line, "expected"), text(line, "got")});
+  log.divergences.push_back({number(line, "iteration"), number(line, "call"), text(line, "expected"), text(line, "got"),
+                             text(line, "reason")});
 }
 
 void read_memory(const json& line, RunLog& log) {
@@ -89,6 +89,9 @@ void read_end(const json& line, RunLog& log) {
   log.iterations_passive = number(line, "iterations_passive");
   log.divergence_count = number(line, "divergences");
   log.peak_device_bytes = number(line, "peak_device_bytes");
+  log.peak_requested_bytes = number(line, "peak_requested_bytes");
+  // A share of the peak is only known in bytes at the end.
+  if (const uint64_t budget = number(line, "budget_bytes"); budget > 0) log.budget_bytes = budget;
 }
 
 using ReadLine = void (*)(const json&, RunLog&);
@@ -108,6 +111,7 @@ void complete(RunLog& log) {
   log.divergence_count = log.divergences.size();
   for (const RunMemory& sample : log.memory) {
     log.peak_device_bytes = std::max(log.peak_device_bytes, sample.device_bytes);
+    log.peak_requested_bytes = std::max(log.peak_requested_bytes, sample.requested_bytes);
   }
 }
 

@@ -23,6 +23,7 @@ struct RunDivergence {
   uint64_t call = 0;
   std::string expected;
   std::string got;
+  std::string reason;  // where it was no call that differed
 };
 struct RunMemory {
   uint64_t time_ns = 0;
@@ -71,6 +72,7 @@ struct RunLog {
   uint64_t iterations_passive = 0;
   uint64_t divergence_count = 0;
   uint64_t peak_device_bytes = 0;
+  uint64_t peak_requested_bytes = 0;
   uint64_t unreadable_lines = 0;  // cut off or damaged
 };
 

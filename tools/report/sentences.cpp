@@ -76,16 +76,20 @@ void say_plan_state(const Inputs& inputs, Sentences& say) {
   }
 }
 
+std::string first_divergence(const RunDivergence& first) {
+  if (first.expected.empty() && first.got.empty()) {
+    return fmt::format(" (first in iteration {}: {})", first.iteration, first.reason);
+  }
+  return fmt::format(" (first in iteration {}, call {}: expected {}, got {})", first.iteration, first.call,
+                     short_name(first.expected), short_name(first.got));
+}
+
 void say_divergences(const Inputs& inputs, Sentences& say) {
   if (inputs.log == nullptr || inputs.log->divergence_count == 0) return;
   const RunLog& log = *inputs.log;
   std::string text = fmt::format("{} the program did something else than in the recorded iteration",
                                  log.divergence_count == 1 ? "Once," : fmt::format("{} times,", log.divergence_count));
-  if (!log.divergences.empty()) {
-    const RunDivergence& first = log.divergences.front();
-    text += fmt::format(" (first in iteration {}, call {}: expected {}, got {})", first.iteration, first.call,
-                        short_name(first.expected), short_name(first.got));
-  }
+  if (!log.divergences.empty()) text += first_divergence(log.divergences.front());
   say.note(text +
            ". Evaluation phases and last, smaller batches look like this. The rest of such an iteration ran on "
            "demand: slower, with the same results.");

@@ -131,7 +131,12 @@ Json totals_section(const Inputs& inputs) {
                        "median of the planned iterations"));
   rows.push_back(total("Computing alone", format_duration(plan.compute_ns), "", "as recorded"));
   rows.push_back(total("Speed against computing alone", percent_of_bound(plan.compute_ns, plan.predicted_ns),
-                       percent_of_bound(plan.compute_ns, facts.actual_ns), "100 % is the bound"));
+                       percent_of_bound(plan.compute_ns, facts.actual_ns), "only possible when every transfer hides"));
+  if (facts.bound_ns > 0) {
+    rows.push_back(total("Bound", format_duration(facts.bound_ns), "", "no plan for this budget is faster"));
+    rows.push_back(total("Speed against the bound", percent_of_bound(facts.bound_ns, plan.predicted_ns),
+                         percent_of_bound(facts.bound_ns, facts.actual_ns)));
+  }
   rows.push_back(
       total("Waiting for transfers", format_duration(predicted_stall), ran ? format_duration(run.stall) : ""));
   rows.push_back(total("Offloaded", format_bytes(plan.offload_bytes), bytes(run.offload),
@@ -206,7 +211,7 @@ Json divergences_section(const Inputs& inputs) {
     rows.push_back({{"iteration", one.iteration},
                     {"call", one.call},
                     {"expected", demangle(one.expected)},
-                    {"got", demangle(one.got)}});
+                    {"got", one.got.empty() ? one.reason : demangle(one.got)}});
   }
   return rows;
 }

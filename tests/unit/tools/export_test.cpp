@@ -16,7 +16,7 @@ struct Sample {
   trace::Trace trace = tools::test::sample_trace();
   plan::Plan plan = tools::test::sample_plan();
   report::RunLog log = report::parse_run_log(tools::test::sample_run_log());
-  Inputs inputs() const { return {&trace, &plan, &log, "", "", 0}; }
+  Inputs inputs() const { return {&trace, &plan, &log}; }
 };
 
 Json perfetto(const Inputs& inputs) { return Json::parse(to_perfetto(inputs).value()).at("traceEvents"); }

@@ -20,7 +20,11 @@ struct Sample {
   trace::Trace trace = sample_trace();
   plan::Plan plan = sample_plan();
   RunLog log = parse_run_log(sample_run_log());
-  Inputs inputs() const { return {&trace, &plan, &log, "", "", 0}; }
+  Inputs inputs() const {
+    Inputs inputs{&trace, &plan, &log};
+    inputs.bound_ns = 360;
+    return inputs;
+  }
 };
 
 std::string text_of(const Json& sentences) {

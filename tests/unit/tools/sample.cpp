@@ -194,9 +194,10 @@ std::string sample_run_log() {
 {"kind":"iteration","index":2,"mode":"planned","wall_ns":820,"offload_bytes":4194304,"reload_bytes":4194304,"stall_ns":320,"vmm_calls":0}
 {"kind":"overlap","iteration":1,"compute_ns":190,"copy_ns":250,"both_ns":50}
 {"kind":"divergence","iteration":3,"call":2,"expected":"_Z4makePf","got":"evaluate"}
+{"kind":"divergence","iteration":4,"reason":"a launch failed"}
 {"kind":"unmanaged","what":"memory shared with other processes","count":1,"bytes":65536}
 {"kind":"from the future","x":1}
-{"kind":"end","iterations_planned":2,"iterations_passive":1,"divergences":1,"peak_device_bytes":9437184}
+{"kind":"end","iterations_planned":2,"iterations_passive":1,"divergences":2,"peak_device_bytes":9437184,"budget_bytes":10485760,"peak_requested_bytes":12582912}
 )";
 }
 

@@ -1,0 +1,152 @@
+// `reprise plan`: from a trace and a budget to a plan. The preloaded library runs it as a child process, too, and reads
+// the answer from the file of --status.
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "analyzer/planner.h"
+#include "tools/commands/command.h"
+#include "tools/commands/files.h"
+#include "tools/commands/inputs.h"
+#include "tools/commands/message.h"
+#include "tools/commands/sizes.h"
+
+namespace reprise::tools {
+namespace {
+
+struct PlanArguments {
+  std::string trace;
+  std::string budget;
+  std::string output;
+  std::string policy = "auto";
+  std::string status;
+  bool quiet = false;
+  bool explain = false;
+};
+
+const char* status_word(StatusCode code) {
+  switch (code) {
+    case StatusCode::ok:
+      return "ok";
+    case StatusCode::not_found:
+      return "no_iteration";
+    case StatusCode::infeasible:
+      return "infeasible";
+    default:
+      return "error";
+  }
+}
+
+// One line of JSON: status (ok, no_iteration, infeasible, error), message, minimum_bytes (0: not known).
+Status write_status(const std::string& path, const char* word, const std::string& message, uint64_t minimum_bytes) {
+  if (path.empty()) return {};
+  const nlohmann::ordered_json line = {{"status", word}, {"message", message}, {"minimum_bytes", minimum_bytes}};
+  return write_file(path, line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+}
+
+// A missing file and a missing iteration have the same code; only the second one may come with a longer recording.
+class Planning {
+ public:
+  explicit Planning(const PlanArguments& arguments) : arguments_(arguments), progress_(!arguments.quiet) {}
+
+  int run() {
+    const Status made = make();
+    progress_.clear();
+    const char* word = searched_ ? status_word(made.code()) : made.ok() ? "ok" : "error";
+    const Status told = write_status(arguments_.status, word, made.message(), minimum_bytes_);
+    if (!made.ok()) return fail(made);
+    return told.ok() ? 0 : fail(told);
+  }
+
+ private:
+  Status make() {
+    const std::string output = output_path();
+    Status status = check_writable(output);
+    if (!status.ok()) return status;
+    analyzer::PlanOptions options;
+    options.policy = arguments_.policy;
+    status = set_budget(options);
+    if (!status.ok()) return status;
+    progress_.step("reading the trace");
+    Result<trace::Trace> trace = load_trace(arguments_.trace);
+    if (!trace.ok()) return trace.status();
+    if (!trace.value().tail.ok()) {
+      return {trace.value().tail.code(),
+              fmt::format("{}: incomplete: {}; record again", arguments_.trace, trace.value().tail.message())};
+    }
+    return plan_trace(trace.value(), options, output);
+  }
+
+  Status plan_trace(const trace::Trace& trace, const analyzer::PlanOptions& options, const std::string& output) {
+    searched_ = true;
+    progress_.step("looking for the iteration");
+    Result<analyzer::Workload> workload = analyzer::make_workload(trace, options);
+    if (!workload.ok()) return named(workload.status());
+    minimum_bytes_ = workload.value().minimum_bytes;
+    progress_.step("planning");
+    analyzer::PlanSummary summary;
+    Result<plan::Plan> plan = analyzer::make_plan(workload.value(), options, &summary);
+    if (!plan.ok()) return named(plan.status());
+    progress_.step("writing the plan");
+    const Status written = plan::write_plan(plan.value(), output);
+    progress_.clear();
+    if (!written.ok()) return named(written);
+    return tell(plan.value(), summary, output);
+  }
+
+  Status tell(const plan::Plan& plan, const analyzer::PlanSummary& summary, const std::string& output) const {
+    if (arguments_.explain) return write_file("-", analyzer::explain(plan, summary));
+    if (arguments_.quiet) return {};
+    say(fmt::format(
+        "{}: {} instead of {}, {} per iteration predicted ({:.2f} x computing alone), {} moved; next: "
+        "reprise replay --plan {} -- program",
+        output, format_bytes(plan.budget_bytes), format_bytes(plan.peak_bytes), format_duration(plan.predicted_ns),
+        plan.compute_ns == 0 ? 1.0 : static_cast<double>(plan.predicted_ns) / static_cast<double>(plan.compute_ns),
+        format_bytes(plan.offload_bytes + plan.reload_bytes), output));
+    return {};
+  }
+
+  Status set_budget(analyzer::PlanOptions& options) const {
+    Result<Budget> budget = parse_budget(arguments_.budget);
+    if (!budget.ok()) return budget.status();
+    options.budget_bytes = budget.value().bytes;
+    options.budget_fraction = budget.value().percent / 100;
+    return {};
+  }
+  // "a.trace" -> "a.plan"
+  std::string output_path() const {
+    if (!arguments_.output.empty()) return arguments_.output;
+    const std::string& trace = arguments_.trace;
+    const std::string ending = ".trace";
+    const bool usual = trace.size() > ending.size() && trace.substr(trace.size() - ending.size()) == ending;
+    return (usual ? trace.substr(0, trace.size() - ending.size()) : trace) + ".plan";
+  }
+  Status named(const Status& status) const {
+    if (status.message().find(arguments_.trace) != std::string::npos) return status;
+    return {status.code(), fmt::format("{}: {}", arguments_.trace, status.message())};
+  }
+
+  const PlanArguments& arguments_;
+  Progress progress_;
+  bool searched_ = false;  // the trace was read: what is not found from here on is an iteration
+  uint64_t minimum_bytes_ = 0;
+};
+
+}  // namespace
+
+Action declare_plan(CLI::App& app, const ProgramArguments&) {
+  auto arguments = std::make_shared<PlanArguments>();
+  app.add_option("trace", arguments->trace, "The recorded trace")->required();
+  app.add_option("--budget", arguments->budget, "Device memory to stay within, as in 12GiB or 50% of the peak")
+      ->required();
+  app.add_option("-o,--output", arguments->output, "The plan to write (default: beside the trace)");
+  app.add_option("--policy", arguments->policy, "How to plan: auto tries all and takes the best");
+  app.add_flag("--explain", arguments->explain, "Print what was found and how far the plan is from the bounds");
+  app.add_flag("--quiet", arguments->quiet, "Say nothing but errors");
+  app.add_option("--status", arguments->status, "Also write the outcome to this file, as one line of JSON");
+  return [arguments] { return Planning(*arguments).run(); };
+}
+
+}  // namespace reprise::tools
