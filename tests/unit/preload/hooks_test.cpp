@@ -318,5 +318,63 @@ TEST_F(Hooks, OpaqueCallsDrain) {
   EXPECT_EQ(handler().ordered[0], "cuStreamWriteValue32_v2");
 }
 
+TEST_F(Hooks, StreamOrderedMemorySaysSo) {
+  CUdeviceptr a = 0;
+  const auto stream = reinterpret_cast<CUstream>(0xa000);
+  EXPECT_EQ(cuMemAllocAsync(&a, 512, stream), CUDA_SUCCESS);
+  EXPECT_EQ(handler().allocations.back().origin, trace::Origin::async);
+  EXPECT_EQ(handler().allocations.back().stream, stream);
+  EXPECT_EQ(cuMemFreeAsync(a, stream), CUDA_SUCCESS);
+  ASSERT_EQ(handler().frees.size(), 1u);
+  EXPECT_TRUE(handler().frees[0].stream_ordered);
+  EXPECT_EQ(handler().frees[0].stream, stream);
+  EXPECT_EQ(handler().frees[0].allocation, handler().allocations[0].allocation);
+  EXPECT_EQ(handler().frees[0].size, 512u);
+  cuMemAllocAsync(&a, 512, stream);
+  cuMemFree(a);
+  EXPECT_FALSE(handler().frees.back().stream_ordered);
+  EXPECT_GT(handler().frees.back().sequence, handler().allocations.back().sequence);
+}
+
+TEST_F(Hooks, AStreamHandleUsedAgainIsAnotherStream) {
+  const CUdeviceptr a = allocate(64);
+  CUstream stream = nullptr;
+  ASSERT_EQ(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+  cuMemsetD32Async(a, 1, 4, stream);
+  const uint32_t first = last().command.stream_id;
+  cuMemsetD32Async(a, 1, 4, stream);
+  EXPECT_EQ(last().command.stream_id, first);
+  EXPECT_EQ(cuStreamDestroy(stream), CUDA_SUCCESS);
+  cuMemsetD32Async(a, 1, 4, stream);
+  EXPECT_NE(last().command.stream_id, first);
+  cuMemFree(a);
+}
+
+TEST_F(Hooks, GraphLaunchesAreOpaqueUnlessTheirNodesAreKnown) {
+  handler().issue = false;
+  EXPECT_EQ(cuGraphLaunch(reinterpret_cast<CUgraphExec>(0x1), nullptr), CUDA_SUCCESS);
+  EXPECT_EQ(last().command.op, trace::OpKind::graph_launch);
+  EXPECT_NE(last().command.flags & trace::kOpOpaque, 0);
+  CUgraphExec executable = nullptr;
+  ASSERT_EQ(cuGraphInstantiate(&executable, reinterpret_cast<CUgraph>(0x2), 0), CUDA_SUCCESS);
+  cuGraphLaunch(executable, nullptr);
+  EXPECT_EQ(last().command.flags & trace::kOpOpaque, 0);
+  CUDA_KERNEL_NODE_PARAMS parameters{};
+  EXPECT_EQ(cuGraphExecKernelNodeSetParams(executable, nullptr, &parameters), CUDA_SUCCESS);
+  EXPECT_EQ(handler().ordered.back(), "cuGraphExecKernelNodeSetParams_v2");
+  cuGraphLaunch(executable, nullptr);
+  EXPECT_NE(last().command.flags & trace::kOpOpaque, 0);
+  EXPECT_EQ(cuGraphExecDestroy(executable), CUDA_SUCCESS);
+  EXPECT_EQ(handler().ordered.back(), "cuGraphExecDestroy");
+}
+
+TEST_F(Hooks, HostFunctionsAreCommands) {
+  handler().issue = false;
+  EXPECT_EQ(cuLaunchHostFunc(
+                nullptr, [](void*) {}, nullptr),
+            CUDA_SUCCESS);
+  EXPECT_EQ(last().command.op, trace::OpKind::host_function);
+}
+
 }  // namespace
 }  // namespace reprise

@@ -224,6 +224,24 @@ TEST_F(Launch, PointerTablesLeadToTheirPointees) {
   EXPECT_EQ(last().accesses.size(), 1u);
 }
 
+TEST_F(Launch, ANewPointerTableReplacesTheOldOne) {
+  CUdeviceptr c = 0;
+  cuMemAlloc(&c, 4096);
+  const uint64_t c_id = handler().allocations.back().allocation;
+  CUdeviceptr table[2] = {b_, 0};
+  cuMemcpyHtoD(a_, table, sizeof table);
+  table[0] = c;
+  cuMemcpyHtoD(a_, table, sizeof table);
+  layout({{0, 8}});
+  void* parameters[] = {&a_};
+  launch(parameters);
+  ASSERT_EQ(last().accesses.size(), 2u);
+  EXPECT_EQ(last().accesses[1].allocation, c_id);
+  cuMemFree(c);  // what the table points to is gone
+  launch(parameters);
+  EXPECT_EQ(last().accesses.size(), 1u);
+}
+
 TEST_F(Launch, PointerTablesMoveWithDeviceCopies) {
   CUdeviceptr c = 0;
   cuMemAlloc(&c, 4096);
