@@ -1,9 +1,12 @@
 #include "preload/entry.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 
@@ -56,8 +59,22 @@ void record_machine(Recorder* recorder) {
   }
 }
 
+// Processes that the program starts inherit the variables: the first one that uses CUDA records, the others must not
+// write into its file. The lock goes with the process. true also where the file cannot be locked: the recorder will
+// tell.
+bool claim_trace(const char* path) {
+  const int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+  if (file < 0 || flock(file, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return true;
+  close(file);
+  return false;
+}
+
 Recorder* open_recorder(const Config& settings) {
   if (settings.trace == nullptr) return nullptr;
+  if (!claim_trace(settings.trace)) {
+    log_line(LogLevel::warn, "%s is being written by another process; this one is not recorded", settings.trace);
+    return nullptr;
+  }
   const char* why = "";
   Recorder* recorder = Recorder::open(settings.trace, &why);
   if (recorder == nullptr) {

@@ -54,7 +54,10 @@ void read_layout(CUfunction handle, Kind kind, Function* function) {
   for (;;) {
     size_t offset = 0;
     size_t size = 0;
-    const CUresult result = parameter(handle, kind, count, &offset, &size);
+    CUresult result = parameter(handle, kind, count, &offset, &size);
+    if (result == CUDA_ERROR_FUNCTION_NOT_LOADED && driver().cuFuncLoad(handle) == CUDA_SUCCESS) {
+      result = parameter(handle, kind, count, &offset, &size);
+    }
     // The end of the list is an invalid index; any other answer says that the layout cannot be had.
     if (result == CUDA_ERROR_INVALID_VALUE) break;
     if (result != CUDA_SUCCESS || count == kMaxParameters || offset + size > 64 * 1024) return;

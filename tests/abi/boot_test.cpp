@@ -141,6 +141,18 @@ TEST_F(Boot, ExitWhileThreadsCall) {
   }
 }
 
+TEST_F(Boot, ASecondProcessDoesNotWriteIntoTheFirstOnesTrace) {
+  // The outer process holds its recording while it starts the inner one.
+  const Outcome outcome = run("nested", "REPRISE_ACTIVITY=none REPRISE_TRACE=" + trace_);
+  EXPECT_EQ(outcome.exit_code(), 0);
+  EXPECT_EQ(outcome.output, "output\n");  // the inner one's
+  EXPECT_NE(outcome.errors.find("another process"), std::string::npos) << outcome.errors;
+  const auto recorded = trace::read_trace(trace_);
+  ASSERT_TRUE(recorded.ok()) << recorded.status().message();
+  EXPECT_TRUE(recorded.value().ended);
+  EXPECT_EQ(count(recorded.value(), 0), 1);
+}
+
 TEST_F(Boot, AbortKeepsTheSignalAndAReadableTrace) {
   const Outcome outcome = run("abort", "REPRISE_ACTIVITY=none REPRISE_TRACE=" + trace_);
   // The shell that std::system starts was replaced by the program: its status is the signal itself.
