@@ -94,6 +94,16 @@ TEST_F(Boot, Records) {
   EXPECT_EQ(count(recorded.value(), 4), 1);  // mark
 }
 
+TEST_F(Boot, RecordsOnTheSimulatedDevice) {
+  const Outcome outcome = run("work", "REPRISE_TRACE=" + trace_, REPRISE_SIM_DRIVER);
+  EXPECT_EQ(outcome.exit_code(), 0);
+  const auto recorded = trace::read_trace(trace_);
+  ASSERT_TRUE(recorded.ok()) << recorded.status().message();
+  EXPECT_TRUE(recorded.value().ended);
+  EXPECT_EQ(recorded.value().info.at("activity.source"), "sim");
+  EXPECT_EQ(recorded.value().activities.size(), 1u);  // when the memset ran
+}
+
 TEST_F(Boot, TheOffSwitchComesFirst) {
   const Outcome outcome = run("work", "REPRISE_DISABLE=1 REPRISE_LOG=nonsense REPRISE_TRACE=" + trace_);
   EXPECT_EQ(outcome.exit_code(), 0);
@@ -166,7 +176,8 @@ TEST_F(Boot, OpeningTheDriverByNameGivesTheLibrary) {
 }
 
 TEST_F(Boot, ABudgetLeavesNoFilesBehind) {
-  const Outcome outcome = run("work", "REPRISE_ACTIVITY=none REPRISE_BUDGET=64MiB");
+  const Outcome outcome = run("work", "REPRISE_BUDGET=64MiB", REPRISE_SIM_DRIVER);
+  EXPECT_EQ(outcome.exit_code(), 0);
   EXPECT_EQ(outcome.output, "output\n") << outcome.errors;
   EXPECT_EQ(files(), "err\nout\n");
 }

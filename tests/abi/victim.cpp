@@ -35,10 +35,11 @@ int in_child() {
 }
 
 // main returns while other threads are in the middle of their calls.
-int exit_with_threads() {
+int exit_with_threads(CUcontext context) {
   static std::atomic<bool> started{false};
   for (int i = 0; i < 3; ++i) {
-    std::thread([] {
+    std::thread([context] {
+      cuCtxSetCurrent(context);
       started = true;
       for (;;) work();
     }).detach();
@@ -64,6 +65,8 @@ int main(int count, char** arguments) {
   if (std::strcmp(what, "idle") == 0) return 3;
   if (std::strcmp(what, "lookup") == 0) return look_up();
   if (cuInit(0) != CUDA_SUCCESS) return 20;
+  CUcontext context = nullptr;
+  if (cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS || cuCtxSetCurrent(context) != CUDA_SUCCESS) return 21;
   if (std::strcmp(what, "fork") == 0) {
     const int child = in_child();
     return child != 0 ? child : work();
@@ -72,7 +75,7 @@ int main(int count, char** arguments) {
     const int inner = std::system("/proc/$PPID/exe work");
     return inner != 0 ? 30 : work();
   }
-  if (std::strcmp(what, "threads") == 0) return exit_with_threads();
+  if (std::strcmp(what, "threads") == 0) return exit_with_threads(context);
   if (std::strcmp(what, "abort") == 0) {
     work();
     std::abort();
