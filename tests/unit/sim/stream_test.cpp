@@ -144,6 +144,7 @@ TEST_F(Streams, EventsMeasureTime) {
   float milliseconds = -1;
   EXPECT_EQ(CUDA_ERROR_INVALID_HANDLE, CU(cuEventElapsedTime)(&milliseconds, start, end));
   ASSERT_CU(CU(cuEventRecord)(start, nullptr));
+  ASSERT_CU(CU(cuEventSynchronize)(start));
   {
     Gate gate;
     ASSERT_CU(hold(gate, nullptr));
