@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <optional>
 #include <tuple>
 #include <vector>
@@ -21,7 +22,6 @@ struct Candidate {
   uint32_t period = 0;
   uint64_t covered = 0;   // calls in runs that have a start with equal live sets
   std::vector<Run> runs;  // those
-  bool growing = false;   // it repeats, but what is alive never returns
 };
 
 // Starts s for which [s, s + period) and its repetition both lie in the run.
@@ -39,10 +39,7 @@ Candidate evaluate(const CallStream& stream, const std::vector<uint64_t>& words,
   candidate.period = period;
   uint32_t counted_to = 0;
   for (const Run& run : runs_of(words, period)) {
-    if (!has_closed_start(stream, run, period)) {
-      candidate.growing = true;
-      continue;
-    }
+    if (!has_closed_start(stream, run, period)) continue;
     candidate.runs.push_back(run);
     candidate.covered += run.end - std::max(run.begin, std::min(counted_to, run.end));
     counted_to = std::max(counted_to, run.end);
@@ -50,18 +47,29 @@ Candidate evaluate(const CallStream& stream, const std::vector<uint64_t>& words,
   return candidate;
 }
 
-std::vector<Candidate> candidates_of(const CallStream& stream, bool& growing) {
+uint32_t scale_of(uint32_t period) { return 2 * std::bit_floor(period); }
+
+std::vector<Candidate> candidates_of(const CallStream& stream) {
   std::vector<Candidate> candidates;
-  for (uint64_t low = 1; low * 2 <= stream.size(); low *= 2) {
-    const auto scale = static_cast<uint32_t>(low);
-    const std::vector<uint64_t> words = words_at_scale(stream, 2 * scale);
-    for (const uint32_t period : periods_between(words, scale, kPeriodsPerScale)) {
+  for (uint32_t low = 1; uint64_t{low} * 2 <= stream.size(); low *= 2) {
+    const std::vector<uint64_t> words = words_at_scale(stream, scale_of(low));
+    for (const uint32_t period : periods_between(words, low, kPeriodsPerScale)) {
       Candidate candidate = evaluate(stream, words, period);
-      growing = growing || candidate.growing;
       if (candidate.covered > 0) candidates.push_back(std::move(candidate));
     }
   }
   return candidates;
+}
+
+// Do the calls repeat, tensors aside?
+bool repeats_with_other_tensors(const CallStream& stream) {
+  const std::vector<uint64_t> words = words_without_tensors(stream);
+  for (uint32_t low = 1; uint64_t{low} * 2 <= stream.size(); low *= 2) {
+    for (const uint32_t period : periods_between(words, low, kPeriodsPerScale)) {
+      if (!runs_of(words, period).empty()) return true;
+    }
+  }
+  return false;
 }
 
 // The start of the last occurrence of the best phase in a run, as the start of the pair's first half.
@@ -80,22 +88,27 @@ uint32_t best_start(const CallStream& stream, const Run& run, uint32_t period) {
   return best.value_or(run.begin);
 }
 
+// Complete occurrences in a run: from the first place where the calls are those from `start` on.
+uint32_t occurrences_in(const std::vector<uint64_t>& words, const Run& run, uint32_t start, uint32_t period) {
+  const auto iteration = words.begin() + start;
+  for (uint32_t s = run.begin; s < run.begin + period && s + period <= run.end; ++s) {
+    if (std::equal(iteration, iteration + period, words.begin() + s)) return (run.end - s) / period;
+  }
+  return 0;
+}
+
 Iteration describe(const CallStream& stream, const Candidate& candidate, uint32_t start) {
   Iteration iteration;
   iteration.first_call = start + candidate.period;
   iteration.call_count = candidate.period;
-  const uint32_t phase = start % candidate.period;
-  for (const Run& run : candidate.runs) {
-    const uint32_t to_phase = (phase + candidate.period - run.begin % candidate.period) % candidate.period;
-    iteration.occurrences += (run.end - run.begin - to_phase) / candidate.period;
-  }
+  const std::vector<uint64_t> words = words_at_scale(stream, scale_of(candidate.period));
+  for (const Run& run : candidate.runs) iteration.occurrences += occurrences_in(words, run, start, candidate.period);
   iteration.coverage = static_cast<double>(candidate.covered) / static_cast<double>(stream.size());
   return iteration;
 }
 
 Result<Iteration> search(const CallStream& stream) {
-  bool growing = false;
-  std::vector<Candidate> candidates = candidates_of(stream, growing);
+  std::vector<Candidate> candidates = candidates_of(stream);
   uint64_t most = 0;
   for (const Candidate& candidate : candidates) most = std::max(most, candidate.covered);
   const double enough = static_cast<double>(most) * (1 - kCoverageSlack);
@@ -118,8 +131,11 @@ Result<Iteration> search(const CallStream& stream) {
     }
   }
   if (!last.ok()) return Status{StatusCode::not_found, "no iteration found: " + last.message()};
-  const char* why = growing ? "the program repeats itself, but its memory grows (or changes) with every repetition"
-                            : "nothing happens twice in a row with the same tensors; record at least two iterations";
+  const char* why =
+      repeats_with_other_tensors(stream)
+          ? "its calls repeat, but with other tensors each time: either it was recorded for less than two "
+            "iterations, or its memory grows or changes with every one"
+          : "nothing happens twice in a row; it must be recorded for at least two iterations";
   return Status{StatusCode::not_found, fmt::format("no iteration found in {} calls: {}", stream.size(), why)};
 }
 

@@ -72,6 +72,20 @@ std::vector<uint64_t> words_at_scale(const CallStream& stream, uint32_t scale) {
   return words;
 }
 
+std::vector<uint64_t> words_without_tensors(const CallStream& stream) {
+  std::vector<uint64_t> words(stream.size());
+  for (uint32_t call = 0; call < words.size(); ++call) {
+    if (const trace::Op* op = stream.op(call)) {
+      words[call] = op->record.signature;
+      continue;
+    }
+    const AllocationSpan& span = stream.spans[stream.allocations[call]];
+    words[call] = span.allocated == call ? trace::allocate_signature(span.origin, span.size)
+                                         : trace::free_signature(span.origin, span.size);
+  }
+  return words;
+}
+
 std::vector<uint32_t> periods_between(const std::vector<uint64_t>& words, uint32_t low, size_t limit) {
   if (words.size() < size_t{low} * 2) return {};
   constexpr uint64_t kBase = 0x9e3779b97f4a7c15ull;  // odd; the words are hashes already

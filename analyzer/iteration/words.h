@@ -14,6 +14,10 @@ namespace reprise::analyzer {
 // give different words, 24 iterations use the same ones and give equal words.
 std::vector<uint64_t> words_at_scale(const CallStream& stream, uint32_t scale);
 
+// One word per call that says nothing about tensors but their sizes: what repeats here and not above uses other memory
+// each time.
+std::vector<uint64_t> words_without_tensors(const CallStream& stream);
+
 // Periods p in [low, 2 * low) at which windows of `low` words repeat, most frequent first, at most `limit`.
 std::vector<uint32_t> periods_between(const std::vector<uint64_t>& words, uint32_t low, size_t limit);
 
