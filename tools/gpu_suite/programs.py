@@ -78,7 +78,8 @@ def count_launches(suite, command, folder, seconds):
     output = pathlib.Path(folder) / "counts"
     cupti = next((path for pattern in ("/usr/local/cuda/lib64/libcupti.so.13", "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so.13")
                   for path in glob.glob(pattern)), "libcupti.so.13")
-    environment = suite.environment(LD_PRELOAD=str(shim), REPRISE_COUNT_OUTPUT=str(output))
+    environment = suite.environment(LD_PRELOAD=str(shim), REPRISE_COUNT_OUTPUT=str(output),
+                                    REPRISE_COUNT_DRIVER=str(suite.device.driver))
     if not suite.device.simulated:
         environment["REPRISE_COUNT_CUPTI"] = os.environ.get("REPRISE_CUPTI", cupti)
     finished = common.run(command, environment, seconds)

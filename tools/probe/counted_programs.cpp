@@ -102,7 +102,9 @@ Counted run_counted(const SectionContext& context, CountedProgram program, const
   }
   const auto outcome = run_command({counted.program.arguments,
                                     {{"LD_PRELOAD", shim_path()},
-                                     {"REPRISE_DRIVER", context.driver.path},
+                                     {"REPRISE_COUNT_DRIVER", context.driver.path},
+                                     {"REPRISE_DRIVER", ""},  // the program is to ask for libcuda.so.1, as others do
+
                                      {"REPRISE_COUNT_OUTPUT", output.string()},
                                      {"REPRISE_COUNT_CUPTI", cupti},
                                      {"LD_LIBRARY_PATH", library_path(context.driver)}},

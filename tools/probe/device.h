@@ -110,6 +110,12 @@ Result<double> device_time(const Device& device, CUstream stream, Work&& work) {
   return static_cast<double>(milliseconds) * 1e6;
 }
 
+// For samples that `once` below gathers itself: takes out those of the warm-up.
+template <typename... Samples>
+void drop_warm_up(Samples&... samples) {
+  ((samples.empty() ? void() : void(samples.erase(samples.begin()))), ...);
+}
+
 // Calls `once` (returns Result<double>) up to `repeats` times after one warm-up, until `limit`; keeps the samples.
 template <typename Once>
 Status repeat(const Limit& limit, unsigned repeats, std::vector<double>& samples, Once&& once) {

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "tools/probe/statistics.h"
-
 namespace reprise::probe {
 namespace {
 
@@ -45,27 +43,38 @@ Status issue_all(const Device& device, std::vector<Lane>& lanes, std::vector<Pro
   }
 }
 
-// Items per second of one lane up to `window_ns`, from the last group that ended inside it.
+// Items per second of one lane up to `window_ns`. Of the group that the window cuts, the share that lies inside counts.
 double rate_within(const Progress& progress, double window_ns) {
-  size_t groups = 0;
-  while (groups < progress.end_ns.size() && progress.end_ns[groups] <= window_ns) ++groups;
-  if (groups == 0) return 0;
-  return static_cast<double>(groups * progress.group_items) / progress.end_ns[groups - 1] * 1e9;
+  double groups = 0;
+  double before = 0;
+  for (const double end : progress.end_ns) {
+    if (end > window_ns) {
+      groups += (window_ns - before) / (end - before);
+      break;
+    }
+    groups += 1;
+    before = end;
+  }
+  return groups * static_cast<double>(progress.group_items) / window_ns * 1e9;
 }
 
 }  // namespace
 
 Status calibrate(const Device& device, Lane& lane) {
-  constexpr unsigned kItems = 8;
-  std::vector<double> samples;
-  PROBE_TRY(repeat(Limit(5), 3, samples, [&] {
+  constexpr double kLongEnough = 5e6;  // nanoseconds: below it, an item is timed as one of several
+  const auto time_of = [&](unsigned items) {
     return device_time(device, lane.stream.get(), [&]() -> Status {
-      for (unsigned i = 0; i < kItems; ++i) PROBE_TRY(lane.issue(lane.stream.get()));
+      for (unsigned i = 0; i < items; ++i) PROBE_TRY(lane.issue(lane.stream.get()));
       return Status::success();
     });
-  }));
-  const auto summary = summarize(samples);
-  lane.item_ns = summary ? std::max(summary->median / kItems, 1.0) : 1.0;
+  };
+  for (const unsigned next : {1u, 8u, 8u}) {  // the first is the warm-up
+    const unsigned items = lane.item_ns > kLongEnough ? 1 : next;
+    const auto time = time_of(items);
+    if (!time.ok()) return time.status();
+    lane.item_ns = std::max(time.value() / items, 1.0);
+    if (lane.item_ns > 10 * kLongEnough) break;
+  }
   return Status::success();
 }
 

@@ -187,7 +187,7 @@ int run_all(const Arguments& arguments) {
     return std::count_if(reports.begin(), reports.end(), [&](const SectionReport& r) { return r.state() == state; });
   };
   if (count(SectionState::no_device) == static_cast<std::ptrdiff_t>(reports.size())) return kExitNoDevice;
-  if (!arguments.machine.empty()) {
+  if (!arguments.machine.empty() && !machine.device.empty()) {
     if (const Status status = write_machine(machine, arguments.machine); !status.ok()) return fail(status);
   }
   return count(SectionState::failed) > 0 || interrupted() ? kExitFailure : 0;

@@ -14,7 +14,7 @@ namespace {
 
 // A name with a slash is not matched against our SONAME; RTLD_LOCAL keeps the driver's names out of the program's way.
 void* open_driver() noexcept {
-  const char* chosen = std::getenv("REPRISE_DRIVER");
+  const char* chosen = std::getenv("REPRISE_COUNT_DRIVER");
   if (chosen && *chosen == '/') return dlopen(chosen, RTLD_NOW | RTLD_LOCAL);
   for (const char* path : {"/usr/lib/x86_64-linux-gnu/libcuda.so.1", "/usr/lib64/libcuda.so.1",
                            "/usr/local/nvidia/lib64/libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"}) {

@@ -3,7 +3,7 @@
 
 namespace reprise::count {
 
-// The real function, or nullptr. Opens REPRISE_DRIVER, else the usual places, but never the shim itself.
+// The real function, or nullptr. Opens REPRISE_COUNT_DRIVER, else the usual places, but never the shim itself.
 void* real_symbol(const char* name) noexcept;
 
 template <typename Function>

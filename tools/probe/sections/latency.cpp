@@ -167,7 +167,7 @@ Status wait_value(SectionContext& context) {
 // Launches behind a long kernel until one takes long: the driver's queue is full then. 0: none did.
 Result<unsigned> fill_queue(const Device& device, CUfunction spin, CUfunction empty, CUstream stream) {
   constexpr uint64_t kBusyNanoseconds = 200'000'000;
-  constexpr double kBlockedNanoseconds = 5e6;
+  constexpr double kBlockedNanoseconds = 50e6;  // far more than being scheduled away takes
   constexpr unsigned kMost = 100'000;
   PROBE_TRY(check(device.driver(), launch(device, spin, 1, 1, stream, kBusyNanoseconds), "cuLaunchKernel"));
   unsigned depth = 0;
@@ -226,6 +226,7 @@ Status allocations(SectionContext& context) {
       release_async.push_back(fourth.nanoseconds());
       return 0.0;
     }));
+    drop_warm_up(alloc, release, alloc_async, release_async);
     const Json parameters = {{"bytes", bytes}};
     context.report.measure("cuMemAlloc", "ns", std::move(alloc), parameters);
     context.report.measure("cuMemFree", "ns", std::move(release), parameters);

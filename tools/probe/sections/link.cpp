@@ -16,6 +16,7 @@ namespace {
 
 constexpr double kWindow = 30e6;  // nanoseconds of traffic in one sample
 constexpr unsigned kRepeats = 5;
+constexpr size_t kPlain = size_t{128} << 20;  // of buffers, where not the size itself is asked about
 
 // Buffers on both sides for one direction; copies walk through them.
 struct Way {
@@ -62,39 +63,63 @@ Result<Kernels> make_kernels(const Device& device) {
   return Result<Kernels>(std::move(kernels));
 }
 
-Result<Lane> kernel_lane(const Device& device, const Kernels& kernels, bool compute) {
+// `rounds`: of the compute kernel; 0: the bandwidth-bound one.
+Result<Lane> kernel_lane(const Device& device, const Kernels& kernels, uint32_t rounds) {
   auto stream = device.make_stream();
   if (!stream.ok()) return stream.status();
   const auto processors =
       static_cast<unsigned>(std::max(1, device.attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)));
   Lane lane;
   lane.stream = std::move(stream.value());
-  lane.issue = [&device, &kernels, compute, processors](CUstream queue) {
-    const CUresult result =
-        compute ? launch(device, kernels.compute, processors * 4, 256, queue, kernels.out.get(), uint32_t{200'000})
-                : launch(device, kernels.stream, processors * 8, 512, queue, kernels.in.get(), kernels.out.get(),
-                         kernels.words);
+  lane.issue = [&device, &kernels, rounds, processors](CUstream queue) {
+    const CUresult result = rounds > 0
+                                ? launch(device, kernels.compute, processors * 4, 256, queue, kernels.out.get(), rounds)
+                                : launch(device, kernels.stream, processors * 8, 512, queue, kernels.in.get(),
+                                         kernels.out.get(), kernels.words);
     return check(device.driver(), result, "cuLaunchKernel");
   };
   return Result<Lane>(std::move(lane));
 }
 
-// Medians of each lane's items per second with all lanes at work; `names[i]` empty: not reported.
-Status report_lanes(SectionContext& context, std::vector<Lane>& lanes, const std::vector<std::string>& names,
-                    const std::vector<double>& units, const char* unit, const Json& parameters,
-                    std::vector<double>* medians = nullptr) {
-  std::vector<std::vector<double>> samples(lanes.size());
+// The compute kernel's rounds that make it last about a millisecond here.
+Result<uint32_t> compute_rounds(const Device& device, const Kernels& kernels) {
+  constexpr double kWanted = 1e6;
+  constexpr uint32_t kMost = 1 << 24;
+  for (uint32_t rounds = 64;; rounds *= 4) {
+    auto lane = kernel_lane(device, kernels, rounds);
+    if (!lane.ok()) return lane.status();
+    PROBE_TRY(calibrate(device, lane.value()));
+    if (lane.value().item_ns >= kWanted / 2 || rounds >= kMost) return rounds;
+  }
+}
+
+// What lanes of one name carry, all of them at work. `unit_per_item`: what an item of it counts.
+struct Named {
+  std::string name;  // empty: not reported
+  std::vector<size_t> lanes;
+  double unit_per_item = 1;
+};
+
+// Measures `lanes` together; `medians`, when given, gets one number for each of `named`.
+Status report_lanes(SectionContext& context, std::vector<Lane>& lanes, const std::vector<Named>& named,
+                    const char* unit, const Json& parameters, std::vector<double>* medians = nullptr) {
+  std::vector<std::vector<double>> samples(named.size());
   std::vector<double> ignored;
   PROBE_TRY(repeat(context.limit, kRepeats, ignored, [&]() -> Result<double> {
     auto rates = run_lanes(context.device, lanes, kWindow);
     if (!rates.ok()) return rates.status();
-    for (size_t i = 0; i < lanes.size(); ++i) samples[i].push_back(rates.value()[i] * units[i]);
+    for (size_t i = 0; i < named.size(); ++i) {
+      double sum = 0;
+      for (const size_t lane : named[i].lanes) sum += rates.value()[lane] * named[i].unit_per_item;
+      samples[i].push_back(sum);
+    }
     return 0.0;
   }));
-  for (size_t i = 0; i < lanes.size(); ++i) {
+  for (size_t i = 0; i < named.size(); ++i) {
+    drop_warm_up(samples[i]);
     const auto summary = summarize(samples[i]);
     if (medians) medians->push_back(summary ? summary->median : 0);
-    if (!names[i].empty()) context.report.measure(names[i], unit, samples[i], parameters);
+    if (!named[i].name.empty()) context.report.measure(named[i].name, unit, samples[i], parameters);
   }
   return Status::success();
 }
@@ -103,10 +128,10 @@ class Link {
  public:
   explicit Link(SectionContext& context) : context_(context), device_(context.device) {}
 
-  Status prepare(HostKind kind) {
+  // `most`: of each buffer; there are two on either side.
+  Status prepare(HostKind kind, size_t most) {
     const size_t bytes =
-        std::min({size_t{1} << 30, static_cast<size_t>(device_.usable_bytes() / 4), usable_host_bytes() / 4}) &
-        ~size_t{0xfffff};
+        std::min({most, static_cast<size_t>(device_.usable_bytes() / 4), usable_host_bytes() / 4}) & ~size_t{0xfffff};
     ways_.clear();
     hosts_.clear();
     for (const bool to_device : {true, false}) {
@@ -124,21 +149,25 @@ class Link {
   // Directions: 1 to the device, 2 to the host, 3 both. With `streams` lanes for each.
   Status copies(int directions, size_t bytes, int streams, std::vector<double>* medians = nullptr) {
     std::vector<Lane> lanes;
-    std::vector<std::string> names;
-    for (int way = 0; way < 2; ++way) {
-      for (int i = 0; i < streams && (directions & (1 << way)); ++i) {
-        auto lane = copy_lane(device_, ways_[static_cast<size_t>(way)], bytes);
+    std::vector<Named> named;
+    for (size_t way = 0; way < 2; ++way) {
+      if (!(directions & (1 << way))) continue;
+      named.push_back({fmt::format("{}{}", way == 0 ? "H2D" : "D2H", directions == 3 ? " while both" : ""),
+                       {},
+                       static_cast<double>(bytes)});
+      for (int i = 0; i < streams; ++i) {
+        auto lane = copy_lane(device_, ways_[way], bytes);
         if (!lane.ok()) return lane.status();
+        named.back().lanes.push_back(lanes.size());
         lanes.push_back(std::move(lane.value()));
-        names.push_back(fmt::format("{}{}", way == 0 ? "H2D" : "D2H", directions == 3 ? " while both" : ""));
       }
     }
     const Json parameters = {{"bytes", bytes}, {"memory", to_string(kind_)}, {"streams_per_direction", streams}};
-    return report_lanes(context_, lanes, names, std::vector<double>(lanes.size(), static_cast<double>(bytes)),
-                        "bytes/s", parameters, medians);
+    return report_lanes(context_, lanes, named, "bytes/s", parameters, medians);
   }
 
   Status sizes(const Limit& limit) {
+    PROBE_TRY(prepare(HostKind::pinned, size_t{1} << 30));
     for (size_t bytes = 64 << 10; bytes <= bytes_ && !limit.over(); bytes *= 4) {
       for (const int directions : {1, 2, 3}) PROBE_TRY(copies(directions, bytes, 1));
     }
@@ -167,11 +196,13 @@ class Link {
     const auto kernels = make_kernels(device_);
     if (!kernels.ok()) return kernels.status();
     const size_t bytes = std::min(size_t{16} << 20, bytes_);
+    const auto rounds = compute_rounds(device_, kernels.value());
+    if (!rounds.ok()) return rounds.status();
     for (const bool compute : {false, true}) {
       std::vector<double> rates[2];
       for (const bool copying : {false, true}) {
         std::vector<Lane> lanes;
-        auto kernel = kernel_lane(device_, kernels.value(), compute);
+        auto kernel = kernel_lane(device_, kernels.value(), compute ? rounds.value() : 0);
         if (!kernel.ok()) return kernel.status();
         lanes.push_back(std::move(kernel.value()));
         for (size_t way = 0; way < 2 && copying; ++way) {
@@ -180,12 +211,11 @@ class Link {
           lanes.push_back(std::move(lane.value()));
         }
         const double moved = static_cast<double>(kernels.value().words) * 8;  // read and written by the stream kernel
-        const std::vector<double> units = {compute ? 1.0 : moved, static_cast<double>(bytes),
-                                           static_cast<double>(bytes)};
         const std::string kernel_name = compute ? "compute kernel" : "bandwidth-bound kernel";
+        std::vector<Named> named = {{kernel_name, {0}, compute ? 1.0 : moved}};
+        for (size_t lane = 1; lane < lanes.size(); ++lane) named.push_back({"", {lane}, static_cast<double>(bytes)});
         const Json parameters = {{"beside", copying ? "both copies" : "nothing"}};
-        PROBE_TRY(report_lanes(context_, lanes, {kernel_name, "", ""}, units, compute ? "kernels/s" : "bytes/s",
-                               parameters, &rates[copying]));
+        PROBE_TRY(report_lanes(context_, lanes, named, compute ? "kernels/s" : "bytes/s", parameters, &rates[copying]));
         if (copying) report_copies_beside(kernel_name, rates[1]);
       }
       if (!compute && rates[0][0] > 0) context_.machine.hbm_bytes_per_second = rates[0][0];
@@ -213,6 +243,7 @@ class Link {
       if (time.ok()) time.value() /= kCopies;
       return time;
     }));
+    drop_warm_up(submit);
     if (const auto summary = summarize(each)) context_.machine.copy_latency_ns = summary->median;
     context_.report.measure("copy call", "ns", std::move(submit), {{"bytes", kBytes}});
     context_.report.measure("copy after copy, one stream", "ns", std::move(each), {{"bytes", kBytes}});
@@ -276,22 +307,22 @@ class Link {
 void measure_link(SectionContext& context) {
   {
     Link link(context);
-    attempt(context, "pinned memory", [&](SectionContext&) { return link.prepare(HostKind::pinned); });
+    attempt(context, "pinned memory", [&](SectionContext&) { return link.prepare(HostKind::pinned, kPlain); });
     if (context.report.state() == SectionState::done) {
       attempt(context, "large copies", [&](SectionContext&) { return link.large(); });
       attempt(context, "copy costs", [&](SectionContext&) { return link.copy_costs(); });
       attempt(context, "beside kernels", [&](SectionContext&) { return link.beside_kernels(); });
-      attempt(context, "sizes", [&](SectionContext& c) { return link.sizes(c.limit.part(0.5)); });
       attempt(context, "batches", [&](SectionContext&) { return link.batches(); });
     }
     for (const HostKind kind : {HostKind::registered_huge_pages, HostKind::write_combined}) {
       attempt(context, to_string(kind), [&](SectionContext&) -> Status {
-        PROBE_TRY(link.prepare(kind));
+        PROBE_TRY(link.prepare(kind, kPlain));
         return link.large();
       });
     }
+    attempt(context, "sizes", [&](SectionContext& c) { return link.sizes(c.limit.part(0.4)); });
   }
-  attempt(context, "pinning", measure_pinning);
+  attempt(context, "pinning", [](SectionContext& c) { return measure_pinning(c, c.limit.part(0.5)); });
   attempt(context, "disk", measure_disk);
 }
 

@@ -44,11 +44,11 @@ Status disk_method(SectionContext& context, const Limit& limit, const ScratchFil
 
 }  // namespace
 
-Status measure_pinning(SectionContext& context) {
+Status measure_pinning(SectionContext& context, const Limit& limit) {
   const Device& device = context.device;
-  const size_t bytes = std::min(size_t{4} << 30, usable_host_bytes()) & ~(2 * kMiB - 1);
+  const size_t bytes = std::min(size_t{2} << 30, usable_host_bytes()) & ~(2 * kMiB - 1);
   std::vector<double> allocated;
-  PROBE_TRY(repeat(context.limit.part(0.2), 3, allocated, [&]() -> Result<double> {
+  PROBE_TRY(repeat(limit.part(0.2), 3, allocated, [&]() -> Result<double> {
     const Stopwatch watch;
     const auto buffer = device.allocate_host(bytes);
     if (!buffer.ok()) return buffer.status();
@@ -56,9 +56,9 @@ Status measure_pinning(SectionContext& context) {
   }));
   context.report.measure("cuMemHostAlloc", "bytes/s", std::move(allocated), {{"bytes", bytes}});
   const unsigned most = std::max(1u, std::thread::hardware_concurrency());
-  for (unsigned threads = 1; threads <= std::min(most, 16u) && !context.limit.over(); threads *= 2) {
+  for (unsigned threads = 1; threads <= std::min(most, 16u) && !limit.over(); threads *= 2) {
     std::vector<double> touched, registered, both;
-    PROBE_TRY(repeat(context.limit.part(0.2), 3, both, [&]() -> Result<double> {
+    PROBE_TRY(repeat(limit.part(0.2), 3, both, [&]() -> Result<double> {
       double touch_ns = 0;
       double register_ns = 0;
       const auto memory = HostMemory::register_pages(device, bytes, threads, &touch_ns, &register_ns);
@@ -67,6 +67,7 @@ Status measure_pinning(SectionContext& context) {
       registered.push_back(rate(bytes, register_ns));
       return rate(bytes, touch_ns + register_ns);
     }));
+    drop_warm_up(touched, registered);
     const Json parameters = {{"bytes", bytes}, {"threads", threads}};
     context.report.measure("first touch", "bytes/s", std::move(touched), parameters);
     context.report.measure("cuMemHostRegister, touched", "bytes/s", std::move(registered), parameters);

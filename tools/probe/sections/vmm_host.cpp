@@ -13,7 +13,7 @@ constexpr size_t kChunkBytes = size_t{2} << 20;
 template <typename Work>
 Status rate(SectionContext& context, const char* name, size_t bytes, CUstream stream, Work&& work) {
   std::vector<double> samples;
-  PROBE_TRY(repeat(context.limit, 10, samples, [&] { return device_time(context.device, stream, work); }));
+  PROBE_TRY(repeat(context.limit.part(0.2), 10, samples, [&] { return device_time(context.device, stream, work); }));
   for (double& sample : samples) sample = static_cast<double>(bytes) / sample * 1e9;
   context.report.measure(name, "bytes/s", std::move(samples), {{"bytes", bytes}});
   return Status::success();
