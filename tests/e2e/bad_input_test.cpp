@@ -1,0 +1,141 @@
+// What users get wrong: one clear line, the right exit code, and a program that never dies of the shim's trouble.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "tests/e2e/harness.h"
+
+namespace reprise::e2e {
+namespace {
+
+std::vector<std::string> small_trainer(const std::string& steps = "6") {
+  return {built("bin/chargpt"),
+          "--layers",
+          "1",
+          "--width",
+          "32",
+          "--heads",
+          "2",
+          "--context",
+          "16",
+          "--batch",
+          "4",
+          "--steps",
+          steps,
+          "--seed",
+          "1"};
+}
+
+std::vector<std::string> random_program() {
+  return {built("bin/random_program"), built("bin/hash_kernels.cubin"), "1", "6"};
+}
+
+Outcome cli(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), built("bin/reprise"));
+  Environment environment = simulated_device();
+  environment.erase("LD_LIBRARY_PATH");
+  return run(arguments, environment);
+}
+
+std::vector<std::string> joined(std::vector<std::string> head, const std::vector<std::string>& tail) {
+  head.push_back("--");
+  head.insert(head.end(), tail.begin(), tail.end());
+  return head;
+}
+
+int64_t lines(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }
+
+void expect_refused(const Outcome& outcome, int exit_code, const std::string& word) {
+  EXPECT_EQ(outcome.exit_code, exit_code) << outcome.err;
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_EQ(lines(outcome.err), 1) << outcome.err;
+  EXPECT_EQ(outcome.err.rfind("reprise: ", 0), 0u) << outcome.err;
+  EXPECT_NE(outcome.err.find(word), std::string::npos) << outcome.err;
+}
+
+TEST(BadInput, UsageErrorsAreOneLineAndExitCodeTwo) {
+  expect_refused(cli({"run", "--no-such-option", "--", "true"}), 2, "--no-such-option");
+  expect_refused(cli({"run", "--budget", "50%"}), 2, "program");
+  expect_refused(cli(joined({"run", "--budget", "0"}, {"true"})), 2, "budget");
+  expect_refused(cli(joined({"run", "--budget", "10PB"}, {"true"})), 2, "10PB");
+  expect_refused(cli(joined({"run", "--budget", "lots"}, {"true"})), 2, "lots");
+  expect_refused(cli({"no-such-command"}), 2, "no-such-command");
+}
+
+TEST(BadInput, AMissingProgramIsNamed) {
+  const Outcome outcome = cli(joined({"run", "--device", "sim", "--budget", "50%"}, {"/nonexistent/program"}));
+  expect_refused(outcome, 2, "/nonexistent/program");
+}
+
+class Files : public testing::Test {
+ protected:
+  void SetUp() override {
+    const Outcome recorded = cli(joined({"record", "--device", "sim", "-o", trace()}, small_trainer()));
+    ASSERT_EQ(recorded.exit_code, 0) << recorded.err;
+    const Outcome planned = cli({"plan", trace(), "--budget", "60%", "-o", plan()});
+    ASSERT_EQ(planned.exit_code, 0) << planned.err;
+    plain_ = run(small_trainer(), simulated_device());
+  }
+  std::string trace() const { return scratch_.path("a.trace"); }
+  std::string plan() const { return scratch_.path("a.plan"); }
+  std::string write(const std::string& name, const std::string& bytes) const {
+    std::ofstream(scratch_.path(name), std::ios::binary) << bytes;
+    return scratch_.path(name);
+  }
+  // The shim alone, with a plan that it must refuse: the program runs on and prints what it always prints.
+  void expect_program_unharmed(const std::string& plan_path, const std::vector<std::string>& argv,
+                               const std::string& expected) const {
+    const Outcome outcome = run(argv, merged(preloaded("100%"), {{"REPRISE_PLAN", plan_path}}));
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_EQ(outcome.out, expected);
+    EXPECT_EQ(lines(outcome.err), 1) << outcome.err;
+  }
+
+  Scratch scratch_;
+  Outcome plain_;
+};
+
+TEST_F(Files, ATruncatedTraceIsNamedAndStillDumps) {
+  const std::string whole = read_file(trace());
+  const std::string cut = write("cut.trace", whole.substr(0, whole.size() * 2 / 3));
+  expect_refused(cli({"plan", cut, "--budget", "60%", "-o", scratch_.path("b.plan")}), 1, "cut.trace");
+  expect_refused(cli({"dump", write("empty.trace", "")}), 1, "empty.trace");
+  const Outcome dumped = cli({"dump", cut});
+  EXPECT_EQ(dumped.exit_code, 1);
+  EXPECT_EQ(lines(dumped.err), 1) << dumped.err;
+}
+
+TEST_F(Files, APlanWithOneFlippedByteIsRefusedEverywhere) {
+  std::string bytes = read_file(plan());
+  bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 0x10);
+  const std::string flipped = write("flipped.plan", bytes);
+  expect_refused(cli(joined({"replay", "--device", "sim", "--plan", flipped}, small_trainer())), 1, "flipped.plan");
+  expect_program_unharmed(flipped, small_trainer(), plain_.out);
+}
+
+TEST_F(Files, APlanOfAnotherProgramIsRefusedEverywhere) {
+  expect_refused(cli(joined({"replay", "--device", "sim", "--plan", plan()}, random_program())), 1, "a.plan");
+  const Outcome other = run(random_program(), simulated_device());
+  expect_program_unharmed(plan(), random_program(), other.out);
+}
+
+TEST_F(Files, NoPermissionOnTheOutputIsSaidBeforeTheProgramRuns) {
+  const std::string folder = scratch_.path("locked");
+  std::filesystem::create_directory(folder);
+  std::filesystem::permissions(folder, std::filesystem::perms::owner_read | std::filesystem::perms::owner_exec);
+  // root may write anywhere: a folder in place of the file refuses root, too.
+  const std::string target = geteuid() == 0 ? folder : folder + "/a.trace";
+  expect_refused(cli(joined({"record", "--device", "sim", "-o", target}, small_trainer())), 1, "locked");
+  expect_refused(cli({"plan", trace(), "--budget", "60%", "-o", target}), 1, "locked");
+  expect_refused(cli({"report", trace(), plan(), "-o", target}), 1, "locked");
+  const Outcome outcome = run(small_trainer(), merged(preloaded("100%"), {{"REPRISE_TRACE", target}}));
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, plain_.out);
+}
+
+}  // namespace
+}  // namespace reprise::e2e

@@ -1,0 +1,138 @@
+// An unmodified, nvcc-built trainer in less memory than it needs: equal losses and weights, budget kept, plan enforced.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/e2e/harness.h"
+
+namespace reprise::e2e {
+namespace {
+
+// Small enough for a CPU, deep enough that activations, gradients and optimizer state all matter.
+std::vector<std::string> trainer(int seed, int steps, const std::vector<std::string>& more = {}) {
+  std::vector<std::string> argv = {built("bin/chargpt"),
+                                   "--layers",
+                                   "3",
+                                   "--width",
+                                   "64",
+                                   "--heads",
+                                   "4",
+                                   "--context",
+                                   "32",
+                                   "--batch",
+                                   "8",
+                                   "--steps",
+                                   std::to_string(steps),
+                                   "--seed",
+                                   std::to_string(seed)};
+  argv.insert(argv.end(), more.begin(), more.end());
+  return argv;
+}
+
+struct Pair {
+  Outcome plain;
+  Outcome managed;
+  nlohmann::json plain_stats;
+  nlohmann::json stats;
+  std::vector<nlohmann::json> log;
+};
+
+// The program plain and with LD_PRELOAD and variables alone.
+Pair run_both(const std::vector<std::string>& argv, const std::string& budget) {
+  const Scratch scratch;
+  Pair pair;
+  pair.plain = run(argv, merged(simulated_device(), {{"REPRISE_SIM_STATS", scratch.path("plain")}}));
+  pair.managed = run(argv, merged(preloaded(budget), {{"REPRISE_SIM_STATS", scratch.path("managed")},
+                                                      {"REPRISE_RUN_LOG", scratch.path("log")}}));
+  pair.plain_stats = read_stats(scratch.path("plain"));
+  pair.stats = read_stats(scratch.path("managed"));
+  pair.log = read_run_log(scratch.path("log"));
+  return pair;
+}
+
+void expect_same(const Pair& pair) {
+  ASSERT_EQ(pair.plain.exit_code, 0) << pair.plain.err;
+  EXPECT_EQ(pair.managed.exit_code, 0) << pair.managed.err;
+  EXPECT_EQ(pair.managed.out, pair.plain.out) << pair.managed.err;
+}
+
+int64_t total(const Pair& pair, const char* field) {
+  const auto ends = lines_of(pair.log, "end");
+  return ends.empty() ? -1 : ends.back().value(field, static_cast<int64_t>(-1));
+}
+
+struct Sweep {
+  int percent;
+  int seed;
+};
+void PrintTo(const Sweep& value, std::ostream* out) { *out << value.percent << "% seed " << value.seed; }
+
+class Budgets : public testing::TestWithParam<Sweep> {};
+
+TEST_P(Budgets, LossesAndWeightsAreEqualToTheLastBit) {
+  const Pair pair = run_both(trainer(GetParam().seed, 10), std::to_string(GetParam().percent) + "%");
+  expect_same(pair);
+  EXPECT_LE(pair.stats["peak_bytes"].get<double>(),
+            pair.plain_stats["peak_bytes"].get<double>() * GetParam().percent / 100.0);
+  EXPECT_GT(total(pair, "iterations_planned"), 2) << "the plan was never enforced";
+  EXPECT_EQ(total(pair, "divergences"), 0);
+}
+
+std::vector<Sweep> sweeps() {
+  std::vector<Sweep> all;
+  for (int percent = 30; percent <= 100; percent += 10) {
+    for (int seed = 1; seed <= 3; ++seed) all.push_back({percent, seed});
+  }
+  return all;
+}
+INSTANTIATE_TEST_SUITE_P(Sweep, Budgets, testing::ValuesIn(sweeps()));
+
+TEST(Chargpt, SteadyStateMakesNoVirtualMemoryCallAndOverlaps) {
+  const Pair few = run_both(trainer(1, 10), "50%");
+  const Pair many = run_both(trainer(1, 20), "50%");
+  expect_same(few);
+  expect_same(many);
+  for (const char* counter : {"create_calls", "map_calls", "unmap_calls", "set_access_calls", "release_calls"}) {
+    EXPECT_EQ(few.stats[counter], many.stats[counter]) << counter << " grows with the number of iterations";
+  }
+  EXPECT_GT(many.stats["copied_bytes_d2h"].get<int64_t>(), few.stats["copied_bytes_d2h"].get<int64_t>());
+  EXPECT_GT(many.stats["overlap_busy_ns"].get<int64_t>(), 0);
+  const auto overlaps = lines_of(many.log, "overlap");
+  ASSERT_FALSE(overlaps.empty());
+  EXPECT_GT(overlaps.back().value("both_ns", static_cast<int64_t>(0)), 0);
+}
+
+TEST(Chargpt, AnEvaluationEveryFewIterationsDivergesAndComesBack) {
+  const Pair pair = run_both(trainer(2, 24, {"--eval-every", "6"}), "50%");
+  expect_same(pair);
+  EXPECT_GT(total(pair, "iterations_planned"), 8);
+}
+
+TEST(Chargpt, StopsInTheMiddleOfAnIteration) {
+  for (const char* launches : {"37", "600", "1011"}) {
+    expect_same(run_both(trainer(3, 20, {"--stop-after", launches}), "50%"));
+  }
+}
+
+TEST(Chargpt, FreesOutOfOrder) {
+  expect_same(run_both(trainer(4, 12, {"--free-order", "reversed"}), "50%"));
+  expect_same(run_both(trainer(4, 12, {"--free-order", "shuffled"}), "50%"));
+}
+
+TEST(Chargpt, RunsOneIterationOnly) {
+  const Pair pair = run_both(trainer(5, 1), "50%");
+  expect_same(pair);
+  EXPECT_EQ(total(pair, "iterations_planned"), 0);
+}
+
+TEST(Chargpt, SwitchedOffItIsAForwarder) {
+  const auto argv = trainer(6, 3);
+  const Outcome plain = run(argv, simulated_device());
+  const Outcome off = run(argv, merged(preloaded("50%"), {{"REPRISE_DISABLE", "1"}}));
+  EXPECT_EQ(off.exit_code, 0);
+  EXPECT_EQ(off.out, plain.out);
+  EXPECT_EQ(off.err, plain.err);
+}
+
+}  // namespace
+}  // namespace reprise::e2e

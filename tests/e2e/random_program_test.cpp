@@ -1,0 +1,66 @@
+// The dataflow-hash oracle: a random program printed hashes without Reprise; under any budget it must print the same.
+// One lost byte, one stale reload or one wrong order changes every hash after it.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/e2e/harness.h"
+
+namespace reprise::e2e {
+namespace {
+
+struct Case {
+  int seed;
+  std::string budget;
+  std::vector<std::string> options;
+};
+
+void PrintTo(const Case& value, std::ostream* out) { *out << "seed " << value.seed << " budget " << value.budget; }
+
+class RandomProgram : public testing::TestWithParam<Case> {};
+
+std::vector<std::string> command(const Case& value, int iterations) {
+  std::vector<std::string> argv = {built("bin/random_program"), built("bin/hash_kernels.cubin"),
+                                   std::to_string(value.seed), std::to_string(iterations)};
+  argv.insert(argv.end(), value.options.begin(), value.options.end());
+  return argv;
+}
+
+TEST_P(RandomProgram, PrintsTheSameHashesUnderABudget) {
+  const Scratch scratch;
+  const auto argv = command(GetParam(), 12);
+  const Outcome plain = run(argv, merged(simulated_device(), {{"REPRISE_SIM_STATS", scratch.path("plain")}}));
+  ASSERT_EQ(plain.exit_code, 0) << plain.out << plain.err;
+  const Outcome managed =
+      run(argv, merged(preloaded(GetParam().budget),
+                       {{"REPRISE_SIM_STATS", scratch.path("managed")}, {"REPRISE_RUN_LOG", scratch.path("log")}}));
+  EXPECT_EQ(managed.exit_code, 0) << managed.err;
+  EXPECT_EQ(managed.out, plain.out) << managed.err;
+  const auto plain_stats = read_stats(scratch.path("plain"));
+  const auto stats = read_stats(scratch.path("managed"));
+  const double fraction = std::stod(GetParam().budget) / 100.0;
+  EXPECT_LE(stats["peak_bytes"].get<double>(), fraction * plain_stats["peak_bytes"].get<double>() + 1);
+  EXPECT_EQ(stats["unsupported_calls"], 0);
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  const std::vector<std::vector<std::string>> shapes = {
+      {},
+      {"--streams", "1", "--async"},
+      {"--streams", "4", "--ops", "90"},
+      {"--odd-every", "4"},
+      {"--persistent", "30", "--max-kib", "300"},
+      {"--async", "--streams", "3", "--odd-every", "3"},
+  };
+  int seed = 1;
+  for (const auto& shape : shapes) {
+    for (const char* budget : {"100%", "75%", "60%"}) all.push_back({seed++, budget, shape});
+  }
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Budgets, RandomProgram, testing::ValuesIn(cases()));
+
+}  // namespace
+}  // namespace reprise::e2e

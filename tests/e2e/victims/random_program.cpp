@@ -1,0 +1,260 @@
+// A driver-API program with a random but repeating iteration: allocations, launches, copies and memsets on several
+// streams, ordered by events, with frees in any order. It prints a hash of what it reads back each iteration and of all
+// persistent tensors at the end. Knows nothing of Reprise. Run plain and under a budget, it must print the same.
+//
+// random_program CUBIN SEED ITERATIONS [--streams N] [--persistent N] [--ops N] [--odd-every K] [--async] [--max-kib N]
+#include <cuda.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace {
+
+void check(CUresult result, const char* what) {
+  if (result == CUDA_SUCCESS) return;
+  const char* name = nullptr;
+  cuGetErrorName(result, &name);
+  std::printf("error: %s: %s\n", what, name == nullptr ? "?" : name);
+  std::exit(3);
+}
+
+struct Options {
+  std::string cubin;
+  uint64_t seed = 1;
+  int iterations = 6;
+  int streams = 2;
+  int persistent = 12;
+  int ops = 60;
+  int odd_every = 0;  // every K-th iteration runs another sequence: an evaluation
+  bool async = false;
+  int max_kib = 512;
+};
+
+struct Tensor {
+  CUdeviceptr address = 0;
+  size_t bytes = 0;
+  int last_stream = -1;  // whose work touched it last
+};
+
+class Program {
+ public:
+  explicit Program(const Options& options) : options_(options) {
+    check(cuInit(0), "cuInit");
+    check(cuDevicePrimaryCtxRetain(&context_, 0), "cuDevicePrimaryCtxRetain");
+    check(cuCtxSetCurrent(context_), "cuCtxSetCurrent");
+    CUmodule module = nullptr;
+    check(cuModuleLoad(&module, options.cubin.c_str()), "cuModuleLoad");
+    check(cuModuleGetFunction(&mix2_, module, "mix2"), "cuModuleGetFunction");
+    check(cuModuleGetFunction(&mix3_, module, "mix3"), "cuModuleGetFunction");
+    check(cuModuleGetFunction(&bundle_, module, "mix_bundle"), "cuModuleGetFunction");
+    for (int i = 0; i < options.streams; ++i) {
+      CUstream stream = nullptr;
+      if (i > 0)
+        check(cuStreamCreate(&stream, i % 2 == 0 ? CU_STREAM_DEFAULT : CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+      streams_.push_back(stream);
+    }
+    check(cuMemHostAlloc(reinterpret_cast<void**>(&pinned_), kReadBytes, 0), "cuMemHostAlloc");
+    std::mt19937_64 random(options.seed);
+    for (int i = 0; i < options.persistent; ++i) {
+      persistent_.push_back(allocate(random));
+      std::vector<uint32_t> content(persistent_.back().bytes / 4);
+      for (auto& word : content) word = static_cast<uint32_t>(random());
+      check(cuMemcpyHtoD(persistent_.back().address, content.data(), content.size() * 4), "cuMemcpyHtoD");
+    }
+  }
+
+  void run() {
+    for (int i = 0; i < options_.iterations; ++i) {
+      const bool odd = options_.odd_every > 0 && i % options_.odd_every == options_.odd_every - 1;
+      iterate(odd ? options_.seed * 77 + 5 : options_.seed * 31 + 1, static_cast<unsigned>(i), odd);
+      std::printf("iteration %d %016llx\n", i,
+                  static_cast<unsigned long long>(read_back(persistent_[static_cast<size_t>(i) % persistent_.size()])));
+    }
+    check(cuCtxSynchronize(), "cuCtxSynchronize");
+    uint64_t total = 0;
+    for (auto& tensor : persistent_) {
+      std::vector<uint32_t> content(tensor.bytes / 4);
+      check(cuMemcpyDtoH(content.data(), tensor.address, tensor.bytes), "cuMemcpyDtoH");
+      for (const uint32_t word : content) total = total * 1099511628211ull + word;
+    }
+    std::printf("final %016llx\n", static_cast<unsigned long long>(total));
+  }
+
+ private:
+  static constexpr size_t kReadBytes = 4096;
+
+  Tensor allocate(std::mt19937_64& random) {
+    Tensor tensor;
+    const uint64_t kib = 1 + random() % static_cast<uint64_t>(options_.max_kib);
+    tensor.bytes = (random() % 4 == 0 ? 1 + random() % 24 : kib) * 1024;  // a quarter of them small
+    check(cuMemAlloc(&tensor.address, tensor.bytes), "cuMemAlloc");
+    return tensor;
+  }
+
+  // Orders stream `stream` after the last work on the tensor, as a correct program must.
+  void use(Tensor& tensor, int stream) {
+    if (tensor.last_stream >= 0 && tensor.last_stream != stream) {
+      CUevent event = nullptr;
+      check(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
+      check(cuEventRecord(event, streams_[static_cast<size_t>(tensor.last_stream)]), "cuEventRecord");
+      check(cuStreamWaitEvent(streams_[static_cast<size_t>(stream)], event, 0), "cuStreamWaitEvent");
+      check(cuEventDestroy(event), "cuEventDestroy");
+    }
+    tensor.last_stream = stream;
+  }
+
+  void launch(CUfunction function, int stream, size_t words, void** parameters) {
+    const unsigned blocks = static_cast<unsigned>((words + 255) / 256);
+    check(cuLaunchKernel(function, blocks, 1, 1, 256, 1, 1, 0, streams_[static_cast<size_t>(stream)], parameters,
+                         nullptr),
+          "cuLaunchKernel");
+  }
+
+  void mix(std::vector<Tensor*> tensors, int stream, unsigned salt) {
+    size_t bytes = tensors[0]->bytes;
+    for (Tensor* tensor : tensors) {
+      bytes = std::min(bytes, tensor->bytes);
+      use(*tensor, stream);
+    }
+    unsigned words = static_cast<unsigned>(bytes / 4);
+    if (tensors.size() == 2) {
+      void* parameters[] = {&tensors[0]->address, &tensors[1]->address, &salt, &words};
+      launch(mix2_, stream, words, parameters);
+    } else if (tensors.size() == 3) {
+      void* parameters[] = {&tensors[0]->address, &tensors[1]->address, &tensors[2]->address, &salt, &words};
+      launch(mix3_, stream, words, parameters);
+    } else {
+      struct {
+        unsigned salt;
+        CUdeviceptr tensors[4];
+        unsigned words;
+      } bundle = {salt, {tensors[0]->address, tensors[1]->address, tensors[2]->address, tensors[3]->address}, words};
+      void* parameters[] = {&bundle};
+      launch(bundle_, stream, words, parameters);
+    }
+  }
+
+  // One iteration: the same calls for the same seed; only `salt` (a kernel parameter) differs from one to the next.
+  void iterate(uint64_t seed, unsigned salt, bool odd) {
+    std::mt19937_64 random(seed);
+    std::vector<Tensor> transient;
+    transient.reserve(256);
+    const int ops = odd ? options_.ops / 3 : options_.ops;
+    for (int i = 0; i < ops; ++i) {
+      const int stream = static_cast<int>(random() % streams_.size());
+      const auto pick = [&]() -> Tensor& {
+        const uint64_t all = persistent_.size() + transient.size();
+        const uint64_t index = random() % all;
+        return index < persistent_.size() ? persistent_[index] : transient[index - persistent_.size()];
+      };
+      switch (random() % 8) {
+        case 0:
+        case 1: {
+          transient.push_back(allocate(random));
+          use(transient.back(), stream);
+          check(cuMemsetD32Async(transient.back().address, static_cast<unsigned>(seed) + static_cast<unsigned>(i),
+                                 transient.back().bytes / 4, streams_[static_cast<size_t>(stream)]),
+                "cuMemsetD32Async");
+          break;
+        }
+        case 2: {
+          if (transient.empty()) break;
+          const size_t victim = random() % transient.size();
+          check(cuMemFree(transient[victim].address), "cuMemFree");
+          transient.erase(transient.begin() + static_cast<std::ptrdiff_t>(victim));
+          break;
+        }
+        case 3: {
+          Tensor& from = pick();
+          Tensor& to = pick();
+          if (from.address == to.address) break;
+          use(from, stream);
+          use(to, stream);
+          check(cuMemcpyDtoDAsync(to.address, from.address, std::min(from.bytes, to.bytes) / 8 * 4,
+                                  streams_[static_cast<size_t>(stream)]),
+                "cuMemcpyDtoDAsync");
+          break;
+        }
+        default: {
+          std::vector<Tensor*> tensors;
+          const size_t count = 2 + random() % 3;
+          while (tensors.size() < count) {
+            Tensor* tensor = &pick();
+            bool fresh = true;
+            for (const Tensor* other : tensors) fresh = fresh && other != tensor;
+            if (fresh) tensors.push_back(tensor);
+          }
+          mix(tensors, stream, salt + static_cast<unsigned>(i));
+          break;
+        }
+      }
+    }
+    for (auto& tensor : transient) check(cuMemFree(tensor.address), "cuMemFree");
+  }
+
+  uint64_t read_back(Tensor& tensor) {
+    use(tensor, 0);
+    const size_t bytes = std::min(tensor.bytes, kReadBytes);
+    if (options_.async) {
+      check(cuMemcpyDtoHAsync(pinned_, tensor.address, bytes, streams_[0]), "cuMemcpyDtoHAsync");
+      CUevent event = nullptr;
+      check(cuEventCreate(&event, 0), "cuEventCreate");
+      check(cuEventRecord(event, streams_[0]), "cuEventRecord");
+      while (cuEventQuery(event) == CUDA_ERROR_NOT_READY) {
+      }
+      check(cuEventSynchronize(event), "cuEventSynchronize");
+      check(cuEventDestroy(event), "cuEventDestroy");
+    } else {
+      check(cuStreamSynchronize(streams_[0]), "cuStreamSynchronize");
+      check(cuMemcpyDtoH(pinned_, tensor.address, bytes), "cuMemcpyDtoH");
+    }
+    uint64_t hash = 1469598103934665603ull;
+    for (size_t i = 0; i < bytes / 4; ++i) hash = (hash ^ pinned_[i]) * 1099511628211ull;
+    return hash;
+  }
+
+  Options options_;
+  CUcontext context_ = nullptr;
+  CUfunction mix2_ = nullptr, mix3_ = nullptr, bundle_ = nullptr;
+  std::vector<CUstream> streams_;
+  std::vector<Tensor> persistent_;
+  uint32_t* pinned_ = nullptr;
+};
+
+Options parse(int argc, char** argv) {
+  Options options;
+  options.cubin = argv[1];
+  options.seed = std::strtoull(argv[2], nullptr, 10);
+  options.iterations = std::atoi(argv[3]);
+  for (int i = 4; i < argc; ++i) {
+    const std::string name = argv[i];
+    if (name == "--async") {
+      options.async = true;
+      continue;
+    }
+    const int value = i + 1 < argc ? std::atoi(argv[++i]) : 0;
+    if (name == "--streams") options.streams = value;
+    if (name == "--persistent") options.persistent = value;
+    if (name == "--ops") options.ops = value;
+    if (name == "--odd-every") options.odd_every = value;
+    if (name == "--max-kib") options.max_kib = value;
+  }
+  return options;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 4) {
+    std::fprintf(stderr, "usage: random_program CUBIN SEED ITERATIONS [options]\n");
+    return 2;
+  }
+  Program program(parse(argc, argv));
+  program.run();
+  return 0;
+}
