@@ -190,12 +190,13 @@ TEST(Ptx, InitialValuesAndForeignVariables) {
       ".global .f32 pair[2] = {0f3F800000, 0f40000000};\n"
       ".global .s32 minus = -2; /* a comment { */\n"
       ".global .align 1 .b8 text[] = {65, 66, 0};\n"
-      ".func (.param .b32 r) helper(.param .b64 x) { .reg .b32 a; { ret; } }\n"
+      ".func (.param .b32 r) helper(.param .b64 x) { .reg .b32 a; { .global .u32 inside; ret; } }\n"
       ".weak .entry k(.param .u64 .ptr .global .align 4 k_param_0, .param .align 16 .b8 k_param_1[32])\n"
       ".maxntid 8, 4, 1 .minnctapersm 2 { ret; }\n");
   ASSERT_TRUE(image.ok()) << image.status().message();
   const Image& parsed = image.value();
   EXPECT_EQ(find_global(parsed, "elsewhere"), nullptr);
+  EXPECT_EQ(find_global(parsed, "inside"), nullptr);
   double pi;
   ASSERT_NE(find_global(parsed, "pi"), nullptr);
   ASSERT_EQ(find_global(parsed, "pi")->initial.size(), 8u);

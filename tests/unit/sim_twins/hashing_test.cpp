@@ -45,7 +45,7 @@ class Scene {
     std::memcpy(blob, words, 16);
     std::memcpy(blob + 16, &count_, 4);
     std::memcpy(blob + 24, words + 2, 8);
-    execute_kernel({&kernel, blob, sizeof blob, {grid_, 1, 1}, {32, 1, 1}, 0}, &lookup);
+    execute_kernel({&kernel, blob, sizeof blob, {grid_, 1, 1}, {32, 1, 1}, shared_bytes_}, &lookup);
     std::vector<uint8_t> result(1500);
     std::memcpy(result.data(), a_, 1000);
     std::memcpy(result.data() + 1000, b_, 500);
@@ -56,6 +56,7 @@ class Scene {
 
   std::string name_ = "kernel";
   uint32_t grid_ = 8;
+  uint32_t shared_bytes_ = 0;
   int count_ = 5;
   uint64_t inside_ = 100;
   unsigned padding_ = 0;
@@ -90,6 +91,7 @@ TEST(Hashing, EverythingElseCounts) {
   EXPECT_FALSE(differs([](Scene&) {}));
   EXPECT_TRUE(differs([](Scene& scene) { scene.name_ = "other"; }));
   EXPECT_TRUE(differs([](Scene& scene) { scene.grid_ = 9; }));
+  EXPECT_TRUE(differs([](Scene& scene) { scene.shared_bytes_ = 16; }));
   EXPECT_TRUE(differs([](Scene& scene) { scene.count_ = 6; }));
   EXPECT_TRUE(differs([](Scene& scene) { scene.inside_ = 104; }));
   for (const size_t at : {0u, 1u, 31u, 32u, 500u, 992u, 999u}) {

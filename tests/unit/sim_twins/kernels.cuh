@@ -75,6 +75,17 @@ __global__ void divided(int* out) {
   out[lane] = value;
 }
 
+// Lanes that have ended are not waited for, whether they end before the others wait or after.
+__global__ void ended_lanes(unsigned* ballots) {
+  const unsigned lane = threadIdx.x % 32;
+  if (lane < 4) return;
+  if (lane >= 28) {
+    for (int i = 0; i < 3; ++i) __ballot_sync(0xf0000000u, 1);  // the others wait already
+    return;
+  }
+  ballots[threadIdx.x] = __ballot_sync(0xffffffffu, lane % 2 == 0 ? 1 : 0);
+}
+
 __global__ void count_up(int* total) {
   atomicAdd(&counter, 1);
   atomicAdd(total, static_cast<int>(threadIdx.x));

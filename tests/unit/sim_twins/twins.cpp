@@ -8,6 +8,7 @@ REPRISE_TWIN(sum_block);
 REPRISE_TWIN(reverse_some);
 REPRISE_TWIN(shuffles);
 REPRISE_TWIN(divided);
+REPRISE_TWIN(ended_lanes);
 REPRISE_TWIN(count_up);
 REPRISE_TWIN(fault_after_barrier);
 REPRISE_TWIN(nothing);
