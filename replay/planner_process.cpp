@@ -23,14 +23,11 @@ struct ChildStart {
   char** environment;
 };
 
-// Shares the parent's memory until it has become the other program: nothing here may allocate or lock.
+// Runs between the program and the planner, in the program's memory: nothing here may allocate or lock. It never calls
+// execve itself, because that would turn it into an ordinary child, which the program's wait() and its handler for
+// SIGCHLD would see. The planner is this child's child, and its exit code becomes this child's.
 int start_child(void* data) {
   const auto* const start = static_cast<const ChildStart*>(data);
-  const int null = open("/dev/null", O_RDWR);
-  if (null >= 0) {
-    for (int file = 0; file < 3; ++file) dup2(null, file);
-    if (null > 2) close(null);
-  }
   // The program's handlers must not run here: they would see the program's own memory.
   struct sigaction standard {};
   standard.sa_handler = SIG_DFL;
@@ -38,8 +35,19 @@ int start_child(void* data) {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  execve(start->arguments[0], start->arguments, start->environment);
-  _exit(127);
+  const pid_t planner = vfork();
+  if (planner == 0) {
+    const int null = open("/dev/null", O_RDWR);
+    if (null >= 0) {
+      for (int file = 0; file < 3; ++file) dup2(null, file);
+      if (null > 2) close(null);
+    }
+    execve(start->arguments[0], start->arguments, start->environment);
+    _exit(127);
+  }
+  int status = 0;
+  if (planner < 0 || waitpid(planner, &status, 0) != planner) _exit(127);
+  _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 126);
 }
 
 bool hidden_from_child(const char* variable) noexcept {
@@ -68,8 +76,8 @@ int run_unseen(const std::vector<std::string>& arguments) noexcept {
   void* const stack = mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (stack == MAP_FAILED) return -1;
   ChildStart start{pointers.data(), environment.data()};
-  // No exit signal: the program's handler for SIGCHLD stays silent and its wait() passes over the child. The parent's
-  // thread stands still until the child has called execve.
+  // No exit signal: the program's handler for SIGCHLD stays silent and its wait() passes over the child. This thread
+  // stands still until the child is gone.
   const int child = clone(start_child, static_cast<char*>(stack) + kStackBytes, CLONE_VM | CLONE_VFORK, &start);
   int status = -1;
   if (child > 0) {
