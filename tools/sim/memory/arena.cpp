@@ -101,8 +101,29 @@ void Arena::unmap_block(uint64_t address, uint64_t bytes) {
   addresses_.give(address, round_up(bytes, kSlabBytes) + kGuardBytes);
 }
 
+uint64_t Arena::take_kept(uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  const auto found = kept_.find(bytes);
+  if (found == kept_.end()) return 0;
+  const uint64_t address = found->second;
+  if (mprotect(reinterpret_cast<void*>(address), bytes, PROT_READ | PROT_WRITE) != 0) return 0;
+  kept_bytes_ -= bytes;
+  kept_.erase(found);
+  return address;
+}
+
+bool Arena::keep(uint64_t address, uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  if (kept_bytes_ + bytes > kKeptBytes) return false;
+  if (mprotect(reinterpret_cast<void*>(address), bytes, PROT_NONE) != 0) return false;
+  kept_.emplace(bytes, address);
+  kept_bytes_ += bytes;
+  return true;
+}
+
 uint64_t Arena::allocate(uint64_t bytes, int device) {
   if (bytes >= kSmallLimit) {
+    if (const uint64_t kept = take_kept(bytes); kept != 0) return kept;
     const uint64_t address = map_block(bytes);
     if (address != 0) poison(address, bytes);
     return address;
@@ -119,7 +140,10 @@ uint64_t Arena::allocate(uint64_t bytes, int device) {
 
 // Slabs are kept: what fits in one fits again.
 void Arena::free(uint64_t address, uint64_t bytes, int device) {
-  if (bytes >= kSmallLimit) return unmap_block(address, bytes);
+  if (bytes >= kSmallLimit) {
+    if (!keep(address, bytes)) unmap_block(address, bytes);
+    return;
+  }
   const std::lock_guard lock(small_mutex_);
   small_[device].give(address, bytes);
 }

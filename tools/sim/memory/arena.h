@@ -11,6 +11,7 @@ inline constexpr uint64_t kDeviceUnit = 512;  // sizes and alignments of device 
 inline constexpr uint64_t kSlabBytes = 2ull << 20;
 inline constexpr uint64_t kSmallLimit = 1ull << 20;
 inline constexpr uint64_t kPoisonedBytes = 64ull << 20;  // of each fresh block, from its start
+inline constexpr uint64_t kKeptBytes = 1ull << 30;  // pages of freed blocks that wait for the next one of their size
 inline constexpr int kPoison = 0xCB;
 
 constexpr uint64_t round_up(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
@@ -40,8 +41,12 @@ class Arena {
  private:
   uint64_t map_block(uint64_t bytes);
   void unmap_block(uint64_t address, uint64_t bytes);
+  uint64_t take_kept(uint64_t bytes);
+  bool keep(uint64_t address, uint64_t bytes);
   std::mutex mutex_;
   FreeIntervals addresses_;
+  std::multimap<uint64_t, uint64_t> kept_;  // freed blocks, size to address: inaccessible, but with their pages
+  uint64_t kept_bytes_ = 0;
   std::mutex small_mutex_;
   std::map<int, FreeIntervals> small_;  // by device
 };
