@@ -54,14 +54,18 @@ std::optional<std::vector<uint32_t>> ChunkPool::take(uint32_t count, const std::
     }
   }
   if (available < count) return std::nullopt;
-  std::sort(rated.begin(), rated.end(), [&](const Rated& a, const Rated& b) {
-    if (a.slack != b.slack) return a.slack > b.slack;
-    return groups_[a.group].chunks.front() < groups_[b.group].chunks.front();
-  });
+  // A heap, for mostly a few of many groups are enough.
+  const auto worse = [&](const Rated& a, const Rated& b) {
+    if (a.slack != b.slack) return a.slack < b.slack;
+    return groups_[a.group].chunks.front() > groups_[b.group].chunks.front();
+  };
+  std::make_heap(rated.begin(), rated.end(), worse);
   std::vector<uint32_t> taken;
-  for (const Rated& choice : rated) {
+  while (taken.size() < count) {
+    std::pop_heap(rated.begin(), rated.end(), worse);
+    const Rated choice = rated.back();
+    rated.pop_back();
     const size_t missing = count - taken.size();
-    if (missing == 0) break;
     if (groups_[choice.group].chunks.size() > missing) {
       // The rest of the last group stays as it was.
       Group rest = groups_[choice.group];

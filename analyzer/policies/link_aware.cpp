@@ -24,7 +24,19 @@ class Link {
     return start;
   }
   void book(uint64_t start, uint64_t length) {
-    if (length > 0) busy_[start] = start + length;
+    if (length == 0) return;
+    uint64_t end = start + length;
+    // Neighbours that touch become one, or the search would crawl over thousands of them.
+    if (const auto next = busy_.find(end); next != busy_.end()) {
+      end = next->second;
+      busy_.erase(next);
+    }
+    const auto behind = busy_.lower_bound(start);
+    if (behind != busy_.begin() && std::prev(behind)->second == start) {
+      std::prev(behind)->second = end;
+    } else {
+      busy_[start] = end;
+    }
   }
 
  private:

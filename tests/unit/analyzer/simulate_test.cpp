@@ -1,0 +1,130 @@
+// Predictions, bounds and the machine.
+#include "analyzer/simulate/simulate.h"
+
+#include <gtest/gtest.h>
+
+#include "analyzer/planner.h"
+#include "tests/unit/analyzer/trace_builder.h"
+
+namespace reprise::analyzer {
+namespace {
+
+using namespace testing;
+
+// A link that takes 1 ms for a chunk, either way.
+Machine slow_link() {
+  Machine machine;
+  machine.h2d_bytes_per_s = machine.d2h_bytes_per_s = static_cast<double>(kChunk) * 1000;
+  machine.latency_ns = 0;
+  return machine;
+}
+
+plan::Plan plan_of(const trace::Trace& trace, uint64_t chunks, PlanSummary* summary = nullptr) {
+  PlanOptions options;
+  options.budget_bytes = chunks * kChunk;
+  options.machine = slow_link();
+  Result<plan::Plan> plan = make_plan(trace, options, summary);
+  EXPECT_TRUE(plan.ok()) << plan.status().message();
+  return std::move(plan.value());
+}
+
+// Six weights of one chunk, each read once by an op of `duration`; two chunks: every weight comes in every iteration.
+trace::Trace read_in_turn(uint64_t duration) {
+  TraceBuilder program;
+  std::vector<uint64_t> weights;
+  for (int i = 0; i < 6; ++i) weights.push_back(program.allocate(kChunk));
+  for (int step = 0; step < 3; ++step) {
+    for (const uint64_t w : weights) program.launch("layer", {reads(w)}, duration);
+  }
+  return program.trace();
+}
+
+TEST(Simulate, TransfersHideBehindLongOps) {
+  const plan::Plan plan = plan_of(read_in_turn(10'000'000), 2);
+  EXPECT_GT(plan.reload_bytes, 0u);
+  EXPECT_EQ(plan.offload_bytes, 0u);
+  EXPECT_EQ(plan.predicted_ns, plan.compute_ns);
+}
+
+TEST(Simulate, TheLinkBoundsShortOps) {
+  PlanSummary summary;
+  const plan::Plan plan = plan_of(read_in_turn(1000), 2, &summary);
+  EXPECT_GE(plan.predicted_ns, plan.reload_bytes / kChunk * 1'000'000);
+  EXPECT_GE(plan.predicted_ns, summary.bounds.iteration_ns);
+  EXPECT_GT(summary.bounds.iteration_ns, plan.compute_ns);
+}
+
+TEST(Simulate, TimesOfVerticesFollowTheEdges) {
+  const plan::Plan plan = plan_of(train_chain(5, kChunk, 3), 4);
+  for (const plan::Vertex& vertex : plan.vertices) {
+    EXPECT_LE(vertex.predicted_start_ns, vertex.predicted_end_ns);
+    for (const plan::Predecessor& p : vertex.predecessors) {
+      if (p.distance != 0) continue;
+      EXPECT_LE(plan.vertices[p.vertex].predicted_end_ns, vertex.predicted_start_ns);
+    }
+  }
+}
+
+// A program that waits for the device after every op cannot be run ahead.
+TEST(Simulate, WaitsOfTheProgramAreKept) {
+  const auto program_with = [](bool waits) {
+    TraceBuilder program;
+    const uint64_t out = program.allocate(kChunk);
+    const uint64_t x = program.allocate(kChunk);
+    for (int step = 0; step < 3; ++step) {
+      for (int i = 0; i < 3; ++i) {
+        program.op(trace::OpKind::copy_device_to_host, "", {reads(out)}, 1'000'000, 0, kChunk);
+        if (waits) program.synchronize();
+        program.launch(std::string(1, static_cast<char>(97 + i)), {updates(x)}, 1'000'000);
+        if (waits) program.synchronize();
+      }
+    }
+    return program.trace();
+  };
+  EXPECT_EQ(plan_of(program_with(false), 2).predicted_ns, 3'000'000u);
+  EXPECT_EQ(plan_of(program_with(true), 2).predicted_ns, 6'000'000u);
+}
+
+TEST(Bounds, SmallestBudgetNamesTheLargestWorkingSet) {
+  const Result<Workload> workload = make_workload(train_chain(5, 2 * kChunk, 3), {});
+  ASSERT_TRUE(workload.ok());
+  EXPECT_EQ(workload.value().largest.chunks, 6u);
+  EXPECT_EQ(workload.value().minimum_bytes, 6 * kChunk);
+}
+
+TEST(Bounds, WhatDoesNotFitHasToMove) {
+  const Result<Workload> workload = make_workload(read_in_turn(1000), {});
+  ASSERT_TRUE(workload.ok());
+  // Six chunks read in turn, two fit. One slot can keep a chunk for four reads, so one to two reads of six find theirs.
+  const Bounds bounds = bounds_of(workload.value().graph, 2, slow_link());
+  EXPECT_EQ(bounds.reload_bytes, 4 * kChunk);
+  EXPECT_EQ(bounds.offload_bytes, 0u);
+  EXPECT_EQ(bounds_of(workload.value().graph, 6, slow_link()).reload_bytes, 0u);
+}
+
+TEST(Bounds, SmallTensorsAreReserved) {
+  TraceBuilder program;
+  std::vector<uint64_t> weights;
+  for (int i = 0; i < 10; ++i) weights.push_back(program.allocate(100));
+  for (int step = 0; step < 3; ++step) program.launch("x", {updates(weights[0])});
+  PlanOptions options;
+  options.held_bytes = 12345;
+  const Result<Workload> workload = make_workload(program.trace(), options);
+  ASSERT_TRUE(workload.ok());
+  EXPECT_EQ(workload.value().reserved_bytes, 2 * kChunk + 12345);  // one full of them and one of slack
+}
+
+TEST(Machine, ReadsTheTraceAndIgnoresNonsense) {
+  TraceBuilder program;
+  program.info("link.h2d_bytes_per_s", "1e9");
+  program.info("link.d2h_bytes_per_s", "-3");
+  program.info("link.latency_ns", "fast");
+  const Machine machine = machine_of(program.trace());
+  EXPECT_EQ(machine.h2d_bytes_per_s, 1e9);
+  EXPECT_EQ(machine.d2h_bytes_per_s, Machine{}.d2h_bytes_per_s);
+  EXPECT_EQ(machine.latency_ns, Machine{}.latency_ns);
+  EXPECT_EQ(copy_ns(1000, 1e9, 7), 1007u);
+}
+
+}  // namespace
+}  // namespace reprise::analyzer
