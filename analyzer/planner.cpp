@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint64_t kDefaultGranularity = 2 << 20;
 // Effective budgets that the portfolio tries: with a few chunks to spare, every tensor finds a home.
-constexpr double kFractions[] = {1.0, 0.98, 0.96, 0.94, 0.90, 0.85, 0.80};
+constexpr double kFractions[] = {1.0, 0.98, 0.96, 0.94, 0.90, 0.85, 0.80, 0.70, 0.60, 0.50, 0.0};
 constexpr HomeOrder kOrders[] = {HomeOrder::longest_first, HomeOrder::returning_first, HomeOrder::persistent_first};
 constexpr size_t kEnoughPerPolicy = 3;  // candidates with homes for everything
 
@@ -61,23 +61,29 @@ class Portfolio {
  public:
   Portfolio(const Workload& workload, uint64_t chunks) : workload_(workload), chunks_(chunks) {}
 
-  void add_policy(const Policy& policy) {
-    size_t with_homes = 0;
-    uint64_t tried = 0;
-    for (const double fraction : kFractions) {
-      const auto capacity =
-          std::max(workload_.largest.chunks, static_cast<uint64_t>(fraction * static_cast<double>(chunks_)));
-      if (capacity == tried) continue;
-      tried = capacity;
-      bool found = false;
-      for (const HomeOrder order : kOrders) {
-        found = try_recipe({&policy, capacity, chunks_, PlacementMode::homes, order, true}) || found;
-        if (moves_nothing()) return;
+  // Plans without remaps. With tensors carried over the start of the iteration, then without.
+  void add_homes(const Policy& policy) {
+    for (const bool carry : {true, false}) {
+      size_t found = 0;
+      uint64_t tried = 0;
+      for (const double fraction : kFractions) {
+        const auto capacity =
+            std::max(workload_.largest.chunks, static_cast<uint64_t>(fraction * static_cast<double>(chunks_)));
+        if (capacity == tried) continue;
+        tried = capacity;
+        bool placed = false;
+        for (const HomeOrder order : kOrders) {
+          placed = try_recipe({&policy, capacity, chunks_, PlacementMode::homes, order, carry}) || placed;
+          if (moves_nothing()) return;
+        }
+        if (placed && ++found >= kEnoughPerPolicy) return;
       }
-      if (found && ++with_homes >= kEnoughPerPolicy) return;
+      if (found > 0) return;
     }
-    if (with_homes > 0) return;
-    // No budget has homes for all: some stays live elsewhere. The last form cannot fail.
+  }
+
+  // Where no budget has homes for all, some stays live elsewhere. The last form cannot fail.
+  void add_remaps(const Policy& policy) {
     const HomeOrder order = HomeOrder::longest_first;
     if (try_recipe({&policy, chunks_, chunks_, PlacementMode::homes_then_stays, order, true})) return;
     if (try_recipe({&policy, chunks_, chunks_, PlacementMode::by_begin, order, true})) return;
@@ -185,8 +191,11 @@ Result<plan::Plan> make_plan(const Workload& workload, const PlanOptions& option
 
   Portfolio portfolio(workload, chunks);
   for (const Policy* policy : policies.value()) {
-    portfolio.add_policy(*policy);
+    portfolio.add_homes(*policy);
     if (portfolio.moves_nothing()) break;
+  }
+  if (portfolio.best() == nullptr) {
+    for (const Policy* policy : policies.value()) portfolio.add_remaps(*policy);
   }
   if (portfolio.best() == nullptr) return Status{StatusCode::internal, "no policy found a plan for a feasible budget"};
   plan::Plan plan = to_plan(workload, budget.value(), *portfolio.best());

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 
 #include "analyzer/placement/pool.h"
 
 namespace reprise::analyzer {
 namespace {
+
+constexpr int kAttempts = 12;  // to find homes for all
 
 class Placer {
  public:
@@ -16,7 +19,9 @@ class Placer {
         calls_(static_cast<uint32_t>(graph.calls.size())),
         stays_of_(graph.tensors.size()),
         times_(start_times(graph)),
-        pool_(chunks, times_) {
+        chunks_(chunks),
+        pool_(chunks, times_),
+        urgency_(graph.tensors.size(), 0) {
     layout_.homes.assign(graph.tensors.size(), kNone);
     for (uint32_t i = 0; i < schedule.stays.size(); ++i) {
       schedule.stays[i].placement = kNone;
@@ -25,7 +30,15 @@ class Placer {
   }
 
   std::optional<Layout> run(PlacementMode mode, HomeOrder by) {
-    const bool placed = mode == PlacementMode::by_begin ? place_by_begin() : place_homes(mode, by);
+    bool placed = mode == PlacementMode::by_begin ? place_by_begin() : place_homes(mode, by);
+    // Who found no home comes first in the next attempt.
+    const int attempts = mode == PlacementMode::homes ? kAttempts : 1;
+    for (int i = 1; i < attempts && !placed; ++i) {
+      pool_ = ChunkPool(chunks_, times_);
+      layout_.placements.clear();
+      layout_.homes.assign(graph_.tensors.size(), kNone);
+      placed = place_homes(mode, by);
+    }
     if (!placed) return std::nullopt;
     compact();
     count_remaps();
@@ -81,7 +94,8 @@ class Placer {
     }
     std::vector<std::pair<uint64_t, uint64_t>> rank(stays_of_.size());
     for (const uint32_t t : order) rank[t] = rank_of(t, by);
-    std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return rank[a] < rank[b]; });
+    const auto key = [&](uint32_t t) { return std::tuple(rank[t].first != 0, -urgency_[t], rank[t]); };
+    std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return key(a) < key(b); });
     return order;
   }
 
@@ -90,7 +104,10 @@ class Placer {
     for (const uint32_t tensor : tensors_in_order(by)) {
       auto chunks = pool_.take(graph_.tensors[tensor].chunk_count, spans_of(stays_of_[tensor]));
       if (!chunks) {
-        if (mode == PlacementMode::homes) return false;
+        if (mode == PlacementMode::homes) {
+          urgency_[tensor] = 1 + *std::max_element(urgency_.begin(), urgency_.end());
+          return false;
+        }
         homeless.push_back(tensor);
         continue;
       }
@@ -163,7 +180,9 @@ class Placer {
   uint32_t calls_;
   std::vector<std::vector<uint32_t>> stays_of_;
   std::vector<uint64_t> times_;  // of each call position, one more at the end
+  uint32_t chunks_;
   ChunkPool pool_;
+  std::vector<int> urgency_;  // by tensor: later failures weigh more
   Layout layout_;
 };
 
