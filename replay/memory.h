@@ -33,6 +33,7 @@ struct Memory {
   uint64_t slab_chunk_count = 0;
   // Chunks that a plan's own region of small tensors takes.
   uint64_t plan_slab_chunks = 0;
+  Uses plan_slab_uses;  // by work in passive mode
   // Host slots that were given back may still be read by transfers up to this position.
   uint64_t slot_reads = 0;
 };

@@ -42,7 +42,7 @@ CUresult Passive::make_ready(Entry& entry, LaneIndex lane, bool* everything) noe
   const Command& command = entry.command;
   *everything = (command.flags & trace::kOpOpaque) != 0 || command.op == trace::OpKind::graph_launch;
   set_.clear();
-  CUresult result;
+  CUresult result = CUDA_SUCCESS;
   if (*everything) {
     memory_.tensors.for_each([&](Tensor& tensor) { set_.push_back(&tensor); });
     result = residency_.make_all_resident();
@@ -50,8 +50,9 @@ CUresult Passive::make_ready(Entry& entry, LaneIndex lane, bool* everything) noe
     for (uint32_t i = 0; i < command.access_count; ++i) {
       Tensor* const tensor = tensor_of(memory_, command.accesses[i]);
       if (tensor != nullptr) set_.push_back(tensor);
+      if (in_plan_slab(command.accesses[i])) result = memory_.lanes.wait_on(lane, memory_.plan_slab_uses);
     }
-    result = set_.empty() ? CUDA_SUCCESS : residency_.make_resident(set_);
+    if (result == CUDA_SUCCESS && !set_.empty()) result = residency_.make_resident(set_);
   }
   if (result == CUDA_ERROR_OUT_OF_MEMORY) complain(entry);
   for (Tensor* tensor : set_) {
@@ -96,6 +97,7 @@ void Passive::perform_op(Entry& entry) noexcept {
   const Use use{lane, memory_.lanes.advance(lane)};
   for (Tensor* tensor : set_) residency_.touched(*tensor, use, everything);
   for (uint32_t i = 0; i < command.access_count && !everything; ++i) {
+    if (in_plan_slab(command.accesses[i])) memory_.plan_slab_uses.add(use.lane, use.position);
     Tensor* const tensor = tensor_of(memory_, command.accesses[i]);
     if (tensor != nullptr && (command.accesses[i].mode & trace::kAccessWrite) != 0) {
       residency_.touched(*tensor, use, true);
@@ -104,7 +106,18 @@ void Passive::perform_op(Entry& entry) noexcept {
   issuer_.conclude(entry, result, use);
 }
 
+// Small transient tensors of a plan share addresses over time and are mapped for good: they are not in the table. Their
+// region is ordered as a whole between streams.
+bool Passive::in_plan_slab(const Access& access) const noexcept {
+  const CUdeviceptr base = access.address - access.offset;
+  return base - memory_.arena.plan.base < memory_.plan_slab_chunks * memory_.chunks.granularity();
+}
+
 void Passive::perform_allocate(Entry& entry) noexcept {
+  if (entry.chunk_count == 0 && memory_.arena.plan.contains(entry.address)) {
+    issuer_.extents.note(entry.address, entry.size);
+    return;
+  }
   Tensor* const tensor = memory_.tensors.insert(entry.address);
   tensor->allocation = entry.allocation;
   tensor->size = entry.size;

@@ -52,6 +52,7 @@ class Passive {
   void perform_op(Entry& entry) noexcept;
   CUresult make_ready(Entry& entry, LaneIndex lane, bool* everything) noexcept;
   void complain(const Entry& entry) noexcept;
+  bool in_plan_slab(const Access& access) const noexcept;
   void perform_allocate(Entry& entry) noexcept;
   void perform_free(Entry& entry) noexcept;
   void perform_ordered(Entry& entry) noexcept;

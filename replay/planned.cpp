@@ -137,8 +137,10 @@ Planned::Taken Planned::take_planned(Entry& entry) noexcept {
   if (call.kind == plan::CallKind::allocate) {
     // The instance of the iteration before may still have work to be issued: then its range is not free yet.
     if (activation_.tensor(call.tensor) != nullptr) return Taken::later;
-    activation_.allocate(call.tensor, entry.allocation);
-    issuer_.extents.note(entry.address, entry.size);
+    if (entry.chunk_count != 0) {
+      activation_.allocate(call.tensor, entry.allocation);
+      issuer_.extents.note(entry.address, entry.size);
+    }
   }
   if (entry.call == 0) stopwatch_.begin(entry.iteration);
   if (call.kind == plan::CallKind::op && touches_host(entry)) host_work_.push_back(&entry);
@@ -275,6 +277,7 @@ void Planned::issue_op(Instance instance) noexcept {
     return;
   }
   occupy(instance.vertex);
+  note_small(entry);
   compute_lane_ = lane;
   last_op_ = instance;
   if (entry.program_issues) {
@@ -284,6 +287,17 @@ void Planned::issue_op(Instance instance) noexcept {
     return;
   }
   op_issued(instance, lane, issuer_.issue(entry, activity_id(instance)));
+}
+
+// Small transient tensors share addresses over time, so the one that is meant is noted when its work goes out.
+void Planned::note_small(const Entry& entry) noexcept {
+  if (shared_.notes.note == nullptr) return;
+  for (const plan::Access& access : schedule_->plan.calls[entry.call].accesses) {
+    const plan::Tensor& tensor = schedule_->plan.tensors[access.tensor];
+    if (tensor.chunk_count == 0 && access.tensor >= schedule_->persistent_count) {
+      issuer_.extents.note(schedule_->addresses[access.tensor], tensor.size);
+    }
+  }
 }
 
 void Planned::op_issued(Instance instance, LaneIndex lane, CUresult result) noexcept {
@@ -370,6 +384,9 @@ void Planned::issue_transfer(Instance instance) noexcept {
     if (activity != nullptr) activity->pop(id, memory_.lanes.stream(lane));
   }
   if (result != CUDA_SUCCESS) {
+    log_line(LogLevel::info, "vertex %u of iteration %llu, a transfer of %llu bytes: error %d", instance.vertex,
+             static_cast<unsigned long long>(instance.iteration), static_cast<unsigned long long>(tensor->size),
+             static_cast<int>(result));
     failure_ = vertex.kind == plan::VertexKind::reload ? "a reload failed" : "an offload failed";
     return;
   }

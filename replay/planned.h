@@ -52,6 +52,7 @@ class Planned {
   bool transfers_complete(Instance instance) const noexcept;
   bool host_order_allows(const Entry& entry) noexcept;
   void occupy(uint32_t vertex) noexcept;
+  void note_small(const Entry& entry) noexcept;
   void note_stall() noexcept;
 
   bool anything_ready() noexcept;

@@ -13,14 +13,21 @@ namespace {
 
 struct Folder {
   Folder() {
+    if (const char* kept = std::getenv("REPLAY_TEST_FOLDER"); kept != nullptr) {
+      path = kept;
+      keep = true;
+      return;
+    }
     std::string pattern = (std::filesystem::temp_directory_path() / "replay-test-XXXXXX").string();
     path = mkdtemp(pattern.data());
   }
   ~Folder() {
+    if (keep) return;
     std::error_code ignored;
     std::filesystem::remove_all(path, ignored);
   }
   std::string path;
+  bool keep = false;  // where the person who looks for a defect wants the files
 };
 
 std::string read_all(const std::string& path) {

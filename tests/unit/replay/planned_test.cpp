@@ -1,0 +1,226 @@
+// Planned mode: iterations run by a plan give the same bytes as without Reprise, divergence is harmless wherever it
+// happens, and the steady state makes no memory mapping calls.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "analyzer/plan/plan.h"
+#include "analyzer/planner.h"
+#include "preload/trace/reader.h"
+#include "tests/unit/replay/script_runner.h"
+
+namespace reprise::replay {
+namespace {
+
+constexpr uint64_t kChunk = 64 * 1024;
+
+std::string line(std::initializer_list<std::string> words) {
+  std::string text;
+  for (const std::string& word : words) text.append(word).append(" ");
+  text.back() = '\n';
+  return text;
+}
+
+// A small training loop: `layers` weights of four chunks with optimizer state, activations of three chunks that live
+// from forward to backward, small scratch buffers, a loss that is read at the end.
+struct Training {
+  int layers = 6;
+  bool stream_ordered = false;
+  std::string begin() const {
+    std::string text = "alloc x 196608\nalloc loss 1024\nkernel 0 one loss\n";
+    for (int l = 0; l < layers; ++l) {
+      const std::string n = std::to_string(l);
+      text +=
+          "alloc w" + n + " 262144\nalloc m" + n + " 262144\nmemset 0 w" + n + " " + n + "\nmemset 0 m" + n + " 9\n";
+    }
+    return text;
+  }
+  std::vector<std::string> iteration() const {
+    const std::string on = stream_ordered ? " 0\n" : "\n";
+    std::vector<std::string> calls = {"h2d 0 x 5 pageable async\n"};
+    std::string before = "x";
+    for (int l = 0; l < layers; ++l) {
+      const std::string n = std::to_string(l);
+      calls.push_back("alloc a" + n + " 196608" + on);
+      calls.push_back("alloc s" + n + " 2000" + on);
+      calls.push_back(line({"kernel 0 four", before, "w" + n, "s" + n, "a" + n}));
+      calls.push_back("free s" + n + on);
+      before = "a" + n;
+    }
+    calls.push_back(line({"kernel 0 two", before, "loss"}));
+    for (int l = layers - 1; l >= 0; --l) {
+      const std::string n = std::to_string(l);
+      calls.push_back("alloc g" + n + " 262144" + on);
+      calls.push_back(line({"kernel 0 three", "a" + n, "w" + n, "g" + n}));
+      calls.push_back(line({"kernel 0 three", "g" + n, "m" + n, "w" + n}));
+      calls.push_back("free a" + n + on);
+      calls.push_back("free g" + n + on);
+    }
+    calls.push_back("d2h 0 loss pageable sync\n");
+    return calls;
+  }
+  std::string script(int iterations) const {
+    std::string text = begin() + "loop " + std::to_string(iterations) + "\n";
+    for (const std::string& call : iteration()) text += call;
+    return text + "end\n";
+  }
+};
+
+// Records `script` under the budget and plans it. Returns the plan's path.
+std::string make_plan_file(const std::string& script, uint64_t budget, plan::Plan* plan) {
+  const std::string trace = scratch_file("trace");
+  const Outcome recorded =
+      run_managed(script, std::to_string(budget), {{"REPRISE_TRACE", trace}, {"REPRISE_PLANNER", "/nonexistent"}});
+  EXPECT_EQ(recorded.exit_code, 0) << recorded.messages;
+  Result<trace::Trace> read = trace::read_trace(trace);
+  EXPECT_TRUE(read.ok()) << read.status().message();
+  if (!read.ok()) return "";
+  analyzer::PlanOptions options;
+  options.budget_bytes = budget;
+  Result<plan::Plan> made = analyzer::make_plan(read.value(), options);
+  EXPECT_TRUE(made.ok()) << made.status().message();
+  if (!made.ok()) return "";
+  *plan = made.value();
+  const std::string path = scratch_file("plan");
+  EXPECT_TRUE(plan::write_plan(*plan, path).ok());
+  return path;
+}
+
+Outcome run_planned(const std::string& script, uint64_t budget, const std::string& plan, const Variables& more = {}) {
+  Variables variables = {{"REPRISE_PLAN", plan}};
+  variables.insert(more.begin(), more.end());
+  return run_managed(script, std::to_string(budget), variables);
+}
+
+uint64_t planned_iterations(const Outcome& outcome) {
+  const auto end = lines_of_kind(outcome.run_log, "end");
+  return end.empty() ? 0 : number_in(end.back(), "iterations_planned");
+}
+
+class PlannedTest : public testing::TestWithParam<bool> {};
+
+TEST_P(PlannedTest, GivesTheSameBytesWithinTheBudgetWithoutMapping) {
+  Training training;
+  training.stream_ordered = GetParam();
+  const uint64_t budget = 30 * kChunk;  // of 6 * (4 + 4 + 3) + 3 + ...
+  plan::Plan plan;
+  const std::string path = make_plan_file(training.script(6), budget, &plan);
+  const std::string script = training.script(12);
+  const Outcome plain = run_plain(script);
+  const Outcome planned = run_planned(script, budget, path);
+  EXPECT_EQ(planned.output, plain.output) << planned.messages;
+  EXPECT_LE(planned.peak_bytes, budget);
+  EXPECT_GE(planned_iterations(planned), 9u) << planned.messages << planned.run_log;
+  EXPECT_GT(plan.offload_bytes, 0u) << "nothing has to move: the test tests nothing";
+  uint64_t moved = 0;
+  for (const std::string& text : lines_of_kind(planned.run_log, "iteration")) {
+    if (text.find("planned") == std::string::npos) continue;
+    EXPECT_EQ(number_in(text, "vmm_calls"), plan.remap_count == 0 ? 0 : number_in(text, "vmm_calls")) << text;
+    moved += number_in(text, "reload_bytes");
+  }
+  EXPECT_GT(moved, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Frees, PlannedTest, testing::Values(false, true),
+                         [](const auto& ordered) { return ordered.param ? "stream_ordered" : "synchronous"; });
+
+// The program does something else at one call of one iteration, at every possible place.
+TEST(DivergenceTest, AtEveryCallIsHarmless) {
+  Training training;
+  training.layers = 4;
+  const uint64_t budget = 24 * kChunk;
+  plan::Plan plan;
+  const std::string path = make_plan_file(training.script(5), budget, &plan);
+  const std::vector<std::string> calls = training.iteration();
+  std::string whole;
+  for (const std::string& call : calls) whole += call;
+  for (size_t at = 0; at <= calls.size(); ++at) {
+    std::string script = training.begin() + "loop 3\n" + whole + "end\n";
+    for (size_t i = 0; i < calls.size(); ++i) {
+      if (i == at) script += "kernel 0 three w0 m1 x\nalloc extra 300000\nkernel 0 two extra w1\nfree extra\n";
+      script += calls[i];
+    }
+    if (at == calls.size()) script += "d2h 0 w0 pageable sync\n";
+    script += "loop 3\n" + whole + "end\n";
+    const Outcome plain = run_plain(script);
+    const Outcome planned = run_planned(script, budget, path);
+    EXPECT_EQ(planned.output, plain.output) << "differs at call " << at << "\n" << planned.messages;
+    EXPECT_EQ(planned.exit_code, 0) << at;
+    EXPECT_LE(planned.peak_bytes, budget) << at;
+    EXPECT_GE(planned_iterations(planned), 3u) << at << planned.run_log;
+  }
+}
+
+TEST(DivergenceTest, AnEarlyEndIsHarmless) {
+  Training training;
+  training.layers = 4;
+  const uint64_t budget = 24 * kChunk;
+  plan::Plan plan;
+  const std::string path = make_plan_file(training.script(5), budget, &plan);
+  const std::vector<std::string> calls = training.iteration();
+  for (size_t count = 0; count < calls.size(); count += 3) {
+    std::string script = training.script(4);
+    for (size_t i = 0; i < count; ++i) script += calls[i];
+    const Outcome plain = run_plain(script);
+    const Outcome planned = run_planned(script, budget, path);
+    EXPECT_EQ(planned.output, plain.output) << "ends after " << count;
+    EXPECT_EQ(planned.exit_code, 0);
+  }
+}
+
+struct Fault {
+  const char* function;
+  int nth;
+};
+class PlannedFaultTest : public testing::TestWithParam<Fault> {};
+
+TEST_P(PlannedFaultTest, LosesNoBytes) {
+  Training training;
+  training.layers = 4;
+  const uint64_t budget = 24 * kChunk;
+  plan::Plan plan;
+  const std::string path = make_plan_file(training.script(5), budget, &plan);
+  std::string whole;
+  for (const std::string& call : training.iteration()) whole += call;
+  const std::string inject =
+      "inject " + std::string(GetParam().function) + " " + std::to_string(GetParam().nth) + " 2\n";
+  const std::string before = training.script(4);
+  const std::string after = "loop 3\n" + whole + "end\n";
+  const Outcome plain = run_plain(before + after);
+  const Outcome planned = run_planned(before + inject + after, budget, path);
+  EXPECT_EQ(planned.exit_code, 0);
+  EXPECT_GE(planned_iterations(planned), 2u);
+  // Either nobody noticed, or the program was told by an error code.
+  if (planned.output != plain.output) {
+    EXPECT_NE(planned.output.find("error"), std::string::npos) << planned.messages;
+  }
+  // A transfer that fails is the replay's own business: it tries again in passive mode.
+  if (std::string(GetParam().function).find("Async") != std::string::npos) {
+    EXPECT_EQ(planned.output, plain.output);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Calls, PlannedFaultTest,
+                         testing::Values(Fault{"cuMemcpyDtoHAsync_v2", 1}, Fault{"cuMemcpyDtoHAsync_v2", 4},
+                                         Fault{"cuMemcpyHtoDAsync_v2", 2}, Fault{"cuMemcpyHtoDAsync_v2", 5},
+                                         Fault{"cuEventRecord", 3}, Fault{"cuStreamWaitEvent", 2},
+                                         Fault{"cuLaunchKernel", 3}),
+                         [](const auto& fault) {
+                           return std::string(fault.param.function) + "_" + std::to_string(fault.param.nth);
+                         });
+
+TEST(PlanTest, OneThatIsDamagedIsRefusedAndTheProgramRunsAllTheSame) {
+  const Training training;
+  const std::string path = scratch_file("damaged");
+  FILE* const file = std::fopen(path.c_str(), "w");
+  std::fputs("this is no plan", file);
+  std::fclose(file);
+  const std::string script = training.script(3);
+  const Outcome planned = run_planned(script, 40 * kChunk, path);
+  EXPECT_EQ(planned.output, run_plain(script).output);
+  EXPECT_NE(planned.messages.find("memory is managed on demand"), std::string::npos) << planned.messages;
+}
+
+}  // namespace
+}  // namespace reprise::replay
