@@ -41,6 +41,9 @@ bool Activation::enter(const Schedule* schedule, std::string* why) noexcept {
     *why = "the device failed";
     return false;
   }
+  if (const CUresult result = residency_.trim_slabs(); result != CUDA_SUCCESS) {
+    return fail(why, "empty slabs could not be given back", result);
+  }
   const bool entered = bind_persistent(why) && make_slab(why) && make_chunks(why) && vacate(why) && make_slots(why) &&
                        map_homes(why) && load(why);
   if (!entered) exit();

@@ -20,6 +20,7 @@ CUresult Residency::make_resident(const std::vector<Tensor*>& set) noexcept {
     tensor->last_use = tick_;
     chunks += tensor->chunk_count;
   }
+  chunks += missing_slab_chunks(set);
   largest_working_set_ = std::max(largest_working_set_, chunks);
   if (before_fit != nullptr) before_fit(before_fit_user, chunks);
   if (chunks > memory_.chunks.limit()) return out_of_memory(chunks);
@@ -240,11 +241,50 @@ void Residency::forget(Tensor& tensor) noexcept {
   memory_.tensors.erase(tensor.base);
 }
 
+std::pair<uint64_t, uint64_t> Residency::slab_span(const Tensor& tensor) const noexcept {
+  const uint64_t unit = memory_.chunks.granularity();
+  const uint64_t offset = tensor.base - memory_.arena.slabs.base;
+  return {offset / unit, (offset + std::max<uint64_t>(tensor.size, 1) - 1) / unit};
+}
+
+uint64_t Residency::missing_slab_chunks(const std::vector<Tensor*>& set) const noexcept {
+  std::vector<uint64_t> missing;
+  for (const Tensor* tensor : set) {
+    if (tensor->chunk_count != 0 || tensor->plan_owned) continue;
+    const auto [first, last] = slab_span(*tensor);
+    for (uint64_t index = first; index <= last; ++index) {
+      const bool mapped = index < memory_.slab_chunks.size() && memory_.slab_chunks[index] != kNoChunk;
+      if (!mapped) missing.push_back(index);
+    }
+  }
+  std::sort(missing.begin(), missing.end());
+  return static_cast<uint64_t>(std::unique(missing.begin(), missing.end()) - missing.begin());
+}
+
+CUresult Residency::trim_slabs() noexcept {
+  std::vector<bool> lived_in(memory_.slab_chunks.size(), false);
+  memory_.tensors.for_each([&](Tensor& tensor) {
+    if (tensor.chunk_count != 0 || tensor.plan_owned) return;
+    const auto [first, last] = slab_span(tensor);
+    for (uint64_t index = first; index <= last && index < lived_in.size(); ++index) lived_in[index] = true;
+  });
+  for (uint64_t index = 0; index < lived_in.size(); ++index) {
+    const ChunkIndex chunk = memory_.slab_chunks[index];
+    if (lived_in[index] || chunk == kNoChunk) continue;
+    const CUresult result = memory_.mappings.unmap(memory_.arena.slabs.base + index * memory_.chunks.granularity());
+    if (result != CUDA_SUCCESS) return result;
+    memory_.slab_chunks[index] = kNoChunk;
+    --memory_.slab_chunk_count;
+    memory_.chunks[chunk].reserved = false;
+    memory_.chunks.give_back(chunk);
+  }
+  return CUDA_SUCCESS;
+}
+
 CUresult Residency::map_slab(Tensor& tensor) noexcept {
   if (tensor.plan_owned) return CUDA_SUCCESS;
   const uint64_t unit = memory_.chunks.granularity();
-  const uint64_t first = (tensor.base - memory_.arena.slabs.base) / unit;
-  const uint64_t last = (tensor.base + tensor.size - 1 - memory_.arena.slabs.base) / unit;
+  const auto [first, last] = slab_span(tensor);
   for (uint64_t index = first; index <= last; ++index) {
     if (index >= memory_.slab_chunks.size()) memory_.slab_chunks.resize(index + 1, kNoChunk);
     if (memory_.slab_chunks[index] != kNoChunk) continue;

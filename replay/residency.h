@@ -3,6 +3,7 @@
 // only.
 #pragma once
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "replay/memory.h"
@@ -33,6 +34,8 @@ class Residency {
   void forget(Tensor& tensor) noexcept;
   // Copies the tensor to the host if that is needed and frees its chunks.
   CUresult evict(Tensor& tensor) noexcept;
+  // Gives back the slab chunks in which nothing lives any more. The device must be idle.
+  CUresult trim_slabs() noexcept;
   // Brings the number of existing chunks down to the pool's limit.
   CUresult shrink_to_limit() noexcept;
 
@@ -48,6 +51,9 @@ class Residency {
  private:
   CUresult bring_in(Tensor& tensor) noexcept;
   CUresult map_slab(Tensor& tensor) noexcept;
+  // First and last slab chunk of a small tensor that is not the plan's.
+  std::pair<uint64_t, uint64_t> slab_span(const Tensor& tensor) const noexcept;
+  uint64_t missing_slab_chunks(const std::vector<Tensor*>& set) const noexcept;
   CUresult take_chunks(Tensor& tensor, std::vector<ChunkIndex>* chunks) noexcept;
   CUresult take_home(const std::vector<ChunkIndex>& home, const std::vector<Tensor*>& victims, bool* taken) noexcept;
   CUresult remap(Tensor& tensor, const std::vector<ChunkIndex>& chunks) noexcept;
