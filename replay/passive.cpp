@@ -96,6 +96,11 @@ void Passive::perform_op(Entry& entry) noexcept {
   }
   const Use use{lane, memory_.lanes.advance(lane)};
   for (Tensor* tensor : set_) residency_.touched(*tensor, use, everything);
+  // The driver returns from a synchronous copy when the bytes are there for every stream; a staged one has only been
+  // queued, so whatever comes next on any stream waits for it.
+  if (entry.staged && (command.flags & trace::kOpSynchronous) != 0) {
+    for (Tensor* tensor : set_) tensor->ready.add(use.lane, use.position);
+  }
   for (uint32_t i = 0; i < command.access_count && !everything; ++i) {
     if (in_plan_slab(command.accesses[i])) memory_.plan_slab_uses.add(use.lane, use.position);
     Tensor* const tensor = tensor_of(memory_, command.accesses[i]);
