@@ -262,6 +262,18 @@ TEST_F(Streams, ManyThreadsLaunch) {
   EXPECT_EQ(std::vector<int>(8, 500), read_ints(memory, 8));
 }
 
+TEST_F(Streams, AttributesAreKept) {
+  const CUstream one = stream();
+  const CUstream two = stream();
+  CUstreamAttrValue value = {};
+  value.syncPolicy = CU_SYNC_POLICY_YIELD;
+  ASSERT_CU(CU(cuStreamSetAttribute)(one, CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, &value));
+  ASSERT_CU(CU(cuStreamCopyAttributes)(two, one));
+  CUstreamAttrValue read = {};
+  ASSERT_CU(CU(cuStreamGetAttribute)(two, CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, &read));
+  EXPECT_EQ(CU_SYNC_POLICY_YIELD, read.syncPolicy);
+}
+
 TEST_F(Streams, ValuesInMemoryOrderStreams) {
   const CUstream one = stream();
   const CUstream two = stream();

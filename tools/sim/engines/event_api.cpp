@@ -48,6 +48,8 @@ CUresult cuEventDestroy_v2(CUevent hEvent) {
   return events().remove(hEvent) == nullptr ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
 }
 
+CUresult cuEventDestroy(CUevent hEvent) { return cuEventDestroy_v2(hEvent); }
+
 CUresult cuEventRecord(CUevent hEvent, CUstream hStream) {
   SIM_ENTER_CONTEXT(context);
   return record(*context, hEvent, hStream, 0);

@@ -59,6 +59,8 @@ CUresult cuStreamDestroy_v2(CUstream hStream) {
   return CUDA_SUCCESS;
 }
 
+CUresult cuStreamDestroy(CUstream hStream) { return cuStreamDestroy_v2(hStream); }
+
 CUresult cuStreamQuery(CUstream hStream) {
   SIM_ENTER_CONTEXT(context);
   std::shared_ptr<Stream> stream;

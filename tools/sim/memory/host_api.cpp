@@ -96,6 +96,10 @@ CUresult cuMemHostRegister_v2(void* p, size_t bytesize, unsigned int Flags) {
              : CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
 }
 
+CUresult cuMemHostRegister(void* p, size_t bytesize, unsigned int Flags) {
+  return cuMemHostRegister_v2(p, bytesize, Flags);
+}
+
 CUresult cuMemHostUnregister(void* p) {
   SIM_ENTER_CONTEXT(context);
   SIM_REQUIRE(p != nullptr, CUDA_ERROR_INVALID_VALUE);

@@ -107,10 +107,14 @@ bool whole_mappings(uint64_t base, uint64_t bytes, RangeIterator* first, RangeIt
 
 void* pointer(uint64_t address) { return reinterpret_cast<void*>(address); }
 
-// Back to addresses without memory.
+constexpr int kEmpty = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+
+// Back to addresses without memory. At the kernel's limit of mappings nothing can be replaced, only taken away: then
+// the addresses are free for a moment, and are taken again at once.
 bool make_empty(uint64_t base, uint64_t bytes) {
-  return mmap(pointer(base), bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) !=
-         MAP_FAILED;
+  if (mmap(pointer(base), bytes, PROT_NONE, kEmpty | MAP_FIXED, -1, 0) != MAP_FAILED) return true;
+  return munmap(pointer(base), bytes) == 0 &&
+         mmap(pointer(base), bytes, PROT_NONE, kEmpty | MAP_FIXED_NOREPLACE, -1, 0) == pointer(base);
 }
 
 CUresult access_bit(const CUmemAccessDesc& descriptor, int* bit) {
@@ -199,9 +203,8 @@ CUresult import_chunk(int file, std::shared_ptr<PhysicalChunk>* result) {
 
 uint64_t reserve_range(uint64_t bytes, uint64_t alignment, uint64_t hint) {
   const std::unique_lock lock(memory_map().mutex());
-  constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
   if (hint != 0 && hint % alignment == 0) {
-    void* place = mmap(pointer(hint), bytes, PROT_NONE, kFlags | MAP_FIXED_NOREPLACE, -1, 0);
+    void* place = mmap(pointer(hint), bytes, PROT_NONE, kEmpty | MAP_FIXED_NOREPLACE, -1, 0);
     if (place == pointer(hint)) {
       reservations()[hint] = bytes;
       return hint;
@@ -209,7 +212,7 @@ uint64_t reserve_range(uint64_t bytes, uint64_t alignment, uint64_t hint) {
     if (place != MAP_FAILED) munmap(place, bytes);
   }
   if (bytes + alignment < bytes) return 0;
-  void* place = mmap(nullptr, bytes + alignment, PROT_NONE, kFlags, -1, 0);
+  void* place = mmap(nullptr, bytes + alignment, PROT_NONE, kEmpty, -1, 0);
   if (place == MAP_FAILED) return 0;
   const uint64_t start = reinterpret_cast<uint64_t>(place);
   const uint64_t base = round_up(start, alignment);
@@ -236,7 +239,8 @@ CUresult map_chunk(uint64_t base, uint64_t bytes, const std::shared_ptr<Physical
   void* place = mmap(pointer(base), bytes, PROT_NONE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, chunk->file,
                      static_cast<off_t>(chunk->offset));
   if (place == MAP_FAILED) {
-    make_empty(base, bytes);
+    // What was there is there still, or nothing is.
+    mmap(pointer(base), bytes, PROT_NONE, kEmpty | MAP_FIXED_NOREPLACE, -1, 0);
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
   Range range;
