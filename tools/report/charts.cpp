@@ -123,6 +123,40 @@ Json tensor_json(const plan::Plan& plan, const TensorView& view, const std::stri
   return result;
 }
 
+// Times of a run count from its first memory sample; what was sampled last holds until the end.
+uint64_t since_first(const RunLog& log, uint64_t time_ns) {
+  return time_ns - std::min(time_ns, log.memory.front().time_ns);
+}
+void hold_until_end(const RunLog& log, Curve& curve) {
+  const uint64_t end = since_first(log, log.end_ns);
+  if (end > curve.back().first) curve.emplace_back(end, curve.back().second);
+}
+
+Curve device_memory(const RunLog& log) {
+  Curve curve;
+  for (const RunMemory& sample : log.memory) curve.emplace_back(since_first(log, sample.time_ns), sample.device_bytes);
+  hold_until_end(log, curve);
+  return curve;
+}
+
+// Samples are taken where the device's memory changes. While the same run was recorded, its trace knows better.
+Curve requested_memory(const Inputs& inputs) {
+  const RunLog& log = *inputs.log;
+  Curve curve;
+  const Curve recorded = inputs.trace == nullptr ? Curve() : recorded_memory_by_clock(*inputs.trace);
+  const bool same_run = !recorded.empty() && log.start_ns > 0 && recorded.front().first >= log.start_ns &&
+                        (log.end_ns == 0 || recorded.back().first <= log.end_ns);
+  if (same_run) {
+    for (const auto& [time, bytes] : recorded) curve.emplace_back(since_first(log, time), bytes);
+  }
+  for (const RunMemory& sample : log.memory) {
+    const uint64_t time = since_first(log, sample.time_ns);
+    if (curve.empty() || time > curve.back().first) curve.emplace_back(time, sample.requested_bytes);
+  }
+  hold_until_end(log, curve);
+  return curve;
+}
+
 }  // namespace
 
 Json iteration_memory_section(const Inputs& inputs) {
@@ -138,23 +172,13 @@ Json iteration_memory_section(const Inputs& inputs) {
 }
 
 Json run_memory_section(const Inputs& inputs) {
+  const bool ran = inputs.log != nullptr && !inputs.log->memory.empty();
+  if (!ran && inputs.trace == nullptr) return nullptr;
+  const Curve requested = ran ? requested_memory(inputs) : recorded_memory(*inputs.trace);
+  if (requested.empty()) return nullptr;
   Json lines = Json::array();
-  Curve requested;
-  Curve device;
-  if (inputs.log != nullptr && !inputs.log->memory.empty()) {
-    const uint64_t origin = inputs.log->memory.front().time_ns;
-    for (const RunMemory& sample : inputs.log->memory) {
-      const uint64_t time = sample.time_ns > origin ? sample.time_ns - origin : 0;
-      requested.emplace_back(time, sample.requested_bytes);
-      device.emplace_back(time, sample.device_bytes);
-    }
-    lines.push_back(line("What the program asked for", "before", requested));
-    lines.push_back(line("On the device", "actual", device));
-  } else if (inputs.trace != nullptr) {
-    requested = recorded_memory(*inputs.trace);
-    if (!requested.empty()) lines.push_back(line("Recorded, without a budget", "before", requested));
-  }
-  if (lines.empty()) return nullptr;
+  lines.push_back(line(ran ? "What the program asked for" : "Recorded, without a budget", "before", requested));
+  if (ran) lines.push_back(line("On the device", "actual", device_memory(*inputs.log)));
   return {{"budget", collect_facts(inputs).budget}, {"span", requested.back().first}, {"lines", std::move(lines)}};
 }
 

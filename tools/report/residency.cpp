@@ -209,10 +209,9 @@ Curve unmanaged_memory(const Plan& plan) {
   return accumulate(std::move(steps), base, now);
 }
 
-Curve recorded_memory(const trace::Trace& trace) {
+Curve recorded_memory_by_clock(const trace::Trace& trace) {
   std::unordered_map<uint64_t, uint64_t> live;
   std::vector<Step> steps;
-  uint64_t origin = ~uint64_t{0};
   uint64_t last = 0;
   for (const trace::Event& event : trace.events) {
     if (const auto* allocate = std::get_if<trace::Allocate>(&event)) {
@@ -229,12 +228,17 @@ Curve recorded_memory(const trace::Trace& trace) {
       last = std::max(last, op->record.time_ns);
     }
   }
-  for (const Step& step : steps) origin = std::min(origin, step.time_ns);
-  for (Step& step : steps) {
-    step.time_ns -= origin;
-    last = std::max(last, step.time_ns + origin);
-  }
-  return steps.empty() ? Curve() : accumulate(std::move(steps), 0, last - origin);
+  if (steps.empty()) return {};
+  Curve curve = accumulate(std::move(steps), 0, last);
+  curve.erase(curve.begin());  // the point at time 0, long before the program
+  return curve;
+}
+
+Curve recorded_memory(const trace::Trace& trace) {
+  Curve curve = recorded_memory_by_clock(trace);
+  const uint64_t origin = curve.empty() ? 0 : curve.front().first;
+  for (auto& [time, bytes] : curve) time -= origin;
+  return curve;
 }
 
 uint64_t highest(const Curve& curve) {

@@ -29,8 +29,10 @@ std::vector<TensorView> planned_views(const plan::Plan& plan);
 Curve planned_memory(const plan::Plan& plan, const std::vector<TensorView>& views);
 // Live bytes over the recorded iteration without Reprise: ops one after the other with their recorded durations.
 Curve unmanaged_memory(const plan::Plan& plan);
-// Live bytes over a whole trace, by the time of the calls, from its first event; host memory does not count.
+// Live bytes over a whole trace, by the time of the calls, from its first allocation; host memory does not count.
 Curve recorded_memory(const trace::Trace& trace);
+// The same by the clock of the calls.
+Curve recorded_memory_by_clock(const trace::Trace& trace);
 
 uint64_t highest(const Curve& curve);
 // At most about `count` points that keep every peak: within a bucket the highest value is what is kept.

@@ -33,6 +33,7 @@ void read_start(const json& line, RunLog& log) {
   log.program = text(line, "program");
   log.driver = text(line, "driver");
   log.mode = text(line, "mode");
+  log.start_ns = number(line, "time_ns");
   log.budget_bytes = number(line, "budget_bytes");
   log.granularity = number(line, "granularity");
 }
@@ -85,6 +86,7 @@ void read_unmanaged(const json& line, RunLog& log) {
 
 void read_end(const json& line, RunLog& log) {
   log.ended = true;
+  log.end_ns = number(line, "time_ns");
   log.iterations_planned = number(line, "iterations_planned");
   log.iterations_passive = number(line, "iterations_passive");
   log.divergence_count = number(line, "divergences");

@@ -67,7 +67,9 @@ struct RunLog {
   std::vector<RunOverlap> overlaps;
   std::vector<RunUnmanaged> unmanaged;
   std::vector<std::string> messages;  // "message" of any line that has one
-  bool ended = false;                 // there was an "end" line
+  uint64_t start_ns = 0;              // CLOCK_MONOTONIC; 0: not said
+  uint64_t end_ns = 0;
+  bool ended = false;  // there was an "end" line
   uint64_t iterations_planned = 0;
   uint64_t iterations_passive = 0;
   uint64_t divergence_count = 0;

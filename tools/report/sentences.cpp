@@ -67,8 +67,8 @@ void say_plan_state(const Inputs& inputs, Sentences& say) {
   if (log.iterations_planned > 0) return;
   if (log.plan_count == 0 && inputs.plan == nullptr) {
     say.note(
-        "No repeating iteration was planned, so tensors were moved on demand all the time. A program that ends after "
-        "one or two iterations, or that never repeats itself, looks like this.");
+        "No plan was in force during this run, so tensors were moved on demand all the time. A program that ends "
+        "after a few iterations, or that never repeats itself, looks like this.");
   } else if (log.activation_count == 0) {
     say.note("A plan was ready, but no iteration began that matched it before the program ended.");
   } else {

@@ -132,12 +132,14 @@ const char* lane_name(Lane lane) {
 }
 
 std::string demangle(const std::string& name) {
+  static auto& known = *new std::unordered_map<std::string, std::string>;  // the same few names, op after op
+  const auto [found, added] = known.emplace(name, name);
+  if (!added) return found->second;
   int status = 0;
   char* plain = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
-  if (plain == nullptr) return name;
-  std::string result = plain;
+  if (plain != nullptr) found->second = plain;
   std::free(plain);
-  return result;
+  return found->second;
 }
 
 std::string op_name(OpKind kind, const std::string& function) {

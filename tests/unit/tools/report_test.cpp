@@ -95,7 +95,7 @@ TEST(Report, SentencesNameWhatHappened) {
 TEST(Report, ARunWithoutAnIterationSaysWhy) {
   const RunLog log = parse_run_log("{\"kind\":\"start\",\"budget_bytes\":1}\n{\"kind\":\"end\"}\n");
   const std::string text = text_of(sentences_section({nullptr, nullptr, &log}));
-  EXPECT_NE(text.find("No repeating iteration"), std::string::npos) << text;
+  EXPECT_NE(text.find("No plan was in force"), std::string::npos) << text;
 }
 
 TEST(Report, WaitsNameTheTransferThatEndedThem) {

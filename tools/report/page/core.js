@@ -62,6 +62,12 @@ function color(name) {
   return getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
 }
 
+// The innermost frame that is the program's own: not the driver, the runtime or an allocator on top of them.
+function ownFrame(frames) {
+  const foreign = /libcuda(rt)?\.so|libreprise|^cu(da)?[A-Z]|c10::cuda|CachingAllocator|at::(detail|native)::empty|operator new/;
+  return frames.find((frame) => !foreign.test(frame)) || frames[0] || "";
+}
+
 const tip = document.getElementById("tip");
 function showTip(text, x, y) {
   tip.textContent = text;

@@ -61,7 +61,8 @@ function siteSection() {
   const node = section("sites", "Where memory is allocated", "Call sites by the most that their allocations held at one time.");
   node.append(sortableTable([["Held at most", 1], ["Allocations", 1], ["Largest", 1], ["Call site"]], data.sites.map((row) => {
     const frames = row.stack.split("\n").filter((frame) => frame);
-    const rest = frames.length > 1 ? el("details", {}, el("summary", {}, frames[0]), el("pre", {}, frames.slice(1).join("\n"))) : frames[0] || "";
+    const rest = frames.length > 1 ? el("details", {}, el("summary", {}, ownFrame(frames)), el("pre", {}, frames.join("\n")))
+      : frames[0] || "";
     return [{ text: bytes(row.peak), value: row.peak }, { text: String(row.count), value: row.count },
       { text: bytes(row.largest), value: row.largest }, { node: rest, value: row.stack }];
   }), 15));

@@ -47,7 +47,7 @@ class TensorPainter {
     const move = row.moves.find((one) => time >= one[1] && time <= one[2]);
     const state = move ? (move[0] ? "being offloaded" : "being reloaded") : row.uses.some(inside) ? "in use"
       : row.resident.some(inside) ? "on the device, not used" : inside(row.life) ? "away" : "not allocated";
-    const where = row.site ? "\n" + row.site.split("\n").slice(0, 3).join("\n") : "";
+    const where = row.site ? "\nallocated in " + ownFrame(row.site.split("\n")) : "";
     return `Tensor ${row.id}: ${bytes(row.size)}${row.persistent ? ", kept across iterations" : ""}\n` +
       (x >= chart.left ? `${duration(time)}: ${state}` : `${row.use_count} uses`) + where;
   }
@@ -73,7 +73,7 @@ function tensorSection() {
   const rows = data.tensors.rows.map((row) => [
     { text: "#" + row.id, value: row.id }, { text: bytes(row.size), value: row.size }, row.persistent ? "kept" : "transient",
     { text: String(row.use_count), value: row.use_count }, { text: duration(gaps(row)), value: gaps(row) },
-    { text: String(row.moves.filter((move) => move[0]).length), value: row.moves.length }, row.site.split("\n")[0]]);
+    { text: String(row.moves.filter((move) => move[0]).length), value: row.moves.length }, ownFrame(row.site.split("\n"))]);
   node.append(holder, el("details", {}, el("summary", {}, "As a table"), sortableTable([["Tensor", 1], ["Size", 1], ["Kind"],
     ["Uses", 1], ["Longest gap", 1], ["Offloads", 1], ["Allocated in"]], rows, 60)));
 }
