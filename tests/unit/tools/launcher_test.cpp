@@ -33,7 +33,8 @@ TEST_F(Launcher, ItDiesOfTheSameSignal) {
 
 TEST_F(Launcher, SignalsReachTheProgram) {
   for (const int signal : {SIGUSR1, SIGUSR2, SIGTERM, SIGINT, SIGHUP}) {
-    Start start = shell("trap 'echo caught; exit 9' USR1 USR2 TERM INT HUP; echo ready; while :; do sleep 0.01; done");
+    Start start = shell(
+        "trap 'echo caught; exit 9' USR1 USR2 TERM INT HUP; echo ready; for i in $(seq 500); do sleep 0.01; done");
     start.meanwhile = [signal](int pid) { kill(pid, signal); };
     const Finished finished = run(start);
     EXPECT_EQ(finished.exit_code, 9) << signal;
