@@ -10,7 +10,10 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
+import threading
 import time
+import tty
 
 DRIVER_PATHS = ("/usr/lib/x86_64-linux-gnu/libcuda.so.1", "/usr/lib64/libcuda.so.1",
                 "/usr/local/nvidia/lib64/libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1")
@@ -159,40 +162,72 @@ class Finished:
         return f"ended with {self.code}{', out of time' if self.timed_out else ''}: {last}"
 
 
-def run(command, environment, seconds, cwd=None):
-    """Runs a program; when its time is up it gets SIGTERM (it may clean up), five seconds later SIGKILL."""
-    import tempfile
-    import threading
-    start = time.monotonic()
-    with tempfile.TemporaryFile(mode="w+") as errors:
-        process = subprocess.Popen([str(part) for part in command], env=environment, cwd=cwd, stdin=subprocess.DEVNULL,
-                                   stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True)
-        lines, times, late = [], [], threading.Event()
+class _Stopper:
+    """Ends a process group when its time is up: SIGTERM, so that it may clean up, and SIGKILL five seconds later."""
 
-        def stop():
-            late.set()
-            for number in (signal.SIGTERM, signal.SIGKILL):
-                try:
-                    os.killpg(process.pid, number)
-                except ProcessLookupError:
-                    return
-                time.sleep(5)
+    def __init__(self, process, seconds):
+        self.process, self.late = process, False
+        self.timer = threading.Timer(max(0.1, seconds), self.expire)
+        self.timer.daemon = True
+        self.timer.start()
 
-        timer = threading.Timer(max(0.1, seconds), stop)
-        timer.daemon = True
-        timer.start()
+    def expire(self):
+        self.late = True
+        self.stop()
+
+    def stop(self):
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            try:
+                os.killpg(self.process.pid, number)
+                self.process.wait(5)
+                return
+            except ProcessLookupError:
+                return
+            except subprocess.TimeoutExpired:
+                continue
+
+
+def _read_lines(descriptor):
+    """Yields what a pseudo terminal gives, line by line, until its other side is closed."""
+    rest = b""
+    while True:
         try:
-            for line in process.stdout:
+            piece = os.read(descriptor, 65536)
+        except OSError:  # how Linux says that the last writer is gone
+            piece = b""
+        if not piece:
+            break
+        *lines, rest = (rest + piece).split(b"\n")
+        yield from lines
+    if rest:
+        yield rest
+
+
+def run(command, environment, seconds, cwd=None):
+    """Runs a program for at most `seconds`. Its output goes to a pseudo terminal, so that it comes line by line and
+    line_times means something for programs that do not flush."""
+    start = time.monotonic()
+    ours, theirs = os.openpty()
+    tty.setraw(theirs)
+    with tempfile.TemporaryFile(mode="w+", errors="replace") as errors:
+        process = subprocess.Popen([str(part) for part in command], env=environment, cwd=cwd, stdin=subprocess.DEVNULL,
+                                   stdout=theirs, stderr=errors, start_new_session=True)
+        os.close(theirs)
+        stopper, lines, times = _Stopper(process, seconds), [], []
+        try:
+            for line in _read_lines(ours):
                 times.append(time.monotonic() - start)
-                lines.append(line)
+                lines.append(line.decode(errors="replace"))
             code = process.wait()
         except BaseException:
-            os.killpg(process.pid, signal.SIGTERM)
+            stopper.stop()
             raise
         finally:
-            timer.cancel()
+            stopper.timer.cancel()
+            os.close(ours)
         errors.seek(0)
-        return Finished(code, "".join(lines), errors.read(), time.monotonic() - start, late.is_set(), times)
+        output = "".join(line + "\n" for line in lines)
+        return Finished(code, output, errors.read(), time.monotonic() - start, stopper.late, times)
 
 
 def header(suite, section):
