@@ -37,7 +37,7 @@ struct DiskJob {
   size_t request_bytes = 0;  // a multiple of 4096
   size_t requests = 0;       // consecutive from offset 0
   unsigned depth = 1;        // requests in flight
-  // At least min(depth, requests) * request_bytes, aligned to 4096: request i uses slot i % depth of it.
+  // depth * request_bytes, aligned to 4096. Each request in flight has a slot of it; which one is left to chance.
   void* buffer = nullptr;
 };
 
