@@ -164,12 +164,19 @@ uint64_t reserved_bytes(const TaskGraph& graph, uint64_t slab_bytes, uint64_t he
 
 Bounds bounds_of(const TaskGraph& graph, uint64_t capacity, const Machine& machine) {
   Bounds bounds;
-  bounds.compute_ns = graph.compute_ns;
+  // Each engine does the program's own work, too: its copies share the links with ours.
+  uint64_t copies_in = 0;
+  uint64_t copies_out = 0;
+  for (const GraphCall& entry : graph.calls) {
+    if (entry.call.op == trace::OpKind::copy_host_to_device) copies_in += entry.call.duration_ns;
+    if (entry.call.op == trace::OpKind::copy_device_to_host) copies_out += entry.call.duration_ns;
+  }
+  bounds.compute_ns = graph.compute_ns - copies_in - copies_out;
   const uint64_t bytes = capacity * graph.granularity;
   bounds.reload_bytes = PartialEviction(graph, bytes).reloaded_per_iteration();
   bounds.offload_bytes = least_offloaded(graph, bytes);
-  bounds.reload_ns = copy_ns(bounds.reload_bytes, machine.h2d_bytes_per_s, 0);
-  bounds.offload_ns = copy_ns(bounds.offload_bytes, machine.d2h_bytes_per_s, 0);
+  bounds.reload_ns = copies_in + copy_ns(bounds.reload_bytes, machine.h2d_bytes_per_s, 0);
+  bounds.offload_ns = copies_out + copy_ns(bounds.offload_bytes, machine.d2h_bytes_per_s, 0);
   bounds.iteration_ns = std::max({bounds.compute_ns, bounds.reload_ns, bounds.offload_ns});
   return bounds;
 }

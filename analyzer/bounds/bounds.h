@@ -21,7 +21,7 @@ WorkingSet largest_working_set(const TaskGraph& graph);
 uint64_t reserved_bytes(const TaskGraph& graph, uint64_t slab_bytes, uint64_t held_bytes);
 
 struct Bounds {
-  uint64_t compute_ns = 0;     // LB1
+  uint64_t compute_ns = 0;     // LB1: of the ops that compute
   uint64_t reload_bytes = 0;   // LB2: what has to come in per iteration
   uint64_t offload_bytes = 0;  // LB2: what has to go out
   uint64_t reload_ns = 0;      // at the link's rate, without latencies

@@ -85,6 +85,8 @@ TEST(PlanProperty, NeverBelowTheBounds) {
     const Bounds bounds = bounds_of(item.workload.graph, capacity, item.workload.machine);
     RC_ASSERT(item.plan.offload_bytes >= bounds.offload_bytes);
     RC_ASSERT(item.plan.reload_bytes >= bounds.reload_bytes);
+    // Predictions are whole nanoseconds over two iterations.
+    RC_ASSERT(item.plan.predicted_ns + 1 >= bounds.iteration_ns);
   }));
 }
 
