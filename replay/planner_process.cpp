@@ -54,6 +54,18 @@ bool hidden_from_child(const char* variable) noexcept {
   return std::strncmp(variable, "LD_PRELOAD=", 11) == 0 || std::strncmp(variable, "REPRISE_", 8) == 0;
 }
 
+// The text behind a key in the planner's status line (one JSON object of plain texts and numbers). "" when it is not
+// there.
+std::string text_of(const std::string& line, const std::string& key) {
+  const size_t at = line.find("\"" + key + "\":\"");
+  std::string text;
+  for (size_t i = at == std::string::npos ? line.size() : at + key.size() + 4; i < line.size() && line[i] != '"'; ++i) {
+    if (line[i] == '\\' && i + 1 < line.size()) ++i;
+    text += line[i];
+  }
+  return text;
+}
+
 std::string first_line(const std::string& path) {
   std::ifstream file(path);
   std::string line;
@@ -110,13 +122,13 @@ void PlannerProcess::run(const PlanRequest& request, Recorder* recorder, Zone zo
   if (status == 0) {
     load(request.plan, zone, granularity);
   } else {
-    message_ = first_line(status_file);
+    const std::string line = first_line(status_file);
     const bool started = status != -1 && !(WIFEXITED(status) && WEXITSTATUS(status) == 127);
-    if (!started) message_ = "the planner " + request.planner + " could not be started";
+    message_ = started ? text_of(line, "message") : "the planner " + request.planner + " could not be started";
     if (message_.empty()) message_ = "the planner failed";
-    // Only a budget that is too small stays too small; a stream that is no iteration yet may become one.
-    const bool final = !started || message_.find("infeasible") == 0;
-    state_.store(final ? PlanState::impossible : PlanState::not_yet, std::memory_order_release);
+    // A stream of calls that is no iteration yet may become one; a budget that is too small stays too small.
+    const bool later = started && text_of(line, "status") == "no_iteration";
+    state_.store(later ? PlanState::not_yet : PlanState::impossible, std::memory_order_release);
   }
   unlink(status_file.c_str());
   if (!request.keep) unlink(request.plan.c_str());

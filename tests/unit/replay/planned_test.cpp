@@ -9,63 +9,12 @@
 #include "analyzer/planner.h"
 #include "preload/trace/reader.h"
 #include "tests/unit/replay/script_runner.h"
+#include "tests/unit/replay/training.h"
 
 namespace reprise::replay {
 namespace {
 
 constexpr uint64_t kChunk = 64 * 1024;
-
-std::string line(std::initializer_list<std::string> words) {
-  std::string text;
-  for (const std::string& word : words) text.append(word).append(" ");
-  text.back() = '\n';
-  return text;
-}
-
-// A small training loop: `layers` weights of four chunks with optimizer state, activations of three chunks that live
-// from forward to backward, small scratch buffers, a loss that is read at the end.
-struct Training {
-  int layers = 6;
-  bool stream_ordered = false;
-  std::string begin() const {
-    std::string text = "alloc x 196608\nalloc loss 1024\nkernel 0 one loss\n";
-    for (int l = 0; l < layers; ++l) {
-      const std::string n = std::to_string(l);
-      text +=
-          "alloc w" + n + " 262144\nalloc m" + n + " 262144\nmemset 0 w" + n + " " + n + "\nmemset 0 m" + n + " 9\n";
-    }
-    return text;
-  }
-  std::vector<std::string> iteration() const {
-    const std::string on = stream_ordered ? " 0\n" : "\n";
-    std::vector<std::string> calls = {"h2d 0 x 5 pageable async\n"};
-    std::string before = "x";
-    for (int l = 0; l < layers; ++l) {
-      const std::string n = std::to_string(l);
-      calls.push_back("alloc a" + n + " 196608" + on);
-      calls.push_back("alloc s" + n + " 2000" + on);
-      calls.push_back(line({"kernel 0 four", before, "w" + n, "s" + n, "a" + n}));
-      calls.push_back("free s" + n + on);
-      before = "a" + n;
-    }
-    calls.push_back(line({"kernel 0 two", before, "loss"}));
-    for (int l = layers - 1; l >= 0; --l) {
-      const std::string n = std::to_string(l);
-      calls.push_back("alloc g" + n + " 262144" + on);
-      calls.push_back(line({"kernel 0 three", "a" + n, "w" + n, "g" + n}));
-      calls.push_back(line({"kernel 0 three", "g" + n, "m" + n, "w" + n}));
-      calls.push_back("free a" + n + on);
-      calls.push_back("free g" + n + on);
-    }
-    calls.push_back("d2h 0 loss pageable sync\n");
-    return calls;
-  }
-  std::string script(int iterations) const {
-    std::string text = begin() + "loop " + std::to_string(iterations) + "\n";
-    for (const std::string& call : iteration()) text += call;
-    return text + "end\n";
-  }
-};
 
 // Records `script` under the budget and plans it. Returns the plan's path.
 std::string make_plan_file(const std::string& script, uint64_t budget, plan::Plan* plan) {

@@ -6,12 +6,13 @@
 //   kernel STREAM NAME T...  memset STREAM T V    copy STREAM FROM TO
 //   h2d STREAM T SEED pageable|pinned sync|async  d2h STREAM T pageable|pinned sync|async
 //   record E STREAM          wait E STREAM        esync E      ssync STREAM      csync     poll E
-//   host STREAM              inject FUNCTION NTH RESULT        info
+//   host STREAM              inject FUNCTION NTH RESULT        info      sleep MILLISECONDS
 //   loop N ... end           nothing but one level
 //
 // Streams: 0 legacy, 1 per thread, 2 and 3 blocking, 4 and 5 non-blocking.
 #include <cuda.h>
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <cstdio>
@@ -84,6 +85,7 @@ class Program {
     if (verb == "host") return host_function(words);
     if (verb == "inject") return inject(words);
     if (verb == "info") return info();
+    if (verb == "sleep") return rest(words);
     order(verb, words);
   }
 
@@ -267,6 +269,12 @@ class Program {
             ? nullptr
             : reinterpret_cast<int (*)(const char*, unsigned, int)>(dlsym(library, "repriseSimInjectFault"));
     if (call == nullptr || call(function.c_str(), nth, result) != 0) std::printf("no fault injected\n");
+  }
+
+  static void rest(std::istringstream& words) {
+    unsigned milliseconds = 0;
+    words >> milliseconds;
+    usleep(milliseconds * 1000);
   }
 
   static void info() {

@@ -1,0 +1,20 @@
+// Scripts that train: what the replay's tests run. See script_program.cpp for the words.
+#pragma once
+#include <string>
+#include <vector>
+
+namespace reprise::replay {
+
+// A small training loop: weights of four chunks with optimizer state, activations of three chunks that live from
+// forward to backward, small scratch buffers, a loss that is read at the end of every iteration.
+struct Training {
+  int layers = 6;
+  bool stream_ordered = false;
+  int sleep_ms = 0;
+
+  std::string begin() const;
+  std::vector<std::string> iteration() const;
+  std::string script(int iterations) const;
+};
+
+}  // namespace reprise::replay
