@@ -1,28 +1,30 @@
 // Tells the simulated device where the program's allocations begin and end: its dataflow-hash kernels need that, and
-// our arena hides it. Kernels look extents up when they run, which is after the program's free may have been performed:
-// so an extent stays until its address means something else. Does nothing on other drivers. Dispatcher only.
+// our arena hides it. A launch takes the extents that hold when it is issued, which may be after the program's free was
+// performed: so an extent stays until its address means something else. Does nothing on other drivers. Dispatcher only.
 #pragma once
 #include <cstdint>
-#include <unordered_map>
+#include <iterator>
+#include <map>
 
 #include "replay/shared.h"
-#include "replay/streams.h"
 
 namespace reprise::replay {
 
 class Extents {
  public:
-  Extents(Shared* shared, Lanes* lanes) noexcept : shared_(*shared), lanes_(*lanes) {}
+  explicit Extents(Shared* shared) noexcept : shared_(*shared) {}
 
   void note(uint64_t address, uint64_t bytes) noexcept {
     if (shared_.notes.note == nullptr) return;
-    uint64_t& known = known_[address];
-    if (known == bytes) return;
-    if (known != 0) {
-      lanes_.synchronize();
-      shared_.notes.forget(address);
+    if (const auto same = known_.find(address); same != known_.end() && same->second == bytes) return;
+    // Addresses are shared over time: whatever overlaps is over.
+    auto old = known_.upper_bound(address);
+    if (old != known_.begin() && std::prev(old)->first + std::prev(old)->second > address) --old;
+    while (old != known_.end() && old->first < address + bytes) {
+      shared_.notes.forget(old->first);
+      old = known_.erase(old);
     }
-    known = bytes;
+    known_[address] = bytes;
     shared_.notes.note(address, bytes);
   }
   // The address may become part of something else, and nothing that uses it runs any more.
@@ -33,8 +35,7 @@ class Extents {
 
  private:
   Shared& shared_;
-  Lanes& lanes_;
-  std::unordered_map<uint64_t, uint64_t> known_;
+  std::map<uint64_t, uint64_t> known_;  // address -> bytes
 };
 
 }  // namespace reprise::replay

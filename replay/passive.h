@@ -15,8 +15,7 @@ namespace reprise::replay {
 // Device work of one entry, as the driver gets it. Shared with the planned dispatcher.
 class Issuer {
  public:
-  Issuer(Shared* shared, Memory* memory) noexcept
-      : extents(shared, &memory->lanes), shared_(*shared), memory_(*memory) {}
+  Issuer(Shared* shared, Memory* memory) noexcept : extents(shared), shared_(*shared), memory_(*memory) {}
 
   // Makes the context of the entry current for this thread.
   void enter_context(CUcontext context) noexcept;

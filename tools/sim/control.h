@@ -8,7 +8,7 @@ extern "C" {
 
 // Counters since the process started. All bytes are those of device memory as this device accounts for them.
 typedef struct RepriseSimStats {
-  uint64_t used_bytes;        // now: cuMemAlloc and pools, cuMemCreate, module images' globals, context overhead
+  uint64_t used_bytes;  // now: cuMemAlloc and pools, cuMemCreate, module images' globals, context overhead
   uint64_t peak_bytes;
   uint64_t create_calls;      // cuMemCreate
   uint64_t release_calls;     // cuMemRelease
@@ -19,21 +19,22 @@ typedef struct RepriseSimStats {
   uint64_t copies;
   uint64_t copied_bytes_h2d;
   uint64_t copied_bytes_d2h;
-  uint64_t compute_busy_ns;      // time with at least one kernel running
-  uint64_t copy_busy_ns;         // time with at least one copy engine running
-  uint64_t overlap_busy_ns;      // time with both
-  uint64_t unsupported_calls;    // calls that answered CUDA_ERROR_NOT_SUPPORTED because nobody wrote them
+  uint64_t compute_busy_ns;    // time with at least one kernel running
+  uint64_t copy_busy_ns;       // time with at least one copy engine running
+  uint64_t overlap_busy_ns;    // time with both
+  uint64_t unsupported_calls;  // calls that answered CUDA_ERROR_NOT_SUPPORTED because nobody wrote them
 } RepriseSimStats;
 
 void repriseSimGetStats(int device, RepriseSimStats* stats);
 void repriseSimResetPeak(int device);
 
-// Fails the nth next call of the named driver function (1: the next one) with `result`. "launch-execution" makes the nth
-// next kernel fail asynchronously.
+// Fails the nth next call of the named driver function (1: the next one) with `result`. "launch-execution" makes the
+// nth next kernel fail asynchronously.
 int repriseSimInjectFault(const char* function, unsigned nth, int result);
 
 // The program's own allocations, for the dataflow-hash executor: the shim replaces cuMemAlloc by mapped chunks, so the
-// device cannot know a tensor's extent. Without the shim cuMemAlloc itself notes them.
+// device cannot know a tensor's extent. Without the shim cuMemAlloc itself notes them. A launch takes the extents that
+// hold when it is called, not when it runs.
 void repriseSimNoteAllocation(uint64_t address, uint64_t bytes);
 void repriseSimForgetAllocation(uint64_t address);
 

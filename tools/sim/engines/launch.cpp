@@ -9,6 +9,7 @@
 #include "tools/sim/engines/trap.h"
 #include "tools/sim/memory/memory.h"
 #include "tools/sim/twins/executor.h"
+#include "tools/sim/twins/registry.h"
 
 namespace reprise::sim {
 namespace {
@@ -79,6 +80,18 @@ CUresult ParameterBlob::read_buffer(const Function& function, void** extra) {
   return CUDA_SUCCESS;
 }
 
+KernelOperation::KernelOperation(std::shared_ptr<const Function> its_function, const LaunchShape& its_shape,
+                                 ParameterBlob its_blob)
+    : function(std::move(its_function)), shape(its_shape), blob(std::move(its_blob)) {
+  if (find_twin(function->kernel->name) != nullptr) return;
+  for (uint32_t offset = 0; offset + 8 <= blob.bytes(); offset += 8) {
+    uint64_t word = 0;
+    std::memcpy(&word, blob.data() + offset, sizeof(word));
+    Extent extent{};
+    if (allocation_extent(word, &extent.base, &extent.bytes)) extents_.push_back(extent);
+  }
+}
+
 void KernelOperation::execute(const Execution& execution) const {
   Device& device = execution.context.device;
   ++device.launches;
@@ -94,7 +107,18 @@ void KernelOperation::execute(const Execution& execution) const {
   std::memcpy(run.block, shape.block, sizeof(run.block));
   run.shared_bytes = shape.shared_bytes;
   const EngineUse use(device, EngineKind::compute, execution.activity, execution.stream.id);
-  auto body = [&] { execute_kernel(run, allocation_extent); };
+  static thread_local const std::vector<Extent>* running;
+  running = &extents_;
+  const ExtentLookup lookup = [](uint64_t address, uint64_t* base, uint64_t* bytes) {
+    for (const Extent& extent : *running) {
+      if (address - extent.base >= extent.bytes) continue;
+      *base = extent.base;
+      *bytes = extent.bytes;
+      return true;
+    }
+    return false;
+  };
+  auto body = [&] { execute_kernel(run, lookup); };
   if (!run_trapped(body)) execution.context.fail(CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 

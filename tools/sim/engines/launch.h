@@ -37,14 +37,22 @@ class ParameterBlob {
 
 class KernelOperation final : public Operation {
  public:
-  KernelOperation(std::shared_ptr<const Function> its_function, const LaunchShape& its_shape, ParameterBlob its_blob)
-      : function(std::move(its_function)), shape(its_shape), blob(std::move(its_blob)) {}
+  KernelOperation(std::shared_ptr<const Function> its_function, const LaunchShape& its_shape, ParameterBlob its_blob);
   OperationKind kind() const override { return OperationKind::kernel; }
   void execute(const Execution& execution) const override;
 
   const std::shared_ptr<const Function> function;
   const LaunchShape shape;
   const ParameterBlob blob;
+
+ private:
+  struct Extent {
+    uint64_t base;
+    uint64_t bytes;
+  };
+  // Of the allocations that the parameters name, as they are at the call: an address may belong to something else by
+  // the time the kernel runs. Only for kernels that will be hashed.
+  std::vector<Extent> extents_;
 };
 
 }  // namespace reprise::sim
