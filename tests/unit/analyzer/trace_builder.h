@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "preload/trace/reader.h"
@@ -32,7 +33,7 @@ class TraceBuilder {
     event.record.size = size;
     event.record.origin = origin;
     info_[allocations_] = {size, origin};
-    trace_.events.push_back(event);
+    trace_.events.emplace_back(std::move(event));
     return allocations_;
   }
 
@@ -42,7 +43,7 @@ class TraceBuilder {
     event.record.header.sequence = ++sequence_;
     event.record.allocation = allocation;
     event.record.origin = info_.at(allocation).origin;
-    trace_.events.push_back(event);
+    trace_.events.emplace_back(std::move(event));
   }
 
   void launch(const std::string& name, const std::vector<Use>& uses, uint64_t duration_ns = 100'000) {
@@ -69,7 +70,7 @@ class TraceBuilder {
     for (uint32_t i = 0; i < uses.size(); ++i) {
       event.accesses.push_back({uses[i].allocation, uses[i].offset, uses[i].size, i * 8, uses[i].mode});
     }
-    trace_.events.push_back(event);
+    trace_.events.emplace_back(std::move(event));
     if (duration_ns > 0) {
       trace::ActivityRecord activity{};
       activity.start_ns = clock_;
@@ -83,7 +84,7 @@ class TraceBuilder {
     event.record.header.kind = trace::RecordKind::order;
     event.record.header.sequence = ++sequence_;
     event.record.order = trace::OrderKind::context_synchronize;
-    trace_.events.push_back(event);
+    trace_.events.emplace_back(std::move(event));
   }
 
   void mark(const std::string& text, uint32_t depth = 0) {
@@ -92,7 +93,7 @@ class TraceBuilder {
     event.record.header.sequence = ++sequence_;
     event.record.depth = depth;
     event.text = text;
-    trace_.events.push_back(event);
+    trace_.events.emplace_back(std::move(event));
   }
 
   void info(const std::string& key, const std::string& value) { trace_.info[key] = value; }
