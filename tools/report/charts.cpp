@@ -72,7 +72,8 @@ Json timeline_json(const Timeline& timeline, const plan::Plan* plan) {
       waits.push_back({{"start", wait.time.start_ns},
                        {"ns", wait.time.end_ns - wait.time.start_ns},
                        {"op", wait.op},
-                       {"reason", wait.reason}});
+                       {"reason", wait.reason},
+                       {"transfer", wait.transfer ? 1 : 0}});
     }
   }
   const Busy busy = busy_time(timeline);
@@ -154,7 +155,14 @@ Curve requested_memory(const Inputs& inputs) {
     if (curve.empty() || time > curve.back().first) curve.emplace_back(time, sample.requested_bytes);
   }
   hold_until_end(log, curve);
-  return curve;
+  if (same_run || highest(curve) >= log.peak_requested_bytes) return curve;
+  return {{0, log.peak_requested_bytes}, {curve.back().first, log.peak_requested_bytes}};  // the peak is all we know
+}
+
+const char* requested_name(bool ran, const Curve& requested) {
+  if (!ran) return "Recorded, without a budget";
+  const bool flat_line = requested.size() == 2 && requested.front().second == requested.back().second;
+  return flat_line ? "The most that the program asked for" : "What the program asked for";
 }
 
 }  // namespace
@@ -177,7 +185,7 @@ Json run_memory_section(const Inputs& inputs) {
   const Curve requested = ran ? requested_memory(inputs) : recorded_memory(*inputs.trace);
   if (requested.empty()) return nullptr;
   Json lines = Json::array();
-  lines.push_back(line(ran ? "What the program asked for" : "Recorded, without a budget", "before", requested));
+  lines.push_back(line(requested_name(ran, requested), "before", requested));
   if (ran) lines.push_back(line("On the device", "actual", device_memory(*inputs.log)));
   return {{"budget", collect_facts(inputs).budget}, {"span", requested.back().first}, {"lines", std::move(lines)}};
 }

@@ -84,9 +84,19 @@ std::string first_divergence(const RunDivergence& first) {
                      short_name(first.expected), short_name(first.got));
 }
 
+// After its last iteration every program goes on with something else.
+bool only_left_its_loop(const RunLog& log) {
+  if (log.divergence_count != 1 || log.divergences.size() != 1 || log.iterations.empty()) return false;
+  return log.divergences.front().iteration > log.iterations.back().index;
+}
+
 void say_divergences(const Inputs& inputs, Sentences& say) {
   if (inputs.log == nullptr || inputs.log->divergence_count == 0) return;
   const RunLog& log = *inputs.log;
+  if (only_left_its_loop(log)) {
+    say.note("Every iteration of the planned loop ran by the plan; what the program did after its loop ran on demand.");
+    return;
+  }
   std::string text = fmt::format("{} the program did something else than in the recorded iteration",
                                  log.divergence_count == 1 ? "Once," : fmt::format("{} times,", log.divergence_count));
   if (!log.divergences.empty()) text += first_divergence(log.divergences.front());

@@ -80,16 +80,20 @@ uint64_t common_length(const std::vector<Interval>& a, const std::vector<Interva
   return sum;
 }
 
-// The predecessor that ended last before the gap's end: what the op waited for.
-std::string reason_of(const plan::Plan& plan, const std::unordered_map<uint32_t, const Bar*>& by_vertex,
-                      const Bar& bar) {
+// The predecessor that ended last, if it was during the gap; otherwise the op only came late.
+Wait wait_before(const plan::Plan& plan, const std::unordered_map<uint32_t, const Bar*>& by_vertex, const Bar& bar,
+                 uint64_t since_ns) {
   const Bar* last = nullptr;
   for (const plan::Predecessor& before : plan.vertices[bar.vertex].predecessors) {
     const auto found = by_vertex.find(before.vertex);
-    if (before.distance != 0 || found == by_vertex.end()) continue;
+    if (before.distance != 0 || found == by_vertex.end() || found->second->time.end_ns <= since_ns) continue;
     if (last == nullptr || found->second->time.end_ns > last->time.end_ns) last = found->second;
   }
-  return last == nullptr ? "its own submission" : last->name;
+  Wait wait{{since_ns, bar.time.start_ns}, bar.name, "its launch", false};
+  if (last == nullptr) return wait;
+  wait.reason = last->name;
+  wait.transfer = last->lane != Lane::compute;
+  return wait;
 }
 
 // Host time between the calls of one stream stands in for device time.
@@ -245,7 +249,7 @@ std::vector<Wait> longest_waits(const plan::Plan& plan, const Timeline& timeline
   for (const Bar& bar : timeline.bars) {
     if (bar.lane != Lane::compute) continue;
     if (bar.time.start_ns >= busy_until + shortest_ns && bar.vertex < plan.vertices.size()) {
-      waits.push_back({{busy_until, bar.time.start_ns}, bar.name, reason_of(plan, by_vertex, bar)});
+      waits.push_back(wait_before(plan, by_vertex, bar, busy_until));
     }
     busy_until = std::max(busy_until, bar.time.end_ns);
   }

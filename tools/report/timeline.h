@@ -36,11 +36,12 @@ struct Timeline {
   std::vector<Bar> bars;  // by start
 };
 
-// A wait of the compute engine, and the transfer that ended it.
+// A wait of the compute engine, and what ended it.
 struct Wait {
   Interval time;
-  std::string op;      // that could not start
-  std::string reason;  // what it waited for
+  std::string op;         // that could not start
+  std::string reason;     // what it waited for
+  bool transfer = false;  // that was a copy
 };
 
 // Points of a curve: time, value; the value holds until the next point.

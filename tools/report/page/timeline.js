@@ -33,7 +33,7 @@ class TimelinePainter {
     this.timeline = timeline;
     this.span = timeline.span;
     this.lanes = packLanes(timeline);
-    this.waits = [...timeline.waits].sort((a, b) => a.start - b.start);
+    this.waits = timeline.waits.filter((wait) => wait.transfer).sort((a, b) => a.start - b.start);
   }
   height() { return this.lanes.reduce((sum, rows) => sum + rows.length * rowHeight + 12, 4); }
 
