@@ -101,35 +101,34 @@ bool Activation::make_slab(std::string* why) noexcept {
 // already get the name that leaves them in place.
 bool Activation::make_chunks(std::string* why) noexcept {
   const plan::Plan& plan = schedule_->plan;
+  ChunkPool& pool = memory_.chunks;
   if (chunks_.empty()) {
-    ChunkPool& pool = memory_.chunks;
     chunks_.assign(plan.chunk_count, kNoChunk);
     assign_current_chunks();
-    std::vector<bool> used(pool.size(), false);
-    for (const ChunkIndex chunk : chunks_) {
-      if (chunk != kNoChunk) used[chunk] = true;
-    }
-    ChunkIndex next = 0;
-    for (ChunkIndex& chunk : chunks_) {
-      if (chunk != kNoChunk) continue;
-      while (next < used.size() && (used[next] || pool[next].reserved || pool[next].handle == 0)) ++next;
-      if (next < used.size()) {
-        chunk = next++;
-        continue;
-      }
-      CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
-      chunk = pool.create(&result);
-      if (chunk == kNoChunk) {
-        chunks_.clear();
-        return fail(why, "the plan needs more chunks than the budget leaves", result);
-      }
-      pool.give_back(chunk);
-    }
   }
-  homes_.assign(plan.tensors.size(), {});
-  for (size_t t = 0; t < plan.tensors.size(); ++t) {
-    if (plan.tensors[t].home == plan::kNone) continue;
-    for (const uint32_t chunk : plan.placements[plan.tensors[t].home].chunks) homes_[t].push_back(chunks_[chunk]);
+  // Passive mode may have put small allocations into a chunk since, or given one back to the device.
+  std::vector<bool> used(pool.size(), false);
+  for (ChunkIndex& chunk : chunks_) {
+    if (chunk != kNoChunk && (pool[chunk].reserved || pool[chunk].handle == 0)) chunk = kNoChunk;
+    if (chunk != kNoChunk) used[chunk] = true;
+  }
+  ChunkIndex next = 0;
+  for (ChunkIndex& chunk : chunks_) {
+    if (chunk != kNoChunk) continue;
+    while (next < used.size() && (used[next] || pool[next].reserved || pool[next].handle == 0)) ++next;
+    if (next < used.size()) {
+      chunk = next++;
+      continue;
+    }
+    CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
+    chunk = pool.create(&result);
+    if (chunk == kNoChunk) return fail(why, "the plan needs more chunks than the budget leaves", result);
+    pool.give_back(chunk);
+  }
+  placements_.clear();
+  for (const plan::Placement& placement : plan.placements) {
+    placements_.emplace_back();
+    for (const uint32_t chunk : placement.chunks) placements_.back().push_back(chunks_[chunk]);
   }
   return true;
 }
@@ -147,7 +146,8 @@ void Activation::assign_current_chunks() noexcept {
       const std::vector<uint32_t>& home = plan.placements[tensor.home].chunks;
       for (size_t i = 0; i < home.size() && i < mapping->chunks.size(); ++i) {
         const ChunkIndex chunk = mapping->chunks[i];
-        if (chunks_[home[i]] != kNoChunk || used[chunk]) continue;
+        // An old mapping of a tensor that is away may name chunks that slabs have taken since.
+        if (chunks_[home[i]] != kNoChunk || used[chunk] || memory_.chunks[chunk].reserved) continue;
         chunks_[home[i]] = chunk;
         used[chunk] = true;
       }
@@ -155,10 +155,15 @@ void Activation::assign_current_chunks() noexcept {
   }
 }
 
-bool Activation::in_place(uint32_t index) const noexcept {
-  if (homes_[index].empty()) return false;
+// nullptr: it has none.
+const std::vector<ChunkIndex>* Activation::home(uint32_t index) const noexcept {
+  const uint32_t placement = schedule_->plan.tensors[index].home;
+  return placement == plan::kNone ? nullptr : &placements_[placement];
+}
+
+bool Activation::in_place(uint32_t index) noexcept {
   const Mapping* const mapping = memory_.mappings.find(tensors_[index]->base);
-  return mapping != nullptr && mapping->chunks == homes_[index];
+  return home(index) != nullptr && mapping != nullptr && mapping->chunks == *home(index);
 }
 
 // Persistent tensors that are not where the plan wants them go to the host, and those get a host copy that the plan
@@ -199,14 +204,15 @@ bool Activation::map_homes(std::string* why) noexcept {
   const uint64_t unit = shared_.granularity;
   // A range keeps its own mapping where that is right already; all wrong ones go first.
   for (const bool map : {false, true}) {
-    for (uint32_t t = 0; t < homes_.size(); ++t) {
-      if (homes_[t].empty()) continue;
+    for (uint32_t t = 0; t < tensors_.size(); ++t) {
+      const std::vector<ChunkIndex>* const chunks = home(t);
+      if (chunks == nullptr) continue;
       const CUdeviceptr base = t < schedule_->persistent_count ? tensors_[t]->base : schedule_->addresses[t];
       const Mapping* const mapping = memory_.mappings.find(base);
-      if (mapping != nullptr && mapping->chunks == homes_[t]) continue;
-      CUresult result = memory_.mappings.make_room(base, homes_[t].size() * unit);
+      if (mapping != nullptr && mapping->chunks == *chunks) continue;
+      CUresult result = memory_.mappings.make_room(base, chunks->size() * unit);
       if (result == CUDA_SUCCESS) result = memory_.mappings.unmap(base);
-      if (result == CUDA_SUCCESS && map) result = memory_.mappings.map(base, homes_[t]);
+      if (result == CUDA_SUCCESS && map) result = memory_.mappings.map(base, *chunks);
       if (result != CUDA_SUCCESS) return fail(why, "a tensor's home could not be mapped", result);
     }
   }
@@ -217,14 +223,14 @@ bool Activation::load(std::string* why) noexcept {
   for (uint32_t t = 0; t < schedule_->persistent_count; ++t) {
     const plan::Tensor& wanted = schedule_->plan.tensors[t];
     Tensor& tensor = *tensors_[t];
-    if (!wanted.resident_at_start || tensor.resident || homes_[t].empty()) continue;
+    if (!wanted.resident_at_start || tensor.resident || home(t) == nullptr) continue;
     Use done;
     if (tensor.defined && tensor.host_valid) {
       const CUresult result = copy_in(memory_, tensor, Uses{}, &done);
       if (result != CUDA_SUCCESS) return fail(why, "a tensor could not be copied to its home", result);
     }
     tensor.resident = true;
-    for (const ChunkIndex chunk : homes_[t]) memory_.chunks[chunk].occupant = &tensor;
+    for (const ChunkIndex chunk : *home(t)) memory_.chunks[chunk].occupant = &tensor;
   }
   if (settle()) return true;
   *why = "the device failed";
@@ -261,8 +267,11 @@ Tensor* Activation::allocate(uint32_t index, uint64_t allocation) noexcept {
 void Activation::release(uint32_t index) noexcept {
   Tensor* const tensor = tensors_[index];
   if (tensor == nullptr) return;
-  for (const ChunkIndex chunk : homes_[index]) {
-    if (memory_.chunks[chunk].occupant == tensor) memory_.chunks[chunk].occupant = nullptr;
+  if (Mapping* const mapping = memory_.mappings.find(tensor->base); mapping != nullptr) {
+    for (const ChunkIndex chunk : mapping->chunks) {
+      if (memory_.chunks[chunk].occupant == tensor) memory_.chunks[chunk].occupant = nullptr;
+    }
+    mapping->uses.merge(tensor->uses);
   }
   slots_[index] = std::move(tensor->host);
   memory_.slot_reads = memory_.lanes[Lanes::kToDevice].issued;

@@ -28,8 +28,8 @@ class Activation {
   // A transient tensor's instance begins (its host slot moves in) and ends.
   Tensor* allocate(uint32_t index, uint64_t allocation) noexcept;
   void release(uint32_t index) noexcept;
-  // Physical chunks of a tensor's home, in address order.
-  const std::vector<ChunkIndex>& home(uint32_t index) const noexcept { return homes_[index]; }
+  // Physical chunks of one of the plan's placements, in address order.
+  const std::vector<ChunkIndex>& chunks_of(uint32_t placement) const noexcept { return placements_[placement]; }
 
  private:
   bool settle() noexcept;
@@ -41,17 +41,18 @@ class Activation {
   bool map_homes(std::string* why) noexcept;
   bool make_slots(std::string* why) noexcept;
   bool load(std::string* why) noexcept;
-  bool in_place(uint32_t index) const noexcept;
+  bool in_place(uint32_t index) noexcept;
+  const std::vector<ChunkIndex>* home(uint32_t index) const noexcept;
   bool fail(std::string* why, const char* what, CUresult result) noexcept;
 
   Shared& shared_;
   Memory& memory_;
   Residency& residency_;
   const Schedule* schedule_ = nullptr;
-  std::vector<ChunkIndex> chunks_;              // by plan chunk; kept between activations
-  std::vector<std::vector<ChunkIndex>> homes_;  // by plan tensor
-  std::vector<Tensor*> tensors_;                // by plan tensor
-  std::vector<HostSlot> slots_;                 // by plan tensor: of transient ones, while no instance is live
+  std::vector<ChunkIndex> chunks_;  // by plan chunk; kept between activations
+  std::vector<std::vector<ChunkIndex>> placements_;
+  std::vector<Tensor*> tensors_;  // by plan tensor
+  std::vector<HostSlot> slots_;   // by plan tensor: of transient ones, while no instance is live
 };
 
 }  // namespace reprise::replay

@@ -11,9 +11,8 @@ namespace reprise::replay {
 namespace {
 
 constexpr uint64_t kComputeDepth = 64;  // ops with the driver: enough that the device never waits for this thread
+constexpr int kPatience = 3;            // activations that fail in a row before the plan is given up
 constexpr uint64_t kComputeDry = 1;     // so few that an op which waits for a transfer loses nothing
-constexpr uint64_t kTransferDepth = 4;
-constexpr uint64_t kTransferDry = 1;
 
 bool touches_host(const Entry& entry) noexcept {
   const Command& command = entry.command;
@@ -51,9 +50,10 @@ void Planned::activate(const Schedule* schedule, uint64_t iteration) noexcept {
   if (schedule == nullptr || !activation_.enter(schedule, &why)) {
     log_line(LogLevel::warn, "the plan cannot be used: %s", why.c_str());
     shared_.plan_exits.fetch_add(1, std::memory_order_release);
-    shared_.plan_unusable.store(true, std::memory_order_release);
+    if (++refusals_ == kPatience) shared_.plan_unusable.store(true, std::memory_order_release);
     return;
   }
+  refusals_ = 0;
   if (schedule != schedule_) stopwatch_.open(&shared_, &memory_, schedule);
   schedule_ = schedule;
   progress_.begin(schedule, iteration);
@@ -198,26 +198,6 @@ void Planned::release(Instance instance) noexcept {
   shared_.log.done(entry);
 }
 
-bool Planned::transfers_complete(Instance instance) const noexcept {
-  for (const Edge& edge : schedule_->waits[instance.vertex]) {
-    if (schedule_->lanes[edge.vertex] == LaneKind::compute || instance.iteration < progress_.first() + edge.distance) {
-      continue;
-    }
-    if (!memory_.lanes.known_complete(progress_.use({instance.iteration - edge.distance, edge.vertex}))) return false;
-  }
-  return true;
-}
-
-CUresult Planned::wait_for_predecessors(Instance instance, LaneIndex lane) noexcept {
-  for (const Edge& edge : schedule_->waits[instance.vertex]) {
-    if (instance.iteration < progress_.first() + edge.distance) continue;
-    const Use use = progress_.use({instance.iteration - edge.distance, edge.vertex});
-    const CUresult result = memory_.lanes.wait_on(lane, use);
-    if (result != CUDA_SUCCESS) return result;
-  }
-  return CUDA_SUCCESS;
-}
-
 // Host bytes are no tensors, so the plan does not order who touches them: the program's order does.
 bool Planned::host_order_allows(const Entry& entry) noexcept {
   if (host_work_.empty() || !touches_host(entry)) return true;
@@ -234,6 +214,7 @@ bool Planned::issue_ops() noexcept {
     if (outstanding >= kComputeDepth) break;
     const auto allowed = [&](Instance instance) { return host_order_allows(*progress_.entry(instance)); };
     const auto issue_if = [&](Instance instance, bool good) {
+      good = good && can_place(instance.vertex);
       if (good) issue_op(instance);
       return good;
     };
@@ -254,20 +235,6 @@ uint64_t Planned::activity_id(Instance instance) const noexcept {
   return stopwatch_.sampled() ? Stopwatch::id_of(instance.iteration, instance.vertex) : 0;
 }
 
-// From here on the tensors that the vertex brings in are what is in their chunks.
-void Planned::occupy(uint32_t vertex) noexcept {
-  for (const plan::Acquire& acquire : schedule_->plan.vertices[vertex].acquires) {
-    Tensor* const tensor = activation_.tensor(acquire.tensor);
-    if (tensor == nullptr || tensor->chunk_count == 0) continue;
-    for (const ChunkIndex chunk : activation_.home(acquire.tensor)) {
-      Tensor*& occupant = memory_.chunks[chunk].occupant;
-      if (occupant != nullptr && occupant != tensor) occupant->resident = false;
-      occupant = tensor;
-    }
-    tensor->resident = true;
-  }
-}
-
 void Planned::issue_op(Instance instance) noexcept {
   Entry& entry = *progress_.entry(instance);
   issuer_.enter_context(entry.command.context);
@@ -276,7 +243,7 @@ void Planned::issue_op(Instance instance) noexcept {
     failure_ = "the driver refused to order two streams";
     return;
   }
-  occupy(instance.vertex);
+  if (!place(instance.vertex)) return;
   note_small(entry);
   compute_lane_ = lane;
   last_op_ = instance;
@@ -306,7 +273,9 @@ void Planned::op_issued(Instance instance, LaneIndex lane, CUresult result) noex
   memory_.lanes.mark(lane);
   for (const plan::Access& access : schedule_->plan.calls[entry.call].accesses) {
     Tensor* const tensor = activation_.tensor(access.tensor);
-    if (tensor == nullptr || (access.mode & trace::kAccessWrite) == 0) continue;
+    if (tensor == nullptr) continue;
+    tensor->uses.add(use.lane, use.position);
+    if ((access.mode & trace::kAccessWrite) == 0) continue;
     tensor->defined = true;
     tensor->host_valid = false;
   }
@@ -331,94 +300,6 @@ bool Planned::collect_granted() noexcept {
     progress = true;
   }
   return progress;
-}
-
-bool Planned::issue_transfers(LaneKind kind) noexcept {
-  const LaneIndex index = kind == LaneKind::to_device ? Lanes::kToDevice : Lanes::kToHost;
-  bool progress = false;
-  bool full = false;
-  while (failure_ == nullptr) {
-    const Lane& lane = memory_.lanes[index];
-    const uint64_t outstanding = lane.issued - lane.completed;
-    full = outstanding >= kTransferDepth;
-    if (full) break;
-    const auto issue_if = [&](Instance instance, bool good) {
-      // While leaving, only what submitted calls may need.
-      if (closing_ && !progress_.has_submitted(instance.iteration)) return false;
-      if (good) issue_transfer(instance);
-      return good;
-    };
-    const auto complete = [&](Instance instance) {
-      return std::all_of(
-          schedule_->waits[instance.vertex].begin(), schedule_->waits[instance.vertex].end(), [&](const Edge& edge) {
-            return instance.iteration < progress_.first() + edge.distance ||
-                   memory_.lanes.known_complete(progress_.use({instance.iteration - edge.distance, edge.vertex}));
-          });
-    };
-    bool found = progress_.find_ready(kind, [&](Instance instance) { return issue_if(instance, complete(instance)); });
-    if (!found && outstanding <= kTransferDry) {
-      found = progress_.find_ready(kind, [&](Instance instance) { return issue_if(instance, true); });
-    }
-    if (!found) break;
-    progress = true;
-  }
-  if (kind == LaneKind::to_host) transfers_ready_ = false;
-  transfers_ready_ = transfers_ready_ || progress_.find_ready(kind, [](Instance) { return true; });
-  return progress;
-}
-
-void Planned::issue_transfer(Instance instance) noexcept {
-  const plan::Vertex& vertex = schedule_->plan.vertices[instance.vertex];
-  const LaneIndex lane = vertex.kind == plan::VertexKind::reload ? Lanes::kToDevice : Lanes::kToHost;
-  Tensor* const tensor = activation_.tensor(vertex.tensor);
-  if (tensor == nullptr) {
-    failure_ = "a transfer of a tensor that the program has not allocated";
-    return;
-  }
-  CUresult result = wait_for_predecessors(instance, lane);
-  if (result == CUDA_SUCCESS) {
-    const uint64_t id = activity_id(instance);
-    ActivitySource* const activity = id != 0 ? shared_.activity.load(std::memory_order_acquire) : nullptr;
-    if (activity != nullptr) activity->push(id, memory_.lanes.stream(lane));
-    result = copy_for(vertex, *tensor);
-    if (activity != nullptr) activity->pop(id, memory_.lanes.stream(lane));
-  }
-  if (result != CUDA_SUCCESS) {
-    log_line(LogLevel::info, "vertex %u of iteration %llu, a transfer of %llu bytes: error %d", instance.vertex,
-             static_cast<unsigned long long>(instance.iteration), static_cast<unsigned long long>(tensor->size),
-             static_cast<int>(result));
-    failure_ = vertex.kind == plan::VertexKind::reload ? "a reload failed" : "an offload failed";
-    return;
-  }
-  if (vertex.kind == plan::VertexKind::reload) occupy(instance.vertex);
-  progress_.issued(instance, Use{lane, memory_.lanes[lane].issued});
-}
-
-// Bytes that the program never wrote need no copy, nor does an offload of what the host has already; the vertex still
-// takes its place on the lane.
-CUresult Planned::copy_for(const plan::Vertex& vertex, Tensor& tensor) noexcept {
-  if (vertex.kind == plan::VertexKind::offload) {
-    if (tensor.defined && !tensor.host_valid) {
-      return ensure_slot(memory_, tensor) ? copy_out(memory_, tensor, Uses{}) : CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    memory_.lanes.advance(Lanes::kToHost);
-    return memory_.lanes.mark(Lanes::kToHost);
-  }
-  if (tensor.defined && tensor.host_valid) {
-    // The chunks are no one's from here on, also when the copy fails half-way.
-    Use done;
-    for (const plan::Acquire& acquire : vertex.acquires) {
-      for (const ChunkIndex chunk : activation_.home(acquire.tensor)) {
-        Tensor*& occupant = memory_.chunks[chunk].occupant;
-        if (occupant != nullptr) occupant->resident = false;
-        occupant = nullptr;
-      }
-    }
-    return copy_in(memory_, tensor, Uses{}, &done);
-  }
-  if (tensor.defined && !tensor.resident) return CUDA_ERROR_INVALID_VALUE;
-  memory_.lanes.advance(Lanes::kToDevice);
-  return memory_.lanes.mark(Lanes::kToDevice);
 }
 
 void Planned::note_stall() noexcept {

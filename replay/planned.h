@@ -51,7 +51,9 @@ class Planned {
   CUresult wait_for_predecessors(Instance instance, LaneIndex lane) noexcept;
   bool transfers_complete(Instance instance) const noexcept;
   bool host_order_allows(const Entry& entry) noexcept;
-  void occupy(uint32_t vertex) noexcept;
+  bool can_place(uint32_t vertex) noexcept;
+  bool place(uint32_t vertex) noexcept;
+  bool remap(Tensor& tensor, const std::vector<ChunkIndex>& chunks) noexcept;
   void note_small(const Entry& entry) noexcept;
   void note_stall() noexcept;
 
@@ -70,6 +72,7 @@ class Planned {
 
   const Schedule* schedule_ = nullptr;
   bool active_ = false;
+  int refusals_ = 0;
   bool closing_ = false;                       // finish what was submitted, begin nothing
   const char* failure_ = nullptr;              // a driver call failed: leave
   uint64_t next_ = 0;                          // log position of the next entry to take in

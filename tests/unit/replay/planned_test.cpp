@@ -74,6 +74,26 @@ TEST_P(PlannedTest, GivesTheSameBytesWithinTheBudgetWithoutMapping) {
 INSTANTIATE_TEST_SUITE_P(Frees, PlannedTest, testing::Values(false, true),
                          [](const auto& ordered) { return ordered.param ? "stream_ordered" : "synchronous"; });
 
+// Budgets down to the smallest that has a plan: where no home can be found, ranges are mapped again as they come in.
+TEST(PlannedBudgetTest, EveryFeasibleBudgetGivesTheSameBytes) {
+  const Training training;
+  const std::string script = training.script(8);
+  const Outcome plain = run_plain(script);
+  plan::Plan plan;
+  make_plan_file(training.script(6), 40 * kChunk, &plan);
+  uint64_t remapping = 0;
+  for (uint64_t budget = plan.minimum_bytes; budget <= 34 * kChunk; budget += 2 * kChunk) {
+    const std::string path = make_plan_file(training.script(6), budget, &plan);
+    if (plan.remap_count > 0) ++remapping;
+    const Outcome planned = run_planned(script, budget, path);
+    EXPECT_EQ(planned.output, plain.output) << budget << " remaps " << plan.remap_count << " " << planned.messages;
+    if (planned.output != plain.output) return;
+    EXPECT_LE(planned.peak_bytes, budget);
+    EXPECT_GE(planned_iterations(planned), 5u) << budget << planned.messages << planned.run_log.substr(0, 2000);
+  }
+  RecordProperty("plans_with_remaps", static_cast<int>(remapping));
+}
+
 // The program does something else at one call of one iteration, at every possible place.
 TEST(DivergenceTest, AtEveryCallIsHarmless) {
   Training training;
