@@ -86,6 +86,8 @@ class Suite:
         folders = [environment.get("LD_LIBRARY_PATH", ""), "/usr/local/cuda/lib64"]
         if self.device.simulated:
             folders.insert(0, str(self.device.driver.parent))
+            # The programs are small here; chunks in the same proportion to their tensors as on a GPU.
+            environment.setdefault("REPRISE_SIM_GRANULARITY", "64KiB")
         environment["LD_LIBRARY_PATH"] = ":".join(folder for folder in folders if folder)
         environment["REPRISE_DRIVER"] = str(self.device.driver)
         return environment

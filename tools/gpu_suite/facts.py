@@ -24,6 +24,8 @@ def run(suite, document, clock):
         document["probe"] = json.loads(results.read_text())
         results.unlink()
     document["exports_that_hooks_def_lacks"] = missing_exports(suite, probe)
+    if document["exports_that_hooks_def_lacks"]:
+        print("exports that hooks.def lacks:", *document["exports_that_hooks_def_lacks"])
     for line in spread(suite, document):
         print(line)
     if finished.code != 0:

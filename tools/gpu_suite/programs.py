@@ -38,13 +38,25 @@ def seconds_per_iteration(finished):
     return statistics.median(gaps) if gaps else None
 
 
-def measured(suite, command, environment, seconds):
+def simulated_peak(path):
+    """What the simulated driver itself counted, in the program's process."""
+    try:
+        return json.loads(pathlib.Path(path).read_text()).get("peak_bytes")
+    except (OSError, ValueError):
+        return None
+
+
+def measured(suite, command, environment, seconds, folder):
+    stats = os.path.join(folder, "stats.json")
+    if suite.device.simulated:
+        environment = dict(environment, REPRISE_SIM_STATS=stats)
     with Sampler(suite.device.simulated) as sampler:
         finished = common.run(command, environment, seconds)
     facts = {"exit_code": finished.code, "seconds": round(finished.seconds, 3),
              "seconds_per_iteration": seconds_per_iteration(finished), "result_lines": len(results(finished))}
-    if sampler.peak is not None:
-        facts["peak_device_bytes"] = sampler.peak
+    peak = simulated_peak(stats) if suite.device.simulated else sampler.peak
+    if peak is not None:
+        facts["peak_device_bytes"] = peak
     if finished.code != 0:
         facts["problem"] = finished.problem()
     return finished, facts
@@ -103,7 +115,7 @@ def one_program(suite, command, clock):
     facts, good = {}, True
     with tempfile.TemporaryDirectory(prefix="reprise-gpu-suite-") as folder:
         trace = os.path.join(folder, "program.trace")
-        plain, facts["plain"] = measured(suite, command, suite.environment(), clock.left())
+        plain, facts["plain"] = measured(suite, command, suite.environment(), clock.left(), folder)
         if plain.code != 0:
             return facts, False
         if not results(plain):
@@ -112,7 +124,7 @@ def one_program(suite, command, clock):
 
         def compared(name, arguments):
             nonlocal good
-            finished, facts[name] = measured(suite, [reprise, *arguments, "--", *command], suite.environment(), clock.left())
+            finished, facts[name] = measured(suite, [reprise, *arguments, "--", *command], suite.environment(), clock.left(), folder)
             facts[name]["bits_equal"] = finished.code == 0 and results(finished) == results(plain)
             good = good and facts[name]["bits_equal"]
             return finished
