@@ -1,5 +1,5 @@
-// What a launch costs the program's own thread: the bare driver, or whatever is preloaded around it. bench/overhead runs
-// this program once per mode and makes the table. Times batches of launches; draining the device is not timed.
+// What a launch costs the program's own thread: the bare driver, or whatever is preloaded around it. bench/overhead
+// runs this program once per mode and makes the table. Times batches of launches; draining the device is not timed.
 #include <benchmark/benchmark.h>
 #include <cuda.h>
 

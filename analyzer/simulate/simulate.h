@@ -25,7 +25,8 @@ struct SimulationOptions {
 Prediction simulate(const TaskGraph& tasks, const MemGraph& graph, const Machine& machine,
                     const SimulationOptions& options);
 
-// Vertices by predicted start, frees behind the ops that use their tensors: a topological order of the edges of distance 0.
+// Vertices by predicted start, frees behind the ops that use their tensors: a topological order of the edges of
+// distance 0.
 std::vector<uint32_t> order_of(const TaskGraph& tasks, const MemGraph& graph, const Prediction& prediction);
 
 }  // namespace reprise::analyzer
