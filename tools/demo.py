@@ -110,7 +110,7 @@ class Demo:
         plan = self.path("none.plan")
         refuse = subprocess.run(self.reprise("plan", self.path("chargpt.trace"), "--budget", "1%", "-o", plan),
                                 stderr=subprocess.PIPE, text=True)
-        found = re.search(r"(\d+) bytes", refuse.stderr)
+        found = re.search(r"at least (\d+) bytes", refuse.stderr)
         if refuse.returncode != 1 or not found:
             self.failed = True
             print(f"  a budget of 1% was not refused as it should be: {refuse.stderr.strip()}")

@@ -59,11 +59,9 @@ class Stages : public testing::Test {
 
 // The number in "... at least 12345 bytes ..." that an infeasible plan names.
 uint64_t smallest_budget(const std::string& message) {
-  const size_t bytes = message.find(" bytes");
-  if (bytes == std::string::npos) return 0;
-  size_t start = bytes;
-  while (start > 0 && std::isdigit(static_cast<unsigned char>(message[start - 1])) != 0) --start;
-  return std::strtoull(message.substr(start, bytes - start).c_str(), nullptr, 10);
+  const std::string words = "at least ";
+  const size_t start = message.find(words);
+  return start == std::string::npos ? 0 : std::strtoull(message.c_str() + start + words.size(), nullptr, 10);
 }
 
 TEST_F(Stages, RecordPlanReplayReport) {
