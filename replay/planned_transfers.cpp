@@ -126,6 +126,8 @@ void Planned::issue_transfer(Instance instance) noexcept {
     return;
   }
   if (!place(instance.vertex)) return;
+  // Its place is not yet its bytes: until the copy is with the driver, a failure must find it on the host.
+  if (vertex.kind == plan::VertexKind::reload) tensor->resident = false;
   CUresult result = wait_for_predecessors(instance, lane);
   if (result == CUDA_SUCCESS) {
     const uint64_t id = activity_id(instance);
@@ -158,8 +160,6 @@ CUresult Planned::copy_for(const plan::Vertex& vertex, Tensor& tensor) noexcept 
     return memory_.lanes.mark(Lanes::kToHost);
   }
   if (tensor.defined && tensor.host_valid) {
-    // Not resident before the copy has been issued.
-    tensor.resident = false;
     Use done;
     return copy_in(memory_, tensor, Uses{}, &done);
   }
