@@ -76,6 +76,8 @@ bool one_of(const char* text, const char* choices) {
   VARIABLE(host_memory, "REPRISE_HOST_MEMORY", "amount", "80%", "most host memory to keep tensors in; % of available") \
   VARIABLE(activity, "REPRISE_ACTIVITY", "auto|cupti|events|sim|none", "auto", "where device times come from")         \
   VARIABLE(log, "REPRISE_LOG", "warn|info|debug", "warn", "how much to say on stderr")                                 \
+  VARIABLE(wait_for_plan, "REPRISE_WAIT_FOR_PLAN", "bool", "0",                                                        \
+           "the program waits for the planner instead of going on: which iteration is the first planned one is fixed") \
   VARIABLE(keep, "REPRISE_KEEP", "bool", "0", "keep temporary files")                                                  \
   VARIABLE(call_sites, "REPRISE_CALL_SITES", "bool", "1", "record the call stack of each call")
 

@@ -26,6 +26,7 @@ struct Config {
   const char* activity = "auto";  // auto, cupti, events, sim, none
   const char* log = "warn";       // warn, info, debug
   bool keep = false;              // keep temporary files
+  bool wait_for_plan = false;     // plan while the program stands still, not while it goes on
   bool call_sites = true;         // record call stacks
   bool trace_is_private = false;  // not a variable: `trace` is a temporary file of entry's making, to be removed
 };

@@ -77,9 +77,10 @@ void Dispatcher::follow_budget() noexcept {
     shared_.counters.outside_bytes.store(outside_.measure(existing), std::memory_order_relaxed);
     measured_at_bytes_ = existing;
   }
+  const bool settled = shared_.budget_settled.load(std::memory_order_acquire);
   const uint64_t limit = chunk_limit(rule_, shared_.granularity, outside_.bytes(),
                                      shared_.counters.peak_requested_bytes.load(std::memory_order_relaxed),
-                                     residency_.largest_working_set());
+                                     settled ? 0 : residency_.largest_working_set());
   memory_.chunks.set_limit(limit);
   shared_.counters.limit_chunks.store(limit, std::memory_order_relaxed);
   shared_.counters.largest_working_set.store(residency_.largest_working_set(), std::memory_order_relaxed);

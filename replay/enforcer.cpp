@@ -132,7 +132,8 @@ CUresult Enforcer::release(const FreeCall& call) noexcept {
   if (!managing() || !shared_.arena_all.contains(call.address)) {
     return call.stream_ordered ? driver().cuMemFreeAsync(call.address, call.stream) : driver().cuMemFree(call.address);
   }
-  if (const CUresult fault = shared_.faults.take(); fault != CUDA_SUCCESS) return fault;
+  // An earlier call's error is told here, but the memory is given back all the same: nobody frees it a second time.
+  CUresult fault = shared_.faults.take();
   // cuMemFree synchronises. The program can only tell from work whose results it can see without asking: while a plan
   // is followed, nothing else needs to wait.
   bool follows;
@@ -143,13 +144,13 @@ CUresult Enforcer::release(const FreeCall& call) noexcept {
   const bool visible = host_visible_.load() > synchronized_.load();
   if (!call.stream_ordered && (!follows || visible)) {
     const CUresult result = context_synchronize();
-    if (result != CUDA_SUCCESS) return result;
+    if (fault == CUDA_SUCCESS) fault = result;
   }
   const std::lock_guard lock(submit_mutex_);
   const Step step = timeline_.free(call);
   look_at_planner(step.ask_planner);
   append_free(call, step);
-  return CUDA_SUCCESS;
+  return fault;
 }
 
 // Must the calling thread wait for this entry? Sets how it is to be issued.
@@ -235,11 +236,19 @@ void Enforcer::look_at_planner(bool ask) noexcept {
     case PlanState::impossible:
       log_line(LogLevel::warn, "memory is managed on demand: %s", planner_.message().c_str());
       no_more_plans_ = true;
+      shared_.budget_settled.store(true, std::memory_order_release);
       timeline_.watch(false);
       planner_.reset();
       return;
   }
   if (!ask || no_more_plans_ || recorder_ == nullptr || config_.trace == nullptr) return;
+  ask_planner();
+  if (!config_.wait_for_plan) return;
+  planner_.wait();
+  look_at_planner(false);
+}
+
+void Enforcer::ask_planner() noexcept {
   PlanRequest request;
   request.planner = config_.planner != nullptr ? config_.planner : std::string();
   if (request.planner.empty()) {

@@ -65,6 +65,7 @@ class Enforcer final : public Handler {
   bool make_host_room(uint64_t more_padded) noexcept;
   CUresult refuse(const AllocateCall& call) noexcept;
   void look_at_planner(bool ask) noexcept;
+  void ask_planner() noexcept;
   void take_plan() noexcept;
   bool decide_wait(Entry& entry) noexcept;
   uint64_t limit_bytes() const noexcept;

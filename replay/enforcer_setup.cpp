@@ -103,6 +103,16 @@ void Enforcer::write_end() noexcept {
     line.add("what", kind.what).add("count", kind.count).add("bytes", kind.bytes);
     shared_.runlog.write(line);
   }
+  const uint64_t budget =
+      known_budget({config_.budget.bytes, config_.budget.fraction}, counters.peak_requested_bytes.load());
+  // Its own physical chunks and what the program holds around them: only a percentage of an unknown peak can be passed.
+  const uint64_t peak = counters.peak_device_bytes.load() + counters.outside_bytes.load();
+  if (config_.budget.fraction > 0 && counters.peak_device_bytes.load() > budget) {
+    log_line(LogLevel::warn,
+             "%llu bytes of device memory were used at most, above the budget of %llu: the largest call needs them, "
+             "which was not known before; ask for at least that much",
+             static_cast<unsigned long long>(peak), static_cast<unsigned long long>(budget));
+  }
   RunLogLine line("end");
   line.add("time_ns", RunLog::now_ns())
       .add("iterations_planned", counters.iterations_planned.load())
@@ -111,8 +121,7 @@ void Enforcer::write_end() noexcept {
       .add("peak_device_bytes", counters.peak_device_bytes.load())
       .add("outside_bytes", counters.outside_bytes.load())
       .add("peak_requested_bytes", counters.peak_requested_bytes.load())
-      .add("budget_bytes",
-           known_budget({config_.budget.bytes, config_.budget.fraction}, counters.peak_requested_bytes.load()))
+      .add("budget_bytes", budget)
       .add("host_bytes", shared_.host->capacity())
       .add("offload_bytes", dispatcher_.memory().traffic.offloaded_bytes)
       .add("reload_bytes", dispatcher_.memory().traffic.reloaded_bytes)

@@ -48,9 +48,11 @@ void Planned::activate(const Schedule* schedule, uint64_t iteration) noexcept {
   std::string why;
   const uint64_t calls = memory_.mappings.driver_calls();
   if (schedule == nullptr || !activation_.enter(schedule, &why)) {
-    log_line(LogLevel::warn, "the plan cannot be used: %s", why.c_str());
+    // The next boundary may do: the peak, and with it a percentage's limit, may not be reached yet.
+    const bool for_good = ++refusals_ == kPatience;
+    log_line(for_good ? LogLevel::warn : LogLevel::info, "the plan cannot be used: %s", why.c_str());
     shared_.plan_exits.fetch_add(1, std::memory_order_release);
-    if (++refusals_ == kPatience) shared_.plan_unusable.store(true, std::memory_order_release);
+    if (for_good) shared_.plan_unusable.store(true, std::memory_order_release);
     return;
   }
   refusals_ = 0;

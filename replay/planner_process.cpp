@@ -101,10 +101,10 @@ int run_unseen(const std::vector<std::string>& arguments) noexcept {
 }
 
 void PlannerProcess::ask(const PlanRequest& request, Recorder* recorder, Zone zone, uint64_t granularity) noexcept {
-  state_.store(PlanState::running, std::memory_order_release);
+  state_.store(PlanState::running, std::memory_order_relaxed);
   if (!start_thread("reprise plan", [=, this] { run(request, recorder, zone, granularity); })) {
     message_ = "no thread for the planner could be started";
-    state_.store(PlanState::impossible, std::memory_order_release);
+    answer(PlanState::impossible);
   }
 }
 
@@ -112,7 +112,7 @@ void PlannerProcess::run(const PlanRequest& request, Recorder* recorder, Zone zo
   constexpr uint32_t kFlushMilliseconds = 10'000;
   if (recorder != nullptr && !recorder->flush(kFlushMilliseconds)) {
     message_ = "the recording could not be written";
-    state_.store(PlanState::impossible, std::memory_order_release);
+    answer(PlanState::impossible);
     return;
   }
   const std::string status_file = request.plan + ".status";
@@ -128,7 +128,7 @@ void PlannerProcess::run(const PlanRequest& request, Recorder* recorder, Zone zo
     if (message_.empty()) message_ = "the planner failed";
     // A stream of calls that is no iteration yet may become one; a budget that is too small stays too small.
     const bool later = started && text_of(line, "status") == "no_iteration";
-    state_.store(later ? PlanState::not_yet : PlanState::impossible, std::memory_order_release);
+    answer(later ? PlanState::not_yet : PlanState::impossible);
   }
   unlink(status_file.c_str());
   if (!request.keep) unlink(request.plan.c_str());
@@ -142,13 +142,13 @@ void PlannerProcess::load(const std::string& path, Zone zone, uint64_t granulari
     message_ = plan.status().message();
   } else if (make_schedule(std::move(plan.value()), zone, granularity, schedule, &why)) {
     schedule_ = schedule;
-    state_.store(PlanState::ready, std::memory_order_release);
+    answer(PlanState::ready);
     return;
   } else {
     message_ = why;
   }
   delete schedule;
-  state_.store(PlanState::impossible, std::memory_order_release);
+  answer(PlanState::impossible);
 }
 
 }  // namespace reprise::replay

@@ -30,6 +30,8 @@ class PlannerProcess {
   void load(const std::string& path, Zone zone, uint64_t granularity) noexcept;
 
   PlanState state() const noexcept { return state_.load(std::memory_order_acquire); }
+  // Until it is no more `running`.
+  void wait() const noexcept { state_.wait(PlanState::running, std::memory_order_acquire); }
   // After `ready`: the plan, owned by the process for good. After `not_yet` or `impossible`: why, as one line.
   const Schedule* schedule() const noexcept { return schedule_; }
   const std::string& message() const noexcept { return message_; }
@@ -38,6 +40,10 @@ class PlannerProcess {
 
  private:
   void run(const PlanRequest& request, Recorder* recorder, Zone zone, uint64_t granularity) noexcept;
+  void answer(PlanState state) noexcept {
+    state_.store(state, std::memory_order_release);
+    state_.notify_all();
+  }
 
   std::atomic<PlanState> state_{PlanState::none};
   const Schedule* schedule_ = nullptr;

@@ -62,6 +62,8 @@ struct Shared {
   std::atomic<const Schedule*> schedule{nullptr};
   // Counts how often the dispatcher left the plan by itself; the enforcer stops matching when it moves.
   std::atomic<uint64_t> plan_exits{0};
+  // The program repeats itself and no plan will come: a percentage budget's bytes are known, nothing raises them.
+  std::atomic<bool> budget_settled{false};
   std::atomic<bool> plan_unusable{false};  // activation is impossible for good
 };
 

@@ -108,6 +108,15 @@ void Timeline::diverge(const char* got) noexcept {
     skip_boundaries_ =
         std::min<uint64_t>(uint64_t{1} << std::min<uint64_t>(early_failures_ - kPatience, 6), kMostSkipped);
   }
+  passive_began_ns_ = 0;
+  calls_in_period_ = 0;
+  if (matcher_.next() == 0) {
+    // A whole number of iterations and then something else: that is how loops end, or pause.
+    RunLogLine line("loop_end");
+    line.add("iteration", matcher_.iteration()).add("got", std::string(got));
+    shared_.runlog.write(line);
+    return;
+  }
   shared_.counters.divergences.fetch_add(1, std::memory_order_relaxed);
   RunLogLine line("divergence");
   line.add("iteration", matcher_.iteration())
@@ -117,8 +126,6 @@ void Timeline::diverge(const char* got) noexcept {
   shared_.runlog.write(line);
   log_line(LogLevel::info, "iteration %llu differs from the plan at call %u: expected %s, got %s",
            static_cast<unsigned long long>(matcher_.iteration()), matcher_.next(), matcher_.expected().c_str(), got);
-  passive_began_ns_ = 0;
-  calls_in_period_ = 0;
 }
 
 void Timeline::interrupt(const char* what) noexcept {

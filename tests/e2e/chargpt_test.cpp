@@ -37,13 +37,16 @@ struct Pair {
   std::vector<nlohmann::json> log;
 };
 
-// The program plain and with LD_PRELOAD and variables alone.
-Pair run_both(const std::vector<std::string>& argv, const std::string& budget) {
+// The program plain and with LD_PRELOAD and variables alone. It waits for its plan, so that the same iterations are
+// planned ones however busy the machine is.
+Pair run_both(const std::vector<std::string>& argv, const std::string& budget, const Environment& more = {}) {
   const Scratch scratch;
   Pair pair;
   pair.plain = run(argv, merged(simulated_device(), {{"REPRISE_SIM_STATS", scratch.path("plain")}}));
-  pair.managed = run(argv, merged(preloaded(budget), {{"REPRISE_SIM_STATS", scratch.path("managed")},
-                                                      {"REPRISE_RUN_LOG", scratch.path("log")}}));
+  const Environment managed = merged(preloaded(budget), {{"REPRISE_SIM_STATS", scratch.path("managed")},
+                                                         {"REPRISE_RUN_LOG", scratch.path("log")},
+                                                         {"REPRISE_WAIT_FOR_PLAN", "1"}});
+  pair.managed = run(argv, merged(managed, more));
   pair.plain_stats = read_stats(scratch.path("plain"));
   pair.stats = read_stats(scratch.path("managed"));
   pair.log = read_run_log(scratch.path("log"));
@@ -75,7 +78,11 @@ TEST_P(Budgets, LossesAndWeightsAreEqualToTheLastBit) {
   EXPECT_LE(pair.stats["peak_bytes"].get<double>(),
             pair.plain_stats["peak_bytes"].get<double>() * GetParam().percent / 100.0);
   EXPECT_GT(total(pair, "iterations_planned"), 2) << "the plan was never enforced";
-  EXPECT_LE(total(pair, "divergences"), 1) << "leaving the loop is the only one";
+  // The loop's end is the only departure: nothing planned comes after it.
+  const auto departures = lines_of(pair.log, "divergence");
+  const auto iterations = lines_of(pair.log, "iteration");
+  EXPECT_LE(departures.size(), 1u);
+  for (const auto& departure : departures) EXPECT_GT(departure["iteration"], iterations.back()["index"]);
 }
 
 std::vector<Sweep> sweeps() {
@@ -87,19 +94,41 @@ std::vector<Sweep> sweeps() {
 }
 INSTANTIATE_TEST_SUITE_P(Sweep, Budgets, testing::ValuesIn(sweeps()));
 
+void make_plan(const std::vector<std::string>& argv, const std::string& budget, const std::string& plan,
+               const Environment& more) {
+  std::vector<std::string> record = {built("bin/reprise"), "record", "--device", "sim", "-o", plan + ".trace", "--"};
+  record.insert(record.end(), argv.begin(), argv.end());
+  const Outcome recorded = run(record, merged(simulated_device(), more));
+  ASSERT_EQ(recorded.exit_code, 0) << recorded.err;
+  const Outcome planned = run({built("bin/reprise"), "plan", plan + ".trace", "--budget", budget, "-o", plan});
+  ASSERT_EQ(planned.exit_code, 0) << planned.err;
+}
+
+// A link so slow that moving an iteration's bytes takes about half as long as computing it.
+const Environment kSlowLink = {{"REPRISE_SIM_H2D", "200MB"}, {"REPRISE_SIM_D2H", "200MB"}};
+
 TEST(Chargpt, SteadyStateMakesNoVirtualMemoryCallAndOverlaps) {
-  const Pair few = run_both(trainer(1, 10), "50%");
-  const Pair many = run_both(trainer(1, 20), "50%");
-  expect_same(few);
-  expect_same(many);
-  for (const char* counter : {"create_calls", "map_calls", "unmap_calls", "set_access_calls", "release_calls"}) {
-    EXPECT_EQ(few.stats[counter], many.stats[counter]) << counter << " grows with the number of iterations";
+  const Scratch scratch;
+  make_plan(trainer(1, 10), "50%", scratch.path("a.plan"), kSlowLink);
+  const Pair pair = run_both(trainer(1, 20), "50%", merged(kSlowLink, {{"REPRISE_PLAN", scratch.path("a.plan")}}));
+  expect_same(pair);
+  int64_t planned = 0;
+  for (const auto& iteration : lines_of(pair.log, "iteration")) {
+    if (iteration.value("mode", "") != "planned") continue;
+    ++planned;
+    EXPECT_EQ(iteration.value("vmm_calls", -1), 0) << iteration.dump();
   }
-  EXPECT_GT(many.stats["copied_bytes_d2h"].get<int64_t>(), few.stats["copied_bytes_d2h"].get<int64_t>());
-  EXPECT_GT(many.stats["overlap_busy_ns"].get<int64_t>(), 0);
-  const auto overlaps = lines_of(many.log, "overlap");
+  EXPECT_GT(planned, 15);
+  // What the log counts is what the driver counts: the zeros are true.
+  const auto by_driver = [&](const char* counter) { return pair.stats[counter].get<int64_t>(); };
+  EXPECT_EQ(total(pair, "vmm_calls"),
+            by_driver("map_calls") + by_driver("unmap_calls") + by_driver("set_access_calls"));
+  // A quarter of the copying at least goes on while something is computed, also where two cores do it all.
+  EXPECT_GT(by_driver("overlap_busy_ns"), by_driver("copy_busy_ns") / 4);
+  const auto overlaps = lines_of(pair.log, "overlap");
   ASSERT_FALSE(overlaps.empty());
-  EXPECT_GT(overlaps.back().value("both_ns", static_cast<int64_t>(0)), 0);
+  EXPECT_GT(overlaps.back().value("both_ns", int64_t{0}), overlaps.back().value("copy_ns", int64_t{0}) / 4);
+  EXPECT_GT(overlaps.back().value("copy_ns", int64_t{0}), 0);
 }
 
 TEST(Chargpt, AnEvaluationEveryFewIterationsDivergesAndComesBack) {

@@ -32,8 +32,9 @@ TEST_P(RandomProgram, PrintsTheSameHashesUnderABudget) {
   const Outcome plain = run(argv, merged(simulated_device(), {{"REPRISE_SIM_STATS", scratch.path("plain")}}));
   ASSERT_EQ(plain.exit_code, 0) << plain.out << plain.err;
   const Outcome managed =
-      run(argv, merged(preloaded(GetParam().budget),
-                       {{"REPRISE_SIM_STATS", scratch.path("managed")}, {"REPRISE_RUN_LOG", scratch.path("log")}}));
+      run(argv, merged(preloaded(GetParam().budget), {{"REPRISE_SIM_STATS", scratch.path("managed")},
+                                                      {"REPRISE_RUN_LOG", scratch.path("log")},
+                                                      {"REPRISE_WAIT_FOR_PLAN", "1"}}));
   EXPECT_EQ(managed.exit_code, 0) << managed.err;
   EXPECT_EQ(managed.out, plain.out) << managed.err;
   const auto plain_stats = read_stats(scratch.path("plain"));
@@ -41,6 +42,9 @@ TEST_P(RandomProgram, PrintsTheSameHashesUnderABudget) {
   const double fraction = std::stod(GetParam().budget) / 100.0;
   EXPECT_LE(stats["peak_bytes"].get<double>(), fraction * plain_stats["peak_bytes"].get<double>() + 1);
   EXPECT_EQ(stats["unsupported_calls"], 0);
+  const auto ends = lines_of(read_run_log(scratch.path("log")), "end");
+  ASSERT_EQ(ends.size(), 1u);
+  EXPECT_GT(ends.back()["iterations_planned"], 0) << "the plan was never enforced: " << managed.err;
 }
 
 std::vector<Case> cases() {

@@ -52,6 +52,15 @@ TEST(OnlineTest, ABudgetThatIsTooSmallIsSaidAndTheProgramGoesOn) {
   EXPECT_NE(managed.messages.find("too small"), std::string::npos) << managed.messages;
 }
 
+TEST(OnlineTest, APercentageThatIsTooSmallIsKeptOnceItsBytesAreKnown) {
+  const std::string script = slow_training().script(60);
+  const Outcome managed = run_managed(script, "3%", {{"REPRISE_PLANNER", REPRISE_TEST_PLANNER}});
+  EXPECT_EQ(managed.exit_code, 0) << managed.messages;
+  EXPECT_NE(managed.messages.find("too small"), std::string::npos) << managed.messages;
+  EXPECT_NE(managed.output.find("error 2"), std::string::npos) << "launches go on above the budget";
+  EXPECT_NE(managed.messages.find("above the budget"), std::string::npos) << managed.messages;
+}
+
 TEST(OnlineTest, APlannerThatIsNotThereCostsOneLine) {
   const std::string script = Training{}.script(12);
   const Outcome managed = run_managed(script, std::to_string(30 * kChunk), {{"REPRISE_PLANNER", "/nowhere"}});

@@ -170,16 +170,13 @@ TEST_P(PlannedFaultTest, LosesNoBytes) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Calls, PlannedFaultTest,
-                         testing::Values(Fault{"cuMemcpyDtoHAsync_v2", 1}, Fault{"cuMemcpyDtoHAsync_v2", 4},
-                                         Fault{"cuMemcpyHtoDAsync_v2", 2}, Fault{"cuMemcpyHtoDAsync_v2", 5},
-                                         Fault{"cuEventRecord", 3}, Fault{"cuStreamWaitEvent", 1},
-                                         Fault{"cuStreamWaitEvent", 2}, Fault{"cuStreamWaitEvent", 3},
-                                         Fault{"cuStreamWaitEvent", 5}, Fault{"cuStreamWaitEvent", 8},
-                                         Fault{"cuLaunchKernel", 3}),
-                         [](const auto& fault) {
-                           return std::string(fault.param.function) + "_" + std::to_string(fault.param.nth);
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Calls, PlannedFaultTest,
+    testing::Values(Fault{"cuMemcpyDtoHAsync_v2", 1}, Fault{"cuMemcpyDtoHAsync_v2", 4},
+                    Fault{"cuMemcpyHtoDAsync_v2", 2}, Fault{"cuMemcpyHtoDAsync_v2", 5}, Fault{"cuEventRecord", 3},
+                    Fault{"cuStreamWaitEvent", 1}, Fault{"cuStreamWaitEvent", 2}, Fault{"cuStreamWaitEvent", 3},
+                    Fault{"cuStreamWaitEvent", 5}, Fault{"cuStreamWaitEvent", 8}, Fault{"cuLaunchKernel", 3}),
+    [](const auto& fault) { return std::string(fault.param.function) + "_" + std::to_string(fault.param.nth); });
 
 TEST(PlanTest, OneThatIsDamagedIsRefusedAndTheProgramRunsAllTheSame) {
   const Training training;
