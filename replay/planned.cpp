@@ -65,6 +65,7 @@ void Planned::activate(const Schedule* schedule, uint64_t iteration) noexcept {
   ordered_.clear();
   barrier_ = false;
   host_work_.clear();
+  small_live_.assign(schedule->plan.tensors.size(), 0);
   next_ = shared_.log.head() + 1;  // behind the activate entry
   looked_ns_ = 0;
   RunLogLine line("activate");
@@ -143,6 +144,9 @@ Planned::Taken Planned::take_planned(Entry& entry) noexcept {
       activation_.allocate(call.tensor, entry.allocation);
       issuer_.extents.note(entry.address, entry.size);
     }
+  }
+  if (call.kind != plan::CallKind::op && schedule_->plan.tensors[call.tensor].chunk_count == 0) {
+    small_live_[call.tensor] += call.kind == plan::CallKind::allocate ? 1 : -1;
   }
   if (entry.call == 0) stopwatch_.begin(entry.iteration);
   if (call.kind == plan::CallKind::op && touches_host(entry)) host_work_.push_back(&entry);
@@ -269,6 +273,13 @@ void Planned::note_small(const Entry& entry) noexcept {
   }
 }
 
+// Passive mode notes what is allocated while it is in force, not what was before.
+void Planned::note_live_small() noexcept {
+  for (uint32_t t = schedule_->persistent_count; t < small_live_.size(); ++t) {
+    if (small_live_[t] > 0) issuer_.extents.note(schedule_->addresses[t], schedule_->plan.tensors[t].size);
+  }
+}
+
 void Planned::op_issued(Instance instance, LaneIndex lane, CUresult result) noexcept {
   Entry& entry = *progress_.entry(instance);
   const Use use{lane, memory_.lanes.advance(lane)};
@@ -361,6 +372,7 @@ void Planned::leave(const char* why) noexcept {
     if (!collect_granted()) nap(20'000);
   }
   activation_.exit();
+  note_live_small();
   active_ = false;
   stopwatch_.cancel();
   if (why == nullptr) why = failure_;

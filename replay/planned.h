@@ -55,6 +55,7 @@ class Planned {
   bool place(uint32_t vertex) noexcept;
   bool remap(Tensor& tensor, const std::vector<ChunkIndex>& chunks) noexcept;
   void note_small(const Entry& entry) noexcept;
+  void note_live_small() noexcept;
   void note_stall() noexcept;
 
   bool anything_ready() noexcept;
@@ -89,6 +90,7 @@ class Planned {
   };
   std::vector<Granted> granted_;         // being issued by program threads
   std::vector<const Entry*> host_work_;  // taken in, not issued, touch host memory
+  std::vector<int8_t> small_live_;       // by tensor: small transient ones that the program has allocated and not freed
   uint64_t polls_seen_ = 0;
 };
 

@@ -61,6 +61,8 @@ std::vector<Case> cases() {
   for (const auto& shape : shapes) {
     for (const char* budget : {"100%", "75%", "60%"}) all.push_back({seed++, budget, shape});
   }
+  // Leaves its plan just after it has allocated a small tensor.
+  all.push_back({689111, "85%", {"--odd-every", "4"}});
   return all;
 }
 
