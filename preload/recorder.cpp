@@ -176,6 +176,7 @@ void Recorder::function(uint32_t id, const char* name, const trace::ParameterLay
 }
 
 void Recorder::stream(uint32_t id, bool created, bool non_blocking, int priority, uint64_t sequence) noexcept {
+  if (paused()) return;
   auto* record = begin_record<trace::StreamRecord>(writer_, trace::RecordKind::stream, sequence);
   if (record == nullptr) return;
   record->stream = id;
@@ -187,6 +188,7 @@ void Recorder::stream(uint32_t id, bool created, bool non_blocking, int priority
 
 void Recorder::allocated(uint64_t id, const AllocateCall& call, CUdeviceptr address, uint64_t sequence,
                          uint32_t call_site) noexcept {
+  if (paused()) return;
   last_query.kind = {};
   const uint64_t time = now_ns();
   auto* record = begin_record<trace::AllocateRecord>(writer_, trace::RecordKind::allocate, sequence);
@@ -204,6 +206,7 @@ void Recorder::allocated(uint64_t id, const AllocateCall& call, CUdeviceptr addr
 }
 
 void Recorder::freed(const FreeCall& call, uint64_t sequence) noexcept {
+  if (paused()) return;
   last_query.kind = {};
   const uint64_t time = now_ns();
   auto* record = begin_record<trace::FreeRecord>(writer_, trace::RecordKind::free, sequence);
@@ -217,6 +220,7 @@ void Recorder::freed(const FreeCall& call, uint64_t sequence) noexcept {
 }
 
 void Recorder::op(const Command& command, CUresult result, uint64_t called_ns) noexcept {
+  if (paused()) return;
   last_query.kind = {};
   const uint64_t time = called_ns != 0 ? called_ns : now_ns();
   const size_t access_bytes = command.access_count * sizeof(trace::AccessRecord);
@@ -249,6 +253,7 @@ void Recorder::op(const Command& command, CUresult result, uint64_t called_ns) n
 }
 
 void Recorder::order(trace::OrderKind kind, uint32_t stream_id, uint64_t event, uint64_t sequence) noexcept {
+  if (paused()) return;
   if (same_query_again(kind, stream_id, event)) return;
   const uint64_t time = now_ns();
   auto* record = begin_record<trace::OrderRecord>(writer_, trace::RecordKind::order, sequence);
@@ -262,6 +267,7 @@ void Recorder::order(trace::OrderKind kind, uint32_t stream_id, uint64_t event, 
 }
 
 void Recorder::mark(const char* text, uint32_t depth, uint64_t sequence) noexcept {
+  if (paused()) return;
   last_query.kind = {};
   const uint64_t time = now_ns();
   const uint32_t text_bytes = bounded_length(text);
@@ -279,6 +285,7 @@ __attribute__((noinline)) uint32_t Recorder::call_site(uint64_t key) noexcept {
 }
 
 void Recorder::activity(uint64_t sequence, uint64_t start_ns, uint64_t end_ns) noexcept {
+  if (paused()) return;
   auto* record = begin_record<trace::ActivityRecord>(writer_, trace::RecordKind::activity, sequence);
   if (record == nullptr) return;
   record->start_ns = start_ns;

@@ -4,6 +4,7 @@
 #pragma once
 #include <cuda.h>
 
+#include <atomic>
 #include <cstdint>
 
 #include "preload/activity/source.h"
@@ -56,6 +57,10 @@ class Recorder {
   // Records everything `source` has ready. One thread at a time.
   void collect(ActivitySource& source) noexcept;
 
+  // From here on only facts and kernels are recorded, no calls: what comes is known. For good.
+  void pause() noexcept { paused_.store(true, std::memory_order_relaxed); }
+  bool paused() const noexcept { return paused_.load(std::memory_order_relaxed); }
+
   // Makes all that was recorded before readable in the file; waits at most `timeout_ms`. false: not done.
   bool flush(uint32_t timeout_ms) noexcept;
   // Writes the end record and closes. Later calls do nothing. Safe to call twice.
@@ -68,6 +73,7 @@ class Recorder {
 
   trace::Writer* writer_ = nullptr;
   CallSites* call_sites_ = nullptr;
+  std::atomic<bool> paused_{false};
 };
 
 }  // namespace reprise

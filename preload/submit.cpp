@@ -48,7 +48,8 @@ bool CommandBuilder::touches(uint64_t allocation) const noexcept {
 CUresult submit(CommandBuilder& builder) noexcept {
   Command& command = builder.command;
   const Runtime& active = runtime();
-  const uint64_t called_ns = active.recorder != nullptr ? Recorder::now_ns() : 0;
+  Recorder* const recorder = active.recorder != nullptr && !active.recorder->paused() ? active.recorder : nullptr;
+  const uint64_t called_ns = recorder != nullptr ? Recorder::now_ns() : 0;
   command.sequence = next_sequence();
   command.stream_id = stream_id(command.stream);
   if (driver().cuCtxGetCurrent(&command.context) != CUDA_SUCCESS) command.context = nullptr;
@@ -56,9 +57,9 @@ CUresult submit(CommandBuilder& builder) noexcept {
     command.signature = trace::op_signature(command.op, 0, command.grid, command.block, command.shared_bytes,
                                             command.stream_id, command.size, command.access_count);
   }
-  if (active.recorder != nullptr) command.call_site = active.recorder->call_site(command.signature);
+  if (recorder != nullptr) command.call_site = recorder->call_site(command.signature);
   const CUresult result = active.handler->submit(command);
-  if (active.recorder != nullptr) active.recorder->op(command, result, called_ns);
+  if (recorder != nullptr) recorder->op(command, result, called_ns);
   return result;
 }
 

@@ -14,6 +14,9 @@ namespace {
 
 BudgetRule rule_of(const Config& config) noexcept { return {config.budget.bytes, config.budget.fraction}; }
 
+// A trace of more calls fills a disk and has no iteration in it.
+constexpr uint64_t kMostCallsRecorded = 10'000'000;
+
 // Waits longer than this by the text of the driver's documentation are only those for host memory.
 bool waits_for_completion(const Command& command) noexcept {
   using trace::OpKind;
@@ -238,8 +241,16 @@ void Enforcer::look_at_planner(bool ask) noexcept {
       no_more_plans_ = true;
       shared_.budget_settled.store(true, std::memory_order_release);
       timeline_.watch(false);
+      if (config_.trace_is_private) stop_recording();  // a trace that the user asked for may be planned by hand
       planner_.reset();
       return;
+  }
+  if (shared_.log.tail() >= kMostCallsRecorded && !no_more_plans_) {
+    log_line(LogLevel::warn, "memory is managed on demand: no iteration was found in %llu calls",
+             static_cast<unsigned long long>(kMostCallsRecorded));
+    no_more_plans_ = true;
+    timeline_.watch(false);
+    stop_recording();
   }
   if (!ask || no_more_plans_ || recorder_ == nullptr || config_.trace == nullptr) return;
   ask_planner();
@@ -286,7 +297,12 @@ void Enforcer::take_plan() noexcept {
   shared_.schedule.store(schedule, std::memory_order_release);
   timeline_.use(schedule);
   timeline_.watch(false);
+  stop_recording();
+}
+
+void Enforcer::stop_recording() noexcept {
   shared_.recording.store(false, std::memory_order_relaxed);
+  if (recorder_ != nullptr) recorder_->pause();
 }
 
 }  // namespace reprise::replay

@@ -66,6 +66,7 @@ class Enforcer final : public Handler {
   CUresult refuse(const AllocateCall& call) noexcept;
   void look_at_planner(bool ask) noexcept;
   void ask_planner() noexcept;
+  void stop_recording() noexcept;
   void take_plan() noexcept;
   bool decide_wait(Entry& entry) noexcept;
   uint64_t limit_bytes() const noexcept;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
+#include <filesystem>
 #include <string>
 
 #include "replay/planner_process.h"
@@ -50,6 +51,19 @@ TEST(OnlineTest, ABudgetThatIsTooSmallIsSaidAndTheProgramGoesOn) {
   const Outcome managed = run_managed(script, std::to_string(14 * kChunk), {{"REPRISE_PLANNER", REPRISE_TEST_PLANNER}});
   EXPECT_EQ(managed.output, plain.output) << managed.messages;
   EXPECT_NE(managed.messages.find("too small"), std::string::npos) << managed.messages;
+}
+
+TEST(OnlineTest, RecordingEndsWhenThePlanIsInForce) {
+  const auto trace_bytes = [](int iterations) {
+    const std::string trace = scratch_file("trace");
+    const Outcome managed = run_managed(
+        Training{}.script(iterations), std::to_string(30 * kChunk),
+        {{"REPRISE_PLANNER", REPRISE_TEST_PLANNER}, {"REPRISE_WAIT_FOR_PLAN", "1"}, {"REPRISE_TRACE", trace}});
+    EXPECT_GT(at_end(managed, "iterations_planned"), 10u) << managed.messages;
+    return std::filesystem::file_size(trace);
+  };
+  const auto few = trace_bytes(20);
+  EXPECT_LT(trace_bytes(400), few + few / 4);
 }
 
 TEST(OnlineTest, APercentageThatIsTooSmallIsKeptOnceItsBytesAreKnown) {
