@@ -39,6 +39,18 @@ void scan_tensor_maps(CommandBuilder& builder, const uint8_t* parameters, uint32
   }
 }
 
+// Memory behind texture objects and the like. Rare, so its list is not on every launch's stack.
+__attribute__((noinline)) void add_hidden(CommandBuilder& builder) {
+  Allocation hidden[kExtraRoom];
+  const uint32_t count = hidden_allocations(hidden, kExtraRoom);
+  if (count > kExtraRoom) builder.flag(trace::kOpOpaque);
+  for (uint32_t i = 0; i < count && i < kExtraRoom; ++i) {
+    if (!builder.touches(hidden[i].id)) {
+      builder.touch(hidden[i], hidden[i].address, 0, kReadWrite, trace::kNoParameter);
+    }
+  }
+}
+
 // What a kernel reaches without any parameter: its module's variables, memory behind texture objects.
 void add_unnamed(CommandBuilder& builder, const Function& function) {
   if (const Owner* owner = function.owner; owner != nullptr) {
@@ -49,14 +61,7 @@ void add_unnamed(CommandBuilder& builder, const Function& function) {
       builder.touch(global, global.address, 0, kReadWrite, trace::kNoParameter);
     }
   }
-  Allocation hidden[kExtraRoom];
-  const uint32_t count = hidden_allocations(hidden, kExtraRoom);
-  if (count > kExtraRoom) builder.flag(trace::kOpOpaque);
-  for (uint32_t i = 0; i < count && i < kExtraRoom; ++i) {
-    if (!builder.touches(hidden[i].id)) {
-      builder.touch(hidden[i], hidden[i].address, 0, kReadWrite, trace::kNoParameter);
-    }
-  }
+  if (hidden_allocations(nullptr, 0) != 0) add_hidden(builder);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <ctime>
 #include <new>
@@ -14,6 +15,7 @@ namespace {
 
 constexpr uint64_t kAlignment = 64;
 constexpr int kSpins = 2000;
+constexpr int kFewestSpins = 16;
 
 void futex_wait(std::atomic<uint32_t>& word, uint32_t expected, uint64_t timeout_ns) noexcept {
   timespec limit{static_cast<time_t>(timeout_ns / 1000000000), static_cast<long>(timeout_ns % 1000000000)};
@@ -154,8 +156,17 @@ void Log::done(Entry* entry) noexcept {
   head_.notify_all();
 }
 
+// While a program calls often, looking a little longer is cheaper than making its next call wake this thread.
 void Log::wait_for_work(uint64_t seen_tail, uint64_t timeout_ns) noexcept {
   const uint32_t signal = signal_.load(std::memory_order_acquire);
+  for (int spin = 0; spin < patience_; ++spin) {
+    if (tail_.load(std::memory_order_acquire) != seen_tail || signal_.load(std::memory_order_relaxed) != signal) {
+      patience_ = std::min(patience_ * 2, kSpins);
+      return;
+    }
+    pause_briefly();
+  }
+  patience_ = std::max(patience_ / 2, kFewestSpins);
   sleeping_.store(1, std::memory_order_seq_cst);
   if (tail_.load(std::memory_order_seq_cst) == seen_tail) {
     futex_wait(signal_, signal, timeout_ns == 0 ? 1000000000 : timeout_ns);

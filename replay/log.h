@@ -108,6 +108,7 @@ class Log {
   std::atomic<uint32_t> signal_{0};
   std::atomic<uint32_t> sleeping_{0};
   uint64_t next_position_ = 0;
+  int patience_ = 16;  // looks before the dispatcher sleeps; it learns
 };
 
 }  // namespace reprise::replay

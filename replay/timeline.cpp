@@ -150,9 +150,12 @@ void Timeline::passive_boundary() noexcept {
   const uint64_t now = RunLog::now_ns();
   if (passive_began_ns_ != 0) {
     shared_.counters.iterations_passive.fetch_add(1, std::memory_order_relaxed);
-    RunLogLine line("iteration");
-    line.add("index", next_iteration_++).add("mode", std::string("passive")).add("wall_ns", now - passive_began_ns_);
-    shared_.runlog.write(line);
+    const uint64_t index = next_iteration_++;
+    if (shared_.runlog.enabled()) {
+      RunLogLine line("iteration");
+      line.add("index", index).add("mode", std::string("passive")).add("wall_ns", now - passive_began_ns_);
+      shared_.runlog.write(line);
+    }
   }
   passive_began_ns_ = now;
 }
