@@ -251,6 +251,14 @@ void Activation::exit() noexcept {
   });
 }
 
+void Activation::forget_given_up() noexcept {
+  for (uint32_t t = 0; t < schedule_->persistent_count; ++t) {
+    if (tensors_[t] == nullptr || !tensors_[t]->given_up) continue;
+    residency_.forget(*tensors_[t]);
+    tensors_[t] = nullptr;
+  }
+}
+
 Tensor* Activation::allocate(uint32_t index, uint64_t allocation) noexcept {
   const plan::Tensor& wanted = schedule_->plan.tensors[index];
   Tensor* const tensor = memory_.tensors.insert(schedule_->addresses[index]);

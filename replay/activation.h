@@ -23,6 +23,9 @@ class Activation {
   // Waits for the device and turns what the plan has issued into passive state.
   void exit() noexcept;
 
+  // After exit(): the tensors that the program has freed and not allocated anew are nobody's.
+  void forget_given_up() noexcept;
+
   // The live object of a plan tensor: persistent ones always, transient ones between allocate and release.
   Tensor* tensor(uint32_t index) const noexcept { return tensors_[index]; }
   // A transient tensor's instance begins (its host slot moves in) and ends.

@@ -61,6 +61,7 @@ CUresult Enforcer::allocate(const AllocateCall& call, CUdeviceptr* address) noex
   if (!step.planned && !make_host_room(padded)) return refuse(call);
   *address = step.planned ? step.address : shared_.addresses.allocate(call.size);
   if (*address == 0) return refuse(call);
+  append_vacant(call.context);
   append_activate(step, call.context);
   Entry* const entry = shared_.log.append(EntryKind::allocate);
   entry->command.context = call.context;
@@ -114,7 +115,20 @@ void Enforcer::append_activate(const Step& step, CUcontext context) noexcept {
   shared_.log.publish(entry);
 }
 
+// The plan ended before it used them again.
+void Enforcer::append_vacant(CUcontext context) noexcept {
+  for (const Vacant& vacant : timeline_.take_vacant()) {
+    Entry* const entry = shared_.log.append(EntryKind::free);
+    entry->command.context = context;
+    entry->address = vacant.address;
+    entry->size = vacant.size;
+    entry->only_address = true;
+    shared_.log.publish(entry);
+  }
+}
+
 void Enforcer::append_free(const FreeCall& call, const Step& step) noexcept {
+  append_vacant(call.context);
   append_activate(step, call.context);
   Entry* const entry = shared_.log.append(EntryKind::free);
   entry->command.context = call.context;
@@ -125,6 +139,7 @@ void Enforcer::append_free(const FreeCall& call, const Step& step) noexcept {
   if (step.planned) {
     entry->call = step.match.call;
     entry->iteration = step.match.iteration;
+    entry->keeps_address = timeline_.plan_call(step.match).kind == plan::CallKind::give_up;
   }
   timeline_.freed(call.allocation);
   shared_.counters.requested_bytes.store(timeline_.live_bytes(), std::memory_order_relaxed);
@@ -184,6 +199,7 @@ CUresult Enforcer::submit(const Command& command) noexcept {
     if (opaque) timeline_.interrupt(command.name);
     const Step step = timeline_.op(command);
     look_at_planner(step.ask_planner);
+    append_vacant(command.context);
     append_activate(step, command.context);
     entry = shared_.log.append_op(command);
     entry->command.stream = stream;

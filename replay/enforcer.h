@@ -61,6 +61,7 @@ class Enforcer final : public Handler {
 
   // Under the submission lock.
   void append_activate(const Step& step, CUcontext context) noexcept;
+  void append_vacant(CUcontext context) noexcept;
   void append_free(const FreeCall& call, const Step& step) noexcept;
   bool make_host_room(uint64_t more_padded) noexcept;
   CUresult refuse(const AllocateCall& call) noexcept;

@@ -42,6 +42,8 @@ struct Entry {
   bool done = false;            // dispatcher's: nothing is left to do
   bool all_resident = false;    // `ordered`: what follows may touch any memory
   bool stream_ordered = false;  // of free
+  bool keeps_address = false;   // free: the plan has the next allocation of its kind take the address over
+  bool only_address = false;    // free: of the address alone, which such a plan kept until it ended
   uint32_t call = kUnplanned;   // index into the plan's calls
   uint64_t iteration = 0;       // planned iteration that the call belongs to
   uint64_t position = 0;

@@ -51,28 +51,42 @@ bool Matcher::op(const Command& command, Match* match) noexcept {
 
 bool Matcher::allocate(const AllocateCall& call, Match* match, CUdeviceptr* address) noexcept {
   const plan::Call& expected = schedule_->plan.calls[next_];
-  if (expected.kind != CallKind::allocate || expected.origin != call.origin ||
+  if ((expected.kind != CallKind::allocate && expected.kind != CallKind::renew) || expected.origin != call.origin ||
       schedule_->plan.tensors[expected.tensor].size != call.size) {
     return false;
   }
   *address = address_of(expected.tensor);
+  if (expected.kind == CallKind::renew) std::erase(given_up_, expected.tensor);
   consume(match);
   return true;
 }
 
 bool Matcher::free(const FreeCall& call, Match* match) noexcept {
   const plan::Call& expected = schedule_->plan.calls[next_];
-  if (expected.kind != CallKind::free || address_of(expected.tensor) != call.address) return false;
+  if ((expected.kind != CallKind::free && expected.kind != CallKind::give_up) ||
+      address_of(expected.tensor) != call.address) {
+    return false;
+  }
+  if (expected.kind == CallKind::give_up) given_up_.push_back(expected.tensor);
   consume(match);
   return true;
+}
+
+std::vector<Vacant> Matcher::end() noexcept {
+  std::vector<Vacant> vacant;
+  for (const uint32_t tensor : given_up_) vacant.push_back({addresses_[tensor], schedule_->plan.tensors[tensor].size});
+  given_up_.clear();
+  return vacant;
 }
 
 std::string Matcher::expected() const {
   const plan::Call& call = schedule_->plan.calls[next_];
   switch (call.kind) {
     case CallKind::allocate:
+    case CallKind::renew:
       return "allocate " + std::to_string(schedule_->plan.tensors[call.tensor].size);
     case CallKind::free:
+    case CallKind::give_up:
       return "free " + std::to_string(schedule_->plan.tensors[call.tensor].size);
     case CallKind::op:
       break;

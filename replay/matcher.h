@@ -17,6 +17,12 @@ struct Match {
   uint64_t iteration = 0;
 };
 
+// The address range of a tensor that was given up and not renewed: nobody's.
+struct Vacant {
+  CUdeviceptr address = 0;
+  uint64_t size = 0;
+};
+
 class Matcher {
  public:
   // A new activation: `persistent` are the addresses of the plan's persistent tensors, in its order. The plan's first
@@ -28,6 +34,9 @@ class Matcher {
   bool op(const Command& command, Match* match) noexcept;
   bool allocate(const AllocateCall& call, Match* match, CUdeviceptr* address) noexcept;
   bool free(const FreeCall& call, Match* match) noexcept;
+
+  // Nothing more is expected. Returns the ranges that the plan kept for allocations that will not come.
+  std::vector<Vacant> end() noexcept;
 
   uint32_t next() const noexcept { return next_; }
   uint64_t iteration() const noexcept { return iteration_; }
@@ -41,6 +50,7 @@ class Matcher {
   const Schedule* schedule_ = nullptr;
   Zone managed_;
   std::vector<CUdeviceptr> addresses_;  // by plan tensor
+  std::vector<uint32_t> given_up_;      // plan tensors whose renewal is still to come
   uint32_t next_ = 0;
   uint64_t iteration_ = 0;
 };

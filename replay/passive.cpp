@@ -131,10 +131,24 @@ void Passive::perform_allocate(Entry& entry) noexcept {
   issuer_.extents.note(entry.address, entry.size);
 }
 
+// The range has lost its tensor when the plan ended; what has touched it since is in no tensor's books.
+void Passive::release_address(const Entry& entry) noexcept {
+  if (memory_.arena.slabs.contains(entry.address)) {
+    if (memory_.lanes.synchronize() != CUDA_SUCCESS) return;
+    issuer_.extents.forget(entry.address);
+  }
+  shared_.addresses.release(entry.address, entry.size);
+}
+
 void Passive::perform_free(Entry& entry) noexcept {
+  if (entry.only_address) return release_address(entry);
   Tensor* const tensor = memory_.tensors.find(entry.address);
   if (tensor == nullptr) return;
   const bool small = tensor->chunk_count == 0;
+  if (entry.keeps_address) {
+    residency_.forget(*tensor);
+    return;
+  }
   if (small && !tensor->plan_owned) {
     freed_slabs_.push_back({tensor->base, tensor->size, tensor->uses});
   }

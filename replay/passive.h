@@ -54,6 +54,7 @@ class Passive {
   bool in_plan_slab(const Access& access) const noexcept;
   void perform_allocate(Entry& entry) noexcept;
   void perform_free(Entry& entry) noexcept;
+  void release_address(const Entry& entry) noexcept;
   void perform_ordered(Entry& entry) noexcept;
 
   struct SlabBlock {

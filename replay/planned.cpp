@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "preload/driver.h"
 #include "preload/log.h"
@@ -137,6 +138,13 @@ Planned::Taken Planned::take(Entry& entry) noexcept {
 Planned::Taken Planned::take_planned(Entry& entry) noexcept {
   if (!progress_.is_open(entry.iteration) && !progress_.open(entry.iteration)) return Taken::later;
   const plan::Call& call = schedule_->plan.calls[entry.call];
+  if (call.kind == plan::CallKind::give_up || call.kind == plan::CallKind::renew) {
+    // Nothing is issued for these: they take effect when all that the program called before is issued.
+    if (entry.call == 0) stopwatch_.begin(entry.iteration);
+    ordered_.push_back(&entry);
+    if (entry.call == schedule_->last_call) progress_.open(entry.iteration + 1);
+    return Taken::yes;
+  }
   if (call.kind == plan::CallKind::allocate) {
     // The instance of the iteration before may still have work to be issued: then its range is not free yet.
     if (activation_.tensor(call.tensor) != nullptr) return Taken::later;
@@ -174,16 +182,49 @@ bool Planned::perform_ordered() noexcept {
       case EntryKind::stream_destroy:
         issuer_.issue_stream_destroy(entry);
         break;
+      case EntryKind::allocate:
+      case EntryKind::free:
+        take_over(entry);
+        break;
       default:
         if (entry.waiter != nullptr) entry.waiter->done(CUDA_SUCCESS);
         break;
     }
-    if (entry.kind != EntryKind::event_record) barrier_ = false;
+    barrier_ = barrier_ && ordered_.size() > 1;
     ordered_.pop_front();
     shared_.log.done(&entry);
     progress = true;
   }
   return progress;
+}
+
+// The tensor stays what and where it is; only whose it is changes.
+void Planned::take_over(const Entry& entry) noexcept {
+  Tensor* const tensor = activation_.tensor(schedule_->plan.calls[entry.call].tensor);
+  tensor->given_up = entry.kind == EntryKind::free;
+  if (entry.kind == EntryKind::allocate) tensor->allocation = entry.allocation;
+}
+
+// The plan ends. Work on the tensor that comes after its renewal may be with the driver already, so the renewal holds,
+// whatever before it is still to be issued. A tensor that nobody has renewed goes when passive mode reaches its free.
+void Planned::settle_takeovers() noexcept {
+  std::vector<std::pair<uint32_t, Entry*>> given_up;
+  for (Entry* entry : ordered_) {
+    if (entry->kind != EntryKind::free && entry->kind != EntryKind::allocate) continue;
+    const uint32_t tensor = schedule_->plan.calls[entry->call].tensor;
+    if (entry->kind == EntryKind::free) {
+      given_up.emplace_back(tensor, entry);
+      continue;
+    }
+    for (auto& [of, free] : given_up) {
+      if (of != tensor || free == nullptr) continue;
+      shared_.log.done(free);
+      free = nullptr;
+    }
+    take_over(*entry);
+    shared_.log.done(entry);
+  }
+  ordered_.clear();
 }
 
 bool Planned::issue_releases() noexcept {
@@ -371,7 +412,10 @@ void Planned::leave(const char* why) noexcept {
   while (!granted_.empty()) {
     if (!collect_granted()) nap(20'000);
   }
+  perform_ordered();
+  settle_takeovers();
   activation_.exit();
+  activation_.forget_given_up();
   note_live_small();
   active_ = false;
   stopwatch_.cancel();

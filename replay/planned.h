@@ -38,6 +38,8 @@ class Planned {
   Taken take(Entry& entry) noexcept;
   Taken take_planned(Entry& entry) noexcept;
   bool perform_ordered() noexcept;
+  void take_over(const Entry& entry) noexcept;
+  void settle_takeovers() noexcept;
 
   bool issue_releases() noexcept;
   bool issue_ops() noexcept;

@@ -17,6 +17,7 @@ struct Tensor {
   CUdeviceptr base = 0;
   uint64_t size = 0;         // bytes as asked for
   uint32_t chunk_count = 0;  // 0: small, lives in a slab and is always resident
+  bool given_up = false;     // freed by the program, kept by the plan for the allocation that takes its place
   bool plan_owned = false;   // its address belongs to a plan
   bool resident = false;     // every chunk of its mapping is occupied by it
   bool defined = false;      // the program has written to it

@@ -52,6 +52,7 @@ Step Timeline::step(CallKind kind, uint64_t signature, const char* got, Try matc
   Step step;
   if (following_ && shared_.plan_exits.load(std::memory_order_acquire) != exits_seen_) {
     following_ = false;  // the dispatcher left the plan by itself, and has said why
+    vacant_ = matcher_.end();
     if (matcher_.iteration() <= began_iteration_) ++early_failures_;
   }
   if (following_) {
@@ -102,6 +103,7 @@ void Timeline::begin() noexcept {
 
 void Timeline::diverge(const char* got) noexcept {
   following_ = false;
+  vacant_ = matcher_.end();
   const bool early = matcher_.iteration() == began_iteration_;
   early_failures_ = early ? early_failures_ + 1 : 0;
   if (early_failures_ >= kPatience) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "preload/command.h"
@@ -39,8 +40,11 @@ class Timeline {
   void interrupt(const char* what) noexcept;
   // A plan is there: it may begin at the next boundary.
   void use(const Schedule* schedule) noexcept { schedule_ = schedule; }
+  const plan::Call& plan_call(const Match& match) const noexcept { return schedule_->plan.calls[match.call]; }
   bool has_plan() const noexcept { return schedule_ != nullptr; }
   bool following() const noexcept { return following_; }
+  // Address ranges that the plan had kept back until it ended; to be taken once after each call.
+  std::vector<Vacant> take_vacant() noexcept { return std::exchange(vacant_, {}); }
   // Look for repetition; the planner did not like what was found.
   void watch(bool on) noexcept { watching_ = on; }
   void planner_said_no() noexcept { detector_.rejected(); }
@@ -65,6 +69,7 @@ class Timeline {
   Shared& shared_;
   Detector detector_;
   Matcher matcher_;
+  std::vector<Vacant> vacant_;
   const Schedule* schedule_ = nullptr;
   bool following_ = false;
   bool watching_ = false;

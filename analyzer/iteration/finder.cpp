@@ -10,36 +10,55 @@
 
 #include "analyzer/iteration/isomorphism.h"
 #include "analyzer/iteration/words.h"
+#include "preload/trace/signature.h"
 
 namespace reprise::analyzer {
 namespace {
 
 constexpr size_t kPeriodsPerScale = 4;
+constexpr uint32_t kMostTurns = 4;
 // A shorter period wins over one that explains this little more of the trace.
 constexpr double kCoverageSlack = 0.02;
 
 struct Candidate {
   uint32_t period = 0;
-  uint64_t covered = 0;   // calls in runs that have a start with equal live sets
-  std::vector<Run> runs;  // those
+  std::vector<uint64_t> live_hash;  // by call: what has to be alive again one period later
+  uint64_t covered = 0;             // calls in runs that have a start with equal live sets
+  std::vector<Run> runs;            // those
 };
 
 // Starts s for which [s, s + period) and its repetition both lie in the run.
 uint32_t starts_end(const Run& run, uint32_t period) { return run.end - 2 * period + 1; }
 
-bool has_closed_start(const CallStream& stream, const Run& run, uint32_t period) {
+bool has_closed_start(const std::vector<uint64_t>& live_hash, const Run& run, uint32_t period) {
   for (uint32_t s = run.begin; s < starts_end(run, period); ++s) {
-    if (stream.live_hash[s] == stream.live_hash[s + period]) return true;
+    if (live_hash[s] == live_hash[s + period]) return true;
   }
   return false;
 }
 
-Candidate evaluate(const CallStream& stream, const std::vector<uint64_t>& words, uint32_t period) {
+// Like CallStream::live_hash, but what lives for less than a period counts as what is allocated at that place of the
+// period: each may take over from the one before.
+std::vector<uint64_t> live_hash_of_places(const CallStream& stream, uint32_t period) {
+  std::vector<uint64_t> change(stream.size() + 1, 0);
+  for (const AllocationSpan& span : stream.spans) {
+    const uint64_t lifetime = (span.freed == kNone ? stream.size() : span.freed) - uint64_t{span.allocated};
+    const uint64_t name = lifetime < period ? trace::hash_mix(span.allocated % period, span.size) : ~span.id;
+    const uint64_t mixed = trace::hash_mix(0x13198a2e03707344ull, name);
+    change[span.allocated + 1] += mixed;
+    if (span.freed != kNone) change[span.freed + 1] -= mixed;
+  }
+  for (size_t i = 1; i < change.size(); ++i) change[i] += change[i - 1];
+  return change;
+}
+
+Candidate evaluate(const CallStream& stream, const std::vector<uint64_t>& words, uint32_t period, bool takeovers) {
   Candidate candidate;
   candidate.period = period;
+  candidate.live_hash = takeovers ? live_hash_of_places(stream, period) : stream.live_hash;
   uint32_t counted_to = 0;
   for (const Run& run : runs_of(words, period)) {
-    if (!has_closed_start(stream, run, period)) continue;
+    if (!has_closed_start(candidate.live_hash, run, period)) continue;
     candidate.runs.push_back(run);
     candidate.covered += run.end - std::max(run.begin, std::min(counted_to, run.end));
     counted_to = std::max(counted_to, run.end);
@@ -54,8 +73,24 @@ std::vector<Candidate> candidates_of(const CallStream& stream) {
   for (uint32_t low = 1; uint64_t{low} * 2 <= stream.size(); low *= 2) {
     const std::vector<uint64_t> words = words_at_scale(stream, scale_of(low));
     for (const uint32_t period : periods_between(words, low, kPeriodsPerScale)) {
-      Candidate candidate = evaluate(stream, words, period);
+      Candidate candidate = evaluate(stream, words, period, false);
       if (candidate.covered > 0) candidates.push_back(std::move(candidate));
+    }
+  }
+  return candidates;
+}
+
+// With tensors that are replaced each time: the new one is allocated before the old one is freed, so two of them take
+// turns, and only two periods together, or more, end as they began.
+std::vector<Candidate> candidates_with_takeovers(const CallStream& stream) {
+  std::vector<Candidate> candidates;
+  for (uint32_t low = 1; uint64_t{low} * 2 <= stream.size(); low *= 2) {
+    const std::vector<uint64_t> words = words_at_scale(stream, 2 * scale_of(low));
+    for (const uint32_t period : periods_between(words, low, kPeriodsPerScale)) {
+      for (uint32_t turns = 1; turns <= kMostTurns && uint64_t{turns} * period * 2 <= stream.size(); ++turns) {
+        Candidate candidate = evaluate(stream, words, turns * period, true);
+        if (candidate.covered > 0) candidates.push_back(std::move(candidate));
+      }
     }
   }
   return candidates;
@@ -73,7 +108,8 @@ bool repeats_with_other_tensors(const CallStream& stream) {
 }
 
 // The start of the last occurrence of the best phase in a run, as the start of the pair's first half.
-uint32_t best_start(const CallStream& stream, const Run& run, uint32_t period) {
+uint32_t best_start(const CallStream& stream, const Candidate& candidate, const Run& run) {
+  const uint32_t period = candidate.period;
   const uint32_t end = starts_end(run, period);
   const uint32_t begin = end - run.begin > period ? end - period : run.begin;
   const auto rank = [&](uint32_t s) {
@@ -81,7 +117,7 @@ uint32_t best_start(const CallStream& stream, const Run& run, uint32_t period) {
   };
   std::optional<uint32_t> best;
   for (uint32_t s = begin; s < end; ++s) {
-    if (stream.live_hash[s] != stream.live_hash[s + period]) continue;
+    if (candidate.live_hash[s] != candidate.live_hash[s + period]) continue;
     if (!best || rank(s) < rank(*best)) best = s;
   }
   // The run has a closed start, and closed starts recur with the period, so the window above holds one.
@@ -107,8 +143,8 @@ Iteration describe(const CallStream& stream, const Candidate& candidate, uint32_
   return iteration;
 }
 
-Result<Iteration> search(const CallStream& stream) {
-  std::vector<Candidate> candidates = candidates_of(stream);
+// The best of the candidates that is one, call by call.
+Result<Iteration> choose(const CallStream& stream, std::vector<Candidate> candidates) {
   uint64_t most = 0;
   for (const Candidate& candidate : candidates) most = std::max(most, candidate.covered);
   const double enough = static_cast<double>(most) * (1 - kCoverageSlack);
@@ -125,12 +161,21 @@ Result<Iteration> search(const CallStream& stream) {
     std::stable_sort(runs.begin(), runs.end(),
                      [](const Run& a, const Run& b) { return a.end - a.begin > b.end - b.begin; });
     for (const Run& run : runs) {
-      const uint32_t start = best_start(stream, run, candidate.period);
+      const uint32_t start = best_start(stream, candidate, run);
       last = check_isomorphic(stream, start, start + candidate.period, candidate.period);
       if (last.ok()) return describe(stream, candidate, start);
     }
   }
-  if (!last.ok()) return Status{StatusCode::not_found, "no iteration found: " + last.message()};
+  return Status{StatusCode::not_found, last.ok() ? std::string() : "no iteration found: " + last.message()};
+}
+
+Result<Iteration> search(const CallStream& stream) {
+  Result<Iteration> closed = choose(stream, candidates_of(stream));
+  if (closed.ok()) return closed;
+  Result<Iteration> with_takeovers = choose(stream, candidates_with_takeovers(stream));
+  if (with_takeovers.ok()) return with_takeovers;
+  if (!closed.status().message().empty()) return closed;
+  if (!with_takeovers.status().message().empty()) return with_takeovers;
   const char* why =
       repeats_with_other_tensors(stream)
           ? "its calls repeat, but with other tensors each time: either it was recorded for less than two "

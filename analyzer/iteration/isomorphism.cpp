@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 
 namespace reprise::analyzer {
@@ -26,8 +27,7 @@ class Comparison {
   Status same_live_sets() const {
     for (const AllocationSpan& span : stream_.spans) {
       if (span.allocated >= second_ + count_) break;
-      const bool before = alive(span, first_);
-      if (before != alive(span, second_) || before != alive(span, second_ + count_)) {
+      if (!continues(span, first_) || !continues(span, second_)) {
         return {StatusCode::not_found,
                 fmt::format("allocation {} of {} bytes is alive at the start or at the end of the "
                             "iteration but not at both",
@@ -36,6 +36,20 @@ class Comparison {
     }
     return {};
   }
+  // Alive at `start` and one period later, at neither, or at one of them with another in its place at the other.
+  bool continues(const AllocationSpan& span, uint32_t start) const {
+    const bool before = alive(span, start);
+    if (before == alive(span, start + count_)) return true;
+    if (!before) {
+      const uint32_t earlier = carried_to(stream_, span, count_);
+      return earlier != kNone && alive(stream_.spans[earlier], start);
+    }
+    const auto later =
+        std::lower_bound(stream_.spans.begin(), stream_.spans.end(), span.allocated + count_,
+                         [](const AllocationSpan& other, uint32_t call) { return other.allocated < call; });
+    return later != stream_.spans.end() && carried_to(stream_, *later, count_) != kNone &&
+           &stream_.spans[carried_to(stream_, *later, count_)] == &span && alive(*later, start + count_);
+  }
   static bool alive(const AllocationSpan& span, uint32_t call) {
     return span.allocated < call && (span.freed == kNone || span.freed >= call);
   }
@@ -43,7 +57,7 @@ class Comparison {
   bool corresponds(uint32_t span_a, uint32_t span_b) const {
     const AllocationSpan& a = stream_.spans[span_a];
     const AllocationSpan& b = stream_.spans[span_b];
-    if (a.allocated < first_) return span_a == span_b;
+    if (a.allocated < first_) return span_a == span_b || carried_to(stream_, b, count_) == span_a;
     return b.allocated >= second_ && a.allocated - first_ == b.allocated - second_ && a.size == b.size &&
            a.origin == b.origin;
   }
@@ -86,6 +100,16 @@ class Comparison {
 };
 
 }  // namespace
+
+uint32_t carried_to(const CallStream& stream, const AllocationSpan& span, uint32_t period) {
+  if (span.allocated < period) return kNone;
+  const uint32_t call = span.allocated - period;
+  if (stream.allocations[call] == kNone) return kNone;
+  const AllocationSpan& before = stream.spans[stream.allocations[call]];
+  const bool same = before.allocated == call && before.size == span.size && before.origin == span.origin &&
+                    before.device == span.device;
+  return same && before.freed != kNone && before.freed < span.allocated ? stream.allocations[call] : kNone;
+}
 
 Status check_isomorphic(const CallStream& stream, uint32_t first, uint32_t second, uint32_t count) {
   return Comparison(stream, first, second, count).run();

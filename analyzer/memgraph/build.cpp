@@ -94,7 +94,7 @@ class Builder {
 
   void list_call(uint32_t call, const std::vector<uint32_t>& arrivals) {
     const plan::Call& entry = graph_.calls[call].call;
-    if (entry.kind == plan::CallKind::allocate) return;
+    if (entry.kind != plan::CallKind::op && entry.kind != plan::CallKind::free) return;
     const bool op = entry.kind == plan::CallKind::op;
     const uint32_t vertex = add_vertex(op ? VertexKind::op : VertexKind::release, call);
     result_.vertices[vertex].vertex.call = call;

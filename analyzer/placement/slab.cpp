@@ -37,7 +37,7 @@ uint64_t place_small_tensors(TaskGraph& graph) {
   for (const GraphCall& entry : graph.calls) {
     if (entry.call.kind == plan::CallKind::op) continue;
     plan::Tensor& tensor = graph.tensors[entry.call.tensor];
-    if (tensor.chunk_count != 0) continue;
+    if (tensor.chunk_count != 0 || is_persistent(tensor)) continue;
     if (entry.call.kind == plan::CallKind::allocate) {
       tensor.slab_offset = region.take(round_up(tensor.size, kAlignment));
     } else {

@@ -80,10 +80,16 @@ Status check_tensor(const Plan& plan, uint32_t index) {
 
 Status check_call(const Plan& plan, uint32_t index) {
   const Call& call = plan.calls[index];
-  if (call.kind < CallKind::allocate || call.kind > CallKind::op) return wrong("call", index, "is of no known kind");
+  if (call.kind < CallKind::allocate || call.kind > CallKind::renew) return wrong("call", index, "is of no known kind");
   const bool op = call.kind == CallKind::op;
   if (op ? call.tensor != kNone : call.tensor >= plan.tensors.size()) return wrong("call", index, "has a wrong tensor");
   if (!op && !call.accesses.empty()) return wrong("call", index, "has accesses but is no op");
+  if (call.kind == CallKind::give_up || call.kind == CallKind::renew) {
+    if (plan.tensors[call.tensor].allocate_call != kNone)
+      return wrong("call", index, "carries a transient tensor over");
+    if (call.vertex != kNone) return wrong("call", index, "has a vertex but runs nothing");
+    return {};
+  }
   if (call.kind == CallKind::allocate) {
     if (plan.tensors[call.tensor].allocate_call != index) return wrong("call", index, "is not its tensor's");
     if (call.vertex != kNone) return wrong("call", index, "has a vertex but runs nothing");

@@ -33,7 +33,10 @@ struct Placement {
   std::vector<uint32_t> chunks = {};
 };
 
-enum class CallKind : uint8_t { allocate = 1, free, op };
+// give_up and renew: of a tensor that one iteration allocates and the next one frees ("the loss until it is assigned
+// again"). It stands among the persistent tensors: freeing it gives its bytes up, the later allocation of the same size
+// takes its place and its address.
+enum class CallKind : uint8_t { allocate = 1, free, op, give_up, renew };
 
 struct Access {
   uint32_t tensor = kNone;

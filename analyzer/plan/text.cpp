@@ -18,6 +18,10 @@ const char* name_of(CallKind kind) {
       return "free";
     case CallKind::op:
       return "op";
+    case CallKind::give_up:
+      return "give-up";
+    case CallKind::renew:
+      return "renew";
   }
   return "?";
 }

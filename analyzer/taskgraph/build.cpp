@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "analyzer/iteration/isomorphism.h"
 #include "analyzer/taskgraph/graph.h"
 #include "preload/trace/names.h"
 #include "preload/trace/signature.h"
@@ -57,6 +58,7 @@ class Builder {
       const AllocationSpan& from = stream_.spans[span];
       if (from.allocated >= end_) break;
       if (from.freed != kNone && from.freed < first_) continue;
+      if (takes_over(from)) continue;
       plan::Tensor tensor;
       tensor.size = from.size;
       tensor.recorded_allocation = from.id;
@@ -69,6 +71,24 @@ class Builder {
       tensor_of_[from.id] = static_cast<uint32_t>(graph_.tensors.size());
       graph_.tensors.push_back(tensor);
     }
+  }
+
+  // Is it the one that stands, at the iteration's end, for a tensor that was there at its start? Then it is that
+  // tensor.
+  bool takes_over(const AllocationSpan& span) {
+    if (span.allocated < first_ || (span.freed != kNone && span.freed < end_)) return false;
+    const uint32_t before = carried_to(stream_, span, end_ - first_);
+    const auto found = before == kNone ? tensor_of_.end() : tensor_of_.find(stream_.spans[before].id);
+    if (found == tensor_of_.end()) return false;
+    const uint32_t tensor = found->second;
+    tensor_of_[span.id] = tensor;
+    return true;
+  }
+
+  plan::CallKind kind_of(const AllocationSpan& span, bool allocates) const {
+    const bool transient = graph_.tensors[tensor_of_.at(span.id)].allocate_call != kNone;
+    if (allocates) return transient ? plan::CallKind::allocate : plan::CallKind::renew;
+    return transient ? plan::CallKind::free : plan::CallKind::give_up;
   }
 
   void note_device(uint16_t device) {
@@ -84,7 +104,7 @@ class Builder {
     } else {
       const AllocationSpan& span = stream_.spans[stream_.allocations[index]];
       const bool allocates = span.allocated == index;
-      entry.call.kind = allocates ? plan::CallKind::allocate : plan::CallKind::free;
+      entry.call.kind = kind_of(span, allocates);
       entry.call.origin = span.origin;
       entry.call.tensor = tensor_of_.at(span.id);
       entry.call.signature =

@@ -85,7 +85,7 @@ void set_totals(TaskGraph& graph) {
       continue;
     }
     const plan::Tensor& tensor = graph.tensors[entry.call.tensor];
-    const bool allocates = entry.call.kind == plan::CallKind::allocate;
+    const bool allocates = entry.call.kind == plan::CallKind::allocate || entry.call.kind == plan::CallKind::renew;
     bytes = allocates ? bytes + tensor.size : bytes - tensor.size;
     chunks = allocates ? chunks + tensor.chunk_count : chunks - tensor.chunk_count;
     graph.peak_bytes = std::max(graph.peak_bytes, bytes);

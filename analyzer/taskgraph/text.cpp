@@ -17,6 +17,10 @@ const char* name_of(plan::CallKind kind) {
       return "free";
     case plan::CallKind::op:
       return "op";
+    case plan::CallKind::give_up:
+      return "give-up";
+    case plan::CallKind::renew:
+      return "renew";
   }
   return "?";
 }

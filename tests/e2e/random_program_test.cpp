@@ -28,7 +28,7 @@ std::vector<std::string> command(const Case& value, int iterations) {
 
 TEST_P(RandomProgram, PrintsTheSameHashesUnderABudget) {
   const Scratch scratch;
-  const auto argv = command(GetParam(), 12);
+  const auto argv = command(GetParam(), 16);
   const Outcome plain = run(argv, merged(simulated_device(), {{"REPRISE_SIM_STATS", scratch.path("plain")}}));
   ASSERT_EQ(plain.exit_code, 0) << plain.out << plain.err;
   const Outcome managed =
@@ -54,6 +54,8 @@ std::vector<Case> cases() {
       {"--streams", "1", "--async"},
       {"--streams", "4", "--ops", "90"},
       {"--odd-every", "4"},
+      {"--replaced", "2"},
+      {"--replaced", "3", "--odd-every", "7", "--max-kib", "600"},
       {"--persistent", "30", "--max-kib", "300"},
       {"--async", "--streams", "3", "--odd-every", "3"},
   };

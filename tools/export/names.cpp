@@ -108,6 +108,10 @@ const char* kind_name(plan::CallKind kind) {
       return "free";
     case CallKind::op:
       return "op";
+    case CallKind::give_up:
+      return "give_up";
+    case CallKind::renew:
+      return "renew";
   }
   return "unknown";
 }

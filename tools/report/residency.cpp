@@ -203,7 +203,8 @@ Curve unmanaged_memory(const Plan& plan) {
       now += call.duration_ns;
     } else if (call.tensor < plan.tensors.size()) {
       const auto size = static_cast<int64_t>(plan.tensors[call.tensor].size);
-      steps.push_back({now, call.kind == plan::CallKind::allocate ? size : -size});
+      const bool more = call.kind == plan::CallKind::allocate || call.kind == plan::CallKind::renew;
+      steps.push_back({now, more ? size : -size});
     }
   }
   return accumulate(std::move(steps), base, now);

@@ -2,7 +2,11 @@
 // streams, ordered by events, with frees in any order. It prints a hash of what it reads back each iteration and of all
 // persistent tensors at the end. Knows nothing of Reprise. Run plain and under a budget, it must print the same.
 //
-// random_program CUBIN SEED ITERATIONS [--streams N] [--persistent N] [--ops N] [--odd-every K] [--async] [--max-kib N]
+// With --replaced N, N tensors are replaced in each iteration: the new one is allocated and filled before the old one
+// is freed, as in "loss = model(batch)".
+//
+// random_program CUBIN SEED ITERATIONS [--replaced N] [--streams N] [--persistent N] [--ops N] [--odd-every K]
+// [--async] [--max-kib N]
 #include <cuda.h>
 
 #include <cstdint>
@@ -30,6 +34,7 @@ struct Options {
   int streams = 2;
   int persistent = 12;
   int ops = 60;
+  int replaced = 0;
   int odd_every = 0;  // every K-th iteration runs another sequence: an evaluation
   bool async = false;
   bool serial = false;  // synchronise after every operation: the order that all others must be equal to
@@ -199,7 +204,28 @@ class Program {
         }
       }
     }
+    replace(random, salt);
     for (auto& tensor : transient) check(cuMemFree(tensor.address), "cuMemFree");
+  }
+
+  // What the last iteration left behind is read, then its successor is made of it, then it goes.
+  void replace(std::mt19937_64& random, unsigned salt) {
+    for (size_t i = 0; i < static_cast<size_t>(options_.replaced); ++i) {
+      const int stream = static_cast<int>(random() % streams_.size());
+      Tensor next = allocate(random);
+      use(next, stream);
+      check(cuMemsetD32Async(next.address, salt, next.bytes / 4, streams_[static_cast<size_t>(stream)]),
+            "cuMemsetD32Async");
+      mix({&next, &persistent_[i % persistent_.size()]}, stream, salt);
+      if (i < replaced_.size()) {
+        mix({&next, &replaced_[i]}, stream, salt);
+        check(cuMemFree(replaced_[i].address), "cuMemFree");
+        replaced_[i] = next;
+      } else {
+        replaced_.push_back(next);
+      }
+      mix({&persistent_[0], &replaced_[i]}, stream, salt);
+    }
   }
 
   uint64_t read_back(Tensor& tensor) {
@@ -228,6 +254,7 @@ class Program {
   CUfunction mix2_ = nullptr, mix3_ = nullptr, bundle_ = nullptr;
   std::vector<CUstream> streams_;
   std::vector<Tensor> persistent_;
+  std::vector<Tensor> replaced_;
   uint32_t* pinned_ = nullptr;
 };
 
@@ -250,6 +277,7 @@ Options parse(int argc, char** argv) {
     if (name == "--streams") options.streams = value;
     if (name == "--persistent") options.persistent = value;
     if (name == "--ops") options.ops = value;
+    if (name == "--replaced") options.replaced = value;
     if (name == "--odd-every") options.odd_every = value;
     if (name == "--max-kib") options.max_kib = value;
   }

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "analyzer/iteration/finder.h"
+#include "analyzer/taskgraph/graph.h"
 #include "tests/unit/analyzer/trace_builder.h"
 
 namespace reprise::analyzer {
@@ -128,6 +129,38 @@ TEST(Iteration, OneIsNotEnough) {
   EXPECT_EQ(iteration.status().code(), StatusCode::not_found);
   EXPECT_NE(iteration.status().message().find("less than two iterations"), std::string::npos);
   EXPECT_FALSE(find(TraceBuilder().trace()).ok());
+}
+
+// "loss = model(batch)": the new loss is there before the old one goes, so two of them take turns.
+TEST(Iteration, ATensorMayTakeOverFromItsPredecessor) {
+  TraceBuilder program;
+  const uint64_t w = program.allocate(kChunk);
+  uint64_t loss = 0;
+  for (int step = 0; step < 9; ++step) {
+    const uint64_t a = program.allocate(2 * kChunk);
+    program.launch("forward", {reads(w), writes(a)});
+    const uint64_t next = program.allocate(kChunk);
+    program.launch("loss", {reads(a), writes(next)});
+    if (loss != 0) program.free(loss);
+    loss = next;
+    program.launch("backward", {updates(w), reads(a), reads(loss)});
+    program.free(a);
+  }
+  const trace::Trace& trace = program.trace();
+  const Result<Iteration> iteration = find(trace);
+  ASSERT_TRUE(iteration.ok()) << iteration.status().message();
+  EXPECT_EQ(iteration.value().call_count, 14u);
+  const CallStream stream = make_call_stream(trace);
+  const Result<TaskGraph> graph = build_task_graph(stream, iteration.value(), kChunk, Machine{});
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  // The weight and the loss that is there at the start; of the two in between one is an ordinary transient tensor.
+  int persistent = 0;
+  int renewals = 0;
+  for (const plan::Tensor& tensor : graph.value().tensors) persistent += is_persistent(tensor) ? 1 : 0;
+  for (const GraphCall& call : graph.value().calls) renewals += call.call.kind == plan::CallKind::renew ? 1 : 0;
+  EXPECT_EQ(persistent, 2);
+  EXPECT_EQ(renewals, 1);
+  EXPECT_EQ(graph.value().peak_bytes, 5 * kChunk);
 }
 
 TEST(Iteration, GrowingMemoryIsNamed) {

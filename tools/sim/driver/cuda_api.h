@@ -4,5 +4,6 @@
 #define __CUDA_API_VERSION_INTERNAL
 #pragma GCC visibility push(default)
 #include <cuda.h>
-#include <cudaProfiler.h>
+
+#include "tools/sim/profiler_api.h"
 #pragma GCC visibility pop

@@ -3,8 +3,9 @@
 // device, and whatever stands in front of it, as they would meet a GPU. Callers: the files of this folder.
 #pragma once
 #include <cuda.h>
-#include <cudaProfiler.h>
 #include <cuda_runtime_api.h>
+
+#include "tools/sim/profiler_api.h"
 
 namespace reprise::sim::runtime {
 
