@@ -76,6 +76,12 @@ void read_divergence(const json& line, RunLog& log) {
   log.in_force_at_end = false;
 }
 
+void read_loop_end(const json& line, RunLog& log) {
+  read_divergence(line, log);
+  log.divergences.back().expected = "another iteration";
+  log.divergences.back().loop_end = true;
+}
+
 void read_memory(const json& line, RunLog& log) {
   log.memory.push_back({number(line, "time_ns"), number(line, "device_bytes"), number(line, "requested_bytes")});
 }
@@ -108,11 +114,17 @@ void read_end(const json& line, RunLog& log) {
 
 using ReadLine = void (*)(const json&, RunLog&);
 const std::map<std::string, ReadLine>& readers() {
-  static const std::map<std::string, ReadLine> table = {{"start", read_start},           {"plan", read_plan_line},
-                                                        {"activate", read_activate},     {"iteration", read_iteration},
-                                                        {"divergence", read_divergence}, {"memory", read_memory},
-                                                        {"activity", read_activity},     {"overlap", read_overlap},
-                                                        {"unmanaged", read_unmanaged},   {"end", read_end}};
+  static const std::map<std::string, ReadLine> table = {{"start", read_start},
+                                                        {"plan", read_plan_line},
+                                                        {"activate", read_activate},
+                                                        {"iteration", read_iteration},
+                                                        {"divergence", read_divergence},
+                                                        {"loop_end", read_loop_end},
+                                                        {"memory", read_memory},
+                                                        {"activity", read_activity},
+                                                        {"overlap", read_overlap},
+                                                        {"unmanaged", read_unmanaged},
+                                                        {"end", read_end}};
   return table;
 }
 
@@ -120,7 +132,8 @@ const std::map<std::string, ReadLine>& readers() {
 void complete(RunLog& log) {
   if (log.ended) return;
   for (const RunIteration& it : log.iterations) ++(it.planned ? log.iterations_planned : log.iterations_passive);
-  log.divergence_count = log.divergences.size();
+  log.divergence_count = static_cast<uint64_t>(std::count_if(log.divergences.begin(), log.divergences.end(),
+                                                             [](const RunDivergence& one) { return !one.loop_end; }));
   for (const RunMemory& sample : log.memory) {
     log.peak_device_bytes = std::max(log.peak_device_bytes, sample.device_bytes);
     log.peak_requested_bytes = std::max(log.peak_requested_bytes, sample.requested_bytes);

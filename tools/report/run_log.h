@@ -20,6 +20,7 @@ struct RunIteration {
   uint64_t vmm_calls = 0;
   uint64_t calls = 0;  // of an iteration on demand: how many calls repeated; 0: not said
 };
+// A departure from the plan.
 struct RunDivergence {
   uint64_t iteration = 0;
   uint64_t call = 0;
@@ -28,6 +29,7 @@ struct RunDivergence {
   std::string reason;                    // where it was no call that differed
   uint64_t at_ns = 0;                    // CLOCK_MONOTONIC; 0: not said
   std::optional<uint64_t> resumed = {};  // the iteration from which on a plan was in force again
+  bool loop_end = false;                 // behind a whole iteration: that is how loops end, or pause
 };
 struct RunMemory {
   uint64_t time_ns = 0;
@@ -81,7 +83,7 @@ struct RunLog {
   bool ended = false;  // there was an "end" line
   uint64_t iterations_planned = 0;
   uint64_t iterations_passive = 0;
-  uint64_t divergence_count = 0;
+  uint64_t divergence_count = 0;  // departures but for loop ends
   uint64_t peak_device_bytes = 0;
   uint64_t peak_requested_bytes = 0;
   uint64_t unreadable_lines = 0;  // cut off or damaged

@@ -30,11 +30,12 @@ void say_budget(const Inputs& inputs, Sentences& say) {
                          format_bytes(facts.peak_actual)));
   } else if (inputs.log->budget_percent > 0 &&
              (inputs.minimum_bytes == 0 || facts.peak_actual <= inputs.minimum_bytes)) {
-    // A share of a peak that nobody knew at the start cannot be refused; one call's own tensors always fit.
-    say.bad(fmt::format(
-        "{} % of the program's peak are {}: less than one of its calls works on at once. Memory was kept to {}, the "
-        "least that lets the program run.",
-        inputs.log->budget_percent, format_bytes(facts.budget), format_bytes(facts.peak_actual)));
+    // A share of a peak that nobody knew at the start could not be refused.
+    say.bad(
+        fmt::format("{} % of the program's peak are {}: less than one of its calls works on at once, which was not "
+                    "known before. {} "
+                    "were used at most; ask for at least that much.",
+                    inputs.log->budget_percent, format_bytes(facts.budget), format_bytes(facts.peak_actual)));
   } else {
     say.bad(fmt::format(
         "Device memory reached {}, which is above the budget of {}. This should never happen: please report it.",

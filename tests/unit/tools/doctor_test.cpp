@@ -1,9 +1,10 @@
 // `reprise doctor` on machines that lack something: each finding names it and says what to do, and the exit code is 1
 // when Reprise could not work there.
+#include "tools/commands/doctor.h"
+
 #include <cstdlib>
 
 #include "tests/unit/tools/installed.h"
-#include "tools/commands/doctor.h"
 
 namespace reprise::tools::test {
 namespace {

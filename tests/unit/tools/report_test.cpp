@@ -116,6 +116,24 @@ TEST(Report, TheEndOfTheLoopIsNoMishap) {
   EXPECT_EQ(text.find("something else than"), std::string::npos) << text;
 }
 
+TEST(Report, LoopEndsAreDeparturesButNoDivergences) {
+  const RunLog log = parse_run_log(
+      "{\"kind\":\"activate\",\"iteration\":2}\n"
+      "{\"kind\":\"iteration\",\"index\":2,\"mode\":\"planned\"}\n"
+      "{\"kind\":\"loop_end\",\"iteration\":3,\"got\":\"evaluate\"}\n"
+      "{\"kind\":\"activate\",\"iteration\":4}\n"
+      "{\"kind\":\"iteration\",\"index\":4,\"mode\":\"planned\"}\n"
+      "{\"kind\":\"loop_end\",\"iteration\":5,\"got\":\"a free\"}\n");
+  EXPECT_EQ(log.divergence_count, 0u);
+  const std::string text = text_of(sentences_section({nullptr, nullptr, &log}));
+  EXPECT_NE(text.find("left its loop 2 times and came back to it once"), std::string::npos) << text;
+  const Json rows = divergences_section({nullptr, nullptr, &log});
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows.at(0).at("expected"), "another iteration");
+  EXPECT_EQ(rows.at(0).at("got"), "evaluate");
+  EXPECT_EQ(rows.at(0).at("then"), "by the plan again from iteration 4 on");
+}
+
 // A late launch is no wait for a transfer.
 TEST(Report, AGapWhoseReasonEndedBeforeItIsTheLaunch) {
   plan::Plan plan = sample_plan();
@@ -177,7 +195,7 @@ TEST(Report, WhenThePlanCameInForceAndHowOftenItCameBack) {
             std::string::npos)
       << text;
   EXPECT_NE(text.find("2 times, the program did something else"), std::string::npos) << text;
-  EXPECT_NE(text.find("; it came back to the plan once."), std::string::npos) << text;
+  EXPECT_NE(text.find("It came back to it once."), std::string::npos) << text;
   const Json rows = divergences_section({nullptr, nullptr, &log});
   EXPECT_EQ(rows.at(0).at("then"), "by the plan again from iteration 9 on");
   EXPECT_EQ(rows.at(1).at("got"), "no host memory");

@@ -33,7 +33,8 @@ class TraceEvents {
 
   std::string add(const Json& event) {
     for (const char* field : {"ph", "name"}) {
-      if (!event.contains(field) || !event[field].is_string() || event[field].empty()) return "no " + std::string(field);
+      if (!event.contains(field) || !event[field].is_string() || event[field].empty())
+        return "no " + std::string(field);
     }
     if (event["name"].get<std::string>().empty()) return "an empty name";
     for (const char* field : {"pid", "tid"}) {
@@ -57,8 +58,8 @@ class TraceEvents {
     if (!event.contains("args")) return "metadata without args";
     if (name == "process_name" || name == "thread_name") {
       if (!event["args"].contains("name") || !event["args"]["name"].is_string()) return "a name that is none";
-      (name == "process_name" ? named_processes_ : named_tracks_).insert(
-          name == "process_name" ? Track{event["pid"], 0} : Track{event["pid"], event["tid"]});
+      (name == "process_name" ? named_processes_ : named_tracks_)
+          .insert(name == "process_name" ? Track{event["pid"], 0} : Track{event["pid"], event["tid"]});
       return "";
     }
     if (name == "thread_sort_index" || name == "process_sort_index") {
