@@ -9,6 +9,7 @@
 
 #include "analyzer/candidate.h"
 #include "analyzer/verify/verify.h"
+#include "preload/trace/names.h"
 
 namespace reprise::analyzer {
 namespace {
@@ -28,7 +29,9 @@ uint64_t info_number(const trace::Trace& trace, const char* key, uint64_t fallba
 }
 
 std::string bytes_text(uint64_t bytes) {
-  return fmt::format("{} bytes ({:.2f} GiB)", bytes, static_cast<double>(bytes) / (1 << 30));
+  const bool large = bytes >= uint64_t{1} << 30;
+  return fmt::format("{} bytes ({:.2f} {})", bytes, static_cast<double>(bytes) / (large ? 0x1p30 : 0x1p20),
+                     large ? "GiB" : "MiB");
 }
 
 Result<uint64_t> budget_of(const Workload& workload, const PlanOptions& options) {
@@ -40,21 +43,21 @@ Result<uint64_t> budget_of(const Workload& workload, const PlanOptions& options)
 }
 
 Status infeasible(const Workload& workload, uint64_t budget) {
-  const char* name = "";
-  if (workload.largest.call != kNone) name = workload.graph.calls[workload.largest.call].call.name.c_str();
+  std::string name = "the program";
+  if (workload.largest.call != kNone) {
+    name = trace::short_name(workload.graph.calls[workload.largest.call].call.name);
+  }
   return {StatusCode::infeasible,
-          fmt::format("a budget of {} is too small: {} works on {} at once, so at least {} are needed",
-                      bytes_text(budget), workload.largest.call == kNone ? "the program" : name,
-                      bytes_text(workload.largest.chunks * workload.graph.granularity),
+          fmt::format("a budget of {} is too small: {} works on {} at once, so at least {} are needed; "
+                      "give that much, or make the program's batch smaller",
+                      bytes_text(budget), name, bytes_text(workload.largest.chunks * workload.graph.granularity),
                       bytes_text(workload.minimum_bytes))};
 }
 
 Result<std::vector<const Policy*>> policies_of(const std::string& name) {
   if (name == "auto") return all_policies();
   if (const Policy* policy = find_policy(name)) return std::vector<const Policy*>{policy};
-  std::string known = "auto";
-  for (const Policy* policy : all_policies()) known += fmt::format(", {}", policy->name());
-  return Status{StatusCode::invalid_argument, fmt::format("no policy is called {}; there are {}", name, known)};
+  return check_policy(name);
 }
 
 class Portfolio {

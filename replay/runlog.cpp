@@ -68,6 +68,7 @@ void RunLog::open(const char* path) noexcept {
 
 void RunLog::write(RunLogLine& line) noexcept {
   if (!enabled()) return;
+  line.add("at_ns", now_ns());  // so that the report can say when a plan came in force, or was left
   const std::lock_guard lock(mutex_);
   buffer_ += line.end();
   if (buffer_.size() >= kWriteBytes) write_out();

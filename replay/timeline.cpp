@@ -155,7 +155,10 @@ void Timeline::passive_boundary() noexcept {
     const uint64_t index = next_iteration_++;
     if (shared_.runlog.enabled()) {
       RunLogLine line("iteration");
-      line.add("index", index).add("mode", std::string("passive")).add("wall_ns", now - passive_began_ns_);
+      line.add("index", index)
+          .add("mode", std::string("passive"))
+          .add("wall_ns", now - passive_began_ns_)
+          .add("calls", period_);
       shared_.runlog.write(line);
     }
   }

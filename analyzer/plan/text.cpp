@@ -3,54 +3,13 @@
 
 #include <iterator>
 
+#include "analyzer/plan/names.h"
 #include "analyzer/plan/plan.h"
 
 namespace reprise::plan {
 namespace {
 
 using Out = std::back_insert_iterator<std::string>;
-
-const char* name_of(CallKind kind) {
-  switch (kind) {
-    case CallKind::allocate:
-      return "allocate";
-    case CallKind::free:
-      return "free";
-    case CallKind::op:
-      return "op";
-    case CallKind::give_up:
-      return "give-up";
-    case CallKind::renew:
-      return "renew";
-  }
-  return "?";
-}
-
-const char* name_of(VertexKind kind) {
-  switch (kind) {
-    case VertexKind::op:
-      return "op";
-    case VertexKind::release:
-      return "release";
-    case VertexKind::offload:
-      return "offload";
-    case VertexKind::reload:
-      return "reload";
-  }
-  return "?";
-}
-
-const char* name_of(EdgeKind kind) {
-  switch (kind) {
-    case EdgeKind::data:
-      return "data";
-    case EdgeKind::memory:
-      return "memory";
-    case EdgeKind::program:
-      return "program";
-  }
-  return "?";
-}
 
 const char* name_of_mode(uint32_t mode) {
   constexpr const char* kNames[] = {"-", "r", "w", "rw"};

@@ -7,6 +7,7 @@
 #include "analyzer/machine/machine.h"
 #include "analyzer/memgraph/schedule.h"
 #include "analyzer/taskgraph/graph.h"
+#include "preload/trace/status.h"
 
 namespace reprise::analyzer {
 
@@ -33,5 +34,7 @@ const Policy& lru_policy();
 const std::vector<const Policy*>& all_policies();
 // nullptr when there is none of this name.
 const Policy* find_policy(std::string_view name);
+// Ok for "auto" and for the name of a policy; else an error that lists them.
+Status check_policy(std::string_view name);
 
 }  // namespace reprise::analyzer

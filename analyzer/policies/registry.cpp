@@ -1,3 +1,5 @@
+#include <string>
+
 #include "analyzer/policies/policy.h"
 
 namespace reprise::analyzer {
@@ -12,6 +14,13 @@ const Policy* find_policy(std::string_view name) {
     if (policy->name() == name) return policy;
   }
   return nullptr;
+}
+
+Status check_policy(std::string_view name) {
+  if (name == "auto" || find_policy(name) != nullptr) return {};
+  std::string known = "auto";
+  for (const Policy* policy : all_policies()) known += ", " + std::string(policy->name());
+  return {StatusCode::invalid_argument, "no policy is called '" + std::string(name) + "'; choose one of " + known};
 }
 
 }  // namespace reprise::analyzer

@@ -34,9 +34,12 @@ std::vector<std::string> random_program() {
   return {built("bin/random_program"), built("bin/hash_kernels.cubin"), "1", "6"};
 }
 
+// Chunks so small that the trainer's few hundred KiB have room to spare in 60 % of them.
+Environment small_chunks(const Environment& base) { return merged(base, {{"REPRISE_SIM_GRANULARITY", "16KiB"}}); }
+
 Outcome cli(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), built("bin/reprise"));
-  Environment environment = simulated_device();
+  Environment environment = small_chunks(simulated_device());
   environment.erase("LD_LIBRARY_PATH");
   return run(arguments, environment);
 }
@@ -78,7 +81,7 @@ class Files : public testing::Test {
     ASSERT_EQ(recorded.exit_code, 0) << recorded.err;
     const Outcome planned = cli({"plan", trace(), "--budget", "60%", "-o", plan()});
     ASSERT_EQ(planned.exit_code, 0) << planned.err;
-    plain_ = run(small_trainer(), simulated_device());
+    plain_ = run(small_trainer(), small_chunks(simulated_device()));
   }
   std::string trace() const { return scratch_.path("a.trace"); }
   std::string plan() const { return scratch_.path("a.plan"); }
@@ -89,7 +92,7 @@ class Files : public testing::Test {
   // The shim alone, with a plan that it must refuse: the program runs on and prints what it always prints.
   void expect_program_unharmed(const std::string& plan_path, const std::vector<std::string>& argv,
                                const std::string& expected) const {
-    const Outcome outcome = run(argv, merged(preloaded("100%"), {{"REPRISE_PLAN", plan_path}}));
+    const Outcome outcome = run(argv, merged(small_chunks(preloaded("100%")), {{"REPRISE_PLAN", plan_path}}));
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
     EXPECT_EQ(outcome.out, expected);
     EXPECT_EQ(lines(outcome.err), 1) << outcome.err;
@@ -119,7 +122,7 @@ TEST_F(Files, APlanWithOneFlippedByteIsRefusedEverywhere) {
 
 TEST_F(Files, APlanOfAnotherProgramIsRefusedEverywhere) {
   expect_refused(cli(joined({"replay", "--device", "sim", "--plan", plan()}, random_program())), 1, "a.plan");
-  const Outcome other = run(random_program(), simulated_device());
+  const Outcome other = run(random_program(), small_chunks(simulated_device()));
   expect_program_unharmed(plan(), random_program(), other.out);
 }
 
@@ -132,9 +135,52 @@ TEST_F(Files, NoPermissionOnTheOutputIsSaidBeforeTheProgramRuns) {
   expect_refused(cli(joined({"record", "--device", "sim", "-o", target}, small_trainer())), 1, "locked");
   expect_refused(cli({"plan", trace(), "--budget", "60%", "-o", target}), 1, "locked");
   expect_refused(cli({"report", trace(), plan(), "-o", target}), 1, "locked");
-  const Outcome outcome = run(small_trainer(), merged(preloaded("100%"), {{"REPRISE_TRACE", target}}));
+  const Outcome outcome = run(small_trainer(), merged(small_chunks(preloaded("100%")), {{"REPRISE_TRACE", target}}));
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.out, plain_.out);
+}
+
+// The exit code is the program's: its own, or 128 and the signal, as a shell tells it. Ctrl-C ends it, not the report.
+TEST(BadInput, ProgramsThatEndBadlyEndTheSameWayUnderRun) {
+  const Scratch scratch;
+  const auto under_run = [&](const std::vector<std::string>& program) {
+    return cli(joined({"run", "--device", "sim", "--budget", "100%", "-o", scratch.path("a.html")}, program));
+  };
+  const std::string trainer = small_trainer().front();
+  EXPECT_EQ(under_run({built("bin/random_program"), "/nonexistent.cubin", "1", "6"}).exit_code, 3);
+  EXPECT_EQ(under_run({"/bin/sh", "-c", trainer + " --layers 1 --width 32 --steps 1 >&2; kill -SEGV $$"}).exit_code,
+            128 + 11);
+  const std::vector<std::string> interrupted = {"/usr/bin/timeout", "--preserve-status", "-s", "INT", "1"};
+  std::vector<std::string> endless = small_trainer("1000000");
+  endless.insert(endless.begin(), interrupted.begin(), interrupted.end());
+  const Outcome outcome = under_run(endless);
+  EXPECT_EQ(outcome.exit_code, 128 + 2);
+  EXPECT_NE(read_file(scratch.path("a.html")).find("The program ended with"), std::string::npos) << outcome.err;
+}
+
+// Variables that nobody can read, files that are not there: a line, and the program runs on as without.
+TEST(BadInput, TheShimAloneNeverHarmsTheProgram) {
+  const Outcome plain = run(small_trainer("2"), small_chunks(simulated_device()));
+  const Scratch scratch;
+  std::ofstream(scratch.path("empty")).flush();
+  for (const auto& [name, value] :
+       std::vector<std::pair<std::string, std::string>>{{"REPRISE_BUDGET", "10PB"},
+                                                        {"REPRISE_BUDGET", "0"},
+                                                        {"REPRISE_BUDGET", "-5%"},
+                                                        {"REPRISE_BUDGET", "150%"},
+                                                        {"REPRISE_HOST_MEMORY", "lots"},
+                                                        {"REPRISE_PLAN", scratch.path("empty")},
+                                                        {"REPRISE_PLAN", scratch.path("missing")},
+                                                        {"REPRISE_PLAN", scratch.path("")},
+                                                        {"REPRISE_TRACE", scratch.path("no/folder")},
+                                                        {"REPRISE_RUN_LOG", scratch.path("no/folder")}}) {
+    const Outcome outcome = run(small_trainer("2"), merged(small_chunks(preloaded("100%")), {{name, value}}));
+    EXPECT_EQ(outcome.exit_code, 0) << name << "=" << value;
+    EXPECT_EQ(outcome.out, plain.out) << name << "=" << value;
+    EXPECT_EQ(lines(outcome.err), 1) << outcome.err;
+    EXPECT_EQ(outcome.err.rfind("reprise: ", 0), 0u) << outcome.err;
+    EXPECT_NE(outcome.err.find(value), std::string::npos) << outcome.err;
+  }
 }
 
 }  // namespace

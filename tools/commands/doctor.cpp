@@ -31,7 +31,7 @@ int run_doctor(const std::string& device, bool json) {
   std::vector<Check> checks;
   check_software(simulated, checks);
   check_device(simulated ? installation().sim_driver : "", checks);
-  check_host(checks);
+  check_host(host_state(), checks);
   const Status written = write_file("-", json ? doctor_json(checks).dump(1) + "\n" : doctor_text(checks));
   return written.ok() ? doctor_exit_code(checks) : fail(written);
 }
@@ -63,9 +63,12 @@ std::string doctor_text(const std::vector<Check>& checks) {
     text += fmt::format("{:<8} {:<24} {}\n", finding_name(check.finding), check.name, check.value);
     if (!check.advice.empty()) text += fmt::format("{:<8} {:<24} -> {}\n", "", "", check.advice);
   }
-  text += doctor_exit_code(checks) == 0 ? "Reprise can work here.\n"
-                                        : "Reprise cannot work here yet: see what is missing.\n";
-  return text;
+  std::string missing;
+  for (const Check& check : checks) {
+    if (check.finding == Finding::missing) missing += (missing.empty() ? "" : ", ") + check.name;
+  }
+  return text + (missing.empty() ? "Reprise can work here.\n"
+                                 : fmt::format("Reprise cannot work here yet; missing: {}.\n", missing));
 }
 
 Action declare_doctor(CLI::App& app, const ProgramArguments&) {
@@ -77,6 +80,7 @@ Action declare_doctor(CLI::App& app, const ProgramArguments&) {
   app.add_option("--device", options->device, "gpu, or sim: the simulated device")
       ->check(CLI::IsMember({"gpu", "sim"}));
   app.add_flag("--json", options->json, "Print the findings as JSON");
+  app.footer("Exit code: 0 when Reprise can work here, notes included; 1 when something that it needs is missing.");
   return [options] { return run_doctor(options->device, options->json); };
 }
 

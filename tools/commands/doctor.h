@@ -23,8 +23,15 @@ struct Check {
 // Driver, devices, virtual memory management, by asking the driver that the shim would take. `driver` (a path)
 // overrides the search. Uses the device for a moment: one chunk is created, mapped twice, written and released.
 void check_device(const std::string& driver, std::vector<Check>& checks);
-// Memory of this machine and its limits for this process.
-void check_host(std::vector<Check>& checks);
+// Memory of this machine and its limits for this process; 0: no limit.
+struct HostState {
+  uint64_t total_bytes = 0;
+  uint64_t available_bytes = 0;
+  uint64_t group_bytes = 0;   // of the control group
+  uint64_t locked_bytes = 0;  // RLIMIT_MEMLOCK
+};
+HostState host_state();
+void check_host(const HostState& state, std::vector<Check>& checks);
 // CUDA toolkit, CUPTI, the installed libraries.
 void check_software(bool simulated, std::vector<Check>& checks);
 

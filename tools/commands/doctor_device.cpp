@@ -110,6 +110,25 @@ void check_virtual_memory(CUdevice device, const std::string& name, std::vector<
                     problem.empty() ? "" : "see whether another program holds all memory of the device"});
 }
 
+// Offloaded tensors lie in pinned host memory: some containers and virtual machines refuse it.
+void check_pinned(CUdevice device, const std::string& name, std::vector<Check>& checks) {
+  constexpr size_t kBytes = size_t{16} << 20;
+  CUcontext context = nullptr;
+  CUresult result = driver().cuDevicePrimaryCtxRetain(&context, device);
+  const bool retained = result == CUDA_SUCCESS;
+  if (retained) result = driver().cuCtxSetCurrent(context);
+  void* memory = nullptr;
+  if (result == CUDA_SUCCESS) result = driver().cuMemHostAlloc(&memory, kBytes, CU_MEMHOSTALLOC_PORTABLE);
+  if (memory != nullptr) driver().cuMemFreeHost(memory);
+  if (retained) driver().cuDevicePrimaryCtxRelease(device);
+  const bool works = result == CUDA_SUCCESS;
+  checks.push_back(
+      {name + " pinned memory", works ? Finding::good : Finding::missing,
+       works ? "works"
+             : fmt::format("{} of host memory cannot be pinned: {}", format_bytes(kBytes), error_name(result)),
+       works ? "" : "what leaves the device lies there: raise the limits (ulimit -l, the container's)"});
+}
+
 void check_one(int index, std::vector<Check>& checks) {
   CUdevice device = 0;
   if (driver().cuDeviceGet(&device, index) != CUDA_SUCCESS) return;
@@ -125,6 +144,7 @@ void check_one(int index, std::vector<Check>& checks) {
   checks.push_back({name, Finding::good,
                     fmt::format("{}, {}, compute capability {}.{}", model, format_bytes(bytes), major, minor), ""});
   check_virtual_memory(device, name, checks);
+  check_pinned(device, name, checks);
 }
 
 // False when there is nothing further to ask.

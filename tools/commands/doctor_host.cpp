@@ -15,6 +15,9 @@
 namespace reprise::tools {
 namespace {
 
+constexpr uint64_t kLeastHostTier = uint64_t{64} << 20;       // the host tier's first slab
+constexpr uint64_t kComfortableHostTier = uint64_t{4} << 30;  // below it, few programs have room
+
 // A value of /proc/meminfo in bytes, 0 when it is not there.
 uint64_t memory_information(const std::string& key) {
   std::ifstream file("/proc/meminfo");
@@ -106,26 +109,39 @@ void check_file(const std::string& name, const std::string& path, std::vector<Ch
 
 }  // namespace
 
-void check_host(std::vector<Check>& checks) {
-  const uint64_t total = memory_information("MemTotal");
-  const uint64_t available = memory_information("MemAvailable");
-  checks.push_back({"host memory", Finding::good,
-                    fmt::format("{} available of {}", format_bytes(available), format_bytes(total)), ""});
-  const uint64_t group = group_limit();
-  checks.push_back({"control group limit", Finding::good, group == 0 ? "none" : format_bytes(group), ""});
-  const uint64_t tier = (group == 0 ? available : std::min(available, group)) / 10 * 8;
-  const bool little = tier < (uint64_t{4} << 30);
-  checks.push_back({"host tier", little ? Finding::note : Finding::good,
-                    fmt::format("up to {} of pinned memory by default", format_bytes(tier)),
-                    little ? "what does not fit the device must fit here: free some memory or raise the limit" : ""});
+HostState host_state() {
+  HostState state;
+  state.total_bytes = memory_information("MemTotal");
+  state.available_bytes = memory_information("MemAvailable");
+  state.group_bytes = group_limit();
   struct rlimit locked {};
   getrlimit(RLIMIT_MEMLOCK, &locked);
-  const bool unlimited = locked.rlim_cur == RLIM_INFINITY;
-  checks.push_back({"locked memory limit", Finding::good,
-                    unlimited
-                        ? "unlimited"
-                        : fmt::format("{} (the driver's pinned memory does not count)", format_bytes(locked.rlim_cur)),
-                    ""});
+  state.locked_bytes = locked.rlim_cur == RLIM_INFINITY ? 0 : locked.rlim_cur;
+  return state;
+}
+
+void check_host(const HostState& state, std::vector<Check>& checks) {
+  checks.push_back(
+      {"host memory", Finding::good,
+       fmt::format("{} available of {}", format_bytes(state.available_bytes), format_bytes(state.total_bytes)), ""});
+  checks.push_back(
+      {"control group limit", Finding::good, state.group_bytes == 0 ? "none" : format_bytes(state.group_bytes), ""});
+  const uint64_t room =
+      state.group_bytes == 0 ? state.available_bytes : std::min(state.available_bytes, state.group_bytes);
+  const uint64_t tier = room / 10 * 8;
+  const bool none = tier < kLeastHostTier;
+  const bool little = tier < kComfortableHostTier;
+  checks.push_back({"host tier",
+                    none     ? Finding::missing
+                    : little ? Finding::note
+                             : Finding::good,
+                    fmt::format("up to {} of pinned memory by default", format_bytes(tier)),
+                    little ? "what does not fit the device must fit here: free some memory or raise the limit" : ""});
+  const std::string limit = format_bytes(state.locked_bytes);
+  checks.push_back(
+      {"locked memory limit", Finding::good,
+       state.locked_bytes == 0 ? "unlimited" : fmt::format("{} (the driver's pinned memory does not count)", limit),
+       ""});
   check_temporary(checks);
 }
 

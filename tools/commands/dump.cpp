@@ -17,9 +17,7 @@ int dump_trace(const std::string& path, const std::string& output) {
   if (!trace.ok()) return fail(trace.status());
   const Status written = write_file(output, trace::to_text(trace.value()));
   if (!written.ok()) return fail(written);
-  if (trace.value().tail.ok()) return 0;
-  say(fmt::format("{}: incomplete: {}; what could be read was printed", path, trace.value().tail.message()));
-  return kExitFailure;
+  return finish_incomplete(incomplete(path, trace.value()));
 }
 
 int dump_plan(const std::string& path, const std::string& output) {
@@ -50,6 +48,7 @@ int run_dump(const std::string& path, const std::string& output) {
     case FileKind::unknown:
       break;
   }
+  if (file_size(path) == 0) return fail(load_trace(path).status());
   return fail({StatusCode::corrupt, fmt::format("{}: neither a trace, a plan nor a run log; check the file", path)});
 }
 

@@ -40,7 +40,7 @@ int run_export(const ExportOptions& options) {
     status = content.ok() ? write_file(options.output, content.value()) : content.status();
   }
   progress.clear();
-  return status.ok() ? 0 : fail(status);
+  return status.ok() ? finish_incomplete(files.incomplete) : fail(status);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "analyzer/bounds/bounds.h"
 #include "analyzer/planner.h"
 #include "tools/commands/files.h"
+#include "tools/commands/message.h"
 
 namespace reprise::tools {
 namespace {
@@ -18,6 +19,34 @@ constexpr char kPlanMagic[] = "RPPLAN";  // how plan files begin; the plan libra
 Status named(const std::string& path, const Status& status) {
   if (status.message().find(path) != std::string::npos) return status;
   return {status.code(), fmt::format("{}: {}", path, status.message())};
+}
+
+const char* word_of(FileKind kind) {
+  switch (kind) {
+    case FileKind::trace:
+      return "a trace";
+    case FileKind::plan:
+      return "a plan";
+    case FileKind::run_log:
+      return "a run log";
+    case FileKind::unknown:
+      break;
+  }
+  return "none of Reprise's files";
+}
+
+Status empty_file(const std::string& path) {
+  return {StatusCode::truncated,
+          fmt::format("{}: the file is empty; make it again, whatever wrote it was stopped", path)};
+}
+
+// Files are easily swapped on a command line.
+Status expect_kind(const std::string& path, FileKind wanted) {
+  Result<FileKind> kind = kind_of(path);
+  if (!kind.ok() || kind.value() == wanted) return kind.status();
+  if (file_size(path) == 0) return empty_file(path);
+  return {StatusCode::corrupt,
+          fmt::format("{}: is {}, not {}; check the file names", path, word_of(kind.value()), word_of(wanted))};
 }
 
 template <typename T>
@@ -46,19 +75,32 @@ Result<FileKind> kind_of(const std::string& path) {
 }
 
 Result<plan::Plan> load_plan(const std::string& path) {
-  const Status readable = check_readable(path);
-  if (!readable.ok()) return readable;
+  const Status is_plan = expect_kind(path, FileKind::plan);
+  if (!is_plan.ok()) return is_plan;
   Result<plan::Plan> plan = plan::read_plan(path);
   if (!plan.ok()) return named(path, plan.status());
   return plan;
 }
 
 Result<trace::Trace> load_trace(const std::string& path) {
-  const Status readable = check_readable(path);
-  if (!readable.ok()) return readable;
+  const Status is_trace = expect_kind(path, FileKind::trace);
+  if (!is_trace.ok()) return is_trace;
   Result<trace::Trace> trace = trace::read_trace(path);
   if (!trace.ok()) return named(path, trace.status());
   return trace;
+}
+
+std::string incomplete(const std::string& path, const trace::Trace& trace) {
+  if (trace.tail.ok()) return {};
+  const std::string& why = trace.tail.message();
+  const std::string prefix = path + ": ";
+  return fmt::format("{}: incomplete: {}", path, why.rfind(prefix, 0) == 0 ? why.substr(prefix.size()) : why);
+}
+
+int finish_incomplete(const std::string& incomplete) {
+  if (incomplete.empty()) return 0;
+  say(incomplete + "; what could be read was used");
+  return kExitFailure;
 }
 
 Status load(const std::vector<std::string>& paths, LoadedFiles& files) {
@@ -69,6 +111,7 @@ Status load(const std::vector<std::string>& paths, LoadedFiles& files) {
     switch (kind.value()) {
       case FileKind::trace:
         status = place(path, files.trace, load_trace(path));
+        if (status.ok()) files.incomplete = incomplete(path, *files.trace);
         break;
       case FileKind::plan:
         status = place(path, files.plan, load_plan(path));
@@ -77,6 +120,7 @@ Status load(const std::vector<std::string>& paths, LoadedFiles& files) {
         status = place(path, files.log, report::read_run_log(path));
         break;
       case FileKind::unknown:
+        if (file_size(path) == 0) return empty_file(path);
         status = {StatusCode::corrupt, fmt::format("{}: neither a trace, a plan nor a run log; check the file", path)};
     }
     if (!status.ok()) return status;
@@ -84,25 +128,45 @@ Status load(const std::vector<std::string>& paths, LoadedFiles& files) {
   return {};
 }
 
-uint64_t bound_of(const trace::Trace& trace, const plan::Plan& plan) {
+namespace {
+
+// What no plan for the plan's budget can beat, in nanoseconds per iteration; 0 when it cannot be told.
+uint64_t bound_of(const analyzer::Workload& found, const plan::Plan& plan) {
   if (plan.granularity == 0 || plan.budget_bytes < plan.reserved_bytes) return 0;
-  analyzer::PlanOptions options;
-  options.budget_bytes = plan.budget_bytes;
-  options.granularity = plan.granularity;
-  Result<analyzer::Workload> workload = analyzer::make_workload(trace, options);
-  if (!workload.ok()) return 0;
-  const analyzer::Workload& found = workload.value();
   const uint64_t capacity = (plan.budget_bytes - plan.reserved_bytes) / plan.granularity;
   if (capacity < found.largest.chunks) return 0;
   return analyzer::bounds_of(found.graph, capacity, found.machine).iteration_ns;
 }
+
+}  // namespace
 
 report::Inputs LoadedFiles::inputs() const {
   report::Inputs result;
   result.trace = trace ? &*trace : nullptr;
   result.plan = plan ? &*plan : nullptr;
   result.log = log ? &*log : nullptr;
-  if (trace && plan) result.bound_ns = bound_of(*trace, *plan);
+  return result;
+}
+
+report::Inputs LoadedFiles::examined() {
+  report::Inputs result = inputs();
+  if (plan) result.iteration_calls = plan->calls.size();
+  if (trace) {
+    analyzer::PlanOptions options;
+    if (plan) options.budget_bytes = plan->budget_bytes;
+    if (plan) options.granularity = plan->granularity;
+    Result<analyzer::Workload> workload = analyzer::make_workload(*trace, options);
+    if (workload.ok()) {
+      const analyzer::Workload& found = workload.value();
+      if (!plan) result.iteration_calls = found.iteration.call_count;
+      result.iterations_recorded = found.iteration.occurrences;
+      result.minimum_bytes = found.minimum_bytes;
+      if (plan) result.bound_ns = bound_of(found, *plan);
+    } else if (!plan) {
+      result.no_iteration = workload.status().message();
+    }
+  }
+  if (log && (plan || trace)) report::keep_iterations(*log, result.iteration_calls);
   return result;
 }
 

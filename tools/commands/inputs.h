@@ -21,13 +21,18 @@ struct LoadedFiles {
   std::optional<trace::Trace> trace;
   std::optional<plan::Plan> plan;
   std::optional<report::RunLog> log;
-  report::Inputs inputs() const;  // points into this object; the bound is computed here
+  std::string incomplete;         // of the trace, as below
+  report::Inputs inputs() const;  // points into this object
+  // The same, with what the analyzer finds in the trace; drops from the log what is no iteration.
+  report::Inputs examined();
 };
 
 // Reads each file into its place. Errors name the file; two of one kind are an error.
 Status load(const std::vector<std::string>& paths, LoadedFiles& files);
-// What no plan for the plan's budget can beat, in nanoseconds per iteration; 0 when it cannot be told.
-uint64_t bound_of(const trace::Trace& trace, const plan::Plan& plan);
+// "a.trace: incomplete: why" for a trace that was cut off, empty for a whole one. What lies before the cut is good.
+std::string incomplete(const std::string& path, const trace::Trace& trace);
+// Says that line behind output made from such a trace; the exit code.
+int finish_incomplete(const std::string& incomplete);
 // As load, with the kind known; `path` is named in the error.
 Result<plan::Plan> load_plan(const std::string& path);
 Result<trace::Trace> load_trace(const std::string& path);

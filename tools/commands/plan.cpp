@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analyzer/planner.h"
+#include "analyzer/policies/policy.h"
 #include "tools/commands/command.h"
 #include "tools/commands/files.h"
 #include "tools/commands/inputs.h"
@@ -67,14 +68,14 @@ class Planning {
     if (!status.ok()) return status;
     analyzer::PlanOptions options;
     options.policy = arguments_.policy;
-    status = set_budget(options);
+    status = analyzer::check_policy(options.policy);
+    if (status.ok()) status = set_budget(options);
     if (!status.ok()) return status;
     progress_.step("reading the trace");
     Result<trace::Trace> trace = load_trace(arguments_.trace);
     if (!trace.ok()) return trace.status();
     if (!trace.value().tail.ok()) {
-      return {trace.value().tail.code(),
-              fmt::format("{}: incomplete: {}; record again", arguments_.trace, trace.value().tail.message())};
+      return {trace.value().tail.code(), incomplete(arguments_.trace, trace.value()) + "; record again"};
     }
     return plan_trace(trace.value(), options, output);
   }

@@ -33,7 +33,7 @@ int run_report(const ReportOptions& options) {
     return fail(loaded);
   }
   progress.step("laying out the report");
-  const report::Inputs inputs = files.inputs();
+  const report::Inputs inputs = files.examined();
   const report::Json data = report::make_data(inputs);
   const std::string content = options.data_only
                                   ? data.dump(1, ' ', false, report::Json::error_handler_t::replace) + "\n"
@@ -42,7 +42,7 @@ int run_report(const ReportOptions& options) {
   progress.clear();
   if (!written.ok()) return fail(written);
   say(fmt::format("{}; report: {}", report::make_summary(inputs), options.output));
-  return 0;
+  return finish_incomplete(files.incomplete);
 }
 
 }  // namespace

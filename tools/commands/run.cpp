@@ -50,7 +50,7 @@ void write_report(const Settings& settings, const std::string& path, const Outco
     say("no report: the program made no CUDA call");
     return;
   }
-  report::Inputs inputs = files.inputs();
+  report::Inputs inputs = files.examined();
   for (const std::string& word : program.arguments) inputs.program += (inputs.program.empty() ? "" : " ") + word;
   inputs.ending = ending_of(outcome);
   inputs.budget_bytes = settings.budget.bytes;

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "analyzer/policies/policy.h"
 #include "tools/commands/files.h"
 #include "tools/commands/message.h"
 #include "tools/commands/program.h"
@@ -44,6 +45,7 @@ Result<Settings> check_session(const SessionOptions& options, const ProgramArgum
   settings.device = options.device;
   settings.policy = options.policy;
   Status status = parse_sizes(options, settings);
+  if (status.ok() && !options.policy.empty()) status = analyzer::check_policy(options.policy);
   if (status.ok()) status = check_program(program);
   if (status.ok()) status = check_output(options.trace, settings.trace);
   if (status.ok()) status = check_output(options.run_log, settings.run_log);

@@ -40,13 +40,13 @@ bool split_number(const std::string& text, double& number, std::string_view& res
 
 Status not_a_size(std::string_view text) {
   return {StatusCode::invalid_argument,
-          fmt::format("'{}' is not a size; write for example 12GiB, 800MiB or plain bytes", text)};
+          fmt::format("'{}' is not a size; write for example 12GiB, 800MiB, plain bytes or 50%", text)};
 }
 
 Result<Budget> parse_percent(double number, std::string_view text, std::string_view option) {
   if (number <= 0 || number > 100) {
     return Status(StatusCode::invalid_argument,
-                  fmt::format("{} {}: a share of the program's own peak is above 0% and at most 100%", option, text));
+                  fmt::format("{} {}: a percentage is above 0% and at most 100%; write for example 50%", option, text));
   }
   Budget budget;
   budget.percent = number;
@@ -63,8 +63,11 @@ Result<uint64_t> parse_size(std::string_view text) {
   for (const Unit& unit : kUnits) {
     if (rest != unit.name) continue;
     const double bytes = number * unit.bytes;
-    if (bytes < 0) return Status(StatusCode::invalid_argument, fmt::format("'{}' is negative", text));
-    if (bytes >= 0x1p63) return Status(StatusCode::invalid_argument, fmt::format("'{}' is too large", text));
+    if (bytes < 0)
+      return Status(StatusCode::invalid_argument,
+                    fmt::format("'{}' is negative; write for example 12GiB or 50%", text));
+    if (bytes >= 0x1p63)
+      return Status(StatusCode::invalid_argument, fmt::format("'{}' is too large; check the unit", text));
     return static_cast<uint64_t>(std::llround(bytes));
   }
   return not_a_size(text);

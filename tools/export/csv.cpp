@@ -1,5 +1,7 @@
 #include <fmt/core.h>
 
+#include "analyzer/plan/names.h"
+#include "preload/trace/names.h"
 #include "tools/export/export.h"
 #include "tools/report/timeline.h"
 
@@ -30,7 +32,7 @@ std::string vertex_label(const plan::Plan& plan, const plan::Vertex& vertex) {
   if (vertex.kind == plan::VertexKind::op && vertex.call < plan.calls.size()) {
     return report::op_name(plan.calls[vertex.call].op, plan.calls[vertex.call].name);
   }
-  return kind_name(vertex.kind);
+  return std::string(plan::name_of(vertex.kind));
 }
 
 std::string plan_table(const plan::Plan& plan) {
@@ -42,7 +44,7 @@ std::string plan_table(const plan::Plan& plan) {
       before += fmt::format("{}{}{}", before.empty() ? "" : " ", one.vertex, one.distance > 0 ? "'" : "");
     }
     const bool has_tensor = vertex.tensor < plan.tensors.size();
-    csv += fmt::format("{},{},{},{},{},{},{},{}\n", i, kind_name(vertex.kind), field(vertex_label(plan, vertex)),
+    csv += fmt::format("{},{},{},{},{},{},{},{}\n", i, plan::name_of(vertex.kind), field(vertex_label(plan, vertex)),
                        has_tensor ? fmt::format("{}", vertex.tensor) : "",
                        has_tensor ? fmt::format("{}", plan.tensors[vertex.tensor].size) : "", vertex.predicted_start_ns,
                        vertex.predicted_end_ns, before);
@@ -62,7 +64,7 @@ std::string trace_table(const trace::Trace& trace) {
     }
     const auto activity = trace.activities.find(record.header.sequence);
     const bool timed = activity != trace.activities.end();
-    csv += fmt::format("{},{},{},{},{},{},{},{},{},{}\n", record.header.sequence, kind_name(record.op),
+    csv += fmt::format("{},{},{},{},{},{},{},{},{},{}\n", record.header.sequence, trace::name_of(record.op),
                        field(report::name_of(trace, record)), record.stream, record.thread, record.time_ns,
                        timed ? fmt::format("{}", activity->second.start_ns) : "",
                        timed ? fmt::format("{}", activity->second.end_ns) : "", record.size, allocations);

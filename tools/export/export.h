@@ -25,11 +25,4 @@ Result<std::string> to_dot(const Inputs& inputs);
 // Everything that is in the files, field by field.
 Result<std::string> to_json(const Inputs& inputs);
 
-// Names of enumerators as the exports write them.
-const char* kind_name(trace::OpKind kind);
-const char* kind_name(trace::OrderKind kind);
-const char* kind_name(trace::Origin origin);
-const char* kind_name(plan::VertexKind kind);
-const char* kind_name(plan::EdgeKind kind);
-const char* kind_name(plan::CallKind kind);
 }  // namespace reprise::exports

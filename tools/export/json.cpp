@@ -1,3 +1,5 @@
+#include "analyzer/plan/names.h"
+#include "preload/trace/names.h"
 #include "tools/export/export.h"
 #include "tools/report/timeline.h"
 
@@ -21,7 +23,7 @@ Json op_json(const trace::Trace& trace, const trace::Op& op) {
   const trace::OpRecord& record = op.record;
   Json json = {{"event", "op"},
                {"sequence", record.header.sequence},
-               {"kind", kind_name(record.op)},
+               {"kind", trace::name_of(record.op)},
                {"name", report::name_of(trace, record)},
                {"flags", record.header.flags},
                {"time_ns", record.time_ns},
@@ -51,7 +53,7 @@ Json event_json(const trace::Trace& trace, const trace::Event& event) {
             {"sequence", record.header.sequence},
             {"allocation", record.allocation},
             {"size", record.size},
-            {"origin", kind_name(record.origin)},
+            {"origin", trace::name_of(record.origin)},
             {"time_ns", record.time_ns},
             {"stream", record.stream},
             {"device", record.device},
@@ -70,7 +72,7 @@ Json event_json(const trace::Trace& trace, const trace::Event& event) {
     const trace::OrderRecord& record = order->record;
     return {{"event", "order"},
             {"sequence", record.header.sequence},
-            {"kind", kind_name(record.order)},
+            {"kind", trace::name_of(record.order)},
             {"object", record.event},
             {"stream", record.stream},
             {"time_ns", record.time_ns}};
@@ -113,10 +115,10 @@ Json tensor_json(const plan::Tensor& tensor) {
 }
 
 Json call_json(const plan::Call& call) {
-  Json json = {{"kind", kind_name(call.kind)},      {"signature", call.signature},       {"stream", call.stream},
+  Json json = {{"kind", plan::name_of(call.kind)},  {"signature", call.signature},       {"stream", call.stream},
                {"tensor", index_json(call.tensor)}, {"vertex", index_json(call.vertex)}, {"name", call.name},
                {"duration_ns", call.duration_ns}};
-  if (call.kind == plan::CallKind::op) json["op"] = kind_name(call.op);
+  if (call.kind == plan::CallKind::op) json["op"] = trace::name_of(call.op);
   json["accesses"] = Json::array();
   for (const plan::Access& one : call.accesses) {
     json["accesses"].push_back(
@@ -126,14 +128,15 @@ Json call_json(const plan::Call& call) {
 }
 
 Json vertex_json(const plan::Vertex& vertex) {
-  Json json = {{"kind", kind_name(vertex.kind)},
+  Json json = {{"kind", plan::name_of(vertex.kind)},
                {"call", index_json(vertex.call)},
                {"tensor", index_json(vertex.tensor)},
                {"predicted_start_ns", vertex.predicted_start_ns},
                {"predicted_end_ns", vertex.predicted_end_ns}};
   json["predecessors"] = Json::array();
   for (const plan::Predecessor& one : vertex.predecessors) {
-    json["predecessors"].push_back({{"vertex", one.vertex}, {"kind", kind_name(one.kind)}, {"distance", one.distance}});
+    json["predecessors"].push_back(
+        {{"vertex", one.vertex}, {"kind", plan::name_of(one.kind)}, {"distance", one.distance}});
   }
   json["acquires"] = Json::array();
   for (const plan::Acquire& one : vertex.acquires) {

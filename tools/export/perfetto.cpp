@@ -6,6 +6,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "preload/trace/names.h"
 #include "tools/export/export.h"
 #include "tools/report/residency.h"
 #include "tools/report/timeline.h"
@@ -153,7 +154,7 @@ class TraceEvents {
     events_.name_track(kDevice, track, track_name(op.record.op, op.record.stream));
     const uint64_t start = activity->second.start_ns + static_cast<uint64_t>(shift_);
     const uint64_t end = activity->second.end_ns + static_cast<uint64_t>(shift_);
-    Json arguments = {{"sequence", op.record.header.sequence}, {"kind", kind_name(op.record.op)}};
+    Json arguments = {{"sequence", op.record.header.sequence}, {"kind", trace::name_of(op.record.op)}};
     if (op.record.size > 0) arguments["bytes"] = op.record.size;
     if (op.record.op == trace::OpKind::launch) {
       arguments["grid"] = op.record.grid;

@@ -63,6 +63,9 @@ Json traffic_card(const Inputs& inputs, const Facts& facts) {
 Json run_card(const Inputs& inputs) {
   if (inputs.log == nullptr) return nullptr;
   const RunLog& log = *inputs.log;
+  if (log.iterations_planned == 0 && !inputs.no_iteration.empty()) {
+    return card("Iterations", "none found", "so nothing was planned: tensors moved on demand");
+  }
   return card("Iterations", fmt::format("{} planned", log.iterations_planned),
               fmt::format("{} on demand; {} divergence{}", log.iterations_passive, log.divergence_count,
                           log.divergence_count == 1 ? "" : "s"),
@@ -84,16 +87,19 @@ Json headline_section(const Inputs& inputs) {
 std::string make_summary(const Inputs& inputs) {
   const Facts facts = collect_facts(inputs);
   const uint64_t after = facts.peak_actual > 0 ? facts.peak_actual : facts.peak_planned;
-  std::string line = after > 0
-                         ? fmt::format("peak {} instead of {}", format_bytes(after), format_bytes(facts.peak_before))
-                         : fmt::format("peak {}", format_bytes(facts.peak_before));
+  std::string line = after > 0 ? fmt::format("peak {} {} {}", format_bytes(after),
+                                             after <= facts.peak_before ? "instead of" : "for tensors of",
+                                             format_bytes(facts.peak_before))
+                               : fmt::format("peak {}", format_bytes(facts.peak_before));
   if (facts.actual_ns > 0 && facts.compute_ns > 0) {
     line += fmt::format(", {} per iteration ({:.2f} x computing alone)", format_duration(facts.actual_ns),
                         ratio(facts.actual_ns, facts.compute_ns));
   } else if (facts.predicted_ns > 0) {
     line += fmt::format(", {} per iteration predicted", format_duration(facts.predicted_ns));
   }
-  if (inputs.log != nullptr) {
+  if (inputs.log != nullptr && inputs.log->iterations_planned == 0) {
+    line += inputs.no_iteration.empty() ? ", no iteration planned" : ", no iteration found to plan";
+  } else if (inputs.log != nullptr) {
     line += fmt::format(", {} of {} iterations planned", inputs.log->iterations_planned,
                         inputs.log->iterations_planned + inputs.log->iterations_passive);
   }

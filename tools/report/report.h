@@ -21,6 +21,11 @@ struct Inputs {
   std::string ending = {};    // how the program ended, "exit code 3"; empty: well, or not known
   uint64_t budget_bytes = 0;  // 0: taken from plan or log
   uint64_t bound_ns = 0;      // no plan for this budget can be faster; 0: not known
+  // Of the trace's iteration, where one was looked for.
+  uint64_t iteration_calls = 0;
+  uint64_t iterations_recorded = 0;
+  uint64_t minimum_bytes = 0;     // no smaller budget has a plan
+  std::string no_iteration = {};  // why there is none
 };
 
 // Everything the page shows; times in nanoseconds, memory in bytes. The same inputs give the same value.

@@ -35,18 +35,26 @@ void read_start(const json& line, RunLog& log) {
   log.mode = text(line, "mode");
   log.start_ns = number(line, "time_ns");
   log.budget_bytes = number(line, "budget_bytes");
+  log.budget_percent = number(line, "budget_percent");
   log.granularity = number(line, "granularity");
 }
 
 void read_plan_line(const json& line, RunLog& log) {
-  ++log.plan_count;
+  if (++log.plan_count == 1) log.plan_at_ns = number(line, "at_ns");
   log.plan_path = text(line, "path");
   log.policy = text(line, "policy");
 }
 
 void read_activate(const json& line, RunLog& log) {
-  ++log.activation_count;
   log.activation_vmm_calls += number(line, "vmm_calls");
+  log.in_force_at_end = true;
+  if (++log.activation_count == 1) {
+    log.first_activation = number(line, "iteration");
+    log.activation_at_ns = number(line, "at_ns");
+  }
+  if (!log.divergences.empty() && !log.divergences.back().resumed) {
+    log.divergences.back().resumed = number(line, "iteration");
+  }
 }
 
 void read_iteration(const json& line, RunLog& log) {
@@ -58,12 +66,20 @@ void read_iteration(const json& line, RunLog& log) {
   it.reload_bytes = number(line, "reload_bytes");
   it.stall_ns = number(line, "stall_ns");
   it.vmm_calls = number(line, "vmm_calls");
+  it.calls = number(line, "calls");
   log.iterations.push_back(it);
 }
 
 void read_divergence(const json& line, RunLog& log) {
   log.divergences.push_back({number(line, "iteration"), number(line, "call"), text(line, "expected"), text(line, "got"),
-                             text(line, "reason")});
+                             text(line, "reason"), number(line, "at_ns")});
+  log.in_force_at_end = false;
+}
+
+void read_loop_end(const json& line, RunLog& log) {
+  read_divergence(line, log);
+  log.divergences.back().expected = "another iteration";
+  log.divergences.back().loop_end = true;
 }
 
 void read_memory(const json& line, RunLog& log) {
@@ -98,11 +114,17 @@ void read_end(const json& line, RunLog& log) {
 
 using ReadLine = void (*)(const json&, RunLog&);
 const std::map<std::string, ReadLine>& readers() {
-  static const std::map<std::string, ReadLine> table = {{"start", read_start},           {"plan", read_plan_line},
-                                                        {"activate", read_activate},     {"iteration", read_iteration},
-                                                        {"divergence", read_divergence}, {"memory", read_memory},
-                                                        {"activity", read_activity},     {"overlap", read_overlap},
-                                                        {"unmanaged", read_unmanaged},   {"end", read_end}};
+  static const std::map<std::string, ReadLine> table = {{"start", read_start},
+                                                        {"plan", read_plan_line},
+                                                        {"activate", read_activate},
+                                                        {"iteration", read_iteration},
+                                                        {"divergence", read_divergence},
+                                                        {"loop_end", read_loop_end},
+                                                        {"memory", read_memory},
+                                                        {"activity", read_activity},
+                                                        {"overlap", read_overlap},
+                                                        {"unmanaged", read_unmanaged},
+                                                        {"end", read_end}};
   return table;
 }
 
@@ -110,7 +132,8 @@ const std::map<std::string, ReadLine>& readers() {
 void complete(RunLog& log) {
   if (log.ended) return;
   for (const RunIteration& it : log.iterations) ++(it.planned ? log.iterations_planned : log.iterations_passive);
-  log.divergence_count = log.divergences.size();
+  log.divergence_count = static_cast<uint64_t>(std::count_if(log.divergences.begin(), log.divergences.end(),
+                                                             [](const RunDivergence& one) { return !one.loop_end; }));
   for (const RunMemory& sample : log.memory) {
     log.peak_device_bytes = std::max(log.peak_device_bytes, sample.device_bytes);
     log.peak_requested_bytes = std::max(log.peak_requested_bytes, sample.requested_bytes);
@@ -145,6 +168,13 @@ Result<RunLog> read_run_log(const std::string& path) {
     return Status(StatusCode::corrupt, fmt::format("{}: not a run log; give the file of --run-log", path));
   }
   return log;
+}
+
+void keep_iterations(RunLog& log, uint64_t calls) {
+  const auto other = [calls](const RunIteration& it) { return !it.planned && it.calls != 0 && it.calls != calls; };
+  const auto removed = static_cast<uint64_t>(std::count_if(log.iterations.begin(), log.iterations.end(), other));
+  log.iterations.erase(std::remove_if(log.iterations.begin(), log.iterations.end(), other), log.iterations.end());
+  log.iterations_passive -= std::min(removed, log.iterations_passive);
 }
 
 uint64_t median_iteration_ns(const RunLog& log, bool planned) {

@@ -1,39 +1,17 @@
 // What happened, in plain sentences: each rule looks at the inputs and says its sentence, or nothing.
+#include "tools/report/sentences.h"
+
 #include <fmt/core.h>
 
 #include <algorithm>
 
 #include "tools/commands/sizes.h"
-#include "tools/report/report.h"
-#include "tools/report/timeline.h"
 
 namespace reprise::report {
 namespace {
 
 using tools::format_bytes;
 using tools::format_duration;
-
-class Sentences {
- public:
-  void good(const std::string& text) { add("good", text); }
-  void note(const std::string& text) { add("note", text); }
-  void bad(const std::string& text) { add("bad", text); }
-  Json take() { return std::move(list_); }
-
- private:
-  void add(const char* tone, const std::string& text) { list_.push_back({{"tone", tone}, {"text", text}}); }
-  Json list_ = Json::array();
-};
-
-std::string plural(uint64_t count, const char* noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
-
-// Template arguments of a kernel can fill a page; the tables have the whole name.
-std::string short_name(const std::string& name) {
-  const std::string plain = demangle(name);
-  return plain.size() > 60 ? plain.substr(0, 57) + "..." : plain;
-}
 
 void say_ending(const Inputs& inputs, Sentences& say) {
   if (!inputs.ending.empty()) {
@@ -50,59 +28,19 @@ void say_budget(const Inputs& inputs, Sentences& say) {
   if (facts.peak_actual <= facts.budget) {
     say.good(fmt::format("Device memory never exceeded the budget of {}; the peak was {}.", format_bytes(facts.budget),
                          format_bytes(facts.peak_actual)));
+  } else if (inputs.log->budget_percent > 0 &&
+             (inputs.minimum_bytes == 0 || facts.peak_actual <= inputs.minimum_bytes)) {
+    // A share of a peak that nobody knew at the start could not be refused.
+    say.bad(
+        fmt::format("{} % of the program's peak are {}: less than one of its calls works on at once, which was not "
+                    "known before. {} "
+                    "were used at most; ask for at least that much.",
+                    inputs.log->budget_percent, format_bytes(facts.budget), format_bytes(facts.peak_actual)));
   } else {
     say.bad(fmt::format(
         "Device memory reached {}, which is above the budget of {}. This should never happen: please report it.",
         format_bytes(facts.peak_actual), format_bytes(facts.budget)));
   }
-}
-
-void say_plan_state(const Inputs& inputs, Sentences& say) {
-  if (inputs.log == nullptr) {
-    if (inputs.plan == nullptr) say.note("This is a recording only. Make a plan to see what a budget would cost.");
-    if (inputs.plan != nullptr) say.note("There is no run log: times and memory of the plan are predictions.");
-    return;
-  }
-  const RunLog& log = *inputs.log;
-  if (log.iterations_planned > 0) return;
-  if (log.plan_count == 0 && inputs.plan == nullptr) {
-    say.note(
-        "No plan was in force during this run, so tensors were moved on demand all the time. A program that ends "
-        "after a few iterations, or that never repeats itself, looks like this.");
-  } else if (log.activation_count == 0) {
-    say.note("A plan was ready, but no iteration began that matched it before the program ended.");
-  } else {
-    say.note("The plan was started, but no iteration ran through under it.");
-  }
-}
-
-std::string first_divergence(const RunDivergence& first) {
-  if (first.expected.empty() && first.got.empty()) {
-    return fmt::format(" (first in iteration {}: {})", first.iteration, first.reason);
-  }
-  return fmt::format(" (first in iteration {}, call {}: expected {}, got {})", first.iteration, first.call,
-                     short_name(first.expected), short_name(first.got));
-}
-
-// After its last iteration every program goes on with something else.
-bool only_left_its_loop(const RunLog& log) {
-  if (log.divergence_count != 1 || log.divergences.size() != 1 || log.iterations.empty()) return false;
-  return log.divergences.front().iteration > log.iterations.back().index;
-}
-
-void say_divergences(const Inputs& inputs, Sentences& say) {
-  if (inputs.log == nullptr || inputs.log->divergence_count == 0) return;
-  const RunLog& log = *inputs.log;
-  if (only_left_its_loop(log)) {
-    say.note("Every iteration of the planned loop ran by the plan; what the program did after its loop ran on demand.");
-    return;
-  }
-  std::string text = fmt::format("{} the program did something else than in the recorded iteration",
-                                 log.divergence_count == 1 ? "Once," : fmt::format("{} times,", log.divergence_count));
-  if (!log.divergences.empty()) text += first_divergence(log.divergences.front());
-  say.note(text +
-           ". Evaluation phases and last, smaller batches look like this. The rest of such an iteration ran on "
-           "demand: slower, with the same results.");
 }
 
 void say_steady_state(const Inputs& inputs, Sentences& say) {
@@ -159,6 +97,18 @@ void say_opaque(const Inputs& inputs, Sentences& say) {
                   plural(static_cast<uint64_t>(opaque), "call")));
 }
 
+void say_unmanaged(const Inputs& inputs, Sentences& say) {
+  if (inputs.log == nullptr || !inputs.log->ended) return;
+  const Json rows = unmanaged_section(inputs);
+  if (rows.empty()) {
+    say.good("Everything that the program allocated on the device was managed.");
+    return;
+  }
+  uint64_t bytes = 0;
+  for (const Json& row : rows) bytes += row.at("bytes").get<uint64_t>();
+  say.note(fmt::format("{} could not be managed; \"Not managed\" below says what and why.", format_bytes(bytes)));
+}
+
 void say_messages(const Inputs& inputs, Sentences& say) {
   if (inputs.log == nullptr) return;
   for (const std::string& message : inputs.log->messages) say.note(message);
@@ -166,10 +116,14 @@ void say_messages(const Inputs& inputs, Sentences& say) {
 
 }  // namespace
 
+std::string plural(uint64_t count, const char* noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
 Json sentences_section(const Inputs& inputs) {
   Sentences say;
-  for (const auto rule : {say_ending, say_budget, say_plan_state, say_messages, say_divergences, say_steady_state,
-                          say_prediction, say_opaque, say_trace_state}) {
+  for (const auto rule : {say_ending, say_budget, say_plan_state, say_plan_in_force, say_messages, say_divergences,
+                          say_steady_state, say_prediction, say_opaque, say_unmanaged, say_trace_state}) {
     rule(inputs, say);
   }
   return say.take();

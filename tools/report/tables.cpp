@@ -212,7 +212,9 @@ Json divergences_section(const Inputs& inputs) {
     rows.push_back({{"iteration", one.iteration},
                     {"call", one.call},
                     {"expected", demangle(one.expected)},
-                    {"got", one.got.empty() ? one.reason : demangle(one.got)}});
+                    {"got", one.got.empty() ? one.reason : demangle(one.got)},
+                    {"then", one.resumed ? fmt::format("by the plan again from iteration {} on", *one.resumed)
+                                         : "on demand until the end"}});
   }
   return rows;
 }

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "tests/unit/tools/sample.h"
+#include "tests/unit/tools/trace_events.h"
 
 namespace reprise::exports {
 namespace {
@@ -70,6 +71,34 @@ TEST(Perfetto, EveryTrackHasAName) {
     if (event.at("ph") == "X") used.insert(track);
   }
   EXPECT_TRUE(std::includes(named.begin(), named.end(), used.begin(), used.end()));
+}
+
+TEST(Perfetto, FilesAreValid) {
+  const Sample sample;
+  for (const Inputs& inputs :
+       {sample.inputs(), Inputs{&sample.trace}, Inputs{nullptr, &sample.plan}, Inputs{nullptr, nullptr, &sample.log}}) {
+    EXPECT_EQ(test::TraceEvents::problem(to_perfetto(inputs).value()), "");
+  }
+}
+
+// The validator itself: each of these is one of its rules broken.
+TEST(Perfetto, InvalidFilesAreFound) {
+  const std::string name = R"({"ph":"M","pid":1,"tid":1,"ts":0,"name":"process_name","args":{"name":"p"}},)"
+                           R"({"ph":"M","pid":1,"tid":1,"ts":0,"name":"thread_name","args":{"name":"t"}},)";
+  const auto slice = [](double start, double length) {
+    return R"({"ph":"X","pid":1,"tid":1,"name":"a","ts":)" + std::to_string(start) +
+           ",\"dur\":" + std::to_string(length) + "}";
+  };
+  const auto file = [](const std::string& events) { return "{\"traceEvents\":[" + events + "]}"; };
+  const auto problem = [&](const std::string& events) { return test::TraceEvents::problem(file(events)); };
+  EXPECT_EQ(problem(name + slice(0, 10) + "," + slice(2, 8) + "," + slice(10, 1)), "");
+  EXPECT_NE(problem(name + slice(0, 10) + "," + slice(2, 9)), "") << "a partial overlap";
+  EXPECT_NE(problem(name + slice(5, 1) + "," + slice(2, 1)), "") << "not sorted";
+  EXPECT_NE(problem(name + slice(0, -1)), "") << "a negative duration";
+  EXPECT_NE(problem(slice(0, 1)), "") << "no name for the track";
+  EXPECT_NE(problem(name + R"({"ph":"s","id":1,"pid":1,"tid":1,"name":"a","ts":1})"), "") << "half a flow";
+  EXPECT_NE(problem(name + R"({"ph":"C","pid":1,"tid":1,"name":"a","ts":1,"args":{"bytes":"1"}})"), "");
+  EXPECT_NE(test::TraceEvents::problem("{\"traceEvents\":["), "");
 }
 
 // A device clock that runs behind the host's must not show work before its call.

@@ -111,8 +111,27 @@ TEST(Report, TheEndOfTheLoopIsNoMishap) {
       "{\"kind\":\"divergence\",\"iteration\":6,\"call\":3,\"expected\":\"a\",\"got\":\"b\"}\n"
       "{\"kind\":\"end\",\"iterations_planned\":6,\"divergences\":1}\n");
   const std::string text = text_of(sentences_section({nullptr, nullptr, &log}));
-  EXPECT_NE(text.find("after its loop ran on demand"), std::string::npos) << text;
+  EXPECT_NE(text.find("up to the end of the loop"), std::string::npos) << text;
+  EXPECT_NE(text.find("left the plan in iteration 6, at call 3"), std::string::npos) << text;
   EXPECT_EQ(text.find("something else than"), std::string::npos) << text;
+}
+
+TEST(Report, LoopEndsAreDeparturesButNoDivergences) {
+  const RunLog log = parse_run_log(
+      "{\"kind\":\"activate\",\"iteration\":2}\n"
+      "{\"kind\":\"iteration\",\"index\":2,\"mode\":\"planned\"}\n"
+      "{\"kind\":\"loop_end\",\"iteration\":3,\"got\":\"evaluate\"}\n"
+      "{\"kind\":\"activate\",\"iteration\":4}\n"
+      "{\"kind\":\"iteration\",\"index\":4,\"mode\":\"planned\"}\n"
+      "{\"kind\":\"loop_end\",\"iteration\":5,\"got\":\"a free\"}\n");
+  EXPECT_EQ(log.divergence_count, 0u);
+  const std::string text = text_of(sentences_section({nullptr, nullptr, &log}));
+  EXPECT_NE(text.find("left its loop 2 times and came back to it once"), std::string::npos) << text;
+  const Json rows = divergences_section({nullptr, nullptr, &log});
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows.at(0).at("expected"), "another iteration");
+  EXPECT_EQ(rows.at(0).at("got"), "evaluate");
+  EXPECT_EQ(rows.at(0).at("then"), "by the plan again from iteration 4 on");
 }
 
 // A late launch is no wait for a transfer.
@@ -138,6 +157,61 @@ TEST(Report, ARunWithoutAnIterationSaysWhy) {
   const RunLog log = parse_run_log("{\"kind\":\"start\",\"budget_bytes\":1}\n{\"kind\":\"end\"}\n");
   const std::string text = text_of(sentences_section({nullptr, nullptr, &log}));
   EXPECT_NE(text.find("No plan was in force"), std::string::npos) << text;
+}
+
+TEST(Report, AProgramWithoutAnIterationHasNoneToShow) {
+  RunLog log = parse_run_log(
+      "{\"kind\":\"iteration\",\"index\":0,\"mode\":\"passive\",\"wall_ns\":5,\"calls\":4}\n"
+      "{\"kind\":\"iteration\",\"index\":1,\"mode\":\"passive\",\"wall_ns\":500,\"calls\":90}\n"
+      "{\"kind\":\"end\",\"iterations_passive\":2}\n");
+  RunLog none = log;
+  keep_iterations(none, 0);
+  EXPECT_TRUE(none.iterations.empty());
+  EXPECT_EQ(none.iterations_passive, 0u);
+  keep_iterations(log, 90);
+  ASSERT_EQ(log.iterations.size(), 1u);
+  EXPECT_EQ(log.iterations[0].wall_ns, 500u);
+  EXPECT_EQ(log.iterations_passive, 1u);
+  Inputs inputs{nullptr, nullptr, &none};
+  inputs.no_iteration = "no iteration found in 7 calls: why";
+  EXPECT_NE(text_of(sentences_section(inputs)).find("Nothing could be planned: no iteration found in 7 calls: why."),
+            std::string::npos);
+  EXPECT_NE(make_summary(inputs).find("no iteration found to plan"), std::string::npos);
+}
+
+TEST(Report, WhenThePlanCameInForceAndHowOftenItCameBack) {
+  const RunLog log = parse_run_log(
+      "{\"kind\":\"start\",\"time_ns\":1000000000}\n"
+      "{\"kind\":\"plan\",\"path\":\"p\",\"at_ns\":1500000000}\n"
+      "{\"kind\":\"activate\",\"iteration\":7,\"at_ns\":3000000000}\n"
+      "{\"kind\":\"divergence\",\"iteration\":8,\"call\":3,\"expected\":\"a\",\"got\":\"b\"}\n"
+      "{\"kind\":\"activate\",\"iteration\":9}\n"
+      "{\"kind\":\"divergence\",\"iteration\":11,\"reason\":\"no host memory\"}\n"
+      "{\"kind\":\"iteration\",\"index\":10,\"mode\":\"planned\"}\n"
+      "{\"kind\":\"end\",\"iterations_planned\":1,\"divergences\":2}\n");
+  const std::string text = text_of(sentences_section({nullptr, nullptr, &log}));
+  EXPECT_NE(text.find("ready 500.0 ms after the first CUDA call and came in force 2.00 s after the first CUDA call "
+                      "with iteration 7"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("2 times, the program did something else"), std::string::npos) << text;
+  EXPECT_NE(text.find("It came back to it once."), std::string::npos) << text;
+  const Json rows = divergences_section({nullptr, nullptr, &log});
+  EXPECT_EQ(rows.at(0).at("then"), "by the plan again from iteration 9 on");
+  EXPECT_EQ(rows.at(1).at("got"), "no host memory");
+  EXPECT_EQ(rows.at(1).at("then"), "on demand until the end");
+}
+
+TEST(Report, AShareBelowTheSmallestWorkingSetIsNoFaultOfReprise) {
+  RunLog log = parse_run_log(
+      "{\"kind\":\"start\",\"budget_percent\":5}\n"
+      "{\"kind\":\"end\",\"peak_device_bytes\":700,\"budget_bytes\":200}\n");
+  Inputs inputs{nullptr, nullptr, &log};
+  inputs.minimum_bytes = 700;
+  EXPECT_NE(text_of(sentences_section(inputs)).find("5 % of the program's peak are 200 B: less than"),
+            std::string::npos);
+  log.peak_device_bytes = 701;
+  EXPECT_NE(text_of(sentences_section(inputs)).find("should never happen"), std::string::npos);
 }
 
 TEST(Report, WaitsNameTheTransferThatEndedThem) {

@@ -68,6 +68,12 @@ function ownFrame(frames) {
   return frames.find((frame) => !foreign.test(frame)) || frames[0] || "";
 }
 
+// The same with its caller: allocations mostly go through one function of the program's.
+function ownFrames(frames) {
+  const own = frames.indexOf(ownFrame(frames));
+  return [frames[own], frames[own + 1]].filter((frame) => frame).join(" \u2190 ");
+}
+
 const tip = document.getElementById("tip");
 function showTip(text, x, y) {
   tip.textContent = text;

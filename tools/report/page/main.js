@@ -2,7 +2,10 @@
 function header() {
   const words = data.program ? data.program.split(" ") : ["(unknown program)"];
   const short = words.map((word) => word.split("/").pop()).join(" ");
-  document.getElementById("program").textContent = short.length > 120 ? short.slice(0, 119) + "\u2026" : short;
+  const shown = short.length > 120 ? short.slice(0, 119) + "\u2026" : short;
+  // "--steps" may not be cut behind its dashes.
+  document.getElementById("program").append(...shown.split(" ").flatMap((word, index) => [index > 0 ? " " : "",
+    word.length < 30 ? el("span", { class: "word" }, word) : word]));
   const facts = [];
   if (data.budget > 0) facts.push(`budget ${bytes(data.budget)}`);
   if (data.policy) facts.push(`plan by policy ${data.policy}`);

@@ -61,7 +61,7 @@ function siteSection() {
   const node = section("sites", "Where memory is allocated", "Call sites by the most that their allocations held at one time.");
   node.append(sortableTable([["Held at most", 1], ["Allocations", 1], ["Largest", 1], ["Call site"]], data.sites.map((row) => {
     const frames = row.stack.split("\n").filter((frame) => frame);
-    const rest = frames.length > 1 ? el("details", {}, el("summary", {}, ownFrame(frames)), el("pre", {}, frames.join("\n")))
+    const rest = frames.length > 1 ? el("details", {}, el("summary", {}, ownFrames(frames)), el("pre", {}, frames.join("\n")))
       : frames[0] || "";
     return [{ text: bytes(row.peak), value: row.peak }, { text: String(row.count), value: row.count },
       { text: bytes(row.largest), value: row.largest }, { node: rest, value: row.stack }];
@@ -111,10 +111,11 @@ function iterationSection() {
 
 function divergenceSection() {
   if (data.divergences.length === 0) return;
-  const node = section("divergences", "Divergences", "Where the program did something else than in the recorded iteration. " +
-    "From there on the iteration ran on demand.");
-  node.append(sortableTable([["Iteration", 1], ["Call", 1], ["Expected"], ["Got"]], data.divergences.map((row) => [
-    { text: String(row.iteration), value: row.iteration }, { text: String(row.call), value: row.call }, row.expected, row.got]), 20));
+  const node = section("divergences", "Departures", "Where the program did something else than in the recorded iteration. " +
+    "From there on it ran on demand until the plan matched again.");
+  node.append(sortableTable([["Iteration", 1], ["Call", 1], ["Expected"], ["Got"], ["Then"]], data.divergences.map((row) => [
+    { text: String(row.iteration), value: row.iteration }, { text: String(row.call), value: row.call }, row.expected, row.got,
+    row.then]), 20));
 }
 
 function unmanagedSection() {

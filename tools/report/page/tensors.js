@@ -1,11 +1,14 @@
 // Tensors over one iteration: where each one is, when it is used, when it leaves and comes back.
 const tensorRow = 20;
+const foldedTensors = 24;
 
 class TensorPainter {
   constructor(chart) {
-    this.rows = chart.rows;
+    this.all = chart.rows;
+    this.rows = chart.rows.slice(0, foldedTensors);
     this.span = chart.span;
   }
+  unfold() { this.rows = this.all; }
   height() { return this.rows.length * tensorRow + 4; }
 
   draw(context, chart) {
@@ -68,8 +71,14 @@ function tensorSection() {
   node.append(legend([["On the device", "resident"], ["In use", "compute"], ["Offload", "to-host"], ["Reload", "to-device"],
     ["Alive, but away", "line", "stroke"]]));
   const holder = el("div", {});
-  new ZoomChart(holder, new TensorPainter(data.tensors), "When each tensor is on the device; the table below has the same as text",
+  const painter = new TensorPainter(data.tensors);
+  const chart = new ZoomChart(holder, painter, "When each tensor is on the device; the table below has the same as text",
     innerWidth < 600 ? 64 : 132);
+  if (shown > foldedTensors) {
+    const more = el("button", { type: "button" }, `Show all ${shown}`);
+    more.addEventListener("click", () => { painter.unfold(); more.remove(); chart.draw(); });
+    holder.append(el("div", { class: "tools" }, more));
+  }
   const rows = data.tensors.rows.map((row) => [
     { text: "#" + row.id, value: row.id }, { text: bytes(row.size), value: row.size }, row.persistent ? "kept" : "transient",
     { text: String(row.use_count), value: row.use_count }, { text: duration(gaps(row)), value: gaps(row) },

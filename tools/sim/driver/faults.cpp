@@ -1,8 +1,11 @@
 #include "tools/sim/driver/faults.h"
 
 #include <atomic>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -21,6 +24,7 @@ struct Fault {
 struct Faults {
   std::mutex mutex;
   std::vector<Fault> waiting;
+  std::vector<Fault> lasting;  // every call fails
   std::atomic<bool> armed{false};
 };
 
@@ -50,11 +54,36 @@ CUresult take(const char* function) {
       ++it;
     }
   }
-  if (all.waiting.empty()) {
+  for (const Fault& fault : all.lasting) {
+    if (result == CUDA_SUCCESS && names(fault.function, function)) result = fault.result;
+  }
+  if (all.waiting.empty() && all.lasting.empty()) {
     all.armed.store(false);
     driver_state.fetch_and(~uint32_t{kFaultsArmed});
   }
   return result;
+}
+
+void arm() {
+  faults().armed.store(true);
+  driver_state.fetch_or(kFaultsArmed);
+}
+
+// REPRISE_SIM_FAIL=cuMemHostAlloc=2,cuInit=100: what these calls always answer, as on a machine that lacks something.
+__attribute__((constructor)) void read_lasting_faults() {
+  const char* text = std::getenv("REPRISE_SIM_FAIL");
+  if (text == nullptr) return;
+  std::istringstream list(text);
+  for (std::string entry; std::getline(list, entry, ',');) {
+    const size_t equals = entry.find('=');
+    const int code = equals == std::string::npos ? 0 : std::atoi(entry.c_str() + equals + 1);
+    if (code == 0) {
+      std::fprintf(stderr, "reprise: simulated device: REPRISE_SIM_FAIL: %s is not CALL=ERROR\n", entry.c_str());
+      continue;
+    }
+    faults().lasting.push_back({entry.substr(0, equals), 0, static_cast<CUresult>(code)});
+    arm();
+  }
 }
 
 }  // namespace
@@ -73,7 +102,6 @@ int repriseSimInjectFault(const char* function, unsigned nth, int result) {
   Faults& all = faults();
   const std::lock_guard lock(all.mutex);
   all.waiting.push_back({function, nth, static_cast<CUresult>(result)});
-  all.armed.store(true);
-  driver_state.fetch_or(kFaultsArmed);
+  arm();
   return CUDA_SUCCESS;
 }

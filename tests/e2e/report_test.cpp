@@ -1,0 +1,145 @@
+// What a reader of the report learns about programs that are not the steady loop that everybody hopes for: the page's
+// data block, from real runs on the simulated device.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/e2e/harness.h"
+#include "tests/unit/tools/trace_events.h"
+
+namespace reprise::e2e {
+namespace {
+
+using nlohmann::json;
+
+std::vector<std::string> trainer(int steps, const std::vector<std::string>& more = {}) {
+  std::vector<std::string> argv = {built("bin/chargpt"),
+                                   "--layers",
+                                   "1",
+                                   "--width",
+                                   "32",
+                                   "--heads",
+                                   "2",
+                                   "--batch",
+                                   "4",
+                                   "--context",
+                                   "16",
+                                   "--seed",
+                                   "1",
+                                   "--steps",
+                                   std::to_string(steps)};
+  argv.insert(argv.end(), more.begin(), more.end());
+  return argv;
+}
+
+bool says(const json& data, const std::string& words) {
+  for (const json& one : data["sentences"]) {
+    if (one["text"].get<std::string>().find(words) != std::string::npos) return true;
+  }
+  return false;
+}
+
+std::string card(const json& data, const std::string& label) {
+  for (const json& one : data["cards"]) {
+    if (one["label"] == label) return one["value"].get<std::string>() + "; " + one["detail"].get<std::string>();
+  }
+  return "";
+}
+
+class OddPrograms : public testing::Test {
+ protected:
+  static Outcome reprise(std::vector<std::string> arguments, const std::vector<std::string>& program = {}) {
+    arguments.insert(arguments.begin(), built("bin/reprise"));
+    if (!program.empty()) arguments.emplace_back("--");
+    arguments.insert(arguments.end(), program.begin(), program.end());
+    Environment environment = merged(simulated_device(), {{"REPRISE_SIM_GRANULARITY", "16KiB"}});
+    environment.erase("LD_LIBRARY_PATH");
+    return run(arguments, environment);
+  }
+  // The page of `reprise run`, as a user has it.
+  json page_of_run(const std::vector<std::string>& program, const std::string& budget = "50%") {
+    outcome_ = reprise({"run", "--device", "sim", "--budget", budget, "-o", file("a.html"), "--trace", file("r.trace"),
+                        "--run-log", file("r.run")},
+                       program);
+    const std::string page = read_file(file("a.html"));
+    const size_t begin = page.find("id=\"data\">") + 10;
+    return json::parse(page.substr(begin, page.find("</script>", begin) - begin));
+  }
+  // Under a plan of the plain loop that was made before: whether it is ready in time is not left to chance.
+  json data_of_replay(const std::vector<std::string>& program) {
+    const Outcome recorded = reprise({"record", "--device", "sim", "-o", file("a.trace")}, trainer(4));
+    EXPECT_EQ(recorded.exit_code, 0) << recorded.err;
+    const Outcome planned = reprise({"plan", file("a.trace"), "--budget", "60%", "-o", file("a.plan")});
+    EXPECT_EQ(planned.exit_code, 0) << planned.err;
+    outcome_ = reprise({"replay", "--device", "sim", "--plan", file("a.plan"), "--run-log", file("a.run")}, program);
+    const Outcome reported =
+        reprise({"report", file("a.trace"), file("a.plan"), file("a.run"), "--json", "-o", file("a.json")});
+    EXPECT_EQ(reported.exit_code, 0) << reported.err;
+    return json::parse(read_file(file("a.json")));
+  }
+  std::string file(const std::string& name) const { return scratch_.path(name); }
+
+  Scratch scratch_;
+  Outcome outcome_;
+};
+
+TEST_F(OddPrograms, OneIterationOnlyIsNothingToPlan) {
+  const json data = page_of_run(trainer(1));
+  EXPECT_EQ(outcome_.exit_code, 0) << outcome_.err;
+  EXPECT_TRUE(says(data, "Nothing could be planned: no iteration found")) << data["sentences"].dump(1);
+  EXPECT_TRUE(says(data, "less than two iterations")) << data["sentences"].dump(1);
+  EXPECT_TRUE(says(data, "never exceeded the budget")) << data["sentences"].dump(1);
+  EXPECT_EQ(card(data, "Iterations").find("none found"), 0u) << data["cards"].dump(1);
+  EXPECT_EQ(card(data, "Time per iteration"), "") << "short loops of the set-up are no iterations";
+  EXPECT_TRUE(data["iterations"].empty());
+  EXPECT_NE(outcome_.err.find("no iteration found to plan"), std::string::npos) << outcome_.err;
+}
+
+TEST_F(OddPrograms, FreesInAnotherOrderEachTimeAreNoIteration) {
+  const json data = page_of_run(trainer(6, {"--free-order", "shuffled"}));
+  EXPECT_TRUE(says(data, "Nothing could be planned")) << data["sentences"].dump(1);
+  EXPECT_TRUE(data["iterations"].empty()) << data["iterations"].dump();
+}
+
+TEST_F(OddPrograms, EvaluationsAreDeparturesAndReturns) {
+  const json data = data_of_replay(trainer(12, {"--eval-every", "4"}));
+  EXPECT_TRUE(says(data, "came in force")) << data["sentences"].dump(1);
+  EXPECT_TRUE(says(data, "came back to it 2 times")) << data["sentences"].dump(1);
+  ASSERT_EQ(data["divergences"].size(), 3u) << data["divergences"].dump(1);
+  EXPECT_EQ(data["divergences"][0]["then"].get<std::string>().find("by the plan again from iteration"), 0u);
+  EXPECT_EQ(data["divergences"][2]["then"], "on demand until the end");
+  EXPECT_FALSE(data["divergences"][0]["expected"].get<std::string>().empty());
+  EXPECT_FALSE(data["divergences"][0]["got"].get<std::string>().empty());
+}
+
+TEST_F(OddPrograms, AnEndInTheMiddleOfAnIterationIsSaid) {
+  const json data = data_of_replay(trainer(20, {"--stop-after", "400"}));
+  EXPECT_TRUE(says(data, "one that the program did not finish: it left the plan in iteration"))
+      << data["sentences"].dump(1);
+}
+
+TEST_F(OddPrograms, WhatWasManagedIsSaid) {
+  EXPECT_TRUE(says(data_of_replay(trainer(6)), "Everything that the program allocated on the device was managed"));
+}
+
+// A share of a peak that nobody knows yet cannot be refused at the start.
+TEST_F(OddPrograms, AShareThatIsTooSmallForOneCallIsExplained) {
+  const json data = page_of_run(trainer(4), "5%");
+  EXPECT_TRUE(says(data, "less than one of its calls works on at once")) << data["sentences"].dump(1);
+  EXPECT_FALSE(says(data, "should never happen")) << data["sentences"].dump(1);
+}
+
+TEST_F(OddPrograms, TheTraceOfARunIsValidForPerfetto) {
+  data_of_replay(trainer(8, {"--eval-every", "4"}));
+  for (const std::vector<std::string>& files :
+       {std::vector<std::string>{file("a.trace")}, {file("a.trace"), file("a.plan"), file("a.run")}}) {
+    std::vector<std::string> arguments = {"export", "--format", "perfetto", "-o", file("a.json")};
+    arguments.insert(arguments.begin() + 1, files.begin(), files.end());
+    const Outcome exported = reprise(arguments);
+    EXPECT_EQ(exported.exit_code, 0) << exported.err;
+    EXPECT_EQ(exports::test::TraceEvents::problem(read_file(file("a.json"))), "");
+  }
+}
+
+}  // namespace
+}  // namespace reprise::e2e

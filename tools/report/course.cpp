@@ -1,0 +1,143 @@
+// How the run went: was there an iteration, when did its plan come in force, when and why was it left, how did the
+// program go on.
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "tools/commands/sizes.h"
+#include "tools/report/sentences.h"
+#include "tools/report/timeline.h"
+
+namespace reprise::report {
+namespace {
+
+using tools::format_duration;
+
+// Template arguments of a kernel can fill a page; the tables have the whole name.
+std::string short_name(const std::string& name) {
+  const std::string plain = demangle(name);
+  return plain.size() > 60 ? plain.substr(0, 57) + "..." : plain;
+}
+
+// " 1.20 s after the first CUDA call"; empty when the log does not say.
+std::string since_start(const RunLog& log, uint64_t at_ns) {
+  if (log.start_ns == 0 || at_ns < log.start_ns) return "";
+  return fmt::format(" {} after the first CUDA call", format_duration(at_ns - log.start_ns));
+}
+
+std::string an_iteration(const Inputs& inputs) {
+  return inputs.iteration_calls > 0 ? fmt::format(" of an iteration of {}", plural(inputs.iteration_calls, "call"))
+                                    : "";
+}
+
+std::string recorded(const Inputs& inputs) {
+  return fmt::format("{} of {}", plural(inputs.iterations_recorded, "complete iteration"),
+                     plural(inputs.iteration_calls, "call"));
+}
+
+void say_unplanned(const Inputs& inputs, Sentences& say) {
+  const RunLog& log = *inputs.log;
+  if (!inputs.no_iteration.empty()) {
+    say.note(
+        fmt::format("Nothing could be planned: {}. Tensors were moved on demand until the end, which keeps the "
+                    "budget but hides no transfer.",
+                    inputs.no_iteration));
+  } else if (log.plan_count > 0 && log.activation_count == 0) {
+    say.note("A plan was ready, but no iteration began that matched it before the program ended.");
+  } else if (log.plan_count > 0) {
+    say.note("The plan was started, but no iteration ran through under it.");
+  } else if (inputs.iterations_recorded > 0) {
+    say.note(
+        fmt::format("The program ended before a plan was ready: {} had been recorded. Until then tensors were "
+                    "moved on demand.",
+                    recorded(inputs)));
+  } else {
+    say.note(
+        "No plan was in force during this run, so tensors were moved on demand all the time. A program that ends "
+        "after a few iterations, or that never repeats itself, looks like this.");
+  }
+}
+
+std::string first_divergence(const RunDivergence& first) {
+  if (first.expected.empty() && first.got.empty()) {
+    return fmt::format(" (first in iteration {}: {})", first.iteration, first.reason);
+  }
+  return fmt::format(" (first in iteration {}, call {}: expected {}, got {})", first.iteration, first.call,
+                     short_name(first.expected), short_name(first.got));
+}
+
+// After its last iteration every program goes on with something else.
+bool only_left_its_loop(const RunLog& log) {
+  if (log.divergence_count != 1 || log.divergences.size() != 1 || log.iterations.empty()) return false;
+  return log.divergences.front().iteration > log.iterations.back().index;
+}
+
+std::string times(uint64_t count) { return count == 1 ? "once" : fmt::format("{} times", count); }
+
+std::string returns(const RunLog& log) {
+  const auto resumed =
+      static_cast<uint64_t>(std::count_if(log.divergences.begin(), log.divergences.end(),
+                                          [](const RunDivergence& one) { return one.resumed.has_value(); }));
+  return resumed == 0 ? "never came back to it" : "came back to it " + times(resumed);
+}
+
+}  // namespace
+
+void say_plan_state(const Inputs& inputs, Sentences& say) {
+  if (inputs.log != nullptr) {
+    if (inputs.log->iterations_planned == 0) say_unplanned(inputs, say);
+    return;
+  }
+  if (inputs.plan != nullptr) {
+    say.note("There is no run log: times and memory of the plan are predictions.");
+  } else if (!inputs.no_iteration.empty()) {
+    say.note(fmt::format("Nothing can be planned: {}.", inputs.no_iteration));
+  } else {
+    say.note(fmt::format("This is a recording only{}. Make a plan to see what a budget would cost.",
+                         inputs.iterations_recorded > 0 ? ", of " + recorded(inputs) : ""));
+  }
+}
+
+void say_plan_in_force(const Inputs& inputs, Sentences& say) {
+  if (inputs.log == nullptr || inputs.log->activation_count == 0) return;
+  const RunLog& log = *inputs.log;
+  say.note(
+      fmt::format("The plan{} was ready{} and came in force{} with iteration {}. Until then tensors were moved on "
+                  "demand. {} ran by the plan from start to end.",
+                  an_iteration(inputs), since_start(log, log.plan_at_ns), since_start(log, log.activation_at_ns),
+                  log.first_activation, plural(log.iterations_planned, "iteration")));
+  if (log.ended && log.in_force_at_end) {
+    say.note("The program ended while the plan was in force: in the middle of an iteration, or right behind one.");
+  }
+}
+
+void say_divergences(const Inputs& inputs, Sentences& say) {
+  if (inputs.log == nullptr || inputs.log->divergences.empty()) return;
+  const RunLog& log = *inputs.log;
+  if (log.divergence_count == 0) {
+    say.note(
+        fmt::format("Every iteration that began under the plan ran through by it. The program left its loop {} and {}; "
+                    "what it did in between and behind it ran on demand.",
+                    times(log.divergences.size()), returns(log)));
+    return;
+  }
+  if (only_left_its_loop(log)) {
+    const RunDivergence& last = log.divergences.front();
+    say.note(
+        fmt::format("Every iteration of the planned loop ran by the plan up to the end of the loop, or up to one that "
+                    "the program did not finish: it left the plan in iteration {}, at call {}. What came then ran on "
+                    "demand.",
+                    last.iteration, last.call));
+    return;
+  }
+  const auto first = std::find_if(log.divergences.begin(), log.divergences.end(),
+                                  [](const RunDivergence& one) { return !one.loop_end; });
+  say.note(
+      fmt::format("{} the program did something else than in the recorded iteration{}. It {}. Evaluation phases and "
+                  "last, smaller batches look like this. What lies in between ran on demand: slower, with the same "
+                  "results.",
+                  log.divergence_count == 1 ? "Once," : fmt::format("{} times,", log.divergence_count),
+                  first == log.divergences.end() ? "" : first_divergence(*first), returns(log)));
+}
+
+}  // namespace reprise::report

@@ -1,0 +1,28 @@
+// The sentences of "What happened", as rules add them. Called by sentences.cpp and course.cpp.
+#pragma once
+#include <string>
+
+#include "tools/report/report.h"
+
+namespace reprise::report {
+
+class Sentences {
+ public:
+  void good(const std::string& text) { add("good", text); }
+  void note(const std::string& text) { add("note", text); }
+  void bad(const std::string& text) { add("bad", text); }
+  Json take() { return std::move(list_); }
+
+ private:
+  void add(const char* tone, const std::string& text) { list_.push_back({{"tone", tone}, {"text", text}}); }
+  Json list_ = Json::array();
+};
+
+std::string plural(uint64_t count, const char* noun);
+
+// How the run went, iteration by iteration: course.cpp.
+void say_plan_state(const Inputs& inputs, Sentences& say);
+void say_plan_in_force(const Inputs& inputs, Sentences& say);
+void say_divergences(const Inputs& inputs, Sentences& say);
+
+}  // namespace reprise::report
