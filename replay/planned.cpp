@@ -124,7 +124,6 @@ Planned::Taken Planned::take(Entry& entry) noexcept {
       if (entry.all_resident) return Taken::leave;
       break;
     case EntryKind::event_record:
-      break;
     case EntryKind::event_wait:
     case EntryKind::stream_destroy:
       break;

@@ -77,6 +77,7 @@ std::string first_line(const std::string& path) {
 
 int run_unseen(const std::vector<std::string>& arguments) noexcept {
   std::vector<char*> pointers;
+  pointers.reserve(arguments.size() + 1);
   for (const std::string& argument : arguments) pointers.push_back(const_cast<char*>(argument.c_str()));
   pointers.push_back(nullptr);
   std::vector<char*> environment;

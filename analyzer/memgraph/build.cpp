@@ -101,7 +101,7 @@ class Builder {
     result_.vertex_of_call[call] = vertex;
     if (!op) {
       result_.vertices[vertex].vertex.tensor = entry.tensor;
-      steps_.push_back({Step::release, entry.tensor, vertex});
+      steps_.push_back({Step::give_back, entry.tensor, vertex});
       return;
     }
     for (const uint32_t stay : arrivals) {
@@ -163,7 +163,7 @@ class Builder {
         case Step::take:
           wait_for_chunks(step.index, before);
           break;
-        case Step::release:
+        case Step::give_back:
           release(step.index, stamp);
           break;
         case Step::op:
@@ -247,8 +247,8 @@ class Builder {
   }
 
   struct Step {
-    enum What : uint8_t { end, reload, take, release, op } what;
-    uint32_t index;   // a stay, a tensor (release) or a call (op)
+    enum What : uint8_t { end, reload, take, give_back, op } what;
+    uint32_t index;   // a stay, a tensor (give_back) or a call (op)
     uint32_t vertex;  // kNone: nothing runs
   };
 

@@ -35,6 +35,7 @@ struct DataEdge {
   uint32_t to = 0;
   plan::EdgeKind kind = plan::EdgeKind::data;
   uint8_t distance = 0;
+  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 takes the 0 of a defaulted <=> for a pointer
   auto operator<=>(const DataEdge&) const = default;
 };
 

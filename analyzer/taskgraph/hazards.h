@@ -10,6 +10,7 @@ namespace reprise::analyzer {
 struct Stamp {
   uint32_t vertex = 0;
   uint32_t round = 0;
+  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 takes the 0 of a defaulted <=> for a pointer
   auto operator<=>(const Stamp&) const = default;
 };
 

@@ -3,27 +3,12 @@
 
 #include <iterator>
 
+#include "analyzer/plan/names.h"
 #include "analyzer/taskgraph/graph.h"
 #include "preload/trace/names.h"
 
 namespace reprise::analyzer {
 namespace {
-
-const char* name_of(plan::CallKind kind) {
-  switch (kind) {
-    case plan::CallKind::allocate:
-      return "allocate";
-    case plan::CallKind::free:
-      return "free";
-    case plan::CallKind::op:
-      return "op";
-    case plan::CallKind::give_up:
-      return "give-up";
-    case plan::CallKind::renew:
-      return "renew";
-  }
-  return "?";
-}
 
 std::string quoted(const std::string& name) {
   std::string result;
@@ -52,7 +37,7 @@ std::string to_text(const TaskGraph& graph) {
   }
   for (uint32_t c = 0; c < graph.calls.size(); ++c) {
     const GraphCall& entry = graph.calls[c];
-    fmt::format_to(out, "call {} {}", c, name_of(entry.call.kind));
+    fmt::format_to(out, "call {} {}", c, plan::name_of(entry.call.kind));
     if (entry.call.tensor != kNone) fmt::format_to(out, " tensor={}", entry.call.tensor);
     if (entry.call.kind == plan::CallKind::op)
       fmt::format_to(out, " {} ns={}", entry.call.name, entry.call.duration_ns);

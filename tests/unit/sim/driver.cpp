@@ -17,6 +17,10 @@ void* library() {
       std::fprintf(stderr, "no driver: %s\n", dlerror());
       std::exit(77);
     }
+    if (std::getenv("SIM_TEST_ON_GPU") != nullptr && dlsym(opened, "repriseSimGetStats") != nullptr) {
+      std::fprintf(stderr, "no GPU: this is the simulated device\n");
+      std::exit(77);
+    }
     return opened;
   }();
   return handle;
@@ -38,6 +42,15 @@ void initialize() {
 
 void* control_symbol(const char* name) { return dlsym(library(), name); }
 
+const char* cubin() {
+  const char* path = std::getenv("SIM_TEST_CUBIN");
+  if (path == nullptr) {
+    std::fprintf(stderr, "SIM_TEST_CUBIN names the kernels; ctest sets it\n");
+    std::exit(1);
+  }
+  return path;
+}
+
 void* symbol(const char* name) {
   void* found = dlsym(library(), name);
   if (found == nullptr) {
@@ -56,7 +69,7 @@ void DriverTest::SetUp() {
   initialize();
   ASSERT_CU(CU(cuDeviceGet)(&device_, 0));
   ASSERT_CU(CU(cuCtxCreate)(&context_, nullptr, 0, device_));
-  ASSERT_CU(CU(cuModuleLoad)(&module_, SIM_TEST_CUBIN));
+  ASSERT_CU(CU(cuModuleLoad)(&module_, cubin()));
 }
 
 void DriverTest::TearDown() {

@@ -23,10 +23,13 @@
 
 namespace reprise::sim_test {
 
-// Ends the program with code 77 (skipped) when there is no driver or no device; fails loudly on a missing symbol.
+// Ends the program with code 77 (skipped) when there is no driver or no device, or, under SIM_TEST_ON_GPU=1, when the
+// driver is the simulated one; fails loudly on a missing symbol.
 void* symbol(const char* name);
 // nullptr on a real driver.
 void* control_symbol(const char* name);
+// This folder's kernels: SIM_TEST_CUBIN, which ctest sets.
+const char* cubin();
 inline bool simulated() { return control_symbol("repriseSimGetStats") != nullptr; }
 
 // Each test has a fresh context on device 0, and the module of this folder's kernels.

@@ -54,7 +54,7 @@ std::vector<ErrorCase> module_cases() {
         CASE(cuLibraryLoadData, "no image", CUDA_ERROR_INVALID_VALUE, &library, nullptr, nullptr, nullptr, 0, nullptr,
              nullptr, 0),
         CASE_DO(cuLibraryGetKernel, "no such kernel", CUDA_ERROR_NOT_FOUND,
-                CU(cuLibraryLoadFromFile)(&library, SIM_TEST_CUBIN, nullptr, nullptr, 0, nullptr, nullptr, 0);
+                CU(cuLibraryLoadFromFile)(&library, cubin(), nullptr, nullptr, 0, nullptr, nullptr, 0);
                 const CUresult answer = CU(cuLibraryGetKernel)(&kernel, library, "no_such_kernel");
                 CU(cuLibraryUnload)(library); return answer;),
         CASE_SIM(cuLibraryUnload, "no library", CUDA_ERROR_INVALID_HANDLE, reinterpret_cast<CUlibrary>(0x1230)),

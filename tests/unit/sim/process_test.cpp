@@ -68,7 +68,7 @@ TEST(Process, ExitsWhileAKernelRuns) {
               CUmodule module = nullptr;
               CUfunction hold = nullptr;
               void* gate = nullptr;
-              if (CU(cuModuleLoad)(&module, SIM_TEST_CUBIN) != CUDA_SUCCESS) return 2;
+              if (CU(cuModuleLoad)(&module, cubin()) != CUDA_SUCCESS) return 2;
               if (CU(cuModuleGetFunction)(&hold, module, "hold") != CUDA_SUCCESS) return 3;
               CU(cuMemHostAlloc)(&gate, 4, 0);
               *static_cast<int*>(gate) = 0;

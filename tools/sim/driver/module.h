@@ -8,6 +8,7 @@
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "tools/sim/driver/context.h"
@@ -55,7 +56,8 @@ struct Global {
 
 class Module {
  public:
-  Module(Context& its_context, std::shared_ptr<const Image> its_image) : context(its_context), image(its_image) {}
+  Module(Context& its_context, std::shared_ptr<const Image> its_image)
+      : context(its_context), image(std::move(its_image)) {}
   Context& context;
   const std::shared_ptr<const Image> image;
   CUmodule handle = nullptr;

@@ -65,7 +65,7 @@ __attribute__((destructor)) void write_at_exit() {
 int unsupported(const char* function) noexcept {
   if ((driver_state.load() & (kForked | kNotInitialized)) != 0) return CUDA_ERROR_NOT_INITIALIZED;
   unsupported_count.fetch_add(1, std::memory_order_relaxed);
-  static std::mutex& mutex = *new std::mutex;
+  static std::mutex mutex;  // its destructor does nothing
   static auto& told = *new std::set<std::string>;
   {
     const std::lock_guard lock(mutex);

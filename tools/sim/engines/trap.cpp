@@ -43,7 +43,7 @@ void install(int signal, struct sigaction* previous) {
 }  // namespace
 
 void install_trap() noexcept {
-  static std::mutex& mutex = *new std::mutex;
+  static std::mutex mutex;  // its destructor does nothing
   const std::lock_guard lock(mutex);
   install(SIGSEGV, &previous_segv);
   install(SIGBUS, &previous_bus);

@@ -147,9 +147,9 @@ struct GraphExec::Plan {
   std::vector<CUevent> waits;
   std::vector<CUevent> records;
 
-  bool append(const Graph& graph) {
-    const std::vector<GraphNode*> order = graph.order();
-    if (order.size() != graph.nodes().size()) return false;
+  bool append(const Graph& from) {
+    const std::vector<GraphNode*> order = from.order();
+    if (order.size() != from.nodes().size()) return false;
     for (const GraphNode* node : order) {
       if (!node->enabled) continue;
       if (node->type == CU_GRAPH_NODE_TYPE_GRAPH) {

@@ -96,9 +96,10 @@ uint64_t Arena::map_block(uint64_t bytes) {
 
 void Arena::unmap_block(uint64_t address, uint64_t bytes) {
   const std::lock_guard lock(mutex_);
-  mmap(reinterpret_cast<void*>(address), bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1,
-       0);
-  addresses_.give(address, round_up(bytes, kSlabBytes) + kGuardBytes);
+  const void* const place = mmap(reinterpret_cast<void*>(address), bytes, PROT_NONE,
+                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+  // Memory that could not be taken back is there still: its addresses are not for another block.
+  if (place != MAP_FAILED) addresses_.give(address, round_up(bytes, kSlabBytes) + kGuardBytes);
 }
 
 uint64_t Arena::take_kept(uint64_t bytes) {

@@ -240,7 +240,7 @@ CUresult map_chunk(uint64_t base, uint64_t bytes, const std::shared_ptr<Physical
                      static_cast<off_t>(chunk->offset));
   if (place == MAP_FAILED) {
     // What was there is there still, or nothing is.
-    mmap(pointer(base), bytes, PROT_NONE, kEmpty | MAP_FIXED_NOREPLACE, -1, 0);
+    (void)mmap(pointer(base), bytes, PROT_NONE, kEmpty | MAP_FIXED_NOREPLACE, -1, 0);
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
   Range range;
