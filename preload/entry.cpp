@@ -76,7 +76,7 @@ Recorder* open_recorder(const Config& settings) {
     return nullptr;
   }
   const char* why = "";
-  Recorder* recorder = Recorder::open(settings.trace, &why);
+  Recorder* recorder = Recorder::open(settings.trace, &why, settings.call_sites);
   if (recorder == nullptr) {
     log_line(LogLevel::warn, "cannot record into %s: %s; the program runs without", settings.trace, why);
     return nullptr;

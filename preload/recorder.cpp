@@ -107,7 +107,7 @@ void record_program(Recorder* recorder) noexcept {
 
 }  // namespace
 
-Recorder* Recorder::open(const char* path, const char** why) noexcept {
+Recorder* Recorder::open(const char* path, const char** why, bool call_sites) noexcept {
   auto* recorder = new (std::nothrow) Recorder;
   if (recorder == nullptr) {
     if (why != nullptr) *why = "no memory to record";
@@ -118,7 +118,7 @@ Recorder* Recorder::open(const char* path, const char** why) noexcept {
     delete recorder;
     return nullptr;
   }
-  recorder->call_sites_ = CallSites::create(!in_main_program());
+  if (call_sites) recorder->call_sites_ = CallSites::create(!in_main_program());
   if (recorder->call_sites_ != nullptr) {
     const auto work = [](void* self) noexcept {
       auto* mine = static_cast<Recorder*>(self);

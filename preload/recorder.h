@@ -19,7 +19,7 @@ class Recorder {
  public:
   // Starts to record into `path` (truncated). nullptr with *why (a static or leaked line) when that cannot be. The
   // object is never destroyed. Writes the facts every trace has: program, arguments, executable hash, process, time.
-  static Recorder* open(const char* path, const char** why) noexcept;
+  static Recorder* open(const char* path, const char** why, bool call_sites = true) noexcept;
 
   // CLOCK_MONOTONIC in nanoseconds, the clock of every time_ns in the trace.
   static uint64_t now_ns() noexcept;

@@ -80,6 +80,17 @@ TEST_F(Stages, RecordPlanReplayReport) {
   EXPECT_FALSE(nlohmann::json::parse(read_file(scratch_.path("a.json")), nullptr, false).is_discarded());
 }
 
+TEST_F(Stages, CallSitesAreRecordedUnlessTheyAreSwitchedOff) {
+  for (const bool on : {true, false}) {
+    const Outcome recorded = reprise(with_program({"record", "--device", "sim", "-o", trace()}, "2"),
+                                     {{"REPRISE_CALL_SITES", on ? "1" : "0"}});
+    ASSERT_EQ(recorded.exit_code, 0) << recorded.err;
+    const Outcome dumped = reprise({"dump", trace()});
+    EXPECT_EQ(dumped.out.find("chargpt+0x") != std::string::npos || dumped.out.find("(chargpt)") != std::string::npos,
+              on);
+  }
+}
+
 TEST_F(Stages, TheSmallestBudgetThatTheErrorNamesWorksAndOneByteLessDoesNot) {
   record();
   const Outcome refused = reprise({"plan", trace(), "--budget", "1%", "-o", scratch_.path("a.plan")});

@@ -9,6 +9,7 @@
 
 #include "tools/commands/command.h"
 #include "tools/commands/files.h"
+#include "tools/commands/measure.h"
 #include "tools/commands/message.h"
 
 namespace reprise::tools {
@@ -26,8 +27,18 @@ const char* finding_name(Finding finding) {
   return "";
 }
 
-int run_doctor(const std::string& device, bool json) {
-  const bool simulated = device == "sim";
+constexpr int kProbeSawNoDevice = 3;
+
+int run_measurement(const Measurement& what) {
+  const Result<int> exit_code = measure(what);
+  if (!exit_code.ok()) return fail(exit_code.status());
+  if (exit_code.value() == 0) {
+    say(fmt::format("measured; the machine file is {}", what.machine));
+  }
+  return exit_code.value() == kProbeSawNoDevice ? kExitFailure : exit_code.value();
+}
+
+int run_doctor(bool simulated, bool json) {
   std::vector<Check> checks;
   check_software(simulated, checks);
   check_device(simulated ? installation().sim_driver : "", checks);
@@ -75,13 +86,29 @@ Action declare_doctor(CLI::App& app, const ProgramArguments&) {
   struct Options {
     std::string device = "gpu";
     bool json = false;
+    Measurement measurement;
   };
   auto options = std::make_shared<Options>();
   app.add_option("--device", options->device, "gpu, or sim: the simulated device")
       ->check(CLI::IsMember({"gpu", "sim"}));
   app.add_flag("--json", options->json, "Print the findings as JSON");
+  auto* const measured =
+      app.add_option("--measure", options->measurement.machine,
+                     "Then measure links, memory calls and latencies, for minutes, and write this machine file")
+          ->type_name("FILE");
+  app.add_option("--sections", options->measurement.sections, "What to measure, as for reprise-probe")
+      ->needs(measured)
+      ->capture_default_str();
+  app.add_option("--seconds", options->measurement.seconds, "Time for each section")
+      ->needs(measured)
+      ->check(CLI::Range(1.0, 3600.0));
   app.footer("Exit code: 0 when Reprise can work here, notes included; 1 when something that it needs is missing.");
-  return [options] { return run_doctor(options->device, options->json); };
+  return [options] {
+    options->measurement.simulated = options->device == "sim";
+    const int exit_code = run_doctor(options->measurement.simulated, options->json);
+    if (exit_code != 0 || options->measurement.machine.empty()) return exit_code;
+    return run_measurement(options->measurement);
+  };
 }
 
 }  // namespace reprise::tools

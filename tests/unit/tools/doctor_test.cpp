@@ -125,5 +125,32 @@ TEST(DoctorHost, TheLockedMemoryLimitIsShown) {
   EXPECT_NE(checks[3].value.find("64.0 KiB"), std::string::npos) << checks[3].value;
 }
 
+// The probe is a program of its own; here one that only notes how it was called.
+TEST_F(Doctor, MeasuringIsLeftToTheProbe) {
+  write("bin/reprise-probe", "#!/bin/sh\necho \"$@\"\nexit ${PROBE_ENDS:-0}\n");
+  std::filesystem::permissions(path("bin/reprise-probe"), std::filesystem::perms::owner_all);
+  const auto measured = [&](const std::string& ends) {
+    Start start = this->start({"doctor", "--device", "sim", "--measure", path("m.json"), "--sections", "2,5"});
+    start.environment["PROBE_ENDS"] = ends;
+    return run(start);
+  };
+  const Finished good = measured("0");
+  EXPECT_EQ(good.exit_code, 0) << good.err;
+  EXPECT_NE(good.out.find("--sections 2,5 --machine " + path("m.json")), std::string::npos) << good.out;
+  EXPECT_NE(good.err.find("m.json"), std::string::npos) << good.err;
+  EXPECT_EQ(measured("1").exit_code, 1);
+  EXPECT_EQ(measured("3").exit_code, 1);
+}
+
+TEST_F(Doctor, WithoutTheProbeOrAFileToWriteNothingIsMeasured) {
+  const auto refused = [&](const std::string& file) {
+    const Finished finished = run(start({"doctor", "--device", "sim", "--measure", file}));
+    EXPECT_EQ(finished.exit_code, 1);
+    return finished.err;
+  };
+  EXPECT_NE(refused(path("m.json")).find("reprise-probe is not installed"), std::string::npos);
+  EXPECT_NE(refused("/nowhere/m.json").find("/nowhere"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace reprise::tools::test
