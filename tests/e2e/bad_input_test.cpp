@@ -126,6 +126,13 @@ TEST_F(Files, APlanOfAnotherProgramIsRefusedEverywhere) {
   expect_program_unharmed(plan(), random_program(), other.out);
 }
 
+TEST_F(Files, AReportOfTwoProgramsIsRefused) {
+  const Outcome other = cli(joined({"record", "--device", "sim", "-o", scratch_.path("b.trace")}, random_program()));
+  ASSERT_EQ(other.exit_code, 0) << other.err;
+  expect_refused(cli({"report", scratch_.path("b.trace"), plan(), "-o", scratch_.path("b.html")}), 1,
+                 "another program");
+}
+
 TEST_F(Files, NoPermissionOnTheOutputIsSaidBeforeTheProgramRuns) {
   const std::string folder = scratch_.path("locked");
   std::filesystem::create_directory(folder);

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "analyzer/bounds/bounds.h"
@@ -103,6 +104,22 @@ int finish_incomplete(const std::string& incomplete) {
   return kExitFailure;
 }
 
+namespace {
+
+// A page about two programs would be nonsense. Files that do not say whose they are pass.
+Status of_one_program(const LoadedFiles& files) {
+  if (!files.trace || !files.plan || files.plan->program_hash == 0) return {};
+  const auto found = files.trace->info.find("program.hash");
+  if (found == files.trace->info.end()) return {};
+  const uint64_t hash = std::strtoull(found->second.c_str(), nullptr, 16);
+  if (hash == 0 || hash == files.plan->program_hash) return {};
+  return {StatusCode::corrupt, fmt::format("the plan was made for another program ({}) than the trace was recorded of; "
+                                           "give those that belong together",
+                                           files.plan->program)};
+}
+
+}  // namespace
+
 Status load(const std::vector<std::string>& paths, LoadedFiles& files) {
   for (const std::string& path : paths) {
     Result<FileKind> kind = kind_of(path);
@@ -125,7 +142,7 @@ Status load(const std::vector<std::string>& paths, LoadedFiles& files) {
     }
     if (!status.ok()) return status;
   }
-  return {};
+  return of_one_program(files);
 }
 
 namespace {
