@@ -17,10 +17,16 @@ endfunction()
 
 # reprise_test(name LABELS unit [sim ...] SOURCES a.cpp ... LIBRARIES x ...): one GoogleTest program = one ctest entry.
 # Every test that needs no GPU carries the label `sim`; GPU tests carry `gpu` and exit 77 when there is none.
+# Code that runs once and costs more to optimise than to run: the command line, reports, tests.
+function(reprise_runs_once target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+endfunction()
+
 function(reprise_test target)
   cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES;LABELS;ENVIRONMENT" ${ARGN})
   add_executable(${target} ${ARG_SOURCES})
   reprise_options(${target})
+  reprise_runs_once(${target})
   target_link_libraries(${target} PRIVATE ${ARG_LIBRARIES} GTest::gtest GTest::gtest_main Threads::Threads)
   add_test(NAME ${target} COMMAND ${target})
   set_tests_properties(${target} PROPERTIES LABELS "${ARG_LABELS}" SKIP_RETURN_CODE 77 TIMEOUT 300
