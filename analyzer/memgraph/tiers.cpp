@@ -8,7 +8,7 @@ namespace {
 
 // The copy that one offload makes, or the one that was there before the program (no offload).
 struct Copy {
-  uint32_t offload = kNone;      // stay
+  uint32_t offload = kNone;       // stay
   std::vector<uint32_t> reloads;  // stays that come from it
   uint64_t bytes = 0;
   uint32_t begin = 0;  // positions; it wraps when begin >= end

@@ -9,8 +9,8 @@
 namespace reprise::analyzer {
 
 struct TierUse {
-  bool fits = true;               // false: host and SSD together are too small
-  uint64_t host_peak_bytes = 0;   // of copies, in the serial order
+  bool fits = true;              // false: host and SSD together are too small
+  uint64_t host_peak_bytes = 0;  // of copies, in the serial order
   uint64_t ssd_peak_bytes = 0;
   uint64_t ssd_written_bytes = 0;  // per iteration
   uint64_t ssd_read_bytes = 0;

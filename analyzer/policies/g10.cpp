@@ -32,10 +32,11 @@ class PlannedEviction : public VictimChooser {
   std::map<uint32_t, std::vector<Leaving>> leaving_;  // behind this call
 };
 
-// Moves the beginning of stays ahead of need, as long as there is room, to where the plan wants them.
-class Prefetch {
+// Fits stays to the times of the plan, as long as there is room: they last until the way out is done, so that nobody
+// takes their memory before, and the way back begins ahead of need.
+class Timing {
  public:
-  Prefetch(const TaskGraph& graph, const G10Plan& plan, uint64_t capacity, bool eager)
+  Timing(const TaskGraph& graph, const G10Plan& plan, uint64_t capacity, bool eager)
       : graph_(graph), capacity_(capacity), occupied_(graph.calls.size(), 0) {
     const auto ops = static_cast<uint32_t>(plan.call_of_op.size());
     for (const G10Period& period : plan.periods) {
@@ -43,6 +44,8 @@ class Prefetch {
       const uint32_t back = period.end >= ops ? ops : 0;
       const uint32_t from = std::max(eager ? period.eager : period.fetch, back) - back;
       wanted_[{plan.call_of_op[period.end - back], period.tensor}] = plan.call_of_op[from];
+      const uint32_t gone = std::min(period.gone, ops - 1);
+      gone_[{plan.call_of_op[period.begin - 1] + 1, period.tensor}] = plan.call_of_op[gone] + 1;
     }
   }
 
@@ -55,6 +58,10 @@ class Prefetch {
       }
       if (stay.arrival == Arrival::always) continue;
       occupy(stay, stay.begin, stay.wraps ? static_cast<uint32_t>(occupied_.size()) : stay.end);
+    }
+    for (Stay& stay : schedule.stays) {
+      const auto done = gone_.find({stay.end, stay.tensor});
+      if (stay.departure == Departure::offload && done != gone_.end()) prolong(stay, done->second);
     }
     for (Stay& stay : schedule.stays) {
       const auto wish = wanted_.find({stay.begin, stay.tensor});
@@ -71,6 +78,11 @@ class Prefetch {
   void occupy(const Stay& stay, uint32_t begin, uint32_t end) {
     for (uint32_t call = begin; call < end; ++call) occupied_[call] += graph_.tensors[stay.tensor].chunk_count;
   }
+  void prolong(Stay& stay, uint32_t to) {
+    const uint64_t chunks = graph_.tensors[stay.tensor].chunk_count;
+    const uint32_t limit = stay.wraps ? std::min(to, stay.begin) : to;
+    while (stay.end < limit && occupied_[stay.end] + chunks <= capacity_) occupied_[stay.end++] += chunks;
+  }
   void move(Stay& stay, uint32_t to) {
     const uint64_t chunks = graph_.tensors[stay.tensor].chunk_count;
     uint32_t begin = stay.begin;
@@ -85,6 +97,7 @@ class Prefetch {
   const TaskGraph& graph_;
   uint64_t capacity_;
   std::vector<uint64_t> occupied_;  // call -> chunks
+  std::map<Use, uint32_t> gone_;    // the end of a stay -> the call by which its way out is done
   std::map<Use, uint32_t> wanted_;  // a use that ends a period -> the call at which its way back is to begin
 };
 
@@ -96,7 +109,7 @@ class G10 : public Policy {
     const G10Plan plan = plan_g10(input.graph, input.machine, input.capacity);
     PlannedEviction chooser(plan);
     Schedule schedule = walk(input.graph, {input.capacity, input.carry_visitors}, chooser);
-    Prefetch(input.graph, plan, input.capacity, eager_).apply(schedule);
+    Timing(input.graph, plan, input.capacity, eager_).apply(schedule);
     return schedule;
   }
 

@@ -22,8 +22,8 @@ struct G10Period {
 };
 
 struct G10Plan {
-  std::vector<G10Period> periods;     // those that are spent away
-  std::vector<uint32_t> call_of_op;   // op number -> call
+  std::vector<G10Period> periods;    // those that are spent away
+  std::vector<uint32_t> call_of_op;  // op number -> call
 };
 
 // `capacity`: chunks.

@@ -13,9 +13,7 @@ Status refuse(std::string_view text, std::string_view why) {
   return {StatusCode::invalid_argument, fmt::format("--budget {}: {}; write for example 30%..100%:5%", text, why)};
 }
 
-double value_of(const Budget& budget) {
-  return budget.bytes > 0 ? static_cast<double>(budget.bytes) : budget.percent;
-}
+double value_of(const Budget& budget) { return budget.bytes > 0 ? static_cast<double>(budget.bytes) : budget.percent; }
 
 // "from..to:step", all three percentages or all three sizes.
 Status add_range(std::string_view text, size_t dots, std::vector<Budget>& budgets) {

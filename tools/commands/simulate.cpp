@@ -130,9 +130,10 @@ class Simulating {
     SimulatedRow row;
     row.asked = budget;
     row.policy = policy;
-    row.budget_bytes = budget.bytes > 0 ? budget.bytes
-                                        : static_cast<uint64_t>(options.budget_fraction *
-                                                                static_cast<double>(workload_.graph.peak_bytes));
+    row.budget_bytes =
+        budget.bytes > 0
+            ? budget.bytes
+            : static_cast<uint64_t>(options.budget_fraction * static_cast<double>(workload_.graph.peak_bytes));
     analyzer::PlanSummary summary;
     const auto start = std::chrono::steady_clock::now();
     const Result<plan::Plan> plan = analyzer::make_plan(workload_, options, &summary);

@@ -43,7 +43,8 @@ std::string to_table(const std::vector<SimulatedRow>& rows) {
 
 std::string to_csv(const std::vector<SimulatedRow>& rows) {
   std::string text =
-      "budget_bytes,policy,plan_of,time_ns,ideal_ns,bound_ns,percent_of_ideal,percent_of_bound,offload_bytes,reload_bytes,"
+      "budget_bytes,policy,plan_of,time_ns,ideal_ns,bound_ns,percent_of_ideal,percent_of_bound,offload_bytes,reload_"
+      "bytes,"
       "ssd_written_bytes,ssd_read_bytes,host_peak_bytes,remaps,planning_ns\n";
   for (const SimulatedRow& row : rows) {
     fmt::format_to(std::back_inserter(text), "{},{},", row.budget_bytes, row.policy);

@@ -17,9 +17,9 @@ using nlohmann::json;
 
 // What is larger is a mistake; memory stays bounded.
 constexpr uint64_t kMostTensorBytes = uint64_t{1} << 46;
-constexpr uint64_t kMostBytes = uint64_t{1} << 60;                        // of all tensors together
-constexpr uint64_t kMostDuration = uint64_t{3600} * 1'000'000'000;          // an hour
-constexpr uint64_t kMostTime = uint64_t{365} * 24 * kMostDuration;        // of all kernels together
+constexpr uint64_t kMostBytes = uint64_t{1} << 60;                  // of all tensors together
+constexpr uint64_t kMostDuration = uint64_t{3600} * 1'000'000'000;  // an hour
+constexpr uint64_t kMostTime = uint64_t{365} * 24 * kMostDuration;  // of all kernels together
 constexpr uint64_t kMostId = uint64_t{1} << 48;
 constexpr size_t kMostItems = 4'000'000;
 constexpr size_t kMostAccesses = 32'000'000;
@@ -36,8 +36,8 @@ uint64_t whole_number(const json& item, const char* key, uint64_t least, uint64_
   const bool whole = found->is_number_unsigned();
   const uint64_t value = whole ? found->get<uint64_t>() : 0;
   if (whole && value >= least && value <= most) return value;
-  throw Refusal(fmt::format("{}: \"{}\" is {}, not a whole number from {} to {}", what, key, found->dump().substr(0, 40),
-                            least, most));
+  throw Refusal(fmt::format("{}: \"{}\" is {}, not a whole number from {} to {}", what, key,
+                            found->dump().substr(0, 40), least, most));
 }
 
 // Builds the graph item by item, so that the whole text never stands in memory as JSON.
@@ -90,7 +90,8 @@ class Reader {
       throw Refusal(fmt::format("the kernel at place {} has id {}; they stand in the order in which they run, from 0",
                                 place, item["id"].dump()));
     }
-    if (item.contains("device") && item["device"] != 0) throw Refusal(what + " is on another device; plans are for one");
+    if (item.contains("device") && item["device"] != 0)
+      throw Refusal(what + " is on another device; plans are for one");
     ListedKernel kernel;
     kernel.name = item.contains("name") && item["name"].is_string() ? item["name"].get<std::string>() : what;
     kernel.duration_ns = whole_number(item, "duration_ns", 0, kMostDuration, what);

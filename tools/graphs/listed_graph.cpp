@@ -40,9 +40,8 @@ class Converter {
       for (const auto* ids : {&listed_.kernels[k].inputs, &listed_.kernels[k].outputs}) {
         for (const uint64_t id : *ids) {
           if (!listed_.tensors.contains(id)) {
-            return {StatusCode::corrupt,
-                    fmt::format("kernel {} ({}) names tensor {}, which is not among the tensors", k,
-                                listed_.kernels[k].name, id)};
+            return {StatusCode::corrupt, fmt::format("kernel {} ({}) names tensor {}, which is not among the tensors",
+                                                     k, listed_.kernels[k].name, id)};
           }
           Uses& uses = uses_[id];
           if (uses.first == kNone) uses.first = k;
@@ -89,9 +88,8 @@ class Converter {
     op.call.name = kernel.name;
     op.call.duration_ns = kernel.duration_ns;
     const uint32_t none[3] = {};
-    op.call.signature =
-        trace::op_signature(op.call.op, trace::hash_bytes(kernel.name.data(), kernel.name.size()), none, none, 0, 0, 0,
-                            static_cast<uint32_t>(op.call.accesses.size()));
+    op.call.signature = trace::op_signature(op.call.op, trace::hash_bytes(kernel.name.data(), kernel.name.size()), none,
+                                            none, 0, 0, 0, static_cast<uint32_t>(op.call.accesses.size()));
     add_call(std::move(op));
     for (const uint32_t tensor : ending) release(tensor);
   }

@@ -138,8 +138,8 @@ TEST_F(GraphFiles, MachinesAsTheProbeWritesThem) {
 
 TEST_F(GraphFiles, MachinesWrittenByHand) {
   const std::string head = R"({"format": "reprise-machine", "version": 1, "device": "mine", "memory_bytes": 1)";
-  const Result<analyzer::Machine> machine = find_machine(
-      write("mine.json", head + R"(, "ssd_read_bytes_per_second": 3e9, "ssd_write_bytes_per_second": 2e9,
+  const Result<analyzer::Machine> machine =
+      find_machine(write("mine.json", head + R"(, "ssd_read_bytes_per_second": 3e9, "ssd_write_bytes_per_second": 2e9,
                                   "host_bytes": 1e9, "remap_ns_per_chunk": 0})"));
   ASSERT_TRUE(machine.ok()) << machine.status().message();
   EXPECT_TRUE(machine.value().has_ssd());

@@ -51,7 +51,8 @@ TEST_F(SimulateCommand, ASlowerLinkCostsMore) {
   const std::string head = R"({"format":"reprise-machine","version":1,"device":"x","memory_bytes":1,)";
   const std::string slow = write("slow.json", head + R"("h2d_bytes_per_second":2097152000,"copy_latency_ns":1})");
   // 1 ms for a chunk: six of eight come in with two that stay, so no less than 6 ms; kernels take 0.8 ms.
-  const Finished finished = reprise({"simulate", file, "--budget", "6MiB", "--machine", slow, "--csv", path("tmp/a.csv")});
+  const Finished finished =
+      reprise({"simulate", file, "--budget", "6MiB", "--machine", slow, "--csv", path("tmp/a.csv")});
   ASSERT_EQ(finished.exit_code, 0) << finished.err;
   const std::string row = lines(read(path("tmp/a.csv")))[1];
   const uint64_t time = std::stoull(row.substr(row.find(',', row.find(',', row.find(',') + 1) + 1) + 1));
@@ -89,7 +90,8 @@ TEST_F(SimulateCommand, OneLineForWhatMakesNoSense) {
 }
 
 TEST_F(SimulateCommand, PlansComeFromGraphsToo) {
-  const Finished finished = reprise({"plan", graph(8), "--budget", "50%", "--machine", "g10", "-o", path("tmp/a.plan")});
+  const Finished finished =
+      reprise({"plan", graph(8), "--budget", "50%", "--machine", "g10", "-o", path("tmp/a.plan")});
   ASSERT_EQ(finished.exit_code, 0) << finished.err;
   EXPECT_TRUE(plan::read_plan(path("tmp/a.plan")).ok());
   expect_refused(reprise({"plan", write("bad.json", "{}"), "--budget", "50%"}), 1, "bad.json");
