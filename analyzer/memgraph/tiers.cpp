@@ -39,6 +39,7 @@ class Assignment {
       if (copy.tier == Tier::host) count(host_, copy, true);
     }
     TierUse use;
+    spread();
     use.fits = relieve_host();
     for (const Copy& copy : copies_) settle(copy, use);
     use.host_peak_bytes = *std::max_element(host_.begin(), host_.end());
@@ -108,7 +109,31 @@ class Assignment {
     }
   }
 
-  // False when the host is too small and there is no SSD.
+  // Where the host is too small: in the order in which they leave, copies go to the SSD that find it idle and are away
+  // for long, the others to the host. So both work at the same time, and nobody waits for the slower one.
+  void spread() {
+    if (machine_.host_bytes == 0 || !machine_.has_ssd()) return;
+    const auto fullest = std::max_element(host_.begin(), host_.end());
+    const auto position = static_cast<uint32_t>(fullest - host_.begin());
+    std::vector<Copy*> order;
+    for (Copy& copy : copies_) {
+      if (copy.tier == Tier::host && copy.offload != kNone && copy.covers(position)) order.push_back(&copy);
+    }
+    std::stable_sort(order.begin(), order.end(), [](const Copy* a, const Copy* b) { return a->begin < b->begin; });
+    uint64_t idle_from = 0;
+    for (Copy* copy : order) {
+      if (host_[position] <= machine_.host_bytes) return;
+      const uint64_t start = start_ns_[copy->begin];
+      const uint64_t out = copy_ns(copy->bytes, machine_.ssd_write_bytes_per_s, machine_.ssd_latency_ns);
+      const uint64_t in = copy_ns(copy->bytes, machine_.ssd_read_bytes_per_s, machine_.ssd_latency_ns);
+      if (start < idle_from || copy->length_ns < 2 * (out + in)) continue;
+      idle_from = start + out;
+      copy->tier = Tier::ssd;
+      count(host_, *copy, false);
+    }
+  }
+
+  // The rest. False when the host is too small and there is no SSD.
   bool relieve_host() {
     if (machine_.host_bytes == 0) return true;
     while (true) {

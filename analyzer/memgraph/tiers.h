@@ -16,8 +16,9 @@ struct TierUse {
   uint64_t ssd_read_bytes = 0;
 };
 
-// Sets Stay::to and Stay::from. Copies stay where the schedule wants them as long as the host has room; where it has
-// none, those that are away longest go to the SSD. A copy is kept until its last reload.
+// Sets Stay::to and Stay::from. Copies stay where the schedule wants them as long as the host has room. Where it has
+// none, those go to the SSD that find it idle and are away for long, and if that is not enough, those that are away
+// longest. A copy is kept until its last reload.
 TierUse assign_tiers(const TaskGraph& graph, const Machine& machine, Schedule& schedule);
 
 }  // namespace reprise::analyzer

@@ -76,11 +76,7 @@ class Simulating {
       return {};
     }
     for (const std::string& name : CLI::detail::split(arguments_.policies, ',')) {
-      if (name != "auto" && analyzer::find_policy(name) == nullptr) {
-        std::string known = "all, auto";
-        for (const analyzer::Policy* policy : analyzer::all_policies()) known += fmt::format(", {}", policy->name());
-        return {StatusCode::invalid_argument, fmt::format("--policy {}: no such policy; there are {}", name, known)};
-      }
+      if (Status status = analyzer::check_policy(name); !status.ok()) return status;
       policies_.push_back(name);
     }
     return {};
