@@ -25,6 +25,7 @@ std::vector<uint32_t> ops_of(const TaskGraph& graph) {
 
 std::vector<uint64_t> durations(const TaskGraph& graph, const std::vector<uint32_t>& ops) {
   std::vector<uint64_t> result;
+  result.reserve(ops.size());
   for (const uint32_t call : ops) result.push_back(graph.calls[call].call.duration_ns);
   return result;
 }
