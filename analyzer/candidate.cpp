@@ -8,6 +8,8 @@ std::optional<Candidate> make_candidate(const TaskGraph& tasks, const Machine& m
   Candidate candidate;
   candidate.policy = recipe.policy->name();
   candidate.schedule = recipe.policy->schedule({tasks, machine, recipe.capacity, recipe.carry_visitors});
+  candidate.tiers = assign_tiers(tasks, machine, candidate.schedule);
+  if (!candidate.tiers.fits) return candidate;
   std::optional<Layout> layout =
       place(tasks, candidate.schedule, static_cast<uint32_t>(recipe.chunks), recipe.mode, recipe.order);
   if (!layout) return std::nullopt;
@@ -17,9 +19,9 @@ std::optional<Candidate> make_candidate(const TaskGraph& tasks, const Machine& m
   return candidate;
 }
 
-bool is_better(const Candidate& a, const Candidate& b) {
-  const auto rank = [](const Candidate& c) {
-    return std::tuple(c.layout.remap_count > 0, c.prediction.iteration_ns,
+bool is_better(const Candidate& a, const Candidate& b, const Machine& machine) {
+  const auto rank = [&](const Candidate& c) {
+    return std::tuple(c.layout.remap_count > 0 && machine.remap_ns_per_chunk > 0, c.prediction.iteration_ns,
                       c.schedule.offload_bytes + c.schedule.reload_bytes);
   };
   return rank(a) < rank(b);

@@ -6,6 +6,7 @@
 
 #include "analyzer/machine/machine.h"
 #include "analyzer/memgraph/build.h"
+#include "analyzer/memgraph/tiers.h"
 #include "analyzer/placement/layout.h"
 #include "analyzer/policies/policy.h"
 #include "analyzer/simulate/simulate.h"
@@ -15,6 +16,7 @@ namespace reprise::analyzer {
 struct Candidate {
   std::string policy;
   Schedule schedule;
+  TierUse tiers;
   Layout layout;
   MemGraph graph;
   Prediction prediction;
@@ -30,10 +32,10 @@ struct Recipe {
   bool carry_visitors = true;
 };
 
-// nullopt: the placement found no room.
+// nullopt: the placement found no room. Where host and SSD are too small (tiers.fits), nothing behind the tiers is set.
 std::optional<Candidate> make_candidate(const TaskGraph& tasks, const Machine& machine, const Recipe& recipe);
 
-// Predicted time first, then bytes moved; a plan without remaps wins over one with them.
-bool is_better(const Candidate& a, const Candidate& b);
+// Predicted time first, then bytes moved; a plan without remaps wins over one with them, unless they cost nothing.
+bool is_better(const Candidate& a, const Candidate& b, const Machine& machine);
 
 }  // namespace reprise::analyzer

@@ -54,6 +54,12 @@ Status infeasible(const Workload& workload, uint64_t budget) {
                       bytes_text(workload.minimum_bytes))};
 }
 
+Status too_little_host(const Workload& workload) {
+  return {StatusCode::infeasible,
+          fmt::format("what has to leave the device does not fit into {} of host memory{}",
+                      bytes_text(workload.machine.host_bytes), workload.machine.has_ssd() ? " and the SSD" : "")};
+}
+
 Result<std::vector<const Policy*>> policies_of(const std::string& name) {
   if (name == "auto") return all_policies();
   if (const Policy* policy = find_policy(name)) return std::vector<const Policy*>{policy};
@@ -98,13 +104,18 @@ class Portfolio {
   }
   const Candidate* best() const { return best_ ? &*best_ : nullptr; }
   uint32_t count() const { return count_; }
+  bool tiers_fit() const { return tiers_fit_; }
 
  private:
   bool try_recipe(const Recipe& recipe) {
     std::optional<Candidate> candidate = make_candidate(workload_.graph, workload_.machine, recipe);
     if (!candidate) return false;
+    if (!candidate->tiers.fits) {
+      tiers_fit_ = false;
+      return false;
+    }
     ++count_;
-    if (!best_ || is_better(*candidate, *best_)) best_ = std::move(candidate);
+    if (!best_ || is_better(*candidate, *best_, workload_.machine)) best_ = std::move(candidate);
     return true;
   }
 
@@ -112,6 +123,7 @@ class Portfolio {
   uint64_t chunks_;
   std::optional<Candidate> best_;
   uint32_t count_ = 0;
+  bool tiers_fit_ = true;
 };
 
 plan::Plan to_plan(const Workload& workload, uint64_t budget, const Candidate& candidate) {
@@ -157,6 +169,33 @@ plan::Plan to_plan(const Workload& workload, uint64_t budget, const Candidate& c
 
 }  // namespace
 
+namespace {
+
+// What follows from a workload's graph and machine.
+void complete(Workload& workload, uint64_t held_bytes, const PlanOptions& options) {
+  if (!options.ssd) workload.machine.ssd_read_bytes_per_s = workload.machine.ssd_write_bytes_per_s = 0;
+  workload.slab_bytes = place_small_tensors(workload.graph);
+  workload.reserved_bytes = reserved_bytes(workload.graph, workload.slab_bytes, held_bytes);
+  workload.largest = largest_working_set(workload.graph);
+  workload.minimum_bytes = workload.largest.chunks * workload.graph.granularity + workload.reserved_bytes;
+}
+
+}  // namespace
+
+Result<Workload> make_workload(TaskGraph graph, const PlanOptions& options) {
+  if (options.granularity != 0 && options.granularity != graph.granularity) {
+    return Status{StatusCode::invalid_argument, "the graph was read for chunks of another size"};
+  }
+  Workload workload;
+  workload.machine = options.machine.value_or(Machine{});
+  workload.graph = std::move(graph);
+  workload.iteration.call_count = static_cast<uint32_t>(workload.graph.calls.size());
+  workload.iteration.occurrences = 1;
+  workload.iteration.coverage = 1;
+  complete(workload, options.held_bytes.value_or(0), options);
+  return workload;
+}
+
 Result<Workload> make_workload(const trace::Trace& trace, const PlanOptions& options) {
   Workload workload;
   workload.machine = options.machine.value_or(machine_of(trace));
@@ -172,11 +211,7 @@ Result<Workload> make_workload(const trace::Trace& trace, const PlanOptions& opt
   Result<TaskGraph> graph = build_task_graph(stream, workload.iteration, granularity, workload.machine);
   if (!graph.ok()) return graph.status();
   workload.graph = std::move(graph.value());
-  workload.slab_bytes = place_small_tensors(workload.graph);
-  const uint64_t held = options.held_bytes.value_or(info_number(trace, "memory.held_bytes", 0));
-  workload.reserved_bytes = reserved_bytes(workload.graph, workload.slab_bytes, held);
-  workload.largest = largest_working_set(workload.graph);
-  workload.minimum_bytes = workload.largest.chunks * granularity + workload.reserved_bytes;
+  complete(workload, options.held_bytes.value_or(info_number(trace, "memory.held_bytes", 0)), options);
   return workload;
 }
 
@@ -193,19 +228,26 @@ Result<plan::Plan> make_plan(const Workload& workload, const PlanOptions& option
   const uint64_t chunks = std::min({capacity, most, uint64_t{kNone - 1}});
 
   Portfolio portfolio(workload, chunks);
+  const bool free_remaps = workload.machine.remap_ns_per_chunk == 0;
   for (const Policy* policy : policies.value()) {
-    portfolio.add_homes(*policy);
+    if (free_remaps) {
+      portfolio.add_remaps(*policy);
+    } else {
+      portfolio.add_homes(*policy);
+    }
     if (portfolio.moves_nothing()) break;
   }
   if (portfolio.best() == nullptr) {
     for (const Policy* policy : policies.value()) portfolio.add_remaps(*policy);
   }
+  if (portfolio.best() == nullptr && !portfolio.tiers_fit()) return too_little_host(workload);
   if (portfolio.best() == nullptr) return Status{StatusCode::internal, "no policy found a plan for a feasible budget"};
   plan::Plan plan = to_plan(workload, budget.value(), *portfolio.best());
   if (Status status = verify(plan); !status.ok()) return status;
   if (summary != nullptr) {
     summary->iteration = workload.iteration;
     summary->bounds = bounds_of(workload.graph, capacity, workload.machine);
+    summary->tiers = portfolio.best()->tiers;
     summary->op_count = workload.graph.op_count;
     summary->estimated_count = workload.graph.estimated_count;
     summary->tensor_count = static_cast<uint32_t>(workload.graph.tensors.size());

@@ -8,6 +8,7 @@
 #include "analyzer/bounds/bounds.h"
 #include "analyzer/iteration/finder.h"
 #include "analyzer/machine/machine.h"
+#include "analyzer/memgraph/tiers.h"
 #include "analyzer/plan/plan.h"
 #include "analyzer/taskgraph/graph.h"
 #include "preload/trace/reader.h"
@@ -23,6 +24,7 @@ struct PlanOptions {
   uint64_t granularity = 0;  // bytes of a chunk; 0: the trace's info key "device.granularity", else 2 MiB
   std::optional<uint64_t> held_bytes = std::nullopt;  // held around Reprise; default: info key "memory.held_bytes"
   std::string mark = kDefaultMark;                    // name of the marks at which iterations start
+  bool ssd = false;  // may use the machine's SSD: for simulations, for the replay has no such tier
 };
 
 // What does not depend on the budget: make it once, plan many times.
@@ -38,11 +40,14 @@ struct Workload {
 
 // Errors: not_found (no iteration, and why), unsupported.
 Result<Workload> make_workload(const trace::Trace& trace, const PlanOptions& options);
+// From a graph that did not come from a trace; the options' granularity must be the graph's, or 0.
+Result<Workload> make_workload(TaskGraph graph, const PlanOptions& options);
 
 // For people: what was found, what it costs, how far it is from what no plan can beat.
 struct PlanSummary {
   Iteration iteration;
   Bounds bounds;
+  TierUse tiers;
   uint32_t op_count = 0;
   uint32_t estimated_count = 0;  // ops whose duration was not recorded
   uint32_t tensor_count = 0;

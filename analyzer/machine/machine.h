@@ -1,5 +1,5 @@
-// What the planner assumes about the hardware: rates and latencies. From the trace where it says so, else defaults of a
-// PCIe 4 x16 card. Callers: planner, simulation, bounds.
+// What the planner assumes about the hardware: rates, latencies, capacities. From a machine file or the trace where
+// they say so, else defaults of a PCIe 4 x16 card. Callers: planner, policies, simulation, bounds.
 #pragma once
 #include <cstdint>
 
@@ -10,10 +10,19 @@ namespace reprise::analyzer {
 struct Machine {
   double h2d_bytes_per_s = 24e9;
   double d2h_bytes_per_s = 24e9;
-  uint64_t latency_ns = 10'000;          // of one copy
+  double h2d_together_bytes_per_s = 0;  // while the other direction is busy, too; 0: as alone
+  double d2h_together_bytes_per_s = 0;
+  uint64_t latency_ns = 10'000;     // of one copy
+  double ssd_read_bytes_per_s = 0;  // of an SSD behind the same link, whose rate it takes a part of; 0: none
+  double ssd_write_bytes_per_s = 0;
+  uint64_t ssd_latency_ns = 20'000;      // of one transfer, on top of latency_ns
+  uint64_t host_bytes = 0;               // that copies may take; 0: no limit
+  uint64_t ssd_bytes = 0;                // likewise
   double memory_bytes_per_s = 1e12;      // of device memory, for ops whose duration was not recorded
   uint64_t launch_ns = 3'000;            // least duration of such an op
-  uint64_t remap_ns_per_chunk = 80'000;  // unmap, map and set access of one chunk
+  uint64_t remap_ns_per_chunk = 80'000;  // unmap, map and set access of one chunk; 0: the hardware pages
+
+  bool has_ssd() const { return ssd_read_bytes_per_s > 0 && ssd_write_bytes_per_s > 0; }
 };
 
 // The trace's info keys link.h2d_bytes_per_s, link.d2h_bytes_per_s, link.latency_ns and memory.bytes_per_s win over the

@@ -77,6 +77,7 @@ class Builder {
     if (entry.departure == Departure::offload) {
       vertex = add_vertex(VertexKind::offload, position);
       result_.vertices[vertex].vertex.tensor = entry.tensor;
+      result_.vertices[vertex].tier = entry.to;
     }
     // A release's end is handled at its call.
     if (entry.departure != Departure::release) steps_.push_back({Step::end, stay, vertex});
@@ -87,6 +88,7 @@ class Builder {
     if (entry.arrival != Arrival::reload) return;
     const uint32_t vertex = add_vertex(VertexKind::reload, position);
     result_.vertices[vertex].vertex.tensor = entry.tensor;
+    result_.vertices[vertex].tier = entry.from;
     result_.vertices[vertex].vertex.acquires.push_back({entry.tensor, entry.placement});
     stays_[stay].acquirer = vertex;
     steps_.push_back({Step::reload, stay, vertex});

@@ -21,6 +21,9 @@ enum class Departure : uint8_t {
   never,
 };
 
+// Where the copy of what is away lies.
+enum class Tier : uint8_t { host, ssd };
+
 // One uninterrupted time of a tensor on the device, half open in call indices. A stay that wraps begins in one
 // iteration and ends in the next (end <= begin, both below the number of calls): its tensor is resident at the
 // iteration's start.
@@ -32,6 +35,8 @@ struct Stay {
   Departure departure = Departure::drop;
   bool wraps = false;
   bool clean_at_start = false;  // wraps or always: the host copy is valid at the iteration's start
+  Tier to = Tier::host;         // of an offload: what a policy wishes; tiers.h decides
+  Tier from = Tier::host;       // of a reload; tiers.h sets it
   uint32_t placement = kNone;   // index into Layout::placements; placement sets it
 };
 

@@ -47,6 +47,7 @@ class Walk {
     bool ended = false;
     uint32_t last = kNone;
     bool offload = false;
+    Tier tier = Tier::host;
   };
 
   bool movable(uint32_t tensor) const {
@@ -177,6 +178,7 @@ class Walk {
       operand.next_use = next_use(tensor, call + 1);
       state_.by_next_use.insert({operand.next_use, tensor});
     }
+    for (const Leaving& leaving : chooser_.leaving(state_)) evict(leaving.tensor, leaving.tier);
   }
 
   void arrive(uint32_t tensor, uint32_t call) {
@@ -193,12 +195,13 @@ class Walk {
     leave(tensor);
   }
 
-  void evict(uint32_t tensor) {
+  void evict(uint32_t tensor, Tier tier = Tier::host) {
     WalkState::Tensor& entry = state_.tensors[tensor];
     if (entry.carried) {
-      heads_[tensor] = {true, entry.last, !entry.clean};
+      heads_[tensor] = {true, entry.last, !entry.clean, tier};
     } else {
       close_stay(tensor, entry.last + 1, entry.clean ? Departure::drop : Departure::offload);
+      stays_.back().to = tier;
     }
     entry.clean = true;
     leave(tensor);
@@ -235,6 +238,7 @@ class Walk {
         stay.begin = entry.begin;
         stay.arrival = Arrival::reload;
         stay.departure = head.offload ? Departure::offload : Departure::drop;
+        stay.to = head.tier;
         // Evicted in the next iteration before any use there: it may leave after its last access in this one.
         stay.wraps = head.last != kNone;
         stay.end = stay.wraps ? head.last + 1 : entry.last + 1;
@@ -272,6 +276,23 @@ class Walk {
 };
 
 }  // namespace
+
+std::vector<uint32_t> least_recently_used(const WalkState& state, uint64_t needed) {
+  std::vector<std::pair<uint64_t, uint32_t>> by_last_use;
+  for (const auto& [next, tensor] : state.by_next_use) {
+    const WalkState::Tensor& entry = state.tensors[tensor];
+    if (!entry.pinned) by_last_use.emplace_back(entry.last == kNone ? 0 : uint64_t{entry.last} + 1, tensor);
+  }
+  std::sort(by_last_use.begin(), by_last_use.end());
+  std::vector<uint32_t> victims;
+  uint64_t have = 0;
+  for (const auto& [last, tensor] : by_last_use) {
+    if (have >= needed) break;
+    victims.push_back(tensor);
+    have += state.chunks(tensor);
+  }
+  return victims;
+}
 
 void spare_superfluous(const WalkState& state, uint64_t needed, std::vector<uint32_t>& victims) {
   uint64_t have = 0;

@@ -39,11 +39,18 @@ struct WalkState {
   uint32_t chunks(uint32_t tensor) const { return graph->tensors[tensor].chunk_count; }
 };
 
+struct Leaving {
+  uint32_t tensor = kNone;
+  Tier tier = Tier::host;
+};
+
 class VictimChooser {
  public:
   virtual ~VictimChooser() = default;
   // A new pass over the iteration begins.
   virtual void start(const WalkState& /*state*/) {}
+  // Asked after every op: tensors that leave right behind it though nobody needs their memory yet. Resident ones.
+  virtual std::vector<Leaving> leaving(const WalkState& /*state*/) { return {}; }
   // Resident tensors that are not pinned and together have at least `needed` chunks. Such a set exists.
   virtual std::vector<uint32_t> choose(const WalkState& state, uint64_t needed) = 0;
 };
@@ -51,6 +58,9 @@ class VictimChooser {
 // Drops members, those that are needed soonest first, as long as the rest has `needed` chunks. `victims` must stand in
 // falling order of next use.
 void spare_superfluous(const WalkState& state, uint64_t needed, std::vector<uint32_t>& victims);
+
+// Victims with `needed` chunks or more, least recently used first.
+std::vector<uint32_t> least_recently_used(const WalkState& state, uint64_t needed);
 
 struct WalkOptions {
   uint64_t capacity = 0;       // chunks; at least the largest working set

@@ -1,6 +1,4 @@
 // Least recently used, what demand paging does: a baseline.
-#include <algorithm>
-
 #include "analyzer/memgraph/walk.h"
 #include "analyzer/policies/policy.h"
 
@@ -10,20 +8,7 @@ namespace {
 class LeastRecentlyUsed : public VictimChooser {
  public:
   std::vector<uint32_t> choose(const WalkState& state, uint64_t needed) override {
-    std::vector<std::pair<uint64_t, uint32_t>> by_last_use;
-    for (const auto& [next, tensor] : state.by_next_use) {
-      const WalkState::Tensor& entry = state.tensors[tensor];
-      if (!entry.pinned) by_last_use.emplace_back(entry.last == kNone ? 0 : uint64_t{entry.last} + 1, tensor);
-    }
-    std::sort(by_last_use.begin(), by_last_use.end());
-    std::vector<uint32_t> victims;
-    uint64_t have = 0;
-    for (const auto& [last, tensor] : by_last_use) {
-      if (have >= needed) break;
-      victims.push_back(tensor);
-      have += state.chunks(tensor);
-    }
-    return victims;
+    return least_recently_used(state, needed);
   }
 };
 

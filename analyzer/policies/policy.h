@@ -27,6 +27,9 @@ class Policy {
 };
 
 const Policy& disco_policy();
+const Policy& g10_policy();
+const Policy& g10_late_policy();
+const Policy& gemini_policy();
 const Policy& link_aware_policy();
 const Policy& lru_policy();
 

@@ -5,7 +5,8 @@
 namespace reprise::analyzer {
 
 const std::vector<const Policy*>& all_policies() {
-  static const std::vector<const Policy*> policies = {&disco_policy(), &link_aware_policy(), &lru_policy()};
+  static const std::vector<const Policy*> policies = {&disco_policy(), &link_aware_policy(), &g10_late_policy(),
+                                                      &g10_policy(),   &gemini_policy(),     &lru_policy()};
   return policies;
 }
 

@@ -5,6 +5,8 @@
 #include <queue>
 #include <tuple>
 
+#include "analyzer/simulate/engines.h"
+
 namespace reprise::analyzer {
 namespace {
 
@@ -13,8 +15,6 @@ using plan::VertexKind;
 constexpr uint32_t kRounds = 5;
 constexpr uint32_t kMeasured = 3;  // round whose times are reported: the pipeline has filled by then
 
-enum Engine : uint8_t { kCompute, kToDevice, kToHost, kNoEngine };
-
 class Simulation {
  public:
   Simulation(const TaskGraph& tasks, const MemGraph& graph, const Machine& machine, const SimulationOptions& options)
@@ -22,6 +22,7 @@ class Simulation {
         graph_(graph),
         machine_(machine),
         options_(options),
+        engines_(machine),
         vertices_(static_cast<uint32_t>(graph.vertices.size())),
         calls_(static_cast<uint32_t>(tasks.calls.size())) {
     prepare();
@@ -33,12 +34,12 @@ class Simulation {
     }
     submit();
     dispatch();
-    while (!events_.empty()) {
-      now_ = events_.top().time;
-      while (!events_.empty() && events_.top().time == now_) {
-        const uint32_t node = events_.top().node;
-        events_.pop();
-        complete(node);
+    while (!engines_.idle()) {
+      now_ = engines_.next().time;
+      while (!engines_.idle() && engines_.next().time == now_) {
+        const Engines::Done done = engines_.next();
+        engines_.end(done.engine, now_);
+        complete(done.node);
       }
       submit();
       dispatch();
@@ -89,12 +90,21 @@ class Simulation {
                    : call.op == trace::OpKind::copy_device_to_host ? kToHost
                                                                    : kCompute;
       length_[v] = call.duration_ns;
-    } else if (vertex.kind == VertexKind::offload) {
-      engine_[v] = kToHost;
-      length_[v] = copy_ns(tasks_.tensors[vertex.tensor].size, machine_.d2h_bytes_per_s, machine_.latency_ns);
-    } else if (vertex.kind == VertexKind::reload) {
-      engine_[v] = kToDevice;
-      length_[v] = copy_ns(tasks_.tensors[vertex.tensor].size, machine_.h2d_bytes_per_s, machine_.latency_ns);
+    } else if (vertex.kind == VertexKind::offload || vertex.kind == VertexKind::reload) {
+      classify_transfer(v, vertex.kind == VertexKind::reload);
+    }
+  }
+
+  void classify_transfer(uint32_t v, bool in) {
+    const uint64_t size = tasks_.tensors[graph_.vertices[v].vertex.tensor].size;
+    const double link = in ? machine_.h2d_bytes_per_s : machine_.d2h_bytes_per_s;
+    if (graph_.vertices[v].tier == Tier::ssd) {
+      const double ssd = in ? machine_.ssd_read_bytes_per_s : machine_.ssd_write_bytes_per_s;
+      engine_[v] = in ? kFromSsd : kToSsd;
+      length_[v] = copy_ns(size, std::min(ssd, link), machine_.latency_ns + machine_.ssd_latency_ns);
+    } else {
+      engine_[v] = in ? kToDevice : kToHost;
+      length_[v] = copy_ns(size, link, machine_.latency_ns);
     }
   }
 
@@ -131,7 +141,6 @@ class Simulation {
   void complete(uint32_t node) {
     const uint32_t vertex = vertex_of(node);
     end_[node] = now_;
-    if (engine_[vertex] != kNoEngine) busy_[engine_[vertex]] = false;
     const uint32_t call = graph_.vertices[vertex].vertex.call;
     if (call != kNone) done_[round_of(node) * calls_ + call] = 1;
     for (const auto& [successor, distance] : successors_[vertex]) {
@@ -195,8 +204,8 @@ class Simulation {
     bool again = true;
     while (again) {
       again = false;
-      for (const Engine engine : {kCompute, kToDevice, kToHost}) {
-        if (busy_[engine] || queues_[engine].empty()) continue;
+      for (const Engine engine : {kCompute, kToDevice, kToHost, kFromSsd, kToSsd}) {
+        if (engines_.busy(engine) || queues_[engine].empty()) continue;
         // The queue holds ready vertices by priority; ops behind the window have to wait, and so do those behind them.
         const uint32_t node = queues_[engine].top();
         if (is_op(node) && op_index(node) >= issued_ + options_.window) continue;
@@ -208,9 +217,8 @@ class Simulation {
   }
 
   void begin(Engine engine, uint32_t node) {
-    busy_[engine] = true;
     start_[node] = now_;
-    events_.push({now_ + length_[vertex_of(node)], node});
+    engines_.begin(engine, node, length_[vertex_of(node)], now_);
     if (!is_op(node)) return;
     started_[op_index(node)] = 1;
     while (issued_ < started_.size() && started_[issued_] != 0) ++issued_;
@@ -236,11 +244,6 @@ class Simulation {
     return prediction;
   }
 
-  struct Event {
-    uint64_t time;
-    uint32_t node;
-    bool operator>(const Event& other) const { return std::tie(time, node) > std::tie(other.time, other.node); }
-  };
   struct Successor {
     uint32_t vertex;
     uint8_t distance;
@@ -250,6 +253,7 @@ class Simulation {
   const MemGraph& graph_;
   const Machine& machine_;
   SimulationOptions options_;
+  Engines engines_;
   uint32_t vertices_;
   uint32_t calls_;
   uint32_t ops_ = 0;
@@ -267,9 +271,7 @@ class Simulation {
   size_t submitted_ = 0;
   size_t completed_ = 0;            // all positions below are complete
   std::vector<uint32_t> finished_;  // nodes that take no time and wait to be completed
-  std::array<bool, 3> busy_ = {};
-  std::array<std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>>, 3> queues_;
-  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  std::array<std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>>, kEngineCount> queues_;
 };
 
 }  // namespace

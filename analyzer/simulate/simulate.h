@@ -1,6 +1,7 @@
-// Predicts how long an iteration takes under a plan: a discrete event simulation of one compute engine and one copy
-// engine per direction, with the dispatcher's rules (work-conserving by priority, a bounded window of ops, transfers at
-// any time). No noise, so that the same plan gives the same answer. Callers: the planner, reports.
+// Predicts how long an iteration takes under a plan: a discrete event simulation of one compute engine, one copy engine
+// per direction and an SSD behind the same link (engines.h), with the dispatcher's rules (work-conserving by priority,
+// a bounded window of ops, transfers at any time). No noise, so that the same plan gives the same answer. Callers: the
+// planner, reports.
 #pragma once
 #include <cstdint>
 #include <vector>

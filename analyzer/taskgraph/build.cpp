@@ -12,11 +12,6 @@
 namespace reprise::analyzer {
 namespace {
 
-// Smaller tensors live in slabs.
-uint32_t chunks_of(uint64_t size, uint64_t granularity) {
-  return size < granularity / 2 ? 0 : static_cast<uint32_t>(divide_up(size, granularity));
-}
-
 bool is_host_copy(trace::OpKind kind) {
   return kind == trace::OpKind::copy_host_to_device || kind == trace::OpKind::copy_device_to_host ||
          kind == trace::OpKind::copy_host_to_host;

@@ -56,6 +56,10 @@ struct TaskGraph {
   uint32_t estimated_count = 0;  // ops without a recorded duration
 };
 
+// Smaller tensors live in slabs.
+inline uint32_t chunks_of(uint64_t size, uint64_t granularity) {
+  return size < granularity / 2 ? 0 : static_cast<uint32_t>(divide_up(size, granularity));
+}
 inline bool is_persistent(const plan::Tensor& tensor) { return tensor.allocate_call == kNone; }
 inline bool is_alive(const plan::Tensor& tensor, uint32_t call) {
   return is_persistent(tensor) || (tensor.allocate_call < call && call < tensor.free_call);

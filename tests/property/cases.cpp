@@ -3,13 +3,37 @@
 #include <rapidcheck.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "tests/property/random_program.h"
 
 namespace reprise::analyzer::testing {
 
+namespace {
+
+// With a slow or a fast link, an SSD or none, little host memory, and pages that the hardware maps.
+std::optional<Machine> any_machine() {
+  if (*rc::gen::inRange(0, 3) == 0) return std::nullopt;
+  Machine machine;
+  if (*rc::gen::arbitrary<bool>()) machine.h2d_bytes_per_s = machine.d2h_bytes_per_s = 400e9;
+  if (*rc::gen::arbitrary<bool>()) machine.d2h_together_bytes_per_s = machine.d2h_bytes_per_s / 2;
+  if (*rc::gen::arbitrary<bool>()) machine.remap_ns_per_chunk = 0;
+  if (*rc::gen::arbitrary<bool>()) {
+    machine.ssd_read_bytes_per_s = *rc::gen::element(3e9, 100e9, 900e9);
+    machine.ssd_write_bytes_per_s = *rc::gen::element(2e9, 100e9);
+    machine.ssd_latency_ns = 0;
+    machine.host_bytes = *rc::gen::inRange<uint64_t>(0, 32) * (uint64_t{2} << 20);
+  }
+  return machine;
+}
+
+}  // namespace
+
 Workload any_workload() {
-  const Result<Workload> workload = make_workload(random_program(any_shape()), PlanOptions{});
+  PlanOptions options;
+  options.machine = any_machine();
+  options.ssd = true;
+  const Result<Workload> workload = make_workload(random_program(any_shape()), options);
   if (!workload.ok()) RC_FAIL(workload.status().message());
   return workload.value();
 }
@@ -21,8 +45,8 @@ uint64_t bytes_for_everything(const Workload& workload) {
 PlanOptions options_for(uint64_t budget) {
   PlanOptions options;
   options.budget_bytes = budget;
-  const char* const policies[] = {"auto", "disco", "link_aware", "lru"};
-  options.policy = policies[*rc::gen::inRange(0, 4)];
+  const char* const policies[] = {"auto", "disco", "link_aware", "g10", "g10_late", "gemini", "lru"};
+  options.policy = policies[*rc::gen::inRange<size_t>(0, std::size(policies))];
   return options;
 }
 

@@ -29,6 +29,7 @@ struct CommandRow {
 Action declare_run(CLI::App& app, const ProgramArguments& program);
 Action declare_record(CLI::App& app, const ProgramArguments& program);
 Action declare_plan(CLI::App& app, const ProgramArguments& program);
+Action declare_simulate(CLI::App& app, const ProgramArguments& program);
 Action declare_replay(CLI::App& app, const ProgramArguments& program);
 Action declare_report(CLI::App& app, const ProgramArguments& program);
 Action declare_dump(CLI::App& app, const ProgramArguments& program);

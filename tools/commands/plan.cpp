@@ -13,6 +13,8 @@
 #include "tools/commands/inputs.h"
 #include "tools/commands/message.h"
 #include "tools/commands/sizes.h"
+#include "tools/graphs/json_graph.h"
+#include "tools/machines/machines.h"
 
 namespace reprise::tools {
 namespace {
@@ -22,6 +24,7 @@ struct PlanArguments {
   std::string budget;
   std::string output;
   std::string policy = "auto";
+  std::string machine;
   std::string status;
   bool quiet = false;
   bool explain = false;
@@ -71,6 +74,7 @@ class Planning {
     status = analyzer::check_policy(options.policy);
     if (status.ok()) status = set_budget(options);
     if (!status.ok()) return status;
+    if (is_graph_path(arguments_.trace)) return plan_graph(options, output);
     progress_.step("reading the trace");
     Result<trace::Trace> trace = load_trace(arguments_.trace);
     if (!trace.ok()) return trace.status();
@@ -83,7 +87,19 @@ class Planning {
   Status plan_trace(const trace::Trace& trace, const analyzer::PlanOptions& options, const std::string& output) {
     searched_ = true;
     progress_.step("looking for the iteration");
-    Result<analyzer::Workload> workload = analyzer::make_workload(trace, options);
+    return plan_workload(analyzer::make_workload(trace, options), options, output);
+  }
+
+  Status plan_graph(const analyzer::PlanOptions& options, const std::string& output) {
+    progress_.step("reading the graph");
+    Result<analyzer::TaskGraph> graph = read_graph(arguments_.trace, kGraphChunk);
+    if (!graph.ok()) return graph.status();
+    searched_ = true;
+    return plan_workload(analyzer::make_workload(std::move(graph.value()), options), options, output);
+  }
+
+  Status plan_workload(Result<analyzer::Workload> workload, const analyzer::PlanOptions& options,
+                       const std::string& output) {
     if (!workload.ok()) return named(workload.status());
     minimum_bytes_ = workload.value().minimum_bytes;
     progress_.step("planning");
@@ -114,6 +130,10 @@ class Planning {
     if (!budget.ok()) return budget.status();
     options.budget_bytes = budget.value().bytes;
     options.budget_fraction = budget.value().percent / 100;
+    if (arguments_.machine.empty()) return {};
+    Result<analyzer::Machine> machine = find_machine(arguments_.machine);
+    if (!machine.ok()) return machine.status();
+    options.machine = machine.value();
     return {};
   }
   // "a.trace" -> "a.plan"
@@ -139,11 +159,12 @@ class Planning {
 
 Action declare_plan(CLI::App& app, const ProgramArguments&) {
   auto arguments = std::make_shared<PlanArguments>();
-  app.add_option("trace", arguments->trace, "The recorded trace")->required();
+  app.add_option("trace", arguments->trace, "The recorded trace, or a task graph (.json, .json.zst)")->required();
   app.add_option("--budget", arguments->budget, "Device memory to stay within, as in 12GiB or 50% of the peak")
       ->required();
   app.add_option("-o,--output", arguments->output, "The plan to write (default: beside the trace)");
   app.add_option("--policy", arguments->policy, "How to plan: auto tries all and takes the best");
+  app.add_option("--machine", arguments->machine, "Plan for h200, a100, p100x4, g10 or a machine file");
   app.add_flag("--explain", arguments->explain, "Print what was found and how far the plan is from the bounds");
   app.add_flag("--quiet", arguments->quiet, "Say nothing but errors");
   app.add_option("--status", arguments->status, "Also write the outcome to this file, as one line of JSON");

@@ -15,8 +15,9 @@ namespace {
 struct Field {
   const char* key;
   std::optional<double> Machine::*value;
+  bool may_be_zero = false;
 };
-constexpr std::array<Field, 9> kFields = {
+constexpr std::array<Field, 15> kFields = {
     {{"h2d_bytes_per_second", &Machine::h2d_bytes_per_second},
      {"d2h_bytes_per_second", &Machine::d2h_bytes_per_second},
      {"h2d_together_bytes_per_second", &Machine::h2d_together_bytes_per_second},
@@ -25,7 +26,13 @@ constexpr std::array<Field, 9> kFields = {
      {"hbm_bytes_per_second", &Machine::hbm_bytes_per_second},
      {"launch_latency_ns", &Machine::launch_latency_ns},
      {"event_wait_ns", &Machine::event_wait_ns},
-     {"compute_slowdown_while_copying", &Machine::compute_slowdown_while_copying}}};
+     {"compute_slowdown_while_copying", &Machine::compute_slowdown_while_copying},
+     {"remap_ns_per_chunk", &Machine::remap_ns_per_chunk, true},
+     {"host_bytes", &Machine::host_bytes},
+     {"ssd_bytes", &Machine::ssd_bytes},
+     {"ssd_read_bytes_per_second", &Machine::ssd_read_bytes_per_second},
+     {"ssd_write_bytes_per_second", &Machine::ssd_write_bytes_per_second},
+     {"ssd_latency_ns", &Machine::ssd_latency_ns, true}}};
 
 Status corrupt(const std::string& why) { return {StatusCode::corrupt, "not a machine file: " + why}; }
 
@@ -55,14 +62,17 @@ Result<Machine> machine_from_json(const Json& json) {
     }
     Machine machine;
     machine.device = json.at("device").get<std::string>();
-    machine.driver = json.at("driver").get<std::string>();
-    machine.measured_at = json.at("measured_at").get<std::string>();
-    machine.simulated = json.at("simulated").get<bool>();
+    // Files written by hand may leave out where the numbers come from.
+    machine.driver = json.value("driver", "");
+    machine.measured_at = json.value("measured_at", "");
+    machine.simulated = json.value("simulated", false);
     machine.memory_bytes = json.at("memory_bytes").get<uint64_t>();
     for (const Field& field : kFields) {
       if (!json.contains(field.key)) continue;
       const auto value = json.at(field.key).get<double>();
-      if (!std::isfinite(value) || value <= 0) return corrupt(fmt::format("{} is not a positive number", field.key));
+      const bool good = std::isfinite(value) && value < 0x1p62 && (field.may_be_zero ? value >= 0 : value > 0);
+      if (!good)
+        return corrupt(fmt::format("{} is not a {} number", field.key, field.may_be_zero ? "valid" : "positive"));
       machine.*field.value = value;
     }
     return machine;

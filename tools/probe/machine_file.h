@@ -1,6 +1,6 @@
-// The machine file: the few numbers about a machine that the planner's simulator and the simulated device use, as
-// measured by the probe. Sections fill it; main writes it; tools/probe/README.md documents every key.
-// A number that was not measured is absent, never estimated.
+// The machine file: the few numbers about a machine that the planner's simulator uses, as measured by the probe or
+// written by hand. Sections of the probe fill it, its main writes it, tools/machines reads it for `reprise plan` and
+// `simulate`; docs/FORMAT.md documents every key. A number that was not measured is absent, never estimated.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -28,6 +28,13 @@ struct Machine {
   std::optional<double> launch_latency_ns;               // per kernel of a full queue
   std::optional<double> event_wait_ns;                   // per cross-stream event edge
   std::optional<double> compute_slowdown_while_copying;  // time of a bandwidth-bound kernel, both copies on, over alone
+  // What the probe does not measure and people may add.
+  std::optional<double> remap_ns_per_chunk;         // 0: the hardware pages
+  std::optional<double> host_bytes;                 // of host memory, for copies
+  std::optional<double> ssd_bytes;                  // likewise, of the SSD
+  std::optional<double> ssd_read_bytes_per_second;  // behind the same link
+  std::optional<double> ssd_write_bytes_per_second;
+  std::optional<double> ssd_latency_ns;
 };
 
 Json to_json(const Machine& machine);

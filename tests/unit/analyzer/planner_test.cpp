@@ -54,7 +54,7 @@ TEST(Planner, SaysWhichKernelNeedsMore) {
 
 TEST(Planner, EveryPolicyGivesAVerifiedPlan) {
   const trace::Trace trace = train_chain(8, 3 * kChunk - 5, 3);
-  for (const char* policy : {"disco", "link_aware", "lru", "auto"}) {
+  for (const char* policy : {"disco", "link_aware", "g10", "g10_late", "gemini", "lru", "auto"}) {
     const Result<plan::Plan> plan = plan_for(trace, 24 * kChunk, policy);
     ASSERT_TRUE(plan.ok()) << policy << ": " << plan.status().message();
     EXPECT_TRUE(verify(plan.value()).ok());

@@ -1,0 +1,177 @@
+#include "analyzer/memgraph/tiers.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace reprise::analyzer {
+namespace {
+
+// The copy that one offload makes, or the one that was there before the program (no offload).
+struct Copy {
+  uint32_t offload = kNone;       // stay
+  std::vector<uint32_t> reloads;  // stays that come from it
+  uint64_t bytes = 0;
+  uint32_t begin = 0;  // positions; it wraps when begin >= end
+  uint32_t end = 0;
+  uint64_t length_ns = 0;
+  Tier tier = Tier::host;
+
+  bool covers(uint32_t position) const {
+    return begin < end ? begin <= position && position < end : position >= begin || position < end;
+  }
+};
+
+class Assignment {
+ public:
+  Assignment(const TaskGraph& graph, const Machine& machine, Schedule& schedule)
+      : graph_(graph),
+        machine_(machine),
+        schedule_(schedule),
+        positions_(static_cast<uint32_t>(graph.calls.size()) + 1),
+        host_(positions_, 0) {
+    start_ns_.push_back(0);
+    for (const GraphCall& entry : graph.calls) start_ns_.push_back(start_ns_.back() + entry.call.duration_ns);
+  }
+
+  TierUse run() {
+    list_copies();
+    for (const Copy& copy : copies_) {
+      if (copy.tier == Tier::host) count(host_, copy, true);
+    }
+    TierUse use;
+    spread();
+    use.fits = relieve_host();
+    for (const Copy& copy : copies_) settle(copy, use);
+    use.host_peak_bytes = *std::max_element(host_.begin(), host_.end());
+    std::vector<uint64_t> ssd(positions_, 0);
+    for (const Copy& copy : copies_) {
+      if (copy.tier == Tier::ssd) count(ssd, copy, true);
+    }
+    use.ssd_peak_bytes = *std::max_element(ssd.begin(), ssd.end());
+    if (machine_.ssd_bytes != 0 && use.ssd_peak_bytes > machine_.ssd_bytes) use.fits = false;
+    return use;
+  }
+
+ private:
+  void list_copies() {
+    std::vector<std::vector<uint32_t>> stays_of(graph_.tensors.size());
+    for (uint32_t i = 0; i < schedule_.stays.size(); ++i) stays_of[schedule_.stays[i].tensor].push_back(i);
+    for (uint32_t tensor = 0; tensor < stays_of.size(); ++tensor) {
+      if (graph_.tensors[tensor].chunk_count > 0) list_copies(tensor, stays_of[tensor]);
+    }
+  }
+
+  void list_copies(uint32_t tensor, const std::vector<uint32_t>& stays) {
+    const size_t before = copies_.size();
+    for (size_t i = 0; i < stays.size(); ++i) {
+      if (schedule_.stays[stays[i]].departure == Departure::offload) add_copy(stays, i);
+    }
+    const bool resident = stays.size() == 1 && schedule_.stays[stays[0]].arrival == Arrival::always;
+    if (copies_.size() > before || resident || !is_persistent(graph_.tensors[tensor])) return;
+    Copy copy;  // never written: on the host for ever
+    copy.reloads = stays;
+    copy.bytes = graph_.tensors[tensor].size;
+    copy.end = positions_;
+    copy.length_ns = start_ns_.back();
+    copies_.push_back(std::move(copy));
+  }
+
+  // From the offload on, around the circle, to the last reload before the next offload.
+  void add_copy(const std::vector<uint32_t>& stays, size_t index) {
+    const Stay& from = schedule_.stays[stays[index]];
+    Copy copy;
+    copy.offload = stays[index];
+    copy.bytes = graph_.tensors[from.tensor].size;
+    copy.begin = from.end;
+    copy.end = from.end;
+    copy.tier = machine_.has_ssd() ? from.to : Tier::host;
+    for (size_t step = 1; step <= stays.size(); ++step) {
+      const Stay& next = schedule_.stays[stays[(index + step) % stays.size()]];
+      if (next.arrival != Arrival::reload) break;
+      copy.reloads.push_back(stays[(index + step) % stays.size()]);
+      copy.end = next.begin;
+      if (next.departure != Departure::drop) break;
+    }
+    copy.length_ns = copy.begin < copy.end ? start_ns_[copy.end] - start_ns_[copy.begin]
+                                           : start_ns_.back() - start_ns_[copy.begin] + start_ns_[copy.end];
+    copies_.push_back(std::move(copy));
+  }
+
+  void count(std::vector<uint64_t>& use, const Copy& copy, bool more) const {
+    const auto add = [&](uint32_t begin, uint32_t end) {
+      for (uint32_t p = begin; p < end; ++p) use[p] = more ? use[p] + copy.bytes : use[p] - copy.bytes;
+    };
+    if (copy.begin < copy.end) {
+      add(copy.begin, copy.end);
+    } else {
+      add(copy.begin, positions_);
+      add(0, copy.end);
+    }
+  }
+
+  // Where the host is too small: in the order in which they leave, copies go to the SSD that find it idle and are away
+  // for long, the others to the host. So both work at the same time, and nobody waits for the slower one.
+  void spread() {
+    if (machine_.host_bytes == 0 || !machine_.has_ssd()) return;
+    const auto fullest = std::max_element(host_.begin(), host_.end());
+    const auto position = static_cast<uint32_t>(fullest - host_.begin());
+    std::vector<Copy*> order;
+    for (Copy& copy : copies_) {
+      if (copy.tier == Tier::host && copy.offload != kNone && copy.covers(position)) order.push_back(&copy);
+    }
+    std::stable_sort(order.begin(), order.end(), [](const Copy* a, const Copy* b) { return a->begin < b->begin; });
+    uint64_t idle_from = 0;
+    for (Copy* copy : order) {
+      if (host_[position] <= machine_.host_bytes) return;
+      const uint64_t start = start_ns_[copy->begin];
+      const uint64_t out = copy_ns(copy->bytes, machine_.ssd_write_bytes_per_s, machine_.ssd_latency_ns);
+      const uint64_t in = copy_ns(copy->bytes, machine_.ssd_read_bytes_per_s, machine_.ssd_latency_ns);
+      if (start < idle_from || copy->length_ns < 2 * (out + in)) continue;
+      idle_from = start + out;
+      copy->tier = Tier::ssd;
+      count(host_, *copy, false);
+    }
+  }
+
+  // The rest. False when the host is too small and there is no SSD.
+  bool relieve_host() {
+    if (machine_.host_bytes == 0) return true;
+    while (true) {
+      const auto fullest = std::max_element(host_.begin(), host_.end());
+      if (*fullest <= machine_.host_bytes) return true;
+      if (!machine_.has_ssd()) return false;
+      const auto position = static_cast<uint32_t>(fullest - host_.begin());
+      Copy* longest = nullptr;
+      for (Copy& copy : copies_) {
+        if (copy.tier != Tier::host || !copy.covers(position)) continue;
+        if (longest == nullptr || copy.length_ns > longest->length_ns) longest = &copy;
+      }
+      longest->tier = Tier::ssd;
+      count(host_, *longest, false);
+    }
+  }
+
+  void settle(const Copy& copy, TierUse& use) {
+    if (copy.offload != kNone) schedule_.stays[copy.offload].to = copy.tier;
+    for (const uint32_t stay : copy.reloads) schedule_.stays[stay].from = copy.tier;
+    if (copy.tier != Tier::ssd) return;
+    if (copy.offload != kNone) use.ssd_written_bytes += copy.bytes;
+    use.ssd_read_bytes += copy.bytes * copy.reloads.size();
+  }
+
+  const TaskGraph& graph_;
+  const Machine& machine_;
+  Schedule& schedule_;
+  uint32_t positions_;
+  std::vector<uint64_t> host_;  // position -> bytes of copies
+  std::vector<uint64_t> start_ns_;
+  std::vector<Copy> copies_;
+};
+
+}  // namespace
+
+TierUse assign_tiers(const TaskGraph& graph, const Machine& machine, Schedule& schedule) {
+  return Assignment(graph, machine, schedule).run();
+}
+
+}  // namespace reprise::analyzer

@@ -1,0 +1,214 @@
+#include "analyzer/policies/g10_periods.h"
+
+#include <algorithm>
+#include <queue>
+#include <tuple>
+
+#include "analyzer/policies/g10_link.h"
+
+namespace reprise::analyzer {
+namespace {
+
+// Constants of the artifact: it plans to this part of the memory, reckons with the handling of a fault per migration,
+// and wants a period to last this many times the way out or back before it counts as hidden.
+constexpr double kTarget = 0.99;
+constexpr uint64_t kFaultNs = 45'000;
+constexpr double kSafety = 2.5;
+
+std::vector<uint32_t> ops_of(const TaskGraph& graph) {
+  std::vector<uint32_t> ops;
+  for (uint32_t call = 0; call < graph.calls.size(); ++call) {
+    if (graph.calls[call].call.kind == plan::CallKind::op) ops.push_back(call);
+  }
+  return ops;
+}
+
+std::vector<uint64_t> durations(const TaskGraph& graph, const std::vector<uint32_t>& ops) {
+  std::vector<uint64_t> result;
+  result.reserve(ops.size());
+  for (const uint32_t call : ops) result.push_back(graph.calls[call].call.duration_ns);
+  return result;
+}
+
+class Planner {
+ public:
+  Planner(const TaskGraph& graph, const Machine& machine, uint64_t capacity)
+      : graph_(graph),
+        machine_(machine),
+        capacity_(capacity),
+        line_(static_cast<uint64_t>(kTarget * static_cast<double>(capacity))),
+        plan_{{}, ops_of(graph)},
+        ops_(static_cast<uint32_t>(plan_.call_of_op.size())),
+        duration_(durations(graph, plan_.call_of_op)),
+        host_(ops_, 0),
+        out_(duration_, machine.d2h_bytes_per_s, machine.ssd_write_bytes_per_s),
+        in_(duration_, machine.h2d_bytes_per_s, machine.ssd_read_bytes_per_s) {
+    start_.push_back(0);
+    for (uint32_t i = 0; i < 2 * ops_; ++i) start_.push_back(start_.back() + duration_[i % ops_]);
+  }
+
+  G10Plan plan() {
+    if (ops_ > 0 && graph_.peak_chunks > capacity_) {
+      find_periods();
+      choose_periods();
+      choose_fetches();
+    }
+    std::erase_if(periods_, [](const G10Period& period) { return !period.away; });
+    plan_.periods = std::move(periods_);
+    return std::move(plan_);
+  }
+
+ private:
+  struct Benefit {
+    double area = 0;
+    double weight = 0;  // of two with equal area, the one with more bytes and time
+    uint32_t period = 0;
+    bool operator<(const Benefit& other) const {
+      return std::tuple(area, weight, other.period) < std::tuple(other.area, other.weight, period);
+    }
+  };
+
+  uint64_t chunks(const G10Period& period) const { return graph_.tensors[period.tensor].chunk_count; }
+  double bytes(const G10Period& period) const { return static_cast<double>(graph_.tensors[period.tensor].size); }
+
+  // Vitality: who is alive when, and who is not used when. A persistent tensor's last period wraps around.
+  void find_periods() {
+    std::vector<std::vector<uint32_t>> uses(graph_.tensors.size());
+    for (uint32_t op = 0; op < ops_; ++op) {
+      for (const uint32_t tensor : graph_.calls[plan_.call_of_op[op]].operands) uses[tensor].push_back(op);
+    }
+    pressure_.assign(ops_, 0);
+    for (uint32_t t = 0; t < uses.size(); ++t) {
+      const bool stays = is_persistent(graph_.tensors[t]);
+      if (uses[t].empty()) continue;
+      const uint32_t first = stays ? 0 : uses[t].front();
+      const uint32_t last = stays ? ops_ - 1 : uses[t].back();
+      for (uint32_t op = first; op <= last; ++op) pressure_[op] += graph_.tensors[t].chunk_count;
+      if (stays) uses[t].push_back(uses[t].front() + ops_);
+      for (size_t i = 0; i + 1 < uses[t].size(); ++i) {
+        // A gap of a single op is no period.
+        if (uses[t][i + 1] > uses[t][i] + 2) periods_.push_back({t, uses[t][i] + 1, uses[t][i + 1]});
+      }
+    }
+    for (const uint64_t pressure : pressure_) above_ += pressure > line_ ? 1 : 0;
+  }
+
+  // The pressure above the line that an eviction takes away: from when half of it has left to when half of it is back.
+  double area(const G10Period& period) const {
+    const Tier tier = machine_.has_ssd() ? Tier::ssd : Tier::host;
+    const uint32_t from = out_.forward(tier, bytes(period) / 2, period.begin, period.end);
+    const uint32_t to = in_.backward(tier, bytes(period) / 2, period.begin, period.end);
+    if (to == kNone) return 0;
+    double time = 0;
+    for (uint32_t op = from; op < to; ++op) {
+      if (pressure_[op % ops_] > line_) time += static_cast<double>(duration_[op % ops_]);
+    }
+    return time * static_cast<double>(chunks(period));
+  }
+
+  // Greatest benefit first. Benefits only fall as others leave and the links fill, so an old value is an upper bound
+  // and only the top of the queue needs a new one.
+  void choose_periods() {
+    std::priority_queue<Benefit> queue;
+    for (uint32_t p = 0; p < periods_.size(); ++p) {
+      const double time = static_cast<double>(start_[periods_[p].end] - start_[periods_[p].begin]);
+      queue.push({area(periods_[p]), time * bytes(periods_[p]), p});
+    }
+    while (!queue.empty() && above_ > 0) {
+      Benefit best = queue.top();
+      queue.pop();
+      const double now = area(periods_[best.period]);
+      if (now <= 0) continue;
+      if (now < best.area) {
+        best.area = now;
+        queue.push(best);
+        continue;
+      }
+      evict(periods_[best.period]);
+    }
+  }
+
+  void evict(G10Period& period) {
+    const auto time = static_cast<double>(start_[period.end] - start_[period.begin]);
+    const double ssd_ns = way_ns(period, machine_.ssd_write_bytes_per_s, machine_.ssd_latency_ns);
+    if (machine_.has_ssd() && time > kSafety * ssd_ns) {
+      const auto ideal = static_cast<uint64_t>(static_cast<double>(start_[period.begin]) + ssd_ns);
+      const auto done = std::upper_bound(start_.begin(), start_.end(), ideal) - start_.begin() - 1;
+      const bool crowded = out_.is_full(Tier::ssd, period.begin, static_cast<uint32_t>(done));
+      go(period, crowded && host_has_room(period) ? Tier::host : Tier::ssd);
+    } else if (time > kSafety * way_ns(period, machine_.d2h_bytes_per_s, 0) && host_has_room(period)) {
+      go(period, Tier::host);
+    }
+  }
+
+  double way_ns(const G10Period& period, double bytes_per_s, uint64_t latency_ns) const {
+    return static_cast<double>(latency_ns + kFaultNs) + bytes(period) / bytes_per_s * 1e9;
+  }
+
+  bool host_has_room(const G10Period& period) const {
+    if (machine_.host_bytes == 0) return true;
+    for (uint32_t op = period.begin; op < period.end; ++op) {
+      if (host_[op % ops_] + graph_.tensors[period.tensor].size > machine_.host_bytes) return false;
+    }
+    return true;
+  }
+
+  void go(G10Period& period, Tier tier) {
+    period.gone = out_.forward(tier, bytes(period), period.begin, period.end);
+    period.fetch = in_.backward(tier, bytes(period), period.begin, period.end);
+    if (period.fetch == kNone || period.fetch <= period.gone) return;
+    period.away = true;
+    period.tier = tier;
+    out_.book(tier, bytes(period), period.begin, period.end);
+    in_.book(tier, bytes(period), period.fetch, period.end);
+    for (uint32_t op = period.begin; op < period.end && tier == Tier::host; ++op) {
+      host_[op % ops_] += graph_.tensors[period.tensor].size;
+    }
+    for (uint32_t op = period.gone + 1; op < period.fetch; ++op) {
+      uint64_t& pressure = pressure_[op % ops_];
+      const bool was = pressure > line_;
+      pressure -= chunks(period);
+      if (was && pressure <= line_) --above_;
+    }
+  }
+
+  // In the order of the latest safe times, each way back moves to the earliest time from which on it fits.
+  void choose_fetches() {
+    std::vector<G10Period*> order;
+    for (G10Period& period : periods_) {
+      if (period.away) order.push_back(&period);
+    }
+    std::stable_sort(order.begin(), order.end(),
+                     [](const G10Period* a, const G10Period* b) { return a->fetch < b->fetch; });
+    for (G10Period* period : order) {
+      period->eager = period->fetch;
+      while (period->eager > period->gone + 1 && pressure_[(period->eager - 1) % ops_] + chunks(*period) <= line_) {
+        --period->eager;
+        pressure_[period->eager % ops_] += chunks(*period);
+      }
+    }
+  }
+
+  const TaskGraph& graph_;
+  const Machine& machine_;
+  uint64_t capacity_;
+  uint64_t line_;
+  G10Plan plan_;
+  uint32_t ops_;
+  std::vector<uint64_t> duration_;
+  std::vector<uint64_t> host_;  // op -> bytes in host memory
+  G10Link out_;
+  G10Link in_;
+  std::vector<G10Period> periods_;
+  std::vector<uint64_t> start_;     // of each op in two iterations, and of the end
+  std::vector<uint64_t> pressure_;  // op -> chunks that are on the device
+  uint32_t above_ = 0;              // ops whose pressure is above the line
+};
+
+}  // namespace
+
+G10Plan plan_g10(const TaskGraph& graph, const Machine& machine, uint64_t capacity) {
+  return Planner(graph, machine, capacity).plan();
+}
+
+}  // namespace reprise::analyzer

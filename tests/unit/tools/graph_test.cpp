@@ -1,0 +1,162 @@
+// Task graphs and machines from files: what the JSON means, and one clear line for what makes no sense.
+#include <gtest/gtest.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include <cstdio>
+#include <fstream>
+
+#include "tools/graphs/json_graph.h"
+#include "tools/machines/machines.h"
+
+namespace reprise::tools::test {
+namespace {
+
+constexpr uint64_t kMiB = uint64_t{1} << 20;
+
+// w is a weight, x lives from kernel 0 to 1, kernel 1 has a workspace and updates w.
+constexpr char kTwoKernels[] = R"({
+  "model": "two kernels", "batch": 1,
+  "tensors": [{"id": 7, "bytes": 4194304, "persistent": 1}, {"id": 3, "bytes": 2097152, "persistent": 0},
+              {"id": 9, "bytes": 4096}],
+  "kernels": [{"id": 0, "name": "forward", "duration_ns": 1000, "inputs": [7], "outputs": [3]},
+              {"id": 1, "name": "update", "duration_ns": 2000, "inputs": [3, 7], "outputs": [7],
+               "workspace_bytes": 6291456}]})";
+
+std::string why(const std::string& text) {
+  const Result<analyzer::TaskGraph> graph = parse_graph(text, kGraphChunk);
+  EXPECT_FALSE(graph.ok()) << text;
+  return graph.status().message();
+}
+
+std::string with(const std::string& tensors, const std::string& kernels) {
+  return R"({"tensors": [)" + tensors + R"(], "kernels": [)" + kernels + "]}";
+}
+constexpr char kTensor[] = R"({"id": 0, "bytes": 8})";
+constexpr char kKernel[] = R"({"duration_ns": 5, "inputs": [0], "outputs": []})";
+
+TEST(JsonGraph, TensorsLiveFromTheirFirstToTheirLastKernel) {
+  const Result<analyzer::TaskGraph> result = parse_graph(kTwoKernels, kGraphChunk);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  const analyzer::TaskGraph& graph = result.value();
+  EXPECT_EQ(graph.program, "two kernels");
+  ASSERT_EQ(graph.tensors.size(), 3u);  // w, x and the workspace; tensor 9 is never used
+  EXPECT_TRUE(analyzer::is_persistent(graph.tensors[0]));
+  EXPECT_EQ(graph.tensors[0].chunk_count, 2u);
+  // allocate x, forward, allocate the workspace, update, free x, free the workspace
+  ASSERT_EQ(graph.calls.size(), 6u);
+  EXPECT_EQ(graph.tensors[1].allocate_call, 0u);
+  EXPECT_EQ(graph.tensors[1].free_call, 4u);
+  EXPECT_EQ(graph.tensors[2].allocate_call, 2u);
+  EXPECT_EQ(graph.tensors[2].free_call, 5u);
+  EXPECT_EQ(graph.calls[3].call.name, "update");
+  EXPECT_EQ(graph.calls[3].operands, (std::vector<uint32_t>{0, 1, 2}));
+  EXPECT_EQ(graph.calls[3].writes, (std::vector<uint32_t>{0, 2}));
+  EXPECT_EQ(graph.compute_ns, 3000u);
+  EXPECT_EQ(graph.peak_bytes, 12 * kMiB);
+  EXPECT_EQ(graph.op_count, 2u);
+}
+
+TEST(JsonGraph, NumbersThatMakeNoSense) {
+  EXPECT_NE(why(with(R"({"id": 0, "bytes": -4})", kKernel)).find("tensor 0: \"bytes\" is -4"), std::string::npos);
+  EXPECT_NE(why(with(R"({"id": 0, "bytes": 0})", kKernel)).find("is 0"), std::string::npos);
+  EXPECT_NE(why(with(R"({"id": 0, "bytes": 1e300})", kKernel)).find("1e+300"), std::string::npos);
+  EXPECT_NE(why(with(R"({"id": 0, "bytes": 99999999999999999})", kKernel)).find("tensor 0"), std::string::npos);
+  EXPECT_NE(why(with(R"({"id": 0, "bytes": "8"})", kKernel)).find("not a whole number"), std::string::npos);
+  EXPECT_NE(why(with(R"({"bytes": 8})", kKernel)).find("tensor number 0 has no \"id\""), std::string::npos);
+  EXPECT_NE(why(with(kTensor, R"({"duration_ns": -1, "inputs": [0], "outputs": []})")).find("kernel 0"),
+            std::string::npos);
+}
+
+TEST(JsonGraph, GraphsThatContradictThemselves) {
+  const std::string twice = std::string(kTensor) + ", " + kTensor;
+  EXPECT_NE(why(with(twice, kKernel)).find("tensor 0 is listed twice"), std::string::npos);
+  EXPECT_NE(why(with(kTensor, R"({"duration_ns": 5, "inputs": [0, 5], "outputs": []})")).find("names tensor 5"),
+            std::string::npos);
+  EXPECT_NE(why(with(kTensor, R"({"duration_ns": 5, "inputs": [-1], "outputs": []})")).find("-1"), std::string::npos);
+  EXPECT_NE(why(with(kTensor, R"({"duration_ns": 5, "outputs": []})")).find("no list \"inputs\""), std::string::npos);
+  EXPECT_NE(why(with(kTensor, R"({"id": 1, "duration_ns": 5, "inputs": [0], "outputs": []})")).find("has id 1"),
+            std::string::npos);
+  EXPECT_NE(why(with(kTensor, R"({"device": 1, "duration_ns": 5, "inputs": [0], "outputs": []})")).find("device"),
+            std::string::npos);
+}
+
+TEST(JsonGraph, TextsThatAreNoGraph) {
+  EXPECT_NE(why("").find("no JSON"), std::string::npos);
+  EXPECT_NE(why("[1, 2]").find("no object"), std::string::npos);
+  EXPECT_NE(why("{}").find("\"tensors\" and \"kernels\""), std::string::npos);
+  EXPECT_NE(why(with(kTensor, "")).find("empty"), std::string::npos);
+  const std::string whole = kTwoKernels;
+  for (size_t length = 0; length < whole.size(); length += 7) EXPECT_NE(why(whole.substr(0, length)), "");
+}
+
+class GraphFiles : public testing::Test {
+ protected:
+  std::string write(const std::string& name, const std::string& content) {
+    names_.push_back(testing::TempDir() + std::to_string(getpid()) + name);
+    std::ofstream(names_.back(), std::ios::binary) << content;
+    return names_.back();
+  }
+  void TearDown() override {
+    for (const std::string& name : names_) std::remove(name.c_str());
+  }
+  std::vector<std::string> names_;
+};
+
+TEST_F(GraphFiles, PlainAndPackedAreTheSame) {
+  const std::string text = kTwoKernels;
+  std::string packed(ZSTD_compressBound(text.size()), '\0');
+  packed.resize(ZSTD_compress(packed.data(), packed.size(), text.data(), text.size(), 3));
+  const auto plain = read_graph(write("a.json", text), kGraphChunk);
+  const auto other = read_graph(write("a.json.zst", packed), kGraphChunk);
+  ASSERT_TRUE(plain.ok() && other.ok()) << plain.status().message() << other.status().message();
+  EXPECT_EQ(to_text(plain.value()), to_text(other.value()));
+  EXPECT_FALSE(read_graph(write("cut.json.zst", packed.substr(0, packed.size() - 3)), kGraphChunk).ok());
+  EXPECT_FALSE(read_graph(write("not.json.zst", text), kGraphChunk).ok());
+  EXPECT_FALSE(read_graph("/nonexistent/a.json", kGraphChunk).ok());
+}
+
+TEST_F(GraphFiles, MachinesAsTheProbeWritesThem) {
+  probe::Machine measured;
+  measured.device = "a device";
+  measured.driver = "CUDA 13.0";
+  measured.measured_at = "2026-01-02T03:04:05Z";
+  measured.memory_bytes = uint64_t{80} << 30;
+  measured.h2d_bytes_per_second = 51e9;
+  measured.d2h_together_bytes_per_second = 40e9;
+  measured.copy_latency_ns = 1499.6;
+  const std::string path = write("machine.json", "");
+  ASSERT_TRUE(probe::write_machine(measured, path).ok());
+  const Result<analyzer::Machine> machine = find_machine(path);
+  ASSERT_TRUE(machine.ok()) << machine.status().message();
+  EXPECT_EQ(machine.value().h2d_bytes_per_s, 51e9);
+  EXPECT_EQ(machine.value().d2h_bytes_per_s, analyzer::Machine{}.d2h_bytes_per_s);  // not measured
+  EXPECT_EQ(machine.value().d2h_together_bytes_per_s, 40e9);
+  EXPECT_EQ(machine.value().latency_ns, 1500u);
+  EXPECT_FALSE(machine.value().has_ssd());
+}
+
+TEST_F(GraphFiles, MachinesWrittenByHand) {
+  const std::string head = R"({"format": "reprise-machine", "version": 1, "device": "mine", "memory_bytes": 1)";
+  const Result<analyzer::Machine> machine =
+      find_machine(write("mine.json", head + R"(, "ssd_read_bytes_per_second": 3e9, "ssd_write_bytes_per_second": 2e9,
+                                  "host_bytes": 1e9, "remap_ns_per_chunk": 0})"));
+  ASSERT_TRUE(machine.ok()) << machine.status().message();
+  EXPECT_TRUE(machine.value().has_ssd());
+  EXPECT_EQ(machine.value().host_bytes, 1'000'000'000u);
+  EXPECT_EQ(machine.value().remap_ns_per_chunk, 0u);
+  const auto refused = find_machine(write("bad.json", head + R"(, "h2d_bytes_per_second": 0})"));
+  EXPECT_NE(refused.status().message().find("bad.json"), std::string::npos) << refused.status().message();
+  EXPECT_FALSE(find_machine(write("text.json", "hello")).ok());
+}
+
+TEST(Machines, ByName) {
+  for (const char* name : {"h200", "a100", "p100x4", "g10"}) EXPECT_TRUE(find_machine(name).ok()) << name;
+  EXPECT_TRUE(find_machine("g10").value().has_ssd());
+  const Status unknown = find_machine("h300").status();
+  EXPECT_EQ(unknown.code(), StatusCode::invalid_argument);
+  EXPECT_NE(unknown.message().find("p100x4"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace reprise::tools::test

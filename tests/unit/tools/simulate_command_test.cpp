@@ -1,0 +1,102 @@
+// `reprise simulate` and `reprise plan` on task graphs, as people call them.
+#include "analyzer/plan/plan.h"
+#include "tests/unit/analyzer/trace_builder.h"
+#include "tests/unit/tools/installed.h"
+#include "tests/unit/tools/trace_file.h"
+
+namespace reprise::tools::test {
+namespace {
+
+using analyzer::testing::kChunk;
+using analyzer::testing::train_chain;
+
+class SimulateCommand : public Installed {
+ protected:
+  // `count` weights of 2 MiB, each used by one kernel.
+  std::string graph(int count, uint64_t duration_ns = 1'000'000) const {
+    std::string tensors;
+    std::string kernels;
+    for (int i = 0; i < count; ++i) {
+      const std::string id = std::to_string(i);
+      const std::string comma = i == 0 ? "" : ",";
+      tensors += comma + R"({"id":)" + id + R"(,"bytes":2097152,"persistent":1})";
+      kernels += comma + R"({"name":"layer","duration_ns":)" + std::to_string(duration_ns) + R"(,"inputs":[)" + id +
+                 R"(],"outputs":[]})";
+    }
+    return write("layers.json", R"({"tensors":[)" + tensors + R"(],"kernels":[)" + kernels + "]}");
+  }
+  std::vector<std::string> lines(const std::string& text) const {
+    std::vector<std::string> result;
+    std::stringstream stream(text);
+    for (std::string line; std::getline(stream, line);) result.push_back(line);
+    return result;
+  }
+};
+
+TEST_F(SimulateCommand, OneRowForEachBudgetAndPolicy) {
+  const Finished finished = reprise({"simulate", graph(8), "--budget", "50%..100%:25%", "--policy", "disco,lru",
+                                     "--machine", "a100", "--csv", path("tmp/a.csv")});
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  ASSERT_EQ(lines(finished.out).size(), 7u) << finished.out;
+  const std::vector<std::string> csv = lines(read(path("tmp/a.csv")));
+  ASSERT_EQ(csv.size(), 7u);
+  EXPECT_EQ(csv[0].substr(0, 27), "budget_bytes,policy,plan_of");
+  EXPECT_EQ(csv[1].substr(0, 20), "8388608,disco,disco,");
+  // Everything fits: nothing moves, and nothing is lost.
+  EXPECT_NE(csv[6].find("lru,lru,8000000,8000000,8000000,100.000,100.000,0,0,0"), std::string::npos) << csv[6];
+}
+
+TEST_F(SimulateCommand, ASlowerLinkCostsMore) {
+  const std::string file = graph(8, 100'000);
+  const std::string head = R"({"format":"reprise-machine","version":1,"device":"x","memory_bytes":1,)";
+  const std::string slow = write("slow.json", head + R"("h2d_bytes_per_second":2097152000,"copy_latency_ns":1})");
+  // 1 ms for a chunk: six of eight come in with two that stay, so no less than 6 ms; kernels take 0.8 ms.
+  const Finished finished =
+      reprise({"simulate", file, "--budget", "6MiB", "--machine", slow, "--csv", path("tmp/a.csv")});
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  const std::string row = lines(read(path("tmp/a.csv")))[1];
+  const uint64_t time = std::stoull(row.substr(row.find(',', row.find(',', row.find(',') + 1) + 1) + 1));
+  EXPECT_GE(time, 5'000'000u) << row;
+  EXPECT_LE(time, 16'000'000u) << row;
+}
+
+TEST_F(SimulateCommand, TracesToo) {
+  const std::string trace = write("a.trace", trace_bytes(train_chain(6, 4 * kChunk, 3)));
+  const Finished finished = reprise({"simulate", trace, "--budget", "50%"});
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_NE(finished.out.find("auto ("), std::string::npos) << finished.out;
+}
+
+TEST_F(SimulateCommand, ABudgetWithoutAPlanIsARowUnlessAllAre) {
+  const std::string file = graph(4);
+  const Finished some = reprise({"simulate", file, "--budget", "1MiB,100%"});
+  EXPECT_EQ(some.exit_code, 0) << some.err;
+  EXPECT_NE(some.out.find("none: a budget of 1048576 bytes"), std::string::npos) << some.out;
+  expect_refused(reprise({"simulate", file, "--budget", "1MiB"}), 1, "2097152 bytes");
+}
+
+TEST_F(SimulateCommand, OneLineForWhatMakesNoSense) {
+  const std::string file = graph(2);
+  expect_refused(reprise({"simulate", file, "--budget", "10%..50%"}), 2, "step");
+  expect_refused(reprise({"simulate", file, "--budget", "10%..1GiB:5%"}), 2, "mixed");
+  expect_refused(reprise({"simulate", file, "--budget", "0.001%..100%:0.001%"}), 2, "too many");
+  expect_refused(reprise({"simulate", file, "--budget", "50%", "--policy", "best"}), 2, "best");
+  expect_refused(reprise({"simulate", file, "--budget", "50%", "--machine", "moon"}), 2, "moon");
+  expect_refused(reprise({"simulate", file, "--budget", "50%", "--chunk", "1"}), 2, "--chunk");
+  expect_refused(reprise({"simulate", file, "--budget", "50%", "--csv", "/nonexistent/a.csv"}), 1, "/nonexistent");
+  expect_refused(reprise({"simulate", path("no.json"), "--budget", "50%"}), 1, "no.json");
+  expect_refused(reprise({"simulate", write("bad.json", "{"), "--budget", "50%"}), 1, "bad.json");
+  expect_refused(reprise({"simulate", write("bad.trace", "{"), "--budget", "50%"}), 1, "bad.trace");
+}
+
+TEST_F(SimulateCommand, PlansComeFromGraphsToo) {
+  const Finished finished =
+      reprise({"plan", graph(8), "--budget", "50%", "--machine", "g10", "-o", path("tmp/a.plan")});
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_TRUE(plan::read_plan(path("tmp/a.plan")).ok());
+  expect_refused(reprise({"plan", write("bad.json", "{}"), "--budget", "50%"}), 1, "bad.json");
+  expect_refused(reprise({"plan", graph(8), "--budget", "50%", "--machine", "moon"}), 2, "moon");
+}
+
+}  // namespace
+}  // namespace reprise::tools::test

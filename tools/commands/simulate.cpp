@@ -1,0 +1,182 @@
+// `reprise simulate`: what budgets cost, on a machine of one's choice, without running anything.
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <memory>
+
+#include "analyzer/planner.h"
+#include "analyzer/policies/policy.h"
+#include "tools/commands/budget_range.h"
+#include "tools/commands/command.h"
+#include "tools/commands/files.h"
+#include "tools/commands/inputs.h"
+#include "tools/commands/message.h"
+#include "tools/commands/simulate_table.h"
+#include "tools/graphs/json_graph.h"
+#include "tools/machines/machines.h"
+
+namespace reprise::tools {
+namespace {
+
+constexpr uint64_t kSmallestChunk = 4096;
+
+struct SimulateArguments {
+  std::string input;
+  std::string budget;
+  std::string policies = "auto";
+  std::string machine;
+  std::string csv;
+  std::string chunk;
+};
+
+class Simulating {
+ public:
+  explicit Simulating(const SimulateArguments& arguments) : arguments_(arguments), progress_(true) {}
+
+  int run() {
+    Status status = prepare();
+    if (status.ok()) status = fill();
+    progress_.clear();
+    if (!status.ok()) return fail(status);
+    status = write_file("-", to_table(rows_));
+    if (status.ok() && !arguments_.csv.empty()) status = write_file(arguments_.csv, to_csv(rows_));
+    return status.ok() ? 0 : fail(status);
+  }
+
+ private:
+  Status prepare() {
+    Result<std::vector<Budget>> budgets = parse_budgets(arguments_.budget);
+    if (!budgets.ok()) return budgets.status();
+    budgets_ = std::move(budgets.value());
+    if (Status status = list_policies(); !status.ok()) return status;
+    if (!arguments_.machine.empty()) {
+      Result<analyzer::Machine> machine = find_machine(arguments_.machine);
+      if (!machine.ok()) return machine.status();
+      options_.machine = machine.value();
+    }
+    if (!arguments_.chunk.empty()) {
+      Result<uint64_t> chunk = parse_size(arguments_.chunk);
+      if (!chunk.ok()) return chunk.status();
+      if (chunk.value() < kSmallestChunk) return {StatusCode::invalid_argument, "--chunk: at least 4KiB"};
+      options_.granularity = chunk.value();
+    }
+    options_.ssd = true;
+    if (!arguments_.csv.empty()) {
+      if (Status status = check_writable(arguments_.csv); !status.ok()) return status;
+    }
+    return load();
+  }
+
+  // "all", or names separated by commas.
+  Status list_policies() {
+    if (arguments_.policies == "all") {
+      for (const analyzer::Policy* policy : analyzer::all_policies()) policies_.emplace_back(policy->name());
+      policies_.emplace_back("auto");
+      return {};
+    }
+    for (const std::string& name : CLI::detail::split(arguments_.policies, ',')) {
+      if (Status status = analyzer::check_policy(name); !status.ok()) return status;
+      policies_.push_back(name);
+    }
+    return {};
+  }
+
+  Status load() {
+    progress_.step("reading " + arguments_.input);
+    if (is_graph_path(arguments_.input)) {
+      Result<analyzer::TaskGraph> graph =
+          read_graph(arguments_.input, options_.granularity != 0 ? options_.granularity : kGraphChunk);
+      if (!graph.ok()) return graph.status();
+      return take(analyzer::make_workload(std::move(graph.value()), options_));
+    }
+    Result<trace::Trace> trace = load_trace(arguments_.input);
+    if (!trace.ok()) return trace.status();
+    return take(analyzer::make_workload(trace.value(), options_));
+  }
+
+  Status take(Result<analyzer::Workload> workload) {
+    if (!workload.ok()) {
+      return {workload.status().code(), fmt::format("{}: {}", arguments_.input, workload.status().message())};
+    }
+    workload_ = std::move(workload.value());
+    return {};
+  }
+
+  Status fill() {
+    bool any = false;
+    for (const Budget& budget : budgets_) {
+      for (const std::string& policy : policies_) {
+        progress_.step(fmt::format("{} of {}: {}", rows_.size() + 1, budgets_.size() * policies_.size(), policy));
+        Result<SimulatedRow> row = simulate(budget, policy);
+        if (!row.ok()) return row.status();
+        any = any || row.value().trouble.empty();
+        rows_.push_back(std::move(row.value()));
+      }
+    }
+    if (any) return {};
+    return {StatusCode::infeasible, fmt::format("{}: {}", arguments_.input, rows_.front().trouble)};
+  }
+
+  Result<SimulatedRow> simulate(const Budget& budget, const std::string& policy) {
+    analyzer::PlanOptions options = options_;
+    options.policy = policy;
+    options.budget_bytes = budget.bytes;
+    options.budget_fraction = budget.percent / 100;
+    SimulatedRow row;
+    row.asked = budget;
+    row.policy = policy;
+    row.budget_bytes =
+        budget.bytes > 0
+            ? budget.bytes
+            : static_cast<uint64_t>(options.budget_fraction * static_cast<double>(workload_.graph.peak_bytes));
+    analyzer::PlanSummary summary;
+    const auto start = std::chrono::steady_clock::now();
+    const Result<plan::Plan> plan = analyzer::make_plan(workload_, options, &summary);
+    const auto took = std::chrono::steady_clock::now() - start;
+    row.planning_ns = static_cast<uint64_t>(std::chrono::nanoseconds(took).count());
+    if (!plan.ok()) {
+      if (plan.status().code() != StatusCode::infeasible) return plan.status();
+      row.trouble = plan.status().message();
+      return row;
+    }
+    fill_row(plan.value(), summary, row);
+    return row;
+  }
+
+  static void fill_row(const plan::Plan& plan, const analyzer::PlanSummary& summary, SimulatedRow& row) {
+    row.used = plan.policy;
+    row.time_ns = plan.predicted_ns;
+    row.compute_ns = plan.compute_ns;
+    row.bound_ns = summary.bounds.iteration_ns;
+    row.offload_bytes = plan.offload_bytes;
+    row.reload_bytes = plan.reload_bytes;
+    row.remap_count = plan.remap_count;
+    row.ssd_written_bytes = summary.tiers.ssd_written_bytes;
+    row.ssd_read_bytes = summary.tiers.ssd_read_bytes;
+    row.host_peak_bytes = summary.tiers.host_peak_bytes;
+  }
+
+  const SimulateArguments& arguments_;
+  Progress progress_;
+  analyzer::PlanOptions options_;
+  std::vector<Budget> budgets_;
+  std::vector<std::string> policies_;
+  analyzer::Workload workload_;
+  std::vector<SimulatedRow> rows_;
+};
+
+}  // namespace
+
+Action declare_simulate(CLI::App& app, const ProgramArguments&) {
+  auto arguments = std::make_shared<SimulateArguments>();
+  app.add_option("input", arguments->input, "A recorded trace, or a task graph (.json, .json.zst)")->required();
+  app.add_option("--budget", arguments->budget, "Budgets, as in 12GiB,16GiB or 30%..100%:5% of the peak")->required();
+  app.add_option("--policy", arguments->policies, "Policies: names with commas, auto (the best of all), or all");
+  app.add_option("--machine", arguments->machine, "h200, a100, p100x4, g10 or a machine file (default: the trace's)");
+  app.add_option("--csv", arguments->csv, "Also write the rows to this file");
+  app.add_option("--chunk", arguments->chunk, "Size of a chunk (default: the trace's, else 2MiB)");
+  return [arguments] { return Simulating(*arguments).run(); };
+}
+
+}  // namespace reprise::tools

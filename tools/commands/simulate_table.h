@@ -1,0 +1,32 @@
+// What `reprise simulate` found, as a table for people and as CSV. Called by simulate.cpp.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tools/commands/sizes.h"
+
+namespace reprise::tools {
+
+struct SimulatedRow {
+  Budget asked;
+  uint64_t budget_bytes = 0;
+  std::string policy;
+  std::string used;     // the policy whose plan it is: another name when `policy` is auto
+  std::string trouble;  // why there is no plan; empty: there is one
+  uint64_t time_ns = 0;
+  uint64_t compute_ns = 0;
+  uint64_t bound_ns = 0;
+  uint64_t offload_bytes = 0;
+  uint64_t reload_bytes = 0;
+  uint64_t ssd_written_bytes = 0;
+  uint64_t ssd_read_bytes = 0;
+  uint64_t host_peak_bytes = 0;
+  uint64_t remap_count = 0;
+  uint64_t planning_ns = 0;
+};
+
+std::string to_table(const std::vector<SimulatedRow>& rows);
+std::string to_csv(const std::vector<SimulatedRow>& rows);
+
+}  // namespace reprise::tools

@@ -1,0 +1,153 @@
+#include "tools/graphs/listed_graph.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "preload/trace/signature.h"
+
+namespace reprise::tools {
+namespace {
+
+using analyzer::GraphCall;
+using analyzer::kNone;
+
+class Converter {
+ public:
+  Converter(const ListedGraph& listed, uint64_t granularity) : listed_(listed) {
+    graph_.granularity = granularity;
+    graph_.program = listed.model;
+    graph_.foreign_count = 1;
+  }
+
+  Result<analyzer::TaskGraph> convert() {
+    if (Status status = find_uses(); !status.ok()) return status;
+    add_persistent();
+    for (uint32_t kernel = 0; kernel < listed_.kernels.size(); ++kernel) add_kernel(kernel);
+    complete_task_graph(graph_);
+    return std::move(graph_);
+  }
+
+ private:
+  struct Uses {
+    uint32_t first = kNone;
+    uint32_t last = 0;
+    uint32_t tensor = kNone;  // index in the graph
+  };
+
+  Status find_uses() {
+    for (uint32_t k = 0; k < listed_.kernels.size(); ++k) {
+      for (const auto* ids : {&listed_.kernels[k].inputs, &listed_.kernels[k].outputs}) {
+        for (const uint64_t id : *ids) {
+          if (!listed_.tensors.contains(id)) {
+            return {StatusCode::corrupt, fmt::format("kernel {} ({}) names tensor {}, which is not among the tensors",
+                                                     k, listed_.kernels[k].name, id)};
+          }
+          Uses& uses = uses_[id];
+          if (uses.first == kNone) uses.first = k;
+          uses.last = k;
+        }
+      }
+    }
+    return {};
+  }
+
+  uint32_t add_tensor(uint64_t id, uint64_t bytes) {
+    plan::Tensor tensor;
+    tensor.size = bytes;
+    tensor.recorded_allocation = id;
+    tensor.chunk_count = analyzer::chunks_of(bytes, graph_.granularity);
+    graph_.tensors.push_back(tensor);
+    return static_cast<uint32_t>(graph_.tensors.size() - 1);
+  }
+
+  void add_persistent() {
+    std::vector<uint64_t> ids;
+    for (const auto& [id, tensor] : listed_.tensors) {
+      if (tensor.persistent) ids.push_back(id);
+      most_ = std::max(most_, id);
+    }
+    std::sort(ids.begin(), ids.end());
+    for (const uint64_t id : ids) uses_[id].tensor = add_tensor(id, listed_.tensors.at(id).bytes);
+  }
+
+  void add_kernel(uint32_t index) {
+    const ListedKernel& kernel = listed_.kernels[index];
+    std::vector<uint32_t> ending;
+    GraphCall op;
+    for (const bool writes : {false, true}) {
+      for (const uint64_t id : writes ? kernel.outputs : kernel.inputs) touch(index, id, writes, op.call, ending);
+    }
+    if (kernel.workspace_bytes > 0) {
+      const uint32_t workspace = allocate(++most_, kernel.workspace_bytes);
+      add_access(op.call, workspace, trace::kAccessWrite);
+      ending.push_back(workspace);
+    }
+    op.call.kind = plan::CallKind::op;
+    op.call.op = trace::OpKind::launch;
+    op.call.name = kernel.name;
+    op.call.duration_ns = kernel.duration_ns;
+    const uint32_t none[3] = {};
+    op.call.signature = trace::op_signature(op.call.op, trace::hash_bytes(kernel.name.data(), kernel.name.size()), none,
+                                            none, 0, 0, 0, static_cast<uint32_t>(op.call.accesses.size()));
+    add_call(std::move(op));
+    for (const uint32_t tensor : ending) release(tensor);
+  }
+
+  void touch(uint32_t index, uint64_t id, bool writes, plan::Call& call, std::vector<uint32_t>& ending) {
+    Uses& uses = uses_.at(id);
+    if (uses.tensor == kNone) uses.tensor = allocate(id, listed_.tensors.at(id).bytes);
+    const bool ends = !listed_.tensors.at(id).persistent && uses.last == index;
+    if (ends && std::find(ending.begin(), ending.end(), uses.tensor) == ending.end()) ending.push_back(uses.tensor);
+    add_access(call, uses.tensor, writes ? trace::kAccessWrite : trace::kAccessRead);
+  }
+
+  // A tensor that is read and written is one access.
+  static void add_access(plan::Call& call, uint32_t tensor, uint32_t mode) {
+    for (plan::Access& access : call.accesses) {
+      if (access.tensor != tensor) continue;
+      access.mode |= mode;
+      return;
+    }
+    call.accesses.push_back({tensor, mode, 0, 0, trace::kNoParameter});
+  }
+
+  uint32_t allocate(uint64_t id, uint64_t bytes) {
+    const uint32_t tensor = add_tensor(id, bytes);
+    graph_.tensors[tensor].allocate_call = static_cast<uint32_t>(graph_.calls.size());
+    add_memory_call(plan::CallKind::allocate, tensor);
+    return tensor;
+  }
+  void release(uint32_t tensor) {
+    graph_.tensors[tensor].free_call = static_cast<uint32_t>(graph_.calls.size());
+    add_memory_call(plan::CallKind::free, tensor);
+  }
+
+  void add_memory_call(plan::CallKind kind, uint32_t tensor) {
+    const uint64_t bytes = graph_.tensors[tensor].size;
+    GraphCall entry;
+    entry.call.kind = kind;
+    entry.call.tensor = tensor;
+    entry.call.signature = kind == plan::CallKind::allocate ? trace::allocate_signature(entry.call.origin, bytes)
+                                                            : trace::free_signature(entry.call.origin, bytes);
+    add_call(std::move(entry));
+  }
+
+  void add_call(GraphCall entry) {
+    graph_.iteration_hash = trace::hash_mix(graph_.iteration_hash, entry.call.signature);
+    graph_.calls.push_back(std::move(entry));
+  }
+
+  const ListedGraph& listed_;
+  analyzer::TaskGraph graph_;
+  std::unordered_map<uint64_t, Uses> uses_;
+  uint64_t most_ = 0;  // highest id so far: workspaces come behind
+};
+
+}  // namespace
+
+Result<analyzer::TaskGraph> to_task_graph(const ListedGraph& listed, uint64_t granularity) {
+  return Converter(listed, granularity).convert();
+}
+
+}  // namespace reprise::tools

@@ -1,0 +1,36 @@
+// A TaskGraph as its JSON form lists it, and the way from there to the analyzer's. Used by json_graph.cpp only.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "analyzer/taskgraph/graph.h"
+#include "preload/trace/status.h"
+
+namespace reprise::tools {
+
+struct ListedTensor {
+  uint64_t bytes = 0;
+  bool persistent = false;
+};
+
+struct ListedKernel {
+  std::string name;
+  uint64_t duration_ns = 0;
+  uint64_t workspace_bytes = 0;
+  std::vector<uint64_t> inputs;  // tensor ids
+  std::vector<uint64_t> outputs;
+};
+
+struct ListedGraph {
+  std::string model;
+  std::unordered_map<uint64_t, ListedTensor> tensors;  // by id
+  std::vector<ListedKernel> kernels;
+};
+
+// Transient tensors and workspaces get an allocation just before their first kernel and a free just after their last.
+// Errors: a kernel that names a tensor which is not listed.
+Result<analyzer::TaskGraph> to_task_graph(const ListedGraph& listed, uint64_t granularity);
+
+}  // namespace reprise::tools

@@ -1,0 +1,107 @@
+#include "tools/machines/machines.h"
+
+#include <fmt/core.h>
+
+#include <cmath>
+#include <filesystem>
+
+namespace reprise::tools {
+namespace {
+
+constexpr double kGB = 1e9;
+constexpr uint64_t kGiB = uint64_t{1} << 30;
+
+// Published figures, not measurements: links at what large pinned copies usually reach on them. reprise-probe measures
+// the machine at hand.
+analyzer::Machine h200() {
+  analyzer::Machine machine;  // PCIe 5 x16
+  machine.h2d_bytes_per_s = machine.d2h_bytes_per_s = 55 * kGB;
+  machine.memory_bytes_per_s = 4800 * kGB;
+  return machine;
+}
+
+analyzer::Machine a100() {
+  analyzer::Machine machine;  // PCIe 4 x16, 40 GB
+  machine.h2d_bytes_per_s = machine.d2h_bytes_per_s = 25 * kGB;
+  machine.memory_bytes_per_s = 1555 * kGB;
+  return machine;
+}
+
+// One of the four: plans are for one device.
+analyzer::Machine p100x4() {
+  analyzer::Machine machine;  // PCIe 3 x16, 16 GB
+  machine.h2d_bytes_per_s = machine.d2h_bytes_per_s = 12 * kGB;
+  machine.memory_bytes_per_s = 732 * kGB;
+  return machine;
+}
+
+// The system that the G10 paper simulates (Table 2 and the parameters of its artifact's runs): SSD writes at the rate
+// of reads, as its artifact has it; no latency of copies; unified memory, so that nothing is mapped by calls.
+analyzer::Machine g10() {
+  analyzer::Machine machine;
+  machine.h2d_bytes_per_s = machine.d2h_bytes_per_s = 15.754 * kGB;
+  machine.ssd_read_bytes_per_s = machine.ssd_write_bytes_per_s = 3.2 * kGB;
+  machine.ssd_latency_ns = 20'000;
+  machine.latency_ns = 0;
+  machine.host_bytes = 128 * kGiB;
+  machine.memory_bytes_per_s = 1555 * kGB;
+  machine.remap_ns_per_chunk = 0;
+  return machine;
+}
+
+struct BuiltIn {
+  const char* name;
+  analyzer::Machine (*make)();
+};
+constexpr BuiltIn kBuiltIn[] = {{"h200", h200}, {"a100", a100}, {"p100x4", p100x4}, {"g10", g10}};
+
+template <typename Number>
+void take(Number& to, const std::optional<double>& from) {
+  if (!from) return;
+  if constexpr (std::is_integral_v<Number>) {
+    to = static_cast<Number>(std::llround(*from));
+  } else {
+    to = *from;
+  }
+}
+
+}  // namespace
+
+analyzer::Machine to_planner(const probe::Machine& from) {
+  analyzer::Machine machine;
+  take(machine.h2d_bytes_per_s, from.h2d_bytes_per_second);
+  take(machine.d2h_bytes_per_s, from.d2h_bytes_per_second);
+  take(machine.h2d_together_bytes_per_s, from.h2d_together_bytes_per_second);
+  take(machine.d2h_together_bytes_per_s, from.d2h_together_bytes_per_second);
+  take(machine.latency_ns, from.copy_latency_ns);
+  take(machine.memory_bytes_per_s, from.hbm_bytes_per_second);
+  take(machine.launch_ns, from.launch_latency_ns);
+  take(machine.remap_ns_per_chunk, from.remap_ns_per_chunk);
+  take(machine.host_bytes, from.host_bytes);
+  take(machine.ssd_bytes, from.ssd_bytes);
+  take(machine.ssd_read_bytes_per_s, from.ssd_read_bytes_per_second);
+  take(machine.ssd_write_bytes_per_s, from.ssd_write_bytes_per_second);
+  take(machine.ssd_latency_ns, from.ssd_latency_ns);
+  return machine;
+}
+
+Result<analyzer::Machine> find_machine(const std::string& name_or_path) {
+  for (const BuiltIn& row : kBuiltIn) {
+    if (name_or_path == row.name) return row.make();
+  }
+  std::error_code ignored;
+  if (!std::filesystem::exists(name_or_path, ignored)) {
+    std::string names;
+    for (const BuiltIn& row : kBuiltIn) names += fmt::format("{}, ", row.name);
+    return Status(StatusCode::invalid_argument,
+                  fmt::format("--machine {}: no such machine or file; there are {}or a file that reprise-probe wrote",
+                              name_or_path, names));
+  }
+  Result<probe::Machine> file = probe::read_machine(name_or_path);
+  if (!file.ok()) {
+    return Status(file.status().code(), fmt::format("{}: {}", name_or_path, file.status().message()));
+  }
+  return to_planner(file.value());
+}
+
+}  // namespace reprise::tools

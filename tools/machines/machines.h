@@ -1,0 +1,18 @@
+// Machines by name or from machine files. Called by `reprise plan` and `reprise simulate`.
+#pragma once
+#include <string>
+
+#include "analyzer/machine/machine.h"
+#include "preload/trace/status.h"
+#include "tools/probe/machine_file.h"
+
+namespace reprise::tools {
+
+// A built-in name (h200, a100, p100x4, g10) or the path of a machine file. Errors name the file, or the names that
+// exist.
+Result<analyzer::Machine> find_machine(const std::string& name_or_path);
+
+// Numbers that the file does not have keep the planner's defaults.
+analyzer::Machine to_planner(const probe::Machine& machine);
+
+}  // namespace reprise::tools
