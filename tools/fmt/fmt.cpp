@@ -1,6 +1,6 @@
-// What libfmt.so holds, as an object of ours: Debian has no static libfmt, a machine with a GPU may have none at all, and
-// header-only use costs each source file four seconds. The instantiations are those that fmt's headers declare extern or
-// use undeclared; a missing one is a link error.
+// What libfmt.so holds, as an object of ours: Debian has no static libfmt, a machine with a GPU may have none at all,
+// and header-only use costs each source file four seconds. The instantiations are those that fmt's headers declare
+// extern or use undeclared; a missing one is a link error.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE
