@@ -33,7 +33,7 @@ int run_measurement(const Measurement& what) {
   const Result<int> exit_code = measure(what);
   if (!exit_code.ok()) return fail(exit_code.status());
   if (exit_code.value() == 0) {
-    say(fmt::format("measured; the machine file is {}", what.machine));
+    say(fmt::format("measured; next: reprise plan or simulate --machine {}", what.machine));
   }
   return exit_code.value() == kProbeSawNoDevice ? kExitFailure : exit_code.value();
 }
