@@ -107,7 +107,7 @@ TEST(Process, AHandlerThatWasThereIsCalled) {
 }
 
 TEST(Process, StatsAreWrittenAtExit) {
-  if (!simulated()) GTEST_SKIP();
+  if (!simulated()) GTEST_SKIP() << "asks the simulated driver for its own counters and settings";
   const std::string path = ::testing::TempDir() + "sim_stats_" + std::to_string(getpid()) + ".json";
   setenv("REPRISE_SIM_STATS", path.c_str(), 1);
   EXPECT_EQ(0, in_child([] {
@@ -125,7 +125,7 @@ TEST(Process, StatsAreWrittenAtExit) {
 }
 
 TEST(Process, StrictModeAbortsOnWhatNobodyWrote) {
-  if (!simulated()) GTEST_SKIP();
+  if (!simulated()) GTEST_SKIP() << "asks the simulated driver for its own counters and settings";
   setenv("REPRISE_SIM_STRICT", "1", 1);
   const int status = in_child([] {
     if (start() == nullptr) return 1;
