@@ -1,0 +1,14 @@
+// A candidate as a plan: what the planner found, in the form that is written, verified and replayed. Called by the
+// planner and by benchmarks that time its parts.
+#pragma once
+#include <cstdint>
+
+#include "analyzer/candidate.h"
+#include "analyzer/planner.h"
+
+namespace reprise::analyzer {
+
+// Not verified yet.
+plan::Plan to_plan(const Workload& workload, uint64_t budget, const Candidate& candidate);
+
+}  // namespace reprise::analyzer

@@ -1,0 +1,161 @@
+// How long each part of planning takes on a graph of a given size, and how much memory: one line of JSON.
+// `bench/planning` runs it for several sizes and writes bench/planning.md.
+#include <fmt/format.h>
+#include <malloc.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analyzer/candidate.h"
+#include "analyzer/planner.h"
+#include "analyzer/to_plan.h"
+#include "analyzer/verify/verify.h"
+#include "bench/training_loop.h"
+#include "tools/graphs/json_graph.h"
+
+namespace reprise::bench {
+namespace {
+
+using namespace analyzer;
+
+struct Part {
+  std::string name;
+  double seconds = 0;
+  double mib = 0;  // by which the process has grown at its highest
+};
+
+double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+double status_mib(const std::string& key) {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with(key)) return std::strtod(line.c_str() + key.size(), nullptr) / 1024;
+  }
+  return 0;
+}
+
+// The highest resident size from here on.
+void reset_peak() { std::ofstream("/proc/self/clear_refs") << "5"; }
+
+class Parts {
+ public:
+  template <typename Work>
+  auto run(const char* name, Work&& work) {
+    malloc_trim(0);
+    reset_peak();
+    const double before = status_mib("VmRSS:");
+    const double start = seconds_now();
+    auto result = work();
+    const double time = seconds_now() - start;
+    parts_.push_back({name, time, status_mib("VmHWM:") - before});
+    return result;
+  }
+  std::string json() const {
+    std::string text;
+    for (const Part& part : parts_) {
+      text += fmt::format("{}\"{}\": {{\"s\": {:.6f}, \"mib\": {:.1f}}}", text.empty() ? "" : ", ", part.name,
+                          part.seconds, part.mib);
+    }
+    return text;
+  }
+
+ private:
+  std::vector<Part> parts_;
+};
+
+int fail(const std::string& message) {
+  std::fprintf(stderr, "planning_bench: %s\n", message.c_str());
+  return 1;
+}
+
+// As the planner does where no budget has homes for all.
+std::optional<Layout> place_somehow(const TaskGraph& graph, Schedule& schedule, uint32_t chunks) {
+  std::optional<Layout> layout = place(graph, schedule, chunks, PlacementMode::homes_then_stays);
+  return layout ? layout : place(graph, schedule, chunks, PlacementMode::by_begin);
+}
+
+int run(uint32_t kernels, double fraction, const std::string& name, const char* save) {
+  const Policy* policy = find_policy(name);
+  if (policy == nullptr) return fail("no policy is called " + name);
+  Parts parts;
+  Result<TaskGraph> graph = Status{StatusCode::internal, ""};
+  {
+    const std::string text = training_loop_json(kernels);
+    graph = parts.run("read", [&] { return tools::parse_graph(text, tools::kGraphChunk); });
+  }
+  if (!graph.ok()) return fail(graph.status().message());
+  PlanOptions options;
+  Result<Workload> workload = parts.run("prepare", [&] { return make_workload(std::move(graph.value()), options); });
+  if (!workload.ok()) return fail(workload.status().message());
+  const Workload& work = workload.value();
+  const auto budget =
+      std::max(work.minimum_bytes, static_cast<uint64_t>(fraction * static_cast<double>(work.graph.peak_bytes)));
+  const uint64_t capacity = (budget - work.reserved_bytes) / work.graph.granularity;
+  Candidate candidate;
+  candidate.policy = name;
+  candidate.schedule = parts.run("walk", [&] { return policy->schedule({work.graph, work.machine, capacity, true}); });
+  candidate.tiers = parts.run("tiers", [&] { return assign_tiers(work.graph, work.machine, candidate.schedule); });
+  std::optional<Layout> layout =
+      parts.run("place", [&] { return place_somehow(work.graph, candidate.schedule, static_cast<uint32_t>(capacity)); });
+  if (!layout) return fail("no place for everything");
+  candidate.layout = std::move(*layout);
+  candidate.graph =
+      parts.run("build", [&] { return build_mem_graph(work.graph, candidate.schedule, candidate.layout); });
+  candidate.prediction = parts.run("simulate", [&] { return simulate(work.graph, candidate.graph, work.machine, {}); });
+  const plan::Plan plan = parts.run("to plan", [&] { return to_plan(work, budget, candidate); });
+  const Status status = parts.run("verify", [&] { return verify(plan); });
+  if (!status.ok()) return fail(status.message());
+  if (save != nullptr) {
+    if (const Status saved = plan::write_plan(plan, save); !saved.ok()) return fail(saved.message());
+  }
+  parts.run("bounds", [&] { return bounds_of(work.graph, capacity, work.machine); });
+  size_t edges = 0;
+  for (const plan::Vertex& vertex : plan.vertices) edges += vertex.predecessors.size();
+  fmt::print(
+      "{{\"kernels\": {}, \"tensors\": {}, \"vertices\": {}, \"edges\": {}, \"chunks\": {}, \"policy\": \"{}\", "
+      "\"fraction\": {}, \"parts\": {{{}}}}}\n",
+      work.graph.op_count, work.graph.tensors.size(), plan.vertices.size(), edges, plan.chunk_count, name, fraction,
+      parts.json());
+  return 0;
+}
+
+// A plan that was saved, so that the verifier can be timed alone.
+int run_verify(const char* path) {
+  Parts parts;
+  const Result<plan::Plan> plan = parts.run("load", [&] { return plan::read_plan(path); });
+  if (!plan.ok()) return fail(plan.status().message());
+  const Status status = parts.run("verify", [&] { return verify(plan.value()); });
+  if (!status.ok()) return fail(status.message());
+  fmt::print("{{\"vertices\": {}, \"parts\": {{{}}}}}\n", plan.value().vertices.size(), parts.json());
+  return 0;
+}
+
+}  // namespace
+}  // namespace reprise::bench
+
+int main(int argc, char** argv) {
+  const auto number = [&](int at) { return static_cast<uint32_t>(std::strtoul(argv[at], nullptr, 10)); };
+  const std::string first = argc > 1 ? argv[1] : "";
+  if (argc == 3 && first == "--verify") return reprise::bench::run_verify(argv[2]);
+  if (argc == 3 && first == "--json") {
+    std::fputs(reprise::bench::training_loop_json(number(2)).c_str(), stdout);
+    return 0;
+  }
+  if (argc < 2 || number(1) == 0) {
+    std::fprintf(stderr,
+                 "planning_bench KERNELS [FRACTION of the peak [POLICY [PLAN to write]]]\n"
+                 "planning_bench --json KERNELS\n"
+                 "planning_bench --verify PLAN\n");
+    return 2;
+  }
+  return reprise::bench::run(number(1), argc > 2 ? std::strtod(argv[2], nullptr) : 0.5, argc > 3 ? argv[3] : "disco",
+                             argc > 4 ? argv[4] : nullptr);
+}
