@@ -103,8 +103,8 @@ int run(uint32_t kernels, double fraction, const std::string& name, const char* 
   candidate.policy = name;
   candidate.schedule = parts.run("walk", [&] { return policy->schedule({work.graph, work.machine, capacity, true}); });
   candidate.tiers = parts.run("tiers", [&] { return assign_tiers(work.graph, work.machine, candidate.schedule); });
-  std::optional<Layout> layout =
-      parts.run("place", [&] { return place_somehow(work.graph, candidate.schedule, static_cast<uint32_t>(capacity)); });
+  std::optional<Layout> layout = parts.run(
+      "place", [&] { return place_somehow(work.graph, candidate.schedule, static_cast<uint32_t>(capacity)); });
   if (!layout) return fail("no place for everything");
   candidate.layout = std::move(*layout);
   candidate.graph =
