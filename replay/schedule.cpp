@@ -148,6 +148,11 @@ bool make_schedule(plan::Plan plan, Zone zone, uint64_t granularity, Schedule* s
            std::to_string(granularity);
     return false;
   }
+  if (plan::device_count(plan) > 1) {
+    *why = "the plan is for " + std::to_string(plan::device_count(plan)) +
+           " devices, which can be simulated but not enforced; make one for a single device";
+    return false;
+  }
   if (plan.calls.empty()) {
     *why = "the plan has no calls";
     return false;

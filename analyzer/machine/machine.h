@@ -22,6 +22,12 @@ struct Machine {
   uint64_t launch_ns = 3'000;            // least duration of such an op
   uint64_t remap_ns_per_chunk = 80'000;  // unmap, map and set access of one chunk; 0: the hardware pages
 
+  // Several devices. Neighbours that share a link to the host take turns on it, each way.
+  uint32_t devices = 1;           // that it has; a graph may use fewer
+  uint32_t devices_per_link = 1;  // neighbours that share a link to the host
+  double peer_bytes_per_s = 0;    // out of a device to others; 0: such copies take the link to the host
+  uint64_t peer_latency_ns = 10'000;
+
   bool has_ssd() const { return ssd_read_bytes_per_s > 0 && ssd_write_bytes_per_s > 0; }
 };
 

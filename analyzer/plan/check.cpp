@@ -16,18 +16,44 @@ Status wrong(const char* kind, size_t index, const char* what) {
 bool optional_below(uint32_t index, size_t count) { return index == kNone || index < count; }
 uint64_t chunks_for(uint64_t size, uint64_t granularity) { return size / granularity + (size % granularity != 0); }
 
+constexpr size_t kMostDevices = 1024;
+
+// One budget holds for each of the devices.
+Status check_devices(const Plan& plan) {
+  const uint64_t most = (plan.budget_bytes - plan.reserved_bytes) / plan.granularity;
+  if (plan.device_chunks.empty()) {
+    return plan.chunk_count > most ? wrong("its chunks do not fit its budget") : Status{};
+  }
+  if (plan.device_chunks.size() < 2 || plan.device_chunks.size() > kMostDevices) {
+    return wrong("its number of devices is out of range");
+  }
+  uint64_t sum = 0;
+  for (const uint32_t chunks : plan.device_chunks) {
+    if (chunks > most) return wrong("a device's chunks do not fit its budget");
+    sum += chunks;
+  }
+  return sum != plan.chunk_count ? wrong("its devices' chunks do not add up") : Status{};
+}
+
 Status check_sizes(const Plan& plan) {
   if (plan.granularity == 0 || plan.granularity > (uint64_t{1} << 40)) return wrong("its granularity is out of range");
   if (plan.reserved_bytes > plan.budget_bytes) return wrong("it reserves more than its budget");
   if (plan.slab_bytes > plan.reserved_bytes) return wrong("its slabs are larger than what it reserves");
-  if (plan.chunk_count > (plan.budget_bytes - plan.reserved_bytes) / plan.granularity) {
-    return wrong("its chunks do not fit its budget");
-  }
+  if (Status status = check_devices(plan); !status.ok()) return status;
   const size_t largest = kNone;
   if (plan.tensors.size() >= largest || plan.calls.size() >= largest || plan.vertices.size() >= largest) {
     return wrong("it has too many parts");
   }
   return {};
+}
+
+bool lies_on(const Plan& plan, const Placement& placement, uint32_t device) {
+  if (plan.device_chunks.empty()) return true;
+  uint32_t first = 0;
+  for (uint32_t d = 0; d < device; ++d) first += plan.device_chunks[d];
+  const uint32_t end = first + plan.device_chunks[device];
+  return std::all_of(placement.chunks.begin(), placement.chunks.end(),
+                     [&](uint32_t chunk) { return chunk >= first && chunk < end; });
 }
 
 Status check_placements(const Plan& plan) {
@@ -67,6 +93,10 @@ Status check_tensor(const Plan& plan, uint32_t index) {
       (tensor.home >= plan.placements.size() || plan.placements[tensor.home].chunks.size() != tensor.chunk_count)) {
     return wrong("tensor", index, "has no fitting home");
   }
+  if (tensor.device >= device_count(plan)) return wrong("tensor", index, "is on a device that does not exist");
+  if (tensor.home != kNone && !lies_on(plan, plan.placements[tensor.home], tensor.device)) {
+    return wrong("tensor", index, "has its home on another device");
+  }
   if ((tensor.resident_at_start && (!persistent || tensor.home == kNone)) ||
       (tensor.clean_at_start && !tensor.resident_at_start)) {
     return wrong("tensor", index, "has an impossible state at the start");
@@ -81,6 +111,7 @@ Status check_tensor(const Plan& plan, uint32_t index) {
 Status check_call(const Plan& plan, uint32_t index) {
   const Call& call = plan.calls[index];
   if (call.kind < CallKind::allocate || call.kind > CallKind::renew) return wrong("call", index, "is of no known kind");
+  if (call.device >= device_count(plan)) return wrong("call", index, "runs on a device that does not exist");
   const bool op = call.kind == CallKind::op;
   if (op ? call.tensor != kNone : call.tensor >= plan.tensors.size()) return wrong("call", index, "has a wrong tensor");
   if (!op && !call.accesses.empty()) return wrong("call", index, "has accesses but is no op");
@@ -134,6 +165,9 @@ Status check_vertex(const Plan& plan, uint32_t index) {
         plan.tensors[acquire.tensor].chunk_count == 0 || plan.tensors[acquire.tensor].home == kNone ||
         plan.placements[acquire.placement].chunks.size() != plan.tensors[acquire.tensor].chunk_count) {
       return wrong("vertex", index, "acquires what does not fit");
+    }
+    if (!lies_on(plan, plan.placements[acquire.placement], plan.tensors[acquire.tensor].device)) {
+      return wrong("vertex", index, "acquires chunks of another device");
     }
   }
   const bool reload = vertex.kind == VertexKind::reload;

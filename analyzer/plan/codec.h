@@ -126,6 +126,7 @@ void plan_fields(Codec& codec, AnyPlan& plan) {
   codec(plan.reload_bytes);
   codec(plan.remap_count);
   const auto word = [](auto& c, auto& value) { c(value); };
+  codec.list(plan.device_chunks, word);
   codec.list(plan.tensors, [](auto& c, auto& tensor) {
     c(tensor.size);
     c(tensor.recorded_allocation);
@@ -136,6 +137,7 @@ void plan_fields(Codec& codec, AnyPlan& plan) {
     c(tensor.slab_offset);
     c(tensor.resident_at_start);
     c(tensor.clean_at_start);
+    c(tensor.device);
   });
   codec.list(plan.placements, [&](auto& c, auto& placement) { c.list(placement.chunks, word); });
   codec.list(plan.calls, [](auto& c, auto& call) {
@@ -149,6 +151,7 @@ void plan_fields(Codec& codec, AnyPlan& plan) {
     c(call.vertex);
     c(call.name);
     c(call.duration_ns);
+    c(call.device);
     c.list(call.accesses, [](auto& d, auto& access) {
       d(access.tensor);
       d(access.mode);

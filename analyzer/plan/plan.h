@@ -11,7 +11,7 @@
 
 namespace reprise::plan {
 
-inline constexpr uint32_t kPlanVersion = 1;
+inline constexpr uint32_t kPlanVersion = 2;
 inline constexpr uint32_t kNone = 0xffffffff;
 
 // An allocation instance of the iteration: persistent ones are alive at its start and its end, transient ones are
@@ -26,6 +26,7 @@ struct Tensor {
   uint64_t slab_offset = 0;          // small transient tensors: offset in the plan's slab region
   bool resident_at_start = false;    // persistent, chunked: on the device, at its home, when the iteration starts
   bool clean_at_start = false;       // and its host copy is valid, too: the plan may drop it without an offload
+  uint32_t device = 0;
 };
 
 // Which physical chunks back a tensor, in address order. Chunk ids are 0 .. chunk_count-1 of the plan.
@@ -60,6 +61,7 @@ struct Call {
   std::vector<Access> accesses = {};
   std::string name = {};     // kernel or call, for people
   uint64_t duration_ns = 0;  // as recorded
+  uint32_t device = 0;       // of op: where it runs; of a copy between devices: where it comes from
 };
 
 enum class VertexKind : uint8_t {
@@ -108,12 +110,15 @@ struct Plan {
   uint64_t budget_bytes = 0;    // the budget that was asked for
   uint64_t reserved_bytes = 0;  // of it: slabs, and what the program holds around Reprise
   uint32_t chunk_count = 0;     // chunks that the plan uses; chunk_count * granularity + reserved_bytes <= budget_bytes
-  uint64_t slab_bytes = 0;      // size of the region for small transient tensors
-  uint64_t peak_bytes = 0;      // of the recorded iteration without Reprise
-  uint64_t minimum_bytes = 0;   // smallest budget for which a plan exists (largest working set and what is reserved)
-  uint64_t compute_ns = 0;      // sum of the recorded durations
-  uint64_t predicted_ns = 0;    // of one iteration under this plan
-  uint64_t offload_bytes = 0;   // per iteration
+  // Several devices: how many of the chunks each one has, the first one's first; budget, reserve and slab are then
+  // those of each. Empty: one device has them all. Plans for several devices are for simulation: nothing enforces them.
+  std::vector<uint32_t> device_chunks = {};
+  uint64_t slab_bytes = 0;     // size of the region for small transient tensors
+  uint64_t peak_bytes = 0;     // of the recorded iteration without Reprise
+  uint64_t minimum_bytes = 0;  // smallest budget for which a plan exists (largest working set and what is reserved)
+  uint64_t compute_ns = 0;     // sum of the recorded durations
+  uint64_t predicted_ns = 0;   // of one iteration under this plan
+  uint64_t offload_bytes = 0;  // per iteration
   uint64_t reload_bytes = 0;
   uint32_t remap_count = 0;     // acquires that find the range mapped to other chunks: VMM calls in steady state
   std::vector<Tensor> tensors;  // persistent ones first, in order of allocation
@@ -122,6 +127,10 @@ struct Plan {
   std::vector<Vertex> vertices;
   std::vector<uint32_t> order;  // all vertices by dispatch priority: a topological order of the distance-0 edges
 };
+
+inline uint32_t device_count(const Plan& plan) {
+  return plan.device_chunks.empty() ? 1 : static_cast<uint32_t>(plan.device_chunks.size());
+}
 
 // Binary form. write_plan replaces the file atomically. read_plan refuses what fails the checksum, the version or
 // check_structure().

@@ -20,6 +20,11 @@ void write_head(const Plan& plan, Out out) {
   fmt::format_to(out, "plan version={} policy={} budget={} reserved={} chunks={} granularity={} slab={}\n",
                  kPlanVersion, plan.policy, plan.budget_bytes, plan.reserved_bytes, plan.chunk_count, plan.granularity,
                  plan.slab_bytes);
+  if (device_count(plan) > 1) {
+    fmt::format_to(out, "devices {}, their chunks:", device_count(plan));
+    for (const uint32_t chunks : plan.device_chunks) fmt::format_to(out, " {}", chunks);
+    fmt::format_to(out, "\n");
+  }
   fmt::format_to(out, "program {} hash={:016x} iteration={:016x}\n", plan.program, plan.program_hash,
                  plan.iteration_hash);
   fmt::format_to(out, "sizes peak={} minimum={} offload={} reload={} remaps={} compute_ns={} predicted_ns={}\n",
@@ -39,6 +44,7 @@ void write_tensor(const Plan& plan, uint32_t index, Out out) {
     if (tensor.chunk_count == 0) fmt::format_to(out, " slab@{}", tensor.slab_offset);
   }
   if (tensor.home != kNone) fmt::format_to(out, " home={}", tensor.home);
+  if (tensor.device != 0) fmt::format_to(out, " device={}", tensor.device);
   fmt::format_to(out, "\n");
 }
 
@@ -66,6 +72,7 @@ void write_call(const Plan& plan, uint32_t index, Out out) {
   if (call.vertex != kNone) fmt::format_to(out, " vertex={}", call.vertex);
   fmt::format_to(out, " stream={} flags={} signature={:016x} ns={} {}", call.stream, call.flags, call.signature,
                  call.duration_ns, call.name);
+  if (call.device != 0) fmt::format_to(out, " device={}", call.device);
   for (const Access& access : call.accesses) {
     fmt::format_to(out, " [{}+{}:{} {}]", access.tensor, access.offset, access.size, name_of_mode(access.mode));
   }

@@ -44,6 +44,7 @@ struct TaskGraph {
   uint64_t program_hash = 0;
   uint64_t iteration_hash = 0;
   uint64_t granularity = 0;
+  uint32_t devices = 1;               // tensors and calls say on which one they are
   std::vector<plan::Tensor> tensors;  // persistent ones first, in order of allocation; no homes yet
   std::vector<GraphCall> calls;
   std::vector<DataEdge> edges;  // sorted, each once
@@ -51,7 +52,7 @@ struct TaskGraph {
   uint32_t waited_at_end = 0;  // of the iteration's calls, how many the program has waited for at its end
   uint64_t peak_bytes = 0;     // most bytes alive at once, as the program asked
   uint64_t peak_chunks = 0;    // likewise, of chunked tensors in chunks
-  uint64_t compute_ns = 0;     // sum of the durations of ops
+  uint64_t compute_ns = 0;     // sum of the durations of ops; several devices: the largest of their sums
   uint32_t op_count = 0;
   uint32_t estimated_count = 0;  // ops without a recorded duration
 };

@@ -17,6 +17,12 @@ namespace {
 
 Status check_plan(const std::string& path, const plan::Plan& plan, const Budget& budget,
                   const ProgramArguments& program) {
+  if (plan::device_count(plan) > 1) {
+    return {
+        StatusCode::unsupported,
+        fmt::format("{}: a plan for {} devices, which can be simulated but not enforced; make one for a single device",
+                    path, plan::device_count(plan))};
+  }
   const uint64_t identity = identity_of_program(program.arguments);
   if (identity != 0 && plan.program_hash != 0 && identity != plan.program_hash) {
     return {StatusCode::unsupported,

@@ -57,6 +57,15 @@ Plan small_plan() {
   return plan;
 }
 
+// The same with the transient tensors and their calls on a second device.
+Plan two_devices() {
+  Plan plan = small_plan();
+  plan.device_chunks = {2, 1};
+  plan.placements = {{{0, 1}}, {{2}}};
+  plan.tensors[1].device = plan.tensors[2].device = plan.calls[1].device = 1;
+  return plan;
+}
+
 std::string temporary_path(const char* name) {
   return (std::filesystem::temp_directory_path() / (std::string(name) + std::to_string(::getpid()))).string();
 }
@@ -71,6 +80,51 @@ TEST(Plan, KeepsEveryFieldThroughItsBinaryForm) {
   EXPECT_EQ(to_text(again.value()), to_text(plan));
   EXPECT_EQ(again.value().calls[1].accesses[1].size, 32u);
   EXPECT_EQ(again.value().vertices[0].predecessors[0].distance, 1);
+}
+
+TEST(Plan, SeveralDevicesShareOneNumberOfChunks) {
+  const Plan plan = two_devices();
+  ASSERT_TRUE(check_structure(plan).ok()) << check_structure(plan).message();
+  EXPECT_EQ(device_count(plan), 2u);
+  EXPECT_EQ(device_count(small_plan()), 1u);
+  const Result<Plan> again = deserialize(serialize(plan));
+  ASSERT_TRUE(again.ok()) << again.status().message();
+  EXPECT_EQ(to_text(again.value()), to_text(plan));
+  EXPECT_NE(to_text(plan).find("devices 2, their chunks: 2 1\n"), std::string::npos) << to_text(plan);
+  EXPECT_NE(to_text(plan).find("home=1 device=1\n"), std::string::npos) << to_text(plan);
+  EXPECT_EQ(to_text(small_plan()).find("device"), std::string::npos);
+}
+
+TEST(Plan, StructureCheckKeepsDevicesApart) {
+  struct Case {
+    const char* says;
+    std::function<void(Plan&)> breaks;
+  };
+  const Case cases[] = {
+      {"number of devices", [](Plan& p) { p.device_chunks = {3}; }},
+      {"a device's chunks do not fit",
+       [](Plan& p) {
+         p.device_chunks = {0, 4};
+       }},
+      {"do not add up",
+       [](Plan& p) {
+         p.device_chunks = {2, 2};
+       }},
+      {"tensor 0 is on a device", [](Plan& p) { p.tensors[0].device = 2; }},
+      {"tensor 0 has its home on another", [](Plan& p) { p.tensors[0].device = 1; }},
+      {"call 1 runs on a device", [](Plan& p) { p.calls[1].device = 2; }},
+      {"vertex 1 acquires chunks of another",
+       [](Plan& p) {
+         p.placements.push_back({{0}});
+         p.vertices[1].acquires[0].placement = 2;
+       }},
+  };
+  for (const Case& item : cases) {
+    Plan plan = two_devices();
+    item.breaks(plan);
+    const Status status = check_structure(plan);
+    EXPECT_NE(status.message().find(item.says), std::string::npos) << status.message() << " | " << item.says;
+  }
 }
 
 TEST(Plan, RefusesEveryFlippedByte) {
