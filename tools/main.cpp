@@ -18,6 +18,8 @@ constexpr CommandRow kCommands[] = {
     {"record", "Run a program and record its GPU calls into a trace", reprise::tools::declare_record},
     {"plan", "Make a plan for a memory budget from a trace", reprise::tools::declare_plan},
     {"simulate", "Say what budgets cost on a machine, for a trace or a task graph", reprise::tools::declare_simulate},
+    {"workload", "Make the task graph of a published workload, for plan and simulate",
+     reprise::tools::declare_workload},
     {"replay", "Run a program under a plan that was made before", reprise::tools::declare_replay},
     {"report", "Make a report from a trace, a plan and a run log", reprise::tools::declare_report},
     {"dump", "Print a trace, a plan or a run log as text", reprise::tools::declare_dump},

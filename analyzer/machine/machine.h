@@ -19,6 +19,8 @@ struct Machine {
   uint64_t host_bytes = 0;               // that copies may take; 0: no limit
   uint64_t ssd_bytes = 0;                // likewise
   double memory_bytes_per_s = 1e12;      // of device memory, for ops whose duration was not recorded
+  double fp16_flops_per_s = 100e12;      // of products in 16-bit formats: what generated workloads assume
+  double fp32_flops_per_s = 20e12;       // likewise, in 32-bit floating point
   uint64_t launch_ns = 3'000;            // least duration of such an op
   uint64_t remap_ns_per_chunk = 80'000;  // unmap, map and set access of one chunk; 0: the hardware pages
 

@@ -30,6 +30,7 @@ Action declare_run(CLI::App& app, const ProgramArguments& program);
 Action declare_record(CLI::App& app, const ProgramArguments& program);
 Action declare_plan(CLI::App& app, const ProgramArguments& program);
 Action declare_simulate(CLI::App& app, const ProgramArguments& program);
+Action declare_workload(CLI::App& app, const ProgramArguments& program);
 Action declare_replay(CLI::App& app, const ProgramArguments& program);
 Action declare_report(CLI::App& app, const ProgramArguments& program);
 Action declare_dump(CLI::App& app, const ProgramArguments& program);

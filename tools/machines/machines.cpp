@@ -9,14 +9,18 @@ namespace reprise::tools {
 namespace {
 
 constexpr double kGB = 1e9;
+constexpr double kTera = 1e12;
 constexpr uint64_t kGiB = uint64_t{1} << 30;
 
-// Published figures, not measurements: links at what large pinned copies usually reach on them. reprise-probe measures
-// the machine at hand.
+// Published figures, not measurements: links at what large pinned copies usually reach on them, memory and arithmetic
+// as NVIDIA's data sheets have them (16-bit: dense on tensor cores, where there are any). reprise-probe measures the
+// machine at hand.
 analyzer::Machine h200() {
   analyzer::Machine machine;  // PCIe 5 x16
   machine.h2d_bytes_per_s = machine.d2h_bytes_per_s = 55 * kGB;
   machine.memory_bytes_per_s = 4800 * kGB;
+  machine.fp16_flops_per_s = 989.5 * kTera;  // H200 SXM
+  machine.fp32_flops_per_s = 67 * kTera;
   return machine;
 }
 
@@ -24,6 +28,8 @@ analyzer::Machine a100() {
   analyzer::Machine machine;  // PCIe 4 x16, 40 GB
   machine.h2d_bytes_per_s = machine.d2h_bytes_per_s = 25 * kGB;
   machine.memory_bytes_per_s = 1555 * kGB;
+  machine.fp16_flops_per_s = 312 * kTera;  // A100 SXM
+  machine.fp32_flops_per_s = 19.5 * kTera;
   return machine;
 }
 
@@ -32,6 +38,8 @@ analyzer::Machine p100x4() {
   analyzer::Machine machine;  // PCIe 3 x16, 16 GB
   machine.h2d_bytes_per_s = machine.d2h_bytes_per_s = 12 * kGB;
   machine.memory_bytes_per_s = 732 * kGB;
+  machine.fp16_flops_per_s = 18.7 * kTera;  // P100 PCIe
+  machine.fp32_flops_per_s = 9.3 * kTera;
   return machine;
 }
 
@@ -45,6 +53,8 @@ analyzer::Machine g10() {
   machine.latency_ns = 0;
   machine.host_bytes = 128 * kGiB;
   machine.memory_bytes_per_s = 1555 * kGB;
+  machine.fp16_flops_per_s = 312 * kTera;  // its traces are of an A100
+  machine.fp32_flops_per_s = 19.5 * kTera;
   machine.remap_ns_per_chunk = 0;
   return machine;
 }
@@ -75,6 +85,8 @@ analyzer::Machine to_planner(const probe::Machine& from) {
   take(machine.d2h_together_bytes_per_s, from.d2h_together_bytes_per_second);
   take(machine.latency_ns, from.copy_latency_ns);
   take(machine.memory_bytes_per_s, from.hbm_bytes_per_second);
+  take(machine.fp16_flops_per_s, from.fp16_flops_per_second);
+  take(machine.fp32_flops_per_s, from.fp32_flops_per_second);
   take(machine.launch_ns, from.launch_latency_ns);
   take(machine.remap_ns_per_chunk, from.remap_ns_per_chunk);
   take(machine.host_bytes, from.host_bytes);

@@ -17,16 +17,18 @@ struct Field {
   std::optional<double> Machine::*value;
   bool may_be_zero = false;
 };
-constexpr std::array<Field, 15> kFields = {
+constexpr std::array<Field, 17> kFields = {
     {{"h2d_bytes_per_second", &Machine::h2d_bytes_per_second},
      {"d2h_bytes_per_second", &Machine::d2h_bytes_per_second},
      {"h2d_together_bytes_per_second", &Machine::h2d_together_bytes_per_second},
      {"d2h_together_bytes_per_second", &Machine::d2h_together_bytes_per_second},
      {"copy_latency_ns", &Machine::copy_latency_ns},
      {"hbm_bytes_per_second", &Machine::hbm_bytes_per_second},
-     {"launch_latency_ns", &Machine::launch_latency_ns},
+     {"launch_latency_ns", &Machine::launch_latency_ns, true},
      {"event_wait_ns", &Machine::event_wait_ns},
      {"compute_slowdown_while_copying", &Machine::compute_slowdown_while_copying},
+     {"fp16_flops_per_second", &Machine::fp16_flops_per_second},
+     {"fp32_flops_per_second", &Machine::fp32_flops_per_second},
      {"remap_ns_per_chunk", &Machine::remap_ns_per_chunk, true},
      {"host_bytes", &Machine::host_bytes},
      {"ssd_bytes", &Machine::ssd_bytes},

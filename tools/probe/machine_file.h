@@ -29,6 +29,8 @@ struct Machine {
   std::optional<double> event_wait_ns;                   // per cross-stream event edge
   std::optional<double> compute_slowdown_while_copying;  // time of a bandwidth-bound kernel, both copies on, over alone
   // What the probe does not measure and people may add.
+  std::optional<double> fp16_flops_per_second;  // peak in 16-bit formats, for generated workloads
+  std::optional<double> fp32_flops_per_second;
   std::optional<double> remap_ns_per_chunk;         // 0: the hardware pages
   std::optional<double> host_bytes;                 // of host memory, for copies
   std::optional<double> ssd_bytes;                  // likewise, of the SSD

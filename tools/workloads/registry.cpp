@@ -1,0 +1,43 @@
+#include "tools/workloads/registry.h"
+
+namespace reprise::tools::workloads {
+namespace {
+
+constexpr Parameter kSize = {"size", "Parameters in billions: 7 or 65", 7, 7, 65};
+constexpr Parameter kDevices = {"devices", "Devices, tensor-parallel: 1, 2, 4 or 8", 1, 1, 8};
+constexpr Parameter kPlain = {"plain-attention", "Attention that writes out its scores, head by head", 0, 0, 1};
+
+constexpr Parameter batch(uint64_t preset) { return {"batch", "Samples in a batch", preset, 1, 1 << 20}; }
+constexpr Parameter tokens(uint64_t preset) { return {"tokens", "Tokens in a sequence", preset, 1, 1 << 20}; }
+
+}  // namespace
+
+const std::vector<Row>& all_workloads() {
+  static const std::vector<Row> rows = {
+      {"llama-prefill",
+       "LLaMA up to its first token, fp16",
+       {kSize, batch(1), tokens(4096), kDevices, kPlain},
+       build_llama_prefill},
+      {"llama-lora",
+       "LoRA of rank 16 on LLaMA's K, V, Q and FFN, fp32, activation checkpointing",
+       {kSize, batch(8), tokens(1024), kDevices, kPlain},
+       build_llama_lora},
+  };
+  return rows;
+}
+
+const Row* find_workload(const std::string& name) {
+  for (const Row& row : all_workloads()) {
+    if (name == row.name) return &row;
+  }
+  return nullptr;
+}
+
+Settings presets(const Row& row, const analyzer::Machine& machine) {
+  Settings settings;
+  settings.machine = machine;
+  for (const Parameter& parameter : row.parameters) settings.values[parameter.name] = parameter.preset;
+  return settings;
+}
+
+}  // namespace reprise::tools::workloads
