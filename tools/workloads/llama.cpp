@@ -120,7 +120,7 @@ Tensors Llama::project(const std::string& name, const Linear& linear, const Tens
   *low = builder_.make(name + "_low", inputs, row_bytes(run_.rank), down);
   base.push_back(*low);
   base.push_back(linear.b);
-  const Tensors sum = outputs(name + "_sum");
+  Tensors sum = outputs(name + "_sum");
   builder_.kernel(name + "_sum", base, sum, {matrix(run_.rows(), run_.rank, linear.out)});
   return sum;
 }

@@ -22,6 +22,19 @@ const std::vector<Row>& all_workloads() {
        "LoRA of rank 16 on LLaMA's K, V, Q and FFN, fp32, activation checkpointing",
        {kSize, batch(8), tokens(1024), kDevices, kPlain},
        build_llama_lora},
+      {"gpt",
+       "GPT training with Adam, mixed precision (fp32 parameters, bf16 products)",
+       {{"layers", "Layers", 24, 1, 1024},
+        {"width", "Width of the model", 2048, 128, 65536},
+        {"tokens", "Tokens in a batch", 16384, 1, 1 << 24},
+        {"sequence", "Tokens in a sequence", 2048, 1, 1 << 20},
+        {"early-optimizer", "Each parameter's update right behind its gradient", 0, 0, 1}},
+       build_gpt},
+      {"bert", "BERT base training, fp32, SGD", {batch(256), tokens(128)}, build_bert},
+      {"vit", "ViT training (width 384, patches of 32 x 32), fp32, SGD", {batch(1280)}, build_vit},
+      {"resnet152", "ResNet152 training, fp32, SGD", {batch(1280)}, build_resnet152},
+      {"inceptionv3", "Inception v3 training, fp32, SGD", {batch(1536)}, build_inceptionv3},
+      {"senet154", "SENet154 training, fp32, SGD", {batch(1024)}, build_senet154},
   };
   return rows;
 }

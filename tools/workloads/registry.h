@@ -39,7 +39,13 @@ const Row* find_workload(const std::string& name);
 // The presets of a row; callers change what they were told.
 Settings presets(const Row& row, const analyzer::Machine& machine);
 
+Result<Draft> build_bert(const Settings& settings);
+Result<Draft> build_gpt(const Settings& settings);
+Result<Draft> build_inceptionv3(const Settings& settings);
 Result<Draft> build_llama_prefill(const Settings& settings);
 Result<Draft> build_llama_lora(const Settings& settings);
+Result<Draft> build_resnet152(const Settings& settings);
+Result<Draft> build_senet154(const Settings& settings);
+Result<Draft> build_vit(const Settings& settings);
 
 }  // namespace reprise::tools::workloads
