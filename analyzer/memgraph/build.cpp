@@ -89,6 +89,7 @@ class Builder {
     const uint32_t vertex = add_vertex(VertexKind::reload, position);
     result_.vertices[vertex].vertex.tensor = entry.tensor;
     result_.vertices[vertex].tier = entry.from;
+    result_.vertices[vertex].extra_ns = entry.fault_ns;
     result_.vertices[vertex].vertex.acquires.push_back({entry.tensor, entry.placement});
     stays_[stay].acquirer = vertex;
     steps_.push_back({Step::reload, stay, vertex});
@@ -160,6 +161,7 @@ class Builder {
           break;
         case Step::reload:
           wait_for_chunks(step.index, before);
+          wait_for_call(schedule_.stays[step.index].arrives_after, stamp, before);
           flow_.reload(schedule_.stays[step.index].tensor, stamp, before);
           break;
         case Step::take:
@@ -182,9 +184,21 @@ class Builder {
     }
   }
 
+  void wait_for_call(uint32_t call, Stamp transfer, std::vector<Dependency>& before) const {
+    if (call == kNone) return;
+    const uint32_t op = result_.vertex_of_call[call];
+    const bool earlier = op < transfer.vertex;
+    if (earlier || transfer.round > 0) {
+      before.push_back({{op, earlier ? transfer.round : transfer.round - 1}, EdgeKind::program});
+    }
+  }
+
   void end_stay(uint32_t index, Stamp stamp, std::vector<Dependency>& before) {
     const uint32_t tensor = schedule_.stays[index].tensor;
-    if (stamp.vertex != kNone) flow_.offload(tensor, stamp, before);
+    if (stamp.vertex != kNone) {
+      wait_for_call(schedule_.stays[index].leaves_after, stamp, before);
+      flow_.offload(tensor, stamp, before);
+    }
     stays_[index].last_users = flow_.frontier(tensor);
   }
 

@@ -13,6 +13,7 @@ struct MemVertex {
   plan::Vertex vertex;     // as it will stand in the plan
   uint32_t position = 0;   // call index: of the call, or before which a transfer stands
   Tier tier = Tier::host;  // the other end of a transfer
+  uint64_t extra_ns = 0;   // of a transfer: Stay::fault_ns
 };
 
 // Vertex numbers are places in the serial order: every edge of distance 0 points forward.

@@ -37,7 +37,12 @@ struct Stay {
   bool clean_at_start = false;  // wraps or always: the host copy is valid at the iteration's start
   Tier to = Tier::host;         // of an offload: what a policy wishes; tiers.h decides
   Tier from = Tier::host;       // of a reload; tiers.h sets it
-  uint32_t placement = kNone;   // index into Layout::placements; placement sets it
+  // Ops (calls) that must be done before the copy in or out begins, for systems that move memory when it is asked for;
+  // kNone: none. Of a call that does not stand before the copy, the iteration before is meant.
+  uint32_t arrives_after = kNone;
+  uint32_t leaves_after = kNone;
+  uint64_t fault_ns = 0;       // what the copy in takes besides its bytes and the link's latency
+  uint32_t placement = kNone;  // index into Layout::placements; placement sets it
 };
 
 struct Schedule {

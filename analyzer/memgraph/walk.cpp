@@ -23,6 +23,7 @@ class Walk {
     state_.start_ns.push_back(0);
     for (uint32_t call = 0; call < count_; ++call) {
       for (const uint32_t tensor : graph.calls[call].operands) uses_[tensor].push_back(call);
+      if (graph.calls[call].call.kind == plan::CallKind::op) ops_.push_back(call);
       state_.start_ns.push_back(state_.start_ns.back() + graph.calls[call].call.duration_ns);
     }
   }
@@ -45,9 +46,10 @@ class Walk {
  private:
   struct Head {  // the end of a stay that was carried in
     bool ended = false;
-    uint32_t last = kNone;
+    uint32_t end = kNone;  // kNone: before any use, and nothing says it may not be in the iteration before
     bool offload = false;
     Tier tier = Tier::host;
+    uint32_t after = kNone;
   };
 
   bool movable(uint32_t tensor) const {
@@ -164,7 +166,9 @@ class Walk {
       if (!state_.tensors[tensor].resident) needed += state_.chunks(tensor);
     }
     if (needed > state_.free_chunks) {
-      for (const uint32_t victim : chooser_.choose(state_, needed - state_.free_chunks)) evict(victim);
+      for (const uint32_t victim : chooser_.choose(state_, needed - state_.free_chunks)) {
+        evict(victim, Tier::host, lead_op(call, false));
+      }
     }
     for (const uint32_t tensor : entry.operands) {
       if (!state_.tensors[tensor].resident) arrive(tensor, call);
@@ -186,6 +190,8 @@ class Walk {
     state_.tensors[tensor].clean = touched_[tensor] != 0;
     arrivals_.resize(graph_.tensors.size());
     arrivals_[tensor] = touched_[tensor] != 0 ? Arrival::reload : Arrival::first_touch;
+    arrives_after_.resize(graph_.tensors.size(), kNone);
+    arrives_after_[tensor] = touched_[tensor] != 0 ? lead_op(call, true) : kNone;
     touched_[tensor] = 1;
   }
 
@@ -195,13 +201,28 @@ class Walk {
     leave(tensor);
   }
 
-  void evict(uint32_t tensor, Tier tier = Tier::host) {
+  // The op that must be done before a copy for the op at `call` begins; kNone: any time will do. With `wrap` it may be
+  // one of the iteration before.
+  uint32_t lead_op(uint32_t call, bool wrap) const {
+    if (options_.lead >= ops_.size()) return kNone;
+    const auto place = static_cast<size_t>(std::lower_bound(ops_.begin(), ops_.end(), call) - ops_.begin());
+    const size_t back = size_t{options_.lead} + 1;
+    if (place >= back) return ops_[place - back];
+    return wrap ? ops_[place + ops_.size() - back] : kNone;
+  }
+
+  // `after`: the copy out begins behind this op.
+  void evict(uint32_t tensor, Tier tier = Tier::host, uint32_t after = kNone) {
     WalkState::Tensor& entry = state_.tensors[tensor];
+    const bool waits = after != kNone && (entry.last == kNone || entry.last < after);
+    const uint32_t last = waits ? after : entry.last;
+    if (!waits) after = kNone;
     if (entry.carried) {
-      heads_[tensor] = {true, entry.last, !entry.clean, tier};
+      heads_[tensor] = {true, last == kNone ? kNone : last + 1, !entry.clean, tier, after};
     } else {
-      close_stay(tensor, entry.last + 1, entry.clean ? Departure::drop : Departure::offload);
+      close_stay(tensor, last + 1, entry.clean ? Departure::drop : Departure::offload);
       stays_.back().to = tier;
+      stays_.back().leaves_after = after;
     }
     entry.clean = true;
     leave(tensor);
@@ -214,6 +235,7 @@ class Walk {
     stay.end = end;
     stay.arrival = arrivals_[tensor];
     stay.departure = departure;
+    stay.arrives_after = arrives_after_[tensor];
     stays_.push_back(stay);
   }
 
@@ -239,9 +261,11 @@ class Walk {
         stay.arrival = Arrival::reload;
         stay.departure = head.offload ? Departure::offload : Departure::drop;
         stay.to = head.tier;
+        stay.arrives_after = arrives_after_[t];
+        stay.leaves_after = head.after;
         // Evicted in the next iteration before any use there: it may leave after its last access in this one.
-        stay.wraps = head.last != kNone;
-        stay.end = stay.wraps ? head.last + 1 : entry.last + 1;
+        stay.wraps = head.end != kNone;
+        stay.end = stay.wraps ? head.end : entry.last + 1;
         stay.clean_at_start = stay.clean_at_start && stay.wraps;
       }
       stays_.push_back(stay);
@@ -271,6 +295,8 @@ class Walk {
   std::vector<Stay> stays_;
   std::vector<Head> heads_;
   std::vector<Arrival> arrivals_;
+  std::vector<uint32_t> arrives_after_;
+  std::vector<uint32_t> ops_;  // calls
   std::vector<uint8_t> touched_;
   mutable int shrinks_ = 0;
 };

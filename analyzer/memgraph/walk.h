@@ -62,9 +62,15 @@ void spare_superfluous(const WalkState& state, uint64_t needed, std::vector<uint
 // Victims with `needed` chunks or more, least recently used first.
 std::vector<uint32_t> least_recently_used(const WalkState& state, uint64_t needed);
 
+// Copies begin as early as data and memory allow.
+inline constexpr uint32_t kAnyLead = kNone;
+
 struct WalkOptions {
   uint64_t capacity = 0;       // chunks; at least the largest working set
   bool carry_visitors = true;  // false: persistent tensors either never leave the device or are away at the start
+  // A copy in for an op, or out to make room for it, begins when all but this many of the ops before it are done; 0: on
+  // demand.
+  uint32_t lead = kAnyLead;
 };
 
 // Walks until the state at the end is that at the start.

@@ -32,9 +32,15 @@ const Policy& g10_late_policy();
 const Policy& gemini_policy();
 const Policy& link_aware_policy();
 const Policy& lru_policy();
+// Baselines: what others do, for comparison.
+const Policy& deepum_policy();
+const Policy& flashneuron_policy();
+const Policy& uvm_policy();
 
-// All of them, in the order in which the portfolio tries them.
+// Those of the portfolio, in the order in which it tries them.
 const std::vector<const Policy*>& all_policies();
+// Systems that the portfolio leaves out: they cost time and cannot win.
+const std::vector<const Policy*>& baseline_policies();
 // nullptr when there is none of this name.
 const Policy* find_policy(std::string_view name);
 // Ok for "auto" and for the name of a policy; else an error that lists them.

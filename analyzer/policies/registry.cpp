@@ -10,9 +10,16 @@ const std::vector<const Policy*>& all_policies() {
   return policies;
 }
 
+const std::vector<const Policy*>& baseline_policies() {
+  static const std::vector<const Policy*> policies = {&deepum_policy(), &flashneuron_policy(), &uvm_policy()};
+  return policies;
+}
+
 const Policy* find_policy(std::string_view name) {
-  for (const Policy* policy : all_policies()) {
-    if (policy->name() == name) return policy;
+  for (const auto* list : {&all_policies(), &baseline_policies()}) {
+    for (const Policy* policy : *list) {
+      if (policy->name() == name) return policy;
+    }
   }
   return nullptr;
 }
@@ -20,7 +27,9 @@ const Policy* find_policy(std::string_view name) {
 Status check_policy(std::string_view name) {
   if (name == "auto" || find_policy(name) != nullptr) return {};
   std::string known = "auto";
-  for (const Policy* policy : all_policies()) known += ", " + std::string(policy->name());
+  for (const auto* list : {&all_policies(), &baseline_policies()}) {
+    for (const Policy* policy : *list) known += ", " + std::string(policy->name());
+  }
   return {StatusCode::invalid_argument, "no policy is called '" + std::string(name) + "'; choose one of " + known};
 }
 

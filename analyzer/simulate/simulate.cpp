@@ -92,6 +92,7 @@ class Simulation {
       length_[v] = call.duration_ns;
     } else if (vertex.kind == VertexKind::offload || vertex.kind == VertexKind::reload) {
       classify_transfer(v, vertex.kind == VertexKind::reload);
+      length_[v] += graph_.vertices[v].extra_ns;
     }
   }
 

@@ -45,7 +45,8 @@ uint64_t bytes_for_everything(const Workload& workload) {
 PlanOptions options_for(uint64_t budget) {
   PlanOptions options;
   options.budget_bytes = budget;
-  const char* const policies[] = {"auto", "disco", "link_aware", "g10", "g10_late", "gemini", "lru"};
+  const char* const policies[] = {"auto",   "disco", "link_aware", "g10",         "g10_late",
+                                  "gemini", "lru",   "deepum",     "flashneuron", "uvm"};
   options.policy = policies[*rc::gen::inRange<size_t>(0, std::size(policies))];
   return options;
 }

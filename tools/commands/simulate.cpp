@@ -71,7 +71,9 @@ class Simulating {
   // "all", or names separated by commas.
   Status list_policies() {
     if (arguments_.policies == "all") {
-      for (const analyzer::Policy* policy : analyzer::all_policies()) policies_.emplace_back(policy->name());
+      for (const auto* list : {&analyzer::all_policies(), &analyzer::baseline_policies()}) {
+        for (const analyzer::Policy* policy : *list) policies_.emplace_back(policy->name());
+      }
       policies_.emplace_back("auto");
       return {};
     }

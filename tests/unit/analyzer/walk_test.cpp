@@ -118,10 +118,12 @@ TEST(Walk, CleanTensorsAreDroppedNotCopied) {
   const Workload workload = workload_of(program, [&] {
     for (const uint64_t w : weights) program.launch("layer", {reads(w), updates(x)});
   });
-  for (const Policy* policy : all_policies()) {
-    const Schedule schedule = schedule_of(workload, 4, *policy);
-    EXPECT_EQ(schedule.offload_bytes, 0u) << policy->name();
-    EXPECT_GT(schedule.reload_bytes, 0u) << policy->name();
+  for (const auto* policies : {&all_policies(), &baseline_policies()}) {
+    for (const Policy* policy : *policies) {
+      const Schedule schedule = schedule_of(workload, 4, *policy);
+      EXPECT_EQ(schedule.offload_bytes, 0u) << policy->name();
+      EXPECT_GT(schedule.reload_bytes, 0u) << policy->name();
+    }
   }
 }
 
