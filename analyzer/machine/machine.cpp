@@ -27,6 +27,14 @@ Machine machine_of(const trace::Trace& trace) {
   return machine;
 }
 
+std::optional<double> ssd_years(const Machine& machine, uint64_t written_bytes, uint64_t iteration_ns) {
+  constexpr double kGrantedDays = 5 * 365;
+  constexpr double kYear = 365 * 86400e9;  // in nanoseconds
+  if (written_bytes == 0 || machine.ssd_bytes == 0) return std::nullopt;
+  const double granted = machine.ssd_writes_per_day * kGrantedDays * static_cast<double>(machine.ssd_bytes);
+  return granted / static_cast<double>(written_bytes) * static_cast<double>(iteration_ns) / kYear;
+}
+
 uint64_t copy_ns(uint64_t bytes, double bytes_per_s, uint64_t latency_ns) {
   return latency_ns + static_cast<uint64_t>(std::llround(static_cast<double>(bytes) / bytes_per_s * 1e9));
 }

@@ -2,6 +2,7 @@
 // they say so, else defaults of a PCIe 4 x16 card. Callers: planner, policies, simulation, bounds.
 #pragma once
 #include <cstdint>
+#include <optional>
 
 #include "preload/trace/reader.h"
 
@@ -18,6 +19,7 @@ struct Machine {
   uint64_t ssd_latency_ns = 20'000;      // of one transfer, on top of latency_ns
   uint64_t host_bytes = 0;               // that copies may take; 0: no limit
   uint64_t ssd_bytes = 0;                // likewise
+  double ssd_writes_per_day = 1;         // of all its bytes, that its maker grants for five years
   double memory_bytes_per_s = 1e12;      // of device memory, for ops whose duration was not recorded
   double fp16_flops_per_s = 100e12;      // of products in 16-bit formats: what generated workloads assume
   double fp32_flops_per_s = 20e12;       // likewise, in 32-bit floating point
@@ -36,6 +38,10 @@ struct Machine {
 // The trace's info keys link.h2d_bytes_per_s, link.d2h_bytes_per_s, link.latency_ns and memory.bytes_per_s win over the
 // defaults. A value that is no positive number is ignored.
 Machine machine_of(const trace::Trace& trace);
+
+// Years until an SSD has taken the writes that its maker grants, where every iteration writes `written_bytes` and the
+// program runs day and night. nullopt: nothing is written, or nobody knows how large the SSD is.
+std::optional<double> ssd_years(const Machine& machine, uint64_t written_bytes, uint64_t iteration_ns);
 
 // Time of a copy of `bytes` over a link.
 uint64_t copy_ns(uint64_t bytes, double bytes_per_s, uint64_t latency_ns);

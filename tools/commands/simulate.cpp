@@ -12,7 +12,7 @@
 #include "tools/commands/files.h"
 #include "tools/commands/inputs.h"
 #include "tools/commands/message.h"
-#include "tools/commands/simulate_table.h"
+#include "tools/commands/simulate_page.h"
 #include "tools/graphs/json_graph.h"
 #include "tools/machines/machines.h"
 
@@ -27,6 +27,7 @@ struct SimulateArguments {
   std::string policies = "auto";
   std::string machine;
   std::string csv;
+  std::string html;
   std::string chunk;
 };
 
@@ -41,10 +42,18 @@ class Simulating {
     if (!status.ok()) return fail(status);
     status = write_file("-", to_table(rows_));
     if (status.ok() && !arguments_.csv.empty()) status = write_file(arguments_.csv, to_csv(rows_));
+    if (status.ok() && !arguments_.html.empty()) {
+      status = write_file(arguments_.html, to_page(rows_, title(), arguments_.machine));
+    }
     return status.ok() ? 0 : fail(status);
   }
 
  private:
+  // What the graph is called, or the file.
+  const std::string& title() const {
+    return workload_.graph.program.empty() ? arguments_.input : workload_.graph.program;
+  }
+
   Status prepare() {
     Result<std::vector<Budget>> budgets = parse_budgets(arguments_.budget);
     if (!budgets.ok()) return budgets.status();
@@ -62,8 +71,9 @@ class Simulating {
       options_.granularity = chunk.value();
     }
     options_.ssd = true;
-    if (!arguments_.csv.empty()) {
-      if (Status status = check_writable(arguments_.csv); !status.ok()) return status;
+    for (const std::string& output : {arguments_.csv, arguments_.html}) {
+      if (output.empty()) continue;
+      if (Status status = check_writable(output); !status.ok()) return status;
     }
     return load();
   }
@@ -143,6 +153,7 @@ class Simulating {
       return row;
     }
     fill_row(plan.value(), summary, row);
+    row.ssd_years = analyzer::ssd_years(workload_.machine, row.ssd_written_bytes, row.time_ns);
     return row;
   }
 
@@ -177,6 +188,7 @@ Action declare_simulate(CLI::App& app, const ProgramArguments&) {
   app.add_option("--policy", arguments->policies, "Policies: names with commas, auto (the best of all), or all");
   app.add_option("--machine", arguments->machine, "h200, a100, p100x4, g10 or a machine file (default: the trace's)");
   app.add_option("--csv", arguments->csv, "Also write the rows to this file");
+  app.add_option("--html", arguments->html, "Also write a page with curves of time and bytes over budgets");
   app.add_option("--chunk", arguments->chunk, "Size of a chunk (default: the trace's, else 2MiB)");
   return [arguments] { return Simulating(*arguments).run(); };
 }

@@ -1,6 +1,7 @@
 // What `reprise simulate` found, as a table for people and as CSV. Called by simulate.cpp.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,11 @@ struct SimulatedRow {
   uint64_t host_peak_bytes = 0;
   uint64_t remap_count = 0;
   uint64_t planning_ns = 0;
+  std::optional<double> ssd_years = std::nullopt;  // until the SSD's granted writes are used up
 };
+
+// "50% 20.0 GiB", or bytes where bytes were asked for.
+std::string budget_text(const SimulatedRow& row);
 
 std::string to_table(const std::vector<SimulatedRow>& rows);
 std::string to_csv(const std::vector<SimulatedRow>& rows);

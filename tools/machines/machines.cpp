@@ -50,6 +50,8 @@ analyzer::Machine g10() {
   machine.h2d_bytes_per_s = machine.d2h_bytes_per_s = 15.754 * kGB;
   machine.ssd_read_bytes_per_s = machine.ssd_write_bytes_per_s = 3.2 * kGB;
   machine.ssd_latency_ns = 20'000;
+  machine.ssd_bytes = 3'200'000'000'000;  // Samsung's Z-SSD SZ985
+  machine.ssd_writes_per_day = 30;
   machine.latency_ns = 0;
   machine.host_bytes = 128 * kGiB;
   machine.memory_bytes_per_s = 1555 * kGB;
@@ -91,6 +93,7 @@ analyzer::Machine to_planner(const probe::Machine& from) {
   take(machine.remap_ns_per_chunk, from.remap_ns_per_chunk);
   take(machine.host_bytes, from.host_bytes);
   take(machine.ssd_bytes, from.ssd_bytes);
+  take(machine.ssd_writes_per_day, from.ssd_drive_writes_per_day);
   take(machine.ssd_read_bytes_per_s, from.ssd_read_bytes_per_second);
   take(machine.ssd_write_bytes_per_s, from.ssd_write_bytes_per_second);
   take(machine.ssd_latency_ns, from.ssd_latency_ns);

@@ -17,7 +17,7 @@ struct Field {
   std::optional<double> Machine::*value;
   bool may_be_zero = false;
 };
-constexpr std::array<Field, 17> kFields = {
+constexpr std::array<Field, 18> kFields = {
     {{"h2d_bytes_per_second", &Machine::h2d_bytes_per_second},
      {"d2h_bytes_per_second", &Machine::d2h_bytes_per_second},
      {"h2d_together_bytes_per_second", &Machine::h2d_together_bytes_per_second},
@@ -34,6 +34,7 @@ constexpr std::array<Field, 17> kFields = {
      {"ssd_bytes", &Machine::ssd_bytes},
      {"ssd_read_bytes_per_second", &Machine::ssd_read_bytes_per_second},
      {"ssd_write_bytes_per_second", &Machine::ssd_write_bytes_per_second},
+     {"ssd_drive_writes_per_day", &Machine::ssd_drive_writes_per_day},
      {"ssd_latency_ns", &Machine::ssd_latency_ns, true}}};
 
 Status corrupt(const std::string& why) { return {StatusCode::corrupt, "not a machine file: " + why}; }

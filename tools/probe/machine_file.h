@@ -37,6 +37,7 @@ struct Machine {
   std::optional<double> ssd_read_bytes_per_second;  // behind the same link
   std::optional<double> ssd_write_bytes_per_second;
   std::optional<double> ssd_latency_ns;
+  std::optional<double> ssd_drive_writes_per_day;  // that the maker grants for five years
 };
 
 Json to_json(const Machine& machine);

@@ -1,5 +1,5 @@
 # Called at build time: writes a source file with the page's parts as raw strings.
-# cmake -D FOLDER=... -D OUTPUT=... -D SCRIPTS="a.js;b.js" -P embed.cmake
+# cmake -D FOLDER=... -D OUTPUT=... -D SCRIPTS="a.js;b.js" -D SIMULATION_SCRIPTS="a.js;c.js" -P embed.cmake
 function(add_text name)
   set(text "")
   foreach(file ${ARGN})
@@ -22,4 +22,5 @@ set(result "")
 add_text(kPageHtml page.html)
 add_text(kPageStyle page.css)
 add_text(kPageScript ${SCRIPTS})
+add_text(kSimulationScript ${SIMULATION_SCRIPTS})
 file(WRITE "${OUTPUT}" "// Made by embed.cmake.\n#include \"tools/report/page.h\"\nnamespace reprise::report {\n${result}}\n")

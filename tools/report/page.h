@@ -6,5 +6,6 @@ namespace reprise::report {
 extern const char* const kPageHtml;
 extern const char* const kPageStyle;
 extern const char* const kPageScript;
+extern const char* const kSimulationScript;  // of the page of `reprise simulate`, in the place of the report's
 
 }  // namespace reprise::report

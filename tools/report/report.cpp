@@ -62,11 +62,13 @@ Json make_data(const Inputs& inputs) {
   return data;
 }
 
-std::string make_page(const Json& data) {
+std::string make_page(const Json& data) { return make_page(data, kPageScript); }
+
+std::string make_page(const Json& data, const char* script) {
   const std::string program = data.value("program", "");
   // Our own files first, texts of the program last, each mark before the place where such a text could repeat it.
   std::string page = replaced(kPageHtml, "{{style}}", kPageStyle);
-  page = replaced(std::move(page), "{{script}}", kPageScript);
+  page = replaced(std::move(page), "{{script}}", script);
   page = replaced(std::move(page), "{{data}}",
                   escaped_for_script(data.dump(-1, ' ', false, Json::error_handler_t::replace)));
   return replaced(std::move(page), "{{title}}", escaped_for_html("Reprise: " + program));

@@ -85,6 +85,19 @@ TEST(Simulate, WaitsOfTheProgramAreKept) {
   EXPECT_EQ(plan_of(program_with(true), 2).predicted_ns, 6'000'000u);
 }
 
+// G10's section 7.7: 30 writes a day of 3.2 TB, half of 3 GB/s being writes, last for 3.7 years.
+TEST(Machine, AnSsdLastsAsLongAsItsMakerGrants) {
+  Machine machine;
+  machine.ssd_bytes = 3'200'000'000'000;
+  machine.ssd_writes_per_day = 30;
+  const std::optional<double> years = ssd_years(machine, 1'500'000'000, 1'000'000'000);
+  ASSERT_TRUE(years);
+  EXPECT_NEAR(*years, 3.7, 0.01);
+  EXPECT_FALSE(ssd_years(machine, 0, 1'000'000'000));
+  machine.ssd_bytes = 0;
+  EXPECT_FALSE(ssd_years(machine, 1, 1));
+}
+
 TEST(Bounds, SmallestBudgetNamesTheLargestWorkingSet) {
   const Result<Workload> workload = make_workload(train_chain(5, 2 * kChunk, 3), {});
   ASSERT_TRUE(workload.ok());

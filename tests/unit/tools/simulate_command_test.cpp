@@ -1,4 +1,6 @@
 // `reprise simulate` and `reprise plan` on task graphs, as people call them.
+#include <nlohmann/json.hpp>
+
 #include "analyzer/plan/plan.h"
 #include "tests/unit/analyzer/trace_builder.h"
 #include "tests/unit/tools/installed.h"
@@ -58,6 +60,67 @@ TEST_F(SimulateCommand, ASlowerLinkCostsMore) {
   const uint64_t time = std::stoull(row.substr(row.find(',', row.find(',', row.find(',') + 1) + 1) + 1));
   EXPECT_GE(time, 5'000'000u) << row;
   EXPECT_LE(time, 16'000'000u) << row;
+}
+
+// The page's data are the table's, and its scripts are whole.
+TEST_F(SimulateCommand, ThePageHasTheCurves) {
+  const Finished finished = reprise({"simulate", graph(8, 10'000), "--budget", "25%..100%:25%", "--policy", "disco,lru",
+                                     "--html", path("tmp/a.html"), "--csv", path("tmp/a.csv")});
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  const std::string page = read(path("tmp/a.html"));
+  const size_t begin = page.find("id=\"data\">") + 10;
+  const auto data = nlohmann::json::parse(page.substr(begin, page.find("</script>", begin) - begin));
+  const std::vector<std::string> csv = lines(read(path("tmp/a.csv")));
+  ASSERT_EQ(data["rows"].size(), 8u);
+  ASSERT_EQ(csv.size(), 9u);
+  for (size_t i = 0; i < 8; ++i) {
+    const auto& row = data["rows"][i];
+    const std::string start = row["budget"].dump() + "," + row["policy"].get<std::string>() + "," +
+                              row["used"].get<std::string>() + "," + row["time"].dump() + ",";
+    EXPECT_EQ(csv[i + 1].rfind(start, 0), 0u) << csv[i + 1] << " against " << start;
+  }
+  EXPECT_GT(data["rows"][0]["time"], data["rows"][0]["compute"]);
+  for (const char* part : {"function curveChart", "function theme", "keepFitting();", "timeSection();"}) {
+    EXPECT_NE(page.find(part), std::string::npos) << part;
+  }
+  EXPECT_EQ(page.find("timelineSection"), std::string::npos);  // the report's
+  EXPECT_EQ(page.find("src="), std::string::npos);
+}
+
+// Tensors that change and find no room in the host's memory go to the SSD, iteration after iteration.
+TEST_F(SimulateCommand, TheSsdWearsOut) {
+  const std::string file = graph(64, 1'000'000);
+  const std::string changing = write("changing.json", [&] {
+    std::string text = read(file);
+    for (size_t at = 0; (at = text.find("\"outputs\":[]", at)) != std::string::npos; ++at) {
+      const size_t id = text.rfind("\"inputs\":[", at) + 10;
+      text.replace(at, 12, "\"outputs\":[" + text.substr(id, text.find(']', id) - id) + "]");
+    }
+    return text;
+  }());
+  const std::string machine =
+      write("ssd.json", R"({"format":"reprise-machine","version":1,"device":"x","memory_bytes":1,
+    "ssd_read_bytes_per_second":1e9,"ssd_write_bytes_per_second":1e9,"ssd_bytes":1e12,"host_bytes":4096,
+    "ssd_drive_writes_per_day":2})");
+  const Finished finished = reprise(
+      {"simulate", changing, "--budget", "50%", "--policy", "disco", "--machine", machine, "--csv", path("tmp/a.csv")});
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  const std::vector<std::string> csv = lines(read(path("tmp/a.csv")));
+  const auto field = [&](const std::string& name) {
+    std::stringstream names(csv[0]);
+    std::stringstream values(csv[1]);
+    std::string key;
+    std::string value;
+    while (std::getline(names, key, ',') && std::getline(values, value, ',')) {
+      if (key == name) return value;
+    }
+    return std::string();
+  };
+  const double written = std::stod(field("ssd_written_bytes"));
+  ASSERT_GT(written, 0);
+  const double years = 2 * 5 * 365 * 1e12 / (written / (std::stod(field("time_ns")) / 1e9)) / (365 * 86400);
+  EXPECT_NEAR(std::stod(field("ssd_years")), years, 0.001);
+  EXPECT_NE(finished.out.find(" years"), std::string::npos) << finished.out;
 }
 
 TEST_F(SimulateCommand, TracesToo) {

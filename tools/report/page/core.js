@@ -105,3 +105,19 @@ function legend(entries) {
     return el("span", {}, key, name);
   }));
 }
+
+function theme() {
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const set = (name) => { document.documentElement.dataset.theme = name; redrawAll(); };
+  set(dark.matches ? "dark" : "light");
+  dark.addEventListener("change", () => set(dark.matches ? "dark" : "light"));
+  document.getElementById("theme").addEventListener("click",
+    () => set(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
+}
+
+// Called last: charts follow the window.
+function keepFitting() {
+  let resizing = 0;
+  addEventListener("resize", () => { cancelAnimationFrame(resizing); resizing = requestAnimationFrame(redrawAll); });
+  addEventListener("scroll", hideTip, { passive: true });
+}

@@ -31,15 +31,6 @@ function memorySections() {
   if (data.run_memory) memoryChart(section("run-memory", "Memory during the whole run", ""), data.run_memory);
 }
 
-function theme() {
-  const dark = matchMedia("(prefers-color-scheme: dark)");
-  const set = (name) => { document.documentElement.dataset.theme = name; redrawAll(); };
-  set(dark.matches ? "dark" : "light");
-  dark.addEventListener("change", () => set(dark.matches ? "dark" : "light"));
-  document.getElementById("theme").addEventListener("click",
-    () => set(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
-}
-
 theme();
 header();
 story();
@@ -52,6 +43,4 @@ kernelSection();
 siteSection();
 divergenceSection();
 unmanagedSection();
-let resizing = 0;
-addEventListener("resize", () => { cancelAnimationFrame(resizing); resizing = requestAnimationFrame(redrawAll); });
-addEventListener("scroll", hideTip, { passive: true });
+keepFitting();

@@ -1,0 +1,56 @@
+// The page of `reprise simulate`: what budgets cost, for each policy.
+const done = data.rows.filter((row) => !row.trouble);
+const policies = [...new Set(data.rows.map((row) => row.policy))];
+const styles = new Map(policies.map((name, index) => [name, curveStyle(name, index)]));
+
+function linesOf(value) {
+  return policies.map((name) => ({ name, style: styles.get(name),
+    points: done.filter((row) => row.policy === name).map((row) => [row.budget, value(row)]).sort((a, b) => a[0] - b[0]) }))
+    .filter((line) => line.points.length > 0);
+}
+
+// The same for all policies, so any row of a budget will do.
+function sharedLine(name, css, value) {
+  const points = new Map(done.map((row) => [row.budget, value(row)]));
+  return { name, style: { css, width: 1.5, dash: "7 5" }, points: [...points].sort((a, b) => a[0] - b[0]) };
+}
+
+function timeSection() {
+  if (done.length === 0) return;
+  curveChart(section("time", "Time of an iteration", "Predicted, for each budget. No plan can be below the bound; compute is what the " +
+    "iteration would take with all the memory it wants."), { label: "Time over budget", lines: [...linesOf((row) => row.time),
+    sharedLine("bound", "wait", (row) => row.bound), sharedLine("compute", "before", (row) => row.compute)] });
+}
+
+function bytesSection() {
+  if (done.length === 0) return;
+  curveChart(section("bytes", "Bytes moved in an iteration", "Out of the device and back, together."),
+    { label: "Bytes over budget", memory: true, lines: linesOf((row) => row.out + row.in) });
+  if (!done.some((row) => row.ssd > 0)) return;
+  curveChart(section("ssd", "Bytes written to the SSD in an iteration", ""),
+    { label: "SSD writes over budget", memory: true, lines: linesOf((row) => row.ssd) });
+}
+
+function rowCells(row) {
+  const number = (text) => el("td", { class: "number" }, text);
+  const head = [el("td", {}, row.asked), el("td", {}, row.used && row.used !== row.policy ? `${row.policy} (${row.used})` : row.policy)];
+  if (row.trouble) return [...head, el("td", { colspan: 7 }, row.trouble)];
+  const percent = (part, whole) => number(whole > 0 ? (100 * part / whole).toFixed(1) : "");
+  return [...head, number(duration(row.time)), percent(row.compute, row.time), percent(row.bound, row.time), number(bytes(row.out)),
+    number(bytes(row.in)), number(bytes(row.ssd)), number(row.ssd_years === null ? "" : row.ssd_years.toFixed(1) + " years")];
+}
+
+function tableSection() {
+  const titles = ["Budget", "Policy", "Time", "% of compute", "% of bound", "Out", "In", "SSD wrote", "SSD lasts"];
+  section("table", "All figures", "").append(el("div", { class: "scroll" }, el("table", {},
+    el("thead", {}, el("tr", {}, titles.map((title, i) => el("th", { class: i < 2 ? null : "number" }, title)))),
+    el("tbody", {}, data.rows.map((row) => el("tr", {}, rowCells(row)))))));
+}
+
+theme();
+document.getElementById("program").textContent = data.program;
+document.getElementById("subtitle").textContent = data.subtitle;
+timeSection();
+bytesSection();
+tableSection();
+keepFitting();
