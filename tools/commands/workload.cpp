@@ -58,6 +58,7 @@ int run_workload(const workloads::Row& row, WorkloadArguments& arguments) {
   settings.machine = machine.value();
   Result<workloads::Draft> draft = row.build(settings);
   if (!draft.ok()) return fail(draft.status());
+  if (const Status sensible = workloads::check_draft(draft.value()); !sensible.ok()) return fail(sensible);
   draft.value().machine = machine_name;
   Result<std::string> text = workloads::to_json(draft.value(), source_of(row, settings, machine_name));
   if (packed(output)) text = pack(text.value());

@@ -52,7 +52,8 @@ void Builder::kernel(const std::string& name, const Tensors& inputs, const Tenso
   const double peak = precision_ == Precision::fp16 ? machine_.fp16_flops_per_s : machine_.fp32_flops_per_s;
   const double seconds = std::max(work.flops / (peak * work.efficiency), moved / machine_.memory_bytes_per_s);
   DraftKernel kernel{labelled(name), inputs, outputs, 0, device_, false};
-  kernel.duration_ns = static_cast<uint64_t>(std::llround(seconds * 1e9)) + machine_.launch_ns;
+  // A hundred years are refused later, with a name; here they only must not overflow.
+  kernel.duration_ns = static_cast<uint64_t>(std::llround(std::min(seconds, 3e9) * 1e9)) + machine_.launch_ns;
   draft_.flops += work.flops;
   draft_.kernels.push_back(std::move(kernel));
 }
@@ -71,6 +72,24 @@ Tensor Builder::move(Tensor from, uint32_t to) {
   const auto copy = static_cast<Tensor>(draft_.tensors.size() - 1);
   draft_.kernels.push_back({name, {from}, {copy}, 0, to, true});
   return copy;
+}
+
+Status check_draft(const Draft& draft) {
+  for (const DraftTensor& tensor : draft.tensors) {
+    if (tensor.bytes <= kMostTensorBytes) continue;
+    return {
+        StatusCode::invalid_argument,
+        fmt::format("tensor {} would have {} bytes, more than a task graph may; make the batch or its samples smaller",
+                    tensor.name, tensor.bytes)};
+  }
+  for (const DraftKernel& kernel : draft.kernels) {
+    if (kernel.duration_ns <= kMostDuration) continue;
+    return {
+        StatusCode::invalid_argument,
+        fmt::format("kernel {} would run for {} s, longer than a task graph may; make the batch or its samples smaller",
+                    kernel.name, kernel.duration_ns / 1'000'000'000)};
+  }
+  return {};
 }
 
 std::string to_json(const Draft& draft, const std::string& source) {

@@ -7,8 +7,13 @@
 #include <vector>
 
 #include "analyzer/machine/machine.h"
+#include "preload/trace/status.h"
 
 namespace reprise::tools::workloads {
+
+// Limits of the reader, docs/FORMAT.md.
+inline constexpr uint64_t kMostTensorBytes = uint64_t{1} << 46;
+inline constexpr uint64_t kMostDuration = uint64_t{3600} * 1'000'000'000;
 
 using Tensor = uint32_t;  // place in Draft::tensors, and its id in the file
 using Tensors = std::vector<Tensor>;
@@ -86,6 +91,9 @@ class Builder {
   Precision precision_;
   uint32_t device_ = 0;
 };
+
+// An error names what is larger than a reader of task graphs takes.
+Status check_draft(const Draft& draft);
 
 // Form of docs/FORMAT.md. `source` says how it was made.
 std::string to_json(const Draft& draft, const std::string& source);

@@ -8,7 +8,9 @@ constexpr Parameter kDevices = {"devices", "Devices, tensor-parallel: 1, 2, 4 or
 constexpr Parameter kPlain = {"plain-attention", "Attention that writes out its scores, head by head", 0, 0, 1};
 
 constexpr Parameter batch(uint64_t preset) { return {"batch", "Samples in a batch", preset, 1, 1 << 20}; }
-constexpr Parameter tokens(uint64_t preset) { return {"tokens", "Tokens in a sequence", preset, 1, 1 << 20}; }
+constexpr Parameter tokens(uint64_t preset, uint64_t most = 1 << 20) {
+  return {"tokens", "Tokens in a sequence", preset, 1, most};
+}
 
 }  // namespace
 
@@ -30,7 +32,7 @@ const std::vector<Row>& all_workloads() {
         {"sequence", "Tokens in a sequence", 2048, 1, 1 << 20},
         {"early-optimizer", "Each parameter's update right behind its gradient", 0, 0, 1}},
        build_gpt},
-      {"bert", "BERT base training, fp32, SGD", {batch(256), tokens(128)}, build_bert},
+      {"bert", "BERT base training, fp32, SGD", {batch(256), tokens(128, 512)}, build_bert},
       {"vit", "ViT training (width 384, patches of 32 x 32), fp32, SGD", {batch(1280)}, build_vit},
       {"resnet152", "ResNet152 training, fp32, SGD", {batch(1280)}, build_resnet152},
       {"inceptionv3", "Inception v3 training, fp32, SGD", {batch(1536)}, build_inceptionv3},

@@ -45,9 +45,31 @@ TEST_F(WorkloadCommand, RefusesWhatItDoesNotKnow) {
   expect_refused(reprise({"workload", "llama-lora", "--size", "13"}), 2, "--size");
   expect_refused(reprise({"workload", "llama-lora", "--devices", "3"}), 2, "--devices");
   expect_refused(reprise({"workload", "llama-lora", "--batch", "0"}), 2, "--batch");
+  expect_refused(reprise({"workload", "bert", "--tokens", "513"}), 2, "--tokens");  // it has 512 positions
   expect_refused(reprise({"workload", "llama-lora", "--machine", "moon"}), 2, "moon");
   expect_refused(reprise({"workload", "llama-lora", "-o", path("tmp/a.txt")}), 2, ".json");
   expect_refused(reprise({"workload", "llama-lora", "-o", "/nonexistent/a.json"}), 1, "/nonexistent");
+}
+
+// Numbers at the ends of all options: a graph that can be read, or one line that says what is too large.
+TEST_F(WorkloadCommand, LargestAndSmallestOptions) {
+  expect_refused(reprise({"workload", "llama-prefill", "--batch", "1048576", "--tokens", "1048576"}), 2, "bytes");
+  expect_refused(reprise({"workload", "llama-lora", "--tokens", "1048576", "--batch", "64", "--machine", "p100x4"}), 2,
+                 "kernel attention.0 would run for");
+  expect_refused(reprise({"workload", "llama-lora", "--tokens", "1048576", "--batch", "1048576", "--plain-attention"}),
+                 2, "bytes");
+  for (const char* name :
+       {"llama-prefill", "llama-lora", "gpt", "bert", "vit", "resnet152", "inceptionv3", "senet154"}) {
+    std::vector<std::string> command = {"workload", name, "-o", path("tmp/a.json")};
+    for (const char* option : {"--batch", "--tokens", "--layers"}) {
+      const std::string help = reprise({"workload", name, "--help"}).out;
+      if (help.find(std::string("  ") + option + " ") != std::string::npos)
+        command.insert(command.end(), {option, "1"});
+    }
+    ASSERT_EQ(reprise(command).exit_code, 0) << name;
+    const Finished simulated = reprise({"simulate", path("tmp/a.json"), "--budget", "100%", "--policy", "lru"});
+    EXPECT_EQ(simulated.exit_code, 0) << name << simulated.err;
+  }
 }
 
 }  // namespace
