@@ -190,7 +190,8 @@ Status check_order(const Plan& plan) {
   for (uint32_t index = 0; index < plan.vertices.size(); ++index) {
     for (const Predecessor& predecessor : plan.vertices[index].predecessors) {
       if (predecessor.distance == 0 && position[predecessor.vertex] >= position[index]) {
-        return wrong("vertex", index, "comes before its predecessor in the order");
+        const std::string what = "comes before its predecessor " + std::to_string(predecessor.vertex) + " in the order";
+        return wrong("vertex", index, what.c_str());
       }
     }
   }

@@ -11,15 +11,20 @@ namespace {
 
 using plan::kNone;
 
-Status wrong(std::string message) { return {StatusCode::internal, "the plan is wrong: " + std::move(message)}; }
-
 // One time of a tensor on the device.
 struct Occupancy {
   uint32_t tensor = kNone;
   uint32_t instance = kNone;
-  uint32_t acquirer = kNone;    // node; kNone: it was there at the start
-  std::vector<uint32_t> users;  // nodes: ops, offloads, and the acquirer
-  uint32_t freed_by = kNone;    // node of the free that gave up its bytes; kNone: the host had them
+  uint32_t placement = kNone;
+  uint32_t acquirer = kNone;  // node; kNone: it was there at the start
+  uint32_t users = kNone;     // index of the latest one: ops and offloads, not the acquirer
+  uint32_t freed_by = kNone;  // node of the free that gave up its bytes; kNone: the host had them
+  uint32_t asked_by = kNone;  // node that took chunks of it last
+};
+
+struct User {
+  uint32_t node = kNone;
+  uint32_t before = kNone;  // index of the next older one
 };
 
 // The contents of a tensor from its first touch to the program's free: a transient tensor has one per iteration.
@@ -27,17 +32,19 @@ struct Instance {
   uint32_t occupancy = kNone;    // current one, if it is resident
   bool host_valid = false;       // the host copy is the current version
   uint32_t released_by = kNone;  // node
+  uint32_t taken_by = kNone;     // node that took its first chunk, and which, if it is away
+  uint32_t taken_chunk = kNone;
 };
 
 class ChunkWalk {
  public:
-  ChunkWalk(const plan::Plan& plan, const Unrolled& graph, Questions& questions)
-      : plan_(plan),
+  ChunkWalk(const Unrolled& graph, Questions& questions)
+      : plan_(graph.plan()),
         graph_(graph),
         questions_(questions),
-        occupant_(plan.chunk_count, kNone),
-        instance_of_(plan.tensors.size(), kNone),
-        mapped_by_(plan.tensors.size(), kNone) {}
+        occupant_(plan_.chunk_count, kNone),
+        instance_of_(plan_.tensors.size(), kNone),
+        mapped_by_(plan_.tensors.size(), kNone) {}
 
   Status run() {
     if (Status status = set_start(); !status.ok()) return status;
@@ -59,11 +66,11 @@ class ChunkWalk {
       instance.host_valid = !tensor.resident_at_start || tensor.clean_at_start;
       if (!tensor.resident_at_start) continue;
       mapped_by_[t] = instance.occupancy = static_cast<uint32_t>(occupancies_.size());
-      occupancies_.push_back({t, instance_of_[t], kNone, {}, kNone});
+      occupancies_.push_back({t, instance_of_[t], tensor.home});
       for (const uint32_t chunk : plan_.placements[tensor.home].chunks) {
         if (occupant_[chunk] != kNone) {
-          return wrong(fmt::format("tensors {} and {} both have chunk {} at the start",
-                                   occupancies_[occupant_[chunk]].tensor, t, chunk));
+          return refusal(fmt::format("tensors {} and {} both have chunk {} at the start",
+                                     occupancies_[occupant_[chunk]].tensor, t, chunk));
         }
         occupant_[chunk] = instance.occupancy;
       }
@@ -98,8 +105,8 @@ class ChunkWalk {
   Status run_op(const plan::Vertex& vertex, uint32_t node) {
     for (const plan::Acquire& acquire : vertex.acquires) {
       if (plan_.tensors[acquire.tensor].allocate_call == kNone || instance_of_[acquire.tensor] != kNone) {
-        return wrong(fmt::format("{} takes new memory for tensor {}, which has contents already", graph_.describe(node),
-                                 acquire.tensor));
+        return refusal(fmt::format("{} takes new memory for tensor {}, which has contents already",
+                                   graph_.describe(node), acquire.tensor));
       }
       begin_instance(acquire.tensor);
       if (Status status = occupy(acquire, node); !status.ok()) return status;
@@ -119,11 +126,12 @@ class ChunkWalk {
 
   Status use(uint32_t tensor, uint32_t node, uint32_t call, bool writes) {
     if (!alive_at(plan_.tensors[tensor], call)) {
-      return wrong(fmt::format("{} uses tensor {}, which is not allocated then", graph_.describe(node), tensor));
+      return refusal(fmt::format("{} uses tensor {}, which is not allocated then", graph_.describe(node), tensor));
     }
     if (plan_.tensors[tensor].chunk_count == 0) return {};
     if (!resident(tensor)) {
-      return wrong(fmt::format("{} needs tensor {}, which is not on the device", graph_.describe(node), tensor));
+      return refusal(fmt::format("{} needs tensor {}, which is not on the device: {}", graph_.describe(node), tensor,
+                                 why_away(tensor)));
     }
     Instance& instance = instances_[instance_of_[tensor]];
     if (writes) instance.host_valid = false;
@@ -131,13 +139,32 @@ class ChunkWalk {
     return {};
   }
 
+  // What took its place, for messages.
+  std::string why_away(uint32_t tensor) const {
+    if (instance_of_[tensor] == kNone) return "nothing has taken memory for it yet";
+    const Instance& instance = instances_[instance_of_[tensor]];
+    if (instance.taken_by == kNone) return "it is on the host and nothing has brought it in";
+    return fmt::format("{} took its chunk {} and nothing has brought it back", graph_.describe(instance.taken_by),
+                       instance.taken_chunk);
+  }
+
   void note_user(uint32_t occupancy, uint32_t node) {
     Occupancy& entry = occupancies_[occupancy];
-    if (!entry.users.empty() && entry.users.back() == node) return;
+    if (entry.acquirer == node || (entry.users != kNone && users_[entry.users].node == node)) return;
     if (entry.acquirer != kNone) {
-      questions_.ask(entry.acquirer, node, {Requirement::early_use, entry.tensor, kNone, kNone});
+      questions_.ask(entry.acquirer, node,
+                     {Requirement::early_use, entry.tensor, kNone, plan_.placements[entry.placement].chunks.front()});
     }
-    entry.users.push_back(node);
+    users_.push_back({node, entry.users});
+    entry.users = static_cast<uint32_t>(users_.size() - 1);
+  }
+
+  // All of them must be done before `node`. The users have waited for the acquirer, as was asked when they came.
+  void ask_users(const Occupancy& entry, uint32_t node, const Requirement& why) {
+    for (uint32_t user = entry.users; user != kNone; user = users_[user].before) {
+      questions_.ask(users_[user].node, node, why);
+    }
+    if (entry.users == kNone && entry.acquirer != kNone) questions_.ask(entry.acquirer, node, why);
   }
 
   Status run_release(const plan::Vertex& vertex, uint32_t node) {
@@ -146,7 +173,9 @@ class ChunkWalk {
   }
 
   Status run_offload(const plan::Vertex& vertex, uint32_t node) {
-    if (!resident(vertex.tensor)) return wrong(fmt::format("{} finds its tensor gone", graph_.describe(node)));
+    if (!resident(vertex.tensor)) {
+      return refusal(fmt::format("{} finds its tensor gone: {}", graph_.describe(node), why_away(vertex.tensor)));
+    }
     Instance& instance = instances_[instance_of_[vertex.tensor]];
     instance.host_valid = true;
     note_user(instance.occupancy, node);
@@ -156,7 +185,7 @@ class ChunkWalk {
   Status run_reload(const plan::Vertex& vertex, uint32_t node) {
     const uint32_t instance = instance_of_[vertex.tensor];
     if (instance == kNone || !instances_[instance].host_valid) {
-      return wrong(fmt::format("{} loads a version that is not the current one", graph_.describe(node)));
+      return refusal(fmt::format("{} loads a version that is not the current one", graph_.describe(node)));
     }
     return occupy(vertex.acquires[0], node);
   }
@@ -164,26 +193,27 @@ class ChunkWalk {
   // The tensor takes its chunks; whoever is there must not be needed any more, in any order.
   Status occupy(const plan::Acquire& acquire, uint32_t node) {
     const auto current = static_cast<uint32_t>(occupancies_.size());
-    occupancies_.push_back({acquire.tensor, instance_of_[acquire.tensor], node, {node}, kNone});
-    std::vector<uint32_t> asked;
+    occupancies_.push_back({acquire.tensor, instance_of_[acquire.tensor], acquire.placement, node});
     for (const uint32_t chunk : plan_.placements[acquire.placement].chunks) {
       const uint32_t earlier = occupant_[chunk];
       occupant_[chunk] = current;
-      if (earlier == kNone || std::find(asked.begin(), asked.end(), earlier) != asked.end()) continue;
-      asked.push_back(earlier);
+      if (earlier == kNone || occupancies_[earlier].asked_by == node) continue;
+      occupancies_[earlier].asked_by = node;
       if (Status status = take_over(earlier, acquire.tensor, node, chunk); !status.ok()) return status;
     }
-    instances_[instance_of_[acquire.tensor]].occupancy = current;
+    Instance& instance = instances_[instance_of_[acquire.tensor]];
+    instance.occupancy = current;
+    instance.taken_by = kNone;
     map(acquire.tensor, current, node);
     return {};
   }
 
-  // The range has one mapping at a time, also across instances of a transient tensor.
+  // The range has one mapping at a time, also across instances of a transient tensor. Where it is the same as before,
+  // nothing is mapped, and the users of each chunk's occupants in between have waited for those before them.
   void map(uint32_t tensor, uint32_t occupancy, uint32_t node) {
-    if (mapped_by_[tensor] != kNone) {
-      for (const uint32_t user : occupancies_[mapped_by_[tensor]].users) {
-        questions_.ask(user, node, {Requirement::remap, tensor, kNone, kNone});
-      }
+    const uint32_t before = mapped_by_[tensor];
+    if (before != kNone && occupancies_[before].placement != occupancies_[occupancy].placement) {
+      ask_users(occupancies_[before], node, {Requirement::remap, tensor, kNone, kNone});
     }
     mapped_by_[tensor] = occupancy;
   }
@@ -191,17 +221,18 @@ class ChunkWalk {
   Status take_over(uint32_t earlier, uint32_t tensor, uint32_t node, uint32_t chunk) {
     Occupancy& before = occupancies_[earlier];
     Instance& state = instances_[before.instance];
-    for (const uint32_t user : before.users) {
-      questions_.ask(user, node, {Requirement::overwrite, before.tensor, tensor, chunk});
-    }
+    ask_users(before, node, {Requirement::overwrite, before.tensor, tensor, chunk});
     if (state.occupancy == earlier) {  // its first chunk to go: the bytes must not be needed here any more
       const bool freed = state.released_by != kNone;
       if (!freed && !state.host_valid) {
-        return wrong(fmt::format("tensor {} is lost: {} takes chunk {} before it was copied or freed", before.tensor,
-                                 graph_.describe(node), chunk));
+        return refusal(
+            fmt::format("tensor {} is lost: {} takes its chunk {} for tensor {} before it was copied or freed",
+                        before.tensor, graph_.describe(node), chunk, tensor));
       }
       if (!state.host_valid) before.freed_by = state.released_by;
       state.occupancy = kNone;
+      state.taken_by = node;
+      state.taken_chunk = chunk;
     }
     if (before.freed_by != kNone) {
       questions_.ask(before.freed_by, node, {Requirement::not_freed, before.tensor, tensor, chunk});
@@ -215,22 +246,25 @@ class ChunkWalk {
       if (tensor.chunk_count == 0 || instance_of_[t] == kNone) continue;
       Instance& state = instances_[instance_of_[t]];
       if (tensor.allocate_call != kNone) {
-        if (state.released_by == kNone) return wrong(fmt::format("tensor {} is never freed", t));
+        if (state.released_by == kNone) return refusal(fmt::format("tensor {} is never freed", t));
         instance_of_[t] = kNone;  // its bytes stay where they are until someone takes the chunks
         continue;
       }
       if (tensor.resident_at_start ? tensor.clean_at_start && !state.host_valid : !state.host_valid) {
-        return wrong(fmt::format("tensor {} has no valid host copy at the end, as it has at the start", t));
+        return refusal(fmt::format("tensor {} has no valid host copy at the end, as it has at the start", t));
       }
       if (!tensor.resident_at_start) {
         // Nobody may have taken its chunks yet, but the next iteration does not count on them.
         state.occupancy = kNone;
         continue;
       }
-      if (!resident(t)) return wrong(fmt::format("tensor {} is away at the end, but not at the start", t));
+      if (!resident(t)) {
+        return refusal(fmt::format("tensor {} is away at the end, but not at the start: {}", t, why_away(t)));
+      }
       for (const uint32_t chunk : plan_.placements[tensor.home].chunks) {
         if (occupant_[chunk] != state.occupancy) {
-          return wrong(fmt::format("tensor {} is not at its home at the end", t));
+          return refusal(fmt::format("tensor {} is not at its home at the end: chunk {} is tensor {}'s", t, chunk,
+                                     occupancies_[occupant_[chunk]].tensor));
         }
       }
     }
@@ -242,6 +276,7 @@ class ChunkWalk {
   Questions& questions_;
   std::vector<uint32_t> occupant_;  // chunk -> occupancy
   std::vector<Occupancy> occupancies_;
+  std::vector<User> users_;
   std::vector<Instance> instances_;
   std::vector<uint32_t> instance_of_;  // tensor -> its present instance
   std::vector<uint32_t> mapped_by_;    // tensor -> the occupancy that its range shows
@@ -255,8 +290,6 @@ bool alive_at(const plan::Tensor& tensor, uint32_t call) {
   return tensor.allocate_call == kNone || (tensor.allocate_call < call && call < tensor.free_call);
 }
 
-Status walk_chunks(const plan::Plan& plan, const Unrolled& graph, Questions& questions) {
-  return ChunkWalk(plan, graph, questions).run();
-}
+Status walk_chunks(const Unrolled& graph, Questions& questions) { return ChunkWalk(graph, questions).run(); }
 
 }  // namespace reprise::analyzer

@@ -1,7 +1,7 @@
 // Data order (V2), host copies (V5), barriers.
 #include <fmt/format.h>
 
-#include <tuple>
+#include <algorithm>
 #include <vector>
 
 #include "analyzer/verify/machine_walk.h"
@@ -11,42 +11,86 @@ namespace {
 
 using plan::kNone;
 
+// An op's access to bytes of a tensor.
 struct Touch {
   uint32_t node = kNone;
-  uint32_t call = kNone;  // kNone: a transfer
-  uint32_t round = 0;
+  uint32_t before = kNone;  // the next older one of its list
   uint64_t begin = 0;
   uint64_t end = 0;
-  bool writes = false;
+
+  bool overlaps(const Touch& other) const { return begin < other.end && other.begin < end; }
+  bool covers(const Touch& other) const { return begin <= other.begin && other.end <= end; }
+};
+
+// Lists of touches, newest first, in one pool.
+class Touches {
+ public:
+  const Touch& operator[](uint32_t index) const { return pool_[index]; }
+  void push(uint32_t& list, Touch touch) {
+    touch.before = list;
+    if (free_ == kNone) {
+      list = static_cast<uint32_t>(pool_.size());
+      pool_.push_back(touch);
+      return;
+    }
+    list = free_;
+    free_ = pool_[list].before;
+    pool_[list] = touch;
+  }
+  template <typename Condition>
+  void remove_if(uint32_t& list, Condition&& condition) {
+    for (uint32_t* at = &list; *at != kNone;) {
+      const uint32_t index = *at;
+      if (!condition(pool_[index])) {
+        at = &pool_[index].before;
+        continue;
+      }
+      *at = pool_[index].before;
+      pool_[index].before = free_;
+      free_ = index;
+    }
+  }
+
+ private:
+  std::vector<Touch> pool_;
+  uint32_t free_ = kNone;
+};
+
+// What has happened to a tensor so far. Ops that a later write covers are left out: who conflicts with them conflicts
+// with that write, which has waited for them.
+//
+// What the walk over the chunks has asked already is not asked again: users of a tensor wait for the node that brought
+// it into its chunks, and whoever takes a chunk waits for all users of the tensor that was there. So a reload to chunks
+// of which the tensor had some before waits for all that ever used it.
+struct History {
+  uint32_t writes = kNone;  // lists of touches
+  uint32_t reads = kNone;
+  uint32_t copies = kNone;    // offloads that no write of all bytes has followed
+  uint32_t acquirer = kNone;  // node that brought it into its present chunks, and which these are
+  uint32_t placement = kNone;
 };
 
 class ConflictWalk {
  public:
-  ConflictWalk(const plan::Plan& plan, const Unrolled& graph, Questions& questions)
-      : plan_(plan), graph_(graph), questions_(questions), touches_(plan.tensors.size()), host_(plan.tensors.size()) {}
+  ConflictWalk(const Unrolled& graph, Questions& questions)
+      : plan_(graph.plan()), graph_(graph), questions_(questions), histories_(plan_.tensors.size()) {}
 
   Status run() {
-    for (uint32_t round = 0; round < Unrolled::kRounds; ++round) {
-      for (const uint32_t index : plan_.order) {
-        const plan::Vertex& vertex = plan_.vertices[index];
-        const uint32_t node = graph_.node(index, round);
-        if (vertex.kind == plan::VertexKind::op) {
-          if (Status status = add_op(vertex.call, node, round); !status.ok()) return status;
-        } else if (vertex.kind != plan::VertexKind::release) {
-          const bool reload = vertex.kind == plan::VertexKind::reload;
-          const Touch touch{node, kNone, round, 0, plan_.tensors[vertex.tensor].size, reload};
-          if (Status status = add(touches_[vertex.tensor], vertex.tensor, touch); !status.ok()) return status;
-          const Touch copy{node, kNone, round, 0, 1, !reload};
-          if (Status status = add(host_[vertex.tensor], vertex.tensor, copy, Requirement::host_copy); !status.ok()) {
-            return status;
-          }
-        }
-      }
-      // The next iteration's transient tensors are new ones.
-      for (uint32_t t = 0; t < plan_.tensors.size(); ++t) {
-        if (plan_.tensors[t].allocate_call == kNone) continue;
-        touches_[t].clear();
-        host_[t].clear();
+    for (uint32_t node = 0; node < graph_.size(); ++node) {
+      if (node == graph_.size() / Unrolled::kRounds) forget_transients();
+      const plan::Vertex& vertex = plan_.vertices[graph_.vertex_of(node)];
+      switch (vertex.kind) {
+        case plan::VertexKind::op:
+          if (Status status = add_op(vertex.call, node); !status.ok()) return status;
+          break;
+        case plan::VertexKind::offload:
+          add_offload(vertex.tensor, node);
+          break;
+        case plan::VertexKind::reload:
+          add_reload(vertex.tensor, node);
+          break;
+        case plan::VertexKind::release:
+          break;
       }
     }
     ask_barriers();
@@ -54,42 +98,119 @@ class ConflictWalk {
   }
 
  private:
-  Status add_op(uint32_t index, uint32_t node, uint32_t round) {
+  // The next iteration's transient tensors are new ones.
+  void forget_transients() {
+    const auto everything = [](const Touch&) { return true; };
+    for (uint32_t t = 0; t < plan_.tensors.size(); ++t) {
+      if (plan_.tensors[t].allocate_call == kNone) continue;
+      History& history = histories_[t];
+      for (uint32_t* list : {&history.writes, &history.reads, &history.copies}) touches_.remove_if(*list, everything);
+      history = {};
+    }
+  }
+
+  Touch whole(uint32_t tensor, uint32_t node) const { return {node, kNone, 0, plan_.tensors[tensor].size}; }
+
+  Status add_op(uint32_t index, uint32_t node) {
     const plan::Call& call = plan_.calls[index];
+    for (const plan::Acquire& acquire : plan_.vertices[graph_.vertex_of(node)].acquires) {
+      histories_[acquire.tensor].acquirer = node;
+      histories_[acquire.tensor].placement = acquire.placement;
+    }
     for (const plan::Access& access : call.accesses) {
-      const uint64_t size = plan_.tensors[access.tensor].size;
-      Touch touch{node, index, round, access.offset, access.offset + access.size, false};
-      if (access.size == 0) std::tie(touch.begin, touch.end) = std::pair<uint64_t, uint64_t>(0, size);
-      touch.writes = (access.mode & trace::kAccessWrite) != 0;
-      if (Status status = add(touches_[access.tensor], access.tensor, touch); !status.ok()) return status;
+      Touch touch = whole(access.tensor, node);
+      if (access.size != 0) {
+        touch.begin = access.offset;
+        touch.end = access.offset + access.size;
+      }
+      const bool writes = (access.mode & trace::kAccessWrite) != 0;
+      if (Status status = add_touch(access.tensor, touch, writes); !status.ok()) return status;
     }
     if (!uses_everything(call)) return {};
     for (uint32_t t = 0; t < plan_.tensors.size(); ++t) {
       if (!alive_at(plan_.tensors[t], index)) continue;
-      const Touch touch{node, index, round, 0, plan_.tensors[t].size, true};
-      if (Status status = add(touches_[t], t, touch); !status.ok()) return status;
+      if (Status status = add_touch(t, whole(t, node), true); !status.ok()) return status;
     }
     return {};
   }
 
-  // Looks back to the last writer of the whole range: what is older stands before that one.
-  Status add(std::vector<Touch>& history, uint32_t tensor, const Touch& touch,
-             Requirement::Kind kind = Requirement::conflict) {
-    for (size_t i = history.size(); i-- > 0;) {
-      const Touch& earlier = history[i];
-      const bool overlaps = earlier.begin < touch.end && touch.begin < earlier.end;
-      if (!overlaps || earlier.node == touch.node || (!earlier.writes && !touch.writes)) continue;
-      if (earlier.call != kNone && touch.call != kNone &&
-          std::tuple(earlier.round, earlier.call) > std::tuple(touch.round, touch.call)) {
-        return {StatusCode::internal,
-                fmt::format("the plan is wrong: {} runs before {}, but the program uses tensor {} the other way round",
-                            graph_.describe(earlier.node), graph_.describe(touch.node), tensor)};
-      }
-      questions_.ask(earlier.node, touch.node, {kind, tensor, kNone, kNone});
-      if (earlier.writes && earlier.begin <= touch.begin && touch.end <= earlier.end) break;
+  Status add_touch(uint32_t tensor, const Touch& touch, bool writes) {
+    History& history = histories_[tensor];
+    for (uint32_t at = history.writes; at != kNone; at = touches_[at].before) {
+      if (Status status = follow(tensor, touches_[at], touch); !status.ok()) return status;
+      if (touches_[at].covers(touch)) break;
     }
-    history.push_back(touch);
+    if (!writes) {
+      touches_.push(history.reads, touch);
+      return {};
+    }
+    for (const uint32_t list : {history.reads, history.copies}) {
+      for (uint32_t at = list; at != kNone; at = touches_[at].before) {
+        if (Status status = follow(tensor, touches_[at], touch); !status.ok()) return status;
+      }
+    }
+    const auto superseded = [&](const Touch& earlier) { return touch.covers(earlier); };
+    for (uint32_t* list : {&history.writes, &history.reads, &history.copies}) touches_.remove_if(*list, superseded);
+    touches_.push(history.writes, touch);
     return {};
+  }
+
+  // `later` stands behind `earlier` in the plan's order and conflicts with it where they overlap.
+  Status follow(uint32_t tensor, const Touch& earlier, const Touch& later) {
+    if (!earlier.overlaps(later) || earlier.node == later.node) return {};
+    const uint32_t call = plan_.vertices[graph_.vertex_of(earlier.node)].call;
+    if (call != kNone && graph_.round_of(earlier.node) == graph_.round_of(later.node) &&
+        call > plan_.vertices[graph_.vertex_of(later.node)].call) {
+      return refusal(
+          fmt::format("{} {}, tensor {}, and runs before {} {}, but the program has them the other way round",
+                      graph_.describe(earlier.node), use_of(graph_, earlier.node, tensor), tensor,
+                      graph_.describe(later.node), use_of(graph_, later.node, tensor)));
+    }
+    if (here(earlier.node, tensor)) ask(earlier.node, later.node, tensor);
+    return {};
+  }
+
+  // Has the tensor been in its present chunks since before this node?
+  bool here(uint32_t node, uint32_t tensor) const {
+    const uint32_t acquirer = histories_[tensor].acquirer;
+    return acquirer == kNone || node > acquirer;
+  }
+
+  void ask(uint32_t from, uint32_t to, uint32_t tensor) {
+    questions_.ask(from, to, {Requirement::conflict, tensor, kNone, kNone});
+  }
+  void ask_host(uint32_t from, uint32_t to, uint32_t tensor) {
+    questions_.ask(from, to, {Requirement::host_copy, tensor, kNone, kNone});
+  }
+
+  void ask_all(uint32_t list, uint32_t node, uint32_t tensor) {
+    for (uint32_t at = list; at != kNone && here(touches_[at].node, tensor); at = touches_[at].before) {
+      ask(touches_[at].node, node, tensor);
+    }
+  }
+
+  // Reads all bytes, writes the host copy.
+  void add_offload(uint32_t tensor, uint32_t node) {
+    History& history = histories_[tensor];
+    ask_all(history.writes, node, tensor);
+    if (history.copies != kNone && here(touches_[history.copies].node, tensor)) {
+      ask_host(touches_[history.copies].node, node, tensor);
+    }
+    touches_.push(history.copies, whole(tensor, node));
+  }
+
+  // Writes all bytes, reads the host copy.
+  void add_reload(uint32_t tensor, uint32_t node) {
+    History& history = histories_[tensor];
+    const uint32_t placement = plan_.vertices[graph_.vertex_of(node)].acquires[0].placement;
+    const uint32_t before = history.placement != kNone ? history.placement : plan_.tensors[tensor].home;
+    if (placement != before) {
+      for (const uint32_t list : {history.writes, history.reads}) ask_all(list, node, tensor);
+      if (history.acquirer != kNone) ask(history.acquirer, node, tensor);
+      if (history.copies != kNone) ask_host(touches_[history.copies].node, node, tensor);
+    }
+    history.acquirer = node;
+    history.placement = placement;
   }
 
   // Ops about which not everything is known keep their place among all ops.
@@ -123,14 +244,12 @@ class ConflictWalk {
   const plan::Plan& plan_;
   const Unrolled& graph_;
   Questions& questions_;
-  std::vector<std::vector<Touch>> touches_;
-  std::vector<std::vector<Touch>> host_;
+  std::vector<History> histories_;
+  Touches touches_;
 };
 
 }  // namespace
 
-Status walk_conflicts(const plan::Plan& plan, const Unrolled& graph, Questions& questions) {
-  return ConflictWalk(plan, graph, questions).run();
-}
+Status walk_conflicts(const Unrolled& graph, Questions& questions) { return ConflictWalk(graph, questions).run(); }
 
 }  // namespace reprise::analyzer

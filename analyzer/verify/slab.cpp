@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <vector>
 
 #include "analyzer/verify/machine_walk.h"
@@ -11,88 +13,99 @@ namespace {
 
 using plan::kNone;
 
-struct Bytes {
-  uint64_t begin = 0;
-  uint64_t end = 0;
-  bool overlaps(const Bytes& other) const { return begin < other.end && other.begin < end; }
-};
-
+// A small tensor in one iteration, with the nodes that use it, in the program's order.
 struct Small {
   uint32_t tensor = kNone;
   uint32_t round = 0;
-  Bytes bytes;
-  std::vector<uint32_t> users;  // nodes, in the program's order
+  std::vector<uint32_t> users;
 };
 
 class SlabWalk {
  public:
-  SlabWalk(const plan::Plan& plan, const Unrolled& graph, Questions& questions)
-      : plan_(plan), graph_(graph), questions_(questions) {}
+  SlabWalk(const Unrolled& graph, Questions& questions) : plan_(graph.plan()), graph_(graph), questions_(questions) {}
 
   Status run() {
     if (Status status = check_lifetimes(); !status.ok()) return status;
-    std::vector<Small> present;  // the last user of each byte
-    for (uint32_t round = 0; round < Unrolled::kRounds; ++round) {
-      for (Small& next : smalls_in(round)) {
-        for (const Small& before : present) {
-          if (before.bytes.overlaps(next.bytes)) ask(before, next);
-        }
-        replace(present, std::move(next));
-      }
-    }
+    for (uint32_t round = 0; round < Unrolled::kRounds; ++round) find_smalls(round);
+    for (uint32_t index = 0; index < smalls_.size(); ++index) take_place(index);
     return {};
   }
 
  private:
   bool is_small(const plan::Tensor& tensor) const { return tensor.chunk_count == 0 && tensor.allocate_call != kNone; }
-  static Bytes bytes_of(const plan::Tensor& tensor) { return {tensor.slab_offset, tensor.slab_offset + tensor.size}; }
+  uint64_t begin_of(uint32_t tensor) const { return plan_.tensors[tensor].slab_offset; }
+  uint64_t end_of(uint32_t tensor) const { return begin_of(tensor) + plan_.tensors[tensor].size; }
 
   // Those that are alive at the same time have their own bytes.
   Status check_lifetimes() const {
-    std::vector<uint32_t> alive;
+    std::map<uint64_t, uint32_t> alive;  // by their first byte; they do not overlap
     for (const plan::Call& call : plan_.calls) {
       if (call.kind == plan::CallKind::op || !is_small(plan_.tensors[call.tensor])) continue;
       if (call.kind == plan::CallKind::free) {
-        std::erase(alive, call.tensor);
+        alive.erase(begin_of(call.tensor));
         continue;
       }
-      for (const uint32_t other : alive) {
-        if (bytes_of(plan_.tensors[other]).overlaps(bytes_of(plan_.tensors[call.tensor]))) {
-          return {StatusCode::internal,
-                  fmt::format("the plan is wrong: small tensors {} and {} overlap in the slab", other, call.tensor)};
-        }
+      const auto next = alive.lower_bound(begin_of(call.tensor));
+      uint32_t other = kNone;
+      if (next != alive.end() && next->first < end_of(call.tensor)) other = next->second;
+      if (next != alive.begin() && end_of(std::prev(next)->second) > begin_of(call.tensor)) {
+        other = std::prev(next)->second;
       }
-      alive.push_back(call.tensor);
+      if (other != kNone) {
+        return refusal(fmt::format("small tensors {} and {} are alive at once and overlap in the slab, at byte {}",
+                                   other, call.tensor, std::max(begin_of(other), begin_of(call.tensor))));
+      }
+      alive.emplace(begin_of(call.tensor), call.tensor);
     }
     return {};
   }
 
   // In order of first use; those that nothing uses are left out.
-  std::vector<Small> smalls_in(uint32_t round) const {
-    std::vector<Small> smalls;
+  void find_smalls(uint32_t round) {
     std::vector<uint32_t> place(plan_.tensors.size(), kNone);
     for (uint32_t index = 0; index < plan_.calls.size(); ++index) {
       const plan::Call& call = plan_.calls[index];
       if (call.kind != plan::CallKind::op) continue;
       const uint32_t node = graph_.node(call.vertex, round);
-      for (const plan::Access& access : call.accesses) add_user(access.tensor, round, node, place, smalls);
+      for (const plan::Access& access : call.accesses) add_user(access.tensor, round, node, place);
       if (!uses_everything(call)) continue;
       for (uint32_t t = 0; t < plan_.tensors.size(); ++t) {
-        if (alive_at(plan_.tensors[t], index)) add_user(t, round, node, place, smalls);
+        if (alive_at(plan_.tensors[t], index)) add_user(t, round, node, place);
       }
     }
-    return smalls;
   }
 
-  void add_user(uint32_t tensor, uint32_t round, uint32_t node, std::vector<uint32_t>& place,
-                std::vector<Small>& smalls) const {
+  void add_user(uint32_t tensor, uint32_t round, uint32_t node, std::vector<uint32_t>& place) {
     if (!is_small(plan_.tensors[tensor])) return;
     if (place[tensor] == kNone) {
-      place[tensor] = static_cast<uint32_t>(smalls.size());
-      smalls.push_back({tensor, round, bytes_of(plan_.tensors[tensor]), {}});
+      place[tensor] = static_cast<uint32_t>(smalls_.size());
+      smalls_.push_back({tensor, round, {}});
     }
-    std::vector<uint32_t>& users = smalls[place[tensor]].users;
+    std::vector<uint32_t>& users = smalls_[place[tensor]].users;
     if (users.empty() || users.back() != node) users.push_back(node);
+  }
+
+  // It waits for those whose bytes it takes, and all its users wait for the first one.
+  void take_place(uint32_t index) {
+    const Small& next = smalls_[index];
+    const uint64_t begin = begin_of(next.tensor);
+    const uint64_t end = end_of(next.tensor);
+    split_at(begin);
+    split_at(end);
+    const auto first = present_.lower_bound(begin);
+    const auto last = present_.lower_bound(end);
+    for (auto part = first; part != last; ++part) ask(smalls_[part->second.small], next);
+    present_.erase(first, last);
+    present_[begin] = {end, index};
+  }
+
+  void split_at(uint64_t byte) {
+    const auto behind = present_.lower_bound(byte);
+    if (behind == present_.begin()) return;
+    const auto part = std::prev(behind);
+    if (part->second.end <= byte) return;
+    present_.emplace_hint(behind, byte, part->second);
+    part->second.end = byte;
   }
 
   void ask(const Small& before, const Small& next) {
@@ -104,35 +117,20 @@ class SlabWalk {
     for (const uint32_t user : next.users) questions_.ask(first, user, why);
   }
 
-  static void replace(std::vector<Small>& present, Small next) {
-    std::vector<Small> left;
-    for (Small& small : present) {
-      if (!small.bytes.overlaps(next.bytes)) {
-        left.push_back(std::move(small));
-        continue;
-      }
-      if (small.bytes.begin < next.bytes.begin) {
-        left.push_back(small);
-        left.back().bytes.end = next.bytes.begin;
-      }
-      if (small.bytes.end > next.bytes.end) {
-        left.push_back(small);
-        left.back().bytes.begin = next.bytes.end;
-      }
-    }
-    left.push_back(std::move(next));
-    present = std::move(left);
-  }
+  struct Part {
+    uint64_t end = 0;
+    uint32_t small = 0;
+  };
 
   const plan::Plan& plan_;
   const Unrolled& graph_;
   Questions& questions_;
+  std::vector<Small> smalls_;         // of both iterations, in order of first use
+  std::map<uint64_t, Part> present_;  // by first byte: whose bytes these are now
 };
 
 }  // namespace
 
-Status walk_slab(const plan::Plan& plan, const Unrolled& graph, Questions& questions) {
-  return SlabWalk(plan, graph, questions).run();
-}
+Status walk_slab(const Unrolled& graph, Questions& questions) { return SlabWalk(graph, questions).run(); }
 
 }  // namespace reprise::analyzer

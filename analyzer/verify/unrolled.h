@@ -1,5 +1,5 @@
-// The plan's graph with two iterations laid out one after the other, and answers to "does a path lead from a to b".
-// Used by the verifier only.
+// The plan's graph with two iterations laid out one after the other, each in the plan's own order: nodes are numbered
+// in a topological order. Used by the verifier only.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -16,31 +16,40 @@ class Unrolled {
   // `plan` must have passed check_structure() and must outlive this.
   explicit Unrolled(const plan::Plan& plan);
 
-  uint32_t node(uint32_t vertex, uint32_t round) const { return round * vertices_ + vertex; }
-  uint32_t vertex_of(uint32_t node) const { return node % vertices_; }
+  uint32_t node(uint32_t vertex, uint32_t round) const { return round * vertices_ + place_[vertex]; }
+  uint32_t vertex_of(uint32_t node) const { return plan_.order[node % vertices_]; }
   uint32_t round_of(uint32_t node) const { return node / vertices_; }
+  uint32_t size() const { return vertices_ * kRounds; }
+  const plan::Plan& plan() const { return plan_; }
+
+  // `visit(node)` for every predecessor; each has a lower number.
+  template <typename Visit>
+  void for_predecessors(uint32_t node, Visit&& visit) const {
+    const bool first_round = node < vertices_;
+    const uint32_t place = first_round ? node : node - vertices_;
+    for (uint32_t edge = first_edge_[place]; edge < first_edge_[place + 1]; ++edge) {
+      const uint32_t from = edges_[edge];
+      if ((from & kBefore) == 0) {
+        visit(node - place + from);
+      } else if (!first_round) {
+        visit(from & ~kBefore);
+      }
+    }
+  }
+
   // "12 (reload of tensor 3)", for messages.
   std::string describe(uint32_t node) const;
-
-  // All nodes in a topological order; empty when there is a cycle (of edges of distance 0).
-  const std::vector<uint32_t>& order() const { return order_; }
-
-  struct Question {
-    uint32_t from = 0;  // nodes
-    uint32_t to = 0;
-    uint32_t note = 0;  // the caller's
-  };
-  // The first question (by from, to) that no path answers; nullptr when all are. Sorts and thins out `questions`.
-  const Question* unanswered(std::vector<Question>& questions) const;
+  // "12", or "12 of the next iteration".
+  std::string number(uint32_t node) const;
 
  private:
-  const Question* unanswered_block(const Question* first, const Question* last) const;
+  static constexpr uint32_t kBefore = 0x80000000;  // of the iteration before
 
   const plan::Plan& plan_;
   uint32_t vertices_;
-  std::vector<std::vector<uint32_t>> successors_;
-  std::vector<uint32_t> order_;
-  std::vector<uint32_t> position_;  // node -> place in order_
+  std::vector<uint32_t> place_;       // vertex -> place in the plan's order
+  std::vector<uint32_t> first_edge_;  // by place
+  std::vector<uint32_t> edges_;       // places, with kBefore
 };
 
 }  // namespace reprise::analyzer

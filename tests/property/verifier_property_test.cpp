@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/verify/reach.h"
+#include "analyzer/verify/unrolled.h"
 #include "analyzer/verify/verify.h"
 #include "tests/property/cases.h"
 #include "tests/property/interpreter.h"
@@ -77,6 +79,41 @@ TEST(VerifierProperty, EveryMemoryEdgeIsNeededOrImplied) {
       }
     }
     RC_CLASSIFY(refused > 0, "has needed edges");
+  }));
+}
+
+// By search over the two iterations; no code of the verifier but the numbering of its nodes.
+std::vector<std::vector<uint8_t>> reachable(const Unrolled& graph) {
+  std::vector<std::vector<uint8_t>> result(graph.size(), std::vector<uint8_t>(graph.size(), 0));
+  for (uint32_t to = 0; to < graph.size(); ++to) {
+    const plan::Plan& plan = graph.plan();
+    for (const plan::Predecessor& p : plan.vertices[graph.vertex_of(to)].predecessors) {
+      if (p.distance > graph.round_of(to)) continue;
+      const uint32_t before = graph.node(p.vertex, graph.round_of(to) - p.distance);
+      result[to][before] = 1;
+      for (uint32_t from = 0; from < graph.size(); ++from) result[to][from] |= result[before][from];
+    }
+  }
+  return result;
+}
+
+TEST(VerifierProperty, ReachabilityIsThatOfASearch) {
+  EXPECT_TRUE(rc::check("paths in two iterations", [] {
+    const Case item = any_case();
+    const Unrolled graph(item.plan);
+    const std::vector<std::vector<uint8_t>> expected = reachable(graph);
+    Reach reach(graph);
+    for (uint32_t to = 0; to < graph.size(); ++to) {
+      std::vector<Reach::Question> yes;
+      for (uint32_t from = 0; from < to; ++from) {
+        if (reach.quickly(from, to)) RC_ASSERT(expected[to][from] != 0);
+        if (expected[to][from] != 0) yes.push_back({from, to, 0});
+        if (expected[to][from] != 0 || from % 7 != to % 7) continue;
+        std::vector<Reach::Question> no = {{from, to, 0}};
+        RC_ASSERT(reach.first_without(no) != nullptr);
+      }
+      RC_ASSERT(reach.first_without(yes) == nullptr);
+    }
   }));
 }
 

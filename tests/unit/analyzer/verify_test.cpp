@@ -57,6 +57,105 @@ TEST(Verify, NamesWhoOverwritesWhomThroughWhichChunk) {
   EXPECT_GT(named, 0);
 }
 
+// W is written and read, copied out for V, and comes back at the end. One chunk for both.
+plan::Plan two_tensors_one_chunk() {
+  plan::Plan plan;
+  plan.granularity = plan.budget_bytes = 4096;
+  plan.chunk_count = 1;
+  plan.placements = {{{0}}};
+  plan.tensors.resize(2);
+  for (plan::Tensor& tensor : plan.tensors) {
+    tensor.size = 4096;
+    tensor.chunk_count = 1;
+    tensor.home = 0;
+  }
+  plan.tensors[0].resident_at_start = true;
+  plan.offload_bytes = 4096;
+  plan.reload_bytes = 2 * 4096;
+  const auto add = [&](VertexKind kind, uint32_t tensor, std::vector<plan::Predecessor> predecessors) {
+    plan::Vertex vertex;
+    vertex.kind = kind;
+    vertex.tensor = tensor;
+    vertex.predecessors = std::move(predecessors);
+    if (kind == VertexKind::reload) vertex.acquires = {{tensor, 0}};
+    plan.order.push_back(static_cast<uint32_t>(plan.vertices.size()));
+    plan.vertices.push_back(vertex);
+  };
+  const auto op = [&](const char* name, uint32_t tensor, uint32_t mode, std::vector<plan::Predecessor> predecessors) {
+    plan::Call call;
+    call.op = trace::OpKind::launch;
+    call.name = name;
+    call.accesses = {{tensor, mode, 0, 0, trace::kNoParameter}};
+    call.vertex = static_cast<uint32_t>(plan.vertices.size());
+    add(VertexKind::op, plan::kNone, std::move(predecessors));
+    plan.vertices.back().call = static_cast<uint32_t>(plan.calls.size());
+    plan.calls.push_back(call);
+  };
+  op("writer", 0, trace::kAccessWrite, {{5, EdgeKind::data, 1}});
+  op("reader", 0, trace::kAccessRead, {{0, EdgeKind::data, 0}});
+  add(VertexKind::offload, 0, {{0, EdgeKind::data, 0}});
+  add(VertexKind::reload, 1, {{2, EdgeKind::memory, 0}, {1, EdgeKind::memory, 0}});
+  op("user of V", 1, trace::kAccessRead, {{3, EdgeKind::data, 0}});
+  add(VertexKind::reload, 0, {{4, EdgeKind::memory, 0}});
+  return plan;
+}
+
+TEST(Verify, TellsTheOrderThatBreaksIt) {
+  plan::Plan plan = two_tensors_one_chunk();
+  ASSERT_TRUE(verify(plan).ok()) << verify(plan).message();
+  plan.vertices[3].predecessors.pop_back();
+  EXPECT_EQ(
+      verify(plan).message(),
+      "the plan is wrong: tensor 0 may be overwritten by 3 (reload of tensor 1) before 1 (call 1, reader) reads it, "
+      "through chunk 0; a legal order that breaks it runs 2, 3 and only then 1");
+}
+
+TEST(Verify, TellsOfAnEarlyUse) {
+  plan::Plan plan = two_tensors_one_chunk();
+  plan.vertices[4].predecessors = {};
+  EXPECT_EQ(
+      verify(plan).message(),
+      "the plan is wrong: tensor 1 may not be in its chunks (from chunk 0 on) yet when 4 (call 2, user of V) reads "
+      "it: 3 (reload of tensor 1) comes before; a legal order that breaks it runs 4 and only then 3");
+}
+
+TEST(Verify, TellsOfALostWrite) {
+  plan::Plan plan = two_tensors_one_chunk();
+  plan.vertices[2].predecessors = {{5, EdgeKind::data, 1}};
+  EXPECT_EQ(verify(plan).message(),
+            "the plan is wrong: 2 (offload of tensor 0) copies it out, tensor 0, but may run before 0 (call 0, writer) "
+            "writes it; a legal order that breaks it runs 2 and only then 0");
+}
+
+TEST(Verify, TellsOfTheNextIteration) {
+  plan::Plan plan = two_tensors_one_chunk();
+  plan.vertices[0].predecessors = {};
+  EXPECT_EQ(verify(plan).message(),
+            "the plan is wrong: tensor 0 may not be in its chunks (from chunk 0 on) yet when 0 (call 0, writer) of the "
+            "next iteration writes it: 5 (reload of tensor 0) comes before; a legal order that breaks it runs 0 of the "
+            "next iteration and only then 5");
+}
+
+TEST(Verify, TellsWhoTookTheChunk) {
+  plan::Plan plan = two_tensors_one_chunk();
+  plan.calls[2].accesses[0].tensor = 0;
+  EXPECT_EQ(
+      verify(plan).message(),
+      "the plan is wrong: 4 (call 2, user of V) needs tensor 0, which is not on the device: 3 (reload of tensor 1) "
+      "took its chunk 0 and nothing has brought it back");
+}
+
+TEST(Verify, TellsOfBytesThatAreLost) {
+  plan::Plan plan = two_tensors_one_chunk();
+  // It is written again after the copy.
+  plan.calls[1].accesses[0].mode = trace::kAccessWrite;
+  plan.vertices[1].predecessors.push_back({2, EdgeKind::data, 0});
+  std::swap(plan.order[1], plan.order[2]);
+  EXPECT_EQ(verify(plan).message(),
+            "the plan is wrong: tensor 0 is lost: 3 (reload of tensor 1) takes its chunk 0 for tensor 1 before it was "
+            "copied or freed");
+}
+
 TEST(Verify, NamesAReloadThatNobodyWaitsFor) {
   plan::Plan plan = tight_plan();
   const uint32_t reload = first_vertex(plan, VertexKind::reload);
