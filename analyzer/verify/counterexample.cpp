@@ -13,7 +13,9 @@ using plan::VertexKind;
 
 constexpr size_t kShown = 6;  // vertices of an order; the rest is counted
 
-const plan::Vertex& vertex(const Unrolled& graph, uint32_t node) { return graph.plan().vertices[graph.vertex_of(node)]; }
+const plan::Vertex& vertex(const Unrolled& graph, uint32_t node) {
+  return graph.plan().vertices[graph.vertex_of(node)];
+}
 
 // "97 (reload of tensor 12)", or "97 (call 5, gelu), which takes it for tensor 12,".
 std::string taker(const Unrolled& graph, uint32_t node, uint32_t tensor) {
@@ -39,17 +41,18 @@ std::string hazard(const Unrolled& graph, const Questions::Failure& failure) {
       return fmt::format("the range of tensor {} may be mapped elsewhere by {} before {} {}", why.tensor, to, from,
                          use);
     case Requirement::early_use:
-      return fmt::format("tensor {} may not be in its chunks (from chunk {} on) yet when {} {}: {} comes before", why.tensor,
-                         why.chunk, to, use_of(graph, failure.to, why.tensor), from);
+      return fmt::format("tensor {} may not be in its chunks (from chunk {} on) yet when {} {}: {} comes before",
+                         why.tensor, why.chunk, to, use_of(graph, failure.to, why.tensor), from);
     case Requirement::conflict:
       return fmt::format("{} {}, tensor {}, but may run before {} {}", to, use_of(graph, failure.to, why.tensor),
                          why.tensor, from, use);
     case Requirement::host_copy:
       return fmt::format("{} may run before {}, but both use the host copy of tensor {}", to, from, why.tensor);
     case Requirement::slab:
-      return fmt::format("small tensor {} may be overwritten by {} for tensor {} before {} {}, through byte {} of the slab",
-                         why.tensor, to, why.other, from, use,
-                         std::max(graph.plan().tensors[why.tensor].slab_offset, graph.plan().tensors[why.other].slab_offset));
+      return fmt::format(
+          "small tensor {} may be overwritten by {} for tensor {} before {} {}, through byte {} of the slab",
+          why.tensor, to, why.other, from, use,
+          std::max(graph.plan().tensors[why.tensor].slab_offset, graph.plan().tensors[why.other].slab_offset));
     case Requirement::barrier:
       return fmt::format("{} may run before {}, but one of them must keep its place in the program", to, from);
   }

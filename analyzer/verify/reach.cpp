@@ -9,7 +9,7 @@ namespace reprise::analyzer {
 namespace {
 
 constexpr uint32_t kNone = plan::kNone;
-constexpr size_t kVisits = 48;   // of a search that must be short
+constexpr size_t kVisits = 48;  // of a search that must be short
 constexpr size_t kBlock = 512;  // sources that are followed at once
 using Bits = std::array<uint64_t, kBlock / 64>;
 
@@ -72,7 +72,8 @@ bool Reach::quickly(uint32_t from, uint32_t to) {
 const Reach::Question* Reach::first_without(std::vector<Question>& questions) const {
   // Sources in topological order, so that a block of them reaches only what stands behind it.
   const auto rank = [](const Question& q) { return std::tuple(q.from, q.to, q.note); };
-  std::sort(questions.begin(), questions.end(), [&](const Question& a, const Question& b) { return rank(a) < rank(b); });
+  std::sort(questions.begin(), questions.end(),
+            [&](const Question& a, const Question& b) { return rank(a) < rank(b); });
   const auto same = [](const Question& a, const Question& b) { return a.from == b.from && a.to == b.to; };
   questions.erase(std::unique(questions.begin(), questions.end(), same), questions.end());
   for (size_t first = 0; first < questions.size();) {

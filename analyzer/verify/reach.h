@@ -40,9 +40,9 @@ class Reach {
   const Question* first_in_block(const Question* first, const Question* last) const;
 
   const Unrolled& graph_;
-  Forest latest_;    // below the latest predecessor: mostly the program's own chain of ops
-  Forest earliest_;  // below the earliest predecessor: along tensors that stay for long
-  Forest next_;      // below the earliest successor; nodes by their mirrored numbers
+  Forest latest_;               // below the latest predecessor: mostly the program's own chain of ops
+  Forest earliest_;             // below the earliest predecessor: along tensors that stay for long
+  Forest next_;                 // below the earliest successor; nodes by their mirrored numbers
   std::vector<uint32_t> seen_;  // node -> last search that met it
   uint32_t search_ = 0;
   std::vector<uint32_t> queue_;
