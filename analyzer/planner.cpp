@@ -19,7 +19,8 @@ constexpr uint64_t kDefaultGranularity = 2 << 20;
 // Effective budgets that the portfolio tries: with a few chunks to spare, every tensor finds a home.
 constexpr double kFractions[] = {1.0, 0.98, 0.96, 0.94, 0.90, 0.85, 0.80, 0.70, 0.60, 0.50, 0.0};
 constexpr HomeOrder kOrders[] = {HomeOrder::longest_first, HomeOrder::returning_first, HomeOrder::persistent_first};
-constexpr size_t kEnoughPerPolicy = 3;  // candidates with homes for everything
+constexpr size_t kEnoughPerPolicy = 3;              // candidates with homes for everything
+constexpr uint64_t kSmallerBudgetsEffort = 16'384;  // calls of all smaller budgets that are tried besides
 
 uint64_t info_number(const trace::Trace& trace, const char* key, uint64_t fallback) {
   const auto found = trace.info.find(key);
@@ -100,6 +101,27 @@ class Portfolio {
     try_recipe({&policy, chunks_, chunks_, PlacementMode::by_begin, order, false});
   }
 
+  void add_all(const std::vector<const Policy*>& policies) {
+    const bool free_remaps = workload_.machine.remap_ns_per_chunk == 0;
+    for (const Policy* policy : policies) {
+      if (free_remaps) {
+        add_remaps(*policy);
+      } else {
+        add_homes(*policy);
+      }
+      if (moves_nothing()) break;
+    }
+    if (best_) return;
+    for (const Policy* policy : policies) add_remaps(*policy);
+  }
+
+  // The best of another budget's plans competes, too.
+  void add_best_of(Portfolio&& other) {
+    count_ += other.count_;
+    if (!other.best_) return;
+    if (!best_ || is_better(*other.best_, *best_, workload_.machine)) best_ = std::move(other.best_);
+  }
+
   bool moves_nothing() const {
     return best_ && best_->schedule.offload_bytes == 0 && best_->schedule.reload_bytes == 0;
   }
@@ -126,6 +148,26 @@ class Portfolio {
   uint32_t count_ = 0;
   bool tiers_fit_ = true;
 };
+
+// More memory never hurts: a plan for fewer chunks is also one for these. Tries them down to where no plan can be
+// better than what there is; where that would take long, in larger steps.
+void add_smaller_budgets(const Workload& workload, const std::vector<const Policy*>& policies, uint64_t chunks,
+                         Portfolio& portfolio) {
+  const uint64_t most = kSmallerBudgetsEffort / std::max<size_t>(1, workload.graph.calls.size());
+  if (most == 0) return;
+  const uint64_t step = divide_up(chunks - workload.largest.chunks, most);
+  for (uint64_t fewer = chunks; step != 0 && fewer >= workload.largest.chunks + step;) {
+    fewer -= step;
+    if (const Candidate* best = portfolio.best()) {
+      const bool remaps = best->layout.remap_count > 0 && workload.machine.remap_ns_per_chunk > 0;
+      const uint64_t bound = bounds_of(workload.graph, fewer, workload.machine).iteration_ns;
+      if (!remaps && bound >= best->prediction.iteration_ns) return;
+    }
+    Portfolio smaller(workload, fewer);
+    smaller.add_all(policies);
+    portfolio.add_best_of(std::move(smaller));
+  }
+}
 
 // What follows from a workload's graph and machine.
 void complete(Workload& workload, uint64_t held_bytes, const PlanOptions& options) {
@@ -184,18 +226,8 @@ Result<plan::Plan> make_plan(const Workload& workload, const PlanOptions& option
   const uint64_t chunks = std::min({capacity, most, uint64_t{kNone - 1}});
 
   Portfolio portfolio(workload, chunks);
-  const bool free_remaps = workload.machine.remap_ns_per_chunk == 0;
-  for (const Policy* policy : policies.value()) {
-    if (free_remaps) {
-      portfolio.add_remaps(*policy);
-    } else {
-      portfolio.add_homes(*policy);
-    }
-    if (portfolio.moves_nothing()) break;
-  }
-  if (portfolio.best() == nullptr) {
-    for (const Policy* policy : policies.value()) portfolio.add_remaps(*policy);
-  }
+  portfolio.add_all(policies.value());
+  if (options.policy == "auto") add_smaller_budgets(workload, policies.value(), chunks, portfolio);
   if (portfolio.best() == nullptr && !portfolio.tiers_fit()) return too_little_host(workload);
   if (portfolio.best() == nullptr) return Status{StatusCode::internal, "no policy found a plan for a feasible budget"};
   plan::Plan plan = to_plan(workload, budget.value(), *portfolio.best());

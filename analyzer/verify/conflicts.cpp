@@ -60,14 +60,13 @@ class Touches {
 // with that write, which has waited for them.
 //
 // What the walk over the chunks has asked already is not asked again: users of a tensor wait for the node that brought
-// it into its chunks, and whoever takes a chunk waits for all users of the tensor that was there. So a reload to chunks
-// of which the tensor had some before waits for all that ever used it.
+// it into its chunks; whoever takes a chunk waits for all users of the tensor that was there, and whoever maps a tensor
+// elsewhere for all its users. So a reload waits for all that ever used its tensor.
 struct History {
   uint32_t writes = kNone;  // lists of touches
   uint32_t reads = kNone;
   uint32_t copies = kNone;    // offloads that no write of all bytes has followed
-  uint32_t acquirer = kNone;  // node that brought it into its present chunks, and which these are
-  uint32_t placement = kNone;
+  uint32_t acquirer = kNone;  // node that brought it into its present chunks
 };
 
 class ConflictWalk {
@@ -115,7 +114,6 @@ class ConflictWalk {
     const plan::Call& call = plan_.calls[index];
     for (const plan::Acquire& acquire : plan_.vertices[graph_.vertex_of(node)].acquires) {
       histories_[acquire.tensor].acquirer = node;
-      histories_[acquire.tensor].placement = acquire.placement;
     }
     for (const plan::Access& access : call.accesses) {
       Touch touch = whole(access.tensor, node);
@@ -199,19 +197,9 @@ class ConflictWalk {
     touches_.push(history.copies, whole(tensor, node));
   }
 
-  // Writes all bytes, reads the host copy.
-  void add_reload(uint32_t tensor, uint32_t node) {
-    History& history = histories_[tensor];
-    const uint32_t placement = plan_.vertices[graph_.vertex_of(node)].acquires[0].placement;
-    const uint32_t before = history.placement != kNone ? history.placement : plan_.tensors[tensor].home;
-    if (placement != before) {
-      for (const uint32_t list : {history.writes, history.reads}) ask_all(list, node, tensor);
-      if (history.acquirer != kNone) ask(history.acquirer, node, tensor);
-      if (history.copies != kNone) ask_host(touches_[history.copies].node, node, tensor);
-    }
-    history.acquirer = node;
-    history.placement = placement;
-  }
+  // Writes all bytes, reads the host copy: behind all who used the tensor before, as the walk over the chunks has
+  // asked.
+  void add_reload(uint32_t tensor, uint32_t node) { histories_[tensor].acquirer = node; }
 
   // Ops about which not everything is known keep their place among all ops.
   static bool is_barrier(const plan::Call& call) {

@@ -22,7 +22,8 @@ struct Small {
 
 class SlabWalk {
  public:
-  SlabWalk(const Unrolled& graph, Questions& questions) : plan_(graph.plan()), graph_(graph), questions_(questions) {}
+  SlabWalk(const Unrolled& graph, Questions& questions)
+      : plan_(graph.plan()), graph_(graph), questions_(questions), present_(device_count(plan_)) {}
 
   Status run() {
     if (Status status = check_lifetimes(); !status.ok()) return status;
@@ -38,9 +39,10 @@ class SlabWalk {
 
   // Those that are alive at the same time have their own bytes.
   Status check_lifetimes() const {
-    std::map<uint64_t, uint32_t> alive;  // by their first byte; they do not overlap
+    std::vector<std::map<uint64_t, uint32_t>> slabs(device_count(plan_));  // by first byte; they do not overlap
     for (const plan::Call& call : plan_.calls) {
       if (call.kind == plan::CallKind::op || !is_small(plan_.tensors[call.tensor])) continue;
+      std::map<uint64_t, uint32_t>& alive = slabs[plan_.tensors[call.tensor].device];
       if (call.kind == plan::CallKind::free) {
         alive.erase(begin_of(call.tensor));
         continue;
@@ -90,21 +92,28 @@ class SlabWalk {
     const Small& next = smalls_[index];
     const uint64_t begin = begin_of(next.tensor);
     const uint64_t end = end_of(next.tensor);
-    split_at(begin);
-    split_at(end);
-    const auto first = present_.lower_bound(begin);
-    const auto last = present_.lower_bound(end);
+    Parts& parts = present_[plan_.tensors[next.tensor].device];
+    split_at(parts, begin);
+    split_at(parts, end);
+    const auto first = parts.lower_bound(begin);
+    const auto last = parts.lower_bound(end);
     for (auto part = first; part != last; ++part) ask(smalls_[part->second.small], next);
-    present_.erase(first, last);
-    present_[begin] = {end, index};
+    parts.erase(first, last);
+    parts[begin] = {end, index};
   }
 
-  void split_at(uint64_t byte) {
-    const auto behind = present_.lower_bound(byte);
-    if (behind == present_.begin()) return;
+  struct Part {
+    uint64_t end = 0;
+    uint32_t small = 0;
+  };
+  using Parts = std::map<uint64_t, Part>;  // by first byte: whose bytes these are now
+
+  static void split_at(Parts& parts, uint64_t byte) {
+    const auto behind = parts.lower_bound(byte);
+    if (behind == parts.begin()) return;
     const auto part = std::prev(behind);
     if (part->second.end <= byte) return;
-    present_.emplace_hint(behind, byte, part->second);
+    parts.emplace_hint(behind, byte, part->second);
     part->second.end = byte;
   }
 
@@ -117,16 +126,11 @@ class SlabWalk {
     for (const uint32_t user : next.users) questions_.ask(first, user, why);
   }
 
-  struct Part {
-    uint64_t end = 0;
-    uint32_t small = 0;
-  };
-
   const plan::Plan& plan_;
   const Unrolled& graph_;
   Questions& questions_;
-  std::vector<Small> smalls_;         // of both iterations, in order of first use
-  std::map<uint64_t, Part> present_;  // by first byte: whose bytes these are now
+  std::vector<Small> smalls_;   // of both iterations, in order of first use
+  std::vector<Parts> present_;  // by device
 };
 
 }  // namespace

@@ -3,8 +3,10 @@
 #include <rapidcheck.h>
 
 #include <algorithm>
-#include <iterator>
+#include <string>
+#include <vector>
 
+#include "analyzer/policies/policy.h"
 #include "tests/property/random_program.h"
 
 namespace reprise::analyzer::testing {
@@ -42,23 +44,31 @@ uint64_t bytes_for_everything(const Workload& workload) {
   return std::max<uint64_t>(1, workload.graph.peak_chunks * workload.graph.granularity + workload.reserved_bytes);
 }
 
+std::vector<std::string> policy_names() {
+  std::vector<std::string> names = {"auto"};
+  for (const Policy* policy : all_policies()) names.emplace_back(policy->name());
+  return names;
+}
+
+uint64_t any_budget(const Workload& workload) {
+  const uint64_t granularity = workload.graph.granularity;
+  const uint64_t span = (bytes_for_everything(workload) - workload.minimum_bytes) / granularity;
+  const uint64_t more = *rc::gen::inRange<uint64_t>(0, 1 + span / *rc::gen::inRange<uint64_t>(1, 4));
+  return std::max<uint64_t>(1, workload.minimum_bytes + more * granularity);
+}
+
 PlanOptions options_for(uint64_t budget) {
   PlanOptions options;
   options.budget_bytes = budget;
-  const char* const policies[] = {"auto",   "disco", "link_aware", "g10",         "g10_late",
-                                  "gemini", "lru",   "deepum",     "flashneuron", "uvm"};
-  options.policy = policies[*rc::gen::inRange<size_t>(0, std::size(policies))];
+  const std::vector<std::string> names = policy_names();
+  options.policy = names[*rc::gen::inRange<size_t>(0, names.size())];
   return options;
 }
 
 Case any_case() {
   Case result;
   result.workload = any_workload();
-  const uint64_t granularity = result.workload.graph.granularity;
-  const uint64_t most = bytes_for_everything(result.workload);
-  const uint64_t span = (most - result.workload.minimum_bytes) / granularity;
-  const uint64_t more = *rc::gen::inRange<uint64_t>(0, 1 + span / *rc::gen::inRange<uint64_t>(1, 4));
-  const uint64_t budget = std::max<uint64_t>(1, result.workload.minimum_bytes + more * granularity);
+  const uint64_t budget = any_budget(result.workload);
   Result<plan::Plan> plan = make_plan(result.workload, options_for(budget));
   if (!plan.ok()) RC_FAIL(plan.status().message());
   result.plan = std::move(plan.value());

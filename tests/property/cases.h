@@ -1,6 +1,8 @@
 // Random plans for properties. Call inside a RapidCheck property.
 #pragma once
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "analyzer/plan/plan.h"
 #include "analyzer/planner.h"
@@ -11,6 +13,10 @@ namespace reprise::analyzer::testing {
 Workload any_workload();
 // Enough for everything at once.
 uint64_t bytes_for_everything(const Workload& workload);
+// A feasible one, often tight.
+uint64_t any_budget(const Workload& workload);
+// "auto" and every policy there is.
+std::vector<std::string> policy_names();
 // This budget and any policy.
 PlanOptions options_for(uint64_t budget);
 

@@ -31,6 +31,13 @@ WordRange range_of(const plan::Plan& plan, const plan::Access& access) {
   return {access.offset / plan.granularity, (access.offset + access.size + plan.granularity - 1) / plan.granularity};
 }
 
+// One access of an op, with what does not change from run to run.
+struct Step {
+  plan::Access access;
+  WordRange range;
+  bool takes_slab = false;  // the first op of a small transient tensor
+};
+
 // All accesses of an op; an opaque one updates every live tensor.
 std::vector<plan::Access> accesses_of(const plan::Plan& plan, uint32_t call) {
   std::vector<plan::Access> accesses = plan.calls[call].accesses;
@@ -45,49 +52,109 @@ std::vector<plan::Access> accesses_of(const plan::Plan& plan, uint32_t call) {
   return accesses;
 }
 
+std::vector<std::vector<Step>> steps_of(const plan::Plan& plan) {
+  std::vector<std::vector<Step>> steps(plan.calls.size());
+  std::vector<uint32_t> first_user(plan.tensors.size(), kNone);
+  for (uint32_t call = 0; call < plan.calls.size(); ++call) {
+    if (plan.calls[call].kind != plan::CallKind::op) continue;
+    for (const plan::Access& access : accesses_of(plan, call)) {
+      const plan::Tensor& tensor = plan.tensors[access.tensor];
+      if (first_user[access.tensor] == kNone) first_user[access.tensor] = call;
+      const bool takes = tensor.chunk_count == 0 && tensor.allocate_call != kNone && first_user[access.tensor] == call;
+      steps[call].push_back({access, range_of(plan, access), takes});
+    }
+  }
+  return steps;
+}
+
 // `word(tensor, index)` is a reference to where the contents are. Returns the op's hash.
 template <typename Word>
-uint64_t run_op(const plan::Plan& plan, uint32_t call, Word&& word) {
-  const std::vector<plan::Access> accesses = accesses_of(plan, call);
+uint64_t run_op(const plan::Plan& plan, uint32_t call, const std::vector<Step>& steps, Word&& word) {
   uint64_t hash = hash_mix(plan.calls[call].signature, call);
-  for (const plan::Access& access : accesses) {
-    const WordRange range = range_of(plan, access);
-    if ((access.mode & trace::kAccessRead) == 0) continue;
-    for (uint64_t i = range.begin; i < range.end; ++i) hash = hash_mix(hash, word(access.tensor, i));
+  for (const Step& step : steps) {
+    if ((step.access.mode & trace::kAccessRead) == 0) continue;
+    for (uint64_t i = step.range.begin; i < step.range.end; ++i) hash = hash_mix(hash, word(step.access.tensor, i));
   }
-  for (size_t a = 0; a < accesses.size(); ++a) {
-    const WordRange range = range_of(plan, accesses[a]);
-    if ((accesses[a].mode & trace::kAccessWrite) == 0) continue;
-    for (uint64_t i = range.begin; i < range.end; ++i) word(accesses[a].tensor, i) = hash_mix(hash_mix(hash, a), i) | 1;
+  for (size_t a = 0; a < steps.size(); ++a) {
+    if ((steps[a].access.mode & trace::kAccessWrite) == 0) continue;
+    for (uint64_t i = steps[a].range.begin; i < steps[a].range.end; ++i) {
+      word(steps[a].access.tensor, i) = hash_mix(hash_mix(hash, a), i) | 1;
+    }
   }
   return hash;
 }
 
+}  // namespace
+
+// What is the same in every run of a plan.
+struct Interpreter::Fixed {
+  Fixed(const plan::Plan& of, uint32_t iterations) : plan(of), rounds(iterations), steps(steps_of(of)) {
+    const size_t count = plan.vertices.size();
+    successors.resize(count);
+    waiting.assign(count * rounds, 0);
+    for (uint32_t v = 0; v < count; ++v) {
+      for (const plan::Predecessor& p : plan.vertices[v].predecessors) {
+        successors[p.vertex].emplace_back(v, p.distance);
+        for (uint32_t round = p.distance; round < rounds; ++round) ++waiting[round * count + v];
+      }
+    }
+    set_mappings();
+  }
+
+  // Where each vertex finds its tensors in the plan's own order: in every other order it must be the same place.
+  void set_mappings() {
+    mapping.resize(plan.vertices.size());
+    std::vector<uint32_t> now(plan.tensors.size());
+    for (uint32_t t = 0; t < plan.tensors.size(); ++t) now[t] = plan.tensors[t].home;
+    for (const uint32_t v : plan.order) {
+      const plan::Vertex& vertex = plan.vertices[v];
+      for (const plan::Acquire& acquire : vertex.acquires) now[acquire.tensor] = acquire.placement;
+      if (vertex.kind == plan::VertexKind::offload) mapping[v] = {now[vertex.tensor]};
+      if (vertex.kind != plan::VertexKind::op) continue;
+      for (const Step& step : steps[vertex.call]) mapping[v].push_back(now[step.access.tensor]);
+    }
+  }
+
+  const plan::Plan& plan;
+  uint32_t rounds;
+  std::vector<std::vector<Step>> steps;                               // call -> accesses
+  std::vector<std::vector<uint32_t>> mapping;                         // vertex -> placement of each access's tensor
+  std::vector<std::vector<std::pair<uint32_t, uint8_t>>> successors;  // vertex -> (vertex, distance)
+  std::vector<uint32_t> waiting;                                      // node -> predecessors
+};
+
+namespace {
+
 class Machine {
  public:
-  Machine(const plan::Plan& plan, uint32_t rounds)
-      : plan_(plan),
-        rounds_(rounds),
-        vertices_(static_cast<uint32_t>(plan.vertices.size())),
-        chunks_(plan.chunk_count, 0),
-        owner_(plan.chunk_count, kNone),
-        slab_(plan.slab_bytes / kSlabUnit + 2, 0),
-        small_(plan.tensors.size(), 0),
-        host_(plan.tensors.size()),
-        host_valid_(plan.tensors.size(), 0),
-        mapped_(plan.tensors.size(), kNone),
-        touched_(plan.tensors.size(), 0),
-        done_(size_t{vertices_} * rounds, 0),
-        waiting_(size_t{vertices_} * rounds, 0),
-        op_hash_(rounds, std::vector<uint64_t>(plan.calls.size(), 0)) {
+  explicit Machine(const Interpreter::Fixed& fixed)
+      : fixed_(fixed),
+        plan_(fixed.plan),
+        vertices_(static_cast<uint32_t>(plan_.vertices.size())),
+        chunks_(plan_.chunk_count, 0),
+        owner_(plan_.chunk_count, kNone),
+        slab_(plan_.slab_bytes / kSlabUnit + 2, 0),
+        small_(plan_.tensors.size(), 0),
+        host_(plan_.tensors.size()),
+        host_valid_(plan_.tensors.size(), 0),
+        mapped_(plan_.tensors.size(), kNone),
+        waiting_(fixed.waiting),
+        op_hash_(fixed.rounds, std::vector<uint64_t>(plan_.calls.size(), 0)) {
     set_start();
-    set_edges();
+    for (uint32_t node = 0; node < waiting_.size(); ++node) {
+      if (waiting_[node] == 0) ready_.push_back(node);
+    }
   }
 
   const std::vector<std::vector<uint64_t>>& op_hash() const { return op_hash_; }
+  // Empty, or what an access found that must not be.
+  const std::string& fault() const { return fault_; }
+  // The most chunks that held something of a tensor.
+  uint32_t peak_chunks() const { return peak_; }
   uint32_t vertex_of(uint32_t node) const { return node % vertices_; }
   uint32_t round_of(uint32_t node) const { return node / vertices_; }
 
+  const std::vector<uint32_t>& ready() const { return ready_; }
   std::vector<uint32_t> ready(const std::function<bool(uint32_t)>& allowed) const {
     std::vector<uint32_t> nodes;
     for (const uint32_t node : ready_) {
@@ -97,15 +164,15 @@ class Machine {
   }
 
   void run(uint32_t node) {
-    const plan::Vertex& vertex = plan_.vertices[vertex_of(node)];
-    if (vertex.kind == plan::VertexKind::op) op(vertex, round_of(node));
-    if (vertex.kind == plan::VertexKind::offload) offload(vertex.tensor);
+    const uint32_t v = vertex_of(node);
+    const plan::Vertex& vertex = plan_.vertices[v];
+    if (vertex.kind == plan::VertexKind::op) op(v, round_of(node));
+    if (vertex.kind == plan::VertexKind::offload) offload(v);
     if (vertex.kind == plan::VertexKind::reload) reload(vertex);
-    done_[node] = 1;
     ready_.erase(std::find(ready_.begin(), ready_.end(), node));
-    for (const auto& [successor, distance] : successors_[vertex_of(node)]) {
+    for (const auto& [successor, distance] : fixed_.successors[v]) {
       const uint32_t round = round_of(node) + distance;
-      if (round < rounds_ && --waiting_[round * vertices_ + successor] == 0)
+      if (round < fixed_.rounds && --waiting_[round * vertices_ + successor] == 0)
         ready_.push_back(round * vertices_ + successor);
     }
   }
@@ -132,30 +199,22 @@ class Machine {
       const plan::Tensor& tensor = plan_.tensors[t];
       mapped_[t] = tensor.chunk_count != 0 ? tensor.home : kNone;
       if (tensor.allocate_call != kNone) continue;
-      touched_[t] = 1;
       host_[t].assign(words_of(plan_, t), 0xbadbadbad);
       for (uint64_t i = 0; i < words_of(plan_, t); ++i) {
         if (tensor.chunk_count == 0) small_[t] = initial_word(t, i);
         if (!tensor.resident_at_start || tensor.clean_at_start) host_[t][i] = initial_word(t, i);
         if (!tensor.resident_at_start) continue;
         chunks_[plan_.placements[tensor.home].chunks[i]] = initial_word(t, i);
-        owner_[plan_.placements[tensor.home].chunks[i]] = t;
+        own(plan_.placements[tensor.home].chunks[i], t);
       }
       host_valid_[t] = !tensor.resident_at_start || tensor.clean_at_start ? 1 : 0;
     }
   }
 
-  void set_edges() {
-    successors_.resize(vertices_);
-    for (uint32_t v = 0; v < vertices_; ++v) {
-      for (const plan::Predecessor& p : plan_.vertices[v].predecessors) {
-        successors_[p.vertex].emplace_back(v, p.distance);
-        for (uint32_t round = p.distance; round < rounds_; ++round) ++waiting_[round * vertices_ + v];
-      }
-    }
-    for (uint32_t node = 0; node < waiting_.size(); ++node) {
-      if (waiting_[node] == 0) ready_.push_back(node);
-    }
+  void own(uint32_t chunk, uint32_t tensor) {
+    if (owner_[chunk] == kNone) ++used_;
+    owner_[chunk] = tensor;
+    peak_ = std::max(peak_, used_);
   }
 
   uint64_t& word(uint32_t tensor, uint64_t index) {
@@ -167,41 +226,44 @@ class Machine {
   void take(const plan::Acquire& acquire) {
     mapped_[acquire.tensor] = acquire.placement;
     for (const uint32_t chunk : plan_.placements[acquire.placement].chunks) {
-      owner_[chunk] = acquire.tensor;
+      own(chunk, acquire.tensor);
       chunks_[chunk] = 0;
     }
   }
 
-  void op(const plan::Vertex& vertex, uint32_t round) {
+  // A vertex must find a tensor on the device, mapped to the chunks that the plan means.
+  void check(uint32_t vertex, uint32_t tensor, uint32_t placement) {
+    if (plan_.tensors[tensor].chunk_count == 0 || !fault_.empty()) return;
+    const uint32_t found = mapped_[tensor];
+    const bool elsewhere = found != placement && (found == kNone || placement == kNone ||
+                                                  plan_.placements[found].chunks != plan_.placements[placement].chunks);
+    const char* what = elsewhere ? " mapped elsewhere" : resident(tensor) ? nullptr : " gone";
+    if (what != nullptr) fault_ = "vertex " + std::to_string(vertex) + " finds tensor " + std::to_string(tensor) + what;
+  }
+
+  void op(uint32_t v, uint32_t round) {
+    const plan::Vertex& vertex = plan_.vertices[v];
+    const std::vector<Step>& steps = fixed_.steps[vertex.call];
     for (const plan::Acquire& acquire : vertex.acquires) {
       take(acquire);
       host_valid_[acquire.tensor] = 0;
     }
-    // New bytes of the slab are undefined, all of them.
-    for (const plan::Access& access : accesses_of(plan_, vertex.call)) {
-      const plan::Tensor& tensor = plan_.tensors[access.tensor];
-      if (tensor.chunk_count == 0 && tensor.allocate_call != kNone && first_user(access.tensor) == vertex.call) {
-        for (uint64_t b = 0; b < tensor.size; b += kSlabUnit) slab_[(tensor.slab_offset + b) / kSlabUnit] = 0;
-      }
+    for (size_t i = 0; i < steps.size(); ++i) {
+      check(v, steps[i].access.tensor, fixed_.mapping[v][i]);
+      if (!steps[i].takes_slab) continue;  // new bytes of the slab are undefined, all of them
+      const plan::Tensor& tensor = plan_.tensors[steps[i].access.tensor];
+      for (uint64_t b = 0; b < tensor.size; b += kSlabUnit) slab_[(tensor.slab_offset + b) / kSlabUnit] = 0;
     }
     op_hash_[round][vertex.call] =
-        run_op(plan_, vertex.call, [this](uint32_t tensor, uint64_t i) -> uint64_t& { return word(tensor, i); });
-    for (const plan::Access& access : accesses_of(plan_, vertex.call)) {
-      if ((access.mode & trace::kAccessWrite) != 0) host_valid_[access.tensor] = 0;
+        run_op(plan_, vertex.call, steps, [this](uint32_t tensor, uint64_t i) -> uint64_t& { return word(tensor, i); });
+    for (const Step& step : steps) {
+      if ((step.access.mode & trace::kAccessWrite) != 0) host_valid_[step.access.tensor] = 0;
     }
   }
 
-  uint32_t first_user(uint32_t tensor) const {
-    for (uint32_t call = 0; call < plan_.calls.size(); ++call) {
-      if (plan_.calls[call].kind != plan::CallKind::op) continue;
-      for (const plan::Access& access : accesses_of(plan_, call)) {
-        if (access.tensor == tensor) return call;
-      }
-    }
-    return kNone;
-  }
-
-  void offload(uint32_t tensor) {
+  void offload(uint32_t v) {
+    const uint32_t tensor = plan_.vertices[v].tensor;
+    check(v, tensor, fixed_.mapping[v][0]);
     host_[tensor].clear();
     for (uint64_t i = 0; i < words_of(plan_, tensor); ++i) host_[tensor].push_back(word(tensor, i));
     host_valid_[tensor] = 1;
@@ -214,8 +276,8 @@ class Machine {
     }
   }
 
+  const Interpreter::Fixed& fixed_;
   const plan::Plan& plan_;
-  uint32_t rounds_;
   uint32_t vertices_;
   std::vector<uint64_t> chunks_;
   std::vector<uint32_t> owner_;
@@ -224,18 +286,19 @@ class Machine {
   std::vector<Contents> host_;
   std::vector<uint8_t> host_valid_;
   std::vector<uint32_t> mapped_;  // tensor -> placement its range is mapped to
-  std::vector<uint8_t> touched_;
-  std::vector<uint8_t> done_;
   std::vector<uint32_t> waiting_;
   std::vector<uint32_t> ready_;
-  std::vector<std::vector<std::pair<uint32_t, uint8_t>>> successors_;
   std::vector<std::vector<uint64_t>> op_hash_;
+  std::string fault_;
+  uint32_t used_ = 0;
+  uint32_t peak_ = 0;
 };
 
 }  // namespace
 
-SerialRun run_serially(const plan::Plan& plan, uint32_t rounds) {
+SerialRun run_serially(const plan::Plan& plan, uint32_t rounds, bool keep_contents) {
   SerialRun run;
+  const std::vector<std::vector<Step>> steps = steps_of(plan);
   std::vector<Contents> now(plan.tensors.size());
   std::vector<uint8_t> touched(plan.tensors.size(), 0);
   for (uint32_t t = 0; t < plan.tensors.size(); ++t) {
@@ -248,15 +311,15 @@ SerialRun run_serially(const plan::Plan& plan, uint32_t rounds) {
     run.op_hash.emplace_back(plan.calls.size(), 0);
     run.contents.emplace_back();
     for (uint32_t call = 0; call < plan.calls.size(); ++call) {
-      std::vector<Contents>& before = run.contents[round].emplace_back(plan.tensors.size());
-      for (uint32_t t = 0; t < plan.tensors.size(); ++t) {
+      std::vector<Contents>& before = run.contents[round].emplace_back(keep_contents ? plan.tensors.size() : 0);
+      for (uint32_t t = 0; t < before.size(); ++t) {
         if (touched[t] != 0) before[t] = now[t];
       }
       const plan::Call& entry = plan.calls[call];
       if (entry.kind == plan::CallKind::op) {
         run.op_hash[round][call] =
-            run_op(plan, call, [&](uint32_t tensor, uint64_t i) -> uint64_t& { return now[tensor][i]; });
-        for (const plan::Access& access : accesses_of(plan, call)) touched[access.tensor] = 1;
+            run_op(plan, call, steps[call], [&](uint32_t tensor, uint64_t i) -> uint64_t& { return now[tensor][i]; });
+        for (const Step& step : steps[call]) touched[step.access.tensor] = 1;
       } else {
         touched[entry.tensor] = 0;
         std::fill(now[entry.tensor].begin(), now[entry.tensor].end(), 0);
@@ -299,35 +362,37 @@ std::vector<Strategy> strategies(const plan::Plan& plan, std::mt19937& random) {
   return result;
 }
 
-std::string compare_with_serial(const plan::Plan& plan, uint32_t rounds, const Choice& choose) {
-  const SerialRun serial = run_serially(plan, rounds);
-  Machine machine(plan, rounds);
+Interpreter::Interpreter(const plan::Plan& plan, uint32_t rounds)
+    : fixed_(std::make_unique<Fixed>(plan, rounds)), serial_(run_serially(plan, rounds, false)) {}
+Interpreter::~Interpreter() = default;
+
+std::string Interpreter::compare(const Choice& choose) {
+  const plan::Plan& plan = fixed_->plan;
+  Machine machine(*fixed_);
   size_t ran = 0;
-  for (;;) {
-    const std::vector<uint32_t> ready = machine.ready([](uint32_t) { return true; });
-    if (ready.empty()) break;
-    machine.run(ready[choose(ready)]);
-    ++ran;
-  }
-  if (ran != plan.vertices.size() * rounds) return "not every vertex became ready";
-  for (uint32_t round = 0; round < rounds; ++round) {
+  for (; !machine.ready().empty(); ++ran) machine.run(machine.ready()[choose(machine.ready())]);
+  peak_chunks_ = std::max(peak_chunks_, machine.peak_chunks());
+  if (ran != plan.vertices.size() * fixed_->rounds) return "not every vertex became ready";
+  if (!machine.fault().empty()) return machine.fault();
+  for (uint32_t round = 0; round < fixed_->rounds; ++round) {
     for (uint32_t call = 0; call < plan.calls.size(); ++call) {
-      if (machine.op_hash()[round][call] != serial.op_hash[round][call]) {
+      if (machine.op_hash()[round][call] != serial_.op_hash[round][call]) {
         return "call " + std::to_string(call) + " of iteration " + std::to_string(round) + " computed something else";
       }
     }
   }
   for (uint32_t t = 0; t < plan.tensors.size(); ++t) {
     if (plan.tensors[t].allocate_call != kNone) continue;
-    if (machine.contents(t) != serial.final_contents[t]) return "tensor " + std::to_string(t) + " differs at the end";
+    if (machine.contents(t) != serial_.final_contents[t]) return "tensor " + std::to_string(t) + " differs at the end";
   }
   return "";
 }
 
 std::string check_divergence(const plan::Plan& plan, uint32_t submitted, uint32_t extra, const Choice& choose) {
   constexpr uint32_t kRounds = 3;
-  const SerialRun serial = run_serially(plan, 2);
-  Machine machine(plan, kRounds);
+  const SerialRun serial = run_serially(plan, 2, true);
+  const Interpreter::Fixed fixed(plan, kRounds);
+  Machine machine(fixed);
   const auto is_submitted = [&](uint32_t node) {
     const uint32_t call = plan.vertices[machine.vertex_of(node)].call;
     if (call == kNone)

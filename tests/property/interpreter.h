@@ -4,6 +4,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
@@ -22,7 +23,7 @@ struct SerialRun {
   std::vector<std::vector<std::vector<Contents>>> contents;  // [round][call][tensor]; empty: not alive or not touched
   std::vector<Contents> final_contents;                      // persistent tensors
 };
-SerialRun run_serially(const plan::Plan& plan, uint32_t rounds);
+SerialRun run_serially(const plan::Plan& plan, uint32_t rounds, bool keep_contents);
 
 // How to choose among the vertices that are ready: an index into `ready` (nodes: round * vertices + vertex).
 using Choice = std::function<size_t(const std::vector<uint32_t>& ready)>;
@@ -30,11 +31,28 @@ struct Strategy {
   std::string name;
   Choice choose;
 };
-// Random, transfers last, transfers first, newest first, latest iteration first.
+// Random, transfers last, transfers first, newest first (LIFO), reloads first, offloads last.
 std::vector<Strategy> strategies(const plan::Plan& plan, std::mt19937& random);
 
-// Empty: all contents are those of the serial run. Else what differs first.
-std::string compare_with_serial(const plan::Plan& plan, uint32_t rounds, const Choice& choose);
+// Runs one plan again and again, in any legal order.
+class Interpreter {
+ public:
+  // `plan` must outlive this.
+  Interpreter(const plan::Plan& plan, uint32_t rounds);
+  ~Interpreter();
+  // Empty: every access found its tensor where the plan means it to be, and all contents are those of the serial run.
+  // Else what differs first.
+  std::string compare(const Choice& choose);
+  // The most chunks that were in use at once in any of these runs.
+  uint32_t peak_chunks() const { return peak_chunks_; }
+
+  struct Fixed;
+
+ private:
+  std::unique_ptr<Fixed> fixed_;
+  SerialRun serial_;
+  uint32_t peak_chunks_ = 0;
+};
 
 // The program leaves its iteration after `submitted` calls of round 1: what it has submitted runs, in some order, and
 // transfers run as they like, `extra` of them beyond. Empty: the bytes of every live tensor are on the device or in a

@@ -3,8 +3,11 @@
 #include <rapidcheck.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <iterator>
 #include <random>
 #include <string>
+#include <utility>
 
 #include "analyzer/planner.h"
 #include "analyzer/verify/verify.h"
@@ -21,9 +24,79 @@ TEST(PlanProperty, EveryOrderComputesWhatTheProgramComputes) {
   EXPECT_TRUE(rc::check("serial hashes in every topological order", [] {
     const Case item = any_case();
     std::mt19937 random(*rc::gen::arbitrary<uint32_t>());
+    Interpreter interpreter(item.plan, 3);
     for (const Strategy& strategy : strategies(item.plan, random)) {
-      const std::string difference = compare_with_serial(item.plan, 3, strategy.choose);
+      const std::string difference = interpreter.compare(strategy.choose);
       if (!difference.empty()) RC_FAIL(strategy.name + ": " + difference + "\n" + plan::to_text(item.plan));
+    }
+  }));
+}
+
+// REPRISE_PROPERTY_ORDERS: how many for each plan.
+TEST(PlanProperty, RandomOrdersStayInTheBudgetAndComputeTheSame) {
+  const char* wished = std::getenv("REPRISE_PROPERTY_ORDERS");
+  const unsigned long orders = wished != nullptr ? std::strtoul(wished, nullptr, 10) : 20;
+  EXPECT_TRUE(rc::check("many random legal orders", [orders] {
+    const Case item = any_case();
+    std::mt19937 random(*rc::gen::arbitrary<uint32_t>());
+    Interpreter interpreter(item.plan, 2);
+    for (unsigned long i = 0; i < orders; ++i) {
+      const std::string difference =
+          interpreter.compare([&](const std::vector<uint32_t>& ready) { return size_t{random() % ready.size()}; });
+      if (!difference.empty()) RC_FAIL(difference + "\n" + plan::to_text(item.plan));
+    }
+    RC_ASSERT(interpreter.peak_chunks() * item.plan.granularity + item.plan.reserved_bytes <= item.plan.budget_bytes);
+    RC_CLASSIFY(interpreter.peak_chunks() == item.plan.chunk_count, "all chunks in use at once");
+  }));
+}
+
+TEST(PlanProperty, EveryPolicyKeepsItsPromises) {
+  EXPECT_TRUE(rc::check("verified, in the budget, never below the bounds, auto is the best", [] {
+    const Workload workload = any_workload();
+    PlanOptions options;
+    options.budget_bytes = any_budget(workload);
+    uint64_t best = 0;
+    for (const std::string& name : policy_names()) {
+      options.policy = name;
+      PlanSummary summary;
+      const Result<plan::Plan> made = make_plan(workload, options, &summary);
+      if (!made.ok()) RC_FAIL(name + ": " + made.status().message());
+      const plan::Plan& plan = made.value();
+      if (const Status status = verify(plan); !status.ok()) RC_FAIL(name + ": " + status.message());
+      RC_ASSERT(plan.chunk_count * plan.granularity + plan.reserved_bytes <= options.budget_bytes);
+      // Predictions are whole nanoseconds over two iterations.
+      if (plan.predicted_ns + 1 < summary.bounds.iteration_ns) {
+        RC_FAIL(name + " takes " + std::to_string(plan.predicted_ns) + " ns, the bound is " +
+                std::to_string(summary.bounds.iteration_ns) + "\n" + plan::to_text(plan));
+      }
+      if (name == "auto") {
+        best = plan.predicted_ns;
+      } else if (plan.remap_count == 0 || workload.machine.remap_ns_per_chunk == 0) {
+        RC_ASSERT(best <= plan.predicted_ns);
+      }
+    }
+  }));
+}
+
+// Plans without remaps count as better than those with them, and then the time counts.
+TEST(PlanProperty, MoreMemoryNeverHurts) {
+  EXPECT_TRUE(rc::check("auto's time falls with the budget", [] {
+    const Workload workload = any_workload();
+    PlanOptions options;
+    uint64_t budgets[] = {any_budget(workload), any_budget(workload), any_budget(workload)};
+    std::sort(std::begin(budgets), std::end(budgets));
+    std::pair<bool, uint64_t> before(true, ~uint64_t{0});
+    for (const uint64_t budget : budgets) {
+      options.budget_bytes = budget;
+      const Result<plan::Plan> plan = make_plan(workload, options);
+      if (!plan.ok()) RC_FAIL(plan.status().message());
+      const bool remaps = plan.value().remap_count > 0 && workload.machine.remap_ns_per_chunk > 0;
+      const std::pair<bool, uint64_t> now(remaps, plan.value().predicted_ns);
+      if (now > before) {
+        RC_FAIL("with " + std::to_string(budget) + " bytes " + std::to_string(now.second) + " ns, with less memory " +
+                std::to_string(before.second));
+      }
+      before = now;
     }
   }));
 }

@@ -27,6 +27,7 @@ struct Step {
   std::vector<Operand> operands;
   uint64_t duration = 0;
   uint16_t flags = 0;
+  uint32_t stream = 0;
 };
 
 class Generator {
@@ -69,8 +70,9 @@ class Generator {
     if (chance(12) && step.operands.size() == 1) step.what = chance(50) ? Step::copy_in : Step::copy_out;
     if (step.what == Step::copy_in) step.operands[0].mode = trace::kAccessWrite;
     if (step.what == Step::copy_out) step.operands[0].mode = trace::kAccessRead;
+    step.stream = shape_.streams > 1 ? static_cast<uint32_t>(below(shape_.streams)) : 0;
     steps_.push_back(step);
-    if (chance(5)) steps_.push_back({Step::wait, 0, 0, {}, 0, 0});
+    if (chance(5)) steps_.push_back({Step::wait, 0, 0, {}, 0, 0, 0});
     while (!alive_.empty() && chance(35)) free_one();
   }
 
@@ -116,6 +118,7 @@ class Generator {
     for (const Step::Operand& o : step.operands) {
       uses.push_back({o.persistent ? persistent[o.slot] : transient[o.slot], o.mode, o.offset, o.size});
     }
+    if (step.what != Step::wait) program.use_stream(step.stream);
     switch (step.what) {
       case Step::allocate:
         transient[step.slot] = program.allocate(step.size);
@@ -158,6 +161,7 @@ ProgramShape any_shape() {
   shape.read_only = *rc::gen::arbitrary<bool>();
   shape.small = *rc::gen::arbitrary<bool>();
   shape.opaque = *rc::gen::inRange(0, 6) == 0;
+  shape.streams = *rc::gen::inRange<uint32_t>(1, 4);
   return shape;
 }
 

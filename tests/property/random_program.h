@@ -17,6 +17,7 @@ struct ProgramShape {
   bool read_only = true;  // some accesses only read; otherwise all read and write, as recorded kernels do
   bool small = true;      // tensors below half a chunk
   bool opaque = false;
+  uint32_t streams = 1;  // on which the ops are spread; where one follows another, the second waits for an event
 };
 
 // Shrinks towards few ops and tensors. Call inside a RapidCheck property.

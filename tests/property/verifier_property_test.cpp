@@ -37,8 +37,9 @@ bool has_path(const plan::Plan& plan, uint32_t from, uint32_t to, uint8_t distan
 }
 
 std::string first_difference(const plan::Plan& plan, std::mt19937& random) {
+  Interpreter interpreter(plan, 3);
   for (const Strategy& strategy : strategies(plan, random)) {
-    const std::string difference = compare_with_serial(plan, 3, strategy.choose);
+    const std::string difference = interpreter.compare(strategy.choose);
     if (!difference.empty()) return strategy.name + ": " + difference;
   }
   return "";
@@ -127,6 +128,138 @@ TEST(VerifierProperty, WhatPassesWithoutAnEdgeIsRight) {
       if (edges.empty()) continue;
       edges.erase(edges.begin() + static_cast<std::ptrdiff_t>(random() % edges.size()));
       check_sound(broken, random, "a dropped edge");
+    }
+  }));
+}
+
+// Each vertex waits for what its predecessor waits for, but not for the predecessor itself.
+TEST(VerifierProperty, SkippedPredecessorsAreCaught) {
+  EXPECT_TRUE(rc::check("edges to the predecessors of a predecessor", [] {
+    const Case item = any_case();
+    std::mt19937 random(*rc::gen::arbitrary<uint32_t>());
+    int refused = 0;
+    for (uint32_t v = 0; v < item.plan.vertices.size(); ++v) {
+      const std::vector<plan::Predecessor>& edges = item.plan.vertices[v].predecessors;
+      for (size_t e = 0; e < edges.size(); ++e) {
+        plan::Plan broken = item.plan;
+        std::vector<plan::Predecessor>& list = broken.vertices[v].predecessors;
+        list.erase(list.begin() + static_cast<std::ptrdiff_t>(e));
+        for (const plan::Predecessor& further : item.plan.vertices[edges[e].vertex].predecessors) {
+          const int distance = further.distance + edges[e].distance;
+          if (distance <= 1) list.push_back({further.vertex, further.kind, static_cast<uint8_t>(distance)});
+        }
+        if (!verify(broken).ok()) {
+          ++refused;
+        } else if (edges[e].kind == plan::EdgeKind::memory || random() % 8 == 0) {
+          check_sound(broken, random, "a skipped predecessor");
+        }
+      }
+    }
+    RC_CLASSIFY(refused > 0, "has needed edges");
+  }));
+}
+
+// A reload that does not wait for one of its predecessors.
+TEST(VerifierProperty, EarlyReloadsAreCaught) {
+  EXPECT_TRUE(rc::check("reloads without one edge", [] {
+    const Case item = any_case();
+    for (uint32_t v = 0; v < item.plan.vertices.size(); ++v) {
+      const plan::Vertex& vertex = item.plan.vertices[v];
+      if (vertex.kind != plan::VertexKind::reload) continue;
+      for (size_t e = 0; e < vertex.predecessors.size(); ++e) {
+        plan::Plan broken = item.plan;
+        std::vector<plan::Predecessor>& list = broken.vertices[v].predecessors;
+        list.erase(list.begin() + static_cast<std::ptrdiff_t>(e));
+        const plan::Predecessor& gone = vertex.predecessors[e];
+        const plan::Vertex& from = item.plan.vertices[gone.vertex];
+        const bool clean = from.kind == plan::VertexKind::release && has_offload(item.plan, from.tensor);
+        if (!verify(broken).ok() || clean) continue;
+        if (!has_path(broken, gone.vertex, v, gone.distance)) {
+          RC_FAIL("reload " + std::to_string(v) + " need not wait for " + std::to_string(gone.vertex) +
+                  ", says the verifier\n" + plan::to_text(item.plan));
+        }
+      }
+    }
+  }));
+}
+
+// What a tensor acquires is less than it has: two tensors share a chunk that should have been two.
+TEST(VerifierProperty, ShrunkMemoryIsCaught) {
+  EXPECT_TRUE(rc::check("two chunks become one", [] {
+    const Case item = any_case();
+    RC_PRE(item.plan.chunk_count > 1);
+    std::mt19937 random(*rc::gen::arbitrary<uint32_t>());
+    const uint32_t last = item.plan.chunk_count - 1;
+    for (uint32_t other = 0; other < last; ++other) {
+      plan::Plan broken = item.plan;
+      bool twice = false;
+      for (plan::Placement& placement : broken.placements) {
+        const bool has_other =
+            std::find(placement.chunks.begin(), placement.chunks.end(), other) != placement.chunks.end();
+        for (uint32_t& chunk : placement.chunks) {
+          twice = twice || (chunk == last && has_other);
+          if (chunk == last) chunk = other;
+        }
+      }
+      --broken.chunk_count;
+      if (twice) {
+        RC_ASSERT(!verify(broken).ok());
+      } else {
+        check_sound(broken, random, "two chunks made one");
+      }
+    }
+  }));
+}
+
+// Small changes anywhere: what passes must still be right.
+TEST(VerifierProperty, ChangesOfAllKindsAreCaught) {
+  EXPECT_TRUE(rc::check("one change", [] {
+    const Case item = any_case();
+    RC_PRE(!item.plan.vertices.empty() && !item.plan.tensors.empty());
+    std::mt19937 random(*rc::gen::arbitrary<uint32_t>());
+    const auto any_of = [&](auto& list) -> auto& { return list[random() % list.size()]; };
+    for (int i = 0; i < 40; ++i) {
+      plan::Plan broken = item.plan;
+      plan::Vertex& vertex = any_of(broken.vertices);
+      const char* what = "";
+      uint32_t old = 0;
+      switch (random() % 6) {
+        case 0:
+          if (vertex.predecessors.empty()) continue;
+          any_of(vertex.predecessors).distance ^= 1;
+          what = "a predecessor in another iteration";
+          break;
+        case 1:
+          if (vertex.acquires.empty()) continue;
+          vertex.acquires.pop_back();
+          what = "memory that is not taken";
+          break;
+        case 2:
+          if (vertex.predecessors.empty()) continue;
+          any_of(vertex.predecessors).vertex = static_cast<uint32_t>(random() % broken.vertices.size());
+          what = "another predecessor";
+          break;
+        case 3:
+          if (vertex.kind != plan::VertexKind::offload) continue;
+          old = vertex.tensor;
+          vertex.tensor = static_cast<uint32_t>(random() % broken.tensors.size());
+          broken.offload_bytes += broken.tensors[vertex.tensor].size - item.plan.tensors[old].size;
+          what = "a copy of another tensor";
+          break;
+        case 4:
+          if (vertex.acquires.empty() || broken.placements.empty()) continue;
+          any_of(vertex.acquires).placement = static_cast<uint32_t>(random() % broken.placements.size());
+          what = "another placement";
+          break;
+        default: {
+          plan::Tensor& tensor = any_of(broken.tensors);
+          if (tensor.chunk_count != 0 || tensor.allocate_call == plan::kNone || tensor.slab_offset < 512) continue;
+          tensor.slab_offset -= 512;
+          what = "other bytes of the slab";
+          break;
+        }
+      }
+      check_sound(broken, random, what);
     }
   }));
 }

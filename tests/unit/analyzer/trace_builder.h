@@ -58,6 +58,7 @@ class TraceBuilder {
     event.record.header.flags = flags;
     event.record.op = kind;
     event.record.size = size;
+    event.record.stream = current_stream_;
     event.record.grid[0] = event.record.block[0] = 1;
     uint64_t name_hash = 0;
     if (kind == trace::OpKind::launch) {
@@ -79,12 +80,14 @@ class TraceBuilder {
     }
   }
 
-  void synchronize() {
-    trace::Order event{};
-    event.record.header.kind = trace::RecordKind::order;
-    event.record.header.sequence = ++sequence_;
-    event.record.order = trace::OrderKind::context_synchronize;
-    trace_.events.emplace_back(std::move(event));
+  void synchronize() { order(trace::OrderKind::context_synchronize, 0); }
+
+  // Ops go to this stream from now on; it waits for what the one before has to do.
+  void use_stream(uint32_t stream) {
+    if (stream == current_stream_) return;
+    order(trace::OrderKind::event_record, current_stream_);
+    order(trace::OrderKind::event_wait, stream);
+    current_stream_ = stream;
   }
 
   void mark(const std::string& text, uint32_t depth = 0) {
@@ -105,6 +108,15 @@ class TraceBuilder {
     trace::Origin origin;
   };
 
+  void order(trace::OrderKind kind, uint32_t stream) {
+    trace::Order event{};
+    event.record.header.kind = trace::RecordKind::order;
+    event.record.header.sequence = ++sequence_;
+    event.record.order = kind;
+    event.record.stream = stream;
+    trace_.events.emplace_back(std::move(event));
+  }
+
   uint32_t function(const std::string& name) {
     const auto [found, is_new] = functions_.try_emplace(name, static_cast<uint32_t>(functions_.size()) + 1);
     if (is_new) {
@@ -120,6 +132,7 @@ class TraceBuilder {
   uint64_t sequence_ = 0;
   uint64_t allocations_ = 0;
   uint64_t clock_ = 0;
+  uint32_t current_stream_ = 0;
   std::unordered_map<uint64_t, Info> info_;
   std::unordered_map<std::string, uint32_t> functions_;
 };
