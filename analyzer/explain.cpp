@@ -29,8 +29,8 @@ std::string explain(const plan::Plan& plan, const PlanSummary& summary) {
                  "transfers   {:.1f} MiB out, {:.1f} MiB in per iteration (at least {:.1f} and {:.1f}), {} remaps\n",
                  mib(plan.offload_bytes), mib(plan.reload_bytes), mib(summary.bounds.offload_bytes),
                  mib(summary.bounds.reload_bytes), plan.remap_count);
-  fmt::format_to(out, "predicted   {:.3f} ms per iteration; compute alone {:.3f} ms, no plan below {:.3f} ms\n",
-                 ms(plan.predicted_ns), ms(plan.compute_ns), ms(summary.bounds.iteration_ns));
+  fmt::format_to(out, "predicted   {:.3f} ms per iteration; compute alone {:.3f} ms, no plan below {:.3f} ms ({})\n",
+                 ms(plan.predicted_ns), ms(plan.compute_ns), ms(summary.bounds.iteration_ns), summary.bounds.binding);
   if (summary.estimated_count > 0) {
     fmt::format_to(out, "note        {} of {} ops have no recorded duration; theirs is estimated from their bytes\n",
                    summary.estimated_count, summary.op_count);

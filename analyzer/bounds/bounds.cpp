@@ -139,6 +139,11 @@ uint64_t least_offloaded(const TaskGraph& graph, uint64_t capacity) {
   return most > capacity ? most - capacity : 0;
 }
 
+bool on_one_device(const TaskGraph& graph) {
+  return std::all_of(graph.calls.begin(), graph.calls.end(),
+                     [](const GraphCall& entry) { return entry.call.device == 0; });
+}
+
 }  // namespace
 
 WorkingSet largest_working_set(const TaskGraph& graph) {
@@ -177,7 +182,20 @@ Bounds bounds_of(const TaskGraph& graph, uint64_t capacity, const Machine& machi
   bounds.offload_bytes = least_offloaded(graph, bytes);
   bounds.reload_ns = copies_in + copy_ns(bounds.reload_bytes, machine.h2d_bytes_per_s, 0);
   bounds.offload_ns = copies_out + copy_ns(bounds.offload_bytes, machine.d2h_bytes_per_s, 0);
-  bounds.iteration_ns = std::max({bounds.compute_ns, bounds.reload_ns, bounds.offload_ns});
+  if (on_one_device(graph)) {
+    bounds.window_ns = window_bound(graph, bytes, machine);
+    bounds.chain_ns = chain_bound(graph, bytes, machine);
+  }
+  const std::pair<uint64_t, const char*> all[] = {{bounds.compute_ns, "compute"},
+                                                  {bounds.reload_ns, "bytes in"},
+                                                  {bounds.offload_ns, "bytes out"},
+                                                  {bounds.window_ns, "bytes of a stretch of ops"},
+                                                  {bounds.chain_ns, "copies between ops that do not fit together"}};
+  for (const auto& [time, name] : all) {
+    if (time <= bounds.iteration_ns && bounds.binding[0] != 0) continue;
+    bounds.iteration_ns = time;
+    bounds.binding = name;
+  }
   return bounds;
 }
 

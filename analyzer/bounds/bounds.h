@@ -26,11 +26,18 @@ struct Bounds {
   uint64_t offload_bytes = 0;  // LB2: what has to go out
   uint64_t reload_ns = 0;      // at the link's rate, without latencies
   uint64_t offload_ns = 0;
+  uint64_t window_ns = 0;     // LB3: what a stretch of ops has to move while it runs
+  uint64_t chain_ns = 0;      // LB5: copies between ops that do not fit together
   uint64_t iteration_ns = 0;  // the largest of them
+  const char* binding = "";   // which one that is, in words
 };
 // `capacity`: chunks; at least the largest working set. Reloads: furthest-next-use eviction of single chunks, optimal
 // for a fixed order and chunks of one cost (Belady), in its cheapest of several iterations. Offloads: what this
 // iteration wrote, is alive and does not fit, where that is most.
 Bounds bounds_of(const TaskGraph& graph, uint64_t capacity, const Machine& machine);
+
+// windows.cpp and chains.cpp say why these hold.
+uint64_t window_bound(const TaskGraph& graph, uint64_t capacity_bytes, const Machine& machine);
+uint64_t chain_bound(const TaskGraph& graph, uint64_t capacity_bytes, const Machine& machine);
 
 }  // namespace reprise::analyzer

@@ -115,6 +115,71 @@ TEST(Bounds, WhatDoesNotFitHasToMove) {
   EXPECT_EQ(bounds_of(workload.value().graph, 6, slow_link()).reload_bytes, 0u);
 }
 
+// 200 ops that each leave a chunk behind, then 200 that take them up again, last one first. A copy takes as long as
+// two.
+TEST(Bounds, AStretchOfOpsMovesWhatItMakes) {
+  TraceBuilder program;
+  const uint64_t state = program.allocate(kChunk);
+  program.launch("prologue", {});
+  for (int step = 0; step < 3; ++step) {
+    std::vector<uint64_t> left;
+    for (int i = 0; i < 200; ++i) {
+      left.push_back(program.allocate(kChunk));
+      program.launch("forward", {updates(state), writes(left.back())}, 1'000'000);
+    }
+    for (; !left.empty(); left.pop_back()) {
+      program.launch("backward", {updates(state), reads(left.back())}, 1'000'000);
+      program.free(left.back());
+    }
+  }
+  PlanOptions options;
+  Machine machine;
+  machine.h2d_bytes_per_s = machine.d2h_bytes_per_s = static_cast<double>(kChunk) / 2e-3;
+  options.machine = machine;
+  options.budget_bytes = 20 * kChunk;
+  const Result<Workload> workload = make_workload(program.trace(), options);
+  ASSERT_TRUE(workload.ok()) << workload.status().message();
+  const Bounds bounds = bounds_of(workload.value().graph, 20, machine);
+  // Ops 0 to 167 make 168 chunks, which ops from 232 on read; 148 of them do not fit. 168 ops run behind that.
+  EXPECT_EQ(bounds.window_ns, (2 * 148 + 168) * 1'000'000u);
+  EXPECT_EQ(bounds.iteration_ns, bounds.window_ns);
+  EXPECT_STREQ(bounds.binding, "bytes of a stretch of ops");
+  PlanSummary summary;
+  const Result<plan::Plan> plan = make_plan(workload.value(), options, &summary);
+  ASSERT_TRUE(plan.ok()) << plan.status().message();
+  EXPECT_GE(plan.value().predicted_ns, bounds.window_ns);
+  EXPECT_NE(explain(plan.value(), summary).find("464.000 ms (bytes of a stretch of ops)"), std::string::npos);
+}
+
+// Two ops that cannot be on the device together, one behind the other: their copies hide behind nothing.
+TEST(Bounds, CopiesBetweenOpsThatDoNotFitTogether) {
+  TraceBuilder program;
+  const uint64_t link = program.allocate(1000);
+  const uint64_t a = program.allocate(3 * kChunk);
+  const uint64_t b = program.allocate(3 * kChunk);
+  program.launch("prologue", {});
+  for (int step = 0; step < 40; ++step) {
+    program.launch("a", {updates(link), updates(a)}, 1'000'000);
+    program.launch("b", {updates(link), updates(b)}, 1'000'000);
+    program.synchronize();
+  }
+  PlanOptions options;
+  Machine machine;
+  machine.h2d_bytes_per_s = machine.d2h_bytes_per_s = static_cast<double>(kChunk) / 1e-3;
+  options.machine = machine;
+  const Result<Workload> workload = make_workload(program.trace(), options);
+  ASSERT_TRUE(workload.ok()) << workload.status().message();
+  const Bounds bounds = bounds_of(workload.value().graph, 4, machine);
+  // One chunk of the other one may be there; two come in before each op. Byte counts alone would allow 4 ms.
+  EXPECT_EQ(bounds.chain_ns, 2 * (1 + 2) * 1'000'000u);
+  EXPECT_EQ(bounds.iteration_ns, bounds.chain_ns);
+  EXPECT_STREQ(bounds.binding, "copies between ops that do not fit together");
+  options.budget_bytes = 4 * kChunk + workload.value().reserved_bytes;
+  const Result<plan::Plan> plan = make_plan(workload.value(), options);
+  ASSERT_TRUE(plan.ok()) << plan.status().message();
+  EXPECT_GE(plan.value().predicted_ns, bounds.chain_ns);
+}
+
 TEST(Bounds, SmallTensorsAreReserved) {
   TraceBuilder program;
   std::vector<uint64_t> weights;

@@ -33,7 +33,7 @@ class TraceBuilder {
     event.record.size = size;
     event.record.origin = origin;
     info_[allocations_] = {size, origin};
-    trace_.events.emplace_back(std::move(event));
+    trace_.events.emplace_back(event);
     return allocations_;
   }
 
@@ -43,7 +43,7 @@ class TraceBuilder {
     event.record.header.sequence = ++sequence_;
     event.record.allocation = allocation;
     event.record.origin = info_.at(allocation).origin;
-    trace_.events.emplace_back(std::move(event));
+    trace_.events.emplace_back(event);
   }
 
   void launch(const std::string& name, const std::vector<Use>& uses, uint64_t duration_ns = 100'000) {
@@ -114,7 +114,7 @@ class TraceBuilder {
     event.record.header.sequence = ++sequence_;
     event.record.order = kind;
     event.record.stream = stream;
-    trace_.events.emplace_back(std::move(event));
+    trace_.events.emplace_back(event);
   }
 
   uint32_t function(const std::string& name) {
@@ -142,6 +142,7 @@ class TraceBuilder {
 inline trace::Trace train_chain(int layers, uint64_t unit, int iterations) {
   TraceBuilder program;
   std::vector<uint64_t> weights;
+  weights.reserve(static_cast<size_t>(layers));
   for (int i = 0; i < layers; ++i) weights.push_back(program.allocate(unit));
   const uint64_t input = program.allocate(unit);
   for (int i = 0; i < layers; ++i) program.launch("initialise", {writes(weights[static_cast<size_t>(i)])});
