@@ -19,8 +19,8 @@ constexpr uint64_t kDefaultGranularity = 2 << 20;
 // Effective budgets that the portfolio tries: with a few chunks to spare, every tensor finds a home.
 constexpr double kFractions[] = {1.0, 0.98, 0.96, 0.94, 0.90, 0.85, 0.80, 0.70, 0.60, 0.50, 0.0};
 constexpr HomeOrder kOrders[] = {HomeOrder::longest_first, HomeOrder::returning_first, HomeOrder::persistent_first};
-constexpr size_t kEnoughPerPolicy = 3;              // candidates with homes for everything
-constexpr uint64_t kSmallerBudgetsEffort = 16'384;  // calls of all smaller budgets that are tried besides
+constexpr size_t kEnoughPerPolicy = 3;               // candidates with homes for everything
+constexpr uint64_t kMostChunks = uint64_t{1} << 24;  // of a plan: memory stays bounded whatever the budget
 
 uint64_t info_number(const trace::Trace& trace, const char* key, uint64_t fallback) {
   const auto found = trace.info.find(key);
@@ -153,11 +153,10 @@ class Portfolio {
 // better than what there is; where that would take long, in larger steps.
 void add_smaller_budgets(const Workload& workload, const std::vector<const Policy*>& policies, uint64_t chunks,
                          Portfolio& portfolio) {
-  const uint64_t most = kSmallerBudgetsEffort / std::max<size_t>(1, workload.graph.calls.size());
-  if (most == 0) return;
-  const uint64_t step = divide_up(chunks - workload.largest.chunks, most);
-  for (uint64_t fewer = chunks; step != 0 && fewer >= workload.largest.chunks + step;) {
-    fewer -= step;
+  const uint64_t budgets = chunks - workload.largest.chunks;
+  if (workload.graph.calls.size() * budgets > kSmallerBudgetsEffort) return;
+  for (uint64_t fewer = chunks; fewer > workload.largest.chunks;) {
+    --fewer;
     if (const Candidate* best = portfolio.best()) {
       const bool remaps = best->layout.remap_count > 0 && workload.machine.remap_ns_per_chunk > 0;
       const uint64_t bound = bounds_of(workload.graph, fewer, workload.machine).iteration_ns;
@@ -223,7 +222,7 @@ Result<plan::Plan> make_plan(const Workload& workload, const PlanOptions& option
   // More chunks than there are tensors to fill them are of no use.
   uint64_t most = 0;
   for (const plan::Tensor& tensor : workload.graph.tensors) most += tensor.chunk_count;
-  const uint64_t chunks = std::min({capacity, most, uint64_t{kNone - 1}});
+  const uint64_t chunks = std::min({capacity, most, kMostChunks});
 
   Portfolio portfolio(workload, chunks);
   portfolio.add_all(policies.value());

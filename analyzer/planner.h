@@ -43,6 +43,10 @@ Result<Workload> make_workload(const trace::Trace& trace, const PlanOptions& opt
 // From a graph that did not come from a trace; the options' granularity must be the graph's, or 0.
 Result<Workload> make_workload(TaskGraph graph, const PlanOptions& options);
 
+// Calls times budgets (in chunks, down to the smallest one) up to which `auto` also tries all smaller budgets, so that
+// more memory never hurts.
+inline constexpr uint64_t kSmallerBudgetsEffort = 4096;
+
 // For people: what was found, what it costs, how far it is from what no plan can beat.
 struct PlanSummary {
   Iteration iteration;
