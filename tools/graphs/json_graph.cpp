@@ -3,9 +3,12 @@
 #include <fmt/core.h>
 #include <zstd.h>
 
+#include <cstdio>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <utility>
 
 #include "tools/commands/files.h"
 #include "tools/graphs/listed_graph.h"
@@ -24,6 +27,7 @@ constexpr uint64_t kMostId = uint64_t{1} << 48;
 constexpr size_t kMostItems = 4'000'000;
 constexpr size_t kMostAccesses = 32'000'000;
 constexpr size_t kMostText = size_t{1} << 30;
+constexpr size_t kMostParts = 1'000'000;  // of one tensor or kernel
 
 // Ends the parsing of a text; never leaves this file.
 struct Refusal : std::runtime_error {
@@ -45,6 +49,17 @@ class Reader {
  public:
   bool on_event(int depth, json::parse_event_t event, json& value) {
     if (depth == 0 && event == json::parse_event_t::array_start) throw Refusal("not a graph: the text is no object");
+    if (depth >= 2 && !is_list()) return false;  // nothing of ours: not kept
+    if (depth == 2 && event == json::parse_event_t::value) {
+      throw Refusal(fmt::format("the list \"{}\" holds {}, which is no object", key_, value.dump().substr(0, 40)));
+    }
+    if (depth == 2 && event == json::parse_event_t::array_start) {
+      throw Refusal(fmt::format("the list \"{}\" holds a list", key_));
+    }
+    if (depth == 2) parts_ = 0;
+    if (++parts_ > kMostParts) {
+      throw Refusal(fmt::format("an item of \"{}\" has more than {} parts", key_, kMostParts));
+    }
     if (depth == 1 && event == json::parse_event_t::key) key_ = value.get<std::string>();
     if (depth == 2 && event == json::parse_event_t::object_end) return on_item(value);
     if (depth == 1 && event == json::parse_event_t::value && key_ == "model" && value.is_string()) {
@@ -64,6 +79,8 @@ class Reader {
   }
 
  private:
+  bool is_list() const { return key_ == "tensors" || key_ == "kernels"; }
+
   bool on_item(const json& item) {
     if (key_ == "tensors") add_tensor(item);
     if (key_ == "kernels") add_kernel(item);
@@ -131,28 +148,103 @@ class Reader {
   bool seen_tensors_ = false;
   bool seen_kernels_ = false;
   size_t accesses_ = 0;
+  size_t parts_ = 0;  // of the present item
   uint64_t bytes_ = 0;
   uint64_t time_ = 0;
 };
 
-Result<std::string> unpacked(const std::string& packed) {
-  const std::unique_ptr<ZSTD_DCtx, size_t (*)(ZSTD_DCtx*)> context(ZSTD_createDCtx(), ZSTD_freeDCtx);
-  std::string text;
-  std::string piece(ZSTD_DStreamOutSize(), '\0');
-  ZSTD_inBuffer in{packed.data(), packed.size(), 0};
-  size_t left = 1;
-  bool full = false;
-  while (in.pos < in.size || full) {
-    ZSTD_outBuffer out{piece.data(), piece.size(), 0};
-    left = ZSTD_decompressStream(context.get(), &out, &in);
-    if (ZSTD_isError(left) != 0) return Status(StatusCode::corrupt, "cannot be unpacked; it is damaged");
-    full = out.pos == out.size;
-    text.append(piece.data(), out.pos);
-    if (text.size() > kMostText) return Status(StatusCode::unsupported, "more than 1 GiB of text; that is too much");
+// The text of a file, piece by piece.
+class Text {
+ public:
+  Text(std::FILE* file, bool packed) : file_(file), context_(packed ? ZSTD_createDCtx() : nullptr, ZSTD_freeDCtx) {
+    read();
   }
-  if (left != 0) return Status(StatusCode::truncated, "ends early; it is damaged");
-  return text;
-}
+
+  bool at_end() const { return at_ == piece_.size(); }
+  char current() const { return piece_[at_]; }
+  void step() {
+    if (++at_ == piece_.size()) read();
+  }
+  // Not ok: the text ended there for a reason of its own.
+  const Status& status() const { return status_; }
+
+  // For the parser.
+  struct Iterator {
+    using iterator_category = std::input_iterator_tag;
+    using value_type = char;
+    using difference_type = std::ptrdiff_t;
+    using pointer = const char*;
+    using reference = char;
+    Text* text = nullptr;
+    char operator*() const { return text->current(); }
+    Iterator& operator++() {
+      text->step();
+      return *this;
+    }
+    bool ended() const { return text == nullptr || text->at_end(); }
+    bool operator==(const Iterator& other) const { return ended() == other.ended(); }
+    bool operator!=(const Iterator& other) const { return !(*this == other); }
+  };
+
+ private:
+  void read() {
+    at_ = 0;
+    piece_.clear();
+    if (!status_.ok()) return;
+    if (context_ == nullptr) {
+      fill(piece_);
+    } else {
+      while (piece_.empty() && unpack()) {
+      }
+    }
+    total_ += piece_.size();
+    if (total_ > kMostText) end({StatusCode::unsupported, "more than 1 GiB of text; that is too much"});
+  }
+
+  void fill(std::string& to) {
+    to.resize(kPiece);
+    to.resize(std::fread(to.data(), 1, to.size(), file_));
+  }
+
+  void end(Status status) {
+    status_ = std::move(status);
+    piece_.clear();
+  }
+
+  // False: there is no more.
+  bool unpack() {
+    if (in_.pos == in_.size) {
+      fill(packed_);
+      in_ = {packed_.data(), packed_.size(), 0};
+    }
+    if (in_.size == 0 && !pending_) {
+      if (left_ != 0) end({StatusCode::truncated, "ends early; it is damaged"});
+      return false;
+    }
+    piece_.resize(ZSTD_DStreamOutSize());
+    ZSTD_outBuffer out{piece_.data(), piece_.size(), 0};
+    left_ = ZSTD_decompressStream(context_.get(), &out, &in_);
+    if (ZSTD_isError(left_) != 0) {
+      end({StatusCode::corrupt, "cannot be unpacked; it is damaged"});
+      return false;
+    }
+    pending_ = out.pos == out.size;
+    piece_.resize(out.pos);
+    return true;
+  }
+
+  static constexpr size_t kPiece = 256 << 10;
+  std::FILE* file_;
+  std::unique_ptr<ZSTD_DCtx, size_t (*)(ZSTD_DCtx*)> context_;
+  std::string packed_;
+  ZSTD_inBuffer in_{nullptr, 0, 0};
+  size_t left_ = 1;
+  bool pending_ = false;  // zstd holds more than it could write
+  std::string piece_;
+  size_t at_ = 0;
+  size_t total_ = 0;
+  Status status_;
+};
 
 bool ends_with(const std::string& text, std::string_view end) {
   return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
@@ -162,13 +254,16 @@ bool ends_with(const std::string& text, std::string_view end) {
 
 bool is_graph_path(const std::string& path) { return ends_with(path, ".json") || ends_with(path, ".json.zst"); }
 
-Result<analyzer::TaskGraph> parse_graph(std::string_view text, uint64_t granularity) {
+namespace {
+
+template <typename Iterator>
+Result<analyzer::TaskGraph> parse(Iterator begin, Iterator end, uint64_t granularity) {
   Reader reader;
   try {
     const auto on_event = [&](int depth, json::parse_event_t event, json& value) {
       return reader.on_event(depth, event, value);
     };
-    [[maybe_unused]] const json skeleton = json::parse(text.begin(), text.end(), on_event);
+    [[maybe_unused]] const json skeleton = json::parse(begin, end, on_event);
     return to_task_graph(reader.finish(), granularity);
   } catch (const Refusal& refusal) {
     return Status(StatusCode::corrupt, refusal.what());
@@ -179,17 +274,22 @@ Result<analyzer::TaskGraph> parse_graph(std::string_view text, uint64_t granular
   }
 }
 
+}  // namespace
+
+Result<analyzer::TaskGraph> parse_graph(std::string_view text, uint64_t granularity) {
+  return parse(text.begin(), text.end(), granularity);
+}
+
 Result<analyzer::TaskGraph> read_graph(const std::string& path, uint64_t granularity) {
   if (const Status readable = check_readable(path); !readable.ok()) return readable;
   const auto named = [&](const Status& status) {
     return Status(status.code(), fmt::format("{}: {}", path, status.message()));
   };
-  if (file_size(path) > kMostText) return named({StatusCode::unsupported, "more than 1 GiB; that is too much"});
-  Result<std::string> text = read_file(path);
-  if (!text.ok()) return text.status();
-  if (ends_with(path, ".zst")) text = unpacked(text.value());
-  if (!text.ok()) return named(text.status());
-  Result<analyzer::TaskGraph> graph = parse_graph(text.value(), granularity);
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), std::fclose);
+  if (file == nullptr) return named({StatusCode::not_found, "cannot be opened"});
+  Text text(file.get(), ends_with(path, ".zst"));
+  Result<analyzer::TaskGraph> graph = parse(Text::Iterator{&text}, Text::Iterator{}, granularity);
+  if (!text.status().ok()) return named(text.status());
   if (!graph.ok()) return named(graph.status());
   return graph;
 }

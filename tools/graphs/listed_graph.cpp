@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "preload/trace/signature.h"
 
@@ -11,6 +12,9 @@ namespace {
 
 using analyzer::GraphCall;
 using analyzer::kNone;
+
+constexpr uint64_t kMostChunks = uint64_t{1} << 28;       // of all tensors together: 512 TiB in chunks of 2 MiB
+constexpr uint64_t kMostChunksAlive = uint64_t{1} << 24;  // at once: 32 TiB
 
 class Converter {
  public:
@@ -22,9 +26,14 @@ class Converter {
 
   Result<analyzer::TaskGraph> convert() {
     if (Status status = find_uses(); !status.ok()) return status;
+    if (Status status = check_sizes(); !status.ok()) return status;
+    if (Status status = check_order(); !status.ok()) return status;
     add_persistent();
     for (uint32_t kernel = 0; kernel < listed_.kernels.size(); ++kernel) add_kernel(kernel);
     complete_task_graph(graph_);
+    if (graph_.peak_chunks > kMostChunksAlive) {
+      return too_large("the tensors that are alive at once", graph_.peak_chunks, kMostChunksAlive);
+    }
     return std::move(graph_);
   }
 
@@ -47,6 +56,42 @@ class Converter {
           if (uses.first == kNone) uses.first = k;
           uses.last = k;
         }
+      }
+    }
+    return {};
+  }
+
+  // Plans name every chunk: what is too much for any machine would be too much for their tables.
+  Status check_sizes() const {
+    uint64_t chunks = 0;
+    for (const auto& [id, uses] : uses_)
+      chunks += analyzer::divide_up(listed_.tensors.at(id).bytes, graph_.granularity);
+    return chunks > kMostChunks ? too_large("all tensors together", chunks, kMostChunks) : Status{};
+  }
+  Status too_large(const char* what, uint64_t chunks, uint64_t most) const {
+    return {StatusCode::corrupt,
+            fmt::format("{} take {} chunks of {} bytes; at most {} can be planned; are these sizes bytes?", what,
+                        chunks, graph_.granularity, most)};
+  }
+
+  // Kernels run in the order of the list. One that reads what only a later one makes closes a cycle.
+  Status check_order() const {
+    std::unordered_map<uint64_t, uint32_t>
+        reads_early;  // tensor -> first kernel that reads it before any has written it
+    std::unordered_set<uint64_t> written;
+    for (uint32_t k = 0; k < listed_.kernels.size(); ++k) {
+      for (const uint64_t id : listed_.kernels[k].inputs) {
+        if (!listed_.tensors.at(id).persistent && !written.contains(id)) reads_early.try_emplace(id, k);
+      }
+      for (const uint64_t id : listed_.kernels[k].outputs) {
+        if (!written.insert(id).second) continue;
+        const auto early = reads_early.find(id);
+        if (early == reads_early.end() || early->second == k) continue;
+        return {StatusCode::corrupt,
+                fmt::format(
+                    "kernel {} ({}) reads tensor {} before kernel {} ({}) writes it: a cycle, since kernels run in the "
+                    "order of the list; put them in order, or make the tensor persistent",
+                    early->second, listed_.kernels[early->second].name, id, k, listed_.kernels[k].name)};
       }
     }
     return {};

@@ -1,4 +1,5 @@
 // Task graphs and machines from files: what the JSON means, and one clear line for what makes no sense.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 #include <zstd.h>
@@ -79,6 +80,43 @@ TEST(JsonGraph, GraphsThatContradictThemselves) {
             std::string::npos);
   EXPECT_NE(why(with(kTensor, R"({"device": 1, "duration_ns": 5, "inputs": [0], "outputs": []})")).find("device"),
             std::string::npos);
+}
+
+TEST(JsonGraph, KernelsThatReadWhatIsMadeLater) {
+  const std::string tensors = R"({"id": 0, "bytes": 8}, {"id": 5, "bytes": 8})";
+  const std::string early = R"({"name": "a", "duration_ns": 5, "inputs": [5], "outputs": [0]})";
+  const std::string late = R"({"name": "b", "duration_ns": 5, "inputs": [0], "outputs": [5]})";
+  EXPECT_EQ(
+      why(with(tensors, early + ", " + late)),
+      "kernel 0 (a) reads tensor 5 before kernel 1 (b) writes it: a cycle, since kernels run in the order of the list; "
+      "put them in order, or make the tensor persistent");
+  EXPECT_TRUE(parse_graph(with(tensors, early), kGraphChunk).ok());  // nobody makes it: it comes from outside
+  const std::string carried = R"({"id": 0, "bytes": 8}, {"id": 5, "bytes": 8, "persistent": 1})";
+  EXPECT_TRUE(parse_graph(with(carried, early + ", " + late), kGraphChunk).ok());
+}
+
+TEST(JsonGraph, SizesThatNoMachineHas) {
+  const std::string huge = R"({"id": 0, "bytes": 70368744177664, "persistent": 1})";
+  EXPECT_NE(why(with(huge, kKernel)).find("alive at once take 33554432 chunks"), std::string::npos);
+  std::string many;
+  std::string all;
+  for (int i = 0; i < 20'000; ++i) {
+    many += fmt::format(R"({}{{"id": {}, "bytes": 70368744177664}})", i == 0 ? "" : ", ", i);
+    all += fmt::format("{}{}", i == 0 ? "" : ", ", i);
+  }
+  EXPECT_NE(why(with(many, R"({"duration_ns": 5, "inputs": [], "outputs": []})")).find("bytes together"),
+            std::string::npos);
+}
+
+TEST(JsonGraph, ItemsWithoutEnd) {
+  std::string ids = "0";
+  for (int i = 0; i < 1'100'000; ++i) ids += ",0";
+  EXPECT_NE(why(with(kTensor, R"({"duration_ns": 5, "inputs": [)" + ids + R"(], "outputs": []})")).find("parts"),
+            std::string::npos);
+  EXPECT_NE(why(with("7", kKernel)).find("\"tensors\" holds 7, which is no object"), std::string::npos);
+  const std::string other =
+      R"({"junk": [)" + ids + R"(], "tensors": [)" + kTensor + R"(], "kernels": [)" + kKernel + "]}";
+  EXPECT_TRUE(parse_graph(other, kGraphChunk).ok());
 }
 
 TEST(JsonGraph, TextsThatAreNoGraph) {
