@@ -39,6 +39,7 @@ class Builder {
 
  private:
   static constexpr uint32_t kUnknownHostMemory = 0;
+  static constexpr size_t kDurations = 5;
 
   void set_program() {
     const auto& info = stream_.trace->info;
@@ -95,7 +96,7 @@ class Builder {
   void add_call(uint32_t index) {
     GraphCall entry;
     if (const trace::Op* op = stream_.op(index)) {
-      fill_op(*op, entry);
+      fill_op(index, *op, entry);
     } else {
       const AllocationSpan& span = stream_.spans[stream_.allocations[index]];
       const bool allocates = span.allocated == index;
@@ -116,7 +117,7 @@ class Builder {
     return 0;
   }
 
-  void fill_op(const trace::Op& op, GraphCall& entry) {
+  void fill_op(uint32_t index, const trace::Op& op, GraphCall& entry) {
     note_device(op.record.device);
     plan::Call& call = entry.call;
     call.kind = plan::CallKind::op;
@@ -139,7 +140,7 @@ class Builder {
     if (is_host_copy(call.op) && !host_known) {
       entry.foreign.push_back({kUnknownHostMemory, call.op != trace::OpKind::copy_host_to_device});
     }
-    set_duration(op, entry);
+    set_duration(index, op, entry);
   }
 
   plan::Access clipped(const trace::AccessRecord& access, uint32_t tensor) const {
@@ -165,10 +166,22 @@ class Builder {
     return foreign_.try_emplace(allocation, static_cast<uint32_t>(foreign_.size()) + 1).first->second;
   }
 
-  void set_duration(const trace::Op& op, GraphCall& entry) {
-    const auto found = stream_.trace->activities.find(op.record.header.sequence);
-    if (found != stream_.trace->activities.end() && found->second.end_ns > found->second.start_ns) {
-      entry.call.duration_ns = found->second.end_ns - found->second.start_ns;
+  // The median over this iteration and those before it: a single one may have been disturbed.
+  void set_duration(uint32_t index, const trace::Op& op, GraphCall& entry) {
+    std::vector<uint64_t> seen;
+    for (uint32_t at = index; seen.size() < kDurations; at -= end_ - first_) {
+      const trace::Op* before = stream_.op(at);
+      if (before == nullptr || before->record.signature != op.record.signature) break;
+      const auto found = stream_.trace->activities.find(before->record.header.sequence);
+      if (found != stream_.trace->activities.end() && found->second.end_ns > found->second.start_ns) {
+        seen.push_back(found->second.end_ns - found->second.start_ns);
+      }
+      if (at < end_ - first_) break;
+    }
+    if (!seen.empty()) {
+      const auto middle = seen.begin() + static_cast<std::ptrdiff_t>(seen.size() / 2);
+      std::nth_element(seen.begin(), middle, seen.end());
+      entry.call.duration_ns = *middle;
       return;
     }
     entry.estimated = true;

@@ -66,9 +66,20 @@ void say_steady_state(const Inputs& inputs, Sentences& say) {
 void say_prediction(const Inputs& inputs, Sentences& say) {
   const Facts facts = collect_facts(inputs);
   if (facts.actual_ns == 0 || facts.predicted_ns == 0) return;
-  const double error = 100 * (static_cast<double>(facts.actual_ns) / static_cast<double>(facts.predicted_ns) - 1);
+  const auto percent = [&](uint64_t predicted) {
+    return 100 * (static_cast<double>(facts.actual_ns) / static_cast<double>(predicted) - 1);
+  };
   say.note(fmt::format("An iteration took {}; the plan had predicted {} ({:+.0f} %).", format_duration(facts.actual_ns),
-                       format_duration(facts.predicted_ns), error));
+                       format_duration(facts.predicted_ns), percent(facts.predicted_ns)));
+  const uint64_t alone = facts.passive_ns;
+  const uint64_t compute = facts.compute_ns;
+  if (alone <= compute || compute == 0) return;
+  const uint64_t own = alone - compute;
+  say.note(
+      fmt::format("The prediction is of the device alone. Without a plan an iteration took {}, {} longer than its work "
+                  "on the device; with that much on top, the prediction is {} ({:+.0f} %).",
+                  format_duration(alone), format_duration(own), format_duration(facts.predicted_ns + own),
+                  percent(facts.predicted_ns + own)));
 }
 
 void say_trace_state(const Inputs& inputs, Sentences& say) {
