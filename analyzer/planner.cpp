@@ -20,7 +20,7 @@ constexpr uint64_t kDefaultGranularity = 2 << 20;
 constexpr double kFractions[] = {1.0, 0.98, 0.96, 0.94, 0.90, 0.85, 0.80, 0.70, 0.60, 0.50, 0.0};
 constexpr HomeOrder kOrders[] = {HomeOrder::longest_first, HomeOrder::returning_first, HomeOrder::persistent_first};
 constexpr size_t kEnoughPerPolicy = 3;               // candidates with homes for everything
-constexpr uint64_t kMostChunks = uint64_t{1} << 24;  // of a plan: memory stays bounded whatever the budget
+constexpr uint64_t kMostChunks = uint64_t{1} << 27;  // of a plan: memory stays bounded whatever the budget
 
 uint64_t info_number(const trace::Trace& trace, const char* key, uint64_t fallback) {
   const auto found = trace.info.find(key);

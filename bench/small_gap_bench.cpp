@@ -112,6 +112,7 @@ class Search {
     State start;
     start.clean = graph_.persistent;  // on the host
     std::vector<State> now = {start};
+    collect_ = true;
     std::map<uint32_t, int> reached;
     const int slack = (2 * capacity_ + 2) * graph_.copy_units;
     for (int time = 0; reached.count(kRounds) == 0; ++time) {
@@ -131,10 +132,36 @@ class Search {
     return static_cast<double>(reached[kRounds] - reached[kSettled]) / (kRounds - kSettled);
   }
 
+  // Units of the shortest iteration that ends in the state in which it begins; `most` when all others take longer.
+  int periodic(int most) {
+    collect_ = false;
+    for (const State& state : std::vector<State>(ends_)) most = std::min(most, cycle(state, most));
+    return most;
+  }
+
  private:
   static constexpr uint32_t kSettled = 4;
   static constexpr uint32_t kRounds = 12;
   static constexpr int kNothing = 15;
+
+  struct State;
+  // `limit` when there is none that takes less.
+  int cycle(const State& start, int limit) {
+    std::vector<State> now = {start};
+    for (int time = 1; time < limit && !now.empty(); ++time) {
+      next_.clear();
+      seen_.clear();
+      for (const State& state : now) start_op(state);
+      for (const State& state : next_) {
+        if (state.done == count_ && state.key_at(0) == start.key_at(0)) return time;
+      }
+      std::erase_if(next_, [&](const State& state) {
+        return state.done >= count_ || time + work_[count_] - work_[state.done] >= limit;
+      });
+      std::swap(now, next_);
+    }
+    return limit;
+  }
 
   struct State {
     uint32_t done = 0;      // ops, through all iterations
@@ -146,8 +173,9 @@ class Search {
     int out = kNothing;
     int out_left = 0;
 
-    uint64_t key() const {
-      uint64_t key = done;
+    uint64_t key() const { return key_at(done); }
+    uint64_t key_at(uint32_t place) const {
+      uint64_t key = place;
       for (const int part : {left, in, in_left, out, out_left}) key = key << 4 | static_cast<uint64_t>(part);
       return key << 16 | resident << 8 | clean;
     }
@@ -237,7 +265,12 @@ class Search {
       state.resident |= 1u << state.in;
       state.in = kNothing;
     }
+    const bool ends = state.left == 1;
     if (state.left > 0 && --state.left == 0) finish_op(state);
+    if (collect_ && ends && state.done % count_ == 0 && end_keys_.insert(state.key_at(0)).second) {
+      ends_.push_back(state);
+      ends_.back().done = 0;
+    }
     if (seen_.insert(state.key()).second) next_.push_back(state);
   }
 
@@ -264,6 +297,9 @@ class Search {
   std::vector<int> work_;
   std::vector<State> next_;
   std::unordered_set<uint64_t> seen_;
+  bool collect_ = true;  // states at the ends of iterations
+  std::vector<State> ends_;
+  std::unordered_set<uint64_t> end_keys_;
 };
 
 class Table {
@@ -288,11 +324,6 @@ class Table {
     }
     return text;
   }
-  double smallest() const {
-    double least = 0;
-    for (const auto& [policy, gaps] : gaps_) least = std::min(least, *std::min_element(gaps.begin(), gaps.end()));
-    return least;
-  }
 
  private:
   std::map<std::string, std::vector<double>> gaps_;
@@ -304,6 +335,8 @@ int run(int graphs, uint32_t seed) {
   for (const Policy* policy : all_policies()) names.emplace_back(policy->name());
   Table table;
   int skipped = 0;
+  int below = 0;
+  int freer = 0;
   for (int done = 0; done < graphs;) {
     const SmallGraph small = any_graph(random);
     Result<TaskGraph> graph = tools::parse_graph(to_json(small), kChunk);
@@ -319,13 +352,15 @@ int run(int graphs, uint32_t seed) {
     const uint64_t peak = workload.value().graph.peak_chunks;
     if (least == 0 || least >= peak) continue;  // nothing to plan
     const uint64_t capacity = least + random() % (peak - least);
-    const double optimum = Search(small, static_cast<int>(capacity)).optimum();
-    if (optimum == 0) {
+    Search search(small, static_cast<int>(capacity));
+    const double free_optimum = search.optimum();
+    if (free_optimum == 0) {
       ++skipped;
       continue;
     }
     ++done;
     options.budget_bytes = workload.value().reserved_bytes + capacity * kChunk;
+    std::vector<double> times;
     for (const std::string& name : names) {
       options.policy = name;
       const Result<plan::Plan> plan = make_plan(workload.value(), options);
@@ -333,8 +368,13 @@ int run(int graphs, uint32_t seed) {
         std::fprintf(stderr, "small_gap_bench: %s\n", plan.status().message().c_str());
         return 1;
       }
-      table.add(name, static_cast<double>(plan.value().predicted_ns) / kUnit / optimum - 1);
+      times.push_back(static_cast<double>(plan.value().predicted_ns) / kUnit);
     }
+    const double best = *std::min_element(times.begin(), times.end());
+    const double optimum = search.periodic(static_cast<int>(best + 0.999));
+    for (size_t i = 0; i < names.size(); ++i) table.add(names[i], times[i] / optimum - 1);
+    if (free_optimum < optimum - 1e-6) ++freer;
+    if (best < free_optimum - 1e-6) ++below;
   }
   fmt::print(
       "# Plans of small graphs against the exact optimum\n\n"
@@ -343,9 +383,10 @@ int run(int graphs, uint32_t seed) {
       "Predicted time per iteration over that of an exhaustive search (bench/small_gap_bench.cpp says what it "
       "searches), minus one. {} graphs had too many states and were left out.\n\n{}",
       graphs, seed, skipped, table.text());
-  if (table.smallest() < -1e-6)
-    fmt::print("\nBelow the optimum by up to {:.2f} %: the model of the search is not that of the simulator.\n",
-               -100 * table.smallest());
+  fmt::print(
+      "\nIn {} graphs iterations that may differ from each other would be faster still. In {} graphs a plan beats even "
+      "those, which would contradict the model.\n",
+      freer, below);
   return 0;
 }
 

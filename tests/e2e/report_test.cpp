@@ -122,6 +122,13 @@ TEST_F(OddPrograms, WhatWasManagedIsSaid) {
   EXPECT_TRUE(says(data_of_replay(trainer(6)), "Everything that the program allocated on the device was managed"));
 }
 
+// Predicted against actual: of all planned iterations, and of one whose device times were measured.
+TEST_F(OddPrograms, ThePredictionIsComparedWithTheRun) {
+  const json data = data_of_replay(trainer(10));
+  EXPECT_TRUE(says(data, "the plan had predicted")) << data["sentences"].dump(1);
+  EXPECT_TRUE(says(data, "with that the prediction is")) << data["sentences"].dump(1);
+}
+
 // A share of a peak that nobody knows yet cannot be refused at the start.
 TEST_F(OddPrograms, AShareThatIsTooSmallForOneCallIsExplained) {
   const json data = page_of_run(trainer(4), "5%");

@@ -46,7 +46,9 @@ uint64_t bytes_for_everything(const Workload& workload) {
 
 std::vector<std::string> policy_names() {
   std::vector<std::string> names = {"auto"};
-  for (const Policy* policy : all_policies()) names.emplace_back(policy->name());
+  for (const auto* list : {&all_policies(), &baseline_policies()}) {
+    for (const Policy* policy : *list) names.emplace_back(policy->name());
+  }
   return names;
 }
 

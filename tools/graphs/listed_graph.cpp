@@ -13,8 +13,8 @@ namespace {
 using analyzer::GraphCall;
 using analyzer::kNone;
 
-constexpr uint64_t kMostChunks = uint64_t{1} << 28;       // of all tensors together: 512 TiB in chunks of 2 MiB
-constexpr uint64_t kMostChunksAlive = uint64_t{1} << 24;  // at once: 32 TiB
+constexpr uint64_t kMostChunks = uint64_t{1} << 30;       // of all tensors together: 2 PiB in chunks of 2 MiB
+constexpr uint64_t kMostChunksAlive = uint64_t{1} << 27;  // at once: 256 TiB
 
 class Converter {
  public:
