@@ -209,6 +209,10 @@ Result<plan::Plan> make_plan(const Workload& workload, const PlanOptions& option
     summary->tensor_count = static_cast<uint32_t>(workload.graph.tensors.size());
     summary->candidates = portfolio.count();
     summary->capacity_chunks = capacity;
+    for (const SimulationOptions& trial : options.trials) {
+      summary->trial_ns.push_back(
+          simulate(workload.graph, portfolio.best()->graph, workload.machine, trial).iteration_ns);
+    }
   }
   return plan;
 }
