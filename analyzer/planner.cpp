@@ -109,7 +109,7 @@ class Portfolio {
 
  private:
   bool try_recipe(const Recipe& recipe) {
-    std::optional<Candidate> candidate = make_candidate(workload_.graph, workload_.machine, recipe);
+    std::optional<Candidate> candidate = make_candidate(workload_.graph, workload_.views, workload_.machine, recipe);
     if (!candidate) return false;
     if (!candidate->tiers.fits) {
       tiers_fit_ = false;
@@ -127,9 +127,22 @@ class Portfolio {
   bool tiers_fit_ = true;
 };
 
+// Copies between devices whose duration nobody gave.
+void set_peer_copies(TaskGraph& graph, const Machine& machine) {
+  const bool own = machine.peer_bytes_per_s > 0;
+  const double rate = own ? machine.peer_bytes_per_s : std::min(machine.d2h_bytes_per_s, machine.h2d_bytes_per_s);
+  for (GraphCall& entry : graph.calls) {
+    if (graph.devices == 1 || entry.call.op != trace::OpKind::copy_peer || entry.call.duration_ns != 0) continue;
+    const uint64_t bytes = graph.tensors[entry.call.accesses.front().tensor].size;
+    entry.call.duration_ns = copy_ns(bytes, rate, own ? machine.peer_latency_ns : machine.latency_ns);
+  }
+}
+
 // What follows from a workload's graph and machine.
 void complete(Workload& workload, uint64_t held_bytes, const PlanOptions& options) {
   if (!options.ssd) workload.machine.ssd_read_bytes_per_s = workload.machine.ssd_write_bytes_per_s = 0;
+  set_peer_copies(workload.graph, workload.machine);
+  workload.views = views_of(workload.graph);
   workload.slab_bytes = place_small_tensors(workload.graph);
   workload.reserved_bytes = reserved_bytes(workload.graph, workload.slab_bytes, held_bytes);
   workload.largest = largest_working_set(workload.graph);
@@ -141,6 +154,13 @@ void complete(Workload& workload, uint64_t held_bytes, const PlanOptions& option
 Result<Workload> make_workload(TaskGraph graph, const PlanOptions& options) {
   if (options.granularity != 0 && options.granularity != graph.granularity) {
     return Status{StatusCode::invalid_argument, "the graph was read for chunks of another size"};
+  }
+  if (options.machine && options.machine->devices < graph.devices) {
+    return Status{
+        StatusCode::invalid_argument,
+        fmt::format("it is for {} devices, and the machine has {}; choose another machine, or say \"devices\" in "
+                    "its file",
+                    graph.devices, options.machine->devices)};
   }
   Workload workload;
   workload.machine = options.machine.value_or(Machine{});
@@ -202,7 +222,8 @@ Result<plan::Plan> make_plan(const Workload& workload, const PlanOptions& option
   if (Status status = verify(plan); !status.ok()) return status;
   if (summary != nullptr) {
     summary->iteration = workload.iteration;
-    summary->bounds = bounds_of(workload.graph, capacity, workload.machine);
+    summary->bounds = workload.views.empty() ? bounds_of(workload.graph, capacity, workload.machine)
+                                             : bounds_of_devices(workload.views, capacity, workload.machine);
     summary->tiers = portfolio.best()->tiers;
     summary->op_count = workload.graph.op_count;
     summary->estimated_count = workload.graph.estimated_count;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analyzer/bounds/bounds.h"
+#include "analyzer/devices/views.h"
 #include "analyzer/iteration/finder.h"
 #include "analyzer/machine/machine.h"
 #include "analyzer/memgraph/tiers.h"
@@ -33,7 +34,8 @@ struct PlanOptions {
 // What does not depend on the budget: make it once, plan many times.
 struct Workload {
   Iteration iteration;
-  TaskGraph graph;  // with the slab offsets of small tensors set
+  TaskGraph graph;                // with the slab offsets of small tensors set
+  std::vector<DeviceView> views;  // of the graph
   Machine machine;
   uint64_t slab_bytes = 0;
   uint64_t reserved_bytes = 0;

@@ -143,20 +143,25 @@ uint64_t least_offloaded(const TaskGraph& graph, uint64_t capacity) {
 
 WorkingSet largest_working_set(const TaskGraph& graph) {
   WorkingSet largest;
+  std::vector<uint64_t> chunks;  // by device
   for (uint32_t call = 0; call < graph.calls.size(); ++call) {
-    uint64_t chunks = 0;
-    for (const uint32_t tensor : graph.calls[call].operands) chunks += graph.tensors[tensor].chunk_count;
-    if (chunks > largest.chunks) largest = {chunks, call};
+    chunks.assign(graph.devices, 0);
+    for (const uint32_t tensor : graph.calls[call].operands) {
+      chunks[graph.tensors[tensor].device] += graph.tensors[tensor].chunk_count;
+    }
+    const uint64_t most = *std::max_element(chunks.begin(), chunks.end());
+    if (most > largest.chunks) largest = {most, call};
   }
   return largest;
 }
 
 uint64_t reserved_bytes(const TaskGraph& graph, uint64_t slab_bytes, uint64_t held_bytes) {
-  uint64_t small = 0;
+  std::vector<uint64_t> small(graph.devices, 0);
   for (const plan::Tensor& tensor : graph.tensors) {
-    if (is_persistent(tensor) && tensor.chunk_count == 0) small += round_up(tensor.size, kSmallAlignment);
+    if (!is_persistent(tensor) || tensor.chunk_count != 0) continue;
+    small[tensor.device] += round_up(tensor.size, kSmallAlignment);
   }
-  uint64_t chunks = divide_up(small, graph.granularity);
+  uint64_t chunks = divide_up(*std::max_element(small.begin(), small.end()), graph.granularity);
   chunks += divide_up(chunks, kChunksPerSlackChunk);
   chunks += divide_up(slab_bytes, graph.granularity);
   return chunks * graph.granularity + held_bytes;

@@ -121,6 +121,11 @@ class ChunkWalk {
     if (!alive_at(plan_.tensors[tensor], call)) {
       return wrong(fmt::format("{} uses tensor {}, which is not allocated then", graph_.describe(node), tensor));
     }
+    const plan::Call& by = plan_.calls[call];
+    if (plan_.tensors[tensor].device != by.device && by.op != trace::OpKind::copy_peer) {
+      return wrong(fmt::format("{} runs on device {} and uses tensor {}, which is on device {}", graph_.describe(node),
+                               by.device, tensor, plan_.tensors[tensor].device));
+    }
     if (plan_.tensors[tensor].chunk_count == 0) return {};
     if (!resident(tensor)) {
       return wrong(fmt::format("{} needs tensor {}, which is not on the device", graph_.describe(node), tensor));

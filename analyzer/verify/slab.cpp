@@ -14,7 +14,8 @@ using plan::kNone;
 struct Bytes {
   uint64_t begin = 0;
   uint64_t end = 0;
-  bool overlaps(const Bytes& other) const { return begin < other.end && other.begin < end; }
+  uint32_t device = 0;
+  bool overlaps(const Bytes& other) const { return device == other.device && begin < other.end && other.begin < end; }
 };
 
 struct Small {
@@ -45,7 +46,9 @@ class SlabWalk {
 
  private:
   bool is_small(const plan::Tensor& tensor) const { return tensor.chunk_count == 0 && tensor.allocate_call != kNone; }
-  static Bytes bytes_of(const plan::Tensor& tensor) { return {tensor.slab_offset, tensor.slab_offset + tensor.size}; }
+  static Bytes bytes_of(const plan::Tensor& tensor) {
+    return {tensor.slab_offset, tensor.slab_offset + tensor.size, tensor.device};
+  }
 
   // Those that are alive at the same time have their own bytes.
   Status check_lifetimes() const {

@@ -198,7 +198,8 @@ Action declare_simulate(CLI::App& app, const ProgramArguments&) {
   app.add_option("input", arguments->input, "A recorded trace, or a task graph (.json, .json.zst)")->required();
   app.add_option("--budget", arguments->budget, "Budgets, as in 12GiB,16GiB or 30%..100%:5% of the peak")->required();
   app.add_option("--policy", arguments->policies, "Policies: names with commas, auto (the best of all), or all");
-  app.add_option("--machine", arguments->machine, "h200, a100, p100x4, g10 or a machine file (default: the trace's)");
+  app.add_option("--machine", arguments->machine,
+                 "h200, a100, a100x8, p100x4, g10 or a machine file (default: the trace's)");
   app.add_option("--csv", arguments->csv, "Also write the rows to this file");
   app.add_option("--html", arguments->html, "Also write a page with curves of time and bytes over budgets");
   app.add_option("--chunk", arguments->chunk, "Size of a chunk (default: the trace's, else 2MiB)");

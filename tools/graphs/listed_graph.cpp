@@ -17,11 +17,13 @@ class Converter {
   Converter(const ListedGraph& listed, uint64_t granularity) : listed_(listed) {
     graph_.granularity = granularity;
     graph_.program = listed.model;
+    graph_.devices = listed.devices;
     graph_.foreign_count = 1;
   }
 
   Result<analyzer::TaskGraph> convert() {
     if (Status status = find_uses(); !status.ok()) return status;
+    if (Status status = check_devices(); !status.ok()) return status;
     add_persistent();
     for (uint32_t kernel = 0; kernel < listed_.kernels.size(); ++kernel) add_kernel(kernel);
     complete_task_graph(graph_);
@@ -52,9 +54,56 @@ class Converter {
     return {};
   }
 
-  uint32_t add_tensor(uint64_t id, uint64_t bytes) {
+  static Status refuse(size_t kernel, const ListedKernel& listed, const std::string& why) {
+    return {StatusCode::corrupt, fmt::format("kernel {} ({}) {}", kernel, listed.name, why)};
+  }
+
+  Status check_devices() const {
+    const auto missing = [&](uint32_t device) {
+      return fmt::format("is on device {}, and the graph has {}; set \"devices\"", device, listed_.devices);
+    };
+    for (const auto& [id, tensor] : listed_.tensors) {
+      if (tensor.device >= listed_.devices) {
+        return {StatusCode::corrupt, fmt::format("tensor {} {}", id, missing(tensor.device))};
+      }
+    }
+    for (size_t k = 0; k < listed_.kernels.size(); ++k) {
+      const ListedKernel& kernel = listed_.kernels[k];
+      if (kernel.device >= listed_.devices) return refuse(k, kernel, missing(kernel.device));
+      if (Status status = kernel.peer ? check_peer(k, kernel) : check_kernel(k, kernel); !status.ok()) return status;
+    }
+    return {};
+  }
+
+  Status check_peer(size_t place, const ListedKernel& kernel) const {
+    if (kernel.inputs.size() != 1 || kernel.outputs.size() != 1 || kernel.workspace_bytes != 0) {
+      return refuse(place, kernel, "is a peer copy: it needs one input, one output and no workspace");
+    }
+    const ListedTensor& from = listed_.tensors.at(kernel.inputs[0]);
+    const ListedTensor& to = listed_.tensors.at(kernel.outputs[0]);
+    if (from.device == to.device) return refuse(place, kernel, "is a peer copy between tensors of one device");
+    if (from.bytes > to.bytes) return refuse(place, kernel, "copies into a smaller tensor");
+    return {};
+  }
+
+  Status check_kernel(size_t place, const ListedKernel& kernel) const {
+    for (const auto* ids : {&kernel.inputs, &kernel.outputs}) {
+      for (const uint64_t id : *ids) {
+        const uint32_t device = listed_.tensors.at(id).device;
+        if (device == kernel.device) continue;
+        return refuse(place, kernel,
+                      fmt::format("runs on device {} and uses tensor {}, which is on device {}; copy it with "
+                                  "a kernel of kind \"peer\"",
+                                  kernel.device, id, device));
+      }
+    }
+    return {};
+  }
+
+  uint32_t add_tensor(uint64_t id, uint64_t bytes, uint32_t device) {
     plan::Tensor tensor;
     tensor.size = bytes;
+    tensor.device = device;
     tensor.recorded_allocation = id;
     tensor.chunk_count = analyzer::chunks_of(bytes, graph_.granularity);
     graph_.tensors.push_back(tensor);
@@ -68,7 +117,9 @@ class Converter {
       most_ = std::max(most_, id);
     }
     std::sort(ids.begin(), ids.end());
-    for (const uint64_t id : ids) uses_[id].tensor = add_tensor(id, listed_.tensors.at(id).bytes);
+    for (const uint64_t id : ids) {
+      uses_[id].tensor = add_tensor(id, listed_.tensors.at(id).bytes, listed_.tensors.at(id).device);
+    }
   }
 
   void add_kernel(uint32_t index) {
@@ -79,12 +130,13 @@ class Converter {
       for (const uint64_t id : writes ? kernel.outputs : kernel.inputs) touch(index, id, writes, op.call, ending);
     }
     if (kernel.workspace_bytes > 0) {
-      const uint32_t workspace = allocate(++most_, kernel.workspace_bytes);
+      const uint32_t workspace = allocate(++most_, kernel.workspace_bytes, kernel.device);
       add_access(op.call, workspace, trace::kAccessWrite);
       ending.push_back(workspace);
     }
     op.call.kind = plan::CallKind::op;
-    op.call.op = trace::OpKind::launch;
+    op.call.op = kernel.peer ? trace::OpKind::copy_peer : trace::OpKind::launch;
+    op.call.device = kernel.peer ? listed_.tensors.at(kernel.inputs[0]).device : kernel.device;
     op.call.name = kernel.name;
     op.call.duration_ns = kernel.duration_ns;
     const uint32_t none[3] = {};
@@ -96,7 +148,7 @@ class Converter {
 
   void touch(uint32_t index, uint64_t id, bool writes, plan::Call& call, std::vector<uint32_t>& ending) {
     Uses& uses = uses_.at(id);
-    if (uses.tensor == kNone) uses.tensor = allocate(id, listed_.tensors.at(id).bytes);
+    if (uses.tensor == kNone) uses.tensor = allocate(id, listed_.tensors.at(id).bytes, listed_.tensors.at(id).device);
     const bool ends = !listed_.tensors.at(id).persistent && uses.last == index;
     if (ends && std::find(ending.begin(), ending.end(), uses.tensor) == ending.end()) ending.push_back(uses.tensor);
     add_access(call, uses.tensor, writes ? trace::kAccessWrite : trace::kAccessRead);
@@ -112,8 +164,8 @@ class Converter {
     call.accesses.push_back({tensor, mode, 0, 0, trace::kNoParameter});
   }
 
-  uint32_t allocate(uint64_t id, uint64_t bytes) {
-    const uint32_t tensor = add_tensor(id, bytes);
+  uint32_t allocate(uint64_t id, uint64_t bytes, uint32_t device) {
+    const uint32_t tensor = add_tensor(id, bytes, device);
     graph_.tensors[tensor].allocate_call = static_cast<uint32_t>(graph_.calls.size());
     add_memory_call(plan::CallKind::allocate, tensor);
     return tensor;
