@@ -4,14 +4,30 @@
 
 namespace reprise::analyzer {
 
-std::optional<Candidate> make_candidate(const TaskGraph& tasks, const Machine& machine, const Recipe& recipe) {
+namespace {
+
+Schedule schedule_of(const TaskGraph& tasks, const std::vector<DeviceView>& views, const Machine& machine,
+                     const Recipe& recipe) {
+  const Policy& policy = *recipe.policy;
+  if (views.empty()) return policy.schedule({tasks, machine, recipe.capacity, recipe.carry_visitors});
+  std::vector<Schedule> schedules;
+  for (const DeviceView& view : views) {
+    schedules.push_back(policy.schedule({view.graph, machine, recipe.capacity, recipe.carry_visitors}));
+  }
+  return merge_schedules(tasks, views, schedules);
+}
+
+}  // namespace
+
+std::optional<Candidate> make_candidate(const TaskGraph& tasks, const std::vector<DeviceView>& views,
+                                        const Machine& machine, const Recipe& recipe) {
   Candidate candidate;
   candidate.policy = recipe.policy->name();
-  candidate.schedule = recipe.policy->schedule({tasks, machine, recipe.capacity, recipe.carry_visitors});
+  candidate.schedule = schedule_of(tasks, views, machine, recipe);
   candidate.tiers = assign_tiers(tasks, machine, candidate.schedule);
   if (!candidate.tiers.fits) return candidate;
   std::optional<Layout> layout =
-      place(tasks, candidate.schedule, static_cast<uint32_t>(recipe.chunks), recipe.mode, recipe.order);
+      place_devices(tasks, candidate.schedule, static_cast<uint32_t>(recipe.chunks), recipe.mode, recipe.order);
   if (!layout) return std::nullopt;
   candidate.layout = std::move(*layout);
   candidate.graph = build_mem_graph(tasks, candidate.schedule, candidate.layout);

@@ -3,7 +3,9 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "analyzer/devices/views.h"
 #include "analyzer/machine/machine.h"
 #include "analyzer/memgraph/build.h"
 #include "analyzer/memgraph/tiers.h"
@@ -32,8 +34,10 @@ struct Recipe {
   bool carry_visitors = true;
 };
 
-// nullopt: the placement found no room. Where host and SSD are too small (tiers.fits), nothing behind the tiers is set.
-std::optional<Candidate> make_candidate(const TaskGraph& tasks, const Machine& machine, const Recipe& recipe);
+// `views`: those of the graph. nullopt: the placement found no room. Where host and SSD are too small (tiers.fits),
+// nothing behind the tiers is set.
+std::optional<Candidate> make_candidate(const TaskGraph& tasks, const std::vector<DeviceView>& views,
+                                        const Machine& machine, const Recipe& recipe);
 
 // Predicted time first, then bytes moved; a plan without remaps wins over one with them, unless they cost nothing.
 bool is_better(const Candidate& a, const Candidate& b, const Machine& machine);

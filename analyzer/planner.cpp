@@ -131,7 +131,7 @@ class Portfolio {
 
  private:
   bool try_recipe(const Recipe& recipe) {
-    std::optional<Candidate> candidate = make_candidate(workload_.graph, workload_.machine, recipe);
+    std::optional<Candidate> candidate = make_candidate(workload_.graph, workload_.views, workload_.machine, recipe);
     if (!candidate) return false;
     if (!candidate->tiers.fits) {
       tiers_fit_ = false;
@@ -168,9 +168,22 @@ void add_smaller_budgets(const Workload& workload, const std::vector<const Polic
   }
 }
 
+// Copies between devices whose duration nobody gave.
+void set_peer_copies(TaskGraph& graph, const Machine& machine) {
+  const bool own = machine.peer_bytes_per_s > 0;
+  const double rate = own ? machine.peer_bytes_per_s : std::min(machine.d2h_bytes_per_s, machine.h2d_bytes_per_s);
+  for (GraphCall& entry : graph.calls) {
+    if (graph.devices == 1 || entry.call.op != trace::OpKind::copy_peer || entry.call.duration_ns != 0) continue;
+    const uint64_t bytes = graph.tensors[entry.call.accesses.front().tensor].size;
+    entry.call.duration_ns = copy_ns(bytes, rate, own ? machine.peer_latency_ns : machine.latency_ns);
+  }
+}
+
 // What follows from a workload's graph and machine.
 void complete(Workload& workload, uint64_t held_bytes, const PlanOptions& options) {
   if (!options.ssd) workload.machine.ssd_read_bytes_per_s = workload.machine.ssd_write_bytes_per_s = 0;
+  set_peer_copies(workload.graph, workload.machine);
+  workload.views = views_of(workload.graph);
   workload.slab_bytes = place_small_tensors(workload.graph);
   workload.reserved_bytes = reserved_bytes(workload.graph, workload.slab_bytes, held_bytes);
   workload.largest = largest_working_set(workload.graph);
@@ -182,6 +195,13 @@ void complete(Workload& workload, uint64_t held_bytes, const PlanOptions& option
 Result<Workload> make_workload(TaskGraph graph, const PlanOptions& options) {
   if (options.granularity != 0 && options.granularity != graph.granularity) {
     return Status{StatusCode::invalid_argument, "the graph was read for chunks of another size"};
+  }
+  if (options.machine && options.machine->devices < graph.devices) {
+    return Status{
+        StatusCode::invalid_argument,
+        fmt::format("it is for {} devices, and the machine has {}; choose another machine, or say \"devices\" in "
+                    "its file",
+                    graph.devices, options.machine->devices)};
   }
   Workload workload;
   workload.machine = options.machine.value_or(Machine{});
@@ -233,13 +253,18 @@ Result<plan::Plan> make_plan(const Workload& workload, const PlanOptions& option
   if (Status status = verify(plan); !status.ok()) return status;
   if (summary != nullptr) {
     summary->iteration = workload.iteration;
-    summary->bounds = bounds_of(workload.graph, capacity, workload.machine);
+    summary->bounds = workload.views.empty() ? bounds_of(workload.graph, capacity, workload.machine)
+                                             : bounds_of_devices(workload.views, capacity, workload.machine);
     summary->tiers = portfolio.best()->tiers;
     summary->op_count = workload.graph.op_count;
     summary->estimated_count = workload.graph.estimated_count;
     summary->tensor_count = static_cast<uint32_t>(workload.graph.tensors.size());
     summary->candidates = portfolio.count();
     summary->capacity_chunks = capacity;
+    for (const SimulationOptions& trial : options.trials) {
+      summary->trial_ns.push_back(
+          simulate(workload.graph, portfolio.best()->graph, workload.machine, trial).iteration_ns);
+    }
   }
   return plan;
 }

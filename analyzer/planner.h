@@ -4,12 +4,15 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "analyzer/bounds/bounds.h"
+#include "analyzer/devices/views.h"
 #include "analyzer/iteration/finder.h"
 #include "analyzer/machine/machine.h"
 #include "analyzer/memgraph/tiers.h"
 #include "analyzer/plan/plan.h"
+#include "analyzer/simulate/simulate.h"
 #include "analyzer/taskgraph/graph.h"
 #include "preload/trace/reader.h"
 #include "preload/trace/status.h"
@@ -24,13 +27,15 @@ struct PlanOptions {
   uint64_t granularity = 0;  // bytes of a chunk; 0: the trace's info key "device.granularity", else 2 MiB
   std::optional<uint64_t> held_bytes = std::nullopt;  // held around Reprise; default: info key "memory.held_bytes"
   std::string mark = kDefaultMark;                    // name of the marks at which iterations start
+  std::vector<SimulationOptions> trials = {};         // further simulations of the plan that is returned
   bool ssd = false;  // may use the machine's SSD: for simulations, for the replay has no such tier
 };
 
 // What does not depend on the budget: make it once, plan many times.
 struct Workload {
   Iteration iteration;
-  TaskGraph graph;  // with the slab offsets of small tensors set
+  TaskGraph graph;                // with the slab offsets of small tensors set
+  std::vector<DeviceView> views;  // of the graph
   Machine machine;
   uint64_t slab_bytes = 0;
   uint64_t reserved_bytes = 0;
@@ -55,8 +60,9 @@ struct PlanSummary {
   uint32_t op_count = 0;
   uint32_t estimated_count = 0;  // ops whose duration was not recorded
   uint32_t tensor_count = 0;
-  uint32_t candidates = 0;       // plans compared
-  uint64_t capacity_chunks = 0;  // that the budget allows
+  uint32_t candidates = 0;              // plans compared
+  uint64_t capacity_chunks = 0;         // that the budget allows
+  std::vector<uint64_t> trial_ns = {};  // of one iteration in each of the trials
 };
 
 // Errors: invalid_argument (policy, budget), infeasible (names the smallest possible budget and the op that needs it),

@@ -15,6 +15,7 @@ plan::Plan to_plan(const Workload& workload, uint64_t budget, const Candidate& c
   plan.budget_bytes = budget;
   plan.reserved_bytes = workload.reserved_bytes;
   plan.chunk_count = candidate.layout.chunk_count;
+  plan.device_chunks = candidate.layout.device_chunks;
   plan.slab_bytes = workload.slab_bytes;
   plan.peak_bytes = graph.peak_bytes;
   plan.minimum_bytes = workload.minimum_bytes;

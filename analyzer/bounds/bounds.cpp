@@ -139,29 +139,29 @@ uint64_t least_offloaded(const TaskGraph& graph, uint64_t capacity) {
   return most > capacity ? most - capacity : 0;
 }
 
-bool on_one_device(const TaskGraph& graph) {
-  return std::all_of(graph.calls.begin(), graph.calls.end(),
-                     [](const GraphCall& entry) { return entry.call.device == 0; });
-}
-
 }  // namespace
 
 WorkingSet largest_working_set(const TaskGraph& graph) {
   WorkingSet largest;
+  std::vector<uint64_t> chunks;  // by device
   for (uint32_t call = 0; call < graph.calls.size(); ++call) {
-    uint64_t chunks = 0;
-    for (const uint32_t tensor : graph.calls[call].operands) chunks += graph.tensors[tensor].chunk_count;
-    if (chunks > largest.chunks) largest = {chunks, call};
+    chunks.assign(graph.devices, 0);
+    for (const uint32_t tensor : graph.calls[call].operands) {
+      chunks[graph.tensors[tensor].device] += graph.tensors[tensor].chunk_count;
+    }
+    const uint64_t most = *std::max_element(chunks.begin(), chunks.end());
+    if (most > largest.chunks) largest = {most, call};
   }
   return largest;
 }
 
 uint64_t reserved_bytes(const TaskGraph& graph, uint64_t slab_bytes, uint64_t held_bytes) {
-  uint64_t small = 0;
+  std::vector<uint64_t> small(graph.devices, 0);
   for (const plan::Tensor& tensor : graph.tensors) {
-    if (is_persistent(tensor) && tensor.chunk_count == 0) small += round_up(tensor.size, kSmallAlignment);
+    if (!is_persistent(tensor) || tensor.chunk_count != 0) continue;
+    small[tensor.device] += round_up(tensor.size, kSmallAlignment);
   }
-  uint64_t chunks = divide_up(small, graph.granularity);
+  uint64_t chunks = divide_up(*std::max_element(small.begin(), small.end()), graph.granularity);
   chunks += divide_up(chunks, kChunksPerSlackChunk);
   chunks += divide_up(slab_bytes, graph.granularity);
   return chunks * graph.granularity + held_bytes;
@@ -182,7 +182,7 @@ Bounds bounds_of(const TaskGraph& graph, uint64_t capacity, const Machine& machi
   bounds.offload_bytes = least_offloaded(graph, bytes);
   bounds.reload_ns = copies_in + copy_ns(bounds.reload_bytes, machine.h2d_bytes_per_s, 0);
   bounds.offload_ns = copies_out + copy_ns(bounds.offload_bytes, machine.d2h_bytes_per_s, 0);
-  if (on_one_device(graph)) {
+  if (graph.devices == 1) {
     bounds.window_ns = window_bound(graph, bytes, machine);
     bounds.chain_ns = chain_bound(graph, bytes, machine);
   }

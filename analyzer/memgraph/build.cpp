@@ -21,6 +21,7 @@ class Builder {
         schedule_(schedule),
         layout_(layout),
         flow_(graph),
+        slabs_(graph.devices),
         stays_(schedule.stays.size()),
         released_stay_(graph.tensors.size(), kNone),
         touched_(graph.tensors.size(), 0) {
@@ -202,7 +203,7 @@ class Builder {
     stays_[index].last_users = flow_.frontier(tensor);
   }
 
-  // The slab is one resource for all small transient tensors; chunks are followed stay by stay.
+  // The slab is one resource for all small transient tensors of a device; chunks are followed stay by stay.
   void release(uint32_t tensor, Stamp stamp) {
     const plan::Tensor& entry = graph_.tensors[tensor];
     std::vector<Stamp> users = flow_.frontier(tensor);
@@ -211,7 +212,7 @@ class Builder {
       std::vector<Stamp> ignored;
       if (touched_[tensor] == 0) users.clear();  // it never used its bytes
       for (const Stamp& user : users) {
-        slab_.access(entry.slab_offset, entry.slab_offset + entry.size, false, user, ignored);
+        slabs_[entry.device].access(entry.slab_offset, entry.slab_offset + entry.size, false, user, ignored);
       }
     } else if (released_stay_[tensor] != kNone) {
       stays_[released_stay_[tensor]].last_users = std::move(users);
@@ -237,7 +238,7 @@ class Builder {
     const plan::Tensor& entry = graph_.tensors[tensor];
     if (entry.chunk_count != 0 || is_persistent(entry) || touched_[tensor] != 0) return;
     touched_[tensor] = 1;
-    slab_.access(entry.slab_offset, entry.slab_offset + entry.size, true, stamp, slab_users);
+    slabs_[entry.device].access(entry.slab_offset, entry.slab_offset + entry.size, true, stamp, slab_users);
   }
 
   void add_edges(uint32_t vertex, uint32_t round, const std::vector<Dependency>& before) {
@@ -272,7 +273,7 @@ class Builder {
   const Schedule& schedule_;
   const Layout& layout_;
   Flow flow_;
-  Hazards slab_;
+  std::vector<Hazards> slabs_;  // by device
   MemGraph result_;
   std::vector<StayState> stays_;
   std::vector<Step> steps_;

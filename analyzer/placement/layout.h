@@ -11,9 +11,10 @@ namespace reprise::analyzer {
 
 struct Layout {
   std::vector<plan::Placement> placements;
-  std::vector<uint32_t> homes;  // tensor -> index into placements; kNone: it has no stay
-  uint32_t chunk_count = 0;     // chunks in use, numbered from 0
-  uint32_t remap_count = 0;     // stays that find their tensor's range mapped elsewhere
+  std::vector<uint32_t> homes;               // tensor -> index into placements; kNone: it has no stay
+  uint32_t chunk_count = 0;                  // chunks in use, numbered from 0
+  std::vector<uint32_t> device_chunks = {};  // as in the plan
+  uint32_t remap_count = 0;                  // stays that find their tensor's range mapped elsewhere
 };
 
 // How hard to try: one chunk set per tensor; or single stays elsewhere where a tensor finds no home, homes first; or
@@ -31,7 +32,7 @@ std::optional<Layout> place(const TaskGraph& graph, Schedule& schedule, uint32_t
                             HomeOrder order = HomeOrder::longest_first);
 
 // The offsets of small transient tensors in the plan's slab region, first fit over their lifetimes at multiples of 512
-// bytes. Sets Tensor::slab_offset; returns the bytes of the region.
+// bytes. Sets Tensor::slab_offset; returns the bytes of the region (of several devices', the largest).
 uint64_t place_small_tensors(TaskGraph& graph);
 
 }  // namespace reprise::analyzer

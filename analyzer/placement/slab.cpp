@@ -1,6 +1,7 @@
 // Small transient tensors: one region, first fit over lifetimes.
 #include <algorithm>
 #include <map>
+#include <vector>
 
 #include "analyzer/placement/layout.h"
 
@@ -33,18 +34,21 @@ class Region {
 }  // namespace
 
 uint64_t place_small_tensors(TaskGraph& graph) {
-  Region region;
+  std::vector<Region> regions(graph.devices);
   for (const GraphCall& entry : graph.calls) {
     if (entry.call.kind == plan::CallKind::op) continue;
     plan::Tensor& tensor = graph.tensors[entry.call.tensor];
     if (tensor.chunk_count != 0 || is_persistent(tensor)) continue;
+    Region& region = regions[tensor.device];
     if (entry.call.kind == plan::CallKind::allocate) {
       tensor.slab_offset = region.take(round_up(tensor.size, kAlignment));
     } else {
       region.give(tensor.slab_offset);
     }
   }
-  return region.size();
+  uint64_t size = 0;
+  for (const Region& region : regions) size = std::max(size, region.size());
+  return size;
 }
 
 }  // namespace reprise::analyzer

@@ -1,46 +1,68 @@
-// What can work at a time: one kernel, one copy each way to the host, one transfer each way with the SSD. Transfers
-// that share the link slow each other down. Used by simulate.cpp only.
+// What can work at a time: on each device one kernel and one copy to other devices, on each link to the host one copy
+// each way, and one transfer each way with the SSD. Transfers that share a link slow each other down. Used by
+// simulate.cpp only.
 #pragma once
 #include <array>
 #include <cstdint>
+#include <limits>
+#include <vector>
 
 #include "analyzer/machine/machine.h"
 
 namespace reprise::analyzer {
 
-enum Engine : uint8_t { kCompute, kToDevice, kToHost, kFromSsd, kToSsd, kEngineCount, kNoEngine = kEngineCount };
-
 class Engines {
  public:
-  explicit Engines(const Machine& machine);
+  using Id = uint16_t;
+  static constexpr Id kNone = std::numeric_limits<Id>::max();
 
-  bool busy(Engine engine) const { return work_[engine].busy; }
-  bool idle() const;
-  // `length_ns`: how long it takes when nothing else uses the link. The engine must be free.
-  void begin(Engine engine, uint32_t node, uint64_t length_ns, uint64_t now);
+  Engines(const Machine& machine, uint32_t devices);
+
+  // Numbered by device: compute, to the device, to the host, to other devices. Neighbours on one link have the same
+  // engines for it.
+  Id compute(uint32_t device) const { return at(device, 0); }
+  Id to_device(uint32_t device) const { return at(link_of(device), 1); }
+  Id to_host(uint32_t device) const { return at(link_of(device), 2); }
+  Id to_peer(uint32_t device) const { return own_peer_links_ ? at(device, 3) : to_host(device); }
+  Id from_ssd() const { return static_cast<Id>(works_.size() - 2); }
+  Id to_ssd() const { return static_cast<Id>(works_.size() - 1); }
+  Id count() const { return static_cast<Id>(works_.size()); }
+  uint32_t link_of(uint32_t device) const { return device - device % devices_per_link_; }
+
+  bool busy(Id engine) const { return ends_[engine] != kIdle; }
+  // `length_ns`: how long it takes when nothing else uses the link. The engine must be free. `link`: of an SSD's
+  // transfer, the one that it goes over.
+  void begin(Id engine, uint32_t node, uint64_t length_ns, uint64_t now, uint32_t link);
 
   struct Done {
     uint64_t time = 0;
     uint32_t node = 0;
-    Engine engine = kNoEngine;
+    Id engine = kNone;  // all are idle
   };
-  // What ends first; of those that end at once, the lowest node. Not idle.
+  // What ends first; of those that end at once, the lowest node.
   Done next() const;
-  void end(Engine engine, uint64_t now);
+  void end(Id engine, uint64_t now);
 
  private:
+  static constexpr uint64_t kIdle = std::numeric_limits<uint64_t>::max();
+  static constexpr uint32_t kPerDevice = 4;
   struct Work {
-    bool busy = false;
     uint32_t node = 0;
+    uint32_t link = 0;
     uint64_t since = 0;    // when its speed changed last
     double remaining = 0;  // nanoseconds at full speed, then
     double speed = 1;
-    uint64_t end = 0;
   };
-  double speed(Engine engine) const;
-  void share(uint64_t now);
+  static Id at(uint32_t device, uint32_t kind) { return static_cast<Id>(device * kPerDevice + kind); }
+  bool shares(Id engine) const { return engine >= from_ssd() || engine % kPerDevice == 1 || engine % kPerDevice == 2; }
+  bool ssd_busy(Id engine, uint32_t link) const { return busy(engine) && works_[engine].link == link; }
+  double speed(Id engine) const;
+  void share(Id changed, uint64_t now);
 
-  std::array<Work, kEngineCount> work_;
+  uint32_t devices_per_link_;
+  bool own_peer_links_;
+  std::vector<Work> works_;
+  std::vector<uint64_t> ends_;  // engine -> when its work ends
   // Speeds by direction (0: to the device): the host's copies beside the SSD's, these beside those, and the host's
   // beside the other direction.
   std::array<double, 2> beside_ssd_ = {1, 1};

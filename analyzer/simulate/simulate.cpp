@@ -1,152 +1,127 @@
 #include "analyzer/simulate/simulate.h"
 
 #include <algorithm>
-#include <array>
-#include <queue>
-#include <tuple>
 
 #include "analyzer/simulate/engines.h"
+#include "analyzer/simulate/ready_set.h"
+#include "analyzer/simulate/timing.h"
 
 namespace reprise::analyzer {
 namespace {
 
-using plan::VertexKind;
+constexpr uint32_t kFewestRounds = 4;
 
-constexpr uint32_t kRounds = 5;
-constexpr uint32_t kMeasured = 3;  // round whose times are reported: the pipeline has filled by then
+// The nodes of each engine in the order in which it works on them.
+using Sequences = std::vector<std::vector<uint32_t>>;
 
+// Node: a vertex in a round, that is round * number of vertices + vertex. Position: a call in a round, likewise.
 class Simulation {
  public:
   Simulation(const TaskGraph& tasks, const MemGraph& graph, const Machine& machine, const SimulationOptions& options)
       : tasks_(tasks),
-        graph_(graph),
-        machine_(machine),
+        vertex_of_call_(graph.vertex_of_call),
         options_(options),
-        engines_(machine),
+        rounds_(std::max(options.rounds, kFewestRounds)),
+        engines_(machine, tasks.devices),
+        noise_(options.noise),
+        timed_(time_graph(tasks, graph, machine, engines_)),
         vertices_(static_cast<uint32_t>(graph.vertices.size())),
-        calls_(static_cast<uint32_t>(tasks.calls.size())) {
-    prepare();
+        calls_(static_cast<uint32_t>(tasks.calls.size())),
+        waiting_(size_t{vertices_} * rounds_),
+        done_(size_t{calls_} * rounds_, 0),
+        start_(vertices_, 0),
+        end_(vertices_, 0),
+        end_of_ops_(rounds_, 0),
+        queues_(engines_.count(), ReadySet(vertices_ * rounds_)),
+        fixed_(engines_.count()),
+        started_(tasks.devices),
+        issued_(tasks.devices, 0) {
+    set_waiting();
+    for (uint32_t device = 0; device < tasks.devices; ++device) {
+      started_[device].assign(size_t{timed_.ops[device]} * rounds_, 0);
+    }
+    for (uint32_t v = 0; v < vertices_; ++v) {
+      if (timed_.vertices[v].call == kNone) transfers_.push_back(v);
+    }
+  }
+
+  // `engine` takes these nodes and in this order only. They must be all of its nodes.
+  void fix(Engines::Id engine, std::vector<uint32_t> order) {
+    fixed_[engine].active = true;
+    fixed_[engine].order = std::move(order);
+  }
+  void note_order(Sequences& to) {
+    to.assign(engines_.count(), {});
+    noted_ = &to;
+  }
+  const Engines& engines() const { return engines_; }
+  // Every engine's nodes in the plan's serial order.
+  Sequences serial_order() const {
+    Sequences result(engines_.count());
+    for (uint32_t node = 0; node < vertices_ * rounds_; ++node) {
+      const Engines::Id engine = timed_.vertices[node % vertices_].engine;
+      if (engine != Engines::kNone) result[engine].push_back(node);
+    }
+    return result;
   }
 
   Prediction run() {
-    for (uint32_t node = 0; node < waiting_.size(); ++node) {
-      if (waiting_[node] == 0) ready(node);
-    }
+    // What lies behind the round that is reported matters no more. Whoever notes the order needs all of it.
+    left_ = noted_ != nullptr ? waiting_.size() : size_t{vertices_} * (rounds_ - 1);
     submit();
     dispatch();
-    while (!engines_.idle()) {
-      now_ = engines_.next().time;
-      while (!engines_.idle() && engines_.next().time == now_) {
-        const Engines::Done done = engines_.next();
+    Engines::Done done = engines_.next();
+    while (done.engine != Engines::kNone && left_ > 0) {
+      now_ = done.time;
+      do {
         engines_.end(done.engine, now_);
         complete(done.node);
-      }
+        done = engines_.next();
+      } while (done.engine != Engines::kNone && done.time == now_);
       submit();
       dispatch();
+      done = engines_.next();
     }
     return predict();
   }
 
  private:
-  // Node: a vertex in a round. Position: a call in a round.
-  uint32_t vertex_of(uint32_t node) const { return node % vertices_; }
-  uint32_t round_of(uint32_t node) const { return node / vertices_; }
-
-  void prepare() {
-    const size_t nodes = size_t{vertices_} * kRounds;
-    waiting_.assign(nodes, 0);
-    start_.assign(nodes, 0);
-    end_.assign(nodes, 0);
-    successors_.resize(vertices_);
-    done_.assign(size_t{calls_} * kRounds, 0);
+  // Every call waits to be submitted; transfers wait for the iteration before to be submitted.
+  void set_waiting() {
     for (uint32_t v = 0; v < vertices_; ++v) {
-      for (const plan::Predecessor& p : graph_.vertices[v].vertex.predecessors) {
-        successors_[p.vertex].push_back({v, p.distance});
-        for (uint32_t round = p.distance; round < kRounds; ++round) ++waiting_[round * vertices_ + v];
-      }
-    }
-    // Every call waits to be submitted; transfers wait for the iteration before to be submitted.
-    for (uint32_t& count : waiting_) ++count;
-    engine_.resize(vertices_);
-    length_.resize(vertices_);
-    for (uint32_t v = 0; v < vertices_; ++v) classify(v);
-    set_remaps();
-    ops_before_.assign(vertices_, 0);
-    uint32_t ops = 0;
-    for (uint32_t v = 0; v < vertices_; ++v) {
-      ops_before_[v] = ops;
-      if (graph_.vertices[v].vertex.kind == VertexKind::op) ++ops;
-    }
-    ops_ = ops;
-    started_.assign(size_t{ops_} * kRounds, 0);
-  }
-
-  void classify(uint32_t v) {
-    const plan::Vertex& vertex = graph_.vertices[v].vertex;
-    engine_[v] = kNoEngine;
-    if (vertex.kind == VertexKind::op) {
-      const plan::Call& call = tasks_.calls[vertex.call].call;
-      engine_[v] = call.op == trace::OpKind::copy_host_to_device   ? kToDevice
-                   : call.op == trace::OpKind::copy_device_to_host ? kToHost
-                                                                   : kCompute;
-      length_[v] = call.duration_ns;
-    } else if (vertex.kind == VertexKind::offload || vertex.kind == VertexKind::reload) {
-      classify_transfer(v, vertex.kind == VertexKind::reload);
-      length_[v] += graph_.vertices[v].extra_ns;
+      waiting_[v] = 1 + timed_.waits_now[v];
+      const uint32_t count = waiting_[v] + timed_.waits_before[v];
+      for (uint32_t round = 1; round < rounds_; ++round) waiting_[size_t{round} * vertices_ + v] = count;
     }
   }
 
-  void classify_transfer(uint32_t v, bool in) {
-    const uint64_t size = tasks_.tensors[graph_.vertices[v].vertex.tensor].size;
-    const double link = in ? machine_.h2d_bytes_per_s : machine_.d2h_bytes_per_s;
-    if (graph_.vertices[v].tier == Tier::ssd) {
-      const double ssd = in ? machine_.ssd_read_bytes_per_s : machine_.ssd_write_bytes_per_s;
-      engine_[v] = in ? kFromSsd : kToSsd;
-      length_[v] = copy_ns(size, std::min(ssd, link), machine_.latency_ns + machine_.ssd_latency_ns);
-    } else {
-      engine_[v] = in ? kToDevice : kToHost;
-      length_[v] = copy_ns(size, link, machine_.latency_ns);
-    }
-  }
-
-  // Mapping a range anew takes time before the vertex that needs it.
-  void set_remaps() {
-    std::vector<uint32_t> mapped(tasks_.tensors.size(), kNone);
-    for (int round = 0; round < 2; ++round) {
-      for (uint32_t v = 0; v < vertices_; ++v) {
-        for (const plan::Acquire& acquire : graph_.vertices[v].vertex.acquires) {
-          uint32_t& now = mapped[acquire.tensor];
-          if (round == 1 && now != acquire.placement) {
-            length_[v] += machine_.remap_ns_per_chunk * tasks_.tensors[acquire.tensor].chunk_count;
-          }
-          now = acquire.placement;
-        }
-      }
-    }
-  }
-
-  void release_one(uint32_t node) {
-    if (--waiting_[node] == 0) ready(node);
-  }
-
-  void ready(uint32_t node) {
-    const Engine engine = engine_[vertex_of(node)];
-    if (engine == kNoEngine) {
-      start_[node] = now_;
+  void ready(uint32_t node, uint32_t vertex) {
+    const Engines::Id engine = timed_.vertices[vertex].engine;
+    if (engine == Engines::kNone) {
+      if (node / vertices_ == rounds_ - 2) start_[vertex] = now_;
       finished_.push_back(node);
-    } else {
-      queues_[engine].push(node);
+    } else if (!fixed_[engine].active) {
+      queues_[engine].insert(node);
     }
+  }
+
+  void release_one(uint32_t node, uint32_t vertex) {
+    if (--waiting_[node] == 0) ready(node, vertex);
   }
 
   void complete(uint32_t node) {
-    const uint32_t vertex = vertex_of(node);
-    end_[node] = now_;
-    const uint32_t call = graph_.vertices[vertex].vertex.call;
-    if (call != kNone) done_[round_of(node) * calls_ + call] = 1;
-    for (const auto& [successor, distance] : successors_[vertex]) {
-      const uint32_t round = round_of(node) + distance;
-      if (round < kRounds) release_one(round * vertices_ + successor);
+    const uint32_t round = node / vertices_;
+    const uint32_t first = round * vertices_;
+    const uint32_t vertex = node - first;
+    const TimedVertex& entry = timed_.vertices[vertex];
+    if (round == rounds_ - 2) end_[vertex] = now_;
+    if (round < rounds_ - 1 || noted_ != nullptr) --left_;
+    if (entry.op != kNone) end_of_ops_[round] = std::max(end_of_ops_[round], now_);
+    if (entry.call != kNone) done_[size_t{round} * calls_ + entry.call] = 1;
+    const uint32_t last = timed_.successors_begin[vertex + 1];
+    for (uint32_t i = timed_.successors_begin[vertex]; i < last; ++i) {
+      const uint32_t to = timed_.successors[i];
+      if (first + to < waiting_.size()) release_one(first + to, to < vertices_ ? to : to - vertices_);
     }
   }
 
@@ -155,21 +130,30 @@ class Simulation {
     do {
       drain_finished();
       advance_completed();
-      while (submitted_ < done_.size() && waited_for(submitted_) <= completed_) {
-        if (submitted_ % calls_ == 0) release_transfers(static_cast<uint32_t>(submitted_ / calls_));
-        const auto call = static_cast<uint32_t>(submitted_ % calls_);
-        const auto round = static_cast<uint32_t>(submitted_ / calls_);
-        const uint32_t vertex = graph_.vertex_of_call[call];
-        if (vertex == kNone) {
-          done_[submitted_] = 1;
-        } else {
-          release_one(round * vertices_ + vertex);
-        }
-        ++submitted_;
+      while (submitted_ < done_.size() && waited_for() <= completed_) {
+        submit_call();
         drain_finished();
         advance_completed();
       }
     } while (!finished_.empty());
+  }
+
+  void submit_call() {
+    if (call_ == 0) release_transfers();
+    const uint32_t vertex = vertex_of_call_[call_];
+    if (vertex == kNone) {
+      done_[submitted_] = 1;
+    } else {
+      release_one(round_ * vertices_ + vertex, vertex);
+    }
+    ++submitted_;
+    if (++call_ < calls_) return;
+    call_ = 0;
+    ++round_;
+  }
+
+  void release_transfers() {
+    for (const uint32_t vertex : transfers_) release_one(round_ * vertices_ + vertex, vertex);
   }
 
   void drain_finished() {
@@ -184,128 +168,146 @@ class Simulation {
     while (completed_ < done_.size() && done_[completed_] != 0) ++completed_;
   }
 
-  size_t waited_for(size_t position) const {
-    const size_t round = position / calls_;
-    const size_t here = tasks_.calls[position % calls_].waited;
-    if (here > 0) return round * calls_ + here;
-    return round == 0 ? 0 : (round - 1) * calls_ + tasks_.waited_at_end;
+  // By the call to be submitted: so many positions must be complete.
+  size_t waited_for() const {
+    const size_t here = tasks_.calls[call_].waited;
+    if (here > 0) return size_t{round_} * calls_ + here;
+    return round_ == 0 ? 0 : size_t{round_ - 1} * calls_ + tasks_.waited_at_end;
   }
-
-  void release_transfers(uint32_t round) {
-    for (uint32_t v = 0; v < vertices_; ++v) {
-      if (graph_.vertices[v].vertex.call == kNone) release_one(round * vertices_ + v);
-    }
-  }
-
-  // Index of an op over all rounds.
-  uint32_t op_index(uint32_t node) const { return round_of(node) * ops_ + ops_before_[vertex_of(node)]; }
-  bool is_op(uint32_t node) const { return graph_.vertices[vertex_of(node)].vertex.kind == VertexKind::op; }
 
   void dispatch() {
     bool again = true;
     while (again) {
       again = false;
-      for (const Engine engine : {kCompute, kToDevice, kToHost, kFromSsd, kToSsd}) {
-        if (engines_.busy(engine) || queues_[engine].empty()) continue;
-        // The queue holds ready vertices by priority; ops behind the window have to wait, and so do those behind them.
-        const uint32_t node = queues_[engine].top();
-        if (is_op(node) && op_index(node) >= issued_ + options_.window) continue;
-        queues_[engine].pop();
+      for (Engines::Id engine = 0; engine < engines_.count(); ++engine) {
+        if (engines_.busy(engine)) continue;
+        const uint32_t node = candidate(engine);
+        if (node == kNone) continue;
         begin(engine, node);
         again = true;
       }
     }
   }
 
-  void begin(Engine engine, uint32_t node) {
-    start_[node] = now_;
-    engines_.begin(engine, node, length_[vertex_of(node)], now_);
-    if (!is_op(node)) return;
-    started_[op_index(node)] = 1;
-    while (issued_ < started_.size() && started_[issued_] != 0) ++issued_;
+  // Whose turn it is. Ops behind the window have to wait, and so do those behind them.
+  uint32_t candidate(Engines::Id engine) const {
+    uint32_t node = kNone;
+    if (fixed_[engine].active) {
+      const Fixed& fixed = fixed_[engine];
+      if (fixed.next < fixed.order.size() && waiting_[fixed.order[fixed.next]] == 0) node = fixed.order[fixed.next];
+    } else if (!queues_[engine].empty()) {
+      node = queues_[engine].least();
+    }
+    if (node == kNone) return kNone;
+    const TimedVertex& entry = timed_.vertices[node % vertices_];
+    const bool behind =
+        entry.op != kNone && op_index(entry, node / vertices_) >= issued_[entry.device] + options_.window;
+    return behind ? kNone : node;
   }
 
-  uint64_t end_of_ops(uint32_t round) const {
-    uint64_t last = 0;
-    for (uint32_t v = 0; v < vertices_; ++v) {
-      if (graph_.vertices[v].vertex.kind == VertexKind::op) last = std::max(last, end_[round * vertices_ + v]);
+  // Of an op among those of its device over all rounds.
+  size_t op_index(const TimedVertex& entry, uint32_t round) const {
+    return size_t{round} * timed_.ops[entry.device] + entry.op;
+  }
+
+  void begin(Engines::Id engine, uint32_t node) {
+    if (fixed_[engine].active) {
+      ++fixed_[engine].next;
+    } else {
+      queues_[engine].erase(node);
     }
-    return last;
+    const uint32_t round = node / vertices_;
+    const uint32_t vertex = node - round * vertices_;
+    const TimedVertex& entry = timed_.vertices[vertex];
+    if (noted_ != nullptr) (*noted_)[engine].push_back(node);
+    if (round == rounds_ - 2) start_[vertex] = now_;
+    const uint64_t length = entry.transfer ? noise_.length(entry.length_ns, node, engine, now_) : entry.length_ns;
+    engines_.begin(engine, node, length, now_, entry.link);
+    if (entry.op == kNone) return;
+    std::vector<uint8_t>& started = started_[entry.device];
+    size_t& issued = issued_[entry.device];
+    started[op_index(entry, round)] = 1;
+    while (issued < started.size() && started[issued] != 0) ++issued;
   }
 
   Prediction predict() const {
     Prediction prediction;
-    const uint64_t base = end_of_ops(kMeasured - 1);
-    prediction.iteration_ns = (end_of_ops(kMeasured) - end_of_ops(kMeasured - 2)) / 2;
+    const uint32_t measured = rounds_ - 2;
+    const auto base = static_cast<int64_t>(end_of_ops_[measured - 1]);
+    prediction.iteration_ns = (end_of_ops_[measured] - end_of_ops_[1]) / (measured - 1);
+    prediction.start_ns.reserve(vertices_);
+    prediction.end_ns.reserve(vertices_);
     for (uint32_t v = 0; v < vertices_; ++v) {
-      const uint32_t node = kMeasured * vertices_ + v;
-      prediction.start_ns.push_back(static_cast<int64_t>(start_[node]) - static_cast<int64_t>(base));
-      prediction.end_ns.push_back(static_cast<int64_t>(end_[node]) - static_cast<int64_t>(base));
+      prediction.start_ns.push_back(static_cast<int64_t>(start_[v]) - base);
+      prediction.end_ns.push_back(static_cast<int64_t>(end_[v]) - base);
     }
     return prediction;
   }
 
-  struct Successor {
-    uint32_t vertex;
-    uint8_t distance;
+  struct Fixed {
+    bool active = false;
+    size_t next = 0;
+    std::vector<uint32_t> order;
   };
 
   const TaskGraph& tasks_;
-  const MemGraph& graph_;
-  const Machine& machine_;
+  const std::vector<uint32_t>& vertex_of_call_;
   SimulationOptions options_;
+  uint32_t rounds_;
   Engines engines_;
+  Noise noise_;
+  TimedGraph timed_;
   uint32_t vertices_;
   uint32_t calls_;
-  uint32_t ops_ = 0;
   uint64_t now_ = 0;
-  std::vector<uint32_t> waiting_;  // node -> predecessors (and submission) still missing
-  std::vector<uint64_t> start_;
-  std::vector<uint64_t> end_;
-  std::vector<std::vector<Successor>> successors_;
-  std::vector<uint8_t> done_;  // position -> complete
-  std::vector<Engine> engine_;
-  std::vector<uint64_t> length_;
-  std::vector<uint32_t> ops_before_;
-  std::vector<uint8_t> started_;  // op index -> issued
-  size_t issued_ = 0;             // all ops below have started
-  size_t submitted_ = 0;
+  size_t left_ = 0;                   // nodes that must complete before the end
+  std::vector<uint32_t> waiting_;     // node -> predecessors (and submission) still missing
+  std::vector<uint8_t> done_;         // position -> complete
+  std::vector<uint64_t> start_;       // of the round that is reported
+  std::vector<uint64_t> end_;         // likewise
+  std::vector<uint64_t> end_of_ops_;  // by round
+  std::vector<ReadySet> queues_;      // by engine
+  std::vector<Fixed> fixed_;          // by engine
+  Sequences* noted_ = nullptr;
+  std::vector<std::vector<uint8_t>> started_;  // device, op index -> issued
+  std::vector<size_t> issued_;                 // device -> all its ops below have started
+  std::vector<uint32_t> transfers_;            // vertices that are no calls
+  size_t submitted_ = 0;                       // position, and the same as round and call:
+  uint32_t round_ = 0;
+  uint32_t call_ = 0;
   size_t completed_ = 0;            // all positions below are complete
   std::vector<uint32_t> finished_;  // nodes that take no time and wait to be completed
-  std::array<std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>>, kEngineCount> queues_;
 };
+
+void fix_order(const TaskGraph& tasks, const MemGraph& graph, const Machine& machine, const SimulationOptions& options,
+               Simulation& simulation) {
+  Sequences order = simulation.serial_order();
+  if (options.dispatch == Dispatch::fixed_best) {
+    SimulationOptions undisturbed = options;
+    undisturbed.dispatch = Dispatch::free;
+    undisturbed.noise = {};
+    Simulation first(tasks, graph, machine, undisturbed);
+    first.note_order(order);
+    first.run();
+  }
+  const Engines& engines = simulation.engines();
+  if (options.dispatch == Dispatch::fixed_kernels) {
+    for (uint32_t device = 0; device < tasks.devices; ++device) {
+      simulation.fix(engines.compute(device), std::move(order[engines.compute(device)]));
+    }
+    return;
+  }
+  for (Engines::Id engine = 0; engine < engines.count(); ++engine) simulation.fix(engine, std::move(order[engine]));
+}
 
 }  // namespace
 
 Prediction simulate(const TaskGraph& tasks, const MemGraph& graph, const Machine& machine,
                     const SimulationOptions& options) {
   if (graph.vertices.empty()) return {};
-  return Simulation(tasks, graph, machine, options).run();
-}
-
-std::vector<uint32_t> order_of(const TaskGraph& tasks, const MemGraph& graph, const Prediction& prediction) {
-  std::vector<int64_t> key = prediction.start_ns;
-  // The program calls ahead of the device: its free may come before the ops that still use the tensor have run. In the
-  // order it stands behind them, where it takes effect.
-  const auto delay = [&](uint32_t tensor, int64_t time) {
-    if (is_persistent(tasks.tensors[tensor])) return;
-    const uint32_t release = graph.vertex_of_call[tasks.tensors[tensor].free_call];
-    key[release] = std::max(key[release], time);
-  };
-  for (uint32_t call = 0; call < tasks.calls.size(); ++call) {
-    const plan::Call& entry = tasks.calls[call].call;
-    if (entry.kind != plan::CallKind::op) continue;
-    const int64_t time = key[graph.vertex_of_call[call]];
-    for (const plan::Access& access : entry.accesses) delay(access.tensor, time);
-    if ((entry.flags & trace::kOpOpaque) == 0) continue;
-    for (uint32_t tensor = 0; tensor < tasks.tensors.size(); ++tensor) {
-      if (is_alive(tasks.tensors[tensor], call)) delay(tensor, time);
-    }
-  }
-  std::vector<uint32_t> order(graph.vertices.size());
-  for (uint32_t v = 0; v < order.size(); ++v) order[v] = v;
-  std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return key[a] < key[b]; });
-  return order;
+  Simulation simulation(tasks, graph, machine, options);
+  if (options.dispatch != Dispatch::free) fix_order(tasks, graph, machine, options, simulation);
+  return simulation.run();
 }
 
 }  // namespace reprise::analyzer

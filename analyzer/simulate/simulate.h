@@ -1,13 +1,14 @@
-// Predicts how long an iteration takes under a plan: a discrete event simulation of one compute engine, one copy engine
-// per direction and an SSD behind the same link (engines.h), with the dispatcher's rules (work-conserving by priority,
-// a bounded window of ops, transfers at any time). No noise, so that the same plan gives the same answer. Callers: the
-// planner, reports.
+// Predicts how long an iteration takes under a plan: a discrete event simulation of the engines of every device
+// (engines.h) with the dispatcher's rules (work-conserving by priority, a bounded window of ops, transfers at any
+// time), or with every engine's order fixed beforehand. The same input gives the same answer, with noise, too. Callers:
+// the planner, reports, bench/ablation.
 #pragma once
 #include <cstdint>
 #include <vector>
 
 #include "analyzer/machine/machine.h"
 #include "analyzer/memgraph/build.h"
+#include "analyzer/simulate/noise.h"
 
 namespace reprise::analyzer {
 
@@ -17,9 +18,19 @@ struct Prediction {
   std::vector<int64_t> end_ns;
 };
 
+// Who comes next on an engine: whatever is ready, by priority; or what stands next in a fixed order, ready or not.
+// Fixed are the kernels of each device in the order of the program; or each engine's work in the plan's serial order;
+// or that in the order in which it happens without noise when whatever is ready goes.
+enum class Dispatch : uint8_t { free, fixed_kernels, fixed_plan, fixed_best };
+
 struct SimulationOptions {
-  uint32_t window = 64;  // ops that the dispatcher looks ahead
+  uint32_t window = 64;  // ops that each device's dispatcher looks ahead
   uint64_t granularity = 2 << 20;
+  Dispatch dispatch = Dispatch::free;
+  NoiseOptions noise = {};
+  // Iterations that are simulated. The first two fill the pipeline, the last one only follows what is reported: the
+  // last but one, and the mean time from the second to that one.
+  uint32_t rounds = 5;
 };
 
 // The priority of a vertex is its number in `graph`.

@@ -65,32 +65,43 @@ void set_edges(TaskGraph& graph) {
   graph.edges.erase(std::unique(graph.edges.begin(), graph.edges.end()), graph.edges.end());
 }
 
-void set_totals(TaskGraph& graph) {
+// Of several devices, those of the one with most.
+struct DeviceTotals {
   uint64_t bytes = 0;
   uint64_t chunks = 0;
+  uint64_t compute_ns = 0;
+};
+
+void set_totals(TaskGraph& graph) {
+  std::vector<DeviceTotals> totals(graph.devices);
+  graph.peak_bytes = graph.peak_chunks = graph.compute_ns = 0;
+  graph.op_count = graph.estimated_count = 0;
+  const auto note_peaks = [&](const DeviceTotals& total) {
+    graph.peak_bytes = std::max(graph.peak_bytes, total.bytes);
+    graph.peak_chunks = std::max(graph.peak_chunks, total.chunks);
+  };
   for (const plan::Tensor& tensor : graph.tensors) {
     if (!is_persistent(tensor)) continue;
-    bytes += tensor.size;
-    chunks += tensor.chunk_count;
+    totals[tensor.device].bytes += tensor.size;
+    totals[tensor.device].chunks += tensor.chunk_count;
   }
-  graph.peak_bytes = bytes;
-  graph.peak_chunks = chunks;
-  graph.compute_ns = 0;
-  graph.op_count = graph.estimated_count = 0;
+  for (const DeviceTotals& total : totals) note_peaks(total);
   for (const GraphCall& entry : graph.calls) {
     if (entry.call.kind == plan::CallKind::op) {
-      graph.compute_ns += entry.call.duration_ns;
+      const bool between = entry.call.op == trace::OpKind::copy_peer && graph.devices > 1;
+      if (!between) totals[entry.call.device].compute_ns += entry.call.duration_ns;
       ++graph.op_count;
       if (entry.estimated) ++graph.estimated_count;
       continue;
     }
     const plan::Tensor& tensor = graph.tensors[entry.call.tensor];
+    DeviceTotals& total = totals[tensor.device];
     const bool allocates = entry.call.kind == plan::CallKind::allocate || entry.call.kind == plan::CallKind::renew;
-    bytes = allocates ? bytes + tensor.size : bytes - tensor.size;
-    chunks = allocates ? chunks + tensor.chunk_count : chunks - tensor.chunk_count;
-    graph.peak_bytes = std::max(graph.peak_bytes, bytes);
-    graph.peak_chunks = std::max(graph.peak_chunks, chunks);
+    total.bytes = allocates ? total.bytes + tensor.size : total.bytes - tensor.size;
+    total.chunks = allocates ? total.chunks + tensor.chunk_count : total.chunks - tensor.chunk_count;
+    note_peaks(total);
   }
+  for (const DeviceTotals& total : totals) graph.compute_ns = std::max(graph.compute_ns, total.compute_ns);
 }
 
 }  // namespace

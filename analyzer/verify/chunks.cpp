@@ -128,6 +128,11 @@ class ChunkWalk {
     if (!alive_at(plan_.tensors[tensor], call)) {
       return refusal(fmt::format("{} uses tensor {}, which is not allocated then", graph_.describe(node), tensor));
     }
+    const plan::Call& by = plan_.calls[call];
+    if (plan_.tensors[tensor].device != by.device && by.op != trace::OpKind::copy_peer) {
+      return refusal(fmt::format("{} runs on device {} and uses tensor {}, which is on device {}",
+                                 graph_.describe(node), by.device, tensor, plan_.tensors[tensor].device));
+    }
     if (plan_.tensors[tensor].chunk_count == 0) return {};
     if (!resident(tensor)) {
       return refusal(fmt::format("{} needs tensor {}, which is not on the device: {}", graph_.describe(node), tensor,

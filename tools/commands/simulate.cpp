@@ -2,13 +2,16 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <memory>
+#include <numeric>
 
 #include "analyzer/planner.h"
 #include "analyzer/policies/policy.h"
 #include "tools/commands/budget_range.h"
 #include "tools/commands/command.h"
+#include "tools/commands/disturbance.h"
 #include "tools/commands/files.h"
 #include "tools/commands/inputs.h"
 #include "tools/commands/message.h"
@@ -29,6 +32,7 @@ struct SimulateArguments {
   std::string csv;
   std::string html;
   std::string chunk;
+  DisturbanceArguments disturbance;
 };
 
 class Simulating {
@@ -71,6 +75,9 @@ class Simulating {
       options_.granularity = chunk.value();
     }
     options_.ssd = true;
+    Result<std::vector<analyzer::SimulationOptions>> trials = trials_of(arguments_.disturbance);
+    if (!trials.ok()) return trials.status();
+    options_.trials = std::move(trials.value());
     for (const std::string& output : {arguments_.csv, arguments_.html}) {
       if (output.empty()) continue;
       if (Status status = check_writable(output); !status.ok()) return status;
@@ -159,7 +166,12 @@ class Simulating {
 
   static void fill_row(const plan::Plan& plan, const analyzer::PlanSummary& summary, SimulatedRow& row) {
     row.used = plan.policy;
-    row.time_ns = plan.predicted_ns;
+    row.time_ns = row.planned_ns = row.slowest_ns = plan.predicted_ns;
+    if (!summary.trial_ns.empty()) {
+      row.time_ns =
+          std::accumulate(summary.trial_ns.begin(), summary.trial_ns.end(), uint64_t{0}) / summary.trial_ns.size();
+      row.slowest_ns = *std::max_element(summary.trial_ns.begin(), summary.trial_ns.end());
+    }
     row.compute_ns = plan.compute_ns;
     row.bound_ns = summary.bounds.iteration_ns;
     row.offload_bytes = plan.offload_bytes;
@@ -186,10 +198,12 @@ Action declare_simulate(CLI::App& app, const ProgramArguments&) {
   app.add_option("input", arguments->input, "A recorded trace, or a task graph (.json, .json.zst)")->required();
   app.add_option("--budget", arguments->budget, "Budgets, as in 12GiB,16GiB or 30%..100%:5% of the peak")->required();
   app.add_option("--policy", arguments->policies, "Policies: names with commas, auto (the best of all), or all");
-  app.add_option("--machine", arguments->machine, "h200, a100, p100x4, g10 or a machine file (default: the trace's)");
+  app.add_option("--machine", arguments->machine,
+                 "h200, a100, a100x8, p100x4, g10 or a machine file (default: the trace's)");
   app.add_option("--csv", arguments->csv, "Also write the rows to this file");
   app.add_option("--html", arguments->html, "Also write a page with curves of time and bytes over budgets");
   app.add_option("--chunk", arguments->chunk, "Size of a chunk (default: the trace's, else 2MiB)");
+  declare_disturbance(app, arguments->disturbance);
   return [arguments] { return Simulating(*arguments).run(); };
 }
 

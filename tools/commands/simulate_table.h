@@ -13,9 +13,11 @@ struct SimulatedRow {
   Budget asked;
   uint64_t budget_bytes = 0;
   std::string policy;
-  std::string used;     // the policy whose plan it is: another name when `policy` is auto
-  std::string trouble;  // why there is no plan; empty: there is one
-  uint64_t time_ns = 0;
+  std::string used;         // the policy whose plan it is: another name when `policy` is auto
+  std::string trouble;      // why there is no plan; empty: there is one
+  uint64_t time_ns = 0;     // mean over the seeds where there is noise
+  uint64_t slowest_ns = 0;  // of the seeds
+  uint64_t planned_ns = 0;  // without noise, whatever is ready first
   uint64_t compute_ns = 0;
   uint64_t bound_ns = 0;
   uint64_t offload_bytes = 0;

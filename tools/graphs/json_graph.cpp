@@ -24,6 +24,7 @@ constexpr uint64_t kMostBytes = uint64_t{1} << 60;                  // of all te
 constexpr uint64_t kMostDuration = uint64_t{3600} * 1'000'000'000;  // an hour
 constexpr uint64_t kMostTime = uint64_t{365} * 24 * kMostDuration;  // of all kernels together
 constexpr uint64_t kMostId = uint64_t{1} << 48;
+constexpr uint64_t kMostDevices = 64;
 constexpr size_t kMostItems = 4'000'000;
 constexpr size_t kMostAccesses = 32'000'000;
 constexpr size_t kMostText = size_t{1} << 30;
@@ -65,6 +66,10 @@ class Reader {
     if (depth == 1 && event == json::parse_event_t::value && key_ == "model" && value.is_string()) {
       graph_.model = value.get<std::string>();
     }
+    if (depth == 1 && event == json::parse_event_t::value && key_ == "devices") {
+      graph_.devices =
+          static_cast<uint32_t>(whole_number(json{{"devices", value}}, "devices", 1, kMostDevices, "the graph"));
+    }
     if (depth == 1 && event == json::parse_event_t::array_end) {
       seen_tensors_ = seen_tensors_ || key_ == "tensors";
       seen_kernels_ = seen_kernels_ || key_ == "kernels";
@@ -95,6 +100,7 @@ class Reader {
     ListedTensor tensor;
     tensor.bytes = whole_number(item, "bytes", 1, kMostTensorBytes, what);
     if (item.contains("persistent")) tensor.persistent = whole_number(item, "persistent", 0, 1, what) != 0;
+    tensor.device = device_of(item, what);
     add_bytes(tensor.bytes);
     if (!graph_.tensors.emplace(id, tensor).second) throw Refusal(what + " is listed twice");
   }
@@ -107,11 +113,13 @@ class Reader {
       throw Refusal(fmt::format("the kernel at place {} has id {}; they stand in the order in which they run, from 0",
                                 place, item["id"].dump()));
     }
-    if (item.contains("device") && item["device"] != 0)
-      throw Refusal(what + " is on another device; plans are for one");
     ListedKernel kernel;
+    kernel.device = device_of(item, what);
+    kernel.peer = item.contains("kind") && item["kind"] == "peer";
     kernel.name = item.contains("name") && item["name"].is_string() ? item["name"].get<std::string>() : what;
-    kernel.duration_ns = whole_number(item, "duration_ns", 0, kMostDuration, what);
+    if (!kernel.peer || item.contains("duration_ns")) {
+      kernel.duration_ns = whole_number(item, "duration_ns", 0, kMostDuration, what);
+    }
     if (item.contains("workspace_bytes")) {
       kernel.workspace_bytes = whole_number(item, "workspace_bytes", 0, kMostTensorBytes, what);
     }
@@ -121,6 +129,11 @@ class Reader {
     kernel.inputs = ids(item, "inputs", what);
     kernel.outputs = ids(item, "outputs", what);
     graph_.kernels.push_back(std::move(kernel));
+  }
+
+  static uint32_t device_of(const json& item, const std::string& what) {
+    if (!item.contains("device")) return 0;
+    return static_cast<uint32_t>(whole_number(item, "device", 0, kMostDevices - 1, what));
   }
 
   void add_bytes(uint64_t bytes) {

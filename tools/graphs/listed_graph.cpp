@@ -21,6 +21,7 @@ class Converter {
   Converter(const ListedGraph& listed, uint64_t granularity) : listed_(listed) {
     graph_.granularity = granularity;
     graph_.program = listed.model;
+    graph_.devices = listed.devices;
     graph_.foreign_count = 1;
   }
 
@@ -28,6 +29,7 @@ class Converter {
     if (Status status = find_uses(); !status.ok()) return status;
     if (Status status = check_sizes(); !status.ok()) return status;
     if (Status status = check_order(); !status.ok()) return status;
+    if (Status status = check_devices(); !status.ok()) return status;
     add_persistent();
     for (uint32_t kernel = 0; kernel < listed_.kernels.size(); ++kernel) add_kernel(kernel);
     complete_task_graph(graph_);
@@ -61,11 +63,16 @@ class Converter {
     return {};
   }
 
+  static Status refuse(size_t kernel, const ListedKernel& listed, const std::string& why) {
+    return {StatusCode::corrupt, fmt::format("kernel {} ({}) {}", kernel, listed.name, why)};
+  }
+
   // Plans name every chunk: what is too much for any machine would be too much for their tables.
   Status check_sizes() const {
     uint64_t chunks = 0;
-    for (const auto& [id, uses] : uses_)
+    for (const auto& [id, uses] : uses_) {
       chunks += analyzer::divide_up(listed_.tensors.at(id).bytes, graph_.granularity);
+    }
     return chunks > kMostChunks ? too_large("all tensors together", chunks, kMostChunks) : Status{};
   }
   Status too_large(const char* what, uint64_t chunks, uint64_t most) const {
@@ -76,30 +83,70 @@ class Converter {
 
   // Kernels run in the order of the list. One that reads what only a later one makes closes a cycle.
   Status check_order() const {
-    std::unordered_map<uint64_t, uint32_t>
-        reads_early;  // tensor -> first kernel that reads it before any has written it
+    std::unordered_map<uint64_t, uint32_t> early;  // tensor -> first kernel that reads it before any has written it
     std::unordered_set<uint64_t> written;
     for (uint32_t k = 0; k < listed_.kernels.size(); ++k) {
       for (const uint64_t id : listed_.kernels[k].inputs) {
-        if (!listed_.tensors.at(id).persistent && !written.contains(id)) reads_early.try_emplace(id, k);
+        if (!listed_.tensors.at(id).persistent && !written.contains(id)) early.try_emplace(id, k);
       }
       for (const uint64_t id : listed_.kernels[k].outputs) {
-        if (!written.insert(id).second) continue;
-        const auto early = reads_early.find(id);
-        if (early == reads_early.end() || early->second == k) continue;
-        return {StatusCode::corrupt,
-                fmt::format(
-                    "kernel {} ({}) reads tensor {} before kernel {} ({}) writes it: a cycle, since kernels run in the "
-                    "order of the list; put them in order, or make the tensor persistent",
-                    early->second, listed_.kernels[early->second].name, id, k, listed_.kernels[k].name)};
+        const auto read = early.find(id);
+        if (!written.insert(id).second || read == early.end() || read->second == k) continue;
+        return refuse(read->second, listed_.kernels[read->second],
+                      fmt::format("reads tensor {} before kernel {} ({}) writes it: a cycle, since kernels run in the "
+                                  "order of the list; put them in order, or make the tensor persistent",
+                                  id, k, listed_.kernels[k].name));
       }
     }
     return {};
   }
 
-  uint32_t add_tensor(uint64_t id, uint64_t bytes) {
+  Status check_devices() const {
+    const auto missing = [&](uint32_t device) {
+      return fmt::format("is on device {}, and the graph has {}; set \"devices\"", device, listed_.devices);
+    };
+    for (const auto& [id, tensor] : listed_.tensors) {
+      if (tensor.device >= listed_.devices) {
+        return {StatusCode::corrupt, fmt::format("tensor {} {}", id, missing(tensor.device))};
+      }
+    }
+    for (size_t k = 0; k < listed_.kernels.size(); ++k) {
+      const ListedKernel& kernel = listed_.kernels[k];
+      if (kernel.device >= listed_.devices) return refuse(k, kernel, missing(kernel.device));
+      if (Status status = kernel.peer ? check_peer(k, kernel) : check_kernel(k, kernel); !status.ok()) return status;
+    }
+    return {};
+  }
+
+  Status check_peer(size_t place, const ListedKernel& kernel) const {
+    if (kernel.inputs.size() != 1 || kernel.outputs.size() != 1 || kernel.workspace_bytes != 0) {
+      return refuse(place, kernel, "is a peer copy: it needs one input, one output and no workspace");
+    }
+    const ListedTensor& from = listed_.tensors.at(kernel.inputs[0]);
+    const ListedTensor& to = listed_.tensors.at(kernel.outputs[0]);
+    if (from.device == to.device) return refuse(place, kernel, "is a peer copy between tensors of one device");
+    if (from.bytes > to.bytes) return refuse(place, kernel, "copies into a smaller tensor");
+    return {};
+  }
+
+  Status check_kernel(size_t place, const ListedKernel& kernel) const {
+    for (const auto* ids : {&kernel.inputs, &kernel.outputs}) {
+      for (const uint64_t id : *ids) {
+        const uint32_t device = listed_.tensors.at(id).device;
+        if (device == kernel.device) continue;
+        return refuse(place, kernel,
+                      fmt::format("runs on device {} and uses tensor {}, which is on device {}; copy it with "
+                                  "a kernel of kind \"peer\"",
+                                  kernel.device, id, device));
+      }
+    }
+    return {};
+  }
+
+  uint32_t add_tensor(uint64_t id, uint64_t bytes, uint32_t device) {
     plan::Tensor tensor;
     tensor.size = bytes;
+    tensor.device = device;
     tensor.recorded_allocation = id;
     tensor.chunk_count = analyzer::chunks_of(bytes, graph_.granularity);
     graph_.tensors.push_back(tensor);
@@ -113,7 +160,9 @@ class Converter {
       most_ = std::max(most_, id);
     }
     std::sort(ids.begin(), ids.end());
-    for (const uint64_t id : ids) uses_[id].tensor = add_tensor(id, listed_.tensors.at(id).bytes);
+    for (const uint64_t id : ids) {
+      uses_[id].tensor = add_tensor(id, listed_.tensors.at(id).bytes, listed_.tensors.at(id).device);
+    }
   }
 
   void add_kernel(uint32_t index) {
@@ -124,12 +173,13 @@ class Converter {
       for (const uint64_t id : writes ? kernel.outputs : kernel.inputs) touch(index, id, writes, op.call, ending);
     }
     if (kernel.workspace_bytes > 0) {
-      const uint32_t workspace = allocate(++most_, kernel.workspace_bytes);
+      const uint32_t workspace = allocate(++most_, kernel.workspace_bytes, kernel.device);
       add_access(op.call, workspace, trace::kAccessWrite);
       ending.push_back(workspace);
     }
     op.call.kind = plan::CallKind::op;
-    op.call.op = trace::OpKind::launch;
+    op.call.op = kernel.peer ? trace::OpKind::copy_peer : trace::OpKind::launch;
+    op.call.device = kernel.peer ? listed_.tensors.at(kernel.inputs[0]).device : kernel.device;
     op.call.name = kernel.name;
     op.call.duration_ns = kernel.duration_ns;
     const uint32_t none[3] = {};
@@ -141,7 +191,7 @@ class Converter {
 
   void touch(uint32_t index, uint64_t id, bool writes, plan::Call& call, std::vector<uint32_t>& ending) {
     Uses& uses = uses_.at(id);
-    if (uses.tensor == kNone) uses.tensor = allocate(id, listed_.tensors.at(id).bytes);
+    if (uses.tensor == kNone) uses.tensor = allocate(id, listed_.tensors.at(id).bytes, listed_.tensors.at(id).device);
     const bool ends = !listed_.tensors.at(id).persistent && uses.last == index;
     if (ends && std::find(ending.begin(), ending.end(), uses.tensor) == ending.end()) ending.push_back(uses.tensor);
     add_access(call, uses.tensor, writes ? trace::kAccessWrite : trace::kAccessRead);
@@ -157,8 +207,8 @@ class Converter {
     call.accesses.push_back({tensor, mode, 0, 0, trace::kNoParameter});
   }
 
-  uint32_t allocate(uint64_t id, uint64_t bytes) {
-    const uint32_t tensor = add_tensor(id, bytes);
+  uint32_t allocate(uint64_t id, uint64_t bytes, uint32_t device) {
+    const uint32_t tensor = add_tensor(id, bytes, device);
     graph_.tensors[tensor].allocate_call = static_cast<uint32_t>(graph_.calls.size());
     add_memory_call(plan::CallKind::allocate, tensor);
     return tensor;

@@ -33,9 +33,22 @@ analyzer::Machine a100() {
   return machine;
 }
 
-// One of the four: plans are for one device.
+// Eight of them as in a DGX A100 or a p4d.24xlarge: NVLink 3 through NVSwitches, 300 GB/s out of each device (data
+// sheet). Two devices behind each PCIe switch share its x16 to the host, as in the DGX; say "devices_per_host_link" in
+// a machine file where it is otherwise.
+analyzer::Machine a100x8() {
+  analyzer::Machine machine = a100();
+  machine.devices = 8;
+  machine.devices_per_link = 2;
+  machine.peer_bytes_per_s = 300 * kGB;
+  return machine;
+}
+
+// Four cards, each with a link of its own to the host; copies between them go over the same links, for these cards have
+// no NVLink. TURNIP does not say how its server is wired.
 analyzer::Machine p100x4() {
   analyzer::Machine machine;  // PCIe 3 x16, 16 GB
+  machine.devices = 4;
   machine.h2d_bytes_per_s = machine.d2h_bytes_per_s = 12 * kGB;
   machine.memory_bytes_per_s = 732 * kGB;
   machine.fp16_flops_per_s = 18.7 * kTera;  // P100 PCIe
@@ -65,7 +78,7 @@ struct BuiltIn {
   const char* name;
   analyzer::Machine (*make)();
 };
-constexpr BuiltIn kBuiltIn[] = {{"h200", h200}, {"a100", a100}, {"p100x4", p100x4}, {"g10", g10}};
+constexpr BuiltIn kBuiltIn[] = {{"h200", h200}, {"a100", a100}, {"a100x8", a100x8}, {"p100x4", p100x4}, {"g10", g10}};
 
 template <typename Number>
 void take(Number& to, const std::optional<double>& from) {
@@ -97,6 +110,10 @@ analyzer::Machine to_planner(const probe::Machine& from) {
   take(machine.ssd_read_bytes_per_s, from.ssd_read_bytes_per_second);
   take(machine.ssd_write_bytes_per_s, from.ssd_write_bytes_per_second);
   take(machine.ssd_latency_ns, from.ssd_latency_ns);
+  take(machine.devices, from.devices);
+  take(machine.devices_per_link, from.devices_per_host_link);
+  take(machine.peer_bytes_per_s, from.peer_bytes_per_second);
+  take(machine.peer_latency_ns, from.peer_latency_ns);
   return machine;
 }
 

@@ -8,8 +8,8 @@
 
 namespace reprise::tools {
 
-// A built-in name (h200, a100, p100x4, g10) or the path of a machine file. Errors name the file, or the names that
-// exist.
+// A built-in name (h200, a100, a100x8, p100x4, g10) or the path of a machine file. Errors name the file, or the names
+// that exist.
 Result<analyzer::Machine> find_machine(const std::string& name_or_path);
 
 // Numbers that the file does not have keep the planner's defaults.

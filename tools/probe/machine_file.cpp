@@ -17,7 +17,7 @@ struct Field {
   std::optional<double> Machine::*value;
   bool may_be_zero = false;
 };
-constexpr std::array<Field, 18> kFields = {
+constexpr std::array<Field, 22> kFields = {
     {{"h2d_bytes_per_second", &Machine::h2d_bytes_per_second},
      {"d2h_bytes_per_second", &Machine::d2h_bytes_per_second},
      {"h2d_together_bytes_per_second", &Machine::h2d_together_bytes_per_second},
@@ -35,7 +35,11 @@ constexpr std::array<Field, 18> kFields = {
      {"ssd_read_bytes_per_second", &Machine::ssd_read_bytes_per_second},
      {"ssd_write_bytes_per_second", &Machine::ssd_write_bytes_per_second},
      {"ssd_drive_writes_per_day", &Machine::ssd_drive_writes_per_day},
-     {"ssd_latency_ns", &Machine::ssd_latency_ns, true}}};
+     {"ssd_latency_ns", &Machine::ssd_latency_ns, true},
+     {"devices", &Machine::devices},
+     {"devices_per_host_link", &Machine::devices_per_host_link},
+     {"peer_bytes_per_second", &Machine::peer_bytes_per_second},
+     {"peer_latency_ns", &Machine::peer_latency_ns, true}}};
 
 Status corrupt(const std::string& why) { return {StatusCode::corrupt, "not a machine file: " + why}; }
 

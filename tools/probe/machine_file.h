@@ -38,6 +38,10 @@ struct Machine {
   std::optional<double> ssd_write_bytes_per_second;
   std::optional<double> ssd_latency_ns;
   std::optional<double> ssd_drive_writes_per_day;  // that the maker grants for five years
+  std::optional<double> devices;
+  std::optional<double> devices_per_host_link;  // neighbours that share one and take turns on it
+  std::optional<double> peer_bytes_per_second;  // out of a device to others
+  std::optional<double> peer_latency_ns;
 };
 
 Json to_json(const Machine& machine);

@@ -155,8 +155,7 @@ TEST(Tiers, TooLittleHostMemoryIsSaid) {
 }
 
 uint64_t end_of(Engines& engines, uint32_t node) {
-  while (!engines.idle()) {
-    const Engines::Done done = engines.next();
+  for (Engines::Done done = engines.next(); done.engine != Engines::kNone; done = engines.next()) {
     engines.end(done.engine, done.time);
     if (done.node == node) return done.time;
   }
@@ -165,11 +164,11 @@ uint64_t end_of(Engines& engines, uint32_t node) {
 
 TEST(Engines, TheSsdTakesItsPartOfTheLink) {
   Machine machine = with_ssd(1e9);  // a quarter of the link
-  Engines engines(machine);
-  engines.begin(kToHost, 1, 100, 0);
-  engines.begin(kToSsd, 2, 40, 0);
-  engines.begin(kToDevice, 3, 100, 0);
-  engines.begin(kCompute, 4, 100, 0);
+  Engines engines(machine, 1);
+  engines.begin(engines.to_host(0), 1, 100, 0, 0);
+  engines.begin(engines.to_ssd(), 2, 40, 0, 0);
+  engines.begin(engines.to_device(0), 3, 100, 0, 0);
+  engines.begin(engines.compute(0), 4, 100, 0, 0);
   EXPECT_EQ(engines.next().node, 2u);
   EXPECT_EQ(engines.next().time, 40u);  // the SSD is as fast as ever
   Engines same = engines;
@@ -181,11 +180,33 @@ TEST(Engines, DirectionsThatDisturbEachOther) {
   Machine machine;
   machine.h2d_bytes_per_s = machine.d2h_bytes_per_s = 10e9;
   machine.d2h_together_bytes_per_s = 5e9;
-  Engines engines(machine);
-  engines.begin(kToHost, 1, 100, 0);
-  engines.begin(kToDevice, 2, 60, 20);
+  Engines engines(machine, 1);
+  engines.begin(engines.to_host(0), 1, 100, 0, 0);
+  engines.begin(engines.to_device(0), 2, 60, 20, 0);
   EXPECT_EQ(end_of(engines, 2), 80u);
   EXPECT_EQ(end_of(engines, 1), 130u);  // 20 alone, 60 at half the speed, 50 alone
+}
+
+// Devices 0 and 1 are on one link, 2 and 3 on another; the SSD's transfer for device 3 takes from the second.
+TEST(Engines, NeighboursShareALinkAndOthersDoNot) {
+  Machine machine = with_ssd(1e9);
+  machine.devices_per_link = 2;
+  machine.peer_bytes_per_s = 1e9;
+  Engines engines(machine, 4);
+  EXPECT_EQ(engines.to_device(1), engines.to_device(0));
+  EXPECT_EQ(engines.to_host(3), engines.to_host(2));
+  EXPECT_NE(engines.to_host(2), engines.to_host(0));
+  EXPECT_NE(engines.compute(1), engines.compute(0));
+  EXPECT_NE(engines.to_peer(1), engines.to_peer(0));
+  engines.begin(engines.to_host(0), 1, 100, 0, 0);
+  engines.begin(engines.to_host(2), 2, 100, 0, 0);
+  engines.begin(engines.to_ssd(), 3, 40, 0, engines.link_of(3));
+  Engines same = engines;
+  EXPECT_EQ(end_of(engines, 1), 100u);
+  EXPECT_EQ(end_of(same, 2), 110u);
+  machine.peer_bytes_per_s = 0;
+  const Engines without(machine, 4);
+  EXPECT_EQ(without.to_peer(3), without.to_host(2));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 
@@ -120,6 +121,57 @@ TEST(JsonGraph, ItemsWithoutEnd) {
   EXPECT_TRUE(parse_graph(other, kGraphChunk).ok());
 }
 
+// w0 on device 0 makes x0, which is copied to device 1 and used there with w1.
+constexpr char kTwoDevices[] = R"({
+  "tensors": [{"id": 0, "bytes": 4194304, "persistent": 1}, {"id": 1, "bytes": 2097152, "persistent": 1, "device": 1},
+              {"id": 2, "bytes": 6291456}, {"id": 3, "bytes": 6291456, "device": 1}],
+  "kernels": [{"name": "here", "duration_ns": 1000, "inputs": [0], "outputs": [2]},
+              {"name": "move", "kind": "peer", "device": 1, "inputs": [2], "outputs": [3]},
+              {"name": "there", "device": 1, "duration_ns": 5000, "inputs": [1, 3], "outputs": [1]}],
+  "devices": 2})";
+
+std::string two_devices_with(const std::string& from, const std::string& to) {
+  std::string text = kTwoDevices;
+  const size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+TEST(JsonGraph, SeveralDevices) {
+  const Result<analyzer::TaskGraph> result = parse_graph(kTwoDevices, kGraphChunk);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  const analyzer::TaskGraph& graph = result.value();
+  EXPECT_EQ(graph.devices, 2u);
+  EXPECT_EQ(graph.tensors[0].device, 0u);
+  EXPECT_EQ(graph.tensors[1].device, 1u);
+  const auto call = [&](const std::string& name) {
+    return std::find_if(graph.calls.begin(), graph.calls.end(), [&](const auto& c) { return c.call.name == name; })
+        ->call;
+  };
+  EXPECT_EQ(call("move").op, trace::OpKind::copy_peer);
+  EXPECT_EQ(call("move").device, 0u);  // where it comes from
+  EXPECT_EQ(call("move").duration_ns, 0u);
+  EXPECT_EQ(call("there").device, 1u);
+  EXPECT_EQ(graph.compute_ns, 5000u);      // of the device that computes longest
+  EXPECT_EQ(graph.peak_bytes, 10 * kMiB);  // of the device that needs most: w0 and x
+  EXPECT_EQ(graph.peak_chunks, 5u);
+}
+
+TEST(JsonGraph, DevicesThatDoNotFitTogether) {
+  EXPECT_NE(why(two_devices_with(R"("devices": 2)", R"("devices": 1)")).find("on device 1, and the graph has 1"),
+            std::string::npos);
+  EXPECT_NE(why(two_devices_with(R"("devices": 2)", R"("devices": 65)")).find("from 1 to 64"), std::string::npos);
+  EXPECT_NE(why(two_devices_with(R"("devices": 2)", R"("devices": 0)")).find("from 1 to 64"), std::string::npos);
+  EXPECT_NE(why(two_devices_with(R"("there", "device": 1)", R"("there", "device": 0)")).find("of kind \"peer\""),
+            std::string::npos);
+  EXPECT_NE(why(two_devices_with(R"("there", "device": 1)", R"("there", "device": 7)")).find("kernel 2 (there)"),
+            std::string::npos);
+  EXPECT_NE(why(two_devices_with(R"("outputs": [3])", R"("outputs": [0])")).find("of one device"), std::string::npos);
+  EXPECT_NE(why(two_devices_with(R"("outputs": [3])", R"("outputs": [1])")).find("smaller"), std::string::npos);
+  EXPECT_NE(why(two_devices_with(R"("outputs": [3])", R"("outputs": [3, 1])")).find("one input, one output"),
+            std::string::npos);
+}
+
 TEST(JsonGraph, TextsThatAreNoGraph) {
   EXPECT_NE(why("").find("no JSON"), std::string::npos);
   EXPECT_NE(why("[1, 2]").find("no object"), std::string::npos);
@@ -179,19 +231,26 @@ TEST_F(GraphFiles, MachinesWrittenByHand) {
   const std::string head = R"({"format": "reprise-machine", "version": 1, "device": "mine", "memory_bytes": 1)";
   const Result<analyzer::Machine> machine =
       find_machine(write("mine.json", head + R"(, "ssd_read_bytes_per_second": 3e9, "ssd_write_bytes_per_second": 2e9,
-                                  "host_bytes": 1e9, "remap_ns_per_chunk": 0})"));
+                                  "host_bytes": 1e9, "remap_ns_per_chunk": 0, "devices": 4, "devices_per_host_link": 2,
+                                  "peer_bytes_per_second": 2e10, "peer_latency_ns": 0})"));
   ASSERT_TRUE(machine.ok()) << machine.status().message();
   EXPECT_TRUE(machine.value().has_ssd());
   EXPECT_EQ(machine.value().host_bytes, 1'000'000'000u);
   EXPECT_EQ(machine.value().remap_ns_per_chunk, 0u);
+  EXPECT_EQ(machine.value().devices, 4u);
+  EXPECT_EQ(machine.value().devices_per_link, 2u);
+  EXPECT_EQ(machine.value().peer_bytes_per_s, 2e10);
+  EXPECT_EQ(machine.value().peer_latency_ns, 0u);
   const auto refused = find_machine(write("bad.json", head + R"(, "h2d_bytes_per_second": 0})"));
   EXPECT_NE(refused.status().message().find("bad.json"), std::string::npos) << refused.status().message();
   EXPECT_FALSE(find_machine(write("text.json", "hello")).ok());
 }
 
 TEST(Machines, ByName) {
-  for (const char* name : {"h200", "a100", "p100x4", "g10"}) EXPECT_TRUE(find_machine(name).ok()) << name;
+  for (const char* name : {"h200", "a100", "a100x8", "p100x4", "g10"}) EXPECT_TRUE(find_machine(name).ok()) << name;
   EXPECT_TRUE(find_machine("g10").value().has_ssd());
+  EXPECT_EQ(find_machine("a100x8").value().devices, 8u);
+  EXPECT_EQ(find_machine("p100x4").value().devices, 4u);
   const Status unknown = find_machine("h300").status();
   EXPECT_EQ(unknown.code(), StatusCode::invalid_argument);
   EXPECT_NE(unknown.message().find("p100x4"), std::string::npos);

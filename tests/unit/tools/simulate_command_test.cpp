@@ -27,6 +27,12 @@ class SimulateCommand : public Installed {
     }
     return write("layers.json", R"({"tensors":[)" + tensors + R"(],"kernels":[)" + kernels + "]}");
   }
+  static std::vector<std::string> columns(const std::string& line) {
+    std::vector<std::string> result;
+    std::stringstream stream(line);
+    for (std::string column; std::getline(stream, column, ',');) result.push_back(column);
+    return result;
+  }
   std::vector<std::string> lines(const std::string& text) const {
     std::vector<std::string> result;
     std::stringstream stream(text);
@@ -150,6 +156,39 @@ TEST_F(SimulateCommand, OneLineForWhatMakesNoSense) {
   expect_refused(reprise({"simulate", path("no.json"), "--budget", "50%"}), 1, "no.json");
   expect_refused(reprise({"simulate", write("bad.json", "{"), "--budget", "50%"}), 1, "bad.json");
   expect_refused(reprise({"simulate", write("bad.trace", "{"), "--budget", "50%"}), 1, "bad.trace");
+}
+
+// A table with noise has the planned time and that of the slowest seed, too.
+TEST_F(SimulateCommand, NoiseAndFixedOrders) {
+  const std::string file = graph(8, 100'000);
+  const auto row = [&](std::vector<std::string> more) {
+    std::vector<std::string> arguments = {"simulate",  file,   "--budget", "6MiB",
+                                          "--machine", "a100", "--csv",    path("tmp/a.csv")};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Finished finished = reprise(arguments);
+    EXPECT_EQ(finished.exit_code, 0) << finished.err;
+    return std::pair(finished.out, columns(lines(read(path("tmp/a.csv")))[1]));
+  };
+  const auto [plain, plain_csv] = row({});
+  EXPECT_EQ(plain.find("slowest"), std::string::npos) << plain;
+  const auto [noisy, noisy_csv] = row({"--noise", "50%", "--seeds", "4"});
+  EXPECT_NE(noisy.find("planned    slowest"), std::string::npos) << noisy;
+  ASSERT_EQ(noisy_csv.size(), plain_csv.size());
+  const size_t last = noisy_csv.size() - 1;
+  EXPECT_EQ(noisy_csv[last - 1], plain_csv[3]);  // the plan is the same
+  EXPECT_NE(noisy_csv[3], plain_csv[3]);
+  EXPECT_GT(std::stoull(noisy_csv[last]), std::stoull(noisy_csv[3]));
+  EXPECT_EQ(row({"--noise", "50%", "--seeds", "4"}).second[3], noisy_csv[3]);
+  EXPECT_NE(row({"--noise", "50%", "--seeds", "4", "--seed", "5"}).second[3], noisy_csv[3]);
+  EXPECT_NE(row({"--noise", "50%", "--seeds", "4", "--regime", "20ms"}).second[3], noisy_csv[3]);
+  EXPECT_EQ(row({"--dispatch", "fixed-best"}).second[3], plain_csv[3]);
+  EXPECT_GE(std::stoull(row({"--dispatch", "fixed"}).second[3]), std::stoull(plain_csv[3]));
+  expect_refused(reprise({"simulate", file, "--budget", "50%", "--noise", "20"}), 2, "--noise");
+  expect_refused(reprise({"simulate", file, "--budget", "50%", "--noise", "-5%"}), 2, "--noise");
+  expect_refused(reprise({"simulate", file, "--budget", "50%", "--regime", "20ms"}), 2, "--noise");
+  expect_refused(reprise({"simulate", file, "--budget", "50%", "--noise", "9%", "--regime", "20"}), 2, "--regime");
+  expect_refused(reprise({"simulate", file, "--budget", "50%", "--noise", "9%", "--seeds", "0"}), 2, "--seeds");
+  expect_refused(reprise({"simulate", file, "--budget", "50%", "--dispatch", "random"}), 2, "fixed-best");
 }
 
 TEST_F(SimulateCommand, PlansComeFromGraphsToo) {
