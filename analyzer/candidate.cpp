@@ -11,6 +11,7 @@ Schedule schedule_of(const TaskGraph& tasks, const std::vector<DeviceView>& view
   const Policy& policy = *recipe.policy;
   if (views.empty()) return policy.schedule({tasks, machine, recipe.capacity, recipe.carry_visitors});
   std::vector<Schedule> schedules;
+  schedules.reserve(views.size());
   for (const DeviceView& view : views) {
     schedules.push_back(policy.schedule({view.graph, machine, recipe.capacity, recipe.carry_visitors}));
   }

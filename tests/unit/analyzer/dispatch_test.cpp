@@ -29,7 +29,7 @@ struct Bare {
   TaskGraph tasks;
   MemGraph graph;
 
-  uint32_t op(uint64_t duration_ns, std::vector<uint32_t> after) {
+  uint32_t op(uint64_t duration_ns, const std::vector<uint32_t>& after) {
     GraphCall call;
     call.call.op = trace::OpKind::launch;
     call.call.duration_ns = duration_ns;
@@ -37,9 +37,9 @@ struct Bare {
     plan::Vertex vertex;
     vertex.kind = plan::VertexKind::op;
     vertex.call = static_cast<uint32_t>(tasks.calls.size() - 1);
-    return add(vertex, std::move(after));
+    return add(vertex, after);
   }
-  uint32_t reload(uint64_t chunks, std::vector<uint32_t> after, uint32_t last_round = kNone) {
+  uint32_t reload(uint64_t chunks, const std::vector<uint32_t>& after, uint32_t last_round = kNone) {
     plan::Tensor tensor;
     tensor.size = chunks * (2 << 20);
     tasks.tensors.push_back(tensor);
@@ -47,7 +47,7 @@ struct Bare {
     vertex.kind = plan::VertexKind::reload;
     vertex.tensor = static_cast<uint32_t>(tasks.tensors.size() - 1);
     if (last_round != kNone) vertex.predecessors.push_back({last_round, plan::EdgeKind::memory, 1});
-    return add(vertex, std::move(after));
+    return add(vertex, after);
   }
   uint64_t time(Dispatch dispatch, NoiseOptions noise = {}, uint32_t rounds = 5) {
     tasks.waited_at_end = static_cast<uint32_t>(tasks.calls.size());  // every iteration starts with idle engines
@@ -59,7 +59,7 @@ struct Bare {
   }
 
  private:
-  uint32_t add(plan::Vertex vertex, std::vector<uint32_t> after) {
+  uint32_t add(plan::Vertex vertex, const std::vector<uint32_t>& after) {
     const auto number = static_cast<uint32_t>(graph.vertices.size());
     for (const uint32_t before : after) vertex.predecessors.push_back({before, plan::EdgeKind::data, 0});
     if (vertex.call != kNone) graph.vertex_of_call.push_back(number);
@@ -159,6 +159,8 @@ TEST(Dispatch, EveryOrderComesToAnEndUnderNoise) {
   GraphBuilder builder(1);
   std::vector<uint32_t> weights;
   std::vector<uint32_t> kept;
+  weights.reserve(12);
+  kept.reserve(12);
   for (int i = 0; i < 12; ++i) weights.push_back(builder.persistent(0));
   for (int i = 0; i < 12; ++i) kept.push_back(builder.transient(0));
   for (size_t i = 0; i < 12; ++i) {

@@ -26,6 +26,7 @@ TaskGraph network(int layers, bool levelwise) {
   GraphBuilder builder(2);
   std::vector<uint32_t> halves[2];
   for (uint32_t gpu : {0u, 1u}) {
+    halves[gpu].reserve(static_cast<size_t>(layers));
     for (int i = 0; i < layers; ++i) halves[gpu].push_back(builder.persistent(gpu));
   }
   uint32_t x[2];        // the layer's input
@@ -144,6 +145,7 @@ const std::vector<std::string> kForFourPlaces = {"A", "B", "C", "D", "E", "F", "
 Schedule schedule_for(const Example& example, uint32_t places) {
   const std::vector<DeviceView> views = views_of(example.graph);
   std::vector<Schedule> schedules;
+  schedules.reserve(views.size());
   const Machine machine;
   for (const DeviceView& view : views)
     schedules.push_back(disco_policy().schedule({view.graph, machine, places, true}));

@@ -191,6 +191,23 @@ TEST_F(SimulateCommand, NoiseAndFixedOrders) {
   expect_refused(reprise({"simulate", file, "--budget", "50%", "--dispatch", "random"}), 2, "fixed-best");
 }
 
+// Nothing enforces a plan for several devices, and `replay` says so before the program starts.
+TEST_F(SimulateCommand, SeveralDevicesAreForSimulation) {
+  const std::string file = write("two.json", R"({"devices": 2,
+    "tensors": [{"id": 0, "bytes": 4194304, "persistent": 1}, {"id": 1, "bytes": 4194304, "persistent": 1},
+                {"id": 2, "bytes": 4194304, "persistent": 1, "device": 1}, {"id": 3, "bytes": 2097152, "device": 1},
+                {"id": 4, "bytes": 2097152}],
+    "kernels": [{"duration_ns": 100000, "inputs": [0], "outputs": [4]}, {"kind": "peer", "inputs": [4], "outputs": [3]},
+                {"duration_ns": 100000, "inputs": [1], "outputs": [1]},
+                {"duration_ns": 100000, "device": 1, "inputs": [2, 3], "outputs": []}]})");
+  const Finished finished = reprise({"simulate", file, "--budget", "70%,100%", "--machine", "a100x8"});
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_EQ(lines(finished.out).size(), 3u) << finished.out;
+  expect_refused(reprise({"simulate", file, "--budget", "100%", "--machine", "a100"}), 2, "2 devices");
+  ASSERT_EQ(reprise({"plan", file, "--budget", "100%", "-o", path("tmp/two.plan")}).exit_code, 0);
+  expect_refused(reprise({"replay", "--plan", path("tmp/two.plan"), "--", "/bin/true"}), 1, "2 devices");
+}
+
 TEST_F(SimulateCommand, PlansComeFromGraphsToo) {
   const Finished finished =
       reprise({"plan", graph(8), "--budget", "50%", "--machine", "g10", "-o", path("tmp/a.plan")});
