@@ -25,7 +25,18 @@ std::string Training::begin() const {
 
 std::vector<std::string> Training::iteration() const {
   const std::string on = stream_ordered ? " 0\n" : "\n";
-  std::vector<std::string> calls = {"h2d 0 x 5 pageable async\n"};
+  std::vector<std::string> calls;
+  switch (input) {
+    case Input::pageable:
+      calls.push_back("h2d 0 x 5 pageable async\n");
+      break;
+    case Input::pinned:
+      calls.push_back("h2d 0 x 5 pinned sync\n");
+      break;
+    case Input::device:
+      calls.push_back("memset 0 x 5\n");
+      break;
+  }
   std::string before = "x";
   for (int l = 0; l < layers; ++l) {
     const std::string n = std::to_string(l);

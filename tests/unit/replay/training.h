@@ -11,6 +11,9 @@ struct Training {
   int layers = 6;
   bool stream_ordered = false;
   int sleep_ms = 0;
+  // Where the input of an iteration comes from: the host (pageable or pinned), or the device, and then every copy to
+  // the device is the replay's own.
+  enum class Input { pageable, pinned, device } input = Input::pageable;
 
   std::string begin() const;
   std::vector<std::string> iteration() const;
