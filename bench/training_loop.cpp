@@ -84,7 +84,7 @@ class Loop {
     for (uint32_t l = layers_; l-- > 0;) {
       const auto t = [&](Part part) { return tensor(l, part); };
       const uint32_t x = l == 0 ? t(input) : tensor(l - 1, output);
-      const uint32_t grad_x = l == 0 ? t(input) : tensor(l - 1, grad_output);
+      const uint32_t grad_x = l == 0 ? t(grad_normed) : tensor(l - 1, grad_output);
       kernel("grad_w2", 180, {t(grad_output), t(active)}, {t(grad_w2)});
       kernel("grad_active", 180, {t(grad_output), t(w2)}, {t(grad_active)});
       kernel("grad_hidden", 30, {t(grad_active), t(hidden)}, {t(grad_hidden)});
