@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <optional>
 #include <vector>
 
-#include "analyzer/candidate.h"
+#include "analyzer/portfolio.h"
+#include "analyzer/relaunch/choose.h"
+#include "analyzer/relaunch/rewrite.h"
 #include "analyzer/to_plan.h"
 #include "analyzer/verify/verify.h"
 #include "preload/trace/names.h"
@@ -16,10 +19,6 @@ namespace reprise::analyzer {
 namespace {
 
 constexpr uint64_t kDefaultGranularity = 2 << 20;
-// Effective budgets that the portfolio tries: with a few chunks to spare, every tensor finds a home.
-constexpr double kFractions[] = {1.0, 0.98, 0.96, 0.94, 0.90, 0.85, 0.80, 0.70, 0.60, 0.50, 0.0};
-constexpr HomeOrder kOrders[] = {HomeOrder::longest_first, HomeOrder::returning_first, HomeOrder::persistent_first};
-constexpr size_t kEnoughPerPolicy = 3;               // candidates with homes for everything
 constexpr uint64_t kMostChunks = uint64_t{1} << 27;  // of a plan: memory stays bounded whatever the budget
 
 uint64_t info_number(const trace::Trace& trace, const char* key, uint64_t fallback) {
@@ -63,91 +62,17 @@ Status too_little_host(const Workload& workload) {
 }
 
 Result<std::vector<const Policy*>> policies_of(const std::string& name) {
-  if (name == "auto") return all_policies();
+  if (name == "reprise") return reprise_members();
+  if (name == "auto") {
+    std::vector<const Policy*> all = reprise_members();
+    for (const Policy* policy : all_policies()) {
+      if (std::find(all.begin(), all.end(), policy) == all.end()) all.push_back(policy);
+    }
+    return all;
+  }
   if (const Policy* policy = find_policy(name)) return std::vector<const Policy*>{policy};
   return check_policy(name);
 }
-
-class Portfolio {
- public:
-  Portfolio(const Workload& workload, uint64_t chunks) : workload_(workload), chunks_(chunks) {}
-
-  // Plans without remaps. With tensors carried over the start of the iteration, then without.
-  void add_homes(const Policy& policy) {
-    for (const bool carry : {true, false}) {
-      size_t found = 0;
-      uint64_t tried = 0;
-      for (const double fraction : kFractions) {
-        const auto capacity =
-            std::max(workload_.largest.chunks, static_cast<uint64_t>(fraction * static_cast<double>(chunks_)));
-        if (capacity == tried) continue;
-        tried = capacity;
-        bool placed = false;
-        for (const HomeOrder order : kOrders) {
-          placed = try_recipe({&policy, capacity, chunks_, PlacementMode::homes, order, carry}) || placed;
-          if (moves_nothing()) return;
-        }
-        if (placed && ++found >= kEnoughPerPolicy) return;
-      }
-      if (found > 0) return;
-    }
-  }
-
-  // Where no budget has homes for all, some stays live elsewhere. The last form cannot fail.
-  void add_remaps(const Policy& policy) {
-    const HomeOrder order = HomeOrder::longest_first;
-    if (try_recipe({&policy, chunks_, chunks_, PlacementMode::homes_then_stays, order, true})) return;
-    if (try_recipe({&policy, chunks_, chunks_, PlacementMode::by_begin, order, true})) return;
-    try_recipe({&policy, chunks_, chunks_, PlacementMode::by_begin, order, false});
-  }
-
-  void add_all(const std::vector<const Policy*>& policies) {
-    const bool free_remaps = workload_.machine.remap_ns_per_chunk == 0;
-    for (const Policy* policy : policies) {
-      if (free_remaps) {
-        add_remaps(*policy);
-      } else {
-        add_homes(*policy);
-      }
-      if (moves_nothing()) break;
-    }
-    if (best_) return;
-    for (const Policy* policy : policies) add_remaps(*policy);
-  }
-
-  // The best of another budget's plans competes, too.
-  void add_best_of(Portfolio&& other) {
-    count_ += other.count_;
-    if (!other.best_) return;
-    if (!best_ || is_better(*other.best_, *best_, workload_.machine)) best_ = std::move(other.best_);
-  }
-
-  bool moves_nothing() const {
-    return best_ && best_->schedule.offload_bytes == 0 && best_->schedule.reload_bytes == 0;
-  }
-  const Candidate* best() const { return best_ ? &*best_ : nullptr; }
-  uint32_t count() const { return count_; }
-  bool tiers_fit() const { return tiers_fit_; }
-
- private:
-  bool try_recipe(const Recipe& recipe) {
-    std::optional<Candidate> candidate = make_candidate(workload_.graph, workload_.views, workload_.machine, recipe);
-    if (!candidate) return false;
-    if (!candidate->tiers.fits) {
-      tiers_fit_ = false;
-      return false;
-    }
-    ++count_;
-    if (!best_ || is_better(*candidate, *best_, workload_.machine)) best_ = std::move(candidate);
-    return true;
-  }
-
-  const Workload& workload_;
-  uint64_t chunks_;
-  std::optional<Candidate> best_;
-  uint32_t count_ = 0;
-  bool tiers_fit_ = true;
-};
 
 // More memory never hurts: a plan for fewer chunks is also one for these. Tries them down to where no plan can be
 // better than what there is; where that would take long, in larger steps.
@@ -163,7 +88,7 @@ void add_smaller_budgets(const Workload& workload, const std::vector<const Polic
       if (!remaps && bound >= best->prediction.iteration_ns) return;
     }
     Portfolio smaller(workload, fewer);
-    smaller.add_all(policies);
+    smaller.run(policies);
     portfolio.add_best_of(std::move(smaller));
   }
 }
@@ -188,6 +113,31 @@ void complete(Workload& workload, uint64_t held_bytes, const PlanOptions& option
   workload.reserved_bytes = reserved_bytes(workload.graph, workload.slab_bytes, held_bytes);
   workload.largest = largest_working_set(workload.graph);
   workload.minimum_bytes = workload.largest.chunks * workload.graph.granularity + workload.reserved_bytes;
+}
+
+uint64_t chunks_that_fit(const Workload& workload, uint64_t budget) {
+  return (budget - workload.reserved_bytes) / workload.graph.granularity;
+}
+
+// More chunks than there are tensors to fill them are of no use.
+uint64_t chunks_of(const Workload& workload, uint64_t budget) {
+  uint64_t most = 0;
+  for (const plan::Tensor& tensor : workload.graph.tensors) most += tensor.chunk_count;
+  return std::min({chunks_that_fit(workload, budget), most, kMostChunks});
+}
+
+// nullopt: nothing is worth launching again, or may be.
+std::optional<Workload> relaunching(const Workload& workload, uint64_t budget, const PlanOptions& options) {
+  if (workload.graph.devices > 1) return std::nullopt;
+  const std::vector<uint32_t> calls =
+      choose_relaunches(workload.graph, workload.machine, chunks_that_fit(workload, budget));
+  if (calls.empty()) return std::nullopt;
+  Workload again = workload;
+  again.graph = with_relaunches(workload.graph, calls);
+  const uint64_t held = workload.reserved_bytes - reserved_bytes(workload.graph, workload.slab_bytes, 0);
+  complete(again, held, options);
+  if (budget < again.minimum_bytes) return std::nullopt;
+  return again;
 }
 
 }  // namespace
@@ -238,32 +188,46 @@ Result<plan::Plan> make_plan(const Workload& workload, const PlanOptions& option
   Result<std::vector<const Policy*>> policies = policies_of(options.policy);
   if (!policies.ok()) return policies.status();
   if (budget.value() < workload.minimum_bytes) return infeasible(workload, budget.value());
-  const uint64_t capacity = (budget.value() - workload.reserved_bytes) / workload.graph.granularity;
-  // More chunks than there are tensors to fill them are of no use.
-  uint64_t most = 0;
-  for (const plan::Tensor& tensor : workload.graph.tensors) most += tensor.chunk_count;
-  const uint64_t chunks = std::min({capacity, most, kMostChunks});
-
+  const uint64_t chunks = chunks_of(workload, budget.value());
   Portfolio portfolio(workload, chunks);
-  portfolio.add_all(policies.value());
+  portfolio.run(policies.value());
   if (options.policy == "auto") add_smaller_budgets(workload, policies.value(), chunks, portfolio);
-  if (portfolio.best() == nullptr && !portfolio.tiers_fit()) return too_little_host(workload);
-  if (portfolio.best() == nullptr) return Status{StatusCode::internal, "no policy found a plan for a feasible budget"};
-  plan::Plan plan = to_plan(workload, budget.value(), *portfolio.best());
+  uint32_t candidates = portfolio.count();
+  const Workload* used = &workload;
+  const Candidate* best = portfolio.best();
+  // The same program with some ops launched again, if that is faster.
+  const bool recomputes = options.recompute && (options.policy == "auto" || options.policy == "reprise");
+  const std::optional<Workload> again = recomputes ? relaunching(workload, budget.value(), options) : std::nullopt;
+  std::optional<Portfolio> other;
+  if (again) {
+    other.emplace(*again, chunks_of(*again, budget.value()));
+    other->run(policies.value());
+    candidates += other->count();
+    if (other->best() != nullptr && (best == nullptr || is_better(*other->best(), *best, workload.machine))) {
+      best = other->best();
+      used = &*again;
+    }
+  }
+  if (best == nullptr && !portfolio.tiers_fit()) return too_little_host(workload);
+  if (best == nullptr) return Status{StatusCode::internal, "no policy found a plan for a feasible budget"};
+  plan::Plan plan = to_plan(*used, budget.value(), *best);
+  plan.minimum_bytes = workload.minimum_bytes;
+  if (options.policy == "reprise") plan.policy = options.policy;
   if (Status status = verify(plan); !status.ok()) return status;
   if (summary != nullptr) {
     summary->iteration = workload.iteration;
+    const uint64_t capacity = chunks_that_fit(workload, budget.value());
     summary->bounds = workload.views.empty() ? bounds_of(workload.graph, capacity, workload.machine)
                                              : bounds_of_devices(workload.views, capacity, workload.machine);
-    summary->tiers = portfolio.best()->tiers;
+    summary->tiers = best->tiers;
     summary->op_count = workload.graph.op_count;
     summary->estimated_count = workload.graph.estimated_count;
     summary->tensor_count = static_cast<uint32_t>(workload.graph.tensors.size());
-    summary->candidates = portfolio.count();
+    summary->candidates = candidates;
     summary->capacity_chunks = capacity;
+    summary->relaunch_ns = used->graph.relaunch_ns;
     for (const SimulationOptions& trial : options.trials) {
-      summary->trial_ns.push_back(
-          simulate(workload.graph, portfolio.best()->graph, workload.machine, trial).iteration_ns);
+      summary->trial_ns.push_back(simulate(used->graph, best->graph, workload.machine, trial).iteration_ns);
     }
   }
   return plan;

@@ -28,6 +28,7 @@ struct PlanOptions {
   std::optional<uint64_t> held_bytes = std::nullopt;  // held around Reprise; default: info key "memory.held_bytes"
   std::string mark = kDefaultMark;                    // name of the marks at which iterations start
   std::vector<SimulationOptions> trials = {};         // further simulations of the plan that is returned
+  bool recompute = true;                              // policies reprise and auto may launch pure ops again
   bool ssd = false;  // may use the machine's SSD: for simulations, for the replay has no such tier
 };
 
@@ -61,6 +62,7 @@ struct PlanSummary {
   uint32_t estimated_count = 0;  // ops whose duration was not recorded
   uint32_t tensor_count = 0;
   uint32_t candidates = 0;              // plans compared
+  uint64_t relaunch_ns = 0;             // spent on ops that are launched again
   uint64_t capacity_chunks = 0;         // that the budget allows
   std::vector<uint64_t> trial_ns = {};  // of one iteration in each of the trials
 };

@@ -153,6 +153,10 @@ bool make_schedule(plan::Plan plan, Zone zone, uint64_t granularity, Schedule* s
            " devices, which can be simulated but not enforced; make one for a single device";
     return false;
   }
+  if (plan::launches_again(plan)) {
+    *why = "the plan launches kernels again, which can be simulated but not enforced; make one with --no-recompute";
+    return false;
+  }
   if (plan.calls.empty()) {
     *why = "the plan has no calls";
     return false;

@@ -77,6 +77,9 @@ Status check_tensor(const Plan& plan, uint32_t index) {
   const Tensor& tensor = plan.tensors[index];
   const bool persistent = tensor.allocate_call == kNone;
   if (tensor.size == 0) return wrong("tensor", index, "has no bytes");
+  if (tensor.again_of != kNone && (tensor.again_of >= index || plan.tensors[tensor.again_of].size != tensor.size)) {
+    return wrong("tensor", index, "is made again of a tensor that is not its like");
+  }
   if (persistent != (tensor.free_call == kNone)) return wrong("tensor", index, "is neither persistent nor transient");
   if (persistent && index > 0 && plan.tensors[index - 1].allocate_call != kNone) {
     return wrong("tensor", index, "is persistent but stands behind transient ones");
@@ -114,6 +117,9 @@ Status check_call(const Plan& plan, uint32_t index) {
   if (call.device >= device_count(plan)) return wrong("call", index, "runs on a device that does not exist");
   const bool op = call.kind == CallKind::op;
   if (op ? call.tensor != kNone : call.tensor >= plan.tensors.size()) return wrong("call", index, "has a wrong tensor");
+  if (call.relaunch_of != kNone && (!op || call.relaunch_of >= index)) {
+    return wrong("call", index, "launches something again that did not run before");
+  }
   if (!op && !call.accesses.empty()) return wrong("call", index, "has accesses but is no op");
   if (call.kind == CallKind::give_up || call.kind == CallKind::renew) {
     if (plan.tensors[call.tensor].allocate_call != kNone)
@@ -218,6 +224,10 @@ Status check_each(const Plan& plan, const Items& items, Check check) {
 }
 
 }  // namespace
+
+bool launches_again(const Plan& plan) {
+  return std::any_of(plan.calls.begin(), plan.calls.end(), [](const Call& call) { return call.relaunch_of != kNone; });
+}
 
 Status check_structure(const Plan& plan) {
   if (Status status = check_sizes(plan); !status.ok()) return status;

@@ -138,6 +138,7 @@ void plan_fields(Codec& codec, AnyPlan& plan) {
     c(tensor.resident_at_start);
     c(tensor.clean_at_start);
     c(tensor.device);
+    c(tensor.again_of);
   });
   codec.list(plan.placements, [&](auto& c, auto& placement) { c.list(placement.chunks, word); });
   codec.list(plan.calls, [](auto& c, auto& call) {
@@ -152,6 +153,9 @@ void plan_fields(Codec& codec, AnyPlan& plan) {
     c(call.name);
     c(call.duration_ns);
     c(call.device);
+    c(call.pure);
+    c(call.relaunch_of);
+    c(call.inserted);
     c.list(call.accesses, [](auto& d, auto& access) {
       d(access.tensor);
       d(access.mode);

@@ -27,6 +27,7 @@ struct Tensor {
   bool resident_at_start = false;    // persistent, chunked: on the device, at its home, when the iteration starts
   bool clean_at_start = false;       // and its host copy is valid, too: the plan may drop it without an offload
   uint32_t device = 0;
+  uint32_t again_of = kNone;  // made again by a relaunch: the tensor that held the same bytes before, at this address
 };
 
 // Which physical chunks back a tensor, in address order. Chunk ids are 0 .. chunk_count-1 of the plan.
@@ -61,7 +62,12 @@ struct Call {
   std::vector<Access> accesses = {};
   std::string name = {};     // kernel or call, for people
   uint64_t duration_ns = 0;  // as recorded
-  uint32_t device = 0;       // of op: where it runs; of a copy between devices: where it comes from
+  bool pure = false;         // of op: what it writes depends on what it reads alone, bit for bit
+  // Not the program's: of op, the call (an index) that is launched again here; of allocate and free, where the plan
+  // begins and ends the life of a tensor on its own.
+  uint32_t relaunch_of = kNone;
+  bool inserted = false;
+  uint32_t device = 0;  // of op: where it runs; of a copy between devices: where it comes from
 };
 
 enum class VertexKind : uint8_t {
@@ -127,6 +133,9 @@ struct Plan {
   std::vector<Vertex> vertices;
   std::vector<uint32_t> order;  // all vertices by dispatch priority: a topological order of the distance-0 edges
 };
+
+// Does it launch ops again? Such plans are for simulation: nothing enforces them yet.
+bool launches_again(const Plan& plan);
 
 inline uint32_t device_count(const Plan& plan) {
   return plan.device_chunks.empty() ? 1 : static_cast<uint32_t>(plan.device_chunks.size());

@@ -45,6 +45,7 @@ void write_tensor(const Plan& plan, uint32_t index, Out out) {
   }
   if (tensor.home != kNone) fmt::format_to(out, " home={}", tensor.home);
   if (tensor.device != 0) fmt::format_to(out, " device={}", tensor.device);
+  if (tensor.again_of != kNone) fmt::format_to(out, " again_of={}", tensor.again_of);
   fmt::format_to(out, "\n");
 }
 
@@ -73,6 +74,8 @@ void write_call(const Plan& plan, uint32_t index, Out out) {
   fmt::format_to(out, " stream={} flags={} signature={:016x} ns={} {}", call.stream, call.flags, call.signature,
                  call.duration_ns, call.name);
   if (call.device != 0) fmt::format_to(out, " device={}", call.device);
+  if (call.relaunch_of != kNone) fmt::format_to(out, " relaunch_of={}", call.relaunch_of);
+  if (call.inserted) fmt::format_to(out, " inserted");
   for (const Access& access : call.accesses) {
     fmt::format_to(out, " [{}+{}:{} {}]", access.tensor, access.offset, access.size, name_of_mode(access.mode));
   }

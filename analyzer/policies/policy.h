@@ -27,15 +27,20 @@ class Policy {
 };
 
 const Policy& disco_policy();
+const Policy& fluid_policy();
 const Policy& g10_policy();
 const Policy& g10_late_policy();
 const Policy& gemini_policy();
 const Policy& link_aware_policy();
 const Policy& lru_policy();
+const Policy& reprise_policy();
 // Baselines: what others do, for comparison.
 const Policy& deepum_policy();
 const Policy& flashneuron_policy();
 const Policy& uvm_policy();
+
+// What `reprise` compares: other policies, as they are and played in time.
+const std::vector<const Policy*>& reprise_members();
 
 // Those of the portfolio, in the order in which it tries them.
 const std::vector<const Policy*>& all_policies();

@@ -6,7 +6,8 @@ namespace reprise::analyzer {
 
 const std::vector<const Policy*>& all_policies() {
   static const std::vector<const Policy*> policies = {&disco_policy(), &link_aware_policy(), &g10_late_policy(),
-                                                      &g10_policy(),   &gemini_policy(),     &lru_policy()};
+                                                      &g10_policy(),   &gemini_policy(),     &lru_policy(),
+                                                      &fluid_policy(), &reprise_policy()};
   return policies;
 }
 

@@ -74,7 +74,7 @@ struct DeviceTotals {
 
 void set_totals(TaskGraph& graph) {
   std::vector<DeviceTotals> totals(graph.devices);
-  graph.peak_bytes = graph.peak_chunks = graph.compute_ns = 0;
+  graph.peak_bytes = graph.peak_chunks = graph.compute_ns = graph.relaunch_ns = 0;
   graph.op_count = graph.estimated_count = 0;
   const auto note_peaks = [&](const DeviceTotals& total) {
     graph.peak_bytes = std::max(graph.peak_bytes, total.bytes);
@@ -89,7 +89,11 @@ void set_totals(TaskGraph& graph) {
   for (const GraphCall& entry : graph.calls) {
     if (entry.call.kind == plan::CallKind::op) {
       const bool between = entry.call.op == trace::OpKind::copy_peer && graph.devices > 1;
-      if (!between) totals[entry.call.device].compute_ns += entry.call.duration_ns;
+      if (entry.call.relaunch_of != kNone) {
+        graph.relaunch_ns += entry.call.duration_ns;
+      } else if (!between) {
+        totals[entry.call.device].compute_ns += entry.call.duration_ns;
+      }
       ++graph.op_count;
       if (entry.estimated) ++graph.estimated_count;
       continue;

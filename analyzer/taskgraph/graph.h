@@ -53,6 +53,7 @@ struct TaskGraph {
   uint64_t peak_bytes = 0;     // most bytes alive at once, as the program asked
   uint64_t peak_chunks = 0;    // likewise, of chunked tensors in chunks
   uint64_t compute_ns = 0;     // sum of the durations of ops; several devices: the largest of their sums
+  uint64_t relaunch_ns = 0;    // likewise, of ops that are launched again; not in compute_ns
   uint32_t op_count = 0;
   uint32_t estimated_count = 0;  // ops without a recorded duration
 };

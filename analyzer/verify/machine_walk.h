@@ -51,6 +51,8 @@ Status walk_chunks(const Unrolled& graph, Questions& questions);
 Status walk_conflicts(const Unrolled& graph, Questions& questions);
 // Small tensors that share bytes of the slab.
 Status walk_slab(const Unrolled& graph, Questions& questions);
+// Ops that are launched again make what they made before.
+Status check_relaunches(const plan::Plan& plan);
 
 // Does an op use a tensor that its accesses do not name? An opaque one may use everything that is alive.
 bool uses_everything(const plan::Call& call);

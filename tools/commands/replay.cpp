@@ -23,6 +23,12 @@ Status check_plan(const std::string& path, const plan::Plan& plan, const Budget&
         fmt::format("{}: a plan for {} devices, which can be simulated but not enforced; make one for a single device",
                     path, plan::device_count(plan))};
   }
+  if (plan::launches_again(plan)) {
+    return {StatusCode::unsupported,
+            fmt::format("{}: launches kernels again, which can be simulated but not enforced; make one with "
+                        "--no-recompute",
+                        path)};
+  }
   const uint64_t identity = identity_of_program(program.arguments);
   if (identity != 0 && plan.program_hash != 0 && identity != plan.program_hash) {
     return {StatusCode::unsupported,

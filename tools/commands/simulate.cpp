@@ -32,6 +32,7 @@ struct SimulateArguments {
   std::string csv;
   std::string html;
   std::string chunk;
+  bool no_recompute = false;
   DisturbanceArguments disturbance;
 };
 
@@ -75,6 +76,7 @@ class Simulating {
       options_.granularity = chunk.value();
     }
     options_.ssd = true;
+    options_.recompute = !arguments_.no_recompute;
     Result<std::vector<analyzer::SimulationOptions>> trials = trials_of(arguments_.disturbance);
     if (!trials.ok()) return trials.status();
     options_.trials = std::move(trials.value());
@@ -202,6 +204,7 @@ Action declare_simulate(CLI::App& app, const ProgramArguments&) {
                  "h200, a100, a100x8, p100x4, g10 or a machine file (default: the trace's)");
   app.add_option("--csv", arguments->csv, "Also write the rows to this file");
   app.add_option("--html", arguments->html, "Also write a page with curves of time and bytes over budgets");
+  app.add_flag("--no-recompute", arguments->no_recompute, "reprise and auto launch nothing again to save memory");
   app.add_option("--chunk", arguments->chunk, "Size of a chunk (default: the trace's, else 2MiB)");
   declare_disturbance(app, arguments->disturbance);
   return [arguments] { return Simulating(*arguments).run(); };

@@ -3,11 +3,13 @@
 #include <fmt/core.h>
 #include <zstd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <unordered_set>
 #include <utility>
 
 #include "tools/commands/files.h"
@@ -128,12 +130,23 @@ class Reader {
     if (time_ > kMostTime) throw Refusal("the kernels take more than a year together; durations are in nanoseconds");
     kernel.inputs = ids(item, "inputs", what);
     kernel.outputs = ids(item, "outputs", what);
+    kernel.pure = is_pure(item, kernel, what);
     graph_.kernels.push_back(std::move(kernel));
   }
 
   static uint32_t device_of(const json& item, const std::string& what) {
     if (!item.contains("device")) return 0;
     return static_cast<uint32_t>(whole_number(item, "device", 0, kMostDevices - 1, what));
+  }
+
+  // Unless it says so itself: no tensor is both read and written.
+  static bool is_pure(const json& item, const ListedKernel& kernel, const std::string& what) {
+    if (const auto said = item.find("pure"); said != item.end()) {
+      if (!said->is_boolean()) throw Refusal(what + ": \"pure\" is neither true nor false");
+      return said->get<bool>();
+    }
+    const std::unordered_set<uint64_t> inputs(kernel.inputs.begin(), kernel.inputs.end());
+    return std::none_of(kernel.outputs.begin(), kernel.outputs.end(), [&](uint64_t id) { return inputs.contains(id); });
   }
 
   void add_bytes(uint64_t bytes) {

@@ -182,6 +182,7 @@ class Converter {
     op.call.device = kernel.peer ? listed_.tensors.at(kernel.inputs[0]).device : kernel.device;
     op.call.name = kernel.name;
     op.call.duration_ns = kernel.duration_ns;
+    op.call.pure = kernel.pure;
     const uint32_t none[3] = {};
     op.call.signature = trace::op_signature(op.call.op, trace::hash_bytes(kernel.name.data(), kernel.name.size()), none,
                                             none, 0, 0, 0, static_cast<uint32_t>(op.call.accesses.size()));

@@ -24,6 +24,7 @@ struct ListedKernel {
   bool peer = false;             // copies its input to another device
   std::vector<uint64_t> inputs;  // tensor ids
   std::vector<uint64_t> outputs;
+  bool pure = false;  // what it writes depends on what it reads alone
 };
 
 struct ListedGraph {

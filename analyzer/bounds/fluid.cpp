@@ -1,0 +1,355 @@
+#include "analyzer/bounds/fluid.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include "analyzer/linear/program.h"
+
+namespace reprise::analyzer {
+namespace {
+
+// The program's units: well scaled numbers.
+constexpr double kGiB = 0x1p30;
+constexpr double kMs = 1e6;  // nanoseconds
+
+// Time is cut at points: the start and the end of the fullest op of each segment. Interval i leads up to point i. Even
+// points are starts, with a stall before them; odd ones are ends, and the interval before is the op itself.
+
+// A period on this grid: at which points the tensor is not in use, and up to which interval it may come back.
+struct Span {
+  uint32_t period = 0;
+  uint32_t first = 0;  // covered points, inclusive
+  uint32_t last = 0;
+  uint32_t back = 0;  // kNone: it need not come back
+  auto operator<=>(const Span&) const = default;
+};
+
+// Versions that look the same on the grid.
+struct Kind {
+  uint32_t written = 0;  // the first interval in which a copy may go out
+  bool on_host = false;
+  std::vector<Span> spans;
+  auto operator<=>(const Kind&) const = default;
+};
+
+class Model {
+ public:
+  Model(const TaskGraph& graph, uint64_t capacity, const Machine& machine, const FluidOptions& options,
+        const std::vector<Relaunch>& candidates)
+      : graph_(graph), capacity_(capacity), machine_(machine), options_(options), candidates_(candidates) {
+    fluid_.vitality = vitality_of(graph);
+    ops_ = static_cast<uint32_t>(fluid_.vitality.call_of_op.size());
+  }
+
+  Result<Fluid> solve() {
+    if (ops_ == 0) return fluid_;
+    cut();
+    add_points();
+    add_candidates();
+    for (const auto& [kind, members] : kinds()) add_kind(kind, members);
+    Result<LinearProgram::Solution> solution = program_.minimise(options_.seconds);
+    if (!solution.ok()) return solution.status();
+    read(solution.value().x);
+    return std::move(fluid_);
+  }
+
+ private:
+  struct Variables {  // of a flow, by point from its first one on
+    std::vector<uint32_t> away, ssd;
+  };
+
+  uint64_t duration(uint32_t op) const {
+    const plan::Call& call = graph_.calls[fluid_.vitality.call_of_op[op]].call;
+    const bool copy = call.op == trace::OpKind::copy_host_to_device || call.op == trace::OpKind::copy_device_to_host;
+    return copy ? 0 : call.duration_ns;  // the program's own copies do not keep kernels waiting
+  }
+
+  // Segments of about equal time and number of ops; of each one the op with the most bytes alive.
+  void cut() {
+    double total = 0;
+    for (uint32_t op = 0; op < ops_; ++op) total += static_cast<double>(duration(op));
+    const uint32_t count = std::min(options_.segments, ops_);
+    double done = 0;
+    uint32_t begun = 0;
+    for (uint32_t op = 0; op < ops_; ++op) {
+      const double share = (total > 0 ? done / total : 0) / 2 + static_cast<double>(op) / ops_ / 2;
+      if (begun == 0 || share * count >= static_cast<double>(begun)) {
+        ++begun;
+        fluid_.fullest.push_back(op);
+      }
+      uint32_t& fullest = fluid_.fullest.back();
+      if (fluid_.vitality.alive[op] > fluid_.vitality.alive[fullest]) fullest = op;
+      done += static_cast<double>(duration(op));
+    }
+    points_ = static_cast<uint32_t>(2 * fluid_.fullest.size());
+    compute_.assign(points_, 0);
+    for (uint32_t op = 0; op < ops_; ++op)
+      compute_[interval_of(op) % points_] += static_cast<double>(duration(op)) / kMs;
+  }
+
+  // For each point: how long what leads up to it takes, what the links carry meanwhile, what must be away.
+  void add_points() {
+    for (uint32_t p = 0; p < points_; ++p) {
+      stall_.push_back(program_.add_column(1, 0, p % 2 == 0 ? LinearProgram::kInfinity : 0));
+      const double excess =
+          static_cast<double>(fluid_.vitality.alive[fluid_.fullest[p / 2]]) - static_cast<double>(capacity_);
+      memory_.push_back(program_.add_row(std::max(excess, 0.0) / kGiB, LinearProgram::kInfinity));
+      out_.push_back(add_link(p, machine_.d2h_bytes_per_s));
+      in_.push_back(add_link(p, machine_.h2d_bytes_per_s));
+      if (machine_.h2d_together_bytes_per_s > 0 && machine_.d2h_together_bytes_per_s > 0) add_shared(p);
+      if (!machine_.has_ssd()) continue;
+      to_ssd_.push_back(add_link(p, machine_.ssd_write_bytes_per_s));
+      from_ssd_.push_back(add_link(p, machine_.ssd_read_bytes_per_s));
+      const double host =
+          machine_.host_bytes == 0 ? LinearProgram::kInfinity : static_cast<double>(machine_.host_bytes);
+      host_.push_back(program_.add_row(-LinearProgram::kInfinity, host / kGiB));
+    }
+  }
+
+  // Launching again takes time, in which the links carry bytes, too.
+  void add_candidates() {
+    op_of_call_.assign(graph_.calls.size(), kNone);
+    for (uint32_t op = 0; op < ops_; ++op) op_of_call_[fluid_.vitality.call_of_op[op]] = op;
+    made_by_.assign(graph_.tensors.size(), kNone);
+    for (uint32_t c = 0; c < candidates_.size(); ++c) {
+      const Relaunch& candidate = candidates_[c];
+      const plan::Call& call = graph_.calls[candidate.call].call;
+      const double ms = static_cast<double>(call.duration_ns) / kMs;
+      again_.push_back(program_.add_column(ms, 0, 1));
+      const uint32_t interval = interval_before(op_of_call_[candidate.before]) % points_;
+      for (const uint32_t row : time_rows_[interval]) program_.set(row, again_[c], -ms * row_rate_[row]);
+      for (const plan::Access& access : call.accesses) {
+        if ((access.mode & trace::kAccessWrite) != 0) made_by_[access.tensor] = c;
+      }
+    }
+  }
+
+  // Does a candidate's second launch end this period?
+  bool is_candidates(const Version& version, const Period& period) const {
+    const uint32_t c = made_by_[version.tensor];
+    return c != kNone && !period.tail && period.to < ops_ && period.from < op_of_call_[candidates_[c].before] &&
+           op_of_call_[candidates_[c].before] <= period.to;
+  }
+
+  // What will be made again is away without a copy.
+  void forget(const Kind& kind, const std::vector<uint32_t>& versions, double bytes, uint32_t copied) {
+    uint32_t row = kNone;
+    for (const uint32_t v : versions) {
+      const Version& version = fluid_.vitality.versions[v];
+      for (const Span& span : kind.spans) {
+        if (!is_candidates(version, version.periods[span.period])) continue;
+        const uint32_t column = again_[made_by_[version.tensor]];
+        const double size = static_cast<double>(graph_.tensors[version.tensor].size) / kGiB;
+        for (uint32_t p = span.first; p <= span.last; ++p) program_.set(memory_[p % points_], column, size);
+        if (copied == kNone) continue;
+        if (row == kNone) {
+          row = program_.add_row(-LinearProgram::kInfinity, bytes);
+          program_.set(row, copied, 1);
+        }
+        program_.set(row, column, size);
+      }
+    }
+  }
+
+  static double rate(double bytes_per_s) { return bytes_per_s / kGiB / 1e9 * kMs; }  // GiB a millisecond
+
+  // Flow <= rate * (compute + stall).
+  uint32_t add_link(uint32_t interval, double bytes_per_s) {
+    const uint32_t row = program_.add_row(-LinearProgram::kInfinity, rate(bytes_per_s) * compute_[interval]);
+    program_.set(row, stall_[interval], -rate(bytes_per_s));
+    time_rows_.resize(points_);
+    time_rows_[interval].push_back(row);
+    row_rate_.resize(row + 1);
+    row_rate_[row] = rate(bytes_per_s);
+    return row;
+  }
+
+  // Both directions: below the lines from each rate alone to the pair of rates together.
+  void add_shared(uint32_t interval) {
+    const double in = rate(machine_.h2d_bytes_per_s);
+    const double out = rate(machine_.d2h_bytes_per_s);
+    const double in_both = std::min(rate(machine_.h2d_together_bytes_per_s), in);
+    const double out_both = std::min(rate(machine_.d2h_together_bytes_per_s), out);
+    Shared shared;
+    // in + out * (in - in_both) / out_both <= in * time, and the other way around.
+    shared.rows[0] = add_link(interval, machine_.h2d_bytes_per_s);
+    shared.in[0] = 1;
+    shared.out[0] = (in - in_both) / out_both;
+    shared.rows[1] = add_link(interval, machine_.d2h_bytes_per_s);
+    shared.in[1] = (out - out_both) / in_both;
+    shared.out[1] = 1;
+    shared_.push_back(shared);
+  }
+
+  std::map<Kind, std::vector<uint32_t>> kinds() const {
+    std::map<Kind, std::vector<uint32_t>> kinds;
+    for (uint32_t v = 0; v < fluid_.vitality.versions.size(); ++v) {
+      const Version& version = fluid_.vitality.versions[v];
+      Kind kind{interval_behind(version.written), version.on_host, {}};
+      for (uint32_t p = 0; p < version.periods.size(); ++p) {
+        const std::optional<Span> span = span_of(version.periods[p], p);
+        if (span) kind.spans.push_back(*span);
+      }
+      if (!kind.spans.empty()) kinds[kind].push_back(v);
+    }
+    return kinds;
+  }
+
+  // The interval in which an op runs.
+  uint32_t interval_of(uint32_t op) const {
+    const auto next = std::lower_bound(fluid_.fullest.begin(), fluid_.fullest.end(), op % ops_);
+    const auto index = static_cast<uint32_t>(next - fluid_.fullest.begin());
+    const bool itself = next != fluid_.fullest.end() && *next == op % ops_;
+    return op / ops_ * points_ + 2 * index + (itself ? 1 : 0);
+  }
+  // The first interval behind an op's end, and the last one before an op's start.
+  uint32_t interval_behind(uint32_t op) const { return interval_of(op) + interval_of(op) % 2; }
+  uint32_t interval_before(uint32_t op) const { return interval_of(op) - interval_of(op) % 2; }
+
+  std::optional<Span> span_of(const Period& period, uint32_t index) const {
+    const uint32_t first = interval_behind(period.from);
+    const uint32_t behind = interval_before(period.to);  // its point is no longer covered
+    if (first >= behind) return std::nullopt;
+    return Span{index, first, behind - 1, period.tail ? kNone : behind};
+  }
+
+  void add_kind(const Kind& kind, const std::vector<uint32_t>& versions) {
+    double bytes = 0;
+    for (const uint32_t v : versions) {
+      bytes += static_cast<double>(graph_.tensors[fluid_.vitality.versions[v].tensor].size);
+    }
+    const size_t first_flow = fluid_.flows.size();
+    for (const Span& span : kind.spans) {
+      FluidFlow flow;
+      for (const uint32_t v : versions) flow.members.push_back({v, span.period});
+      flow.bytes = static_cast<uint64_t>(bytes);
+      flow.first = span.first;
+      fluid_.flows.push_back(std::move(flow));
+      variables_.emplace_back();
+    }
+    const uint32_t copied = add_tier(kind, first_flow, bytes / kGiB, false);
+    if (machine_.has_ssd()) add_tier(kind, first_flow, bytes / kGiB, true);
+    if (!candidates_.empty()) forget(kind, versions, bytes / kGiB, kind.spans.size() == 1 ? copied : kNone);
+  }
+
+  // The copies of one kind on one tier. Returns the column of what is there at the end; kNone: it is always there.
+  uint32_t add_tier(const Kind& kind, size_t first_flow, double bytes, bool ssd) {
+    std::vector<uint32_t> copied;  // by point from `written` on: what is on the other side by then
+    for (uint32_t p = kind.written; !kind.on_host && p <= kind.spans.back().last; ++p) {
+      const uint32_t out = program_.add_column(0);
+      copied.push_back(program_.add_column(0, 0, bytes));
+      use_link(out, p, true, ssd);
+      const uint32_t row = program_.add_row(0, 0);  // copied = copied before + out
+      program_.set(row, copied.back(), 1);
+      program_.set(row, out, -1);
+      if (copied.size() > 1) program_.set(row, copied[copied.size() - 2], -1);
+    }
+    for (size_t i = 0; i < kind.spans.size(); ++i) add_span(kind, kind.spans[i], first_flow + i, copied, bytes, ssd);
+    return copied.empty() ? kNone : copied.back();
+  }
+
+  void add_span(const Kind& kind, const Span& span, size_t flow, const std::vector<uint32_t>& copied, double bytes,
+                bool ssd) {
+    std::vector<uint32_t> away;
+    for (uint32_t p = span.first; p <= span.last; ++p) {
+      away.push_back(program_.add_column(0, 0, bytes));
+      program_.set(memory_[p % points_], away.back(), 1);
+      if (!ssd && machine_.has_ssd()) program_.set(host_[p % points_], away.back(), 1);
+      if (kind.on_host) continue;
+      const uint32_t row = program_.add_row(-LinearProgram::kInfinity, 0);  // away <= copied
+      program_.set(row, away.back(), 1);
+      program_.set(row, copied[p - kind.written], -1);
+    }
+    // What is away now and not at the next point came in meanwhile; behind the last one, all of it.
+    for (uint32_t p = span.first; p <= span.last && span.back != kNone; ++p) {
+      const uint32_t in = program_.add_column(0);
+      use_link(in, p + 1, false, ssd);
+      const uint32_t row = program_.add_row(-LinearProgram::kInfinity, 0);
+      program_.set(row, away[p - span.first], 1);
+      program_.set(row, in, -1);
+      if (p < span.last) program_.set(row, away[p + 1 - span.first], -1);
+    }
+    if (ssd) limit_together(flow, away, bytes);
+    (ssd ? variables_[flow].ssd : variables_[flow].away) = std::move(away);
+  }
+
+  // On both tiers there is no more than all of it.
+  void limit_together(size_t flow, const std::vector<uint32_t>& away, double bytes) {
+    for (size_t i = 0; i < away.size(); ++i) {
+      const uint32_t row = program_.add_row(-LinearProgram::kInfinity, bytes);
+      program_.set(row, away[i], 1);
+      program_.set(row, variables_[flow].away[i], 1);
+    }
+  }
+
+  void use_link(uint32_t column, uint32_t interval, bool out, bool ssd) {
+    const uint32_t s = interval % points_;
+    program_.set(out ? out_[s] : in_[s], column, 1);
+    if (ssd) program_.set(out ? to_ssd_[s] : from_ssd_[s], column, 1);
+    if (shared_.empty()) return;
+    for (int i = 0; i < 2; ++i) program_.set(shared_[s].rows[i], column, out ? shared_[s].out[i] : shared_[s].in[i]);
+  }
+
+  void read(const std::vector<double>& x) {
+    double total = 0;
+    for (uint32_t p = 0; p < points_; ++p) {
+      total += (compute_[p] + x[stall_[p]]) * kMs;
+      if (p % 2 == 0) fluid_.stall_ns.push_back(x[stall_[p]] * kMs);
+    }
+    for (uint32_t c = 0; c < candidates_.size(); ++c) {
+      fluid_.again.push_back(x[again_[c]]);
+      total += fluid_.again[c] * static_cast<double>(graph_.calls[candidates_[c].call].call.duration_ns);
+    }
+    fluid_.iteration_ns = static_cast<uint64_t>(total);
+    const auto values = [&](const std::vector<uint32_t>& columns) {
+      std::vector<double> bytes;
+      bytes.reserve(columns.size());
+      for (const uint32_t column : columns) bytes.push_back(x[column] * kGiB);
+      return bytes;
+    };
+    for (size_t i = 0; i < fluid_.flows.size(); ++i) {
+      fluid_.flows[i].away = values(variables_[i].away);
+      fluid_.flows[i].away_on_ssd = values(variables_[i].ssd);
+      for (size_t s = 0; s < fluid_.flows[i].away_on_ssd.size(); ++s) {
+        fluid_.flows[i].away[s] += fluid_.flows[i].away_on_ssd[s];
+      }
+    }
+  }
+
+  struct Shared {
+    uint32_t rows[2] = {};
+    double in[2] = {};
+    double out[2] = {};
+  };
+
+  const TaskGraph& graph_;
+  uint64_t capacity_;
+  const Machine& machine_;
+  FluidOptions options_;
+  const std::vector<Relaunch>& candidates_;
+  Fluid fluid_;
+  uint32_t ops_ = 0;
+  uint32_t points_ = 0;
+  std::vector<double> compute_;  // of each interval, in milliseconds
+  LinearProgram program_;
+  std::vector<uint32_t> stall_;                                         // columns, by interval
+  std::vector<uint32_t> memory_, out_, in_, to_ssd_, from_ssd_, host_;  // rows, by point or interval
+  std::vector<Shared> shared_;
+  std::vector<Variables> variables_;              // by flow
+  std::vector<std::vector<uint32_t>> time_rows_;  // interval -> rows that grow with its time
+  std::vector<double> row_rate_;                  // row -> at this rate
+  std::vector<uint32_t> again_;                   // column, by candidate
+  std::vector<uint32_t> made_by_;                 // tensor -> candidate
+  std::vector<uint32_t> op_of_call_;
+};
+
+}  // namespace
+
+Result<Fluid> solve_fluid(const TaskGraph& graph, uint64_t capacity_bytes, const Machine& machine,
+                          const FluidOptions& options, const std::vector<Relaunch>& candidates) {
+  return Model(graph, capacity_bytes, machine, options, candidates).solve();
+}
+
+}  // namespace reprise::analyzer

@@ -1,0 +1,50 @@
+// The fluid bound (LB4 of docs/BOUNDS.md): a linear program in which bytes leave and come back as a liquid, kernels run
+// in the recorded order, and what must be away at each time is tied to what the links can have carried by then. No
+// plan for this order of kernels is faster; its flows show a policy what such a plan looks like. Callers: bounds, the
+// policy `reprise`.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "analyzer/bounds/periods.h"
+#include "analyzer/machine/machine.h"
+#include "analyzer/relaunch/candidates.h"
+#include "preload/trace/status.h"
+
+namespace reprise::analyzer {
+
+struct FluidOptions {
+  uint32_t segments = 48;  // of the iteration at most; memory is looked at during the fullest op of each
+  double seconds = 30;     // of CPU time
+};
+
+// What one period of some versions carries, which all leave and return between the same points. Amounts are bytes, by
+// point from `first` on: point 2i is the start of the fullest op of segment i, 2i + 1 its end; points of the next
+// iteration go on counting.
+struct FluidFlow {
+  struct Member {
+    uint32_t version = 0;  // index into Vitality::versions
+    uint32_t period = 0;   // of that version
+  };
+  std::vector<Member> members;
+  uint64_t bytes = 0;  // of all of them
+  uint32_t first = 0;
+  std::vector<double> away;
+  std::vector<double> away_on_ssd;  // of them; empty without an SSD
+};
+
+struct Fluid {
+  uint64_t iteration_ns = 0;
+  std::vector<uint32_t> fullest;  // by segment: op with the most bytes alive
+  std::vector<double> stall_ns;   // before that op
+  Vitality vitality;
+  std::vector<FluidFlow> flows;
+  std::vector<double> again;  // by candidate: the part of it that is launched again, 0 to 1
+};
+
+// `capacity_bytes`: for chunked tensors. `candidates`: ops that may be launched again, just before somebody needs what
+// they made; that they need their inputs then is left out. Errors: unsupported (no solver, too long), infeasible.
+Result<Fluid> solve_fluid(const TaskGraph& graph, uint64_t capacity_bytes, const Machine& machine,
+                          const FluidOptions& options, const std::vector<Relaunch>& candidates = {});
+
+}  // namespace reprise::analyzer

@@ -1,0 +1,114 @@
+#include "analyzer/policies/planned_periods.h"
+
+#include <algorithm>
+#include <map>
+
+namespace reprise::analyzer {
+namespace {
+
+using Use = std::pair<uint32_t, uint32_t>;  // call, tensor
+
+class PlannedEviction : public VictimChooser {
+ public:
+  PlannedEviction(const std::vector<AwayPeriod>& periods, const std::vector<uint32_t>& call_of_op,
+                  VictimChooser& fallback)
+      : fallback_(fallback) {
+    for (const AwayPeriod& period : periods) {
+      leaving_[call_of_op[(period.begin - 1) % call_of_op.size()]].push_back({period.tensor, period.tier});
+    }
+  }
+  void start(const WalkState& state) override { fallback_.start(state); }
+  std::vector<Leaving> leaving(const WalkState& state) override {
+    const auto found = leaving_.find(state.call);
+    return found == leaving_.end() ? std::vector<Leaving>{} : found->second;
+  }
+  std::vector<uint32_t> choose(const WalkState& state, uint64_t needed) override {
+    return fallback_.choose(state, needed);
+  }
+
+ private:
+  VictimChooser& fallback_;
+  std::map<uint32_t, std::vector<Leaving>> leaving_;  // behind this call
+};
+
+// Fits stays to the times of the plan, as long as there is room: they last until the way out is done, so that nobody
+// takes their memory before, and the way back begins ahead of need.
+class Timing {
+ public:
+  Timing(const TaskGraph& graph, const std::vector<AwayPeriod>& periods, const std::vector<uint32_t>& call_of_op,
+         uint64_t capacity)
+      : graph_(graph), capacity_(capacity), occupied_(graph.calls.size(), 0) {
+    const auto ops = static_cast<uint32_t>(call_of_op.size());
+    for (const AwayPeriod& period : periods) {
+      // Not beyond the iteration's start: what comes in there is wanted soon, and dataflow brings it when it can.
+      const uint32_t back = period.end >= ops ? ops : 0;
+      const uint32_t from = std::max(period.fetch, back) - back;
+      wanted_[{call_of_op[period.end - back], period.tensor}] = call_of_op[from];
+      const uint32_t gone = std::min(period.gone, ops - 1);
+      gone_[{call_of_op[period.begin - 1] + 1, period.tensor}] = call_of_op[gone] + 1;
+    }
+  }
+
+  void apply(Schedule& schedule) {
+    std::vector<uint32_t> ends(graph_.tensors.size(), 0);  // of the tensor's stay before
+    for (const Stay& stay : schedule.stays) {
+      if (stay.arrival == Arrival::always || stay.wraps) {
+        occupy(stay, 0, stay.wraps ? stay.end : static_cast<uint32_t>(occupied_.size()));
+        ends[stay.tensor] = stay.end;
+      }
+      if (stay.arrival == Arrival::always) continue;
+      occupy(stay, stay.begin, stay.wraps ? static_cast<uint32_t>(occupied_.size()) : stay.end);
+    }
+    for (Stay& stay : schedule.stays) {
+      const auto done = gone_.find({stay.end, stay.tensor});
+      if (stay.departure == Departure::offload && done != gone_.end()) prolong(stay, done->second);
+    }
+    for (Stay& stay : schedule.stays) {
+      const auto wish = wanted_.find({stay.begin, stay.tensor});
+      const bool moves = stay.arrival == Arrival::reload && wish != wanted_.end();
+      const uint32_t before = ends[stay.tensor];
+      if (!stay.wraps) ends[stay.tensor] = stay.end;
+      if (moves) move(stay, std::max(wish->second, before));
+    }
+    std::sort(schedule.stays.begin(), schedule.stays.end(),
+              [](const Stay& a, const Stay& b) { return std::pair(a.begin, a.tensor) < std::pair(b.begin, b.tensor); });
+  }
+
+ private:
+  void occupy(const Stay& stay, uint32_t begin, uint32_t end) {
+    for (uint32_t call = begin; call < end; ++call) occupied_[call] += graph_.tensors[stay.tensor].chunk_count;
+  }
+  void prolong(Stay& stay, uint32_t to) {
+    const uint64_t chunks = graph_.tensors[stay.tensor].chunk_count;
+    const uint32_t limit = stay.wraps ? std::min(to, stay.begin) : to;
+    while (stay.end < limit && occupied_[stay.end] + chunks <= capacity_) occupied_[stay.end++] += chunks;
+  }
+  void move(Stay& stay, uint32_t to) {
+    const uint64_t chunks = graph_.tensors[stay.tensor].chunk_count;
+    uint32_t begin = stay.begin;
+    for (uint32_t at = begin; at > to && occupied_[at - 1] + chunks <= capacity_; --at) {
+      // Only before ops: what the program frees at a call is not free there yet.
+      if (graph_.calls[at - 1].call.kind == plan::CallKind::op) begin = at - 1;
+    }
+    occupy(stay, begin, stay.begin);
+    stay.begin = begin;
+  }
+
+  const TaskGraph& graph_;
+  uint64_t capacity_;
+  std::vector<uint64_t> occupied_;  // call -> chunks
+  std::map<Use, uint32_t> gone_;    // the end of a stay -> the call by which its way out is done
+  std::map<Use, uint32_t> wanted_;  // a use that ends a period -> the call at which its way back is to begin
+};
+
+}  // namespace
+
+Schedule schedule_periods(const PolicyInput& input, const std::vector<AwayPeriod>& periods,
+                          const std::vector<uint32_t>& call_of_op, VictimChooser& fallback) {
+  PlannedEviction chooser(periods, call_of_op, fallback);
+  Schedule schedule = walk(input.graph, {input.capacity, input.carry_visitors}, chooser);
+  Timing(input.graph, periods, call_of_op, input.capacity).apply(schedule);
+  return schedule;
+}
+
+}  // namespace reprise::analyzer

@@ -1,0 +1,26 @@
+// A schedule from a list of inactive periods that are to be spent away from the device, each with the times at which
+// its copies are reckoned to end and begin. Called by policies that choose periods instead of victims: G10, reprise.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "analyzer/memgraph/walk.h"
+#include "analyzer/policies/policy.h"
+
+namespace reprise::analyzer {
+
+// Between two uses of a tensor. Times are op numbers; those of the next iteration go on counting.
+struct AwayPeriod {
+  uint32_t tensor = kNone;
+  uint32_t begin = 0;  // the op behind the use before
+  uint32_t end = 0;    // the op of the use behind
+  Tier tier = Tier::host;
+  uint32_t gone = 0;   // the op during which the copy out ends; its memory stays its own until then, if there is room
+  uint32_t fetch = 0;  // the op at which the way back begins, if there is room
+};
+
+// `call_of_op`: op number -> call. What still does not fit is evicted on demand: `fallback` chooses.
+Schedule schedule_periods(const PolicyInput& input, const std::vector<AwayPeriod>& periods,
+                          const std::vector<uint32_t>& call_of_op, VictimChooser& fallback);
+
+}  // namespace reprise::analyzer

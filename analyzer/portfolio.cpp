@@ -1,0 +1,108 @@
+#include "analyzer/portfolio.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace reprise::analyzer {
+namespace {
+
+// Effective budgets: with a few chunks to spare, every tensor finds a home.
+constexpr double kFractions[] = {1.0, 0.98, 0.96, 0.94, 0.90, 0.85, 0.80, 0.70, 0.60, 0.50, 0.0};
+constexpr HomeOrder kOrders[] = {HomeOrder::longest_first, HomeOrder::returning_first, HomeOrder::persistent_first};
+constexpr size_t kEnoughPerPolicy = 3;  // candidates with homes for everything
+// Effort: ops that are simulated in all candidates together. What is left for a graph decides how many it gets.
+constexpr uint64_t kMostOps = 200'000;
+constexpr size_t kMostPolicies = 5;  // of many, that are tried with homes
+
+}  // namespace
+
+void Portfolio::run(const std::vector<const Policy*>& policies) {
+  most_ = static_cast<uint32_t>(std::clamp<uint64_t>(kMostOps / std::max(workload_.graph.op_count, 1u), 1, 10'000));
+  const bool free_remaps = workload_.machine.remap_ns_per_chunk == 0;
+  for (const Policy* policy : free_remaps ? policies : by_promise(policies)) {
+    if (free_remaps) {
+      add_remaps(*policy);
+    } else {
+      add_homes(*policy);
+    }
+    if (moves_nothing() || spent()) break;
+  }
+  if (best_) return;
+  for (const Policy* policy : policies) add_remaps(*policy);
+}
+
+void Portfolio::add_best_of(Portfolio&& other) {
+  count_ += other.count_;
+  if (!other.best_) return;
+  if (!best_ || is_better(*other.best_, *best_, workload_.machine)) best_ = std::move(other.best_);
+}
+
+// A policy that is asked for alone is taken as it is.
+std::vector<const Policy*> Portfolio::by_promise(const std::vector<const Policy*>& policies) {
+  if (policies.size() < 2 || most_ < 2 * policies.size()) return policies;
+  std::vector<std::pair<uint64_t, const Policy*>> ranked;
+  Machine machine = workload_.machine;
+  machine.remap_ns_per_chunk = 0;
+  for (const Policy* policy : policies) {
+    const auto candidate = make_candidate(workload_.graph, workload_.views, machine,
+                                          {policy, chunks_, chunks_, PlacementMode::by_begin, kOrders[0], true});
+    ++count_;
+    const bool good = candidate && candidate->tiers.fits;
+    ranked.emplace_back(good ? candidate->prediction.iteration_ns : ~uint64_t{0}, policy);
+  }
+  std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  ranked.resize(std::min(ranked.size(), kMostPolicies));
+  std::vector<const Policy*> order;
+  for (const auto& [time, policy] : ranked) order.push_back(policy);
+  return order;
+}
+
+// Plans without remaps. With tensors carried over the start of the iteration, then without.
+void Portfolio::add_homes(const Policy& policy) {
+  for (const bool carry : {true, false}) {
+    size_t found = 0;
+    uint64_t tried = 0;
+    for (const double fraction : kFractions) {
+      const auto capacity =
+          std::max(workload_.largest.chunks, static_cast<uint64_t>(fraction * static_cast<double>(chunks_)));
+      if (capacity == tried) continue;
+      tried = capacity;
+      bool placed = false;
+      for (const HomeOrder order : kOrders) {
+        placed = try_recipe({&policy, capacity, chunks_, PlacementMode::homes, order, carry}) || placed;
+        if (moves_nothing() || spent()) return;
+      }
+      if (placed && ++found >= kEnoughPerPolicy) return;
+    }
+    if (found > 0) return;
+  }
+}
+
+// Stays live anywhere. Where mapping costs something, the first form that has room; the last one cannot fail.
+void Portfolio::add_remaps(const Policy& policy) {
+  const bool free_remaps = workload_.machine.remap_ns_per_chunk == 0;
+  const HomeOrder order = HomeOrder::longest_first;
+  bool placed = try_recipe({&policy, chunks_, chunks_, PlacementMode::homes_then_stays, order, true});
+  if (placed && (!free_remaps || moves_nothing() || spent())) return;
+  placed = try_recipe({&policy, chunks_, chunks_, PlacementMode::by_begin, order, true}) || placed;
+  if (placed && (!free_remaps || spent())) return;
+  try_recipe({&policy, chunks_, chunks_, PlacementMode::by_begin, order, false});
+}
+
+bool Portfolio::moves_nothing() const {
+  return best_ && best_->schedule.offload_bytes == 0 && best_->schedule.reload_bytes == 0;
+}
+
+bool Portfolio::try_recipe(const Recipe& recipe) {
+  std::optional<Candidate> candidate = make_candidate(workload_.graph, workload_.views, workload_.machine, recipe);
+  ++count_;
+  if (!candidate) return false;
+  if (!candidate->tiers.fits) {
+    tiers_fit_ = false;
+    return false;
+  }
+  if (!best_ || is_better(*candidate, *best_, workload_.machine)) best_ = std::move(candidate);
+  return true;
+}
+
+}  // namespace reprise::analyzer

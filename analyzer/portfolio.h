@@ -1,0 +1,45 @@
+// Tries policies, effective budgets and placements on one workload and keeps the fastest plan, by simulation. Called by
+// the planner.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "analyzer/candidate.h"
+#include "analyzer/planner.h"
+
+namespace reprise::analyzer {
+
+class Portfolio {
+ public:
+  // `chunks` that the plan may use.
+  Portfolio(const Workload& workload, uint64_t chunks) : workload_(workload), chunks_(chunks) {}
+
+  // With many policies: those that look best when mapping costs nothing come first, and only so many candidates are
+  // tried as the graph's size allows, at least one that has a place for everything.
+  void run(const std::vector<const Policy*>& policies);
+
+  // The best of another budget's plans competes, too.
+  void add_best_of(Portfolio&& other);
+
+  const Candidate* best() const { return best_ ? &*best_ : nullptr; }
+  uint32_t count() const { return count_; }
+  bool tiers_fit() const { return tiers_fit_; }
+
+ private:
+  void add_homes(const Policy& policy);
+  void add_remaps(const Policy& policy);
+  std::vector<const Policy*> by_promise(const std::vector<const Policy*>& policies);
+  bool try_recipe(const Recipe& recipe);
+  bool moves_nothing() const;
+  bool spent() const { return count_ >= most_ && best_.has_value(); }
+
+  const Workload& workload_;
+  uint64_t chunks_;
+  uint32_t most_ = 1;  // candidates
+  std::optional<Candidate> best_;
+  uint32_t count_ = 0;
+  bool tiers_fit_ = true;
+};
+
+}  // namespace reprise::analyzer

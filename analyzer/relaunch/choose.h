@@ -1,0 +1,15 @@
+// Which ops to launch again for a budget: those that free most bytes per second of computing first, as many as make the
+// iteration fastest, by playing it in time. Called by the planner.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "analyzer/machine/machine.h"
+#include "analyzer/taskgraph/graph.h"
+
+namespace reprise::analyzer {
+
+// Calls, ascending; for with_relaunches(). Empty when offload alone is as fast. `capacity`: chunks.
+std::vector<uint32_t> choose_relaunches(const TaskGraph& graph, const Machine& machine, uint64_t capacity);
+
+}  // namespace reprise::analyzer

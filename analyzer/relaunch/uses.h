@@ -1,0 +1,38 @@
+// Who uses which tensor when, as candidates and rewriting need it. Used in this folder only.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "analyzer/taskgraph/graph.h"
+
+namespace reprise::analyzer {
+
+class RelaunchUses {
+ public:
+  explicit RelaunchUses(const TaskGraph& graph);
+
+  // The op that alone writes a tensor, and is the first to touch it; kNone: persistent, or not so.
+  uint32_t maker(uint32_t tensor) const { return maker_[tensor]; }
+  // Calls of ops that use the tensor, ascending.
+  const std::vector<uint32_t>& uses(uint32_t tensor) const { return uses_[tensor]; }
+  // May the op run again at all? Pure, and it alone makes all that it writes.
+  bool repeatable(uint32_t call) const { return repeatable_[call] != 0; }
+  // Does an op write the tensor behind `after` and before `before`?
+  bool written_between(uint32_t tensor, uint32_t after, uint32_t before) const;
+  // The program still needs what is in the tensor at `call`.
+  bool needed_at(uint32_t tensor, uint32_t call) const {
+    return is_persistent(graph_.tensors[tensor]) || (!uses_[tensor].empty() && uses_[tensor].back() >= call);
+  }
+
+ private:
+  const TaskGraph& graph_;
+  std::vector<std::vector<uint32_t>> uses_;
+  std::vector<std::vector<uint32_t>> writes_;
+  std::vector<uint32_t> maker_;
+  std::vector<uint8_t> repeatable_;
+};
+
+inline bool reads(const plan::Access& access) { return (access.mode & trace::kAccessRead) != 0; }
+inline bool writes(const plan::Access& access) { return (access.mode & trace::kAccessWrite) != 0; }
+
+}  // namespace reprise::analyzer

@@ -1,0 +1,129 @@
+// Ops that the plan launches again: do they make the same bytes? Every content gets a number; a second launch must read
+// the numbers that the first one read, and the program must read what it would have read without the plan.
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "analyzer/verify/machine_walk.h"
+
+namespace reprise::analyzer {
+namespace {
+
+using plan::kNone;
+
+bool reads(const plan::Access& access) { return (access.mode & trace::kAccessRead) != 0; }
+bool writes(const plan::Access& access) { return (access.mode & trace::kAccessWrite) != 0; }
+
+class Values {
+ public:
+  explicit Values(const plan::Plan& plan)
+      : plan_(plan), content_(plan.tensors.size(), 0), wanted_(plan.tensors.size(), 0), seen_(plan.calls.size()) {
+    for (uint32_t tensor = 0; tensor < plan.tensors.size(); ++tensor) {
+      if (plan.tensors[tensor].allocate_call == kNone) content_[tensor] = wanted_[tensor] = ++last_;
+    }
+  }
+
+  Status run() {
+    for (int round = 0; round < 2; ++round) {
+      for (uint32_t call = 0; call < plan_.calls.size(); ++call) {
+        const plan::Call& entry = plan_.calls[call];
+        if (entry.kind == plan::CallKind::allocate) content_[entry.tensor] = 0;
+        if (entry.kind == plan::CallKind::allocate && !entry.inserted) wanted_[root(entry.tensor)] = 0;
+        if (entry.kind != plan::CallKind::op) continue;
+        Status status = entry.relaunch_of == kNone ? launch(call) : launch_again(call);
+        if (!status.ok()) return status;
+      }
+    }
+    return {};
+  }
+
+ private:
+  static Status wrong(const std::string& message) { return {StatusCode::internal, "the plan is wrong: " + message}; }
+
+  uint32_t root(uint32_t tensor) const {
+    while (plan_.tensors[tensor].again_of != kNone) tensor = plan_.tensors[tensor].again_of;
+    return tensor;
+  }
+
+  Status launch(uint32_t call) {
+    seen_[call].clear();
+    for (const plan::Access& access : plan_.calls[call].accesses) {
+      seen_[call].push_back(content_[access.tensor]);
+      if (!reads(access) || content_[access.tensor] == wanted_[root(access.tensor)]) continue;
+      return wrong(fmt::format("call {} ({}) reads tensor {}, which does not hold what the program left there", call,
+                               plan_.calls[call].name, access.tensor));
+    }
+    for (const plan::Access& access : plan_.calls[call].accesses) {
+      if (!writes(access)) continue;
+      content_[access.tensor] = wanted_[root(access.tensor)] = ++last_;
+      made_.resize(last_ + 1);
+      made_[last_] = {call, &access};
+    }
+    return {};
+  }
+
+  Status launch_again(uint32_t call) {
+    const plan::Call& again = plan_.calls[call];
+    const plan::Call& first = plan_.calls[again.relaunch_of];
+    const std::string what =
+        fmt::format("call {} ({}), which launches call {} again,", call, again.name, again.relaunch_of);
+    if (!first.pure || first.relaunch_of != kNone || first.kind != plan::CallKind::op) {
+      return wrong(what + " may not: that one is not known to depend on its inputs alone");
+    }
+    if (again.relaunch_of >= call || again.signature != first.signature ||
+        again.accesses.size() != first.accesses.size()) {
+      return wrong(what + " is not the same call");
+    }
+    for (size_t i = 0; i < again.accesses.size(); ++i) {
+      const plan::Access& now = again.accesses[i];
+      const plan::Access& then = first.accesses[i];
+      if (root(now.tensor) != root(then.tensor) || now.mode != then.mode || now.offset != then.offset ||
+          now.size != then.size || (reads(now) && writes(now))) {
+        return wrong(fmt::format("{} works on other memory (tensor {})", what, now.tensor));
+      }
+      if (reads(now) && content_[now.tensor] != seen_[again.relaunch_of][i]) {
+        return wrong(fmt::format("{} finds other bytes in tensor {}", what, now.tensor));
+      }
+    }
+    for (size_t i = 0; i < again.accesses.size(); ++i) {
+      if (Status status = write_again(again, what, i); !status.ok()) return status;
+    }
+    return {};
+  }
+
+  // The first launch wrote into new memory, and so does this one; it is the same content if nobody wrote there since.
+  Status write_again(const plan::Call& again, const std::string& what, size_t i) {
+    const plan::Access& now = again.accesses[i];
+    if (!writes(now)) return {};
+    const uint64_t wanted = wanted_[root(now.tensor)];
+    const bool fresh = content_[now.tensor] == 0 && seen_[again.relaunch_of][i] == 0;
+    const bool same = wanted < made_.size() && made_[wanted].call == again.relaunch_of &&
+                      made_[wanted].access == &plan_.calls[again.relaunch_of].accesses[i];
+    if (!fresh || !same) return wrong(fmt::format("{} overwrites tensor {}", what, now.tensor));
+    content_[now.tensor] = wanted;
+    return {};
+  }
+
+  struct Maker {
+    uint32_t call = kNone;
+    const plan::Access* access = nullptr;
+  };
+
+  const plan::Plan& plan_;
+  uint64_t last_ = 0;
+  std::vector<uint64_t> content_;            // tensor -> number of what it holds; 0: nothing yet
+  std::vector<uint64_t> wanted_;             // root tensor -> what the program would find there
+  std::vector<std::vector<uint64_t>> seen_;  // call -> what each access found
+  std::vector<Maker> made_;                  // by number
+};
+
+}  // namespace
+
+Status check_relaunches(const plan::Plan& plan) {
+  bool any = false;
+  for (const plan::Call& call : plan.calls) any = any || call.relaunch_of != kNone;
+  for (const plan::Tensor& tensor : plan.tensors) any = any || tensor.again_of != kNone;
+  return any ? Values(plan).run() : Status{};
+}
+
+}  // namespace reprise::analyzer
