@@ -39,7 +39,8 @@ void Portfolio::add_best_of(Portfolio&& other) {
 
 // A policy that is asked for alone is taken as it is.
 std::vector<const Policy*> Portfolio::by_promise(const std::vector<const Policy*>& policies) {
-  if (policies.size() < 2 || most_ < 2 * policies.size()) return policies;
+  // Of a small graph there is time for everything, of a large one for little.
+  if (policies.size() < 2 || most_ < 2 * policies.size() || most_ > 64 * policies.size()) return policies;
   std::vector<std::pair<uint64_t, const Policy*>> ranked;
   Machine machine = workload_.machine;
   machine.remap_ns_per_chunk = 0;
@@ -53,6 +54,7 @@ std::vector<const Policy*> Portfolio::by_promise(const std::vector<const Policy*
   std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   ranked.resize(std::min(ranked.size(), kMostPolicies));
   std::vector<const Policy*> order;
+  order.reserve(ranked.size());
   for (const auto& [time, policy] : ranked) order.push_back(policy);
   return order;
 }

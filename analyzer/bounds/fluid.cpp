@@ -23,6 +23,7 @@ struct Span {
   uint32_t first = 0;  // covered points, inclusive
   uint32_t last = 0;
   uint32_t back = 0;  // kNone: it need not come back
+  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 takes the 0 of a defaulted <=> for a pointer
   auto operator<=>(const Span&) const = default;
 };
 
@@ -31,6 +32,7 @@ struct Kind {
   uint32_t written = 0;  // the first interval in which a copy may go out
   bool on_host = false;
   std::vector<Span> spans;
+  // NOLINTNEXTLINE(modernize-use-nullptr): as above
   auto operator<=>(const Kind&) const = default;
 };
 

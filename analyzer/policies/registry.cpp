@@ -5,14 +5,15 @@
 namespace reprise::analyzer {
 
 const std::vector<const Policy*>& all_policies() {
-  static const std::vector<const Policy*> policies = {&disco_policy(), &link_aware_policy(), &g10_late_policy(),
-                                                      &g10_policy(),   &gemini_policy(),     &lru_policy(),
-                                                      &fluid_policy(), &reprise_policy()};
+  static const std::vector<const Policy*> policies = {&disco_policy(),  &link_aware_policy(), &g10_late_policy(),
+                                                      &g10_policy(),    &gemini_policy(),     &lru_policy(),
+                                                      &reprise_policy()};
   return policies;
 }
 
 const std::vector<const Policy*>& baseline_policies() {
-  static const std::vector<const Policy*> policies = {&deepum_policy(), &flashneuron_policy(), &uvm_policy()};
+  static const std::vector<const Policy*> policies = {&fluid_policy(), &deepum_policy(), &flashneuron_policy(),
+                                                      &uvm_policy()};
   return policies;
 }
 

@@ -63,13 +63,11 @@ const std::vector<const Policy*>& reprise_members() {
       &gemini_policy(),
       &disco_policy(),
       &lru_policy(),
-      &fluid_policy(),
       new Retimed(link_aware_policy()),
       new Retimed(g10_late_policy()),
       new Retimed(gemini_policy()),
       new Retimed(disco_policy()),
       new Retimed(lru_policy()),
-      new Retimed(fluid_policy()),
   };
   return members;
 }
