@@ -81,6 +81,7 @@ void add_smaller_budgets(const Workload& workload, const std::vector<const Polic
   const uint64_t budgets = chunks - workload.largest.chunks;
   if (workload.graph.calls.size() * budgets > kSmallerBudgetsEffort) return;
   for (uint64_t fewer = chunks; fewer > workload.largest.chunks;) {
+    if (portfolio.moves_nothing()) return;  // the program as it is
     --fewer;
     if (const Candidate* best = portfolio.best()) {
       const bool remaps = best->layout.remap_count > 0 && workload.machine.remap_ns_per_chunk > 0;
