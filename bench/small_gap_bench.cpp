@@ -54,7 +54,7 @@ SmallGraph any_graph(std::mt19937& random) {
   graph.tensors = persistent + 1 + below(3);
   graph.persistent = (1u << persistent) - 1;
   graph.copy_units = 1 + below(3);
-  graph.ops.resize(static_cast<size_t>(4 + below(9)));
+  graph.ops.resize(4 + static_cast<size_t>(below(9)));
   uint32_t begun = graph.persistent;
   for (SmallGraph::Op& op : graph.ops) {
     op.units = 1 + below(4);
@@ -309,7 +309,9 @@ class Table {
   std::string text() {
     std::string text = "| policy | graphs | optimal | within 2 % | within 10 % | median | 90th | 95th | largest |\n";
     text += "|---|---|---|---|---|---|---|---|---|\n";
-    for (auto& [policy, gaps] : gaps_) {
+    for (auto& entry : gaps_) {
+      const std::string& policy = entry.first;
+      std::vector<double>& gaps = entry.second;
       std::sort(gaps.begin(), gaps.end());
       const auto within = [&](double limit) {
         return 100.0 * static_cast<double>(std::upper_bound(gaps.begin(), gaps.end(), limit) - gaps.begin()) /
