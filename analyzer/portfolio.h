@@ -22,6 +22,7 @@ class Portfolio {
   // The best of another budget's plans competes, too.
   void add_best_of(Portfolio&& other);
 
+  bool moves_nothing() const;  // the best plan is the program as it is
   const Candidate* best() const { return best_ ? &*best_ : nullptr; }
   uint32_t count() const { return count_; }
   bool tiers_fit() const { return tiers_fit_; }
@@ -31,7 +32,6 @@ class Portfolio {
   void add_remaps(const Policy& policy);
   std::vector<const Policy*> by_promise(const std::vector<const Policy*>& policies);
   bool try_recipe(const Recipe& recipe);
-  bool moves_nothing() const;
   bool spent() const { return count_ >= most_ && best_.has_value(); }
 
   const Workload& workload_;
