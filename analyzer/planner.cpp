@@ -214,7 +214,19 @@ Result<plan::Plan> make_plan(const Workload& workload, const PlanOptions& option
   plan::Plan plan = to_plan(*used, budget.value(), *best);
   plan.minimum_bytes = workload.minimum_bytes;
   if (options.policy == "reprise") plan.policy = options.policy;
-  if (Status status = verify(plan); !status.ok()) return status;
+  Status status = verify(plan);
+  std::optional<Portfolio> plain;
+  if (!status.ok() && policies.value().size() > 1) {
+    // A plan that is refused is a defect of ours; without the timeline and recompute there is another one.
+    plain.emplace(workload, chunks);
+    plain->run({&link_aware_policy(), &g10_late_policy(), &gemini_policy(), &disco_policy(), &lru_policy()});
+    if (plain->best() == nullptr) return status;
+    best = plain->best();
+    used = &workload;
+    plan = to_plan(workload, budget.value(), *best);
+    status = verify(plan);
+  }
+  if (!status.ok()) return status;
   if (summary != nullptr) {
     summary->iteration = workload.iteration;
     const uint64_t capacity = chunks_that_fit(workload, budget.value());
