@@ -12,55 +12,78 @@ constexpr size_t kLook = 256;  // vertices visited per vertex
 
 class Reducer {
  public:
-  explicit Reducer(MemGraph& graph) : graph_(graph), seen_(graph.vertices.size() * 2, kNone) {}
+  explicit Reducer(MemGraph& graph)
+      : graph_(graph),
+        count_(static_cast<uint32_t>(graph.vertices.size())),
+        seen_(size_t{count_} * 2, kNone),
+        wanted_(size_t{count_} * 2, kNone) {
+    for (MemVertex& entry : graph.vertices) {
+      std::vector<plan::Predecessor>& list = entry.vertex.predecessors;
+      // The most recent first: only they can imply the others.
+      std::sort(list.begin(), list.end(), [](const plan::Predecessor& a, const plan::Predecessor& b) {
+        return a.distance != b.distance ? a.distance < b.distance : a.vertex > b.vertex;
+      });
+      first_.push_back(static_cast<uint32_t>(nodes_.size()));
+      for (const plan::Predecessor& predecessor : list) nodes_.push_back(node(predecessor));
+      last_.push_back(static_cast<uint32_t>(nodes_.size()));
+    }
+  }
 
   void run() {
-    for (uint32_t vertex = 0; vertex < graph_.vertices.size(); ++vertex) reduce(vertex);
+    for (uint32_t vertex = 0; vertex < count_; ++vertex) reduce(vertex);
   }
 
  private:
-  // Node: a vertex, and how many iterations back.
-  size_t node(uint32_t vertex, uint8_t distance) const { return distance * graph_.vertices.size() + vertex; }
+  // A vertex of the iteration before, or, `count_` higher, of this one: edges come from lower nodes.
+  uint32_t node(const plan::Predecessor& predecessor) const {
+    return predecessor.vertex + (predecessor.distance == 0 ? count_ : 0);
+  }
 
   void reduce(uint32_t vertex) {
     std::vector<plan::Predecessor>& list = graph_.vertices[vertex].vertex.predecessors;
     if (list.size() < 2) return;
-    // The most recent first: only they can imply the others.
-    std::sort(list.begin(), list.end(), [](const plan::Predecessor& a, const plan::Predecessor& b) {
-      return a.distance != b.distance ? a.distance < b.distance : a.vertex > b.vertex;
-    });
-    std::vector<plan::Predecessor> kept;
+    for (const plan::Predecessor& predecessor : list) wanted_[node(predecessor)] = vertex;
+    left_ = list.size();
+    oldest_ = node(list.back());
     looks_ = 0;
+    size_t kept = 0;
     for (const plan::Predecessor& predecessor : list) {
-      if (seen_[node(predecessor.vertex, predecessor.distance)] == vertex) continue;
-      kept.push_back(predecessor);
-      look_back(predecessor, vertex);
+      const uint32_t from = node(predecessor);
+      if (seen_[from] == vertex) continue;
+      nodes_[first_[vertex] + kept] = from;
+      list[kept++] = predecessor;
+      --left_;
+      look_back(from, vertex);
     }
-    list = std::move(kept);
+    list.resize(kept);
+    last_[vertex] = first_[vertex] + static_cast<uint32_t>(kept);
   }
 
-  void look_back(const plan::Predecessor& from, uint32_t vertex) {
-    queue_.assign(1, {from.vertex, from.distance});
-    for (size_t next = 0; next < queue_.size() && looks_ < kLook; ++next, ++looks_) {
-      const auto [at, distance] = queue_[next];
-      for (const plan::Predecessor& further : graph_.vertices[at].vertex.predecessors) {
-        const int total = distance + further.distance;
-        if (total > 1) continue;
-        uint32_t& mark = seen_[node(further.vertex, static_cast<uint8_t>(total))];
-        if (mark == vertex) continue;
-        mark = vertex;
-        queue_.push_back({further.vertex, static_cast<uint8_t>(total)});
+  void look_back(uint32_t from, uint32_t vertex) {
+    queue_.assign(1, from);
+    for (size_t next = 0; next < queue_.size() && looks_ < kLook && left_ > 0; ++next, ++looks_) {
+      const uint32_t back = queue_[next] < count_ ? count_ : 0;  // what is before that iteration is out of sight
+      const uint32_t at = queue_[next] + back - count_;
+      for (uint32_t edge = first_[at]; edge < last_[at]; ++edge) {
+        if (nodes_[edge] < oldest_ + back) continue;
+        const uint32_t further = nodes_[edge] - back;
+        if (seen_[further] == vertex) continue;
+        seen_[further] = vertex;
+        if (wanted_[further] == vertex) --left_;
+        if (further > oldest_) queue_.push_back(further);
       }
     }
   }
 
-  struct Place {
-    uint32_t vertex;
-    uint8_t distance;
-  };
   MemGraph& graph_;
-  std::vector<uint32_t> seen_;  // node -> last vertex whose search met it
-  std::vector<Place> queue_;
+  uint32_t count_;
+  // Predecessors in one place, for the search looks at a few hundred per vertex: nodes_[first_[v]] to nodes_[last_[v]].
+  std::vector<uint32_t> nodes_, first_, last_;
+  std::vector<uint32_t> seen_;    // node -> last vertex whose search met it
+  std::vector<uint32_t> wanted_;  // node -> last vertex that has it as a predecessor
+  std::vector<uint32_t> queue_;   // nodes
+  uint32_t oldest_ = 0;           // of its predecessors, a node: the search need not go beyond
+  size_t left_ = 0;               // predecessors that are neither kept nor implied yet
   size_t looks_ = 0;
 };
 

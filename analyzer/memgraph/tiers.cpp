@@ -27,26 +27,20 @@ class Assignment {
       : graph_(graph),
         machine_(machine),
         schedule_(schedule),
-        positions_(static_cast<uint32_t>(graph.calls.size()) + 1),
-        host_(positions_, 0) {
+        positions_(static_cast<uint32_t>(graph.calls.size()) + 1) {
     start_ns_.push_back(0);
     for (const GraphCall& entry : graph.calls) start_ns_.push_back(start_ns_.back() + entry.call.duration_ns);
   }
 
   TierUse run() {
     list_copies();
-    for (const Copy& copy : copies_) {
-      if (copy.tier == Tier::host) count(host_, copy, true);
-    }
+    host_ = use_of(Tier::host);
     TierUse use;
     spread();
     use.fits = relieve_host();
     for (const Copy& copy : copies_) settle(copy, use);
     use.host_peak_bytes = *std::max_element(host_.begin(), host_.end());
-    std::vector<uint64_t> ssd(positions_, 0);
-    for (const Copy& copy : copies_) {
-      if (copy.tier == Tier::ssd) count(ssd, copy, true);
-    }
+    const std::vector<uint64_t> ssd = use_of(Tier::ssd);
     use.ssd_peak_bytes = *std::max_element(ssd.begin(), ssd.end());
     if (machine_.ssd_bytes != 0 && use.ssd_peak_bytes > machine_.ssd_bytes) use.fits = false;
     return use;
@@ -97,16 +91,26 @@ class Assignment {
     copies_.push_back(std::move(copy));
   }
 
-  void count(std::vector<uint64_t>& use, const Copy& copy, bool more) const {
-    const auto add = [&](uint32_t begin, uint32_t end) {
-      for (uint32_t p = begin; p < end; ++p) use[p] = more ? use[p] + copy.bytes : use[p] - copy.bytes;
-    };
-    if (copy.begin < copy.end) {
-      add(copy.begin, copy.end);
-    } else {
-      add(copy.begin, positions_);
-      add(0, copy.end);
+  // Position -> bytes. From the changes at each position: copies are many, and long.
+  std::vector<uint64_t> use_of(Tier tier) const {
+    std::vector<uint64_t> use(size_t{positions_} + 1, 0);
+    for (const Copy& copy : copies_) {
+      if (copy.tier != tier) continue;
+      use[copy.begin] += copy.bytes;
+      use[copy.end] -= copy.bytes;
+      if (copy.begin >= copy.end) use[0] += copy.bytes;
     }
+    for (uint32_t p = 1; p < positions_; ++p) use[p] += use[p - 1];
+    use.resize(positions_);
+    return use;
+  }
+
+  void take_from_host(const Copy& copy) {
+    const auto take = [&](uint32_t begin, uint32_t end) {
+      for (uint32_t p = begin; p < end; ++p) host_[p] -= copy.bytes;
+    };
+    take(copy.begin, copy.begin < copy.end ? copy.end : positions_);
+    if (copy.begin >= copy.end) take(0, copy.end);
   }
 
   // Where the host is too small: in the order in which they leave, copies go to the SSD that find it idle and are away
@@ -129,7 +133,7 @@ class Assignment {
       if (start < idle_from || copy->length_ns < 2 * (out + in)) continue;
       idle_from = start + out;
       copy->tier = Tier::ssd;
-      count(host_, *copy, false);
+      take_from_host(*copy);
     }
   }
 
@@ -147,7 +151,7 @@ class Assignment {
         if (longest == nullptr || copy.length_ns > longest->length_ns) longest = &copy;
       }
       longest->tier = Tier::ssd;
-      count(host_, *longest, false);
+      take_from_host(*longest);
     }
   }
 

@@ -20,9 +20,9 @@ class Placer {
         stays_of_(graph.tensors.size()),
         times_(start_times(graph)),
         chunks_(chunks),
-        pool_(chunks, times_),
         urgency_(graph.tensors.size(), 0) {
     layout_.homes.assign(graph.tensors.size(), kNone);
+    pool_.emplace(chunks_, times_);
     for (uint32_t i = 0; i < schedule.stays.size(); ++i) {
       schedule.stays[i].placement = kNone;
       stays_of_[schedule.stays[i].tensor].push_back(i);
@@ -34,7 +34,7 @@ class Placer {
     // Who found no home comes first in the next attempt.
     const int attempts = mode == PlacementMode::homes ? kAttempts : 1;
     for (int i = 1; i < attempts && !placed; ++i) {
-      pool_ = ChunkPool(chunks_, times_);
+      pool_.emplace(chunks_, times_);
       layout_.placements.clear();
       layout_.homes.assign(graph_.tensors.size(), kNone);
       placed = place_homes(mode, by);
@@ -102,7 +102,7 @@ class Placer {
   bool place_homes(PlacementMode mode, HomeOrder by) {
     std::vector<uint32_t> homeless;
     for (const uint32_t tensor : tensors_in_order(by)) {
-      auto chunks = pool_.take(graph_.tensors[tensor].chunk_count, spans_of(stays_of_[tensor]));
+      auto chunks = pool_->take(graph_.tensors[tensor].chunk_count, spans_of(stays_of_[tensor]));
       if (!chunks) {
         if (mode == PlacementMode::homes) {
           urgency_[tensor] = 1 + *std::max_element(urgency_.begin(), urgency_.end());
@@ -136,11 +136,11 @@ class Placer {
       Stay& stay = schedule_.stays[index];
       uint32_t& home = layout_.homes[stay.tensor];
       const std::vector<Span> spans = spans_of({index});
-      if (home != kNone && pool_.take_these(layout_.placements[home].chunks, spans)) {
+      if (home != kNone && pool_->take_these(layout_.placements[home].chunks, spans)) {
         stay.placement = home;
         continue;
       }
-      auto chunks = pool_.take(graph_.tensors[stay.tensor].chunk_count, spans);
+      auto chunks = pool_->take(graph_.tensors[stay.tensor].chunk_count, spans);
       if (!chunks) return false;
       stay.placement = add_placement(std::move(*chunks));
       if (home == kNone) home = stay.placement;
@@ -181,7 +181,7 @@ class Placer {
   std::vector<std::vector<uint32_t>> stays_of_;
   std::vector<uint64_t> times_;  // of each call position, one more at the end
   uint32_t chunks_;
-  ChunkPool pool_;
+  std::optional<ChunkPool> pool_;
   std::vector<int> urgency_;  // by tensor: later failures weigh more
   Layout layout_;
 };

@@ -1,6 +1,7 @@
 #include "analyzer/taskgraph/hazards.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace reprise::analyzer {
 
@@ -17,41 +18,61 @@ void Hazards::wait_for(const Segment& segment, bool writes, Stamp stamp, std::ve
   if (segment.written && !reader_waits && segment.writer != stamp) before.push_back(segment.writer);
 }
 
+// The first segment that ends behind `position`.
+size_t Hazards::behind(uint64_t position) const {
+  const auto found = std::partition_point(segments_.begin(), segments_.end(),
+                                          [&](const Segment& segment) { return segment.end <= position; });
+  return static_cast<size_t>(found - segments_.begin());
+}
+
 void Hazards::split_at(uint64_t position) {
-  const auto inside = [&](const Segment& s) { return s.begin < position && position < s.end; };
-  const auto found = std::find_if(segments_.begin(), segments_.end(), inside);
-  if (found == segments_.end()) return;
-  Segment tail = *found;
+  const size_t at = behind(position);
+  if (at == segments_.size() || segments_[at].begin >= position) return;
+  Segment tail = segments_[at];
   tail.begin = position;
-  found->end = position;
-  segments_.insert(found + 1, std::move(tail));
+  segments_[at].end = position;
+  segments_.insert(segments_.begin() + static_cast<std::ptrdiff_t>(at) + 1, std::move(tail));
 }
 
 void Hazards::access(uint64_t begin, uint64_t end, bool writes, Stamp stamp, std::vector<Stamp>& before) {
   if (begin >= end) return;
   split_at(begin);
   split_at(end);
-  const auto first =
-      std::find_if(segments_.begin(), segments_.end(), [&](const Segment& s) { return s.begin >= begin; });
-  const auto last = std::find_if(first, segments_.end(), [&](const Segment& s) { return s.begin >= end; });
+  const auto first = segments_.begin() + static_cast<std::ptrdiff_t>(behind(begin));
+  const auto last =
+      std::partition_point(first, segments_.end(), [&](const Segment& segment) { return segment.begin < end; });
   for (auto s = first; s != last; ++s) wait_for(*s, writes, stamp, before);
   if (writes) {
-    const auto at = segments_.erase(first, last);
-    segments_.insert(at, Segment{begin, end, true, stamp, {}});
+    overwrite(first, last, {begin, end, true, stamp, {}});
     return;
   }
   // Readers are noted on what exists; gaps become segments that nobody has written.
-  std::vector<Segment> updated;
+  std::vector<Segment> gaps;
   uint64_t next = begin;
   for (auto s = first; s != last; ++s) {
-    if (s->begin > next) updated.push_back({next, s->begin, false, {}, {stamp}});
+    if (s->begin > next) gaps.push_back({next, s->begin, false, {}, {stamp}});
     next = s->end;
     if (s->readers.empty() || s->readers.back() != stamp) s->readers.push_back(stamp);
-    updated.push_back(std::move(*s));
   }
-  if (next < end) updated.push_back({next, end, false, {}, {stamp}});
-  const auto at = segments_.erase(first, last);
-  segments_.insert(at, std::make_move_iterator(updated.begin()), std::make_move_iterator(updated.end()));
+  if (next < end) gaps.push_back({next, end, false, {}, {stamp}});
+  if (gaps.empty()) return;
+  const auto at = static_cast<std::ptrdiff_t>(first - segments_.begin());
+  const auto count = last - first + static_cast<std::ptrdiff_t>(gaps.size());
+  segments_.insert(last, std::make_move_iterator(gaps.begin()), std::make_move_iterator(gaps.end()));
+  std::sort(segments_.begin() + at, segments_.begin() + at + count,
+            [](const Segment& a, const Segment& b) { return a.begin < b.begin; });
+}
+
+// In place: the slab of a large graph has many thousands of segments.
+void Hazards::overwrite(std::vector<Segment>::iterator first, std::vector<Segment>::iterator last, Segment segment) {
+  if (first == last) {
+    segments_.insert(first, std::move(segment));
+    return;
+  }
+  segment.readers = std::move(first->readers);
+  segment.readers.clear();
+  *first = std::move(segment);
+  segments_.erase(first + 1, last);
 }
 
 void Hazards::frontier(std::vector<Stamp>& stamps) const {

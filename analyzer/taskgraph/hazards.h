@@ -1,6 +1,7 @@
 // Which earlier accesses must an access wait for: read after write, write after read, write after write, per byte
 // range. Used to build the TaskGraph's edges and, with transfers spliced in, those of the MemGraph.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -32,7 +33,9 @@ class Hazards {
     std::vector<Stamp> readers;  // since the write
   };
   static void wait_for(const Segment& segment, bool writes, Stamp stamp, std::vector<Stamp>& before);
+  size_t behind(uint64_t position) const;
   void split_at(uint64_t position);
+  void overwrite(std::vector<Segment>::iterator first, std::vector<Segment>::iterator last, Segment segment);
   std::vector<Segment> segments_;  // sorted, disjoint; bytes never accessed are in none
 };
 
