@@ -221,6 +221,7 @@ Result<plan::Plan> make_plan(const Workload& workload, const PlanOptions& option
     plain.emplace(workload, chunks);
     plain->run({&link_aware_policy(), &g10_late_policy(), &gemini_policy(), &disco_policy(), &lru_policy()});
     if (plain->best() == nullptr) return status;
+    if (summary != nullptr) summary->refusal = status;
     best = plain->best();
     used = &workload;
     plan = to_plan(workload, budget.value(), *best);

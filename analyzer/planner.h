@@ -65,6 +65,7 @@ struct PlanSummary {
   uint64_t relaunch_ns = 0;             // spent on ops that are launched again
   uint64_t capacity_chunks = 0;         // that the budget allows
   std::vector<uint64_t> trial_ns = {};  // of one iteration in each of the trials
+  Status refusal = {};                  // of the best plan by the verifier, a defect of ours: this is another plan
 };
 
 // Errors: invalid_argument (policy, budget), infeasible (names the smallest possible budget and the op that needs it),

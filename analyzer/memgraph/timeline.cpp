@@ -349,8 +349,11 @@ class Simulator {
       const uint64_t to = visit.ended <= base ? 0 : visit.ended - base;
       uint32_t op = op_of_call_[stay.end];
       while (op < std::min<uint64_t>(to, ops_) && room[op] >= visit.chunks) room[op++] -= visit.chunks;
+      // The program's free takes the contents away: the copy out stands before it.
+      const plan::Tensor& tensor = graph_.tensors[stay.tensor];
+      const auto calls = static_cast<uint32_t>(graph_.calls.size());
       if (op > op_of_call_[stay.end])
-        stay.end = op == ops_ ? static_cast<uint32_t>(graph_.calls.size()) : call_of_op_[op];
+        stay.end = std::min(op == ops_ ? calls : call_of_op_[op], is_persistent(tensor) ? calls : tensor.free_call);
       if (op == ops_ && to > ops_) go_on(stay, first_begin(stay.tensor), to - ops_, room);
     }
     for (const Stay& stay : schedule.stays) {

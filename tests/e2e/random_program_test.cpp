@@ -42,6 +42,7 @@ TEST_P(RandomProgram, PrintsTheSameHashesUnderABudget) {
   const double fraction = std::stod(GetParam().budget) / 100.0;
   EXPECT_LE(stats["peak_bytes"].get<double>(), fraction * plain_stats["peak_bytes"].get<double>() + 1);
   EXPECT_EQ(stats["unsupported_calls"], 0);
+  EXPECT_EQ(managed.err.find("defect"), std::string::npos) << managed.err;
   const auto ends = lines_of(read_run_log(scratch.path("log")), "end");
   ASSERT_EQ(ends.size(), 1u);
   EXPECT_GT(ends.back()["iterations_planned"], 0) << "the plan was never enforced: " << managed.err;

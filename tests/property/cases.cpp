@@ -71,7 +71,9 @@ Case any_case() {
   Case result;
   result.workload = any_workload();
   const uint64_t budget = any_budget(result.workload);
-  Result<plan::Plan> plan = make_plan(result.workload, options_for(budget));
+  PlanSummary summary;
+  Result<plan::Plan> plan = make_plan(result.workload, options_for(budget), &summary);
+  if (!summary.refusal.ok()) RC_FAIL(summary.refusal.message());
   if (!plan.ok()) RC_FAIL(plan.status().message());
   result.plan = std::move(plan.value());
   RC_ASSERT(result.plan.chunk_count * result.plan.granularity + result.plan.reserved_bytes <= budget);

@@ -116,6 +116,10 @@ class Planning {
   }
 
   Status tell(const plan::Plan& plan, const analyzer::PlanSummary& summary, const std::string& output) const {
+    if (!summary.refusal.ok()) {
+      say(fmt::format("{}: a defect in Reprise: {}; a simpler plan was made, which is safe; please report this", output,
+                      summary.refusal.message()));
+    }
     if (arguments_.explain) return write_file("-", analyzer::explain(plan, summary));
     if (arguments_.quiet) return {};
     say(fmt::format(
