@@ -1,4 +1,4 @@
-// The fluid bound (LB4 of docs/BOUNDS.md): a linear program in which bytes leave and come back as a liquid, kernels run
+// The fluid bound (LB4, decision 0011): a linear program in which bytes leave and come back as a liquid, kernels run
 // in the recorded order, and what must be away at each time is tied to what the links can have carried by then. No
 // plan for this order of kernels is faster; its flows show a policy what such a plan looks like. Callers: bounds, the
 // policy `reprise`.

@@ -13,7 +13,7 @@ struct Clp {
   decltype(&Clp_setLogLevel) set_log_level = nullptr;
   decltype(&Clp_loadProblem) load_problem = nullptr;
   decltype(&Clp_setMaximumSeconds) set_maximum_seconds = nullptr;
-  decltype(&Clp_initialSolve) initial_solve = nullptr;
+  decltype(&Clp_initialBarrierSolve) solve = nullptr;
   decltype(&Clp_status) status = nullptr;
   decltype(&Clp_objectiveValue) objective_value = nullptr;
   decltype(&Clp_primalColumnSolution) column_solution = nullptr;
@@ -35,7 +35,7 @@ const Clp& clp() {
                    take(library, "Clp_setLogLevel", clp.set_log_level) &&
                    take(library, "Clp_loadProblem", clp.load_problem) &&
                    take(library, "Clp_setMaximumSeconds", clp.set_maximum_seconds) &&
-                   take(library, "Clp_initialSolve", clp.initial_solve) && take(library, "Clp_status", clp.status) &&
+                   take(library, "Clp_initialBarrierSolve", clp.solve) && take(library, "Clp_status", clp.status) &&
                    take(library, "Clp_objectiveValue", clp.objective_value) &&
                    take(library, "Clp_primalColumnSolution", clp.column_solution);
     return clp;
@@ -97,7 +97,8 @@ Result<LinearProgram::Solution> LinearProgram::minimise(double seconds) const {
   clp().load_problem(model.get(), static_cast<int>(columns()), static_cast<int>(rows()), starts.data(), index.data(),
                      value.data(), lower_.data(), upper_.data(), cost_.data(), row_lower_.data(), row_upper_.data());
   clp().set_maximum_seconds(model.get(), seconds);
-  clp().initial_solve(model.get());
+  // An interior point, then a vertex near it: the simplex methods are slow where many columns look the same.
+  clp().solve(model.get());
   switch (clp().status(model.get())) {
     case kOptimal:
       break;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "analyzer/fluid_bounds.h"
 #include "analyzer/planner.h"
 #include "analyzer/policies/policy.h"
 #include "tools/commands/command.h"
@@ -112,15 +113,16 @@ class Planning {
     const Status written = plan::write_plan(plan.value(), output);
     progress_.clear();
     if (!written.ok()) return named(written);
-    return tell(plan.value(), summary, output);
+    return tell(workload.value(), plan.value(), summary, output);
   }
 
-  Status tell(const plan::Plan& plan, const analyzer::PlanSummary& summary, const std::string& output) const {
+  Status tell(const analyzer::Workload& workload, const plan::Plan& plan, const analyzer::PlanSummary& summary,
+              const std::string& output) const {
     if (!summary.refusal.ok()) {
       say(fmt::format("{}: a defect in Reprise: {}; a simpler plan was made, which is safe; please report this", output,
                       summary.refusal.message()));
     }
-    if (arguments_.explain) return write_file("-", analyzer::explain(plan, summary));
+    if (arguments_.explain) return write_file("-", analyzer::explain(plan, summary) + fluid_text(workload, plan));
     if (arguments_.quiet) return {};
     say(fmt::format(
         "{}: {} instead of {}, {} per iteration predicted ({:.2f} x computing alone), {} moved; next: "
@@ -129,6 +131,13 @@ class Planning {
         plan.compute_ns == 0 ? 1.0 : static_cast<double>(plan.predicted_ns) / static_cast<double>(plan.compute_ns),
         format_bytes(plan.offload_bytes + plan.reload_bytes), output));
     return {};
+  }
+
+  std::string fluid_text(const analyzer::Workload& workload, const plan::Plan& plan) const {
+    progress_.step("the fluid bound");
+    const auto fluid = analyzer::fluid_bounds(workload, plan.budget_bytes, !arguments_.no_recompute, {});
+    progress_.clear();
+    return analyzer::explain(plan, fluid);
   }
 
   Status set_budget(analyzer::PlanOptions& options) const {
@@ -156,7 +165,7 @@ class Planning {
   }
 
   const PlanArguments& arguments_;
-  Progress progress_;
+  mutable Progress progress_;
   bool searched_ = false;  // the trace was read: what is not found from here on is an iteration
   uint64_t minimum_bytes_ = 0;
 };

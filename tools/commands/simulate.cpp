@@ -7,6 +7,7 @@
 #include <memory>
 #include <numeric>
 
+#include "analyzer/fluid_bounds.h"
 #include "analyzer/planner.h"
 #include "analyzer/policies/policy.h"
 #include "tools/commands/budget_range.h"
@@ -33,6 +34,7 @@ struct SimulateArguments {
   std::string html;
   std::string chunk;
   bool no_recompute = false;
+  bool no_fluid = false;
   DisturbanceArguments disturbance;
 };
 
@@ -127,16 +129,32 @@ class Simulating {
   Status fill() {
     bool any = false;
     for (const Budget& budget : budgets_) {
+      progress_.step(
+          fmt::format("the bounds of {:g}", budget.bytes > 0 ? static_cast<double>(budget.bytes) : budget.percent));
+      const analyzer::FluidBounds fluid = bounds_of(budget);
       for (const std::string& policy : policies_) {
         progress_.step(fmt::format("{} of {}: {}", rows_.size() + 1, budgets_.size() * policies_.size(), policy));
         Result<SimulatedRow> row = simulate(budget, policy);
         if (!row.ok()) return row.status();
+        row.value().fluid_ns = fluid.offload_ns;
+        row.value().joint_ns = fluid.joint_ns;
         any = any || row.value().trouble.empty();
         rows_.push_back(std::move(row.value()));
       }
     }
     if (any) return {};
     return {StatusCode::infeasible, fmt::format("{}: {}", arguments_.input, rows_.front().trouble)};
+  }
+
+  uint64_t bytes_of(const Budget& budget) const {
+    if (budget.bytes > 0) return budget.bytes;
+    return static_cast<uint64_t>(budget.percent / 100 * static_cast<double>(workload_.graph.peak_bytes));
+  }
+
+  analyzer::FluidBounds bounds_of(const Budget& budget) {
+    const uint64_t bytes = bytes_of(budget);
+    if (arguments_.no_fluid || bytes < workload_.minimum_bytes) return {};
+    return analyzer::fluid_bounds(workload_, bytes, options_.recompute, {});
   }
 
   Result<SimulatedRow> simulate(const Budget& budget, const std::string& policy) {
@@ -147,10 +165,7 @@ class Simulating {
     SimulatedRow row;
     row.asked = budget;
     row.policy = policy;
-    row.budget_bytes =
-        budget.bytes > 0
-            ? budget.bytes
-            : static_cast<uint64_t>(options.budget_fraction * static_cast<double>(workload_.graph.peak_bytes));
+    row.budget_bytes = bytes_of(budget);
     analyzer::PlanSummary summary;
     const auto start = std::chrono::steady_clock::now();
     const Result<plan::Plan> plan = analyzer::make_plan(workload_, options, &summary);
@@ -205,6 +220,7 @@ Action declare_simulate(CLI::App& app, const ProgramArguments&) {
   app.add_option("--csv", arguments->csv, "Also write the rows to this file");
   app.add_option("--html", arguments->html, "Also write a page with curves of time and bytes over budgets");
   app.add_flag("--no-recompute", arguments->no_recompute, "reprise and auto launch nothing again to save memory");
+  app.add_flag("--no-fluid", arguments->no_fluid, "Leave out the bounds by linear program, which take seconds");
   app.add_option("--chunk", arguments->chunk, "Size of a chunk (default: the trace's, else 2MiB)");
   declare_disturbance(app, arguments->disturbance);
   return [arguments] { return Simulating(*arguments).run(); };

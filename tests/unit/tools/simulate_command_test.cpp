@@ -1,6 +1,7 @@
 // `reprise simulate` and `reprise plan` on task graphs, as people call them.
 #include <nlohmann/json.hpp>
 
+#include "analyzer/linear/program.h"
 #include "analyzer/plan/plan.h"
 #include "tests/unit/analyzer/trace_builder.h"
 #include "tests/unit/tools/installed.h"
@@ -52,6 +53,29 @@ TEST_F(SimulateCommand, OneRowForEachBudgetAndPolicy) {
   EXPECT_EQ(csv[1].substr(0, 20), "8388608,disco,disco,");
   // Everything fits: nothing moves, and nothing is lost.
   EXPECT_NE(csv[6].find("lru,lru,8000000,8000000,8000000,100.000,100.000,0,0,0"), std::string::npos) << csv[6];
+}
+
+// 1 ms for a chunk in each direction and 0.8 ms of kernels: what has to move decides, and the fluid bound knows it.
+TEST_F(SimulateCommand, TheFluidBoundStandsBesideThePlan) {
+  const std::string file = graph(8, 100'000);
+  const std::string head = R"({"format":"reprise-machine","version":1,"device":"x","memory_bytes":1,)";
+  const std::string slow = write("slow.json", head + R"("h2d_bytes_per_second":2097152000,"copy_latency_ns":1})");
+  const auto row = [&](std::vector<std::string> more) {
+    std::vector<std::string> arguments = {"simulate",  file, "--budget", "6MiB",
+                                          "--machine", slow, "--csv",    path("tmp/a.csv")};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Finished finished = reprise(arguments);
+    EXPECT_EQ(finished.exit_code, 0) << finished.err;
+    const std::vector<std::string> written = lines(read(path("tmp/a.csv")));
+    const std::vector<std::string> names = columns(written[0]);
+    const auto at = std::find(names.begin(), names.end(), "fluid_ns") - names.begin();
+    return std::pair(std::stoull(columns(written[1])[static_cast<size_t>(at)]), std::stoull(columns(written[1])[3]));
+  };
+  const auto [fluid, time] = row({});
+  if (!analyzer::LinearProgram::available()) GTEST_SKIP() << "libClp.so.1 is not installed";
+  EXPECT_GE(fluid, 5'000'000u);
+  EXPECT_LE(fluid, time);
+  EXPECT_EQ(row({"--no-fluid"}).first, 0u);
 }
 
 TEST_F(SimulateCommand, ASlowerLinkCostsMore) {
@@ -108,8 +132,8 @@ TEST_F(SimulateCommand, TheSsdWearsOut) {
       write("ssd.json", R"({"format":"reprise-machine","version":1,"device":"x","memory_bytes":1,
     "ssd_read_bytes_per_second":1e9,"ssd_write_bytes_per_second":1e9,"ssd_bytes":1e12,"host_bytes":4096,
     "ssd_drive_writes_per_day":2})");
-  const Finished finished = reprise(
-      {"simulate", changing, "--budget", "50%", "--policy", "disco", "--machine", machine, "--csv", path("tmp/a.csv")});
+  const Finished finished = reprise({"simulate", changing, "--budget", "50%", "--policy", "disco", "--machine", machine,
+                                     "--no-fluid", "--csv", path("tmp/a.csv")});
   ASSERT_EQ(finished.exit_code, 0) << finished.err;
   const std::vector<std::string> csv = lines(read(path("tmp/a.csv")));
   const auto field = [&](const std::string& name) {

@@ -17,9 +17,10 @@ function sharedLine(name, css, value) {
 
 function timeSection() {
   if (done.length === 0) return;
-  curveChart(section("time", "Time of an iteration", "Predicted, for each budget. No plan can be below the bound; compute is what the " +
-    "iteration would take with all the memory it wants."), { label: "Time over budget", lines: [...linesOf((row) => row.time),
-    sharedLine("bound", "wait", (row) => row.bound), sharedLine("compute", "before", (row) => row.compute)] });
+  const fluid = done.some((row) => row.fluid > 0) ? [sharedLine("fluid", "to-device", (row) => row.fluid)] : [];
+  curveChart(section("time", "Time of an iteration", "Predicted, for each budget. Compute is what the iteration would take with all the memory it " +
+    "wants. No plan that launches nothing again can be below the bound, nor, keeping the kernels' order, below fluid."), { label: "Time over budget", lines: [...linesOf((row) => row.time),
+    sharedLine("bound", "wait", (row) => row.bound), ...fluid, sharedLine("compute", "before", (row) => row.compute)] });
 }
 
 function bytesSection() {
@@ -34,14 +35,14 @@ function bytesSection() {
 function rowCells(row) {
   const number = (text) => el("td", { class: "number" }, text);
   const head = [el("td", {}, row.asked), el("td", {}, row.used && row.used !== row.policy ? `${row.policy} (${row.used})` : row.policy)];
-  if (row.trouble) return [...head, el("td", { colspan: 7 }, row.trouble)];
+  if (row.trouble) return [...head, el("td", { colspan: 8 }, row.trouble)];
   const percent = (part, whole) => number(whole > 0 ? (100 * part / whole).toFixed(1) : "");
-  return [...head, number(duration(row.time)), percent(row.compute, row.time), percent(row.bound, row.time), number(bytes(row.out)),
-    number(bytes(row.in)), number(bytes(row.ssd)), number(row.ssd_years === null ? "" : row.ssd_years.toFixed(1) + " years")];
+  return [...head, number(duration(row.time)), percent(row.compute, row.time), percent(row.bound, row.time),
+    row.fluid > 0 ? percent(row.fluid, row.time) : number(""), number(bytes(row.out)), number(bytes(row.in)), number(bytes(row.ssd)), number(row.ssd_years === null ? "" : row.ssd_years.toFixed(1) + " years")];
 }
 
 function tableSection() {
-  const titles = ["Budget", "Policy", "Time", "% of compute", "% of bound", "Out", "In", "SSD wrote", "SSD lasts"];
+  const titles = ["Budget", "Policy", "Time", "% of compute", "% of bound", "% of fluid", "Out", "In", "SSD wrote", "SSD lasts"];
   section("table", "All figures", "").append(el("div", { class: "scroll" }, el("table", {},
     el("thead", {}, el("tr", {}, titles.map((title, i) => el("th", { class: i < 2 ? null : "number" }, title)))),
     el("tbody", {}, data.rows.map((row) => el("tr", {}, rowCells(row)))))));
