@@ -6,7 +6,9 @@
 
 namespace reprise {
 
-void before_ordered(const char* name) noexcept { runtime().handler->before_ordered(name); }
+void before_ordered(const char* name) noexcept {
+  if (Handler* handler = runtime().handler; handler != nullptr) handler->before_ordered(name);
+}
 
 void before_barrier(const Row& row, uint64_t first_argument) noexcept {
   const bool update = row.row_class == RowClass::graph_update;

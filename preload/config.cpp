@@ -67,6 +67,10 @@ bool one_of(const char* text, const char* choices) {
   VARIABLE(disable, "REPRISE_DISABLE", "bool", "0", "forward everything, do nothing else; read before all others")     \
   VARIABLE(budget, "REPRISE_BUDGET", "amount", "",                                                                     \
            "device memory: 12GiB, 800MiB, bytes, or 50% of the program's peak")                                        \
+  VARIABLE(defragment, "REPRISE_DEFRAGMENT", "bool", "0",                                                              \
+           "large allocations are stitched together from what is free; without a budget or a trace only")              \
+  VARIABLE(fragmentation_limit, "REPRISE_FRAGMENTATION_LIMIT", "amount", "",                                           \
+           "pieces of memory below this are neither split nor stitched while there is other memory; default: a chunk") \
   VARIABLE(trace, "REPRISE_TRACE", "path", "", "record into this file")                                                \
   VARIABLE(plan, "REPRISE_PLAN", "path", "", "enforce this plan instead of planning while the program runs")           \
   VARIABLE(run_log, "REPRISE_RUN_LOG", "path", "", "what the replay did, as JSON lines")                               \

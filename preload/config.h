@@ -16,6 +16,8 @@ struct Amount {
 struct Config {
   bool disable = false;
   Amount budget;                  // of device memory; fraction: of the program's own peak
+  bool defragment = false;        // serve large allocations from stitched chunks, do nothing else
+  Amount fragmentation_limit;     // of that; a percentage means nothing
   const char* trace = nullptr;    // path, nullptr: do not record
   const char* plan = nullptr;     // path, nullptr: plan online
   const char* run_log = nullptr;  // path, nullptr: none

@@ -9,8 +9,10 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <new>
 
 #include "preload/config.h"
+#include "preload/defragment/defragmenter.h"
 #include "preload/driver.h"
 #include "preload/enforcer_factory.h"
 #include "preload/export.h"
@@ -31,6 +33,7 @@ const Config* settings_in_force = nullptr;
 // A fork child cannot use CUDA. It forwards only, so that it gets the driver's own errors, and leaves our files alone.
 void child_of_fork() {
   __atomic_store_n(&reprise_watch, uint8_t{0}, __ATOMIC_RELEASE);
+  __atomic_store_n(&detail::serving, false, __ATOMIC_RELEASE);
   __atomic_store_n(&finished, true, __ATOMIC_RELEASE);
   if (detail::runtime.recorder != nullptr) detail::runtime.recorder->abandon();
   if (detail::runtime.handler != nullptr) detail::runtime.handler->abandon();
@@ -125,6 +128,15 @@ void remove_private_trace() {
   if (settings_in_force->trace_is_private && !settings_in_force->keep) unlink(settings_in_force->trace);
 }
 
+void start_defragmenting(const Config& settings) {
+  detail::runtime.defragmenter = new (std::nothrow) Defragmenter(settings);
+  if (detail::runtime.defragmenter == nullptr) return;
+  pthread_atfork(nullptr, nullptr, child_of_fork);
+  (void)atexit(finish);
+  __atomic_store_n(&detail::serving, true, __ATOMIC_RELEASE);
+  log_line(LogLevel::info, "driver %s, defragmenting memory", driver_path());
+}
+
 void start_once_only() {
   // The off switch comes first: with it, nothing else of the configuration is even looked at.
   const char* off = getenv("REPRISE_DISABLE");
@@ -133,7 +145,13 @@ void start_once_only() {
   set_log_level(std::strcmp(asked.log, "debug") == 0  ? LogLevel::debug
                 : std::strcmp(asked.log, "info") == 0 ? LogLevel::info
                                                       : LogLevel::warn);
-  if (!asked.budget.given() && asked.trace == nullptr) return;
+  if (!asked.budget.given() && asked.trace == nullptr) {
+    if (asked.defragment) start_defragmenting(asked);
+    return;
+  }
+  if (asked.defragment) {
+    log_line(LogLevel::warn, "REPRISE_DEFRAGMENT works alone: it is ignored with a budget or a trace");
+  }
   mark_internal_thread();  // what we ask the driver now is nobody's call
   const Config& settings = *new Config(with_private_trace(asked));
   settings_in_force = &settings;
@@ -162,9 +180,14 @@ __attribute__((destructor)) void at_unload() { finish(); }
 void start() noexcept { pthread_once(&start_once, start_once_only); }
 
 void finish() noexcept {
-  if (watch_flags() == 0 || __atomic_exchange_n(&finished, true, __ATOMIC_ACQ_REL)) return;
+  if ((watch_flags() == 0 && !serving()) || __atomic_exchange_n(&finished, true, __ATOMIC_ACQ_REL)) return;
   const bool was_inside = detail::inside_hook;
   mark_internal_thread();
+  if (detail::runtime.defragmenter != nullptr) {
+    detail::runtime.defragmenter->finish();
+    detail::inside_hook = was_inside;
+    return;
+  }
   // Other threads may still call: the handler keeps answering them, the recorder ignores them once it is finished.
   detail::runtime.handler->finish();
   if (detail::runtime.recorder != nullptr) detail::runtime.recorder->finish();

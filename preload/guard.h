@@ -13,7 +13,8 @@ extern thread_local bool inside_hook __attribute__((tls_model("initial-exec")));
 // not.
 class HookScope {
  public:
-  HookScope() noexcept : entered_(__builtin_expect(watch_flags() != 0, false) && !detail::inside_hook) {
+  HookScope() noexcept : HookScope(watch_flags() != 0) {}
+  explicit HookScope(bool watched) noexcept : entered_(__builtin_expect(watched, false) && !detail::inside_hook) {
     if (entered_) detail::inside_hook = true;
   }
   ~HookScope() {

@@ -1,7 +1,8 @@
-// What the program may ask about memory that is ours: sizes, ranges, attributes. Only while memory is managed; the
-// driver knows the truth otherwise.
+// What the program may ask about memory that is ours: sizes, ranges, attributes. Only while memory is managed or
+// defragmented; the driver knows the truth otherwise.
 #include "preload/allocations.h"
 #include "preload/barriers.h"
+#include "preload/defragment/defragmenter.h"
 #include "preload/driver.h"
 #include "preload/export.h"
 #include "preload/guard.h"
@@ -10,8 +11,10 @@
 namespace reprise {
 namespace {
 
+bool ours() { return managing() || serving(); }
+
 bool managed_memory(CUdeviceptr address, Allocation* allocation) {
-  return managing() && find_allocation(address, allocation) && is_device_memory(allocation->origin);
+  return ours() && find_allocation(address, allocation) && is_device_memory(allocation->origin);
 }
 
 template <typename Value>
@@ -68,6 +71,8 @@ CUresult pointer_attribute(void* data, CUpointer_attribute attribute, CUdevicept
 void say_once(bool* said, const char* what) {
   if (__atomic_exchange_n(said, true, __ATOMIC_RELAXED)) return;
   log_line(LogLevel::warn, "%s is not possible for memory that Reprise manages", what);
+  // Whoever asks once will ask again, and the driver's own memory has what is asked for.
+  if (Defragmenter* defragmenter = runtime().defragmenter; defragmenter != nullptr) defragmenter->pass_on(what);
 }
 
 bool said_ipc = false;
@@ -80,6 +85,7 @@ using namespace reprise;
 
 // Either pointer may be null.
 REPRISE_EXPORT CUresult cuMemGetInfo_v2(size_t* free_bytes, size_t* total_bytes) {
+  if (const HookScope scope(serving()); scope) return runtime().defragmenter->memory_info(free_bytes, total_bytes);
   const HookScope scope;
   if (!scope || !managing()) return driver().cuMemGetInfo(free_bytes, total_bytes);
   size_t unused_free = 0;
@@ -95,7 +101,7 @@ REPRISE_EXPORT CUresult cuDeviceTotalMem_v2(size_t* bytes, CUdevice device) {
 }
 
 REPRISE_EXPORT CUresult cuMemGetAddressRange_v2(CUdeviceptr* base, size_t* bytes, CUdeviceptr address) {
-  const HookScope scope;
+  const HookScope scope(ours());
   Allocation owner;
   if (!scope || !managed_memory(address, &owner)) return driver().cuMemGetAddressRange(base, bytes, address);
   if (base != nullptr) *base = owner.address;
@@ -104,7 +110,7 @@ REPRISE_EXPORT CUresult cuMemGetAddressRange_v2(CUdeviceptr* base, size_t* bytes
 }
 
 REPRISE_EXPORT CUresult cuPointerGetAttribute(void* data, CUpointer_attribute attribute, CUdeviceptr address) {
-  const HookScope scope;
+  const HookScope scope(ours());
   Allocation owner;
   if (!scope || data == nullptr || !managed_memory(address, &owner)) {
     return driver().cuPointerGetAttribute(data, attribute, address);
@@ -114,7 +120,7 @@ REPRISE_EXPORT CUresult cuPointerGetAttribute(void* data, CUpointer_attribute at
 
 REPRISE_EXPORT CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* attributes, void** data,
                                                CUdeviceptr address) {
-  const HookScope scope;
+  const HookScope scope(ours());
   Allocation owner;
   if (!scope || attributes == nullptr || data == nullptr || !managed_memory(address, &owner)) {
     return driver().cuPointerGetAttributes(count, attributes, data, address);
@@ -135,7 +141,7 @@ REPRISE_EXPORT CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribu
 
 // Another process, or a device, would get bytes that move away under it.
 REPRISE_EXPORT CUresult cuIpcGetMemHandle(CUipcMemHandle* handle, CUdeviceptr address) {
-  const HookScope scope;
+  const HookScope scope(ours());
   Allocation owner;
   if (!scope || !managed_memory(address, &owner)) return driver().cuIpcGetMemHandle(handle, address);
   say_once(&said_ipc, "cuIpcGetMemHandle");
@@ -144,7 +150,7 @@ REPRISE_EXPORT CUresult cuIpcGetMemHandle(CUipcMemHandle* handle, CUdeviceptr ad
 
 REPRISE_EXPORT CUresult cuMemGetHandleForAddressRange(void* handle, CUdeviceptr address, size_t bytes,
                                                       CUmemRangeHandleType type, unsigned long long flags) {
-  const HookScope scope;
+  const HookScope scope(ours());
   Allocation owner;
   if (!scope || !managed_memory(address, &owner)) {
     return driver().cuMemGetHandleForAddressRange(handle, address, bytes, type, flags);
@@ -155,7 +161,7 @@ REPRISE_EXPORT CUresult cuMemGetHandleForAddressRange(void* handle, CUdeviceptr 
 
 // Memory of cuMemAlloc has no such handle, and ours shall look like it.
 REPRISE_EXPORT CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle* handle, void* address) {
-  const HookScope scope;
+  const HookScope scope(ours());
   Allocation owner;
   if (scope && managed_memory(reinterpret_cast<CUdeviceptr>(address), &owner)) return CUDA_ERROR_INVALID_VALUE;
   return driver().cuMemRetainAllocationHandle(handle, address);

@@ -1,5 +1,6 @@
 // Device memory: allocation and release.
 #include "preload/barriers.h"
+#include "preload/defragment/defragmenter.h"
 #include "preload/driver.h"
 #include "preload/export.h"
 #include "preload/guard.h"
@@ -47,6 +48,7 @@ CUresult release(CUdeviceptr address, CUstream stream, bool stream_ordered) {
 }
 
 CUresult allocate_async(CUdeviceptr* address, size_t bytes, CUstream stream) {
+  if (const HookScope scope(serving()); scope) return runtime().defragmenter->allocate_async(address, bytes, stream);
   const HookScope scope;
   // In a capture this makes a node of the graph, whose memory is the graph's.
   if (!scope || address == nullptr || bytes == 0 || capturing(stream)) {
@@ -64,6 +66,9 @@ CUresult allocate_from_pool(CUdeviceptr* address, size_t bytes, CUmemoryPool poo
 }
 
 CUresult free_async(CUdeviceptr address, CUstream stream) {
+  if (const HookScope scope(serving()); scope && !capturing(stream)) {
+    return runtime().defragmenter->release_async(address, stream);
+  }
   const HookScope scope;
   if (!scope || capturing(stream)) return driver().cuMemFreeAsync(address, stream);
   return release(address, stream, true);
@@ -78,6 +83,7 @@ constexpr DefaultStream kPerThread = DefaultStream::per_thread;
 using namespace reprise;
 
 REPRISE_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr* address, size_t bytes) {
+  if (const HookScope scope(serving()); scope) return runtime().defragmenter->allocate(address, bytes);
   const HookScope scope;
   if (!scope || address == nullptr || bytes == 0) return driver().cuMemAlloc(address, bytes);
   return allocate(address, bytes, trace::Origin::alloc, CU_STREAM_LEGACY, nullptr);
@@ -103,6 +109,7 @@ REPRISE_EXPORT CUresult cuMemAllocPitch_v2(CUdeviceptr* address, size_t* pitch, 
 }
 
 REPRISE_EXPORT CUresult cuMemFree_v2(CUdeviceptr address) {
+  if (const HookScope scope(serving()); scope) return runtime().defragmenter->release(address);
   const HookScope scope;
   return scope ? release(address, CU_STREAM_LEGACY, false) : driver().cuMemFree(address);
 }

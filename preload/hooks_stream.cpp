@@ -1,5 +1,6 @@
 // Streams: creation, synchronisation, waiting, capture.
 #include "preload/barriers.h"
+#include "preload/defragment/defragmenter.h"
 #include "preload/driver.h"
 #include "preload/export.h"
 #include "preload/guard.h"
@@ -22,6 +23,11 @@ CUresult created(CUresult result, const CUstream* stream) {
 }
 
 CUresult destroy(CUstream stream) {
+  if (const HookScope scope(serving()); scope) {
+    runtime().defragmenter->stream_destroyed(stream);
+    capture_closed(stream);
+    return driver().cuStreamDestroy(stream);
+  }
   const HookScope scope;
   if (!scope) return driver().cuStreamDestroy(stream);
   const CUresult result = runtime().handler->stream_destroy(stream);
@@ -54,7 +60,7 @@ CUresult wait_event(CUstream stream, CUevent event, unsigned flags) {
 // `begin` is the driver's own call: everything before it is in order, nothing is deferred until the capture ends.
 template <typename Begin>
 CUresult begin_capture(CUstream stream, Begin begin) {
-  const HookScope scope;
+  const HookScope scope(watch_flags() != 0 || serving());
   if (!scope) return begin();
   before_ordered("cuStreamBeginCapture");
   const CUresult result = begin();
@@ -63,7 +69,7 @@ CUresult begin_capture(CUstream stream, Begin begin) {
 }
 
 CUresult end_capture(CUstream stream, CUgraph* graph) {
-  const HookScope scope;
+  const HookScope scope(watch_flags() != 0 || serving());
   const CUresult result = driver().cuStreamEndCapture(stream, graph);
   if (!scope) return result;
   // An invalidated capture ends here, too; only a call on a stream that does not capture leaves things as they are.

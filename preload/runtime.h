@@ -9,15 +9,19 @@
 
 namespace reprise {
 
+class Defragmenter;
+
 struct Runtime {
   Handler* handler = nullptr;    // never nullptr while kWatching is set
   Recorder* recorder = nullptr;  // nullptr: not recording
   ActivitySource* activity = nullptr;
+  Defragmenter* defragmenter = nullptr;  // alone: then there is no handler and nothing is watched
 };
 
 namespace detail {
 extern Runtime runtime;
-}
+extern bool serving;
+}  // namespace detail
 inline const Runtime& runtime() noexcept { return detail::runtime; }
 
 inline constexpr uint8_t kWatching = 1;  // hooks understand calls and hand them to the handler
@@ -31,6 +35,8 @@ extern "C" uint8_t reprise_watch;
 namespace reprise {
 
 inline uint8_t watch_flags() noexcept { return __atomic_load_n(&reprise_watch, __ATOMIC_ACQUIRE); }
+// Memory calls go to the defragmenter.
+inline bool serving() noexcept { return __atomic_load_n(&detail::serving, __ATOMIC_ACQUIRE); }
 inline bool managing() noexcept { return (watch_flags() & kManaging) != 0; }
 
 }  // namespace reprise

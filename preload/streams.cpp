@@ -64,14 +64,14 @@ void capture_opened(CUstream stream) noexcept {
   if (origins.find(key(stream)) != 0) return;
   origins.set(key(stream), 1);
   detail::open_captures.fetch_add(1, std::memory_order_relaxed);
-  runtime().handler->capture_begin();
+  if (Handler* handler = runtime().handler; handler != nullptr) handler->capture_begin();
 }
 
 void capture_closed(CUstream stream) noexcept {
   if (origins.find(key(stream)) == 0) return;
   origins.erase(key(stream));
   detail::open_captures.fetch_sub(1, std::memory_order_relaxed);
-  runtime().handler->capture_end();
+  if (Handler* handler = runtime().handler; handler != nullptr) handler->capture_end();
 }
 
 }  // namespace reprise

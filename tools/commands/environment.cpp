@@ -70,6 +70,10 @@ Variables make_environment(const Settings& settings) {
   set("REPRISE_RUN_LOG", settings.run_log);
   set("REPRISE_POLICY", settings.policy);
   if (settings.keep_files) set("REPRISE_KEEP", "1");
+  if (settings.defragment) set("REPRISE_DEFRAGMENT", "1");
+  if (settings.fragmentation_limit != 0) {
+    set("REPRISE_FRAGMENTATION_LIMIT", std::to_string(settings.fragmentation_limit));
+  }
   if (settings.device == "sim") {
     set("LD_LIBRARY_PATH", prepend(files.sim_folder, "LD_LIBRARY_PATH"));
     set("REPRISE_DRIVER", files.sim_driver);

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "tools/commands/command.h"
+#include "tools/commands/defragment.h"
 #include "tools/commands/files.h"
 #include "tools/commands/inputs.h"
 #include "tools/commands/message.h"
@@ -63,10 +64,13 @@ void write_report(const Settings& settings, const std::string& path, const Outco
 }
 
 int run_run(const RunOptions& options, const ProgramArguments& program) {
+  if (options.session.defragment) return run_defragmented(options.session, program);
   Result<Settings> checked = check_session(options.session, program);
   if (!checked.ok()) return fail(checked.status());
   Settings settings = checked.value();
-  if (!settings.budget.set()) return fail_usage("run: no budget given; add --budget, as in 12GiB or 50%");
+  if (!settings.budget.set()) {
+    return fail_usage("run: no budget given; add --budget, as in 12GiB or 50%, or --defragment to run without one");
+  }
   const std::string report = absolute_path(
       options.report.empty() ? fmt::format("reprise-report-{}.html", short_name(program.arguments)) : options.report);
   const Status writable = check_writable(report);
@@ -89,14 +93,26 @@ int run_run(const RunOptions& options, const ProgramArguments& program) {
 
 Action declare_run(CLI::App& app, const ProgramArguments& program) {
   auto options = std::make_shared<RunOptions>();
-  app.add_option("--budget", options->session.budget, "Device memory to stay within, as in 12GiB or 50% of the peak");
-  app.add_option("-o,--output", options->report, "The report to write (default reprise-report-PROGRAM.html)");
-  app.add_option("--trace", options->session.trace, "Keep the recorded trace here");
+  auto* defragment = app.add_flag("--defragment", options->session.defragment,
+                                  "No budget, no plan: stitch large allocations together from what is free");
+  app.add_option("--fragmentation-limit", options->session.fragmentation_limit,
+                 "With --defragment: smaller pieces are neither split nor stitched (default: a chunk)")
+      ->needs(defragment);
+  for (auto* other : {
+           app.add_option("--budget", options->session.budget,
+                          "Device memory to stay within, as in 12GiB or 50% of the peak"),
+           app.add_option("-o,--output", options->report, "The report to write (default reprise-report-PROGRAM.html)"),
+           app.add_option("--trace", options->session.trace, "Keep the recorded trace here"),
+           app.add_option("--policy", options->session.policy, "How to plan (default: the best of all)"),
+       }) {
+    other->excludes(defragment);
+  }
   app.add_option("--run-log", options->session.run_log, "Keep the run log here");
-  app.add_option("--policy", options->session.policy, "How to plan (default: the best of all)");
   app.add_flag("--keep", options->keep, "Keep the temporary files and say where they are");
   add_device_options(app, options->session);
-  app.footer("As in: reprise run --budget SIZE [options] -- program arguments...");
+  app.footer(
+      "As in: reprise run --budget SIZE [options] -- program arguments... or: reprise run --defragment -- program "
+      "arguments...");
   return [options, &program] { return run_run(*options, program); };
 }
 

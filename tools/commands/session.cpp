@@ -21,6 +21,11 @@ Status parse_sizes(const SessionOptions& options, Settings& settings) {
     if (!host.ok()) return host.status();
     settings.host_memory = host.value();
   }
+  if (!options.fragmentation_limit.empty()) {
+    Result<uint64_t> limit = parse_size(options.fragmentation_limit);
+    if (!limit.ok()) return {StatusCode::invalid_argument, "--fragmentation-limit: " + limit.status().message()};
+    settings.fragmentation_limit = limit.value();
+  }
   return {};
 }
 
@@ -44,6 +49,7 @@ Result<Settings> check_session(const SessionOptions& options, const ProgramArgum
   Settings settings;
   settings.device = options.device;
   settings.policy = options.policy;
+  settings.defragment = options.defragment;
   Status status = parse_sizes(options, settings);
   if (status.ok() && !options.policy.empty()) status = analyzer::check_policy(options.policy);
   if (status.ok()) status = check_program(program);

@@ -17,6 +17,8 @@ struct SessionOptions {
   std::string plan;
   std::string run_log;
   std::string policy;
+  bool defragment = false;
+  std::string fragmentation_limit;
 };
 
 // The options that all three have: --device, --host-memory.

@@ -7,6 +7,7 @@
 //   h2d STREAM T SEED pageable|pinned sync|async  d2h STREAM T pageable|pinned sync|async
 //   record E STREAM          wait E STREAM        esync E      ssync STREAM      csync     poll E
 //   host STREAM              inject FUNCTION NTH RESULT        info      sleep MILLISECONDS
+//   ask T (what the driver says of it)   ipc T                 capture STREAM   endcapture STREAM (thrown away)
 //   loop N ... end           nothing but one level
 //
 // Streams: 0 legacy, 1 per thread, 2 and 3 blocking, 4 and 5 non-blocking.
@@ -85,6 +86,8 @@ class Program {
     if (verb == "host") return host_function(words);
     if (verb == "inject") return inject(words);
     if (verb == "info") return info();
+    if (verb == "ask" || verb == "ipc") return ask(verb, words);
+    if (verb == "capture" || verb == "endcapture") return capture(verb, words);
     if (verb == "sleep") return rest(words);
     order(verb, words);
   }
@@ -158,6 +161,7 @@ class Program {
       addresses.push_back(buffers_[name].address);
     }
     std::vector<void*> parameters;
+    parameters.reserve(addresses.size());
     for (CUdeviceptr& address : addresses) parameters.push_back(&address);
     say(cuLaunchKernel(kernels_.at(kernel), 4, 1, 1, 32, 1, 1, 0, on, parameters.data(), nullptr), "kernel " + kernel);
   }
@@ -275,6 +279,34 @@ class Program {
     unsigned milliseconds = 0;
     words >> milliseconds;
     usleep(milliseconds * 1000);
+  }
+
+  void ask(const std::string& verb, std::istringstream& words) {
+    std::string name;
+    words >> name;
+    const Buffer& buffer = buffers_[name];
+    if (verb == "ipc") {
+      CUipcMemHandle handle{};
+      return say(cuIpcGetMemHandle(&handle, buffer.address), "ipc");
+    }
+    CUdeviceptr base = 0;
+    size_t bytes = 0;
+    say(cuMemGetAddressRange(&base, &bytes, buffer.address + buffer.bytes - 1), "range");
+    unsigned type = 0;
+    unsigned legacy_ipc = 0;
+    CUpointer_attribute kinds[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE};
+    void* answers[] = {&type};
+    say(cuPointerGetAttributes(1, kinds, answers, buffer.address), "attributes");
+    say(cuPointerGetAttribute(&legacy_ipc, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, buffer.address), "legacy");
+    std::printf("%s: %zu from its start, type %u\n", name.c_str(), base == buffer.address ? bytes : 0, type);
+  }
+
+  void capture(const std::string& verb, std::istringstream& words) {
+    const CUstream on = stream(words);
+    CUgraph graph = nullptr;
+    if (verb == "capture") return say(cuStreamBeginCapture(on, CU_STREAM_CAPTURE_MODE_RELAXED), verb);
+    say(cuStreamEndCapture(on, &graph), verb);
+    if (graph != nullptr) cuGraphDestroy(graph);
   }
 
   static void info() {

@@ -1,0 +1,217 @@
+#include "preload/defragment/defragmenter.h"
+
+#include <algorithm>
+
+#include "preload/driver.h"
+#include "preload/log.h"
+#include "preload/resolve.h"
+#include "preload/streams.h"
+
+namespace reprise {
+namespace {
+
+// Seams that nobody uses but that may be wanted again, and how often each chunk is mapped on average before they go.
+// GMLake's own limit is 1000 GB of stitched addresses, about seven times an H200.
+constexpr uint32_t kSeams = 8192;
+constexpr uint64_t kMappedFactor = 6;
+
+}  // namespace
+
+bool Defragmenter::open(CUcontext context) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (state_.load() != State::closed) return state_.load() == State::open;
+  const char* const why = set_up(context);
+  if (why != nullptr) log_line(LogLevel::warn, "memory is not defragmented: %s", why);
+  state_.store(why == nullptr ? State::open : State::passing, std::memory_order_release);
+  return why == nullptr;
+}
+
+// nullptr: it works here.
+const char* Defragmenter::set_up(CUcontext context) noexcept {
+  CUdevice device = 0;
+  int devices = 0;
+  size_t bytes = 0;
+  if (driver().cuCtxGetDevice(&device) != CUDA_SUCCESS || driver().cuDeviceGetCount(&devices) != CUDA_SUCCESS ||
+      driver().cuDeviceTotalMem(&bytes, device) != CUDA_SUCCESS) {
+    return "the driver does not tell about the device";
+  }
+  // Peers reach mapped chunks only with rights that cuCtxEnablePeerAccess does not give.
+  if (devices > 1) return "there are several devices; let CUDA_VISIBLE_DEVICES name one";
+  const uint64_t chunk = device_.open(device, context);
+  if (chunk == 0) return "this device cannot map memory at addresses of choice";
+  if (driver().cuEventCreate(&event_, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS) return "no event could be made";
+  stitch::Limits limits;
+  limits.chunk_bytes = chunk;
+  limits.chunks = static_cast<uint32_t>(bytes / chunk);
+  limits.stitched_from = static_cast<uint32_t>(std::min(config_.fragmentation_limit.bytes / chunk, uint64_t{bytes}));
+  limits.mapped_chunks = static_cast<uint32_t>(std::min<uint64_t>(limits.chunks * kMappedFactor, UINT32_MAX));
+  limits.seams = kSeams;
+  if (!stitcher_.open(&device_, limits)) return "there is no host memory for its tables";
+  context_ = context;
+  note_ = reinterpret_cast<void (*)(uint64_t, uint64_t)>(driver_symbol("repriseSimNoteAllocation"));
+  forget_ = reinterpret_cast<void (*)(uint64_t)>(driver_symbol("repriseSimForgetAllocation"));
+  return nullptr;
+}
+
+bool Defragmenter::serves(size_t bytes) noexcept {
+  const State state = state_.load(std::memory_order_acquire);
+  // During a capture the driver knows what is allowed.
+  if (state == State::passing || bytes == 0 || any_capture()) return false;
+  CUcontext context = nullptr;
+  if (driver().cuCtxGetCurrent(&context) != CUDA_SUCCESS || context == nullptr) return false;
+  if (state == State::closed && !open(context)) return false;
+  return bytes >= device_.chunk_bytes() && context == context_;
+}
+
+// Memory that is idle here is missing there.
+template <typename Forward>
+CUresult Defragmenter::forward(Forward ask) noexcept {
+  CUresult result = ask();
+  if (result != CUDA_ERROR_OUT_OF_MEMORY || state_.load(std::memory_order_acquire) == State::closed) return result;
+  uint64_t freed = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (context_ != nullptr && !any_capture()) freed = stitcher_.trim();
+  }
+  return freed != 0 ? ask() : result;
+}
+
+// 0 is no tag; work of the per-thread default streams has no handle that other threads could wait for.
+stitch::Tag Defragmenter::tag_of(CUstream stream) noexcept {
+  if (stream == CU_STREAM_PER_THREAD) return stitch::kUnknownWork;
+  for (uint32_t i = 0; i < stream_count_; ++i) {
+    if (streams_[i] == stream) return i + 1;
+  }
+  if (stream_count_ == kMaxStreams) return stitch::kUnknownWork;
+  streams_[stream_count_++] = stream;
+  return stream_count_;
+}
+
+// Work of `stream` comes after that which the memory was freed under. false: only a synchronisation can do that.
+bool Defragmenter::ordered(const stitch::Grant& grant, CUstream stream) noexcept {
+  if (grant.wait_count == 0 && !grant.wait_for_all) return true;
+  ++waits_;
+  if (grant.wait_for_all || stream == nullptr) return false;
+  for (uint32_t i = 0; i < grant.wait_count; ++i) {
+    const CUstream before = streams_[grant.waits[i] - 1];
+    // What was freed is older than what is recorded now: it waits for a little more than it has to.
+    if (before == nullptr || driver().cuEventRecord(event_, before) != CUDA_SUCCESS ||
+        driver().cuStreamWaitEvent(stream, event_, 0) != CUDA_SUCCESS) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Waits, without the lock: another thread's work may need us to come to an end.
+CUresult Defragmenter::settle(uint32_t mark) noexcept {
+  const CUresult result = synchronize_context(context_);
+  if (result != CUDA_SUCCESS) return result;
+  const std::lock_guard lock(mutex_);
+  stitcher_.settled(mark);
+  return CUDA_SUCCESS;
+}
+
+// `stream` nullptr: usable by everyone at once, as cuMemAlloc's.
+CUresult Defragmenter::take(CUdeviceptr* address, size_t bytes, CUstream stream) noexcept {
+  stitch::Grant grant;
+  uint32_t mark = 0;
+  bool wait = false;
+  {
+    const std::lock_guard lock(mutex_);
+    const stitch::Tag tag = stream != nullptr ? tag_of(stream) : stitch::kIdle;
+    const stitch::Result result = stitcher_.allocate(bytes, tag, &grant);
+    if (result == stitch::Result::failed) return device_.error();
+    if (result != stitch::Result::ok) return CUDA_ERROR_OUT_OF_MEMORY;
+    wait = !ordered(grant, stream);
+    if (wait) mark = stitcher_.mark();
+  }
+  if (wait) {
+    if (const CUresult result = settle(mark); result != CUDA_SUCCESS) {
+      const std::lock_guard lock(mutex_);
+      stitcher_.release(grant.address, stitch::kUnknownWork);
+      return result;
+    }
+  }
+  Allocation allocation;
+  allocation.id = next_allocation_id();
+  allocation.address = grant.address;
+  allocation.size = bytes;
+  allocation.origin = stream != nullptr ? trace::Origin::async : trace::Origin::alloc;
+  note_allocation(allocation);
+  if (note_ != nullptr) note_(grant.address, bytes);
+  *address = grant.address;
+  return CUDA_SUCCESS;
+}
+
+CUresult Defragmenter::allocate(CUdeviceptr* address, size_t bytes) noexcept {
+  const auto ask = [&] { return driver().cuMemAlloc(address, bytes); };
+  if (address == nullptr || !serves(bytes)) return forward(ask);
+  const CUresult result = take(address, bytes, nullptr);
+  return result == CUDA_ERROR_OUT_OF_MEMORY ? forward(ask) : result;  // the driver's own answer, whatever it is
+}
+
+CUresult Defragmenter::allocate_async(CUdeviceptr* address, size_t bytes, CUstream stream) noexcept {
+  const auto ask = [&] { return driver().cuMemAllocAsync(address, bytes, stream); };
+  if (address == nullptr || !serves(bytes)) return forward(ask);
+  const CUresult result = take(address, bytes, stream);
+  return result == CUDA_ERROR_OUT_OF_MEMORY ? forward(ask) : result;
+}
+
+// As the driver's, this one waits for all work: what uses the memory may be on any stream.
+CUresult Defragmenter::release(CUdeviceptr address) noexcept {
+  Allocation allocation;
+  // Forgotten first: afterwards another thread may get the same address.
+  if (address == 0 || !forget_allocation(address, &allocation)) return driver().cuMemFree(address);
+  stitch::Tag tag = stitch::kUnknownWork;
+  if (!any_capture()) {
+    mutex_.lock();
+    const uint32_t mark = stitcher_.mark();
+    mutex_.unlock();
+    if (const CUresult result = settle(mark); result != CUDA_SUCCESS) {
+      note_allocation(allocation);
+      return result;
+    }
+    tag = stitch::kIdle;
+  }
+  if (forget_ != nullptr) forget_(address);
+  const std::lock_guard lock(mutex_);
+  stitcher_.release(address, tag);
+  return CUDA_SUCCESS;
+}
+
+CUresult Defragmenter::release_async(CUdeviceptr address, CUstream stream) noexcept {
+  Allocation allocation;
+  if (address == 0 || !forget_allocation(address, &allocation)) return driver().cuMemFreeAsync(address, stream);
+  if (allocation.origin != trace::Origin::async) {
+    note_allocation(allocation);
+    return CUDA_ERROR_INVALID_VALUE;  // as the driver answers for memory that is not stream-ordered
+  }
+  if (forget_ != nullptr) forget_(address);
+  const std::lock_guard lock(mutex_);
+  stitcher_.release(address, tag_of(stream));
+  return CUDA_SUCCESS;
+}
+
+CUresult Defragmenter::memory_info(size_t* free_bytes, size_t* total_bytes) noexcept {
+  const CUresult result = driver().cuMemGetInfo(free_bytes, total_bytes);
+  if (result != CUDA_SUCCESS || free_bytes == nullptr) return result;
+  const std::lock_guard lock(mutex_);
+  if (context_ != nullptr) *free_bytes += stitcher_.idle_bytes();
+  return result;
+}
+
+void Defragmenter::stream_destroyed(CUstream stream) noexcept {
+  const std::lock_guard lock(mutex_);
+  for (uint32_t i = 0; i < stream_count_; ++i) {
+    if (streams_[i] == stream) streams_[i] = nullptr;
+  }
+}
+
+void Defragmenter::pass_on(const char* why) noexcept {
+  if (state_.exchange(State::passing) != State::passing) {
+    log_line(LogLevel::warn, "%s: from now on all memory comes from the driver", why);
+  }
+}
+
+}  // namespace reprise
