@@ -51,7 +51,9 @@ class Defragmenter {
 
   const Config& config_;
   std::atomic<State> state_{State::closed};
-  std::mutex mutex_;  // of all below; held across the driver's mapping calls, never across a wait
+  // Of all below. Held across the driver's mapping calls, and across a wait only when something is unmapped that was
+  // freed without waiting.
+  std::mutex mutex_;
   DeviceMemory device_;
   stitch::Stitcher stitcher_;
   CUcontext context_ = nullptr;

@@ -85,6 +85,19 @@ class Lists {
     (old != 0 ? previous_[old - 1] : last_[list]) = record + 1;
     first_[list] = record + 1;
   }
+  // Before the first record of a higher number, as far as a bounded search finds it.
+  void insert(uint32_t list, Index record) noexcept {
+    uint32_t before = 0;
+    uint32_t after = first_[list];
+    for (int i = 0; i < kSearched && after != 0 && after - 1 < record; ++i) {
+      before = after;
+      after = next_[after - 1];
+    }
+    previous_[record] = before;
+    next_[record] = after;
+    (before != 0 ? next_[before - 1] : first_[list]) = record + 1;
+    (after != 0 ? previous_[after - 1] : last_[list]) = record + 1;
+  }
   void erase(uint32_t list, Index record) noexcept {
     const uint32_t before = previous_[record];
     const uint32_t after = next_[record];
@@ -93,13 +106,15 @@ class Lists {
   }
 
  private:
+  static constexpr int kSearched = 64;
   Array<uint32_t> previous_;
   Array<uint32_t> next_;
   Array<uint32_t> first_;
   Array<uint32_t> last_;
 };
 
-// Idle blocks by size.
+// Idle blocks by size; of one size those with low numbers first, so that the choice depends on what is idle and not on
+// what happened before. Else an iteration that repeats would take other blocks each time, and stitch others.
 class SizeIndex {
  public:
   bool open(uint32_t blocks, uint32_t largest) noexcept {
@@ -107,7 +122,7 @@ class SizeIndex {
     return lists_.open(blocks, largest + 1) && present_.open(words_);
   }
   void insert(Index block, uint32_t size) noexcept {
-    lists_.push(size, block);
+    lists_.insert(size, block);
     present_[size / 64] |= uint64_t{1} << size % 64;
   }
   void erase(Index block, uint32_t size) noexcept {

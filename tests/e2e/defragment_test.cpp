@@ -45,6 +45,18 @@ TEST(Defragment, SynchronousAllocationsAreStitched) {
   EXPECT_EQ(ours.out, roomy.out);
 }
 
+TEST(Defragment, ThreadsWithStreamsOfTheirOwnShareTheMemory) {
+  const std::vector<std::string> program = {built("bin/fragmenting_program"), "--iterations", "20", "--threads", "4"};
+  const Outcome roomy = run(program, device_of("1GiB"));
+  ASSERT_EQ(roomy.exit_code, 0) << roomy.out;
+  for (const char* uncached : {"0", "1"}) {
+    const Environment device = merged(device_of("90MiB"), {{"PYTORCH_NO_CUDA_MEMORY_CACHING", uncached}});
+    const Outcome ours = run(defragmented(program), device);
+    EXPECT_EQ(ours.exit_code, 0) << ours.out << ours.err;
+    EXPECT_EQ(ours.out, roomy.out);
+  }
+}
+
 TEST(Defragment, TooLittleMemoryIsStillTooLittle) {
   const Outcome ours = run(defragmented(fragmenting()), device_of("21MiB"));
   EXPECT_EQ(ours.exit_code, 1);

@@ -4,15 +4,19 @@
 // from cuMemAlloc itself with PYTORCH_NO_CUDA_MEMORY_CACHING=1. Each tensor is filled and looked at before it is freed.
 // Prints a digest of what it saw; out of memory: says so and ends with 1. Knows nothing of Reprise.
 //
-// fragmenting_program [--unit KIB] [--layers N] [--iterations N] [--longest UNITS] [--seed N]
+// With --threads each thread does so with memory and a stream of its own.
+//
+// fragmenting_program [--unit KIB] [--layers N] [--iterations N] [--longest QUARTERS] [--seed N] [--threads N]
 #include <cuda.h>
 
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/e2e/victims/caching_allocator.h"
@@ -31,6 +35,7 @@ struct Options {
   int iterations = 40;
   uint64_t longest = 96;  // of an activation, in quarters of a unit
   uint64_t seed = 1;
+  uint64_t threads = 1;
 };
 
 // One tensor's memory: cached, stream-ordered, or the driver's.
@@ -45,16 +50,16 @@ class Memory {
     if (uncached != nullptr && std::strcmp(uncached, "1") == 0) kind_ = Kind::driver;
   }
 
-  uint64_t allocate(uint64_t bytes) {
+  uint64_t allocate(uint64_t bytes, CUstream stream) {
     CUdeviceptr address = 0;
     if (kind_ == Kind::caching) return caching_.allocate(bytes);
     if (kind_ == Kind::driver) return allocate_now(bytes);
-    return cuMemAllocAsync(&address, bytes, nullptr) == CUDA_SUCCESS ? address : 0;
+    return cuMemAllocAsync(&address, bytes, stream) == CUDA_SUCCESS ? address : 0;
   }
-  void free(uint64_t address) {
+  void free(uint64_t address, CUstream stream) {
     if (kind_ == Kind::caching) return caching_.free(address);
     if (kind_ == Kind::driver) return check(cuMemFree(address), "cuMemFree");
-    check(cuMemFreeAsync(address, nullptr), "cuMemFreeAsync");
+    check(cuMemFreeAsync(address, stream), "cuMemFreeAsync");
   }
 
  private:
@@ -80,6 +85,7 @@ class Program {
     check(cuInit(0), "cuInit");
     check(cuDevicePrimaryCtxRetain(&context, 0), "cuDevicePrimaryCtxRetain");
     check(cuCtxSetCurrent(context), "cuCtxSetCurrent");
+    if (options.threads > 1) check(cuStreamCreate(&stream_, CU_STREAM_DEFAULT), "cuStreamCreate");
   }
 
   void run() {
@@ -88,6 +94,9 @@ class Program {
     for (int layer = 0; layer < options_.layers; ++layer) weights.push_back(make(options_.unit * 4));
     for (iteration_ = 0; iteration_ < options_.iterations; ++iteration_) iterate();
     for (const Tensor& weight : weights) drop(weight);
+  }
+
+  void print() const {
     std::printf("digest %016llx, at most %llu bytes live\n", static_cast<unsigned long long>(digest_),
                 static_cast<unsigned long long>(peak_));
   }
@@ -112,7 +121,7 @@ class Program {
   }
 
   Tensor make(uint64_t bytes) {
-    Tensor tensor{memory_.allocate(bytes), bytes, static_cast<unsigned char>(random_())};
+    Tensor tensor{memory_.allocate(bytes, stream_), bytes, static_cast<unsigned char>(random_())};
     if (tensor.address == 0) {
       std::printf("out of memory in iteration %d: %llu bytes live, %llu wanted\n", iteration_,
                   static_cast<unsigned long long>(live_), static_cast<unsigned long long>(bytes));
@@ -120,7 +129,7 @@ class Program {
     }
     live_ += bytes;
     peak_ = live_ > peak_ ? live_ : peak_;
-    check(cuMemsetD8Async(tensor.address, tensor.value, bytes, nullptr), "cuMemsetD8Async");
+    check(cuMemsetD8Async(tensor.address, tensor.value, bytes, stream_), "cuMemsetD8Async");
     return tensor;
   }
 
@@ -131,13 +140,14 @@ class Program {
       if (seen != tensor.value) std::exit(4);
       digest_ = (digest_ ^ seen) * 1099511628211ull;
     }
-    memory_.free(tensor.address);
+    memory_.free(tensor.address, stream_);
     live_ -= tensor.bytes;
   }
 
   const Options options_;
   Memory memory_;
   std::mt19937_64 random_;
+  CUstream stream_ = nullptr;
   int iteration_ = 0;
   uint64_t live_ = 0;
   uint64_t peak_ = 0;
@@ -156,7 +166,20 @@ int main(int argc, char** argv) {
     if (name == "--iterations") options.iterations = static_cast<int>(value);
     if (name == "--longest") options.longest = value;
     if (name == "--seed") options.seed = value;
+    if (name == "--threads") options.threads = value;
   }
-  Program(options).run();
+  std::vector<std::thread> threads;
+  std::vector<std::unique_ptr<Program>> programs(options.threads);
+  threads.reserve(options.threads);
+  for (uint64_t i = 0; i < options.threads; ++i) {
+    threads.emplace_back([&, i] {
+      Options own = options;
+      own.seed += i;
+      programs[i] = std::make_unique<Program>(own);
+      programs[i]->run();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& program : programs) program->print();
   return 0;
 }

@@ -168,6 +168,37 @@ TEST_F(StitcherTest, EveryAllocationOfManyIsFoundAgain) {
   EXPECT_EQ(stitcher.stats().live_bytes, 0u);
 }
 
+// The choice among equals must not depend on what happened before, or the same iteration goes another way each time.
+TEST_F(StitcherTest, AnIterationThatRepeatsStopsStitching) {
+  open(400);
+  std::vector<Grant> kept(20);
+  for (Grant& one : kept) one = take(3);
+  uint64_t stitches = 0;
+  for (int iteration = 0; iteration < 24; ++iteration) {
+    if (iteration == 12) stitches = stitcher.stats().stitches;
+    struct Part {
+      Grant grant;
+      uint64_t chunks;
+    };
+    std::vector<Part> live;
+    uint32_t random = 1;
+    for (int i = 0; i < 120; ++i) {
+      random = random * 1664525 + 1013904223;
+      const uint64_t chunks = 1 + (random >> 8) % 12 * (1 + (random >> 20) % 3);
+      const size_t at = (random >> 12) % (live.size() + 1);
+      if (at < live.size() && live.size() > 8) {
+        give(live[at].grant, live[at].chunks);
+        live.erase(live.begin() + static_cast<std::ptrdiff_t>(at));
+      } else {
+        live.push_back({take(chunks), chunks});
+      }
+    }
+    for (const Part& part : live) give(part.grant, part.chunks);
+  }
+  EXPECT_GT(stitches, 0u);
+  EXPECT_EQ(stitcher.stats().stitches, stitches);
+}
+
 TEST_F(StitcherTest, OutOfMemoryLeavesEverythingAsItWas) {
   open(8);
   const Grant busy = take(5);
