@@ -146,7 +146,7 @@ Result Stitcher::take_several(uint32_t size, Live* block, State* state) noexcept
   Result result = Result::ok;
   if (have < size) {
     Index grown = kNone;
-    result = grow(size - have, &grown);
+    result = grow(size - have, have, &grown);
     if (result == Result::ok) gathered_[pieces++] = grown;
   }
   *block = Live{};

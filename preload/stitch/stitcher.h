@@ -53,7 +53,7 @@ struct Stats {
   uint64_t stitches = 0;  // seams that were mapped
   uint64_t stitched_chunks = 0;
   uint64_t stitch_frees = 0;
-  uint64_t recycled_pieces = 0;  // taken apart because the device was full
+  uint64_t recycled_pieces = 0;  // taken apart for their chunks
   uint64_t mapped_chunks = 0;
 };
 
@@ -141,7 +141,8 @@ class Stitcher {
   void note_whole(Index first, Index second) noexcept;
   Result stitch(uint32_t pieces, uint32_t size, Index* seam) noexcept;
   bool stitch_free() noexcept;
-  Result grow(uint32_t size, Index* piece) noexcept;
+  Result grow(uint32_t size, uint32_t gathered, Index* piece) noexcept;
+  void recycle(uint32_t size) noexcept;
 
   // Taking apart.
   void drop_seam(Index seam) noexcept;

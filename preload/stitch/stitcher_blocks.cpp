@@ -4,6 +4,12 @@
 #include "preload/stitch/stitcher.h"
 
 namespace reprise::stitch {
+namespace {
+
+// One idle chunk to so many used ones is kept below the fragmentation limit before new memory is taken.
+constexpr uint64_t kIdleShare = 8;
+
+}  // namespace
 
 uint64_t Stitcher::address_of(Index view, uint32_t offset) const noexcept {
   return views_[view].address + offset * limits_.chunk_bytes;
@@ -167,10 +173,22 @@ void Stitcher::settle_first() noexcept {
   settled(mark());
 }
 
-// Alloc: a piece of free chunks, existing or new. When the device has none left, idle pieces that nothing else can be
-// made of are taken apart for theirs.
-Result Stitcher::grow(uint32_t size, Index* made) noexcept {
+// Takes apart one idle piece, the largest.
+void Stitcher::recycle(uint32_t size) noexcept {
+  dissolve(idle_pieces_.first(size));
+  ++stats_.recycled_pieces;
+}
+
+// Alloc: a piece of free chunks, existing or new. The idle pieces that are left are below the fragmentation limit:
+// nothing can be made of them but free chunks. That is done when there are many of them, or when the device has no
+// chunks left.
+Result Stitcher::grow(uint32_t size, uint32_t gathered, Index* made) noexcept {
   Result result = Result::ok;
+  const auto many_left = [&] {
+    const uint64_t used = stats_.live_chunks + gathered;
+    return stats_.reserved_chunks - used - free_chunk_count_ > used / kIdleShare;
+  };
+  while (free_chunk_count_ < size && many_left()) recycle(idle_pieces_.largest());
   while (free_chunk_count_ < size && chunks_.available() != 0) {
     uint64_t handle = 0;
     result = memory_->create(&handle);
@@ -185,8 +203,7 @@ Result Stitcher::grow(uint32_t size, Index* made) noexcept {
   while (free_chunk_count_ < size) {
     const uint32_t largest = idle_pieces_.largest();
     if (largest == 0) break;
-    dissolve(idle_pieces_.first(largest));
-    ++stats_.recycled_pieces;
+    recycle(largest);
   }
   if (free_chunk_count_ < size) {
     destroy_free_chunks();

@@ -135,7 +135,8 @@ TEST_F(StitcherTest, ASeamIsBusyWhileAPieceOfItIs) {
 }
 
 TEST_F(StitcherTest, BelowTheLimitNothingIsStitchedWhileThereIsMemory) {
-  open(20, 4);
+  open(60, 4);
+  take(40);
   Grant parts[4];
   for (Grant& part : parts) part = take(2);
   give(parts[0], 2);
@@ -143,9 +144,20 @@ TEST_F(StitcherTest, BelowTheLimitNothingIsStitchedWhileThereIsMemory) {
   const Grant wide = take(4);
   EXPECT_EQ(wide.state, State::insufficient);
   EXPECT_EQ(stitcher.stats().stitches, 0u);
-  EXPECT_EQ(memory.existing(), 12u);
+  EXPECT_EQ(memory.existing(), 52u);
   EXPECT_EQ(take(1).state, State::insufficient);  // nor split
   EXPECT_EQ(stitcher.stats().splits, 0u);
+}
+
+TEST_F(StitcherTest, BelowTheLimitIdleMemoryIsUsedBeforeItBecomesMuch) {
+  open(60, 4);
+  take(16);
+  Grant parts[8];
+  for (Grant& part : parts) part = take(2);
+  for (const int hole : {0, 2, 4}) give(parts[hole], 2);
+  EXPECT_EQ(take(3).state, State::insufficient);
+  EXPECT_EQ(stitcher.stats().recycled_pieces, 2u);  // 6 idle chunks are more than an eighth of 26, and 2 are not
+  EXPECT_EQ(memory.existing(), 32u);
 }
 
 TEST_F(StitcherTest, BelowTheLimitChunksAreReusedWhenTheDeviceIsFull) {
