@@ -13,10 +13,17 @@ constexpr size_t kEnoughPerPolicy = 3;  // candidates with homes for everything
 // Effort: ops that are simulated in all candidates together. What is left for a graph decides how many it gets.
 constexpr uint64_t kMostOps = 200'000;
 constexpr size_t kMostPolicies = 5;  // of many, that are tried with homes
+// A graph with more ops is planned in haste, by policies whose time grows like n log n.
+constexpr uint32_t kLargeGraph = 20'000;
+constexpr double kHastyFractions[] = {0.99, 0.94, 0.85};
 
 }  // namespace
 
 void Portfolio::run(const std::vector<const Policy*>& policies) {
+  if (policies.size() > 1 && workload_.graph.op_count > kLargeGraph) {
+    run_in_haste(quick_ones(policies));
+    return;
+  }
   most_ = static_cast<uint32_t>(std::clamp<uint64_t>(kMostOps / std::max(workload_.graph.op_count, 1u), 1, 10'000));
   const bool free_remaps = workload_.machine.remap_ns_per_chunk == 0;
   for (const Policy* policy : free_remaps ? policies : by_promise(policies)) {
@@ -29,6 +36,28 @@ void Portfolio::run(const std::vector<const Policy*>& policies) {
   }
   if (best_) return;
   for (const Policy* policy : policies) add_remaps(*policy);
+}
+
+// The first plan that has room for everything, with homes for all or nearly all.
+void Portfolio::run_in_haste(const std::vector<const Policy*>& policies) {
+  const bool fits = workload_.graph.peak_chunks <= chunks_;
+  for (const double fraction : kHastyFractions) {
+    const auto part = static_cast<uint64_t>((fits ? 1.0 : fraction) * static_cast<double>(chunks_));
+    const uint64_t capacity = std::max(workload_.largest.chunks, part);
+    if (try_recipe({policies[0], capacity, chunks_, PlacementMode::homes_then_stays, kOrders[0], true})) return;
+  }
+  for (const Policy* policy : policies) {
+    add_remaps(*policy);
+    if (best_) return;
+  }
+}
+
+std::vector<const Policy*> Portfolio::quick_ones(const std::vector<const Policy*>& policies) {
+  std::vector<const Policy*> quick;
+  for (const Policy* policy : {&disco_policy(), &link_aware_policy(), &lru_policy()}) {
+    if (std::find(policies.begin(), policies.end(), policy) != policies.end()) quick.push_back(policy);
+  }
+  return quick.empty() ? policies : quick;
 }
 
 void Portfolio::add_best_of(Portfolio&& other) {

@@ -16,7 +16,8 @@ class Portfolio {
   Portfolio(const Workload& workload, uint64_t chunks) : workload_(workload), chunks_(chunks) {}
 
   // With many policies: those that look best when mapping costs nothing come first, and only so many candidates are
-  // tried as the graph's size allows, at least one that has a place for everything.
+  // tried as the graph's size allows, at least one that has a place for everything. Of very large graphs, the first
+  // form that has room for everything.
   void run(const std::vector<const Policy*>& policies);
 
   // The best of another budget's plans competes, too.
@@ -28,8 +29,10 @@ class Portfolio {
   bool tiers_fit() const { return tiers_fit_; }
 
  private:
+  void run_in_haste(const std::vector<const Policy*>& policies);
   void add_homes(const Policy& policy);
   void add_remaps(const Policy& policy);
+  static std::vector<const Policy*> quick_ones(const std::vector<const Policy*>& policies);
   std::vector<const Policy*> by_promise(const std::vector<const Policy*>& policies);
   bool try_recipe(const Recipe& recipe);
   bool spent() const { return count_ >= most_ && best_.has_value(); }

@@ -81,9 +81,35 @@ std::optional<Layout> place_somehow(const TaskGraph& graph, Schedule& schedule, 
   return layout ? layout : place(graph, schedule, chunks, PlacementMode::by_begin);
 }
 
+// Of a portfolio: what is planned, however many candidates that takes, and verified.
+Result<plan::Plan> plan_as_a_whole(const Workload& work, uint64_t budget, const std::string& name, Parts& parts) {
+  PlanOptions options;
+  options.budget_bytes = budget;
+  options.policy = name;
+  return parts.run("plan and verify", [&] { return make_plan(work, options); });
+}
+
+// By one policy, part by part.
+Result<plan::Plan> plan_in_parts(const Workload& work, uint64_t budget, const Policy& policy, Parts& parts) {
+  const uint64_t capacity = (budget - work.reserved_bytes) / work.graph.granularity;
+  Candidate candidate;
+  candidate.policy = policy.name();
+  candidate.schedule = parts.run("walk", [&] { return policy.schedule({work.graph, work.machine, capacity, true}); });
+  candidate.tiers = parts.run("tiers", [&] { return assign_tiers(work.graph, work.machine, candidate.schedule); });
+  std::optional<Layout> layout = parts.run(
+      "place", [&] { return place_somehow(work.graph, candidate.schedule, static_cast<uint32_t>(capacity)); });
+  if (!layout) return Status{StatusCode::internal, "no place for everything"};
+  candidate.layout = std::move(*layout);
+  candidate.graph =
+      parts.run("build", [&] { return build_mem_graph(work.graph, candidate.schedule, candidate.layout); });
+  candidate.prediction = parts.run("simulate", [&] { return simulate(work.graph, candidate.graph, work.machine, {}); });
+  plan::Plan plan = parts.run("to plan", [&] { return to_plan(work, budget, candidate); });
+  if (Status status = parts.run("verify", [&] { return verify(plan); }); !status.ok()) return status;
+  return plan;
+}
+
 int run(uint32_t kernels, double fraction, const std::string& name, const char* save) {
-  const Policy* policy = find_policy(name);
-  if (policy == nullptr) return fail("no policy is called " + name);
+  if (const Status known = check_policy(name); !known.ok()) return fail(known.message());
   Parts parts;
   Result<TaskGraph> graph = Status{StatusCode::internal, ""};
   {
@@ -97,32 +123,23 @@ int run(uint32_t kernels, double fraction, const std::string& name, const char* 
   const Workload& work = workload.value();
   const auto budget =
       std::max(work.minimum_bytes, static_cast<uint64_t>(fraction * static_cast<double>(work.graph.peak_bytes)));
-  const uint64_t capacity = (budget - work.reserved_bytes) / work.graph.granularity;
-  Candidate candidate;
-  candidate.policy = name;
-  candidate.schedule = parts.run("walk", [&] { return policy->schedule({work.graph, work.machine, capacity, true}); });
-  candidate.tiers = parts.run("tiers", [&] { return assign_tiers(work.graph, work.machine, candidate.schedule); });
-  std::optional<Layout> layout = parts.run(
-      "place", [&] { return place_somehow(work.graph, candidate.schedule, static_cast<uint32_t>(capacity)); });
-  if (!layout) return fail("no place for everything");
-  candidate.layout = std::move(*layout);
-  candidate.graph =
-      parts.run("build", [&] { return build_mem_graph(work.graph, candidate.schedule, candidate.layout); });
-  candidate.prediction = parts.run("simulate", [&] { return simulate(work.graph, candidate.graph, work.machine, {}); });
-  const plan::Plan plan = parts.run("to plan", [&] { return to_plan(work, budget, candidate); });
-  const Status status = parts.run("verify", [&] { return verify(plan); });
-  if (!status.ok()) return fail(status.message());
+  const bool portfolio = name == "auto" || name == "reprise";
+  const Result<plan::Plan> made =
+      portfolio ? plan_as_a_whole(work, budget, name, parts) : plan_in_parts(work, budget, *find_policy(name), parts);
+  if (!made.ok()) return fail(made.status().message());
+  const plan::Plan& plan = made.value();
   if (save != nullptr) {
     if (const Status saved = plan::write_plan(plan, save); !saved.ok()) return fail(saved.message());
   }
+  const uint64_t capacity = (budget - work.reserved_bytes) / work.graph.granularity;
   parts.run("bounds", [&] { return bounds_of(work.graph, capacity, work.machine); });
   size_t edges = 0;
   for (const plan::Vertex& vertex : plan.vertices) edges += vertex.predecessors.size();
   fmt::print(
       "{{\"kernels\": {}, \"tensors\": {}, \"vertices\": {}, \"edges\": {}, \"chunks\": {}, \"policy\": \"{}\", "
-      "\"fraction\": {}, \"parts\": {{{}}}}}\n",
+      "\"fraction\": {}, \"remaps\": {}, \"predicted_over_compute\": {:.4f}, \"parts\": {{{}}}}}\n",
       work.graph.op_count, work.graph.tensors.size(), plan.vertices.size(), edges, plan.chunk_count, name, fraction,
-      parts.json());
+      plan.remap_count, static_cast<double>(plan.predicted_ns) / static_cast<double>(plan.compute_ns), parts.json());
   return 0;
 }
 

@@ -65,6 +65,7 @@ class Builder {
       if (stay.arrival != Arrival::always) arrives[stay.begin].push_back(i);
     }
     result_.vertex_of_call.assign(calls, kNone);
+    result_.vertices.reserve(calls + 2 * schedule_.stays.size());
     for (uint32_t position = 0; position <= calls; ++position) {
       for (const uint32_t stay : leaves[position]) list_departure(stay, position);
       for (const uint32_t stay : arrives[position]) list_reload(stay, position);

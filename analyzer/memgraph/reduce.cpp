@@ -8,7 +8,7 @@
 namespace reprise::analyzer {
 namespace {
 
-constexpr size_t kLook = 256;  // vertices visited per vertex
+constexpr size_t kLook = 128;  // vertices visited per vertex
 
 class Reducer {
  public:

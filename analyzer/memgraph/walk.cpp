@@ -118,12 +118,26 @@ class Walk {
     entry.carried = false;
     entry.next_use = next_use(tensor, from);
     state_.by_next_use.insert({entry.next_use, tensor});
+    link_newest(tensor);
     state_.free_chunks -= state_.chunks(tensor);
+  }
+
+  void link_newest(uint32_t tensor) {
+    const auto end = static_cast<uint32_t>(state_.tensors.size());
+    state_.older[tensor] = state_.older[end];
+    state_.newer[tensor] = end;
+    state_.newer[state_.older[end]] = tensor;
+    state_.older[end] = tensor;
+  }
+  void unlink(uint32_t tensor) {
+    state_.newer[state_.older[tensor]] = state_.newer[tensor];
+    state_.older[state_.newer[tensor]] = state_.older[tensor];
   }
 
   void leave(uint32_t tensor) {
     WalkState::Tensor& entry = state_.tensors[tensor];
     state_.by_next_use.erase({entry.next_use, tensor});
+    unlink(tensor);
     entry.resident = false;
     state_.free_chunks += state_.chunks(tensor);
   }
@@ -133,6 +147,9 @@ class Walk {
     heads_.assign(graph_.tensors.size(), Head{});
     state_.tensors.assign(graph_.tensors.size(), WalkState::Tensor{});
     state_.by_next_use.clear();
+    const auto ring = static_cast<uint32_t>(graph_.tensors.size());
+    state_.older.assign(size_t{ring} + 1, ring);
+    state_.newer.assign(size_t{ring} + 1, ring);
     state_.free_chunks = options_.capacity;
     touched_.assign(graph_.tensors.size(), 0);
     for (uint32_t t = 0; t < graph_.tensors.size(); ++t) {
@@ -178,6 +195,8 @@ class Walk {
       WalkState::Tensor& operand = state_.tensors[tensor];
       operand.pinned = false;
       operand.last = call;
+      unlink(tensor);
+      link_newest(tensor);
       state_.by_next_use.erase({operand.next_use, tensor});
       operand.next_use = next_use(tensor, call + 1);
       state_.by_next_use.insert({operand.next_use, tensor});
@@ -304,16 +323,11 @@ class Walk {
 }  // namespace
 
 std::vector<uint32_t> least_recently_used(const WalkState& state, uint64_t needed) {
-  std::vector<std::pair<uint64_t, uint32_t>> by_last_use;
-  for (const auto& [next, tensor] : state.by_next_use) {
-    const WalkState::Tensor& entry = state.tensors[tensor];
-    if (!entry.pinned) by_last_use.emplace_back(entry.last == kNone ? 0 : uint64_t{entry.last} + 1, tensor);
-  }
-  std::sort(by_last_use.begin(), by_last_use.end());
+  const auto end = static_cast<uint32_t>(state.tensors.size());
   std::vector<uint32_t> victims;
   uint64_t have = 0;
-  for (const auto& [last, tensor] : by_last_use) {
-    if (have >= needed) break;
+  for (uint32_t tensor = state.newer[end]; tensor != end && have < needed; tensor = state.newer[tensor]) {
+    if (state.tensors[tensor].pinned) continue;
     victims.push_back(tensor);
     have += state.chunks(tensor);
   }

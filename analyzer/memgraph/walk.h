@@ -32,8 +32,10 @@ struct WalkState {
   const TaskGraph* graph = nullptr;
   std::vector<Tensor> tensors;
   std::set<std::pair<uint64_t, uint32_t>> by_next_use;  // resident chunked tensors: (next use, tensor)
-  std::vector<uint64_t> start_ns;                       // call -> sum of the durations before it
-  uint32_t call = 0;                                    // at hand
+  // The same tensors, least recently used first, then by number: a ring through one more place than there are tensors.
+  std::vector<uint32_t> older, newer;
+  std::vector<uint64_t> start_ns;  // call -> sum of the durations before it
+  uint32_t call = 0;               // at hand
   uint64_t free_chunks = 0;
 
   uint32_t chunks(uint32_t tensor) const { return graph->tensors[tensor].chunk_count; }

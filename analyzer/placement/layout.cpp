@@ -9,7 +9,9 @@
 namespace reprise::analyzer {
 namespace {
 
-constexpr int kAttempts = 12;  // to find homes for all
+// To find homes for all: attempts, and tensors that are placed in all of them together.
+constexpr size_t kAttempts = 12;
+constexpr size_t kMostPlaced = 100'000;
 
 class Placer {
  public:
@@ -32,8 +34,9 @@ class Placer {
   std::optional<Layout> run(PlacementMode mode, HomeOrder by) {
     bool placed = mode == PlacementMode::by_begin ? place_by_begin() : place_homes(mode, by);
     // Who found no home comes first in the next attempt.
-    const int attempts = mode == PlacementMode::homes ? kAttempts : 1;
-    for (int i = 1; i < attempts && !placed; ++i) {
+    const size_t affordable = std::clamp<size_t>(kMostPlaced / (graph_.tensors.size() + 1), 1, kAttempts);
+    const size_t attempts = mode == PlacementMode::homes ? affordable : 1;
+    for (size_t i = 1; i < attempts && !placed; ++i) {
       pool_.emplace(chunks_, times_);
       layout_.placements.clear();
       layout_.homes.assign(graph_.tensors.size(), kNone);

@@ -4,12 +4,16 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <tuple>
 
 #include "analyzer/memgraph/walk.h"
 #include "analyzer/policies/policy.h"
 
 namespace reprise::analyzer {
 namespace {
+
+constexpr size_t kLooks = 4'000'000;  // at options, for all ops together
+constexpr size_t kFewestLooks = 64;   // for one op
 
 // The times at which the link to the host is busy.
 class Link {
@@ -51,13 +55,14 @@ struct Option {
 
 class LinkAware : public VictimChooser {
  public:
-  explicit LinkAware(const Machine& machine) : machine_(machine) {}
+  LinkAware(const TaskGraph& graph, const Machine& machine)
+      : machine_(machine), most_looks_(std::max(kFewestLooks, kLooks / std::max(graph.op_count, 1u))) {}
   void start(const WalkState& /*state*/) override { link_.clear(); }
 
   std::vector<uint32_t> choose(const WalkState& state, uint64_t needed) override {
     std::vector<uint32_t> victims;
     uint64_t have = 0;
-    for (const Option& option : ranked(state)) {
+    for (const Option& option : ranked(state, needed)) {
       if (have >= needed) break;
       victims.push_back(option.tensor);
       have += state.chunks(option.tensor);
@@ -73,18 +78,28 @@ class LinkAware : public VictimChooser {
   }
 
  private:
-  // Each option is rated on its own, as if nothing else were evicted for this op: one look at the link each.
-  std::vector<Option> ranked(const WalkState& state) const {
+  // Each option is rated on its own, as if nothing else were evicted for this op: one look at the link each. Those that
+  // are needed last come first; when enough of them are in time, the others cannot win, and when many have been looked
+  // at, they may not.
+  std::vector<Option> ranked(const WalkState& state, uint64_t needed) const {
     std::vector<Option> options;
     const uint64_t now = state.start_ns[state.call];
-    for (const auto& [next_use, tensor] : state.by_next_use) {
+    uint64_t in_time = 0;
+    uint64_t chunks = 0;
+    uint64_t next_use = kNever;
+    for (auto at = state.by_next_use.rbegin(); at != state.by_next_use.rend(); next_use = at++->first) {
+      const uint32_t tensor = at->second;
+      const bool tired = chunks >= needed && options.size() >= most_looks_;
+      if (at->first != next_use && (in_time >= needed || tired)) break;
       if (state.tensors[tensor].pinned) continue;
       const uint64_t length = copy_length(state, tensor);
       const uint64_t done = length == 0 ? 0 : link_.fit(last_use(state, tensor), length) + length;
-      options.push_back({tensor, done > now ? done - now : 0, next_use});
+      options.push_back({tensor, done > now ? done - now : 0, at->first});
+      chunks += state.chunks(tensor);
+      if (done <= now) in_time += state.chunks(tensor);
     }
-    std::stable_sort(options.begin(), options.end(), [](const Option& a, const Option& b) {
-      return a.lateness != b.lateness ? a.lateness < b.lateness : a.next_use > b.next_use;
+    std::sort(options.begin(), options.end(), [](const Option& a, const Option& b) {
+      return std::tuple(a.lateness, b.next_use, a.tensor) < std::tuple(b.lateness, a.next_use, b.tensor);
     });
     return options;
   }
@@ -99,6 +114,7 @@ class LinkAware : public VictimChooser {
   }
 
   const Machine& machine_;
+  size_t most_looks_;  // at options, for one op
   Link link_;
 };
 
@@ -106,7 +122,7 @@ class LinkAwarePolicy : public Policy {
  public:
   std::string_view name() const override { return "link_aware"; }
   Schedule schedule(const PolicyInput& input) const override {
-    LinkAware chooser(input.machine);
+    LinkAware chooser(input.graph, input.machine);
     return walk(input.graph, {input.capacity, input.carry_visitors}, chooser);
   }
 };

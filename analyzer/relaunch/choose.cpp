@@ -28,9 +28,13 @@ class Ladder {
     sort_rungs();
   }
 
+  static size_t most_tries(const TaskGraph& graph) {
+    return std::min<size_t>(kMostTries, kMostOps / std::max(graph.op_count, 1u));
+  }
+
   std::vector<uint32_t> choose() {
-    const size_t tries = std::min<size_t>(kMostTries, kMostOps / std::max(graph_.op_count, 1u));
-    if (candidates_.empty() || tries < kSteps) return {};
+    const size_t tries = most_tries(graph_);
+    if (candidates_.empty()) return {};
     const size_t step = std::max<size_t>(1, candidates_.size() / kSteps);
     for (size_t count = 0; count < candidates_.size() + step; count += step) attempt(count);
     // Around the best one, in ever smaller steps.
@@ -104,6 +108,7 @@ class Ladder {
 }  // namespace
 
 std::vector<uint32_t> choose_relaunches(const TaskGraph& graph, const Machine& machine, uint64_t capacity) {
+  if (Ladder::most_tries(graph) < kSteps) return {};
   return Ladder(graph, machine, capacity).choose();
 }
 
