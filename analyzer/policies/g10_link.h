@@ -2,7 +2,9 @@
 // same link, so its bytes count twice. Used by g10_periods.cpp only.
 #pragma once
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
 #include "analyzer/memgraph/schedule.h"
@@ -11,17 +13,25 @@ namespace reprise::analyzer {
 
 class G10Link {
  public:
-  G10Link(const std::vector<uint64_t>& duration_ns, double link_bytes_per_s, double ssd_bytes_per_s) {
+  G10Link(const std::vector<uint64_t>& duration_ns, double link_bytes_per_s, double ssd_bytes_per_s)
+      : count_(static_cast<uint32_t>(duration_ns.size())) {
     for (const uint64_t ns : duration_ns) {
       const double seconds = static_cast<double>(ns) / 1e9;
       link_.push_back(link_bytes_per_s * seconds);
       ssd_.push_back(std::min(link_bytes_per_s, ssd_bytes_per_s) * seconds);
     }
+    for (Skips& skips : skips_) {
+      skips.next.resize(size_t{count_} + 1);
+      skips.before.resize(size_t{count_} + 1);
+      std::iota(skips.next.begin(), skips.next.end(), 0u);
+      std::iota(skips.before.begin(), skips.before.end(), 0u);
+    }
+    for (uint32_t at = 0; at < count_; ++at) note_full(at);
   }
 
   // The op in [begin, end) during which `bytes` are through when they start with `begin`; `end`: none.
   uint32_t forward(Tier tier, double bytes, uint32_t begin, uint32_t end) const {
-    for (uint32_t op = begin; op < end; ++op) {
+    for (uint32_t op = next(tier, begin); op < end; op = next(tier, op + 1)) {
       bytes -= left(tier, op);
       if (bytes <= 0) return op;
     }
@@ -29,35 +39,77 @@ class G10Link {
   }
   // The last op with which `bytes` can start to be through before `end`; kNone: none from `begin` on.
   uint32_t backward(Tier tier, double bytes, uint32_t begin, uint32_t end) const {
-    for (uint32_t op = end; op-- > begin;) {
-      bytes -= left(tier, op);
-      if (bytes <= 0) return op;
+    for (uint32_t behind = before(tier, end); behind > begin; behind = before(tier, behind - 1)) {
+      bytes -= left(tier, behind - 1);
+      if (bytes <= 0) return behind - 1;
     }
     return kNone;
   }
-  bool is_full(Tier tier, uint32_t begin, uint32_t end) const {
-    for (uint32_t op = begin; op < end; ++op) {
-      if (left(tier, op) > 0) return false;
-    }
-    return true;
-  }
+  bool is_full(Tier tier, uint32_t begin, uint32_t end) const { return next(tier, begin) >= end; }
 
   void book(Tier tier, double bytes, uint32_t begin, uint32_t end) {
-    for (uint32_t op = begin; op < end && bytes > 0; ++op) {
+    for (uint32_t op = next(tier, begin); op < end && bytes > 0; op = next(tier, op + 1)) {
       const double taken = std::min(bytes, left(tier, op));
-      link_[op % link_.size()] -= taken;
-      if (tier == Tier::ssd) ssd_[op % ssd_.size()] -= taken;
+      link_[op % count_] -= taken;
+      if (tier == Tier::ssd) ssd_[op % count_] -= taken;
       bytes -= taken;
+      note_full(op % count_);
     }
   }
 
  private:
+  // Towards the next op, and the one before, that has something left; both may be some steps away, through others.
+  struct Skips {
+    std::vector<uint32_t> next;    // op -> at or behind it; the last one: none
+    std::vector<uint32_t> before;  // op + 1 -> at or before the op, plus 1; 0: none
+  };
+
   double left(Tier tier, uint32_t op) const {
-    const size_t at = op % link_.size();
+    const size_t at = op % count_;
     return std::max(0.0, tier == Tier::ssd ? std::min(link_[at], ssd_[at]) : link_[at]);
   }
+  void note_full(uint32_t at) {
+    for (const Tier tier : {Tier::host, Tier::ssd}) {
+      if (left(tier, at) > 0) continue;
+      Skips& skips = skips_[static_cast<size_t>(tier)];
+      skips.next[at] = at + 1;
+      skips.before[at + 1] = at;
+    }
+  }
+  static uint32_t follow(std::vector<uint32_t>& steps, uint32_t from) {
+    while (steps[from] != from) {
+      steps[from] = steps[steps[from]];
+      from = steps[from];
+    }
+    return from;
+  }
+  // Over two iterations: the first op at `op` or behind it that has something left; else one far behind.
+  uint32_t next(Tier tier, uint32_t op) const {
+    std::vector<uint32_t>& steps = skips_[static_cast<size_t>(tier)].next;
+    while (op < 2 * count_) {
+      const uint32_t base = op - op % count_;
+      const uint32_t at = follow(steps, op - base);
+      if (at < count_) return base + at;
+      op = base + count_;
+    }
+    return kNone;
+  }
+  // Likewise backwards, of the ops before `end`; returns the one behind it, 0: none.
+  uint32_t before(Tier tier, uint32_t end) const {
+    std::vector<uint32_t>& steps = skips_[static_cast<size_t>(tier)].before;
+    while (end > 0) {
+      const uint32_t base = end - 1 - (end - 1) % count_;
+      const uint32_t at = follow(steps, end - base);
+      if (at > 0) return base + at;
+      end = base;
+    }
+    return 0;
+  }
+
+  uint32_t count_;            // ops
   std::vector<double> link_;  // op -> bytes
   std::vector<double> ssd_;
+  mutable std::array<Skips, 2> skips_;  // by tier; searches shorten the ways
 };
 
 }  // namespace reprise::analyzer

@@ -1,6 +1,7 @@
 #include "analyzer/policies/g10_periods.h"
 
 #include <algorithm>
+#include <numeric>
 #include <queue>
 #include <tuple>
 
@@ -77,20 +78,46 @@ class Planner {
     for (uint32_t op = 0; op < ops_; ++op) {
       for (const uint32_t tensor : graph_.calls[plan_.call_of_op[op]].operands) uses[tensor].push_back(op);
     }
-    pressure_.assign(ops_, 0);
+    pressure_.assign(size_t{ops_} + 1, 0);  // changes first
     for (uint32_t t = 0; t < uses.size(); ++t) {
       const bool stays = is_persistent(graph_.tensors[t]);
       if (uses[t].empty()) continue;
       const uint32_t first = stays ? 0 : uses[t].front();
       const uint32_t last = stays ? ops_ - 1 : uses[t].back();
-      for (uint32_t op = first; op <= last; ++op) pressure_[op] += graph_.tensors[t].chunk_count;
+      pressure_[first] += graph_.tensors[t].chunk_count;
+      pressure_[last + 1] -= graph_.tensors[t].chunk_count;
       if (stays) uses[t].push_back(uses[t].front() + ops_);
       for (size_t i = 0; i + 1 < uses[t].size(); ++i) {
         // A gap of a single op is no period.
         if (uses[t][i + 1] > uses[t][i] + 2) periods_.push_back({t, uses[t][i] + 1, uses[t][i + 1]});
       }
     }
-    for (const uint64_t pressure : pressure_) above_ += pressure > line_ ? 1 : 0;
+    std::partial_sum(pressure_.begin(), pressure_.end(), pressure_.begin());
+    time_above_.assign(size_t{ops_} + 1, 0);
+    for (uint32_t op = 0; op < ops_; ++op) {
+      if (pressure_[op] <= line_) continue;
+      ++above_;
+      add_time_above(op, duration_[op]);
+    }
+  }
+
+  // The ops of a time that may go on into the next iteration, by their place in one.
+  template <typename Visit>
+  void for_ops(uint32_t begin, uint32_t end, Visit&& visit) const {
+    for (uint32_t at = begin % ops_; begin < end; ++begin, at = at + 1 == ops_ ? 0 : at + 1) visit(at);
+  }
+
+  void add_time_above(uint32_t op, uint64_t time) {
+    for (uint32_t at = op + 1; at <= ops_; at += at & (~at + 1)) time_above_[at] += time;
+  }
+  // Of the ops before `op`, in two iterations.
+  uint64_t time_above(uint32_t op) const {
+    const auto sum = [&](uint32_t at) {
+      uint64_t time = 0;
+      for (; at > 0; at -= at & (~at + 1)) time += time_above_[at];
+      return time;
+    };
+    return op < ops_ ? sum(op) : sum(ops_) + sum(op - ops_);
   }
 
   // The pressure above the line that an eviction takes away: from when half of it has left to when half of it is back.
@@ -98,12 +125,8 @@ class Planner {
     const Tier tier = machine_.has_ssd() ? Tier::ssd : Tier::host;
     const uint32_t from = out_.forward(tier, bytes(period) / 2, period.begin, period.end);
     const uint32_t to = in_.backward(tier, bytes(period) / 2, period.begin, period.end);
-    if (to == kNone) return 0;
-    double time = 0;
-    for (uint32_t op = from; op < to; ++op) {
-      if (pressure_[op % ops_] > line_) time += static_cast<double>(duration_[op % ops_]);
-    }
-    return time * static_cast<double>(chunks(period));
+    if (to == kNone || to <= from) return 0;
+    return static_cast<double>(time_above(to) - time_above(from)) * static_cast<double>(chunks(period));
   }
 
   // Greatest benefit first. Benefits only fall as others leave and the links fill, so an old value is an upper bound
@@ -161,15 +184,17 @@ class Planner {
     period.tier = tier;
     out_.book(tier, bytes(period), period.begin, period.end);
     in_.book(tier, bytes(period), period.fetch, period.end);
-    for (uint32_t op = period.begin; op < period.end && tier == Tier::host; ++op) {
-      host_[op % ops_] += graph_.tensors[period.tensor].size;
+    if (tier == Tier::host && machine_.host_bytes != 0) {
+      for_ops(period.begin, period.end, [&](uint32_t op) { host_[op] += graph_.tensors[period.tensor].size; });
     }
-    for (uint32_t op = period.gone + 1; op < period.fetch; ++op) {
-      uint64_t& pressure = pressure_[op % ops_];
-      const bool was = pressure > line_;
-      pressure -= chunks(period);
-      if (was && pressure <= line_) --above_;
-    }
+    const uint64_t gain = chunks(period);
+    for_ops(period.gone + 1, period.fetch, [&](uint32_t op) {
+      const bool was = pressure_[op] > line_;
+      pressure_[op] -= gain;
+      if (!was || pressure_[op] > line_) return;
+      --above_;
+      add_time_above(op, ~duration_[op] + 1);
+    });
   }
 
   // In the order of the latest safe times, each way back moves to the earliest time from which on it fits.
@@ -200,9 +225,10 @@ class Planner {
   G10Link out_;
   G10Link in_;
   std::vector<G10Period> periods_;
-  std::vector<uint64_t> start_;     // of each op in two iterations, and of the end
-  std::vector<uint64_t> pressure_;  // op -> chunks that are on the device
-  uint32_t above_ = 0;              // ops whose pressure is above the line
+  std::vector<uint64_t> start_;       // of each op in two iterations, and of the end
+  std::vector<uint64_t> pressure_;    // op -> chunks that are on the device
+  std::vector<uint64_t> time_above_;  // Fenwick tree over ops: the durations of those whose pressure is above the line
+  uint32_t above_ = 0;                // ops whose pressure is above the line
 };
 
 }  // namespace

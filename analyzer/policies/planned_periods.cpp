@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 namespace reprise::analyzer {
 namespace {
@@ -51,13 +52,9 @@ class Timing {
 
   void apply(Schedule& schedule) {
     std::vector<uint32_t> ends(graph_.tensors.size(), 0);  // of the tensor's stay before
+    count_occupied(schedule);
     for (const Stay& stay : schedule.stays) {
-      if (stay.arrival == Arrival::always || stay.wraps) {
-        occupy(stay, 0, stay.wraps ? stay.end : static_cast<uint32_t>(occupied_.size()));
-        ends[stay.tensor] = stay.end;
-      }
-      if (stay.arrival == Arrival::always) continue;
-      occupy(stay, stay.begin, stay.wraps ? static_cast<uint32_t>(occupied_.size()) : stay.end);
+      if (stay.arrival == Arrival::always || stay.wraps) ends[stay.tensor] = stay.end;
     }
     for (Stay& stay : schedule.stays) {
       const auto done = gone_.find({stay.end, stay.tensor});
@@ -75,6 +72,17 @@ class Timing {
   }
 
  private:
+  void count_occupied(const Schedule& schedule) {
+    std::vector<uint64_t> change(occupied_.size() + 1, 0);
+    for (const Stay& stay : schedule.stays) {
+      const uint64_t chunks = graph_.tensors[stay.tensor].chunk_count;
+      const bool always = stay.arrival == Arrival::always;
+      change[always ? 0 : stay.begin] += chunks;
+      change[always ? occupied_.size() : stay.end] -= chunks;
+      if (stay.wraps) change[0] += chunks;
+    }
+    std::partial_sum(change.begin(), change.end() - 1, occupied_.begin());
+  }
   void occupy(const Stay& stay, uint32_t begin, uint32_t end) {
     for (uint32_t call = begin; call < end; ++call) occupied_[call] += graph_.tensors[stay.tensor].chunk_count;
   }
