@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "analyzer/portfolio.h"
@@ -141,6 +142,19 @@ std::optional<Workload> relaunching(const Workload& workload, uint64_t budget, c
   return again;
 }
 
+// The candidate is used up: of a large graph it is most of the memory.
+plan::Plan plan_of(const Workload& workload, uint64_t budget, Candidate candidate, const PlanOptions& options,
+                   PlanSummary* summary) {
+  if (summary != nullptr) {
+    summary->tiers = candidate.tiers;
+    summary->trial_ns.clear();
+    for (const SimulationOptions& trial : options.trials) {
+      summary->trial_ns.push_back(simulate(workload.graph, candidate.graph, workload.machine, trial).iteration_ns);
+    }
+  }
+  return to_plan(workload, budget, std::move(candidate));
+}
+
 }  // namespace
 
 Result<Workload> make_workload(TaskGraph graph, const PlanOptions& options) {
@@ -195,7 +209,7 @@ Result<plan::Plan> make_plan(const Workload& workload, const PlanOptions& option
   if (options.policy == "auto") add_smaller_budgets(workload, policies.value(), chunks, portfolio);
   uint32_t candidates = portfolio.count();
   const Workload* used = &workload;
-  const Candidate* best = portfolio.best();
+  Portfolio* winner = &portfolio;
   // The same program with some ops launched again, if that is faster.
   const bool recomputes = options.recompute && (options.policy == "auto" || options.policy == "reprise");
   const std::optional<Workload> again = recomputes ? relaunching(workload, budget.value(), options) : std::nullopt;
@@ -204,14 +218,15 @@ Result<plan::Plan> make_plan(const Workload& workload, const PlanOptions& option
     other.emplace(*again, chunks_of(*again, budget.value()));
     other->run(policies.value());
     candidates += other->count();
+    const Candidate* best = portfolio.best();
     if (other->best() != nullptr && (best == nullptr || is_better(*other->best(), *best, workload.machine))) {
-      best = other->best();
+      winner = &*other;
       used = &*again;
     }
   }
-  if (best == nullptr && !portfolio.tiers_fit()) return too_little_host(workload);
-  if (best == nullptr) return Status{StatusCode::internal, "no policy found a plan for a feasible budget"};
-  plan::Plan plan = to_plan(*used, budget.value(), *best);
+  if (winner->best() == nullptr && !portfolio.tiers_fit()) return too_little_host(workload);
+  if (winner->best() == nullptr) return Status{StatusCode::internal, "no policy found a plan for a feasible budget"};
+  plan::Plan plan = plan_of(*used, budget.value(), winner->take_best(), options, summary);
   plan.minimum_bytes = workload.minimum_bytes;
   if (options.policy == "reprise") plan.policy = options.policy;
   Status status = verify(plan);
@@ -222,9 +237,8 @@ Result<plan::Plan> make_plan(const Workload& workload, const PlanOptions& option
     plain->run({&link_aware_policy(), &g10_late_policy(), &gemini_policy(), &disco_policy(), &lru_policy()});
     if (plain->best() == nullptr) return status;
     if (summary != nullptr) summary->refusal = status;
-    best = plain->best();
     used = &workload;
-    plan = to_plan(workload, budget.value(), *best);
+    plan = plan_of(workload, budget.value(), plain->take_best(), options, summary);
     status = verify(plan);
   }
   if (!status.ok()) return status;
@@ -233,16 +247,12 @@ Result<plan::Plan> make_plan(const Workload& workload, const PlanOptions& option
     const uint64_t capacity = chunks_that_fit(workload, budget.value());
     summary->bounds = workload.views.empty() ? bounds_of(workload.graph, capacity, workload.machine)
                                              : bounds_of_devices(workload.views, capacity, workload.machine);
-    summary->tiers = best->tiers;
     summary->op_count = workload.graph.op_count;
     summary->estimated_count = workload.graph.estimated_count;
     summary->tensor_count = static_cast<uint32_t>(workload.graph.tensors.size());
     summary->candidates = candidates;
     summary->capacity_chunks = capacity;
     summary->relaunch_ns = used->graph.relaunch_ns;
-    for (const SimulationOptions& trial : options.trials) {
-      summary->trial_ns.push_back(simulate(used->graph, best->graph, workload.machine, trial).iteration_ns);
-    }
   }
   return plan;
 }

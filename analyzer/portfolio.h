@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "analyzer/candidate.h"
@@ -25,6 +26,7 @@ class Portfolio {
 
   bool moves_nothing() const;  // the best plan is the program as it is
   const Candidate* best() const { return best_ ? &*best_ : nullptr; }
+  Candidate take_best() { return std::move(*best_); }  // there must be one
   uint32_t count() const { return count_; }
   bool tiers_fit() const { return tiers_fit_; }
 

@@ -8,7 +8,7 @@
 
 namespace reprise::analyzer {
 
-// Not verified yet.
-plan::Plan to_plan(const Workload& workload, uint64_t budget, const Candidate& candidate);
+// Not verified yet. What the plan takes over, the candidate has no more: edges and chunks are most of the memory.
+plan::Plan to_plan(const Workload& workload, uint64_t budget, Candidate candidate);
 
 }  // namespace reprise::analyzer

@@ -103,7 +103,7 @@ Result<plan::Plan> plan_in_parts(const Workload& work, uint64_t budget, const Po
   candidate.graph =
       parts.run("build", [&] { return build_mem_graph(work.graph, candidate.schedule, candidate.layout); });
   candidate.prediction = parts.run("simulate", [&] { return simulate(work.graph, candidate.graph, work.machine, {}); });
-  plan::Plan plan = parts.run("to plan", [&] { return to_plan(work, budget, candidate); });
+  plan::Plan plan = parts.run("to plan", [&] { return to_plan(work, budget, std::move(candidate)); });
   if (Status status = parts.run("verify", [&] { return verify(plan); }); !status.ok()) return status;
   return plan;
 }

@@ -35,7 +35,6 @@ class Builder {
     find_successions();
     for (uint32_t round = 0; round < kRounds; ++round) run_round(round);
     finish_edges();
-    reduce_edges(result_);
     return std::move(result_);
   }
 
@@ -285,7 +284,9 @@ class Builder {
 }  // namespace
 
 MemGraph build_mem_graph(const TaskGraph& graph, const Schedule& schedule, const Layout& layout) {
-  return Builder(graph, schedule, layout).build();
+  MemGraph result = Builder(graph, schedule, layout).build();
+  reduce_edges(result);  // the builder's memory is free again
+  return result;
 }
 
 }  // namespace reprise::analyzer

@@ -56,6 +56,7 @@ class Reducer {
       look_back(from, vertex);
     }
     list.resize(kept);
+    list.shrink_to_fit();
     last_[vertex] = first_[vertex] + static_cast<uint32_t>(kept);
   }
 

@@ -1,6 +1,8 @@
 // Small transient tensors: one region, first fit over lifetimes.
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "analyzer/placement/layout.h"
@@ -10,25 +12,60 @@ namespace {
 
 constexpr uint64_t kAlignment = 512;  // what cuMemAlloc guarantees is 256; PyTorch assumes 512
 
-// The bytes in use, as ranges by their start.
+// Bytes from zero to an end, with holes. Holes are found by size and by place, for there may be many thousands.
 class Region {
  public:
+  // The lowest place.
   uint64_t take(uint64_t bytes) {
-    uint64_t at = 0;
-    for (const auto& [begin, end] : used_) {
-      if (begin - at >= bytes) break;
-      at = end;
+    uint64_t at = end_;
+    for (auto sized = by_size_.lower_bound(bytes); sized != by_size_.end(); ++sized) {
+      at = std::min(at, *sized->second.begin());
     }
-    used_[at] = at + bytes;
-    size_ = std::max(size_, at + bytes);
+    if (at == end_) {
+      end_ += bytes;
+      size_ = std::max(size_, end_);
+      return at;
+    }
+    const uint64_t end = holes_.at(at);
+    remove_hole(at);
+    if (end > at + bytes) add_hole(at + bytes, end);
     return at;
   }
-  void give(uint64_t at) { used_.erase(at); }
+  void give(uint64_t begin, uint64_t bytes) {
+    uint64_t end = begin + bytes;
+    if (const auto behind = holes_.find(end); behind != holes_.end()) {
+      end = behind->second;
+      remove_hole(behind->first);
+    }
+    if (const auto next = holes_.lower_bound(begin); next != holes_.begin() && std::prev(next)->second == begin) {
+      begin = std::prev(next)->first;
+      remove_hole(begin);
+    }
+    if (end == end_) {
+      end_ = begin;
+    } else {
+      add_hole(begin, end);
+    }
+  }
   uint64_t size() const { return size_; }
 
  private:
-  std::map<uint64_t, uint64_t> used_;
-  uint64_t size_ = 0;
+  void add_hole(uint64_t begin, uint64_t end) {
+    holes_[begin] = end;
+    by_size_[end - begin].insert(begin);
+  }
+  void remove_hole(uint64_t begin) {
+    const auto hole = holes_.find(begin);
+    const auto sized = by_size_.find(hole->second - begin);
+    sized->second.erase(begin);
+    if (sized->second.empty()) by_size_.erase(sized);
+    holes_.erase(hole);
+  }
+
+  std::map<uint64_t, uint64_t> holes_;              // begin -> end
+  std::map<uint64_t, std::set<uint64_t>> by_size_;  // size -> beginnings
+  uint64_t end_ = 0;                                // of the bytes in use
+  uint64_t size_ = 0;                               // highest end so far
 };
 
 }  // namespace
@@ -38,12 +75,12 @@ uint64_t place_small_tensors(TaskGraph& graph) {
   for (const GraphCall& entry : graph.calls) {
     if (entry.call.kind == plan::CallKind::op) continue;
     plan::Tensor& tensor = graph.tensors[entry.call.tensor];
-    if (tensor.chunk_count != 0 || is_persistent(tensor)) continue;
+    if (tensor.chunk_count != 0 || is_persistent(tensor) || tensor.size == 0) continue;
     Region& region = regions[tensor.device];
     if (entry.call.kind == plan::CallKind::allocate) {
       tensor.slab_offset = region.take(round_up(tensor.size, kAlignment));
     } else {
-      region.give(tensor.slab_offset);
+      region.give(tensor.slab_offset, round_up(tensor.size, kAlignment));
     }
   }
   uint64_t size = 0;
