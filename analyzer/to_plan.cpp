@@ -35,17 +35,19 @@ plan::Plan to_plan(const Workload& workload, uint64_t budget, Candidate candidat
   }
   candidate.schedule = {};
   plan.order = order_of(graph, candidate.graph, candidate.prediction);
-  plan.calls.reserve(graph.calls.size());
-  for (uint32_t c = 0; c < graph.calls.size(); ++c) {
-    plan.calls.push_back(graph.calls[c].call);
-    plan.calls.back().vertex = candidate.graph.vertex_of_call[c];
-  }
   const auto from_start = [](int64_t time) { return static_cast<uint64_t>(std::max<int64_t>(time, 0)); };
   plan.vertices.reserve(candidate.graph.vertices.size());
   for (uint32_t v = 0; v < candidate.graph.vertices.size(); ++v) {
     plan.vertices.push_back(std::move(candidate.graph.vertices[v].vertex));
     plan.vertices.back().predicted_start_ns = from_start(candidate.prediction.start_ns[v]);
     plan.vertices.back().predicted_end_ns = from_start(candidate.prediction.end_ns[v]);
+  }
+  candidate.graph.vertices = {};
+  candidate.prediction = {};
+  plan.calls.reserve(graph.calls.size());
+  for (uint32_t c = 0; c < graph.calls.size(); ++c) {
+    plan.calls.push_back(graph.calls[c].call);
+    plan.calls.back().vertex = candidate.graph.vertex_of_call[c];
   }
   return plan;
 }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "analyzer/verify/verify.h"
+#include "tests/unit/analyzer/graph_builder.h"
 #include "tests/unit/analyzer/trace_builder.h"
 
 namespace reprise::analyzer {
@@ -61,6 +62,30 @@ TEST(Planner, EveryPolicyGivesAVerifiedPlan) {
     EXPECT_GT(plan.value().reload_bytes, 0u);
   }
   EXPECT_EQ(plan_for(trace, 24 * kChunk, "magic").status().code(), StatusCode::invalid_argument);
+}
+
+// 300 tensors, forth and back again and again: more ops than a portfolio has time for.
+TEST(Planner, VeryLargeGraphsArePlannedInHaste) {
+  GraphBuilder builder(1);
+  for (uint32_t t = 0; t < 300; ++t) builder.persistent(0);
+  for (uint32_t i = 0; i < 20'400; ++i) {
+    const uint32_t at = i % 600;
+    builder.kernel(0, "step", {at < 300 ? at : 599 - at}, {});
+  }
+  PlanOptions options;
+  const Result<Workload> workload = make_workload(builder.build(), options);
+  ASSERT_TRUE(workload.ok());
+  for (const char* policy : {"reprise", "auto"}) {
+    for (const double fraction : {0.5, 1.0}) {
+      options.policy = policy;
+      options.budget_fraction = fraction;
+      PlanSummary summary;
+      const Result<plan::Plan> plan = make_plan(workload.value(), options, &summary);
+      ASSERT_TRUE(plan.ok()) << plan.status().message();
+      EXPECT_LE(summary.candidates, 6u);
+      EXPECT_EQ(plan.value().reload_bytes == 0, fraction == 1.0);
+    }
+  }
 }
 
 TEST(Planner, NeedsABudget) {
