@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <deque>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "analyzer/portfolio.h"
 #include "analyzer/relaunch/choose.h"
 #include "analyzer/relaunch/rewrite.h"
+#include "analyzer/reorder/early_updates.h"
 #include "analyzer/to_plan.h"
 #include "analyzer/verify/verify.h"
 #include "preload/trace/names.h"
@@ -128,19 +130,47 @@ uint64_t chunks_of(const Workload& workload, uint64_t budget) {
   return std::min({chunks_that_fit(workload, budget), most, kMostChunks});
 }
 
-// nullopt: nothing is worth launching again, or may be.
-std::optional<Workload> relaunching(const Workload& workload, uint64_t budget, const PlanOptions& options) {
-  if (workload.graph.devices > 1) return std::nullopt;
-  const std::vector<uint32_t> calls =
-      choose_relaunches(workload.graph, workload.machine, chunks_that_fit(workload, budget));
-  if (calls.empty()) return std::nullopt;
-  Workload again = workload;
-  again.graph = with_relaunches(workload.graph, calls);
-  const uint64_t held = workload.reserved_bytes - reserved_bytes(workload.graph, workload.slab_bytes, 0);
-  complete(again, held, options);
-  if (budget < again.minimum_bytes) return std::nullopt;
-  return again;
-}
+// The same program otherwise: with updates early, with ops launched again, with both. What a variant needs more memory
+// for than there is, or does not change, is left out.
+class Variants {
+ public:
+  Variants(const Workload& workload, uint64_t budget, const PlanOptions& options)
+      : workload_(workload), budget_(budget), options_(options) {
+    const bool best = options.policy == "auto" || options.policy == "reprise";
+    if (!best || workload.graph.devices > 1) return;
+    if (options.overtake) add_early(workload.graph);
+    if (!options.recompute) return;
+    const std::vector<uint32_t> calls =
+        choose_relaunches(workload.graph, workload.machine, chunks_that_fit(workload, budget));
+    if (!calls.empty()) add(with_relaunches(workload.graph, calls));
+    if (!options.overtake || made_.empty() || made_.front().graph.recorded.empty()) return;
+    // What is worth launching again is another matter when updates are early.
+    const auto early = [](const TaskGraph& graph) { return with_early_updates(graph); };
+    const std::vector<uint32_t> others =
+        choose_relaunches(workload.graph, workload.machine, chunks_that_fit(workload, budget), early);
+    if (!others.empty()) add_early(with_relaunches(workload.graph, others));
+  }
+
+  const std::deque<Workload>& all() const { return made_; }
+
+ private:
+  void add_early(const TaskGraph& graph) {
+    TaskGraph early = with_early_updates(graph);
+    if (!early.recorded.empty()) add(std::move(early));
+  }
+  void add(TaskGraph graph) {
+    Workload variant = workload_;
+    variant.graph = std::move(graph);
+    const uint64_t held = workload_.reserved_bytes - reserved_bytes(workload_.graph, workload_.slab_bytes, 0);
+    complete(variant, held, options_);
+    if (budget_ >= variant.minimum_bytes) made_.push_back(std::move(variant));
+  }
+
+  const Workload& workload_;
+  uint64_t budget_;
+  const PlanOptions& options_;
+  std::deque<Workload> made_;
+};
 
 // The candidate is used up: of a large graph it is most of the memory.
 plan::Plan plan_of(const Workload& workload, uint64_t budget, Candidate candidate, const PlanOptions& options,
@@ -210,19 +240,19 @@ Result<plan::Plan> make_plan(const Workload& workload, const PlanOptions& option
   uint32_t candidates = portfolio.count();
   const Workload* used = &workload;
   Portfolio* winner = &portfolio;
-  // The same program with some ops launched again, if that is faster.
-  const bool recomputes = options.recompute && (options.policy == "auto" || options.policy == "reprise");
-  const std::optional<Workload> again = recomputes ? relaunching(workload, budget.value(), options) : std::nullopt;
-  std::optional<Portfolio> other;
-  if (again) {
-    other.emplace(*again, chunks_of(*again, budget.value()));
-    other->run(policies.value());
-    candidates += other->count();
-    const Candidate* best = portfolio.best();
-    if (other->best() != nullptr && (best == nullptr || is_better(*other->best(), *best, workload.machine))) {
-      winner = &*other;
-      used = &*again;
-    }
+  std::optional<Variants> variants;
+  if (!portfolio.moves_nothing()) variants.emplace(workload, budget.value(), options);
+  std::deque<Portfolio> others;
+  for (size_t i = 0; variants && i < variants->all().size(); ++i) {
+    const Workload& variant = variants->all()[i];
+    Portfolio& other = others.emplace_back(variant, chunks_of(variant, budget.value()));
+    other.run(policies.value());
+    candidates += other.count();
+    const Candidate* best = winner->best();
+    if (other.best() == nullptr) continue;
+    if (best != nullptr && !is_better(*other.best(), *best, workload.machine)) continue;
+    winner = &other;
+    used = &variant;
   }
   if (winner->best() == nullptr && !portfolio.tiers_fit()) return too_little_host(workload);
   if (winner->best() == nullptr) return Status{StatusCode::internal, "no policy found a plan for a feasible budget"};

@@ -29,7 +29,8 @@ struct PlanOptions {
   std::string mark = kDefaultMark;                    // name of the marks at which iterations start
   std::vector<SimulationOptions> trials = {};         // further simulations of the plan that is returned
   bool recompute = true;                              // policies reprise and auto may launch pure ops again
-  bool ssd = false;  // may use the machine's SSD: for simulations, for the replay has no such tier
+  bool overtake = false;  // updates may run before kernels that the program calls earlier: for simulations, likewise
+  bool ssd = false;       // may use the machine's SSD: for simulations, for the replay has no such tier
 };
 
 // What does not depend on the budget: make it once, plan many times.

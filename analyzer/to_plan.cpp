@@ -5,6 +5,30 @@
 
 namespace reprise::analyzer {
 
+namespace {
+
+// Everything that names a call, as the program has them.
+void add_calls(const TaskGraph& graph, const MemGraph& mem_graph, plan::Plan& plan) {
+  const auto place = [&](uint32_t call) {
+    return call == kNone || graph.recorded.empty() ? call : graph.recorded[call];
+  };
+  plan.calls.resize(graph.calls.size());
+  for (uint32_t c = 0; c < graph.calls.size(); ++c) {
+    plan::Call& call = plan.calls[place(c)];
+    call = graph.calls[c].call;
+    call.vertex = mem_graph.vertex_of_call[c];
+    call.relaunch_of = place(call.relaunch_of);
+    call.waited = graph.calls[c].waited;
+  }
+  for (plan::Tensor& tensor : plan.tensors) {
+    tensor.allocate_call = place(tensor.allocate_call);
+    tensor.free_call = place(tensor.free_call);
+  }
+  for (plan::Vertex& vertex : plan.vertices) vertex.call = place(vertex.call);
+}
+
+}  // namespace
+
 plan::Plan to_plan(const Workload& workload, uint64_t budget, Candidate candidate) {
   const TaskGraph& graph = workload.graph;
   plan::Plan plan;
@@ -44,11 +68,7 @@ plan::Plan to_plan(const Workload& workload, uint64_t budget, Candidate candidat
   }
   candidate.graph.vertices = {};
   candidate.prediction = {};
-  plan.calls.reserve(graph.calls.size());
-  for (uint32_t c = 0; c < graph.calls.size(); ++c) {
-    plan.calls.push_back(graph.calls[c].call);
-    plan.calls.back().vertex = candidate.graph.vertex_of_call[c];
-  }
+  add_calls(graph, candidate.graph, plan);
   return plan;
 }
 

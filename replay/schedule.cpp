@@ -157,6 +157,10 @@ bool make_schedule(plan::Plan plan, Zone zone, uint64_t granularity, Schedule* s
     *why = "the plan launches kernels again, which can be simulated but not enforced; make one with --no-recompute";
     return false;
   }
+  if (plan::overtakes(plan)) {
+    *why = "the plan lets kernels overtake others, which can be simulated but not enforced; make one with reprise plan";
+    return false;
+  }
   if (plan.calls.empty()) {
     *why = "the plan has no calls";
     return false;

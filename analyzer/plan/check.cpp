@@ -115,6 +115,7 @@ Status check_call(const Plan& plan, uint32_t index) {
   const Call& call = plan.calls[index];
   if (call.kind < CallKind::allocate || call.kind > CallKind::renew) return wrong("call", index, "is of no known kind");
   if (call.device >= device_count(plan)) return wrong("call", index, "runs on a device that does not exist");
+  if (call.waited > index) return wrong("call", index, "waited for later ones");
   const bool op = call.kind == CallKind::op;
   if (op ? call.tensor != kNone : call.tensor >= plan.tensors.size()) return wrong("call", index, "has a wrong tensor");
   if (call.relaunch_of != kNone && (!op || call.relaunch_of >= index)) {
@@ -227,6 +228,20 @@ Status check_each(const Plan& plan, const Items& items, Check check) {
 
 bool launches_again(const Plan& plan) {
   return std::any_of(plan.calls.begin(), plan.calls.end(), [](const Call& call) { return call.relaunch_of != kNone; });
+}
+
+bool overtakes(const Plan& plan) {
+  std::vector<uint32_t> latest(plan.vertices.size(), 0);  // call among a vertex and what it waits for
+  for (const uint32_t index : plan.order) {
+    const Vertex& vertex = plan.vertices[index];
+    for (const Predecessor& before : vertex.predecessors) {
+      if (before.distance == 0) latest[index] = std::max(latest[index], latest[before.vertex]);
+    }
+    if (vertex.call == kNone) continue;
+    if (latest[index] > vertex.call) return true;
+    latest[index] = vertex.call;
+  }
+  return false;
 }
 
 Status check_structure(const Plan& plan) {

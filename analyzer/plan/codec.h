@@ -156,6 +156,7 @@ void plan_fields(Codec& codec, AnyPlan& plan) {
     c(call.pure);
     c(call.relaunch_of);
     c(call.inserted);
+    c(call.waited);
     c.list(call.accesses, [](auto& d, auto& access) {
       d(access.tensor);
       d(access.mode);

@@ -11,7 +11,7 @@
 
 namespace reprise::plan {
 
-inline constexpr uint32_t kPlanVersion = 2;
+inline constexpr uint32_t kPlanVersion = 3;
 inline constexpr uint32_t kNone = 0xffffffff;
 
 // An allocation instance of the iteration: persistent ones are alive at its start and its end, transient ones are
@@ -68,6 +68,7 @@ struct Call {
   uint32_t relaunch_of = kNone;
   bool inserted = false;
   uint32_t device = 0;  // of op: where it runs; of a copy between devices: where it comes from
+  uint32_t waited = 0;  // the program makes this call after it has waited for the first `waited` calls to complete
 };
 
 enum class VertexKind : uint8_t {
@@ -136,6 +137,9 @@ struct Plan {
 
 // Does it launch ops again? Such plans are for simulation: nothing enforces them yet.
 bool launches_again(const Plan& plan);
+
+// Does an op or a free wait, directly or not, for one that the program calls later? Such plans are for simulation, too.
+bool overtakes(const Plan& plan);
 
 inline uint32_t device_count(const Plan& plan) {
   return plan.device_chunks.empty() ? 1 : static_cast<uint32_t>(plan.device_chunks.size());

@@ -76,6 +76,7 @@ void write_call(const Plan& plan, uint32_t index, Out out) {
   if (call.device != 0) fmt::format_to(out, " device={}", call.device);
   if (call.relaunch_of != kNone) fmt::format_to(out, " relaunch_of={}", call.relaunch_of);
   if (call.inserted) fmt::format_to(out, " inserted");
+  if (call.waited != 0) fmt::format_to(out, " waited={}", call.waited);
   for (const Access& access : call.accesses) {
     fmt::format_to(out, " [{}+{}:{} {}]", access.tensor, access.offset, access.size, name_of_mode(access.mode));
   }

@@ -21,8 +21,13 @@ constexpr double kAlike = 0.04;  // rates that differ by less are one rung of th
 
 class Ladder {
  public:
-  Ladder(const TaskGraph& graph, const Machine& machine, uint64_t capacity)
-      : graph_(graph), machine_(machine), capacity_(capacity), candidates_(relaunch_candidates(graph)) {
+  Ladder(const TaskGraph& graph, const Machine& machine, uint64_t capacity,
+         const std::function<TaskGraph(const TaskGraph&)>& rewrite)
+      : graph_(graph),
+        machine_(machine),
+        capacity_(capacity),
+        rewrite_(rewrite),
+        candidates_(relaunch_candidates(graph)) {
     // Chains are left out: what has to run twice for one tensor is dearer than the link.
     std::erase_if(candidates_, [](const Relaunch& c) { return !c.others.empty(); });
     sort_rungs();
@@ -80,7 +85,8 @@ class Ladder {
   void attempt(size_t count) {
     count = std::min(count, candidates_.size());
     if (times_.contains(count)) return;
-    const TaskGraph graph = with_relaunches(graph_, calls(count));
+    TaskGraph graph = with_relaunches(graph_, calls(count));
+    if (rewrite_) graph = rewrite_(graph);
     uint64_t fastest = kForever;
     for (const Policy* policy : {&link_aware_policy(), &gemini_policy(), &g10_late_policy(), &lru_policy()}) {
       if (largest_working_set(graph).chunks > capacity_) break;
@@ -99,6 +105,7 @@ class Ladder {
   const TaskGraph& graph_;
   const Machine& machine_;
   uint64_t capacity_;
+  const std::function<TaskGraph(const TaskGraph&)>& rewrite_;
   std::vector<Relaunch> candidates_;
   std::map<size_t, uint64_t> times_;  // number of candidates -> time
   size_t best_ = 0;
@@ -107,9 +114,10 @@ class Ladder {
 
 }  // namespace
 
-std::vector<uint32_t> choose_relaunches(const TaskGraph& graph, const Machine& machine, uint64_t capacity) {
+std::vector<uint32_t> choose_relaunches(const TaskGraph& graph, const Machine& machine, uint64_t capacity,
+                                        const std::function<TaskGraph(const TaskGraph&)>& rewrite) {
   if (Ladder::most_tries(graph) < kSteps) return {};
-  return Ladder(graph, machine, capacity).choose();
+  return Ladder(graph, machine, capacity, rewrite).choose();
 }
 
 }  // namespace reprise::analyzer

@@ -2,6 +2,7 @@
 // iteration fastest, by playing it in time. Called by the planner.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "analyzer/machine/machine.h"
@@ -9,7 +10,9 @@
 
 namespace reprise::analyzer {
 
-// Calls, ascending; for with_relaunches(). Empty when offload alone is as fast. `capacity`: chunks.
-std::vector<uint32_t> choose_relaunches(const TaskGraph& graph, const Machine& machine, uint64_t capacity);
+// Calls, ascending; for with_relaunches(). Empty when offload alone is as fast. `capacity`: chunks. `rewrite`, if there
+// is one, is what the graph goes through afterwards.
+std::vector<uint32_t> choose_relaunches(const TaskGraph& graph, const Machine& machine, uint64_t capacity,
+                                        const std::function<TaskGraph(const TaskGraph&)>& rewrite = {});
 
 }  // namespace reprise::analyzer

@@ -48,6 +48,9 @@ struct TaskGraph {
   std::vector<plan::Tensor> tensors;  // persistent ones first, in order of allocation; no homes yet
   std::vector<GraphCall> calls;
   std::vector<DataEdge> edges;  // sorted, each once
+  // Where each call stands in the program, if the graph has another order (reorder/); empty: it has not. A wait's
+  // `waited` calls are the same ones in both.
+  std::vector<uint32_t> recorded;
   uint32_t foreign_count = 0;
   uint32_t waited_at_end = 0;  // of the iteration's calls, how many the program has waited for at its end
   uint64_t peak_bytes = 0;     // most bytes alive at once, as the program asked

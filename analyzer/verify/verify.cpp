@@ -15,7 +15,7 @@ using plan::kNone;
 
 constexpr size_t kMostVertices = size_t{1} << 30;  // nodes of two iterations have 31 bits
 
-// No op or free waits for a later call of the program: the program may not make that call before this op is complete.
+// No op or free waits for a later call that the program makes only when this op is complete.
 Status check_progress(const Unrolled& graph) {
   const plan::Plan& plan = graph.plan();
   const auto count = static_cast<uint32_t>(plan.vertices.size());
@@ -29,11 +29,12 @@ Status check_progress(const Unrolled& graph) {
       latest_node[node] = latest_node[before];
     });
     if (call == kNone) continue;
-    if (latest[node] > call) {
-      return refusal(fmt::format(
-          "{} waits for {}, which the program may call only later, when that is complete: both block for ever",
-          graph.describe(node), graph.describe(latest_node[node])));
+    if (latest[node] > call && plan.calls[static_cast<size_t>(latest[node])].waited > call) {
+      return refusal(
+          fmt::format("{} waits for {}, which the program calls only when it has waited for that: both block for ever",
+                      graph.describe(node), graph.describe(latest_node[node])));
     }
+    if (latest[node] > call) continue;
     latest[node] = call;
     latest_node[node] = node;
   }

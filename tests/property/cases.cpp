@@ -64,6 +64,7 @@ PlanOptions options_for(uint64_t budget) {
   options.budget_bytes = budget;
   const std::vector<std::string> names = policy_names();
   options.policy = names[*rc::gen::inRange<size_t>(0, names.size())];
+  options.overtake = *rc::gen::arbitrary<bool>();
   return options;
 }
 
@@ -79,6 +80,7 @@ Case any_case() {
   RC_ASSERT(result.plan.chunk_count * result.plan.granularity + result.plan.reserved_bytes <= budget);
   RC_CLASSIFY(result.plan.reload_bytes > 0, "moves");
   RC_CLASSIFY(result.plan.remap_count > 0, "remaps");
+  RC_CLASSIFY(plan::overtakes(result.plan), "overtakes");
   return result;
 }
 

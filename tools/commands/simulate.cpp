@@ -35,6 +35,7 @@ struct SimulateArguments {
   std::string chunk;
   bool no_recompute = false;
   bool no_fluid = false;
+  bool keep_order = false;
   DisturbanceArguments disturbance;
 };
 
@@ -79,6 +80,7 @@ class Simulating {
     }
     options_.ssd = true;
     options_.recompute = !arguments_.no_recompute;
+    options_.overtake = !arguments_.keep_order;
     Result<std::vector<analyzer::SimulationOptions>> trials = trials_of(arguments_.disturbance);
     if (!trials.ok()) return trials.status();
     options_.trials = std::move(trials.value());
@@ -220,6 +222,9 @@ Action declare_simulate(CLI::App& app, const ProgramArguments&) {
   app.add_option("--csv", arguments->csv, "Also write the rows to this file");
   app.add_option("--html", arguments->html, "Also write a page with curves of time and bytes over budgets");
   app.add_flag("--no-recompute", arguments->no_recompute, "reprise and auto launch nothing again to save memory");
+  app.add_flag(
+      "--keep-order", arguments->keep_order,
+      "reprise and auto keep an optimizer's kernels where the program has them, not right behind their gradients");
   app.add_flag("--no-fluid", arguments->no_fluid, "Leave out the bounds by linear program, which take seconds");
   app.add_option("--chunk", arguments->chunk, "Size of a chunk (default: the trace's, else 2MiB)");
   declare_disturbance(app, arguments->disturbance);
