@@ -240,7 +240,7 @@ class Model {
   uint32_t add_tier(const Kind& kind, size_t first_flow, double bytes, bool ssd) {
     std::vector<uint32_t> copied;  // by point from `written` on: what is on the other side by then
     for (uint32_t p = kind.written; !kind.on_host && p <= kind.spans.back().last; ++p) {
-      const uint32_t out = program_.add_column(0);
+      const uint32_t out = program_.add_column(options_.cost_of_moving);
       copied.push_back(program_.add_column(0, 0, bytes));
       use_link(out, p, true, ssd);
       const uint32_t row = program_.add_row(0, 0);  // copied = copied before + out
@@ -266,7 +266,7 @@ class Model {
     }
     // What is away now and not at the next point came in meanwhile; behind the last one, all of it.
     for (uint32_t p = span.first; p <= span.last && span.back != kNone; ++p) {
-      const uint32_t in = program_.add_column(0);
+      const uint32_t in = program_.add_column(options_.cost_of_moving);
       use_link(in, p + 1, false, ssd);
       const uint32_t row = program_.add_row(-LinearProgram::kInfinity, 0);
       program_.set(row, away[p - span.first], 1);

@@ -14,8 +14,9 @@
 namespace reprise::analyzer {
 
 struct FluidOptions {
-  uint32_t segments = 48;  // of the iteration at most; memory is looked at during the fullest op of each
-  double seconds = 30;     // of CPU time
+  uint32_t segments = 48;     // of the iteration at most; memory is looked at during the fullest op of each
+  double seconds = 30;        // of CPU time
+  double cost_of_moving = 0;  // milliseconds a GiB, as if copies kept kernels waiting: for a schedule, not for a bound
 };
 
 // What one period of some versions carries, which all leave and return between the same points. Amounts are bytes, by

@@ -13,7 +13,8 @@ namespace {
 
 constexpr uint32_t kSegments = 24;  // more follow the iteration more closely, but take much longer
 constexpr double kSeconds = 2;
-constexpr uint32_t kMostOps = 5'000;  // of larger graphs the program takes too long
+constexpr double kCostOfMoving = 1e-3;  // milliseconds a GiB: of flows that are as fast, those that carry less
+constexpr uint32_t kMostOps = 5'000;    // of larger graphs the program takes too long
 
 class Rounding {
  public:
@@ -76,6 +77,7 @@ class FluidPolicy : public Policy {
     FluidOptions options;
     options.segments = kSegments;
     options.seconds = kSeconds;
+    options.cost_of_moving = kCostOfMoving;
     Result<Fluid> fluid = solve_fluid(input.graph, input.capacity * input.graph.granularity, input.machine, options);
     if (!fluid.ok()) return walk(input.graph, all, fallback);
     const std::vector<AwayPeriod> periods = Rounding(input.graph, fluid.value()).periods();

@@ -64,16 +64,20 @@ PlanOptions options_for(uint64_t budget) {
   options.budget_bytes = budget;
   const std::vector<std::string> names = policy_names();
   options.policy = names[*rc::gen::inRange<size_t>(0, names.size())];
-  options.overtake = *rc::gen::arbitrary<bool>();
   return options;
 }
 
-Case any_case() {
+Case any_case(bool overtake) {
   Case result;
   result.workload = any_workload();
   const uint64_t budget = any_budget(result.workload);
+  PlanOptions options = options_for(budget);
+  if (overtake) {
+    options.policy = "reprise";
+    options.overtake = true;
+  }
   PlanSummary summary;
-  Result<plan::Plan> plan = make_plan(result.workload, options_for(budget), &summary);
+  Result<plan::Plan> plan = make_plan(result.workload, options, &summary);
   if (!summary.refusal.ok()) RC_FAIL(summary.refusal.message());
   if (!plan.ok()) RC_FAIL(plan.status().message());
   result.plan = std::move(plan.value());

@@ -25,6 +25,7 @@ struct Case {
   Workload workload;
   plan::Plan plan;
 };
-Case any_case();
+// With `overtake` the plan may be one that is for simulation alone.
+Case any_case(bool overtake = false);
 
 }  // namespace reprise::analyzer::testing
