@@ -1,8 +1,9 @@
 // LB5, the chain bound: op, copies, op, copies ... through chunks that both ops need. While op k runs, all of its
 // operands are on the device. So when op m is the next one to compute, at most the rest of the device can already hold
 // operands of m that k does not use; what of them existed before has to come in between the two, and nothing computes
-// meanwhile. No plan knows a better predecessor for m than the one for which least has to come in: the sum over all ops
-// is idle time of every plan.
+// meanwhile. What the program's own copies may have brought does not count: they take their own time, and nothing has
+// to come in for them. No plan knows a better predecessor for m than the one for which least has to come in: the sum
+// over all ops is idle time of every plan.
 //
 // Which k can it be? The dispatcher starts no op 64 places ahead of one that has not started, so k lies less than 128
 // places before m (an op that was held back may be followed by one that is 64 places ahead of those that ran before it)
@@ -33,6 +34,7 @@ class Chains {
       for (const uint32_t tensor : operands(op)) held_[op] += bound_bytes(graph.tensors[tensor]);
     }
     for (uint32_t t = 0; t < graph.tensors.size(); ++t) {
+      if (uses_.by_copies[t] != 0) continue;
       for (const Use& use : uses_.of_tensor[t]) {
         if (!use.fresh) needs_[use.op].push_back(t);
       }

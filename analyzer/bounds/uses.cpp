@@ -26,7 +26,7 @@ Uses uses_of(const TaskGraph& graph) {
   Uses uses;
   uses.op_of_call.assign(graph.calls.size(), kNone);
   uses.of_tensor.resize(graph.tensors.size());
-  uses.copied_in.assign(graph.tensors.size(), 0);
+  uses.by_copies.assign(graph.tensors.size(), 0);
   std::vector<uint8_t> touched(graph.tensors.size(), 0);
   for (uint32_t t = 0; t < graph.tensors.size(); ++t) touched[t] = is_persistent(graph.tensors[t]);
   for (uint32_t call = 0; call < graph.calls.size(); ++call) {
@@ -41,12 +41,13 @@ Uses uses_of(const TaskGraph& graph) {
     uses.compute_ns.push_back(computes ? entry.call.duration_ns : 0);
     for (const uint32_t tensor : entry.operands) {
       const bool writes = std::binary_search(entry.writes.begin(), entry.writes.end(), tensor);
-      const bool fresh = touched[tensor] == 0 || !reads(entry, tensor);
+      const bool first = touched[tensor] == 0;
+      const bool fresh = first || !reads(entry, tensor);
       touched[tensor] = 1;
       if (computes) {
         uses.of_tensor[tensor].push_back({op, fresh, writes && writes_all(entry, tensor, graph.tensors[tensor].size)});
-      } else if (writes) {
-        uses.copied_in[tensor] = 1;
+      } else if (writes || first) {
+        uses.by_copies[tensor] = 1;
       }
     }
   }

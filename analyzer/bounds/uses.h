@@ -24,7 +24,9 @@ struct Uses {
   std::vector<uint64_t> compute_ns;         // by op; 0 for copies, which run on the links
   std::vector<uint8_t> computes;            // by op
   std::vector<std::vector<Use>> of_tensor;  // of chunked ones, by ops that compute
-  std::vector<uint8_t> copied_in;           // tensor: some copy of the program writes it
+  // Tensor: what it holds may be there since a copy of the program, which runs beside ops that compute and takes the
+  // time that it took, not that of our links: one writes it, or is the first to touch it.
+  std::vector<uint8_t> by_copies;
 };
 Uses uses_of(const TaskGraph& graph);
 

@@ -83,7 +83,7 @@ class Windows {
       for (size_t k = i; k < end && first_write == kNone; ++k) {
         if (uses[k].writes && uses[k].op >= a) first_write = uses[k].op;
       }
-      if (uses_.copied_in[tensor] == 0 && first_write != kNone &&
+      if (uses_.by_copies[tensor] == 0 && first_write != kNone &&
           last_read >= uint64_t{first_write} + kDispatchWindow) {
         written_[first_write] += bytes;
         const uint64_t behind = last_read - kDispatchWindow + 1;
@@ -105,7 +105,7 @@ class Windows {
 
   // The tensor counts from its first read in the window on, if what it holds was there long before.
   void add_read(uint32_t tensor, uint32_t a) {
-    if (uses_.copied_in[tensor] != 0) return;
+    if (uses_.by_copies[tensor] != 0) return;
     const std::vector<Use>& uses = uses_.of_tensor[tensor];
     const auto read = std::find_if(uses.begin(), uses.end(), [&](const Use& use) { return use.op >= a; });
     if (read == uses.end() || read->fresh) return;

@@ -182,6 +182,39 @@ TEST(Bounds, CopiesBetweenOpsThatDoNotFitTogether) {
   EXPECT_GE(plan.value().predicted_ns, bounds.chain_ns);
 }
 
+// Between two ops that do not fit together the program itself makes what the second one reads: that comes over no link
+// of ours.
+TEST(Bounds, WhatTheProgramsCopiesMakeNeedNotComeIn) {
+  for (const trace::OpKind copy : {trace::OpKind::copy_host_to_device, trace::OpKind::copy_device_to_host}) {
+    const bool in = copy == trace::OpKind::copy_host_to_device;
+    TraceBuilder program;
+    const uint64_t link = program.allocate(1000);
+    const uint64_t a = program.allocate(3 * kChunk);
+    program.launch("prologue", {});
+    for (int step = 0; step < 40; ++step) {
+      program.launch("a", {updates(link), reads(a)}, 1'000'000);
+      const uint64_t b = program.allocate(3 * kChunk);
+      program.op(copy, "", {in ? writes(b) : reads(b)}, 10'000, 0, kChunk);  // reads: whatever was there
+      program.launch("b", {updates(link), reads(b)}, 1'000'000);
+      program.free(b);
+      program.synchronize();
+    }
+    PlanOptions options;
+    Machine machine;
+    machine.h2d_bytes_per_s = machine.d2h_bytes_per_s = static_cast<double>(kChunk) / 1e-3;
+    options.machine = machine;
+    const Result<Workload> workload = make_workload(program.trace(), options);
+    ASSERT_TRUE(workload.ok()) << workload.status().message();
+    const Bounds bounds = bounds_of(workload.value().graph, 4, machine);
+    EXPECT_EQ(bounds.chain_ns, (2 + 2) * 1'000'000u);  // two chunks before `a`, none before `b`
+    options.budget_bytes = 4 * kChunk + workload.value().reserved_bytes;
+    const Result<plan::Plan> plan = make_plan(workload.value(), options);
+    ASSERT_TRUE(plan.ok()) << plan.status().message();
+    EXPECT_GE(plan.value().predicted_ns, bounds.iteration_ns);
+    EXPECT_LT(plan.value().predicted_ns, (2 + 2 + 2) * 1'000'000u);  // as if `b` had to come in, too
+  }
+}
+
 TEST(Bounds, SmallTensorsAreReserved) {
   TraceBuilder program;
   std::vector<uint64_t> weights;
