@@ -275,7 +275,9 @@ Result<plan::Plan> make_plan(const Workload& workload, const PlanOptions& option
   if (summary != nullptr) {
     summary->iteration = workload.iteration;
     const uint64_t capacity = chunks_that_fit(workload, budget.value());
-    summary->bounds = workload.views.empty() ? bounds_of(workload.graph, capacity, workload.machine)
+    // What is launched again need not move: such a plan is held to what the ops take even with room for everything.
+    const uint64_t room = plan::launches_again(plan) ? std::max(capacity, workload.graph.peak_chunks) : capacity;
+    summary->bounds = workload.views.empty() ? bounds_of(workload.graph, room, workload.machine)
                                              : bounds_of_devices(workload.views, capacity, workload.machine);
     summary->op_count = workload.graph.op_count;
     summary->estimated_count = workload.graph.estimated_count;
