@@ -11,16 +11,13 @@ constexpr size_t kMostOthers = 4;  // a longer chain is rarely worth it
 
 class Finder {
  public:
-  explicit Finder(const TaskGraph& graph) : graph_(graph), uses_(graph) {
-    start_ns_.push_back(0);
-    for (const GraphCall& entry : graph.calls) start_ns_.push_back(start_ns_.back() + entry.call.duration_ns);
-  }
+  explicit Finder(const TaskGraph& graph) : graph_(graph), uses_(graph) {}
 
   std::vector<Relaunch> run() {
     std::vector<Relaunch> found;
     for (uint32_t call = 0; call < graph_.calls.size(); ++call) {
       if (!uses_.repeatable(call)) continue;
-      Relaunch candidate = longest_idle(call);
+      Relaunch candidate = candidate_of(call);
       if (candidate.before == kNone) continue;
       candidate.cost_ns = graph_.calls[call].call.duration_ns;
       if (add_others(call, candidate)) found.push_back(std::move(candidate));
@@ -29,19 +26,12 @@ class Finder {
   }
 
  private:
-  Relaunch longest_idle(uint32_t call) const {
+  Relaunch candidate_of(uint32_t call) const {
     Relaunch candidate;
     candidate.call = call;
-    for (const plan::Access& access : graph_.calls[call].call.accesses) {
-      if (!writes(access) || graph_.tensors[access.tensor].chunk_count == 0) continue;
-      const std::vector<uint32_t>& uses = uses_.uses(access.tensor);
-      for (size_t i = 0; i + 1 < uses.size(); ++i) {
-        const uint64_t idle = start_ns_[uses[i + 1]] - start_ns_[uses[i] + 1];
-        if (idle <= candidate.idle_ns) continue;
-        candidate.idle_ns = idle;
-        candidate.before = uses[i + 1];
-      }
-    }
+    const RelaunchUses::Idle idle = uses_.longest_idle(call);
+    candidate.before = idle.before;
+    candidate.idle_ns = idle.ns;
     for (const plan::Access& access : graph_.calls[call].call.accesses) {
       if (writes(access) && is_idle(access.tensor, candidate)) candidate.bytes += graph_.tensors[access.tensor].size;
     }
@@ -54,7 +44,7 @@ class Finder {
     const std::vector<uint32_t>& uses = uses_.uses(tensor);
     const auto next = std::lower_bound(uses.begin(), uses.end(), candidate.before);
     if (next == uses.begin() || next == uses.end()) return false;
-    return 2 * (start_ns_[candidate.before] - start_ns_[*std::prev(next) + 1]) > candidate.idle_ns;
+    return 2 * uses_.time_between(*std::prev(next), candidate.before) > candidate.idle_ns;
   }
 
   // What the op reads must be there again: unchanged and still needed, or made again.
@@ -77,7 +67,6 @@ class Finder {
 
   const TaskGraph& graph_;
   RelaunchUses uses_;
-  std::vector<uint64_t> start_ns_;
 };
 
 }  // namespace

@@ -58,22 +58,7 @@ class Rewriter {
     for (auto& [place, calls] : runs_at_) std::sort(calls.begin(), calls.end());
   }
 
-  uint32_t own_place(uint32_t call) const {
-    uint32_t place = kNone;
-    uint64_t longest = 0;
-    for (const plan::Access& access : graph_.calls[call].call.accesses) {
-      if (!writes(access) || graph_.tensors[access.tensor].chunk_count == 0) continue;
-      const std::vector<uint32_t>& uses = uses_.uses(access.tensor);
-      for (size_t i = 0; i + 1 < uses.size(); ++i) {
-        uint64_t idle = 0;
-        for (uint32_t at = uses[i] + 1; at < uses[i + 1]; ++at) idle += graph_.calls[at].call.duration_ns;
-        if (idle <= longest) continue;
-        longest = idle;
-        place = uses[i + 1];
-      }
-    }
-    return place;
-  }
+  uint32_t own_place(uint32_t call) const { return uses_.longest_idle(call).before; }
 
   // Is `place` within the time for which the maker's outputs are forgotten?
   bool is_between(uint32_t tensor, uint32_t maker, uint32_t place) const {

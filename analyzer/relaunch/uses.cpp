@@ -10,7 +10,9 @@ RelaunchUses::RelaunchUses(const TaskGraph& graph)
       writes_(graph.tensors.size()),
       maker_(graph.tensors.size(), kNone),
       repeatable_(graph.calls.size(), 0) {
+  start_ns_.push_back(0);
   for (uint32_t call = 0; call < graph.calls.size(); ++call) {
+    start_ns_.push_back(start_ns_.back() + graph.calls[call].call.duration_ns);
     for (const plan::Access& access : graph.calls[call].call.accesses) {
       std::vector<uint32_t>& uses = uses_[access.tensor];
       if (uses.empty() || uses.back() != call) uses.push_back(call);
@@ -29,6 +31,19 @@ RelaunchUses::RelaunchUses(const TaskGraph& graph)
       return !writes(a) || (maker_[a.tensor] == call && !reads(a));
     });
   }
+}
+
+RelaunchUses::Idle RelaunchUses::longest_idle(uint32_t call) const {
+  Idle longest;
+  for (const plan::Access& access : graph_.calls[call].call.accesses) {
+    if (!writes(access) || graph_.tensors[access.tensor].chunk_count == 0) continue;
+    const std::vector<uint32_t>& uses = uses_[access.tensor];
+    for (size_t i = 0; i + 1 < uses.size(); ++i) {
+      const uint64_t idle = time_between(uses[i], uses[i + 1]);
+      if (idle > longest.ns) longest = {uses[i + 1], idle};
+    }
+  }
+  return longest;
 }
 
 bool RelaunchUses::written_between(uint32_t tensor, uint32_t after, uint32_t before) const {

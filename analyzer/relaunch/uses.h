@@ -17,6 +17,14 @@ class RelaunchUses {
   const std::vector<uint32_t>& uses(uint32_t tensor) const { return uses_[tensor]; }
   // May the op run again at all? Pure, and it alone makes all that it writes.
   bool repeatable(uint32_t call) const { return repeatable_[call] != 0; }
+  // The longest time in which an output of the op is not used, and the call that ends it; kNone: there is none.
+  struct Idle {
+    uint32_t before = kNone;
+    uint64_t ns = 0;
+  };
+  Idle longest_idle(uint32_t call) const;
+  // From the end of call `from` to the start of call `to`, without stalls.
+  uint64_t time_between(uint32_t from, uint32_t to) const { return start_ns_[to] - start_ns_[from + 1]; }
   // Does an op write the tensor behind `after` and before `before`?
   bool written_between(uint32_t tensor, uint32_t after, uint32_t before) const;
   // The program still needs what is in the tensor at `call`.
@@ -30,6 +38,7 @@ class RelaunchUses {
   std::vector<std::vector<uint32_t>> writes_;
   std::vector<uint32_t> maker_;
   std::vector<uint8_t> repeatable_;
+  std::vector<uint64_t> start_ns_;  // of each call, one more at the end
 };
 
 inline bool reads(const plan::Access& access) { return (access.mode & trace::kAccessRead) != 0; }
