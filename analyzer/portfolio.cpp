@@ -117,13 +117,14 @@ void Portfolio::add_remaps(const Policy& policy) {
   if (placed && (!free_remaps || moves_nothing() || spent())) return;
   placed = try_recipe({&policy, chunks_, chunks_, PlacementMode::by_begin, order, true}) || placed;
   if (placed && (!free_remaps || spent())) return;
-  placed = try_recipe({&policy, chunks_, chunks_, PlacementMode::by_begin, order, false}) || placed;
+  try_recipe({&policy, chunks_, chunks_, PlacementMode::by_begin, order, false});
   // Stays over the iteration's start may find no chunks where all are taken: with a few to spare they do.
+  size_t found = placed ? kEnoughPerPolicy : 0;
   for (const double fraction : kFractions) {
-    if (placed || spent()) return;
+    if (found == kEnoughPerPolicy || spent()) return;
     const auto capacity = static_cast<uint64_t>(fraction * static_cast<double>(chunks_));
     if (capacity == chunks_ || capacity < workload_.largest.chunks) continue;
-    placed = try_recipe({&policy, capacity, chunks_, PlacementMode::by_begin, order, true});
+    if (try_recipe({&policy, capacity, chunks_, PlacementMode::by_begin, order, true})) ++found;
   }
 }
 
