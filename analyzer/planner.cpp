@@ -4,33 +4,20 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <deque>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "analyzer/portfolio.h"
-#include "analyzer/relaunch/choose.h"
-#include "analyzer/relaunch/rewrite.h"
-#include "analyzer/reorder/early_updates.h"
 #include "analyzer/to_plan.h"
+#include "analyzer/variants.h"
 #include "analyzer/verify/verify.h"
+#include "analyzer/workload.h"
 #include "preload/trace/names.h"
 
 namespace reprise::analyzer {
 namespace {
-
-constexpr uint64_t kDefaultGranularity = 2 << 20;
-constexpr uint64_t kMostChunks = uint64_t{1} << 27;  // of a plan: memory stays bounded whatever the budget
-
-uint64_t info_number(const trace::Trace& trace, const char* key, uint64_t fallback) {
-  const auto found = trace.info.find(key);
-  if (found == trace.info.end()) return fallback;
-  char* end = nullptr;
-  const unsigned long long value = std::strtoull(found->second.c_str(), &end, 10);
-  return end != found->second.c_str() && *end == '\0' ? value : fallback;
-}
 
 std::string bytes_text(uint64_t bytes) {
   const bool large = bytes >= uint64_t{1} << 30;
@@ -97,81 +84,6 @@ void add_smaller_budgets(const Workload& workload, const std::vector<const Polic
   }
 }
 
-// Copies between devices whose duration nobody gave.
-void set_peer_copies(TaskGraph& graph, const Machine& machine) {
-  const bool own = machine.peer_bytes_per_s > 0;
-  const double rate = own ? machine.peer_bytes_per_s : std::min(machine.d2h_bytes_per_s, machine.h2d_bytes_per_s);
-  for (GraphCall& entry : graph.calls) {
-    if (graph.devices == 1 || entry.call.op != trace::OpKind::copy_peer || entry.call.duration_ns != 0) continue;
-    const uint64_t bytes = graph.tensors[entry.call.accesses.front().tensor].size;
-    entry.call.duration_ns = copy_ns(bytes, rate, own ? machine.peer_latency_ns : machine.latency_ns);
-  }
-}
-
-// What follows from a workload's graph and machine.
-void complete(Workload& workload, uint64_t held_bytes, const PlanOptions& options) {
-  if (!options.ssd) workload.machine.ssd_read_bytes_per_s = workload.machine.ssd_write_bytes_per_s = 0;
-  set_peer_copies(workload.graph, workload.machine);
-  workload.views = views_of(workload.graph);
-  workload.slab_bytes = place_small_tensors(workload.graph);
-  workload.reserved_bytes = reserved_bytes(workload.graph, workload.slab_bytes, held_bytes);
-  workload.largest = largest_working_set(workload.graph);
-  workload.minimum_bytes = workload.largest.chunks * workload.graph.granularity + workload.reserved_bytes;
-}
-
-uint64_t chunks_that_fit(const Workload& workload, uint64_t budget) {
-  return (budget - workload.reserved_bytes) / workload.graph.granularity;
-}
-
-// More chunks than there are tensors to fill them are of no use.
-uint64_t chunks_of(const Workload& workload, uint64_t budget) {
-  uint64_t most = 0;
-  for (const plan::Tensor& tensor : workload.graph.tensors) most += tensor.chunk_count;
-  return std::min({chunks_that_fit(workload, budget), most, kMostChunks});
-}
-
-// The same program otherwise: with updates early, with ops launched again, with both. What a variant needs more memory
-// for than there is, or does not change, is left out.
-class Variants {
- public:
-  Variants(const Workload& workload, uint64_t budget, const PlanOptions& options)
-      : workload_(workload), budget_(budget), options_(options) {
-    const bool best = options.policy == "auto" || options.policy == "reprise";
-    if (!best || workload.graph.devices > 1) return;
-    if (options.overtake) add_early(workload.graph);
-    if (!options.recompute) return;
-    const std::vector<uint32_t> calls =
-        choose_relaunches(workload.graph, workload.machine, chunks_that_fit(workload, budget));
-    if (!calls.empty()) add(with_relaunches(workload.graph, calls));
-    if (!options.overtake || made_.empty() || made_.front().graph.recorded.empty()) return;
-    // What is worth launching again is another matter when updates are early.
-    const auto early = [](const TaskGraph& graph) { return with_early_updates(graph); };
-    const std::vector<uint32_t> others =
-        choose_relaunches(workload.graph, workload.machine, chunks_that_fit(workload, budget), early);
-    if (!others.empty()) add_early(with_relaunches(workload.graph, others));
-  }
-
-  const std::deque<Workload>& all() const { return made_; }
-
- private:
-  void add_early(const TaskGraph& graph) {
-    TaskGraph early = with_early_updates(graph);
-    if (!early.recorded.empty()) add(std::move(early));
-  }
-  void add(TaskGraph graph) {
-    Workload variant = workload_;
-    variant.graph = std::move(graph);
-    const uint64_t held = workload_.reserved_bytes - reserved_bytes(workload_.graph, workload_.slab_bytes, 0);
-    complete(variant, held, options_);
-    if (budget_ >= variant.minimum_bytes) made_.push_back(std::move(variant));
-  }
-
-  const Workload& workload_;
-  uint64_t budget_;
-  const PlanOptions& options_;
-  std::deque<Workload> made_;
-};
-
 // The candidate is used up: of a large graph it is most of the memory.
 plan::Plan plan_of(const Workload& workload, uint64_t budget, Candidate candidate, const PlanOptions& options,
                    PlanSummary* summary) {
@@ -187,53 +99,13 @@ plan::Plan plan_of(const Workload& workload, uint64_t budget, Candidate candidat
 
 }  // namespace
 
-Result<Workload> make_workload(TaskGraph graph, const PlanOptions& options) {
-  if (options.granularity != 0 && options.granularity != graph.granularity) {
-    return Status{StatusCode::invalid_argument, "the graph was read for chunks of another size"};
-  }
-  if (options.machine && options.machine->devices < graph.devices) {
-    return Status{
-        StatusCode::invalid_argument,
-        fmt::format("it is for {} devices, and the machine has {}; choose another machine, or say \"devices\" in "
-                    "its file",
-                    graph.devices, options.machine->devices)};
-  }
-  Workload workload;
-  workload.machine = options.machine.value_or(Machine{});
-  workload.graph = std::move(graph);
-  workload.iteration.call_count = static_cast<uint32_t>(workload.graph.calls.size());
-  workload.iteration.occurrences = 1;
-  workload.iteration.coverage = 1;
-  complete(workload, options.held_bytes.value_or(0), options);
-  return workload;
-}
-
-Result<Workload> make_workload(const trace::Trace& trace, const PlanOptions& options) {
-  Workload workload;
-  workload.machine = options.machine.value_or(machine_of(trace));
-  const CallStream stream = make_call_stream(trace);
-  Result<Iteration> iteration = find_iteration(stream, options.mark);
-  if (!iteration.ok()) return iteration.status();
-  workload.iteration = iteration.value();
-  const uint64_t granularity =
-      options.granularity != 0 ? options.granularity : info_number(trace, "device.granularity", kDefaultGranularity);
-  if (granularity < 4096 || granularity > (uint64_t{1} << 40)) {
-    return Status{StatusCode::invalid_argument, fmt::format("a chunk of {} bytes is out of range", granularity)};
-  }
-  Result<TaskGraph> graph = build_task_graph(stream, workload.iteration, granularity, workload.machine);
-  if (!graph.ok()) return graph.status();
-  workload.graph = std::move(graph.value());
-  complete(workload, options.held_bytes.value_or(info_number(trace, "memory.held_bytes", 0)), options);
-  return workload;
-}
-
 Result<plan::Plan> make_plan(const Workload& workload, const PlanOptions& options, PlanSummary* summary) {
   Result<uint64_t> budget = budget_of(workload, options);
   if (!budget.ok()) return budget.status();
   Result<std::vector<const Policy*>> policies = policies_of(options.policy);
   if (!policies.ok()) return policies.status();
   if (budget.value() < workload.minimum_bytes) return infeasible(workload, budget.value());
-  const uint64_t chunks = chunks_of(workload, budget.value());
+  const uint64_t chunks = useful_chunks(workload, budget.value());
   Portfolio portfolio(workload, chunks);
   portfolio.run(policies.value());
   if (options.policy == "auto") add_smaller_budgets(workload, policies.value(), chunks, portfolio);
@@ -245,7 +117,7 @@ Result<plan::Plan> make_plan(const Workload& workload, const PlanOptions& option
   std::deque<Portfolio> others;
   for (size_t i = 0; variants && i < variants->all().size(); ++i) {
     const Workload& variant = variants->all()[i];
-    Portfolio& other = others.emplace_back(variant, chunks_of(variant, budget.value()));
+    Portfolio& other = others.emplace_back(variant, useful_chunks(variant, budget.value()));
     other.run(policies.value());
     candidates += other.count();
     const Candidate* best = winner->best();
