@@ -1,10 +1,19 @@
 #include "analyzer/memgraph/tiers.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <vector>
+
+#include "analyzer/memgraph/busy_times.h"
+#include "analyzer/memgraph/room.h"
 
 namespace reprise::analyzer {
 namespace {
+
+constexpr int64_t kLeastPatienceNs = 1'000'000;
+constexpr int kBisections = 4;
+constexpr int64_t kForever = INT64_MAX;
+constexpr int64_t kReadPatience = 2;  // a read may be so many times as early as a write may be late
 
 // The copy that one offload makes, or the one that was there before the program (no offload).
 struct Copy {
@@ -36,7 +45,7 @@ class Assignment {
     list_copies();
     host_ = use_of(Tier::host);
     TierUse use;
-    spread();
+    if (spread()) host_ = use_of(Tier::host);
     use.fits = relieve_host();
     for (const Copy& copy : copies_) settle(copy, use);
     use.host_peak_bytes = *std::max_element(host_.begin(), host_.end());
@@ -113,28 +122,94 @@ class Assignment {
     if (copy.begin >= copy.end) take(0, copy.end);
   }
 
-  // Where the host is too small: in the order in which they leave, copies go to the SSD that find it idle and are away
-  // for long, the others to the host. So both work at the same time, and nobody waits for the slower one.
-  void spread() {
-    if (machine_.host_bytes == 0 || !machine_.has_ssd()) return;
-    const auto fullest = std::max_element(host_.begin(), host_.end());
-    const auto position = static_cast<uint32_t>(fullest - host_.begin());
+  // Where the host is too small, some copies go to the SSD, in the order in which they leave: those that it can write
+  // and read back with little waiting, by what is reckoned ahead. How little: the least with which the host fits, so
+  // that host and SSD work side by side throughout, and nobody waits for the slower one.
+  bool spread() {
+    if (machine_.host_bytes == 0 || !machine_.has_ssd()) return false;
+    if (*std::max_element(host_.begin(), host_.end()) <= machine_.host_bytes) return false;
     std::vector<Copy*> order;
     for (Copy& copy : copies_) {
-      if (copy.tier == Tier::host && copy.offload != kNone && copy.covers(position)) order.push_back(&copy);
+      if (copy.tier == Tier::host && copy.offload != kNone) order.push_back(&copy);
     }
     std::stable_sort(order.begin(), order.end(), [](const Copy* a, const Copy* b) { return a->begin < b->begin; });
-    uint64_t idle_from = 0;
-    for (Copy* copy : order) {
-      if (host_[position] <= machine_.host_bytes) return;
-      const uint64_t start = start_ns_[copy->begin];
-      const uint64_t out = copy_ns(copy->bytes, machine_.ssd_write_bytes_per_s, machine_.ssd_latency_ns);
-      const uint64_t in = copy_ns(copy->bytes, machine_.ssd_read_bytes_per_s, machine_.ssd_latency_ns);
-      if (start < idle_from || copy->length_ns < 2 * (out + in)) continue;
-      idle_from = start + out;
-      copy->tier = Tier::ssd;
-      take_from_host(*copy);
+    int64_t enough = kLeastPatienceNs;
+    while (!spread(order, enough)) {
+      enough *= 2;
+      if (enough > static_cast<int64_t>(start_ns_.back())) return false;
     }
+    int64_t too_little = enough / 2;
+    for (int step = 0; step < kBisections; ++step) {
+      const int64_t middle = (too_little + enough) / 2;
+      (spread(order, middle) ? enough : too_little) = middle;
+    }
+    return spread(order, enough);
+  }
+
+  // True: the host fits. Else nothing is changed.
+  bool spread(const std::vector<Copy*>& order, int64_t patience) {
+    for (Copy* copy : order) copy->tier = Tier::host;
+    Room room = host_room();
+    Bookings ssd;
+    for (const Copy& copy : copies_) {
+      if (copy.tier == Tier::ssd) book(copy, kForever, ssd);
+    }
+    for (Copy* copy : order) {
+      if (least(room, *copy) >= 0 || !book(*copy, patience, ssd)) continue;
+      copy->tier = Tier::ssd;
+      take(room, *copy, -static_cast<int64_t>(copy->bytes));
+    }
+    const bool fits = room.least(0, positions_) >= 0;
+    if (!fits) {
+      for (Copy* copy : order) copy->tier = Tier::host;
+    }
+    return fits;
+  }
+
+  Room host_room() const {
+    std::vector<int64_t> room;
+    room.reserve(host_.size());
+    for (const uint64_t bytes : host_) room.push_back(static_cast<int64_t>(machine_.host_bytes - bytes));
+    return Room(std::move(room));
+  }
+  int64_t least(const Room& room, const Copy& copy) const {
+    if (copy.begin < copy.end) return room.least(copy.begin, copy.end);
+    return std::min(room.least(copy.begin, positions_), room.least(0, copy.end));
+  }
+  void take(Room& room, const Copy& copy, int64_t bytes) const {
+    room.take(copy.begin, copy.begin < copy.end ? copy.end : positions_, bytes);
+    if (copy.begin >= copy.end) room.take(0, copy.end, bytes);
+  }
+
+  // When the SSD is reckoned to write, copy after copy, and to read, each as late as possible.
+  struct Bookings {
+    int64_t written_ns = 0;
+    BusyTimes reads;
+  };
+
+  // False, and nothing is booked: the write would begin too late, or a read end too early, or begin before the write
+  // ends or while the copy is read already.
+  bool book(const Copy& copy, int64_t patience, Bookings& ssd) const {
+    const auto start = static_cast<int64_t>(start_ns_[copy.begin]);
+    const auto out = static_cast<int64_t>(copy_ns(copy.bytes, machine_.ssd_write_bytes_per_s, machine_.ssd_latency_ns));
+    const auto in = static_cast<int64_t>(copy_ns(copy.bytes, machine_.ssd_read_bytes_per_s, machine_.ssd_latency_ns));
+    const auto round = static_cast<int64_t>(start_ns_.back());
+    const int64_t begin = std::max(start, ssd.written_ns);
+    if (begin - start > patience) return false;
+    std::vector<int64_t> reads;
+    for (const uint32_t stay : copy.reloads) {
+      const auto needed = static_cast<int64_t>(start_ns_[schedule_.stays[stay].begin]);
+      reads.push_back(ssd.reads.fit_before(needed, in));
+      const int64_t lead = needed - in - reads.back();
+      const int64_t away = needed - start + (needed <= start ? round : 0);
+      if (patience == kForever) continue;
+      const auto overlaps = [&](int64_t read) { return std::abs(read - reads.back()) < in; };
+      if (std::any_of(reads.begin(), reads.end() - 1, overlaps)) return false;
+      if (lead / kReadPatience > patience || begin - start + out + lead + in > away) return false;
+    }
+    ssd.written_ns = begin + out;
+    for (const int64_t read : reads) ssd.reads.book(read, in);
+    return true;
   }
 
   // The rest. False when the host is too small and there is no SSD.

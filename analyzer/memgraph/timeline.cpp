@@ -93,6 +93,7 @@ class Simulator {
     bool in = false;            // resident
     bool host = false;          // a copy is on the host
     uint64_t begun = kForever;  // op that had started last when the copy in began
+    int64_t latest_ns = 0;      // start of a copy in that is in time if no kernel waits for another one
     uint64_t ended = 0;         // op at hand when its memory became free
   };
 
@@ -198,6 +199,38 @@ class Simulator {
         return std::tuple(visits_[a].first, a) < std::tuple(visits_[b].first, b);
       });
     }
+    find_latest();
+  }
+
+  // The last ones first, each before the one behind it on its link.
+  void find_latest() {
+    std::vector<int64_t> start(uint64_t{kRounds + 1} * ops_ + 1, 0);
+    for (size_t op = 0; op + 1 < start.size(); ++op) {
+      start[op + 1] = start[op] + static_cast<int64_t>(graph_.calls[call_of_op_[op % ops_]].call.duration_ns);
+    }
+    for (const Tier tier : {Tier::host, Tier::ssd}) {
+      const auto& reloads = reloads_[static_cast<size_t>(tier)];
+      int64_t behind = INT64_MAX;
+      for (size_t i = reloads.size(); i-- > 0;) {
+        Visit& visit = visits_[reloads[i]];
+        behind = std::min(behind, start[visit.first]) - static_cast<int64_t>(way_ns(visit, tier, false));
+        visit.latest_ns = behind;
+      }
+    }
+  }
+
+  // Memory that more urgent copies on the other link are about to take.
+  int64_t reserved(const Visit& visit, Tier tier) {
+    const size_t other = tier == Tier::host ? 1 : 0;
+    size_t& next = next_in_[other];
+    while (next < reloads_[other].size() && visits_[reloads_[other][next]].begun != kForever) ++next;
+    int64_t chunks = 0;
+    for (size_t i = next; i < reloads_[other].size() && chunks <= free_; ++i) {
+      const Visit& rival = visits_[reloads_[other][i]];
+      if (rival.latest_ns >= visit.latest_ns) break;
+      if (rival.begun == kForever && rival.host) chunks += rival.chunks;
+    }
+    return chunks;
   }
 
   bool start_op() {
@@ -289,7 +322,7 @@ class Simulator {
       ++looked;
       if (!visit.host) continue;
       const bool needed = visit.first <= op_;
-      if (visit.chunks + (needed ? 0 : need_) > free_) {
+      if (visit.chunks + (needed ? 0 : need_ + reserved(visit, tier)) > free_) {
         if (needed) return false;
         continue;
       }

@@ -2,10 +2,9 @@
 // simulated link that lies between their last use and now; among those, the one needed again last. Where there is none,
 // the one whose copy would be late by the least.
 #include <algorithm>
-#include <iterator>
-#include <map>
 #include <tuple>
 
+#include "analyzer/memgraph/busy_times.h"
 #include "analyzer/memgraph/walk.h"
 #include "analyzer/policies/policy.h"
 
@@ -15,41 +14,9 @@ namespace {
 constexpr size_t kLooks = 4'000'000;  // at options, for all ops together
 constexpr size_t kFewestLooks = 64;   // for one op
 
-// The times at which the link to the host is busy.
-class Link {
- public:
-  void clear() { busy_.clear(); }
-  // Earliest start >= `from` of a gap of `length`.
-  uint64_t fit(uint64_t from, uint64_t length) const {
-    uint64_t start = from;
-    auto next = busy_.upper_bound(start);
-    if (next != busy_.begin()) start = std::max(start, std::prev(next)->second);
-    for (; next != busy_.end() && next->first < start + length; ++next) start = std::max(start, next->second);
-    return start;
-  }
-  void book(uint64_t start, uint64_t length) {
-    if (length == 0) return;
-    uint64_t end = start + length;
-    // Neighbours that touch become one, or the search would crawl over thousands of them.
-    if (const auto next = busy_.find(end); next != busy_.end()) {
-      end = next->second;
-      busy_.erase(next);
-    }
-    const auto behind = busy_.lower_bound(start);
-    if (behind != busy_.begin() && std::prev(behind)->second == start) {
-      std::prev(behind)->second = end;
-    } else {
-      busy_[start] = end;
-    }
-  }
-
- private:
-  std::map<uint64_t, uint64_t> busy_;  // start -> end, disjoint
-};
-
 struct Option {
   uint32_t tensor = 0;
-  uint64_t lateness = 0;
+  int64_t lateness = 0;
   uint64_t next_use = 0;
 };
 
@@ -71,7 +38,7 @@ class LinkAware : public VictimChooser {
                      [&](uint32_t a, uint32_t b) { return state.tensors[a].next_use > state.tensors[b].next_use; });
     spare_superfluous(state, needed, victims);
     for (const uint32_t victim : victims) {
-      const uint64_t length = copy_length(state, victim);
+      const int64_t length = copy_length(state, victim);
       link_.book(link_.fit(last_use(state, victim), length), length);
     }
     return victims;
@@ -83,7 +50,7 @@ class LinkAware : public VictimChooser {
   // at, they may not.
   std::vector<Option> ranked(const WalkState& state, uint64_t needed) const {
     std::vector<Option> options;
-    const uint64_t now = state.start_ns[state.call];
+    const auto now = static_cast<int64_t>(state.start_ns[state.call]);
     uint64_t in_time = 0;
     uint64_t chunks = 0;
     uint64_t next_use = kNever;
@@ -92,8 +59,8 @@ class LinkAware : public VictimChooser {
       const bool tired = chunks >= needed && options.size() >= most_looks_;
       if (at->first != next_use && (in_time >= needed || tired)) break;
       if (state.tensors[tensor].pinned) continue;
-      const uint64_t length = copy_length(state, tensor);
-      const uint64_t done = length == 0 ? 0 : link_.fit(last_use(state, tensor), length) + length;
+      const int64_t length = copy_length(state, tensor);
+      const int64_t done = length == 0 ? 0 : link_.fit(last_use(state, tensor), length) + length;
       options.push_back({tensor, done > now ? done - now : 0, at->first});
       chunks += state.chunks(tensor);
       if (done <= now) in_time += state.chunks(tensor);
@@ -104,18 +71,19 @@ class LinkAware : public VictimChooser {
     return options;
   }
 
-  uint64_t copy_length(const WalkState& state, uint32_t tensor) const {
+  int64_t copy_length(const WalkState& state, uint32_t tensor) const {
     if (state.tensors[tensor].clean) return 0;
-    return copy_ns(state.graph->tensors[tensor].size, machine_.d2h_bytes_per_s, machine_.latency_ns);
+    const uint64_t size = state.graph->tensors[tensor].size;
+    return static_cast<int64_t>(copy_ns(size, machine_.d2h_bytes_per_s, machine_.latency_ns));
   }
-  static uint64_t last_use(const WalkState& state, uint32_t tensor) {
+  static int64_t last_use(const WalkState& state, uint32_t tensor) {
     const uint32_t last = state.tensors[tensor].last;
-    return last == kNone ? 0 : state.start_ns[last + 1];
+    return last == kNone ? 0 : static_cast<int64_t>(state.start_ns[last + 1]);
   }
 
   const Machine& machine_;
   size_t most_looks_;  // at options, for one op
-  Link link_;
+  BusyTimes link_;     // to the host
 };
 
 class LinkAwarePolicy : public Policy {
