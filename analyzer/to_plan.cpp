@@ -60,13 +60,11 @@ plan::Plan to_plan(const Workload& workload, uint64_t budget, Candidate candidat
   candidate.schedule = {};
   plan.order = order_of(graph, candidate.graph, candidate.prediction);
   const auto from_start = [](int64_t time) { return static_cast<uint64_t>(std::max<int64_t>(time, 0)); };
-  plan.vertices.reserve(candidate.graph.vertices.size());
-  for (uint32_t v = 0; v < candidate.graph.vertices.size(); ++v) {
-    plan.vertices.push_back(std::move(candidate.graph.vertices[v].vertex));
-    plan.vertices.back().predicted_start_ns = from_start(candidate.prediction.start_ns[v]);
-    plan.vertices.back().predicted_end_ns = from_start(candidate.prediction.end_ns[v]);
+  plan.vertices = std::move(candidate.graph.vertices);
+  for (uint32_t v = 0; v < plan.vertices.size(); ++v) {
+    plan.vertices[v].predicted_start_ns = from_start(candidate.prediction.start_ns[v]);
+    plan.vertices[v].predicted_end_ns = from_start(candidate.prediction.end_ns[v]);
   }
-  candidate.graph.vertices = {};
   candidate.prediction = {};
   add_calls(graph, candidate.graph, plan);
   return plan;

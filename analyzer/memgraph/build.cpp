@@ -1,9 +1,11 @@
 #include "analyzer/memgraph/build.h"
 
 #include <algorithm>
+#include <span>
 #include <tuple>
 #include <utility>
 
+#include "analyzer/groups.h"
 #include "analyzer/taskgraph/flow.h"
 
 namespace reprise::analyzer {
@@ -34,84 +36,106 @@ class Builder {
     list_vertices();
     find_successions();
     for (uint32_t round = 0; round < kRounds; ++round) run_round(round);
-    finish_edges();
+    end_edges(static_cast<uint32_t>(result_.vertices.size()));
     return std::move(result_);
   }
+  EdgeList take_edges() { return std::move(edges_); }
 
  private:
   struct StayState {
     uint32_t acquirer = kNone;      // vertex: the reload, or the op of the first touch
-    std::vector<uint32_t> before;   // stays whose chunks this one takes, in the same order of the circle
     std::vector<Stamp> last_users;  // when the stay ended last: what the next occupant must wait for
   };
 
-  uint32_t add_vertex(VertexKind kind, uint32_t position) {
-    MemVertex entry;
-    entry.vertex.kind = kind;
-    entry.position = position;
-    result_.vertices.push_back(std::move(entry));
+  uint32_t add_vertex(VertexKind kind) {
+    result_.vertices.emplace_back().kind = kind;
     return static_cast<uint32_t>(result_.vertices.size() - 1);
   }
 
   // At each call's place: copies out of what has left by now, then copies in of what it needs, then the call itself.
   void list_vertices() {
     const auto calls = static_cast<uint32_t>(graph_.calls.size());
-    std::vector<std::vector<uint32_t>> leaves(calls + 1);
-    std::vector<std::vector<uint32_t>> arrives(calls + 1);
-    for (uint32_t i = 0; i < schedule_.stays.size(); ++i) {
-      const Stay& stay = schedule_.stays[i];
-      if (stay.departure != Departure::never) leaves[stay.end].push_back(i);
-      if (stay.arrival != Arrival::always) arrives[stay.begin].push_back(i);
-    }
-    result_.vertex_of_call.assign(calls, kNone);
-    result_.vertices.reserve(calls + 2 * schedule_.stays.size());
+    const std::vector<Stay>& stays = schedule_.stays;
+    const Groups leaves(calls + 1, [&](auto&& put) {
+      for (uint32_t i = 0; i < stays.size(); ++i) {
+        if (stays[i].departure != Departure::never) put(stays[i].end, i);
+      }
+    });
+    const Groups arrives(calls + 1, [&](auto&& put) {
+      for (uint32_t i = 0; i < stays.size(); ++i) {
+        if (stays[i].arrival != Arrival::always) put(stays[i].begin, i);
+      }
+    });
+    reserve();
     for (uint32_t position = 0; position <= calls; ++position) {
-      for (const uint32_t stay : leaves[position]) list_departure(stay, position);
-      for (const uint32_t stay : arrives[position]) list_reload(stay, position);
+      for (const uint32_t stay : leaves[position]) list_departure(stay);
+      for (const uint32_t stay : arrives[position]) list_reload(stay);
       if (position < calls) list_call(position, arrives[position]);
     }
   }
 
-  void list_departure(uint32_t stay, uint32_t position) {
+  // Exactly as much as there will be.
+  void reserve() {
+    size_t vertices = 0;
+    size_t steps = 0;
+    for (const GraphCall& entry : graph_.calls) {
+      const plan::CallKind kind = entry.call.kind;
+      if (kind == plan::CallKind::op || kind == plan::CallKind::free) ++vertices;
+    }
+    steps = vertices;
+    for (const Stay& stay : schedule_.stays) {
+      const bool offload = stay.departure == Departure::offload;
+      if (offload) ++vertices;
+      if (stay.arrival == Arrival::reload) ++vertices;
+      if (offload || stay.departure == Departure::drop) ++steps;
+      if (stay.arrival != Arrival::always) ++steps;
+    }
+    result_.vertex_of_call.assign(graph_.calls.size(), kNone);
+    result_.vertices.reserve(vertices);
+    result_.tiers.assign(vertices, Tier::host);
+    result_.extra_ns.assign(vertices, 0);
+    steps_.reserve(steps);
+  }
+
+  void list_departure(uint32_t stay) {
     const Stay& entry = schedule_.stays[stay];
     uint32_t vertex = kNone;
     if (entry.departure == Departure::offload) {
-      vertex = add_vertex(VertexKind::offload, position);
-      result_.vertices[vertex].vertex.tensor = entry.tensor;
-      result_.vertices[vertex].tier = entry.to;
+      vertex = add_vertex(VertexKind::offload);
+      result_.vertices[vertex].tensor = entry.tensor;
+      result_.tiers[vertex] = entry.to;
     }
     // A release's end is handled at its call.
     if (entry.departure != Departure::release) steps_.push_back({Step::end, stay, vertex});
   }
 
-  void list_reload(uint32_t stay, uint32_t position) {
+  void list_reload(uint32_t stay) {
     const Stay& entry = schedule_.stays[stay];
     if (entry.arrival != Arrival::reload) return;
-    const uint32_t vertex = add_vertex(VertexKind::reload, position);
-    result_.vertices[vertex].vertex.tensor = entry.tensor;
-    result_.vertices[vertex].tier = entry.from;
-    result_.vertices[vertex].extra_ns = entry.fault_ns;
-    result_.vertices[vertex].vertex.acquires.push_back({entry.tensor, entry.placement});
+    const uint32_t vertex = add_vertex(VertexKind::reload);
+    result_.vertices[vertex].tensor = entry.tensor;
+    result_.tiers[vertex] = entry.from;
+    result_.extra_ns[vertex] = entry.fault_ns;
+    result_.vertices[vertex].acquires.push_back({entry.tensor, entry.placement});
     stays_[stay].acquirer = vertex;
     steps_.push_back({Step::reload, stay, vertex});
   }
 
-  void list_call(uint32_t call, const std::vector<uint32_t>& arrivals) {
+  void list_call(uint32_t call, std::span<const uint32_t> arrivals) {
     const plan::Call& entry = graph_.calls[call].call;
     if (entry.kind != plan::CallKind::op && entry.kind != plan::CallKind::free) return;
     const bool op = entry.kind == plan::CallKind::op;
-    const uint32_t vertex = add_vertex(op ? VertexKind::op : VertexKind::release, call);
-    result_.vertices[vertex].vertex.call = call;
+    const uint32_t vertex = add_vertex(op ? VertexKind::op : VertexKind::release);
+    result_.vertices[vertex].call = call;
     result_.vertex_of_call[call] = vertex;
     if (!op) {
-      result_.vertices[vertex].vertex.tensor = entry.tensor;
+      result_.vertices[vertex].tensor = entry.tensor;
       steps_.push_back({Step::give_back, entry.tensor, vertex});
       return;
     }
     for (const uint32_t stay : arrivals) {
       if (schedule_.stays[stay].arrival != Arrival::first_touch) continue;
-      result_.vertices[vertex].vertex.acquires.push_back(
-          {schedule_.stays[stay].tensor, schedule_.stays[stay].placement});
+      result_.vertices[vertex].acquires.push_back({schedule_.stays[stay].tensor, schedule_.stays[stay].placement});
       stays_[stay].acquirer = vertex;
       steps_.push_back({Step::take, stay, vertex});
     }
@@ -120,35 +144,35 @@ class Builder {
 
   // For each chunk, its stays in the order of their beginning; each one follows its neighbour on the circle.
   void find_successions() {
-    std::vector<std::vector<uint32_t>> stays_of_chunk(layout_.chunk_count);
-    for (uint32_t i = 0; i < schedule_.stays.size(); ++i) {  // the stays stand in order of their beginning
-      for (const uint32_t chunk : layout_.placements[schedule_.stays[i].placement].chunks) {
-        stays_of_chunk[chunk].push_back(i);
+    const std::vector<Stay>& stays = schedule_.stays;  // in order of their beginning
+    const Groups of_chunk(layout_.chunk_count, [&](auto&& put) {
+      for (uint32_t i = 0; i < stays.size(); ++i) {
+        for (const uint32_t chunk : layout_.placements[stays[i].placement].chunks) put(chunk, i);
       }
-    }
-    for (const std::vector<uint32_t>& stays : stays_of_chunk) {
-      for (size_t i = 0; i < stays.size(); ++i) {
-        stays_[stays[i]].before.push_back(stays[(i + stays.size() - 1) % stays.size()]);
+    });
+    const Groups of_tensor(graph_.tensors.size(), [&](auto&& put) {
+      for (uint32_t i = 0; i < stays.size(); ++i) put(stays[i].tensor, i);
+    });
+    before_ = Groups(stays.size(), [&](auto&& put) {
+      for (size_t chunk = 0; chunk < of_chunk.size(); ++chunk) {
+        for_neighbours(of_chunk[chunk], put);
       }
-    }
-    follow_remaps();
-    for (StayState& stay : stays_) {
-      std::sort(stay.before.begin(), stay.before.end());
-      stay.before.erase(std::unique(stay.before.begin(), stay.before.end()), stay.before.end());
+      // A range that is mapped anew must not be in use through its old mapping, even if the chunks are others.
+      for (size_t tensor = 0; tensor < of_tensor.size(); ++tensor) {
+        for_neighbours(of_tensor[tensor], [&](uint32_t stay, uint32_t earlier) {
+          if (stays[earlier].placement != stays[stay].placement) put(stay, earlier);
+        });
+      }
+    });
+    for (size_t i = 0; i < stays.size(); ++i) {
+      const std::span<uint32_t> before = before_[i];
+      std::sort(before.begin(), before.end());
     }
   }
 
-  // A range that is mapped anew must not be in use through its old mapping, even if the chunks are others.
-  void follow_remaps() {
-    std::vector<std::vector<uint32_t>> stays_of_tensor(graph_.tensors.size());
-    for (uint32_t i = 0; i < schedule_.stays.size(); ++i) stays_of_tensor[schedule_.stays[i].tensor].push_back(i);
-    for (const std::vector<uint32_t>& stays : stays_of_tensor) {
-      for (size_t i = 0; i < stays.size(); ++i) {
-        const uint32_t earlier = stays[(i + stays.size() - 1) % stays.size()];
-        if (schedule_.stays[earlier].placement == schedule_.stays[stays[i]].placement) continue;
-        stays_[stays[i]].before.push_back(earlier);
-      }
-    }
+  template <typename Visit>
+  static void for_neighbours(std::span<const uint32_t> circle, Visit&& visit) {
+    for (size_t i = 0; i < circle.size(); ++i) visit(circle[i], circle[(i + circle.size() - 1) % circle.size()]);
   }
 
   void run_round(uint32_t round) {
@@ -180,7 +204,10 @@ class Builder {
   }
 
   void wait_for_chunks(uint32_t stay, std::vector<Dependency>& before) {
-    for (const uint32_t earlier : stays_[stay].before) {
+    uint32_t last = kNone;
+    for (const uint32_t earlier : std::as_const(before_)[stay]) {
+      if (earlier == last) continue;  // of many chunks that both have
+      last = earlier;
       for (const Stamp& user : stays_[earlier].last_users) before.push_back({user, EdgeKind::memory});
     }
   }
@@ -241,26 +268,35 @@ class Builder {
     slabs_[entry.device].access(entry.slab_offset, entry.slab_offset + entry.size, true, stamp, slab_users);
   }
 
+  // An op's steps follow each other, and vertices come in the order of their numbers.
   void add_edges(uint32_t vertex, uint32_t round, const std::vector<Dependency>& before) {
-    std::vector<plan::Predecessor>& predecessors = result_.vertices[vertex].vertex.predecessors;
+    if (vertex >= edges_.first.size()) {
+      end_edges(vertex);
+      edges_.first.push_back(static_cast<uint32_t>(edges_.edges.size()));
+    }
     for (const Dependency& dependency : before) {
-      predecessors.push_back(
+      edges_.edges.push_back(
           {dependency.stamp.vertex, dependency.kind, static_cast<uint8_t>(round - dependency.stamp.round)});
     }
   }
 
   // Each predecessor once, data edges first.
-  void finish_edges() {
-    for (MemVertex& entry : result_.vertices) {
-      std::vector<plan::Predecessor>& list = entry.vertex.predecessors;
-      std::sort(list.begin(), list.end(), [](const plan::Predecessor& a, const plan::Predecessor& b) {
+  void end_edges(uint32_t next) {
+    std::vector<plan::Predecessor>& all = edges_.edges;
+    if (!edges_.first.empty()) {
+      const auto first = all.begin() + edges_.first.back();
+      std::sort(first, all.end(), [](const plan::Predecessor& a, const plan::Predecessor& b) {
         return std::tuple(a.distance, a.vertex, a.kind) < std::tuple(b.distance, b.vertex, b.kind);
       });
       const auto same = [](const plan::Predecessor& a, const plan::Predecessor& b) {
         return a.vertex == b.vertex && a.distance == b.distance;
       };
-      list.erase(std::unique(list.begin(), list.end(), same), list.end());
+      all.erase(std::unique(first, all.end(), same), all.end());
+      edges_.last.push_back(static_cast<uint32_t>(all.size()));
     }
+    // Vertices without steps have none.
+    edges_.first.resize(next, static_cast<uint32_t>(all.size()));
+    edges_.last.resize(next, static_cast<uint32_t>(all.size()));
   }
 
   struct Step {
@@ -275,6 +311,8 @@ class Builder {
   Flow flow_;
   std::vector<Hazards> slabs_;  // by device
   MemGraph result_;
+  EdgeList edges_;
+  Groups before_;  // stay -> stays whose chunks it takes, in the same order of the circle
   std::vector<StayState> stays_;
   std::vector<Step> steps_;
   std::vector<uint32_t> released_stay_;  // tensor -> its stay that ends with a release
@@ -284,8 +322,17 @@ class Builder {
 }  // namespace
 
 MemGraph build_mem_graph(const TaskGraph& graph, const Schedule& schedule, const Layout& layout) {
-  MemGraph result = Builder(graph, schedule, layout).build();
-  reduce_edges(result);  // the builder's memory is free again
+  MemGraph result;
+  EdgeList list;
+  {
+    Builder builder(graph, schedule, layout);
+    result = builder.build();
+    list = builder.take_edges();
+  }  // its memory is free again
+  reduce_edges(list);
+  for (size_t v = 0; v < result.vertices.size(); ++v) {
+    result.vertices[v].predecessors.assign(list.edges.begin() + list.first[v], list.edges.begin() + list.last[v]);
+  }
   return result;
 }
 

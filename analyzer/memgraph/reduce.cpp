@@ -12,20 +12,19 @@ constexpr size_t kLook = 128;  // vertices visited per vertex
 
 class Reducer {
  public:
-  explicit Reducer(MemGraph& graph)
-      : graph_(graph),
-        count_(static_cast<uint32_t>(graph.vertices.size())),
+  explicit Reducer(EdgeList& list)
+      : edges_(list.edges),
+        first_(list.first),
+        last_(list.last),
+        count_(static_cast<uint32_t>(list.first.size())),
         seen_(size_t{count_} * 2, kNone),
         wanted_(size_t{count_} * 2, kNone) {
-    for (MemVertex& entry : graph.vertices) {
-      std::vector<plan::Predecessor>& list = entry.vertex.predecessors;
-      // The most recent first: only they can imply the others.
-      std::sort(list.begin(), list.end(), [](const plan::Predecessor& a, const plan::Predecessor& b) {
-        return a.distance != b.distance ? a.distance < b.distance : a.vertex > b.vertex;
-      });
-      first_.push_back(static_cast<uint32_t>(nodes_.size()));
-      for (const plan::Predecessor& predecessor : list) nodes_.push_back(node(predecessor));
-      last_.push_back(static_cast<uint32_t>(nodes_.size()));
+    // The most recent first: only they can imply the others.
+    for (uint32_t vertex = 0; vertex < count_; ++vertex) {
+      std::sort(edges_.begin() + first_[vertex], edges_.begin() + last_[vertex],
+                [](const plan::Predecessor& a, const plan::Predecessor& b) {
+                  return a.distance != b.distance ? a.distance < b.distance : a.vertex > b.vertex;
+                });
     }
   }
 
@@ -40,24 +39,23 @@ class Reducer {
   }
 
   void reduce(uint32_t vertex) {
-    std::vector<plan::Predecessor>& list = graph_.vertices[vertex].vertex.predecessors;
-    if (list.size() < 2) return;
-    for (const plan::Predecessor& predecessor : list) wanted_[node(predecessor)] = vertex;
-    left_ = list.size();
-    oldest_ = node(list.back());
+    const uint32_t first = first_[vertex];
+    const uint32_t last = last_[vertex];
+    if (last - first < 2) return;
+    for (uint32_t edge = first; edge < last; ++edge) wanted_[node(edges_[edge])] = vertex;
+    left_ = last - first;
+    oldest_ = node(edges_[last - 1]);
     looks_ = 0;
-    size_t kept = 0;
-    for (const plan::Predecessor& predecessor : list) {
+    uint32_t kept = first;
+    for (uint32_t edge = first; edge < last; ++edge) {
+      const plan::Predecessor predecessor = edges_[edge];
       const uint32_t from = node(predecessor);
       if (seen_[from] == vertex) continue;
-      nodes_[first_[vertex] + kept] = from;
-      list[kept++] = predecessor;
+      edges_[kept++] = predecessor;
       --left_;
       look_back(from, vertex);
     }
-    list.resize(kept);
-    list.shrink_to_fit();
-    last_[vertex] = first_[vertex] + static_cast<uint32_t>(kept);
+    last_[vertex] = kept;
   }
 
   void look_back(uint32_t from, uint32_t vertex) {
@@ -66,8 +64,9 @@ class Reducer {
       const uint32_t back = queue_[next] < count_ ? count_ : 0;  // what is before that iteration is out of sight
       const uint32_t at = queue_[next] + back - count_;
       for (uint32_t edge = first_[at]; edge < last_[at]; ++edge) {
-        if (nodes_[edge] < oldest_ + back) continue;
-        const uint32_t further = nodes_[edge] - back;
+        const uint32_t before = node(edges_[edge]);
+        if (before < oldest_ + back) continue;
+        const uint32_t further = before - back;
         if (seen_[further] == vertex) continue;
         seen_[further] = vertex;
         if (wanted_[further] == vertex) --left_;
@@ -76,10 +75,10 @@ class Reducer {
     }
   }
 
-  MemGraph& graph_;
+  std::vector<plan::Predecessor>& edges_;
+  const std::vector<uint32_t>& first_;
+  std::vector<uint32_t>& last_;
   uint32_t count_;
-  // Predecessors in one place, for the search looks at a few hundred per vertex: nodes_[first_[v]] to nodes_[last_[v]].
-  std::vector<uint32_t> nodes_, first_, last_;
   std::vector<uint32_t> seen_;    // node -> last vertex whose search met it
   std::vector<uint32_t> wanted_;  // node -> last vertex that has it as a predecessor
   std::vector<uint32_t> queue_;   // nodes
@@ -90,6 +89,6 @@ class Reducer {
 
 }  // namespace
 
-void reduce_edges(MemGraph& graph) { Reducer(graph).run(); }
+void reduce_edges(EdgeList& list) { Reducer(list).run(); }
 
 }  // namespace reprise::analyzer

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <span>
 #include <vector>
 
+#include "analyzer/groups.h"
 #include "analyzer/memgraph/busy_times.h"
 #include "analyzer/memgraph/room.h"
 
@@ -57,14 +59,15 @@ class Assignment {
 
  private:
   void list_copies() {
-    std::vector<std::vector<uint32_t>> stays_of(graph_.tensors.size());
-    for (uint32_t i = 0; i < schedule_.stays.size(); ++i) stays_of[schedule_.stays[i].tensor].push_back(i);
+    const Groups stays_of(graph_.tensors.size(), [&](auto&& put) {
+      for (uint32_t i = 0; i < schedule_.stays.size(); ++i) put(schedule_.stays[i].tensor, i);
+    });
     for (uint32_t tensor = 0; tensor < stays_of.size(); ++tensor) {
       if (graph_.tensors[tensor].chunk_count > 0) list_copies(tensor, stays_of[tensor]);
     }
   }
 
-  void list_copies(uint32_t tensor, const std::vector<uint32_t>& stays) {
+  void list_copies(uint32_t tensor, std::span<const uint32_t> stays) {
     const size_t before = copies_.size();
     for (size_t i = 0; i < stays.size(); ++i) {
       if (schedule_.stays[stays[i]].departure == Departure::offload) add_copy(stays, i);
@@ -72,7 +75,7 @@ class Assignment {
     const bool resident = stays.size() == 1 && schedule_.stays[stays[0]].arrival == Arrival::always;
     if (copies_.size() > before || resident || !is_persistent(graph_.tensors[tensor])) return;
     Copy copy;  // never written: on the host for ever
-    copy.reloads = stays;
+    copy.reloads.assign(stays.begin(), stays.end());
     copy.bytes = graph_.tensors[tensor].size;
     copy.end = positions_;
     copy.length_ns = start_ns_.back();
@@ -80,7 +83,7 @@ class Assignment {
   }
 
   // From the offload on, around the circle, to the last reload before the next offload.
-  void add_copy(const std::vector<uint32_t>& stays, size_t index) {
+  void add_copy(std::span<const uint32_t> stays, size_t index) {
     const Stay& from = schedule_.stays[stays[index]];
     Copy copy;
     copy.offload = stays[index];

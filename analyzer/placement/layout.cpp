@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 #include <tuple>
 
+#include "analyzer/groups.h"
 #include "analyzer/placement/pool.h"
 
 namespace reprise::analyzer {
@@ -19,16 +21,16 @@ class Placer {
       : graph_(graph),
         schedule_(schedule),
         calls_(static_cast<uint32_t>(graph.calls.size())),
-        stays_of_(graph.tensors.size()),
+        stays_of_(graph.tensors.size(),
+                  [&](auto&& put) {
+                    for (uint32_t i = 0; i < schedule.stays.size(); ++i) put(schedule.stays[i].tensor, i);
+                  }),
         times_(start_times(graph)),
         chunks_(chunks),
         urgency_(graph.tensors.size(), 0) {
     layout_.homes.assign(graph.tensors.size(), kNone);
     pool_.emplace(chunks_, times_);
-    for (uint32_t i = 0; i < schedule.stays.size(); ++i) {
-      schedule.stays[i].placement = kNone;
-      stays_of_[schedule.stays[i].tensor].push_back(i);
-    }
+    for (Stay& stay : schedule.stays) stay.placement = kNone;
   }
 
   std::optional<Layout> run(PlacementMode mode, HomeOrder by) {
@@ -64,7 +66,7 @@ class Placer {
       spans.push_back({stay.begin, stay.end});
     }
   }
-  std::vector<Span> spans_of(const std::vector<uint32_t>& stays) const {
+  std::vector<Span> spans_of(std::span<const uint32_t> stays) const {
     std::vector<Span> spans;
     for (const uint32_t stay : stays) add_spans(schedule_.stays[stay], spans);
     std::sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) { return a.begin < b.begin; });
@@ -80,7 +82,7 @@ class Placer {
   }
 
   std::pair<uint64_t, uint64_t> rank_of(uint32_t tensor, HomeOrder by) const {
-    const std::vector<uint32_t>& stays = stays_of_[tensor];
+    const std::span<const uint32_t> stays = stays_of_[tensor];
     const Stay& first = schedule_.stays[stays.front()];
     if (first.arrival == Arrival::always) return {0, 0};  // fits nowhere but in chunks of its own
     if (by == HomeOrder::returning_first) return {stays.size() > 1 || at_start(first) ? 1 : 2, first.begin};
@@ -138,7 +140,7 @@ class Placer {
     for (const uint32_t index : stays) {
       Stay& stay = schedule_.stays[index];
       uint32_t& home = layout_.homes[stay.tensor];
-      const std::vector<Span> spans = spans_of({index});
+      const std::vector<Span> spans = spans_of({&index, 1});
       if (home != kNone && pool_->take_these(layout_.placements[home].chunks, spans)) {
         stay.placement = home;
         continue;
@@ -170,7 +172,8 @@ class Placer {
   }
 
   void count_remaps() {
-    for (const std::vector<uint32_t>& stays : stays_of_) {
+    for (size_t tensor = 0; tensor < stays_of_.size(); ++tensor) {
+      const std::span<const uint32_t> stays = stays_of_[tensor];
       for (size_t i = 0; i < stays.size(); ++i) {
         const uint32_t before = schedule_.stays[stays[(i + stays.size() - 1) % stays.size()]].placement;
         if (schedule_.stays[stays[i]].placement != before) ++layout_.remap_count;
@@ -181,7 +184,7 @@ class Placer {
   const TaskGraph& graph_;
   Schedule& schedule_;
   uint32_t calls_;
-  std::vector<std::vector<uint32_t>> stays_of_;
+  const Groups stays_of_;        // by tensor
   std::vector<uint64_t> times_;  // of each call position, one more at the end
   uint32_t chunks_;
   std::optional<ChunkPool> pool_;

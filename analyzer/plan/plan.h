@@ -54,21 +54,21 @@ struct Call {
   CallKind kind = CallKind::op;
   trace::OpKind op = trace::OpKind::other;
   trace::Origin origin = trace::Origin::alloc;  // of allocate and free
+  bool pure = false;                            // of op: what it writes depends on what it reads alone, bit for bit
   uint16_t flags = 0;                           // trace::OpFlags
-  uint32_t stream = 0;
-  uint64_t signature = 0;   // op_signature, allocate_signature or free_signature
+  // Not the program's: of allocate and free, where the plan begins and ends the life of a tensor on its own; of op, the
+  // call (an index) that is launched again here.
+  bool inserted = false;
+  uint32_t relaunch_of = kNone;
   uint32_t tensor = kNone;  // of allocate and free
+  uint64_t signature = 0;   // op_signature, allocate_signature or free_signature
+  uint32_t stream = 0;
   uint32_t vertex = kNone;  // of op and free
   std::vector<Access> accesses = {};
   std::string name = {};     // kernel or call, for people
   uint64_t duration_ns = 0;  // as recorded
-  bool pure = false;         // of op: what it writes depends on what it reads alone, bit for bit
-  // Not the program's: of op, the call (an index) that is launched again here; of allocate and free, where the plan
-  // begins and ends the life of a tensor on its own.
-  uint32_t relaunch_of = kNone;
-  bool inserted = false;
-  uint32_t device = 0;  // of op: where it runs; of a copy between devices: where it comes from
-  uint32_t waited = 0;  // the program makes this call after it has waited for the first `waited` calls to complete
+  uint32_t device = 0;       // of op: where it runs; of a copy between devices: where it comes from
+  uint32_t waited = 0;       // the program makes this call after it has waited for the first `waited` calls to complete
 };
 
 enum class VertexKind : uint8_t {

@@ -17,7 +17,7 @@ class Timing {
     result_.vertices.resize(count);
     result_.ops.assign(tasks_.devices, 0);
     for (uint32_t v = 0; v < count; ++v) {
-      const plan::Vertex& vertex = graph_.vertices[v].vertex;
+      const plan::Vertex& vertex = graph_.vertices[v];
       TimedVertex& entry = result_.vertices[v];
       entry.call = vertex.call;
       if (vertex.kind == VertexKind::op) {
@@ -50,11 +50,11 @@ class Timing {
   }
 
   void classify_transfer(uint32_t v, bool in, TimedVertex& entry) {
-    const plan::Tensor& tensor = tasks_.tensors[graph_.vertices[v].vertex.tensor];
+    const plan::Tensor& tensor = tasks_.tensors[graph_.vertices[v].tensor];
     const double link = in ? machine_.h2d_bytes_per_s : machine_.d2h_bytes_per_s;
     entry.device = tensor.device;
     entry.transfer = true;
-    if (graph_.vertices[v].tier == Tier::ssd) {
+    if (graph_.tiers[v] == Tier::ssd) {
       const double ssd = in ? machine_.ssd_read_bytes_per_s : machine_.ssd_write_bytes_per_s;
       entry.engine = in ? engines_.from_ssd() : engines_.to_ssd();
       entry.link = engines_.link_of(tensor.device);
@@ -63,7 +63,7 @@ class Timing {
       entry.engine = in ? engines_.to_device(tensor.device) : engines_.to_host(tensor.device);
       entry.length_ns = copy_ns(tensor.size, link, machine_.latency_ns);
     }
-    entry.length_ns += graph_.vertices[v].extra_ns;
+    entry.length_ns += graph_.extra_ns[v];
   }
 
   // Mapping a range anew takes time before the vertex that needs it.
@@ -72,7 +72,7 @@ class Timing {
     std::vector<uint32_t> mapped(tasks_.tensors.size(), kNone);
     for (int round = 0; round < 2; ++round) {
       for (uint32_t v = 0; v < graph_.vertices.size(); ++v) {
-        for (const plan::Acquire& acquire : graph_.vertices[v].vertex.acquires) {
+        for (const plan::Acquire& acquire : graph_.vertices[v].acquires) {
           uint32_t& now = mapped[acquire.tensor];
           if (round == 1 && now != acquire.placement) {
             result_.vertices[v].length_ns += machine_.remap_ns_per_chunk * tasks_.tensors[acquire.tensor].chunk_count;
@@ -89,7 +89,7 @@ class Timing {
     result_.waits_before.assign(count, 0);
     result_.successors_begin.assign(size_t{count} + 1, 0);
     for (uint32_t v = 0; v < count; ++v) {
-      for (const plan::Predecessor& p : graph_.vertices[v].vertex.predecessors) {
+      for (const plan::Predecessor& p : graph_.vertices[v].predecessors) {
         ++result_.successors_begin[p.vertex + 1];
         ++(p.distance == 0 ? result_.waits_now : result_.waits_before)[v];
       }
@@ -98,7 +98,7 @@ class Timing {
     result_.successors.resize(result_.successors_begin.back());
     std::vector<uint32_t> next(result_.successors_begin.begin(), result_.successors_begin.end() - 1);
     for (uint32_t v = 0; v < count; ++v) {
-      for (const plan::Predecessor& p : graph_.vertices[v].vertex.predecessors) {
+      for (const plan::Predecessor& p : graph_.vertices[v].predecessors) {
         result_.successors[next[p.vertex]++] = p.distance * count + v;
       }
     }

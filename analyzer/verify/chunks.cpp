@@ -44,7 +44,9 @@ class ChunkWalk {
         questions_(questions),
         occupant_(plan_.chunk_count, kNone),
         instance_of_(plan_.tensors.size(), kNone),
-        mapped_by_(plan_.tensors.size(), kNone) {}
+        mapped_by_(plan_.tensors.size(), kNone) {
+    reserve();
+  }
 
   Status run() {
     if (Status status = set_start(); !status.ok()) return status;
@@ -58,6 +60,22 @@ class ChunkWalk {
   }
 
  private:
+  // As much as there can be: growing lists would take up to three times what they hold.
+  void reserve() {
+    size_t occupancies = 0;
+    size_t users = 0;
+    for (const plan::Vertex& vertex : plan_.vertices) {
+      occupancies += vertex.acquires.size();
+      users += vertex.kind == plan::VertexKind::offload ? 1 : 0;
+    }
+    for (const plan::Call& call : plan_.calls) users += call.accesses.size();
+    size_t persistent = 0;
+    for (const plan::Tensor& tensor : plan_.tensors) persistent += tensor.allocate_call == kNone ? 1 : 0;
+    occupancies_.reserve(Unrolled::kRounds * occupancies + persistent);
+    instances_.reserve(Unrolled::kRounds * (plan_.tensors.size() - persistent) + persistent);
+    users_.reserve(Unrolled::kRounds * users);
+  }
+
   Status set_start() {
     for (uint32_t t = 0; t < plan_.tensors.size(); ++t) {
       const plan::Tensor& tensor = plan_.tensors[t];

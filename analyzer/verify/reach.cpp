@@ -1,7 +1,6 @@
 #include "analyzer/verify/reach.h"
 
 #include <algorithm>
-#include <array>
 #include <tuple>
 #include <utility>
 
@@ -10,8 +9,10 @@ namespace {
 
 constexpr uint32_t kNone = plan::kNone;
 constexpr size_t kVisits = 48;  // of a search that must be short
-constexpr size_t kBlock = 512;  // sources that are followed at once
-using Bits = std::array<uint64_t, kBlock / 64>;
+// Sources that are followed at once, a bit each for every node that they may reach: many, unless the bits of a large
+// graph would be more than the graph.
+constexpr size_t kMostBlock = 512;
+constexpr size_t kMostBits = size_t{1} << 25;
 
 }  // namespace
 
@@ -76,24 +77,27 @@ const Reach::Question* Reach::first_without(std::vector<Question>& questions) co
             [&](const Question& a, const Question& b) { return rank(a) < rank(b); });
   const auto same = [](const Question& a, const Question& b) { return a.from == b.from && a.to == b.to; };
   questions.erase(std::unique(questions.begin(), questions.end(), same), questions.end());
+  const size_t block = std::clamp<size_t>(kMostBits / (size_t{graph_.size()} + 1) / 64 * 64, 64, kMostBlock);
   for (size_t first = 0; first < questions.size();) {
     size_t sources = 0;
     size_t last = first;
     for (; last < questions.size(); ++last) {
-      if (last == first || questions[last].from != questions[last - 1].from) ++sources;
-      if (sources > kBlock) break;
+      const bool another = last == first || questions[last].from != questions[last - 1].from;
+      if (another && sources == block) break;
+      if (another) ++sources;
     }
-    if (const Question* failed = first_in_block(&questions[first], questions.data() + last)) return failed;
+    const Question* failed = first_in_block(&questions[first], questions.data() + last, (sources + 63) / 64);
+    if (failed != nullptr) return failed;
     first = last;
   }
   return nullptr;
 }
 
-const Reach::Question* Reach::first_in_block(const Question* first, const Question* last) const {
+const Reach::Question* Reach::first_in_block(const Question* first, const Question* last, size_t words) const {
   const uint32_t begin = first->from;
   uint32_t end = begin;
   for (const Question* q = first; q != last; ++q) end = std::max(end, q->to);
-  std::vector<Bits> reached(end - begin + 1, Bits{});
+  std::vector<uint64_t> reached((size_t{end - begin} + 1) * words, 0);
   const auto for_each = [&](auto&& visit) {
     size_t source = 0;
     for (const Question* q = first; q != last; ++q) {
@@ -103,19 +107,19 @@ const Reach::Question* Reach::first_in_block(const Question* first, const Questi
     return last;
   };
   for_each([&](const Question& q, size_t word, uint64_t bit) {
-    if (q.from <= end) reached[q.from - begin][word] |= bit;
+    if (q.from <= end) reached[(q.from - begin) * words + word] |= bit;
     return true;
   });
   for (uint32_t node = begin + 1; node <= end; ++node) {
-    Bits& bits = reached[node - begin];
+    uint64_t* bits = &reached[(node - begin) * words];
     graph_.for_predecessors(node, [&](uint32_t before) {
       if (before < begin) return;
-      const Bits& other = reached[before - begin];
-      for (size_t word = 0; word < bits.size(); ++word) bits[word] |= other[word];
+      const uint64_t* other = &reached[(before - begin) * words];
+      for (size_t word = 0; word < words; ++word) bits[word] |= other[word];
     });
   }
   const Question* failed = for_each([&](const Question& q, size_t word, uint64_t bit) {
-    return q.from < q.to && (reached[q.to - begin][word] & bit) != 0;
+    return q.from < q.to && (reached[(q.to - begin) * words + word] & bit) != 0;
   });
   return failed == last ? nullptr : failed;
 }

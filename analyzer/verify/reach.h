@@ -37,7 +37,8 @@ class Reach {
   bool known(uint32_t from, uint32_t to) const {
     return from == to || latest_.has(from, to) || next_.has(mirrored(to), mirrored(from)) || earliest_.has(from, to);
   }
-  const Question* first_in_block(const Question* first, const Question* last) const;
+  // `words` of 64 bits have room for a bit of every source.
+  const Question* first_in_block(const Question* first, const Question* last, size_t words) const;
 
   const Unrolled& graph_;
   Forest latest_;               // below the latest predecessor: mostly the program's own chain of ops

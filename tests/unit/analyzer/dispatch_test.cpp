@@ -63,9 +63,9 @@ struct Bare {
     const auto number = static_cast<uint32_t>(graph.vertices.size());
     for (const uint32_t before : after) vertex.predecessors.push_back({before, plan::EdgeKind::data, 0});
     if (vertex.call != kNone) graph.vertex_of_call.push_back(number);
-    MemVertex entry;
-    entry.vertex = std::move(vertex);
-    graph.vertices.push_back(std::move(entry));
+    graph.vertices.push_back(std::move(vertex));
+    graph.tiers.push_back(Tier::host);
+    graph.extra_ns.push_back(0);
     return number;
   }
 };

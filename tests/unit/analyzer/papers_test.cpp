@@ -177,7 +177,7 @@ class Edges {
   std::set<std::string> of(plan::EdgeKind kind) const {
     std::set<std::string> result;
     for (uint32_t v = 0; v < graph_.vertices.size(); ++v) {
-      for (const plan::Predecessor& before : graph_.vertices[v].vertex.predecessors) {
+      for (const plan::Predecessor& before : graph_.vertices[v].predecessors) {
         if (before.kind != kind || before.distance != 0 || is_free(before.vertex)) continue;
         result.insert(name(before.vertex) + " -> " + name(v));
       }
@@ -187,7 +187,7 @@ class Edges {
   bool path(const std::string& from, const std::string& to) const {
     std::set<std::string> reached = {from};
     for (uint32_t v = 0; v < graph_.vertices.size(); ++v) {  // in a topological order
-      for (const plan::Predecessor& before : graph_.vertices[v].vertex.predecessors) {
+      for (const plan::Predecessor& before : graph_.vertices[v].predecessors) {
         if (before.distance == 0 && !is_free(v) && reached.contains(name(before.vertex))) reached.insert(name(v));
       }
     }
@@ -195,9 +195,9 @@ class Edges {
   }
 
  private:
-  bool is_free(uint32_t v) const { return graph_.vertices[v].vertex.kind == plan::VertexKind::release; }
+  bool is_free(uint32_t v) const { return graph_.vertices[v].kind == plan::VertexKind::release; }
   std::string name(uint32_t v) const {
-    const plan::Vertex& vertex = graph_.vertices[v].vertex;
+    const plan::Vertex& vertex = graph_.vertices[v];
     if (vertex.kind == plan::VertexKind::op) return example_.graph.calls[vertex.call].call.name;
     const auto named = std::find_if(example_.tensor.begin(), example_.tensor.end(),
                                     [&](const auto& entry) { return entry.second == vertex.tensor; });
