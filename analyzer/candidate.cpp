@@ -1,6 +1,7 @@
 #include "analyzer/candidate.h"
 
 #include <tuple>
+#include <utility>
 
 namespace reprise::analyzer {
 
@@ -20,12 +21,25 @@ Schedule schedule_of(const TaskGraph& tasks, const std::vector<DeviceView>& view
 
 }  // namespace
 
+Scheduled schedule_for(const TaskGraph& tasks, const std::vector<DeviceView>& views, const Machine& machine,
+                       const Recipe& recipe) {
+  Scheduled result;
+  result.schedule = schedule_of(tasks, views, machine, recipe);
+  result.tiers = assign_tiers(tasks, machine, result.schedule);
+  return result;
+}
+
 std::optional<Candidate> make_candidate(const TaskGraph& tasks, const std::vector<DeviceView>& views,
                                         const Machine& machine, const Recipe& recipe) {
+  return make_candidate(tasks, machine, recipe, schedule_for(tasks, views, machine, recipe));
+}
+
+std::optional<Candidate> make_candidate(const TaskGraph& tasks, const Machine& machine, const Recipe& recipe,
+                                        Scheduled scheduled) {
   Candidate candidate;
   candidate.policy = recipe.policy->name();
-  candidate.schedule = schedule_of(tasks, views, machine, recipe);
-  candidate.tiers = assign_tiers(tasks, machine, candidate.schedule);
+  candidate.schedule = std::move(scheduled.schedule);
+  candidate.tiers = scheduled.tiers;
   if (!candidate.tiers.fits) return candidate;
   std::optional<Layout> layout =
       place_devices(tasks, candidate.schedule, static_cast<uint32_t>(recipe.chunks), recipe.mode, recipe.order);

@@ -34,10 +34,21 @@ struct Recipe {
   bool carry_visitors = true;
 };
 
+// What the policy plans, with the tiers: the part of a candidate that is the same for every placement.
+struct Scheduled {
+  Schedule schedule;
+  TierUse tiers;
+};
+Scheduled schedule_for(const TaskGraph& tasks, const std::vector<DeviceView>& views, const Machine& machine,
+                       const Recipe& recipe);
+
 // `views`: those of the graph. nullopt: the placement found no room. Where host and SSD are too small (tiers.fits),
 // nothing behind the tiers is set.
 std::optional<Candidate> make_candidate(const TaskGraph& tasks, const std::vector<DeviceView>& views,
                                         const Machine& machine, const Recipe& recipe);
+// `scheduled`: for this recipe, or one that differs in the placement only.
+std::optional<Candidate> make_candidate(const TaskGraph& tasks, const Machine& machine, const Recipe& recipe,
+                                        Scheduled scheduled);
 
 // Predicted time first, then bytes moved; a plan without remaps wins over one with them, unless they cost nothing.
 bool is_better(const Candidate& a, const Candidate& b, const Machine& machine);

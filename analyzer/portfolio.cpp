@@ -99,8 +99,11 @@ void Portfolio::add_homes(const Policy& policy) {
       if (capacity == tried) continue;
       tried = capacity;
       bool placed = false;
+      Recipe recipe{&policy, capacity, chunks_, PlacementMode::homes, kOrders[0], carry};
+      const Scheduled scheduled = schedule_for(workload_.graph, workload_.views, workload_.machine, recipe);
       for (const HomeOrder order : kOrders) {
-        placed = try_recipe({&policy, capacity, chunks_, PlacementMode::homes, order, carry}) || placed;
+        recipe.order = order;
+        placed = try_recipe(recipe, scheduled) || placed;
         if (moves_nothing() || spent()) return;
       }
       if (placed && ++found >= kEnoughPerPolicy) return;
@@ -133,7 +136,11 @@ bool Portfolio::moves_nothing() const {
 }
 
 bool Portfolio::try_recipe(const Recipe& recipe) {
-  std::optional<Candidate> candidate = make_candidate(workload_.graph, workload_.views, workload_.machine, recipe);
+  return try_recipe(recipe, schedule_for(workload_.graph, workload_.views, workload_.machine, recipe));
+}
+
+bool Portfolio::try_recipe(const Recipe& recipe, Scheduled scheduled) {
+  std::optional<Candidate> candidate = make_candidate(workload_.graph, workload_.machine, recipe, std::move(scheduled));
   ++count_;
   if (!candidate) return false;
   if (!candidate->tiers.fits) {

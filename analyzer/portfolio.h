@@ -37,6 +37,7 @@ class Portfolio {
   static std::vector<const Policy*> quick_ones(const std::vector<const Policy*>& policies);
   std::vector<const Policy*> by_promise(const std::vector<const Policy*>& policies);
   bool try_recipe(const Recipe& recipe);
+  bool try_recipe(const Recipe& recipe, Scheduled scheduled);
   bool spent() const { return count_ >= most_ && best_.has_value(); }
 
   const Workload& workload_;

@@ -50,10 +50,10 @@ class G10Link {
   void book(Tier tier, double bytes, uint32_t begin, uint32_t end) {
     for (uint32_t op = next(tier, begin); op < end && bytes > 0; op = next(tier, op + 1)) {
       const double taken = std::min(bytes, left(tier, op));
-      link_[op % count_] -= taken;
-      if (tier == Tier::ssd) ssd_[op % count_] -= taken;
+      link_[place(op)] -= taken;
+      if (tier == Tier::ssd) ssd_[place(op)] -= taken;
       bytes -= taken;
-      note_full(op % count_);
+      note_full(place(op));
     }
   }
 
@@ -64,8 +64,11 @@ class G10Link {
     std::vector<uint32_t> before;  // op + 1 -> at or before the op, plus 1; 0: none
   };
 
+  // Of an op of two iterations in one: a division would take longer than all the rest.
+  uint32_t place(uint32_t op) const { return op < count_ ? op : op - count_; }
+
   double left(Tier tier, uint32_t op) const {
-    const size_t at = op % count_;
+    const size_t at = place(op);
     return std::max(0.0, tier == Tier::ssd ? std::min(link_[at], ssd_[at]) : link_[at]);
   }
   void note_full(uint32_t at) {
@@ -87,7 +90,7 @@ class G10Link {
   uint32_t next(Tier tier, uint32_t op) const {
     std::vector<uint32_t>& steps = skips_[static_cast<size_t>(tier)].next;
     while (op < 2 * count_) {
-      const uint32_t base = op - op % count_;
+      const uint32_t base = op - place(op);
       const uint32_t at = follow(steps, op - base);
       if (at < count_) return base + at;
       op = base + count_;
@@ -98,7 +101,7 @@ class G10Link {
   uint32_t before(Tier tier, uint32_t end) const {
     std::vector<uint32_t>& steps = skips_[static_cast<size_t>(tier)].before;
     while (end > 0) {
-      const uint32_t base = end - 1 - (end - 1) % count_;
+      const uint32_t base = end - 1 - place(end - 1);
       const uint32_t at = follow(steps, end - base);
       if (at > 0) return base + at;
       end = base;

@@ -142,8 +142,8 @@ class Planner {
       queue.pop();
       const double now = area(periods_[best.period]);
       if (now <= 0) continue;
-      if (now < best.area) {
-        best.area = now;
+      best.area = now;
+      if (!queue.empty() && best < queue.top()) {
         queue.push(best);
         continue;
       }

@@ -29,10 +29,16 @@ class LinkAware : public VictimChooser {
   std::vector<uint32_t> choose(const WalkState& state, uint64_t needed) override {
     std::vector<uint32_t> victims;
     uint64_t have = 0;
-    for (const Option& option : ranked(state, needed)) {
-      if (have >= needed) break;
-      victims.push_back(option.tensor);
-      have += state.chunks(option.tensor);
+    // A heap, for few of them are taken.
+    std::vector<Option> options = options_for(state, needed);
+    const auto later = [](const Option& a, const Option& b) {
+      return std::tuple(a.lateness, b.next_use, a.tensor) > std::tuple(b.lateness, a.next_use, b.tensor);
+    };
+    std::make_heap(options.begin(), options.end(), later);
+    for (; have < needed && !options.empty(); options.pop_back()) {
+      std::pop_heap(options.begin(), options.end(), later);
+      victims.push_back(options.back().tensor);
+      have += state.chunks(options.back().tensor);
     }
     std::stable_sort(victims.begin(), victims.end(),
                      [&](uint32_t a, uint32_t b) { return state.tensors[a].next_use > state.tensors[b].next_use; });
@@ -48,7 +54,7 @@ class LinkAware : public VictimChooser {
   // Each option is rated on its own, as if nothing else were evicted for this op: one look at the link each. Those that
   // are needed last come first; when enough of them are in time, the others cannot win, and when many have been looked
   // at, they may not.
-  std::vector<Option> ranked(const WalkState& state, uint64_t needed) const {
+  std::vector<Option> options_for(const WalkState& state, uint64_t needed) const {
     std::vector<Option> options;
     const auto now = static_cast<int64_t>(state.start_ns[state.call]);
     uint64_t in_time = 0;
@@ -65,9 +71,6 @@ class LinkAware : public VictimChooser {
       chunks += state.chunks(tensor);
       if (done <= now) in_time += state.chunks(tensor);
     }
-    std::sort(options.begin(), options.end(), [](const Option& a, const Option& b) {
-      return std::tuple(a.lateness, b.next_use, a.tensor) < std::tuple(b.lateness, a.next_use, b.tensor);
-    });
     return options;
   }
 
