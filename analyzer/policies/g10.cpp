@@ -23,8 +23,8 @@ class G10 : public Policy {
     const G10Plan plan = plan_g10(input.graph, input.machine, input.capacity);
     std::vector<AwayPeriod> periods;
     for (const G10Period& period : plan.periods) {
-      periods.push_back(
-          {period.tensor, period.begin, period.end, period.tier, period.gone, eager_ ? period.eager : period.fetch});
+      periods.push_back(period);
+      if (eager_) periods.back().fetch = period.eager;
     }
     OnDemand fallback;
     return schedule_periods(input, periods, plan.call_of_op, fallback);

@@ -89,7 +89,7 @@ class Planner {
       if (stays) uses[t].push_back(uses[t].front() + ops_);
       for (size_t i = 0; i + 1 < uses[t].size(); ++i) {
         // A gap of a single op is no period.
-        if (uses[t][i + 1] > uses[t][i] + 2) periods_.push_back({t, uses[t][i] + 1, uses[t][i + 1]});
+        if (uses[t][i + 1] > uses[t][i] + 2) periods_.push_back({{t, uses[t][i] + 1, uses[t][i + 1]}});
       }
     }
     std::partial_sum(pressure_.begin(), pressure_.end(), pressure_.begin());

@@ -5,20 +5,14 @@
 #include <vector>
 
 #include "analyzer/machine/machine.h"
-#include "analyzer/memgraph/schedule.h"
+#include "analyzer/policies/planned_periods.h"
 
 namespace reprise::analyzer {
 
-// Between two uses of a tensor. Times are op numbers; those of the next iteration go on counting.
-struct G10Period {
-  uint32_t tensor = kNone;
-  uint32_t begin = 0;  // the op behind the use before
-  uint32_t end = 0;    // the op of the use behind
+// Times as the links were booked; `fetch`: the op at which the way back must begin.
+struct G10Period : AwayPeriod {
   bool away = false;
-  Tier tier = Tier::host;
-  uint32_t gone = 0;   // the op during which the copy out ends, as booked
-  uint32_t fetch = 0;  // the op at which the way back must begin
-  uint32_t eager = 0;  // the op from which on there is room for it
+  uint32_t eager = 0;  // the op from which on there is room for the way back
 };
 
 struct G10Plan {
