@@ -3,28 +3,23 @@
 
 #include <algorithm>
 
-#include "analyzer/planner.h"
 #include "analyzer/policies/policy.h"
-#include "tests/unit/analyzer/trace_builder.h"
+#include "tests/unit/analyzer/workloads.h"
 
 namespace reprise::analyzer {
 namespace {
 
 using namespace testing;
 
-constexpr uint64_t kMs = 1'000'000;
-
-// A link that takes 1 ms for a chunk, either way; pages that the hardware maps.
-Machine slow_link() {
-  Machine machine;
-  machine.h2d_bytes_per_s = machine.d2h_bytes_per_s = static_cast<double>(kChunk) * 1000;
-  machine.latency_ns = 0;
+// Pages that the hardware maps.
+Machine free_pages() {
+  Machine machine = slow_link();
   machine.remap_ns_per_chunk = 0;
   return machine;
 }
 
 // `count` weights of one chunk, each used by one op of 10 ms.
-Workload in_turn(int count, Use (*use)(uint64_t), const Machine& machine = slow_link()) {
+Workload in_turn(int count, Use (*use)(uint64_t), const Machine& machine = free_pages()) {
   TraceBuilder program;
   std::vector<uint64_t> weights;
   for (int i = 0; i < count; ++i) weights.push_back(program.allocate(kChunk));
@@ -33,21 +28,14 @@ Workload in_turn(int count, Use (*use)(uint64_t), const Machine& machine = slow_
     for (const uint64_t w : weights) program.launch("layer", {use(w)}, 10 * kMs);
   }
   program.mark("iteration");
-  PlanOptions options;
-  options.machine = machine;
-  options.ssd = true;
-  Result<Workload> workload = make_workload(program.trace(), options);
-  EXPECT_TRUE(workload.ok()) << workload.status().message();
-  return std::move(workload.value());
+  return workload_on(machine, program);
 }
 
 plan::Plan plan_of(const Workload& workload, const char* policy, uint64_t chunks) {
   PlanOptions options;
   options.budget_bytes = chunks * kChunk;
   options.policy = policy;
-  Result<plan::Plan> plan = make_plan(workload, options);
-  EXPECT_TRUE(plan.ok()) << plan.status().message();
-  return std::move(plan.value());
+  return plan_with(workload, options);
 }
 
 TEST(Uvm, NothingComesBeforeItIsAskedFor) {
@@ -95,7 +83,7 @@ TEST(DeepUm, KeepsWhatTheNextKernelsNeed) {
     program.launch("again", {reads(weights[2])}, kMs);
   }
   program.mark("iteration");
-  const Workload workload = make_workload(program.trace(), {}).value();
+  const Workload workload = workload_on(Machine{}, program);
   const auto comes_back = [&](const Policy& policy) {
     const Schedule schedule = policy.schedule({workload.graph, workload.machine, 4, true});
     const auto again = static_cast<uint32_t>(workload.graph.calls.size() - 1);
@@ -125,10 +113,7 @@ Workload pyramid(const Machine& machine) {
     }
   }
   program.mark("iteration");
-  PlanOptions options;
-  options.machine = machine;
-  options.ssd = true;
-  return make_workload(program.trace(), options).value();
+  return workload_on(machine, program);
 }
 
 std::vector<uint32_t> tensors_leaving(const Schedule& schedule, Tier tier) {
@@ -141,7 +126,7 @@ std::vector<uint32_t> tensors_leaving(const Schedule& schedule, Tier tier) {
 }
 
 TEST(FlashNeuron, SendsTheFirstActivationsToTheSsdUntilTheRestFits) {
-  Machine machine = slow_link();
+  Machine machine = free_pages();
   machine.ssd_read_bytes_per_s = machine.ssd_write_bytes_per_s = machine.h2d_bytes_per_s / 2;
   const Workload workload = pyramid(machine);
   const auto leaving = [&](uint64_t capacity) {

@@ -6,16 +6,14 @@
 #include <algorithm>
 #include <string>
 
-#include "analyzer/planner.h"
 #include "analyzer/verify/verify.h"
-#include "tests/unit/analyzer/trace_builder.h"
+#include "tests/unit/analyzer/workloads.h"
 
 namespace reprise::analyzer {
 namespace {
 
 using namespace testing;
 
-constexpr uint64_t kMs = 1'000'000;
 constexpr int kLayers = 6;
 
 struct Shape {
@@ -53,12 +51,7 @@ Workload optimizer(const Shape& shape, double link = 50e9) {
     }
   }
   program.mark("iteration");
-  PlanOptions options;
-  options.machine = Machine{};
-  options.machine->h2d_bytes_per_s = options.machine->d2h_bytes_per_s = link;
-  Result<Workload> workload = make_workload(program.trace(), options);
-  EXPECT_TRUE(workload.ok()) << workload.status().message();
-  return std::move(workload.value());
+  return workload_on(with_link(link), program);
 }
 
 // The names of the ops, in the graph's order, "g5 u5 ...".
@@ -97,40 +90,38 @@ TEST(EarlyUpdates, DoNotPassAWaitNorTheNormOfAllGradients) {
   EXPECT_EQ(order(with_early_updates(optimizer({.norms = true}).graph)), "g5 u5 g4 u4 g3 u3 g2 u2 g1 u1 g0 u0 n");
 }
 
-Result<plan::Plan> planned(const Workload& workload, bool overtake) {
+plan::Plan planned(const Workload& workload, bool overtake) {
   PlanOptions options;
   options.policy = "reprise";
   options.budget_bytes = workload.reserved_bytes + (kLayers + 4) * 4 * kChunk;
   options.overtake = overtake;
-  return make_plan(workload, options);
+  return plan_with(workload, options);
 }
 
 TEST(EarlyUpdates, SaveTransfersAndThePlanSaysThatItOvertakes) {
   const Workload workload = optimizer({}, 1e9);
-  const auto kept = planned(workload, false);
-  const auto early = planned(workload, true);
-  ASSERT_TRUE(kept.ok() && early.ok()) << early.status().message();
-  EXPECT_GT(kept.value().predicted_ns, early.value().predicted_ns);
-  EXPECT_FALSE(plan::overtakes(kept.value()));
-  EXPECT_TRUE(plan::overtakes(early.value()));
+  const plan::Plan kept = planned(workload, false);
+  const plan::Plan early = planned(workload, true);
+  EXPECT_GT(kept.predicted_ns, early.predicted_ns);
+  EXPECT_FALSE(plan::overtakes(kept));
+  EXPECT_TRUE(plan::overtakes(early));
   // The calls stand as the program makes them.
   for (uint32_t i = 0; i < workload.graph.calls.size(); ++i) {
-    EXPECT_EQ(early.value().calls[i].signature, workload.graph.calls[i].call.signature) << i;
+    EXPECT_EQ(early.calls[i].signature, workload.graph.calls[i].call.signature) << i;
   }
 }
 
 TEST(EarlyUpdates, APlanThatWaitsForWhatComesAfterAWaitIsRefused) {
-  auto early = planned(optimizer({}, 1e9), true);
-  ASSERT_TRUE(early.ok());
-  ASSERT_TRUE(verify(early.value()).ok());
+  plan::Plan early = planned(optimizer({}, 1e9), true);
+  ASSERT_TRUE(verify(early).ok());
   // As if the program had waited for all gradients before its first update.
   bool updates = false;
-  for (uint32_t i = 0; i < early.value().calls.size(); ++i) {
-    plan::Call& call = early.value().calls[i];
+  for (uint32_t i = 0; i < early.calls.size(); ++i) {
+    plan::Call& call = early.calls[i];
     updates = updates || call.name == "update 0";
     if (updates) call.waited = 2 * kLayers;
   }
-  const Status status = verify(early.value());
+  const Status status = verify(early);
   ASSERT_FALSE(status.ok());
   EXPECT_NE(status.message().find("both block for ever"), std::string::npos) << status.message();
 }

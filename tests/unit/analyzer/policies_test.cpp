@@ -4,11 +4,10 @@
 #include <algorithm>
 
 #include "analyzer/memgraph/tiers.h"
-#include "analyzer/planner.h"
 #include "analyzer/policies/g10_periods.h"
 #include "analyzer/policies/policy.h"
 #include "analyzer/simulate/engines.h"
-#include "tests/unit/analyzer/trace_builder.h"
+#include "tests/unit/analyzer/workloads.h"
 
 namespace reprise::analyzer {
 namespace {
@@ -21,31 +20,24 @@ constexpr uint64_t kChunks = 100;  // of each tensor below: 0.21 GB
 Workload pyramid(int idle, const Machine& machine) {
   TraceBuilder program;
   const uint64_t c = program.allocate(kChunks * kChunk);
-  const uint64_t ms = 1'000'000;
   for (int step = 0; step < 3; ++step) {
     program.mark("iteration");
     const uint64_t a = program.allocate(kChunks * kChunk);
-    program.launch("make a", {writes(a)}, 100 * ms);
+    program.launch("make a", {writes(a)}, 100 * kMs);
     const uint64_t b = program.allocate(kChunks * kChunk);
-    program.launch("make b", {writes(b)}, 100 * ms);
-    for (int i = 0; i < idle; ++i) program.launch("work", {updates(c)}, 100 * ms);
-    program.launch("use b", {reads(b)}, 100 * ms);
-    program.launch("use a", {reads(a)}, 100 * ms);
+    program.launch("make b", {writes(b)}, 100 * kMs);
+    for (int i = 0; i < idle; ++i) program.launch("work", {updates(c)}, 100 * kMs);
+    program.launch("use b", {reads(b)}, 100 * kMs);
+    program.launch("use a", {reads(a)}, 100 * kMs);
     program.free(b);
     program.free(a);
   }
   program.mark("iteration");
-  PlanOptions options;
-  options.machine = machine;
-  options.ssd = true;
-  Result<Workload> workload = make_workload(program.trace(), options);
-  EXPECT_TRUE(workload.ok()) << workload.status().message();
-  return std::move(workload.value());
+  return workload_on(machine, program);
 }
 
 Machine with_ssd(double ssd_bytes_per_s) {
-  Machine machine;
-  machine.h2d_bytes_per_s = machine.d2h_bytes_per_s = 4e9;
+  Machine machine = with_link(4e9);
   machine.ssd_read_bytes_per_s = machine.ssd_write_bytes_per_s = ssd_bytes_per_s;
   return machine;
 }
@@ -118,9 +110,8 @@ TEST(Gemini, ModelDataLeavesFirst) {
     program.free(t);
   }
   program.mark("iteration");
-  const Result<Workload> workload = make_workload(program.trace(), {});
-  ASSERT_TRUE(workload.ok()) << workload.status().message();
-  const PolicyInput input{workload.value().graph, workload.value().machine, 2, true};
+  const Workload workload = workload_on(Machine{}, program);
+  const PolicyInput input{workload.graph, workload.machine, 2, true};
   const auto tensors_back = [&](const Policy& policy) { return reload_of(policy.schedule(input), 2) != nullptr; };
   EXPECT_TRUE(tensors_back(disco_policy()));    // t is needed last
   EXPECT_FALSE(tensors_back(gemini_policy()));  // t is an activation
@@ -177,8 +168,7 @@ TEST(Engines, TheSsdTakesItsPartOfTheLink) {
 }
 
 TEST(Engines, DirectionsThatDisturbEachOther) {
-  Machine machine;
-  machine.h2d_bytes_per_s = machine.d2h_bytes_per_s = 10e9;
+  Machine machine = with_link(10e9);
   machine.d2h_together_bytes_per_s = 5e9;
   Engines engines(machine, 1);
   engines.begin(engines.to_host(0), 1, 100, 0, 0);

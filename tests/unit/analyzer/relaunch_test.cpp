@@ -5,18 +5,16 @@
 #include <algorithm>
 #include <functional>
 
-#include "analyzer/planner.h"
 #include "analyzer/relaunch/candidates.h"
 #include "analyzer/relaunch/rewrite.h"
 #include "analyzer/verify/verify.h"
-#include "tests/unit/analyzer/trace_builder.h"
+#include "tests/unit/analyzer/workloads.h"
 
 namespace reprise::analyzer {
 namespace {
 
 using namespace testing;
 
-constexpr uint64_t kMs = 1'000'000;
 constexpr uint64_t kChunks = 100;
 
 struct Shape {
@@ -50,15 +48,11 @@ Workload layers(const Shape& shape, double link = 1e9) {
     program.free(x);
   }
   program.mark("iteration");
-  PlanOptions options;
-  options.machine = Machine{};
-  options.machine->h2d_bytes_per_s = options.machine->d2h_bytes_per_s = link;
-  Result<Workload> workload = make_workload(program.trace(), options);
-  EXPECT_TRUE(workload.ok()) << workload.status().message();
-  for (GraphCall& entry : workload.value().graph.calls) {
+  Workload workload = workload_on(with_link(link), program);
+  for (GraphCall& entry : workload.graph.calls) {
     entry.call.pure = entry.call.name == "make x" || entry.call.name == "make y";
   }
-  return std::move(workload.value());
+  return workload;
 }
 
 uint32_t call_named(const TaskGraph& graph, const std::string& name, int which = 0) {
@@ -122,9 +116,7 @@ plan::Plan planned(const Workload& workload, bool recompute, PlanSummary* summar
   options.policy = "reprise";
   options.recompute = recompute;
   options.budget_bytes = workload.reserved_bytes + 3 * kChunks * kChunk;
-  Result<plan::Plan> plan = make_plan(workload, options, summary);
-  EXPECT_TRUE(plan.ok()) << plan.status().message();
-  return plan.value();
+  return plan_with(workload, options, summary);
 }
 
 TEST(Relaunch, ThePlannerTakesItWhenTheLinkIsSlow) {

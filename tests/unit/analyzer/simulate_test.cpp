@@ -3,21 +3,12 @@
 
 #include <gtest/gtest.h>
 
-#include "analyzer/planner.h"
-#include "tests/unit/analyzer/trace_builder.h"
+#include "tests/unit/analyzer/workloads.h"
 
 namespace reprise::analyzer {
 namespace {
 
 using namespace testing;
-
-// A link that takes 1 ms for a chunk, either way.
-Machine slow_link() {
-  Machine machine;
-  machine.h2d_bytes_per_s = machine.d2h_bytes_per_s = static_cast<double>(kChunk) * 1000;
-  machine.latency_ns = 0;
-  return machine;
-}
 
 plan::Plan plan_of(const trace::Trace& trace, uint64_t chunks, PlanSummary* summary = nullptr) {
   PlanOptions options;
@@ -133,13 +124,9 @@ TEST(Bounds, AStretchOfOpsMovesWhatItMakes) {
     }
   }
   PlanOptions options;
-  Machine machine;
-  machine.h2d_bytes_per_s = machine.d2h_bytes_per_s = static_cast<double>(kChunk) / 2e-3;
-  options.machine = machine;
   options.budget_bytes = 20 * kChunk;
-  const Result<Workload> workload = make_workload(program.trace(), options);
-  ASSERT_TRUE(workload.ok()) << workload.status().message();
-  const Bounds bounds = bounds_of(workload.value().graph, 20, machine);
+  const Workload workload = workload_on(with_link(static_cast<double>(kChunk) / 2e-3), program);
+  const Bounds bounds = bounds_of(workload.graph, 20, workload.machine);
   // Ops from 232 on read the state and 168 chunks that ops up to 168 have made; 149 do not fit. 169 ops run before
   // that.
   EXPECT_EQ(bounds.window_ns, (2 * 149 + 169) * 1'000'000u);
@@ -147,10 +134,9 @@ TEST(Bounds, AStretchOfOpsMovesWhatItMakes) {
   EXPECT_STREQ(bounds.binding, "bytes of a stretch of ops");
   PlanSummary summary;
   options.policy = "link_aware";
-  const Result<plan::Plan> plan = make_plan(workload.value(), options, &summary);
-  ASSERT_TRUE(plan.ok()) << plan.status().message();
-  EXPECT_GE(plan.value().predicted_ns, bounds.window_ns);
-  EXPECT_NE(explain(plan.value(), summary).find("467.000 ms (bytes of a stretch of ops)"), std::string::npos);
+  const plan::Plan plan = plan_with(workload, options, &summary);
+  EXPECT_GE(plan.predicted_ns, bounds.window_ns);
+  EXPECT_NE(explain(plan, summary).find("467.000 ms (bytes of a stretch of ops)"), std::string::npos);
 }
 
 // Two ops that cannot be on the device together, one behind the other: their copies hide behind nothing.
@@ -165,21 +151,15 @@ TEST(Bounds, CopiesBetweenOpsThatDoNotFitTogether) {
     program.launch("b", {updates(link), updates(b)}, 1'000'000);
     program.synchronize();
   }
-  PlanOptions options;
-  Machine machine;
-  machine.h2d_bytes_per_s = machine.d2h_bytes_per_s = static_cast<double>(kChunk) / 1e-3;
-  options.machine = machine;
-  const Result<Workload> workload = make_workload(program.trace(), options);
-  ASSERT_TRUE(workload.ok()) << workload.status().message();
-  const Bounds bounds = bounds_of(workload.value().graph, 4, machine);
+  const Workload workload = workload_on(with_link(static_cast<double>(kChunk) / 1e-3), program);
+  const Bounds bounds = bounds_of(workload.graph, 4, workload.machine);
   // One chunk of the other one may be there; two come in before each op. Byte counts alone would allow 4 ms.
   EXPECT_EQ(bounds.chain_ns, 2 * (1 + 2) * 1'000'000u);
   EXPECT_EQ(bounds.iteration_ns, bounds.chain_ns);
   EXPECT_STREQ(bounds.binding, "copies between ops that do not fit together");
-  options.budget_bytes = 4 * kChunk + workload.value().reserved_bytes;
-  const Result<plan::Plan> plan = make_plan(workload.value(), options);
-  ASSERT_TRUE(plan.ok()) << plan.status().message();
-  EXPECT_GE(plan.value().predicted_ns, bounds.chain_ns);
+  PlanOptions options;
+  options.budget_bytes = 4 * kChunk + workload.reserved_bytes;
+  EXPECT_GE(plan_with(workload, options).predicted_ns, bounds.chain_ns);
 }
 
 // Between two ops that do not fit together the program itself makes what the second one reads: that comes over no link
@@ -199,19 +179,14 @@ TEST(Bounds, WhatTheProgramsCopiesMakeNeedNotComeIn) {
       program.free(b);
       program.synchronize();
     }
-    PlanOptions options;
-    Machine machine;
-    machine.h2d_bytes_per_s = machine.d2h_bytes_per_s = static_cast<double>(kChunk) / 1e-3;
-    options.machine = machine;
-    const Result<Workload> workload = make_workload(program.trace(), options);
-    ASSERT_TRUE(workload.ok()) << workload.status().message();
-    const Bounds bounds = bounds_of(workload.value().graph, 4, machine);
+    const Workload workload = workload_on(with_link(static_cast<double>(kChunk) / 1e-3), program);
+    const Bounds bounds = bounds_of(workload.graph, 4, workload.machine);
     EXPECT_EQ(bounds.chain_ns, (2 + 2) * 1'000'000u);  // two chunks before `a`, none before `b`
-    options.budget_bytes = 4 * kChunk + workload.value().reserved_bytes;
-    const Result<plan::Plan> plan = make_plan(workload.value(), options);
-    ASSERT_TRUE(plan.ok()) << plan.status().message();
-    EXPECT_GE(plan.value().predicted_ns, bounds.iteration_ns);
-    EXPECT_LT(plan.value().predicted_ns, (2 + 2 + 2) * 1'000'000u);  // as if `b` had to come in, too
+    PlanOptions options;
+    options.budget_bytes = 4 * kChunk + workload.reserved_bytes;
+    const plan::Plan plan = plan_with(workload, options);
+    EXPECT_GE(plan.predicted_ns, bounds.iteration_ns);
+    EXPECT_LT(plan.predicted_ns, (2 + 2 + 2) * 1'000'000u);  // as if `b` had to come in, too
   }
 }
 
