@@ -1,9 +1,10 @@
-// Homes, remaps, the slab.
+// Homes, remaps, the slab, groups.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <set>
 
+#include "analyzer/groups.h"
 #include "analyzer/placement/layout.h"
 #include "analyzer/placement/pool.h"
 
@@ -150,6 +151,24 @@ TEST(Slab, SharesBytesOfTensorsThatDoNotMeet) {
   EXPECT_EQ(graph.tensors[b].slab_offset, 1024u);
   EXPECT_EQ(graph.tensors[c].slab_offset, 0u);
   EXPECT_EQ(graph.tensors[d].slab_offset, 1536u);
+}
+
+TEST(Groups, KeepTheOrderOfWhatTheyAreGiven) {
+  Groups groups(4, [](auto&& put) {
+    put(2, 7);
+    put(0, 5);
+    put(2, 3);
+    put(2, 7);
+  });
+  const auto group = [&](size_t at) { return std::vector<uint32_t>(groups[at].begin(), groups[at].end()); };
+  ASSERT_EQ(groups.size(), 4u);
+  EXPECT_EQ(group(0), std::vector<uint32_t>{5});
+  EXPECT_TRUE(groups[1].empty() && groups[3].empty());
+  EXPECT_EQ(group(2), (std::vector<uint32_t>{7, 3, 7}));
+  std::sort(groups[2].begin(), groups[2].end());
+  EXPECT_EQ(group(2), (std::vector<uint32_t>{3, 7, 7}));
+  EXPECT_EQ(group(0), std::vector<uint32_t>{5});
+  EXPECT_EQ(Groups().size(), 0u);
 }
 
 }  // namespace
