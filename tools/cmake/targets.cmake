@@ -4,7 +4,9 @@ function(reprise_options target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wsign-conversion -Wshadow -Werror)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
   if(REPRISE_SANITIZE)
-    target_compile_options(${target} PRIVATE -fsanitize=${REPRISE_SANITIZE} -fno-omit-frame-pointer)
+    # What is found ends the program. Instrumented code makes GCC warn where there is nothing.
+    target_compile_options(${target} PRIVATE -fsanitize=${REPRISE_SANITIZE} -fno-sanitize-recover=all
+                           -fno-omit-frame-pointer -Wno-error)
     target_link_options(${target} PRIVATE -fsanitize=${REPRISE_SANITIZE})
   endif()
 endfunction()
