@@ -37,6 +37,7 @@ std::optional<Candidate> make_candidate(const TaskGraph& tasks, const std::vecto
 std::optional<Candidate> make_candidate(const TaskGraph& tasks, const Machine& machine, const Recipe& recipe,
                                         Scheduled scheduled) {
   Candidate candidate;
+  candidate.maker = recipe.policy;
   candidate.policy = recipe.policy->name();
   candidate.schedule = std::move(scheduled.schedule);
   candidate.tiers = scheduled.tiers;

@@ -16,7 +16,8 @@
 namespace reprise::analyzer {
 
 struct Candidate {
-  std::string policy;
+  const Policy* maker = nullptr;  // the policy
+  std::string policy;             // its name
   Schedule schedule;
   TierUse tiers;
   Layout layout;

@@ -84,6 +84,21 @@ void add_smaller_budgets(const Workload& workload, const std::vector<const Polic
   }
 }
 
+// Nothing that is moved costs time.
+bool is_ideal(const Portfolio& portfolio, const TaskGraph& graph) {
+  const Candidate* best = portfolio.best();
+  return best != nullptr && best->prediction.iteration_ns <= graph.compute_ns + graph.relaunch_ns;
+}
+
+// Large tensors in parts are planned by the policy that was best with whole ones, and by the one that gains most of
+// them: it wants tensors to be away for long compared with their way, and parts have a short one.
+std::vector<const Policy*> for_parts(const Portfolio& portfolio) {
+  std::vector<const Policy*> policies = {&g10_late_policy()};
+  const Candidate* best = portfolio.best();
+  if (best != nullptr && best->maker != policies.front()) policies.insert(policies.begin(), best->maker);
+  return policies;
+}
+
 // The candidate is used up: of a large graph it is most of the memory.
 plan::Plan plan_of(const Workload& workload, uint64_t budget, Candidate candidate, const PlanOptions& options,
                    PlanSummary* summary) {
@@ -115,17 +130,19 @@ Result<plan::Plan> make_plan(const Workload& workload, const PlanOptions& option
   std::optional<Variants> variants;
   if (!portfolio.moves_nothing()) variants.emplace(workload, budget.value(), options);
   std::deque<Portfolio> others;
-  for (size_t i = 0; variants && i < variants->all().size(); ++i) {
-    const Workload& variant = variants->all()[i];
+  const auto compete = [&](const Workload& variant, const std::vector<const Policy*>& by) {
     Portfolio& other = others.emplace_back(variant, useful_chunks(variant, budget.value()));
-    other.run(policies.value());
+    other.run(by);
     candidates += other.count();
     const Candidate* best = winner->best();
-    if (other.best() == nullptr) continue;
-    if (best != nullptr && !is_better(*other.best(), *best, workload.machine)) continue;
+    if (other.best() == nullptr) return;
+    if (best != nullptr && !is_better(*other.best(), *best, workload.machine)) return;
     winner = &other;
     used = &variant;
-  }
+  };
+  for (size_t i = 0; variants && i < variants->all().size(); ++i) compete(variants->all()[i], policies.value());
+  const Workload* in_parts = variants && !is_ideal(*winner, used->graph) ? variants->in_parts(*used) : nullptr;
+  if (in_parts != nullptr) compete(*in_parts, for_parts(*winner));
   if (winner->best() == nullptr && !portfolio.tiers_fit()) return too_little_host(workload);
   if (winner->best() == nullptr) return Status{StatusCode::internal, "no policy found a plan for a feasible budget"};
   plan::Plan plan = plan_of(*used, budget.value(), winner->take_best(), options, summary);
@@ -149,7 +166,8 @@ Result<plan::Plan> make_plan(const Workload& workload, const PlanOptions& option
     const uint64_t capacity = chunks_that_fit(workload, budget.value());
     // What is launched again need not move: such a plan is held to what the ops take even with room for everything.
     const uint64_t room = plan::launches_again(plan) ? std::max(capacity, workload.graph.peak_chunks) : capacity;
-    summary->bounds = workload.views.empty() ? bounds_of(workload.graph, room, workload.machine)
+    const TaskGraph& graph = plan::has_parts(plan) && !plan::launches_again(plan) ? used->graph : workload.graph;
+    summary->bounds = workload.views.empty() ? bounds_of(graph, room, workload.machine)
                                              : bounds_of_devices(workload.views, capacity, workload.machine);
     summary->op_count = workload.graph.op_count;
     summary->estimated_count = workload.graph.estimated_count;

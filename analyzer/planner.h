@@ -30,6 +30,7 @@ struct PlanOptions {
   std::vector<SimulationOptions> trials = {};         // further simulations of the plan that is returned
   bool recompute = true;                              // policies reprise and auto may launch pure ops again
   bool overtake = false;  // updates may run before kernels that the program calls earlier: for simulations, likewise
+  bool parts = false;     // large tensors may move in parts: for simulations, likewise
   bool ssd = false;       // may use the machine's SSD: for simulations, for the replay has no such tier
 };
 

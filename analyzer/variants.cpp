@@ -1,20 +1,29 @@
 #include "analyzer/variants.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "analyzer/bounds/bounds.h"
+#include "analyzer/parts/with_parts.h"
 #include "analyzer/relaunch/choose.h"
 #include "analyzer/relaunch/rewrite.h"
 #include "analyzer/reorder/early_updates.h"
 #include "analyzer/workload.h"
 
 namespace reprise::analyzer {
+namespace {
+
+constexpr uint64_t kPartsOfCapacity = 32;  // tensors with more than this share of it move in parts (0014)
+constexpr uint32_t kMostOps = 20'000;      // of graphs that are worth the time
+constexpr uint64_t kSmall = 4096;          // accesses that may be added to any graph; to others half of what they have
+
+}  // namespace
 
 Variants::Variants(const Workload& workload, uint64_t budget, const PlanOptions& options)
     : workload_(workload), budget_(budget), options_(options) {
-  const bool best = options.policy == "auto" || options.policy == "reprise";
-  if (!best || workload.graph.devices > 1) return;
+  tried_ = (options.policy == "auto" || options.policy == "reprise") && workload.graph.devices == 1;
+  if (!tried_) return;
   if (options.overtake) add_early(workload.graph);
   if (!options.recompute) return;
   const std::vector<uint32_t> calls =
@@ -34,11 +43,27 @@ void Variants::add_early(const TaskGraph& graph) {
 }
 
 void Variants::add(TaskGraph graph) {
+  if (std::optional<Workload> variant = made_of(std::move(graph))) made_.push_back(std::move(*variant));
+}
+
+const Workload* Variants::in_parts(const Workload& variant) {
+  if (!tried_ || !options_.parts || variant.graph.op_count > kMostOps) return nullptr;
+  uint64_t accesses = 0;
+  for (const GraphCall& entry : variant.graph.calls) accesses += entry.operands.size();
+  const uint64_t most_chunks = chunks_that_fit(variant, budget_) / kPartsOfCapacity;
+  TaskGraph graph = with_parts(variant.graph, most_chunks, std::max(accesses / 2, kSmall));
+  if (graph.tensors.size() == variant.graph.tensors.size()) return nullptr;
+  parts_ = made_of(std::move(graph));
+  return parts_ ? &*parts_ : nullptr;
+}
+
+std::optional<Workload> Variants::made_of(TaskGraph graph) const {
   Workload variant = workload_;
   variant.graph = std::move(graph);
   const uint64_t held = workload_.reserved_bytes - reserved_bytes(workload_.graph, workload_.slab_bytes, 0);
   complete_workload(variant, held, options_);
-  if (budget_ >= variant.minimum_bytes) made_.push_back(std::move(variant));
+  if (budget_ < variant.minimum_bytes) return std::nullopt;
+  return variant;
 }
 
 }  // namespace reprise::analyzer

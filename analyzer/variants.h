@@ -1,8 +1,9 @@
-// The same program otherwise: with updates early, with ops launched again, with both. Graphs like any other, which the
-// planner plans, too. Called by the planner.
+// The same program otherwise: with updates early, with ops launched again, with both, with large tensors in parts.
+// Graphs like any other, which the planner plans, too. Called by the planner.
 #pragma once
 #include <cstdint>
 #include <deque>
+#include <optional>
 
 #include "analyzer/planner.h"
 
@@ -15,14 +16,20 @@ class Variants {
 
   const std::deque<Workload>& all() const { return made_; }
 
+  // One of them, or the workload, with large tensors in parts; nullptr: not wished, or nothing is large.
+  const Workload* in_parts(const Workload& variant);
+
  private:
   void add_early(const TaskGraph& graph);
   void add(TaskGraph graph);
+  std::optional<Workload> made_of(TaskGraph graph) const;
 
   const Workload& workload_;
   uint64_t budget_;
   const PlanOptions& options_;
+  bool tried_ = false;  // for the policies that choose among variants, on one device
   std::deque<Workload> made_;
+  std::optional<Workload> parts_;
 };
 
 }  // namespace reprise::analyzer

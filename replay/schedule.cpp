@@ -161,6 +161,10 @@ bool make_schedule(plan::Plan plan, Zone zone, uint64_t granularity, Schedule* s
     *why = "the plan lets kernels overtake others, which can be simulated but not enforced; make one with reprise plan";
     return false;
   }
+  if (plan::has_parts(plan)) {
+    *why = "the plan moves parts of tensors, which can be simulated but not enforced; make one with reprise plan";
+    return false;
+  }
   if (plan.calls.empty()) {
     *why = "the plan has no calls";
     return false;

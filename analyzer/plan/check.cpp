@@ -73,6 +73,18 @@ bool call_is(const Plan& plan, uint32_t call, CallKind kind, uint32_t tensor) {
   return call < plan.calls.size() && plan.calls[call].kind == kind && plan.calls[call].tensor == tensor;
 }
 
+// Parts stand one behind the other, without gaps, and each but the last has whole chunks.
+bool is_fitting_part(const Plan& plan, uint32_t index) {
+  const Tensor& tensor = plan.tensors[index];
+  if (tensor.part_of == kNone) return tensor.part_offset == 0;
+  if (tensor.chunk_count == 0 || tensor.part_of > index) return false;
+  if (tensor.part_of == index) return tensor.part_offset == 0;
+  const Tensor& before = plan.tensors[index - 1];
+  return before.part_of == tensor.part_of && before.part_offset + before.size == tensor.part_offset &&
+         before.size % plan.granularity == 0 && before.device == tensor.device &&
+         (before.allocate_call == kNone) == (tensor.allocate_call == kNone);
+}
+
 Status check_tensor(const Plan& plan, uint32_t index) {
   const Tensor& tensor = plan.tensors[index];
   const bool persistent = tensor.allocate_call == kNone;
@@ -80,6 +92,7 @@ Status check_tensor(const Plan& plan, uint32_t index) {
   if (tensor.again_of != kNone && (tensor.again_of >= index || plan.tensors[tensor.again_of].size != tensor.size)) {
     return wrong("tensor", index, "is made again of a tensor that is not its like");
   }
+  if (!is_fitting_part(plan, index)) return wrong("tensor", index, "does not continue the part before it");
   if (persistent != (tensor.free_call == kNone)) return wrong("tensor", index, "is neither persistent nor transient");
   if (persistent && index > 0 && plan.tensors[index - 1].allocate_call != kNone) {
     return wrong("tensor", index, "is persistent but stands behind transient ones");
@@ -242,6 +255,11 @@ bool overtakes(const Plan& plan) {
     latest[index] = vertex.call;
   }
   return false;
+}
+
+bool has_parts(const Plan& plan) {
+  return std::any_of(plan.tensors.begin(), plan.tensors.end(),
+                     [](const Tensor& tensor) { return tensor.part_of != kNone; });
 }
 
 Status check_structure(const Plan& plan) {

@@ -139,6 +139,8 @@ void plan_fields(Codec& codec, AnyPlan& plan) {
     c(tensor.clean_at_start);
     c(tensor.device);
     c(tensor.again_of);
+    c(tensor.part_of);
+    c(tensor.part_offset);
   });
   codec.list(plan.placements, [&](auto& c, auto& placement) { c.list(placement.chunks, word); });
   codec.list(plan.calls, [](auto& c, auto& call) {

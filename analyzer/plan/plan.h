@@ -11,7 +11,7 @@
 
 namespace reprise::plan {
 
-inline constexpr uint32_t kPlanVersion = 3;
+inline constexpr uint32_t kPlanVersion = 4;
 inline constexpr uint32_t kNone = 0xffffffff;
 
 // An allocation instance of the iteration: persistent ones are alive at its start and its end, transient ones are
@@ -28,6 +28,8 @@ struct Tensor {
   bool clean_at_start = false;       // and its host copy is valid, too: the plan may drop it without an offload
   uint32_t device = 0;
   uint32_t again_of = kNone;  // made again by a relaunch: the tensor that held the same bytes before, at this address
+  uint32_t part_of = kNone;   // of an allocation that stands as several tensors: the first of them, itself for that one
+  uint64_t part_offset = 0;   // and where in the allocation this one begins
 };
 
 // Which physical chunks back a tensor, in address order. Chunk ids are 0 .. chunk_count-1 of the plan.
@@ -140,6 +142,9 @@ bool launches_again(const Plan& plan);
 
 // Does an op or a free wait, directly or not, for one that the program calls later? Such plans are for simulation, too.
 bool overtakes(const Plan& plan);
+
+// Do parts of allocations move on their own? Such plans are for simulation, too.
+bool has_parts(const Plan& plan);
 
 inline uint32_t device_count(const Plan& plan) {
   return plan.device_chunks.empty() ? 1 : static_cast<uint32_t>(plan.device_chunks.size());

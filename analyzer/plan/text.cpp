@@ -46,6 +46,7 @@ void write_tensor(const Plan& plan, uint32_t index, Out out) {
   if (tensor.home != kNone) fmt::format_to(out, " home={}", tensor.home);
   if (tensor.device != 0) fmt::format_to(out, " device={}", tensor.device);
   if (tensor.again_of != kNone) fmt::format_to(out, " again_of={}", tensor.again_of);
+  if (tensor.part_of != kNone) fmt::format_to(out, " part_of={}+{}", tensor.part_of, tensor.part_offset);
   fmt::format_to(out, "\n");
 }
 

@@ -29,6 +29,7 @@ std::string to_text(const TaskGraph& graph) {
   for (uint32_t t = 0; t < graph.tensors.size(); ++t) {
     const plan::Tensor& tensor = graph.tensors[t];
     fmt::format_to(out, "tensor {} size={} chunks={}", t, tensor.size, tensor.chunk_count);
+    if (tensor.part_of != kNone) fmt::format_to(out, " part_of={}+{}", tensor.part_of, tensor.part_offset);
     if (is_persistent(tensor)) {
       fmt::format_to(out, " persistent\n");
     } else {

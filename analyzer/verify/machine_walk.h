@@ -53,6 +53,8 @@ Status walk_conflicts(const Unrolled& graph, Questions& questions);
 Status walk_slab(const Unrolled& graph, Questions& questions);
 // Ops that are launched again make what they made before.
 Status check_relaunches(const plan::Plan& plan);
+// Parts of an allocation are together all of it, for whoever uses it.
+Status check_parts(const plan::Plan& plan);
 
 // Does an op use a tensor that its accesses do not name? An opaque one may use everything that is alive.
 bool uses_everything(const plan::Call& call);

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/bounds/bounds.h"
+#include "analyzer/parts/with_parts.h"
 #include "analyzer/policies/policy.h"
 #include "tests/property/random_program.h"
 
@@ -75,6 +77,16 @@ std::vector<std::string> wished_policies() {
   return names;
 }
 
+// Its graph with most tensors in parts.
+Workload in_parts(const Workload& workload) {
+  PlanOptions options;
+  options.machine = workload.machine;
+  options.ssd = true;
+  options.held_bytes = workload.reserved_bytes - reserved_bytes(workload.graph, workload.slab_bytes, 0);
+  const uint64_t most_chunks = *rc::gen::inRange<uint64_t>(1, 4);
+  return make_workload(with_parts(workload.graph, most_chunks, 1000), options).value();
+}
+
 }  // namespace
 
 PlanOptions options_for(uint64_t budget) {
@@ -85,24 +97,29 @@ PlanOptions options_for(uint64_t budget) {
   return options;
 }
 
-Case any_case(bool overtake) {
+Case any_case(const CaseOptions& wishes) {
   Case result;
   result.workload = any_workload();
   const uint64_t budget = any_budget(result.workload);
   PlanOptions options = options_for(budget);
-  if (overtake) {
-    options.policy = "reprise";
-    options.overtake = true;
-  }
+  if (wishes.overtake || wishes.parts) options.policy = "reprise";
+  options.overtake = wishes.overtake;
+  options.parts = wishes.parts;
   PlanSummary summary;
-  Result<plan::Plan> plan = make_plan(result.workload, options, &summary);
+  // Whether they are worth it or not, and by any policy; or as the planner would.
+  const bool given = wishes.parts && *rc::gen::arbitrary<bool>();
+  const Workload parts = given ? in_parts(result.workload) : Workload{};
+  if (given && !wishes.overtake) options.policy = options_for(budget).policy;
+  Result<plan::Plan> plan = make_plan(given ? parts : result.workload, options, &summary);
   if (!summary.refusal.ok()) RC_FAIL(summary.refusal.message());
   if (!plan.ok()) RC_FAIL(plan.status().message());
   result.plan = std::move(plan.value());
+  result.bounds = summary.bounds;
   RC_ASSERT(result.plan.chunk_count * result.plan.granularity + result.plan.reserved_bytes <= budget);
   RC_CLASSIFY(result.plan.reload_bytes > 0, "moves");
   RC_CLASSIFY(result.plan.remap_count > 0, "remaps");
   RC_CLASSIFY(plan::overtakes(result.plan), "overtakes");
+  RC_CLASSIFY(plan::has_parts(result.plan), "has parts");
   return result;
 }
 

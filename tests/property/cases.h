@@ -24,8 +24,13 @@ PlanOptions options_for(uint64_t budget);
 struct Case {
   Workload workload;
   plan::Plan plan;
+  Bounds bounds;  // that hold for the plan
 };
-// With `overtake` the plan may be one that is for simulation alone.
-Case any_case(bool overtake = false);
+// Both may give plans that are for simulation alone.
+struct CaseOptions {
+  bool overtake = false;
+  bool parts = false;
+};
+Case any_case(const CaseOptions& wishes = {});
 
 }  // namespace reprise::analyzer::testing

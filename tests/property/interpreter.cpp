@@ -19,7 +19,14 @@ uint64_t words_of(const plan::Plan& plan, uint32_t tensor) {
 bool is_alive_at(const plan::Tensor& tensor, uint32_t call) {
   return tensor.allocate_call == kNone || (tensor.allocate_call < call && call < tensor.free_call);
 }
-uint64_t initial_word(uint32_t tensor, uint64_t word) { return hash_mix(hash_mix(77, tensor), word) | 1; }
+// The same for a word of an allocation whether that stands as one tensor or as several.
+uint64_t name_of_word(const plan::Plan& plan, uint32_t tensor, uint64_t word) {
+  const plan::Tensor& entry = plan.tensors[tensor];
+  return hash_mix(entry.recorded_allocation, entry.part_offset / plan.granularity + word);
+}
+uint64_t initial_word(const plan::Plan& plan, uint32_t tensor, uint64_t word) {
+  return hash_mix(77, name_of_word(plan, tensor, word)) | 1;
+}
 
 struct WordRange {
   uint64_t begin;
@@ -67,18 +74,27 @@ std::vector<std::vector<Step>> steps_of(const plan::Plan& plan) {
   return steps;
 }
 
+// Of every call: the same whatever the plan inserts between those of the program.
+std::vector<uint64_t> names_of(const plan::Plan& plan) {
+  std::vector<uint64_t> names;
+  uint64_t number = 0;
+  for (const plan::Call& call : plan.calls)
+    names.push_back(hash_mix(call.signature, call.inserted ? number : number++));
+  return names;
+}
+
 // `word(tensor, index)` is a reference to where the contents are. Returns the op's hash.
 template <typename Word>
-uint64_t run_op(const plan::Plan& plan, uint32_t call, const std::vector<Step>& steps, Word&& word) {
-  uint64_t hash = hash_mix(plan.calls[call].signature, call);
+uint64_t run_op(const plan::Plan& plan, uint64_t name, const std::vector<Step>& steps, Word&& word) {
+  uint64_t hash = name;
   for (const Step& step : steps) {
     if ((step.access.mode & trace::kAccessRead) == 0) continue;
     for (uint64_t i = step.range.begin; i < step.range.end; ++i) hash = hash_mix(hash, word(step.access.tensor, i));
   }
-  for (size_t a = 0; a < steps.size(); ++a) {
-    if ((steps[a].access.mode & trace::kAccessWrite) == 0) continue;
-    for (uint64_t i = steps[a].range.begin; i < steps[a].range.end; ++i) {
-      word(steps[a].access.tensor, i) = hash_mix(hash_mix(hash, a), i) | 1;
+  for (const Step& step : steps) {
+    if ((step.access.mode & trace::kAccessWrite) == 0) continue;
+    for (uint64_t i = step.range.begin; i < step.range.end; ++i) {
+      word(step.access.tensor, i) = hash_mix(hash, name_of_word(plan, step.access.tensor, i)) | 1;
     }
   }
   return hash;
@@ -88,7 +104,8 @@ uint64_t run_op(const plan::Plan& plan, uint32_t call, const std::vector<Step>& 
 
 // What is the same in every run of a plan.
 struct Interpreter::Fixed {
-  Fixed(const plan::Plan& of, uint32_t iterations) : plan(of), rounds(iterations), steps(steps_of(of)) {
+  Fixed(const plan::Plan& of, uint32_t iterations)
+      : plan(of), rounds(iterations), steps(steps_of(of)), names(names_of(of)) {
     const size_t count = plan.vertices.size();
     successors.resize(count);
     waiting.assign(count * rounds, 0);
@@ -118,6 +135,7 @@ struct Interpreter::Fixed {
   const plan::Plan& plan;
   uint32_t rounds;
   std::vector<std::vector<Step>> steps;                               // call -> accesses
+  std::vector<uint64_t> names;                                        // call -> name
   std::vector<std::vector<uint32_t>> mapping;                         // vertex -> placement of each access's tensor
   std::vector<std::vector<std::pair<uint32_t, uint8_t>>> successors;  // vertex -> (vertex, distance)
   std::vector<uint32_t> waiting;                                      // node -> predecessors
@@ -201,10 +219,10 @@ class Machine {
       if (tensor.allocate_call != kNone) continue;
       host_[t].assign(words_of(plan_, t), 0xbadbadbad);
       for (uint64_t i = 0; i < words_of(plan_, t); ++i) {
-        if (tensor.chunk_count == 0) small_[t] = initial_word(t, i);
-        if (!tensor.resident_at_start || tensor.clean_at_start) host_[t][i] = initial_word(t, i);
+        if (tensor.chunk_count == 0) small_[t] = initial_word(plan_, t, i);
+        if (!tensor.resident_at_start || tensor.clean_at_start) host_[t][i] = initial_word(plan_, t, i);
         if (!tensor.resident_at_start) continue;
-        chunks_[plan_.placements[tensor.home].chunks[i]] = initial_word(t, i);
+        chunks_[plan_.placements[tensor.home].chunks[i]] = initial_word(plan_, t, i);
         own(plan_.placements[tensor.home].chunks[i], t);
       }
       host_valid_[t] = !tensor.resident_at_start || tensor.clean_at_start ? 1 : 0;
@@ -254,8 +272,8 @@ class Machine {
       const plan::Tensor& tensor = plan_.tensors[steps[i].access.tensor];
       for (uint64_t b = 0; b < tensor.size; b += kSlabUnit) slab_[(tensor.slab_offset + b) / kSlabUnit] = 0;
     }
-    op_hash_[round][vertex.call] =
-        run_op(plan_, vertex.call, steps, [this](uint32_t tensor, uint64_t i) -> uint64_t& { return word(tensor, i); });
+    op_hash_[round][vertex.call] = run_op(plan_, fixed_.names[vertex.call], steps,
+                                          [this](uint32_t tensor, uint64_t i) -> uint64_t& { return word(tensor, i); });
     for (const Step& step : steps) {
       if ((step.access.mode & trace::kAccessWrite) != 0) host_valid_[step.access.tensor] = 0;
     }
@@ -299,13 +317,14 @@ class Machine {
 SerialRun run_serially(const plan::Plan& plan, uint32_t rounds, bool keep_contents) {
   SerialRun run;
   const std::vector<std::vector<Step>> steps = steps_of(plan);
+  const std::vector<uint64_t> names = names_of(plan);
   std::vector<Contents> now(plan.tensors.size());
   std::vector<uint8_t> touched(plan.tensors.size(), 0);
   for (uint32_t t = 0; t < plan.tensors.size(); ++t) {
     now[t].assign(words_of(plan, t), 0);
     if (plan.tensors[t].allocate_call != kNone) continue;
     touched[t] = 1;
-    for (uint64_t i = 0; i < now[t].size(); ++i) now[t][i] = initial_word(t, i);
+    for (uint64_t i = 0; i < now[t].size(); ++i) now[t][i] = initial_word(plan, t, i);
   }
   for (uint32_t round = 0; round < rounds; ++round) {
     run.op_hash.emplace_back(plan.calls.size(), 0);
@@ -317,8 +336,8 @@ SerialRun run_serially(const plan::Plan& plan, uint32_t rounds, bool keep_conten
       }
       const plan::Call& entry = plan.calls[call];
       if (entry.kind == plan::CallKind::op) {
-        run.op_hash[round][call] =
-            run_op(plan, call, steps[call], [&](uint32_t tensor, uint64_t i) -> uint64_t& { return now[tensor][i]; });
+        run.op_hash[round][call] = run_op(plan, names[call], steps[call],
+                                          [&](uint32_t tensor, uint64_t i) -> uint64_t& { return now[tensor][i]; });
         for (const Step& step : steps[call]) touched[step.access.tensor] = 1;
       } else {
         touched[entry.tensor] = 0;

@@ -8,6 +8,7 @@
 #include <random>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "analyzer/planner.h"
 #include "analyzer/policies/policy.h"
@@ -21,9 +22,11 @@ namespace {
 
 using namespace testing;
 
+CaseOptions any_wishes() { return {*rc::gen::arbitrary<bool>(), *rc::gen::arbitrary<bool>()}; }
+
 TEST(PlanProperty, EveryOrderComputesWhatTheProgramComputes) {
   EXPECT_TRUE(rc::check("serial hashes in every topological order", [] {
-    const Case item = any_case(*rc::gen::arbitrary<bool>());
+    const Case item = any_case(any_wishes());
     std::mt19937 random(*rc::gen::arbitrary<uint32_t>());
     Interpreter interpreter(item.plan, 3);
     for (const Strategy& strategy : strategies(item.plan, random)) {
@@ -38,7 +41,7 @@ TEST(PlanProperty, RandomOrdersStayInTheBudgetAndComputeTheSame) {
   const char* wished = std::getenv("REPRISE_PROPERTY_ORDERS");
   const unsigned long orders = wished != nullptr ? std::strtoul(wished, nullptr, 10) : 20;
   EXPECT_TRUE(rc::check("many random legal orders", [orders] {
-    const Case item = any_case(*rc::gen::arbitrary<bool>());
+    const Case item = any_case(any_wishes());
     std::mt19937 random(*rc::gen::arbitrary<uint32_t>());
     Interpreter interpreter(item.plan, 2);
     for (unsigned long i = 0; i < orders; ++i) {
@@ -48,6 +51,39 @@ TEST(PlanProperty, RandomOrdersStayInTheBudgetAndComputeTheSame) {
     }
     RC_ASSERT(interpreter.peak_chunks() * item.plan.granularity + item.plan.reserved_bytes <= item.plan.budget_bytes);
     RC_CLASSIFY(interpreter.peak_chunks() == item.plan.chunk_count, "all chunks in use at once");
+  }));
+}
+
+std::vector<uint64_t> hashes_of_ops(const plan::Plan& plan) {
+  const SerialRun run = run_serially(plan, 2, false);
+  std::vector<uint64_t> hashes;
+  for (const std::vector<uint64_t>& round : run.op_hash) {
+    for (uint32_t call = 0; call < plan.calls.size(); ++call) {
+      if (plan.calls[call].kind == plan::CallKind::op) hashes.push_back(round[call]);
+    }
+  }
+  return hashes;
+}
+
+TEST(PlanProperty, PartsAreTheProgramWithLargeTensorsApart) {
+  EXPECT_TRUE(rc::check("the ops compute the same on parts, within the bounds", [] {
+    const Case item = any_case({*rc::gen::arbitrary<bool>(), true});
+    PlanOptions everything;
+    everything.budget_bytes = bytes_for_everything(item.workload);
+    everything.policy = "lru";
+    const Result<plan::Plan> whole = make_plan(item.workload, everything);
+    if (!whole.ok()) RC_FAIL(whole.status().message());
+    RC_ASSERT(!plan::has_parts(whole.value()));
+    if (hashes_of_ops(item.plan) != hashes_of_ops(whole.value())) RC_FAIL(plan::to_text(item.plan));
+    RC_ASSERT(item.plan.minimum_bytes <= item.workload.minimum_bytes);  // an op may need a part alone
+    if (plan::overtakes(item.plan)) return;                             // bounds are for kernels in the recorded order
+    RC_ASSERT(item.plan.offload_bytes >= item.bounds.offload_bytes);
+    RC_ASSERT(item.plan.reload_bytes >= item.bounds.reload_bytes);
+    // Predictions are whole nanoseconds over two iterations.
+    if (item.plan.predicted_ns + 1 < item.bounds.iteration_ns) {
+      RC_FAIL(std::to_string(item.plan.predicted_ns) + " ns, but " + item.bounds.binding + " needs " +
+              std::to_string(item.bounds.iteration_ns) + "\n" + plan::to_text(item.plan));
+    }
   }));
 }
 
@@ -178,7 +214,7 @@ TEST(PlanProperty, NeverBelowTheBounds) {
 
 TEST(PlanProperty, SurvivesItsBinaryForm) {
   EXPECT_TRUE(rc::check("serialize and back", [] {
-    const Case item = any_case();
+    const Case item = any_case(any_wishes());
     const Result<plan::Plan> again = plan::deserialize(plan::serialize(item.plan));
     RC_ASSERT(again.ok());
     RC_ASSERT(plan::to_text(again.value()) == plan::to_text(item.plan));

@@ -151,7 +151,7 @@ namespace {
 uint64_t bound_of(const analyzer::Workload& found, const plan::Plan& plan) {
   if (plan.granularity == 0 || plan.budget_bytes < plan.reserved_bytes) return 0;
   const uint64_t capacity = (plan.budget_bytes - plan.reserved_bytes) / plan.granularity;
-  if (capacity < found.largest.chunks || plan::launches_again(plan)) return 0;
+  if (capacity < found.largest.chunks || plan::launches_again(plan) || plan::has_parts(plan)) return 0;
   return analyzer::bounds_of(found.graph, capacity, found.machine).iteration_ns;
 }
 

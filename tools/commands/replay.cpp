@@ -35,6 +35,12 @@ Status check_plan(const std::string& path, const plan::Plan& plan, const Budget&
                         "reprise plan",
                         path)};
   }
+  if (plan::has_parts(plan)) {
+    return {
+        StatusCode::unsupported,
+        fmt::format("{}: moves parts of tensors, which can be simulated but not enforced; make one with reprise plan",
+                    path)};
+  }
   const uint64_t identity = identity_of_program(program.arguments);
   if (identity != 0 && plan.program_hash != 0 && identity != plan.program_hash) {
     return {StatusCode::unsupported,

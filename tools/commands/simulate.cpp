@@ -36,6 +36,7 @@ struct SimulateArguments {
   bool no_recompute = false;
   bool no_fluid = false;
   bool keep_order = false;
+  bool whole_tensors = false;
   DisturbanceArguments disturbance;
 };
 
@@ -81,6 +82,7 @@ class Simulating {
     options_.ssd = true;
     options_.recompute = !arguments_.no_recompute;
     options_.overtake = !arguments_.keep_order;
+    options_.parts = !arguments_.whole_tensors;
     Result<std::vector<analyzer::SimulationOptions>> trials = trials_of(arguments_.disturbance);
     if (!trials.ok()) return trials.status();
     options_.trials = std::move(trials.value());
@@ -225,6 +227,7 @@ Action declare_simulate(CLI::App& app, const ProgramArguments&) {
   app.add_flag(
       "--keep-order", arguments->keep_order,
       "reprise and auto keep an optimizer's kernels where the program has them, not right behind their gradients");
+  app.add_flag("--whole-tensors", arguments->whole_tensors, "reprise and auto move tensors as a whole, never in parts");
   app.add_flag("--no-fluid", arguments->no_fluid, "Leave out the bounds by linear program, which take seconds");
   app.add_option("--chunk", arguments->chunk, "Size of a chunk (default: the trace's, else 2MiB)");
   declare_disturbance(app, arguments->disturbance);

@@ -1,0 +1,100 @@
+// Allocations that stand as several tensors, their parts: nothing of what the program does with one may get lost. That
+// the parts tile their allocation the structure check sees to; here, that they live together, and that who works on one
+// through a mere pointer works on all.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "analyzer/verify/machine_walk.h"
+
+namespace reprise::analyzer {
+namespace {
+
+using plan::kNone;
+
+Status wrong(const std::string& message) { return {StatusCode::internal, "the plan is wrong: " + message}; }
+
+class Parts {
+ public:
+  explicit Parts(const plan::Plan& plan) : plan_(plan), ops_before_(plan.calls.size(), 0), count_(plan.tensors.size()) {
+    uint32_t ops = 0;
+    for (uint32_t call = 0; call < plan.calls.size(); ++call) {
+      ops_before_[call] = ops;
+      if (plan.calls[call].kind == plan::CallKind::op) ++ops;
+    }
+    for (const plan::Tensor& tensor : plan.tensors) {
+      if (tensor.part_of != kNone) ++count_[tensor.part_of];
+    }
+  }
+
+  Status run() const {
+    for (uint32_t tensor = 0; tensor < plan_.tensors.size(); ++tensor) {
+      if (!lives_with_first(tensor)) {
+        return wrong(fmt::format("an op runs while tensor {} is alive and tensor {}, another part of it, is not",
+                                 tensor, plan_.tensors[tensor].part_of));
+      }
+      if (Status status = check_again(tensor); !status.ok()) return status;
+    }
+    for (uint32_t call = 0; call < plan_.calls.size(); ++call) {
+      if (Status status = check_accesses(call); !status.ok()) return status;
+    }
+    return {};
+  }
+
+ private:
+  bool lives_with_first(uint32_t index) const {
+    const plan::Tensor& tensor = plan_.tensors[index];
+    if (tensor.part_of == kNone || tensor.allocate_call == kNone) return true;
+    const plan::Tensor& first = plan_.tensors[tensor.part_of];
+    return ops_before_[tensor.allocate_call] == ops_before_[first.allocate_call] &&
+           ops_before_[tensor.free_call] == ops_before_[first.free_call];
+  }
+
+  // What is made again is made again in the same parts.
+  Status check_again(uint32_t index) const {
+    const plan::Tensor& tensor = plan_.tensors[index];
+    if (tensor.again_of == kNone) return {};
+    const plan::Tensor& before = plan_.tensors[tensor.again_of];
+    const bool same = (tensor.part_of == kNone) == (before.part_of == kNone) &&
+                      tensor.part_offset == before.part_offset &&
+                      (tensor.part_of == kNone || (plan_.tensors[tensor.part_of].again_of == before.part_of &&
+                                                   count_[tensor.part_of] == count_[before.part_of]));
+    if (same) return {};
+    return wrong(
+        fmt::format("tensor {} is another part than tensor {}, which it is made again of", index, tensor.again_of));
+  }
+
+  // A pointer without a size may be followed to all parts.
+  Status check_accesses(uint32_t call) const {
+    const std::vector<plan::Access>& accesses = plan_.calls[call].accesses;
+    for (const plan::Access& access : accesses) {
+      const plan::Tensor& tensor = plan_.tensors[access.tensor];
+      if (tensor.part_of == kNone || access.size != 0) continue;
+      const auto same = [&](const plan::Access& other) {
+        return plan_.tensors[other.tensor].part_of == tensor.part_of && other.size == 0 && other.mode == access.mode &&
+               other.parameter_offset == access.parameter_offset;
+      };
+      std::vector<uint32_t> reached;
+      for (const plan::Access& other : accesses) {
+        if (same(other)) reached.push_back(other.tensor);
+      }
+      std::sort(reached.begin(), reached.end());
+      reached.erase(std::unique(reached.begin(), reached.end()), reached.end());
+      if (reached.size() == count_[tensor.part_of]) continue;
+      return wrong(fmt::format("call {} ({}) may go anywhere behind a pointer, but has {} of the {} parts of tensor {}",
+                               call, plan_.calls[call].name, reached.size(), count_[tensor.part_of], tensor.part_of));
+    }
+    return {};
+  }
+
+  const plan::Plan& plan_;
+  std::vector<uint32_t> ops_before_;  // by call
+  std::vector<uint32_t> count_;       // by first part: of its parts
+};
+
+}  // namespace
+
+Status check_parts(const plan::Plan& plan) { return plan::has_parts(plan) ? Parts(plan).run() : Status{}; }
+
+}  // namespace reprise::analyzer
