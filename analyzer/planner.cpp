@@ -141,8 +141,14 @@ Result<plan::Plan> make_plan(const Workload& workload, const PlanOptions& option
     used = &variant;
   };
   for (size_t i = 0; variants && i < variants->all().size(); ++i) compete(variants->all()[i], policies.value());
-  const Workload* in_parts = variants && !is_ideal(*winner, used->graph) ? variants->in_parts(*used) : nullptr;
-  if (in_parts != nullptr) compete(*in_parts, for_parts(*winner));
+  // Of what was best, and of the program as it is, with which ops that run again compete.
+  std::deque<Workload> in_parts;
+  for (const Workload* whole : used == &workload ? std::vector{used} : std::vector{used, &workload}) {
+    if (!variants || is_ideal(*winner, used->graph)) break;
+    if (std::optional<Workload> parts = variants->in_parts(*whole)) {
+      compete(in_parts.emplace_back(std::move(*parts)), for_parts(whole == &workload ? portfolio : *winner));
+    }
+  }
   if (winner->best() == nullptr && !portfolio.tiers_fit()) return too_little_host(workload);
   if (winner->best() == nullptr) return Status{StatusCode::internal, "no policy found a plan for a feasible budget"};
   plan::Plan plan = plan_of(*used, budget.value(), winner->take_best(), options, summary);

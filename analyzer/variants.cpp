@@ -46,15 +46,14 @@ void Variants::add(TaskGraph graph) {
   if (std::optional<Workload> variant = made_of(std::move(graph))) made_.push_back(std::move(*variant));
 }
 
-const Workload* Variants::in_parts(const Workload& variant) {
-  if (!tried_ || !options_.parts || variant.graph.op_count > kMostOps) return nullptr;
+std::optional<Workload> Variants::in_parts(const Workload& variant) const {
+  if (!tried_ || !options_.parts || variant.graph.op_count > kMostOps) return std::nullopt;
   uint64_t accesses = 0;
   for (const GraphCall& entry : variant.graph.calls) accesses += entry.operands.size();
   const uint64_t most_chunks = chunks_that_fit(variant, budget_) / kPartsOfCapacity;
   TaskGraph graph = with_parts(variant.graph, most_chunks, std::max(accesses / 2, kSmall));
-  if (graph.tensors.size() == variant.graph.tensors.size()) return nullptr;
-  parts_ = made_of(std::move(graph));
-  return parts_ ? &*parts_ : nullptr;
+  if (graph.tensors.size() == variant.graph.tensors.size()) return std::nullopt;
+  return made_of(std::move(graph));
 }
 
 std::optional<Workload> Variants::made_of(TaskGraph graph) const {

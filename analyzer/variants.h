@@ -16,8 +16,8 @@ class Variants {
 
   const std::deque<Workload>& all() const { return made_; }
 
-  // One of them, or the workload, with large tensors in parts; nullptr: not wished, or nothing is large.
-  const Workload* in_parts(const Workload& variant);
+  // One of them, or the workload, with large tensors in parts; nullopt: not wished, or nothing is large.
+  std::optional<Workload> in_parts(const Workload& variant) const;
 
  private:
   void add_early(const TaskGraph& graph);
@@ -29,7 +29,6 @@ class Variants {
   const PlanOptions& options_;
   bool tried_ = false;  // for the policies that choose among variants, on one device
   std::deque<Workload> made_;
-  std::optional<Workload> parts_;
 };
 
 }  // namespace reprise::analyzer
