@@ -8,11 +8,16 @@
 namespace reprise::analyzer {
 namespace {
 
-uint64_t solve(const Workload& workload, uint64_t capacity, const FluidOptions& options,
+// A program that takes too long is tried once more with half the segments: a lower bound, too, if not as close.
+uint64_t solve(const Workload& workload, uint64_t capacity, FluidOptions options,
                const std::vector<Relaunch>& candidates, std::string& trouble) {
-  const Result<Fluid> fluid = solve_fluid(workload.graph, capacity, workload.machine, options, candidates);
-  if (fluid.ok()) return fluid.value().iteration_ns;
-  trouble = fluid.status().message();
+  for (const uint32_t part : {1u, 2u}) {
+    options.segments /= part;
+    const Result<Fluid> fluid = solve_fluid(workload.graph, capacity, workload.machine, options, candidates);
+    if (fluid.ok()) return fluid.value().iteration_ns;
+    trouble = fluid.status().message();
+    if (fluid.status().code() != StatusCode::unsupported) break;
+  }
   return 0;
 }
 

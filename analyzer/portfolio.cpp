@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "analyzer/search/stall_search.h"
+
 namespace reprise::analyzer {
 namespace {
 
@@ -16,6 +18,10 @@ constexpr size_t kMostPolicies = 5;  // of many, that are tried with homes
 // A graph with more ops is planned in haste, by policies whose time grows like n log n.
 constexpr uint32_t kLargeGraph = 20'000;
 constexpr double kHastyFractions[] = {0.99, 0.94, 0.85};
+// Search: with which budgets, and how many ops are played for each; of graphs of which size.
+constexpr double kSearchedFractions[] = {1.0, 0.98, 0.96, 0.94};
+constexpr uint64_t kPlayedOps = 1'000'000;
+constexpr uint32_t kMostSearched = 5'000;
 
 }  // namespace
 
@@ -34,8 +40,46 @@ void Portfolio::run(const std::vector<const Policy*>& policies) {
     }
     if (moves_nothing() || spent()) break;
   }
-  if (best_) return;
-  for (const Policy* policy : policies) add_remaps(*policy);
+  if (!best_) {
+    for (const Policy* policy : policies) add_remaps(*policy);
+  }
+  if (policies.size() > 1) search();
+}
+
+// With a few chunks to spare, if what is found for all of them has no place.
+void Portfolio::search() {
+  if (!workload_.views.empty() || !best_ || workload_.graph.op_count > kMostSearched) return;
+  for (const double fraction : kSearchedFractions) {
+    const auto capacity = static_cast<uint64_t>(fraction * static_cast<double>(chunks_));
+    const bool waits = best_->prediction.iteration_ns > workload_.graph.compute_ns + workload_.graph.relaunch_ns;
+    if (!waits || capacity < workload_.largest.chunks || search(capacity)) return;
+  }
+}
+
+// True: what was found has a place.
+bool Portfolio::search(uint64_t capacity) {
+  const TaskGraph& graph = workload_.graph;
+  const Machine& machine = workload_.machine;
+  const auto plays = static_cast<uint32_t>(std::min<uint64_t>(kPlayedOps / graph.op_count, graph.op_count));
+  std::vector<Schedule> starts;
+  for (const Policy* policy : searched_policies()) starts.push_back(policy->schedule({graph, machine, capacity, true}));
+  std::optional<Timeline> found = search_stalls(graph, machine, starts, capacity, plays);
+  if (!found) return true;
+  Scheduled scheduled{std::move(found->schedule), {}};
+  scheduled.tiers = assign_tiers(graph, machine, scheduled.schedule);
+  Recipe recipe{&reprise_policy(), capacity, chunks_, PlacementMode::homes, kOrders[0], true};
+  bool placed = false;
+  for (const HomeOrder order : kOrders) {
+    if (machine.remap_ns_per_chunk == 0) break;
+    recipe.order = order;
+    placed = try_recipe(recipe, scheduled) || placed;
+  }
+  for (const PlacementMode mode : {PlacementMode::homes_then_stays, PlacementMode::by_begin}) {
+    if (machine.remap_ns_per_chunk != 0) break;
+    recipe.mode = mode;
+    placed = try_recipe(recipe, scheduled) || placed;
+  }
+  return placed;
 }
 
 // The first plan that has room for everything, with homes for all or nearly all.

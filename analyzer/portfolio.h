@@ -18,7 +18,7 @@ class Portfolio {
 
   // With many policies: those that look best when mapping costs nothing come first, and only so many candidates are
   // tried as the graph's size allows, at least one that has a place for everything. Of very large graphs, the first
-  // form that has room for everything.
+  // form that has room for everything. Of small ones, a local search starts from what policies found.
   void run(const std::vector<const Policy*>& policies);
 
   // The best of another budget's plans competes, too.
@@ -32,6 +32,8 @@ class Portfolio {
 
  private:
   void run_in_haste(const std::vector<const Policy*>& policies);
+  void search();
+  bool search(uint64_t capacity);
   void add_homes(const Policy& policy);
   void add_remaps(const Policy& policy);
   static std::vector<const Policy*> quick_ones(const std::vector<const Policy*>& policies);

@@ -14,6 +14,8 @@ namespace {
 constexpr double kGiB = 0x1p30;
 constexpr double kMs = 1e6;  // nanoseconds
 
+constexpr double kTouchedWeight = 0.75;  // of bytes against ops, when segments are cut
+
 // Time is cut at points: the start and the end of the fullest op of each segment. Interval i leads up to point i. Even
 // points are starts, with a stall before them; odd ones are ends, and the interval before is the op itself.
 
@@ -68,22 +70,32 @@ class Model {
     return copy ? 0 : call.duration_ns;  // the program's own copies do not keep kernels waiting
   }
 
-  // Segments of about equal time and number of ops; of each one the op with the most bytes alive.
+  double touched(uint32_t op) const {
+    double bytes = 0;
+    for (const uint32_t tensor : graph_.calls[fluid_.vitality.call_of_op[op]].operands) {
+      bytes += static_cast<double>(graph_.tensors[tensor].size);
+    }
+    return bytes;
+  }
+
+  // Segments of about as many ops that touch about as many bytes: what is tight is where much is touched. Of each one
+  // the op with the most bytes alive.
   void cut() {
     double total = 0;
-    for (uint32_t op = 0; op < ops_; ++op) total += static_cast<double>(duration(op));
+    for (uint32_t op = 0; op < ops_; ++op) total += touched(op);
     const uint32_t count = std::min(options_.segments, ops_);
     double done = 0;
     uint32_t begun = 0;
     for (uint32_t op = 0; op < ops_; ++op) {
-      const double share = (total > 0 ? done / total : 0) / 2 + static_cast<double>(op) / ops_ / 2;
+      const double of_ops = static_cast<double>(op) / ops_;
+      const double share = total > 0 ? kTouchedWeight * done / total + (1 - kTouchedWeight) * of_ops : of_ops;
       if (begun == 0 || share * count >= static_cast<double>(begun)) {
         ++begun;
         fluid_.fullest.push_back(op);
       }
       uint32_t& fullest = fluid_.fullest.back();
       if (fluid_.vitality.alive[op] > fluid_.vitality.alive[fullest]) fullest = op;
-      done += static_cast<double>(duration(op));
+      done += touched(op);
     }
     points_ = static_cast<uint32_t>(2 * fluid_.fullest.size());
     compute_.assign(points_, 0);

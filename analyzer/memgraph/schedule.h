@@ -37,6 +37,7 @@ struct Stay {
   bool clean_at_start = false;  // wraps or always: the host copy is valid at the iteration's start
   Tier to = Tier::host;         // of an offload: what a policy wishes; tiers.h decides
   Tier from = Tier::host;       // of a reload; tiers.h sets it
+  bool not_to_ssd = false;      // of an offload: as long as there is room on the host
   // Ops (calls) that must be done before the copy in or out begins, for systems that move memory when it is asked for;
   // kNone: none. Of a call that does not stand before the copy, the iteration before is meant.
   uint32_t arrives_after = kNone;

@@ -12,7 +12,7 @@
 namespace reprise::analyzer {
 namespace {
 
-constexpr int64_t kLeastPatienceNs = 1'000'000;
+constexpr int64_t kLeastPatience = 1024;  // part of the iteration
 constexpr int kBisections = 4;
 constexpr int64_t kForever = INT64_MAX;
 constexpr int64_t kReadPatience = 2;  // a read may be so many times as early as a write may be late
@@ -133,10 +133,11 @@ class Assignment {
     if (*std::max_element(host_.begin(), host_.end()) <= machine_.host_bytes) return false;
     std::vector<Copy*> order;
     for (Copy& copy : copies_) {
-      if (copy.tier == Tier::host && copy.offload != kNone) order.push_back(&copy);
+      if (copy.tier == Tier::host && copy.offload != kNone && !schedule_.stays[copy.offload].not_to_ssd)
+        order.push_back(&copy);
     }
     std::stable_sort(order.begin(), order.end(), [](const Copy* a, const Copy* b) { return a->begin < b->begin; });
-    int64_t enough = kLeastPatienceNs;
+    int64_t enough = static_cast<int64_t>(start_ns_.back()) / kLeastPatience + 1;
     while (!spread(order, enough)) {
       enough *= 2;
       if (enough > static_cast<int64_t>(start_ns_.back())) return false;

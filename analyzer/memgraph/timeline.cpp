@@ -5,51 +5,14 @@
 #include <set>
 #include <tuple>
 
+#include "analyzer/memgraph/room.h"
+
 namespace reprise::analyzer {
 namespace {
 
 constexpr uint32_t kRounds = 4;
 constexpr uint64_t kForever = ~uint64_t{0};
 constexpr size_t kLook = 8;  // reloads that are tried when the first one cannot start
-
-// Room by op, over all rounds: least of a range, and taking from a range.
-class Room {
- public:
-  explicit Room(std::vector<int64_t> room) {
-    while (size_ < room.size()) size_ *= 2;
-    least_.assign(2 * size_, 0);
-    taken_.assign(2 * size_, 0);
-    std::copy(room.begin(), room.end(), least_.begin() + static_cast<std::ptrdiff_t>(size_));
-    for (size_t i = size_; i-- > 1;) least_[i] = std::min(least_[2 * i], least_[2 * i + 1]);
-  }
-  void take(size_t begin, size_t end, int64_t amount) { take(1, 0, size_, begin, end, amount); }
-  int64_t least(size_t begin, size_t end) const { return least(1, 0, size_, begin, end); }
-
- private:
-  void take(size_t node, size_t low, size_t high, size_t begin, size_t end, int64_t amount) {
-    if (end <= low || high <= begin) return;
-    if (begin <= low && high <= end) {
-      least_[node] -= amount;
-      taken_[node] += amount;
-      return;
-    }
-    const size_t middle = (low + high) / 2;
-    take(2 * node, low, middle, begin, end, amount);
-    take(2 * node + 1, middle, high, begin, end, amount);
-    least_[node] = std::min(least_[2 * node], least_[2 * node + 1]) - taken_[node];
-  }
-  int64_t least(size_t node, size_t low, size_t high, size_t begin, size_t end) const {
-    if (end <= low || high <= begin) return INT64_MAX / 2;
-    if (begin <= low && high <= end) return least_[node];
-    const size_t middle = (low + high) / 2;
-    return std::min(least(2 * node, low, middle, begin, end), least(2 * node + 1, middle, high, begin, end)) -
-           taken_[node];
-  }
-
-  size_t size_ = 1;
-  std::vector<int64_t> least_;
-  std::vector<int64_t> taken_;
-};
 
 class Simulator {
  public:
@@ -95,11 +58,20 @@ class Simulator {
     uint64_t begun = kForever;  // op that had started last when the copy in began
     int64_t latest_ns = 0;      // start of a copy in that is in time if no kernel waits for another one
     uint64_t ended = 0;         // op at hand when its memory became free
+    uint64_t in_ns = 0;         // when the copy in ended
   };
 
   struct Link {
     uint64_t end = kForever;  // of the copy that it carries
     uint32_t visit = 0;
+  };
+
+  // Visits that come back on one link.
+  struct Line {
+    std::vector<uint32_t> visits;    // by need
+    std::vector<int64_t> chunks{0};  // of those before each, together
+    size_t next = 0;                 // the first one that has not begun
+    int64_t begun = 0;               // chunks of those behind it that have
   };
 
   void number_ops() {
@@ -172,7 +144,7 @@ class Simulator {
       free_used_ += visit.chunks;
     } else {
       first_visits_[first].push_back(number);
-      if (stay.arrival == Arrival::reload) reloads_[static_cast<size_t>(stay.from)].push_back(number);
+      if (stay.arrival == Arrival::reload) lines_[static_cast<size_t>(stay.from)].visits.push_back(number);
     }
     if (!visit.out) written_visits_[visit.written].push_back(number);
     last_visits_[visit.last].push_back(number);
@@ -194,8 +166,8 @@ class Simulator {
     }
     room_.emplace(std::move(room));
     free_ = capacity_ - free_always_ - free_used_;
-    for (auto& reloads : reloads_) {
-      std::sort(reloads.begin(), reloads.end(), [&](uint32_t a, uint32_t b) {
+    for (Line& line : lines_) {
+      std::sort(line.visits.begin(), line.visits.end(), [&](uint32_t a, uint32_t b) {
         return std::tuple(visits_[a].first, a) < std::tuple(visits_[b].first, b);
       });
     }
@@ -209,28 +181,25 @@ class Simulator {
       start[op + 1] = start[op] + static_cast<int64_t>(graph_.calls[call_of_op_[op % ops_]].call.duration_ns);
     }
     for (const Tier tier : {Tier::host, Tier::ssd}) {
-      const auto& reloads = reloads_[static_cast<size_t>(tier)];
+      Line& line = lines_[static_cast<size_t>(tier)];
       int64_t behind = INT64_MAX;
-      for (size_t i = reloads.size(); i-- > 0;) {
-        Visit& visit = visits_[reloads[i]];
+      for (const uint32_t number : line.visits) line.chunks.push_back(line.chunks.back() + visits_[number].chunks);
+      for (size_t i = line.visits.size(); i-- > 0;) {
+        Visit& visit = visits_[line.visits[i]];
         behind = std::min(behind, start[visit.first]) - static_cast<int64_t>(way_ns(visit, tier, false));
         visit.latest_ns = behind;
       }
     }
   }
 
-  // Memory that more urgent copies on the other link are about to take.
+  // Memory that more urgent copies on the other link are about to take. The latest times grow with the place in line.
   int64_t reserved(const Visit& visit, Tier tier) {
-    const size_t other = tier == Tier::host ? 1 : 0;
-    size_t& next = next_in_[other];
-    while (next < reloads_[other].size() && visits_[reloads_[other][next]].begun != kForever) ++next;
-    int64_t chunks = 0;
-    for (size_t i = next; i < reloads_[other].size() && chunks <= free_; ++i) {
-      const Visit& rival = visits_[reloads_[other][i]];
-      if (rival.latest_ns >= visit.latest_ns) break;
-      if (rival.begun == kForever && rival.host) chunks += rival.chunks;
-    }
-    return chunks;
+    Line& other = lines_[tier == Tier::host ? 1 : 0];
+    const auto is_urgent = [&](uint32_t number) { return visits_[number].latest_ns < visit.latest_ns; };
+    const auto begin = other.visits.begin() + static_cast<std::ptrdiff_t>(other.next);
+    const auto end = std::partition_point(begin, other.visits.end(), is_urgent);
+    const size_t behind = static_cast<size_t>(end - other.visits.begin());
+    return std::max<int64_t>(other.chunks[behind] - other.chunks[other.next] - other.begun, 0);
   }
 
   bool start_op() {
@@ -247,6 +216,7 @@ class Simulator {
       }
     }
     if (waits || need_ > free_) return false;
+    note_wait();
     for (const uint32_t number : first_visits_[op_]) {
       Visit& visit = visits_[number];
       if (!visit.in) visit.in = true;
@@ -258,7 +228,18 @@ class Simulator {
     return true;
   }
 
+  void note_wait() {
+    if (now_ == idle_from_ || op_ / ops_ != kRounds - 2) return;
+    Wait wait{static_cast<uint32_t>(op_ % ops_), now_ - idle_from_, kNone};
+    for (const uint32_t number : first_visits_[op_]) {
+      const Visit& visit = visits_[number];
+      if (visit.in_ns == now_) wait.tensor = schedule_.stays[visit.stay].tensor;
+    }
+    waits_.push_back(wait);
+  }
+
   void end_op() {
+    idle_from_ = now_;
     compute_end_ = kForever;
     const uint64_t op = op_++;
     for (const uint32_t number : written_visits_[op]) {
@@ -312,12 +293,10 @@ class Simulator {
   // goes before everything else.
   bool start_in(Tier tier) {
     Link& link = in_[static_cast<size_t>(tier)];
-    const auto& reloads = reloads_[static_cast<size_t>(tier)];
-    size_t& next = next_in_[static_cast<size_t>(tier)];
+    Line& line = lines_[static_cast<size_t>(tier)];
     if (link.end != kForever) return false;
-    while (next < reloads.size() && visits_[reloads[next]].begun != kForever) ++next;
-    for (size_t i = next, looked = 0; i < reloads.size() && looked < kLook; ++i) {
-      Visit& visit = visits_[reloads[i]];
+    for (size_t i = line.next, looked = 0; i < line.visits.size() && looked < kLook; ++i) {
+      Visit& visit = visits_[line.visits[i]];
       if (visit.begun != kForever) continue;
       ++looked;
       if (!visit.host) continue;
@@ -330,8 +309,12 @@ class Simulator {
       if (!needed) room_->take(op_, visit.first, visit.chunks);
       free_ -= visit.chunks;
       visit.begun = place();
-      link.visit = reloads[i];
+      link.visit = line.visits[i];
       link.end = now_ + way_ns(visit, tier, false);
+      line.begun += visit.chunks;
+      for (; line.next < line.visits.size() && visits_[line.visits[line.next]].begun != kForever; ++line.next) {
+        line.begun -= visits_[line.visits[line.next]].chunks;
+      }
       return true;
     }
     return false;
@@ -341,12 +324,14 @@ class Simulator {
     if (link.end != now_) return;
     link.end = kForever;
     visits_[link.visit].in = true;
+    visits_[link.visit].in_ns = now_;
   }
 
   // From the last round but one: where stays begin and end. Held to what fits.
   Timeline apply() {
     Timeline timeline;
     timeline.schedule = schedule_;
+    timeline.waits = std::move(waits_);
     if (round_start_.size() == kRounds) {
       timeline.iteration_ns = round_start_[kRounds - 1] - round_start_[kRounds - 2];
     }
@@ -433,7 +418,7 @@ class Simulator {
   std::vector<Visit> visits_;
   std::vector<std::vector<uint32_t>> stays_of_;                                     // by tensor
   std::vector<std::vector<uint32_t>> first_visits_, last_visits_, written_visits_;  // by op
-  std::vector<uint32_t> reloads_[2];                                                // by tier, then by need
+  Line lines_[2];                                                                   // by tier
   std::optional<Room> room_;
   int64_t free_always_ = 0;
   int64_t free_used_ = 0;
@@ -441,11 +426,12 @@ class Simulator {
   int64_t need_ = 0;  // chunks that the op at hand still lacks for what it makes
   uint64_t now_ = 0;
   uint64_t op_ = 0;
+  uint64_t idle_from_ = 0;  // since when no op runs
   uint64_t compute_end_ = kForever;
   Link out_[2], in_[2];                                   // by tier
   std::set<std::pair<uint64_t, uint32_t>> out_queue_[2];  // (last use, visit)
-  size_t next_in_[2] = {0, 0};
   std::vector<uint64_t> round_start_;
+  std::vector<Wait> waits_;
 };
 
 }  // namespace

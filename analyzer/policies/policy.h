@@ -42,6 +42,9 @@ const Policy& uvm_policy();
 // What `reprise` compares: other policies, as they are and played in time.
 const std::vector<const Policy*>& reprise_members();
 
+// Whose schedules are good ones to start a search from.
+const std::vector<const Policy*>& searched_policies();
+
 // Those of the portfolio, in the order in which it tries them.
 const std::vector<const Policy*>& all_policies();
 // Systems that the portfolio leaves out: they cost time and cannot win.

@@ -56,6 +56,13 @@ const Policy& reprise_policy() {
   return policy;
 }
 
+const std::vector<const Policy*>& searched_policies() {
+  static const auto& policies = *new std::vector<const Policy*>{
+      &link_aware_policy(), &g10_late_policy(), &gemini_policy(), &disco_policy(), &lru_policy(),
+  };
+  return policies;
+}
+
 const std::vector<const Policy*>& reprise_members() {
   static const auto& members = *new std::vector<const Policy*>{
       &link_aware_policy(),

@@ -10,8 +10,11 @@
 #include <utility>
 #include <vector>
 
+#include "analyzer/candidate.h"
 #include "analyzer/planner.h"
 #include "analyzer/policies/policy.h"
+#include "analyzer/search/residency.h"
+#include "analyzer/to_plan.h"
 #include "analyzer/verify/verify.h"
 #include "tests/property/cases.h"
 #include "tests/property/interpreter.h"
@@ -118,6 +121,61 @@ TEST(PlanProperty, EveryPolicyKeepsItsPromises) {
         RC_ASSERT(best <= plan.predicted_ns);
       }
     }
+  }));
+}
+
+std::string text_of(const Schedule& schedule) {
+  std::string text;
+  for (const Stay& stay : schedule.stays) {
+    text += std::to_string(stay.tensor) + " " + std::to_string(stay.begin) + ".." + std::to_string(stay.end) +
+            (stay.wraps ? " wraps" : "") + " " + std::to_string(static_cast<int>(stay.arrival)) +
+            std::to_string(static_cast<int>(stay.departure)) + "\n";
+  }
+  return text;
+}
+
+uint64_t any_capacity(const Workload& workload) {
+  return (any_budget(workload) - workload.reserved_bytes) / workload.graph.granularity;
+}
+
+// What the search reads from a schedule, and writes.
+TEST(PlanProperty, AScheduleIsItsChoices) {
+  EXPECT_TRUE(rc::check("from a schedule to who is away when, and back", [] {
+    const Workload workload = any_workload();
+    const uint64_t capacity = any_capacity(workload);
+    for (const Policy* policy : searched_policies()) {
+      if (policy == &g10_late_policy()) continue;  // its stays last beyond their uses
+      const Schedule schedule =
+          policy->schedule({workload.graph, workload.machine, capacity, *rc::gen::arbitrary<bool>()});
+      RC_ASSERT(text_of(Residency(workload.graph, schedule, capacity).schedule()) == text_of(schedule));
+    }
+  }));
+}
+
+TEST(PlanProperty, AnyChoicesWithRoomAreAPlan) {
+  EXPECT_TRUE(rc::check("verified, serial hashes in random legal orders", [] {
+    const Workload workload = any_workload();
+    const uint64_t capacity = any_capacity(workload);
+    Residency residency(workload.graph, disco_policy().schedule({workload.graph, workload.machine, capacity, true}),
+                        capacity);
+    std::mt19937 random(*rc::gen::arbitrary<uint32_t>());
+    for (uint32_t i = 0; i < 2 * residency.gaps().size(); ++i) {
+      const auto gap = static_cast<uint32_t>(random() % residency.gaps().size());
+      const Gap& entry = residency.gaps()[gap];
+      if (!entry.away || residency.least_room(entry) >= residency.chunks(entry)) residency.set_away(gap, !entry.away);
+    }
+    Scheduled scheduled{residency.schedule(), {}};
+    scheduled.tiers = assign_tiers(workload.graph, workload.machine, scheduled.schedule);
+    const Recipe recipe{&reprise_policy(), capacity, capacity, PlacementMode::by_begin, HomeOrder::longest_first, true};
+    auto candidate = make_candidate(workload.graph, workload.machine, recipe, std::move(scheduled));
+    RC_PRE(candidate.has_value() && candidate->tiers.fits);
+    const plan::Plan plan =
+        to_plan(workload, capacity * workload.graph.granularity + workload.reserved_bytes, std::move(*candidate));
+    if (const Status status = verify(plan); !status.ok()) RC_FAIL(status.message() + "\n" + plan::to_text(plan));
+    Interpreter interpreter(plan, 3);
+    const std::string difference =
+        interpreter.compare([&](const std::vector<uint32_t>& ready) { return size_t{random() % ready.size()}; });
+    if (!difference.empty()) RC_FAIL(difference + "\n" + plan::to_text(plan));
   }));
 }
 
