@@ -19,7 +19,7 @@ constexpr size_t kMostPolicies = 5;  // of many, that are tried with homes
 constexpr uint32_t kLargeGraph = 20'000;
 constexpr double kHastyFractions[] = {0.99, 0.94, 0.85};
 // Search: with which budgets, and how many ops are played for each; of graphs of which size.
-constexpr double kSearchedFractions[] = {1.0, 0.98, 0.96, 0.94};
+constexpr double kSearchedFractions[] = {1.0, 0.995, 0.99, 0.98, 0.96, 0.94};
 constexpr uint64_t kPlayedOps = 1'000'000;
 constexpr uint32_t kMostSearched = 5'000;
 
