@@ -157,9 +157,9 @@ Result<plan::Plan> make_plan(const Workload& workload, const PlanOptions& option
   Status status = verify(plan);
   std::optional<Portfolio> plain;
   if (!status.ok() && policies.value().size() > 1) {
-    // A plan that is refused is a defect of ours; without the timeline and recompute there is another one.
+    // A plan that is refused is a defect of ours; without the timeline, search and recompute there is another one.
     plain.emplace(workload, chunks);
-    plain->run({&link_aware_policy(), &g10_late_policy(), &gemini_policy(), &disco_policy(), &lru_policy()});
+    plain->run(searched_policies(), false);
     if (plain->best() == nullptr) return status;
     if (summary != nullptr) summary->refusal = status;
     used = &workload;

@@ -25,7 +25,7 @@ constexpr uint32_t kMostSearched = 5'000;
 
 }  // namespace
 
-void Portfolio::run(const std::vector<const Policy*>& policies) {
+void Portfolio::run(const std::vector<const Policy*>& policies, bool searches) {
   if (policies.size() > 1 && workload_.graph.op_count > kLargeGraph) {
     run_in_haste(quick_ones(policies));
     return;
@@ -43,7 +43,7 @@ void Portfolio::run(const std::vector<const Policy*>& policies) {
   if (!best_) {
     for (const Policy* policy : policies) add_remaps(*policy);
   }
-  if (policies.size() > 1) search();
+  if (searches && policies.size() > 1) search();
 }
 
 // With a few chunks to spare, if what is found for all of them has no place.

@@ -19,7 +19,8 @@ class Portfolio {
   // With many policies: those that look best when mapping costs nothing come first, and only so many candidates are
   // tried as the graph's size allows, at least one that has a place for everything. Of very large graphs, the first
   // form that has room for everything. Of small ones, a local search starts from what policies found.
-  void run(const std::vector<const Policy*>& policies);
+  // `searches`: not where a plan that rests on the timeline is what there must not be.
+  void run(const std::vector<const Policy*>& policies, bool searches = true);
 
   // The best of another budget's plans competes, too.
   void add_best_of(Portfolio&& other);

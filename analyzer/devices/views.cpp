@@ -100,8 +100,7 @@ Schedule merge_schedules(const TaskGraph& graph, const std::vector<DeviceView>& 
     merged.offload_bytes += schedules[device].offload_bytes;
     merged.reload_bytes += schedules[device].reload_bytes;
   }
-  std::sort(merged.stays.begin(), merged.stays.end(),
-            [](const Stay& a, const Stay& b) { return std::pair(a.begin, a.tensor) < std::pair(b.begin, b.tensor); });
+  sort_stays(merged);
   return merged;
 }
 

@@ -1,7 +1,9 @@
 // A schedule: when which chunked tensor is on the device, in the serial order of the recorded iteration. What policies
 // make; placement gives each stay its chunks, build.h turns both into the MemGraph.
 #pragma once
+#include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "analyzer/taskgraph/graph.h"
@@ -51,5 +53,23 @@ struct Schedule {
   uint64_t offload_bytes = 0;
   uint64_t reload_bytes = 0;
 };
+
+inline void sort_stays(Schedule& schedule) {
+  std::sort(schedule.stays.begin(), schedule.stays.end(),
+            [](const Stay& a, const Stay& b) { return std::pair(a.begin, a.tensor) < std::pair(b.begin, b.tensor); });
+}
+
+// With the stays sorted and their bytes counted.
+inline Schedule schedule_of(const TaskGraph& graph, std::vector<Stay> stays) {
+  Schedule schedule;
+  schedule.stays = std::move(stays);
+  sort_stays(schedule);
+  for (const Stay& stay : schedule.stays) {
+    const uint64_t size = graph.tensors[stay.tensor].size;
+    if (stay.arrival == Arrival::reload) schedule.reload_bytes += size;
+    if (stay.departure == Departure::offload) schedule.offload_bytes += size;
+  }
+  return schedule;
+}
 
 }  // namespace reprise::analyzer

@@ -346,8 +346,7 @@ class Simulator {
       for (uint32_t op = begin; op < ops_ && stay.wraps; ++op) room[op] -= chunks;
     }
     move_stays(timeline.schedule, room);
-    std::sort(timeline.schedule.stays.begin(), timeline.schedule.stays.end(),
-              [](const Stay& a, const Stay& b) { return std::pair(a.begin, a.tensor) < std::pair(b.begin, b.tensor); });
+    sort_stays(timeline.schedule);
     return timeline;
   }
 

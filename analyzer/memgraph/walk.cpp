@@ -289,20 +289,7 @@ class Walk {
       }
       stays_.push_back(stay);
     }
-    return collect();
-  }
-
-  Schedule collect() {
-    Schedule schedule;
-    schedule.stays = std::move(stays_);
-    std::sort(schedule.stays.begin(), schedule.stays.end(),
-              [](const Stay& a, const Stay& b) { return std::pair(a.begin, a.tensor) < std::pair(b.begin, b.tensor); });
-    for (const Stay& stay : schedule.stays) {
-      const uint64_t size = graph_.tensors[stay.tensor].size;
-      if (stay.arrival == Arrival::reload) schedule.reload_bytes += size;
-      if (stay.departure == Departure::offload) schedule.offload_bytes += size;
-    }
-    return schedule;
+    return schedule_of(graph_, std::move(stays_));
   }
 
   const TaskGraph& graph_;

@@ -67,8 +67,7 @@ class Timing {
       if (!stay.wraps) ends[stay.tensor] = stay.end;
       if (moves) move(stay, std::max(wish->second, before));
     }
-    std::sort(schedule.stays.begin(), schedule.stays.end(),
-              [](const Stay& a, const Stay& b) { return std::pair(a.begin, a.tensor) < std::pair(b.begin, b.tensor); });
+    sort_stays(schedule);
   }
 
  private:

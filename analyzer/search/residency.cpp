@@ -111,23 +111,15 @@ bool Residency::stays_behind(uint32_t tensor, size_t use) const {
 }
 
 Schedule Residency::schedule() const {
-  Schedule schedule;
-  schedule.stays = others_;
+  std::vector<Stay> stays = others_;
   for (uint32_t tensor = 0; tensor < uses_.size(); ++tensor) {
     if (uses_[tensor].empty() || graph_.tensors[tensor].chunk_count == 0) continue;
-    is_persistent(graph_.tensors[tensor]) ? add_persistent(tensor, schedule) : add_transient(tensor, schedule);
+    is_persistent(graph_.tensors[tensor]) ? add_persistent(tensor, stays) : add_transient(tensor, stays);
   }
-  std::sort(schedule.stays.begin(), schedule.stays.end(),
-            [](const Stay& a, const Stay& b) { return std::pair(a.begin, a.tensor) < std::pair(b.begin, b.tensor); });
-  for (const Stay& stay : schedule.stays) {
-    const uint64_t size = graph_.tensors[stay.tensor].size;
-    if (stay.arrival == Arrival::reload) schedule.reload_bytes += size;
-    if (stay.departure == Departure::offload) schedule.offload_bytes += size;
-  }
-  return schedule;
+  return schedule_of(graph_, std::move(stays));
 }
 
-void Residency::add_transient(uint32_t tensor, Schedule& schedule) const {
+void Residency::add_transient(uint32_t tensor, std::vector<Stay>& stays) const {
   const std::vector<Use>& uses = uses_[tensor];
   bool dirty = true;  // the memory was new
   for (size_t i = 0, first = 0; i < uses.size(); ++i) {
@@ -143,14 +135,14 @@ void Residency::add_transient(uint32_t tensor, Schedule& schedule) const {
                      : dirty                                          ? Departure::offload
                                                                       : Departure::drop;
     stay.not_to_ssd = uses[i].gap != kNone && gaps_[uses[i].gap].not_to_ssd;
-    schedule.stays.push_back(stay);
+    stays.push_back(stay);
     first = i + 1;
     dirty = false;
   }
 }
 
 // Around the iteration, from behind a time away to the next one.
-void Residency::add_persistent(uint32_t tensor, Schedule& schedule) const {
+void Residency::add_persistent(uint32_t tensor, std::vector<Stay>& stays) const {
   const std::vector<Use>& uses = uses_[tensor];
   const size_t count = uses.size();
   size_t start = 0;
@@ -161,7 +153,7 @@ void Residency::add_persistent(uint32_t tensor, Schedule& schedule) const {
     stay.end = static_cast<uint32_t>(graph_.calls.size());
     stay.arrival = Arrival::always;
     stay.departure = Departure::never;
-    schedule.stays.push_back(stay);
+    stays.push_back(stay);
     return;
   }
   bool dirty = false;
@@ -178,7 +170,7 @@ void Residency::add_persistent(uint32_t tensor, Schedule& schedule) const {
     stay.not_to_ssd = uses[at].gap != kNone && gaps_[uses[at].gap].not_to_ssd;
     stay.wraps = begin > at;
     stay.clean_at_start = stay.wraps && !dirty_at_end;
-    schedule.stays.push_back(stay);
+    stays.push_back(stay);
     first = at + 1;
     dirty = false;
   }

@@ -48,8 +48,8 @@ class Residency {
   void list_uses();
   void read(const Stay& stay);
   void list_gaps();
-  void add_transient(uint32_t tensor, Schedule& schedule) const;
-  void add_persistent(uint32_t tensor, Schedule& schedule) const;
+  void add_transient(uint32_t tensor, std::vector<Stay>& stays) const;
+  void add_persistent(uint32_t tensor, std::vector<Stay>& stays) const;
   bool stays_behind(uint32_t tensor, size_t use) const;
 
   const TaskGraph& graph_;

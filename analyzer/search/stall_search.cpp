@@ -82,6 +82,15 @@ class Search {
   uint32_t below(uint32_t count) { return static_cast<uint32_t>(random_() % count); }
   bool flip(uint32_t of) { return below(of) == 0; }
 
+  // Of gaps with a rank: one of those that rank first; kNone: there is none.
+  template <typename Rank>
+  uint32_t one_of_first(std::vector<std::pair<Rank, uint32_t>>& gaps, size_t most) {
+    const size_t count = std::min(most, gaps.size());
+    if (count == 0) return kNone;
+    std::partial_sort(gaps.begin(), gaps.begin() + static_cast<std::ptrdiff_t>(count), gaps.end());
+    return gaps[below(static_cast<uint32_t>(count))].second;
+  }
+
   // Longer ones more often.
   const Wait& pick_wait() {
     uint64_t total = 0;
@@ -104,10 +113,7 @@ class Search {
       const uint32_t at = wait.tensor == kNone ? gap.from : gap.to;
       near.emplace_back((wait.op + 2 * ops - at) % ops, i);
     }
-    const size_t count = std::min<size_t>(kNear, near.size());
-    if (count == 0) return kNone;
-    std::partial_sort(near.begin(), near.begin() + static_cast<std::ptrdiff_t>(count), near.end());
-    return near[below(static_cast<uint32_t>(count))].second;
+    return one_of_first(near, kNear);
   }
 
   // Others leave until every op has room.
@@ -138,10 +144,7 @@ class Search {
       const double fits = chunks <= lacking ? 1 : lacking / chunks;
       best.emplace_back(-idle * fits, i);
     }
-    const size_t count = std::min<size_t>(kVictims, best.size());
-    if (count == 0) return kNone;
-    std::partial_sort(best.begin(), best.begin() + static_cast<std::ptrdiff_t>(count), best.end());
-    return best[below(static_cast<uint32_t>(count))].second;
+    return one_of_first(best, kVictims);
   }
 
   // Who need not leave any more stays.
