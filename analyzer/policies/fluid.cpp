@@ -11,8 +11,8 @@
 namespace reprise::analyzer {
 namespace {
 
-constexpr uint32_t kSegments = 24;  // more follow the iteration more closely, but take much longer
-constexpr double kSeconds = 2;
+constexpr uint32_t kSegments = 24;      // more follow the iteration more closely, but take much longer
+constexpr double kSeconds = 30;         // far more than it takes: what is planned must not depend on the machine's load
 constexpr double kCostOfMoving = 1e-3;  // milliseconds a GiB: of flows that are as fast, those that carry less
 constexpr uint32_t kMostOps = 5'000;    // of larger graphs the program takes too long
 

@@ -35,6 +35,7 @@ struct SimulateArguments {
   std::string chunk;
   bool no_recompute = false;
   bool no_fluid = false;
+  uint32_t segments = analyzer::FluidOptions().segments;
   bool keep_order = false;
   bool whole_tensors = false;
   DisturbanceArguments disturbance;
@@ -158,7 +159,12 @@ class Simulating {
   analyzer::FluidBounds bounds_of(const Budget& budget) {
     const uint64_t bytes = bytes_of(budget);
     if (arguments_.no_fluid || bytes < workload_.minimum_bytes) return {};
-    return analyzer::fluid_bounds(workload_, bytes, options_.recompute, {});
+    analyzer::FluidOptions closeness;
+    closeness.segments = arguments_.segments;
+    // What a program takes grows with the third power of its size, about.
+    const double more = std::max(1.0, static_cast<double>(closeness.segments) / analyzer::FluidOptions().segments);
+    closeness.seconds *= more * more * more;
+    return analyzer::fluid_bounds(workload_, bytes, options_.recompute, closeness);
   }
 
   Result<SimulatedRow> simulate(const Budget& budget, const std::string& policy) {
@@ -229,6 +235,10 @@ Action declare_simulate(CLI::App& app, const ProgramArguments&) {
       "reprise and auto keep an optimizer's kernels where the program has them, not right behind their gradients");
   app.add_flag("--whole-tensors", arguments->whole_tensors, "reprise and auto move tensors as a whole, never in parts");
   app.add_flag("--no-fluid", arguments->no_fluid, "Leave out the bounds by linear program, which take seconds");
+  app.add_option("--segments", arguments->segments,
+                 "Places where those bounds look at memory: with more they are closer and take longer")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
   app.add_option("--chunk", arguments->chunk, "Size of a chunk (default: the trace's, else 2MiB)");
   declare_disturbance(app, arguments->disturbance);
   return [arguments] { return Simulating(*arguments).run(); };

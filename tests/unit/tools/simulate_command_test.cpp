@@ -76,6 +76,9 @@ TEST_F(SimulateCommand, TheFluidBoundStandsBesideThePlan) {
   EXPECT_GE(fluid, 5'000'000u);
   EXPECT_LE(fluid, time);
   EXPECT_EQ(row({"--no-fluid"}).first, 0u);
+  // With one place to look at, the copies that go on during the other kernels count for nothing.
+  EXPECT_LT(row({"--segments", "1"}).first, fluid);
+  EXPECT_EQ(reprise({"simulate", file, "--budget", "6MiB", "--segments", "0"}).exit_code, 2);
 }
 
 TEST_F(SimulateCommand, ASlowerLinkCostsMore) {
