@@ -3,6 +3,7 @@
 #include <cstring>
 #include <new>
 
+#include "preload/allocations.h"
 #include "preload/driver.h"
 #include "preload/handle_map.h"
 #include "preload/runtime.h"
@@ -23,6 +24,7 @@ enum Kind : uint64_t { kFunction = 1, kKernel = 2 };
 // A kernel has at most 32764 bytes of parameters; more than this many of them is a broken answer.
 constexpr uint32_t kMaxParameters = 4096;
 constexpr uint64_t kMaxShapes = 1 << 20;
+constexpr uint64_t kNobody = ~uint64_t{0};  // owner of kernels of which the driver does not tell
 
 uint64_t key(const void* handle) { return reinterpret_cast<uint64_t>(handle); }
 
@@ -76,14 +78,17 @@ void read_layout(CUfunction handle, Kind kind, Function* function) {
 }
 
 Owner* owner_record(uint64_t owner) {
-  if (owner == 0) return nullptr;
+  if (owner == 0) owner = kNobody;
   if (const uint64_t known = owners.find(owner); known != 0) return reinterpret_cast<Owner*>(known);
   auto* fresh = new (std::nothrow) Owner;
-  if (fresh != nullptr) owners.set(owner, key(fresh));
+  if (fresh == nullptr) return nullptr;
+  fresh->variables.store(next_allocation_id(), std::memory_order_relaxed);
+  owners.set(owner, key(fresh));
   return fresh;
 }
 
 uint64_t owner_handle(CUfunction handle, Kind kind) {
+  if (const uint64_t noted = noted_owner(handle); noted != 0) return noted;
   if (kind == kKernel) {
     CUlibrary library = nullptr;
     return driver().cuKernelGetLibrary(&library, reinterpret_cast<CUkernel>(handle)) == CUDA_SUCCESS ? key(library) : 0;
@@ -112,6 +117,22 @@ Function* make_function(CUfunction handle) {
   return function;
 }
 
+// A handle value may come back for another kernel after its module was unloaded.
+void note_handle(const void* handle, Kind kind, uint64_t owner) {
+  if (kinds.find(key(handle)) != kind) kinds.set(key(handle), kind);
+  if (owner != 0 && owner_of.find(key(handle)) != owner) owner_of.set(key(handle), owner);
+}
+
+void forget_handles(uint64_t owner) {
+  owners.erase(owner);
+  owner_of.each([owner](uint64_t handle, uint64_t of) {
+    if (of != owner) return;
+    functions.erase(handle);
+    kinds.erase(handle);
+    owner_of.erase(handle);
+  });
+}
+
 }  // namespace
 
 const Function* find_function(CUfunction handle) noexcept {
@@ -127,13 +148,20 @@ const Function* find_function(CUfunction handle) noexcept {
   return function;
 }
 
-void note_function_handle(CUfunction handle) noexcept {
-  // A handle value may come back for another kernel after its module was unloaded.
-  if (kinds.find(key(handle)) != kFunction) kinds.set(key(handle), kFunction);
+void note_function_handle(CUfunction handle, uint64_t owner) noexcept { note_handle(handle, kFunction, owner); }
+void note_kernel_handle(CUkernel handle, uint64_t owner) noexcept { note_handle(handle, kKernel, owner); }
+
+void note_image(uint64_t owner, bool holds_variables) noexcept {
+  // A handle may come back without an unload in between, after its context went away.
+  Owner* record = owner_record(owner);
+  if (record != nullptr) record->variables.store(holds_variables ? next_allocation_id() : 0, std::memory_order_relaxed);
 }
-void note_kernel_handle(CUkernel handle) noexcept {
-  if (kinds.find(key(handle)) != kKernel) kinds.set(key(handle), kKernel);
+
+void note_module_of(uint64_t library, uint64_t module) noexcept {
+  if (Owner* record = owner_record(library); record != nullptr) owners.set(module, key(record));
 }
+
+uint64_t noted_owner(const void* handle) noexcept { return owner_of.find(key(handle)); }
 
 bool note_global(uint64_t owner, CUdeviceptr address, uint64_t size) noexcept {
   Owner* record = owner_record(owner);
@@ -155,13 +183,11 @@ void forget_owner(uint64_t owner, void (*visit)(const Global& global)) noexcept 
     auto* record = reinterpret_cast<Owner*>(known);
     const uint32_t count = record->global_count.load(std::memory_order_acquire);
     for (uint32_t i = 0; i < count; ++i) visit(record->globals[i]);
-    owners.erase(owner);
+    owners.each([known](uint64_t handle, uint64_t of) {  // a library and its modules
+      if (of == known) forget_handles(handle);
+    });
   }
-  owner_of.each([owner](uint64_t handle, uint64_t of) {
-    if (of != owner) return;
-    functions.erase(handle);
-    kinds.erase(handle);
-  });
+  forget_handles(owner);
 }
 
 bool shape_known(uint64_t shape) noexcept { return shapes.find(shape) != 0; }

@@ -6,10 +6,26 @@
 #include "preload/guard.h"
 #include "preload/handle_map.h"
 #include "preload/memory_calls.h"
+#include "preload/module_image.h"
 #include "preload/trace/signature.h"
 
 namespace reprise {
 namespace {
+
+uint64_t number(const void* handle) { return reinterpret_cast<uint64_t>(handle); }
+
+template <typename Handle>
+CUresult loaded(CUresult result, const Handle* handle, const void* image) {
+  const HookScope scope;
+  if (scope && result == CUDA_SUCCESS) note_image(number(*handle), may_hold_variables(image));
+  return result;
+}
+template <typename Handle>
+CUresult loaded_from(CUresult result, const Handle* handle, const char* path) {
+  const HookScope scope;
+  if (scope && result == CUDA_SUCCESS) note_image(number(*handle), file_may_hold_variables(path));
+  return result;
+}
 
 CUresult global_found(CUresult result, const void* owner, const CUdeviceptr* address, const size_t* bytes) {
   const HookScope scope;
@@ -55,6 +71,33 @@ void before_attribute(const char* name, const void* function, int attribute, int
 
 using namespace reprise;
 
+REPRISE_EXPORT CUresult cuModuleLoad(CUmodule* module, const char* path) {
+  return loaded_from(driver().cuModuleLoad(module, path), module, path);
+}
+REPRISE_EXPORT CUresult cuModuleLoadData(CUmodule* module, const void* image) {
+  return loaded(driver().cuModuleLoadData(module, image), module, image);
+}
+REPRISE_EXPORT CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned count, CUjit_option* options,
+                                           void** values) {
+  return loaded(driver().cuModuleLoadDataEx(module, image, count, options, values), module, image);
+}
+REPRISE_EXPORT CUresult cuModuleLoadFatBinary(CUmodule* module, const void* image) {
+  return loaded(driver().cuModuleLoadFatBinary(module, image), module, image);
+}
+REPRISE_EXPORT CUresult cuLibraryLoadData(CUlibrary* library, const void* image, CUjit_option* jit_options,
+                                          void** jit_values, unsigned jit_count, CUlibraryOption* options,
+                                          void** values, unsigned count) {
+  return loaded(driver().cuLibraryLoadData(library, image, jit_options, jit_values, jit_count, options, values, count),
+                library, image);
+}
+REPRISE_EXPORT CUresult cuLibraryLoadFromFile(CUlibrary* library, const char* path, CUjit_option* jit_options,
+                                              void** jit_values, unsigned jit_count, CUlibraryOption* options,
+                                              void** values, unsigned count) {
+  return loaded_from(
+      driver().cuLibraryLoadFromFile(library, path, jit_options, jit_values, jit_count, options, values, count),
+      library, path);
+}
+
 REPRISE_EXPORT CUresult cuModuleGetGlobal_v2(CUdeviceptr* address, size_t* bytes, CUmodule module, const char* name) {
   return global_found(driver().cuModuleGetGlobal(address, bytes, module, name), module, address, bytes);
 }
@@ -70,33 +113,38 @@ REPRISE_EXPORT CUresult cuLibraryUnload(CUlibrary library) {
 
 REPRISE_EXPORT CUresult cuModuleGetFunction(CUfunction* function, CUmodule module, const char* name) {
   const CUresult result = driver().cuModuleGetFunction(function, module, name);
-  if (const HookScope scope; scope && result == CUDA_SUCCESS) note_function_handle(*function);
+  if (const HookScope scope; scope && result == CUDA_SUCCESS) note_function_handle(*function, number(module));
   return result;
 }
 REPRISE_EXPORT CUresult cuModuleEnumerateFunctions(CUfunction* functions, unsigned count, CUmodule module) {
   const CUresult result = driver().cuModuleEnumerateFunctions(functions, count, module);
   const HookScope scope;
   for (unsigned i = 0; scope && result == CUDA_SUCCESS && i < count; ++i) {
-    if (functions[i] != nullptr) note_function_handle(functions[i]);
+    if (functions[i] != nullptr) note_function_handle(functions[i], number(module));
   }
   return result;
 }
 REPRISE_EXPORT CUresult cuLibraryGetKernel(CUkernel* kernel, CUlibrary library, const char* name) {
   const CUresult result = driver().cuLibraryGetKernel(kernel, library, name);
-  if (const HookScope scope; scope && result == CUDA_SUCCESS) note_kernel_handle(*kernel);
+  if (const HookScope scope; scope && result == CUDA_SUCCESS) note_kernel_handle(*kernel, number(library));
   return result;
 }
 REPRISE_EXPORT CUresult cuLibraryEnumerateKernels(CUkernel* kernels, unsigned count, CUlibrary library) {
   const CUresult result = driver().cuLibraryEnumerateKernels(kernels, count, library);
   const HookScope scope;
   for (unsigned i = 0; scope && result == CUDA_SUCCESS && i < count; ++i) {
-    if (kernels[i] != nullptr) note_kernel_handle(kernels[i]);
+    if (kernels[i] != nullptr) note_kernel_handle(kernels[i], number(library));
   }
   return result;
 }
 REPRISE_EXPORT CUresult cuKernelGetFunction(CUfunction* function, CUkernel kernel) {
   const CUresult result = driver().cuKernelGetFunction(function, kernel);
-  if (const HookScope scope; scope && result == CUDA_SUCCESS) note_function_handle(*function);
+  if (const HookScope scope; scope && result == CUDA_SUCCESS) note_function_handle(*function, noted_owner(kernel));
+  return result;
+}
+REPRISE_EXPORT CUresult cuLibraryGetModule(CUmodule* module, CUlibrary library) {
+  const CUresult result = driver().cuLibraryGetModule(module, library);
+  if (const HookScope scope; scope && result == CUDA_SUCCESS) note_module_of(number(library), number(*module));
   return result;
 }
 

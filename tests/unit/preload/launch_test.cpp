@@ -4,8 +4,13 @@
 
 #include <cuda.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cstdio>
 #include <cstring>
+#include <fstream>
+#include <string>
+#include <vector>
 
 #include "preload/allocations.h"
 #include "preload/arguments.h"
@@ -17,6 +22,11 @@ namespace {
 
 uint64_t next_handle = 0x9000;  // each test launches a kernel of its own
 
+// Modules without and with a variable that kernels can write.
+constexpr const char* kPlain = ".version 9.0\n.target sm_90\n.address_size 64\n.entry k() { ret; }\n";
+constexpr const char* kCounting =
+    ".version 9.0\n.target sm_90\n.address_size 64\n.global .align 4 .u32 counter;\n.entry k() { ret; }\n";
+
 class Launch : public testing::Test {
  protected:
   void SetUp() override {
@@ -27,8 +37,10 @@ class Launch : public testing::Test {
     a_id_ = handler().allocations[0].allocation;
     b_id_ = handler().allocations[1].allocation;
     kernel_ = reinterpret_cast<CUfunction>(next_handle += 0x100);
+    ASSERT_EQ(cuModuleLoadData(&module_, kPlain), CUDA_SUCCESS);
   }
   void TearDown() override {
+    cuModuleUnload(module_);
     cuMemFree(a_);
     cuMemFree(b_);
     stop_watching();
@@ -46,6 +58,7 @@ class Launch : public testing::Test {
   uint64_t a_id_ = 0;
   uint64_t b_id_ = 0;
   CUfunction kernel_ = nullptr;
+  CUmodule module_ = nullptr;  // the scripted driver has only this one
 };
 
 TEST_F(Launch, FindsPointersInParametersAndStructs) {
@@ -269,6 +282,82 @@ TEST_F(Launch, ModuleVariablesBelongToTheirKernels) {
   cuModuleUnload(reinterpret_cast<CUmodule>(0xabc0));
   Allocation found;
   EXPECT_FALSE(find_allocation(address, &found));
+}
+
+// A variable that the program never asked for: which kernels use it nobody knows, so it is all of the module's.
+TEST_F(Launch, VariablesThatNobodyAskedForAreOneResource) {
+  layout({{0, 8}});
+  void* parameters[] = {&a_};
+  const auto variables = [&](CUfunction kernel) {
+    kernel_ = kernel;
+    launch(parameters);
+    const std::vector<Access>& seen = last().accesses;
+    EXPECT_EQ(seen.at(0).allocation, a_id_);
+    return seen.size() < 2 ? Access{} : seen[1];
+  };
+  EXPECT_EQ(variables(kernel_).allocation, 0u);
+  cuModuleUnload(module_);
+  cuModuleLoadData(&module_, kCounting);
+  const auto fresh = [] { return reinterpret_cast<CUfunction>(next_handle += 0x100); };
+  const Access first = variables(fresh());
+  EXPECT_NE(first.allocation, 0u);
+  EXPECT_EQ(first.mode, trace::kAccessRead | trace::kAccessWrite);
+  EXPECT_EQ(first.address - first.offset, 0u);  // nowhere: nobody may take it for managed memory
+  EXPECT_EQ(variables(fresh()).allocation, first.allocation);
+  cuModuleUnload(module_);
+  const Access unseen = variables(fresh());  // of a module whose image nobody saw
+  EXPECT_NE(unseen.allocation, 0u);
+  EXPECT_NE(unseen.allocation, first.allocation);
+}
+
+TEST_F(Launch, ALibraryAndItsModulesHaveTheSameVariables) {
+  layout({});
+  const auto variables = [&](CUfunction kernel) {
+    kernel_ = kernel;
+    launch(nullptr);
+    return last().accesses.empty() ? 0 : last().accesses[0].allocation;
+  };
+  const auto all = [&](const char* image) {
+    CUlibrary library = nullptr;
+    CUkernel kernel = nullptr;
+    CUfunction of_kernel = nullptr;
+    CUmodule module = nullptr;
+    CUfunction of_module = nullptr;
+    cuLibraryLoadData(&library, image, nullptr, nullptr, 0, nullptr, nullptr, 0);
+    cuLibraryGetKernel(&kernel, library, "k");
+    cuKernelGetFunction(&of_kernel, kernel);
+    cuLibraryGetModule(&module, library);
+    cuModuleGetFunction(&of_module, module, "k");
+    const std::vector<uint64_t> seen = {variables(reinterpret_cast<CUfunction>(kernel)), variables(of_kernel),
+                                        variables(of_module)};
+    cuLibraryUnload(library);
+    EXPECT_EQ(variables(of_kernel), 0u);           // the same handle, of another kernel: the driver says whose
+    cuModuleGetFunction(&of_module, module, "k");  // of another module that nobody saw loading
+    EXPECT_NE(variables(of_module), 0u);
+    return seen;
+  };
+  EXPECT_EQ(all(kPlain), std::vector<uint64_t>(3, 0));
+  const std::vector<uint64_t> counting = all(kCounting);
+  EXPECT_NE(counting[0], 0u);
+  EXPECT_EQ(counting, std::vector<uint64_t>(3, counting[0]));
+  EXPECT_EQ(all(kPlain), std::vector<uint64_t>(3, 0));  // nothing is left of a library that went away
+}
+
+TEST_F(Launch, ImagesAreReadFromFilesToo) {
+  layout({});
+  const std::string path = testing::TempDir() + "launch_test." + std::to_string(getpid());
+  const auto variables = [&](const std::string& content) {
+    std::ofstream(path, std::ios::binary) << content;
+    cuModuleUnload(module_);
+    EXPECT_EQ(cuModuleLoad(&module_, path.c_str()), CUDA_SUCCESS);
+    kernel_ = reinterpret_cast<CUfunction>(next_handle += 0x100);
+    launch(nullptr);
+    return last().accesses.size();
+  };
+  EXPECT_EQ(variables(kPlain), 0u);
+  EXPECT_EQ(variables(kCounting), 1u);
+  EXPECT_EQ(variables("what is this"), 1u);
+  std::remove(path.c_str());
 }
 
 TEST_F(Launch, TexturesOverPlainMemoryAreAlwaysTouched) {

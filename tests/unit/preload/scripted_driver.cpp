@@ -84,6 +84,14 @@ void effect(const std::string& symbol, uint64_t a, uint64_t b, uint64_t c, uint6
     give<const char*>(a, "a_kernel");
   } else if (symbol == "cuFuncGetModule" || symbol == "cuKernelGetLibrary") {
     give<uint64_t>(a, 0xabc0);
+  } else if (symbol.rfind("cuModuleLoad", 0) == 0) {
+    give<uint64_t>(a, 0xabc0);
+  } else if (symbol.rfind("cuLibraryLoad", 0) == 0) {
+    give<uint64_t>(a, 0xabe0);
+  } else if (symbol == "cuLibraryGetModule") {
+    give<uint64_t>(a, 0xabd0);
+  } else if (symbol == "cuModuleGetFunction" || symbol == "cuLibraryGetKernel" || symbol == "cuKernelGetFunction") {
+    give(a, s.next_handle += 0x10);
   } else if (symbol == "cuModuleGetGlobal_v2") {
     give<uint64_t>(a, 0x600000);
     give<uint64_t>(b, 64);

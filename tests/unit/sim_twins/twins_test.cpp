@@ -9,11 +9,14 @@
 #include <numeric>
 #include <thread>
 
-#include "tools/sim/images/image.h"
+#include "preload/images/image.h"
 #include "tools/sim/twins/executor.h"
 
 namespace reprise::sim {
 namespace {
+
+using images::Image;
+using images::parse_image;
 
 bool no_extents(uint64_t, uint64_t*, uint64_t*) { return false; }
 

@@ -53,6 +53,14 @@ CUresult place_global(Context& context, const GlobalImage& image, Global* global
   return CUDA_SUCCESS;
 }
 
+CUresult take_image(Result<Image> parsed, std::shared_ptr<const Image>* image) {
+  if (!parsed.ok()) {
+    return parsed.status().code() == StatusCode::unsupported ? CUDA_ERROR_NO_BINARY_FOR_GPU : CUDA_ERROR_INVALID_IMAGE;
+  }
+  *image = std::make_shared<const Image>(std::move(parsed.value()));
+  return CUDA_SUCCESS;
+}
+
 }  // namespace
 
 ModuleTable& modules() {
@@ -73,21 +81,13 @@ KernelTable& kernels() {
 }
 
 CUresult read_image(const void* data, std::shared_ptr<const Image>* image) {
-  Result<Image> parsed = parse_image(data);
-  if (!parsed.ok()) {
-    return parsed.status().code() == StatusCode::unsupported ? CUDA_ERROR_NO_BINARY_FOR_GPU : CUDA_ERROR_INVALID_IMAGE;
-  }
-  *image = std::make_shared<const Image>(std::move(parsed.value()));
-  return CUDA_SUCCESS;
+  return take_image(images::parse_image(data), image);
 }
 
 CUresult read_image_file(const char* path, std::shared_ptr<const Image>* image) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return CUDA_ERROR_FILE_NOT_FOUND;
-  std::vector<char> bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (bytes.empty()) return CUDA_ERROR_INVALID_IMAGE;
-  bytes.push_back(0);  // PTX ends with a zero
-  return read_image(bytes.data(), image);
+  return take_image(images::parse_image(std::string{std::istreambuf_iterator<char>(file), {}}), image);
 }
 
 CUresult Module::place_globals() {

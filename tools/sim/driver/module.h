@@ -11,12 +11,17 @@
 #include <utility>
 #include <vector>
 
+#include "preload/images/image.h"
 #include "tools/sim/driver/context.h"
 #include "tools/sim/driver/cuda_api.h"
 #include "tools/sim/driver/handles.h"
-#include "tools/sim/images/image.h"
 
 namespace reprise::sim {
+
+using images::GlobalImage;
+using images::Image;
+using images::KernelImage;
+using images::ParameterImage;
 
 class Module;
 class Library;

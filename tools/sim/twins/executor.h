@@ -4,9 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "tools/sim/images/image.h"
+#include "preload/images/image.h"
 
 namespace reprise::sim {
+
+using images::KernelImage;
 
 struct KernelRun {
   const KernelImage* kernel;

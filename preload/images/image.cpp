@@ -1,10 +1,11 @@
-#include "tools/sim/images/image.h"
+#include "preload/images/image.h"
 
 #include <algorithm>
+#include <string_view>
 
-#include "tools/sim/images/parsers.h"
+#include "preload/images/parsers.h"
 
-namespace reprise::sim {
+namespace reprise::images {
 namespace {
 
 // What nvcc leaves in a program for __cudaRegisterFatBinary. Version 1: `data` is the fatbin. Version 2 (relocatable
@@ -33,7 +34,20 @@ Result<Image> parse_wrapper(const void* image) {
   return merged;
 }
 
+// Variables that no kernel writes: string literals and names of functions that assert, as PTX calls them, and the empty
+// objects of CUDA's own headers (cuda::std::ranges::begin, thrust::seq), of which every user of CUB has some.
+bool is_constant(const GlobalImage& global) {
+  const std::string_view name = global.name;
+  if (global.constant || global.bytes == 0 || name.starts_with("$str") || name.starts_with("__unnamed_")) return true;
+  const auto within = [name](std::string_view space) { return name.find(space) != std::string_view::npos; };
+  return global.bytes == 1 && global.initial.empty() && (within("4cuda3std3__4") || within("6thrust"));
+}
+
 }  // namespace
+
+bool holds_variables(const Image& image) {
+  return !std::all_of(image.globals.begin(), image.globals.end(), is_constant);
+}
 
 void merge_image(Image& image, Image more) {
   for (auto& kernel : more.kernels) {
@@ -67,4 +81,18 @@ Result<Image> parse_image(const void* image) {
   }
 }
 
-}  // namespace reprise::sim
+Result<Image> parse_image(const std::string& content) {
+  const Bytes bytes(content.data(), content.size());
+  switch (bytes.read<uint32_t>(0).value_or(0)) {
+    case kElfMagic:
+      return parse_cubin(bytes);
+    case kFatbinMagic:
+      return parse_fatbin(bytes);
+    case kFatbinWrapperMagic:
+      return Status(StatusCode::unsupported, "a fatbin wrapper points into a program's memory, and is no file");
+    default:
+      return parse_ptx(std::string_view(content).substr(0, content.find('\0')));
+  }
+}
+
+}  // namespace reprise::images

@@ -2,10 +2,10 @@
 #pragma once
 #include <string_view>
 
-#include "tools/sim/images/bytes.h"
-#include "tools/sim/images/image.h"
+#include "preload/images/bytes.h"
+#include "preload/images/image.h"
 
-namespace reprise::sim {
+namespace reprise::images {
 
 inline constexpr uint32_t kElfMagic = 0x464c457f;
 inline constexpr uint32_t kFatbinMagic = 0xba55ed50;
@@ -23,4 +23,4 @@ Result<Image> parse_ptx(std::string_view text);
 // Adds `more` to `image`; a kernel or global that is there already is kept.
 void merge_image(Image& image, Image more);
 
-}  // namespace reprise::sim
+}  // namespace reprise::images

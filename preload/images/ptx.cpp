@@ -4,9 +4,9 @@
 #include <charconv>
 #include <string>
 
-#include "tools/sim/images/parsers.h"
+#include "preload/images/parsers.h"
 
-namespace reprise::sim {
+namespace reprise::images {
 namespace {
 
 constexpr uint64_t kMostVariableBytes = uint64_t{1} << 31;
@@ -255,4 +255,4 @@ class PtxReader {
 
 Result<Image> parse_ptx(std::string_view text) { return PtxReader(text).read(); }
 
-}  // namespace reprise::sim
+}  // namespace reprise::images

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <type_traits>
 
-namespace reprise::sim {
+namespace reprise::images {
 
 class Bytes {
  public:
@@ -48,4 +48,4 @@ class Bytes {
   size_t size_ = 0;
 };
 
-}  // namespace reprise::sim
+}  // namespace reprise::images

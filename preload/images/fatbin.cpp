@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <string>
 
-#include "tools/sim/images/parsers.h"
+#include "preload/images/parsers.h"
 
-namespace reprise::sim {
+namespace reprise::images {
 namespace {
 
 enum : uint16_t { kEntryPtx = 1, kEntryCubin = 2 };
@@ -137,4 +137,4 @@ Result<Image> parse_fatbin(Bytes bytes) {
   return image;
 }
 
-}  // namespace reprise::sim
+}  // namespace reprise::images

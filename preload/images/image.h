@@ -1,5 +1,5 @@
-// What a cubin, fatbin or PTX text contains: kernels with parameter layouts, and globals. Caller: the simulated
-// driver's module and library functions. Pure parsing of untrusted bytes; touches no device state.
+// What a cubin, fatbin or PTX text contains: kernels with parameter layouts, and globals. Callers: the hooks
+// on module loads, the simulated driver. Pure parsing of untrusted bytes; touches no device state.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 #include "preload/trace/status.h"
 
-namespace reprise::sim {
+namespace reprise::images {
 
 struct ParameterImage {
   uint32_t offset;
@@ -40,4 +40,10 @@ struct Image {
 // read from the image's own headers.
 Result<Image> parse_image(const void* image);
 
-}  // namespace reprise::sim
+// The same of a file's contents, none of which is read beyond its end.
+Result<Image> parse_image(const std::string& content);
+
+// Can kernels of this image pass each other data without a pointer? Some variables are known not to be written.
+bool holds_variables(const Image& image);
+
+}  // namespace reprise::images

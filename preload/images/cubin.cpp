@@ -5,9 +5,9 @@
 #include <string>
 #include <unordered_map>
 
-#include "tools/sim/images/parsers.h"
+#include "preload/images/parsers.h"
 
-namespace reprise::sim {
+namespace reprise::images {
 namespace {
 
 constexpr uint16_t kMachineCuda = 190;
@@ -194,4 +194,4 @@ Result<Image> parse_cubin(Bytes bytes) {
   return CubinReader(std::move(sections.value())).read();
 }
 
-}  // namespace reprise::sim
+}  // namespace reprise::images

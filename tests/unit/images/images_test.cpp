@@ -7,9 +7,9 @@
 #include <iterator>
 #include <memory>
 
-#include "tools/sim/images/parsers.h"
+#include "preload/images/parsers.h"
 
-namespace reprise::sim {
+namespace reprise::images {
 namespace {
 
 std::vector<char> read_file(const std::string& path) {
@@ -86,6 +86,11 @@ TEST_P(EveryImage, SaysWhatTheSourceSays) {
   const auto image = parse_image(bytes.data());
   ASSERT_TRUE(image.ok()) << image.status().message();
   expect_kernels_cu(image.value());
+  EXPECT_TRUE(holds_variables(image.value()));
+  bytes.pop_back();
+  const auto of_file = parse_image(std::string(bytes.begin(), bytes.end()));
+  ASSERT_TRUE(of_file.ok()) << of_file.status().message();
+  expect_kernels_cu(of_file.value());
 }
 
 INSTANTIATE_TEST_SUITE_P(Images, EveryImage,
@@ -132,6 +137,15 @@ TEST(Images, RefusesWhatIsNoImage) {
   EXPECT_FALSE(parse_image("").ok());
   EXPECT_FALSE(parse_image("x").ok());
   EXPECT_FALSE(parse_image("hello, world").ok());
+  for (const char* content : {"", "x", "hello, world", "\x50\xed\x55\xba", "\x7f\x45\x4c\x46"}) {
+    EXPECT_FALSE(parse_image(std::string(content)).ok());
+  }
+  const struct {
+    uint32_t magic = kFatbinWrapperMagic, version = 1;
+    const void* data = "";
+    const void* prelinked = nullptr;
+  } wrapper;  // in a file its pointers would mean nothing
+  EXPECT_FALSE(parse_image(std::string(reinterpret_cast<const char*>(&wrapper), sizeof wrapper)).ok());
   const auto self = read_file(HOST_ELF);  // an ELF file, but for this machine
   EXPECT_EQ(parse_cubin(Bytes(self.data(), self.size())).status().code(), StatusCode::unsupported);
 }
@@ -182,6 +196,23 @@ TEST_P(Damaged, AnyByteChanged) {
 INSTANTIATE_TEST_SUITE_P(Images, Damaged,
                          testing::Values("sm_90.cubin", "zstd.fatbin", "lz4.fatbin", "plain.fatbin", "text.ptx"));
 
+TEST(Images, VariablesAreWhatKernelsCanWrite) {
+  const auto holds = [](const std::string& variable) {
+    const auto image =
+        parse_ptx(".version 9.0\n.target sm_90\n.address_size 64\n" + variable + ".entry k() { ret; }\n");
+    EXPECT_TRUE(image.ok()) << image.status().message();
+    return holds_variables(image.value());
+  };
+  EXPECT_FALSE(holds(""));
+  EXPECT_FALSE(holds(".const .align 4 .b32 constant = 1;\n"));
+  EXPECT_FALSE(holds(".global .align 1 .b8 $str[3] = {37, 100, 0};\n.global .align 1 .b8 __unnamed_1[2] = {65, 0};\n"));
+  EXPECT_FALSE(holds(".global .align 1 .b8 _ZN2_x4cuda3std3__45__cpo5beginE[1];\n.global .b8 _ZN6thrust3seqE[1];\n"));
+  EXPECT_TRUE(holds(".global .align 1 .b8 _ZN2_x4cuda3std3__45__cpo5beginE[2];\n"));
+  EXPECT_TRUE(holds(".global .align 1 .b8 flag[1];\n"));
+  EXPECT_TRUE(holds(".global .align 4 .u32 counter;\n"));
+  EXPECT_TRUE(holds(".const .align 4 .b32 constant = 1;\n.visible .global .align 4 .b32 table[100];\n"));
+}
+
 TEST(Ptx, InitialValuesAndForeignVariables) {
   const auto image = parse_ptx(
       ".version 9.0\n.target sm_90\n.address_size 64\n"
@@ -212,4 +243,4 @@ TEST(Ptx, InitialValuesAndForeignVariables) {
 }
 
 }  // namespace
-}  // namespace reprise::sim
+}  // namespace reprise::images
