@@ -38,6 +38,7 @@ struct SimulateArguments {
   uint32_t segments = analyzer::FluidOptions().segments;
   bool keep_order = false;
   bool whole_tensors = false;
+  bool no_ssd = false;
   DisturbanceArguments disturbance;
 };
 
@@ -80,7 +81,7 @@ class Simulating {
       if (chunk.value() < kSmallestChunk) return {StatusCode::invalid_argument, "--chunk: at least 4KiB"};
       options_.granularity = chunk.value();
     }
-    options_.ssd = true;
+    options_.ssd = !arguments_.no_ssd;
     options_.recompute = !arguments_.no_recompute;
     options_.overtake = !arguments_.keep_order;
     options_.parts = !arguments_.whole_tensors;
@@ -234,6 +235,7 @@ Action declare_simulate(CLI::App& app, const ProgramArguments&) {
       "--keep-order", arguments->keep_order,
       "reprise and auto keep an optimizer's kernels where the program has them, not right behind their gradients");
   app.add_flag("--whole-tensors", arguments->whole_tensors, "reprise and auto move tensors as a whole, never in parts");
+  app.add_flag("--no-ssd", arguments->no_ssd, "Leave the machine's SSD alone, as plans for the replay do");
   app.add_flag("--no-fluid", arguments->no_fluid, "Leave out the bounds by linear program, which take seconds");
   app.add_option("--segments", arguments->segments,
                  "Places where those bounds look at memory: with more they are closer and take longer")

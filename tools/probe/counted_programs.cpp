@@ -21,18 +21,7 @@ namespace fs = std::filesystem;
 
 constexpr int kExitSkipped = 77;  // the scripts' and programs' way to say that a library is not here
 
-const char* const kScripts[] = {"torch_ops", "torch_compile", "jax_ops", "cupy_ops", "triton_ops"};
-
 std::string shim_path() { return beside_program("../lib/probe/libreprise_count.so"); }
-
-// Where shared libraries of CUDA usually are, after what the user set; the simulated device's own come first.
-std::string library_path(const Driver& driver) {
-  std::string path;
-  if (driver.simulated) path = fs::path(driver.path).parent_path().string() + ":";
-  if (const char* set = std::getenv("LD_LIBRARY_PATH"); set && *set) path += std::string(set) + ":";
-  if (const char* home = std::getenv("CUDA_HOME"); home && *home) path += std::string(home) + "/lib64:";
-  return path + "/usr/local/cuda/lib64";
-}
 
 Json number_or_zero(const Json& json, const char* key) { return json.contains(key) ? json[key] : Json(0); }
 
@@ -90,8 +79,13 @@ class TemporaryFolder {
   fs::path path_;
 };
 
+struct Surroundings {
+  std::string cupti;      // empty: launches are counted only
+  std::string libraries;  // LD_LIBRARY_PATH
+};
+
 Counted run_counted(const SectionContext& context, CountedProgram program, const fs::path& output,
-                    const std::string& cupti) {
+                    const Surroundings& around) {
   Counted counted;
   counted.program = std::move(program);
   if (!counted.program.missing.empty() || (context.driver.simulated && !counted.program.on_simulated_device)) {
@@ -106,8 +100,8 @@ Counted run_counted(const SectionContext& context, CountedProgram program, const
                                      {"REPRISE_DRIVER", ""},  // the program is to ask for libcuda.so.1, as others do
 
                                      {"REPRISE_COUNT_OUTPUT", output.string()},
-                                     {"REPRISE_COUNT_CUPTI", cupti},
-                                     {"LD_LIBRARY_PATH", library_path(context.driver)}},
+                                     {"REPRISE_COUNT_CUPTI", around.cupti},
+                                     {"LD_LIBRARY_PATH", around.libraries}},
                                     std::max(1.0, context.limit.seconds_left())});
   if (!outcome.ok()) {
     counted.status = outcome.status();
@@ -131,15 +125,19 @@ Counted run_counted(const SectionContext& context, CountedProgram program, const
 // All programs, several at a time: they are counted, not timed.
 std::vector<Counted> run_all(const SectionContext& context, const std::string& cupti) {
   const TemporaryFolder folder;
+  Surroundings around{cupti, library_path(context.options.python)};
+  // The simulated device's own libraries come first.
+  if (context.driver.simulated)
+    around.libraries = fs::path(context.driver.path).parent_path().string() + ":" + around.libraries;
   const std::vector<CountedProgram> programs = counted_programs(context);
   std::vector<Counted> results(programs.size());
   std::atomic<size_t> next{0};
-  const unsigned workers = std::clamp(std::thread::hardware_concurrency() / 2, 1u, 4u);
+  const unsigned workers = std::clamp(std::thread::hardware_concurrency() / 2, 1u, 8u);
   std::vector<std::thread> threads;
   for (unsigned i = 0; i < workers; ++i) {
     threads.emplace_back([&] {
       for (size_t at = next++; at < programs.size(); at = next++) {
-        results[at] = run_counted(context, programs[at], folder.path() / fmt::format("counts{}", at), cupti);
+        results[at] = run_counted(context, programs[at], folder.path() / fmt::format("counts{}", at), around);
       }
     });
   }
@@ -165,6 +163,15 @@ bool usable(SectionContext& context, const Counted& counted) {
 
 std::vector<CountedProgram> counted_programs(const SectionContext& context) {
   std::vector<CountedProgram> programs;
+  const std::string python = find_program(context.options.python);
+  const auto add_script = [&](const char* script) {
+    const std::string path = beside_program(fmt::format("../share/reprise/probe/{}.py", script));
+    const char* missing = python.empty()                    ? "no python3"
+                          : access(path.c_str(), R_OK) != 0 ? "its script is not beside the probe"
+                                                            : "";
+    programs.push_back({script, {python, path}, missing, false});
+  };
+  add_script("torch_compile");  // first, for it takes by far the longest
   programs.push_back(
       {"probe", {own_path(), "--check", "launches", "--device", std::to_string(context.options.device)}, "", true});
   const auto add = [&](const char* name, const char* file, bool simulated) {
@@ -179,14 +186,7 @@ std::vector<CountedProgram> counted_programs(const SectionContext& context) {
   add("cuBLAS", "probe-cublas", false);
   add("cuDNN", "probe-cudnn", false);
   add("cuFFT", "probe-cufft", false);
-  const std::string python = find_program(context.options.python);
-  for (const char* script : kScripts) {
-    const std::string path = beside_program(fmt::format("../share/reprise/probe/{}.py", script));
-    const char* missing = python.empty()                    ? "no python3"
-                          : access(path.c_str(), R_OK) != 0 ? "its script is not beside the probe"
-                                                            : "";
-    programs.push_back({script, {python, path}, missing, false});
-  }
+  for (const char* script : {"torch_ops", "jax_ops", "triton_ops", "cupy_ops"}) add_script(script);
   return programs;
 }
 

@@ -26,9 +26,12 @@ Result<Device> Device::open(const Driver& driver, int ordinal) {
   Device device;
   device.driver_ = &driver;
   int count = 0;
-  if (driver.cuInit(0) != CUDA_SUCCESS || driver.cuDeviceGetCount(&count) != CUDA_SUCCESS || count <= ordinal) {
-    return Status(StatusCode::not_found, "the driver has no device");
+  for (const auto& [what, result] :
+       {std::pair{"cuInit", driver.cuInit(0)}, {"cuDeviceGetCount", driver.cuDeviceGetCount(&count)}}) {
+    if (result == CUDA_SUCCESS) continue;
+    return Status(StatusCode::not_found, "the driver has no device: " + check(driver, result, what).message());
   }
+  if (count <= ordinal) return Status(StatusCode::not_found, "the driver has no device " + std::to_string(ordinal));
   PROBE_CALL(driver, cuDeviceGet, &device.device_, ordinal);
   char name[256] = {};
   PROBE_CALL(driver, cuDeviceGetName, name, sizeof(name), device.device_);

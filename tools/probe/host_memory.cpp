@@ -98,7 +98,7 @@ Result<HostMemory> HostMemory::register_pages(const Device& device, size_t bytes
   return Result<HostMemory>(std::move(memory));
 }
 
-size_t usable_host_bytes() {
+size_t available_host_bytes() {
   size_t available = 0;
   std::ifstream file("/proc/meminfo");
   for (std::string key, unit; file >> key;) {
@@ -114,7 +114,9 @@ size_t usable_host_bytes() {
     const size_t used = control_group_value(used_path);
     if (limit > 0) available = std::min(available, limit > used ? limit - used : 0);
   }
-  return available / 4;
+  return available;
 }
+
+size_t usable_host_bytes() { return available_host_bytes() / 4; }
 
 }  // namespace reprise::probe

@@ -37,7 +37,9 @@ class HostMemory {
   bool registered_ = false;
 };
 
-// What of the host's memory the probe may use: a quarter of what the system and its control group have available.
+// What the system and its control group have available of the host's memory; 0 where they do not say.
+size_t available_host_bytes();
+// What of it the probe may use: a quarter.
 size_t usable_host_bytes();
 
 }  // namespace reprise::probe

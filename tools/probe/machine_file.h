@@ -28,15 +28,15 @@ struct Machine {
   std::optional<double> launch_latency_ns;               // per kernel of a full queue
   std::optional<double> event_wait_ns;                   // per cross-stream event edge
   std::optional<double> compute_slowdown_while_copying;  // time of a bandwidth-bound kernel, both copies on, over alone
+  std::optional<double> remap_ns_per_chunk;              // 0: the hardware pages
+  std::optional<double> host_bytes;                      // of host memory, for copies
+  std::optional<double> ssd_bytes;                       // likewise, of the SSD
+  std::optional<double> ssd_read_bytes_per_second;       // behind the same link
+  std::optional<double> ssd_write_bytes_per_second;
+  std::optional<double> ssd_latency_ns;
   // What the probe does not measure and people may add.
   std::optional<double> fp16_flops_per_second;  // peak in 16-bit formats, for generated workloads
   std::optional<double> fp32_flops_per_second;
-  std::optional<double> remap_ns_per_chunk;         // 0: the hardware pages
-  std::optional<double> host_bytes;                 // of host memory, for copies
-  std::optional<double> ssd_bytes;                  // likewise, of the SSD
-  std::optional<double> ssd_read_bytes_per_second;  // behind the same link
-  std::optional<double> ssd_write_bytes_per_second;
-  std::optional<double> ssd_latency_ns;
   std::optional<double> ssd_drive_writes_per_day;  // that the maker grants for five years
   std::optional<double> devices;
   std::optional<double> devices_per_host_link;  // neighbours that share one and take turns on it

@@ -1,11 +1,14 @@
 // reprise-probe: measures on this machine's GPU what Reprise's design assumes. Runs each section in a worker process,
 // prints a table, writes one JSON document and the machine file.
 #include <fmt/format.h>
+#include <sys/prctl.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <ctime>
 #include <set>
@@ -25,6 +28,7 @@ constexpr int kExitFailure = 1;
 constexpr int kExitUsage = 2;
 constexpr int kExitNoDevice = 3;
 constexpr double kStartSeconds = 20;  // a worker's own start (context, kernels) is not on the section's clock
+constexpr double kGraceSeconds = 15;  // to end and release in: longer than a worker gives the programs that it runs
 
 struct Arguments {
   Options options;
@@ -74,7 +78,25 @@ std::string driver_version(const Driver& driver) {
   return driver.simulated ? "simulated, " + text : text;
 }
 
-// One section in this process; the result goes to `output` as one JSON document.
+std::string worker_line(const SectionReport& report, const Machine& machine) {
+  // Names of libraries and files are not always UTF-8.
+  return Json({{"section", report.to_json()}, {"machine", to_json(machine)}})
+             .dump(-1, ' ', false, Json::error_handler_t::replace) +
+         "\n";
+}
+
+bool write_all(int output, const std::string& text) {
+  size_t done = 0;
+  while (done < text.size()) {
+    const ssize_t wrote = write(output, text.data() + done, text.size() - done);
+    if (wrote < 0 && errno != EINTR) return false;
+    if (wrote > 0) done += static_cast<size_t>(wrote);
+  }
+  return true;
+}
+
+// One section in this process; the results go to `output`, all that there are after each measurement, one JSON document
+// a line: a driver that faults or never answers takes only what was not measured yet.
 int run_worker(const Arguments& arguments, int output) {
   const Section& section = kSections.at(static_cast<size_t>(arguments.worker - 1));
   SectionReport report(section.number, section.name);
@@ -87,7 +109,11 @@ int run_worker(const Arguments& arguments, int output) {
       machine.driver = driver_version(driver.value());
       machine.memory_bytes = device.value().total_bytes();
       const Limit limit(arguments.options.seconds);
-      SectionContext context{driver.value(), device.value(), arguments.options, limit, report, machine};
+      const auto save = [&] {
+        report.set_seconds(limit.seconds_used());
+        write_all(output, worker_line(report, machine));
+      };
+      SectionContext context{driver.value(), device.value(), arguments.options, limit, report, machine, save};
       section.run(context);
       device.value().synchronize().ok();
       report.set_seconds(limit.seconds_used());
@@ -101,8 +127,18 @@ int run_worker(const Arguments& arguments, int output) {
     report.note(driver.status().message());
     report.set_state(SectionState::no_device);
   }
-  const std::string text = Json({{"section", report.to_json()}, {"machine", to_json(machine)}}).dump() + "\n";
-  return write(output, text.data(), text.size()) == static_cast<ssize_t>(text.size()) ? 0 : kExitFailure;
+  return write_all(output, worker_line(report, machine)) ? 0 : kExitFailure;
+}
+
+// The last line of a worker that is whole: the one after it may be cut.
+Json last_document(const std::string& output) {
+  Json last;
+  std::istringstream lines(output);
+  for (std::string line; std::getline(lines, line);) {
+    Json json = Json::parse(line, nullptr, false);
+    if (json.is_object() && json.contains("section") && json.contains("machine")) last = std::move(json);
+  }
+  return last;
 }
 
 SectionReport run_section(const Section& section, const Arguments& arguments, Machine& machine) {
@@ -111,7 +147,8 @@ SectionReport run_section(const Section& section, const Arguments& arguments, Ma
       {own_path(), "--worker", std::to_string(section.number), "--seconds", fmt::format("{}", options.seconds),
        "--device", std::to_string(options.device), "--scratch", options.scratch, "--python", options.python},
       {},
-      options.seconds + kStartSeconds};
+      options.seconds + kStartSeconds,
+      kGraceSeconds};
   const auto outcome = run_command(command);
   SectionReport failed(section.number, section.name);
   failed.set_state(SectionState::failed);
@@ -119,10 +156,12 @@ SectionReport run_section(const Section& section, const Arguments& arguments, Ma
     failed.note(outcome.status().message());
     return failed;
   }
-  const Json json = Json::parse(last_line(outcome.value().output), nullptr, false);
-  if (!json.is_object() || !json.contains("section") || !json.contains("machine")) {
-    failed.note(fmt::format("the worker ended with {}{}: {}", outcome.value().exit_code,
-                            outcome.value().timed_out ? ", out of time" : "", last_line(outcome.value().error_output)));
+  const std::string ending =
+      fmt::format("the worker ended with {}{}: {}", outcome.value().exit_code,
+                  outcome.value().timed_out ? ", out of time" : "", last_line(outcome.value().error_output));
+  const Json json = last_document(outcome.value().output);
+  if (json.is_null()) {
+    failed.note(ending);
     return failed;
   }
   if (const auto part = machine_from_json(json["machine"]); part.ok() && !part.value().device.empty()) {
@@ -131,10 +170,16 @@ SectionReport run_section(const Section& section, const Arguments& arguments, Ma
     machine.memory_bytes = part.value().memory_bytes;
     merge(machine, part.value());
   }
-  const auto report = SectionReport::from_json(json["section"]);
-  if (report.ok()) return report.value();
-  failed.note(report.status().message());
-  return failed;
+  auto report = SectionReport::from_json(json["section"]);
+  if (!report.ok()) {
+    failed.note(report.status().message());
+    return failed;
+  }
+  if (outcome.value().exit_code != 0) {
+    report.value().note(ending + "; what it had measured until then is here");
+    report.value().set_state(SectionState::failed);
+  }
+  return report.value();
 }
 
 Json document(const std::vector<SectionReport>& reports, const Machine& machine, const Driver* driver) {
@@ -164,32 +209,43 @@ int fail(const Status& status) {
   return status.code() == StatusCode::invalid_argument ? kExitUsage : kExitFailure;
 }
 
+// What is known so far, after each section: whoever ends the probe later does not take it.
+Status write_results(const Arguments& arguments, const std::vector<SectionReport>& reports, const Machine& machine,
+                     const Driver* driver) {
+  if (!arguments.json.empty()) {
+    const std::string text =
+        document(reports, machine, driver).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+    if (Status status = write_text(arguments.json, text); !status.ok()) return status;
+  }
+  if (arguments.machine.empty() || machine.device.empty()) return Status::success();
+  return write_machine(machine, arguments.machine);
+}
+
 int run_all(const Arguments& arguments) {
   const auto sections = chosen_sections(arguments.sections);
   if (!sections.ok()) return fail(sections.status());
   const auto driver = open_driver();
+  const Driver* const opened = driver.ok() ? &driver.value() : nullptr;
   Machine machine;
   machine.measured_at = utc_now();
-  machine.simulated = driver.ok() && driver.value().simulated;
+  machine.simulated = opened && opened->simulated;
   std::vector<SectionReport> reports;
+  // A file that cannot be written is told before minutes of measuring, not behind them.
+  Status written = write_results(arguments, reports, machine, opened);
   for (const Section* section : sections.value()) {
-    if (interrupted()) break;
+    if (interrupted() || !written.ok()) break;
     if (!arguments.quiet) fmt::print(stderr, "reprise: probe section {}, {}\n", section->number, section->name);
     reports.push_back(run_section(*section, arguments, machine));
     fmt::print("{}\n", reports.back().to_table());
     std::fflush(stdout);
+    written = write_results(arguments, reports, machine, opened);
   }
-  if (!arguments.json.empty()) {
-    const Json json = document(reports, machine, driver.ok() ? &driver.value() : nullptr);
-    if (const Status status = write_text(arguments.json, json.dump(2) + "\n"); !status.ok()) return fail(status);
-  }
+  if (!written.ok()) return fail(written);
   const auto count = [&](SectionState state) {
     return std::count_if(reports.begin(), reports.end(), [&](const SectionReport& r) { return r.state() == state; });
   };
-  if (count(SectionState::no_device) == static_cast<std::ptrdiff_t>(reports.size())) return kExitNoDevice;
-  if (!arguments.machine.empty() && !machine.device.empty()) {
-    if (const Status status = write_machine(machine, arguments.machine); !status.ok()) return fail(status);
-  }
+  if (!reports.empty() && count(SectionState::no_device) == static_cast<std::ptrdiff_t>(reports.size()))
+    return kExitNoDevice;
   return count(SectionState::failed) > 0 || interrupted() ? kExitFailure : 0;
 }
 
@@ -236,6 +292,7 @@ int run(int argc, char** argv) {
   if (arguments.exports) return print_exports();
   if (!arguments.check.empty()) return run_single_check(arguments.check, arguments.options.device);
   if (arguments.worker > 0) {
+    prctl(PR_SET_PDEATHSIG, SIGTERM);       // a probe that is killed leaves nobody measuring
     const int output = dup(STDOUT_FILENO);  // a library that prints to stdout must not spoil the result
     dup2(STDERR_FILENO, STDOUT_FILENO);
     return run_worker(arguments, output);

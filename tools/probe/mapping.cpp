@@ -59,7 +59,7 @@ AddressRange::AddressRange(AddressRange&& other) noexcept
 
 AddressRange::~AddressRange() {
   if (address_ == 0) return;
-  if (mapped_ > 0) unmap(true).ok();
+  if (mapped_ > 0 && !unmap(false).ok()) unmap(true).ok();  // in one call, for there may be a million
   device_->driver().cuMemAddressFree(address_, bytes_);
 }
 
@@ -68,6 +68,13 @@ Status AddressRange::map(const Chunk& chunk, size_t bytes) {
   mapped_ += bytes;
   chunk_bytes_ = bytes;
   return Status::success();
+}
+
+Status AddressRange::replace(size_t index, const Chunk& chunk) const {
+  const size_t offset = index * chunk_bytes_;
+  PROBE_CALL(device_->driver(), cuMemUnmap, address_ + offset, chunk_bytes_);
+  PROBE_CALL(device_->driver(), cuMemMap, address_ + offset, chunk_bytes_, 0, chunk.get(), 0);
+  return allow(offset, chunk_bytes_);
 }
 
 Status AddressRange::allow(size_t offset, size_t bytes, CUmemAccess_flags flags) const {
@@ -82,8 +89,8 @@ Status AddressRange::allow(size_t offset, size_t bytes, CUmemAccess_flags flags)
 Status AddressRange::unmap(bool each_chunk) {
   const size_t step = each_chunk ? chunk_bytes_ : mapped_;
   while (mapped_ > 0) {
+    PROBE_CALL(device_->driver(), cuMemUnmap, address_ + mapped_ - step, step);
     mapped_ -= step;
-    PROBE_CALL(device_->driver(), cuMemUnmap, address_ + mapped_, step);
   }
   return Status::success();
 }

@@ -34,6 +34,8 @@ class AddressRange {
   CUdeviceptr address() const { return address_; }
   // Maps a chunk at the end of what is mapped. Not accessible before allow().
   Status map(const Chunk& chunk, size_t bytes);
+  // Another chunk in the place of the `index`th: unmap, map, access.
+  Status replace(size_t index, const Chunk& chunk) const;
   // Access for the device to bytes [offset, offset+bytes).
   Status allow(size_t offset, size_t bytes, CUmemAccess_flags flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE) const;
   // One call over the whole mapped range, or one for each chunk.

@@ -23,7 +23,6 @@ namespace reprise::probe {
 namespace {
 
 constexpr size_t kKeptErrorBytes = 64 << 10;
-constexpr double kGraceSeconds = 5;
 
 struct Pipe {
   int read_end = -1;
@@ -97,9 +96,9 @@ void drain(int& end, std::string& text) {
   }
 }
 
-void pump(pid_t child, double seconds, Pipe& output, Pipe& errors, Outcome& outcome) {
-  const Limit limit(seconds);
-  const Limit killing(seconds + kGraceSeconds);
+void pump(pid_t child, const Command& command, Pipe& output, Pipe& errors, Outcome& outcome) {
+  const Limit limit(command.seconds);
+  const Limit killing(command.seconds + command.grace_seconds);
   bool asked = false;
   double asked_at = 0;
   while (output.read_end >= 0 || errors.read_end >= 0) {
@@ -115,7 +114,7 @@ void pump(pid_t child, double seconds, Pipe& output, Pipe& errors, Outcome& outc
       asked = true;
       asked_at = killing.seconds_used();
       kill(-child, SIGTERM);
-    } else if (asked && killing.seconds_used() > asked_at + kGraceSeconds) {
+    } else if (asked && killing.seconds_used() > asked_at + command.grace_seconds) {
       kill(-child, SIGKILL);
       break;  // a process that left the group may hold the pipes open for ever
     }
@@ -137,7 +136,7 @@ Result<Outcome> run_command(const Command& command) {
   Pipe::shut(output.write_end);
   Pipe::shut(errors.write_end);
   Outcome outcome;
-  pump(child, command.seconds, output, errors, outcome);
+  pump(child, command, output, errors, outcome);
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }

@@ -13,6 +13,7 @@ struct Command {
   std::vector<std::string> arguments;                            // the first is the path of the program
   std::vector<std::pair<std::string, std::string>> environment;  // added to ours; an empty value removes the variable
   double seconds = 60;
+  double grace_seconds = 5;  // from SIGTERM to SIGKILL: more than what the program itself runs gets
 };
 
 struct Outcome {
@@ -23,7 +24,7 @@ struct Outcome {
 };
 
 // Blocks until the program has ended. After `seconds`, or when the user interrupts, the program's process group gets
-// SIGTERM, and SIGKILL five seconds later. io_error: it could not be started.
+// SIGTERM, and SIGKILL after the grace. io_error: it could not be started.
 Result<Outcome> run_command(const Command& command);
 
 // The last line of what a program said that is not empty; for notes.

@@ -25,8 +25,8 @@ class Simulated : public testing::Test {
   }
 
   std::vector<std::string> command(const char* sections, const char* seconds) const {
-    return {REPRISE_PROBE, "--sections", sections, "--seconds", seconds,
-            "--quiet",     "--json",     path_,    "--machine", machine_path_};
+    return {REPRISE_PROBE, "--sections", sections,    "--seconds",   seconds,     "--quiet",
+            "--json",      path_,        "--machine", machine_path_, "--scratch", testing::TempDir()};
   }
   Json document() const {
     std::ifstream file(path_);
@@ -51,6 +51,15 @@ bool has_measurement(const Json& section, const std::string& name) {
   return false;
 }
 
+// Of the first such measurement.
+double median(const Json& section, const std::string& name, const char* key, const Json& value) {
+  for (const Json& measurement : section["measurements"]) {
+    if (measurement["name"] == name && measurement["parameters"].value(key, Json()) == value)
+      return measurement["median"];
+  }
+  return -1;
+}
+
 TEST_F(Simulated, Vmm) {
   const Json section = this->section("vmm", "4");
   const Json& facts = section["facts"];
@@ -59,6 +68,31 @@ TEST_F(Simulated, Vmm) {
   EXPECT_TRUE(has_measurement(section, "cuMemMap")) << section["notes"];
   EXPECT_TRUE(has_measurement(section, "cuMemSetAccess whole range"));
   EXPECT_TRUE(has_measurement(section, "launch in another thread"));
+  EXPECT_TRUE(has_measurement(section, "remap one chunk"));
+  const auto machine = read_machine(machine_path_);
+  ASSERT_TRUE(machine.ok()) << machine.status().message();
+  ASSERT_TRUE(machine.value().remap_ns_per_chunk);
+  EXPECT_EQ(*machine.value().remap_ns_per_chunk, median(section, "remap one chunk", "gpu", "busy"));
+  EXPECT_FALSE(machine.value().ssd_bytes) << "section 4 did not run";
+}
+
+// The disk is this machine's own, whatever the device.
+TEST_F(Simulated, LinkFillsTheMachineFile) {
+  const Json section = this->section("link", "8");
+  const auto machine = read_machine(machine_path_);
+  ASSERT_TRUE(machine.ok()) << machine.status().message();
+  EXPECT_TRUE(machine.value().simulated);
+  EXPECT_TRUE(machine.value().d2h_together_bytes_per_second) << section["notes"];
+  EXPECT_TRUE(machine.value().host_bytes);
+  const std::string file_system = section["facts"].value("disk file system", "");
+  const bool disk = section["facts"].value("disk O_DIRECT", false) && !file_system.ends_with("memory");
+  EXPECT_TRUE(has_measurement(section, "disk read")) << section["notes"];
+  EXPECT_EQ(machine.value().ssd_read_bytes_per_second.has_value(), disk) << file_system;
+  EXPECT_EQ(machine.value().ssd_latency_ns.has_value(), disk);
+  EXPECT_EQ(machine.value().ssd_bytes.value_or(0) > 0, disk);
+  if (disk) {
+    EXPECT_GE(*machine.value().ssd_write_bytes_per_second, median(section, "disk write", "depth", 16));
+  }
 }
 
 TEST_F(Simulated, AliasedRangesAgree) {
@@ -103,23 +137,81 @@ TEST_F(Simulated, TheShimCountsEveryLaunch) {
   EXPECT_TRUE(facts["cuGetProcAddress = dlsym, legacy stream"]["differing"].empty());
 }
 
-TEST_F(Simulated, InterruptedItStillWritesWhatItHas) {
+pid_t start(std::vector<std::string> texts) {
   const pid_t child = fork();
-  if (child == 0) {
-    setenv("REPRISE_DRIVER", REPRISE_SIM_DRIVER, 1);
-    setenv("REPRISE_SIM_MEMORY", "1GiB", 1);
-    std::freopen("/dev/null", "w", stdout);
-    std::vector<std::string> texts = command("aliasing,vmm", "300");
-    std::vector<char*> arguments;
-    for (std::string& text : texts) arguments.push_back(text.data());
-    arguments.push_back(nullptr);
-    execv(arguments[0], arguments.data());
-    _exit(99);
-  }
-  std::this_thread::sleep_for(std::chrono::seconds(2));
-  kill(child, SIGINT);
+  if (child != 0) return child;
+  setenv("REPRISE_DRIVER", REPRISE_SIM_DRIVER, 1);
+  setenv("REPRISE_SIM_MEMORY", "1GiB", 1);
+  std::freopen("/dev/null", "w", stdout);
+  std::vector<char*> arguments;
+  for (std::string& text : texts) arguments.push_back(text.data());
+  arguments.push_back(nullptr);
+  execv(arguments[0], arguments.data());
+  _exit(99);
+}
+
+int end_of(pid_t child) {
   int status = 0;
   waitpid(child, &status, 0);
+  return status;
+}
+
+// Of the probe `parent`; 0: none.
+pid_t worker_of(pid_t parent) {
+  std::ifstream file("/proc/" + std::to_string(parent) + "/task/" + std::to_string(parent) + "/children");
+  pid_t child = 0;
+  return file >> child ? child : 0;
+}
+
+// Whoever took the process over may not have asked for its exit code yet: it is a zombie then.
+bool runs(pid_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+  std::string text;
+  std::getline(file, text);
+  const size_t end = text.rfind(") ");
+  return end != std::string::npos && text[end + 2] != 'Z';
+}
+
+TEST_F(Simulated, AWorkerThatDiesLosesOnlyWhatItHadNotMeasured) {
+  const pid_t probe = start(command("vmm,latency", "20"));
+  std::this_thread::sleep_for(std::chrono::seconds(3));
+  kill(worker_of(probe), SIGKILL);
+  const int status = end_of(probe);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 1);
+  const Json json = document();
+  ASSERT_EQ(json["sections"].size(), 2u) << json;
+  EXPECT_EQ(json["sections"][0]["state"], "failed");
+  EXPECT_EQ(json["sections"][0]["facts"].value("granularity device minimum", 0), 2 << 20);
+  EXPECT_EQ(json["sections"][1]["state"], "done");
+}
+
+TEST_F(Simulated, KilledItLeavesTheSectionsThatAreDone) {
+  const pid_t probe = start(command("latency,aliasing", "100"));
+  for (int i = 0; i < 300; ++i) {
+    const Json json = document();
+    if (json.is_object() && json["sections"].size() == 1) break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  pid_t worker = 0;
+  for (int i = 0; i < 50 && worker == 0; ++i) {
+    worker = worker_of(probe);
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  kill(probe, SIGKILL);
+  end_of(probe);
+  EXPECT_EQ(document()["sections"][0]["name"], "latency");
+  EXPECT_TRUE(read_machine(machine_path_).ok());
+  ASSERT_GT(worker, 0);
+  for (int i = 0; i < 100 && runs(worker); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  EXPECT_FALSE(runs(worker)) << "the worker goes on without its probe";
+}
+
+TEST_F(Simulated, InterruptedItStillWritesWhatItHas) {
+  const pid_t child = start(command("aliasing,vmm", "300"));
+  std::this_thread::sleep_for(std::chrono::seconds(2));
+  kill(child, SIGINT);
+  const int status = end_of(child);
   ASSERT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 1);
   const Json json = document();

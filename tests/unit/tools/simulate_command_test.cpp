@@ -154,6 +154,13 @@ TEST_F(SimulateCommand, TheSsdWearsOut) {
   const double years = 2 * 5 * 365 * 1e12 / (written / (std::stod(field("time_ns")) / 1e9)) / (365 * 86400);
   EXPECT_NEAR(std::stod(field("ssd_years")), years, 0.001);
   EXPECT_NE(finished.out.find(" years"), std::string::npos) << finished.out;
+
+  // The replay has no such tier: its plans, and simulations of them, leave the SSD alone.
+  expect_refused(reprise({"simulate", changing, "--budget", "50%", "--policy", "disco", "--machine", machine,
+                          "--no-fluid", "--no-ssd"}),
+                 1, "of host memory\n");
+  expect_refused(reprise({"plan", changing, "--budget", "50%", "--policy", "disco", "--machine", machine}), 1,
+                 "of host memory\n");
 }
 
 TEST_F(SimulateCommand, TracesToo) {

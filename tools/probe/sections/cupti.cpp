@@ -187,7 +187,7 @@ Status second_subscriber(SectionContext& context) {
 
 Status detach(SectionContext& context) {
   CUpti_SubscriberHandle subscriber = nullptr;
-  bool finalized = false;
+  static bool finalized = false;  // where finalising is refused, callbacks go on after this function
   CUPTI_TRY(cuptiSubscribe, &subscriber, finalize_at_exit, &finalized);
   CUPTI_TRY(cuptiEnableDomain, 1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API);
   const Stopwatch watch;
@@ -197,24 +197,22 @@ Status detach(SectionContext& context) {
   return Status::success();
 }
 
-Status all(SectionContext& context) {
-  auto made = Launching::make(context.device);
-  if (!made.ok()) return made.status();
-  Launching& launching = made.value();
-  PROBE_TRY(launching.cost(context, "never on"));
+Status enable_first(SectionContext& context, Launching& launching) {
   const Stopwatch enabling;
   PROBE_TRY(attach());
   context.report.measure("first enabling", "ns", {enabling.nanoseconds()});
   const auto first = launching.first_launch();
   if (!first.ok()) return first.status();
   context.report.measure("first launch after it", "ns", {first.value()});
-  PROBE_TRY(launching.cost(context, "on"));
-  PROBE_TRY(clocks(context, launching));
-  PROBE_TRY(second_subscriber(context));
+  return launching.cost(context, "on");
+}
+
+Status disable(SectionContext& context, Launching& launching) {
   CUPTI_TRY(cuptiActivityDisable, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
-  PROBE_TRY(launching.cost(context, "disabled"));
-  PROBE_TRY(detach(context));
-  PROBE_TRY(launching.cost(context, "detached"));
+  return launching.cost(context, "disabled");
+}
+
+Status attach_again(SectionContext& context, Launching& launching) {
   const Stopwatch again;
   PROBE_TRY(attach());
   context.report.measure("attaching again", "ns", {again.nanoseconds()});
@@ -223,6 +221,20 @@ Status all(SectionContext& context) {
   CUPTI_TRY(cuptiActivityFlushAll, CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
   context.report.fact("records after attaching again", take_durations().size());
   return Status::success();
+}
+
+// In this order: recording is off, on, off and on again. Each may fail without taking the others.
+void all(SectionContext& context, Launching& launching) {
+  attempt(context, "never on", [&](SectionContext& c) { return launching.cost(c, "never on"); });
+  attempt(context, "first enabling", [&](SectionContext& c) { return enable_first(c, launching); });
+  attempt(context, "clocks", [&](SectionContext& c) { return clocks(c, launching); });
+  attempt(context, "second subscriber", second_subscriber);
+  attempt(context, "disabling", [&](SectionContext& c) { return disable(c, launching); });
+  attempt(context, "detaching", [&](SectionContext& c) -> Status {
+    PROBE_TRY(detach(c));
+    return launching.cost(c, "detached");
+  });
+  attempt(context, "attaching again", [&](SectionContext& c) { return attach_again(c, launching); });
 }
 
 }  // namespace
@@ -244,7 +256,12 @@ void measure_cupti(SectionContext& context) {
   uint32_t version = 0;
   cupti.cuptiGetVersion(&version);
   context.report.fact("CUPTI", Json{{"file", path}, {"version", version}});
-  attempt(context, "records", all);
+  attempt(context, "launches", [](SectionContext& c) -> Status {
+    auto launching = Launching::make(c.device);
+    if (!launching.ok()) return launching.status();
+    all(c, launching.value());
+    return Status::success();
+  });
 }
 
 }  // namespace reprise::probe

@@ -95,14 +95,16 @@ Result<uint32_t> compute_rounds(const Device& device, const Kernels& kernels) {
 
 // What lanes of one name carry, all of them at work. `unit_per_item`: what an item of it counts.
 struct Named {
-  std::string name;  // empty: not reported
+  std::string name;
   std::vector<size_t> lanes;
   double unit_per_item = 1;
+  const char* unit = "bytes/s";
+  Json parameters;
 };
 
 // Measures `lanes` together; `medians`, when given, gets one number for each of `named`.
 Status report_lanes(SectionContext& context, std::vector<Lane>& lanes, const std::vector<Named>& named,
-                    const char* unit, const Json& parameters, std::vector<double>* medians = nullptr) {
+                    std::vector<double>* medians = nullptr) {
   std::vector<std::vector<double>> samples(named.size());
   std::vector<double> ignored;
   PROBE_TRY(repeat(context.limit, kRepeats, ignored, [&]() -> Result<double> {
@@ -119,7 +121,7 @@ Status report_lanes(SectionContext& context, std::vector<Lane>& lanes, const std
     drop_warm_up(samples[i]);
     const auto summary = summarize(samples[i]);
     if (medians) medians->push_back(summary ? summary->median : 0);
-    if (!named[i].name.empty()) context.report.measure(named[i].name, unit, samples[i], parameters);
+    context.report.measure(named[i].name, named[i].unit, std::move(samples[i]), named[i].parameters);
   }
   return Status::success();
 }
@@ -150,11 +152,14 @@ class Link {
   Status copies(int directions, size_t bytes, int streams, std::vector<double>* medians = nullptr) {
     std::vector<Lane> lanes;
     std::vector<Named> named;
+    const Json parameters = {{"bytes", bytes}, {"memory", to_string(kind_)}, {"streams_per_direction", streams}};
     for (size_t way = 0; way < 2; ++way) {
       if (!(directions & (1 << way))) continue;
       named.push_back({fmt::format("{}{}", way == 0 ? "H2D" : "D2H", directions == 3 ? " while both" : ""),
                        {},
-                       static_cast<double>(bytes)});
+                       static_cast<double>(bytes),
+                       "bytes/s",
+                       parameters});
       for (int i = 0; i < streams; ++i) {
         auto lane = copy_lane(device_, ways_[way], bytes);
         if (!lane.ok()) return lane.status();
@@ -162,8 +167,7 @@ class Link {
         lanes.push_back(std::move(lane.value()));
       }
     }
-    const Json parameters = {{"bytes", bytes}, {"memory", to_string(kind_)}, {"streams_per_direction", streams}};
-    return report_lanes(context_, lanes, named, "bytes/s", parameters, medians);
+    return report_lanes(context_, lanes, named, medians);
   }
 
   Status sizes(const Limit& limit) {
@@ -212,11 +216,19 @@ class Link {
         }
         const double moved = static_cast<double>(kernels.value().words) * 8;  // read and written by the stream kernel
         const std::string kernel_name = compute ? "compute kernel" : "bandwidth-bound kernel";
-        std::vector<Named> named = {{kernel_name, {0}, compute ? 1.0 : moved}};
-        for (size_t lane = 1; lane < lanes.size(); ++lane) named.push_back({"", {lane}, static_cast<double>(bytes)});
-        const Json parameters = {{"beside", copying ? "both copies" : "nothing"}};
-        PROBE_TRY(report_lanes(context_, lanes, named, compute ? "kernels/s" : "bytes/s", parameters, &rates[copying]));
-        if (copying) report_copies_beside(kernel_name, rates[1]);
+        std::vector<Named> named = {{kernel_name,
+                                     {0},
+                                     compute ? 1.0 : moved,
+                                     compute ? "kernels/s" : "bytes/s",
+                                     {{"beside", copying ? "both copies" : "nothing"}}}};
+        for (size_t lane = 1; lane < lanes.size(); ++lane) {
+          named.push_back({lane == 1 ? "H2D while both" : "D2H while both",
+                           {lane},
+                           static_cast<double>(bytes),
+                           "bytes/s",
+                           {{"beside", kernel_name}}});
+        }
+        PROBE_TRY(report_lanes(context_, lanes, named, &rates[copying]));
       }
       if (!compute && rates[0][0] > 0) context_.machine.hbm_bytes_per_second = rates[0][0];
       if (!compute && rates[1][0] > 0) context_.machine.compute_slowdown_while_copying = rates[0][0] / rates[1][0];
@@ -287,13 +299,6 @@ class Link {
   }
 
  private:
-  void report_copies_beside(const std::string& kernel, const std::vector<double>& rates) {
-    for (size_t way = 0; way < 2; ++way) {
-      context_.report.measure(way == 0 ? "H2D while both" : "D2H while both", "bytes/s", {rates[way + 1]},
-                              {{"beside", kernel}});
-    }
-  }
-
   SectionContext& context_;
   const Device& device_;
   std::vector<std::unique_ptr<HostMemory>> hosts_;
@@ -305,12 +310,16 @@ class Link {
 }  // namespace
 
 void measure_link(SectionContext& context) {
+  // Before anything is pinned here: what plans for this machine may keep on the host.
+  if (const size_t bytes = available_host_bytes()) context.machine.host_bytes = static_cast<double>(bytes);
   {
     Link link(context);
     attempt(context, "pinned memory", [&](SectionContext&) { return link.prepare(HostKind::pinned, kPlain); });
     if (context.report.state() == SectionState::done) {
       attempt(context, "large copies", [&](SectionContext&) { return link.large(); });
       attempt(context, "copy costs", [&](SectionContext&) { return link.copy_costs(); });
+      // What the machine file takes comes first, and the disk does not wait for kernels that may be slow.
+      attempt(context, "disk", [](SectionContext& c) { return measure_disk(c, c.limit.part(0.35)); });
       attempt(context, "beside kernels", [&](SectionContext&) { return link.beside_kernels(); });
       attempt(context, "batches", [&](SectionContext&) { return link.batches(); });
     }
@@ -323,7 +332,6 @@ void measure_link(SectionContext& context) {
     attempt(context, "sizes", [&](SectionContext& c) { return link.sizes(c.limit.part(0.4)); });
   }
   attempt(context, "pinning", [](SectionContext& c) { return measure_pinning(c, c.limit.part(0.5)); });
-  attempt(context, "disk", measure_disk);
 }
 
 }  // namespace reprise::probe

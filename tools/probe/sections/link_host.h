@@ -6,7 +6,7 @@ namespace reprise::probe {
 
 // cuMemHostAlloc against mapped, touched by 1-16 threads and registered memory.
 Status measure_pinning(SectionContext& context, const Limit& limit);
-// Reads and writes of a file in options.scratch, by request size, depth and method.
-Status measure_disk(SectionContext& context);
+// Reads and writes of a file in options.scratch, by request size, depth and method; the machine file's SSD.
+Status measure_disk(SectionContext& context, const Limit& limit);
 
 }  // namespace reprise::probe

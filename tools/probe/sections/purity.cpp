@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <sstream>
 
+#include "tools/probe/cupti_library.h"
 #include "tools/probe/sections/section.h"
 #include "tools/probe/subprocess.h"
 
@@ -114,11 +114,11 @@ Status own_kernels(SectionContext& context) {
 }
 
 // A program that prints a JSON object for each kernel it has tried, {"kernel":..., "repeats":..., "equal":...}.
-Status program(SectionContext& context, const std::string& name, std::vector<std::string> arguments) {
-  std::string libraries = "/usr/local/cuda/lib64";
-  if (const char* set = std::getenv("LD_LIBRARY_PATH"); set && *set) libraries = std::string(set) + ":" + libraries;
-  const auto outcome = run_command(
-      {std::move(arguments), {{"LD_LIBRARY_PATH", libraries}}, std::max(1.0, context.limit.seconds_left())});
+// `share`: of the time that is left.
+Status program(SectionContext& context, const std::string& name, std::vector<std::string> arguments, double share) {
+  const auto outcome = run_command({std::move(arguments),
+                                    {{"LD_LIBRARY_PATH", library_path(context.options.python)}},
+                                    std::max(1.0, context.limit.seconds_left() * share)});
   if (!outcome.ok()) return outcome.status();
   std::istringstream lines(outcome.value().output);
   for (std::string line; std::getline(lines, line);) {
@@ -150,12 +150,14 @@ void measure_purity(SectionContext& context) {
       context.report.note(fmt::format("{}: not built: the toolkit had no header for it", library.first));
       continue;
     }
-    attempt(context, library.first, [&](SectionContext& c) { return program(c, library.first, {path, "--purity"}); });
+    attempt(context, library.first, [&](SectionContext& c) {
+      return program(c, library.first, {path, "--purity"}, 0.35);
+    });
   }
   const std::string python = find_program(context.options.python);
   if (python.empty()) return context.report.note("torch: no python3");
   attempt(context, "torch", [&](SectionContext& c) {
-    return program(c, "torch", {python, beside_program("../share/reprise/probe/torch_purity.py")});
+    return program(c, "torch", {python, beside_program("../share/reprise/probe/torch_purity.py")}, 1);
   });
 }
 

@@ -2,6 +2,7 @@
 // its own, under a time limit.
 #pragma once
 #include <array>
+#include <functional>
 #include <string>
 
 #include "tools/probe/device.h"
@@ -26,6 +27,7 @@ struct SectionContext {
   const Limit& limit;
   SectionReport& report;
   Machine& machine;
+  std::function<void()> save = [] {};  // keeps what there is, should the rest of the section end this process
 };
 
 // Runs one measurement of a section unless the time is over; a failure becomes a note, and the section goes on.
@@ -36,10 +38,11 @@ void attempt(SectionContext& context, const char* what, Work&& work) {
     context.report.set_partial();
     return;
   }
-  const Status status = work(context);
-  if (status.ok()) return;
-  context.report.note(std::string(what) + ": " + status.message());
-  context.report.set_partial();
+  if (const Status status = work(context); !status.ok()) {
+    context.report.note(std::string(what) + ": " + status.message());
+    context.report.set_partial();
+  }
+  context.save();
 }
 
 void measure_interception(SectionContext& context);

@@ -10,6 +10,7 @@
 #include "tools/probe/sections/section.h"
 #include "tools/probe/sections/vmm_busy.h"
 #include "tools/probe/sections/vmm_host.h"
+#include "tools/probe/sections/vmm_remap.h"
 #include "tools/probe/subprocess.h"
 
 namespace reprise::probe {
@@ -20,7 +21,13 @@ constexpr size_t kMiB = size_t{1} << 20;
 // Time per call, nanoseconds, of each step over `count` chunks.
 struct Costs {
   std::vector<double> create, map, access_chunk, access_range, unmap_chunk, unmap_range, release;
+  std::string no_access_range, no_unmap_range;  // what the driver says where it does not take several chunks at once
 };
+
+Status allow_each(const AddressRange& view, size_t chunk_bytes, size_t count) {
+  for (size_t i = 0; i < count; ++i) PROBE_TRY(view.allow(i * chunk_bytes, chunk_bytes));
+  return Status::success();
+}
 
 Status once(const Device& device, size_t chunk_bytes, size_t count, Costs& costs) {
   const auto per_call = [count](const Stopwatch& watch) { return watch.nanoseconds() / static_cast<double>(count); };
@@ -36,12 +43,18 @@ Status once(const Device& device, size_t chunk_bytes, size_t count, Costs& costs
     for (const Chunk& chunk : made.value()) PROBE_TRY(view.map(chunk, chunk_bytes));
     costs.map.push_back(per_call(map));
     const Stopwatch access;
-    for (size_t i = 0; each_chunk && i < count; ++i) PROBE_TRY(view.allow(i * chunk_bytes, chunk_bytes));
-    if (!each_chunk) PROBE_TRY(view.allow(0, chunk_bytes * count));
-    (each_chunk ? costs.access_chunk : costs.access_range).push_back(per_call(access));
+    const Status allowed = each_chunk ? allow_each(view, chunk_bytes, count) : view.allow(0, chunk_bytes * count);
+    if (allowed.ok()) (each_chunk ? costs.access_chunk : costs.access_range).push_back(per_call(access));
+    if (!allowed.ok() && each_chunk) return allowed;
+    costs.no_access_range = allowed.message();
     const Stopwatch unmap;
-    PROBE_TRY(view.unmap(each_chunk));
-    (each_chunk ? costs.unmap_chunk : costs.unmap_range).push_back(per_call(unmap));
+    Status unmapped = view.unmap(each_chunk);
+    if (unmapped.ok()) (each_chunk ? costs.unmap_chunk : costs.unmap_range).push_back(per_call(unmap));
+    if (!unmapped.ok() && !each_chunk) {
+      costs.no_unmap_range = unmapped.message();
+      unmapped = view.unmap(true);
+    }
+    PROBE_TRY(unmapped);
   }
   const Stopwatch release;
   made.value().clear();
@@ -64,9 +77,17 @@ Status costs_of(SectionContext& context, const Limit& limit, size_t chunk_bytes,
   report.measure("cuMemCreate", "ns", costs.create, parameters);
   report.measure("cuMemMap", "ns", costs.map, parameters);
   report.measure("cuMemSetAccess each chunk", "ns", costs.access_chunk, parameters);
-  report.measure("cuMemSetAccess whole range", "ns", costs.access_range, parameters);
+  if (costs.no_access_range.empty()) {
+    report.measure("cuMemSetAccess whole range", "ns", costs.access_range, parameters);
+  } else {
+    report.fact("cuMemSetAccess whole range", costs.no_access_range);
+  }
   report.measure("cuMemUnmap each chunk", "ns", costs.unmap_chunk, parameters);
-  report.measure("cuMemUnmap whole range", "ns", costs.unmap_range, parameters);
+  if (costs.no_unmap_range.empty()) {
+    report.measure("cuMemUnmap whole range", "ns", costs.unmap_range, parameters);
+  } else {
+    report.fact("cuMemUnmap whole range", costs.no_unmap_range);
+  }
   report.measure("cuMemRelease", "ns", costs.release, parameters);
   return Status::success();
 }
@@ -87,8 +108,14 @@ Status call_costs(SectionContext& context, const Limit& limit, bool busy) {
         context.report.set_partial();
         return Status::success();
       }
-      PROBE_TRY(costs_of(context, limit, chunk, count, busy));
+      const Status status = costs_of(context, limit, chunk, count, busy);
+      if (status.ok()) continue;
+      context.report.note(fmt::format("costs, {}, {} chunks of {} MiB: {}", busy ? "busy" : "idle", count, chunk / kMiB,
+                                      status.message()));
+      context.report.set_partial();
+      break;  // larger chunks would fail, too; fewer chunks may not have
     }
+    context.save();
   }
   return Status::success();
 }
@@ -171,12 +198,16 @@ void measure_vmm(SectionContext& context) {
   }
   attempt(context, "granularities", granularities);
   attempt(context, "read-only mappings", read_only);
+  attempt(context, "remaps, idle", [](SectionContext& c) { return measure_remaps(c, c.limit.part(0.1), false); });
   attempt(context, "busy costs", [](SectionContext& c) {
-    return with_busy_gpu(c, [](SectionContext& inner) { return call_costs(inner, inner.limit.part(0.25), true); });
+    return with_busy_gpu(c, [](SectionContext& inner) {
+      attempt(inner, "remaps, busy", [](SectionContext& i) { return measure_remaps(i, i.limit.part(0.1), true); });
+      return call_costs(inner, inner.limit.part(0.25), true);
+    });
   });
   attempt(context, "idle costs", [](SectionContext& c) { return call_costs(c, c.limit.part(0.6), false); });
   attempt(context, "host memory", measure_host_mappings);
-  attempt(context, "most mappings", [](SectionContext& c) { return most_mappings(c, c.limit.part(0.7)); });
+  attempt(context, "most mappings", [](SectionContext& c) { return most_mappings(c, c.limit.part(0.4)); });
 }
 
 }  // namespace reprise::probe

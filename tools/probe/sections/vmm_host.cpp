@@ -7,7 +7,7 @@
 namespace reprise::probe {
 namespace {
 
-constexpr size_t kChunkBytes = size_t{2} << 20;
+constexpr size_t kWantedChunk = size_t{2} << 20;
 
 // Bytes per second of `work` on the device, 10 repeats.
 template <typename Work>
@@ -55,18 +55,21 @@ Status measure_host_mappings(SectionContext& context) {
     context.report.fact("host NUMA chunks", "the driver says: not supported");
     return Status::success();
   }
-  const size_t count = std::clamp<size_t>(device.usable_bytes() / kChunkBytes, 1, 128);
+  const auto unit = granularity(device, host_memory(device), CU_MEM_ALLOC_GRANULARITY_MINIMUM);
+  if (!unit.ok()) return unit.status();
+  const size_t chunk_bytes = (kWantedChunk + unit.value() - 1) / unit.value() * unit.value();
+  const size_t count = std::clamp<size_t>(device.usable_bytes() / chunk_bytes, 1, 128);
   const Stopwatch create;
-  auto chunks = make_chunks(device, host_memory(device), kChunkBytes, count);
+  auto chunks = make_chunks(device, host_memory(device), chunk_bytes, count);
   if (!chunks.ok()) return chunks.status();
-  const Json parameters = {{"chunk_bytes", kChunkBytes}, {"count", count}, {"place", "host NUMA"}};
+  const Json parameters = {{"chunk_bytes", chunk_bytes}, {"count", count}, {"place", "host NUMA"}};
   context.report.measure("cuMemCreate", "ns", {create.nanoseconds() / static_cast<double>(count)}, parameters);
   const Stopwatch map;
-  auto view = map_view(device, chunks.value(), kChunkBytes);
+  auto view = map_view(device, chunks.value(), chunk_bytes);
   if (!view.ok()) return view.status();
   context.report.measure("reserve, map and allow", "ns", {map.nanoseconds() / static_cast<double>(count)}, parameters);
   context.report.fact("host NUMA chunks", "mapped");
-  return rates(context, view.value().address(), count * kChunkBytes);
+  return rates(context, view.value().address(), count * chunk_bytes);
 }
 
 }  // namespace reprise::probe

@@ -12,6 +12,8 @@
 #include <random>
 #include <vector>
 
+extern "C" const unsigned char reprise_probe_kernels[];  // the probe's own, as in kernels.S
+
 namespace victim {
 
 inline constexpr int kSkipped = 77;
@@ -78,25 +80,58 @@ struct Device {
   void* driver;
 };
 
+// A kernel on a stream of its own that reads and writes memory while the library works.
+class Neighbour {
+ public:
+  explicit Neighbour(const Device& device)
+      : launch_(VICTIM_FUNCTION(device.driver, cuLaunchKernel)),
+        in_(device.allocate(kWords * sizeof(float))),
+        out_(device.allocate(kWords * sizeof(float))) {
+    CUmodule module = nullptr;
+    expect(VICTIM_FUNCTION(device.driver, cuModuleLoadData)(&module, reprise_probe_kernels), "cuModuleLoadData");
+    expect(VICTIM_FUNCTION(device.driver, cuModuleGetFunction)(&kernel_, module, "probe_stream"), "probe_stream");
+    expect(VICTIM_FUNCTION(device.driver, cuStreamCreate)(&stream_, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+  }
+  void start() {
+    uint64_t words = kWords;
+    void* arguments[] = {&in_, &out_, &words};
+    for (int i = 0; i < 4; ++i)
+      expect(launch_(kernel_, 64, 1, 1, 256, 1, 1, 0, stream_, arguments, nullptr), "cuLaunchKernel");
+  }
+
+ private:
+  static constexpr uint64_t kWords = 8 << 20;
+  decltype(&::cuLaunchKernel) launch_;
+  CUdeviceptr in_, out_;
+  CUfunction kernel_ = nullptr;
+  CUstream stream_ = nullptr;
+};
+
 // Runs `work` 100 times on a poisoned output (and workspace, where it has one) and compares all bits with the first
-// time.
+// time; then the same while another kernel runs.
 inline void report_purity(const Device& device, const char* name, CUdeviceptr output, size_t bytes,
                           CUdeviceptr workspace, size_t workspace_bytes, const std::function<void()>& work) {
   constexpr int kRepeats = 100;
+  static Neighbour neighbour(device);
   std::vector<unsigned char> first;
-  int equal = 0;
-  for (int i = 0; i <= kRepeats; ++i) {
-    device.poison(output, bytes, static_cast<unsigned char>(0xf0 + i % 16));
-    if (workspace) device.poison(workspace, workspace_bytes, static_cast<unsigned char>(0xe0 + i % 16));
-    work();
-    device.synchronize();
-    auto now = device.read(output, bytes);
-    if (i == 0)
-      first = std::move(now);
-    else
-      equal += now == first ? 1 : 0;
+  for (const bool beside : {false, true}) {
+    int equal = 0;
+    for (int i = beside ? 1 : 0; i <= kRepeats; ++i) {
+      device.poison(output, bytes, static_cast<unsigned char>(0xf0 + i % 16));
+      if (workspace) device.poison(workspace, workspace_bytes, static_cast<unsigned char>(0xe0 + i % 16));
+      if (beside) neighbour.start();
+      work();
+      device.synchronize();
+      auto now = device.read(output, bytes);
+      if (first.empty())
+        first = std::move(now);
+      else
+        equal += now == first ? 1 : 0;
+    }
+    std::printf("{\"kernel\": \"%s, %s\", \"repeats\": %d, \"equal\": %d}\n", name,
+                beside ? "another kernel beside" : "alone", kRepeats, equal);
+    std::fflush(stdout);  // what was found stays, should the next one fail
   }
-  std::printf("{\"kernel\": \"%s\", \"repeats\": %d, \"equal\": %d}\n", name, kRepeats, equal);
 }
 
 inline bool wants_purity(int argc, char** argv) { return argc > 1 && std::strcmp(argv[1], "--purity") == 0; }
