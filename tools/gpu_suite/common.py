@@ -107,9 +107,15 @@ def prepare_build(root, given):
         say("no cmake here: give a tree that was built elsewhere with --build")
         return None
     for command in (["tools/setup"], ["cmake", "--preset", "release"], ["cmake", "--build", "--preset", "release"]):
-        if subprocess.run(command, cwd=root, stdout=subprocess.DEVNULL).returncode != 0:
-            say(f"{' '.join(command)} failed")
-            return None
+        if subprocess.run(command, cwd=root, stdout=subprocess.DEVNULL).returncode == 0:
+            continue
+        say(f"{' '.join(command)} failed")
+        if command == ["tools/setup"]:  # without a network, say; what matters may be there
+            continue
+        if "--build" not in command and (build / "bin" / "reprise-probe").exists():
+            say(f"{build} was configured elsewhere: taking it as it was built")
+            return build
+        return None
     return build
 
 
@@ -165,10 +171,10 @@ class Finished:
 
 
 class _Stopper:
-    """Ends a process group when its time is up: SIGTERM, so that it may clean up, and SIGKILL five seconds later."""
+    """Ends a process group when its time is up: SIGTERM, so that it may clean up, and SIGKILL `grace` seconds later."""
 
-    def __init__(self, process, seconds):
-        self.process, self.late = process, False
+    def __init__(self, process, seconds, grace):
+        self.process, self.late, self.grace = process, False, grace
         self.timer = threading.Timer(max(0.1, seconds), self.expire)
         self.timer.daemon = True
         self.timer.start()
@@ -181,7 +187,7 @@ class _Stopper:
         for number in (signal.SIGTERM, signal.SIGKILL):
             try:
                 os.killpg(self.process.pid, number)
-                self.process.wait(5)
+                self.process.wait(self.grace)
                 return
             except ProcessLookupError:
                 return
@@ -205,7 +211,7 @@ def _read_lines(descriptor):
         yield rest
 
 
-def run(command, environment, seconds, cwd=None):
+def run(command, environment, seconds, cwd=None, grace=5):
     """Runs a program for at most `seconds`. Its output goes to a pseudo terminal, so that it comes line by line and
     line_times means something for programs that do not flush."""
     start = time.monotonic()
@@ -215,7 +221,7 @@ def run(command, environment, seconds, cwd=None):
         process = subprocess.Popen([str(part) for part in command], env=environment, cwd=cwd, stdin=subprocess.DEVNULL,
                                    stdout=theirs, stderr=errors, start_new_session=True)
         os.close(theirs)
-        stopper, lines, times = _Stopper(process, seconds), [], []
+        stopper, lines, times = _Stopper(process, seconds, grace), [], []
         try:
             for line in _read_lines(ours):
                 times.append(time.monotonic() - start)
@@ -253,12 +259,17 @@ def run_section(suite, name, function, seconds):
     """True when the section did what it could and nothing failed."""
     document = header(suite, name)
     start = time.monotonic()
+    good = False
     try:
         good = function(suite, document, Clock(seconds))
     except Skipped as skipped:
         say(f"{name}: {skipped}")
         document["skipped"], good = str(skipped), True
-    document["seconds"] = round(time.monotonic() - start, 1)
-    document["ok"] = good
-    write(suite.path(name), document)
+    except Exception as error:  # whatever it is, what was measured is written, and the next section has its turn
+        say(f"{name}: {type(error).__name__}: {error}")
+        document["problem"] = f"{type(error).__name__}: {error}"
+    finally:
+        document["seconds"] = round(time.monotonic() - start, 1)
+        document["ok"] = good
+        write(suite.path(name), document)
     return good

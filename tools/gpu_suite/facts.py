@@ -6,6 +6,7 @@ from . import common
 
 ORDER = "1,2,3,4,6,5,7,8"
 ORDER_SIMULATED = "2,3,5,6"  # what a simulated device can be asked
+GRACE = 30  # seconds from the end of the time to the end of the probe: it ends its own programs first
 NOTABLE = 1.2  # medians that differ by more from the run before are printed
 
 
@@ -13,16 +14,19 @@ def run(suite, document, clock):
     probe = suite.binary("reprise-probe")
     sections = ORDER_SIMULATED if suite.device.simulated else ORDER
     # Starting a worker costs a context each time; what is left is shared by the sections.
-    each = min(60, (clock.left() - 20) / len(sections.split(",")) - 3)
+    each = max(1, min(60, (clock.left() - GRACE) / len(sections.split(",")) - 3))
     results = suite.folder / "probe.partial.json"
     machine = suite.path("machine")
     results.parent.mkdir(parents=True, exist_ok=True)
-    finished = common.run([probe, "--sections", sections, "--seconds", f"{each:.0f}", "--json", results, "--machine",
-                           machine, "--python", suite.python], suite.environment(), clock.left())
+    try:
+        finished = common.run([probe, "--sections", sections, "--seconds", f"{each:.0f}", "--json", results, "--machine",
+                               machine, "--python", suite.python, *scratch(suite)], suite.environment(),
+                              clock.left() - GRACE, grace=GRACE - 5)
+    finally:  # ctrl-C, too: the probe has written what it had
+        if results.exists():
+            document["probe"] = json.loads(results.read_text())
+            results.unlink()
     print(finished.output, flush=True)
-    if results.exists():
-        document["probe"] = json.loads(results.read_text())
-        results.unlink()
     document["exports_that_hooks_def_lacks"] = missing_exports(suite, probe)
     if document["exports_that_hooks_def_lacks"]:
         print("exports that hooks.def lacks:", *document["exports_that_hooks_def_lacks"])
@@ -31,6 +35,11 @@ def run(suite, document, clock):
     if finished.code != 0:
         common.say(f"reprise-probe {finished.problem()}")
     return finished.code == 0
+
+
+def scratch(suite):
+    """The disk that results go to is the one that is measured, wherever the suite was called from."""
+    return ["--scratch", suite.folder]
 
 
 def missing_exports(suite, probe):

@@ -1,4 +1,5 @@
 """The parts of tools/gpu-suite that need neither a GPU nor a build."""
+import json
 import os
 import pathlib
 import subprocess
@@ -10,7 +11,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tools"))
 sys.dont_write_bytecode = True
 
-from gpu_suite import common, facts, programs, tests  # noqa: E402
+from gpu_suite import common, facts, page, page_rows, programs, tests  # noqa: E402
 
 TEST_FILE = """add_test([=[first]=] "/old/build/bin/first" "an argument")
 set_tests_properties([=[first]=] PROPERTIES  ENVIRONMENT "A=/old/build/x;B=2" LABELS "gpu;unit" TIMEOUT "300" _BACKTRACE_TRIPLES "/old/x;1;add_test")
@@ -84,6 +85,106 @@ class Command(unittest.TestCase):
 
     def test_the_example_script_is_python(self):
         compile((ROOT / "examples" / "pytorch" / "train_gpt2.py").read_text(), "train_gpt2.py", "exec")
+
+
+PROBE = """#!/usr/bin/env python3
+import json, os, sys, time
+if "--exports" in sys.argv:
+    print("cuInit")
+else:
+    at = sys.argv[sys.argv.index("--json") + 1]
+    json.dump({"format": "reprise-probe", "sections": []}, open(at, "w"))
+    time.sleep(float(os.environ.get("PROBE_SLEEPS", 0)))
+"""
+
+
+class Kept(unittest.TestCase):
+    """What was measured is on disk, whatever happens behind it."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        (self.folder / "bin").mkdir()
+        probe = self.folder / "bin" / "reprise-probe"
+        probe.write_text(PROBE)
+        probe.chmod(0o755)
+        device = common.Device("NVIDIA H200", pathlib.Path("/x"), "13.0", False)
+        self.suite = common.Suite(ROOT, self.folder, self.folder / "out", device, "python3")
+
+    def written(self):
+        [path] = (self.folder / "out").glob("facts-h200-*.json")
+        return json.loads(path.read_text())
+
+    def test_a_run_before_that_is_broken(self):
+        (self.folder / "out").mkdir()
+        before = self.folder / "out" / "facts-h200-2020-01-01.json"
+        before.write_text("{")
+        self.assertFalse(common.run_section(self.suite, "facts", facts.run, 60))
+        before.unlink()
+        self.assertEqual(self.written()["probe"]["format"], "reprise-probe")
+        self.assertIn("JSONDecodeError", self.written()["problem"])
+
+    def test_a_probe_that_takes_too_long(self):
+        os.environ["PROBE_SLEEPS"] = "60"
+        self.addCleanup(os.environ.pop, "PROBE_SLEEPS")
+        self.assertFalse(common.run_section(self.suite, "facts", facts.run, facts.GRACE + 1))
+        self.assertEqual(self.written()["probe"]["format"], "reprise-probe")
+
+    def test_more_time_for_those_that_end_programs_of_their_own(self):
+        script = "trap 'sleep 6; echo cleaned; exit 9' TERM; echo started; while :; do sleep 0.1; done"
+        finished = common.run(["/bin/sh", "-c", script], dict(os.environ), 1, grace=20)
+        self.assertEqual(finished.code, 9)
+
+
+def probe_document(measured_at, **changes):
+    section = {"name": "vmm", "state": "done", "facts": {}, "notes": ["costs: stopped"], "measurements": [
+        {"name": "remap one chunk", "parameters": {"gpu": "busy", "chunk_bytes": 2 << 20}, "unit": "ns",
+         "median": changes.get("remap", 40e3)}]}
+    return {"format": "reprise-probe", "device": "NVIDIA H200", "device_name": "NVIDIA H200", "measured_at": measured_at,
+            "driver": "CUDA 13.0", "host": {"kernel": "6", "processors": 16},
+            "machine": {"h2d_bytes_per_second": changes.get("link", 50e9)},
+            "sections": [section, {"name": "aliasing", "state": "done", "notes": [], "measurements": [], "facts": {
+                "kernel writes": {"rounds": 10000, "mismatches": changes.get("wrong", 0)}}}]}
+
+
+class Page(unittest.TestCase):
+    def rows(self, *documents):
+        both = [page.Facts(document, name) for document, name in zip(documents, "ab")]
+        lines = [line for line in page.page(*both, page_rows.ROWS) if line.startswith("| ")]
+        return {cells[2]: cells[3:6] for cells in ([cell.strip() for cell in line.split("|")] for line in lines)}
+
+    def test_both_numbers_their_spread_and_what_follows(self):
+        rows = self.rows(probe_document("1", remap=40e3), probe_document("2", remap=60e3))
+        self.assertEqual(rows["remapping a chunk of 2 MiB, kernels running: 80 us"],
+                         ["40 us / 60 us", "40.0 %", "0.62 x the 80 us that the planner assumes without a machine file"])
+        copies = rows["that is up to twice the copy of the chunk, so homes are fixed"]
+        self.assertEqual(copies[0], "0.9537 x / 1.431 x")
+        self.assertIn("worth it", copies[2])
+
+    def test_what_was_not_measured_is_open(self):
+        rows = self.rows(probe_document("1"), probe_document("2"))
+        self.assertEqual(rows["device to host: 55 GB/s"], ["not measured", "", "open"])
+        one = self.rows(probe_document("1", remap=None), probe_document("2"))
+        self.assertEqual(one["remapping a chunk of 2 MiB, kernels running: 80 us"][:2], ["not measured / 40 us", ""])
+
+    def test_facts_that_differ_are_told(self):
+        rows = self.rows(probe_document("1"), probe_document("2", wrong=3))
+        shown, spread, follows = rows["aliased ranges agree at operation boundaries"]
+        self.assertEqual(spread, "differs")
+        self.assertIn("3 mismatches", shown)
+        self.assertIn("NOT sound", follows)
+
+    def test_the_same_run_twice_or_two_devices_are_no_pair(self):
+        first = page.Facts(probe_document("1"), "a")
+        self.assertIn("same run", page.check_pair(first, page.Facts(probe_document("1"), "b")))
+        other = dict(probe_document("2"), device="A100", device_name="A100")
+        self.assertIn("two devices", page.check_pair(first, page.Facts(other, "b")))
+
+    def test_bad_input_is_one_line(self):
+        for arguments, code in ((["one"], 2), (["/nonexistent", "/nonexistent"], 1), (["/dev/null", "/dev/null"], 1)):
+            done = subprocess.run([ROOT / "tools" / "facts-page", *arguments], capture_output=True, text=True)
+            self.assertEqual((done.returncode, done.stderr.count("\n")), (code, 1), done.stderr)
 
 
 class Spread(unittest.TestCase):
