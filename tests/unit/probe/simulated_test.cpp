@@ -78,7 +78,7 @@ TEST_F(Simulated, Vmm) {
 
 // The disk is this machine's own, whatever the device.
 TEST_F(Simulated, LinkFillsTheMachineFile) {
-  const Json section = this->section("link", "8");
+  const Json section = this->section("link", "15");
   const auto machine = read_machine(machine_path_);
   ASSERT_TRUE(machine.ok()) << machine.status().message();
   EXPECT_TRUE(machine.value().simulated);

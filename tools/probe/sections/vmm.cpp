@@ -43,7 +43,7 @@ Status once(const Device& device, size_t chunk_bytes, size_t count, Costs& costs
     for (const Chunk& chunk : made.value()) PROBE_TRY(view.map(chunk, chunk_bytes));
     costs.map.push_back(per_call(map));
     const Stopwatch access;
-    const Status allowed = each_chunk ? allow_each(view, chunk_bytes, count) : view.allow(0, chunk_bytes * count);
+    Status allowed = each_chunk ? allow_each(view, chunk_bytes, count) : view.allow(0, chunk_bytes * count);
     if (allowed.ok()) (each_chunk ? costs.access_chunk : costs.access_range).push_back(per_call(access));
     if (!allowed.ok() && each_chunk) return allowed;
     costs.no_access_range = allowed.message();
