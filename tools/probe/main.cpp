@@ -1,5 +1,6 @@
 // reprise-probe: measures on this machine's GPU what Reprise's design assumes. Runs each section in a worker process,
 // prints a table, writes one JSON document and the machine file.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/prctl.h>
 #include <sys/utsname.h>
@@ -292,8 +293,9 @@ int run(int argc, char** argv) {
   if (arguments.exports) return print_exports();
   if (!arguments.check.empty()) return run_single_check(arguments.check, arguments.options.device);
   if (arguments.worker > 0) {
-    prctl(PR_SET_PDEATHSIG, SIGTERM);       // a probe that is killed leaves nobody measuring
-    const int output = dup(STDOUT_FILENO);  // a library that prints to stdout must not spoil the result
+    prctl(PR_SET_PDEATHSIG, SIGTERM);  // a probe that is killed leaves nobody measuring
+    // A library that prints to stdout must not spoil the result, and no program that runs on may hold the pipe.
+    const int output = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
     dup2(STDERR_FILENO, STDOUT_FILENO);
     return run_worker(arguments, output);
   }

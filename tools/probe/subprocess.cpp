@@ -23,6 +23,7 @@ namespace reprise::probe {
 namespace {
 
 constexpr size_t kKeptErrorBytes = 64 << 10;
+constexpr double kLeftBehindSeconds = 1;
 
 struct Pipe {
   int read_end = -1;
@@ -96,11 +97,19 @@ void drain(int& end, std::string& text) {
   }
 }
 
+bool has_ended(pid_t child) {
+  siginfo_t state = {};
+  return waitid(P_PID, static_cast<id_t>(child), &state, WEXITED | WNOHANG | WNOWAIT) == 0 && state.si_pid == child;
+}
+
+// Until the program and all that it started have closed its output, or its time is up. Helpers that it left behind, as
+// compilers' worker pools are, get a second to go, too.
 void pump(pid_t child, const Command& command, Pipe& output, Pipe& errors, Outcome& outcome) {
   const Limit limit(command.seconds);
   const Limit killing(command.seconds + command.grace_seconds);
   bool asked = false;
   double asked_at = 0;
+  double ended_at = -1;
   while (output.read_end >= 0 || errors.read_end >= 0) {
     std::array<pollfd, 2> ends = {{{output.read_end, POLLIN, 0}, {errors.read_end, POLLIN, 0}}};
     poll(ends.data(), ends.size(), 100);
@@ -108,6 +117,11 @@ void pump(pid_t child, const Command& command, Pipe& output, Pipe& errors, Outco
     if (ends[1].revents) drain(errors.read_end, outcome.error_output);
     if (outcome.error_output.size() > 2 * kKeptErrorBytes) {
       outcome.error_output.erase(0, outcome.error_output.size() - kKeptErrorBytes);
+    }
+    if (ended_at < 0 && has_ended(child)) ended_at = limit.seconds_used();
+    if (ended_at >= 0 && limit.seconds_used() > ended_at + kLeftBehindSeconds) {
+      kill(-child, SIGKILL);
+      break;
     }
     if (!asked && limit.over()) {
       outcome.timed_out = !interrupted();

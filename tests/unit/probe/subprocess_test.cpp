@@ -34,6 +34,16 @@ TEST(Subprocess, EndsWhatTakesTooLong) {
   EXPECT_LT(watch.nanoseconds(), 50e9);
 }
 
+TEST(Subprocess, DoesNotWaitForWhatAProgramLeavesBehind) {
+  const Stopwatch watch;
+  const auto outcome = run_command({{"/bin/sh", "-c", "sleep 30 & echo done"}, {}, 60});
+  ASSERT_TRUE(outcome.ok());
+  EXPECT_EQ(outcome.value().exit_code, 0);
+  EXPECT_EQ(outcome.value().output, "done\n");
+  EXPECT_FALSE(outcome.value().timed_out);
+  EXPECT_LT(watch.nanoseconds(), 20e9);
+}
+
 TEST(Subprocess, ASignalIsToldFromAnExit) {
   const auto outcome = run_command({{"/bin/sh", "-c", "kill -11 $$"}, {}, 10});
   ASSERT_TRUE(outcome.ok());

@@ -203,6 +203,7 @@ class Link {
     const auto rounds = compute_rounds(device_, kernels.value());
     if (!rounds.ok()) return rounds.status();
     for (const bool compute : {false, true}) {
+      if (compute && context_.limit.over()) return {StatusCode::io_error, "no time left for the compute kernel"};
       std::vector<double> rates[2];
       for (const bool copying : {false, true}) {
         std::vector<Lane> lanes;
