@@ -33,9 +33,11 @@ class Simulated : public testing::Test {
     return Json::parse(file, nullptr, false);
   }
   // The first section of a run that is expected to succeed.
-  Json section(const char* name, const char* seconds) const {
+  Json section(const char* name, const char* seconds, const char* failing = "") const {
     const auto outcome = run_command(
-        {command(name, seconds), {{"REPRISE_DRIVER", REPRISE_SIM_DRIVER}, {"REPRISE_SIM_MEMORY", "1GiB"}}, 200});
+        {command(name, seconds),
+         {{"REPRISE_DRIVER", REPRISE_SIM_DRIVER}, {"REPRISE_SIM_MEMORY", "1GiB"}, {"REPRISE_SIM_FAIL", failing}},
+         200});
     EXPECT_TRUE(outcome.ok());
     EXPECT_EQ(outcome.value().exit_code, 0) << outcome.value().output << outcome.value().error_output;
     const Json json = document();
@@ -118,6 +120,15 @@ TEST_F(Simulated, LatenciesFillTheMachineFile) {
   EXPECT_TRUE(machine.value().simulated);
   EXPECT_TRUE(machine.value().launch_latency_ns);
   EXPECT_FALSE(machine.value().h2d_bytes_per_second) << "section 4 did not run";
+}
+
+TEST_F(Simulated, WhatADriverLacksTakesNothingElse) {
+  const Json section =
+      this->section("latency", "10", "cuMemAllocAsync=801,cuStreamWaitValue32=801,cuLaunchHostFunc=801");
+  EXPECT_EQ(section["state"], "partial");
+  EXPECT_EQ(section["notes"].size(), 3u) << section["notes"];
+  EXPECT_TRUE(has_measurement(section, "cuMemAlloc")) << section["notes"];
+  EXPECT_TRUE(has_measurement(section, "module load")) << section["notes"];
 }
 
 TEST_F(Simulated, ParametersAreThoseOfTheSource) {

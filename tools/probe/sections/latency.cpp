@@ -200,42 +200,62 @@ Status queue_depth(SectionContext& context) {
   return Status::success();
 }
 
-Status allocations(SectionContext& context) {
-  const Device& device = context.device;
-  const Driver& driver = device.driver();
-  auto stream = device.make_stream();
-  if (!stream.ok()) return stream.status();
+// Pairs of a call that allocates and one that frees, timed apart.
+template <typename Allocate, typename Free>
+Status allocation_pairs(SectionContext& context, const char* allocate_name, const char* free_name, Allocate&& allocate,
+                        Free&& free) {
   for (const size_t bytes : {size_t{4} << 10, size_t{2} << 20, size_t{256} << 20}) {
-    if (bytes > device.usable_bytes()) continue;
-    std::vector<double> alloc, release, alloc_async, release_async;
-    std::vector<double> ignored;
+    if (bytes > context.device.usable_bytes()) continue;
+    std::vector<double> allocated, freed, ignored;
     PROBE_TRY(repeat(context.limit, kRepeats, ignored, [&]() -> Result<double> {
       CUdeviceptr pointer = 0;
       const Stopwatch first;
-      PROBE_CALL(driver, cuMemAlloc, &pointer, bytes);
-      alloc.push_back(first.nanoseconds());
+      PROBE_TRY(allocate(&pointer, bytes));
+      allocated.push_back(first.nanoseconds());
       const Stopwatch second;
-      PROBE_CALL(driver, cuMemFree, pointer);
-      release.push_back(second.nanoseconds());
-      if (!driver.cuMemAllocAsync) return 0.0;
-      const Stopwatch third;
-      PROBE_CALL(driver, cuMemAllocAsync, &pointer, bytes, stream.value().get());
-      alloc_async.push_back(third.nanoseconds());
-      const Stopwatch fourth;
-      PROBE_CALL(driver, cuMemFreeAsync, pointer, stream.value().get());
-      release_async.push_back(fourth.nanoseconds());
+      PROBE_TRY(free(pointer));
+      freed.push_back(second.nanoseconds());
       return 0.0;
     }));
-    drop_warm_up(alloc, release, alloc_async, release_async);
-    const Json parameters = {{"bytes", bytes}};
-    context.report.measure("cuMemAlloc", "ns", std::move(alloc), parameters);
-    context.report.measure("cuMemFree", "ns", std::move(release), parameters);
-    context.report.measure("cuMemAllocAsync", "ns", std::move(alloc_async), parameters);
-    context.report.measure("cuMemFreeAsync", "ns", std::move(release_async), parameters);
+    drop_warm_up(allocated, freed);
+    context.report.measure(allocate_name, "ns", std::move(allocated), {{"bytes", bytes}});
+    context.report.measure(free_name, "ns", std::move(freed), {{"bytes", bytes}});
   }
-  PROBE_CALL(driver, cuStreamSynchronize, stream.value().get());
+  return Status::success();
+}
+
+Status allocations(SectionContext& context) {
+  const Driver& driver = context.device.driver();
+  return allocation_pairs(
+      context, "cuMemAlloc", "cuMemFree",
+      [&](CUdeviceptr* pointer, size_t bytes) -> Status {
+        PROBE_CALL(driver, cuMemAlloc, pointer, bytes);
+        return Status::success();
+      },
+      [&](CUdeviceptr pointer) -> Status {
+        PROBE_CALL(driver, cuMemFree, pointer);
+        return Status::success();
+      });
+}
+
+Status allocations_in_stream(SectionContext& context) {
+  const Driver& driver = context.device.driver();
+  auto stream = context.device.make_stream();
+  if (!stream.ok()) return stream.status();
+  const CUstream queue = stream.value().get();
+  PROBE_TRY(allocation_pairs(
+      context, "cuMemAllocAsync", "cuMemFreeAsync",
+      [&](CUdeviceptr* pointer, size_t bytes) -> Status {
+        PROBE_CALL(driver, cuMemAllocAsync, pointer, bytes, queue);
+        return Status::success();
+      },
+      [&](CUdeviceptr pointer) -> Status {
+        PROBE_CALL(driver, cuMemFreeAsync, pointer, queue);
+        return Status::success();
+      }));
+  PROBE_CALL(driver, cuStreamSynchronize, queue);
   CUmemoryPool pool = nullptr;
-  PROBE_CALL(driver, cuDeviceGetDefaultMemPool, &pool, device.handle());
+  PROBE_CALL(driver, cuDeviceGetDefaultMemPool, &pool, context.device.handle());
   PROBE_CALL(driver, cuMemPoolTrimTo, pool, 0);
   return Status::success();
 }
@@ -275,6 +295,7 @@ void measure_latency(SectionContext& context) {
   attempt(context, "wait value", wait_value);
   attempt(context, "queue depth", queue_depth);
   attempt(context, "allocations", allocations);
+  attempt(context, "allocations in stream order", allocations_in_stream);
   attempt(context, "loading", loading);
 }
 
