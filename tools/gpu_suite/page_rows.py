@@ -11,6 +11,10 @@ def ratio(above, below):
     return above / below if above is not None and below else None
 
 
+def never_measured(_):
+    return None
+
+
 # 1. Interception.
 def compared(facts):
     return {name: one for name, one in facts.facts("interception").items() if isinstance(one, dict) and "missed" in one}
@@ -168,6 +172,7 @@ ROWS = [
     Row(1, "cuGetProcAddress gives dlsym's addresses", "", addresses,
         none_is_good("one table of hooks serves both", "hooks must be handed out by cuGetProcAddress for these names")),
     Row(1, "hooks.def has every name that the driver exports", "", exports, none_is_good("nothing to add", "rows to add")),
+    Row(1, "boots under cuda-gdb", "", never_measured, lambda _: ""),  # by hand: no section of the probe does it
     Row(2, "remapping a chunk of 2 MiB, kernels running: 80 us", "ns", remap, against(ASSUMED_REMAP, "80 us")),
     Row(2, "that is up to twice the copy of the chunk, so homes are fixed", "x", remap_to_copy,
         lambda x: "fixed homes on aliased views are worth it" if x >= 0.25 else
@@ -225,6 +230,7 @@ ROWS = [
         none_is_good("nothing hidden in these", "hidden pointers or none: an audit decides")),
     Row(6, "launches of all programs carry their pointers", "", pointers(None),
         none_is_good("nothing hidden in these", "hidden pointers or none: an audit decides")),
+    Row(6, "torch with the allocator variables that the launcher sets", "", never_measured, lambda _: ""),  # `programs` runs it
     Row(7, "recording with CUPTI: launch call on, over never on", "x", recording("on"), lambda _: "what the watching iteration costs a launch"),
     Row(7, "detached it costs nothing", "x", recording("detached"),
         lambda x: "detach after recording" if x < 1.1 else "something stays: record in a run of its own"),
