@@ -54,8 +54,9 @@ __attribute__((noinline)) void add_hidden(CommandBuilder& builder) {
 // What a kernel reaches without any parameter: its module's variables, memory behind texture objects.
 void add_unnamed(CommandBuilder& builder, const Function& function) {
   if (const Owner* owner = function.owner; owner != nullptr) {
-    if (const uint64_t variables = owner->variables.load(std::memory_order_relaxed); variables != 0) {
-      builder.touch({.id = variables, .size = 1}, 0, 1, kReadWrite, trace::kNoParameter);
+    for (const auto* shared : {&owner->variables, &owner->output}) {
+      const uint64_t id = shared->load(std::memory_order_relaxed);
+      if (id != 0) builder.touch({.id = id, .size = 1}, 0, 1, kReadWrite, trace::kNoParameter);
     }
     const uint32_t count = owner->global_count.load(std::memory_order_acquire);
     for (uint32_t i = 0; i < count; ++i) {

@@ -123,6 +123,13 @@ void note_handle(const void* handle, Kind kind, uint64_t owner) {
   if (owner != 0 && owner_of.find(key(handle)) != owner) owner_of.set(key(handle), owner);
 }
 
+uint64_t output_id() {
+  static constinit std::atomic<uint64_t> id{0};
+  uint64_t none = 0;
+  if (id.load() == 0) id.compare_exchange_strong(none, next_allocation_id());
+  return id.load();
+}
+
 void forget_handles(uint64_t owner) {
   owners.erase(owner);
   owner_of.each([owner](uint64_t handle, uint64_t of) {
@@ -151,10 +158,12 @@ const Function* find_function(CUfunction handle) noexcept {
 void note_function_handle(CUfunction handle, uint64_t owner) noexcept { note_handle(handle, kFunction, owner); }
 void note_kernel_handle(CUkernel handle, uint64_t owner) noexcept { note_handle(handle, kKernel, owner); }
 
-void note_image(uint64_t owner, bool holds_variables) noexcept {
+void note_image(uint64_t owner, const ImageTraits& traits) noexcept {
   // A handle may come back without an unload in between, after its context went away.
   Owner* record = owner_record(owner);
-  if (record != nullptr) record->variables.store(holds_variables ? next_allocation_id() : 0, std::memory_order_relaxed);
+  if (record == nullptr) return;
+  record->variables.store(traits.variables ? next_allocation_id() : 0, std::memory_order_relaxed);
+  record->output.store(traits.prints ? output_id() : 0, std::memory_order_relaxed);
 }
 
 void note_module_of(uint64_t library, uint64_t module) noexcept {

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "preload/module_image.h"
 #include "preload/trace/format.h"
 
 namespace reprise {
@@ -22,6 +23,8 @@ struct Owner {
   // All its variables that the program did not ask for, as one resource: the id of an allocation that is nowhere, 0:
   // there are none. Until an image was seen that has none, there may be some.
   std::atomic<uint64_t> variables{0};
+  // Likewise what all kernels that print share: the order of their lines.
+  std::atomic<uint64_t> output{0};
   std::atomic<uint32_t> global_count{0};
   Global globals[kMaxGlobals] = {};
 };
@@ -47,7 +50,7 @@ void note_function_handle(CUfunction handle, uint64_t owner) noexcept;
 void note_kernel_handle(CUkernel handle, uint64_t owner) noexcept;
 
 // The module or library was loaded, and its image was seen.
-void note_image(uint64_t owner, bool holds_variables) noexcept;
+void note_image(uint64_t owner, const ImageTraits& traits) noexcept;
 // A library's module in some context: the same variables.
 void note_module_of(uint64_t library, uint64_t module) noexcept;
 // The library or module that a handle was noted with; 0: with none.

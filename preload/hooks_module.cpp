@@ -6,7 +6,6 @@
 #include "preload/guard.h"
 #include "preload/handle_map.h"
 #include "preload/memory_calls.h"
-#include "preload/module_image.h"
 #include "preload/trace/signature.h"
 
 namespace reprise {
@@ -17,13 +16,13 @@ uint64_t number(const void* handle) { return reinterpret_cast<uint64_t>(handle);
 template <typename Handle>
 CUresult loaded(CUresult result, const Handle* handle, const void* image) {
   const HookScope scope;
-  if (scope && result == CUDA_SUCCESS) note_image(number(*handle), may_hold_variables(image));
+  if (scope && result == CUDA_SUCCESS) note_image(number(*handle), traits_of_image(image));
   return result;
 }
 template <typename Handle>
 CUresult loaded_from(CUresult result, const Handle* handle, const char* path) {
   const HookScope scope;
-  if (scope && result == CUDA_SUCCESS) note_image(number(*handle), file_may_hold_variables(path));
+  if (scope && result == CUDA_SUCCESS) note_image(number(*handle), traits_of_file(path));
   return result;
 }
 

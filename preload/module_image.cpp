@@ -11,23 +11,23 @@ namespace {
 
 // What the parser throws is std::bad_alloc.
 template <typename Parse>
-bool holds(Parse&& parse) noexcept {
+ImageTraits traits(Parse&& parse) noexcept {
   try {
     const Result<images::Image> image = parse();
-    return !image.ok() || images::holds_variables(image.value());
+    if (image.ok()) return {images::holds_variables(image.value()), image.value().prints};
   } catch (...) {
-    return true;
   }
+  return {};
 }
 
 }  // namespace
 
-bool may_hold_variables(const void* image) noexcept {
-  return holds([image] { return images::parse_image(image); });
+ImageTraits traits_of_image(const void* image) noexcept {
+  return traits([image] { return images::parse_image(image); });
 }
 
-bool file_may_hold_variables(const char* path) noexcept {
-  return holds([path] {
+ImageTraits traits_of_file(const char* path) noexcept {
+  return traits([path] {
     std::ifstream file(path, std::ios::binary);
     return images::parse_image(std::string{std::istreambuf_iterator<char>(file), {}});
   });

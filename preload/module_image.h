@@ -1,11 +1,16 @@
-// Module images as the hooks on loads see them: may kernels pass each other data through a variable whose address the
-// program never asks for? In doubt, and where memory is short: true.
+// Module images as the hooks on loads see them: what orders their kernels besides the memory that they are told of?
 #pragma once
 
 namespace reprise {
 
-// `image`: what cuModuleLoadData or cuLibraryLoadData just accepted.
-bool may_hold_variables(const void* image) noexcept;
-bool file_may_hold_variables(const char* path) noexcept;
+struct ImageTraits {
+  bool variables = true;  // kernels may pass each other data in one whose address the program never asks for
+  bool prints = false;    // and lines on stdout have an order
+};
+
+// `image`: what cuModuleLoadData or cuLibraryLoadData just accepted. The default where it cannot be parsed, or where
+// memory is short.
+ImageTraits traits_of_image(const void* image) noexcept;
+ImageTraits traits_of_file(const char* path) noexcept;
 
 }  // namespace reprise

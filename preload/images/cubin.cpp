@@ -119,6 +119,7 @@ class CubinReader {
   }
 
   Status read_symbol(const Elf64_Sym& symbol, std::string_view name) {
+    if (symbol.st_shndx == SHN_UNDEF && name == kPrintf) image_.prints = true;
     const bool defined = symbol.st_shndx != SHN_UNDEF && symbol.st_shndx < sections_.size();
     if (!defined || name.empty()) return {};
     const unsigned type = ELF64_ST_TYPE(symbol.st_info);

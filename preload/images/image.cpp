@@ -50,6 +50,7 @@ bool holds_variables(const Image& image) {
 }
 
 void merge_image(Image& image, Image more) {
+  image.prints = image.prints || more.prints;
   for (auto& kernel : more.kernels) {
     const bool known = std::any_of(image.kernels.begin(), image.kernels.end(),
                                    [&](const KernelImage& other) { return other.name == kernel.name; });

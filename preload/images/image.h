@@ -33,6 +33,7 @@ struct GlobalImage {
 struct Image {
   std::vector<KernelImage> kernels;
   std::vector<GlobalImage> globals;
+  bool prints = false;  // some kernel may call printf
 };
 
 // Parses what cuModuleLoadData and cuLibraryLoadData accept: an ELF cubin, a fatbin (bare or in its wrapper; zstd or

@@ -253,6 +253,10 @@ class PtxReader {
 
 }  // namespace
 
-Result<Image> parse_ptx(std::string_view text) { return PtxReader(text).read(); }
+Result<Image> parse_ptx(std::string_view text) {
+  Result<Image> image = PtxReader(text).read();
+  if (image.ok()) image.value().prints = text.find(kPrintf) != std::string_view::npos;
+  return image;
+}
 
 }  // namespace reprise::images

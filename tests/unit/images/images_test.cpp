@@ -150,6 +150,23 @@ TEST(Images, RefusesWhatIsNoImage) {
   EXPECT_EQ(parse_cubin(Bytes(self.data(), self.size())).status().code(), StatusCode::unsupported);
 }
 
+TEST(Images, KernelsThatPrint) {
+  for (const char* name : {"printing.cubin", "printing.ptx"}) {
+    const auto bytes = read_bytes(name);
+    const auto image = parse_image(std::string(bytes.begin(), bytes.end()));
+    ASSERT_TRUE(image.ok()) << image.status().message();
+    EXPECT_TRUE(image.value().prints) << name;
+    EXPECT_FALSE(holds_variables(image.value())) << name;
+    Image merged;
+    merge_image(merged, image.value());
+    EXPECT_TRUE(merged.prints);
+  }
+  for (const char* name : {"sm_90.cubin", "text.ptx"}) {
+    const auto bytes = read_bytes(name);
+    EXPECT_FALSE(parse_image(std::string(bytes.begin(), bytes.end())).value().prints) << name;
+  }
+}
+
 // Every copy lies in memory of its exact size, so that a sanitizer sees any byte read beyond it.
 Result<Image> parse_exact(const std::string& kind, const char* data, size_t size) {
   const auto copy = std::make_unique<char[]>(size);

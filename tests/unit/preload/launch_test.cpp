@@ -310,6 +310,23 @@ TEST_F(Launch, VariablesThatNobodyAskedForAreOneResource) {
   EXPECT_NE(unseen.allocation, first.allocation);
 }
 
+// Lines on stdout come in the order of the launches, whatever module they come from.
+TEST_F(Launch, AllThatPrintsIsOneResource) {
+  layout({});
+  const std::string printing =
+      std::string(kPlain) + ".extern .func (.param .b32 r) vprintf (.param .b64 a, .param .b64 b);\n";
+  const auto output = [&] {
+    cuModuleUnload(module_);
+    cuModuleLoadData(&module_, printing.c_str());
+    kernel_ = reinterpret_cast<CUfunction>(next_handle += 0x100);
+    launch(nullptr);
+    return last().accesses.empty() ? 0 : last().accesses[0].allocation;
+  };
+  const uint64_t first = output();
+  EXPECT_NE(first, 0u);
+  EXPECT_EQ(output(), first);
+}
+
 TEST_F(Launch, ALibraryAndItsModulesHaveTheSameVariables) {
   layout({});
   const auto variables = [&](CUfunction kernel) {
