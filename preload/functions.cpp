@@ -120,7 +120,9 @@ Function* make_function(CUfunction handle) {
 // A handle value may come back for another kernel after its module was unloaded.
 void note_handle(const void* handle, Kind kind, uint64_t owner) {
   if (kinds.find(key(handle)) != kind) kinds.set(key(handle), kind);
-  if (owner != 0 && owner_of.find(key(handle)) != owner) owner_of.set(key(handle), owner);
+  if (owner == 0 || owner_of.find(key(handle)) == owner) return;
+  functions.erase(key(handle));  // what is known is another kernel's
+  owner_of.set(key(handle), owner);
 }
 
 uint64_t output_id() {
@@ -159,7 +161,8 @@ void note_function_handle(CUfunction handle, uint64_t owner) noexcept { note_han
 void note_kernel_handle(CUkernel handle, uint64_t owner) noexcept { note_handle(handle, kKernel, owner); }
 
 void note_image(uint64_t owner, const ImageTraits& traits) noexcept {
-  // A handle may come back without an unload in between, after its context went away.
+  // A handle may come back without an unload in between, after its context went away: so may those of its kernels.
+  forget_handles(owner);
   Owner* record = owner_record(owner);
   if (record == nullptr) return;
   record->variables.store(traits.variables ? next_allocation_id() : 0, std::memory_order_relaxed);

@@ -327,6 +327,27 @@ TEST_F(Launch, AllThatPrintsIsOneResource) {
   EXPECT_EQ(output(), first);
 }
 
+// Contexts that end take their modules with them, and no call says so.
+TEST_F(Launch, HandlesMayComeBackWithoutAnUnload) {
+  layout({});
+  launch(nullptr);
+  EXPECT_EQ(last().accesses.size(), 0u);
+  cuModuleLoadData(&module_, kCounting);  // the same handle, and the same of its kernel, which is another one
+  layout({{0, 8}});
+  void* parameters[] = {&a_};
+  launch(parameters);
+  ASSERT_EQ(last().accesses.size(), 2u);
+  EXPECT_EQ(last().accesses[0].allocation, a_id_);
+
+  CUlibrary library = nullptr;
+  cuLibraryLoadData(&library, kPlain, nullptr, nullptr, 0, nullptr, nullptr, 0);
+  auto kernel = reinterpret_cast<CUkernel>(kernel_);
+  cuLibraryEnumerateKernels(&kernel, 1, library);  // now the same handle is a library's
+  launch(parameters);
+  EXPECT_EQ(last().accesses.size(), 1u);
+  cuLibraryUnload(library);
+}
+
 TEST_F(Launch, ALibraryAndItsModulesHaveTheSameVariables) {
   layout({});
   const auto variables = [&](CUfunction kernel) {
