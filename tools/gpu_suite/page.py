@@ -91,6 +91,11 @@ def cells(row, first, second):
     return " / ".join(format_value(value, "") for value in values), "differs", f"{row.follows(there[-1])} (the second run)"
 
 
+def plain(said):
+    """What a program says of itself, an object or a line, as text."""
+    return ", ".join(f"{key} {value}" for key, value in said.items()) if isinstance(said, dict) else str(said)
+
+
 def heading(first, second):
     device = first.probe["device"]
     yield f"# What the {first.probe['device_name'] if device != 'simulated' else 'simulated device'} said"
@@ -102,7 +107,7 @@ def heading(first, second):
         states = ", ".join(f"{section['name']} {section['state']}" for section in facts.probe["sections"])
         yield (f"{number}. {facts.probe['measured_at']}, driver {facts.probe['driver']}, Linux {facts.probe['host']['kernel']}, "
                f"{facts.probe['host']['processors']} processors: {states}.")
-    programs = {said for facts in (first, second) for one in facts.facts("interception").values()
+    programs = {plain(said) for facts in (first, second) for one in facts.facts("interception").values()
                 if isinstance(one, dict) and (said := one.get("program"))}
     if programs:
         yield ""

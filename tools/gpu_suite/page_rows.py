@@ -11,10 +11,6 @@ def ratio(above, below):
     return above / below if above is not None and below else None
 
 
-def never_measured(_):
-    return None
-
-
 # 1. Interception.
 def compared(facts):
     return {name: one for name, one in facts.facts("interception").items() if isinstance(one, dict) and "missed" in one}
@@ -38,6 +34,15 @@ def addresses(facts):
 def exports(facts):
     missing = facts.suite.get("exports_that_hooks_def_lacks")
     return None if missing is None else f"{len(missing)} lack a row" + (f": {', '.join(missing[:5])}" if missing else "")
+
+
+def debugger(facts):
+    plain, shim = (facts.fact("interception", f"cuda-gdb, {how} the shim") for how in ("without", "with"))
+    if not isinstance(plain, dict) or not isinstance(shim, dict):
+        return None
+    def told(one):
+        return f"{'runs' if one['ran_to_the_end'] else 'does not run'}, {'stops' if one['stopped_in_kernel'] else 'does not stop'} in kernels"
+    return told(shim) + (", as without" if told(shim) == told(plain) else f"; without it {told(plain)}")
 
 
 # 2. Memory.
@@ -128,6 +133,35 @@ def pointers(programs):
     return value
 
 
+def torch_choices(facts):
+    return {name.removeprefix("torch allocator, "): one for name, one in facts.facts("parameters").items()
+            if name.startswith("torch allocator, ") and isinstance(one, dict) and isinstance(one.get("program"), dict)}
+
+
+def torch_allocator(facts):
+    """With what the launcher sets: the back-end, and the calls for its tensors."""
+    one = torch_choices(facts).get("as the launcher sets it")
+    if one is None:
+        return None
+    return f"{one['program']['backend']}, {one['calls'].get('cuMemAllocAsync', 0)} cuMemAllocAsync for {one['program']['tensors']} tensors"
+
+
+def torch_variables(facts):
+    """Which of its variables torch reads."""
+    read = {name: one["program"]["backend"] for name, one in torch_choices(facts).items() if name.startswith("PYTORCH_")}
+    return ", ".join(f"{name}: {backend}" for name, backend in sorted(read.items())) or None
+
+
+def jax_allocator(facts):
+    counts = []
+    for choice in ("default", "as the launcher sets it"):
+        one = facts.fact("parameters", f"jax allocator, {choice}")
+        if not isinstance(one, dict):
+            return None
+        counts.append(sum(count for name, count in one["calls"].items() if name in ("cuMemAlloc", "cuMemAllocAsync", "cuMemMap")))
+    return f"{counts[1]} allocations, by default {counts[0]}"
+
+
 def tensor_map(facts):
     one = facts.fact("parameters", "address in CUtensorMap")
     if not isinstance(one, dict):
@@ -172,7 +206,8 @@ ROWS = [
     Row(1, "cuGetProcAddress gives dlsym's addresses", "", addresses,
         none_is_good("one table of hooks serves both", "hooks must be handed out by cuGetProcAddress for these names")),
     Row(1, "hooks.def has every name that the driver exports", "", exports, none_is_good("nothing to add", "rows to add")),
-    Row(1, "boots under cuda-gdb", "", never_measured, lambda _: ""),  # by hand: no section of the probe does it
+    Row(1, "a program with the shim runs under cuda-gdb", "", debugger,
+        lambda text: "nothing to do" if text.endswith("as without") else "cuda-gdb finds the library instead of the driver: see which names it asks for"),
     Row(2, "remapping a chunk of 2 MiB, kernels running: 80 us", "ns", remap, against(ASSUMED_REMAP, "80 us")),
     Row(2, "that is up to twice the copy of the chunk, so homes are fixed", "x", remap_to_copy,
         lambda x: "fixed homes on aliased views are worth it" if x >= 0.25 else
@@ -230,7 +265,13 @@ ROWS = [
         none_is_good("nothing hidden in these", "hidden pointers or none: an audit decides")),
     Row(6, "launches of all programs carry their pointers", "", pointers(None),
         none_is_good("nothing hidden in these", "hidden pointers or none: an audit decides")),
-    Row(6, "torch with the allocator variables that the launcher sets", "", never_measured, lambda _: ""),  # `programs` runs it
+    Row(6, "launches of GPT-2, ResNet and a mixture of experts carry their pointers", "", pointers(("torch_models",)),
+        none_is_good("nothing hidden in these", "hidden pointers or none: an audit decides")),
+    Row(6, "torch asks the driver for each tensor, as the launcher sets it", "", torch_allocator,
+        lambda text: "tensors are seen" if text.startswith("cudaMallocAsync") else "tensors are hidden: other variables are needed"),
+    Row(6, "either of torch's variables would do", "", torch_variables,
+        lambda text: "one name is enough" if text.count("cudaMallocAsync") == 2 else "the launcher must set both"),
+    Row(6, "JAX asks the driver more often, as the launcher sets it", "", jax_allocator, lambda _: "an executable's temporaries still share one block"),
     Row(7, "recording with CUPTI: launch call on, over never on", "x", recording("on"), lambda _: "what the watching iteration costs a launch"),
     Row(7, "detached it costs nothing", "x", recording("detached"),
         lambda x: "detach after recording" if x < 1.1 else "something stays: record in a run of its own"),

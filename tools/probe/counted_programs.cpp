@@ -21,8 +21,6 @@ namespace fs = std::filesystem;
 
 constexpr int kExitSkipped = 77;  // the scripts' and programs' way to say that a library is not here
 
-std::string shim_path() { return beside_program("../lib/probe/libreprise_count.so"); }
-
 Json number_or_zero(const Json& json, const char* key) { return json.contains(key) ? json[key] : Json(0); }
 
 // Adds up what the processes of one program wrote (PATH.<pid> each) and removes the files.
@@ -52,14 +50,6 @@ Json collect(const fs::path& output) {
   return sum;
 }
 
-struct Counted {
-  CountedProgram program;
-  Status status;  // why there are no counts
-  bool skipped = false;
-  std::string said;  // the program's own last line
-  Json counts;
-};
-
 // A folder for the shim's files; removed with all in it.
 class TemporaryFolder {
  public:
@@ -84,65 +74,48 @@ struct Surroundings {
   std::string libraries;  // LD_LIBRARY_PATH
 };
 
-Counted run_counted(const SectionContext& context, CountedProgram program, const fs::path& output,
-                    const Surroundings& around) {
+Command command_of(const SectionContext& context, const CountedProgram& program, const fs::path& output,
+                   const Surroundings& around) {
+  Command command{program.arguments,
+                  {{"REPRISE_COUNT_DRIVER", context.driver.path},
+                   {"REPRISE_DRIVER", ""},  // the program is to ask for libcuda.so.1, as others do
+                   {"REPRISE_COUNT_OUTPUT", output.string()},
+                   {"REPRISE_COUNT_CUPTI", around.cupti},
+                   {"LD_LIBRARY_PATH", around.libraries}},
+                  std::clamp(context.limit.seconds_left(), 1.0, program.seconds)};
+  if (program.shim == ShimIn::program) command.environment.emplace_back("LD_PRELOAD", counting_shim());
+  for (const auto& variable : program.environment) command.environment.push_back(variable);
+  return command;
+}
+
+Counted run_one(const SectionContext& context, const CountedProgram& program, const fs::path& output,
+                const Surroundings& around) {
   Counted counted;
-  counted.program = std::move(program);
-  if (!counted.program.missing.empty() || (context.driver.simulated && !counted.program.on_simulated_device)) {
+  counted.program = program;
+  if (!program.missing.empty() || (context.driver.simulated && !program.on_simulated_device)) {
     counted.skipped = true;
-    counted.status = Status(StatusCode::unsupported,
-                            counted.program.missing.empty() ? "not on the simulated device" : counted.program.missing);
+    counted.status =
+        Status(StatusCode::unsupported, program.missing.empty() ? "not on the simulated device" : program.missing);
     return counted;
   }
-  const auto outcome = run_command({counted.program.arguments,
-                                    {{"LD_PRELOAD", shim_path()},
-                                     {"REPRISE_COUNT_DRIVER", context.driver.path},
-                                     {"REPRISE_DRIVER", ""},  // the program is to ask for libcuda.so.1, as others do
-
-                                     {"REPRISE_COUNT_OUTPUT", output.string()},
-                                     {"REPRISE_COUNT_CUPTI", around.cupti},
-                                     {"LD_LIBRARY_PATH", around.libraries}},
-                                    std::max(1.0, context.limit.seconds_left())});
+  const auto outcome = run_command(command_of(context, program, output, around));
   if (!outcome.ok()) {
     counted.status = outcome.status();
     return counted;
   }
   const Outcome& end = outcome.value();
-  counted.said = last_line(end.output);
+  counted.output = end.output;
   counted.counts = collect(output);
   counted.skipped = end.exit_code == kExitSkipped;
   if (end.exit_code != 0) {
     counted.status = Status(StatusCode::io_error,
                             fmt::format("ended with {}{}: {}", end.exit_code, end.timed_out ? ", out of time" : "",
                                         last_line(end.error_output.empty() ? end.output : end.error_output)));
-  } else if (!counted.counts.contains("launched")) {
+  } else if (program.shim != ShimIn::nobody && !counted.counts.contains("launched")) {
     counted.status =
         Status(StatusCode::io_error, "the shim wrote nothing: it was not loaded, or the driver was not used");
   }
   return counted;
-}
-
-// All programs, several at a time: they are counted, not timed.
-std::vector<Counted> run_all(const SectionContext& context, const std::string& cupti) {
-  const TemporaryFolder folder;
-  Surroundings around{cupti, library_path(context.options.python)};
-  // The simulated device's own libraries come first.
-  if (context.driver.simulated)
-    around.libraries = fs::path(context.driver.path).parent_path().string() + ":" + around.libraries;
-  const std::vector<CountedProgram> programs = counted_programs(context);
-  std::vector<Counted> results(programs.size());
-  std::atomic<size_t> next{0};
-  const unsigned workers = std::clamp(std::thread::hardware_concurrency() / 2, 1u, 8u);
-  std::vector<std::thread> threads;
-  for (unsigned i = 0; i < workers; ++i) {
-    threads.emplace_back([&] {
-      for (size_t at = next++; at < programs.size(); at = next++) {
-        results[at] = run_counted(context, programs[at], folder.path() / fmt::format("counts{}", at), around);
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  return results;
 }
 
 uint64_t total(const Json& counts) {
@@ -151,7 +124,18 @@ uint64_t total(const Json& counts) {
   return sum;
 }
 
-// True when there is something to report; otherwise a note says why not.
+}  // namespace
+
+Json Counted::said() const {
+  const std::string line = last_line(output);
+  Json json = Json::parse(line, nullptr, false);
+  return json.is_discarded() ? Json(line) : json;
+}
+
+uint64_t Counted::launches(const char* kernel) const {
+  return number_or_zero(counts.value("launched", Json::object()), kernel).get<uint64_t>();
+}
+
 bool usable(SectionContext& context, const Counted& counted) {
   if (counted.status.ok()) return true;
   context.report.note(fmt::format("{}: {}", counted.program.name, counted.status.message()));
@@ -159,19 +143,42 @@ bool usable(SectionContext& context, const Counted& counted) {
   return false;
 }
 
-}  // namespace
+std::string counting_shim() { return beside_program("../lib/probe/libreprise_count.so"); }
+
+std::vector<Counted> run_counted(const SectionContext& context, const std::vector<CountedProgram>& programs,
+                                 const std::string& cupti) {
+  const TemporaryFolder folder;
+  Surroundings around{cupti, library_path(context.options.python)};
+  // The simulated device's own libraries come first.
+  if (context.driver.simulated)
+    around.libraries = fs::path(context.driver.path).parent_path().string() + ":" + around.libraries;
+  std::vector<Counted> results(programs.size());
+  std::atomic<size_t> next{0};
+  const unsigned workers = std::clamp(std::thread::hardware_concurrency() / 2, 1u, 8u);
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < workers; ++i) {
+    threads.emplace_back([&] {
+      for (size_t at = next++; at < programs.size(); at = next++) {
+        results[at] = run_one(context, programs[at], folder.path() / fmt::format("counts{}", at), around);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return results;
+}
+
+CountedProgram python_program(const SectionContext& context, const char* script) {
+  const std::string python = find_program(context.options.python);
+  const std::string path = beside_program(fmt::format("../share/reprise/probe/{}.py", script));
+  const char* missing = python.empty()                    ? "no python3"
+                        : access(path.c_str(), R_OK) != 0 ? "its script is not beside the probe"
+                                                          : "";
+  return {script, {python, path}, missing};
+}
 
 std::vector<CountedProgram> counted_programs(const SectionContext& context) {
   std::vector<CountedProgram> programs;
-  const std::string python = find_program(context.options.python);
-  const auto add_script = [&](const char* script) {
-    const std::string path = beside_program(fmt::format("../share/reprise/probe/{}.py", script));
-    const char* missing = python.empty()                    ? "no python3"
-                          : access(path.c_str(), R_OK) != 0 ? "its script is not beside the probe"
-                                                            : "";
-    programs.push_back({script, {python, path}, missing, false});
-  };
-  add_script("torch_compile");  // first, for it takes by far the longest
+  programs.push_back(python_program(context, "torch_compile"));  // first, for it takes by far the longest
   programs.push_back(
       {"probe", {own_path(), "--check", "launches", "--device", std::to_string(context.options.device)}, "", true});
   const auto add = [&](const char* name, const char* file, bool simulated) {
@@ -186,7 +193,8 @@ std::vector<CountedProgram> counted_programs(const SectionContext& context) {
   add("cuBLAS", "probe-cublas", false);
   add("cuDNN", "probe-cudnn", false);
   add("cuFFT", "probe-cufft", false);
-  for (const char* script : {"torch_ops", "jax_ops", "triton_ops", "cupy_ops"}) add_script(script);
+  for (const char* script : {"torch_ops", "torch_models", "jax_ops", "triton_ops", "cupy_ops"})
+    programs.push_back(python_program(context, script));
   return programs;
 }
 
@@ -210,7 +218,7 @@ Parity compare(const Json& counts) {
 Status report_parity(SectionContext& context) {
   const std::string cupti = context.driver.simulated ? "" : find_cupti(context.options.python);
   if (cupti.empty()) context.report.note("no CUPTI here: launches are counted, but not compared with kernel records");
-  for (const Counted& counted : run_all(context, cupti)) {
+  for (const Counted& counted : run_counted(context, counted_programs(context), cupti)) {
     if (!usable(context, counted)) continue;
     const Parity parity = compare(counted.counts);
     Json fact = {{"launches_seen", parity.seen}, {"cupti", counted.counts.value("cupti", "off")}};
@@ -221,15 +229,16 @@ Status report_parity(SectionContext& context) {
       fact["surplus"] = parity.surplus;
     }
     fact["entries"] = counted.counts.value("entries", Json::object());
+    fact["memory_calls"] = counted.counts.value("memory_calls", Json::object());
     fact["graph_launches"] = counted.counts.value("graph_launches", 0);
-    fact["program"] = counted.said;
+    fact["program"] = counted.said();
     context.report.fact(counted.program.name, fact);
   }
   return Status::success();
 }
 
 Status report_library_parameters(SectionContext& context) {
-  for (const Counted& counted : run_all(context, "")) {
+  for (const Counted& counted : run_counted(context, counted_programs(context), "")) {
     if (!usable(context, counted)) continue;
     Json fact = Json::object();
     for (const char* key : {"functions", "functions_with_parameter_info", "functions_without_parameter_info",

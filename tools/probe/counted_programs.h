@@ -1,19 +1,48 @@
 // Programs that run under the counting shim, and what it says about each: launches seen against kernels that CUPTI
-// recorded, parameter information, pointers. Callers: sections 1 and 6.
+// recorded, parameter information, pointers. Callers: sections 1 and 6, debugged_program, allocators.
 #pragma once
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tools/probe/sections/section.h"
 
 namespace reprise::probe {
 
+// Who loads the counting shim: the program started, as LD_PRELOAD says; one that it starts itself, told by its
+// arguments; nobody, for comparison.
+enum class ShimIn { program, child, nobody };
+
 struct CountedProgram {
   std::string name;
   std::vector<std::string> arguments;
   std::string missing;  // why it cannot run here; empty: it can
   bool on_simulated_device = false;
+  std::vector<std::pair<std::string, std::string>> environment = {};  // added to ours; an empty value removes
+  ShimIn shim = ShimIn::program;
+  double seconds = 3600;  // at most, where the section has more left
 };
+
+struct Counted {
+  CountedProgram program;
+  Status status;  // why there are no counts
+  bool skipped = false;
+  std::string output;
+  Json counts;
+
+  Json said() const;  // its last line; parsed where it is JSON
+  uint64_t launches(const char* kernel) const;
+};
+
+// Runs all of them, several at a time: they are counted, not timed. `cupti`: empty, launches are counted only.
+std::vector<Counted> run_counted(const SectionContext& context, const std::vector<CountedProgram>& programs,
+                                 const std::string& cupti);
+// True when there is something to report; otherwise a note says why not.
+bool usable(SectionContext& context, const Counted& counted);
+
+// The path of the library that counts, and a Python program of the probe's that is to run under it.
+std::string counting_shim();
+CountedProgram python_program(const SectionContext& context, const char* script);
 
 // The probe itself, the runtime programs, the libraries' and the Python scripts, in this order.
 std::vector<CountedProgram> counted_programs(const SectionContext& context);

@@ -175,6 +175,39 @@ class Page(unittest.TestCase):
         self.assertIn("3 mismatches", shown)
         self.assertIn("NOT sound", follows)
 
+    def with_facts(self, section, **found):
+        documents = [probe_document(at) for at in "12"]
+        for document in documents:
+            document["sections"].append({"name": section, "state": "done", "notes": [], "measurements": [], "facts": found})
+        return self.rows(*documents)
+
+    def test_the_debugger_with_the_shim_is_compared_with_it_without(self):
+        row, good, bad = "a program with the shim runs under cuda-gdb", *(
+            {"ran_to_the_end": True, "stopped_in_kernel": stopped} for stopped in (True, False))
+        facts_of = lambda with_shim: {"cuda-gdb, without the shim": good, "cuda-gdb, with the shim": with_shim}
+        self.assertEqual(self.with_facts("interception", **facts_of(good))[row],
+                         ["runs, stops in kernels, as without", "the same", "nothing to do"])
+        shown, _, follows = self.with_facts("interception", **facts_of(bad))[row]
+        self.assertEqual(shown, "runs, does not stop in kernels; without it runs, stops in kernels")
+        self.assertIn("see which names", follows)
+        self.assertEqual(self.with_facts("interception")[row][0], "not measured")
+
+    def test_allocators_by_what_chooses_them(self):
+        def choice(backend, **calls):
+            return {"program": {"backend": backend, "tensors": 300}, "calls": calls}
+        found = {"torch allocator, default": choice("native", cuMemAlloc=25),
+                 "torch allocator, PYTORCH_CUDA_ALLOC_CONF": choice("cudaMallocAsync", cuMemAllocAsync=300),
+                 "torch allocator, PYTORCH_ALLOC_CONF": choice("native", cuMemAlloc=25),
+                 "torch allocator, as the launcher sets it": choice("cudaMallocAsync", cuMemAllocAsync=300),
+                 "jax allocator, default": {"program": "a line", "calls": {"cuMemAlloc": 2}},
+                 "jax allocator, as the launcher sets it": {"program": {"jax": "1"}, "calls": {"cuMemAlloc": 40, "cuMemFree": 40}}}
+        rows = self.with_facts("parameters", **found)
+        self.assertEqual(rows["torch asks the driver for each tensor, as the launcher sets it"],
+                         ["cudaMallocAsync, 300 cuMemAllocAsync for 300 tensors", "the same", "tensors are seen"])
+        self.assertEqual(rows["either of torch's variables would do"][::2],
+                         ["PYTORCH_ALLOC_CONF: native, PYTORCH_CUDA_ALLOC_CONF: cudaMallocAsync", "the launcher must set both"])
+        self.assertEqual(rows["JAX asks the driver more often, as the launcher sets it"][0], "40 allocations, by default 2")
+
     def test_the_same_run_twice_or_two_devices_are_no_pair(self):
         first = page.Facts(probe_document("1"), "a")
         self.assertIn("same run", page.check_pair(first, page.Facts(probe_document("1"), "b")))

@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <thread>
 
@@ -32,12 +34,16 @@ class Simulated : public testing::Test {
     std::ifstream file(path_);
     return Json::parse(file, nullptr, false);
   }
-  // The first section of a run that is expected to succeed.
-  Json section(const char* name, const char* seconds, const char* failing = "") const {
-    const auto outcome = run_command(
-        {command(name, seconds),
-         {{"REPRISE_DRIVER", REPRISE_SIM_DRIVER}, {"REPRISE_SIM_MEMORY", "1GiB"}, {"REPRISE_SIM_FAIL", failing}},
-         200});
+  // The first section of a run that is expected to succeed. `programs`: a folder whose programs are found first.
+  Json section(const char* name, const char* seconds, const char* failing = "",
+               const std::string& programs = "/nonexistent") const {
+    const char* const path = std::getenv("PATH");
+    const auto outcome = run_command({command(name, seconds),
+                                      {{"REPRISE_DRIVER", REPRISE_SIM_DRIVER},
+                                       {"REPRISE_SIM_MEMORY", "1GiB"},
+                                       {"REPRISE_SIM_FAIL", failing},
+                                       {"PATH", programs + ":" + (path ? path : "/usr/bin:/bin")}},
+                                      200});
     EXPECT_TRUE(outcome.ok());
     EXPECT_EQ(outcome.value().exit_code, 0) << outcome.value().output << outcome.value().error_output;
     const Json json = document();
@@ -141,10 +147,53 @@ TEST_F(Simulated, ParametersAreThoseOfTheSource) {
   EXPECT_EQ(facts["runtime, shared"]["launches_with_device_pointer"], 800) << facts;
 }
 
+// A debugger that does what the probe's commands ask for, in this order; `ending`: what it does with the program.
+class Debugged : public Simulated {
+ protected:
+  std::string folder_ = testing::TempDir() + "probe-debugger" + std::to_string(getpid());
+  ~Debugged() override { std::filesystem::remove_all(folder_); }
+  Json facts(const std::string& ending) {
+    std::filesystem::create_directories(folder_);
+    const std::string program = folder_ + "/cuda-gdb";
+    std::ofstream(program) << "#!/bin/sh\n"
+                              "while [ \"$1\" != --args ]; do\n"
+                              "  case \"$1\" in\n"
+                              "    'set environment LD_PRELOAD '*) preload=${1#set environment LD_PRELOAD } ;;\n"
+                              "    'set cuda break_on_launch application') stops=yes ;;\n"
+                              "    run) asked=yes ;;\n"
+                              "  esac\n"
+                              "  shift\n"
+                              "done\n"
+                              "shift\n"
+                              "[ \"$stops$asked\" = yesyes ] && echo '0x10 in probe_empty<<<(1,1,1),(32,1,1)>>> ()'\n"
+                           << ending;
+    std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+    return section("interception", "60", "", folder_);
+  }
+};
+
+TEST_F(Debugged, TheShimIsInTheProgramAlone) {
+  const Json found = facts("test -z \"$LD_PRELOAD\" || exit 9\nLD_PRELOAD=$preload \"$@\"\nexit 1\n")["facts"];
+  EXPECT_EQ(found["cuda-gdb, without the shim"], Json::parse(R"({"ran_to_the_end": true, "stopped_in_kernel": true})"));
+  EXPECT_EQ(found["cuda-gdb, with the shim"],
+            Json::parse(R"({"ran_to_the_end": true, "stopped_in_kernel": true, "launches_seen": 1000})"));
+}
+
+TEST_F(Debugged, WhatTheShimBreaksIsToldFromWhatDoesNotWorkHere) {
+  const Json broken = facts("test -z \"$preload\" || { echo it broke >&2; exit 3; }\n\"$@\"\n");
+  EXPECT_EQ(broken["facts"]["cuda-gdb, with the shim"]["ran_to_the_end"], false);
+  EXPECT_EQ(broken["facts"]["cuda-gdb, with the shim"]["ending"], "ended with 3: it broke");
+  const Json nowhere = facts("echo no ptrace >&2; exit 1\n");
+  EXPECT_FALSE(nowhere["facts"].contains("cuda-gdb, with the shim"));
+  EXPECT_NE(nowhere["notes"].dump().find("cuda-gdb, without the shim: ended with 1: no ptrace"), std::string::npos)
+      << nowhere["notes"];
+}
+
 TEST_F(Simulated, TheShimCountsEveryLaunch) {
   const Json facts = section("interception", "60")["facts"];
   EXPECT_EQ(facts["probe"]["launches_seen"], 1000);
   EXPECT_EQ(facts["runtime, shared"]["launches_seen"], 800) << facts;
+  EXPECT_EQ(facts["runtime, shared"]["memory_calls"]["cuMemAlloc"], 1) << facts;
   EXPECT_TRUE(facts["cuGetProcAddress = dlsym, legacy stream"]["differing"].empty());
 }
 

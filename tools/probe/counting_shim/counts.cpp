@@ -33,6 +33,7 @@ struct State {
   std::map<std::string, uint64_t> entries;   // calls by entry point
   std::map<std::string, uint64_t> launched;  // kernels by name
   std::map<std::string, uint64_t> recorded;  // by CUPTI
+  std::map<std::string, uint64_t> memory_calls;
   std::map<CUdeviceptr, size_t> allocations;
   uint64_t captured = 0;
   uint64_t graph_launches = 0;
@@ -162,6 +163,7 @@ void write_state(FILE* file, const State& s) {
   write_map(file, "entries", s.entries);
   write_map(file, "launched", s.launched);
   write_map(file, "recorded", s.recorded);
+  write_map(file, "memory_calls", s.memory_calls);
   std::fputs("\"functions_without_parameter_info\": [", file);
   size_t known = 0;
   const char* separator = "";
@@ -228,9 +230,15 @@ void note_allocation(CUdeviceptr address, size_t bytes) noexcept {
   state().allocations[address] = bytes;
 }
 
-void note_free(CUdeviceptr address) noexcept {
+void note_free(CUdeviceptr address, size_t bytes) noexcept {
+  State& s = state();
+  const std::lock_guard lock(s.mutex);
+  s.allocations.erase(s.allocations.lower_bound(address), s.allocations.lower_bound(address + bytes));
+}
+
+void note_memory_call(const char* name) noexcept {
   const std::lock_guard lock(state().mutex);
-  state().allocations.erase(address);
+  ++state().memory_calls[name];
 }
 
 void note_record(const char* kernel_name) noexcept {

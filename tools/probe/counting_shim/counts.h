@@ -1,5 +1,6 @@
 // What the counting shim keeps and writes: launches by kernel name, what is known of each kernel's parameters, live
-// allocations. One lock over all of it: this shim counts, it does not measure time. Callers: shim, cupti_records.
+// allocations. One lock over all of it: this shim counts, it does not measure time. Callers: shim, memory_calls,
+// cupti_records.
 #pragma once
 #include <cuda.h>
 
@@ -16,7 +17,10 @@ void note_launch(const char* entry, CUfunction function, void** parameters, void
 void note_graph(CUgraphExec executable, CUgraph graph) noexcept;
 void note_graph_launch(CUgraphExec executable) noexcept;
 void note_allocation(CUdeviceptr address, size_t bytes) noexcept;
-void note_free(CUdeviceptr address) noexcept;
+// What began in these bytes is no longer live: an allocation, or all chunks that were mapped there.
+void note_free(CUdeviceptr address, size_t bytes = 1) noexcept;
+// A successful call of an allocator's: allocations, frees, mappings, pools. `name`: without version.
+void note_memory_call(const char* name) noexcept;
 // A kernel that CUPTI recorded.
 void note_record(const char* kernel_name) noexcept;
 // How CUPTI fared: "on", or why it is not.

@@ -1,23 +1,16 @@
 // The counting shim: a library that calls itself libcuda.so.1 and passes every call on. Preloaded, it gets the calls of
-// every user of the driver; it counts launches and notes what it would need to know about them. Section 1 and 6 of the
-// probe read what it writes.
+// every user of the driver; it counts launches and notes what it would need to know about them (what they do about
+// memory is in memory_calls.cpp). Sections 1 and 6 of the probe read what it writes.
 #define __CUDA_API_VERSION_INTERNAL  // cuda.h then declares every version under its own name
 #include <cuda.h>
 
-#include <array>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
 
 #include "tools/probe/counting_shim/counts.h"
 #include "tools/probe/counting_shim/cupti_records.h"
-#include "tools/probe/counting_shim/real.h"
-
-#define EXPORTED extern "C" __attribute__((visibility("default")))
-// The real function of the enclosing wrapper's name; answers for a driver that lacks it.
-#define REAL(name)                                                                  \
-  static const auto real_function = reprise::count::real<decltype(&::name)>(#name); \
-  if (!real_function) return CUDA_ERROR_NOT_FOUND
+#include "tools/probe/counting_shim/hook.h"
 
 namespace {
 
@@ -36,11 +29,6 @@ bool capturing(CUstream stream, bool per_thread) noexcept {
 CUresult counted(CUresult result, const char* entry, CUfunction function, void** parameters, void** extra,
                  bool captured) {
   if (result == CUDA_SUCCESS) note_launch(entry, function, parameters, extra, captured);
-  return result;
-}
-
-CUresult allocated(CUresult result, const CUdeviceptr* address, size_t bytes) {
-  if (result == CUDA_SUCCESS && address) note_allocation(*address, bytes);
   return result;
 }
 
@@ -216,50 +204,3 @@ INSTANTIATE_WITH_PARAMS(cuGraphInstantiateWithParams_ptsz)
   }
 GRAPH_LAUNCH(cuGraphLaunch)
 GRAPH_LAUNCH(cuGraphLaunch_ptsz)
-
-EXPORTED CUresult CUDAAPI cuMemAlloc_v2(CUdeviceptr* address, size_t bytes) {
-  REAL(cuMemAlloc_v2);
-  return allocated(real_function(address, bytes), address, bytes);
-}
-EXPORTED CUresult CUDAAPI cuMemFree_v2(CUdeviceptr address) {
-  REAL(cuMemFree_v2);
-  note_free(address);
-  return real_function(address);
-}
-
-#define ALLOC_ASYNC(name)                                                               \
-  EXPORTED CUresult CUDAAPI name(CUdeviceptr* address, size_t bytes, CUstream stream) { \
-    REAL(name);                                                                         \
-    return allocated(real_function(address, bytes, stream), address, bytes);            \
-  }
-ALLOC_ASYNC(cuMemAllocAsync)
-ALLOC_ASYNC(cuMemAllocAsync_ptsz)
-
-#define ALLOC_FROM_POOL(name)                                                                              \
-  EXPORTED CUresult CUDAAPI name(CUdeviceptr* address, size_t bytes, CUmemoryPool pool, CUstream stream) { \
-    REAL(name);                                                                                            \
-    return allocated(real_function(address, bytes, pool, stream), address, bytes);                         \
-  }
-ALLOC_FROM_POOL(cuMemAllocFromPoolAsync)
-ALLOC_FROM_POOL(cuMemAllocFromPoolAsync_ptsz)
-
-#define FREE_ASYNC(name)                                                 \
-  EXPORTED CUresult CUDAAPI name(CUdeviceptr address, CUstream stream) { \
-    REAL(name);                                                          \
-    note_free(address);                                                  \
-    return real_function(address, stream);                               \
-  }
-FREE_ASYNC(cuMemFreeAsync)
-FREE_ASYNC(cuMemFreeAsync_ptsz)
-
-EXPORTED CUresult CUDAAPI cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
-                                   CUmemGenericAllocationHandle handle, unsigned long long flags) {
-  REAL(cuMemMap);
-  const CUresult result = real_function(address, bytes, offset, handle, flags);
-  return allocated(result, &address, bytes);
-}
-EXPORTED CUresult CUDAAPI cuMemUnmap(CUdeviceptr address, size_t bytes) {
-  REAL(cuMemUnmap);
-  note_free(address);
-  return real_function(address, bytes);
-}

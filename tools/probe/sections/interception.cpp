@@ -1,5 +1,6 @@
 // Section 1: does a library that calls itself libcuda.so.1 see everything? Compares the addresses that cuGetProcAddress
-// gives with those of dlsym, and launches counted by such a library with the kernels that CUPTI recorded.
+// gives with those of dlsym, and launches counted by such a library with the kernels that CUPTI recorded; and puts it
+// into a program under cuda-gdb.
 #include <dlfcn.h>
 
 #include <map>
@@ -7,6 +8,7 @@
 #include <set>
 
 #include "tools/probe/counted_programs.h"
+#include "tools/probe/debugged_program.h"
 #include "tools/probe/elf_exports.h"
 #include "tools/probe/sections/section.h"
 
@@ -75,6 +77,7 @@ Status addresses(SectionContext& context) {
 
 void measure_interception(SectionContext& context) {
   attempt(context, "addresses", addresses);
+  attempt(context, "cuda-gdb", report_debugger);
   attempt(context, "launches", report_parity);
 }
 

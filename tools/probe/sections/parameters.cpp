@@ -1,9 +1,11 @@
 // Section 6: what the driver tells about kernel parameters, on which handles; where a TMA descriptor keeps its address;
-// and, through the counting shim, how many library kernels have parameter information and carry device pointers.
+// and, through the counting shim, how many library kernels have parameter information and carry device pointers, and
+// what frameworks' allocators ask of the driver.
 #include <fmt/format.h>
 
 #include <cstring>
 
+#include "tools/probe/allocators.h"
 #include "tools/probe/counted_programs.h"
 #include "tools/probe/sections/section.h"
 #include "tools/probe/subprocess.h"
@@ -101,6 +103,7 @@ void measure_parameters(SectionContext& context) {
   attempt(context, "handles of the wrong kind", wrong_kinds);
   attempt(context, "tensor map", tensor_map);
   attempt(context, "library kernels", report_library_parameters);
+  attempt(context, "allocators", report_allocators);
 }
 
 }  // namespace reprise::probe

@@ -96,9 +96,7 @@ Status call_costs(SectionContext& context, const Limit& limit, bool busy) {
   const uint64_t usable = context.device.usable_bytes();
   const auto minimum = granularity(context.device, device_memory(context.device), CU_MEM_ALLOC_GRANULARITY_MINIMUM);
   if (!minimum.ok()) return minimum.status();
-  const std::vector<size_t> counts =
-      busy ? std::vector<size_t>{16, 256} : std::vector<size_t>{1, 16, 256, 1024, 4096, 16384};
-  for (const size_t count : counts) {
+  for (const size_t count : {1u, 16u, 256u, 1024u, 4096u, 16384u}) {
     for (const size_t wanted : {2 * kMiB, 8 * kMiB, 32 * kMiB, 64 * kMiB}) {
       const size_t chunk = (wanted + minimum.value() - 1) / minimum.value() * minimum.value();
       if (chunk * count > usable) continue;  // never more than half of what is free
