@@ -23,7 +23,7 @@ def train(model, loss_of, optimizer_class=torch.optim.AdamW):
         optimizer.zero_grad(set_to_none=True)
         loss_of(model).backward()
         optimizer.step()
-    return float(loss_of(model))
+    return float(loss_of(model).detach())
 
 
 def gpt2():
