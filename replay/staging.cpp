@@ -10,20 +10,15 @@ void Staging::open(uint64_t bytes) noexcept {
   void* memory = nullptr;
   if (driver().cuMemHostAlloc(&memory, bytes, CU_MEMHOSTALLOC_PORTABLE) != CUDA_SUCCESS) return;
   memory_ = static_cast<unsigned char*>(memory);
-  bytes_ = bytes;
+  ring_.reset(bytes);
 }
 
 bool Staging::stage(const void* source, uint64_t bytes, uint64_t* token) noexcept {
-  const uint64_t need = (bytes + 255) / 256 * 256;
   const std::lock_guard lock(mutex_);
-  if (memory_ == nullptr || bytes == 0 || need > bytes_) return false;
-  const uint64_t skipped = next_ + need > bytes_ ? bytes_ - next_ : 0;
-  if (used_ + skipped + need > bytes_) return false;
-  const uint64_t offset = skipped != 0 ? 0 : next_;
+  uint64_t offset = 0;
+  if (memory_ == nullptr || !ring_.take((bytes + 255) / 256 * 256, &offset)) return false;
   std::memcpy(memory_ + offset, source, bytes);
-  pieces_.push_back({offset, skipped + need, false, {}});
-  next_ = offset + need;
-  used_ += skipped + need;
+  pieces_.push_back({offset, false, {}});
   *token = first_token_ + pieces_.size() - 1;
   return true;
 }
@@ -43,7 +38,7 @@ void Staging::release(uint64_t token, Use use) noexcept {
 void Staging::reclaim(const Lanes& lanes) noexcept {
   const std::lock_guard lock(mutex_);
   while (!pieces_.empty() && pieces_.front().released && lanes.known_complete(pieces_.front().use)) {
-    used_ -= pieces_.front().bytes;
+    ring_.release_first();
     pieces_.pop_front();
     ++first_token_;
   }

@@ -6,6 +6,7 @@
 #include <deque>
 #include <mutex>
 
+#include "replay/ring.h"
 #include "replay/streams.h"
 
 namespace reprise::replay {
@@ -29,17 +30,14 @@ class Staging {
  private:
   struct Piece {
     uint64_t offset = 0;
-    uint64_t bytes = 0;  // with what was skipped at the end of the memory
     bool released = false;
     Use use;
   };
   std::mutex mutex_;
   unsigned char* memory_ = nullptr;
-  uint64_t bytes_ = 0;
-  uint64_t next_ = 0;  // offset behind the newest piece
-  uint64_t used_ = 0;
+  Ring ring_;
   uint64_t first_token_ = 0;
-  std::deque<Piece> pieces_;
+  std::deque<Piece> pieces_;  // in the order of the ring's
 };
 
 }  // namespace reprise::replay

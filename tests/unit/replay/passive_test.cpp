@@ -152,6 +152,21 @@ std::string ring_of_tensors(int rounds) {
   return script;
 }
 
+// The staging area is a whole number of these copies: the one after the last begins at its start again.
+TEST(PassiveTest, PageableCopiesThatFillTheStagingAreaToItsEnd) {
+  for (const int bytes : {1 << 20, 1 << 19}) {
+    std::string script = "alloc a " + std::to_string(bytes) + "\nalloc b " + std::to_string(bytes) + "\n";
+    for (int i = 0; i < 60; ++i) {
+      script += "h2d 2 " + std::string(i % 2 != 0 ? "a " : "b ") + std::to_string(i) + " pageable sync\n";
+      if (i % 10 == 9) script += "d2h 2 a pageable sync\nd2h 2 b pageable sync\n";
+    }
+    const Outcome plain = run_plain(script);
+    const Outcome managed = run_managed(script, "4MiB");
+    EXPECT_EQ(managed.exit_code, 0) << managed.messages;
+    EXPECT_EQ(managed.output, plain.output);
+  }
+}
+
 TEST(PassiveTest, APercentageStaysBelowItsShareOfThePeak) {
   const std::string script = ring_of_tensors(3);
   const Outcome plain = run_plain(script);

@@ -1,11 +1,13 @@
-// Ranges, slabs and host slots: nobody's bytes overlap, and what is given back can be had again.
+// Ranges, slabs, host slots and the ring: nobody's bytes overlap, and what is given back can be had again.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <deque>
 #include <map>
 #include <vector>
 
 #include "replay/ranges.h"
+#include "replay/ring.h"
 #include "replay/slab.h"
 #include "replay/tiers/slots.h"
 
@@ -55,6 +57,49 @@ TEST(RangesTest, JoinsNeighboursWhenTheZoneIsUsedUp) {
   ranges.release(second, kUnit);
   ranges.release(first, kUnit);
   EXPECT_EQ(ranges.allocate(3 * kUnit), first);
+}
+
+TEST(RingTest, APieceThatEndsWithTheRingIsFollowedByOneAtItsStart) {
+  Ring ring;
+  ring.reset(4 * kUnit);
+  uint64_t offset = 0;
+  for (uint64_t i = 0; i < 4; ++i) {
+    ASSERT_TRUE(ring.take(kUnit, &offset));
+    EXPECT_EQ(offset, i * kUnit);
+  }
+  EXPECT_FALSE(ring.take(kUnit, &offset));
+  ring.release_first();
+  ASSERT_TRUE(ring.take(kUnit, &offset));
+  EXPECT_EQ(offset, 0u);
+}
+
+TEST(RingTest, PiecesLieInTheRingAndOverlapNone) {
+  EXPECT_TRUE(rc::check("pieces lie in the ring and overlap none", [] {
+    struct Piece {
+      uint64_t offset, bytes;
+    };
+    const uint64_t bytes = kUnit * *rc::gen::inRange<uint64_t>(1, 17);
+    Ring ring;
+    ring.reset(bytes);
+    std::deque<Piece> live;
+    for (int step = 0; step < 200; ++step) {
+      if (!live.empty() && *rc::gen::arbitrary<bool>()) {
+        ring.release_first();
+        live.pop_front();
+        continue;
+      }
+      const uint64_t wanted = kUnit / 2 * *rc::gen::inRange<uint64_t>(0, 10);
+      uint64_t offset = 0;
+      if (!ring.take(wanted, &offset)) {
+        RC_ASSERT(wanted == 0 || wanted > bytes || !live.empty());
+        continue;
+      }
+      RC_ASSERT(offset + wanted <= bytes);
+      for (const Piece& other : live)
+        RC_ASSERT(offset + wanted <= other.offset || other.offset + other.bytes <= offset);
+      live.push_back({offset, wanted});
+    }
+  }));
 }
 
 struct Block {
