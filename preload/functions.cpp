@@ -107,6 +107,9 @@ Function* make_function(CUfunction handle) {
   }
   function->name_hash = trace::hash_bytes(function->name, std::strlen(function->name));
   read_layout(handle, kind, function);
+  if (function->layout_known) {
+    function->structure = structures::recognize(function->name, function->parameters, function->parameter_count);
+  }
   const uint64_t owner = owner_handle(handle, kind);
   function->owner = owner_record(owner);
   owner_of.set(key(handle), owner);

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "preload/module_image.h"
+#include "preload/structures/structures.h"
 #include "preload/trace/format.h"
 
 namespace reprise {
@@ -37,7 +38,8 @@ struct Function {
   uint32_t parameter_count = 0;
   uint32_t parameter_bytes = 0;  // end of the last parameter
   const trace::ParameterLayout* parameters = nullptr;
-  Owner* owner = nullptr;  // nullptr: out of memory
+  structures::Structure structure;  // that it takes by value, where it is a known one
+  Owner* owner = nullptr;           // nullptr: out of memory
 };
 
 // The kernel behind a CUfunction or a CUkernel that was cast to one. nullptr only when out of memory or with a null

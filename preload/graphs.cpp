@@ -71,7 +71,7 @@ void read_kernel(GraphAccesses* found, CUgraphNode node) {
     const auto* head = static_cast<const LaunchPayload*>(payload);
     CommandBuilder builder(trace::OpKind::launch, function->name, CU_STREAM_LEGACY, accesses, room);
     scan_launch(builder, *function, static_cast<const uint8_t*>(payload) + head->parameters_offset,
-                head->parameter_bytes);
+                head->parameter_bytes, node_params.gridDimX);
     for (uint32_t i = 0; i < builder.command.access_count; ++i) add_address(found, accesses[i].address);
     found->opaque = found->opaque || (builder.command.flags & trace::kOpOpaque) != 0;
     found->content = trace::hash_mix(found->content, function->name_hash);

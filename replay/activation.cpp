@@ -122,7 +122,12 @@ bool Activation::make_chunks(std::string* why) noexcept {
     }
     CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
     chunk = pool.create(&result);
-    if (chunk == kNoChunk) return fail(why, "the plan needs more chunks than the budget leaves", result);
+    if (chunk == kNoChunk) {
+      const std::string what = "the plan needs " + std::to_string(plan.chunk_count) + " chunks, and of " +
+                               std::to_string(pool.limit()) + " small tensors hold " +
+                               std::to_string(memory_.slab_chunk_count + memory_.plan_slab_chunks);
+      return fail(why, what.c_str(), result);
+    }
     pool.give_back(chunk);
   }
   placements_.clear();

@@ -2,6 +2,7 @@
 // one .nv.info.<kernel> section each; globals are the objects of the .nv.global* and .nv.constant3 sections.
 #include <elf.h>
 
+#include <algorithm>
 #include <string>
 #include <unordered_map>
 
@@ -16,9 +17,12 @@ constexpr uint64_t kReservedShared = 1024;  // of every kernel from sm_90 on, co
 
 // Attributes of .nv.info: format byte, attribute byte, then 16 bits that are the value or (format 4) the payload's
 // size.
+constexpr uint8_t kValueFormat = 3;
 constexpr uint8_t kSizedFormat = 4;
 constexpr uint8_t kMaxThreads = 0x05;
-constexpr uint8_t kParameterInfo = 0x17;
+constexpr uint8_t kParameterInfo = 0x17;       // ordinal, offset, and a size of 14 bits
+constexpr uint8_t kLargeParameterInfo = 0x45;  // the same with a whole word for the size
+constexpr uint8_t kParameterSpace = 0x19;      // bytes from the first parameter to the end of the last
 
 struct Section {
   Elf64_Shdr header;
@@ -52,14 +56,14 @@ Result<std::vector<Section>> read_sections(Bytes bytes, const Elf64_Ehdr& header
   return sections;
 }
 
-void read_parameter(Bytes payload, std::vector<ParameterImage>& parameters) {
+void read_parameter(Bytes payload, bool large, std::vector<ParameterImage>& parameters) {
   const auto ordinal = payload.read<uint16_t>(4);
   const auto offset = payload.read<uint16_t>(6);
   const auto packed = payload.read<uint32_t>(8);
   constexpr size_t kMostParameters = 4096;  // parameter space is 32764 bytes at most
   if (!ordinal || !offset || !packed || *ordinal >= kMostParameters) return;
   if (parameters.size() <= *ordinal) parameters.resize(*ordinal + size_t{1});
-  parameters[*ordinal] = {*offset, *packed >> 18};
+  parameters[*ordinal] = {*offset, large ? *packed : *packed >> 18};
 }
 
 void read_max_threads(Bytes payload, KernelImage& kernel) {
@@ -73,22 +77,29 @@ void read_max_threads(Bytes payload, KernelImage& kernel) {
 }
 
 void read_kernel_info(Bytes info, KernelImage& kernel) {
+  uint32_t space = 0;
   for (uint64_t at = 0; at + 4 <= info.size();) {
     const uint8_t format = info.data()[at];
     const uint8_t attribute = info.data()[at + 1];
     const uint16_t value = info.read<uint16_t>(at + 2).value_or(0);
     at += 4;
+    if (format == kValueFormat && attribute == kParameterSpace) space = value;
     if (format != kSizedFormat) continue;
     const auto payload = info.slice(at, value);
     if (!payload) return;  // the rest is not readable; parameters_known stays false
     at += value;
-    if (attribute == kParameterInfo) read_parameter(*payload, kernel.parameters);
+    if (attribute == kParameterInfo || attribute == kLargeParameterInfo) {
+      read_parameter(*payload, attribute == kLargeParameterInfo, kernel.parameters);
+    }
     if (attribute == kMaxThreads) read_max_threads(*payload, kernel);
   }
   kernel.parameters_known = true;
+  uint32_t described = 0;
   for (const auto& parameter : kernel.parameters) {
     if (parameter.bytes == 0) kernel.parameters_known = false;  // an ordinal that nothing described
+    described = std::max(described, parameter.offset + parameter.bytes);
   }
+  if (described < space) kernel.parameters_known = false;  // described in a way that is not read here
 }
 
 class CubinReader {

@@ -97,6 +97,39 @@ INSTANTIATE_TEST_SUITE_P(Images, EveryImage,
                          testing::Values("sm_90.cubin", "sm_75.cubin", "sm_120.cubin", "zstd.fatbin", "plain.fatbin",
                                          "ptx_only.fatbin", "text.ptx"));
 
+TEST(Images, ParametersOfMoreThan16KiB) {
+  const auto bytes = read_bytes("large.cubin");
+  const auto image = parse_image(std::string(bytes.begin(), bytes.end()));
+  ASSERT_TRUE(image.ok()) << image.status().message();
+  const auto* large = find_kernel(image.value(), "large");
+  ASSERT_NE(large, nullptr);
+  EXPECT_TRUE(large->parameters_known);
+  EXPECT_EQ(layout(*large), (Layout{{0, 18160}, {18160, 8}, {18168, 4}}));
+}
+
+// An attribute of this number is none that the parser knows: the layout has a gap then.
+TEST(Images, ParametersThatAreDescribedInAnotherWayAreNotKnown) {
+  auto bytes = read_bytes("large.cubin");
+  const uint8_t described[] = {0x04, 0x45, 0x0c, 0x00};
+  const auto last = std::find_end(bytes.begin(), bytes.end(), std::begin(described), std::end(described));
+  const auto first = std::search(bytes.begin(), bytes.end(), std::begin(described), std::end(described));
+  ASSERT_NE(first, bytes.end());
+  for (const auto at : {first, last}) {
+    auto changed = bytes;
+    changed[static_cast<size_t>(at - bytes.begin()) + 1] = 0x7e;
+    const auto image = parse_image(std::string(changed.begin(), changed.end()));
+    ASSERT_TRUE(image.ok()) << image.status().message();
+    EXPECT_FALSE(find_kernel(image.value(), "large")->parameters_known);
+  }
+  for (auto at = bytes.begin();
+       (at = std::search(at, bytes.end(), std::begin(described), std::end(described))) != bytes.end();)
+    at[1] = 0x7e;
+  const auto image = parse_image(std::string(bytes.begin(), bytes.end()));
+  ASSERT_TRUE(image.ok()) << image.status().message();
+  EXPECT_FALSE(find_kernel(image.value(), "large")->parameters_known)
+      << "no parameters at all, where there is room for some";
+}
+
 TEST(Images, WrapperOfAProgram) {
   const auto bytes = read_bytes("zstd.fatbin");
   const struct {

@@ -435,5 +435,41 @@ TEST(Arguments, MorePointersThanRoomIsOpaque) {
   stop_watching();
 }
 
+// Of a known structure only the set part counts, unless it is not what it should be.
+TEST(Arguments, OldAddressesInAKnownStructureAreNoAccesses) {
+  watch(kWatching);
+  CUdeviceptr a = 0;
+  ASSERT_EQ(cuMemAlloc(&a, 4096), CUDA_SUCCESS);
+  struct Lists {
+    CUdeviceptr addresses[110];
+    int64_t sizes[110];
+    uint8_t tensor_of[320];
+    int chunk_of[320];
+    int start;
+  } lists{};
+  for (CUdeviceptr& address : lists.addresses) address = a;
+  for (int64_t& size : lists.sizes) size = static_cast<int64_t>(a);
+  lists.tensor_of[1] = 1;
+  const trace::ParameterLayout layout = {0, sizeof lists};
+  Function function;
+  function.name = "multi_tensor_apply_kernelINS1_18TensorListMetadataILi1EEE";
+  function.layout_known = true;
+  function.parameter_count = 1;
+  function.parameter_bytes = sizeof lists;
+  function.parameters = &layout;
+  function.structure = structures::recognize(function.name, &layout, 1);
+  const auto accesses_of = [&] {
+    static Access room[400];
+    CommandBuilder builder(trace::OpKind::launch, "k", CU_STREAM_LEGACY, room, 400);
+    scan_launch(builder, function, reinterpret_cast<const uint8_t*>(&lists), sizeof lists, 2);
+    return builder.command.access_count;
+  };
+  EXPECT_EQ(accesses_of(), 2u);
+  lists.tensor_of[1] = 7;
+  EXPECT_EQ(accesses_of(), 220u);
+  cuMemFree(a);
+  stop_watching();
+}
+
 }  // namespace
 }  // namespace reprise

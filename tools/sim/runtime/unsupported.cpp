@@ -1,5 +1,5 @@
-// Entry points that answer "not supported", so that libraries which were linked to all of them (PyTorch) can be loaded. The
-// prototypes do not matter: whatever is passed stays with the caller.
+// Entry points that answer "not supported", so that libraries which were linked to all of them (PyTorch) can be loaded.
+// The prototypes do not matter: whatever is passed stays with the caller.
 #include <cstdio>
 
 namespace {

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <vector>
 
+#include "preload/structures/structures.h"
 #include "preload/trace/signature.h"
 
 namespace reprise::sim {
@@ -32,7 +33,11 @@ uint64_t scramble(uint64_t word) {
 
 class Hasher {
  public:
-  Hasher(const KernelRun& run, ExtentLookup extents) : run_(run), extents_(extents) {}
+  Hasher(const KernelRun& run, ExtentLookup extents) : run_(run), extents_(extents) {
+    std::vector<trace::ParameterLayout> layout;
+    for (const auto& parameter : run.kernel->parameters) layout.push_back({parameter.offset, parameter.bytes});
+    structure_ = structures::recognize(run.kernel->name.c_str(), layout.data(), static_cast<uint32_t>(layout.size()));
+  }
 
   void execute() {
     const auto& name = run_.kernel->name;
@@ -60,8 +65,23 @@ class Hasher {
     for (const auto& parameter : parameters) {
       const uint32_t offset = parameter.offset - parameters.front().offset;
       if (offset > run_.parameter_bytes || parameter.bytes > run_.parameter_bytes - offset) return;
-      add_bytes(offset, offset + parameter.bytes);
+      if (!add_structure(parameter.offset, offset)) add_bytes(offset, offset + parameter.bytes);
     }
+  }
+
+  // Of a structure that is not set as a whole, the rest may be anything.
+  bool add_structure(uint32_t recorded_offset, uint32_t offset) {
+    structures::Structure structure = structure_;
+    if (structure.kind == structures::Kind::unknown || structure.offset != recorded_offset) return false;
+    structure.offset = offset;
+    const auto is_live = [](void* user, uint64_t word) {
+      Tensor ignored{};
+      return static_cast<Hasher*>(user)->extents_(word, &ignored.base, &ignored.bytes);
+    };
+    structures::Range ranges[structures::kMostRanges];
+    const uint32_t count = structures::used_ranges(structure, run_.parameters, run_.grid[0], is_live, this, ranges);
+    for (uint32_t i = 0; i < count; ++i) add_bytes(ranges[i].begin, ranges[i].end);
+    return count > 0;
   }
 
   void add_bytes(uint32_t first, uint32_t last) {
@@ -93,6 +113,7 @@ class Hasher {
 
   const KernelRun& run_;
   ExtentLookup extents_;
+  structures::Structure structure_;
   std::vector<Tensor> tensors_;
   uint64_t hash_ = 0;
 };

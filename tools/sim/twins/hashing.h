@@ -8,8 +8,9 @@
 // block and shared bytes; for every parameter its bytes, where a word that names a tensor counts as (number of the
 // tensor by first mention, offset in it, its size); for every tensor, by number, its content. Tensor i then becomes the
 // stream of words that H and i generate. Addresses do not enter, so results are equal under another layout of memory.
-// Two things can still make them differ: padding inside a structure that a kernel takes by value, and pointers to
-// memory that nobody noted (module globals, memory that was freed).
+// Of structures that are known (preload/structures) only the words that may be addresses count. Two things can still
+// make results differ: padding inside another structure that a kernel takes by value, and pointers to memory that
+// nobody noted (module globals, memory that was freed).
 #pragma once
 #include <cstdint>
 

@@ -1,0 +1,58 @@
+// What PyTorch's elementwise_kernel captures where its operands are not contiguous
+// (ATen/cuda/detail/OffsetCalculator.cuh): the number of dimensions, for 25 of them the size as a divisor with what
+// makes dividing by it cheap (12 bytes each), for 25 of them the stride of each operand (4 bytes each), then the
+// operands' addresses, then the functor. Newer versions set no more than the dimensions there are.
+#include "preload/structures/kinds.h"
+
+namespace reprise::structures {
+namespace {
+
+constexpr uint32_t kMostDimensions = 25;
+constexpr uint32_t kSizesAt = 4;
+constexpr uint32_t kDivisorBytes = 12;
+constexpr uint32_t kStridesAt = kSizesAt + kMostDimensions * kDivisorBytes;
+constexpr uint32_t kMostOperands = 6;
+
+constexpr uint32_t strides_bytes(uint32_t operands) { return kMostDimensions * operands * 4; }
+constexpr uint32_t addresses_at(uint32_t operands) { return (kStridesAt + strides_bytes(operands) + 7) / 8 * 8; }
+
+// Division by multiplying and shifting, as Granlund and Montgomery have it: the shift is the smallest whose power is
+// not below the divisor, and the factor follows from both.
+bool is_divisor(const uint8_t* at) noexcept {
+  const uint64_t divisor = load<uint32_t>(at);
+  const uint32_t factor = load<uint32_t>(at + 4);
+  const uint32_t shift = load<uint32_t>(at + 8);
+  if (divisor == 0 || divisor > INT32_MAX || shift > 31) return false;
+  const uint64_t power = uint64_t{1} << shift;
+  if (power < divisor || (shift > 0 && power / 2 >= divisor)) return false;
+  return factor == (uint64_t{1} << 32) * (power - divisor) / divisor + 1;
+}
+
+}  // namespace
+
+// The functor behind the addresses is small, so the size tells how many operands there are.
+Structure strided_of(uint32_t bytes) noexcept {
+  Structure structure;
+  for (uint32_t operands = 1; operands <= kMostOperands; ++operands) {
+    if (addresses_at(operands) + operands * 8 > bytes) break;
+    structure = {Kind::strided, 0, bytes, operands, 0, 0, 0, 0, 0};
+  }
+  return structure;
+}
+
+uint32_t ranges_of_strided(const Structure& structure, const uint8_t* content,
+                           bool (*is_address)(void* user, uint64_t word), void* user, Range* ranges) noexcept {
+  const uint32_t dimensions = load<uint32_t>(content);
+  if (dimensions > kMostDimensions) return 0;
+  for (uint32_t i = 0; i < dimensions; ++i) {
+    if (!is_divisor(content + kSizesAt + i * kDivisorBytes)) return 0;
+  }
+  const uint32_t data = addresses_at(structure.lists);
+  for (uint32_t operand = 0; operand < structure.lists; ++operand) {
+    if (!is_address(user, load<uint64_t>(content + data + operand * 8))) return 0;
+  }
+  ranges[0] = {data, structure.bytes};
+  return 1;
+}
+
+}  // namespace reprise::structures

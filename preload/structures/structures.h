@@ -1,0 +1,46 @@
+// Structures that kernels take by value and of which only a part is set: the rest is what the caller's memory held, old
+// addresses among it, and would look like accesses. Known by the kernel's name and the structure's size; its content
+// must then be as expected, too, or every word counts. Callers: the scan of launches, the simulated device's hashing.
+#pragma once
+#include <cstdint>
+
+#include "preload/trace/format.h"
+
+namespace reprise::structures {
+
+enum class Kind : uint8_t {
+  unknown,       // every word may be an address
+  tensor_lists,  // PyTorch's multi_tensor_apply: lists of addresses, and which block works on which of them
+  strided,       // PyTorch's elementwise_kernel: sizes and strides for 25 dimensions, then one address for each operand
+};
+
+// One parameter of a kernel. Offsets are those of the parameter space; bytes of all kinds.
+struct Structure {
+  Kind kind = Kind::unknown;
+  uint32_t offset = 0;
+  uint32_t bytes = 0;
+  uint32_t lists = 0;         // tensor_lists: of addresses; strided: operands
+  uint32_t capacity = 0;      // tensors that a list has room for
+  uint32_t steps_at = 0;      // of a fused optimizer's list of step counters, from the structure's start; 0: none
+  uint32_t blocks = 0;        // most blocks of a launch
+  uint32_t tensor_of_at = 0;  // where the numbers of the blocks' tensors begin
+  uint32_t number_bytes = 0;
+};
+
+// Words [begin, end) of the parameter space, in bytes.
+struct Range {
+  uint32_t begin = 0;
+  uint32_t end = 0;
+  bool operator==(const Range&) const = default;
+};
+inline constexpr uint32_t kMostRanges = 8;
+
+// The structure that a kernel of this (mangled) name and layout takes; kind unknown: none that is known.
+Structure recognize(const char* name, const trace::ParameterLayout* parameters, uint32_t count) noexcept;
+
+// Where this launch of `grid_x` blocks may hold addresses that the kernel uses. Returns how many ranges; 0: the content
+// is not what it should be, and addresses may be anywhere in it. `is_address`: of memory that is live.
+uint32_t used_ranges(const Structure& structure, const uint8_t* parameters, uint32_t grid_x,
+                     bool (*is_address)(void* user, uint64_t word), void* user, Range* ranges) noexcept;
+
+}  // namespace reprise::structures
