@@ -34,6 +34,27 @@ TEST_F(Control, CountsBytesCopiesAndLaunches) {
   EXPECT_EQ(before.unsupported_calls, after.unsupported_calls);
 }
 
+// PyTorch registers one as it starts; nothing may end there in strict mode, which aborts on what nobody wrote.
+TEST_F(Control, LogCallbacksAreAcceptedAndHearNothing) {
+  const RepriseSimStats before = stats();
+  bool heard = false;
+  const CUlogsCallback listen = [](void* data, CUlogLevel, char*, size_t) { *static_cast<bool*>(data) = true; };
+  CUlogsCallbackHandle first = nullptr;
+  CUlogsCallbackHandle second = nullptr;
+  ASSERT_CU(CU(cuLogsRegisterCallback)(listen, &heard, &first));
+  ASSERT_CU(CU(cuLogsRegisterCallback)(listen, &heard, &second));
+  EXPECT_NE(nullptr, first);
+  EXPECT_NE(first, second);
+  EXPECT_CU(CU(cuLogsRegisterCallback)(listen, &heard, nullptr));  // the handle is optional
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, CU(cuLogsRegisterCallback)(nullptr, &heard, &first));
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, CU(cuMemFree)(1));
+  EXPECT_FALSE(heard);
+  EXPECT_CU(CU(cuLogsUnregisterCallback)(first));
+  EXPECT_CU(CU(cuLogsUnregisterCallback)(second));
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, CU(cuLogsUnregisterCallback)(nullptr));
+  EXPECT_EQ(before.unsupported_calls, stats().unsupported_calls);
+}
+
 TEST_F(Control, PeakStaysUntilReset) {
   const uint64_t used = stats().used_bytes;
   SIM(repriseSimResetPeak)(0);

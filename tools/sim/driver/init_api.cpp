@@ -1,6 +1,7 @@
-// cuInit, versions, errors, and what a fork does.
+// cuInit, versions, errors, logs, and what a fork does.
 #include <pthread.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstring>
 #include <mutex>
@@ -86,6 +87,21 @@ CUresult cuGetExportTable(const void** ppExportTable, const CUuuid* pExportTable
   if (const CUresult fault = injected_fault(__func__); fault != CUDA_SUCCESS) return fault;
   SIM_REQUIRE(ppExportTable != nullptr && pExportTableId != nullptr, CUDA_ERROR_INVALID_VALUE);
   return CUDA_ERROR_NOT_FOUND;
+}
+
+// This driver never logs: whoever listens hears nothing. A handle is one more than those that were handed out before.
+CUresult cuLogsRegisterCallback(CUlogsCallback callbackFunc, void*, CUlogsCallbackHandle* callback_out) {
+  SIM_ENTER();
+  SIM_REQUIRE(callbackFunc != nullptr, CUDA_ERROR_INVALID_VALUE);
+  static std::atomic<uintptr_t> last{0};
+  const uintptr_t handle = ++last;
+  if (callback_out != nullptr) *callback_out = reinterpret_cast<CUlogsCallbackHandle>(handle);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuLogsUnregisterCallback(CUlogsCallbackHandle callback) {
+  SIM_ENTER();
+  return callback == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
 CUresult cuProfilerStart() {
