@@ -28,6 +28,10 @@ def subjects(suite):
     yield "random_program", [suite.build / "bin" / "random_program", cubin, "7", "12"], True
     script = suite.root / "examples" / "pytorch" / "train_gpt2.py"
     yield "train_gpt2.py", [suite.python, script, "--steps", "20"], False
+    # PyTorch's memory operations alone, as tests/e2e/torch_test.cpp has them on the simulated device; tensors of several chunks.
+    script = suite.root / "tests" / "e2e" / "victims" / "torch_memory.py"
+    elements = [str(count) for count in (131072, 262144, 777777, 1048576, 2097152, 3000001, 4194304)]
+    yield "torch_memory.py", [suite.python, script, "5", "60", *elements], False
 
 
 def results(finished):

@@ -1,0 +1,124 @@
+// PyTorch itself on the simulated device: a random program of its memory operations prints the same checksums under a
+// budget. It needs a PyTorch for CUDA 13, in REPRISE_TORCH_PYTHON (a python) or python3, and is skipped without one.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <ostream>
+#include <string>
+
+#include "tests/e2e/harness.h"
+
+namespace reprise::e2e {
+namespace {
+
+struct Case {
+  int seed;
+  int iterations;
+  std::vector<std::string> elements;  // sizes of its tensors in floats; none: the program's own
+};
+
+void PrintTo(const Case& value, std::ostream* out) {
+  *out << "seed " << value.seed;
+  for (const auto& elements : value.elements) *out << " " << elements;
+}
+
+// The program's last word on stderr is the reason why it cannot be used.
+constexpr char kProbe[] = R"(
+import sys
+try:
+  import torch
+except Exception as problem:
+  sys.exit(f'{sys.executable}: {type(problem).__name__}: {problem}')
+if not (torch.version.cuda or '').startswith('13.'):
+  sys.exit(f'{sys.executable}: torch {torch.__version__} is not for CUDA 13')
+print(sys.executable, end='')
+)";
+
+class Torch : public testing::TestWithParam<Case> {
+ protected:
+  static void SetUpTestSuite() {
+    if (!python_.empty() || !problem_.empty()) return;  // once for both lists of cases
+    const char* named = std::getenv("REPRISE_TORCH_PYTHON");
+    const std::string python = named != nullptr ? named : "python3";
+    const Outcome probe = run({"/usr/bin/env", python, "-c", kProbe});
+    if (probe.exit_code == 0) {
+      python_ = probe.out;
+    } else {
+      problem_ = probe.exit_code == 124 ? python + ": importing torch takes too long" : probe.err;
+    }
+  }
+  // ctest knows this line.
+  void SetUp() override {
+    if (python_.empty()) GTEST_SKIP() << "no PyTorch (REPRISE_TORCH_PYTHON names a python that has one): " << problem_;
+  }
+
+  static std::string python_;
+  static std::string problem_;
+};
+
+std::string Torch::python_;
+std::string Torch::problem_;
+
+// PyTorch brings NVIDIA's runtime along and finds that one first, whatever LD_LIBRARY_PATH says: ours has to be there
+// before.
+std::string runtime() { return built("lib/sim/libcudart.so.13"); }
+
+// As the launcher sets it: PyTorch asks the driver for each tensor.
+Environment allocator() {
+  return {{"PYTORCH_CUDA_ALLOC_CONF", "backend:cudaMallocAsync"}, {"PYTORCH_ALLOC_CONF", "backend:cudaMallocAsync"}};
+}
+
+Environment plain_environment(const Scratch& scratch) {
+  return merged(merged(simulated_device(), allocator()),
+                {{"LD_PRELOAD", runtime()}, {"REPRISE_SIM_STATS", scratch.path("plain")}});
+}
+
+Environment managed_environment(const Scratch& scratch, const std::string& budget) {
+  const Environment base = merged(preloaded(budget), allocator());
+  return merged(base, {{"LD_PRELOAD", base.at("LD_PRELOAD") + ":" + runtime()},
+                       {"REPRISE_SIM_STATS", scratch.path(budget)},
+                       {"REPRISE_RUN_LOG", scratch.path(budget + ".log")},
+                       {"REPRISE_WAIT_FOR_PLAN", "1"}});
+}
+
+void expect_within_budget(const Scratch& scratch, const std::string& budget) {
+  const auto plain_stats = read_stats(scratch.path("plain"));
+  const auto stats = read_stats(scratch.path(budget));
+  ASSERT_FALSE(stats.is_discarded());
+  const double fraction = std::stod(budget) / 100.0;
+  EXPECT_LE(stats["peak_bytes"].get<double>(), fraction * plain_stats["peak_bytes"].get<double>() + 1);
+  EXPECT_EQ(stats["unsupported_calls"], 0);
+  const auto ends = lines_of(read_run_log(scratch.path(budget + ".log")), "end");
+  ASSERT_EQ(ends.size(), 1u);
+  EXPECT_LE(stats["peak_bytes"], ends.back()["budget_bytes"]);
+  EXPECT_GT(ends.back()["iterations_planned"], 0) << "the plan was never enforced";
+}
+
+TEST_P(Torch, PrintsTheSameChecksumsUnderABudget) {
+  const Scratch scratch;
+  std::vector<std::string> argv = {python_, REPRISE_TORCH_PROGRAM, std::to_string(GetParam().seed),
+                                   std::to_string(GetParam().iterations)};
+  argv.insert(argv.end(), GetParam().elements.begin(), GetParam().elements.end());
+  const Outcome plain = run(argv, plain_environment(scratch));
+  ASSERT_EQ(plain.exit_code, 0) << plain.out << plain.err;
+  ASSERT_NE(plain.out.find("final checksum "), std::string::npos) << plain.out;
+  for (const std::string budget : {"80%", "50%"}) {
+    SCOPED_TRACE(budget);
+    const Outcome managed = run(argv, managed_environment(scratch, budget));
+    EXPECT_EQ(managed.out, plain.out) << managed.err;
+    EXPECT_EQ(managed.err.find("defect"), std::string::npos) << managed.err;
+    ASSERT_EQ(managed.exit_code, 0) << managed.err;
+    expect_within_budget(scratch, budget);
+  }
+}
+
+// Seeds whose copies fit half of the memory (1 and 2 have larger ones), and whose checksums notice a bit that is lost
+// in a reload or in the staging area.
+INSTANTIATE_TEST_SUITE_P(Seeds, Torch,
+                         testing::Values(Case{4, 24, {}}, Case{5, 24, {}}, Case{6, 24, {}}, Case{7, 24, {}},
+                                         Case{9, 24, {}}, Case{11, 24, {}}));
+// Tensors of 512 KiB and 1 MiB only: copies from pageable memory end exactly with the staging area, again and again.
+INSTANTIATE_TEST_SUITE_P(SizesThatFillTheStagingArea, Torch, testing::Values(Case{21, 16, {"131072", "262144"}}));
+
+}  // namespace
+}  // namespace reprise::e2e
