@@ -24,7 +24,7 @@ bool is_divisor(const uint8_t* at) noexcept {
   const uint32_t shift = load<uint32_t>(at + 8);
   if (divisor == 0 || divisor > INT32_MAX || shift > 31) return false;
   const uint64_t power = uint64_t{1} << shift;
-  if (power < divisor || (shift > 0 && power / 2 >= divisor)) return false;
+  if (power < divisor) return false;
   return factor == (uint64_t{1} << 32) * (power - divisor) / divisor + 1;
 }
 
@@ -43,7 +43,7 @@ Structure strided_of(uint32_t bytes) noexcept {
 uint32_t ranges_of_strided(const Structure& structure, const uint8_t* content,
                            bool (*is_address)(void* user, uint64_t word), void* user, Range* ranges) noexcept {
   const uint32_t dimensions = load<uint32_t>(content);
-  if (dimensions > kMostDimensions) return 0;
+  if (dimensions == 0 || dimensions > kMostDimensions) return 0;  // without a size there is nothing to know it by
   for (uint32_t i = 0; i < dimensions; ++i) {
     if (!is_divisor(content + kSizesAt + i * kDivisorBytes)) return 0;
   }

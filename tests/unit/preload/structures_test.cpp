@@ -178,7 +178,7 @@ TEST(Structures, StridedOnesHoldTheirAddressesBehindTheStrides) {
   const Structure structure = recognize(kStridedName, kLaunch3, 2);
   ASSERT_EQ(structure.lists, 3u);
   const uint32_t begin = 8 + offsetof(Strided3, addresses);
-  for (const auto& sizes : {std::vector<uint32_t>{}, {7}, {512, 2048}, std::vector<uint32_t>(25, 3)}) {
+  for (const auto& sizes : {std::vector<uint32_t>{7}, {512, 2048}, std::vector<uint32_t>(25, 3)}) {
     const Launch3 launch = strided(sizes);
     EXPECT_EQ(ranges_of(structure, &launch, 4), (std::vector<Range>{{begin, 8 + sizeof(Strided3)}}));
   }
@@ -190,8 +190,10 @@ TEST(Structures, StridedOnesThatAreNotAsExpectedMakeEveryWordCount) {
   EXPECT_TRUE(ranges_of(structure, &launch, 4, false).empty()) << "no operand is at an address";
   launch.captured.addresses[1] = nullptr;
   EXPECT_TRUE(ranges_of(structure, &launch, 4).empty());
-  launch = strided({512, 2048});
-  launch.captured.dimensions = 26;
+  EXPECT_TRUE(ranges_of(structure, &(launch = strided({})), 4).empty()) << "nothing says that it is one";
+  launch = strided(std::vector<uint32_t>(25, 1));
+  std::memcpy(launch.captured.strides, launch.captured.sizes, sizeof launch.captured.sizes[0]);
+  launch.captured.dimensions = 26;  // and what stands there looks like one more
   EXPECT_TRUE(ranges_of(structure, &launch, 4).empty());
   launch = strided({512, 2048});
   launch.captured.dimensions = 3;  // the third size is not one
