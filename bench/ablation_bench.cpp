@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/planner.h"
-#include "tools/commands/sizes.h"
+#include "analyzer/planner/planner.h"
+#include "tools/cli/sizes.h"
 #include "tools/graphs/json_graph.h"
 #include "tools/machines/machines.h"
 

@@ -15,7 +15,7 @@
 #include <variant>
 #include <vector>
 
-#include "preload/stitch/stitcher.h"
+#include "preload/defragment/stitch/stitcher.h"
 #include "preload/trace/reader.h"
 #include "tests/e2e/victims/caching_allocator.h"
 #include "tools/graphs/json_graph.h"

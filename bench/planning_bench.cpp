@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "analyzer/candidate.h"
-#include "analyzer/planner.h"
-#include "analyzer/to_plan.h"
+#include "analyzer/planner/candidate.h"
+#include "analyzer/planner/planner.h"
+#include "analyzer/planner/to_plan.h"
 #include "analyzer/verify/verify.h"
 #include "bench/training_loop.h"
 #include "tools/graphs/json_graph.h"

@@ -21,7 +21,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "analyzer/planner.h"
+#include "analyzer/planner/planner.h"
 #include "analyzer/policies/policy.h"
 #include "tools/graphs/json_graph.h"
 

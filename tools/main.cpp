@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "tools/commands/command.h"
-#include "tools/commands/message.h"
+#include "tools/cli/command.h"
+#include "tools/cli/message.h"
 
 namespace {
 

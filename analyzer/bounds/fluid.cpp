@@ -5,7 +5,7 @@
 #include <map>
 #include <optional>
 
-#include "analyzer/linear/program.h"
+#include "analyzer/bounds/linear_program.h"
 
 namespace reprise::analyzer {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "analyzer/bounds/periods.h"
 #include "analyzer/machine/machine.h"
-#include "analyzer/relaunch/candidates.h"
+#include "analyzer/taskgraph/recompute_candidates.h"
 #include "preload/trace/status.h"
 
 namespace reprise::analyzer {

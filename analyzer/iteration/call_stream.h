@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "analyzer/ids.h"
+#include "analyzer/base/ids.h"
 #include "preload/trace/reader.h"
 
 namespace reprise::analyzer {

@@ -5,7 +5,7 @@
 #include <tuple>
 #include <utility>
 
-#include "analyzer/groups.h"
+#include "analyzer/base/groups.h"
 #include "analyzer/taskgraph/flow.h"
 
 namespace reprise::analyzer {

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "analyzer/memgraph/schedule.h"
 #include "analyzer/placement/layout.h"
+#include "analyzer/schedule/schedule.h"
 
 namespace reprise::analyzer {
 

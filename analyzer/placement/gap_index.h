@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "analyzer/ids.h"
+#include "analyzer/base/ids.h"
 
 namespace reprise::analyzer {
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <tuple>
 
-#include "analyzer/groups.h"
+#include "analyzer/base/groups.h"
 #include "analyzer/placement/pool.h"
 
 namespace reprise::analyzer {

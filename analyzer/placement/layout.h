@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "analyzer/memgraph/schedule.h"
+#include "analyzer/schedule/schedule.h"
 
 namespace reprise::analyzer {
 

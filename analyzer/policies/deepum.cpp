@@ -5,8 +5,8 @@
 // pages smaller than tensors, and the driver's time.
 #include <algorithm>
 
-#include "analyzer/memgraph/walk.h"
 #include "analyzer/policies/policy.h"
+#include "analyzer/schedule/walk.h"
 
 namespace reprise::analyzer {
 namespace {

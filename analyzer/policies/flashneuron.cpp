@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <map>
 
-#include "analyzer/memgraph/walk.h"
 #include "analyzer/policies/policy.h"
+#include "analyzer/schedule/walk.h"
 
 namespace reprise::analyzer {
 namespace {

@@ -1,6 +1,6 @@
 // Belady's choice of victims, counted cyclically: what is needed again last leaves. Shared by policies.
 #pragma once
-#include "analyzer/memgraph/walk.h"
+#include "analyzer/schedule/walk.h"
 
 namespace reprise::analyzer {
 

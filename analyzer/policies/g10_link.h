@@ -7,7 +7,7 @@
 #include <numeric>
 #include <vector>
 
-#include "analyzer/memgraph/schedule.h"
+#include "analyzer/schedule/schedule.h"
 
 namespace reprise::analyzer {
 

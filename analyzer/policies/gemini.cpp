@@ -3,8 +3,8 @@
 // next one. Other data is never moved there; here it is, where nothing else is left, for a plan must exist.
 #include <algorithm>
 
-#include "analyzer/memgraph/walk.h"
 #include "analyzer/policies/policy.h"
+#include "analyzer/schedule/walk.h"
 
 namespace reprise::analyzer {
 namespace {

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <tuple>
 
-#include "analyzer/memgraph/busy_times.h"
-#include "analyzer/memgraph/walk.h"
 #include "analyzer/policies/policy.h"
+#include "analyzer/schedule/busy_times.h"
+#include "analyzer/schedule/walk.h"
 
 namespace reprise::analyzer {
 namespace {

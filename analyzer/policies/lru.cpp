@@ -1,6 +1,6 @@
 // Least recently used, what demand paging does: a baseline.
-#include "analyzer/memgraph/walk.h"
 #include "analyzer/policies/policy.h"
+#include "analyzer/schedule/walk.h"
 
 namespace reprise::analyzer {
 namespace {

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "analyzer/memgraph/walk.h"
 #include "analyzer/policies/policy.h"
+#include "analyzer/schedule/walk.h"
 
 namespace reprise::analyzer {
 

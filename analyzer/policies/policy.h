@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "analyzer/machine/machine.h"
-#include "analyzer/memgraph/schedule.h"
+#include "analyzer/schedule/schedule.h"
 #include "analyzer/taskgraph/graph.h"
 #include "preload/trace/status.h"
 

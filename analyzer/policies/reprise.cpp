@@ -3,9 +3,9 @@
 // adds recompute.
 #include <optional>
 
-#include "analyzer/memgraph/tiers.h"
-#include "analyzer/memgraph/timeline.h"
 #include "analyzer/policies/policy.h"
+#include "analyzer/schedule/retime.h"
+#include "analyzer/schedule/tiers.h"
 
 namespace reprise::analyzer {
 namespace {

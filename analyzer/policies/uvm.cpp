@@ -2,8 +2,8 @@
 // for it then. Modelled: no copy in either direction begins before the op that needs it is next; faults cost latency
 // beside the bytes. Not modelled: pages smaller than tensors, parts of a kernel that run before its last page is there,
 // faults of fresh memory, the driver's own prefetch of neighbours, and pages of freed tensors, which it moves, too.
-#include "analyzer/memgraph/walk.h"
 #include "analyzer/policies/policy.h"
+#include "analyzer/schedule/walk.h"
 
 namespace reprise::analyzer {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/ids.h"
+#include "analyzer/base/ids.h"
 #include "analyzer/iteration/call_stream.h"
 #include "analyzer/iteration/finder.h"
 #include "analyzer/machine/machine.h"

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "preload/driver.h"
-#include "preload/log.h"
-#include "preload/resolve.h"
-#include "preload/streams.h"
+#include "preload/base/log.h"
+#include "preload/driver/driver.h"
+#include "preload/driver/resolve.h"
+#include "preload/tracking/streams.h"
 
 namespace reprise {
 namespace {

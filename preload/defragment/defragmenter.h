@@ -8,10 +8,10 @@
 #include <cstdint>
 #include <mutex>
 
-#include "preload/allocations.h"
-#include "preload/config.h"
+#include "preload/base/config.h"
 #include "preload/defragment/device_memory.h"
-#include "preload/stitch/stitcher.h"
+#include "preload/defragment/stitch/stitcher.h"
+#include "preload/tracking/allocations.h"
 
 namespace reprise {
 

@@ -1,6 +1,6 @@
 #include "preload/defragment/device_memory.h"
 
-#include "preload/driver.h"
+#include "preload/driver/driver.h"
 
 namespace reprise {
 

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "preload/stitch/memory.h"
+#include "preload/defragment/stitch/memory.h"
 
 namespace reprise {
 

@@ -4,8 +4,8 @@
 
 #include <cstdio>
 
+#include "preload/base/log.h"
 #include "preload/defragment/defragmenter.h"
-#include "preload/log.h"
 
 namespace reprise {
 namespace {

@@ -20,7 +20,7 @@ struct Row {
 const std::map<std::string, Row>& table() {
   static const auto& rows = *new std::map<std::string, Row>{
 #define REPRISE_ROW(symbol, row_class, base, version) {#symbol, {#row_class, #base, version}},
-#include "preload/hooks.def"
+#include "preload/exports/hooks.def"
 #undef REPRISE_ROW
   };
   return rows;
@@ -51,7 +51,7 @@ TEST(Abi, TableKnowsEveryFunctionOfTheHeaders) {
   const std::set<std::string> declared = of_linux(
       declared_functions(REPRISE_CUDA_HEADERS, {"cuda.h", "cudaGL.h", "cudaEGL.h", "cudaVDPAU.h", "cudaProfiler.h"}));
   ASSERT_GT(declared.size(), 600u);
-  EXPECT_EQ(missing(declared, table_symbols()), "") << "add a row to preload/hooks.def";
+  EXPECT_EQ(missing(declared, table_symbols()), "") << "add a row to preload/exports/hooks.def";
 }
 
 TEST(Abi, TableKnowsEveryFunctionOfTheStub) {

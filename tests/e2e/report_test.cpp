@@ -5,7 +5,7 @@
 #include <string>
 
 #include "tests/e2e/harness.h"
-#include "tests/unit/tools/trace_events.h"
+#include "tests/support/trace_events.h"
 
 namespace reprise::e2e {
 namespace {

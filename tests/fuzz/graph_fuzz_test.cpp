@@ -8,7 +8,7 @@
 #include <random>
 #include <string>
 
-#include "analyzer/planner.h"
+#include "analyzer/planner/planner.h"
 #include "tools/graphs/json_graph.h"
 
 namespace reprise::tools {

@@ -7,7 +7,7 @@
 #include <random>
 
 #include "preload/trace/reader.h"
-#include "tests/unit/preload/trace_bytes.h"
+#include "tests/support/trace_bytes.h"
 
 namespace reprise::trace {
 namespace {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "analyzer/bounds/bounds.h"
-#include "analyzer/parts/with_parts.h"
 #include "analyzer/policies/policy.h"
+#include "analyzer/rewrite/split_tensors.h"
 #include "tests/property/random_program.h"
 
 namespace reprise::analyzer::testing {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "analyzer/plan/plan.h"
-#include "analyzer/planner.h"
+#include "analyzer/planner/planner.h"
 
 namespace reprise::analyzer::testing {
 

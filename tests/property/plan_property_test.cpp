@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include "analyzer/candidate.h"
-#include "analyzer/planner.h"
+#include "analyzer/planner/candidate.h"
+#include "analyzer/planner/planner.h"
+#include "analyzer/planner/to_plan.h"
 #include "analyzer/policies/policy.h"
-#include "analyzer/search/residency.h"
-#include "analyzer/to_plan.h"
+#include "analyzer/schedule/gap_choices.h"
 #include "analyzer/verify/verify.h"
 #include "tests/property/cases.h"
 #include "tests/property/interpreter.h"

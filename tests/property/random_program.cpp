@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/unit/analyzer/trace_builder.h"
+#include "tests/support/trace_builder.h"
 
 namespace reprise::analyzer::testing {
 namespace {

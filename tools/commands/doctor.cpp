@@ -1,16 +1,15 @@
 // `reprise doctor`: would Reprise work here, and if not, what is missing?
-#include "tools/commands/doctor.h"
-
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 
-#include "tools/commands/command.h"
-#include "tools/commands/files.h"
-#include "tools/commands/measure.h"
-#include "tools/commands/message.h"
+#include "tools/cli/command.h"
+#include "tools/cli/files.h"
+#include "tools/cli/message.h"
+#include "tools/doctor/checks.h"
+#include "tools/doctor/measure.h"
 
 namespace reprise::tools {
 namespace {

@@ -5,10 +5,10 @@
 #include <memory>
 #include <vector>
 
-#include "tools/commands/command.h"
-#include "tools/commands/files.h"
-#include "tools/commands/inputs.h"
-#include "tools/commands/message.h"
+#include "tools/cli/command.h"
+#include "tools/cli/files.h"
+#include "tools/cli/message.h"
+#include "tools/report/inputs.h"
 
 namespace reprise::tools {
 namespace {

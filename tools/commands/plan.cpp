@@ -6,16 +6,16 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "analyzer/fluid_bounds.h"
-#include "analyzer/planner.h"
+#include "analyzer/planner/fluid_bounds.h"
+#include "analyzer/planner/planner.h"
 #include "analyzer/policies/policy.h"
-#include "tools/commands/command.h"
-#include "tools/commands/files.h"
-#include "tools/commands/inputs.h"
-#include "tools/commands/message.h"
-#include "tools/commands/sizes.h"
+#include "tools/cli/command.h"
+#include "tools/cli/files.h"
+#include "tools/cli/message.h"
+#include "tools/cli/sizes.h"
 #include "tools/graphs/json_graph.h"
 #include "tools/machines/machines.h"
+#include "tools/report/inputs.h"
 
 namespace reprise::tools {
 namespace {

@@ -4,11 +4,11 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
-#include "tools/commands/command.h"
-#include "tools/commands/files.h"
-#include "tools/commands/message.h"
-#include "tools/commands/session.h"
-#include "tools/commands/sizes.h"
+#include "tools/cli/command.h"
+#include "tools/cli/files.h"
+#include "tools/cli/message.h"
+#include "tools/cli/sizes.h"
+#include "tools/launch/session.h"
 
 namespace reprise::tools {
 namespace {

@@ -5,13 +5,13 @@
 #include <cstring>
 #include <memory>
 
-#include "tools/commands/command.h"
-#include "tools/commands/defragment.h"
-#include "tools/commands/files.h"
-#include "tools/commands/inputs.h"
-#include "tools/commands/message.h"
-#include "tools/commands/program.h"
-#include "tools/commands/session.h"
+#include "tools/cli/command.h"
+#include "tools/cli/files.h"
+#include "tools/cli/message.h"
+#include "tools/launch/defragment.h"
+#include "tools/launch/program.h"
+#include "tools/launch/session.h"
+#include "tools/report/inputs.h"
 
 namespace reprise::tools {
 namespace {

@@ -7,18 +7,18 @@
 #include <memory>
 #include <numeric>
 
-#include "analyzer/fluid_bounds.h"
-#include "analyzer/planner.h"
+#include "analyzer/planner/fluid_bounds.h"
+#include "analyzer/planner/planner.h"
 #include "analyzer/policies/policy.h"
-#include "tools/commands/budget_range.h"
-#include "tools/commands/command.h"
-#include "tools/commands/disturbance.h"
-#include "tools/commands/files.h"
-#include "tools/commands/inputs.h"
-#include "tools/commands/message.h"
-#include "tools/commands/simulate_page.h"
+#include "tools/cli/budget_range.h"
+#include "tools/cli/command.h"
+#include "tools/cli/files.h"
+#include "tools/cli/message.h"
 #include "tools/graphs/json_graph.h"
 #include "tools/machines/machines.h"
+#include "tools/report/inputs.h"
+#include "tools/simulate/disturbance.h"
+#include "tools/simulate/page.h"
 
 namespace reprise::tools {
 namespace {

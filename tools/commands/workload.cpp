@@ -5,9 +5,9 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
-#include "tools/commands/command.h"
-#include "tools/commands/files.h"
-#include "tools/commands/message.h"
+#include "tools/cli/command.h"
+#include "tools/cli/files.h"
+#include "tools/cli/message.h"
 #include "tools/graphs/json_graph.h"
 #include "tools/machines/machines.h"
 #include "tools/workloads/registry.h"

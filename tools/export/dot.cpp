@@ -3,7 +3,7 @@
 #include <set>
 #include <unordered_map>
 
-#include "tools/commands/sizes.h"
+#include "tools/cli/sizes.h"
 #include "tools/export/export.h"
 #include "tools/report/timeline.h"
 

@@ -12,7 +12,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "tools/commands/files.h"
+#include "tools/cli/files.h"
 #include "tools/graphs/listed_graph.h"
 
 namespace reprise::tools {

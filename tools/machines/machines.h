@@ -4,7 +4,7 @@
 
 #include "analyzer/machine/machine.h"
 #include "preload/trace/status.h"
-#include "tools/probe/machine_file.h"
+#include "tools/probe/output/machine_file.h"
 
 namespace reprise::tools {
 

@@ -16,11 +16,11 @@
 #include <sstream>
 #include <vector>
 
-#include "tools/probe/elf_exports.h"
-#include "tools/probe/output.h"
-#include "tools/probe/sections/section.h"
-#include "tools/probe/single_checks.h"
-#include "tools/probe/subprocess.h"
+#include "tools/probe/output/output.h"
+#include "tools/probe/output/section.h"
+#include "tools/probe/sections/single_checks.h"
+#include "tools/probe/subjects/elf_exports.h"
+#include "tools/probe/subjects/subprocess.h"
 
 namespace reprise::probe {
 namespace {

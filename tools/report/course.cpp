@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "tools/commands/sizes.h"
+#include "tools/cli/sizes.h"
 #include "tools/report/sentences.h"
 #include "tools/report/timeline.h"
 

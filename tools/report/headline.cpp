@@ -1,7 +1,7 @@
 // The cards at the top of the report, and the one line for the terminal.
 #include <fmt/core.h>
 
-#include "tools/commands/sizes.h"
+#include "tools/cli/sizes.h"
 #include "tools/report/report.h"
 
 namespace reprise::report {

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "tools/commands/files.h"
+#include "tools/cli/files.h"
 
 namespace reprise::report {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "tools/commands/sizes.h"
+#include "tools/cli/sizes.h"
 
 namespace reprise::report {
 namespace {

@@ -5,7 +5,7 @@
 #include <map>
 #include <unordered_map>
 
-#include "tools/commands/sizes.h"
+#include "tools/cli/sizes.h"
 #include "tools/report/report.h"
 #include "tools/report/residency.h"
 #include "tools/report/timeline.h"

@@ -8,7 +8,7 @@
 #include <map>
 #include <unordered_map>
 
-#include "tools/commands/sizes.h"
+#include "tools/cli/sizes.h"
 
 namespace reprise::report {
 namespace {

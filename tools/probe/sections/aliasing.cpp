@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "tools/probe/mapping.h"
-#include "tools/probe/sections/section.h"
+#include "tools/probe/measure/mapping.h"
+#include "tools/probe/output/section.h"
 
 namespace reprise::probe {
 namespace {

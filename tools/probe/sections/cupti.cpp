@@ -9,8 +9,8 @@
 #include <mutex>
 #include <vector>
 
-#include "tools/probe/cupti_library.h"
-#include "tools/probe/sections/section.h"
+#include "tools/probe/output/section.h"
+#include "tools/probe/subjects/cupti_library.h"
 
 namespace reprise::probe {
 namespace {

@@ -7,10 +7,10 @@
 #include <regex>
 #include <set>
 
-#include "tools/probe/counted_programs.h"
-#include "tools/probe/debugged_program.h"
-#include "tools/probe/elf_exports.h"
-#include "tools/probe/sections/section.h"
+#include "tools/probe/output/section.h"
+#include "tools/probe/subjects/counted_programs.h"
+#include "tools/probe/subjects/debugged_program.h"
+#include "tools/probe/subjects/elf_exports.h"
 
 namespace reprise::probe {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <atomic>
 
-#include "tools/probe/sections/section.h"
+#include "tools/probe/output/section.h"
 
 namespace reprise::probe {
 namespace {

@@ -6,10 +6,10 @@
 #include <memory>
 #include <vector>
 
-#include "tools/probe/host_memory.h"
-#include "tools/probe/lanes.h"
+#include "tools/probe/measure/host_memory.h"
+#include "tools/probe/measure/lanes.h"
+#include "tools/probe/output/section.h"
 #include "tools/probe/sections/link_host.h"
-#include "tools/probe/sections/section.h"
 
 namespace reprise::probe {
 namespace {

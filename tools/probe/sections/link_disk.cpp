@@ -9,8 +9,8 @@
 #include <cstdlib>
 #include <memory>
 
-#include "tools/probe/disk.h"
-#include "tools/probe/host_memory.h"
+#include "tools/probe/measure/disk.h"
+#include "tools/probe/measure/host_memory.h"
 #include "tools/probe/sections/link_host.h"
 
 namespace reprise::probe {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <thread>
 
-#include "tools/probe/host_memory.h"
+#include "tools/probe/measure/host_memory.h"
 
 namespace reprise::probe {
 namespace {

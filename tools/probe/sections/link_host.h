@@ -1,6 +1,6 @@
 // The host's side of section 4: how fast memory can be pinned, and what the disk carries.
 #pragma once
-#include "tools/probe/sections/section.h"
+#include "tools/probe/output/section.h"
 
 namespace reprise::probe {
 

@@ -5,10 +5,10 @@
 
 #include <cstring>
 
-#include "tools/probe/allocators.h"
-#include "tools/probe/counted_programs.h"
-#include "tools/probe/sections/section.h"
-#include "tools/probe/subprocess.h"
+#include "tools/probe/output/section.h"
+#include "tools/probe/subjects/allocators.h"
+#include "tools/probe/subjects/counted_programs.h"
+#include "tools/probe/subjects/subprocess.h"
 
 namespace reprise::probe {
 namespace {

@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <sstream>
 
-#include "tools/probe/cupti_library.h"
-#include "tools/probe/sections/section.h"
-#include "tools/probe/subprocess.h"
+#include "tools/probe/output/section.h"
+#include "tools/probe/subjects/cupti_library.h"
+#include "tools/probe/subjects/subprocess.h"
 
 namespace reprise::probe {
 namespace {

@@ -6,12 +6,12 @@
 #include <atomic>
 #include <thread>
 
-#include "tools/probe/mapping.h"
-#include "tools/probe/sections/section.h"
+#include "tools/probe/measure/mapping.h"
+#include "tools/probe/output/section.h"
 #include "tools/probe/sections/vmm_busy.h"
 #include "tools/probe/sections/vmm_host.h"
 #include "tools/probe/sections/vmm_remap.h"
-#include "tools/probe/subprocess.h"
+#include "tools/probe/subjects/subprocess.h"
 
 namespace reprise::probe {
 namespace {

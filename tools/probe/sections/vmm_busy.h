@@ -3,7 +3,7 @@
 #pragma once
 #include <functional>
 
-#include "tools/probe/sections/section.h"
+#include "tools/probe/output/section.h"
 
 namespace reprise::probe {
 

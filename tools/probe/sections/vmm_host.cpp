@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "tools/probe/mapping.h"
+#include "tools/probe/measure/mapping.h"
 
 namespace reprise::probe {
 namespace {

@@ -1,6 +1,6 @@
 // Host memory under virtual memory management: chunks on the device's NUMA node. Caller: section 2.
 #pragma once
-#include "tools/probe/sections/section.h"
+#include "tools/probe/output/section.h"
 
 namespace reprise::probe {
 

@@ -1,6 +1,6 @@
 #include "tools/probe/sections/vmm_remap.h"
 
-#include "tools/probe/mapping.h"
+#include "tools/probe/measure/mapping.h"
 
 namespace reprise::probe {
 namespace {

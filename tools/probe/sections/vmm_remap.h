@@ -1,6 +1,6 @@
 // What a replay pays to give an address other memory: part of section 2, and a number of the machine file.
 #pragma once
-#include "tools/probe/sections/section.h"
+#include "tools/probe/output/section.h"
 
 namespace reprise::probe {
 

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <set>
 
-#include "tools/sim/driver/device.h"
-#include "tools/sim/driver/thread.h"
-#include "tools/sim/engines/capture.h"
+#include "tools/sim/base/thread.h"
+#include "tools/sim/device/device.h"
 #include "tools/sim/graphs/parameters.h"
 #include "tools/sim/memory/memory.h"
 #include "tools/sim/memory/pool.h"
+#include "tools/sim/streams/capture.h"
 
 namespace reprise::sim {
 namespace {

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "tools/sim/engines/stream.h"
 #include "tools/sim/graphs/graph.h"
+#include "tools/sim/streams/stream.h"
 
 namespace reprise::sim {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <set>
 
-#include "tools/sim/driver/context.h"
-#include "tools/sim/engines/operations.h"
 #include "tools/sim/memory/memory.h"
+#include "tools/sim/streams/context.h"
+#include "tools/sim/streams/operations.h"
 
 namespace reprise::sim {
 

@@ -7,10 +7,10 @@
 #include <mutex>
 #include <vector>
 
-#include "tools/sim/driver/cuda_api.h"
-#include "tools/sim/driver/handles.h"
-#include "tools/sim/engines/event.h"
-#include "tools/sim/engines/operation.h"
+#include "tools/sim/base/cuda_api.h"
+#include "tools/sim/base/handles.h"
+#include "tools/sim/base/operation.h"
+#include "tools/sim/streams/event.h"
 
 namespace reprise::sim {
 

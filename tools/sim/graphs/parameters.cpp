@@ -1,10 +1,10 @@
 #include "tools/sim/graphs/parameters.h"
 
-#include "tools/sim/driver/device.h"
-#include "tools/sim/driver/enter.h"
-#include "tools/sim/engines/box_copy.h"
-#include "tools/sim/engines/launch.h"
-#include "tools/sim/engines/operations.h"
+#include "tools/sim/device/device.h"
+#include "tools/sim/memory/box_copy.h"
+#include "tools/sim/modules/launch.h"
+#include "tools/sim/streams/enter.h"
+#include "tools/sim/streams/operations.h"
 
 namespace reprise::sim {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "tools/sim/driver/settings.h"
+#include "tools/sim/base/settings.h"
 
 namespace reprise::sim {
 namespace {

@@ -3,13 +3,13 @@
 #include <atomic>
 #include <vector>
 
-#include "tools/sim/control.h"
-#include "tools/sim/driver/context.h"
-#include "tools/sim/driver/device.h"
+#include "preload/driver/sim_abi.h"
+#include "tools/sim/device/device.h"
 #include "tools/sim/memory/arena.h"
 #include "tools/sim/memory/host.h"
 #include "tools/sim/memory/pool.h"
 #include "tools/sim/memory/vmm.h"
+#include "tools/sim/streams/context.h"
 
 namespace reprise::sim {
 namespace {

@@ -9,7 +9,7 @@
 #include <optional>
 #include <shared_mutex>
 
-#include "tools/sim/driver/cuda_api.h"
+#include "tools/sim/base/cuda_api.h"
 
 namespace reprise::sim {
 

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "tools/sim/driver/context.h"
-#include "tools/sim/driver/device.h"
-#include "tools/sim/engines/operations.h"
-#include "tools/sim/engines/stream.h"
+#include "tools/sim/device/device.h"
 #include "tools/sim/memory/arena.h"
+#include "tools/sim/streams/context.h"
+#include "tools/sim/streams/operations.h"
+#include "tools/sim/streams/stream.h"
 
 namespace reprise::sim {
 namespace {

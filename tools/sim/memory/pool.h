@@ -7,8 +7,8 @@
 #include <mutex>
 #include <vector>
 
-#include "tools/sim/driver/cuda_api.h"
-#include "tools/sim/driver/handles.h"
+#include "tools/sim/base/cuda_api.h"
+#include "tools/sim/base/handles.h"
 #include "tools/sim/memory/memory.h"
 
 namespace reprise::sim {

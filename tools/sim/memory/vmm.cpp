@@ -10,8 +10,8 @@
 #include <mutex>
 #include <vector>
 
-#include "tools/sim/driver/device.h"
-#include "tools/sim/driver/settings.h"
+#include "tools/sim/base/settings.h"
+#include "tools/sim/device/device.h"
 #include "tools/sim/memory/arena.h"
 #include "tools/sim/memory/memory.h"
 

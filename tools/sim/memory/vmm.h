@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "tools/sim/driver/cuda_api.h"
-#include "tools/sim/driver/handles.h"
+#include "tools/sim/base/cuda_api.h"
+#include "tools/sim/base/handles.h"
 
 namespace reprise::sim {
 

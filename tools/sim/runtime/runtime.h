@@ -5,7 +5,7 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
-#include "tools/sim/profiler_api.h"
+#include "tools/sim/base/profiler_api.h"
 
 namespace reprise::sim::runtime {
 

@@ -1,0 +1,62 @@
+#include "analyzer/planner/candidate.h"
+
+#include <tuple>
+#include <utility>
+
+namespace reprise::analyzer {
+
+namespace {
+
+Schedule schedule_of(const TaskGraph& tasks, const std::vector<DeviceView>& views, const Machine& machine,
+                     const Recipe& recipe) {
+  const Policy& policy = *recipe.policy;
+  if (views.empty()) return policy.schedule({tasks, machine, recipe.capacity, recipe.carry_visitors});
+  std::vector<Schedule> schedules;
+  schedules.reserve(views.size());
+  for (const DeviceView& view : views) {
+    schedules.push_back(policy.schedule({view.graph, machine, recipe.capacity, recipe.carry_visitors}));
+  }
+  return merge_schedules(tasks, views, schedules);
+}
+
+}  // namespace
+
+Scheduled schedule_for(const TaskGraph& tasks, const std::vector<DeviceView>& views, const Machine& machine,
+                       const Recipe& recipe) {
+  Scheduled result;
+  result.schedule = schedule_of(tasks, views, machine, recipe);
+  result.tiers = assign_tiers(tasks, machine, result.schedule);
+  return result;
+}
+
+std::optional<Candidate> make_candidate(const TaskGraph& tasks, const std::vector<DeviceView>& views,
+                                        const Machine& machine, const Recipe& recipe) {
+  return make_candidate(tasks, machine, recipe, schedule_for(tasks, views, machine, recipe));
+}
+
+std::optional<Candidate> make_candidate(const TaskGraph& tasks, const Machine& machine, const Recipe& recipe,
+                                        Scheduled scheduled) {
+  Candidate candidate;
+  candidate.maker = recipe.policy;
+  candidate.policy = recipe.policy->name();
+  candidate.schedule = std::move(scheduled.schedule);
+  candidate.tiers = scheduled.tiers;
+  if (!candidate.tiers.fits) return candidate;
+  std::optional<Layout> layout =
+      place_devices(tasks, candidate.schedule, static_cast<uint32_t>(recipe.chunks), recipe.mode, recipe.order);
+  if (!layout) return std::nullopt;
+  candidate.layout = std::move(*layout);
+  candidate.graph = build_mem_graph(tasks, candidate.schedule, candidate.layout);
+  candidate.prediction = simulate(tasks, candidate.graph, machine, {});
+  return candidate;
+}
+
+bool is_better(const Candidate& a, const Candidate& b, const Machine& machine) {
+  const auto rank = [&](const Candidate& c) {
+    return std::tuple(c.layout.remap_count > 0 && machine.remap_ns_per_chunk > 0, c.prediction.iteration_ns,
+                      c.schedule.offload_bytes + c.schedule.reload_bytes);
+  };
+  return rank(a) < rank(b);
+}
+
+}  // namespace reprise::analyzer

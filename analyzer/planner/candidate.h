@@ -1,0 +1,57 @@
+// One way to run an iteration in a budget: schedule, layout, MemGraph and prediction. Used by the planner.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyzer/machine/machine.h"
+#include "analyzer/memgraph/build.h"
+#include "analyzer/placement/layout.h"
+#include "analyzer/policies/policy.h"
+#include "analyzer/rewrite/device_subgraphs.h"
+#include "analyzer/schedule/tiers.h"
+#include "analyzer/simulate/simulate.h"
+
+namespace reprise::analyzer {
+
+struct Candidate {
+  const Policy* maker = nullptr;  // the policy
+  std::string policy;             // its name
+  Schedule schedule;
+  TierUse tiers;
+  Layout layout;
+  MemGraph graph;
+  Prediction prediction;
+};
+
+// How a candidate is made: the policy plans for `capacity` chunks, placement may use `chunks` of them and more.
+struct Recipe {
+  const Policy* policy = nullptr;
+  uint64_t capacity = 0;
+  uint64_t chunks = 0;
+  PlacementMode mode = PlacementMode::homes;
+  HomeOrder order = HomeOrder::longest_first;
+  bool carry_visitors = true;
+};
+
+// What the policy plans, with the tiers: the part of a candidate that is the same for every placement.
+struct Scheduled {
+  Schedule schedule;
+  TierUse tiers;
+};
+Scheduled schedule_for(const TaskGraph& tasks, const std::vector<DeviceView>& views, const Machine& machine,
+                       const Recipe& recipe);
+
+// `views`: those of the graph. nullopt: the placement found no room. Where host and SSD are too small (tiers.fits),
+// nothing behind the tiers is set.
+std::optional<Candidate> make_candidate(const TaskGraph& tasks, const std::vector<DeviceView>& views,
+                                        const Machine& machine, const Recipe& recipe);
+// `scheduled`: for this recipe, or one that differs in the placement only.
+std::optional<Candidate> make_candidate(const TaskGraph& tasks, const Machine& machine, const Recipe& recipe,
+                                        Scheduled scheduled);
+
+// Predicted time first, then bytes moved; a plan without remaps wins over one with them, unless they cost nothing.
+bool is_better(const Candidate& a, const Candidate& b, const Machine& machine);
+
+}  // namespace reprise::analyzer

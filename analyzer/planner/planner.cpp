@@ -1,0 +1,194 @@
+#include "analyzer/planner/planner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "analyzer/planner/portfolio.h"
+#include "analyzer/planner/to_plan.h"
+#include "analyzer/planner/variants.h"
+#include "analyzer/planner/workload.h"
+#include "analyzer/verify/verify.h"
+#include "preload/trace/names.h"
+
+namespace reprise::analyzer {
+namespace {
+
+std::string bytes_text(uint64_t bytes) {
+  const bool large = bytes >= uint64_t{1} << 30;
+  return fmt::format("{} bytes ({:.2f} {})", bytes, static_cast<double>(bytes) / (large ? 0x1p30 : 0x1p20),
+                     large ? "GiB" : "MiB");
+}
+
+Result<uint64_t> budget_of(const Workload& workload, const PlanOptions& options) {
+  if (options.budget_bytes != 0) return options.budget_bytes;
+  if (!(options.budget_fraction > 0) || !std::isfinite(options.budget_fraction) || options.budget_fraction > 1e6) {
+    return Status{StatusCode::invalid_argument, "the plan needs a budget: bytes, or a positive fraction of the peak"};
+  }
+  return static_cast<uint64_t>(std::llround(options.budget_fraction * static_cast<double>(workload.graph.peak_bytes)));
+}
+
+Status infeasible(const Workload& workload, uint64_t budget) {
+  std::string name = "the program";
+  if (workload.largest.call != kNone) {
+    name = trace::short_name(workload.graph.calls[workload.largest.call].call.name);
+  }
+  return {StatusCode::infeasible,
+          fmt::format("a budget of {} is too small: {} works on {} at once, so at least {} are needed; "
+                      "give that much, or make the program's batch smaller",
+                      bytes_text(budget), name, bytes_text(workload.largest.chunks * workload.graph.granularity),
+                      bytes_text(workload.minimum_bytes))};
+}
+
+Status too_little_host(const Workload& workload) {
+  return {StatusCode::infeasible,
+          fmt::format("what has to leave the device does not fit into {} of host memory{}",
+                      bytes_text(workload.machine.host_bytes), workload.machine.has_ssd() ? " and the SSD" : "")};
+}
+
+Result<std::vector<const Policy*>> policies_of(const std::string& name) {
+  if (name == "reprise") return reprise_members();
+  if (name == "auto") {
+    std::vector<const Policy*> all = reprise_members();
+    for (const Policy* policy : all_policies()) {
+      if (std::find(all.begin(), all.end(), policy) == all.end()) all.push_back(policy);
+    }
+    return all;
+  }
+  if (const Policy* policy = find_policy(name)) return std::vector<const Policy*>{policy};
+  return check_policy(name);
+}
+
+// More memory never hurts: a plan for fewer chunks is also one for these. Tries them down to where no plan can be
+// better than what there is; where that would take long, in larger steps.
+void add_smaller_budgets(const Workload& workload, const std::vector<const Policy*>& policies, uint64_t chunks,
+                         Portfolio& portfolio) {
+  const uint64_t budgets = chunks - workload.largest.chunks;
+  if (workload.graph.calls.size() * budgets > kSmallerBudgetsEffort) return;
+  for (uint64_t fewer = chunks; fewer > workload.largest.chunks;) {
+    if (portfolio.moves_nothing()) return;  // the program as it is
+    --fewer;
+    if (const Candidate* best = portfolio.best()) {
+      const bool remaps = best->layout.remap_count > 0 && workload.machine.remap_ns_per_chunk > 0;
+      const uint64_t bound = bounds_of(workload.graph, fewer, workload.machine).iteration_ns;
+      if (!remaps && bound >= best->prediction.iteration_ns) return;
+    }
+    Portfolio smaller(workload, fewer);
+    smaller.run(policies);
+    portfolio.add_best_of(std::move(smaller));
+  }
+}
+
+// Nothing that is moved costs time.
+bool is_ideal(const Portfolio& portfolio, const TaskGraph& graph) {
+  const Candidate* best = portfolio.best();
+  return best != nullptr && best->prediction.iteration_ns <= graph.compute_ns + graph.relaunch_ns;
+}
+
+// Large tensors in parts are planned by the policy that was best with whole ones, and by the one that gains most of
+// them: it wants tensors to be away for long compared with their way, and parts have a short one.
+std::vector<const Policy*> for_parts(const Portfolio& portfolio) {
+  std::vector<const Policy*> policies = {&g10_late_policy()};
+  const Candidate* best = portfolio.best();
+  if (best != nullptr && best->maker != policies.front()) policies.insert(policies.begin(), best->maker);
+  return policies;
+}
+
+// The candidate is used up: of a large graph it is most of the memory.
+plan::Plan plan_of(const Workload& workload, uint64_t budget, Candidate candidate, const PlanOptions& options,
+                   PlanSummary* summary) {
+  if (summary != nullptr) {
+    summary->tiers = candidate.tiers;
+    summary->trial_ns.clear();
+    for (const SimulationOptions& trial : options.trials) {
+      summary->trial_ns.push_back(simulate(workload.graph, candidate.graph, workload.machine, trial).iteration_ns);
+    }
+  }
+  return to_plan(workload, budget, std::move(candidate));
+}
+
+}  // namespace
+
+Result<plan::Plan> make_plan(const Workload& workload, const PlanOptions& options, PlanSummary* summary) {
+  Result<uint64_t> budget = budget_of(workload, options);
+  if (!budget.ok()) return budget.status();
+  Result<std::vector<const Policy*>> policies = policies_of(options.policy);
+  if (!policies.ok()) return policies.status();
+  if (budget.value() < workload.minimum_bytes) return infeasible(workload, budget.value());
+  const uint64_t chunks = useful_chunks(workload, budget.value());
+  Portfolio portfolio(workload, chunks);
+  portfolio.run(policies.value());
+  if (options.policy == "auto") add_smaller_budgets(workload, policies.value(), chunks, portfolio);
+  uint32_t candidates = portfolio.count();
+  const Workload* used = &workload;
+  Portfolio* winner = &portfolio;
+  std::optional<Variants> variants;
+  if (!portfolio.moves_nothing()) variants.emplace(workload, budget.value(), options);
+  std::deque<Portfolio> others;
+  const auto compete = [&](const Workload& variant, const std::vector<const Policy*>& by) {
+    Portfolio& other = others.emplace_back(variant, useful_chunks(variant, budget.value()));
+    other.run(by);
+    candidates += other.count();
+    const Candidate* best = winner->best();
+    if (other.best() == nullptr) return;
+    if (best != nullptr && !is_better(*other.best(), *best, workload.machine)) return;
+    winner = &other;
+    used = &variant;
+  };
+  for (size_t i = 0; variants && i < variants->all().size(); ++i) compete(variants->all()[i], policies.value());
+  // Of what was best, and of the program as it is, with which ops that run again compete.
+  std::deque<Workload> in_parts;
+  for (const Workload* whole : used == &workload ? std::vector{used} : std::vector{used, &workload}) {
+    if (!variants || is_ideal(*winner, used->graph)) break;
+    if (std::optional<Workload> parts = variants->in_parts(*whole)) {
+      compete(in_parts.emplace_back(std::move(*parts)), for_parts(whole == &workload ? portfolio : *winner));
+    }
+  }
+  if (winner->best() == nullptr && !portfolio.tiers_fit()) return too_little_host(workload);
+  if (winner->best() == nullptr) return Status{StatusCode::internal, "no policy found a plan for a feasible budget"};
+  plan::Plan plan = plan_of(*used, budget.value(), winner->take_best(), options, summary);
+  plan.minimum_bytes = workload.minimum_bytes;
+  if (options.policy == "reprise") plan.policy = options.policy;
+  Status status = verify(plan);
+  std::optional<Portfolio> plain;
+  if (!status.ok() && policies.value().size() > 1) {
+    // A plan that is refused is a defect of ours; without the timeline, search and recompute there is another one.
+    plain.emplace(workload, chunks);
+    plain->run(searched_policies(), false);
+    if (plain->best() == nullptr) return status;
+    if (summary != nullptr) summary->refusal = status;
+    used = &workload;
+    plan = plan_of(workload, budget.value(), plain->take_best(), options, summary);
+    status = verify(plan);
+  }
+  if (!status.ok()) return status;
+  if (summary != nullptr) {
+    summary->iteration = workload.iteration;
+    const uint64_t capacity = chunks_that_fit(workload, budget.value());
+    // What is launched again need not move: such a plan is held to what the ops take even with room for everything.
+    const uint64_t room = plan::launches_again(plan) ? std::max(capacity, workload.graph.peak_chunks) : capacity;
+    const TaskGraph& graph = plan::has_parts(plan) && !plan::launches_again(plan) ? used->graph : workload.graph;
+    summary->bounds = workload.views.empty() ? bounds_of(graph, room, workload.machine)
+                                             : bounds_of_devices(workload.views, capacity, workload.machine);
+    summary->op_count = workload.graph.op_count;
+    summary->estimated_count = workload.graph.estimated_count;
+    summary->tensor_count = static_cast<uint32_t>(workload.graph.tensors.size());
+    summary->candidates = candidates;
+    summary->capacity_chunks = capacity;
+    summary->relaunch_ns = used->graph.relaunch_ns;
+  }
+  return plan;
+}
+
+Result<plan::Plan> make_plan(const trace::Trace& trace, const PlanOptions& options, PlanSummary* summary) {
+  Result<Workload> workload = make_workload(trace, options);
+  if (!workload.ok()) return workload.status();
+  return make_plan(workload.value(), options, summary);
+}
+
+}  // namespace reprise::analyzer

@@ -1,0 +1,81 @@
+// The analyzer's front door: from a trace and a budget to a verified plan. Callers: `reprise plan`, `reprise simulate`,
+// reports, tests.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyzer/bounds/bounds.h"
+#include "analyzer/iteration/finder.h"
+#include "analyzer/machine/machine.h"
+#include "analyzer/plan/plan.h"
+#include "analyzer/rewrite/device_subgraphs.h"
+#include "analyzer/schedule/tiers.h"
+#include "analyzer/simulate/simulate.h"
+#include "analyzer/taskgraph/graph.h"
+#include "preload/trace/reader.h"
+#include "preload/trace/status.h"
+
+namespace reprise::analyzer {
+
+struct PlanOptions {
+  uint64_t budget_bytes = 0;                      // wins over the fraction when it is not 0
+  double budget_fraction = 0;                     // of the program's own peak; 0.5 is 50 %
+  std::string policy = "auto";                    // or one of all_policies()
+  std::optional<Machine> machine = std::nullopt;  // default: machine_of(trace)
+  uint64_t granularity = 0;  // bytes of a chunk; 0: the trace's info key "device.granularity", else 2 MiB
+  std::optional<uint64_t> held_bytes = std::nullopt;  // held around Reprise; default: info key "memory.held_bytes"
+  std::string mark = kDefaultMark;                    // name of the marks at which iterations start
+  std::vector<SimulationOptions> trials = {};         // further simulations of the plan that is returned
+  bool recompute = true;                              // policies reprise and auto may launch pure ops again
+  bool overtake = false;  // updates may run before kernels that the program calls earlier: for simulations, likewise
+  bool parts = false;     // large tensors may move in parts: for simulations, likewise
+  bool ssd = false;       // may use the machine's SSD: for simulations, for the replay has no such tier
+};
+
+// What does not depend on the budget: make it once, plan many times.
+struct Workload {
+  Iteration iteration;
+  TaskGraph graph;                // with the slab offsets of small tensors set
+  std::vector<DeviceView> views;  // of the graph
+  Machine machine;
+  uint64_t slab_bytes = 0;
+  uint64_t reserved_bytes = 0;
+  WorkingSet largest;
+  uint64_t minimum_bytes = 0;  // smallest budget that has a plan
+};
+
+// Errors: not_found (no iteration, and why), unsupported.
+Result<Workload> make_workload(const trace::Trace& trace, const PlanOptions& options);
+// From a graph that did not come from a trace; the options' granularity must be the graph's, or 0.
+Result<Workload> make_workload(TaskGraph graph, const PlanOptions& options);
+
+// Calls times budgets (in chunks, down to the smallest one) up to which `auto` also tries all smaller budgets, so that
+// more memory never hurts.
+inline constexpr uint64_t kSmallerBudgetsEffort = 4096;
+
+// For people: what was found, what it costs, how far it is from what no plan can beat.
+struct PlanSummary {
+  Iteration iteration;
+  Bounds bounds;
+  TierUse tiers;
+  uint32_t op_count = 0;
+  uint32_t estimated_count = 0;  // ops whose duration was not recorded
+  uint32_t tensor_count = 0;
+  uint32_t candidates = 0;              // plans compared
+  uint64_t relaunch_ns = 0;             // spent on ops that are launched again
+  uint64_t capacity_chunks = 0;         // that the budget allows
+  std::vector<uint64_t> trial_ns = {};  // of one iteration in each of the trials
+  Status refusal = {};                  // of the best plan by the verifier, a defect of ours: this is another plan
+};
+
+// Errors: invalid_argument (policy, budget), infeasible (names the smallest possible budget and the op that needs it),
+// internal (the verifier refused the plan: a defect of ours). Every plan returned has passed the verifier.
+Result<plan::Plan> make_plan(const Workload& workload, const PlanOptions& options, PlanSummary* summary = nullptr);
+Result<plan::Plan> make_plan(const trace::Trace& trace, const PlanOptions& options, PlanSummary* summary = nullptr);
+
+// A few lines for the command line.
+std::string explain(const plan::Plan& plan, const PlanSummary& summary);
+
+}  // namespace reprise::analyzer

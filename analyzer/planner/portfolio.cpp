@@ -1,0 +1,198 @@
+#include "analyzer/planner/portfolio.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "analyzer/schedule/local_search.h"
+
+namespace reprise::analyzer {
+namespace {
+
+// Effective budgets: with a few chunks to spare, every tensor finds a home.
+constexpr double kFractions[] = {1.0, 0.98, 0.96, 0.94, 0.90, 0.85, 0.80, 0.70, 0.60, 0.50, 0.0};
+constexpr HomeOrder kOrders[] = {HomeOrder::longest_first, HomeOrder::returning_first, HomeOrder::persistent_first};
+constexpr size_t kEnoughPerPolicy = 3;  // candidates with homes for everything
+// Effort: ops that are simulated in all candidates together. What is left for a graph decides how many it gets.
+constexpr uint64_t kMostOps = 200'000;
+constexpr size_t kMostPolicies = 5;  // of many, that are tried with homes
+// A graph with more ops is planned in haste, by policies whose time grows like n log n.
+constexpr uint32_t kLargeGraph = 20'000;
+constexpr double kHastyFractions[] = {0.99, 0.94, 0.85};
+// Search: with which budgets, and how many ops are played for each; of graphs of which size.
+constexpr double kSearchedFractions[] = {1.0, 0.995, 0.99, 0.98, 0.96, 0.94};
+constexpr uint64_t kPlayedOps = 1'000'000;
+constexpr uint32_t kMostSearched = 5'000;
+
+}  // namespace
+
+void Portfolio::run(const std::vector<const Policy*>& policies, bool searches) {
+  if (policies.size() > 1 && workload_.graph.op_count > kLargeGraph) {
+    run_in_haste(quick_ones(policies));
+    return;
+  }
+  most_ = static_cast<uint32_t>(std::clamp<uint64_t>(kMostOps / std::max(workload_.graph.op_count, 1u), 1, 10'000));
+  const bool free_remaps = workload_.machine.remap_ns_per_chunk == 0;
+  for (const Policy* policy : free_remaps ? policies : by_promise(policies)) {
+    if (free_remaps) {
+      add_remaps(*policy);
+    } else {
+      add_homes(*policy);
+    }
+    if (moves_nothing() || spent()) break;
+  }
+  if (!best_) {
+    for (const Policy* policy : policies) add_remaps(*policy);
+  }
+  if (searches && policies.size() > 1) search();
+}
+
+// With a few chunks to spare, if what is found for all of them has no place.
+void Portfolio::search() {
+  if (!workload_.views.empty() || !best_ || workload_.graph.op_count > kMostSearched) return;
+  for (const double fraction : kSearchedFractions) {
+    const auto capacity = static_cast<uint64_t>(fraction * static_cast<double>(chunks_));
+    const bool waits = best_->prediction.iteration_ns > workload_.graph.compute_ns + workload_.graph.relaunch_ns;
+    if (!waits || capacity < workload_.largest.chunks || search(capacity)) return;
+  }
+}
+
+// True: what was found has a place.
+bool Portfolio::search(uint64_t capacity) {
+  const TaskGraph& graph = workload_.graph;
+  const Machine& machine = workload_.machine;
+  const auto plays = static_cast<uint32_t>(std::min<uint64_t>(kPlayedOps / graph.op_count, graph.op_count));
+  std::vector<Schedule> starts;
+  for (const Policy* policy : searched_policies()) starts.push_back(policy->schedule({graph, machine, capacity, true}));
+  std::optional<Timeline> found = search_stalls(graph, machine, starts, capacity, plays);
+  if (!found) return true;
+  Scheduled scheduled{std::move(found->schedule), {}};
+  scheduled.tiers = assign_tiers(graph, machine, scheduled.schedule);
+  Recipe recipe{&reprise_policy(), capacity, chunks_, PlacementMode::homes, kOrders[0], true};
+  bool placed = false;
+  for (const HomeOrder order : kOrders) {
+    if (machine.remap_ns_per_chunk == 0) break;
+    recipe.order = order;
+    placed = try_recipe(recipe, scheduled) || placed;
+  }
+  for (const PlacementMode mode : {PlacementMode::homes_then_stays, PlacementMode::by_begin}) {
+    if (machine.remap_ns_per_chunk != 0) break;
+    recipe.mode = mode;
+    placed = try_recipe(recipe, scheduled) || placed;
+  }
+  return placed;
+}
+
+// The first plan that has room for everything, with homes for all or nearly all.
+void Portfolio::run_in_haste(const std::vector<const Policy*>& policies) {
+  const bool fits = workload_.graph.peak_chunks <= chunks_;
+  for (const double fraction : kHastyFractions) {
+    const auto part = static_cast<uint64_t>((fits ? 1.0 : fraction) * static_cast<double>(chunks_));
+    const uint64_t capacity = std::max(workload_.largest.chunks, part);
+    if (try_recipe({policies[0], capacity, chunks_, PlacementMode::homes_then_stays, kOrders[0], true})) return;
+  }
+  for (const Policy* policy : policies) {
+    add_remaps(*policy);
+    if (best_) return;
+  }
+}
+
+std::vector<const Policy*> Portfolio::quick_ones(const std::vector<const Policy*>& policies) {
+  std::vector<const Policy*> quick;
+  for (const Policy* policy : {&disco_policy(), &link_aware_policy(), &lru_policy()}) {
+    if (std::find(policies.begin(), policies.end(), policy) != policies.end()) quick.push_back(policy);
+  }
+  return quick.empty() ? policies : quick;
+}
+
+void Portfolio::add_best_of(Portfolio&& other) {
+  count_ += other.count_;
+  if (!other.best_) return;
+  if (!best_ || is_better(*other.best_, *best_, workload_.machine)) best_ = std::move(other.best_);
+}
+
+// A policy that is asked for alone is taken as it is.
+std::vector<const Policy*> Portfolio::by_promise(const std::vector<const Policy*>& policies) {
+  // Of a small graph there is time for everything, of a large one for little.
+  if (policies.size() < 2 || most_ < 2 * policies.size() || most_ > 64 * policies.size()) return policies;
+  std::vector<std::pair<uint64_t, const Policy*>> ranked;
+  Machine machine = workload_.machine;
+  machine.remap_ns_per_chunk = 0;
+  for (const Policy* policy : policies) {
+    const auto candidate = make_candidate(workload_.graph, workload_.views, machine,
+                                          {policy, chunks_, chunks_, PlacementMode::by_begin, kOrders[0], true});
+    ++count_;
+    const bool good = candidate && candidate->tiers.fits;
+    ranked.emplace_back(good ? candidate->prediction.iteration_ns : ~uint64_t{0}, policy);
+  }
+  std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  ranked.resize(std::min(ranked.size(), kMostPolicies));
+  std::vector<const Policy*> order;
+  order.reserve(ranked.size());
+  for (const auto& [time, policy] : ranked) order.push_back(policy);
+  return order;
+}
+
+// Plans without remaps. With tensors carried over the start of the iteration, then without.
+void Portfolio::add_homes(const Policy& policy) {
+  for (const bool carry : {true, false}) {
+    size_t found = 0;
+    uint64_t tried = 0;
+    for (const double fraction : kFractions) {
+      const auto capacity =
+          std::max(workload_.largest.chunks, static_cast<uint64_t>(fraction * static_cast<double>(chunks_)));
+      if (capacity == tried) continue;
+      tried = capacity;
+      bool placed = false;
+      Recipe recipe{&policy, capacity, chunks_, PlacementMode::homes, kOrders[0], carry};
+      const Scheduled scheduled = schedule_for(workload_.graph, workload_.views, workload_.machine, recipe);
+      for (const HomeOrder order : kOrders) {
+        recipe.order = order;
+        placed = try_recipe(recipe, scheduled) || placed;
+        if (moves_nothing() || spent()) return;
+      }
+      if (placed && ++found >= kEnoughPerPolicy) return;
+    }
+    if (found > 0) return;
+  }
+}
+
+// Stays live anywhere. Where mapping costs something, the first form that has room; the last one cannot fail.
+void Portfolio::add_remaps(const Policy& policy) {
+  const bool free_remaps = workload_.machine.remap_ns_per_chunk == 0;
+  const HomeOrder order = HomeOrder::longest_first;
+  bool placed = try_recipe({&policy, chunks_, chunks_, PlacementMode::homes_then_stays, order, true});
+  if (placed && (!free_remaps || moves_nothing() || spent())) return;
+  placed = try_recipe({&policy, chunks_, chunks_, PlacementMode::by_begin, order, true}) || placed;
+  if (placed && (!free_remaps || spent())) return;
+  try_recipe({&policy, chunks_, chunks_, PlacementMode::by_begin, order, false});
+  // Stays over the iteration's start may find no chunks where all are taken: with a few to spare they do.
+  size_t found = placed ? kEnoughPerPolicy : 0;
+  for (const double fraction : kFractions) {
+    if (found == kEnoughPerPolicy || spent()) return;
+    const auto capacity = static_cast<uint64_t>(fraction * static_cast<double>(chunks_));
+    if (capacity == chunks_ || capacity < workload_.largest.chunks) continue;
+    if (try_recipe({&policy, capacity, chunks_, PlacementMode::by_begin, order, true})) ++found;
+  }
+}
+
+bool Portfolio::moves_nothing() const {
+  return best_ && best_->schedule.offload_bytes == 0 && best_->schedule.reload_bytes == 0;
+}
+
+bool Portfolio::try_recipe(const Recipe& recipe) {
+  return try_recipe(recipe, schedule_for(workload_.graph, workload_.views, workload_.machine, recipe));
+}
+
+bool Portfolio::try_recipe(const Recipe& recipe, Scheduled scheduled) {
+  std::optional<Candidate> candidate = make_candidate(workload_.graph, workload_.machine, recipe, std::move(scheduled));
+  ++count_;
+  if (!candidate) return false;
+  if (!candidate->tiers.fits) {
+    tiers_fit_ = false;
+    return false;
+  }
+  if (!best_ || is_better(*candidate, *best_, workload_.machine)) best_ = std::move(candidate);
+  return true;
+}
+
+}  // namespace reprise::analyzer

@@ -1,0 +1,54 @@
+// Tries policies, effective budgets and placements on one workload and keeps the fastest plan, by simulation. Called by
+// the planner.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "analyzer/planner/candidate.h"
+#include "analyzer/planner/planner.h"
+
+namespace reprise::analyzer {
+
+class Portfolio {
+ public:
+  // `chunks` that the plan may use.
+  Portfolio(const Workload& workload, uint64_t chunks) : workload_(workload), chunks_(chunks) {}
+
+  // With many policies: those that look best when mapping costs nothing come first, and only so many candidates are
+  // tried as the graph's size allows, at least one that has a place for everything. Of very large graphs, the first
+  // form that has room for everything. Of small ones, a local search starts from what policies found.
+  // `searches`: not where a plan that rests on the timeline is what there must not be.
+  void run(const std::vector<const Policy*>& policies, bool searches = true);
+
+  // The best of another budget's plans competes, too.
+  void add_best_of(Portfolio&& other);
+
+  bool moves_nothing() const;  // the best plan is the program as it is
+  const Candidate* best() const { return best_ ? &*best_ : nullptr; }
+  Candidate take_best() { return std::move(*best_); }  // there must be one
+  uint32_t count() const { return count_; }
+  bool tiers_fit() const { return tiers_fit_; }
+
+ private:
+  void run_in_haste(const std::vector<const Policy*>& policies);
+  void search();
+  bool search(uint64_t capacity);
+  void add_homes(const Policy& policy);
+  void add_remaps(const Policy& policy);
+  static std::vector<const Policy*> quick_ones(const std::vector<const Policy*>& policies);
+  std::vector<const Policy*> by_promise(const std::vector<const Policy*>& policies);
+  bool try_recipe(const Recipe& recipe);
+  bool try_recipe(const Recipe& recipe, Scheduled scheduled);
+  bool spent() const { return count_ >= most_ && best_.has_value(); }
+
+  const Workload& workload_;
+  uint64_t chunks_;
+  uint32_t most_ = 1;  // candidates
+  std::optional<Candidate> best_;
+  uint32_t count_ = 0;
+  bool tiers_fit_ = true;
+};
+
+}  // namespace reprise::analyzer

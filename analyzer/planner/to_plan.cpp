@@ -1,0 +1,73 @@
+#include "analyzer/planner/to_plan.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace reprise::analyzer {
+
+namespace {
+
+// Everything that names a call, as the program has them.
+void add_calls(const TaskGraph& graph, const MemGraph& mem_graph, plan::Plan& plan) {
+  const auto place = [&](uint32_t call) {
+    return call == kNone || graph.recorded.empty() ? call : graph.recorded[call];
+  };
+  plan.calls.resize(graph.calls.size());
+  for (uint32_t c = 0; c < graph.calls.size(); ++c) {
+    plan::Call& call = plan.calls[place(c)];
+    call = graph.calls[c].call;
+    call.vertex = mem_graph.vertex_of_call[c];
+    call.relaunch_of = place(call.relaunch_of);
+    call.waited = graph.calls[c].waited;
+  }
+  for (plan::Tensor& tensor : plan.tensors) {
+    tensor.allocate_call = place(tensor.allocate_call);
+    tensor.free_call = place(tensor.free_call);
+  }
+  for (plan::Vertex& vertex : plan.vertices) vertex.call = place(vertex.call);
+}
+
+}  // namespace
+
+plan::Plan to_plan(const Workload& workload, uint64_t budget, Candidate candidate) {
+  const TaskGraph& graph = workload.graph;
+  plan::Plan plan;
+  plan.program = graph.program;
+  plan.program_hash = graph.program_hash;
+  plan.iteration_hash = graph.iteration_hash;
+  plan.policy = candidate.policy;
+  plan.granularity = graph.granularity;
+  plan.budget_bytes = budget;
+  plan.reserved_bytes = workload.reserved_bytes;
+  plan.chunk_count = candidate.layout.chunk_count;
+  plan.device_chunks = candidate.layout.device_chunks;
+  plan.slab_bytes = workload.slab_bytes;
+  plan.peak_bytes = graph.peak_bytes;
+  plan.minimum_bytes = workload.minimum_bytes;
+  plan.compute_ns = graph.compute_ns;
+  plan.predicted_ns = candidate.prediction.iteration_ns;
+  plan.offload_bytes = candidate.schedule.offload_bytes;
+  plan.reload_bytes = candidate.schedule.reload_bytes;
+  plan.remap_count = candidate.layout.remap_count;
+  plan.placements = std::move(candidate.layout.placements);
+  plan.tensors = graph.tensors;
+  for (uint32_t t = 0; t < plan.tensors.size(); ++t) plan.tensors[t].home = candidate.layout.homes[t];
+  for (const Stay& stay : candidate.schedule.stays) {
+    if (!stay.wraps && stay.arrival != Arrival::always) continue;
+    plan.tensors[stay.tensor].resident_at_start = true;
+    plan.tensors[stay.tensor].clean_at_start = stay.clean_at_start;
+  }
+  candidate.schedule = {};
+  plan.order = order_of(graph, candidate.graph, candidate.prediction);
+  const auto from_start = [](int64_t time) { return static_cast<uint64_t>(std::max<int64_t>(time, 0)); };
+  plan.vertices = std::move(candidate.graph.vertices);
+  for (uint32_t v = 0; v < plan.vertices.size(); ++v) {
+    plan.vertices[v].predicted_start_ns = from_start(candidate.prediction.start_ns[v]);
+    plan.vertices[v].predicted_end_ns = from_start(candidate.prediction.end_ns[v]);
+  }
+  candidate.prediction = {};
+  add_calls(graph, candidate.graph, plan);
+  return plan;
+}
+
+}  // namespace reprise::analyzer

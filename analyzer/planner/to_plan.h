@@ -1,0 +1,14 @@
+// A candidate as a plan: what the planner found, in the form that is written, verified and replayed. Called by the
+// planner and by benchmarks that time its parts.
+#pragma once
+#include <cstdint>
+
+#include "analyzer/planner/candidate.h"
+#include "analyzer/planner/planner.h"
+
+namespace reprise::analyzer {
+
+// Not verified yet. What the plan takes over, the candidate has no more: edges and chunks are most of the memory.
+plan::Plan to_plan(const Workload& workload, uint64_t budget, Candidate candidate);
+
+}  // namespace reprise::analyzer

@@ -1,0 +1,97 @@
+#include "analyzer/planner/workload.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+namespace reprise::analyzer {
+namespace {
+
+constexpr uint64_t kDefaultGranularity = 2 << 20;
+constexpr uint64_t kMostChunks = uint64_t{1} << 27;  // of a plan: memory stays bounded whatever the budget
+
+uint64_t info_number(const trace::Trace& trace, const char* key, uint64_t fallback) {
+  const auto found = trace.info.find(key);
+  if (found == trace.info.end()) return fallback;
+  char* end = nullptr;
+  const unsigned long long value = std::strtoull(found->second.c_str(), &end, 10);
+  return end != found->second.c_str() && *end == '\0' ? value : fallback;
+}
+
+// Copies between devices whose duration nobody gave.
+void set_peer_copies(TaskGraph& graph, const Machine& machine) {
+  const bool own = machine.peer_bytes_per_s > 0;
+  const double rate = own ? machine.peer_bytes_per_s : std::min(machine.d2h_bytes_per_s, machine.h2d_bytes_per_s);
+  for (GraphCall& entry : graph.calls) {
+    if (graph.devices == 1 || entry.call.op != trace::OpKind::copy_peer || entry.call.duration_ns != 0) continue;
+    const uint64_t bytes = graph.tensors[entry.call.accesses.front().tensor].size;
+    entry.call.duration_ns = copy_ns(bytes, rate, own ? machine.peer_latency_ns : machine.latency_ns);
+  }
+}
+
+}  // namespace
+
+void complete_workload(Workload& workload, uint64_t held_bytes, const PlanOptions& options) {
+  if (!options.ssd) workload.machine.ssd_read_bytes_per_s = workload.machine.ssd_write_bytes_per_s = 0;
+  set_peer_copies(workload.graph, workload.machine);
+  workload.views = views_of(workload.graph);
+  workload.slab_bytes = place_small_tensors(workload.graph);
+  workload.reserved_bytes = reserved_bytes(workload.graph, workload.slab_bytes, held_bytes);
+  workload.largest = largest_working_set(workload.graph);
+  workload.minimum_bytes = workload.largest.chunks * workload.graph.granularity + workload.reserved_bytes;
+}
+
+uint64_t chunks_that_fit(const Workload& workload, uint64_t budget) {
+  return (budget - workload.reserved_bytes) / workload.graph.granularity;
+}
+
+// More chunks than there are tensors to fill them are of no use.
+uint64_t useful_chunks(const Workload& workload, uint64_t budget) {
+  uint64_t most = 0;
+  for (const plan::Tensor& tensor : workload.graph.tensors) most += tensor.chunk_count;
+  return std::min({chunks_that_fit(workload, budget), most, kMostChunks});
+}
+
+Result<Workload> make_workload(TaskGraph graph, const PlanOptions& options) {
+  if (options.granularity != 0 && options.granularity != graph.granularity) {
+    return Status{StatusCode::invalid_argument, "the graph was read for chunks of another size"};
+  }
+  if (options.machine && options.machine->devices < graph.devices) {
+    return Status{
+        StatusCode::invalid_argument,
+        fmt::format("it is for {} devices, and the machine has {}; choose another machine, or say \"devices\" in "
+                    "its file",
+                    graph.devices, options.machine->devices)};
+  }
+  Workload workload;
+  workload.machine = options.machine.value_or(Machine{});
+  workload.graph = std::move(graph);
+  workload.iteration.call_count = static_cast<uint32_t>(workload.graph.calls.size());
+  workload.iteration.occurrences = 1;
+  workload.iteration.coverage = 1;
+  complete_workload(workload, options.held_bytes.value_or(0), options);
+  return workload;
+}
+
+Result<Workload> make_workload(const trace::Trace& trace, const PlanOptions& options) {
+  Workload workload;
+  workload.machine = options.machine.value_or(machine_of(trace));
+  const CallStream stream = make_call_stream(trace);
+  Result<Iteration> iteration = find_iteration(stream, options.mark);
+  if (!iteration.ok()) return iteration.status();
+  workload.iteration = iteration.value();
+  const uint64_t granularity =
+      options.granularity != 0 ? options.granularity : info_number(trace, "device.granularity", kDefaultGranularity);
+  if (granularity < 4096 || granularity > (uint64_t{1} << 40)) {
+    return Status{StatusCode::invalid_argument, fmt::format("a chunk of {} bytes is out of range", granularity)};
+  }
+  Result<TaskGraph> graph = build_task_graph(stream, workload.iteration, granularity, workload.machine);
+  if (!graph.ok()) return graph.status();
+  workload.graph = std::move(graph.value());
+  complete_workload(workload, options.held_bytes.value_or(info_number(trace, "memory.held_bytes", 0)), options);
+  return workload;
+}
+
+}  // namespace reprise::analyzer

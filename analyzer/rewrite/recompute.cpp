@@ -1,0 +1,204 @@
+#include "analyzer/rewrite/recompute.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "analyzer/taskgraph/recompute_uses.h"
+
+namespace reprise::analyzer {
+namespace {
+
+class Rewriter {
+ public:
+  Rewriter(const TaskGraph& graph, const std::vector<uint32_t>& calls)
+      : graph_(graph), uses_(graph), place_(graph.calls.size(), kNone), again_(graph.tensors.size(), kNone) {
+    for (const uint32_t call : calls) chosen_.insert(call);
+  }
+
+  TaskGraph run() {
+    choose_places();
+    find_last_uses();
+    TaskGraph result = graph_;
+    result.calls.clear();
+    result_ = &result;
+    new_index_.resize(graph_.calls.size() + 1);
+    for (uint32_t call = 0; call < graph_.calls.size(); ++call) copy_call(call);
+    new_index_.back() = static_cast<uint32_t>(result.calls.size());
+    for (plan::Tensor& tensor : result.tensors) tensor.free_call = tensor.allocate_call = kNone;
+    for (uint32_t call = 0; call < result.calls.size(); ++call) renumber(call);
+    result.waited_at_end = new_index_[result.waited_at_end];
+    complete_task_graph(result);
+    result.peak_bytes = graph_.peak_bytes;  // the program's, for people
+    return result;
+  }
+
+ private:
+  // Where each op runs again: before the first op that needs an output of it and finds it gone. Those that use outputs
+  // stand behind those that make them, so going backwards every wish is known in time.
+  void choose_places() {
+    std::map<uint32_t, uint32_t> wishes;  // op -> the place at which others need its outputs again
+    for (const uint32_t call : chosen_) wishes[call] = own_place(call);
+    while (!wishes.empty()) {
+      const auto [call, place] = *wishes.rbegin();
+      wishes.erase(std::prev(wishes.end()));
+      place_[call] = place;
+      runs_at_[place].push_back(call);
+      for (const plan::Access& access : graph_.calls[call].call.accesses) {
+        if (!reads(access)) continue;
+        const uint32_t maker = uses_.maker(access.tensor);
+        if (maker == kNone) continue;
+        const bool gone = !uses_.needed_at(access.tensor, place);
+        if (!gone && !chosen_.contains(maker)) continue;
+        if (!gone && !is_between(access.tensor, maker, place)) continue;
+        const auto [at, added] = wishes.insert({maker, place});
+        if (!added) at->second = std::min(at->second, place);
+      }
+    }
+    for (auto& [place, calls] : runs_at_) std::sort(calls.begin(), calls.end());
+  }
+
+  uint32_t own_place(uint32_t call) const { return uses_.longest_idle(call).before; }
+
+  // Is `place` within the time for which the maker's outputs are forgotten?
+  bool is_between(uint32_t tensor, uint32_t maker, uint32_t place) const {
+    const uint32_t until = own_place(maker);
+    if (place >= until) return false;
+    const std::vector<uint32_t>& uses = uses_.uses(tensor);
+    const auto next = std::lower_bound(uses.begin(), uses.end(), until);
+    return next != uses.begin() && *std::prev(next) < place;
+  }
+
+  // Until when each tensor's first and second life last, relaunches included. A use at a relaunch counts as one at the
+  // place before which it runs.
+  void find_last_uses() {
+    last_.assign(graph_.tensors.size(), {});
+    for (uint32_t tensor = 0; tensor < graph_.tensors.size(); ++tensor) {
+      const uint32_t maker = uses_.maker(tensor);
+      const uint32_t split = maker == kNone ? kNone : place_[maker];
+      if (split != kNone) last_[tensor].split = split;
+      for (const uint32_t use : uses_.uses(tensor)) note_use(tensor, use, kNone);
+    }
+    for (const auto& [place, calls] : runs_at_) {
+      for (const uint32_t call : calls) {
+        for (const plan::Access& access : graph_.calls[call].call.accesses) {
+          if (reads(access)) note_use(access.tensor, place, call);
+        }
+      }
+    }
+  }
+
+  struct Lives {
+    uint32_t split = kNone;  // the second life begins before this call
+    // Last users: the call, or a relaunch (`again`: the op) before the call.
+    uint32_t last[2] = {kNone, kNone};
+    uint32_t again[2] = {kNone, kNone};
+  };
+
+  void note_use(uint32_t tensor, uint32_t at, uint32_t relaunch) {
+    Lives& lives = last_[tensor];
+    const int life = lives.split != kNone && at >= lives.split ? 1 : 0;
+    const auto rank = [](uint32_t place, uint32_t again) {
+      return std::pair(place, again == kNone ? uint64_t{kNone} + 1 : uint64_t{again});
+    };
+    if (lives.last[life] != kNone && rank(lives.last[life], lives.again[life]) >= rank(at, relaunch)) return;
+    lives.last[life] = at;
+    lives.again[life] = relaunch;
+  }
+
+  void copy_call(uint32_t call) {
+    if (const auto runs = runs_at_.find(call); runs != runs_at_.end()) {
+      for (const uint32_t again : runs->second) launch_again(again);
+    }
+    GraphCall entry = graph_.calls[call];
+    const plan::CallKind kind = entry.call.kind;
+    if (kind == plan::CallKind::free && is_split(entry.call.tensor)) {
+      new_index_[call] = static_cast<uint32_t>(result_->calls.size());
+      return;  // each life ends behind its last use
+    }
+    for (plan::Access& access : entry.call.accesses) access.tensor = now(access.tensor);
+    new_index_[call] = static_cast<uint32_t>(result_->calls.size());
+    result_->calls.push_back(std::move(entry));
+    if (kind == plan::CallKind::op) end_lives(graph_.calls[call].call, call, kNone);
+  }
+
+  bool is_split(uint32_t tensor) const {
+    return last_[tensor].split != kNone || (!is_persistent(graph_.tensors[tensor]) && outlives_free(tensor));
+  }
+  bool outlives_free(uint32_t tensor) const {
+    return last_[tensor].last[0] != kNone && last_[tensor].last[0] >= graph_.tensors[tensor].free_call;
+  }
+  uint32_t now(uint32_t tensor) const { return again_[tensor] == kNone ? tensor : again_[tensor]; }
+
+  void launch_again(uint32_t call) {
+    GraphCall entry = graph_.calls[call];
+    for (const plan::Access& access : graph_.calls[call].call.accesses) {
+      if (writes(access)) begin_second_life(access.tensor);
+    }
+    for (plan::Access& access : entry.call.accesses) access.tensor = now(access.tensor);
+    entry.call.relaunch_of = new_index_[call];
+    entry.waited = 0;
+    result_->calls.push_back(std::move(entry));
+    for (const plan::Access& access : graph_.calls[call].call.accesses) {
+      // What nobody uses again was only in the way.
+      const Lives& lives = last_[access.tensor];
+      if (writes(access) && lives.last[1] == kNone) add_memory_call(plan::CallKind::free, now(access.tensor));
+    }
+    end_lives(graph_.calls[call].call, place_[call], call);
+  }
+
+  void begin_second_life(uint32_t tensor) {
+    plan::Tensor second = graph_.tensors[tensor];
+    second.again_of = tensor;
+    second.allocate_call = 0;  // not persistent; set at the end
+    result_->tensors.push_back(second);
+    again_[tensor] = static_cast<uint32_t>(result_->tensors.size() - 1);
+    add_memory_call(plan::CallKind::allocate, again_[tensor]);
+  }
+
+  void end_lives(const plan::Call& op, uint32_t at, uint32_t relaunch) {
+    std::vector<uint32_t> seen;
+    for (const plan::Access& access : op.accesses) {
+      const uint32_t tensor = access.tensor;
+      if (!is_split(tensor) || std::find(seen.begin(), seen.end(), tensor) != seen.end()) continue;
+      seen.push_back(tensor);
+      const Lives& lives = last_[tensor];
+      const int life = again_[tensor] == kNone ? 0 : 1;
+      if (lives.last[life] == at && lives.again[life] == relaunch) add_memory_call(plan::CallKind::free, now(tensor));
+    }
+  }
+
+  void add_memory_call(plan::CallKind kind, uint32_t tensor) {
+    GraphCall entry;
+    entry.call.kind = kind;
+    entry.call.tensor = tensor;
+    entry.call.inserted = true;
+    entry.call.device = graph_.calls.empty() ? 0 : result_->tensors[tensor].device;
+    result_->calls.push_back(std::move(entry));
+  }
+
+  void renumber(uint32_t call) {
+    GraphCall& entry = result_->calls[call];
+    entry.waited = new_index_[entry.waited];
+    if (entry.call.kind == plan::CallKind::allocate) result_->tensors[entry.call.tensor].allocate_call = call;
+    if (entry.call.kind == plan::CallKind::free) result_->tensors[entry.call.tensor].free_call = call;
+  }
+
+  const TaskGraph& graph_;
+  RelaunchUses uses_;
+  std::set<uint32_t> chosen_;
+  std::vector<uint32_t> place_;                        // op -> the call before which it runs again
+  std::map<uint32_t, std::vector<uint32_t>> runs_at_;  // the inverse
+  std::vector<Lives> last_;                            // by tensor
+  std::vector<uint32_t> again_;                        // tensor -> its second life, once that has begun
+  std::vector<uint32_t> new_index_;                    // call -> in the result
+  TaskGraph* result_ = nullptr;
+};
+
+}  // namespace
+
+TaskGraph with_relaunches(const TaskGraph& graph, const std::vector<uint32_t>& calls) {
+  return Rewriter(graph, calls).run();
+}
+
+}  // namespace reprise::analyzer

@@ -1,0 +1,61 @@
+#include "preload/access/command_builder.h"
+
+#include <cstring>
+
+#include "preload/base/runtime.h"
+#include "preload/base/sequence.h"
+#include "preload/record/recorder.h"
+#include "preload/trace/signature.h"
+
+namespace reprise {
+
+CommandBuilder::CommandBuilder(trace::OpKind op, const char* name, CUstream stream, Access* room,
+                               uint32_t room_entries) noexcept
+    : accesses(room), capacity(room_entries) {
+  command.op = op;
+  command.name = name;
+  command.stream = stream;
+  command.accesses = room;
+}
+
+void CommandBuilder::touch(const Allocation& allocation, CUdeviceptr address, uint64_t bytes, uint32_t mode,
+                           uint32_t parameter_offset) noexcept {
+  if (command.access_count == capacity) {
+    flag(trace::kOpOpaque);
+    return;
+  }
+  if (allocation.holds_pointers) holds_pointers = true;
+  const uint64_t offset = address - allocation.address;
+  const uint64_t rest = allocation.size - offset;
+  accesses[command.access_count++] = {allocation.id,    address, offset, bytes > rest ? rest : bytes,
+                                      parameter_offset, mode};
+  if (allocation.origin == trace::Origin::host && (mode & trace::kAccessWrite) != 0) flag(trace::kOpHostVisible);
+}
+
+bool CommandBuilder::touch(CUdeviceptr address, uint64_t bytes, uint32_t mode, uint32_t parameter_offset) noexcept {
+  Allocation allocation;
+  if (!find_allocation(address, &allocation)) return false;
+  touch(allocation, address, bytes, mode, parameter_offset);
+  return true;
+}
+
+bool CommandBuilder::touches(uint64_t allocation) const noexcept {
+  for (uint32_t i = 0; i < command.access_count; ++i) {
+    if (accesses[i].allocation == allocation) return true;
+  }
+  return false;
+}
+
+void record_opaque(const char* name) noexcept {
+  Recorder* recorder = runtime().recorder;
+  if (recorder == nullptr) return;
+  CommandBuilder builder(trace::OpKind::other, name, CU_STREAM_LEGACY, nullptr, 0);
+  builder.flag(trace::kOpOpaque);
+  Command& command = builder.command;
+  command.sequence = next_sequence();
+  command.signature = trace::op_signature(command.op, trace::hash_bytes(name, std::strlen(name)), command.grid,
+                                          command.block, 0, 0, 0, 0);
+  recorder->op(command, CUDA_SUCCESS, Recorder::now_ns());
+}
+
+}  // namespace reprise

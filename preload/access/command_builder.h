@@ -1,0 +1,32 @@
+// A command while a hook, or a scan of a launch, finds out what the call touches. Callers: hooks, arguments, graphs,
+// pointees; barriers, for work that nobody understands.
+#pragma once
+#include "preload/calls/command.h"
+#include "preload/tracking/allocations.h"
+
+namespace reprise {
+
+// A command under construction with room for its accesses. The array is the caller's (stack memory).
+class CommandBuilder {
+ public:
+  CommandBuilder(trace::OpKind op, const char* name, CUstream stream, Access* room, uint32_t capacity) noexcept;
+
+  // Notes that `bytes` from `address` on are read or written (0: up to the allocation's end). An address that belongs
+  // to no known allocation is not noted; returns whether it does. Too many accesses make the command opaque.
+  bool touch(CUdeviceptr address, uint64_t bytes, uint32_t mode,
+             uint32_t parameter_offset = trace::kNoParameter) noexcept;
+  void touch(const Allocation& allocation, CUdeviceptr address, uint64_t bytes, uint32_t mode,
+             uint32_t parameter_offset) noexcept;
+  bool touches(uint64_t allocation) const noexcept;
+  void flag(trace::OpFlags flags) noexcept { command.flags = static_cast<uint16_t>(command.flags | flags); }
+
+  Command command{};
+  bool holds_pointers = false;  // one of the accesses is to memory that device addresses were copied into
+  Access* const accesses;
+  const uint32_t capacity;
+};
+
+// Tells the recorder about work that is forwarded without being understood.
+void record_opaque(const char* name) noexcept;
+
+}  // namespace reprise

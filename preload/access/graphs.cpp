@@ -1,0 +1,190 @@
+#include "preload/access/graphs.h"
+
+#include <pthread.h>
+
+#include <cstdlib>
+#include <new>
+
+#include "preload/access/arguments.h"
+#include "preload/access/launch_payload.h"
+#include "preload/driver/driver.h"
+#include "preload/trace/signature.h"
+#include "preload/tracking/handle_map.h"
+#include "preload/tracking/streams.h"
+
+namespace reprise {
+namespace {
+
+// Whole allocations, for reading and writing: a graph's nodes overlap as they like.
+struct GraphAccesses {
+  bool opaque = false;
+  uint64_t content = 0;  // hash over nodes: another graph is another call
+  uint32_t count = 0;
+  CUdeviceptr addresses[kMaxGraphAccesses] = {};
+};
+
+constinit HandleMap graphs;  // CUgraphExec -> GraphAccesses*
+pthread_mutex_t graph_mutex = PTHREAD_MUTEX_INITIALIZER;
+constexpr int kMaxNesting = 8;
+
+class GraphLock {
+ public:
+  GraphLock() noexcept { pthread_mutex_lock(&graph_mutex); }
+  ~GraphLock() { pthread_mutex_unlock(&graph_mutex); }
+  GraphLock(const GraphLock&) = delete;
+  GraphLock& operator=(const GraphLock&) = delete;
+};
+
+uint64_t key(CUgraphExec executable) { return reinterpret_cast<uint64_t>(executable); }
+
+void add_address(GraphAccesses* found, CUdeviceptr address) {
+  Allocation allocation;
+  if (!find_allocation(address, &allocation)) return;
+  for (uint32_t i = 0; i < found->count; ++i) {
+    if (found->addresses[i] == allocation.address) return;
+  }
+  if (found->count == kMaxGraphAccesses) {
+    found->opaque = true;
+    return;
+  }
+  found->addresses[found->count++] = allocation.address;
+}
+
+void read_kernel(GraphAccesses* found, CUgraphNode node) {
+  CUDA_KERNEL_NODE_PARAMS node_params{};
+  if (driver().cuGraphKernelNodeGetParams(node, &node_params) != CUDA_SUCCESS) {
+    found->opaque = true;
+    return;
+  }
+  LaunchRequest request{};
+  request.handle = node_params.func != nullptr ? node_params.func : reinterpret_cast<CUfunction>(node_params.kern);
+  request.parameters = node_params.kernelParams;
+  request.extra = node_params.extra;
+  const Function* function = find_function(request.handle);
+  const LaunchPlan plan = plan_launch(request, function, false);
+  const uint32_t room = access_room(plan.parameter_bytes);
+  void* payload = std::aligned_alloc(16, (plan.payload_bytes + 15) / 16 * 16);
+  auto* accesses = static_cast<Access*>(std::malloc(room * sizeof(Access)));
+  if (function == nullptr || plan.source == LaunchPayload::Source::raw || payload == nullptr || accesses == nullptr) {
+    found->opaque = true;
+  } else {
+    build_launch(request, function, plan, false, payload);
+    const auto* head = static_cast<const LaunchPayload*>(payload);
+    CommandBuilder builder(trace::OpKind::launch, function->name, CU_STREAM_LEGACY, accesses, room);
+    scan_launch(builder, *function, static_cast<const uint8_t*>(payload) + head->parameters_offset,
+                head->parameter_bytes, node_params.gridDimX);
+    for (uint32_t i = 0; i < builder.command.access_count; ++i) add_address(found, accesses[i].address);
+    found->opaque = found->opaque || (builder.command.flags & trace::kOpOpaque) != 0;
+    found->content = trace::hash_mix(found->content, function->name_hash);
+  }
+  std::free(accesses);
+  std::free(payload);
+}
+
+void read_copy(GraphAccesses* found, CUgraphNode node) {
+  CUDA_MEMCPY3D copy{};
+  if (driver().cuGraphMemcpyNodeGetParams(node, &copy) != CUDA_SUCCESS) {
+    found->opaque = true;
+    return;
+  }
+  const auto side = [found](CUmemorytype type, const void* host, CUdeviceptr device) {
+    if (type == CU_MEMORYTYPE_ARRAY) return;
+    add_address(found, type == CU_MEMORYTYPE_HOST ? reinterpret_cast<CUdeviceptr>(host) : device);
+  };
+  side(copy.srcMemoryType, copy.srcHost, copy.srcDevice);
+  side(copy.dstMemoryType, copy.dstHost, copy.dstDevice);
+  found->content = trace::hash_mix(found->content, copy.WidthInBytes * copy.Height * copy.Depth);
+}
+
+void read_memset(GraphAccesses* found, CUgraphNode node) {
+  CUDA_MEMSET_NODE_PARAMS set{};
+  if (driver().cuGraphMemsetNodeGetParams(node, &set) != CUDA_SUCCESS) {
+    found->opaque = true;
+    return;
+  }
+  add_address(found, set.dst);
+  found->content = trace::hash_mix(found->content, set.width * set.height);
+}
+
+void read_graph(GraphAccesses* found, CUgraph graph, int depth);
+
+void read_node(GraphAccesses* found, CUgraphNode node, int depth) {
+  CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
+  if (driver().cuGraphNodeGetType(node, &type) != CUDA_SUCCESS) {
+    found->opaque = true;
+    return;
+  }
+  found->content = trace::hash_mix(found->content, static_cast<uint64_t>(type));
+  switch (type) {
+    case CU_GRAPH_NODE_TYPE_KERNEL:
+      return read_kernel(found, node);
+    case CU_GRAPH_NODE_TYPE_MEMCPY:
+      return read_copy(found, node);
+    case CU_GRAPH_NODE_TYPE_MEMSET:
+      return read_memset(found, node);
+    case CU_GRAPH_NODE_TYPE_EMPTY:
+      return;
+    case CU_GRAPH_NODE_TYPE_GRAPH: {
+      CUgraph child = nullptr;
+      if (depth < kMaxNesting && driver().cuGraphChildGraphNodeGetGraph(node, &child) == CUDA_SUCCESS) {
+        return read_graph(found, child, depth + 1);
+      }
+      break;
+    }
+    default:  // events, semaphores, memory of its own, conditions, host functions: order or work that we cannot see
+      break;
+  }
+  found->opaque = true;
+}
+
+void read_graph(GraphAccesses* found, CUgraph graph, int depth) {
+  size_t count = 0;
+  if (driver().cuGraphGetNodes(graph, nullptr, &count) != CUDA_SUCCESS) {
+    found->opaque = true;
+    return;
+  }
+  auto* nodes = static_cast<CUgraphNode*>(std::calloc(count + 1, sizeof(CUgraphNode)));
+  if (nodes == nullptr || driver().cuGraphGetNodes(graph, nodes, &count) != CUDA_SUCCESS) {
+    found->opaque = true;
+    count = 0;
+  }
+  for (size_t i = 0; i < count; ++i) read_node(found, nodes[i], depth);
+  std::free(nodes);
+}
+
+// Takes the lock; frees what was known before.
+void replace(CUgraphExec executable, GraphAccesses* fresh) {
+  const GraphLock lock;
+  delete reinterpret_cast<GraphAccesses*>(graphs.find(key(executable)));
+  graphs.set(key(executable), reinterpret_cast<uint64_t>(fresh));
+}
+
+}  // namespace
+
+void note_graph(CUgraphExec executable, CUgraph graph) noexcept {
+  auto* found = new (std::nothrow) GraphAccesses;
+  if (found != nullptr) read_graph(found, graph, 0);
+  replace(executable, found);  // without memory: unknown, so opaque
+}
+
+void forget_graph_accesses(CUgraphExec executable) noexcept { replace(executable, nullptr); }
+
+void forget_graph(CUgraphExec executable) noexcept { replace(executable, nullptr); }
+
+void touch_graph(CommandBuilder& builder, CUgraphExec executable) noexcept {
+  const GraphLock lock;
+  const auto* known = reinterpret_cast<const GraphAccesses*>(graphs.find(key(executable)));
+  if (known == nullptr) {
+    builder.flag(trace::kOpOpaque);
+    return;
+  }
+  if (known->opaque) builder.flag(trace::kOpOpaque);
+  for (uint32_t i = 0; i < known->count; ++i) {
+    builder.touch(known->addresses[i], 0, trace::kAccessRead | trace::kAccessWrite);
+  }
+  Command& command = builder.command;
+  command.signature = trace::op_signature(command.op, known->content, command.grid, command.block, 0,
+                                          stream_id(command.stream), 0, command.access_count);
+}
+
+}  // namespace reprise

@@ -1,0 +1,25 @@
+// What an instantiated graph touches when it is launched: read from its nodes when it is made. A graph with a node that
+// cannot be read is opaque. Callers: graph hooks, the ordered path (graph updates).
+#pragma once
+#include <cuda.h>
+
+#include "preload/access/command_builder.h"
+
+namespace reprise {
+
+// Reads the nodes of `graph`, of which `executable` was made or to which it was updated.
+void note_graph(CUgraphExec executable, CUgraph graph) noexcept;
+
+// Something in it changed: from now on opaque.
+void forget_graph_accesses(CUgraphExec executable) noexcept;
+
+// It is destroyed.
+void forget_graph(CUgraphExec executable) noexcept;
+
+// Adds what a launch touches; flags the command opaque where that is not known.
+void touch_graph(CommandBuilder& builder, CUgraphExec executable) noexcept;
+
+// How many accesses touch_graph() may add; more make the launch opaque.
+inline constexpr uint32_t kMaxGraphAccesses = 1024;
+
+}  // namespace reprise

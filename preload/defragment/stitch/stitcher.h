@@ -1,0 +1,192 @@
+// GMLake's allocator: memory is cut into pieces (pBlocks), each the only owner of its physical chunks; a seam (sBlock)
+// maps the chunks of several pieces at one range of addresses, so that what lies apart serves one request. States S1 to
+// S5 of its BestFit are `State`. No driver, no lock, no allocation after open(): the caller serialises calls. Callers:
+// preload/defragment, bench/defragment.
+#pragma once
+#include <cstdint>
+
+#include "preload/defragment/stitch/memory.h"
+#include "preload/defragment/stitch/tables.h"
+
+namespace reprise::stitch {
+
+// Whose work used memory last, until it is known to be over: a stream, by a number of the caller's.
+using Tag = uint32_t;
+inline constexpr Tag kIdle = 0;                  // no work is pending
+inline constexpr Tag kUnknownWork = 0xffffffff;  // only settle() ends it
+
+enum class State : uint8_t {
+  exact,         // S1: an idle block of this size
+  single,        // S2: a larger piece, split
+  multiple,      // S3: several pieces, stitched
+  insufficient,  // S4: all there is and new chunks, stitched; or new chunks alone
+  out_of_memory  // S5
+};
+
+struct Limits {
+  uint64_t chunk_bytes = 0;
+  uint32_t chunks = 0;         // that the device can have at most
+  uint32_t stitched_from = 1;  // fragmentation limit: smaller pieces, in chunks, are neither split nor stitched
+  uint32_t mapped_chunks = 0;  // mapped at once, the same chunk several times; seams go beyond (StitchFree)
+  uint32_t seams = 0;          // remembered that nobody uses
+};
+
+struct Grant {
+  static constexpr uint32_t kMaxWaits = 8;
+  uint64_t address = 0;
+  State state = State::out_of_memory;
+  // Work that has to be over before the memory is used: of these tags, or (wait_for_all) of everyone.
+  uint32_t wait_count = 0;
+  Tag waits[kMaxWaits] = {};
+  bool wait_for_all = false;
+};
+
+struct Stats {
+  uint64_t live_bytes = 0;  // as asked for
+  uint64_t live_chunks = 0;
+  uint64_t reserved_chunks = 0;  // that exist
+  uint64_t peak_live_bytes = 0;
+  uint64_t peak_live_chunks = 0;
+  uint64_t peak_reserved_chunks = 0;
+  uint64_t states[5] = {};  // allocations by State
+  uint64_t splits = 0;
+  uint64_t stitches = 0;  // seams that were mapped
+  uint64_t stitched_chunks = 0;
+  uint64_t stitch_frees = 0;
+  uint64_t recycled_pieces = 0;  // taken apart for their chunks
+  uint64_t mapped_chunks = 0;
+};
+
+class Stitcher {
+ public:
+  // Once. false: no memory for the tables.
+  bool open(Memory* memory, const Limits& limits) noexcept;
+
+  // Memory for `bytes`, to be used by work of `tag` (kIdle: by anyone).
+  Result allocate(uint64_t bytes, Tag tag, Grant* grant) noexcept;
+  // What starts at `address` is free once the work of `tag` that was submitted so far is over. false: not ours.
+  bool release(uint64_t address, Tag tag) noexcept;
+  // Work goes on while somebody waits for it: all that was submitted before mark() is over when settled() is told so.
+  uint32_t mark() noexcept { return epoch_++; }
+  void settled(uint32_t mark) noexcept;
+  // Gives all idle memory back to the device; returns the bytes.
+  uint64_t trim() noexcept;
+
+  const Stats& stats() const noexcept { return stats_; }
+  uint64_t idle_bytes() const noexcept { return (stats_.reserved_chunks - stats_.live_chunks) * limits_.chunk_bytes; }
+
+  // Every rule that the structures keep; for tests. nullptr: all hold, else the one that does not.
+  const char* check() const noexcept;
+
+ private:
+  // The range of addresses of one map(). Pieces map their own part of it; a seam over parts of it costs nothing.
+  struct View {
+    uint64_t address = 0;
+    uint32_t chunks = 0;
+    uint32_t users = 0;  // pieces and seams
+  };
+  struct Chunk {
+    uint64_t handle = 0;
+    Index next = kNone;  // in its piece, or among the free chunks
+  };
+  struct Piece {
+    Index view = kNone;
+    uint32_t offset = 0;  // in the view, in chunks
+    uint32_t size = 0;
+    Index first_chunk = kNone;
+    Index links = kNone;  // seams that it is part of
+    Tag tag = kIdle;
+    uint32_t epoch = 0;  // when it was freed: `tag` holds until that is settled
+    bool busy = false;
+  };
+  struct Seam {
+    Index view = kNone;
+    uint32_t offset = 0;
+    uint32_t size = 0;
+    Index links = kNone;  // its pieces in order
+    uint32_t busy_pieces = 0;
+    bool owns_view = false;  // its mapping is nobody else's
+    bool live = false;       // handed out
+  };
+  struct Link {
+    Index piece = kNone;
+    Index seam = kNone;
+    Index next_of_seam = kNone;
+    Index next_of_piece = kNone;
+    Index previous_of_piece = kNone;
+  };
+  struct Live {
+    uint64_t address = 0;  // 0: empty
+    uint64_t bytes = 0;
+    Index block = kNone;
+    bool is_seam = false;
+  };
+
+  uint32_t chunks_of(uint64_t bytes) const noexcept;
+  uint64_t address_of(Index view, uint32_t offset) const noexcept;
+
+  // BestFit and what follows from it.
+  bool take_exact(uint32_t size, Tag tag, Live* block) noexcept;
+  bool take_larger(uint32_t size, Live* block) noexcept;
+  Result take_several(uint32_t size, Live* block, State* state) noexcept;
+  uint32_t gather(uint32_t size, uint32_t* pieces) noexcept;
+  void scatter(uint32_t pieces) noexcept;
+  template <typename Ready>
+  Index pick(const SizeIndex& index, uint32_t size, Ready ready) const noexcept;
+  bool ready(const Piece& piece, Tag tag) const noexcept;
+  bool ready_seam(const Seam& seam, Tag tag) const noexcept;
+
+  // Primitives of the paper.
+  Index split(Index piece, uint32_t size) noexcept;
+  void note_whole(Index first, Index second) noexcept;
+  Result stitch(uint32_t pieces, uint32_t size, Index* seam) noexcept;
+  bool stitch_free() noexcept;
+  Result grow(uint32_t size, uint32_t gathered, Index* piece) noexcept;
+  void recycle(uint32_t size) noexcept;
+
+  // Taking apart.
+  void drop_seam(Index seam) noexcept;
+  void dissolve(Index piece) noexcept;
+  void leave_view(Index view) noexcept;
+  void settle_first() noexcept;
+  void destroy_free_chunks() noexcept;
+  Result map(uint32_t count, Index* view) noexcept;
+
+  void add_link(Index piece, Index seam, Index after) noexcept;
+  void set_busy(Index piece, bool busy) noexcept;
+  void hand_out(const Live& block, uint64_t bytes, Tag tag, Grant* grant) noexcept;
+  void await(const Piece& piece, Tag tag, Grant* grant) noexcept;
+  void free_piece(Index piece, Tag tag) noexcept;
+
+  struct Sums;
+  const char* check_piece(Index piece, bool busy, Sums* sums) const noexcept;
+  const char* check_seam(Index seam, bool live, Sums* sums) const noexcept;
+  const char* check_live(Sums* sums) const noexcept;
+
+  uint64_t slot_of(uint64_t address) const noexcept;
+  void remember(const Live& live) noexcept;
+  bool forget(uint64_t address, Live* live) noexcept;
+
+  Memory* memory_ = nullptr;
+  Limits limits_;
+  Stats stats_;
+  uint32_t epoch_ = 1;
+  uint32_t settled_ = 0;       // work freed under up to this epoch is over
+  uint32_t last_pending_ = 0;  // epoch of the last free with a tag
+  Table<Chunk> chunks_;
+  Table<View> views_;
+  Table<Piece> pieces_;
+  Table<Seam> seams_;
+  Table<Link> links_;
+  SizeIndex idle_pieces_;
+  SizeIndex idle_seams_;
+  Lists unused_seams_;  // one list: not handed out, the one that was used last first
+  Index free_chunks_ = kNone;
+  uint32_t free_chunk_count_ = 0;
+  Array<Index> gathered_;
+  Array<uint64_t> handles_;
+  Array<Live> live_;  // by address, open addressing
+  uint64_t live_mask_ = 0;
+};
+
+}  // namespace reprise::stitch

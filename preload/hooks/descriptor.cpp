@@ -1,0 +1,115 @@
+// Objects that carry a device address in a form of their own: TMA descriptors, textures, arrays.
+#include "preload/base/export.h"
+#include "preload/base/guard.h"
+#include "preload/calls/handler.h"
+#include "preload/driver/driver.h"
+#include "preload/tracking/allocations.h"
+#include "preload/tracking/tensor_maps.h"
+
+namespace reprise {
+namespace {
+
+CUresult encoded(CUresult result, const CUtensorMap* map, const void* address) {
+  const HookScope scope;
+  if (scope && result == CUDA_SUCCESS) note_tensor_map(*map, reinterpret_cast<CUdeviceptr>(address));
+  return result;
+}
+
+uint64_t element_bytes(CUarray_format format) {
+  switch (format) {
+    case CU_AD_FORMAT_UNSIGNED_INT8:
+    case CU_AD_FORMAT_SIGNED_INT8:
+      return 1;
+    case CU_AD_FORMAT_UNSIGNED_INT16:
+    case CU_AD_FORMAT_SIGNED_INT16:
+    case CU_AD_FORMAT_HALF:
+      return 2;
+    default:
+      return 4;
+  }
+}
+
+uint64_t at_least_one(size_t extent) { return extent == 0 ? 1 : extent; }
+
+// Arrays have a layout of their own and no address: resident, counted by the size of their elements.
+CUresult array_made(CUresult result, const CUDA_ARRAY3D_DESCRIPTOR& array) {
+  const HookScope scope;
+  if (!scope || result != CUDA_SUCCESS) return result;
+  const uint64_t bytes = at_least_one(array.Width) * at_least_one(array.Height) * at_least_one(array.Depth) *
+                         array.NumChannels * element_bytes(array.Format);
+  runtime().handler->unmanaged("array", static_cast<int64_t>(bytes));
+  return result;
+}
+
+}  // namespace
+}  // namespace reprise
+
+using namespace reprise;
+
+REPRISE_EXPORT CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank,
+                                               void* address, const cuuint64_t* dimensions, const cuuint64_t* strides,
+                                               const cuuint32_t* box, const cuuint32_t* element_strides,
+                                               CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
+                                               CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill) {
+  return encoded(driver().cuTensorMapEncodeTiled(map, type, rank, address, dimensions, strides, box, element_strides,
+                                                 interleave, swizzle, promotion, fill),
+                 map, address);
+}
+
+REPRISE_EXPORT CUresult cuTensorMapEncodeIm2col(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank,
+                                                void* address, const cuuint64_t* dimensions, const cuuint64_t* strides,
+                                                const int* lower, const int* upper, cuuint32_t channels,
+                                                cuuint32_t pixels, const cuuint32_t* element_strides,
+                                                CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
+                                                CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill) {
+  return encoded(driver().cuTensorMapEncodeIm2col(map, type, rank, address, dimensions, strides, lower, upper, channels,
+                                                  pixels, element_strides, interleave, swizzle, promotion, fill),
+                 map, address);
+}
+
+REPRISE_EXPORT CUresult cuTensorMapEncodeIm2colWide(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank,
+                                                    void* address, const cuuint64_t* dimensions,
+                                                    const cuuint64_t* strides, int lower, int upper,
+                                                    cuuint32_t channels, cuuint32_t pixels,
+                                                    const cuuint32_t* element_strides, CUtensorMapInterleave interleave,
+                                                    CUtensorMapIm2ColWideMode mode, CUtensorMapSwizzle swizzle,
+                                                    CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill) {
+  return encoded(
+      driver().cuTensorMapEncodeIm2colWide(map, type, rank, address, dimensions, strides, lower, upper, channels,
+                                           pixels, element_strides, interleave, mode, swizzle, promotion, fill),
+      map, address);
+}
+
+REPRISE_EXPORT CUresult cuTensorMapReplaceAddress(CUtensorMap* map, void* address) {
+  return encoded(driver().cuTensorMapReplaceAddress(map, address), map, address);
+}
+
+// A texture over plain memory: kernels reach it by a small number in their parameters, so by none that we can tell
+// apart.
+REPRISE_EXPORT CUresult cuTexObjectCreate(CUtexObject* object, const CUDA_RESOURCE_DESC* resource,
+                                          const CUDA_TEXTURE_DESC* texture, const CUDA_RESOURCE_VIEW_DESC* view) {
+  const CUresult result = driver().cuTexObjectCreate(object, resource, texture, view);
+  const HookScope scope;
+  if (!scope || result != CUDA_SUCCESS) return result;
+  CUdeviceptr address = 0;
+  if (resource->resType == CU_RESOURCE_TYPE_LINEAR) address = resource->res.linear.devPtr;
+  if (resource->resType == CU_RESOURCE_TYPE_PITCH2D) address = resource->res.pitch2D.devPtr;
+  Allocation allocation;
+  if (address != 0 && find_allocation(address, &allocation)) set_hidden(allocation.address);
+  return result;
+}
+
+REPRISE_EXPORT CUresult cuArrayCreate_v2(CUarray* array, const CUDA_ARRAY_DESCRIPTOR* shape) {
+  const CUresult result = driver().cuArrayCreate(array, shape);
+  if (result != CUDA_SUCCESS) return result;
+  return array_made(result, {shape->Width, shape->Height, 0, shape->Format, shape->NumChannels, 0});
+}
+REPRISE_EXPORT CUresult cuArray3DCreate_v2(CUarray* array, const CUDA_ARRAY3D_DESCRIPTOR* shape) {
+  const CUresult result = driver().cuArray3DCreate(array, shape);
+  return result == CUDA_SUCCESS ? array_made(result, *shape) : result;
+}
+REPRISE_EXPORT CUresult cuMipmappedArrayCreate(CUmipmappedArray* array, const CUDA_ARRAY3D_DESCRIPTOR* shape,
+                                               unsigned levels) {
+  const CUresult result = driver().cuMipmappedArrayCreate(array, shape, levels);
+  return result == CUDA_SUCCESS ? array_made(result, *shape) : result;
+}

@@ -1,0 +1,100 @@
+// Graphs: what is known about them from their instantiation on, and their launches, each of which is one command.
+#include "preload/access/graphs.h"
+#include "preload/base/export.h"
+#include "preload/base/guard.h"
+#include "preload/driver/driver.h"
+#include "preload/exports/barriers.h"
+#include "preload/hooks/submit.h"
+
+namespace reprise {
+namespace {
+
+struct GraphLaunch {
+  CUgraphExec executable;
+  static CUresult issue(const void* payload, CUstream stream) noexcept {
+    return driver().cuGraphLaunch(static_cast<const GraphLaunch*>(payload)->executable, stream);
+  }
+};
+
+// Out of line: the room for accesses is large.
+__attribute__((noinline)) CUresult launch(CUgraphExec executable, CUstream stream) {
+  const GraphLaunch payload{executable};
+  const HookScope scope;
+  if (!scope || capturing(stream)) return GraphLaunch::issue(&payload, stream);
+  Access room[kMaxGraphAccesses];
+  CommandBuilder builder(trace::OpKind::graph_launch, "graph launch", stream, room, kMaxGraphAccesses);
+  builder.command.issue = &GraphLaunch::issue;
+  builder.command.payload = &payload;
+  builder.command.payload_bytes = sizeof payload;
+  touch_graph(builder, executable);
+  return submit(builder);
+}
+
+CUresult instantiated(CUresult result, const CUgraphExec* executable, CUgraph graph) {
+  const HookScope scope;
+  if (scope && result == CUDA_SUCCESS) note_graph(*executable, graph);
+  return result;
+}
+
+// Launches of the old form may still be deferred.
+template <typename Update>
+CUresult update(CUgraphExec executable, CUgraph graph, Update call) {
+  const HookScope scope;
+  if (!scope) return call();
+  before_ordered("cuGraphExecUpdate");
+  const CUresult result = call();
+  if (result == CUDA_SUCCESS) note_graph(executable, graph);
+  return result;
+}
+
+}  // namespace
+}  // namespace reprise
+
+using namespace reprise;
+
+REPRISE_EXPORT CUresult cuGraphLaunch(CUgraphExec executable, CUstream stream) {
+  return launch(executable, explicit_stream(stream, DefaultStream::legacy));
+}
+REPRISE_EXPORT CUresult cuGraphLaunch_ptsz(CUgraphExec executable, CUstream stream) {
+  return launch(executable, explicit_stream(stream, DefaultStream::per_thread));
+}
+
+#undef cuGraphInstantiate
+#undef cuGraphExecUpdate
+REPRISE_EXPORT CUresult cuGraphInstantiateWithFlags(CUgraphExec* executable, CUgraph graph, unsigned long long flags) {
+  return instantiated(driver().cuGraphInstantiateWithFlags(executable, graph, flags), executable, graph);
+}
+REPRISE_EXPORT CUresult cuGraphInstantiate(CUgraphExec* executable, CUgraph graph, CUgraphNode* error_node, char* log,
+                                           size_t log_bytes) {
+  return instantiated(driver().cuGraphInstantiate_v1(executable, graph, error_node, log, log_bytes), executable, graph);
+}
+REPRISE_EXPORT CUresult cuGraphInstantiate_v2(CUgraphExec* executable, CUgraph graph, CUgraphNode* error_node,
+                                              char* log, size_t log_bytes) {
+  return instantiated(driver().cuGraphInstantiate_v2(executable, graph, error_node, log, log_bytes), executable, graph);
+}
+// May upload on a stream of its parameters, whose 0 is the suffix's default stream.
+REPRISE_EXPORT CUresult cuGraphInstantiateWithParams(CUgraphExec* executable, CUgraph graph,
+                                                     CUDA_GRAPH_INSTANTIATE_PARAMS* parameters) {
+  return instantiated(driver().cuGraphInstantiateWithParams(executable, graph, parameters), executable, graph);
+}
+REPRISE_EXPORT CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec* executable, CUgraph graph,
+                                                          CUDA_GRAPH_INSTANTIATE_PARAMS* parameters) {
+  return instantiated(driver().cuGraphInstantiateWithParams_ptsz(executable, graph, parameters), executable, graph);
+}
+
+REPRISE_EXPORT CUresult cuGraphExecUpdate_v2(CUgraphExec executable, CUgraph graph, CUgraphExecUpdateResultInfo* info) {
+  return update(executable, graph, [=] { return driver().cuGraphExecUpdate_v2(executable, graph, info); });
+}
+REPRISE_EXPORT CUresult cuGraphExecUpdate(CUgraphExec executable, CUgraph graph, CUgraphNode* error_node,
+                                          CUgraphExecUpdateResult* answer) {
+  return update(executable, graph,
+                [=] { return driver().cuGraphExecUpdate_v1(executable, graph, error_node, answer); });
+}
+
+REPRISE_EXPORT CUresult cuGraphExecDestroy(CUgraphExec executable) {
+  const HookScope scope;
+  if (!scope) return driver().cuGraphExecDestroy(executable);
+  before_ordered("cuGraphExecDestroy");
+  forget_graph(executable);
+  return driver().cuGraphExecDestroy(executable);
+}

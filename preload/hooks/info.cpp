@@ -1,0 +1,169 @@
+// What the program may ask about memory that is ours: sizes, ranges, attributes. Only while memory is managed or
+// defragmented; the driver knows the truth otherwise.
+#include "preload/base/export.h"
+#include "preload/base/guard.h"
+#include "preload/base/log.h"
+#include "preload/calls/handler.h"
+#include "preload/defragment/defragmenter.h"
+#include "preload/driver/driver.h"
+#include "preload/exports/barriers.h"
+#include "preload/tracking/allocations.h"
+
+namespace reprise {
+namespace {
+
+bool ours() { return managing() || serving(); }
+
+bool managed_memory(CUdeviceptr address, Allocation* allocation) {
+  return ours() && find_allocation(address, allocation) && is_device_memory(allocation->origin);
+}
+
+template <typename Value>
+CUresult answer(void* data, Value value) {
+  *static_cast<Value*>(data) = value;
+  return CUDA_SUCCESS;
+}
+
+// As if cuMemAlloc had made it: the driver would tell about the chunk that happens to lie there now, or about none.
+CUresult pointer_attribute(void* data, CUpointer_attribute attribute, CUdeviceptr address, const Allocation& owner) {
+  switch (attribute) {
+    case CU_POINTER_ATTRIBUTE_CONTEXT: {
+      CUcontext context = nullptr;
+      const CUresult result = driver().cuCtxGetCurrent(&context);
+      return result == CUDA_SUCCESS ? answer(data, context) : result;
+    }
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+      return answer(data, static_cast<unsigned>(CU_MEMORYTYPE_DEVICE));
+    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+      return answer(data, address);
+    case CU_POINTER_ATTRIBUTE_HOST_POINTER:
+      return CUDA_ERROR_INVALID_VALUE;
+    case CU_POINTER_ATTRIBUTE_BUFFER_ID:
+      return answer(data, static_cast<unsigned long long>(owner.id));
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+      return answer(data, static_cast<int>(owner.device));
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+      return answer(data, static_cast<CUdeviceptr>(owner.address));
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+      return answer(data, static_cast<size_t>(owner.size));
+    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
+    case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+    case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
+      return answer(data, 0u);
+    case CU_POINTER_ATTRIBUTE_MAPPED:
+      return answer(data, 1u);
+    case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
+      return answer(data, 0ull);
+    case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
+      return answer(data, static_cast<int>(CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE));
+    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE: {
+      CUmemoryPool pool = nullptr;
+      if (owner.origin == trace::Origin::async || owner.origin == trace::Origin::pool) {
+        driver().cuDeviceGetMemPool(&pool, static_cast<CUdevice>(owner.device));
+      }
+      return answer(data, pool);
+    }
+    default:
+      return driver().cuPointerGetAttribute(data, attribute, address);
+  }
+}
+
+void say_once(bool* said, const char* what) {
+  if (__atomic_exchange_n(said, true, __ATOMIC_RELAXED)) return;
+  log_line(LogLevel::warn, "%s is not possible for memory that Reprise manages", what);
+  // Whoever asks once will ask again, and the driver's own memory has what is asked for.
+  if (Defragmenter* defragmenter = runtime().defragmenter; defragmenter != nullptr) defragmenter->pass_on(what);
+}
+
+bool said_ipc = false;
+bool said_range = false;
+
+}  // namespace
+}  // namespace reprise
+
+using namespace reprise;
+
+// Either pointer may be null.
+REPRISE_EXPORT CUresult cuMemGetInfo_v2(size_t* free_bytes, size_t* total_bytes) {
+  if (const HookScope scope(serving()); scope) return runtime().defragmenter->memory_info(free_bytes, total_bytes);
+  const HookScope scope;
+  if (!scope || !managing()) return driver().cuMemGetInfo(free_bytes, total_bytes);
+  size_t unused_free = 0;
+  size_t unused_total = 0;
+  return runtime().handler->memory_info(free_bytes != nullptr ? free_bytes : &unused_free,
+                                        total_bytes != nullptr ? total_bytes : &unused_total);
+}
+
+REPRISE_EXPORT CUresult cuDeviceTotalMem_v2(size_t* bytes, CUdevice device) {
+  const HookScope scope;
+  if (!scope || !managing() || bytes == nullptr) return driver().cuDeviceTotalMem(bytes, device);
+  return runtime().handler->total_memory(bytes, device);
+}
+
+REPRISE_EXPORT CUresult cuMemGetAddressRange_v2(CUdeviceptr* base, size_t* bytes, CUdeviceptr address) {
+  const HookScope scope(ours());
+  Allocation owner;
+  if (!scope || !managed_memory(address, &owner)) return driver().cuMemGetAddressRange(base, bytes, address);
+  if (base != nullptr) *base = owner.address;
+  if (bytes != nullptr) *bytes = owner.size;
+  return CUDA_SUCCESS;
+}
+
+REPRISE_EXPORT CUresult cuPointerGetAttribute(void* data, CUpointer_attribute attribute, CUdeviceptr address) {
+  const HookScope scope(ours());
+  Allocation owner;
+  if (!scope || data == nullptr || !managed_memory(address, &owner)) {
+    return driver().cuPointerGetAttribute(data, attribute, address);
+  }
+  return pointer_attribute(data, attribute, address, owner);
+}
+
+REPRISE_EXPORT CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* attributes, void** data,
+                                               CUdeviceptr address) {
+  const HookScope scope(ours());
+  Allocation owner;
+  if (!scope || attributes == nullptr || data == nullptr || !managed_memory(address, &owner)) {
+    return driver().cuPointerGetAttributes(count, attributes, data, address);
+  }
+  for (unsigned i = 0; i < count; ++i) {
+    if (data[i] == nullptr) continue;
+    // This call reports what it cannot tell as 0 instead of failing (cuda.h); the host pointer is such a case.
+    if (attributes[i] == CU_POINTER_ATTRIBUTE_HOST_POINTER) {
+      *static_cast<void**>(data[i]) = nullptr;
+      continue;
+    }
+    if (const CUresult result = pointer_attribute(data[i], attributes[i], address, owner); result != CUDA_SUCCESS) {
+      return result;
+    }
+  }
+  return CUDA_SUCCESS;
+}
+
+// Another process, or a device, would get bytes that move away under it.
+REPRISE_EXPORT CUresult cuIpcGetMemHandle(CUipcMemHandle* handle, CUdeviceptr address) {
+  const HookScope scope(ours());
+  Allocation owner;
+  if (!scope || !managed_memory(address, &owner)) return driver().cuIpcGetMemHandle(handle, address);
+  say_once(&said_ipc, "cuIpcGetMemHandle");
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+REPRISE_EXPORT CUresult cuMemGetHandleForAddressRange(void* handle, CUdeviceptr address, size_t bytes,
+                                                      CUmemRangeHandleType type, unsigned long long flags) {
+  const HookScope scope(ours());
+  Allocation owner;
+  if (!scope || !managed_memory(address, &owner)) {
+    return driver().cuMemGetHandleForAddressRange(handle, address, bytes, type, flags);
+  }
+  say_once(&said_range, "cuMemGetHandleForAddressRange");
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+// Memory of cuMemAlloc has no such handle, and ours shall look like it.
+REPRISE_EXPORT CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle* handle, void* address) {
+  const HookScope scope(ours());
+  Allocation owner;
+  if (scope && managed_memory(reinterpret_cast<CUdeviceptr>(address), &owner)) return CUDA_ERROR_INVALID_VALUE;
+  return driver().cuMemRetainAllocationHandle(handle, address);
+}

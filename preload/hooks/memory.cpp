@@ -1,0 +1,159 @@
+// Device memory: allocation and release.
+#include "preload/base/export.h"
+#include "preload/base/guard.h"
+#include "preload/calls/handler.h"
+#include "preload/defragment/defragmenter.h"
+#include "preload/driver/driver.h"
+#include "preload/exports/barriers.h"
+#include "preload/hooks/memory_calls.h"
+#include "preload/tracking/streams.h"
+
+namespace reprise {
+namespace {
+
+// What cuMemAllocPitch gives: rows start at multiples of this (the alignment that textures and cuMemcpy2D like).
+constexpr size_t kPitchAlignment = 512;
+
+CUresult allocate(CUdeviceptr* address, size_t bytes, trace::Origin origin, CUstream stream, CUmemoryPool pool) {
+  AllocateCall call = make_allocate_call(bytes, origin, stream);
+  call.pool = pool;
+  const CUresult result = runtime().handler->allocate(call, address);
+  if (result == CUDA_SUCCESS) note_allocated(call, *address);
+  return result;
+}
+
+CUresult release(CUdeviceptr address, CUstream stream, bool stream_ordered) {
+  Allocation allocation;
+  FreeCall call;
+  const auto forward = [&] {
+    return stream_ordered ? driver().cuMemFreeAsync(address, stream) : driver().cuMemFree(address);
+  };
+  if (!take_allocation(address, stream, &allocation, &call)) {
+    // 0, an address inside an allocation, or memory that we did not see: the driver knows what to say.
+    if (address != 0) before_ordered("cuMemFree");
+    return forward();
+  }
+  call.stream_ordered = stream_ordered;
+  CUresult result;
+  if (!is_device_memory(allocation.origin)) {
+    before_ordered("cuMemFree");
+    result = forward();
+  } else if (stream_ordered && managing() && allocation.origin != trace::Origin::async &&
+             allocation.origin != trace::Origin::pool) {
+    result = CUDA_ERROR_INVALID_VALUE;  // as the driver answers for memory that is not stream-ordered
+  } else {
+    result = runtime().handler->release(call);
+  }
+  note_freed(call, allocation, result);
+  return result;
+}
+
+CUresult allocate_async(CUdeviceptr* address, size_t bytes, CUstream stream) {
+  if (const HookScope scope(serving()); scope) return runtime().defragmenter->allocate_async(address, bytes, stream);
+  const HookScope scope;
+  // In a capture this makes a node of the graph, whose memory is the graph's.
+  if (!scope || address == nullptr || bytes == 0 || capturing(stream)) {
+    return driver().cuMemAllocAsync(address, bytes, stream);
+  }
+  return allocate(address, bytes, trace::Origin::async, stream, nullptr);
+}
+
+CUresult allocate_from_pool(CUdeviceptr* address, size_t bytes, CUmemoryPool pool, CUstream stream) {
+  const HookScope scope;
+  if (!scope || address == nullptr || bytes == 0 || capturing(stream)) {
+    return driver().cuMemAllocFromPoolAsync(address, bytes, pool, stream);
+  }
+  return allocate(address, bytes, trace::Origin::pool, stream, pool);
+}
+
+CUresult free_async(CUdeviceptr address, CUstream stream) {
+  if (const HookScope scope(serving()); scope && !capturing(stream)) {
+    return runtime().defragmenter->release_async(address, stream);
+  }
+  const HookScope scope;
+  if (!scope || capturing(stream)) return driver().cuMemFreeAsync(address, stream);
+  return release(address, stream, true);
+}
+
+constexpr DefaultStream kLegacy = DefaultStream::legacy;
+constexpr DefaultStream kPerThread = DefaultStream::per_thread;
+
+}  // namespace
+}  // namespace reprise
+
+using namespace reprise;
+
+REPRISE_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr* address, size_t bytes) {
+  if (const HookScope scope(serving()); scope) return runtime().defragmenter->allocate(address, bytes);
+  const HookScope scope;
+  if (!scope || address == nullptr || bytes == 0) return driver().cuMemAlloc(address, bytes);
+  return allocate(address, bytes, trace::Origin::alloc, CU_STREAM_LEGACY, nullptr);
+}
+
+REPRISE_EXPORT CUresult cuMemAllocPitch_v2(CUdeviceptr* address, size_t* pitch, size_t width, size_t height,
+                                           unsigned element_bytes) {
+  const HookScope scope;
+  const bool plain = address != nullptr && pitch != nullptr && width != 0 && height != 0 &&
+                     (element_bytes == 4 || element_bytes == 8 || element_bytes == 16);
+  if (scope && plain && managing()) {
+    const size_t row = (width + kPitchAlignment - 1) / kPitchAlignment * kPitchAlignment;
+    if (row < width || row > SIZE_MAX / height) return CUDA_ERROR_OUT_OF_MEMORY;
+    const CUresult result = allocate(address, row * height, trace::Origin::pitched, CU_STREAM_LEGACY, nullptr);
+    if (result == CUDA_SUCCESS) *pitch = row;
+    return result;
+  }
+  const CUresult result = driver().cuMemAllocPitch(address, pitch, width, height, element_bytes);
+  if (scope && result == CUDA_SUCCESS) {
+    note_allocated(make_allocate_call(*pitch * height, trace::Origin::pitched, CU_STREAM_LEGACY), *address);
+  }
+  return result;
+}
+
+REPRISE_EXPORT CUresult cuMemFree_v2(CUdeviceptr address) {
+  if (const HookScope scope(serving()); scope) return runtime().defragmenter->release(address);
+  const HookScope scope;
+  return scope ? release(address, CU_STREAM_LEGACY, false) : driver().cuMemFree(address);
+}
+
+REPRISE_EXPORT CUresult cuMemAllocAsync(CUdeviceptr* address, size_t bytes, CUstream stream) {
+  return allocate_async(address, bytes, explicit_stream(stream, kLegacy));
+}
+REPRISE_EXPORT CUresult cuMemAllocAsync_ptsz(CUdeviceptr* address, size_t bytes, CUstream stream) {
+  return allocate_async(address, bytes, explicit_stream(stream, kPerThread));
+}
+REPRISE_EXPORT CUresult cuMemAllocFromPoolAsync(CUdeviceptr* address, size_t bytes, CUmemoryPool pool,
+                                                CUstream stream) {
+  return allocate_from_pool(address, bytes, pool, explicit_stream(stream, kLegacy));
+}
+REPRISE_EXPORT CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr* address, size_t bytes, CUmemoryPool pool,
+                                                     CUstream stream) {
+  return allocate_from_pool(address, bytes, pool, explicit_stream(stream, kPerThread));
+}
+REPRISE_EXPORT CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream) {
+  return free_async(address, explicit_stream(stream, kLegacy));
+}
+REPRISE_EXPORT CUresult cuMemFreeAsync_ptsz(CUdeviceptr address, CUstream stream) {
+  return free_async(address, explicit_stream(stream, kPerThread));
+}
+
+// Migrates by itself: known, counted, never moved by us.
+REPRISE_EXPORT CUresult cuMemAllocManaged(CUdeviceptr* address, size_t bytes, unsigned flags) {
+  const CUresult result = driver().cuMemAllocManaged(address, bytes, flags);
+  const HookScope scope;
+  if (scope && result == CUDA_SUCCESS) {
+    note_allocated(make_allocate_call(bytes, trace::Origin::managed, CU_STREAM_LEGACY), *address);
+    runtime().handler->unmanaged("cuMemAllocManaged", static_cast<int64_t>(bytes));
+  }
+  return result;
+}
+
+REPRISE_EXPORT CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t bytes,
+                                    const CUmemAllocationProp* properties, unsigned long long flags) {
+  const CUresult result = driver().cuMemCreate(handle, bytes, properties, flags);
+  const HookScope scope;
+  if (scope && result == CUDA_SUCCESS && properties != nullptr &&
+      properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE) {
+    runtime().handler->unmanaged("cuMemCreate", static_cast<int64_t>(bytes));
+  }
+  return result;
+}

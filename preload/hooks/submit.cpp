@@ -1,0 +1,38 @@
+#include "preload/hooks/submit.h"
+
+#include "preload/base/runtime.h"
+#include "preload/base/sequence.h"
+#include "preload/calls/handler.h"
+#include "preload/driver/driver.h"
+#include "preload/record/recorder.h"
+#include "preload/trace/signature.h"
+
+namespace reprise {
+
+CUresult submit(CommandBuilder& builder) noexcept {
+  Command& command = builder.command;
+  const Runtime& active = runtime();
+  Recorder* const recorder = active.recorder != nullptr && !active.recorder->paused() ? active.recorder : nullptr;
+  const uint64_t called_ns = recorder != nullptr ? Recorder::now_ns() : 0;
+  command.sequence = next_sequence();
+  command.stream_id = stream_id(command.stream);
+  if (driver().cuCtxGetCurrent(&command.context) != CUDA_SUCCESS) command.context = nullptr;
+  if (command.signature == 0) {
+    command.signature = trace::op_signature(command.op, 0, command.grid, command.block, command.shared_bytes,
+                                            command.stream_id, command.size, command.access_count);
+  }
+  if (recorder != nullptr) command.call_site = recorder->call_site(command.signature);
+  const CUresult result = active.handler->submit(command);
+  if (recorder != nullptr) recorder->op(command, result, called_ns);
+  return result;
+}
+
+bool pageable(const void* host) noexcept {
+  Allocation allocation;
+  const auto address = reinterpret_cast<CUdeviceptr>(host);
+  if (find_allocation(address, &allocation)) return false;
+  unsigned type = 0;
+  return driver().cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address) != CUDA_SUCCESS;
+}
+
+}  // namespace reprise

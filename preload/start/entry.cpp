@@ -1,0 +1,204 @@
+#include "preload/start/entry.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+#include "preload/base/config.h"
+#include "preload/base/export.h"
+#include "preload/base/guard.h"
+#include "preload/base/log.h"
+#include "preload/base/runtime.h"
+#include "preload/base/sequence.h"
+#include "preload/calls/enforcer_factory.h"
+#include "preload/defragment/defragmenter.h"
+#include "preload/driver/driver.h"
+#include "preload/driver/resolve.h"
+#include "preload/start/forwarder.h"
+
+namespace reprise {
+namespace {
+
+pthread_once_t start_once = PTHREAD_ONCE_INIT;
+bool finished = false;
+const Config* settings_in_force = nullptr;
+
+// A fork child cannot use CUDA. It forwards only, so that it gets the driver's own errors, and leaves our files alone.
+void child_of_fork() {
+  __atomic_store_n(&reprise_watch, uint8_t{0}, __ATOMIC_RELEASE);
+  __atomic_store_n(&detail::serving, false, __ATOMIC_RELEASE);
+  __atomic_store_n(&finished, true, __ATOMIC_RELEASE);
+  if (detail::runtime.recorder != nullptr) detail::runtime.recorder->abandon();
+  if (detail::runtime.handler != nullptr) detail::runtime.handler->abandon();
+}
+
+void record_machine(Recorder* recorder) {
+  recorder->info("driver.path", driver_path());
+  int version = 0;
+  if (driver().cuDriverGetVersion(&version) == CUDA_SUCCESS) {
+    recorder->info("driver.version", static_cast<uint64_t>(version));
+  }
+  CUdevice device = 0;
+  char name[256];
+  size_t bytes = 0;
+  if (driver().cuDeviceGet(&device, 0) != CUDA_SUCCESS) return;
+  if (driver().cuDeviceGetName(name, sizeof name, device) == CUDA_SUCCESS) recorder->info("device.name", name);
+  if (driver().cuDeviceTotalMem(&bytes, device) == CUDA_SUCCESS) recorder->info("device.memory", bytes);
+  CUmemAllocationProp properties{};
+  properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  properties.location.id = device;
+  size_t granularity = 0;
+  if (driver().cuMemGetAllocationGranularity(&granularity, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM) ==
+      CUDA_SUCCESS) {
+    recorder->info("device.granularity", granularity);
+  }
+}
+
+// Processes that the program starts inherit the variables: the first one that uses CUDA records, the others must not
+// write into its file. The lock goes with the process. true also where the file cannot be locked: the recorder will
+// tell.
+bool claim_trace(const char* path) {
+  const int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+  if (file < 0 || flock(file, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return true;
+  close(file);
+  return false;
+}
+
+Recorder* open_recorder(const Config& settings) {
+  if (settings.trace == nullptr) return nullptr;
+  if (!claim_trace(settings.trace)) {
+    log_line(LogLevel::warn, "%s is being written by another process; this one is not recorded", settings.trace);
+    return nullptr;
+  }
+  const char* why = "";
+  Recorder* recorder = Recorder::open(settings.trace, &why, settings.call_sites);
+  if (recorder == nullptr) {
+    log_line(LogLevel::warn, "cannot record into %s: %s; the program runs without", settings.trace, why);
+    return nullptr;
+  }
+  record_machine(recorder);
+  return recorder;
+}
+
+// With a budget and nothing to plan from, the calls are recorded into a private file: that is what the planner reads.
+Config with_private_trace(Config settings) {
+  if (!settings.budget.given() || settings.plan != nullptr || settings.trace != nullptr) return settings;
+  const char* folder = getenv("TMPDIR");
+  char path[4096];
+  std::snprintf(path, sizeof path, "%s/reprise-%ld-XXXXXX.trace", folder != nullptr && *folder == '/' ? folder : "/tmp",
+                static_cast<long>(getpid()));
+  const int file = mkstemps(path, 6);
+  if (file < 0) {
+    log_line(LogLevel::warn, "cannot make a temporary file %s: no plan can be made, memory is managed on demand", path);
+    return settings;
+  }
+  close(file);
+  settings.trace = strdup(path);
+  settings.trace_is_private = settings.trace != nullptr;
+  return settings;
+}
+
+Handler* choose_handler(const Config& settings, Recorder* recorder, uint8_t* flags) {
+  *flags = kWatching;
+  if (settings.budget.given()) {
+    Handler* enforcer = make_enforcer != nullptr ? make_enforcer(settings, recorder) : nullptr;
+    if (enforcer != nullptr) {
+      *flags = kWatching | kManaging;
+      return enforcer;
+    }
+    if (make_enforcer == nullptr)
+      log_line(LogLevel::warn, "this build cannot manage memory; REPRISE_BUDGET is ignored");
+  }
+  // Nobody would read a recording that was only made to plan from.
+  if (recorder == nullptr || settings.trace_is_private) return nullptr;
+  detail::runtime.activity = choose_activity_source(settings.activity);
+  recorder->info("activity.source", detail::runtime.activity != nullptr ? detail::runtime.activity->name() : "none");
+  return make_forwarder(recorder, detail::runtime.activity);
+}
+
+void remove_private_trace() {
+  if (settings_in_force->trace_is_private && !settings_in_force->keep) unlink(settings_in_force->trace);
+}
+
+void start_defragmenting(const Config& settings) {
+  detail::runtime.defragmenter = new (std::nothrow) Defragmenter(settings);
+  if (detail::runtime.defragmenter == nullptr) return;
+  pthread_atfork(nullptr, nullptr, child_of_fork);
+  (void)atexit(finish);
+  __atomic_store_n(&detail::serving, true, __ATOMIC_RELEASE);
+  log_line(LogLevel::info, "driver %s, defragmenting memory", driver_path());
+}
+
+void start_once_only() {
+  // The off switch comes first: with it, nothing else of the configuration is even looked at.
+  const char* off = getenv("REPRISE_DISABLE");
+  if (off != nullptr && *off != '\0' && std::strcmp(off, "0") != 0) return;
+  const Config& asked = config();
+  set_log_level(std::strcmp(asked.log, "debug") == 0  ? LogLevel::debug
+                : std::strcmp(asked.log, "info") == 0 ? LogLevel::info
+                                                      : LogLevel::warn);
+  if (!asked.budget.given() && asked.trace == nullptr) {
+    if (asked.defragment) start_defragmenting(asked);
+    return;
+  }
+  if (asked.defragment) {
+    log_line(LogLevel::warn, "REPRISE_DEFRAGMENT works alone: it is ignored with a budget or a trace");
+  }
+  mark_internal_thread();  // what we ask the driver now is nobody's call
+  const Config& settings = *new Config(with_private_trace(asked));
+  settings_in_force = &settings;
+  detail::runtime.recorder = open_recorder(settings);
+  uint8_t flags = 0;
+  detail::runtime.handler = choose_handler(settings, detail::runtime.recorder, &flags);
+  detail::inside_hook = false;
+  if (detail::runtime.handler == nullptr) {
+    if (detail::runtime.recorder != nullptr) detail::runtime.recorder->finish();
+    remove_private_trace();
+    return;
+  }
+  pthread_atfork(nullptr, nullptr, child_of_fork);
+  (void)atexit(finish);
+  __atomic_store_n(&reprise_watch, flags, __ATOMIC_RELEASE);
+  log_line(LogLevel::info, "driver %s, %s%s", driver_path(),
+           (flags & kManaging) != 0 ? "managing memory" : "forwarding",
+           detail::runtime.recorder != nullptr ? ", recording" : "");
+}
+
+// Ends what atexit() did not see the end of: a program that unloads the library or never runs its exit handlers' list.
+__attribute__((destructor)) void at_unload() { finish(); }
+
+}  // namespace
+
+void start() noexcept { pthread_once(&start_once, start_once_only); }
+
+void finish() noexcept {
+  if ((watch_flags() == 0 && !serving()) || __atomic_exchange_n(&finished, true, __ATOMIC_ACQ_REL)) return;
+  const bool was_inside = detail::inside_hook;
+  mark_internal_thread();
+  if (detail::runtime.defragmenter != nullptr) {
+    detail::runtime.defragmenter->finish();
+    detail::inside_hook = was_inside;
+    return;
+  }
+  // Other threads may still call: the handler keeps answering them, the recorder ignores them once it is finished.
+  detail::runtime.handler->finish();
+  if (detail::runtime.recorder != nullptr) detail::runtime.recorder->finish();
+  remove_private_trace();
+  detail::inside_hook = was_inside;
+}
+
+}  // namespace reprise
+
+REPRISE_EXPORT void reprise_mark(const char* name) noexcept {
+  using namespace reprise;
+  if (name == nullptr || watch_flags() == 0 || runtime().recorder == nullptr) return;
+  runtime().recorder->mark(name, 0, next_sequence());
+}

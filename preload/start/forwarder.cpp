@@ -1,0 +1,99 @@
+#include "preload/start/forwarder.h"
+
+#include <atomic>
+#include <new>
+
+#include "preload/driver/driver.h"
+
+namespace reprise {
+namespace {
+
+class Forwarder final : public Handler {
+ public:
+  Forwarder(Recorder* recorder, ActivitySource* activity) noexcept : recorder_(recorder), activity_(activity) {}
+
+  CUresult allocate(const AllocateCall& call, CUdeviceptr* address) noexcept override {
+    switch (call.origin) {
+      case trace::Origin::async:
+        return driver().cuMemAllocAsync(address, call.size, call.stream);
+      case trace::Origin::pool:
+        return driver().cuMemAllocFromPoolAsync(address, call.size, call.pool, call.stream);
+      default:
+        return driver().cuMemAlloc(address, call.size);
+    }
+  }
+
+  CUresult release(const FreeCall& call) noexcept override {
+    return call.stream_ordered ? driver().cuMemFreeAsync(call.address, call.stream) : driver().cuMemFree(call.address);
+  }
+
+  CUresult submit(const Command& command) noexcept override {
+    if (activity_ == nullptr) return command.issue(command.payload, command.stream);
+    activity_->push(command.sequence, command.stream);
+    const CUresult result = command.issue(command.payload, command.stream);
+    activity_->pop(command.sequence, command.stream);
+    return result;
+  }
+
+  CUresult event_record(CUevent event, CUstream stream, unsigned flags) noexcept override {
+    return flags == 0 ? driver().cuEventRecord(event, stream) : driver().cuEventRecordWithFlags(event, stream, flags);
+  }
+  CUresult event_query(CUevent event) noexcept override { return driver().cuEventQuery(event); }
+  CUresult event_synchronize(CUevent event) noexcept override { return collected(driver().cuEventSynchronize(event)); }
+  CUresult event_elapsed(float* milliseconds, CUevent start, CUevent end) noexcept override {
+    return driver().cuEventElapsedTime(milliseconds, start, end);
+  }
+  CUresult event_destroy(CUevent event) noexcept override { return driver().cuEventDestroy(event); }
+  CUresult stream_wait_event(CUstream stream, CUevent event, unsigned flags) noexcept override {
+    return driver().cuStreamWaitEvent(stream, event, flags);
+  }
+  CUresult stream_query(CUstream stream) noexcept override { return driver().cuStreamQuery(stream); }
+  CUresult stream_synchronize(CUstream stream) noexcept override {
+    return collected(driver().cuStreamSynchronize(stream));
+  }
+  CUresult stream_destroy(CUstream stream) noexcept override { return driver().cuStreamDestroy(stream); }
+  CUresult context_synchronize() noexcept override { return collected(driver().cuCtxSynchronize()); }
+
+  void before_ordered(const char*) noexcept override {}
+  void capture_begin() noexcept override {}
+  void capture_end() noexcept override {}
+
+  CUresult memory_info(size_t* free_bytes, size_t* total_bytes) noexcept override {
+    return driver().cuMemGetInfo(free_bytes, total_bytes);
+  }
+  CUresult total_memory(size_t* bytes, CUdevice device) noexcept override {
+    return driver().cuDeviceTotalMem(bytes, device);
+  }
+
+  void finish() noexcept override {
+    if (activity_ == nullptr) return;
+    driver().cuCtxSynchronize();  // what is still running has no end time yet
+    collect();
+    activity_->stop();
+    collect();
+  }
+  void abandon() noexcept override { activity_ = nullptr; }
+
+ private:
+  CUresult collected(CUresult result) noexcept {
+    collect();
+    return result;
+  }
+  void collect() noexcept {
+    if (activity_ == nullptr || recorder_ == nullptr || collecting_.exchange(true, std::memory_order_acquire)) return;
+    recorder_->collect(*activity_);
+    collecting_.store(false, std::memory_order_release);
+  }
+
+  Recorder* const recorder_;
+  ActivitySource* activity_;
+  std::atomic<bool> collecting_{false};
+};
+
+}  // namespace
+
+Handler* make_forwarder(Recorder* recorder, ActivitySource* activity) noexcept {
+  return new (std::nothrow) Forwarder(recorder, activity);
+}
+
+}  // namespace reprise

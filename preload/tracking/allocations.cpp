@@ -1,0 +1,143 @@
+#include "preload/tracking/allocations.h"
+
+#include <pthread.h>
+
+#include <atomic>
+
+#include "preload/tracking/interval_map.h"
+
+namespace reprise {
+namespace {
+
+// Two maps, because each rejects what lies outside the range of addresses that it ever held: device memory lies
+// together, pinned host memory is somewhere else.
+constinit IntervalMap device_map;
+constinit IntervalMap host_map;
+constinit std::atomic<uint64_t> last_id{0};
+constinit std::atomic<uint64_t> live_count{0};
+constinit std::atomic<uint64_t> live_bytes{0};
+constinit std::atomic<uint32_t> hidden_count{0};
+pthread_mutex_t writer_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+constexpr uint64_t kHoldsPointers = 1;
+constexpr uint64_t kHidden = 2;
+constexpr uint64_t kWriteCombined = 4;
+constexpr unsigned kOriginShift = 8;
+constexpr unsigned kDeviceShift = 24;
+
+uint64_t marks_of(const Allocation& allocation) {
+  return (allocation.holds_pointers ? kHoldsPointers : 0) | (allocation.hidden ? kHidden : 0) |
+         (allocation.write_combined ? kWriteCombined : 0) | static_cast<uint64_t>(allocation.origin) << kOriginShift |
+         static_cast<uint64_t>(allocation.device) << kDeviceShift;
+}
+
+void unpack(const Interval& interval, Allocation* allocation) {
+  allocation->id = interval.value;
+  allocation->address = interval.begin;
+  allocation->size = interval.end - interval.begin;
+  allocation->origin = static_cast<trace::Origin>((interval.marks >> kOriginShift) & 0xffff);
+  allocation->device = static_cast<uint16_t>(interval.marks >> kDeviceShift);
+  allocation->write_combined = (interval.marks & kWriteCombined) != 0;
+  allocation->holds_pointers = (interval.marks & kHoldsPointers) != 0;
+  allocation->hidden = (interval.marks & kHidden) != 0;
+}
+
+IntervalMap& map_of(trace::Origin origin) { return origin == trace::Origin::host ? host_map : device_map; }
+
+void count(const Allocation& allocation, bool add) {
+  if (allocation.hidden) hidden_count.fetch_add(add ? 1u : ~0u, std::memory_order_relaxed);
+  if (!is_device_memory(allocation.origin)) return;
+  live_count.fetch_add(add ? 1 : ~0ull, std::memory_order_relaxed);
+  live_bytes.fetch_add(add ? allocation.size : ~allocation.size + 1, std::memory_order_relaxed);
+}
+
+bool erase_locked(uint64_t address, Allocation* allocation) {
+  Interval interval;
+  if (!device_map.erase(address, &interval) && !host_map.erase(address, &interval)) return false;
+  unpack(interval, allocation);
+  count(*allocation, false);
+  return true;
+}
+
+class WriterLock {
+ public:
+  WriterLock() noexcept { pthread_mutex_lock(&writer_mutex); }
+  ~WriterLock() { pthread_mutex_unlock(&writer_mutex); }
+  WriterLock(const WriterLock&) = delete;
+  WriterLock& operator=(const WriterLock&) = delete;
+};
+
+// true: it was different before.
+bool change_mark(uint64_t address, uint64_t mark, bool set) {
+  const WriterLock lock;
+  for (IntervalMap* map : {&device_map, &host_map}) {
+    Interval interval;
+    if (!map->find(address, &interval) || interval.begin != address) continue;
+    const uint64_t marks = set ? interval.marks | mark : interval.marks & ~mark;
+    if (marks == interval.marks) return false;
+    return map->set_marks(address, marks);
+  }
+  return false;
+}
+
+}  // namespace
+
+uint64_t next_allocation_id() noexcept { return last_id.fetch_add(1, std::memory_order_relaxed) + 1; }
+
+bool note_allocation(const Allocation& allocation) noexcept {
+  if (allocation.size == 0 || allocation.address + allocation.size < allocation.address) return false;
+  const WriterLock lock;
+  IntervalMap& map = map_of(allocation.origin);
+  Interval stale;
+  while (map.first_after(allocation.address, &stale) && stale.begin < allocation.address + allocation.size) {
+    Allocation gone;
+    if (!erase_locked(stale.begin, &gone)) break;
+  }
+  const Interval interval{allocation.address, allocation.address + allocation.size, allocation.id,
+                          marks_of(allocation)};
+  if (!map.insert(interval)) return false;
+  count(allocation, true);
+  return true;
+}
+
+bool forget_allocation(uint64_t address, Allocation* allocation) noexcept {
+  const WriterLock lock;
+  Allocation gone;
+  if (!erase_locked(address, &gone)) return false;
+  if (allocation != nullptr) *allocation = gone;
+  return true;
+}
+
+bool find_allocation(uint64_t word, Allocation* allocation) noexcept {
+  Interval interval;
+  if (!device_map.find(word, &interval) && !host_map.find(word, &interval)) return false;
+  unpack(interval, allocation);
+  return true;
+}
+
+void set_holds_pointers(uint64_t address, bool holds) noexcept { change_mark(address, kHoldsPointers, holds); }
+
+void set_hidden(uint64_t address) noexcept {
+  if (change_mark(address, kHidden, true)) hidden_count.fetch_add(1, std::memory_order_relaxed);
+}
+
+LiveMemory live_device_memory() noexcept {
+  return {live_count.load(std::memory_order_relaxed), live_bytes.load(std::memory_order_relaxed)};
+}
+
+uint32_t hidden_allocations(Allocation* list, uint32_t capacity) noexcept {
+  if (hidden_count.load(std::memory_order_relaxed) == 0) return 0;
+  const WriterLock lock;
+  uint32_t found = 0;
+  for (const IntervalMap* map : {&device_map, &host_map}) {
+    Interval interval;
+    for (uint64_t at = 0; map->first_after(at, &interval); at = interval.end) {
+      if ((interval.marks & kHidden) == 0) continue;
+      if (found < capacity) unpack(interval, &list[found]);
+      ++found;
+    }
+  }
+  return found;
+}
+
+}  // namespace reprise

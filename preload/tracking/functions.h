@@ -1,0 +1,71 @@
+// Kernels by handle: name, parameter layout, trace id, module, and which launch shapes have been issued. Built at the
+// first launch (loads may be invisible), read without locks afterwards, never freed. Callers: launch and module hooks,
+// graphs.
+#pragma once
+#include <cuda.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "preload/structures/structures.h"
+#include "preload/trace/format.h"
+#include "preload/tracking/module_image.h"
+
+namespace reprise {
+
+struct Global {
+  CUdeviceptr address;
+  uint64_t size;
+};
+
+// A module or a library: what its kernels may touch without being told.
+struct Owner {
+  static constexpr uint32_t kMaxGlobals = 64;
+  // All its variables that the program did not ask for, as one resource: the id of an allocation that is nowhere, 0:
+  // there are none. Until an image was seen that has none, there may be some.
+  std::atomic<uint64_t> variables{0};
+  // Likewise what all kernels that print share: the order of their lines.
+  std::atomic<uint64_t> output{0};
+  std::atomic<uint32_t> global_count{0};
+  Global globals[kMaxGlobals] = {};
+};
+
+struct Function {
+  uint32_t id = 0;         // trace id, from 1
+  uint64_t name_hash = 0;  // hash_bytes of the name
+  const char* name = "";   // mangled
+  bool layout_known = false;
+  uint32_t parameter_count = 0;
+  uint32_t parameter_bytes = 0;  // end of the last parameter
+  const trace::ParameterLayout* parameters = nullptr;
+  structures::Structure structure;  // that it takes by value, where it is a known one
+  Owner* owner = nullptr;           // nullptr: out of memory
+};
+
+// The kernel behind a CUfunction or a CUkernel that was cast to one. nullptr only when out of memory or with a null
+// handle.
+const Function* find_function(CUfunction handle) noexcept;
+
+// Which of the two kinds a handle is, and whose (CUmodule or CUlibrary as a number; 0: the driver knows): told by the
+// call that made it.
+void note_function_handle(CUfunction handle, uint64_t owner) noexcept;
+void note_kernel_handle(CUkernel handle, uint64_t owner) noexcept;
+
+// The module or library was loaded, and its image was seen.
+void note_image(uint64_t owner, const ImageTraits& traits) noexcept;
+// A library's module in some context: the same variables.
+void note_module_of(uint64_t library, uint64_t module) noexcept;
+// The library or module that a handle was noted with; 0: with none.
+uint64_t noted_owner(const void* handle) noexcept;
+
+// A variable of a module (CUmodule or CUlibrary as a number). true: it is new.
+bool note_global(uint64_t owner, CUdeviceptr address, uint64_t size) noexcept;
+
+// The module or library goes away: its handles mean nothing any more. Visits its globals.
+void forget_owner(uint64_t owner, void (*visit)(const Global& global)) noexcept;
+
+// Has a launch of this function and shape succeeded before? (true at most once too little: the table may be full)
+bool shape_known(uint64_t shape) noexcept;
+void note_shape(uint64_t shape) noexcept;
+
+}  // namespace reprise

@@ -1,0 +1,79 @@
+#include "preload/tracking/streams.h"
+
+#include "preload/base/runtime.h"
+#include "preload/base/sequence.h"
+#include "preload/calls/handler.h"
+#include "preload/driver/driver.h"
+#include "preload/record/recorder.h"
+#include "preload/tracking/handle_map.h"
+
+namespace reprise {
+namespace detail {
+constinit std::atomic<int> open_captures{0};
+
+bool ask_capturing(CUstream stream) noexcept {
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  // The legacy stream cannot be captured; asking about it while a blocking stream is captured is an error, and so is
+  // the work: the program shall get that error from its own call.
+  const CUresult result = driver().cuStreamIsCapturing(stream, &status);
+  return result != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+}  // namespace detail
+
+namespace {
+
+constinit HandleMap ids;
+constinit HandleMap origins;  // streams on which a capture was begun
+constinit std::atomic<uint32_t> last_id{kPerThreadStreamId};
+
+uint64_t key(CUstream stream) { return reinterpret_cast<uint64_t>(stream); }
+
+uint32_t register_stream(CUstream stream) {
+  const uint32_t id = last_id.fetch_add(1, std::memory_order_relaxed) + 1;
+  ids.set(key(stream), id);
+  if (Recorder* recorder = runtime().recorder; recorder != nullptr) {
+    unsigned flags = 0;
+    int priority = 0;
+    driver().cuStreamGetFlags(stream, &flags);
+    driver().cuStreamGetPriority(stream, &priority);
+    recorder->stream(id, true, (flags & CU_STREAM_NON_BLOCKING) != 0, priority, next_sequence());
+  }
+  return id;
+}
+
+}  // namespace
+
+uint32_t stream_id(CUstream stream) noexcept {
+  if (stream == CU_STREAM_LEGACY || stream == nullptr) return kLegacyStreamId;
+  if (stream == CU_STREAM_PER_THREAD) return kPerThreadStreamId;
+  const uint64_t id = ids.find(key(stream));
+  return id != 0 ? static_cast<uint32_t>(id) : register_stream(stream);
+}
+
+void stream_created(CUstream stream) noexcept { register_stream(stream); }
+
+void stream_destroyed(CUstream stream) noexcept {
+  const uint64_t id = ids.find(key(stream));
+  if (id == 0) return;
+  ids.erase(key(stream));
+  capture_closed(stream);
+  if (Recorder* recorder = runtime().recorder; recorder != nullptr) {
+    recorder->stream(static_cast<uint32_t>(id), false, false, 0, next_sequence());
+  }
+}
+
+void capture_opened(CUstream stream) noexcept {
+  if (origins.find(key(stream)) != 0) return;
+  origins.set(key(stream), 1);
+  detail::open_captures.fetch_add(1, std::memory_order_relaxed);
+  if (Handler* handler = runtime().handler; handler != nullptr) handler->capture_begin();
+}
+
+void capture_closed(CUstream stream) noexcept {
+  if (origins.find(key(stream)) == 0) return;
+  origins.erase(key(stream));
+  detail::open_captures.fetch_sub(1, std::memory_order_relaxed);
+  if (Handler* handler = runtime().handler; handler != nullptr) handler->capture_end();
+}
+
+}  // namespace reprise

@@ -1,0 +1,107 @@
+#include "replay/base/run_log.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+
+#include "preload/base/log.h"
+
+namespace reprise::replay {
+namespace {
+
+constexpr size_t kWriteBytes = 64 * 1024;
+
+void append_escaped(std::string& text, const std::string& value) {
+  static const char digits[] = "0123456789abcdef";
+  for (const char character : value) {
+    const auto byte = static_cast<unsigned char>(character);
+    if (byte == '"' || byte == '\\') {
+      text += '\\';
+      text += character;
+    } else if (byte < 0x20 || byte >= 0x7f) {
+      // Program names and arguments need not be valid UTF-8: bytes are shown as code points.
+      text += "\\u00";
+      text += digits[byte >> 4];
+      text += digits[byte & 15];
+    } else {
+      text += character;
+    }
+  }
+}
+
+}  // namespace
+
+RunLogLine::RunLogLine(const char* kind) {
+  text_ = "{\"kind\":\"";
+  text_ += kind;
+  text_ += '"';
+}
+
+RunLogLine& RunLogLine::add(const char* key, uint64_t value) {
+  text_ += ",\"";
+  text_ += key;
+  text_ += "\":";
+  text_ += std::to_string(value);
+  return *this;
+}
+
+RunLogLine& RunLogLine::add(const char* key, const std::string& value) {
+  text_ += ",\"";
+  text_ += key;
+  text_ += "\":\"";
+  append_escaped(text_, value);
+  text_ += '"';
+  return *this;
+}
+
+std::string RunLogLine::end() { return std::move(text_) + "}\n"; }
+
+void RunLog::open(const char* path) noexcept {
+  if (path == nullptr || path[0] == '\0') return;
+  const int file = ::open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_APPEND, 0666);
+  if (file < 0) log_line(LogLevel::warn, "cannot write the run log %s: %s", path, std::strerror(errno));
+  file_.store(file, std::memory_order_relaxed);
+}
+
+void RunLog::write(RunLogLine& line) noexcept {
+  if (!enabled()) return;
+  line.add("at_ns", now_ns());  // so that the report can say when a plan came in force, or was left
+  const std::lock_guard lock(mutex_);
+  buffer_ += line.end();
+  if (buffer_.size() >= kWriteBytes) write_out();
+}
+
+void RunLog::flush() noexcept {
+  if (!enabled()) return;
+  const std::lock_guard lock(mutex_);
+  write_out();
+}
+
+void RunLog::write_out() noexcept {
+  size_t written = 0;
+  while (written < buffer_.size()) {
+    const ssize_t result = ::write(file_.load(), buffer_.data() + written, buffer_.size() - written);
+    if (result < 0 && errno == EINTR) continue;
+    if (result <= 0) {
+      log_line(LogLevel::warn, "the run log is incomplete: %s", std::strerror(errno));
+      close(file_.exchange(-1));
+      break;
+    }
+    written += static_cast<size_t>(result);
+  }
+  buffer_.clear();
+}
+
+// The parent may have been forked while another thread held the lock: nothing is touched but the file's number.
+void RunLog::abandon() noexcept { file_.store(-1); }
+
+uint64_t RunLog::now_ns() noexcept {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1000000000u + static_cast<uint64_t>(now.tv_nsec);
+}
+
+}  // namespace reprise::replay

@@ -1,0 +1,295 @@
+#include "replay/dispatch/activation.h"
+
+#include <algorithm>
+
+#include "preload/driver/driver.h"
+
+namespace reprise::replay {
+namespace {
+
+const char* error_name(CUresult result) noexcept {
+  const char* name = nullptr;
+  return driver().cuGetErrorName(result, &name) == CUDA_SUCCESS && name != nullptr ? name : "unknown error";
+}
+
+}  // namespace
+
+bool Activation::fail(std::string* why, const char* what, CUresult result) noexcept {
+  *why = std::string(what) + " (" + error_name(result) + ")";
+  return false;
+}
+
+// Waits for the device: after it, nothing that was noted as outstanding is.
+bool Activation::settle() noexcept {
+  if (memory_.lanes.synchronize() != CUDA_SUCCESS) return false;
+  memory_.tensors.for_each([](Tensor& tensor) {
+    tensor.uses.clear();
+    tensor.ready.clear();
+  });
+  for (ChunkIndex chunk = 0; chunk < memory_.chunks.size(); ++chunk) memory_.chunks[chunk].uses.clear();
+  return true;
+}
+
+bool Activation::enter(const Schedule* schedule, std::string* why) noexcept {
+  if (schedule != schedule_) {
+    schedule_ = schedule;
+    chunks_.clear();
+    slots_.clear();
+    slots_.resize(schedule->plan.tensors.size());
+  }
+  if (!settle()) {
+    *why = "the device failed";
+    return false;
+  }
+  if (const CUresult result = residency_.trim_slabs(); result != CUDA_SUCCESS) {
+    return fail(why, "empty slabs could not be given back", result);
+  }
+  const bool entered = bind_persistent(why) && make_slab(why) && make_chunks(why) && vacate(why) && make_slots(why) &&
+                       map_homes(why) && load(why);
+  if (!entered) exit();
+  return entered;
+}
+
+bool Activation::bind_persistent(std::string* why) noexcept {
+  const plan::Plan& plan = schedule_->plan;
+  tensors_.assign(plan.tensors.size(), nullptr);
+  std::vector<Tensor*> live;
+  memory_.tensors.for_each([&](Tensor& tensor) { live.push_back(&tensor); });
+  std::sort(live.begin(), live.end(), [](const Tensor* a, const Tensor* b) { return a->allocation < b->allocation; });
+  bool same = live.size() == schedule_->persistent_count;
+  for (uint32_t t = 0; same && t < schedule_->persistent_count; ++t) {
+    same = live[t]->size == plan.tensors[t].size && live[t]->chunk_count == plan.tensors[t].chunk_count &&
+           !live[t]->plan_owned && !live[t]->lost;
+    tensors_[t] = live[t];
+  }
+  if (!same) *why = "the live allocations are not those of the plan";
+  return same;
+}
+
+// The region of small transient tensors, mapped once for good.
+bool Activation::make_slab(std::string* why) noexcept {
+  const uint64_t wanted = schedule_->slab_bytes / shared_.granularity;
+  while (memory_.plan_slab_chunks < wanted) {
+    CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
+    ChunkIndex chunk = memory_.chunks.take_free(&result);
+    std::vector<Tensor*> resident;
+    if (chunk == kNoChunk) {
+      memory_.tensors.for_each([&](Tensor& tensor) {
+        if (tensor.resident) resident.push_back(&tensor);
+      });
+    }
+    for (size_t i = 0; chunk == kNoChunk && i < resident.size(); ++i) {
+      const CUresult evicted = residency_.evict(*resident[i]);
+      if (evicted != CUDA_SUCCESS) return fail(why, "no room could be made for small tensors", evicted);
+      chunk = memory_.chunks.take_free(&result);
+    }
+    if (chunk == kNoChunk) return fail(why, "no chunk for small tensors", result);
+    result = memory_.lanes.host_wait(memory_.chunks[chunk].uses);
+    const CUdeviceptr base = schedule_->zone.base + memory_.plan_slab_chunks * shared_.granularity;
+    if (result == CUDA_SUCCESS) result = memory_.mappings.map(base, {chunk});
+    if (result != CUDA_SUCCESS) {
+      memory_.chunks.give_back(chunk);
+      return fail(why, "the region of small tensors could not be mapped", result);
+    }
+    memory_.chunks[chunk].reserved = true;
+    ++memory_.plan_slab_chunks;
+  }
+  return true;
+}
+
+// Physical chunks for all of the plan's. The numbers in a plan are names: those that hold a persistent tensor's bytes
+// already get the name that leaves them in place.
+bool Activation::make_chunks(std::string* why) noexcept {
+  const plan::Plan& plan = schedule_->plan;
+  ChunkPool& pool = memory_.chunks;
+  if (chunks_.empty()) {
+    chunks_.assign(plan.chunk_count, kNoChunk);
+    assign_current_chunks();
+  }
+  // Passive mode may have put small allocations into a chunk since, or given one back to the device.
+  std::vector<bool> used(pool.size(), false);
+  for (ChunkIndex& chunk : chunks_) {
+    if (chunk != kNoChunk && (pool[chunk].reserved || pool[chunk].handle == 0)) chunk = kNoChunk;
+    if (chunk != kNoChunk) used[chunk] = true;
+  }
+  ChunkIndex next = 0;
+  for (ChunkIndex& chunk : chunks_) {
+    if (chunk != kNoChunk) continue;
+    while (next < used.size() && (used[next] || pool[next].reserved || pool[next].handle == 0)) ++next;
+    if (next < used.size()) {
+      chunk = next++;
+      continue;
+    }
+    CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
+    chunk = pool.create(&result);
+    if (chunk == kNoChunk) {
+      const std::string what = "the plan needs " + std::to_string(plan.chunk_count) + " chunks, and of " +
+                               std::to_string(pool.limit()) + " small tensors hold " +
+                               std::to_string(memory_.slab_chunk_count + memory_.plan_slab_chunks);
+      return fail(why, what.c_str(), result);
+    }
+    pool.give_back(chunk);
+  }
+  placements_.clear();
+  for (const plan::Placement& placement : plan.placements) {
+    placements_.emplace_back();
+    for (const uint32_t chunk : placement.chunks) placements_.back().push_back(chunks_[chunk]);
+  }
+  return true;
+}
+
+void Activation::assign_current_chunks() noexcept {
+  const plan::Plan& plan = schedule_->plan;
+  std::vector<bool> used(memory_.chunks.size(), false);
+  // First those that are to stay where they are, then those whose mapping can be kept.
+  for (const bool resident : {true, false}) {
+    for (uint32_t t = 0; t < schedule_->persistent_count; ++t) {
+      const plan::Tensor& tensor = plan.tensors[t];
+      if (tensor.home == plan::kNone || tensor.resident_at_start != resident) continue;
+      const Mapping* const mapping = memory_.mappings.find(tensors_[t]->base);
+      if (mapping == nullptr || (resident && !tensors_[t]->resident)) continue;
+      const std::vector<uint32_t>& home = plan.placements[tensor.home].chunks;
+      for (size_t i = 0; i < home.size() && i < mapping->chunks.size(); ++i) {
+        const ChunkIndex chunk = mapping->chunks[i];
+        // An old mapping of a tensor that is away may name chunks that slabs have taken since.
+        if (chunks_[home[i]] != kNoChunk || used[chunk] || memory_.chunks[chunk].reserved) continue;
+        chunks_[home[i]] = chunk;
+        used[chunk] = true;
+      }
+    }
+  }
+}
+
+// nullptr: it has none.
+const std::vector<ChunkIndex>* Activation::home(uint32_t index) const noexcept {
+  const uint32_t placement = schedule_->plan.tensors[index].home;
+  return placement == plan::kNone ? nullptr : &placements_[placement];
+}
+
+bool Activation::in_place(uint32_t index) noexcept {
+  const Mapping* const mapping = memory_.mappings.find(tensors_[index]->base);
+  return home(index) != nullptr && mapping != nullptr && mapping->chunks == *home(index);
+}
+
+// Persistent tensors that are not where the plan wants them go to the host, and those get a host copy that the plan
+// may count on.
+bool Activation::vacate(std::string* why) noexcept {
+  for (uint32_t t = 0; t < schedule_->persistent_count; ++t) {
+    const plan::Tensor& wanted = schedule_->plan.tensors[t];
+    Tensor& tensor = *tensors_[t];
+    if (wanted.chunk_count == 0 || !tensor.resident) continue;
+    CUresult result = CUDA_SUCCESS;
+    if (!wanted.resident_at_start || !in_place(t)) {
+      result = residency_.evict(tensor);
+    } else if (wanted.clean_at_start && tensor.defined && !tensor.host_valid) {
+      result = ensure_slot(memory_, tensor) ? copy_out(memory_, tensor, Uses{}) : CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    if (result != CUDA_SUCCESS) return fail(why, "a tensor could not be copied to the host", result);
+  }
+  if (settle()) return true;
+  *why = "the device failed";
+  return false;
+}
+
+bool Activation::make_slots(std::string* why) noexcept {
+  for (size_t t = 0; t < slots_.size(); ++t) {
+    if (!schedule_->offloaded[t]) continue;
+    const bool have = t < schedule_->persistent_count
+                          ? ensure_slot(memory_, *tensors_[t])
+                          : !slots_[t].empty() || memory_.host.allocate(schedule_->plan.tensors[t].size, &slots_[t]);
+    if (have) continue;
+    *why =
+        "the host tier (" + std::to_string(memory_.host.cap()) + " bytes) has no room for all that the plan offloads";
+    return false;
+  }
+  return true;
+}
+
+bool Activation::map_homes(std::string* why) noexcept {
+  const uint64_t unit = shared_.granularity;
+  // A range keeps its own mapping where that is right already; all wrong ones go first.
+  for (const bool map : {false, true}) {
+    for (uint32_t t = 0; t < tensors_.size(); ++t) {
+      const std::vector<ChunkIndex>* const chunks = home(t);
+      if (chunks == nullptr) continue;
+      const CUdeviceptr base = t < schedule_->persistent_count ? tensors_[t]->base : schedule_->addresses[t];
+      const Mapping* const mapping = memory_.mappings.find(base);
+      if (mapping != nullptr && mapping->chunks == *chunks) continue;
+      CUresult result = memory_.mappings.make_room(base, chunks->size() * unit);
+      if (result == CUDA_SUCCESS) result = memory_.mappings.unmap(base);
+      if (result == CUDA_SUCCESS && map) result = memory_.mappings.map(base, *chunks);
+      if (result != CUDA_SUCCESS) return fail(why, "a tensor's home could not be mapped", result);
+    }
+  }
+  return true;
+}
+
+bool Activation::load(std::string* why) noexcept {
+  for (uint32_t t = 0; t < schedule_->persistent_count; ++t) {
+    const plan::Tensor& wanted = schedule_->plan.tensors[t];
+    Tensor& tensor = *tensors_[t];
+    if (!wanted.resident_at_start || tensor.resident || home(t) == nullptr) continue;
+    Use done;
+    if (tensor.defined && tensor.host_valid) {
+      const CUresult result = copy_in(memory_, tensor, Uses{}, &done);
+      if (result != CUDA_SUCCESS) return fail(why, "a tensor could not be copied to its home", result);
+    }
+    tensor.resident = true;
+    for (const ChunkIndex chunk : *home(t)) memory_.chunks[chunk].occupant = &tensor;
+  }
+  if (settle()) return true;
+  *why = "the device failed";
+  return false;
+}
+
+void Activation::exit() noexcept {
+  settle();
+  ChunkPool& pool = memory_.chunks;
+  // What a plan's tensor only partly holds any more is nobody's.
+  for (ChunkIndex chunk = 0; chunk < pool.size(); ++chunk) {
+    if (pool[chunk].occupant != nullptr && !pool[chunk].occupant->resident) pool[chunk].occupant = nullptr;
+  }
+  pool.rebuild_free();
+  memory_.tensors.for_each([](Tensor& tensor) {
+    // A verified plan never does this; if it happens, the program gets an error rather than wrong numbers.
+    if (tensor.chunk_count > 0 && tensor.defined && !tensor.resident && !tensor.host_valid) tensor.lost = true;
+  });
+}
+
+void Activation::forget_given_up() noexcept {
+  for (uint32_t t = 0; t < schedule_->persistent_count; ++t) {
+    if (tensors_[t] == nullptr || !tensors_[t]->given_up) continue;
+    residency_.forget(*tensors_[t]);
+    tensors_[t] = nullptr;
+  }
+}
+
+Tensor* Activation::allocate(uint32_t index, uint64_t allocation) noexcept {
+  const plan::Tensor& wanted = schedule_->plan.tensors[index];
+  Tensor* const tensor = memory_.tensors.insert(schedule_->addresses[index]);
+  tensor->allocation = allocation;
+  tensor->size = wanted.size;
+  tensor->chunk_count = wanted.chunk_count;
+  tensor->plan_owned = true;
+  tensor->host = std::move(slots_[index]);
+  slots_[index].clear();
+  tensors_[index] = tensor;
+  return tensor;
+}
+
+void Activation::release(uint32_t index) noexcept {
+  Tensor* const tensor = tensors_[index];
+  if (tensor == nullptr) return;
+  if (Mapping* const mapping = memory_.mappings.find(tensor->base); mapping != nullptr) {
+    for (const ChunkIndex chunk : mapping->chunks) {
+      if (memory_.chunks[chunk].occupant == tensor) memory_.chunks[chunk].occupant = nullptr;
+    }
+    mapping->uses.merge(tensor->uses);
+  }
+  slots_[index] = std::move(tensor->host);
+  memory_.slot_reads = memory_.lanes[Lanes::kToDevice].issued;
+  memory_.tensors.erase(tensor->base);
+  tensors_[index] = nullptr;
+}
+
+}  // namespace reprise::replay

@@ -1,0 +1,61 @@
+// From passive mode into a plan and back: which physical chunk plays which of the plan's, mappings of every home, bytes
+// of the persistent tensors where the plan wants them. The only time that a plan costs VMM calls. Dispatcher only.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "replay/dispatch/shared.h"
+#include "replay/memory/memory.h"
+#include "replay/memory/pager.h"
+#include "replay/plan/plan_index.h"
+
+namespace reprise::replay {
+
+class Activation {
+ public:
+  Activation(Shared* shared, Memory* memory, Residency* residency) noexcept
+      : shared_(*shared), memory_(*memory), residency_(*residency) {}
+
+  // Everything in the log before is issued. On success the device is idle and in the plan's start state; on failure the
+  // passive state is sound and *why says what is missing.
+  bool enter(const Schedule* schedule, std::string* why) noexcept;
+  // Waits for the device and turns what the plan has issued into passive state.
+  void exit() noexcept;
+
+  // After exit(): the tensors that the program has freed and not allocated anew are nobody's.
+  void forget_given_up() noexcept;
+
+  // The live object of a plan tensor: persistent ones always, transient ones between allocate and release.
+  Tensor* tensor(uint32_t index) const noexcept { return tensors_[index]; }
+  // A transient tensor's instance begins (its host slot moves in) and ends.
+  Tensor* allocate(uint32_t index, uint64_t allocation) noexcept;
+  void release(uint32_t index) noexcept;
+  // Physical chunks of one of the plan's placements, in address order.
+  const std::vector<ChunkIndex>& chunks_of(uint32_t placement) const noexcept { return placements_[placement]; }
+
+ private:
+  bool settle() noexcept;
+  bool bind_persistent(std::string* why) noexcept;
+  bool make_chunks(std::string* why) noexcept;
+  void assign_current_chunks() noexcept;
+  bool make_slab(std::string* why) noexcept;
+  bool vacate(std::string* why) noexcept;
+  bool map_homes(std::string* why) noexcept;
+  bool make_slots(std::string* why) noexcept;
+  bool load(std::string* why) noexcept;
+  bool in_place(uint32_t index) noexcept;
+  const std::vector<ChunkIndex>* home(uint32_t index) const noexcept;
+  bool fail(std::string* why, const char* what, CUresult result) noexcept;
+
+  Shared& shared_;
+  Memory& memory_;
+  Residency& residency_;
+  const Schedule* schedule_ = nullptr;
+  std::vector<ChunkIndex> chunks_;  // by plan chunk; kept between activations
+  std::vector<std::vector<ChunkIndex>> placements_;
+  std::vector<Tensor*> tensors_;  // by plan tensor
+  std::vector<HostSlot> slots_;   // by plan tensor: of transient ones, while no instance is live
+};
+
+}  // namespace reprise::replay

@@ -1,0 +1,53 @@
+// The one thread that issues the program's device work. Takes entries from the log: in order while passive, by the plan
+// while one is in force. Made by the enforcer when the program first allocates.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "replay/dispatch/link_rates.h"
+#include "replay/dispatch/on_demand.h"
+#include "replay/dispatch/plan_executor.h"
+#include "replay/dispatch/shared.h"
+#include "replay/memory/budget.h"
+#include "replay/memory/memory.h"
+#include "replay/memory/pager.h"
+
+namespace reprise::replay {
+
+class Dispatcher {
+ public:
+  Dispatcher(Shared* shared, BudgetRule rule) noexcept;
+
+  // Sets the memory up in the current context and starts the thread. An error: nothing was started. With `measure`, the
+  // link's rates are known afterwards.
+  CUresult start(uint64_t host_cap, bool measure) noexcept;
+  const LinkRates& link() const noexcept { return link_; }
+  // Waits until everything in the log is issued (at most `timeout_ms`), then parks the thread for good.
+  void stop(uint64_t timeout_ms) noexcept;
+
+  Memory& memory() noexcept { return memory_; }
+
+ private:
+  void run() noexcept;
+  void step_passive(Entry& entry) noexcept;
+  void follow_budget() noexcept;
+  static void rise_with_working_set(void* self, uint64_t chunks) noexcept;
+  void note_memory() noexcept;
+
+  Shared& shared_;
+  BudgetRule rule_;
+  Memory memory_;
+  Outside outside_;
+  LinkRates link_;
+  Residency residency_;
+  Issuer issuer_;
+  Passive passive_;
+  Planned planned_;
+  std::atomic<bool> stopping_{false};
+  std::atomic<bool> stopped_{false};
+  uint64_t measured_at_bytes_ = UINT64_MAX;
+  uint64_t noted_bytes_ = 0;
+};
+
+}  // namespace reprise::replay

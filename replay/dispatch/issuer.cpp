@@ -1,0 +1,60 @@
+#include "preload/driver/driver.h"
+#include "replay/dispatch/on_demand.h"
+
+namespace reprise::replay {
+
+void Issuer::enter_context(CUcontext context) noexcept {
+  if (context == nullptr || context == current_) return;
+  if (driver().cuCtxSetCurrent(context) == CUDA_SUCCESS) current_ = context;
+}
+
+CUresult Issuer::issue(Entry& entry, uint64_t activity_id) noexcept {
+  const Command& command = entry.command;
+  ActivitySource* const activity = activity_id != 0 ? shared_.activity.load(std::memory_order_acquire) : nullptr;
+  if (activity != nullptr) activity->push(activity_id, command.stream);
+  CUresult result;
+  if (entry.staged) {
+    result = driver().cuMemcpyHtoDAsync(command.accesses[0].address, shared_.staging.data(entry.staging), command.size,
+                                        command.stream);
+  } else {
+    result = command.issue(command.payload, command.stream);
+  }
+  if (activity != nullptr) activity->pop(activity_id, command.stream);
+  return result;
+}
+
+void Issuer::conclude(Entry& entry, CUresult result, Use use) noexcept {
+  if (entry.staged) {
+    // The position becomes one that can be seen to complete, else the staging area would fill up.
+    memory_.lanes.mark(use.lane);
+    shared_.staging.release(entry.staging, use);
+  }
+  if (entry.program_issues) return;  // the program thread has the answer
+  if (entry.waiter != nullptr) {
+    entry.waiter->done(result);
+  } else {
+    shared_.faults.report(result);
+  }
+}
+
+void Issuer::issue_event_record(Entry& entry) noexcept {
+  enter_context(entry.command.context);
+  const CUresult result = entry.flags == 0
+                              ? driver().cuEventRecord(entry.event, entry.command.stream)
+                              : driver().cuEventRecordWithFlags(entry.event, entry.command.stream, entry.flags);
+  shared_.faults.report(result);
+  shared_.events.issued(entry.event, Events::Use::record);
+}
+
+void Issuer::issue_event_wait(Entry& entry) noexcept {
+  enter_context(entry.command.context);
+  shared_.faults.report(driver().cuStreamWaitEvent(entry.command.stream, entry.event, entry.flags));
+  shared_.events.issued(entry.event, Events::Use::wait);
+}
+
+void Issuer::issue_stream_destroy(Entry& entry) noexcept {
+  enter_context(entry.command.context);
+  shared_.faults.report(memory_.lanes.close(entry.command.stream, entry.command.context));
+}
+
+}  // namespace reprise::replay

@@ -1,0 +1,22 @@
+// How fast bytes move between the device and pinned host memory: measured once, with one chunk, for the planner.
+// Caller: the dispatcher while it sets up, when something is recorded.
+#pragma once
+#include <cuda.h>
+
+#include <cstdint>
+
+#include "replay/memory/memory.h"
+
+namespace reprise::replay {
+
+// Zero: not measured.
+struct LinkRates {
+  uint64_t to_device = 0;  // bytes per second
+  uint64_t to_host = 0;
+  uint64_t latency_ns = 0;  // of a copy of no size worth mentioning
+};
+
+// Takes one chunk from the pool for the time being, and a host slot. The median of three tries each.
+LinkRates measure_link(Memory& memory) noexcept;
+
+}  // namespace reprise::replay

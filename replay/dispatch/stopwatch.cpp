@@ -1,0 +1,129 @@
+#include "replay/dispatch/stopwatch.h"
+
+#include <algorithm>
+
+namespace reprise::replay {
+namespace {
+
+Spans merged(Spans spans) {
+  std::sort(spans.begin(), spans.end());
+  Spans result;
+  for (const auto& [start, end] : spans) {
+    if (!result.empty() && start <= result.back().second) {
+      result.back().second = std::max(result.back().second, end);
+    } else if (start < end) {
+      result.emplace_back(start, end);
+    }
+  }
+  return result;
+}
+
+uint64_t length(const Spans& spans) {
+  uint64_t total = 0;
+  for (const auto& [start, end] : spans) total += end - start;
+  return total;
+}
+
+// Which planned iterations are looked at closely: two early ones, then a few more.
+bool wanted(uint64_t planned) { return planned == 3 || planned == 4 || planned % 64 == 0; }
+
+}  // namespace
+
+uint64_t busy_ns(Spans spans) { return length(merged(std::move(spans))); }
+
+uint64_t both_busy_ns(const Spans& first, const Spans& second) {
+  Spans either = first;
+  either.insert(either.end(), second.begin(), second.end());
+  return busy_ns(first) + busy_ns(second) - busy_ns(std::move(either));
+}
+
+void Stopwatch::open(Shared* shared, Memory* memory, const Schedule* schedule) noexcept {
+  shared_ = shared;
+  memory_ = memory;
+  schedule_ = schedule;
+}
+
+void Stopwatch::begin(uint64_t iteration) noexcept {
+  const uint64_t now = RunLog::now_ns();
+  if (began_ns_ != 0) end_iteration(now);
+  iteration_ = iteration;
+  began_ns_ = now;
+  offloaded_at_begin_ = memory_->traffic.offloaded_bytes;
+  reloaded_at_begin_ = memory_->traffic.reloaded_bytes;
+  calls_at_begin_ = memory_->mappings.driver_calls();
+  stall_ns_ = 0;
+  sample(iteration);
+}
+
+void Stopwatch::end_iteration(uint64_t now_ns) noexcept {
+  shared_->counters.iterations_planned.fetch_add(1, std::memory_order_relaxed);
+  RunLogLine line("iteration");
+  line.add("index", iteration_)
+      .add("mode", std::string("planned"))
+      .add("wall_ns", now_ns - began_ns_)
+      .add("offload_bytes", memory_->traffic.offloaded_bytes - offloaded_at_begin_)
+      .add("reload_bytes", memory_->traffic.reloaded_bytes - reloaded_at_begin_)
+      .add("stall_ns", stall_ns_)
+      .add("vmm_calls", memory_->mappings.driver_calls() - calls_at_begin_);
+  shared_->runlog.write(line);
+  shared_->runlog.flush();
+}
+
+void Stopwatch::cancel() noexcept {
+  began_ns_ = 0;
+  sampled_ = false;
+  if (sample_pending_) report_sample();
+}
+
+// Starts to sample, or reports what was sampled: its last work is complete one iteration later.
+void Stopwatch::sample(uint64_t iteration) noexcept {
+  ++planned_;
+  ActivitySource* const activity = shared_->activity.load(std::memory_order_acquire);
+  if (activity == nullptr || !shared_->runlog.enabled() || shared_->recording.load()) return;
+  sampled_ = false;
+  if (sample_pending_ && ++sample_age_ >= 2) report_sample();
+  if (sample_pending_ || !wanted(planned_)) return;
+  if (!activity->running() && !activity->start()) return;
+  sampled_ = true;
+  sample_pending_ = true;
+  sample_iteration_ = iteration;
+  sample_age_ = 0;
+}
+
+void Stopwatch::keep(void* self, uint64_t id, uint64_t start_ns, uint64_t end_ns) noexcept {
+  if ((id & kPlanBit) == 0) return;
+  static_cast<Stopwatch*>(self)->intervals_.push_back(
+      {(id >> 32) & 0x7fffff, static_cast<uint32_t>(id), start_ns, end_ns});
+}
+
+void Stopwatch::report_sample() noexcept {
+  sample_pending_ = false;
+  ActivitySource* const activity = shared_->activity.load(std::memory_order_acquire);
+  if (activity == nullptr) return;
+  activity->collect(&Stopwatch::keep, this);
+  activity->stop();
+  static const char* const engines[] = {"compute", "h2d", "d2h", "compute"};
+  Spans compute;
+  Spans copies;
+  for (const Interval& interval : intervals_) {
+    if (interval.iteration != (sample_iteration_ & 0x7fffff) || interval.vertex >= schedule_->lanes.size()) continue;
+    const LaneKind kind = schedule_->lanes[interval.vertex];
+    (kind == LaneKind::compute ? compute : copies).emplace_back(interval.start_ns, interval.end_ns);
+    RunLogLine line("activity");
+    line.add("iteration", sample_iteration_)
+        .add("vertex", interval.vertex)
+        .add("engine", std::string(engines[static_cast<int>(kind)]))
+        .add("start_ns", interval.start_ns)
+        .add("end_ns", interval.end_ns);
+    shared_->runlog.write(line);
+  }
+  RunLogLine line("overlap");
+  line.add("iteration", sample_iteration_)
+      .add("compute_ns", busy_ns(compute))
+      .add("copy_ns", busy_ns(copies))
+      .add("both_ns", both_busy_ns(compute, copies));
+  shared_->runlog.write(line);
+  intervals_.clear();
+}
+
+}  // namespace reprise::replay

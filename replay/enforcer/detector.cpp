@@ -1,0 +1,38 @@
+#include "replay/enforcer/detector.h"
+
+namespace reprise::replay {
+namespace {
+constexpr uint64_t kFewestCalls = 4;  // shorter "iterations" are loops inside one
+}
+
+Detector::Detector() noexcept : history_(kHistory), last_(kLastSlots) {}
+
+// Where the word stood last, 0 if unknown. A collision only loses a guess.
+uint64_t Detector::exchange_last(uint64_t word, uint64_t position) noexcept {
+  Last& last = last_[word % kLastSlots];
+  const uint64_t before = last.word == word ? last.position : 0;
+  last = {word, position};
+  return before;
+}
+
+bool Detector::add(uint64_t word) noexcept {
+  const uint64_t position = ++count_;
+  const uint64_t before = exchange_last(word, position);
+  history_[position % kHistory] = word;
+  if (period_ != 0 && at(position - period_) == word) {
+    ++run_;
+  } else {
+    // A mismatch: the distance to the last equal call is the new guess. A call that occurs once per iteration gives the
+    // true period at its second occurrence.
+    period_ = before != 0 && position - before < kHistory / 2 ? position - before : 0;
+    run_ = period_ != 0 ? 1 : 0;
+  }
+  if (period_ == 0 || run_ < period_ || position < quiet_until_ || position < 2 * kFewestCalls) return false;
+  // Equal for a whole period. Ask only when the run is a whole number of periods long, so that a rejected guess is not
+  // repeated at every call.
+  return run_ % period_ == 0 && run_ >= kFewestCalls;
+}
+
+void Detector::rejected() noexcept { quiet_until_ = count_ * 2; }
+
+}  // namespace reprise::replay

@@ -1,0 +1,330 @@
+#include "replay/enforcer/enforcer.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "preload/base/log.h"
+#include "preload/calls/enforcer_factory.h"
+#include "preload/driver/driver.h"
+#include "preload/driver/resolve.h"
+
+namespace reprise::replay {
+namespace {
+
+BudgetRule rule_of(const Config& config) noexcept { return {config.budget.bytes, config.budget.fraction}; }
+
+// A trace of more calls fills a disk and has no iteration in it.
+constexpr uint64_t kMostCallsRecorded = 10'000'000;
+
+// Waits longer than this by the text of the driver's documentation are only those for host memory.
+bool waits_for_completion(const Command& command) noexcept {
+  using trace::OpKind;
+  if (command.op == OpKind::memset || command.op == OpKind::copy_device_to_device || command.op == OpKind::copy_peer) {
+    return false;
+  }
+  if ((command.flags & trace::kOpSynchronous) != 0) return true;
+  return command.host_pageable && (command.host_source != nullptr || command.host_destination != nullptr);
+}
+
+bool may_be_staged(const Command& command) noexcept {
+  return command.op == trace::OpKind::copy_host_to_device && command.host_pageable && command.host_source != nullptr &&
+         command.host_source_offset != 0 && command.size <= Staging::kLargest && command.access_count == 1 &&
+         command.accesses[0].size == command.size;
+}
+
+}  // namespace
+
+Enforcer::Enforcer(const Config& config, Recorder* recorder) noexcept
+    : config_(config), recorder_(recorder), dispatcher_(&shared_, rule_of(config)), timeline_(&shared_) {
+  started_ns_ = RunLog::now_ns();
+  shared_.runlog.open(config.run_log);
+}
+
+CUresult Enforcer::allocate(const AllocateCall& call, CUdeviceptr* address) noexcept {
+  const bool ready = managing() || open(call.context, call.device);
+  if (!ready || call.context != shared_.context) {
+    // Another device, or a driver without virtual memory management: counted, not managed.
+    unmanaged("allocation", static_cast<int64_t>(call.size));
+    if (call.origin == trace::Origin::async) return driver().cuMemAllocAsync(address, call.size, call.stream);
+    if (call.origin == trace::Origin::pool) {
+      return driver().cuMemAllocFromPoolAsync(address, call.size, call.pool, call.stream);
+    }
+    return driver().cuMemAlloc(address, call.size);
+  }
+  if (const CUresult fault = shared_.faults.take(); fault != CUDA_SUCCESS) return fault;
+  const std::lock_guard lock(submit_mutex_);
+  const Step step = timeline_.allocate(call);
+  look_at_planner(step.ask_planner);
+  const uint32_t chunks = shared_.addresses.chunk_count(call.size);
+  const uint64_t padded = chunks == 0 ? Slab::padded(call.size) : chunks * shared_.granularity;
+  if (!step.planned && !make_host_room(padded)) return refuse(call);
+  *address = step.planned ? step.address : shared_.addresses.allocate(call.size);
+  if (*address == 0) return refuse(call);
+  append_vacant(call.context);
+  append_activate(step, call.context);
+  Entry* const entry = shared_.log.append(EntryKind::allocate);
+  entry->command.context = call.context;
+  entry->address = *address;
+  entry->size = call.size;
+  entry->chunk_count = chunks;
+  entry->allocation = call.allocation;
+  if (step.planned) {
+    entry->call = step.match.call;
+    entry->iteration = step.match.iteration;
+  }
+  timeline_.allocated(call.allocation, *address, call.size);
+  const uint64_t live = timeline_.live_bytes();
+  shared_.counters.requested_bytes.store(live, std::memory_order_relaxed);
+  if (live > shared_.counters.peak_requested_bytes.load(std::memory_order_relaxed)) {
+    shared_.counters.peak_requested_bytes.store(live, std::memory_order_relaxed);
+  }
+  shared_.log.publish(entry);
+  return CUDA_SUCCESS;
+}
+
+uint64_t Enforcer::limit_bytes() const noexcept {
+  return shared_.counters.limit_chunks.load(std::memory_order_relaxed) * shared_.granularity;
+}
+
+// Everything that cannot be on the device has to have a place on the host, and one call's tensors may be on their way
+// out while the next one's come in.
+bool Enforcer::make_host_room(uint64_t more_padded) noexcept {
+  const uint64_t live = timeline_.live_padded_bytes() + more_padded;
+  const uint64_t limit = limit_bytes();
+  if (live <= limit) return true;
+  const uint64_t moving = shared_.counters.largest_working_set.load(std::memory_order_relaxed) * shared_.granularity;
+  return shared_.host->reserve(std::min(live, live - limit + moving)) || shared_.host->reserve(live - limit);
+}
+
+CUresult Enforcer::refuse(const AllocateCall& call) noexcept {
+  const auto number = [](uint64_t value) { return static_cast<unsigned long long>(value); };
+  log_line(LogLevel::warn,
+           "an allocation of %llu bytes needs %llu bytes in all; there are %llu on the device and at most %llu in host "
+           "memory",
+           number(call.size), number(timeline_.live_padded_bytes() + call.size), number(limit_bytes()),
+           number(shared_.host->cap()));
+  return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+void Enforcer::append_activate(const Step& step, CUcontext context) noexcept {
+  if (!step.activate) return;
+  Entry* const entry = shared_.log.append(EntryKind::activate);
+  entry->command.context = context;
+  entry->iteration = step.match.iteration;
+  shared_.log.publish(entry);
+}
+
+// The plan ended before it used them again.
+void Enforcer::append_vacant(CUcontext context) noexcept {
+  for (const Vacant& vacant : timeline_.take_vacant()) {
+    Entry* const entry = shared_.log.append(EntryKind::free);
+    entry->command.context = context;
+    entry->address = vacant.address;
+    entry->size = vacant.size;
+    entry->only_address = true;
+    shared_.log.publish(entry);
+  }
+}
+
+void Enforcer::append_free(const FreeCall& call, const Step& step) noexcept {
+  append_vacant(call.context);
+  append_activate(step, call.context);
+  Entry* const entry = shared_.log.append(EntryKind::free);
+  entry->command.context = call.context;
+  entry->address = call.address;
+  entry->size = call.size;
+  entry->allocation = call.allocation;
+  entry->stream_ordered = call.stream_ordered;
+  if (step.planned) {
+    entry->call = step.match.call;
+    entry->iteration = step.match.iteration;
+    entry->keeps_address = timeline_.plan_call(step.match).kind == plan::CallKind::give_up;
+  }
+  timeline_.freed(call.allocation);
+  shared_.counters.requested_bytes.store(timeline_.live_bytes(), std::memory_order_relaxed);
+  shared_.log.publish(entry);
+}
+
+CUresult Enforcer::release(const FreeCall& call) noexcept {
+  if (!managing() || !shared_.arena_all.contains(call.address)) {
+    return call.stream_ordered ? driver().cuMemFreeAsync(call.address, call.stream) : driver().cuMemFree(call.address);
+  }
+  // An earlier call's error is told here, but the memory is given back all the same: nobody frees it a second time.
+  CUresult fault = shared_.faults.take();
+  // cuMemFree synchronises. The program can only tell from work whose results it can see without asking: while a plan
+  // is followed, nothing else needs to wait.
+  bool follows;
+  {
+    const std::lock_guard lock(submit_mutex_);
+    follows = timeline_.following();
+  }
+  const bool visible = host_visible_.load() > synchronized_.load();
+  if (!call.stream_ordered && (!follows || visible)) {
+    const CUresult result = context_synchronize();
+    if (fault == CUDA_SUCCESS) fault = result;
+  }
+  const std::lock_guard lock(submit_mutex_);
+  const Step step = timeline_.free(call);
+  look_at_planner(step.ask_planner);
+  append_free(call, step);
+  return fault;
+}
+
+// Must the calling thread wait for this entry? Sets how it is to be issued.
+bool Enforcer::decide_wait(Entry& entry) noexcept {
+  const Command& command = entry.command;
+  if (waits_for_completion(command)) {
+    if (may_be_staged(command) && shared_.staging.stage(command.host_source, command.size, &entry.staging)) {
+      entry.staged = true;
+      return captures_.load(std::memory_order_relaxed) > 0;
+    }
+    entry.program_issues = true;
+    return true;
+  }
+  return command.first_of_shape || command.op == trace::OpKind::host_function ||
+         (command.flags & trace::kOpOpaque) != 0 || captures_.load(std::memory_order_relaxed) > 0;
+}
+
+CUresult Enforcer::submit(const Command& command) noexcept {
+  if (!managing()) return command.issue(command.payload, command.stream);
+  if (const CUresult fault = shared_.faults.take(); fault != CUDA_SUCCESS) return fault;
+  const CUstream stream = stream_of_program(command.stream);
+  Waiter& waiter = Waiter::of_this_thread();
+  Entry* entry;
+  bool waits;
+  {
+    const std::lock_guard lock(submit_mutex_);
+    const bool opaque = (command.flags & trace::kOpOpaque) != 0 || command.op == trace::OpKind::graph_launch;
+    if (opaque) timeline_.interrupt(command.name);
+    const Step step = timeline_.op(command);
+    look_at_planner(step.ask_planner);
+    append_vacant(command.context);
+    append_activate(step, command.context);
+    entry = shared_.log.append_op(command);
+    entry->command.stream = stream;
+    if (step.planned) {
+      entry->call = step.match.call;
+      entry->iteration = step.match.iteration;
+    }
+    waits = decide_wait(*entry);
+    if (waits) {
+      waiter.arm();
+      entry->waiter = &waiter;
+    }
+    if ((command.flags & trace::kOpHostVisible) != 0 || command.host_destination != nullptr) {
+      host_visible_.store(entry->position + 1, std::memory_order_relaxed);
+    }
+    shared_.log.publish(entry);
+  }
+  return waits ? wait_for(waiter, *entry, command, stream) : CUDA_SUCCESS;
+}
+
+CUresult Enforcer::wait_for(Waiter& waiter, Entry& entry, const Command& command, CUstream stream) noexcept {
+  shared_.log.enter_blocked();
+  const bool granted = waiter.wait();
+  shared_.log.leave_blocked();
+  if (!granted) return waiter.result();
+  ActivitySource* const activity =
+      shared_.recording.load(std::memory_order_relaxed) ? shared_.activity.load(std::memory_order_acquire) : nullptr;
+  if (activity != nullptr) activity->push(command.sequence, stream);
+  const CUresult result = command.issue(command.payload, stream);
+  if (activity != nullptr) activity->pop(command.sequence, stream);
+  entry.program_result = result;
+  entry.program_issued.store(1, std::memory_order_release);
+  entry.program_issued.notify_all();
+  shared_.log.wake();
+  return result;
+}
+
+// The planner's answers, and questions to it. Under the submission lock; cheap when there is nothing.
+void Enforcer::look_at_planner(bool ask) noexcept {
+  switch (planner_.state()) {
+    case PlanState::none:
+      break;
+    case PlanState::running:
+      return;
+    case PlanState::ready:
+      take_plan();
+      return;
+    case PlanState::not_yet:
+      log_line(LogLevel::info, "no plan yet: %s", planner_.message().c_str());
+      timeline_.planner_said_no();
+      planner_.reset();
+      return;
+    case PlanState::impossible:
+      log_line(LogLevel::warn, "memory is managed on demand: %s", planner_.message().c_str());
+      no_more_plans_ = true;
+      shared_.budget_settled.store(true, std::memory_order_release);
+      timeline_.watch(false);
+      if (config_.trace_is_private) stop_recording();  // a trace that the user asked for may be planned by hand
+      planner_.reset();
+      return;
+  }
+  if (shared_.log.tail() >= kMostCallsRecorded && !no_more_plans_) {
+    log_line(LogLevel::warn, "memory is managed on demand: no iteration was found in %llu calls",
+             static_cast<unsigned long long>(kMostCallsRecorded));
+    no_more_plans_ = true;
+    timeline_.watch(false);
+    stop_recording();
+  }
+  if (!ask || no_more_plans_ || recorder_ == nullptr || config_.trace == nullptr) return;
+  ask_planner();
+  if (!config_.wait_for_plan) return;
+  planner_.wait();
+  look_at_planner(false);
+}
+
+void Enforcer::ask_planner() noexcept {
+  PlanRequest request;
+  request.planner = config_.planner != nullptr ? config_.planner : std::string();
+  if (request.planner.empty()) {
+    const std::string own = own_path();
+    request.planner = own.substr(0, own.find_last_of('/') + 1) + "../../bin/reprise";
+  }
+  request.trace = config_.trace;
+  request.plan = std::string(config_.trace) + ".plan";
+  request.policy = config_.policy;
+  request.budget_bytes =
+      known_budget(rule_of(config_), shared_.counters.peak_requested_bytes.load(std::memory_order_relaxed));
+  request.keep = config_.keep;
+  plan_path_ = request.plan;
+  recorder_->info("memory.held_bytes", shared_.counters.outside_bytes.load(std::memory_order_relaxed));
+  collect_activity();
+  planner_.ask(request, recorder_, shared_.arena.plan, shared_.granularity);
+}
+
+void Enforcer::take_plan() noexcept {
+  const Schedule* const schedule = planner_.schedule();
+  planner_.reset();
+  no_more_plans_ = true;
+  const plan::Plan& plan = schedule->plan;
+  RunLogLine line("plan");
+  line.add("path", plan_path_)
+      .add("policy", plan.policy)
+      .add("chunk_count", plan.chunk_count)
+      .add("budget_bytes", plan.budget_bytes)
+      .add("reserved_bytes", plan.reserved_bytes)
+      .add("predicted_ns", plan.predicted_ns)
+      .add("compute_ns", plan.compute_ns)
+      .add("offload_bytes", plan.offload_bytes)
+      .add("reload_bytes", plan.reload_bytes);
+  shared_.runlog.write(line);
+  shared_.schedule.store(schedule, std::memory_order_release);
+  timeline_.use(schedule);
+  timeline_.watch(false);
+  stop_recording();
+}
+
+void Enforcer::stop_recording() noexcept {
+  shared_.recording.store(false, std::memory_order_relaxed);
+  if (recorder_ != nullptr) recorder_->pause();
+}
+
+}  // namespace reprise::replay
+
+reprise::Handler* reprise::make_enforcer(const Config& config, Recorder* recorder) noexcept {
+  auto* const enforcer = new (std::nothrow) replay::Enforcer(config, recorder);
+  if (enforcer == nullptr) log_line(LogLevel::warn, "no memory to manage memory: the program runs without a budget");
+  return enforcer;
+}

@@ -1,0 +1,117 @@
+// The handler that manages memory: turns the program's calls into log entries and answers what the program shall see.
+// Made once by make_enforcer() when a budget is set. All functions are called by program threads.
+#pragma once
+#include <cuda.h>
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "preload/base/config.h"
+#include "preload/calls/handler.h"
+#include "preload/record/recorder.h"
+#include "replay/dispatch/dispatcher.h"
+#include "replay/dispatch/shared.h"
+#include "replay/enforcer/plan_follower.h"
+#include "replay/enforcer/planner_process.h"
+
+namespace reprise::replay {
+
+class Enforcer final : public Handler {
+ public:
+  Enforcer(const Config& config, Recorder* recorder) noexcept;
+
+  CUresult allocate(const AllocateCall& call, CUdeviceptr* address) noexcept override;
+  CUresult release(const FreeCall& call) noexcept override;
+  CUresult submit(const Command& command) noexcept override;
+
+  CUresult event_record(CUevent event, CUstream stream, unsigned flags) noexcept override;
+  CUresult event_query(CUevent event) noexcept override;
+  CUresult event_synchronize(CUevent event) noexcept override;
+  CUresult event_elapsed(float* milliseconds, CUevent start, CUevent end) noexcept override;
+  CUresult event_destroy(CUevent event) noexcept override;
+  CUresult stream_wait_event(CUstream stream, CUevent event, unsigned flags) noexcept override;
+  CUresult stream_query(CUstream stream) noexcept override;
+  CUresult stream_synchronize(CUstream stream) noexcept override;
+  CUresult stream_destroy(CUstream stream) noexcept override;
+  CUresult context_synchronize() noexcept override;
+
+  void before_ordered(const char* name) noexcept override;
+  void capture_begin() noexcept override;
+  void capture_end() noexcept override;
+
+  CUresult memory_info(size_t* free_bytes, size_t* total_bytes) noexcept override;
+  CUresult total_memory(size_t* bytes, CUdevice device) noexcept override;
+  void unmanaged(const char* what, int64_t bytes) noexcept override;
+
+  void finish() noexcept override;
+  void abandon() noexcept override;
+
+ private:
+  enum class State : int { closed, open, off };
+
+  // Set-up and end.
+  bool open(CUcontext context, CUdevice device) noexcept;
+  void tell_recorder() noexcept;
+  void write_start() noexcept;
+  void write_end() noexcept;
+  bool managing() const noexcept { return state_.load(std::memory_order_acquire) == State::open; }
+
+  // Under the submission lock.
+  void append_activate(const Step& step, CUcontext context) noexcept;
+  void append_vacant(CUcontext context) noexcept;
+  void append_free(const FreeCall& call, const Step& step) noexcept;
+  bool make_host_room(uint64_t more_padded) noexcept;
+  CUresult refuse(const AllocateCall& call) noexcept;
+  void look_at_planner(bool ask) noexcept;
+  void ask_planner() noexcept;
+  void stop_recording() noexcept;
+  void take_plan() noexcept;
+  bool decide_wait(Entry& entry) noexcept;
+  uint64_t limit_bytes() const noexcept;
+
+  // Without it.
+  CUresult wait_for(Waiter& waiter, Entry& entry, const Command& command, CUstream stream) noexcept;
+  void drain() noexcept;
+  CUresult append_order(EntryKind kind, CUevent event, CUstream stream, unsigned flags) noexcept;
+  bool deferred() const noexcept { return shared_.log.head() != shared_.log.tail(); }
+  void collect_activity() noexcept;
+
+  const Config config_;
+  Recorder* const recorder_;
+  Shared shared_;
+  Dispatcher dispatcher_;
+  Timeline timeline_;
+  PlannerProcess planner_;
+  std::atomic<State> state_{State::closed};
+  std::mutex open_mutex_;
+  std::mutex submit_mutex_;
+  std::atomic<int> captures_{0};
+  std::atomic<bool> collecting_{false};
+  std::atomic<uint64_t> host_visible_{0};  // log position behind the last work that writes host memory
+  std::atomic<uint64_t> synchronized_{0};  // log position up to which the program knows everything complete
+  uint64_t host_cap_ = 0;
+  uint64_t physical_bytes_ = 0;  // of the device
+  uint64_t started_ns_ = 0;
+  bool no_more_plans_ = false;
+  std::string plan_path_;
+  struct Unmanaged {
+    std::string what;
+    uint64_t count;
+    uint64_t bytes;
+  };
+  std::mutex unmanaged_mutex_;
+  std::vector<Unmanaged> unmanaged_;
+};
+
+// The stream that stands for CU_STREAM_PER_THREAD of the calling thread; other handles are themselves. The driver's own
+// per-thread stream belongs to whoever calls, and the dispatcher calls for all.
+CUstream stream_of_program(CUstream stream) noexcept;
+
+// Calls of class `ordered` that cannot touch the bytes of a managed allocation: they only need what was submitted to be
+// with the driver.
+bool leaves_memory_alone(const char* name) noexcept;
+
+}  // namespace reprise::replay

@@ -1,0 +1,193 @@
+// How the enforcer starts and ends, what it tells the recorder and the run log, and the virtual device's size.
+#include <errno.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "preload/base/log.h"
+#include "preload/driver/driver.h"
+#include "preload/driver/resolve.h"
+#include "preload/trace/identity.h"
+#include "replay/enforcer/enforcer.h"
+
+namespace reprise::replay {
+namespace {
+
+constexpr uint64_t kLogBytes = 32u << 20;
+constexpr uint64_t kFinishMilliseconds = 20'000;
+
+uint64_t host_cap_of(const Config& config) noexcept {
+  const Amount& wanted = config.host_memory;
+  if (wanted.fraction > 0) {
+    // host_memory_cap(0) is 80 % of what is available.
+    return static_cast<uint64_t>(static_cast<double>(host_memory_cap(0)) / 0.8 * wanted.fraction);
+  }
+  return host_memory_cap(wanted.bytes);
+}
+
+}  // namespace
+
+// The first allocation of the program: from here on everything goes through the log. Called without locks.
+bool Enforcer::open(CUcontext context, CUdevice device) noexcept {
+  const std::lock_guard lock(open_mutex_);
+  if (state_.load() != State::closed) return managing();
+  shared_.context = context;
+  shared_.device = device;
+  size_t total = 0;
+  if (driver().cuDeviceTotalMem(&total, device) == CUDA_SUCCESS) physical_bytes_ = total;
+  host_cap_ = host_cap_of(config_);
+  shared_.notes.note = reinterpret_cast<void (*)(uint64_t, uint64_t)>(driver_symbol("repriseSimNoteAllocation"));
+  shared_.notes.forget = reinterpret_cast<void (*)(uint64_t)>(driver_symbol("repriseSimForgetAllocation"));
+  shared_.activity.store(choose_activity_source(config_.activity));
+  shared_.recording.store(recorder_ != nullptr && shared_.activity.load() != nullptr);
+  CUresult result = shared_.log.open(kLogBytes) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+  if (result == CUDA_SUCCESS) result = dispatcher_.start(host_cap_, recorder_ != nullptr);
+  if (result != CUDA_SUCCESS) {
+    log_line(LogLevel::warn, "this device's memory cannot be managed (error %d): the budget is not enforced",
+             static_cast<int>(result));
+    state_.store(State::off, std::memory_order_release);
+    return false;
+  }
+  tell_recorder();
+  write_start();
+  if (config_.plan != nullptr) {
+    plan_path_ = config_.plan;
+    planner_.load(config_.plan, shared_.arena.plan, shared_.granularity);
+    // A plan of another program would never match; one that cannot be read never will.
+    if (planner_.state() == PlanState::ready && planner_.schedule()->plan.program_hash != 0 &&
+        planner_.schedule()->plan.program_hash != trace::program_identity("/proc/self/exe")) {
+      log_line(LogLevel::warn, "the plan %s was made for another program; it is tried all the same", config_.plan);
+    }
+  } else {
+    timeline_.watch(recorder_ != nullptr && config_.trace != nullptr);
+  }
+  state_.store(State::open, std::memory_order_release);
+  return true;
+}
+
+void Enforcer::tell_recorder() noexcept {
+  if (recorder_ == nullptr) return;
+  ActivitySource* const activity = shared_.activity.load();
+  recorder_->info("activity.source", activity != nullptr ? activity->name() : "none");
+  recorder_->info("granularity", shared_.granularity);
+  if (config_.budget.bytes != 0) recorder_->info("budget.bytes", config_.budget.bytes);
+  const LinkRates& link = dispatcher_.link();
+  if (link.to_device > 0) recorder_->info("link.h2d_bytes_per_s", link.to_device);
+  if (link.to_host > 0) recorder_->info("link.d2h_bytes_per_s", link.to_host);
+  if (link.latency_ns > 0) recorder_->info("link.latency_ns", link.latency_ns);
+}
+
+void Enforcer::write_start() noexcept {
+  char name[256] = "";
+  driver().cuDeviceGetName(name, sizeof name, shared_.device);
+  RunLogLine line("start");
+  line.add("time_ns", started_ns_)
+      .add("program", std::string(program_invocation_name))
+      .add("driver", std::string(driver_path() != nullptr ? driver_path() : ""))
+      .add("device", std::string(name))
+      .add("mode", std::string(config_.plan != nullptr ? "replay" : "run"))
+      .add("granularity", shared_.granularity)
+      .add("host_cap_bytes", host_cap_);
+  if (config_.budget.bytes != 0) line.add("budget_bytes", config_.budget.bytes);
+  if (config_.budget.fraction > 0) {
+    line.add("budget_percent", static_cast<uint64_t>(std::llround(config_.budget.fraction * 100)));
+  }
+  shared_.runlog.write(line);
+  shared_.runlog.flush();
+}
+
+void Enforcer::write_end() noexcept {
+  const Counters& counters = shared_.counters;
+  for (const Unmanaged& kind : unmanaged_) {
+    RunLogLine line("unmanaged");
+    line.add("what", kind.what).add("count", kind.count).add("bytes", kind.bytes);
+    shared_.runlog.write(line);
+  }
+  const uint64_t budget =
+      known_budget({config_.budget.bytes, config_.budget.fraction}, counters.peak_requested_bytes.load());
+  // Its own physical chunks and what the program holds around them: only a percentage of an unknown peak can be passed.
+  const uint64_t peak = counters.peak_device_bytes.load() + counters.outside_bytes.load();
+  if (config_.budget.fraction > 0 && counters.peak_device_bytes.load() > budget) {
+    log_line(LogLevel::warn,
+             "%llu bytes of device memory were used at most, above the budget of %llu: the largest call needs them, "
+             "which was not known before; ask for at least that much",
+             static_cast<unsigned long long>(peak), static_cast<unsigned long long>(budget));
+  }
+  RunLogLine line("end");
+  line.add("time_ns", RunLog::now_ns())
+      .add("iterations_planned", counters.iterations_planned.load())
+      .add("iterations_passive", counters.iterations_passive.load())
+      .add("divergences", counters.divergences.load())
+      .add("peak_device_bytes", counters.peak_device_bytes.load())
+      .add("outside_bytes", counters.outside_bytes.load())
+      .add("peak_requested_bytes", counters.peak_requested_bytes.load())
+      .add("budget_bytes", budget)
+      .add("host_bytes", shared_.host->capacity())
+      .add("offload_bytes", dispatcher_.memory().traffic.offloaded_bytes)
+      .add("reload_bytes", dispatcher_.memory().traffic.reloaded_bytes)
+      .add("vmm_calls", dispatcher_.memory().mappings.driver_calls());
+  shared_.runlog.write(line);
+  shared_.runlog.flush();
+}
+
+// Hands device times to the trace while something is recorded. Called where the program has just synchronised.
+void Enforcer::collect_activity() noexcept {
+  ActivitySource* const activity = shared_.activity.load(std::memory_order_acquire);
+  if (recorder_ == nullptr || activity == nullptr || !shared_.recording.load(std::memory_order_relaxed)) return;
+  if (collecting_.exchange(true, std::memory_order_acquire)) return;
+  recorder_->collect(*activity);
+  collecting_.store(false, std::memory_order_release);
+}
+
+// The virtual device: the budget and what the host tier may hold. While a percentage's peak is not known yet, the real
+// device's size, so that programs that size themselves by it do what they do without us.
+CUresult Enforcer::total_memory(size_t* bytes, CUdevice device) noexcept {
+  const CUresult result = driver().cuDeviceTotalMem(bytes, device);
+  if (result != CUDA_SUCCESS || config_.budget.bytes == 0) return result;
+  if (state_.load(std::memory_order_acquire) == State::off) return result;
+  *bytes = config_.budget.bytes + (host_cap_ != 0 ? host_cap_ : host_cap_of(config_));
+  return CUDA_SUCCESS;
+}
+
+CUresult Enforcer::memory_info(size_t* free_bytes, size_t* total_bytes) noexcept {
+  const CUresult result = driver().cuMemGetInfo(free_bytes, total_bytes);
+  if (result != CUDA_SUCCESS || state_.load(std::memory_order_acquire) == State::off) return result;
+  CUdevice device = 0;
+  if (driver().cuCtxGetDevice(&device) != CUDA_SUCCESS || (managing() && device != shared_.device)) return result;
+  size_t total = *total_bytes;
+  if (config_.budget.bytes != 0) total_memory(&total, device);
+  const uint64_t used = shared_.counters.requested_bytes.load(std::memory_order_relaxed) +
+                        shared_.counters.outside_bytes.load(std::memory_order_relaxed);
+  *total_bytes = total;
+  *free_bytes = total - std::min<uint64_t>(total, used);
+  return CUDA_SUCCESS;
+}
+
+void Enforcer::unmanaged(const char* what, int64_t bytes) noexcept {
+  const std::lock_guard lock(unmanaged_mutex_);
+  for (Unmanaged& kind : unmanaged_) {
+    if (kind.what != what) continue;
+    kind.count += bytes > 0 ? 1 : 0;
+    kind.bytes += bytes > 0 ? static_cast<uint64_t>(bytes) : 0;
+    return;
+  }
+  unmanaged_.push_back({what, 1, static_cast<uint64_t>(std::max<int64_t>(bytes, 0))});
+}
+
+void Enforcer::finish() noexcept {
+  State expected = State::open;
+  if (!state_.compare_exchange_strong(expected, State::off)) {
+    shared_.runlog.flush();
+    return;
+  }
+  dispatcher_.stop(kFinishMilliseconds);
+  collect_activity();
+  write_end();
+}
+
+void Enforcer::abandon() noexcept {
+  state_.store(State::off);
+  shared_.runlog.abandon();
+}
+
+}  // namespace reprise::replay

@@ -1,0 +1,155 @@
+#include "replay/enforcer/planner_process.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+#include "replay/base/threads.h"
+
+extern char** environ;
+
+namespace reprise::replay {
+namespace {
+
+struct ChildStart {
+  char** arguments;
+  char** environment;
+};
+
+// Runs between the program and the planner, in the program's memory: nothing here may allocate or lock. It never calls
+// execve itself, because that would turn it into an ordinary child, which the program's wait() and its handler for
+// SIGCHLD would see. The planner is this child's child, and its exit code becomes this child's.
+int start_child(void* data) {
+  const auto* const start = static_cast<const ChildStart*>(data);
+  // The program's handlers must not run here: they would see the program's own memory.
+  struct sigaction standard {};
+  standard.sa_handler = SIG_DFL;
+  for (int number = 1; number < NSIG; ++number) sigaction(number, &standard, nullptr);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  const pid_t planner = vfork();
+  if (planner == 0) {
+    const int null = open("/dev/null", O_RDWR);
+    if (null >= 0) {
+      for (int file = 0; file < 3; ++file) dup2(null, file);
+      if (null > 2) close(null);
+    }
+    execve(start->arguments[0], start->arguments, start->environment);
+    _exit(127);
+  }
+  int status = 0;
+  if (planner < 0 || waitpid(planner, &status, 0) != planner) _exit(127);
+  _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 126);
+}
+
+bool hidden_from_child(const char* variable) noexcept {
+  return std::strncmp(variable, "LD_PRELOAD=", 11) == 0 || std::strncmp(variable, "REPRISE_", 8) == 0;
+}
+
+// The text behind a key in the planner's status line (one JSON object of plain texts and numbers). "" when it is not
+// there.
+std::string text_of(const std::string& line, const std::string& key) {
+  const size_t at = line.find("\"" + key + "\":\"");
+  std::string text;
+  for (size_t i = at == std::string::npos ? line.size() : at + key.size() + 4; i < line.size() && line[i] != '"'; ++i) {
+    if (line[i] == '\\' && i + 1 < line.size()) ++i;
+    text += line[i];
+  }
+  return text;
+}
+
+std::string first_line(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+}  // namespace
+
+int run_unseen(const std::vector<std::string>& arguments) noexcept {
+  std::vector<char*> pointers;
+  pointers.reserve(arguments.size() + 1);
+  for (const std::string& argument : arguments) pointers.push_back(const_cast<char*>(argument.c_str()));
+  pointers.push_back(nullptr);
+  std::vector<char*> environment;
+  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
+    if (!hidden_from_child(*variable)) environment.push_back(*variable);
+  }
+  environment.push_back(nullptr);
+  constexpr size_t kStackBytes = 256 * 1024;
+  void* const stack = mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (stack == MAP_FAILED) return -1;
+  ChildStart start{pointers.data(), environment.data()};
+  // No exit signal: the program's handler for SIGCHLD stays silent and its wait() passes over the child. This thread
+  // stands still until the child is gone.
+  const int child = clone(start_child, static_cast<char*>(stack) + kStackBytes, CLONE_VM | CLONE_VFORK, &start);
+  int status = -1;
+  if (child > 0) {
+    while (waitpid(child, &status, static_cast<int>(__WCLONE)) < 0 && errno == EINTR) {
+    }
+  }
+  munmap(stack, kStackBytes);
+  return child > 0 ? status : -1;
+}
+
+void PlannerProcess::ask(const PlanRequest& request, Recorder* recorder, Zone zone, uint64_t granularity) noexcept {
+  state_.store(PlanState::running, std::memory_order_relaxed);
+  if (!start_thread("reprise plan", [=, this] { run(request, recorder, zone, granularity); })) {
+    message_ = "no thread for the planner could be started";
+    answer(PlanState::impossible);
+  }
+}
+
+void PlannerProcess::run(const PlanRequest& request, Recorder* recorder, Zone zone, uint64_t granularity) noexcept {
+  constexpr uint32_t kFlushMilliseconds = 10'000;
+  if (recorder != nullptr && !recorder->flush(kFlushMilliseconds)) {
+    message_ = "the recording could not be written";
+    answer(PlanState::impossible);
+    return;
+  }
+  const std::string status_file = request.plan + ".status";
+  const int status =
+      run_unseen({request.planner, "plan", request.trace, "--budget", std::to_string(request.budget_bytes), "--policy",
+                  request.policy, "-o", request.plan, "--quiet", "--status", status_file});
+  if (status == 0) {
+    load(request.plan, zone, granularity);
+  } else {
+    const std::string line = first_line(status_file);
+    const bool started = status != -1 && !(WIFEXITED(status) && WEXITSTATUS(status) == 127);
+    message_ = started ? text_of(line, "message") : "the planner " + request.planner + " could not be started";
+    if (message_.empty()) message_ = "the planner failed";
+    // A stream of calls that is no iteration yet may become one; a budget that is too small stays too small.
+    const bool later = started && text_of(line, "status") == "no_iteration";
+    answer(later ? PlanState::not_yet : PlanState::impossible);
+  }
+  unlink(status_file.c_str());
+  if (!request.keep) unlink(request.plan.c_str());
+}
+
+void PlannerProcess::load(const std::string& path, Zone zone, uint64_t granularity) noexcept {
+  Result<plan::Plan> plan = plan::read_plan(path);
+  auto* const schedule = new Schedule;  // lives as long as the process
+  std::string why;
+  if (!plan.ok()) {
+    message_ = plan.status().message();
+  } else if (make_schedule(std::move(plan.value()), zone, granularity, schedule, &why)) {
+    schedule_ = schedule;
+    answer(PlanState::ready);
+    return;
+  } else {
+    message_ = why;
+  }
+  delete schedule;
+  answer(PlanState::impossible);
+}
+
+}  // namespace reprise::replay

@@ -1,0 +1,57 @@
+// Runs `reprise plan` as a child process and loads what it wrote. The program must not notice: the child sends no
+// SIGCHLD, its wait() never sees it, and nothing is preloaded into it. Caller: the enforcer; the work is on a thread.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "preload/record/recorder.h"
+#include "replay/plan/plan_index.h"
+
+namespace reprise::replay {
+
+struct PlanRequest {
+  std::string planner;  // path of the `reprise` program
+  std::string trace;
+  std::string plan;  // where to write; an existing plan that is only loaded when `planner` is empty
+  std::string policy;
+  uint64_t budget_bytes = 0;
+  bool keep = false;  // leave the plan file
+};
+
+enum class PlanState : uint8_t { none, running, ready, not_yet, impossible };
+
+class PlannerProcess {
+ public:
+  // Starts to plan in the background; `recorder` is flushed first. The plan's own addresses lie in `zone`.
+  void ask(const PlanRequest& request, Recorder* recorder, Zone zone, uint64_t granularity) noexcept;
+  // Loads an existing plan on the calling thread.
+  void load(const std::string& path, Zone zone, uint64_t granularity) noexcept;
+
+  PlanState state() const noexcept { return state_.load(std::memory_order_acquire); }
+  // Until it is no more `running`.
+  void wait() const noexcept { state_.wait(PlanState::running, std::memory_order_acquire); }
+  // After `ready`: the plan, owned by the process for good. After `not_yet` or `impossible`: why, as one line.
+  const Schedule* schedule() const noexcept { return schedule_; }
+  const std::string& message() const noexcept { return message_; }
+  // The enforcer has taken notice; a new question may be asked.
+  void reset() noexcept { state_.store(PlanState::none, std::memory_order_release); }
+
+ private:
+  void run(const PlanRequest& request, Recorder* recorder, Zone zone, uint64_t granularity) noexcept;
+  void answer(PlanState state) noexcept {
+    state_.store(state, std::memory_order_release);
+    state_.notify_all();
+  }
+
+  std::atomic<PlanState> state_{PlanState::none};
+  const Schedule* schedule_ = nullptr;
+  std::string message_;
+};
+
+// Starts `arguments` (a path and its arguments) with stdin, stdout and stderr on /dev/null and without LD_PRELOAD and
+// REPRISE_* variables, and waits for it. -1: it could not be started, else the wait status. Exposed for tests.
+int run_unseen(const std::vector<std::string>& arguments) noexcept;
+
+}  // namespace reprise::replay

@@ -1,0 +1,105 @@
+#include "replay/memory/chunks.h"
+
+#include "preload/driver/driver.h"
+
+namespace reprise::replay {
+
+void ChunkPool::open(CUdevice device, uint64_t granularity) noexcept {
+  properties_ = {};
+  properties_.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties_.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  properties_.location.id = device;
+  granularity_ = granularity;
+}
+
+ChunkIndex ChunkPool::create(CUresult* error) noexcept {
+  if (existing_ >= limit_) return kNoChunk;
+  CUmemGenericAllocationHandle handle = 0;
+  const CUresult result = driver().cuMemCreate(&handle, granularity_, &properties_, 0);
+  if (result != CUDA_SUCCESS) {
+    *error = result;
+    return kNoChunk;
+  }
+  ChunkIndex index;
+  if (!dead_.empty()) {
+    index = dead_.back();
+    dead_.pop_back();
+  } else {
+    index = static_cast<ChunkIndex>(chunks_.size());
+    chunks_.emplace_back();
+  }
+  chunks_[index] = Chunk{};
+  chunks_[index].handle = handle;
+  ++existing_;
+  const uint64_t bytes = existing_ * granularity_;
+  bytes_.store(bytes, std::memory_order_relaxed);
+  if (bytes > peak_bytes_.load(std::memory_order_relaxed)) peak_bytes_.store(bytes, std::memory_order_relaxed);
+  return index;
+}
+
+void ChunkPool::destroy(ChunkIndex chunk) noexcept {
+  if (chunks_[chunk].free) --free_count_;
+  driver().cuMemRelease(chunks_[chunk].handle);
+  chunks_[chunk] = Chunk{};
+  dead_.push_back(chunk);
+  --existing_;
+  bytes_.store(existing_ * granularity_, std::memory_order_relaxed);
+}
+
+ChunkIndex ChunkPool::take_free(CUresult* error) noexcept {
+  // While the limit is exceeded, free chunks are on their way out: nobody gets them.
+  while (!free_.empty() && !exceeds_limit()) {
+    const ChunkIndex chunk = free_.back();
+    free_.pop_back();
+    if (!chunks_[chunk].free) continue;
+    take(chunk);
+    return chunk;
+  }
+  return create(error);
+}
+
+void ChunkPool::take(ChunkIndex chunk) noexcept {
+  chunks_[chunk].free = false;
+  --free_count_;
+}
+
+void ChunkPool::give_back(ChunkIndex chunk) noexcept {
+  chunks_[chunk].occupant = nullptr;
+  chunks_[chunk].free = true;
+  ++free_count_;
+  if (free_.size() > 2 * chunks_.size()) {
+    std::erase_if(free_, [this](ChunkIndex candidate) { return !chunks_[candidate].free; });
+  }
+  free_.push_back(chunk);
+}
+
+void ChunkPool::rebuild_free() noexcept {
+  free_.clear();
+  free_count_ = 0;
+  for (ChunkIndex index = static_cast<ChunkIndex>(chunks_.size()); index-- > 0;) {
+    Chunk& chunk = chunks_[index];
+    chunk.free = chunk.handle != 0 && chunk.occupant == nullptr && !chunk.reserved;
+    if (!chunk.free) continue;
+    ++free_count_;
+    free_.push_back(index);
+  }
+}
+
+uint64_t ChunkPool::available() const noexcept {
+  if (exceeds_limit()) return 0;
+  return free_count_ + (limit_ - existing_);
+}
+
+void ChunkPool::close() noexcept {
+  for (const Chunk& chunk : chunks_) {
+    if (chunk.handle != 0) driver().cuMemRelease(chunk.handle);
+  }
+  chunks_.clear();
+  free_.clear();
+  dead_.clear();
+  free_count_ = 0;
+  existing_ = 0;
+  bytes_.store(0, std::memory_order_relaxed);
+}
+
+}  // namespace reprise::replay

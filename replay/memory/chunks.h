@@ -1,0 +1,78 @@
+// Physical memory: one handle per chunk, created when needed and never more than the budget allows. Knows who occupies
+// each chunk and what must be complete before it is used again. Dispatcher thread only.
+#pragma once
+#include <cuda.h>
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "replay/memory/uses.h"
+
+namespace reprise::replay {
+
+using ChunkIndex = uint32_t;
+inline constexpr ChunkIndex kNoChunk = 0xffffffff;
+
+struct Tensor;
+
+struct Chunk {
+  CUmemGenericAllocationHandle handle = 0;
+  Tensor* occupant = nullptr;  // a managed tensor whose bytes are here
+  bool free = false;           // nobody's, waiting to be taken
+  bool reserved = false;       // under small allocations: never free
+  Uses uses;                   // of former occupants
+};
+
+class ChunkPool {
+ public:
+  void open(CUdevice device, uint64_t granularity) noexcept;
+
+  // Upper bound of how many chunks may exist; chunks that exist already stay until shrink().
+  void set_limit(uint64_t chunks) noexcept { limit_ = chunks; }
+  uint64_t limit() const noexcept { return limit_; }
+  uint64_t granularity() const noexcept { return granularity_; }
+
+  // A chunk nobody occupies: an existing one, else a new one within the limit, else kNoChunk. `error` is set when the
+  // driver refused to create one.
+  ChunkIndex take_free(CUresult* error) noexcept;
+  // A new chunk within the limit, taken; kNoChunk as above.
+  ChunkIndex create(CUresult* error) noexcept;
+  // Takes this one, which is free.
+  void take(ChunkIndex chunk) noexcept;
+  void give_back(ChunkIndex chunk) noexcept;
+  // How many take_free() would give, unless the driver refuses.
+  uint64_t available() const noexcept;
+  bool is_free(ChunkIndex chunk) const noexcept { return chunks_[chunk].free; }
+  // The driver refuses to create more: what exists is what there is.
+  void limit_to_existing() noexcept { limit_ = existing_; }
+  bool exceeds_limit() const noexcept { return existing_ > limit_; }
+  // After something else than this pool decided who sits where: free is what has no occupant and is not reserved.
+  void rebuild_free() noexcept;
+  // Releases a free chunk's handle. Nothing maps it any more.
+  void destroy(ChunkIndex chunk) noexcept;
+
+  Chunk& operator[](ChunkIndex chunk) noexcept { return chunks_[chunk]; }
+  size_t size() const noexcept { return chunks_.size(); }
+  uint64_t existing() const noexcept { return existing_; }
+  // Bytes of device memory that exist now and at most; readable from any thread.
+  uint64_t bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
+  uint64_t peak_bytes() const noexcept { return peak_bytes_.load(std::memory_order_relaxed); }
+
+  // Releases all handles. Nothing may be mapped any more.
+  void close() noexcept;
+
+ private:
+  CUmemAllocationProp properties_{};
+  uint64_t granularity_ = 0;
+  uint64_t limit_ = 0;
+  uint64_t existing_ = 0;
+  std::vector<Chunk> chunks_;
+  uint64_t free_count_ = 0;
+  std::vector<ChunkIndex> free_;  // candidates, newest last; those that are not `free` any more are skipped
+  std::vector<ChunkIndex> dead_;  // indices without a handle
+  std::atomic<uint64_t> bytes_{0};
+  std::atomic<uint64_t> peak_bytes_{0};
+};
+
+}  // namespace reprise::replay

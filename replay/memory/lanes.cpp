@@ -1,0 +1,172 @@
+#include "replay/memory/lanes.h"
+
+#include <algorithm>
+
+#include "preload/driver/driver.h"
+
+namespace reprise::replay {
+
+CUresult Lanes::open(CUcontext context) noexcept {
+  for (int i = 0; i < 2; ++i) {
+    Lane lane;
+    lane.context = context;
+    const CUresult result = driver().cuStreamCreate(&lane.stream, CU_STREAM_NON_BLOCKING);
+    if (result != CUDA_SUCCESS) return result;
+    by_stream_[{lane.stream, context}] = static_cast<LaneIndex>(lanes_.size());
+    lanes_.push_back(std::move(lane));
+  }
+  return CUDA_SUCCESS;
+}
+
+LaneIndex Lanes::lane_of(CUstream stream, CUcontext context) noexcept {
+  const auto known = by_stream_.find({stream, context});
+  if (known != by_stream_.end()) return known->second;
+  auto index = static_cast<LaneIndex>(lanes_.size());
+  // A closed lane whose work is complete is used again; its positions go on, so that old uses stay meaningful.
+  for (size_t i = 2; i < lanes_.size() && index == lanes_.size(); ++i) {
+    Lane& lane = lanes_[i];
+    if (!lane.closed || lane.context != context) continue;
+    poll(lane);
+    if (lane.completed == lane.issued) index = static_cast<LaneIndex>(i);
+  }
+  if (index == lanes_.size()) lanes_.emplace_back();
+  Lane& lane = lanes_[index];
+  lane.stream = stream;
+  lane.context = context;
+  lane.closed = false;
+  lane.waited.clear();
+  by_stream_[{stream, context}] = index;
+  return index;
+}
+
+CUresult Lanes::mark(LaneIndex index) noexcept {
+  Lane& lane = lanes_[index];
+  const uint64_t marked = lane.markers.empty() ? lane.completed : lane.markers.back().position;
+  if (marked >= lane.issued) return CUDA_SUCCESS;
+  CUevent event = nullptr;
+  CUresult result = CUDA_SUCCESS;
+  if (spare_events_.empty()) {
+    result = driver().cuEventCreate(&event, CU_EVENT_DISABLE_TIMING);
+  } else {
+    event = spare_events_.back();
+    spare_events_.pop_back();
+  }
+  if (result == CUDA_SUCCESS) result = driver().cuEventRecord(event, lane.stream);
+  if (result != CUDA_SUCCESS) {
+    if (event != nullptr) spare_events_.push_back(event);
+    return result;
+  }
+  lane.markers.push_back({lane.issued, event});
+  return CUDA_SUCCESS;
+}
+
+const Marker* Lanes::marker_for(LaneIndex index, uint64_t position, CUresult* error) noexcept {
+  Lane& lane = lanes_[index];
+  const auto before = [](const Marker& marker, uint64_t wanted) { return marker.position < wanted; };
+  auto found = std::lower_bound(lane.markers.begin(), lane.markers.end(), position, before);
+  if (found == lane.markers.end()) {
+    *error = lane.closed ? synchronize() : mark(index);
+    if (*error != CUDA_SUCCESS || lane.completed >= position) return nullptr;
+    found = std::prev(lane.markers.end());
+  }
+  return &*found;
+}
+
+CUresult Lanes::wait_on(LaneIndex waiter, Use use) noexcept {
+  if (use.lane == waiter) return CUDA_SUCCESS;
+  Lane& other = lanes_[use.lane];
+  if (other.completed >= use.position) return CUDA_SUCCESS;
+  Lane& self = lanes_[waiter];
+  if (self.waited.size() < lanes_.size()) self.waited.resize(lanes_.size(), 0);
+  if (self.waited[use.lane] >= use.position) return CUDA_SUCCESS;
+  CUresult result = CUDA_SUCCESS;
+  const Marker* const marker = marker_for(use.lane, use.position, &result);
+  if (marker == nullptr) return result;
+  result = driver().cuStreamWaitEvent(self.stream, marker->event, 0);
+  if (result == CUDA_SUCCESS) self.waited[use.lane] = marker->position;
+  return result;
+}
+
+CUresult Lanes::wait_on(LaneIndex waiter, const Uses& uses) noexcept {
+  if (uses.everything()) return synchronize();
+  for (const Use& use : uses) {
+    const CUresult result = wait_on(waiter, use);
+    if (result != CUDA_SUCCESS) return result;
+  }
+  return CUDA_SUCCESS;
+}
+
+void Lanes::complete_until(Lane& lane, uint64_t position) noexcept {
+  lane.completed = std::max(lane.completed, position);
+  while (!lane.markers.empty() && lane.markers.front().position <= position) {
+    spare_events_.push_back(lane.markers.front().event);
+    lane.markers.pop_front();
+  }
+}
+
+CUresult Lanes::host_wait(const Uses& uses) noexcept {
+  if (uses.everything()) return synchronize();
+  for (const Use& use : uses) {
+    Lane& lane = lanes_[use.lane];
+    if (lane.completed >= use.position) continue;
+    CUresult result = CUDA_SUCCESS;
+    const Marker* const marker = marker_for(use.lane, use.position, &result);
+    if (marker == nullptr && result == CUDA_SUCCESS) continue;
+    if (marker == nullptr) return result;
+    const uint64_t position = marker->position;
+    result = driver().cuEventSynchronize(marker->event);
+    if (result != CUDA_SUCCESS) return result;
+    complete_until(lane, position);
+  }
+  return CUDA_SUCCESS;
+}
+
+void Lanes::poll(Lane& lane) noexcept {
+  while (!lane.markers.empty()) {
+    const CUresult result = driver().cuEventQuery(lane.markers.front().event);
+    if (result == CUDA_ERROR_NOT_READY) return;
+    if (result != CUDA_SUCCESS && fault_ == CUDA_SUCCESS) fault_ = result;
+    complete_until(lane, lane.markers.front().position);
+  }
+}
+
+void Lanes::poll() noexcept {
+  for (Lane& lane : lanes_) poll(lane);
+}
+
+bool Lanes::complete(const Uses& uses) noexcept {
+  if (uses.everything()) return false;
+  for (const Use& use : uses) {
+    Lane& lane = lanes_[use.lane];
+    if (lane.completed >= use.position) continue;
+    CUresult error = CUDA_SUCCESS;
+    if (marker_for(use.lane, use.position, &error) == nullptr && error != CUDA_SUCCESS) return false;
+    poll(lane);
+    if (lane.completed < use.position) return false;
+  }
+  return true;
+}
+
+CUresult Lanes::synchronize() noexcept {
+  const CUresult result = driver().cuCtxSynchronize();
+  if (result != CUDA_SUCCESS && fault_ == CUDA_SUCCESS) fault_ = result;
+  if (result != CUDA_SUCCESS) return result;
+  for (Lane& lane : lanes_) {
+    if (lane.context == lanes_[kToDevice].context) complete_until(lane, lane.issued);
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult Lanes::close(CUstream stream, CUcontext context) noexcept {
+  const auto known = by_stream_.find({stream, context});
+  if (known == by_stream_.end()) return driver().cuStreamDestroy(stream);
+  Lane& lane = lanes_[known->second];
+  mark(known->second);
+  const CUresult result = driver().cuStreamDestroy(stream);
+  if (result != CUDA_SUCCESS) return result;
+  lane.closed = true;
+  by_stream_.erase(known);
+  return result;
+}
+
+}  // namespace reprise::replay

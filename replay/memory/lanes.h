@@ -1,0 +1,84 @@
+// What a stream promises: work on one lane completes in order, and a position on it can be waited for, by other lanes
+// or by the host. Every stream that work is issued to is a lane; two more carry the transfers. Dispatcher thread only.
+#pragma once
+#include <cuda.h>
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "replay/memory/uses.h"
+
+namespace reprise::replay {
+
+// An event that was recorded behind a position.
+struct Marker {
+  uint64_t position = 0;
+  CUevent event = nullptr;
+};
+
+struct Lane {
+  CUstream stream = nullptr;
+  CUcontext context = nullptr;
+  uint64_t issued = 0;           // positions handed out
+  uint64_t completed = 0;        // known to be complete
+  bool closed = false;           // the program destroyed the stream
+  std::deque<Marker> markers;    // not known to be complete, oldest first
+  std::vector<uint64_t> waited;  // by lane: this lane's work waits for that position already
+};
+
+class Lanes {
+ public:
+  static constexpr LaneIndex kToDevice = 0;  // host to device transfers
+  static constexpr LaneIndex kToHost = 1;    // device to host transfers
+
+  // Creates the transfer streams in the current context.
+  CUresult open(CUcontext context) noexcept;
+
+  // The lane of a program stream; found or made. The context must be current.
+  LaneIndex lane_of(CUstream stream, CUcontext context) noexcept;
+  CUstream stream(LaneIndex lane) const noexcept { return lanes_[lane].stream; }
+  Lane& operator[](LaneIndex lane) noexcept { return lanes_[lane]; }
+  size_t size() const noexcept { return lanes_.size(); }
+
+  // To be called after each piece of work was issued: its position.
+  uint64_t advance(LaneIndex lane) noexcept { return ++lanes_[lane].issued; }
+  // Makes the lane's last position one that can be waited for exactly. Without it a waiter waits for everything that is
+  // on the lane when it begins to wait.
+  CUresult mark(LaneIndex lane) noexcept;
+  // Later work of `waiter` starts after `uses` are complete, ordered on the device.
+  CUresult wait_on(LaneIndex waiter, const Uses& uses) noexcept;
+  CUresult wait_on(LaneIndex waiter, Use use) noexcept;
+  // Blocks the host until `uses` are complete.
+  CUresult host_wait(const Uses& uses) noexcept;
+  // Learns from the driver, without blocking, which positions are complete.
+  void poll() noexcept;
+  // The first error that the driver answered instead of "complete" or "not ready": the context is broken then, and
+  // everything counts as complete.
+  CUresult fault() const noexcept { return fault_; }
+  // Is it complete, as far as poll() and the waits know?
+  bool known_complete(Use use) const noexcept { return lanes_[use.lane].completed >= use.position; }
+  // The same, after asking the driver.
+  bool complete(const Uses& uses) noexcept;
+  // Blocks until all work of the context is complete; every position is complete then.
+  CUresult synchronize() noexcept;
+
+  // The program destroys the stream: destroys it, keeps the lane for waits that are still to come.
+  CUresult close(CUstream stream, CUcontext context) noexcept;
+
+ private:
+  void poll(Lane& lane) noexcept;
+  void complete_until(Lane& lane, uint64_t position) noexcept;
+  // The first marker at or behind the position, recorded now if there is none. nullptr: the driver refused, or (with
+  // *error CUDA_SUCCESS) the position turned out to be complete.
+  const Marker* marker_for(LaneIndex index, uint64_t position, CUresult* error) noexcept;
+
+  std::deque<Lane> lanes_;
+  std::map<std::pair<CUstream, CUcontext>, LaneIndex> by_stream_;  // legacy streams are one per context
+  std::vector<CUevent> spare_events_;
+  CUresult fault_ = CUDA_SUCCESS;
+};
+
+}  // namespace reprise::replay

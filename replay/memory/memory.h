@@ -1,0 +1,51 @@
+// Everything the dispatcher knows about memory, in one place: lanes, chunks, mappings, the host tier, the tensors.
+// Shared by residency (passive mode), activation and the planned dispatcher; all run on the dispatcher thread.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "replay/memory/chunks.h"
+#include "replay/memory/lanes.h"
+#include "replay/memory/mappings.h"
+#include "replay/memory/ranges.h"
+#include "replay/memory/tensors.h"
+#include "replay/memory/tiers/host.h"
+
+namespace reprise::replay {
+
+// Bytes that moved since the start.
+struct Traffic {
+  uint64_t offloaded_bytes = 0;
+  uint64_t reloaded_bytes = 0;
+  uint64_t failed_copies = 0;
+};
+
+struct Memory {
+  Arena arena;
+  Lanes lanes;
+  ChunkPool chunks;
+  Mappings mappings;
+  HostTier host;
+  Tensors tensors;
+  Traffic traffic;
+  // Chunks under the slab zone, by offset; kNoChunk where none is mapped yet.
+  std::vector<ChunkIndex> slab_chunks;
+  uint64_t slab_chunk_count = 0;
+  // Chunks that a plan's own region of small tensors takes.
+  uint64_t plan_slab_chunks = 0;
+  Uses plan_slab_uses;  // by work in passive mode
+  // Host slots that were given back may still be read by transfers up to this position.
+  uint64_t slot_reads = 0;
+};
+
+// Copies a resident tensor to its host slot (which must exist) on the to-host lane, after `after`. On success
+// host_valid and host_ready are set. On an error nothing has changed for the tensor.
+CUresult copy_out(Memory& memory, Tensor& tensor, const Uses& after) noexcept;
+// Copies the host slot into the tensor's mapped addresses on the to-device lane, after `after`; the position in *done.
+CUresult copy_in(Memory& memory, Tensor& tensor, const Uses& after, Use* done) noexcept;
+// Gives the tensor's host slot back.
+void drop_host_copy(Memory& memory, Tensor& tensor) noexcept;
+// Gives a slot to a tensor that has none. False: the host tier is full and may not grow.
+bool ensure_slot(Memory& memory, Tensor& tensor) noexcept;
+
+}  // namespace reprise::replay

@@ -1,0 +1,338 @@
+#include "replay/memory/pager.h"
+
+#include <algorithm>
+
+#include "preload/driver/driver.h"
+
+namespace reprise::replay {
+
+CUresult Residency::out_of_memory(uint64_t chunks) noexcept {
+  shortage_ = {chunks * memory_.chunks.granularity(), memory_.chunks.limit() * memory_.chunks.granularity(), false};
+  return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult Residency::make_resident(const std::vector<Tensor*>& set) noexcept {
+  ++tick_;
+  uint64_t chunks = memory_.slab_chunk_count + memory_.plan_slab_chunks;
+  for (Tensor* tensor : set) {
+    if (tensor->pinned == tick_) continue;
+    tensor->pinned = tick_;
+    tensor->last_use = tick_;
+    chunks += tensor->chunk_count;
+  }
+  chunks += missing_slab_chunks(set);
+  largest_working_set_ = std::max(largest_working_set_, chunks);
+  if (before_fit != nullptr) before_fit(before_fit_user, chunks);
+  if (chunks > memory_.chunks.limit()) return out_of_memory(chunks);
+  if (memory_.chunks.exceeds_limit()) {
+    const CUresult result = shrink_to_limit();
+    if (result != CUDA_SUCCESS) return result;
+  }
+  for (Tensor* tensor : set) {
+    CUresult result = CUDA_SUCCESS;
+    if (tensor->lost) return CUDA_ERROR_ILLEGAL_STATE;
+    if (tensor->chunk_count == 0) {
+      result = map_slab(*tensor);
+    } else if (!tensor->resident) {
+      result = bring_in(*tensor);
+    }
+    if (result != CUDA_SUCCESS) return result;
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult Residency::make_all_resident() noexcept {
+  std::vector<Tensor*> all;
+  memory_.tensors.for_each([&](Tensor& tensor) { all.push_back(&tensor); });
+  std::sort(all.begin(), all.end(), [](const Tensor* a, const Tensor* b) { return a->last_use > b->last_use; });
+  const CUresult result = make_resident(all);
+  if (result != CUDA_ERROR_OUT_OF_MEMORY) return result;
+  const Shortage shortage = shortage_;
+  std::vector<Tensor*> some;
+  uint64_t chunks = memory_.slab_chunk_count + memory_.plan_slab_chunks;
+  for (Tensor* tensor : all) {
+    if (chunks + tensor->chunk_count > memory_.chunks.limit()) continue;
+    chunks += tensor->chunk_count;
+    some.push_back(tensor);
+  }
+  make_resident(some);
+  shortage_ = shortage;
+  return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+void Residency::touched(Tensor& tensor, Use use, bool wrote) noexcept {
+  tensor.uses.add(use.lane, use.position);
+  if (!wrote) return;
+  tensor.defined = true;
+  tensor.host_valid = false;
+}
+
+std::vector<Tensor*> Residency::candidates() noexcept {
+  std::vector<Tensor*> found;
+  memory_.tensors.for_each([&](Tensor& tensor) {
+    if (tensor.resident && tensor.chunk_count > 0 && tensor.pinned != tick_) found.push_back(&tensor);
+  });
+  std::sort(found.begin(), found.end(), [](const Tensor* a, const Tensor* b) { return a->last_use < b->last_use; });
+  return found;
+}
+
+// Chunks for one tensor: its old ones if the least recently used tensors are the ones that sit there (no driver call is
+// needed then), else any.
+CUresult Residency::take_chunks(Tensor& tensor, std::vector<ChunkIndex>* chunks) noexcept {
+  ChunkPool& pool = memory_.chunks;
+  const Mapping* const mapping = memory_.mappings.find(tensor.base);
+  bool taken = false;
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    std::vector<Tensor*> victims;
+    uint64_t room = pool.available();
+    if (room < tensor.chunk_count) {
+      for (Tensor* victim : candidates()) {
+        if (room >= tensor.chunk_count) break;
+        room += victim->chunk_count;
+        victims.push_back(victim);
+      }
+    }
+    if (room < tensor.chunk_count) return out_of_memory(tensor.chunk_count + memory_.slab_chunk_count);
+    if (mapping != nullptr && mapping->chunks.size() == tensor.chunk_count) {
+      const CUresult result = take_home(mapping->chunks, victims, &taken);
+      if (result != CUDA_SUCCESS) return result;
+      if (taken) {
+        *chunks = mapping->chunks;
+        return CUDA_SUCCESS;
+      }
+    }
+    for (Tensor* victim : victims) {
+      const CUresult result = evict(*victim);
+      if (result != CUDA_SUCCESS) return result;
+    }
+    CUresult refused = CUDA_SUCCESS;
+    while (chunks->size() < tensor.chunk_count) {
+      const ChunkIndex chunk = pool.take_free(&refused);
+      if (chunk == kNoChunk) break;
+      chunks->push_back(chunk);
+    }
+    if (chunks->size() == tensor.chunk_count) return CUDA_SUCCESS;
+    for (const ChunkIndex chunk : *chunks) pool.give_back(chunk);
+    chunks->clear();
+    // The device is fuller than the budget says: make do with the chunks that exist.
+    pool.limit_to_existing();
+  }
+  return out_of_memory(tensor.chunk_count);
+}
+
+CUresult Residency::take_home(const std::vector<ChunkIndex>& home, const std::vector<Tensor*>& victims,
+                              bool* taken) noexcept {
+  *taken = false;
+  for (const ChunkIndex chunk : home) {
+    const Tensor* const occupant = memory_.chunks[chunk].occupant;
+    if (memory_.chunks.is_free(chunk)) continue;
+    if (occupant == nullptr || std::find(victims.begin(), victims.end(), occupant) == victims.end()) {
+      return CUDA_SUCCESS;
+    }
+  }
+  for (const ChunkIndex chunk : home) {
+    if (memory_.chunks.is_free(chunk)) continue;
+    const CUresult result = evict(*memory_.chunks[chunk].occupant);
+    if (result != CUDA_SUCCESS) return result;
+  }
+  for (const ChunkIndex chunk : home) memory_.chunks.take(chunk);
+  *taken = true;
+  return CUDA_SUCCESS;
+}
+
+CUresult Residency::bring_in(Tensor& tensor) noexcept {
+  std::vector<ChunkIndex> chunks;
+  CUresult result = take_chunks(tensor, &chunks);
+  if (result != CUDA_SUCCESS) return result;
+  Uses before;
+  for (const ChunkIndex chunk : chunks) before.merge(memory_.chunks[chunk].uses);
+  result = remap(tensor, chunks);
+  Use copied;
+  const bool reload = result == CUDA_SUCCESS && tensor.defined && tensor.host_valid;
+  if (reload) result = copy_in(memory_, tensor, before, &copied);
+  if (result != CUDA_SUCCESS) {
+    // What a failed copy may still be writing is waited for by the next occupant.
+    if (reload) before.add(copied.lane, copied.position);
+    for (const ChunkIndex chunk : chunks) {
+      memory_.chunks[chunk].uses = before;
+      memory_.chunks.give_back(chunk);
+    }
+    return result;
+  }
+  tensor.ready.clear();
+  if (reload) {
+    tensor.ready.add(copied.lane, copied.position);
+  } else {
+    tensor.ready = before;
+  }
+  tensor.uses = tensor.ready;
+  tensor.resident = true;
+  for (const ChunkIndex chunk : chunks) {
+    memory_.chunks[chunk].occupant = &tensor;
+    memory_.chunks[chunk].uses.clear();
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult Residency::remap(Tensor& tensor, const std::vector<ChunkIndex>& chunks) noexcept {
+  Mappings& mappings = memory_.mappings;
+  const Mapping* const mapping = mappings.find(tensor.base);
+  if (mapping != nullptr && mapping->chunks == chunks) return CUDA_SUCCESS;
+  CUresult result = mappings.make_room(tensor.base, tensor.chunk_count * memory_.chunks.granularity());
+  if (result == CUDA_SUCCESS) result = mappings.unmap(tensor.base);
+  if (result == CUDA_SUCCESS) result = trim_mappings(chunks.size());
+  if (result == CUDA_SUCCESS) result = mappings.map(tensor.base, chunks);
+  return result;
+}
+
+// Mappings of ranges whose tensor is away or gone are only kept for speed; some systems allow few.
+CUresult Residency::trim_mappings(uint64_t more) noexcept {
+  Mappings& mappings = memory_.mappings;
+  if (mappings.mapped_chunks() + more <= mapping_limit) return CUDA_SUCCESS;
+  std::vector<std::pair<uint64_t, CUdeviceptr>> old;
+  for (const auto& [base, mapping] : mappings.all()) {
+    if (!memory_.arena.ranges.contains(base)) continue;
+    const Tensor* const tensor = memory_.tensors.find(base);
+    if (tensor == nullptr || !tensor->resident) old.emplace_back(tensor == nullptr ? 0 : tensor->last_use, base);
+  }
+  std::sort(old.begin(), old.end());
+  for (const auto& [last_use, base] : old) {
+    if (mappings.mapped_chunks() + more <= mapping_limit) break;
+    const CUresult result = mappings.unmap(base);
+    if (result != CUDA_SUCCESS) return result;
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult Residency::evict(Tensor& tensor) noexcept {
+  Uses after = tensor.uses;
+  if (tensor.defined && !tensor.host_valid) {
+    if (!ensure_slot(memory_, tensor)) {
+      out_of_memory(tensor.chunk_count);
+      shortage_.host_full = true;
+      return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    const CUresult result = copy_out(memory_, tensor, after);
+    if (result != CUDA_SUCCESS) return result;
+    after.clear();
+    after.add(tensor.host_ready.lane, tensor.host_ready.position);
+  }
+  release_chunks(tensor, after);
+  return CUDA_SUCCESS;
+}
+
+void Residency::release_chunks(Tensor& tensor, Uses after) noexcept {  // by value: `after` may be tensor.uses
+  tensor.resident = false;
+  tensor.ready.clear();
+  tensor.uses.clear();
+  Mapping* const mapping = memory_.mappings.find(tensor.base);
+  if (mapping == nullptr) return;
+  mapping->uses.merge(after);
+  for (const ChunkIndex chunk : mapping->chunks) {
+    if (memory_.chunks[chunk].occupant != &tensor) continue;
+    memory_.chunks[chunk].uses = after;
+    memory_.chunks.give_back(chunk);
+  }
+}
+
+void Residency::forget(Tensor& tensor) noexcept {
+  if (tensor.chunk_count > 0 && tensor.resident) release_chunks(tensor, tensor.uses);
+  drop_host_copy(memory_, tensor);
+  memory_.tensors.erase(tensor.base);
+}
+
+std::pair<uint64_t, uint64_t> Residency::slab_span(const Tensor& tensor) const noexcept {
+  const uint64_t unit = memory_.chunks.granularity();
+  const uint64_t offset = tensor.base - memory_.arena.slabs.base;
+  return {offset / unit, (offset + std::max<uint64_t>(tensor.size, 1) - 1) / unit};
+}
+
+uint64_t Residency::missing_slab_chunks(const std::vector<Tensor*>& set) const noexcept {
+  std::vector<uint64_t> missing;
+  for (const Tensor* tensor : set) {
+    if (tensor->chunk_count != 0 || tensor->plan_owned) continue;
+    const auto [first, last] = slab_span(*tensor);
+    for (uint64_t index = first; index <= last; ++index) {
+      const bool mapped = index < memory_.slab_chunks.size() && memory_.slab_chunks[index] != kNoChunk;
+      if (!mapped) missing.push_back(index);
+    }
+  }
+  std::sort(missing.begin(), missing.end());
+  return static_cast<uint64_t>(std::unique(missing.begin(), missing.end()) - missing.begin());
+}
+
+CUresult Residency::trim_slabs() noexcept {
+  std::vector<bool> lived_in(memory_.slab_chunks.size(), false);
+  memory_.tensors.for_each([&](Tensor& tensor) {
+    if (tensor.chunk_count != 0 || tensor.plan_owned) return;
+    const auto [first, last] = slab_span(tensor);
+    for (uint64_t index = first; index <= last && index < lived_in.size(); ++index) lived_in[index] = true;
+  });
+  for (uint64_t index = 0; index < lived_in.size(); ++index) {
+    const ChunkIndex chunk = memory_.slab_chunks[index];
+    if (lived_in[index] || chunk == kNoChunk) continue;
+    const CUresult result = memory_.mappings.unmap(memory_.arena.slabs.base + index * memory_.chunks.granularity());
+    if (result != CUDA_SUCCESS) return result;
+    memory_.slab_chunks[index] = kNoChunk;
+    --memory_.slab_chunk_count;
+    memory_.chunks[chunk].reserved = false;
+    memory_.chunks.give_back(chunk);
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult Residency::map_slab(Tensor& tensor) noexcept {
+  if (tensor.plan_owned) return CUDA_SUCCESS;
+  const uint64_t unit = memory_.chunks.granularity();
+  const auto [first, last] = slab_span(tensor);
+  for (uint64_t index = first; index <= last; ++index) {
+    if (index >= memory_.slab_chunks.size()) memory_.slab_chunks.resize(index + 1, kNoChunk);
+    if (memory_.slab_chunks[index] != kNoChunk) continue;
+    CUresult refused = CUDA_SUCCESS;
+    ChunkIndex chunk = memory_.chunks.take_free(&refused);
+    for (Tensor* victim : chunk == kNoChunk ? candidates() : std::vector<Tensor*>{}) {
+      const CUresult result = evict(*victim);
+      if (result != CUDA_SUCCESS) return result;
+      chunk = memory_.chunks.take_free(&refused);
+      if (chunk != kNoChunk) break;
+    }
+    if (chunk == kNoChunk) return out_of_memory(memory_.slab_chunk_count + 1);
+    // Slabs are touched without waiting for a tensor's `ready`, so the chunk has to be free for good.
+    CUresult result = memory_.lanes.host_wait(memory_.chunks[chunk].uses);
+    if (result == CUDA_SUCCESS) result = memory_.mappings.map(memory_.arena.slabs.base + index * unit, {chunk});
+    if (result != CUDA_SUCCESS) {
+      memory_.chunks.give_back(chunk);
+      return result;
+    }
+    memory_.chunks[chunk].uses.clear();
+    memory_.chunks[chunk].reserved = true;
+    memory_.slab_chunks[index] = chunk;
+    ++memory_.slab_chunk_count;
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult Residency::shrink_to_limit() noexcept {
+  ChunkPool& pool = memory_.chunks;
+  std::vector<Tensor*> victims;
+  for (size_t next = 0; pool.exceeds_limit();) {
+    ChunkIndex found = kNoChunk;
+    for (ChunkIndex chunk = 0; chunk < pool.size() && found == kNoChunk; ++chunk) {
+      if (pool.is_free(chunk)) found = chunk;
+    }
+    CUresult result = CUDA_SUCCESS;
+    if (found != kNoChunk) {
+      result = memory_.lanes.host_wait(pool[found].uses);
+      if (result == CUDA_SUCCESS) result = memory_.mappings.unmap_chunk(found);
+      if (result == CUDA_SUCCESS) pool.destroy(found);
+    } else {
+      if (victims.empty()) victims = candidates();
+      if (next == victims.size()) return out_of_memory(pool.existing());
+      result = evict(*victims[next++]);
+    }
+    if (result != CUDA_SUCCESS) return result;
+  }
+  return CUDA_SUCCESS;
+}
+
+}  // namespace reprise::replay

@@ -1,0 +1,72 @@
+// Passive mode: makes what a call touches resident, evicting what was not used for longest. Correct for any program
+// whose pointers are visible. Only unmapping blocks the host; everything else is ordered on the device. Dispatcher
+// only.
+#pragma once
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "replay/memory/memory.h"
+
+namespace reprise::replay {
+
+// Why a call could not be served, for the one line on stderr.
+struct Shortage {
+  uint64_t needed_bytes = 0;
+  uint64_t limit_bytes = 0;
+  bool host_full = false;
+};
+
+class Residency {
+ public:
+  explicit Residency(Memory* memory) noexcept : memory_(*memory) {}
+
+  // All of `set` is resident when the work that is issued next waits for each tensor's `ready`.
+  // CUDA_ERROR_OUT_OF_MEMORY: does not fit (see shortage()); other codes: what the driver said. On any error the
+  // tensors keep their bytes.
+  CUresult make_resident(const std::vector<Tensor*>& set) noexcept;
+  // As many of the live tensors as fit, newest use first. OUT_OF_MEMORY when not all fit.
+  CUresult make_all_resident() noexcept;
+
+  // Records that work at `use` touched the tensor.
+  void touched(Tensor& tensor, Use use, bool wrote) noexcept;
+  // The program's free was reached: its chunks, slot and bytes are nobody's any more.
+  void forget(Tensor& tensor) noexcept;
+  // Copies the tensor to the host if that is needed and frees its chunks.
+  CUresult evict(Tensor& tensor) noexcept;
+  // Gives back the slab chunks in which nothing lives any more. The device must be idle.
+  CUresult trim_slabs() noexcept;
+  // Brings the number of existing chunks down to the pool's limit.
+  CUresult shrink_to_limit() noexcept;
+
+  const Shortage& shortage() const noexcept { return shortage_; }
+  // Chunks that the largest call so far needed at once, slabs included.
+  uint64_t largest_working_set() const noexcept { return largest_working_set_; }
+  // Called with the chunks a call needs before room is made, so that a budget that follows the program can rise.
+  void (*before_fit)(void* user, uint64_t chunks) noexcept = nullptr;
+  void* before_fit_user = nullptr;
+
+  uint64_t mapping_limit = 24 * 1024;  // mapped chunks before old mappings are taken down
+
+ private:
+  CUresult bring_in(Tensor& tensor) noexcept;
+  CUresult map_slab(Tensor& tensor) noexcept;
+  // First and last slab chunk of a small tensor that is not the plan's.
+  std::pair<uint64_t, uint64_t> slab_span(const Tensor& tensor) const noexcept;
+  uint64_t missing_slab_chunks(const std::vector<Tensor*>& set) const noexcept;
+  CUresult take_chunks(Tensor& tensor, std::vector<ChunkIndex>* chunks) noexcept;
+  CUresult take_home(const std::vector<ChunkIndex>& home, const std::vector<Tensor*>& victims, bool* taken) noexcept;
+  CUresult remap(Tensor& tensor, const std::vector<ChunkIndex>& chunks) noexcept;
+  CUresult trim_mappings(uint64_t more) noexcept;
+  // Resident tensors that may go, in the order in which they should.
+  std::vector<Tensor*> candidates() noexcept;
+  void release_chunks(Tensor& tensor, Uses after) noexcept;
+  CUresult out_of_memory(uint64_t chunks) noexcept;
+
+  Memory& memory_;
+  Shortage shortage_;
+  uint64_t tick_ = 0;
+  uint64_t largest_working_set_ = 0;
+};
+
+}  // namespace reprise::replay

@@ -1,0 +1,78 @@
+#include "replay/memory/tiers/host.h"
+
+#include <algorithm>
+
+#include "preload/driver/driver.h"
+
+namespace reprise::replay {
+namespace {
+constexpr uint64_t kSlabBytes = 64ull << 20;
+}
+
+void HostTier::open(uint64_t cap_bytes) noexcept {
+  const std::lock_guard lock(mutex_);
+  cap_ = cap_bytes / kSlotUnit * kSlotUnit;
+  slots_.reset(kSlotUnit);
+}
+
+uint64_t HostTier::capacity() noexcept {
+  const std::lock_guard lock(mutex_);
+  return slots_.capacity();
+}
+
+bool HostTier::reserve(uint64_t bytes) noexcept {
+  const uint64_t have = capacity();
+  if (have >= bytes) return true;
+  const std::lock_guard lock(grow_mutex_);
+  const uint64_t now = capacity();
+  return now >= bytes || grow(bytes - now);
+}
+
+// At least `bytes` more: slabs as large as useful; smaller ones where the system has no large piece to pin.
+bool HostTier::grow(uint64_t bytes) noexcept {
+  uint64_t left = (bytes + kSlotUnit - 1) / kSlotUnit * kSlotUnit;
+  while (left > 0) {
+    const uint64_t room = cap_ - std::min(cap_, capacity());
+    uint64_t size = std::min(std::max(left, kSlabBytes), room);
+    if (size < std::min(left, kSlotUnit)) return false;
+    void* slab = nullptr;
+    while (size >= kSlotUnit && driver().cuMemHostAlloc(&slab, size, CU_MEMHOSTALLOC_PORTABLE) != CUDA_SUCCESS) {
+      slab = nullptr;
+      size = size / 2 / kSlotUnit * kSlotUnit;
+    }
+    if (slab == nullptr) return false;
+    const std::lock_guard lock(mutex_);
+    slabs_.push_back(slab);
+    slots_.add_slab(reinterpret_cast<uint64_t>(slab), size);
+    left -= std::min(left, size);
+  }
+  return true;
+}
+
+bool HostTier::allocate(uint64_t bytes, HostSlot* slot) noexcept {
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    uint64_t missing;
+    {
+      const std::lock_guard lock(mutex_);
+      if (slots_.allocate(bytes, slot)) return true;
+      missing = slots_.rounded(bytes) - std::min(slots_.rounded(bytes), slots_.free_bytes());
+    }
+    const std::lock_guard lock(grow_mutex_);
+    if (!grow(missing)) return false;
+  }
+  return false;
+}
+
+void HostTier::release(HostSlot* slot) noexcept {
+  const std::lock_guard lock(mutex_);
+  slots_.release(slot);
+}
+
+void HostTier::close() noexcept {
+  const std::lock_guard lock(mutex_);
+  for (void* slab : slabs_) driver().cuMemFreeHost(slab);
+  slabs_.clear();
+  slots_.reset(kSlotUnit);
+}
+
+}  // namespace reprise::replay

@@ -1,0 +1,97 @@
+#include "replay/plan/matcher.h"
+
+#include <algorithm>
+
+#include "preload/trace/signature.h"
+
+namespace reprise::replay {
+
+using plan::CallKind;
+
+void Matcher::begin(const Schedule* schedule, const std::vector<CUdeviceptr>& persistent, Zone managed,
+                    uint64_t first) noexcept {
+  schedule_ = schedule;
+  managed_ = managed;
+  addresses_.assign(schedule->addresses.begin(), schedule->addresses.end());
+  std::copy(persistent.begin(), persistent.end(), addresses_.begin());
+  next_ = 0;
+  iteration_ = first;
+}
+
+void Matcher::consume(Match* match) noexcept {
+  *match = {next_, iteration_};
+  if (next_ == schedule_->last_call) {
+    next_ = 0;
+    ++iteration_;
+  } else {
+    ++next_;
+  }
+}
+
+bool Matcher::op(const Command& command, Match* match) noexcept {
+  const plan::Call& call = schedule_->plan.calls[next_];
+  if (call.kind != CallKind::op || call.op != command.op || call.signature != command.signature ||
+      ((call.flags ^ command.flags) & trace::kOpOpaque) != 0) {
+    return false;
+  }
+  // The plan names managed tensors only: pointers to anything else (pinned host memory, globals) are not moved.
+  size_t next = 0;
+  for (uint32_t i = 0; i < command.access_count; ++i) {
+    const Access& access = command.accesses[i];
+    const CUdeviceptr base = access.address - access.offset;
+    if (!managed_.contains(base)) continue;
+    if (next == call.accesses.size()) return false;
+    const plan::Access& expected = call.accesses[next++];
+    if (address_of(expected.tensor) != base || expected.offset != access.offset) return false;
+  }
+  if (next != call.accesses.size()) return false;
+  consume(match);
+  return true;
+}
+
+bool Matcher::allocate(const AllocateCall& call, Match* match, CUdeviceptr* address) noexcept {
+  const plan::Call& expected = schedule_->plan.calls[next_];
+  if ((expected.kind != CallKind::allocate && expected.kind != CallKind::renew) || expected.origin != call.origin ||
+      schedule_->plan.tensors[expected.tensor].size != call.size) {
+    return false;
+  }
+  *address = address_of(expected.tensor);
+  if (expected.kind == CallKind::renew) std::erase(given_up_, expected.tensor);
+  consume(match);
+  return true;
+}
+
+bool Matcher::free(const FreeCall& call, Match* match) noexcept {
+  const plan::Call& expected = schedule_->plan.calls[next_];
+  if ((expected.kind != CallKind::free && expected.kind != CallKind::give_up) ||
+      address_of(expected.tensor) != call.address) {
+    return false;
+  }
+  if (expected.kind == CallKind::give_up) given_up_.push_back(expected.tensor);
+  consume(match);
+  return true;
+}
+
+std::vector<Vacant> Matcher::end() noexcept {
+  std::vector<Vacant> vacant;
+  for (const uint32_t tensor : given_up_) vacant.push_back({addresses_[tensor], schedule_->plan.tensors[tensor].size});
+  given_up_.clear();
+  return vacant;
+}
+
+std::string Matcher::expected() const {
+  const plan::Call& call = schedule_->plan.calls[next_];
+  switch (call.kind) {
+    case CallKind::allocate:
+    case CallKind::renew:
+      return "allocate " + std::to_string(schedule_->plan.tensors[call.tensor].size);
+    case CallKind::free:
+    case CallKind::give_up:
+      return "free " + std::to_string(schedule_->plan.tensors[call.tensor].size);
+    case CallKind::op:
+      break;
+  }
+  return call.name;
+}
+
+}  // namespace reprise::replay

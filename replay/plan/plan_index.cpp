@@ -1,0 +1,193 @@
+#include "replay/plan/plan_index.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace reprise::replay {
+namespace {
+
+using plan::CallKind;
+using plan::kNone;
+using plan::VertexKind;
+
+bool persistent(const plan::Tensor& tensor) { return tensor.allocate_call == kNone; }
+
+// Small transient tensors share the plan's slab region. Two that the program has alive at the same time must not
+// overlap, whatever the order in which the plan runs their kernels: the program sees their addresses.
+bool slab_is_sound(const plan::Plan& plan) {
+  std::map<uint64_t, uint64_t> live;  // offset -> end
+  for (const plan::Call& call : plan.calls) {
+    if (call.kind == CallKind::op) continue;
+    const plan::Tensor& tensor = plan.tensors[call.tensor];
+    if (tensor.chunk_count != 0 || persistent(tensor)) continue;
+    if (call.kind == CallKind::free) {
+      live.erase(tensor.slab_offset);
+      continue;
+    }
+    const uint64_t end = tensor.slab_offset + std::max<uint64_t>(tensor.size, 1);
+    if (end > plan.slab_bytes) return false;
+    const auto after = live.lower_bound(tensor.slab_offset);
+    if (after != live.end() && after->first < end) return false;
+    if (after != live.begin() && std::prev(after)->second > tensor.slab_offset) return false;
+    live[tensor.slab_offset] = end;
+  }
+  return true;
+}
+
+bool lay_out(Schedule* schedule, uint64_t unit, std::string* why) {
+  const plan::Plan& plan = schedule->plan;
+  schedule->slab_bytes = (plan.slab_bytes + unit - 1) / unit * unit;
+  uint64_t next = schedule->slab_bytes + unit;
+  schedule->addresses.assign(plan.tensors.size(), 0);
+  for (size_t t = 0; t < plan.tensors.size(); ++t) {
+    const plan::Tensor& tensor = plan.tensors[t];
+    if (persistent(tensor)) {
+      ++schedule->persistent_count;
+    } else if (tensor.chunk_count == 0) {
+      schedule->addresses[t] = schedule->zone.base + tensor.slab_offset;
+    } else {
+      schedule->addresses[t] = schedule->zone.base + next;
+      next += (uint64_t{tensor.chunk_count} + 1) * unit;  // and a guard
+    }
+  }
+  if (next > schedule->zone.bytes) *why = "the plan needs more address space than was reserved";
+  return next <= schedule->zone.bytes;
+}
+
+LaneKind lane_of(const plan::Vertex& vertex) {
+  switch (vertex.kind) {
+    case VertexKind::op:
+      return LaneKind::compute;
+    case VertexKind::reload:
+      return LaneKind::to_device;
+    case VertexKind::offload:
+      return LaneKind::to_host;
+    case VertexKind::release:
+      return LaneKind::none;
+  }
+  return LaneKind::none;
+}
+
+// What runs in order without an event: one transfer lane, or one stream of the program.
+uint32_t stream_of(const plan::Plan& plan, const plan::Vertex& vertex) {
+  if (vertex.kind == VertexKind::op) return 2 + plan.calls[vertex.call].stream;
+  return vertex.kind == VertexKind::reload ? 0 : 1;
+}
+
+// The vertices whose device work `vertex` waits for: a release runs nothing, so what it waited for stands in its place.
+void collect_waits(const plan::Plan& plan, uint32_t vertex, uint8_t distance, int depth, std::vector<Edge>* waits) {
+  for (const plan::Predecessor& predecessor : plan.vertices[vertex].predecessors) {
+    const auto total = static_cast<uint8_t>(distance + predecessor.distance);
+    if (plan.vertices[predecessor.vertex].kind != VertexKind::release) {
+      waits->push_back({predecessor.vertex, total});
+    } else if (depth < 8) {
+      collect_waits(plan, predecessor.vertex, total, depth + 1, waits);
+    }
+  }
+}
+
+void invert_edges(Schedule* schedule) {
+  const plan::Plan& plan = schedule->plan;
+  const size_t count = plan.vertices.size();
+  schedule->predecessors.assign(count, 0);
+  schedule->cyclic.assign(count, 0);
+  schedule->successors.resize(count);
+  schedule->waits.resize(count);
+  schedule->marked.assign(count, false);
+  for (uint32_t v = 0; v < count; ++v) {
+    for (const plan::Predecessor& predecessor : plan.vertices[v].predecessors) {
+      ++(predecessor.distance == 0 ? schedule->predecessors : schedule->cyclic)[v];
+      schedule->successors[predecessor.vertex].push_back({v, predecessor.distance});
+    }
+    if (schedule->lanes[v] == LaneKind::none) continue;
+    std::vector<Edge> waits;
+    collect_waits(plan, v, 0, 0, &waits);
+    for (const Edge& edge : waits) {
+      // The same lane runs in issue order: nothing to wait for.
+      if (stream_of(plan, plan.vertices[edge.vertex]) == stream_of(plan, plan.vertices[v])) continue;
+      const bool known = std::any_of(schedule->waits[v].begin(), schedule->waits[v].end(), [&](const Edge& other) {
+        return other.vertex == edge.vertex && other.distance == edge.distance;
+      });
+      if (!known) schedule->waits[v].push_back(edge);
+      schedule->marked[edge.vertex] = true;
+    }
+  }
+}
+
+// A release stands for "nothing of this tensor is outstanding": it must follow every call and transfer that touches the
+// tensor, also where the plan's edges imply that only for the device.
+void add_release_edges(plan::Plan* plan) {
+  std::vector<uint32_t> release_of(plan->tensors.size(), kNone);
+  for (uint32_t v = 0; v < plan->vertices.size(); ++v) {
+    if (plan->vertices[v].kind == VertexKind::release) release_of[plan->vertices[v].tensor] = v;
+  }
+  const auto add = [&](uint32_t tensor, uint32_t user) {
+    const uint32_t release = release_of[tensor];
+    if (release == kNone || release == user) return;
+    auto& predecessors = plan->vertices[release].predecessors;
+    const bool known = std::any_of(predecessors.begin(), predecessors.end(),
+                                   [&](const plan::Predecessor& p) { return p.vertex == user && p.distance == 0; });
+    if (!known) predecessors.push_back({user, plan::EdgeKind::program, 0});
+  };
+  for (uint32_t v = 0; v < plan->vertices.size(); ++v) {
+    const plan::Vertex& vertex = plan->vertices[v];
+    if (vertex.kind == VertexKind::offload || vertex.kind == VertexKind::reload) add(vertex.tensor, v);
+    if (vertex.kind != VertexKind::op) continue;
+    for (const plan::Access& access : plan->calls[vertex.call].accesses) {
+      if (access.tensor != kNone) add(access.tensor, v);
+    }
+  }
+}
+
+}  // namespace
+
+bool make_schedule(plan::Plan plan, Zone zone, uint64_t granularity, Schedule* schedule, std::string* why) {
+  if (plan.granularity != granularity) {
+    *why = "the plan was made for chunks of " + std::to_string(plan.granularity) + " bytes, this device has " +
+           std::to_string(granularity);
+    return false;
+  }
+  if (plan::device_count(plan) > 1) {
+    *why = "the plan is for " + std::to_string(plan::device_count(plan)) +
+           " devices, which can be simulated but not enforced; make one for a single device";
+    return false;
+  }
+  if (plan::launches_again(plan)) {
+    *why = "the plan launches kernels again, which can be simulated but not enforced; make one with --no-recompute";
+    return false;
+  }
+  if (plan::overtakes(plan)) {
+    *why = "the plan lets kernels overtake others, which can be simulated but not enforced; make one with reprise plan";
+    return false;
+  }
+  if (plan::has_parts(plan)) {
+    *why = "the plan moves parts of tensors, which can be simulated but not enforced; make one with reprise plan";
+    return false;
+  }
+  if (plan.calls.empty()) {
+    *why = "the plan has no calls";
+    return false;
+  }
+  if (!slab_is_sound(plan)) {
+    *why = "the plan puts two live small tensors at one place";
+    return false;
+  }
+  add_release_edges(&plan);
+  schedule->plan = std::move(plan);
+  schedule->zone = zone;
+  if (!lay_out(schedule, granularity, why)) return false;
+  const plan::Plan& made = schedule->plan;
+  schedule->rank.assign(made.vertices.size(), 0);
+  for (uint32_t i = 0; i < made.order.size(); ++i) schedule->rank[made.order[i]] = i;
+  for (const plan::Vertex& vertex : made.vertices) schedule->lanes.push_back(lane_of(vertex));
+  schedule->offloaded.assign(made.tensors.size(), false);
+  for (const plan::Vertex& vertex : made.vertices) {
+    if (vertex.kind == VertexKind::offload) schedule->offloaded[vertex.tensor] = true;
+  }
+  schedule->last_call = static_cast<uint32_t>(made.calls.size() - 1);
+  invert_edges(schedule);
+  return true;
+}
+
+}  // namespace reprise::replay

@@ -1,0 +1,90 @@
+// Files that are not what a command expects: swapped, empty, cut off, folders. One line that says what is there, why it
+// will not do and what to do; what can be read of a trace that was cut off is used, and said to be a part.
+#include "analyzer/plan/plan.h"
+#include "tests/e2e/cli/installed.h"
+#include "tests/support/sample.h"
+#include "tests/support/trace_bytes.h"
+
+namespace reprise::tools::test {
+namespace {
+
+class CliFiles : public Installed {
+ protected:
+  void SetUp() override {
+    Installed::SetUp();
+    trace_ = write("a.trace", trace::test::sample_trace().bytes());
+    plan_ = path("a.plan");
+    ASSERT_TRUE(plan::write_plan(sample_plan(), plan_).ok());
+    log_ = write("a.run", sample_run_log());
+    const std::string whole = read(trace_);
+    cut_ = write("cut.trace", whole + whole.substr(16, 30));  // a second chunk that ends early
+    empty_ = write("empty", "");
+  }
+  Finished plan(const std::string& file) const { return reprise({"plan", file, "--budget", "50%", "-o", path("b")}); }
+  Finished replay(const std::string& file) const { return reprise({"replay", "--plan", file, "--", "/bin/true"}); }
+  Finished report(const std::string& file) const { return reprise({"report", file, "-o", path("tmp/a.html")}); }
+  Finished exported(const std::string& file) const {
+    return reprise({"export", file, "--format", "perfetto", "-o", path("tmp/a.json")});
+  }
+  // What could be read was written, the line names the file, and a script sees that it was not all.
+  void expect_partial(const Finished& finished, const std::string& output) const {
+    EXPECT_EQ(finished.exit_code, 1);
+    EXPECT_NE(finished.err.find(cut_ + ": incomplete: "), std::string::npos) << finished.err;
+    EXPECT_EQ(finished.err.find(cut_), finished.err.rfind(cut_)) << "named once: " << finished.err;
+    EXPECT_GT(read(output).size(), 100u);
+  }
+
+  std::string trace_, plan_, log_, cut_, empty_;
+};
+
+TEST_F(CliFiles, SwappedFilesAreToldApart) {
+  expect_refused(plan(plan_), 1, "is a plan, not a trace");
+  expect_refused(plan(log_), 1, "is a run log, not a trace");
+  expect_refused(replay(trace_), 1, "is a trace, not a plan");
+  expect_refused(replay(write("note.txt", "hello, world")), 1, "is none of Reprise's files, not a plan");
+}
+
+TEST_F(CliFiles, EmptyFilesAreSaidToBeEmpty) {
+  expect_refused(plan(empty_), 1, "empty: the file is empty");
+  expect_refused(replay(empty_), 1, "empty: the file is empty");
+  expect_refused(report(empty_), 1, "empty: the file is empty");
+  expect_refused(exported(empty_), 1, "empty: the file is empty");
+  expect_refused(reprise({"dump", empty_}), 1, "empty: the file is empty");
+}
+
+TEST_F(CliFiles, FoldersAreNoFiles) {
+  for (const Finished& finished : {plan(path("lib")), replay(path("lib")), report(path("lib")), exported(path("lib")),
+                                   reprise({"dump", path("lib")})}) {
+    expect_refused(finished, 1, "Is a directory; name a file");
+  }
+}
+
+TEST_F(CliFiles, MissingFilesAreNamed) {
+  for (const Finished& finished : {plan(path("no")), replay(path("no")), report(path("no")), exported(path("no"))}) {
+    expect_refused(finished, 1, path("no") + ": No such file");
+  }
+}
+
+TEST_F(CliFiles, ATraceThatWasCutOffIsUsedAsFarAsItGoesButNotPlanned) {
+  expect_refused(plan(cut_), 1, "record again");
+  EXPECT_FALSE(std::filesystem::exists(path("b")));
+  expect_partial(report(cut_), path("tmp/a.html"));
+  expect_partial(exported(cut_), path("tmp/a.json"));
+  expect_partial(reprise({"dump", cut_, "-o", path("tmp/a.txt")}), path("tmp/a.txt"));
+}
+
+TEST_F(CliFiles, BudgetsOfPlansAreCheckedAsThoseOfRuns) {
+  for (const char* budget : {"101%", "-5%", "0%", "-1GiB", "50%x", "12GiB junk", "nan", "1e3", "10PB", "0", ""}) {
+    expect_refused(reprise({"plan", trace_, "--budget", budget, "-o", path("b")}), 2, "--budget");
+  }
+}
+
+TEST_F(CliFiles, PoliciesAreCheckedBeforeAnythingRuns) {
+  expect_refused(reprise({"plan", trace_, "--budget", "50%", "--policy", "best"}), 2, "choose one of auto");
+  expect_refused(reprise({"run", "--budget", "1G", "--policy", "best", "--", "/bin/touch", path("tmp/started")}), 2,
+                 "choose one of auto");
+  EXPECT_FALSE(std::filesystem::exists(path("tmp/started")));
+}
+
+}  // namespace
+}  // namespace reprise::tools::test

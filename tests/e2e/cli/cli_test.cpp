@@ -1,0 +1,157 @@
+// What users get wrong on the command line: one clear line, exit code 2 for usage and 1 for the rest, and the program
+// is never started.
+#include "analyzer/plan/plan.h"
+#include "preload/trace/identity.h"
+#include "tests/e2e/cli/installed.h"
+#include "tests/support/sample.h"
+#include "tests/support/trace_bytes.h"
+
+namespace reprise::tools::test {
+namespace {
+
+class Cli : public Installed {
+ protected:
+  std::vector<std::string> run_with(const std::string& budget) const {
+    return {"run", "--budget", budget, "--", "/bin/touch", path("tmp/started")};
+  }
+  bool started() const { return std::filesystem::exists(path("tmp/started")); }
+  std::string trace_file() const { return write("a.trace", trace::test::sample_trace().bytes()); }
+  std::string plan_file(uint64_t identity = 0) const {
+    plan::Plan plan = sample_plan();
+    plan.program_hash = identity;
+    const Status written = plan::write_plan(plan, path("a.plan"));
+    EXPECT_TRUE(written.ok()) << written.message();
+    return path("a.plan");
+  }
+};
+
+TEST_F(Cli, BudgetsThatMakeNoSense) {
+  expect_refused(reprise(run_with("0")), 2, "--budget 0");
+  expect_refused(reprise(run_with("10PB")), 2, "more than any device");
+  expect_refused(reprise(run_with("-1GiB")), 2, "--budget");
+  expect_refused(reprise(run_with("abc")), 2, "'abc'");
+  expect_refused(reprise(run_with("150%")), 2, "100%");
+  expect_refused(reprise(run_with("")), 2, "budget");
+  EXPECT_FALSE(started());
+}
+
+TEST_F(Cli, OptionsAndCommandsThatDoNotExist) {
+  expect_refused(reprise({"run", "--frobnicate", "--", "/bin/true"}), 2, "--frobnicate");
+  expect_refused(reprise({"frobnicate"}), 2, "frobnicate");
+  expect_refused(reprise({}), 2, "no command");
+  expect_refused(reprise({"run", "--device", "tpu", "--budget", "1G", "--", "/bin/true"}), 2, "tpu");
+  expect_refused(reprise({"export", trace_file(), "--format", "xml"}), 2, "xml");
+}
+
+TEST_F(Cli, ProgramsThatCannotBeRun) {
+  expect_refused(reprise({"run", "--budget", "1GiB"}), 2, "--");
+  expect_refused(reprise({"run", "--budget", "1GiB", "--"}), 2, "program");
+  expect_refused(reprise({"run", "--budget", "1GiB", "--", "/no/such/program"}), 2, "/no/such/program");
+  expect_refused(reprise({"run", "--budget", "1GiB", "--", "no-such-program-anywhere"}), 2, "no-such-program-anywhere");
+  expect_refused(reprise({"run", "--budget", "1GiB", "--", write("data.txt", "x")}), 2, "data.txt");
+}
+
+TEST_F(Cli, HelpAndVersionGoToStdout) {
+  const Finished help = reprise({"run", "--help"});
+  EXPECT_EQ(help.exit_code, 0);
+  EXPECT_NE(help.out.find("--budget"), std::string::npos);
+  EXPECT_EQ(help.err, "");
+  EXPECT_EQ(reprise({"--version"}).out.rfind("reprise ", 0), 0u);
+}
+
+TEST_F(Cli, OutputsAreCheckedBeforeTheProgramRuns) {
+  expect_refused(reprise({"record", "-o", path("no/such/folder/a.trace"), "--", "/bin/touch", path("tmp/started")}), 1,
+                 "no/such/folder");
+  expect_refused(reprise({"run", "--budget", "1G", "-o", path("lib"), "--", "/bin/touch", path("tmp/started")}), 1,
+                 "lib");
+  Start start = this->start({"record", "-o", path("a.trace"), "--", "/bin/touch", path("tmp/started")});
+  start.unprivileged = true;
+  expect_refused(run(start), 1, "Permission denied");
+  expect_refused(reprise({"report", trace_file(), "-o", path("no/a.html")}), 1, "no/a.html");
+  EXPECT_FALSE(started());
+}
+
+TEST_F(Cli, FilesThatAreNotWhatTheyShouldBe) {
+  expect_refused(reprise({"dump", path("missing.trace")}), 1, "missing.trace");
+  expect_refused(reprise({"dump", write("empty.trace", "")}), 1, "empty.trace");
+  expect_refused(reprise({"dump", write("text.trace", "hello, world")}), 1, "text.trace");
+  expect_refused(reprise({"report", trace_file(), trace_file(), "-o", path("tmp/a.html")}), 2, "second");
+}
+
+TEST_F(Cli, ATruncatedTraceIsDumpedAndSaidToBe) {
+  const std::string whole = read(trace_file());
+  const Finished finished = reprise({"dump", write("cut.trace", whole + whole.substr(16, 30))});
+  EXPECT_EQ(finished.exit_code, 1);
+  EXPECT_NE(finished.out, "");
+  EXPECT_EQ(std::count(finished.err.begin(), finished.err.end(), '\n'), 1);
+  EXPECT_NE(finished.err.find("cut.trace"), std::string::npos) << finished.err;
+}
+
+TEST_F(Cli, APlanWithOneFlippedByteIsRefused) {
+  const std::string whole = read(plan_file());
+  for (const size_t at : {size_t{9}, whole.size() / 2, whole.size() - 1}) {
+    std::string bytes = whole;
+    bytes[at] = static_cast<char>(bytes[at] ^ 0x10);
+    const std::string flipped = write("flipped.plan", bytes);
+    expect_refused(reprise({"replay", "--plan", flipped, "--", "/bin/touch", path("tmp/started")}), 1, "flipped.plan");
+    expect_refused(reprise({"dump", flipped}), 1, "flipped.plan");
+  }
+  EXPECT_FALSE(started());
+}
+
+TEST_F(Cli, APlanOfAnotherProgramIsRefusedBeforeItStarts) {
+  const std::string plan = plan_file(trace::program_identity("/bin/cat"));
+  expect_refused(reprise({"replay", "--plan", plan, "--", "/bin/touch", path("tmp/started")}), 1, "another program");
+  EXPECT_FALSE(started());
+}
+
+TEST_F(Cli, ThePlansOwnProgramIsStarted) {
+  const std::string plan = plan_file(trace::program_identity("/bin/touch"));
+  EXPECT_EQ(reprise({"replay", "--plan", plan, "--", "touch", path("tmp/started")}).exit_code, 0);
+  EXPECT_TRUE(started());
+}
+
+// What env will start cannot be told from here; the shim looks again.
+TEST_F(Cli, ProgramsThatStartOthersAreNotJudged) {
+  const std::string plan = plan_file(trace::program_identity("/bin/touch"));
+  EXPECT_EQ(reprise({"replay", "--plan", plan, "--", "env", "touch", path("tmp/started")}).exit_code, 0);
+  EXPECT_TRUE(started());
+}
+
+TEST_F(Cli, AScriptIsItsInterpreter) {
+  const std::string plan = plan_file(trace::program_identity("/bin/cat"));
+  const std::string script = write("script", "#!/bin/touch\n");
+  std::filesystem::permissions(script, std::filesystem::perms::all);
+  expect_refused(reprise({"replay", "--plan", plan, "--", script, path("tmp/started")}), 1, "another program");
+}
+
+TEST_F(Cli, ABudgetBelowThePlansIsRefused) {
+  expect_refused(reprise({"replay", "--plan", plan_file(), "--budget", "1MiB", "--", "/bin/true"}), 1, "10.0 MiB");
+}
+
+TEST_F(Cli, DumpTellsTracesFromPlans) {
+  EXPECT_EQ(reprise({"dump", plan_file()}).out, plan::to_text(sample_plan()));
+  EXPECT_NE(reprise({"dump", trace_file()}).out, "");
+}
+
+TEST_F(Cli, ReportAndExportWriteFiles) {
+  const Finished report =
+      reprise({"report", trace_file(), plan_file(), write("a.run", sample_run_log()), "-o", path("tmp/a.html")});
+  EXPECT_EQ(report.exit_code, 0) << report.err;
+  EXPECT_EQ(report.out, "");
+  EXPECT_EQ(read(path("tmp/a.html")).rfind("<!doctype html>", 0), 0u);
+  const Finished exported = reprise({"export", plan_file(), "--format", "csv"});
+  EXPECT_EQ(exported.out.rfind("vertex,kind", 0), 0u);
+}
+
+TEST_F(Cli, DoctorWorksWithoutADriver) {
+  Start start = this->start({"doctor", "--json"});
+  start.environment["REPRISE_DRIVER"] = "/no/such/libcuda.so.1";
+  const Finished finished = run(start);
+  EXPECT_EQ(finished.exit_code, 1);
+  EXPECT_NE(finished.out.find("no driver"), std::string::npos) << finished.out;
+  EXPECT_NE(finished.out.find("\"ok\": false"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace reprise::tools::test

@@ -1,0 +1,155 @@
+// `reprise doctor` on machines that lack something: each finding names it and says what to do, and the exit code is 1
+// when Reprise could not work there.
+#include <cstdlib>
+
+#include "tests/e2e/cli/installed.h"
+#include "tools/doctor/checks.h"
+
+namespace reprise::tools::test {
+namespace {
+
+using nlohmann::json;
+
+class Doctor : public Installed {
+ protected:
+  void SetUp() override {
+    Installed::SetUp();
+    std::filesystem::copy_file(REPRISE_SIM_DRIVER, path("lib/sim/libcuda.so.1"),
+                               std::filesystem::copy_options::overwrite_existing);
+  }
+  // REPRISE_SIM_FAIL makes the simulated driver one that lacks what the list names.
+  json examine(const std::string& failing, std::vector<std::string> options = {"--device", "sim"}) {
+    options.insert(options.begin(), {"doctor", "--json"});
+    Start start = this->start(options);
+    start.environment["REPRISE_SIM_FAIL"] = failing;
+    for (const auto& [name, value] : environment_) start.environment[name] = value;
+    const Finished finished = run(start);
+    exit_code_ = finished.exit_code;
+    return json::parse(finished.out, nullptr, false);
+  }
+  static json check(const json& report, const std::string& name) {
+    for (const json& one : report["checks"]) {
+      if (one["name"] == name) return one;
+    }
+    return json::object();
+  }
+  void expect_missing(const std::string& failing, const std::string& name, const std::string& word) {
+    const json found = check(examine(failing), name);
+    EXPECT_EQ(exit_code_, 1) << failing;
+    EXPECT_EQ(found.value("finding", ""), "missing") << failing;
+    EXPECT_NE(found.value("value", "").find(word), std::string::npos) << found;
+    EXPECT_NE(found.value("advice", ""), "") << found;
+  }
+
+  std::map<std::string, std::string> environment_;
+  int exit_code_ = -1;
+};
+
+TEST_F(Doctor, TheSimulatedDeviceIsFine) {
+  const json report = examine("");
+  EXPECT_EQ(exit_code_, 0) << report.dump(1);
+  EXPECT_EQ(report["ok"], true);
+  for (const char* name : {"driver", "device 0", "device 0 virtual memory", "device 0 pinned memory", "host memory",
+                           "host tier", "locked memory limit", "temporary folder", "preloaded library"}) {
+    EXPECT_FALSE(check(report, name).empty()) << name;
+  }
+}
+
+TEST_F(Doctor, WhatTheDriverLacksIsNamed) {
+  expect_missing("cuInit=100", "driver", "CUDA_ERROR_NO_DEVICE");
+  expect_missing("cuDeviceGetCount=100", "devices", "CUDA_ERROR_NO_DEVICE");
+  expect_missing("cuDeviceGetAttribute=801", "device 0 virtual memory", "not supported");
+  expect_missing("cuMemGetAllocationGranularity=801", "device 0 virtual memory", "not supported");
+  expect_missing("cuMemMap=801", "device 0 virtual memory", "cuMemMap failed: CUDA_ERROR_NOT_SUPPORTED");
+  expect_missing("cuMemCreate=2", "device 0 virtual memory", "CUDA_ERROR_OUT_OF_MEMORY");
+  expect_missing("cuMemHostAlloc=2", "device 0 pinned memory", "cannot be pinned");
+}
+
+TEST_F(Doctor, NoDriverAtAll) {
+  environment_["REPRISE_DRIVER"] = path("no/libcuda.so.1");
+  const json report = examine("", {});
+  EXPECT_EQ(exit_code_, 1);
+  EXPECT_NE(check(report, "driver").value("value", "").find("no driver"), std::string::npos);
+}
+
+TEST_F(Doctor, CuptiIsAskedForAndDoneWithout) {
+  environment_["REPRISE_DRIVER"] = path("lib/sim/libcuda.so.1");
+  environment_["CUDA_HOME"] = path("tmp");
+  environment_["LD_LIBRARY_PATH"] = path("tmp");
+  std::filesystem::copy_file(REPRISE_EMPTY_LIBRARY, path("tmp/libcupti.so.13"));
+  EXPECT_EQ(check(examine("", {}), "CUPTI").value("finding", ""), "good");
+  write("tmp/libcupti.so.13", "no library");
+  write("tmp/libcupti.so", "no library");
+  const json report = examine("", {});
+  EXPECT_EQ(check(report, "CUPTI").value("finding", ""), "note") << report.dump(1);
+  EXPECT_EQ(exit_code_, 0) << "kernels are timed otherwise";
+}
+
+TEST_F(Doctor, AFolderThatCannotBeWrittenAndALibraryThatIsGone) {
+  environment_["TMPDIR"] = path("no/such/folder");
+  EXPECT_EQ(check(examine(""), "temporary folder").value("finding", ""), "missing");
+  std::filesystem::remove(path("lib/reprise/libreprise.so"));
+  EXPECT_EQ(check(examine(""), "preloaded library").value("finding", ""), "missing");
+  EXPECT_EQ(exit_code_, 1);
+}
+
+TEST_F(Doctor, TheTextEndsWithWhatIsMissing) {
+  Start start = this->start({"doctor", "--device", "sim"});
+  EXPECT_NE(run(start).out.find("Reprise can work here.\n"), std::string::npos);
+  start.environment["REPRISE_SIM_FAIL"] = "cuMemMap=801,cuMemHostAlloc=2";
+  EXPECT_NE(run(start).out.find("missing: device 0 virtual memory, device 0 pinned memory.\n"), std::string::npos);
+  EXPECT_NE(reprise({"doctor", "--help"}).out.find("Exit code: 0"), std::string::npos);
+}
+
+Finding host_tier(uint64_t available, uint64_t group) {
+  std::vector<Check> checks;
+  check_host({uint64_t{64} << 30, available, group, 65536}, checks);
+  for (const Check& one : checks) {
+    if (one.name == "host tier") return one.finding;
+  }
+  return Finding::good;
+}
+
+TEST(DoctorHost, LittleMemoryIsANoteAndNoneIsMissing) {
+  EXPECT_EQ(host_tier(uint64_t{32} << 30, 0), Finding::good);
+  EXPECT_EQ(host_tier(uint64_t{2} << 30, 0), Finding::note);
+  EXPECT_EQ(host_tier(uint64_t{32} << 30, uint64_t{1} << 30), Finding::note);
+  EXPECT_EQ(host_tier(uint64_t{32} << 30, uint64_t{32} << 20), Finding::missing);
+}
+
+TEST(DoctorHost, TheLockedMemoryLimitIsShown) {
+  std::vector<Check> checks;
+  check_host({1, 1, 0, 65536}, checks);
+  EXPECT_EQ(checks[3].name, "locked memory limit");
+  EXPECT_NE(checks[3].value.find("64.0 KiB"), std::string::npos) << checks[3].value;
+}
+
+// The probe is a program of its own; here one that only notes how it was called.
+TEST_F(Doctor, MeasuringIsLeftToTheProbe) {
+  write("bin/reprise-probe", "#!/bin/sh\necho \"$@\"\nexit ${PROBE_ENDS:-0}\n");
+  std::filesystem::permissions(path("bin/reprise-probe"), std::filesystem::perms::owner_all);
+  const auto measured = [&](const std::string& ends) {
+    Start start = this->start({"doctor", "--device", "sim", "--measure", path("m.json"), "--sections", "2,5"});
+    start.environment["PROBE_ENDS"] = ends;
+    return run(start);
+  };
+  const Finished good = measured("0");
+  EXPECT_EQ(good.exit_code, 0) << good.err;
+  EXPECT_NE(good.out.find("--sections 2,5 --machine " + path("m.json")), std::string::npos) << good.out;
+  EXPECT_NE(good.err.find("m.json"), std::string::npos) << good.err;
+  EXPECT_EQ(measured("1").exit_code, 1);
+  EXPECT_EQ(measured("3").exit_code, 1);
+}
+
+TEST_F(Doctor, WithoutTheProbeOrAFileToWriteNothingIsMeasured) {
+  const auto refused = [&](const std::string& file) {
+    const Finished finished = run(start({"doctor", "--device", "sim", "--measure", file}));
+    EXPECT_EQ(finished.exit_code, 1);
+    return finished.err;
+  };
+  EXPECT_NE(refused(path("m.json")).find("reprise-probe is not installed"), std::string::npos);
+  EXPECT_NE(refused("/nowhere/m.json").find("/nowhere"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace reprise::tools::test

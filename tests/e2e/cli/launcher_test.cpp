@@ -1,0 +1,119 @@
+// The launcher is as transparent as the shim: what the program does to the world, `reprise run` does.
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "tests/e2e/cli/installed.h"
+#include "tests/support/sample.h"
+
+namespace reprise::tools::test {
+namespace {
+
+class Launcher : public Installed {
+ protected:
+  Start shell(const std::string& script, std::vector<std::string> options = {"run", "--budget", "1GiB"}) const {
+    options.insert(options.end(), {"-o", path("tmp/report.html"), "--", "/bin/sh", "-c", script});
+    return start(options);
+  }
+};
+
+TEST_F(Launcher, OutputInputAndExitCodeAreTheProgramsOwn) {
+  Start start = shell("cat; printf 'to \\000 out'; printf 'to err' >&2; exit 42");
+  start.input = "from in\n";
+  const Finished finished = run(start);
+  EXPECT_EQ(finished.exit_code, 42);
+  EXPECT_EQ(finished.out, std::string("from in\nto \0 out", 16));
+  EXPECT_EQ(finished.err.rfind("to err", 0), 0u) << finished.err;
+}
+
+TEST_F(Launcher, ItDiesOfTheSameSignal) {
+  for (const int signal : {SIGTERM, SIGKILL, SIGSEGV, SIGABRT}) {
+    EXPECT_EQ(run(shell("kill -" + std::to_string(signal) + " $$")).signal, signal);
+  }
+}
+
+TEST_F(Launcher, SignalsReachTheProgram) {
+  for (const int signal : {SIGUSR1, SIGUSR2, SIGTERM, SIGINT, SIGHUP}) {
+    Start start = shell(
+        "trap 'echo caught; exit 9' USR1 USR2 TERM INT HUP; echo ready; for i in $(seq 500); do sleep 0.01; done");
+    start.meanwhile = [signal](int pid) { kill(pid, signal); };
+    const Finished finished = run(start);
+    EXPECT_EQ(finished.exit_code, 9) << signal;
+    EXPECT_EQ(finished.out, "ready\ncaught\n") << signal;
+  }
+}
+
+TEST_F(Launcher, AnIgnoredSignalStaysIgnored) {
+  Start start = shell("trap '' USR1; echo ready; sleep 0.2; echo done");
+  start.meanwhile = [](int pid) { kill(pid, SIGUSR1); };
+  EXPECT_EQ(run(start).out, "ready\ndone\n");
+}
+
+TEST_F(Launcher, StopAndContinueAreFollowed) {
+  Start start = shell("echo ready; sleep 0.05; kill -STOP $$; echo went on");
+  start.meanwhile = [](int pid) {
+    int status = 0;
+    waitpid(pid, &status, WUNTRACED);
+    EXPECT_TRUE(WIFSTOPPED(status));
+    kill(pid, SIGCONT);
+  };
+  const Finished finished = run(start);
+  EXPECT_EQ(finished.out, "ready\nwent on\n");
+  EXPECT_EQ(finished.exit_code, 0);
+}
+
+// Arguments that look like ours are not ours behind "--".
+TEST_F(Launcher, ArgumentsArePassedAsTheyAre) {
+  const Finished finished =
+      reprise({"run", "--budget", "1G", "-o", path("tmp/r.html"), "--", "/bin/sh", "-c",
+               "for a in \"$@\"; do echo \"<$a>\"; done", "sh", "--budget", "a b", "", "--", "*"});
+  EXPECT_EQ(finished.out, "<--budget>\n<a b>\n<>\n<-->\n<*>\n");
+}
+
+TEST_F(Launcher, TheEnvironmentIsWhatTheShimReads) {
+  Start start = shell(
+      "echo $LD_PRELOAD; echo $REPRISE_BUDGET $REPRISE_POLICY $REPRISE_HOST_MEMORY; echo $REPRISE_PLANNER; "
+      "echo $REPRISE_DRIVER; echo $LD_LIBRARY_PATH; echo $PYTORCH_CUDA_ALLOC_CONF $PYTORCH_ALLOC_CONF",
+      {"run", "--device", "sim", "--budget", "1.5GiB", "--policy", "lru", "--host-memory", "25%"});
+  start.environment["LD_PRELOAD"] = path("lib/sim/libcuda.so.1");  // something of the user's own
+  start.environment["LD_LIBRARY_PATH"] = "/somewhere";
+  const Finished finished = run(start);
+  EXPECT_EQ(finished.out, path("lib/reprise/libreprise.so") + ":" + path("lib/sim/libcuda.so.1") + "\n" +
+                              "1610612736 lru 25%\n" + path("bin/reprise") + "\n" + path("lib/sim/libcuda.so.1") +
+                              "\n" + path("lib/sim") + ":/somewhere\n" +
+                              "backend:cudaMallocAsync backend:cudaMallocAsync\n");
+}
+
+TEST_F(Launcher, AnAllocatorThatTheUserChoseIsKept) {
+  Start start = shell("echo $PYTORCH_CUDA_ALLOC_CONF / $PYTORCH_ALLOC_CONF");
+  start.environment["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:False";
+  const Finished finished = run(start);
+  EXPECT_EQ(finished.out, "expandable_segments:False /\n");
+  EXPECT_NE(finished.err.find("PYTORCH_CUDA_ALLOC_CONF"), std::string::npos);
+}
+
+TEST_F(Launcher, TheReportIsMadeFromWhatTheProgramLeft) {
+  write("run.log", sample_run_log());
+  const Finished finished = run(shell("cp " + path("run.log") + " $REPRISE_RUN_LOG; exit 3"));
+  EXPECT_EQ(finished.exit_code, 3);
+  EXPECT_NE(finished.err.find("2 of 3 iterations planned"), std::string::npos) << finished.err;
+  const std::string page = read(path("tmp/report.html"));
+  EXPECT_NE(page.find("The program ended with exit code 3"), std::string::npos);
+  EXPECT_TRUE(std::filesystem::exists(path("tmp/report.html")));
+}
+
+TEST_F(Launcher, NothingIsLeftBehindUnlessKept) {
+  const std::string script = "touch $REPRISE_TRACE";
+  ASSERT_EQ(run(shell(script)).exit_code, 0);
+  EXPECT_TRUE(std::filesystem::is_empty(path("tmp")));
+  ASSERT_EQ(run(shell(script, {"run", "--budget", "1GiB", "--keep"})).exit_code, 0);
+  EXPECT_FALSE(std::filesystem::is_empty(path("tmp")));
+}
+
+TEST_F(Launcher, RecordTellsWhenThereWasNothingToRecord) {
+  const Finished finished = reprise({"record", "-o", path("tmp/a.trace"), "--", "/bin/true"});
+  EXPECT_EQ(finished.exit_code, 0);
+  EXPECT_NE(finished.err.find("nothing was recorded"), std::string::npos) << finished.err;
+}
+
+}  // namespace
+}  // namespace reprise::tools::test

@@ -1,0 +1,83 @@
+// `reprise plan` as people and as the preloaded library call it.
+#include <nlohmann/json.hpp>
+
+#include "analyzer/plan/plan.h"
+#include "tests/e2e/cli/installed.h"
+#include "tests/support/trace_builder.h"
+#include "tests/support/trace_file.h"
+
+namespace reprise::tools::test {
+namespace {
+
+using analyzer::testing::kChunk;
+using analyzer::testing::train_chain;
+
+class PlanCommand : public Installed {
+ protected:
+  std::string trainer(int iterations = 3) const {
+    return write("a.trace", trace_bytes(train_chain(6, 4 * kChunk, iterations)));
+  }
+  nlohmann::json status() const { return nlohmann::json::parse(read(path("status")), nullptr, false); }
+  // As the preloaded library does.
+  Finished ask(const std::string& trace, const std::string& budget) const {
+    return reprise({"plan", trace, "--budget", budget, "--policy", "auto", "-o", path("tmp/a.plan"), "--quiet",
+                    "--status", path("status")});
+  }
+};
+
+TEST_F(PlanCommand, APlanIsWrittenAndTheStatusSaysOk) {
+  const Finished finished = ask(trainer(), "50%");
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_EQ(finished.out + finished.err, "");
+  EXPECT_EQ(status().at("status"), "ok");
+  EXPECT_EQ(status().at("minimum_bytes"), 12 * kChunk);
+  const Result<plan::Plan> plan = plan::read_plan(path("tmp/a.plan"));
+  ASSERT_TRUE(plan.ok()) << plan.status().message();
+  EXPECT_EQ(plan.value().budget_bytes, 26 * kChunk);
+}
+
+TEST_F(PlanCommand, ATooSmallBudgetNamesTheSmallestOne) {
+  const std::string trace = trainer();
+  expect_refused(ask(trace, std::to_string(12 * kChunk - 1)), 1, std::to_string(12 * kChunk));
+  EXPECT_EQ(status().at("status"), "infeasible");
+  EXPECT_EQ(status().at("minimum_bytes"), 12 * kChunk);
+  EXPECT_FALSE(std::filesystem::exists(path("tmp/a.plan")));
+  EXPECT_EQ(ask(trace, std::to_string(12 * kChunk)).exit_code, 0);
+}
+
+TEST_F(PlanCommand, WithoutAnIterationThereIsNoPlanYet) {
+  expect_refused(ask(trainer(1), "50%"), 1, "a.trace");
+  EXPECT_EQ(status().at("status"), "no_iteration");
+}
+
+TEST_F(PlanCommand, OtherTroubleIsAnError) {
+  expect_refused(ask(path("no.trace"), "50%"), 1, "no.trace");
+  EXPECT_EQ(status().at("status"), "error");
+  expect_refused(ask(trainer(), "abc"), 2, "abc");
+  EXPECT_EQ(status().at("status"), "error");
+  expect_refused(reprise({"plan", trainer(), "--budget", "50%", "--policy", "nonsense"}), 2, "nonsense");
+  const std::string whole = read(trainer());
+  expect_refused(ask(write("cut.trace", whole + whole.substr(16, 30)), "50%"), 1, "cut.trace");
+}
+
+TEST_F(PlanCommand, ThePlanLiesBesideTheTraceByDefault) {
+  const Finished finished = reprise({"plan", trainer(), "--budget", "50%"});
+  EXPECT_EQ(finished.exit_code, 0);
+  EXPECT_NE(finished.err.find("a.plan"), std::string::npos) << finished.err;
+  EXPECT_TRUE(std::filesystem::exists(path("a.plan")));
+  const Finished explained = reprise({"plan", trainer(), "--budget", "50%", "--explain"});
+  EXPECT_NE(explained.out.find("iteration"), std::string::npos);
+}
+
+TEST_F(PlanCommand, TheReportOfTraceAndPlanHasTheBound) {
+  ASSERT_EQ(ask(trainer(), "50%").exit_code, 0);
+  const Finished finished = reprise({"report", path("a.trace"), path("tmp/a.plan"), "--json", "-o", "-"});
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  const nlohmann::json data = nlohmann::json::parse(finished.out);
+  EXPECT_NE(finished.out.find("\"Speed against the bound\""), std::string::npos);
+  EXPECT_EQ(data.at("tensors").at("total"), 13);
+  EXPECT_LE(data.at("iteration_memory").at("lines").at(1).at("peak"), 26 * kChunk);
+}
+
+}  // namespace
+}  // namespace reprise::tools::test

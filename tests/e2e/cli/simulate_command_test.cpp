@@ -1,0 +1,255 @@
+// `reprise simulate` and `reprise plan` on task graphs, as people call them.
+#include <nlohmann/json.hpp>
+
+#include "analyzer/bounds/linear_program.h"
+#include "analyzer/plan/plan.h"
+#include "tests/e2e/cli/installed.h"
+#include "tests/support/trace_builder.h"
+#include "tests/support/trace_file.h"
+
+namespace reprise::tools::test {
+namespace {
+
+using analyzer::testing::kChunk;
+using analyzer::testing::train_chain;
+
+class SimulateCommand : public Installed {
+ protected:
+  // `count` weights of 2 MiB, each used by one kernel.
+  std::string graph(int count, uint64_t duration_ns = 1'000'000) const {
+    std::string tensors;
+    std::string kernels;
+    for (int i = 0; i < count; ++i) {
+      const std::string id = std::to_string(i);
+      const std::string comma = i == 0 ? "" : ",";
+      tensors += comma + R"({"id":)" + id + R"(,"bytes":2097152,"persistent":1})";
+      kernels += comma + R"({"name":"layer","duration_ns":)" + std::to_string(duration_ns) + R"(,"inputs":[)" + id +
+                 R"(],"outputs":[]})";
+    }
+    return write("layers.json", R"({"tensors":[)" + tensors + R"(],"kernels":[)" + kernels + "]}");
+  }
+  static std::vector<std::string> columns(const std::string& line) {
+    std::vector<std::string> result;
+    std::stringstream stream(line);
+    for (std::string column; std::getline(stream, column, ',');) result.push_back(column);
+    return result;
+  }
+  std::vector<std::string> lines(const std::string& text) const {
+    std::vector<std::string> result;
+    std::stringstream stream(text);
+    for (std::string line; std::getline(stream, line);) result.push_back(line);
+    return result;
+  }
+};
+
+TEST_F(SimulateCommand, OneRowForEachBudgetAndPolicy) {
+  const Finished finished = reprise({"simulate", graph(8), "--budget", "50%..100%:25%", "--policy", "disco,lru",
+                                     "--machine", "a100", "--csv", path("tmp/a.csv")});
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  ASSERT_EQ(lines(finished.out).size(), 7u) << finished.out;
+  const std::vector<std::string> csv = lines(read(path("tmp/a.csv")));
+  ASSERT_EQ(csv.size(), 7u);
+  EXPECT_EQ(csv[0].substr(0, 27), "budget_bytes,policy,plan_of");
+  EXPECT_EQ(csv[1].substr(0, 20), "8388608,disco,disco,");
+  // Everything fits: nothing moves, and nothing is lost.
+  EXPECT_NE(csv[6].find("lru,lru,8000000,8000000,8000000,100.000,100.000,0,0,0"), std::string::npos) << csv[6];
+}
+
+// 1 ms for a chunk in each direction and 0.8 ms of kernels: what has to move decides, and the fluid bound knows it.
+TEST_F(SimulateCommand, TheFluidBoundStandsBesideThePlan) {
+  const std::string file = graph(8, 100'000);
+  const std::string head = R"({"format":"reprise-machine","version":1,"device":"x","memory_bytes":1,)";
+  const std::string slow = write("slow.json", head + R"("h2d_bytes_per_second":2097152000,"copy_latency_ns":1})");
+  const auto row = [&](std::vector<std::string> more) {
+    std::vector<std::string> arguments = {"simulate",  file, "--budget", "6MiB",
+                                          "--machine", slow, "--csv",    path("tmp/a.csv")};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Finished finished = reprise(arguments);
+    EXPECT_EQ(finished.exit_code, 0) << finished.err;
+    const std::vector<std::string> written = lines(read(path("tmp/a.csv")));
+    const std::vector<std::string> names = columns(written[0]);
+    const auto at = std::find(names.begin(), names.end(), "fluid_ns") - names.begin();
+    return std::pair(std::stoull(columns(written[1])[static_cast<size_t>(at)]), std::stoull(columns(written[1])[3]));
+  };
+  const auto [fluid, time] = row({});
+  if (!analyzer::LinearProgram::available()) GTEST_SKIP() << "libClp.so.1 is not installed";
+  EXPECT_GE(fluid, 5'000'000u);
+  EXPECT_LE(fluid, time);
+  EXPECT_EQ(row({"--no-fluid"}).first, 0u);
+  // With one place to look at, the copies that go on during the other kernels count for nothing.
+  EXPECT_LT(row({"--segments", "1"}).first, fluid);
+  EXPECT_EQ(reprise({"simulate", file, "--budget", "6MiB", "--segments", "0"}).exit_code, 2);
+}
+
+TEST_F(SimulateCommand, ASlowerLinkCostsMore) {
+  const std::string file = graph(8, 100'000);
+  const std::string head = R"({"format":"reprise-machine","version":1,"device":"x","memory_bytes":1,)";
+  const std::string slow = write("slow.json", head + R"("h2d_bytes_per_second":2097152000,"copy_latency_ns":1})");
+  // 1 ms for a chunk: six of eight come in with two that stay, so no less than 6 ms; kernels take 0.8 ms.
+  const Finished finished =
+      reprise({"simulate", file, "--budget", "6MiB", "--machine", slow, "--csv", path("tmp/a.csv")});
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  const std::string row = lines(read(path("tmp/a.csv")))[1];
+  const uint64_t time = std::stoull(row.substr(row.find(',', row.find(',', row.find(',') + 1) + 1) + 1));
+  EXPECT_GE(time, 5'000'000u) << row;
+  EXPECT_LE(time, 16'000'000u) << row;
+}
+
+// The page's data are the table's, and its scripts are whole.
+TEST_F(SimulateCommand, ThePageHasTheCurves) {
+  const Finished finished = reprise({"simulate", graph(8, 10'000), "--budget", "25%..100%:25%", "--policy", "disco,lru",
+                                     "--html", path("tmp/a.html"), "--csv", path("tmp/a.csv")});
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  const std::string page = read(path("tmp/a.html"));
+  const size_t begin = page.find("id=\"data\">") + 10;
+  const auto data = nlohmann::json::parse(page.substr(begin, page.find("</script>", begin) - begin));
+  const std::vector<std::string> csv = lines(read(path("tmp/a.csv")));
+  ASSERT_EQ(data["rows"].size(), 8u);
+  ASSERT_EQ(csv.size(), 9u);
+  for (size_t i = 0; i < 8; ++i) {
+    const auto& row = data["rows"][i];
+    const std::string start = row["budget"].dump() + "," + row["policy"].get<std::string>() + "," +
+                              row["used"].get<std::string>() + "," + row["time"].dump() + ",";
+    EXPECT_EQ(csv[i + 1].rfind(start, 0), 0u) << csv[i + 1] << " against " << start;
+  }
+  EXPECT_GT(data["rows"][0]["time"], data["rows"][0]["compute"]);
+  for (const char* part : {"function curveChart", "function theme", "keepFitting();", "timeSection();"}) {
+    EXPECT_NE(page.find(part), std::string::npos) << part;
+  }
+  EXPECT_EQ(page.find("timelineSection"), std::string::npos);  // the report's
+  EXPECT_EQ(page.find("src="), std::string::npos);
+}
+
+// Tensors that change and find no room in the host's memory go to the SSD, iteration after iteration.
+TEST_F(SimulateCommand, TheSsdWearsOut) {
+  const std::string file = graph(64, 1'000'000);
+  const std::string changing = write("changing.json", [&] {
+    std::string text = read(file);
+    for (size_t at = 0; (at = text.find("\"outputs\":[]", at)) != std::string::npos; ++at) {
+      const size_t id = text.rfind("\"inputs\":[", at) + 10;
+      text.replace(at, 12, "\"outputs\":[" + text.substr(id, text.find(']', id) - id) + "]");
+    }
+    return text;
+  }());
+  const std::string machine =
+      write("ssd.json", R"({"format":"reprise-machine","version":1,"device":"x","memory_bytes":1,
+    "ssd_read_bytes_per_second":1e9,"ssd_write_bytes_per_second":1e9,"ssd_bytes":1e12,"host_bytes":4096,
+    "ssd_drive_writes_per_day":2})");
+  const Finished finished = reprise({"simulate", changing, "--budget", "50%", "--policy", "disco", "--machine", machine,
+                                     "--no-fluid", "--csv", path("tmp/a.csv")});
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  const std::vector<std::string> csv = lines(read(path("tmp/a.csv")));
+  const auto field = [&](const std::string& name) {
+    std::stringstream names(csv[0]);
+    std::stringstream values(csv[1]);
+    std::string key;
+    std::string value;
+    while (std::getline(names, key, ',') && std::getline(values, value, ',')) {
+      if (key == name) return value;
+    }
+    return std::string();
+  };
+  const double written = std::stod(field("ssd_written_bytes"));
+  ASSERT_GT(written, 0);
+  const double years = 2 * 5 * 365 * 1e12 / (written / (std::stod(field("time_ns")) / 1e9)) / (365 * 86400);
+  EXPECT_NEAR(std::stod(field("ssd_years")), years, 0.001);
+  EXPECT_NE(finished.out.find(" years"), std::string::npos) << finished.out;
+
+  // The replay has no such tier: its plans, and simulations of them, leave the SSD alone.
+  expect_refused(reprise({"simulate", changing, "--budget", "50%", "--policy", "disco", "--machine", machine,
+                          "--no-fluid", "--no-ssd"}),
+                 1, "of host memory\n");
+  expect_refused(reprise({"plan", changing, "--budget", "50%", "--policy", "disco", "--machine", machine}), 1,
+                 "of host memory\n");
+}
+
+TEST_F(SimulateCommand, TracesToo) {
+  const std::string trace = write("a.trace", trace_bytes(train_chain(6, 4 * kChunk, 3)));
+  const Finished finished = reprise({"simulate", trace, "--budget", "50%"});
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_NE(finished.out.find("auto ("), std::string::npos) << finished.out;
+}
+
+TEST_F(SimulateCommand, ABudgetWithoutAPlanIsARowUnlessAllAre) {
+  const std::string file = graph(4);
+  const Finished some = reprise({"simulate", file, "--budget", "1MiB,100%"});
+  EXPECT_EQ(some.exit_code, 0) << some.err;
+  EXPECT_NE(some.out.find("none: a budget of 1048576 bytes"), std::string::npos) << some.out;
+  expect_refused(reprise({"simulate", file, "--budget", "1MiB"}), 1, "2097152 bytes");
+}
+
+TEST_F(SimulateCommand, OneLineForWhatMakesNoSense) {
+  const std::string file = graph(2);
+  expect_refused(reprise({"simulate", file, "--budget", "10%..50%"}), 2, "step");
+  expect_refused(reprise({"simulate", file, "--budget", "10%..1GiB:5%"}), 2, "mixed");
+  expect_refused(reprise({"simulate", file, "--budget", "0.001%..100%:0.001%"}), 2, "too many");
+  expect_refused(reprise({"simulate", file, "--budget", "50%", "--policy", "best"}), 2, "best");
+  expect_refused(reprise({"simulate", file, "--budget", "50%", "--machine", "moon"}), 2, "moon");
+  expect_refused(reprise({"simulate", file, "--budget", "50%", "--chunk", "1"}), 2, "--chunk");
+  expect_refused(reprise({"simulate", file, "--budget", "50%", "--csv", "/nonexistent/a.csv"}), 1, "/nonexistent");
+  expect_refused(reprise({"simulate", path("no.json"), "--budget", "50%"}), 1, "no.json");
+  expect_refused(reprise({"simulate", write("bad.json", "{"), "--budget", "50%"}), 1, "bad.json");
+  expect_refused(reprise({"simulate", write("bad.trace", "{"), "--budget", "50%"}), 1, "bad.trace");
+}
+
+// A table with noise has the planned time and that of the slowest seed, too.
+TEST_F(SimulateCommand, NoiseAndFixedOrders) {
+  const std::string file = graph(8, 100'000);
+  const auto row = [&](std::vector<std::string> more) {
+    std::vector<std::string> arguments = {"simulate",  file,   "--budget", "6MiB",
+                                          "--machine", "a100", "--csv",    path("tmp/a.csv")};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Finished finished = reprise(arguments);
+    EXPECT_EQ(finished.exit_code, 0) << finished.err;
+    return std::pair(finished.out, columns(lines(read(path("tmp/a.csv")))[1]));
+  };
+  const auto [plain, plain_csv] = row({});
+  EXPECT_EQ(plain.find("slowest"), std::string::npos) << plain;
+  const auto [noisy, noisy_csv] = row({"--noise", "50%", "--seeds", "4"});
+  EXPECT_NE(noisy.find("planned    slowest"), std::string::npos) << noisy;
+  ASSERT_EQ(noisy_csv.size(), plain_csv.size());
+  const size_t last = noisy_csv.size() - 1;
+  EXPECT_EQ(noisy_csv[last - 1], plain_csv[3]);  // the plan is the same
+  EXPECT_NE(noisy_csv[3], plain_csv[3]);
+  EXPECT_GT(std::stoull(noisy_csv[last]), std::stoull(noisy_csv[3]));
+  EXPECT_EQ(row({"--noise", "50%", "--seeds", "4"}).second[3], noisy_csv[3]);
+  EXPECT_NE(row({"--noise", "50%", "--seeds", "4", "--seed", "5"}).second[3], noisy_csv[3]);
+  EXPECT_NE(row({"--noise", "50%", "--seeds", "4", "--regime", "20ms"}).second[3], noisy_csv[3]);
+  EXPECT_EQ(row({"--dispatch", "fixed-best"}).second[3], plain_csv[3]);
+  EXPECT_GE(std::stoull(row({"--dispatch", "fixed"}).second[3]), std::stoull(plain_csv[3]));
+  expect_refused(reprise({"simulate", file, "--budget", "50%", "--noise", "20"}), 2, "--noise");
+  expect_refused(reprise({"simulate", file, "--budget", "50%", "--noise", "-5%"}), 2, "--noise");
+  expect_refused(reprise({"simulate", file, "--budget", "50%", "--regime", "20ms"}), 2, "--noise");
+  expect_refused(reprise({"simulate", file, "--budget", "50%", "--noise", "9%", "--regime", "20"}), 2, "--regime");
+  expect_refused(reprise({"simulate", file, "--budget", "50%", "--noise", "9%", "--seeds", "0"}), 2, "--seeds");
+  expect_refused(reprise({"simulate", file, "--budget", "50%", "--dispatch", "random"}), 2, "fixed-best");
+}
+
+// Nothing enforces a plan for several devices, and `replay` says so before the program starts.
+TEST_F(SimulateCommand, SeveralDevicesAreForSimulation) {
+  const std::string file = write("two.json", R"({"devices": 2,
+    "tensors": [{"id": 0, "bytes": 4194304, "persistent": 1}, {"id": 1, "bytes": 4194304, "persistent": 1},
+                {"id": 2, "bytes": 4194304, "persistent": 1, "device": 1}, {"id": 3, "bytes": 2097152, "device": 1},
+                {"id": 4, "bytes": 2097152}],
+    "kernels": [{"duration_ns": 100000, "inputs": [0], "outputs": [4]}, {"kind": "peer", "inputs": [4], "outputs": [3]},
+                {"duration_ns": 100000, "inputs": [1], "outputs": [1]},
+                {"duration_ns": 100000, "device": 1, "inputs": [2, 3], "outputs": []}]})");
+  const Finished finished = reprise({"simulate", file, "--budget", "70%,100%", "--machine", "a100x8"});
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_EQ(lines(finished.out).size(), 3u) << finished.out;
+  expect_refused(reprise({"simulate", file, "--budget", "100%", "--machine", "a100"}), 2, "2 devices");
+  ASSERT_EQ(reprise({"plan", file, "--budget", "100%", "-o", path("tmp/two.plan")}).exit_code, 0);
+  expect_refused(reprise({"replay", "--plan", path("tmp/two.plan"), "--", "/bin/true"}), 1, "2 devices");
+}
+
+TEST_F(SimulateCommand, PlansComeFromGraphsToo) {
+  const Finished finished =
+      reprise({"plan", graph(8), "--budget", "50%", "--machine", "g10", "-o", path("tmp/a.plan")});
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_TRUE(plan::read_plan(path("tmp/a.plan")).ok());
+  expect_refused(reprise({"plan", write("bad.json", "{}"), "--budget", "50%"}), 1, "bad.json");
+  expect_refused(reprise({"plan", graph(8), "--budget", "50%", "--machine", "moon"}), 2, "moon");
+}
+
+}  // namespace
+}  // namespace reprise::tools::test

@@ -1,0 +1,7 @@
+#include "tests/e2e/runtime/kernels.cuh"
+
+REPRISE_TWIN(fill);
+REPRISE_TWIN(affine<float>);
+REPRISE_TWIN(weigh);
+REPRISE_TWIN(count);
+REPRISE_TWIN(small_blocks);

@@ -1,0 +1,105 @@
+// From nothing to a plan while the program runs: repetition is found, a child plans, the next iterations follow.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <filesystem>
+#include <string>
+
+#include "replay/enforcer/planner_process.h"
+#include "tests/e2e/scripts/script_runner.h"
+#include "tests/e2e/scripts/training.h"
+
+namespace reprise::replay {
+namespace {
+
+constexpr uint64_t kChunk = 64 * 1024;
+
+uint64_t at_end(const Outcome& outcome, const std::string& key) {
+  const auto end = lines_of_kind(outcome.run_log, "end");
+  return end.empty() ? 0 : number_in(end.back(), key);
+}
+
+Training slow_training() {
+  Training training;
+  training.sleep_ms = 20;  // the planner needs time: the program goes on meanwhile
+  return training;
+}
+
+TEST(OnlineTest, ARunPlansItselfAndGivesTheSameBytes) {
+  const std::string script = slow_training().script(150);
+  const Outcome plain = run_plain(script);
+  const uint64_t budget = 30 * kChunk;
+  const Outcome managed = run_managed(script, std::to_string(budget), {{"REPRISE_PLANNER", REPRISE_TEST_PLANNER}});
+  EXPECT_EQ(managed.output, plain.output) << managed.messages;
+  EXPECT_LE(managed.peak_bytes, budget);
+  EXPECT_GT(at_end(managed, "iterations_planned"), 10u) << managed.messages << managed.run_log.substr(0, 3000);
+}
+
+TEST(OnlineTest, APercentageIsPlannedFor) {
+  const std::string script = slow_training().script(150);
+  const Outcome plain = run_plain(script);
+  const Outcome managed = run_managed(script, "50%", {{"REPRISE_PLANNER", REPRISE_TEST_PLANNER}});
+  EXPECT_EQ(managed.output, plain.output) << managed.messages;
+  EXPECT_LE(managed.peak_bytes, at_end(managed, "peak_requested_bytes") / 2);
+  EXPECT_GT(at_end(managed, "iterations_planned"), 10u) << managed.messages;
+}
+
+TEST(OnlineTest, ABudgetThatIsTooSmallIsSaidAndTheProgramGoesOn) {
+  const std::string script = slow_training().script(60);
+  const Outcome plain = run_plain(script);
+  // Passive mode gets by with the largest call; the planner keeps more aside.
+  const Outcome managed = run_managed(script, std::to_string(14 * kChunk), {{"REPRISE_PLANNER", REPRISE_TEST_PLANNER}});
+  EXPECT_EQ(managed.output, plain.output) << managed.messages;
+  EXPECT_NE(managed.messages.find("too small"), std::string::npos) << managed.messages;
+}
+
+TEST(OnlineTest, RecordingEndsWhenThePlanIsInForce) {
+  const auto trace_bytes = [](int iterations) {
+    const std::string trace = scratch_file("trace");
+    const Outcome managed = run_managed(
+        Training{}.script(iterations), std::to_string(30 * kChunk),
+        {{"REPRISE_PLANNER", REPRISE_TEST_PLANNER}, {"REPRISE_WAIT_FOR_PLAN", "1"}, {"REPRISE_TRACE", trace}});
+    EXPECT_GT(at_end(managed, "iterations_planned"), 10u) << managed.messages;
+    return std::filesystem::file_size(trace);
+  };
+  const auto few = trace_bytes(20);
+  EXPECT_LT(trace_bytes(400), few + few / 4);
+}
+
+TEST(OnlineTest, APercentageThatIsTooSmallIsKeptOnceItsBytesAreKnown) {
+  const std::string script = slow_training().script(60);
+  const Outcome managed = run_managed(script, "3%", {{"REPRISE_PLANNER", REPRISE_TEST_PLANNER}});
+  EXPECT_EQ(managed.exit_code, 0) << managed.messages;
+  EXPECT_NE(managed.messages.find("too small"), std::string::npos) << managed.messages;
+  EXPECT_NE(managed.output.find("error 2"), std::string::npos) << "launches go on above the budget";
+  EXPECT_NE(managed.messages.find("above the budget"), std::string::npos) << managed.messages;
+}
+
+TEST(OnlineTest, APlannerThatIsNotThereCostsOneLine) {
+  const std::string script = Training{}.script(12);
+  const Outcome managed = run_managed(script, std::to_string(30 * kChunk), {{"REPRISE_PLANNER", "/nowhere"}});
+  EXPECT_EQ(managed.output, run_plain(script).output);
+  EXPECT_NE(managed.messages.find("/nowhere could not be started"), std::string::npos) << managed.messages;
+}
+
+TEST(PlannerProcessTest, TheProgramsWaitNeverSeesTheChild) {
+  EXPECT_EQ(run_unseen({"/bin/true"}), 0);
+  const int failed = run_unseen({"/bin/false"});
+  EXPECT_TRUE(WIFEXITED(failed));
+  EXPECT_EQ(WEXITSTATUS(failed), 1);
+  const int missing = run_unseen({"/no/such/program"});
+  EXPECT_EQ(WEXITSTATUS(missing), 127);
+  int status = 0;
+  EXPECT_EQ(waitpid(-1, &status, 0), -1);
+  EXPECT_EQ(errno, ECHILD);
+}
+
+TEST(PlannerProcessTest, TheChildInheritsNothingOfOurs) {
+  setenv("REPRISE_BUDGET", "1GiB", 1);
+  const int status = run_unseen({"/bin/sh", "-c", "test -z \"$REPRISE_BUDGET$LD_PRELOAD\""});
+  unsetenv("REPRISE_BUDGET");
+  EXPECT_EQ(status, 0);
+}
+
+}  // namespace
+}  // namespace reprise::replay

@@ -1,0 +1,135 @@
+// The linear program, what it is made of, and the fluid bound.
+#include "analyzer/bounds/fluid.h"
+
+#include <gtest/gtest.h>
+
+#include "analyzer/bounds/linear_program.h"
+#include "analyzer/planner/planner.h"
+#include "analyzer/policies/policy.h"
+#include "tests/support/trace_builder.h"
+
+namespace reprise::analyzer {
+namespace {
+
+using namespace testing;
+
+constexpr uint64_t kMs = 1'000'000;
+constexpr uint64_t kChunks = 100;
+
+class Fluids : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!LinearProgram::available()) GTEST_SKIP() << "libClp.so.1 is not installed";
+  }
+};
+
+TEST_F(Fluids, AProgramWithItsSolution) {
+  LinearProgram program;  // least x + y with x + 2y >= 4 and 3x + y >= 6
+  const uint32_t x = program.add_column(1);
+  const uint32_t y = program.add_column(1);
+  const uint32_t first = program.add_row(4, LinearProgram::kInfinity);
+  program.set(first, x, 1);
+  program.set(first, y, 2);
+  const uint32_t second = program.add_row(6, LinearProgram::kInfinity);
+  program.set(second, x, 3);
+  program.set(second, y, 1);
+  const auto solution = program.minimise(10);
+  ASSERT_TRUE(solution.ok()) << solution.status().message();
+  EXPECT_NEAR(solution.value().objective, 2.8, 1e-6);
+  EXPECT_NEAR(solution.value().x[x], 1.6, 1e-6);
+  EXPECT_NEAR(solution.value().x[y], 1.2, 1e-6);
+}
+
+TEST_F(Fluids, AProgramWithoutSolutionSaysSo) {
+  LinearProgram program;
+  const uint32_t x = program.add_column(1, 0, 1);
+  program.set(program.add_row(2, LinearProgram::kInfinity), x, 1);
+  EXPECT_EQ(program.minimise(10).status().code(), StatusCode::infeasible);
+}
+
+// Op 0 updates w; op 1 fills x, as large as w, which op 2 reads.
+Workload two_that_do_not_fit(const Machine& machine) {
+  TraceBuilder program;
+  const uint64_t w = program.allocate(kChunks * kChunk);
+  for (int step = 0; step < 3; ++step) {
+    program.mark("iteration");
+    program.launch("update w", {updates(w)}, 100 * kMs);
+    const uint64_t x = program.allocate(kChunks * kChunk);
+    program.launch("make x", {writes(x)}, 100 * kMs);
+    program.launch("use x", {reads(x)}, 100 * kMs);
+    program.free(x);
+  }
+  program.mark("iteration");
+  PlanOptions options;
+  options.machine = machine;
+  Result<Workload> workload = make_workload(program.trace(), options);
+  EXPECT_TRUE(workload.ok()) << workload.status().message();
+  return std::move(workload.value());
+}
+
+Machine with_link(double out, double in) {
+  Machine machine;
+  machine.d2h_bytes_per_s = out;
+  machine.h2d_bytes_per_s = in;
+  machine.latency_ns = 0;
+  machine.remap_ns_per_chunk = 0;
+  return machine;
+}
+
+TEST_F(Fluids, VersionsAndTheirPeriods) {
+  const Workload workload = two_that_do_not_fit(with_link(1e9, 1e9));
+  const Vitality vitality = vitality_of(workload.graph);
+  ASSERT_EQ(vitality.versions.size(), 1u);  // x has no period
+  const Version& w = vitality.versions[0];
+  EXPECT_EQ(w.tensor, 0u);
+  EXPECT_EQ(w.written, 0u);
+  EXPECT_FALSE(w.on_host);
+  ASSERT_EQ(w.periods.size(), 1u);
+  EXPECT_EQ(w.periods[0].from, 0u);
+  EXPECT_EQ(w.periods[0].to, 3u);  // op 0 of the next iteration
+  EXPECT_EQ(vitality.alive, (std::vector<uint64_t>{kChunks * kChunk, 2 * kChunks * kChunk, 2 * kChunks * kChunk}));
+}
+
+// All of w must have left before op 1 starts, and nothing of it can be back before op 2 ends.
+TEST_F(Fluids, WhatMustLeaveAndComeBackCostsBothWays) {
+  const Machine machine = with_link(1e9, 2e9);
+  const Workload workload = two_that_do_not_fit(machine);
+  const auto fluid = solve_fluid(workload.graph, kChunks * kChunk, machine, {});
+  ASSERT_TRUE(fluid.ok()) << fluid.status().message();
+  const double bytes = static_cast<double>(kChunks * kChunk);
+  EXPECT_NEAR(static_cast<double>(fluid.value().iteration_ns), 300e6 + bytes / 1e9 * 1e9 + bytes / 2e9 * 1e9, 1e4);
+}
+
+TEST_F(Fluids, HalfTheExcessCostsHalf) {
+  const Machine machine = with_link(1e9, 1e9);
+  const Workload workload = two_that_do_not_fit(machine);
+  const auto fluid = solve_fluid(workload.graph, 3 * kChunks * kChunk / 2, machine, {});
+  ASSERT_TRUE(fluid.ok());
+  EXPECT_NEAR(static_cast<double>(fluid.value().iteration_ns), 300e6 + static_cast<double>(kChunks * kChunk), 1e4);
+}
+
+TEST_F(Fluids, MemoryForAllCostsNothing) {
+  const Machine machine = with_link(1e9, 1e9);
+  const Workload workload = two_that_do_not_fit(machine);
+  const auto fluid = solve_fluid(workload.graph, 2 * kChunks * kChunk, machine, {});
+  ASSERT_TRUE(fluid.ok());
+  EXPECT_EQ(fluid.value().iteration_ns, workload.graph.compute_ns);
+}
+
+TEST_F(Fluids, NoPolicyIsFaster) {
+  const Machine machine = with_link(1e9, 1e9);
+  const Workload workload = two_that_do_not_fit(machine);
+  const auto fluid = solve_fluid(workload.graph, kChunks * kChunk, machine, {});
+  ASSERT_TRUE(fluid.ok());
+  for (const Policy* policy : all_policies()) {
+    PlanOptions options;
+    options.budget_bytes = workload.reserved_bytes + kChunks * kChunk;
+    options.policy = policy->name();
+    const auto plan = make_plan(workload, options);
+    ASSERT_TRUE(plan.ok()) << plan.status().message();
+    EXPECT_GE(plan.value().predicted_ns + 10'000, fluid.value().iteration_ns) << policy->name();
+  }
+}
+
+}  // namespace
+}  // namespace reprise::analyzer

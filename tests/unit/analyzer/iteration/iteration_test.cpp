@@ -1,0 +1,262 @@
+// What counts as an iteration, and what does not.
+#include <gtest/gtest.h>
+
+#include "analyzer/iteration/finder.h"
+#include "analyzer/taskgraph/graph.h"
+#include "tests/support/trace_builder.h"
+
+namespace reprise::analyzer {
+namespace {
+
+using namespace testing;
+
+Result<Iteration> find(const trace::Trace& trace, const std::string& mark = kDefaultMark) {
+  const CallStream stream = make_call_stream(trace);
+  return find_iteration(stream, mark);
+}
+
+// The name of the first op of the iteration.
+std::string first_op(const trace::Trace& trace, const Iteration& iteration) {
+  const CallStream stream = make_call_stream(trace);
+  for (uint32_t i = 0; i < iteration.call_count; ++i) {
+    if (const trace::Op* op = stream.op(iteration.first_call + i)) return trace.functions[op->record.function - 1].name;
+  }
+  return "";
+}
+
+TEST(Iteration, EqualLayersAreNotIterations) {
+  TraceBuilder program;
+  std::vector<uint64_t> weights;
+  for (int i = 0; i < 24; ++i) weights.push_back(program.allocate(kChunk));
+  const uint64_t x = program.allocate(kChunk);
+  for (int step = 0; step < 3; ++step) {
+    for (const uint64_t w : weights) program.launch("layer", {reads(w), updates(x)});
+  }
+  const Result<Iteration> iteration = find(program.trace());
+  ASSERT_TRUE(iteration.ok()) << iteration.status().message();
+  EXPECT_EQ(iteration.value().call_count, 24u);
+  EXPECT_EQ(iteration.value().occurrences, 3u);
+}
+
+// The same weights in every time step, and what each step keeps is freed on the way back.
+TEST(Iteration, TimeStepsThatPileUpMemoryAreNotIterations) {
+  TraceBuilder program;
+  const uint64_t w = program.allocate(kChunk);
+  for (int step = 0; step < 3; ++step) {
+    std::vector<uint64_t> states;
+    for (int t = 0; t < 10; ++t) {
+      states.push_back(program.allocate(kChunk));
+      program.launch("forward", {reads(w), writes(states.back())});
+    }
+    while (!states.empty()) {
+      program.launch("backward", {updates(w), reads(states.back())});
+      program.free(states.back());
+      states.pop_back();
+    }
+  }
+  const Result<Iteration> iteration = find(program.trace());
+  ASSERT_TRUE(iteration.ok()) << iteration.status().message();
+  EXPECT_EQ(iteration.value().call_count, 40u);
+}
+
+TEST(Iteration, PrologueOtherPhasesAndAnIncompleteTailAreTolerated) {
+  TraceBuilder program;
+  const uint64_t w = program.allocate(kChunk);
+  for (int i = 0; i < 7; ++i) program.launch("setup" + std::to_string(i), {updates(w)});
+  const auto train = [&](int ops) {
+    const uint64_t a = program.allocate(2 * kChunk);
+    for (int i = 0; i < ops; ++i) program.launch("train" + std::to_string(i), {updates(w), updates(a)});
+    if (ops == 6) program.free(a);
+  };
+  for (int i = 0; i < 3; ++i) train(6);
+  for (int i = 0; i < 3; ++i) program.launch("evaluate", {reads(w)});
+  for (int i = 0; i < 3; ++i) train(6);
+  train(4);
+  const Result<Iteration> iteration = find(program.trace());
+  ASSERT_TRUE(iteration.ok()) << iteration.status().message();
+  EXPECT_EQ(iteration.value().call_count, 8u);
+  EXPECT_EQ(iteration.value().occurrences, 6u);
+  EXPECT_LT(iteration.value().coverage, 1.0);
+}
+
+TEST(Iteration, StartsWhereLeastIsAlive) {
+  TraceBuilder program;
+  const uint64_t w = program.allocate(kChunk);
+  for (int i = 0; i < 3; ++i) {
+    program.launch("middle", {updates(w)});
+    const uint64_t a = program.allocate(kChunk);
+    program.launch("big", {updates(a)});
+    program.free(a);
+  }
+  // The start has nothing transient alive; "middle" comes first among those points, for the run begins with it.
+  const Result<Iteration> iteration = find(program.trace());
+  ASSERT_TRUE(iteration.ok());
+  EXPECT_EQ(first_op(program.trace(), iteration.value()), "middle");
+}
+
+TEST(Iteration, PrefersToStartBehindAWait) {
+  TraceBuilder program;
+  const uint64_t w = program.allocate(kChunk);
+  for (int i = 0; i < 4; ++i) {
+    program.launch("second half", {updates(w)});
+    program.synchronize();
+    program.launch("first half", {updates(w)});
+  }
+  const Result<Iteration> iteration = find(program.trace());
+  ASSERT_TRUE(iteration.ok());
+  EXPECT_EQ(first_op(program.trace(), iteration.value()), "first half");
+}
+
+TEST(Iteration, GradientAccumulationIsOneIteration) {
+  TraceBuilder program;
+  const uint64_t w = program.allocate(kChunk);
+  const uint64_t g = program.allocate(kChunk);
+  for (int step = 0; step < 3; ++step) {
+    for (int micro = 0; micro < 4; ++micro) {
+      program.launch("forward", {reads(w)});
+      program.launch("backward", {updates(g), reads(w)});
+    }
+    for (int i = 0; i < 3; ++i) program.launch("update", {updates(w), updates(g)});
+  }
+  const Result<Iteration> iteration = find(program.trace());
+  ASSERT_TRUE(iteration.ok()) << iteration.status().message();
+  EXPECT_EQ(iteration.value().call_count, 11u);
+}
+
+TEST(Iteration, OneIsNotEnough) {
+  const Result<Iteration> iteration = find(train_chain(4, kChunk, 1));
+  ASSERT_FALSE(iteration.ok());
+  EXPECT_EQ(iteration.status().code(), StatusCode::not_found);
+  EXPECT_NE(iteration.status().message().find("less than two iterations"), std::string::npos);
+  EXPECT_FALSE(find(TraceBuilder().trace()).ok());
+}
+
+// "loss = model(batch)": the new loss is there before the old one goes, so two of them take turns.
+TEST(Iteration, ATensorMayTakeOverFromItsPredecessor) {
+  TraceBuilder program;
+  const uint64_t w = program.allocate(kChunk);
+  uint64_t loss = 0;
+  for (int step = 0; step < 9; ++step) {
+    const uint64_t a = program.allocate(2 * kChunk);
+    program.launch("forward", {reads(w), writes(a)});
+    const uint64_t next = program.allocate(kChunk);
+    program.launch("loss", {reads(a), writes(next)});
+    if (loss != 0) program.free(loss);
+    loss = next;
+    program.launch("backward", {updates(w), reads(a), reads(loss)});
+    program.free(a);
+  }
+  const trace::Trace& trace = program.trace();
+  const Result<Iteration> iteration = find(trace);
+  ASSERT_TRUE(iteration.ok()) << iteration.status().message();
+  EXPECT_EQ(iteration.value().call_count, 14u);
+  const CallStream stream = make_call_stream(trace);
+  const Result<TaskGraph> graph = build_task_graph(stream, iteration.value(), kChunk, Machine{});
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  // The weight and the loss that is there at the start; of the two in between one is an ordinary transient tensor.
+  int persistent = 0;
+  int renewals = 0;
+  for (const plan::Tensor& tensor : graph.value().tensors) persistent += is_persistent(tensor) ? 1 : 0;
+  for (const GraphCall& call : graph.value().calls) renewals += call.call.kind == plan::CallKind::renew ? 1 : 0;
+  EXPECT_EQ(persistent, 2);
+  EXPECT_EQ(renewals, 1);
+  EXPECT_EQ(graph.value().peak_bytes, 5 * kChunk);
+}
+
+TEST(Iteration, GrowingMemoryIsNamed) {
+  TraceBuilder program;
+  const uint64_t w = program.allocate(kChunk);
+  for (int i = 0; i < 20; ++i) {
+    const uint64_t kept = program.allocate(kChunk);
+    program.launch("step", {reads(w), writes(kept)});
+  }
+  const Result<Iteration> iteration = find(program.trace());
+  ASSERT_FALSE(iteration.ok());
+  EXPECT_NE(iteration.status().message().find("grows"), std::string::npos) << iteration.status().message();
+}
+
+TEST(Iteration, MarksWin) {
+  TraceBuilder program;
+  const uint64_t w = program.allocate(kChunk);
+  for (int i = 0; i < 3; ++i) {
+    program.mark("iteration");
+    for (int j = 0; j < 4; ++j) program.launch("step", {updates(w)});
+  }
+  program.mark("iteration");
+  const Result<Iteration> marked = find(program.trace());
+  ASSERT_TRUE(marked.ok()) << marked.status().message();
+  EXPECT_TRUE(marked.value().marked);
+  EXPECT_EQ(marked.value().call_count, 4u);
+  EXPECT_EQ(marked.value().occurrences, 3u);
+  const Result<Iteration> searched = find(program.trace(), "another name");
+  ASSERT_TRUE(searched.ok());
+  EXPECT_EQ(searched.value().call_count, 1u);
+}
+
+TEST(Iteration, RangesCountWhereTheyBegin) {
+  TraceBuilder program;
+  const uint64_t w = program.allocate(kChunk);
+  for (int i = 0; i < 4; ++i) {
+    program.mark("iteration", 1);
+    for (int j = 0; j < 4; ++j) program.launch("step", {updates(w)});
+    program.mark("iteration", 0);
+    program.launch("between", {updates(w)});
+  }
+  const Result<Iteration> iteration = find(program.trace());
+  ASSERT_TRUE(iteration.ok());
+  EXPECT_EQ(iteration.value().call_count, 5u);
+}
+
+TEST(Iteration, MarkedIterationsThatDifferAreRefused) {
+  TraceBuilder program;
+  const uint64_t w = program.allocate(kChunk);
+  for (int i = 0; i < 4; ++i) {
+    program.mark("iteration");
+    for (int j = 0; j <= i; ++j) program.launch("step", {updates(w)});
+  }
+  const Result<Iteration> iteration = find(program.trace());
+  ASSERT_FALSE(iteration.ok());
+  EXPECT_NE(iteration.status().message().find("number of calls"), std::string::npos) << iteration.status().message();
+}
+
+// Which buffer of memory that is never moved an op uses may change from iteration to iteration.
+TEST(Iteration, StagingBuffersMayAlternate) {
+  TraceBuilder program;
+  const uint64_t w = program.allocate(kChunk);
+  const uint64_t pinned[] = {program.allocate(kChunk, trace::Origin::host),
+                             program.allocate(kChunk, trace::Origin::host)};
+  for (int i = 0; i < 6; ++i) {
+    program.op(trace::OpKind::copy_host_to_device, "", {reads(pinned[i % 2]), writes(w)}, 1000, 0, kChunk);
+    program.launch("step", {updates(w)});
+  }
+  const Result<Iteration> iteration = find(program.trace());
+  ASSERT_TRUE(iteration.ok()) << iteration.status().message();
+  EXPECT_EQ(iteration.value().call_count, 2u);
+}
+
+TEST(Iteration, FailedOpsAreLeftOut) {
+  TraceBuilder program;
+  const uint64_t w = program.allocate(kChunk);
+  for (int i = 0; i < 4; ++i) {
+    program.launch("step", {updates(w)});
+    if (i == 1) program.op(trace::OpKind::launch, "refused", {updates(w)}, 0, trace::kOpFailed, 0);
+    program.launch("other", {updates(w)});
+  }
+  const Result<Iteration> iteration = find(program.trace());
+  ASSERT_TRUE(iteration.ok());
+  EXPECT_EQ(iteration.value().call_count, 2u);
+  EXPECT_EQ(iteration.value().occurrences, 4u);
+}
+
+TEST(Iteration, AnotherTensorIsAnotherCall) {
+  TraceBuilder program;
+  const uint64_t a = program.allocate(kChunk);
+  const uint64_t b = program.allocate(kChunk);
+  for (int i = 0; i < 8; ++i) program.launch("step", {updates(i % 2 == 0 ? a : b)});
+  const Result<Iteration> iteration = find(program.trace());
+  ASSERT_TRUE(iteration.ok());
+  EXPECT_EQ(iteration.value().call_count, 2u);
+}
+
+}  // namespace
+}  // namespace reprise::analyzer

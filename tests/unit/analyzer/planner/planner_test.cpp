@@ -1,0 +1,105 @@
+// From a trace to a verified plan, end to end.
+#include "analyzer/planner/planner.h"
+
+#include <gtest/gtest.h>
+
+#include "analyzer/verify/verify.h"
+#include "tests/support/graph_builder.h"
+#include "tests/support/trace_builder.h"
+
+namespace reprise::analyzer {
+namespace {
+
+using namespace testing;
+
+Result<plan::Plan> plan_for(const trace::Trace& trace, uint64_t budget, const char* policy = "auto") {
+  PlanOptions options;
+  options.budget_bytes = budget;
+  options.policy = policy;
+  return make_plan(trace, options);
+}
+
+TEST(Planner, MovesNothingWhenEverythingFits) {
+  const trace::Trace trace = train_chain(6, 4 * kChunk, 3);
+  PlanOptions options;
+  options.budget_fraction = 1.0;
+  const Result<plan::Plan> plan = make_plan(trace, options);
+  ASSERT_TRUE(plan.ok()) << plan.status().message();
+  EXPECT_EQ(plan.value().offload_bytes, 0u);
+  EXPECT_EQ(plan.value().reload_bytes, 0u);
+  EXPECT_EQ(plan.value().peak_bytes, 13 * 4 * kChunk);
+  EXPECT_EQ(plan.value().predicted_ns, plan.value().compute_ns);
+}
+
+TEST(Planner, PlansDownToTheLargestWorkingSet) {
+  const trace::Trace trace = train_chain(6, 4 * kChunk, 3);
+  uint64_t last = 0;
+  for (uint64_t units = 13; units >= 3; --units) {
+    const Result<plan::Plan> plan = plan_for(trace, units * 4 * kChunk);
+    ASSERT_TRUE(plan.ok()) << units << ": " << plan.status().message();
+    EXPECT_LE(plan.value().chunk_count, units * 4);
+    EXPECT_GE(plan.value().reload_bytes, last) << units;
+    last = plan.value().reload_bytes;
+  }
+  EXPECT_GT(last, 0u);
+}
+
+TEST(Planner, SaysWhichKernelNeedsMore) {
+  const trace::Trace trace = train_chain(6, 4 * kChunk, 3);
+  const Result<plan::Plan> plan = plan_for(trace, 12 * kChunk - 1);
+  ASSERT_FALSE(plan.ok());
+  EXPECT_EQ(plan.status().code(), StatusCode::infeasible);
+  EXPECT_NE(plan.status().message().find("forward"), std::string::npos) << plan.status().message();
+  EXPECT_NE(plan.status().message().find(std::to_string(12 * kChunk)), std::string::npos) << plan.status().message();
+}
+
+TEST(Planner, EveryPolicyGivesAVerifiedPlan) {
+  const trace::Trace trace = train_chain(8, 3 * kChunk - 5, 3);
+  for (const char* policy : {"disco", "link_aware", "g10", "g10_late", "gemini", "lru", "auto"}) {
+    const Result<plan::Plan> plan = plan_for(trace, 24 * kChunk, policy);
+    ASSERT_TRUE(plan.ok()) << policy << ": " << plan.status().message();
+    EXPECT_TRUE(verify(plan.value()).ok());
+    EXPECT_GT(plan.value().reload_bytes, 0u);
+  }
+  EXPECT_EQ(plan_for(trace, 24 * kChunk, "magic").status().code(), StatusCode::invalid_argument);
+}
+
+// 300 tensors, forth and back again and again: more ops than a portfolio has time for.
+TEST(Planner, VeryLargeGraphsArePlannedInHaste) {
+  GraphBuilder builder(1);
+  for (uint32_t t = 0; t < 300; ++t) builder.persistent(0);
+  for (uint32_t i = 0; i < 20'400; ++i) {
+    const uint32_t at = i % 600;
+    builder.kernel(0, "step", {at < 300 ? at : 599 - at}, {});
+  }
+  PlanOptions options;
+  const Result<Workload> workload = make_workload(builder.build(), options);
+  ASSERT_TRUE(workload.ok());
+  for (const char* policy : {"reprise", "auto"}) {
+    for (const double fraction : {0.5, 1.0}) {
+      options.policy = policy;
+      options.budget_fraction = fraction;
+      PlanSummary summary;
+      const Result<plan::Plan> plan = make_plan(workload.value(), options, &summary);
+      ASSERT_TRUE(plan.ok()) << plan.status().message();
+      EXPECT_LE(summary.candidates, 6u);
+      EXPECT_EQ(plan.value().reload_bytes == 0, fraction == 1.0);
+    }
+  }
+}
+
+TEST(Planner, NeedsABudget) {
+  const trace::Trace trace = train_chain(2, kChunk, 2);
+  EXPECT_EQ(plan_for(trace, 0).status().code(), StatusCode::invalid_argument);
+}
+
+TEST(Planner, SamePlanForTheSameTrace) {
+  const trace::Trace trace = train_chain(8, 3 * kChunk, 3);
+  const Result<plan::Plan> a = plan_for(trace, 20 * kChunk);
+  const Result<plan::Plan> b = plan_for(trace, 20 * kChunk);
+  ASSERT_TRUE(a.ok() && b.ok());
+  EXPECT_EQ(plan::serialize(a.value()), plan::serialize(b.value()));
+}
+
+}  // namespace
+}  // namespace reprise::analyzer

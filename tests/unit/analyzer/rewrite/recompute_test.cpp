@@ -1,0 +1,175 @@
+// Recompute by re-launch: what may run again, how the graph is rewritten, and what the verifier says to plans that
+// launch the wrong thing.
+#include "analyzer/rewrite/recompute.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "analyzer/taskgraph/recompute_candidates.h"
+#include "analyzer/verify/verify.h"
+#include "tests/support/workloads.h"
+
+namespace reprise::analyzer {
+namespace {
+
+using namespace testing;
+
+constexpr uint64_t kChunks = 100;
+
+struct Shape {
+  bool spoils_input = false;   // an op in between writes what "make x" reads
+  bool updates_later = false;  // an op in between changes x
+  bool frees_input = false;    // what "make x" reads is made by "make y", and gone by then
+};
+
+// "make x" reads w; "use x" reads it at once, and again behind ten ops that work on c.
+Workload layers(const Shape& shape, double link = 1e9) {
+  TraceBuilder program;
+  const uint64_t w = program.allocate(kChunks * kChunk);
+  const uint64_t c = program.allocate(kChunks * kChunk);
+  for (int step = 0; step < 3; ++step) {
+    program.mark("iteration");
+    uint64_t y = 0;
+    if (shape.frees_input) {
+      y = program.allocate(kChunks * kChunk);
+      program.launch("make y", {reads(w), writes(y)}, 2 * kMs);
+    }
+    const uint64_t x = program.allocate(kChunks * kChunk);
+    program.launch("make x", {reads(shape.frees_input ? y : w), writes(x)}, 10 * kMs);
+    if (y != 0) program.free(y);
+    program.launch("use x", {reads(x)}, 10 * kMs);
+    const uint64_t z = program.allocate(kChunks * kChunk);
+    for (int i = 0; i < 10; ++i) program.launch("work", {updates(c), writes(z)}, 10 * kMs);
+    program.free(z);
+    if (shape.spoils_input) program.launch("spoil", {updates(w)}, 10 * kMs);
+    if (shape.updates_later) program.launch("change x", {updates(x)}, 10 * kMs);
+    program.launch("use x", {reads(x)}, 10 * kMs);
+    program.free(x);
+  }
+  program.mark("iteration");
+  Workload workload = workload_on(with_link(link), program);
+  for (GraphCall& entry : workload.graph.calls) {
+    entry.call.pure = entry.call.name == "make x" || entry.call.name == "make y";
+  }
+  return workload;
+}
+
+uint32_t call_named(const TaskGraph& graph, const std::string& name, int which = 0) {
+  for (uint32_t call = 0; call < graph.calls.size(); ++call) {
+    if (graph.calls[call].call.name == name && which-- == 0) return call;
+  }
+  return kNone;
+}
+
+TEST(Relaunch, APureOpWithALongIdleOutputIsACandidate) {
+  const TaskGraph graph = layers({}).graph;
+  const std::vector<Relaunch> candidates = relaunch_candidates(graph);
+  ASSERT_EQ(candidates.size(), 1u);
+  EXPECT_EQ(candidates[0].call, call_named(graph, "make x"));
+  EXPECT_EQ(candidates[0].before, call_named(graph, "use x", 1));
+  EXPECT_EQ(candidates[0].bytes, kChunks * kChunk);
+  EXPECT_EQ(candidates[0].cost_ns, 10 * kMs);
+  EXPECT_TRUE(candidates[0].others.empty());
+}
+
+TEST(Relaunch, NoneWhereTheInputChanges) {
+  EXPECT_TRUE(relaunch_candidates(layers({.spoils_input = true}).graph).empty());
+}
+TEST(Relaunch, NoneWhereSomebodyElseWritesTheOutput) {
+  EXPECT_TRUE(relaunch_candidates(layers({.updates_later = true}).graph).empty());
+}
+TEST(Relaunch, NoneWhereNothingIsPure) {
+  TaskGraph graph = layers({}).graph;
+  for (GraphCall& entry : graph.calls) entry.call.pure = false;
+  EXPECT_TRUE(relaunch_candidates(graph).empty());
+}
+
+TEST(Relaunch, AChainMakesTheInputAgain) {
+  const TaskGraph graph = layers({.frees_input = true}).graph;
+  const std::vector<Relaunch> candidates = relaunch_candidates(graph);
+  ASSERT_EQ(candidates.size(), 1u);
+  EXPECT_EQ(candidates[0].others, std::vector<uint32_t>{call_named(graph, "make y")});
+  EXPECT_EQ(candidates[0].cost_ns, 12 * kMs);
+  const TaskGraph again = with_relaunches(graph, {candidates[0].call});
+  EXPECT_LT(call_named(again, "make y", 1), call_named(again, "make x", 1));
+  EXPECT_LT(call_named(again, "make x", 1), call_named(again, "use x", 1));
+  EXPECT_EQ(again.relaunch_ns, 12 * kMs);
+}
+
+TEST(Relaunch, TheOutputLivesTwice) {
+  const TaskGraph graph = layers({}).graph;
+  const TaskGraph again = with_relaunches(graph, {call_named(graph, "make x")});
+  const uint32_t second = call_named(again, "make x", 1);
+  ASSERT_NE(second, kNone);
+  EXPECT_EQ(again.calls[second].call.relaunch_of, call_named(again, "make x", 0));
+  const plan::Tensor& life = again.tensors.back();
+  EXPECT_EQ(again.tensors[life.again_of].size, life.size);
+  EXPECT_LT(again.tensors[life.again_of].free_call, life.allocate_call);
+  EXPECT_LT(again.peak_chunks, graph.peak_chunks);
+  EXPECT_EQ(again.compute_ns, graph.compute_ns);
+  EXPECT_EQ(again.relaunch_ns, 10 * kMs);
+}
+
+plan::Plan planned(const Workload& workload, bool recompute, PlanSummary* summary = nullptr) {
+  PlanOptions options;
+  options.policy = "reprise";
+  options.recompute = recompute;
+  options.budget_bytes = workload.reserved_bytes + 3 * kChunks * kChunk;
+  return plan_with(workload, options, summary);
+}
+
+TEST(Relaunch, ThePlannerTakesItWhenTheLinkIsSlow) {
+  const Workload workload = layers({});
+  PlanSummary summary;
+  const plan::Plan with = planned(workload, true, &summary);
+  // Bounds on the bytes that move are not for plans that make them again.
+  EXPECT_LE(summary.bounds.iteration_ns, with.predicted_ns + 1);
+  EXPECT_LE(summary.bounds.reload_bytes, with.reload_bytes);
+  EXPECT_LE(summary.bounds.offload_bytes, with.offload_bytes);
+  const plan::Plan without = planned(workload, false);
+  EXPECT_TRUE(launches_again(with));
+  EXPECT_FALSE(launches_again(without));
+  EXPECT_EQ(summary.relaunch_ns, 10 * kMs);
+  EXPECT_LT(with.predicted_ns, without.predicted_ns);
+  EXPECT_EQ(with.predicted_ns, with.compute_ns + 10 * kMs);
+}
+
+TEST(Relaunch, ThePlannerLeavesItWhenTheLinkIsFast) { EXPECT_FALSE(launches_again(planned(layers({}, 1e12), true))); }
+
+// Each of these would compute other bytes.
+TEST(Relaunch, TheVerifierRefusesAWrongSecondLaunch) {
+  const plan::Plan good = planned(layers({}), true);
+  ASSERT_TRUE(verify(good).ok());
+  const auto again = std::find_if(good.calls.begin(), good.calls.end(),
+                                  [](const plan::Call& call) { return call.relaunch_of != plan::kNone; });
+  const auto index = static_cast<size_t>(again - good.calls.begin());
+  const auto refused = [&](const std::function<void(plan::Plan&)>& spoil) {
+    plan::Plan plan = good;
+    spoil(plan);
+    return verify(plan).message();
+  };
+  EXPECT_NE(refused([&](plan::Plan& p) { p.calls[p.calls[index].relaunch_of].pure = false; }).find("depend on"),
+            std::string::npos);
+  EXPECT_NE(refused([&](plan::Plan& p) { p.calls[index].signature ^= 1; }).find("not the same call"),
+            std::string::npos);
+  EXPECT_NE(refused([&](plan::Plan& p) { p.calls[index].accesses.front().offset = 512; }).find("other memory"),
+            std::string::npos);
+  // "work" writes w as well: what "make x" reads is no longer what it was.
+  EXPECT_NE(refused([&](plan::Plan& p) {
+              for (plan::Call& call : p.calls) {
+                if (call.name == "work") call.accesses.push_back({0, trace::kAccessWrite, 0, 0, trace::kNoParameter});
+              }
+            }).find("finds other bytes"),
+            std::string::npos);
+  // Without the second launch the program finds nothing.
+  EXPECT_NE(refused([&](plan::Plan& p) {
+              p.calls[index].relaunch_of = plan::kNone;
+              p.calls[index].accesses.pop_back();
+            }).find("does not hold"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace reprise::analyzer

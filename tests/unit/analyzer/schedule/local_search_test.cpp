@@ -1,0 +1,92 @@
+// The search for schedules that keep fewer kernels waiting.
+#include "analyzer/schedule/local_search.h"
+
+#include <gtest/gtest.h>
+
+#include "analyzer/policies/policy.h"
+#include "analyzer/schedule/gap_choices.h"
+#include "tests/support/graph_builder.h"
+
+namespace reprise::analyzer {
+namespace {
+
+using namespace testing;
+
+constexpr uint32_t kWeights = 10;
+constexpr uint64_t kCapacity = 8;
+constexpr uint64_t kOpNs = 1'000'000;
+
+// Each op reads one of the weights, in a circle: who was used least recently is needed next.
+TaskGraph circle() {
+  GraphBuilder program(1);
+  std::vector<uint32_t> weights;
+  weights.reserve(kWeights);
+  for (uint32_t i = 0; i < kWeights; ++i) weights.push_back(program.persistent(0));
+  for (const uint32_t weight : weights) program.kernel(0, "use", {weight}, {}, kOpNs);
+  return program.build();
+}
+
+// A copy takes as long as two ops.
+Machine slow_link(const TaskGraph& graph) {
+  Machine machine;
+  machine.latency_ns = 0;
+  machine.h2d_bytes_per_s = machine.d2h_bytes_per_s = static_cast<double>(graph.granularity) / (2 * kOpNs * 1e-9);
+  return machine;
+}
+
+TEST(StallSearch, FindsWhoShouldStay) {
+  const TaskGraph graph = circle();
+  const Machine machine = slow_link(graph);
+  const Schedule start = lru_policy().schedule({graph, machine, kCapacity, true});
+  const uint64_t before = retime(graph, machine, start, kCapacity).iteration_ns;
+  EXPECT_GT(before, 15 * kOpNs);
+  const auto found = search_stalls(graph, machine, {start}, kCapacity, 200);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->iteration_ns, graph.compute_ns);  // three of ten in the time of ten: nobody waits
+  EXPECT_TRUE(found->waits.empty());
+}
+
+TEST(StallSearch, TheSameInputGivesTheSameSchedule) {
+  const TaskGraph graph = circle();
+  const Machine machine = slow_link(graph);
+  const Schedule start = lru_policy().schedule({graph, machine, kCapacity, true});
+  const auto one = search_stalls(graph, machine, {start, start}, kCapacity, 10);
+  const auto other = search_stalls(graph, machine, {start, start}, kCapacity, 10);
+  ASSERT_TRUE(one && other);
+  EXPECT_EQ(one->iteration_ns, other->iteration_ns);
+  EXPECT_EQ(one->schedule.reload_bytes, other->schedule.reload_bytes);
+}
+
+TEST(StallSearch, WithoutHostMemoryThereIsNothingToPlay) {
+  const TaskGraph graph = circle();
+  Machine machine = slow_link(graph);
+  machine.host_bytes = graph.granularity;
+  const Schedule start = lru_policy().schedule({graph, machine, kCapacity, true});
+  EXPECT_FALSE(search_stalls(graph, machine, {start}, kCapacity, 10));
+}
+
+TEST(Residency, RoomFollowsTheChoices) {
+  const TaskGraph graph = circle();
+  const Machine machine = slow_link(graph);
+  Residency residency(graph, disco_policy().schedule({graph, machine, kCapacity, true}), kCapacity);
+  ASSERT_EQ(residency.gaps().size(), kWeights);
+  uint32_t away = 0;
+  for (uint32_t i = 0; i < kWeights; ++i) {
+    const Gap& gap = residency.gaps()[i];
+    EXPECT_EQ(gap.to, gap.from + kWeights);
+    if (!gap.away) continue;
+    ++away;
+    const int64_t room = residency.room(gap.from + 1);
+    residency.set_away(i, false);
+    EXPECT_EQ(residency.room(gap.from + 1), room - 1);
+    EXPECT_EQ(residency.gap_before(gap.tensor, gap.to % kWeights), i);
+  }
+  EXPECT_GT(away, 0u);
+  EXPECT_EQ(residency.room(0), static_cast<int64_t>(kCapacity) - kWeights);
+  const Schedule all = residency.schedule();
+  ASSERT_EQ(all.stays.size(), kWeights);
+  for (const Stay& stay : all.stays) EXPECT_EQ(stay.arrival, Arrival::always);
+}
+
+}  // namespace
+}  // namespace reprise::analyzer

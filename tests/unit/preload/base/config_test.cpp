@@ -1,0 +1,117 @@
+// Environment variables of the preloaded library.
+#include "preload/base/config.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <set>
+#include <string>
+
+namespace reprise {
+namespace {
+
+std::map<std::string, std::string>& variables() {
+  static std::map<std::string, std::string> instance;
+  return instance;
+}
+const char* look_up(const char* name) {
+  const auto found = variables().find(name);
+  return found != variables().end() ? found->second.c_str() : nullptr;
+}
+Config read(std::map<std::string, std::string> values) {
+  variables() = std::move(values);
+  return read_config(look_up);
+}
+uint64_t bytes(const char* text) {
+  Amount amount;
+  return parse_amount(text, &amount) ? amount.bytes : 0;
+}
+bool readable(const char* text) {
+  Amount amount;
+  return parse_amount(text, &amount);
+}
+
+TEST(Amount, ReadsSizes) {
+  EXPECT_EQ(bytes("4096"), 4096u);
+  EXPECT_EQ(bytes("12GiB"), 12ull << 30);
+  EXPECT_EQ(bytes("800MiB"), 800ull << 20);
+  EXPECT_EQ(bytes("800 MiB"), 800ull << 20);
+  EXPECT_EQ(bytes("1.5g"), 3ull << 29);
+  EXPECT_EQ(bytes("2GB"), 2000000000u);
+  EXPECT_EQ(bytes("1TiB"), 1ull << 40);
+  EXPECT_EQ(bytes("64k"), 65536u);
+}
+
+TEST(Amount, ReadsShares) {
+  Amount amount;
+  ASSERT_TRUE(parse_amount("62.5%", &amount));
+  EXPECT_DOUBLE_EQ(amount.fraction, 0.625);
+  EXPECT_EQ(amount.bytes, 0u);
+  EXPECT_TRUE(amount.given());
+  EXPECT_FALSE(Amount{}.given());
+}
+
+TEST(Amount, RefusesWhatIsNone) {
+  for (const char* text :
+       {"", "GiB", "-1GiB", "0", "0%", "101%", "12 apples", "0x10", "inf", "nan", "1e30", "12GiBx"}) {
+    EXPECT_FALSE(readable(text)) << text;
+  }
+  EXPECT_FALSE(parse_amount(nullptr, nullptr));
+}
+
+TEST(Config, HasDefaults) {
+  const Config settings = read({});
+  EXPECT_FALSE(settings.disable);
+  EXPECT_FALSE(settings.budget.given());
+  EXPECT_EQ(settings.trace, nullptr);
+  EXPECT_STREQ(settings.policy, "auto");
+  EXPECT_DOUBLE_EQ(settings.host_memory.fraction, 0.8);
+  EXPECT_TRUE(settings.call_sites);
+}
+
+TEST(Config, ReadsEveryKind) {
+  const Config settings = read({{"REPRISE_DISABLE", "yes"},
+                                {"REPRISE_BUDGET", "50%"},
+                                {"REPRISE_TRACE", "/tmp/a.trace"},
+                                {"REPRISE_ACTIVITY", "events"},
+                                {"REPRISE_KEEP", "0"}});
+  EXPECT_TRUE(settings.disable);
+  EXPECT_DOUBLE_EQ(settings.budget.fraction, 0.5);
+  EXPECT_STREQ(settings.trace, "/tmp/a.trace");
+  EXPECT_STREQ(settings.activity, "events");
+  EXPECT_FALSE(settings.keep);
+}
+
+TEST(Config, TakesTheDefaultForWhatItCannotRead) {
+  testing::internal::CaptureStderr();
+  const Config settings = read({{"REPRISE_BUDGET", "plenty"},
+                                {"REPRISE_ACTIVITY", "guess"},
+                                {"REPRISE_LOG", "warnings"},
+                                {"REPRISE_KEEP", "2"}});
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_FALSE(settings.budget.given());
+  EXPECT_STREQ(settings.activity, "auto");
+  EXPECT_STREQ(settings.log, "warn");
+  EXPECT_FALSE(settings.keep);
+  EXPECT_NE(said.find("reprise: REPRISE_BUDGET=plenty"), std::string::npos) << said;
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 4) << said;
+}
+
+TEST(Config, AnEmptyVariableIsNotSet) { EXPECT_FALSE(read({{"REPRISE_BUDGET", ""}}).budget.given()); }
+
+TEST(Config, TableNamesEachVariableOnce) {
+  size_t count = 0;
+  const ConfigVariable* table = config_variables(&count);
+  std::set<std::string> names;
+  for (size_t i = 0; i < count; ++i) {
+    EXPECT_TRUE(names.insert(table[i].name).second) << table[i].name;
+    EXPECT_EQ(std::strncmp(table[i].name, "REPRISE_", 8), 0);
+    EXPECT_GT(std::strlen(table[i].help), 10u);
+  }
+  EXPECT_EQ(names.count("REPRISE_DISABLE"), 1u);
+}
+
+}  // namespace
+}  // namespace reprise

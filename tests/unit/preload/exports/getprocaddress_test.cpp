@@ -1,0 +1,102 @@
+// Which function cuGetProcAddress gives: ours for what is hooked, by the driver's address or by name, version and
+// flags.
+#include "preload/exports/getprocaddress.h"
+
+#include <cuda.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "preload/exports/rows.h"
+#include "tests/unit/preload/scripted/scripted.h"
+
+#undef cuGetProcAddress
+extern "C" CUresult cuGetProcAddress(const char* symbol, void** function, int version, cuuint64_t flags);
+
+namespace reprise {
+namespace {
+
+constexpr cuuint64_t kDefault = CU_GET_PROC_ADDRESS_DEFAULT;
+constexpr cuuint64_t kPerThread = CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
+
+size_t row_of(const char* symbol) {
+  size_t count = 0;
+  const Row* table = rows(&count);
+  for (size_t i = 0; i < count; ++i) {
+    if (std::strcmp(table[i].symbol, symbol) == 0) return i;
+  }
+  ADD_FAILURE() << symbol;
+  return 0;
+}
+void* ours(const char* symbol) { return exported_address(row_of(symbol)); }
+void* drivers(const char* symbol) { return driver_address(row_of(symbol)); }
+
+void* ask(const char* symbol, int version, cuuint64_t flags, const char* answer) {
+  scripted().reset();
+  scripted().procaddress(answer);
+  void* function = reinterpret_cast<void*>(1);
+  CUdriverProcAddressQueryResult status;
+  EXPECT_EQ(cuGetProcAddress_v2(symbol, &function, version, flags, &status), CUDA_SUCCESS);
+  EXPECT_EQ(status, CU_GET_PROC_ADDRESS_SUCCESS);
+  return function;
+}
+
+TEST(GetProcAddress, ReplacesHookedFunctionsByTheirAddress) {
+  EXPECT_EQ(ask("cuMemAlloc", 3020, kDefault, "cuMemAlloc_v2"), ours("cuMemAlloc_v2"));
+  EXPECT_EQ(ask("cuLaunchKernel", 7000, kPerThread, "cuLaunchKernel_ptsz"), ours("cuLaunchKernel_ptsz"));
+  EXPECT_EQ(ask("cuLaunchKernel", 4000, kDefault, "cuLaunchKernel"), ours("cuLaunchKernel"));
+  EXPECT_NE(ours("cuLaunchKernel"), ours("cuLaunchKernel_ptsz"));
+  EXPECT_EQ(ask("cuMemcpyBatchAsync", 12080, kDefault, "cuMemcpyBatchAsync"), ours("cuMemcpyBatchAsync"));
+  EXPECT_EQ(ask("cuMemcpyBatchAsync", 13000, kDefault, "cuMemcpyBatchAsync_v2"), ours("cuMemcpyBatchAsync_v2"));
+}
+
+TEST(GetProcAddress, GivesItselfInTheFormOfTheVersion) {
+  EXPECT_EQ(ask("cuGetProcAddress", 11030, kDefault, "cuGetProcAddress"), ours("cuGetProcAddress"));
+  EXPECT_EQ(ask("cuGetProcAddress", 12000, kDefault, "cuGetProcAddress_v2"), ours("cuGetProcAddress_v2"));
+}
+
+TEST(GetProcAddress, LeavesHarmlessFunctionsToTheDriver) {
+  EXPECT_EQ(ask("cuDeviceGetCount", 2000, kDefault, "cuDeviceGetCount"), drivers("cuDeviceGetCount"));
+}
+
+TEST(GetProcAddress, ReplacesOrderedFunctions) {
+  EXPECT_EQ(ask("cuCtxSetLimit", 3010, kDefault, "cuCtxSetLimit"), ours("cuCtxSetLimit"));
+}
+
+// A driver may give an address that its own symbol table does not have.
+TEST(GetProcAddress, FallsBackToNameVersionAndFlags) {
+  void* unknown = reinterpret_cast<void*>(&row_of);
+  EXPECT_EQ(replacement_for("cuMemAlloc", 13000, false, unknown), ours("cuMemAlloc_v2"));
+  EXPECT_EQ(replacement_for("cuMemcpyHtoDAsync", 13000, true, unknown), ours("cuMemcpyHtoDAsync_v2_ptsz"));
+  EXPECT_EQ(replacement_for("cuMemcpyHtoD", 13000, true, unknown), ours("cuMemcpyHtoD_v2_ptds"));
+  EXPECT_EQ(replacement_for("cuMemcpyHtoDAsync", 6000, true, unknown), ours("cuMemcpyHtoDAsync_v2"));
+  EXPECT_EQ(replacement_for("cuMemcpyBatchAsync", 12090, false, unknown), ours("cuMemcpyBatchAsync"));
+  EXPECT_EQ(replacement_for("cuStreamBeginCapture", 10000, false, unknown), ours("cuStreamBeginCapture"));
+  EXPECT_EQ(replacement_for("cuStreamBeginCapture", 12000, false, unknown), ours("cuStreamBeginCapture_v2"));
+  EXPECT_EQ(replacement_for("cuMemFree", 13000, true, unknown), ours("cuMemFree_v2"));  // has no per-thread form
+  EXPECT_EQ(replacement_for("cuDeviceGetCount", 13000, false, unknown), unknown);
+  EXPECT_EQ(replacement_for("cuSomethingNew", 13000, false, unknown), unknown);
+}
+
+TEST(GetProcAddress, InventsNothing) {
+  EXPECT_EQ(ask("cuMemAlloc", 3020, kDefault, nullptr), nullptr);
+  scripted().reset();
+  scripted().answer("cuGetProcAddress_v2", CUDA_ERROR_INVALID_VALUE);
+  void* function = reinterpret_cast<void*>(1);
+  EXPECT_EQ(cuGetProcAddress_v2("cuMemAlloc", &function, 99000, kDefault, nullptr), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(function, reinterpret_cast<void*>(1));
+}
+
+TEST(GetProcAddress, TakesNullStatusAndTheOldForm) {
+  scripted().reset();
+  scripted().procaddress("cuMemAlloc_v2");
+  void* function = nullptr;
+  EXPECT_EQ(cuGetProcAddress_v2("cuMemAlloc", &function, 3020, kDefault, nullptr), CUDA_SUCCESS);
+  EXPECT_EQ(function, ours("cuMemAlloc_v2"));
+  function = nullptr;
+  EXPECT_EQ(cuGetProcAddress("cuMemAlloc", &function, 3020, kDefault), CUDA_SUCCESS);
+  EXPECT_EQ(function, ours("cuMemAlloc_v2"));
+}
+
+}  // namespace
+}  // namespace reprise

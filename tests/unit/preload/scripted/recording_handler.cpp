@@ -1,0 +1,70 @@
+#include "tests/unit/preload/scripted/recording_handler.h"
+
+#include "preload/driver/driver.h"
+
+namespace reprise {
+namespace {
+RecordingHandler* current = nullptr;
+}
+
+RecordingHandler& handler() {
+  if (current == nullptr) current = new RecordingHandler;
+  return *current;
+}
+
+void watch(uint8_t flags) {
+  detail::runtime.handler = &handler();
+  __atomic_store_n(&reprise_watch, flags, __ATOMIC_RELEASE);
+}
+
+void stop_watching() {
+  __atomic_store_n(&reprise_watch, uint8_t{0}, __ATOMIC_RELEASE);
+  current = nullptr;  // leaked, as handlers are
+}
+
+CUresult RecordingHandler::allocate(const AllocateCall& call, CUdeviceptr* address) noexcept {
+  allocations.push_back(call);
+  return answer != CUDA_SUCCESS ? answer : driver().cuMemAlloc(address, call.size);
+}
+CUresult RecordingHandler::release(const FreeCall& call) noexcept {
+  frees.push_back(call);
+  return answer;
+}
+CUresult RecordingHandler::submit(const Command& command) noexcept {
+  SeenCommand seen;
+  seen.command = command;
+  seen.accesses.assign(command.accesses, command.accesses + command.access_count);
+  const auto* bytes = static_cast<const uint8_t*>(command.payload);
+  seen.payload.assign(bytes, bytes + command.payload_bytes);
+  if (command.parameters != nullptr) {
+    seen.parameters.assign(command.parameters, command.parameters + command.parameter_bytes);
+  }
+  seen.name = command.name;
+  commands.push_back(std::move(seen));
+  if (answer != CUDA_SUCCESS) return answer;
+  return issue ? command.issue(command.payload, command.stream) : CUDA_SUCCESS;
+}
+CUresult RecordingHandler::event_record(CUevent, CUstream stream, unsigned) noexcept {
+  streams.push_back(stream);
+  return answer;
+}
+CUresult RecordingHandler::stream_wait_event(CUstream stream, CUevent, unsigned) noexcept {
+  streams.push_back(stream);
+  return answer;
+}
+CUresult RecordingHandler::stream_synchronize(CUstream stream) noexcept {
+  streams.push_back(stream);
+  return answer;
+}
+CUresult RecordingHandler::memory_info(size_t* free_bytes, size_t* total_bytes) noexcept {
+  *free_bytes = 111;
+  *total_bytes = 222;
+  return CUDA_SUCCESS;
+}
+CUresult RecordingHandler::total_memory(size_t* bytes, CUdevice) noexcept {
+  *bytes = 333;
+  return CUDA_SUCCESS;
+}
+void RecordingHandler::unmanaged(const char* what, int64_t) noexcept { unmanaged_kinds.emplace_back(what); }
+
+}  // namespace reprise

@@ -1,0 +1,64 @@
+// A handler for tests: keeps what the hooks hand over, issues it or not, and answers what the test says.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "preload/base/runtime.h"
+#include "preload/calls/handler.h"
+
+namespace reprise {
+
+struct SeenCommand {
+  Command command;  // without the pointers below, which were valid during the call only
+  std::vector<Access> accesses;
+  std::vector<uint8_t> payload;
+  std::vector<uint8_t> parameters;
+  std::string name;
+};
+
+class RecordingHandler final : public Handler {
+ public:
+  CUresult allocate(const AllocateCall& call, CUdeviceptr* address) noexcept override;
+  CUresult release(const FreeCall& call) noexcept override;
+  CUresult submit(const Command& command) noexcept override;
+  CUresult event_record(CUevent event, CUstream stream, unsigned flags) noexcept override;
+  CUresult event_query(CUevent) noexcept override { return CUDA_SUCCESS; }
+  CUresult event_synchronize(CUevent) noexcept override { return CUDA_SUCCESS; }
+  CUresult event_elapsed(float*, CUevent, CUevent) noexcept override { return CUDA_SUCCESS; }
+  CUresult event_destroy(CUevent) noexcept override { return CUDA_SUCCESS; }
+  CUresult stream_wait_event(CUstream stream, CUevent event, unsigned flags) noexcept override;
+  CUresult stream_query(CUstream) noexcept override { return CUDA_SUCCESS; }
+  CUresult stream_synchronize(CUstream stream) noexcept override;
+  CUresult stream_destroy(CUstream) noexcept override { return CUDA_SUCCESS; }
+  CUresult context_synchronize() noexcept override { return CUDA_SUCCESS; }
+  void before_ordered(const char* name) noexcept override { ordered.emplace_back(name); }
+  void capture_begin() noexcept override { ++captures_begun; }
+  void capture_end() noexcept override { ++captures_ended; }
+  CUresult memory_info(size_t* free_bytes, size_t* total_bytes) noexcept override;
+  CUresult total_memory(size_t* bytes, CUdevice) noexcept override;
+  void unmanaged(const char* what, int64_t bytes) noexcept override;
+  void finish() noexcept override { ++finished; }
+  void abandon() noexcept override { ++abandoned; }
+
+  std::vector<AllocateCall> allocations;
+  std::vector<FreeCall> frees;
+  std::vector<SeenCommand> commands;
+  std::vector<std::string> ordered;
+  std::vector<std::string> unmanaged_kinds;
+  std::vector<CUstream> streams;  // of event_record, stream_wait_event, stream_synchronize
+  int captures_begun = 0;
+  int captures_ended = 0;
+  int finished = 0;
+  int abandoned = 0;
+  bool issue = true;
+  CUresult answer = CUDA_SUCCESS;
+};
+
+// The one of this test; fresh after each stop_watching().
+RecordingHandler& handler();
+
+// Hooks go to handler() from now on.
+void watch(uint8_t flags);
+void stop_watching();
+
+}  // namespace reprise

@@ -1,0 +1,31 @@
+// The scripted driver's controls for a test that runs with REPRISE_DRIVER set to it.
+#pragma once
+#include "preload/driver/resolve.h"
+#include "tests/unit/preload/scripted/scripted_driver.h"
+
+namespace reprise {
+
+struct Scripted {
+  decltype(&scripted_reset) reset;
+  decltype(&scripted_call) call;
+  decltype(&scripted_answer) answer;
+  decltype(&scripted_layout) layout;
+  decltype(&scripted_procaddress) procaddress;
+  decltype(&scripted_reenter) reenter;
+  decltype(&scripted_capturing) capturing;
+};
+
+inline const Scripted& scripted() {
+  static const Scripted controls = {
+      reinterpret_cast<decltype(&scripted_reset)>(driver_symbol("scripted_reset")),
+      reinterpret_cast<decltype(&scripted_call)>(driver_symbol("scripted_call")),
+      reinterpret_cast<decltype(&scripted_answer)>(driver_symbol("scripted_answer")),
+      reinterpret_cast<decltype(&scripted_layout)>(driver_symbol("scripted_layout")),
+      reinterpret_cast<decltype(&scripted_procaddress)>(driver_symbol("scripted_procaddress")),
+      reinterpret_cast<decltype(&scripted_reenter)>(driver_symbol("scripted_reenter")),
+      reinterpret_cast<decltype(&scripted_capturing)>(driver_symbol("scripted_capturing")),
+  };
+  return controls;
+}
+
+}  // namespace reprise

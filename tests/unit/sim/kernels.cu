@@ -1,1 +1,0 @@
-#include "tests/unit/sim/kernels.cuh"

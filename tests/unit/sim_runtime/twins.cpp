@@ -1,7 +1,0 @@
-#include "tests/unit/sim_runtime/kernels.cuh"
-
-REPRISE_TWIN(fill);
-REPRISE_TWIN(affine<float>);
-REPRISE_TWIN(weigh);
-REPRISE_TWIN(count);
-REPRISE_TWIN(small_blocks);

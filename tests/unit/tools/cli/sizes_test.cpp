@@ -1,0 +1,67 @@
+#include "tools/cli/sizes.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+namespace reprise::tools {
+namespace {
+
+uint64_t size_of(const char* text) {
+  Result<uint64_t> size = parse_size(text);
+  return size.ok() ? size.value() : ~uint64_t{0};
+}
+
+TEST(Sizes, UnitsAreBinaryUnlessTheyEndInB) {
+  EXPECT_EQ(size_of("12GiB"), uint64_t{12} << 30);
+  EXPECT_EQ(size_of("12G"), uint64_t{12} << 30);
+  EXPECT_EQ(size_of("12GB"), 12'000'000'000u);
+  EXPECT_EQ(size_of("800mib"), uint64_t{800} << 20);
+  EXPECT_EQ(size_of("1.5 KiB"), 1536u);
+  EXPECT_EQ(size_of("4096"), 4096u);
+  EXPECT_EQ(size_of("7B"), 7u);
+}
+
+TEST(Sizes, WhatIsNoSizeIsRefusedWithItsText) {
+  for (const char* text : {"", "abc", "12GiBs", "GiB", "1e", "0x10", "--5", "12 12", "nan", "inf"}) {
+    Result<uint64_t> size = parse_size(text);
+    ASSERT_FALSE(size.ok()) << text;
+    EXPECT_EQ(size.status().code(), StatusCode::invalid_argument);
+    EXPECT_NE(size.status().message().find(std::string("'") + text + "'"), std::string::npos);
+  }
+  EXPECT_NE(parse_size("-1GiB").status().message().find("negative"), std::string::npos);
+  EXPECT_NE(parse_size("99999999PiB").status().message().find("too large"), std::string::npos);
+}
+
+TEST(Sizes, BudgetsAreSizesOrShares) {
+  EXPECT_EQ(parse_budget("2GiB").value().bytes, uint64_t{2} << 30);
+  EXPECT_EQ(parse_budget("2GiB").value().percent, 0);
+  EXPECT_EQ(parse_budget("37.5%").value().percent, 37.5);
+  EXPECT_EQ(parse_budget("100%").value().percent, 100);
+  EXPECT_EQ(parse_budget("16TiB").value().bytes, kLargestBudget);
+}
+
+TEST(Sizes, ImpossibleBudgetsAreRefused) {
+  for (const char* text : {"0", "0%", "101%", "-5%", "-1", "10PB", "17TiB", "4095", "abc", "%"}) {
+    EXPECT_FALSE(parse_budget(text).ok()) << text;
+  }
+  EXPECT_NE(parse_budget("abc", "--host-memory").status().message().find("--host-memory"), std::string::npos);
+}
+
+RC_GTEST_PROP(Sizes, WhatGoesToTheShimReadsBackTheSame, (uint32_t kilobytes)) {
+  Budget budget;
+  budget.bytes = kSmallestBudget + uint64_t{kilobytes} * 1024;
+  RC_ASSERT(parse_budget(to_variable(budget)).value().bytes == budget.bytes);
+}
+
+TEST(Sizes, PeopleReadThreeDigits) {
+  EXPECT_EQ(format_bytes(17), "17 B");
+  EXPECT_EQ(format_bytes(1536), "1.5 KiB");
+  EXPECT_EQ(format_bytes(uint64_t{312} << 20), "312 MiB");
+  EXPECT_EQ(format_bytes((uint64_t{1} << 30) - 1), "1.0 GiB");
+  EXPECT_EQ(format_duration(999), "999 ns");
+  EXPECT_EQ(format_duration(83'120'000), "83.1 ms");
+  EXPECT_EQ(format_duration(1'240'000'000), "1.24 s");
+}
+
+}  // namespace
+}  // namespace reprise::tools

@@ -1,0 +1,181 @@
+#include "tools/export/export.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "tests/support/sample.h"
+#include "tests/support/trace_events.h"
+
+namespace reprise::exports {
+namespace {
+
+struct Sample {
+  trace::Trace trace = tools::test::sample_trace();
+  plan::Plan plan = tools::test::sample_plan();
+  report::RunLog log = report::parse_run_log(tools::test::sample_run_log());
+  Inputs inputs() const { return {&trace, &plan, &log}; }
+};
+
+Json perfetto(const Inputs& inputs) { return Json::parse(to_perfetto(inputs).value()).at("traceEvents"); }
+
+TEST(Perfetto, EventsHaveWhatTheFormatAsksFor) {
+  const Sample sample;
+  double last = 0;
+  std::set<std::string> phases;
+  for (const Json& event : perfetto(sample.inputs())) {
+    const std::string phase = event.at("ph");
+    phases.insert(phase);
+    EXPECT_TRUE(event.at("pid").is_number_integer());
+    EXPECT_TRUE(event.at("tid").is_number_integer());
+    EXPECT_FALSE(event.at("name").get<std::string>().empty());
+    if (phase == "M") continue;
+    EXPECT_GE(event.at("ts").get<double>(), last) << event;
+    last = event.at("ts");
+    if (phase == "X") {
+      EXPECT_GE(event.at("dur").get<double>(), 0);
+    }
+    if (phase == "C") {
+      EXPECT_TRUE(event.at("args").at("bytes").is_number());
+    }
+  }
+  EXPECT_EQ(phases, (std::set<std::string>{"C", "M", "X", "i"}));
+}
+
+// Slices of one track must nest; ours never overlap at all.
+TEST(Perfetto, SlicesOfATrackDoNotOverlap) {
+  Sample sample;
+  sample.plan.vertices[3].predicted_start_ns = 350;  // now two computations at a time
+  std::map<std::pair<int, int>, double> busy_until;
+  size_t slices = 0;
+  for (const Json& event : perfetto(sample.inputs())) {
+    if (event.at("ph") != "X") continue;
+    ++slices;
+    double& until = busy_until[{event.at("pid"), event.at("tid")}];
+    EXPECT_GE(event.at("ts").get<double>(), until - 1e-9) << event;
+    until = event.at("ts").get<double>() + event.at("dur").get<double>();
+  }
+  EXPECT_EQ(slices, 4u + 6u + 3u + 3u);  // recorded ops, planned vertices, measured vertices, iterations
+}
+
+TEST(Perfetto, EveryTrackHasAName) {
+  const Sample sample;
+  std::set<std::pair<int, int>> named;
+  std::set<std::pair<int, int>> used;
+  for (const Json& event : perfetto(sample.inputs())) {
+    const std::pair<int, int> track(event.at("pid"), event.at("tid"));
+    if (event.at("name") == "thread_name") named.insert(track);
+    if (event.at("ph") == "X") used.insert(track);
+  }
+  EXPECT_TRUE(std::includes(named.begin(), named.end(), used.begin(), used.end()));
+}
+
+TEST(Perfetto, FilesAreValid) {
+  const Sample sample;
+  for (const Inputs& inputs :
+       {sample.inputs(), Inputs{&sample.trace}, Inputs{nullptr, &sample.plan}, Inputs{nullptr, nullptr, &sample.log}}) {
+    EXPECT_EQ(test::TraceEvents::problem(to_perfetto(inputs).value()), "");
+  }
+}
+
+// The validator itself: each of these is one of its rules broken.
+TEST(Perfetto, InvalidFilesAreFound) {
+  const std::string name = R"({"ph":"M","pid":1,"tid":1,"ts":0,"name":"process_name","args":{"name":"p"}},)"
+                           R"({"ph":"M","pid":1,"tid":1,"ts":0,"name":"thread_name","args":{"name":"t"}},)";
+  const auto slice = [](double start, double length) {
+    return R"({"ph":"X","pid":1,"tid":1,"name":"a","ts":)" + std::to_string(start) +
+           ",\"dur\":" + std::to_string(length) + "}";
+  };
+  const auto file = [](const std::string& events) { return "{\"traceEvents\":[" + events + "]}"; };
+  const auto problem = [&](const std::string& events) { return test::TraceEvents::problem(file(events)); };
+  EXPECT_EQ(problem(name + slice(0, 10) + "," + slice(2, 8) + "," + slice(10, 1)), "");
+  EXPECT_NE(problem(name + slice(0, 10) + "," + slice(2, 9)), "") << "a partial overlap";
+  EXPECT_NE(problem(name + slice(5, 1) + "," + slice(2, 1)), "") << "not sorted";
+  EXPECT_NE(problem(name + slice(0, -1)), "") << "a negative duration";
+  EXPECT_NE(problem(slice(0, 1)), "") << "no name for the track";
+  EXPECT_NE(problem(name + R"({"ph":"s","id":1,"pid":1,"tid":1,"name":"a","ts":1})"), "") << "half a flow";
+  EXPECT_NE(problem(name + R"({"ph":"C","pid":1,"tid":1,"name":"a","ts":1,"args":{"bytes":"1"}})"), "");
+  EXPECT_NE(test::TraceEvents::problem("{\"traceEvents\":["), "");
+}
+
+// A device clock that runs behind the host's must not show work before its call.
+TEST(Perfetto, AnotherDeviceClockIsShifted) {
+  Sample sample;
+  for (auto& [sequence, activity] : sample.trace.activities) {
+    activity.start_ns -= 1500;
+    activity.end_ns -= 1500;
+  }
+  std::map<uint64_t, double> called;
+  for (const Json& event : perfetto({&sample.trace})) {
+    if (event.at("ph") == "i") called[event.at("args").at("sequence")] = event.at("ts");
+    if (event.at("ph") == "X") {
+      EXPECT_GE(event.at("ts").get<double>(), called.at(event.at("args").at("sequence")));
+    }
+  }
+  EXPECT_EQ(called.size(), 4u);
+}
+
+std::vector<std::string> lines(const std::string& text) {
+  std::vector<std::string> result;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) result.push_back(line);
+  return result;
+}
+
+TEST(Csv, EachFileHasItsTable) {
+  const Sample sample;
+  const auto run = lines(to_csv({nullptr, nullptr, &sample.log}).value());
+  ASSERT_EQ(run.size(), 4u);
+  EXPECT_EQ(run[2], "1,planned,800,300,4194304,4194304,0");
+  const auto plan = lines(to_csv({nullptr, &sample.plan}).value());
+  ASSERT_EQ(plan.size(), 9u);
+  EXPECT_EQ(plan[1], "0,op,make(float*),,,0,100,");
+  EXPECT_EQ(plan[2], "1,offload,offload,2,4194304,100,300,0");
+  const auto trace = lines(to_csv({&sample.trace}).value());
+  ASSERT_EQ(trace.size(), 5u);
+  EXPECT_EQ(trace[1], "4,launch,make(float*),0,0,2100,2110,2160,0,1 3");
+}
+
+TEST(Csv, FieldsWithCommasAndQuotesAreQuoted) {
+  Sample sample;
+  sample.trace.functions[0].name = "a, \"b\"";
+  EXPECT_NE(to_csv({&sample.trace}).value().find(",\"a, \"\"b\"\"\","), std::string::npos);
+}
+
+TEST(Dot, ThePlanIsItsMemGraph) {
+  const Sample sample;
+  const std::string dot = to_dot(sample.inputs()).value();
+  EXPECT_NE(dot.find("v1 [label=\"offload tensor 2, 4.0 MiB\""), std::string::npos) << dot;
+  EXPECT_NE(dot.find("v1 -> v2 [style=dashed"), std::string::npos) << dot;
+  EXPECT_EQ(std::count(dot.begin(), dot.end(), '{'), std::count(dot.begin(), dot.end(), '}'));
+}
+
+TEST(Dot, ATraceShowsWhichOpUsedATensorAfterWhich) {
+  const Sample sample;
+  const std::string dot = to_dot({&sample.trace}).value();
+  EXPECT_NE(dot.find("s4 -> s5;"), std::string::npos) << dot;
+  EXPECT_NE(dot.find("s4 -> s8;"), std::string::npos) << dot;
+  EXPECT_EQ(dot.find("s5 -> s9;"), std::string::npos) << dot;
+}
+
+TEST(Dot, WhatCannotBeDrawnIsRefused) {
+  Sample sample;
+  EXPECT_EQ(to_dot({nullptr, nullptr, &sample.log}).status().code(), StatusCode::invalid_argument);
+  sample.plan.vertices.resize(6000);
+  EXPECT_EQ(to_dot(sample.inputs()).status().code(), StatusCode::unsupported);
+}
+
+TEST(JsonExport, HoldsEveryEventAndVertex) {
+  const Sample sample;
+  const Json json = Json::parse(to_json(sample.inputs()).value());
+  EXPECT_EQ(json.at("trace").at("events").size(), sample.trace.events.size());
+  EXPECT_EQ(json.at("plan").at("vertices").size(), sample.plan.vertices.size());
+  EXPECT_EQ(json.at("plan").at("tensors").at(1).at("home"), nullptr);
+  EXPECT_EQ(json.at("run").at("iterations").size(), 3u);
+}
+
+}  // namespace
+}  // namespace reprise::exports

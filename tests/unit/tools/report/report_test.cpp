@@ -1,0 +1,256 @@
+#include "tools/report/report.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "tests/support/sample.h"
+#include "tools/report/timeline.h"
+
+namespace reprise::report {
+namespace {
+
+using tools::test::sample_plan;
+using tools::test::sample_run_log;
+using tools::test::sample_trace;
+
+struct Sample {
+  trace::Trace trace = sample_trace();
+  plan::Plan plan = sample_plan();
+  RunLog log = parse_run_log(sample_run_log());
+  Inputs inputs() const {
+    Inputs inputs{&trace, &plan, &log};
+    inputs.bound_ns = 360;
+    return inputs;
+  }
+};
+
+std::string text_of(const Json& sentences) {
+  std::string text;
+  for (const Json& one : sentences)
+    text += one["tone"].get<std::string>() + ": " + one["text"].get<std::string>() + "\n";
+  return text;
+}
+
+std::string first_difference(const std::string& before, const std::string& now) {
+  std::istringstream left(before);
+  std::istringstream right(now);
+  std::string a;
+  std::string b;
+  for (int number = 1;; ++number) {
+    const bool more = static_cast<bool>(std::getline(left, a));
+    if (more != static_cast<bool>(std::getline(right, b))) return "one is shorter at line " + std::to_string(number);
+    if (!more) return "";
+    if (a != b) return "line " + std::to_string(number) + ": " + a + " became " + b;
+  }
+}
+
+// REPRISE_UPDATE_GOLDEN=1 writes the file anew, to be read before it is committed.
+TEST(Report, TheDataOfTheSampleIsAsItWas) {
+  const Sample sample;
+  const std::string now = make_data(sample.inputs()).dump(1) + "\n";
+  const std::string path = REPRISE_GOLDEN "/report.json";
+  if (std::getenv("REPRISE_UPDATE_GOLDEN") != nullptr) std::ofstream(path) << now;
+  std::stringstream expected;
+  expected << std::ifstream(path).rdbuf();
+  EXPECT_EQ(first_difference(expected.str(), now), "");
+}
+
+TEST(Report, AnyOneOfTheInputsIsEnough) {
+  const Sample sample;
+  EXPECT_EQ(make_data({&sample.trace}).at("kernels").size(), 2u);
+  EXPECT_EQ(make_data({nullptr, &sample.plan}).at("timelines").at(0).at("name"), "Predicted");
+  EXPECT_EQ(make_data({nullptr, nullptr, &sample.log}).at("iterations").size(), 3u);
+}
+
+TEST(Report, ThePageIsOneFileThatLoadsNothing) {
+  const Sample sample;
+  Json data = make_data(sample.inputs());
+  data["program"] = "</script><script>alert(1)</script> {{script}} {{style}} {{data}}";
+  const std::string page = make_page(data);
+  EXPECT_EQ(page.find("</script><script>alert"), std::string::npos);
+  for (const char* outside : {"http://", "https://", "<link", "src=", "@import", "url("}) {
+    std::string rest = page;
+    const std::string name_space = "http://www.w3.org/2000/svg";  // an identifier, nothing is loaded
+    for (size_t at = 0; (at = rest.find(name_space)) != std::string::npos;) rest.erase(at, name_space.size());
+    EXPECT_EQ(rest.find(outside), std::string::npos) << outside;
+  }
+  const size_t begin = page.find("id=\"data\">") + 10;
+  const Json embedded = Json::parse(page.substr(begin, page.find("</script>", begin) - begin));
+  EXPECT_EQ(embedded, data);
+}
+
+TEST(Report, TextsThatAreNoUtf8DoNotStopIt) {
+  Sample sample;
+  sample.plan.calls[1].name = "bad \xff\xfe name";
+  EXPECT_NE(make_page(make_data(sample.inputs())).find("name"), std::string::npos);
+}
+
+TEST(Report, SentencesNameWhatHappened) {
+  Sample sample;
+  std::string text = text_of(sentences_section(sample.inputs()));
+  EXPECT_NE(text.find("good: Device memory never exceeded the budget"), std::string::npos) << text;
+  EXPECT_NE(text.find("first in iteration 3, call 2: expected make(float*), got evaluate"), std::string::npos) << text;
+  EXPECT_NE(text.find("good: Planned iterations made no memory-mapping call"), std::string::npos) << text;
+  sample.log.peak_device_bytes = sample.plan.budget_bytes + 1;
+  sample.log.ended = false;
+  sample.trace.dropped = 2;
+  sample.trace.tail = Status(StatusCode::truncated, "ends in a chunk");
+  text = text_of(sentences_section(sample.inputs()));
+  EXPECT_NE(text.find("bad: Device memory reached"), std::string::npos) << text;
+  EXPECT_NE(text.find("bad: The run log has no end"), std::string::npos) << text;
+  EXPECT_NE(text.find("bad: The trace is not whole: ends in a chunk"), std::string::npos) << text;
+  EXPECT_NE(text.find("bad: 2 records were lost"), std::string::npos) << text;
+}
+
+TEST(Report, TheEndOfTheLoopIsNoMishap) {
+  const RunLog log = parse_run_log(
+      "{\"kind\":\"iteration\",\"index\":5,\"mode\":\"planned\"}\n"
+      "{\"kind\":\"divergence\",\"iteration\":6,\"call\":3,\"expected\":\"a\",\"got\":\"b\"}\n"
+      "{\"kind\":\"end\",\"iterations_planned\":6,\"divergences\":1}\n");
+  const std::string text = text_of(sentences_section({nullptr, nullptr, &log}));
+  EXPECT_NE(text.find("up to the end of the loop"), std::string::npos) << text;
+  EXPECT_NE(text.find("left the plan in iteration 6, at call 3"), std::string::npos) << text;
+  EXPECT_EQ(text.find("something else than"), std::string::npos) << text;
+}
+
+TEST(Report, LoopEndsAreDeparturesButNoDivergences) {
+  const RunLog log = parse_run_log(
+      "{\"kind\":\"activate\",\"iteration\":2}\n"
+      "{\"kind\":\"iteration\",\"index\":2,\"mode\":\"planned\"}\n"
+      "{\"kind\":\"loop_end\",\"iteration\":3,\"got\":\"evaluate\"}\n"
+      "{\"kind\":\"activate\",\"iteration\":4}\n"
+      "{\"kind\":\"iteration\",\"index\":4,\"mode\":\"planned\"}\n"
+      "{\"kind\":\"loop_end\",\"iteration\":5,\"got\":\"a free\"}\n");
+  EXPECT_EQ(log.divergence_count, 0u);
+  const std::string text = text_of(sentences_section({nullptr, nullptr, &log}));
+  EXPECT_NE(text.find("left its loop 2 times and came back to it once"), std::string::npos) << text;
+  const Json rows = divergences_section({nullptr, nullptr, &log});
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows.at(0).at("expected"), "another iteration");
+  EXPECT_EQ(rows.at(0).at("got"), "evaluate");
+  EXPECT_EQ(rows.at(0).at("then"), "by the plan again from iteration 4 on");
+}
+
+// A late launch is no wait for a transfer.
+TEST(Report, AGapWhoseReasonEndedBeforeItIsTheLaunch) {
+  plan::Plan plan = sample_plan();
+  plan.vertices[3].predicted_start_ns = 420;
+  const std::vector<Wait> waits = longest_waits(plan, predicted_timeline(plan), 1, 10);
+  ASSERT_EQ(waits.size(), 3u);
+  EXPECT_TRUE(waits[0].transfer);
+  EXPECT_EQ(waits[2].reason, "its launch");
+  EXPECT_FALSE(waits[2].transfer);
+}
+
+// Samples of a planned run say nothing about what the program asked for; only the peak is known.
+TEST(Report, AnUnknownDemandIsDrawnAsItsPeak) {
+  RunLog log = parse_run_log(sample_run_log());
+  log.peak_requested_bytes = uint64_t{1} << 30;
+  const Json section = run_memory_section({nullptr, nullptr, &log});
+  EXPECT_EQ(section.at("lines").at(0).at("points"), (Json{0, uint64_t{1} << 30, 1000, uint64_t{1} << 30}));
+}
+
+TEST(Report, ARunWithoutAnIterationSaysWhy) {
+  const RunLog log = parse_run_log("{\"kind\":\"start\",\"budget_bytes\":1}\n{\"kind\":\"end\"}\n");
+  const std::string text = text_of(sentences_section({nullptr, nullptr, &log}));
+  EXPECT_NE(text.find("No plan was in force"), std::string::npos) << text;
+}
+
+TEST(Report, AProgramWithoutAnIterationHasNoneToShow) {
+  RunLog log = parse_run_log(
+      "{\"kind\":\"iteration\",\"index\":0,\"mode\":\"passive\",\"wall_ns\":5,\"calls\":4}\n"
+      "{\"kind\":\"iteration\",\"index\":1,\"mode\":\"passive\",\"wall_ns\":500,\"calls\":90}\n"
+      "{\"kind\":\"end\",\"iterations_passive\":2}\n");
+  RunLog none = log;
+  keep_iterations(none, 0);
+  EXPECT_TRUE(none.iterations.empty());
+  EXPECT_EQ(none.iterations_passive, 0u);
+  keep_iterations(log, 90);
+  ASSERT_EQ(log.iterations.size(), 1u);
+  EXPECT_EQ(log.iterations[0].wall_ns, 500u);
+  EXPECT_EQ(log.iterations_passive, 1u);
+  Inputs inputs{nullptr, nullptr, &none};
+  inputs.no_iteration = "no iteration found in 7 calls: why";
+  EXPECT_NE(text_of(sentences_section(inputs)).find("Nothing could be planned: no iteration found in 7 calls: why."),
+            std::string::npos);
+  EXPECT_NE(make_summary(inputs).find("no iteration found to plan"), std::string::npos);
+}
+
+TEST(Report, WhenThePlanCameInForceAndHowOftenItCameBack) {
+  const RunLog log = parse_run_log(
+      "{\"kind\":\"start\",\"time_ns\":1000000000}\n"
+      "{\"kind\":\"plan\",\"path\":\"p\",\"at_ns\":1500000000}\n"
+      "{\"kind\":\"activate\",\"iteration\":7,\"at_ns\":3000000000}\n"
+      "{\"kind\":\"divergence\",\"iteration\":8,\"call\":3,\"expected\":\"a\",\"got\":\"b\"}\n"
+      "{\"kind\":\"activate\",\"iteration\":9}\n"
+      "{\"kind\":\"divergence\",\"iteration\":11,\"reason\":\"no host memory\"}\n"
+      "{\"kind\":\"iteration\",\"index\":10,\"mode\":\"planned\"}\n"
+      "{\"kind\":\"end\",\"iterations_planned\":1,\"divergences\":2}\n");
+  const std::string text = text_of(sentences_section({nullptr, nullptr, &log}));
+  EXPECT_NE(text.find("ready 500.0 ms after the first CUDA call and came in force 2.00 s after the first CUDA call "
+                      "with iteration 7"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("2 times, the program did something else"), std::string::npos) << text;
+  EXPECT_NE(text.find("It came back to it once."), std::string::npos) << text;
+  const Json rows = divergences_section({nullptr, nullptr, &log});
+  EXPECT_EQ(rows.at(0).at("then"), "by the plan again from iteration 9 on");
+  EXPECT_EQ(rows.at(1).at("got"), "no host memory");
+  EXPECT_EQ(rows.at(1).at("then"), "on demand until the end");
+}
+
+TEST(Report, AShareBelowTheSmallestWorkingSetIsNoFaultOfReprise) {
+  RunLog log = parse_run_log(
+      "{\"kind\":\"start\",\"budget_percent\":5}\n"
+      "{\"kind\":\"end\",\"peak_device_bytes\":700,\"budget_bytes\":200}\n");
+  Inputs inputs{nullptr, nullptr, &log};
+  inputs.minimum_bytes = 700;
+  EXPECT_NE(text_of(sentences_section(inputs)).find("5 % of the program's peak are 200 B: less than"),
+            std::string::npos);
+  log.peak_device_bytes = 701;
+  EXPECT_NE(text_of(sentences_section(inputs)).find("should never happen"), std::string::npos);
+}
+
+TEST(Report, WaitsNameTheTransferThatEndedThem) {
+  const plan::Plan plan = sample_plan();
+  const std::vector<Wait> waits = longest_waits(plan, predicted_timeline(plan), 1, 10);
+  ASSERT_EQ(waits.size(), 2u);
+  EXPECT_EQ(waits[0].time.end_ns - waits[0].time.start_ns, 200u);
+  EXPECT_EQ(waits[0].reason, "offload tensor 2 (4.0 MiB)");
+  EXPECT_EQ(waits[1].reason, "reload tensor 2 (4.0 MiB)");
+  EXPECT_EQ(waits[1].op, "use(float*)");
+}
+
+TEST(Report, OverlapIsTheTimeOfBoth) {
+  const Sample sample;
+  const Busy predicted = busy_time(predicted_timeline(sample.plan));
+  EXPECT_EQ(predicted.compute_ns, 350u);
+  EXPECT_EQ(predicted.copy_ns, 400u);
+  EXPECT_EQ(predicted.both_ns, 0u);
+  const Busy measured = busy_time(measured_timeline(sample.plan, sample.log));
+  EXPECT_EQ(measured.both_ns, 50u);
+}
+
+TEST(RunLog, DamagedLinesAreCountedAndTheRestIsRead) {
+  const std::string whole = sample_run_log();
+  const RunLog log = parse_run_log(whole.substr(0, whole.size() - 20) + "\nnot json\n[1]\n");
+  EXPECT_EQ(log.unreadable_lines, 3u);
+  EXPECT_FALSE(log.ended);
+  EXPECT_EQ(log.iterations_planned, 2u);
+  EXPECT_EQ(log.iterations_passive, 1u);
+  EXPECT_EQ(log.peak_device_bytes, 9437184u);
+  EXPECT_EQ(median_iteration_ns(log, true), 820u);
+}
+
+TEST(RunLog, NumbersOfTheWrongTypeDoNotThrow) {
+  const RunLog log =
+      parse_run_log("{\"kind\":\"iteration\",\"index\":\"x\",\"wall_ns\":-4,\"mode\":7}\n{\"kind\":3}\n");
+  ASSERT_EQ(log.iterations.size(), 1u);
+  EXPECT_EQ(log.iterations[0].wall_ns, 0u);
+}
+
+}  // namespace
+}  // namespace reprise::report

@@ -1,0 +1,206 @@
+// What only the simulated device has: its counters, faults on demand, activity records, capacity, poison.
+#include <cstring>
+
+#include "preload/driver/sim_abi.h"
+#include "tests/unit/tools/sim/driver.h"
+
+#define SIM(name) (reinterpret_cast<decltype(&::name)>(::reprise::sim_test::symbol(#name)))
+
+namespace reprise::sim_test {
+namespace {
+
+class Control : public DriverTest {
+ protected:
+  RepriseSimStats stats() {
+    RepriseSimStats now = {};
+    SIM(repriseSimGetStats)(0, &now);
+    return now;
+  }
+};
+
+TEST_F(Control, CountsBytesCopiesAndLaunches) {
+  const RepriseSimStats before = stats();
+  const CUdeviceptr memory = ints(1000, 1);
+  read_ints(memory, 10);
+  ASSERT_CU(add(memory, 1, 10));
+  ASSERT_CU(CU(cuCtxSynchronize)());
+  const RepriseSimStats after = stats();
+  EXPECT_EQ(4096u, after.used_bytes - before.used_bytes);
+  EXPECT_EQ(2u, after.copies - before.copies);
+  EXPECT_EQ(4000u, after.copied_bytes_h2d - before.copied_bytes_h2d);
+  EXPECT_EQ(40u, after.copied_bytes_d2h - before.copied_bytes_d2h);
+  EXPECT_EQ(1u, after.launches - before.launches);
+  EXPECT_EQ(before.unsupported_calls, after.unsupported_calls);
+}
+
+// PyTorch registers one as it starts; nothing may end there in strict mode, which aborts on what nobody wrote.
+TEST_F(Control, LogCallbacksAreAcceptedAndHearNothing) {
+  const RepriseSimStats before = stats();
+  bool heard = false;
+  const CUlogsCallback listen = [](void* data, CUlogLevel, char*, size_t) { *static_cast<bool*>(data) = true; };
+  CUlogsCallbackHandle first = nullptr;
+  CUlogsCallbackHandle second = nullptr;
+  ASSERT_CU(CU(cuLogsRegisterCallback)(listen, &heard, &first));
+  ASSERT_CU(CU(cuLogsRegisterCallback)(listen, &heard, &second));
+  EXPECT_NE(nullptr, first);
+  EXPECT_NE(first, second);
+  EXPECT_CU(CU(cuLogsRegisterCallback)(listen, &heard, nullptr));  // the handle is optional
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, CU(cuLogsRegisterCallback)(nullptr, &heard, &first));
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, CU(cuMemFree)(1));
+  EXPECT_FALSE(heard);
+  EXPECT_CU(CU(cuLogsUnregisterCallback)(first));
+  EXPECT_CU(CU(cuLogsUnregisterCallback)(second));
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, CU(cuLogsUnregisterCallback)(nullptr));
+  EXPECT_EQ(before.unsupported_calls, stats().unsupported_calls);
+}
+
+TEST_F(Control, PeakStaysUntilReset) {
+  const uint64_t used = stats().used_bytes;
+  SIM(repriseSimResetPeak)(0);
+  CUdeviceptr memory = allocate(32u << 20);
+  ASSERT_CU(CU(cuMemFree)(memory));
+  EXPECT_EQ(used + (32u << 20), stats().peak_bytes);
+  SIM(repriseSimResetPeak)(0);
+  EXPECT_EQ(used, stats().peak_bytes);
+}
+
+TEST_F(Control, TheNthCallFails) {
+  ASSERT_EQ(0, SIM(repriseSimInjectFault)("cuMemAlloc", 2, CUDA_ERROR_OUT_OF_MEMORY));
+  CUdeviceptr memory = 0;
+  EXPECT_CU(CU(cuMemAlloc)(&memory, 16));
+  EXPECT_EQ(CUDA_ERROR_OUT_OF_MEMORY, CU(cuMemAlloc)(&memory, 16));
+  EXPECT_CU(CU(cuMemAlloc)(&memory, 16));
+}
+
+TEST_F(Control, FaultsNameExactlyOneFunction) {
+  ASSERT_EQ(0, SIM(repriseSimInjectFault)("cuMemAlloc", 1, CUDA_ERROR_OUT_OF_MEMORY));
+  CUdeviceptr memory = 0;
+  EXPECT_CU(CU(cuMemAllocAsync)(&memory, 16, nullptr));
+  EXPECT_EQ(CUDA_ERROR_OUT_OF_MEMORY, CU(cuMemAlloc)(&memory, 16));
+}
+
+TEST_F(Control, AKernelFailsLater) {
+  ASSERT_EQ(0, SIM(repriseSimInjectFault)("launch-execution", 2, CUDA_ERROR_LAUNCH_FAILED));
+  const CUdeviceptr memory = ints(1, 0);
+  EXPECT_CU(add(memory, 1, 1));
+  EXPECT_CU(add(memory, 1, 1));
+  EXPECT_EQ(CUDA_ERROR_LAUNCH_FAILED, CU(cuCtxSynchronize)());
+  CUdeviceptr more = 0;
+  EXPECT_EQ(CUDA_ERROR_LAUNCH_FAILED, CU(cuMemAlloc)(&more, 16));
+}
+
+TEST_F(Control, ActivitiesHaveTheIdsOfTheirCalls) {
+  const CUdeviceptr memory = ints(4, 0);
+  CUstream stream = nullptr;
+  ASSERT_CU(CU(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING));
+  SIM(repriseSimActivityEnable)(1);
+  SIM(repriseSimActivityPush)(41);
+  ASSERT_CU(add(memory, 1, 4, stream));
+  SIM(repriseSimActivityPush)(42);
+  ASSERT_CU(CU(cuMemsetD8Async)(memory, 0, 16, stream));
+  SIM(repriseSimActivityPop)();
+  SIM(repriseSimActivityPop)();
+  int word = 0;
+  ASSERT_CU(CU(cuMemcpyDtoHAsync)(&word, memory, 4, stream));
+  ASSERT_CU(CU(cuStreamSynchronize)(stream));
+  SIM(repriseSimActivityEnable)(0);
+  RepriseSimActivity records[8] = {};
+  ASSERT_EQ(3u, SIM(repriseSimActivityRead)(records, 8));
+  EXPECT_EQ(41u, records[0].id);
+  EXPECT_EQ(0u, records[0].engine);
+  EXPECT_EQ(42u, records[1].id);
+  EXPECT_EQ(4u, records[1].engine);
+  EXPECT_EQ(0u, records[2].id);
+  EXPECT_EQ(2u, records[2].engine);
+  for (int i = 0; i < 3; ++i) EXPECT_GE(records[i].end_ns, records[i].start_ns);
+  EXPECT_GE(records[1].start_ns, records[0].end_ns);
+  EXPECT_EQ(0u, SIM(repriseSimActivityRead)(records, 8));
+}
+
+TEST_F(Control, OverlapIsTheTimeOfBoth) {
+  CUstream stream = nullptr;
+  ASSERT_CU(CU(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING));
+  const CUdeviceptr memory = allocate(1u << 20);
+  void* pinned = nullptr;
+  ASSERT_CU(CU(cuMemHostAlloc)(&pinned, 1u << 20, 0));
+  const RepriseSimStats before = stats();
+  {
+    Gate gate;
+    int* flag = gate.flag();
+    ASSERT_CU(launch("hold", {&flag}));
+    while (CU(cuStreamQuery)(nullptr) == CUDA_ERROR_NOT_READY && stats().compute_busy_ns == before.compute_busy_ns) {
+    }
+    ASSERT_CU(CU(cuMemcpyHtoDAsync)(memory, pinned, 1u << 20, stream));
+    ASSERT_CU(CU(cuStreamSynchronize)(stream));
+  }
+  const RepriseSimStats after = stats();
+  const uint64_t copy = after.copy_busy_ns - before.copy_busy_ns;
+  EXPECT_GT(copy, 0u);
+  EXPECT_EQ(copy, after.overlap_busy_ns - before.overlap_busy_ns);
+  EXPECT_GE(after.compute_busy_ns - before.compute_busy_ns, copy);
+}
+
+TEST_F(Control, FreshMemoryIsNotZero) {
+  const CUdeviceptr large = allocate(4u << 20);
+  const std::vector<int> seen = read_ints(large, 1u << 20);
+  EXPECT_EQ(0, std::count(seen.begin(), seen.end(), 0));
+  const RepriseSimStats before = stats();
+  CUmemAllocationProp properties = {};
+  properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, device_};
+  CUmemGenericAllocationHandle chunk = 0;
+  CUdeviceptr base = 0;
+  ASSERT_CU(CU(cuMemCreate)(&chunk, 2u << 20, &properties, 0));
+  ASSERT_CU(CU(cuMemAddressReserve)(&base, 2u << 20, 0, 0, 0));
+  ASSERT_CU(CU(cuMemMap)(base, 2u << 20, 0, chunk, 0));
+  CUmemAccessDesc access = {properties.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+  ASSERT_CU(CU(cuMemSetAccess)(base, 2u << 20, &access, 1));
+  const std::vector<int> mapped = read_ints(base, 1u << 19);
+  EXPECT_EQ(0, std::count(mapped.begin(), mapped.end(), 0));
+  const RepriseSimStats after = stats();
+  EXPECT_EQ(1u, after.create_calls - before.create_calls);
+  EXPECT_EQ(1u, after.map_calls - before.map_calls);
+  EXPECT_EQ(1u, after.set_access_calls - before.set_access_calls);
+}
+
+TEST_F(Control, CapacityIsTheEnvironments) {
+  size_t total = 0;
+  ASSERT_CU(CU(cuDeviceTotalMem)(&total, device_));
+  EXPECT_EQ(1u << 30, total);
+  const uint64_t used = stats().used_bytes;
+  CUdeviceptr memory = 0;
+  EXPECT_EQ(CUDA_ERROR_OUT_OF_MEMORY, CU(cuMemAlloc)(&memory, (1u << 30) - used + 1));
+  EXPECT_EQ(used, stats().used_bytes);
+}
+
+TEST_F(Control, DevicesAreApart) {
+  int count = 0;
+  ASSERT_CU(CU(cuDeviceGetCount)(&count));
+  ASSERT_EQ(2, count);
+  CUcontext second = nullptr;
+  ASSERT_CU(CU(cuCtxCreate)(&second, nullptr, 0, 1));
+  const uint64_t used = stats().used_bytes;
+  const CUdeviceptr there = ints(256, 9);
+  EXPECT_EQ(used, stats().used_bytes);
+  RepriseSimStats other = {};
+  SIM(repriseSimGetStats)(1, &other);
+  EXPECT_GE(other.used_bytes, 1024u);
+  ASSERT_CU(CU(cuCtxSetCurrent)(context_));
+  const CUdeviceptr here = ints(256, 0);
+  ASSERT_CU(CU(cuMemcpyPeer)(here, context_, there, second, 1024));
+  EXPECT_EQ(std::vector<int>(256, 9), read_ints(here, 256));
+  ASSERT_CU(CU(cuCtxEnablePeerAccess)(second, 0));
+  EXPECT_EQ(CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED, CU(cuCtxEnablePeerAccess)(second, 0));
+  ASSERT_CU(CU(cuCtxDestroy)(second));
+}
+
+TEST_F(Control, WhatNobodyWroteSaysSo) {
+  const uint64_t before = stats().unsupported_calls;
+  CUarray array = nullptr;
+  CUDA_ARRAY_DESCRIPTOR descriptor = {};
+  EXPECT_EQ(CUDA_ERROR_NOT_SUPPORTED, CU(cuArrayCreate)(&array, &descriptor));
+  EXPECT_EQ(before + 1, stats().unsupported_calls);
+}
+
+}  // namespace
+}  // namespace reprise::sim_test

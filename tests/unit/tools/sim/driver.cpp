@@ -1,0 +1,128 @@
+#include "tests/unit/tools/sim/driver.h"
+
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <ostream>
+
+namespace reprise::sim_test {
+namespace {
+
+void* library() {
+  static void* const handle = [] {
+    const char* path = std::getenv("REPRISE_DRIVER");
+    void* opened = dlopen(path != nullptr && *path != 0 ? path : "libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (opened == nullptr) {
+      std::fprintf(stderr, "no driver: %s\n", dlerror());
+      std::exit(77);
+    }
+    if (std::getenv("SIM_TEST_ON_GPU") != nullptr && dlsym(opened, "repriseSimGetStats") != nullptr) {
+      std::fprintf(stderr, "no GPU: this is the simulated device\n");
+      std::exit(77);
+    }
+    return opened;
+  }();
+  return handle;
+}
+
+void initialize() {
+  static const bool once = [] {
+    int count = 0;
+    if (CU(cuInit)(0) != CUDA_SUCCESS || CU(cuDeviceGetCount)(&count) != CUDA_SUCCESS || count == 0) {
+      std::fprintf(stderr, "no device\n");
+      std::exit(77);
+    }
+    return true;
+  }();
+  static_cast<void>(once);
+}
+
+}  // namespace
+
+void* control_symbol(const char* name) { return dlsym(library(), name); }
+
+const char* cubin() {
+  const char* path = std::getenv("SIM_TEST_CUBIN");
+  if (path == nullptr) {
+    std::fprintf(stderr, "SIM_TEST_CUBIN names the kernels; ctest sets it\n");
+    std::exit(1);
+  }
+  return path;
+}
+
+void* symbol(const char* name) {
+  void* found = dlsym(library(), name);
+  if (found == nullptr) {
+    std::fprintf(stderr, "the driver lacks %s\n", name);
+    std::abort();
+  }
+  return found;
+}
+
+std::string name_of(CUresult result) {
+  const char* name = nullptr;
+  return CU(cuGetErrorName)(result, &name) == CUDA_SUCCESS ? name : std::to_string(static_cast<int>(result));
+}
+
+void DriverTest::SetUp() {
+  initialize();
+  ASSERT_CU(CU(cuDeviceGet)(&device_, 0));
+  ASSERT_CU(CU(cuCtxCreate)(&context_, nullptr, 0, device_));
+  ASSERT_CU(CU(cuModuleLoad)(&module_, cubin()));
+}
+
+void DriverTest::TearDown() {
+  if (context_ != nullptr) CU(cuCtxDestroy)(context_);
+}
+
+CUfunction DriverTest::function(const char* name) {
+  CUfunction found = nullptr;
+  EXPECT_CU(CU(cuModuleGetFunction)(&found, module_, name));
+  return found;
+}
+
+CUdeviceptr DriverTest::allocate(size_t bytes) {
+  CUdeviceptr address = 0;
+  EXPECT_CU(CU(cuMemAlloc)(&address, bytes));
+  return address;
+}
+
+CUdeviceptr DriverTest::ints(size_t count, int value) {
+  const CUdeviceptr address = allocate(count * sizeof(int));
+  const std::vector<int> values(count, value);
+  EXPECT_CU(CU(cuMemcpyHtoD)(address, values.data(), count * sizeof(int)));
+  return address;
+}
+
+std::vector<int> DriverTest::read_ints(CUdeviceptr from, size_t count) {
+  std::vector<int> values(count, -1);
+  EXPECT_CU(CU(cuMemcpyDtoH)(values.data(), from, count * sizeof(int)));
+  return values;
+}
+
+CUresult DriverTest::launch(const char* name, std::vector<void*> parameters, CUstream stream, unsigned grid,
+                            unsigned block) {
+  return CU(cuLaunchKernel)(function(name), grid, 1, 1, block, 1, 1, 0, stream, parameters.data(), nullptr);
+}
+
+CUresult DriverTest::add(CUdeviceptr values, int by, int count, CUstream stream) {
+  return launch("add", {&values, &by, &count}, stream, static_cast<unsigned>((count + 31) / 32), 32);
+}
+
+Gate::Gate() {
+  void* memory = nullptr;
+  EXPECT_CU(CU(cuMemHostAlloc)(&memory, sizeof(int), CU_MEMHOSTALLOC_DEVICEMAP));
+  flag_ = static_cast<int*>(memory);
+  __atomic_store_n(flag_, 0, __ATOMIC_SEQ_CST);
+}
+
+Gate::~Gate() {
+  open();
+  CU(cuCtxSynchronize)();
+  CU(cuMemFreeHost)(flag_);
+}
+
+}  // namespace reprise::sim_test
+
+void PrintTo(CUresult result, std::ostream* out) { *out << reprise::sim_test::name_of(result); }

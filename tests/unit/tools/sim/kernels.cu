@@ -1,0 +1,1 @@
+#include "tests/unit/tools/sim/kernels.cuh"

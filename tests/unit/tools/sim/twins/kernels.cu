@@ -1,0 +1,1 @@
+#include "tests/unit/tools/sim/twins/kernels.cuh"

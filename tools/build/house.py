@@ -1,0 +1,165 @@
+"""The rules of the house that no compiler checks: `tools/lint --house` prints the folder graph and what breaks a rule.
+
+The table is rooms.txt beside this file: a row names the folders whose headers a folder includes, and only rows above it. Here
+every #include of the files that git knows is held against it, and docs/HACKING.md shows it (`--write` puts it there).
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+AREAS = ("preload", "analyzer", "replay", "tools")  # their folders have rows; others stand above all of them
+CODE = (".cpp", ".h", ".cu", ".cuh", ".S", ".def", ".py", ".js")
+MOST_LINES, MOST_FILES = 600, 22
+BEGIN, END = "<!-- rooms.txt, by tools/lint --house --write -->", "<!-- end of rooms.txt -->"
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', re.MULTILINE)
+CLASS = re.compile(r"^[ \t]*(?:template <[^\n]*>\s*)?(?:class|struct|union)(?: alignas\([^)]*\))? (\w+)(?: final)?(?: : [^;{]*)? \{", re.MULTILINE)
+
+
+def tracked_files(root):
+    names = subprocess.run(["git", "ls-files"], cwd=root, check=True, capture_output=True, text=True).stdout.split()
+    return [pathlib.PurePosixPath(name) for name in names if name.endswith(CODE) and (root / name).is_file()]
+
+
+def read_table(path):
+    """[(folder, [folders], text)], bottom first, and what is wrong with the table itself."""
+    rows, problems, known = [], [], set()
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        cells = [cell.strip() for cell in line.split("|", 2)]
+        if len(cells) != 3:
+            problems.append(f"rooms.txt:{number}: not `folder | folders | text`")
+            continue
+        folder, includes = cells[0], cells[1].split()
+        problems += [f"rooms.txt:{number}: {folder} names {other}, which is no row above it" for other in includes if other not in known]
+        rows.append((folder, includes, cells[2]))
+        known.add(folder)
+    return rows, problems
+
+
+def includes_of(root, files):
+    """{folder: {included folder: [(file, included file)]}}, of the files that git knows."""
+    names = {str(file) for file in files}
+    graph = {}
+    for file in files:
+        edges = graph.setdefault(str(file.parent), {})
+        if file.suffix in (".py", ".js"):
+            continue
+        for target in INCLUDE.findall((root / file).read_text(errors="replace")):
+            if target not in names:
+                target = str(file.parent / target)
+            if target in names:
+                folder = str(pathlib.PurePosixPath(target).parent)
+                if folder != str(file.parent):
+                    edges.setdefault(folder, []).append((str(file), target))
+    return graph
+
+
+def find_cycle(graph):
+    """The folders of one cycle, in order, or []."""
+    done, path = set(), []
+
+    def visit(folder):
+        if folder in path:
+            return path[path.index(folder):] + [folder]
+        if folder in done:
+            return []
+        path.append(folder)
+        for other in sorted(graph.get(folder, {})):
+            if cycle := visit(other):
+                return cycle
+        path.pop()
+        done.add(folder)
+        return []
+
+    for start in sorted(graph):
+        if cycle := visit(start):
+            return cycle
+    return []
+
+
+def check_includes(rows, graph, files):
+    problems = []
+    allowed = {folder: includes for folder, includes, _ in rows}
+    for folder, edges in graph.items():
+        room = folder.split("/")[0] in AREAS
+        if room and folder not in allowed and any(edges.values()):
+            problems.append(f"{folder}: has no row in tools/build/rooms.txt")
+        for other, pairs in edges.items():
+            if not room:
+                continue
+            if other not in allowed.get(folder, []):
+                problems += [f"{file}: includes {target}, but the row of {folder} does not name {other}" for file, target in pairs]
+    for folder, includes in allowed.items():
+        if folder not in graph:
+            problems.append(f"rooms.txt: {folder} has no source file")
+        problems += [f"rooms.txt: {folder} names {other}, but includes nothing from it" for other in includes
+                     if other not in graph.get(folder, {})]
+    if cycle := find_cycle(graph):
+        problems.append("a cycle of folders: " + " -> ".join(cycle))
+    return problems
+
+
+def check_files(root, files):
+    problems, count = [], {}
+    for file in files:
+        lines = (root / file).read_text(errors="replace").count("\n")
+        if lines > MOST_LINES and file.suffix != ".def":
+            problems.append(f"{file}: {lines} lines, the house allows {MOST_LINES}")
+        count[file.parent] = count.get(file.parent, 0) + 1
+    problems += [f"{folder}: {number} source files, the house allows about 20" for folder, number in sorted(count.items())
+                 if number > MOST_FILES]
+    return problems
+
+
+def check_classes(root, files):
+    """One name, one class: in the victim process and the analyzer, whatever namespace it stands in."""
+    places = {}
+    for file in files:
+        if file.parts[0] in ("preload", "replay", "analyzer") and file.suffix in (".cpp", ".h"):
+            for name in CLASS.findall((root / file).read_text()):
+                places.setdefault(name, []).append(str(file))
+    return [f"class {name} is defined {len(where)} times: {', '.join(where)}" for name, where in sorted(places.items()) if len(where) > 1]
+
+
+def table_text(rows):
+    lines = ["| room | what lives there | includes |", "|---|---|---|"]
+    lines += [f"| `{folder}` | {text} | {', '.join(includes) or 'nothing'} |" for folder, includes, text in rows]
+    return "\n".join(lines)
+
+
+def check_page(root, rows, write):
+    page = root / "docs/HACKING.md"
+    text = page.read_text()
+    if BEGIN not in text or END not in text:
+        return [f"docs/HACKING.md: lacks the lines {BEGIN} and {END}"]
+    begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
+    expected = f"\n{table_text(rows)}\n"
+    if text[begin:end] == expected:
+        return []
+    if write:
+        page.write_text(text[:begin] + expected + text[end:])
+        return []
+    return ["docs/HACKING.md: its table of rooms is not that of tools/build/rooms.txt: run tools/lint --house --write"]
+
+
+def main(arguments):
+    root = pathlib.Path(arguments[arguments.index("--root") + 1]).resolve() if "--root" in arguments else ROOT
+    files = tracked_files(root)
+    rows, problems = read_table(root / "tools/build/rooms.txt")
+    graph = includes_of(root, files)
+    for folder, _, _ in rows:
+        print(f"{folder} -> {' '.join(sorted(graph.get(folder, {}))) or 'nothing'}")
+    problems += check_includes(rows, graph, files)
+    problems += check_files(root, files)
+    problems += check_page(root, rows, "--write" in arguments)
+    for problem in problems:
+        print(f"reprise: {problem}", file=sys.stderr)
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

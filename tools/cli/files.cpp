@@ -1,0 +1,143 @@
+#include "tools/cli/files.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+namespace reprise::tools {
+namespace {
+
+Status system_error(const std::string& path, int error, std::string_view advice) {
+  const StatusCode code = error == ENOENT ? StatusCode::not_found : StatusCode::io_error;
+  return {code, fmt::format("{}: {}; {}", path, std::strerror(error), advice)};
+}
+
+std::string folder_of(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+bool write_all(int file, std::string_view content) {
+  while (!content.empty()) {
+    const ssize_t written = ::write(file, content.data(), content.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    content.remove_prefix(static_cast<size_t>(written));
+  }
+  return true;
+}
+
+}  // namespace
+
+Installation installation() {
+  std::error_code error;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
+  const std::filesystem::path root = self.parent_path().parent_path();
+  Installation found;
+  found.planner = self.string();
+  found.shim = (root / "lib/reprise/libreprise.so").string();
+  found.sim_folder = (root / "lib/sim").string();
+  found.sim_driver = (root / "lib/sim/libcuda.so.1").string();
+  return found;
+}
+
+Status check_writable(const std::string& path) {
+  if (path == "-") return {};
+  if (path.empty()) return {StatusCode::invalid_argument, "the output file has an empty name; give one"};
+  struct stat info {};
+  if (stat(path.c_str(), &info) == 0) {
+    if (S_ISDIR(info.st_mode)) return system_error(path, EISDIR, "name a file");
+    if (access(path.c_str(), W_OK) != 0) return system_error(path, errno, "choose another output file");
+    return {};
+  }
+  const std::string folder = folder_of(path);
+  if (stat(folder.c_str(), &info) != 0) return system_error(path, errno, fmt::format("create {} first", folder));
+  if (!S_ISDIR(info.st_mode)) return system_error(path, ENOTDIR, "choose another output file");
+  if (access(folder.c_str(), W_OK | X_OK) != 0) return system_error(path, errno, "choose another output file");
+  return {};
+}
+
+Status check_readable(const std::string& path) {
+  struct stat info {};
+  if (stat(path.c_str(), &info) != 0) return system_error(path, errno, "check the file name");
+  if (S_ISDIR(info.st_mode)) return system_error(path, EISDIR, "name a file");
+  if (access(path.c_str(), R_OK) != 0) return system_error(path, errno, "check its permissions");
+  return {};
+}
+
+Status write_file(const std::string& path, const std::string& content) {
+  if (path == "-") {
+    return write_all(STDOUT_FILENO, content) ? Status() : system_error("stdout", errno, "nothing more was written");
+  }
+  struct stat info {};
+  const bool special = stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode);  // a pipe or /dev/null: no renaming
+  const std::string target = special ? path : fmt::format("{}.{}.tmp", path, getpid());
+  const int file = open(target.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (file < 0) return system_error(path, errno, "choose another output file");
+  const bool written = write_all(file, content);
+  const int error = errno;
+  if (close(file) != 0 || !written || (!special && std::rename(target.c_str(), path.c_str()) != 0)) {
+    const int reason = written ? errno : error;
+    if (!special) unlink(target.c_str());
+    return system_error(path, reason, "nothing was written");
+  }
+  return {};
+}
+
+Result<std::string> read_file(const std::string& path) {
+  const Status readable = check_readable(path);
+  if (!readable.ok()) return readable;
+  FILE* file = std::fopen(path.c_str(), "rbe");
+  if (file == nullptr) return system_error(path, errno, "check its permissions");
+  std::string content;
+  char block[65536];
+  for (size_t got = 0; (got = std::fread(block, 1, sizeof block, file)) > 0;) content.append(block, got);
+  const bool failed = std::ferror(file) != 0;
+  std::fclose(file);
+  if (failed) return Status(StatusCode::io_error, fmt::format("{}: reading failed; check the disk", path));
+  return content;
+}
+
+void remove_old(const std::string& path) {
+  struct stat info {};
+  if (stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode)) unlink(path.c_str());
+}
+
+uint64_t file_size(const std::string& path) {
+  struct stat info {};
+  return stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) ? static_cast<uint64_t>(info.st_size) : 0;
+}
+
+std::string absolute_path(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path absolute = std::filesystem::absolute(path, error);
+  return error ? path : absolute.string();
+}
+
+Result<TemporaryFolder> TemporaryFolder::create() {
+  const char* base = std::getenv("TMPDIR");
+  std::string path = fmt::format("{}/reprise-XXXXXX", base != nullptr && *base != '\0' ? base : "/tmp");
+  if (mkdtemp(path.data()) == nullptr) return system_error(path, errno, "set TMPDIR to a writable folder");
+  return TemporaryFolder(path);
+}
+
+TemporaryFolder::TemporaryFolder(TemporaryFolder&& other) noexcept
+    : path_(std::exchange(other.path_, {})), kept_(other.kept_) {}
+
+TemporaryFolder::~TemporaryFolder() {
+  if (path_.empty() || kept_) return;
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+}  // namespace reprise::tools

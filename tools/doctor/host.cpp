@@ -1,0 +1,156 @@
+#include <fmt/core.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "preload/driver/resolve.h"
+#include "tools/cli/files.h"
+#include "tools/cli/sizes.h"
+#include "tools/doctor/checks.h"
+
+namespace reprise::tools {
+namespace {
+
+constexpr uint64_t kLeastHostTier = uint64_t{64} << 20;       // the host tier's first slab
+constexpr uint64_t kComfortableHostTier = uint64_t{4} << 30;  // below it, few programs have room
+
+// A value of /proc/meminfo in bytes, 0 when it is not there.
+uint64_t memory_information(const std::string& key) {
+  std::ifstream file("/proc/meminfo");
+  std::string name;
+  for (uint64_t kilobytes = 0; file >> name >> kilobytes;) {
+    if (name == key + ":") return kilobytes * 1024;
+    file.ignore(1000, '\n');
+  }
+  return 0;
+}
+
+// The memory limit of this process's control group, version 2 or 1; 0: none.
+uint64_t group_limit() {
+  std::ifstream groups("/proc/self/cgroup");
+  std::vector<std::string> candidates = {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"};
+  for (std::string line; std::getline(groups, line);) {
+    const std::string path = line.substr(line.rfind(':') + 1);
+    if (line.rfind("0::", 0) == 0) candidates.push_back("/sys/fs/cgroup" + path + "/memory.max");
+    if (line.find(":memory:") != std::string::npos) {
+      candidates.push_back("/sys/fs/cgroup/memory" + path + "/memory.limit_in_bytes");
+    }
+  }
+  uint64_t limit = 0;
+  for (const std::string& candidate : candidates) {
+    std::ifstream file(candidate);
+    uint64_t value = 0;
+    if (!(file >> value) || value >= (uint64_t{1} << 60)) continue;  // "max", or version 1's way to say so
+    limit = limit == 0 ? value : std::min(limit, value);
+  }
+  return limit;
+}
+
+void check_temporary(std::vector<Check>& checks) {
+  Result<TemporaryFolder> folder = TemporaryFolder::create();
+  if (folder.ok()) {
+    checks.push_back(
+        {"temporary folder", Finding::good, folder.value().path().substr(0, folder.value().path().rfind('/')), ""});
+  } else {
+    checks.push_back(
+        {"temporary folder", Finding::missing, folder.status().message(), "set TMPDIR to a writable folder"});
+  }
+}
+
+std::string toolkit_version(const std::string& root) {
+  std::ifstream header(root + "/include/cuda.h");
+  for (std::string line; std::getline(header, line);) {
+    std::istringstream words(line);
+    std::string define;
+    std::string name;
+    int version = 0;
+    if (words >> define >> name >> version && define == "#define" && name == "CUDA_VERSION") {
+      return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+    }
+  }
+  return {};
+}
+
+void check_toolkit(std::vector<Check>& checks) {
+  for (const char* candidate : {std::getenv("CUDA_HOME"), static_cast<char*>(nullptr)}) {
+    const std::string root = candidate != nullptr ? candidate : "/usr/local/cuda";
+    const std::string version = toolkit_version(root);
+    if (version.empty()) continue;
+    checks.push_back({"CUDA toolkit", Finding::good, fmt::format("{} in {}", version, root), ""});
+    return;
+  }
+  checks.push_back({"CUDA toolkit", Finding::good, "none (not needed to run programs)", ""});
+}
+
+void check_cupti(std::vector<Check>& checks) {
+  std::vector<std::string> names = {"libcupti.so.13", "libcupti.so"};
+  if (const char* home = std::getenv("CUDA_HOME")) {
+    names.push_back(std::string(home) + "/extras/CUPTI/lib64/libcupti.so");
+    names.push_back(std::string(home) + "/lib64/libcupti.so");
+  }
+  for (const std::string& name : names) {
+    if (load_library(name.c_str()) == nullptr) continue;
+    checks.push_back({"CUPTI", Finding::good, name, ""});
+    return;
+  }
+  checks.push_back({"CUPTI", Finding::note, "not found: kernels are timed by pairs of events, which is coarser",
+                    "install CUPTI 13 or put its folder into LD_LIBRARY_PATH"});
+}
+
+void check_file(const std::string& name, const std::string& path, std::vector<Check>& checks) {
+  const bool there = access(path.c_str(), R_OK) == 0;
+  checks.push_back({name, there ? Finding::good : Finding::missing, there ? path : path + " is not there",
+                    there ? "" : "install Reprise again"});
+}
+
+}  // namespace
+
+HostState host_state() {
+  HostState state;
+  state.total_bytes = memory_information("MemTotal");
+  state.available_bytes = memory_information("MemAvailable");
+  state.group_bytes = group_limit();
+  struct rlimit locked {};
+  getrlimit(RLIMIT_MEMLOCK, &locked);
+  state.locked_bytes = locked.rlim_cur == RLIM_INFINITY ? 0 : locked.rlim_cur;
+  return state;
+}
+
+void check_host(const HostState& state, std::vector<Check>& checks) {
+  checks.push_back(
+      {"host memory", Finding::good,
+       fmt::format("{} available of {}", format_bytes(state.available_bytes), format_bytes(state.total_bytes)), ""});
+  checks.push_back(
+      {"control group limit", Finding::good, state.group_bytes == 0 ? "none" : format_bytes(state.group_bytes), ""});
+  const uint64_t room =
+      state.group_bytes == 0 ? state.available_bytes : std::min(state.available_bytes, state.group_bytes);
+  const uint64_t tier = room / 10 * 8;
+  const bool none = tier < kLeastHostTier;
+  const bool little = tier < kComfortableHostTier;
+  checks.push_back({"host tier",
+                    none     ? Finding::missing
+                    : little ? Finding::note
+                             : Finding::good,
+                    fmt::format("up to {} of pinned memory by default", format_bytes(tier)),
+                    little ? "what does not fit the device must fit here: free some memory or raise the limit" : ""});
+  const std::string limit = format_bytes(state.locked_bytes);
+  checks.push_back(
+      {"locked memory limit", Finding::good,
+       state.locked_bytes == 0 ? "unlimited" : fmt::format("{} (the driver's pinned memory does not count)", limit),
+       ""});
+  check_temporary(checks);
+}
+
+void check_software(bool simulated, std::vector<Check>& checks) {
+  const Installation files = installation();
+  check_file("preloaded library", files.shim, checks);
+  if (simulated) check_file("simulated device", files.sim_driver, checks);
+  check_toolkit(checks);
+  if (!simulated) check_cupti(checks);
+}
+
+}  // namespace reprise::tools

@@ -1,0 +1,36 @@
+// The variables a program is started with: Reprise's own, LD_PRELOAD, and what makes frameworks hand out one allocation
+// per tensor. docs of the REPRISE_* variables: preload/base/config. Called by run, record and replay.
+#pragma once
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "preload/trace/status.h"
+#include "tools/cli/sizes.h"
+
+namespace reprise::tools {
+
+using Variables = std::vector<std::pair<std::string, std::string>>;
+
+// What the options of run, record and replay have in common.
+struct Settings {
+  Budget budget;
+  Budget host_memory;          // a percentage is one of the machine's memory
+  std::string device = "gpu";  // or "sim"
+  std::string trace;           // absolute paths; empty: not set
+  std::string plan;
+  std::string run_log;
+  std::string policy;
+  bool defragment = false;           // instead of a budget
+  uint64_t fragmentation_limit = 0;  // of that; 0: the default
+  bool keep_files = false;           // the shim leaves its temporary files
+};
+
+// Ok when the libraries that the settings need are installed.
+Status check_installation(const Settings& settings);
+Variables make_environment(const Settings& settings);
+
+// Set by the user in a way that hides tensors from Reprise: one line to say, empty when there is none.
+std::string environment_warning();
+
+}  // namespace reprise::tools

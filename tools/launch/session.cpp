@@ -1,0 +1,69 @@
+#include "tools/launch/session.h"
+
+#include <fmt/core.h>
+
+#include "analyzer/policies/policy.h"
+#include "tools/cli/files.h"
+#include "tools/cli/message.h"
+#include "tools/launch/program.h"
+
+namespace reprise::tools {
+namespace {
+
+Status parse_sizes(const SessionOptions& options, Settings& settings) {
+  if (!options.budget.empty()) {
+    Result<Budget> budget = parse_budget(options.budget);
+    if (!budget.ok()) return budget.status();
+    settings.budget = budget.value();
+  }
+  if (!options.host_memory.empty()) {
+    Result<Budget> host = parse_budget(options.host_memory, "--host-memory");
+    if (!host.ok()) return host.status();
+    settings.host_memory = host.value();
+  }
+  if (!options.fragmentation_limit.empty()) {
+    Result<uint64_t> limit = parse_size(options.fragmentation_limit);
+    if (!limit.ok()) return {StatusCode::invalid_argument, "--fragmentation-limit: " + limit.status().message()};
+    settings.fragmentation_limit = limit.value();
+  }
+  return {};
+}
+
+// Paths become absolute: the program may change its folder before the shim opens them.
+Status check_output(const std::string& path, std::string& setting) {
+  if (path.empty()) return {};
+  if (path == "-") return {StatusCode::invalid_argument, "-: a trace or run log needs a file of its own; name one"};
+  setting = absolute_path(path);
+  return check_writable(setting);
+}
+
+}  // namespace
+
+void add_device_options(CLI::App& app, SessionOptions& options) {
+  app.add_option("--device", options.device, "gpu, or sim: the simulated device")->check(CLI::IsMember({"gpu", "sim"}));
+  app.add_option("--host-memory", options.host_memory,
+                 "Cap of the pinned host memory that holds what is off the device, as a size or % of RAM");
+}
+
+Result<Settings> check_session(const SessionOptions& options, const ProgramArguments& program) {
+  Settings settings;
+  settings.device = options.device;
+  settings.policy = options.policy;
+  settings.defragment = options.defragment;
+  Status status = parse_sizes(options, settings);
+  if (status.ok() && !options.policy.empty()) status = analyzer::check_policy(options.policy);
+  if (status.ok()) status = check_program(program);
+  if (status.ok()) status = check_output(options.trace, settings.trace);
+  if (status.ok()) status = check_output(options.run_log, settings.run_log);
+  if (status.ok()) status = check_installation(settings);
+  if (!status.ok()) return status;
+  return settings;
+}
+
+Result<Outcome> run_program(const Settings& settings, const ProgramArguments& program) {
+  const std::string warning = environment_warning();
+  if (!warning.empty()) say(warning);
+  return launch({program.arguments, make_environment(settings)});
+}
+
+}  // namespace reprise::tools

@@ -1,0 +1,12 @@
+// Does a program with the shim in it still run under cuda-gdb, and does cuda-gdb still stop in its kernels? It finds
+// the driver inside the program by symbols, which a library that calls itself libcuda.so.1 might stand in front of.
+// Caller: section 1.
+#pragma once
+#include "tools/probe/output/section.h"
+
+namespace reprise::probe {
+
+// A fact for cuda-gdb without the shim and one with it: so it can be told what is the shim's fault.
+Status report_debugger(SectionContext& context);
+
+}  // namespace reprise::probe

@@ -1,0 +1,190 @@
+#include "tools/report/inputs.h"
+
+#include <fmt/core.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "analyzer/bounds/bounds.h"
+#include "analyzer/planner/planner.h"
+#include "tools/cli/files.h"
+#include "tools/cli/message.h"
+
+namespace reprise::tools {
+namespace {
+
+constexpr char kPlanMagic[] = "RPPLAN";  // how plan files begin; the plan library checks the rest
+
+// Every message names the file, whoever wrote it.
+Status named(const std::string& path, const Status& status) {
+  if (status.message().find(path) != std::string::npos) return status;
+  return {status.code(), fmt::format("{}: {}", path, status.message())};
+}
+
+const char* word_of(FileKind kind) {
+  switch (kind) {
+    case FileKind::trace:
+      return "a trace";
+    case FileKind::plan:
+      return "a plan";
+    case FileKind::run_log:
+      return "a run log";
+    case FileKind::unknown:
+      break;
+  }
+  return "none of Reprise's files";
+}
+
+Status empty_file(const std::string& path) {
+  return {StatusCode::truncated,
+          fmt::format("{}: the file is empty; make it again, whatever wrote it was stopped", path)};
+}
+
+// Files are easily swapped on a command line.
+Status expect_kind(const std::string& path, FileKind wanted) {
+  Result<FileKind> kind = kind_of(path);
+  if (!kind.ok() || kind.value() == wanted) return kind.status();
+  if (file_size(path) == 0) return empty_file(path);
+  return {StatusCode::corrupt,
+          fmt::format("{}: is {}, not {}; check the file names", path, word_of(kind.value()), word_of(wanted))};
+}
+
+template <typename T>
+Status place(const std::string& path, std::optional<T>& to, Result<T> from) {
+  if (!from.ok()) return named(path, from.status());
+  if (to.has_value()) {
+    return {StatusCode::invalid_argument, fmt::format("{}: a second file of the same kind; give one of each", path)};
+  }
+  to = std::move(from.value());
+  return {};
+}
+
+}  // namespace
+
+Result<FileKind> kind_of(const std::string& path) {
+  const Status readable = check_readable(path);
+  if (!readable.ok()) return readable;
+  char first[8] = {};
+  FILE* file = std::fopen(path.c_str(), "rbe");
+  if (file == nullptr) return Status(StatusCode::io_error, fmt::format("{}: cannot be opened; check it", path));
+  const size_t got = std::fread(first, 1, sizeof first, file);
+  std::fclose(file);
+  if (got == sizeof first && std::memcmp(first, trace::kFileMagic, sizeof first) == 0) return FileKind::trace;
+  if (got == sizeof first && std::memcmp(first, kPlanMagic, sizeof kPlanMagic - 1) == 0) return FileKind::plan;
+  return got > 0 && first[0] == '{' ? FileKind::run_log : FileKind::unknown;
+}
+
+Result<plan::Plan> load_plan(const std::string& path) {
+  const Status is_plan = expect_kind(path, FileKind::plan);
+  if (!is_plan.ok()) return is_plan;
+  Result<plan::Plan> plan = plan::read_plan(path);
+  if (!plan.ok()) return named(path, plan.status());
+  return plan;
+}
+
+Result<trace::Trace> load_trace(const std::string& path) {
+  const Status is_trace = expect_kind(path, FileKind::trace);
+  if (!is_trace.ok()) return is_trace;
+  Result<trace::Trace> trace = trace::read_trace(path);
+  if (!trace.ok()) return named(path, trace.status());
+  return trace;
+}
+
+std::string incomplete(const std::string& path, const trace::Trace& trace) {
+  if (trace.tail.ok()) return {};
+  const std::string& why = trace.tail.message();
+  const std::string prefix = path + ": ";
+  return fmt::format("{}: incomplete: {}", path, why.rfind(prefix, 0) == 0 ? why.substr(prefix.size()) : why);
+}
+
+int finish_incomplete(const std::string& incomplete) {
+  if (incomplete.empty()) return 0;
+  say(incomplete + "; what could be read was used");
+  return kExitFailure;
+}
+
+namespace {
+
+// A page about two programs would be nonsense. Files that do not say whose they are pass.
+Status of_one_program(const LoadedFiles& files) {
+  if (!files.trace || !files.plan || files.plan->program_hash == 0) return {};
+  const auto found = files.trace->info.find("program.hash");
+  if (found == files.trace->info.end()) return {};
+  const uint64_t hash = std::strtoull(found->second.c_str(), nullptr, 16);
+  if (hash == 0 || hash == files.plan->program_hash) return {};
+  return {StatusCode::corrupt, fmt::format("the plan was made for another program ({}) than the trace was recorded of; "
+                                           "give those that belong together",
+                                           files.plan->program)};
+}
+
+}  // namespace
+
+Status load(const std::vector<std::string>& paths, LoadedFiles& files) {
+  for (const std::string& path : paths) {
+    Result<FileKind> kind = kind_of(path);
+    if (!kind.ok()) return kind.status();
+    Status status;
+    switch (kind.value()) {
+      case FileKind::trace:
+        status = place(path, files.trace, load_trace(path));
+        if (status.ok()) files.incomplete = incomplete(path, *files.trace);
+        break;
+      case FileKind::plan:
+        status = place(path, files.plan, load_plan(path));
+        break;
+      case FileKind::run_log:
+        status = place(path, files.log, report::read_run_log(path));
+        break;
+      case FileKind::unknown:
+        if (file_size(path) == 0) return empty_file(path);
+        status = {StatusCode::corrupt, fmt::format("{}: neither a trace, a plan nor a run log; check the file", path)};
+    }
+    if (!status.ok()) return status;
+  }
+  return of_one_program(files);
+}
+
+namespace {
+
+// What no plan for the plan's budget can beat, in nanoseconds per iteration; 0 when it cannot be told.
+uint64_t bound_of(const analyzer::Workload& found, const plan::Plan& plan) {
+  if (plan.granularity == 0 || plan.budget_bytes < plan.reserved_bytes) return 0;
+  const uint64_t capacity = (plan.budget_bytes - plan.reserved_bytes) / plan.granularity;
+  if (capacity < found.largest.chunks || plan::launches_again(plan) || plan::has_parts(plan)) return 0;
+  return analyzer::bounds_of(found.graph, capacity, found.machine).iteration_ns;
+}
+
+}  // namespace
+
+report::Inputs LoadedFiles::inputs() const {
+  report::Inputs result;
+  result.trace = trace ? &*trace : nullptr;
+  result.plan = plan ? &*plan : nullptr;
+  result.log = log ? &*log : nullptr;
+  return result;
+}
+
+report::Inputs LoadedFiles::examined() {
+  report::Inputs result = inputs();
+  if (plan) result.iteration_calls = plan->calls.size();
+  if (trace) {
+    analyzer::PlanOptions options;
+    if (plan) options.budget_bytes = plan->budget_bytes;
+    if (plan) options.granularity = plan->granularity;
+    Result<analyzer::Workload> workload = analyzer::make_workload(*trace, options);
+    if (workload.ok()) {
+      const analyzer::Workload& found = workload.value();
+      if (!plan) result.iteration_calls = found.iteration.call_count;
+      result.iterations_recorded = found.iteration.occurrences;
+      result.minimum_bytes = found.minimum_bytes;
+      if (plan) result.bound_ns = bound_of(found, *plan);
+    } else if (!plan) {
+      result.no_iteration = workload.status().message();
+    }
+  }
+  if (log && (plan || trace)) report::keep_iterations(*log, result.iteration_calls);
+  return result;
+}
+
+}  // namespace reprise::tools

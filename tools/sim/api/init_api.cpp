@@ -1,0 +1,117 @@
+// cuInit, versions, errors, logs, and what a fork does.
+#include <pthread.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+#include <mutex>
+
+#include "tools/sim/base/settings.h"
+#include "tools/sim/base/trap.h"
+#include "tools/sim/device/device.h"
+#include "tools/sim/streams/enter.h"
+#include "tools/sim/twins/executor.h"
+
+using namespace reprise::sim;
+
+namespace {
+
+void after_fork_in_child() { driver_state.fetch_or(kForked); }
+
+void initialize() {
+  settings();
+  create_devices();
+  install_trap();
+  pthread_atfork(nullptr, nullptr, after_fork_in_child);
+  const char* problem = nullptr;
+  load_twins(&problem);
+  if (problem != nullptr) std::fprintf(stderr, "reprise: simulated device: %s\n", problem);
+  driver_state.fetch_and(~uint32_t{kNotInitialized}, std::memory_order_release);
+}
+
+struct ErrorText {
+  CUresult code;
+  const char* name;
+  const char* text;
+};
+
+constexpr ErrorText kErrors[] = {
+#define REPRISE_SIM_ERROR(code, text) {code, #code, text},
+#include "tools/sim/api/errors.def"
+#undef REPRISE_SIM_ERROR
+};
+
+const ErrorText* find_error(CUresult code) {
+  for (const ErrorText& error : kErrors) {
+    if (error.code == code) return &error;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+extern "C" {
+
+CUresult cuInit(unsigned int Flags) {
+  if (const CUresult fault = injected_fault(__func__); fault != CUDA_SUCCESS) return fault;
+  if ((driver_state.load() & kForked) != 0) return CUDA_ERROR_NOT_INITIALIZED;
+  SIM_REQUIRE(Flags == 0, CUDA_ERROR_INVALID_VALUE);
+  static std::once_flag& once = *new std::once_flag;
+  std::call_once(once, initialize);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuDriverGetVersion(int* driverVersion) {
+  if (const CUresult fault = injected_fault(__func__); fault != CUDA_SUCCESS) return fault;
+  SIM_REQUIRE(driverVersion != nullptr, CUDA_ERROR_INVALID_VALUE);
+  *driverVersion = 13000;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuGetErrorName(CUresult error, const char** pStr) {
+  SIM_REQUIRE(pStr != nullptr, CUDA_ERROR_INVALID_VALUE);
+  const ErrorText* found = find_error(error);
+  *pStr = found == nullptr ? nullptr : found->name;
+  return found == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+CUresult cuGetErrorString(CUresult error, const char** pStr) {
+  SIM_REQUIRE(pStr != nullptr, CUDA_ERROR_INVALID_VALUE);
+  const ErrorText* found = find_error(error);
+  *pStr = found == nullptr ? nullptr : found->text;
+  return found == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+// The private tables are not imitated: whoever needs one learns that there is none.
+CUresult cuGetExportTable(const void** ppExportTable, const CUuuid* pExportTableId) {
+  if (const CUresult fault = injected_fault(__func__); fault != CUDA_SUCCESS) return fault;
+  SIM_REQUIRE(ppExportTable != nullptr && pExportTableId != nullptr, CUDA_ERROR_INVALID_VALUE);
+  return CUDA_ERROR_NOT_FOUND;
+}
+
+// This driver never logs: whoever listens hears nothing. A handle is one more than those that were handed out before.
+CUresult cuLogsRegisterCallback(CUlogsCallback callbackFunc, void*, CUlogsCallbackHandle* callback_out) {
+  SIM_ENTER();
+  SIM_REQUIRE(callbackFunc != nullptr, CUDA_ERROR_INVALID_VALUE);
+  static std::atomic<uintptr_t> last{0};
+  const uintptr_t handle = ++last;
+  if (callback_out != nullptr) *callback_out = reinterpret_cast<CUlogsCallbackHandle>(handle);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuLogsUnregisterCallback(CUlogsCallbackHandle callback) {
+  SIM_ENTER();
+  return callback == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+CUresult cuProfilerStart() {
+  SIM_ENTER();
+  return CUDA_SUCCESS;
+}
+
+CUresult cuProfilerStop() {
+  SIM_ENTER();
+  return CUDA_SUCCESS;
+}
+
+}  // extern "C"

@@ -1,0 +1,187 @@
+// cuMemAllocAsync, cuMemPool* and their kin.
+#include <algorithm>
+
+#include "tools/sim/device/device.h"
+#include "tools/sim/memory/pool.h"
+#include "tools/sim/streams/capture.h"
+#include "tools/sim/streams/dispatch.h"
+#include "tools/sim/streams/enter.h"
+
+using namespace reprise::sim;
+
+namespace {
+
+CUresult allocate(Context& context, Pool& pool, CUdeviceptr* address, size_t bytes, CUstream handle) {
+  SIM_REQUIRE(address != nullptr && bytes != 0, CUDA_ERROR_INVALID_VALUE);
+  std::shared_ptr<Stream> stream;
+  SIM_TRY(find_work_stream(context, handle, &stream));
+  if (stream->capturing.load(std::memory_order_relaxed)) return capture_allocation(*stream, pool, bytes, address);
+  return pool.allocate(stream->context, stream, bytes, address);
+}
+
+bool is_high(CUmemPool_attribute attribute) {
+  return attribute == CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH || attribute == CU_MEMPOOL_ATTR_USED_MEM_HIGH;
+}
+
+int* reuse_flag(Pool& pool, CUmemPool_attribute attribute) {
+  switch (attribute) {
+    case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES:
+      return &pool.reuse_follow_event;
+    case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC:
+      return &pool.reuse_opportunistic;
+    case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES:
+      return &pool.reuse_internal;
+    default:
+      return nullptr;
+  }
+}
+
+CUresult check_pool_properties(const CUmemPoolProps& properties) {
+  SIM_REQUIRE(properties.allocType == CU_MEM_ALLOCATION_TYPE_PINNED, CUDA_ERROR_INVALID_VALUE);
+  SIM_REQUIRE(properties.location.type == CU_MEM_LOCATION_TYPE_DEVICE, CUDA_ERROR_NOT_SUPPORTED);
+  SIM_REQUIRE(find_device(properties.location.id) != nullptr, CUDA_ERROR_INVALID_DEVICE);
+  SIM_REQUIRE(properties.handleTypes == CU_MEM_HANDLE_TYPE_NONE, CUDA_ERROR_NOT_SUPPORTED);
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+extern "C" {
+
+CUresult cuMemAllocAsync(CUdeviceptr* dptr, size_t bytesize, CUstream hStream) {
+  SIM_ENTER_CONTEXT(context);
+  return allocate(*context, *current_pool(context->device), dptr, bytesize, hStream);
+}
+
+CUresult cuMemAllocFromPoolAsync(CUdeviceptr* dptr, size_t bytesize, CUmemoryPool pool, CUstream hStream) {
+  SIM_ENTER_CONTEXT(context);
+  const std::shared_ptr<Pool> found = pools().share(pool);
+  SIM_REQUIRE(found != nullptr, CUDA_ERROR_INVALID_VALUE);
+  return allocate(*context, *found, dptr, bytesize, hStream);
+}
+
+CUresult cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream) {
+  SIM_ENTER_CONTEXT(context);
+  std::shared_ptr<Stream> stream;
+  SIM_TRY(find_work_stream(*context, hStream, &stream));
+  const auto range = memory_map().find(dptr);
+  SIM_REQUIRE(range && range->base == dptr && !range->freed, CUDA_ERROR_INVALID_VALUE);
+  if (stream->capturing.load(std::memory_order_relaxed)) return capture_free(*stream, dptr);
+  SIM_REQUIRE(range->kind == RangeKind::pool, CUDA_ERROR_INVALID_VALUE);
+  range->pool->free(*range, stream);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemPoolCreate(CUmemoryPool* pool, const CUmemPoolProps* poolProps) {
+  SIM_ENTER();
+  SIM_REQUIRE(pool != nullptr && poolProps != nullptr, CUDA_ERROR_INVALID_VALUE);
+  SIM_TRY(check_pool_properties(*poolProps));
+  auto made = std::make_shared<Pool>(*find_device(poolProps->location.id));
+  made->properties = *poolProps;
+  made->handle = pools().add(made);
+  *pool = made->handle;
+  return CUDA_SUCCESS;
+}
+
+// Blocks that are in use live on; their memory goes back when they are freed.
+CUresult cuMemPoolDestroy(CUmemoryPool pool) {
+  SIM_ENTER();
+  const std::shared_ptr<Pool> found = pools().share(pool);
+  SIM_REQUIRE(found != nullptr && found != default_pool(found->device), CUDA_ERROR_INVALID_VALUE);
+  {
+    const std::lock_guard lock(found->device.mutex);
+    if (found->device.current_pool == found) found->device.current_pool = nullptr;
+  }
+  found->trim(0);
+  pools().remove(pool);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t minBytesToKeep) {
+  SIM_ENTER();
+  const std::shared_ptr<Pool> found = pools().share(pool);
+  SIM_REQUIRE(found != nullptr, CUDA_ERROR_INVALID_VALUE);
+  found->trim(minBytesToKeep);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void* value) {
+  SIM_ENTER();
+  const std::shared_ptr<Pool> found = pools().share(pool);
+  SIM_REQUIRE(found != nullptr && value != nullptr, CUDA_ERROR_INVALID_VALUE);
+  if (int* flag = reuse_flag(*found, attr); flag != nullptr) {
+    *flag = *static_cast<const int*>(value);
+  } else if (attr == CU_MEMPOOL_ATTR_RELEASE_THRESHOLD) {
+    found->release_threshold = *static_cast<const cuuint64_t*>(value);
+  } else {
+    // The high marks can only be set back to now.
+    SIM_REQUIRE(is_high(attr) && *static_cast<const cuuint64_t*>(value) == 0, CUDA_ERROR_INVALID_VALUE);
+    found->reset_high(attr);
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void* value) {
+  SIM_ENTER();
+  const std::shared_ptr<Pool> found = pools().share(pool);
+  SIM_REQUIRE(found != nullptr && value != nullptr, CUDA_ERROR_INVALID_VALUE);
+  if (const int* flag = reuse_flag(*found, attr); flag != nullptr) {
+    *static_cast<int*>(value) = *flag;
+    return CUDA_SUCCESS;
+  }
+  SIM_REQUIRE(attr >= CU_MEMPOOL_ATTR_RELEASE_THRESHOLD && attr <= CU_MEMPOOL_ATTR_USED_MEM_HIGH,
+              CUDA_ERROR_INVALID_VALUE);
+  *static_cast<cuuint64_t*>(value) = found->attribute(attr);
+  return CUDA_SUCCESS;
+}
+
+// All devices reach each other's pools.
+CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc* map, size_t count) {
+  SIM_ENTER();
+  SIM_REQUIRE(pools().get(pool) != nullptr && (map != nullptr || count == 0), CUDA_ERROR_INVALID_VALUE);
+  for (size_t i = 0; i < count; ++i) {
+    SIM_REQUIRE(map[i].location.type == CU_MEM_LOCATION_TYPE_DEVICE, CUDA_ERROR_INVALID_VALUE);
+    SIM_REQUIRE(find_device(map[i].location.id) != nullptr, CUDA_ERROR_INVALID_DEVICE);
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemPoolGetAccess(CUmemAccess_flags* flags, CUmemoryPool memPool, CUmemLocation* location) {
+  SIM_ENTER();
+  SIM_REQUIRE(flags != nullptr && location != nullptr && pools().get(memPool) != nullptr, CUDA_ERROR_INVALID_VALUE);
+  SIM_REQUIRE(location->type == CU_MEM_LOCATION_TYPE_DEVICE && find_device(location->id) != nullptr,
+              CUDA_ERROR_INVALID_DEVICE);
+  *flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetDefaultMemPool(CUmemoryPool* pool_out, CUdevice dev) {
+  SIM_ENTER();
+  SIM_REQUIRE(pool_out != nullptr, CUDA_ERROR_INVALID_VALUE);
+  Device* device = find_device(dev);
+  SIM_REQUIRE(device != nullptr, CUDA_ERROR_INVALID_DEVICE);
+  *pool_out = default_pool(*device)->handle;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetMemPool(CUmemoryPool* pool, CUdevice dev) {
+  SIM_ENTER();
+  SIM_REQUIRE(pool != nullptr, CUDA_ERROR_INVALID_VALUE);
+  Device* device = find_device(dev);
+  SIM_REQUIRE(device != nullptr, CUDA_ERROR_INVALID_DEVICE);
+  *pool = current_pool(*device)->handle;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool) {
+  SIM_ENTER();
+  Device* device = find_device(dev);
+  SIM_REQUIRE(device != nullptr, CUDA_ERROR_INVALID_DEVICE);
+  const std::shared_ptr<Pool> found = pools().share(pool);
+  SIM_REQUIRE(found != nullptr && &found->device == device, CUDA_ERROR_INVALID_VALUE);
+  const std::lock_guard lock(device->mutex);
+  device->current_pool = found;
+  return CUDA_SUCCESS;
+}
+
+}  // extern "C"

@@ -1,0 +1,32 @@
+// What the driver keeps per thread: the context stack, which default stream NULL means, capture mode, activity ids and
+// the trap for bad accesses. Callers: every part of the driver. Plain data, so nothing runs when a thread ends, but for
+// per-thread streams (engines/stream.cpp).
+#pragma once
+#include <csetjmp>
+#include <cstdint>
+#include <vector>
+
+#include "tools/sim/base/cuda_api.h"
+
+namespace reprise::sim {
+
+class Context;
+struct ThreadStreams;
+
+inline constexpr uint32_t kActivityDepth = 16;
+
+struct ThreadState {
+  Context* current = nullptr;
+  std::vector<Context*>* below = nullptr;  // contexts under the current one, top last
+  ThreadStreams* streams = nullptr;        // this thread's default streams
+  sigjmp_buf* trap = nullptr;              // where a bad access of the running kernel or copy continues
+  uint64_t activity_ids[kActivityDepth] = {};
+  uint32_t activity_depth = 0;
+  CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+  bool per_thread_default = false;  // NULL means CU_STREAM_PER_THREAD in the call that runs now
+  bool in_callback = false;         // a host function runs: it may not call the driver
+};
+
+extern thread_local ThreadState thread_state __attribute__((tls_model("initial-exec")));
+
+}  // namespace reprise::sim

@@ -1,0 +1,19 @@
+// Activity records of the simulated device (control.h). Callers: the engines note, the control functions read.
+#pragma once
+#include <atomic>
+
+#include "preload/driver/sim_abi.h"
+
+namespace reprise::sim {
+
+extern std::atomic<bool> activity_enabled;
+void store_activity(const RepriseSimActivity& record);
+
+inline void note_activity(const RepriseSimActivity& record) {
+  if (activity_enabled.load(std::memory_order_relaxed)) store_activity(record);
+}
+
+// The id that the calling thread pushed last, 0 without one.
+uint64_t current_activity() noexcept;
+
+}  // namespace reprise::sim

@@ -1,0 +1,39 @@
+#include "tools/sim/device/device.h"
+
+#include "tools/sim/base/settings.h"
+
+namespace reprise::sim {
+namespace {
+Device* devices[64];
+std::atomic<int> created{0};
+}  // namespace
+
+Device::Device(int device_ordinal) : ordinal(device_ordinal), capacity_(settings().memory_bytes) {}
+
+bool Device::charge(uint64_t bytes) noexcept {
+  uint64_t used = used_.load(std::memory_order_relaxed);
+  do {
+    if (bytes > capacity_ || used > capacity_ - bytes) return false;
+  } while (!used_.compare_exchange_weak(used, used + bytes, std::memory_order_relaxed));
+  const uint64_t now = used + bytes;
+  uint64_t peak = peak_.load(std::memory_order_relaxed);
+  while (peak < now && !peak_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
+  }
+  return true;
+}
+
+void Device::refund(uint64_t bytes) noexcept { used_.fetch_sub(bytes, std::memory_order_relaxed); }
+
+Device* find_device(int ordinal) noexcept {
+  return ordinal >= 0 && ordinal < created.load(std::memory_order_acquire) ? devices[ordinal] : nullptr;
+}
+
+int device_count() noexcept { return created.load(std::memory_order_acquire); }
+
+void create_devices() {
+  const int count = static_cast<int>(settings().devices);
+  for (int i = 0; i < count; ++i) devices[i] = new Device(i);
+  created.store(count, std::memory_order_release);
+}
+
+}  // namespace reprise::sim

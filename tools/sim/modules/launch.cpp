@@ -1,0 +1,125 @@
+#include "tools/sim/modules/launch.h"
+
+#include <cstring>
+
+#include "tools/sim/base/trap.h"
+#include "tools/sim/device/device.h"
+#include "tools/sim/device/engine.h"
+#include "tools/sim/memory/memory.h"
+#include "tools/sim/streams/faults.h"
+#include "tools/sim/streams/stream.h"
+#include "tools/sim/twins/executor.h"
+#include "tools/sim/twins/registry.h"
+
+namespace reprise::sim {
+namespace {
+
+constexpr uint32_t kMaxThreads = 1024;
+constexpr uint32_t kMaxBlock[3] = {1024, 1024, 64};
+constexpr uint32_t kMaxGrid[3] = {0x7FFFFFFF, 65535, 65535};
+constexpr uint64_t kResidentThreads = 132ull * 2048;  // what runs at once, for cooperative launches
+
+uint64_t product(const uint32_t (&sizes)[3]) { return uint64_t{sizes[0]} * sizes[1] * sizes[2]; }
+
+}  // namespace
+
+CUresult check_launch(const Function& function, const LaunchShape& shape) {
+  for (int i = 0; i < 3; ++i) {
+    if (shape.grid[i] == 0 || shape.grid[i] > kMaxGrid[i]) return CUDA_ERROR_INVALID_VALUE;
+    if (shape.block[i] == 0 || shape.block[i] > kMaxBlock[i]) return CUDA_ERROR_INVALID_VALUE;
+  }
+  const uint64_t threads = product(shape.block);
+  if (threads > kMaxThreads) return CUDA_ERROR_INVALID_VALUE;
+  if (threads > function.kernel->max_threads) return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+  const uint64_t allowed = static_cast<uint64_t>(function.settings.max_dynamic_shared.load(std::memory_order_relaxed));
+  if (shape.shared_bytes > allowed) return CUDA_ERROR_INVALID_VALUE;
+  if (shape.cooperative && product(shape.grid) > kResidentThreads / threads) {
+    return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+  }
+  return CUDA_SUCCESS;
+}
+
+uint8_t* ParameterBlob::make_room(uint32_t bytes) {
+  bytes_ = bytes;
+  if (bytes > sizeof(small_)) large_.resize(bytes);
+  uint8_t* const room = large_.empty() ? small_ : large_.data();
+  std::memset(room, 0, bytes);
+  return room;
+}
+
+CUresult ParameterBlob::read(const Function& function, void** parameters, void** extra) {
+  if (parameters != nullptr && extra != nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (extra != nullptr) return read_buffer(function, extra);
+  const std::vector<ParameterImage>& layout = function.kernel->parameters;
+  if (layout.empty()) return CUDA_SUCCESS;
+  if (parameters == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  uint8_t* const room = make_room(function.parameter_bytes);
+  for (size_t i = 0; i < layout.size(); ++i) {
+    if (parameters[i] == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    std::memcpy(room + (layout[i].offset - layout[0].offset), parameters[i], layout[i].bytes);
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult ParameterBlob::read_buffer(const Function& function, void** extra) {
+  const uint8_t* buffer = nullptr;
+  size_t bytes = 0;
+  for (; *extra != CU_LAUNCH_PARAM_END; extra += 2) {
+    if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER) {
+      buffer = static_cast<const uint8_t*>(extra[1]);
+    } else if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE) {
+      bytes = *static_cast<const size_t*>(extra[1]);
+    } else {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+  }
+  const uint32_t needed = function.parameter_bytes;
+  if (needed == 0) return CUDA_SUCCESS;
+  if (buffer == nullptr || bytes < needed) return CUDA_ERROR_INVALID_VALUE;
+  std::memcpy(make_room(needed), buffer, needed);
+  return CUDA_SUCCESS;
+}
+
+KernelOperation::KernelOperation(std::shared_ptr<const Function> its_function, const LaunchShape& its_shape,
+                                 ParameterBlob its_blob)
+    : function(std::move(its_function)), shape(its_shape), blob(std::move(its_blob)) {
+  if (find_twin(function->kernel->name) != nullptr) return;
+  for (uint32_t offset = 0; offset + 8 <= blob.bytes(); offset += 8) {
+    uint64_t word = 0;
+    std::memcpy(&word, blob.data() + offset, sizeof(word));
+    Extent extent{};
+    if (allocation_extent(word, &extent.base, &extent.bytes)) extents_.push_back(extent);
+  }
+}
+
+void KernelOperation::execute(const Execution& execution) const {
+  Device& device = execution.context.device;
+  ++device.launches;
+  if (const CUresult fault = next_execution_fault(); fault != CUDA_SUCCESS) {
+    execution.context.fail(fault);
+    return;
+  }
+  KernelRun run = {};
+  run.kernel = function->kernel;
+  run.parameters = blob.data();
+  run.parameter_bytes = blob.bytes();
+  std::memcpy(run.grid, shape.grid, sizeof(run.grid));
+  std::memcpy(run.block, shape.block, sizeof(run.block));
+  run.shared_bytes = shape.shared_bytes;
+  const EngineUse use(device, EngineKind::compute, execution.activity, execution.stream.id);
+  static thread_local const std::vector<Extent>* running;
+  running = &extents_;
+  const ExtentLookup lookup = [](uint64_t address, uint64_t* base, uint64_t* bytes) {
+    for (const Extent& extent : *running) {
+      if (address - extent.base >= extent.bytes) continue;
+      *base = extent.base;
+      *bytes = extent.bytes;
+      return true;
+    }
+    return false;
+  };
+  auto body = [&] { execute_kernel(run, lookup); };
+  if (!run_trapped(body)) execution.context.fail(CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+}  // namespace reprise::sim

@@ -1,0 +1,58 @@
+// Kernel launches as operations. Callers: the launch functions, graph kernel nodes.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "tools/sim/base/operation.h"
+#include "tools/sim/modules/module.h"
+
+namespace reprise::sim {
+
+struct LaunchShape {
+  uint32_t grid[3];
+  uint32_t block[3];
+  uint32_t shared_bytes;
+  bool cooperative;
+};
+
+// The driver's checks of a launch; its codes.
+CUresult check_launch(const Function& function, const LaunchShape& shape);
+
+// Parameter bytes, copied at the call: each parameter at its offset, the first at 0.
+class ParameterBlob {
+ public:
+  // From exactly one of the two forms of cuLaunchKernel.
+  CUresult read(const Function& function, void** parameters, void** extra);
+  const uint8_t* data() const { return large_.empty() ? small_ : large_.data(); }
+  uint32_t bytes() const { return bytes_; }
+
+ private:
+  uint8_t* make_room(uint32_t bytes);
+  CUresult read_buffer(const Function& function, void** extra);
+  uint32_t bytes_ = 0;
+  alignas(16) uint8_t small_[256];
+  std::vector<uint8_t> large_;
+};
+
+class KernelOperation final : public Operation {
+ public:
+  KernelOperation(std::shared_ptr<const Function> its_function, const LaunchShape& its_shape, ParameterBlob its_blob);
+  OperationKind kind() const override { return OperationKind::kernel; }
+  void execute(const Execution& execution) const override;
+
+  const std::shared_ptr<const Function> function;
+  const LaunchShape shape;
+  const ParameterBlob blob;
+
+ private:
+  struct Extent {
+    uint64_t base;
+    uint64_t bytes;
+  };
+  // Of the allocations that the parameters name, as they are at the call: an address may belong to something else by
+  // the time the kernel runs. Only for kernels that will be hashed.
+  std::vector<Extent> extents_;
+};
+
+}  // namespace reprise::sim

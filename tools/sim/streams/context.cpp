@@ -1,0 +1,121 @@
+#include "tools/sim/streams/context.h"
+
+#include <algorithm>
+
+#include "tools/sim/base/settings.h"
+#include "tools/sim/device/device.h"
+#include "tools/sim/streams/event.h"
+#include "tools/sim/streams/stream.h"
+
+namespace reprise::sim {
+namespace {
+
+std::atomic<uint64_t> next_context_id{1};
+
+void set_default_limits(Context& context) {
+  context.limits[CU_LIMIT_STACK_SIZE] = 1024;
+  context.limits[CU_LIMIT_PRINTF_FIFO_SIZE] = 1u << 20;
+  context.limits[CU_LIMIT_MALLOC_HEAP_SIZE] = 8u << 20;
+  context.limits[CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH] = 2;
+  context.limits[CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT] = 2048;
+  context.limits[CU_LIMIT_MAX_L2_FETCH_GRANULARITY] = 64;
+}
+
+}  // namespace
+
+ContextTable& contexts() {
+  static ContextTable& table = *new ContextTable;
+  return table;
+}
+
+Context* find_context(CUcontext handle) { return contexts().get(handle); }
+
+Context::Context(Device& its_device, uint64_t its_id, unsigned its_flags, bool is_primary)
+    : device(its_device), id(its_id), primary(is_primary), flags(its_flags) {
+  set_default_limits(*this);
+}
+
+void Context::fail(CUresult error) noexcept {
+  int expected = CUDA_SUCCESS;
+  status_.compare_exchange_strong(expected, error, std::memory_order_relaxed);
+}
+
+void Context::revive() noexcept { status_.store(CUDA_SUCCESS, std::memory_order_relaxed); }
+
+std::shared_ptr<Stream> Context::legacy() {
+  const std::lock_guard lock(mutex_);
+  if (legacy_ == nullptr) {
+    legacy_ = std::make_shared<Stream>(*this, StreamKind::legacy, 0u, 0);
+    legacy_->handle = CU_STREAM_LEGACY;
+    streams_.push_back(legacy_);
+  }
+  return legacy_;
+}
+
+void Context::add_stream(std::shared_ptr<Stream> stream) {
+  const std::lock_guard lock(mutex_);
+  streams_.push_back(std::move(stream));
+}
+
+void Context::forget_stream(const Stream* stream) {
+  std::shared_ptr<Stream> last;  // destroyed after the lock
+  const std::lock_guard lock(mutex_);
+  const auto found =
+      std::find_if(streams_.begin(), streams_.end(), [&](const auto& other) { return other.get() == stream; });
+  if (found == streams_.end()) return;
+  last = *found;
+  streams_.erase(found);
+}
+
+std::vector<std::shared_ptr<Stream>> Context::streams() {
+  const std::lock_guard lock(mutex_);
+  return streams_;
+}
+
+void Context::drain() {
+  for (const std::shared_ptr<Stream>& stream : streams()) stream->drain();
+}
+
+void Context::close() {
+  drain();
+  status_.store(CUDA_ERROR_CONTEXT_IS_DESTROYED, std::memory_order_relaxed);
+  for (const std::shared_ptr<Stream>& stream : streams()) {
+    if (stream->kind == StreamKind::created) reprise::sim::streams().remove(stream->handle);
+    if (stream->kind != StreamKind::per_thread) stream->close();
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    legacy_ = nullptr;
+  }
+  release_events(*this);
+}
+
+Context* create_context(Device& device, unsigned flags, bool primary) {
+  if (!device.charge(settings().context_bytes)) return nullptr;
+  auto context = std::make_shared<Context>(device, next_context_id++, flags, primary);
+  context->handle = contexts().add(context);
+  new std::shared_ptr<Context>(context);  // kept for good: see the header
+  return context.get();
+}
+
+Context* retain_primary(Device& device) {
+  const std::lock_guard lock(device.mutex);
+  if (device.primary == nullptr) {
+    device.primary = create_context(device, device.primary_flags, true);
+    if (device.primary == nullptr) return nullptr;
+  } else if (device.primary_references == 0) {
+    if (!device.charge(settings().context_bytes)) return nullptr;
+    device.primary->flags = device.primary_flags;
+    device.primary->revive();
+  }
+  ++device.primary_references;
+  return device.primary;
+}
+
+void drain_device(Device& device) {
+  for (const auto& [handle, context] : contexts().all()) {
+    if (&context->device == &device) context->drain();
+  }
+}
+
+}  // namespace reprise::sim

@@ -1,0 +1,79 @@
+// A context: the streams of one device that share fate. After a failed kernel every later call on it returns that
+// error. Callers: enter.h, streams, memory. Context objects live as long as the process, so a stale pointer can always
+// be asked.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "tools/sim/base/cuda_api.h"
+#include "tools/sim/base/handles.h"
+
+namespace reprise::sim {
+
+class Device;
+class Stream;
+
+class Context {
+ public:
+  Context(Device& its_device, uint64_t its_id, unsigned its_flags, bool is_primary);
+
+  Device& device;
+  const uint64_t id;
+  const bool primary;
+  CUcontext handle = nullptr;
+  std::atomic<unsigned> flags;
+
+  // CUDA_SUCCESS, the sticky error, or CUDA_ERROR_CONTEXT_IS_DESTROYED.
+  CUresult status() const noexcept { return static_cast<CUresult>(status_.load(std::memory_order_relaxed)); }
+  // The first failure stays.
+  void fail(CUresult error) noexcept;
+  bool failed() const noexcept { return status_.load(std::memory_order_relaxed) != CUDA_SUCCESS; }
+
+  std::shared_ptr<Stream> legacy();
+  // Streams that have a handle or work: streams() and visit_streams().
+  void add_stream(std::shared_ptr<Stream> stream);
+  void forget_stream(const Stream* stream);
+  std::vector<std::shared_ptr<Stream>> streams();
+  // Calls visit(stream) for each, under the list's lock: it must be short.
+  template <typename Visit>
+  void visit_streams(Visit visit) {
+    const std::lock_guard lock(mutex_);
+    for (const std::shared_ptr<Stream>& stream : streams_) visit(stream);
+  }
+
+  // Waits for all work that was submitted before.
+  void drain();
+
+  // A primary context comes to life again when it is retained anew.
+  void revive() noexcept;
+  // Waits, then releases its streams and events; who calls it then releases modules and memory (context_api.cpp).
+  void close();
+
+  size_t limits[CU_LIMIT_MAX] = {};
+  std::atomic<int> cache_config{CU_FUNC_CACHE_PREFER_NONE};
+  uint64_t peers = 0;  // devices whose memory it may access, a bit each; guarded by device.mutex
+
+ private:
+  std::atomic<int> status_{CUDA_SUCCESS};
+  std::mutex mutex_;
+  std::shared_ptr<Stream> legacy_;
+  std::vector<std::shared_ptr<Stream>> streams_;
+};
+
+using ContextTable = HandleTable<Context, CUcontext, HandleKind::context>;
+ContextTable& contexts();
+
+// The context that `handle` names: nullptr when it names none. Handles of destroyed contexts name none.
+Context* find_context(CUcontext handle);
+
+// Makes a context; nullptr when the device's memory does not hold its overhead.
+Context* create_context(Device& device, unsigned flags, bool primary);
+// The primary context, made or revived with a reference taken; nullptr as above.
+Context* retain_primary(Device& device);
+// Waits for all contexts of a device.
+void drain_device(Device& device);
+
+}  // namespace reprise::sim

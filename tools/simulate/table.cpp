@@ -1,0 +1,85 @@
+#include "tools/simulate/table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+namespace reprise::tools {
+namespace {
+
+double percent(uint64_t part, uint64_t whole) {
+  return whole == 0 ? 100 : 100 * static_cast<double>(part) / static_cast<double>(whole);
+}
+
+std::string policy_text(const SimulatedRow& row) {
+  return row.used.empty() || row.used == row.policy ? row.policy : fmt::format("{} ({})", row.policy, row.used);
+}
+
+// Of a bound that may not be known.
+std::string percent_text(uint64_t bound, uint64_t time) {
+  return bound == 0 ? std::string("-") : fmt::format("{:.2f}", percent(bound, time));
+}
+
+std::string years_text(const SimulatedRow& row) {
+  return row.ssd_years ? fmt::format("{:.1f} years", *row.ssd_years) : std::string("-");
+}
+
+}  // namespace
+
+std::string budget_text(const SimulatedRow& row) {
+  const std::string bytes = format_bytes(row.budget_bytes);
+  return row.asked.bytes > 0 ? bytes : fmt::format("{:g}% {}", row.asked.percent, bytes);
+}
+
+std::string to_table(const std::vector<SimulatedRow>& rows) {
+  std::string text;
+  const auto out = std::back_inserter(text);
+  const bool disturbed = std::any_of(rows.begin(), rows.end(), [](const SimulatedRow& row) {
+    return row.time_ns != row.planned_ns || row.slowest_ns != row.planned_ns;
+  });
+  fmt::format_to(out, "{:<18} {:<22} {:>10} {:>9} {:>9} {:>9} {:>9} {:>10} {:>10} {:>10} {:>11}{}\n", "budget",
+                 "policy", "time", "% ideal", "% bound", "% fluid", "% joint", "out", "in", "SSD wrote", "SSD lasts",
+                 disturbed ? "    planned    slowest" : "");
+  for (const SimulatedRow& row : rows) {
+    fmt::format_to(out, "{:<18} {:<22} ", budget_text(row), policy_text(row));
+    if (!row.trouble.empty()) {
+      fmt::format_to(out, "none: {}\n", row.trouble);
+      continue;
+    }
+    fmt::format_to(out, "{:>10} {:>9.2f} {:>9.2f} {:>9} {:>9} {:>10} {:>10} {:>10} {:>11}",
+                   format_duration(row.time_ns), percent(row.compute_ns, row.time_ns),
+                   percent(row.bound_ns, row.time_ns), percent_text(row.fluid_ns, row.time_ns),
+                   percent_text(row.joint_ns, row.time_ns), format_bytes(row.offload_bytes),
+                   format_bytes(row.reload_bytes), format_bytes(row.ssd_written_bytes), years_text(row));
+    if (disturbed) {
+      fmt::format_to(out, " {:>10} {:>10}", format_duration(row.planned_ns), format_duration(row.slowest_ns));
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+std::string to_csv(const std::vector<SimulatedRow>& rows) {
+  std::string text =
+      "budget_bytes,policy,plan_of,time_ns,ideal_ns,bound_ns,percent_of_ideal,percent_of_bound,offload_bytes,reload_"
+      "bytes,"
+      "ssd_written_bytes,ssd_read_bytes,host_peak_bytes,remaps,planning_ns,ssd_years,fluid_ns,joint_ns,planned_ns,"
+      "slowest_ns\n";
+  for (const SimulatedRow& row : rows) {
+    fmt::format_to(std::back_inserter(text), "{},{},", row.budget_bytes, row.policy);
+    if (!row.trouble.empty()) {
+      text += ",,,,,,,,,,,,,,,,,\n";
+      continue;
+    }
+    fmt::format_to(std::back_inserter(text), "{},{},{},{},{:.3f},{:.3f},{},{},{},{},{},{},{},{},{},{},{},{}\n",
+                   row.used, row.time_ns, row.compute_ns, row.bound_ns, percent(row.compute_ns, row.time_ns),
+                   percent(row.bound_ns, row.time_ns), row.offload_bytes, row.reload_bytes, row.ssd_written_bytes,
+                   row.ssd_read_bytes, row.host_peak_bytes, row.remap_count, row.planning_ns,
+                   row.ssd_years ? fmt::format("{:.3f}", *row.ssd_years) : "", row.fluid_ns, row.joint_ns,
+                   row.planned_ns, row.slowest_ns);
+  }
+  return text;
+}
+
+}  // namespace reprise::tools

@@ -1,0 +1,42 @@
+// What `reprise simulate` found, as a table for people and as CSV. Called by simulate.cpp.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/cli/sizes.h"
+
+namespace reprise::tools {
+
+struct SimulatedRow {
+  Budget asked;
+  uint64_t budget_bytes = 0;
+  std::string policy;
+  std::string used;         // the policy whose plan it is: another name when `policy` is auto
+  std::string trouble;      // why there is no plan; empty: there is one
+  uint64_t time_ns = 0;     // mean over the seeds where there is noise
+  uint64_t slowest_ns = 0;  // of the seeds
+  uint64_t planned_ns = 0;  // without noise, whatever is ready first
+  uint64_t compute_ns = 0;
+  uint64_t bound_ns = 0;  // what no plan beats
+  uint64_t fluid_ns =
+      0;  // what no plan beats that keeps the order of the kernels and launches nothing again; 0: unknown
+  uint64_t joint_ns = 0;  // what none beats that keeps the order and launches no kernel more than twice; 0: unknown
+  uint64_t offload_bytes = 0;
+  uint64_t reload_bytes = 0;
+  uint64_t ssd_written_bytes = 0;
+  uint64_t ssd_read_bytes = 0;
+  uint64_t host_peak_bytes = 0;
+  uint64_t remap_count = 0;
+  uint64_t planning_ns = 0;
+  std::optional<double> ssd_years = std::nullopt;  // until the SSD's granted writes are used up
+};
+
+// "50% 20.0 GiB", or bytes where bytes were asked for.
+std::string budget_text(const SimulatedRow& row);
+
+std::string to_table(const std::vector<SimulatedRow>& rows);
+std::string to_csv(const std::vector<SimulatedRow>& rows);
+
+}  // namespace reprise::tools
