@@ -194,7 +194,7 @@ Figures play_stitched(const Sequence& sequence, uint64_t capacity, uint32_t stit
   limits.chunks = static_cast<uint32_t>(capacity / kChunk);
   limits.stitched_from = stitched_from;
   limits.mapped_chunks = static_cast<uint32_t>(std::min<uint64_t>(uint64_t{limits.chunks} * 6, UINT32_MAX));
-  limits.seams = 8192;
+  limits.stitched_blocks = 8192;
   if (!stitcher.open(&memory, limits)) return Figures{.fits = false};
   std::map<uint64_t, uint64_t> small;
   const auto allocate = [&](uint64_t bytes) -> uint64_t {

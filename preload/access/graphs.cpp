@@ -161,7 +161,7 @@ void replace(CUgraphExec executable, GraphAccesses* fresh) {
 
 }  // namespace
 
-void note_graph(CUgraphExec executable, CUgraph graph) noexcept {
+void record_graph(CUgraphExec executable, CUgraph graph) noexcept {
   auto* found = new (std::nothrow) GraphAccesses;
   if (found != nullptr) read_graph(found, graph, 0);
   replace(executable, found);  // without memory: unknown, so opaque

@@ -8,7 +8,7 @@
 namespace reprise {
 
 // Reads the nodes of `graph`, of which `executable` was made or to which it was updated.
-void note_graph(CUgraphExec executable, CUgraph graph) noexcept;
+void record_graph(CUgraphExec executable, CUgraph graph) noexcept;
 
 // Something in it changed: from now on opaque.
 void forget_graph_accesses(CUgraphExec executable) noexcept;

@@ -83,10 +83,10 @@ bool points_to_device(uint64_t word) {
 
 }  // namespace
 
-void note_payload(uint64_t address, const void* data, uint64_t bytes) noexcept {
+void record_payload(uint64_t address, const void* data, uint64_t bytes) noexcept {
   Allocation to;
   if (bytes < 8 || !find_allocation(address, &to)) return;
-  if (bytes > kMaxScannedBytes) return note_overwritten(address, bytes);
+  if (bytes > kMaxScannedBytes) return mark_overwritten(address, bytes);
   const uint64_t offset = address - to.address;
   const TableLock lock;
   PointerTable* table = table_of(to.id);
@@ -101,18 +101,18 @@ void note_payload(uint64_t address, const void* data, uint64_t bytes) noexcept {
   }
 }
 
-void note_overwritten(uint64_t address, uint64_t bytes) noexcept {
+void mark_overwritten(uint64_t address, uint64_t bytes) noexcept {
   Allocation to;
   if (!find_allocation(address, &to) || !to.holds_pointers) return;
   const TableLock lock;
   if (PointerTable* table = table_of(to.id); table != nullptr) drop_range(table, address - to.address, bytes);
 }
 
-void note_device_copy(uint64_t to_address, uint64_t from_address, uint64_t bytes) noexcept {
+void record_device_copy(uint64_t to_address, uint64_t from_address, uint64_t bytes) noexcept {
   Allocation to;
   Allocation from;
   if (!find_allocation(to_address, &to)) return;
-  note_overwritten(to_address, bytes);
+  mark_overwritten(to_address, bytes);
   if (!find_allocation(from_address, &from) || !from.holds_pointers || from.id == to.id) return;
   const TableLock lock;
   const PointerTable* source = table_of(from.id);

@@ -13,13 +13,13 @@ inline constexpr uint64_t kMaxScannedBytes = 1 << 20;
 
 // `bytes` of host memory at `data` were copied to `address` (in a known allocation or not): remembers the live device
 // addresses among the 8-byte aligned words, forgets what stood there before.
-void note_payload(uint64_t address, const void* data, uint64_t bytes) noexcept;
+void record_payload(uint64_t address, const void* data, uint64_t bytes) noexcept;
 
 // The range was overwritten with something that holds no pointers (memset).
-void note_overwritten(uint64_t address, uint64_t bytes) noexcept;
+void mark_overwritten(uint64_t address, uint64_t bytes) noexcept;
 
 // A device copy takes the pointers along.
-void note_device_copy(uint64_t to, uint64_t from, uint64_t bytes) noexcept;
+void record_device_copy(uint64_t to, uint64_t from, uint64_t bytes) noexcept;
 
 void forget_pointees(const Allocation& allocation) noexcept;
 

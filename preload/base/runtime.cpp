@@ -8,6 +8,6 @@ constinit uint8_t reprise_watch = 0;
 
 namespace reprise::detail {
 constinit Runtime runtime{};
-constinit bool serving = false;
+constinit bool defragmenting = false;
 constinit thread_local bool inside_hook = false;
 }  // namespace reprise::detail

@@ -19,7 +19,7 @@ struct Runtime {
 
 namespace detail {
 extern Runtime runtime;
-extern bool serving;
+extern bool defragmenting;
 }  // namespace detail
 inline const Runtime& runtime() noexcept { return detail::runtime; }
 
@@ -35,7 +35,7 @@ namespace reprise {
 
 inline uint8_t watch_flags() noexcept { return __atomic_load_n(&reprise_watch, __ATOMIC_ACQUIRE); }
 // Memory calls go to the defragmenter.
-inline bool serving() noexcept { return __atomic_load_n(&detail::serving, __ATOMIC_ACQUIRE); }
+inline bool defragmenting() noexcept { return __atomic_load_n(&detail::defragmenting, __ATOMIC_ACQUIRE); }
 inline bool managing() noexcept { return (watch_flags() & kManaging) != 0; }
 
 }  // namespace reprise

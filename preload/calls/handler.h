@@ -32,9 +32,10 @@ class Handler {
   virtual CUresult stream_destroy(CUstream stream) noexcept = 0;
   virtual CUresult context_synchronize() noexcept = 0;
 
-  // Before a call of class `ordered` is forwarded: everything submitted so far is with the driver, and everything that
-  // the program owns is resident where it expects it (`name` is for the log).
-  virtual void before_ordered(const char* name) noexcept = 0;
+  // Before a call that is forwarded: everything submitted so far is with the driver, and with `all_resident` everything
+  // that the program owns is resident where it expects it (`name` is for the log). An error: that cannot be; the call
+  // must not be forwarded, and the program gets the error instead.
+  virtual CUresult before_ordered(const char* name, bool all_resident) noexcept = 0;
   // The program begins (ends) a stream capture: nothing is deferred in between.
   virtual void capture_begin() noexcept = 0;
   virtual void capture_end() noexcept = 0;

@@ -12,7 +12,7 @@ namespace {
 
 // Seams that nobody uses but that may be wanted again, and how often each chunk is mapped on average before they go.
 // GMLake's own limit is 1000 GB of stitched addresses, about seven times an H200.
-constexpr uint32_t kSeams = 8192;
+constexpr uint32_t kStitchedBlocks = 8192;
 constexpr uint64_t kMappedFactor = 6;
 
 }  // namespace
@@ -45,7 +45,7 @@ const char* Defragmenter::set_up(CUcontext context) noexcept {
   limits.chunks = static_cast<uint32_t>(bytes / chunk);
   limits.stitched_from = static_cast<uint32_t>(std::min(config_.fragmentation_limit.bytes / chunk, uint64_t{bytes}));
   limits.mapped_chunks = static_cast<uint32_t>(std::min<uint64_t>(limits.chunks * kMappedFactor, UINT32_MAX));
-  limits.seams = kSeams;
+  limits.stitched_blocks = kStitchedBlocks;
   if (!stitcher_.open(&device_, limits)) return "there is no host memory for its tables";
   context_ = context;
   note_ = reinterpret_cast<void (*)(uint64_t, uint64_t)>(driver_symbol("repriseSimNoteAllocation"));
@@ -138,7 +138,7 @@ CUresult Defragmenter::take(CUdeviceptr* address, size_t bytes, CUstream stream)
   allocation.address = grant.address;
   allocation.size = bytes;
   allocation.origin = stream != nullptr ? trace::Origin::async : trace::Origin::alloc;
-  note_allocation(allocation);
+  insert_allocation(allocation);
   if (note_ != nullptr) note_(grant.address, bytes);
   *address = grant.address;
   return CUDA_SUCCESS;
@@ -169,7 +169,7 @@ CUresult Defragmenter::release(CUdeviceptr address) noexcept {
     const uint32_t mark = stitcher_.mark();
     mutex_.unlock();
     if (const CUresult result = settle(mark); result != CUDA_SUCCESS) {
-      note_allocation(allocation);
+      insert_allocation(allocation);
       return result;
     }
     tag = stitch::kIdle;
@@ -184,7 +184,7 @@ CUresult Defragmenter::release_async(CUdeviceptr address, CUstream stream) noexc
   Allocation allocation;
   if (address == 0 || !forget_allocation(address, &allocation)) return driver().cuMemFreeAsync(address, stream);
   if (allocation.origin != trace::Origin::async) {
-    note_allocation(allocation);
+    insert_allocation(allocation);
     return CUDA_ERROR_INVALID_VALUE;  // as the driver answers for memory that is not stream-ordered
   }
   if (forget_ != nullptr) forget_(address);

@@ -26,8 +26,8 @@ void write_line(const char* path, const stitch::Stats& stats, uint64_t chunk, ui
       number(chunk), number(stats.peak_live_bytes), number(stats.peak_live_chunks),
       number(stats.peak_reserved_chunks * chunk), number(stats.states[0]), number(stats.states[1]),
       number(stats.states[2]), number(stats.states[3]), number(stats.states[4]), number(stats.splits),
-      number(stats.stitches), number(stats.stitched_chunks), number(stats.stitch_frees), number(stats.recycled_pieces),
-      number(calls), number(waits));
+      number(stats.stitches), number(stats.stitched_chunks), number(stats.stitch_frees),
+      number(stats.recycled_primitives), number(calls), number(waits));
   const int file = ::open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (file < 0 || ::write(file, line, static_cast<size_t>(length)) != length) {
     log_line(LogLevel::warn, "cannot write %s: what was defragmented is not told", path);

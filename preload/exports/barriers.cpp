@@ -7,18 +7,32 @@
 #include "preload/tracking/streams.h"
 
 namespace reprise {
+namespace {
 
-void before_ordered(const char* name) noexcept {
-  if (Handler* handler = runtime().handler; handler != nullptr) handler->before_ordered(name);
+CUresult order(const Row& row) noexcept {
+  Handler* const handler = runtime().handler;
+  return handler == nullptr ? CUDA_SUCCESS : handler->before_ordered(row.symbol, needs_all_resident(row));
 }
 
-void before_barrier(const Row& row, uint64_t first_argument) noexcept {
+// Is the call captured rather than performed? While a capture is open, that is taken for granted of calls that name no
+// stream, and of those that would need everything resident: nothing may be moved in between.
+bool captured(const Row& row, CUstream stream) noexcept {
+  if (!any_capture()) return false;
+  return row.stream == StreamArgument::no || needs_all_resident(row) || capturing(stream);
+}
+
+}  // namespace
+
+CUresult before_ordered(RowId id) noexcept { return order(row(id)); }
+
+CUresult before_barrier(const Row& row, CUstream stream, uint64_t first_argument) noexcept {
   const bool update = row.row_class == RowClass::graph_update;
   if (update) forget_graph_accesses(reinterpret_cast<CUgraphExec>(first_argument));
   // Work that is captured runs later, as part of a graph; the graph's nodes tell what it touches.
-  if (any_capture() && !update) return;
-  before_ordered(row.symbol);
+  if (!update && captured(row, stream)) return CUDA_SUCCESS;
+  if (const CUresult result = order(row); result != CUDA_SUCCESS) return result;
   if (row.row_class == RowClass::opaque) record_opaque(row.symbol);
+  return CUDA_SUCCESS;
 }
 
 }  // namespace reprise

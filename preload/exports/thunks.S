@@ -3,7 +3,7 @@
 
         .text
 
-#define REPRISE_ROW(symbol, class, base, version) row_##class symbol
+#define REPRISE_ROW(symbol, class, ...) row_##class symbol
 
         .set    row_index, 0
 
@@ -81,7 +81,8 @@
         .set    row_index, row_index + 1
 .endm
 
-// Calls `function(row, first argument)` with every argument register kept, then jumps to what it returned.
+// Calls `function(row, where the argument registers are saved)` with every argument register kept, then jumps to what it
+// returned. From the saved ones on: 6 argument registers at 0, what is below at 48, the caller's stack arguments at 208.
 .macro keep_arguments_and_call entry, function
         .type   \entry, @function
         .p2align 4
@@ -108,8 +109,8 @@
         movaps  %xmm5, 144(%rsp)
         movaps  %xmm6, 160(%rsp)
         movaps  %xmm7, 176(%rsp)
-        movq    %rdi, %rsi
         movl    %r11d, %edi
+        movq    %rsp, %rsi
         call    \function
         movq    %rax, %r11
         movq    (%rsp), %rdi

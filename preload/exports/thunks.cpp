@@ -1,52 +1,64 @@
 // The slow paths of thunks.S: finding a driver function, what happens before an ordered call, refusing one.
 #include <cuda.h>
 
-#include <cstring>
-
 #include "preload/base/guard.h"
 #include "preload/base/log.h"
 #include "preload/driver/driver.h"
 #include "preload/driver/resolve.h"
 #include "preload/exports/barriers.h"
 #include "preload/exports/rows.h"
+#include "preload/tracking/streams.h"
 
 extern "C" {
 extern void* reprise_slots[];
 extern void* const reprise_exports[];
 void* reprise_resolve_row(uint32_t row) noexcept;
-void* reprise_before_row(uint32_t row, uint64_t first_argument) noexcept;
+void* reprise_before_row(uint32_t row, const uint64_t* saved) noexcept;
 CUresult reprise_refuse_row(uint32_t row) noexcept;
 }
 
 namespace reprise {
 namespace {
 
-constexpr Row kRows[] = {
-#define REPRISE_ROW(symbol, row_class, base, version) {#symbol, #base, version, RowClass::row_class},
+constexpr size_t kRowCount = 0
+#define REPRISE_ROW(...) +1
 #include "preload/exports/hooks.def"
 #undef REPRISE_ROW
-};
-constexpr size_t kRowCount = sizeof kRows / sizeof kRows[0];
+    ;
+
+// Where the thunk left the call's arguments (keep_arguments_and_call in thunks.S): six registers, and further on,
+// behind what else is saved, the rest on the caller's stack.
+constexpr size_t kRegisters = 6;
+constexpr size_t kStackArguments = 26;
+
+uint64_t argument(const uint64_t* saved, size_t index) noexcept {
+  return index < kRegisters ? saved[index] : saved[kStackArguments + index - kRegisters];
+}
+
+// The stream that a call of this row works on: its argument, where NULL is the default stream that the symbol means;
+// without one, the default stream.
+CUstream stream_of(const Row& row, const uint64_t* saved) noexcept {
+  const auto kind = per_thread_symbol(row.symbol) ? DefaultStream::per_thread : DefaultStream::legacy;
+  CUstream stream = nullptr;
+  if (row.stream != StreamArgument::no) {
+    stream = reinterpret_cast<CUstream>(argument(saved, static_cast<size_t>(row.stream)));
+  }
+  return explicit_stream(stream, kind);
+}
+
+// In the place of a driver function whose call is answered by us. It leaves no trace of the arguments, as any function
+// may.
+thread_local CUresult answer __attribute__((tls_model("initial-exec"))) = CUDA_SUCCESS;
+CUresult answer_instead() noexcept { return answer; }
 
 void* resolved[kRowCount];  // what the slot holds once it is resolved; before, the slot leads to the look-up
 bool said_refused[kRowCount];
 
 }  // namespace
 
-const Row* rows(size_t* count) noexcept {
-  *count = kRowCount;
-  return kRows;
-}
-
 void* exported_address(size_t row) noexcept { return reprise_exports[row]; }
 
-void* driver_address(size_t row) noexcept { return driver_symbol(kRows[row].symbol); }
-
-bool per_thread_symbol(const char* symbol) noexcept {
-  const size_t length = std::strlen(symbol);
-  return length > 5 &&
-         (std::strcmp(symbol + length - 5, "_ptsz") == 0 || std::strcmp(symbol + length - 5, "_ptds") == 0);
-}
+void* driver_address(size_t row) noexcept { return driver_symbol(reprise::row(RowId(row)).symbol); }
 
 }  // namespace reprise
 
@@ -61,9 +73,13 @@ void* reprise_resolve_row(uint32_t row) noexcept {
   return address;
 }
 
-void* reprise_before_row(uint32_t row, uint64_t first_argument) noexcept {
+void* reprise_before_row(uint32_t row, const uint64_t* saved) noexcept {
   using namespace reprise;
-  if (const HookScope scope; scope) before_barrier(kRows[row], first_argument);
+  if (const HookScope scope; scope) {
+    const Row& facts = reprise::row(RowId(row));
+    answer = before_barrier(facts, stream_of(facts, saved), saved[0]);
+    if (answer != CUDA_SUCCESS) return reinterpret_cast<void*>(&answer_instead);
+  }
   return reprise_resolve_row(row);
 }
 
@@ -71,7 +87,7 @@ CUresult reprise_refuse_row(uint32_t row) noexcept {
   using namespace reprise;
   if (!__atomic_exchange_n(&said_refused[row], true, __ATOMIC_RELAXED)) {
     log_line(LogLevel::warn, "%s is not supported while memory is managed (REPRISE_DISABLE=1 turns management off)",
-             kRows[row].symbol);
+             reprise::row(RowId(row)).symbol);
   }
   return CUDA_ERROR_NOT_SUPPORTED;
 }

@@ -42,10 +42,10 @@ void classify(CommandBuilder& builder, Place from, Place to) noexcept {
 
 void follow_pointers(CUdeviceptr to, Place to_place, CUdeviceptr from, Place from_place, uint64_t bytes) noexcept {
   if (to_place != Place::device) return;
-  if (from_place == Place::device) return note_device_copy(to, from, bytes);
+  if (from_place == Place::device) return record_device_copy(to, from, bytes);
   Allocation source;
   if (from_place == Place::pinned && find_allocation(from, &source) && source.write_combined) return;
-  note_payload(to, reinterpret_cast<const void*>(from), bytes);
+  record_payload(to, reinterpret_cast<const void*>(from), bytes);
 }
 
 }  // namespace reprise

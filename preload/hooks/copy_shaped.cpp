@@ -24,15 +24,15 @@ struct Shape {
   size_t depth;
 };
 
-struct Range {
+struct CopiedRange {
   CUdeviceptr begin = 0;
   uint64_t bytes = 0;
   bool dense = false;  // without gaps
 };
 
-Range range_of(const Side& side, const Shape& shape) {
+CopiedRange range_of(const Side& side, const Shape& shape) {
   const size_t slice = side.pitch * (side.rows != 0 ? side.rows : shape.height);
-  Range range;
+  CopiedRange range;
   if (shape.width == 0 || shape.height == 0 || shape.depth == 0) return range;
   range.begin = side.base + side.z * slice + side.y * side.pitch + side.x;
   range.bytes = (shape.depth - 1) * slice + (shape.height - 1) * side.pitch + shape.width;
@@ -54,26 +54,26 @@ void describe_shaped(CommandBuilder& builder, const Side& from, const Side& to, 
   builder.command.size = shape.width * shape.height * shape.depth;
   classify(builder, from_place, to_place);
   if (from.type != CU_MEMORYTYPE_ARRAY) {
-    const Range range = range_of(from, shape);
+    const CopiedRange range = range_of(from, shape);
     touch_source(builder, range.begin, range.bytes, from_place);
   }
   if (to.type != CU_MEMORYTYPE_ARRAY) {
-    const Range range = range_of(to, shape);
+    const CopiedRange range = range_of(to, shape);
     touch_target(builder, range.begin, range.bytes, to_place, range.dense);
   }
 }
 
 void follow_shaped(const Side& from, const Side& to, const Shape& shape) {
   if (from.type == CU_MEMORYTYPE_ARRAY || to.type == CU_MEMORYTYPE_ARRAY) return;
-  const Range source = range_of(from, shape);
-  const Range target = range_of(to, shape);
+  const CopiedRange source = range_of(from, shape);
+  const CopiedRange target = range_of(to, shape);
   const Place from_place = place(from);
   const Place to_place = place(to);
   if (from_place == Place::device || (source.dense && target.dense)) {
     follow_pointers(target.begin, to_place, source.begin, from_place, target.bytes);
     return;
   }
-  if (target.bytes > kMaxScannedBytes) return note_overwritten(target.begin, target.dense ? target.bytes : 0);
+  if (target.bytes > kMaxScannedBytes) return mark_overwritten(target.begin, target.dense ? target.bytes : 0);
   for (size_t slice = 0; slice < shape.depth; ++slice) {  // row by row from the host
     for (size_t row = 0; row < shape.height; ++row) {
       const auto offset = [&](const Side& side) {

@@ -11,7 +11,7 @@ namespace {
 
 CUresult encoded(CUresult result, const CUtensorMap* map, const void* address) {
   const HookScope scope;
-  if (scope && result == CUDA_SUCCESS) note_tensor_map(*map, reinterpret_cast<CUdeviceptr>(address));
+  if (scope && result == CUDA_SUCCESS) insert_tensor_map(*map, reinterpret_cast<CUdeviceptr>(address));
   return result;
 }
 

@@ -32,7 +32,7 @@ __attribute__((noinline)) CUresult launch(CUgraphExec executable, CUstream strea
 
 CUresult instantiated(CUresult result, const CUgraphExec* executable, CUgraph graph) {
   const HookScope scope;
-  if (scope && result == CUDA_SUCCESS) note_graph(*executable, graph);
+  if (scope && result == CUDA_SUCCESS) record_graph(*executable, graph);
   return result;
 }
 
@@ -41,9 +41,9 @@ template <typename Update>
 CUresult update(CUgraphExec executable, CUgraph graph, Update call) {
   const HookScope scope;
   if (!scope) return call();
-  before_ordered("cuGraphExecUpdate");
+  if (const CUresult order = before_ordered(RowId::k_cuGraphExecUpdate_v2); order != CUDA_SUCCESS) return order;
   const CUresult result = call();
-  if (result == CUDA_SUCCESS) note_graph(executable, graph);
+  if (result == CUDA_SUCCESS) record_graph(executable, graph);
   return result;
 }
 
@@ -94,7 +94,7 @@ REPRISE_EXPORT CUresult cuGraphExecUpdate(CUgraphExec executable, CUgraph graph,
 REPRISE_EXPORT CUresult cuGraphExecDestroy(CUgraphExec executable) {
   const HookScope scope;
   if (!scope) return driver().cuGraphExecDestroy(executable);
-  before_ordered("cuGraphExecDestroy");
+  if (const CUresult order = before_ordered(RowId::k_cuGraphExecDestroy); order != CUDA_SUCCESS) return order;
   forget_graph(executable);
   return driver().cuGraphExecDestroy(executable);
 }

@@ -14,22 +14,22 @@ CUresult pinned(CUresult result, const void* address, size_t bytes, bool write_c
   if (!scope || result != CUDA_SUCCESS || address == nullptr || bytes == 0) return result;
   Allocation marks;
   marks.write_combined = write_combined;
-  note_allocated(make_allocate_call(bytes, trace::Origin::host, CU_STREAM_LEGACY),
-                 reinterpret_cast<CUdeviceptr>(address), marks);
+  record_allocated(make_allocate_call(bytes, trace::Origin::host, CU_STREAM_LEGACY),
+                   reinterpret_cast<CUdeviceptr>(address), marks);
   return result;
 }
 
 // Copies that are still deferred may read or write it.
 template <typename Unpin>
-CUresult unpinned(const char* name, void* address, Unpin unpin) {
+CUresult unpinned(RowId id, void* address, Unpin unpin) {
   const HookScope scope;
   if (!scope) return unpin(address);
-  before_ordered(name);
+  if (const CUresult result = before_ordered(id); result != CUDA_SUCCESS) return result;
   Allocation allocation;
   FreeCall call;
   const bool known = take_allocation(reinterpret_cast<CUdeviceptr>(address), CU_STREAM_LEGACY, &allocation, &call);
   const CUresult result = unpin(address);
-  if (known) note_freed(call, allocation, result);
+  if (known) record_freed(call, allocation, result);
   return result;
 }
 
@@ -48,13 +48,13 @@ REPRISE_EXPORT CUresult cuMemAllocHost_v2(void** address, size_t bytes) {
   return pinned(result, result == CUDA_SUCCESS ? *address : nullptr, bytes, false);
 }
 REPRISE_EXPORT CUresult cuMemFreeHost(void* address) {
-  return unpinned("cuMemFreeHost", address, [](void* host) { return driver().cuMemFreeHost(host); });
+  return unpinned(RowId::k_cuMemFreeHost, address, [](void* host) { return driver().cuMemFreeHost(host); });
 }
 REPRISE_EXPORT CUresult cuMemHostRegister_v2(void* address, size_t bytes, unsigned flags) {
   return pinned(driver().cuMemHostRegister_v2(address, bytes, flags), address, bytes, false);
 }
 REPRISE_EXPORT CUresult cuMemHostUnregister(void* address) {
-  return unpinned("cuMemHostUnregister", address, [](void* host) { return driver().cuMemHostUnregister(host); });
+  return unpinned(RowId::k_cuMemHostUnregister, address, [](void* host) { return driver().cuMemHostUnregister(host); });
 }
 
 // The forms of before CUDA 3.2 and 6.5.

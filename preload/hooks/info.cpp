@@ -12,7 +12,7 @@
 namespace reprise {
 namespace {
 
-bool ours() { return managing() || serving(); }
+bool ours() { return managing() || defragmenting(); }
 
 bool managed_memory(CUdeviceptr address, Allocation* allocation) {
   return ours() && find_allocation(address, allocation) && is_device_memory(allocation->origin);
@@ -86,7 +86,8 @@ using namespace reprise;
 
 // Either pointer may be null.
 REPRISE_EXPORT CUresult cuMemGetInfo_v2(size_t* free_bytes, size_t* total_bytes) {
-  if (const HookScope scope(serving()); scope) return runtime().defragmenter->memory_info(free_bytes, total_bytes);
+  if (const HookScope scope(defragmenting()); scope)
+    return runtime().defragmenter->memory_info(free_bytes, total_bytes);
   const HookScope scope;
   if (!scope || !managing()) return driver().cuMemGetInfo(free_bytes, total_bytes);
   size_t unused_free = 0;

@@ -17,24 +17,28 @@ namespace {
 constexpr DefaultStream kLegacy = DefaultStream::legacy;
 constexpr DefaultStream kPerThread = DefaultStream::per_thread;
 
-const char* name_of(const LaunchRequest& request) {
+RowId row_of(const LaunchRequest& request) {
   switch (request.form) {
     case LaunchRequest::Form::extended:
-      return "cuLaunchKernelEx";
+      return RowId::k_cuLaunchKernelEx;
     case LaunchRequest::Form::cooperative:
-      return "cuLaunchCooperativeKernel";
+      return RowId::k_cuLaunchCooperativeKernel;
     case LaunchRequest::Form::plain:
       break;
   }
-  return "cuLaunchKernel";
+  return RowId::k_cuLaunchKernel;
 }
+
+const char* name_of(const LaunchRequest& request) { return row(row_of(request)).symbol; }
 
 // Out of line: the forwarded launch shall not pay for the stack frame of the understood one.
 __attribute__((noinline)) CUresult understood(const LaunchRequest& request) {
   const Function* function = find_function(request.handle);
   const bool managed = managing();
   const LaunchPlan plan = plan_launch(request, function, managed);
-  if (plan.events) before_ordered(name_of(request));
+  if (plan.events) {
+    if (const CUresult order = before_ordered(row_of(request)); order != CUDA_SUCCESS) return order;
+  }
   void* payload = reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(alloca(plan.payload_bytes + 16)) + 15) & ~15ull);
   build_launch(request, function, plan, managed, payload);
 
@@ -65,7 +69,7 @@ __attribute__((noinline)) CUresult understood(const LaunchRequest& request) {
   // An opaque launch refers to the program's own arrays: whoever issues it must do so before this call returns.
   command.first_of_shape = opaque || !shape_known(shape);
   const CUresult result = submit(builder);
-  if (result == CUDA_SUCCESS && command.first_of_shape) note_shape(shape);
+  if (result == CUDA_SUCCESS && command.first_of_shape) mark_shape_known(shape);
   return result;
 }
 

@@ -18,7 +18,7 @@ CUresult allocate(CUdeviceptr* address, size_t bytes, trace::Origin origin, CUst
   AllocateCall call = make_allocate_call(bytes, origin, stream);
   call.pool = pool;
   const CUresult result = runtime().handler->allocate(call, address);
-  if (result == CUDA_SUCCESS) note_allocated(call, *address);
+  if (result == CUDA_SUCCESS) record_allocated(call, *address);
   return result;
 }
 
@@ -30,26 +30,27 @@ CUresult release(CUdeviceptr address, CUstream stream, bool stream_ordered) {
   };
   if (!take_allocation(address, stream, &allocation, &call)) {
     // 0, an address inside an allocation, or memory that we did not see: the driver knows what to say.
-    if (address != 0) before_ordered("cuMemFree");
-    return forward();
+    const CUresult order = address != 0 ? before_ordered(RowId::k_cuMemFree_v2) : CUDA_SUCCESS;
+    return order == CUDA_SUCCESS ? forward() : order;
   }
   call.stream_ordered = stream_ordered;
   CUresult result;
   if (!is_device_memory(allocation.origin)) {
-    before_ordered("cuMemFree");
-    result = forward();
+    result = before_ordered(RowId::k_cuMemFree_v2);
+    if (result == CUDA_SUCCESS) result = forward();
   } else if (stream_ordered && managing() && allocation.origin != trace::Origin::async &&
              allocation.origin != trace::Origin::pool) {
     result = CUDA_ERROR_INVALID_VALUE;  // as the driver answers for memory that is not stream-ordered
   } else {
     result = runtime().handler->release(call);
   }
-  note_freed(call, allocation, result);
+  record_freed(call, allocation, result);
   return result;
 }
 
 CUresult allocate_async(CUdeviceptr* address, size_t bytes, CUstream stream) {
-  if (const HookScope scope(serving()); scope) return runtime().defragmenter->allocate_async(address, bytes, stream);
+  if (const HookScope scope(defragmenting()); scope)
+    return runtime().defragmenter->allocate_async(address, bytes, stream);
   const HookScope scope;
   // In a capture this makes a node of the graph, whose memory is the graph's.
   if (!scope || address == nullptr || bytes == 0 || capturing(stream)) {
@@ -67,7 +68,7 @@ CUresult allocate_from_pool(CUdeviceptr* address, size_t bytes, CUmemoryPool poo
 }
 
 CUresult free_async(CUdeviceptr address, CUstream stream) {
-  if (const HookScope scope(serving()); scope && !capturing(stream)) {
+  if (const HookScope scope(defragmenting()); scope && !capturing(stream)) {
     return runtime().defragmenter->release_async(address, stream);
   }
   const HookScope scope;
@@ -84,7 +85,7 @@ constexpr DefaultStream kPerThread = DefaultStream::per_thread;
 using namespace reprise;
 
 REPRISE_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr* address, size_t bytes) {
-  if (const HookScope scope(serving()); scope) return runtime().defragmenter->allocate(address, bytes);
+  if (const HookScope scope(defragmenting()); scope) return runtime().defragmenter->allocate(address, bytes);
   const HookScope scope;
   if (!scope || address == nullptr || bytes == 0) return driver().cuMemAlloc(address, bytes);
   return allocate(address, bytes, trace::Origin::alloc, CU_STREAM_LEGACY, nullptr);
@@ -104,13 +105,13 @@ REPRISE_EXPORT CUresult cuMemAllocPitch_v2(CUdeviceptr* address, size_t* pitch, 
   }
   const CUresult result = driver().cuMemAllocPitch(address, pitch, width, height, element_bytes);
   if (scope && result == CUDA_SUCCESS) {
-    note_allocated(make_allocate_call(*pitch * height, trace::Origin::pitched, CU_STREAM_LEGACY), *address);
+    record_allocated(make_allocate_call(*pitch * height, trace::Origin::pitched, CU_STREAM_LEGACY), *address);
   }
   return result;
 }
 
 REPRISE_EXPORT CUresult cuMemFree_v2(CUdeviceptr address) {
-  if (const HookScope scope(serving()); scope) return runtime().defragmenter->release(address);
+  if (const HookScope scope(defragmenting()); scope) return runtime().defragmenter->release(address);
   const HookScope scope;
   return scope ? release(address, CU_STREAM_LEGACY, false) : driver().cuMemFree(address);
 }
@@ -141,7 +142,7 @@ REPRISE_EXPORT CUresult cuMemAllocManaged(CUdeviceptr* address, size_t bytes, un
   const CUresult result = driver().cuMemAllocManaged(address, bytes, flags);
   const HookScope scope;
   if (scope && result == CUDA_SUCCESS) {
-    note_allocated(make_allocate_call(bytes, trace::Origin::managed, CU_STREAM_LEGACY), *address);
+    record_allocated(make_allocate_call(bytes, trace::Origin::managed, CU_STREAM_LEGACY), *address);
     runtime().handler->unmanaged("cuMemAllocManaged", static_cast<int64_t>(bytes));
   }
   return result;

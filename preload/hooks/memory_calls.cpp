@@ -23,14 +23,14 @@ AllocateCall make_allocate_call(uint64_t size, trace::Origin origin, CUstream st
   return call;
 }
 
-void note_allocated(const AllocateCall& call, CUdeviceptr address, const Allocation& marks) noexcept {
+void record_allocated(const AllocateCall& call, CUdeviceptr address, const Allocation& marks) noexcept {
   Allocation allocation = marks;
   allocation.id = call.allocation;
   allocation.address = address;
   allocation.size = call.size;
   allocation.origin = call.origin;
   allocation.device = static_cast<uint16_t>(call.device);
-  note_allocation(allocation);
+  insert_allocation(allocation);
   if (Recorder* recorder = runtime().recorder; recorder != nullptr) {
     const uint32_t site = recorder->call_site(trace::allocate_signature(call.origin, call.size));
     recorder->allocated(call.allocation, call, address, call.sequence, site);
@@ -51,9 +51,9 @@ bool take_allocation(CUdeviceptr address, CUstream stream, Allocation* allocatio
   return true;
 }
 
-void note_freed(const FreeCall& call, const Allocation& allocation, CUresult result) noexcept {
+void record_freed(const FreeCall& call, const Allocation& allocation, CUresult result) noexcept {
   if (result != CUDA_SUCCESS) {
-    note_allocation(allocation);
+    insert_allocation(allocation);
     return;
   }
   forget_pointees(allocation);

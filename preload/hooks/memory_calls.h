@@ -10,13 +10,13 @@ namespace reprise {
 AllocateCall make_allocate_call(uint64_t size, trace::Origin origin, CUstream stream) noexcept;
 
 // The allocation exists at `address`: into the map and the trace. `marks` gives its marks only.
-void note_allocated(const AllocateCall& call, CUdeviceptr address, const Allocation& marks = {}) noexcept;
+void record_allocated(const AllocateCall& call, CUdeviceptr address, const Allocation& marks = {}) noexcept;
 
 // Takes what starts at `address` out of the map. false: nothing known starts there. *call is complete but for
 // stream_ordered. The map must let go before the driver does: afterwards another thread may get the same address.
 bool take_allocation(CUdeviceptr address, CUstream stream, Allocation* allocation, FreeCall* call) noexcept;
 
 // The driver freed it (recorded), or refused to (back into the map).
-void note_freed(const FreeCall& call, const Allocation& allocation, CUresult result) noexcept;
+void record_freed(const FreeCall& call, const Allocation& allocation, CUresult result) noexcept;
 
 }  // namespace reprise

@@ -34,7 +34,7 @@ struct Memset {
     // Rows with gaps leave some bytes as they were.
     const bool dense = flat || pitch == row || height == 1;
     if (span > 0) builder.touch(to, span, dense ? trace::kAccessWrite : trace::kAccessWrite | trace::kAccessRead);
-    note_overwritten(to, dense ? span : 0);
+    mark_overwritten(to, dense ? span : 0);
   }
 
  private:

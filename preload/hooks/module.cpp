@@ -16,21 +16,21 @@ uint64_t number(const void* handle) { return reinterpret_cast<uint64_t>(handle);
 template <typename Handle>
 CUresult loaded(CUresult result, const Handle* handle, const void* image) {
   const HookScope scope;
-  if (scope && result == CUDA_SUCCESS) note_image(number(*handle), traits_of_image(image));
+  if (scope && result == CUDA_SUCCESS) record_image(number(*handle), traits_of_image(image));
   return result;
 }
 template <typename Handle>
 CUresult loaded_from(CUresult result, const Handle* handle, const char* path) {
   const HookScope scope;
-  if (scope && result == CUDA_SUCCESS) note_image(number(*handle), traits_of_file(path));
+  if (scope && result == CUDA_SUCCESS) record_image(number(*handle), traits_of_file(path));
   return result;
 }
 
 CUresult global_found(CUresult result, const void* owner, const CUdeviceptr* address, const size_t* bytes) {
   const HookScope scope;
   if (!scope || result != CUDA_SUCCESS || address == nullptr || bytes == nullptr || *bytes == 0) return result;
-  if (note_global(reinterpret_cast<uint64_t>(owner), *address, *bytes)) {
-    note_allocated(make_allocate_call(*bytes, trace::Origin::global, CU_STREAM_LEGACY), *address);
+  if (insert_global(reinterpret_cast<uint64_t>(owner), *address, *bytes)) {
+    record_allocated(make_allocate_call(*bytes, trace::Origin::global, CU_STREAM_LEGACY), *address);
   }
   return result;
 }
@@ -38,15 +38,16 @@ CUresult global_found(CUresult result, const void* owner, const CUdeviceptr* add
 void forget_global(const Global& global) {
   Allocation allocation;
   FreeCall call;
-  if (take_allocation(global.address, CU_STREAM_LEGACY, &allocation, &call)) note_freed(call, allocation, CUDA_SUCCESS);
+  if (take_allocation(global.address, CU_STREAM_LEGACY, &allocation, &call))
+    record_freed(call, allocation, CUDA_SUCCESS);
 }
 
 // Launches of its kernels may still be deferred.
 template <typename Handle>
-CUresult unload(const char* name, Handle handle, CUresult (*call)(Handle)) {
+CUresult unload(RowId id, Handle handle, CUresult (*call)(Handle)) {
   const HookScope scope;
   if (!scope) return call(handle);
-  before_ordered(name);
+  if (const CUresult result = before_ordered(id); result != CUDA_SUCCESS) return result;
   const CUresult result = call(handle);
   if (result == CUDA_SUCCESS) forget_owner(reinterpret_cast<uint64_t>(handle), forget_global);
   return result;
@@ -56,13 +57,14 @@ constinit HandleMap attribute_values;  // hash of (function, attribute, device) 
 
 // A launch reads its function's attributes when it is issued. Setting one to the value it has is no reason to drain,
 // and libraries do that before every launch.
-void before_attribute(const char* name, const void* function, int attribute, int value, int device) {
+CUresult before_attribute(RowId id, const void* function, int attribute, int value, int device) {
   uint64_t key = trace::hash_mix(reinterpret_cast<uint64_t>(function), static_cast<uint64_t>(attribute));
   key = trace::hash_mix(key, static_cast<uint64_t>(device)) | 1;
   const uint64_t known = static_cast<uint64_t>(static_cast<uint32_t>(value)) + 1;
-  if (attribute_values.find(key) == known) return;
-  before_ordered(name);
+  if (attribute_values.find(key) == known) return CUDA_SUCCESS;
+  if (const CUresult result = before_ordered(id); result != CUDA_SUCCESS) return result;
   attribute_values.set(key, known);
+  return CUDA_SUCCESS;
 }
 
 }  // namespace
@@ -104,55 +106,62 @@ REPRISE_EXPORT CUresult cuLibraryGetGlobal(CUdeviceptr* address, size_t* bytes, 
   return global_found(driver().cuLibraryGetGlobal(address, bytes, library, name), library, address, bytes);
 }
 REPRISE_EXPORT CUresult cuModuleUnload(CUmodule module) {
-  return unload("cuModuleUnload", module, driver().cuModuleUnload);
+  return unload(RowId::k_cuModuleUnload, module, driver().cuModuleUnload);
 }
 REPRISE_EXPORT CUresult cuLibraryUnload(CUlibrary library) {
-  return unload("cuLibraryUnload", library, driver().cuLibraryUnload);
+  return unload(RowId::k_cuLibraryUnload, library, driver().cuLibraryUnload);
 }
 
 REPRISE_EXPORT CUresult cuModuleGetFunction(CUfunction* function, CUmodule module, const char* name) {
   const CUresult result = driver().cuModuleGetFunction(function, module, name);
-  if (const HookScope scope; scope && result == CUDA_SUCCESS) note_function_handle(*function, number(module));
+  if (const HookScope scope; scope && result == CUDA_SUCCESS) insert_function_handle(*function, number(module));
   return result;
 }
 REPRISE_EXPORT CUresult cuModuleEnumerateFunctions(CUfunction* functions, unsigned count, CUmodule module) {
   const CUresult result = driver().cuModuleEnumerateFunctions(functions, count, module);
   const HookScope scope;
   for (unsigned i = 0; scope && result == CUDA_SUCCESS && i < count; ++i) {
-    if (functions[i] != nullptr) note_function_handle(functions[i], number(module));
+    if (functions[i] != nullptr) insert_function_handle(functions[i], number(module));
   }
   return result;
 }
 REPRISE_EXPORT CUresult cuLibraryGetKernel(CUkernel* kernel, CUlibrary library, const char* name) {
   const CUresult result = driver().cuLibraryGetKernel(kernel, library, name);
-  if (const HookScope scope; scope && result == CUDA_SUCCESS) note_kernel_handle(*kernel, number(library));
+  if (const HookScope scope; scope && result == CUDA_SUCCESS) insert_kernel_handle(*kernel, number(library));
   return result;
 }
 REPRISE_EXPORT CUresult cuLibraryEnumerateKernels(CUkernel* kernels, unsigned count, CUlibrary library) {
   const CUresult result = driver().cuLibraryEnumerateKernels(kernels, count, library);
   const HookScope scope;
   for (unsigned i = 0; scope && result == CUDA_SUCCESS && i < count; ++i) {
-    if (kernels[i] != nullptr) note_kernel_handle(kernels[i], number(library));
+    if (kernels[i] != nullptr) insert_kernel_handle(kernels[i], number(library));
   }
   return result;
 }
 REPRISE_EXPORT CUresult cuKernelGetFunction(CUfunction* function, CUkernel kernel) {
   const CUresult result = driver().cuKernelGetFunction(function, kernel);
-  if (const HookScope scope; scope && result == CUDA_SUCCESS) note_function_handle(*function, noted_owner(kernel));
+  if (const HookScope scope; scope && result == CUDA_SUCCESS)
+    insert_function_handle(*function, owner_of_handle(kernel));
   return result;
 }
 REPRISE_EXPORT CUresult cuLibraryGetModule(CUmodule* module, CUlibrary library) {
   const CUresult result = driver().cuLibraryGetModule(module, library);
-  if (const HookScope scope; scope && result == CUDA_SUCCESS) note_module_of(number(library), number(*module));
+  if (const HookScope scope; scope && result == CUDA_SUCCESS) record_module_of(number(library), number(*module));
   return result;
 }
 
 REPRISE_EXPORT CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value) {
-  if (const HookScope scope; scope) before_attribute("cuFuncSetAttribute", function, attribute, value, -1);
+  if (const HookScope scope; scope) {
+    const CUresult order = before_attribute(RowId::k_cuFuncSetAttribute, function, attribute, value, -1);
+    if (order != CUDA_SUCCESS) return order;
+  }
   return driver().cuFuncSetAttribute(function, attribute, value);
 }
 REPRISE_EXPORT CUresult cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUkernel kernel,
                                              CUdevice device) {
-  if (const HookScope scope; scope) before_attribute("cuKernelSetAttribute", kernel, attribute, value, device);
+  if (const HookScope scope; scope) {
+    const CUresult order = before_attribute(RowId::k_cuKernelSetAttribute, kernel, attribute, value, device);
+    if (order != CUDA_SUCCESS) return order;
+  }
   return driver().cuKernelSetAttribute(attribute, value, kernel, device);
 }

@@ -25,7 +25,7 @@ CUresult created(CUresult result, const CUstream* stream) {
 }
 
 CUresult destroy(CUstream stream) {
-  if (const HookScope scope(serving()); scope) {
+  if (const HookScope scope(defragmenting()); scope) {
     runtime().defragmenter->stream_destroyed(stream);
     capture_closed(stream);
     return driver().cuStreamDestroy(stream);
@@ -62,16 +62,16 @@ CUresult wait_event(CUstream stream, CUevent event, unsigned flags) {
 // `begin` is the driver's own call: everything before it is in order, nothing is deferred until the capture ends.
 template <typename Begin>
 CUresult begin_capture(CUstream stream, Begin begin) {
-  const HookScope scope(watch_flags() != 0 || serving());
+  const HookScope scope(watch_flags() != 0 || defragmenting());
   if (!scope) return begin();
-  before_ordered("cuStreamBeginCapture");
+  if (const CUresult order = before_ordered(RowId::k_cuStreamBeginCapture_v2); order != CUDA_SUCCESS) return order;
   const CUresult result = begin();
   if (result == CUDA_SUCCESS) capture_opened(stream);
   return result;
 }
 
 CUresult end_capture(CUstream stream, CUgraph* graph) {
-  const HookScope scope(watch_flags() != 0 || serving());
+  const HookScope scope(watch_flags() != 0 || defragmenting());
   const CUresult result = driver().cuStreamEndCapture(stream, graph);
   if (!scope) return result;
   // An invalidated capture ends here, too; only a call on a stream that does not capture leaves things as they are.

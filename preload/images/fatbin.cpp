@@ -39,20 +39,20 @@ struct EntryHeader {
 };
 static_assert(sizeof(EntryHeader) == 64 && sizeof(FatbinHeader) == 16);
 
-struct Entry {
+struct FatbinEntry {
   EntryHeader header;
   Bytes payload;
 };
 
 Status corrupt(const char* what) { return {StatusCode::corrupt, std::string("fatbin: ") + what}; }
 
-Result<std::vector<Entry>> read_entries(Bytes bytes) {
+Result<std::vector<FatbinEntry>> read_entries(Bytes bytes) {
   const auto header = bytes.read<FatbinHeader>(0);
   if (!header || header->magic != kFatbinMagic) return corrupt("no header");
   if (header->header_bytes < sizeof(FatbinHeader)) return corrupt("a header that is too short");
   const auto body = bytes.slice(header->header_bytes, header->payload_bytes);
   if (!body) return corrupt("the file ends early");
-  std::vector<Entry> entries;
+  std::vector<FatbinEntry> entries;
   for (uint64_t at = 0; at + 48 <= body->size();) {
     // Entries that are not compressed may have a header without the last fields.
     EntryHeader entry{};
@@ -71,7 +71,7 @@ Result<std::vector<Entry>> read_entries(Bytes bytes) {
 }
 
 // The entry's content; `storage` keeps it where it had to be unpacked.
-Result<Bytes> unpack(const Entry& entry, std::vector<uint8_t>& storage) {
+Result<Bytes> unpack(const FatbinEntry& entry, std::vector<uint8_t>& storage) {
   const uint64_t flags = entry.header.flags;
   if ((flags & (kFlagLz4 | kFlagZstd)) == 0) return entry.payload;
   const auto packed = entry.payload.slice(0, entry.header.compressed_bytes);
@@ -95,7 +95,7 @@ Result<Bytes> unpack(const Entry& entry, std::vector<uint8_t>& storage) {
   return Bytes(storage.data(), storage.size());
 }
 
-Result<Image> parse_entry(const Entry& entry) {
+Result<Image> parse_entry(const FatbinEntry& entry) {
   std::vector<uint8_t> storage;
   const auto content = unpack(entry, storage);
   if (!content.ok()) return content.status();
@@ -118,10 +118,10 @@ Result<Image> parse_fatbin(Bytes bytes) {
   const auto entries = read_entries(bytes);
   if (!entries.ok()) return entries.status();
   // Cubins before PTX, then the newest architecture; several files of that architecture belong together.
-  const auto rank = [](const Entry& entry) {
+  const auto rank = [](const FatbinEntry& entry) {
     return std::pair(entry.header.kind == kEntryCubin, entry.header.architecture);
   };
-  const Entry* best = nullptr;
+  const FatbinEntry* best = nullptr;
   for (const auto& entry : entries.value()) {
     if (entry.header.kind != kEntryCubin && entry.header.kind != kEntryPtx) continue;
     if (best == nullptr || rank(entry) > rank(*best)) best = &entry;

@@ -33,13 +33,13 @@ T* map_array(size_t count) noexcept {
 
 // The compiler's unwinder, for machines without libunwind.
 int walk_with_libgcc(void** frames, int capacity) {
-  struct Progress {
+  struct WalkProgress {
     void** frames;
     int count;
     int capacity;
   } progress{frames, 0, capacity};
   const auto step = [](_Unwind_Context* context, void* argument) {
-    auto* at = static_cast<Progress*>(argument);
+    auto* at = static_cast<WalkProgress*>(argument);
     if (at->count == at->capacity) return _URC_END_OF_STACK;
     at->frames[at->count++] = reinterpret_cast<void*>(_Unwind_GetIP(context));
     return _URC_NO_REASON;
@@ -64,7 +64,7 @@ auto libunwind_walk() noexcept -> int (*)(void**, int) {
 CallSites* CallSites::create(bool hide_own) noexcept {
   auto* sites = new (std::nothrow) CallSites;
   if (sites == nullptr) return nullptr;
-  sites->known_ = map_array<Known>(kKnown);
+  sites->known_ = map_array<KnownPair>(kKnown);
   sites->seen_ = map_array<Seen>(kSeen);
   sites->stacks_ = map_array<Stack>(kMaxStacks);
   sites->text_ = map_array<char>(kTextBytes);
@@ -84,9 +84,9 @@ CallSites* CallSites::create(bool hide_own) noexcept {
   return sites;
 }
 
-CallSites::Known* CallSites::find_known(uint64_t key) noexcept {
+CallSites::KnownPair* CallSites::find_known(uint64_t key) noexcept {
   for (uint32_t probe = 0; probe < kProbes; ++probe) {
-    Known& slot = known_[((key >> 20) + probe) & (kKnown - 1)];
+    KnownPair& slot = known_[((key >> 20) + probe) & (kKnown - 1)];
     uint64_t found = slot.key.load(std::memory_order_relaxed);
     if (found == 0 && slot.key.compare_exchange_strong(found, key, std::memory_order_relaxed)) return &slot;
     if (found == key) return &slot;
@@ -95,7 +95,7 @@ CallSites::Known* CallSites::find_known(uint64_t key) noexcept {
 }
 
 uint32_t CallSites::id(uint64_t key, const void* frame) noexcept {
-  Known* known = find_known(trace::hash_mix(key, reinterpret_cast<uint64_t>(frame)) | 1);
+  KnownPair* known = find_known(trace::hash_mix(key, reinterpret_cast<uint64_t>(frame)) | 1);
   if (known == nullptr) return 0;
   // Not one atomic step: a lost count only moves the next walk.
   const uint32_t count = known->count.load(std::memory_order_relaxed) + 1;

@@ -29,7 +29,7 @@ class CallSites {
 
  private:
   using Walk = int (*)(void** frames, int capacity);
-  struct Known {  // a pair that was seen
+  struct KnownPair {  // a pair that was seen
     std::atomic<uint64_t> key;
     std::atomic<uint32_t> site;
     std::atomic<uint32_t> count;
@@ -48,7 +48,7 @@ class CallSites {
   static constexpr uint32_t kProbes = 16;
 
   CallSites() = default;
-  Known* find_known(uint64_t key) noexcept;
+  KnownPair* find_known(uint64_t key) noexcept;
   uint32_t walk() noexcept;
   uint32_t id_of(void* const* frames, uint32_t count) noexcept;
   uint32_t describe(const Stack& stack) noexcept;
@@ -57,7 +57,7 @@ class CallSites {
   const char* unwinder_ = "";
   uint64_t own_begin_ = 0;  // empty range: hide nothing
   uint64_t own_end_ = 0;
-  Known* known_ = nullptr;
+  KnownPair* known_ = nullptr;
   Seen* seen_ = nullptr;
   Stack* stacks_ = nullptr;  // index = id - 1
   std::atomic<uint32_t> stack_count_{0};

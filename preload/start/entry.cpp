@@ -33,7 +33,7 @@ const Config* settings_in_force = nullptr;
 // A fork child cannot use CUDA. It forwards only, so that it gets the driver's own errors, and leaves our files alone.
 void child_of_fork() {
   __atomic_store_n(&reprise_watch, uint8_t{0}, __ATOMIC_RELEASE);
-  __atomic_store_n(&detail::serving, false, __ATOMIC_RELEASE);
+  __atomic_store_n(&detail::defragmenting, false, __ATOMIC_RELEASE);
   __atomic_store_n(&finished, true, __ATOMIC_RELEASE);
   if (detail::runtime.recorder != nullptr) detail::runtime.recorder->abandon();
   if (detail::runtime.handler != nullptr) detail::runtime.handler->abandon();
@@ -133,7 +133,7 @@ void start_defragmenting(const Config& settings) {
   if (detail::runtime.defragmenter == nullptr) return;
   pthread_atfork(nullptr, nullptr, child_of_fork);
   (void)atexit(finish);
-  __atomic_store_n(&detail::serving, true, __ATOMIC_RELEASE);
+  __atomic_store_n(&detail::defragmenting, true, __ATOMIC_RELEASE);
   log_line(LogLevel::info, "driver %s, defragmenting memory", driver_path());
 }
 
@@ -180,7 +180,7 @@ __attribute__((destructor)) void at_unload() { finish(); }
 void start() noexcept { pthread_once(&start_once, start_once_only); }
 
 void finish() noexcept {
-  if ((watch_flags() == 0 && !serving()) || __atomic_exchange_n(&finished, true, __ATOMIC_ACQ_REL)) return;
+  if ((watch_flags() == 0 && !defragmenting()) || __atomic_exchange_n(&finished, true, __ATOMIC_ACQ_REL)) return;
   const bool was_inside = detail::inside_hook;
   mark_internal_thread();
   if (detail::runtime.defragmenter != nullptr) {

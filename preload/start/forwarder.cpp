@@ -54,7 +54,7 @@ class Forwarder final : public Handler {
   CUresult stream_destroy(CUstream stream) noexcept override { return driver().cuStreamDestroy(stream); }
   CUresult context_synchronize() noexcept override { return collected(driver().cuCtxSynchronize()); }
 
-  void before_ordered(const char*) noexcept override {}
+  CUresult before_ordered(const char*, bool) noexcept override { return CUDA_SUCCESS; }
   void capture_begin() noexcept override {}
   void capture_end() noexcept override {}
 

@@ -88,7 +88,7 @@ class Parser {
 
   std::string name_;
   Trace trace_;
-  std::vector<std::pair<uint32_t, Function>> functions_;
+  std::vector<std::pair<uint32_t, TracedFunction>> functions_;
   std::vector<std::pair<uint32_t, std::string>> call_sites_;
   std::vector<char> raw_;
 };
@@ -182,7 +182,7 @@ bool Parser::info(RecordBytes bytes) {
 
 bool Parser::function(RecordBytes bytes) {
   FunctionRecord record{};
-  Function function;
+  TracedFunction function;
   if (!bytes.read(&record) || !bytes.read_array(&function.parameters, record.parameter_count) ||
       !bytes.read_text(&function.name, record.name_bytes) || record.function == 0) {
     return false;
@@ -282,7 +282,7 @@ uint64_t sequence_of(const Event& event) {
   return std::visit([](const auto& one) { return one.record.header.sequence; }, event);
 }
 
-const Function* find_function(const Trace& trace, uint32_t id) {
+const TracedFunction* find_function(const Trace& trace, uint32_t id) {
   if (id == 0 || id > trace.functions.size() || trace.functions[id - 1].id != id) return nullptr;
   return &trace.functions[id - 1];
 }

@@ -12,7 +12,7 @@
 
 namespace reprise::trace {
 
-struct Function {
+struct TracedFunction {
   uint32_t id = 0;
   std::string name;  // mangled, as the driver says it
   std::vector<ParameterLayout> parameters;
@@ -41,7 +41,7 @@ using Event = std::variant<Allocate, Free, Op, Order, Mark>;
 
 struct Trace {
   std::unordered_map<std::string, std::string> info;  // InfoRecord lines
-  std::vector<Function> functions;                    // index = id - 1
+  std::vector<TracedFunction> functions;              // index = id - 1
   std::vector<std::string> call_sites;                // index = id - 1
   std::vector<StreamRecord> streams;
   std::vector<Event> events;                                // ordered by sequence
@@ -55,7 +55,7 @@ struct Trace {
 uint64_t sequence_of(const Event& event);
 
 // The function of an op, or nullptr for id 0 and for an id whose record is missing (a trace cut short).
-const Function* find_function(const Trace& trace, uint32_t id);
+const TracedFunction* find_function(const Trace& trace, uint32_t id);
 
 // Reads `path`. A file that ends early or has a bad chunk gives the readable part and says so in Trace::tail; a file
 // that is no trace, or of an unknown version, is an error.

@@ -42,7 +42,7 @@ class TextForm {
  private:
   void head();
   void tail();
-  void function(const Function& function);
+  void function(const TracedFunction& function);
   void accesses(const Op& op);
   void parameters(const Op& op);
   void op_flags(uint16_t flags);
@@ -71,7 +71,7 @@ void TextForm::head() {
   for (const auto& [key, value] : std::map<std::string, std::string>(trace_.info.begin(), trace_.info.end())) {
     add("info {}={}\n", escaped(key), escaped(value));
   }
-  for (const Function& one : trace_.functions) {
+  for (const TracedFunction& one : trace_.functions) {
     if (one.id != 0) function(one);
   }
   for (size_t i = 0; i < trace_.call_sites.size(); ++i) {
@@ -83,7 +83,7 @@ void TextForm::head() {
   }
 }
 
-void TextForm::function(const Function& function) {
+void TextForm::function(const TracedFunction& function) {
   add("function {} {} parameters=", function.id, escaped(function.name));
   if (!function.parameters_known) add("?");
   for (size_t i = 0; i < function.parameters.size(); ++i) {
@@ -139,7 +139,7 @@ void TextForm::event(const Op& event) {
   begin(record.header, record.time_ns);
   add("{}", name_of(record.op));
   if (record.op == OpKind::launch) {
-    const Function* function = find_function(trace_, record.function);
+    const TracedFunction* function = find_function(trace_, record.function);
     add(" {}:{} grid={},{},{} block={},{},{} shared={}", record.function,
         function != nullptr ? escaped(short_name(function->name)) : "?", record.grid[0], record.grid[1], record.grid[2],
         record.block[0], record.block[1], record.block[2], record.shared_bytes);

@@ -84,7 +84,7 @@ bool change_mark(uint64_t address, uint64_t mark, bool set) {
 
 uint64_t next_allocation_id() noexcept { return last_id.fetch_add(1, std::memory_order_relaxed) + 1; }
 
-bool note_allocation(const Allocation& allocation) noexcept {
+bool insert_allocation(const Allocation& allocation) noexcept {
   if (allocation.size == 0 || allocation.address + allocation.size < allocation.address) return false;
   const WriterLock lock;
   IntervalMap& map = map_of(allocation.origin);

@@ -24,7 +24,7 @@ struct Allocation {
 uint64_t next_allocation_id() noexcept;
 
 // Notes a new allocation. What it overlaps is gone (its free was not seen) and is forgotten. false: out of memory.
-bool note_allocation(const Allocation& allocation) noexcept;
+bool insert_allocation(const Allocation& allocation) noexcept;
 
 // Forgets the allocation that starts at `address`; false when there is none. *allocation (may be nullptr) is what it
 // was.

@@ -89,7 +89,7 @@ Owner* owner_record(uint64_t owner) {
 }
 
 uint64_t owner_handle(CUfunction handle, Kind kind) {
-  if (const uint64_t noted = noted_owner(handle); noted != 0) return noted;
+  if (const uint64_t noted = owner_of_handle(handle); noted != 0) return noted;
   if (kind == kKernel) {
     CUlibrary library = nullptr;
     return driver().cuKernelGetLibrary(&library, reinterpret_cast<CUkernel>(handle)) == CUDA_SUCCESS ? key(library) : 0;
@@ -122,7 +122,7 @@ Function* make_function(CUfunction handle) {
 }
 
 // A handle value may come back for another kernel after its module was unloaded.
-void note_handle(const void* handle, Kind kind, uint64_t owner) {
+void insert_handle(const void* handle, Kind kind, uint64_t owner) {
   if (kinds.find(key(handle)) != kind) kinds.set(key(handle), kind);
   if (owner == 0 || owner_of.find(key(handle)) == owner) return;
   functions.erase(key(handle));  // what is known is another kernel's
@@ -161,10 +161,10 @@ const Function* find_function(CUfunction handle) noexcept {
   return function;
 }
 
-void note_function_handle(CUfunction handle, uint64_t owner) noexcept { note_handle(handle, kFunction, owner); }
-void note_kernel_handle(CUkernel handle, uint64_t owner) noexcept { note_handle(handle, kKernel, owner); }
+void insert_function_handle(CUfunction handle, uint64_t owner) noexcept { insert_handle(handle, kFunction, owner); }
+void insert_kernel_handle(CUkernel handle, uint64_t owner) noexcept { insert_handle(handle, kKernel, owner); }
 
-void note_image(uint64_t owner, const ImageTraits& traits) noexcept {
+void record_image(uint64_t owner, const ImageTraits& traits) noexcept {
   // A handle may come back without an unload in between, after its context went away: so may those of its kernels.
   forget_handles(owner);
   Owner* record = owner_record(owner);
@@ -173,13 +173,13 @@ void note_image(uint64_t owner, const ImageTraits& traits) noexcept {
   record->output.store(traits.prints ? output_id() : 0, std::memory_order_relaxed);
 }
 
-void note_module_of(uint64_t library, uint64_t module) noexcept {
+void record_module_of(uint64_t library, uint64_t module) noexcept {
   if (Owner* record = owner_record(library); record != nullptr) owners.set(module, key(record));
 }
 
-uint64_t noted_owner(const void* handle) noexcept { return owner_of.find(key(handle)); }
+uint64_t owner_of_handle(const void* handle) noexcept { return owner_of.find(key(handle)); }
 
-bool note_global(uint64_t owner, CUdeviceptr address, uint64_t size) noexcept {
+bool insert_global(uint64_t owner, CUdeviceptr address, uint64_t size) noexcept {
   Owner* record = owner_record(owner);
   if (record == nullptr) return false;
   pthread_mutex_lock(&make_mutex);
@@ -207,7 +207,7 @@ void forget_owner(uint64_t owner, void (*visit)(const Global& global)) noexcept 
 }
 
 bool shape_known(uint64_t shape) noexcept { return shapes.find(shape) != 0; }
-void note_shape(uint64_t shape) noexcept {
+void mark_shape_known(uint64_t shape) noexcept {
   if (shapes.find(shape) == 0 && shapes.used() < kMaxShapes) shapes.set(shape, 1);
 }
 

@@ -48,24 +48,24 @@ const Function* find_function(CUfunction handle) noexcept;
 
 // Which of the two kinds a handle is, and whose (CUmodule or CUlibrary as a number; 0: the driver knows): told by the
 // call that made it.
-void note_function_handle(CUfunction handle, uint64_t owner) noexcept;
-void note_kernel_handle(CUkernel handle, uint64_t owner) noexcept;
+void insert_function_handle(CUfunction handle, uint64_t owner) noexcept;
+void insert_kernel_handle(CUkernel handle, uint64_t owner) noexcept;
 
 // The module or library was loaded, and its image was seen.
-void note_image(uint64_t owner, const ImageTraits& traits) noexcept;
+void record_image(uint64_t owner, const ImageTraits& traits) noexcept;
 // A library's module in some context: the same variables.
-void note_module_of(uint64_t library, uint64_t module) noexcept;
+void record_module_of(uint64_t library, uint64_t module) noexcept;
 // The library or module that a handle was noted with; 0: with none.
-uint64_t noted_owner(const void* handle) noexcept;
+uint64_t owner_of_handle(const void* handle) noexcept;
 
 // A variable of a module (CUmodule or CUlibrary as a number). true: it is new.
-bool note_global(uint64_t owner, CUdeviceptr address, uint64_t size) noexcept;
+bool insert_global(uint64_t owner, CUdeviceptr address, uint64_t size) noexcept;
 
 // The module or library goes away: its handles mean nothing any more. Visits its globals.
 void forget_owner(uint64_t owner, void (*visit)(const Global& global)) noexcept;
 
 // Has a launch of this function and shape succeeded before? (true at most once too little: the table may be full)
 bool shape_known(uint64_t shape) noexcept;
-void note_shape(uint64_t shape) noexcept;
+void mark_shape_known(uint64_t shape) noexcept;
 
 }  // namespace reprise

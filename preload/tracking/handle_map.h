@@ -18,7 +18,7 @@ class HandleMap {
 
   // 0: not there. Key 0 is never there.
   uint64_t find(uint64_t key) const noexcept {
-    const Table* table = table_.load(std::memory_order_acquire);
+    const SlotTable* table = table_.load(std::memory_order_acquire);
     if (table == nullptr || key == 0) return 0;
     for (uint64_t at = start(key);; ++at) {
       const Slot& slot = table->slots[at & table->mask];
@@ -46,7 +46,7 @@ class HandleMap {
   // Calls visit(key, value) for everything there. Entries that come or go meanwhile may be missed.
   template <typename Visit>
   void each(Visit visit) const {
-    const Table* table = table_.load(std::memory_order_acquire);
+    const SlotTable* table = table_.load(std::memory_order_acquire);
     if (table == nullptr) return;
     for (uint64_t at = 0; at <= table->mask; ++at) {
       const uint64_t key = table->slots[at].key.load(std::memory_order_acquire);
@@ -60,7 +60,7 @@ class HandleMap {
     std::atomic<uint64_t> key{0};
     std::atomic<uint64_t> value{0};  // 0 with a key: erased, the key stays so that probing goes on
   };
-  struct Table {
+  struct SlotTable {
     uint64_t mask;
     Slot* slots;
   };
@@ -68,7 +68,7 @@ class HandleMap {
   // Handles are aligned pointers: their low bits say nothing.
   static uint64_t start(uint64_t key) noexcept { return (key * 0x9e3779b97f4a7c15ull) >> 32; }
 
-  static void put(Table* table, uint64_t key, uint64_t value) noexcept {
+  static void put(SlotTable* table, uint64_t key, uint64_t value) noexcept {
     uint64_t at = start(key) & table->mask;
     while (table->slots[at].key.load(std::memory_order_relaxed) != 0) at = (at + 1) & table->mask;
     table->slots[at].value.store(value, std::memory_order_release);
@@ -76,12 +76,12 @@ class HandleMap {
   }
 
   bool grow() noexcept {
-    const Table* old = table_.load(std::memory_order_relaxed);
+    const SlotTable* old = table_.load(std::memory_order_relaxed);
     uint64_t live = 0;
     each([&](uint64_t, uint64_t) { ++live; });
     uint64_t size = 64;
     while (size < live * 4) size *= 2;
-    auto* table = new (std::nothrow) Table{size - 1, new (std::nothrow) Slot[size]};
+    auto* table = new (std::nothrow) SlotTable{size - 1, new (std::nothrow) Slot[size]};
     if (table == nullptr || table->slots == nullptr) return false;
     if (old != nullptr) each([&](uint64_t key, uint64_t value) { put(table, key, value); });
     used_.store(live, std::memory_order_relaxed);
@@ -90,7 +90,7 @@ class HandleMap {
   }
 
   bool set_locked(uint64_t key, uint64_t value) noexcept {
-    Table* table = table_.load(std::memory_order_relaxed);
+    SlotTable* table = table_.load(std::memory_order_relaxed);
     if (table != nullptr) {
       for (uint64_t at = start(key);; ++at) {
         Slot& slot = table->slots[at & table->mask];
@@ -112,7 +112,7 @@ class HandleMap {
     return true;
   }
 
-  std::atomic<Table*> table_{nullptr};
+  std::atomic<SlotTable*> table_{nullptr};
   std::atomic<uint64_t> used_{0};
   pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
 };

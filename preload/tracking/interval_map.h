@@ -41,7 +41,7 @@ class IntervalMap {
 
  private:
   static constexpr uint32_t kBlockEntries = 64;
-  struct Entry {
+  struct AtomicInterval {
     std::atomic<uint64_t> begin{0};
     std::atomic<uint64_t> end{0};
     std::atomic<uint64_t> value{0};
@@ -49,7 +49,7 @@ class IntervalMap {
   };
   struct Block {
     std::atomic<uint32_t> count{0};
-    Entry entries[kBlockEntries];
+    AtomicInterval entries[kBlockEntries];
   };
   struct Index {
     uint32_t capacity;
@@ -60,19 +60,19 @@ class IntervalMap {
     uint32_t entry;
   };
 
-  static void load(const Entry& entry, Interval* result) noexcept {
+  static void load(const AtomicInterval& entry, Interval* result) noexcept {
     result->begin = entry.begin.load(std::memory_order_acquire);
     result->end = entry.end.load(std::memory_order_acquire);
     result->value = entry.value.load(std::memory_order_acquire);
     result->marks = entry.marks.load(std::memory_order_acquire);
   }
-  static void store(Entry* entry, const Interval& interval) noexcept {
+  static void store(AtomicInterval* entry, const Interval& interval) noexcept {
     entry->begin.store(interval.begin, std::memory_order_release);
     entry->end.store(interval.end, std::memory_order_release);
     entry->value.store(interval.value, std::memory_order_release);
     entry->marks.store(interval.marks, std::memory_order_release);
   }
-  static void copy(Entry* to, const Entry& from) noexcept {
+  static void copy(AtomicInterval* to, const AtomicInterval& from) noexcept {
     Interval interval;
     load(from, &interval);
     store(to, interval);

@@ -10,7 +10,7 @@
 namespace reprise {
 namespace {
 
-struct Known {
+struct KnownDescriptor {
   uint8_t bytes[kTensorMapBytes];
   std::atomic<CUdeviceptr> address;
 };
@@ -27,18 +27,18 @@ uint64_t hash_of(const uint8_t* bytes, uint64_t probe) {
 
 }  // namespace
 
-void note_tensor_map(const CUtensorMap& map, CUdeviceptr address) noexcept {
+void insert_tensor_map(const CUtensorMap& map, CUdeviceptr address) noexcept {
   const auto* bytes = reinterpret_cast<const uint8_t*>(&map);
   for (uint64_t probe = 0; probe < kProbes; ++probe) {
     const uint64_t hash = hash_of(bytes, probe);
-    auto* entry = reinterpret_cast<Known*>(known.find(hash));
+    auto* entry = reinterpret_cast<KnownDescriptor*>(known.find(hash));
     if (entry != nullptr && std::memcmp(entry->bytes, bytes, kTensorMapBytes) != 0) continue;
     if (entry != nullptr) {
       entry->address.store(address, std::memory_order_relaxed);
       return;
     }
     if (known.used() >= kMaxKnown) break;
-    entry = new (std::nothrow) Known;
+    entry = new (std::nothrow) KnownDescriptor;
     if (entry == nullptr) break;
     std::memcpy(entry->bytes, bytes, kTensorMapBytes);
     entry->address.store(address, std::memory_order_relaxed);
@@ -53,7 +53,7 @@ bool any_tensor_map() noexcept { return known.used() != 0; }
 
 CUdeviceptr find_tensor_map(const uint8_t* bytes) noexcept {
   for (uint64_t probe = 0; probe < kProbes; ++probe) {
-    const auto* entry = reinterpret_cast<const Known*>(known.find(hash_of(bytes, probe)));
+    const auto* entry = reinterpret_cast<const KnownDescriptor*>(known.find(hash_of(bytes, probe)));
     if (entry == nullptr) return 0;
     if (std::memcmp(entry->bytes, bytes, kTensorMapBytes) == 0) return entry->address.load(std::memory_order_relaxed);
   }

@@ -10,7 +10,7 @@ namespace reprise {
 inline constexpr uint32_t kTensorMapBytes = 128;
 static_assert(sizeof(CUtensorMap) == kTensorMapBytes);
 
-void note_tensor_map(const CUtensorMap& map, CUdeviceptr address) noexcept;
+void insert_tensor_map(const CUtensorMap& map, CUdeviceptr address) noexcept;
 
 // One load: has any descriptor been encoded?
 bool any_tensor_map() noexcept;

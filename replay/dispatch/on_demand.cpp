@@ -169,6 +169,7 @@ void Passive::perform_ordered(Entry& entry) noexcept {
   CUresult result = CUDA_SUCCESS;
   if (entry.all_resident) {
     result = residency_.make_all_resident();
+    if (result == CUDA_ERROR_OUT_OF_MEMORY) complain(entry);
     memory_.tensors.for_each([&](Tensor& tensor) {
       const CUresult waited = memory_.lanes.host_wait(tensor.ready);
       if (result == CUDA_SUCCESS) result = waited;

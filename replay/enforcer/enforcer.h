@@ -38,7 +38,7 @@ class Enforcer final : public Handler {
   CUresult stream_destroy(CUstream stream) noexcept override;
   CUresult context_synchronize() noexcept override;
 
-  void before_ordered(const char* name) noexcept override;
+  CUresult before_ordered(const char* name, bool all_resident) noexcept override;
   void capture_begin() noexcept override;
   void capture_end() noexcept override;
 

@@ -1,6 +1,4 @@
 // The enforcer's answers about order: events, streams, synchronisation, captures, ordered calls.
-#include <cstring>
-
 #include "preload/driver/driver.h"
 #include "replay/enforcer/enforcer.h"
 
@@ -21,39 +19,6 @@ CUstream stream_of_program(CUstream stream) noexcept {
   if (driver().cuStreamCreate(&created, CU_STREAM_DEFAULT) != CUDA_SUCCESS) return stream;
   own = {context, created};
   return created;
-}
-
-bool leaves_memory_alone(const char* name) noexcept {
-  static constexpr const char* kPrefixes[] = {"cuMemFree",
-                                              "cuMemHost",
-                                              "cuMemAlloc",
-                                              "cuMemMap",
-                                              "cuMemUnmap",
-                                              "cuMemAddressFree",
-                                              "cuMemPool",
-                                              "cuModule",
-                                              "cuLibrary",
-                                              "cuFunc",
-                                              "cuKernel",
-                                              "cuStream",
-                                              "cuGraphExec",
-                                              "cuCtxSet",
-                                              "cuCtxEnable",
-                                              "cuCtxDisable",
-                                              "cuDevicePrimaryCtx",
-                                              "cuCtxDestroy",
-                                              "cuCtxDetach",
-                                              "cuLaunch",
-                                              "cuTexObject",
-                                              "cuSurfObject",
-                                              "cuArrayDestroy",
-                                              "cuMipmappedArrayDestroy",
-                                              "cuDeviceGraphMemTrim",
-                                              "cuGreenCtxDestroy"};
-  for (const char* prefix : kPrefixes) {
-    if (std::strncmp(name, prefix, std::strlen(prefix)) == 0) return true;
-  }
-  return false;
 }
 
 // Everything that was called so far is with the driver.
@@ -166,16 +131,16 @@ CUresult Enforcer::context_synchronize() noexcept {
   return result != CUDA_SUCCESS ? result : fault;
 }
 
-void Enforcer::before_ordered(const char* name) noexcept {
-  if (!managing()) return;
-  const bool memory = !leaves_memory_alone(name);
-  if (!memory && !deferred()) return;
+CUresult Enforcer::before_ordered(const char* name, bool all_resident) noexcept {
+  if (!managing()) return CUDA_SUCCESS;
+  if (!all_resident && !deferred()) return CUDA_SUCCESS;
   Waiter& waiter = Waiter::of_this_thread();
   {
     const std::lock_guard lock(submit_mutex_);
-    if (memory) timeline_.interrupt(name);
+    if (all_resident) timeline_.interrupt(name);
     Entry* const entry = shared_.log.append(EntryKind::ordered);
-    entry->all_resident = memory;
+    entry->all_resident = all_resident;
+    entry->command.name = name;
     waiter.arm();
     entry->waiter = &waiter;
     shared_.log.publish(entry);
@@ -183,6 +148,7 @@ void Enforcer::before_ordered(const char* name) noexcept {
   shared_.log.enter_blocked();
   waiter.wait();
   shared_.log.leave_blocked();
+  return waiter.result();
 }
 
 void Enforcer::capture_begin() noexcept {

@@ -13,13 +13,17 @@ namespace {
 
 struct Row {
   std::string row_class;
+  std::string touches;
+  std::string stream;
+  uint32_t outputs;
   std::string base;
   int version;
 };
 
 const std::map<std::string, Row>& table() {
   static const auto& rows = *new std::map<std::string, Row>{
-#define REPRISE_ROW(symbol, row_class, base, version) {#symbol, {#row_class, #base, version}},
+#define REPRISE_ROW(symbol, row_class, touches, stream, outputs, waits, base, version) \
+  {#symbol, {#row_class, #touches, #stream, outputs, #base, version}},
 #include "preload/exports/hooks.def"
 #undef REPRISE_ROW
   };
@@ -85,6 +89,32 @@ TEST(Abi, VersionsAreThoseOfTheTypedefs) {
   }
 }
 
+// A row's stream is the first parameter of that type; what it writes on the host are pointers to what is not constant.
+TEST(Abi, StreamsAndOutputsAreThoseOfTheHeaders) {
+  const auto declared =
+      declared_parameters(REPRISE_CUDA_HEADERS, {"cuda.h", "cudaGL.h", "cudaEGL.h", "cudaVDPAU.h", "cudaProfiler.h"});
+  size_t compared = 0;
+  for (const auto& [symbol, row] : table()) {
+    const SymbolName name = split(symbol);
+    const auto found = declared.find(symbol.substr(0, symbol.size() - name.suffix.size()));
+    if (found == declared.end()) continue;  // the older forms of some names are declared nowhere
+    ++compared;
+    std::string stream = "no";
+    for (size_t i = 0; i < found->second.size(); ++i) {
+      const std::string& parameter = found->second[i];
+      if (stream == "no" && parameter.rfind("CUstream ", 0) == 0 && parameter.find('*') == std::string::npos) {
+        stream = "s" + std::to_string(i);
+      }
+      if ((row.outputs >> i & 1) == 0) continue;
+      EXPECT_NE(parameter.find('*'), std::string::npos) << symbol << ": " << parameter;
+      EXPECT_EQ(parameter.find("const"), std::string::npos) << symbol << ": " << parameter;
+    }
+    EXPECT_EQ(row.stream, stream) << symbol;
+    EXPECT_EQ(uint64_t{row.outputs} >> found->second.size(), 0u) << symbol;
+  }
+  EXPECT_GT(compared, 600u);
+}
+
 TEST(Abi, AFunctionAndItsPerThreadFormAreOfOneClass) {
   for (const auto& [symbol, row] : table()) {
     const SymbolName name = split(symbol);
@@ -92,6 +122,9 @@ TEST(Abi, AFunctionAndItsPerThreadFormAreOfOneClass) {
     const auto plain = table().find(symbol.substr(0, symbol.size() - name.suffix.size()));
     if (plain != table().end()) {
       EXPECT_EQ(plain->second.row_class, row.row_class) << symbol;
+      EXPECT_EQ(plain->second.touches, row.touches) << symbol;
+      EXPECT_EQ(plain->second.stream, row.stream) << symbol;
+      EXPECT_EQ(plain->second.outputs, row.outputs) << symbol;
     }
   }
 }

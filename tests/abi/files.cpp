@@ -90,6 +90,35 @@ std::set<std::string> declared_functions(const std::string& folder, const std::v
   return result;
 }
 
+std::map<std::string, std::vector<std::string>> declared_parameters(const std::string& folder,
+                                                                    const std::vector<std::string>& headers) {
+  std::map<std::string, std::vector<std::string>> result;
+  for (const std::string& header : headers) {
+    const std::string text = without_comments(read_file(folder + "/" + header));
+    std::map<std::string, std::string> forms;  // name of the declaration -> symbol
+    static const std::regex renamed(R"(#[ \t]*define[ \t]+(cu[A-Z]\w*)[ \t]+(?:__CUDA_API_PT(?:DS|SZ)\()?(cu\w+))");
+    for (const std::smatch& found : matches(text, renamed)) forms[found[1]] = found[2];
+    static const std::regex declaration(R"(\bCUDAAPI\s+(cu\w+)\s*\(([^;{}]*)\)\s*;)");
+    for (const std::smatch& found : matches(text, declaration)) {
+      // The first declaration of a renamed name is the newer form's; an older form stands further down, under its own.
+      std::string symbol = found[1];
+      if (const auto form = forms.find(symbol); form != forms.end() && result.count(form->second) == 0) {
+        symbol = form->second;
+      }
+      if (result.count(symbol) != 0) continue;
+      std::vector<std::string>& parameters = result[symbol];
+      std::istringstream list(found[2]);
+      for (std::string one; std::getline(list, one, ',');) {
+        one = std::regex_replace(one, std::regex(R"(\s+)"), " ");
+        one.erase(0, one.find_first_not_of(' '));
+        one.erase(one.find_last_not_of(' ') + 1);
+        if (!one.empty() && one != "void") parameters.push_back(one);
+      }
+    }
+  }
+  return result;
+}
+
 std::map<std::pair<std::string, std::string>, std::set<int>> typedef_versions(const std::string& header) {
   std::map<std::pair<std::string, std::string>, std::set<int>> result;
   const std::string text = read_file(header);

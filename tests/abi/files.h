@@ -21,6 +21,11 @@ std::vector<std::string> dynamic_entries(const std::string& library, const std::
 // the headers' own macros give them.
 std::set<std::string> declared_functions(const std::string& folder, const std::vector<std::string>& headers);
 
+// The parameters of every function that the headers declare, as they stand there ("CUstream hStream"), by symbol: where
+// a macro gives a name to a newer form, the declaration is that form's.
+std::map<std::string, std::vector<std::string>> declared_parameters(const std::string& folder,
+                                                                    const std::vector<std::string>& headers);
+
 // cudaTypedefs.h: (base name, "" or "_ptsz" or "_ptds") -> versions of its forms, ascending.
 std::map<std::pair<std::string, std::string>, std::set<int>> typedef_versions(const std::string& header);
 

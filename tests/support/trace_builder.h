@@ -120,7 +120,7 @@ class TraceBuilder {
   uint32_t function(const std::string& name) {
     const auto [found, is_new] = functions_.try_emplace(name, static_cast<uint32_t>(functions_.size()) + 1);
     if (is_new) {
-      trace::Function entry;
+      trace::TracedFunction entry;
       entry.id = found->second;
       entry.name = name;
       trace_.functions.push_back(entry);

@@ -29,7 +29,7 @@ inline void add_event(trace::test::TraceBytes& bytes, const trace::Event& event)
 inline std::string trace_bytes(const trace::Trace& trace) {
   trace::test::TraceBytes bytes;
   for (const auto& [key, value] : trace.info) bytes.info(key + "=" + value);
-  for (const trace::Function& function : trace.functions) {
+  for (const trace::TracedFunction& function : trace.functions) {
     trace::FunctionRecord record{};
     record.function = function.id;
     record.name_bytes = static_cast<uint32_t>(function.name.size());

@@ -45,8 +45,8 @@ def scratch(suite):
 def missing_exports(suite, probe):
     """Names of the driver that the shim's table has no row for: they would be missing from the preloaded library."""
     finished = common.run([probe, "--exports"], suite.environment(), 30)
-    table = suite.root / "preload" / "hooks.def"
-    rows = set(re.findall(r"^REPRISE_ROW\((\w+)", table.read_text(), re.M)) if table.exists() else set()
+    table = suite.root / "preload" / "exports" / "hooks.def"
+    rows = set(re.findall(r"^REPRISE_(?:INTEROP_)?ROW\((\w+)", table.read_text(), re.M)) if table.exists() else set()
     own = {name for name in finished.output.split() if name.startswith("repriseSim")}
     return sorted(set(finished.output.split()) - rows - own)
 

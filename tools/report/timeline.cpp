@@ -172,7 +172,7 @@ std::string op_name(OpKind kind, const std::string& function) {
 }
 
 std::string name_of(const trace::Trace& trace, const trace::OpRecord& op) {
-  const trace::Function* function = trace::find_function(trace, op.function);
+  const trace::TracedFunction* function = trace::find_function(trace, op.function);
   return op_name(op.op, function == nullptr ? std::string() : function->name);
 }
 

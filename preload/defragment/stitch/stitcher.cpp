@@ -22,16 +22,17 @@ bool Stitcher::open(Memory* memory, const Limits& limits) noexcept {
   limits_ = limits;
   limits_.stitched_from = std::max(limits.stitched_from, 1u);
   const uint32_t chunks = limits.chunks;
-  // A live seam has two pieces at least, so that the rest of the table is always for seams that can be dropped.
-  const uint32_t seams = chunks / 2 + std::max(limits.seams, 1u);
+  // A live stitched block has two primitive blocks at least, so that the rest of the table is always for stitched
+  // blocks that can be dropped.
+  const uint32_t stitched_blocks = chunks / 2 + std::max(limits.stitched_blocks, 1u);
   const uint64_t slots = power_of_two_from(uint64_t{chunks} * 2 + 2);
   live_mask_ = slots - 1;
-  // Pieces share no chunk, so there are at most as many as chunks; a live seam's pieces are no other live seam's, so
-  // dropping seams always makes room for links.
-  return chunks != 0 && chunks_.open(chunks) && views_.open(chunks + seams) && pieces_.open(chunks) &&
-         seams_.open(seams) && links_.open(chunks * 4) && idle_pieces_.open(chunks, chunks) &&
-         idle_seams_.open(seams, chunks) && unused_seams_.open(seams, 1) && gathered_.open(chunks) &&
-         handles_.open(chunks) && live_.open(slots);
+  // Pieces share no chunk, so there are at most as many as chunks; a live stitched block's primitive blocks are no
+  // other live stitched block's, so dropping stitched blocks always makes room for links.
+  return chunks != 0 && chunks_.open(chunks) && views_.open(chunks + stitched_blocks) && primitives_.open(chunks) &&
+         stitched_.open(stitched_blocks) && links_.open(chunks * 4) && idle_primitives_.open(chunks, chunks) &&
+         idle_stitched_.open(stitched_blocks, chunks) && unused_stitched_.open(stitched_blocks, 1) &&
+         gathered_.open(chunks) && handles_.open(chunks) && live_.open(slots);
 }
 
 uint32_t Stitcher::chunks_of(uint64_t bytes) const noexcept {
@@ -59,14 +60,14 @@ Result Stitcher::allocate(uint64_t bytes, Tag tag, Grant* grant) noexcept {
   return result;
 }
 
-bool Stitcher::ready(const Piece& piece, Tag tag) const noexcept {
-  const bool pending = piece.tag != kIdle && piece.epoch > settled_;
-  return !pending || (piece.tag == tag && tag != kUnknownWork);
+bool Stitcher::ready(const PrimitiveBlock& primitive, Tag tag) const noexcept {
+  const bool pending = primitive.tag != kIdle && primitive.epoch > settled_;
+  return !pending || (primitive.tag == tag && tag != kUnknownWork);
 }
 
-bool Stitcher::ready_seam(const Seam& seam, Tag tag) const noexcept {
-  for (Index link = seam.links; link != kNone; link = links_[link].next_of_seam) {
-    if (!ready(pieces_[links_[link].piece], tag)) return false;
+bool Stitcher::ready_stitched(const StitchedBlock& stitched, Tag tag) const noexcept {
+  for (Index link = stitched.links; link != kNone; link = links_[link].next_of_stitched) {
+    if (!ready(primitives_[links_[link].primitive], tag)) return false;
   }
   return true;
 }
@@ -80,124 +81,124 @@ Index Stitcher::pick(const SizeIndex& index, uint32_t size, Ready is_ready) cons
   return index.first(size);
 }
 
-// S1. A piece goes before a seam: the seam's pieces stay whole for others.
+// S1. A primitive block goes before a stitched block: the stitched block's primitive blocks stay whole for others.
 bool Stitcher::take_exact(uint32_t size, Tag tag, Live* block) noexcept {
-  const Index piece = pick(idle_pieces_, size, [&](Index at) { return ready(pieces_[at], tag); });
-  const Index seam = pick(idle_seams_, size, [&](Index at) { return ready_seam(seams_[at], tag); });
-  if (piece == kNone && seam == kNone) return false;
-  const bool rather_seam =
-      piece == kNone || (seam != kNone && !ready(pieces_[piece], tag) && ready_seam(seams_[seam], tag));
-  block->is_seam = rather_seam;
-  block->block = rather_seam ? seam : piece;
-  if (!rather_seam) {
-    idle_pieces_.erase(piece, size);
+  const Index primitive = pick(idle_primitives_, size, [&](Index at) { return ready(primitives_[at], tag); });
+  const Index stitched = pick(idle_stitched_, size, [&](Index at) { return ready_stitched(stitched_[at], tag); });
+  if (primitive == kNone && stitched == kNone) return false;
+  const bool rather_stitched = primitive == kNone || (stitched != kNone && !ready(primitives_[primitive], tag) &&
+                                                      ready_stitched(stitched_[stitched], tag));
+  block->is_stitched = rather_stitched;
+  block->block = rather_stitched ? stitched : primitive;
+  if (!rather_stitched) {
+    idle_primitives_.erase(primitive, size);
     return true;
   }
-  for (Index link = seams_[seam].links; link != kNone; link = links_[link].next_of_seam) {
-    idle_pieces_.erase(links_[link].piece, pieces_[links_[link].piece].size);
+  for (Index link = stitched_[stitched].links; link != kNone; link = links_[link].next_of_stitched) {
+    idle_primitives_.erase(links_[link].primitive, primitives_[links_[link].primitive].size);
   }
   return true;
 }
 
 // S2.
 bool Stitcher::take_larger(uint32_t size, Live* block) noexcept {
-  const uint32_t larger = idle_pieces_.at_least(std::max(size + 1, limits_.stitched_from));
+  const uint32_t larger = idle_primitives_.at_least(std::max(size + 1, limits_.stitched_from));
   if (larger == 0) return false;
-  const Index piece = idle_pieces_.first(larger);
-  idle_pieces_.erase(piece, larger);
-  const Index rest = split(piece, size);
-  note_whole(piece, rest);
+  const Index primitive = idle_primitives_.first(larger);
+  idle_primitives_.erase(primitive, larger);
+  const Index rest = split(primitive, size);
+  insert_whole(primitive, rest);
   *block = Live{};
-  block->block = piece;
+  block->block = primitive;
   return true;
 }
 
-// Takes idle pieces out of their index into gathered_ until they make up `size`, the largest first, then the one that
-// fits the remainder best; what is too much of that is split off. Returns the chunks gathered, at most `size`.
-uint32_t Stitcher::gather(uint32_t size, uint32_t* pieces) noexcept {
+// Takes idle primitive blocks out of their index into gathered_ until they make up `size`, the largest first, then the
+// one that fits the remainder best; what is too much of that is split off. Returns the chunks gathered, at most `size`.
+uint32_t Stitcher::gather(uint32_t size, uint32_t* primitives) noexcept {
   uint32_t have = 0;
   while (have < size) {
     const uint32_t needed = size - have;
-    uint32_t found = idle_pieces_.largest();
+    uint32_t found = idle_primitives_.largest();
     if (found < limits_.stitched_from || found == 0) break;
-    if (found > needed) found = idle_pieces_.at_least(std::max(needed, limits_.stitched_from));
-    const Index piece = idle_pieces_.first(found);
-    idle_pieces_.erase(piece, found);
+    if (found > needed) found = idle_primitives_.at_least(std::max(needed, limits_.stitched_from));
+    const Index primitive = idle_primitives_.first(found);
+    idle_primitives_.erase(primitive, found);
     if (found > needed) {
-      const Index rest = split(piece, needed);
-      note_whole(piece, rest);
+      const Index rest = split(primitive, needed);
+      insert_whole(primitive, rest);
     }
-    gathered_[(*pieces)++] = piece;
-    have += pieces_[piece].size;
+    gathered_[(*primitives)++] = primitive;
+    have += primitives_[primitive].size;
   }
   return have;
 }
 
 // None of it was used: idle again.
-void Stitcher::scatter(uint32_t pieces) noexcept {
-  for (uint32_t i = 0; i < pieces; ++i) idle_pieces_.insert(gathered_[i], pieces_[gathered_[i]].size);
+void Stitcher::scatter(uint32_t primitives) noexcept {
+  for (uint32_t i = 0; i < primitives; ++i) idle_primitives_.insert(gathered_[i], primitives_[gathered_[i]].size);
 }
 
 // S3 and S4.
 Result Stitcher::take_several(uint32_t size, Live* block, State* state) noexcept {
-  uint32_t pieces = 0;
-  const uint32_t have = gather(size, &pieces);
+  uint32_t primitives = 0;
+  const uint32_t have = gather(size, &primitives);
   *state = have == size ? State::multiple : State::insufficient;
   Result result = Result::ok;
   if (have < size) {
     Index grown = kNone;
     result = grow(size - have, have, &grown);
-    if (result == Result::ok) gathered_[pieces++] = grown;
+    if (result == Result::ok) gathered_[primitives++] = grown;
   }
   *block = Live{};
   block->block = gathered_[0];
-  if (result == Result::ok && pieces > 1) {
-    block->is_seam = true;
-    result = stitch(pieces, size, &block->block);
+  if (result == Result::ok && primitives > 1) {
+    block->is_stitched = true;
+    result = stitch(primitives, size, &block->block);
   }
-  if (result != Result::ok) scatter(pieces);
+  if (result != Result::ok) scatter(primitives);
   return result;
 }
 
-void Stitcher::await(const Piece& piece, Tag tag, Grant* grant) noexcept {
-  if (ready(piece, tag)) return;
+void Stitcher::await(const PrimitiveBlock& primitive, Tag tag, Grant* grant) noexcept {
+  if (ready(primitive, tag)) return;
   for (uint32_t i = 0; i < grant->wait_count; ++i) {
-    if (grant->waits[i] == piece.tag) return;
+    if (grant->waits[i] == primitive.tag) return;
   }
-  if (piece.tag == kUnknownWork || grant->wait_count == Grant::kMaxWaits) {
+  if (primitive.tag == kUnknownWork || grant->wait_count == Grant::kMaxWaits) {
     grant->wait_for_all = true;
   } else {
-    grant->waits[grant->wait_count++] = piece.tag;
+    grant->waits[grant->wait_count++] = primitive.tag;
   }
 }
 
 void Stitcher::set_busy(Index at, bool busy) noexcept {
-  Piece& piece = pieces_[at];
-  piece.busy = busy;
-  for (Index link = piece.links; link != kNone; link = links_[link].next_of_piece) {
-    const Index seam = links_[link].seam;
-    if (busy && seams_[seam].busy_pieces++ == 0) idle_seams_.erase(seam, seams_[seam].size);
-    if (!busy && --seams_[seam].busy_pieces == 0) idle_seams_.insert(seam, seams_[seam].size);
+  PrimitiveBlock& primitive = primitives_[at];
+  primitive.busy = busy;
+  for (Index link = primitive.links; link != kNone; link = links_[link].next_of_primitive) {
+    const Index stitched = links_[link].stitched;
+    if (busy && stitched_[stitched].busy_primitives++ == 0) idle_stitched_.erase(stitched, stitched_[stitched].size);
+    if (!busy && --stitched_[stitched].busy_primitives == 0) idle_stitched_.insert(stitched, stitched_[stitched].size);
   }
 }
 
 void Stitcher::hand_out(const Live& block, uint64_t bytes, Tag tag, Grant* grant) noexcept {
   Live live = block;
   uint32_t size = 0;
-  const auto use = [&](Index piece) {
-    await(pieces_[piece], tag, grant);
-    set_busy(piece, true);
-    size += pieces_[piece].size;
+  const auto use = [&](Index primitive) {
+    await(primitives_[primitive], tag, grant);
+    set_busy(primitive, true);
+    size += primitives_[primitive].size;
   };
-  if (block.is_seam) {
-    Seam& seam = seams_[block.block];
-    for (Index link = seam.links; link != kNone; link = links_[link].next_of_seam) use(links_[link].piece);
-    seam.live = true;
-    unused_seams_.erase(0, block.block);
-    live.address = address_of(seam.view, seam.offset);
+  if (block.is_stitched) {
+    StitchedBlock& stitched = stitched_[block.block];
+    for (Index link = stitched.links; link != kNone; link = links_[link].next_of_stitched) use(links_[link].primitive);
+    stitched.live = true;
+    unused_stitched_.erase(0, block.block);
+    live.address = address_of(stitched.view, stitched.offset);
   } else {
     use(block.block);
-    live.address = address_of(pieces_[block.block].view, pieces_[block.block].offset);
+    live.address = address_of(primitives_[block.block].view, primitives_[block.block].offset);
   }
   live.bytes = bytes;
   remember(live);
@@ -208,13 +209,13 @@ void Stitcher::hand_out(const Live& block, uint64_t bytes, Tag tag, Grant* grant
   stats_.peak_live_chunks = std::max(stats_.peak_live_chunks, stats_.live_chunks);
 }
 
-void Stitcher::free_piece(Index at, Tag tag) noexcept {
-  Piece& piece = pieces_[at];
-  piece.tag = tag;
-  piece.epoch = epoch_;
-  stats_.live_chunks -= piece.size;
+void Stitcher::free_primitive(Index at, Tag tag) noexcept {
+  PrimitiveBlock& primitive = primitives_[at];
+  primitive.tag = tag;
+  primitive.epoch = epoch_;
+  stats_.live_chunks -= primitive.size;
   set_busy(at, false);
-  idle_pieces_.insert(at, piece.size);
+  idle_primitives_.insert(at, primitive.size);
 }
 
 bool Stitcher::release(uint64_t address, Tag tag) noexcept {
@@ -222,14 +223,15 @@ bool Stitcher::release(uint64_t address, Tag tag) noexcept {
   if (!forget(address, &live)) return false;
   if (tag != kIdle) last_pending_ = epoch_;
   stats_.live_bytes -= live.bytes;
-  if (!live.is_seam) {
-    free_piece(live.block, tag);
+  if (!live.is_stitched) {
+    free_primitive(live.block, tag);
     return true;
   }
-  Seam& seam = seams_[live.block];
-  for (Index link = seam.links; link != kNone; link = links_[link].next_of_seam) free_piece(links_[link].piece, tag);
-  seam.live = false;
-  unused_seams_.push(0, live.block);
+  StitchedBlock& stitched = stitched_[live.block];
+  for (Index link = stitched.links; link != kNone; link = links_[link].next_of_stitched)
+    free_primitive(links_[link].primitive, tag);
+  stitched.live = false;
+  unused_stitched_.push(0, live.block);
   return true;
 }
 

@@ -1,7 +1,7 @@
-// GMLake's allocator: memory is cut into pieces (pBlocks), each the only owner of its physical chunks; a seam (sBlock)
-// maps the chunks of several pieces at one range of addresses, so that what lies apart serves one request. States S1 to
-// S5 of its BestFit are `State`. No driver, no lock, no allocation after open(): the caller serialises calls. Callers:
-// preload/defragment, bench/defragment.
+// GMLake's allocator: memory is cut into primitive blocks (pBlocks), each the only owner of its physical chunks; a
+// stitched block (sBlock) maps the chunks of several primitive blocks at one range of addresses, so that what lies
+// apart serves one request. States S1 to S5 of its BestFit are `State`. No driver, no lock, no allocation after open():
+// the caller serialises calls. Callers: preload/defragment, bench/defragment.
 #pragma once
 #include <cstdint>
 
@@ -17,18 +17,19 @@ inline constexpr Tag kUnknownWork = 0xffffffff;  // only settle() ends it
 
 enum class State : uint8_t {
   exact,         // S1: an idle block of this size
-  single,        // S2: a larger piece, split
-  multiple,      // S3: several pieces, stitched
+  single,        // S2: a larger primitive block, split
+  multiple,      // S3: several primitive blocks, stitched
   insufficient,  // S4: all there is and new chunks, stitched; or new chunks alone
   out_of_memory  // S5
 };
 
 struct Limits {
   uint64_t chunk_bytes = 0;
-  uint32_t chunks = 0;         // that the device can have at most
-  uint32_t stitched_from = 1;  // fragmentation limit: smaller pieces, in chunks, are neither split nor stitched
-  uint32_t mapped_chunks = 0;  // mapped at once, the same chunk several times; seams go beyond (StitchFree)
-  uint32_t seams = 0;          // remembered that nobody uses
+  uint32_t chunks = 0;  // that the device can have at most
+  uint32_t stitched_from =
+      1;  // fragmentation limit: smaller primitive blocks, in chunks, are neither split nor stitched
+  uint32_t mapped_chunks = 0;    // mapped at once, the same chunk several times; stitched blocks go beyond (StitchFree)
+  uint32_t stitched_blocks = 0;  // remembered that nobody uses
 };
 
 struct Grant {
@@ -50,10 +51,10 @@ struct Stats {
   uint64_t peak_reserved_chunks = 0;
   uint64_t states[5] = {};  // allocations by State
   uint64_t splits = 0;
-  uint64_t stitches = 0;  // seams that were mapped
+  uint64_t stitches = 0;  // stitched blocks that were mapped
   uint64_t stitched_chunks = 0;
   uint64_t stitch_frees = 0;
-  uint64_t recycled_pieces = 0;  // taken apart for their chunks
+  uint64_t recycled_primitives = 0;  // taken apart for their chunks
   uint64_t mapped_chunks = 0;
 };
 
@@ -79,47 +80,48 @@ class Stitcher {
   const char* check() const noexcept;
 
  private:
-  // The range of addresses of one map(). Pieces map their own part of it; a seam over parts of it costs nothing.
+  // The range of addresses of one map(). Pieces map their own part of it; a stitched block over parts of it costs
+  // nothing.
   struct View {
     uint64_t address = 0;
     uint32_t chunks = 0;
-    uint32_t users = 0;  // pieces and seams
+    uint32_t users = 0;  // primitive blocks and stitched blocks
   };
-  struct Chunk {
+  struct StitchedChunk {
     uint64_t handle = 0;
-    Index next = kNone;  // in its piece, or among the free chunks
+    Index next = kNone;  // in its primitive block, or among the free chunks
   };
-  struct Piece {
+  struct PrimitiveBlock {
     Index view = kNone;
     uint32_t offset = 0;  // in the view, in chunks
     uint32_t size = 0;
     Index first_chunk = kNone;
-    Index links = kNone;  // seams that it is part of
+    Index links = kNone;  // stitched blocks that it is part of
     Tag tag = kIdle;
     uint32_t epoch = 0;  // when it was freed: `tag` holds until that is settled
     bool busy = false;
   };
-  struct Seam {
+  struct StitchedBlock {
     Index view = kNone;
     uint32_t offset = 0;
     uint32_t size = 0;
-    Index links = kNone;  // its pieces in order
-    uint32_t busy_pieces = 0;
+    Index links = kNone;  // its primitive blocks in order
+    uint32_t busy_primitives = 0;
     bool owns_view = false;  // its mapping is nobody else's
     bool live = false;       // handed out
   };
   struct Link {
-    Index piece = kNone;
-    Index seam = kNone;
-    Index next_of_seam = kNone;
-    Index next_of_piece = kNone;
-    Index previous_of_piece = kNone;
+    Index primitive = kNone;
+    Index stitched = kNone;
+    Index next_of_stitched = kNone;
+    Index next_of_primitive = kNone;
+    Index previous_of_primitive = kNone;
   };
   struct Live {
     uint64_t address = 0;  // 0: empty
     uint64_t bytes = 0;
     Index block = kNone;
-    bool is_seam = false;
+    bool is_stitched = false;
   };
 
   uint32_t chunks_of(uint64_t bytes) const noexcept;
@@ -129,38 +131,38 @@ class Stitcher {
   bool take_exact(uint32_t size, Tag tag, Live* block) noexcept;
   bool take_larger(uint32_t size, Live* block) noexcept;
   Result take_several(uint32_t size, Live* block, State* state) noexcept;
-  uint32_t gather(uint32_t size, uint32_t* pieces) noexcept;
-  void scatter(uint32_t pieces) noexcept;
+  uint32_t gather(uint32_t size, uint32_t* primitives) noexcept;
+  void scatter(uint32_t primitives) noexcept;
   template <typename Ready>
   Index pick(const SizeIndex& index, uint32_t size, Ready ready) const noexcept;
-  bool ready(const Piece& piece, Tag tag) const noexcept;
-  bool ready_seam(const Seam& seam, Tag tag) const noexcept;
+  bool ready(const PrimitiveBlock& primitive, Tag tag) const noexcept;
+  bool ready_stitched(const StitchedBlock& stitched, Tag tag) const noexcept;
 
   // Primitives of the paper.
-  Index split(Index piece, uint32_t size) noexcept;
-  void note_whole(Index first, Index second) noexcept;
-  Result stitch(uint32_t pieces, uint32_t size, Index* seam) noexcept;
+  Index split(Index primitive, uint32_t size) noexcept;
+  void insert_whole(Index first, Index second) noexcept;
+  Result stitch(uint32_t primitives, uint32_t size, Index* stitched) noexcept;
   bool stitch_free() noexcept;
-  Result grow(uint32_t size, uint32_t gathered, Index* piece) noexcept;
+  Result grow(uint32_t size, uint32_t gathered, Index* primitive) noexcept;
   void recycle(uint32_t size) noexcept;
 
   // Taking apart.
-  void drop_seam(Index seam) noexcept;
-  void dissolve(Index piece) noexcept;
+  void drop_stitched(Index stitched) noexcept;
+  void dissolve(Index primitive) noexcept;
   void leave_view(Index view) noexcept;
   void settle_first() noexcept;
   void destroy_free_chunks() noexcept;
   Result map(uint32_t count, Index* view) noexcept;
 
-  void add_link(Index piece, Index seam, Index after) noexcept;
-  void set_busy(Index piece, bool busy) noexcept;
+  void add_link(Index primitive, Index stitched, Index after) noexcept;
+  void set_busy(Index primitive, bool busy) noexcept;
   void hand_out(const Live& block, uint64_t bytes, Tag tag, Grant* grant) noexcept;
-  void await(const Piece& piece, Tag tag, Grant* grant) noexcept;
-  void free_piece(Index piece, Tag tag) noexcept;
+  void await(const PrimitiveBlock& primitive, Tag tag, Grant* grant) noexcept;
+  void free_primitive(Index primitive, Tag tag) noexcept;
 
   struct Sums;
-  const char* check_piece(Index piece, bool busy, Sums* sums) const noexcept;
-  const char* check_seam(Index seam, bool live, Sums* sums) const noexcept;
+  const char* check_primitive(Index primitive, bool busy, Sums* sums) const noexcept;
+  const char* check_stitched(Index stitched, bool live, Sums* sums) const noexcept;
   const char* check_live(Sums* sums) const noexcept;
 
   uint64_t slot_of(uint64_t address) const noexcept;
@@ -173,14 +175,14 @@ class Stitcher {
   uint32_t epoch_ = 1;
   uint32_t settled_ = 0;       // work freed under up to this epoch is over
   uint32_t last_pending_ = 0;  // epoch of the last free with a tag
-  Table<Chunk> chunks_;
+  Table<StitchedChunk> chunks_;
   Table<View> views_;
-  Table<Piece> pieces_;
-  Table<Seam> seams_;
+  Table<PrimitiveBlock> primitives_;
+  Table<StitchedBlock> stitched_;
   Table<Link> links_;
-  SizeIndex idle_pieces_;
-  SizeIndex idle_seams_;
-  Lists unused_seams_;  // one list: not handed out, the one that was used last first
+  SizeIndex idle_primitives_;
+  SizeIndex idle_stitched_;
+  Lists unused_stitched_;  // one list: not handed out, the one that was used last first
   Index free_chunks_ = kNone;
   uint32_t free_chunk_count_ = 0;
   Array<Index> gathered_;

@@ -24,8 +24,8 @@ using Set = CUpti_ActivityMemset4;
 }  // namespace
 
 bool CuptiRecords::create() noexcept {
-  known_ = map_array<Known>(kKnown);
-  work_ = map_array<Work>(kWork);
+  known_ = map_array<Correlation>(kKnown);
+  work_ = map_array<TimedWork>(kWork);
   return known_ != nullptr && work_ != nullptr;
 }
 
@@ -65,8 +65,8 @@ void CuptiRecords::deliver(ActivityCallback callback, void* user) noexcept {
   const uint64_t end = last_;
   last_ = first_;
   for (uint64_t i = first_; i < end; ++i) {
-    const Work work = work_[i % kWork];
-    const Known& known = known_[work.correlation % kKnown];
+    const TimedWork work = work_[i % kWork];
+    const Correlation& known = known_[work.correlation % kKnown];
     if (known.correlation == work.correlation && known.id != 0) {
       callback(user, known.id, work.start_ns, work.end_ns);
     } else {

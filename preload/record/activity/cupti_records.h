@@ -17,16 +17,16 @@ class CuptiRecords {
   // Takes what concerns us of one record. `offset_ns` is added to its times.
   void add(const CUpti_Activity* record, int64_t offset_ns) noexcept;
 
-  // Hands over the work whose id is known, and keeps the rest for later. Work that was done outside of any push (the
-  // program's own calls while nobody listened) is forgotten when newer work needs its place.
+  // Hands over the work whose id is known, and keeps the rest for later. TimedWork that was done outside of any push
+  // (the program's own calls while nobody listened) is forgotten when newer work needs its place.
   void deliver(ActivityCallback callback, void* user) noexcept;
 
  private:
-  struct Known {
+  struct Correlation {
     uint32_t correlation;
     uint64_t id;
   };
-  struct Work {
+  struct TimedWork {
     uint32_t correlation;
     uint64_t start_ns;
     uint64_t end_ns;
@@ -36,8 +36,8 @@ class CuptiRecords {
 
   void add_work(uint32_t correlation, uint64_t start, uint64_t end, int64_t offset_ns) noexcept;
 
-  Known* known_ = nullptr;  // index: correlation modulo kKnown
-  Work* work_ = nullptr;    // a ring
+  Correlation* known_ = nullptr;  // index: correlation modulo kKnown
+  TimedWork* work_ = nullptr;     // a ring
   uint64_t first_ = 0;
   uint64_t last_ = 0;
 };

@@ -187,6 +187,40 @@ TEST(PassiveTest, ACallThatNeedsMoreThanTheBudgetGetsTheHonestError) {
   EXPECT_LE(managed.peak_bytes, 8 * kChunk);
 }
 
+TEST(PassiveTest, WordsThatAStreamWritesLandInTheirTensorHoweverFullTheDeviceIs) {
+  std::string script;
+  for (const char* name : {"a", "b", "c"}) {
+    script += std::string("alloc ") + name + " 393216\nmemset 2 " + name + " 7\n";
+  }
+  for (int word = 0; word < 3; ++word) {
+    for (const char* name : {"a", "b", "c"}) {
+      script +=
+          std::string("put 2 ") + name + " " + std::to_string(word * 131072) + " " + std::to_string(7000 + word) + "\n";
+    }
+  }
+  script += "d2h 2 a pageable sync\nd2h 2 b pageable sync\nd2h 2 c pageable sync\n";
+  const Outcome plain = run_plain(script);
+  const Outcome managed = run_managed(script, "640KiB");
+  EXPECT_EQ(managed.exit_code, 0);
+  EXPECT_EQ(managed.output, plain.output);
+  EXPECT_GT(managed.copied_bytes, plain.copied_bytes) << "nothing was evicted: the test tests nothing";
+}
+
+// What the library does not understand finds everything where the program left it, or is not done at all.
+TEST(PassiveTest, AnOpaqueCallThatNeedsMoreThanTheBudgetIsRefused) {
+  const std::string tensors = "alloc a 262144\nmemset 2 a 9\nalloc b 262144\nmemset 2 b 9\n";
+  const std::string opaque = "wait_value 2 a 1\n";
+  const std::string rest = "kernel 2 two a b\nd2h 2 a pageable sync\nd2h 2 b pageable sync\n";
+  const std::string more = "alloc c 262144\nmemset 2 c 9\nd2h 2 c pageable sync\n";
+  const std::string budget = std::to_string(9 * kChunk);
+  EXPECT_EQ(run_managed(tensors + opaque + rest, budget).output, run_plain(tensors + opaque + rest).output);
+
+  const Outcome managed = run_managed(tensors + more + opaque + rest, budget);
+  EXPECT_EQ(managed.exit_code, 0);
+  EXPECT_EQ(managed.output, "wait_value: error 2\n" + run_plain(tensors + more + rest).output);
+  EXPECT_NE(managed.messages.find("cuStreamWaitValue32_v2 needs 786432 bytes"), std::string::npos) << managed.messages;
+}
+
 TEST(PassiveTest, AFullHostTierMakesTheAllocationFail) {
   std::string script;
   for (int i = 0; i < 8; ++i)

@@ -7,7 +7,8 @@
 //   h2d STREAM T SEED pageable|pinned sync|async  d2h STREAM T pageable|pinned sync|async
 //   record E STREAM          wait E STREAM        esync E      ssync STREAM      csync     poll E
 //   host STREAM              inject FUNCTION NTH RESULT        info      sleep MILLISECONDS
-//   ask T (what the driver says of it)   ipc T                 capture STREAM   endcapture STREAM (thrown away)
+//   put STREAM T OFFSET VALUE (cuStreamWriteValue32)   wait_value STREAM T VALUE (cuStreamWaitValue32, greater or
+//   equal) ask T (what the driver says of it)   ipc T                 capture STREAM   endcapture STREAM (thrown away)
 //   loop N ... end           nothing but one level
 //
 // Streams: 0 legacy, 1 per thread, 2 and 3 blocking, 4 and 5 non-blocking.
@@ -83,6 +84,7 @@ class Program {
     if (verb == "memset" || verb == "copy") return simple(verb, words);
     if (verb == "h2d") return to_device(words);
     if (verb == "d2h") return to_host(words);
+    if (verb == "put" || verb == "wait_value") return word(verb, words);
     if (verb == "host") return host_function(words);
     if (verb == "inject") return inject(words);
     if (verb == "info") return info();
@@ -232,6 +234,22 @@ class Program {
     if (mode != "sync" && kind == "pinned") say(cuStreamSynchronize(on), "d2h synchronise");
     if (result == CUDA_SUCCESS) add_to_digest(memory, buffer.bytes);
     if (kind != "pinned") std::free(memory);
+  }
+
+  void word(const std::string& verb, std::istringstream& words) {
+    const CUstream on = stream(words);
+    std::string name;
+    uint64_t offset = 0;
+    unsigned value = 0;
+    words >> name;
+    if (verb == "put") words >> offset;
+    words >> value;
+    if (buffers_.count(name) == 0) return;
+    define(name, on);
+    const CUdeviceptr address = buffers_[name].address + offset;
+    say(verb == "put" ? cuStreamWriteValue32(on, address, value, 0)
+                      : cuStreamWaitValue32(on, address, value, CU_STREAM_WAIT_VALUE_GEQ),
+        verb);
   }
 
   void order(const std::string& verb, std::istringstream& words) {

@@ -191,12 +191,12 @@ void write_state(FILE* file, const State& s) {
 
 }  // namespace
 
-void note_kernel(CUkernel kernel) noexcept {
+void count_kernel(CUkernel kernel) noexcept {
   const std::lock_guard lock(state().mutex);
   state().kernels.insert(kernel);
 }
 
-void note_launch(const char* entry, CUfunction handle, void** parameters, void** extra, bool captured) noexcept {
+void count_launch(const char* entry, CUfunction handle, void** parameters, void** extra, bool captured) noexcept {
   State& s = state();
   const std::lock_guard lock(s.mutex);
   ++s.entries[entry];
@@ -210,7 +210,7 @@ void note_launch(const char* entry, CUfunction handle, void** parameters, void**
   ++(carries_pointer(s, function, parameters, extra) ? s.with_pointer : s.without_pointer);
 }
 
-void note_graph(CUgraphExec executable, CUgraph graph) noexcept {
+void count_graph(CUgraphExec executable, CUgraph graph) noexcept {
   State& s = state();
   const std::lock_guard lock(s.mutex);
   std::vector<std::string> names;
@@ -218,35 +218,35 @@ void note_graph(CUgraphExec executable, CUgraph graph) noexcept {
   s.graphs[executable] = std::move(names);
 }
 
-void note_graph_launch(CUgraphExec executable) noexcept {
+void count_graph_launch(CUgraphExec executable) noexcept {
   State& s = state();
   const std::lock_guard lock(s.mutex);
   ++s.graph_launches;
   for (const std::string& name : s.graphs[executable]) ++s.launched[name];
 }
 
-void note_allocation(CUdeviceptr address, size_t bytes) noexcept {
+void count_allocation(CUdeviceptr address, size_t bytes) noexcept {
   const std::lock_guard lock(state().mutex);
   state().allocations[address] = bytes;
 }
 
-void note_free(CUdeviceptr address, size_t bytes) noexcept {
+void count_free(CUdeviceptr address, size_t bytes) noexcept {
   State& s = state();
   const std::lock_guard lock(s.mutex);
   s.allocations.erase(s.allocations.lower_bound(address), s.allocations.lower_bound(address + bytes));
 }
 
-void note_memory_call(const char* name) noexcept {
+void count_memory_call(const char* name) noexcept {
   const std::lock_guard lock(state().mutex);
   ++state().memory_calls[name];
 }
 
-void note_record(const char* kernel_name) noexcept {
+void count_record(const char* kernel_name) noexcept {
   const std::lock_guard lock(state().mutex);
   ++state().recorded[kernel_name ? kernel_name : "(no name)"];
 }
 
-void note_cupti(const char* text, uint64_t dropped_records) noexcept {
+void count_cupti(const char* text, uint64_t dropped_records) noexcept {
   const std::lock_guard lock(state().mutex);
   state().cupti = text;
   state().dropped += dropped_records;

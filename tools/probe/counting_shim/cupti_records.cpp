@@ -32,11 +32,11 @@ void take_buffer(CUcontext context, uint32_t stream, uint8_t* buffer, size_t /*b
   CUpti_Activity* record = nullptr;
   while (valid > 0 && cupti.next(buffer, valid, &record) == CUPTI_SUCCESS) {
     if (record->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL || record->kind == CUPTI_ACTIVITY_KIND_KERNEL) {
-      note_record(reinterpret_cast<CUpti_ActivityKernel10*>(record)->name);
+      count_record(reinterpret_cast<CUpti_ActivityKernel10*>(record)->name);
     }
   }
   size_t dropped = 0;
-  if (cupti.dropped(context, stream, &dropped) == CUPTI_SUCCESS && dropped > 0) note_cupti("on", dropped);
+  if (cupti.dropped(context, stream, &dropped) == CUPTI_SUCCESS && dropped > 0) count_cupti("on", dropped);
   std::free(buffer);
 }
 
@@ -52,18 +52,19 @@ void start_records() noexcept {
   const char* path = std::getenv("REPRISE_COUNT_CUPTI");
   if (!path || !*path) return;
   void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (!library) return note_cupti(dlerror(), 0);
+  if (!library) return count_cupti(dlerror(), 0);
   if (!find(library, "cuptiActivityRegisterCallbacks", cupti.register_callbacks) ||
       !find(library, "cuptiActivityEnable", cupti.enable) || !find(library, "cuptiActivityFlushAll", cupti.flush) ||
       !find(library, "cuptiActivityGetNextRecord", cupti.next) ||
       !find(library, "cuptiActivityGetNumDroppedRecords", cupti.dropped)) {
-    return note_cupti("this CUPTI lacks the activity functions", 0);
+    return count_cupti("this CUPTI lacks the activity functions", 0);
   }
-  if (cupti.register_callbacks(request_buffer, take_buffer) != CUPTI_SUCCESS) return note_cupti("callbacks refused", 0);
+  if (cupti.register_callbacks(request_buffer, take_buffer) != CUPTI_SUCCESS)
+    return count_cupti("callbacks refused", 0);
   if (cupti.enable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) != CUPTI_SUCCESS)
-    return note_cupti("kernel records refused", 0);
+    return count_cupti("kernel records refused", 0);
   cupti.on = true;
-  note_cupti("on", 0);
+  count_cupti("on", 0);
 }
 
 void finish_records() noexcept {

@@ -4,9 +4,9 @@
 
 namespace reprise::count {
 
-// Does nothing when REPRISE_COUNT_CUPTI is not set; otherwise how it went is told to note_cupti().
+// Does nothing when REPRISE_COUNT_CUPTI is not set; otherwise how it went is told to count_cupti().
 void start_records() noexcept;
-// Hands all records that there are to note_record(). The program's work must be complete.
+// Hands all records that there are to count_record(). The program's work must be complete.
 void finish_records() noexcept;
 
 }  // namespace reprise::count

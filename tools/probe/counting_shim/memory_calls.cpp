@@ -11,12 +11,12 @@ namespace {
 using namespace reprise::count;
 
 CUresult noted(CUresult result, const char* entry) {
-  if (result == CUDA_SUCCESS) note_memory_call(entry);
+  if (result == CUDA_SUCCESS) count_memory_call(entry);
   return result;
 }
 
 CUresult allocated(CUresult result, const char* entry, const CUdeviceptr* address, size_t bytes) {
-  if (result == CUDA_SUCCESS && address) note_allocation(*address, bytes);
+  if (result == CUDA_SUCCESS && address) count_allocation(*address, bytes);
   return noted(result, entry);
 }
 
@@ -28,7 +28,7 @@ EXPORTED CUresult CUDAAPI cuMemAlloc_v2(CUdeviceptr* address, size_t bytes) {
 }
 EXPORTED CUresult CUDAAPI cuMemFree_v2(CUdeviceptr address) {
   REAL(cuMemFree_v2);
-  note_free(address);
+  count_free(address);
   return noted(real_function(address), "cuMemFree");
 }
 
@@ -51,7 +51,7 @@ ALLOC_FROM_POOL(cuMemAllocFromPoolAsync_ptsz)
 #define FREE_ASYNC(name)                                                 \
   EXPORTED CUresult CUDAAPI name(CUdeviceptr address, CUstream stream) { \
     REAL(name);                                                          \
-    note_free(address);                                                  \
+    count_free(address);                                                 \
     return noted(real_function(address, stream), "cuMemFreeAsync");      \
   }
 FREE_ASYNC(cuMemFreeAsync)
@@ -64,7 +64,7 @@ EXPORTED CUresult CUDAAPI cuMemMap(CUdeviceptr address, size_t bytes, size_t off
 }
 EXPORTED CUresult CUDAAPI cuMemUnmap(CUdeviceptr address, size_t bytes) {
   REAL(cuMemUnmap);
-  note_free(address, bytes);
+  count_free(address, bytes);
   return noted(real_function(address, bytes), "cuMemUnmap");
 }
 

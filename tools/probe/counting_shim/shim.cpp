@@ -28,7 +28,7 @@ bool capturing(CUstream stream, bool per_thread) noexcept {
 
 CUresult counted(CUresult result, const char* entry, CUfunction function, void** parameters, void** extra,
                  bool captured) {
-  if (result == CUDA_SUCCESS) note_launch(entry, function, parameters, extra, captured);
+  if (result == CUDA_SUCCESS) count_launch(entry, function, parameters, extra, captured);
   return result;
 }
 
@@ -100,14 +100,14 @@ EXPORTED CUresult CUDAAPI cuGetProcAddress_v2(const char* symbol, void** functio
 EXPORTED CUresult CUDAAPI cuLibraryGetKernel(CUkernel* kernel, CUlibrary library, const char* name) {
   REAL(cuLibraryGetKernel);
   const CUresult result = real_function(kernel, library, name);
-  if (result == CUDA_SUCCESS) note_kernel(*kernel);
+  if (result == CUDA_SUCCESS) count_kernel(*kernel);
   return result;
 }
 
 EXPORTED CUresult CUDAAPI cuLibraryEnumerateKernels(CUkernel* kernels, unsigned count, CUlibrary library) {
   REAL(cuLibraryEnumerateKernels);
   const CUresult result = real_function(kernels, count, library);
-  for (unsigned i = 0; result == CUDA_SUCCESS && i < count; ++i) note_kernel(kernels[i]);
+  for (unsigned i = 0; result == CUDA_SUCCESS && i < count; ++i) count_kernel(kernels[i]);
   return result;
 }
 
@@ -171,7 +171,7 @@ EXPORTED CUresult CUDAAPI cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAM
   EXPORTED CUresult CUDAAPI name(CUgraphExec* executable, CUgraph graph, CUgraphNode* node, char* log, size_t bytes) { \
     REAL(name);                                                                                                        \
     const CUresult result = real_function(executable, graph, node, log, bytes);                                        \
-    if (result == CUDA_SUCCESS) note_graph(*executable, graph);                                                        \
+    if (result == CUDA_SUCCESS) count_graph(*executable, graph);                                                       \
     return result;                                                                                                     \
   }
 INSTANTIATE_WITH_LOG(cuGraphInstantiate)
@@ -181,7 +181,7 @@ EXPORTED CUresult CUDAAPI cuGraphInstantiateWithFlags(CUgraphExec* executable, C
                                                       unsigned long long flags) {
   REAL(cuGraphInstantiateWithFlags);
   const CUresult result = real_function(executable, graph, flags);
-  if (result == CUDA_SUCCESS) note_graph(*executable, graph);
+  if (result == CUDA_SUCCESS) count_graph(*executable, graph);
   return result;
 }
 
@@ -189,7 +189,7 @@ EXPORTED CUresult CUDAAPI cuGraphInstantiateWithFlags(CUgraphExec* executable, C
   EXPORTED CUresult CUDAAPI name(CUgraphExec* executable, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS* parameters) { \
     REAL(name);                                                                                                       \
     const CUresult result = real_function(executable, graph, parameters);                                             \
-    if (result == CUDA_SUCCESS) note_graph(*executable, graph);                                                       \
+    if (result == CUDA_SUCCESS) count_graph(*executable, graph);                                                      \
     return result;                                                                                                    \
   }
 INSTANTIATE_WITH_PARAMS(cuGraphInstantiateWithParams)
@@ -199,7 +199,7 @@ INSTANTIATE_WITH_PARAMS(cuGraphInstantiateWithParams_ptsz)
   EXPORTED CUresult CUDAAPI name(CUgraphExec executable, CUstream stream) { \
     REAL(name);                                                             \
     const CUresult result = real_function(executable, stream);              \
-    if (result == CUDA_SUCCESS) note_graph_launch(executable);              \
+    if (result == CUDA_SUCCESS) count_graph_launch(executable);             \
     return result;                                                          \
   }
 GRAPH_LAUNCH(cuGraphLaunch)

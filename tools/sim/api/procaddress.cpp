@@ -1,7 +1,5 @@
-// cuGetProcAddress, both forms: a base name, a version and a flag pick one of the exported functions.
-#include <algorithm>
+// cuGetProcAddress, both forms: a base name, a version and a flag pick one of the functions of hooks.def.
 #include <cstring>
-#include <iterator>
 
 #include "tools/sim/base/cuda_api.h"
 #include "tools/sim/streams/enter.h"
@@ -10,12 +8,11 @@ using namespace reprise::sim;
 
 namespace {
 
-struct Entry {
+struct ExportedForm {
+  const char* symbol;
   const char* base;
   int version;
   void* function;
-  int per_thread_version;
-  void* per_thread_function;
 };
 
 template <typename Function>
@@ -23,31 +20,33 @@ void* pointer(Function* function) {
   return reinterpret_cast<void*>(function);
 }
 
-const Entry kEntries[] = {
-#define REPRISE_SIM_ENTRY(base, version, symbol) {#base, version, pointer(&symbol), 0, nullptr},
-#define REPRISE_SIM_ENTRY_PAIR(base, version, symbol, own_version, own_symbol) \
-  {#base, version, pointer(&symbol), own_version, pointer(&own_symbol)},
-#include "tools/sim/api/procaddress.def"
-#undef REPRISE_SIM_ENTRY
-#undef REPRISE_SIM_ENTRY_PAIR
+const ExportedForm kForms[] = {
+#define REPRISE_INTEROP_ROW(...)
+#define REPRISE_ROW(symbol, row_class, touches, stream, outputs, waits, base, version) \
+  {#symbol, #base, version, pointer(&symbol)},
+#include "preload/exports/hooks.def"
+#undef REPRISE_ROW
 };
 
 constexpr int kVersion = 13000;
 
-// The newest form that `version` knows. The rows of a name stand together.
+bool per_thread_form(const ExportedForm& form) {
+  const char* suffix = std::strrchr(form.symbol, '_');
+  return suffix != nullptr && (std::strcmp(suffix, "_ptsz") == 0 || std::strcmp(suffix, "_ptds") == 0);
+}
+
+// The newest form that `version` knows; of the per-thread forms where these are asked for and there is one.
 void* find(const char* name, int version, bool per_thread, bool* known) {
-  void* legacy = nullptr;
-  void* own = nullptr;
-  const auto first = std::find_if(std::begin(kEntries), std::end(kEntries),
-                                  [&](const Entry& entry) { return std::strcmp(entry.base, name) == 0; });
-  *known = first != std::end(kEntries);
-  for (const Entry* entry = first; entry != std::end(kEntries) && std::strcmp(entry->base, name) == 0; ++entry) {
-    if (entry->version <= version) legacy = entry->function;
-    if (entry->per_thread_function != nullptr && entry->per_thread_version <= version) {
-      own = entry->per_thread_function;
-    }
+  const ExportedForm* newest[2] = {};  // legacy, per thread
+  *known = false;
+  for (const ExportedForm& form : kForms) {
+    if (std::strcmp(form.base, name) != 0) continue;
+    *known = true;
+    const ExportedForm*& best = newest[per_thread_form(form) ? 1 : 0];
+    if (form.version <= version && (best == nullptr || best->version <= form.version)) best = &form;
   }
-  return per_thread && own != nullptr ? own : legacy;
+  const ExportedForm* found = per_thread && newest[1] != nullptr ? newest[1] : newest[0];
+  return found != nullptr ? found->function : nullptr;
 }
 
 }  // namespace

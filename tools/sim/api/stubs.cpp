@@ -4,11 +4,11 @@
 
 extern "C" {
 
-#define REPRISE_SIM_STUB(symbol) \
+// Graphics calls are not exported: this is a driver of a machine without a display.
+#define REPRISE_INTEROP_ROW(...)
+#define REPRISE_ROW(symbol, ...) \
   __attribute__((weak, visibility("default"))) int symbol() { return reprise::sim::unsupported(#symbol); }
-#define REPRISE_SIM_ENTRY(base, version, symbol) REPRISE_SIM_STUB(symbol)
-#define REPRISE_SIM_ENTRY_PAIR(base, version, symbol, own_version, own_symbol) \
-  REPRISE_SIM_STUB(symbol) REPRISE_SIM_STUB(own_symbol)
-#include "tools/sim/api/procaddress.def"
+#include "preload/exports/hooks.def"
+#undef REPRISE_ROW
 
 }  // extern "C"

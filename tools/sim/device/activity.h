@@ -9,7 +9,7 @@ namespace reprise::sim {
 extern std::atomic<bool> activity_enabled;
 void store_activity(const RepriseSimActivity& record);
 
-inline void note_activity(const RepriseSimActivity& record) {
+inline void record_activity(const RepriseSimActivity& record) {
   if (activity_enabled.load(std::memory_order_relaxed)) store_activity(record);
 }
 

@@ -100,7 +100,7 @@ EngineUse::EngineUse(Device& device, EngineKind kind, uint64_t activity, uint32_
 
 EngineUse::~EngineUse() {
   const uint64_t end_ns = device_.engines.clock.end(kind_);
-  note_activity({activity_, start_ns_, end_ns, static_cast<uint32_t>(kind_), stream_});
+  record_activity({activity_, start_ns_, end_ns, static_cast<uint32_t>(kind_), stream_});
   device_.engines.of(kind_).release();
 }
 

@@ -38,12 +38,12 @@ std::shared_ptr<Pool> current_pool(Device& device) {
   return device.current_pool == nullptr ? fallback : device.current_pool;
 }
 
-void Pool::note_reserved(int64_t change) {
+void Pool::record_reserved(int64_t change) {
   reserved_ += static_cast<uint64_t>(change);
   reserved_high_ = std::max(reserved_high_, reserved_);
 }
 
-void Pool::note_used(int64_t change) {
+void Pool::record_used(int64_t change) {
   used_ += static_cast<uint64_t>(change);
   used_high_ = std::max(used_high_, used_);
 }
@@ -92,7 +92,7 @@ CUresult Pool::allocate(Context& context, const std::shared_ptr<Stream>& stream,
   {
     const std::lock_guard lock(mutex_);
     if (take_cached(context, stream, bytes, address)) {
-      note_used(rounded);
+      record_used(rounded);
       return CUDA_SUCCESS;
     }
   }
@@ -106,8 +106,8 @@ CUresult Pool::allocate(Context& context, const std::shared_ptr<Stream>& stream,
   }
   if (result != CUDA_SUCCESS) return result;
   const std::lock_guard lock(mutex_);
-  note_reserved(rounded);
-  note_used(rounded);
+  record_reserved(rounded);
+  record_used(rounded);
   return CUDA_SUCCESS;
 }
 
@@ -116,7 +116,7 @@ void Pool::free(const Range& range, const std::shared_ptr<Stream>& stream) {
   const uint64_t position = stream->submit(empty_operation());
   const uint64_t rounded = round_up(range.bytes, kDeviceUnit);
   const std::lock_guard lock(mutex_);
-  note_used(-static_cast<int64_t>(rounded));
+  record_used(-static_cast<int64_t>(rounded));
   cached_.push_back({range.base, rounded, stream, position});
 }
 
@@ -124,8 +124,8 @@ void Pool::release(const Range& range) {
   const auto rounded = static_cast<int64_t>(round_up(range.bytes, kDeviceUnit));
   free_device_memory(range);
   const std::lock_guard lock(mutex_);
-  note_used(-rounded);
-  note_reserved(-rounded);
+  record_used(-rounded);
+  record_reserved(-rounded);
 }
 
 void Pool::trim(uint64_t keep) {
@@ -139,7 +139,7 @@ void Pool::trim(uint64_t keep) {
         continue;
       }
       dropped.push_back(*range);
-      note_reserved(-static_cast<int64_t>(it->bytes));
+      record_reserved(-static_cast<int64_t>(it->bytes));
       it = cached_.erase(it);
     }
   }

@@ -47,8 +47,8 @@ class Pool : public std::enable_shared_from_this<Pool> {
   };
   bool take_cached(Context& context, const std::shared_ptr<Stream>& stream, uint64_t bytes, CUdeviceptr* address);
   bool wait_for_one();
-  void note_reserved(int64_t change);
-  void note_used(int64_t change);
+  void record_reserved(int64_t change);
+  void record_used(int64_t change);
   std::mutex mutex_;
   std::vector<Cached> cached_;
   uint64_t reserved_ = 0, reserved_high_ = 0, used_ = 0, used_high_ = 0;

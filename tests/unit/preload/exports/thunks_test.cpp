@@ -92,6 +92,27 @@ TEST_F(Thunks, OrderedCallsKeepStackArgumentsWhileAsking) {
   EXPECT_EQ(handler().ordered.size(), 1u);
 }
 
+TEST_F(Thunks, AnErrorOfTheHandlerIsTheAnswerAndTheDriverGetsNothing) {
+  watch(kWatching);
+  CUstreamBatchMemOpParams operations[1]{};
+  handler().ordered_answer = CUDA_ERROR_OUT_OF_MEMORY;
+  EXPECT_EQ(cuStreamBatchMemOp(reinterpret_cast<CUstream>(0x77), 1, operations, 5), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(scripted().call("cuStreamBatchMemOp_v2").count, 0u);
+  ASSERT_EQ(handler().ordered_all_resident.size(), 1u);
+  EXPECT_TRUE(handler().ordered_all_resident[0]);
+  handler().ordered_answer = CUDA_SUCCESS;
+  EXPECT_EQ(cuStreamBatchMemOp(reinterpret_cast<CUstream>(0x77), 1, operations, 5), CUDA_SUCCESS);
+  EXPECT_EQ(scripted().call("cuStreamBatchMemOp_v2").count, 1u);
+}
+
+TEST_F(Thunks, EverythingIsResidentBeforeWhatNobodyUnderstandsAndNothingBeforeTheRest) {
+  watch(kWatching);
+  cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 8192);
+  cuMemPrefetchAsync(0x1000, 4096, CUmemLocation{}, 0, nullptr);  // managed memory, which is never moved
+  cuStreamWaitValue32(nullptr, 0x1000, 1, 0);
+  EXPECT_EQ(handler().ordered_all_resident, (std::vector<bool>{false, false, true}));
+}
+
 TEST_F(Thunks, RefusedCallsAreForwardedUnlessManaging) {
   EXPECT_EQ(cuCheckpointProcessLock(1, nullptr), CUDA_SUCCESS);
   watch(kWatching);

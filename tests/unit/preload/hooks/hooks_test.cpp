@@ -313,9 +313,46 @@ TEST_F(Hooks, WhatTheProgramMapsItselfIsCounted) {
 }
 
 TEST_F(Hooks, OpaqueCallsDrain) {
-  cuStreamWriteValue32(nullptr, 0x10, 1, 0);
+  cuStreamWaitValue32(nullptr, 0x10, 1, 0);
   ASSERT_EQ(handler().ordered.size(), 1u);
-  EXPECT_EQ(handler().ordered[0], "cuStreamWriteValue32_v2");
+  EXPECT_EQ(handler().ordered[0], "cuStreamWaitValue32_v2");
+  EXPECT_TRUE(handler().ordered_all_resident[0]);
+}
+
+TEST_F(Hooks, AWordThatAStreamWritesIsAnAccess) {
+  CUdeviceptr a = 0;
+  cuMemAlloc(&a, 4096);
+  const auto stream = reinterpret_cast<CUstream>(0x77);
+  EXPECT_EQ(cuStreamWriteValue64(stream, a + 64, 7, CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER), CUDA_SUCCESS);
+  ASSERT_EQ(handler().commands.size(), 1u);
+  const SeenCommand& seen = handler().commands[0];
+  EXPECT_EQ(seen.command.stream, stream);
+  EXPECT_EQ(seen.command.flags & trace::kOpOpaque, 0);
+  ASSERT_EQ(seen.accesses.size(), 1u);
+  EXPECT_EQ(seen.accesses[0].offset, 64u);
+  EXPECT_EQ(seen.accesses[0].size, 8u);
+  EXPECT_EQ(seen.accesses[0].mode, static_cast<uint32_t>(trace::kAccessWrite));
+  const ScriptedCall call = scripted().call("cuStreamWriteValue64_v2");
+  EXPECT_EQ(call.count, 1u);
+  EXPECT_EQ(call.integers[1], a + 64);
+  EXPECT_EQ(call.integers[2], 7u);
+  EXPECT_TRUE(handler().ordered.empty());
+}
+
+TEST_F(Hooks, AWordOfMemoryThatNobodyKnowsIsOpaque) {
+  cuStreamWriteValue32(nullptr, 0x10, 1, 0);
+  ASSERT_EQ(handler().commands.size(), 1u);
+  EXPECT_NE(handler().commands[0].command.flags & trace::kOpOpaque, 0);
+}
+
+TEST_F(Hooks, AnErrorBeforeAForwardedCallIsTheProgramsAnswer) {
+  void* host = nullptr;
+  cuMemAllocHost(&host, 4096);
+  handler().ordered_answer = CUDA_ERROR_LAUNCH_FAILED;
+  EXPECT_EQ(cuMemFreeHost(host), CUDA_ERROR_LAUNCH_FAILED);
+  EXPECT_EQ(scripted().call("cuMemFreeHost").count, 0u);
+  handler().ordered_answer = CUDA_SUCCESS;
+  EXPECT_EQ(cuMemFreeHost(host), CUDA_SUCCESS);
 }
 
 TEST_F(Hooks, StreamOrderedMemorySaysSo) {

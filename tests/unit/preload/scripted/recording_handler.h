@@ -31,7 +31,11 @@ class RecordingHandler final : public Handler {
   CUresult stream_synchronize(CUstream stream) noexcept override;
   CUresult stream_destroy(CUstream) noexcept override { return CUDA_SUCCESS; }
   CUresult context_synchronize() noexcept override { return CUDA_SUCCESS; }
-  void before_ordered(const char* name) noexcept override { ordered.emplace_back(name); }
+  CUresult before_ordered(const char* name, bool all_resident) noexcept override {
+    ordered.emplace_back(name);
+    ordered_all_resident.push_back(all_resident);
+    return ordered_answer;
+  }
   void capture_begin() noexcept override { ++captures_begun; }
   void capture_end() noexcept override { ++captures_ended; }
   CUresult memory_info(size_t* free_bytes, size_t* total_bytes) noexcept override;
@@ -44,6 +48,8 @@ class RecordingHandler final : public Handler {
   std::vector<FreeCall> frees;
   std::vector<SeenCommand> commands;
   std::vector<std::string> ordered;
+  std::vector<bool> ordered_all_resident;  // one for each of these
+  CUresult ordered_answer = CUDA_SUCCESS;
   std::vector<std::string> unmanaged_kinds;
   std::vector<CUstream> streams;  // of event_record, stream_wait_event, stream_synchronize
   int captures_begun = 0;

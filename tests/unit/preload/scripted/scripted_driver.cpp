@@ -103,7 +103,7 @@ void effect(const std::string& symbol, uint64_t a, uint64_t b, uint64_t c, uint6
 }
 }  // namespace
 
-#define REPRISE_ROW(symbol, row_class, base, version)     \
+#define REPRISE_ROW(symbol, ...)                          \
   EXPORTED __attribute__((weak)) int symbol(PARAMETERS) { \
     const int result = called(#symbol, ARGUMENTS);        \
     if (result == 0) effect(#symbol, a, b, c, d);         \

@@ -24,7 +24,7 @@ Allocation make(uint64_t address, uint64_t size, trace::Origin origin = trace::O
 
 TEST(Allocations, FindsEveryByteAndNotTheOneBehind) {
   const Allocation allocation = make(0x10000000, 100);
-  ASSERT_TRUE(note_allocation(allocation));
+  ASSERT_TRUE(insert_allocation(allocation));
   Allocation found;
   for (const uint64_t address : {0x10000000ull, 0x10000001ull, 0x10000063ull}) {
     ASSERT_TRUE(find_allocation(address, &found)) << address;
@@ -41,8 +41,8 @@ TEST(Allocations, FindsEveryByteAndNotTheOneBehind) {
 TEST(Allocations, OnePastTheEndIsTheNeighbour) {
   const Allocation left = make(0x20000000, 0x1000);
   const Allocation right = make(0x20001000, 0x1000);
-  note_allocation(left);
-  note_allocation(right);
+  insert_allocation(left);
+  insert_allocation(right);
   Allocation found;
   ASSERT_TRUE(find_allocation(0x20001000, &found));
   EXPECT_EQ(found.id, right.id);
@@ -52,7 +52,7 @@ TEST(Allocations, OnePastTheEndIsTheNeighbour) {
 }
 
 TEST(Allocations, OnlyTheStartFrees) {
-  note_allocation(make(0x30000000, 64));
+  insert_allocation(make(0x30000000, 64));
   EXPECT_FALSE(forget_allocation(0x30000008, nullptr));
   Allocation gone;
   EXPECT_TRUE(forget_allocation(0x30000000, &gone));
@@ -61,10 +61,10 @@ TEST(Allocations, OnlyTheStartFrees) {
 }
 
 TEST(Allocations, AnAddressGivenAgainReplacesWhatWasThere) {
-  note_allocation(make(0x40000000, 0x1000));
-  note_allocation(make(0x40001000, 0x1000));
+  insert_allocation(make(0x40000000, 0x1000));
+  insert_allocation(make(0x40001000, 0x1000));
   const Allocation again = make(0x40000800, 0x1000);  // both frees went unseen
-  note_allocation(again);
+  insert_allocation(again);
   Allocation found;
   EXPECT_FALSE(find_allocation(0x40000000, &found));
   EXPECT_FALSE(find_allocation(0x40001900, &found));
@@ -75,10 +75,10 @@ TEST(Allocations, AnAddressGivenAgainReplacesWhatWasThere) {
 
 TEST(Allocations, CountsDeviceMemoryAlone) {
   const LiveMemory before = live_device_memory();
-  note_allocation(make(0x50000000, 1000));
-  note_allocation(make(0x50010000, 10, trace::Origin::async));
-  note_allocation(make(0x7f0000000000, 5000, trace::Origin::host));
-  note_allocation(make(0x50020000, 300, trace::Origin::global));
+  insert_allocation(make(0x50000000, 1000));
+  insert_allocation(make(0x50010000, 10, trace::Origin::async));
+  insert_allocation(make(0x7f0000000000, 5000, trace::Origin::host));
+  insert_allocation(make(0x50020000, 300, trace::Origin::global));
   const LiveMemory now = live_device_memory();
   EXPECT_EQ(now.count - before.count, 2u);
   EXPECT_EQ(now.bytes - before.bytes, 1010u);
@@ -91,7 +91,7 @@ TEST(Allocations, CountsDeviceMemoryAlone) {
 TEST(Allocations, MarksStayWithTheAllocation) {
   Allocation allocation = make(0x60000000, 4096, trace::Origin::pool);
   allocation.device = 3;
-  note_allocation(allocation);
+  insert_allocation(allocation);
   set_holds_pointers(0x60000000, true);
   set_hidden(0x60000000);
   Allocation found;
@@ -146,7 +146,7 @@ TEST(Allocations, ReadersSeeWhatStaysWhileOthersComeAndGo) {
   constexpr uint64_t kBase = 0x100000000;
   constexpr uint64_t kStep = 0x1000;
   constexpr int kCount = 300;
-  for (int i = 0; i < kCount; i += 2) note_allocation(make(kBase + static_cast<uint64_t>(i) * kStep, kStep));
+  for (int i = 0; i < kCount; i += 2) insert_allocation(make(kBase + static_cast<uint64_t>(i) * kStep, kStep));
   std::atomic<bool> stop{false};
   std::atomic<int> lost{0};
   std::thread reader([&] {
@@ -157,7 +157,7 @@ TEST(Allocations, ReadersSeeWhatStaysWhileOthersComeAndGo) {
     }
   });
   for (int round = 0; round < 20; ++round) {
-    for (int i = 1; i < kCount; i += 2) note_allocation(make(kBase + static_cast<uint64_t>(i) * kStep, kStep));
+    for (int i = 1; i < kCount; i += 2) insert_allocation(make(kBase + static_cast<uint64_t>(i) * kStep, kStep));
     for (int i = 1; i < kCount; i += 2) forget_allocation(kBase + static_cast<uint64_t>(i) * kStep, nullptr);
   }
   stop = true;

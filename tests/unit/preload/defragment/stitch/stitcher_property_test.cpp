@@ -24,11 +24,12 @@ rc::Gen<Step> any_step() {
 
 class Run {
  public:
-  Run(uint32_t chunks, uint32_t stitched_from, uint32_t seams, bool tight) : chunks_(chunks) {
+  Run(uint32_t chunks, uint32_t stitched_from, uint32_t stitched_blocks, bool tight) : chunks_(chunks) {
     memory.capacity = chunks;
-    // Every piece and every live seam mapped at once: with less, an allocation may fail for want of addresses.
+    // Every primitive block and every live stitched block mapped at once: with less, an allocation may fail for want of
+    // addresses.
     if (tight) memory.mappable = uint64_t{chunks} * 2;
-    RC_ASSERT(stitcher.open(&memory, {ModelMemory::kChunk, chunks, stitched_from, chunks * 3, seams}));
+    RC_ASSERT(stitcher.open(&memory, {ModelMemory::kChunk, chunks, stitched_from, chunks * 3, stitched_blocks}));
   }
 
   void step(const Step& step) {
@@ -98,10 +99,10 @@ class Run {
 RC_GTEST_PROP(StitcherProperty, NothingIsSharedLostOrRefusedWithoutNeed, ()) {
   const auto chunks = *rc::gen::inRange<uint32_t>(8, 96);
   const auto stitched_from = *rc::gen::element<uint32_t>(1, 1, 3, 8);
-  const auto seams = *rc::gen::element<uint32_t>(1, 4, 64);
+  const auto stitched_blocks = *rc::gen::element<uint32_t>(1, 4, 64);
   const auto tight = *rc::gen::arbitrary<bool>();
   const auto steps = *rc::gen::scale(4.0, rc::gen::container<std::vector<Step>>(any_step()));
-  Run run(chunks, stitched_from, seams, tight);
+  Run run(chunks, stitched_from, stitched_blocks, tight);
   for (const Step& step : steps) {
     run.step(step);
     run.check();

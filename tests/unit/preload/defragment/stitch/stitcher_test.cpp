@@ -12,9 +12,9 @@ namespace {
 
 class StitcherTest : public ::testing::Test {
  protected:
-  void open(uint32_t chunks, uint32_t stitched_from = 1, uint32_t seams = 64, uint32_t mapped = 10000) {
+  void open(uint32_t chunks, uint32_t stitched_from = 1, uint32_t stitched_blocks = 64, uint32_t mapped = 10000) {
     memory.capacity = chunks;
-    ASSERT_TRUE(stitcher.open(&memory, {ModelMemory::kChunk, chunks, stitched_from, mapped, seams}));
+    ASSERT_TRUE(stitcher.open(&memory, {ModelMemory::kChunk, chunks, stitched_from, mapped, stitched_blocks}));
   }
   Grant take(uint64_t chunks, Tag tag = kIdle) {
     Grant grant;
@@ -131,7 +131,7 @@ TEST_F(StitcherTest, ASeamIsBusyWhileAPieceOfItIs) {
   give(wide, 4);
   take(2);
   give(middle, 2);
-  EXPECT_EQ(take(4).state, State::multiple);  // not the old seam: one of its pieces is taken
+  EXPECT_EQ(take(4).state, State::multiple);  // not the old stitched block: one of its primitive blocks is taken
 }
 
 TEST_F(StitcherTest, BelowTheLimitNothingIsStitchedWhileThereIsMemory) {
@@ -156,7 +156,7 @@ TEST_F(StitcherTest, BelowTheLimitIdleMemoryIsUsedBeforeItBecomesMuch) {
   for (Grant& part : parts) part = take(2);
   for (const int hole : {0, 2, 4}) give(parts[hole], 2);
   EXPECT_EQ(take(3).state, State::insufficient);
-  EXPECT_EQ(stitcher.stats().recycled_pieces, 2u);  // 6 idle chunks are more than an eighth of 26, and 2 are not
+  EXPECT_EQ(stitcher.stats().recycled_primitives, 2u);  // 6 idle chunks are more than an eighth of 26, and 2 are not
   EXPECT_EQ(memory.existing(), 32u);
 }
 
@@ -168,7 +168,7 @@ TEST_F(StitcherTest, BelowTheLimitChunksAreReusedWhenTheDeviceIsFull) {
   give(parts[2], 2);
   EXPECT_EQ(take(4).state, State::insufficient);
   EXPECT_EQ(last, Result::ok);
-  EXPECT_EQ(stitcher.stats().recycled_pieces, 2u);
+  EXPECT_EQ(stitcher.stats().recycled_primitives, 2u);
   EXPECT_EQ(memory.existing(), 8u);
 }
 
@@ -244,17 +244,17 @@ TEST_F(StitcherTest, TheLeastRecentlyUsedSeamGivesWay) {
   const auto stitched = [&](int a, int b) {
     give(parts[a], 2);
     give(parts[b], 2);
-    const Grant seam = take(4);
-    give(seam, 4);
+    const Grant grant = take(4);
+    give(grant, 4);
     parts[a] = take(2);
     parts[b] = take(2);
-    return seam.state;
+    return grant.state;
   };
   EXPECT_EQ(stitched(0, 1), State::multiple);
   EXPECT_EQ(stitched(2, 3), State::multiple);
   EXPECT_EQ(stitched(0, 1), State::exact);
   EXPECT_EQ(stitcher.stats().stitch_frees, 0u);
-  EXPECT_EQ(stitched(1, 3), State::multiple);  // no room: the seam of 2 and 3 goes
+  EXPECT_EQ(stitched(1, 3), State::multiple);  // no room: the stitched block of 2 and 3 goes
   EXPECT_EQ(stitcher.stats().stitch_frees, 1u);
   EXPECT_LE(memory.mapped(), 16u);
 }
@@ -266,8 +266,8 @@ TEST_F(StitcherTest, AMappingThatTheDriverRefusesIsTriedAgainWithoutSeams) {
   for (Grant& part : parts) part = take(2);
   give(parts[0], 2);
   give(parts[1], 2);
-  const Grant seam = take(4);
-  give(seam, 4);
+  const Grant grant = take(4);
+  give(grant, 4);
   parts[1] = take(2);
   give(parts[2], 2);
   EXPECT_EQ(take(4).state, State::multiple);
