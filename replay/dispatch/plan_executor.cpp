@@ -137,7 +137,7 @@ Planned::Taken Planned::take(Entry& entry) noexcept {
 Planned::Taken Planned::take_planned(Entry& entry) noexcept {
   if (!progress_.is_open(entry.iteration) && !progress_.open(entry.iteration)) return Taken::later;
   const plan::Call& call = schedule_->plan.calls[entry.call];
-  if (call.kind == plan::CallKind::give_up || call.kind == plan::CallKind::renew) {
+  if (call.kind == plan::CallKind::free_handover || call.kind == plan::CallKind::allocate_handover) {
     // Nothing is issued for these: they take effect when all that the program called before is issued.
     if (entry.call == 0) stopwatch_.begin(entry.iteration);
     ordered_.push_back(&entry);
@@ -305,7 +305,7 @@ void Planned::issue_op(Instance instance) noexcept {
 // Small transient tensors share addresses over time, so the one that is meant is noted when its work goes out.
 void Planned::note_small(const Entry& entry) noexcept {
   if (shared_.notes.note == nullptr) return;
-  for (const plan::Access& access : schedule_->plan.calls[entry.call].accesses) {
+  for (const plan::OpAccess& access : schedule_->plan.calls[entry.call].accesses) {
     const plan::Tensor& tensor = schedule_->plan.tensors[access.tensor];
     if (tensor.chunk_count == 0 && access.tensor >= schedule_->persistent_count) {
       issuer_.extents.note(schedule_->addresses[access.tensor], tensor.size);
@@ -324,7 +324,7 @@ void Planned::op_issued(Instance instance, LaneIndex lane, CUresult result) noex
   Entry& entry = *progress_.entry(instance);
   const Use use{lane, memory_.lanes.advance(lane)};
   memory_.lanes.mark(lane);
-  for (const plan::Access& access : schedule_->plan.calls[entry.call].accesses) {
+  for (const plan::OpAccess& access : schedule_->plan.calls[entry.call].accesses) {
     Tensor* const tensor = activation_.tensor(access.tensor);
     if (tensor == nullptr) continue;
     tensor->uses.add(use.lane, use.position);

@@ -139,7 +139,7 @@ void Enforcer::append_free(const FreeCall& call, const Step& step) noexcept {
   if (step.planned) {
     entry->call = step.match.call;
     entry->iteration = step.match.iteration;
-    entry->keeps_address = timeline_.plan_call(step.match).kind == plan::CallKind::give_up;
+    entry->keeps_address = timeline_.plan_call(step.match).kind == plan::CallKind::free_handover;
   }
   timeline_.freed(call.allocation);
   shared_.counters.requested_bytes.store(timeline_.live_bytes(), std::memory_order_relaxed);

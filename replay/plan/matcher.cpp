@@ -41,7 +41,7 @@ bool Matcher::op(const Command& command, Match* match) noexcept {
     const CUdeviceptr base = access.address - access.offset;
     if (!managed_.contains(base)) continue;
     if (next == call.accesses.size()) return false;
-    const plan::Access& expected = call.accesses[next++];
+    const plan::OpAccess& expected = call.accesses[next++];
     if (address_of(expected.tensor) != base || expected.offset != access.offset) return false;
   }
   if (next != call.accesses.size()) return false;
@@ -51,23 +51,23 @@ bool Matcher::op(const Command& command, Match* match) noexcept {
 
 bool Matcher::allocate(const AllocateCall& call, Match* match, CUdeviceptr* address) noexcept {
   const plan::Call& expected = schedule_->plan.calls[next_];
-  if ((expected.kind != CallKind::allocate && expected.kind != CallKind::renew) || expected.origin != call.origin ||
-      schedule_->plan.tensors[expected.tensor].size != call.size) {
+  if ((expected.kind != CallKind::allocate && expected.kind != CallKind::allocate_handover) ||
+      expected.origin != call.origin || schedule_->plan.tensors[expected.tensor].size != call.size) {
     return false;
   }
   *address = address_of(expected.tensor);
-  if (expected.kind == CallKind::renew) std::erase(given_up_, expected.tensor);
+  if (expected.kind == CallKind::allocate_handover) std::erase(given_up_, expected.tensor);
   consume(match);
   return true;
 }
 
 bool Matcher::free(const FreeCall& call, Match* match) noexcept {
   const plan::Call& expected = schedule_->plan.calls[next_];
-  if ((expected.kind != CallKind::free && expected.kind != CallKind::give_up) ||
+  if ((expected.kind != CallKind::free && expected.kind != CallKind::free_handover) ||
       address_of(expected.tensor) != call.address) {
     return false;
   }
-  if (expected.kind == CallKind::give_up) given_up_.push_back(expected.tensor);
+  if (expected.kind == CallKind::free_handover) given_up_.push_back(expected.tensor);
   consume(match);
   return true;
 }
@@ -83,10 +83,10 @@ std::string Matcher::expected() const {
   const plan::Call& call = schedule_->plan.calls[next_];
   switch (call.kind) {
     case CallKind::allocate:
-    case CallKind::renew:
+    case CallKind::allocate_handover:
       return "allocate " + std::to_string(schedule_->plan.tensors[call.tensor].size);
     case CallKind::free:
-    case CallKind::give_up:
+    case CallKind::free_handover:
       return "free " + std::to_string(schedule_->plan.tensors[call.tensor].size);
     case CallKind::op:
       break;

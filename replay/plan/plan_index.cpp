@@ -134,7 +134,7 @@ void add_release_edges(plan::Plan* plan) {
     const plan::Vertex& vertex = plan->vertices[v];
     if (vertex.kind == VertexKind::offload || vertex.kind == VertexKind::reload) add(vertex.tensor, v);
     if (vertex.kind != VertexKind::op) continue;
-    for (const plan::Access& access : plan->calls[vertex.call].accesses) {
+    for (const plan::OpAccess& access : plan->calls[vertex.call].accesses) {
       if (access.tensor != kNone) add(access.tensor, v);
     }
   }
@@ -143,8 +143,8 @@ void add_release_edges(plan::Plan* plan) {
 }  // namespace
 
 bool make_schedule(plan::Plan plan, Zone zone, uint64_t granularity, Schedule* schedule, std::string* why) {
-  if (plan.granularity != granularity) {
-    *why = "the plan was made for chunks of " + std::to_string(plan.granularity) + " bytes, this device has " +
+  if (plan.chunk_bytes != granularity) {
+    *why = "the plan was made for chunks of " + std::to_string(plan.chunk_bytes) + " bytes, this device has " +
            std::to_string(granularity);
     return false;
   }
@@ -153,16 +153,16 @@ bool make_schedule(plan::Plan plan, Zone zone, uint64_t granularity, Schedule* s
            " devices, which can be simulated but not enforced; make one for a single device";
     return false;
   }
-  if (plan::launches_again(plan)) {
-    *why = "the plan launches kernels again, which can be simulated but not enforced; make one with --no-recompute";
+  if (plan::recomputes(plan)) {
+    *why = "the plan recomputes kernels, which can be simulated but not enforced; make one with --no-recompute";
     return false;
   }
-  if (plan::overtakes(plan)) {
-    *why = "the plan lets kernels overtake others, which can be simulated but not enforced; make one with reprise plan";
+  if (plan::reorders(plan)) {
+    *why = "the plan reorders kernels, which can be simulated but not enforced; make one with reprise plan";
     return false;
   }
-  if (plan::has_parts(plan)) {
-    *why = "the plan moves parts of tensors, which can be simulated but not enforced; make one with reprise plan";
+  if (plan::has_split_tensors(plan)) {
+    *why = "the plan splits tensors, which can be simulated but not enforced; make one with reprise plan";
     return false;
   }
   if (plan.calls.empty()) {

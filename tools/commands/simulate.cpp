@@ -79,12 +79,12 @@ class Simulating {
       Result<uint64_t> chunk = parse_size(arguments_.chunk);
       if (!chunk.ok()) return chunk.status();
       if (chunk.value() < kSmallestChunk) return {StatusCode::invalid_argument, "--chunk: at least 4KiB"};
-      options_.granularity = chunk.value();
+      options_.chunk_bytes = chunk.value();
     }
     options_.ssd = !arguments_.no_ssd;
     options_.recompute = !arguments_.no_recompute;
-    options_.overtake = !arguments_.keep_order;
-    options_.parts = !arguments_.whole_tensors;
+    options_.reorder = !arguments_.keep_order;
+    options_.split_tensors = !arguments_.whole_tensors;
     Result<std::vector<analyzer::SimulationOptions>> trials = trials_of(arguments_.disturbance);
     if (!trials.ok()) return trials.status();
     options_.trials = std::move(trials.value());
@@ -115,7 +115,7 @@ class Simulating {
     progress_.step("reading " + arguments_.input);
     if (is_graph_path(arguments_.input)) {
       Result<analyzer::TaskGraph> graph =
-          read_graph(arguments_.input, options_.granularity != 0 ? options_.granularity : kGraphChunk);
+          read_graph(arguments_.input, options_.chunk_bytes != 0 ? options_.chunk_bytes : kGraphChunk);
       if (!graph.ok()) return graph.status();
       return take(analyzer::make_workload(std::move(graph.value()), options_));
     }
@@ -230,7 +230,7 @@ Action declare_simulate(CLI::App& app, const ProgramArguments&) {
                  "h200, a100, a100x8, p100x4, g10 or a machine file (default: the trace's)");
   app.add_option("--csv", arguments->csv, "Also write the rows to this file");
   app.add_option("--html", arguments->html, "Also write a page with curves of time and bytes over budgets");
-  app.add_flag("--no-recompute", arguments->no_recompute, "reprise and auto launch nothing again to save memory");
+  app.add_flag("--no-recompute", arguments->no_recompute, "reprise and auto recompute nothing to save memory");
   app.add_flag(
       "--keep-order", arguments->keep_order,
       "reprise and auto keep an optimizer's kernels where the program has them, not right behind their gradients");
