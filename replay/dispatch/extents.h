@@ -14,23 +14,23 @@ class Extents {
  public:
   explicit Extents(Shared* shared) noexcept : shared_(*shared) {}
 
-  void note(uint64_t address, uint64_t bytes) noexcept {
-    if (shared_.notes.note == nullptr) return;
+  void insert(uint64_t address, uint64_t bytes) noexcept {
+    if (shared_.extent_observer.insert == nullptr) return;
     if (const auto same = known_.find(address); same != known_.end() && same->second == bytes) return;
     // Addresses are shared over time: whatever overlaps is over.
     auto old = known_.upper_bound(address);
     if (old != known_.begin() && std::prev(old)->first + std::prev(old)->second > address) --old;
     while (old != known_.end() && old->first < address + bytes) {
-      shared_.notes.forget(old->first);
+      shared_.extent_observer.erase(old->first);
       old = known_.erase(old);
     }
     known_[address] = bytes;
-    shared_.notes.note(address, bytes);
+    shared_.extent_observer.insert(address, bytes);
   }
   // The address may become part of something else, and nothing that uses it runs any more.
-  void forget(uint64_t address) noexcept {
-    if (shared_.notes.forget == nullptr || known_.erase(address) == 0) return;
-    shared_.notes.forget(address);
+  void erase(uint64_t address) noexcept {
+    if (shared_.extent_observer.erase == nullptr || known_.erase(address) == 0) return;
+    shared_.extent_observer.erase(address);
   }
 
  private:

@@ -17,6 +17,6 @@ struct LinkRates {
 };
 
 // Takes one chunk from the pool for the time being, and a host slot. The median of three tries each.
-LinkRates measure_link(Memory& memory) noexcept;
+LinkRates measure_link_rates(ManagedMemory& memory) noexcept;
 
 }  // namespace reprise::replay

@@ -14,24 +14,24 @@ namespace reprise::replay {
 using ChunkIndex = uint32_t;
 inline constexpr ChunkIndex kNoChunk = 0xffffffff;
 
-struct Tensor;
+struct ResidentTensor;
 
 struct Chunk {
   CUmemGenericAllocationHandle handle = 0;
-  Tensor* occupant = nullptr;  // a managed tensor whose bytes are here
-  bool free = false;           // nobody's, waiting to be taken
-  bool reserved = false;       // under small allocations: never free
-  Uses uses;                   // of former occupants
+  ResidentTensor* occupant = nullptr;  // a managed tensor whose bytes are here
+  bool free = false;                   // nobody's, waiting to be taken
+  bool reserved = false;               // under small allocations: never free
+  LaneUses uses;                       // of former occupants
 };
 
 class ChunkPool {
  public:
-  void open(CUdevice device, uint64_t granularity) noexcept;
+  void open(CUdevice device, uint64_t chunk_bytes) noexcept;
 
   // Upper bound of how many chunks may exist; chunks that exist already stay until shrink().
   void set_limit(uint64_t chunks) noexcept { limit_ = chunks; }
   uint64_t limit() const noexcept { return limit_; }
-  uint64_t granularity() const noexcept { return granularity_; }
+  uint64_t chunk_bytes() const noexcept { return chunk_bytes_; }
 
   // A chunk nobody occupies: an existing one, else a new one within the limit, else kNoChunk. `error` is set when the
   // driver refused to create one.
@@ -64,7 +64,7 @@ class ChunkPool {
 
  private:
   CUmemAllocationProp properties_{};
-  uint64_t granularity_ = 0;
+  uint64_t chunk_bytes_ = 0;
   uint64_t limit_ = 0;
   uint64_t existing_ = 0;
   std::vector<Chunk> chunks_;

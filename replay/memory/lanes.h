@@ -49,19 +49,19 @@ class Lanes {
   // on the lane when it begins to wait.
   CUresult mark(LaneIndex lane) noexcept;
   // Later work of `waiter` starts after `uses` are complete, ordered on the device.
-  CUresult wait_on(LaneIndex waiter, const Uses& uses) noexcept;
-  CUresult wait_on(LaneIndex waiter, Use use) noexcept;
+  CUresult wait_on(LaneIndex waiter, const LaneUses& uses) noexcept;
+  CUresult wait_on(LaneIndex waiter, LaneUse use) noexcept;
   // Blocks the host until `uses` are complete.
-  CUresult host_wait(const Uses& uses) noexcept;
+  CUresult host_wait(const LaneUses& uses) noexcept;
   // Learns from the driver, without blocking, which positions are complete.
   void poll() noexcept;
   // The first error that the driver answered instead of "complete" or "not ready": the context is broken then, and
   // everything counts as complete.
   CUresult fault() const noexcept { return fault_; }
   // Is it complete, as far as poll() and the waits know?
-  bool known_complete(Use use) const noexcept { return lanes_[use.lane].completed >= use.position; }
+  bool known_complete(LaneUse use) const noexcept { return lanes_[use.lane].completed >= use.position; }
   // The same, after asking the driver.
-  bool complete(const Uses& uses) noexcept;
+  bool complete(const LaneUses& uses) noexcept;
   // Blocks until all work of the context is complete; every position is complete then.
   CUresult synchronize() noexcept;
 

@@ -15,7 +15,7 @@ namespace reprise::replay {
 
 struct Mapping {
   std::vector<ChunkIndex> chunks;  // in address order
-  Uses uses;                       // work that went through these addresses; complete before they are unmapped
+  LaneUses uses;                   // work that went through these addresses; complete before they are unmapped
 };
 
 class Mappings {
@@ -32,7 +32,6 @@ class Mappings {
   CUresult make_room(CUdeviceptr base, uint64_t bytes) noexcept;
   // Unmaps everything that maps this chunk.
   CUresult unmap_chunk(ChunkIndex chunk) noexcept;
-  CUresult unmap_all() noexcept;
 
   uint64_t mapped_chunks() const noexcept { return mapped_chunks_; }
   uint64_t driver_calls() const noexcept { return driver_calls_; }  // map, unmap and set-access so far

@@ -17,23 +17,23 @@ struct Shortage {
   bool host_full = false;
 };
 
-class Residency {
+class Pager {
  public:
-  explicit Residency(Memory* memory) noexcept : memory_(*memory) {}
+  explicit Pager(ManagedMemory* memory) noexcept : memory_(*memory) {}
 
   // All of `set` is resident when the work that is issued next waits for each tensor's `ready`.
   // CUDA_ERROR_OUT_OF_MEMORY: does not fit (see shortage()); other codes: what the driver said. On any error the
   // tensors keep their bytes.
-  CUresult make_resident(const std::vector<Tensor*>& set) noexcept;
+  CUresult make_resident(const std::vector<ResidentTensor*>& set) noexcept;
   // As many of the live tensors as fit, newest use first. OUT_OF_MEMORY when not all fit.
   CUresult make_all_resident() noexcept;
 
   // Records that work at `use` touched the tensor.
-  void touched(Tensor& tensor, Use use, bool wrote) noexcept;
+  void touched(ResidentTensor& tensor, LaneUse use, bool wrote) noexcept;
   // The program's free was reached: its chunks, slot and bytes are nobody's any more.
-  void forget(Tensor& tensor) noexcept;
+  void forget(ResidentTensor& tensor) noexcept;
   // Copies the tensor to the host if that is needed and frees its chunks.
-  CUresult evict(Tensor& tensor) noexcept;
+  CUresult evict(ResidentTensor& tensor) noexcept;
   // Gives back the slab chunks in which nothing lives any more. The device must be idle.
   CUresult trim_slabs() noexcept;
   // Brings the number of existing chunks down to the pool's limit.
@@ -49,21 +49,22 @@ class Residency {
   uint64_t mapping_limit = 24 * 1024;  // mapped chunks before old mappings are taken down
 
  private:
-  CUresult bring_in(Tensor& tensor) noexcept;
-  CUresult map_slab(Tensor& tensor) noexcept;
+  CUresult bring_in(ResidentTensor& tensor) noexcept;
+  CUresult map_slab(ResidentTensor& tensor) noexcept;
   // First and last slab chunk of a small tensor that is not the plan's.
-  std::pair<uint64_t, uint64_t> slab_span(const Tensor& tensor) const noexcept;
-  uint64_t missing_slab_chunks(const std::vector<Tensor*>& set) const noexcept;
-  CUresult take_chunks(Tensor& tensor, std::vector<ChunkIndex>* chunks) noexcept;
-  CUresult take_home(const std::vector<ChunkIndex>& home, const std::vector<Tensor*>& victims, bool* taken) noexcept;
-  CUresult remap(Tensor& tensor, const std::vector<ChunkIndex>& chunks) noexcept;
+  std::pair<uint64_t, uint64_t> slab_span(const ResidentTensor& tensor) const noexcept;
+  uint64_t missing_slab_chunks(const std::vector<ResidentTensor*>& set) const noexcept;
+  CUresult take_chunks(ResidentTensor& tensor, std::vector<ChunkIndex>* chunks) noexcept;
+  CUresult take_home(const std::vector<ChunkIndex>& home, const std::vector<ResidentTensor*>& victims,
+                     bool* taken) noexcept;
+  CUresult remap(ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks) noexcept;
   CUresult trim_mappings(uint64_t more) noexcept;
   // Resident tensors that may go, in the order in which they should.
-  std::vector<Tensor*> candidates() noexcept;
-  void release_chunks(Tensor& tensor, Uses after) noexcept;
+  std::vector<ResidentTensor*> candidates() noexcept;
+  void release_chunks(ResidentTensor& tensor, LaneUses after) noexcept;
   CUresult out_of_memory(uint64_t chunks) noexcept;
 
-  Memory& memory_;
+  ManagedMemory& memory_;
   Shortage shortage_;
   uint64_t tick_ = 0;
   uint64_t largest_working_set_ = 0;

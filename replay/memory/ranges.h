@@ -24,13 +24,13 @@ struct Arena {
 };
 
 // Cuts [base, base + bytes) into the zones; all bounds are multiples of `unit`.
-Arena cut_arena(uint64_t base, uint64_t bytes, uint64_t unit) noexcept;
+Arena cut_arena(uint64_t base, uint64_t bytes, uint64_t chunk_bytes) noexcept;
 
 // Ranges in one zone. A range that was released is handed out again for the same size first, newest first: its mapping
 // is then still there and costs nothing.
 class Ranges {
  public:
-  void reset(Zone zone, uint64_t unit) noexcept;
+  void reset(Zone zone, uint64_t chunk_bytes) noexcept;
 
   // A range of at least `bytes`, padded to units, followed by one unit that nobody gets (one-past-end pointers resolve
   // to nothing). 0 when the zone is full.
@@ -38,14 +38,14 @@ class Ranges {
   // `bytes` as in allocate().
   void release(uint64_t base, uint64_t bytes) noexcept;
 
-  uint64_t padded(uint64_t bytes) const noexcept { return (bytes + unit_ - 1) / unit_ * unit_; }
+  uint64_t padded(uint64_t bytes) const noexcept { return (bytes + chunk_bytes_ - 1) / chunk_bytes_ * chunk_bytes_; }
 
  private:
   uint64_t take_bumped(uint64_t total) noexcept;
   uint64_t take_merged(uint64_t total) noexcept;
 
   Zone zone_;
-  uint64_t unit_ = 1;
+  uint64_t chunk_bytes_ = 1;
   uint64_t next_ = 0;                                         // offset of what was never handed out
   std::unordered_map<uint64_t, std::vector<uint64_t>> bins_;  // total size -> bases, newest last
 };

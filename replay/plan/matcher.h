@@ -18,7 +18,7 @@ struct Match {
 };
 
 // The address range of a tensor that was given up and not renewed: nobody's.
-struct Vacant {
+struct OpenHandover {
   CUdeviceptr address = 0;
   uint64_t size = 0;
 };
@@ -27,7 +27,7 @@ class Matcher {
  public:
   // A new activation: `persistent` are the addresses of the plan's persistent tensors, in its order. The plan's first
   // call is expected next, of iteration `first`. Addresses outside `managed` are not the plan's business.
-  void begin(const Schedule* schedule, const std::vector<CUdeviceptr>& persistent, Zone managed,
+  void begin(const PlanIndex* plan_index, const std::vector<CUdeviceptr>& persistent, Zone managed,
              uint64_t first) noexcept;
 
   // Is it the expected call? Then it is consumed: *match, and for allocations the address that the plan gives.
@@ -36,7 +36,7 @@ class Matcher {
   bool free(const FreeCall& call, Match* match) noexcept;
 
   // Nothing more is expected. Returns the ranges that the plan kept for allocations that will not come.
-  std::vector<Vacant> end() noexcept;
+  std::vector<OpenHandover> end() noexcept;
 
   uint32_t next() const noexcept { return next_; }
   uint64_t iteration() const noexcept { return iteration_; }
@@ -47,10 +47,10 @@ class Matcher {
   void consume(Match* match) noexcept;
   CUdeviceptr address_of(uint32_t tensor) const noexcept { return addresses_[tensor]; }
 
-  const Schedule* schedule_ = nullptr;
+  const PlanIndex* plan_index_ = nullptr;
   Zone managed_;
   std::vector<CUdeviceptr> addresses_;  // by plan tensor
-  std::vector<uint32_t> given_up_;      // plan tensors whose renewal is still to come
+  std::vector<uint32_t> handovers_;     // plan tensors whose renewal is still to come
   uint32_t next_ = 0;
   uint64_t iteration_ = 0;
 };

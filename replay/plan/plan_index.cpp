@@ -35,24 +35,24 @@ bool slab_is_sound(const plan::Plan& plan) {
   return true;
 }
 
-bool lay_out(Schedule* schedule, uint64_t unit, std::string* why) {
-  const plan::Plan& plan = schedule->plan;
-  schedule->slab_bytes = (plan.slab_bytes + unit - 1) / unit * unit;
-  uint64_t next = schedule->slab_bytes + unit;
-  schedule->addresses.assign(plan.tensors.size(), 0);
+bool lay_out(PlanIndex* plan_index, uint64_t chunk_bytes, std::string* why) {
+  const plan::Plan& plan = plan_index->plan;
+  plan_index->slab_bytes = (plan.slab_bytes + chunk_bytes - 1) / chunk_bytes * chunk_bytes;
+  uint64_t next = plan_index->slab_bytes + chunk_bytes;
+  plan_index->addresses.assign(plan.tensors.size(), 0);
   for (size_t t = 0; t < plan.tensors.size(); ++t) {
     const plan::Tensor& tensor = plan.tensors[t];
     if (persistent(tensor)) {
-      ++schedule->persistent_count;
+      ++plan_index->persistent_count;
     } else if (tensor.chunk_count == 0) {
-      schedule->addresses[t] = schedule->zone.base + tensor.slab_offset;
+      plan_index->addresses[t] = plan_index->zone.base + tensor.slab_offset;
     } else {
-      schedule->addresses[t] = schedule->zone.base + next;
-      next += (uint64_t{tensor.chunk_count} + 1) * unit;  // and a guard
+      plan_index->addresses[t] = plan_index->zone.base + next;
+      next += (uint64_t{tensor.chunk_count} + 1) * chunk_bytes;  // and a guard
     }
   }
-  if (next > schedule->zone.bytes) *why = "the plan needs more address space than was reserved";
-  return next <= schedule->zone.bytes;
+  if (next > plan_index->zone.bytes) *why = "the plan needs more address space than was reserved";
+  return next <= plan_index->zone.bytes;
 }
 
 LaneKind lane_of(const plan::Vertex& vertex) {
@@ -87,30 +87,28 @@ void collect_waits(const plan::Plan& plan, uint32_t vertex, uint8_t distance, in
   }
 }
 
-void invert_edges(Schedule* schedule) {
-  const plan::Plan& plan = schedule->plan;
+void invert_edges(PlanIndex* plan_index) {
+  const plan::Plan& plan = plan_index->plan;
   const size_t count = plan.vertices.size();
-  schedule->predecessors.assign(count, 0);
-  schedule->cyclic.assign(count, 0);
-  schedule->successors.resize(count);
-  schedule->waits.resize(count);
-  schedule->marked.assign(count, false);
+  plan_index->predecessors.assign(count, 0);
+  plan_index->cyclic.assign(count, 0);
+  plan_index->successors.resize(count);
+  plan_index->waits.resize(count);
   for (uint32_t v = 0; v < count; ++v) {
     for (const plan::Predecessor& predecessor : plan.vertices[v].predecessors) {
-      ++(predecessor.distance == 0 ? schedule->predecessors : schedule->cyclic)[v];
-      schedule->successors[predecessor.vertex].push_back({v, predecessor.distance});
+      ++(predecessor.distance == 0 ? plan_index->predecessors : plan_index->cyclic)[v];
+      plan_index->successors[predecessor.vertex].push_back({v, predecessor.distance});
     }
-    if (schedule->lanes[v] == LaneKind::none) continue;
+    if (plan_index->lanes[v] == LaneKind::none) continue;
     std::vector<Edge> waits;
     collect_waits(plan, v, 0, 0, &waits);
     for (const Edge& edge : waits) {
       // The same lane runs in issue order: nothing to wait for.
       if (stream_of(plan, plan.vertices[edge.vertex]) == stream_of(plan, plan.vertices[v])) continue;
-      const bool known = std::any_of(schedule->waits[v].begin(), schedule->waits[v].end(), [&](const Edge& other) {
+      const bool known = std::any_of(plan_index->waits[v].begin(), plan_index->waits[v].end(), [&](const Edge& other) {
         return other.vertex == edge.vertex && other.distance == edge.distance;
       });
-      if (!known) schedule->waits[v].push_back(edge);
-      schedule->marked[edge.vertex] = true;
+      if (!known) plan_index->waits[v].push_back(edge);
     }
   }
 }
@@ -142,10 +140,10 @@ void add_release_edges(plan::Plan* plan) {
 
 }  // namespace
 
-bool make_schedule(plan::Plan plan, Zone zone, uint64_t granularity, Schedule* schedule, std::string* why) {
-  if (plan.granularity != granularity) {
+bool make_plan_index(plan::Plan plan, Zone zone, uint64_t chunk_bytes, PlanIndex* plan_index, std::string* why) {
+  if (plan.granularity != chunk_bytes) {
     *why = "the plan was made for chunks of " + std::to_string(plan.granularity) + " bytes, this device has " +
-           std::to_string(granularity);
+           std::to_string(chunk_bytes);
     return false;
   }
   if (plan::device_count(plan) > 1) {
@@ -174,19 +172,19 @@ bool make_schedule(plan::Plan plan, Zone zone, uint64_t granularity, Schedule* s
     return false;
   }
   add_release_edges(&plan);
-  schedule->plan = std::move(plan);
-  schedule->zone = zone;
-  if (!lay_out(schedule, granularity, why)) return false;
-  const plan::Plan& made = schedule->plan;
-  schedule->rank.assign(made.vertices.size(), 0);
-  for (uint32_t i = 0; i < made.order.size(); ++i) schedule->rank[made.order[i]] = i;
-  for (const plan::Vertex& vertex : made.vertices) schedule->lanes.push_back(lane_of(vertex));
-  schedule->offloaded.assign(made.tensors.size(), false);
+  plan_index->plan = std::move(plan);
+  plan_index->zone = zone;
+  if (!lay_out(plan_index, chunk_bytes, why)) return false;
+  const plan::Plan& made = plan_index->plan;
+  plan_index->rank.assign(made.vertices.size(), 0);
+  for (uint32_t i = 0; i < made.order.size(); ++i) plan_index->rank[made.order[i]] = i;
+  for (const plan::Vertex& vertex : made.vertices) plan_index->lanes.push_back(lane_of(vertex));
+  plan_index->offloaded.assign(made.tensors.size(), false);
   for (const plan::Vertex& vertex : made.vertices) {
-    if (vertex.kind == VertexKind::offload) schedule->offloaded[vertex.tensor] = true;
+    if (vertex.kind == VertexKind::offload) plan_index->offloaded[vertex.tensor] = true;
   }
-  schedule->last_call = static_cast<uint32_t>(made.calls.size() - 1);
-  invert_edges(schedule);
+  plan_index->last_call = static_cast<uint32_t>(made.calls.size() - 1);
+  invert_edges(plan_index);
   return true;
 }
 

@@ -35,15 +35,15 @@ enum class EntryKind : uint8_t { op, allocate, free, event_record, event_wait, s
 
 inline constexpr uint32_t kUnplanned = 0xffffffff;
 
-struct Entry {
+struct LogEntry {
   EntryKind kind = EntryKind::op;
   bool program_issues = false;  // the waiting program thread performs the driver call (synchronous copies)
   bool staged = false;          // `payload` of the copy was staged: the dispatcher copies from `staging`
   bool done = false;            // dispatcher's: nothing is left to do
   bool all_resident = false;    // `ordered`: what follows may touch any memory
   bool stream_ordered = false;  // of free
-  bool keeps_address = false;   // free: the plan has the next allocation of its kind take the address over
-  bool only_address = false;    // free: of the address alone, which such a plan kept until it ended
+  bool free_handover = false;   // free: the plan has the next allocation of its kind take the address over
+  bool ends_handover = false;   // free: of the address alone, which such a plan kept until it ended
   uint32_t call = kUnplanned;   // index into the plan's calls
   uint64_t iteration = 0;       // planned iteration that the call belongs to
   uint64_t position = 0;
@@ -57,12 +57,11 @@ struct Entry {
   uint32_t chunk_count = 0;                 // allocate: 0 for small ones
   uint64_t allocation = 0;                  // allocate, free: id
   CUevent event = nullptr;                  // event_record, event_wait
-  uint64_t event_record = 0;                // event_wait: position of the record it is bound to, 0: none pending
   unsigned flags = 0;
   uint64_t bytes = 0;  // of the log that this entry takes
 };
 
-class Log {
+class CommandLog {
  public:
   static constexpr uint64_t kEntries = 1u << 15;
 
@@ -71,9 +70,9 @@ class Log {
 
   // Program side, under the submission lock. Waits while the log is full. The entry is visible to the dispatcher after
   // publish(). append_op copies the command with its accesses and payload.
-  Entry* append(EntryKind kind) noexcept;
-  Entry* append_op(const Command& command) noexcept;
-  void publish(Entry* entry) noexcept;
+  LogEntry* append(EntryKind kind) noexcept;
+  LogEntry* append_op(const Command& command) noexcept;
+  void publish(LogEntry* entry) noexcept;
 
   // Everything before `position` is done when this returns.
   void wait_done(uint64_t position) noexcept;
@@ -90,8 +89,8 @@ class Log {
   void leave_blocked() noexcept { blocked_.fetch_sub(1); }
 
   // Dispatcher side.
-  Entry* at(uint64_t position) noexcept { return slots_[position % kEntries]; }
-  void done(Entry* entry) noexcept;
+  LogEntry* at(uint64_t position) noexcept { return slots_[position % kEntries]; }
+  void done(LogEntry* entry) noexcept;
   // Sleeps until something was published, woken or `timeout_ns` passed (0: at most a second).
   void wait_for_work(uint64_t seen_tail, uint64_t timeout_ns) noexcept;
   void wake() noexcept;
@@ -101,7 +100,7 @@ class Log {
 
   unsigned char* ring_ = nullptr;
   uint64_t ring_bytes_ = 0;
-  Entry** slots_ = nullptr;
+  LogEntry** slots_ = nullptr;
   uint64_t written_ = 0;                // ring bytes handed out since the start
   std::atomic<uint64_t> reclaimed_{0};  // ring bytes that are free again
   std::atomic<uint64_t> tail_{0};

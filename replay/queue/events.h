@@ -11,12 +11,12 @@ namespace reprise::replay {
 
 class Events {
  public:
-  enum class Use { record, wait };
+  enum class Role { record, wait };
 
   // Program side, when the entry is appended; dispatcher, when it has been issued. The latter destroys the event if the
   // program wanted that meanwhile.
-  void deferred(CUevent event, Use use) noexcept;
-  void issued(CUevent event, Use use) noexcept;
+  void deferred(CUevent event, Role role) noexcept;
+  void issued(CUevent event, Role role) noexcept;
 
   // Is a record of the event still deferred?
   bool record_pending(CUevent event) noexcept;
