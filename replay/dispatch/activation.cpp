@@ -19,7 +19,7 @@ bool Activation::fail(std::string* why, const char* what, CUresult result) noexc
   return false;
 }
 
-// Waits for the device: after it, nothing that was noted as outstanding is.
+// Waits for the device: after it, no recorded use is outstanding.
 bool Activation::settle() noexcept {
   if (memory_.lanes.synchronize() != CUDA_SUCCESS) return false;
   memory_.tensors.for_each([](ResidentTensor& tensor) {
@@ -98,8 +98,8 @@ bool Activation::make_slab(std::string* why) noexcept {
   return true;
 }
 
-// Physical chunks for all of the plan's. The numbers in a plan are names: those that hold a persistent tensor's bytes
-// already get the name that leaves them in place.
+// A physical chunk for each of the plan's. The plan's chunk numbers are only names: a chunk that holds a persistent
+// tensor's bytes gets the name with which these bytes can stay in place.
 bool Activation::make_chunks(std::string* why) noexcept {
   const plan::Plan& plan = plan_index_->plan;
   ChunkPool& pool = memory_.chunks;
@@ -107,7 +107,7 @@ bool Activation::make_chunks(std::string* why) noexcept {
     chunks_.assign(plan.chunk_count, kNoChunk);
     assign_current_chunks();
   }
-  // Passive mode may have put small allocations into a chunk since, or given one back to the device.
+  // Since the last activation the pager may have put small allocations into a chunk, or destroyed one.
   std::vector<bool> used(pool.size(), false);
   for (ChunkIndex& chunk : chunks_) {
     if (chunk != kNoChunk && (pool[chunk].reserved || pool[chunk].handle == 0)) chunk = kNoChunk;
@@ -142,7 +142,7 @@ bool Activation::make_chunks(std::string* why) noexcept {
 void Activation::assign_current_chunks() noexcept {
   const plan::Plan& plan = plan_index_->plan;
   std::vector<bool> used(memory_.chunks.size(), false);
-  // First those that are to stay where they are, then those whose mapping can be kept.
+  // First the tensors whose bytes can stay where they are, then those whose mapping can be kept.
   for (const bool resident : {true, false}) {
     for (uint32_t t = 0; t < plan_index_->persistent_count; ++t) {
       const plan::Tensor& tensor = plan.tensors[t];
@@ -152,7 +152,7 @@ void Activation::assign_current_chunks() noexcept {
       const std::vector<uint32_t>& home = plan.placements[tensor.home].chunks;
       for (size_t i = 0; i < home.size() && i < mapping->chunks.size(); ++i) {
         const ChunkIndex chunk = mapping->chunks[i];
-        // An old mapping of a tensor that is away may name chunks that slabs have taken since.
+        // An old mapping of an evicted tensor may name chunks that slabs have taken since.
         if (chunks_[home[i]] != kNoChunk || used[chunk] || memory_.chunks[chunk].reserved) continue;
         chunks_[home[i]] = chunk;
         used[chunk] = true;
@@ -161,7 +161,7 @@ void Activation::assign_current_chunks() noexcept {
   }
 }
 
-// nullptr: it has none.
+// nullptr: the tensor has no home.
 const std::vector<ChunkIndex>* Activation::home(uint32_t index) const noexcept {
   const uint32_t placement = plan_index_->plan.tensors[index].home;
   return placement == plan::kNone ? nullptr : &placements_[placement];
@@ -172,8 +172,8 @@ bool Activation::in_place(uint32_t index) noexcept {
   return home(index) != nullptr && mapping != nullptr && mapping->chunks == *home(index);
 }
 
-// Persistent tensors that are not where the plan wants them go to the host, and those get a host copy that the plan
-// may count on.
+// Persistent tensors that are not where the plan starts are offloaded; those that stay get the host copy that the plan
+// counts on, where it says so.
 bool Activation::vacate(std::string* why) noexcept {
   for (uint32_t t = 0; t < plan_index_->persistent_count; ++t) {
     const plan::Tensor& wanted = plan_index_->plan.tensors[t];
@@ -208,7 +208,7 @@ bool Activation::make_slots(std::string* why) noexcept {
 
 bool Activation::map_homes(std::string* why) noexcept {
   const uint64_t chunk_bytes = shared_.chunk_bytes;
-  // A range keeps its own mapping where that is right already; all wrong ones go first.
+  // A mapping that is right already is kept. All wrong ones are unmapped before any is mapped.
   for (const bool map : {false, true}) {
     for (uint32_t t = 0; t < tensors_.size(); ++t) {
       const std::vector<ChunkIndex>* const chunks = home(t);
@@ -246,13 +246,13 @@ bool Activation::load(std::string* why) noexcept {
 void Activation::exit() noexcept {
   settle();
   ChunkPool& pool = memory_.chunks;
-  // What a plan's tensor only partly holds any more is nobody's.
+  // A chunk whose occupant has lost other chunks, and with them its bytes, has no occupant any more.
   for (ChunkIndex chunk = 0; chunk < pool.size(); ++chunk) {
     if (pool[chunk].occupant != nullptr && !pool[chunk].occupant->resident) pool[chunk].occupant = nullptr;
   }
   pool.rebuild_free();
   memory_.tensors.for_each([](ResidentTensor& tensor) {
-    // A verified plan never does this; if it happens, the program gets an error rather than wrong numbers.
+    // A verified plan never loses bytes; if it happens, the program gets an error rather than wrong numbers.
     if (tensor.chunk_count > 0 && tensor.defined && !tensor.resident && !tensor.host_valid) tensor.lost = true;
   });
 }

@@ -16,7 +16,7 @@ constexpr uint64_t kStagingBytes = 8u << 20;
 constexpr uint64_t kPollInterval = 20'000;    // ns between looks at the device while something waits for it
 constexpr unsigned long kTimerSlack = 1'000;  // ns
 
-// The arena: as large as the system gives, at addresses that nothing else has.
+// Reserves the arena: as large as the driver allows.
 CUresult reserve_arena(uint64_t chunk_bytes, Zone* zone) noexcept {
   constexpr CUdeviceptr kHint = 0x600000000000;
   CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
@@ -70,7 +70,7 @@ CUresult Dispatcher::start(uint64_t host_cap, bool measure) noexcept {
   return start_thread("reprise", [this] { run(); }) ? CUDA_SUCCESS : CUDA_ERROR_OPERATING_SYSTEM;
 }
 
-// The limit follows the peak of a percentage budget, and what the program holds around us.
+// The limit of chunks follows the peak of a percentage budget, and what device memory the program holds around us.
 void Dispatcher::follow_budget() noexcept {
   if (executor_.active()) return;
   const uint64_t existing = memory_.chunks.bytes();
@@ -107,7 +107,7 @@ void Dispatcher::record_memory() noexcept {
 }
 
 void Dispatcher::step_on_demand(LogEntry& entry) noexcept {
-  // These make the driver load code or give memory back: what the program holds around us may have changed.
+  // These make the driver load code or free memory: what the program holds around us may have changed.
   if (entry.kind == EntryKind::ordered || entry.command.first_of_shape) measured_at_bytes_ = UINT64_MAX;
   if (entry.kind == EntryKind::activate) {
     executor_.activate(shared_.plan_index.load(std::memory_order_acquire), entry.iteration);
@@ -121,7 +121,7 @@ void Dispatcher::step_on_demand(LogEntry& entry) noexcept {
 void Dispatcher::run() noexcept {
   driver().cuCtxSetCurrent(shared_.context);
   prctl(PR_SET_TIMERSLACK, kTimerSlack);  // by default a sleep of kPollInterval takes four times as long
-  // Nothing this thread does belongs to a capture of the program's.
+  // The driver calls of this thread belong to no stream capture of the program.
   CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
   driver().cuThreadExchangeStreamCaptureMode(&mode);
   while (!stopping_.load(std::memory_order_acquire)) {
@@ -147,7 +147,7 @@ void Dispatcher::run() noexcept {
 void Dispatcher::stop(uint64_t timeout_ms) noexcept {
   const uint64_t deadline = RunLog::now_ns() + timeout_ms * 1'000'000;
   const timespec nap{0, 100'000};
-  shared_.command_log.enter_blocked();  // whoever waits for the end counts as a program thread that waits
+  shared_.command_log.enter_blocked();  // the thread that waits for the end counts as one that waits for the dispatcher
   while (shared_.command_log.head() != shared_.command_log.tail() && RunLog::now_ns() < deadline)
     nanosleep(&nap, nullptr);
   stopping_.store(true, std::memory_order_release);

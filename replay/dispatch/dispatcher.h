@@ -1,5 +1,18 @@
-// The one thread that issues the program's device work. Takes entries from the log: in order while passive, by the plan
-// while one is in force. Made by the enforcer when the program first allocates.
+// The one thread that issues the program's device work. Takes entries from the command log: in order on demand, by the
+// plan while one is in force. Made by the enforcer when the program first allocates.
+//
+//     application threads         thread "reprise"                               device
+//
+//     hook -> Enforcer -append-> CommandLog -> Dispatcher::run                   lane kToDevice: reloads
+//     hook -> Enforcer -append->  (a bounded     |- OnDemandExecutor: Pager  --> lane kToHost: offloads
+//     hook -> Enforcer -append->   ring)         '- PlanExecutor: Progress       lane 2, 3, ...: the program's streams
+//        |      ^                                     |
+//        |      '--- Waiter::done, grant; Faults <----'
+//        |
+//        '-> Recorder: trace file -> thread "reprise plan" -> child process `reprise plan` -> plan file -> PlanIndex
+//                                    (PlannerProcess)                                          (Enforcer::take_plan)
+//
+// Lanes are streams: work on one lane completes in order, between lanes the dispatcher orders it with events.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -23,7 +36,7 @@ class Dispatcher {
   // link's rates are known afterwards.
   CUresult start(uint64_t host_cap, bool measure) noexcept;
   const LinkRates& link_rates() const noexcept { return link_rates_; }
-  // Waits until everything in the log is issued (at most `timeout_ms`), then parks the thread for good.
+  // Waits until all entries of the log are issued (at most `timeout_ms`), then parks the thread for good.
   void stop(uint64_t timeout_ms) noexcept;
 
   ManagedMemory& memory() noexcept { return memory_; }
@@ -42,7 +55,7 @@ class Dispatcher {
   LinkRates link_rates_;
   Pager pager_;
   Issuer issuer_;
-  OnDemand on_demand_;
+  OnDemandExecutor on_demand_;
   PlanExecutor executor_;
   std::atomic<bool> stopping_{false};
   std::atomic<bool> stopped_{false};

@@ -25,7 +25,7 @@ CUresult Issuer::issue(LogEntry& entry, uint64_t activity_id) noexcept {
 
 void Issuer::conclude(LogEntry& entry, CUresult result, LaneUse use) noexcept {
   if (entry.staged) {
-    // The position becomes one that can be seen to complete, else the staging area would fill up.
+    // With a marker the position can be seen to complete; without one the staging area would fill up.
     memory_.lanes.mark(use.lane);
     shared_.staging.release(entry.staging, use);
   }

@@ -5,10 +5,10 @@
 
 namespace reprise::replay {
 namespace {
-constexpr uint64_t kComplaintsToPrint = 8;  // more lines than that help nobody
+constexpr uint64_t kComplaintsToPrint = 8;  // lines on stderr; more of them say nothing new
 }
 
-void OnDemand::perform(LogEntry& entry) noexcept {
+void OnDemandExecutor::perform(LogEntry& entry) noexcept {
   switch (entry.kind) {
     case EntryKind::op:
       perform_op(entry);
@@ -32,13 +32,13 @@ void OnDemand::perform(LogEntry& entry) noexcept {
       perform_ordered(entry);
       break;
     case EntryKind::activate:
-      break;  // the dispatcher's own
+      break;  // the dispatcher performs these itself
   }
   shared_.command_log.done(&entry);
 }
 
 // Makes the tensors of the op resident and orders their arrival before the op on its lane.
-CUresult OnDemand::make_ready(LogEntry& entry, LaneIndex lane, bool* everything) noexcept {
+CUresult OnDemandExecutor::make_ready(LogEntry& entry, LaneIndex lane, bool* everything) noexcept {
   const Command& command = entry.command;
   *everything = (command.flags & trace::kOpOpaque) != 0 || command.op == trace::OpKind::graph_launch;
   set_.clear();
@@ -61,7 +61,7 @@ CUresult OnDemand::make_ready(LogEntry& entry, LaneIndex lane, bool* everything)
   return result;
 }
 
-void OnDemand::complain(const LogEntry& entry) noexcept {
+void OnDemandExecutor::complain(const LogEntry& entry) noexcept {
   if (complaints_++ >= kComplaintsToPrint) return;
   const Shortage& shortage = pager_.shortage();
   if (shortage.host_full) {
@@ -76,14 +76,14 @@ void OnDemand::complain(const LogEntry& entry) noexcept {
   }
 }
 
-void OnDemand::perform_op(LogEntry& entry) noexcept {
+void OnDemandExecutor::perform_op(LogEntry& entry) noexcept {
   const Command& command = entry.command;
   issuer_.enter_context(command.context);
   const LaneIndex lane = memory_.lanes.lane_of(command.stream, command.context);
   bool everything = false;
   CUresult result = make_ready(entry, lane, &everything);
   if (result != CUDA_SUCCESS) {
-    entry.program_issues = false;  // there is nothing for the program to issue: it gets the error
+    entry.program_issues = false;  // the program thread must not issue it: it gets the error
     issuer_.conclude(entry, result, LaneUse{lane, memory_.lanes[lane].issued});
     return;
   }
@@ -97,7 +97,7 @@ void OnDemand::perform_op(LogEntry& entry) noexcept {
   const LaneUse use{lane, memory_.lanes.advance(lane)};
   for (ResidentTensor* tensor : set_) pager_.touched(*tensor, use, everything);
   // The driver returns from a synchronous copy when the bytes are there for every stream; a staged one has only been
-  // queued, so whatever comes next on any stream waits for it.
+  // queued, so the next work on any stream has to wait for it.
   if (entry.staged && (command.flags & trace::kOpSynchronous) != 0) {
     for (ResidentTensor* tensor : set_) tensor->ready.add(use.lane, use.position);
   }
@@ -111,14 +111,14 @@ void OnDemand::perform_op(LogEntry& entry) noexcept {
   issuer_.conclude(entry, result, use);
 }
 
-// Small transient tensors of a plan share addresses over time and are mapped for good: they are not in the table. Their
-// region is ordered as a whole between streams.
-bool OnDemand::in_plan_slab(const Access& access) const noexcept {
+// Small transient tensors of a plan share addresses over time and are mapped for good, so Tensors does not know them.
+// Their region is ordered between streams as a whole.
+bool OnDemandExecutor::in_plan_slab(const Access& access) const noexcept {
   const CUdeviceptr base = access.address - access.offset;
   return base - memory_.arena.plan.base < memory_.plan_slab_chunks * memory_.chunks.chunk_bytes();
 }
 
-void OnDemand::perform_allocate(LogEntry& entry) noexcept {
+void OnDemandExecutor::perform_allocate(LogEntry& entry) noexcept {
   if (entry.chunk_count == 0 && memory_.arena.plan.contains(entry.address)) {
     issuer_.extents.insert(entry.address, entry.size);
     return;
@@ -131,8 +131,8 @@ void OnDemand::perform_allocate(LogEntry& entry) noexcept {
   issuer_.extents.insert(entry.address, entry.size);
 }
 
-// The range has lost its tensor when the plan ended; what has touched it since is in no tensor's books.
-void OnDemand::release_address(const LogEntry& entry) noexcept {
+// The tensor was forgotten when the plan ended, so no tensor's uses say which work has touched the range since.
+void OnDemandExecutor::release_address(const LogEntry& entry) noexcept {
   if (memory_.arena.slabs.contains(entry.address)) {
     if (memory_.lanes.synchronize() != CUDA_SUCCESS) return;
     issuer_.extents.erase(entry.address);
@@ -140,7 +140,7 @@ void OnDemand::release_address(const LogEntry& entry) noexcept {
   shared_.addresses.release(entry.address, entry.size);
 }
 
-void OnDemand::perform_free(LogEntry& entry) noexcept {
+void OnDemandExecutor::perform_free(LogEntry& entry) noexcept {
   if (entry.ends_handover) return release_address(entry);
   ResidentTensor* const tensor = memory_.tensors.find(entry.address);
   if (tensor == nullptr) return;
@@ -157,7 +157,7 @@ void OnDemand::perform_free(LogEntry& entry) noexcept {
   reclaim_slabs();
 }
 
-void OnDemand::reclaim_slabs() noexcept {
+void OnDemandExecutor::reclaim_slabs() noexcept {
   while (!freed_slabs_.empty() && memory_.lanes.complete(freed_slabs_.front().uses)) {
     issuer_.extents.erase(freed_slabs_.front().address);
     shared_.addresses.release(freed_slabs_.front().address, freed_slabs_.front().bytes);
@@ -165,14 +165,14 @@ void OnDemand::reclaim_slabs() noexcept {
   }
 }
 
-void OnDemand::perform_ordered(LogEntry& entry) noexcept {
+void OnDemandExecutor::perform_ordered(LogEntry& entry) noexcept {
   CUresult result = CUDA_SUCCESS;
   if (entry.all_resident) {
     result = pager_.make_all_resident();
     memory_.tensors.for_each([&](ResidentTensor& tensor) {
       const CUresult waited = memory_.lanes.host_wait(tensor.ready);
       if (result == CUDA_SUCCESS) result = waited;
-      // The call may write what it likes.
+      // The call may write any tensor.
       if (tensor.resident) pager_.touched(tensor, LaneUse{Lanes::kToDevice, 0}, true);
     });
   }

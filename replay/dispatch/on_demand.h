@@ -1,5 +1,5 @@
-// Performs the entries of the log one after the other, in the program's order, with everything they touch made resident
-// first. Always correct; what the dispatcher does when no plan is in force. Dispatcher thread only.
+// Performs the entries of the log one after the other, in the program's order, after the pager has made resident what
+// they touch. Correct for any program; what the dispatcher does while no plan is in force. Dispatcher thread only.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -12,7 +12,7 @@
 
 namespace reprise::replay {
 
-// Device work of one entry, as the driver gets it. Shared with the planned dispatcher.
+// Makes the driver calls of one entry. Shared with the plan executor.
 class Issuer {
  public:
   Issuer(Shared* shared, ManagedMemory* memory) noexcept : extents(shared), shared_(*shared), memory_(*memory) {}
@@ -22,7 +22,8 @@ class Issuer {
   // The driver call of an op on its stream, bracketed for the activity source with `activity_id` (0: not wanted).
   // Not for entries that the program issues.
   CUresult issue(LogEntry& entry, uint64_t activity_id) noexcept;
-  // After issue: staging memory is free when `use` is complete; the program is told or the fault kept.
+  // After issue: staging memory becomes free when `use` is complete; the waiting thread gets the result, or else a
+  // fault is kept for a later call.
   void conclude(LogEntry& entry, CUresult result, LaneUse use) noexcept;
   // Events, stream ends.
   void issue_event_record(LogEntry& entry) noexcept;
@@ -37,14 +38,14 @@ class Issuer {
   CUcontext current_ = nullptr;
 };
 
-class OnDemand {
+class OnDemandExecutor {
  public:
-  OnDemand(Shared* shared, ManagedMemory* memory, Pager* pager, Issuer* issuer) noexcept
+  OnDemandExecutor(Shared* shared, ManagedMemory* memory, Pager* pager, Issuer* issuer) noexcept
       : shared_(*shared), memory_(*memory), pager_(*pager), issuer_(*issuer) {}
 
-  // Performs one entry; it is done afterwards.
+  // Performs one entry and reports it as done.
   void perform(LogEntry& entry) noexcept;
-  // Gives slab blocks back whose last work is complete.
+  // Releases the slab blocks of freed tensors whose last work is complete.
   void reclaim_slabs() noexcept;
 
  private:

@@ -12,8 +12,8 @@ namespace reprise::replay {
 namespace {
 
 constexpr uint64_t kComputeDepth = 64;  // ops with the driver: enough that the device never waits for this thread
-constexpr int kPatience = 3;            // activations that fail in a row before the plan is given up
-constexpr uint64_t kComputeDry = 1;     // so few that an op which waits for a transfer loses nothing
+constexpr int kPatience = 3;            // activations that fail in a row before the plan is not tried again
+constexpr uint64_t kComputeDry = 1;     // so few that issuing an op which waits for a transfer delays no other op
 
 bool touches_host(const LogEntry& entry) noexcept {
   const Command& command = entry.command;
@@ -49,7 +49,7 @@ void PlanExecutor::activate(const PlanIndex* plan_index, uint64_t iteration) noe
   std::string why;
   const uint64_t calls = memory_.mappings.driver_calls();
   if (plan_index == nullptr || !activation_.enter(plan_index, &why)) {
-    // The next boundary may do: the peak, and with it a percentage's limit, may not be reached yet.
+    // It may work at the next boundary: a percentage budget grows until the program's peak is reached.
     const bool for_good = ++refusals_ == kPatience;
     log_line(for_good ? LogLevel::warn : LogLevel::info, "the plan cannot be used: %s", why.c_str());
     shared_.dispatcher_divergences.fetch_add(1, std::memory_order_release);
@@ -128,7 +128,7 @@ PlanExecutor::Taken PlanExecutor::take(LogEntry& entry) noexcept {
     case EntryKind::stream_destroy:
       break;
   }
-  // A record only looks back. The others also hold back what comes after them.
+  // An event record only concerns the work before it. The others also hold back the entries after them.
   ordered_.push_back(&entry);
   barrier_ = entry.kind != EntryKind::event_record;
   return Taken::yes;
@@ -138,7 +138,7 @@ PlanExecutor::Taken PlanExecutor::take_planned(LogEntry& entry) noexcept {
   if (!progress_.is_open(entry.iteration) && !progress_.open(entry.iteration)) return Taken::later;
   const plan::Call& call = plan_index_->plan.calls[entry.call];
   if (call.kind == plan::CallKind::give_up || call.kind == plan::CallKind::renew) {
-    // Nothing is issued for these: they take effect when all that the program called before is issued.
+    // A handover issues nothing: it takes effect when all that the program called before is issued.
     if (entry.call == 0) stopwatch_.begin(entry.iteration);
     ordered_.push_back(&entry);
     if (entry.call == plan_index_->last_call) progress_.open(entry.iteration + 1);
@@ -197,15 +197,16 @@ bool PlanExecutor::perform_ordered() noexcept {
   return progress;
 }
 
-// The tensor stays what and where it is; only whose it is changes.
+// The tensor stays where it is with its bytes; only the program's allocation that it stands for changes.
 void PlanExecutor::perform_handover(const LogEntry& entry) noexcept {
   ResidentTensor* const tensor = activation_.tensor(plan_index_->plan.calls[entry.call].tensor);
   tensor->in_handover = entry.kind == EntryKind::free;
   if (entry.kind == EntryKind::allocate) tensor->allocation = entry.allocation;
 }
 
-// The plan ends. Work on the tensor that comes after its renewal may be with the driver already, so the renewal holds,
-// whatever before it is still to be issued. A tensor that nobody has renewed goes when passive mode reaches its free.
+// The plan ends. Where the allocation of a handover was taken in, later work on the tensor may be with the driver
+// already, so the handover is performed although entries before it are not issued. Where only the free was taken in,
+// the tensor goes when that free is performed on demand.
 void PlanExecutor::settle_handovers() noexcept {
   std::vector<std::pair<uint32_t, LogEntry*>> freed;
   for (LogEntry* entry : ordered_) {
@@ -244,7 +245,7 @@ void PlanExecutor::release(Instance instance) noexcept {
   shared_.command_log.done(entry);
 }
 
-// Host bytes are no tensors, so the plan does not order who touches them: the program's order does.
+// Host bytes are no tensors, so the plan does not order the ops that touch them: the program's order is kept.
 bool PlanExecutor::host_order_allows(const LogEntry& entry) noexcept {
   if (host_work_.empty() || !touches_host(entry)) return true;
   return std::none_of(host_work_.begin(), host_work_.end(), [&](const LogEntry* other) {
@@ -302,7 +303,8 @@ void PlanExecutor::issue_op(Instance instance) noexcept {
   op_issued(instance, lane, issuer_.issue(entry, activity_id(instance)));
 }
 
-// Small transient tensors share addresses over time, so the one that is meant is noted when its work goes out.
+// Small transient tensors share addresses over time: the extent of the one that an op means is inserted when the op is
+// issued.
 void PlanExecutor::insert_small_extents(const LogEntry& entry) noexcept {
   if (shared_.extent_observer.insert == nullptr) return;
   for (const plan::Access& access : plan_index_->plan.calls[entry.call].accesses) {
@@ -313,7 +315,7 @@ void PlanExecutor::insert_small_extents(const LogEntry& entry) noexcept {
   }
 }
 
-// Passive mode notes what is allocated while it is in force, not what was before.
+// OnDemandExecutor inserts the extents of what is allocated while no plan is in force; these were allocated before.
 void PlanExecutor::insert_live_small_extents() noexcept {
   for (uint32_t t = plan_index_->persistent_count; t < small_live_.size(); ++t) {
     if (small_live_[t] > 0) issuer_.extents.insert(plan_index_->addresses[t], plan_index_->plan.tensors[t].size);
@@ -362,7 +364,7 @@ void PlanExecutor::record_stall() noexcept {
   if (compute_lane_ == Lanes::kToDevice) return;
   const Lane& lane = memory_.lanes[compute_lane_];
   const uint64_t outstanding = lane.issued - lane.completed;
-  // Nothing there, or the one op that is there waits for a transfer itself.
+  // The device has no op to run, or its only one waits for a transfer.
   const bool dry = outstanding == 0 ? progress_.unissued_submitted() > 0
                                     : outstanding == 1 && granted_.empty() && !transfers_complete(last_op_);
   if (dry) stopwatch_.stalled(passed);
@@ -377,7 +379,7 @@ bool PlanExecutor::anything_ready() noexcept {
                               [&](Instance instance) { return host_order_allows(*progress_.entry(instance)); });
 }
 
-// Readiness changes by issuing alone: when nothing is ready and the program waits, nothing will ever happen.
+// Vertices become ready only by issuing others: when none is ready and the program waits, none ever will be.
 bool PlanExecutor::stuck() noexcept {
   if (!granted_.empty() ||
       (progress_.unissued_submitted() == 0 && ordered_.empty() && next_ == shared_.command_log.tail())) {
@@ -386,7 +388,7 @@ bool PlanExecutor::stuck() noexcept {
   const uint64_t polls = shared_.counters.polls.load(std::memory_order_relaxed);
   const bool waits = shared_.command_log.blocked() != 0 || polls != polls_seen_;
   polls_seen_ = polls;
-  // A program that waits has appended before; what came after this step looked is not held back yet.
+  // A program thread appends before it waits; entries that came after this step looked are not held back yet.
   return waits && shared_.command_log.tail() == seen_tail_ && !anything_ready();
 }
 
@@ -406,7 +408,7 @@ void PlanExecutor::finish_submitted() noexcept {
   }
 }
 
-// `why`: the reason when it is ours; nullptr when the program itself does something else than the plan says.
+// Ends the plan. `why`: the reason when it is ours; nullptr when the program does something else than the plan says.
 void PlanExecutor::diverge(const char* why) noexcept {
   finish_submitted();
   while (!granted_.empty()) {

@@ -30,7 +30,7 @@ void Progress::prepare(uint64_t iteration) noexcept {
 
 bool Progress::open(uint64_t iteration) noexcept {
   if (iteration < next_open_) return true;
-  // Opening this one prepares the next, in the slot of the one two before.
+  // Opening an iteration prepares the next one, whose slot is that of the iteration two before.
   if (iteration >= first_ + 2 && !finished(iteration - 2)) return false;
   prepare(iteration + 1);
   next_open_ = iteration + 1;
@@ -38,7 +38,7 @@ bool Progress::open(uint64_t iteration) noexcept {
   return true;
 }
 
-// Ready: no predecessor is missing, and the program has made the call where there is one.
+// A vertex is ready when no predecessor is missing and, where it is a call, the program has made the call.
 void Progress::consider(Instance instance) noexcept {
   const IterationSlot& slot = this->slot(instance.iteration);
   if (instance.iteration >= next_open_ || slot.missing[instance.vertex] != 0) return;

@@ -1,5 +1,6 @@
 // Which vertices of a plan may be issued: counts predecessors over the iterations that overlap, keeps the ready ones in
-// priority order. Pure bookkeeping over a PlanIndex; the planned dispatcher issues and reports. Dispatcher thread only.
+// priority order. Pure bookkeeping over a PlanIndex; the plan executor issues them and reports back. Dispatcher thread
+// only.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -22,10 +23,10 @@ class Progress {
   // Iterations overlap by at most this many.
   static constexpr uint64_t kSlots = 3;
 
-  // Begins with iteration `first`; nothing of an earlier one is waited for.
+  // Begins with iteration `first`; no vertex waits for an earlier iteration.
   void begin(const PlanIndex* plan_index, uint64_t first) noexcept;
 
-  // Lets the transfers of `iteration` go. False while the one three before it is unfinished.
+  // From here on the transfers of `iteration` may be issued. False while the iteration two before it is unfinished.
   bool open(uint64_t iteration) noexcept;
   bool is_open(uint64_t iteration) const noexcept { return iteration < next_open_; }
   uint64_t next_open() const noexcept { return next_open_; }
@@ -46,9 +47,9 @@ class Progress {
     return false;
   }
 
-  // It is with the driver (or, for a release, over). It is not ready any more; its successors may be.
+  // The vertex was handed to the driver (or, a release, performed). It is not ready any more; its successors may be.
   void issued(Instance instance, LaneUse use) noexcept;
-  // It is being issued by somebody else: not ready any more, but not issued yet.
+  // A program thread is about to issue the vertex: it is not ready any more, but not issued yet.
   void taken(Instance instance) noexcept { set_ready(instance, false); }
 
   // Where the vertex was issued last in that iteration.

@@ -19,20 +19,20 @@
 
 namespace reprise::replay {
 
-// The simulated device cannot know the extents of allocations that are carved out of an arena.
+// How the simulated device is told of allocations, which it cannot see because they are carved out of our arena.
 struct ExtentObserver {
   void (*insert)(uint64_t address, uint64_t bytes) = nullptr;
   void (*erase)(uint64_t address) = nullptr;
 };
 
-// Numbers for memory information and the run log; each is written by one side and read by any.
+// Numbers for memory information and the run log; each is written by one thread and read by any.
 struct Counters {
   std::atomic<uint64_t> requested_bytes{0};  // live, as the program asked
   std::atomic<uint64_t> peak_requested_bytes{0};
   std::atomic<uint64_t> limit_chunks{0};
   std::atomic<uint64_t> device_bytes{0};  // physical chunks that exist
   std::atomic<uint64_t> peak_device_bytes{0};
-  std::atomic<uint64_t> outside_bytes{0};        // what the program created around Reprise
+  std::atomic<uint64_t> outside_bytes{0};        // device memory that the program has created around Reprise
   std::atomic<uint64_t> largest_working_set{0};  // chunks
   std::atomic<uint64_t> iterations_planned{0};
   std::atomic<uint64_t> iterations_on_demand{0};
@@ -55,14 +55,15 @@ struct Shared {
   Arena arena;
   Zone arena_all;
   ExtentObserver extent_observer;
-  std::atomic<ActivitySource*> activity{nullptr};  // set while device times are wanted
-  std::atomic<bool> recording{false};              // then by the calls' sequence numbers
+  std::atomic<ActivitySource*> activity{nullptr};  // not nullptr: device times are wanted
+  std::atomic<bool> recording{false};  // device times are kept by the calls' sequence numbers, for the trace
 
   // The plan that `activate` entries mean. Set once by the enforcer before the first of them.
   std::atomic<const PlanIndex*> plan_index{nullptr};
-  // Counts how often the dispatcher left the plan by itself; the enforcer stops matching when it moves.
+  // How often the dispatcher itself has left the plan or could not enter it; the plan follower stops matching when the
+  // number moves.
   std::atomic<uint64_t> dispatcher_divergences{0};
-  // The program repeats itself and no plan will come: a percentage budget's bytes are known, nothing raises them.
+  // The program repeats itself and no plan will come: the bytes of a percentage budget are known and stay as they are.
   std::atomic<bool> budget_settled{false};
   std::atomic<bool> plan_unusable{false};  // activation is impossible for good
 };

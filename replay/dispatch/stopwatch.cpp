@@ -75,7 +75,7 @@ void Stopwatch::cancel() noexcept {
   if (sample_pending_) report_sample();
 }
 
-// Starts to sample, or reports what was sampled: its last work is complete one iteration later.
+// Starts to sample, or reports the sampled iteration, whose last work is complete one iteration later.
 void Stopwatch::sample(uint64_t iteration) noexcept {
   ++planned_;
   ActivitySource* const activity = shared_->activity.load(std::memory_order_acquire);

@@ -1,5 +1,5 @@
 // What one planned iteration did, for the run log: wall time, bytes, stalls, and device times of a few sampled ones.
-// Caller: the planned dispatcher.
+// Caller: the plan executor.
 #pragma once
 #include <cstdint>
 #include <utility>
@@ -14,9 +14,9 @@ namespace reprise::replay {
 class Stopwatch {
  public:
   void open(Shared* shared, ManagedMemory* memory, const PlanIndex* plan_index) noexcept;
-  // The program's first call of the iteration was taken in; the one before is over.
+  // The program's first call of the iteration was taken in; the iteration before is over.
   void begin(uint64_t iteration) noexcept;
-  // The plan is left: what was measured since begin() is not a whole iteration.
+  // A divergence: what was measured since begin() is not a whole iteration.
   void cancel() noexcept;
 
   // The device had submitted work but nothing to run for `ns`.

@@ -1,4 +1,4 @@
-// The planned dispatcher's transfers: offloads, reloads, and which chunks a tensor takes when it comes in.
+// The plan executor's transfers: offloads, reloads, and which chunks a tensor takes when it comes in.
 #include <algorithm>
 
 #include "preload/base/log.h"
@@ -9,7 +9,7 @@ namespace reprise::replay {
 namespace {
 
 constexpr uint64_t kTransferDepth = 4;  // copies with the driver per direction
-constexpr uint64_t kTransferDry = 1;    // so few that a copy which waits for something else loses nothing
+constexpr uint64_t kTransferDry = 1;    // so few that issuing a copy which waits delays no other copy
 
 }  // namespace
 
@@ -34,8 +34,8 @@ CUresult PlanExecutor::wait_for_predecessors(Instance instance, LaneIndex lane) 
   return CUDA_SUCCESS;
 }
 
-// May the tensors that the vertex brings in take their places? Where the range is mapped to other chunks it has to be
-// mapped again, on the host, and what went through the old mapping must be over by then.
+// May the tensors that the vertex brings in take their places? A range that is mapped to other chunks has to be mapped
+// again by the host, so all work that went through the old mapping must be complete.
 bool PlanExecutor::can_place(uint32_t vertex) noexcept {
   if (plan_index_->plan.remap_count == 0) return true;
   for (const plan::Acquire& acquire : plan_index_->plan.vertices[vertex].acquires) {
@@ -45,14 +45,14 @@ bool PlanExecutor::can_place(uint32_t vertex) noexcept {
     if (mapping != nullptr && mapping->chunks == activation_.chunks_of(acquire.placement)) continue;
     LaneUses before = tensor->uses;
     if (mapping != nullptr) before.merge(mapping->uses);
-    // More streams than can be told apart: everything has to be over.
+    // More lanes than LaneUses can tell apart: all work has to be complete.
     if (before.everything() && memory_.lanes.synchronize() != CUDA_SUCCESS) return false;
     if (!before.everything() && !memory_.lanes.complete(before)) return false;
   }
   return true;
 }
 
-// From here on the tensors that the vertex brings in are what is in their chunks. False: a mapping failed.
+// From here on the tensors that the vertex brings in occupy their chunks. False: a mapping failed.
 bool PlanExecutor::place(uint32_t vertex) noexcept {
   for (const plan::Acquire& acquire : plan_index_->plan.vertices[vertex].acquires) {
     ResidentTensor* const tensor = activation_.tensor(acquire.tensor);
@@ -72,7 +72,7 @@ bool PlanExecutor::place(uint32_t vertex) noexcept {
 bool PlanExecutor::remap(ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks) noexcept {
   const Mapping* const mapping = memory_.mappings.find(tensor.base);
   if (mapping != nullptr && mapping->chunks == chunks) return true;
-  // It is not where it was any more, whatever comes of this.
+  // The tensor leaves its old chunks even if the driver refuses the new mapping.
   for (ChunkIndex chunk : mapping != nullptr ? mapping->chunks : std::vector<ChunkIndex>{}) {
     if (memory_.chunks[chunk].occupant == &tensor) memory_.chunks[chunk].occupant = nullptr;
   }
@@ -93,7 +93,7 @@ bool PlanExecutor::issue_transfers(LaneKind kind) noexcept {
     full = outstanding >= kTransferDepth;
     if (full) break;
     const auto issue_if = [&](Instance instance, bool good) {
-      // While leaving, only what submitted calls may need.
+      // While diverging, only the transfers that submitted calls may need.
       if (closing_ && !progress_.has_submitted(instance.iteration)) return false;
       good = good && can_place(instance.vertex);
       if (good) issue_transfer(instance);
@@ -128,7 +128,7 @@ void PlanExecutor::issue_transfer(Instance instance) noexcept {
     return;
   }
   if (!place(instance.vertex)) return;
-  // Its place is not yet its bytes: until the copy is with the driver, a failure must find it on the host.
+  // The tensor has its place, but not its bytes: until the copy is with the driver, a failure must find it on the host.
   if (vertex.kind == plan::VertexKind::reload) tensor->resident = false;
   CUresult result = wait_for_predecessors(instance, lane);
   if (result == CUDA_SUCCESS) {
@@ -165,7 +165,7 @@ CUresult PlanExecutor::copy_for(const plan::Vertex& vertex, ResidentTensor& tens
     LaneUse done;
     return copy_in(memory_, tensor, LaneUses{}, &done);
   }
-  if (tensor.defined) return CUDA_ERROR_INVALID_VALUE;  // nothing has saved these bytes: a plan that was not verified
+  if (tensor.defined) return CUDA_ERROR_INVALID_VALUE;  // no copy of its bytes exists: a plan that was not verified
   memory_.lanes.advance(Lanes::kToDevice);
   return memory_.lanes.mark(Lanes::kToDevice);
 }

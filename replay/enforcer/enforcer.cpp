@@ -17,7 +17,8 @@ BudgetRule rule_of(const Config& config) noexcept { return {config.budget.bytes,
 // A trace of more calls fills a disk and has no iteration in it.
 constexpr uint64_t kMostCallsRecorded = 10'000'000;
 
-// Waits longer than this by the text of the driver's documentation are only those for host memory.
+// What the driver's documentation says: memsets and copies between device addresses never wait, synchronous copies and
+// copies of pageable host memory do.
 bool waits_for_completion(const Command& command) noexcept {
   using trace::OpKind;
   if (command.op == OpKind::memset || command.op == OpKind::copy_device_to_device || command.op == OpKind::copy_peer) {
@@ -87,8 +88,8 @@ uint64_t Enforcer::limit_bytes() const noexcept {
   return shared_.counters.limit_chunks.load(std::memory_order_relaxed) * shared_.chunk_bytes;
 }
 
-// Everything that cannot be on the device has to have a place on the host, and one call's tensors may be on their way
-// out while the next one's come in.
+// All bytes that do not fit on the device need a place on the host, and one call's tensors may still be offloaded while
+// the next call's are reloaded.
 bool Enforcer::make_host_room(uint64_t more_padded) noexcept {
   const uint64_t live = follower_.live_padded_bytes() + more_padded;
   const uint64_t limit = limit_bytes();
@@ -115,7 +116,7 @@ void Enforcer::append_activate(const FollowedCall& step, CUcontext context) noex
   shared_.command_log.publish(entry);
 }
 
-// The plan ended before it used them again.
+// The plan ended before the allocations came that take these ranges over.
 void Enforcer::append_open_handovers(CUcontext context) noexcept {
   for (const OpenHandover& handover : follower_.take_open_handovers()) {
     LogEntry* const entry = shared_.command_log.append(EntryKind::free);
@@ -150,10 +151,11 @@ CUresult Enforcer::release(const FreeCall& call) noexcept {
   if (!managing() || !shared_.arena_all.contains(call.address)) {
     return call.stream_ordered ? driver().cuMemFreeAsync(call.address, call.stream) : driver().cuMemFree(call.address);
   }
-  // An earlier call's error is told here, but the memory is given back all the same: nobody frees it a second time.
+  // An earlier call's error is told here, but the memory is given back all the same: the program does not free it a
+  // second time.
   CUresult fault = shared_.faults.take();
-  // cuMemFree synchronises. The program can only tell from work whose results it can see without asking: while a plan
-  // is followed, nothing else needs to wait.
+  // cuMemFree synchronises. The program can only tell by work that writes host memory: while a plan is followed, a free
+  // waits for such work alone.
   bool follows;
   {
     const std::lock_guard lock(submit_mutex_);

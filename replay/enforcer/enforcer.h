@@ -1,4 +1,5 @@
-// The handler that manages memory: turns the program's calls into log entries and answers what the program shall see.
+// The handler that manages memory: turns the program's calls into log entries and gives the answers that the
+// program sees.
 // Made once by make_enforcer() when a budget is set. All functions are called by program threads.
 #pragma once
 #include <cuda.h>
@@ -107,7 +108,7 @@ class Enforcer final : public Handler {
 };
 
 // The stream that stands for CU_STREAM_PER_THREAD of the calling thread; other handles are themselves. The driver's own
-// per-thread stream belongs to whoever calls, and the dispatcher calls for all.
+// per-thread stream belongs to the thread that calls the driver, which is the dispatcher for all program threads.
 CUstream stream_of_program(CUstream stream) noexcept;
 
 // Calls of class `ordered` that cannot touch the bytes of a managed allocation: they only need what was submitted to be

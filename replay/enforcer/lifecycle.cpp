@@ -27,7 +27,7 @@ uint64_t host_cap_of(const Config& config) noexcept {
 
 }  // namespace
 
-// The first allocation of the program: from here on everything goes through the log. Called without locks.
+// The first allocation of the program: from here on all calls go through the command log. Called without locks.
 bool Enforcer::open(CUcontext context, CUdevice device) noexcept {
   const std::lock_guard lock(open_mutex_);
   if (state_.load() != State::closed) return managing();
@@ -141,7 +141,7 @@ void Enforcer::collect_activity() noexcept {
 }
 
 // The virtual device: the budget and what the host tier may hold. While a percentage's peak is not known yet, the real
-// device's size, so that programs that size themselves by it do what they do without us.
+// device's size, so that programs that size themselves by it behave as they do without Reprise.
 CUresult Enforcer::total_memory(size_t* bytes, CUdevice device) noexcept {
   const CUresult result = driver().cuDeviceTotalMem(bytes, device);
   if (result != CUDA_SUCCESS || config_.budget.bytes == 0) return result;

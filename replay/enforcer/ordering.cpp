@@ -56,7 +56,7 @@ bool leaves_memory_alone(const char* name) noexcept {
   return false;
 }
 
-// Everything that was called so far is with the driver.
+// Returns when all calls made so far are with the driver.
 void Enforcer::drain() noexcept {
   const uint64_t tail = shared_.command_log.tail();
   if (tail > 0) shared_.command_log.wait_done(tail - 1);
@@ -144,7 +144,7 @@ CUresult Enforcer::stream_synchronize(CUstream stream) noexcept {
 }
 
 CUresult Enforcer::stream_destroy(CUstream stream) noexcept {
-  // The default streams, which cannot be destroyed, are the driver's to refuse.
+  // The default streams cannot be destroyed: the driver refuses.
   if (!managing() || stream == nullptr || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD) {
     return driver().cuStreamDestroy(stream);
   }

@@ -51,7 +51,7 @@ template <typename Try>
 FollowedCall PlanFollower::step(CallKind kind, uint64_t signature, const char* got, Try match) noexcept {
   FollowedCall step;
   if (following_ && shared_.dispatcher_divergences.load(std::memory_order_acquire) != divergences_seen_) {
-    following_ = false;  // the dispatcher left the plan by itself, and has said why
+    following_ = false;  // the dispatcher has ended the plan and logged why
     open_handovers_ = matcher_.end();
     if (matcher_.iteration() <= began_iteration_) ++early_failures_;
   }
@@ -79,7 +79,7 @@ bool PlanFollower::may_begin(CallKind kind, uint64_t signature) noexcept {
   if (plan_index_ == nullptr || shared_.plan_unusable.load(std::memory_order_relaxed)) return false;
   const plan::Plan& plan = plan_index_->plan;
   if (plan.calls[0].kind != kind || plan.calls[0].signature != signature) return false;
-  // A free as the first call takes from the persistent tensors: it cannot, they live on.
+  // All persistent tensors are alive at the boundary, also where the first call is a free.
   if (live_.size() != plan_index_->persistent_count) return false;
   size_t index = 0;
   for (const auto& [id, live] : live_) {
@@ -113,7 +113,7 @@ void PlanFollower::diverge(const char* got) noexcept {
   on_demand_began_ns_ = 0;
   calls_in_period_ = 0;
   if (matcher_.next() == 0) {
-    // A whole number of iterations and then something else: that is how loops end, or pause.
+    // A whole number of iterations, then another call: that is how loops end or pause, and no divergence.
     RunLogLine line("loop_end");
     line.add("iteration", matcher_.iteration()).add("got", std::string(got));
     shared_.run_log.write(line);

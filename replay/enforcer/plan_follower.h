@@ -1,5 +1,6 @@
-// The program's side of iterations: what is alive, does the stream of calls repeat, is this the boundary where a plan
-// may begin, does each call follow it. Caller: the enforcer, once per call, under its submission lock.
+// The program's side of iterations: which allocations are alive, whether the stream of calls repeats, whether this call
+// is the boundary where a plan may begin, whether each call follows the plan. Caller: the enforcer, once per call,
+// under its submission lock.
 #pragma once
 #include <cuda.h>
 
@@ -15,7 +16,7 @@
 
 namespace reprise::replay {
 
-// What the enforcer has to do for one call.
+// What the follower says about one call, and what the enforcer has to do for it.
 struct FollowedCall {
   bool activate = false;     // append an `activate` entry for match.iteration first
   bool planned = false;      // the call is the plan's: `match` says which
@@ -28,11 +29,11 @@ class PlanFollower {
  public:
   explicit PlanFollower(Shared* shared) noexcept : shared_(*shared) {}
 
-  // Each understands one call of the program, before it is appended.
+  // To be asked for each call of the program, before the enforcer appends it.
   FollowedCall op(const Command& command) noexcept;
   FollowedCall allocate(const AllocateCall& call) noexcept;
   FollowedCall free(const FreeCall& call) noexcept;
-  // What became of them.
+  // To be told of each allocation and free that was appended.
   void allocated(uint64_t allocation, CUdeviceptr address, uint64_t size) noexcept;
   void freed(uint64_t allocation) noexcept;
 
@@ -42,9 +43,9 @@ class PlanFollower {
   void use(const PlanIndex* plan_index) noexcept { plan_index_ = plan_index; }
   const plan::Call& plan_call(const Match& match) const noexcept { return plan_index_->plan.calls[match.call]; }
   bool following() const noexcept { return following_; }
-  // Address ranges that the plan had kept back until it ended; to be taken once after each call.
+  // Address ranges that were in handover when the plan ended; to be taken once after each call.
   std::vector<OpenHandover> take_open_handovers() noexcept { return std::exchange(open_handovers_, {}); }
-  // Look for repetition; the planner did not like what was found.
+  // Whether to look for repetition; the planner found no iteration in it.
   void watch(bool on) noexcept { watching_ = on; }
   void planner_said_no() noexcept { detector_.rejected(); }
 
@@ -73,14 +74,14 @@ class PlanFollower {
   bool following_ = false;
   bool watching_ = false;
   uint64_t divergences_seen_ = 0;
-  uint64_t next_iteration_ = 0;              // number of the next iteration that begins, planned or passive
+  uint64_t next_iteration_ = 0;              // number of the next iteration that begins, by a plan or on demand
   uint64_t began_iteration_ = 0;             // first of the current activation
   std::map<uint64_t, LiveAllocation> live_;  // by allocation id: in order of allocation
   uint64_t live_bytes_ = 0;
   uint64_t live_padded_bytes_ = 0;  // in whole chunks, as far as they have chunks
   uint64_t early_failures_ = 0;     // activations in a row that did not last one iteration
   uint64_t skip_boundaries_ = 0;
-  uint64_t period_ = 0;  // of the repetition that was found, to tell passive iterations apart
+  uint64_t period_ = 0;  // of the repetition that was found, to tell iterations on demand apart
   uint64_t calls_in_period_ = 0;
   uint64_t on_demand_began_ns_ = 0;
 };

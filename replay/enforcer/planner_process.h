@@ -17,7 +17,7 @@ struct PlanRequest {
   std::string plan;  // where to write; an existing plan that is only loaded when `planner` is empty
   std::string policy;
   uint64_t budget_bytes = 0;
-  bool keep = false;  // leave the plan file
+  bool keep = false;  // do not delete the plan file
 };
 
 enum class PlanState : uint8_t { none, running, ready, not_yet, impossible };
@@ -35,7 +35,7 @@ class PlannerProcess {
   // After `ready`: the plan, owned by the process for good. After `not_yet` or `impossible`: why, as one line.
   const PlanIndex* plan_index() const noexcept { return plan_index_; }
   const std::string& message() const noexcept { return message_; }
-  // The enforcer has taken notice; a new question may be asked.
+  // The enforcer has read the answer; ask() may be called again.
   void reset() noexcept { state_.store(PlanState::none, std::memory_order_release); }
 
  private:

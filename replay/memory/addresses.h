@@ -1,5 +1,5 @@
 // Hands out the program's addresses: large allocations get ranges, small ones slab blocks. Thread safe: program threads
-// allocate, the dispatcher gives back when the last work that used an address is done.
+// allocate, the dispatcher releases an address when the last work that used it is done. The arena's picture: ranges.h.
 #pragma once
 #include <cuda.h>
 

@@ -1,5 +1,6 @@
 // How much device memory there may be right now. A fixed budget is one number less what the program holds around us; a
-// percentage of the program's own peak rises with what is known of that peak. Dispatcher thread, but for the readers.
+// percentage of the program's own peak rises with what is known of that peak. Written by the dispatcher
+// thread, read by any.
 #pragma once
 #include <cstdint>
 

@@ -47,7 +47,7 @@ void ChunkPool::destroy(ChunkIndex chunk) noexcept {
 }
 
 ChunkIndex ChunkPool::take_free(CUresult* error) noexcept {
-  // While the limit is exceeded, free chunks are on their way out: nobody gets them.
+  // While the limit is exceeded, the pager is about to destroy the free chunks: none is handed out.
   while (!free_.empty() && !exceeds_limit()) {
     const ChunkIndex chunk = free_.back();
     free_.pop_back();

@@ -39,7 +39,7 @@ CUresult Mappings::map(CUdeviceptr base, std::vector<ChunkIndex> chunks) noexcep
   return CUDA_SUCCESS;
 }
 
-// The driver may answer NOT_READY while other threads queue work: then everything that is queued has to finish first.
+// The driver may answer NOT_READY while other threads queue work: then all queued work has to finish first.
 CUresult Mappings::set_access(CUdeviceptr base, uint64_t bytes) noexcept {
   CUresult result = CUDA_ERROR_NOT_READY;
   for (int attempt = 0; attempt < 3 && result == CUDA_ERROR_NOT_READY; ++attempt) {

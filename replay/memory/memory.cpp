@@ -20,7 +20,7 @@ void drop_host_copy(ManagedMemory& memory, ResidentTensor& tensor) noexcept {
 CUresult copy_out(ManagedMemory& memory, ResidentTensor& tensor, const LaneUses& after) noexcept {
   Lanes& lanes = memory.lanes;
   CUresult result = lanes.wait_on(Lanes::kToHost, after);
-  // The slot may have been another tensor's whose reload still reads it.
+  // The slot may have belonged to another tensor before, whose reload still reads it.
   if (result == CUDA_SUCCESS) result = lanes.wait_on(Lanes::kToHost, LaneUse{Lanes::kToDevice, memory.slot_reads});
   if (result == CUDA_SUCCESS) result = lanes.wait_on(Lanes::kToHost, tensor.slot_read);
   uint64_t offset = 0;

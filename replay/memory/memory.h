@@ -1,5 +1,5 @@
-// Everything the dispatcher knows about memory, in one place: lanes, chunks, mappings, the host tier, the tensors.
-// Shared by residency (passive mode), activation and the planned dispatcher; all run on the dispatcher thread.
+// What the dispatcher knows about memory, in one place: lanes, chunks, mappings, the host tier, the tensors. Used by
+// the pager, the activation of a plan and the plan executor, all on the dispatcher thread.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -33,7 +33,7 @@ struct ManagedMemory {
   uint64_t slab_chunk_count = 0;
   // Chunks that a plan's own region of small tensors takes.
   uint64_t plan_slab_chunks = 0;
-  LaneUses plan_slab_uses;  // by work in passive mode
+  LaneUses plan_slab_uses;  // by work that is issued on demand
   // Host slots that were given back may still be read by transfers up to this position.
   uint64_t slot_reads = 0;
 };

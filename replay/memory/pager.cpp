@@ -78,7 +78,7 @@ std::vector<ResidentTensor*> Pager::candidates() noexcept {
   return found;
 }
 
-// Chunks for one tensor: its old ones if the least recently used tensors are the ones that sit there (no driver call is
+// Chunks for one tensor: its home if the least recently used tensors are the ones that occupy it (no driver call is
 // needed then), else any.
 CUresult Pager::take_chunks(ResidentTensor& tensor, std::vector<ChunkIndex>* chunks) noexcept {
   ChunkPool& pool = memory_.chunks;
@@ -116,7 +116,7 @@ CUresult Pager::take_chunks(ResidentTensor& tensor, std::vector<ChunkIndex>* chu
     if (chunks->size() == tensor.chunk_count) return CUDA_SUCCESS;
     for (const ChunkIndex chunk : *chunks) pool.give_back(chunk);
     chunks->clear();
-    // The device is fuller than the budget says: make do with the chunks that exist.
+    // The device is fuller than the budget says: the chunks that exist have to do.
     pool.limit_to_existing();
   }
   return out_of_memory(tensor.chunk_count);
@@ -153,7 +153,7 @@ CUresult Pager::bring_in(ResidentTensor& tensor) noexcept {
   const bool reload = result == CUDA_SUCCESS && tensor.defined && tensor.host_valid;
   if (reload) result = copy_in(memory_, tensor, before, &copied);
   if (result != CUDA_SUCCESS) {
-    // What a failed copy may still be writing is waited for by the next occupant.
+    // A failed copy may still be writing to the chunks: their next occupant waits for it.
     if (reload) before.add(copied.lane, copied.position);
     for (const ChunkIndex chunk : chunks) {
       memory_.chunks[chunk].uses = before;
@@ -187,7 +187,7 @@ CUresult Pager::remap(ResidentTensor& tensor, const std::vector<ChunkIndex>& chu
   return result;
 }
 
-// Mappings of ranges whose tensor is away or gone are only kept for speed; some systems allow few.
+// Mappings of tensors that are evicted or freed are only kept for speed, and some systems allow few mappings.
 CUresult Pager::trim_mappings(uint64_t more) noexcept {
   Mappings& mappings = memory_.mappings;
   if (mappings.mapped_chunks() + more <= mapping_limit) return CUDA_SUCCESS;

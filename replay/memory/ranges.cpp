@@ -40,8 +40,8 @@ uint64_t Ranges::take_bumped(uint64_t total) noexcept {
   return base;
 }
 
-// Rare: the zone was used up once. Neighbours among the free ranges are joined, with what was never handed out, then
-// the first that is large enough is cut; the bins keep what is left.
+// Rare, the zone was used up once: neighbouring free ranges are joined (what was never handed out counts as one of
+// them), then the first that is large enough is cut; the bins keep the rest.
 uint64_t Ranges::take_merged(uint64_t total) noexcept {
   std::map<uint64_t, uint64_t> free;
   for (const auto& [size, bases] : bins_) {

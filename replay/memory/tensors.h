@@ -17,7 +17,7 @@ struct ResidentTensor {
   CUdeviceptr base = 0;
   uint64_t size = 0;         // bytes as asked for
   uint32_t chunk_count = 0;  // 0: small, lives in a slab and is always resident
-  bool in_handover = false;  // freed by the program, kept by the plan for the allocation that takes its place
+  bool in_handover = false;  // the program has freed it, and the plan keeps it for the allocation that takes it over
   bool plan_owned = false;   // its address belongs to a plan
   bool resident = false;     // every chunk of its mapping is occupied by it
   bool defined = false;      // the program has written to it
@@ -27,7 +27,7 @@ struct ResidentTensor {
   LaneUse host_ready;     // when the copy to the slot is complete
   LaneUse slot_read;      // when the last copy from the slot is complete
   LaneUses ready;         // what must be complete before the program's work may touch it
-  LaneUses uses;          // who touches it since it became resident
+  LaneUses uses;          // the work that has touched it since it became resident
   uint64_t last_use = 0;  // tick of the last access
   uint64_t pinned = 0;    // tick of the call that needs it now
 };

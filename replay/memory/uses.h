@@ -1,5 +1,6 @@
-// "Until here": which streams have used something, and how far. A use is a position on a lane (streams.h); something is
-// free when every use of it is complete. Small and copyable; callers: chunks, tensors, residency.
+// "Until here": which lanes have used a chunk, a tensor or a mapping, and how far. A LaneUse is a position on a lane
+// (lanes.h); what was used is free when every use of it is complete. Small and copyable; callers: chunks, tensors, the
+// pager.
 #pragma once
 #include <array>
 #include <cstdint>

@@ -74,8 +74,7 @@ bool Matcher::free(const FreeCall& call, Match* match) noexcept {
 
 std::vector<OpenHandover> Matcher::end() noexcept {
   std::vector<OpenHandover> open;
-  for (const uint32_t tensor : handovers_)
-    open.push_back({addresses_[tensor], plan_index_->plan.tensors[tensor].size});
+  for (const uint32_t tensor : handovers_) open.push_back({addresses_[tensor], plan_index_->plan.tensors[tensor].size});
   handovers_.clear();
   return open;
 }

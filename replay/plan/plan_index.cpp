@@ -48,7 +48,7 @@ bool lay_out(PlanIndex* plan_index, uint64_t chunk_bytes, std::string* why) {
       plan_index->addresses[t] = plan_index->zone.base + tensor.slab_offset;
     } else {
       plan_index->addresses[t] = plan_index->zone.base + next;
-      next += (uint64_t{tensor.chunk_count} + 1) * chunk_bytes;  // and a guard
+      next += (uint64_t{tensor.chunk_count} + 1) * chunk_bytes;  // with the guard chunk (ranges.h)
     }
   }
   if (next > plan_index->zone.bytes) *why = "the plan needs more address space than was reserved";
@@ -69,13 +69,14 @@ LaneKind lane_of(const plan::Vertex& vertex) {
   return LaneKind::none;
 }
 
-// What runs in order without an event: one transfer lane, or one stream of the program.
+// Vertices with the same number run in order without an event: those of one transfer lane or one program stream.
 uint32_t stream_of(const plan::Plan& plan, const plan::Vertex& vertex) {
   if (vertex.kind == VertexKind::op) return 2 + plan.calls[vertex.call].stream;
   return vertex.kind == VertexKind::reload ? 0 : 1;
 }
 
-// The vertices whose device work `vertex` waits for: a release runs nothing, so what it waited for stands in its place.
+// The vertices whose device work `vertex` waits for. A release runs nothing on the device, so the vertices that the
+// release waits for stand in its place.
 void collect_waits(const plan::Plan& plan, uint32_t vertex, uint8_t distance, int depth, std::vector<Edge>* waits) {
   for (const plan::Predecessor& predecessor : plan.vertices[vertex].predecessors) {
     const auto total = static_cast<uint8_t>(distance + predecessor.distance);
@@ -113,8 +114,8 @@ void invert_edges(PlanIndex* plan_index) {
   }
 }
 
-// A release stands for "nothing of this tensor is outstanding": it must follow every call and transfer that touches the
-// tensor, also where the plan's edges imply that only for the device.
+// A release says that no work on the tensor is outstanding: it must be issued after every call and transfer that
+// touches the tensor, also where the plan's edges imply that order only on the device.
 void add_release_edges(plan::Plan* plan) {
   std::vector<uint32_t> release_of(plan->tensors.size(), kNone);
   for (uint32_t v = 0; v < plan->vertices.size(); ++v) {

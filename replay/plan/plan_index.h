@@ -1,5 +1,6 @@
 // A plan as the dispatcher and the matcher need it: addresses of the plan's own tensors, successors instead of
-// predecessors, and for each vertex which others it must wait for on the device. Built once per plan; read only.
+// predecessors, and for each vertex which others it must wait for on the device. Built once per plan by
+// make_plan_index, read only after that.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -34,9 +35,9 @@ struct PlanIndex {
   uint32_t last_call = 0;
 };
 
-// Lays the plan's own tensors out in `zone` and inverts the edges. False, with one line in *why, when the plan does not
-// fit this device (chunk_bytes, address space) or could not be enforced safely (small tensors alive at the same time
-// at the same place).
+// Gives the plan's own tensors addresses in `zone` and inverts the edges. False, with one line in *why, when the plan
+// does not fit this device (chunk size, address space) or could not be enforced safely (small tensors alive at the same
+// time at the same place).
 bool make_plan_index(plan::Plan plan, Zone zone, uint64_t chunk_bytes, PlanIndex* plan_index, std::string* why);
 
 }  // namespace reprise::replay

@@ -21,9 +21,9 @@ class Staging {
   // Copies `bytes` from `source`. False when there is no room now.
   bool stage(const void* source, uint64_t bytes, uint64_t* token) noexcept;
   const void* data(uint64_t token) noexcept;
-  // The copy out of the token's bytes is complete with `use`.
+  // The copy that reads the token's bytes is complete with `use`.
   void release(uint64_t token, LaneUse use) noexcept;
-  // Dispatcher: makes room of what is complete.
+  // Dispatcher: frees the bytes of the oldest copies that are complete.
   void reclaim(const Lanes& lanes) noexcept;
 
  private:
