@@ -91,8 +91,8 @@ Result<plan::Plan> plan_as_a_whole(const Workload& work, uint64_t budget, const 
 
 // By one policy, part by part.
 Result<plan::Plan> plan_in_parts(const Workload& work, uint64_t budget, const Policy& policy, Parts& parts) {
-  const uint64_t capacity = (budget - work.reserved_bytes) / work.graph.granularity;
-  Candidate candidate;
+  const uint64_t capacity = (budget - work.reserved_bytes) / work.graph.chunk_bytes;
+  PlanCandidate candidate;
   candidate.policy = policy.name();
   candidate.schedule = parts.run("walk", [&] { return policy.schedule({work.graph, work.machine, capacity, true}); });
   candidate.tiers = parts.run("tiers", [&] { return assign_tiers(work.graph, work.machine, candidate.schedule); });
@@ -131,7 +131,7 @@ int run(uint32_t kernels, double fraction, const std::string& name, const char* 
   if (save != nullptr) {
     if (const Status saved = plan::write_plan(plan, save); !saved.ok()) return fail(saved.message());
   }
-  const uint64_t capacity = (budget - work.reserved_bytes) / work.graph.granularity;
+  const uint64_t capacity = (budget - work.reserved_bytes) / work.graph.chunk_bytes;
   parts.run("bounds", [&] { return bounds_of(work.graph, capacity, work.machine); });
   size_t edges = 0;
   for (const plan::Vertex& vertex : plan.vertices) edges += vertex.predecessors.size();

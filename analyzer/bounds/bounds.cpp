@@ -161,10 +161,10 @@ uint64_t reserved_bytes(const TaskGraph& graph, uint64_t slab_bytes, uint64_t he
     if (!is_persistent(tensor) || tensor.chunk_count != 0) continue;
     small[tensor.device] += round_up(tensor.size, kSmallAlignment);
   }
-  uint64_t chunks = divide_up(*std::max_element(small.begin(), small.end()), graph.granularity);
+  uint64_t chunks = divide_up(*std::max_element(small.begin(), small.end()), graph.chunk_bytes);
   chunks += divide_up(chunks, kChunksPerSlackChunk);
-  chunks += divide_up(slab_bytes, graph.granularity);
-  return chunks * graph.granularity + held_bytes;
+  chunks += divide_up(slab_bytes, graph.chunk_bytes);
+  return chunks * graph.chunk_bytes + held_bytes;
 }
 
 Bounds bounds_of(const TaskGraph& graph, uint64_t capacity, const Machine& machine) {
@@ -177,7 +177,7 @@ Bounds bounds_of(const TaskGraph& graph, uint64_t capacity, const Machine& machi
     if (entry.call.op == trace::OpKind::copy_device_to_host) copies_out += entry.call.duration_ns;
   }
   bounds.compute_ns = graph.compute_ns - copies_in - copies_out;
-  const uint64_t bytes = capacity * graph.granularity;
+  const uint64_t bytes = capacity * graph.chunk_bytes;
   bounds.reload_bytes = PartialEviction(graph, bytes).reloaded_per_iteration();
   bounds.offload_bytes = least_offloaded(graph, bytes);
   bounds.reload_ns = copies_in + copy_ns(bounds.reload_bytes, machine.h2d_bytes_per_s, 0);

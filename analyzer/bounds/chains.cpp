@@ -8,7 +8,7 @@
 // Which k can it be? The dispatcher starts no op 64 places ahead of one that has not started, so k lies less than 128
 // places before m (an op that was held back may be followed by one that is 64 places ahead of those that ran before it)
 // and less than 64 behind. It is none that must follow m, and none that must run before another op that m waits for.
-// Only for plans that launch nothing again, and on one device.
+// Only for plans that recompute nothing, and on one device.
 #include <algorithm>
 #include <bitset>
 #include <vector>

@@ -20,28 +20,28 @@ constexpr double kTouchedWeight = 0.75;  // of bytes against ops, when segments 
 // points are starts, with a stall before them; odd ones are ends, and the interval before is the op itself.
 
 // A period on this grid: at which points the tensor is not in use, and up to which interval it may come back.
-struct Span {
+struct PeriodSpan {
   uint32_t period = 0;
   uint32_t first = 0;  // covered points, inclusive
   uint32_t last = 0;
   uint32_t back = 0;  // kNone: it need not come back
   // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 takes the 0 of a defaulted <=> for a pointer
-  auto operator<=>(const Span&) const = default;
+  auto operator<=>(const PeriodSpan&) const = default;
 };
 
 // Versions that look the same on the grid.
 struct Kind {
   uint32_t written = 0;  // the first interval in which a copy may go out
   bool on_host = false;
-  std::vector<Span> spans;
+  std::vector<PeriodSpan> spans;
   // NOLINTNEXTLINE(modernize-use-nullptr): as above
   auto operator<=>(const Kind&) const = default;
 };
 
-class Model {
+class FluidProgram {
  public:
-  Model(const TaskGraph& graph, uint64_t capacity, const Machine& machine, const FluidOptions& options,
-        const std::vector<Relaunch>& candidates)
+  FluidProgram(const TaskGraph& graph, uint64_t capacity, const Machine& machine, const FluidOptions& options,
+               const std::vector<RecomputeCandidate>& candidates)
       : graph_(graph), capacity_(capacity), machine_(machine), options_(options), candidates_(candidates) {
     fluid_.vitality = vitality_of(graph);
     ops_ = static_cast<uint32_t>(fluid_.vitality.call_of_op.size());
@@ -122,39 +122,39 @@ class Model {
     }
   }
 
-  // Launching again takes time, in which the links carry bytes, too.
+  // Recomputing takes time, in which the links carry bytes, too.
   void add_candidates() {
     op_of_call_.assign(graph_.calls.size(), kNone);
     for (uint32_t op = 0; op < ops_; ++op) op_of_call_[fluid_.vitality.call_of_op[op]] = op;
     made_by_.assign(graph_.tensors.size(), kNone);
     for (uint32_t c = 0; c < candidates_.size(); ++c) {
-      const Relaunch& candidate = candidates_[c];
+      const RecomputeCandidate& candidate = candidates_[c];
       const plan::Call& call = graph_.calls[candidate.call].call;
       const double ms = static_cast<double>(call.duration_ns) / kMs;
-      again_.push_back(program_.add_column(ms, 0, 1));
+      recompute_.push_back(program_.add_column(ms, 0, 1));
       const uint32_t interval = interval_before(op_of_call_[candidate.before]) % points_;
-      for (const uint32_t row : time_rows_[interval]) program_.set(row, again_[c], -ms * row_rate_[row]);
-      for (const plan::Access& access : call.accesses) {
+      for (const uint32_t row : time_rows_[interval]) program_.set(row, recompute_[c], -ms * row_rate_[row]);
+      for (const plan::OpAccess& access : call.accesses) {
         if ((access.mode & trace::kAccessWrite) != 0) made_by_[access.tensor] = c;
       }
     }
   }
 
-  // Does a candidate's second launch end this period?
+  // Does recomputing a candidate end this period?
   bool is_candidates(const Version& version, const Period& period) const {
     const uint32_t c = made_by_[version.tensor];
     return c != kNone && !period.tail && period.to < ops_ && period.from < op_of_call_[candidates_[c].before] &&
            op_of_call_[candidates_[c].before] <= period.to;
   }
 
-  // What will be made again is away without a copy.
+  // What is recomputed is away without a copy.
   void forget(const Kind& kind, const std::vector<uint32_t>& versions, double bytes, uint32_t copied) {
     uint32_t row = kNone;
     for (const uint32_t v : versions) {
       const Version& version = fluid_.vitality.versions[v];
-      for (const Span& span : kind.spans) {
+      for (const PeriodSpan& span : kind.spans) {
         if (!is_candidates(version, version.periods[span.period])) continue;
-        const uint32_t column = again_[made_by_[version.tensor]];
+        const uint32_t column = recompute_[made_by_[version.tensor]];
         const double size = static_cast<double>(graph_.tensors[version.tensor].size) / kGiB;
         for (uint32_t p = span.first; p <= span.last; ++p) program_.set(memory_[p % points_], column, size);
         if (copied == kNone) continue;
@@ -186,7 +186,7 @@ class Model {
     const double out = rate(machine_.d2h_bytes_per_s);
     const double in_both = std::min(rate(machine_.h2d_together_bytes_per_s), in);
     const double out_both = std::min(rate(machine_.d2h_together_bytes_per_s), out);
-    Shared shared;
+    SharedLink shared;
     // in + out * (in - in_both) / out_both <= in * time, and the other way around.
     shared.rows[0] = add_link(interval, machine_.h2d_bytes_per_s);
     shared.in[0] = 1;
@@ -203,7 +203,7 @@ class Model {
       const Version& version = fluid_.vitality.versions[v];
       Kind kind{interval_behind(version.written), version.on_host, {}};
       for (uint32_t p = 0; p < version.periods.size(); ++p) {
-        const std::optional<Span> span = span_of(version.periods[p], p);
+        const std::optional<PeriodSpan> span = span_of(version.periods[p], p);
         if (span) kind.spans.push_back(*span);
       }
       if (!kind.spans.empty()) kinds[kind].push_back(v);
@@ -222,11 +222,11 @@ class Model {
   uint32_t interval_behind(uint32_t op) const { return interval_of(op) + interval_of(op) % 2; }
   uint32_t interval_before(uint32_t op) const { return interval_of(op) - interval_of(op) % 2; }
 
-  std::optional<Span> span_of(const Period& period, uint32_t index) const {
+  std::optional<PeriodSpan> span_of(const Period& period, uint32_t index) const {
     const uint32_t first = interval_behind(period.from);
     const uint32_t behind = interval_before(period.to);  // its point is no longer covered
     if (first >= behind) return std::nullopt;
-    return Span{index, first, behind - 1, period.tail ? kNone : behind};
+    return PeriodSpan{index, first, behind - 1, period.tail ? kNone : behind};
   }
 
   void add_kind(const Kind& kind, const std::vector<uint32_t>& versions) {
@@ -235,7 +235,7 @@ class Model {
       bytes += static_cast<double>(graph_.tensors[fluid_.vitality.versions[v].tensor].size);
     }
     const size_t first_flow = fluid_.flows.size();
-    for (const Span& span : kind.spans) {
+    for (const PeriodSpan& span : kind.spans) {
       FluidFlow flow;
       for (const uint32_t v : versions) flow.members.push_back({v, span.period});
       flow.bytes = static_cast<uint64_t>(bytes);
@@ -264,8 +264,8 @@ class Model {
     return copied.empty() ? kNone : copied.back();
   }
 
-  void add_span(const Kind& kind, const Span& span, size_t flow, const std::vector<uint32_t>& copied, double bytes,
-                bool ssd) {
+  void add_span(const Kind& kind, const PeriodSpan& span, size_t flow, const std::vector<uint32_t>& copied,
+                double bytes, bool ssd) {
     std::vector<uint32_t> away;
     for (uint32_t p = span.first; p <= span.last; ++p) {
       away.push_back(program_.add_column(0, 0, bytes));
@@ -313,8 +313,8 @@ class Model {
       if (p % 2 == 0) fluid_.stall_ns.push_back(x[stall_[p]] * kMs);
     }
     for (uint32_t c = 0; c < candidates_.size(); ++c) {
-      fluid_.again.push_back(x[again_[c]]);
-      total += fluid_.again[c] * static_cast<double>(graph_.calls[candidates_[c].call].call.duration_ns);
+      fluid_.recompute.push_back(x[recompute_[c]]);
+      total += fluid_.recompute[c] * static_cast<double>(graph_.calls[candidates_[c].call].call.duration_ns);
     }
     fluid_.iteration_ns = static_cast<uint64_t>(total);
     const auto values = [&](const std::vector<uint32_t>& columns) {
@@ -332,7 +332,7 @@ class Model {
     }
   }
 
-  struct Shared {
+  struct SharedLink {
     uint32_t rows[2] = {};
     double in[2] = {};
     double out[2] = {};
@@ -342,7 +342,7 @@ class Model {
   uint64_t capacity_;
   const Machine& machine_;
   FluidOptions options_;
-  const std::vector<Relaunch>& candidates_;
+  const std::vector<RecomputeCandidate>& candidates_;
   Fluid fluid_;
   uint32_t ops_ = 0;
   uint32_t points_ = 0;
@@ -350,11 +350,11 @@ class Model {
   LinearProgram program_;
   std::vector<uint32_t> stall_;                                         // columns, by interval
   std::vector<uint32_t> memory_, out_, in_, to_ssd_, from_ssd_, host_;  // rows, by point or interval
-  std::vector<Shared> shared_;
+  std::vector<SharedLink> shared_;
   std::vector<Variables> variables_;              // by flow
   std::vector<std::vector<uint32_t>> time_rows_;  // interval -> rows that grow with its time
   std::vector<double> row_rate_;                  // row -> at this rate
-  std::vector<uint32_t> again_;                   // column, by candidate
+  std::vector<uint32_t> recompute_;               // column, by candidate
   std::vector<uint32_t> made_by_;                 // tensor -> candidate
   std::vector<uint32_t> op_of_call_;
 };
@@ -362,8 +362,8 @@ class Model {
 }  // namespace
 
 Result<Fluid> solve_fluid(const TaskGraph& graph, uint64_t capacity_bytes, const Machine& machine,
-                          const FluidOptions& options, const std::vector<Relaunch>& candidates) {
-  return Model(graph, capacity_bytes, machine, options, candidates).solve();
+                          const FluidOptions& options, const std::vector<RecomputeCandidate>& candidates) {
+  return FluidProgram(graph, capacity_bytes, machine, options, candidates).solve();
 }
 
 }  // namespace reprise::analyzer

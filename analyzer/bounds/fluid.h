@@ -1,7 +1,7 @@
 // The fluid bound (LB4, decision 0011): a linear program in which bytes leave and come back as a liquid, kernels run
 // in the recorded order, and what must be away at each time is tied to what the links can have carried by then. No
-// plan for this order of kernels is faster; its flows show a policy what such a plan looks like. Callers: bounds, the
-// policy `reprise`.
+// plan for this order of kernels is faster; its flows show a policy what such a plan looks like. Callers: the
+// planner, for reports, and the policy `fluid`.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -40,12 +40,12 @@ struct Fluid {
   std::vector<double> stall_ns;   // before that op
   Vitality vitality;
   std::vector<FluidFlow> flows;
-  std::vector<double> again;  // by candidate: the part of it that is launched again, 0 to 1
+  std::vector<double> recompute;  // by candidate: the part of it that is recomputed, 0 to 1
 };
 
-// `capacity_bytes`: for chunked tensors. `candidates`: ops that may be launched again, just before somebody needs what
-// they made; that they need their inputs then is left out. Errors: unsupported (no solver, too long), infeasible.
+// `capacity_bytes`: for chunked tensors. `candidates`: ops that may be recomputed, just before another op needs their
+// outputs; that they need their own inputs then is left out. Errors: unsupported (no solver, too long), infeasible.
 Result<Fluid> solve_fluid(const TaskGraph& graph, uint64_t capacity_bytes, const Machine& machine,
-                          const FluidOptions& options, const std::vector<Relaunch>& candidates = {});
+                          const FluidOptions& options, const std::vector<RecomputeCandidate>& candidates = {});
 
 }  // namespace reprise::analyzer

@@ -43,12 +43,12 @@ const Clp& clp() {
   return opened;
 }
 
-class Model {
+class ClpModel {
  public:
-  Model() : model_(clp().new_model()) {}
-  ~Model() { clp().delete_model(model_); }
-  Model(const Model&) = delete;
-  Model& operator=(const Model&) = delete;
+  ClpModel() : model_(clp().new_model()) {}
+  ~ClpModel() { clp().delete_model(model_); }
+  ClpModel(const ClpModel&) = delete;
+  ClpModel& operator=(const ClpModel&) = delete;
   Clp_Simplex* get() const { return model_; }
 
  private:
@@ -92,7 +92,7 @@ Result<LinearProgram::Solution> LinearProgram::minimise(double seconds) const {
     index[at] = static_cast<int>(element.row);
     value[at] = element.value;
   }
-  const Model model;
+  const ClpModel model;
   clp().set_log_level(model.get(), 0);
   clp().load_problem(model.get(), static_cast<int>(columns()), static_cast<int>(rows()), starts.data(), index.data(),
                      value.data(), lower_.data(), upper_.data(), cost_.data(), row_lower_.data(), row_upper_.data());

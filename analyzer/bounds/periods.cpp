@@ -5,14 +5,15 @@
 namespace reprise::analyzer {
 namespace {
 
-struct Use {
+struct PeriodUse {
   uint32_t op;
   bool writes;
 };
 
-class Finder {
+class VitalityFinder {
  public:
-  explicit Finder(const TaskGraph& graph) : graph_(graph), uses_(graph.tensors.size()), freed_(graph.tensors.size()) {
+  explicit VitalityFinder(const TaskGraph& graph)
+      : graph_(graph), uses_(graph.tensors.size()), freed_(graph.tensors.size()) {
     for (uint32_t call = 0; call < graph.calls.size(); ++call) {
       const GraphCall& entry = graph.calls[call];
       const auto op = static_cast<uint32_t>(result_.call_of_op.size());
@@ -46,13 +47,13 @@ class Finder {
 
  private:
   void add_versions(uint32_t tensor, bool stays) {
-    std::vector<Use>& uses = uses_[tensor];
+    std::vector<PeriodUse>& uses = uses_[tensor];
     bool written = true;
     if (!stays) {
       uses.front().writes = true;  // the memory was new
     } else {
       // From a write on, around the iteration.
-      const auto first = std::find_if(uses.begin(), uses.end(), [](const Use& use) { return use.writes; });
+      const auto first = std::find_if(uses.begin(), uses.end(), [](const PeriodUse& use) { return use.writes; });
       written = first != uses.end();
       if (written) std::rotate(uses.begin(), first, uses.end());
       for (size_t i = 1; i < uses.size(); ++i) {
@@ -84,14 +85,14 @@ class Finder {
   }
 
   const TaskGraph& graph_;
-  std::vector<std::vector<Use>> uses_;  // by tensor
-  std::vector<uint32_t> freed_;         // tensor -> number of ops before its free
+  std::vector<std::vector<PeriodUse>> uses_;  // by tensor
+  std::vector<uint32_t> freed_;               // tensor -> number of ops before its free
   uint32_t ops_ = 0;
   Vitality result_;
 };
 
 }  // namespace
 
-Vitality vitality_of(const TaskGraph& graph) { return Finder(graph).run(); }
+Vitality vitality_of(const TaskGraph& graph) { return VitalityFinder(graph).run(); }
 
 }  // namespace reprise::analyzer

@@ -1,4 +1,4 @@
-// Who uses which tensor when, as the window and the chain bound look at it: ops counted from 0, and of the dispatcher
+// Which ops use which tensor, as the window and the chain bound look at it: ops counted from 0, and of the dispatcher
 // only that it starts no op more than a window ahead of one that has not started. Used by the bounds only.
 #pragma once
 #include <cstdint>

@@ -7,7 +7,7 @@
 // In: tensors that ops of the window read and that were settled by ops up to a - 64, all of which have run when I
 // begins, have their bytes then. What of them does not fit on the device has been copied in, and within I. Ops up to a
 // - 64 have run before I, those from b + 64 on run behind it. So an iteration takes I and all of those, in any order
-// that the dispatcher chooses. Only for plans that launch nothing again, and on one device.
+// that the dispatcher chooses. Only for plans that recompute nothing, and on one device.
 #include <algorithm>
 #include <vector>
 

@@ -16,9 +16,9 @@ bool waits(const trace::Order& order) {
   }
 }
 
-class Builder {
+class CallStreamBuilder {
  public:
-  explicit Builder(const trace::Trace& trace) { stream_.trace = &trace; }
+  explicit CallStreamBuilder(const trace::Trace& trace) { stream_.trace = &trace; }
 
   void add(uint32_t index) {
     const trace::Event& event = stream_.trace->events[index];
@@ -89,7 +89,7 @@ class Builder {
 }  // namespace
 
 CallStream make_call_stream(const trace::Trace& trace) {
-  Builder builder(trace);
+  CallStreamBuilder builder(trace);
   for (uint32_t index = 0; index < trace.events.size(); ++index) builder.add(index);
   return builder.finish();
 }

@@ -20,7 +20,7 @@ constexpr uint32_t kMostTurns = 4;
 // A shorter period wins over one that explains this little more of the trace.
 constexpr double kCoverageSlack = 0.02;
 
-struct Candidate {
+struct PeriodCandidate {
   uint32_t period = 0;
   std::vector<uint64_t> live_hash;  // by call: what has to be alive again one period later
   uint64_t covered = 0;             // calls in runs that have a start with equal live sets
@@ -38,7 +38,7 @@ bool has_closed_start(const std::vector<uint64_t>& live_hash, const Run& run, ui
 }
 
 // Like CallStream::live_hash, but what lives for less than a period counts as what is allocated at that place of the
-// period: each may take over from the one before.
+// period: each may be handed over to the next one.
 std::vector<uint64_t> live_hash_of_places(const CallStream& stream, uint32_t period) {
   std::vector<uint64_t> change(stream.size() + 1, 0);
   for (const AllocationSpan& span : stream.spans) {
@@ -52,10 +52,11 @@ std::vector<uint64_t> live_hash_of_places(const CallStream& stream, uint32_t per
   return change;
 }
 
-Candidate evaluate(const CallStream& stream, const std::vector<uint64_t>& words, uint32_t period, bool takeovers) {
-  Candidate candidate;
+PeriodCandidate evaluate(const CallStream& stream, const std::vector<uint64_t>& words, uint32_t period,
+                         bool handovers) {
+  PeriodCandidate candidate;
   candidate.period = period;
-  candidate.live_hash = takeovers ? live_hash_of_places(stream, period) : stream.live_hash;
+  candidate.live_hash = handovers ? live_hash_of_places(stream, period) : stream.live_hash;
   uint32_t counted_to = 0;
   for (const Run& run : runs_of(words, period)) {
     if (!has_closed_start(candidate.live_hash, run, period)) continue;
@@ -68,12 +69,12 @@ Candidate evaluate(const CallStream& stream, const std::vector<uint64_t>& words,
 
 uint32_t scale_of(uint32_t period) { return 2 * std::bit_floor(period); }
 
-std::vector<Candidate> candidates_of(const CallStream& stream) {
-  std::vector<Candidate> candidates;
+std::vector<PeriodCandidate> candidates_of(const CallStream& stream) {
+  std::vector<PeriodCandidate> candidates;
   for (uint32_t low = 1; uint64_t{low} * 2 <= stream.size(); low *= 2) {
     const std::vector<uint64_t> words = words_at_scale(stream, scale_of(low));
     for (const uint32_t period : periods_between(words, low, kPeriodsPerScale)) {
-      Candidate candidate = evaluate(stream, words, period, false);
+      PeriodCandidate candidate = evaluate(stream, words, period, false);
       if (candidate.covered > 0) candidates.push_back(std::move(candidate));
     }
   }
@@ -82,13 +83,13 @@ std::vector<Candidate> candidates_of(const CallStream& stream) {
 
 // With tensors that are replaced each time: the new one is allocated before the old one is freed, so two of them take
 // turns, and only two periods together, or more, end as they began.
-std::vector<Candidate> candidates_with_takeovers(const CallStream& stream) {
-  std::vector<Candidate> candidates;
+std::vector<PeriodCandidate> candidates_with_handovers(const CallStream& stream) {
+  std::vector<PeriodCandidate> candidates;
   for (uint32_t low = 1; uint64_t{low} * 2 <= stream.size(); low *= 2) {
     const std::vector<uint64_t> words = words_at_scale(stream, 2 * scale_of(low));
     for (const uint32_t period : periods_between(words, low, kPeriodsPerScale)) {
       for (uint32_t turns = 1; turns <= kMostTurns && uint64_t{turns} * period * 2 <= stream.size(); ++turns) {
-        Candidate candidate = evaluate(stream, words, turns * period, true);
+        PeriodCandidate candidate = evaluate(stream, words, turns * period, true);
         if (candidate.covered > 0) candidates.push_back(std::move(candidate));
       }
     }
@@ -108,7 +109,7 @@ bool repeats_with_other_tensors(const CallStream& stream) {
 }
 
 // The start of the last occurrence of the best phase in a run, as the start of the pair's first half.
-uint32_t best_start(const CallStream& stream, const Candidate& candidate, const Run& run) {
+uint32_t best_start(const CallStream& stream, const PeriodCandidate& candidate, const Run& run) {
   const uint32_t period = candidate.period;
   const uint32_t end = starts_end(run, period);
   const uint32_t begin = end - run.begin > period ? end - period : run.begin;
@@ -133,7 +134,7 @@ uint32_t occurrences_in(const std::vector<uint64_t>& words, const Run& run, uint
   return 0;
 }
 
-Iteration describe(const CallStream& stream, const Candidate& candidate, uint32_t start) {
+Iteration describe(const CallStream& stream, const PeriodCandidate& candidate, uint32_t start) {
   Iteration iteration;
   iteration.first_call = start + candidate.period;
   iteration.call_count = candidate.period;
@@ -144,11 +145,11 @@ Iteration describe(const CallStream& stream, const Candidate& candidate, uint32_
 }
 
 // The best of the candidates that is one, call by call.
-Result<Iteration> choose(const CallStream& stream, std::vector<Candidate> candidates) {
+Result<Iteration> choose(const CallStream& stream, std::vector<PeriodCandidate> candidates) {
   uint64_t most = 0;
-  for (const Candidate& candidate : candidates) most = std::max(most, candidate.covered);
+  for (const PeriodCandidate& candidate : candidates) most = std::max(most, candidate.covered);
   const double enough = static_cast<double>(most) * (1 - kCoverageSlack);
-  const auto order = [&](const Candidate& a, const Candidate& b) {
+  const auto order = [&](const PeriodCandidate& a, const PeriodCandidate& b) {
     const bool enough_a = static_cast<double>(a.covered) >= enough;
     const bool enough_b = static_cast<double>(b.covered) >= enough;
     if (enough_a != enough_b) return enough_a;
@@ -156,7 +157,7 @@ Result<Iteration> choose(const CallStream& stream, std::vector<Candidate> candid
   };
   std::stable_sort(candidates.begin(), candidates.end(), order);
   Status last;
-  for (const Candidate& candidate : candidates) {
+  for (const PeriodCandidate& candidate : candidates) {
     std::vector<Run> runs = candidate.runs;
     std::stable_sort(runs.begin(), runs.end(),
                      [](const Run& a, const Run& b) { return a.end - a.begin > b.end - b.begin; });
@@ -172,10 +173,10 @@ Result<Iteration> choose(const CallStream& stream, std::vector<Candidate> candid
 Result<Iteration> search(const CallStream& stream) {
   Result<Iteration> closed = choose(stream, candidates_of(stream));
   if (closed.ok()) return closed;
-  Result<Iteration> with_takeovers = choose(stream, candidates_with_takeovers(stream));
-  if (with_takeovers.ok()) return with_takeovers;
+  Result<Iteration> with_handovers = choose(stream, candidates_with_handovers(stream));
+  if (with_handovers.ok()) return with_handovers;
   if (!closed.status().message().empty()) return closed;
-  if (!with_takeovers.status().message().empty()) return with_takeovers;
+  if (!with_handovers.status().message().empty()) return with_handovers;
   const char* why =
       repeats_with_other_tensors(stream)
           ? "its calls repeat, but with other tensors each time: either it was recorded for less than two "

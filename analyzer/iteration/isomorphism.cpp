@@ -41,14 +41,14 @@ class Comparison {
     const bool before = alive(span, start);
     if (before == alive(span, start + count_)) return true;
     if (!before) {
-      const uint32_t earlier = carried_to(stream_, span, count_);
+      const uint32_t earlier = handed_over_from(stream_, span, count_);
       return earlier != kNone && alive(stream_.spans[earlier], start);
     }
     const auto later =
         std::lower_bound(stream_.spans.begin(), stream_.spans.end(), span.allocated + count_,
                          [](const AllocationSpan& other, uint32_t call) { return other.allocated < call; });
-    return later != stream_.spans.end() && carried_to(stream_, *later, count_) != kNone &&
-           &stream_.spans[carried_to(stream_, *later, count_)] == &span && alive(*later, start + count_);
+    return later != stream_.spans.end() && handed_over_from(stream_, *later, count_) != kNone &&
+           &stream_.spans[handed_over_from(stream_, *later, count_)] == &span && alive(*later, start + count_);
   }
   static bool alive(const AllocationSpan& span, uint32_t call) {
     return span.allocated < call && (span.freed == kNone || span.freed >= call);
@@ -57,7 +57,7 @@ class Comparison {
   bool corresponds(uint32_t span_a, uint32_t span_b) const {
     const AllocationSpan& a = stream_.spans[span_a];
     const AllocationSpan& b = stream_.spans[span_b];
-    if (a.allocated < first_) return span_a == span_b || carried_to(stream_, b, count_) == span_a;
+    if (a.allocated < first_) return span_a == span_b || handed_over_from(stream_, b, count_) == span_a;
     return b.allocated >= second_ && a.allocated - first_ == b.allocated - second_ && a.size == b.size &&
            a.origin == b.origin;
   }
@@ -101,7 +101,7 @@ class Comparison {
 
 }  // namespace
 
-uint32_t carried_to(const CallStream& stream, const AllocationSpan& span, uint32_t period) {
+uint32_t handed_over_from(const CallStream& stream, const AllocationSpan& span, uint32_t period) {
   if (span.allocated < period) return kNone;
   const uint32_t call = span.allocated - period;
   if (stream.allocations[call] == kNone) return kNone;

@@ -7,14 +7,14 @@
 
 namespace reprise::analyzer {
 
-// The span that `span` takes the place of one period later: allocated one period earlier by the corresponding call, of
-// the same size, and freed before `span` was allocated, so that both can have one address. kNone: there is none.
-uint32_t carried_to(const CallStream& stream, const AllocationSpan& span, uint32_t period);
+// The span whose place `span` takes: allocated one period earlier by the corresponding call, of the same size, and
+// freed before `span` was allocated, so that both can have one address. kNone: there is none.
+uint32_t handed_over_from(const CallStream& stream, const AllocationSpan& span, uint32_t period);
 
 // Compares calls [first, first + count) with [second, second + count), second >= first + count, under the tensor
 // mapping "alive before both: the same allocation; allocated inside, or one period before: the one allocated by the
 // corresponding call". Also the live set must be the same before the first, before the second, and after the second,
-// but for tensors whose place was taken over (carried_to). Not ok: the first difference.
+// but for tensors that were handed over (handed_over_from). Not ok: the first difference.
 Status check_isomorphic(const CallStream& stream, uint32_t first, uint32_t second, uint32_t count);
 
 }  // namespace reprise::analyzer

@@ -46,7 +46,7 @@ class LastSeen {
     while (cells < windows * 2) cells *= 2;
     cells_.assign(cells, Cell{});
   }
-  // Returns the position given at the last call with this hash (kNone: never) and notes the new one.
+  // Returns the position given at the last call with this hash (kNone: never) and records the new one.
   uint32_t exchange(uint64_t hash, uint32_t position) {
     const size_t mask = cells_.size() - 1;
     size_t at = hash_mix(hash, 1) & mask;

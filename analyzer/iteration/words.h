@@ -10,8 +10,8 @@ namespace reprise::analyzer {
 
 // One word per call. An iteration of period p < `scale` keeps what it allocates for less than `scale` calls, and what
 // outlives two iterations lives for longer: so the short-lived are named by their distance to the call that allocated
-// them (equal in every iteration), the long-lived by who they are. 24 equal layers use 24 different weights and thus
-// give different words, 24 iterations use the same ones and give equal words.
+// them (equal in every iteration), the long-lived by their allocation's id. 24 equal layers use 24 different weights
+// and thus give different words, 24 iterations use the same ones and give equal words.
 std::vector<uint64_t> words_at_scale(const CallStream& stream, uint32_t scale);
 
 // One word per call that says nothing about tensors but their sizes: what repeats here and not above uses other memory

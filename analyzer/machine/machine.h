@@ -40,7 +40,7 @@ struct Machine {
 Machine machine_of(const trace::Trace& trace);
 
 // Years until an SSD has taken the writes that its maker grants, where every iteration writes `written_bytes` and the
-// program runs day and night. nullopt: nothing is written, or nobody knows how large the SSD is.
+// program runs day and night. nullopt: nothing is written, or the SSD's size is not known.
 std::optional<double> ssd_years(const Machine& machine, uint64_t written_bytes, uint64_t iteration_ns);
 
 // Time of a copy of `bytes` over a link.

@@ -16,9 +16,9 @@ using plan::VertexKind;
 
 constexpr uint32_t kRounds = 3;  // one to fill the histories, one to see wrapped stays whole, one to read edges from
 
-class Builder {
+class MemGraphBuilder {
  public:
-  Builder(const TaskGraph& graph, const Schedule& schedule, const Layout& layout)
+  MemGraphBuilder(const TaskGraph& graph, const Schedule& schedule, const Layout& layout)
       : graph_(graph),
         schedule_(schedule),
         layout_(layout),
@@ -106,7 +106,7 @@ class Builder {
       result_.tiers[vertex] = entry.to;
     }
     // A release's end is handled at its call.
-    if (entry.departure != Departure::release) steps_.push_back({Step::end, stay, vertex});
+    if (entry.departure != Departure::release) steps_.push_back({BuildStep::end, stay, vertex});
   }
 
   void list_reload(uint32_t stay) {
@@ -118,7 +118,7 @@ class Builder {
     result_.extra_ns[vertex] = entry.fault_ns;
     result_.vertices[vertex].acquires.push_back({entry.tensor, entry.placement});
     stays_[stay].acquirer = vertex;
-    steps_.push_back({Step::reload, stay, vertex});
+    steps_.push_back({BuildStep::reload, stay, vertex});
   }
 
   void list_call(uint32_t call, std::span<const uint32_t> arrivals) {
@@ -130,16 +130,16 @@ class Builder {
     result_.vertex_of_call[call] = vertex;
     if (!op) {
       result_.vertices[vertex].tensor = entry.tensor;
-      steps_.push_back({Step::give_back, entry.tensor, vertex});
+      steps_.push_back({BuildStep::give_back, entry.tensor, vertex});
       return;
     }
     for (const uint32_t stay : arrivals) {
       if (schedule_.stays[stay].arrival != Arrival::first_touch) continue;
       result_.vertices[vertex].acquires.push_back({schedule_.stays[stay].tensor, schedule_.stays[stay].placement});
       stays_[stay].acquirer = vertex;
-      steps_.push_back({Step::take, stay, vertex});
+      steps_.push_back({BuildStep::take, stay, vertex});
     }
-    steps_.push_back({Step::op, call, vertex});
+    steps_.push_back({BuildStep::op, call, vertex});
   }
 
   // For each chunk, its stays in the order of their beginning; each one follows its neighbour on the circle.
@@ -177,25 +177,25 @@ class Builder {
 
   void run_round(uint32_t round) {
     std::vector<Dependency> before;
-    for (const Step& step : steps_) {
+    for (const BuildStep& step : steps_) {
       before.clear();
       const Stamp stamp{step.vertex, round};
       switch (step.what) {
-        case Step::end:
+        case BuildStep::end:
           end_stay(step.index, stamp, before);
           break;
-        case Step::reload:
+        case BuildStep::reload:
           wait_for_chunks(step.index, before);
           wait_for_call(schedule_.stays[step.index].arrives_after, stamp, before);
           flow_.reload(schedule_.stays[step.index].tensor, stamp, before);
           break;
-        case Step::take:
+        case BuildStep::take:
           wait_for_chunks(step.index, before);
           break;
-        case Step::give_back:
+        case BuildStep::give_back:
           release(step.index, stamp);
           break;
-        case Step::op:
+        case BuildStep::op:
           run_op(step.index, stamp, before);
           break;
       }
@@ -250,7 +250,7 @@ class Builder {
 
   void run_op(uint32_t call, Stamp stamp, std::vector<Dependency>& before) {
     std::vector<Stamp> slab_users;
-    for (const plan::Access& access : graph_.calls[call].call.accesses) touch_small(access.tensor, stamp, slab_users);
+    for (const plan::OpAccess& access : graph_.calls[call].call.accesses) touch_small(access.tensor, stamp, slab_users);
     if ((graph_.calls[call].call.flags & trace::kOpOpaque) != 0) {
       for (uint32_t tensor = 0; tensor < graph_.tensors.size(); ++tensor) {
         if (is_alive(graph_.tensors[tensor], call)) touch_small(tensor, stamp, slab_users);
@@ -299,7 +299,7 @@ class Builder {
     edges_.last.resize(next, static_cast<uint32_t>(all.size()));
   }
 
-  struct Step {
+  struct BuildStep {
     enum What : uint8_t { end, reload, take, give_back, op } what;
     uint32_t index;   // a stay, a tensor (give_back) or a call (op)
     uint32_t vertex;  // kNone: nothing runs
@@ -314,7 +314,7 @@ class Builder {
   EdgeList edges_;
   Groups before_;  // stay -> stays whose chunks it takes, in the same order of the circle
   std::vector<StayState> stays_;
-  std::vector<Step> steps_;
+  std::vector<BuildStep> steps_;
   std::vector<uint32_t> released_stay_;  // tensor -> its stay that ends with a release
   std::vector<uint8_t> touched_;         // small transient tensors alive that an op has used
 };
@@ -325,7 +325,7 @@ MemGraph build_mem_graph(const TaskGraph& graph, const Schedule& schedule, const
   MemGraph result;
   EdgeList list;
   {
-    Builder builder(graph, schedule, layout);
+    MemGraphBuilder builder(graph, schedule, layout);
     result = builder.build();
     list = builder.take_edges();
   }  // its memory is free again

@@ -71,14 +71,14 @@ void GapSearch::push_node(uint32_t node, uint32_t first) {
   push({std::min(begin_ns_ - index_.time(first), index_.time(furthest) - end_ns_), node, kNone});
 }
 
-void GapSearch::push(const Entry& entry) {
+void GapSearch::push(const SearchNode& entry) {
   queue_.push_back(entry);
   std::push_heap(queue_.begin(), queue_.end());
 }
 
 std::optional<uint32_t> GapSearch::step() {
   std::pop_heap(queue_.begin(), queue_.end());
-  const Entry entry = queue_.back();
+  const SearchNode entry = queue_.back();
   queue_.pop_back();
   if (entry.node < index_.size_) {
     const auto level = static_cast<uint32_t>(std::bit_width(index_.size_) - std::bit_width(entry.node));
@@ -88,7 +88,7 @@ std::optional<uint32_t> GapSearch::step() {
     return std::nullopt;
   }
   const uint32_t place = entry.node - index_.size_;
-  const GapIndex::Gap& gap = index_.gaps_[entry.gap == kNone ? index_.first_[place] : entry.gap];
+  const GapIndex::FreeTime& gap = index_.gaps_[entry.gap == kNone ? index_.first_[place] : entry.gap];
   if (gap.next != kNone && index_.gaps_[gap.next].end >= end_) {
     const uint64_t behind = index_.time(index_.gaps_[gap.next].end) - end_ns_;
     push({std::min(begin_ns_ - index_.time(place), behind), entry.node, gap.next});

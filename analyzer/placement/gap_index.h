@@ -12,7 +12,7 @@ namespace reprise::analyzer {
 
 class GapIndex {
  public:
-  // `start_ns`: as for ChunkPool; it must outlive the index.
+  // `start_ns`: as for HomePool; it must outlive the index.
   explicit GapIndex(const std::vector<uint64_t>& start_ns);
 
   // A time that is free, in call positions; one with end <= begin goes over the iteration's start. Not empty.
@@ -22,7 +22,7 @@ class GapIndex {
  private:
   friend class GapSearch;
   // Places on the line of three iterations, ours in the middle: a gap over the start stands there twice.
-  struct Gap {
+  struct FreeTime {
     uint32_t end = 0;
     uint32_t group = 0;
     uint32_t next = kNone;  // with the same beginning and no later end
@@ -50,7 +50,7 @@ class GapIndex {
   uint32_t size_ = 1;               // leaves of the tree
   std::vector<uint32_t> furthest_;  // node -> latest end of the gaps below it; 0: none
   std::vector<uint32_t> first_;     // place -> its gap with the latest end
-  std::vector<Gap> gaps_;
+  std::vector<FreeTime> gaps_;
   uint32_t unused_ = kNone;  // list of gaps that are none
 };
 
@@ -67,21 +67,21 @@ class GapSearch {
   std::optional<uint32_t> step();
 
  private:
-  struct Entry {
+  struct SearchNode {
     uint64_t slack = 0;
     uint32_t node = 0;
     uint32_t gap = kNone;  // kNone: a node's bound
-    bool operator<(const Entry& other) const { return slack < other.slack; }
+    bool operator<(const SearchNode& other) const { return slack < other.slack; }
   };
   void push_node(uint32_t node, uint32_t first);
-  void push(const Entry& entry);
+  void push(const SearchNode& entry);
 
   const GapIndex& index_;
   uint32_t begin_;
   uint32_t end_;
   uint64_t begin_ns_;
   uint64_t end_ns_;
-  std::vector<Entry> queue_;  // heap
+  std::vector<SearchNode> queue_;  // heap
 };
 
 }  // namespace reprise::analyzer

@@ -35,7 +35,7 @@ class Placer {
 
   std::optional<Layout> run(PlacementMode mode, HomeOrder by) {
     bool placed = mode == PlacementMode::by_begin ? place_by_begin() : place_homes(mode, by);
-    // Who found no home comes first in the next attempt.
+    // A tensor that found no home comes first in the next attempt.
     const size_t affordable = std::clamp<size_t>(kMostPlaced / (graph_.tensors.size() + 1), 1, kAttempts);
     const size_t attempts = mode == PlacementMode::homes ? affordable : 1;
     for (size_t i = 1; i < attempts && !placed; ++i) {
@@ -187,7 +187,7 @@ class Placer {
   const Groups stays_of_;        // by tensor
   std::vector<uint64_t> times_;  // of each call position, one more at the end
   uint32_t chunks_;
-  std::optional<ChunkPool> pool_;
+  std::optional<HomePool> pool_;
   std::vector<int> urgency_;  // by tensor: later failures weigh more
   Layout layout_;
 };

@@ -21,7 +21,7 @@ struct Layout {
 // stays in order of their beginning, which always succeeds when no stay wraps and the schedule keeps to `chunks`.
 enum class PlacementMode : uint8_t { homes, homes_then_stays, by_begin };
 
-// Who gets a home first, after the tensors that never leave. Longest: by the time spent on the device, which finds
+// Which tensors get a home first, after those that never leave. Longest: by the time spent on the device, which finds
 // homes where other orders do not. Returning: those with several stays; persistent: those before transient ones; both
 // then by the beginning of the first stay. They sometimes give the faster plan.
 enum class HomeOrder : uint8_t { longest_first, returning_first, persistent_first };

@@ -14,7 +14,7 @@ bool begins_before(const Span& a, const Span& b) { return a.begin < b.begin; }
 
 }  // namespace
 
-ChunkPool::ChunkPool(uint32_t chunks, const std::vector<uint64_t>& start_ns, uint64_t steps)
+HomePool::HomePool(uint32_t chunks, const std::vector<uint64_t>& start_ns, uint64_t steps)
     : start_ns_(start_ns), steps_(steps), next_(chunks), group_of_(chunks, 0), gaps_(start_ns) {
   if (chunks == 0) return;
   std::iota(next_.begin(), next_.end(), 1u);
@@ -23,14 +23,14 @@ ChunkPool::ChunkPool(uint32_t chunks, const std::vector<uint64_t>& start_ns, uin
   fresh_ = 0;
 }
 
-uint64_t ChunkPool::distance(uint32_t from, uint32_t to) const {
+uint64_t HomePool::distance(uint32_t from, uint32_t to) const {
   const uint64_t a = start_ns_[from];
   const uint64_t b = start_ns_[to];
   return b >= a ? b - a : b + start_ns_.back() - a;
 }
 
 // Least distance to a neighbour in time, the iteration being a circle; nullopt: not free.
-std::optional<uint64_t> ChunkPool::slack(const Group& group, const std::vector<Span>& spans) const {
+std::optional<uint64_t> HomePool::slack(const Group& group, const std::vector<Span>& spans) const {
   uint64_t least = std::numeric_limits<uint64_t>::max();
   if (group.busy.empty()) return least;
   for (const Span& span : spans) {
@@ -46,12 +46,12 @@ std::optional<uint64_t> ChunkPool::slack(const Group& group, const std::vector<S
   return least;
 }
 
-bool ChunkPool::is_worse(const Rated& a, const Rated& b) const {
+bool HomePool::is_worse(const Rated& a, const Rated& b) const {
   if (a.slack != b.slack) return a.slack < b.slack;
   return groups_[a.group].first > groups_[b.group].first;
 }
 
-std::vector<GapSearch> ChunkPool::searches(const std::vector<Span>& spans) const {
+std::vector<GapSearch> HomePool::searches(const std::vector<Span>& spans) const {
   std::vector<GapSearch> result;
   // Two that meet at the iteration's start are one.
   const bool wraps = spans.size() > 1 && spans.front().begin == 0 && spans.back().end + 1 == start_ns_.size();
@@ -66,7 +66,7 @@ std::vector<GapSearch> ChunkPool::searches(const std::vector<Span>& spans) const
 // Groups with at least `count` chunks, best first; fewer: there are no more. What no search has come to has at most
 // the slack that the search has come down to, so the one that is lowest goes on. With many spans that can take long:
 // when the steps are used up, the best that was found until then is good enough.
-std::vector<uint32_t> ChunkPool::find(uint32_t count, const std::vector<Span>& spans) {
+std::vector<uint32_t> HomePool::find(uint32_t count, const std::vector<Span>& spans) {
   std::vector<uint32_t> chosen;
   uint64_t have = 0;
   const auto choose = [&](uint32_t group) {
@@ -105,7 +105,7 @@ std::vector<uint32_t> ChunkPool::find(uint32_t count, const std::vector<Span>& s
   return chosen;
 }
 
-std::optional<std::vector<uint32_t>> ChunkPool::take(uint32_t count, const std::vector<Span>& spans) {
+std::optional<std::vector<uint32_t>> HomePool::take(uint32_t count, const std::vector<Span>& spans) {
   const std::vector<uint32_t> chosen = find(count, spans);
   uint64_t available = 0;
   for (const uint32_t group : chosen) available += groups_[group].count;
@@ -123,7 +123,7 @@ std::optional<std::vector<uint32_t>> ChunkPool::take(uint32_t count, const std::
   return taken;
 }
 
-bool ChunkPool::take_these(const std::vector<uint32_t>& chunks, const std::vector<Span>& spans) {
+bool HomePool::take_these(const std::vector<uint32_t>& chunks, const std::vector<Span>& spans) {
   std::vector<uint32_t> touched;
   touched.reserve(chunks.size());
   for (const uint32_t chunk : chunks) touched.push_back(group_of_[chunk]);
@@ -148,7 +148,7 @@ bool ChunkPool::take_these(const std::vector<uint32_t>& chunks, const std::vecto
 }
 
 // The first `count` chunks, but not all, as a group of their own.
-uint32_t ChunkPool::split(uint32_t group, uint32_t count) {
+uint32_t HomePool::split(uint32_t group, uint32_t count) {
   const uint32_t part = copy_of(group);
   groups_[part].first = groups_[group].first;
   groups_[part].count = count;
@@ -162,7 +162,7 @@ uint32_t ChunkPool::split(uint32_t group, uint32_t count) {
 }
 
 // A group without chunks that is busy at the same times.
-uint32_t ChunkPool::copy_of(uint32_t group) {
+uint32_t HomePool::copy_of(uint32_t group) {
   const auto copy = static_cast<uint32_t>(groups_.size());
   groups_.push_back({kNone, 0, groups_[group].busy});
   const std::vector<Span>& busy = groups_[copy].busy;
@@ -173,12 +173,12 @@ uint32_t ChunkPool::copy_of(uint32_t group) {
   return copy;
 }
 
-void ChunkPool::occupy(uint32_t group, const std::vector<Span>& spans) {
+void HomePool::occupy(uint32_t group, const std::vector<Span>& spans) {
   if (group == fresh_) fresh_ = kNone;
   for (const Span& span : spans) occupy(group, span);
 }
 
-void ChunkPool::occupy(uint32_t group, const Span& span) {
+void HomePool::occupy(uint32_t group, const Span& span) {
   if (span.begin == span.end) return;
   std::vector<Span>& busy = groups_[group].busy;
   const auto at = std::lower_bound(busy.begin(), busy.end(), span, begins_before);

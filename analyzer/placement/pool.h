@@ -14,11 +14,11 @@ struct Span {
   uint32_t end = 0;
 };
 
-class ChunkPool {
+class HomePool {
  public:
   // `start_ns`: time of each call position, strictly rising, one more at the end; slack between spans is measured in
   // it. It must outlive the pool. `steps`: of the search, besides a few for each take().
-  ChunkPool(uint32_t chunks, const std::vector<uint64_t>& start_ns, uint64_t steps = kSteps);
+  HomePool(uint32_t chunks, const std::vector<uint64_t>& start_ns, uint64_t steps = kSteps);
 
   // Takes `count` chunks that are free during all of `spans` (sorted, disjoint), those with the widest slack first;
   // equal slack: the lowest numbers. nullopt, and nothing is taken, when there are too few. Once the steps are used up,
@@ -54,7 +54,7 @@ class ChunkPool {
   std::vector<Group> groups_;
   std::vector<uint32_t> next_;      // chunk -> the next one of its group
   std::vector<uint32_t> group_of_;  // by chunk
-  uint32_t fresh_ = kNone;          // the group that nobody has taken yet
+  uint32_t fresh_ = kNone;          // the group that no tensor has taken yet
   GapIndex gaps_;                   // of all other groups
   std::vector<uint32_t> seen_;      // group -> the search that has rated it
   uint32_t search_ = 0;

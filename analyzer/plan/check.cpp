@@ -14,13 +14,13 @@ Status wrong(const char* kind, size_t index, const char* what) {
   return wrong(std::string(kind) + " " + std::to_string(index) + " " + what);
 }
 bool optional_below(uint32_t index, size_t count) { return index == kNone || index < count; }
-uint64_t chunks_for(uint64_t size, uint64_t granularity) { return size / granularity + (size % granularity != 0); }
+uint64_t chunks_for(uint64_t size, uint64_t chunk_bytes) { return size / chunk_bytes + (size % chunk_bytes != 0); }
 
 constexpr size_t kMostDevices = 1024;
 
 // One budget holds for each of the devices.
 Status check_devices(const Plan& plan) {
-  const uint64_t most = (plan.budget_bytes - plan.reserved_bytes) / plan.granularity;
+  const uint64_t most = (plan.budget_bytes - plan.reserved_bytes) / plan.chunk_bytes;
   if (plan.device_chunks.empty()) {
     return plan.chunk_count > most ? wrong("its chunks do not fit its budget") : Status{};
   }
@@ -36,7 +36,7 @@ Status check_devices(const Plan& plan) {
 }
 
 Status check_sizes(const Plan& plan) {
-  if (plan.granularity == 0 || plan.granularity > (uint64_t{1} << 40)) return wrong("its granularity is out of range");
+  if (plan.chunk_bytes == 0 || plan.chunk_bytes > (uint64_t{1} << 40)) return wrong("its chunk_bytes is out of range");
   if (plan.reserved_bytes > plan.budget_bytes) return wrong("it reserves more than its budget");
   if (plan.slab_bytes > plan.reserved_bytes) return wrong("its slabs are larger than what it reserves");
   if (Status status = check_devices(plan); !status.ok()) return status;
@@ -73,7 +73,7 @@ bool call_is(const Plan& plan, uint32_t call, CallKind kind, uint32_t tensor) {
   return call < plan.calls.size() && plan.calls[call].kind == kind && plan.calls[call].tensor == tensor;
 }
 
-// Parts stand one behind the other, without gaps, and each but the last has whole chunks.
+// The parts of a split tensor stand one behind the other, without gaps, and each but the last has whole chunks.
 bool is_fitting_part(const Plan& plan, uint32_t index) {
   const Tensor& tensor = plan.tensors[index];
   if (tensor.part_of == kNone) return tensor.part_offset == 0;
@@ -81,7 +81,7 @@ bool is_fitting_part(const Plan& plan, uint32_t index) {
   if (tensor.part_of == index) return tensor.part_offset == 0;
   const Tensor& before = plan.tensors[index - 1];
   return before.part_of == tensor.part_of && before.part_offset + before.size == tensor.part_offset &&
-         before.size % plan.granularity == 0 && before.device == tensor.device &&
+         before.size % plan.chunk_bytes == 0 && before.device == tensor.device &&
          (before.allocate_call == kNone) == (tensor.allocate_call == kNone);
 }
 
@@ -89,8 +89,9 @@ Status check_tensor(const Plan& plan, uint32_t index) {
   const Tensor& tensor = plan.tensors[index];
   const bool persistent = tensor.allocate_call == kNone;
   if (tensor.size == 0) return wrong("tensor", index, "has no bytes");
-  if (tensor.again_of != kNone && (tensor.again_of >= index || plan.tensors[tensor.again_of].size != tensor.size)) {
-    return wrong("tensor", index, "is made again of a tensor that is not its like");
+  if (tensor.recompute_of != kNone &&
+      (tensor.recompute_of >= index || plan.tensors[tensor.recompute_of].size != tensor.size)) {
+    return wrong("tensor", index, "recomputes a tensor that is not its like");
   }
   if (!is_fitting_part(plan, index)) return wrong("tensor", index, "does not continue the part before it");
   if (persistent != (tensor.free_call == kNone)) return wrong("tensor", index, "is neither persistent nor transient");
@@ -102,7 +103,7 @@ Status check_tensor(const Plan& plan, uint32_t index) {
        !call_is(plan, tensor.free_call, CallKind::free, index) || tensor.allocate_call >= tensor.free_call)) {
     return wrong("tensor", index, "does not fit the calls that allocate and free it");
   }
-  if (tensor.chunk_count != 0 && tensor.chunk_count != chunks_for(tensor.size, plan.granularity)) {
+  if (tensor.chunk_count != 0 && tensor.chunk_count != chunks_for(tensor.size, plan.chunk_bytes)) {
     return wrong("tensor", index, "has the wrong number of chunks");
   }
   if (tensor.home != kNone &&
@@ -126,18 +127,18 @@ Status check_tensor(const Plan& plan, uint32_t index) {
 
 Status check_call(const Plan& plan, uint32_t index) {
   const Call& call = plan.calls[index];
-  if (call.kind < CallKind::allocate || call.kind > CallKind::renew) return wrong("call", index, "is of no known kind");
+  if (call.kind < CallKind::allocate || call.kind > CallKind::allocate_handover)
+    return wrong("call", index, "is of no known kind");
   if (call.device >= device_count(plan)) return wrong("call", index, "runs on a device that does not exist");
   if (call.waited > index) return wrong("call", index, "waited for later ones");
   const bool op = call.kind == CallKind::op;
   if (op ? call.tensor != kNone : call.tensor >= plan.tensors.size()) return wrong("call", index, "has a wrong tensor");
-  if (call.relaunch_of != kNone && (!op || call.relaunch_of >= index)) {
-    return wrong("call", index, "launches something again that did not run before");
+  if (call.recompute_of != kNone && (!op || call.recompute_of >= index)) {
+    return wrong("call", index, "recomputes what did not run before");
   }
   if (!op && !call.accesses.empty()) return wrong("call", index, "has accesses but is no op");
-  if (call.kind == CallKind::give_up || call.kind == CallKind::renew) {
-    if (plan.tensors[call.tensor].allocate_call != kNone)
-      return wrong("call", index, "carries a transient tensor over");
+  if (call.kind == CallKind::free_handover || call.kind == CallKind::allocate_handover) {
+    if (plan.tensors[call.tensor].allocate_call != kNone) return wrong("call", index, "hands a transient tensor over");
     if (call.vertex != kNone) return wrong("call", index, "has a vertex but runs nothing");
     return {};
   }
@@ -150,7 +151,7 @@ Status check_call(const Plan& plan, uint32_t index) {
   if (call.vertex >= plan.vertices.size() || plan.vertices[call.vertex].call != index) {
     return wrong("call", index, "is not its vertex's");
   }
-  for (const Access& access : call.accesses) {
+  for (const OpAccess& access : call.accesses) {
     if (access.tensor >= plan.tensors.size()) return wrong("call", index, "accesses a tensor that does not exist");
     const uint64_t size = plan.tensors[access.tensor].size;
     if (access.offset > size || access.size > size - access.offset) return wrong("call", index, "leaves its tensor");
@@ -239,11 +240,11 @@ Status check_each(const Plan& plan, const Items& items, Check check) {
 
 }  // namespace
 
-bool launches_again(const Plan& plan) {
-  return std::any_of(plan.calls.begin(), plan.calls.end(), [](const Call& call) { return call.relaunch_of != kNone; });
+bool recomputes(const Plan& plan) {
+  return std::any_of(plan.calls.begin(), plan.calls.end(), [](const Call& call) { return call.recompute_of != kNone; });
 }
 
-bool overtakes(const Plan& plan) {
+bool reorders(const Plan& plan) {
   std::vector<uint32_t> latest(plan.vertices.size(), 0);  // call among a vertex and what it waits for
   for (const uint32_t index : plan.order) {
     const Vertex& vertex = plan.vertices[index];
@@ -257,7 +258,7 @@ bool overtakes(const Plan& plan) {
   return false;
 }
 
-bool has_parts(const Plan& plan) {
+bool has_split_tensors(const Plan& plan) {
   return std::any_of(plan.tensors.begin(), plan.tensors.end(),
                      [](const Tensor& tensor) { return tensor.part_of != kNone; });
 }

@@ -113,7 +113,7 @@ void plan_fields(Codec& codec, AnyPlan& plan) {
   codec(plan.program_hash);
   codec(plan.iteration_hash);
   codec(plan.policy);
-  codec(plan.granularity);
+  codec(plan.chunk_bytes);
   codec(plan.budget_bytes);
   codec(plan.reserved_bytes);
   codec(plan.chunk_count);
@@ -138,7 +138,7 @@ void plan_fields(Codec& codec, AnyPlan& plan) {
     c(tensor.resident_at_start);
     c(tensor.clean_at_start);
     c(tensor.device);
-    c(tensor.again_of);
+    c(tensor.recompute_of);
     c(tensor.part_of);
     c(tensor.part_offset);
   });
@@ -156,7 +156,7 @@ void plan_fields(Codec& codec, AnyPlan& plan) {
     c(call.duration_ns);
     c(call.device);
     c(call.pure);
-    c(call.relaunch_of);
+    c(call.recompute_of);
     c(call.inserted);
     c(call.waited);
     c.list(call.accesses, [](auto& d, auto& access) {

@@ -36,10 +36,10 @@ std::string_view name_of(CallKind kind) {
       return "free";
     case CallKind::op:
       return "op";
-    case CallKind::give_up:
-      return "give-up";
-    case CallKind::renew:
-      return "renew";
+    case CallKind::free_handover:
+      return "free-handover";
+    case CallKind::allocate_handover:
+      return "allocate-handover";
   }
   return "unknown";
 }

@@ -27,9 +27,9 @@ struct Tensor {
   bool resident_at_start = false;    // persistent, chunked: on the device, at its home, when the iteration starts
   bool clean_at_start = false;       // and its host copy is valid, too: the plan may drop it without an offload
   uint32_t device = 0;
-  uint32_t again_of = kNone;  // made again by a relaunch: the tensor that held the same bytes before, at this address
-  uint32_t part_of = kNone;   // of an allocation that stands as several tensors: the first of them, itself for that one
-  uint64_t part_offset = 0;   // and where in the allocation this one begins
+  uint32_t recompute_of = kNone;  // made by a recompute: the tensor that held the same bytes before, at this address
+  uint32_t part_of = kNone;       // of a split tensor: the first of its parts, itself for that one
+  uint64_t part_offset = 0;       // and where in the allocation this part begins
 };
 
 // Which physical chunks back a tensor, in address order. Chunk ids are 0 .. chunk_count-1 of the plan.
@@ -37,12 +37,12 @@ struct Placement {
   std::vector<uint32_t> chunks = {};
 };
 
-// give_up and renew: of a tensor that one iteration allocates and the next one frees ("the loss until it is assigned
-// again"). It stands among the persistent tensors: freeing it gives its bytes up, the later allocation of the same size
-// takes its place and its address.
-enum class CallKind : uint8_t { allocate = 1, free, op, give_up, renew };
+// free_handover and allocate_handover: of a tensor that one iteration allocates and hands over to the next one, which
+// frees it ("the loss until it is assigned again"). It stands among the persistent tensors: free_handover gives its
+// bytes up, allocate_handover, later in the iteration and of the same size, takes its place and its address.
+enum class CallKind : uint8_t { allocate = 1, free, op, free_handover, allocate_handover };
 
-struct Access {
+struct OpAccess {
   uint32_t tensor = kNone;
   uint32_t mode = 0;  // trace::AccessMode bits
   uint64_t offset = 0;
@@ -59,14 +59,14 @@ struct Call {
   bool pure = false;                            // of op: what it writes depends on what it reads alone, bit for bit
   uint16_t flags = 0;                           // trace::OpFlags
   // Not the program's: of allocate and free, where the plan begins and ends the life of a tensor on its own; of op, the
-  // call (an index) that is launched again here.
+  // call (an index) that is recomputed here.
   bool inserted = false;
-  uint32_t relaunch_of = kNone;
+  uint32_t recompute_of = kNone;
   uint32_t tensor = kNone;  // of allocate and free
   uint64_t signature = 0;   // op_signature, allocate_signature or free_signature
   uint32_t stream = 0;
   uint32_t vertex = kNone;  // of op and free
-  std::vector<Access> accesses = {};
+  std::vector<OpAccess> accesses = {};
   std::string name = {};     // kernel or call, for people
   uint64_t duration_ns = 0;  // as recorded
   uint32_t device = 0;       // of op: where it runs; of a copy between devices: where it comes from
@@ -115,10 +115,10 @@ struct Plan {
   uint64_t program_hash = 0;    // identity of the executable that was recorded ("program.hash" of the trace)
   uint64_t iteration_hash = 0;  // over the calls' signatures
   std::string policy;
-  uint64_t granularity = 0;     // bytes of a chunk
+  uint64_t chunk_bytes = 0;     // bytes of a chunk
   uint64_t budget_bytes = 0;    // the budget that was asked for
   uint64_t reserved_bytes = 0;  // of it: slabs, and what the program holds around Reprise
-  uint32_t chunk_count = 0;     // chunks that the plan uses; chunk_count * granularity + reserved_bytes <= budget_bytes
+  uint32_t chunk_count = 0;     // chunks that the plan uses; chunk_count * chunk_bytes + reserved_bytes <= budget_bytes
   // Several devices: how many of the chunks each one has, the first one's first; budget, reserve and slab are then
   // those of each. Empty: one device has them all. Plans for several devices are for simulation: nothing enforces them.
   std::vector<uint32_t> device_chunks = {};
@@ -137,14 +137,15 @@ struct Plan {
   std::vector<uint32_t> order;  // all vertices by dispatch priority: a topological order of the distance-0 edges
 };
 
-// Does it launch ops again? Such plans are for simulation: nothing enforces them yet.
-bool launches_again(const Plan& plan);
+// Does it recompute ops? Such plans are for simulation: nothing enforces them yet.
+bool recomputes(const Plan& plan);
 
-// Does an op or a free wait, directly or not, for one that the program calls later? Such plans are for simulation, too.
-bool overtakes(const Plan& plan);
+// Does it reorder the program, so that an op or a free waits, directly or not, for one that the program calls later?
+// Such plans are for simulation, too.
+bool reorders(const Plan& plan);
 
-// Do parts of allocations move on their own? Such plans are for simulation, too.
-bool has_parts(const Plan& plan);
+// Does it split tensors, whose parts then move on their own? Such plans are for simulation, too.
+bool has_split_tensors(const Plan& plan);
 
 inline uint32_t device_count(const Plan& plan) {
   return plan.device_chunks.empty() ? 1 : static_cast<uint32_t>(plan.device_chunks.size());

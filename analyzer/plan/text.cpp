@@ -17,8 +17,8 @@ const char* name_of_mode(uint32_t mode) {
 }
 
 void write_head(const Plan& plan, Out out) {
-  fmt::format_to(out, "plan version={} policy={} budget={} reserved={} chunks={} granularity={} slab={}\n",
-                 kPlanVersion, plan.policy, plan.budget_bytes, plan.reserved_bytes, plan.chunk_count, plan.granularity,
+  fmt::format_to(out, "plan version={} policy={} budget={} reserved={} chunks={} chunk_bytes={} slab={}\n",
+                 kPlanVersion, plan.policy, plan.budget_bytes, plan.reserved_bytes, plan.chunk_count, plan.chunk_bytes,
                  plan.slab_bytes);
   if (device_count(plan) > 1) {
     fmt::format_to(out, "devices {}, their chunks:", device_count(plan));
@@ -45,7 +45,7 @@ void write_tensor(const Plan& plan, uint32_t index, Out out) {
   }
   if (tensor.home != kNone) fmt::format_to(out, " home={}", tensor.home);
   if (tensor.device != 0) fmt::format_to(out, " device={}", tensor.device);
-  if (tensor.again_of != kNone) fmt::format_to(out, " again_of={}", tensor.again_of);
+  if (tensor.recompute_of != kNone) fmt::format_to(out, " recompute_of={}", tensor.recompute_of);
   if (tensor.part_of != kNone) fmt::format_to(out, " part_of={}+{}", tensor.part_of, tensor.part_offset);
   fmt::format_to(out, "\n");
 }
@@ -75,10 +75,10 @@ void write_call(const Plan& plan, uint32_t index, Out out) {
   fmt::format_to(out, " stream={} flags={} signature={:016x} ns={} {}", call.stream, call.flags, call.signature,
                  call.duration_ns, call.name);
   if (call.device != 0) fmt::format_to(out, " device={}", call.device);
-  if (call.relaunch_of != kNone) fmt::format_to(out, " relaunch_of={}", call.relaunch_of);
+  if (call.recompute_of != kNone) fmt::format_to(out, " recompute_of={}", call.recompute_of);
   if (call.inserted) fmt::format_to(out, " inserted");
   if (call.waited != 0) fmt::format_to(out, " waited={}", call.waited);
-  for (const Access& access : call.accesses) {
+  for (const OpAccess& access : call.accesses) {
     fmt::format_to(out, " [{}+{}:{} {}]", access.tensor, access.offset, access.size, name_of_mode(access.mode));
   }
   fmt::format_to(out, "\n");

@@ -7,36 +7,36 @@ namespace reprise::analyzer {
 
 namespace {
 
-Schedule schedule_of(const TaskGraph& tasks, const std::vector<DeviceView>& views, const Machine& machine,
+Schedule schedule_of(const TaskGraph& tasks, const std::vector<DeviceSubgraph>& subgraphs, const Machine& machine,
                      const Recipe& recipe) {
   const Policy& policy = *recipe.policy;
-  if (views.empty()) return policy.schedule({tasks, machine, recipe.capacity, recipe.carry_visitors});
+  if (subgraphs.empty()) return policy.schedule({tasks, machine, recipe.capacity, recipe.carry_visitors});
   std::vector<Schedule> schedules;
-  schedules.reserve(views.size());
-  for (const DeviceView& view : views) {
-    schedules.push_back(policy.schedule({view.graph, machine, recipe.capacity, recipe.carry_visitors}));
+  schedules.reserve(subgraphs.size());
+  for (const DeviceSubgraph& subgraph : subgraphs) {
+    schedules.push_back(policy.schedule({subgraph.graph, machine, recipe.capacity, recipe.carry_visitors}));
   }
-  return merge_schedules(tasks, views, schedules);
+  return merge_schedules(tasks, subgraphs, schedules);
 }
 
 }  // namespace
 
-Scheduled schedule_for(const TaskGraph& tasks, const std::vector<DeviceView>& views, const Machine& machine,
+Scheduled schedule_for(const TaskGraph& tasks, const std::vector<DeviceSubgraph>& subgraphs, const Machine& machine,
                        const Recipe& recipe) {
   Scheduled result;
-  result.schedule = schedule_of(tasks, views, machine, recipe);
+  result.schedule = schedule_of(tasks, subgraphs, machine, recipe);
   result.tiers = assign_tiers(tasks, machine, result.schedule);
   return result;
 }
 
-std::optional<Candidate> make_candidate(const TaskGraph& tasks, const std::vector<DeviceView>& views,
-                                        const Machine& machine, const Recipe& recipe) {
-  return make_candidate(tasks, machine, recipe, schedule_for(tasks, views, machine, recipe));
+std::optional<PlanCandidate> make_candidate(const TaskGraph& tasks, const std::vector<DeviceSubgraph>& subgraphs,
+                                            const Machine& machine, const Recipe& recipe) {
+  return make_candidate(tasks, machine, recipe, schedule_for(tasks, subgraphs, machine, recipe));
 }
 
-std::optional<Candidate> make_candidate(const TaskGraph& tasks, const Machine& machine, const Recipe& recipe,
-                                        Scheduled scheduled) {
-  Candidate candidate;
+std::optional<PlanCandidate> make_candidate(const TaskGraph& tasks, const Machine& machine, const Recipe& recipe,
+                                            Scheduled scheduled) {
+  PlanCandidate candidate;
   candidate.maker = recipe.policy;
   candidate.policy = recipe.policy->name();
   candidate.schedule = std::move(scheduled.schedule);
@@ -51,8 +51,8 @@ std::optional<Candidate> make_candidate(const TaskGraph& tasks, const Machine& m
   return candidate;
 }
 
-bool is_better(const Candidate& a, const Candidate& b, const Machine& machine) {
-  const auto rank = [&](const Candidate& c) {
+bool is_better(const PlanCandidate& a, const PlanCandidate& b, const Machine& machine) {
+  const auto rank = [&](const PlanCandidate& c) {
     return std::tuple(c.layout.remap_count > 0 && machine.remap_ns_per_chunk > 0, c.prediction.iteration_ns,
                       c.schedule.offload_bytes + c.schedule.reload_bytes);
   };

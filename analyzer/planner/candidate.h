@@ -15,7 +15,7 @@
 
 namespace reprise::analyzer {
 
-struct Candidate {
+struct PlanCandidate {
   const Policy* maker = nullptr;  // the policy
   std::string policy;             // its name
   Schedule schedule;
@@ -40,18 +40,18 @@ struct Scheduled {
   Schedule schedule;
   TierUse tiers;
 };
-Scheduled schedule_for(const TaskGraph& tasks, const std::vector<DeviceView>& views, const Machine& machine,
+Scheduled schedule_for(const TaskGraph& tasks, const std::vector<DeviceSubgraph>& subgraphs, const Machine& machine,
                        const Recipe& recipe);
 
-// `views`: those of the graph. nullopt: the placement found no room. Where host and SSD are too small (tiers.fits),
-// nothing behind the tiers is set.
-std::optional<Candidate> make_candidate(const TaskGraph& tasks, const std::vector<DeviceView>& views,
-                                        const Machine& machine, const Recipe& recipe);
+// `subgraphs`: the graph's, by device. nullopt: the placement found no room. Where host and SSD are too small
+// (tiers.fits), nothing behind the tiers is set.
+std::optional<PlanCandidate> make_candidate(const TaskGraph& tasks, const std::vector<DeviceSubgraph>& subgraphs,
+                                            const Machine& machine, const Recipe& recipe);
 // `scheduled`: for this recipe, or one that differs in the placement only.
-std::optional<Candidate> make_candidate(const TaskGraph& tasks, const Machine& machine, const Recipe& recipe,
-                                        Scheduled scheduled);
+std::optional<PlanCandidate> make_candidate(const TaskGraph& tasks, const Machine& machine, const Recipe& recipe,
+                                            Scheduled scheduled);
 
 // Predicted time first, then bytes moved; a plan without remaps wins over one with them, unless they cost nothing.
-bool is_better(const Candidate& a, const Candidate& b, const Machine& machine);
+bool is_better(const PlanCandidate& a, const PlanCandidate& b, const Machine& machine);
 
 }  // namespace reprise::analyzer

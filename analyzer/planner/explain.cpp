@@ -23,7 +23,7 @@ std::string explain(const plan::Plan& plan, const PlanSummary& summary) {
   fmt::format_to(out, "memory      peak {:.1f} MiB, budget {:.1f} MiB, smallest possible {:.1f} MiB\n",
                  mib(plan.peak_bytes), mib(plan.budget_bytes), mib(plan.minimum_bytes));
   fmt::format_to(out, "plan        {}, {} chunks of {:.0f} KiB, {} vertices; best of {}, verified\n", plan.policy,
-                 plan.chunk_count, static_cast<double>(plan.granularity) / 1024, plan.vertices.size(),
+                 plan.chunk_count, static_cast<double>(plan.chunk_bytes) / 1024, plan.vertices.size(),
                  summary.candidates);
   fmt::format_to(out,
                  "transfers   {:.1f} MiB out, {:.1f} MiB in per iteration (at least {:.1f} and {:.1f}), {} remaps\n",

@@ -10,7 +10,7 @@ namespace {
 
 // A program that takes too long is tried once more with half the segments: a lower bound, too, if not as close.
 uint64_t solve(const Workload& workload, uint64_t capacity, FluidOptions options,
-               const std::vector<Relaunch>& candidates, std::string& trouble) {
+               const std::vector<RecomputeCandidate>& candidates, std::string& trouble) {
   for (const uint32_t part : {1u, 2u}) {
     options.segments /= part;
     const Result<Fluid> fluid = solve_fluid(workload.graph, capacity, workload.machine, options, candidates);
@@ -29,11 +29,11 @@ FluidBounds fluid_bounds(const Workload& workload, uint64_t budget_bytes, bool r
     bounds.trouble = "there is no fluid bound for several devices";
     return bounds;
   }
-  const uint64_t chunk = workload.graph.granularity;
+  const uint64_t chunk = workload.graph.chunk_bytes;
   const uint64_t capacity = (budget_bytes - workload.reserved_bytes) / chunk * chunk;
   bounds.offload_ns = solve(workload, capacity, options, {}, bounds.trouble);
   if (!recompute || bounds.offload_ns == 0) return bounds;
-  const std::vector<Relaunch> candidates = relaunch_candidates(workload.graph);
+  const std::vector<RecomputeCandidate> candidates = recompute_candidates(workload.graph);
   if (!candidates.empty()) bounds.joint_ns = solve(workload, capacity, options, candidates, bounds.trouble);
   return bounds;
 }
@@ -45,8 +45,7 @@ std::string explain(const plan::Plan& plan, const FluidBounds& bounds) {
   std::string text = fmt::format("fluid       kernels in this order: not below {:.3f} ms ({:.1f} % of the prediction)",
                                  ms(bounds.offload_ns), percent(bounds.offload_ns));
   if (bounds.joint_ns != 0) {
-    text +=
-        fmt::format("; with ops launched again {:.3f} ms ({:.1f} %)", ms(bounds.joint_ns), percent(bounds.joint_ns));
+    text += fmt::format("; with recompute {:.3f} ms ({:.1f} %)", ms(bounds.joint_ns), percent(bounds.joint_ns));
   }
   return text + "\n";
 }

@@ -9,10 +9,10 @@
 
 namespace reprise::analyzer {
 
-// Both for kernels in the recorded order: a plan that lets kernels overtake each other may be faster.
+// Both for kernels in the recorded order: a plan that reorders kernels may be faster.
 struct FluidBounds {
   uint64_t offload_ns = 0;  // no plan without recompute is faster; 0: not known
-  uint64_t joint_ns = 0;    // nor one that launches each op again at most once; 0: not known, or no op may be
+  uint64_t joint_ns = 0;    // nor one that recomputes each op at most once; 0: not known, or no op may be recomputed
   std::string trouble;      // why one is not known; empty: nothing went wrong
 };
 

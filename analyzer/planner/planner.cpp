@@ -41,7 +41,7 @@ Status infeasible(const Workload& workload, uint64_t budget) {
   return {StatusCode::infeasible,
           fmt::format("a budget of {} is too small: {} works on {} at once, so at least {} are needed; "
                       "give that much, or make the program's batch smaller",
-                      bytes_text(budget), name, bytes_text(workload.largest.chunks * workload.graph.granularity),
+                      bytes_text(budget), name, bytes_text(workload.largest.chunks * workload.graph.chunk_bytes),
                       bytes_text(workload.minimum_bytes))};
 }
 
@@ -73,7 +73,7 @@ void add_smaller_budgets(const Workload& workload, const std::vector<const Polic
   for (uint64_t fewer = chunks; fewer > workload.largest.chunks;) {
     if (portfolio.moves_nothing()) return;  // the program as it is
     --fewer;
-    if (const Candidate* best = portfolio.best()) {
+    if (const PlanCandidate* best = portfolio.best()) {
       const bool remaps = best->layout.remap_count > 0 && workload.machine.remap_ns_per_chunk > 0;
       const uint64_t bound = bounds_of(workload.graph, fewer, workload.machine).iteration_ns;
       if (!remaps && bound >= best->prediction.iteration_ns) return;
@@ -86,21 +86,21 @@ void add_smaller_budgets(const Workload& workload, const std::vector<const Polic
 
 // Nothing that is moved costs time.
 bool is_ideal(const Portfolio& portfolio, const TaskGraph& graph) {
-  const Candidate* best = portfolio.best();
-  return best != nullptr && best->prediction.iteration_ns <= graph.compute_ns + graph.relaunch_ns;
+  const PlanCandidate* best = portfolio.best();
+  return best != nullptr && best->prediction.iteration_ns <= graph.compute_ns + graph.recompute_ns;
 }
 
-// Large tensors in parts are planned by the policy that was best with whole ones, and by the one that gains most of
-// them: it wants tensors to be away for long compared with their way, and parts have a short one.
-std::vector<const Policy*> for_parts(const Portfolio& portfolio) {
+// Split tensors are planned by the policy that was best with whole ones, and by g10_late, which gains most of them: it
+// wants a tensor to be away for long compared with its copies, and those of a part are short.
+std::vector<const Policy*> policies_for_split_tensors(const Portfolio& portfolio) {
   std::vector<const Policy*> policies = {&g10_late_policy()};
-  const Candidate* best = portfolio.best();
+  const PlanCandidate* best = portfolio.best();
   if (best != nullptr && best->maker != policies.front()) policies.insert(policies.begin(), best->maker);
   return policies;
 }
 
 // The candidate is used up: of a large graph it is most of the memory.
-plan::Plan plan_of(const Workload& workload, uint64_t budget, Candidate candidate, const PlanOptions& options,
+plan::Plan plan_of(const Workload& workload, uint64_t budget, PlanCandidate candidate, const PlanOptions& options,
                    PlanSummary* summary) {
   if (summary != nullptr) {
     summary->tiers = candidate.tiers;
@@ -134,19 +134,20 @@ Result<plan::Plan> make_plan(const Workload& workload, const PlanOptions& option
     Portfolio& other = others.emplace_back(variant, useful_chunks(variant, budget.value()));
     other.run(by);
     candidates += other.count();
-    const Candidate* best = winner->best();
+    const PlanCandidate* best = winner->best();
     if (other.best() == nullptr) return;
     if (best != nullptr && !is_better(*other.best(), *best, workload.machine)) return;
     winner = &other;
     used = &variant;
   };
   for (size_t i = 0; variants && i < variants->all().size(); ++i) compete(variants->all()[i], policies.value());
-  // Of what was best, and of the program as it is, with which ops that run again compete.
-  std::deque<Workload> in_parts;
+  // Tensors are split in what was best so far, and, if that was a variant, in the program as it is, too.
+  std::deque<Workload> split;
   for (const Workload* whole : used == &workload ? std::vector{used} : std::vector{used, &workload}) {
     if (!variants || is_ideal(*winner, used->graph)) break;
-    if (std::optional<Workload> parts = variants->in_parts(*whole)) {
-      compete(in_parts.emplace_back(std::move(*parts)), for_parts(whole == &workload ? portfolio : *winner));
+    if (std::optional<Workload> variant = variants->split(*whole)) {
+      compete(split.emplace_back(std::move(*variant)),
+              policies_for_split_tensors(whole == &workload ? portfolio : *winner));
     }
   }
   if (winner->best() == nullptr && !portfolio.tiers_fit()) return too_little_host(workload);
@@ -157,7 +158,7 @@ Result<plan::Plan> make_plan(const Workload& workload, const PlanOptions& option
   Status status = verify(plan);
   std::optional<Portfolio> plain;
   if (!status.ok() && policies.value().size() > 1) {
-    // A plan that is refused is a defect of ours; without the timeline, search and recompute there is another one.
+    // A plan that is refused is a defect of ours; without retiming, search and recompute there is another one.
     plain.emplace(workload, chunks);
     plain->run(searched_policies(), false);
     if (plain->best() == nullptr) return status;
@@ -170,17 +171,18 @@ Result<plan::Plan> make_plan(const Workload& workload, const PlanOptions& option
   if (summary != nullptr) {
     summary->iteration = workload.iteration;
     const uint64_t capacity = chunks_that_fit(workload, budget.value());
-    // What is launched again need not move: such a plan is held to what the ops take even with room for everything.
-    const uint64_t room = plan::launches_again(plan) ? std::max(capacity, workload.graph.peak_chunks) : capacity;
-    const TaskGraph& graph = plan::has_parts(plan) && !plan::launches_again(plan) ? used->graph : workload.graph;
-    summary->bounds = workload.views.empty() ? bounds_of(graph, room, workload.machine)
-                                             : bounds_of_devices(workload.views, capacity, workload.machine);
+    // What is recomputed need not move: such a plan is held to what the ops take even with room for everything.
+    const uint64_t room = plan::recomputes(plan) ? std::max(capacity, workload.graph.peak_chunks) : capacity;
+    const TaskGraph& graph = plan::has_split_tensors(plan) && !plan::recomputes(plan) ? used->graph : workload.graph;
+    summary->bounds = workload.device_subgraphs.empty()
+                          ? bounds_of(graph, room, workload.machine)
+                          : bounds_of_devices(workload.device_subgraphs, capacity, workload.machine);
     summary->op_count = workload.graph.op_count;
     summary->estimated_count = workload.graph.estimated_count;
     summary->tensor_count = static_cast<uint32_t>(workload.graph.tensors.size());
     summary->candidates = candidates;
     summary->capacity_chunks = capacity;
-    summary->relaunch_ns = used->graph.relaunch_ns;
+    summary->recompute_ns = used->graph.recompute_ns;
   }
   return plan;
 }

@@ -24,21 +24,22 @@ struct PlanOptions {
   double budget_fraction = 0;                     // of the program's own peak; 0.5 is 50 %
   std::string policy = "auto";                    // or one of all_policies()
   std::optional<Machine> machine = std::nullopt;  // default: machine_of(trace)
-  uint64_t granularity = 0;  // bytes of a chunk; 0: the trace's info key "device.granularity", else 2 MiB
+  uint64_t chunk_bytes = 0;  // bytes of a chunk; 0: the trace's info key "device.granularity", else 2 MiB
   std::optional<uint64_t> held_bytes = std::nullopt;  // held around Reprise; default: info key "memory.held_bytes"
   std::string mark = kDefaultMark;                    // name of the marks at which iterations start
   std::vector<SimulationOptions> trials = {};         // further simulations of the plan that is returned
-  bool recompute = true;                              // policies reprise and auto may launch pure ops again
-  bool overtake = false;  // updates may run before kernels that the program calls earlier: for simulations, likewise
-  bool parts = false;     // large tensors may move in parts: for simulations, likewise
-  bool ssd = false;       // may use the machine's SSD: for simulations, for the replay has no such tier
+  bool recompute = true;                              // policies reprise and auto may recompute pure ops
+  // What follows is for simulations only: the replay enforces none of it.
+  bool reorder = false;        // updates may run before kernels that the program calls earlier
+  bool split_tensors = false;  // parts of large tensors may move on their own
+  bool ssd = false;            // the machine's SSD may be used
 };
 
 // What does not depend on the budget: make it once, plan many times.
 struct Workload {
   Iteration iteration;
-  TaskGraph graph;                // with the slab offsets of small tensors set
-  std::vector<DeviceView> views;  // of the graph
+  TaskGraph graph;                               // with the slab offsets of small tensors set
+  std::vector<DeviceSubgraph> device_subgraphs;  // of the graph
   Machine machine;
   uint64_t slab_bytes = 0;
   uint64_t reserved_bytes = 0;
@@ -48,7 +49,7 @@ struct Workload {
 
 // Errors: not_found (no iteration, and why), unsupported.
 Result<Workload> make_workload(const trace::Trace& trace, const PlanOptions& options);
-// From a graph that did not come from a trace; the options' granularity must be the graph's, or 0.
+// From a graph that did not come from a trace; the options' chunk_bytes must be the graph's, or 0.
 Result<Workload> make_workload(TaskGraph graph, const PlanOptions& options);
 
 // Calls times budgets (in chunks, down to the smallest one) up to which `auto` also tries all smaller budgets, so that
@@ -64,7 +65,7 @@ struct PlanSummary {
   uint32_t estimated_count = 0;  // ops whose duration was not recorded
   uint32_t tensor_count = 0;
   uint32_t candidates = 0;              // plans compared
-  uint64_t relaunch_ns = 0;             // spent on ops that are launched again
+  uint64_t recompute_ns = 0;            // spent on ops that are recomputed
   uint64_t capacity_chunks = 0;         // that the budget allows
   std::vector<uint64_t> trial_ns = {};  // of one iteration in each of the trials
   Status refusal = {};                  // of the best plan by the verifier, a defect of ours: this is another plan

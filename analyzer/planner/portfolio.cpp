@@ -48,10 +48,10 @@ void Portfolio::run(const std::vector<const Policy*>& policies, bool searches) {
 
 // With a few chunks to spare, if what is found for all of them has no place.
 void Portfolio::search() {
-  if (!workload_.views.empty() || !best_ || workload_.graph.op_count > kMostSearched) return;
+  if (!workload_.device_subgraphs.empty() || !best_ || workload_.graph.op_count > kMostSearched) return;
   for (const double fraction : kSearchedFractions) {
     const auto capacity = static_cast<uint64_t>(fraction * static_cast<double>(chunks_));
-    const bool waits = best_->prediction.iteration_ns > workload_.graph.compute_ns + workload_.graph.relaunch_ns;
+    const bool waits = best_->prediction.iteration_ns > workload_.graph.compute_ns + workload_.graph.recompute_ns;
     if (!waits || capacity < workload_.largest.chunks || search(capacity)) return;
   }
 }
@@ -63,7 +63,7 @@ bool Portfolio::search(uint64_t capacity) {
   const auto plays = static_cast<uint32_t>(std::min<uint64_t>(kPlayedOps / graph.op_count, graph.op_count));
   std::vector<Schedule> starts;
   for (const Policy* policy : searched_policies()) starts.push_back(policy->schedule({graph, machine, capacity, true}));
-  std::optional<Timeline> found = search_stalls(graph, machine, starts, capacity, plays);
+  std::optional<RetimedSchedule> found = search_stalls(graph, machine, starts, capacity, plays);
   if (!found) return true;
   Scheduled scheduled{std::move(found->schedule), {}};
   scheduled.tiers = assign_tiers(graph, machine, scheduled.schedule);
@@ -118,7 +118,7 @@ std::vector<const Policy*> Portfolio::by_promise(const std::vector<const Policy*
   Machine machine = workload_.machine;
   machine.remap_ns_per_chunk = 0;
   for (const Policy* policy : policies) {
-    const auto candidate = make_candidate(workload_.graph, workload_.views, machine,
+    const auto candidate = make_candidate(workload_.graph, workload_.device_subgraphs, machine,
                                           {policy, chunks_, chunks_, PlacementMode::by_begin, kOrders[0], true});
     ++count_;
     const bool good = candidate && candidate->tiers.fits;
@@ -144,7 +144,7 @@ void Portfolio::add_homes(const Policy& policy) {
       tried = capacity;
       bool placed = false;
       Recipe recipe{&policy, capacity, chunks_, PlacementMode::homes, kOrders[0], carry};
-      const Scheduled scheduled = schedule_for(workload_.graph, workload_.views, workload_.machine, recipe);
+      const Scheduled scheduled = schedule_for(workload_.graph, workload_.device_subgraphs, workload_.machine, recipe);
       for (const HomeOrder order : kOrders) {
         recipe.order = order;
         placed = try_recipe(recipe, scheduled) || placed;
@@ -180,11 +180,12 @@ bool Portfolio::moves_nothing() const {
 }
 
 bool Portfolio::try_recipe(const Recipe& recipe) {
-  return try_recipe(recipe, schedule_for(workload_.graph, workload_.views, workload_.machine, recipe));
+  return try_recipe(recipe, schedule_for(workload_.graph, workload_.device_subgraphs, workload_.machine, recipe));
 }
 
 bool Portfolio::try_recipe(const Recipe& recipe, Scheduled scheduled) {
-  std::optional<Candidate> candidate = make_candidate(workload_.graph, workload_.machine, recipe, std::move(scheduled));
+  std::optional<PlanCandidate> candidate =
+      make_candidate(workload_.graph, workload_.machine, recipe, std::move(scheduled));
   ++count_;
   if (!candidate) return false;
   if (!candidate->tiers.fits) {

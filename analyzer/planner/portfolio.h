@@ -19,15 +19,15 @@ class Portfolio {
   // With many policies: those that look best when mapping costs nothing come first, and only so many candidates are
   // tried as the graph's size allows, at least one that has a place for everything. Of very large graphs, the first
   // form that has room for everything. Of small ones, a local search starts from what policies found.
-  // `searches`: not where a plan that rests on the timeline is what there must not be.
+  // `searches`: may the local search run? Not for the plan in place of a refused one, which must not rest on retiming.
   void run(const std::vector<const Policy*>& policies, bool searches = true);
 
   // The best of another budget's plans competes, too.
   void add_best_of(Portfolio&& other);
 
   bool moves_nothing() const;  // the best plan is the program as it is
-  const Candidate* best() const { return best_ ? &*best_ : nullptr; }
-  Candidate take_best() { return std::move(*best_); }  // there must be one
+  const PlanCandidate* best() const { return best_ ? &*best_ : nullptr; }
+  PlanCandidate take_best() { return std::move(*best_); }  // there must be one
   uint32_t count() const { return count_; }
   bool tiers_fit() const { return tiers_fit_; }
 
@@ -46,7 +46,7 @@ class Portfolio {
   const Workload& workload_;
   uint64_t chunks_;
   uint32_t most_ = 1;  // candidates
-  std::optional<Candidate> best_;
+  std::optional<PlanCandidate> best_;
   uint32_t count_ = 0;
   bool tiers_fit_ = true;
 };

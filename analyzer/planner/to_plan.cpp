@@ -7,17 +7,17 @@ namespace reprise::analyzer {
 
 namespace {
 
-// Everything that names a call, as the program has them.
+// Calls in the program's order again, and everything that names a call.
 void add_calls(const TaskGraph& graph, const MemGraph& mem_graph, plan::Plan& plan) {
   const auto place = [&](uint32_t call) {
-    return call == kNone || graph.recorded.empty() ? call : graph.recorded[call];
+    return call == kNone || graph.reordered_from.empty() ? call : graph.reordered_from[call];
   };
   plan.calls.resize(graph.calls.size());
   for (uint32_t c = 0; c < graph.calls.size(); ++c) {
     plan::Call& call = plan.calls[place(c)];
     call = graph.calls[c].call;
     call.vertex = mem_graph.vertex_of_call[c];
-    call.relaunch_of = place(call.relaunch_of);
+    call.recompute_of = place(call.recompute_of);
     call.waited = graph.calls[c].waited;
   }
   for (plan::Tensor& tensor : plan.tensors) {
@@ -29,14 +29,14 @@ void add_calls(const TaskGraph& graph, const MemGraph& mem_graph, plan::Plan& pl
 
 }  // namespace
 
-plan::Plan to_plan(const Workload& workload, uint64_t budget, Candidate candidate) {
+plan::Plan to_plan(const Workload& workload, uint64_t budget, PlanCandidate candidate) {
   const TaskGraph& graph = workload.graph;
   plan::Plan plan;
   plan.program = graph.program;
   plan.program_hash = graph.program_hash;
   plan.iteration_hash = graph.iteration_hash;
   plan.policy = candidate.policy;
-  plan.granularity = graph.granularity;
+  plan.chunk_bytes = graph.chunk_bytes;
   plan.budget_bytes = budget;
   plan.reserved_bytes = workload.reserved_bytes;
   plan.chunk_count = candidate.layout.chunk_count;

@@ -8,7 +8,7 @@
 
 namespace reprise::analyzer {
 
-// Not verified yet. What the plan takes over, the candidate has no more: edges and chunks are most of the memory.
-plan::Plan to_plan(const Workload& workload, uint64_t budget, Candidate candidate);
+// Not verified yet. The candidate is used up: its edges and chunks, most of the memory, move into the plan.
+plan::Plan to_plan(const Workload& workload, uint64_t budget, PlanCandidate candidate);
 
 }  // namespace reprise::analyzer

@@ -1,5 +1,5 @@
-// The same program otherwise: with updates early, with ops launched again, with both, with large tensors in parts.
-// Graphs like any other, which the planner plans, too. Called by the planner.
+// The same program rewritten: with updates reordered, with ops recomputed, with both, with large tensors split. Graphs
+// like any other, which the planner plans, too. Called by the planner.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -9,18 +9,18 @@
 
 namespace reprise::analyzer {
 
-// What a variant needs more memory for than there is, or does not change, is left out.
+// A variant that needs more memory than there is, or that changes nothing, is left out.
 class Variants {
  public:
   Variants(const Workload& workload, uint64_t budget, const PlanOptions& options);
 
   const std::deque<Workload>& all() const { return made_; }
 
-  // One of them, or the workload, with large tensors in parts; nullopt: not wished, or nothing is large.
-  std::optional<Workload> in_parts(const Workload& variant) const;
+  // One of them, or the workload, with large tensors split; nullopt: not wished, or nothing is large.
+  std::optional<Workload> split(const Workload& variant) const;
 
  private:
-  void add_early(const TaskGraph& graph);
+  void add_reordered(const TaskGraph& graph);
   void add(TaskGraph graph);
   std::optional<Workload> made_of(TaskGraph graph) const;
 

@@ -9,7 +9,7 @@
 namespace reprise::analyzer {
 namespace {
 
-constexpr uint64_t kDefaultGranularity = 2 << 20;
+constexpr uint64_t kDefaultChunkBytes = 2 << 20;
 constexpr uint64_t kMostChunks = uint64_t{1} << 27;  // of a plan: memory stays bounded whatever the budget
 
 uint64_t info_number(const trace::Trace& trace, const char* key, uint64_t fallback) {
@@ -20,7 +20,7 @@ uint64_t info_number(const trace::Trace& trace, const char* key, uint64_t fallba
   return end != found->second.c_str() && *end == '\0' ? value : fallback;
 }
 
-// Copies between devices whose duration nobody gave.
+// Copies between devices whose duration the graph does not say.
 void set_peer_copies(TaskGraph& graph, const Machine& machine) {
   const bool own = machine.peer_bytes_per_s > 0;
   const double rate = own ? machine.peer_bytes_per_s : std::min(machine.d2h_bytes_per_s, machine.h2d_bytes_per_s);
@@ -36,15 +36,15 @@ void set_peer_copies(TaskGraph& graph, const Machine& machine) {
 void complete_workload(Workload& workload, uint64_t held_bytes, const PlanOptions& options) {
   if (!options.ssd) workload.machine.ssd_read_bytes_per_s = workload.machine.ssd_write_bytes_per_s = 0;
   set_peer_copies(workload.graph, workload.machine);
-  workload.views = views_of(workload.graph);
+  workload.device_subgraphs = device_subgraphs_of(workload.graph);
   workload.slab_bytes = place_small_tensors(workload.graph);
   workload.reserved_bytes = reserved_bytes(workload.graph, workload.slab_bytes, held_bytes);
   workload.largest = largest_working_set(workload.graph);
-  workload.minimum_bytes = workload.largest.chunks * workload.graph.granularity + workload.reserved_bytes;
+  workload.minimum_bytes = workload.largest.chunks * workload.graph.chunk_bytes + workload.reserved_bytes;
 }
 
 uint64_t chunks_that_fit(const Workload& workload, uint64_t budget) {
-  return (budget - workload.reserved_bytes) / workload.graph.granularity;
+  return (budget - workload.reserved_bytes) / workload.graph.chunk_bytes;
 }
 
 // More chunks than there are tensors to fill them are of no use.
@@ -55,7 +55,7 @@ uint64_t useful_chunks(const Workload& workload, uint64_t budget) {
 }
 
 Result<Workload> make_workload(TaskGraph graph, const PlanOptions& options) {
-  if (options.granularity != 0 && options.granularity != graph.granularity) {
+  if (options.chunk_bytes != 0 && options.chunk_bytes != graph.chunk_bytes) {
     return Status{StatusCode::invalid_argument, "the graph was read for chunks of another size"};
   }
   if (options.machine && options.machine->devices < graph.devices) {
@@ -82,12 +82,12 @@ Result<Workload> make_workload(const trace::Trace& trace, const PlanOptions& opt
   Result<Iteration> iteration = find_iteration(stream, options.mark);
   if (!iteration.ok()) return iteration.status();
   workload.iteration = iteration.value();
-  const uint64_t granularity =
-      options.granularity != 0 ? options.granularity : info_number(trace, "device.granularity", kDefaultGranularity);
-  if (granularity < 4096 || granularity > (uint64_t{1} << 40)) {
-    return Status{StatusCode::invalid_argument, fmt::format("a chunk of {} bytes is out of range", granularity)};
+  const uint64_t chunk_bytes =
+      options.chunk_bytes != 0 ? options.chunk_bytes : info_number(trace, "device.granularity", kDefaultChunkBytes);
+  if (chunk_bytes < 4096 || chunk_bytes > (uint64_t{1} << 40)) {
+    return Status{StatusCode::invalid_argument, fmt::format("a chunk of {} bytes is out of range", chunk_bytes)};
   }
-  Result<TaskGraph> graph = build_task_graph(stream, workload.iteration, granularity, workload.machine);
+  Result<TaskGraph> graph = build_task_graph(stream, workload.iteration, chunk_bytes, workload.machine);
   if (!graph.ok()) return graph.status();
   workload.graph = std::move(graph.value());
   complete_workload(workload, options.held_bytes.value_or(info_number(trace, "memory.held_bytes", 0)), options);

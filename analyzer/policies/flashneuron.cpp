@@ -1,7 +1,7 @@
 // FlashNeuron (FAST 2021): intermediate tensors of the forward pass go to an SSD right behind their last use there, the
 // first ones of the iteration first, as many as it takes until the rest fits; weights stay. Modelled: that linear
-// choice, the SSD as the only place (the host where the machine has no SSD), a way back as early as there is memory for
-// it. Not modelled: compression, and its allocator's need for contiguous memory, for which it fails on some models;
+// choice, the SSD as the only place (the host where the machine has no SSD), reloads as early as there is memory for
+// them. Not modelled: compression, and its allocator's need for contiguous memory, for which it fails on some models;
 // what its choice leaves too large is evicted on demand here, intermediate tensors before weights, for a plan must
 // exist.
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace reprise::analyzer {
 namespace {
 
-struct Gap {
+struct UnusedTime {
   uint32_t from = 0;  // calls: the use before it, and the one behind it
   uint32_t to = 0;
 };
@@ -46,7 +46,7 @@ class LinearChoice {
     std::map<uint32_t, std::vector<Leaving>> leaving;
     for (const uint32_t tensor : order) {
       if (*std::max_element(pressure_.begin(), pressure_.end()) <= capacity_) break;
-      const Gap gap = longest(uses_[tensor]);
+      const UnusedTime gap = longest(uses_[tensor]);
       if (!relieves(gap)) continue;
       for (uint32_t call = gap.from + 1; call < gap.to; ++call) pressure_[call] -= graph_.tensors[tensor].chunk_count;
       leaving[gap.from].push_back({tensor, Tier::ssd});
@@ -56,14 +56,14 @@ class LinearChoice {
 
  private:
   // That from the forward to the backward pass.
-  Gap longest(const std::vector<uint32_t>& uses) const {
-    Gap best{uses.front(), uses.front()};
+  UnusedTime longest(const std::vector<uint32_t>& uses) const {
+    UnusedTime best{uses.front(), uses.front()};
     for (size_t i = 0; i + 1 < uses.size(); ++i) {
       if (start_[uses[i + 1]] - start_[uses[i]] > start_[best.to] - start_[best.from]) best = {uses[i], uses[i + 1]};
     }
     return best;
   }
-  bool relieves(const Gap& gap) const {
+  bool relieves(const UnusedTime& gap) const {
     for (uint32_t call = gap.from + 1; call < gap.to; ++call) {
       if (pressure_[call] > capacity_) return true;
     }

@@ -32,7 +32,7 @@ class Rounding {
  private:
   uint32_t fullest(uint32_t point) const { return fluid_.fullest[point % points_ / 2] + point / points_ * ops_; }
 
-  // Who leaves first comes back last. A tensor is away while at least half of its share of the flow is.
+  // The tensor that leaves first comes back last. A tensor is away while at least half of its share of the flow is.
   void round(const FluidFlow& flow) {
     double below = 0;
     for (const FluidFlow::Member& member : flow.members) {
@@ -55,8 +55,8 @@ class Rounding {
     away.tensor = tensor;
     away.begin = period.from + 1 - back;
     away.end = period.to - back;
-    away.gone = std::max(fullest(first) - back, away.begin) - 1;
-    away.fetch = std::clamp(fullest(last) + 1 - back, away.begin, away.end);
+    away.offload_end = std::max(fullest(first) - back, away.begin) - 1;
+    away.reload_begin = std::clamp(fullest(last) + 1 - back, away.begin, away.end);
     if (!period.tail) result_.push_back(away);
   }
 
@@ -78,7 +78,7 @@ class FluidPolicy : public Policy {
     options.segments = kSegments;
     options.seconds = kSeconds;
     options.cost_of_moving = kCostOfMoving;
-    Result<Fluid> fluid = solve_fluid(input.graph, input.capacity * input.graph.granularity, input.machine, options);
+    Result<Fluid> fluid = solve_fluid(input.graph, input.capacity * input.graph.chunk_bytes, input.machine, options);
     if (!fluid.ok()) return walk(input.graph, all, fallback);
     const std::vector<AwayPeriod> periods = Rounding(input.graph, fluid.value()).periods();
     return schedule_periods(input, periods, fluid.value().vitality.call_of_op, fallback);

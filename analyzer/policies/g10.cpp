@@ -1,19 +1,13 @@
 // G10 (MICRO 2023): tensors leave for long inactive periods, those that relieve the most pressure first, to the SSD or,
 // where its link is crowded, to the host; what still does not fit is evicted on demand, least recently used first. The
-// way back begins as early as there is room (g10), or at the latest safe time (g10_late).
+// reload begins as early as there is room (g10), or at the latest safe time (g10_late).
 #include "analyzer/policies/g10_periods.h"
+#include "analyzer/policies/least_recently_used.h"
 #include "analyzer/policies/planned_periods.h"
 #include "analyzer/policies/policy.h"
 
 namespace reprise::analyzer {
 namespace {
-
-class OnDemand : public VictimChooser {
- public:
-  std::vector<uint32_t> choose(const WalkState& state, uint64_t needed) override {
-    return least_recently_used(state, needed);
-  }
-};
 
 class G10 : public Policy {
  public:
@@ -24,9 +18,9 @@ class G10 : public Policy {
     std::vector<AwayPeriod> periods;
     for (const G10Period& period : plan.periods) {
       periods.push_back(period);
-      if (eager_) periods.back().fetch = period.eager;
+      if (eager_) periods.back().reload_begin = period.earliest_reload_begin;
     }
-    OnDemand fallback;
+    LeastRecentlyUsed fallback;
     return schedule_periods(input, periods, plan.call_of_op, fallback);
   }
 

@@ -26,7 +26,7 @@ class G10Link {
       std::iota(skips.next.begin(), skips.next.end(), 0u);
       std::iota(skips.before.begin(), skips.before.end(), 0u);
     }
-    for (uint32_t at = 0; at < count_; ++at) note_full(at);
+    for (uint32_t at = 0; at < count_; ++at) mark_full(at);
   }
 
   // The op in [begin, end) during which `bytes` are through when they start with `begin`; `end`: none.
@@ -53,7 +53,7 @@ class G10Link {
       link_[place(op)] -= taken;
       if (tier == Tier::ssd) ssd_[place(op)] -= taken;
       bytes -= taken;
-      note_full(place(op));
+      mark_full(place(op));
     }
   }
 
@@ -71,7 +71,7 @@ class G10Link {
     const size_t at = place(op);
     return std::max(0.0, tier == Tier::ssd ? std::min(link_[at], ssd_[at]) : link_[at]);
   }
-  void note_full(uint32_t at) {
+  void mark_full(uint32_t at) {
     for (const Tier tier : {Tier::host, Tier::ssd}) {
       if (left(tier, at) > 0) continue;
       Skips& skips = skips_[static_cast<size_t>(tier)];
@@ -112,7 +112,7 @@ class G10Link {
   uint32_t count_;            // ops
   std::vector<double> link_;  // op -> bytes
   std::vector<double> ssd_;
-  mutable std::array<Skips, 2> skips_;  // by tier; searches shorten the ways
+  mutable std::array<Skips, 2> skips_;  // by tier; searches shorten them
 };
 
 }  // namespace reprise::analyzer

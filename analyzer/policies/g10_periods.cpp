@@ -11,7 +11,7 @@ namespace reprise::analyzer {
 namespace {
 
 // Constants of the artifact: it plans to this part of the memory, reckons with the handling of a fault per migration,
-// and wants a period to last this many times the way out or back before it counts as hidden.
+// and wants a period to last this many times a copy out or back before it counts as hidden.
 constexpr double kTarget = 0.99;
 constexpr uint64_t kFaultNs = 45'000;
 constexpr double kSafety = 2.5;
@@ -52,7 +52,7 @@ class Planner {
     if (ops_ > 0 && graph_.peak_chunks > capacity_) {
       find_periods();
       choose_periods();
-      choose_fetches();
+      choose_reload_begins();
     }
     std::erase_if(periods_, [](const G10Period& period) { return !period.away; });
     plan_.periods = std::move(periods_);
@@ -72,7 +72,7 @@ class Planner {
   uint64_t chunks(const G10Period& period) const { return graph_.tensors[period.tensor].chunk_count; }
   double bytes(const G10Period& period) const { return static_cast<double>(graph_.tensors[period.tensor].size); }
 
-  // Vitality: who is alive when, and who is not used when. A persistent tensor's last period wraps around.
+  // Vitality: which tensors are alive when, and when each is not used. A persistent tensor's last period wraps around.
   void find_periods() {
     std::vector<std::vector<uint32_t>> uses(graph_.tensors.size());
     for (uint32_t op = 0; op < ops_; ++op) {
@@ -153,18 +153,18 @@ class Planner {
 
   void evict(G10Period& period) {
     const auto time = static_cast<double>(start_[period.end] - start_[period.begin]);
-    const double ssd_ns = way_ns(period, machine_.ssd_write_bytes_per_s, machine_.ssd_latency_ns);
+    const double ssd_ns = copy_ns(period, machine_.ssd_write_bytes_per_s, machine_.ssd_latency_ns);
     if (machine_.has_ssd() && time > kSafety * ssd_ns) {
       const auto ideal = static_cast<uint64_t>(static_cast<double>(start_[period.begin]) + ssd_ns);
       const auto done = std::upper_bound(start_.begin(), start_.end(), ideal) - start_.begin() - 1;
       const bool crowded = out_.is_full(Tier::ssd, period.begin, static_cast<uint32_t>(done));
       go(period, crowded && host_has_room(period) ? Tier::host : Tier::ssd);
-    } else if (time > kSafety * way_ns(period, machine_.d2h_bytes_per_s, 0) && host_has_room(period)) {
+    } else if (time > kSafety * copy_ns(period, machine_.d2h_bytes_per_s, 0) && host_has_room(period)) {
       go(period, Tier::host);
     }
   }
 
-  double way_ns(const G10Period& period, double bytes_per_s, uint64_t latency_ns) const {
+  double copy_ns(const G10Period& period, double bytes_per_s, uint64_t latency_ns) const {
     return static_cast<double>(latency_ns + kFaultNs) + bytes(period) / bytes_per_s * 1e9;
   }
 
@@ -177,18 +177,18 @@ class Planner {
   }
 
   void go(G10Period& period, Tier tier) {
-    period.gone = out_.forward(tier, bytes(period), period.begin, period.end);
-    period.fetch = in_.backward(tier, bytes(period), period.begin, period.end);
-    if (period.fetch == kNone || period.fetch <= period.gone) return;
+    period.offload_end = out_.forward(tier, bytes(period), period.begin, period.end);
+    period.reload_begin = in_.backward(tier, bytes(period), period.begin, period.end);
+    if (period.reload_begin == kNone || period.reload_begin <= period.offload_end) return;
     period.away = true;
     period.tier = tier;
     out_.book(tier, bytes(period), period.begin, period.end);
-    in_.book(tier, bytes(period), period.fetch, period.end);
+    in_.book(tier, bytes(period), period.reload_begin, period.end);
     if (tier == Tier::host && machine_.host_bytes != 0) {
       for_ops(period.begin, period.end, [&](uint32_t op) { host_[op] += graph_.tensors[period.tensor].size; });
     }
     const uint64_t gain = chunks(period);
-    for_ops(period.gone + 1, period.fetch, [&](uint32_t op) {
+    for_ops(period.offload_end + 1, period.reload_begin, [&](uint32_t op) {
       const bool was = pressure_[op] > line_;
       pressure_[op] -= gain;
       if (!was || pressure_[op] > line_) return;
@@ -197,19 +197,20 @@ class Planner {
     });
   }
 
-  // In the order of the latest safe times, each way back moves to the earliest time from which on it fits.
-  void choose_fetches() {
+  // In the order of the latest safe times, each reload moves to the earliest time from which on it fits.
+  void choose_reload_begins() {
     std::vector<G10Period*> order;
     for (G10Period& period : periods_) {
       if (period.away) order.push_back(&period);
     }
     std::stable_sort(order.begin(), order.end(),
-                     [](const G10Period* a, const G10Period* b) { return a->fetch < b->fetch; });
+                     [](const G10Period* a, const G10Period* b) { return a->reload_begin < b->reload_begin; });
     for (G10Period* period : order) {
-      period->eager = period->fetch;
-      while (period->eager > period->gone + 1 && pressure_[(period->eager - 1) % ops_] + chunks(*period) <= line_) {
-        --period->eager;
-        pressure_[period->eager % ops_] += chunks(*period);
+      period->earliest_reload_begin = period->reload_begin;
+      while (period->earliest_reload_begin > period->offload_end + 1 &&
+             pressure_[(period->earliest_reload_begin - 1) % ops_] + chunks(*period) <= line_) {
+        --period->earliest_reload_begin;
+        pressure_[period->earliest_reload_begin % ops_] += chunks(*period);
       }
     }
   }

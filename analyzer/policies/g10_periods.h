@@ -1,5 +1,5 @@
 // G10's plan for one iteration (MICRO 2023, Algorithm 1): the periods in which tensors are not used, which of them are
-// spent away from the device, on which tier, and when the way back begins. Used by g10.cpp only.
+// spent away from the device, on which tier, and when the reload begins. Used by g10.cpp only.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -9,10 +9,10 @@
 
 namespace reprise::analyzer {
 
-// Times as the links were booked; `fetch`: the op at which the way back must begin.
+// Times as the links were booked; `reload_begin`: the op at which the reload must begin.
 struct G10Period : AwayPeriod {
   bool away = false;
-  uint32_t eager = 0;  // the op from which on there is room for the way back
+  uint32_t earliest_reload_begin = 0;  // the op from which on there is room for it
 };
 
 struct G10Plan {

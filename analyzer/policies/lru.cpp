@@ -1,16 +1,9 @@
 // Least recently used, what demand paging does: a baseline.
+#include "analyzer/policies/least_recently_used.h"
 #include "analyzer/policies/policy.h"
-#include "analyzer/schedule/walk.h"
 
 namespace reprise::analyzer {
 namespace {
-
-class LeastRecentlyUsed : public VictimChooser {
- public:
-  std::vector<uint32_t> choose(const WalkState& state, uint64_t needed) override {
-    return least_recently_used(state, needed);
-  }
-};
 
 class Lru : public Policy {
  public:

@@ -7,7 +7,7 @@
 namespace reprise::analyzer {
 namespace {
 
-using Use = std::pair<uint32_t, uint32_t>;  // call, tensor
+using TensorAtCall = std::pair<uint32_t, uint32_t>;  // call, tensor
 
 class PlannedEviction : public VictimChooser {
  public:
@@ -32,21 +32,21 @@ class PlannedEviction : public VictimChooser {
   std::map<uint32_t, std::vector<Leaving>> leaving_;  // behind this call
 };
 
-// Fits stays to the times of the plan, as long as there is room: they last until the way out is done, so that nobody
-// takes their memory before, and the way back begins ahead of need.
-class Timing {
+// Fits stays to the times of the plan, as long as there is room: a stay lasts until its offload is done, so that no
+// other tensor takes its memory before, and the reload begins ahead of need.
+class PeriodTiming {
  public:
-  Timing(const TaskGraph& graph, const std::vector<AwayPeriod>& periods, const std::vector<uint32_t>& call_of_op,
-         uint64_t capacity)
+  PeriodTiming(const TaskGraph& graph, const std::vector<AwayPeriod>& periods, const std::vector<uint32_t>& call_of_op,
+               uint64_t capacity)
       : graph_(graph), capacity_(capacity), occupied_(graph.calls.size(), 0) {
     const auto ops = static_cast<uint32_t>(call_of_op.size());
     for (const AwayPeriod& period : periods) {
       // Not beyond the iteration's start: what comes in there is wanted soon, and dataflow brings it when it can.
       const uint32_t back = period.end >= ops ? ops : 0;
-      const uint32_t from = std::max(period.fetch, back) - back;
-      wanted_[{call_of_op[period.end - back], period.tensor}] = call_of_op[from];
-      const uint32_t gone = std::min(period.gone, ops - 1);
-      gone_[{call_of_op[period.begin - 1] + 1, period.tensor}] = call_of_op[gone] + 1;
+      const uint32_t from = std::max(period.reload_begin, back) - back;
+      reload_begins_[{call_of_op[period.end - back], period.tensor}] = call_of_op[from];
+      const uint32_t last = std::min(period.offload_end, ops - 1);
+      offload_ends_[{call_of_op[period.begin - 1] + 1, period.tensor}] = call_of_op[last] + 1;
     }
   }
 
@@ -57,12 +57,12 @@ class Timing {
       if (stay.arrival == Arrival::always || stay.wraps) ends[stay.tensor] = stay.end;
     }
     for (Stay& stay : schedule.stays) {
-      const auto done = gone_.find({stay.end, stay.tensor});
-      if (stay.departure == Departure::offload && done != gone_.end()) prolong(stay, done->second);
+      const auto done = offload_ends_.find({stay.end, stay.tensor});
+      if (stay.departure == Departure::offload && done != offload_ends_.end()) prolong(stay, done->second);
     }
     for (Stay& stay : schedule.stays) {
-      const auto wish = wanted_.find({stay.begin, stay.tensor});
-      const bool moves = stay.arrival == Arrival::reload && wish != wanted_.end();
+      const auto wish = reload_begins_.find({stay.begin, stay.tensor});
+      const bool moves = stay.arrival == Arrival::reload && wish != reload_begins_.end();
       const uint32_t before = ends[stay.tensor];
       if (!stay.wraps) ends[stay.tensor] = stay.end;
       if (moves) move(stay, std::max(wish->second, before));
@@ -103,9 +103,10 @@ class Timing {
 
   const TaskGraph& graph_;
   uint64_t capacity_;
-  std::vector<uint64_t> occupied_;  // call -> chunks
-  std::map<Use, uint32_t> gone_;    // the end of a stay -> the call by which its way out is done
-  std::map<Use, uint32_t> wanted_;  // a use that ends a period -> the call at which its way back is to begin
+  std::vector<uint64_t> occupied_;                 // call -> chunks
+  std::map<TensorAtCall, uint32_t> offload_ends_;  // the end of a stay -> the call by which its offload is done
+  std::map<TensorAtCall, uint32_t>
+      reload_begins_;  // a use that ends a period -> the call at which its reload is to begin
 };
 
 }  // namespace
@@ -114,7 +115,7 @@ Schedule schedule_periods(const PolicyInput& input, const std::vector<AwayPeriod
                           const std::vector<uint32_t>& call_of_op, VictimChooser& fallback) {
   PlannedEviction chooser(periods, call_of_op, fallback);
   Schedule schedule = walk(input.graph, {input.capacity, input.carry_visitors}, chooser);
-  Timing(input.graph, periods, call_of_op, input.capacity).apply(schedule);
+  PeriodTiming(input.graph, periods, call_of_op, input.capacity).apply(schedule);
   return schedule;
 }
 

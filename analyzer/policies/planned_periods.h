@@ -15,8 +15,9 @@ struct AwayPeriod {
   uint32_t begin = 0;  // the op behind the use before
   uint32_t end = 0;    // the op of the use behind
   Tier tier = Tier::host;
-  uint32_t gone = 0;   // the op during which the copy out ends; its memory stays its own until then, if there is room
-  uint32_t fetch = 0;  // the op at which the way back begins, if there is room
+  uint32_t offload_end =
+      0;  // the op during which the offload ends; its memory stays its own until then, if there is room
+  uint32_t reload_begin = 0;  // the op at which the reload begins, if there is room
 };
 
 // `call_of_op`: op number -> call. What still does not fit is evicted on demand: `fallback` chooses.

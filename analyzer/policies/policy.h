@@ -42,7 +42,7 @@ const Policy& uvm_policy();
 // What `reprise` compares: other policies, as they are and played in time.
 const std::vector<const Policy*>& reprise_members();
 
-// Whose schedules are good ones to start a search from.
+// Policies whose schedules are good ones to start a search from.
 const std::vector<const Policy*>& searched_policies();
 
 // Those of the portfolio, in the order in which it tries them.

@@ -1,4 +1,4 @@
-// Ours: the schedules of other policies, played in time with memory as a mere number of chunks (memgraph/timeline.h),
+// Ours: the schedules of other policies, played in time with memory as a mere number of chunks (schedule/retime.h),
 // which moves every copy to where links and room allow it; the fastest one wins. The planner compares them in full, and
 // adds recompute.
 #include <optional>
@@ -10,7 +10,7 @@
 namespace reprise::analyzer {
 namespace {
 
-Timeline play(const Policy& policy, const PolicyInput& input) {
+RetimedSchedule play(const Policy& policy, const PolicyInput& input) {
   Schedule schedule = policy.schedule(input);
   assign_tiers(input.graph, input.machine, schedule);
   return retime(input.graph, input.machine, schedule, input.capacity);
@@ -34,17 +34,17 @@ class Reprise : public Policy {
   std::string_view name() const override { return "reprise"; }
   Schedule schedule(const PolicyInput& input) const override {
     if (input.graph.devices > 1) return link_aware_policy().schedule(input);
-    std::optional<Timeline> best;
+    std::optional<RetimedSchedule> best;
     for (const Policy* policy : {&link_aware_policy(), &g10_late_policy(), &gemini_policy()}) {
-      Timeline timeline = play(*policy, input);
-      if (!best || is_faster(timeline, *best)) best = std::move(timeline);
+      RetimedSchedule retimed = play(*policy, input);
+      if (!best || is_faster(retimed, *best)) best = std::move(retimed);
     }
     return std::move(best->schedule);
   }
 
  private:
   // No time: it got stuck.
-  static bool is_faster(const Timeline& a, const Timeline& b) {
+  static bool is_faster(const RetimedSchedule& a, const RetimedSchedule& b) {
     return a.iteration_ns != 0 && (b.iteration_ns == 0 || a.iteration_ns < b.iteration_ns);
   }
 };

@@ -2,8 +2,8 @@
 // for it then. Modelled: no copy in either direction begins before the op that needs it is next; faults cost latency
 // beside the bytes. Not modelled: pages smaller than tensors, parts of a kernel that run before its last page is there,
 // faults of fresh memory, the driver's own prefetch of neighbours, and pages of freed tensors, which it moves, too.
+#include "analyzer/policies/least_recently_used.h"
 #include "analyzer/policies/policy.h"
-#include "analyzer/schedule/walk.h"
 
 namespace reprise::analyzer {
 namespace {
@@ -12,13 +12,6 @@ namespace {
 // kernels with faulting inputs in the traces of G10's artifact, on an A100, see 4.8 to 7.3.
 constexpr uint64_t kFaultNs = 45'000;
 constexpr uint64_t kFaultBytes = uint64_t{512} << 10;
-
-class LeastRecentlyUsed : public VictimChooser {
- public:
-  std::vector<uint32_t> choose(const WalkState& state, uint64_t needed) override {
-    return least_recently_used(state, needed);
-  }
-};
 
 class Uvm : public Policy {
  public:

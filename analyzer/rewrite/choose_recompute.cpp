@@ -27,9 +27,9 @@ class Ladder {
         machine_(machine),
         capacity_(capacity),
         rewrite_(rewrite),
-        candidates_(relaunch_candidates(graph)) {
-    // Chains are left out: what has to run twice for one tensor is dearer than the link.
-    std::erase_if(candidates_, [](const Relaunch& c) { return !c.others.empty(); });
+        candidates_(recompute_candidates(graph)) {
+    // Chains are left out: several ops that run again for one tensor are dearer than the link.
+    std::erase_if(candidates_, [](const RecomputeCandidate& c) { return !c.others.empty(); });
     sort_rungs();
   }
 
@@ -53,16 +53,20 @@ class Ladder {
   }
 
  private:
-  static double rate(const Relaunch& c) { return static_cast<double>(c.bytes) / static_cast<double>(c.cost_ns + 1); }
+  static double rate(const RecomputeCandidate& c) {
+    return static_cast<double>(c.bytes) / static_cast<double>(c.cost_ns + 1);
+  }
 
   // Rungs of like rates, the highest first; within a rung, what would be away longest first.
   void sort_rungs() {
     std::stable_sort(candidates_.begin(), candidates_.end(),
-                     [](const Relaunch& a, const Relaunch& b) { return rate(a) > rate(b); });
+                     [](const RecomputeCandidate& a, const RecomputeCandidate& b) { return rate(a) > rate(b); });
     for (auto begin = candidates_.begin(); begin != candidates_.end();) {
       const double lowest = rate(*begin) * (1 - kAlike);
-      const auto end = std::find_if(begin, candidates_.end(), [&](const Relaunch& c) { return rate(c) < lowest; });
-      std::stable_sort(begin, end, [](const Relaunch& a, const Relaunch& b) { return a.idle_ns > b.idle_ns; });
+      const auto end =
+          std::find_if(begin, candidates_.end(), [&](const RecomputeCandidate& c) { return rate(c) < lowest; });
+      std::stable_sort(begin, end,
+                       [](const RecomputeCandidate& a, const RecomputeCandidate& b) { return a.idle_ns > b.idle_ns; });
       begin = end;
     }
   }
@@ -85,7 +89,7 @@ class Ladder {
   void attempt(size_t count) {
     count = std::min(count, candidates_.size());
     if (times_.contains(count)) return;
-    TaskGraph graph = with_relaunches(graph_, calls(count));
+    TaskGraph graph = with_recompute(graph_, calls(count));
     if (rewrite_) graph = rewrite_(graph);
     uint64_t fastest = kForever;
     for (const Policy* policy : {&link_aware_policy(), &gemini_policy(), &g10_late_policy(), &lru_policy()}) {
@@ -106,7 +110,7 @@ class Ladder {
   const Machine& machine_;
   uint64_t capacity_;
   const std::function<TaskGraph(const TaskGraph&)>& rewrite_;
-  std::vector<Relaunch> candidates_;
+  std::vector<RecomputeCandidate> candidates_;
   std::map<size_t, uint64_t> times_;  // number of candidates -> time
   size_t best_ = 0;
   uint64_t time_ = kForever;
@@ -114,8 +118,8 @@ class Ladder {
 
 }  // namespace
 
-std::vector<uint32_t> choose_relaunches(const TaskGraph& graph, const Machine& machine, uint64_t capacity,
-                                        const std::function<TaskGraph(const TaskGraph&)>& rewrite) {
+std::vector<uint32_t> choose_recompute(const TaskGraph& graph, const Machine& machine, uint64_t capacity,
+                                       const std::function<TaskGraph(const TaskGraph&)>& rewrite) {
   if (Ladder::most_tries(graph) < kSteps) return {};
   return Ladder(graph, machine, capacity, rewrite).choose();
 }

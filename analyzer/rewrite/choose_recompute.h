@@ -1,5 +1,5 @@
-// Which ops to launch again for a budget: those that free most bytes per second of computing first, as many as make the
-// iteration fastest, by playing it in time. Called by the planner.
+// Which ops to recompute for a budget: those that free most bytes per second of computing first, as many as make the
+// iteration fastest when it is retimed. Called by the planner.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -10,9 +10,9 @@
 
 namespace reprise::analyzer {
 
-// Calls, ascending; for with_relaunches(). Empty when offload alone is as fast. `capacity`: chunks. `rewrite`, if there
+// Calls, ascending; for with_recompute(). Empty when offload alone is as fast. `capacity`: chunks. `rewrite`, if there
 // is one, is what the graph goes through afterwards.
-std::vector<uint32_t> choose_relaunches(const TaskGraph& graph, const Machine& machine, uint64_t capacity,
-                                        const std::function<TaskGraph(const TaskGraph&)>& rewrite = {});
+std::vector<uint32_t> choose_recompute(const TaskGraph& graph, const Machine& machine, uint64_t capacity,
+                                       const std::function<TaskGraph(const TaskGraph&)>& rewrite = {});
 
 }  // namespace reprise::analyzer

@@ -5,20 +5,20 @@
 namespace reprise::analyzer {
 namespace {
 
-class View {
+class SubgraphBuilder {
  public:
-  View(const TaskGraph& whole, uint32_t device)
+  SubgraphBuilder(const TaskGraph& whole, uint32_t device)
       : whole_(whole), device_(device), tensor_in_(whole.tensors.size(), kNone) {}
 
-  DeviceView make() {
-    TaskGraph& graph = view_.graph;
+  DeviceSubgraph make() {
+    TaskGraph& graph = subgraph_.graph;
     graph.program = whole_.program;
-    graph.granularity = whole_.granularity;
+    graph.chunk_bytes = whole_.chunk_bytes;
     graph.foreign_count = whole_.foreign_count;
     for (uint32_t t = 0; t < whole_.tensors.size(); ++t) {
       if (whole_.tensors[t].device != device_) continue;
       tensor_in_[t] = static_cast<uint32_t>(graph.tensors.size());
-      view_.tensor_of.push_back(t);
+      subgraph_.tensor_of.push_back(t);
       graph.tensors.push_back(whole_.tensors[t]);
       graph.tensors.back().device = 0;
     }
@@ -26,7 +26,7 @@ class View {
     for (GraphCall& entry : graph.calls) entry.waited = calls_before(entry.waited);
     graph.waited_at_end = calls_before(whole_.waited_at_end);
     complete_task_graph(graph);
-    return std::move(view_);
+    return std::move(subgraph_);
   }
 
  private:
@@ -39,13 +39,13 @@ class View {
 
   void add_call(uint32_t index) {
     if (!is_here(whole_.calls[index].call)) return;
-    const auto number = static_cast<uint32_t>(view_.graph.calls.size());
-    view_.call_of.push_back(index);
-    view_.graph.calls.push_back(whole_.calls[index]);
-    plan::Call& call = view_.graph.calls.back().call;
+    const auto number = static_cast<uint32_t>(subgraph_.graph.calls.size());
+    subgraph_.call_of.push_back(index);
+    subgraph_.graph.calls.push_back(whole_.calls[index]);
+    plan::Call& call = subgraph_.graph.calls.back().call;
     if (call.kind != plan::CallKind::op) {
       call.tensor = tensor_in_[call.tensor];
-      plan::Tensor& tensor = view_.graph.tensors[call.tensor];
+      plan::Tensor& tensor = subgraph_.graph.tensors[call.tensor];
       if (call.kind == plan::CallKind::allocate) tensor.allocate_call = number;
       if (call.kind == plan::CallKind::free) tensor.free_call = number;
       return;
@@ -53,50 +53,51 @@ class View {
     // A copy between devices keeps neither of them from computing.
     if (call.device != device_ || call.op == trace::OpKind::copy_peer) call.duration_ns = 0;
     call.device = 0;
-    std::erase_if(call.accesses, [&](const plan::Access& a) { return tensor_in_[a.tensor] == kNone; });
-    for (plan::Access& access : call.accesses) access.tensor = tensor_in_[access.tensor];
+    std::erase_if(call.accesses, [&](const plan::OpAccess& a) { return tensor_in_[a.tensor] == kNone; });
+    for (plan::OpAccess& access : call.accesses) access.tensor = tensor_in_[access.tensor];
   }
 
   uint32_t calls_before(uint32_t call) const {
-    const auto behind = std::lower_bound(view_.call_of.begin(), view_.call_of.end(), call);
-    return static_cast<uint32_t>(behind - view_.call_of.begin());
+    const auto behind = std::lower_bound(subgraph_.call_of.begin(), subgraph_.call_of.end(), call);
+    return static_cast<uint32_t>(behind - subgraph_.call_of.begin());
   }
 
   const TaskGraph& whole_;
   uint32_t device_;
-  std::vector<uint32_t> tensor_in_;  // tensor of the whole -> of the view
-  DeviceView view_;
+  std::vector<uint32_t> tensor_in_;  // tensor of the whole -> of the subgraph
+  DeviceSubgraph subgraph_;
 };
 
 // Stays begin before a call and end behind one, or with the program's free.
-Stay in_whole(const TaskGraph& graph, const DeviceView& view, Stay stay) {
-  const auto end_of = [&](uint32_t end) { return end == 0 ? 0 : view.call_of[end - 1] + 1; };
-  stay.tensor = view.tensor_of[stay.tensor];
+Stay in_whole(const TaskGraph& graph, const DeviceSubgraph& subgraph, Stay stay) {
+  const auto end_of = [&](uint32_t end) { return end == 0 ? 0 : subgraph.call_of[end - 1] + 1; };
+  stay.tensor = subgraph.tensor_of[stay.tensor];
   if (stay.departure == Departure::release) {
-    stay.end = view.call_of[stay.end];
+    stay.end = subgraph.call_of[stay.end];
   } else {
     stay.end = stay.arrival == Arrival::always ? static_cast<uint32_t>(graph.calls.size()) : end_of(stay.end);
   }
-  if (stay.arrival != Arrival::always) stay.begin = view.call_of[stay.begin];
-  if (stay.arrives_after != kNone) stay.arrives_after = view.call_of[stay.arrives_after];
-  if (stay.leaves_after != kNone) stay.leaves_after = view.call_of[stay.leaves_after];
+  if (stay.arrival != Arrival::always) stay.begin = subgraph.call_of[stay.begin];
+  if (stay.arrives_after != kNone) stay.arrives_after = subgraph.call_of[stay.arrives_after];
+  if (stay.leaves_after != kNone) stay.leaves_after = subgraph.call_of[stay.leaves_after];
   return stay;
 }
 
 }  // namespace
 
-std::vector<DeviceView> views_of(const TaskGraph& graph) {
-  std::vector<DeviceView> views;
-  if (graph.devices == 1) return views;
-  for (uint32_t device = 0; device < graph.devices; ++device) views.push_back(View(graph, device).make());
-  return views;
+std::vector<DeviceSubgraph> device_subgraphs_of(const TaskGraph& graph) {
+  std::vector<DeviceSubgraph> subgraphs;
+  if (graph.devices == 1) return subgraphs;
+  for (uint32_t device = 0; device < graph.devices; ++device)
+    subgraphs.push_back(SubgraphBuilder(graph, device).make());
+  return subgraphs;
 }
 
-Schedule merge_schedules(const TaskGraph& graph, const std::vector<DeviceView>& views,
+Schedule merge_schedules(const TaskGraph& graph, const std::vector<DeviceSubgraph>& subgraphs,
                          const std::vector<Schedule>& schedules) {
   Schedule merged;
-  for (size_t device = 0; device < views.size(); ++device) {
-    for (const Stay& stay : schedules[device].stays) merged.stays.push_back(in_whole(graph, views[device], stay));
+  for (size_t device = 0; device < subgraphs.size(); ++device) {
+    for (const Stay& stay : schedules[device].stays) merged.stays.push_back(in_whole(graph, subgraphs[device], stay));
     merged.offload_bytes += schedules[device].offload_bytes;
     merged.reload_bytes += schedules[device].reload_bytes;
   }
@@ -141,13 +142,13 @@ std::optional<Layout> place_devices(const TaskGraph& graph, Schedule& schedule, 
   return whole;
 }
 
-Bounds bounds_of_devices(const std::vector<DeviceView>& views, uint64_t capacity, const Machine& machine) {
+Bounds bounds_of_devices(const std::vector<DeviceSubgraph>& subgraphs, uint64_t capacity, const Machine& machine) {
   Bounds worst;
   uint64_t on_links = 0;
   uint64_t in = 0;
   uint64_t out = 0;
-  for (uint32_t device = 0; device < views.size(); ++device) {
-    const Bounds bounds = bounds_of(views[device].graph, capacity, machine);
+  for (uint32_t device = 0; device < subgraphs.size(); ++device) {
+    const Bounds bounds = bounds_of(subgraphs[device].graph, capacity, machine);
     if (device == 0 || bounds.iteration_ns > worst.iteration_ns) worst = bounds;
     if (device % std::max(machine.devices_per_link, 1u) == 0) in = out = 0;
     in += bounds.reload_ns;

@@ -12,7 +12,7 @@ namespace {
 class Rewriter {
  public:
   Rewriter(const TaskGraph& graph, const std::vector<uint32_t>& calls)
-      : graph_(graph), uses_(graph), place_(graph.calls.size(), kNone), again_(graph.tensors.size(), kNone) {
+      : graph_(graph), uses_(graph), place_(graph.calls.size(), kNone), second_life_(graph.tensors.size(), kNone) {
     for (const uint32_t call : calls) chosen_.insert(call);
   }
 
@@ -34,8 +34,8 @@ class Rewriter {
   }
 
  private:
-  // Where each op runs again: before the first op that needs an output of it and finds it gone. Those that use outputs
-  // stand behind those that make them, so going backwards every wish is known in time.
+  // Where each op is recomputed: before the first op that needs an output of it and finds it freed. Ops that use
+  // outputs stand behind those that make them, so going backwards every wish is known in time.
   void choose_places() {
     std::map<uint32_t, uint32_t> wishes;  // op -> the place at which others need its outputs again
     for (const uint32_t call : chosen_) wishes[call] = own_place(call);
@@ -44,13 +44,13 @@ class Rewriter {
       wishes.erase(std::prev(wishes.end()));
       place_[call] = place;
       runs_at_[place].push_back(call);
-      for (const plan::Access& access : graph_.calls[call].call.accesses) {
+      for (const plan::OpAccess& access : graph_.calls[call].call.accesses) {
         if (!reads(access)) continue;
         const uint32_t maker = uses_.maker(access.tensor);
         if (maker == kNone) continue;
-        const bool gone = !uses_.needed_at(access.tensor, place);
-        if (!gone && !chosen_.contains(maker)) continue;
-        if (!gone && !is_between(access.tensor, maker, place)) continue;
+        const bool freed = !uses_.needed_at(access.tensor, place);
+        if (!freed && !chosen_.contains(maker)) continue;
+        if (!freed && !is_between(access.tensor, maker, place)) continue;
         const auto [at, added] = wishes.insert({maker, place});
         if (!added) at->second = std::min(at->second, place);
       }
@@ -60,7 +60,7 @@ class Rewriter {
 
   uint32_t own_place(uint32_t call) const { return uses_.longest_idle(call).before; }
 
-  // Is `place` within the time for which the maker's outputs are forgotten?
+  // Is `place` within the time for which the maker's outputs are dropped?
   bool is_between(uint32_t tensor, uint32_t maker, uint32_t place) const {
     const uint32_t until = own_place(maker);
     if (place >= until) return false;
@@ -69,20 +69,20 @@ class Rewriter {
     return next != uses.begin() && *std::prev(next) < place;
   }
 
-  // Until when each tensor's first and second life last, relaunches included. A use at a relaunch counts as one at the
-  // place before which it runs.
+  // Until when each tensor's first and second life last, recomputed ops included. A use by a recomputed op counts as
+  // one at the place before which it runs.
   void find_last_uses() {
     last_.assign(graph_.tensors.size(), {});
     for (uint32_t tensor = 0; tensor < graph_.tensors.size(); ++tensor) {
       const uint32_t maker = uses_.maker(tensor);
       const uint32_t split = maker == kNone ? kNone : place_[maker];
       if (split != kNone) last_[tensor].split = split;
-      for (const uint32_t use : uses_.uses(tensor)) note_use(tensor, use, kNone);
+      for (const uint32_t use : uses_.uses(tensor)) record_use(tensor, use, kNone);
     }
     for (const auto& [place, calls] : runs_at_) {
       for (const uint32_t call : calls) {
-        for (const plan::Access& access : graph_.calls[call].call.accesses) {
-          if (reads(access)) note_use(access.tensor, place, call);
+        for (const plan::OpAccess& access : graph_.calls[call].call.accesses) {
+          if (reads(access)) record_use(access.tensor, place, call);
         }
       }
     }
@@ -90,25 +90,25 @@ class Rewriter {
 
   struct Lives {
     uint32_t split = kNone;  // the second life begins before this call
-    // Last users: the call, or a relaunch (`again`: the op) before the call.
+    // Last users: the call, or an op that is recomputed before the call.
     uint32_t last[2] = {kNone, kNone};
-    uint32_t again[2] = {kNone, kNone};
+    uint32_t recomputed[2] = {kNone, kNone};
   };
 
-  void note_use(uint32_t tensor, uint32_t at, uint32_t relaunch) {
+  void record_use(uint32_t tensor, uint32_t at, uint32_t recomputed) {
     Lives& lives = last_[tensor];
     const int life = lives.split != kNone && at >= lives.split ? 1 : 0;
-    const auto rank = [](uint32_t place, uint32_t again) {
-      return std::pair(place, again == kNone ? uint64_t{kNone} + 1 : uint64_t{again});
+    const auto rank = [](uint32_t place, uint32_t op) {
+      return std::pair(place, op == kNone ? uint64_t{kNone} + 1 : uint64_t{op});
     };
-    if (lives.last[life] != kNone && rank(lives.last[life], lives.again[life]) >= rank(at, relaunch)) return;
+    if (lives.last[life] != kNone && rank(lives.last[life], lives.recomputed[life]) >= rank(at, recomputed)) return;
     lives.last[life] = at;
-    lives.again[life] = relaunch;
+    lives.recomputed[life] = recomputed;
   }
 
   void copy_call(uint32_t call) {
     if (const auto runs = runs_at_.find(call); runs != runs_at_.end()) {
-      for (const uint32_t again : runs->second) launch_again(again);
+      for (const uint32_t op : runs->second) recompute(op);
     }
     GraphCall entry = graph_.calls[call];
     const plan::CallKind kind = entry.call.kind;
@@ -116,7 +116,7 @@ class Rewriter {
       new_index_[call] = static_cast<uint32_t>(result_->calls.size());
       return;  // each life ends behind its last use
     }
-    for (plan::Access& access : entry.call.accesses) access.tensor = now(access.tensor);
+    for (plan::OpAccess& access : entry.call.accesses) access.tensor = now(access.tensor);
     new_index_[call] = static_cast<uint32_t>(result_->calls.size());
     result_->calls.push_back(std::move(entry));
     if (kind == plan::CallKind::op) end_lives(graph_.calls[call].call, call, kNone);
@@ -128,19 +128,19 @@ class Rewriter {
   bool outlives_free(uint32_t tensor) const {
     return last_[tensor].last[0] != kNone && last_[tensor].last[0] >= graph_.tensors[tensor].free_call;
   }
-  uint32_t now(uint32_t tensor) const { return again_[tensor] == kNone ? tensor : again_[tensor]; }
+  uint32_t now(uint32_t tensor) const { return second_life_[tensor] == kNone ? tensor : second_life_[tensor]; }
 
-  void launch_again(uint32_t call) {
+  void recompute(uint32_t call) {
     GraphCall entry = graph_.calls[call];
-    for (const plan::Access& access : graph_.calls[call].call.accesses) {
+    for (const plan::OpAccess& access : graph_.calls[call].call.accesses) {
       if (writes(access)) begin_second_life(access.tensor);
     }
-    for (plan::Access& access : entry.call.accesses) access.tensor = now(access.tensor);
-    entry.call.relaunch_of = new_index_[call];
+    for (plan::OpAccess& access : entry.call.accesses) access.tensor = now(access.tensor);
+    entry.call.recompute_of = new_index_[call];
     entry.waited = 0;
     result_->calls.push_back(std::move(entry));
-    for (const plan::Access& access : graph_.calls[call].call.accesses) {
-      // What nobody uses again was only in the way.
+    for (const plan::OpAccess& access : graph_.calls[call].call.accesses) {
+      // An output that no op uses again would only take memory.
       const Lives& lives = last_[access.tensor];
       if (writes(access) && lives.last[1] == kNone) add_memory_call(plan::CallKind::free, now(access.tensor));
     }
@@ -149,22 +149,23 @@ class Rewriter {
 
   void begin_second_life(uint32_t tensor) {
     plan::Tensor second = graph_.tensors[tensor];
-    second.again_of = tensor;
+    second.recompute_of = tensor;
     second.allocate_call = 0;  // not persistent; set at the end
     result_->tensors.push_back(second);
-    again_[tensor] = static_cast<uint32_t>(result_->tensors.size() - 1);
-    add_memory_call(plan::CallKind::allocate, again_[tensor]);
+    second_life_[tensor] = static_cast<uint32_t>(result_->tensors.size() - 1);
+    add_memory_call(plan::CallKind::allocate, second_life_[tensor]);
   }
 
-  void end_lives(const plan::Call& op, uint32_t at, uint32_t relaunch) {
+  void end_lives(const plan::Call& op, uint32_t at, uint32_t recomputed) {
     std::vector<uint32_t> seen;
-    for (const plan::Access& access : op.accesses) {
+    for (const plan::OpAccess& access : op.accesses) {
       const uint32_t tensor = access.tensor;
       if (!is_split(tensor) || std::find(seen.begin(), seen.end(), tensor) != seen.end()) continue;
       seen.push_back(tensor);
       const Lives& lives = last_[tensor];
-      const int life = again_[tensor] == kNone ? 0 : 1;
-      if (lives.last[life] == at && lives.again[life] == relaunch) add_memory_call(plan::CallKind::free, now(tensor));
+      const int life = second_life_[tensor] == kNone ? 0 : 1;
+      if (lives.last[life] == at && lives.recomputed[life] == recomputed)
+        add_memory_call(plan::CallKind::free, now(tensor));
     }
   }
 
@@ -185,19 +186,19 @@ class Rewriter {
   }
 
   const TaskGraph& graph_;
-  RelaunchUses uses_;
+  RecomputeUses uses_;
   std::set<uint32_t> chosen_;
-  std::vector<uint32_t> place_;                        // op -> the call before which it runs again
+  std::vector<uint32_t> place_;                        // op -> the call before which it is recomputed
   std::map<uint32_t, std::vector<uint32_t>> runs_at_;  // the inverse
   std::vector<Lives> last_;                            // by tensor
-  std::vector<uint32_t> again_;                        // tensor -> its second life, once that has begun
+  std::vector<uint32_t> second_life_;                  // tensor -> its second life, once that has begun
   std::vector<uint32_t> new_index_;                    // call -> in the result
   TaskGraph* result_ = nullptr;
 };
 
 }  // namespace
 
-TaskGraph with_relaunches(const TaskGraph& graph, const std::vector<uint32_t>& calls) {
+TaskGraph with_recompute(const TaskGraph& graph, const std::vector<uint32_t>& calls) {
   return Rewriter(graph, calls).run();
 }
 

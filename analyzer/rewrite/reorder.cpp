@@ -31,7 +31,7 @@ class Mover {
 
   void find_last_uses() {
     for (uint32_t index = 0; index < graph_.calls.size(); ++index) {
-      for (const plan::Access& access : call(index).accesses) last_use_[access.tensor] = index;
+      for (const plan::OpAccess& access : call(index).accesses) last_use_[access.tensor] = index;
     }
   }
 
@@ -42,8 +42,8 @@ class Mover {
     for (uint32_t index = 0; index < graph_.calls.size(); ++index) {
       cut[graph_.calls[index].waited] = 1;
       const plan::CallKind kind = call(index).kind;
-      const bool renews = kind == plan::CallKind::give_up || kind == plan::CallKind::renew;
-      if (renews || graph_.calls[index].barrier) cut[index] = cut[index + 1] = 1;
+      const bool handover = kind == plan::CallKind::free_handover || kind == plan::CallKind::allocate_handover;
+      if (handover || graph_.calls[index].barrier) cut[index] = cut[index + 1] = 1;
     }
     uint32_t floor = 0;
     for (uint32_t index = 0; index < graph_.calls.size(); ++index) {
@@ -54,10 +54,10 @@ class Mover {
 
   bool is_update(uint32_t index) const {
     const plan::Call& op = call(index);
-    if (op.kind != plan::CallKind::op || op.op != trace::OpKind::launch || op.relaunch_of != kNone) return false;
+    if (op.kind != plan::CallKind::op || op.op != trace::OpKind::launch || op.recompute_of != kNone) return false;
     if (graph_.calls[index].barrier || op.accesses.empty()) return false;
     bool frees = false;
-    for (const plan::Access& access : op.accesses) {
+    for (const plan::OpAccess& access : op.accesses) {
       const bool writes = (access.mode & trace::kAccessWrite) != 0;
       if (writes && !is_persistent(graph_.tensors[access.tensor])) return false;
       frees = frees || (is_chunked_transient(access.tensor) && last_use_[access.tensor] == index);
@@ -78,7 +78,7 @@ class Mover {
         if (call(index).kind == plan::CallKind::op) other = index + 1;
         continue;
       }
-      for (const plan::Access& access : call(index).accesses) {
+      for (const plan::OpAccess& access : call(index).accesses) {
         const plan::Tensor& tensor = graph_.tensors[access.tensor];
         if (!is_persistent(tensor)) behind = std::max(behind, tensor.allocate_call);
       }
@@ -100,7 +100,7 @@ class Mover {
   void move_frees() {
     std::vector<uint32_t> behind(graph_.tensors.size(), 0);
     for (uint32_t index = 0; index < graph_.calls.size(); ++index) {
-      for (const plan::Access& access : call(index).accesses) {
+      for (const plan::OpAccess& access : call(index).accesses) {
         behind[access.tensor] = std::max(behind[access.tensor], behind_[index]);
       }
     }
@@ -115,15 +115,16 @@ class Mover {
 
   TaskGraph renumbered() const {
     TaskGraph result = graph_;
-    result.recorded.resize(graph_.calls.size());
-    std::iota(result.recorded.begin(), result.recorded.end(), 0u);
+    result.reordered_from.resize(graph_.calls.size());
+    std::iota(result.reordered_from.begin(), result.reordered_from.end(), 0u);
     const auto key = [&](uint32_t index) { return std::tuple(behind_[index], behind_[index] != index, index); };
-    std::sort(result.recorded.begin(), result.recorded.end(), [&](uint32_t a, uint32_t b) { return key(a) < key(b); });
+    std::sort(result.reordered_from.begin(), result.reordered_from.end(),
+              [&](uint32_t a, uint32_t b) { return key(a) < key(b); });
     std::vector<uint32_t> now(graph_.calls.size());
-    for (uint32_t index = 0; index < now.size(); ++index) now[result.recorded[index]] = index;
+    for (uint32_t index = 0; index < now.size(); ++index) now[result.reordered_from[index]] = index;
     for (uint32_t index = 0; index < now.size(); ++index) {
-      GraphCall& entry = result.calls[index] = graph_.calls[result.recorded[index]];
-      if (entry.call.relaunch_of != kNone) entry.call.relaunch_of = now[entry.call.relaunch_of];
+      GraphCall& entry = result.calls[index] = graph_.calls[result.reordered_from[index]];
+      if (entry.call.recompute_of != kNone) entry.call.recompute_of = now[entry.call.recompute_of];
     }
     for (plan::Tensor& tensor : result.tensors) {
       if (is_persistent(tensor)) continue;
@@ -145,6 +146,6 @@ class Mover {
 
 }  // namespace
 
-TaskGraph with_early_updates(const TaskGraph& graph) { return Mover(graph).run(); }
+TaskGraph with_reordered_updates(const TaskGraph& graph) { return Mover(graph).run(); }
 
 }  // namespace reprise::analyzer

@@ -23,7 +23,7 @@ class Splitter {
     for (uint32_t call = 0; call < graph_.calls.size(); ++call) add_call(call);
     new_index_.push_back(static_cast<uint32_t>(result_.calls.size()));
     result_.waited_at_end = new_index_[graph_.waited_at_end];
-    set_recorded();
+    set_reordered_from();
     complete_task_graph(result_);
     result_.peak_bytes = graph_.peak_bytes;  // the program's, for people
     return std::move(result_);
@@ -31,24 +31,25 @@ class Splitter {
 
  private:
   uint32_t root(uint32_t tensor) const {
-    while (graph_.tensors[tensor].again_of != kNone) tensor = graph_.tensors[tensor].again_of;
+    while (graph_.tensors[tensor].recompute_of != kNone) tensor = graph_.tensors[tensor].recompute_of;
     return tensor;
   }
 
-  // Sets how many chunks a part of each tensor has. What is made again is split like what it was before.
+  // Sets how many chunks a part of each tensor has. A recomputed tensor is split like the one that it was before.
   bool choose() {
     std::vector<uint64_t> uses(graph_.tensors.size(), 0);  // by root
     std::vector<uint8_t> whole(graph_.tensors.size(), 0);
     uint64_t left = most_accesses_;
     for (const GraphCall& entry : graph_.calls) {
       const plan::CallKind kind = entry.call.kind;
-      if (kind == plan::CallKind::give_up || kind == plan::CallKind::renew) whole[entry.call.tensor] = 1;
+      if (kind == plan::CallKind::free_handover || kind == plan::CallKind::allocate_handover)
+        whole[entry.call.tensor] = 1;
       for (const uint32_t tensor : entry.operands) ++uses[root(tensor)];
     }
     std::vector<uint32_t> large;
     for (uint32_t t = 0; t < graph_.tensors.size(); ++t) {
       const plan::Tensor& tensor = graph_.tensors[t];
-      const bool stays = whole[t] != 0 || tensor.part_of != kNone || tensor.again_of != kNone;
+      const bool stays = whole[t] != 0 || tensor.part_of != kNone || tensor.recompute_of != kNone;
       if (!stays && tensor.chunk_count > most_) large.push_back(t);
     }
     const auto chunks = [&](uint32_t t) { return graph_.tensors[t].chunk_count; };
@@ -78,13 +79,13 @@ class Splitter {
     for (uint32_t i = 0; i < count(tensor); ++i) {
       plan::Tensor part = whole;
       if (whole.part_of != kNone) part.part_of = whole.part_of == tensor ? first : first_[whole.part_of];
-      if (whole.again_of != kNone) part.again_of = first_[whole.again_of] + i;
+      if (whole.recompute_of != kNone) part.recompute_of = first_[whole.recompute_of] + i;
       if (count(tensor) > 1) {
         const uint32_t chunk = i * per_part_[tensor];
         part.part_of = first;
-        part.part_offset = chunk * graph_.granularity;
+        part.part_offset = chunk * graph_.chunk_bytes;
         part.chunk_count = std::min(per_part_[tensor], whole.chunk_count - chunk);
-        part.size = std::min(part.chunk_count * graph_.granularity, whole.size - part.part_offset);
+        part.size = std::min(part.chunk_count * graph_.chunk_bytes, whole.size - part.part_offset);
       }
       result_.tensors.push_back(part);
     }
@@ -95,9 +96,9 @@ class Splitter {
     GraphCall entry = graph_.calls[call];
     entry.waited = new_index_[entry.waited];
     if (entry.call.kind == plan::CallKind::op) {
-      if (entry.call.relaunch_of != kNone) entry.call.relaunch_of = new_index_[entry.call.relaunch_of];
+      if (entry.call.recompute_of != kNone) entry.call.recompute_of = new_index_[entry.call.recompute_of];
       entry.call.accesses.clear();
-      for (const plan::Access& access : graph_.calls[call].call.accesses) add_access(access, entry.call.accesses);
+      for (const plan::OpAccess& access : graph_.calls[call].call.accesses) add_access(access, entry.call.accesses);
       result_.calls.push_back(std::move(entry));
       return;
     }
@@ -114,7 +115,7 @@ class Splitter {
   }
 
   // An access without a size may go anywhere in the tensor.
-  void add_access(plan::Access access, std::vector<plan::Access>& accesses) const {
+  void add_access(plan::OpAccess access, std::vector<plan::OpAccess>& accesses) const {
     const uint32_t tensor = access.tensor;
     const uint64_t end = access.offset + access.size;
     const uint64_t offset = access.offset;
@@ -134,14 +135,14 @@ class Splitter {
   }
 
   // In the program, too, inserted calls stand behind those that they belong to.
-  void set_recorded() {
-    if (graph_.recorded.empty()) return;
+  void set_reordered_from() {
+    if (graph_.reordered_from.empty()) return;
     std::vector<uint32_t> by_place(graph_.calls.size());
-    for (uint32_t call = 0; call < by_place.size(); ++call) by_place[graph_.recorded[call]] = call;
-    result_.recorded.resize(result_.calls.size());
+    for (uint32_t call = 0; call < by_place.size(); ++call) by_place[graph_.reordered_from[call]] = call;
+    result_.reordered_from.resize(result_.calls.size());
     uint32_t place = 0;
     for (const uint32_t call : by_place) {
-      for (uint32_t now = new_index_[call]; now < new_index_[call + 1]; ++now) result_.recorded[now] = place++;
+      for (uint32_t now = new_index_[call]; now < new_index_[call + 1]; ++now) result_.reordered_from[now] = place++;
     }
   }
 
@@ -156,7 +157,7 @@ class Splitter {
 
 }  // namespace
 
-TaskGraph with_parts(const TaskGraph& graph, uint64_t most_chunks, uint64_t most_accesses) {
+TaskGraph with_split_tensors(const TaskGraph& graph, uint64_t most_chunks, uint64_t most_accesses) {
   return Splitter(graph, most_chunks, most_accesses).run();
 }
 

@@ -4,7 +4,7 @@
 
 namespace reprise::analyzer {
 
-Residency::Residency(const TaskGraph& graph, const Schedule& schedule, uint64_t capacity)
+GapChoices::GapChoices(const TaskGraph& graph, const Schedule& schedule, uint64_t capacity)
     : graph_(graph),
       uses_(graph.tensors.size()),
       end_(graph.tensors.size(), 0),
@@ -17,7 +17,7 @@ Residency::Residency(const TaskGraph& graph, const Schedule& schedule, uint64_t 
   list_gaps();
 }
 
-void Residency::list_uses() {
+void GapChoices::list_uses() {
   start_ns_.push_back(0);
   for (uint32_t call = 0; call < graph_.calls.size(); ++call) {
     const GraphCall& entry = graph_.calls[call];
@@ -38,8 +38,8 @@ void Residency::list_uses() {
 }
 
 // Marks the uses within, and takes the room.
-void Residency::read(const Stay& stay) {
-  std::vector<Use>& uses = uses_[stay.tensor];
+void GapChoices::read(const Stay& stay) {
+  std::vector<GapUse>& uses = uses_[stay.tensor];
   const int64_t chunks = graph_.tensors[stay.tensor].chunk_count;
   const bool always = stay.arrival == Arrival::always;
   const uint32_t begin = always ? 0 : op_of_call_[stay.begin];
@@ -61,15 +61,15 @@ void Residency::read(const Stay& stay) {
     const bool around = i + 1 == uses.size();
     if (around && !stay.wraps && !always) continue;
     const uint32_t next = uses[(i + 1) % uses.size()].op;
-    // A stay that wraps has two parts, with a time away between them.
+    // A stay that wraps covers the end of the iteration and its start, with a time away between them.
     const bool together = !stay.wraps || around || (uses[i].op < end) == (next < end);
     if (within(uses[i].op) && within(next) && together) uses[i].with_next = true;
   }
 }
 
-void Residency::list_gaps() {
+void GapChoices::list_gaps() {
   for (uint32_t tensor = 0; tensor < uses_.size(); ++tensor) {
-    std::vector<Use>& uses = uses_[tensor];
+    std::vector<GapUse>& uses = uses_[tensor];
     const bool stays = is_persistent(graph_.tensors[tensor]);
     for (size_t i = 0; i < uses.size(); ++i) {
       const bool around = i + 1 == uses.size();
@@ -82,21 +82,21 @@ void Residency::list_gaps() {
   }
 }
 
-int64_t Residency::least_room(const Gap& gap) const {
+int64_t GapChoices::least_room(const Gap& gap) const {
   int64_t least = INT64_MAX;
   for (uint32_t op = gap.from + 1; op < gap.to; ++op) least = std::min(least, room(op));
   return least;
 }
 
-uint32_t Residency::gap_before(uint32_t tensor, uint32_t op) const {
-  const std::vector<Use>& uses = uses_[tensor];
+uint32_t GapChoices::gap_before(uint32_t tensor, uint32_t op) const {
+  const std::vector<GapUse>& uses = uses_[tensor];
   for (size_t i = 0; i < uses.size(); ++i) {
     if (uses[(i + 1) % uses.size()].op == op) return uses[i].gap;
   }
   return kNone;
 }
 
-void Residency::set_away(uint32_t index, bool away) {
+void GapChoices::set_away(uint32_t index, bool away) {
   Gap& gap = gaps_[index];
   if (gap.away == away) return;
   gap.away = away;
@@ -105,12 +105,12 @@ void Residency::set_away(uint32_t index, bool away) {
 }
 
 // Is the tensor on the device from this use to the next one?
-bool Residency::stays_behind(uint32_t tensor, size_t use) const {
-  const Use& entry = uses_[tensor][use];
+bool GapChoices::stays_behind(uint32_t tensor, size_t use) const {
+  const GapUse& entry = uses_[tensor][use];
   return entry.gap == kNone ? entry.with_next : !gaps_[entry.gap].away;
 }
 
-Schedule Residency::schedule() const {
+Schedule GapChoices::schedule() const {
   std::vector<Stay> stays = others_;
   for (uint32_t tensor = 0; tensor < uses_.size(); ++tensor) {
     if (uses_[tensor].empty() || graph_.tensors[tensor].chunk_count == 0) continue;
@@ -119,8 +119,8 @@ Schedule Residency::schedule() const {
   return schedule_of(graph_, std::move(stays));
 }
 
-void Residency::add_transient(uint32_t tensor, std::vector<Stay>& stays) const {
-  const std::vector<Use>& uses = uses_[tensor];
+void GapChoices::add_transient(uint32_t tensor, std::vector<Stay>& stays) const {
+  const std::vector<GapUse>& uses = uses_[tensor];
   bool dirty = true;  // the memory was new
   for (size_t i = 0, first = 0; i < uses.size(); ++i) {
     dirty = dirty || uses[i].writes;
@@ -142,8 +142,8 @@ void Residency::add_transient(uint32_t tensor, std::vector<Stay>& stays) const {
 }
 
 // Around the iteration, from behind a time away to the next one.
-void Residency::add_persistent(uint32_t tensor, std::vector<Stay>& stays) const {
-  const std::vector<Use>& uses = uses_[tensor];
+void GapChoices::add_persistent(uint32_t tensor, std::vector<Stay>& stays) const {
+  const std::vector<GapUse>& uses = uses_[tensor];
   const size_t count = uses.size();
   size_t start = 0;
   while (start < count && stays_behind(tensor, start)) ++start;

@@ -1,5 +1,5 @@
 // A schedule as a set of choices: is a tensor on the device between two of its uses, or away? What a search changes
-// one by one. Used by stall_search.cpp.
+// one by one. Used by local_search.cpp.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -17,10 +17,10 @@ struct Gap {
   bool not_to_ssd = false;  // when it is away
 };
 
-class Residency {
+class GapChoices {
  public:
   // `schedule` lists every stay from its first use to behind its last one and keeps to `capacity` chunks.
-  Residency(const TaskGraph& graph, const Schedule& schedule, uint64_t capacity);
+  GapChoices(const TaskGraph& graph, const Schedule& schedule, uint64_t capacity);
 
   const std::vector<Gap>& gaps() const { return gaps_; }  // by tensor, then by time; those with an op in between
   uint32_t op_count() const { return ops_; }
@@ -38,7 +38,7 @@ class Residency {
   Schedule schedule() const;
 
  private:
-  struct Use {
+  struct GapUse {
     uint32_t op = 0;
     bool writes = false;
     bool with_next = false;  // on the device until the next one
@@ -56,10 +56,10 @@ class Residency {
   uint32_t ops_ = 0;
   std::vector<uint32_t> call_of_op_, op_of_call_;
   std::vector<uint64_t> start_ns_;
-  std::vector<std::vector<Use>> uses_;  // by tensor
-  std::vector<Stay> others_;            // of tensors that no op uses
-  std::vector<uint32_t> end_;           // tensor -> where its last stay ended
-  std::vector<Departure> departure_;    // and how
+  std::vector<std::vector<GapUse>> uses_;  // by tensor
+  std::vector<Stay> others_;               // of tensors that no op uses
+  std::vector<uint32_t> end_;              // tensor -> where its last stay ended
+  std::vector<Departure> departure_;       // and how
   std::vector<Gap> gaps_;
   std::vector<int64_t> room_;  // by op
 };

@@ -12,7 +12,7 @@ namespace reprise::analyzer {
 namespace {
 
 constexpr uint32_t kNear = 12;    // of the copies before a wait, that may be to blame
-constexpr uint32_t kVictims = 4;  // of the best in someone's place, one is taken
+constexpr uint32_t kVictims = 4;  // of the best tensors to leave for another one, one is taken
 constexpr uint32_t kMostVictims = 12;
 constexpr uint32_t kTriesPerPlay = 4;
 constexpr uint32_t kPatience = 60;  // plays without any gain
@@ -28,7 +28,7 @@ class Search {
   uint64_t time() const { return best_.iteration_ns; }
   bool is_done() const { return waits_for_nothing() || in_vain_ >= kPatience; }
   bool waits_for_nothing() const { return best_.waits.empty(); }
-  Timeline take() { return std::move(best_); }
+  RetimedSchedule take() { return std::move(best_); }
 
   void run(uint32_t plays) {
     uint32_t tries = kTriesPerPlay * plays;
@@ -46,10 +46,10 @@ class Search {
   // True: it is no slower than the best one, and takes its place.
   bool play(Schedule schedule) {
     if (!assign_tiers(graph_, machine_, schedule).fits) return false;
-    Timeline timeline = retime(graph_, machine_, schedule, capacity_);
-    if (timeline.iteration_ns == 0 || timeline.iteration_ns > best_.iteration_ns) return false;
-    if (timeline.iteration_ns < best_.iteration_ns) in_vain_ = 0;
-    best_ = std::move(timeline);
+    RetimedSchedule retimed = retime(graph_, machine_, schedule, capacity_);
+    if (retimed.iteration_ns == 0 || retimed.iteration_ns > best_.iteration_ns) return false;
+    if (retimed.iteration_ns < best_.iteration_ns) in_vain_ = 0;
+    best_ = std::move(retimed);
     return true;
   }
 
@@ -116,7 +116,7 @@ class Search {
     return one_of_first(near, kNear);
   }
 
-  // Others leave until every op has room.
+  // Other tensors leave until every op has room.
   bool make_room(uint32_t kept) {
     const Gap gap = now_.gaps()[kept];
     for (uint32_t step = 0; step < kMostVictims; ++step) {
@@ -147,7 +147,7 @@ class Search {
     return one_of_first(best, kVictims);
   }
 
-  // Who need not leave any more stays.
+  // Where there is room now, tensors that are away stay on the device, the largest first.
   void fill() {
     std::vector<std::pair<int64_t, uint32_t>> away;
     for (uint32_t i = 0; i < now_.gaps().size(); ++i) {
@@ -163,16 +163,16 @@ class Search {
   const Machine& machine_;
   uint64_t capacity_;
   std::mt19937_64 random_{1};
-  Residency now_;
+  GapChoices now_;
   std::vector<std::pair<uint32_t, bool>> changed_;  // gaps, since the best one
-  Timeline best_{{}, kNever, {}};
+  RetimedSchedule best_{{}, kNever, {}};
   uint32_t in_vain_ = 0;  // plays since the last one that was faster
 };
 
 }  // namespace
 
-std::optional<Timeline> search_stalls(const TaskGraph& graph, const Machine& machine,
-                                      const std::vector<Schedule>& starts, uint64_t capacity, uint32_t plays) {
+std::optional<RetimedSchedule> search_stalls(const TaskGraph& graph, const Machine& machine,
+                                             const std::vector<Schedule>& starts, uint64_t capacity, uint32_t plays) {
   std::vector<std::unique_ptr<Search>> searches;
   for (const Schedule& start : starts) {
     auto search = std::make_unique<Search>(graph, machine, start, capacity);

@@ -13,7 +13,7 @@ namespace reprise::analyzer {
 // Each of `starts` is as for retime(). Returns the best of what was found, retimed; nullopt: none of them can be played
 // on this machine. `plays`: how often a schedule is played, about. In rounds, after each of which the worse half of the
 // starts is given up. The same input gives the same result.
-std::optional<Timeline> search_stalls(const TaskGraph& graph, const Machine& machine,
-                                      const std::vector<Schedule>& starts, uint64_t capacity, uint32_t plays);
+std::optional<RetimedSchedule> search_stalls(const TaskGraph& graph, const Machine& machine,
+                                             const std::vector<Schedule>& starts, uint64_t capacity, uint32_t plays);
 
 }  // namespace reprise::analyzer

@@ -14,16 +14,16 @@ constexpr uint32_t kRounds = 4;
 constexpr uint64_t kForever = ~uint64_t{0};
 constexpr size_t kLook = 8;  // reloads that are tried when the first one cannot start
 
-class Simulator {
+class Retimer {
  public:
-  Simulator(const TaskGraph& graph, const Machine& machine, const Schedule& schedule, uint64_t capacity)
+  Retimer(const TaskGraph& graph, const Machine& machine, const Schedule& schedule, uint64_t capacity)
       : graph_(graph), machine_(machine), schedule_(schedule), capacity_(static_cast<int64_t>(capacity)) {
     number_ops();
     list_stays();
     count_room();
   }
 
-  Timeline run() {
+  RetimedSchedule run() {
     const uint64_t all = uint64_t{kRounds} * ops_;
     while (op_ < all) {
       bool moved = start_op();
@@ -36,42 +36,42 @@ class Simulator {
       if (next == kForever) break;  // a schedule that does not fit; the caller's simulation will tell
       now_ = next;
       if (compute_end_ == now_) end_op();
-      for (Link& link : out_) end_out(link);
-      for (Link& link : in_) end_in(link);
+      for (LinkCopy& link : out_) end_out(link);
+      for (LinkCopy& link : in_) end_in(link);
     }
     return apply();
   }
 
  private:
-  // One stay in one round.
-  struct Visit {
+  // One stay in one of the rounds that are simulated.
+  struct StayInstance {
     uint64_t first = 0;    // op of its first use, over all rounds
     uint64_t last = 0;     // of its last one
     uint64_t written = 0;  // of the last write within it, for the copy out
     int64_t chunks = 0;
     uint32_t stay = 0;
-    uint32_t next = kNone;      // visit of the same tensor that comes back from the copy
-    bool used = false;          // the last use is over
-    bool out = false;           // the copy out is done, or there is none
-    bool in = false;            // resident
-    bool host = false;          // a copy is on the host
-    uint64_t begun = kForever;  // op that had started last when the copy in began
-    int64_t latest_ns = 0;      // start of a copy in that is in time if no kernel waits for another one
-    uint64_t ended = 0;         // op at hand when its memory became free
-    uint64_t in_ns = 0;         // when the copy in ended
+    uint32_t next = kNone;             // instance of the same tensor that comes back from the copy
+    bool used = false;                 // the last use is over
+    bool out = false;                  // the copy out is done, or there is none
+    bool in = false;                   // resident
+    bool host = false;                 // a copy is on the host
+    uint64_t reload_begin = kForever;  // op that had started last when the copy in began
+    int64_t latest_ns = 0;             // start of a copy in that is in time if no kernel waits for another one
+    uint64_t offload_end = 0;          // op at hand when the copy out was done and its memory became free
+    uint64_t in_ns = 0;                // when the copy in ended
   };
 
-  struct Link {
+  struct LinkCopy {
     uint64_t end = kForever;  // of the copy that it carries
-    uint32_t visit = 0;
+    uint32_t instance = 0;
   };
 
-  // Visits that come back on one link.
+  // Instances that come back on one link.
   struct Line {
-    std::vector<uint32_t> visits;    // by need
-    std::vector<int64_t> chunks{0};  // of those before each, together
-    size_t next = 0;                 // the first one that has not begun
-    int64_t begun = 0;               // chunks of those behind it that have
+    std::vector<uint32_t> instances;  // by need
+    std::vector<int64_t> chunks{0};   // of those before each, together
+    size_t next = 0;                  // the first one that has not begun
+    int64_t begun = 0;                // chunks of those behind it that have
   };
 
   void number_ops() {
@@ -88,75 +88,75 @@ class Simulator {
   void list_stays() {
     stays_of_.resize(graph_.tensors.size());
     for (uint32_t i = 0; i < schedule_.stays.size(); ++i) stays_of_[schedule_.stays[i].tensor].push_back(i);
-    first_visits_.assign(uint64_t{kRounds + 1} * ops_, {});
-    last_visits_.assign(uint64_t{kRounds + 1} * ops_, {});
-    written_visits_.assign(uint64_t{kRounds + 1} * ops_, {});
+    first_instances_.assign(uint64_t{kRounds + 1} * ops_, {});
+    last_instances_.assign(uint64_t{kRounds + 1} * ops_, {});
+    written_instances_.assign(uint64_t{kRounds + 1} * ops_, {});
     std::vector<std::vector<uint32_t>> writes(graph_.tensors.size());
     for (uint32_t op = 0; op < ops_; ++op) {
       for (const uint32_t tensor : graph_.calls[call_of_op_[op]].writes) writes[tensor].push_back(op);
     }
     for (uint32_t tensor = 0; tensor < stays_of_.size(); ++tensor) {
-      if (!stays_of_[tensor].empty()) list_visits(stays_of_[tensor], writes[tensor]);
+      if (!stays_of_[tensor].empty()) list_instances(stays_of_[tensor], writes[tensor]);
     }
   }
 
-  void list_visits(const std::vector<uint32_t>& stays, const std::vector<uint32_t>& writes) {
+  void list_instances(const std::vector<uint32_t>& stays, const std::vector<uint32_t>& writes) {
     uint32_t before = kNone;
     if (schedule_.stays[stays[0]].arrival == Arrival::always) {
       free_always_ += graph_.tensors[schedule_.stays[stays[0]].tensor].chunk_count;
       return;
     }
-    // What wraps into the first round.
+    // A stay that wraps into the first round.
     const Stay& wrapping = schedule_.stays[stays.back()];
-    if (wrapping.wraps) before = add_visit(stays.back(), 0, op_of_call_[wrapping.end], writes, before);
+    if (wrapping.wraps) before = add_instance(stays.back(), 0, op_of_call_[wrapping.end], writes, before);
     for (uint32_t round = 0; round < kRounds; ++round) {
       const uint64_t base = uint64_t{round} * ops_;
       for (const uint32_t index : stays) {
         const Stay& stay = schedule_.stays[index];
         const uint64_t end = op_of_call_[stay.end] + base + (stay.wraps ? ops_ : 0);
-        before = add_visit(index, op_of_call_[stay.begin] + base, end, writes, before);
+        before = add_instance(index, op_of_call_[stay.begin] + base, end, writes, before);
       }
     }
   }
 
-  uint32_t add_visit(uint32_t index, uint64_t first, uint64_t end, const std::vector<uint32_t>& writes,
-                     uint32_t before) {
+  uint32_t add_instance(uint32_t index, uint64_t first, uint64_t end, const std::vector<uint32_t>& writes,
+                        uint32_t before) {
     const Stay& stay = schedule_.stays[index];
-    const auto number = static_cast<uint32_t>(visits_.size());
-    Visit visit;
-    visit.stay = index;
-    visit.first = first;
-    visit.last = std::max(end, first + 1) - 1;
-    visit.chunks = graph_.tensors[stay.tensor].chunk_count;
-    visit.out = stay.departure != Departure::offload;
-    visit.host = before == kNone;
-    visit.written = first;
-    for (uint64_t round = first / ops_; round <= visit.last / ops_; ++round) {
+    const auto number = static_cast<uint32_t>(instances_.size());
+    StayInstance instance;
+    instance.stay = index;
+    instance.first = first;
+    instance.last = std::max(end, first + 1) - 1;
+    instance.chunks = graph_.tensors[stay.tensor].chunk_count;
+    instance.out = stay.departure != Departure::offload;
+    instance.host = before == kNone;
+    instance.written = first;
+    for (uint64_t round = first / ops_; round <= instance.last / ops_; ++round) {
       for (const uint32_t op : writes) {
         const uint64_t at = op + round * ops_;
-        if (at >= first && at <= visit.last) visit.written = std::max(visit.written, at);
+        if (at >= first && at <= instance.last) instance.written = std::max(instance.written, at);
       }
     }
     const bool carried_in = stay.wraps && first == 0 && before == kNone;
-    visit.in = carried_in;
-    visits_.push_back(visit);
+    instance.in = carried_in;
+    instances_.push_back(instance);
     if (carried_in) {
-      free_used_ += visit.chunks;
+      free_used_ += instance.chunks;
     } else {
-      first_visits_[first].push_back(number);
-      if (stay.arrival == Arrival::reload) lines_[static_cast<size_t>(stay.from)].visits.push_back(number);
+      first_instances_[first].push_back(number);
+      if (stay.arrival == Arrival::reload) lines_[static_cast<size_t>(stay.from)].instances.push_back(number);
     }
-    if (!visit.out) written_visits_[visit.written].push_back(number);
-    last_visits_[visit.last].push_back(number);
-    if (before != kNone) visits_[before].next = number;
+    if (!instance.out) written_instances_[instance.written].push_back(number);
+    last_instances_[instance.last].push_back(number);
+    if (before != kNone) instances_[before].next = number;
     return number;
   }
 
   void count_room() {
     std::vector<int64_t> change(uint64_t{kRounds + 2} * ops_ + 1, 0);
-    for (const Visit& visit : visits_) {
-      change[visit.first] += visit.chunks;
-      change[visit.last + 1] -= visit.chunks;
+    for (const StayInstance& instance : instances_) {
+      change[instance.first] += instance.chunks;
+      change[instance.last + 1] -= instance.chunks;
     }
     std::vector<int64_t> room;
     int64_t used = free_always_;
@@ -167,8 +167,8 @@ class Simulator {
     room_.emplace(std::move(room));
     free_ = capacity_ - free_always_ - free_used_;
     for (Line& line : lines_) {
-      std::sort(line.visits.begin(), line.visits.end(), [&](uint32_t a, uint32_t b) {
-        return std::tuple(visits_[a].first, a) < std::tuple(visits_[b].first, b);
+      std::sort(line.instances.begin(), line.instances.end(), [&](uint32_t a, uint32_t b) {
+        return std::tuple(instances_[a].first, a) < std::tuple(instances_[b].first, b);
       });
     }
     find_latest();
@@ -183,22 +183,23 @@ class Simulator {
     for (const Tier tier : {Tier::host, Tier::ssd}) {
       Line& line = lines_[static_cast<size_t>(tier)];
       int64_t behind = INT64_MAX;
-      for (const uint32_t number : line.visits) line.chunks.push_back(line.chunks.back() + visits_[number].chunks);
-      for (size_t i = line.visits.size(); i-- > 0;) {
-        Visit& visit = visits_[line.visits[i]];
-        behind = std::min(behind, start[visit.first]) - static_cast<int64_t>(way_ns(visit, tier, false));
-        visit.latest_ns = behind;
+      for (const uint32_t number : line.instances)
+        line.chunks.push_back(line.chunks.back() + instances_[number].chunks);
+      for (size_t i = line.instances.size(); i-- > 0;) {
+        StayInstance& instance = instances_[line.instances[i]];
+        behind = std::min(behind, start[instance.first]) - static_cast<int64_t>(copy_ns(instance, tier, false));
+        instance.latest_ns = behind;
       }
     }
   }
 
   // Memory that more urgent copies on the other link are about to take. The latest times grow with the place in line.
-  int64_t reserved(const Visit& visit, Tier tier) {
+  int64_t reserved(const StayInstance& instance, Tier tier) {
     Line& other = lines_[tier == Tier::host ? 1 : 0];
-    const auto is_urgent = [&](uint32_t number) { return visits_[number].latest_ns < visit.latest_ns; };
-    const auto begin = other.visits.begin() + static_cast<std::ptrdiff_t>(other.next);
-    const auto end = std::partition_point(begin, other.visits.end(), is_urgent);
-    const size_t behind = static_cast<size_t>(end - other.visits.begin());
+    const auto is_urgent = [&](uint32_t number) { return instances_[number].latest_ns < instance.latest_ns; };
+    const auto begin = other.instances.begin() + static_cast<std::ptrdiff_t>(other.next);
+    const auto end = std::partition_point(begin, other.instances.end(), is_urgent);
+    const size_t behind = static_cast<size_t>(end - other.instances.begin());
     return std::max<int64_t>(other.chunks[behind] - other.chunks[other.next] - other.begun, 0);
   }
 
@@ -206,20 +207,20 @@ class Simulator {
     if (compute_end_ != kForever || op_ >= uint64_t{kRounds} * ops_) return false;
     need_ = 0;
     bool waits = false;
-    for (const uint32_t number : first_visits_[op_]) {
-      Visit& visit = visits_[number];
-      if (visit.in) continue;
-      if (schedule_.stays[visit.stay].arrival == Arrival::reload) {
+    for (const uint32_t number : first_instances_[op_]) {
+      StayInstance& instance = instances_[number];
+      if (instance.in) continue;
+      if (schedule_.stays[instance.stay].arrival == Arrival::reload) {
         waits = true;
       } else {
-        need_ += visit.chunks;
+        need_ += instance.chunks;
       }
     }
     if (waits || need_ > free_) return false;
-    note_wait();
-    for (const uint32_t number : first_visits_[op_]) {
-      Visit& visit = visits_[number];
-      if (!visit.in) visit.in = true;
+    record_wait();
+    for (const uint32_t number : first_instances_[op_]) {
+      StayInstance& instance = instances_[number];
+      if (!instance.in) instance.in = true;
     }
     free_ -= need_;
     need_ = 0;
@@ -228,12 +229,12 @@ class Simulator {
     return true;
   }
 
-  void note_wait() {
+  void record_wait() {
     if (now_ == idle_from_ || op_ / ops_ != kRounds - 2) return;
     Wait wait{static_cast<uint32_t>(op_ % ops_), now_ - idle_from_, kNone};
-    for (const uint32_t number : first_visits_[op_]) {
-      const Visit& visit = visits_[number];
-      if (visit.in_ns == now_) wait.tensor = schedule_.stays[visit.stay].tensor;
+    for (const uint32_t number : first_instances_[op_]) {
+      const StayInstance& instance = instances_[number];
+      if (instance.in_ns == now_) wait.tensor = schedule_.stays[instance.stay].tensor;
     }
     waits_.push_back(wait);
   }
@@ -242,12 +243,12 @@ class Simulator {
     idle_from_ = now_;
     compute_end_ = kForever;
     const uint64_t op = op_++;
-    for (const uint32_t number : written_visits_[op]) {
-      const Tier to = schedule_.stays[visits_[number].stay].to;
-      out_queue_[static_cast<size_t>(to)].insert({visits_[number].last, number});
+    for (const uint32_t number : written_instances_[op]) {
+      const Tier to = schedule_.stays[instances_[number].stay].to;
+      out_queue_[static_cast<size_t>(to)].insert({instances_[number].last, number});
     }
-    for (const uint32_t number : last_visits_[op]) {
-      visits_[number].used = true;
+    for (const uint32_t number : last_instances_[op]) {
+      instances_[number].used = true;
       leave(number);
     }
   }
@@ -256,84 +257,86 @@ class Simulator {
   uint64_t place() const { return compute_end_ == kForever ? op_ : op_ + 1; }
 
   void leave(uint32_t number) {
-    Visit& visit = visits_[number];
-    if (!visit.used || !visit.out) return;
-    free_ += visit.chunks;
-    visit.ended = place();
-    if (visit.next != kNone) visits_[visit.next].host = true;
+    StayInstance& instance = instances_[number];
+    if (!instance.used || !instance.out) return;
+    free_ += instance.chunks;
+    instance.offload_end = place();
+    if (instance.next != kNone) instances_[instance.next].host = true;
   }
 
-  uint64_t way_ns(const Visit& visit, Tier tier, bool out) const {
+  uint64_t copy_ns(const StayInstance& instance, Tier tier, bool out) const {
     const double link = out ? machine_.d2h_bytes_per_s : machine_.h2d_bytes_per_s;
     const double ssd = out ? machine_.ssd_write_bytes_per_s : machine_.ssd_read_bytes_per_s;
-    const uint64_t size = graph_.tensors[schedule_.stays[visit.stay].tensor].size;
-    if (tier == Tier::ssd) return copy_ns(size, std::min(ssd, link), machine_.latency_ns + machine_.ssd_latency_ns);
+    const uint64_t size = graph_.tensors[schedule_.stays[instance.stay].tensor].size;
+    if (tier == Tier::ssd)
+      return analyzer::copy_ns(size, std::min(ssd, link), machine_.latency_ns + machine_.ssd_latency_ns);
     const bool shared = (out ? out_ : in_)[1].end != kForever;
-    return copy_ns(size, shared ? link - std::min(ssd, link / 2) : link, machine_.latency_ns);
+    return analyzer::copy_ns(size, shared ? link - std::min(ssd, link / 2) : link, machine_.latency_ns);
   }
 
   bool start_out(Tier tier) {
-    Link& link = out_[static_cast<size_t>(tier)];
+    LinkCopy& link = out_[static_cast<size_t>(tier)];
     auto& queue = out_queue_[static_cast<size_t>(tier)];
     if (link.end != kForever || queue.empty()) return false;
-    link.visit = queue.begin()->second;
+    link.instance = queue.begin()->second;
     queue.erase(queue.begin());
-    link.end = now_ + way_ns(visits_[link.visit], tier, true);
+    link.end = now_ + copy_ns(instances_[link.instance], tier, true);
     return true;
   }
 
-  void end_out(Link& link) {
+  void end_out(LinkCopy& link) {
     if (link.end != now_) return;
     link.end = kForever;
-    visits_[link.visit].out = true;
-    leave(link.visit);
+    instances_[link.instance].out = true;
+    leave(link.instance);
   }
 
   // Of the next few that are needed, the first that link, room and the host copy allow. What the op at hand waits for
   // goes before everything else.
   bool start_in(Tier tier) {
-    Link& link = in_[static_cast<size_t>(tier)];
+    LinkCopy& link = in_[static_cast<size_t>(tier)];
     Line& line = lines_[static_cast<size_t>(tier)];
     if (link.end != kForever) return false;
-    for (size_t i = line.next, looked = 0; i < line.visits.size() && looked < kLook; ++i) {
-      Visit& visit = visits_[line.visits[i]];
-      if (visit.begun != kForever) continue;
+    for (size_t i = line.next, looked = 0; i < line.instances.size() && looked < kLook; ++i) {
+      StayInstance& instance = instances_[line.instances[i]];
+      if (instance.reload_begin != kForever) continue;
       ++looked;
-      if (!visit.host) continue;
-      const bool needed = visit.first <= op_;
-      if (visit.chunks + (needed ? 0 : need_ + reserved(visit, tier)) > free_) {
+      if (!instance.host) continue;
+      const bool needed = instance.first <= op_;
+      if (instance.chunks + (needed ? 0 : need_ + reserved(instance, tier)) > free_) {
         if (needed) return false;
         continue;
       }
-      if (!needed && room_->least(op_, visit.first) < visit.chunks) continue;
-      if (!needed) room_->take(op_, visit.first, visit.chunks);
-      free_ -= visit.chunks;
-      visit.begun = place();
-      link.visit = line.visits[i];
-      link.end = now_ + way_ns(visit, tier, false);
-      line.begun += visit.chunks;
-      for (; line.next < line.visits.size() && visits_[line.visits[line.next]].begun != kForever; ++line.next) {
-        line.begun -= visits_[line.visits[line.next]].chunks;
+      if (!needed && room_->least(op_, instance.first) < instance.chunks) continue;
+      if (!needed) room_->take(op_, instance.first, instance.chunks);
+      free_ -= instance.chunks;
+      instance.reload_begin = place();
+      link.instance = line.instances[i];
+      link.end = now_ + copy_ns(instance, tier, false);
+      line.begun += instance.chunks;
+      for (; line.next < line.instances.size() && instances_[line.instances[line.next]].reload_begin != kForever;
+           ++line.next) {
+        line.begun -= instances_[line.instances[line.next]].chunks;
       }
       return true;
     }
     return false;
   }
 
-  void end_in(Link& link) {
+  void end_in(LinkCopy& link) {
     if (link.end != now_) return;
     link.end = kForever;
-    visits_[link.visit].in = true;
-    visits_[link.visit].in_ns = now_;
+    instances_[link.instance].in = true;
+    instances_[link.instance].in_ns = now_;
   }
 
   // From the last round but one: where stays begin and end. Held to what fits.
-  Timeline apply() {
-    Timeline timeline;
-    timeline.schedule = schedule_;
-    timeline.waits = std::move(waits_);
+  RetimedSchedule apply() {
+    RetimedSchedule retimed;
+    retimed.schedule = schedule_;
+    retimed.waits = std::move(waits_);
     if (round_start_.size() == kRounds) {
-      timeline.iteration_ns = round_start_[kRounds - 1] - round_start_[kRounds - 2];
+      retimed.iteration_ns = round_start_[kRounds - 1] - round_start_[kRounds - 2];
     }
     std::vector<int64_t> room(ops_);
     for (uint32_t op = 0; op < ops_; ++op) room[op] = capacity_ - free_always_;
@@ -345,27 +348,27 @@ class Simulator {
       for (uint32_t op = stay.wraps ? 0 : begin; op < end; ++op) room[op] -= chunks;
       for (uint32_t op = begin; op < ops_ && stay.wraps; ++op) room[op] -= chunks;
     }
-    move_stays(timeline.schedule, room);
-    sort_stays(timeline.schedule);
-    return timeline;
+    move_stays(retimed.schedule, room);
+    sort_stays(retimed.schedule);
+    return retimed;
   }
 
   void move_stays(Schedule& schedule, std::vector<int64_t>& room) {
     std::vector<uint32_t> limit(graph_.tensors.size(), 0);  // where the tensor's stay before ends
     std::vector<uint32_t> order;
-    for (uint32_t number = 0; number < visits_.size(); ++number) {
-      const uint64_t round = visits_[number].first / ops_;
+    for (uint32_t number = 0; number < instances_.size(); ++number) {
+      const uint64_t round = instances_[number].first / ops_;
       if (round == kRounds - 2) order.push_back(number);
     }
     // Ends first: memory must not be given away before it is free.
     for (const uint32_t number : order) {
-      const Visit& visit = visits_[number];
-      Stay& stay = schedule.stays[visit.stay];
+      const StayInstance& instance = instances_[number];
+      Stay& stay = schedule.stays[instance.stay];
       if (stay.departure != Departure::offload || stay.wraps) continue;
       const uint64_t base = uint64_t{kRounds - 2} * ops_;
-      const uint64_t to = visit.ended <= base ? 0 : visit.ended - base;
+      const uint64_t to = instance.offload_end <= base ? 0 : instance.offload_end - base;
       uint32_t op = op_of_call_[stay.end];
-      while (op < std::min<uint64_t>(to, ops_) && room[op] >= visit.chunks) room[op++] -= visit.chunks;
+      while (op < std::min<uint64_t>(to, ops_) && room[op] >= instance.chunks) room[op++] -= instance.chunks;
       // The program's free takes the contents away: the copy out stands before it.
       const plan::Tensor& tensor = graph_.tensors[stay.tensor];
       const auto calls = static_cast<uint32_t>(graph_.calls.size());
@@ -377,15 +380,15 @@ class Simulator {
       if (stay.wraps) limit[stay.tensor] = op_of_call_[stay.end];
     }
     for (const uint32_t number : order) {
-      const Visit& visit = visits_[number];
-      Stay& stay = schedule.stays[visit.stay];
+      const StayInstance& instance = instances_[number];
+      Stay& stay = schedule.stays[instance.stay];
       const uint64_t base = uint64_t{kRounds - 2} * ops_;
       const uint32_t floor = limit[stay.tensor];
       if (!stay.wraps) limit[stay.tensor] = op_of_call_[stay.end];
-      if (stay.arrival != Arrival::reload || visit.begun == kForever) continue;
-      const uint64_t from = visit.begun <= base ? 0 : visit.begun - base;
+      if (stay.arrival != Arrival::reload || instance.reload_begin == kForever) continue;
+      const uint64_t from = instance.reload_begin <= base ? 0 : instance.reload_begin - base;
       uint32_t op = op_of_call_[stay.begin];
-      while (op > std::max<uint64_t>(from, floor) && room[op - 1] >= visit.chunks) room[--op] -= visit.chunks;
+      while (op > std::max<uint64_t>(from, floor) && room[op - 1] >= instance.chunks) room[--op] -= instance.chunks;
       if (op < op_of_call_[stay.begin]) stay.begin = call_of_op_[op];
     }
   }
@@ -414,10 +417,10 @@ class Simulator {
   int64_t capacity_;
   uint32_t ops_ = 0;
   std::vector<uint32_t> op_of_call_, call_of_op_;
-  std::vector<Visit> visits_;
-  std::vector<std::vector<uint32_t>> stays_of_;                                     // by tensor
-  std::vector<std::vector<uint32_t>> first_visits_, last_visits_, written_visits_;  // by op
-  Line lines_[2];                                                                   // by tier
+  std::vector<StayInstance> instances_;
+  std::vector<std::vector<uint32_t>> stays_of_;                                              // by tensor
+  std::vector<std::vector<uint32_t>> first_instances_, last_instances_, written_instances_;  // by op
+  Line lines_[2];                                                                            // by tier
   std::optional<Room> room_;
   int64_t free_always_ = 0;
   int64_t free_used_ = 0;
@@ -427,16 +430,16 @@ class Simulator {
   uint64_t op_ = 0;
   uint64_t idle_from_ = 0;  // since when no op runs
   uint64_t compute_end_ = kForever;
-  Link out_[2], in_[2];                                   // by tier
-  std::set<std::pair<uint64_t, uint32_t>> out_queue_[2];  // (last use, visit)
+  LinkCopy out_[2], in_[2];                               // by tier
+  std::set<std::pair<uint64_t, uint32_t>> out_queue_[2];  // (last use, instance)
   std::vector<uint64_t> round_start_;
   std::vector<Wait> waits_;
 };
 
 }  // namespace
 
-Timeline retime(const TaskGraph& graph, const Machine& machine, const Schedule& schedule, uint64_t capacity) {
-  return Simulator(graph, machine, schedule, capacity).run();
+RetimedSchedule retime(const TaskGraph& graph, const Machine& machine, const Schedule& schedule, uint64_t capacity) {
+  return Retimer(graph, machine, schedule, capacity).run();
 }
 
 }  // namespace reprise::analyzer

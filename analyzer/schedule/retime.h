@@ -17,7 +17,7 @@ struct Wait {
   uint32_t tensor = kNone;  // whose copy in came last; kNone: memory was missing, for it or for what the op makes
 };
 
-struct Timeline {
+struct RetimedSchedule {
   Schedule schedule;          // as given, with the beginnings and ends of stays moved
   uint64_t iteration_ns = 0;  // in the steady state, kernels in the recorded order
   std::vector<Wait> waits;    // of one iteration, by op
@@ -25,6 +25,6 @@ struct Timeline {
 
 // `schedule` lists every stay from its first use to behind its last one and keeps to `capacity` chunks; so does the
 // result.
-Timeline retime(const TaskGraph& graph, const Machine& machine, const Schedule& schedule, uint64_t capacity);
+RetimedSchedule retime(const TaskGraph& graph, const Machine& machine, const Schedule& schedule, uint64_t capacity);
 
 }  // namespace reprise::analyzer

@@ -1,5 +1,5 @@
 // How much room there is at each of many places in a row: the least of a range, and taking from a range, in the
-// logarithm of their number. Used by timeline.cpp for chunks, by tiers.cpp for host memory.
+// logarithm of their number. Used by retime.cpp for chunks, by tiers.cpp for host memory.
 #pragma once
 #include <algorithm>
 #include <cstddef>

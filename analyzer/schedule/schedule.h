@@ -1,5 +1,19 @@
 // A schedule: when which chunked tensor is on the device, in the serial order of the recorded iteration. What policies
 // make; placement gives each stay its chunks, build.h turns both into the MemGraph.
+//
+// The life of a persistent tensor that is away once in an iteration. Its one stay wraps: it begins at call 7, goes on
+// over the iteration's start, and ends at call 4.
+//
+//   call       0    1    2    3    4    5    6    7    8    9    |  0    1    2    3    4    5
+//   used by         read      write               read           |       read      write
+//   stay       ====================               ===============|======================
+//   copies                         offload  reload               |                      offload
+//   chunks     home                other tensors' home           |  home                other tensors'
+//   host copy  valid          stale        valid                 |  valid          stale
+//
+// `departure` is offload here, for an op wrote the tensor; after reads alone the host copy is still valid and it would
+// be drop. A policy, or retime.h, may lengthen a stay over its copies: the end to offload_end, the begin to
+// reload_begin.
 #pragma once
 #include <algorithm>
 #include <cstdint>

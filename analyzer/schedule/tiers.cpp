@@ -127,7 +127,7 @@ class Assignment {
 
   // Where the host is too small, some copies go to the SSD, in the order in which they leave: those that it can write
   // and read back with little waiting, by what is reckoned ahead. How little: the least with which the host fits, so
-  // that host and SSD work side by side throughout, and nobody waits for the slower one.
+  // that host and SSD work side by side throughout, and no copy waits for the slower one.
   bool spread() {
     if (machine_.host_bytes == 0 || !machine_.has_ssd()) return false;
     if (*std::max_element(host_.begin(), host_.end()) <= machine_.host_bytes) return false;

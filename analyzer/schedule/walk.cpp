@@ -111,7 +111,7 @@ class Walk {
   }
 
   void enter(uint32_t tensor, uint32_t from) {
-    WalkState::Tensor& entry = state_.tensors[tensor];
+    WalkState::TensorState& entry = state_.tensors[tensor];
     entry.resident = true;
     entry.begin = from;
     entry.last = kNone;
@@ -135,7 +135,7 @@ class Walk {
   }
 
   void leave(uint32_t tensor) {
-    WalkState::Tensor& entry = state_.tensors[tensor];
+    WalkState::TensorState& entry = state_.tensors[tensor];
     state_.by_next_use.erase({entry.next_use, tensor});
     unlink(tensor);
     entry.resident = false;
@@ -145,7 +145,7 @@ class Walk {
   StartState pass(const StartState& start) {
     stays_.clear();
     heads_.assign(graph_.tensors.size(), Head{});
-    state_.tensors.assign(graph_.tensors.size(), WalkState::Tensor{});
+    state_.tensors.assign(graph_.tensors.size(), WalkState::TensorState{});
     state_.by_next_use.clear();
     const auto ring = static_cast<uint32_t>(graph_.tensors.size());
     state_.older.assign(size_t{ring} + 1, ring);
@@ -168,7 +168,7 @@ class Walk {
       if (entry.kind == plan::CallKind::free) run_free(call, entry.tensor);
     }
     StartState end;
-    for (const WalkState::Tensor& tensor : state_.tensors) {
+    for (const WalkState::TensorState& tensor : state_.tensors) {
       end.resident.push_back(tensor.resident ? 1 : 0);
       end.clean.push_back(tensor.resident && tensor.clean ? 1 : 0);
     }
@@ -192,7 +192,7 @@ class Walk {
     }
     for (const uint32_t tensor : entry.writes) state_.tensors[tensor].clean = false;
     for (const uint32_t tensor : entry.operands) {
-      WalkState::Tensor& operand = state_.tensors[tensor];
+      WalkState::TensorState& operand = state_.tensors[tensor];
       operand.pinned = false;
       operand.last = call;
       unlink(tensor);
@@ -232,7 +232,7 @@ class Walk {
 
   // `after`: the copy out begins behind this op.
   void evict(uint32_t tensor, Tier tier = Tier::host, uint32_t after = kNone) {
-    WalkState::Tensor& entry = state_.tensors[tensor];
+    WalkState::TensorState& entry = state_.tensors[tensor];
     const bool waits = after != kNone && (entry.last == kNone || entry.last < after);
     const uint32_t last = waits ? after : entry.last;
     if (!waits) after = kNone;
@@ -261,7 +261,7 @@ class Walk {
   // What is resident at the end either goes on in the next iteration or leaves after its last access.
   Schedule finish(const StartState& start) {
     for (uint32_t t = 0; t < graph_.tensors.size(); ++t) {
-      WalkState::Tensor& entry = state_.tensors[t];
+      WalkState::TensorState& entry = state_.tensors[t];
       if (!entry.resident) continue;
       if (start.resident[t] == 0) {
         evict(t);

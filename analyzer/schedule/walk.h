@@ -20,7 +20,7 @@ inline constexpr uint64_t kNever = ~uint64_t{0};
 
 // What a chooser may look at.
 struct WalkState {
-  struct Tensor {
+  struct TensorState {
     bool resident = false;
     bool clean = false;          // the host copy is valid
     bool pinned = false;         // operand of the op at hand
@@ -30,7 +30,7 @@ struct WalkState {
     uint64_t next_use = kNever;  // call index, counted on into the next iteration
   };
   const TaskGraph* graph = nullptr;
-  std::vector<Tensor> tensors;
+  std::vector<TensorState> tensors;
   std::set<std::pair<uint64_t, uint32_t>> by_next_use;  // resident chunked tensors: (next use, tensor)
   // The same tensors, least recently used first, then by number: a ring through one more place than there are tensors.
   std::vector<uint32_t> older, newer;
@@ -51,7 +51,7 @@ class VictimChooser {
   virtual ~VictimChooser() = default;
   // A new pass over the iteration begins.
   virtual void start(const WalkState& /*state*/) {}
-  // Asked after every op: tensors that leave right behind it though nobody needs their memory yet. Resident ones.
+  // Asked after every op: resident tensors that leave right behind it, though no op needs their memory yet.
   virtual std::vector<Leaving> leaving(const WalkState& /*state*/) { return {}; }
   // Resident tensors that are not pinned and together have at least `needed` chunks. Such a set exists.
   virtual std::vector<uint32_t> choose(const WalkState& state, uint64_t needed) = 0;

@@ -18,7 +18,7 @@ std::vector<uint32_t> order_of(const TaskGraph& tasks, const MemGraph& graph, co
     const plan::Call& entry = tasks.calls[call].call;
     if (entry.kind != plan::CallKind::op) continue;
     const int64_t time = key[graph.vertex_of_call[call]];
-    for (const plan::Access& access : entry.accesses) delay(access.tensor, time);
+    for (const plan::OpAccess& access : entry.accesses) delay(access.tensor, time);
     if ((entry.flags & trace::kOpOpaque) == 0) continue;
     for (uint32_t tensor = 0; tensor < tasks.tensors.size(); ++tensor) {
       if (is_alive(tasks.tensors[tensor], call)) delay(tensor, time);

@@ -50,9 +50,9 @@ class Simulation {
     fixed_[engine].active = true;
     fixed_[engine].order = std::move(order);
   }
-  void note_order(Sequences& to) {
+  void record_order(Sequences& to) {
     to.assign(engines_.count(), {});
-    noted_ = &to;
+    recorded_order_ = &to;
   }
   const Engines& engines() const { return engines_; }
   // Every engine's nodes in the plan's serial order.
@@ -66,8 +66,8 @@ class Simulation {
   }
 
   Prediction run() {
-    // What lies behind the round that is reported matters no more. Whoever notes the order needs all of it.
-    left_ = noted_ != nullptr ? waiting_.size() : size_t{vertices_} * (rounds_ - 1);
+    // What lies behind the round that is reported matters only where the order is recorded.
+    left_ = recorded_order_ != nullptr ? waiting_.size() : size_t{vertices_} * (rounds_ - 1);
     submit();
     dispatch();
     Engines::Done done = engines_.next();
@@ -115,7 +115,7 @@ class Simulation {
     const uint32_t vertex = node - first;
     const TimedVertex& entry = timed_.vertices[vertex];
     if (round == rounds_ - 2) end_[vertex] = now_;
-    if (round < rounds_ - 1 || noted_ != nullptr) --left_;
+    if (round < rounds_ - 1 || recorded_order_ != nullptr) --left_;
     if (entry.op != kNone) end_of_ops_[round] = std::max(end_of_ops_[round], now_);
     if (entry.call != kNone) done_[size_t{round} * calls_ + entry.call] = 1;
     const uint32_t last = timed_.successors_begin[vertex + 1];
@@ -189,7 +189,7 @@ class Simulation {
     }
   }
 
-  // Whose turn it is. Ops behind the window have to wait, and so do those behind them.
+  // The node whose turn it is on the engine. An op behind the window has to wait, and so do the nodes behind it.
   uint32_t candidate(Engines::Id engine) const {
     uint32_t node = kNone;
     if (fixed_[engine].active) {
@@ -219,7 +219,7 @@ class Simulation {
     const uint32_t round = node / vertices_;
     const uint32_t vertex = node - round * vertices_;
     const TimedVertex& entry = timed_.vertices[vertex];
-    if (noted_ != nullptr) (*noted_)[engine].push_back(node);
+    if (recorded_order_ != nullptr) (*recorded_order_)[engine].push_back(node);
     if (round == rounds_ - 2) start_[vertex] = now_;
     const uint64_t length = entry.transfer ? noise_.length(entry.length_ns, node, engine, now_) : entry.length_ns;
     engines_.begin(engine, node, length, now_, entry.link);
@@ -268,7 +268,7 @@ class Simulation {
   std::vector<uint64_t> end_of_ops_;  // by round
   std::vector<ReadySet> queues_;      // by engine
   std::vector<Fixed> fixed_;          // by engine
-  Sequences* noted_ = nullptr;
+  Sequences* recorded_order_ = nullptr;
   std::vector<std::vector<uint8_t>> started_;  // device, op index -> issued
   std::vector<size_t> issued_;                 // device -> all its ops below have started
   std::vector<uint32_t> transfers_;            // vertices that are no calls
@@ -287,7 +287,7 @@ void fix_order(const TaskGraph& tasks, const MemGraph& graph, const Machine& mac
     undisturbed.dispatch = Dispatch::free;
     undisturbed.noise = {};
     Simulation first(tasks, graph, machine, undisturbed);
-    first.note_order(order);
+    first.record_order(order);
     first.run();
   }
   const Engines& engines = simulation.engines();

@@ -18,14 +18,13 @@ struct Prediction {
   std::vector<int64_t> end_ns;
 };
 
-// Who comes next on an engine: whatever is ready, by priority; or what stands next in a fixed order, ready or not.
+// Which vertex comes next on an engine: any that is ready, by priority; or the next one of a fixed order, ready or not.
 // Fixed are the kernels of each device in the order of the program; or each engine's work in the plan's serial order;
-// or that in the order in which it happens without noise when whatever is ready goes.
+// or that in the order in which it happens without noise when any vertex that is ready goes.
 enum class Dispatch : uint8_t { free, fixed_kernels, fixed_plan, fixed_best };
 
 struct SimulationOptions {
   uint32_t window = 64;  // ops that each device's dispatcher looks ahead
-  uint64_t granularity = 2 << 20;
   Dispatch dispatch = Dispatch::free;
   NoiseOptions noise = {};
   // Iterations that are simulated. The first two fill the pipeline, the last one only follows what is reported: the

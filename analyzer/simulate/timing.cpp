@@ -7,9 +7,9 @@ namespace {
 
 using plan::VertexKind;
 
-class Timing {
+class VertexTiming {
  public:
-  Timing(const TaskGraph& tasks, const MemGraph& graph, const Machine& machine, const Engines& engines)
+  VertexTiming(const TaskGraph& tasks, const MemGraph& graph, const Machine& machine, const Engines& engines)
       : tasks_(tasks), graph_(graph), machine_(machine), engines_(engines) {}
 
   TimedGraph run() {
@@ -114,7 +114,7 @@ class Timing {
 }  // namespace
 
 TimedGraph time_graph(const TaskGraph& tasks, const MemGraph& graph, const Machine& machine, const Engines& engines) {
-  return Timing(tasks, graph, machine, engines).run();
+  return VertexTiming(tasks, graph, machine, engines).run();
 }
 
 }  // namespace reprise::analyzer

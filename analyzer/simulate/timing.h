@@ -1,5 +1,5 @@
-// What the simulator looks up for a vertex, flat and small: its engine, its length, who waits for it. Made once per
-// simulation. Used by simulate.cpp only.
+// What the simulator looks up for a vertex, flat and small: its engine, its length, which vertices wait for it. Made
+// once per simulation. Used by simulate.cpp only.
 #pragma once
 #include <cstdint>
 #include <vector>

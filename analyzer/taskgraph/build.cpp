@@ -17,11 +17,11 @@ bool is_host_copy(trace::OpKind kind) {
          kind == trace::OpKind::copy_host_to_host;
 }
 
-class Builder {
+class TaskGraphBuilder {
  public:
-  Builder(const CallStream& stream, const Iteration& iteration, uint64_t granularity, const Machine& machine)
+  TaskGraphBuilder(const CallStream& stream, const Iteration& iteration, uint64_t chunk_bytes, const Machine& machine)
       : stream_(stream), first_(iteration.first_call), end_(first_ + iteration.call_count), machine_(machine) {
-    graph_.granularity = granularity;
+    graph_.chunk_bytes = chunk_bytes;
   }
 
   Result<TaskGraph> build() {
@@ -54,26 +54,26 @@ class Builder {
       const AllocationSpan& from = stream_.spans[span];
       if (from.allocated >= end_) break;
       if (from.freed != kNone && from.freed < first_) continue;
-      if (takes_over(from)) continue;
+      if (is_handed_over(from)) continue;
       plan::Tensor tensor;
       tensor.size = from.size;
       tensor.recorded_allocation = from.id;
-      tensor.chunk_count = chunks_of(from.size, graph_.granularity);
+      tensor.chunk_count = chunks_of(from.size, graph_.chunk_bytes);
       if (from.allocated >= first_) {
         tensor.allocate_call = from.allocated - first_;
         tensor.free_call = from.freed - first_;
       }
-      note_device(from.device);
+      record_device(from.device);
       tensor_of_[from.id] = static_cast<uint32_t>(graph_.tensors.size());
       graph_.tensors.push_back(tensor);
     }
   }
 
-  // Is it the one that stands, at the iteration's end, for a tensor that was there at its start? Then it is that
-  // tensor.
-  bool takes_over(const AllocationSpan& span) {
+  // Does this allocation, at the iteration's end, stand for a tensor that was there at its start? Then that tensor is
+  // handed over, and both are one.
+  bool is_handed_over(const AllocationSpan& span) {
     if (span.allocated < first_ || (span.freed != kNone && span.freed < end_)) return false;
-    const uint32_t before = carried_to(stream_, span, end_ - first_);
+    const uint32_t before = handed_over_from(stream_, span, end_ - first_);
     const auto found = before == kNone ? tensor_of_.end() : tensor_of_.find(stream_.spans[before].id);
     if (found == tensor_of_.end()) return false;
     const uint32_t tensor = found->second;
@@ -83,11 +83,11 @@ class Builder {
 
   plan::CallKind kind_of(const AllocationSpan& span, bool allocates) const {
     const bool transient = graph_.tensors[tensor_of_.at(span.id)].allocate_call != kNone;
-    if (allocates) return transient ? plan::CallKind::allocate : plan::CallKind::renew;
-    return transient ? plan::CallKind::free : plan::CallKind::give_up;
+    if (allocates) return transient ? plan::CallKind::allocate : plan::CallKind::allocate_handover;
+    return transient ? plan::CallKind::free : plan::CallKind::free_handover;
   }
 
-  void note_device(uint16_t device) {
+  void record_device(uint16_t device) {
     if (!device_known_) device_ = device;
     device_known_ = true;
     several_devices_ = several_devices_ || device != device_;
@@ -118,7 +118,7 @@ class Builder {
   }
 
   void fill_op(uint32_t index, const trace::Op& op, GraphCall& entry) {
-    note_device(op.record.device);
+    record_device(op.record.device);
     plan::Call& call = entry.call;
     call.kind = plan::CallKind::op;
     call.op = op.record.op;
@@ -143,9 +143,9 @@ class Builder {
     set_duration(index, op, entry);
   }
 
-  plan::Access clipped(const trace::AccessRecord& access, uint32_t tensor) const {
+  plan::OpAccess clipped(const trace::AccessRecord& access, uint32_t tensor) const {
     const uint64_t size = graph_.tensors[tensor].size;
-    plan::Access result;
+    plan::OpAccess result;
     result.tensor = tensor;
     result.mode = access.mode;
     result.offset = std::min(access.offset, size);
@@ -196,7 +196,7 @@ class Builder {
       return copy_ns(size, machine_.d2h_bytes_per_s, machine_.latency_ns);
     }
     uint64_t bytes = 0;
-    for (const plan::Access& access : call.accesses) {
+    for (const plan::OpAccess& access : call.accesses) {
       bytes += access.size != 0 ? access.size : graph_.tensors[access.tensor].size - access.offset;
     }
     return copy_ns(bytes, machine_.memory_bytes_per_s, machine_.launch_ns);
@@ -226,9 +226,9 @@ class Builder {
 
 }  // namespace
 
-Result<TaskGraph> build_task_graph(const CallStream& stream, const Iteration& iteration, uint64_t granularity,
+Result<TaskGraph> build_task_graph(const CallStream& stream, const Iteration& iteration, uint64_t chunk_bytes,
                                    const Machine& machine) {
-  return Builder(stream, iteration, granularity, machine).build();
+  return TaskGraphBuilder(stream, iteration, chunk_bytes, machine).build();
 }
 
 }  // namespace reprise::analyzer

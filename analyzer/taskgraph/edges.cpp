@@ -26,7 +26,7 @@ void set_operands(TaskGraph& graph, uint32_t index) {
   entry.operands.clear();
   entry.writes.clear();
   if (entry.call.kind != plan::CallKind::op) return;
-  for (const plan::Access& access : entry.call.accesses) {
+  for (const plan::OpAccess& access : entry.call.accesses) {
     if (graph.tensors[access.tensor].chunk_count == 0) continue;
     entry.operands.push_back(access.tensor);
     if ((access.mode & trace::kAccessWrite) != 0) entry.writes.push_back(access.tensor);
@@ -74,9 +74,9 @@ struct DeviceTotals {
 
 void set_totals(TaskGraph& graph) {
   std::vector<DeviceTotals> totals(graph.devices);
-  graph.peak_bytes = graph.peak_chunks = graph.compute_ns = graph.relaunch_ns = 0;
+  graph.peak_bytes = graph.peak_chunks = graph.compute_ns = graph.recompute_ns = 0;
   graph.op_count = graph.estimated_count = 0;
-  const auto note_peaks = [&](const DeviceTotals& total) {
+  const auto record_peaks = [&](const DeviceTotals& total) {
     graph.peak_bytes = std::max(graph.peak_bytes, total.bytes);
     graph.peak_chunks = std::max(graph.peak_chunks, total.chunks);
   };
@@ -85,12 +85,12 @@ void set_totals(TaskGraph& graph) {
     totals[tensor.device].bytes += tensor.size;
     totals[tensor.device].chunks += tensor.chunk_count;
   }
-  for (const DeviceTotals& total : totals) note_peaks(total);
+  for (const DeviceTotals& total : totals) record_peaks(total);
   for (const GraphCall& entry : graph.calls) {
     if (entry.call.kind == plan::CallKind::op) {
       const bool between = entry.call.op == trace::OpKind::copy_peer && graph.devices > 1;
-      if (entry.call.relaunch_of != kNone) {
-        graph.relaunch_ns += entry.call.duration_ns;
+      if (entry.call.recompute_of != kNone) {
+        graph.recompute_ns += entry.call.duration_ns;
       } else if (!between) {
         totals[entry.call.device].compute_ns += entry.call.duration_ns;
       }
@@ -100,10 +100,11 @@ void set_totals(TaskGraph& graph) {
     }
     const plan::Tensor& tensor = graph.tensors[entry.call.tensor];
     DeviceTotals& total = totals[tensor.device];
-    const bool allocates = entry.call.kind == plan::CallKind::allocate || entry.call.kind == plan::CallKind::renew;
+    const bool allocates =
+        entry.call.kind == plan::CallKind::allocate || entry.call.kind == plan::CallKind::allocate_handover;
     total.bytes = allocates ? total.bytes + tensor.size : total.bytes - tensor.size;
     total.chunks = allocates ? total.chunks + tensor.chunk_count : total.chunks - tensor.chunk_count;
-    note_peaks(total);
+    record_peaks(total);
   }
   for (const DeviceTotals& total : totals) graph.compute_ns = std::max(graph.compute_ns, total.compute_ns);
 }

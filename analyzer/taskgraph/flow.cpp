@@ -15,7 +15,7 @@ void Flow::take(std::vector<Dependency>& before, plan::EdgeKind kind) {
   scratch_.clear();
 }
 
-void Flow::access(uint32_t call, const plan::Access& access, Stamp stamp) {
+void Flow::access(uint32_t call, const plan::OpAccess& access, Stamp stamp) {
   TensorFlow& flow = tensors_[access.tensor];
   const uint64_t size = graph_.tensors[access.tensor].size;
   // A pointer alone does not say which way a kernel walks from it: without a size the range is the whole tensor.
@@ -27,7 +27,7 @@ void Flow::access(uint32_t call, const plan::Access& access, Stamp stamp) {
 
 void Flow::op(uint32_t call, Stamp stamp, std::vector<Dependency>& before) {
   const GraphCall& entry = graph_.calls[call];
-  for (const plan::Access& item : entry.call.accesses) access(call, item, stamp);
+  for (const plan::OpAccess& item : entry.call.accesses) access(call, item, stamp);
   if ((entry.call.flags & trace::kOpOpaque) != 0) {
     for (uint32_t tensor = 0; tensor < tensors_.size(); ++tensor) {
       if (is_alive(graph_.tensors[tensor], call))

@@ -34,7 +34,7 @@ class Flow {
     Hazards host;
     bool touched = false;
   };
-  void access(uint32_t call, const plan::Access& access, Stamp stamp);
+  void access(uint32_t call, const plan::OpAccess& access, Stamp stamp);
   void take(std::vector<Dependency>& before, plan::EdgeKind kind);
   void order_by_barriers(uint32_t call, Stamp stamp, std::vector<Dependency>& before);
 

@@ -43,27 +43,27 @@ struct TaskGraph {
   std::string program;
   uint64_t program_hash = 0;
   uint64_t iteration_hash = 0;
-  uint64_t granularity = 0;
+  uint64_t chunk_bytes = 0;
   uint32_t devices = 1;               // tensors and calls say on which one they are
   std::vector<plan::Tensor> tensors;  // persistent ones first, in order of allocation; no homes yet
   std::vector<GraphCall> calls;
   std::vector<DataEdge> edges;  // sorted, each once
-  // Where each call stands in the program, if the graph has another order (reorder/); empty: it has not. A wait's
-  // `waited` calls are the same ones in both.
-  std::vector<uint32_t> recorded;
+  // Of a graph that was reordered (analyzer/rewrite/reorder.h): call -> its place in the program; empty: it has the
+  // program's order. A wait's `waited` calls are the same ones in both.
+  std::vector<uint32_t> reordered_from;
   uint32_t foreign_count = 0;
   uint32_t waited_at_end = 0;  // of the iteration's calls, how many the program has waited for at its end
   uint64_t peak_bytes = 0;     // most bytes alive at once, as the program asked
   uint64_t peak_chunks = 0;    // likewise, of chunked tensors in chunks
   uint64_t compute_ns = 0;     // sum of the durations of ops; several devices: the largest of their sums
-  uint64_t relaunch_ns = 0;    // likewise, of ops that are launched again; not in compute_ns
+  uint64_t recompute_ns = 0;   // likewise, of ops that are recomputed; not in compute_ns
   uint32_t op_count = 0;
   uint32_t estimated_count = 0;  // ops without a recorded duration
 };
 
 // Smaller tensors live in slabs.
-inline uint32_t chunks_of(uint64_t size, uint64_t granularity) {
-  return size < granularity / 2 ? 0 : static_cast<uint32_t>(divide_up(size, granularity));
+inline uint32_t chunks_of(uint64_t size, uint64_t chunk_bytes) {
+  return size < chunk_bytes / 2 ? 0 : static_cast<uint32_t>(divide_up(size, chunk_bytes));
 }
 inline bool is_persistent(const plan::Tensor& tensor) { return tensor.allocate_call == kNone; }
 inline bool is_alive(const plan::Tensor& tensor, uint32_t call) {
@@ -71,7 +71,7 @@ inline bool is_alive(const plan::Tensor& tensor, uint32_t call) {
 }
 
 // Errors: unsupported (several devices).
-Result<TaskGraph> build_task_graph(const CallStream& stream, const Iteration& iteration, uint64_t granularity,
+Result<TaskGraph> build_task_graph(const CallStream& stream, const Iteration& iteration, uint64_t chunk_bytes,
                                    const Machine& machine);
 
 // Fills operands, barriers, edges and totals of a graph whose tensors and calls are set. build_task_graph() ends with

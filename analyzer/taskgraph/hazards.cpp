@@ -46,7 +46,7 @@ void Hazards::access(uint64_t begin, uint64_t end, bool writes, Stamp stamp, std
     overwrite(first, last, {begin, end, true, stamp, {}});
     return;
   }
-  // Readers are noted on what exists; gaps become segments that nobody has written.
+  // Readers are recorded on the segments that exist; gaps become segments without a writer.
   std::vector<Segment> gaps;
   uint64_t next = begin;
   for (auto s = first; s != last; ++s) {

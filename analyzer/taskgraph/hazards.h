@@ -18,7 +18,7 @@ struct Stamp {
 // The history of one resource: bytes of a tensor, of its host copy, or of the slab.
 class Hazards {
  public:
-  // Appends to `before` what an access to [begin, end) must wait for, and notes it. A stamp never waits for itself.
+  // Appends to `before` what an access to [begin, end) must wait for, and records it. A stamp never waits for itself.
   void access(uint64_t begin, uint64_t end, bool writes, Stamp stamp, std::vector<Stamp>& before);
   // Appends what a write to everything would have to wait for.
   void frontier(std::vector<Stamp>& stamps) const;

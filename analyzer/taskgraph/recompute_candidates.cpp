@@ -9,15 +9,15 @@ namespace {
 
 constexpr size_t kMostOthers = 4;  // a longer chain is rarely worth it
 
-class Finder {
+class RecomputeFinder {
  public:
-  explicit Finder(const TaskGraph& graph) : graph_(graph), uses_(graph) {}
+  explicit RecomputeFinder(const TaskGraph& graph) : graph_(graph), uses_(graph) {}
 
-  std::vector<Relaunch> run() {
-    std::vector<Relaunch> found;
+  std::vector<RecomputeCandidate> run() {
+    std::vector<RecomputeCandidate> found;
     for (uint32_t call = 0; call < graph_.calls.size(); ++call) {
       if (!uses_.repeatable(call)) continue;
-      Relaunch candidate = candidate_of(call);
+      RecomputeCandidate candidate = candidate_of(call);
       if (candidate.before == kNone) continue;
       candidate.cost_ns = graph_.calls[call].call.duration_ns;
       if (add_others(call, candidate)) found.push_back(std::move(candidate));
@@ -26,20 +26,20 @@ class Finder {
   }
 
  private:
-  Relaunch candidate_of(uint32_t call) const {
-    Relaunch candidate;
+  RecomputeCandidate candidate_of(uint32_t call) const {
+    RecomputeCandidate candidate;
     candidate.call = call;
-    const RelaunchUses::Idle idle = uses_.longest_idle(call);
+    const RecomputeUses::Idle idle = uses_.longest_idle(call);
     candidate.before = idle.before;
     candidate.idle_ns = idle.ns;
-    for (const plan::Access& access : graph_.calls[call].call.accesses) {
+    for (const plan::OpAccess& access : graph_.calls[call].call.accesses) {
       if (writes(access) && is_idle(access.tensor, candidate)) candidate.bytes += graph_.tensors[access.tensor].size;
     }
     return candidate;
   }
 
   // Unused for most of the time that the candidate is about, and used behind it.
-  bool is_idle(uint32_t tensor, const Relaunch& candidate) const {
+  bool is_idle(uint32_t tensor, const RecomputeCandidate& candidate) const {
     if (candidate.before == kNone || graph_.tensors[tensor].chunk_count == 0) return false;
     const std::vector<uint32_t>& uses = uses_.uses(tensor);
     const auto next = std::lower_bound(uses.begin(), uses.end(), candidate.before);
@@ -47,9 +47,9 @@ class Finder {
     return 2 * uses_.time_between(*std::prev(next), candidate.before) > candidate.idle_ns;
   }
 
-  // What the op reads must be there again: unchanged and still needed, or made again.
-  bool add_others(uint32_t call, Relaunch& candidate) const {
-    for (const plan::Access& access : graph_.calls[call].call.accesses) {
+  // What the op reads must be there: unchanged and still needed, or recomputed.
+  bool add_others(uint32_t call, RecomputeCandidate& candidate) const {
+    for (const plan::OpAccess& access : graph_.calls[call].call.accesses) {
       if (!reads(access)) continue;
       if (uses_.written_between(access.tensor, call, candidate.before)) return false;
       if (uses_.needed_at(access.tensor, candidate.before)) continue;
@@ -66,11 +66,11 @@ class Finder {
   }
 
   const TaskGraph& graph_;
-  RelaunchUses uses_;
+  RecomputeUses uses_;
 };
 
 }  // namespace
 
-std::vector<Relaunch> relaunch_candidates(const TaskGraph& graph) { return Finder(graph).run(); }
+std::vector<RecomputeCandidate> recompute_candidates(const TaskGraph& graph) { return RecomputeFinder(graph).run(); }
 
 }  // namespace reprise::analyzer

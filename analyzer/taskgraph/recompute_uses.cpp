@@ -4,7 +4,7 @@
 
 namespace reprise::analyzer {
 
-RelaunchUses::RelaunchUses(const TaskGraph& graph)
+RecomputeUses::RecomputeUses(const TaskGraph& graph)
     : graph_(graph),
       uses_(graph.tensors.size()),
       writes_(graph.tensors.size()),
@@ -13,7 +13,7 @@ RelaunchUses::RelaunchUses(const TaskGraph& graph)
   start_ns_.push_back(0);
   for (uint32_t call = 0; call < graph.calls.size(); ++call) {
     start_ns_.push_back(start_ns_.back() + graph.calls[call].call.duration_ns);
-    for (const plan::Access& access : graph.calls[call].call.accesses) {
+    for (const plan::OpAccess& access : graph.calls[call].call.accesses) {
       std::vector<uint32_t>& uses = uses_[access.tensor];
       if (uses.empty() || uses.back() != call) uses.push_back(call);
       std::vector<uint32_t>& written = writes_[access.tensor];
@@ -27,15 +27,15 @@ RelaunchUses::RelaunchUses(const TaskGraph& graph)
   for (uint32_t call = 0; call < graph.calls.size(); ++call) {
     const GraphCall& entry = graph.calls[call];
     if (!entry.call.pure || entry.barrier || !entry.foreign.empty() || entry.call.op != trace::OpKind::launch) continue;
-    repeatable_[call] = std::all_of(entry.call.accesses.begin(), entry.call.accesses.end(), [&](const plan::Access& a) {
-      return !writes(a) || (maker_[a.tensor] == call && !reads(a));
-    });
+    repeatable_[call] =
+        std::all_of(entry.call.accesses.begin(), entry.call.accesses.end(),
+                    [&](const plan::OpAccess& a) { return !writes(a) || (maker_[a.tensor] == call && !reads(a)); });
   }
 }
 
-RelaunchUses::Idle RelaunchUses::longest_idle(uint32_t call) const {
+RecomputeUses::Idle RecomputeUses::longest_idle(uint32_t call) const {
   Idle longest;
-  for (const plan::Access& access : graph_.calls[call].call.accesses) {
+  for (const plan::OpAccess& access : graph_.calls[call].call.accesses) {
     if (!writes(access) || graph_.tensors[access.tensor].chunk_count == 0) continue;
     const std::vector<uint32_t>& uses = uses_[access.tensor];
     for (size_t i = 0; i + 1 < uses.size(); ++i) {
@@ -46,7 +46,7 @@ RelaunchUses::Idle RelaunchUses::longest_idle(uint32_t call) const {
   return longest;
 }
 
-bool RelaunchUses::written_between(uint32_t tensor, uint32_t after, uint32_t before) const {
+bool RecomputeUses::written_between(uint32_t tensor, uint32_t after, uint32_t before) const {
   const auto next = std::upper_bound(writes_[tensor].begin(), writes_[tensor].end(), after);
   return next != writes_[tensor].end() && *next < before;
 }

@@ -1,4 +1,5 @@
-// Who uses which tensor when, as candidates and rewriting need it. Used in this folder only.
+// Which op makes a tensor and which ops use it, as recompute needs it. Used by recompute_candidates.cpp and
+// analyzer/rewrite/recompute.cpp.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -7,15 +8,15 @@
 
 namespace reprise::analyzer {
 
-class RelaunchUses {
+class RecomputeUses {
  public:
-  explicit RelaunchUses(const TaskGraph& graph);
+  explicit RecomputeUses(const TaskGraph& graph);
 
   // The op that alone writes a tensor, and is the first to touch it; kNone: persistent, or not so.
   uint32_t maker(uint32_t tensor) const { return maker_[tensor]; }
   // Calls of ops that use the tensor, ascending.
   const std::vector<uint32_t>& uses(uint32_t tensor) const { return uses_[tensor]; }
-  // May the op run again at all? Pure, and it alone makes all that it writes.
+  // May the op be recomputed at all? It is pure, and it alone makes all that it writes.
   bool repeatable(uint32_t call) const { return repeatable_[call] != 0; }
   // The longest time in which an output of the op is not used, and the call that ends it; kNone: there is none.
   struct Idle {
@@ -41,7 +42,7 @@ class RelaunchUses {
   std::vector<uint64_t> start_ns_;  // of each call, one more at the end
 };
 
-inline bool reads(const plan::Access& access) { return (access.mode & trace::kAccessRead) != 0; }
-inline bool writes(const plan::Access& access) { return (access.mode & trace::kAccessWrite) != 0; }
+inline bool reads(const plan::OpAccess& access) { return (access.mode & trace::kAccessRead) != 0; }
+inline bool writes(const plan::OpAccess& access) { return (access.mode & trace::kAccessWrite) != 0; }
 
 }  // namespace reprise::analyzer

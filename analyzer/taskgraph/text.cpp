@@ -42,7 +42,7 @@ std::string to_text(const TaskGraph& graph) {
     if (entry.call.tensor != kNone) fmt::format_to(out, " tensor={}", entry.call.tensor);
     if (entry.call.kind == plan::CallKind::op)
       fmt::format_to(out, " {} ns={}", entry.call.name, entry.call.duration_ns);
-    for (const plan::Access& access : entry.call.accesses) {
+    for (const plan::OpAccess& access : entry.call.accesses) {
       fmt::format_to(out, " {}{}[{}+{}:{}]", (access.mode & trace::kAccessRead) != 0 ? "r" : "",
                      (access.mode & trace::kAccessWrite) != 0 ? "w" : "", access.tensor, access.offset, access.size);
     }

@@ -28,7 +28,7 @@ struct User {
 };
 
 // The contents of a tensor from its first touch to the program's free: a transient tensor has one per iteration.
-struct Instance {
+struct ContentInstance {
   uint32_t occupancy = kNone;    // current one, if it is resident
   bool host_valid = false;       // the host copy is the current version
   uint32_t released_by = kNone;  // node
@@ -80,7 +80,7 @@ class ChunkWalk {
     for (uint32_t t = 0; t < plan_.tensors.size(); ++t) {
       const plan::Tensor& tensor = plan_.tensors[t];
       if (tensor.chunk_count == 0 || tensor.allocate_call != kNone) continue;
-      Instance& instance = begin_instance(t);
+      ContentInstance& instance = begin_instance(t);
       instance.host_valid = !tensor.resident_at_start || tensor.clean_at_start;
       if (!tensor.resident_at_start) continue;
       mapped_by_[t] = instance.occupancy = static_cast<uint32_t>(occupancies_.size());
@@ -96,7 +96,7 @@ class ChunkWalk {
     return {};
   }
 
-  Instance& begin_instance(uint32_t tensor) {
+  ContentInstance& begin_instance(uint32_t tensor) {
     instance_of_[tensor] = static_cast<uint32_t>(instances_.size());
     return instances_.emplace_back();
   }
@@ -130,7 +130,7 @@ class ChunkWalk {
       if (Status status = occupy(acquire, node); !status.ok()) return status;
     }
     const plan::Call& call = plan_.calls[vertex.call];
-    for (const plan::Access& access : call.accesses) {
+    for (const plan::OpAccess& access : call.accesses) {
       const bool writes = (access.mode & trace::kAccessWrite) != 0;
       if (Status status = use(access.tensor, node, vertex.call, writes); !status.ok()) return status;
     }
@@ -156,22 +156,22 @@ class ChunkWalk {
       return refusal(fmt::format("{} needs tensor {}, which is not on the device: {}", graph_.describe(node), tensor,
                                  why_away(tensor)));
     }
-    Instance& instance = instances_[instance_of_[tensor]];
+    ContentInstance& instance = instances_[instance_of_[tensor]];
     if (writes) instance.host_valid = false;
-    note_user(instance.occupancy, node);
+    record_user(instance.occupancy, node);
     return {};
   }
 
   // What took its place, for messages.
   std::string why_away(uint32_t tensor) const {
     if (instance_of_[tensor] == kNone) return "nothing has taken memory for it yet";
-    const Instance& instance = instances_[instance_of_[tensor]];
+    const ContentInstance& instance = instances_[instance_of_[tensor]];
     if (instance.taken_by == kNone) return "it is on the host and nothing has brought it in";
     return fmt::format("{} took its chunk {} and nothing has brought it back", graph_.describe(instance.taken_by),
                        instance.taken_chunk);
   }
 
-  void note_user(uint32_t occupancy, uint32_t node) {
+  void record_user(uint32_t occupancy, uint32_t node) {
     Occupancy& entry = occupancies_[occupancy];
     if (entry.acquirer == node || (entry.users != kNone && users_[entry.users].node == node)) return;
     if (entry.acquirer != kNone) {
@@ -199,9 +199,9 @@ class ChunkWalk {
     if (!resident(vertex.tensor)) {
       return refusal(fmt::format("{} finds its tensor gone: {}", graph_.describe(node), why_away(vertex.tensor)));
     }
-    Instance& instance = instances_[instance_of_[vertex.tensor]];
+    ContentInstance& instance = instances_[instance_of_[vertex.tensor]];
     instance.host_valid = true;
-    note_user(instance.occupancy, node);
+    record_user(instance.occupancy, node);
     return {};
   }
 
@@ -213,7 +213,7 @@ class ChunkWalk {
     return occupy(vertex.acquires[0], node);
   }
 
-  // The tensor takes its chunks; whoever is there must not be needed any more, in any order.
+  // The tensor takes its chunks; the tensors that have them must not be needed any more, in any order.
   Status occupy(const plan::Acquire& acquire, uint32_t node) {
     const auto current = static_cast<uint32_t>(occupancies_.size());
     occupancies_.push_back({acquire.tensor, instance_of_[acquire.tensor], acquire.placement, node});
@@ -222,9 +222,9 @@ class ChunkWalk {
       occupant_[chunk] = current;
       if (earlier == kNone || occupancies_[earlier].asked_by == node) continue;
       occupancies_[earlier].asked_by = node;
-      if (Status status = take_over(earlier, acquire.tensor, node, chunk); !status.ok()) return status;
+      if (Status status = take_chunk(earlier, acquire.tensor, node, chunk); !status.ok()) return status;
     }
-    Instance& instance = instances_[instance_of_[acquire.tensor]];
+    ContentInstance& instance = instances_[instance_of_[acquire.tensor]];
     instance.occupancy = current;
     instance.taken_by = kNone;
     map(acquire.tensor, current, node);
@@ -241,9 +241,9 @@ class ChunkWalk {
     mapped_by_[tensor] = occupancy;
   }
 
-  Status take_over(uint32_t earlier, uint32_t tensor, uint32_t node, uint32_t chunk) {
+  Status take_chunk(uint32_t earlier, uint32_t tensor, uint32_t node, uint32_t chunk) {
     Occupancy& before = occupancies_[earlier];
-    Instance& state = instances_[before.instance];
+    ContentInstance& state = instances_[before.instance];
     ask_users(before, node, {Requirement::overwrite, before.tensor, tensor, chunk});
     if (state.occupancy == earlier) {  // its first chunk to go: the bytes must not be needed here any more
       const bool freed = state.released_by != kNone;
@@ -267,17 +267,17 @@ class ChunkWalk {
     for (uint32_t t = 0; t < plan_.tensors.size(); ++t) {
       const plan::Tensor& tensor = plan_.tensors[t];
       if (tensor.chunk_count == 0 || instance_of_[t] == kNone) continue;
-      Instance& state = instances_[instance_of_[t]];
+      ContentInstance& state = instances_[instance_of_[t]];
       if (tensor.allocate_call != kNone) {
         if (state.released_by == kNone) return refusal(fmt::format("tensor {} is never freed", t));
-        instance_of_[t] = kNone;  // its bytes stay where they are until someone takes the chunks
+        instance_of_[t] = kNone;  // its bytes stay where they are until another tensor takes the chunks
         continue;
       }
       if (tensor.resident_at_start ? tensor.clean_at_start && !state.host_valid : !state.host_valid) {
         return refusal(fmt::format("tensor {} has no valid host copy at the end, as it has at the start", t));
       }
       if (!tensor.resident_at_start) {
-        // Nobody may have taken its chunks yet, but the next iteration does not count on them.
+        // Its chunks may still be untouched, but the next iteration does not count on them.
         state.occupancy = kNone;
         continue;
       }
@@ -300,7 +300,7 @@ class ChunkWalk {
   std::vector<uint32_t> occupant_;  // chunk -> occupancy
   std::vector<Occupancy> occupancies_;
   std::vector<User> users_;
-  std::vector<Instance> instances_;
+  std::vector<ContentInstance> instances_;
   std::vector<uint32_t> instance_of_;  // tensor -> its present instance
   std::vector<uint32_t> mapped_by_;    // tensor -> the occupancy that its range shows
 };

@@ -56,12 +56,12 @@ class Touches {
   uint32_t free_ = kNone;
 };
 
-// What has happened to a tensor so far. Ops that a later write covers are left out: who conflicts with them conflicts
-// with that write, which has waited for them.
+// What has happened to a tensor so far. Ops that a later write covers are left out: an op that conflicts with them
+// conflicts with that write, which has waited for them.
 //
 // What the walk over the chunks has asked already is not asked again: users of a tensor wait for the node that brought
-// it into its chunks; whoever takes a chunk waits for all users of the tensor that was there, and whoever maps a tensor
-// elsewhere for all its users. So a reload waits for all that ever used its tensor.
+// it into its chunks; a node that takes a chunk waits for all users of the tensor that was there, and a node that maps
+// a tensor elsewhere for all its users. So a reload waits for all nodes that ever used its tensor.
 struct History {
   uint32_t writes = kNone;  // lists of touches
   uint32_t reads = kNone;
@@ -115,7 +115,7 @@ class ConflictWalk {
     for (const plan::Acquire& acquire : plan_.vertices[graph_.vertex_of(node)].acquires) {
       histories_[acquire.tensor].acquirer = node;
     }
-    for (const plan::Access& access : call.accesses) {
+    for (const plan::OpAccess& access : call.accesses) {
       Touch touch = whole(access.tensor, node);
       if (access.size != 0) {
         touch.begin = access.offset;
@@ -197,8 +197,8 @@ class ConflictWalk {
     touches_.push(history.copies, whole(tensor, node));
   }
 
-  // Writes all bytes, reads the host copy: behind all who used the tensor before, as the walk over the chunks has
-  // asked.
+  // Writes all bytes, reads the host copy: behind all nodes that used the tensor before, as the walk over the chunks
+  // has asked.
   void add_reload(uint32_t tensor, uint32_t node) { histories_[tensor].acquirer = node; }
 
   // Ops about which not everything is known keep their place among all ops.

@@ -1,4 +1,4 @@
-// A question without an answer in words: who may do what too early, through which chunk, and in which legal order.
+// A question without an answer in words: which vertex may do what too early, through which chunk, in which legal order.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -86,7 +86,7 @@ std::string use_of(const Unrolled& graph, uint32_t node, uint32_t tensor) {
   if (entry.kind == VertexKind::reload) return entry.tensor == tensor ? "brings it in" : "takes its place";
   uint32_t mode = 0;
   const plan::Call& call = graph.plan().calls[entry.call];
-  for (const plan::Access& access : call.accesses) {
+  for (const plan::OpAccess& access : call.accesses) {
     if (access.tensor == tensor) mode |= access.mode;
   }
   if (mode == 0) return uses_everything(call) ? "may use it" : "takes memory for it";

@@ -51,10 +51,10 @@ Status walk_chunks(const Unrolled& graph, Questions& questions);
 Status walk_conflicts(const Unrolled& graph, Questions& questions);
 // Small tensors that share bytes of the slab.
 Status walk_slab(const Unrolled& graph, Questions& questions);
-// Ops that are launched again make what they made before.
-Status check_relaunches(const plan::Plan& plan);
-// Parts of an allocation are together all of it, for whoever uses it.
-Status check_parts(const plan::Plan& plan);
+// Recomputed ops make the bytes that they made before.
+Status check_recompute(const plan::Plan& plan);
+// The parts of a split tensor are together all of it, for every op that uses it.
+Status check_split_tensors(const plan::Plan& plan);
 
 // Does an op use a tensor that its accesses do not name? An opaque one may use everything that is alive.
 bool uses_everything(const plan::Call& call);

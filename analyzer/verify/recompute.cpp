@@ -1,5 +1,5 @@
-// Ops that the plan launches again: do they make the same bytes? Every content gets a number; a second launch must read
-// the numbers that the first one read, and the program must read what it would have read without the plan.
+// Ops that the plan recomputes: do they make the same bytes? Every content gets a number; a recompute must read the
+// numbers that the first launch read, and the program must read what it would have read without the plan.
 #include <fmt/format.h>
 
 #include <vector>
@@ -11,8 +11,8 @@ namespace {
 
 using plan::kNone;
 
-bool reads(const plan::Access& access) { return (access.mode & trace::kAccessRead) != 0; }
-bool writes(const plan::Access& access) { return (access.mode & trace::kAccessWrite) != 0; }
+bool reads(const plan::OpAccess& access) { return (access.mode & trace::kAccessRead) != 0; }
+bool writes(const plan::OpAccess& access) { return (access.mode & trace::kAccessWrite) != 0; }
 
 class Values {
  public:
@@ -30,7 +30,7 @@ class Values {
         if (entry.kind == plan::CallKind::allocate) content_[entry.tensor] = 0;
         if (entry.kind == plan::CallKind::allocate && !entry.inserted) wanted_[root(entry.tensor)] = 0;
         if (entry.kind != plan::CallKind::op) continue;
-        Status status = entry.relaunch_of == kNone ? launch(call) : launch_again(call);
+        Status status = entry.recompute_of == kNone ? launch(call) : recompute(call);
         if (!status.ok()) return status;
       }
     }
@@ -41,19 +41,19 @@ class Values {
   static Status wrong(const std::string& message) { return {StatusCode::internal, "the plan is wrong: " + message}; }
 
   uint32_t root(uint32_t tensor) const {
-    while (plan_.tensors[tensor].again_of != kNone) tensor = plan_.tensors[tensor].again_of;
+    while (plan_.tensors[tensor].recompute_of != kNone) tensor = plan_.tensors[tensor].recompute_of;
     return tensor;
   }
 
   Status launch(uint32_t call) {
     seen_[call].clear();
-    for (const plan::Access& access : plan_.calls[call].accesses) {
+    for (const plan::OpAccess& access : plan_.calls[call].accesses) {
       seen_[call].push_back(content_[access.tensor]);
       if (!reads(access) || content_[access.tensor] == wanted_[root(access.tensor)]) continue;
       return wrong(fmt::format("call {} ({}) reads tensor {}, which does not hold what the program left there", call,
                                plan_.calls[call].name, access.tensor));
     }
-    for (const plan::Access& access : plan_.calls[call].accesses) {
+    for (const plan::OpAccess& access : plan_.calls[call].accesses) {
       if (!writes(access)) continue;
       content_[access.tensor] = wanted_[root(access.tensor)] = ++last_;
       made_.resize(last_ + 1);
@@ -62,43 +62,44 @@ class Values {
     return {};
   }
 
-  Status launch_again(uint32_t call) {
-    const plan::Call& again = plan_.calls[call];
-    const plan::Call& first = plan_.calls[again.relaunch_of];
+  Status recompute(uint32_t call) {
+    const plan::Call& repeat = plan_.calls[call];
+    const plan::Call& first = plan_.calls[repeat.recompute_of];
     const std::string what =
-        fmt::format("call {} ({}), which launches call {} again,", call, again.name, again.relaunch_of);
-    if (!first.pure || first.relaunch_of != kNone || first.kind != plan::CallKind::op) {
+        fmt::format("call {} ({}), which recomputes call {},", call, repeat.name, repeat.recompute_of);
+    if (!first.pure || first.recompute_of != kNone || first.kind != plan::CallKind::op) {
       return wrong(what + " may not: that one is not known to depend on its inputs alone");
     }
-    if (again.relaunch_of >= call || again.signature != first.signature ||
-        again.accesses.size() != first.accesses.size()) {
+    if (repeat.recompute_of >= call || repeat.signature != first.signature ||
+        repeat.accesses.size() != first.accesses.size()) {
       return wrong(what + " is not the same call");
     }
-    for (size_t i = 0; i < again.accesses.size(); ++i) {
-      const plan::Access& now = again.accesses[i];
-      const plan::Access& then = first.accesses[i];
+    for (size_t i = 0; i < repeat.accesses.size(); ++i) {
+      const plan::OpAccess& now = repeat.accesses[i];
+      const plan::OpAccess& then = first.accesses[i];
       if (root(now.tensor) != root(then.tensor) || now.mode != then.mode || now.offset != then.offset ||
           now.size != then.size || (reads(now) && writes(now))) {
         return wrong(fmt::format("{} works on other memory (tensor {})", what, now.tensor));
       }
-      if (reads(now) && content_[now.tensor] != seen_[again.relaunch_of][i]) {
+      if (reads(now) && content_[now.tensor] != seen_[repeat.recompute_of][i]) {
         return wrong(fmt::format("{} finds other bytes in tensor {}", what, now.tensor));
       }
     }
-    for (size_t i = 0; i < again.accesses.size(); ++i) {
-      if (Status status = write_again(again, what, i); !status.ok()) return status;
+    for (size_t i = 0; i < repeat.accesses.size(); ++i) {
+      if (Status status = write_recomputed(repeat, what, i); !status.ok()) return status;
     }
     return {};
   }
 
-  // The first launch wrote into new memory, and so does this one; it is the same content if nobody wrote there since.
-  Status write_again(const plan::Call& again, const std::string& what, size_t i) {
-    const plan::Access& now = again.accesses[i];
+  // The first launch wrote into new memory, and so does the recompute; the content is the same if no op wrote there
+  // since.
+  Status write_recomputed(const plan::Call& repeat, const std::string& what, size_t i) {
+    const plan::OpAccess& now = repeat.accesses[i];
     if (!writes(now)) return {};
     const uint64_t wanted = wanted_[root(now.tensor)];
-    const bool fresh = content_[now.tensor] == 0 && seen_[again.relaunch_of][i] == 0;
-    const bool same = wanted < made_.size() && made_[wanted].call == again.relaunch_of &&
-                      made_[wanted].access == &plan_.calls[again.relaunch_of].accesses[i];
+    const bool fresh = content_[now.tensor] == 0 && seen_[repeat.recompute_of][i] == 0;
+    const bool same = wanted < made_.size() && made_[wanted].call == repeat.recompute_of &&
+                      made_[wanted].access == &plan_.calls[repeat.recompute_of].accesses[i];
     if (!fresh || !same) return wrong(fmt::format("{} overwrites tensor {}", what, now.tensor));
     content_[now.tensor] = wanted;
     return {};
@@ -106,7 +107,7 @@ class Values {
 
   struct Maker {
     uint32_t call = kNone;
-    const plan::Access* access = nullptr;
+    const plan::OpAccess* access = nullptr;
   };
 
   const plan::Plan& plan_;
@@ -119,10 +120,10 @@ class Values {
 
 }  // namespace
 
-Status check_relaunches(const plan::Plan& plan) {
+Status check_recompute(const plan::Plan& plan) {
   bool any = false;
-  for (const plan::Call& call : plan.calls) any = any || call.relaunch_of != kNone;
-  for (const plan::Tensor& tensor : plan.tensors) any = any || tensor.again_of != kNone;
+  for (const plan::Call& call : plan.calls) any = any || call.recompute_of != kNone;
+  for (const plan::Tensor& tensor : plan.tensors) any = any || tensor.recompute_of != kNone;
   return any ? Values(plan).run() : Status{};
 }
 

@@ -69,7 +69,7 @@ class SlabWalk {
       const plan::Call& call = plan_.calls[index];
       if (call.kind != plan::CallKind::op) continue;
       const uint32_t node = graph_.node(call.vertex, round);
-      for (const plan::Access& access : call.accesses) add_user(access.tensor, round, node, place);
+      for (const plan::OpAccess& access : call.accesses) add_user(access.tensor, round, node, place);
       if (!uses_everything(call)) continue;
       for (uint32_t t = 0; t < plan_.tensors.size(); ++t) {
         if (alive_at(plan_.tensors[t], index)) add_user(t, round, node, place);
@@ -92,29 +92,29 @@ class SlabWalk {
     const Small& next = smalls_[index];
     const uint64_t begin = begin_of(next.tensor);
     const uint64_t end = end_of(next.tensor);
-    Parts& parts = present_[plan_.tensors[next.tensor].device];
-    split_at(parts, begin);
-    split_at(parts, end);
-    const auto first = parts.lower_bound(begin);
-    const auto last = parts.lower_bound(end);
-    for (auto part = first; part != last; ++part) ask(smalls_[part->second.small], next);
-    parts.erase(first, last);
-    parts[begin] = {end, index};
+    SlabRanges& ranges = present_[plan_.tensors[next.tensor].device];
+    split_at(ranges, begin);
+    split_at(ranges, end);
+    const auto first = ranges.lower_bound(begin);
+    const auto last = ranges.lower_bound(end);
+    for (auto range = first; range != last; ++range) ask(smalls_[range->second.small], next);
+    ranges.erase(first, last);
+    ranges[begin] = {end, index};
   }
 
-  struct Part {
+  struct SlabRange {
     uint64_t end = 0;
     uint32_t small = 0;
   };
-  using Parts = std::map<uint64_t, Part>;  // by first byte: whose bytes these are now
+  using SlabRanges = std::map<uint64_t, SlabRange>;  // by first byte: whose bytes these are now
 
-  static void split_at(Parts& parts, uint64_t byte) {
-    const auto behind = parts.lower_bound(byte);
-    if (behind == parts.begin()) return;
-    const auto part = std::prev(behind);
-    if (part->second.end <= byte) return;
-    parts.emplace_hint(behind, byte, part->second);
-    part->second.end = byte;
+  static void split_at(SlabRanges& ranges, uint64_t byte) {
+    const auto behind = ranges.lower_bound(byte);
+    if (behind == ranges.begin()) return;
+    const auto range = std::prev(behind);
+    if (range->second.end <= byte) return;
+    ranges.emplace_hint(behind, byte, range->second);
+    range->second.end = byte;
   }
 
   void ask(const Small& before, const Small& next) {
@@ -129,8 +129,8 @@ class SlabWalk {
   const plan::Plan& plan_;
   const Unrolled& graph_;
   Questions& questions_;
-  std::vector<Small> smalls_;   // of both iterations, in order of first use
-  std::vector<Parts> present_;  // by device
+  std::vector<Small> smalls_;        // of both iterations, in order of first use
+  std::vector<SlabRanges> present_;  // by device
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
-// Allocations that stand as several tensors, their parts: nothing of what the program does with one may get lost. That
-// the parts tile their allocation the structure check sees to; here, that they live together, and that who works on one
-// through a mere pointer works on all.
+// Split tensors, allocations that stand as several tensors, their parts: nothing that the program does with one may get
+// lost. The structure check sees that the parts tile their allocation; here it is checked that they live together, and
+// that an op which works on one part through a mere pointer works on all.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,9 +15,10 @@ using plan::kNone;
 
 Status wrong(const std::string& message) { return {StatusCode::internal, "the plan is wrong: " + message}; }
 
-class Parts {
+class SplitTensorCheck {
  public:
-  explicit Parts(const plan::Plan& plan) : plan_(plan), ops_before_(plan.calls.size(), 0), count_(plan.tensors.size()) {
+  explicit SplitTensorCheck(const plan::Plan& plan)
+      : plan_(plan), ops_before_(plan.calls.size(), 0), count_(plan.tensors.size()) {
     uint32_t ops = 0;
     for (uint32_t call = 0; call < plan.calls.size(); ++call) {
       ops_before_[call] = ops;
@@ -34,7 +35,7 @@ class Parts {
         return wrong(fmt::format("an op runs while tensor {} is alive and tensor {}, another part of it, is not",
                                  tensor, plan_.tensors[tensor].part_of));
       }
-      if (Status status = check_again(tensor); !status.ok()) return status;
+      if (Status status = check_recomputed(tensor); !status.ok()) return status;
     }
     for (uint32_t call = 0; call < plan_.calls.size(); ++call) {
       if (Status status = check_accesses(call); !status.ok()) return status;
@@ -51,32 +52,32 @@ class Parts {
            ops_before_[tensor.free_call] == ops_before_[first.free_call];
   }
 
-  // What is made again is made again in the same parts.
-  Status check_again(uint32_t index) const {
+  // A recomputed tensor has the same parts as before.
+  Status check_recomputed(uint32_t index) const {
     const plan::Tensor& tensor = plan_.tensors[index];
-    if (tensor.again_of == kNone) return {};
-    const plan::Tensor& before = plan_.tensors[tensor.again_of];
+    if (tensor.recompute_of == kNone) return {};
+    const plan::Tensor& before = plan_.tensors[tensor.recompute_of];
     const bool same = (tensor.part_of == kNone) == (before.part_of == kNone) &&
                       tensor.part_offset == before.part_offset &&
-                      (tensor.part_of == kNone || (plan_.tensors[tensor.part_of].again_of == before.part_of &&
+                      (tensor.part_of == kNone || (plan_.tensors[tensor.part_of].recompute_of == before.part_of &&
                                                    count_[tensor.part_of] == count_[before.part_of]));
     if (same) return {};
     return wrong(
-        fmt::format("tensor {} is another part than tensor {}, which it is made again of", index, tensor.again_of));
+        fmt::format("tensor {} is another part than tensor {}, which it recomputes", index, tensor.recompute_of));
   }
 
   // A pointer without a size may be followed to all parts.
   Status check_accesses(uint32_t call) const {
-    const std::vector<plan::Access>& accesses = plan_.calls[call].accesses;
-    for (const plan::Access& access : accesses) {
+    const std::vector<plan::OpAccess>& accesses = plan_.calls[call].accesses;
+    for (const plan::OpAccess& access : accesses) {
       const plan::Tensor& tensor = plan_.tensors[access.tensor];
       if (tensor.part_of == kNone || access.size != 0) continue;
-      const auto same = [&](const plan::Access& other) {
+      const auto same = [&](const plan::OpAccess& other) {
         return plan_.tensors[other.tensor].part_of == tensor.part_of && other.size == 0 && other.mode == access.mode &&
                other.parameter_offset == access.parameter_offset;
       };
       std::vector<uint32_t> reached;
-      for (const plan::Access& other : accesses) {
+      for (const plan::OpAccess& other : accesses) {
         if (same(other)) reached.push_back(other.tensor);
       }
       std::sort(reached.begin(), reached.end());
@@ -95,6 +96,8 @@ class Parts {
 
 }  // namespace
 
-Status check_parts(const plan::Plan& plan) { return plan::has_parts(plan) ? Parts(plan).run() : Status{}; }
+Status check_split_tensors(const plan::Plan& plan) {
+  return plan::has_split_tensors(plan) ? SplitTensorCheck(plan).run() : Status{};
+}
 
 }  // namespace reprise::analyzer

@@ -48,8 +48,8 @@ Status verify(const plan::Plan& plan) {
   if (plan.vertices.size() > kMostVertices) return refusal("it has more vertices than can be checked");
   const Unrolled graph(plan);
   if (Status status = check_progress(graph); !status.ok()) return status;
-  if (Status status = check_relaunches(plan); !status.ok()) return status;
-  if (Status status = check_parts(plan); !status.ok()) return status;
+  if (Status status = check_recompute(plan); !status.ok()) return status;
+  if (Status status = check_split_tensors(plan); !status.ok()) return status;
   Questions questions(graph);
   if (Status status = walk_chunks(graph, questions); !status.ok()) return status;
   if (Status status = walk_conflicts(graph, questions); !status.ok()) return status;

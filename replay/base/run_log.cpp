@@ -68,7 +68,7 @@ void RunLog::open(const char* path) noexcept {
 
 void RunLog::write(RunLogLine& line) noexcept {
   if (!enabled()) return;
-  line.add("at_ns", now_ns());  // so that the report can say when a plan came in force, or was left
+  line.add("at_ns", now_ns());  // so that the report can say when a plan came in force and when it ended
   const std::lock_guard lock(mutex_);
   buffer_ += line.end();
   if (buffer_.size() >= kWriteBytes) write_out();
@@ -95,7 +95,7 @@ void RunLog::write_out() noexcept {
   buffer_.clear();
 }
 
-// The parent may have been forked while another thread held the lock: nothing is touched but the file's number.
+// The parent may have been forked while another thread held the lock: only the file's number is touched.
 void RunLog::abandon() noexcept { file_.store(-1); }
 
 uint64_t RunLog::now_ns() noexcept {

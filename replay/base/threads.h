@@ -1,4 +1,5 @@
-// Threads of our own in the program's process: they see none of its signals and their driver calls are nobody's.
+// Threads of our own in the program's process: they see none of its signals, and the hooks pass their
+// driver calls through uncounted.
 // Callers: the dispatcher, the planner process.
 #pragma once
 #include <pthread.h>

@@ -19,10 +19,10 @@ bool Activation::fail(std::string* why, const char* what, CUresult result) noexc
   return false;
 }
 
-// Waits for the device: after it, nothing that was noted as outstanding is.
+// Waits for the device: after it, no recorded use is outstanding.
 bool Activation::settle() noexcept {
   if (memory_.lanes.synchronize() != CUDA_SUCCESS) return false;
-  memory_.tensors.for_each([](Tensor& tensor) {
+  memory_.tensors.for_each([](ResidentTensor& tensor) {
     tensor.uses.clear();
     tensor.ready.clear();
   });
@@ -30,18 +30,18 @@ bool Activation::settle() noexcept {
   return true;
 }
 
-bool Activation::enter(const Schedule* schedule, std::string* why) noexcept {
-  if (schedule != schedule_) {
-    schedule_ = schedule;
+bool Activation::enter(const PlanIndex* plan_index, std::string* why) noexcept {
+  if (plan_index != plan_index_) {
+    plan_index_ = plan_index;
     chunks_.clear();
     slots_.clear();
-    slots_.resize(schedule->plan.tensors.size());
+    slots_.resize(plan_index->plan.tensors.size());
   }
   if (!settle()) {
     *why = "the device failed";
     return false;
   }
-  if (const CUresult result = residency_.trim_slabs(); result != CUDA_SUCCESS) {
+  if (const CUresult result = pager_.trim_slabs(); result != CUDA_SUCCESS) {
     return fail(why, "empty slabs could not be given back", result);
   }
   const bool entered = bind_persistent(why) && make_slab(why) && make_chunks(why) && vacate(why) && make_slots(why) &&
@@ -51,13 +51,14 @@ bool Activation::enter(const Schedule* schedule, std::string* why) noexcept {
 }
 
 bool Activation::bind_persistent(std::string* why) noexcept {
-  const plan::Plan& plan = schedule_->plan;
+  const plan::Plan& plan = plan_index_->plan;
   tensors_.assign(plan.tensors.size(), nullptr);
-  std::vector<Tensor*> live;
-  memory_.tensors.for_each([&](Tensor& tensor) { live.push_back(&tensor); });
-  std::sort(live.begin(), live.end(), [](const Tensor* a, const Tensor* b) { return a->allocation < b->allocation; });
-  bool same = live.size() == schedule_->persistent_count;
-  for (uint32_t t = 0; same && t < schedule_->persistent_count; ++t) {
+  std::vector<ResidentTensor*> live;
+  memory_.tensors.for_each([&](ResidentTensor& tensor) { live.push_back(&tensor); });
+  std::sort(live.begin(), live.end(),
+            [](const ResidentTensor* a, const ResidentTensor* b) { return a->allocation < b->allocation; });
+  bool same = live.size() == plan_index_->persistent_count;
+  for (uint32_t t = 0; same && t < plan_index_->persistent_count; ++t) {
     same = live[t]->size == plan.tensors[t].size && live[t]->chunk_count == plan.tensors[t].chunk_count &&
            !live[t]->plan_owned && !live[t]->lost;
     tensors_[t] = live[t];
@@ -68,24 +69,24 @@ bool Activation::bind_persistent(std::string* why) noexcept {
 
 // The region of small transient tensors, mapped once for good.
 bool Activation::make_slab(std::string* why) noexcept {
-  const uint64_t wanted = schedule_->slab_bytes / shared_.granularity;
+  const uint64_t wanted = plan_index_->slab_bytes / shared_.chunk_bytes;
   while (memory_.plan_slab_chunks < wanted) {
     CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
     ChunkIndex chunk = memory_.chunks.take_free(&result);
-    std::vector<Tensor*> resident;
+    std::vector<ResidentTensor*> resident;
     if (chunk == kNoChunk) {
-      memory_.tensors.for_each([&](Tensor& tensor) {
+      memory_.tensors.for_each([&](ResidentTensor& tensor) {
         if (tensor.resident) resident.push_back(&tensor);
       });
     }
     for (size_t i = 0; chunk == kNoChunk && i < resident.size(); ++i) {
-      const CUresult evicted = residency_.evict(*resident[i]);
+      const CUresult evicted = pager_.evict(*resident[i]);
       if (evicted != CUDA_SUCCESS) return fail(why, "no room could be made for small tensors", evicted);
       chunk = memory_.chunks.take_free(&result);
     }
     if (chunk == kNoChunk) return fail(why, "no chunk for small tensors", result);
     result = memory_.lanes.host_wait(memory_.chunks[chunk].uses);
-    const CUdeviceptr base = schedule_->zone.base + memory_.plan_slab_chunks * shared_.granularity;
+    const CUdeviceptr base = plan_index_->zone.base + memory_.plan_slab_chunks * shared_.chunk_bytes;
     if (result == CUDA_SUCCESS) result = memory_.mappings.map(base, {chunk});
     if (result != CUDA_SUCCESS) {
       memory_.chunks.give_back(chunk);
@@ -97,16 +98,16 @@ bool Activation::make_slab(std::string* why) noexcept {
   return true;
 }
 
-// Physical chunks for all of the plan's. The numbers in a plan are names: those that hold a persistent tensor's bytes
-// already get the name that leaves them in place.
+// A physical chunk for each of the plan's. The plan's chunk numbers are only names: a chunk that holds a persistent
+// tensor's bytes gets the name with which these bytes can stay in place.
 bool Activation::make_chunks(std::string* why) noexcept {
-  const plan::Plan& plan = schedule_->plan;
+  const plan::Plan& plan = plan_index_->plan;
   ChunkPool& pool = memory_.chunks;
   if (chunks_.empty()) {
     chunks_.assign(plan.chunk_count, kNoChunk);
     assign_current_chunks();
   }
-  // Passive mode may have put small allocations into a chunk since, or given one back to the device.
+  // Since the last activation the pager may have put small allocations into a chunk, or destroyed one.
   std::vector<bool> used(pool.size(), false);
   for (ChunkIndex& chunk : chunks_) {
     if (chunk != kNoChunk && (pool[chunk].reserved || pool[chunk].handle == 0)) chunk = kNoChunk;
@@ -139,11 +140,11 @@ bool Activation::make_chunks(std::string* why) noexcept {
 }
 
 void Activation::assign_current_chunks() noexcept {
-  const plan::Plan& plan = schedule_->plan;
+  const plan::Plan& plan = plan_index_->plan;
   std::vector<bool> used(memory_.chunks.size(), false);
-  // First those that are to stay where they are, then those whose mapping can be kept.
+  // First the tensors whose bytes can stay where they are, then those whose mapping can be kept.
   for (const bool resident : {true, false}) {
-    for (uint32_t t = 0; t < schedule_->persistent_count; ++t) {
+    for (uint32_t t = 0; t < plan_index_->persistent_count; ++t) {
       const plan::Tensor& tensor = plan.tensors[t];
       if (tensor.home == plan::kNone || tensor.resident_at_start != resident) continue;
       const Mapping* const mapping = memory_.mappings.find(tensors_[t]->base);
@@ -151,7 +152,7 @@ void Activation::assign_current_chunks() noexcept {
       const std::vector<uint32_t>& home = plan.placements[tensor.home].chunks;
       for (size_t i = 0; i < home.size() && i < mapping->chunks.size(); ++i) {
         const ChunkIndex chunk = mapping->chunks[i];
-        // An old mapping of a tensor that is away may name chunks that slabs have taken since.
+        // An old mapping of an evicted tensor may name chunks that slabs have taken since.
         if (chunks_[home[i]] != kNoChunk || used[chunk] || memory_.chunks[chunk].reserved) continue;
         chunks_[home[i]] = chunk;
         used[chunk] = true;
@@ -160,9 +161,9 @@ void Activation::assign_current_chunks() noexcept {
   }
 }
 
-// nullptr: it has none.
+// nullptr: the tensor has no home.
 const std::vector<ChunkIndex>* Activation::home(uint32_t index) const noexcept {
-  const uint32_t placement = schedule_->plan.tensors[index].home;
+  const uint32_t placement = plan_index_->plan.tensors[index].home;
   return placement == plan::kNone ? nullptr : &placements_[placement];
 }
 
@@ -171,18 +172,18 @@ bool Activation::in_place(uint32_t index) noexcept {
   return home(index) != nullptr && mapping != nullptr && mapping->chunks == *home(index);
 }
 
-// Persistent tensors that are not where the plan wants them go to the host, and those get a host copy that the plan
-// may count on.
+// Persistent tensors that are not where the plan starts are offloaded; those that stay get the host copy that the plan
+// counts on, where it says so.
 bool Activation::vacate(std::string* why) noexcept {
-  for (uint32_t t = 0; t < schedule_->persistent_count; ++t) {
-    const plan::Tensor& wanted = schedule_->plan.tensors[t];
-    Tensor& tensor = *tensors_[t];
+  for (uint32_t t = 0; t < plan_index_->persistent_count; ++t) {
+    const plan::Tensor& wanted = plan_index_->plan.tensors[t];
+    ResidentTensor& tensor = *tensors_[t];
     if (wanted.chunk_count == 0 || !tensor.resident) continue;
     CUresult result = CUDA_SUCCESS;
     if (!wanted.resident_at_start || !in_place(t)) {
-      result = residency_.evict(tensor);
+      result = pager_.evict(tensor);
     } else if (wanted.clean_at_start && tensor.defined && !tensor.host_valid) {
-      result = ensure_slot(memory_, tensor) ? copy_out(memory_, tensor, Uses{}) : CUDA_ERROR_OUT_OF_MEMORY;
+      result = ensure_slot(memory_, tensor) ? copy_out(memory_, tensor, LaneUses{}) : CUDA_ERROR_OUT_OF_MEMORY;
     }
     if (result != CUDA_SUCCESS) return fail(why, "a tensor could not be copied to the host", result);
   }
@@ -193,10 +194,10 @@ bool Activation::vacate(std::string* why) noexcept {
 
 bool Activation::make_slots(std::string* why) noexcept {
   for (size_t t = 0; t < slots_.size(); ++t) {
-    if (!schedule_->offloaded[t]) continue;
-    const bool have = t < schedule_->persistent_count
+    if (!plan_index_->offloaded[t]) continue;
+    const bool have = t < plan_index_->persistent_count
                           ? ensure_slot(memory_, *tensors_[t])
-                          : !slots_[t].empty() || memory_.host.allocate(schedule_->plan.tensors[t].size, &slots_[t]);
+                          : !slots_[t].empty() || memory_.host.allocate(plan_index_->plan.tensors[t].size, &slots_[t]);
     if (have) continue;
     *why =
         "the host tier (" + std::to_string(memory_.host.cap()) + " bytes) has no room for all that the plan offloads";
@@ -206,16 +207,16 @@ bool Activation::make_slots(std::string* why) noexcept {
 }
 
 bool Activation::map_homes(std::string* why) noexcept {
-  const uint64_t unit = shared_.granularity;
-  // A range keeps its own mapping where that is right already; all wrong ones go first.
+  const uint64_t chunk_bytes = shared_.chunk_bytes;
+  // A mapping that is right already is kept. All wrong ones are unmapped before any is mapped.
   for (const bool map : {false, true}) {
     for (uint32_t t = 0; t < tensors_.size(); ++t) {
       const std::vector<ChunkIndex>* const chunks = home(t);
       if (chunks == nullptr) continue;
-      const CUdeviceptr base = t < schedule_->persistent_count ? tensors_[t]->base : schedule_->addresses[t];
+      const CUdeviceptr base = t < plan_index_->persistent_count ? tensors_[t]->base : plan_index_->addresses[t];
       const Mapping* const mapping = memory_.mappings.find(base);
       if (mapping != nullptr && mapping->chunks == *chunks) continue;
-      CUresult result = memory_.mappings.make_room(base, chunks->size() * unit);
+      CUresult result = memory_.mappings.make_room(base, chunks->size() * chunk_bytes);
       if (result == CUDA_SUCCESS) result = memory_.mappings.unmap(base);
       if (result == CUDA_SUCCESS && map) result = memory_.mappings.map(base, *chunks);
       if (result != CUDA_SUCCESS) return fail(why, "a tensor's home could not be mapped", result);
@@ -225,13 +226,13 @@ bool Activation::map_homes(std::string* why) noexcept {
 }
 
 bool Activation::load(std::string* why) noexcept {
-  for (uint32_t t = 0; t < schedule_->persistent_count; ++t) {
-    const plan::Tensor& wanted = schedule_->plan.tensors[t];
-    Tensor& tensor = *tensors_[t];
+  for (uint32_t t = 0; t < plan_index_->persistent_count; ++t) {
+    const plan::Tensor& wanted = plan_index_->plan.tensors[t];
+    ResidentTensor& tensor = *tensors_[t];
     if (!wanted.resident_at_start || tensor.resident || home(t) == nullptr) continue;
-    Use done;
+    LaneUse done;
     if (tensor.defined && tensor.host_valid) {
-      const CUresult result = copy_in(memory_, tensor, Uses{}, &done);
+      const CUresult result = copy_in(memory_, tensor, LaneUses{}, &done);
       if (result != CUDA_SUCCESS) return fail(why, "a tensor could not be copied to its home", result);
     }
     tensor.resident = true;
@@ -245,28 +246,28 @@ bool Activation::load(std::string* why) noexcept {
 void Activation::exit() noexcept {
   settle();
   ChunkPool& pool = memory_.chunks;
-  // What a plan's tensor only partly holds any more is nobody's.
+  // A chunk whose occupant has lost other chunks, and with them its bytes, has no occupant any more.
   for (ChunkIndex chunk = 0; chunk < pool.size(); ++chunk) {
     if (pool[chunk].occupant != nullptr && !pool[chunk].occupant->resident) pool[chunk].occupant = nullptr;
   }
   pool.rebuild_free();
-  memory_.tensors.for_each([](Tensor& tensor) {
-    // A verified plan never does this; if it happens, the program gets an error rather than wrong numbers.
+  memory_.tensors.for_each([](ResidentTensor& tensor) {
+    // A verified plan never loses bytes; if it happens, the program gets an error rather than wrong numbers.
     if (tensor.chunk_count > 0 && tensor.defined && !tensor.resident && !tensor.host_valid) tensor.lost = true;
   });
 }
 
-void Activation::forget_given_up() noexcept {
-  for (uint32_t t = 0; t < schedule_->persistent_count; ++t) {
-    if (tensors_[t] == nullptr || !tensors_[t]->given_up) continue;
-    residency_.forget(*tensors_[t]);
+void Activation::forget_handovers() noexcept {
+  for (uint32_t t = 0; t < plan_index_->persistent_count; ++t) {
+    if (tensors_[t] == nullptr || !tensors_[t]->in_handover) continue;
+    pager_.forget(*tensors_[t]);
     tensors_[t] = nullptr;
   }
 }
 
-Tensor* Activation::allocate(uint32_t index, uint64_t allocation) noexcept {
-  const plan::Tensor& wanted = schedule_->plan.tensors[index];
-  Tensor* const tensor = memory_.tensors.insert(schedule_->addresses[index]);
+ResidentTensor* Activation::allocate(uint32_t index, uint64_t allocation) noexcept {
+  const plan::Tensor& wanted = plan_index_->plan.tensors[index];
+  ResidentTensor* const tensor = memory_.tensors.insert(plan_index_->addresses[index]);
   tensor->allocation = allocation;
   tensor->size = wanted.size;
   tensor->chunk_count = wanted.chunk_count;
@@ -278,7 +279,7 @@ Tensor* Activation::allocate(uint32_t index, uint64_t allocation) noexcept {
 }
 
 void Activation::release(uint32_t index) noexcept {
-  Tensor* const tensor = tensors_[index];
+  ResidentTensor* const tensor = tensors_[index];
   if (tensor == nullptr) return;
   if (Mapping* const mapping = memory_.mappings.find(tensor->base); mapping != nullptr) {
     for (const ChunkIndex chunk : mapping->chunks) {

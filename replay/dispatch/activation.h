@@ -1,5 +1,6 @@
-// From passive mode into a plan and back: which physical chunk plays which of the plan's, mappings of every home, bytes
-// of the persistent tensors where the plan wants them. The only time that a plan costs VMM calls. Dispatcher only.
+// From on demand into a plan and back: chooses a physical chunk for each chunk of the plan, maps every home, brings the
+// bytes of the persistent tensors to where the plan starts. Only here does a plan without remaps cost VMM calls.
+// Caller: the plan executor, on the dispatcher thread.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -14,22 +15,22 @@ namespace reprise::replay {
 
 class Activation {
  public:
-  Activation(Shared* shared, Memory* memory, Residency* residency) noexcept
-      : shared_(*shared), memory_(*memory), residency_(*residency) {}
+  Activation(Shared* shared, ManagedMemory* memory, Pager* pager) noexcept
+      : shared_(*shared), memory_(*memory), pager_(*pager) {}
 
-  // Everything in the log before is issued. On success the device is idle and in the plan's start state; on failure the
-  // passive state is sound and *why says what is missing.
-  bool enter(const Schedule* schedule, std::string* why) noexcept;
-  // Waits for the device and turns what the plan has issued into passive state.
+  // All earlier entries of the log are issued. On success the device is idle and in the plan's start state; on failure
+  // paging on demand can go on, and *why says what is missing.
+  bool enter(const PlanIndex* plan_index, std::string* why) noexcept;
+  // Waits for the device and leaves the memory as the pager expects it.
   void exit() noexcept;
 
-  // After exit(): the tensors that the program has freed and not allocated anew are nobody's.
-  void forget_given_up() noexcept;
+  // After exit(): forgets the tensors in handover, which the program has freed and not allocated anew.
+  void forget_handovers() noexcept;
 
   // The live object of a plan tensor: persistent ones always, transient ones between allocate and release.
-  Tensor* tensor(uint32_t index) const noexcept { return tensors_[index]; }
-  // A transient tensor's instance begins (its host slot moves in) and ends.
-  Tensor* allocate(uint32_t index, uint64_t allocation) noexcept;
+  ResidentTensor* tensor(uint32_t index) const noexcept { return tensors_[index]; }
+  // An instance of a transient tensor begins (it gets the plan's host slot for it) and ends.
+  ResidentTensor* allocate(uint32_t index, uint64_t allocation) noexcept;
   void release(uint32_t index) noexcept;
   // Physical chunks of one of the plan's placements, in address order.
   const std::vector<ChunkIndex>& chunks_of(uint32_t placement) const noexcept { return placements_[placement]; }
@@ -49,13 +50,13 @@ class Activation {
   bool fail(std::string* why, const char* what, CUresult result) noexcept;
 
   Shared& shared_;
-  Memory& memory_;
-  Residency& residency_;
-  const Schedule* schedule_ = nullptr;
+  ManagedMemory& memory_;
+  Pager& pager_;
+  const PlanIndex* plan_index_ = nullptr;
   std::vector<ChunkIndex> chunks_;  // by plan chunk; kept between activations
   std::vector<std::vector<ChunkIndex>> placements_;
-  std::vector<Tensor*> tensors_;  // by plan tensor
-  std::vector<HostSlot> slots_;   // by plan tensor: of transient ones, while no instance is live
+  std::vector<ResidentTensor*> tensors_;  // by plan tensor
+  std::vector<HostSlot> slots_;           // by plan tensor: of transient ones, while no instance is live
 };
 
 }  // namespace reprise::replay

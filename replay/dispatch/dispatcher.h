@@ -1,5 +1,18 @@
-// The one thread that issues the program's device work. Takes entries from the log: in order while passive, by the plan
-// while one is in force. Made by the enforcer when the program first allocates.
+// The one thread that issues the program's device work. Takes entries from the command log: in order on demand, by the
+// plan while one is in force. Made by the enforcer when the program first allocates.
+//
+//     application threads         thread "reprise"                               device
+//
+//     hook -> Enforcer -append-> CommandLog -> Dispatcher::run                   lane kToDevice: reloads
+//     hook -> Enforcer -append->  (a bounded     |- OnDemandExecutor: Pager  --> lane kToHost: offloads
+//     hook -> Enforcer -append->   ring)         '- PlanExecutor: Progress       lane 2, 3, ...: the program's streams
+//        |      ^                                     |
+//        |      '--- Waiter::done, grant; Faults <----'
+//        |
+//        '-> Recorder: trace file -> thread "reprise plan" -> child process `reprise plan` -> plan file -> PlanIndex
+//                                    (PlannerProcess)                                          (Enforcer::take_plan)
+//
+// Lanes are streams: work on one lane completes in order, between lanes the dispatcher orders it with events.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -22,32 +35,32 @@ class Dispatcher {
   // Sets the memory up in the current context and starts the thread. An error: nothing was started. With `measure`, the
   // link's rates are known afterwards.
   CUresult start(uint64_t host_cap, bool measure) noexcept;
-  const LinkRates& link() const noexcept { return link_; }
-  // Waits until everything in the log is issued (at most `timeout_ms`), then parks the thread for good.
+  const LinkRates& link_rates() const noexcept { return link_rates_; }
+  // Waits until all entries of the log are issued (at most `timeout_ms`), then parks the thread for good.
   void stop(uint64_t timeout_ms) noexcept;
 
-  Memory& memory() noexcept { return memory_; }
+  ManagedMemory& memory() noexcept { return memory_; }
 
  private:
   void run() noexcept;
-  void step_passive(Entry& entry) noexcept;
+  void step_on_demand(LogEntry& entry) noexcept;
   void follow_budget() noexcept;
   static void rise_with_working_set(void* self, uint64_t chunks) noexcept;
-  void note_memory() noexcept;
+  void record_memory() noexcept;
 
   Shared& shared_;
   BudgetRule rule_;
-  Memory memory_;
+  ManagedMemory memory_;
   Outside outside_;
-  LinkRates link_;
-  Residency residency_;
+  LinkRates link_rates_;
+  Pager pager_;
   Issuer issuer_;
-  Passive passive_;
-  Planned planned_;
+  OnDemandExecutor on_demand_;
+  PlanExecutor executor_;
   std::atomic<bool> stopping_{false};
   std::atomic<bool> stopped_{false};
   uint64_t measured_at_bytes_ = UINT64_MAX;
-  uint64_t noted_bytes_ = 0;
+  uint64_t recorded_bytes_ = 0;
 };
 
 }  // namespace reprise::replay

@@ -8,7 +8,7 @@ void Issuer::enter_context(CUcontext context) noexcept {
   if (driver().cuCtxSetCurrent(context) == CUDA_SUCCESS) current_ = context;
 }
 
-CUresult Issuer::issue(Entry& entry, uint64_t activity_id) noexcept {
+CUresult Issuer::issue(LogEntry& entry, uint64_t activity_id) noexcept {
   const Command& command = entry.command;
   ActivitySource* const activity = activity_id != 0 ? shared_.activity.load(std::memory_order_acquire) : nullptr;
   if (activity != nullptr) activity->push(activity_id, command.stream);
@@ -23,9 +23,9 @@ CUresult Issuer::issue(Entry& entry, uint64_t activity_id) noexcept {
   return result;
 }
 
-void Issuer::conclude(Entry& entry, CUresult result, Use use) noexcept {
+void Issuer::conclude(LogEntry& entry, CUresult result, LaneUse use) noexcept {
   if (entry.staged) {
-    // The position becomes one that can be seen to complete, else the staging area would fill up.
+    // With a marker the position can be seen to complete; without one the staging area would fill up.
     memory_.lanes.mark(use.lane);
     shared_.staging.release(entry.staging, use);
   }
@@ -37,22 +37,22 @@ void Issuer::conclude(Entry& entry, CUresult result, Use use) noexcept {
   }
 }
 
-void Issuer::issue_event_record(Entry& entry) noexcept {
+void Issuer::issue_event_record(LogEntry& entry) noexcept {
   enter_context(entry.command.context);
   const CUresult result = entry.flags == 0
                               ? driver().cuEventRecord(entry.event, entry.command.stream)
                               : driver().cuEventRecordWithFlags(entry.event, entry.command.stream, entry.flags);
   shared_.faults.report(result);
-  shared_.events.issued(entry.event, Events::Use::record);
+  shared_.events.issued(entry.event, Events::Role::record);
 }
 
-void Issuer::issue_event_wait(Entry& entry) noexcept {
+void Issuer::issue_event_wait(LogEntry& entry) noexcept {
   enter_context(entry.command.context);
   shared_.faults.report(driver().cuStreamWaitEvent(entry.command.stream, entry.event, entry.flags));
-  shared_.events.issued(entry.event, Events::Use::wait);
+  shared_.events.issued(entry.event, Events::Role::wait);
 }
 
-void Issuer::issue_stream_destroy(Entry& entry) noexcept {
+void Issuer::issue_stream_destroy(LogEntry& entry) noexcept {
   enter_context(entry.command.context);
   shared_.faults.report(memory_.lanes.close(entry.command.stream, entry.command.context));
 }

@@ -39,24 +39,24 @@ uint64_t rate(uint64_t bytes, uint64_t ns) noexcept {
 
 }  // namespace
 
-LinkRates measure_link(Memory& memory) noexcept {
+LinkRates measure_link_rates(ManagedMemory& memory) noexcept {
   LinkRates rates;
-  const uint64_t unit = memory.chunks.granularity();
+  const uint64_t chunk_bytes = memory.chunks.chunk_bytes();
   CUresult refused = CUDA_SUCCESS;
   const ChunkIndex chunk = memory.chunks.take_free(&refused);
   if (chunk == kNoChunk) return rates;
   const CUdeviceptr device = memory.arena.plan.base;
   HostSlot slot;
   if (memory.mappings.map(device, {chunk}) == CUDA_SUCCESS) {
-    if (memory.host.allocate(unit, &slot) && slot.size() == 1) {
+    if (memory.host.allocate(chunk_bytes, &slot) && slot.size() == 1) {
       void* const host = reinterpret_cast<void*>(slot[0].address);
       const CUstream in = memory.lanes.stream(Lanes::kToDevice);
       const CUstream out = memory.lanes.stream(Lanes::kToHost);
-      const uint64_t total = std::max(kBytesPerTry / unit * unit, unit);
+      const uint64_t total = std::max(kBytesPerTry / chunk_bytes * chunk_bytes, chunk_bytes);
       const auto to_device = [&](uint64_t bytes) { return driver().cuMemcpyHtoDAsync(device, host, bytes, in); };
       const auto to_host = [&](uint64_t bytes) { return driver().cuMemcpyDtoHAsync(host, device, bytes, out); };
-      rates.to_device = rate(total, median_ns(in, unit, total, to_device));
-      rates.to_host = rate(total, median_ns(out, unit, total, to_host));
+      rates.to_device = rate(total, median_ns(in, chunk_bytes, total, to_device));
+      rates.to_host = rate(total, median_ns(out, chunk_bytes, total, to_host));
       rates.latency_ns = median_ns(in, kSmallBytes, kSmallBytes, to_device);
     }
     memory.mappings.unmap(device);

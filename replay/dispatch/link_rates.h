@@ -13,10 +13,10 @@ namespace reprise::replay {
 struct LinkRates {
   uint64_t to_device = 0;  // bytes per second
   uint64_t to_host = 0;
-  uint64_t latency_ns = 0;  // of a copy of no size worth mentioning
+  uint64_t latency_ns = 0;  // of a copy of a few bytes
 };
 
 // Takes one chunk from the pool for the time being, and a host slot. The median of three tries each.
-LinkRates measure_link(Memory& memory) noexcept;
+LinkRates measure_link_rates(ManagedMemory& memory) noexcept;
 
 }  // namespace reprise::replay

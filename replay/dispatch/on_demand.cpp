@@ -5,10 +5,10 @@
 
 namespace reprise::replay {
 namespace {
-constexpr uint64_t kComplaintsToPrint = 8;  // more lines than that help nobody
+constexpr uint64_t kComplaintsToPrint = 8;  // lines on stderr; more of them say nothing new
 }
 
-void Passive::perform(Entry& entry) noexcept {
+void OnDemandExecutor::perform(LogEntry& entry) noexcept {
   switch (entry.kind) {
     case EntryKind::op:
       perform_op(entry);
@@ -32,38 +32,38 @@ void Passive::perform(Entry& entry) noexcept {
       perform_ordered(entry);
       break;
     case EntryKind::activate:
-      break;  // the dispatcher's own
+      break;  // the dispatcher performs these itself
   }
-  shared_.log.done(&entry);
+  shared_.command_log.done(&entry);
 }
 
 // Makes the tensors of the op resident and orders their arrival before the op on its lane.
-CUresult Passive::make_ready(Entry& entry, LaneIndex lane, bool* everything) noexcept {
+CUresult OnDemandExecutor::make_ready(LogEntry& entry, LaneIndex lane, bool* everything) noexcept {
   const Command& command = entry.command;
   *everything = (command.flags & trace::kOpOpaque) != 0 || command.op == trace::OpKind::graph_launch;
   set_.clear();
   CUresult result = CUDA_SUCCESS;
   if (*everything) {
-    memory_.tensors.for_each([&](Tensor& tensor) { set_.push_back(&tensor); });
-    result = residency_.make_all_resident();
+    memory_.tensors.for_each([&](ResidentTensor& tensor) { set_.push_back(&tensor); });
+    result = pager_.make_all_resident();
   } else {
     for (uint32_t i = 0; i < command.access_count; ++i) {
-      Tensor* const tensor = tensor_of(memory_, command.accesses[i]);
+      ResidentTensor* const tensor = tensor_of(memory_, command.accesses[i]);
       if (tensor != nullptr) set_.push_back(tensor);
       if (in_plan_slab(command.accesses[i])) result = memory_.lanes.wait_on(lane, memory_.plan_slab_uses);
     }
-    if (result == CUDA_SUCCESS && !set_.empty()) result = residency_.make_resident(set_);
+    if (result == CUDA_SUCCESS && !set_.empty()) result = pager_.make_resident(set_);
   }
   if (result == CUDA_ERROR_OUT_OF_MEMORY) complain(entry);
-  for (Tensor* tensor : set_) {
+  for (ResidentTensor* tensor : set_) {
     if (result == CUDA_SUCCESS) result = memory_.lanes.wait_on(lane, tensor->ready);
   }
   return result;
 }
 
-void Passive::complain(const Entry& entry) noexcept {
+void OnDemandExecutor::complain(const LogEntry& entry) noexcept {
   if (complaints_++ >= kComplaintsToPrint) return;
-  const Shortage& shortage = residency_.shortage();
+  const Shortage& shortage = pager_.shortage();
   if (shortage.host_full) {
     log_line(LogLevel::warn,
              "%s: no room in host memory for %llu bytes that have to leave the device (host tier: %llu bytes)",
@@ -76,15 +76,15 @@ void Passive::complain(const Entry& entry) noexcept {
   }
 }
 
-void Passive::perform_op(Entry& entry) noexcept {
+void OnDemandExecutor::perform_op(LogEntry& entry) noexcept {
   const Command& command = entry.command;
   issuer_.enter_context(command.context);
   const LaneIndex lane = memory_.lanes.lane_of(command.stream, command.context);
   bool everything = false;
   CUresult result = make_ready(entry, lane, &everything);
   if (result != CUDA_SUCCESS) {
-    entry.program_issues = false;  // there is nothing for the program to issue: it gets the error
-    issuer_.conclude(entry, result, Use{lane, memory_.lanes[lane].issued});
+    entry.program_issues = false;  // the program thread must not issue it: it gets the error
+    issuer_.conclude(entry, result, LaneUse{lane, memory_.lanes[lane].issued});
     return;
   }
   if (entry.program_issues) {
@@ -94,87 +94,87 @@ void Passive::perform_op(Entry& entry) noexcept {
   } else {
     result = issuer_.issue(entry, shared_.recording.load(std::memory_order_relaxed) ? command.sequence : 0);
   }
-  const Use use{lane, memory_.lanes.advance(lane)};
-  for (Tensor* tensor : set_) residency_.touched(*tensor, use, everything);
+  const LaneUse use{lane, memory_.lanes.advance(lane)};
+  for (ResidentTensor* tensor : set_) pager_.touched(*tensor, use, everything);
   // The driver returns from a synchronous copy when the bytes are there for every stream; a staged one has only been
-  // queued, so whatever comes next on any stream waits for it.
+  // queued, so the next work on any stream has to wait for it.
   if (entry.staged && (command.flags & trace::kOpSynchronous) != 0) {
-    for (Tensor* tensor : set_) tensor->ready.add(use.lane, use.position);
+    for (ResidentTensor* tensor : set_) tensor->ready.add(use.lane, use.position);
   }
   for (uint32_t i = 0; i < command.access_count && !everything; ++i) {
     if (in_plan_slab(command.accesses[i])) memory_.plan_slab_uses.add(use.lane, use.position);
-    Tensor* const tensor = tensor_of(memory_, command.accesses[i]);
+    ResidentTensor* const tensor = tensor_of(memory_, command.accesses[i]);
     if (tensor != nullptr && (command.accesses[i].mode & trace::kAccessWrite) != 0) {
-      residency_.touched(*tensor, use, true);
+      pager_.touched(*tensor, use, true);
     }
   }
   issuer_.conclude(entry, result, use);
 }
 
-// Small transient tensors of a plan share addresses over time and are mapped for good: they are not in the table. Their
-// region is ordered as a whole between streams.
-bool Passive::in_plan_slab(const Access& access) const noexcept {
+// Small transient tensors of a plan share addresses over time and are mapped for good, so Tensors does not know them.
+// Their region is ordered between streams as a whole.
+bool OnDemandExecutor::in_plan_slab(const Access& access) const noexcept {
   const CUdeviceptr base = access.address - access.offset;
-  return base - memory_.arena.plan.base < memory_.plan_slab_chunks * memory_.chunks.granularity();
+  return base - memory_.arena.plan.base < memory_.plan_slab_chunks * memory_.chunks.chunk_bytes();
 }
 
-void Passive::perform_allocate(Entry& entry) noexcept {
+void OnDemandExecutor::perform_allocate(LogEntry& entry) noexcept {
   if (entry.chunk_count == 0 && memory_.arena.plan.contains(entry.address)) {
-    issuer_.extents.note(entry.address, entry.size);
+    issuer_.extents.insert(entry.address, entry.size);
     return;
   }
-  Tensor* const tensor = memory_.tensors.insert(entry.address);
+  ResidentTensor* const tensor = memory_.tensors.insert(entry.address);
   tensor->allocation = entry.allocation;
   tensor->size = entry.size;
   tensor->chunk_count = entry.chunk_count;
   tensor->plan_owned = memory_.arena.plan.contains(entry.address);
-  issuer_.extents.note(entry.address, entry.size);
+  issuer_.extents.insert(entry.address, entry.size);
 }
 
-// The range has lost its tensor when the plan ended; what has touched it since is in no tensor's books.
-void Passive::release_address(const Entry& entry) noexcept {
+// The tensor was forgotten when the plan ended, so no tensor's uses say which work has touched the range since.
+void OnDemandExecutor::release_address(const LogEntry& entry) noexcept {
   if (memory_.arena.slabs.contains(entry.address)) {
     if (memory_.lanes.synchronize() != CUDA_SUCCESS) return;
-    issuer_.extents.forget(entry.address);
+    issuer_.extents.erase(entry.address);
   }
   shared_.addresses.release(entry.address, entry.size);
 }
 
-void Passive::perform_free(Entry& entry) noexcept {
-  if (entry.only_address) return release_address(entry);
-  Tensor* const tensor = memory_.tensors.find(entry.address);
+void OnDemandExecutor::perform_free(LogEntry& entry) noexcept {
+  if (entry.ends_handover) return release_address(entry);
+  ResidentTensor* const tensor = memory_.tensors.find(entry.address);
   if (tensor == nullptr) return;
   const bool small = tensor->chunk_count == 0;
-  if (entry.keeps_address) {
-    residency_.forget(*tensor);
+  if (entry.free_handover) {
+    pager_.forget(*tensor);
     return;
   }
   if (small && !tensor->plan_owned) {
     freed_slabs_.push_back({tensor->base, tensor->size, tensor->uses});
   }
-  residency_.forget(*tensor);
+  pager_.forget(*tensor);
   if (!small) shared_.addresses.release(entry.address, entry.size);
   reclaim_slabs();
 }
 
-void Passive::reclaim_slabs() noexcept {
+void OnDemandExecutor::reclaim_slabs() noexcept {
   while (!freed_slabs_.empty() && memory_.lanes.complete(freed_slabs_.front().uses)) {
-    issuer_.extents.forget(freed_slabs_.front().address);
+    issuer_.extents.erase(freed_slabs_.front().address);
     shared_.addresses.release(freed_slabs_.front().address, freed_slabs_.front().bytes);
     freed_slabs_.pop_front();
   }
 }
 
-void Passive::perform_ordered(Entry& entry) noexcept {
+void OnDemandExecutor::perform_ordered(LogEntry& entry) noexcept {
   CUresult result = CUDA_SUCCESS;
   if (entry.all_resident) {
-    result = residency_.make_all_resident();
+    result = pager_.make_all_resident();
     if (result == CUDA_ERROR_OUT_OF_MEMORY) complain(entry);
-    memory_.tensors.for_each([&](Tensor& tensor) {
+    memory_.tensors.for_each([&](ResidentTensor& tensor) {
       const CUresult waited = memory_.lanes.host_wait(tensor.ready);
       if (result == CUDA_SUCCESS) result = waited;
-      // The call may write what it likes.
-      if (tensor.resident) residency_.touched(tensor, Use{Lanes::kToDevice, 0}, true);
+      // The call may write any tensor.
+      if (tensor.resident) pager_.touched(tensor, LaneUse{Lanes::kToDevice, 0}, true);
     });
   }
   if (entry.waiter != nullptr) entry.waiter->done(result);

@@ -12,10 +12,10 @@ namespace reprise::replay {
 namespace {
 
 constexpr uint64_t kComputeDepth = 64;  // ops with the driver: enough that the device never waits for this thread
-constexpr int kPatience = 3;            // activations that fail in a row before the plan is given up
-constexpr uint64_t kComputeDry = 1;     // so few that an op which waits for a transfer loses nothing
+constexpr int kPatience = 3;            // activations that fail in a row before the plan is not tried again
+constexpr uint64_t kComputeDry = 1;     // so few that issuing an op which waits for a transfer delays no other op
 
-bool touches_host(const Entry& entry) noexcept {
+bool touches_host(const LogEntry& entry) noexcept {
   const Command& command = entry.command;
   if ((command.flags & trace::kOpHostVisible) != 0 || command.host_destination != nullptr) return true;
   return command.host_source != nullptr && !entry.staged;
@@ -45,39 +45,39 @@ void nap(long nanoseconds) noexcept {
 
 }  // namespace
 
-void Planned::activate(const Schedule* schedule, uint64_t iteration) noexcept {
+void PlanExecutor::activate(const PlanIndex* plan_index, uint64_t iteration) noexcept {
   std::string why;
   const uint64_t calls = memory_.mappings.driver_calls();
-  if (schedule == nullptr || !activation_.enter(schedule, &why)) {
-    // The next boundary may do: the peak, and with it a percentage's limit, may not be reached yet.
+  if (plan_index == nullptr || !activation_.enter(plan_index, &why)) {
+    // It may work at the next boundary: a percentage budget grows until the program's peak is reached.
     const bool for_good = ++refusals_ == kPatience;
     log_line(for_good ? LogLevel::warn : LogLevel::info, "the plan cannot be used: %s", why.c_str());
-    shared_.plan_exits.fetch_add(1, std::memory_order_release);
+    shared_.dispatcher_divergences.fetch_add(1, std::memory_order_release);
     if (for_good) shared_.plan_unusable.store(true, std::memory_order_release);
     return;
   }
   refusals_ = 0;
-  if (schedule != schedule_) stopwatch_.open(&shared_, &memory_, schedule);
-  schedule_ = schedule;
-  progress_.begin(schedule, iteration);
+  if (plan_index != plan_index_) stopwatch_.open(&shared_, &memory_, plan_index);
+  plan_index_ = plan_index;
+  progress_.begin(plan_index, iteration);
   active_ = true;
   closing_ = false;
   failure_ = nullptr;
   ordered_.clear();
   barrier_ = false;
   host_work_.clear();
-  small_live_.assign(schedule->plan.tensors.size(), 0);
-  next_ = shared_.log.head() + 1;  // behind the activate entry
+  small_live_.assign(plan_index->plan.tensors.size(), 0);
+  next_ = shared_.command_log.head() + 1;  // behind the activate entry
   looked_ns_ = 0;
   RunLogLine line("activate");
   line.add("iteration", iteration).add("vmm_calls", memory_.mappings.driver_calls() - calls);
-  shared_.runlog.write(line);
+  shared_.run_log.write(line);
 }
 
-bool Planned::step() noexcept {
+bool PlanExecutor::step() noexcept {
   memory_.lanes.poll();
   shared_.staging.reclaim(memory_.lanes);
-  note_stall();
+  record_stall();
   bool progress = intake();
   if (!active_) return true;
   progress |= collect_granted();
@@ -91,19 +91,19 @@ bool Planned::step() noexcept {
     failure_ = "the device failed";
   }
   if (failure_ == nullptr && !progress && stuck()) failure_ = "the program waits for what the plan holds back";
-  if (failure_ != nullptr) leave(failure_);
+  if (failure_ != nullptr) diverge(failure_);
   return progress || !active_;
 }
 
-bool Planned::intake() noexcept {
-  const uint64_t tail = shared_.log.tail();
+bool PlanExecutor::intake() noexcept {
+  const uint64_t tail = shared_.command_log.tail();
   seen_tail_ = tail;
   bool progress = false;
   while (next_ < tail && !barrier_) {
-    const Taken taken = take(*shared_.log.at(next_));
+    const Taken taken = take(*shared_.command_log.at(next_));
     if (taken == Taken::later) break;
-    if (taken == Taken::leave) {
-      leave(nullptr);
+    if (taken == Taken::diverge) {
+      diverge(nullptr);
       return true;
     }
     ++next_;
@@ -112,36 +112,36 @@ bool Planned::intake() noexcept {
   return progress;
 }
 
-Planned::Taken Planned::take(Entry& entry) noexcept {
+PlanExecutor::Taken PlanExecutor::take(LogEntry& entry) noexcept {
   switch (entry.kind) {
     case EntryKind::op:
     case EntryKind::allocate:
     case EntryKind::free:
-      return entry.call == kUnplanned ? Taken::leave : take_planned(entry);
+      return entry.call == kUnplanned ? Taken::diverge : take_planned(entry);
     case EntryKind::activate:
-      return Taken::leave;
+      return Taken::diverge;
     case EntryKind::ordered:
-      if (entry.all_resident) return Taken::leave;
+      if (entry.all_resident) return Taken::diverge;
       break;
     case EntryKind::event_record:
     case EntryKind::event_wait:
     case EntryKind::stream_destroy:
       break;
   }
-  // A record only looks back. The others also hold back what comes after them.
+  // An event record only concerns the work before it. The others also hold back the entries after them.
   ordered_.push_back(&entry);
   barrier_ = entry.kind != EntryKind::event_record;
   return Taken::yes;
 }
 
-Planned::Taken Planned::take_planned(Entry& entry) noexcept {
+PlanExecutor::Taken PlanExecutor::take_planned(LogEntry& entry) noexcept {
   if (!progress_.is_open(entry.iteration) && !progress_.open(entry.iteration)) return Taken::later;
-  const plan::Call& call = schedule_->plan.calls[entry.call];
-  if (call.kind == plan::CallKind::give_up || call.kind == plan::CallKind::renew) {
-    // Nothing is issued for these: they take effect when all that the program called before is issued.
+  const plan::Call& call = plan_index_->plan.calls[entry.call];
+  if (call.kind == plan::CallKind::free_handover || call.kind == plan::CallKind::allocate_handover) {
+    // A handover issues nothing: it takes effect when all that the program called before is issued.
     if (entry.call == 0) stopwatch_.begin(entry.iteration);
     ordered_.push_back(&entry);
-    if (entry.call == schedule_->last_call) progress_.open(entry.iteration + 1);
+    if (entry.call == plan_index_->last_call) progress_.open(entry.iteration + 1);
     return Taken::yes;
   }
   if (call.kind == plan::CallKind::allocate) {
@@ -149,28 +149,28 @@ Planned::Taken Planned::take_planned(Entry& entry) noexcept {
     if (activation_.tensor(call.tensor) != nullptr) return Taken::later;
     if (entry.chunk_count != 0) {
       activation_.allocate(call.tensor, entry.allocation);
-      issuer_.extents.note(entry.address, entry.size);
+      issuer_.extents.insert(entry.address, entry.size);
     }
   }
-  if (call.kind != plan::CallKind::op && schedule_->plan.tensors[call.tensor].chunk_count == 0) {
+  if (call.kind != plan::CallKind::op && plan_index_->plan.tensors[call.tensor].chunk_count == 0) {
     small_live_[call.tensor] += call.kind == plan::CallKind::allocate ? 1 : -1;
   }
   if (entry.call == 0) stopwatch_.begin(entry.iteration);
   if (call.kind == plan::CallKind::op && touches_host(entry)) host_work_.push_back(&entry);
   // At the last call the next iteration begins: its first reloads need not wait for the program.
-  if (entry.call == schedule_->last_call) progress_.open(entry.iteration + 1);
+  if (entry.call == plan_index_->last_call) progress_.open(entry.iteration + 1);
   if (call.kind == plan::CallKind::allocate) {
-    shared_.log.done(&entry);
+    shared_.command_log.done(&entry);
   } else {
     progress_.submitted({entry.iteration, call.vertex}, &entry);
   }
   return Taken::yes;
 }
 
-bool Planned::perform_ordered() noexcept {
+bool PlanExecutor::perform_ordered() noexcept {
   bool progress = false;
-  while (!ordered_.empty() && ordered_.front()->position == shared_.log.head()) {
-    Entry& entry = *ordered_.front();
+  while (!ordered_.empty() && ordered_.front()->position == shared_.command_log.head()) {
+    LogEntry& entry = *ordered_.front();
     switch (entry.kind) {
       case EntryKind::event_record:
         issuer_.issue_event_record(entry);
@@ -183,7 +183,7 @@ bool Planned::perform_ordered() noexcept {
         break;
       case EntryKind::allocate:
       case EntryKind::free:
-        take_over(entry);
+        perform_handover(entry);
         break;
       default:
         if (entry.waiter != nullptr) entry.waiter->done(CUDA_SUCCESS);
@@ -191,42 +191,43 @@ bool Planned::perform_ordered() noexcept {
     }
     barrier_ = barrier_ && ordered_.size() > 1;
     ordered_.pop_front();
-    shared_.log.done(&entry);
+    shared_.command_log.done(&entry);
     progress = true;
   }
   return progress;
 }
 
-// The tensor stays what and where it is; only whose it is changes.
-void Planned::take_over(const Entry& entry) noexcept {
-  Tensor* const tensor = activation_.tensor(schedule_->plan.calls[entry.call].tensor);
-  tensor->given_up = entry.kind == EntryKind::free;
+// The tensor stays where it is with its bytes; only the program's allocation that it stands for changes.
+void PlanExecutor::perform_handover(const LogEntry& entry) noexcept {
+  ResidentTensor* const tensor = activation_.tensor(plan_index_->plan.calls[entry.call].tensor);
+  tensor->in_handover = entry.kind == EntryKind::free;
   if (entry.kind == EntryKind::allocate) tensor->allocation = entry.allocation;
 }
 
-// The plan ends. Work on the tensor that comes after its renewal may be with the driver already, so the renewal holds,
-// whatever before it is still to be issued. A tensor that nobody has renewed goes when passive mode reaches its free.
-void Planned::settle_takeovers() noexcept {
-  std::vector<std::pair<uint32_t, Entry*>> given_up;
-  for (Entry* entry : ordered_) {
+// The plan ends. Where the allocation of a handover was taken in, later work on the tensor may be with the driver
+// already, so the handover is performed although entries before it are not issued. Where only the free was taken in,
+// the tensor goes when that free is performed on demand.
+void PlanExecutor::settle_handovers() noexcept {
+  std::vector<std::pair<uint32_t, LogEntry*>> freed;
+  for (LogEntry* entry : ordered_) {
     if (entry->kind != EntryKind::free && entry->kind != EntryKind::allocate) continue;
-    const uint32_t tensor = schedule_->plan.calls[entry->call].tensor;
+    const uint32_t tensor = plan_index_->plan.calls[entry->call].tensor;
     if (entry->kind == EntryKind::free) {
-      given_up.emplace_back(tensor, entry);
+      freed.emplace_back(tensor, entry);
       continue;
     }
-    for (auto& [of, free] : given_up) {
+    for (auto& [of, free] : freed) {
       if (of != tensor || free == nullptr) continue;
-      shared_.log.done(free);
+      shared_.command_log.done(free);
       free = nullptr;
     }
-    take_over(*entry);
-    shared_.log.done(entry);
+    perform_handover(*entry);
+    shared_.command_log.done(entry);
   }
   ordered_.clear();
 }
 
-bool Planned::issue_releases() noexcept {
+bool PlanExecutor::issue_releases() noexcept {
   bool progress = false;
   while (progress_.find_ready(LaneKind::none, [&](Instance instance) {
     release(instance);
@@ -237,22 +238,22 @@ bool Planned::issue_releases() noexcept {
   return progress;
 }
 
-void Planned::release(Instance instance) noexcept {
-  Entry* const entry = progress_.entry(instance);
-  activation_.release(schedule_->plan.vertices[instance.vertex].tensor);
-  progress_.issued(instance, Use{});
-  shared_.log.done(entry);
+void PlanExecutor::release(Instance instance) noexcept {
+  LogEntry* const entry = progress_.entry(instance);
+  activation_.release(plan_index_->plan.vertices[instance.vertex].tensor);
+  progress_.issued(instance, LaneUse{});
+  shared_.command_log.done(entry);
 }
 
-// Host bytes are no tensors, so the plan does not order who touches them: the program's order does.
-bool Planned::host_order_allows(const Entry& entry) noexcept {
+// Host bytes are no tensors, so the plan does not order the ops that touch them: the program's order is kept.
+bool PlanExecutor::host_order_allows(const LogEntry& entry) noexcept {
   if (host_work_.empty() || !touches_host(entry)) return true;
-  return std::none_of(host_work_.begin(), host_work_.end(), [&](const Entry* other) {
+  return std::none_of(host_work_.begin(), host_work_.end(), [&](const LogEntry* other) {
     return other->position < entry.position && host_conflict(other->command, entry.command);
   });
 }
 
-bool Planned::issue_ops() noexcept {
+bool PlanExecutor::issue_ops() noexcept {
   bool progress = false;
   while (failure_ == nullptr) {
     const Lane& lane = memory_.lanes[compute_lane_];
@@ -277,12 +278,12 @@ bool Planned::issue_ops() noexcept {
   return progress;
 }
 
-uint64_t Planned::activity_id(Instance instance) const noexcept {
+uint64_t PlanExecutor::activity_id(Instance instance) const noexcept {
   return stopwatch_.sampled() ? Stopwatch::id_of(instance.iteration, instance.vertex) : 0;
 }
 
-void Planned::issue_op(Instance instance) noexcept {
-  Entry& entry = *progress_.entry(instance);
+void PlanExecutor::issue_op(Instance instance) noexcept {
+  LogEntry& entry = *progress_.entry(instance);
   issuer_.enter_context(entry.command.context);
   const LaneIndex lane = memory_.lanes.lane_of(entry.command.stream, entry.command.context);
   if (wait_for_predecessors(instance, lane) != CUDA_SUCCESS) {
@@ -290,7 +291,7 @@ void Planned::issue_op(Instance instance) noexcept {
     return;
   }
   if (!place(instance.vertex)) return;
-  note_small(entry);
+  insert_small_extents(entry);
   compute_lane_ = lane;
   last_op_ = instance;
   if (entry.program_issues) {
@@ -302,30 +303,31 @@ void Planned::issue_op(Instance instance) noexcept {
   op_issued(instance, lane, issuer_.issue(entry, activity_id(instance)));
 }
 
-// Small transient tensors share addresses over time, so the one that is meant is noted when its work goes out.
-void Planned::note_small(const Entry& entry) noexcept {
-  if (shared_.notes.note == nullptr) return;
-  for (const plan::Access& access : schedule_->plan.calls[entry.call].accesses) {
-    const plan::Tensor& tensor = schedule_->plan.tensors[access.tensor];
-    if (tensor.chunk_count == 0 && access.tensor >= schedule_->persistent_count) {
-      issuer_.extents.note(schedule_->addresses[access.tensor], tensor.size);
+// Small transient tensors share addresses over time: the extent of the one that an op means is inserted when the op is
+// issued.
+void PlanExecutor::insert_small_extents(const LogEntry& entry) noexcept {
+  if (shared_.extent_observer.insert == nullptr) return;
+  for (const plan::OpAccess& access : plan_index_->plan.calls[entry.call].accesses) {
+    const plan::Tensor& tensor = plan_index_->plan.tensors[access.tensor];
+    if (tensor.chunk_count == 0 && access.tensor >= plan_index_->persistent_count) {
+      issuer_.extents.insert(plan_index_->addresses[access.tensor], tensor.size);
     }
   }
 }
 
-// Passive mode notes what is allocated while it is in force, not what was before.
-void Planned::note_live_small() noexcept {
-  for (uint32_t t = schedule_->persistent_count; t < small_live_.size(); ++t) {
-    if (small_live_[t] > 0) issuer_.extents.note(schedule_->addresses[t], schedule_->plan.tensors[t].size);
+// OnDemandExecutor inserts the extents of what is allocated while no plan is in force; these were allocated before.
+void PlanExecutor::insert_live_small_extents() noexcept {
+  for (uint32_t t = plan_index_->persistent_count; t < small_live_.size(); ++t) {
+    if (small_live_[t] > 0) issuer_.extents.insert(plan_index_->addresses[t], plan_index_->plan.tensors[t].size);
   }
 }
 
-void Planned::op_issued(Instance instance, LaneIndex lane, CUresult result) noexcept {
-  Entry& entry = *progress_.entry(instance);
-  const Use use{lane, memory_.lanes.advance(lane)};
+void PlanExecutor::op_issued(Instance instance, LaneIndex lane, CUresult result) noexcept {
+  LogEntry& entry = *progress_.entry(instance);
+  const LaneUse use{lane, memory_.lanes.advance(lane)};
   memory_.lanes.mark(lane);
-  for (const plan::Access& access : schedule_->plan.calls[entry.call].accesses) {
-    Tensor* const tensor = activation_.tensor(access.tensor);
+  for (const plan::OpAccess& access : plan_index_->plan.calls[entry.call].accesses) {
+    ResidentTensor* const tensor = activation_.tensor(access.tensor);
     if (tensor == nullptr) continue;
     tensor->uses.add(use.lane, use.position);
     if ((access.mode & trace::kAccessWrite) == 0) continue;
@@ -336,14 +338,14 @@ void Planned::op_issued(Instance instance, LaneIndex lane, CUresult result) noex
   issuer_.conclude(entry, result, use);
   progress_.issued(instance, use);
   if (result != CUDA_SUCCESS) failure_ = "a call of the program failed";
-  shared_.log.done(&entry);
+  shared_.command_log.done(&entry);
 }
 
-bool Planned::collect_granted() noexcept {
+bool PlanExecutor::collect_granted() noexcept {
   bool progress = false;
   for (size_t i = 0; i < granted_.size();) {
     const Granted granted = granted_[i];
-    Entry* const entry = progress_.entry(granted.instance);
+    LogEntry* const entry = progress_.entry(granted.instance);
     if (entry->program_issued.load(std::memory_order_acquire) == 0) {
       ++i;
       continue;
@@ -355,20 +357,20 @@ bool Planned::collect_granted() noexcept {
   return progress;
 }
 
-void Planned::note_stall() noexcept {
+void PlanExecutor::record_stall() noexcept {
   const uint64_t now = RunLog::now_ns();
   const uint64_t passed = looked_ns_ == 0 ? 0 : now - looked_ns_;
   looked_ns_ = now;
   if (compute_lane_ == Lanes::kToDevice) return;
   const Lane& lane = memory_.lanes[compute_lane_];
   const uint64_t outstanding = lane.issued - lane.completed;
-  // Nothing there, or the one op that is there waits for a transfer itself.
+  // The device has no op to run, or its only one waits for a transfer.
   const bool dry = outstanding == 0 ? progress_.unissued_submitted() > 0
                                     : outstanding == 1 && granted_.empty() && !transfers_complete(last_op_);
   if (dry) stopwatch_.stalled(passed);
 }
 
-bool Planned::anything_ready() noexcept {
+bool PlanExecutor::anything_ready() noexcept {
   const auto any = [](Instance) { return true; };
   const auto transfer = [&](Instance instance) { return !closing_ || progress_.has_submitted(instance.iteration); };
   return progress_.find_ready(LaneKind::none, any) || progress_.find_ready(LaneKind::to_host, transfer) ||
@@ -377,19 +379,20 @@ bool Planned::anything_ready() noexcept {
                               [&](Instance instance) { return host_order_allows(*progress_.entry(instance)); });
 }
 
-// Readiness changes by issuing alone: when nothing is ready and the program waits, nothing will ever happen.
-bool Planned::stuck() noexcept {
-  if (!granted_.empty() || (progress_.unissued_submitted() == 0 && ordered_.empty() && next_ == shared_.log.tail())) {
+// Vertices become ready only by issuing others: when none is ready and the program waits, none ever will be.
+bool PlanExecutor::stuck() noexcept {
+  if (!granted_.empty() ||
+      (progress_.unissued_submitted() == 0 && ordered_.empty() && next_ == shared_.command_log.tail())) {
     return false;
   }
   const uint64_t polls = shared_.counters.polls.load(std::memory_order_relaxed);
-  const bool waits = shared_.log.blocked() != 0 || polls != polls_seen_;
+  const bool waits = shared_.command_log.blocked() != 0 || polls != polls_seen_;
   polls_seen_ = polls;
-  // A program that waits has appended before; what came after this step looked is not held back yet.
-  return waits && shared_.log.tail() == seen_tail_ && !anything_ready();
+  // A program thread appends before it waits; entries that came after this step looked are not held back yet.
+  return waits && shared_.command_log.tail() == seen_tail_ && !anything_ready();
 }
 
-void Planned::finish_submitted() noexcept {
+void PlanExecutor::finish_submitted() noexcept {
   closing_ = true;
   while (failure_ == nullptr && (progress_.unissued_submitted() != 0 || !granted_.empty())) {
     memory_.lanes.poll();
@@ -405,30 +408,30 @@ void Planned::finish_submitted() noexcept {
   }
 }
 
-// `why`: the reason when it is ours; nullptr when the program itself does something else than the plan says.
-void Planned::leave(const char* why) noexcept {
+// Ends the plan. `why`: the reason when it is ours; nullptr when the program does something else than the plan says.
+void PlanExecutor::diverge(const char* why) noexcept {
   finish_submitted();
   while (!granted_.empty()) {
     if (!collect_granted()) nap(20'000);
   }
   perform_ordered();
-  settle_takeovers();
+  settle_handovers();
   activation_.exit();
-  activation_.forget_given_up();
-  note_live_small();
+  activation_.forget_handovers();
+  insert_live_small_extents();
   active_ = false;
   stopwatch_.cancel();
   if (why == nullptr) why = failure_;
   if (why == nullptr) return;
-  shared_.plan_exits.fetch_add(1, std::memory_order_release);
+  shared_.dispatcher_divergences.fetch_add(1, std::memory_order_release);
   shared_.counters.divergences.fetch_add(1, std::memory_order_relaxed);
   RunLogLine line("divergence");
   line.add("iteration", progress_.next_open() - 1).add("reason", std::string(why));
-  shared_.runlog.write(line);
+  shared_.run_log.write(line);
   log_line(LogLevel::info, "left the plan: %s", why);
 }
 
-void Planned::finish() noexcept {
+void PlanExecutor::finish() noexcept {
   if (active_) stopwatch_.cancel();
 }
 

@@ -1,5 +1,6 @@
-// Issues the program's work by a plan: whatever is ready goes, in the plan's priority order, ordered on the device by
-// events alone. Falls back to passive mode when the program or a driver call does not follow. Dispatcher thread only.
+// Issues the program's work by a plan: all that is ready, in the plan's priority order, ordered on the device by events
+// alone. At a divergence, when the program or a driver call does not do what the plan says, all submitted work is
+// finished and paging on demand goes on. Caller: the dispatcher, on its thread.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -16,30 +17,30 @@
 
 namespace reprise::replay {
 
-class Planned {
+class PlanExecutor {
  public:
-  Planned(Shared* shared, Memory* memory, Residency* residency, Issuer* issuer) noexcept
-      : shared_(*shared), memory_(*memory), issuer_(*issuer), activation_(shared, memory, residency) {}
+  PlanExecutor(Shared* shared, ManagedMemory* memory, Pager* pager, Issuer* issuer) noexcept
+      : shared_(*shared), memory_(*memory), issuer_(*issuer), activation_(shared, memory, pager) {}
 
   bool active() const noexcept { return active_; }
-  // Brings the persistent tensors to the plan's start state and begins with `iteration`. On failure passive mode goes
-  // on; the entries that follow are performed as ordinary ones.
-  void activate(const Schedule* schedule, uint64_t iteration) noexcept;
-  // Does what can be done now. False: nothing, look again later. May end in passive mode.
+  // Brings the persistent tensors to the plan's start state and begins with `iteration`. On failure the entries that
+  // follow are performed on demand.
+  void activate(const PlanIndex* plan_index, uint64_t iteration) noexcept;
+  // Issues what can be issued now. False: there was nothing, look again later. The plan may have ended afterwards.
   bool step() noexcept;
-  // Nothing will happen before the program calls again.
+  // There is nothing to do before the program calls again.
   bool idle() const noexcept { return progress_.unissued_submitted() == 0 && ordered_.empty() && !transfers_ready_; }
   // The program ends: what is known of the current iteration goes to the run log.
   void finish() noexcept;
 
  private:
-  enum class Taken { yes, later, leave };
+  enum class Taken { yes, later, diverge };
   bool intake() noexcept;
-  Taken take(Entry& entry) noexcept;
-  Taken take_planned(Entry& entry) noexcept;
+  Taken take(LogEntry& entry) noexcept;
+  Taken take_planned(LogEntry& entry) noexcept;
   bool perform_ordered() noexcept;
-  void take_over(const Entry& entry) noexcept;
-  void settle_takeovers() noexcept;
+  void perform_handover(const LogEntry& entry) noexcept;
+  void settle_handovers() noexcept;
 
   bool issue_releases() noexcept;
   bool issue_ops() noexcept;
@@ -47,52 +48,52 @@ class Planned {
   bool collect_granted() noexcept;
   void issue_op(Instance instance) noexcept;
   void issue_transfer(Instance instance) noexcept;
-  CUresult copy_for(const plan::Vertex& vertex, Tensor& tensor) noexcept;
+  CUresult copy_for(const plan::Vertex& vertex, ResidentTensor& tensor) noexcept;
   void op_issued(Instance instance, LaneIndex lane, CUresult result) noexcept;
   void release(Instance instance) noexcept;
   CUresult wait_for_predecessors(Instance instance, LaneIndex lane) noexcept;
   bool transfers_complete(Instance instance) const noexcept;
-  bool host_order_allows(const Entry& entry) noexcept;
+  bool host_order_allows(const LogEntry& entry) noexcept;
   bool can_place(uint32_t vertex) noexcept;
   bool place(uint32_t vertex) noexcept;
-  bool remap(Tensor& tensor, const std::vector<ChunkIndex>& chunks) noexcept;
-  void note_small(const Entry& entry) noexcept;
-  void note_live_small() noexcept;
-  void note_stall() noexcept;
+  bool remap(ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks) noexcept;
+  void insert_small_extents(const LogEntry& entry) noexcept;
+  void insert_live_small_extents() noexcept;
+  void record_stall() noexcept;
 
   bool anything_ready() noexcept;
   bool stuck() noexcept;
-  void leave(const char* why) noexcept;
+  void diverge(const char* why) noexcept;
   void finish_submitted() noexcept;
   uint64_t activity_id(Instance instance) const noexcept;
 
   Shared& shared_;
-  Memory& memory_;
+  ManagedMemory& memory_;
   Issuer& issuer_;
   Activation activation_;
   Progress progress_;
   Stopwatch stopwatch_;
 
-  const Schedule* schedule_ = nullptr;
+  const PlanIndex* plan_index_ = nullptr;
   bool active_ = false;
   int refusals_ = 0;
-  bool closing_ = false;                       // finish what was submitted, begin nothing
-  const char* failure_ = nullptr;              // a driver call failed: leave
+  bool closing_ = false;                       // diverging: finish what was submitted, begin nothing else
+  const char* failure_ = nullptr;              // a driver call failed: why to diverge
   uint64_t next_ = 0;                          // log position of the next entry to take in
   uint64_t seen_tail_ = 0;                     // end of the log when step() looked
-  bool transfers_ready_ = false;               // some transfer could go, but its lane is full
-  LaneIndex compute_lane_ = Lanes::kToDevice;  // of the last op, to see whether the device runs dry
-  Instance last_op_;                           // and what it was
+  bool transfers_ready_ = false;               // a transfer is ready, but its lane is full
+  LaneIndex compute_lane_ = Lanes::kToDevice;  // of the last op, to see whether the device has nothing to run
+  Instance last_op_;                           // the last op
   uint64_t looked_ns_ = 0;                     // when step() looked last, 0: never
-  std::deque<Entry*> ordered_;                 // events and the like, performed when everything before them is issued
-  bool barrier_ = false;                       // the last of `ordered_` holds everything behind it back
+  std::deque<LogEntry*> ordered_;              // events, handovers: performed when all entries before are issued
+  bool barrier_ = false;  // no entry behind the last of `ordered_` is taken in before it is performed
   struct Granted {
     Instance instance;
     LaneIndex lane;
   };
-  std::vector<Granted> granted_;         // being issued by program threads
-  std::vector<const Entry*> host_work_;  // taken in, not issued, touch host memory
-  std::vector<int8_t> small_live_;       // by tensor: small transient ones that the program has allocated and not freed
+  std::vector<Granted> granted_;            // being issued by program threads
+  std::vector<const LogEntry*> host_work_;  // entries that touch host memory and are not issued
+  std::vector<int8_t> small_live_;  // by tensor: small transient ones that the program has allocated and not freed
   uint64_t polls_seen_ = 0;
 };
 

@@ -1,5 +1,6 @@
 // Which vertices of a plan may be issued: counts predecessors over the iterations that overlap, keeps the ready ones in
-// priority order. Pure bookkeeping over a Schedule; the planned dispatcher issues and reports. Dispatcher thread only.
+// priority order. Pure bookkeeping over a PlanIndex; the plan executor issues them and reports back. Dispatcher thread
+// only.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -22,18 +23,18 @@ class Progress {
   // Iterations overlap by at most this many.
   static constexpr uint64_t kSlots = 3;
 
-  // Begins with iteration `first`; nothing of an earlier one is waited for.
-  void begin(const Schedule* schedule, uint64_t first) noexcept;
+  // Begins with iteration `first`; no vertex waits for an earlier iteration.
+  void begin(const PlanIndex* plan_index, uint64_t first) noexcept;
 
-  // Lets the transfers of `iteration` go. False while the one three before it is unfinished.
+  // From here on the transfers of `iteration` may be issued. False while the iteration two before it is unfinished.
   bool open(uint64_t iteration) noexcept;
   bool is_open(uint64_t iteration) const noexcept { return iteration < next_open_; }
   uint64_t next_open() const noexcept { return next_open_; }
   uint64_t first() const noexcept { return first_; }
 
   // The program has made this call.
-  void submitted(Instance instance, Entry* entry) noexcept;
-  Entry* entry(Instance instance) const noexcept { return slot(instance.iteration).entries[instance.vertex]; }
+  void submitted(Instance instance, LogEntry* entry) noexcept;
+  LogEntry* entry(Instance instance) const noexcept { return slot(instance.iteration).entries[instance.vertex]; }
 
   // Calls `visit(Instance)` for ready vertices of one lane kind, oldest iteration first, then by priority, until it
   // returns true. Returns whether it did.
@@ -46,13 +47,13 @@ class Progress {
     return false;
   }
 
-  // It is with the driver (or, for a release, over). It is not ready any more; its successors may be.
-  void issued(Instance instance, Use use) noexcept;
-  // It is being issued by somebody else: not ready any more, but not issued yet.
+  // The vertex was handed to the driver (or, a release, performed). It is not ready any more; its successors may be.
+  void issued(Instance instance, LaneUse use) noexcept;
+  // A program thread is about to issue the vertex: it is not ready any more, but not issued yet.
   void taken(Instance instance) noexcept { set_ready(instance, false); }
 
   // Where the vertex was issued last in that iteration.
-  Use use(Instance instance) const noexcept { return slot(instance.iteration).uses[instance.vertex]; }
+  LaneUse use(Instance instance) const noexcept { return slot(instance.iteration).uses[instance.vertex]; }
   bool finished(uint64_t iteration) const noexcept {
     return iteration < next_open_ && slot(iteration).iteration == iteration && slot(iteration).left == 0;
   }
@@ -60,17 +61,17 @@ class Progress {
   bool has_submitted(uint64_t iteration) const noexcept { return slot(iteration).submitted > 0; }
 
  private:
-  struct Slot {
+  struct IterationSlot {
     uint64_t iteration = 0;
-    uint64_t left = 0;              // vertices not issued
-    uint64_t submitted = 0;         // calls that the program has made
-    std::vector<uint32_t> missing;  // predecessors not issued, by vertex
-    std::vector<Entry*> entries;    // submitted calls, by vertex
-    std::vector<Use> uses;
+    uint64_t left = 0;               // vertices not issued
+    uint64_t submitted = 0;          // calls that the program has made
+    std::vector<uint32_t> missing;   // predecessors not issued, by vertex
+    std::vector<LogEntry*> entries;  // submitted calls, by vertex
+    std::vector<LaneUse> uses;
     std::array<std::vector<uint64_t>, kLaneKinds + 1> ready;  // bits by rank; the last: releases
   };
-  Slot& slot(uint64_t iteration) noexcept { return slots_[iteration % kSlots]; }
-  const Slot& slot(uint64_t iteration) const noexcept { return slots_[iteration % kSlots]; }
+  IterationSlot& slot(uint64_t iteration) noexcept { return slots_[iteration % kSlots]; }
+  const IterationSlot& slot(uint64_t iteration) const noexcept { return slots_[iteration % kSlots]; }
   void prepare(uint64_t iteration) noexcept;
   void consider(Instance instance) noexcept;
   void set_ready(Instance instance, bool ready) noexcept;
@@ -84,14 +85,14 @@ class Progress {
       while ((bits[word] & ~seen) != 0) {
         const auto bit = static_cast<unsigned>(__builtin_ctzll(bits[word] & ~seen));
         seen |= uint64_t{1} << bit;
-        if (visit(Instance{iteration, schedule_->plan.order[word * 64 + bit]})) return true;
+        if (visit(Instance{iteration, plan_index_->plan.order[word * 64 + bit]})) return true;
       }
     }
     return false;
   }
 
-  const Schedule* schedule_ = nullptr;
-  std::array<Slot, kSlots> slots_;
+  const PlanIndex* plan_index_ = nullptr;
+  std::array<IterationSlot, kSlots> slots_;
   uint64_t first_ = 0;
   uint64_t next_open_ = 0;
   uint64_t unissued_submitted_ = 0;

@@ -19,50 +19,51 @@
 
 namespace reprise::replay {
 
-// The simulated device cannot know the extents of allocations that are carved out of an arena.
-struct DeviceNotes {
-  void (*note)(uint64_t address, uint64_t bytes) = nullptr;
-  void (*forget)(uint64_t address) = nullptr;
+// How the simulated device is told of allocations, which it cannot see because they are carved out of our arena.
+struct ExtentObserver {
+  void (*insert)(uint64_t address, uint64_t bytes) = nullptr;
+  void (*erase)(uint64_t address) = nullptr;
 };
 
-// Numbers for memory information and the run log; each is written by one side and read by any.
+// Numbers for memory information and the run log; each is written by one thread and read by any.
 struct Counters {
   std::atomic<uint64_t> requested_bytes{0};  // live, as the program asked
   std::atomic<uint64_t> peak_requested_bytes{0};
   std::atomic<uint64_t> limit_chunks{0};
   std::atomic<uint64_t> device_bytes{0};  // physical chunks that exist
   std::atomic<uint64_t> peak_device_bytes{0};
-  std::atomic<uint64_t> outside_bytes{0};        // what the program created around Reprise
+  std::atomic<uint64_t> outside_bytes{0};        // device memory that the program has created around Reprise
   std::atomic<uint64_t> largest_working_set{0};  // chunks
   std::atomic<uint64_t> iterations_planned{0};
-  std::atomic<uint64_t> iterations_passive{0};
+  std::atomic<uint64_t> iterations_on_demand{0};
   std::atomic<uint64_t> divergences{0};
   std::atomic<uint64_t> polls{0};  // queries that were answered "not ready" for a deferred call
 };
 
 struct Shared {
-  Log log;
+  CommandLog command_log;
   Events events;
   Faults faults;
   Staging staging;
   Addresses addresses;
-  RunLog runlog;
+  RunLog run_log;
   Counters counters;
   HostTier* host = nullptr;
   CUcontext context = nullptr;  // the managed one
   CUdevice device = 0;
-  uint64_t granularity = 0;
+  uint64_t chunk_bytes = 0;
   Arena arena;
   Zone arena_all;
-  DeviceNotes notes;
-  std::atomic<ActivitySource*> activity{nullptr};  // set while device times are wanted
-  std::atomic<bool> recording{false};              // then by the calls' sequence numbers
+  ExtentObserver extent_observer;
+  std::atomic<ActivitySource*> activity{nullptr};  // not nullptr: device times are wanted
+  std::atomic<bool> recording{false};  // device times are kept by the calls' sequence numbers, for the trace
 
   // The plan that `activate` entries mean. Set once by the enforcer before the first of them.
-  std::atomic<const Schedule*> schedule{nullptr};
-  // Counts how often the dispatcher left the plan by itself; the enforcer stops matching when it moves.
-  std::atomic<uint64_t> plan_exits{0};
-  // The program repeats itself and no plan will come: a percentage budget's bytes are known, nothing raises them.
+  std::atomic<const PlanIndex*> plan_index{nullptr};
+  // How often the dispatcher itself has left the plan or could not enter it; the plan follower stops matching when the
+  // number moves.
+  std::atomic<uint64_t> dispatcher_divergences{0};
+  // The program repeats itself and no plan will come: the bytes of a percentage budget are known and stay as they are.
   std::atomic<bool> budget_settled{false};
   std::atomic<bool> plan_unusable{false};  // activation is impossible for good
 };

@@ -37,10 +37,10 @@ uint64_t both_busy_ns(const Spans& first, const Spans& second) {
   return busy_ns(first) + busy_ns(second) - busy_ns(std::move(either));
 }
 
-void Stopwatch::open(Shared* shared, Memory* memory, const Schedule* schedule) noexcept {
+void Stopwatch::open(Shared* shared, ManagedMemory* memory, const PlanIndex* plan_index) noexcept {
   shared_ = shared;
   memory_ = memory;
-  schedule_ = schedule;
+  plan_index_ = plan_index;
 }
 
 void Stopwatch::begin(uint64_t iteration) noexcept {
@@ -65,8 +65,8 @@ void Stopwatch::end_iteration(uint64_t now_ns) noexcept {
       .add("reload_bytes", memory_->traffic.reloaded_bytes - reloaded_at_begin_)
       .add("stall_ns", stall_ns_)
       .add("vmm_calls", memory_->mappings.driver_calls() - calls_at_begin_);
-  shared_->runlog.write(line);
-  shared_->runlog.flush();
+  shared_->run_log.write(line);
+  shared_->run_log.flush();
 }
 
 void Stopwatch::cancel() noexcept {
@@ -75,11 +75,11 @@ void Stopwatch::cancel() noexcept {
   if (sample_pending_) report_sample();
 }
 
-// Starts to sample, or reports what was sampled: its last work is complete one iteration later.
+// Starts to sample, or reports the sampled iteration, whose last work is complete one iteration later.
 void Stopwatch::sample(uint64_t iteration) noexcept {
   ++planned_;
   ActivitySource* const activity = shared_->activity.load(std::memory_order_acquire);
-  if (activity == nullptr || !shared_->runlog.enabled() || shared_->recording.load()) return;
+  if (activity == nullptr || !shared_->run_log.enabled() || shared_->recording.load()) return;
   sampled_ = false;
   if (sample_pending_ && ++sample_age_ >= 2) report_sample();
   if (sample_pending_ || !wanted(planned_)) return;
@@ -105,9 +105,9 @@ void Stopwatch::report_sample() noexcept {
   static const char* const engines[] = {"compute", "h2d", "d2h", "compute"};
   Spans compute;
   Spans copies;
-  for (const Interval& interval : intervals_) {
-    if (interval.iteration != (sample_iteration_ & 0x7fffff) || interval.vertex >= schedule_->lanes.size()) continue;
-    const LaneKind kind = schedule_->lanes[interval.vertex];
+  for (const SampledInterval& interval : intervals_) {
+    if (interval.iteration != (sample_iteration_ & 0x7fffff) || interval.vertex >= plan_index_->lanes.size()) continue;
+    const LaneKind kind = plan_index_->lanes[interval.vertex];
     (kind == LaneKind::compute ? compute : copies).emplace_back(interval.start_ns, interval.end_ns);
     RunLogLine line("activity");
     line.add("iteration", sample_iteration_)
@@ -115,14 +115,14 @@ void Stopwatch::report_sample() noexcept {
         .add("engine", std::string(engines[static_cast<int>(kind)]))
         .add("start_ns", interval.start_ns)
         .add("end_ns", interval.end_ns);
-    shared_->runlog.write(line);
+    shared_->run_log.write(line);
   }
   RunLogLine line("overlap");
   line.add("iteration", sample_iteration_)
       .add("compute_ns", busy_ns(compute))
       .add("copy_ns", busy_ns(copies))
       .add("both_ns", both_busy_ns(compute, copies));
-  shared_->runlog.write(line);
+  shared_->run_log.write(line);
   intervals_.clear();
 }
 

@@ -1,5 +1,5 @@
 // What one planned iteration did, for the run log: wall time, bytes, stalls, and device times of a few sampled ones.
-// Caller: the planned dispatcher.
+// Caller: the plan executor.
 #pragma once
 #include <cstdint>
 #include <utility>
@@ -13,10 +13,10 @@ namespace reprise::replay {
 
 class Stopwatch {
  public:
-  void open(Shared* shared, Memory* memory, const Schedule* schedule) noexcept;
-  // The program's first call of the iteration was taken in; the one before is over.
+  void open(Shared* shared, ManagedMemory* memory, const PlanIndex* plan_index) noexcept;
+  // The program's first call of the iteration was taken in; the iteration before is over.
   void begin(uint64_t iteration) noexcept;
-  // The plan is left: what was measured since begin() is not a whole iteration.
+  // A divergence: what was measured since begin() is not a whole iteration.
   void cancel() noexcept;
 
   // The device had submitted work but nothing to run for `ns`.
@@ -30,7 +30,7 @@ class Stopwatch {
   static constexpr uint64_t kPlanBit = uint64_t{1} << 63;
 
  private:
-  struct Interval {
+  struct SampledInterval {
     uint64_t iteration;
     uint32_t vertex;
     uint64_t start_ns;
@@ -42,8 +42,8 @@ class Stopwatch {
   void report_sample() noexcept;
 
   Shared* shared_ = nullptr;
-  Memory* memory_ = nullptr;
-  const Schedule* schedule_ = nullptr;
+  ManagedMemory* memory_ = nullptr;
+  const PlanIndex* plan_index_ = nullptr;
   uint64_t planned_ = 0;  // iterations begun since the program started
   uint64_t iteration_ = 0;
   uint64_t began_ns_ = 0;  // 0: none runs
@@ -55,7 +55,7 @@ class Stopwatch {
   bool sample_pending_ = false;
   uint64_t sample_iteration_ = 0;
   uint64_t sample_age_ = 0;
-  std::vector<Interval> intervals_;
+  std::vector<SampledInterval> intervals_;
 };
 
 // Length of the union of intervals, and of the intersection of two unions. Exposed for tests.

@@ -1,4 +1,4 @@
-// The planned dispatcher's transfers: offloads, reloads, and which chunks a tensor takes when it comes in.
+// The plan executor's transfers: offloads, reloads, and which chunks a tensor takes when it comes in.
 #include <algorithm>
 
 #include "preload/base/log.h"
@@ -9,13 +9,14 @@ namespace reprise::replay {
 namespace {
 
 constexpr uint64_t kTransferDepth = 4;  // copies with the driver per direction
-constexpr uint64_t kTransferDry = 1;    // so few that a copy which waits for something else loses nothing
+constexpr uint64_t kTransferDry = 1;    // so few that issuing a copy which waits delays no other copy
 
 }  // namespace
 
-bool Planned::transfers_complete(Instance instance) const noexcept {
-  for (const Edge& edge : schedule_->waits[instance.vertex]) {
-    if (schedule_->lanes[edge.vertex] == LaneKind::compute || instance.iteration < progress_.first() + edge.distance) {
+bool PlanExecutor::transfers_complete(Instance instance) const noexcept {
+  for (const Edge& edge : plan_index_->waits[instance.vertex]) {
+    if (plan_index_->lanes[edge.vertex] == LaneKind::compute ||
+        instance.iteration < progress_.first() + edge.distance) {
       continue;
     }
     if (!memory_.lanes.known_complete(progress_.use({instance.iteration - edge.distance, edge.vertex}))) return false;
@@ -23,43 +24,43 @@ bool Planned::transfers_complete(Instance instance) const noexcept {
   return true;
 }
 
-CUresult Planned::wait_for_predecessors(Instance instance, LaneIndex lane) noexcept {
-  for (const Edge& edge : schedule_->waits[instance.vertex]) {
+CUresult PlanExecutor::wait_for_predecessors(Instance instance, LaneIndex lane) noexcept {
+  for (const Edge& edge : plan_index_->waits[instance.vertex]) {
     if (instance.iteration < progress_.first() + edge.distance) continue;
-    const Use use = progress_.use({instance.iteration - edge.distance, edge.vertex});
+    const LaneUse use = progress_.use({instance.iteration - edge.distance, edge.vertex});
     const CUresult result = memory_.lanes.wait_on(lane, use);
     if (result != CUDA_SUCCESS) return result;
   }
   return CUDA_SUCCESS;
 }
 
-// May the tensors that the vertex brings in take their places? Where the range is mapped to other chunks it has to be
-// mapped again, on the host, and what went through the old mapping must be over by then.
-bool Planned::can_place(uint32_t vertex) noexcept {
-  if (schedule_->plan.remap_count == 0) return true;
-  for (const plan::Acquire& acquire : schedule_->plan.vertices[vertex].acquires) {
-    const Tensor* const tensor = activation_.tensor(acquire.tensor);
+// May the tensors that the vertex brings in take their places? A range that is mapped to other chunks has to be mapped
+// again by the host, so all work that went through the old mapping must be complete.
+bool PlanExecutor::can_place(uint32_t vertex) noexcept {
+  if (plan_index_->plan.remap_count == 0) return true;
+  for (const plan::Acquire& acquire : plan_index_->plan.vertices[vertex].acquires) {
+    const ResidentTensor* const tensor = activation_.tensor(acquire.tensor);
     if (tensor == nullptr || tensor->chunk_count == 0) continue;
     const Mapping* const mapping = memory_.mappings.find(tensor->base);
     if (mapping != nullptr && mapping->chunks == activation_.chunks_of(acquire.placement)) continue;
-    Uses before = tensor->uses;
+    LaneUses before = tensor->uses;
     if (mapping != nullptr) before.merge(mapping->uses);
-    // More streams than can be told apart: everything has to be over.
+    // More lanes than LaneUses can tell apart: all work has to be complete.
     if (before.everything() && memory_.lanes.synchronize() != CUDA_SUCCESS) return false;
     if (!before.everything() && !memory_.lanes.complete(before)) return false;
   }
   return true;
 }
 
-// From here on the tensors that the vertex brings in are what is in their chunks. False: a mapping failed.
-bool Planned::place(uint32_t vertex) noexcept {
-  for (const plan::Acquire& acquire : schedule_->plan.vertices[vertex].acquires) {
-    Tensor* const tensor = activation_.tensor(acquire.tensor);
+// From here on the tensors that the vertex brings in occupy their chunks. False: a mapping failed.
+bool PlanExecutor::place(uint32_t vertex) noexcept {
+  for (const plan::Acquire& acquire : plan_index_->plan.vertices[vertex].acquires) {
+    ResidentTensor* const tensor = activation_.tensor(acquire.tensor);
     if (tensor == nullptr || tensor->chunk_count == 0) continue;
     const std::vector<ChunkIndex>& chunks = activation_.chunks_of(acquire.placement);
-    if (schedule_->plan.remap_count != 0 && !remap(*tensor, chunks)) return false;
+    if (plan_index_->plan.remap_count != 0 && !remap(*tensor, chunks)) return false;
     for (const ChunkIndex chunk : chunks) {
-      Tensor*& occupant = memory_.chunks[chunk].occupant;
+      ResidentTensor*& occupant = memory_.chunks[chunk].occupant;
       if (occupant != nullptr && occupant != tensor) occupant->resident = false;
       occupant = tensor;
     }
@@ -68,10 +69,10 @@ bool Planned::place(uint32_t vertex) noexcept {
   return true;
 }
 
-bool Planned::remap(Tensor& tensor, const std::vector<ChunkIndex>& chunks) noexcept {
+bool PlanExecutor::remap(ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks) noexcept {
   const Mapping* const mapping = memory_.mappings.find(tensor.base);
   if (mapping != nullptr && mapping->chunks == chunks) return true;
-  // It is not where it was any more, whatever comes of this.
+  // The tensor leaves its old chunks even if the driver refuses the new mapping.
   for (ChunkIndex chunk : mapping != nullptr ? mapping->chunks : std::vector<ChunkIndex>{}) {
     if (memory_.chunks[chunk].occupant == &tensor) memory_.chunks[chunk].occupant = nullptr;
   }
@@ -82,7 +83,7 @@ bool Planned::remap(Tensor& tensor, const std::vector<ChunkIndex>& chunks) noexc
   return result == CUDA_SUCCESS;
 }
 
-bool Planned::issue_transfers(LaneKind kind) noexcept {
+bool PlanExecutor::issue_transfers(LaneKind kind) noexcept {
   const LaneIndex index = kind == LaneKind::to_device ? Lanes::kToDevice : Lanes::kToHost;
   bool progress = false;
   bool full = false;
@@ -92,7 +93,7 @@ bool Planned::issue_transfers(LaneKind kind) noexcept {
     full = outstanding >= kTransferDepth;
     if (full) break;
     const auto issue_if = [&](Instance instance, bool good) {
-      // While leaving, only what submitted calls may need.
+      // While diverging, only the transfers that submitted calls may need.
       if (closing_ && !progress_.has_submitted(instance.iteration)) return false;
       good = good && can_place(instance.vertex);
       if (good) issue_transfer(instance);
@@ -100,7 +101,8 @@ bool Planned::issue_transfers(LaneKind kind) noexcept {
     };
     const auto complete = [&](Instance instance) {
       return std::all_of(
-          schedule_->waits[instance.vertex].begin(), schedule_->waits[instance.vertex].end(), [&](const Edge& edge) {
+          plan_index_->waits[instance.vertex].begin(), plan_index_->waits[instance.vertex].end(),
+          [&](const Edge& edge) {
             return instance.iteration < progress_.first() + edge.distance ||
                    memory_.lanes.known_complete(progress_.use({instance.iteration - edge.distance, edge.vertex}));
           });
@@ -117,16 +119,16 @@ bool Planned::issue_transfers(LaneKind kind) noexcept {
   return progress;
 }
 
-void Planned::issue_transfer(Instance instance) noexcept {
-  const plan::Vertex& vertex = schedule_->plan.vertices[instance.vertex];
+void PlanExecutor::issue_transfer(Instance instance) noexcept {
+  const plan::Vertex& vertex = plan_index_->plan.vertices[instance.vertex];
   const LaneIndex lane = vertex.kind == plan::VertexKind::reload ? Lanes::kToDevice : Lanes::kToHost;
-  Tensor* const tensor = activation_.tensor(vertex.tensor);
+  ResidentTensor* const tensor = activation_.tensor(vertex.tensor);
   if (tensor == nullptr) {
     failure_ = "a transfer of a tensor that the program has not allocated";
     return;
   }
   if (!place(instance.vertex)) return;
-  // Its place is not yet its bytes: until the copy is with the driver, a failure must find it on the host.
+  // The tensor has its place, but not its bytes: until the copy is with the driver, a failure must find it on the host.
   if (vertex.kind == plan::VertexKind::reload) tensor->resident = false;
   CUresult result = wait_for_predecessors(instance, lane);
   if (result == CUDA_SUCCESS) {
@@ -144,26 +146,26 @@ void Planned::issue_transfer(Instance instance) noexcept {
     return;
   }
   if (vertex.kind == plan::VertexKind::reload) tensor->resident = true;
-  const Use use{lane, memory_.lanes[lane].issued};
+  const LaneUse use{lane, memory_.lanes[lane].issued};
   tensor->uses.add(use.lane, use.position);
   progress_.issued(instance, use);
 }
 
 // Bytes that the program never wrote need no copy, nor does an offload of what the host has already; the vertex still
 // takes its place on the lane.
-CUresult Planned::copy_for(const plan::Vertex& vertex, Tensor& tensor) noexcept {
+CUresult PlanExecutor::copy_for(const plan::Vertex& vertex, ResidentTensor& tensor) noexcept {
   if (vertex.kind == plan::VertexKind::offload) {
     if (tensor.defined && !tensor.host_valid) {
-      return ensure_slot(memory_, tensor) ? copy_out(memory_, tensor, Uses{}) : CUDA_ERROR_OUT_OF_MEMORY;
+      return ensure_slot(memory_, tensor) ? copy_out(memory_, tensor, LaneUses{}) : CUDA_ERROR_OUT_OF_MEMORY;
     }
     memory_.lanes.advance(Lanes::kToHost);
     return memory_.lanes.mark(Lanes::kToHost);
   }
   if (tensor.defined && tensor.host_valid) {
-    Use done;
-    return copy_in(memory_, tensor, Uses{}, &done);
+    LaneUse done;
+    return copy_in(memory_, tensor, LaneUses{}, &done);
   }
-  if (tensor.defined) return CUDA_ERROR_INVALID_VALUE;  // nothing has saved these bytes: a plan that was not verified
+  if (tensor.defined) return CUDA_ERROR_INVALID_VALUE;  // no copy of its bytes exists: a plan that was not verified
   memory_.lanes.advance(Lanes::kToDevice);
   return memory_.lanes.mark(Lanes::kToDevice);
 }

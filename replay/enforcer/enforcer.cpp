@@ -17,7 +17,8 @@ BudgetRule rule_of(const Config& config) noexcept { return {config.budget.bytes,
 // A trace of more calls fills a disk and has no iteration in it.
 constexpr uint64_t kMostCallsRecorded = 10'000'000;
 
-// Waits longer than this by the text of the driver's documentation are only those for host memory.
+// What the driver's documentation says: memsets and copies between device addresses never wait, synchronous copies and
+// copies of pageable host memory do.
 bool waits_for_completion(const Command& command) noexcept {
   using trace::OpKind;
   if (command.op == OpKind::memset || command.op == OpKind::copy_device_to_device || command.op == OpKind::copy_peer) {
@@ -36,9 +37,9 @@ bool may_be_staged(const Command& command) noexcept {
 }  // namespace
 
 Enforcer::Enforcer(const Config& config, Recorder* recorder) noexcept
-    : config_(config), recorder_(recorder), dispatcher_(&shared_, rule_of(config)), timeline_(&shared_) {
+    : config_(config), recorder_(recorder), dispatcher_(&shared_, rule_of(config)), follower_(&shared_) {
   started_ns_ = RunLog::now_ns();
-  shared_.runlog.open(config.run_log);
+  shared_.run_log.open(config.run_log);
 }
 
 CUresult Enforcer::allocate(const AllocateCall& call, CUdeviceptr* address) noexcept {
@@ -54,16 +55,16 @@ CUresult Enforcer::allocate(const AllocateCall& call, CUdeviceptr* address) noex
   }
   if (const CUresult fault = shared_.faults.take(); fault != CUDA_SUCCESS) return fault;
   const std::lock_guard lock(submit_mutex_);
-  const Step step = timeline_.allocate(call);
+  const FollowedCall step = follower_.allocate(call);
   look_at_planner(step.ask_planner);
   const uint32_t chunks = shared_.addresses.chunk_count(call.size);
-  const uint64_t padded = chunks == 0 ? Slab::padded(call.size) : chunks * shared_.granularity;
+  const uint64_t padded = chunks == 0 ? Slab::padded(call.size) : chunks * shared_.chunk_bytes;
   if (!step.planned && !make_host_room(padded)) return refuse(call);
   *address = step.planned ? step.address : shared_.addresses.allocate(call.size);
   if (*address == 0) return refuse(call);
-  append_vacant(call.context);
+  append_open_handovers(call.context);
   append_activate(step, call.context);
-  Entry* const entry = shared_.log.append(EntryKind::allocate);
+  LogEntry* const entry = shared_.command_log.append(EntryKind::allocate);
   entry->command.context = call.context;
   entry->address = *address;
   entry->size = call.size;
@@ -73,27 +74,27 @@ CUresult Enforcer::allocate(const AllocateCall& call, CUdeviceptr* address) noex
     entry->call = step.match.call;
     entry->iteration = step.match.iteration;
   }
-  timeline_.allocated(call.allocation, *address, call.size);
-  const uint64_t live = timeline_.live_bytes();
+  follower_.allocated(call.allocation, *address, call.size);
+  const uint64_t live = follower_.live_bytes();
   shared_.counters.requested_bytes.store(live, std::memory_order_relaxed);
   if (live > shared_.counters.peak_requested_bytes.load(std::memory_order_relaxed)) {
     shared_.counters.peak_requested_bytes.store(live, std::memory_order_relaxed);
   }
-  shared_.log.publish(entry);
+  shared_.command_log.publish(entry);
   return CUDA_SUCCESS;
 }
 
 uint64_t Enforcer::limit_bytes() const noexcept {
-  return shared_.counters.limit_chunks.load(std::memory_order_relaxed) * shared_.granularity;
+  return shared_.counters.limit_chunks.load(std::memory_order_relaxed) * shared_.chunk_bytes;
 }
 
-// Everything that cannot be on the device has to have a place on the host, and one call's tensors may be on their way
-// out while the next one's come in.
+// All bytes that do not fit on the device need a place on the host, and one call's tensors may still be offloaded while
+// the next call's are reloaded.
 bool Enforcer::make_host_room(uint64_t more_padded) noexcept {
-  const uint64_t live = timeline_.live_padded_bytes() + more_padded;
+  const uint64_t live = follower_.live_padded_bytes() + more_padded;
   const uint64_t limit = limit_bytes();
   if (live <= limit) return true;
-  const uint64_t moving = shared_.counters.largest_working_set.load(std::memory_order_relaxed) * shared_.granularity;
+  const uint64_t moving = shared_.counters.largest_working_set.load(std::memory_order_relaxed) * shared_.chunk_bytes;
   return shared_.host->reserve(std::min(live, live - limit + moving)) || shared_.host->reserve(live - limit);
 }
 
@@ -102,35 +103,35 @@ CUresult Enforcer::refuse(const AllocateCall& call) noexcept {
   log_line(LogLevel::warn,
            "an allocation of %llu bytes needs %llu bytes in all; there are %llu on the device and at most %llu in host "
            "memory",
-           number(call.size), number(timeline_.live_padded_bytes() + call.size), number(limit_bytes()),
+           number(call.size), number(follower_.live_padded_bytes() + call.size), number(limit_bytes()),
            number(shared_.host->cap()));
   return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-void Enforcer::append_activate(const Step& step, CUcontext context) noexcept {
+void Enforcer::append_activate(const FollowedCall& step, CUcontext context) noexcept {
   if (!step.activate) return;
-  Entry* const entry = shared_.log.append(EntryKind::activate);
+  LogEntry* const entry = shared_.command_log.append(EntryKind::activate);
   entry->command.context = context;
   entry->iteration = step.match.iteration;
-  shared_.log.publish(entry);
+  shared_.command_log.publish(entry);
 }
 
-// The plan ended before it used them again.
-void Enforcer::append_vacant(CUcontext context) noexcept {
-  for (const Vacant& vacant : timeline_.take_vacant()) {
-    Entry* const entry = shared_.log.append(EntryKind::free);
+// The plan ended before the allocations came that take these ranges over.
+void Enforcer::append_open_handovers(CUcontext context) noexcept {
+  for (const OpenHandover& handover : follower_.take_open_handovers()) {
+    LogEntry* const entry = shared_.command_log.append(EntryKind::free);
     entry->command.context = context;
-    entry->address = vacant.address;
-    entry->size = vacant.size;
-    entry->only_address = true;
-    shared_.log.publish(entry);
+    entry->address = handover.address;
+    entry->size = handover.size;
+    entry->ends_handover = true;
+    shared_.command_log.publish(entry);
   }
 }
 
-void Enforcer::append_free(const FreeCall& call, const Step& step) noexcept {
-  append_vacant(call.context);
+void Enforcer::append_free(const FreeCall& call, const FollowedCall& step) noexcept {
+  append_open_handovers(call.context);
   append_activate(step, call.context);
-  Entry* const entry = shared_.log.append(EntryKind::free);
+  LogEntry* const entry = shared_.command_log.append(EntryKind::free);
   entry->command.context = call.context;
   entry->address = call.address;
   entry->size = call.size;
@@ -139,25 +140,26 @@ void Enforcer::append_free(const FreeCall& call, const Step& step) noexcept {
   if (step.planned) {
     entry->call = step.match.call;
     entry->iteration = step.match.iteration;
-    entry->keeps_address = timeline_.plan_call(step.match).kind == plan::CallKind::give_up;
+    entry->free_handover = follower_.plan_call(step.match).kind == plan::CallKind::free_handover;
   }
-  timeline_.freed(call.allocation);
-  shared_.counters.requested_bytes.store(timeline_.live_bytes(), std::memory_order_relaxed);
-  shared_.log.publish(entry);
+  follower_.freed(call.allocation);
+  shared_.counters.requested_bytes.store(follower_.live_bytes(), std::memory_order_relaxed);
+  shared_.command_log.publish(entry);
 }
 
 CUresult Enforcer::release(const FreeCall& call) noexcept {
   if (!managing() || !shared_.arena_all.contains(call.address)) {
     return call.stream_ordered ? driver().cuMemFreeAsync(call.address, call.stream) : driver().cuMemFree(call.address);
   }
-  // An earlier call's error is told here, but the memory is given back all the same: nobody frees it a second time.
+  // An earlier call's error is told here, but the memory is given back all the same: the program does not free it a
+  // second time.
   CUresult fault = shared_.faults.take();
-  // cuMemFree synchronises. The program can only tell from work whose results it can see without asking: while a plan
-  // is followed, nothing else needs to wait.
+  // cuMemFree synchronises. The program can only tell by work that writes host memory: while a plan is followed, a free
+  // waits for such work alone.
   bool follows;
   {
     const std::lock_guard lock(submit_mutex_);
-    follows = timeline_.following();
+    follows = follower_.following();
   }
   const bool visible = host_visible_.load() > synchronized_.load();
   if (!call.stream_ordered && (!follows || visible)) {
@@ -165,14 +167,14 @@ CUresult Enforcer::release(const FreeCall& call) noexcept {
     if (fault == CUDA_SUCCESS) fault = result;
   }
   const std::lock_guard lock(submit_mutex_);
-  const Step step = timeline_.free(call);
+  const FollowedCall step = follower_.free(call);
   look_at_planner(step.ask_planner);
   append_free(call, step);
   return fault;
 }
 
 // Must the calling thread wait for this entry? Sets how it is to be issued.
-bool Enforcer::decide_wait(Entry& entry) noexcept {
+bool Enforcer::decide_wait(LogEntry& entry) noexcept {
   const Command& command = entry.command;
   if (waits_for_completion(command)) {
     if (may_be_staged(command) && shared_.staging.stage(command.host_source, command.size, &entry.staging)) {
@@ -191,17 +193,17 @@ CUresult Enforcer::submit(const Command& command) noexcept {
   if (const CUresult fault = shared_.faults.take(); fault != CUDA_SUCCESS) return fault;
   const CUstream stream = stream_of_program(command.stream);
   Waiter& waiter = Waiter::of_this_thread();
-  Entry* entry;
+  LogEntry* entry;
   bool waits;
   {
     const std::lock_guard lock(submit_mutex_);
     const bool opaque = (command.flags & trace::kOpOpaque) != 0 || command.op == trace::OpKind::graph_launch;
-    if (opaque) timeline_.interrupt(command.name);
-    const Step step = timeline_.op(command);
+    if (opaque) follower_.interrupt(command.name);
+    const FollowedCall step = follower_.op(command);
     look_at_planner(step.ask_planner);
-    append_vacant(command.context);
+    append_open_handovers(command.context);
     append_activate(step, command.context);
-    entry = shared_.log.append_op(command);
+    entry = shared_.command_log.append_op(command);
     entry->command.stream = stream;
     if (step.planned) {
       entry->call = step.match.call;
@@ -215,15 +217,15 @@ CUresult Enforcer::submit(const Command& command) noexcept {
     if ((command.flags & trace::kOpHostVisible) != 0 || command.host_destination != nullptr) {
       host_visible_.store(entry->position + 1, std::memory_order_relaxed);
     }
-    shared_.log.publish(entry);
+    shared_.command_log.publish(entry);
   }
   return waits ? wait_for(waiter, *entry, command, stream) : CUDA_SUCCESS;
 }
 
-CUresult Enforcer::wait_for(Waiter& waiter, Entry& entry, const Command& command, CUstream stream) noexcept {
-  shared_.log.enter_blocked();
+CUresult Enforcer::wait_for(Waiter& waiter, LogEntry& entry, const Command& command, CUstream stream) noexcept {
+  shared_.command_log.enter_blocked();
   const bool granted = waiter.wait();
-  shared_.log.leave_blocked();
+  shared_.command_log.leave_blocked();
   if (!granted) return waiter.result();
   ActivitySource* const activity =
       shared_.recording.load(std::memory_order_relaxed) ? shared_.activity.load(std::memory_order_acquire) : nullptr;
@@ -233,7 +235,7 @@ CUresult Enforcer::wait_for(Waiter& waiter, Entry& entry, const Command& command
   entry.program_result = result;
   entry.program_issued.store(1, std::memory_order_release);
   entry.program_issued.notify_all();
-  shared_.log.wake();
+  shared_.command_log.wake();
   return result;
 }
 
@@ -249,23 +251,23 @@ void Enforcer::look_at_planner(bool ask) noexcept {
       return;
     case PlanState::not_yet:
       log_line(LogLevel::info, "no plan yet: %s", planner_.message().c_str());
-      timeline_.planner_said_no();
+      follower_.planner_said_no();
       planner_.reset();
       return;
     case PlanState::impossible:
       log_line(LogLevel::warn, "memory is managed on demand: %s", planner_.message().c_str());
       no_more_plans_ = true;
       shared_.budget_settled.store(true, std::memory_order_release);
-      timeline_.watch(false);
+      follower_.watch(false);
       if (config_.trace_is_private) stop_recording();  // a trace that the user asked for may be planned by hand
       planner_.reset();
       return;
   }
-  if (shared_.log.tail() >= kMostCallsRecorded && !no_more_plans_) {
+  if (shared_.command_log.tail() >= kMostCallsRecorded && !no_more_plans_) {
     log_line(LogLevel::warn, "memory is managed on demand: no iteration was found in %llu calls",
              static_cast<unsigned long long>(kMostCallsRecorded));
     no_more_plans_ = true;
-    timeline_.watch(false);
+    follower_.watch(false);
     stop_recording();
   }
   if (!ask || no_more_plans_ || recorder_ == nullptr || config_.trace == nullptr) return;
@@ -291,14 +293,14 @@ void Enforcer::ask_planner() noexcept {
   plan_path_ = request.plan;
   recorder_->info("memory.held_bytes", shared_.counters.outside_bytes.load(std::memory_order_relaxed));
   collect_activity();
-  planner_.ask(request, recorder_, shared_.arena.plan, shared_.granularity);
+  planner_.ask(request, recorder_, shared_.arena.plan, shared_.chunk_bytes);
 }
 
 void Enforcer::take_plan() noexcept {
-  const Schedule* const schedule = planner_.schedule();
+  const PlanIndex* const plan_index = planner_.plan_index();
   planner_.reset();
   no_more_plans_ = true;
-  const plan::Plan& plan = schedule->plan;
+  const plan::Plan& plan = plan_index->plan;
   RunLogLine line("plan");
   line.add("path", plan_path_)
       .add("policy", plan.policy)
@@ -309,10 +311,10 @@ void Enforcer::take_plan() noexcept {
       .add("compute_ns", plan.compute_ns)
       .add("offload_bytes", plan.offload_bytes)
       .add("reload_bytes", plan.reload_bytes);
-  shared_.runlog.write(line);
-  shared_.schedule.store(schedule, std::memory_order_release);
-  timeline_.use(schedule);
-  timeline_.watch(false);
+  shared_.run_log.write(line);
+  shared_.plan_index.store(plan_index, std::memory_order_release);
+  follower_.use(plan_index);
+  follower_.watch(false);
   stop_recording();
 }
 

@@ -1,4 +1,5 @@
-// The handler that manages memory: turns the program's calls into log entries and answers what the program shall see.
+// The handler that manages memory: turns the program's calls into log entries and gives the answers that the
+// program sees.
 // Made once by make_enforcer() when a budget is set. All functions are called by program threads.
 #pragma once
 #include <cuda.h>
@@ -60,30 +61,30 @@ class Enforcer final : public Handler {
   bool managing() const noexcept { return state_.load(std::memory_order_acquire) == State::open; }
 
   // Under the submission lock.
-  void append_activate(const Step& step, CUcontext context) noexcept;
-  void append_vacant(CUcontext context) noexcept;
-  void append_free(const FreeCall& call, const Step& step) noexcept;
+  void append_activate(const FollowedCall& step, CUcontext context) noexcept;
+  void append_open_handovers(CUcontext context) noexcept;
+  void append_free(const FreeCall& call, const FollowedCall& step) noexcept;
   bool make_host_room(uint64_t more_padded) noexcept;
   CUresult refuse(const AllocateCall& call) noexcept;
   void look_at_planner(bool ask) noexcept;
   void ask_planner() noexcept;
   void stop_recording() noexcept;
   void take_plan() noexcept;
-  bool decide_wait(Entry& entry) noexcept;
+  bool decide_wait(LogEntry& entry) noexcept;
   uint64_t limit_bytes() const noexcept;
 
   // Without it.
-  CUresult wait_for(Waiter& waiter, Entry& entry, const Command& command, CUstream stream) noexcept;
+  CUresult wait_for(Waiter& waiter, LogEntry& entry, const Command& command, CUstream stream) noexcept;
   void drain() noexcept;
   CUresult append_order(EntryKind kind, CUevent event, CUstream stream, unsigned flags) noexcept;
-  bool deferred() const noexcept { return shared_.log.head() != shared_.log.tail(); }
+  bool deferred() const noexcept { return shared_.command_log.head() != shared_.command_log.tail(); }
   void collect_activity() noexcept;
 
   const Config config_;
   Recorder* const recorder_;
   Shared shared_;
   Dispatcher dispatcher_;
-  Timeline timeline_;
+  PlanFollower follower_;
   PlannerProcess planner_;
   std::atomic<State> state_{State::closed};
   std::mutex open_mutex_;
@@ -107,7 +108,7 @@ class Enforcer final : public Handler {
 };
 
 // The stream that stands for CU_STREAM_PER_THREAD of the calling thread; other handles are themselves. The driver's own
-// per-thread stream belongs to whoever calls, and the dispatcher calls for all.
+// per-thread stream belongs to the thread that calls the driver, which is the dispatcher for all program threads.
 CUstream stream_of_program(CUstream stream) noexcept;
 
 // Calls of class `ordered` that cannot touch the bytes of a managed allocation: they only need what was submitted to be

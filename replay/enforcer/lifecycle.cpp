@@ -27,7 +27,7 @@ uint64_t host_cap_of(const Config& config) noexcept {
 
 }  // namespace
 
-// The first allocation of the program: from here on everything goes through the log. Called without locks.
+// The first allocation of the program: from here on all calls go through the command log. Called without locks.
 bool Enforcer::open(CUcontext context, CUdevice device) noexcept {
   const std::lock_guard lock(open_mutex_);
   if (state_.load() != State::closed) return managing();
@@ -36,11 +36,12 @@ bool Enforcer::open(CUcontext context, CUdevice device) noexcept {
   size_t total = 0;
   if (driver().cuDeviceTotalMem(&total, device) == CUDA_SUCCESS) physical_bytes_ = total;
   host_cap_ = host_cap_of(config_);
-  shared_.notes.note = reinterpret_cast<void (*)(uint64_t, uint64_t)>(driver_symbol("repriseSimNoteAllocation"));
-  shared_.notes.forget = reinterpret_cast<void (*)(uint64_t)>(driver_symbol("repriseSimForgetAllocation"));
+  shared_.extent_observer.insert =
+      reinterpret_cast<void (*)(uint64_t, uint64_t)>(driver_symbol("repriseSimNoteAllocation"));
+  shared_.extent_observer.erase = reinterpret_cast<void (*)(uint64_t)>(driver_symbol("repriseSimForgetAllocation"));
   shared_.activity.store(choose_activity_source(config_.activity));
   shared_.recording.store(recorder_ != nullptr && shared_.activity.load() != nullptr);
-  CUresult result = shared_.log.open(kLogBytes) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+  CUresult result = shared_.command_log.open(kLogBytes) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
   if (result == CUDA_SUCCESS) result = dispatcher_.start(host_cap_, recorder_ != nullptr);
   if (result != CUDA_SUCCESS) {
     log_line(LogLevel::warn, "this device's memory cannot be managed (error %d): the budget is not enforced",
@@ -52,14 +53,14 @@ bool Enforcer::open(CUcontext context, CUdevice device) noexcept {
   write_start();
   if (config_.plan != nullptr) {
     plan_path_ = config_.plan;
-    planner_.load(config_.plan, shared_.arena.plan, shared_.granularity);
+    planner_.load(config_.plan, shared_.arena.plan, shared_.chunk_bytes);
     // A plan of another program would never match; one that cannot be read never will.
-    if (planner_.state() == PlanState::ready && planner_.schedule()->plan.program_hash != 0 &&
-        planner_.schedule()->plan.program_hash != trace::program_identity("/proc/self/exe")) {
+    if (planner_.state() == PlanState::ready && planner_.plan_index()->plan.program_hash != 0 &&
+        planner_.plan_index()->plan.program_hash != trace::program_identity("/proc/self/exe")) {
       log_line(LogLevel::warn, "the plan %s was made for another program; it is tried all the same", config_.plan);
     }
   } else {
-    timeline_.watch(recorder_ != nullptr && config_.trace != nullptr);
+    follower_.watch(recorder_ != nullptr && config_.trace != nullptr);
   }
   state_.store(State::open, std::memory_order_release);
   return true;
@@ -69,12 +70,12 @@ void Enforcer::tell_recorder() noexcept {
   if (recorder_ == nullptr) return;
   ActivitySource* const activity = shared_.activity.load();
   recorder_->info("activity.source", activity != nullptr ? activity->name() : "none");
-  recorder_->info("granularity", shared_.granularity);
+  recorder_->info("granularity", shared_.chunk_bytes);
   if (config_.budget.bytes != 0) recorder_->info("budget.bytes", config_.budget.bytes);
-  const LinkRates& link = dispatcher_.link();
-  if (link.to_device > 0) recorder_->info("link.h2d_bytes_per_s", link.to_device);
-  if (link.to_host > 0) recorder_->info("link.d2h_bytes_per_s", link.to_host);
-  if (link.latency_ns > 0) recorder_->info("link.latency_ns", link.latency_ns);
+  const LinkRates& rates = dispatcher_.link_rates();
+  if (rates.to_device > 0) recorder_->info("link.h2d_bytes_per_s", rates.to_device);
+  if (rates.to_host > 0) recorder_->info("link.d2h_bytes_per_s", rates.to_host);
+  if (rates.latency_ns > 0) recorder_->info("rates.latency_ns", rates.latency_ns);
 }
 
 void Enforcer::write_start() noexcept {
@@ -86,14 +87,14 @@ void Enforcer::write_start() noexcept {
       .add("driver", std::string(driver_path() != nullptr ? driver_path() : ""))
       .add("device", std::string(name))
       .add("mode", std::string(config_.plan != nullptr ? "replay" : "run"))
-      .add("granularity", shared_.granularity)
+      .add("granularity", shared_.chunk_bytes)
       .add("host_cap_bytes", host_cap_);
   if (config_.budget.bytes != 0) line.add("budget_bytes", config_.budget.bytes);
   if (config_.budget.fraction > 0) {
     line.add("budget_percent", static_cast<uint64_t>(std::llround(config_.budget.fraction * 100)));
   }
-  shared_.runlog.write(line);
-  shared_.runlog.flush();
+  shared_.run_log.write(line);
+  shared_.run_log.flush();
 }
 
 void Enforcer::write_end() noexcept {
@@ -101,7 +102,7 @@ void Enforcer::write_end() noexcept {
   for (const Unmanaged& kind : unmanaged_) {
     RunLogLine line("unmanaged");
     line.add("what", kind.what).add("count", kind.count).add("bytes", kind.bytes);
-    shared_.runlog.write(line);
+    shared_.run_log.write(line);
   }
   const uint64_t budget =
       known_budget({config_.budget.bytes, config_.budget.fraction}, counters.peak_requested_bytes.load());
@@ -116,7 +117,7 @@ void Enforcer::write_end() noexcept {
   RunLogLine line("end");
   line.add("time_ns", RunLog::now_ns())
       .add("iterations_planned", counters.iterations_planned.load())
-      .add("iterations_passive", counters.iterations_passive.load())
+      .add("iterations_passive", counters.iterations_on_demand.load())
       .add("divergences", counters.divergences.load())
       .add("peak_device_bytes", counters.peak_device_bytes.load())
       .add("outside_bytes", counters.outside_bytes.load())
@@ -126,8 +127,8 @@ void Enforcer::write_end() noexcept {
       .add("offload_bytes", dispatcher_.memory().traffic.offloaded_bytes)
       .add("reload_bytes", dispatcher_.memory().traffic.reloaded_bytes)
       .add("vmm_calls", dispatcher_.memory().mappings.driver_calls());
-  shared_.runlog.write(line);
-  shared_.runlog.flush();
+  shared_.run_log.write(line);
+  shared_.run_log.flush();
 }
 
 // Hands device times to the trace while something is recorded. Called where the program has just synchronised.
@@ -140,7 +141,7 @@ void Enforcer::collect_activity() noexcept {
 }
 
 // The virtual device: the budget and what the host tier may hold. While a percentage's peak is not known yet, the real
-// device's size, so that programs that size themselves by it do what they do without us.
+// device's size, so that programs that size themselves by it behave as they do without Reprise.
 CUresult Enforcer::total_memory(size_t* bytes, CUdevice device) noexcept {
   const CUresult result = driver().cuDeviceTotalMem(bytes, device);
   if (result != CUDA_SUCCESS || config_.budget.bytes == 0) return result;
@@ -177,7 +178,7 @@ void Enforcer::unmanaged(const char* what, int64_t bytes) noexcept {
 void Enforcer::finish() noexcept {
   State expected = State::open;
   if (!state_.compare_exchange_strong(expected, State::off)) {
-    shared_.runlog.flush();
+    shared_.run_log.flush();
     return;
   }
   dispatcher_.stop(kFinishMilliseconds);
@@ -187,7 +188,7 @@ void Enforcer::finish() noexcept {
 
 void Enforcer::abandon() noexcept {
   state_.store(State::off);
-  shared_.runlog.abandon();
+  shared_.run_log.abandon();
 }
 
 }  // namespace reprise::replay

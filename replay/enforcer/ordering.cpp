@@ -21,10 +21,10 @@ CUstream stream_of_program(CUstream stream) noexcept {
   return created;
 }
 
-// Everything that was called so far is with the driver.
+// Returns when all calls made so far are with the driver.
 void Enforcer::drain() noexcept {
-  const uint64_t tail = shared_.log.tail();
-  if (tail > 0) shared_.log.wait_done(tail - 1);
+  const uint64_t tail = shared_.command_log.tail();
+  if (tail > 0) shared_.command_log.wait_done(tail - 1);
 }
 
 CUresult Enforcer::append_order(EntryKind kind, CUevent event, CUstream stream, unsigned flags) noexcept {
@@ -32,14 +32,14 @@ CUresult Enforcer::append_order(EntryKind kind, CUevent event, CUstream stream, 
   driver().cuCtxGetCurrent(&context);
   const CUstream own = stream_of_program(stream);
   const std::lock_guard lock(submit_mutex_);
-  Entry* const entry = shared_.log.append(kind);
+  LogEntry* const entry = shared_.command_log.append(kind);
   entry->command.context = context;
   entry->command.stream = own;
   entry->event = event;
   entry->flags = flags;
-  if (kind == EntryKind::event_record) shared_.events.deferred(event, Events::Use::record);
-  if (kind == EntryKind::event_wait) shared_.events.deferred(event, Events::Use::wait);
-  shared_.log.publish(entry);
+  if (kind == EntryKind::event_record) shared_.events.deferred(event, Events::Role::record);
+  if (kind == EntryKind::event_wait) shared_.events.deferred(event, Events::Role::wait);
+  shared_.command_log.publish(entry);
   return CUDA_SUCCESS;
 }
 
@@ -109,7 +109,7 @@ CUresult Enforcer::stream_synchronize(CUstream stream) noexcept {
 }
 
 CUresult Enforcer::stream_destroy(CUstream stream) noexcept {
-  // The default streams, which cannot be destroyed, are the driver's to refuse.
+  // The default streams cannot be destroyed: the driver refuses.
   if (!managing() || stream == nullptr || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD) {
     return driver().cuStreamDestroy(stream);
   }
@@ -118,7 +118,7 @@ CUresult Enforcer::stream_destroy(CUstream stream) noexcept {
 
 CUresult Enforcer::context_synchronize() noexcept {
   if (!managing()) return driver().cuCtxSynchronize();
-  const uint64_t tail = shared_.log.tail();
+  const uint64_t tail = shared_.command_log.tail();
   drain();
   const CUresult result = driver().cuCtxSynchronize();
   if (result == CUDA_SUCCESS) {
@@ -137,17 +137,17 @@ CUresult Enforcer::before_ordered(const char* name, bool all_resident) noexcept 
   Waiter& waiter = Waiter::of_this_thread();
   {
     const std::lock_guard lock(submit_mutex_);
-    if (all_resident) timeline_.interrupt(name);
-    Entry* const entry = shared_.log.append(EntryKind::ordered);
+    if (all_resident) follower_.interrupt(name);
+    LogEntry* const entry = shared_.command_log.append(EntryKind::ordered);
     entry->all_resident = all_resident;
     entry->command.name = name;
     waiter.arm();
     entry->waiter = &waiter;
-    shared_.log.publish(entry);
+    shared_.command_log.publish(entry);
   }
-  shared_.log.enter_blocked();
+  shared_.command_log.enter_blocked();
   waiter.wait();
-  shared_.log.leave_blocked();
+  shared_.command_log.leave_blocked();
   return waiter.result();
 }
 
@@ -155,7 +155,7 @@ void Enforcer::capture_begin() noexcept {
   captures_.fetch_add(1);
   if (!managing()) return;
   const std::lock_guard lock(submit_mutex_);
-  timeline_.interrupt("a stream capture");
+  follower_.interrupt("a stream capture");
 }
 
 void Enforcer::capture_end() noexcept { captures_.fetch_sub(1); }

@@ -13,18 +13,18 @@ constexpr uint64_t kMostSkipped = 64;  // boundaries
 
 using plan::CallKind;
 
-uint64_t Timeline::padded(uint64_t size) const noexcept {
+uint64_t PlanFollower::padded(uint64_t size) const noexcept {
   const uint64_t chunks = shared_.addresses.chunk_count(size);
-  return chunks == 0 ? Slab::padded(size) : chunks * shared_.granularity;
+  return chunks == 0 ? Slab::padded(size) : chunks * shared_.chunk_bytes;
 }
 
-void Timeline::allocated(uint64_t allocation, CUdeviceptr address, uint64_t size) noexcept {
+void PlanFollower::allocated(uint64_t allocation, CUdeviceptr address, uint64_t size) noexcept {
   live_[allocation] = {address, size};
   live_bytes_ += size;
   live_padded_bytes_ += padded(size);
 }
 
-void Timeline::freed(uint64_t allocation) noexcept {
+void PlanFollower::freed(uint64_t allocation) noexcept {
   const auto found = live_.find(allocation);
   if (found == live_.end()) return;
   live_bytes_ -= found->second.size;
@@ -32,27 +32,27 @@ void Timeline::freed(uint64_t allocation) noexcept {
   live_.erase(found);
 }
 
-Step Timeline::op(const Command& command) noexcept {
+FollowedCall PlanFollower::op(const Command& command) noexcept {
   return step(CallKind::op, command.signature, command.name,
-              [&](Step& step) { return matcher_.op(command, &step.match); });
+              [&](FollowedCall& step) { return matcher_.op(command, &step.match); });
 }
 
-Step Timeline::allocate(const AllocateCall& call) noexcept {
+FollowedCall PlanFollower::allocate(const AllocateCall& call) noexcept {
   return step(CallKind::allocate, trace::allocate_signature(call.origin, call.size), "an allocation",
-              [&](Step& step) { return matcher_.allocate(call, &step.match, &step.address); });
+              [&](FollowedCall& step) { return matcher_.allocate(call, &step.match, &step.address); });
 }
 
-Step Timeline::free(const FreeCall& call) noexcept {
+FollowedCall PlanFollower::free(const FreeCall& call) noexcept {
   return step(CallKind::free, trace::free_signature(call.origin, call.size), "a free",
-              [&](Step& step) { return matcher_.free(call, &step.match); });
+              [&](FollowedCall& step) { return matcher_.free(call, &step.match); });
 }
 
 template <typename Try>
-Step Timeline::step(CallKind kind, uint64_t signature, const char* got, Try match) noexcept {
-  Step step;
-  if (following_ && shared_.plan_exits.load(std::memory_order_acquire) != exits_seen_) {
-    following_ = false;  // the dispatcher left the plan by itself, and has said why
-    vacant_ = matcher_.end();
+FollowedCall PlanFollower::step(CallKind kind, uint64_t signature, const char* got, Try match) noexcept {
+  FollowedCall step;
+  if (following_ && shared_.dispatcher_divergences.load(std::memory_order_acquire) != divergences_seen_) {
+    following_ = false;  // the dispatcher has ended the plan and logged why
+    open_handovers_ = matcher_.end();
     if (matcher_.iteration() <= began_iteration_) ++early_failures_;
   }
   if (following_) {
@@ -75,12 +75,12 @@ Step Timeline::step(CallKind kind, uint64_t signature, const char* got, Try matc
 }
 
 // The live allocations are the plan's persistent ones, in order, and the call is the plan's first.
-bool Timeline::may_begin(CallKind kind, uint64_t signature) noexcept {
-  if (schedule_ == nullptr || shared_.plan_unusable.load(std::memory_order_relaxed)) return false;
-  const plan::Plan& plan = schedule_->plan;
+bool PlanFollower::may_begin(CallKind kind, uint64_t signature) noexcept {
+  if (plan_index_ == nullptr || shared_.plan_unusable.load(std::memory_order_relaxed)) return false;
+  const plan::Plan& plan = plan_index_->plan;
   if (plan.calls[0].kind != kind || plan.calls[0].signature != signature) return false;
-  // A free as the first call takes from the persistent tensors: it cannot, they live on.
-  if (live_.size() != schedule_->persistent_count) return false;
+  // All persistent tensors are alive at the boundary, also where the first call is a free.
+  if (live_.size() != plan_index_->persistent_count) return false;
   size_t index = 0;
   for (const auto& [id, live] : live_) {
     if (live.size != plan.tensors[index++].size || shared_.arena.plan.contains(live.address)) return false;
@@ -92,31 +92,31 @@ bool Timeline::may_begin(CallKind kind, uint64_t signature) noexcept {
   return true;
 }
 
-void Timeline::begin() noexcept {
+void PlanFollower::begin() noexcept {
   std::vector<CUdeviceptr> persistent;
   persistent.reserve(live_.size());
   for (const auto& [id, live] : live_) persistent.push_back(live.address);
-  matcher_.begin(schedule_, persistent, shared_.arena_all, next_iteration_);
+  matcher_.begin(plan_index_, persistent, shared_.arena_all, next_iteration_);
   began_iteration_ = next_iteration_;
-  exits_seen_ = shared_.plan_exits.load(std::memory_order_acquire);
+  divergences_seen_ = shared_.dispatcher_divergences.load(std::memory_order_acquire);
 }
 
-void Timeline::diverge(const char* got) noexcept {
+void PlanFollower::diverge(const char* got) noexcept {
   following_ = false;
-  vacant_ = matcher_.end();
+  open_handovers_ = matcher_.end();
   const bool early = matcher_.iteration() == began_iteration_;
   early_failures_ = early ? early_failures_ + 1 : 0;
   if (early_failures_ >= kPatience) {
     skip_boundaries_ =
         std::min<uint64_t>(uint64_t{1} << std::min<uint64_t>(early_failures_ - kPatience, 6), kMostSkipped);
   }
-  passive_began_ns_ = 0;
+  on_demand_began_ns_ = 0;
   calls_in_period_ = 0;
   if (matcher_.next() == 0) {
-    // A whole number of iterations and then something else: that is how loops end, or pause.
+    // A whole number of iterations, then another call: that is how loops end or pause, and no divergence.
     RunLogLine line("loop_end");
     line.add("iteration", matcher_.iteration()).add("got", std::string(got));
-    shared_.runlog.write(line);
+    shared_.run_log.write(line);
     return;
   }
   shared_.counters.divergences.fetch_add(1, std::memory_order_relaxed);
@@ -125,44 +125,44 @@ void Timeline::diverge(const char* got) noexcept {
       .add("call", matcher_.next())
       .add("expected", matcher_.expected())
       .add("got", std::string(got));
-  shared_.runlog.write(line);
+  shared_.run_log.write(line);
   log_line(LogLevel::info, "iteration %llu differs from the plan at call %u: expected %s, got %s",
            static_cast<unsigned long long>(matcher_.iteration()), matcher_.next(), matcher_.expected().c_str(), got);
 }
 
-void Timeline::interrupt(const char* what) noexcept {
+void PlanFollower::interrupt(const char* what) noexcept {
   if (following_) diverge(what);
 }
 
-bool Timeline::detect(uint64_t signature) noexcept {
+bool PlanFollower::detect(uint64_t signature) noexcept {
   if (!watching_ && period_ == 0) return false;
-  if (period_ != 0 && ++calls_in_period_ == period_) passive_boundary();
+  if (period_ != 0 && ++calls_in_period_ == period_) on_demand_boundary();
   if (!watching_) return false;
   const bool repeats = detector_.add(trace::hash_mix(trace::hash_mix(signature, live_.size()), live_bytes_));
   if (repeats) {
     period_ = detector_.period();
     calls_in_period_ = 0;
-    passive_began_ns_ = 0;
+    on_demand_began_ns_ = 0;
   }
   return repeats;
 }
 
-void Timeline::passive_boundary() noexcept {
+void PlanFollower::on_demand_boundary() noexcept {
   calls_in_period_ = 0;
   const uint64_t now = RunLog::now_ns();
-  if (passive_began_ns_ != 0) {
-    shared_.counters.iterations_passive.fetch_add(1, std::memory_order_relaxed);
+  if (on_demand_began_ns_ != 0) {
+    shared_.counters.iterations_on_demand.fetch_add(1, std::memory_order_relaxed);
     const uint64_t index = next_iteration_++;
-    if (shared_.runlog.enabled()) {
+    if (shared_.run_log.enabled()) {
       RunLogLine line("iteration");
       line.add("index", index)
           .add("mode", std::string("passive"))
-          .add("wall_ns", now - passive_began_ns_)
+          .add("wall_ns", now - on_demand_began_ns_)
           .add("calls", period_);
-      shared_.runlog.write(line);
+      shared_.run_log.write(line);
     }
   }
-  passive_began_ns_ = now;
+  on_demand_began_ns_ = now;
 }
 
 }  // namespace reprise::replay

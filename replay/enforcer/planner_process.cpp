@@ -101,15 +101,15 @@ int run_unseen(const std::vector<std::string>& arguments) noexcept {
   return child > 0 ? status : -1;
 }
 
-void PlannerProcess::ask(const PlanRequest& request, Recorder* recorder, Zone zone, uint64_t granularity) noexcept {
+void PlannerProcess::ask(const PlanRequest& request, Recorder* recorder, Zone zone, uint64_t chunk_bytes) noexcept {
   state_.store(PlanState::running, std::memory_order_relaxed);
-  if (!start_thread("reprise plan", [=, this] { run(request, recorder, zone, granularity); })) {
+  if (!start_thread("reprise plan", [=, this] { run(request, recorder, zone, chunk_bytes); })) {
     message_ = "no thread for the planner could be started";
     answer(PlanState::impossible);
   }
 }
 
-void PlannerProcess::run(const PlanRequest& request, Recorder* recorder, Zone zone, uint64_t granularity) noexcept {
+void PlannerProcess::run(const PlanRequest& request, Recorder* recorder, Zone zone, uint64_t chunk_bytes) noexcept {
   constexpr uint32_t kFlushMilliseconds = 10'000;
   if (recorder != nullptr && !recorder->flush(kFlushMilliseconds)) {
     message_ = "the recording could not be written";
@@ -121,7 +121,7 @@ void PlannerProcess::run(const PlanRequest& request, Recorder* recorder, Zone zo
       run_unseen({request.planner, "plan", request.trace, "--budget", std::to_string(request.budget_bytes), "--policy",
                   request.policy, "-o", request.plan, "--quiet", "--status", status_file});
   if (status == 0) {
-    load(request.plan, zone, granularity);
+    load(request.plan, zone, chunk_bytes);
   } else {
     const std::string line = first_line(status_file);
     const bool started = status != -1 && !(WIFEXITED(status) && WEXITSTATUS(status) == 127);
@@ -135,20 +135,20 @@ void PlannerProcess::run(const PlanRequest& request, Recorder* recorder, Zone zo
   if (!request.keep) unlink(request.plan.c_str());
 }
 
-void PlannerProcess::load(const std::string& path, Zone zone, uint64_t granularity) noexcept {
+void PlannerProcess::load(const std::string& path, Zone zone, uint64_t chunk_bytes) noexcept {
   Result<plan::Plan> plan = plan::read_plan(path);
-  auto* const schedule = new Schedule;  // lives as long as the process
+  auto* const plan_index = new PlanIndex;  // lives as long as the process
   std::string why;
   if (!plan.ok()) {
     message_ = plan.status().message();
-  } else if (make_schedule(std::move(plan.value()), zone, granularity, schedule, &why)) {
-    schedule_ = schedule;
+  } else if (make_plan_index(std::move(plan.value()), zone, chunk_bytes, plan_index, &why)) {
+    plan_index_ = plan_index;
     answer(PlanState::ready);
     return;
   } else {
     message_ = why;
   }
-  delete schedule;
+  delete plan_index;
   answer(PlanState::impossible);
 }
 

@@ -17,7 +17,7 @@ struct PlanRequest {
   std::string plan;  // where to write; an existing plan that is only loaded when `planner` is empty
   std::string policy;
   uint64_t budget_bytes = 0;
-  bool keep = false;  // leave the plan file
+  bool keep = false;  // do not delete the plan file
 };
 
 enum class PlanState : uint8_t { none, running, ready, not_yet, impossible };
@@ -25,28 +25,28 @@ enum class PlanState : uint8_t { none, running, ready, not_yet, impossible };
 class PlannerProcess {
  public:
   // Starts to plan in the background; `recorder` is flushed first. The plan's own addresses lie in `zone`.
-  void ask(const PlanRequest& request, Recorder* recorder, Zone zone, uint64_t granularity) noexcept;
+  void ask(const PlanRequest& request, Recorder* recorder, Zone zone, uint64_t chunk_bytes) noexcept;
   // Loads an existing plan on the calling thread.
-  void load(const std::string& path, Zone zone, uint64_t granularity) noexcept;
+  void load(const std::string& path, Zone zone, uint64_t chunk_bytes) noexcept;
 
   PlanState state() const noexcept { return state_.load(std::memory_order_acquire); }
   // Until it is no more `running`.
   void wait() const noexcept { state_.wait(PlanState::running, std::memory_order_acquire); }
   // After `ready`: the plan, owned by the process for good. After `not_yet` or `impossible`: why, as one line.
-  const Schedule* schedule() const noexcept { return schedule_; }
+  const PlanIndex* plan_index() const noexcept { return plan_index_; }
   const std::string& message() const noexcept { return message_; }
-  // The enforcer has taken notice; a new question may be asked.
+  // The enforcer has read the answer; ask() may be called again.
   void reset() noexcept { state_.store(PlanState::none, std::memory_order_release); }
 
  private:
-  void run(const PlanRequest& request, Recorder* recorder, Zone zone, uint64_t granularity) noexcept;
+  void run(const PlanRequest& request, Recorder* recorder, Zone zone, uint64_t chunk_bytes) noexcept;
   void answer(PlanState state) noexcept {
     state_.store(state, std::memory_order_release);
     state_.notify_all();
   }
 
   std::atomic<PlanState> state_{PlanState::none};
-  const Schedule* schedule_ = nullptr;
+  const PlanIndex* plan_index_ = nullptr;
   std::string message_;
 };
 

@@ -1,5 +1,5 @@
 // Hands out the program's addresses: large allocations get ranges, small ones slab blocks. Thread safe: program threads
-// allocate, the dispatcher gives back when the last work that used an address is done.
+// allocate, the dispatcher releases an address when the last work that used it is done. The arena's picture: ranges.h.
 #pragma once
 #include <cuda.h>
 
@@ -13,17 +13,17 @@ namespace reprise::replay {
 
 class Addresses {
  public:
-  void open(const Arena& arena, uint64_t granularity) noexcept {
+  void open(const Arena& arena, uint64_t chunk_bytes) noexcept {
     const std::lock_guard lock(mutex_);
     arena_ = arena;
-    granularity_ = granularity;
-    ranges_.reset(arena.ranges, granularity);
+    chunk_bytes_ = chunk_bytes;
+    ranges_.reset(arena.ranges, chunk_bytes);
     slab_.reset(arena.slabs);
   }
   // Chunks of an allocation; 0: it is small and lives in a slab.
   uint32_t chunk_count(uint64_t bytes) const noexcept {
-    if (bytes < granularity_ / 2) return 0;
-    return static_cast<uint32_t>((bytes + granularity_ - 1) / granularity_);
+    if (bytes < chunk_bytes_ / 2) return 0;
+    return static_cast<uint32_t>((bytes + chunk_bytes_ - 1) / chunk_bytes_);
   }
   // 0 when the address space is used up.
   CUdeviceptr allocate(uint64_t bytes) noexcept {
@@ -39,7 +39,7 @@ class Addresses {
  private:
   std::mutex mutex_;
   Arena arena_;
-  uint64_t granularity_ = 1;
+  uint64_t chunk_bytes_ = 1;
   Ranges ranges_;
   Slab slab_;
 };

@@ -1,5 +1,6 @@
 // How much device memory there may be right now. A fixed budget is one number less what the program holds around us; a
-// percentage of the program's own peak rises with what is known of that peak. Dispatcher thread, but for the readers.
+// percentage of the program's own peak rises with what is known of that peak. Written by the dispatcher
+// thread, read by any.
 #pragma once
 #include <cstdint>
 
@@ -13,7 +14,7 @@ struct BudgetRule {
 // The rule, pure: how many chunks may exist. `outside_bytes` is device memory that is not ours to manage;
 // `largest_working_set` (chunks) is what one call so far could not do without, 0 once the peak is known to be reached.
 // A percentage that follows a growing peak stays below the final limit whenever that is feasible at all: both terms do.
-uint64_t chunk_limit(const BudgetRule& rule, uint64_t granularity, uint64_t outside_bytes,
+uint64_t chunk_limit(const BudgetRule& rule, uint64_t chunk_bytes, uint64_t outside_bytes,
                      uint64_t peak_requested_bytes, uint64_t largest_working_set) noexcept;
 
 // The budget in bytes as it is known now, for the planner and for messages.

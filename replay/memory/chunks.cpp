@@ -4,18 +4,18 @@
 
 namespace reprise::replay {
 
-void ChunkPool::open(CUdevice device, uint64_t granularity) noexcept {
+void ChunkPool::open(CUdevice device, uint64_t chunk_bytes) noexcept {
   properties_ = {};
   properties_.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   properties_.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
   properties_.location.id = device;
-  granularity_ = granularity;
+  chunk_bytes_ = chunk_bytes;
 }
 
 ChunkIndex ChunkPool::create(CUresult* error) noexcept {
   if (existing_ >= limit_) return kNoChunk;
   CUmemGenericAllocationHandle handle = 0;
-  const CUresult result = driver().cuMemCreate(&handle, granularity_, &properties_, 0);
+  const CUresult result = driver().cuMemCreate(&handle, chunk_bytes_, &properties_, 0);
   if (result != CUDA_SUCCESS) {
     *error = result;
     return kNoChunk;
@@ -31,7 +31,7 @@ ChunkIndex ChunkPool::create(CUresult* error) noexcept {
   chunks_[index] = Chunk{};
   chunks_[index].handle = handle;
   ++existing_;
-  const uint64_t bytes = existing_ * granularity_;
+  const uint64_t bytes = existing_ * chunk_bytes_;
   bytes_.store(bytes, std::memory_order_relaxed);
   if (bytes > peak_bytes_.load(std::memory_order_relaxed)) peak_bytes_.store(bytes, std::memory_order_relaxed);
   return index;
@@ -43,11 +43,11 @@ void ChunkPool::destroy(ChunkIndex chunk) noexcept {
   chunks_[chunk] = Chunk{};
   dead_.push_back(chunk);
   --existing_;
-  bytes_.store(existing_ * granularity_, std::memory_order_relaxed);
+  bytes_.store(existing_ * chunk_bytes_, std::memory_order_relaxed);
 }
 
 ChunkIndex ChunkPool::take_free(CUresult* error) noexcept {
-  // While the limit is exceeded, free chunks are on their way out: nobody gets them.
+  // While the limit is exceeded, the pager is about to destroy the free chunks: none is handed out.
   while (!free_.empty() && !exceeds_limit()) {
     const ChunkIndex chunk = free_.back();
     free_.pop_back();

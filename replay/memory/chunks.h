@@ -1,5 +1,5 @@
-// Physical memory: one handle per chunk, created when needed and never more than the budget allows. Knows who occupies
-// each chunk and what must be complete before it is used again. Dispatcher thread only.
+// Physical memory: one handle per chunk, created when needed and never more than the budget allows. Knows which tensor
+// occupies each chunk and what work must be complete before the chunk is used again. Dispatcher thread only.
 #pragma once
 #include <cuda.h>
 
@@ -14,42 +14,44 @@ namespace reprise::replay {
 using ChunkIndex = uint32_t;
 inline constexpr ChunkIndex kNoChunk = 0xffffffff;
 
-struct Tensor;
+struct ResidentTensor;
 
 struct Chunk {
   CUmemGenericAllocationHandle handle = 0;
-  Tensor* occupant = nullptr;  // a managed tensor whose bytes are here
-  bool free = false;           // nobody's, waiting to be taken
-  bool reserved = false;       // under small allocations: never free
-  Uses uses;                   // of former occupants
+  ResidentTensor* occupant = nullptr;  // the tensor whose bytes are here, nullptr for slabs
+  bool free = false;                   // has no occupant and waits to be taken
+  bool reserved = false;               // under small allocations: never free
+  LaneUses uses;                       // of former occupants
 };
 
 class ChunkPool {
  public:
-  void open(CUdevice device, uint64_t granularity) noexcept;
+  void open(CUdevice device, uint64_t chunk_bytes) noexcept;
 
-  // Upper bound of how many chunks may exist; chunks that exist already stay until shrink().
+  // Upper bound of how many chunks may exist; chunks that exist already stay until they are
+  // destroyed (Pager::shrink_to_limit).
   void set_limit(uint64_t chunks) noexcept { limit_ = chunks; }
   uint64_t limit() const noexcept { return limit_; }
-  uint64_t granularity() const noexcept { return granularity_; }
+  uint64_t chunk_bytes() const noexcept { return chunk_bytes_; }
 
-  // A chunk nobody occupies: an existing one, else a new one within the limit, else kNoChunk. `error` is set when the
-  // driver refused to create one.
+  // Takes a free chunk: an existing one, else a new one within the limit, else kNoChunk. `error` is set when the driver
+  // refused to create one.
   ChunkIndex take_free(CUresult* error) noexcept;
-  // A new chunk within the limit, taken; kNoChunk as above.
+  // Creates a chunk within the limit and takes it; kNoChunk as above.
   ChunkIndex create(CUresult* error) noexcept;
-  // Takes this one, which is free.
+  // Takes this chunk, which is free.
   void take(ChunkIndex chunk) noexcept;
   void give_back(ChunkIndex chunk) noexcept;
   // How many take_free() would give, unless the driver refuses.
   uint64_t available() const noexcept;
   bool is_free(ChunkIndex chunk) const noexcept { return chunks_[chunk].free; }
-  // The driver refuses to create more: what exists is what there is.
+  // The driver refuses to create more chunks: those that exist have to do.
   void limit_to_existing() noexcept { limit_ = existing_; }
   bool exceeds_limit() const noexcept { return existing_ > limit_; }
-  // After something else than this pool decided who sits where: free is what has no occupant and is not reserved.
+  // After a plan has decided which tensor sits where: the free chunks are those without an occupant that are not
+  // reserved.
   void rebuild_free() noexcept;
-  // Releases a free chunk's handle. Nothing maps it any more.
+  // Releases a free chunk's handle. No mapping may name the chunk any more.
   void destroy(ChunkIndex chunk) noexcept;
 
   Chunk& operator[](ChunkIndex chunk) noexcept { return chunks_[chunk]; }
@@ -64,7 +66,7 @@ class ChunkPool {
 
  private:
   CUmemAllocationProp properties_{};
-  uint64_t granularity_ = 0;
+  uint64_t chunk_bytes_ = 0;
   uint64_t limit_ = 0;
   uint64_t existing_ = 0;
   std::vector<Chunk> chunks_;

@@ -72,7 +72,7 @@ const Marker* Lanes::marker_for(LaneIndex index, uint64_t position, CUresult* er
   return &*found;
 }
 
-CUresult Lanes::wait_on(LaneIndex waiter, Use use) noexcept {
+CUresult Lanes::wait_on(LaneIndex waiter, LaneUse use) noexcept {
   if (use.lane == waiter) return CUDA_SUCCESS;
   Lane& other = lanes_[use.lane];
   if (other.completed >= use.position) return CUDA_SUCCESS;
@@ -87,9 +87,9 @@ CUresult Lanes::wait_on(LaneIndex waiter, Use use) noexcept {
   return result;
 }
 
-CUresult Lanes::wait_on(LaneIndex waiter, const Uses& uses) noexcept {
+CUresult Lanes::wait_on(LaneIndex waiter, const LaneUses& uses) noexcept {
   if (uses.everything()) return synchronize();
-  for (const Use& use : uses) {
+  for (const LaneUse& use : uses) {
     const CUresult result = wait_on(waiter, use);
     if (result != CUDA_SUCCESS) return result;
   }
@@ -104,9 +104,9 @@ void Lanes::complete_until(Lane& lane, uint64_t position) noexcept {
   }
 }
 
-CUresult Lanes::host_wait(const Uses& uses) noexcept {
+CUresult Lanes::host_wait(const LaneUses& uses) noexcept {
   if (uses.everything()) return synchronize();
-  for (const Use& use : uses) {
+  for (const LaneUse& use : uses) {
     Lane& lane = lanes_[use.lane];
     if (lane.completed >= use.position) continue;
     CUresult result = CUDA_SUCCESS;
@@ -134,9 +134,9 @@ void Lanes::poll() noexcept {
   for (Lane& lane : lanes_) poll(lane);
 }
 
-bool Lanes::complete(const Uses& uses) noexcept {
+bool Lanes::complete(const LaneUses& uses) noexcept {
   if (uses.everything()) return false;
-  for (const Use& use : uses) {
+  for (const LaneUse& use : uses) {
     Lane& lane = lanes_[use.lane];
     if (lane.completed >= use.position) continue;
     CUresult error = CUDA_SUCCESS;

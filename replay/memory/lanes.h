@@ -43,25 +43,25 @@ class Lanes {
   Lane& operator[](LaneIndex lane) noexcept { return lanes_[lane]; }
   size_t size() const noexcept { return lanes_.size(); }
 
-  // To be called after each piece of work was issued: its position.
+  // To be called after each piece of work was issued; returns its position.
   uint64_t advance(LaneIndex lane) noexcept { return ++lanes_[lane].issued; }
-  // Makes the lane's last position one that can be waited for exactly. Without it a waiter waits for everything that is
-  // on the lane when it begins to wait.
+  // Makes the lane's last position one that can be waited for exactly. Without it a waiter waits for all work that
+  // is on the lane when it begins to wait.
   CUresult mark(LaneIndex lane) noexcept;
   // Later work of `waiter` starts after `uses` are complete, ordered on the device.
-  CUresult wait_on(LaneIndex waiter, const Uses& uses) noexcept;
-  CUresult wait_on(LaneIndex waiter, Use use) noexcept;
+  CUresult wait_on(LaneIndex waiter, const LaneUses& uses) noexcept;
+  CUresult wait_on(LaneIndex waiter, LaneUse use) noexcept;
   // Blocks the host until `uses` are complete.
-  CUresult host_wait(const Uses& uses) noexcept;
+  CUresult host_wait(const LaneUses& uses) noexcept;
   // Learns from the driver, without blocking, which positions are complete.
   void poll() noexcept;
   // The first error that the driver answered instead of "complete" or "not ready": the context is broken then, and
-  // everything counts as complete.
+  // all positions count as complete.
   CUresult fault() const noexcept { return fault_; }
-  // Is it complete, as far as poll() and the waits know?
-  bool known_complete(Use use) const noexcept { return lanes_[use.lane].completed >= use.position; }
+  // Is the use complete, as far as poll() and the waits know?
+  bool known_complete(LaneUse use) const noexcept { return lanes_[use.lane].completed >= use.position; }
   // The same, after asking the driver.
-  bool complete(const Uses& uses) noexcept;
+  bool complete(const LaneUses& uses) noexcept;
   // Blocks until all work of the context is complete; every position is complete then.
   CUresult synchronize() noexcept;
 

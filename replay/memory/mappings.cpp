@@ -21,15 +21,15 @@ Mapping* Mappings::find(CUdeviceptr base) noexcept {
 }
 
 CUresult Mappings::map(CUdeviceptr base, std::vector<ChunkIndex> chunks) noexcept {
-  const uint64_t unit = chunks_->granularity();
+  const uint64_t chunk_bytes = chunks_->chunk_bytes();
   CUresult result = CUDA_SUCCESS;
   uint64_t mapped = 0;
   for (; mapped < chunks.size() && result == CUDA_SUCCESS; ++mapped) {
     ++driver_calls_;
-    result = driver().cuMemMap(base + mapped * unit, unit, 0, (*chunks_)[chunks[mapped]].handle, 0);
+    result = driver().cuMemMap(base + mapped * chunk_bytes, chunk_bytes, 0, (*chunks_)[chunks[mapped]].handle, 0);
     if (result != CUDA_SUCCESS) break;
   }
-  if (result == CUDA_SUCCESS) result = set_access(base, chunks.size() * unit);
+  if (result == CUDA_SUCCESS) result = set_access(base, chunks.size() * chunk_bytes);
   if (result != CUDA_SUCCESS) {
     if (mapped > 0) unmap_range(base, mapped);
     return result;
@@ -39,7 +39,7 @@ CUresult Mappings::map(CUdeviceptr base, std::vector<ChunkIndex> chunks) noexcep
   return CUDA_SUCCESS;
 }
 
-// The driver may answer NOT_READY while other threads queue work: then everything that is queued has to finish first.
+// The driver may answer NOT_READY while other threads queue work: then all queued work has to finish first.
 CUresult Mappings::set_access(CUdeviceptr base, uint64_t bytes) noexcept {
   CUresult result = CUDA_ERROR_NOT_READY;
   for (int attempt = 0; attempt < 3 && result == CUDA_ERROR_NOT_READY; ++attempt) {
@@ -52,13 +52,13 @@ CUresult Mappings::set_access(CUdeviceptr base, uint64_t bytes) noexcept {
 
 // One call for the whole range where the driver takes it, else one per chunk.
 CUresult Mappings::unmap_range(CUdeviceptr base, uint64_t chunks) noexcept {
-  const uint64_t unit = chunks_->granularity();
+  const uint64_t chunk_bytes = chunks_->chunk_bytes();
   ++driver_calls_;
-  CUresult result = driver().cuMemUnmap(base, chunks * unit);
+  CUresult result = driver().cuMemUnmap(base, chunks * chunk_bytes);
   if (result != CUDA_ERROR_INVALID_VALUE || chunks == 1) return result;
   for (uint64_t i = 0; i < chunks; ++i) {
     ++driver_calls_;
-    result = driver().cuMemUnmap(base + i * unit, unit);
+    result = driver().cuMemUnmap(base + i * chunk_bytes, chunk_bytes);
     if (result != CUDA_SUCCESS) return result;
   }
   return CUDA_SUCCESS;
@@ -76,12 +76,12 @@ CUresult Mappings::unmap(CUdeviceptr base) noexcept {
 }
 
 CUresult Mappings::make_room(CUdeviceptr base, uint64_t bytes) noexcept {
-  const uint64_t unit = chunks_->granularity();
+  const uint64_t chunk_bytes = chunks_->chunk_bytes();
   auto mapping = mappings_.upper_bound(base);
   if (mapping != mappings_.begin()) --mapping;
   while (mapping != mappings_.end() && mapping->first < base + bytes) {
     const CUdeviceptr start = mapping->first;
-    const uint64_t size = mapping->second.chunks.size() * unit;
+    const uint64_t size = mapping->second.chunks.size() * chunk_bytes;
     ++mapping;
     if (start + size <= base || (start == base && size == bytes)) continue;
     const CUresult result = unmap(start);
@@ -101,12 +101,6 @@ CUresult Mappings::unmap_chunk(ChunkIndex chunk) noexcept {
     }
   }
   return CUDA_SUCCESS;
-}
-
-CUresult Mappings::unmap_all() noexcept {
-  CUresult result = CUDA_SUCCESS;
-  while (!mappings_.empty() && result == CUDA_SUCCESS) result = unmap(mappings_.begin()->first);
-  return result;
 }
 
 }  // namespace reprise::replay

@@ -1,5 +1,17 @@
-// Which virtual ranges are mapped onto which chunks. A chunk may be mapped by many ranges at once (aliased views): a
-// mapping outlives the residency of the tensor behind it, so that coming back costs no driver call. Dispatcher only.
+// Which virtual ranges are mapped onto which chunks. A mapping stays when its tensor is evicted, so that a reload to
+// the same chunks costs no driver call. One chunk may therefore be mapped by many ranges at once (aliases); only the
+// chunk's occupant may be touched through them. Dispatcher thread only.
+//
+//     addresses    | tensor A, its home |     | tensor B, its home |
+//                  |   2  |  5  |  7    |     |    5   |   7       |
+//                      |     |     |               |       |
+//                      |     +-----|---------------+       |
+//                      |     |     +-----------------------+
+//     chunks          [2]   [5]   [7]    handles of device memory; 5 and 7 are aliased: A and B both map them
+//     occupant         -     B     B     B is resident, chunk 2 is free, A's bytes are in its host slot
+//
+// To bring A back, B is offloaded and A reloaded: no mapping changes. Only where A gets other chunks than its home (a
+// remap) is its range unmapped and mapped again.
 #pragma once
 #include <cuda.h>
 
@@ -15,7 +27,7 @@ namespace reprise::replay {
 
 struct Mapping {
   std::vector<ChunkIndex> chunks;  // in address order
-  Uses uses;                       // work that went through these addresses; complete before they are unmapped
+  LaneUses uses;                   // work that went through these addresses; must be complete before they are unmapped
 };
 
 class Mappings {
@@ -24,15 +36,15 @@ class Mappings {
 
   // The mapping that starts at `base`, or nullptr.
   Mapping* find(CUdeviceptr base) noexcept;
-  // Maps [base, base + chunks) for reading and writing. On an error nothing is mapped there. Nothing may be before.
+  // Maps [base, base + chunks) for reading and writing. Nothing may be mapped there before; on an
+  // error nothing is mapped there afterwards.
   CUresult map(CUdeviceptr base, std::vector<ChunkIndex> chunks) noexcept;
   // Waits for the uses, then unmaps.
   CUresult unmap(CUdeviceptr base) noexcept;
-  // Unmaps everything that overlaps [base, base + bytes) but a mapping of exactly that range.
+  // Unmaps every mapping that overlaps [base, base + bytes), except one of exactly that range.
   CUresult make_room(CUdeviceptr base, uint64_t bytes) noexcept;
-  // Unmaps everything that maps this chunk.
+  // Unmaps every mapping that names this chunk.
   CUresult unmap_chunk(ChunkIndex chunk) noexcept;
-  CUresult unmap_all() noexcept;
 
   uint64_t mapped_chunks() const noexcept { return mapped_chunks_; }
   uint64_t driver_calls() const noexcept { return driver_calls_; }  // map, unmap and set-access so far

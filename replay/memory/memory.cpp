@@ -6,22 +6,22 @@
 
 namespace reprise::replay {
 
-bool ensure_slot(Memory& memory, Tensor& tensor) noexcept {
+bool ensure_slot(ManagedMemory& memory, ResidentTensor& tensor) noexcept {
   return !tensor.host.empty() || memory.host.allocate(tensor.size, &tensor.host);
 }
 
-void drop_host_copy(Memory& memory, Tensor& tensor) noexcept {
+void drop_host_copy(ManagedMemory& memory, ResidentTensor& tensor) noexcept {
   tensor.host_valid = false;
   if (tensor.host.empty()) return;
   memory.slot_reads = memory.lanes[Lanes::kToDevice].issued;
   memory.host.release(&tensor.host);
 }
 
-CUresult copy_out(Memory& memory, Tensor& tensor, const Uses& after) noexcept {
+CUresult copy_out(ManagedMemory& memory, ResidentTensor& tensor, const LaneUses& after) noexcept {
   Lanes& lanes = memory.lanes;
   CUresult result = lanes.wait_on(Lanes::kToHost, after);
-  // The slot may have been another tensor's whose reload still reads it.
-  if (result == CUDA_SUCCESS) result = lanes.wait_on(Lanes::kToHost, Use{Lanes::kToDevice, memory.slot_reads});
+  // The slot may have belonged to another tensor before, whose reload still reads it.
+  if (result == CUDA_SUCCESS) result = lanes.wait_on(Lanes::kToHost, LaneUse{Lanes::kToDevice, memory.slot_reads});
   if (result == CUDA_SUCCESS) result = lanes.wait_on(Lanes::kToHost, tensor.slot_read);
   uint64_t offset = 0;
   for (const HostPiece& piece : tensor.host) {
@@ -43,7 +43,7 @@ CUresult copy_out(Memory& memory, Tensor& tensor, const Uses& after) noexcept {
   return CUDA_SUCCESS;
 }
 
-CUresult copy_in(Memory& memory, Tensor& tensor, const Uses& after, Use* done) noexcept {
+CUresult copy_in(ManagedMemory& memory, ResidentTensor& tensor, const LaneUses& after, LaneUse* done) noexcept {
   Lanes& lanes = memory.lanes;
   CUresult result = lanes.wait_on(Lanes::kToDevice, after);
   if (result == CUDA_SUCCESS) result = lanes.wait_on(Lanes::kToDevice, tensor.host_ready);

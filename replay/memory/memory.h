@@ -1,5 +1,5 @@
-// Everything the dispatcher knows about memory, in one place: lanes, chunks, mappings, the host tier, the tensors.
-// Shared by residency (passive mode), activation and the planned dispatcher; all run on the dispatcher thread.
+// What the dispatcher knows about memory, in one place: lanes, chunks, mappings, the host tier, the tensors. Used by
+// the pager, the activation of a plan and the plan executor, all on the dispatcher thread.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -20,7 +20,7 @@ struct Traffic {
   uint64_t failed_copies = 0;
 };
 
-struct Memory {
+struct ManagedMemory {
   Arena arena;
   Lanes lanes;
   ChunkPool chunks;
@@ -33,19 +33,19 @@ struct Memory {
   uint64_t slab_chunk_count = 0;
   // Chunks that a plan's own region of small tensors takes.
   uint64_t plan_slab_chunks = 0;
-  Uses plan_slab_uses;  // by work in passive mode
+  LaneUses plan_slab_uses;  // by work that is issued on demand
   // Host slots that were given back may still be read by transfers up to this position.
   uint64_t slot_reads = 0;
 };
 
 // Copies a resident tensor to its host slot (which must exist) on the to-host lane, after `after`. On success
 // host_valid and host_ready are set. On an error nothing has changed for the tensor.
-CUresult copy_out(Memory& memory, Tensor& tensor, const Uses& after) noexcept;
+CUresult copy_out(ManagedMemory& memory, ResidentTensor& tensor, const LaneUses& after) noexcept;
 // Copies the host slot into the tensor's mapped addresses on the to-device lane, after `after`; the position in *done.
-CUresult copy_in(Memory& memory, Tensor& tensor, const Uses& after, Use* done) noexcept;
+CUresult copy_in(ManagedMemory& memory, ResidentTensor& tensor, const LaneUses& after, LaneUse* done) noexcept;
 // Gives the tensor's host slot back.
-void drop_host_copy(Memory& memory, Tensor& tensor) noexcept;
+void drop_host_copy(ManagedMemory& memory, ResidentTensor& tensor) noexcept;
 // Gives a slot to a tensor that has none. False: the host tier is full and may not grow.
-bool ensure_slot(Memory& memory, Tensor& tensor) noexcept;
+bool ensure_slot(ManagedMemory& memory, ResidentTensor& tensor) noexcept;
 
 }  // namespace reprise::replay

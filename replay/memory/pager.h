@@ -1,6 +1,6 @@
-// Passive mode: makes what a call touches resident, evicting what was not used for longest. Correct for any program
-// whose pointers are visible. Only unmapping blocks the host; everything else is ordered on the device. Dispatcher
-// only.
+// Makes room on demand: before a call is issued, the tensors that it touches become resident, and those that were not
+// used for longest are evicted for them. Correct for any program whose pointers are visible. Only unmapping blocks the
+// host; copies are ordered on the device. Caller: OnDemandExecutor and Activation, on the dispatcher thread.
 #pragma once
 #include <cstdint>
 #include <utility>
@@ -17,24 +17,24 @@ struct Shortage {
   bool host_full = false;
 };
 
-class Residency {
+class Pager {
  public:
-  explicit Residency(Memory* memory) noexcept : memory_(*memory) {}
+  explicit Pager(ManagedMemory* memory) noexcept : memory_(*memory) {}
 
-  // All of `set` is resident when the work that is issued next waits for each tensor's `ready`.
+  // Makes all of `set` resident; work that touches a tensor of it must wait for the tensor's `ready`.
   // CUDA_ERROR_OUT_OF_MEMORY: does not fit (see shortage()); other codes: what the driver said. On any error the
   // tensors keep their bytes.
-  CUresult make_resident(const std::vector<Tensor*>& set) noexcept;
-  // As many of the live tensors as fit, newest use first. OUT_OF_MEMORY when not all fit.
+  CUresult make_resident(const std::vector<ResidentTensor*>& set) noexcept;
+  // The same for as many of the live tensors as fit, newest use first. OUT_OF_MEMORY when not all fit.
   CUresult make_all_resident() noexcept;
 
   // Records that work at `use` touched the tensor.
-  void touched(Tensor& tensor, Use use, bool wrote) noexcept;
-  // The program's free was reached: its chunks, slot and bytes are nobody's any more.
-  void forget(Tensor& tensor) noexcept;
+  void touched(ResidentTensor& tensor, LaneUse use, bool wrote) noexcept;
+  // The program's free was reached: the tensor's chunks and host slot become free, its bytes are lost.
+  void forget(ResidentTensor& tensor) noexcept;
   // Copies the tensor to the host if that is needed and frees its chunks.
-  CUresult evict(Tensor& tensor) noexcept;
-  // Gives back the slab chunks in which nothing lives any more. The device must be idle.
+  CUresult evict(ResidentTensor& tensor) noexcept;
+  // Gives back the slab chunks in which no small tensor lives any more. The device must be idle.
   CUresult trim_slabs() noexcept;
   // Brings the number of existing chunks down to the pool's limit.
   CUresult shrink_to_limit() noexcept;
@@ -46,24 +46,25 @@ class Residency {
   void (*before_fit)(void* user, uint64_t chunks) noexcept = nullptr;
   void* before_fit_user = nullptr;
 
-  uint64_t mapping_limit = 24 * 1024;  // mapped chunks before old mappings are taken down
+  uint64_t mapping_limit = 24 * 1024;  // mapped chunks; above it, mappings of evicted tensors are unmapped
 
  private:
-  CUresult bring_in(Tensor& tensor) noexcept;
-  CUresult map_slab(Tensor& tensor) noexcept;
+  CUresult bring_in(ResidentTensor& tensor) noexcept;
+  CUresult map_slab(ResidentTensor& tensor) noexcept;
   // First and last slab chunk of a small tensor that is not the plan's.
-  std::pair<uint64_t, uint64_t> slab_span(const Tensor& tensor) const noexcept;
-  uint64_t missing_slab_chunks(const std::vector<Tensor*>& set) const noexcept;
-  CUresult take_chunks(Tensor& tensor, std::vector<ChunkIndex>* chunks) noexcept;
-  CUresult take_home(const std::vector<ChunkIndex>& home, const std::vector<Tensor*>& victims, bool* taken) noexcept;
-  CUresult remap(Tensor& tensor, const std::vector<ChunkIndex>& chunks) noexcept;
+  std::pair<uint64_t, uint64_t> slab_span(const ResidentTensor& tensor) const noexcept;
+  uint64_t missing_slab_chunks(const std::vector<ResidentTensor*>& set) const noexcept;
+  CUresult take_chunks(ResidentTensor& tensor, std::vector<ChunkIndex>* chunks) noexcept;
+  CUresult take_home(const std::vector<ChunkIndex>& home, const std::vector<ResidentTensor*>& victims,
+                     bool* taken) noexcept;
+  CUresult remap(ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks) noexcept;
   CUresult trim_mappings(uint64_t more) noexcept;
-  // Resident tensors that may go, in the order in which they should.
-  std::vector<Tensor*> candidates() noexcept;
-  void release_chunks(Tensor& tensor, Uses after) noexcept;
+  // Resident tensors that may be evicted, longest unused first.
+  std::vector<ResidentTensor*> candidates() noexcept;
+  void release_chunks(ResidentTensor& tensor, LaneUses after) noexcept;
   CUresult out_of_memory(uint64_t chunks) noexcept;
 
-  Memory& memory_;
+  ManagedMemory& memory_;
   Shortage shortage_;
   uint64_t tick_ = 0;
   uint64_t largest_working_set_ = 0;

@@ -2,8 +2,8 @@
 
 namespace reprise::replay {
 
-Arena cut_arena(uint64_t base, uint64_t bytes, uint64_t unit) noexcept {
-  const uint64_t eighth = bytes / 8 / unit * unit;
+Arena cut_arena(uint64_t base, uint64_t bytes, uint64_t chunk_bytes) noexcept {
+  const uint64_t eighth = bytes / 8 / chunk_bytes * chunk_bytes;
   Arena arena;
   arena.slabs = {base, eighth};
   arena.plan = {base + eighth, eighth * 3};
@@ -11,16 +11,16 @@ Arena cut_arena(uint64_t base, uint64_t bytes, uint64_t unit) noexcept {
   return arena;
 }
 
-void Ranges::reset(Zone zone, uint64_t unit) noexcept {
+void Ranges::reset(Zone zone, uint64_t chunk_bytes) noexcept {
   zone_ = zone;
-  unit_ = unit;
+  chunk_bytes_ = chunk_bytes;
   next_ = 0;
   bins_.clear();
 }
 
 uint64_t Ranges::allocate(uint64_t bytes) noexcept {
   if (bytes == 0 || bytes > zone_.bytes) return 0;
-  const uint64_t total = padded(bytes) + unit_;
+  const uint64_t total = padded(bytes) + chunk_bytes_;
   const auto bin = bins_.find(total);
   if (bin != bins_.end() && !bin->second.empty()) {
     const uint64_t base = bin->second.back();
@@ -31,7 +31,7 @@ uint64_t Ranges::allocate(uint64_t bytes) noexcept {
   return base != 0 ? base : take_merged(total);
 }
 
-void Ranges::release(uint64_t base, uint64_t bytes) noexcept { bins_[padded(bytes) + unit_].push_back(base); }
+void Ranges::release(uint64_t base, uint64_t bytes) noexcept { bins_[padded(bytes) + chunk_bytes_].push_back(base); }
 
 uint64_t Ranges::take_bumped(uint64_t total) noexcept {
   if (zone_.bytes - next_ < total) return 0;
@@ -40,8 +40,8 @@ uint64_t Ranges::take_bumped(uint64_t total) noexcept {
   return base;
 }
 
-// Rare: the zone was used up once. Neighbours among the free ranges are joined, with what was never handed out, then
-// the first that is large enough is cut; the bins keep what is left.
+// Rare, the zone was used up once: neighbouring free ranges are joined (what was never handed out counts as one of
+// them), then the first that is large enough is cut; the bins keep the rest.
 uint64_t Ranges::take_merged(uint64_t total) noexcept {
   std::map<uint64_t, uint64_t> free;
   for (const auto& [size, bases] : bins_) {

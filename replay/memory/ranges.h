@@ -1,8 +1,17 @@
-// Virtual addresses of managed allocations: which part of the arena belongs to whom. Pure bookkeeping, no driver calls.
-// Caller: the enforcer, under its submission lock (allocate), and the dispatcher through it (release).
+// Virtual addresses of managed allocations. Pure bookkeeping, no driver calls. Caller: Addresses; the enforcer
+// allocates, the dispatcher releases.
 //
-// The arena has three zones: slabs of small allocations, ranges of large ones, and addresses that only a plan hands
-// out, so that what is allocated in passive mode never collides with a plan's tensors.
+// The arena is reserved once. Its zones never overlap, so that what is allocated on demand cannot collide with a plan's
+// tensors. Within a zone of ranges every range ends with a guard chunk that is never mapped: a pointer one past the end
+// of an allocation is in no allocation.
+//
+//     base             + 1/8                       + 4/8                                end
+//      |     slabs      |           plan            |               ranges               |
+//      | small blocks:  | a plan's own tensors: its | large allocations, made on demand: |
+//      | Slab           | slab region, then ranges  | Ranges                             |
+//                                                   |
+//                                                   | tensor A | guard | tensor B | guard | free ...
+//                                                   | 3 chunks | 1     | 4 chunks | 1     |
 #pragma once
 #include <cstdint>
 #include <map>
@@ -23,29 +32,28 @@ struct Arena {
   Zone plan;
 };
 
-// Cuts [base, base + bytes) into the zones; all bounds are multiples of `unit`.
-Arena cut_arena(uint64_t base, uint64_t bytes, uint64_t unit) noexcept;
+// Cuts [base, base + bytes) into the zones; all bounds are multiples of `chunk_bytes` from `base`.
+Arena cut_arena(uint64_t base, uint64_t bytes, uint64_t chunk_bytes) noexcept;
 
 // Ranges in one zone. A range that was released is handed out again for the same size first, newest first: its mapping
 // is then still there and costs nothing.
 class Ranges {
  public:
-  void reset(Zone zone, uint64_t unit) noexcept;
+  void reset(Zone zone, uint64_t chunk_bytes) noexcept;
 
-  // A range of at least `bytes`, padded to units, followed by one unit that nobody gets (one-past-end pointers resolve
-  // to nothing). 0 when the zone is full.
+  // A range of at least `bytes`, padded to whole chunks and followed by the guard chunk. 0 when the zone is full.
   uint64_t allocate(uint64_t bytes) noexcept;
   // `bytes` as in allocate().
   void release(uint64_t base, uint64_t bytes) noexcept;
 
-  uint64_t padded(uint64_t bytes) const noexcept { return (bytes + unit_ - 1) / unit_ * unit_; }
+  uint64_t padded(uint64_t bytes) const noexcept { return (bytes + chunk_bytes_ - 1) / chunk_bytes_ * chunk_bytes_; }
 
  private:
   uint64_t take_bumped(uint64_t total) noexcept;
   uint64_t take_merged(uint64_t total) noexcept;
 
   Zone zone_;
-  uint64_t unit_ = 1;
+  uint64_t chunk_bytes_ = 1;
   uint64_t next_ = 0;                                         // offset of what was never handed out
   std::unordered_map<uint64_t, std::vector<uint64_t>> bins_;  // total size -> bases, newest last
 };

@@ -20,7 +20,7 @@ class Slab {
   uint64_t allocate(uint64_t bytes) noexcept;
   void release(uint64_t address, uint64_t bytes) noexcept;
 
-  // Offset from the zone's start behind which nothing was ever handed out.
+  // Offset from the zone's start behind which no block was ever handed out.
   uint64_t extent() const noexcept { return end_; }
 
   static uint64_t padded(uint64_t bytes) noexcept {

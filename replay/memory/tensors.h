@@ -12,35 +12,35 @@
 
 namespace reprise::replay {
 
-struct Tensor {
+struct ResidentTensor {
   uint64_t allocation = 0;  // the program's id
   CUdeviceptr base = 0;
   uint64_t size = 0;         // bytes as asked for
   uint32_t chunk_count = 0;  // 0: small, lives in a slab and is always resident
-  bool given_up = false;     // freed by the program, kept by the plan for the allocation that takes its place
+  bool in_handover = false;  // the program has freed it, and the plan keeps it for the allocation that takes it over
   bool plan_owned = false;   // its address belongs to a plan
   bool resident = false;     // every chunk of its mapping is occupied by it
   bool defined = false;      // the program has written to it
   bool host_valid = false;   // the host slot holds the current bytes (once host_ready is complete)
   bool lost = false;         // a failed device or copy took its only copy: uses of it answer an error
   HostSlot host;
-  Use host_ready;         // when the copy to the slot is complete
-  Use slot_read;          // when the last copy from the slot is complete
-  Uses ready;             // what must be complete before the program's work may touch it
-  Uses uses;              // who touches it since it became resident
+  LaneUse host_ready;     // when the copy to the slot is complete
+  LaneUse slot_read;      // when the last copy from the slot is complete
+  LaneUses ready;         // what must be complete before the program's work may touch it
+  LaneUses uses;          // the work that has touched it since it became resident
   uint64_t last_use = 0;  // tick of the last access
   uint64_t pinned = 0;    // tick of the call that needs it now
 };
 
 class Tensors {
  public:
-  Tensor* find(CUdeviceptr base) noexcept {
+  ResidentTensor* find(CUdeviceptr base) noexcept {
     const auto found = by_base_.find(base);
     return found == by_base_.end() ? nullptr : found->second.get();
   }
-  Tensor* insert(CUdeviceptr base) noexcept {
+  ResidentTensor* insert(CUdeviceptr base) noexcept {
     auto& slot = by_base_[base];
-    slot = std::make_unique<Tensor>();
+    slot = std::make_unique<ResidentTensor>();
     slot->base = base;
     return slot.get();
   }
@@ -53,7 +53,7 @@ class Tensors {
   }
 
  private:
-  std::unordered_map<CUdeviceptr, std::unique_ptr<Tensor>> by_base_;
+  std::unordered_map<CUdeviceptr, std::unique_ptr<ResidentTensor>> by_base_;
 };
 
 }  // namespace reprise::replay

@@ -1,5 +1,6 @@
-// "Until here": which streams have used something, and how far. A use is a position on a lane (streams.h); something is
-// free when every use of it is complete. Small and copyable; callers: chunks, tensors, residency.
+// "Until here": which lanes have used a chunk, a tensor or a mapping, and how far. A LaneUse is a position on a lane
+// (lanes.h); what was used is free when every use of it is complete. Small and copyable; callers: chunks, tensors, the
+// pager.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -8,12 +9,12 @@ namespace reprise::replay {
 
 using LaneIndex = uint16_t;
 
-struct Use {
+struct LaneUse {
   LaneIndex lane = 0;
   uint64_t position = 0;
 };
 
-class Uses {
+class LaneUses {
  public:
   void add(LaneIndex lane, uint64_t position) noexcept {
     for (uint32_t i = 0; i < count_; ++i) {
@@ -27,8 +28,8 @@ class Uses {
     }
     entries_[count_++] = {lane, position};
   }
-  void merge(const Uses& other) noexcept {
-    for (const Use& use : other) add(use.lane, use.position);
+  void merge(const LaneUses& other) noexcept {
+    for (const LaneUse& use : other) add(use.lane, use.position);
     everything_ = everything_ || other.everything_;
   }
   void clear() noexcept {
@@ -38,11 +39,11 @@ class Uses {
   bool empty() const noexcept { return count_ == 0 && !everything_; }
   // More lanes than fit: only a synchronisation of the whole device is safe.
   bool everything() const noexcept { return everything_; }
-  const Use* begin() const noexcept { return entries_.data(); }
-  const Use* end() const noexcept { return entries_.data() + count_; }
+  const LaneUse* begin() const noexcept { return entries_.data(); }
+  const LaneUse* end() const noexcept { return entries_.data() + count_; }
 
  private:
-  std::array<Use, 4> entries_{};
+  std::array<LaneUse, 4> entries_{};
   uint32_t count_ = 0;
   bool everything_ = false;
 };

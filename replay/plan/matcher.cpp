@@ -8,11 +8,11 @@ namespace reprise::replay {
 
 using plan::CallKind;
 
-void Matcher::begin(const Schedule* schedule, const std::vector<CUdeviceptr>& persistent, Zone managed,
+void Matcher::begin(const PlanIndex* plan_index, const std::vector<CUdeviceptr>& persistent, Zone managed,
                     uint64_t first) noexcept {
-  schedule_ = schedule;
+  plan_index_ = plan_index;
   managed_ = managed;
-  addresses_.assign(schedule->addresses.begin(), schedule->addresses.end());
+  addresses_.assign(plan_index->addresses.begin(), plan_index->addresses.end());
   std::copy(persistent.begin(), persistent.end(), addresses_.begin());
   next_ = 0;
   iteration_ = first;
@@ -20,7 +20,7 @@ void Matcher::begin(const Schedule* schedule, const std::vector<CUdeviceptr>& pe
 
 void Matcher::consume(Match* match) noexcept {
   *match = {next_, iteration_};
-  if (next_ == schedule_->last_call) {
+  if (next_ == plan_index_->last_call) {
     next_ = 0;
     ++iteration_;
   } else {
@@ -29,7 +29,7 @@ void Matcher::consume(Match* match) noexcept {
 }
 
 bool Matcher::op(const Command& command, Match* match) noexcept {
-  const plan::Call& call = schedule_->plan.calls[next_];
+  const plan::Call& call = plan_index_->plan.calls[next_];
   if (call.kind != CallKind::op || call.op != command.op || call.signature != command.signature ||
       ((call.flags ^ command.flags) & trace::kOpOpaque) != 0) {
     return false;
@@ -41,7 +41,7 @@ bool Matcher::op(const Command& command, Match* match) noexcept {
     const CUdeviceptr base = access.address - access.offset;
     if (!managed_.contains(base)) continue;
     if (next == call.accesses.size()) return false;
-    const plan::Access& expected = call.accesses[next++];
+    const plan::OpAccess& expected = call.accesses[next++];
     if (address_of(expected.tensor) != base || expected.offset != access.offset) return false;
   }
   if (next != call.accesses.size()) return false;
@@ -50,44 +50,44 @@ bool Matcher::op(const Command& command, Match* match) noexcept {
 }
 
 bool Matcher::allocate(const AllocateCall& call, Match* match, CUdeviceptr* address) noexcept {
-  const plan::Call& expected = schedule_->plan.calls[next_];
-  if ((expected.kind != CallKind::allocate && expected.kind != CallKind::renew) || expected.origin != call.origin ||
-      schedule_->plan.tensors[expected.tensor].size != call.size) {
+  const plan::Call& expected = plan_index_->plan.calls[next_];
+  if ((expected.kind != CallKind::allocate && expected.kind != CallKind::allocate_handover) ||
+      expected.origin != call.origin || plan_index_->plan.tensors[expected.tensor].size != call.size) {
     return false;
   }
   *address = address_of(expected.tensor);
-  if (expected.kind == CallKind::renew) std::erase(given_up_, expected.tensor);
+  if (expected.kind == CallKind::allocate_handover) std::erase(handovers_, expected.tensor);
   consume(match);
   return true;
 }
 
 bool Matcher::free(const FreeCall& call, Match* match) noexcept {
-  const plan::Call& expected = schedule_->plan.calls[next_];
-  if ((expected.kind != CallKind::free && expected.kind != CallKind::give_up) ||
+  const plan::Call& expected = plan_index_->plan.calls[next_];
+  if ((expected.kind != CallKind::free && expected.kind != CallKind::free_handover) ||
       address_of(expected.tensor) != call.address) {
     return false;
   }
-  if (expected.kind == CallKind::give_up) given_up_.push_back(expected.tensor);
+  if (expected.kind == CallKind::free_handover) handovers_.push_back(expected.tensor);
   consume(match);
   return true;
 }
 
-std::vector<Vacant> Matcher::end() noexcept {
-  std::vector<Vacant> vacant;
-  for (const uint32_t tensor : given_up_) vacant.push_back({addresses_[tensor], schedule_->plan.tensors[tensor].size});
-  given_up_.clear();
-  return vacant;
+std::vector<OpenHandover> Matcher::end() noexcept {
+  std::vector<OpenHandover> open;
+  for (const uint32_t tensor : handovers_) open.push_back({addresses_[tensor], plan_index_->plan.tensors[tensor].size});
+  handovers_.clear();
+  return open;
 }
 
 std::string Matcher::expected() const {
-  const plan::Call& call = schedule_->plan.calls[next_];
+  const plan::Call& call = plan_index_->plan.calls[next_];
   switch (call.kind) {
     case CallKind::allocate:
-    case CallKind::renew:
-      return "allocate " + std::to_string(schedule_->plan.tensors[call.tensor].size);
+    case CallKind::allocate_handover:
+      return "allocate " + std::to_string(plan_index_->plan.tensors[call.tensor].size);
     case CallKind::free:
-    case CallKind::give_up:
-      return "free " + std::to_string(schedule_->plan.tensors[call.tensor].size);
+    case CallKind::free_handover:
+      return "free " + std::to_string(plan_index_->plan.tensors[call.tensor].size);
     case CallKind::op:
       break;
   }

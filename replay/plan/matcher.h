@@ -11,14 +11,15 @@
 
 namespace reprise::replay {
 
-// Where the matched call stands.
+// Which call of which iteration was matched.
 struct Match {
   uint32_t call = 0;
   uint64_t iteration = 0;
 };
 
-// The address range of a tensor that was given up and not renewed: nobody's.
-struct Vacant {
+// The address range of a tensor in handover: freed by the program, and the allocation that the plan expects to take it
+// over has not come.
+struct OpenHandover {
   CUdeviceptr address = 0;
   uint64_t size = 0;
 };
@@ -26,17 +27,18 @@ struct Vacant {
 class Matcher {
  public:
   // A new activation: `persistent` are the addresses of the plan's persistent tensors, in its order. The plan's first
-  // call is expected next, of iteration `first`. Addresses outside `managed` are not the plan's business.
-  void begin(const Schedule* schedule, const std::vector<CUdeviceptr>& persistent, Zone managed,
+  // call is expected next, of iteration `first`. Pointers outside `managed` are not compared.
+  void begin(const PlanIndex* plan_index, const std::vector<CUdeviceptr>& persistent, Zone managed,
              uint64_t first) noexcept;
 
-  // Is it the expected call? Then it is consumed: *match, and for allocations the address that the plan gives.
+  // Is it the expected call? Then the next one is expected from here on, *match says which call it was, and *address
+  // is what the plan gives an allocation.
   bool op(const Command& command, Match* match) noexcept;
   bool allocate(const AllocateCall& call, Match* match, CUdeviceptr* address) noexcept;
   bool free(const FreeCall& call, Match* match) noexcept;
 
-  // Nothing more is expected. Returns the ranges that the plan kept for allocations that will not come.
-  std::vector<Vacant> end() noexcept;
+  // The plan is over. Returns the ranges of the handovers whose allocation has not come.
+  std::vector<OpenHandover> end() noexcept;
 
   uint32_t next() const noexcept { return next_; }
   uint64_t iteration() const noexcept { return iteration_; }
@@ -47,10 +49,10 @@ class Matcher {
   void consume(Match* match) noexcept;
   CUdeviceptr address_of(uint32_t tensor) const noexcept { return addresses_[tensor]; }
 
-  const Schedule* schedule_ = nullptr;
+  const PlanIndex* plan_index_ = nullptr;
   Zone managed_;
   std::vector<CUdeviceptr> addresses_;  // by plan tensor
-  std::vector<uint32_t> given_up_;      // plan tensors whose renewal is still to come
+  std::vector<uint32_t> handovers_;     // plan tensors in handover
   uint32_t next_ = 0;
   uint64_t iteration_ = 0;
 };

@@ -35,24 +35,24 @@ bool slab_is_sound(const plan::Plan& plan) {
   return true;
 }
 
-bool lay_out(Schedule* schedule, uint64_t unit, std::string* why) {
-  const plan::Plan& plan = schedule->plan;
-  schedule->slab_bytes = (plan.slab_bytes + unit - 1) / unit * unit;
-  uint64_t next = schedule->slab_bytes + unit;
-  schedule->addresses.assign(plan.tensors.size(), 0);
+bool lay_out(PlanIndex* plan_index, uint64_t chunk_bytes, std::string* why) {
+  const plan::Plan& plan = plan_index->plan;
+  plan_index->slab_bytes = (plan.slab_bytes + chunk_bytes - 1) / chunk_bytes * chunk_bytes;
+  uint64_t next = plan_index->slab_bytes + chunk_bytes;
+  plan_index->addresses.assign(plan.tensors.size(), 0);
   for (size_t t = 0; t < plan.tensors.size(); ++t) {
     const plan::Tensor& tensor = plan.tensors[t];
     if (persistent(tensor)) {
-      ++schedule->persistent_count;
+      ++plan_index->persistent_count;
     } else if (tensor.chunk_count == 0) {
-      schedule->addresses[t] = schedule->zone.base + tensor.slab_offset;
+      plan_index->addresses[t] = plan_index->zone.base + tensor.slab_offset;
     } else {
-      schedule->addresses[t] = schedule->zone.base + next;
-      next += (uint64_t{tensor.chunk_count} + 1) * unit;  // and a guard
+      plan_index->addresses[t] = plan_index->zone.base + next;
+      next += (uint64_t{tensor.chunk_count} + 1) * chunk_bytes;  // with the guard chunk (ranges.h)
     }
   }
-  if (next > schedule->zone.bytes) *why = "the plan needs more address space than was reserved";
-  return next <= schedule->zone.bytes;
+  if (next > plan_index->zone.bytes) *why = "the plan needs more address space than was reserved";
+  return next <= plan_index->zone.bytes;
 }
 
 LaneKind lane_of(const plan::Vertex& vertex) {
@@ -69,13 +69,14 @@ LaneKind lane_of(const plan::Vertex& vertex) {
   return LaneKind::none;
 }
 
-// What runs in order without an event: one transfer lane, or one stream of the program.
+// Vertices with the same number run in order without an event: those of one transfer lane or one program stream.
 uint32_t stream_of(const plan::Plan& plan, const plan::Vertex& vertex) {
   if (vertex.kind == VertexKind::op) return 2 + plan.calls[vertex.call].stream;
   return vertex.kind == VertexKind::reload ? 0 : 1;
 }
 
-// The vertices whose device work `vertex` waits for: a release runs nothing, so what it waited for stands in its place.
+// The vertices whose device work `vertex` waits for. A release runs nothing on the device, so the vertices that the
+// release waits for stand in its place.
 void collect_waits(const plan::Plan& plan, uint32_t vertex, uint8_t distance, int depth, std::vector<Edge>* waits) {
   for (const plan::Predecessor& predecessor : plan.vertices[vertex].predecessors) {
     const auto total = static_cast<uint8_t>(distance + predecessor.distance);
@@ -87,36 +88,34 @@ void collect_waits(const plan::Plan& plan, uint32_t vertex, uint8_t distance, in
   }
 }
 
-void invert_edges(Schedule* schedule) {
-  const plan::Plan& plan = schedule->plan;
+void invert_edges(PlanIndex* plan_index) {
+  const plan::Plan& plan = plan_index->plan;
   const size_t count = plan.vertices.size();
-  schedule->predecessors.assign(count, 0);
-  schedule->cyclic.assign(count, 0);
-  schedule->successors.resize(count);
-  schedule->waits.resize(count);
-  schedule->marked.assign(count, false);
+  plan_index->predecessors.assign(count, 0);
+  plan_index->cyclic.assign(count, 0);
+  plan_index->successors.resize(count);
+  plan_index->waits.resize(count);
   for (uint32_t v = 0; v < count; ++v) {
     for (const plan::Predecessor& predecessor : plan.vertices[v].predecessors) {
-      ++(predecessor.distance == 0 ? schedule->predecessors : schedule->cyclic)[v];
-      schedule->successors[predecessor.vertex].push_back({v, predecessor.distance});
+      ++(predecessor.distance == 0 ? plan_index->predecessors : plan_index->cyclic)[v];
+      plan_index->successors[predecessor.vertex].push_back({v, predecessor.distance});
     }
-    if (schedule->lanes[v] == LaneKind::none) continue;
+    if (plan_index->lanes[v] == LaneKind::none) continue;
     std::vector<Edge> waits;
     collect_waits(plan, v, 0, 0, &waits);
     for (const Edge& edge : waits) {
       // The same lane runs in issue order: nothing to wait for.
       if (stream_of(plan, plan.vertices[edge.vertex]) == stream_of(plan, plan.vertices[v])) continue;
-      const bool known = std::any_of(schedule->waits[v].begin(), schedule->waits[v].end(), [&](const Edge& other) {
+      const bool known = std::any_of(plan_index->waits[v].begin(), plan_index->waits[v].end(), [&](const Edge& other) {
         return other.vertex == edge.vertex && other.distance == edge.distance;
       });
-      if (!known) schedule->waits[v].push_back(edge);
-      schedule->marked[edge.vertex] = true;
+      if (!known) plan_index->waits[v].push_back(edge);
     }
   }
 }
 
-// A release stands for "nothing of this tensor is outstanding": it must follow every call and transfer that touches the
-// tensor, also where the plan's edges imply that only for the device.
+// A release says that no work on the tensor is outstanding: it must be issued after every call and transfer that
+// touches the tensor, also where the plan's edges imply that order only on the device.
 void add_release_edges(plan::Plan* plan) {
   std::vector<uint32_t> release_of(plan->tensors.size(), kNone);
   for (uint32_t v = 0; v < plan->vertices.size(); ++v) {
@@ -134,7 +133,7 @@ void add_release_edges(plan::Plan* plan) {
     const plan::Vertex& vertex = plan->vertices[v];
     if (vertex.kind == VertexKind::offload || vertex.kind == VertexKind::reload) add(vertex.tensor, v);
     if (vertex.kind != VertexKind::op) continue;
-    for (const plan::Access& access : plan->calls[vertex.call].accesses) {
+    for (const plan::OpAccess& access : plan->calls[vertex.call].accesses) {
       if (access.tensor != kNone) add(access.tensor, v);
     }
   }
@@ -142,10 +141,10 @@ void add_release_edges(plan::Plan* plan) {
 
 }  // namespace
 
-bool make_schedule(plan::Plan plan, Zone zone, uint64_t granularity, Schedule* schedule, std::string* why) {
-  if (plan.granularity != granularity) {
-    *why = "the plan was made for chunks of " + std::to_string(plan.granularity) + " bytes, this device has " +
-           std::to_string(granularity);
+bool make_plan_index(plan::Plan plan, Zone zone, uint64_t chunk_bytes, PlanIndex* plan_index, std::string* why) {
+  if (plan.chunk_bytes != chunk_bytes) {
+    *why = "the plan was made for chunks of " + std::to_string(plan.chunk_bytes) + " bytes, this device has " +
+           std::to_string(chunk_bytes);
     return false;
   }
   if (plan::device_count(plan) > 1) {
@@ -153,16 +152,16 @@ bool make_schedule(plan::Plan plan, Zone zone, uint64_t granularity, Schedule* s
            " devices, which can be simulated but not enforced; make one for a single device";
     return false;
   }
-  if (plan::launches_again(plan)) {
-    *why = "the plan launches kernels again, which can be simulated but not enforced; make one with --no-recompute";
+  if (plan::recomputes(plan)) {
+    *why = "the plan recomputes kernels, which can be simulated but not enforced; make one with --no-recompute";
     return false;
   }
-  if (plan::overtakes(plan)) {
-    *why = "the plan lets kernels overtake others, which can be simulated but not enforced; make one with reprise plan";
+  if (plan::reorders(plan)) {
+    *why = "the plan reorders kernels, which can be simulated but not enforced; make one with reprise plan";
     return false;
   }
-  if (plan::has_parts(plan)) {
-    *why = "the plan moves parts of tensors, which can be simulated but not enforced; make one with reprise plan";
+  if (plan::has_split_tensors(plan)) {
+    *why = "the plan splits tensors, which can be simulated but not enforced; make one with reprise plan";
     return false;
   }
   if (plan.calls.empty()) {
@@ -174,19 +173,19 @@ bool make_schedule(plan::Plan plan, Zone zone, uint64_t granularity, Schedule* s
     return false;
   }
   add_release_edges(&plan);
-  schedule->plan = std::move(plan);
-  schedule->zone = zone;
-  if (!lay_out(schedule, granularity, why)) return false;
-  const plan::Plan& made = schedule->plan;
-  schedule->rank.assign(made.vertices.size(), 0);
-  for (uint32_t i = 0; i < made.order.size(); ++i) schedule->rank[made.order[i]] = i;
-  for (const plan::Vertex& vertex : made.vertices) schedule->lanes.push_back(lane_of(vertex));
-  schedule->offloaded.assign(made.tensors.size(), false);
+  plan_index->plan = std::move(plan);
+  plan_index->zone = zone;
+  if (!lay_out(plan_index, chunk_bytes, why)) return false;
+  const plan::Plan& made = plan_index->plan;
+  plan_index->rank.assign(made.vertices.size(), 0);
+  for (uint32_t i = 0; i < made.order.size(); ++i) plan_index->rank[made.order[i]] = i;
+  for (const plan::Vertex& vertex : made.vertices) plan_index->lanes.push_back(lane_of(vertex));
+  plan_index->offloaded.assign(made.tensors.size(), false);
   for (const plan::Vertex& vertex : made.vertices) {
-    if (vertex.kind == VertexKind::offload) schedule->offloaded[vertex.tensor] = true;
+    if (vertex.kind == VertexKind::offload) plan_index->offloaded[vertex.tensor] = true;
   }
-  schedule->last_call = static_cast<uint32_t>(made.calls.size() - 1);
-  invert_edges(schedule);
+  plan_index->last_call = static_cast<uint32_t>(made.calls.size() - 1);
+  invert_edges(plan_index);
   return true;
 }
 

@@ -1,5 +1,6 @@
 // A plan as the dispatcher and the matcher need it: addresses of the plan's own tensors, successors instead of
-// predecessors, and for each vertex which others it must wait for on the device. Built once per plan; read only.
+// predecessors, and for each vertex which others it must wait for on the device. Built once per plan by
+// make_plan_index, read only after that.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -18,7 +19,7 @@ struct Edge {
   uint8_t distance;  // iterations between the two
 };
 
-struct Schedule {
+struct PlanIndex {
   plan::Plan plan;
   Zone zone;                           // the part of the arena that the plan uses: small tensors first
   uint64_t slab_bytes = 0;             // of small transient tensors, padded to chunks
@@ -29,15 +30,14 @@ struct Schedule {
   std::vector<uint32_t> cyclic;        // by vertex: how many of distance 1
   std::vector<std::vector<Edge>> successors;
   std::vector<std::vector<Edge>> waits;  // by vertex: issued work (releases looked through) to wait for
-  std::vector<bool> marked;              // by vertex: some vertex of another lane or stream waits for it
   std::vector<bool> offloaded;           // by tensor: has an offload vertex
   uint32_t persistent_count = 0;
   uint32_t last_call = 0;
 };
 
-// Lays the plan's own tensors out in `zone` and inverts the edges. False, with one line in *why, when the plan does not
-// fit this device (granularity, address space) or could not be enforced safely (small tensors alive at the same time
-// at the same place).
-bool make_schedule(plan::Plan plan, Zone zone, uint64_t granularity, Schedule* schedule, std::string* why);
+// Gives the plan's own tensors addresses in `zone` and inverts the edges. False, with one line in *why, when the plan
+// does not fit this device (chunk size, address space) or could not be enforced safely (small tensors alive at the same
+// time at the same place).
+bool make_plan_index(plan::Plan plan, Zone zone, uint64_t chunk_bytes, PlanIndex* plan_index, std::string* why);
 
 }  // namespace reprise::replay

@@ -65,10 +65,10 @@ bool Waiter::wait() noexcept {
   }
 }
 
-bool Log::open(uint64_t bytes) noexcept {
+bool CommandLog::open(uint64_t bytes) noexcept {
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return false;
-  slots_ = new (std::nothrow) Entry*[kEntries];
+  slots_ = new (std::nothrow) LogEntry*[kEntries];
   if (slots_ == nullptr) return false;
   ring_ = static_cast<unsigned char*>(memory);
   ring_bytes_ = bytes;
@@ -77,7 +77,7 @@ bool Log::open(uint64_t bytes) noexcept {
 
 // Contiguous space for one entry; the rest of the ring is skipped when it does not fit before the end. The skipped
 // bytes belong to the entry, so that reclaiming is one addition.
-void* Log::take(uint64_t bytes) noexcept {
+void* CommandLog::take(uint64_t bytes) noexcept {
   const uint64_t offset = written_ % ring_bytes_;
   const uint64_t skipped = offset + bytes > ring_bytes_ ? ring_bytes_ - offset : 0;
   const uint64_t total = skipped + bytes;
@@ -95,22 +95,22 @@ void* Log::take(uint64_t bytes) noexcept {
   }
   void* const place = ring_ + (written_ + skipped) % ring_bytes_;
   written_ += total;
-  auto* const entry = new (place) Entry;
+  auto* const entry = new (place) LogEntry;
   entry->bytes = total;
   entry->position = next_position_++;
   return entry;
 }
 
-Entry* Log::append(EntryKind kind) noexcept {
-  auto* const entry = static_cast<Entry*>(take(aligned(sizeof(Entry), kAlignment)));
+LogEntry* CommandLog::append(EntryKind kind) noexcept {
+  auto* const entry = static_cast<LogEntry*>(take(aligned(sizeof(LogEntry), kAlignment)));
   entry->kind = kind;
   return entry;
 }
 
-Entry* Log::append_op(const Command& command) noexcept {
+LogEntry* CommandLog::append_op(const Command& command) noexcept {
   const uint64_t accesses = aligned(command.access_count * sizeof(Access), 16);
-  const uint64_t header = aligned(sizeof(Entry), 16);
-  auto* const entry = static_cast<Entry*>(take(aligned(header + accesses + command.payload_bytes, kAlignment)));
+  const uint64_t header = aligned(sizeof(LogEntry), 16);
+  auto* const entry = static_cast<LogEntry*>(take(aligned(header + accesses + command.payload_bytes, kAlignment)));
   entry->kind = EntryKind::op;
   entry->command = command;
   auto* const bytes = reinterpret_cast<unsigned char*>(entry);
@@ -124,13 +124,13 @@ Entry* Log::append_op(const Command& command) noexcept {
   return entry;
 }
 
-void Log::publish(Entry* entry) noexcept {
+void CommandLog::publish(LogEntry* entry) noexcept {
   slots_[entry->position % kEntries] = entry;
   tail_.store(entry->position + 1, std::memory_order_seq_cst);
   if (sleeping_.load(std::memory_order_seq_cst) != 0) wake();
 }
 
-void Log::wait_done(uint64_t position) noexcept {
+void CommandLog::wait_done(uint64_t position) noexcept {
   for (int spin = 0; spin < kSpins; ++spin) {
     if (is_done(position)) return;
     pause_briefly();
@@ -141,7 +141,7 @@ void Log::wait_done(uint64_t position) noexcept {
   leave_blocked();
 }
 
-void Log::done(Entry* entry) noexcept {
+void CommandLog::done(LogEntry* entry) noexcept {
   entry->done = true;
   uint64_t head = head_.load(std::memory_order_relaxed);
   if (entry->position != head) return;
@@ -157,7 +157,7 @@ void Log::done(Entry* entry) noexcept {
 }
 
 // While a program calls often, looking a little longer is cheaper than making its next call wake this thread.
-void Log::wait_for_work(uint64_t seen_tail, uint64_t timeout_ns) noexcept {
+void CommandLog::wait_for_work(uint64_t seen_tail, uint64_t timeout_ns) noexcept {
   const uint32_t signal = signal_.load(std::memory_order_acquire);
   for (int spin = 0; spin < patience_; ++spin) {
     if (tail_.load(std::memory_order_acquire) != seen_tail || signal_.load(std::memory_order_relaxed) != signal) {
@@ -174,7 +174,7 @@ void Log::wait_for_work(uint64_t seen_tail, uint64_t timeout_ns) noexcept {
   sleeping_.store(0, std::memory_order_relaxed);
 }
 
-void Log::wake() noexcept {
+void CommandLog::wake() noexcept {
   signal_.fetch_add(1, std::memory_order_seq_cst);
   futex_wake(signal_);
 }

@@ -1,6 +1,24 @@
-// The bounded command log: what the program has called and what is not issued yet. Program threads append byte copies
-// (under the enforcer's submission lock), the one dispatcher thread reads them, in any order, and reports each as done.
-// Memory is taken once; a full log makes the program wait, as a driver's full queue does.
+// The bounded command log: the calls of the program that are not issued yet. Program threads append byte copies (under
+// the enforcer's submission lock), the one dispatcher thread reads them, in any order, and reports each as done. Memory
+// is taken once; a full log makes the program wait, as a driver's full queue does.
+//
+// The life of a launch:
+//
+//     program thread                                dispatcher thread
+//     cuLaunchKernel
+//      - hook: a Command: what the launch touches
+//      - Enforcer::submit: the plan's next call?
+//      - append_op: a copy of it in the log
+//      - publish  ------------- tail moves ------->   OnDemandExecutor::perform, in the log's order: page in, or
+//     returns before the launch is with the driver,   PlanExecutor::take: wait for its predecessors in the plan
+//     unless it must wait: then the thread sleeps      - Issuer::issue: cuLaunchKernel
+//     on its Waiter until done or grant  <---------    - Lanes::advance: its position on its lane
+//     a later call of the program answers a fault      - Issuer::conclude: Waiter::done, or Faults::report
+//                                                      - CommandLog::done: head moves over all entries that are done
+//
+//     positions   0 ... | head ............................ | tail
+//                 done, | the oldest entry that is not done;  | the next entry
+//                 freed | after it some are done, some not    | to be published
 #pragma once
 #include <cuda.h>
 
@@ -11,13 +29,13 @@
 
 namespace reprise::replay {
 
-// Where a program thread waits for the answer to one entry. One per thread, never destroyed.
+// Where a program thread waits for the answer to one entry. Each thread has one, which is never destroyed.
 class Waiter {
  public:
   static Waiter& of_this_thread() noexcept;
 
   void arm() noexcept { state_.store(kWaiting, std::memory_order_relaxed); }
-  // Dispatcher: the answer is there (done), or the thread shall issue the command itself now (grant).
+  // Dispatcher: gives the answer (done), or tells the thread to issue the command itself now (grant).
   void done(CUresult result) noexcept;
   void grant() noexcept;
   // Program thread: waits for either. True when granted.
@@ -35,21 +53,21 @@ enum class EntryKind : uint8_t { op, allocate, free, event_record, event_wait, s
 
 inline constexpr uint32_t kUnplanned = 0xffffffff;
 
-struct Entry {
+struct LogEntry {
   EntryKind kind = EntryKind::op;
   bool program_issues = false;  // the waiting program thread performs the driver call (synchronous copies)
   bool staged = false;          // `payload` of the copy was staged: the dispatcher copies from `staging`
-  bool done = false;            // dispatcher's: nothing is left to do
-  bool all_resident = false;    // `ordered`: what follows may touch any memory
+  bool done = false;            // set by done(): the dispatcher has nothing left to do for it
+  bool all_resident = false;    // `ordered`: the call that follows may touch any memory
   bool stream_ordered = false;  // of free
-  bool keeps_address = false;   // free: the plan has the next allocation of its kind take the address over
-  bool only_address = false;    // free: of the address alone, which such a plan kept until it ended
+  bool free_handover = false;   // free: the plan hands the address over to a later allocation of the same size
+  bool ends_handover = false;   // free: the plan ended before that allocation came; releases the address alone
   uint32_t call = kUnplanned;   // index into the plan's calls
   uint64_t iteration = 0;       // planned iteration that the call belongs to
   uint64_t position = 0;
   Waiter* waiter = nullptr;
-  std::atomic<uint32_t> program_issued{0};  // the granted thread has made the call: 1
-  CUresult program_result = CUDA_SUCCESS;   // and this was the driver's answer
+  std::atomic<uint32_t> program_issued{0};  // 1: the granted thread has made the call
+  CUresult program_result = CUDA_SUCCESS;   // the driver's answer to it
   uint64_t staging = 0;                     // token of the staging area
   Command command{};                        // op; of other kinds: context and stream
   CUdeviceptr address = 0;                  // allocate, free
@@ -57,12 +75,11 @@ struct Entry {
   uint32_t chunk_count = 0;                 // allocate: 0 for small ones
   uint64_t allocation = 0;                  // allocate, free: id
   CUevent event = nullptr;                  // event_record, event_wait
-  uint64_t event_record = 0;                // event_wait: position of the record it is bound to, 0: none pending
   unsigned flags = 0;
   uint64_t bytes = 0;  // of the log that this entry takes
 };
 
-class Log {
+class CommandLog {
  public:
   static constexpr uint64_t kEntries = 1u << 15;
 
@@ -71,17 +88,17 @@ class Log {
 
   // Program side, under the submission lock. Waits while the log is full. The entry is visible to the dispatcher after
   // publish(). append_op copies the command with its accesses and payload.
-  Entry* append(EntryKind kind) noexcept;
-  Entry* append_op(const Command& command) noexcept;
-  void publish(Entry* entry) noexcept;
+  LogEntry* append(EntryKind kind) noexcept;
+  LogEntry* append_op(const Command& command) noexcept;
+  void publish(LogEntry* entry) noexcept;
 
-  // Everything before `position` is done when this returns.
+  // Returns when the entry at `position` and all before it are done.
   void wait_done(uint64_t position) noexcept;
   bool is_done(uint64_t position) const noexcept { return head_.load(std::memory_order_acquire) > position; }
   uint64_t head() const noexcept { return head_.load(std::memory_order_acquire); }
   uint64_t tail() const noexcept { return tail_.load(std::memory_order_acquire); }
 
-  // Program threads that cannot go on before the dispatcher does something.
+  // How many program threads wait for the dispatcher.
   uint32_t blocked() const noexcept { return blocked_.load(std::memory_order_acquire); }
   void enter_blocked() noexcept {
     blocked_.fetch_add(1);
@@ -90,9 +107,9 @@ class Log {
   void leave_blocked() noexcept { blocked_.fetch_sub(1); }
 
   // Dispatcher side.
-  Entry* at(uint64_t position) noexcept { return slots_[position % kEntries]; }
-  void done(Entry* entry) noexcept;
-  // Sleeps until something was published, woken or `timeout_ns` passed (0: at most a second).
+  LogEntry* at(uint64_t position) noexcept { return slots_[position % kEntries]; }
+  void done(LogEntry* entry) noexcept;
+  // Sleeps until an entry was published, wake() was called or `timeout_ns` passed (0: at most a second).
   void wait_for_work(uint64_t seen_tail, uint64_t timeout_ns) noexcept;
   void wake() noexcept;
 
@@ -101,7 +118,7 @@ class Log {
 
   unsigned char* ring_ = nullptr;
   uint64_t ring_bytes_ = 0;
-  Entry** slots_ = nullptr;
+  LogEntry** slots_ = nullptr;
   uint64_t written_ = 0;                // ring bytes handed out since the start
   std::atomic<uint64_t> reclaimed_{0};  // ring bytes that are free again
   std::atomic<uint64_t> tail_{0};
@@ -110,7 +127,7 @@ class Log {
   std::atomic<uint32_t> signal_{0};
   std::atomic<uint32_t> sleeping_{0};
   uint64_t next_position_ = 0;
-  int patience_ = 16;  // looks before the dispatcher sleeps; it learns
+  int patience_ = 16;  // looks at the log before the dispatcher sleeps; adapts to how often it finds work
 };
 
 }  // namespace reprise::replay

@@ -4,19 +4,19 @@
 
 namespace reprise::replay {
 
-void Events::deferred(CUevent event, Use use) noexcept {
+void Events::deferred(CUevent event, Role role) noexcept {
   const std::lock_guard lock(mutex_);
   State& state = pending_[event];
-  ++(use == Use::record ? state.records : state.waits);
+  ++(role == Role::record ? state.records : state.waits);
 }
 
-void Events::issued(CUevent event, Use use) noexcept {
+void Events::issued(CUevent event, Role role) noexcept {
   bool destroy = false;
   {
     const std::lock_guard lock(mutex_);
     const auto found = pending_.find(event);
     if (found == pending_.end()) return;
-    --(use == Use::record ? found->second.records : found->second.waits);
+    --(role == Role::record ? found->second.records : found->second.waits);
     if (found->second.records != 0 || found->second.waits != 0) return;
     destroy = found->second.destroyed;
     pending_.erase(found);

@@ -1,5 +1,5 @@
 // The program's events that are recorded or waited for in the log but not with the driver yet. Callers: the enforcer
-// (program threads) and the dispatcher. An event that is not here is the driver's business alone.
+// (program threads) and the dispatcher. Calls about any other event go straight to the driver.
 #pragma once
 #include <cuda.h>
 
@@ -11,12 +11,12 @@ namespace reprise::replay {
 
 class Events {
  public:
-  enum class Use { record, wait };
+  enum class Role { record, wait };
 
-  // Program side, when the entry is appended; dispatcher, when it has been issued. The latter destroys the event if the
-  // program wanted that meanwhile.
-  void deferred(CUevent event, Use use) noexcept;
-  void issued(CUevent event, Use use) noexcept;
+  // Program side, when the entry is appended; dispatcher, when it has been issued. issued() destroys the event if the
+  // program has asked for that in between.
+  void deferred(CUevent event, Role role) noexcept;
+  void issued(CUevent event, Role role) noexcept;
 
   // Is a record of the event still deferred?
   bool record_pending(CUevent event) noexcept;

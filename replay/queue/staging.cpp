@@ -28,9 +28,9 @@ const void* Staging::data(uint64_t token) noexcept {
   return memory_ + pieces_[token - first_token_].offset;
 }
 
-void Staging::release(uint64_t token, Use use) noexcept {
+void Staging::release(uint64_t token, LaneUse use) noexcept {
   const std::lock_guard lock(mutex_);
-  Piece& piece = pieces_[token - first_token_];
+  StagedCopy& piece = pieces_[token - first_token_];
   piece.released = true;
   piece.use = use;
 }
@@ -42,12 +42,6 @@ void Staging::reclaim(const Lanes& lanes) noexcept {
     pieces_.pop_front();
     ++first_token_;
   }
-}
-
-void Staging::close() noexcept {
-  const std::lock_guard lock(mutex_);
-  if (memory_ != nullptr) driver().cuMemFreeHost(memory_);
-  memory_ = nullptr;
 }
 
 }  // namespace reprise::replay

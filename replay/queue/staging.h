@@ -21,23 +21,22 @@ class Staging {
   // Copies `bytes` from `source`. False when there is no room now.
   bool stage(const void* source, uint64_t bytes, uint64_t* token) noexcept;
   const void* data(uint64_t token) noexcept;
-  // The copy out of the token's bytes is complete with `use`.
-  void release(uint64_t token, Use use) noexcept;
-  // Dispatcher: makes room of what is complete.
+  // The copy that reads the token's bytes is complete with `use`.
+  void release(uint64_t token, LaneUse use) noexcept;
+  // Dispatcher: frees the bytes of the oldest copies that are complete.
   void reclaim(const Lanes& lanes) noexcept;
-  void close() noexcept;
 
  private:
-  struct Piece {
+  struct StagedCopy {
     uint64_t offset = 0;
     bool released = false;
-    Use use;
+    LaneUse use;
   };
   std::mutex mutex_;
   unsigned char* memory_ = nullptr;
   Ring ring_;
   uint64_t first_token_ = 0;
-  std::deque<Piece> pieces_;  // in the order of the ring's
+  std::deque<StagedCopy> pieces_;  // in the order of the ring's
 };
 
 }  // namespace reprise::replay

@@ -45,7 +45,7 @@ Workload any_workload() {
 }
 
 uint64_t bytes_for_everything(const Workload& workload) {
-  return std::max<uint64_t>(1, workload.graph.peak_chunks * workload.graph.granularity + workload.reserved_bytes);
+  return std::max<uint64_t>(1, workload.graph.peak_chunks * workload.graph.chunk_bytes + workload.reserved_bytes);
 }
 
 std::vector<std::string> policy_names() {
@@ -57,10 +57,10 @@ std::vector<std::string> policy_names() {
 }
 
 uint64_t any_budget(const Workload& workload) {
-  const uint64_t granularity = workload.graph.granularity;
-  const uint64_t span = (bytes_for_everything(workload) - workload.minimum_bytes) / granularity;
+  const uint64_t chunk_bytes = workload.graph.chunk_bytes;
+  const uint64_t span = (bytes_for_everything(workload) - workload.minimum_bytes) / chunk_bytes;
   const uint64_t more = *rc::gen::inRange<uint64_t>(0, 1 + span / *rc::gen::inRange<uint64_t>(1, 4));
-  return std::max<uint64_t>(1, workload.minimum_bytes + more * granularity);
+  return std::max<uint64_t>(1, workload.minimum_bytes + more * chunk_bytes);
 }
 
 namespace {
@@ -77,14 +77,14 @@ std::vector<std::string> wished_policies() {
   return names;
 }
 
-// Its graph with most tensors in parts.
-Workload in_parts(const Workload& workload) {
+// Its graph with most tensors split.
+Workload with_most_split(const Workload& workload) {
   PlanOptions options;
   options.machine = workload.machine;
   options.ssd = true;
   options.held_bytes = workload.reserved_bytes - reserved_bytes(workload.graph, workload.slab_bytes, 0);
   const uint64_t most_chunks = *rc::gen::inRange<uint64_t>(1, 4);
-  return make_workload(with_parts(workload.graph, most_chunks, 1000), options).value();
+  return make_workload(with_split_tensors(workload.graph, most_chunks, 1000), options).value();
 }
 
 }  // namespace
@@ -102,24 +102,24 @@ Case any_case(const CaseOptions& wishes) {
   result.workload = any_workload();
   const uint64_t budget = any_budget(result.workload);
   PlanOptions options = options_for(budget);
-  if (wishes.overtake || wishes.parts) options.policy = "reprise";
-  options.overtake = wishes.overtake;
-  options.parts = wishes.parts;
+  if (wishes.reorder || wishes.split_tensors) options.policy = "reprise";
+  options.reorder = wishes.reorder;
+  options.split_tensors = wishes.split_tensors;
   PlanSummary summary;
   // Whether they are worth it or not, and by any policy; or as the planner would.
-  const bool given = wishes.parts && *rc::gen::arbitrary<bool>();
-  const Workload parts = given ? in_parts(result.workload) : Workload{};
-  if (given && !wishes.overtake) options.policy = options_for(budget).policy;
-  Result<plan::Plan> plan = make_plan(given ? parts : result.workload, options, &summary);
+  const bool given = wishes.split_tensors && *rc::gen::arbitrary<bool>();
+  const Workload split = given ? with_most_split(result.workload) : Workload{};
+  if (given && !wishes.reorder) options.policy = options_for(budget).policy;
+  Result<plan::Plan> plan = make_plan(given ? split : result.workload, options, &summary);
   if (!summary.refusal.ok()) RC_FAIL(summary.refusal.message());
   if (!plan.ok()) RC_FAIL(plan.status().message());
   result.plan = std::move(plan.value());
   result.bounds = summary.bounds;
-  RC_ASSERT(result.plan.chunk_count * result.plan.granularity + result.plan.reserved_bytes <= budget);
+  RC_ASSERT(result.plan.chunk_count * result.plan.chunk_bytes + result.plan.reserved_bytes <= budget);
   RC_CLASSIFY(result.plan.reload_bytes > 0, "moves");
   RC_CLASSIFY(result.plan.remap_count > 0, "remaps");
-  RC_CLASSIFY(plan::overtakes(result.plan), "overtakes");
-  RC_CLASSIFY(plan::has_parts(result.plan), "has parts");
+  RC_CLASSIFY(plan::reorders(result.plan), "reorders");
+  RC_CLASSIFY(plan::has_split_tensors(result.plan), "has split tensors");
   return result;
 }
 

@@ -28,8 +28,8 @@ struct Case {
 };
 // Both may give plans that are for simulation alone.
 struct CaseOptions {
-  bool overtake = false;
-  bool parts = false;
+  bool reorder = false;
+  bool split_tensors = false;
 };
 Case any_case(const CaseOptions& wishes = {});
 

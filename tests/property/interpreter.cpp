@@ -22,7 +22,7 @@ bool is_alive_at(const plan::Tensor& tensor, uint32_t call) {
 // The same for a word of an allocation whether that stands as one tensor or as several.
 uint64_t name_of_word(const plan::Plan& plan, uint32_t tensor, uint64_t word) {
   const plan::Tensor& entry = plan.tensors[tensor];
-  return hash_mix(entry.recorded_allocation, entry.part_offset / plan.granularity + word);
+  return hash_mix(entry.recorded_allocation, entry.part_offset / plan.chunk_bytes + word);
 }
 uint64_t initial_word(const plan::Plan& plan, uint32_t tensor, uint64_t word) {
   return hash_mix(77, name_of_word(plan, tensor, word)) | 1;
@@ -32,26 +32,26 @@ struct WordRange {
   uint64_t begin;
   uint64_t end;
 };
-WordRange range_of(const plan::Plan& plan, const plan::Access& access) {
+WordRange range_of(const plan::Plan& plan, const plan::OpAccess& access) {
   const uint64_t words = words_of(plan, access.tensor);
   if (access.size == 0 || plan.tensors[access.tensor].chunk_count == 0) return {0, words};
-  return {access.offset / plan.granularity, (access.offset + access.size + plan.granularity - 1) / plan.granularity};
+  return {access.offset / plan.chunk_bytes, (access.offset + access.size + plan.chunk_bytes - 1) / plan.chunk_bytes};
 }
 
 // One access of an op, with what does not change from run to run.
 struct Step {
-  plan::Access access;
+  plan::OpAccess access;
   WordRange range;
   bool takes_slab = false;  // the first op of a small transient tensor
 };
 
 // All accesses of an op; an opaque one updates every live tensor.
-std::vector<plan::Access> accesses_of(const plan::Plan& plan, uint32_t call) {
-  std::vector<plan::Access> accesses = plan.calls[call].accesses;
+std::vector<plan::OpAccess> accesses_of(const plan::Plan& plan, uint32_t call) {
+  std::vector<plan::OpAccess> accesses = plan.calls[call].accesses;
   if ((plan.calls[call].flags & trace::kOpOpaque) == 0) return accesses;
   for (uint32_t t = 0; t < plan.tensors.size(); ++t) {
     if (!is_alive_at(plan.tensors[t], call)) continue;
-    plan::Access access;
+    plan::OpAccess access;
     access.tensor = t;
     access.mode = 3;
     accesses.push_back(access);
@@ -64,7 +64,7 @@ std::vector<std::vector<Step>> steps_of(const plan::Plan& plan) {
   std::vector<uint32_t> first_user(plan.tensors.size(), kNone);
   for (uint32_t call = 0; call < plan.calls.size(); ++call) {
     if (plan.calls[call].kind != plan::CallKind::op) continue;
-    for (const plan::Access& access : accesses_of(plan, call)) {
+    for (const plan::OpAccess& access : accesses_of(plan, call)) {
       const plan::Tensor& tensor = plan.tensors[access.tensor];
       if (first_user[access.tensor] == kNone) first_user[access.tensor] = call;
       const bool takes = tensor.chunk_count == 0 && tensor.allocate_call != kNone && first_user[access.tensor] == call;

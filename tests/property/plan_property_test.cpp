@@ -52,7 +52,7 @@ TEST(PlanProperty, RandomOrdersStayInTheBudgetAndComputeTheSame) {
           interpreter.compare([&](const std::vector<uint32_t>& ready) { return size_t{random() % ready.size()}; });
       if (!difference.empty()) RC_FAIL(difference + "\n" + plan::to_text(item.plan));
     }
-    RC_ASSERT(interpreter.peak_chunks() * item.plan.granularity + item.plan.reserved_bytes <= item.plan.budget_bytes);
+    RC_ASSERT(interpreter.peak_chunks() * item.plan.chunk_bytes + item.plan.reserved_bytes <= item.plan.budget_bytes);
     RC_CLASSIFY(interpreter.peak_chunks() == item.plan.chunk_count, "all chunks in use at once");
   }));
 }
@@ -76,10 +76,10 @@ TEST(PlanProperty, PartsAreTheProgramWithLargeTensorsApart) {
     everything.policy = "lru";
     const Result<plan::Plan> whole = make_plan(item.workload, everything);
     if (!whole.ok()) RC_FAIL(whole.status().message());
-    RC_ASSERT(!plan::has_parts(whole.value()));
+    RC_ASSERT(!plan::has_split_tensors(whole.value()));
     if (hashes_of_ops(item.plan) != hashes_of_ops(whole.value())) RC_FAIL(plan::to_text(item.plan));
     RC_ASSERT(item.plan.minimum_bytes <= item.workload.minimum_bytes);  // an op may need a part alone
-    if (plan::overtakes(item.plan)) return;                             // bounds are for kernels in the recorded order
+    if (plan::reorders(item.plan)) return;                              // bounds are for kernels in the recorded order
     RC_ASSERT(item.plan.offload_bytes >= item.bounds.offload_bytes);
     RC_ASSERT(item.plan.reload_bytes >= item.bounds.reload_bytes);
     // Predictions are whole nanoseconds over two iterations.
@@ -108,7 +108,7 @@ TEST(PlanProperty, EveryPolicyKeepsItsPromises) {
       if (!summary.refusal.ok()) RC_FAIL(name + ": " + summary.refusal.message());
       const plan::Plan& plan = made.value();
       if (const Status status = verify(plan); !status.ok()) RC_FAIL(name + ": " + status.message());
-      RC_ASSERT(plan.chunk_count * plan.granularity + plan.reserved_bytes <= options.budget_bytes);
+      RC_ASSERT(plan.chunk_count * plan.chunk_bytes + plan.reserved_bytes <= options.budget_bytes);
       // Predictions are whole nanoseconds over two iterations.
       if (plan.predicted_ns + 1 < summary.bounds.iteration_ns) {
         RC_FAIL(name + " takes " + std::to_string(plan.predicted_ns) + " ns, the bound is " +
@@ -135,7 +135,7 @@ std::string text_of(const Schedule& schedule) {
 }
 
 uint64_t any_capacity(const Workload& workload) {
-  return (any_budget(workload) - workload.reserved_bytes) / workload.graph.granularity;
+  return (any_budget(workload) - workload.reserved_bytes) / workload.graph.chunk_bytes;
 }
 
 // What the search reads from a schedule, and writes.
@@ -147,7 +147,7 @@ TEST(PlanProperty, AScheduleIsItsChoices) {
       if (policy == &g10_late_policy()) continue;  // its stays last beyond their uses
       const Schedule schedule =
           policy->schedule({workload.graph, workload.machine, capacity, *rc::gen::arbitrary<bool>()});
-      RC_ASSERT(text_of(Residency(workload.graph, schedule, capacity).schedule()) == text_of(schedule));
+      RC_ASSERT(text_of(GapChoices(workload.graph, schedule, capacity).schedule()) == text_of(schedule));
     }
   }));
 }
@@ -156,21 +156,21 @@ TEST(PlanProperty, AnyChoicesWithRoomAreAPlan) {
   EXPECT_TRUE(rc::check("verified, serial hashes in random legal orders", [] {
     const Workload workload = any_workload();
     const uint64_t capacity = any_capacity(workload);
-    Residency residency(workload.graph, disco_policy().schedule({workload.graph, workload.machine, capacity, true}),
-                        capacity);
+    GapChoices choices(workload.graph, disco_policy().schedule({workload.graph, workload.machine, capacity, true}),
+                       capacity);
     std::mt19937 random(*rc::gen::arbitrary<uint32_t>());
-    for (uint32_t i = 0; i < 2 * residency.gaps().size(); ++i) {
-      const auto gap = static_cast<uint32_t>(random() % residency.gaps().size());
-      const Gap& entry = residency.gaps()[gap];
-      if (!entry.away || residency.least_room(entry) >= residency.chunks(entry)) residency.set_away(gap, !entry.away);
+    for (uint32_t i = 0; i < 2 * choices.gaps().size(); ++i) {
+      const auto gap = static_cast<uint32_t>(random() % choices.gaps().size());
+      const Gap& entry = choices.gaps()[gap];
+      if (!entry.away || choices.least_room(entry) >= choices.chunks(entry)) choices.set_away(gap, !entry.away);
     }
-    Scheduled scheduled{residency.schedule(), {}};
+    Scheduled scheduled{choices.schedule(), {}};
     scheduled.tiers = assign_tiers(workload.graph, workload.machine, scheduled.schedule);
     const Recipe recipe{&reprise_policy(), capacity, capacity, PlacementMode::by_begin, HomeOrder::longest_first, true};
     auto candidate = make_candidate(workload.graph, workload.machine, recipe, std::move(scheduled));
     RC_PRE(candidate.has_value() && candidate->tiers.fits);
     const plan::Plan plan =
-        to_plan(workload, capacity * workload.graph.granularity + workload.reserved_bytes, std::move(*candidate));
+        to_plan(workload, capacity * workload.graph.chunk_bytes + workload.reserved_bytes, std::move(*candidate));
     if (const Status status = verify(plan); !status.ok()) RC_FAIL(status.message() + "\n" + plan::to_text(plan));
     Interpreter interpreter(plan, 3);
     const std::string difference =
@@ -187,7 +187,7 @@ TEST(PlanProperty, MoreMemoryNeverHurts) {
     PlanOptions options;
     uint64_t budgets[] = {any_budget(workload), any_budget(workload)};
     std::sort(std::begin(budgets), std::end(budgets));
-    const uint64_t chunks = (budgets[1] - workload.reserved_bytes) / workload.graph.granularity;
+    const uint64_t chunks = (budgets[1] - workload.reserved_bytes) / workload.graph.chunk_bytes;
     RC_PRE(workload.graph.calls.size() * (chunks - workload.largest.chunks) <= kSmallerBudgetsEffort);
     std::pair<bool, uint64_t> before(true, ~uint64_t{0});
     for (const uint64_t budget : budgets) {
@@ -208,7 +208,7 @@ TEST(PlanProperty, MoreMemoryNeverHurts) {
 
 TEST(PlanProperty, ADivergenceFindsEveryByte) {
   EXPECT_TRUE(rc::check("bytes survive at any prefix", [] {
-    const Case item = any_case({.parts = *rc::gen::arbitrary<bool>()});
+    const Case item = any_case({.split_tensors = *rc::gen::arbitrary<bool>()});
     std::mt19937 random(*rc::gen::arbitrary<uint32_t>());
     for (const Strategy& strategy : strategies(item.plan, random)) {
       const auto submitted = static_cast<uint32_t>(random() % (item.plan.calls.size() + 1));
@@ -258,7 +258,7 @@ TEST(PlanProperty, SameInputSamePlan) {
 TEST(PlanProperty, NeverBelowTheBounds) {
   EXPECT_TRUE(rc::check("bounds hold", [] {
     const Case item = any_case();
-    const uint64_t capacity = (item.plan.budget_bytes - item.plan.reserved_bytes) / item.plan.granularity;
+    const uint64_t capacity = (item.plan.budget_bytes - item.plan.reserved_bytes) / item.plan.chunk_bytes;
     const Bounds bounds = bounds_of(item.workload.graph, capacity, item.workload.machine);
     RC_ASSERT(item.plan.offload_bytes >= bounds.offload_bytes);
     RC_ASSERT(item.plan.reload_bytes >= bounds.reload_bytes);

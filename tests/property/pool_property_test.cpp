@@ -96,7 +96,7 @@ void check_against_model(uint64_t steps) {
   const auto calls = static_cast<uint32_t>(times.size() - 1);
   const auto chunks = *rc::gen::inRange<uint32_t>(1, 30);
   Model model(chunks, times);
-  ChunkPool pool(chunks, times, steps);
+  HomePool pool(chunks, times, steps);
   for (int i = *rc::gen::inRange(1, 80); i > 0; --i) {
     const std::vector<Span> spans = any_spans(calls);
     const uint32_t count = *rc::gen::element<uint32_t>(1, 1, 2, 5);
@@ -128,7 +128,7 @@ void check_against_model(uint64_t steps) {
 }
 
 TEST(PoolProperty, TakesWhatAModelTakes) {
-  EXPECT_TRUE(rc::check("the widest slack", [] { check_against_model(ChunkPool::kSteps); }));
+  EXPECT_TRUE(rc::check("the widest slack", [] { check_against_model(HomePool::kSteps); }));
 }
 
 TEST(PoolProperty, FindsFreeChunksWithFewSteps) {

@@ -59,7 +59,7 @@ bool has_offload(const plan::Plan& plan, uint32_t tensor) {
 
 TEST(VerifierProperty, EveryMemoryEdgeIsNeededOrImplied) {
   EXPECT_TRUE(rc::check("dropped memory edges", [] {
-    const Case item = any_case({.parts = *rc::gen::arbitrary<bool>()});
+    const Case item = any_case({.split_tensors = *rc::gen::arbitrary<bool>()});
     int refused = 0;
     for (uint32_t v = 0; v < item.plan.vertices.size(); ++v) {
       const std::vector<plan::Predecessor>& edges = item.plan.vertices[v].predecessors;
@@ -100,7 +100,7 @@ std::vector<std::vector<uint8_t>> reachable(const Unrolled& graph) {
 
 TEST(VerifierProperty, ReachabilityIsThatOfASearch) {
   EXPECT_TRUE(rc::check("paths in two iterations", [] {
-    const Case item = any_case({.parts = *rc::gen::arbitrary<bool>()});
+    const Case item = any_case({.split_tensors = *rc::gen::arbitrary<bool>()});
     const Unrolled graph(item.plan);
     const std::vector<std::vector<uint8_t>> expected = reachable(graph);
     Reach reach(graph);
@@ -120,7 +120,7 @@ TEST(VerifierProperty, ReachabilityIsThatOfASearch) {
 
 TEST(VerifierProperty, WhatPassesWithoutAnEdgeIsRight) {
   EXPECT_TRUE(rc::check("dropped edges of any kind", [] {
-    const Case item = any_case({.parts = *rc::gen::arbitrary<bool>()});
+    const Case item = any_case({.split_tensors = *rc::gen::arbitrary<bool>()});
     std::mt19937 random(*rc::gen::arbitrary<uint32_t>());
     for (int i = 0; i < 20; ++i) {
       plan::Plan broken = item.plan;
@@ -135,7 +135,7 @@ TEST(VerifierProperty, WhatPassesWithoutAnEdgeIsRight) {
 // Each vertex waits for what its predecessor waits for, but not for the predecessor itself.
 TEST(VerifierProperty, SkippedPredecessorsAreCaught) {
   EXPECT_TRUE(rc::check("edges to the predecessors of a predecessor", [] {
-    const Case item = any_case({.parts = *rc::gen::arbitrary<bool>()});
+    const Case item = any_case({.split_tensors = *rc::gen::arbitrary<bool>()});
     std::mt19937 random(*rc::gen::arbitrary<uint32_t>());
     int refused = 0;
     for (uint32_t v = 0; v < item.plan.vertices.size(); ++v) {
@@ -162,7 +162,7 @@ TEST(VerifierProperty, SkippedPredecessorsAreCaught) {
 // A reload that does not wait for one of its predecessors.
 TEST(VerifierProperty, EarlyReloadsAreCaught) {
   EXPECT_TRUE(rc::check("reloads without one edge", [] {
-    const Case item = any_case({.parts = *rc::gen::arbitrary<bool>()});
+    const Case item = any_case({.split_tensors = *rc::gen::arbitrary<bool>()});
     for (uint32_t v = 0; v < item.plan.vertices.size(); ++v) {
       const plan::Vertex& vertex = item.plan.vertices[v];
       if (vertex.kind != plan::VertexKind::reload) continue;
@@ -187,7 +187,7 @@ TEST(VerifierProperty, EarlyReloadsAreCaught) {
 // What a tensor acquires is less than it has: two tensors share a chunk that should have been two.
 TEST(VerifierProperty, ShrunkMemoryIsCaught) {
   EXPECT_TRUE(rc::check("two chunks become one", [] {
-    const Case item = any_case({.parts = *rc::gen::arbitrary<bool>()});
+    const Case item = any_case({.split_tensors = *rc::gen::arbitrary<bool>()});
     RC_PRE(item.plan.chunk_count > 1);
     std::mt19937 random(*rc::gen::arbitrary<uint32_t>());
     const uint32_t last = item.plan.chunk_count - 1;
@@ -215,7 +215,7 @@ TEST(VerifierProperty, ShrunkMemoryIsCaught) {
 // Small changes anywhere: what passes must still be right.
 TEST(VerifierProperty, ChangesOfAllKindsAreCaught) {
   EXPECT_TRUE(rc::check("one change", [] {
-    const Case item = any_case({.parts = *rc::gen::arbitrary<bool>()});
+    const Case item = any_case({.split_tensors = *rc::gen::arbitrary<bool>()});
     RC_PRE(!item.plan.vertices.empty() && !item.plan.tensors.empty());
     std::mt19937 random(*rc::gen::arbitrary<uint32_t>());
     const auto any_of = [&](auto& list) -> auto& { return list[random() % list.size()]; };
@@ -267,7 +267,7 @@ TEST(VerifierProperty, ChangesOfAllKindsAreCaught) {
 
 TEST(VerifierProperty, EarlyTransfersAreCaught) {
   EXPECT_TRUE(rc::check("transfers without predecessors", [] {
-    const Case item = any_case({.parts = *rc::gen::arbitrary<bool>()});
+    const Case item = any_case({.split_tensors = *rc::gen::arbitrary<bool>()});
     std::mt19937 random(*rc::gen::arbitrary<uint32_t>());
     for (uint32_t v = 0; v < item.plan.vertices.size(); ++v) {
       const plan::Vertex& vertex = item.plan.vertices[v];
@@ -281,7 +281,7 @@ TEST(VerifierProperty, EarlyTransfersAreCaught) {
 
 TEST(VerifierProperty, MovedChunksAreCaught) {
   EXPECT_TRUE(rc::check("a placement with another chunk", [] {
-    const Case item = any_case({.parts = *rc::gen::arbitrary<bool>()});
+    const Case item = any_case({.split_tensors = *rc::gen::arbitrary<bool>()});
     RC_PRE(!item.plan.placements.empty());
     std::mt19937 random(*rc::gen::arbitrary<uint32_t>());
     for (int i = 0; i < 10; ++i) {
@@ -300,7 +300,7 @@ TEST(VerifierProperty, MovedChunksAreCaught) {
 
 TEST(VerifierProperty, WrongStartStatesAreCaught) {
   EXPECT_TRUE(rc::check("flipped start states", [] {
-    const Case item = any_case({.parts = *rc::gen::arbitrary<bool>()});
+    const Case item = any_case({.split_tensors = *rc::gen::arbitrary<bool>()});
     std::mt19937 random(*rc::gen::arbitrary<uint32_t>());
     for (uint32_t t = 0; t < item.plan.tensors.size(); ++t) {
       plan::Plan broken = item.plan;
@@ -319,7 +319,7 @@ TEST(VerifierProperty, WrongStartStatesAreCaught) {
 
 TEST(VerifierProperty, SwappedOrderIsCaught) {
   EXPECT_TRUE(rc::check("an order against an edge", [] {
-    const Case item = any_case({.parts = *rc::gen::arbitrary<bool>()});
+    const Case item = any_case({.split_tensors = *rc::gen::arbitrary<bool>()});
     for (uint32_t v = 0; v < item.plan.vertices.size(); ++v) {
       for (const plan::Predecessor& p : item.plan.vertices[v].predecessors) {
         if (p.distance != 0) continue;
@@ -335,7 +335,7 @@ TEST(VerifierProperty, SwappedOrderIsCaught) {
 // An edge from a later call of the program to an earlier one can block it for ever.
 TEST(VerifierProperty, WaitingForALaterCallIsCaught) {
   EXPECT_TRUE(rc::check("edges against the program's order", [] {
-    const Case item = any_case({.parts = *rc::gen::arbitrary<bool>()});
+    const Case item = any_case({.split_tensors = *rc::gen::arbitrary<bool>()});
     std::mt19937 random(*rc::gen::arbitrary<uint32_t>());
     const auto v = static_cast<uint32_t>(random() % item.plan.vertices.size());
     const auto w = static_cast<uint32_t>(random() % item.plan.vertices.size());
@@ -344,9 +344,9 @@ TEST(VerifierProperty, WaitingForALaterCallIsCaught) {
     RC_PRE(call_v != plan::kNone && call_w != plan::kNone && call_v < call_w);
     plan::Plan broken = item.plan;
     broken.vertices[v].predecessors.push_back({w, plan::EdgeKind::program, 0});
-    // Where the program has waited in between both would block for ever; else the plan overtakes, and says so.
+    // Where the program has waited in between both would block for ever; else the plan reorders, and says so.
     const bool refused = !verify(broken).ok();
-    RC_ASSERT(refused || plan::overtakes(broken));
+    RC_ASSERT(refused || plan::reorders(broken));
     RC_ASSERT(refused || broken.calls[call_w].waited <= call_v);
   }));
 }

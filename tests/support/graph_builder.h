@@ -14,7 +14,7 @@ class GraphBuilder {
  public:
   explicit GraphBuilder(uint32_t devices, uint64_t chunk_bytes = 2 << 20) : chunk_(chunk_bytes) {
     graph_.devices = devices;
-    graph_.granularity = chunk_bytes;
+    graph_.chunk_bytes = chunk_bytes;
   }
 
   // Persistent ones first.
@@ -39,8 +39,8 @@ class GraphBuilder {
   TaskGraph build() {
     lives_.resize(graph_.tensors.size());
     for (uint32_t i = 0; i < ops_.size(); ++i) {
-      for (const uint32_t tensor : ops_[i].writes) note(tensor, i);
-      for (const uint32_t tensor : ops_[i].reads) note(tensor, i);
+      for (const uint32_t tensor : ops_[i].writes) record_use(tensor, i);
+      for (const uint32_t tensor : ops_[i].reads) record_use(tensor, i);
     }
     for (uint32_t i = 0; i < ops_.size(); ++i) add_op(i);
     if (synchronizes_) graph_.waited_at_end = static_cast<uint32_t>(graph_.calls.size());
@@ -71,7 +71,7 @@ class GraphBuilder {
     graph_.tensors.push_back(tensor);
     return static_cast<uint32_t>(graph_.tensors.size() - 1);
   }
-  void note(uint32_t tensor, uint32_t op) {
+  void record_use(uint32_t tensor, uint32_t op) {
     if (lives_[tensor].first == kNone) lives_[tensor].first = op;
     lives_[tensor].last = op;
   }

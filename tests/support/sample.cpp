@@ -15,7 +15,7 @@ class Builder {
     tensor.size = size;
     tensor.recorded_allocation = plan.tensors.size() + 1;
     if (size >= kMiB) {
-      tensor.chunk_count = static_cast<uint32_t>(size / plan.granularity);
+      tensor.chunk_count = static_cast<uint32_t>(size / plan.chunk_bytes);
       tensor.home = home;
       tensor.resident_at_start = persistent;
     }
@@ -35,7 +35,7 @@ class Builder {
     plan.calls[call].duration_ns = end - start;
     plan.compute_ns += end - start;
     for (const uint32_t one : tensors) {
-      plan::Access access;
+      plan::OpAccess access;
       access.tensor = one;
       access.mode = trace::kAccessRead | trace::kAccessWrite;
       plan.calls[call].accesses.push_back(access);
@@ -133,7 +133,7 @@ void add_free(trace::Trace& trace, uint64_t& sequence, uint64_t time, uint64_t i
 
 plan::Plan sample_plan() {
   Builder build;
-  build.plan.granularity = 2 * kMiB;
+  build.plan.chunk_bytes = 2 * kMiB;
   build.plan.placements = {{{0, 1}}, {{2, 3}}};
   const uint32_t kept = build.tensor(4 * kMiB, true, 0);
   const uint32_t small = build.tensor(1024, true, plan::kNone);

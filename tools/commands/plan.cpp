@@ -180,7 +180,7 @@ Action declare_plan(CLI::App& app, const ProgramArguments&) {
   app.add_option("-o,--output", arguments->output, "The plan to write (default: beside the trace)");
   app.add_option("--policy", arguments->policy, "How to plan: auto tries all and takes the best");
   app.add_option("--machine", arguments->machine, "Plan for h200, a100, a100x8, p100x4, g10 or a machine file");
-  app.add_flag("--no-recompute", arguments->no_recompute, "Launch nothing again to save memory");
+  app.add_flag("--no-recompute", arguments->no_recompute, "Recompute nothing to save memory");
   app.add_flag("--explain", arguments->explain, "Print what was found and how far the plan is from the bounds");
   app.add_flag("--quiet", arguments->quiet, "Say nothing but errors");
   app.add_option("--status", arguments->status, "Also write the outcome to this file, as one line of JSON");

@@ -23,23 +23,22 @@ Status check_plan(const std::string& path, const plan::Plan& plan, const Budget&
         fmt::format("{}: a plan for {} devices, which can be simulated but not enforced; make one for a single device",
                     path, plan::device_count(plan))};
   }
-  if (plan::launches_again(plan)) {
+  if (plan::recomputes(plan)) {
     return {StatusCode::unsupported,
-            fmt::format("{}: launches kernels again, which can be simulated but not enforced; make one with "
+            fmt::format("{}: recomputes kernels, which can be simulated but not enforced; make one with "
                         "--no-recompute",
                         path)};
   }
-  if (plan::overtakes(plan)) {
+  if (plan::reorders(plan)) {
     return {StatusCode::unsupported,
-            fmt::format("{}: lets kernels overtake others, which can be simulated but not enforced; make one with "
+            fmt::format("{}: reorders kernels, which can be simulated but not enforced; make one with "
                         "reprise plan",
                         path)};
   }
-  if (plan::has_parts(plan)) {
+  if (plan::has_split_tensors(plan)) {
     return {
         StatusCode::unsupported,
-        fmt::format("{}: moves parts of tensors, which can be simulated but not enforced; make one with reprise plan",
-                    path)};
+        fmt::format("{}: splits tensors, which can be simulated but not enforced; make one with reprise plan", path)};
   }
   const uint64_t identity = identity_of_program(program.arguments);
   if (identity != 0 && plan.program_hash != 0 && identity != plan.program_hash) {

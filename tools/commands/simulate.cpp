@@ -32,12 +32,12 @@ struct SimulateArguments {
   std::string machine;
   std::string csv;
   std::string html;
-  std::string chunk;
+  std::string chunk_bytes;
   bool no_recompute = false;
   bool no_fluid = false;
   uint32_t segments = analyzer::FluidOptions().segments;
-  bool keep_order = false;
-  bool whole_tensors = false;
+  bool no_reorder = false;
+  bool no_split_tensors = false;
   bool no_ssd = false;
   DisturbanceArguments disturbance;
 };
@@ -75,16 +75,16 @@ class Simulating {
       if (!machine.ok()) return machine.status();
       options_.machine = machine.value();
     }
-    if (!arguments_.chunk.empty()) {
-      Result<uint64_t> chunk = parse_size(arguments_.chunk);
+    if (!arguments_.chunk_bytes.empty()) {
+      Result<uint64_t> chunk = parse_size(arguments_.chunk_bytes);
       if (!chunk.ok()) return chunk.status();
-      if (chunk.value() < kSmallestChunk) return {StatusCode::invalid_argument, "--chunk: at least 4KiB"};
-      options_.granularity = chunk.value();
+      if (chunk.value() < kSmallestChunk) return {StatusCode::invalid_argument, "--chunk-bytes: at least 4KiB"};
+      options_.chunk_bytes = chunk.value();
     }
     options_.ssd = !arguments_.no_ssd;
     options_.recompute = !arguments_.no_recompute;
-    options_.overtake = !arguments_.keep_order;
-    options_.parts = !arguments_.whole_tensors;
+    options_.reorder = !arguments_.no_reorder;
+    options_.split_tensors = !arguments_.no_split_tensors;
     Result<std::vector<analyzer::SimulationOptions>> trials = trials_of(arguments_.disturbance);
     if (!trials.ok()) return trials.status();
     options_.trials = std::move(trials.value());
@@ -115,7 +115,7 @@ class Simulating {
     progress_.step("reading " + arguments_.input);
     if (is_graph_path(arguments_.input)) {
       Result<analyzer::TaskGraph> graph =
-          read_graph(arguments_.input, options_.granularity != 0 ? options_.granularity : kGraphChunk);
+          read_graph(arguments_.input, options_.chunk_bytes != 0 ? options_.chunk_bytes : kGraphChunk);
       if (!graph.ok()) return graph.status();
       return take(analyzer::make_workload(std::move(graph.value()), options_));
     }
@@ -219,6 +219,13 @@ class Simulating {
   std::vector<SimulatedRow> rows_;
 };
 
+// What options were called before this release: still accepted, not in the help.
+void declare_old_names(CLI::App& app, SimulateArguments& arguments) {
+  app.add_flag("--keep-order", arguments.no_reorder)->group("");
+  app.add_flag("--whole-tensors", arguments.no_split_tensors)->group("");
+  app.add_option("--chunk", arguments.chunk_bytes)->group("");
+}
+
 }  // namespace
 
 Action declare_simulate(CLI::App& app, const ProgramArguments&) {
@@ -230,19 +237,21 @@ Action declare_simulate(CLI::App& app, const ProgramArguments&) {
                  "h200, a100, a100x8, p100x4, g10 or a machine file (default: the trace's)");
   app.add_option("--csv", arguments->csv, "Also write the rows to this file");
   app.add_option("--html", arguments->html, "Also write a page with curves of time and bytes over budgets");
-  app.add_flag("--no-recompute", arguments->no_recompute, "reprise and auto launch nothing again to save memory");
+  app.add_flag("--no-recompute", arguments->no_recompute, "reprise and auto recompute nothing to save memory");
   app.add_flag(
-      "--keep-order", arguments->keep_order,
+      "--no-reorder", arguments->no_reorder,
       "reprise and auto keep an optimizer's kernels where the program has them, not right behind their gradients");
-  app.add_flag("--whole-tensors", arguments->whole_tensors, "reprise and auto move tensors as a whole, never in parts");
+  app.add_flag("--no-split-tensors", arguments->no_split_tensors,
+               "reprise and auto move tensors as a whole, never in parts");
   app.add_flag("--no-ssd", arguments->no_ssd, "Leave the machine's SSD alone, as plans for the replay do");
   app.add_flag("--no-fluid", arguments->no_fluid, "Leave out the bounds by linear program, which take seconds");
   app.add_option("--segments", arguments->segments,
                  "Places where those bounds look at memory: with more they are closer and take longer")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  app.add_option("--chunk", arguments->chunk, "Size of a chunk (default: the trace's, else 2MiB)");
+  app.add_option("--chunk-bytes", arguments->chunk_bytes, "Size of a chunk (default: the trace's, else 2MiB)");
   declare_disturbance(app, arguments->disturbance);
+  declare_old_names(app, *arguments);
   return [arguments] { return Simulating(*arguments).run(); };
 }
 

@@ -120,7 +120,7 @@ Json call_json(const plan::Call& call) {
                {"duration_ns", call.duration_ns}};
   if (call.kind == plan::CallKind::op) json["op"] = trace::name_of(call.op);
   json["accesses"] = Json::array();
-  for (const plan::Access& one : call.accesses) {
+  for (const plan::OpAccess& one : call.accesses) {
     json["accesses"].push_back(
         {{"tensor", one.tensor}, {"mode", one.mode}, {"offset", one.offset}, {"size", one.size}});
   }
@@ -157,7 +157,7 @@ Json plan_json(const plan::Plan& plan) {
                {"program_hash", plan.program_hash},
                {"iteration_hash", plan.iteration_hash},
                {"policy", plan.policy},
-               {"granularity", plan.granularity},
+               {"chunk_bytes", plan.chunk_bytes},
                {"budget_bytes", plan.budget_bytes},
                {"reserved_bytes", plan.reserved_bytes},
                {"chunk_count", plan.chunk_count},

@@ -283,14 +283,14 @@ bool is_graph_path(const std::string& path) { return ends_with(path, ".json") ||
 namespace {
 
 template <typename Iterator>
-Result<analyzer::TaskGraph> parse(Iterator begin, Iterator end, uint64_t granularity) {
+Result<analyzer::TaskGraph> parse(Iterator begin, Iterator end, uint64_t chunk_bytes) {
   Reader reader;
   try {
     const auto on_event = [&](int depth, json::parse_event_t event, json& value) {
       return reader.on_event(depth, event, value);
     };
     [[maybe_unused]] const json skeleton = json::parse(begin, end, on_event);
-    return to_task_graph(reader.finish(), granularity);
+    return to_task_graph(reader.finish(), chunk_bytes);
   } catch (const Refusal& refusal) {
     return Status(StatusCode::corrupt, refusal.what());
   } catch (const json::parse_error& error) {
@@ -302,11 +302,11 @@ Result<analyzer::TaskGraph> parse(Iterator begin, Iterator end, uint64_t granula
 
 }  // namespace
 
-Result<analyzer::TaskGraph> parse_graph(std::string_view text, uint64_t granularity) {
-  return parse(text.begin(), text.end(), granularity);
+Result<analyzer::TaskGraph> parse_graph(std::string_view text, uint64_t chunk_bytes) {
+  return parse(text.begin(), text.end(), chunk_bytes);
 }
 
-Result<analyzer::TaskGraph> read_graph(const std::string& path, uint64_t granularity) {
+Result<analyzer::TaskGraph> read_graph(const std::string& path, uint64_t chunk_bytes) {
   if (const Status readable = check_readable(path); !readable.ok()) return readable;
   const auto named = [&](const Status& status) {
     return Status(status.code(), fmt::format("{}: {}", path, status.message()));
@@ -314,7 +314,7 @@ Result<analyzer::TaskGraph> read_graph(const std::string& path, uint64_t granula
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), std::fclose);
   if (file == nullptr) return named({StatusCode::not_found, "cannot be opened"});
   Text text(file.get(), ends_with(path, ".zst"));
-  Result<analyzer::TaskGraph> graph = parse(Text::Iterator{&text}, Text::Iterator{}, granularity);
+  Result<analyzer::TaskGraph> graph = parse(Text::Iterator{&text}, Text::Iterator{}, chunk_bytes);
   if (!text.status().ok()) return named(text.status());
   if (!graph.ok()) return named(graph.status());
   return graph;

@@ -18,8 +18,8 @@ constexpr uint64_t kMostChunksAlive = uint64_t{1} << 27;  // at once: 256 TiB
 
 class Converter {
  public:
-  Converter(const ListedGraph& listed, uint64_t granularity) : listed_(listed) {
-    graph_.granularity = granularity;
+  Converter(const ListedGraph& listed, uint64_t chunk_bytes) : listed_(listed) {
+    graph_.chunk_bytes = chunk_bytes;
     graph_.program = listed.model;
     graph_.devices = listed.devices;
     graph_.foreign_count = 1;
@@ -71,14 +71,14 @@ class Converter {
   Status check_sizes() const {
     uint64_t chunks = 0;
     for (const auto& [id, uses] : uses_) {
-      chunks += analyzer::divide_up(listed_.tensors.at(id).bytes, graph_.granularity);
+      chunks += analyzer::divide_up(listed_.tensors.at(id).bytes, graph_.chunk_bytes);
     }
     return chunks > kMostChunks ? too_large("all tensors together", chunks, kMostChunks) : Status{};
   }
   Status too_large(const char* what, uint64_t chunks, uint64_t most) const {
     return {StatusCode::corrupt,
             fmt::format("{} take {} chunks of {} bytes; at most {} can be planned; are these sizes bytes?", what,
-                        chunks, graph_.granularity, most)};
+                        chunks, graph_.chunk_bytes, most)};
   }
 
   // Kernels run in the order of the list. One that reads what only a later one makes closes a cycle.
@@ -148,7 +148,7 @@ class Converter {
     tensor.size = bytes;
     tensor.device = device;
     tensor.recorded_allocation = id;
-    tensor.chunk_count = analyzer::chunks_of(bytes, graph_.granularity);
+    tensor.chunk_count = analyzer::chunks_of(bytes, graph_.chunk_bytes);
     graph_.tensors.push_back(tensor);
     return static_cast<uint32_t>(graph_.tensors.size() - 1);
   }
@@ -200,7 +200,7 @@ class Converter {
 
   // A tensor that is read and written is one access.
   static void add_access(plan::Call& call, uint32_t tensor, uint32_t mode) {
-    for (plan::Access& access : call.accesses) {
+    for (plan::OpAccess& access : call.accesses) {
       if (access.tensor != tensor) continue;
       access.mode |= mode;
       return;
@@ -242,8 +242,8 @@ class Converter {
 
 }  // namespace
 
-Result<analyzer::TaskGraph> to_task_graph(const ListedGraph& listed, uint64_t granularity) {
-  return Converter(listed, granularity).convert();
+Result<analyzer::TaskGraph> to_task_graph(const ListedGraph& listed, uint64_t chunk_bytes) {
+  return Converter(listed, chunk_bytes).convert();
 }
 
 }  // namespace reprise::tools

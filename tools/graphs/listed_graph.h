@@ -36,6 +36,6 @@ struct ListedGraph {
 
 // Transient tensors and workspaces get an allocation just before their first kernel and a free just after their last.
 // Errors: a kernel that names a tensor which is not listed; devices that do not fit together.
-Result<analyzer::TaskGraph> to_task_graph(const ListedGraph& listed, uint64_t granularity);
+Result<analyzer::TaskGraph> to_task_graph(const ListedGraph& listed, uint64_t chunk_bytes);
 
 }  // namespace reprise::tools

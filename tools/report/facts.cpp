@@ -20,7 +20,7 @@ void add_plan_facts(const plan::Plan& plan, Facts& facts) {
   if (facts.program.empty()) facts.program = plan.program;
   if (facts.budget == 0) facts.budget = plan.budget_bytes;
   facts.peak_before = plan.peak_bytes;
-  facts.peak_planned = plan.chunk_count * plan.granularity + plan.reserved_bytes;
+  facts.peak_planned = plan.chunk_count * plan.chunk_bytes + plan.reserved_bytes;
   facts.compute_ns = plan.compute_ns;
   facts.predicted_ns = plan.predicted_ns;
   const Busy busy = busy_time(predicted_timeline(plan));

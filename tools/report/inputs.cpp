@@ -149,9 +149,9 @@ namespace {
 
 // What no plan for the plan's budget can beat, in nanoseconds per iteration; 0 when it cannot be told.
 uint64_t bound_of(const analyzer::Workload& found, const plan::Plan& plan) {
-  if (plan.granularity == 0 || plan.budget_bytes < plan.reserved_bytes) return 0;
-  const uint64_t capacity = (plan.budget_bytes - plan.reserved_bytes) / plan.granularity;
-  if (capacity < found.largest.chunks || plan::launches_again(plan) || plan::has_parts(plan)) return 0;
+  if (plan.chunk_bytes == 0 || plan.budget_bytes < plan.reserved_bytes) return 0;
+  const uint64_t capacity = (plan.budget_bytes - plan.reserved_bytes) / plan.chunk_bytes;
+  if (capacity < found.largest.chunks || plan::recomputes(plan) || plan::has_split_tensors(plan)) return 0;
   return analyzer::bounds_of(found.graph, capacity, found.machine).iteration_ns;
 }
 
@@ -171,7 +171,7 @@ report::Inputs LoadedFiles::examined() {
   if (trace) {
     analyzer::PlanOptions options;
     if (plan) options.budget_bytes = plan->budget_bytes;
-    if (plan) options.granularity = plan->granularity;
+    if (plan) options.chunk_bytes = plan->chunk_bytes;
     Result<analyzer::Workload> workload = analyzer::make_workload(*trace, options);
     if (workload.ok()) {
       const analyzer::Workload& found = workload.value();

@@ -42,7 +42,7 @@ void add_uses(const Plan& plan, std::vector<TensorView>& views) {
   for (const plan::Call& call : plan.calls) {
     if (call.kind != plan::CallKind::op || call.vertex >= plan.vertices.size()) continue;
     const plan::Vertex& vertex = plan.vertices[call.vertex];
-    for (const plan::Access& access : call.accesses) {
+    for (const plan::OpAccess& access : call.accesses) {
       if (access.tensor >= views.size()) continue;
       views[access.tensor].uses.push_back({vertex.predicted_start_ns, vertex.predicted_end_ns});
     }
@@ -181,7 +181,7 @@ Curve planned_memory(const Plan& plan, const std::vector<TensorView>& views) {
   const uint64_t span = span_of(plan);
   std::vector<Step> steps;
   for (const TensorView& view : views) {
-    const auto bytes = static_cast<int64_t>(plan.tensors[view.tensor].chunk_count * plan.granularity);
+    const auto bytes = static_cast<int64_t>(plan.tensors[view.tensor].chunk_count * plan.chunk_bytes);
     if (bytes == 0) continue;
     for (const Interval& it : view.resident) {
       steps.push_back({it.start_ns, bytes});
@@ -203,7 +203,7 @@ Curve unmanaged_memory(const Plan& plan) {
       now += call.duration_ns;
     } else if (call.tensor < plan.tensors.size()) {
       const auto size = static_cast<int64_t>(plan.tensors[call.tensor].size);
-      const bool more = call.kind == plan::CallKind::allocate || call.kind == plan::CallKind::renew;
+      const bool more = call.kind == plan::CallKind::allocate || call.kind == plan::CallKind::allocate_handover;
       steps.push_back({now, more ? size : -size});
     }
   }

@@ -20,8 +20,7 @@ struct SimulatedRow {
   uint64_t planned_ns = 0;  // without noise, whatever is ready first
   uint64_t compute_ns = 0;
   uint64_t bound_ns = 0;  // what no plan beats
-  uint64_t fluid_ns =
-      0;  // what no plan beats that keeps the order of the kernels and launches nothing again; 0: unknown
+  uint64_t fluid_ns = 0;  // what no plan beats that keeps the order of the kernels and recomputes nothing; 0: unknown
   uint64_t joint_ns = 0;  // what none beats that keeps the order and launches no kernel more than twice; 0: unknown
   uint64_t offload_bytes = 0;
   uint64_t reload_bytes = 0;

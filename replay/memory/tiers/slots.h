@@ -1,5 +1,6 @@
-// Who owns which bytes of the host tier's slabs. A tensor's slot is a list of pieces, one where there is room, so that
-// fragmentation can never make a tier that is large enough fail. Pure bookkeeping; caller: tiers/host.
+// Which bytes of the host tier's slabs are taken. A tensor's slot is a list of pieces (a single one where there is
+// room), so that a tier with enough free bytes can always serve it, however fragmented they are. Pure bookkeeping;
+// caller: tiers/host.
 #pragma once
 #include <cstdint>
 #include <map>

@@ -185,11 +185,39 @@ TEST_F(SimulateCommand, OneLineForWhatMakesNoSense) {
   expect_refused(reprise({"simulate", file, "--budget", "0.001%..100%:0.001%"}), 2, "too many");
   expect_refused(reprise({"simulate", file, "--budget", "50%", "--policy", "best"}), 2, "best");
   expect_refused(reprise({"simulate", file, "--budget", "50%", "--machine", "moon"}), 2, "moon");
-  expect_refused(reprise({"simulate", file, "--budget", "50%", "--chunk", "1"}), 2, "--chunk");
+  expect_refused(reprise({"simulate", file, "--budget", "50%", "--chunk-bytes", "1"}), 2, "--chunk-bytes");
   expect_refused(reprise({"simulate", file, "--budget", "50%", "--csv", "/nonexistent/a.csv"}), 1, "/nonexistent");
   expect_refused(reprise({"simulate", path("no.json"), "--budget", "50%"}), 1, "no.json");
   expect_refused(reprise({"simulate", write("bad.json", "{"), "--budget", "50%"}), 1, "bad.json");
   expect_refused(reprise({"simulate", write("bad.trace", "{"), "--budget", "50%"}), 1, "bad.trace");
+}
+
+// --keep-order, --whole-tensors and --chunk, which the help no longer shows.
+TEST_F(SimulateCommand, OldNamesOfOptionsAreStillAccepted) {
+  const std::string file = graph(8, 100'000);
+  const auto row = [&](std::vector<std::string> more) {
+    std::vector<std::string> arguments = {"simulate",  file,   "--budget",   "12MiB", "--policy",       "reprise",
+                                          "--machine", "a100", "--no-fluid", "--csv", path("tmp/a.csv")};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Finished finished = reprise(arguments);
+    EXPECT_EQ(finished.exit_code, 0) << finished.err;
+    const std::vector<std::string> written = lines(read(path("tmp/a.csv")));
+    const std::vector<std::string> names = columns(written[0]);
+    std::vector<std::string> values = columns(written[1]);
+    // How long planning took is never the same.
+    values[static_cast<size_t>(std::find(names.begin(), names.end(), "planning_ns") - names.begin())].clear();
+    return values;
+  };
+  const std::vector<std::string> now = row({"--no-reorder", "--no-split-tensors", "--chunk-bytes", "3MiB"});
+  EXPECT_NE(now, row({}));  // fewer tensors fit
+  EXPECT_EQ(row({"--keep-order", "--whole-tensors", "--chunk", "3MiB"}), now);
+  const std::string help = reprise({"simulate", "--help"}).out;
+  for (const char* option : {"--no-reorder", "--no-split-tensors", "--chunk-bytes"}) {
+    EXPECT_NE(help.find(option), std::string::npos) << help;
+  }
+  for (const char* option : {"--keep-order", "--whole-tensors", "--chunk "}) {
+    EXPECT_EQ(help.find(option), std::string::npos) << help;
+  }
 }
 
 // A table with noise has the planned time and that of the slowest seed, too.

@@ -155,7 +155,7 @@ TEST(Defragment, DuringACaptureTheDriverDecides) {
   EXPECT_EQ(total(ours, "insufficient"), 3u);
 }
 
-// What is freed while something is captured must not wait, and is not reused before somebody could.
+// A free during a capture does not synchronise; its chunks are used again only after one that may.
 TEST(Defragment, AFreeDuringACaptureDoesNotEndIt) {
   const std::string script = alloc("a", 4) + fill("a", 1) + alloc("d", 4) + "capture 2\n" + give("d") +
                              "kernel 2 one a\nendcapture 2\n" + alloc("c", 4) + fill("c", 2);

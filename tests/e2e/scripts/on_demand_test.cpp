@@ -1,4 +1,5 @@
-// Passive mode against the same program without Reprise: byte for byte, within the budget, whatever the program does.
+// Memory managed on demand against the same program without Reprise: the same bytes, within the budget, whatever the
+// program does.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 

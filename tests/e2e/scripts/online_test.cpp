@@ -47,7 +47,7 @@ TEST(OnlineTest, APercentageIsPlannedFor) {
 TEST(OnlineTest, ABudgetThatIsTooSmallIsSaidAndTheProgramGoesOn) {
   const std::string script = slow_training().script(60);
   const Outcome plain = run_plain(script);
-  // Passive mode gets by with the largest call; the planner keeps more aside.
+  // On demand, the largest call has to fit; the planner keeps more aside.
   const Outcome managed = run_managed(script, std::to_string(14 * kChunk), {{"REPRISE_PLANNER", REPRISE_TEST_PLANNER}});
   EXPECT_EQ(managed.output, plain.output) << managed.messages;
   EXPECT_NE(managed.messages.find("too small"), std::string::npos) << managed.messages;

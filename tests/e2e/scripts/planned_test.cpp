@@ -165,11 +165,11 @@ TEST_P(PlannedFaultTest, LosesNoBytes) {
   const Outcome planned = run_planned(before + inject(GetParam().function, GetParam().nth) + after, budget, path);
   EXPECT_EQ(planned.exit_code, 0);
   EXPECT_GE(planned_iterations(planned), 2u);
-  // Either nobody noticed, or the program was told by an error code.
+  // Either the fault changed nothing, or the program was told by an error code.
   if (planned.output != plain.output) {
     EXPECT_NE(planned.output.find("error"), std::string::npos) << planned.messages;
   }
-  // A transfer that fails is the replay's own business: it tries again in passive mode.
+  // A transfer that fails is the replay's own business: it tries again on demand.
   if (std::string(GetParam().function).find("Async") != std::string::npos) {
     EXPECT_EQ(planned.output, plain.output) << planned.messages << planned.run_log;
     EXPECT_EQ(lines_of_kind(planned.run_log, "divergence").size(), 1u) << "no transfer failed: the test tests nothing";

@@ -40,7 +40,6 @@ class AddressRange {
   Status allow(size_t offset, size_t bytes, CUmemAccess_flags flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE) const;
   // One call over the whole mapped range, or one for each chunk.
   Status unmap(bool each_chunk);
-  size_t mapped_bytes() const { return mapped_; }
 
  private:
   AddressRange(const Device& device, CUdeviceptr address, size_t bytes)

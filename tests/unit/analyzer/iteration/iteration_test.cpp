@@ -155,11 +155,12 @@ TEST(Iteration, ATensorMayTakeOverFromItsPredecessor) {
   ASSERT_TRUE(graph.ok()) << graph.status().message();
   // The weight and the loss that is there at the start; of the two in between one is an ordinary transient tensor.
   int persistent = 0;
-  int renewals = 0;
+  int handovers = 0;
   for (const plan::Tensor& tensor : graph.value().tensors) persistent += is_persistent(tensor) ? 1 : 0;
-  for (const GraphCall& call : graph.value().calls) renewals += call.call.kind == plan::CallKind::renew ? 1 : 0;
+  for (const GraphCall& call : graph.value().calls)
+    handovers += call.call.kind == plan::CallKind::allocate_handover ? 1 : 0;
   EXPECT_EQ(persistent, 2);
-  EXPECT_EQ(renewals, 1);
+  EXPECT_EQ(handovers, 1);
   EXPECT_EQ(graph.value().peak_bytes, 5 * kChunk);
 }
 

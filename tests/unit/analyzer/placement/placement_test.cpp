@@ -13,12 +13,12 @@ namespace {
 
 TaskGraph graph_with(std::vector<uint32_t> chunk_counts, uint32_t calls) {
   TaskGraph graph;
-  graph.granularity = 2 << 20;
+  graph.chunk_bytes = 2 << 20;
   graph.calls.resize(calls);
   for (GraphCall& entry : graph.calls) entry.call.duration_ns = 1000;
   for (const uint32_t count : chunk_counts) {
     plan::Tensor tensor;
-    tensor.size = count * graph.granularity;
+    tensor.size = count * graph.chunk_bytes;
     tensor.chunk_count = count;
     graph.tensors.push_back(tensor);
   }
@@ -106,7 +106,7 @@ TEST(Placement, StaysThatWrapKeepTheirChunksOverTheStart) {
 
 TEST(ChunkPool, TakesTheWidestSlackFirst) {
   const std::vector<uint64_t> times = {0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100};
-  ChunkPool pool(2, times);
+  HomePool pool(2, times);
   EXPECT_EQ(pool.take(1, {{0, 2}}), (std::vector<uint32_t>{0}));
   EXPECT_EQ(pool.take(1, {{4, 5}}), (std::vector<uint32_t>{1}));  // the empty one
   // Behind chunk 0's span by 40, behind chunk 1's by 10.
@@ -121,7 +121,7 @@ TEST(ChunkPool, TakesTheWidestSlackFirst) {
 
 TEST(Slab, SharesBytesOfTensorsThatDoNotMeet) {
   TaskGraph graph;
-  graph.granularity = 2 << 20;
+  graph.chunk_bytes = 2 << 20;
   const auto add = [&](uint64_t size) {
     plan::Tensor tensor;
     tensor.size = size;

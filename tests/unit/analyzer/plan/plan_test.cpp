@@ -20,7 +20,7 @@ Plan small_plan() {
   Plan plan;
   plan.program = "./train --steps 3";
   plan.policy = "disco";
-  plan.granularity = 2 << 20;
+  plan.chunk_bytes = 2 << 20;
   plan.budget_bytes = 8 << 20;
   plan.reserved_bytes = 2 << 20;
   plan.chunk_count = 3;
@@ -176,7 +176,7 @@ TEST(Plan, StructureCheckNamesWhatIsWrong) {
   const Case cases[] = {
       {"do not fit its budget", [](Plan& p) { p.chunk_count = 4; }},
       {"reserves more", [](Plan& p) { p.reserved_bytes = p.budget_bytes + 1; }},
-      {"granularity", [](Plan& p) { p.granularity = 0; }},
+      {"chunk_bytes", [](Plan& p) { p.chunk_bytes = 0; }},
       {"chunk that does not exist", [](Plan& p) { p.placements[0].chunks[1] = 3; }},
       {"chunk twice", [](Plan& p) { p.placements[0].chunks[1] = 0; }},
       {"wrong number of chunks", [](Plan& p) { p.tensors[0].chunk_count = 1; }},

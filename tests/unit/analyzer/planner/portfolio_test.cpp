@@ -30,7 +30,8 @@ Stay visit(uint32_t tensor, uint32_t begin, uint32_t end) {
 
 // For six ops that read a, c, b, a, c, b, of one chunk each. With two chunks, three stays of four ops each: never more
 // than two at a time, but each one meets both others on the circle of the iteration, so that they need three chunks.
-// With one chunk a stays for ever and the others come for each op; without stays over the start everybody does.
+// With one chunk a stays for ever and the others come for each op; without stays over the start every tensor comes for
+// each op.
 class Circular : public Policy {
  public:
   std::string_view name() const override { return "circular"; }

@@ -99,7 +99,7 @@ TEST(Disco, WorkConservingTakesTwoAndOneAtTheEnd) {
 // A.
 //   Memory dependencies named: the offload of A -> 4, and 4 -> its reload.
 // What follows from that: B is read by 4 or later, or 4 would have taken its place and not that of A; 1 and 2 come from
-// other GPUs, for nobody on this one could make them. The two pairs that are not named are B and 3, and 1 and 8: 3 can
+// other GPUs, for no op on this one could make them. The two pairs that are not named are B and 3, and 1 and 8: 3 can
 // share with neither of its inputs, nor 8 with 3. Ours, as the paper's is lost: that 8 reads 4, too (the sum of two
 // products), and all of GPUs 2 and 3.
 struct Example {
@@ -143,13 +143,13 @@ const std::vector<std::string> kForFourPlaces = {"A", "B", "C", "D", "E", "F", "
 
 // The schedule of the disco policy with `places` on each GPU.
 Schedule schedule_for(const Example& example, uint32_t places) {
-  const std::vector<DeviceView> views = views_of(example.graph);
+  const std::vector<DeviceSubgraph> subgraphs = device_subgraphs_of(example.graph);
   std::vector<Schedule> schedules;
-  schedules.reserve(views.size());
+  schedules.reserve(subgraphs.size());
   const Machine machine;
-  for (const DeviceView& view : views)
-    schedules.push_back(disco_policy().schedule({view.graph, machine, places, true}));
-  return merge_schedules(example.graph, views, schedules);
+  for (const DeviceSubgraph& subgraph : subgraphs)
+    schedules.push_back(disco_policy().schedule({subgraph.graph, machine, places, true}));
+  return merge_schedules(example.graph, subgraphs, schedules);
 }
 
 // `place_of`: of GPU 1's tensors, by name, and "reload A". Others have places of their own.

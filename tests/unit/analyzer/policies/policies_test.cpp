@@ -55,9 +55,9 @@ TEST(G10, TheLongestPeriodUnderPressureLeavesForTheSsd) {
   EXPECT_EQ(period.begin, 1u);
   EXPECT_EQ(period.end, 13u);
   // 0.21 GB at 0.1 GB an op: ops 1 to 3 on the way out, and to be back for op 13 it starts with op 10.
-  EXPECT_EQ(period.gone, 3u);
-  EXPECT_EQ(period.fetch, 10u);
-  EXPECT_EQ(period.eager, 10u);  // there is no room earlier
+  EXPECT_EQ(period.offload_end, 3u);
+  EXPECT_EQ(period.reload_begin, 10u);
+  EXPECT_EQ(period.earliest_reload_begin, 10u);  // there is no room earlier
 }
 
 TEST(G10, WhatIsTooShortForTheSsdGoesToTheHost) {

@@ -155,28 +155,28 @@ TEST(Devices, AMachineWithTooFewOfThemIsRefused) {
 
 TEST(Devices, ViewsHaveTheirOwnTensorsAndTheOpsThatUseThem) {
   const TaskGraph graph = training(2, 3);
-  const std::vector<DeviceView> views = views_of(graph);
-  ASSERT_EQ(views.size(), 2u);
-  EXPECT_TRUE(views_of(training(1, 3)).empty());
+  const std::vector<DeviceSubgraph> subgraphs = device_subgraphs_of(graph);
+  ASSERT_EQ(subgraphs.size(), 2u);
+  EXPECT_TRUE(device_subgraphs_of(training(1, 3)).empty());
   size_t tensors = 0;
   for (uint32_t d = 0; d < 2; ++d) {
-    const DeviceView& view = views[d];
-    tensors += view.graph.tensors.size();
+    const DeviceSubgraph& subgraph = subgraphs[d];
+    tensors += subgraph.graph.tensors.size();
     uint64_t compute = 0;
-    for (uint32_t call = 0; call < view.graph.calls.size(); ++call) {
-      const plan::Call& here = view.graph.calls[call].call;
-      const plan::Call& whole = graph.calls[view.call_of[call]].call;
+    for (uint32_t call = 0; call < subgraph.graph.calls.size(); ++call) {
+      const plan::Call& here = subgraph.graph.calls[call].call;
+      const plan::Call& whole = graph.calls[subgraph.call_of[call]].call;
       EXPECT_EQ(here.name, whole.name);
       if (here.kind != plan::CallKind::op) {
-        EXPECT_EQ(view.tensor_of[here.tensor], whole.tensor);
+        EXPECT_EQ(subgraph.tensor_of[here.tensor], whole.tensor);
         continue;
       }
-      for (const plan::Access& access : here.accesses) {
-        EXPECT_EQ(graph.tensors[view.tensor_of[access.tensor]].device, d);
+      for (const plan::OpAccess& access : here.accesses) {
+        EXPECT_EQ(graph.tensors[subgraph.tensor_of[access.tensor]].device, d);
       }
       compute += here.duration_ns;
     }
-    EXPECT_EQ(compute, view.graph.compute_ns);
+    EXPECT_EQ(compute, subgraph.graph.compute_ns);
   }
   EXPECT_EQ(tensors, graph.tensors.size());
 }

@@ -1,4 +1,4 @@
-// Recompute by re-launch: what may run again, how the graph is rewritten, and what the verifier says to plans that
+// Recompute: what may run again, how the graph is rewritten, and what the verifier says to plans that
 // launch the wrong thing.
 #include "analyzer/rewrite/recompute.h"
 
@@ -65,7 +65,7 @@ uint32_t call_named(const TaskGraph& graph, const std::string& name, int which =
 
 TEST(Relaunch, APureOpWithALongIdleOutputIsACandidate) {
   const TaskGraph graph = layers({}).graph;
-  const std::vector<Relaunch> candidates = relaunch_candidates(graph);
+  const std::vector<RecomputeCandidate> candidates = recompute_candidates(graph);
   ASSERT_EQ(candidates.size(), 1u);
   EXPECT_EQ(candidates[0].call, call_named(graph, "make x"));
   EXPECT_EQ(candidates[0].before, call_named(graph, "use x", 1));
@@ -75,41 +75,41 @@ TEST(Relaunch, APureOpWithALongIdleOutputIsACandidate) {
 }
 
 TEST(Relaunch, NoneWhereTheInputChanges) {
-  EXPECT_TRUE(relaunch_candidates(layers({.spoils_input = true}).graph).empty());
+  EXPECT_TRUE(recompute_candidates(layers({.spoils_input = true}).graph).empty());
 }
 TEST(Relaunch, NoneWhereSomebodyElseWritesTheOutput) {
-  EXPECT_TRUE(relaunch_candidates(layers({.updates_later = true}).graph).empty());
+  EXPECT_TRUE(recompute_candidates(layers({.updates_later = true}).graph).empty());
 }
 TEST(Relaunch, NoneWhereNothingIsPure) {
   TaskGraph graph = layers({}).graph;
   for (GraphCall& entry : graph.calls) entry.call.pure = false;
-  EXPECT_TRUE(relaunch_candidates(graph).empty());
+  EXPECT_TRUE(recompute_candidates(graph).empty());
 }
 
 TEST(Relaunch, AChainMakesTheInputAgain) {
   const TaskGraph graph = layers({.frees_input = true}).graph;
-  const std::vector<Relaunch> candidates = relaunch_candidates(graph);
+  const std::vector<RecomputeCandidate> candidates = recompute_candidates(graph);
   ASSERT_EQ(candidates.size(), 1u);
   EXPECT_EQ(candidates[0].others, std::vector<uint32_t>{call_named(graph, "make y")});
   EXPECT_EQ(candidates[0].cost_ns, 12 * kMs);
-  const TaskGraph again = with_relaunches(graph, {candidates[0].call});
+  const TaskGraph again = with_recompute(graph, {candidates[0].call});
   EXPECT_LT(call_named(again, "make y", 1), call_named(again, "make x", 1));
   EXPECT_LT(call_named(again, "make x", 1), call_named(again, "use x", 1));
-  EXPECT_EQ(again.relaunch_ns, 12 * kMs);
+  EXPECT_EQ(again.recompute_ns, 12 * kMs);
 }
 
 TEST(Relaunch, TheOutputLivesTwice) {
   const TaskGraph graph = layers({}).graph;
-  const TaskGraph again = with_relaunches(graph, {call_named(graph, "make x")});
+  const TaskGraph again = with_recompute(graph, {call_named(graph, "make x")});
   const uint32_t second = call_named(again, "make x", 1);
   ASSERT_NE(second, kNone);
-  EXPECT_EQ(again.calls[second].call.relaunch_of, call_named(again, "make x", 0));
+  EXPECT_EQ(again.calls[second].call.recompute_of, call_named(again, "make x", 0));
   const plan::Tensor& life = again.tensors.back();
-  EXPECT_EQ(again.tensors[life.again_of].size, life.size);
-  EXPECT_LT(again.tensors[life.again_of].free_call, life.allocate_call);
+  EXPECT_EQ(again.tensors[life.recompute_of].size, life.size);
+  EXPECT_LT(again.tensors[life.recompute_of].free_call, life.allocate_call);
   EXPECT_LT(again.peak_chunks, graph.peak_chunks);
   EXPECT_EQ(again.compute_ns, graph.compute_ns);
-  EXPECT_EQ(again.relaunch_ns, 10 * kMs);
+  EXPECT_EQ(again.recompute_ns, 10 * kMs);
 }
 
 plan::Plan planned(const Workload& workload, bool recompute, PlanSummary* summary = nullptr) {
@@ -129,28 +129,28 @@ TEST(Relaunch, ThePlannerTakesItWhenTheLinkIsSlow) {
   EXPECT_LE(summary.bounds.reload_bytes, with.reload_bytes);
   EXPECT_LE(summary.bounds.offload_bytes, with.offload_bytes);
   const plan::Plan without = planned(workload, false);
-  EXPECT_TRUE(launches_again(with));
-  EXPECT_FALSE(launches_again(without));
-  EXPECT_EQ(summary.relaunch_ns, 10 * kMs);
+  EXPECT_TRUE(recomputes(with));
+  EXPECT_FALSE(recomputes(without));
+  EXPECT_EQ(summary.recompute_ns, 10 * kMs);
   EXPECT_LT(with.predicted_ns, without.predicted_ns);
   EXPECT_EQ(with.predicted_ns, with.compute_ns + 10 * kMs);
 }
 
-TEST(Relaunch, ThePlannerLeavesItWhenTheLinkIsFast) { EXPECT_FALSE(launches_again(planned(layers({}, 1e12), true))); }
+TEST(Relaunch, ThePlannerLeavesItWhenTheLinkIsFast) { EXPECT_FALSE(recomputes(planned(layers({}, 1e12), true))); }
 
 // Each of these would compute other bytes.
 TEST(Relaunch, TheVerifierRefusesAWrongSecondLaunch) {
   const plan::Plan good = planned(layers({}), true);
   ASSERT_TRUE(verify(good).ok());
   const auto again = std::find_if(good.calls.begin(), good.calls.end(),
-                                  [](const plan::Call& call) { return call.relaunch_of != plan::kNone; });
+                                  [](const plan::Call& call) { return call.recompute_of != plan::kNone; });
   const auto index = static_cast<size_t>(again - good.calls.begin());
   const auto refused = [&](const std::function<void(plan::Plan&)>& spoil) {
     plan::Plan plan = good;
     spoil(plan);
     return verify(plan).message();
   };
-  EXPECT_NE(refused([&](plan::Plan& p) { p.calls[p.calls[index].relaunch_of].pure = false; }).find("depend on"),
+  EXPECT_NE(refused([&](plan::Plan& p) { p.calls[p.calls[index].recompute_of].pure = false; }).find("depend on"),
             std::string::npos);
   EXPECT_NE(refused([&](plan::Plan& p) { p.calls[index].signature ^= 1; }).find("not the same call"),
             std::string::npos);
@@ -165,7 +165,7 @@ TEST(Relaunch, TheVerifierRefusesAWrongSecondLaunch) {
             std::string::npos);
   // Without the second launch the program finds nothing.
   EXPECT_NE(refused([&](plan::Plan& p) {
-              p.calls[index].relaunch_of = plan::kNone;
+              p.calls[index].recompute_of = plan::kNone;
               p.calls[index].accesses.pop_back();
             }).find("does not hold"),
             std::string::npos);

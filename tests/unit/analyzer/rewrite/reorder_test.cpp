@@ -1,4 +1,4 @@
-// Updates that run early: what moves where, what must not, and what it is worth.
+// Reordered updates: what moves where, what must not, and what it is worth.
 #include "analyzer/rewrite/reorder.h"
 
 #include <gtest/gtest.h>
@@ -69,9 +69,9 @@ std::string order(const TaskGraph& graph) {
 TEST(EarlyUpdates, StandRightBehindTheirGradients) {
   const Workload workload = optimizer({});
   EXPECT_EQ(order(workload.graph), "g5 g4 g3 g2 g1 g0 u0 u1 u2 u3 u4 u5");
-  const TaskGraph early = with_early_updates(workload.graph);
+  const TaskGraph early = with_reordered_updates(workload.graph);
   EXPECT_EQ(order(early), "g5 u5 g4 u4 g3 u3 g2 u2 g1 u1 g0 u0");
-  std::vector<uint32_t> sorted = early.recorded;
+  std::vector<uint32_t> sorted = early.reordered_from;
   std::sort(sorted.begin(), sorted.end());
   for (uint32_t i = 0; i < sorted.size(); ++i) EXPECT_EQ(sorted[i], i);
   EXPECT_EQ(early.compute_ns, workload.graph.compute_ns);
@@ -80,21 +80,21 @@ TEST(EarlyUpdates, StandRightBehindTheirGradients) {
 }
 
 TEST(EarlyUpdates, StayBehindWhoReadsTheOldWeights) {
-  EXPECT_EQ(order(with_early_updates(optimizer({.reads = true}).graph)), "g5 g4 g3 g2 g1 g0 u0 u1 u2 u3 u4 u5");
+  EXPECT_EQ(order(with_reordered_updates(optimizer({.reads = true}).graph)), "g5 g4 g3 g2 g1 g0 u0 u1 u2 u3 u4 u5");
 }
 
 TEST(EarlyUpdates, DoNotPassAWaitNorTheNormOfAllGradients) {
   const Workload waiting = optimizer({.waits = true});
-  EXPECT_TRUE(with_early_updates(waiting.graph).recorded.empty());
+  EXPECT_TRUE(with_reordered_updates(waiting.graph).reordered_from.empty());
   // The norm reads the gradients; nothing says that the updates read the norm, but it must see what they free.
-  EXPECT_EQ(order(with_early_updates(optimizer({.norms = true}).graph)), "g5 u5 g4 u4 g3 u3 g2 u2 g1 u1 g0 u0 n");
+  EXPECT_EQ(order(with_reordered_updates(optimizer({.norms = true}).graph)), "g5 u5 g4 u4 g3 u3 g2 u2 g1 u1 g0 u0 n");
 }
 
-plan::Plan planned(const Workload& workload, bool overtake) {
+plan::Plan planned(const Workload& workload, bool reorder) {
   PlanOptions options;
   options.policy = "reprise";
   options.budget_bytes = workload.reserved_bytes + (kLayers + 4) * 4 * kChunk;
-  options.overtake = overtake;
+  options.reorder = reorder;
   return plan_with(workload, options);
 }
 
@@ -103,8 +103,8 @@ TEST(EarlyUpdates, SaveTransfersAndThePlanSaysThatItOvertakes) {
   const plan::Plan kept = planned(workload, false);
   const plan::Plan early = planned(workload, true);
   EXPECT_GT(kept.predicted_ns, early.predicted_ns);
-  EXPECT_FALSE(plan::overtakes(kept));
-  EXPECT_TRUE(plan::overtakes(early));
+  EXPECT_FALSE(plan::reorders(kept));
+  EXPECT_TRUE(plan::reorders(early));
   // The calls stand as the program makes them.
   for (uint32_t i = 0; i < workload.graph.calls.size(); ++i) {
     EXPECT_EQ(early.calls[i].signature, workload.graph.calls[i].call.signature) << i;

@@ -1,4 +1,4 @@
-// Large tensors in parts: how the graph is rewritten, what that is worth, and what the verifier says to plans in which
+// Split tensors: how the graph is rewritten, what that is worth, and what the verifier says to plans in which
 // parts do not make their tensor.
 #include "analyzer/rewrite/split_tensors.h"
 
@@ -55,7 +55,7 @@ TEST(Parts, StandForTheirTensorInAllCalls) {
             "call 2 op head ns=1000000 r[2+0:4194304] rw[1+0:0]\n"
             "call 3 op across ns=1000000 w[0+2097152:6291456]\n"
             "call 4 free tensor=2\n");
-  const TaskGraph parts = with_parts(workload.graph, 2, 100);
+  const TaskGraph parts = with_split_tensors(workload.graph, 2, 100);
   EXPECT_EQ(lines(to_text(parts), "tensor"),
             "tensor 0 size=4194304 chunks=2 part_of=0+0 persistent\n"
             "tensor 1 size=4194304 chunks=2 part_of=0+4194304 persistent\n"
@@ -84,26 +84,26 @@ TEST(Parts, StandForTheirTensorInAllCalls) {
 
 TEST(Parts, OnlyLargeTensorsHaveThem) {
   const TaskGraph graph = layers().graph;
-  EXPECT_EQ(with_parts(graph, 4, 100).tensors.size(), 4u);  // w in two
-  EXPECT_EQ(with_parts(graph, 6, 100).tensors.size(), 3u);
+  EXPECT_EQ(with_split_tensors(graph, 4, 100).tensors.size(), 4u);  // w in two
+  EXPECT_EQ(with_split_tensors(graph, 6, 100).tensors.size(), 3u);
   // Larger ones first, as far as the accesses go that may be added: w has two, x has two.
-  const TaskGraph few = with_parts(graph, 3, 2);
+  const TaskGraph few = with_split_tensors(graph, 3, 2);
   ASSERT_EQ(few.tensors.size(), 4u);
   EXPECT_EQ(few.tensors[1].part_of, 0u);
   EXPECT_EQ(few.tensors[3].part_of, kNone);
-  EXPECT_EQ(with_parts(graph, 3, 1).tensors.size(), 3u);
+  EXPECT_EQ(with_split_tensors(graph, 3, 1).tensors.size(), 3u);
 }
 
 TEST(Parts, WhatTakesOverStaysWhole) {
   TaskGraph graph = layers().graph;
   GraphCall entry;
-  entry.call.kind = plan::CallKind::give_up;
+  entry.call.kind = plan::CallKind::free_handover;
   entry.call.tensor = 0;
   graph.calls.push_back(entry);
-  entry.call.kind = plan::CallKind::renew;
+  entry.call.kind = plan::CallKind::allocate_handover;
   graph.calls.push_back(entry);
   complete_task_graph(graph);
-  const TaskGraph parts = with_parts(graph, 2, 100);
+  const TaskGraph parts = with_split_tensors(graph, 2, 100);
   EXPECT_EQ(parts.tensors[0].part_of, kNone);
   EXPECT_EQ(parts.tensors[2].part_of, 2u);
 }
@@ -126,17 +126,17 @@ TEST(Parts, AGraphInAnotherOrderSaysWhereTheProgramHasItsCalls) {
   }
   program.mark("iteration");
   const Workload workload = workload_on(slow_link(), program);
-  const TaskGraph early = with_early_updates(workload.graph);
-  ASSERT_FALSE(early.recorded.empty());
-  const TaskGraph then = with_parts(early, 2, 100);
-  const TaskGraph first = with_parts(workload.graph, 2, 100);
-  ASSERT_EQ(then.recorded.size(), then.calls.size());
+  const TaskGraph early = with_reordered_updates(workload.graph);
+  ASSERT_FALSE(early.reordered_from.empty());
+  const TaskGraph then = with_split_tensors(early, 2, 100);
+  const TaskGraph first = with_split_tensors(workload.graph, 2, 100);
+  ASSERT_EQ(then.reordered_from.size(), then.calls.size());
   std::vector<uint32_t> seen(then.calls.size(), 0);
   for (uint32_t call = 0; call < then.calls.size(); ++call) {
-    const plan::Call& there = first.calls[then.recorded[call]].call;
+    const plan::Call& there = first.calls[then.reordered_from[call]].call;
     EXPECT_EQ(there.name, then.calls[call].call.name) << call;
     EXPECT_EQ(there.tensor, then.calls[call].call.tensor) << call;
-    ++seen[then.recorded[call]];
+    ++seen[then.reordered_from[call]];
   }
   EXPECT_EQ(std::count(seen.begin(), seen.end(), 1u), static_cast<std::ptrdiff_t>(seen.size()));
 }
@@ -159,10 +159,10 @@ Workload two_large() {
   return workload_on(machine, program);
 }
 
-plan::Plan planned(const Workload& workload, bool parts, PlanSummary* summary = nullptr) {
+plan::Plan planned(const Workload& workload, bool split, PlanSummary* summary = nullptr) {
   PlanOptions options;
   options.policy = "reprise";
-  options.parts = parts;
+  options.split_tensors = split;
   options.budget_bytes = workload.reserved_bytes + 80 * kChunk;
   return plan_with(workload, options, summary);
 }
@@ -172,8 +172,8 @@ TEST(Parts, LessMovesThanWithWholeTensors) {
   PlanSummary summary;
   const plan::Plan whole = planned(workload, false);
   const plan::Plan parts = planned(workload, true, &summary);
-  EXPECT_FALSE(plan::has_parts(whole));
-  EXPECT_TRUE(plan::has_parts(parts));
+  EXPECT_FALSE(plan::has_split_tensors(whole));
+  EXPECT_TRUE(plan::has_split_tensors(parts));
   EXPECT_LT(parts.reload_bytes, whole.reload_bytes);
   EXPECT_LT(parts.predicted_ns, whole.predicted_ns);
   EXPECT_LE(summary.bounds.iteration_ns, parts.predicted_ns + 1);
@@ -201,7 +201,7 @@ TEST(Parts, TheVerifierRefusesPartsThatAreNotTheWhole) {
 }
 
 TEST(Parts, TheVerifierRefusesPartsThatDoNotLiveTogether) {
-  const Workload workload = make_workload(with_parts(layers().graph, 2, 100), {}).value();
+  const Workload workload = make_workload(with_split_tensors(layers().graph, 2, 100), {}).value();
   PlanOptions options;
   options.policy = "lru";
   options.budget_bytes = workload.minimum_bytes + 4 * kChunk;

@@ -30,7 +30,7 @@ TaskGraph circle() {
 Machine slow_link(const TaskGraph& graph) {
   Machine machine;
   machine.latency_ns = 0;
-  machine.h2d_bytes_per_s = machine.d2h_bytes_per_s = static_cast<double>(graph.granularity) / (2 * kOpNs * 1e-9);
+  machine.h2d_bytes_per_s = machine.d2h_bytes_per_s = static_cast<double>(graph.chunk_bytes) / (2 * kOpNs * 1e-9);
   return machine;
 }
 
@@ -42,7 +42,7 @@ TEST(StallSearch, FindsWhoShouldStay) {
   EXPECT_GT(before, 15 * kOpNs);
   const auto found = search_stalls(graph, machine, {start}, kCapacity, 200);
   ASSERT_TRUE(found);
-  EXPECT_EQ(found->iteration_ns, graph.compute_ns);  // three of ten in the time of ten: nobody waits
+  EXPECT_EQ(found->iteration_ns, graph.compute_ns);  // three of ten in the time of ten: no op waits
   EXPECT_TRUE(found->waits.empty());
 }
 
@@ -60,7 +60,7 @@ TEST(StallSearch, TheSameInputGivesTheSameSchedule) {
 TEST(StallSearch, WithoutHostMemoryThereIsNothingToPlay) {
   const TaskGraph graph = circle();
   Machine machine = slow_link(graph);
-  machine.host_bytes = graph.granularity;
+  machine.host_bytes = graph.chunk_bytes;
   const Schedule start = lru_policy().schedule({graph, machine, kCapacity, true});
   EXPECT_FALSE(search_stalls(graph, machine, {start}, kCapacity, 10));
 }
@@ -68,22 +68,22 @@ TEST(StallSearch, WithoutHostMemoryThereIsNothingToPlay) {
 TEST(Residency, RoomFollowsTheChoices) {
   const TaskGraph graph = circle();
   const Machine machine = slow_link(graph);
-  Residency residency(graph, disco_policy().schedule({graph, machine, kCapacity, true}), kCapacity);
-  ASSERT_EQ(residency.gaps().size(), kWeights);
+  GapChoices choices(graph, disco_policy().schedule({graph, machine, kCapacity, true}), kCapacity);
+  ASSERT_EQ(choices.gaps().size(), kWeights);
   uint32_t away = 0;
   for (uint32_t i = 0; i < kWeights; ++i) {
-    const Gap& gap = residency.gaps()[i];
+    const Gap& gap = choices.gaps()[i];
     EXPECT_EQ(gap.to, gap.from + kWeights);
     if (!gap.away) continue;
     ++away;
-    const int64_t room = residency.room(gap.from + 1);
-    residency.set_away(i, false);
-    EXPECT_EQ(residency.room(gap.from + 1), room - 1);
-    EXPECT_EQ(residency.gap_before(gap.tensor, gap.to % kWeights), i);
+    const int64_t room = choices.room(gap.from + 1);
+    choices.set_away(i, false);
+    EXPECT_EQ(choices.room(gap.from + 1), room - 1);
+    EXPECT_EQ(choices.gap_before(gap.tensor, gap.to % kWeights), i);
   }
   EXPECT_GT(away, 0u);
-  EXPECT_EQ(residency.room(0), static_cast<int64_t>(kCapacity) - kWeights);
-  const Schedule all = residency.schedule();
+  EXPECT_EQ(choices.room(0), static_cast<int64_t>(kCapacity) - kWeights);
+  const Schedule all = choices.schedule();
   ASSERT_EQ(all.stays.size(), kWeights);
   for (const Stay& stay : all.stays) EXPECT_EQ(stay.arrival, Arrival::always);
 }

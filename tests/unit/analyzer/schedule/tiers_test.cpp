@@ -35,11 +35,11 @@ TaskGraph there_and_back() {
 // The host holds half of what is away at the peak.
 Machine machine_for(const TaskGraph& graph) {
   Machine machine;
-  const auto size = static_cast<double>(graph.granularity);
+  const auto size = static_cast<double>(graph.chunk_bytes);
   machine.h2d_bytes_per_s = machine.d2h_bytes_per_s = 2 * size / (kOpNs * 1e-9);
   machine.ssd_read_bytes_per_s = machine.ssd_write_bytes_per_s = 0.6 * size / (kOpNs * 1e-9);
   machine.latency_ns = machine.ssd_latency_ns = 0;
-  machine.host_bytes = (kTensors - kCapacity + 2) / 2 * graph.granularity;
+  machine.host_bytes = (kTensors - kCapacity + 2) / 2 * graph.chunk_bytes;
   return machine;
 }
 
@@ -86,7 +86,7 @@ TEST(Timeline, WhatIsUrgentOnTheSlowLinkGetsItsMemoryFirst) {
   program.kernel(0, "use later", {later}, {}, kOpNs);
   const TaskGraph graph = program.build();
   Machine machine = machine_for(graph);  // 4 chunks: 6.7 ms by the SSD, 2 by the link
-  machine.host_bytes = 4 * graph.granularity;
+  machine.host_bytes = 4 * graph.chunk_bytes;
   Schedule schedule = disco_policy().schedule({graph, machine, 8, true});
   assign_tiers(graph, machine, schedule);
   for (Stay& stay : schedule.stays) {

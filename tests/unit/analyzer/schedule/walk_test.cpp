@@ -87,7 +87,7 @@ TEST(Walk, OperandsOfAnOpArePinnedTogether) {
   }
 }
 
-// An output that nobody reads still makes the next owner of its chunks wait for its writer.
+// An output that no op reads still makes the next owner of its chunks wait for its writer.
 TEST(Walk, UnreadOutputsAreNotForgotten) {
   TraceBuilder program;
   const Workload workload = workload_of(program, [&] {

@@ -1,4 +1,4 @@
-// Orders of dispatch and noise: what may overtake what, what that costs, and that the same seed gives the same answer.
+// Orders of dispatch and noise: what may pass what, what that costs, and that the same seed gives the same answer.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -89,12 +89,12 @@ TEST(Dispatch, WhoeverIsReadyGoesFirst) {
   bare.op(3 * kMs, {bare.reload(4, {start})});
   bare.op(3 * kMs, {start});
   EXPECT_EQ(bare.time(Dispatch::free), 7 * kMs);            // the second kernel fills the wait of the first
-  EXPECT_EQ(bare.time(Dispatch::fixed_plan), 10 * kMs);     // it must not overtake
+  EXPECT_EQ(bare.time(Dispatch::fixed_plan), 10 * kMs);     // it must not pass the other one
   EXPECT_EQ(bare.time(Dispatch::fixed_kernels), 10 * kMs);  // not this way either
   EXPECT_EQ(bare.time(Dispatch::fixed_best), 7 * kMs);      // that order, fixed beforehand
 }
 
-// Copies may overtake each other when only the kernels keep their order.
+// Copies may pass each other when only the kernels keep their order.
 TEST(Dispatch, FixedKernelsLeaveTransfersFree) {
   Bare bare;
   const uint32_t first = bare.op(5 * kMs, {});
@@ -154,7 +154,8 @@ TEST(Noise, RegimesHoldForAWhileAndForOneEngine) {
   EXPECT_NEAR(static_cast<double>(parts), static_cast<double>(whole), 1e5);
 }
 
-// Nobody is overtaken in a fixed order, so noise cannot change which vertex follows which; and no order deadlocks.
+// In a fixed order no vertex passes another one, so noise cannot change which vertex follows which; and no order
+// deadlocks.
 TEST(Dispatch, EveryOrderComesToAnEndUnderNoise) {
   GraphBuilder builder(1);
   std::vector<uint32_t> weights;

@@ -60,7 +60,7 @@ TEST(Verify, NamesWhoOverwritesWhomThroughWhichChunk) {
 // W is written and read, copied out for V, and comes back at the end. One chunk for both.
 plan::Plan two_tensors_one_chunk() {
   plan::Plan plan;
-  plan.granularity = plan.budget_bytes = 4096;
+  plan.chunk_bytes = plan.budget_bytes = 4096;
   plan.chunk_count = 1;
   plan.placements = {{{0}}};
   plan.tensors.resize(2);
@@ -170,7 +170,7 @@ TEST(Verify, NamesTheTensorThatIsNotThere) {
   plan::Plan plan = tight_plan();
   const uint32_t reload = first_vertex(plan, VertexKind::reload);
   const uint32_t tensor = plan.vertices[reload].tensor;
-  // The reload goes to the end of the order and nobody waits for it.
+  // The reload goes to the end of the order and no vertex waits for it.
   for (plan::Vertex& vertex : plan.vertices) {
     std::erase_if(vertex.predecessors,
                   [&](const plan::Predecessor& p) { return p.vertex == reload && p.distance == 0; });
@@ -200,7 +200,7 @@ TEST(Verify, SeesWaitingForALaterCall) {
   plan.vertices[early].predecessors.push_back({release, EdgeKind::memory, 0});
   std::erase(plan.order, release);
   plan.order.insert(plan.order.begin(), release);
-  EXPECT_TRUE(plan::overtakes(plan));
+  EXPECT_TRUE(plan::reorders(plan));
   // Without a wait in between the program goes on and calls it.
   for (uint32_t c = plan.vertices[release].call; c < plan.calls.size(); ++c) plan.calls[c].waited = 1;
   expect_refusal(plan, "both block for ever");

@@ -54,7 +54,7 @@ TEST(FaultsTest, TellsAnOrdinaryErrorOnceAndABrokenContextForEver) {
 }
 
 TEST(UsesTest, KeepsTheLatestPositionPerLaneAndSaysWhenItCannot) {
-  Uses uses;
+  LaneUses uses;
   uses.add(3, 10);
   uses.add(3, 7);
   uses.add(1, 2);
@@ -63,7 +63,7 @@ TEST(UsesTest, KeepsTheLatestPositionPerLaneAndSaysWhenItCannot) {
   EXPECT_FALSE(uses.everything());
   for (LaneIndex lane = 10; lane < 13; ++lane) uses.add(lane, 1);
   EXPECT_TRUE(uses.everything());
-  Uses other;
+  LaneUses other;
   other.merge(uses);
   EXPECT_TRUE(other.everything());
   other.clear();

@@ -1,4 +1,4 @@
-// Ranges, slabs, host slots and the ring: nobody's bytes overlap, and what is given back can be had again.
+// Ranges, slabs, host slots and the ring: no two live pieces overlap, and what was given back is handed out again.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 

@@ -21,11 +21,11 @@ Command command_with(const std::string& payload, const std::vector<Access>& acce
 }
 
 TEST(LogTest, CopiesWhatTheCommandPointsTo) {
-  Log log;
+  CommandLog log;
   ASSERT_TRUE(log.open(1 << 20));
   std::string payload = "the parameters";
   std::vector<Access> accesses = {{1, 2, 3, 4, 5, 6}, {7, 8, 9, 10, 11, 12}};
-  Entry* const entry = log.append_op(command_with(payload, accesses));
+  LogEntry* const entry = log.append_op(command_with(payload, accesses));
   payload.assign(payload.size(), 'x');
   accesses.assign(2, Access{});
   EXPECT_EQ(std::string(static_cast<const char*>(entry->command.payload), entry->command.payload_bytes),
@@ -39,7 +39,7 @@ TEST(LogTest, CopiesWhatTheCommandPointsTo) {
 }
 
 TEST(LogTest, HeadPassesOnlyWhatIsDoneWithoutGap) {
-  Log log;
+  CommandLog log;
   ASSERT_TRUE(log.open(1 << 20));
   for (int i = 0; i < 3; ++i) log.publish(log.append(EntryKind::free));
   log.done(log.at(1));
@@ -52,13 +52,13 @@ TEST(LogTest, HeadPassesOnlyWhatIsDoneWithoutGap) {
 }
 
 TEST(LogTest, AFullLogBlocksUntilTheOldestIsDone) {
-  Log log;
+  CommandLog log;
   ASSERT_TRUE(log.open(64 * 1024));
   const std::string payload(3000, 'p');
   constexpr int kCount = 500;
   std::thread program([&] {
     for (int i = 0; i < kCount; ++i) {
-      Entry* const entry = log.append_op(command_with(payload, {}));
+      LogEntry* const entry = log.append_op(command_with(payload, {}));
       entry->flags = static_cast<unsigned>(i);
       log.publish(entry);
     }
@@ -67,7 +67,7 @@ TEST(LogTest, AFullLogBlocksUntilTheOldestIsDone) {
   EXPECT_LT(log.tail(), 64u * 1024 / 3000 + 1);
   for (unsigned i = 0; i < kCount; ++i) {
     while (log.tail() == i) log.wait_for_work(i, 1'000'000);
-    Entry* const entry = log.at(i);
+    LogEntry* const entry = log.at(i);
     EXPECT_EQ(entry->flags, i);
     EXPECT_EQ(std::memcmp(entry->command.payload, payload.data(), payload.size()), 0);
     log.done(entry);
@@ -77,7 +77,7 @@ TEST(LogTest, AFullLogBlocksUntilTheOldestIsDone) {
 }
 
 TEST(LogTest, EntriesSurviveUntilTheyAreDoneThoughLaterOnesAre) {
-  Log log;
+  CommandLog log;
   ASSERT_TRUE(log.open(256 * 1024));
   const std::string first(1000, 'a');
   log.publish(log.append_op(command_with(first, {})));
@@ -92,7 +92,7 @@ TEST(LogTest, EntriesSurviveUntilTheyAreDoneThoughLaterOnesAre) {
 }
 
 TEST(LogTest, WaitDoneReturnsWhenEverythingBeforeIsDone) {
-  Log log;
+  CommandLog log;
   ASSERT_TRUE(log.open(1 << 20));
   for (int i = 0; i < 4; ++i) log.publish(log.append(EntryKind::free));
   std::thread program([&] {
