@@ -144,7 +144,7 @@ Iteration describe(const CallStream& stream, const PeriodCandidate& candidate, u
   return iteration;
 }
 
-// The best of the candidates that is one, call by call.
+// The best of the candidates that is an iteration, compared call by call.
 Result<Iteration> choose(const CallStream& stream, std::vector<PeriodCandidate> candidates) {
   uint64_t most = 0;
   for (const PeriodCandidate& candidate : candidates) most = std::max(most, candidate.covered);

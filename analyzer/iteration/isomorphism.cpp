@@ -23,7 +23,7 @@ class Comparison {
   }
 
  private:
-  // Before the second stretch exactly those are alive that are alive before the first, and so on.
+  // The same allocations are alive before the first stretch, before the second one and behind it.
   Status same_live_sets() const {
     for (const AllocationSpan& span : stream_.spans) {
       if (span.allocated >= second_ + count_) break;
@@ -36,7 +36,7 @@ class Comparison {
     }
     return {};
   }
-  // Alive at `start` and one period later, at neither, or at one of them with another in its place at the other.
+  // Is the allocation alive at `start` and one period later, or at neither, or handed over in between?
   bool continues(const AllocationSpan& span, uint32_t start) const {
     const bool before = alive(span, start);
     if (before == alive(span, start + count_)) return true;

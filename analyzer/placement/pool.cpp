@@ -63,9 +63,9 @@ std::vector<GapSearch> HomePool::searches(const std::vector<Span>& spans) const 
   return result;
 }
 
-// Groups with at least `count` chunks, best first; fewer: there are no more. What no search has come to has at most
-// the slack that the search has come down to, so the one that is lowest goes on. With many spans that can take long:
-// when the steps are used up, the best that was found until then is good enough.
+// Groups with at least `count` chunks together, the most slack first; fewer chunks: there are no more. A group that a
+// search has not found yet has at most the slack that this search has come down to, so the search that is lowest goes
+// on. With many spans that can take long: when the steps are used up, the best group found until then is good enough.
 std::vector<uint32_t> HomePool::find(uint32_t count, const std::vector<Span>& spans) {
   std::vector<uint32_t> chosen;
   uint64_t have = 0;

@@ -64,8 +64,8 @@ Result<std::vector<const Policy*>> policies_of(const std::string& name) {
   return check_policy(name);
 }
 
-// More memory never hurts: a plan for fewer chunks is also one for these. Tries them down to where no plan can be
-// better than what there is; where that would take long, in larger steps.
+// A plan for fewer chunks is also one for these: with it, more memory never hurts. Tries fewer and fewer, down to where
+// no plan can be better than the best one so far. Not for graphs and budgets where that would take long.
 void add_smaller_budgets(const Workload& workload, const std::vector<const Policy*>& policies, uint64_t chunks,
                          Portfolio& portfolio) {
   const uint64_t budgets = chunks - workload.largest.chunks;
@@ -84,7 +84,7 @@ void add_smaller_budgets(const Workload& workload, const std::vector<const Polic
   }
 }
 
-// Nothing that is moved costs time.
+// The best plan takes no longer than its ops alone: no copy keeps one waiting.
 bool is_ideal(const Portfolio& portfolio, const TaskGraph& graph) {
   const PlanCandidate* best = portfolio.best();
   return best != nullptr && best->prediction.iteration_ns <= graph.compute_ns + graph.recompute_ns;

@@ -12,9 +12,9 @@ namespace {
 constexpr double kFractions[] = {1.0, 0.98, 0.96, 0.94, 0.90, 0.85, 0.80, 0.70, 0.60, 0.50, 0.0};
 constexpr HomeOrder kOrders[] = {HomeOrder::longest_first, HomeOrder::returning_first, HomeOrder::persistent_first};
 constexpr size_t kEnoughPerPolicy = 3;  // candidates with homes for everything
-// Effort: ops that are simulated in all candidates together. What is left for a graph decides how many it gets.
+// Effort: ops that are simulated in all candidates together. The larger a graph is, the fewer candidates it gets.
 constexpr uint64_t kMostOps = 200'000;
-constexpr size_t kMostPolicies = 5;  // of many, that are tried with homes
+constexpr size_t kMostPolicies = 5;  // that are tried with homes, the most promising ones
 // A graph with more ops is planned in haste, by policies whose time grows like n log n.
 constexpr uint32_t kLargeGraph = 20'000;
 constexpr double kHastyFractions[] = {0.99, 0.94, 0.85};
@@ -46,7 +46,7 @@ void Portfolio::run(const std::vector<const Policy*>& policies, bool searches) {
   if (searches && policies.size() > 1) search();
 }
 
-// With a few chunks to spare, if what is found for all of them has no place.
+// With all chunks, and, where the schedule that is found has no placement, with a few to spare.
 void Portfolio::search() {
   if (!workload_.device_subgraphs.empty() || !best_ || workload_.graph.op_count > kMostSearched) return;
   for (const double fraction : kSearchedFractions) {
@@ -56,7 +56,7 @@ void Portfolio::search() {
   }
 }
 
-// True: what was found has a place.
+// True: the schedule that was found has a placement, or nothing was found.
 bool Portfolio::search(uint64_t capacity) {
   const TaskGraph& graph = workload_.graph;
   const Machine& machine = workload_.machine;
@@ -132,7 +132,7 @@ std::vector<const Policy*> Portfolio::by_promise(const std::vector<const Policy*
   return order;
 }
 
-// Plans without remaps. With tensors carried over the start of the iteration, then without.
+// Plans without remaps: first with tensors carried over the start of the iteration, then without.
 void Portfolio::add_homes(const Policy& policy) {
   for (const bool carry : {true, false}) {
     size_t found = 0;
@@ -156,7 +156,8 @@ void Portfolio::add_homes(const Policy& policy) {
   }
 }
 
-// Stays live anywhere. Where mapping costs something, the first form that has room; the last one cannot fail.
+// Plans with remaps: a stay may lie anywhere. Where mapping costs something, the first form that has room; the last one
+// cannot fail.
 void Portfolio::add_remaps(const Policy& policy) {
   const bool free_remaps = workload_.machine.remap_ns_per_chunk == 0;
   const HomeOrder order = HomeOrder::longest_first;

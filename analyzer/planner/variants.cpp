@@ -16,7 +16,7 @@ namespace {
 
 constexpr uint64_t kPartsOfCapacity = 32;  // tensors with more than this share of it are split (0014)
 constexpr uint32_t kMostOps = 20'000;      // of graphs that are worth the time
-constexpr uint64_t kSmall = 4096;          // accesses that may be added to any graph; to others half of what they have
+constexpr uint64_t kSmall = 4096;          // accesses that splitting may add to any graph; to large ones half of theirs
 
 }  // namespace
 

@@ -129,8 +129,8 @@ class Planner {
     return static_cast<double>(time_above(to) - time_above(from)) * static_cast<double>(chunks(period));
   }
 
-  // Greatest benefit first. Benefits only fall as others leave and the links fill, so an old value is an upper bound
-  // and only the top of the queue needs a new one.
+  // Greatest benefit first. Benefits only fall as other tensors leave and the links fill, so an old value is an upper
+  // bound and only the top of the queue needs a new one.
   void choose_periods() {
     std::priority_queue<Benefit> queue;
     for (uint32_t p = 0; p < periods_.size(); ++p) {

@@ -11,7 +11,7 @@
 namespace reprise::analyzer {
 namespace {
 
-constexpr uint32_t kNear = 12;    // of the copies before a wait, that may be to blame
+constexpr uint32_t kNear = 12;    // copies shortly before a wait, one of which may be to blame
 constexpr uint32_t kVictims = 4;  // of the best tensors to leave for another one, one is taken
 constexpr uint32_t kMostVictims = 12;
 constexpr uint32_t kTriesPerPlay = 4;

@@ -174,7 +174,8 @@ class Retimer {
     find_latest();
   }
 
-  // The last ones first, each before the one behind it on its link.
+  // When each copy in starts at the latest: from the last one back, each is done before the next one on its link
+  // starts.
   void find_latest() {
     std::vector<int64_t> start(uint64_t{kRounds + 1} * ops_ + 1, 0);
     for (size_t op = 0; op + 1 < start.size(); ++op) {
@@ -291,8 +292,8 @@ class Retimer {
     leave(link.instance);
   }
 
-  // Of the next few that are needed, the first that link, room and the host copy allow. What the op at hand waits for
-  // goes before everything else.
+  // Starts the first of the next few reloads that link, room and host copy allow. One that the op at hand waits for
+  // goes before all others.
   bool start_in(Tier tier) {
     LinkCopy& link = in_[static_cast<size_t>(tier)];
     Line& line = lines_[static_cast<size_t>(tier)];
@@ -330,7 +331,7 @@ class Retimer {
     instances_[link.instance].in_ns = now_;
   }
 
-  // From the last round but one: where stays begin and end. Held to what fits.
+  // Moves the stays to where they began and ended in the last round but one, as far as there is room.
   RetimedSchedule apply() {
     RetimedSchedule retimed;
     retimed.schedule = schedule_;

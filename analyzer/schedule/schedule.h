@@ -6,7 +6,7 @@
 //
 //   call       0    1    2    3    4    5    6    7    8    9    |  0    1    2    3    4    5
 //   used by         read      write               read           |       read      write
-//   stay       ====================               ===============|======================
+//   stay       ====================     away      ===============|======================
 //   copies                         offload  reload               |                      offload
 //   chunks     home                other tensors' home           |  home                other tensors'
 //   host copy  valid          stale        valid                 |  valid          stale

@@ -216,7 +216,7 @@ class Assignment {
     return true;
   }
 
-  // The rest. False when the host is too small and there is no SSD.
+  // Moves copies to the SSD, those that are kept longest first, until the host has room. False: there is no SSD.
   bool relieve_host() {
     if (machine_.host_bytes == 0) return true;
     while (true) {

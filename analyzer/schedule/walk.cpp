@@ -46,7 +46,7 @@ class Walk {
  private:
   struct Head {  // the end of a stay that was carried in
     bool ended = false;
-    uint32_t end = kNone;  // kNone: before any use, and nothing says it may not be in the iteration before
+    uint32_t end = kNone;  // kNone: it left before any use, so it may leave in the iteration before
     bool offload = false;
     Tier tier = Tier::host;
     uint32_t after = kNone;

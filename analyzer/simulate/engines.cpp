@@ -68,7 +68,7 @@ double Engines::speed(Id engine) const {
   return result;
 }
 
-// Only those on the link of what has changed are concerned.
+// Only the engines on the link of the one that has changed are concerned.
 void Engines::share(Id changed, uint64_t now) {
   const uint32_t link = changed >= from_ssd() ? works_[changed].link : changed / kPerDevice;
   for (const Id engine : {to_device(link), to_host(link), from_ssd(), to_ssd()}) {
