@@ -155,6 +155,7 @@ def main(arguments):
         print(f"{folder} -> {' '.join(sorted(graph.get(folder, {}))) or 'nothing'}")
     problems += check_includes(rows, graph, files)
     problems += check_files(root, files)
+    problems += check_classes(root, files)
     problems += check_page(root, rows, "--write" in arguments)
     for problem in problems:
         print(f"reprise: {problem}", file=sys.stderr)
