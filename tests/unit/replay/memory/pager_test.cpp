@@ -368,6 +368,38 @@ TEST_F(PagerTest, ARefusedCallLosesNothing) {
   }
 }
 
+// A slot of two pieces, the copy of the second refused: the first one may run long after that, when the tensor is freed
+// and its range is mapped anew.
+TEST_F(PagerTest, WhatARefusedCopyLeftWithTheDriverIsWaitedFor) {
+  for (const bool reload : {false, true}) {
+    Program program(4, 4 * HostTier::kSlotUnit);
+    ManagedMemory& memory = program.device.memory;
+    HostSlot slots[4];
+    for (HostSlot& slot : slots) ASSERT_TRUE(memory.host.allocate(HostTier::kSlotUnit, &slot));
+    memory.host.release(&slots[1]);
+    memory.host.release(&slots[3]);
+    const LaneIndex lane = program.device.new_lane();
+    ResidentTensor& a = program.tensor(2);
+    ASSERT_EQ(program.kernel(lane, {&a}, {&a}), CUDA_SUCCESS);
+    if (reload) {
+      ASSERT_EQ(program.pager.evict(a), CUDA_SUCCESS);
+      ASSERT_EQ(a.host.size(), 2u);
+      program.device.driver.fail("cuMemcpyHtoDAsync", 2, CUDA_ERROR_UNKNOWN);
+      EXPECT_EQ(program.pager.make_resident({&a}), CUDA_ERROR_UNKNOWN);
+    } else {
+      program.device.driver.fail("cuMemcpyDtoHAsync", 2, CUDA_ERROR_UNKNOWN);
+      EXPECT_EQ(program.pager.evict(a), CUDA_ERROR_UNKNOWN);
+    }
+    const CUdeviceptr base = a.base;
+    program.free(a);
+    ResidentTensor& b = program.at(base + program.device.chunk_bytes, 1);  // the old mapping has to go
+    ASSERT_EQ(program.kernel(lane, {&b}, {&b}), CUDA_SUCCESS);
+    program.device.driver.run_all();
+    EXPECT_EQ(program.device.driver.violations, Calls{}) << (reload ? "reload" : "offload");
+    EXPECT_EQ(program.wrong, 0u);
+  }
+}
+
 void check_invariants(Program& program) {
   ManagedMemory& memory = program.device.memory;
   std::map<ChunkIndex, const ResidentTensor*> occupants;
