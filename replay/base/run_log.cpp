@@ -59,14 +59,14 @@ RunLogLine& RunLogLine::add(const char* key, const std::string& value) {
 
 std::string RunLogLine::end() { return std::move(text_) + "}\n"; }
 
-void RunLog::open(const char* path) noexcept {
+void RunLogWriter::open(const char* path) noexcept {
   if (path == nullptr || path[0] == '\0') return;
   const int file = ::open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_APPEND, 0666);
   if (file < 0) log_line(LogLevel::warn, "cannot write the run log %s: %s", path, std::strerror(errno));
   file_.store(file, std::memory_order_relaxed);
 }
 
-void RunLog::write(RunLogLine& line) noexcept {
+void RunLogWriter::write(RunLogLine& line) noexcept {
   if (!enabled()) return;
   line.add("at_ns", now_ns());  // so that the report can say when a plan came in force, or was left
   const std::lock_guard lock(mutex_);
@@ -74,13 +74,13 @@ void RunLog::write(RunLogLine& line) noexcept {
   if (buffer_.size() >= kWriteBytes) write_out();
 }
 
-void RunLog::flush() noexcept {
+void RunLogWriter::flush() noexcept {
   if (!enabled()) return;
   const std::lock_guard lock(mutex_);
   write_out();
 }
 
-void RunLog::write_out() noexcept {
+void RunLogWriter::write_out() noexcept {
   size_t written = 0;
   while (written < buffer_.size()) {
     const ssize_t result = ::write(file_.load(), buffer_.data() + written, buffer_.size() - written);
@@ -96,9 +96,9 @@ void RunLog::write_out() noexcept {
 }
 
 // The parent may have been forked while another thread held the lock: nothing is touched but the file's number.
-void RunLog::abandon() noexcept { file_.store(-1); }
+void RunLogWriter::abandon() noexcept { file_.store(-1); }
 
-uint64_t RunLog::now_ns() noexcept {
+uint64_t RunLogWriter::now_ns() noexcept {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
   return static_cast<uint64_t>(now.tv_sec) * 1000000000u + static_cast<uint64_t>(now.tv_nsec);

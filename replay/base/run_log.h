@@ -1,5 +1,6 @@
-// What happened in a run, as JSON lines for the report: REPRISE_RUN_LOG. Lines are built in memory and written in large
-// pieces, at the ends of iterations. Callers: the enforcer and the dispatcher, off the hot path. Never fails loudly.
+// Writes what happens in a run, as JSON lines for the report: REPRISE_RUN_LOG. Lines are built in memory and written in
+// large pieces, at the ends of iterations. Callers: the enforcer and the dispatcher, off the hot path. Never fails
+// loudly.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -20,7 +21,7 @@ class RunLogLine {
   std::string text_;
 };
 
-class RunLog {
+class RunLogWriter {
  public:
   // An empty path: a log that drops everything.
   void open(const char* path) noexcept;

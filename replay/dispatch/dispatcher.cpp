@@ -100,7 +100,7 @@ void Dispatcher::note_memory() noexcept {
   shared_.counters.peak_device_bytes.store(memory_.chunks.peak_bytes(), std::memory_order_relaxed);
   if (!shared_.runlog.enabled()) return;
   RunLogLine line("memory");
-  line.add("time_ns", RunLog::now_ns())
+  line.add("time_ns", RunLogWriter::now_ns())
       .add("device_bytes", bytes)
       .add("requested_bytes", shared_.counters.requested_bytes.load(std::memory_order_relaxed));
   shared_.runlog.write(line);
@@ -145,13 +145,13 @@ void Dispatcher::run() noexcept {
 }
 
 void Dispatcher::stop(uint64_t timeout_ms) noexcept {
-  const uint64_t deadline = RunLog::now_ns() + timeout_ms * 1'000'000;
+  const uint64_t deadline = RunLogWriter::now_ns() + timeout_ms * 1'000'000;
   const timespec nap{0, 100'000};
   shared_.log.enter_blocked();  // whoever waits for the end counts as a program thread that waits
-  while (shared_.log.head() != shared_.log.tail() && RunLog::now_ns() < deadline) nanosleep(&nap, nullptr);
+  while (shared_.log.head() != shared_.log.tail() && RunLogWriter::now_ns() < deadline) nanosleep(&nap, nullptr);
   stopping_.store(true, std::memory_order_release);
   shared_.log.wake();
-  while (!stopped_.load(std::memory_order_acquire) && RunLog::now_ns() < deadline) nanosleep(&nap, nullptr);
+  while (!stopped_.load(std::memory_order_acquire) && RunLogWriter::now_ns() < deadline) nanosleep(&nap, nullptr);
   shared_.log.leave_blocked();
 }
 

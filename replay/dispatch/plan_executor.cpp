@@ -356,7 +356,7 @@ bool Planned::collect_granted() noexcept {
 }
 
 void Planned::note_stall() noexcept {
-  const uint64_t now = RunLog::now_ns();
+  const uint64_t now = RunLogWriter::now_ns();
   const uint64_t passed = looked_ns_ == 0 ? 0 : now - looked_ns_;
   looked_ns_ = now;
   if (compute_lane_ == Lanes::kToDevice) return;

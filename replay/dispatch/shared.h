@@ -46,7 +46,7 @@ struct Shared {
   Faults faults;
   Staging staging;
   Addresses addresses;
-  RunLog runlog;
+  RunLogWriter runlog;
   Counters counters;
   HostTier* host = nullptr;
   CUcontext context = nullptr;  // the managed one

@@ -44,7 +44,7 @@ void Stopwatch::open(Shared* shared, Memory* memory, const Schedule* schedule) n
 }
 
 void Stopwatch::begin(uint64_t iteration) noexcept {
-  const uint64_t now = RunLog::now_ns();
+  const uint64_t now = RunLogWriter::now_ns();
   if (began_ns_ != 0) end_iteration(now);
   iteration_ = iteration;
   began_ns_ = now;

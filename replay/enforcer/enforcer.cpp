@@ -37,7 +37,7 @@ bool may_be_staged(const Command& command) noexcept {
 
 Enforcer::Enforcer(const Config& config, Recorder* recorder) noexcept
     : config_(config), recorder_(recorder), dispatcher_(&shared_, rule_of(config)), timeline_(&shared_) {
-  started_ns_ = RunLog::now_ns();
+  started_ns_ = RunLogWriter::now_ns();
   shared_.runlog.open(config.run_log);
 }
 

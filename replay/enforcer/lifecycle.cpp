@@ -114,7 +114,7 @@ void Enforcer::write_end() noexcept {
              static_cast<unsigned long long>(peak), static_cast<unsigned long long>(budget));
   }
   RunLogLine line("end");
-  line.add("time_ns", RunLog::now_ns())
+  line.add("time_ns", RunLogWriter::now_ns())
       .add("iterations_planned", counters.iterations_planned.load())
       .add("iterations_passive", counters.iterations_passive.load())
       .add("divergences", counters.divergences.load())

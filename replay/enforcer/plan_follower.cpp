@@ -149,7 +149,7 @@ bool Timeline::detect(uint64_t signature) noexcept {
 
 void Timeline::passive_boundary() noexcept {
   calls_in_period_ = 0;
-  const uint64_t now = RunLog::now_ns();
+  const uint64_t now = RunLogWriter::now_ns();
   if (passive_began_ns_ != 0) {
     shared_.counters.iterations_passive.fetch_add(1, std::memory_order_relaxed);
     const uint64_t index = next_iteration_++;
