@@ -34,30 +34,28 @@ void append_escaped(std::string& text, const std::string& value) {
 
 }  // namespace
 
-RunLogLine::RunLogLine(const char* kind) {
+RunLogText::RunLogText(const char* kind) {
   text_ = "{\"kind\":\"";
   text_ += kind;
   text_ += '"';
 }
 
-RunLogLine& RunLogLine::add(const char* key, uint64_t value) {
+void RunLogText::append(const char* key, uint64_t value) {
   text_ += ",\"";
   text_ += key;
   text_ += "\":";
   text_ += std::to_string(value);
-  return *this;
 }
 
-RunLogLine& RunLogLine::add(const char* key, const std::string& value) {
+void RunLogText::append(const char* key, const std::string& value) {
   text_ += ",\"";
   text_ += key;
   text_ += "\":\"";
   append_escaped(text_, value);
   text_ += '"';
-  return *this;
 }
 
-std::string RunLogLine::end() { return std::move(text_) + "}\n"; }
+std::string RunLogText::end() { return std::move(text_) + "}\n"; }
 
 void RunLogWriter::open(const char* path) noexcept {
   if (path == nullptr || path[0] == '\0') return;
@@ -66,9 +64,10 @@ void RunLogWriter::open(const char* path) noexcept {
   file_.store(file, std::memory_order_relaxed);
 }
 
-void RunLogWriter::write(RunLogLine& line) noexcept {
+void RunLogWriter::write(RunLogText& line) noexcept {
   if (!enabled()) return;
-  line.add("at_ns", now_ns());  // so that the report can say when a plan came in force, or was left
+  line.append(run_log::every::at_ns.name,
+              now_ns());  // so that the report can say when a plan came in force, or was left
   const std::lock_guard lock(mutex_);
   buffer_ += line.end();
   if (buffer_.size() >= kWriteBytes) write_out();

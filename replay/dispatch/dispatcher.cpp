@@ -99,10 +99,10 @@ void Dispatcher::note_memory() noexcept {
   shared_.counters.device_bytes.store(bytes, std::memory_order_relaxed);
   shared_.counters.peak_device_bytes.store(memory_.chunks.peak_bytes(), std::memory_order_relaxed);
   if (!shared_.runlog.enabled()) return;
-  RunLogLine line("memory");
-  line.add("time_ns", RunLogWriter::now_ns())
-      .add("device_bytes", bytes)
-      .add("requested_bytes", shared_.counters.requested_bytes.load(std::memory_order_relaxed));
+  RunLogLine line(run_log::memory::line);
+  line.add(run_log::memory::time_ns, RunLogWriter::now_ns())
+      .add(run_log::memory::device_bytes, bytes)
+      .add(run_log::memory::requested_bytes, shared_.counters.requested_bytes.load(std::memory_order_relaxed));
   shared_.runlog.write(line);
 }
 

@@ -69,8 +69,9 @@ void Planned::activate(const Schedule* schedule, uint64_t iteration) noexcept {
   small_live_.assign(schedule->plan.tensors.size(), 0);
   next_ = shared_.log.head() + 1;  // behind the activate entry
   looked_ns_ = 0;
-  RunLogLine line("activate");
-  line.add("iteration", iteration).add("vmm_calls", memory_.mappings.driver_calls() - calls);
+  RunLogLine line(run_log::activate::line);
+  line.add(run_log::activate::iteration, iteration)
+      .add(run_log::activate::vmm_calls, memory_.mappings.driver_calls() - calls);
   shared_.runlog.write(line);
 }
 
@@ -422,8 +423,9 @@ void Planned::leave(const char* why) noexcept {
   if (why == nullptr) return;
   shared_.plan_exits.fetch_add(1, std::memory_order_release);
   shared_.counters.divergences.fetch_add(1, std::memory_order_relaxed);
-  RunLogLine line("divergence");
-  line.add("iteration", progress_.next_open() - 1).add("reason", std::string(why));
+  RunLogLine line(run_log::divergence::line);
+  line.add(run_log::divergence::iteration, progress_.next_open() - 1)
+      .add(run_log::divergence::reason, std::string(why));
   shared_.runlog.write(line);
   log_line(LogLevel::info, "left the plan: %s", why);
 }

@@ -299,16 +299,16 @@ void Enforcer::take_plan() noexcept {
   planner_.reset();
   no_more_plans_ = true;
   const plan::Plan& plan = schedule->plan;
-  RunLogLine line("plan");
-  line.add("path", plan_path_)
-      .add("policy", plan.policy)
-      .add("chunk_count", plan.chunk_count)
-      .add("budget_bytes", plan.budget_bytes)
-      .add("reserved_bytes", plan.reserved_bytes)
-      .add("predicted_ns", plan.predicted_ns)
-      .add("compute_ns", plan.compute_ns)
-      .add("offload_bytes", plan.offload_bytes)
-      .add("reload_bytes", plan.reload_bytes);
+  RunLogLine line(run_log::plan::line);
+  line.add(run_log::plan::path, plan_path_)
+      .add(run_log::plan::policy, plan.policy)
+      .add(run_log::plan::chunk_count, plan.chunk_count)
+      .add(run_log::plan::budget_bytes, plan.budget_bytes)
+      .add(run_log::plan::reserved_bytes, plan.reserved_bytes)
+      .add(run_log::plan::predicted_ns, plan.predicted_ns)
+      .add(run_log::plan::compute_ns, plan.compute_ns)
+      .add(run_log::plan::offload_bytes, plan.offload_bytes)
+      .add(run_log::plan::reload_bytes, plan.reload_bytes);
   shared_.runlog.write(line);
   shared_.schedule.store(schedule, std::memory_order_release);
   timeline_.use(schedule);

@@ -114,17 +114,17 @@ void Timeline::diverge(const char* got) noexcept {
   calls_in_period_ = 0;
   if (matcher_.next() == 0) {
     // A whole number of iterations and then something else: that is how loops end, or pause.
-    RunLogLine line("loop_end");
-    line.add("iteration", matcher_.iteration()).add("got", std::string(got));
+    RunLogLine line(run_log::loop_end::line);
+    line.add(run_log::loop_end::iteration, matcher_.iteration()).add(run_log::loop_end::got, std::string(got));
     shared_.runlog.write(line);
     return;
   }
   shared_.counters.divergences.fetch_add(1, std::memory_order_relaxed);
-  RunLogLine line("divergence");
-  line.add("iteration", matcher_.iteration())
-      .add("call", matcher_.next())
-      .add("expected", matcher_.expected())
-      .add("got", std::string(got));
+  RunLogLine line(run_log::divergence::line);
+  line.add(run_log::divergence::iteration, matcher_.iteration())
+      .add(run_log::divergence::call, matcher_.next())
+      .add(run_log::divergence::expected, matcher_.expected())
+      .add(run_log::divergence::got, std::string(got));
   shared_.runlog.write(line);
   log_line(LogLevel::info, "iteration %llu differs from the plan at call %u: expected %s, got %s",
            static_cast<unsigned long long>(matcher_.iteration()), matcher_.next(), matcher_.expected().c_str(), got);
@@ -154,11 +154,11 @@ void Timeline::passive_boundary() noexcept {
     shared_.counters.iterations_passive.fetch_add(1, std::memory_order_relaxed);
     const uint64_t index = next_iteration_++;
     if (shared_.runlog.enabled()) {
-      RunLogLine line("iteration");
-      line.add("index", index)
-          .add("mode", std::string("passive"))
-          .add("wall_ns", now - passive_began_ns_)
-          .add("calls", period_);
+      RunLogLine line(run_log::iteration::line);
+      line.add(run_log::iteration::index, index)
+          .add(run_log::iteration::mode, run_log::iteration::on_demand)
+          .add(run_log::iteration::wall_ns, now - passive_began_ns_)
+          .add(run_log::iteration::calls, period_);
       shared_.runlog.write(line);
     }
   }
