@@ -6,6 +6,7 @@ A row of a .def file is MACRO(argument, ...): an argument is a word or C strings
 import re
 
 RUN_LOG = "preload/base/run_log_keys.def"
+MACHINE = "tools/probe/output/machine_keys.def"
 TOKEN = re.compile(r'\s*(?:("(?:[^"\\]|\\.)*")|([,()])|([^\s",()]+))')
 
 
@@ -47,5 +48,22 @@ def run_log_table(root):
     return table(("key", "unit", "meaning"), rows)
 
 
+def machine_table(root):
+    rows = []
+    for macro, cells in read_rows(root / MACHINE):
+        unit, text, standard = "", cells[-1], "must be there"
+        if macro == "MACHINE_FIXED":
+            text = f"`{cells[1]}`: {text}"
+        elif macro == "MACHINE_NUMBER":
+            unit, standard = cells[2], cells[4]
+        elif macro == "MACHINE_UNUSED_NUMBER":
+            unit, standard, text = cells[1], "", text + "; not used by the planner yet"
+        else:
+            unit = cells[1]
+            standard = standard if cells[2] == "required" else "false" if macro == "MACHINE_FLAG" else ""
+        rows.append((f"`{cells[0]}`", unit, text, standard))
+    return table(("key", "unit", "meaning", "default"), rows)
+
+
 # (page, name between the markers, what stands there)
-SECTIONS = [("docs/FORMAT.md", RUN_LOG, run_log_table)]
+SECTIONS = [("docs/FORMAT.md", RUN_LOG, run_log_table), ("docs/FORMAT.md", MACHINE, machine_table)]

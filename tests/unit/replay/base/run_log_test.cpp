@@ -13,7 +13,9 @@ namespace reprise::replay {
 namespace {
 
 template <typename Line, typename Key, typename Value>
-constexpr bool takes = requires(Line line, Key key, Value value) { line.add(key, value); };
+constexpr bool takes = requires(Line line, Key key, Value value) {
+  line.add(key, value);
+};
 
 using End = RunLogLine<run_log::end::Tag>;
 static_assert(takes<End, decltype(run_log::end::divergences), uint64_t>);
