@@ -2,7 +2,6 @@
 
 #include <pthread.h>
 
-#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <initializer_list>
@@ -11,28 +10,6 @@
 
 namespace reprise {
 namespace {
-
-struct Unit {
-  const char* name;
-  double factor;
-};
-constexpr double kKibi = 1024.0;
-constexpr Unit kUnits[] = {
-    {"", 1},
-    {"B", 1},
-    {"K", kKibi},
-    {"KiB", kKibi},
-    {"KB", 1e3},
-    {"M", kKibi* kKibi},
-    {"MiB", kKibi* kKibi},
-    {"MB", 1e6},
-    {"G", kKibi* kKibi* kKibi},
-    {"GiB", kKibi* kKibi* kKibi},
-    {"GB", 1e9},
-    {"T", kKibi* kKibi* kKibi* kKibi},
-    {"TiB", kKibi* kKibi* kKibi* kKibi},
-    {"TB", 1e12},
-};
 
 // Each type knows how to read its text into a field; false: not readable.
 bool read_value(const char* text, bool* field) {
@@ -111,29 +88,6 @@ const char* environment(const char* name) { return std::getenv(name); }
 void read_process_config() { process_config = new Config(read_config(environment)); }
 
 }  // namespace
-
-bool parse_amount(const char* text, Amount* amount) noexcept {
-  // strtod also reads "inf", "nan", hexadecimal and signs; an amount starts with a digit or a point.
-  if (text == nullptr || std::strchr("0123456789.", *text) == nullptr || *text == '\0') return false;
-  if (text[0] == '0' && (text[1] == 'x' || text[1] == 'X')) return false;
-  char* end = nullptr;
-  const double number = std::strtod(text, &end);
-  if (end == text || !std::isfinite(number) || number <= 0) return false;
-  while (*end == ' ') ++end;
-  if (std::strcmp(end, "%") == 0) {
-    if (number > 100) return false;
-    *amount = Amount{0, number / 100};
-    return true;
-  }
-  for (const Unit& unit : kUnits) {
-    if (strcasecmp(end, unit.name) != 0) continue;
-    const double bytes = number * unit.factor;
-    if (bytes < 1 || bytes >= 9e18) return false;
-    *amount = Amount{static_cast<uint64_t>(bytes), 0};
-    return true;
-  }
-  return false;
-}
 
 Config read_config(EnvironmentLookup lookup) noexcept {
   Config result;

@@ -2,16 +2,10 @@
 // reads it once, after the off switch. A value that cannot be read costs one warning line and leaves the default.
 #pragma once
 #include <cstddef>
-#include <cstdint>
+
+#include "preload/base/amount.h"
 
 namespace reprise {
-
-// Bytes, or a share of something that the variable's help names.
-struct Amount {
-  uint64_t bytes = 0;
-  double fraction = 0;  // > 0: this share, bytes is 0
-  bool given() const noexcept { return bytes != 0 || fraction > 0; }
-};
 
 struct Config {
   bool disable = false;
@@ -39,9 +33,6 @@ const Config& config() noexcept;
 // Reads a Config from any environment; `lookup` answers nullptr for what is not set. Exposed for tests.
 using EnvironmentLookup = const char* (*)(const char* name);
 Config read_config(EnvironmentLookup lookup) noexcept;
-
-// "12GiB", "800MiB", "1.5G", "2GB" (decimal), "4096" or "50%". false: not readable, *amount is untouched.
-bool parse_amount(const char* text, Amount* amount) noexcept;
 
 // The table, for documentation and tests.
 struct ConfigVariable {

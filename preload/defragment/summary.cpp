@@ -2,9 +2,12 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdarg>
 #include <cstdio>
 
 #include "preload/base/log.h"
+#include "preload/base/run_log_keys.h"
 #include "preload/defragment/defragmenter.h"
 
 namespace reprise {
@@ -14,25 +17,56 @@ unsigned long long number(uint64_t value) noexcept { return value; }
 
 unsigned long long mebibytes(uint64_t bytes) noexcept { return bytes >> 20; }
 
-// One JSON line, the only one of this mode; in one write, so that it is whole or not there.
-void write_line(const char* path, const stitch::Stats& stats, uint64_t chunk, uint64_t calls, uint64_t waits) noexcept {
-  char line[1024];
-  const int length = std::snprintf(
-      line, sizeof line,
-      "{\"kind\":\"defragment\",\"chunk_bytes\":%llu,\"peak_live_bytes\":%llu,\"peak_live_chunks\":%llu,"
-      "\"peak_reserved_bytes\":%llu,\"exact\":%llu,\"single\":%llu,\"multiple\":%llu,\"insufficient\":%llu,"
-      "\"out_of_memory\":%llu,\"splits\":%llu,\"stitches\":%llu,\"stitched_chunks\":%llu,\"stitch_frees\":%llu,"
-      "\"recycled_pieces\":%llu,\"vmm_calls\":%llu,\"waits\":%llu}\n",
-      number(chunk), number(stats.peak_live_bytes), number(stats.peak_live_chunks),
-      number(stats.peak_reserved_chunks * chunk), number(stats.states[0]), number(stats.states[1]),
-      number(stats.states[2]), number(stats.states[3]), number(stats.states[4]), number(stats.splits),
-      number(stats.stitches), number(stats.stitched_chunks), number(stats.stitch_frees),
-      number(stats.recycled_primitives), number(calls), number(waits));
-  const int file = ::open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  if (file < 0 || ::write(file, line, static_cast<size_t>(length)) != length) {
-    log_line(LogLevel::warn, "cannot write %s: what was defragmented is not told", path);
+// The only line of this mode, put together without memory of its own.
+class SummaryLine {
+ public:
+  SummaryLine() noexcept { append("{\"kind\":\"%s\"", run_log::defragment::line.name); }
+  SummaryLine& add(const run_log::Key<run_log::defragment::Tag, run_log::Number>& key, uint64_t value) noexcept {
+    append(",\"%s\":%llu", key.name, number(value));
+    return *this;
   }
-  if (file >= 0) ::close(file);
+  // In one write, so that it is whole or not there.
+  bool write(const char* path) noexcept {
+    append("}\n");
+    const int file = ::open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    const bool written = file >= 0 && ::write(file, text_, length_) == static_cast<ssize_t>(length_);
+    if (file >= 0) ::close(file);
+    return written;
+  }
+
+ private:
+  void append(const char* format, ...) noexcept __attribute__((format(printf, 2, 3))) {
+    va_list values;
+    va_start(values, format);
+    const int length = std::vsnprintf(text_ + length_, sizeof text_ - length_, format, values);
+    va_end(values);
+    if (length > 0) length_ = std::min(length_ + static_cast<size_t>(length), sizeof text_ - 1);
+  }
+
+  char text_[2048];
+  size_t length_ = 0;
+};
+
+void write_line(const char* path, const stitch::Stats& stats, uint64_t chunk, uint64_t calls, uint64_t waits) noexcept {
+  using namespace run_log::defragment;
+  SummaryLine line;
+  line.add(chunk_bytes, chunk)
+      .add(peak_live_bytes, stats.peak_live_bytes)
+      .add(peak_live_chunks, stats.peak_live_chunks)
+      .add(peak_reserved_bytes, stats.peak_reserved_chunks * chunk)
+      .add(exact, stats.states[0])
+      .add(single, stats.states[1])
+      .add(multiple, stats.states[2])
+      .add(insufficient, stats.states[3])
+      .add(out_of_memory, stats.states[4])
+      .add(splits, stats.splits)
+      .add(stitches, stats.stitches)
+      .add(stitched_chunks, stats.stitched_chunks)
+      .add(stitch_frees, stats.stitch_frees)
+      .add(recycled_blocks, stats.recycled_primitives)
+      .add(vmm_calls, calls)
+      .add(run_log::defragment::waits, waits);
+  if (!line.write(path)) log_line(LogLevel::warn, "cannot write %s: what was defragmented is not told", path);
 }
 
 }  // namespace

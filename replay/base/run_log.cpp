@@ -34,53 +34,52 @@ void append_escaped(std::string& text, const std::string& value) {
 
 }  // namespace
 
-RunLogLine::RunLogLine(const char* kind) {
+RunLogText::RunLogText(const char* kind) {
   text_ = "{\"kind\":\"";
   text_ += kind;
   text_ += '"';
 }
 
-RunLogLine& RunLogLine::add(const char* key, uint64_t value) {
+void RunLogText::append(const char* key, uint64_t value) {
   text_ += ",\"";
   text_ += key;
   text_ += "\":";
   text_ += std::to_string(value);
-  return *this;
 }
 
-RunLogLine& RunLogLine::add(const char* key, const std::string& value) {
+void RunLogText::append(const char* key, const std::string& value) {
   text_ += ",\"";
   text_ += key;
   text_ += "\":\"";
   append_escaped(text_, value);
   text_ += '"';
-  return *this;
 }
 
-std::string RunLogLine::end() { return std::move(text_) + "}\n"; }
+std::string RunLogText::end() { return std::move(text_) + "}\n"; }
 
-void RunLog::open(const char* path) noexcept {
+void RunLogWriter::open(const char* path) noexcept {
   if (path == nullptr || path[0] == '\0') return;
   const int file = ::open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_APPEND, 0666);
   if (file < 0) log_line(LogLevel::warn, "cannot write the run log %s: %s", path, std::strerror(errno));
   file_.store(file, std::memory_order_relaxed);
 }
 
-void RunLog::write(RunLogLine& line) noexcept {
+void RunLogWriter::write(RunLogText& line) noexcept {
   if (!enabled()) return;
-  line.add("at_ns", now_ns());  // so that the report can say when a plan came in force and when it ended
+  // The time tells the report when a plan came in force and when it ended.
+  line.append(run_log::every::at_ns.name, now_ns());
   const std::lock_guard lock(mutex_);
   buffer_ += line.end();
   if (buffer_.size() >= kWriteBytes) write_out();
 }
 
-void RunLog::flush() noexcept {
+void RunLogWriter::flush() noexcept {
   if (!enabled()) return;
   const std::lock_guard lock(mutex_);
   write_out();
 }
 
-void RunLog::write_out() noexcept {
+void RunLogWriter::write_out() noexcept {
   size_t written = 0;
   while (written < buffer_.size()) {
     const ssize_t result = ::write(file_.load(), buffer_.data() + written, buffer_.size() - written);
@@ -96,9 +95,9 @@ void RunLog::write_out() noexcept {
 }
 
 // The parent may have been forked while another thread held the lock: only the file's number is touched.
-void RunLog::abandon() noexcept { file_.store(-1); }
+void RunLogWriter::abandon() noexcept { file_.store(-1); }
 
-uint64_t RunLog::now_ns() noexcept {
+uint64_t RunLogWriter::now_ns() noexcept {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
   return static_cast<uint64_t>(now.tv_sec) * 1000000000u + static_cast<uint64_t>(now.tv_nsec);

@@ -1,31 +1,56 @@
-// What happened in a run, as JSON lines for the report: REPRISE_RUN_LOG. Lines are built in memory and written in large
-// pieces, at the ends of iterations. Callers: the enforcer and the dispatcher, off the hot path. Never fails loudly.
+// Writes what happens in a run, as JSON lines for the report: REPRISE_RUN_LOG. Lines are built in memory and written in
+// large pieces, at the ends of iterations. Callers: the enforcer and the dispatcher, off the hot path. Never fails
+// loudly.
 #pragma once
 #include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <string>
 
+#include "preload/base/run_log_keys.h"
+
 namespace reprise::replay {
 
 // One line: {"kind":"...",...}. Text is escaped.
-class RunLogLine {
+class RunLogText {
  public:
-  explicit RunLogLine(const char* kind);
-  RunLogLine& add(const char* key, uint64_t value);
-  RunLogLine& add(const char* key, const std::string& value);
   std::string end();
 
+ protected:
+  explicit RunLogText(const char* kind);
+  void append(const char* key, uint64_t value);
+  void append(const char* key, const std::string& value);
+
  private:
+  friend class RunLogWriter;  // adds the keys of every line
   std::string text_;
 };
 
-class RunLog {
+// A line of one kind, which takes the keys of that kind: RunLogLine line(run_log::memory::line);
+template <typename Tag>
+class RunLogLine : public RunLogText {
+ public:
+  explicit RunLogLine(const run_log::LineKind<Tag>& kind) : RunLogText(kind.name) {}
+  RunLogLine& add(const run_log::Key<Tag, run_log::Number>& key, uint64_t value) {
+    append(key.name, value);
+    return *this;
+  }
+  RunLogLine& add(const run_log::Key<Tag, run_log::Text>& key, const std::string& value) {
+    append(key.name, value);
+    return *this;
+  }
+  RunLogLine& add(const run_log::Key<Tag, run_log::Text>& key, const run_log::Word<Tag>& word) {
+    append(key.name, std::string(word.name));
+    return *this;
+  }
+};
+
+class RunLogWriter {
  public:
   // An empty path: a log that drops everything.
   void open(const char* path) noexcept;
   bool enabled() const noexcept { return file_.load(std::memory_order_relaxed) >= 0; }
-  void write(RunLogLine& line) noexcept;
+  void write(RunLogText& line) noexcept;
   void flush() noexcept;
   // In a fork child: forgets what is buffered.
   void abandon() noexcept;

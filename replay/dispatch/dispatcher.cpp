@@ -99,10 +99,10 @@ void Dispatcher::record_memory() noexcept {
   shared_.counters.device_bytes.store(bytes, std::memory_order_relaxed);
   shared_.counters.peak_device_bytes.store(memory_.chunks.peak_bytes(), std::memory_order_relaxed);
   if (!shared_.run_log.enabled()) return;
-  RunLogLine line("memory");
-  line.add("time_ns", RunLog::now_ns())
-      .add("device_bytes", bytes)
-      .add("requested_bytes", shared_.counters.requested_bytes.load(std::memory_order_relaxed));
+  RunLogLine line(run_log::memory::line);
+  line.add(run_log::memory::time_ns, RunLogWriter::now_ns())
+      .add(run_log::memory::device_bytes, bytes)
+      .add(run_log::memory::requested_bytes, shared_.counters.requested_bytes.load(std::memory_order_relaxed));
   shared_.run_log.write(line);
 }
 
@@ -145,14 +145,14 @@ void Dispatcher::run() noexcept {
 }
 
 void Dispatcher::stop(uint64_t timeout_ms) noexcept {
-  const uint64_t deadline = RunLog::now_ns() + timeout_ms * 1'000'000;
+  const uint64_t deadline = RunLogWriter::now_ns() + timeout_ms * 1'000'000;
   const timespec nap{0, 100'000};
   shared_.command_log.enter_blocked();  // the thread that waits for the end counts as one that waits for the dispatcher
-  while (shared_.command_log.head() != shared_.command_log.tail() && RunLog::now_ns() < deadline)
+  while (shared_.command_log.head() != shared_.command_log.tail() && RunLogWriter::now_ns() < deadline)
     nanosleep(&nap, nullptr);
   stopping_.store(true, std::memory_order_release);
   shared_.command_log.wake();
-  while (!stopped_.load(std::memory_order_acquire) && RunLog::now_ns() < deadline) nanosleep(&nap, nullptr);
+  while (!stopped_.load(std::memory_order_acquire) && RunLogWriter::now_ns() < deadline) nanosleep(&nap, nullptr);
   shared_.command_log.leave_blocked();
 }
 

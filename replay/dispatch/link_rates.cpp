@@ -16,12 +16,12 @@ constexpr uint64_t kSmallBytes = 64;
 // Time of copies of `bytes` that add up to at least `total`; 0 when one fails.
 template <typename Copy>
 uint64_t timed(CUstream stream, uint64_t bytes, uint64_t total, Copy copy) noexcept {
-  const uint64_t start = RunLog::now_ns();
+  const uint64_t start = RunLogWriter::now_ns();
   for (uint64_t moved = 0; moved < total; moved += bytes) {
     if (copy(bytes) != CUDA_SUCCESS) return 0;
   }
   if (driver().cuStreamSynchronize(stream) != CUDA_SUCCESS) return 0;
-  return std::max<uint64_t>(RunLog::now_ns() - start, 1);
+  return std::max<uint64_t>(RunLogWriter::now_ns() - start, 1);
 }
 
 template <typename Copy>

@@ -1,5 +1,7 @@
 #include "replay/dispatch/on_demand.h"
 
+#include <algorithm>
+
 #include "preload/base/log.h"
 #include "preload/driver/driver.h"
 
@@ -150,7 +152,12 @@ void OnDemandExecutor::perform_free(LogEntry& entry) noexcept {
     return;
   }
   if (small && !tensor->plan_owned) {
-    freed_slabs_.push_back({tensor->base, tensor->size, tensor->uses});
+    // Of more lanes than LaneUses can tell apart, all that is outstanding now counts: asked as `everything`, the block
+    // and those behind it would never come back.
+    const LaneUses& uses = tensor->uses;
+    freed_slabs_.push_back(
+        {tensor->base, tensor->size,
+         uses.everything() ? memory_.lanes.outstanding() : std::vector<LaneUse>(uses.begin(), uses.end())});
   }
   pager_.forget(*tensor);
   if (!small) shared_.addresses.release(entry.address, entry.size);
@@ -158,7 +165,11 @@ void OnDemandExecutor::perform_free(LogEntry& entry) noexcept {
 }
 
 void OnDemandExecutor::reclaim_slabs() noexcept {
-  while (!freed_slabs_.empty() && memory_.lanes.complete(freed_slabs_.front().uses)) {
+  const auto complete = [this](const LaneUse& use) { return memory_.lanes.complete(use); };
+  while (!freed_slabs_.empty()) {
+    const std::vector<LaneUse>& uses = freed_slabs_.front().uses;
+    // All lanes are asked: asking puts a marker behind the work of each.
+    if (std::count_if(uses.begin(), uses.end(), complete) != static_cast<std::ptrdiff_t>(uses.size())) return;
     issuer_.extents.erase(freed_slabs_.front().address);
     shared_.addresses.release(freed_slabs_.front().address, freed_slabs_.front().bytes);
     freed_slabs_.pop_front();

@@ -61,7 +61,7 @@ class OnDemandExecutor {
   struct SlabBlock {
     CUdeviceptr address;
     uint64_t bytes;
-    LaneUses uses;
+    std::vector<LaneUse> uses;
   };
   Shared& shared_;
   ManagedMemory& memory_;

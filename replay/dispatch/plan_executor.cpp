@@ -69,8 +69,9 @@ void PlanExecutor::activate(const PlanIndex* plan_index, uint64_t iteration) noe
   small_live_.assign(plan_index->plan.tensors.size(), 0);
   next_ = shared_.command_log.head() + 1;  // behind the activate entry
   looked_ns_ = 0;
-  RunLogLine line("activate");
-  line.add("iteration", iteration).add("vmm_calls", memory_.mappings.driver_calls() - calls);
+  RunLogLine line(run_log::activate::line);
+  line.add(run_log::activate::iteration, iteration)
+      .add(run_log::activate::vmm_calls, memory_.mappings.driver_calls() - calls);
   shared_.run_log.write(line);
 }
 
@@ -358,7 +359,7 @@ bool PlanExecutor::collect_granted() noexcept {
 }
 
 void PlanExecutor::record_stall() noexcept {
-  const uint64_t now = RunLog::now_ns();
+  const uint64_t now = RunLogWriter::now_ns();
   const uint64_t passed = looked_ns_ == 0 ? 0 : now - looked_ns_;
   looked_ns_ = now;
   if (compute_lane_ == Lanes::kToDevice) return;
@@ -425,8 +426,9 @@ void PlanExecutor::diverge(const char* why) noexcept {
   if (why == nullptr) return;
   shared_.dispatcher_divergences.fetch_add(1, std::memory_order_release);
   shared_.counters.divergences.fetch_add(1, std::memory_order_relaxed);
-  RunLogLine line("divergence");
-  line.add("iteration", progress_.next_open() - 1).add("reason", std::string(why));
+  RunLogLine line(run_log::divergence::line);
+  line.add(run_log::divergence::iteration, progress_.next_open() - 1)
+      .add(run_log::divergence::reason, std::string(why));
   shared_.run_log.write(line);
   log_line(LogLevel::info, "left the plan: %s", why);
 }

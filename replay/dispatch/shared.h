@@ -46,7 +46,7 @@ struct Shared {
   Faults faults;
   Staging staging;
   Addresses addresses;
-  RunLog run_log;
+  RunLogWriter run_log;
   Counters counters;
   HostTier* host = nullptr;
   CUcontext context = nullptr;  // the managed one

@@ -44,7 +44,7 @@ void Stopwatch::open(Shared* shared, ManagedMemory* memory, const PlanIndex* pla
 }
 
 void Stopwatch::begin(uint64_t iteration) noexcept {
-  const uint64_t now = RunLog::now_ns();
+  const uint64_t now = RunLogWriter::now_ns();
   if (began_ns_ != 0) end_iteration(now);
   iteration_ = iteration;
   began_ns_ = now;
@@ -57,14 +57,14 @@ void Stopwatch::begin(uint64_t iteration) noexcept {
 
 void Stopwatch::end_iteration(uint64_t now_ns) noexcept {
   shared_->counters.iterations_planned.fetch_add(1, std::memory_order_relaxed);
-  RunLogLine line("iteration");
-  line.add("index", iteration_)
-      .add("mode", std::string("planned"))
-      .add("wall_ns", now_ns - began_ns_)
-      .add("offload_bytes", memory_->traffic.offloaded_bytes - offloaded_at_begin_)
-      .add("reload_bytes", memory_->traffic.reloaded_bytes - reloaded_at_begin_)
-      .add("stall_ns", stall_ns_)
-      .add("vmm_calls", memory_->mappings.driver_calls() - calls_at_begin_);
+  RunLogLine line(run_log::iteration::line);
+  line.add(run_log::iteration::index, iteration_)
+      .add(run_log::iteration::mode, run_log::iteration::planned)
+      .add(run_log::iteration::wall_ns, now_ns - began_ns_)
+      .add(run_log::iteration::offload_bytes, memory_->traffic.offloaded_bytes - offloaded_at_begin_)
+      .add(run_log::iteration::reload_bytes, memory_->traffic.reloaded_bytes - reloaded_at_begin_)
+      .add(run_log::iteration::stall_ns, stall_ns_)
+      .add(run_log::iteration::vmm_calls, memory_->mappings.driver_calls() - calls_at_begin_);
   shared_->run_log.write(line);
   shared_->run_log.flush();
 }
@@ -109,19 +109,19 @@ void Stopwatch::report_sample() noexcept {
     if (interval.iteration != (sample_iteration_ & 0x7fffff) || interval.vertex >= plan_index_->lanes.size()) continue;
     const LaneKind kind = plan_index_->lanes[interval.vertex];
     (kind == LaneKind::compute ? compute : copies).emplace_back(interval.start_ns, interval.end_ns);
-    RunLogLine line("activity");
-    line.add("iteration", sample_iteration_)
-        .add("vertex", interval.vertex)
-        .add("engine", std::string(engines[static_cast<int>(kind)]))
-        .add("start_ns", interval.start_ns)
-        .add("end_ns", interval.end_ns);
+    RunLogLine line(run_log::activity::line);
+    line.add(run_log::activity::iteration, sample_iteration_)
+        .add(run_log::activity::vertex, interval.vertex)
+        .add(run_log::activity::engine, std::string(engines[static_cast<int>(kind)]))
+        .add(run_log::activity::start_ns, interval.start_ns)
+        .add(run_log::activity::end_ns, interval.end_ns);
     shared_->run_log.write(line);
   }
-  RunLogLine line("overlap");
-  line.add("iteration", sample_iteration_)
-      .add("compute_ns", busy_ns(compute))
-      .add("copy_ns", busy_ns(copies))
-      .add("both_ns", both_busy_ns(compute, copies));
+  RunLogLine line(run_log::overlap::line);
+  line.add(run_log::overlap::iteration, sample_iteration_)
+      .add(run_log::overlap::compute_ns, busy_ns(compute))
+      .add(run_log::overlap::copy_ns, busy_ns(copies))
+      .add(run_log::overlap::both_ns, both_busy_ns(compute, copies));
   shared_->run_log.write(line);
   intervals_.clear();
 }

@@ -38,7 +38,7 @@ bool may_be_staged(const Command& command) noexcept {
 
 Enforcer::Enforcer(const Config& config, Recorder* recorder) noexcept
     : config_(config), recorder_(recorder), dispatcher_(&shared_, rule_of(config)), follower_(&shared_) {
-  started_ns_ = RunLog::now_ns();
+  started_ns_ = RunLogWriter::now_ns();
   shared_.run_log.open(config.run_log);
 }
 
@@ -301,16 +301,16 @@ void Enforcer::take_plan() noexcept {
   planner_.reset();
   no_more_plans_ = true;
   const plan::Plan& plan = plan_index->plan;
-  RunLogLine line("plan");
-  line.add("path", plan_path_)
-      .add("policy", plan.policy)
-      .add("chunk_count", plan.chunk_count)
-      .add("budget_bytes", plan.budget_bytes)
-      .add("reserved_bytes", plan.reserved_bytes)
-      .add("predicted_ns", plan.predicted_ns)
-      .add("compute_ns", plan.compute_ns)
-      .add("offload_bytes", plan.offload_bytes)
-      .add("reload_bytes", plan.reload_bytes);
+  RunLogLine line(run_log::plan::line);
+  line.add(run_log::plan::path, plan_path_)
+      .add(run_log::plan::policy, plan.policy)
+      .add(run_log::plan::chunk_count, plan.chunk_count)
+      .add(run_log::plan::budget_bytes, plan.budget_bytes)
+      .add(run_log::plan::reserved_bytes, plan.reserved_bytes)
+      .add(run_log::plan::predicted_ns, plan.predicted_ns)
+      .add(run_log::plan::compute_ns, plan.compute_ns)
+      .add(run_log::plan::offload_bytes, plan.offload_bytes)
+      .add(run_log::plan::reload_bytes, plan.reload_bytes);
   shared_.run_log.write(line);
   shared_.plan_index.store(plan_index, std::memory_order_release);
   follower_.use(plan_index);

@@ -81,17 +81,17 @@ void Enforcer::tell_recorder() noexcept {
 void Enforcer::write_start() noexcept {
   char name[256] = "";
   driver().cuDeviceGetName(name, sizeof name, shared_.device);
-  RunLogLine line("start");
-  line.add("time_ns", started_ns_)
-      .add("program", std::string(program_invocation_name))
-      .add("driver", std::string(driver_path() != nullptr ? driver_path() : ""))
-      .add("device", std::string(name))
-      .add("mode", std::string(config_.plan != nullptr ? "replay" : "run"))
-      .add("granularity", shared_.chunk_bytes)
-      .add("host_cap_bytes", host_cap_);
-  if (config_.budget.bytes != 0) line.add("budget_bytes", config_.budget.bytes);
+  RunLogLine line(run_log::start::line);
+  line.add(run_log::start::time_ns, started_ns_)
+      .add(run_log::start::program, std::string(program_invocation_name))
+      .add(run_log::start::driver, std::string(driver_path() != nullptr ? driver_path() : ""))
+      .add(run_log::start::device, std::string(name))
+      .add(run_log::start::mode, std::string(config_.plan != nullptr ? "replay" : "run"))
+      .add(run_log::start::chunk_bytes, shared_.chunk_bytes)
+      .add(run_log::start::host_cap_bytes, host_cap_);
+  if (config_.budget.bytes != 0) line.add(run_log::start::budget_bytes, config_.budget.bytes);
   if (config_.budget.fraction > 0) {
-    line.add("budget_percent", static_cast<uint64_t>(std::llround(config_.budget.fraction * 100)));
+    line.add(run_log::start::budget_percent, static_cast<uint64_t>(std::llround(config_.budget.fraction * 100)));
   }
   shared_.run_log.write(line);
   shared_.run_log.flush();
@@ -100,8 +100,10 @@ void Enforcer::write_start() noexcept {
 void Enforcer::write_end() noexcept {
   const Counters& counters = shared_.counters;
   for (const Unmanaged& kind : unmanaged_) {
-    RunLogLine line("unmanaged");
-    line.add("what", kind.what).add("count", kind.count).add("bytes", kind.bytes);
+    RunLogLine line(run_log::unmanaged::line);
+    line.add(run_log::unmanaged::what, kind.what)
+        .add(run_log::unmanaged::count, kind.count)
+        .add(run_log::unmanaged::bytes, kind.bytes);
     shared_.run_log.write(line);
   }
   const uint64_t budget =
@@ -114,19 +116,19 @@ void Enforcer::write_end() noexcept {
              "which was not known before; ask for at least that much",
              static_cast<unsigned long long>(peak), static_cast<unsigned long long>(budget));
   }
-  RunLogLine line("end");
-  line.add("time_ns", RunLog::now_ns())
-      .add("iterations_planned", counters.iterations_planned.load())
-      .add("iterations_passive", counters.iterations_on_demand.load())
-      .add("divergences", counters.divergences.load())
-      .add("peak_device_bytes", counters.peak_device_bytes.load())
-      .add("outside_bytes", counters.outside_bytes.load())
-      .add("peak_requested_bytes", counters.peak_requested_bytes.load())
-      .add("budget_bytes", budget)
-      .add("host_bytes", shared_.host->capacity())
-      .add("offload_bytes", dispatcher_.memory().traffic.offloaded_bytes)
-      .add("reload_bytes", dispatcher_.memory().traffic.reloaded_bytes)
-      .add("vmm_calls", dispatcher_.memory().mappings.driver_calls());
+  RunLogLine line(run_log::end::line);
+  line.add(run_log::end::time_ns, RunLogWriter::now_ns())
+      .add(run_log::end::iterations_planned, counters.iterations_planned.load())
+      .add(run_log::end::iterations_on_demand, counters.iterations_on_demand.load())
+      .add(run_log::end::divergences, counters.divergences.load())
+      .add(run_log::end::peak_device_bytes, counters.peak_device_bytes.load())
+      .add(run_log::end::outside_bytes, counters.outside_bytes.load())
+      .add(run_log::end::peak_requested_bytes, counters.peak_requested_bytes.load())
+      .add(run_log::end::budget_bytes, budget)
+      .add(run_log::end::host_bytes, shared_.host->capacity())
+      .add(run_log::end::offload_bytes, dispatcher_.memory().traffic.offloaded_bytes)
+      .add(run_log::end::reload_bytes, dispatcher_.memory().traffic.reloaded_bytes)
+      .add(run_log::end::vmm_calls, dispatcher_.memory().mappings.driver_calls());
   shared_.run_log.write(line);
   shared_.run_log.flush();
 }

@@ -114,17 +114,17 @@ void PlanFollower::diverge(const char* got) noexcept {
   calls_in_period_ = 0;
   if (matcher_.next() == 0) {
     // A whole number of iterations, then another call: that is how loops end or pause, and no divergence.
-    RunLogLine line("loop_end");
-    line.add("iteration", matcher_.iteration()).add("got", std::string(got));
+    RunLogLine line(run_log::loop_end::line);
+    line.add(run_log::loop_end::iteration, matcher_.iteration()).add(run_log::loop_end::got, std::string(got));
     shared_.run_log.write(line);
     return;
   }
   shared_.counters.divergences.fetch_add(1, std::memory_order_relaxed);
-  RunLogLine line("divergence");
-  line.add("iteration", matcher_.iteration())
-      .add("call", matcher_.next())
-      .add("expected", matcher_.expected())
-      .add("got", std::string(got));
+  RunLogLine line(run_log::divergence::line);
+  line.add(run_log::divergence::iteration, matcher_.iteration())
+      .add(run_log::divergence::call, matcher_.next())
+      .add(run_log::divergence::expected, matcher_.expected())
+      .add(run_log::divergence::got, std::string(got));
   shared_.run_log.write(line);
   log_line(LogLevel::info, "iteration %llu differs from the plan at call %u: expected %s, got %s",
            static_cast<unsigned long long>(matcher_.iteration()), matcher_.next(), matcher_.expected().c_str(), got);
@@ -149,16 +149,16 @@ bool PlanFollower::detect(uint64_t signature) noexcept {
 
 void PlanFollower::on_demand_boundary() noexcept {
   calls_in_period_ = 0;
-  const uint64_t now = RunLog::now_ns();
+  const uint64_t now = RunLogWriter::now_ns();
   if (on_demand_began_ns_ != 0) {
     shared_.counters.iterations_on_demand.fetch_add(1, std::memory_order_relaxed);
     const uint64_t index = next_iteration_++;
     if (shared_.run_log.enabled()) {
-      RunLogLine line("iteration");
-      line.add("index", index)
-          .add("mode", std::string("passive"))
-          .add("wall_ns", now - on_demand_began_ns_)
-          .add("calls", period_);
+      RunLogLine line(run_log::iteration::line);
+      line.add(run_log::iteration::index, index)
+          .add(run_log::iteration::mode, run_log::iteration::on_demand)
+          .add(run_log::iteration::wall_ns, now - on_demand_began_ns_)
+          .add(run_log::iteration::calls, period_);
       shared_.run_log.write(line);
     }
   }

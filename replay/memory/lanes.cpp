@@ -134,17 +134,26 @@ void Lanes::poll() noexcept {
   for (Lane& lane : lanes_) poll(lane);
 }
 
+bool Lanes::complete(LaneUse use) noexcept {
+  Lane& lane = lanes_[use.lane];
+  if (lane.completed >= use.position) return true;
+  CUresult error = CUDA_SUCCESS;
+  if (marker_for(use.lane, use.position, &error) == nullptr && error != CUDA_SUCCESS) return false;
+  poll(lane);
+  return lane.completed >= use.position;
+}
+
 bool Lanes::complete(const LaneUses& uses) noexcept {
   if (uses.everything()) return false;
-  for (const LaneUse& use : uses) {
-    Lane& lane = lanes_[use.lane];
-    if (lane.completed >= use.position) continue;
-    CUresult error = CUDA_SUCCESS;
-    if (marker_for(use.lane, use.position, &error) == nullptr && error != CUDA_SUCCESS) return false;
-    poll(lane);
-    if (lane.completed < use.position) return false;
+  return std::all_of(uses.begin(), uses.end(), [this](const LaneUse& use) { return complete(use); });
+}
+
+std::vector<LaneUse> Lanes::outstanding() const noexcept {
+  std::vector<LaneUse> uses;
+  for (size_t i = 0; i < lanes_.size(); ++i) {
+    if (lanes_[i].completed < lanes_[i].issued) uses.push_back({static_cast<LaneIndex>(i), lanes_[i].issued});
   }
-  return true;
+  return uses;
 }
 
 CUresult Lanes::synchronize() noexcept {

@@ -61,7 +61,10 @@ class Lanes {
   // Is the use complete, as far as poll() and the waits know?
   bool known_complete(LaneUse use) const noexcept { return lanes_[use.lane].completed >= use.position; }
   // The same, after asking the driver.
+  bool complete(LaneUse use) noexcept;
   bool complete(const LaneUses& uses) noexcept;
+  // Where each lane stands now whose work is not known to be complete.
+  std::vector<LaneUse> outstanding() const noexcept;
   // Blocks until all work of the context is complete; every position is complete then.
   CUresult synchronize() noexcept;
 

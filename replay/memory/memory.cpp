@@ -34,6 +34,7 @@ CUresult copy_out(ManagedMemory& memory, ResidentTensor& tensor, const LaneUses&
   const uint64_t position = lanes.advance(Lanes::kToHost);
   lanes.mark(Lanes::kToHost);
   if (result != CUDA_SUCCESS) {
+    tensor.uses.add(Lanes::kToHost, position);  // the first pieces may be with the driver
     ++memory.traffic.failed_copies;
     return result;
   }

@@ -39,7 +39,8 @@ struct ManagedMemory {
 };
 
 // Copies a resident tensor to its host slot (which must exist) on the to-host lane, after `after`. On success
-// host_valid and host_ready are set. On an error nothing has changed for the tensor.
+// host_valid and host_ready are set. On an error the tensor stays where it is, and what is with the driver of
+// the copy is among its uses.
 CUresult copy_out(ManagedMemory& memory, ResidentTensor& tensor, const LaneUses& after) noexcept;
 // Copies the host slot into the tensor's mapped addresses on the to-device lane, after `after`; the position in *done.
 CUresult copy_in(ManagedMemory& memory, ResidentTensor& tensor, const LaneUses& after, LaneUse* done) noexcept;

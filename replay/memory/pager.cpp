@@ -153,8 +153,11 @@ CUresult Pager::bring_in(ResidentTensor& tensor) noexcept {
   const bool reload = result == CUDA_SUCCESS && tensor.defined && tensor.host_valid;
   if (reload) result = copy_in(memory_, tensor, before, &copied);
   if (result != CUDA_SUCCESS) {
-    // A failed copy may still be writing to the chunks: their next occupant waits for it.
-    if (reload) before.add(copied.lane, copied.position);
+    // A failed copy may still be writing to the chunks: their next occupant waits for it, and so does unmapping.
+    if (reload) {
+      before.add(copied.lane, copied.position);
+      memory_.mappings.find(tensor.base)->uses.add(copied.lane, copied.position);
+    }
     for (const ChunkIndex chunk : chunks) {
       memory_.chunks[chunk].uses = before;
       memory_.chunks.give_back(chunk);

@@ -36,8 +36,6 @@ class Pager {
   CUresult evict(ResidentTensor& tensor) noexcept;
   // Gives back the slab chunks in which no small tensor lives any more. The device must be idle.
   CUresult trim_slabs() noexcept;
-  // Brings the number of existing chunks down to the pool's limit.
-  CUresult shrink_to_limit() noexcept;
 
   const Shortage& shortage() const noexcept { return shortage_; }
   // Chunks that the largest call so far needed at once, slabs included.
@@ -49,6 +47,8 @@ class Pager {
   uint64_t mapping_limit = 24 * 1024;  // mapped chunks; above it, mappings of evicted tensors are unmapped
 
  private:
+  // Brings the number of existing chunks down to the pool's limit; evicts no tensor of the call that is served.
+  CUresult shrink_to_limit() noexcept;
   CUresult bring_in(ResidentTensor& tensor) noexcept;
   CUresult map_slab(ResidentTensor& tensor) noexcept;
   // First and last slab chunk of a small tensor that is not the plan's.

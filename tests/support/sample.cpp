@@ -181,10 +181,10 @@ trace::Trace sample_trace() {
 }
 
 std::string sample_run_log() {
-  return R"({"kind":"start","program":"trainer --steps 3","driver":"sim","budget_bytes":10485760,"granularity":2097152,"mode":"run"}
+  return R"({"kind":"start","program":"trainer --steps 3","driver":"sim","budget_bytes":10485760,"chunk_bytes":2097152,"mode":"run"}
 {"kind":"plan","path":"/tmp/p.plan","policy":"sample"}
 {"kind":"memory","time_ns":5000,"device_bytes":4194304,"requested_bytes":4194304}
-{"kind":"iteration","index":0,"mode":"passive","wall_ns":2000,"offload_bytes":0,"reload_bytes":0,"stall_ns":0,"vmm_calls":12}
+{"kind":"iteration","index":0,"mode":"on_demand","wall_ns":2000,"offload_bytes":0,"reload_bytes":0,"stall_ns":0,"vmm_calls":12}
 {"kind":"activate","iteration":1,"vmm_calls":8}
 {"kind":"memory","time_ns":6000,"device_bytes":9437184,"requested_bytes":12582912}
 {"kind":"iteration","index":1,"mode":"planned","wall_ns":800,"offload_bytes":4194304,"reload_bytes":4194304,"stall_ns":300,"vmm_calls":0}
@@ -197,7 +197,7 @@ std::string sample_run_log() {
 {"kind":"divergence","iteration":4,"reason":"a launch failed"}
 {"kind":"unmanaged","what":"memory shared with other processes","count":1,"bytes":65536}
 {"kind":"from the future","x":1}
-{"kind":"end","iterations_planned":2,"iterations_passive":1,"divergences":2,"peak_device_bytes":9437184,"budget_bytes":10485760,"peak_requested_bytes":12582912}
+{"kind":"end","iterations_planned":2,"iterations_on_demand":1,"divergences":2,"peak_device_bytes":9437184,"budget_bytes":10485760,"peak_requested_bytes":12582912}
 )";
 }
 

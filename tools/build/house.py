@@ -1,7 +1,8 @@
 """The rules of the house that no compiler checks: `tools/lint --house` prints the folder graph and what breaks a rule.
 
 The table is rooms.txt beside this file: a row names the folders whose headers a folder includes, and only rows above it. Here
-every #include of the files that git knows is held against it, and docs/HACKING.md shows it (`--write` puts it there).
+every #include of the files that git knows is held against it. Pages show that table and those of tables.py (`--write` puts
+them there).
 """
 
 import pathlib
@@ -9,11 +10,13 @@ import re
 import subprocess
 import sys
 
+sys.dont_write_bytecode = True
+import tables
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 AREAS = ("preload", "analyzer", "replay", "tools")  # their folders have rows; others stand above all of them
 CODE = (".cpp", ".h", ".cu", ".cuh", ".S", ".def", ".py", ".js")
 MOST_LINES, MOST_FILES = 600, 22
-BEGIN, END = "<!-- rooms.txt, by tools/lint --house --write -->", "<!-- end of rooms.txt -->"
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', re.MULTILINE)
 CLASS = re.compile(r"^[ \t]*(?:template <[^\n]*>\s*)?(?:class|struct|union)(?: alignas\([^)]*\))? (\w+)(?: final)?(?: : [^;{]*)? \{", re.MULTILINE)
 
@@ -131,19 +134,21 @@ def table_text(rows):
     return "\n".join(lines)
 
 
-def check_page(root, rows, write):
-    page = root / "docs/HACKING.md"
-    text = page.read_text()
-    if BEGIN not in text or END not in text:
-        return [f"docs/HACKING.md: lacks the lines {BEGIN} and {END}"]
-    begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
-    expected = f"\n{table_text(rows)}\n"
+def check_section(root, page, name, expected, write):
+    """Between two lines of the page that name `name` stands `expected`; `write` puts it there."""
+    begin_line, end_line = f"<!-- {name}, by tools/lint --house --write -->", f"<!-- end of {name} -->"
+    path = root / page
+    text = path.read_text()
+    if begin_line not in text or end_line not in text:
+        return [f"{page}: lacks the lines {begin_line} and {end_line}"]
+    begin, end = text.index(begin_line) + len(begin_line), text.index(end_line)
+    expected = f"\n{expected}\n"
     if text[begin:end] == expected:
         return []
     if write:
-        page.write_text(text[:begin] + expected + text[end:])
+        path.write_text(text[:begin] + expected + text[end:])
         return []
-    return ["docs/HACKING.md: its table of rooms is not that of tools/build/rooms.txt: run tools/lint --house --write"]
+    return [f"{page}: a table is not that of {name}: run tools/lint --house --write"]
 
 
 def main(arguments):
@@ -156,7 +161,10 @@ def main(arguments):
     problems += check_includes(rows, graph, files)
     problems += check_files(root, files)
     problems += check_classes(root, files)
-    problems += check_page(root, rows, "--write" in arguments)
+    write = "--write" in arguments
+    problems += check_section(root, "docs/HACKING.md", "rooms.txt", table_text(rows), write)
+    for page, name, make in tables.SECTIONS:
+        problems += check_section(root, page, name, make(root), write)
     for problem in problems:
         print(f"reprise: {problem}", file=sys.stderr)
     return 1 if problems else 0

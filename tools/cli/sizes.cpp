@@ -2,41 +2,10 @@
 
 #include <fmt/core.h>
 
-#include <cctype>
-#include <charconv>
-#include <cmath>
+#include "preload/base/amount.h"
 
 namespace reprise::tools {
 namespace {
-
-struct Unit {
-  std::string_view name;  // lower case
-  double bytes;
-};
-constexpr Unit kUnits[] = {{"", 1},         {"b", 1},     {"k", 0x1p10}, {"kib", 0x1p10}, {"kb", 1e3}, {"m", 0x1p20},
-                           {"mib", 0x1p20}, {"mb", 1e6},  {"g", 0x1p30}, {"gib", 0x1p30}, {"gb", 1e9}, {"t", 0x1p40},
-                           {"tib", 0x1p40}, {"tb", 1e12}, {"p", 0x1p50}, {"pib", 0x1p50}, {"pb", 1e15}};
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
-}
-
-std::string lower(std::string_view text) {
-  std::string result;
-  for (const char c : trimmed(text)) result += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return result;
-}
-
-// Splits "1.5gib" into 1.5 and "gib". False when it does not begin with a number.
-bool split_number(const std::string& text, double& number, std::string_view& rest) {
-  const char* end = text.data() + text.size();
-  const auto parsed = std::from_chars(text.data(), end, number, std::chars_format::fixed);
-  if (parsed.ec != std::errc() || !std::isfinite(number)) return false;
-  rest = trimmed(std::string_view(parsed.ptr, static_cast<size_t>(end - parsed.ptr)));
-  return true;
-}
 
 Status not_a_size(std::string_view text) {
   return {StatusCode::invalid_argument,
@@ -56,28 +25,27 @@ Result<Budget> parse_percent(double number, std::string_view text, std::string_v
 }  // namespace
 
 Result<uint64_t> parse_size(std::string_view text) {
-  const std::string lowered = lower(text);
-  double number = 0;
-  std::string_view rest;
-  if (!split_number(lowered, number, rest)) return not_a_size(text);
-  for (const Unit& unit : kUnits) {
-    if (rest != unit.name) continue;
-    const double bytes = number * unit.bytes;
-    if (bytes < 0)
+  WrittenAmount written;
+  switch (read_amount(text, &written)) {
+    case AmountProblem::none:
+      break;
+    case AmountProblem::no_amount:
+      return not_a_size(text);
+    case AmountProblem::negative:
       return Status(StatusCode::invalid_argument,
                     fmt::format("'{}' is negative; write for example 12GiB or 50%", text));
-    if (bytes >= 0x1p63)
+    case AmountProblem::too_large:
       return Status(StatusCode::invalid_argument, fmt::format("'{}' is too large; check the unit", text));
-    return static_cast<uint64_t>(std::llround(bytes));
   }
-  return not_a_size(text);
+  if (written.is_percent) return not_a_size(text);
+  return written.bytes;
 }
 
 Result<Budget> parse_budget(std::string_view text, std::string_view option) {
-  const std::string lowered = lower(text);
-  double number = 0;
-  std::string_view rest;
-  if (split_number(lowered, number, rest) && rest == "%") return parse_percent(number, text, option);
+  WrittenAmount written;
+  if (read_amount(text, &written) == AmountProblem::none && written.is_percent) {
+    return parse_percent(written.percent, text, option);
+  }
   Result<uint64_t> size = parse_size(text);
   if (!size.ok()) return Status(StatusCode::invalid_argument, fmt::format("{}: {}", option, size.status().message()));
   Budget budget;
@@ -98,15 +66,15 @@ std::string to_variable(const Budget& budget) {
 }
 
 std::string format_bytes(uint64_t bytes) {
+  const double value = static_cast<double>(bytes);
   if (bytes < 1024) return fmt::format("{} B", bytes);
-  const char* const names[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-  double value = static_cast<double>(bytes) / 1024;
-  size_t unit = 0;
-  while (value >= 1023.5 && unit + 1 < std::size(names)) {
-    value /= 1024;
-    ++unit;
+  const SizeUnit* shown = nullptr;
+  for (const SizeUnit& unit : kSizeUnits) {
+    if (!unit.name.ends_with("iB")) continue;
+    if (shown == nullptr || value / shown->bytes >= 1023.5) shown = &unit;
   }
-  return value < 99.95 ? fmt::format("{:.1f} {}", value, names[unit]) : fmt::format("{:.0f} {}", value, names[unit]);
+  const double number = value / shown->bytes;
+  return number < 99.95 ? fmt::format("{:.1f} {}", number, shown->name) : fmt::format("{:.0f} {}", number, shown->name);
 }
 
 std::string format_duration(uint64_t nanoseconds) {

@@ -20,8 +20,8 @@ struct Budget {
   bool set() const { return bytes > 0 || percent > 0; }
 };
 
-// Plain bytes or with a unit: KiB, MiB, GiB, TiB, PiB (also K, M, G, T, P) of 1024, or KB, MB, GB, TB, PB of 1000.
-// Fractions allowed.
+// Plain bytes or with a unit of the table in preload/base/amount.h: KiB, MiB ... (also K, M ...) of 1024, KB, MB ... of
+// 1000. Fractions allowed.
 Result<uint64_t> parse_size(std::string_view text);
 // A size or a percentage, within the limits above. `option` names it in the error.
 Result<Budget> parse_budget(std::string_view text, std::string_view option = "--budget");

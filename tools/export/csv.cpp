@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include "analyzer/plan/names.h"
+#include "preload/base/run_log_keys.h"
 #include "preload/trace/names.h"
 #include "tools/export/export.h"
 #include "tools/report/timeline.h"
@@ -22,8 +23,9 @@ std::string field(const std::string& text) {
 std::string run_table(const report::RunLog& log) {
   std::string csv = "iteration,mode,wall_ns,stall_ns,offload_bytes,reload_bytes,vmm_calls\n";
   for (const report::RunIteration& it : log.iterations) {
-    csv += fmt::format("{},{},{},{},{},{},{}\n", it.index, it.planned ? "planned" : "passive", it.wall_ns, it.stall_ns,
-                       it.offload_bytes, it.reload_bytes, it.vmm_calls);
+    csv += fmt::format("{},{},{},{},{},{},{}\n", it.index,
+                       (it.planned ? run_log::iteration::planned : run_log::iteration::on_demand).name, it.wall_ns,
+                       it.stall_ns, it.offload_bytes, it.reload_bytes, it.vmm_calls);
   }
   return csv;
 }

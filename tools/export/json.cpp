@@ -1,4 +1,5 @@
 #include "analyzer/plan/names.h"
+#include "preload/base/run_log_keys.h"
 #include "preload/trace/names.h"
 #include "tools/export/export.h"
 #include "tools/report/timeline.h"
@@ -177,27 +178,34 @@ Json plan_json(const plan::Plan& plan) {
   return json;
 }
 
+// Keys of the log keep their names.
 Json run_json(const report::RunLog& log) {
-  Json json = {{"program", log.program},
-               {"driver", log.driver},
-               {"mode", log.mode},
-               {"budget_bytes", log.budget_bytes},
-               {"iterations_planned", log.iterations_planned},
-               {"iterations_passive", log.iterations_passive},
-               {"divergences", log.divergence_count},
-               {"peak_device_bytes", log.peak_device_bytes},
+  namespace start = run_log::start;
+  namespace iteration = run_log::iteration;
+  namespace memory = run_log::memory;
+  namespace end = run_log::end;
+  Json json = {{start::program.name, log.program},
+               {start::driver.name, log.driver},
+               {start::mode.name, log.mode},
+               {start::budget_bytes.name, log.budget_bytes},
+               {end::iterations_planned.name, log.iterations_planned},
+               {end::iterations_on_demand.name, log.iterations_on_demand},
+               {end::divergences.name, log.divergence_count},
+               {end::peak_device_bytes.name, log.peak_device_bytes},
                {"ended", log.ended}};
   json["iterations"] = list_json(log.iterations, [](const report::RunIteration& it) {
-    return Json{{"index", it.index},
-                {"mode", it.planned ? "planned" : "passive"},
-                {"wall_ns", it.wall_ns},
-                {"offload_bytes", it.offload_bytes},
-                {"reload_bytes", it.reload_bytes},
-                {"stall_ns", it.stall_ns},
-                {"vmm_calls", it.vmm_calls}};
+    return Json{{iteration::index.name, it.index},
+                {iteration::mode.name, (it.planned ? iteration::planned : iteration::on_demand).name},
+                {iteration::wall_ns.name, it.wall_ns},
+                {iteration::offload_bytes.name, it.offload_bytes},
+                {iteration::reload_bytes.name, it.reload_bytes},
+                {iteration::stall_ns.name, it.stall_ns},
+                {iteration::vmm_calls.name, it.vmm_calls}};
   });
   json["memory"] = list_json(log.memory, [](const report::RunMemory& one) {
-    return Json{{"time_ns", one.time_ns}, {"device_bytes", one.device_bytes}, {"requested_bytes", one.requested_bytes}};
+    return Json{{memory::time_ns.name, one.time_ns},
+                {memory::device_bytes.name, one.device_bytes},
+                {memory::requested_bytes.name, one.requested_bytes}};
   });
   return json;
 }

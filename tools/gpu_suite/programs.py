@@ -71,16 +71,18 @@ def measured(suite, command, environment, seconds, folder):
 
 def read_run_log(path):
     """The last line of each kind that sums up, and what the iterations took."""
-    summary, walls = {}, {"planned": [], "passive": []}
+    summary, walls = {}, {"planned": [], "on_demand": []}
+    old_words = {"passive": "on_demand", "iterations_passive": "iterations_on_demand"}  # as in preload/base/run_log_keys.def
     for line in pathlib.Path(path).read_text().splitlines() if os.path.exists(path) else []:
         try:
             record = json.loads(line)
         except ValueError:
             continue
         if record.get("kind") == "end":
-            summary.update({key: value for key, value in record.items() if key != "kind"})
-        if record.get("kind") == "iteration" and record.get("mode") in walls:
-            walls[record["mode"]].append(record.get("wall_ns", 0))
+            summary.update({old_words.get(key, key): value for key, value in record.items() if key != "kind"})
+        mode = old_words.get(record.get("mode"), record.get("mode"))
+        if record.get("kind") == "iteration" and mode in walls:
+            walls[mode].append(record.get("wall_ns", 0))
         if record.get("kind") == "divergence":
             summary["first_divergence"] = summary.get("first_divergence", record)
     for mode, values in walls.items():

@@ -7,6 +7,7 @@
 
 #include "tools/cli/files.h"
 #include "tools/cli/message.h"
+#include "tools/cli/run_log_value.h"
 #include "tools/cli/sizes.h"
 
 namespace reprise::tools {
@@ -30,19 +31,19 @@ void say_what_it_saved(const std::string& path) {
 
 std::string defragment_summary(const std::string& line) {
   const nlohmann::json data = nlohmann::json::parse(line, nullptr, false);
-  if (!data.is_object() || data.value("kind", "") != "defragment") return {};
-  const auto count = [&](const char* key) { return data.value(key, uint64_t{0}); };
-  const uint64_t live = count("peak_live_bytes");
-  const uint64_t reserved = count("peak_reserved_bytes");
-  const uint64_t served = count("exact") + count("single") + count("multiple") + count("insufficient");
+  if (!data.is_object() || kind_of(data) != run_log::defragment::line.name) return {};
+  const auto count = [&](const auto& key) { return value_of(data, key); };
+  using namespace run_log::defragment;
+  const uint64_t live = count(peak_live_bytes);
+  const uint64_t reserved = count(peak_reserved_bytes);
+  const uint64_t served = count(exact) + count(single) + count(multiple) + count(insufficient);
   if (reserved == 0) return {};
   return fmt::format(
       "large allocations: at most {} live, in {} of device memory ({:.1f} % used; in whole chunks the live ones take "
       "{}); "
       "{} of {} found at their size, {} split, {} stitched",
       format_bytes(live), format_bytes(reserved), 100.0 * static_cast<double>(live) / static_cast<double>(reserved),
-      format_bytes(count("peak_live_chunks") * count("chunk_bytes")), count("exact"), served, count("splits"),
-      count("stitches"));
+      format_bytes(count(peak_live_chunks) * count(chunk_bytes)), count(exact), served, count(splits), count(stitches));
 }
 
 int run_defragmented(const SessionOptions& options, const ProgramArguments& program) {

@@ -94,26 +94,8 @@ void take(Number& to, const std::optional<double>& from) {
 
 analyzer::Machine to_planner(const probe::Machine& from) {
   analyzer::Machine machine;
-  take(machine.h2d_bytes_per_s, from.h2d_bytes_per_second);
-  take(machine.d2h_bytes_per_s, from.d2h_bytes_per_second);
-  take(machine.h2d_together_bytes_per_s, from.h2d_together_bytes_per_second);
-  take(machine.d2h_together_bytes_per_s, from.d2h_together_bytes_per_second);
-  take(machine.latency_ns, from.copy_latency_ns);
-  take(machine.memory_bytes_per_s, from.hbm_bytes_per_second);
-  take(machine.fp16_flops_per_s, from.fp16_flops_per_second);
-  take(machine.fp32_flops_per_s, from.fp32_flops_per_second);
-  take(machine.launch_ns, from.launch_latency_ns);
-  take(machine.remap_ns_per_chunk, from.remap_ns_per_chunk);
-  take(machine.host_bytes, from.host_bytes);
-  take(machine.ssd_bytes, from.ssd_bytes);
-  take(machine.ssd_writes_per_day, from.ssd_drive_writes_per_day);
-  take(machine.ssd_read_bytes_per_s, from.ssd_read_bytes_per_second);
-  take(machine.ssd_write_bytes_per_s, from.ssd_write_bytes_per_second);
-  take(machine.ssd_latency_ns, from.ssd_latency_ns);
-  take(machine.devices, from.devices);
-  take(machine.devices_per_link, from.devices_per_host_link);
-  take(machine.peer_bytes_per_s, from.peer_bytes_per_second);
-  take(machine.peer_latency_ns, from.peer_latency_ns);
+#define MACHINE_NUMBER(key, field, unit, lowest, standard, help) take(machine.field, from.key);
+#include "tools/probe/output/machine_rows.h"
   return machine;
 }
 

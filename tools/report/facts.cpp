@@ -32,7 +32,7 @@ void add_run_facts(const RunLog& log, Facts& facts) {
   if (facts.budget == 0) facts.budget = log.budget_bytes;
   facts.peak_actual = log.peak_device_bytes;
   facts.actual_ns = median_iteration_ns(log, true);
-  facts.passive_ns = median_iteration_ns(log, false);
+  facts.on_demand_ns = median_iteration_ns(log, false);
   Busy sum;
   for (const RunOverlap& overlap : log.overlaps) {
     sum.copy_ns += overlap.copy_ns;

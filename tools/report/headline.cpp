@@ -42,8 +42,8 @@ Json time_card(const Facts& facts) {
                 fmt::format("{:.2f} x computing alone ({})", ratio(facts.predicted_ns, facts.compute_ns),
                             format_duration(facts.compute_ns)));
   }
-  if (facts.passive_ns > 0) {
-    return card("Time per iteration", format_duration(facts.passive_ns), "on demand, without a plan");
+  if (facts.on_demand_ns > 0) {
+    return card("Time per iteration", format_duration(facts.on_demand_ns), "on demand, without a plan");
   }
   return nullptr;
 }
@@ -67,7 +67,7 @@ Json run_card(const Inputs& inputs) {
     return card("Iterations", "none found", "so nothing was planned: tensors moved on demand");
   }
   return card("Iterations", fmt::format("{} planned", log.iterations_planned),
-              fmt::format("{} on demand; {} divergence{}", log.iterations_passive, log.divergence_count,
+              fmt::format("{} on demand; {} divergence{}", log.iterations_on_demand, log.divergence_count,
                           log.divergence_count == 1 ? "" : "s"),
               log.iterations_planned > 0 ? "good" : "plain");
 }
@@ -101,7 +101,7 @@ std::string make_summary(const Inputs& inputs) {
     line += inputs.no_iteration.empty() ? ", no iteration planned" : ", no iteration found to plan";
   } else if (inputs.log != nullptr) {
     line += fmt::format(", {} of {} iterations planned", inputs.log->iterations_planned,
-                        inputs.log->iterations_planned + inputs.log->iterations_passive);
+                        inputs.log->iterations_planned + inputs.log->iterations_on_demand);
   }
   return line;
 }

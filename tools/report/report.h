@@ -61,9 +61,9 @@ struct Facts {
   uint64_t compute_ns = 0;   // one iteration, computing alone
   uint64_t bound_ns = 0;     // what no plan can beat; 0: not known
   uint64_t predicted_ns = 0;
-  uint64_t actual_ns = 0;   // median planned iteration
-  uint64_t passive_ns = 0;  // median iteration on demand
-  double hidden = -1;       // share of the copy time during which something was computed; below 0: not known
+  uint64_t actual_ns = 0;     // median planned iteration
+  uint64_t on_demand_ns = 0;  // median iteration on demand
+  double hidden = -1;         // share of the copy time during which something was computed; below 0: not known
   bool hidden_measured = false;
 };
 Facts collect_facts(const Inputs& inputs);

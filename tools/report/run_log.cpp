@@ -8,130 +8,126 @@
 #include <sstream>
 
 #include "tools/cli/files.h"
+#include "tools/cli/run_log_value.h"
 
 namespace reprise::report {
 namespace {
 
 using nlohmann::json;
-
-uint64_t number(const json& line, const char* name) {
-  const auto found = line.find(name);
-  if (found == line.end() || !found->is_number()) return 0;
-  if (found->is_number_unsigned()) return found->get<uint64_t>();
-  const double value = found->get<double>();
-  return value > 0 ? static_cast<uint64_t>(value) : 0;
-}
-
-// Texts of the program's own (kernel names, paths) may hold anything; numbers stand for themselves.
-std::string text(const json& line, const char* name) {
-  const auto found = line.find(name);
-  if (found == line.end()) return {};
-  return found->is_string() ? found->get<std::string>() : found->dump(-1, ' ', false, json::error_handler_t::replace);
-}
+using tools::value_of;
 
 void read_start(const json& line, RunLog& log) {
-  log.program = text(line, "program");
-  log.driver = text(line, "driver");
-  log.mode = text(line, "mode");
-  log.start_ns = number(line, "time_ns");
-  log.budget_bytes = number(line, "budget_bytes");
-  log.budget_percent = number(line, "budget_percent");
-  log.granularity = number(line, "granularity");
+  log.program = value_of(line, run_log::start::program);
+  log.driver = value_of(line, run_log::start::driver);
+  log.mode = value_of(line, run_log::start::mode);
+  log.start_ns = value_of(line, run_log::start::time_ns);
+  log.budget_bytes = value_of(line, run_log::start::budget_bytes);
+  log.budget_percent = value_of(line, run_log::start::budget_percent);
+  log.chunk_bytes = value_of(line, run_log::start::chunk_bytes);
 }
 
 void read_plan_line(const json& line, RunLog& log) {
-  if (++log.plan_count == 1) log.plan_at_ns = number(line, "at_ns");
-  log.plan_path = text(line, "path");
-  log.policy = text(line, "policy");
+  if (++log.plan_count == 1) log.plan_at_ns = value_of(line, run_log::every::at_ns);
+  log.plan_path = value_of(line, run_log::plan::path);
+  log.policy = value_of(line, run_log::plan::policy);
 }
 
 void read_activate(const json& line, RunLog& log) {
-  log.activation_vmm_calls += number(line, "vmm_calls");
+  log.activation_vmm_calls += value_of(line, run_log::activate::vmm_calls);
   log.in_force_at_end = true;
   if (++log.activation_count == 1) {
-    log.first_activation = number(line, "iteration");
-    log.activation_at_ns = number(line, "at_ns");
+    log.first_activation = value_of(line, run_log::activate::iteration);
+    log.activation_at_ns = value_of(line, run_log::every::at_ns);
   }
   if (!log.divergences.empty() && !log.divergences.back().resumed) {
-    log.divergences.back().resumed = number(line, "iteration");
+    log.divergences.back().resumed = value_of(line, run_log::activate::iteration);
   }
 }
 
 void read_iteration(const json& line, RunLog& log) {
   RunIteration it;
-  it.index = number(line, "index");
-  it.planned = text(line, "mode") == "planned";
-  it.wall_ns = number(line, "wall_ns");
-  it.offload_bytes = number(line, "offload_bytes");
-  it.reload_bytes = number(line, "reload_bytes");
-  it.stall_ns = number(line, "stall_ns");
-  it.vmm_calls = number(line, "vmm_calls");
-  it.calls = number(line, "calls");
+  it.index = value_of(line, run_log::iteration::index);
+  it.planned = tools::says(value_of(line, run_log::iteration::mode), run_log::iteration::planned);
+  it.wall_ns = value_of(line, run_log::iteration::wall_ns);
+  it.offload_bytes = value_of(line, run_log::iteration::offload_bytes);
+  it.reload_bytes = value_of(line, run_log::iteration::reload_bytes);
+  it.stall_ns = value_of(line, run_log::iteration::stall_ns);
+  it.vmm_calls = value_of(line, run_log::iteration::vmm_calls);
+  it.calls = value_of(line, run_log::iteration::calls);
   log.iterations.push_back(it);
 }
 
 void read_divergence(const json& line, RunLog& log) {
-  log.divergences.push_back({number(line, "iteration"), number(line, "call"), text(line, "expected"), text(line, "got"),
-                             text(line, "reason"), number(line, "at_ns")});
+  log.divergences.push_back({value_of(line, run_log::divergence::iteration), value_of(line, run_log::divergence::call),
+                             value_of(line, run_log::divergence::expected), value_of(line, run_log::divergence::got),
+                             value_of(line, run_log::divergence::reason), value_of(line, run_log::every::at_ns)});
   log.in_force_at_end = false;
 }
 
 void read_loop_end(const json& line, RunLog& log) {
-  read_divergence(line, log);
-  log.divergences.back().expected = "another iteration";
-  log.divergences.back().loop_end = true;
+  RunDivergence end;
+  end.iteration = value_of(line, run_log::loop_end::iteration);
+  end.expected = "another iteration";
+  end.got = value_of(line, run_log::loop_end::got);
+  end.at_ns = value_of(line, run_log::every::at_ns);
+  end.loop_end = true;
+  log.divergences.push_back(std::move(end));
+  log.in_force_at_end = false;
 }
 
 void read_memory(const json& line, RunLog& log) {
-  log.memory.push_back({number(line, "time_ns"), number(line, "device_bytes"), number(line, "requested_bytes")});
+  log.memory.push_back({value_of(line, run_log::memory::time_ns), value_of(line, run_log::memory::device_bytes),
+                        value_of(line, run_log::memory::requested_bytes)});
 }
 
 void read_activity(const json& line, RunLog& log) {
-  log.activities.push_back({number(line, "iteration"), number(line, "vertex"), text(line, "engine"),
-                            number(line, "start_ns"), number(line, "end_ns")});
+  log.activities.push_back({value_of(line, run_log::activity::iteration), value_of(line, run_log::activity::vertex),
+                            value_of(line, run_log::activity::engine), value_of(line, run_log::activity::start_ns),
+                            value_of(line, run_log::activity::end_ns)});
 }
 
 void read_overlap(const json& line, RunLog& log) {
-  log.overlaps.push_back(
-      {number(line, "iteration"), number(line, "compute_ns"), number(line, "copy_ns"), number(line, "both_ns")});
+  log.overlaps.push_back({value_of(line, run_log::overlap::iteration), value_of(line, run_log::overlap::compute_ns),
+                          value_of(line, run_log::overlap::copy_ns), value_of(line, run_log::overlap::both_ns)});
 }
 
 void read_unmanaged(const json& line, RunLog& log) {
-  log.unmanaged.push_back({text(line, "what"), number(line, "count"), number(line, "bytes")});
+  log.unmanaged.push_back({value_of(line, run_log::unmanaged::what), value_of(line, run_log::unmanaged::count),
+                           value_of(line, run_log::unmanaged::bytes)});
 }
 
 void read_end(const json& line, RunLog& log) {
   log.ended = true;
-  log.end_ns = number(line, "time_ns");
-  log.iterations_planned = number(line, "iterations_planned");
-  log.iterations_passive = number(line, "iterations_passive");
-  log.divergence_count = number(line, "divergences");
-  log.peak_device_bytes = number(line, "peak_device_bytes");
-  log.peak_requested_bytes = number(line, "peak_requested_bytes");
+  log.end_ns = value_of(line, run_log::end::time_ns);
+  log.iterations_planned = value_of(line, run_log::end::iterations_planned);
+  log.iterations_on_demand = value_of(line, run_log::end::iterations_on_demand);
+  log.divergence_count = value_of(line, run_log::end::divergences);
+  log.peak_device_bytes = value_of(line, run_log::end::peak_device_bytes);
+  log.peak_requested_bytes = value_of(line, run_log::end::peak_requested_bytes);
   // A share of the peak is only known in bytes at the end.
-  if (const uint64_t budget = number(line, "budget_bytes"); budget > 0) log.budget_bytes = budget;
+  if (const uint64_t budget = value_of(line, run_log::end::budget_bytes); budget > 0) log.budget_bytes = budget;
 }
 
 using ReadLine = void (*)(const json&, RunLog&);
 const std::map<std::string, ReadLine>& readers() {
-  static const std::map<std::string, ReadLine> table = {{"start", read_start},
-                                                        {"plan", read_plan_line},
-                                                        {"activate", read_activate},
-                                                        {"iteration", read_iteration},
-                                                        {"divergence", read_divergence},
-                                                        {"loop_end", read_loop_end},
-                                                        {"memory", read_memory},
-                                                        {"activity", read_activity},
-                                                        {"overlap", read_overlap},
-                                                        {"unmanaged", read_unmanaged},
-                                                        {"end", read_end}};
+  static const std::map<std::string, ReadLine> table = {{run_log::start::line.name, read_start},
+                                                        {run_log::plan::line.name, read_plan_line},
+                                                        {run_log::activate::line.name, read_activate},
+                                                        {run_log::iteration::line.name, read_iteration},
+                                                        {run_log::divergence::line.name, read_divergence},
+                                                        {run_log::loop_end::line.name, read_loop_end},
+                                                        {run_log::memory::line.name, read_memory},
+                                                        {run_log::activity::line.name, read_activity},
+                                                        {run_log::overlap::line.name, read_overlap},
+                                                        {run_log::unmanaged::line.name, read_unmanaged},
+                                                        {run_log::end::line.name, read_end}};
   return table;
 }
 
 // A program that was killed has no end line: what the other lines say stands in for it.
 void complete(RunLog& log) {
   if (log.ended) return;
-  for (const RunIteration& it : log.iterations) ++(it.planned ? log.iterations_planned : log.iterations_passive);
+  for (const RunIteration& it : log.iterations) ++(it.planned ? log.iterations_planned : log.iterations_on_demand);
   log.divergence_count = static_cast<uint64_t>(std::count_if(log.divergences.begin(), log.divergences.end(),
                                                              [](const RunDivergence& one) { return !one.loop_end; }));
   for (const RunMemory& sample : log.memory) {
@@ -152,9 +148,9 @@ RunLog parse_run_log(const std::string& content) {
       ++log.unreadable_lines;
       continue;
     }
-    const auto reader = readers().find(text(value, "kind"));
+    const auto reader = readers().find(tools::kind_of(value));
     if (reader != readers().end()) reader->second(value, log);
-    if (value.contains("message")) log.messages.push_back(text(value, "message"));
+    if (value.contains(run_log::every::message.name)) log.messages.push_back(value_of(value, run_log::every::message));
   }
   complete(log);
   return log;
@@ -174,7 +170,7 @@ void keep_iterations(RunLog& log, uint64_t calls) {
   const auto other = [calls](const RunIteration& it) { return !it.planned && it.calls != 0 && it.calls != calls; };
   const auto removed = static_cast<uint64_t>(std::count_if(log.iterations.begin(), log.iterations.end(), other));
   log.iterations.erase(std::remove_if(log.iterations.begin(), log.iterations.end(), other), log.iterations.end());
-  log.iterations_passive -= std::min(removed, log.iterations_passive);
+  log.iterations_on_demand -= std::min(removed, log.iterations_on_demand);
 }
 
 uint64_t median_iteration_ns(const RunLog& log, bool planned) {

@@ -20,7 +20,7 @@ struct RunIteration {
   uint64_t vmm_calls = 0;
   uint64_t calls = 0;  // of an iteration on demand: how many calls repeated; 0: not said
 };
-// A departure from the plan.
+// Where the plan was left.
 struct RunDivergence {
   uint64_t iteration = 0;
   uint64_t call = 0;
@@ -61,7 +61,7 @@ struct RunLog {
   std::string mode;
   uint64_t budget_bytes = 0;
   uint64_t budget_percent = 0;  // of the peak; 0: the budget was given in bytes
-  uint64_t granularity = 0;
+  uint64_t chunk_bytes = 0;
   std::string plan_path;
   std::string policy;
   uint64_t plan_count = 0;  // "plan" lines
@@ -70,7 +70,7 @@ struct RunLog {
   uint64_t first_activation = 0;  // the iteration from which on the plan was in force
   uint64_t plan_at_ns = 0;        // when the first plan was ready; 0: not said
   uint64_t activation_at_ns = 0;  // when it first came in force
-  bool in_force_at_end = false;   // no departure after the last activation
+  bool in_force_at_end = false;   // no divergence after the last activation
   std::vector<RunIteration> iterations;
   std::vector<RunDivergence> divergences;
   std::vector<RunMemory> memory;
@@ -82,8 +82,8 @@ struct RunLog {
   uint64_t end_ns = 0;
   bool ended = false;  // there was an "end" line
   uint64_t iterations_planned = 0;
-  uint64_t iterations_passive = 0;
-  uint64_t divergence_count = 0;  // departures but for loop ends
+  uint64_t iterations_on_demand = 0;
+  uint64_t divergence_count = 0;  // but for loop ends
   uint64_t peak_device_bytes = 0;
   uint64_t peak_requested_bytes = 0;
   uint64_t unreadable_lines = 0;  // cut off or damaged
@@ -93,10 +93,10 @@ RunLog parse_run_log(const std::string& text);
 Result<RunLog> read_run_log(const std::string& path);
 
 // While nothing is planned, the log counts whatever repeats, short loops in the program's set-up included. Keeps the
-// passive iterations that have the calls of the real iteration; 0: there is none.
+// iterations on demand that have the calls of the real iteration; 0: there is none.
 void keep_iterations(RunLog& log, uint64_t calls);
 
-// Median wall time of the planned (or passive) iterations, 0 when there were none.
+// Median wall time of the iterations that were planned (or on demand), 0 when there were none.
 uint64_t median_iteration_ns(const RunLog& log, bool planned);
 
 }  // namespace reprise::report

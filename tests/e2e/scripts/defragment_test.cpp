@@ -119,7 +119,7 @@ TEST(Defragment, BelowTheLimitMemoryIsReusedAtItsSizeAndWhenThereIsNoOther) {
   const Outcome ours = run_defragmented(comb(16), little);
   expect_same(run_plain(comb(16), {{"REPRISE_SIM_MEMORY", "2100KiB"}}), ours);
   EXPECT_EQ(total(ours, "stitches"), 0u);
-  EXPECT_GT(total(ours, "recycled_pieces"), 0u);
+  EXPECT_GT(total(ours, "recycled_blocks"), 0u);
 }
 
 TEST(Defragment, ADriverThatCannotMapIsSaidOnceAndUsedAsItIs) {

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <cmath>
 #include <fstream>
 #include <iterator>
@@ -12,47 +11,37 @@
 namespace reprise::probe {
 namespace {
 
+enum class Lowest : uint8_t { positive, zero };
 struct Field {
   const char* key;
   std::optional<double> Machine::*value;
-  bool may_be_zero = false;
+  Lowest lowest;
 };
-constexpr std::array<Field, 22> kFields = {
-    {{"h2d_bytes_per_second", &Machine::h2d_bytes_per_second},
-     {"d2h_bytes_per_second", &Machine::d2h_bytes_per_second},
-     {"h2d_together_bytes_per_second", &Machine::h2d_together_bytes_per_second},
-     {"d2h_together_bytes_per_second", &Machine::d2h_together_bytes_per_second},
-     {"copy_latency_ns", &Machine::copy_latency_ns},
-     {"hbm_bytes_per_second", &Machine::hbm_bytes_per_second},
-     {"launch_latency_ns", &Machine::launch_latency_ns, true},
-     {"event_wait_ns", &Machine::event_wait_ns},
-     {"compute_slowdown_while_copying", &Machine::compute_slowdown_while_copying},
-     {"fp16_flops_per_second", &Machine::fp16_flops_per_second},
-     {"fp32_flops_per_second", &Machine::fp32_flops_per_second},
-     {"remap_ns_per_chunk", &Machine::remap_ns_per_chunk, true},
-     {"host_bytes", &Machine::host_bytes},
-     {"ssd_bytes", &Machine::ssd_bytes},
-     {"ssd_read_bytes_per_second", &Machine::ssd_read_bytes_per_second},
-     {"ssd_write_bytes_per_second", &Machine::ssd_write_bytes_per_second},
-     {"ssd_drive_writes_per_day", &Machine::ssd_drive_writes_per_day},
-     {"ssd_latency_ns", &Machine::ssd_latency_ns, true},
-     {"devices", &Machine::devices},
-     {"devices_per_host_link", &Machine::devices_per_host_link},
-     {"peer_bytes_per_second", &Machine::peer_bytes_per_second},
-     {"peer_latency_ns", &Machine::peer_latency_ns, true}}};
+constexpr Field kFields[] = {
+#define MACHINE_NUMBER(key, field, unit, lowest, standard, help) {#key, &Machine::key, Lowest::lowest},
+#define MACHINE_UNUSED_NUMBER(key, unit, lowest, help) {#key, &Machine::key, Lowest::lowest},
+#include "tools/probe/output/machine_rows.h"
+};
+
+// Files written by hand may leave out where the numbers come from.
+enum class Presence : uint8_t { optional, required };
+
+template <typename Value>
+void read(const Json& json, const char* key, Presence presence, Value& value) {
+  if (presence == Presence::required || json.contains(key)) value = json.at(key).get<Value>();
+}
 
 Status corrupt(const std::string& why) { return {StatusCode::corrupt, "not a machine file: " + why}; }
 
 }  // namespace
 
 Json to_json(const Machine& machine) {
-  Json json = {{"format", "reprise-machine"},
-               {"version", kMachineVersion},
-               {"device", machine.device},
-               {"driver", machine.driver},
-               {"measured_at", machine.measured_at},
-               {"simulated", machine.simulated},
-               {"memory_bytes", machine.memory_bytes}};
+  Json json = Json::object();
+#define MACHINE_FIXED(key, value, help) json[#key] = machine_fixed::key;
+#define MACHINE_TEXT(key, unit, presence, help) json[#key] = machine.key;
+#define MACHINE_FLAG(key, unit, presence, help) json[#key] = machine.key;
+#define MACHINE_SIZE(key, unit, presence, help) json[#key] = machine.key;
+#include "tools/probe/output/machine_rows.h"
   for (const Field& field : kFields) {
     if (const auto& value = machine.*field.value) json[field.key] = *value;
   }
@@ -60,26 +49,25 @@ Json to_json(const Machine& machine) {
 }
 
 Result<Machine> machine_from_json(const Json& json) {
-  if (!json.is_object() || json.value("format", Json()) != "reprise-machine")
-    return corrupt("no \"format\": \"reprise-machine\"");
+  if (!json.is_object() || json.value("format", Json()) != machine_fixed::format) {
+    return corrupt(fmt::format("no \"format\": \"{}\"", machine_fixed::format));
+  }
   try {
-    if (json.at("version").get<int>() != kMachineVersion) {
+    if (json.at("version").get<int>() != machine_fixed::version) {
       return Status(StatusCode::unsupported, fmt::format("machine file of version {}, this build knows {}",
-                                                         json.at("version").dump(), kMachineVersion));
+                                                         json.at("version").dump(), machine_fixed::version));
     }
     Machine machine;
-    machine.device = json.at("device").get<std::string>();
-    // Files written by hand may leave out where the numbers come from.
-    machine.driver = json.value("driver", "");
-    machine.measured_at = json.value("measured_at", "");
-    machine.simulated = json.value("simulated", false);
-    machine.memory_bytes = json.at("memory_bytes").get<uint64_t>();
+#define MACHINE_TEXT(key, unit, presence, help) read(json, #key, Presence::presence, machine.key);
+#define MACHINE_FLAG(key, unit, presence, help) read(json, #key, Presence::presence, machine.key);
+#define MACHINE_SIZE(key, unit, presence, help) read(json, #key, Presence::presence, machine.key);
+#include "tools/probe/output/machine_rows.h"
     for (const Field& field : kFields) {
       if (!json.contains(field.key)) continue;
       const auto value = json.at(field.key).get<double>();
-      const bool good = std::isfinite(value) && value < 0x1p62 && (field.may_be_zero ? value >= 0 : value > 0);
-      if (!good)
-        return corrupt(fmt::format("{} is not a {} number", field.key, field.may_be_zero ? "valid" : "positive"));
+      const bool may_be_zero = field.lowest == Lowest::zero;
+      const bool good = std::isfinite(value) && value < 0x1p62 && (may_be_zero ? value >= 0 : value > 0);
+      if (!good) return corrupt(fmt::format("{} is not a {} number", field.key, may_be_zero ? "valid" : "positive"));
       machine.*field.value = value;
     }
     return machine;

@@ -111,7 +111,7 @@ function iterationSection() {
 
 function divergenceSection() {
   if (data.divergences.length === 0) return;
-  const node = section("divergences", "Departures", "Where the program did something else than in the recorded iteration. " +
+  const node = section("divergences", "Divergences", "Where the program did something else than in the recorded iteration. " +
     "From there on it ran on demand until the plan matched again.");
   node.append(sortableTable([["Iteration", 1], ["Call", 1], ["Expected"], ["Got"], ["Then"]], data.divergences.map((row) => [
     { text: String(row.iteration), value: row.iteration }, { text: String(row.call), value: row.call }, row.expected, row.got,

@@ -1,9 +1,10 @@
 #include "tools/sim/base/settings.h"
 
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+
+#include "preload/base/amount.h"
 
 namespace reprise::sim {
 namespace {
@@ -64,40 +65,13 @@ Settings read_settings() {
   return s;
 }
 
-struct Unit {
-  const char* suffix;
-  double factor;
-};
-constexpr Unit kUnits[] = {{"", 1},
-                           {"B", 1},
-                           {"KiB", 1024.0},
-                           {"MiB", 1048576.0},
-                           {"GiB", 1073741824.0},
-                           {"TiB", 1024.0 * 1073741824.0},
-                           {"kB", 1e3},
-                           {"KB", 1e3},
-                           {"MB", 1e6},
-                           {"GB", 1e9},
-                           {"TB", 1e12},
-                           {"K", 1024.0},
-                           {"M", 1048576.0},
-                           {"G", 1073741824.0}};
-
 }  // namespace
 
 bool parse_size(const char* text, uint64_t* bytes) noexcept {
-  char* end = nullptr;
-  const double number = std::strtod(text, &end);
-  if (end == text || !(number >= 0)) return false;
-  while (*end == ' ') ++end;
-  for (const Unit& unit : kUnits) {
-    if (std::strcmp(end, unit.suffix) != 0) continue;
-    const double value = std::floor(number * unit.factor);
-    if (value >= 9.2e18) return false;
-    *bytes = static_cast<uint64_t>(value);
-    return true;
-  }
-  return false;
+  WrittenAmount written;
+  if (read_amount(text, &written) != AmountProblem::none || written.is_percent) return false;
+  *bytes = written.bytes;
+  return true;
 }
 
 const Settings& settings() noexcept {

@@ -72,6 +72,13 @@ class Results(unittest.TestCase):
             log.flush()
             self.assertEqual(programs.read_run_log(log.name), {"peak_device_bytes": 9, "median_planned_iteration_ns": 6})
 
+    def test_a_run_log_of_old_words_is_read(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".run") as log:
+            log.write('{"kind":"iteration","mode":"passive","wall_ns":5}\n{"kind":"iteration","mode":"on_demand","wall_ns":7}\n'
+                      '{"kind":"end","iterations_passive":2}\n')
+            log.flush()
+            self.assertEqual(programs.read_run_log(log.name), {"iterations_on_demand": 2, "median_on_demand_iteration_ns": 6})
+
 
 class Command(unittest.TestCase):
     def test_bad_input_is_one_line_and_two(self):

@@ -161,17 +161,17 @@ TEST(Report, ARunWithoutAnIterationSaysWhy) {
 
 TEST(Report, AProgramWithoutAnIterationHasNoneToShow) {
   RunLog log = parse_run_log(
-      "{\"kind\":\"iteration\",\"index\":0,\"mode\":\"passive\",\"wall_ns\":5,\"calls\":4}\n"
-      "{\"kind\":\"iteration\",\"index\":1,\"mode\":\"passive\",\"wall_ns\":500,\"calls\":90}\n"
-      "{\"kind\":\"end\",\"iterations_passive\":2}\n");
+      "{\"kind\":\"iteration\",\"index\":0,\"mode\":\"on_demand\",\"wall_ns\":5,\"calls\":4}\n"
+      "{\"kind\":\"iteration\",\"index\":1,\"mode\":\"on_demand\",\"wall_ns\":500,\"calls\":90}\n"
+      "{\"kind\":\"end\",\"iterations_on_demand\":2}\n");
   RunLog none = log;
   keep_iterations(none, 0);
   EXPECT_TRUE(none.iterations.empty());
-  EXPECT_EQ(none.iterations_passive, 0u);
+  EXPECT_EQ(none.iterations_on_demand, 0u);
   keep_iterations(log, 90);
   ASSERT_EQ(log.iterations.size(), 1u);
   EXPECT_EQ(log.iterations[0].wall_ns, 500u);
-  EXPECT_EQ(log.iterations_passive, 1u);
+  EXPECT_EQ(log.iterations_on_demand, 1u);
   Inputs inputs{nullptr, nullptr, &none};
   inputs.no_iteration = "no iteration found in 7 calls: why";
   EXPECT_NE(text_of(sentences_section(inputs)).find("Nothing could be planned: no iteration found in 7 calls: why."),
@@ -240,9 +240,38 @@ TEST(RunLog, DamagedLinesAreCountedAndTheRestIsRead) {
   EXPECT_EQ(log.unreadable_lines, 3u);
   EXPECT_FALSE(log.ended);
   EXPECT_EQ(log.iterations_planned, 2u);
-  EXPECT_EQ(log.iterations_passive, 1u);
+  EXPECT_EQ(log.iterations_on_demand, 1u);
   EXPECT_EQ(log.peak_device_bytes, 9437184u);
   EXPECT_EQ(median_iteration_ns(log, true), 820u);
+}
+
+std::string content_of(const std::string& path) {
+  std::stringstream content;
+  content << std::ifstream(path).rdbuf();
+  return content.str();
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+    text.replace(at, from.size(), to);
+  return text;
+}
+
+// The log and the report's data are of 0.1, whose keys had other names.
+TEST(RunLog, OldWordsGiveTheReportThatTheyGave) {
+  const std::string old_words = content_of(REPRISE_TEST_DATA "/run_logs/0.1.jsonl");
+  const std::string report = content_of(REPRISE_TEST_DATA "/run_logs/0.1.json");
+  std::string new_words = replaced(old_words, "\"granularity\"", "\"chunk_bytes\"");
+  new_words = replaced(new_words, "\"passive\"", "\"on_demand\"");
+  new_words = replaced(new_words, "\"iterations_passive\"", "\"iterations_on_demand\"");
+  ASSERT_NE(old_words, new_words);
+  for (const std::string& text : {old_words, new_words}) {
+    const RunLog log = parse_run_log(text);
+    EXPECT_EQ(log.chunk_bytes, 16384u);
+    EXPECT_EQ(log.iterations_on_demand, 2u);
+    EXPECT_EQ(log.iterations.size(), 8u);
+    EXPECT_EQ(first_difference(report, make_data({nullptr, nullptr, &log}).dump(1) + "\n"), "");
+  }
 }
 
 TEST(RunLog, NumbersOfTheWrongTypeDoNotThrow) {

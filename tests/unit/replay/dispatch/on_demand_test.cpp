@@ -1,0 +1,158 @@
+// Entries performed on demand, on a fake driver: each is done afterwards, the program is told what the driver said, and
+// addresses come back when the last work that used them is complete.
+#include "replay/dispatch/on_demand.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/unit/replay/memory/small_device.h"
+
+namespace reprise::replay {
+namespace {
+
+using Calls = std::vector<std::string>;
+
+testing::FakeDriver* device_of_kernels = nullptr;
+CUresult answer_of_kernels = CUDA_SUCCESS;
+int kernels_run = 0;
+
+CUresult launch(const void*, CUstream stream) noexcept {
+  device_of_kernels->launch(stream, [] { ++kernels_run; });
+  return answer_of_kernels;
+}
+
+class OnDemandTest : public ::testing::Test {
+ protected:
+  OnDemandTest() {
+    device_of_kernels = &device_.driver;
+    answer_of_kernels = CUDA_SUCCESS;
+    kernels_run = 0;
+    shared_.command_log.open(1 << 20);
+    shared_.context = device_.context;
+    shared_.chunk_bytes = device_.chunk_bytes;
+    shared_.arena = device_.memory.arena;
+    shared_.addresses.open(shared_.arena, device_.chunk_bytes);
+  }
+  ~OnDemandTest() override {
+    device_.driver.run_all();
+    EXPECT_EQ(device_.driver.violations, Calls{});
+    EXPECT_EQ(shared_.command_log.head(), shared_.command_log.tail()) << "all entries are done";
+  }
+
+  void perform(LogEntry* entry) {
+    entry->command.context = device_.context;
+    shared_.command_log.publish(entry);
+    on_demand_.perform(*entry);
+  }
+  CUdeviceptr allocate(uint64_t bytes) {
+    LogEntry* const entry = shared_.command_log.append(EntryKind::allocate);
+    entry->address = shared_.addresses.allocate(bytes);
+    entry->size = bytes;
+    entry->chunk_count = shared_.addresses.chunk_count(bytes);
+    const CUdeviceptr address = entry->address;
+    perform(entry);
+    return address;
+  }
+  void free(CUdeviceptr address, uint64_t bytes) {
+    LogEntry* const entry = shared_.command_log.append(EntryKind::free);
+    entry->address = address;
+    entry->size = bytes;
+    perform(entry);
+  }
+  void kernel(CUstream stream, std::vector<CUdeviceptr> pointers, Waiter* waiter = nullptr) {
+    std::vector<Access> accesses(pointers.size());
+    for (size_t i = 0; i < pointers.size(); ++i) {
+      accesses[i].address = pointers[i];
+      accesses[i].mode = trace::kAccessRead | trace::kAccessWrite;
+    }
+    Command command{};
+    command.op = trace::OpKind::launch;
+    command.stream = stream;
+    command.context = device_.context;
+    command.accesses = accesses.data();
+    command.access_count = static_cast<uint32_t>(accesses.size());
+    command.name = "a_kernel";
+    command.issue = &launch;
+    LogEntry* const entry = shared_.command_log.append_op(command);
+    entry->waiter = waiter;
+    perform(entry);
+  }
+
+  testing::SmallDevice device_{4};
+  Shared shared_;
+  Pager pager_{&device_.memory};
+  Issuer issuer_{&shared_, &device_.memory};
+  OnDemandExecutor on_demand_{&shared_, &device_.memory, &pager_, &issuer_};
+};
+
+TEST_F(OnDemandTest, AKernelRunsWithItsTensorsResident) {
+  const CUdeviceptr a = allocate(2 * device_.chunk_bytes);
+  const CUstream stream = device_.driver.stream();
+  kernel(stream, {a});
+  EXPECT_TRUE(device_.memory.tensors.find(a)->resident);
+  EXPECT_TRUE(device_.memory.tensors.find(a)->defined);
+  device_.driver.run_all();
+  EXPECT_EQ(kernels_run, 1);
+  EXPECT_EQ(shared_.faults.take(), CUDA_SUCCESS);
+}
+
+TEST_F(OnDemandTest, TheWaitingThreadIsToldOrElseALaterCall) {
+  const CUdeviceptr a = allocate(5 * device_.chunk_bytes);
+  const CUstream stream = device_.driver.stream();
+  Waiter waiter;
+  waiter.arm();
+  kernel(stream, {a}, &waiter);
+  EXPECT_FALSE(waiter.wait());
+  EXPECT_EQ(waiter.result(), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(shared_.faults.take(), CUDA_SUCCESS) << "told once";
+  kernel(stream, {a});
+  EXPECT_EQ(shared_.faults.take(), CUDA_ERROR_OUT_OF_MEMORY);
+  answer_of_kernels = CUDA_ERROR_INVALID_VALUE;
+  kernel(stream, {});
+  EXPECT_EQ(shared_.faults.take(), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(kernels_run, 0);
+}
+
+TEST_F(OnDemandTest, ALargeRangeIsFreeAtOnceAndASmallBlockWhenItsWorkIsComplete) {
+  const CUstream stream = device_.driver.stream();
+  const CUdeviceptr large = allocate(2 * device_.chunk_bytes);
+  const CUdeviceptr small = allocate(100);
+  kernel(stream, {large, small});
+  free(large, 2 * device_.chunk_bytes);
+  free(small, 100);
+  EXPECT_EQ(shared_.addresses.allocate(2 * device_.chunk_bytes), large) << "the next tensor waits for its chunks";
+  const CUdeviceptr other = allocate(100);
+  EXPECT_NE(other, small) << "slabs are touched without waiting";
+  device_.driver.run_all();
+  on_demand_.reclaim_slabs();
+  EXPECT_EQ(shared_.addresses.allocate(100), small);
+}
+
+// A small tensor of more streams than its uses can tell apart.
+TEST_F(OnDemandTest, ABlockOfManyStreamsComesBackToo) {
+  const CUdeviceptr small = allocate(100);
+  std::vector<CUstream> streams;
+  for (int i = 0; i < 7; ++i) {
+    streams.push_back(device_.driver.stream());
+    kernel(streams.back(), {small});
+  }
+  ASSERT_TRUE(device_.memory.tensors.find(small)->uses.everything());
+  device_.driver.clear();
+  free(small, 100);
+  EXPECT_EQ(device_.driver.count("cuCtxSynchronize"), 0u) << "a free never waits";
+  for (int i = 0; i < 6; ++i) {
+    while (device_.driver.step(streams[static_cast<size_t>(i)])) {
+    }
+  }
+  on_demand_.reclaim_slabs();
+  EXPECT_NE(shared_.addresses.allocate(100), small) << "one stream may still use it";
+  device_.driver.run_all();
+  kernel(streams[0], {});  // later work does not count
+  on_demand_.reclaim_slabs();
+  EXPECT_EQ(shared_.addresses.allocate(100), small);
+}
+
+}  // namespace
+}  // namespace reprise::replay

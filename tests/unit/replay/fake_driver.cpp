@@ -1,0 +1,335 @@
+#include "tests/unit/replay/fake_driver.h"
+
+#include <algorithm>
+
+namespace reprise::replay::testing {
+
+namespace {
+
+FakeDriver* fake = nullptr;
+
+CUresult unexpected() { return CUDA_ERROR_NOT_SUPPORTED; }
+
+}  // namespace
+
+#define CALLED(name) \
+  if (const CUresult refused = fake->called(name); refused != CUDA_SUCCESS) return refused
+
+void fill_table(DriverTable* table) {
+  auto* const entries = reinterpret_cast<void**>(table);
+  std::fill(entries, entries + sizeof *table / sizeof *entries, reinterpret_cast<void*>(&unexpected));
+  table->cuMemCreate = [](CUmemGenericAllocationHandle* handle, size_t size, const CUmemAllocationProp*,
+                          unsigned long long) {
+    CALLED("cuMemCreate");
+    return fake->create(handle, size);
+  };
+  table->cuMemRelease = [](CUmemGenericAllocationHandle handle) {
+    CALLED("cuMemRelease");
+    return fake->release(handle);
+  };
+  table->cuMemMap = [](CUdeviceptr address, size_t size, size_t, CUmemGenericAllocationHandle handle,
+                       unsigned long long) {
+    CALLED("cuMemMap");
+    return fake->map(address, size, handle);
+  };
+  table->cuMemUnmap = [](CUdeviceptr address, size_t size) {
+    CALLED("cuMemUnmap");
+    return fake->unmap(address, size);
+  };
+  table->cuMemSetAccess = [](CUdeviceptr address, size_t size, const CUmemAccessDesc*, size_t) {
+    CALLED("cuMemSetAccess");
+    return fake->set_access(address, size);
+  };
+  table->cuMemcpyHtoDAsync = [](CUdeviceptr device, const void* host, size_t size, CUstream stream) {
+    CALLED("cuMemcpyHtoDAsync");
+    return fake->copy(device, const_cast<void*>(host), size, stream, true);
+  };
+  table->cuMemcpyDtoHAsync = [](void* host, CUdeviceptr device, size_t size, CUstream stream) {
+    CALLED("cuMemcpyDtoHAsync");
+    return fake->copy(device, host, size, stream, false);
+  };
+  table->cuMemHostAlloc = [](void** memory, size_t size, unsigned) {
+    CALLED("cuMemHostAlloc");
+    return fake->host_alloc(memory, size);
+  };
+  table->cuStreamCreate = [](CUstream* stream, unsigned) {
+    CALLED("cuStreamCreate");
+    *stream = fake->stream();
+    return CUDA_SUCCESS;
+  };
+  table->cuStreamDestroy = [](CUstream stream) {
+    CALLED("cuStreamDestroy");
+    return fake->stream_destroy(stream);
+  };
+  table->cuStreamWaitEvent = [](CUstream stream, CUevent event, unsigned) {
+    CALLED("cuStreamWaitEvent");
+    return fake->stream_wait(stream, event);
+  };
+  table->cuEventCreate = [](CUevent* event, unsigned) {
+    CALLED("cuEventCreate");
+    *event = reinterpret_cast<CUevent>(fake->next_ += 0x10);
+    fake->events_[*event] = {};
+    return CUDA_SUCCESS;
+  };
+  table->cuEventDestroy = [](CUevent event) {
+    CALLED("cuEventDestroy");
+    return fake->events_.erase(event) != 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+  };
+  table->cuEventRecord = [](CUevent event, CUstream stream) {
+    CALLED("cuEventRecord");
+    return fake->event_record(event, stream);
+  };
+  table->cuEventQuery = [](CUevent event) {
+    CALLED("cuEventQuery");
+    return fake->event_query(event);
+  };
+  table->cuEventSynchronize = [](CUevent event) {
+    CALLED("cuEventSynchronize");
+    return fake->event_synchronize(event);
+  };
+  table->cuCtxSynchronize = [] {
+    CALLED("cuCtxSynchronize");
+    fake->run_all();
+    return CUDA_SUCCESS;
+  };
+  table->cuCtxSetCurrent = [](CUcontext) {
+    CALLED("cuCtxSetCurrent");
+    return CUDA_SUCCESS;
+  };
+}
+
+FakeDriver::FakeDriver() : before_(detail::driver_table), ready_before_(detail::driver_ready) {
+  fake = this;
+  fill_table(&detail::driver_table);
+  detail::driver_ready = true;
+}
+
+FakeDriver::~FakeDriver() {
+  detail::driver_table = before_;
+  detail::driver_ready = ready_before_;
+  fake = nullptr;
+}
+
+CUresult FakeDriver::called(const char* function) {
+  calls_.emplace_back(function);
+  std::vector<Fault>& faults = faults_[function];
+  CUresult result = CUDA_SUCCESS;
+  for (Fault& fault : faults) {
+    if (--fault.nth == 0) result = fault.result;
+  }
+  std::erase_if(faults, [](const Fault& fault) { return fault.nth <= 0; });
+  return result;
+}
+
+uint64_t FakeDriver::count(const std::string& function) const {
+  return static_cast<uint64_t>(std::count(calls_.begin(), calls_.end(), function));
+}
+
+CUresult FakeDriver::create(CUmemGenericAllocationHandle* handle, uint64_t size) {
+  if (bytes + size > capacity) return CUDA_ERROR_OUT_OF_MEMORY;
+  *handle = next_ += 0x10;
+  physical_[*handle].content.resize(size, 0xa5);
+  bytes += size;
+  peak_bytes = std::max(peak_bytes, bytes);
+  return CUDA_SUCCESS;
+}
+
+CUresult FakeDriver::release(CUmemGenericAllocationHandle handle) {
+  const auto found = physical_.find(handle);
+  if (found == physical_.end()) {
+    violation("a handle is released that is none");
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  if (found->second.mapped != 0) violation("a handle is released while it is mapped");
+  bytes -= found->second.content.size();
+  physical_.erase(found);
+  return CUDA_SUCCESS;
+}
+
+CUresult FakeDriver::map(CUdeviceptr address, uint64_t size, CUmemGenericAllocationHandle handle) {
+  if (physical_.count(handle) == 0) violation("a handle is mapped that is none");
+  auto next = pages_.lower_bound(address);
+  const bool before = next != pages_.begin() && std::prev(next)->first + std::prev(next)->second.bytes > address;
+  if (before || (next != pages_.end() && next->first < address + size)) {
+    violation("a range is mapped that is mapped already");
+    return CUDA_ERROR_ALREADY_MAPPED;
+  }
+  pages_[address] = {handle, size, false};
+  ++physical_[handle].mapped;
+  return CUDA_SUCCESS;
+}
+
+CUresult FakeDriver::unmap(CUdeviceptr address, uint64_t size) {
+  std::vector<CUdeviceptr> found;
+  CUdeviceptr end = address;
+  for (auto page = pages_.find(address); page != pages_.end() && page->first == end && end < address + size; ++page) {
+    found.push_back(page->first);
+    end += page->second.bytes;
+  }
+  if (end != address + size) {
+    violation("a range is unmapped that is not mapped as a whole");
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  if (found.size() > 1 && !unmaps_whole_ranges) return CUDA_ERROR_INVALID_VALUE;
+  for (const CUdeviceptr page : found) {
+    --physical_[pages_[page].handle].mapped;
+    pages_.erase(page);
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult FakeDriver::set_access(CUdeviceptr address, uint64_t size) {
+  CUdeviceptr end = address;
+  for (auto page = pages_.find(address); page != pages_.end() && page->first == end && end < address + size; ++page) {
+    page->second.accessible = true;
+    end += page->second.bytes;
+  }
+  if (end == address + size) return CUDA_SUCCESS;
+  violation("access is set where nothing is mapped");
+  return CUDA_ERROR_INVALID_VALUE;
+}
+
+std::map<CUdeviceptr, CUmemGenericAllocationHandle> FakeDriver::page_table() const {
+  std::map<CUdeviceptr, CUmemGenericAllocationHandle> table;
+  for (const auto& [address, page] : pages_) {
+    if (page.accessible) table[address] = page.handle;
+  }
+  return table;
+}
+
+bool FakeDriver::access(CUdeviceptr address, void* host, uint64_t size, bool write) {
+  auto* other = static_cast<unsigned char*>(host);
+  while (size > 0) {
+    auto page = pages_.upper_bound(address);
+    if (page == pages_.begin() || (--page)->first + page->second.bytes <= address || !page->second.accessible) {
+      violation(std::string(write ? "a write to" : "a read of") + " memory that is not mapped");
+      return false;
+    }
+    const uint64_t offset = address - page->first;
+    const uint64_t part = std::min(size, page->second.bytes - offset);
+    unsigned char* const own = physical_[page->second.handle].content.data() + offset;
+    std::memcpy(write ? own : other, write ? other : own, part);
+    address += part;
+    other += part;
+    size -= part;
+  }
+  return true;
+}
+
+uint64_t FakeDriver::read(CUdeviceptr address) {
+  uint64_t value = 0;
+  access(address, &value, sizeof value, false);
+  return value;
+}
+
+void FakeDriver::write(CUdeviceptr address, uint64_t value) { access(address, &value, sizeof value, true); }
+
+CUresult FakeDriver::host_alloc(void** memory, uint64_t size) {
+  host_.push_back(std::unique_ptr<unsigned char[]>(new unsigned char[size]));
+  *memory = host_.back().get();
+  host_bytes += size;
+  return CUDA_SUCCESS;
+}
+
+CUstream FakeDriver::stream() {
+  auto* const created = reinterpret_cast<CUstream>(next_ += 0x10);
+  streams_[created] = {};
+  return created;
+}
+
+FakeDriver::Stream* FakeDriver::usable(CUstream stream, const char* function) {
+  const auto found = streams_.find(stream);
+  if (found != streams_.end() && !found->second.destroyed) return &found->second;
+  violation(std::string(function) + " on a stream that is none");
+  return nullptr;
+}
+
+void FakeDriver::launch(CUstream stream, std::function<void()> work) {
+  Stream* const queue = usable(stream, "a launch");
+  if (queue != nullptr) queue->queue.push_back({std::move(work)});
+}
+
+CUresult FakeDriver::copy(CUdeviceptr device, void* host, uint64_t size, CUstream stream, bool to_device) {
+  Stream* const queue = usable(stream, "a copy");
+  if (queue == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  queue->queue.push_back({[this, device, host, size, to_device] { access(device, host, size, to_device); }});
+  return CUDA_SUCCESS;
+}
+
+CUresult FakeDriver::event_record(CUevent event, CUstream stream) {
+  Stream* const queue = usable(stream, "cuEventRecord");
+  if (queue == nullptr || events_.count(event) == 0) return CUDA_ERROR_INVALID_HANDLE;
+  const uint64_t record = ++records_;
+  events_[event].recorded = record;
+  events_[event].where[record] = stream;
+  queue->queue.push_back({{}, event, record, true});
+  return CUDA_SUCCESS;
+}
+
+CUresult FakeDriver::event_query(CUevent event) {
+  if (events_.count(event) == 0) return CUDA_ERROR_INVALID_HANDLE;
+  return events_[event].complete >= events_[event].recorded ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
+
+CUresult FakeDriver::event_synchronize(CUevent event) {
+  if (events_.count(event) == 0) return CUDA_ERROR_INVALID_HANDLE;
+  run_until(event, events_[event].recorded);
+  return CUDA_SUCCESS;
+}
+
+CUresult FakeDriver::stream_wait(CUstream stream, CUevent event) {
+  Stream* const queue = usable(stream, "cuStreamWaitEvent");
+  if (queue == nullptr || events_.count(event) == 0) return CUDA_ERROR_INVALID_HANDLE;
+  queue->queue.push_back({{}, event, events_[event].recorded, false});
+  return CUDA_SUCCESS;
+}
+
+CUresult FakeDriver::stream_destroy(CUstream stream) {
+  Stream* const queue = usable(stream, "cuStreamDestroy");
+  if (queue == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  queue->destroyed = true;  // what is queued still runs
+  return CUDA_SUCCESS;
+}
+
+bool FakeDriver::step(CUstream stream) {
+  std::deque<Work>& queue = streams_[stream].queue;
+  if (queue.empty() || blocked(queue.front())) return false;
+  const Work work = std::move(queue.front());
+  queue.pop_front();
+  if (work.run) work.run();
+  if (work.records) events_[work.event].complete = std::max(events_[work.event].complete, work.record);
+  return true;
+}
+
+// Only what the event needs: the rest of the device lags behind as far as it may.
+void FakeDriver::run_until(CUevent event, uint64_t record) {
+  while (events_[event].complete < record) {
+    const CUstream stream = events_[event].where[record];
+    if (step(stream)) continue;
+    const std::deque<Work>& queue = streams_[stream].queue;
+    if (queue.empty()) return violation("a deadlock");
+    run_until(queue.front().event, queue.front().record);
+  }
+}
+
+void FakeDriver::run_all() {
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (auto& [stream, queue] : streams_) {
+      while (step(stream)) moved = true;
+    }
+  }
+  if (!idle()) violation("a deadlock");
+}
+
+bool FakeDriver::idle() const {
+  return std::all_of(streams_.begin(), streams_.end(), [](const auto& stream) { return stream.second.queue.empty(); });
+}
+
+std::vector<CUstream> FakeDriver::streams() const {
+  std::vector<CUstream> all;
+  for (const auto& [stream, queue] : streams_) all.push_back(stream);
+  return all;
+}
+
+}  // namespace reprise::replay::testing

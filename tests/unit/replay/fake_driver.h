@@ -1,0 +1,127 @@
+// A driver for the replay's unit tests, in the process of the test: while a FakeDriver lives, driver() is it. It has
+// real bytes, a page table, streams whose work runs only when the test or a synchronising call lets it, and events. It
+// records every call, lets the n-th call of a function fail, and writes down what no driver allows or would survive.
+#pragma once
+#include <cuda.h>
+
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "preload/driver/driver.h"
+
+namespace reprise::replay::testing {
+
+class FakeDriver {
+ public:
+  FakeDriver();
+  ~FakeDriver();
+  FakeDriver(const FakeDriver&) = delete;
+  FakeDriver& operator=(const FakeDriver&) = delete;
+
+  // The n-th call of `function` from now on answers `result` and does nothing. 1: the next one.
+  void fail(const std::string& function, int nth, CUresult result = CUDA_ERROR_OUT_OF_MEMORY) {
+    faults_[function].push_back({nth, result});
+  }
+  void heal() { faults_.clear(); }
+
+  // The calls since the last clear(), by name, oldest first; and how many there were of one.
+  const std::vector<std::string>& calls() const { return calls_; }
+  uint64_t count(const std::string& function) const;
+  void clear() { calls_.clear(); }
+
+  // What went wrong on the device: access to what is not mapped, a handle released while it is mapped, a deadlock ...
+  std::vector<std::string> violations;
+
+  // Device memory: chunks that exist, at most ever, and how many the device has.
+  uint64_t bytes = 0;
+  uint64_t peak_bytes = 0;
+  uint64_t capacity = UINT64_MAX;
+  // By address: the handle that is mapped there, of ranges that may be accessed.
+  std::map<CUdeviceptr, CUmemGenericAllocationHandle> page_table() const;
+  bool unmaps_whole_ranges = true;  // false: cuMemUnmap takes one mapping a call
+  uint64_t host_bytes = 0;          // pinned
+
+  // A stream and work on it. The work runs when the stream gets there.
+  CUstream stream();
+  void launch(CUstream stream, std::function<void()> work);
+  // Lets the next piece of work on the stream run. False: there is none, or it waits for an event.
+  bool step(CUstream stream);
+  void run_all();
+  bool idle() const;
+  std::vector<CUstream> streams() const;
+
+  // For work: the 8 bytes at a device address.
+  uint64_t read(CUdeviceptr address);
+  void write(CUdeviceptr address, uint64_t value);
+
+ private:
+  friend void fill_table(DriverTable*);
+  struct Fault {
+    int nth;
+    CUresult result;
+  };
+  struct Page {
+    CUmemGenericAllocationHandle handle;
+    uint64_t bytes;
+    bool accessible;
+  };
+  struct Physical {
+    std::vector<unsigned char> content;
+    int mapped = 0;
+  };
+  struct Work {
+    std::function<void()> run;  // empty: waits for an event
+    CUevent event = nullptr;    // waited for, or recorded when `run` is empty and `records`
+    uint64_t record = 0;
+    bool records = false;
+  };
+  struct Stream {
+    std::deque<Work> queue;
+    bool destroyed = false;
+  };
+  struct Event {
+    uint64_t recorded = 0;  // number of the last record, over all events
+    uint64_t complete = 0;
+    std::map<uint64_t, CUstream> where;  // by record
+  };
+
+  CUresult called(const char* function);
+  void violation(const std::string& text) { violations.push_back(text); }
+  bool access(CUdeviceptr address, void* host, uint64_t size, bool write);
+  bool blocked(const Work& work) { return !work.run && !work.records && events_[work.event].complete < work.record; }
+  void run_until(CUevent event, uint64_t record);
+  Stream* usable(CUstream stream, const char* function);
+
+  CUresult create(CUmemGenericAllocationHandle* handle, uint64_t size);
+  CUresult release(CUmemGenericAllocationHandle handle);
+  CUresult map(CUdeviceptr address, uint64_t size, CUmemGenericAllocationHandle handle);
+  CUresult unmap(CUdeviceptr address, uint64_t size);
+  CUresult set_access(CUdeviceptr address, uint64_t size);
+  CUresult copy(CUdeviceptr device, void* host, uint64_t size, CUstream stream, bool to_device);
+  CUresult host_alloc(void** memory, uint64_t size);
+  CUresult event_record(CUevent event, CUstream stream);
+  CUresult event_query(CUevent event);
+  CUresult event_synchronize(CUevent event);
+  CUresult stream_wait(CUstream stream, CUevent event);
+  CUresult stream_destroy(CUstream stream);
+
+  std::map<std::string, std::vector<Fault>> faults_;
+  std::vector<std::string> calls_;
+  std::map<CUmemGenericAllocationHandle, Physical> physical_;
+  std::map<CUdeviceptr, Page> pages_;
+  std::map<CUstream, Stream> streams_;
+  std::map<CUevent, Event> events_;
+  std::vector<std::unique_ptr<unsigned char[]>> host_;
+  uint64_t next_ = 0x1000;
+  uint64_t records_ = 0;
+  DriverTable before_;
+  bool ready_before_;
+};
+
+}  // namespace reprise::replay::testing

@@ -1,0 +1,309 @@
+// Lanes on a fake driver: what a wait costs, what it waits for, and what is known to be complete.
+#include "replay/memory/lanes.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tests/unit/replay/memory/small_device.h"
+#include "tests/unit/replay/uniform.h"
+
+namespace reprise::replay {
+namespace {
+
+using Calls = std::vector<std::string>;
+
+class LanesTest : public ::testing::Test {
+ protected:
+  ~LanesTest() override { EXPECT_EQ(device_.driver.violations, Calls{}); }
+
+  LaneUse work(LaneIndex lane) {
+    return device_.work(lane, [] {});
+  }
+  void run(LaneIndex lane) {
+    while (device_.driver.step(lanes_.stream(lane))) {
+    }
+  }
+  const Calls& calls() const { return device_.driver.calls(); }
+
+  testing::SmallDevice device_{4};
+  Lanes& lanes_ = device_.memory.lanes;
+  LaneIndex first_ = device_.new_lane();
+  LaneIndex second_ = device_.new_lane();
+};
+
+TEST_F(LanesTest, AStreamIsOneLaneInEachContext) {
+  const CUstream stream = device_.driver.stream();
+  const LaneIndex lane = lanes_.lane_of(stream, device_.context);
+  EXPECT_EQ(lanes_.lane_of(stream, device_.context), lane);
+  const LaneIndex other = lanes_.lane_of(stream, reinterpret_cast<CUcontext>(uint64_t{0xd0}));
+  EXPECT_NE(other, lane) << "the legacy stream of another context";
+  EXPECT_NE(first_, Lanes::kToDevice);
+  EXPECT_NE(first_, Lanes::kToHost);
+}
+
+TEST_F(LanesTest, WaitsThatNeedNothingCostNothing) {
+  const LaneUse use = work(first_);
+  EXPECT_EQ(lanes_.wait_on(first_, use), CUDA_SUCCESS) << "a lane is in order by itself";
+  EXPECT_EQ(lanes_.wait_on(second_, LaneUse{first_, 0}), CUDA_SUCCESS);
+  EXPECT_EQ(lanes_.wait_on(second_, LaneUses{}), CUDA_SUCCESS);
+  EXPECT_EQ(lanes_.host_wait(LaneUses{}), CUDA_SUCCESS);
+  EXPECT_EQ(calls(), Calls{});
+}
+
+TEST_F(LanesTest, AWaitIsMadeOnce) {
+  const LaneUse older = work(first_);
+  const LaneUse newer = work(first_);
+  EXPECT_EQ(lanes_.wait_on(second_, newer), CUDA_SUCCESS);
+  EXPECT_EQ(calls(), (Calls{"cuEventCreate", "cuEventRecord", "cuStreamWaitEvent"}));
+  device_.driver.clear();
+  EXPECT_EQ(lanes_.wait_on(second_, newer), CUDA_SUCCESS);
+  EXPECT_EQ(lanes_.wait_on(second_, older), CUDA_SUCCESS);
+  EXPECT_EQ(calls(), Calls{});
+  const LaneIndex third = device_.new_lane();
+  EXPECT_EQ(lanes_.wait_on(third, older), CUDA_SUCCESS);
+  EXPECT_EQ(calls(), Calls{"cuStreamWaitEvent"}) << "the event is there already";
+}
+
+TEST_F(LanesTest, AMarkerStandsBehindTheLastWorkAlone) {
+  EXPECT_EQ(lanes_.mark(first_), CUDA_SUCCESS);
+  EXPECT_EQ(calls(), Calls{}) << "there is no work";
+  const LaneUse use = work(first_);
+  EXPECT_EQ(lanes_.mark(first_), CUDA_SUCCESS);
+  EXPECT_EQ(lanes_.mark(first_), CUDA_SUCCESS);
+  EXPECT_EQ(device_.driver.count("cuEventRecord"), 1u);
+  bool later = false;
+  device_.work(first_, [&] { later = true; });
+  EXPECT_EQ(lanes_.host_wait(testing::SmallDevice::uses_of(use)), CUDA_SUCCESS);
+  EXPECT_FALSE(later) << "what comes after the marker is not waited for";
+}
+
+TEST_F(LanesTest, EventsAreUsedAgainWhenTheyAreComplete) {
+  for (int i = 0; i < 5; ++i) {
+    work(first_);
+    EXPECT_EQ(lanes_.mark(first_), CUDA_SUCCESS);
+    device_.driver.run_all();
+    lanes_.poll();
+  }
+  EXPECT_EQ(device_.driver.count("cuEventCreate"), 1u);
+  EXPECT_EQ(device_.driver.count("cuEventRecord"), 5u);
+}
+
+TEST_F(LanesTest, PollLearnsWhatIsComplete) {
+  const LaneUse one = work(first_);
+  lanes_.mark(first_);
+  const LaneUse two = work(first_);
+  lanes_.mark(first_);
+  EXPECT_FALSE(lanes_.known_complete(one));
+  device_.driver.step(lanes_.stream(first_));
+  lanes_.poll();
+  EXPECT_FALSE(lanes_.known_complete(one)) << "its event has not been reached";
+  device_.driver.step(lanes_.stream(first_));
+  lanes_.poll();
+  EXPECT_TRUE(lanes_.known_complete(one));
+  EXPECT_FALSE(lanes_.known_complete(two));
+  run(first_);
+  lanes_.poll();
+  EXPECT_TRUE(lanes_.known_complete(two));
+  EXPECT_EQ(lanes_.fault(), CUDA_SUCCESS);
+  device_.driver.clear();
+  lanes_.poll();
+  EXPECT_EQ(calls(), Calls{}) << "nothing is outstanding";
+}
+
+TEST_F(LanesTest, CompleteAsksTheDriver) {
+  const LaneUses uses = testing::SmallDevice::uses_of(work(first_));
+  EXPECT_FALSE(lanes_.complete(uses));
+  run(first_);
+  EXPECT_TRUE(lanes_.complete(uses));
+  device_.driver.clear();
+  EXPECT_TRUE(lanes_.complete(uses));
+  EXPECT_EQ(calls(), Calls{});
+}
+
+TEST_F(LanesTest, ABrokenContextIsKeptAndNothingIsWaitedForAnyMore) {
+  const LaneUse use = work(first_);
+  lanes_.mark(first_);
+  device_.driver.fail("cuEventQuery", 1, CUDA_ERROR_ILLEGAL_ADDRESS);
+  lanes_.poll();
+  EXPECT_EQ(lanes_.fault(), CUDA_ERROR_ILLEGAL_ADDRESS);
+  EXPECT_TRUE(lanes_.known_complete(use));
+  work(first_);
+  lanes_.mark(first_);
+  device_.driver.fail("cuEventQuery", 1, CUDA_ERROR_LAUNCH_FAILED);
+  lanes_.poll();
+  EXPECT_EQ(lanes_.fault(), CUDA_ERROR_ILLEGAL_ADDRESS) << "the first one";
+}
+
+TEST_F(LanesTest, ARefusedCallIsAnsweredAndTheWaitIsMadeTheNextTime) {
+  const LaneUse use = work(first_);
+  for (const char* function : {"cuEventCreate", "cuEventRecord", "cuStreamWaitEvent"}) {
+    device_.driver.fail(function, 1, CUDA_ERROR_UNKNOWN);
+    EXPECT_EQ(lanes_.wait_on(second_, use), CUDA_ERROR_UNKNOWN) << function;
+  }
+  EXPECT_EQ(device_.driver.count("cuEventCreate"), 2u) << "an event that could not be recorded is kept";
+  EXPECT_EQ(lanes_.wait_on(second_, use), CUDA_SUCCESS);
+  EXPECT_EQ(device_.driver.count("cuStreamWaitEvent"), 2u);
+  device_.driver.fail("cuEventSynchronize", 1, CUDA_ERROR_UNKNOWN);
+  EXPECT_EQ(lanes_.host_wait(testing::SmallDevice::uses_of(use)), CUDA_ERROR_UNKNOWN);
+  EXPECT_FALSE(lanes_.known_complete(use));
+  device_.driver.fail("cuCtxSynchronize", 1, CUDA_ERROR_UNKNOWN);
+  EXPECT_EQ(lanes_.synchronize(), CUDA_ERROR_UNKNOWN);
+  EXPECT_FALSE(lanes_.known_complete(use));
+  EXPECT_EQ(lanes_.fault(), CUDA_ERROR_UNKNOWN);
+}
+
+TEST_F(LanesTest, MoreLanesThanUsesHoldAreWaitedForAsAll) {
+  LaneUses uses;
+  for (int i = 0; i < 5; ++i) {
+    const LaneUse use = work(device_.new_lane());
+    uses.add(use.lane, use.position);
+  }
+  ASSERT_TRUE(uses.everything());
+  EXPECT_FALSE(lanes_.complete(uses));
+  EXPECT_EQ(lanes_.wait_on(first_, uses), CUDA_SUCCESS);
+  EXPECT_EQ(calls().back(), "cuCtxSynchronize");
+  EXPECT_TRUE(device_.driver.idle());
+}
+
+TEST_F(LanesTest, SynchronizeCompletesTheLanesOfItsContext) {
+  const LaneUse own = work(first_);
+  const LaneIndex elsewhere = lanes_.lane_of(device_.driver.stream(), reinterpret_cast<CUcontext>(uint64_t{0xd0}));
+  const LaneUse other = work(elsewhere);
+  EXPECT_EQ(lanes_.synchronize(), CUDA_SUCCESS);
+  EXPECT_TRUE(lanes_.known_complete(own));
+  EXPECT_FALSE(lanes_.known_complete(other)) << "the driver synchronises one context";
+}
+
+TEST_F(LanesTest, ADestroyedStreamCanStillBeWaitedFor) {
+  const CUstream stream = lanes_.stream(first_);
+  bool done = false;
+  const LaneUse use = device_.work(first_, [&] { done = true; });
+  EXPECT_EQ(lanes_.close(stream, device_.context), CUDA_SUCCESS);
+  EXPECT_EQ(calls(), (Calls{"cuEventCreate", "cuEventRecord", "cuStreamDestroy"})) << "the mark comes first";
+  EXPECT_EQ(lanes_.host_wait(testing::SmallDevice::uses_of(use)), CUDA_SUCCESS);
+  EXPECT_TRUE(done);
+}
+
+TEST_F(LanesTest, ADestroyedStreamWithoutAMarkerIsWaitedForByTheContext) {
+  const LaneUse use = work(first_);
+  device_.driver.fail("cuEventRecord", 1, CUDA_ERROR_UNKNOWN);
+  EXPECT_EQ(lanes_.close(lanes_.stream(first_), device_.context), CUDA_SUCCESS);
+  EXPECT_EQ(lanes_.wait_on(second_, use), CUDA_SUCCESS);
+  EXPECT_EQ(calls().back(), "cuCtxSynchronize");
+  EXPECT_TRUE(lanes_.known_complete(use));
+}
+
+TEST_F(LanesTest, ARefusedDestructionKeepsTheLane) {
+  const CUstream stream = lanes_.stream(first_);
+  device_.driver.fail("cuStreamDestroy", 1, CUDA_ERROR_INVALID_HANDLE);
+  EXPECT_EQ(lanes_.close(stream, device_.context), CUDA_ERROR_INVALID_HANDLE);
+  EXPECT_EQ(lanes_.lane_of(stream, device_.context), first_);
+  EXPECT_EQ(lanes_.close(device_.driver.stream(), device_.context), CUDA_SUCCESS) << "one without a lane";
+}
+
+TEST_F(LanesTest, AnIdleClosedLaneIsUsedAgainAndItsPositionsGoOn) {
+  const LaneUse before = work(first_);
+  ASSERT_EQ(lanes_.close(lanes_.stream(first_), device_.context), CUDA_SUCCESS);
+  const LaneIndex busy = device_.new_lane();
+  EXPECT_NE(busy, first_) << "its work is not complete";
+  device_.driver.run_all();
+  const LaneIndex elsewhere = lanes_.lane_of(device_.driver.stream(), reinterpret_cast<CUcontext>(uint64_t{0xd0}));
+  EXPECT_NE(elsewhere, first_) << "of another context";
+  const LaneIndex again = device_.new_lane();
+  EXPECT_EQ(again, first_);
+  EXPECT_TRUE(lanes_.known_complete(before));
+  EXPECT_GT(work(again).position, before.position);
+}
+
+TEST_F(LanesTest, ALaneThatIsUsedAgainWaitsAnew) {
+  const LaneUse use = work(second_);
+  ASSERT_EQ(lanes_.wait_on(first_, use), CUDA_SUCCESS);
+  ASSERT_EQ(lanes_.close(lanes_.stream(first_), device_.context), CUDA_SUCCESS);
+  const LaneIndex again = device_.new_lane();
+  ASSERT_EQ(again, first_) << "nothing was issued on it";
+  device_.driver.clear();
+  EXPECT_EQ(lanes_.wait_on(again, use), CUDA_SUCCESS);
+  EXPECT_EQ(device_.driver.count("cuStreamWaitEvent"), 1u) << "the wait was the old stream's";
+}
+
+// Work says when it runs. Whatever the order of calls, the device's progress and the refusals: work that was issued
+// after a wait runs after what it waits for, and what is known to be complete has run.
+TEST(LanesPropertyTest, NothingRunsBeforeWhatItWaitsFor) {
+  EXPECT_TRUE(rc::check("waits hold and completion is true", [] {
+    testing::SmallDevice device(4);
+    Lanes& lanes = device.memory.lanes;
+    std::vector<LaneIndex> open;
+    std::map<LaneIndex, std::vector<LaneUse>> needs;  // of the next work on a lane
+    std::map<LaneIndex, uint64_t> ran;
+    std::vector<LaneUse> all;
+    for (int i = 0; i < 3; ++i) open.push_back(device.new_lane());
+    bool early = false;
+    const int steps = testing::uniform(1, 120);
+    for (int step = 0; step < steps; ++step) {
+      static const char* const functions[] = {"cuEventRecord", "cuEventCreate", "cuStreamWaitEvent",
+                                              "cuEventSynchronize", "cuStreamDestroy"};
+      device.driver.heal();
+      if (testing::one_in(8)) device.driver.fail(functions[testing::uniform(0, 5)], 1, CUDA_ERROR_UNKNOWN);
+      const auto which = testing::uniform<size_t>(0, open.size());
+      const LaneIndex lane = open[which];
+      LaneUses uses;
+      std::vector<LaneUse> chosen;
+      for (int i = testing::uniform(1, 4); i > 0 && !all.empty(); --i) {
+        chosen.push_back(testing::one_of(all));
+        uses.add(chosen.back().lane, chosen.back().position);
+      }
+      switch (testing::uniform(0, 9)) {
+        case 0:
+        case 1:
+        case 2:
+          all.push_back({lane, lanes[lane].issued + 1});
+          device.work(lane, [&, lane, position = all.back().position, before = needs[lane]] {
+            for (const LaneUse& use : before) early = early || ran[use.lane] < use.position;
+            ran[lane] = position;
+          });
+          break;
+        case 3:
+          lanes.mark(lane);
+          break;
+        case 4:
+        case 5:
+          if (lanes.wait_on(lane, uses) == CUDA_SUCCESS) {
+            needs[lane].insert(needs[lane].end(), chosen.begin(), chosen.end());
+          }
+          break;
+        case 6:
+          if (lanes.host_wait(uses) == CUDA_SUCCESS) {
+            for (const LaneUse& use : chosen) RC_ASSERT(ran[use.lane] >= use.position);
+          } else if (lanes.complete(uses)) {
+            for (const LaneUse& use : chosen) RC_ASSERT(ran[use.lane] >= use.position);
+          }
+          break;
+        case 7:
+          if (lanes.close(lanes.stream(lane), device.context) == CUDA_SUCCESS) {
+            open[which] = device.new_lane();
+            needs[open[which]].clear();
+          }
+          break;
+        case 8: {
+          const std::vector<CUstream> streams = device.driver.streams();
+          for (int i = testing::uniform(0, 6); i > 0; --i) device.driver.step(testing::one_of(streams));
+          lanes.poll();
+          break;
+        }
+      }
+      for (const LaneUse& use : all) {
+        if (lanes.known_complete(use)) RC_ASSERT(ran[use.lane] >= use.position);
+      }
+    }
+    device.driver.run_all();
+    RC_ASSERT(!early);
+    RC_ASSERT(device.driver.violations.empty());
+  }));
+}
+
+}  // namespace
+}  // namespace reprise::replay

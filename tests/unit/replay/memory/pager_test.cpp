@@ -1,0 +1,525 @@
+// The pager on a fake driver with real bytes: what is evicted and what is not, what a call costs, what a refusal leaves
+// behind, and that no program ever sees a wrong byte or more memory than the limit.
+#include "replay/memory/pager.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "preload/trace/signature.h"
+#include "tests/unit/replay/memory/small_device.h"
+#include "tests/unit/replay/uniform.h"
+
+namespace reprise::replay {
+namespace {
+
+using Calls = std::vector<std::string>;
+
+// A program without a dispatcher: its tensors, and kernels that read and write the first word of each of their chunks.
+class Program {
+ public:
+  explicit Program(uint64_t limit, uint64_t host_bytes = 64 * HostTier::kSlotUnit)
+      : device(limit, HostTier::kSlotUnit, host_bytes), pager(&device.memory) {}
+
+  ResidentTensor& tensor(uint64_t chunks) {
+    ResidentTensor& made = *device.memory.tensors.insert(next_);
+    made.size = chunks * device.chunk_bytes;
+    made.chunk_count = static_cast<uint32_t>(chunks);
+    next_ += (chunks + 1) * device.chunk_bytes;
+    return made;
+  }
+  ResidentTensor& at(CUdeviceptr base, uint64_t chunks) {
+    ResidentTensor& made = *device.memory.tensors.insert(base);
+    made.size = chunks * device.chunk_bytes;
+    made.chunk_count = static_cast<uint32_t>(chunks);
+    return made;
+  }
+  ResidentTensor& small(uint64_t offset, uint64_t bytes) {
+    ResidentTensor& made = *device.memory.tensors.insert(device.memory.arena.slabs.base + offset);
+    made.size = bytes;
+    return made;
+  }
+
+  // A kernel that reads all of `set` and writes those of `written`. Wrong numbers are counted when it runs.
+  CUresult kernel(LaneIndex lane, const std::vector<ResidentTensor*>& set,
+                  const std::vector<ResidentTensor*>& written) {
+    CUresult result = pager.make_resident(set);
+    for (ResidentTensor* tensor : set) {
+      if (result == CUDA_SUCCESS) result = device.memory.lanes.wait_on(lane, tensor->ready);
+    }
+    if (result != CUDA_SUCCESS) return result;
+    struct Part {
+      CUdeviceptr address;
+      uint64_t expected;  // 0: never written
+      uint64_t value;     // 0: not written
+    };
+    std::vector<Part> parts;
+    for (const ResidentTensor* tensor : set) {
+      const bool writes = std::find(written.begin(), written.end(), tensor) != written.end();
+      for (uint64_t i = 0; i < std::max<uint64_t>(tensor->chunk_count, 1); ++i) {
+        const CUdeviceptr address = tensor->base + i * device.chunk_bytes;
+        uint64_t& value = values_[address];
+        parts.push_back({address, value, writes ? trace::hash_mix(value, ++serial_) : 0});
+        if (writes) value = parts.back().value;
+      }
+    }
+    const LaneUse use = device.work(lane, [this, parts] {
+      for (const Part& part : parts) {
+        if (part.expected != 0 && device.driver.read(part.address) != part.expected) ++wrong;
+        if (part.value != 0) device.driver.write(part.address, part.value);
+      }
+    });
+    for (ResidentTensor* tensor : set) pager.touched(*tensor, use, false);
+    for (ResidentTensor* tensor : written) pager.touched(*tensor, use, true);
+    return CUDA_SUCCESS;
+  }
+  void free(ResidentTensor& tensor) {
+    for (uint64_t i = 0; i < std::max<uint64_t>(tensor.chunk_count, 1); ++i) {
+      values_.erase(tensor.base + i * device.chunk_bytes);
+    }
+    pager.forget(tensor);
+  }
+
+  testing::SmallDevice device;
+  Pager pager;
+  uint64_t wrong = 0;
+
+ private:
+  CUdeviceptr next_ = device.memory.arena.ranges.base;
+  std::map<CUdeviceptr, uint64_t> values_;
+  uint64_t serial_ = 0;
+};
+
+class PagerTest : public ::testing::Test {
+ protected:
+  ~PagerTest() override {
+    program_.device.driver.run_all();
+    EXPECT_EQ(program_.wrong, 0u);
+    EXPECT_EQ(program_.device.driver.violations, Calls{});
+  }
+  CUresult use(std::vector<ResidentTensor*> set) { return program_.kernel(lane_, set, set); }
+  CUresult read(std::vector<ResidentTensor*> set) { return program_.kernel(lane_, set, {}); }
+  uint64_t vmm_calls() const {
+    return driver_.count("cuMemMap") + driver_.count("cuMemUnmap") + driver_.count("cuMemSetAccess");
+  }
+
+  Program program_{4};
+  testing::FakeDriver& driver_ = program_.device.driver;
+  ManagedMemory& memory_ = program_.device.memory;
+  Pager& pager_ = program_.pager;
+  LaneIndex lane_ = program_.device.new_lane();
+};
+
+TEST_F(PagerTest, WhatIsResidentCostsNoCall) {
+  ResidentTensor& a = program_.tensor(2);
+  ASSERT_EQ(use({&a}), CUDA_SUCCESS);
+  driver_.clear();
+  ASSERT_EQ(use({&a, &a}), CUDA_SUCCESS);
+  EXPECT_EQ(driver_.calls(), Calls{});
+  EXPECT_EQ(pager_.largest_working_set(), 2u) << "a tensor counts once";
+}
+
+TEST_F(PagerTest, EvictsWhatWasNotUsedForLongest) {
+  ResidentTensor& a = program_.tensor(2);
+  ResidentTensor& b = program_.tensor(1);
+  ResidentTensor& c = program_.tensor(1);
+  ResidentTensor& d = program_.tensor(1);
+  ASSERT_EQ(use({&b}), CUDA_SUCCESS);
+  ASSERT_EQ(use({&a}), CUDA_SUCCESS);
+  ASSERT_EQ(use({&c}), CUDA_SUCCESS);
+  ASSERT_EQ(read({&a}), CUDA_SUCCESS);
+  ASSERT_EQ(use({&d}), CUDA_SUCCESS);
+  EXPECT_FALSE(b.resident);
+  EXPECT_TRUE(a.resident && c.resident && d.resident) << "no more than needed";
+  ASSERT_EQ(use({&b}), CUDA_SUCCESS);
+  EXPECT_FALSE(c.resident);
+  EXPECT_TRUE(a.resident);
+}
+
+TEST_F(PagerTest, NeverEvictsWhatTheCallNeeds) {
+  ResidentTensor& a = program_.tensor(2);
+  ResidentTensor& b = program_.tensor(2);
+  ResidentTensor& c = program_.tensor(2);
+  ASSERT_EQ(use({&a}), CUDA_SUCCESS);
+  ASSERT_EQ(use({&b}), CUDA_SUCCESS);
+  // a is the oldest, but needed: b has to go.
+  ASSERT_EQ(use({&c, &a}), CUDA_SUCCESS);
+  EXPECT_TRUE(a.resident && c.resident);
+  EXPECT_FALSE(b.resident);
+}
+
+TEST_F(PagerTest, MovesOnlyBytesThatHaveToMove) {
+  ResidentTensor& written = program_.tensor(2);
+  ResidentTensor& clean = program_.tensor(2);
+  ResidentTensor& other = program_.tensor(4);
+  ASSERT_EQ(use({&written}), CUDA_SUCCESS);
+  ASSERT_EQ(read({&clean}), CUDA_SUCCESS);
+  ASSERT_EQ(read({&other}), CUDA_SUCCESS);
+  EXPECT_EQ(driver_.count("cuMemcpyDtoHAsync"), 1u) << "the program never wrote the second one";
+  ASSERT_EQ(read({&written, &clean}), CUDA_SUCCESS);
+  EXPECT_EQ(driver_.count("cuMemcpyHtoDAsync"), 1u);
+  ASSERT_EQ(read({&other}), CUDA_SUCCESS);
+  EXPECT_EQ(driver_.count("cuMemcpyDtoHAsync"), 1u) << "its bytes are on the host already";
+  ASSERT_EQ(use({&written}), CUDA_SUCCESS);
+  ASSERT_EQ(read({&other}), CUDA_SUCCESS);
+  EXPECT_EQ(driver_.count("cuMemcpyDtoHAsync"), 2u) << "they are not any more";
+}
+
+TEST_F(PagerTest, ComingHomeCostsNoMapping) {
+  ResidentTensor& a = program_.tensor(4);
+  ResidentTensor& b = program_.tensor(4);
+  ASSERT_EQ(use({&a}), CUDA_SUCCESS);
+  ASSERT_EQ(use({&b}), CUDA_SUCCESS);
+  driver_.clear();
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(use({&a}), CUDA_SUCCESS);
+    ASSERT_EQ(use({&b}), CUDA_SUCCESS);
+  }
+  EXPECT_EQ(vmm_calls(), 0u);
+  EXPECT_EQ(driver_.count("cuEventSynchronize") + driver_.count("cuCtxSynchronize"), 0u) << "and the host never waits";
+}
+
+TEST_F(PagerTest, AFreedRangeIsNotCopiedAndItsMappingServesTheNextTensorThere) {
+  ResidentTensor& a = program_.tensor(4);
+  const CUdeviceptr base = a.base;
+  ASSERT_EQ(use({&a}), CUDA_SUCCESS);
+  program_.free(a);
+  EXPECT_EQ(memory_.tensors.find(base), nullptr);
+  EXPECT_EQ(memory_.chunks.available(), 4u);
+  driver_.clear();
+  ResidentTensor& b = program_.at(base, 4);
+  ASSERT_EQ(use({&b}), CUDA_SUCCESS);
+  EXPECT_EQ(vmm_calls() + driver_.count("cuMemcpyDtoHAsync"), 0u);
+}
+
+TEST_F(PagerTest, ACallThatIsTooLargeChangesNothing) {
+  ResidentTensor& a = program_.tensor(2);
+  ResidentTensor& b = program_.tensor(3);
+  ASSERT_EQ(use({&a}), CUDA_SUCCESS);
+  driver_.clear();
+  EXPECT_EQ(use({&a, &b}), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(driver_.calls(), Calls{});
+  EXPECT_TRUE(a.resident);
+  EXPECT_EQ(pager_.shortage().needed_bytes, 5 * program_.device.chunk_bytes);
+  EXPECT_EQ(pager_.shortage().limit_bytes, 4 * program_.device.chunk_bytes);
+  EXPECT_FALSE(pager_.shortage().host_full);
+  EXPECT_EQ(pager_.largest_working_set(), 5u);
+  EXPECT_EQ(use({&b}), CUDA_SUCCESS) << "later calls are served";
+}
+
+TEST_F(PagerTest, ALimitThatFollowsTheProgramIsAskedFirst) {
+  pager_.before_fit_user = &memory_;
+  pager_.before_fit = [](void* memory, uint64_t chunks) noexcept {
+    static_cast<ManagedMemory*>(memory)->chunks.set_limit(chunks);
+  };
+  ResidentTensor& a = program_.tensor(6);
+  EXPECT_EQ(use({&a}), CUDA_SUCCESS);
+}
+
+TEST_F(PagerTest, LostBytesAreAnError) {
+  ResidentTensor& a = program_.tensor(1);
+  a.lost = true;
+  EXPECT_EQ(use({&a}), CUDA_ERROR_ILLEGAL_STATE);
+}
+
+TEST_F(PagerTest, ALowerLimitIsReachedBeforeTheNextCall) {
+  ResidentTensor& a = program_.tensor(2);
+  ResidentTensor& b = program_.tensor(2);
+  ASSERT_EQ(use({&a}), CUDA_SUCCESS);
+  ASSERT_EQ(use({&b}), CUDA_SUCCESS);
+  memory_.chunks.set_limit(2);
+  ASSERT_EQ(read({&b}), CUDA_SUCCESS);
+  EXPECT_EQ(driver_.bytes, 2 * program_.device.chunk_bytes);
+  EXPECT_EQ(driver_.count("cuMemRelease"), 2u);
+  EXPECT_FALSE(a.resident);
+  ASSERT_EQ(read({&a}), CUDA_SUCCESS);
+  EXPECT_EQ(driver_.bytes, 2 * program_.device.chunk_bytes);
+}
+
+TEST_F(PagerTest, ADeviceThatIsFullerThanTheLimitIsMadeDoWith) {
+  driver_.capacity = 3 * program_.device.chunk_bytes;
+  ResidentTensor& a = program_.tensor(2);
+  ResidentTensor& b = program_.tensor(2);
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_EQ(use({&a}), CUDA_SUCCESS);
+    ASSERT_EQ(use({&b}), CUDA_SUCCESS);
+  }
+  EXPECT_EQ(memory_.chunks.limit(), 3u);
+  EXPECT_EQ(use({&a, &b}), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(read({&a}), CUDA_SUCCESS);
+}
+
+TEST_F(PagerTest, OldMappingsGoWhenThereAreTooMany) {
+  pager_.mapping_limit = 6;
+  std::vector<ResidentTensor*> tensors;
+  for (int i = 0; i < 4; ++i) tensors.push_back(&program_.tensor(2));
+  for (ResidentTensor* tensor : tensors) ASSERT_EQ(use({tensor}), CUDA_SUCCESS);
+  EXPECT_LE(memory_.mappings.mapped_chunks(), 6u);
+  EXPECT_EQ(memory_.mappings.find(tensors[0]->base), nullptr) << "the one that was not used for longest";
+  EXPECT_NE(memory_.mappings.find(tensors[1]->base), nullptr);
+  EXPECT_EQ(read({tensors[0]}), CUDA_SUCCESS);
+}
+
+TEST_F(PagerTest, EverythingThatFitsComesInNewestFirst) {
+  ResidentTensor& a = program_.tensor(2);
+  ResidentTensor& b = program_.tensor(1);
+  ResidentTensor& c = program_.tensor(2);
+  ASSERT_EQ(use({&a}), CUDA_SUCCESS);
+  ASSERT_EQ(use({&b}), CUDA_SUCCESS);
+  ASSERT_EQ(use({&c}), CUDA_SUCCESS);
+  EXPECT_EQ(pager_.make_all_resident(), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(pager_.shortage().needed_bytes, 5 * program_.device.chunk_bytes);
+  EXPECT_TRUE(b.resident && c.resident);
+  EXPECT_FALSE(a.resident);
+  program_.free(b);
+  EXPECT_EQ(pager_.make_all_resident(), CUDA_SUCCESS);
+  EXPECT_TRUE(a.resident && c.resident);
+}
+
+TEST_F(PagerTest, SmallTensorsTakeTheChunksOfTheirSlabOnce) {
+  const uint64_t chunk = program_.device.chunk_bytes;
+  ResidentTensor& a = program_.small(0, 512);
+  ResidentTensor& b = program_.small(512, 1024);
+  ResidentTensor& across = program_.small(chunk - 512, 1024);
+  ASSERT_EQ(use({&a}), CUDA_SUCCESS);
+  ASSERT_EQ(use({&b}), CUDA_SUCCESS);
+  EXPECT_EQ(driver_.count("cuMemMap"), 1u);
+  EXPECT_EQ(pager_.make_resident({&across}), CUDA_SUCCESS);
+  EXPECT_EQ(driver_.count("cuMemMap"), 2u);
+  EXPECT_EQ(memory_.slab_chunk_count, 2u);
+  ResidentTensor& large = program_.tensor(3);
+  EXPECT_EQ(use({&large}), CUDA_ERROR_OUT_OF_MEMORY) << "slabs are never evicted";
+  ResidentTensor& fits = program_.tensor(2);
+  EXPECT_EQ(use({&fits}), CUDA_SUCCESS);
+}
+
+TEST_F(PagerTest, ASlabEvictsForItsChunkAndWaitsForItOnTheHost) {
+  ResidentTensor& large = program_.tensor(4);
+  ASSERT_EQ(use({&large}), CUDA_SUCCESS);
+  ResidentTensor& small = program_.small(0, 512);
+  ASSERT_EQ(use({&small}), CUDA_SUCCESS);
+  EXPECT_FALSE(large.resident);
+  EXPECT_EQ(driver_.count("cuEventSynchronize"), 1u);
+  EXPECT_EQ(use({&large}), CUDA_ERROR_OUT_OF_MEMORY) << "three chunks are left";
+}
+
+TEST_F(PagerTest, EmptySlabChunksComeBack) {
+  const uint64_t chunk = program_.device.chunk_bytes;
+  ResidentTensor& first = program_.small(0, 512);
+  ResidentTensor& second = program_.small(chunk, 512);
+  ASSERT_EQ(use({&first}), CUDA_SUCCESS);
+  ASSERT_EQ(use({&second}), CUDA_SUCCESS);
+  driver_.run_all();
+  program_.free(first);
+  EXPECT_EQ(pager_.trim_slabs(), CUDA_SUCCESS);
+  EXPECT_EQ(memory_.slab_chunk_count, 1u);
+  EXPECT_EQ(memory_.chunks.available(), 3u);
+  EXPECT_EQ(read({&second}), CUDA_SUCCESS) << "the other one still lives";
+  ResidentTensor& again = program_.small(0, 512);
+  EXPECT_EQ(use({&again}), CUDA_SUCCESS);
+}
+
+TEST_F(PagerTest, AFullHostTierIsSaid) {
+  Program program(4, 2 * HostTier::kSlotUnit);
+  const LaneIndex lane = program.device.new_lane();
+  ResidentTensor& a = program.tensor(4);
+  ResidentTensor& b = program.tensor(4);
+  ASSERT_EQ(program.kernel(lane, {&a}, {&a}), CUDA_SUCCESS);
+  EXPECT_EQ(program.kernel(lane, {&b}, {}), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_TRUE(program.pager.shortage().host_full);
+  EXPECT_TRUE(a.resident);
+  EXPECT_EQ(program.kernel(lane, {&a}, {&a}), CUDA_SUCCESS);
+  program.device.driver.run_all();
+  EXPECT_EQ(program.wrong, 0u);
+}
+
+// Each refusal in turn: the call may answer it, but afterwards all bytes are as they were and all chunks are accounted
+// for.
+TEST_F(PagerTest, ARefusedCallLosesNothing) {
+  for (const char* function :
+       {"cuMemCreate", "cuMemMap", "cuMemSetAccess", "cuMemUnmap", "cuMemcpyDtoHAsync", "cuMemcpyHtoDAsync",
+        "cuEventRecord", "cuEventCreate", "cuStreamWaitEvent", "cuEventSynchronize", "cuMemHostAlloc"}) {
+    for (int nth = 1; nth <= 3; ++nth) {
+      Program program(4);
+      const LaneIndex lane = program.device.new_lane();
+      program.pager.mapping_limit = 6;
+      std::vector<ResidentTensor*> tensors;
+      for (const uint64_t chunks : {2u, 1u, 3u, 2u, 1u}) tensors.push_back(&program.tensor(chunks));
+      bool refused = false;
+      for (int round = 0; round < 3; ++round) {
+        for (size_t i = 0; i < tensors.size(); ++i) {
+          if (round == 1 && i == 0) program.device.driver.fail(function, nth, CUDA_ERROR_UNKNOWN);
+          CUresult result = program.kernel(lane, {tensors[i], tensors[(i + 1) % 2]}, {tensors[i]});
+          if (result == CUDA_SUCCESS) continue;
+          EXPECT_FALSE(refused) << function << nth << ": once";
+          refused = true;
+          EXPECT_EQ(program.kernel(lane, {tensors[i], tensors[(i + 1) % 2]}, {tensors[i]}), CUDA_SUCCESS) << function;
+        }
+      }
+      program.device.driver.run_all();
+      EXPECT_EQ(program.wrong, 0u) << function << nth;
+      EXPECT_EQ(program.device.driver.violations, Calls{}) << function << nth;
+      for (ResidentTensor* tensor : tensors) program.free(*tensor);
+      EXPECT_EQ(program.device.memory.chunks.available(), program.device.memory.chunks.limit()) << function << nth;
+    }
+  }
+}
+
+// A slot of two pieces, the copy of the second refused: the first one may run long after that, when the tensor is freed
+// and its range is mapped anew.
+TEST_F(PagerTest, WhatARefusedCopyLeftWithTheDriverIsWaitedFor) {
+  for (const bool reload : {false, true}) {
+    Program program(4, 4 * HostTier::kSlotUnit);
+    ManagedMemory& memory = program.device.memory;
+    HostSlot slots[4];
+    for (HostSlot& slot : slots) ASSERT_TRUE(memory.host.allocate(HostTier::kSlotUnit, &slot));
+    memory.host.release(&slots[1]);
+    memory.host.release(&slots[3]);
+    const LaneIndex lane = program.device.new_lane();
+    ResidentTensor& a = program.tensor(2);
+    ASSERT_EQ(program.kernel(lane, {&a}, {&a}), CUDA_SUCCESS);
+    if (reload) {
+      ASSERT_EQ(program.pager.evict(a), CUDA_SUCCESS);
+      ASSERT_EQ(a.host.size(), 2u);
+      program.device.driver.fail("cuMemcpyHtoDAsync", 2, CUDA_ERROR_UNKNOWN);
+      EXPECT_EQ(program.pager.make_resident({&a}), CUDA_ERROR_UNKNOWN);
+    } else {
+      program.device.driver.fail("cuMemcpyDtoHAsync", 2, CUDA_ERROR_UNKNOWN);
+      EXPECT_EQ(program.pager.evict(a), CUDA_ERROR_UNKNOWN);
+    }
+    const CUdeviceptr base = a.base;
+    program.free(a);
+    ResidentTensor& b = program.at(base + program.device.chunk_bytes, 1);  // the old mapping has to go
+    ASSERT_EQ(program.kernel(lane, {&b}, {&b}), CUDA_SUCCESS);
+    program.device.driver.run_all();
+    EXPECT_EQ(program.device.driver.violations, Calls{}) << (reload ? "reload" : "offload");
+    EXPECT_EQ(program.wrong, 0u);
+  }
+}
+
+void check_invariants(Program& program) {
+  ManagedMemory& memory = program.device.memory;
+  std::map<ChunkIndex, const ResidentTensor*> occupants;
+  memory.tensors.for_each([&](ResidentTensor& tensor) {
+    if (!tensor.resident) return;
+    const Mapping* const mapping = memory.mappings.find(tensor.base);
+    RC_ASSERT(mapping != nullptr && mapping->chunks.size() == tensor.chunk_count);
+    for (const ChunkIndex chunk : mapping->chunks) {
+      RC_ASSERT(occupants.emplace(chunk, &tensor).second);
+      RC_ASSERT(memory.chunks[chunk].occupant == &tensor);
+      RC_ASSERT(!memory.chunks.is_free(chunk));
+    }
+  });
+  for (ChunkIndex chunk = 0; chunk < memory.chunks.size(); ++chunk) {
+    if (memory.chunks[chunk].handle == 0) continue;
+    const bool occupied = occupants.count(chunk) != 0 || memory.chunks[chunk].reserved;
+    RC_ASSERT(memory.chunks.is_free(chunk) == !occupied);
+  }
+}
+
+void random_program(bool faulty) {
+  static const char* const functions[] = {"cuMemMap",          "cuMemSetAccess",    "cuMemUnmap",
+                                          "cuMemcpyDtoHAsync", "cuMemcpyHtoDAsync", "cuEventRecord",
+                                          "cuMemCreate",       "cuStreamWaitEvent", "cuEventSynchronize"};
+  uint64_t limit = testing::uniform<uint64_t>(6, 10);
+  Program program(limit, testing::uniform<uint64_t>(24, 40) * HostTier::kSlotUnit);
+  if (testing::one_in(2)) program.pager.mapping_limit = limit + 4;
+  std::vector<LaneIndex> lanes;
+  for (int i = testing::uniform(1, 7); i > 0; --i) lanes.push_back(program.device.new_lane());
+  std::vector<ResidentTensor*> tensors;
+  std::map<CUdeviceptr, LaneIndex> last;  // the program orders its own streams by events
+  std::vector<std::pair<CUdeviceptr, uint64_t>> freed;
+  uint64_t slab = 0;
+  const int steps = testing::uniform(10, 80);
+  for (int step = 0; step < steps; ++step) {
+    program.device.driver.heal();
+    program.device.memory.chunks.set_limit(limit);
+    const bool fault = faulty && testing::one_in(4);
+    if (fault)
+      program.device.driver.fail(functions[testing::uniform(0, 9)], testing::uniform(1, 4), CUDA_ERROR_UNKNOWN);
+    const int what = tensors.size() < 3 ? 0 : testing::uniform(0, 12);
+    if (what <= 1 && tensors.size() < 12) {
+      if (testing::one_in(4) && slab < 3 * 512) {
+        tensors.push_back(&program.small(slab, 8));
+        slab += 512;
+      } else if (!freed.empty() && testing::one_in(2)) {
+        tensors.push_back(&program.at(freed.back().first, freed.back().second));
+        freed.pop_back();
+      } else {
+        tensors.push_back(&program.tensor(testing::uniform<uint64_t>(1, 4)));
+      }
+    } else if (what == 2) {
+      const auto index = testing::uniform<size_t>(0, tensors.size());
+      ResidentTensor& gone = *tensors[index];
+      if (gone.chunk_count == 0) continue;
+      freed.emplace_back(gone.base, gone.chunk_count);
+      last.erase(gone.base);
+      program.free(gone);
+      tensors.erase(tensors.begin() + static_cast<std::ptrdiff_t>(index));
+    } else if (what <= 8) {
+      const LaneIndex lane = testing::one_of(lanes);
+      std::vector<ResidentTensor*> set;
+      std::vector<ResidentTensor*> written;
+      for (int i = testing::uniform(1, 4); i > 0; --i) {
+        ResidentTensor* const chosen = testing::one_of(tensors);
+        if (std::find(set.begin(), set.end(), chosen) != set.end()) continue;
+        set.push_back(chosen);
+        if (testing::one_in(2)) written.push_back(chosen);
+      }
+      bool ordered = true;
+      for (const ResidentTensor* tensor : set) {
+        const auto before = last.find(tensor->base);
+        if (before == last.end()) continue;
+        const LaneUse use{before->second, program.device.memory.lanes[before->second].issued};
+        ordered = ordered && program.device.memory.lanes.wait_on(lane, use) == CUDA_SUCCESS;
+      }
+      const uint64_t chunks = [&] {
+        uint64_t sum = program.device.memory.slab_chunk_count;
+        for (const ResidentTensor* tensor : set) sum += tensor->chunk_count;
+        return sum;
+      }();
+      const CUresult result = ordered ? program.kernel(lane, set, written) : CUDA_ERROR_UNKNOWN;
+      if (!fault && chunks < program.device.memory.chunks.limit()) RC_ASSERT(result == CUDA_SUCCESS);
+      if (result == CUDA_SUCCESS) {
+        RC_ASSERT(program.device.driver.bytes <= limit * program.device.chunk_bytes);
+        for (const ResidentTensor* tensor : set) {
+          RC_ASSERT(tensor->resident || tensor->chunk_count == 0);
+          last[tensor->base] = lane;
+        }
+      }
+    } else if (what == 9) {
+      const std::vector<CUstream> streams = program.device.driver.streams();
+      for (int i = testing::uniform(0, 10); i > 0; --i) program.device.driver.step(testing::one_of(streams));
+      program.device.memory.lanes.poll();
+    } else if (what == 10) {
+      ResidentTensor* const chosen = testing::one_of(tensors);
+      if (chosen->resident) program.pager.evict(*chosen);
+    } else if (testing::one_in(3)) {
+      limit = testing::uniform<uint64_t>(6, 10);
+    }
+    check_invariants(program);
+  }
+  program.device.driver.heal();
+  program.device.driver.run_all();
+  program.device.memory.chunks.set_limit(limit);
+  // Every byte that the program wrote is still there.
+  for (ResidentTensor* tensor : tensors) RC_ASSERT(program.kernel(lanes[0], {tensor}, {}) == CUDA_SUCCESS);
+  program.device.driver.run_all();
+  if (!program.device.driver.violations.empty()) RC_LOG() << program.device.driver.violations[0] << "\n";
+  RC_ASSERT(program.wrong == 0u);
+  RC_ASSERT(program.device.driver.violations.empty());
+}
+
+TEST(PagerPropertyTest, NoProgramSeesAWrongByteOrMoreThanTheLimit) {
+  EXPECT_TRUE(rc::check("bytes, limit and bookkeeping hold", [] { random_program(false); }));
+}
+
+TEST(PagerPropertyTest, NorWhenTheDriverRefuses) {
+  EXPECT_TRUE(rc::check("a refused call loses no byte", [] { random_program(true); }));
+}
+
+}  // namespace
+}  // namespace reprise::replay

@@ -1,0 +1,310 @@
+// The matcher accepts the calls of the plan's iteration over and over, and no call that differs: such a call leaves it
+// where it is, so that the enforcer can say what was expected.
+#include "replay/plan/matcher.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tests/unit/replay/plan/random_plan.h"
+
+namespace reprise::replay {
+namespace {
+
+using plan::CallKind;
+constexpr uint64_t kChunk = 4096;
+constexpr Zone kManaged{uint64_t{1} << 40, 2000 * kChunk};
+constexpr Zone kPlanZone{kManaged.base + 1000 * kChunk, 1000 * kChunk};
+
+// One call as a program makes it.
+struct Live {
+  CallKind kind = CallKind::op;
+  Command command{};
+  std::vector<Access> accesses;
+  AllocateCall allocate{};
+  FreeCall free{};
+};
+
+class Iteration {
+ public:
+  explicit Iteration(plan::Plan plan) {
+    std::string why;
+    ok_ = make_plan_index(std::move(plan), kPlanZone, kChunk, &index_, &why);
+    for (uint32_t t = 0; t < index_.persistent_count; ++t) persistent_.push_back(kManaged.base + (8 * t + 1) * kChunk);
+    for (const plan::Call& call : index_.plan.calls) calls_.push_back(live(call));
+  }
+  bool ok() const { return ok_; }
+  void begin(Matcher* matcher, uint64_t first) const { matcher->begin(&index_, persistent_, kManaged, first); }
+  const std::vector<Live>& calls() const { return calls_; }
+  const PlanIndex& index() const { return index_; }
+  CUdeviceptr address(uint32_t tensor) const {
+    return tensor < persistent_.size() ? persistent_[tensor] : index_.addresses[tensor];
+  }
+
+ private:
+  Live live(const plan::Call& call) const {
+    Live made;
+    made.kind = call.kind;
+    if (call.kind == CallKind::op) {
+      made.command.op = call.op;
+      made.command.flags = call.flags;
+      made.command.signature = call.signature;
+      for (const plan::OpAccess& access : call.accesses) {
+        Access pointer{};
+        pointer.address = address(access.tensor) + access.offset;
+        pointer.offset = access.offset;
+        made.accesses.push_back(pointer);
+      }
+      return made;
+    }
+    const uint64_t size = index_.plan.tensors[call.tensor].size;
+    made.allocate.size = made.free.size = size;
+    made.allocate.origin = call.origin;
+    made.free.address = address(call.tensor);
+    return made;
+  }
+
+  bool ok_ = false;
+  PlanIndex index_;
+  std::vector<CUdeviceptr> persistent_;
+  std::vector<Live> calls_;
+};
+
+struct Answer {
+  bool matched = false;
+  Match match;
+  CUdeviceptr address = 0;
+};
+
+Answer ask(Matcher& matcher, const Live& live) {
+  Answer answer;
+  Live call = live;
+  call.command.accesses = call.accesses.data();
+  call.command.access_count = static_cast<uint32_t>(call.accesses.size());
+  switch (call.kind) {
+    case CallKind::op:
+      answer.matched = matcher.op(call.command, &answer.match);
+      break;
+    case CallKind::allocate:
+    case CallKind::allocate_handover:
+      answer.matched = matcher.allocate(call.allocate, &answer.match, &answer.address);
+      break;
+    case CallKind::free:
+    case CallKind::free_handover:
+      answer.matched = matcher.free(call.free, &answer.match);
+      break;
+  }
+  return answer;
+}
+
+// Everything that makes a call another one, for each kind of call.
+struct Mutation {
+  const char* name;
+  std::function<bool(Live*)> apply;  // false: not for this call
+};
+
+bool op_with_pointers(const Live* call) { return call->kind == CallKind::op && !call->accesses.empty(); }
+
+bool pointer(Live* call, const std::function<void(Access*)>& change) {
+  if (!op_with_pointers(call)) return false;
+  change(&call->accesses.back());
+  return true;
+}
+
+std::vector<Mutation> mutations() {
+  const auto op = [](Live* call) { return call->kind == CallKind::op; };
+  return {
+      {"another kernel or shape", [=](Live* call) { return op(call) && ++call->command.signature; }},
+      {"another kind of op",
+       [=](Live* call) {
+         call->command.op = trace::OpKind::copy_peer;
+         return op(call);
+       }},
+      {"opaque",
+       [=](Live* call) {
+         call->command.flags ^= trace::kOpOpaque;
+         return op(call);
+       }},
+      {"another tensor", [](Live* call) { return pointer(call, [](Access* a) { a->address += 4 * kChunk; }); }},
+      {"another offset",
+       [](Live* call) {
+         return pointer(call, [](Access* a) {
+           a->address += 8;
+           a->offset += 8;
+         });
+       }},
+      {"a pointer less",
+       [](Live* call) {
+         const bool can = op_with_pointers(call);
+         if (can) call->accesses.pop_back();
+         return can;
+       }},
+      {"a pointer more",
+       [](Live* call) {
+         const bool can = op_with_pointers(call);
+         if (can) call->accesses.push_back(call->accesses.back());
+         return can;
+       }},
+      {"another size", [](Live* call) { return call->kind == CallKind::allocate && ++call->allocate.size; }},
+      {"another origin",
+       [](Live* call) {
+         call->allocate.origin = trace::Origin::pool;
+         return call->kind == CallKind::allocate;
+       }},
+      {"another address",
+       [](Live* call) { return call->kind == CallKind::free && (call->free.address += kChunk) != 0; }},
+  };
+}
+
+bool same_call(const Live& a, const Live& b) {
+  if (a.kind != b.kind) return false;
+  if (a.kind == CallKind::allocate) return a.allocate.size == b.allocate.size && a.allocate.origin == b.allocate.origin;
+  if (a.kind == CallKind::free) return a.free.address == b.free.address;
+  if (a.command.signature != b.command.signature || a.command.op != b.command.op) return false;
+  return std::equal(a.accesses.begin(), a.accesses.end(), b.accesses.begin(), b.accesses.end(),
+                    [](const Access& x, const Access& y) { return x.address == y.address && x.offset == y.offset; });
+}
+
+TEST(MatcherPropertyTest, AcceptsTheIterationAndRejectsEveryOtherCall) {
+  EXPECT_TRUE(rc::check("exactly the recorded call is accepted", [] {
+    const Iteration iteration(testing::RandomPlan(kChunk).take());
+    RC_ASSERT(iteration.ok());
+    const auto first = testing::uniform<uint64_t>(0, 1000);
+    const auto count = static_cast<uint32_t>(iteration.calls().size());
+    Matcher matcher;
+    iteration.begin(&matcher, first);
+    for (uint64_t round = 0; round < 3; ++round) {
+      for (uint32_t i = 0; i < count; ++i) {
+        const Live& right = iteration.calls()[i];
+        for (const Mutation& mutation : mutations()) {
+          Live wrong = right;
+          if (!mutation.apply(&wrong)) continue;
+          RC_ASSERT(!ask(matcher, wrong).matched);
+          RC_ASSERT(matcher.next() == i && matcher.iteration() == first + round);
+        }
+        for (const Live& other : iteration.calls()) {  // left out, twice, or in another order
+          if (!same_call(other, right)) RC_ASSERT(!ask(matcher, other).matched);
+        }
+        const Answer answer = ask(matcher, right);
+        RC_ASSERT(answer.matched);
+        RC_ASSERT(answer.match.call == i && answer.match.iteration == first + round);
+        if (right.kind == CallKind::allocate) {
+          RC_ASSERT(answer.address == iteration.address(iteration.index().plan.calls[i].tensor));
+        }
+      }
+    }
+    RC_ASSERT(matcher.next() == 0u && matcher.iteration() == first + 3);
+    RC_ASSERT(matcher.end().empty());
+  }));
+}
+
+// x is allocated, used with the persistent w, and freed.
+plan::Plan small_plan() {
+  plan::Plan plan;
+  plan.chunk_bytes = kChunk;
+  plan.tensors.resize(2);
+  plan.tensors[0].size = plan.tensors[1].size = 2 * kChunk;
+  plan.tensors[0].chunk_count = plan.tensors[1].chunk_count = 2;
+  plan.tensors[1].allocate_call = 0;
+  plan.tensors[1].free_call = 2;
+  plan.calls.resize(3);
+  plan.calls[0].kind = CallKind::allocate;
+  plan.calls[0].tensor = plan.calls[2].tensor = 1;
+  plan.calls[1].signature = 5;
+  plan.calls[1].name = "a_kernel";
+  plan.calls[1].accesses = {{0, trace::kAccessRead, 16, 0}, {1, trace::kAccessWrite, 0, 0}};
+  plan.calls[2].kind = CallKind::free;
+  plan.vertices.resize(2);
+  plan.calls[1].vertex = 0;
+  plan.calls[2].vertex = 1;
+  plan.vertices[0].call = 1;
+  plan.vertices[1].kind = plan::VertexKind::release;
+  plan.vertices[1].call = 2;
+  plan.vertices[1].tensor = 1;
+  plan.order = {0, 1};
+  return plan;
+}
+
+TEST(MatcherTest, PointersToWhatIsNotManagedAreNotCompared) {
+  const Iteration iteration(small_plan());
+  Matcher matcher;
+  iteration.begin(&matcher, 0);
+  ASSERT_TRUE(ask(matcher, iteration.calls()[0]).matched);
+  Live call = iteration.calls()[1];
+  Access pinned{};
+  for (const uint64_t address : {uint64_t{64}, kManaged.base + kManaged.bytes, kManaged.base - 1}) {
+    pinned.address = address;
+    call.accesses.insert(call.accesses.begin() + 1, pinned);
+  }
+  EXPECT_TRUE(ask(matcher, call).matched);
+}
+
+TEST(MatcherTest, SaysWhatItExpects) {
+  const Iteration iteration(small_plan());
+  Matcher matcher;
+  iteration.begin(&matcher, 7);
+  EXPECT_EQ(matcher.expected(), "allocate 8192");
+  ask(matcher, iteration.calls()[0]);
+  EXPECT_EQ(matcher.expected(), "a_kernel");
+  ask(matcher, iteration.calls()[1]);
+  EXPECT_EQ(matcher.expected(), "free 8192");
+  ask(matcher, iteration.calls()[2]);
+  EXPECT_EQ(matcher.iteration(), 8u);
+}
+
+TEST(MatcherTest, BeginsAnewWithOtherAddresses) {
+  const Iteration iteration(small_plan());
+  Matcher matcher;
+  iteration.begin(&matcher, 0);
+  ask(matcher, iteration.calls()[0]);
+  matcher.end();
+  const std::vector<CUdeviceptr> elsewhere = {kManaged.base + 500 * kChunk};
+  matcher.begin(&iteration.index(), elsewhere, kManaged, 4);
+  EXPECT_EQ(matcher.next(), 0u);
+  ASSERT_TRUE(ask(matcher, iteration.calls()[0]).matched);
+  EXPECT_FALSE(ask(matcher, iteration.calls()[1]).matched) << "the weight is where it was before";
+  Live moved = iteration.calls()[1];
+  moved.accesses[0].address = elsewhere[0] + 16;
+  EXPECT_TRUE(ask(matcher, moved).matched);
+}
+
+// A tensor that one iteration frees and allocates anew: it keeps its address, and until it is allocated the range is
+// open.
+TEST(MatcherTest, AHandoverIsOpenBetweenItsFreeAndItsAllocation) {
+  plan::Plan plan = small_plan();
+  plan.tensors[1].allocate_call = plan.tensors[1].free_call = plan::kNone;
+  plan.calls[0].kind = CallKind::free_handover;
+  plan.calls[2].kind = CallKind::allocate_handover;
+  plan.calls[1].accesses.pop_back();
+  plan.vertices.pop_back();
+  plan.order.pop_back();
+  plan.calls[0].vertex = plan.calls[2].vertex = plan::kNone;
+  const Iteration iteration(std::move(plan));
+  ASSERT_TRUE(iteration.ok());
+  Matcher matcher;
+  iteration.begin(&matcher, 0);
+  EXPECT_EQ(matcher.expected(), "free 8192");
+  Live wrong = iteration.calls()[0];
+  wrong.free.address += 1;
+  EXPECT_FALSE(ask(matcher, wrong).matched);
+  ASSERT_TRUE(ask(matcher, iteration.calls()[0]).matched);
+  ASSERT_TRUE(ask(matcher, iteration.calls()[1]).matched);
+  EXPECT_EQ(matcher.expected(), "allocate 8192");
+  const Answer allocated = ask(matcher, iteration.calls()[2]);
+  ASSERT_TRUE(allocated.matched);
+  EXPECT_EQ(allocated.address, iteration.address(1));
+  EXPECT_TRUE(matcher.end().empty());
+  iteration.begin(&matcher, 1);
+  ASSERT_TRUE(ask(matcher, iteration.calls()[0]).matched);
+  const std::vector<OpenHandover> open = matcher.end();
+  ASSERT_EQ(open.size(), 1u);
+  EXPECT_EQ(open[0].address, iteration.address(1));
+  EXPECT_EQ(open[0].size, 2 * kChunk);
+  EXPECT_TRUE(matcher.end().empty()) << "told once";
+}
+
+}  // namespace
+}  // namespace reprise::replay

@@ -1,0 +1,243 @@
+// The index of a plan says what a scan of the plan says, and refuses what could not be enforced.
+#include "replay/plan/plan_index.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "tests/unit/replay/plan/random_plan.h"
+
+namespace reprise::replay {
+namespace {
+
+using plan::VertexKind;
+constexpr uint64_t kChunk = 4096;
+constexpr Zone kZone{uint64_t{1} << 40, 1000 * kChunk};
+
+struct Made {
+  bool ok;
+  PlanIndex index;
+  std::string why;
+};
+
+Made index_of(plan::Plan plan, Zone zone = kZone, uint64_t chunk_bytes = kChunk) {
+  Made made;
+  made.ok = make_plan_index(std::move(plan), zone, chunk_bytes, &made.index, &made.why);
+  return made;
+}
+
+// Two transient tensors, one of two chunks and one small, used by one op each.
+plan::Plan small_plan() {
+  plan::Plan plan;
+  plan.chunk_bytes = kChunk;
+  plan.slab_bytes = 2 * 512;
+  plan.tensors.resize(3);
+  plan.tensors[0].size = plan.tensors[1].size = 2 * kChunk;
+  plan.tensors[0].chunk_count = plan.tensors[1].chunk_count = 2;
+  plan.tensors[2].size = 512;
+  const auto call = [&](plan::CallKind kind, uint32_t tensor, uint32_t vertex) {
+    plan.calls.emplace_back();
+    plan.calls.back().kind = kind;
+    plan.calls.back().tensor = tensor;
+    plan.calls.back().vertex = vertex;
+  };
+  const auto vertex = [&](VertexKind kind, uint32_t of_call, uint32_t tensor, std::vector<plan::Predecessor> before) {
+    plan::Vertex made;
+    made.kind = kind;
+    made.call = of_call;
+    made.tensor = tensor;
+    made.predecessors = std::move(before);
+    plan.order.push_back(static_cast<uint32_t>(plan.vertices.size()));
+    plan.vertices.push_back(made);
+  };
+  for (const uint32_t tensor : {1u, 2u}) {
+    plan.tensors[tensor].allocate_call = tensor - 1;
+    plan.tensors[tensor].free_call = tensor + 2;
+    call(plan::CallKind::allocate, tensor, plan::kNone);
+  }
+  call(plan::CallKind::op, plan::kNone, 0);
+  plan.calls[2].accesses = {
+      {0, trace::kAccessRead, 0, 0}, {1, trace::kAccessWrite, 0, 0}, {2, trace::kAccessWrite, 0, 0}};
+  call(plan::CallKind::free, 1, 1);
+  call(plan::CallKind::free, 2, 2);
+  vertex(VertexKind::op, 2, plan::kNone, {});
+  vertex(VertexKind::release, 3, 1, {});
+  vertex(VertexKind::release, 4, 2, {});
+  vertex(VertexKind::reload, plan::kNone, 0, {{1, plan::EdgeKind::memory, 0}});
+  return plan;
+}
+
+TEST(PlanIndexTest, LaysTheOwnTensorsOutWithGuards) {
+  const Made made = index_of(small_plan());
+  ASSERT_TRUE(made.ok) << made.why;
+  EXPECT_EQ(made.index.slab_bytes, kChunk) << "whole chunks";
+  EXPECT_EQ(made.index.addresses, (std::vector<uint64_t>{0, kZone.base + 2 * kChunk, kZone.base}));
+  EXPECT_EQ(made.index.persistent_count, 1u);
+  EXPECT_EQ(made.index.last_call, 4u);
+}
+
+TEST(PlanIndexTest, TheZoneMustHoldAllOfThem) {
+  // The slab and its guard, two chunks and their guard.
+  EXPECT_TRUE(index_of(small_plan(), {kZone.base, 5 * kChunk}).ok);
+  const Made made = index_of(small_plan(), {kZone.base, 5 * kChunk - 1});
+  EXPECT_FALSE(made.ok);
+  EXPECT_NE(made.why.find("address space"), std::string::npos);
+}
+
+TEST(PlanIndexTest, AReleaseFollowsWhatUsesItsTensorAndTransfersWaitThroughIt) {
+  const Made made = index_of(small_plan());
+  ASSERT_TRUE(made.ok);
+  EXPECT_EQ(made.index.predecessors, (std::vector<uint32_t>{0, 1, 1, 1}));
+  ASSERT_EQ(made.index.waits[3].size(), 1u) << "the reload takes the release's chunks";
+  EXPECT_EQ(made.index.waits[3][0].vertex, 0u) << "so it waits on the device for the op";
+  EXPECT_TRUE(made.index.waits[1].empty()) << "a release runs nothing";
+}
+
+TEST(PlanIndexTest, RefusesWhatItCannotEnforce) {
+  const auto why = [](plan::Plan plan) {
+    const Made made = index_of(std::move(plan));
+    EXPECT_FALSE(made.ok);
+    return made.why;
+  };
+  EXPECT_NE(index_of(small_plan(), kZone, 2 * kChunk).why.find("chunks of 4096 bytes"), std::string::npos);
+  plan::Plan devices = small_plan();
+  devices.device_chunks = {1, 1};
+  EXPECT_NE(why(devices).find("2 devices"), std::string::npos);
+  plan::Plan recomputing = small_plan();
+  recomputing.calls[2].recompute_of = 2;
+  EXPECT_NE(why(recomputing).find("recompute"), std::string::npos);
+  plan::Plan reordered = small_plan();
+  reordered.vertices[0].predecessors = {{1, plan::EdgeKind::memory, 0}};
+  reordered.order = {1, 0, 2, 3};
+  EXPECT_NE(why(reordered).find("reorders"), std::string::npos);
+  plan::Plan split = small_plan();
+  split.tensors[0].part_of = 0;
+  EXPECT_NE(why(split).find("splits"), std::string::npos);
+  plan::Plan empty;
+  empty.chunk_bytes = kChunk;
+  EXPECT_NE(why(empty).find("no calls"), std::string::npos);
+}
+
+TEST(PlanIndexTest, SmallTensorsThatAreAliveTogetherMustNotOverlap) {
+  plan::Plan plan = small_plan();
+  plan.tensors[1].chunk_count = 0;
+  plan.tensors[1].size = 512;
+  plan.tensors[1].slab_offset = 512;
+  EXPECT_TRUE(index_of(plan).ok);
+  plan.tensors[1].slab_offset = 511;
+  EXPECT_FALSE(index_of(plan).ok) << "it reaches into the one before";
+  plan.tensors[1].slab_offset = 0;
+  plan.tensors[2].slab_offset = 511;
+  EXPECT_FALSE(index_of(plan).ok) << "and the other way round";
+  plan.tensors[1].slab_offset = 513;
+  plan.tensors[2].slab_offset = 0;
+  EXPECT_FALSE(index_of(plan).ok) << "beyond the slab";
+  plan.slab_bytes = 1025;
+  EXPECT_TRUE(index_of(plan).ok);
+  // One after the other they may share a place.
+  std::swap(plan.calls[1], plan.calls[3]);
+  plan.tensors[1].slab_offset = 0;
+  std::swap(plan.calls[2], plan.calls[3]);
+  EXPECT_TRUE(index_of(plan).ok) << index_of(plan).why;
+}
+
+using Waits = std::set<std::pair<uint32_t, uint32_t>>;
+
+// Backwards from `vertex` over releases, by the definition.
+void scan_waits(const plan::Plan& plan, uint32_t vertex, uint32_t distance, int depth, Waits* found) {
+  for (const plan::Predecessor& before : plan.vertices[vertex].predecessors) {
+    if (plan.vertices[before.vertex].kind != VertexKind::release) {
+      found->emplace(before.vertex, distance + before.distance);
+    } else if (depth < 8) {
+      scan_waits(plan, before.vertex, distance + before.distance, depth + 1, found);
+    }
+  }
+}
+
+bool same_stream(const plan::Plan& plan, uint32_t a, uint32_t b) {
+  const plan::Vertex& first = plan.vertices[a];
+  const plan::Vertex& second = plan.vertices[b];
+  if (first.kind != second.kind) return false;
+  return first.kind != VertexKind::op || plan.calls[first.call].stream == plan.calls[second.call].stream;
+}
+
+TEST(PlanIndexPropertyTest, LookUpsEqualAScanOfThePlan) {
+  EXPECT_TRUE(rc::check("every table is that of a scan", [] {
+    const plan::Plan original = testing::RandomPlan(kChunk).take();
+    const Made made = index_of(original);
+    if (!made.ok) RC_LOG() << made.why;
+    RC_ASSERT(made.ok);
+    const PlanIndex& index = made.index;
+    const plan::Plan& plan = index.plan;
+    for (uint32_t i = 0; i < plan.order.size(); ++i) RC_ASSERT(index.rank[plan.order[i]] == i);
+    std::multiset<std::tuple<uint32_t, uint32_t, uint32_t>> forward;
+    std::multiset<std::tuple<uint32_t, uint32_t, uint32_t>> backward;
+    for (uint32_t v = 0; v < plan.vertices.size(); ++v) {
+      const plan::Vertex& vertex = plan.vertices[v];
+      const auto of = [&](bool same) {
+        return static_cast<uint32_t>(
+            std::count_if(vertex.predecessors.begin(), vertex.predecessors.end(),
+                          [&](const plan::Predecessor& before) { return (before.distance == 0) == same; }));
+      };
+      RC_ASSERT(index.predecessors[v] == of(true));
+      RC_ASSERT(index.cyclic[v] == of(false));
+      for (const plan::Predecessor& before : vertex.predecessors) backward.emplace(before.vertex, v, before.distance);
+      for (const Edge& edge : index.successors[v]) forward.emplace(v, edge.vertex, edge.distance);
+      RC_ASSERT((index.lanes[v] == LaneKind::compute) == (vertex.kind == VertexKind::op));
+      RC_ASSERT((index.lanes[v] == LaneKind::to_device) == (vertex.kind == VertexKind::reload));
+      RC_ASSERT((index.lanes[v] == LaneKind::to_host) == (vertex.kind == VertexKind::offload));
+      Waits expected;
+      if (vertex.kind != VertexKind::release) scan_waits(plan, v, 0, 0, &expected);
+      std::erase_if(expected, [&](const auto& wait) { return same_stream(plan, wait.first, v); });
+      Waits found;
+      for (const Edge& edge : index.waits[v]) RC_ASSERT(found.emplace(edge.vertex, edge.distance).second);
+      RC_ASSERT(found == expected);
+      // What touches a tensor comes before its release, and no edge of the plan is lost.
+      for (uint32_t r = 0; r < plan.vertices.size(); ++r) {
+        if (plan.vertices[r].kind != VertexKind::release || r == v) continue;
+        const uint32_t tensor = plan.vertices[r].tensor;
+        bool uses = vertex.kind != VertexKind::release && vertex.kind != VertexKind::op && vertex.tensor == tensor;
+        if (vertex.kind == VertexKind::op) {
+          for (const plan::OpAccess& access : plan.calls[vertex.call].accesses) uses = uses || access.tensor == tensor;
+        }
+        const auto& before = plan.vertices[r].predecessors;
+        const auto times = std::count_if(before.begin(), before.end(),
+                                         [&](const plan::Predecessor& p) { return p.vertex == v && p.distance == 0; });
+        RC_ASSERT(!uses || times == 1);
+      }
+      for (size_t i = 0; i < original.vertices[v].predecessors.size(); ++i) {
+        RC_ASSERT(vertex.predecessors[i].vertex == original.vertices[v].predecessors[i].vertex);
+      }
+    }
+    RC_ASSERT(forward == backward);
+    std::vector<std::pair<uint64_t, uint64_t>> ranges = {{kZone.base, kZone.base + index.slab_bytes}};
+    for (uint32_t t = 0; t < plan.tensors.size(); ++t) {
+      const bool offloaded = std::any_of(plan.vertices.begin(), plan.vertices.end(), [&](const plan::Vertex& vertex) {
+        return vertex.kind == VertexKind::offload && vertex.tensor == t;
+      });
+      RC_ASSERT(index.offloaded[t] == offloaded);
+      const plan::Tensor& tensor = plan.tensors[t];
+      if (tensor.allocate_call == plan::kNone) {
+        RC_ASSERT(index.addresses[t] == 0u);
+      } else if (tensor.chunk_count == 0) {
+        RC_ASSERT(index.addresses[t] == kZone.base + tensor.slab_offset);
+        RC_ASSERT(index.addresses[t] + tensor.size <= kZone.base + index.slab_bytes);
+      } else {
+        ranges.emplace_back(index.addresses[t], index.addresses[t] + tensor.chunk_count * kChunk);
+      }
+    }
+    std::sort(ranges.begin(), ranges.end());
+    for (size_t i = 0; i < ranges.size(); ++i) {
+      RC_ASSERT(ranges[i].first % kChunk == 0 && ranges[i].second + kChunk <= kZone.base + kZone.bytes);
+      if (i > 0) RC_ASSERT(ranges[i].first >= ranges[i - 1].second + kChunk);
+    }
+  }));
+}
+
+}  // namespace
+}  // namespace reprise::replay

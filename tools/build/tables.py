@@ -1,0 +1,69 @@
+"""What the .def files of the sources say, as the tables of docs/FORMAT.md and docs/HACKING.md: called by house.py.
+
+A row of a .def file is MACRO(argument, ...): an argument is a word or C strings. Its head says what the arguments mean.
+"""
+
+import re
+
+RUN_LOG = "preload/base/run_log_keys.def"
+MACHINE = "tools/probe/output/machine_keys.def"
+TOKEN = re.compile(r'\s*(?:("(?:[^"\\]|\\.)*")|([,()])|([^\s",()]+))')
+
+
+def read_rows(path):
+    """[(macro, [arguments])] in order; C strings are joined and without their quotes."""
+    text = "\n".join(line for line in path.read_text().splitlines() if not line.lstrip().startswith("//"))
+    rows, at = [], 0
+    for begin in re.finditer(r"^([A-Z_]+)\(", text, re.MULTILINE):
+        if begin.start() < at:
+            continue
+        arguments, at = [""], begin.end()
+        while (token := TOKEN.match(text, at)) and token.group(2) != ")":
+            at = token.end()
+            if token.group(2) == ",":
+                arguments.append("")
+            elif token.group(1):
+                arguments[-1] += token.group(1)[1:-1].replace('\\"', '"')
+            else:
+                arguments[-1] += token.group(3) or ""
+        rows.append((begin.group(1), arguments))
+    return rows
+
+
+def table(head, rows):
+    return "\n".join([f"| {' | '.join(head)} |", "|" + "---|" * len(head)] + [f"| {' | '.join(row)} |".replace("|  |", "| |") for row in rows])
+
+
+def run_log_table(root):
+    rows = []
+    for macro, cells in read_rows(root / RUN_LOG):
+        if macro == "RUN_LOG_LINE":
+            rows.append((f"**{cells[0]}**", "", cells[1]))
+        elif macro == "RUN_LOG_KEY":
+            _, name, kind, unit, old, text = cells
+            rows.append((f"`{name}`", "text" if kind == "Text" else unit, text + (f"; `{old}` in 0.1" if old else "")))
+        elif macro == "RUN_LOG_WORD":
+            _, key, word, old, text = cells
+            rows.append((f"`{key}` = `{word}`", "", text + (f"; `{old}` in 0.1" if old else "")))
+    return table(("key", "unit", "meaning"), rows)
+
+
+def machine_table(root):
+    rows = []
+    for macro, cells in read_rows(root / MACHINE):
+        unit, text, standard = "", cells[-1], "must be there"
+        if macro == "MACHINE_FIXED":
+            text = f"`{cells[1]}`: {text}"
+        elif macro == "MACHINE_NUMBER":
+            unit, standard = cells[2], cells[4]
+        elif macro == "MACHINE_UNUSED_NUMBER":
+            unit, standard, text = cells[1], "", text + "; not used by the planner yet"
+        else:
+            unit = cells[1]
+            standard = standard if cells[2] == "required" else "false" if macro == "MACHINE_FLAG" else ""
+        rows.append((f"`{cells[0]}`", unit, text, standard))
+    return table(("key", "unit", "meaning", "default"), rows)
+
+
+# (page, name between the markers, what stands there)
+SECTIONS = [("docs/FORMAT.md", RUN_LOG, run_log_table), ("docs/FORMAT.md", MACHINE, machine_table)]

@@ -1,0 +1,27 @@
+// The rows of machine_keys.def for one use: what the includer has not defined of its macros stands for nothing, and all
+// are undefined again behind it. No include guard: each use includes it. Callers: machine_file, tools/machines, tests.
+#ifndef MACHINE_FIXED
+#define MACHINE_FIXED(key, value, help)
+#endif
+#ifndef MACHINE_TEXT
+#define MACHINE_TEXT(key, unit, presence, help)
+#endif
+#ifndef MACHINE_FLAG
+#define MACHINE_FLAG(key, unit, presence, help)
+#endif
+#ifndef MACHINE_SIZE
+#define MACHINE_SIZE(key, unit, presence, help)
+#endif
+#ifndef MACHINE_NUMBER
+#define MACHINE_NUMBER(key, field, unit, lowest, standard, help)
+#endif
+#ifndef MACHINE_UNUSED_NUMBER
+#define MACHINE_UNUSED_NUMBER(key, unit, lowest, help)
+#endif
+#include "tools/probe/output/machine_keys.def"
+#undef MACHINE_FIXED
+#undef MACHINE_TEXT
+#undef MACHINE_FLAG
+#undef MACHINE_SIZE
+#undef MACHINE_NUMBER
+#undef MACHINE_UNUSED_NUMBER
