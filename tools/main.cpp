@@ -25,6 +25,7 @@ constexpr CommandRow kCommands[] = {
     {"dump", "Print a trace, a plan or a run log as text", reprise::tools::declare_dump},
     {"export", "Write a trace, a plan or a run log in the format of another tool", reprise::tools::declare_export},
     {"doctor", "Check whether Reprise can work on this machine", reprise::tools::declare_doctor},
+    {"help", "Print this, the help of a command, or of environment: the variables", reprise::tools::declare_help},
 };
 
 // The program and its arguments stand behind the first "--"; nothing of them is ours to interpret.

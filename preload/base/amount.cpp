@@ -60,7 +60,8 @@ AmountProblem read_amount(std::string_view text, WrittenAmount* written) noexcep
 bool parse_amount(const char* text, Amount* amount) noexcept {
   WrittenAmount written;
   if (text == nullptr || read_amount(text, &written) != AmountProblem::none) return false;
-  const bool possible = written.is_percent ? written.percent > 0 && written.percent <= 100 : written.bytes > 0;
+  const bool possible = written.is_percent ? written.percent > 0 && written.percent <= 100
+                                           : written.bytes > 0 && written.bytes <= kLargestAmount;
   if (possible) *amount = Amount{written.bytes, written.percent / 100};
   return possible;
 }

@@ -42,7 +42,10 @@ struct Amount {
   bool given() const noexcept { return bytes != 0 || fraction > 0; }
 };
 
-// Something that is more than nothing. false: not readable, *amount is untouched.
+// No device has more memory than this; a larger amount is a typing error.
+inline constexpr uint64_t kLargestAmount = uint64_t{16} << 40;
+
+// Something that is more than nothing, up to the above. false: not readable, *amount is untouched.
 bool parse_amount(const char* text, Amount* amount) noexcept;
 
 }  // namespace reprise

@@ -39,33 +39,10 @@ bool one_of(const char* text, const char* choices) {
   return false;
 }
 
-// REPRISE_VARIABLE(field, name, type, default as text, help). A type with '|' is a list of choices.
-#define REPRISE_VARIABLES(VARIABLE)                                                                                    \
-  VARIABLE(disable, "REPRISE_DISABLE", "bool", "0", "forward everything, do nothing else; read before all others")     \
-  VARIABLE(budget, "REPRISE_BUDGET", "amount", "",                                                                     \
-           "device memory: 12GiB, 800MiB, bytes, or 50% of the program's peak")                                        \
-  VARIABLE(defragment, "REPRISE_DEFRAGMENT", "bool", "0",                                                              \
-           "large allocations are stitched together from what is free; without a budget or a trace only")              \
-  VARIABLE(fragmentation_limit, "REPRISE_FRAGMENTATION_LIMIT", "amount", "",                                           \
-           "pieces of memory below this are neither split nor stitched while there is other memory; default: a chunk") \
-  VARIABLE(trace, "REPRISE_TRACE", "path", "", "record into this file")                                                \
-  VARIABLE(plan, "REPRISE_PLAN", "path", "", "enforce this plan instead of planning while the program runs")           \
-  VARIABLE(run_log, "REPRISE_RUN_LOG", "path", "", "what the replay did, as JSON lines")                               \
-  VARIABLE(driver, "REPRISE_DRIVER", "path", "", "the real libcuda.so.1, where it is in no usual place")               \
-  VARIABLE(planner, "REPRISE_PLANNER", "path", "", "the reprise program; default: ../../bin/reprise from the library") \
-  VARIABLE(policy, "REPRISE_POLICY", "text", "auto", "planning policy, as for reprise plan --policy")                  \
-  VARIABLE(host_memory, "REPRISE_HOST_MEMORY", "amount", "80%", "most host memory to keep tensors in; % of available") \
-  VARIABLE(activity, "REPRISE_ACTIVITY", "auto|cupti|events|sim|none", "auto", "where device times come from")         \
-  VARIABLE(log, "REPRISE_LOG", "warn|info|debug", "warn", "how much to say on stderr")                                 \
-  VARIABLE(wait_for_plan, "REPRISE_WAIT_FOR_PLAN", "bool", "0",                                                        \
-           "the program waits for the planner instead of going on: which iteration is the first planned one is fixed") \
-  VARIABLE(keep, "REPRISE_KEEP", "bool", "0", "keep temporary files")                                                  \
-  VARIABLE(call_sites, "REPRISE_CALL_SITES", "bool", "1", "record the call stack of each call")
-
 constexpr ConfigVariable kVariables[] = {
-#define REPRISE_TABLE_ROW(field, name, type, standard, help) {name, type, standard, help},
-    REPRISE_VARIABLES(REPRISE_TABLE_ROW)
-#undef REPRISE_TABLE_ROW
+#define REPRISE_VARIABLE(field, name, Field, values, standard, help) {name, values, standard, help},
+#include "preload/base/variables.def"
+#undef REPRISE_VARIABLE
 };
 
 template <typename Field>
@@ -92,9 +69,10 @@ void read_process_config() { process_config = new Config(read_config(environment
 Config read_config(EnvironmentLookup lookup) noexcept {
   Config result;
   size_t row = 0;
-#define REPRISE_READ(field, name, type, standard, help) read_variable(kVariables[row++], lookup, &result.field);
-  REPRISE_VARIABLES(REPRISE_READ)
-#undef REPRISE_READ
+#define REPRISE_VARIABLE(field, name, Field, values, standard, help) \
+  read_variable(kVariables[row++], lookup, &result.field);
+#include "preload/base/variables.def"
+#undef REPRISE_VARIABLE
   return result;
 }
 

@@ -1,29 +1,32 @@
-// What the environment asks for. One table (config.cpp) names every variable with its type, default and help; entry
+// What the environment asks for. One table (variables.def) names every variable with its type, default and help; entry
 // reads it once, after the off switch. A value that cannot be read costs one warning line and leaves the default.
 #pragma once
 #include <cstddef>
+#include <type_traits>
 
 #include "preload/base/amount.h"
 
 namespace reprise {
 
+namespace detail {
+// What a field holds before it is read; a share is only known as text.
+template <typename Field>
+constexpr Field initial(const char* standard) noexcept {
+  if constexpr (std::is_same_v<Field, bool>) {
+    return *standard == '1';
+  } else if constexpr (std::is_same_v<Field, const char*>) {
+    return *standard != '\0' ? standard : nullptr;
+  } else {
+    return Field{};
+  }
+}
+}  // namespace detail
+
+// A field for each row of variables.def, which says what it means. A path or text without a default is nullptr.
 struct Config {
-  bool disable = false;
-  Amount budget;                  // of device memory; fraction: of the program's own peak
-  bool defragment = false;        // serve large allocations from stitched chunks, do nothing else
-  Amount fragmentation_limit;     // of that; a percentage means nothing
-  const char* trace = nullptr;    // path, nullptr: do not record
-  const char* plan = nullptr;     // path, nullptr: plan online
-  const char* run_log = nullptr;  // path, nullptr: none
-  const char* driver = nullptr;   // path; read by resolve.cpp itself
-  const char* planner = nullptr;  // path of the `reprise` program; nullptr: ../../bin/reprise from this library
-  const char* policy = "auto";
-  Amount host_memory;             // cap of the host tier; fraction: of the memory that the process may use
-  const char* activity = "auto";  // auto, cupti, events, sim, none
-  const char* log = "warn";       // warn, info, debug
-  bool keep = false;              // keep temporary files
-  bool wait_for_plan = false;     // plan while the program stands still, not while it goes on
-  bool call_sites = true;         // record call stacks
+#define REPRISE_VARIABLE(field, name, Field, values, standard, help) Field field = detail::initial<Field>(standard);
+#include "preload/base/variables.def"
+#undef REPRISE_VARIABLE
   bool trace_is_private = false;  // not a variable: `trace` is a temporary file of entry's making, to be removed
 };
 

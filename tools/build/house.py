@@ -18,6 +18,7 @@ AREAS = ("preload", "analyzer", "replay", "tools")  # their folders have rows; o
 CODE = (".cpp", ".h", ".cu", ".cuh", ".S", ".def", ".py", ".js")
 MOST_LINES, MOST_FILES = 600, 22
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', re.MULTILINE)
+VARIABLE = re.compile(r'"(REPRISE_[A-Z0-9_]*[A-Z0-9])(?=["=])')
 CLASS = re.compile(r"^[ \t]*(?:template <[^\n]*>\s*)?(?:class|struct|union)(?: alignas\([^)]*\))? (\w+)(?: final)?(?: : [^;{]*)? \{", re.MULTILINE)
 
 
@@ -118,6 +119,17 @@ def check_files(root, files):
     return problems
 
 
+def check_variables(root, files):
+    """Every environment variable that the sources name has a row."""
+    known, problems = tables.variable_names(root), []
+    for file in files:
+        if file.parts[0] not in AREAS or file.parts[1] == "build" or file.suffix not in (".cpp", ".h", ".py"):
+            continue
+        for name in sorted(set(VARIABLE.findall((root / file).read_text(errors="replace"))) - known):
+            problems.append(f"{file}: the variable {name} has no row; the tables are {', '.join(tables.VARIABLES)}")
+    return problems
+
+
 def check_classes(root, files):
     """One name, one class: in the victim process and the analyzer, whatever namespace it stands in."""
     places = {}
@@ -161,6 +173,7 @@ def main(arguments):
     problems += check_includes(rows, graph, files)
     problems += check_files(root, files)
     problems += check_classes(root, files)
+    problems += check_variables(root, files)
     write = "--write" in arguments
     problems += check_section(root, "docs/HACKING.md", "rooms.txt", table_text(rows), write)
     for page, name, make in tables.SECTIONS:

@@ -7,6 +7,7 @@ import re
 
 RUN_LOG = "preload/base/run_log_keys.def"
 MACHINE = "tools/probe/output/machine_keys.def"
+VARIABLES = ("preload/base/variables.def", "tools/sim/base/variables.def", "tools/probe/output/variables.def")
 TOKEN = re.compile(r'\s*(?:("(?:[^"\\]|\\.)*")|([,()])|([^\s",()]+))')
 
 
@@ -65,5 +66,21 @@ def machine_table(root):
     return table(("key", "unit", "meaning", "default"), rows)
 
 
+def variables_table(path):
+    def rows(root):
+        cells = []
+        for macro, found in read_rows(root / path):
+            name, values, standard, text = found[-4:] if macro == "REPRISE_LONE_VARIABLE" else [found[1], *found[-3:]]
+            values = "0 or 1" if values == "bool" else ", ".join(f"`{word}`" for word in values.split("|")) if "|" in values else values
+            cells.append((f"`{name}`", values, text, standard))
+        return table(("variable", "values", "meaning", "default"), cells)
+    return rows
+
+
+def variable_names(root):
+    return {cell for path in VARIABLES for _, cells in read_rows(root / path) for cell in cells if cell.startswith("REPRISE_")}
+
+
 # (page, name between the markers, what stands there)
 SECTIONS = [("docs/FORMAT.md", RUN_LOG, run_log_table), ("docs/FORMAT.md", MACHINE, machine_table)]
+SECTIONS += [("docs/HACKING.md", path, variables_table(path)) for path in VARIABLES]

@@ -36,5 +36,6 @@ Action declare_report(CLI::App& app, const ProgramArguments& program);
 Action declare_dump(CLI::App& app, const ProgramArguments& program);
 Action declare_export(CLI::App& app, const ProgramArguments& program);
 Action declare_doctor(CLI::App& app, const ProgramArguments& program);
+Action declare_help(CLI::App& app, const ProgramArguments& program);
 
 }  // namespace reprise::tools

@@ -5,12 +5,12 @@
 #include <string>
 #include <string_view>
 
+#include "preload/base/amount.h"
 #include "preload/trace/status.h"
 
 namespace reprise::tools {
 
-// No device has more memory than this; a larger budget is a typing error.
-inline constexpr uint64_t kLargestBudget = uint64_t{16} << 40;
+inline constexpr uint64_t kLargestBudget = kLargestAmount;
 // Less than a page holds nothing; mostly a forgotten unit.
 inline constexpr uint64_t kSmallestBudget = 4096;
 

@@ -59,6 +59,28 @@ TEST_F(Cli, HelpAndVersionGoToStdout) {
   EXPECT_EQ(reprise({"--version"}).out.rfind("reprise ", 0), 0u);
 }
 
+TEST_F(Cli, HelpIsACommandToo) {
+  EXPECT_EQ(reprise({"help"}).out, reprise({"--help"}).out);
+  for (const char* command : {"run", "simulate", "help"}) {
+    const Finished help = reprise({"help", command});
+    EXPECT_EQ(help.exit_code, 0);
+    EXPECT_EQ(help.out, reprise({command, "--help"}).out);
+    EXPECT_NE(help.out, "");
+  }
+  expect_refused(reprise({"help", "frobnicate"}), 2, "frobnicate");
+}
+
+TEST_F(Cli, HelpEnvironmentNamesTheVariablesOfAllParts) {
+  const Finished help = reprise({"help", "environment"});
+  EXPECT_EQ(help.exit_code, 0);
+  EXPECT_EQ(help.err, "");
+  for (const char* words :
+       {"REPRISE_BUDGET ", "REPRISE_HOST_MEMORY          amount; default 80%", "auto, cupti, events",
+        "REPRISE_SIM_MEMORY           amount; default 8GiB", "REPRISE_COUNT_OUTPUT ", " KiB "}) {
+    EXPECT_NE(help.out.find(words), std::string::npos) << words << "\n" << help.out;
+  }
+}
+
 TEST_F(Cli, OutputsAreCheckedBeforeTheProgramRuns) {
   expect_refused(reprise({"record", "-o", path("no/such/folder/a.trace"), "--", "/bin/touch", path("tmp/started")}), 1,
                  "no/such/folder");

@@ -13,55 +13,65 @@ void complain(const char* name, const char* text) {
   std::fprintf(stderr, "reprise: simulated device: %s=%s cannot be read; the default holds\n", name, text);
 }
 
-void read_size(const char* name, uint64_t* value) {
-  const char* text = std::getenv(name);
-  if (text == nullptr || *text == 0) return;
-  if (!parse_size(text, value)) complain(name, text);
+// What a number must be besides readable.
+bool possible(const char* name, uint64_t value) {
+  const auto is = [name](const char* other) { return std::strcmp(name, other) == 0; };
+  if (is("REPRISE_SIM_GRANULARITY")) return value >= 4096 && (value & (value - 1)) == 0;
+  if (is("REPRISE_SIM_DEVICES")) return value >= 1 && value <= 64;
+  if (is("REPRISE_SIM_QUEUE_DEPTH")) return value >= 1 && value <= 1u << 30;
+  return true;
 }
 
-void read_count(const char* name, uint32_t lowest, uint32_t highest, uint32_t* value) {
-  uint64_t number = *value;
-  read_size(name, &number);
-  if (number < lowest || number > highest) {
-    complain(name, std::getenv(name));
-  } else {
-    *value = static_cast<uint32_t>(number);
-  }
+// Each type knows how to read its text; false: not readable.
+bool read_value(const char* name, const char* text, uint64_t* value) {
+  uint64_t number = 0;
+  if (!parse_size(text, &number) || !possible(name, number)) return false;
+  *value = number;
+  return true;
 }
 
-void read_flag(const char* name, bool* value) {
-  const char* text = std::getenv(name);
-  if (text != nullptr && *text != 0) *value = std::strcmp(text, "0") != 0;
+bool read_value(const char* name, const char* text, uint32_t* value) {
+  uint64_t number = 0;
+  if (!read_value(name, text, &number) || number > UINT32_MAX) return false;
+  *value = static_cast<uint32_t>(number);
+  return true;
 }
 
-void read_latency(uint64_t* nanoseconds) {
-  const char* text = std::getenv("REPRISE_SIM_LATENCY");
-  if (text == nullptr || *text == 0) return;
+bool read_value(const char*, const char* text, Microseconds* value) {
   char* end = nullptr;
   const double microseconds = std::strtod(text, &end);
-  if (*end != 0 || !(microseconds >= 0) || microseconds > 1e9) return complain("REPRISE_SIM_LATENCY", text);
-  *nanoseconds = static_cast<uint64_t>(microseconds * 1000);
+  if (*end != 0 || !(microseconds >= 0) || microseconds > 1e9) return false;
+  value->nanoseconds = static_cast<uint64_t>(microseconds * 1000);
+  return true;
+}
+
+bool read_value(const char*, const char* text, bool* value) {
+  *value = std::strcmp(text, "0") != 0;
+  return true;
+}
+
+bool read_value(const char*, const char* text, const char** value) {
+  *value = strdup(text);
+  return true;
+}
+
+template <typename Field>
+void read_variable(const char* name, const char* standard, Field* field) {
+  const char* text = std::getenv(name);
+  if (text != nullptr && *text != 0) {
+    if (read_value(name, text, field)) return;
+    complain(name, text);
+  }
+  if (*standard != 0) read_value(name, standard, field);
 }
 
 Settings read_settings() {
   Settings s;
-  read_size("REPRISE_SIM_MEMORY", &s.memory_bytes);
-  const uint64_t granularity = s.granularity;
-  read_size("REPRISE_SIM_GRANULARITY", &s.granularity);
-  if (s.granularity < 4096 || (s.granularity & (s.granularity - 1)) != 0) {
-    complain("REPRISE_SIM_GRANULARITY", std::getenv("REPRISE_SIM_GRANULARITY"));
-    s.granularity = granularity;
-  }
-  read_size("REPRISE_SIM_H2D", &s.h2d_bytes_per_second);
-  read_size("REPRISE_SIM_D2H", &s.d2h_bytes_per_second);
-  read_size("REPRISE_SIM_CONTEXT_BYTES", &s.context_bytes);
-  read_latency(&s.latency_ns);
-  read_count("REPRISE_SIM_DEVICES", 1, 64, &s.devices);
-  read_count("REPRISE_SIM_QUEUE_DEPTH", 1, 1u << 30, &s.queue_depth);
-  read_flag("REPRISE_SIM_POISON", &s.poison);
-  read_flag("REPRISE_SIM_STRICT", &s.strict);
-  const char* stats = std::getenv("REPRISE_SIM_STATS");
-  if (stats != nullptr && *stats != 0) s.stats_path = strdup(stats);
+#define REPRISE_VARIABLE(field, name, Field, values, standard, help) read_variable(name, standard, &s.field);
+#define REPRISE_LONE_VARIABLE(name, values, standard, help)
+#include "tools/sim/base/variables.def"
+#undef REPRISE_VARIABLE
+#undef REPRISE_LONE_VARIABLE
   return s;
 }
 

@@ -6,18 +6,17 @@
 
 namespace reprise::sim {
 
+struct Microseconds {
+  uint64_t nanoseconds = 0;
+};
+
+// A field for each row of variables.def, which says what it means.
 struct Settings {
-  uint64_t memory_bytes = 8ull << 30;           // REPRISE_SIM_MEMORY: capacity of each device
-  uint64_t granularity = 2ull << 20;            // REPRISE_SIM_GRANULARITY: of cuMemCreate and cuMemMap; a power of two
-  uint64_t h2d_bytes_per_second = 16ull << 30;  // REPRISE_SIM_H2D; 0: as fast as memcpy
-  uint64_t d2h_bytes_per_second = 16ull << 30;  // REPRISE_SIM_D2H; 0: as fast as memcpy
-  uint64_t latency_ns = 0;                      // REPRISE_SIM_LATENCY (microseconds): of each host copy
-  uint64_t context_bytes = 0;                   // REPRISE_SIM_CONTEXT_BYTES: device memory that a context takes
-  uint32_t devices = 1;                         // REPRISE_SIM_DEVICES
-  uint32_t queue_depth = 1024;                  // REPRISE_SIM_QUEUE_DEPTH: commands a stream holds before calls block
-  bool poison = true;                           // REPRISE_SIM_POISON=0: fresh device memory is zero
-  bool strict = false;                          // REPRISE_SIM_STRICT=1: a call that nobody wrote aborts the process
-  const char* stats_path = nullptr;             // REPRISE_SIM_STATS: counters as JSON at exit
+#define REPRISE_VARIABLE(field, name, Field, values, standard, help) Field field{};
+#define REPRISE_LONE_VARIABLE(name, values, standard, help)
+#include "tools/sim/base/variables.def"
+#undef REPRISE_VARIABLE
+#undef REPRISE_LONE_VARIABLE
 };
 
 // The settings; reads the environment on the first call. A value that cannot be read is reported on stderr, and its

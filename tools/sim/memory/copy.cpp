@@ -27,9 +27,9 @@ uint64_t link_ns(EngineKind engine, uint64_t bytes) {
   const bool up = engine == EngineKind::host_to_device;
   if (!up && engine != EngineKind::device_to_host) return 0;
   const uint64_t rate = up ? settings().h2d_bytes_per_second : settings().d2h_bytes_per_second;
-  if (rate == 0) return settings().latency_ns;
+  if (rate == 0) return settings().latency.nanoseconds;
   const double seconds = static_cast<double>(bytes) / static_cast<double>(rate);
-  return settings().latency_ns + static_cast<uint64_t>(seconds * 1e9);
+  return settings().latency.nanoseconds + static_cast<uint64_t>(seconds * 1e9);
 }
 
 class CopyOperation final : public Operation {

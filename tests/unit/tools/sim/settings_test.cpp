@@ -1,0 +1,60 @@
+// Settings of the simulated device: the rows of variables.def, read from the environment of a process of their own.
+#include "tools/sim/base/settings.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+namespace reprise::sim {
+namespace {
+
+// settings() reads once a process: each test asks in a child, which ends with 0 when `right`.
+void end_with(bool right) { std::_Exit(right ? 0 : 1); }
+
+TEST(Settings, HaveTheDefaultsOfTheirRows) {
+  const auto child = [] {
+    const Settings& s = settings();
+    end_with(s.memory_bytes == 8ull << 30 && s.granularity == 2ull << 20 && s.h2d_bytes_per_second == 16ull << 30 &&
+             s.d2h_bytes_per_second == 16ull << 30 && s.latency.nanoseconds == 0 && s.devices == 1 &&
+             s.context_bytes == 0 && s.queue_depth == 1024 && s.poison && s.stats_path == nullptr && !s.strict);
+  };
+  EXPECT_EXIT(child(), testing::ExitedWithCode(0), "^$");
+}
+
+TEST(Settings, AreReadByTheirType) {
+  const auto child = [] {
+    setenv("REPRISE_SIM_MEMORY", "64M", 1);
+    setenv("REPRISE_SIM_H2D", "0", 1);
+    setenv("REPRISE_SIM_LATENCY", "2.5", 1);
+    setenv("REPRISE_SIM_DEVICES", "64", 1);
+    setenv("REPRISE_SIM_POISON", "0", 1);
+    setenv("REPRISE_SIM_STRICT", "yes", 1);
+    setenv("REPRISE_SIM_STATS", "/tmp/stats", 1);
+    setenv("REPRISE_SIM_QUEUE_DEPTH", "", 1);
+    const Settings& s = settings();
+    end_with(s.memory_bytes == 64ull << 20 && s.h2d_bytes_per_second == 0 && s.latency.nanoseconds == 2500 &&
+             s.devices == 64 && !s.poison && s.strict && s.stats_path == std::string("/tmp/stats") &&
+             s.queue_depth == 1024);
+  };
+  EXPECT_EXIT(child(), testing::ExitedWithCode(0), "^$");
+}
+
+TEST(Settings, WhatIsImpossibleIsSaidAndTheDefaultHolds) {
+  const auto child = [] {
+    setenv("REPRISE_SIM_GRANULARITY", "3MiB", 1);
+    setenv("REPRISE_SIM_DEVICES", "65", 1);
+    setenv("REPRISE_SIM_QUEUE_DEPTH", "0", 1);
+    setenv("REPRISE_SIM_LATENCY", "-1", 1);
+    setenv("REPRISE_SIM_MEMORY", "plenty", 1);
+    const Settings& s = settings();
+    end_with(s.granularity == 2ull << 20 && s.devices == 1 && s.queue_depth == 1024 && s.latency.nanoseconds == 0 &&
+             s.memory_bytes == 8ull << 30);
+  };
+  const char* const said =
+      "REPRISE_SIM_MEMORY=plenty cannot be "
+      "read.*\n.*GRANULARITY=3MiB.*\n.*LATENCY=-1.*\n.*DEVICES=65.*\n.*QUEUE_DEPTH=0";
+  EXPECT_EXIT(child(), testing::ExitedWithCode(0), said);
+}
+
+}  // namespace
+}  // namespace reprise::sim
