@@ -252,6 +252,23 @@ TEST_F(PagerTest, ADeviceThatIsFullerThanTheLimitIsMadeDoWith) {
   EXPECT_EQ(read({&a}), CUDA_SUCCESS);
 }
 
+// The limit allows the call, the device does not, which shows when one chunk of two is made: nothing that the call
+// needs is evicted for it, and the chunk is free again.
+TEST_F(PagerTest, ACallThatTheDeviceHasNoRoomForLeavesItsTensors) {
+  driver_.capacity = 3 * program_.device.chunk_bytes;
+  ResidentTensor& a = program_.tensor(2);
+  ResidentTensor& b = program_.tensor(2);
+  ResidentTensor& c = program_.tensor(1);
+  ASSERT_EQ(use({&a}), CUDA_SUCCESS);
+  driver_.clear();
+  EXPECT_EQ(use({&a, &b}), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_TRUE(a.resident);
+  EXPECT_FALSE(b.resident);
+  EXPECT_EQ(driver_.count("cuMemcpyDtoHAsync"), 0u);
+  EXPECT_EQ(memory_.chunks.available(), 1u);
+  EXPECT_EQ(use({&a, &c}), CUDA_SUCCESS);
+}
+
 TEST_F(PagerTest, OldMappingsGoWhenThereAreTooMany) {
   pager_.mapping_limit = 6;
   std::vector<ResidentTensor*> tensors;
@@ -317,6 +334,8 @@ TEST_F(PagerTest, EmptySlabChunksComeBack) {
   EXPECT_EQ(pager_.trim_slabs(), CUDA_SUCCESS);
   EXPECT_EQ(memory_.slab_chunk_count, 1u);
   EXPECT_EQ(memory_.chunks.available(), 3u);
+  memory_.chunks.rebuild_free();
+  EXPECT_EQ(memory_.chunks.available(), 3u) << "also after a plan";
   EXPECT_EQ(read({&second}), CUDA_SUCCESS) << "the other one still lives";
   ResidentTensor& again = program_.small(0, 512);
   EXPECT_EQ(use({&again}), CUDA_SUCCESS);
