@@ -76,6 +76,7 @@ void Dispatcher::follow_budget() noexcept {
   const uint64_t existing = memory_.chunks.bytes();
   // Asking the driver is only worth it when the number of chunks may grow.
   if (existing != measured_at_bytes_) {
+    memory_.lanes.enter_own();  // the driver answers for the current context's device
     shared_.counters.outside_bytes.store(outside_.measure(existing), std::memory_order_relaxed);
     measured_at_bytes_ = existing;
   }

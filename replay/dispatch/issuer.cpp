@@ -3,13 +3,11 @@
 
 namespace reprise::replay {
 
-void Issuer::enter_context(CUcontext context) noexcept {
-  if (context == nullptr || context == current_) return;
-  if (driver().cuCtxSetCurrent(context) == CUDA_SUCCESS) current_ = context;
-}
+void Issuer::enter_context(CUcontext context) noexcept { memory_.lanes.enter(context); }
 
 CUresult Issuer::issue(LogEntry& entry, uint64_t activity_id) noexcept {
   const Command& command = entry.command;
+  enter_context(command.context);  // making room and waiting may have left it
   ActivitySource* const activity = activity_id != 0 ? shared_.activity.load(std::memory_order_acquire) : nullptr;
   if (activity != nullptr) activity->push(activity_id, command.stream);
   CUresult result;

@@ -35,7 +35,6 @@ class Issuer {
  private:
   Shared& shared_;
   ManagedMemory& memory_;
-  CUcontext current_ = nullptr;
 };
 
 class OnDemandExecutor {

@@ -131,6 +131,7 @@ void PlanExecutor::issue_transfer(Instance instance) noexcept {
   // The tensor has its place, but not its bytes: until the copy is with the driver, a failure must find it on the host.
   if (vertex.kind == plan::VertexKind::reload) tensor->resident = false;
   CUresult result = wait_for_predecessors(instance, lane);
+  if (result == CUDA_SUCCESS) result = memory_.lanes.enter_own();
   if (result == CUDA_SUCCESS) {
     const uint64_t id = activity_id(instance);
     ActivitySource* const activity = id != 0 ? shared_.activity.load(std::memory_order_acquire) : nullptr;

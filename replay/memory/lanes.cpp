@@ -7,6 +7,7 @@
 namespace reprise::replay {
 
 CUresult Lanes::open(CUcontext context) noexcept {
+  current_ = context;
   for (int i = 0; i < 2; ++i) {
     Lane lane;
     lane.context = context;
@@ -16,6 +17,13 @@ CUresult Lanes::open(CUcontext context) noexcept {
     lanes_.push_back(std::move(lane));
   }
   return CUDA_SUCCESS;
+}
+
+CUresult Lanes::enter(CUcontext context) noexcept {
+  if (context == nullptr || context == current_) return CUDA_SUCCESS;
+  const CUresult result = driver().cuCtxSetCurrent(context);
+  if (result == CUDA_SUCCESS) current_ = context;
+  return result;
 }
 
 LaneIndex Lanes::lane_of(CUstream stream, CUcontext context) noexcept {
@@ -44,16 +52,17 @@ CUresult Lanes::mark(LaneIndex index) noexcept {
   const uint64_t marked = lane.markers.empty() ? lane.completed : lane.markers.back().position;
   if (marked >= lane.issued) return CUDA_SUCCESS;
   CUevent event = nullptr;
-  CUresult result = CUDA_SUCCESS;
-  if (spare_events_.empty()) {
+  CUresult result = enter(lane.context);
+  std::vector<CUevent>& spare = spare_events_[lane.context];
+  if (!spare.empty()) {
+    event = spare.back();
+    spare.pop_back();
+  } else if (result == CUDA_SUCCESS) {
     result = driver().cuEventCreate(&event, CU_EVENT_DISABLE_TIMING);
-  } else {
-    event = spare_events_.back();
-    spare_events_.pop_back();
   }
   if (result == CUDA_SUCCESS) result = driver().cuEventRecord(event, lane.stream);
   if (result != CUDA_SUCCESS) {
-    if (event != nullptr) spare_events_.push_back(event);
+    if (event != nullptr) spare.push_back(event);
     return result;
   }
   lane.markers.push_back({lane.issued, event});
@@ -99,7 +108,7 @@ CUresult Lanes::wait_on(LaneIndex waiter, const LaneUses& uses) noexcept {
 void Lanes::complete_until(Lane& lane, uint64_t position) noexcept {
   lane.completed = std::max(lane.completed, position);
   while (!lane.markers.empty() && lane.markers.front().position <= position) {
-    spare_events_.push_back(lane.markers.front().event);
+    spare_events_[lane.context].push_back(lane.markers.front().event);
     lane.markers.pop_front();
   }
 }
@@ -157,7 +166,8 @@ std::vector<LaneUse> Lanes::outstanding() const noexcept {
 }
 
 CUresult Lanes::synchronize() noexcept {
-  const CUresult result = driver().cuCtxSynchronize();
+  CUresult result = enter_own();
+  if (result == CUDA_SUCCESS) result = driver().cuCtxSynchronize();
   if (result != CUDA_SUCCESS && fault_ == CUDA_SUCCESS) fault_ = result;
   if (result != CUDA_SUCCESS) return result;
   for (Lane& lane : lanes_) {

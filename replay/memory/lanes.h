@@ -34,8 +34,13 @@ class Lanes {
   static constexpr LaneIndex kToDevice = 0;  // host to device transfers
   static constexpr LaneIndex kToHost = 1;    // device to host transfers
 
-  // Creates the transfer streams in the current context.
+  // Creates the transfer streams in the current context, which is `context`: ours.
   CUresult open(CUcontext context) noexcept;
+  // Makes a context current for the calling thread, if it is not: the program's work is issued in its own context, an
+  // event is recorded in that of its stream. nullptr: leaves it.
+  CUresult enter(CUcontext context) noexcept;
+  // The same for ours, where all work of our own goes.
+  CUresult enter_own() noexcept { return enter(lanes_[kToDevice].context); }
 
   // The lane of a program stream; found or made. The context must be current.
   LaneIndex lane_of(CUstream stream, CUcontext context) noexcept;
@@ -65,7 +70,7 @@ class Lanes {
   bool complete(const LaneUses& uses) noexcept;
   // Where each lane stands now whose work is not known to be complete.
   std::vector<LaneUse> outstanding() const noexcept;
-  // Blocks until all work of the context is complete; every position is complete then.
+  // Blocks until all work of our context is complete; every position on its lanes is complete then.
   CUresult synchronize() noexcept;
 
   // The program destroys the stream: destroys it, keeps the lane for waits that are still to come.
@@ -80,7 +85,8 @@ class Lanes {
 
   std::deque<Lane> lanes_;
   std::map<std::pair<CUstream, CUcontext>, LaneIndex> by_stream_;  // legacy streams are one per context
-  std::vector<CUevent> spare_events_;
+  std::map<CUcontext, std::vector<CUevent>> spare_events_;
+  CUcontext current_ = nullptr;  // of the dispatcher's thread
   CUresult fault_ = CUDA_SUCCESS;
 };
 

@@ -23,6 +23,7 @@ CUresult copy_out(ManagedMemory& memory, ResidentTensor& tensor, const LaneUses&
   // The slot may have belonged to another tensor before, whose reload still reads it.
   if (result == CUDA_SUCCESS) result = lanes.wait_on(Lanes::kToHost, LaneUse{Lanes::kToDevice, memory.slot_reads});
   if (result == CUDA_SUCCESS) result = lanes.wait_on(Lanes::kToHost, tensor.slot_read);
+  if (result == CUDA_SUCCESS) result = lanes.enter_own();  // waiting may have left it
   uint64_t offset = 0;
   for (const HostPiece& piece : tensor.host) {
     if (result != CUDA_SUCCESS || offset >= tensor.size) break;
@@ -48,6 +49,7 @@ CUresult copy_in(ManagedMemory& memory, ResidentTensor& tensor, const LaneUses& 
   Lanes& lanes = memory.lanes;
   CUresult result = lanes.wait_on(Lanes::kToDevice, after);
   if (result == CUDA_SUCCESS) result = lanes.wait_on(Lanes::kToDevice, tensor.host_ready);
+  if (result == CUDA_SUCCESS) result = lanes.enter_own();  // waiting may have left it
   uint64_t offset = 0;
   for (const HostPiece& piece : tensor.host) {
     if (result != CUDA_SUCCESS || offset >= tensor.size) break;

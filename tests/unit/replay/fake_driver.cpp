@@ -68,7 +68,7 @@ void fill_table(DriverTable* table) {
   table->cuEventCreate = [](CUevent* event, unsigned) {
     CALLED("cuEventCreate");
     *event = reinterpret_cast<CUevent>(fake->next_ += 0x10);
-    fake->events_[*event] = {};
+    fake->events_[*event].context = fake->current;
     return CUDA_SUCCESS;
   };
   table->cuEventDestroy = [](CUevent event) {
@@ -89,11 +89,12 @@ void fill_table(DriverTable* table) {
   };
   table->cuCtxSynchronize = [] {
     CALLED("cuCtxSynchronize");
-    fake->run_all();
+    fake->run_context(fake->current);
     return CUDA_SUCCESS;
   };
-  table->cuCtxSetCurrent = [](CUcontext) {
+  table->cuCtxSetCurrent = [](CUcontext context) {
     CALLED("cuCtxSetCurrent");
+    fake->current = context;
     return CUDA_SUCCESS;
   };
 }
@@ -233,7 +234,7 @@ CUresult FakeDriver::host_alloc(void** memory, uint64_t size) {
 
 CUstream FakeDriver::stream() {
   auto* const created = reinterpret_cast<CUstream>(next_ += 0x10);
-  streams_[created] = {};
+  streams_[created].context = current;
   return created;
 }
 
@@ -252,6 +253,7 @@ void FakeDriver::launch(CUstream stream, std::function<void()> work) {
 CUresult FakeDriver::copy(CUdeviceptr device, void* host, uint64_t size, CUstream stream, bool to_device) {
   Stream* const queue = usable(stream, "a copy");
   if (queue == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (queue->context != current) violation("a copy on a stream of another context");
   queue->queue.push_back({[this, device, host, size, to_device] { access(device, host, size, to_device); }});
   return CUDA_SUCCESS;
 }
@@ -259,6 +261,7 @@ CUresult FakeDriver::copy(CUdeviceptr device, void* host, uint64_t size, CUstrea
 CUresult FakeDriver::event_record(CUevent event, CUstream stream) {
   Stream* const queue = usable(stream, "cuEventRecord");
   if (queue == nullptr || events_.count(event) == 0) return CUDA_ERROR_INVALID_HANDLE;
+  if (queue->context != events_[event].context) return CUDA_ERROR_INVALID_HANDLE;
   const uint64_t record = ++records_;
   events_[event].recorded = record;
   events_[event].where[record] = stream;
@@ -309,6 +312,15 @@ void FakeDriver::run_until(CUevent event, uint64_t record) {
     const std::deque<Work>& queue = streams_[stream].queue;
     if (queue.empty()) return violation("a deadlock");
     run_until(queue.front().event, queue.front().record);
+  }
+}
+
+void FakeDriver::run_context(CUcontext context) {
+  for (auto& [stream, queue] : streams_) {
+    while (queue.context == context && !queue.queue.empty()) {
+      const Work& first = queue.queue.front();
+      if (!step(stream)) run_until(first.event, first.record);
+    }
   }
 }
 

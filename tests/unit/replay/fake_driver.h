@@ -47,7 +47,11 @@ class FakeDriver {
   bool unmaps_whole_ranges = true;  // false: cuMemUnmap takes one mapping a call
   uint64_t host_bytes = 0;          // pinned
 
-  // A stream and work on it. The work runs when the stream gets there.
+  // The context of the calling thread. Streams and events belong to the one in which they were made: an event can only
+  // be recorded on a stream of its own, and copies go to streams of the current one.
+  CUcontext current = reinterpret_cast<CUcontext>(uint64_t{0xc0});
+
+  // A stream of the current context and work on it. The work runs when the stream gets there.
   CUstream stream();
   void launch(CUstream stream, std::function<void()> work);
   // Lets the next piece of work on the stream run. False: there is none, or it waits for an event.
@@ -83,9 +87,11 @@ class FakeDriver {
   };
   struct Stream {
     std::deque<Work> queue;
+    CUcontext context = nullptr;
     bool destroyed = false;
   };
   struct Event {
+    CUcontext context = nullptr;
     uint64_t recorded = 0;  // number of the last record, over all events
     uint64_t complete = 0;
     std::map<uint64_t, CUstream> where;  // by record
@@ -96,6 +102,7 @@ class FakeDriver {
   bool access(CUdeviceptr address, void* host, uint64_t size, bool write);
   bool blocked(const Work& work) { return !work.run && !work.records && events_[work.event].complete < work.record; }
   void run_until(CUevent event, uint64_t record);
+  void run_context(CUcontext context);
   Stream* usable(CUstream stream, const char* function);
 
   CUresult create(CUmemGenericAllocationHandle* handle, uint64_t size);

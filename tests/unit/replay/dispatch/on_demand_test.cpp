@@ -18,7 +18,10 @@ testing::FakeDriver* device_of_kernels = nullptr;
 CUresult answer_of_kernels = CUDA_SUCCESS;
 int kernels_run = 0;
 
+CUcontext context_of_kernels = nullptr;
+
 CUresult launch(const void*, CUstream stream) noexcept {
+  context_of_kernels = device_of_kernels->current;
   device_of_kernels->launch(stream, [] { ++kernels_run; });
   return answer_of_kernels;
 }
@@ -42,7 +45,7 @@ class OnDemandTest : public ::testing::Test {
   }
 
   void perform(LogEntry* entry) {
-    entry->command.context = device_.context;
+    entry->command.context = context_;
     shared_.command_log.publish(entry);
     on_demand_.perform(*entry);
   }
@@ -70,7 +73,7 @@ class OnDemandTest : public ::testing::Test {
     Command command{};
     command.op = trace::OpKind::launch;
     command.stream = stream;
-    command.context = device_.context;
+    command.context = context_;
     command.accesses = accesses.data();
     command.access_count = static_cast<uint32_t>(accesses.size());
     command.name = "a_kernel";
@@ -81,6 +84,7 @@ class OnDemandTest : public ::testing::Test {
   }
 
   testing::SmallDevice device_{4};
+  CUcontext context_ = device_.context;  // of the program's calls
   Shared shared_;
   Pager pager_{&device_.memory};
   Issuer issuer_{&shared_, &device_.memory};
@@ -96,6 +100,28 @@ TEST_F(OnDemandTest, AKernelRunsWithItsTensorsResident) {
   device_.driver.run_all();
   EXPECT_EQ(kernels_run, 1);
   EXPECT_EQ(shared_.faults.take(), CUDA_SUCCESS);
+}
+
+// A copy between devices, say: the tensor is of our context, the stream of another one.
+TEST_F(OnDemandTest, WorkOfAnotherContextIsIssuedThereAndItsTensorsComeFromOurs) {
+  const CUdeviceptr a = allocate(4 * device_.chunk_bytes);
+  const CUdeviceptr b = allocate(4 * device_.chunk_bytes);
+  const CUstream own = device_.driver.stream();
+  const CUcontext elsewhere = reinterpret_cast<CUcontext>(uint64_t{0xd0});
+  device_.driver.current = elsewhere;
+  const CUstream other = device_.driver.stream();
+  device_.driver.current = device_.context;
+  for (int round = 0; round < 3; ++round) {
+    context_ = device_.context;
+    kernel(own, {a});
+    EXPECT_EQ(context_of_kernels, device_.context);
+    context_ = elsewhere;
+    kernel(other, {b});
+    EXPECT_EQ(context_of_kernels, elsewhere);
+    EXPECT_EQ(shared_.faults.take(), CUDA_SUCCESS) << round;
+  }
+  device_.driver.run_all();
+  EXPECT_EQ(kernels_run, 6);
 }
 
 TEST_F(OnDemandTest, TheWaitingThreadIsToldOrElseALaterCall) {

@@ -28,7 +28,13 @@ class LanesTest : public ::testing::Test {
     }
   }
   const Calls& calls() const { return device_.driver.calls(); }
+  // Of a stream in another context, which is current afterwards, as when the program's work on it was issued.
+  LaneIndex lane_elsewhere() {
+    EXPECT_EQ(lanes_.enter(elsewhere_), CUDA_SUCCESS);
+    return lanes_.lane_of(device_.driver.stream(), elsewhere_);
+  }
 
+  const CUcontext elsewhere_ = reinterpret_cast<CUcontext>(uint64_t{0xd0});
   testing::SmallDevice device_{4};
   Lanes& lanes_ = device_.memory.lanes;
   LaneIndex first_ = device_.new_lane();
@@ -171,11 +177,33 @@ TEST_F(LanesTest, MoreLanesThanUsesHoldAreWaitedForAsAll) {
 
 TEST_F(LanesTest, SynchronizeCompletesTheLanesOfItsContext) {
   const LaneUse own = work(first_);
-  const LaneIndex elsewhere = lanes_.lane_of(device_.driver.stream(), reinterpret_cast<CUcontext>(uint64_t{0xd0}));
+  const LaneIndex elsewhere = lane_elsewhere();
   const LaneUse other = work(elsewhere);
   EXPECT_EQ(lanes_.synchronize(), CUDA_SUCCESS);
   EXPECT_TRUE(lanes_.known_complete(own));
   EXPECT_FALSE(lanes_.known_complete(other)) << "the driver synchronises one context";
+}
+
+TEST_F(LanesTest, SynchronizeIsOfTheOwnContextWhicheverIsCurrent) {
+  bool done = false;
+  const LaneUse use = device_.work(first_, [&] { done = true; });
+  lane_elsewhere();
+  EXPECT_EQ(lanes_.synchronize(), CUDA_SUCCESS);
+  EXPECT_TRUE(lanes_.known_complete(use));
+  EXPECT_TRUE(done) << "known to be complete, and is not";
+}
+
+TEST_F(LanesTest, EventsAreRecordedInTheContextOfTheirStream) {
+  const LaneIndex other = lane_elsewhere();
+  for (int round = 0; round < 3; ++round) {
+    for (const LaneIndex lane : {other, first_}) {
+      const LaneUse use = work(lane);
+      const LaneIndex waiter = lane == other ? first_ : other;
+      EXPECT_EQ(lanes_.wait_on(waiter, use), CUDA_SUCCESS) << round;
+      EXPECT_EQ(lanes_.host_wait(testing::SmallDevice::uses_of(use)), CUDA_SUCCESS);
+    }
+  }
+  EXPECT_EQ(device_.driver.count("cuEventCreate"), 2u) << "one each, used again";
 }
 
 TEST_F(LanesTest, ADestroyedStreamCanStillBeWaitedFor) {
@@ -211,8 +239,9 @@ TEST_F(LanesTest, AnIdleClosedLaneIsUsedAgainAndItsPositionsGoOn) {
   const LaneIndex busy = device_.new_lane();
   EXPECT_NE(busy, first_) << "its work is not complete";
   device_.driver.run_all();
-  const LaneIndex elsewhere = lanes_.lane_of(device_.driver.stream(), reinterpret_cast<CUcontext>(uint64_t{0xd0}));
+  const LaneIndex elsewhere = lane_elsewhere();
   EXPECT_NE(elsewhere, first_) << "of another context";
+  lanes_.enter(device_.context);
   const LaneIndex again = device_.new_lane();
   EXPECT_EQ(again, first_);
   EXPECT_TRUE(lanes_.known_complete(before));

@@ -112,6 +112,20 @@ TEST_F(CopiesTest, ACopyInWaitsForTheCopyOut) {
   EXPECT_TRUE(holds(copied, 3));
 }
 
+TEST_F(CopiesTest, GoToTheOwnContextWhicheverIsCurrent) {
+  ResidentTensor& copied = tensor(1, kSlot);
+  const LaneUse filled = fill(copied, 41);
+  ASSERT_TRUE(ensure_slot(memory_, copied));
+  const CUcontext elsewhere = reinterpret_cast<CUcontext>(uint64_t{0xd0});
+  memory_.lanes.enter(elsewhere);
+  ASSERT_EQ(copy_out(memory_, copied, testing::SmallDevice::uses_of(filled)), CUDA_SUCCESS);
+  memory_.lanes.enter(elsewhere);
+  LaneUse done;
+  ASSERT_EQ(copy_in(memory_, copied, {}, &done), CUDA_SUCCESS);
+  device_.driver.run_all();
+  EXPECT_TRUE(holds(copied, 41));
+}
+
 TEST_F(CopiesTest, ARefusedCopyOutLeavesTheTensorWhereItIs) {
   ResidentTensor& copied = tensor(3, 3 * kSlot);
   const LaneUse filled = fill(copied, 9);
