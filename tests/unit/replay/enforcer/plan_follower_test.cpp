@@ -1,0 +1,263 @@
+// When a plan begins, when it ends, and what the enforcer is told about each call of a loop.
+#include "replay/enforcer/plan_follower.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "preload/trace/signature.h"
+
+namespace reprise::replay {
+namespace {
+
+using plan::CallKind;
+constexpr uint64_t kChunk = 4096;
+constexpr uint64_t kSize = 2 * kChunk;
+
+// A weight that lives, and an iteration of: allocate x, a kernel on both, free x.
+class PlanFollowerTest : public ::testing::Test {
+ protected:
+  PlanFollowerTest() {
+    shared_.arena_all = {uint64_t{1} << 40, 4096 * kChunk};
+    shared_.arena = cut_arena(shared_.arena_all.base, shared_.arena_all.bytes, kChunk);
+    shared_.chunk_bytes = kChunk;
+    shared_.addresses.open(shared_.arena, kChunk);
+    weight_ = allocate().address;
+  }
+
+  plan::Plan plan() {
+    plan::Plan plan;
+    plan.chunk_bytes = kChunk;
+    plan.tensors.resize(2);
+    plan.tensors[0].size = plan.tensors[1].size = kSize;
+    plan.tensors[0].chunk_count = plan.tensors[1].chunk_count = 2;
+    plan.tensors[1].allocate_call = 0;
+    plan.tensors[1].free_call = 2;
+    plan.calls.resize(3);
+    plan.calls[0].kind = CallKind::allocate;
+    plan.calls[0].tensor = plan.calls[2].tensor = 1;
+    plan.calls[0].signature = trace::allocate_signature(trace::Origin::alloc, kSize);
+    plan.calls[1].signature = 5;
+    plan.calls[1].name = "a_kernel";
+    plan.calls[1].accesses = {{0, trace::kAccessRead, 0, 0}, {1, trace::kAccessWrite, 0, 0}};
+    plan.calls[2].kind = CallKind::free;
+    plan.vertices.resize(2);
+    plan.calls[1].vertex = 0;
+    plan.calls[2].vertex = 1;
+    plan.vertices[0].call = 1;
+    plan.vertices[1].kind = plan::VertexKind::release;
+    plan.vertices[1].call = 2;
+    plan.vertices[1].tensor = 1;
+    plan.order = {0, 1};
+    return plan;
+  }
+  void use_plan() {
+    std::string why;
+    ASSERT_TRUE(make_plan_index(plan(), shared_.arena.plan, kChunk, &index_, &why)) << why;
+    follower_.use(&index_);
+  }
+
+  FollowedCall allocate(uint64_t size = kSize) {
+    AllocateCall call{};
+    call.size = size;
+    call.origin = trace::Origin::alloc;
+    FollowedCall followed = follower_.allocate(call);
+    if (!followed.planned) followed.address = shared_.addresses.allocate(size);
+    live_.push_back({++ids_, followed.address, size});
+    follower_.allocated(ids_, followed.address, size);
+    return followed;
+  }
+  FollowedCall kernel(uint64_t signature = 5) {
+    std::vector<Access> accesses;
+    for (const CUdeviceptr address : {weight_, live_.back().address}) {
+      accesses.emplace_back();
+      accesses.back().address = address;
+    }
+    Command command{};
+    command.op = index_.plan.calls.empty() ? trace::OpKind::other : index_.plan.calls[1].op;
+    command.signature = signature;
+    command.accesses = accesses.data();
+    command.access_count = 2;
+    command.name = "some_kernel";
+    return follower_.op(command);
+  }
+  FollowedCall free() {
+    const Allocation gone = live_.back();
+    live_.pop_back();
+    FreeCall call{};
+    call.address = gone.address;
+    call.size = gone.size;
+    call.origin = trace::Origin::alloc;
+    const FollowedCall followed = follower_.free(call);
+    follower_.freed(gone.id);
+    if (!shared_.arena.plan.contains(gone.address)) shared_.addresses.release(gone.address, gone.size);
+    return followed;
+  }
+  // True when all calls were the plan's.
+  bool iteration() {
+    bool planned = allocate().planned;
+    planned = kernel().planned && planned;
+    return free().planned && planned;
+  }
+
+  struct Allocation {
+    uint64_t id;
+    CUdeviceptr address;
+    uint64_t size;
+  };
+  Shared shared_;
+  PlanFollower follower_{&shared_};
+  PlanIndex index_;
+  std::vector<Allocation> live_;
+  uint64_t ids_ = 0;
+  CUdeviceptr weight_ = 0;
+};
+
+TEST_F(PlanFollowerTest, WithoutAPlanNothingIsPlanned) {
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(iteration());
+  EXPECT_FALSE(follower_.following());
+  EXPECT_EQ(follower_.live_bytes(), kSize);
+}
+
+TEST_F(PlanFollowerTest, APlanBeginsAtItsFirstCallAndGoesOn) {
+  use_plan();
+  FollowedCall first = allocate();
+  EXPECT_TRUE(first.activate && first.planned);
+  EXPECT_EQ(first.match.call, 0u);
+  EXPECT_EQ(first.address, index_.addresses[1]);
+  EXPECT_TRUE(follower_.following());
+  const FollowedCall second = kernel();
+  EXPECT_TRUE(second.planned);
+  EXPECT_FALSE(second.activate) << "once";
+  EXPECT_TRUE(free().planned);
+  const FollowedCall next = allocate();
+  EXPECT_TRUE(next.planned);
+  EXPECT_FALSE(next.activate);
+  EXPECT_EQ(next.match.iteration, first.match.iteration + 1);
+}
+
+TEST_F(PlanFollowerTest, APlanWaitsForTheBoundary) {
+  allocate();
+  use_plan();
+  EXPECT_FALSE(kernel().planned) << "in the middle of an iteration";
+  EXPECT_FALSE(free().planned);
+  EXPECT_TRUE(iteration());
+}
+
+TEST_F(PlanFollowerTest, APlanNeedsItsPersistentTensors) {
+  use_plan();
+  allocate(kSize + kChunk);
+  EXPECT_FALSE(allocate().planned) << "one too many";
+  free();
+  free();
+  EXPECT_TRUE(iteration());
+  free();  // the weight
+  weight_ = allocate(kSize + 1).address;
+  EXPECT_FALSE(allocate().planned) << "of another size";
+}
+
+TEST_F(PlanFollowerTest, ADivergenceIsCountedAndThePlanBeginsAgain) {
+  use_plan();
+  EXPECT_TRUE(iteration());
+  EXPECT_TRUE(allocate().planned);
+  EXPECT_FALSE(kernel(6).planned);
+  EXPECT_FALSE(follower_.following());
+  EXPECT_EQ(shared_.counters.divergences.load(), 1u);
+  EXPECT_FALSE(kernel().planned) << "the rest of the iteration is on demand";
+  EXPECT_FALSE(free().planned);
+  const FollowedCall again = allocate();
+  EXPECT_TRUE(again.activate && again.planned);
+  EXPECT_TRUE(kernel().planned);
+}
+
+TEST_F(PlanFollowerTest, TheEndOfALoopIsNoDivergence) {
+  use_plan();
+  EXPECT_TRUE(iteration());
+  EXPECT_FALSE(allocate(3 * kChunk).planned);
+  EXPECT_EQ(shared_.counters.divergences.load(), 0u);
+  EXPECT_FALSE(follower_.following());
+}
+
+TEST_F(PlanFollowerTest, WhatNoPlanHoldsEndsIt) {
+  use_plan();
+  EXPECT_TRUE(allocate().planned);
+  follower_.interrupt("a capture");
+  EXPECT_FALSE(follower_.following());
+  EXPECT_EQ(shared_.counters.divergences.load(), 1u);
+  follower_.interrupt("another");
+  EXPECT_EQ(shared_.counters.divergences.load(), 1u) << "there is no plan to end";
+}
+
+TEST_F(PlanFollowerTest, ADispatcherThatDivergedIsFollowed) {
+  use_plan();
+  EXPECT_TRUE(iteration());
+  EXPECT_TRUE(allocate().planned);
+  shared_.dispatcher_divergences.fetch_add(1);
+  EXPECT_FALSE(kernel().planned);
+  EXPECT_EQ(shared_.counters.divergences.load(), 0u) << "the dispatcher has counted it";
+  EXPECT_FALSE(free().planned);
+  EXPECT_TRUE(iteration()) << "and tries again at the boundary";
+  shared_.dispatcher_divergences.fetch_add(1);
+  shared_.plan_unusable.store(true);
+  EXPECT_FALSE(iteration());
+  EXPECT_FALSE(iteration()) << "for good";
+}
+
+TEST_F(PlanFollowerTest, BoundariesAreSkippedWhenThePlanNeverLasts) {
+  use_plan();
+  int begun = 0;
+  for (int i = 0; i < 200; ++i) {
+    begun += allocate().activate ? 1 : 0;
+    kernel(6);
+    free();
+  }
+  EXPECT_GE(begun, 5);
+  EXPECT_LE(begun, 14) << "ever fewer tries";
+}
+
+TEST_F(PlanFollowerTest, RepetitionIsAskedAboutWhileItIsWatchedFor) {
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_FALSE(allocate().ask_planner);
+    EXPECT_FALSE(kernel().ask_planner);
+    EXPECT_FALSE(free().ask_planner);
+  }
+  follower_.watch(true);
+  int asked = 0;
+  for (int i = 0; i < 20; ++i) {
+    asked += allocate().ask_planner ? 1 : 0;
+    asked += kernel().ask_planner ? 1 : 0;
+    asked += free().ask_planner ? 1 : 0;
+    if (asked == 1) follower_.planner_said_no();
+  }
+  EXPECT_GE(asked, 1);
+  EXPECT_LE(asked, 20);
+}
+
+TEST_F(PlanFollowerTest, IterationsOnDemandAreCounted) {
+  follower_.watch(true);
+  for (int i = 0; i < 12; ++i) iteration();
+  follower_.watch(false);  // the period is known
+  const uint64_t before = shared_.counters.iterations_on_demand.load();
+  for (int i = 0; i < 12; ++i) iteration();
+  EXPECT_GE(shared_.counters.iterations_on_demand.load(), before + 11);
+  EXPECT_LE(shared_.counters.iterations_on_demand.load(), before + 12);
+}
+
+TEST_F(PlanFollowerTest, LiveBytesArePaddedAsTheyTakeMemory) {
+  const uint64_t before = follower_.live_padded_bytes();
+  EXPECT_EQ(before, kSize);
+  allocate(kSize + 1);
+  EXPECT_EQ(follower_.live_padded_bytes(), before + 3 * kChunk);
+  allocate(100);
+  EXPECT_EQ(follower_.live_padded_bytes(), before + 3 * kChunk + 512);
+  EXPECT_EQ(follower_.live_bytes(), 2 * kSize + 101);
+  free();
+  free();
+  EXPECT_EQ(follower_.live_padded_bytes(), before);
+  follower_.freed(999);
+  EXPECT_EQ(follower_.live_padded_bytes(), before) << "one that is not known";
+}
+
+}  // namespace
+}  // namespace reprise::replay
