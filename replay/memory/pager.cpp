@@ -104,7 +104,7 @@ CUresult Pager::take_chunks(ResidentTensor& tensor, std::vector<ChunkIndex>* chu
       }
     }
     for (ResidentTensor* victim : victims) {
-      const CUresult result = evict(*victim);
+      const CUresult result = page_out(*victim);
       if (result != CUDA_SUCCESS) return result;
     }
     CUresult refused = CUDA_SUCCESS;
@@ -134,7 +134,7 @@ CUresult Pager::take_home(const std::vector<ChunkIndex>& home, const std::vector
   }
   for (const ChunkIndex chunk : home) {
     if (memory_.chunks.is_free(chunk)) continue;
-    const CUresult result = evict(*memory_.chunks[chunk].occupant);
+    const CUresult result = page_out(*memory_.chunks[chunk].occupant);
     if (result != CUDA_SUCCESS) return result;
   }
   for (const ChunkIndex chunk : home) memory_.chunks.take(chunk);
@@ -207,6 +207,28 @@ CUresult Pager::trim_mappings(uint64_t more) noexcept {
     if (result != CUDA_SUCCESS) return result;
   }
   return CUDA_SUCCESS;
+}
+
+// Evicts, and when the host tier is full drops host copies of resident tensors for it, out of date ones first: their
+// bytes are on the device. While a plan is entered nothing is dropped, because it counts on such copies.
+CUresult Pager::page_out(ResidentTensor& tensor) noexcept {
+  const bool copies = tensor.defined && !tensor.host_valid;
+  if (copies && !ensure_slot(memory_, tensor)) drop_copies_for(tensor);
+  return evict(tensor);
+}
+
+void Pager::drop_copies_for(ResidentTensor& tensor) noexcept {
+  std::vector<ResidentTensor*> copies;
+  memory_.tensors.for_each([&](ResidentTensor& other) {
+    if (other.resident && !other.host.empty()) copies.push_back(&other);
+  });
+  std::sort(copies.begin(), copies.end(), [](const ResidentTensor* a, const ResidentTensor* b) {
+    return std::pair(a->host_valid, b->last_use) < std::pair(b->host_valid, a->last_use);
+  });
+  for (ResidentTensor* other : copies) {
+    drop_host_copy(memory_, *other);
+    if (ensure_slot(memory_, tensor)) return;
+  }
 }
 
 CUresult Pager::evict(ResidentTensor& tensor) noexcept {
@@ -296,7 +318,7 @@ CUresult Pager::map_slab(ResidentTensor& tensor) noexcept {
     CUresult refused = CUDA_SUCCESS;
     ChunkIndex chunk = memory_.chunks.take_free(&refused);
     for (ResidentTensor* victim : chunk == kNoChunk ? candidates() : std::vector<ResidentTensor*>{}) {
-      const CUresult result = evict(*victim);
+      const CUresult result = page_out(*victim);
       if (result != CUDA_SUCCESS) return result;
       chunk = memory_.chunks.take_free(&refused);
       if (chunk != kNoChunk) break;
@@ -333,7 +355,7 @@ CUresult Pager::shrink_to_limit() noexcept {
     } else {
       if (victims.empty()) victims = candidates();
       if (next == victims.size()) return out_of_memory(pool.existing());
-      result = evict(*victims[next++]);
+      result = page_out(*victims[next++]);
     }
     if (result != CUDA_SUCCESS) return result;
   }

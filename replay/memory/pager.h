@@ -50,6 +50,8 @@ class Pager {
   // Brings the number of existing chunks down to the pool's limit; evicts no tensor of the call that is served.
   CUresult shrink_to_limit() noexcept;
   CUresult bring_in(ResidentTensor& tensor) noexcept;
+  CUresult page_out(ResidentTensor& tensor) noexcept;
+  void drop_copies_for(ResidentTensor& tensor) noexcept;
   CUresult map_slab(ResidentTensor& tensor) noexcept;
   // First and last slab chunk of a small tensor that is not the plan's.
   std::pair<uint64_t, uint64_t> slab_span(const ResidentTensor& tensor) const noexcept;

@@ -355,6 +355,37 @@ TEST_F(PagerTest, AFullHostTierIsSaid) {
   EXPECT_EQ(program.wrong, 0u);
 }
 
+// Resident tensors keep the slots of their host copies as long as there is room: where there is not, those go.
+TEST_F(PagerTest, HostCopiesOfResidentTensorsMakeRoomForAnEviction) {
+  Program program(4, 6 * HostTier::kSlotUnit);
+  const LaneIndex lane = program.device.new_lane();
+  std::vector<ResidentTensor*> tensors;
+  for (int i = 0; i < 4; ++i) tensors.push_back(&program.tensor(2));
+  for (ResidentTensor* tensor : tensors) ASSERT_EQ(program.kernel(lane, {tensor}, {tensor}), CUDA_SUCCESS);
+  for (int round = 0; round < 3; ++round) {
+    for (ResidentTensor* tensor : tensors) EXPECT_EQ(program.kernel(lane, {tensor}, {}), CUDA_SUCCESS) << round;
+  }
+  program.device.driver.run_all();
+  EXPECT_EQ(program.wrong, 0u);
+  EXPECT_LE(program.device.memory.host.capacity(), 6 * HostTier::kSlotUnit);
+}
+
+TEST_F(PagerTest, AnEvictionFromOutsideDropsNoHostCopy) {
+  Program program(4, 2 * HostTier::kSlotUnit);
+  const LaneIndex lane = program.device.new_lane();
+  ResidentTensor& a = program.tensor(2);
+  ResidentTensor& b = program.tensor(2);
+  ASSERT_EQ(program.kernel(lane, {&a}, {&a}), CUDA_SUCCESS);
+  ASSERT_EQ(program.pager.evict(a), CUDA_SUCCESS);
+  ASSERT_EQ(program.kernel(lane, {&a, &b}, {&b}), CUDA_SUCCESS);
+  EXPECT_EQ(program.pager.evict(b), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_TRUE(a.host_valid) << "a plan that is entered counts on it";
+  EXPECT_TRUE(b.resident);
+  ResidentTensor& c = program.tensor(2);
+  ASSERT_EQ(program.kernel(lane, {&c, &a}, {}), CUDA_SUCCESS) << "for a call it goes";
+  EXPECT_FALSE(a.host_valid);
+}
+
 // Each refusal in turn: the call may answer it, but afterwards all bytes are as they were and all chunks are accounted
 // for.
 TEST_F(PagerTest, ARefusedCallLosesNothing) {
