@@ -19,7 +19,7 @@ class Activation {
       : shared_(*shared), memory_(*memory), pager_(*pager) {}
 
   // All earlier entries of the log are issued. On success the device is idle and in the plan's start state; on failure
-  // paging on demand can go on, and *why says what is missing.
+  // the on-demand mode can go on, and *why says what is missing.
   bool enter(const PlanIndex* plan_index, std::string* why) noexcept;
   // Waits for the device and leaves the memory as the pager expects it.
   void exit() noexcept;

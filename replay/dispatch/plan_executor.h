@@ -1,6 +1,6 @@
 // Issues the program's work by a plan: all that is ready, in the plan's priority order, ordered on the device by events
 // alone. At a divergence, when the program or a driver call does not do what the plan says, all submitted work is
-// finished and paging on demand goes on. Caller: the dispatcher, on its thread.
+// finished and the on-demand mode goes on. Caller: the dispatcher, on its thread.
 #pragma once
 #include <cstdint>
 #include <deque>

@@ -241,8 +241,7 @@ Action declare_simulate(CLI::App& app, const ProgramArguments&) {
   app.add_flag(
       "--no-reorder", arguments->no_reorder,
       "reprise and auto keep an optimizer's kernels where the program has them, not right behind their gradients");
-  app.add_flag("--no-split-tensors", arguments->no_split_tensors,
-               "reprise and auto move tensors as a whole, never in parts");
+  app.add_flag("--no-split-tensors", arguments->no_split_tensors, "reprise and auto split no tensors");
   app.add_flag("--no-ssd", arguments->no_ssd, "Leave the machine's SSD alone, as plans for the replay do");
   app.add_flag("--no-fluid", arguments->no_fluid, "Leave out the bounds by linear program, which take seconds");
   app.add_option("--segments", arguments->segments,
