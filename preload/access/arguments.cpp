@@ -68,7 +68,7 @@ void add_unnamed(CommandBuilder& builder, const Function& function) {
   if (hidden_allocations(nullptr, 0) != 0) add_hidden(builder);
 }
 
-// False: it is none that is known, or not as expected.
+// False: the structure is of no known kind, or its content is not as expected; then every word counts.
 bool scan_structure(CommandBuilder& builder, const structures::Structure& structure, const uint8_t* parameters,
                     uint32_t grid_x) {
   if (structure.kind == structures::Kind::unknown) return false;

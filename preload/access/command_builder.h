@@ -1,5 +1,5 @@
 // A command while a hook, or a scan of a launch, finds out what the call touches. Callers: hooks, arguments, graphs,
-// pointees; barriers, for work that nobody understands.
+// pointees; barriers, for opaque work.
 #pragma once
 #include "preload/calls/command.h"
 #include "preload/tracking/allocations.h"
@@ -26,7 +26,7 @@ class CommandBuilder {
   const uint32_t capacity;
 };
 
-// Tells the recorder about work that is forwarded without being understood.
+// Tells the recorder about opaque work: forwarded, and what it touches is not known.
 void record_opaque(const char* name) noexcept;
 
 }  // namespace reprise

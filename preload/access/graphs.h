@@ -1,5 +1,5 @@
 // What an instantiated graph touches when it is launched: read from its nodes when it is made. A graph with a node that
-// cannot be read is opaque. Callers: graph hooks, the ordered path (graph updates).
+// cannot be read is opaque. Callers: graph hooks, barriers (calls that update a graph).
 #pragma once
 #include <cuda.h>
 
@@ -10,10 +10,10 @@ namespace reprise {
 // Reads the nodes of `graph`, of which `executable` was made or to which it was updated.
 void record_graph(CUgraphExec executable, CUgraph graph) noexcept;
 
-// Something in it changed: from now on opaque.
+// Something in the graph changed: its launches are opaque from now on.
 void forget_graph_accesses(CUgraphExec executable) noexcept;
 
-// It is destroyed.
+// The instantiated graph is destroyed.
 void forget_graph(CUgraphExec executable) noexcept;
 
 // Adds what a launch touches; flags the command opaque where that is not known.

@@ -76,7 +76,7 @@ LaunchPlan plan_launch(const LaunchRequest& request, const Function* function, b
   }
   size_t bytes = 0;
   if (request.parameters == nullptr && request.extra == nullptr) {
-    // No parameters given. A kernel that has some gets the driver's error, at once.
+    // No parameters given. For a kernel that has some, the driver answers an error, which must come at once.
     const bool none = function != nullptr && function->layout_known && function->parameter_count == 0;
     plan.source = none ? LaunchPayload::Source::none : LaunchPayload::Source::raw;
   } else if (request.parameters != nullptr && request.extra != nullptr) {

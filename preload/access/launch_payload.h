@@ -53,7 +53,7 @@ struct LaunchPlan {
 };
 
 // How large the payload is and where its parameters come from. While memory is managed, programmatic dependent launch
-// is left out: it is a hint, and would let a kernel overtake the end of the one before.
+// is left out: it is a hint, and would let a kernel start before the one before it has ended.
 LaunchPlan plan_launch(const LaunchRequest& request, const Function* function, bool managed) noexcept;
 
 // Fills `payload` (plan.payload_bytes, alignment 16).

@@ -20,7 +20,7 @@ struct PointerTable {
   Pointer* pointers = nullptr;
   uint32_t count = 0;
   uint32_t capacity = 0;
-  bool incomplete = false;  // more than can be remembered
+  bool incomplete = false;  // the allocation holds more addresses than fit
 };
 constexpr uint32_t kMaxPointers = 128 * 1024;
 

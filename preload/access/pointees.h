@@ -1,5 +1,6 @@
 // Pointers that lie in device memory: tables of addresses that the host copies over (batched GEMM, grouped layers). A
-// kernel that gets such a table touches what the table points to. Callers: copy and memset hooks, argument scanning.
+// kernel that gets such a table touches what the table points to. Callers: hooks of copies, memsets, value writes and
+// frees; argument scanning.
 #pragma once
 #include <cstdint>
 

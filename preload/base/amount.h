@@ -1,5 +1,5 @@
-// Sizes as people write them ("12GiB", "1.5G", "800 MB", "4096", "50%"): one table of units and one parser for all who
-// read one. Callers: the configuration, the simulated device's settings, the options of the command line. It allocates
+// Sizes as people write them ("12GiB", "1.5G", "800 MB", "4096", "50%"): one table of units and one parser for all
+// readers. Callers: the configuration, the simulated device's settings, the options of the command line. It allocates
 // nothing and asks no locale, for it runs in the victim process, too.
 #pragma once
 #include <cstdint>

@@ -1,5 +1,6 @@
 // What the environment asks for. One table (variables.def) names every variable with its type, default and help; entry
 // reads it once, after the off switch. A value that cannot be read costs one warning line and leaves the default.
+// Callers: entry, which hands it to the enforcer and the defragmenter.
 #pragma once
 #include <cstddef>
 #include <type_traits>

@@ -9,8 +9,8 @@ namespace detail {
 extern thread_local bool inside_hook __attribute__((tls_model("initial-exec")));
 }
 
-// True when this call is the program's own and somebody watches; then, until the end of the scope, nested calls are
-// not.
+// True when this call is the program's own and calls are watched (or `watched`). Calls made until the scope ends are
+// then Reprise's own or the driver's: their scopes are false.
 class HookScope {
  public:
   HookScope() noexcept : HookScope(watch_flags() != 0) {}

@@ -33,7 +33,7 @@ void log_line(LogLevel level, const char* format, ...) noexcept {
     const size_t room = sizeof line - kPrefixBytes - 2;
     const size_t length = kPrefixBytes + (static_cast<size_t>(wanted) < room ? static_cast<size_t>(wanted) : room);
     line[length] = '\n';
-    if (write(STDERR_FILENO, line, length + 1) < 0) errno = saved_errno;  // nowhere left to complain
+    if (write(STDERR_FILENO, line, length + 1) < 0) errno = saved_errno;  // no other place for it
   }
   errno = saved_errno;
 }

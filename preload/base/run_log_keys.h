@@ -1,6 +1,7 @@
 // The keys of the run log as constants, from run_log_keys.def: run_log::iteration::wall_ns and the like, each with the
-// kind of line that it stands on and the type of its value. Who writes or reads the log can name no key that has no
-// row. Callers: the writers (replay/base/run_log, preload/defragment) and the readers (tools/cli/run_log_value).
+// kind of line that it stands on and the type of its value. Code that names a key without a row does not compile.
+// Callers: the writers (replay/base/run_log, preload/defragment) and the readers (tools/cli/run_log_value,
+// tools/export).
 #pragma once
 
 namespace reprise::run_log {

@@ -9,8 +9,8 @@ namespace reprise {
 class Recorder;
 
 // Called after cuInit has succeeded, on the thread that called it, inside a HookScope. `recorder` is nullptr when
-// nothing is recorded. nullptr: it cannot work here and has said why; the program then runs unmanaged. Lives as long as
-// the process.
+// nothing is recorded. nullptr: memory cannot be managed here, and the log says why; the program then runs unmanaged.
+// The handler lives as long as the process.
 Handler* make_enforcer(const Config& config, Recorder* recorder) noexcept __attribute__((weak));
 
 }  // namespace reprise

@@ -33,8 +33,8 @@ class Handler {
   virtual CUresult context_synchronize() noexcept = 0;
 
   // Before a call that is forwarded: everything submitted so far is with the driver, and with `all_resident` everything
-  // that the program owns is resident where it expects it (`name` is for the log). An error: that cannot be; the call
-  // must not be forwarded, and the program gets the error instead.
+  // that the program owns is resident at the addresses that the program knows (`name` is for the log). An error: this
+  // cannot be achieved; the call must not be forwarded, and the program gets the error instead.
   virtual CUresult before_ordered(const char* name, bool all_resident) noexcept = 0;
   // The program begins (ends) a stream capture: nothing is deferred in between.
   virtual void capture_begin() noexcept = 0;
@@ -50,7 +50,7 @@ class Handler {
     (void)bytes;
   }
 
-  // Process exit and fork child.
+  // At process exit; in a fork child.
   virtual void finish() noexcept = 0;
   virtual void abandon() noexcept = 0;
 

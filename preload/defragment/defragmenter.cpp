@@ -10,8 +10,9 @@
 namespace reprise {
 namespace {
 
-// Seams that nobody uses but that may be wanted again, and how often each chunk is mapped on average before they go.
-// GMLake's own limit is 1000 GB of stitched addresses, about seven times an H200.
+// How many StitchedBlocks that are not handed out are kept for a later request, and how often each chunk is mapped on
+// average before the oldest of them are dropped. GMLake's own limit is 1000 GB of stitched addresses, about seven times
+// an H200.
 constexpr uint32_t kStitchedBlocks = 8192;
 constexpr uint64_t kMappedFactor = 6;
 
@@ -26,7 +27,7 @@ bool Defragmenter::open(CUcontext context) noexcept {
   return why == nullptr;
 }
 
-// nullptr: it works here.
+// nullptr: this device can be defragmented; else why not.
 const char* Defragmenter::set_up(CUcontext context) noexcept {
   CUdevice device = 0;
   int devices = 0;
@@ -55,7 +56,7 @@ const char* Defragmenter::set_up(CUcontext context) noexcept {
 
 bool Defragmenter::serves(size_t bytes) noexcept {
   const State state = state_.load(std::memory_order_acquire);
-  // During a capture the driver knows what is allowed.
+  // During a capture some allocations are errors: the driver decides.
   if (state == State::passing || bytes == 0 || any_capture()) return false;
   CUcontext context = nullptr;
   if (driver().cuCtxGetCurrent(&context) != CUDA_SUCCESS || context == nullptr) return false;
@@ -63,7 +64,8 @@ bool Defragmenter::serves(size_t bytes) noexcept {
   return bytes >= device_.chunk_bytes() && context == context_;
 }
 
-// Memory that is idle here is missing there.
+// Memory that is idle in the stitcher is missing in the driver: on out of memory it is given back, and the driver is
+// asked again.
 template <typename Forward>
 CUresult Defragmenter::forward(Forward ask) noexcept {
   CUresult result = ask();
@@ -76,7 +78,8 @@ CUresult Defragmenter::forward(Forward ask) noexcept {
   return freed != 0 ? ask() : result;
 }
 
-// 0 is no tag; work of the per-thread default streams has no handle that other threads could wait for.
+// Streams are numbered from 1, for tag 0 is kIdle. Work of the per-thread default streams has no handle that other
+// threads could wait for.
 stitch::Tag Defragmenter::tag_of(CUstream stream) noexcept {
   if (stream == CU_STREAM_PER_THREAD) return stitch::kUnknownWork;
   for (uint32_t i = 0; i < stream_count_; ++i) {
@@ -87,14 +90,15 @@ stitch::Tag Defragmenter::tag_of(CUstream stream) noexcept {
   return stream_count_;
 }
 
-// Work of `stream` comes after that which the memory was freed under. false: only a synchronisation can do that.
+// Makes `stream` wait for the work that still used the memory when it was freed. false: only a synchronisation can wait
+// for that.
 bool Defragmenter::ordered(const stitch::Grant& grant, CUstream stream) noexcept {
   if (grant.wait_count == 0 && !grant.wait_for_all) return true;
   ++waits_;
   if (grant.wait_for_all || stream == nullptr) return false;
   for (uint32_t i = 0; i < grant.wait_count; ++i) {
     const CUstream before = streams_[grant.waits[i] - 1];
-    // What was freed is older than what is recorded now: it waits for a little more than it has to.
+    // The event is recorded now, later than the free: `stream` waits for a little more than it has to.
     if (before == nullptr || driver().cuEventRecord(event_, before) != CUDA_SUCCESS ||
         driver().cuStreamWaitEvent(stream, event_, 0) != CUDA_SUCCESS) {
       return false;
@@ -103,7 +107,7 @@ bool Defragmenter::ordered(const stitch::Grant& grant, CUstream stream) noexcept
   return true;
 }
 
-// Waits, without the lock: another thread's work may need us to come to an end.
+// Waits without the lock: the work may end only after another thread has allocated or freed.
 CUresult Defragmenter::settle(uint32_t mark) noexcept {
   const CUresult result = synchronize_context(context_);
   if (result != CUDA_SUCCESS) return result;
@@ -112,7 +116,7 @@ CUresult Defragmenter::settle(uint32_t mark) noexcept {
   return CUDA_SUCCESS;
 }
 
-// `stream` nullptr: usable by everyone at once, as cuMemAlloc's.
+// `stream` nullptr: usable on every stream at once, as memory of cuMemAlloc is.
 CUresult Defragmenter::take(CUdeviceptr* address, size_t bytes, CUstream stream) noexcept {
   stitch::Grant grant;
   uint32_t mark = 0;
@@ -158,10 +162,10 @@ CUresult Defragmenter::allocate_async(CUdeviceptr* address, size_t bytes, CUstre
   return result == CUDA_ERROR_OUT_OF_MEMORY ? forward(ask) : result;
 }
 
-// As the driver's, this one waits for all work: what uses the memory may be on any stream.
+// Waits for all work, as cuMemFree does: what uses the memory may be on any stream.
 CUresult Defragmenter::release(CUdeviceptr address) noexcept {
   Allocation allocation;
-  // Forgotten first: afterwards another thread may get the same address.
+  // The map forgets the allocation first: once it is free, another thread may get the same address.
   if (address == 0 || !forget_allocation(address, &allocation)) return driver().cuMemFree(address);
   stitch::Tag tag = stitch::kUnknownWork;
   if (!any_capture()) {

@@ -1,6 +1,7 @@
 // `reprise run --defragment`: large allocations of the program come from the stitching allocator, everything else of it
-// goes straight to the driver. No recording, no plan. Made by entry when REPRISE_DEFRAGMENT is set; called by the
-// memory and stream hooks, from any thread. Decisions: docs/decisions/0012.
+// goes straight to the driver. No recording, no plan. Made by entry when REPRISE_DEFRAGMENT is set; called by the hooks
+// of memory, streams and captures, and by those that answer questions about memory, from any thread. Decisions:
+// docs/decisions/0012.
 #pragma once
 #include <cuda.h>
 
@@ -27,12 +28,13 @@ class Defragmenter {
   CUresult release_async(CUdeviceptr address, CUstream stream) noexcept;
   CUresult memory_info(size_t* free_bytes, size_t* total_bytes) noexcept;
 
-  // Its handle will mean nothing any more, or another stream.
+  // From now on the handle means nothing, or another stream.
   void stream_destroyed(CUstream stream) noexcept;
-  // The program did something that memory of ours cannot take part in: new memory comes from the driver.
+  // The program asked for something that stitched memory cannot do (`why`): from now on new memory comes from the
+  // driver.
   void pass_on(const char* why) noexcept;
 
-  // Process exit: what is told at the end. Allocations go on being served.
+  // At process exit: writes the summary. Allocations are served on.
   void finish() noexcept;
 
  private:
@@ -51,8 +53,8 @@ class Defragmenter {
 
   const Config& config_;
   std::atomic<State> state_{State::closed};
-  // Of all below. Held across the driver's mapping calls, and across a wait only when something is unmapped that was
-  // freed without waiting.
+  // Guards all below. Held across the driver's mapping calls; held during a wait only when a mapping is taken down
+  // whose memory was freed without waiting.
   std::mutex mutex_;
   DeviceMemory device_;
   stitch::Stitcher stitcher_;
@@ -61,7 +63,7 @@ class Defragmenter {
   CUstream streams_[kMaxStreams] = {};  // tag - 1 -> stream; nullptr: destroyed
   uint32_t stream_count_ = 0;
   uint64_t waits_ = 0;                          // reuse that had to wait for other work
-  void (*note_)(uint64_t, uint64_t) = nullptr;  // the simulated device wants to know tensors' extents
+  void (*note_)(uint64_t, uint64_t) = nullptr;  // tells the simulated device a tensor's extent
   void (*forget_)(uint64_t) = nullptr;
 };
 

@@ -11,7 +11,7 @@ namespace reprise {
 
 class DeviceMemory final : public stitch::Memory {
  public:
-  // The smallest chunk that this device maps. 0: it cannot.
+  // The smallest chunk that this device maps; 0: it cannot map memory.
   uint64_t open(CUdevice device, CUcontext context) noexcept;
 
   stitch::Result create(uint64_t* handle) noexcept override;

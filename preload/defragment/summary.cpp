@@ -1,4 +1,4 @@
-// What is told at the end: one line for people with REPRISE_LOG=info, one for REPRISE_RUN_LOG.
+// The summary at the end of the process: one line for people with REPRISE_LOG=info, one for REPRISE_RUN_LOG.
 #include <fcntl.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
-// The real driver, typed: everything Reprise itself calls. Callers: the hooks, the Forwarder, the replay, the activity
-// sources. driver().cuMemAlloc(...) is cuda.h's cuMemAlloc (so cuMemAlloc_v2), and never comes back to our own hooks.
+// The real driver, typed: everything Reprise itself calls. Callers: all that asks the driver in preload/ and replay/.
+// driver().cuMemAlloc(...) is cuda.h's cuMemAlloc (so cuMemAlloc_v2), and never comes back to our own hooks.
 #pragma once
 #include <cuda.h>
 

@@ -53,7 +53,7 @@ bool same_file(const char* left, const char* right) {
   return stat(left, &a) == 0 && stat(right, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-// A path with a slash is not matched against the SONAMEs of what is loaded, so this cannot give us ourselves.
+// A path with a slash is not matched against the SONAMEs of what is loaded, so this cannot give this library itself.
 bool try_path(const char* path) {
   if (access(path, R_OK) != 0 || same_file(path, own_path())) return false;
   char absolute[PATH_MAX];

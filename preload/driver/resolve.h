@@ -1,5 +1,6 @@
-// The only place of the library that loads libraries and looks up symbols: the real driver, and libraries that some
-// part opens by itself (CUPTI). Callers: the driver table, the thunks' slow path, the activity sources.
+// The only place of the library that loads libraries and looks up symbols: the real driver, and libraries that are
+// opened where they exist (CUPTI, libunwind). Callers: the driver table, the thunks' slow path, entry, activity
+// sources, call sites, the defragmenter, the enforcer, `reprise doctor`.
 #pragma once
 
 namespace reprise {

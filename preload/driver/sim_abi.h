@@ -1,5 +1,6 @@
-// What the simulated device offers beyond the driver API, exported by its libcuda.so.1. Callers: tests, and the shim's
-// simulated activity source (found by dlsym, so nothing links it). Real drivers have none of these symbols.
+// What the simulated device offers beyond the driver API, exported by its libcuda.so.1. tools/sim defines it. Callers:
+// tests, and in the shim the simulated activity source, the defragmenter and the enforcer, which look it up by name, so
+// nothing links it. Real drivers have none of these symbols.
 #pragma once
 #include <cstdint>
 
@@ -22,7 +23,7 @@ typedef struct RepriseSimStats {
   uint64_t compute_busy_ns;    // time with at least one kernel running
   uint64_t copy_busy_ns;       // time with at least one copy engine running
   uint64_t overlap_busy_ns;    // time with both
-  uint64_t unsupported_calls;  // calls that answered CUDA_ERROR_NOT_SUPPORTED because nobody wrote them
+  uint64_t unsupported_calls;  // calls that are not implemented: CUDA_ERROR_NOT_SUPPORTED
 } RepriseSimStats;
 
 void repriseSimGetStats(int device, RepriseSimStats* stats);
@@ -33,8 +34,8 @@ void repriseSimResetPeak(int device);
 int repriseSimInjectFault(const char* function, unsigned nth, int result);
 
 // The program's own allocations, for the dataflow-hash executor: the shim replaces cuMemAlloc by mapped chunks, so the
-// device cannot know a tensor's extent. Without the shim cuMemAlloc itself notes them. A launch takes the extents that
-// hold when it is called, not when it runs.
+// device cannot know a tensor's extent. Without the shim cuMemAlloc itself records extents. A launch takes the extents
+// that hold when it is called, not when it runs.
 void repriseSimNoteAllocation(uint64_t address, uint64_t bytes);
 void repriseSimForgetAllocation(uint64_t address);
 

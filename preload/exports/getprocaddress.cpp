@@ -90,7 +90,8 @@ CUresult replaced(CUresult result, const char* symbol, void** function, int vers
 
 }  // namespace
 
-// Both may be called before cuInit. What the driver does not know we do not invent.
+// Both may be called before cuInit. A name that the driver does not know stays unknown, though this library may export
+// it.
 REPRISE_EXPORT CUresult cuGetProcAddress_v2(const char* symbol, void** function, int version, cuuint64_t flags,
                                             CUdriverProcAddressQueryResult* status) {
   const CUresult result = driver().cuGetProcAddress(symbol, function, version, flags, status);

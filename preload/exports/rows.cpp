@@ -13,7 +13,7 @@ constexpr Row kRows[] = {
 };
 constexpr size_t kRowCount = sizeof kRows / sizeof kRows[0];
 
-// What nobody understands must find everything where the program left it.
+// An opaque call may touch anything, so it must find all memory where the program left it.
 constexpr bool opaque_needs_all() {
   for (const Row& row : kRows) {
     if (row.row_class == RowClass::opaque && !needs_all_resident(row)) return false;

@@ -1,5 +1,6 @@
-// The exported functions that nobody wrote by hand, one thunk per row of hooks.def. A slot holds the driver's address;
-// before the first call it holds the address of code that finds it. A thunk leaves every argument register as it is.
+// The exported functions that have no hook in preload/hooks, one thunk per row of hooks.def. A slot holds the driver's
+// address; before the first call it holds the address of code that finds it. A thunk leaves every argument register as
+// it is.
 
         .text
 

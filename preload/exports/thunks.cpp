@@ -46,8 +46,8 @@ CUstream stream_of(const Row& row, const uint64_t* saved) noexcept {
   return explicit_stream(stream, kind);
 }
 
-// In the place of a driver function whose call is answered by us. It leaves no trace of the arguments, as any function
-// may.
+// A thunk jumps to answer_instead() in the driver function's place where Reprise answers the call; it may overwrite the
+// argument registers, as any function may.
 thread_local CUresult answer __attribute__((tls_model("initial-exec"))) = CUDA_SUCCESS;
 CUresult answer_instead() noexcept { return answer; }
 

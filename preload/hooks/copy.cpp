@@ -140,11 +140,11 @@ CUresult batch(CUdeviceptr* to, CUdeviceptr* from, const size_t* bytes, size_t c
     during_call = during_call || attributes[i].srcAccessOrder == CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL;
   }
   if (!during_call) return CUDA_SUCCESS;
-  const HookScope scope;  // the sources may change as soon as we return
+  const HookScope scope;  // the program may change the sources when this call returns
   return scope ? runtime().handler->stream_synchronize(stream) : driver().cuStreamSynchronize(stream);
 }
 
-// What the driver refuses anyway is left to it: null arrays, the default streams.
+// False for what the driver refuses itself, null arrays and the legacy default stream, too.
 bool batch_is_ours(const void* to, const void* from, const void* bytes, const void* attributes, CUstream stream) {
   return watch_flags() != 0 && !detail::inside_hook && !capturing(stream) && stream != CU_STREAM_LEGACY &&
          to != nullptr && from != nullptr && bytes != nullptr && attributes != nullptr;

@@ -31,7 +31,7 @@ uint64_t element_bytes(CUarray_format format) {
 
 uint64_t at_least_one(size_t extent) { return extent == 0 ? 1 : extent; }
 
-// Arrays have a layout of their own and no address: resident, counted by the size of their elements.
+// Arrays have a layout of their own and no address, so they stay resident; counted by the size of their elements.
 CUresult array_made(CUresult result, const CUDA_ARRAY3D_DESCRIPTOR& array) {
   const HookScope scope;
   if (!scope || result != CUDA_SUCCESS) return result;
@@ -84,8 +84,8 @@ REPRISE_EXPORT CUresult cuTensorMapReplaceAddress(CUtensorMap* map, void* addres
   return encoded(driver().cuTensorMapReplaceAddress(map, address), map, address);
 }
 
-// A texture over plain memory: kernels reach it by a small number in their parameters, so by none that we can tell
-// apart.
+// A texture over plain memory: kernels reach it by a small number in their parameters, which no scan can tell from
+// other numbers; so the allocation is marked hidden.
 REPRISE_EXPORT CUresult cuTexObjectCreate(CUtexObject* object, const CUDA_RESOURCE_DESC* resource,
                                           const CUDA_TEXTURE_DESC* texture, const CUDA_RESOURCE_VIEW_DESC* view) {
   const CUresult result = driver().cuTexObjectCreate(object, resource, texture, view);

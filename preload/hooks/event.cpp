@@ -72,7 +72,7 @@ REPRISE_EXPORT CUresult cuEventSynchronize(CUevent event) {
 
 #undef cuEventElapsedTime
 #undef cuEventDestroy
-// The two forms of the query differ in an error code alone, and only of an event that is not complete.
+// The two forms differ only in the error code for an event that is not complete.
 REPRISE_EXPORT CUresult cuEventElapsedTime(float* milliseconds, CUevent start, CUevent end) {
   if (watch_flags() == 0) return driver().cuEventElapsedTime_v1(milliseconds, start, end);
   return elapsed(milliseconds, start, end);

@@ -72,7 +72,7 @@ REPRISE_EXPORT CUresult cuGraphInstantiate_v2(CUgraphExec* executable, CUgraph g
                                               char* log, size_t log_bytes) {
   return instantiated(driver().cuGraphInstantiate_v2(executable, graph, error_node, log, log_bytes), executable, graph);
 }
-// May upload on a stream of its parameters, whose 0 is the suffix's default stream.
+// May upload the graph on a stream that its parameters name; 0 there is the default stream of the symbol's suffix.
 REPRISE_EXPORT CUresult cuGraphInstantiateWithParams(CUgraphExec* executable, CUgraph graph,
                                                      CUDA_GRAPH_INSTANTIATE_PARAMS* parameters) {
   return instantiated(driver().cuGraphInstantiateWithParams(executable, graph, parameters), executable, graph);

@@ -19,7 +19,7 @@ CUresult pinned(CUresult result, const void* address, size_t bytes, bool write_c
   return result;
 }
 
-// Copies that are still deferred may read or write it.
+// Copies that are still deferred may read or write the memory.
 template <typename Unpin>
 CUresult unpinned(RowId id, void* address, Unpin unpin) {
   const HookScope scope;

@@ -1,5 +1,5 @@
-// What the program may ask about memory that is ours: sizes, ranges, attributes. Only while memory is managed or
-// defragmented; the driver knows the truth otherwise.
+// What the program may ask about memory that Reprise allocated for it: sizes, ranges, attributes. Only while memory is
+// managed or defragmented; otherwise the driver answers.
 #include "preload/base/export.h"
 #include "preload/base/guard.h"
 #include "preload/base/log.h"
@@ -24,7 +24,8 @@ CUresult answer(void* data, Value value) {
   return CUDA_SUCCESS;
 }
 
-// As if cuMemAlloc had made it: the driver would tell about the chunk that happens to lie there now, or about none.
+// Answers as if cuMemAlloc had made the memory: the driver would tell about the chunk that is mapped there now, or
+// none.
 CUresult pointer_attribute(void* data, CUpointer_attribute attribute, CUdeviceptr address, const Allocation& owner) {
   switch (attribute) {
     case CU_POINTER_ATTRIBUTE_CONTEXT: {
@@ -72,7 +73,7 @@ CUresult pointer_attribute(void* data, CUpointer_attribute attribute, CUdevicept
 void say_once(bool* said, const char* what) {
   if (__atomic_exchange_n(said, true, __ATOMIC_RELAXED)) return;
   log_line(LogLevel::warn, "%s is not possible for memory that Reprise manages", what);
-  // Whoever asks once will ask again, and the driver's own memory has what is asked for.
+  // The program will ask again for new memory, and memory of the driver's own can do it.
   if (Defragmenter* defragmenter = runtime().defragmenter; defragmenter != nullptr) defragmenter->pass_on(what);
 }
 
@@ -141,7 +142,7 @@ REPRISE_EXPORT CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribu
   return CUDA_SUCCESS;
 }
 
-// Another process, or a device, would get bytes that move away under it.
+// Refused: another process, or another device, would go on using chunks that these bytes have left.
 REPRISE_EXPORT CUresult cuIpcGetMemHandle(CUipcMemHandle* handle, CUdeviceptr address) {
   const HookScope scope(ours());
   Allocation owner;
@@ -161,7 +162,7 @@ REPRISE_EXPORT CUresult cuMemGetHandleForAddressRange(void* handle, CUdeviceptr 
   return CUDA_ERROR_NOT_SUPPORTED;
 }
 
-// Memory of cuMemAlloc has no such handle, and ours shall look like it.
+// Memory of cuMemAlloc has no such handle, and managed memory shall look like memory of cuMemAlloc.
 REPRISE_EXPORT CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle* handle, void* address) {
   const HookScope scope(ours());
   Allocation owner;

@@ -66,7 +66,7 @@ __attribute__((noinline)) CUresult understood(const LaunchRequest& request) {
                                             command.shared_bytes, stream_id(command.stream), 0, command.access_count);
     shape = shape_of(request, *function);
   }
-  // An opaque launch refers to the program's own arrays: whoever issues it must do so before this call returns.
+  // An opaque launch refers to the program's own arrays, so the handler must issue it before this call returns.
   command.first_of_shape = opaque || !shape_known(shape);
   const CUresult result = submit(builder);
   if (result == CUDA_SUCCESS && command.first_of_shape) mark_shape_known(shape);

@@ -29,7 +29,7 @@ CUresult release(CUdeviceptr address, CUstream stream, bool stream_ordered) {
     return stream_ordered ? driver().cuMemFreeAsync(address, stream) : driver().cuMemFree(address);
   };
   if (!take_allocation(address, stream, &allocation, &call)) {
-    // 0, an address inside an allocation, or memory that we did not see: the driver knows what to say.
+    // 0, an address inside an allocation, or memory that no hook saw: the driver answers.
     const CUresult order = address != 0 ? before_ordered(RowId::k_cuMemFree_v2) : CUDA_SUCCESS;
     return order == CUDA_SUCCESS ? forward() : order;
   }
@@ -137,7 +137,7 @@ REPRISE_EXPORT CUresult cuMemFreeAsync_ptsz(CUdeviceptr address, CUstream stream
   return free_async(address, explicit_stream(stream, kPerThread));
 }
 
-// Migrates by itself: known, counted, never moved by us.
+// Managed memory migrates by itself: known, counted, never moved by Reprise.
 REPRISE_EXPORT CUresult cuMemAllocManaged(CUdeviceptr* address, size_t bytes, unsigned flags) {
   const CUresult result = driver().cuMemAllocManaged(address, bytes, flags);
   const HookScope scope;

@@ -1,5 +1,5 @@
-// Allocations and frees as the hooks see them: noted in the map, recorded. Callers: hooks_memory, hooks_host,
-// hooks_module.
+// Allocations and frees as the hooks see them: entered in the map, recorded. Callers: hooks/memory, hooks/host,
+// hooks/module.
 #pragma once
 #include "preload/calls/command.h"
 #include "preload/tracking/allocations.h"
@@ -13,10 +13,10 @@ AllocateCall make_allocate_call(uint64_t size, trace::Origin origin, CUstream st
 void record_allocated(const AllocateCall& call, CUdeviceptr address, const Allocation& marks = {}) noexcept;
 
 // Takes what starts at `address` out of the map. false: nothing known starts there. *call is complete but for
-// stream_ordered. The map must let go before the driver does: afterwards another thread may get the same address.
+// stream_ordered. To be called before the driver frees: afterwards another thread may get the same address.
 bool take_allocation(CUdeviceptr address, CUstream stream, Allocation* allocation, FreeCall* call) noexcept;
 
-// The driver freed it (recorded), or refused to (back into the map).
+// The driver's answer to the free: on success it is recorded, on an error the allocation goes back into the map.
 void record_freed(const FreeCall& call, const Allocation& allocation, CUresult result) noexcept;
 
 }  // namespace reprise

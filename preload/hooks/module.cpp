@@ -42,7 +42,7 @@ void forget_global(const Global& global) {
     record_freed(call, allocation, CUDA_SUCCESS);
 }
 
-// Launches of its kernels may still be deferred.
+// Before an unload: launches of its kernels may still be deferred.
 template <typename Handle>
 CUresult unload(RowId id, Handle handle, CUresult (*call)(Handle)) {
   const HookScope scope;

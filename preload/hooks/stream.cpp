@@ -53,7 +53,7 @@ CUresult synchronize(CUstream stream) {
 
 CUresult wait_event(CUstream stream, CUevent event, unsigned flags) {
   const HookScope scope;
-  // While something is captured, a wait may pull this stream into the capture: the driver alone knows.
+  // While a stream is captured, a wait may pull this stream into the capture, which only the driver can tell.
   if (!scope || any_capture()) return driver().cuStreamWaitEvent(stream, event, flags);
   record_order(trace::OrderKind::event_wait, stream, event);
   return runtime().handler->stream_wait_event(stream, event, flags);

@@ -1,5 +1,5 @@
-// From an understood call to the handler: fills in what all commands have in common, hands over, records. Callers:
-// hooks.
+// From an understood call to the handler: fills in what all commands have in common, hands the command over, records
+// it. Callers: hooks.
 #pragma once
 #include "preload/access/command_builder.h"
 #include "preload/base/guard.h"
@@ -14,7 +14,7 @@ CUresult submit(CommandBuilder& builder) noexcept;
 //   static CUresult issue(const void* payload, CUstream stream) noexcept;
 //   void describe(CommandBuilder& builder) const noexcept;
 //   static constexpr trace::OpKind kOp; static constexpr const char* kName; static constexpr uint32_t kMaxAccesses;
-// Not watched, or captured: performed at once and untouched.
+// A call that is not watched, or is captured, is performed at once and untouched.
 template <typename Payload>
 CUresult run_on_stream(const Payload& payload, CUstream stream) noexcept {
   const HookScope scope;

@@ -33,7 +33,7 @@ struct WriteValue {
   void describe(CommandBuilder& builder) const noexcept {
     const uint64_t bytes = wide ? 8 : 4;
     builder.command.size = bytes;
-    // A word of memory that we do not know may be anybody's: a host's, that waits for it.
+    // A word outside all known allocations may be one that a host thread waits for: opaque, so it is not deferred.
     if (!builder.touch(to, bytes, trace::kAccessWrite)) builder.flag(trace::kOpOpaque);
     mark_overwritten(to, bytes);
   }

@@ -1,5 +1,5 @@
-// What a cubin, fatbin or PTX text contains: kernels with parameter layouts, and globals. Callers: the hooks
-// on module loads, the simulated driver. Pure parsing of untrusted bytes; touches no device state.
+// What a cubin, fatbin or PTX text contains: kernels with parameter layouts, and globals. Callers: module_image.cpp for
+// the hooks on module loads, the simulated driver. Pure parsing of untrusted bytes; touches no device state.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,7 @@
-// Turns understood calls into trace records. Callers: the hooks (every call of the program), whoever issues commands
-// (device times), entry (finish, abandon). Every function is noexcept, callable from any thread at any time, and
-// neither locks, allocates nor enters the kernel on the hot path; with a failed or finished recorder it does nothing.
+// Turns understood calls into trace records. Callers: the hooks (every call of the program), the forwarder and the
+// replay (device times), entry (open, finish, abandon). Every function is noexcept, callable from any thread at any
+// time, and neither locks, allocates nor enters the kernel on the hot path; with a failed or finished recorder it does
+// nothing.
 #pragma once
 #include <cuda.h>
 
@@ -57,7 +58,7 @@ class Recorder {
   // Records everything `source` has ready. One thread at a time.
   void collect(ActivitySource& source) noexcept;
 
-  // From here on only facts and kernels are recorded, no calls: what comes is known. For good.
+  // From here on only facts and kernels are recorded, no calls, for good: the plan's iteration is in the trace already.
   void pause() noexcept { paused_.store(true, std::memory_order_relaxed); }
   bool paused() const noexcept { return paused_.load(std::memory_order_relaxed); }
 

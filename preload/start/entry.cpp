@@ -30,7 +30,8 @@ pthread_once_t start_once = PTHREAD_ONCE_INIT;
 bool finished = false;
 const Config* settings_in_force = nullptr;
 
-// A fork child cannot use CUDA. It forwards only, so that it gets the driver's own errors, and leaves our files alone.
+// A fork child cannot use CUDA. It only forwards, so that it gets the driver's own errors, and leaves the parent's
+// files alone.
 void child_of_fork() {
   __atomic_store_n(&reprise_watch, uint8_t{0}, __ATOMIC_RELEASE);
   __atomic_store_n(&detail::defragmenting, false, __ATOMIC_RELEASE);
@@ -117,7 +118,7 @@ Handler* choose_handler(const Config& settings, Recorder* recorder, uint8_t* fla
     if (make_enforcer == nullptr)
       log_line(LogLevel::warn, "this build cannot manage memory; REPRISE_BUDGET is ignored");
   }
-  // Nobody would read a recording that was only made to plan from.
+  // Without the enforcer, a recording that was made only to plan from has no reader.
   if (recorder == nullptr || settings.trace_is_private) return nullptr;
   detail::runtime.activity = choose_activity_source(settings.activity);
   recorder->info("activity.source", detail::runtime.activity != nullptr ? detail::runtime.activity->name() : "none");
@@ -152,7 +153,7 @@ void start_once_only() {
   if (asked.defragment) {
     log_line(LogLevel::warn, "REPRISE_DEFRAGMENT works alone: it is ignored with a budget or a trace");
   }
-  mark_internal_thread();  // what we ask the driver now is nobody's call
+  mark_internal_thread();  // the questions below are no calls of the program
   const Config& settings = *new Config(with_private_trace(asked));
   settings_in_force = &settings;
   detail::runtime.recorder = open_recorder(settings);
@@ -172,7 +173,7 @@ void start_once_only() {
            detail::runtime.recorder != nullptr ? ", recording" : "");
 }
 
-// Ends what atexit() did not see the end of: a program that unloads the library or never runs its exit handlers' list.
+// For what the handler of atexit() misses: a program that unloads the library, or does not run its exit handlers.
 __attribute__((destructor)) void at_unload() { finish(); }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The handler that changes nothing: every call goes straight to the driver. Used while recording without a budget.
+// The handler that changes nothing: every call goes straight to the driver. Caller: entry, to record without a budget.
 #pragma once
 #include "preload/calls/handler.h"
 #include "preload/record/activity/source.h"

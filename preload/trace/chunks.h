@@ -31,7 +31,7 @@ class ChunkFile {
   const char* problem() const noexcept { return problem_; }
   int problem_errno() const noexcept { return problem_errno_; }
   uint64_t op_count() const noexcept { return op_count_; }
-  // Nothing is written from here on. Always false.
+  // Ends the writing for good. Returns false.
   bool fail(const char* what, int error) noexcept;
 
  private:

@@ -1,5 +1,5 @@
 // The one error type outside the victim process's hot path: a code and one line "what, why, what to do".
-// Used by the trace reader, the plan file, the analyzer and the command line. Never thrown.
+// Used by the trace reader, the image parsers, the plan file, the analyzer and the command line. Never thrown.
 #pragma once
 #include <cstdint>
 #include <string>

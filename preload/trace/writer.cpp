@@ -24,7 +24,7 @@ namespace {
 constexpr uint32_t kRingBytes = 4u << 20;
 constexpr uint32_t kMaxBuffers = 256;          // threads that record at the same time
 constexpr uint64_t kRoundNs = 10'000'000;      // between two rounds of the writer thread
-constexpr uint64_t kChunkAgeNs = 100'000'000;  // what a kill may lose
+constexpr uint64_t kChunkAgeNs = 100'000'000;  // a kill loses at most this much time
 constexpr uint64_t kCloseWaitNs = 10'000'000'000;
 
 uint64_t now_ns() noexcept {
@@ -310,7 +310,7 @@ bool Writer::flush(uint32_t timeout_ms) noexcept {
 
 void Writer::close() noexcept {
   State* state = state_;
-  if (state->process != ::getpid()) {  // a fork child that nobody told: the writer thread is not here
+  if (state->process != ::getpid()) {  // a fork child without abandon(): the writer thread is not here
     abandon();
     return;
   }

@@ -1,5 +1,6 @@
 // Writes a trace from the victim process: hooks append records to per-thread buffers, one background thread compresses
-// and writes chunks. noexcept throughout; on any failure it switches itself off and says so once on stderr.
+// and writes chunks. noexcept throughout; on any failure it switches itself off and says so once on stderr. Callers:
+// the recorder, call sites.
 #pragma once
 #include <cstdint>
 

@@ -1,5 +1,5 @@
-// The live allocations of the program by address: which of them does a pointer point into? Hooks write it, argument
-// scanning reads it on every launch. Reads take no lock, allocate nothing and make no system call.
+// The live allocations of the program by address: which of them does a pointer point into? Hooks and the defragmenter
+// write it, argument scanning reads it on every launch. Reads take no lock, allocate nothing and make no system call.
 #pragma once
 #include <cuda.h>
 
@@ -23,7 +23,7 @@ struct Allocation {
 // Ids of allocations, one sequence for all kinds of memory.
 uint64_t next_allocation_id() noexcept;
 
-// Notes a new allocation. What it overlaps is gone (its free was not seen) and is forgotten. false: out of memory.
+// Enters a new allocation. What it overlaps was freed without being seen, and is forgotten. false: out of memory.
 bool insert_allocation(const Allocation& allocation) noexcept;
 
 // Forgets the allocation that starts at `address`; false when there is none. *allocation (may be nullptr) is what it

@@ -25,7 +25,7 @@ enum Kind : uint64_t { kFunction = 1, kKernel = 2 };
 // A kernel has at most 32764 bytes of parameters; more than this many of them is a broken answer.
 constexpr uint32_t kMaxParameters = 4096;
 constexpr uint64_t kMaxShapes = 1 << 20;
-constexpr uint64_t kNobody = ~uint64_t{0};  // owner of kernels of which the driver does not tell
+constexpr uint64_t kNobody = ~uint64_t{0};  // stands for the owner that the driver does not tell
 
 uint64_t key(const void* handle) { return reinterpret_cast<uint64_t>(handle); }
 

@@ -18,13 +18,13 @@ struct Global {
   uint64_t size;
 };
 
-// A module or a library: what its kernels may touch without being told.
+// A module or a library: what its kernels may touch although no parameter names it.
 struct Owner {
   static constexpr uint32_t kMaxGlobals = 64;
-  // All its variables that the program did not ask for, as one resource: the id of an allocation that is nowhere, 0:
-  // there are none. Until an image was seen that has none, there may be some.
+  // All its variables whose addresses the program did not ask for, as one resource: the id of an allocation without an
+  // address. 0: its image was seen, and has no variables.
   std::atomic<uint64_t> variables{0};
-  // Likewise what all kernels that print share: the order of their lines.
+  // Likewise what all kernels that print share: standard output, where their lines have an order.
   std::atomic<uint64_t> output{0};
   std::atomic<uint32_t> global_count{0};
   Global globals[kMaxGlobals] = {};
@@ -46,16 +46,16 @@ struct Function {
 // handle.
 const Function* find_function(CUfunction handle) noexcept;
 
-// Which of the two kinds a handle is, and whose (CUmodule or CUlibrary as a number; 0: the driver knows): told by the
-// call that made it.
+// The call that made a handle tells which of the two kinds it is, and its owner (CUmodule or CUlibrary as a number; 0:
+// the driver is to be asked).
 void insert_function_handle(CUfunction handle, uint64_t owner) noexcept;
 void insert_kernel_handle(CUkernel handle, uint64_t owner) noexcept;
 
 // The module or library was loaded, and its image was seen.
 void record_image(uint64_t owner, const ImageTraits& traits) noexcept;
-// A library's module in some context: the same variables.
+// `module` is the library's in some context: it has the library's variables.
 void record_module_of(uint64_t library, uint64_t module) noexcept;
-// The library or module that a handle was noted with; 0: with none.
+// The owner that a handle was inserted with; 0: none.
 uint64_t owner_of_handle(const void* handle) noexcept;
 
 // A variable of a module (CUmodule or CUlibrary as a number). true: it is new.
@@ -64,7 +64,8 @@ bool insert_global(uint64_t owner, CUdeviceptr address, uint64_t size) noexcept;
 // The module or library goes away: its handles mean nothing any more. Visits its globals.
 void forget_owner(uint64_t owner, void (*visit)(const Global& global)) noexcept;
 
-// Has a launch of this function and shape succeeded before? (true at most once too little: the table may be full)
+// Has a launch of this function and shape succeeded before? (false, too, for a shape that the full table has no room
+// for)
 bool shape_known(uint64_t shape) noexcept;
 void mark_shape_known(uint64_t shape) noexcept;
 

@@ -1,6 +1,6 @@
 // A map from handles (or hashes) to words for look-ups on the hot path: readers take no lock, writers one mutex. Tables
-// that were outgrown are leaked, so a reader never touches freed memory. Callers: streams, functions, graphs,
-// descriptors.
+// that were outgrown are leaked, so a reader never touches freed memory. Callers: streams, functions and descriptors
+// here, graphs and pointees of access, module hooks, cuGetProcAddress.
 #pragma once
 #include <pthread.h>
 

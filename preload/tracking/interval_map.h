@@ -1,6 +1,7 @@
 // Disjoint address ranges, sorted, in blocks of at most kBlockEntries. One writer at a time (the caller locks); readers
 // run beside it and retry when a version counter says that they were disturbed. Blocks are never freed, so a disturbed
 // reader sees nonsense at worst and throws it away. All words are atomics: there is no data race to reason about.
+// Caller: allocations.
 #pragma once
 #include <atomic>
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Module images as the hooks on loads see them: what orders their kernels besides the memory that they are told of?
+// Module images as the hooks on loads see them: what orders their kernels besides the memory that parameters name?
+// Callers: the module hooks, functions.
 #pragma once
 
 namespace reprise {

@@ -13,8 +13,9 @@ constinit std::atomic<int> open_captures{0};
 
 bool ask_capturing(CUstream stream) noexcept {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  // The legacy stream cannot be captured; asking about it while a blocking stream is captured is an error, and so is
-  // the work: the program shall get that error from its own call.
+  // The legacy stream cannot be captured. While a blocking stream is captured, asking about the legacy stream is an
+  // error, and so is work on it. An error counts as captured: the call then goes to the driver unchanged, and the
+  // program gets that error from it.
   const CUresult result = driver().cuStreamIsCapturing(stream, &status);
   return result != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;
 }

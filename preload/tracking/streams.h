@@ -1,5 +1,5 @@
 // Streams by handle: trace ids, what stream 0 means, and which streams are being captured. Callers: every hook with a
-// stream.
+// stream, barriers, the defragmenter.
 #pragma once
 #include <cuda.h>
 
@@ -20,7 +20,7 @@ inline CUstream explicit_stream(CUstream stream, DefaultStream zero) noexcept {
   return zero == DefaultStream::legacy ? CU_STREAM_LEGACY : CU_STREAM_PER_THREAD;
 }
 
-// The trace id of an explicit stream. A handle that nobody saw being created gets its id (and its record) now.
+// The trace id of an explicit stream. A handle whose creation no hook saw gets its id (and its record) now.
 uint32_t stream_id(CUstream stream) noexcept;
 
 void stream_created(CUstream stream) noexcept;

@@ -1,5 +1,4 @@
-// Reads what the ABI tests compare: symbol tables through nm and readelf, function names and versions from CUDA's
-// headers.
+// Reads what abi_test compares: symbol tables through nm and readelf, function names and versions from CUDA's headers.
 #pragma once
 #include <map>
 #include <set>

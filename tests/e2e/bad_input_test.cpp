@@ -1,4 +1,4 @@
-// What users get wrong: one clear line, the right exit code, and a program that never dies of the shim's trouble.
+// What users get wrong: one clear line, the right exit code, and a program that runs on whatever the shim cannot do.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -165,7 +165,7 @@ TEST(BadInput, ProgramsThatEndBadlyEndTheSameWayUnderRun) {
   EXPECT_NE(read_file(scratch.path("a.html")).find("The program ended with"), std::string::npos) << outcome.err;
 }
 
-// Variables that nobody can read, files that are not there: a line, and the program runs on as without.
+// Values that cannot be read, files that are not there: one line, and the program runs on as without Reprise.
 TEST(BadInput, TheShimAloneNeverHarmsTheProgram) {
   const Outcome plain = run(small_trainer("2"), small_chunks(simulated_device()));
   const Scratch scratch;

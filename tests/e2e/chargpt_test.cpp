@@ -78,7 +78,7 @@ TEST_P(Budgets, LossesAndWeightsAreEqualToTheLastBit) {
   EXPECT_LE(pair.stats["peak_bytes"].get<double>(),
             pair.plain_stats["peak_bytes"].get<double>() * GetParam().percent / 100.0);
   EXPECT_GT(total(pair, "iterations_planned"), 2) << "the plan was never enforced";
-  // The loop's end is the only departure: nothing planned comes after it.
+  // The loop's end is the only divergence: nothing planned comes after it.
   const auto departures = lines_of(pair.log, "divergence");
   const auto iterations = lines_of(pair.log, "iteration");
   EXPECT_LE(departures.size(), 1u);

@@ -64,7 +64,7 @@ std::vector<Case> cases() {
   for (const auto& shape : shapes) {
     for (const char* budget : {"100%", "75%", "60%"}) all.push_back({seed++, budget, shape});
   }
-  // Leaves its plan just after it has allocated a small tensor.
+  // Diverges from its plan just after it has allocated a small tensor.
   all.push_back({689111, "85%", {"--odd-every", "4"}});
   return all;
 }

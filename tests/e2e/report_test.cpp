@@ -1,5 +1,5 @@
-// What a reader of the report learns about programs that are not the steady loop that everybody hopes for: the page's
-// data block, from real runs on the simulated device.
+// What a reader of the report learns about programs that are no steady loop: the page's data block, from real runs on
+// the simulated device.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -129,7 +129,7 @@ TEST_F(OddPrograms, ThePredictionIsComparedWithTheRun) {
   EXPECT_TRUE(says(data, "with that the prediction is")) << data["sentences"].dump(1);
 }
 
-// A share of a peak that nobody knows yet cannot be refused at the start.
+// A budget that is a share of the peak cannot be refused at the start: the peak is not known then.
 TEST_F(OddPrograms, AShareThatIsTooSmallForOneCallIsExplained) {
   const json data = page_of_run(trainer(4), "5%");
   EXPECT_TRUE(says(data, "less than one of its calls works on at once")) << data["sentences"].dump(1);

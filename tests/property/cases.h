@@ -1,4 +1,4 @@
-// Random plans for properties. Call inside a RapidCheck property.
+// Random plans for properties. Callers: the tests of plans and of the verifier, inside a RapidCheck property.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -11,9 +11,9 @@ namespace reprise::analyzer::testing {
 
 // A random program's workload.
 Workload any_workload();
-// Enough for everything at once.
+// Enough to keep all tensors on the device.
 uint64_t bytes_for_everything(const Workload& workload);
-// A feasible one, often tight.
+// A feasible budget, often a tight one.
 uint64_t any_budget(const Workload& workload);
 // "auto" and every policy there is.
 std::vector<std::string> policy_names();
@@ -26,7 +26,7 @@ struct Case {
   plan::Plan plan;
   Bounds bounds;  // that hold for the plan
 };
-// Both may give plans that are for simulation alone.
+// Rewrites to try besides; with either, a plan may be for simulation alone.
 struct CaseOptions {
   bool reorder = false;
   bool split_tensors = false;

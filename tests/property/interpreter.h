@@ -1,6 +1,6 @@
 // Executes a plan on a machine of exactly its chunks, with hashes for contents: every op overwrites what it writes with
 // a hash of its name and of all it reads. A lost byte, a stale copy or a wrong order anywhere changes the hashes after
-// it.
+// it. Callers: the tests of plans and of the verifier.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -54,9 +54,9 @@ class Interpreter {
   uint32_t peak_chunks_ = 0;
 };
 
-// The program leaves its iteration after `submitted` calls of round 1: what it has submitted runs, in some order, and
-// transfers run as they like, `extra` of them beyond. Empty: the bytes of every live tensor are on the device or in a
-// valid host copy, and right.
+// The program diverges after `submitted` calls of round 1: what it has submitted runs, in some order, and transfers run
+// as they like, `extra` of them beyond. Empty: the bytes of every live tensor are on the device or in a valid host
+// copy, and right.
 std::string check_divergence(const plan::Plan& plan, uint32_t submitted, uint32_t extra, const Choice& choose);
 
 }  // namespace reprise::analyzer::testing

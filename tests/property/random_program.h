@@ -1,5 +1,5 @@
 // Random iterations for property tests: in-place ops, views, persistent and small tensors, all sizes, frees in any
-// order, waits, copies, now and then an op about which nothing is known.
+// order, waits, copies, now and then an opaque op.
 #pragma once
 #include <cstdint>
 

@@ -1,5 +1,6 @@
 // A small iteration that has everything the tools show: a kept tensor, a small one, and two that share their chunks, so
-// that one leaves and comes back. Times are round, so that tests can name them.
+// that one leaves and comes back. Times are round, so that tests can name them. Callers: tests of the report, the
+// exports and the command line.
 #pragma once
 #include <string>
 

@@ -1,4 +1,5 @@
-// Builds trace files byte by byte, so that tests can make good, broken and strange ones without the writer.
+// Builds trace files byte by byte, so that tests can make good, broken and strange ones without the writer. Callers:
+// tests of the trace reader, of the command line, fuzz tests.
 #pragma once
 #include <zstd.h>
 

@@ -35,7 +35,7 @@ inline Workload workload_on(const Machine& machine, const TraceBuilder& program)
   return std::move(workload.value());
 }
 
-// There must be one.
+// A plan must exist.
 inline plan::Plan plan_with(const Workload& workload, const PlanOptions& options, PlanSummary* summary = nullptr) {
   Result<plan::Plan> plan = make_plan(workload, options, summary);
   EXPECT_TRUE(plan.ok()) << plan.status().message();

@@ -1,5 +1,5 @@
 // What a command is: a row in main.cpp's table whose declare function adds options and returns what to do after
-// parsing. Called by main.cpp only.
+// parsing. Callers: main.cpp, which has the table; tools/commands, which has the functions; tools/launch.
 #pragma once
 #include <functional>
 #include <string>

@@ -1,5 +1,6 @@
-// Where this installation's files are, whether an output can be written, and private temporary folders. Called by the
-// commands before they start anything, so that a bad path is found before an hour of training and not after it.
+// Where this installation's files are, whether an output can be written, and private temporary folders. Callers: the
+// commands, before they start anything, so that a bad path is found before an hour of training and not after it;
+// readers of files.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -1,5 +1,5 @@
-// Sizes and budgets as people write them ("12GiB", "1.5G", "800MB", "50%") and back. Called by every command with such
-// an option; errors are one clear line with StatusCode::invalid_argument.
+// Sizes and budgets as people write them ("12GiB", "1.5G", "800MB", "50%") and back. Callers: every command with such
+// an option, and all output that shows sizes. Errors are one clear line with StatusCode::invalid_argument.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -11,7 +11,7 @@
 namespace reprise::tools {
 
 inline constexpr uint64_t kLargestBudget = kLargestAmount;
-// Less than a page holds nothing; mostly a forgotten unit.
+// No program fits less than a page: such a number mostly lacks its unit.
 inline constexpr uint64_t kSmallestBudget = 4096;
 
 struct Budget {

@@ -162,7 +162,7 @@ class Simulating {
     if (arguments_.no_fluid || bytes < workload_.minimum_bytes) return {};
     analyzer::FluidOptions closeness;
     closeness.segments = arguments_.segments;
-    // What a program takes grows with the third power of its size, about.
+    // The time for a linear program grows with about the third power of its size.
     const double more = std::max(1.0, static_cast<double>(closeness.segments) / analyzer::FluidOptions().segments);
     closeness.seconds *= more * more * more;
     return analyzer::fluid_bounds(workload_, bytes, options_.recompute, closeness);

@@ -1,5 +1,5 @@
-// The checks of `reprise doctor`: each looks at one thing that Reprise needs or likes to have. Called by doctor.cpp and
-// tests.
+// The checks of `reprise doctor`: each looks at one thing that Reprise needs or likes to have. Callers:
+// commands/doctor.cpp and tests.
 #pragma once
 #include <nlohmann/json.hpp>
 #include <string>

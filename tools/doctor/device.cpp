@@ -147,7 +147,7 @@ void check_one(int index, std::vector<Check>& checks) {
   check_pinned(device, name, checks);
 }
 
-// False when there is nothing further to ask.
+// False when no driver can be asked further.
 bool check_driver(std::vector<Check>& checks) {
   const char* path = driver_path();
   if (path == nullptr) {

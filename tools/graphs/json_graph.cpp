@@ -20,7 +20,7 @@ namespace {
 
 using nlohmann::json;
 
-// What is larger is a mistake; memory stays bounded.
+// Larger numbers are mistakes; refusing them bounds the memory that a file can ask for.
 constexpr uint64_t kMostTensorBytes = uint64_t{1} << 46;
 constexpr uint64_t kMostBytes = uint64_t{1} << 60;                  // of all tensors together
 constexpr uint64_t kMostDuration = uint64_t{3600} * 1'000'000'000;  // an hour
@@ -52,7 +52,7 @@ class Reader {
  public:
   bool on_event(int depth, json::parse_event_t event, json& value) {
     if (depth == 0 && event == json::parse_event_t::array_start) throw Refusal("not a graph: the text is no object");
-    if (depth >= 2 && !is_list()) return false;  // nothing of ours: not kept
+    if (depth >= 2 && !is_list()) return false;  // a key that is ignored: its value is not kept
     if (depth == 2 && event == json::parse_event_t::value) {
       throw Refusal(fmt::format("the list \"{}\" holds {}, which is no object", key_, value.dump().substr(0, 40)));
     }
@@ -91,7 +91,7 @@ class Reader {
   bool on_item(const json& item) {
     if (key_ == "tensors") add_tensor(item);
     if (key_ == "kernels") add_kernel(item);
-    return false;  // done with it
+    return false;  // the item is in graph_: its JSON is not kept
   }
 
   void add_tensor(const json& item) {
@@ -139,7 +139,7 @@ class Reader {
     return static_cast<uint32_t>(whole_number(item, "device", 0, kMostDevices - 1, what));
   }
 
-  // Unless it says so itself: no tensor is both read and written.
+  // What the kernel says of itself; else true where no tensor is both read and written.
   static bool is_pure(const json& item, const ListedKernel& kernel, const std::string& what) {
     if (const auto said = item.find("pure"); said != item.end()) {
       if (!said->is_boolean()) throw Refusal(what + ": \"pure\" is neither true nor false");
@@ -237,7 +237,7 @@ class Text {
     piece_.clear();
   }
 
-  // False: there is no more.
+  // False: the text has ended.
   bool unpack() {
     if (in_.pos == in_.size) {
       fill(packed_);

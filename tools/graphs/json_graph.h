@@ -1,5 +1,5 @@
 // Reads a TaskGraph from JSON: tensors and kernels of one iteration, in execution order, on one or several devices.
-// docs/FORMAT.md has the form. Called by `reprise plan` and `reprise simulate`.
+// docs/FORMAT.md has the form. Callers: `reprise plan`, `reprise simulate`, bench/.
 #pragma once
 #include <string>
 #include <string_view>

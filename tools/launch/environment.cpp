@@ -16,7 +16,7 @@ std::string inherited(const char* name) {
   return value != nullptr ? value : "";
 }
 
-// Puts ours first and keeps what is there.
+// Puts our library or folder first and keeps those that the user has set.
 std::string prepend(const std::string& ours, const char* name) {
   const std::string theirs = inherited(name);
   return theirs.empty() ? ours : ours + ":" + theirs;

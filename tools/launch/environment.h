@@ -1,5 +1,5 @@
 // The variables a program is started with: Reprise's own, LD_PRELOAD, and what makes frameworks hand out one allocation
-// per tensor. Rows of the REPRISE_* variables: preload/base/variables.def. Called by run, record and replay.
+// per tensor. Rows of the REPRISE_* variables: preload/base/variables.def. Caller: session.
 #pragma once
 #include <string>
 #include <utility>

@@ -15,7 +15,8 @@
 namespace reprise::tools {
 namespace {
 
-// What is passed on: every signal that a person or a batch system sends to a program. Faults of our own stay ours.
+// What is passed on: every signal that a person or a batch system sends to a program. Signals of faults are not: a
+// fault here is the launcher's own.
 constexpr int kPassedOn[] = {SIGHUP,  SIGINT, SIGQUIT, SIGTERM,  SIGUSR1, SIGUSR2, SIGALRM, SIGCONT,
                              SIGTSTP, SIGURG, SIGXCPU, SIGWINCH, SIGIO,   SIGPWR,  SIGPIPE, SIGVTALRM};
 

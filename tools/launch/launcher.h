@@ -1,5 +1,6 @@
 // Runs a program as a child and behaves as it does: same terminal and file descriptors, signals passed on, stops and
-// continues followed, and at the end the same exit status. Called by run, record and replay.
+// continues followed, and at the end the same exit status. Callers: session (run, record, replay) and `reprise doctor
+// --measure`.
 #pragma once
 #include <string>
 #include <utility>

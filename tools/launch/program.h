@@ -1,5 +1,5 @@
 // Which executable will run: looked up as the shell does, through "#!" lines, to compare it with a plan's program.
-// Called by the launching commands before anything starts.
+// Callers: run, replay and session, before anything starts.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -1,4 +1,5 @@
-// What run, record and replay share: their options, the checks before the program starts, and its start.
+// What run, record and replay share: their options, the checks before the program starts, and its start. Callers: these
+// three commands.
 #pragma once
 #include <CLI/CLI.hpp>
 #include <string>

@@ -1,4 +1,4 @@
-// Machines by name or from machine files. Called by `reprise plan` and `reprise simulate`.
+// Machines by name or from machine files. Callers: `reprise plan`, `simulate` and `workload`, bench/.
 #pragma once
 #include <string>
 

@@ -210,7 +210,7 @@ int fail(const Status& status) {
   return status.code() == StatusCode::invalid_argument ? kExitUsage : kExitFailure;
 }
 
-// What is known so far, after each section: whoever ends the probe later does not take it.
+// Writes what is known so far, after each section: a probe that is ended later has lost nothing of it.
 Status write_results(const Arguments& arguments, const std::vector<SectionReport>& reports, const Machine& machine,
                      const Driver* driver) {
   if (!arguments.json.empty()) {
@@ -293,7 +293,7 @@ int run(int argc, char** argv) {
   if (arguments.exports) return print_exports();
   if (!arguments.check.empty()) return run_single_check(arguments.check, arguments.options.device);
   if (arguments.worker > 0) {
-    prctl(PR_SET_PDEATHSIG, SIGTERM);  // a probe that is killed leaves nobody measuring
+    prctl(PR_SET_PDEATHSIG, SIGTERM);  // a probe that is killed leaves no worker behind
     // A library that prints to stdout must not spoil the result, and no program that runs on may hold the pipe.
     const int output = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
     dup2(STDERR_FILENO, STDOUT_FILENO);

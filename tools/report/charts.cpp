@@ -140,7 +140,7 @@ Curve device_memory(const RunLog& log) {
   return curve;
 }
 
-// Samples are taken where the device's memory changes. While the same run was recorded, its trace knows better.
+// Samples are taken where the device's memory changes. While the same run was recorded, its trace has every allocation.
 Curve requested_memory(const Inputs& inputs) {
   const RunLog& log = *inputs.log;
   Curve curve;

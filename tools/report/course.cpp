@@ -1,5 +1,5 @@
-// How the run went: was there an iteration, when did its plan come in force, when and why was it left, how did the
-// program go on.
+// How the run went: was there an iteration, when did its plan come in force, when and why did the program diverge from
+// it, how did the program go on.
 #include <fmt/core.h>
 
 #include <algorithm>

@@ -16,7 +16,7 @@ namespace {
 
 constexpr char kPlanMagic[] = "RPPLAN";  // how plan files begin; the plan library checks the rest
 
-// Every message names the file, whoever wrote it.
+// The message with the file's name in front, unless it names the file already.
 Status named(const std::string& path, const Status& status) {
   if (status.message().find(path) != std::string::npos) return status;
   return {status.code(), fmt::format("{}: {}", path, status.message())};
@@ -106,7 +106,7 @@ int finish_incomplete(const std::string& incomplete) {
 
 namespace {
 
-// A page about two programs would be nonsense. Files that do not say whose they are pass.
+// A page about two programs would be nonsense. Files that do not name their program pass.
 Status of_one_program(const LoadedFiles& files) {
   if (!files.trace || !files.plan || files.plan->program_hash == 0) return {};
   const auto found = files.trace->info.find("program.hash");

@@ -1,5 +1,4 @@
-// Reads traces, plans and run logs, telling them apart by their content. Called by report, dump, export, replay and
-// run.
+// Reads traces, plans and run logs, telling them apart by their content. Callers: all commands that read such files.
 #pragma once
 #include <optional>
 #include <string>

@@ -1,4 +1,4 @@
-// The page's files (tools/report/page/), embedded at build time. Called by report.cpp.
+// The page's files (tools/report/page/), embedded at build time. Callers: report.cpp, simulate/page.cpp.
 #pragma once
 
 namespace reprise::report {

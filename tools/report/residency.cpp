@@ -185,7 +185,8 @@ Curve planned_memory(const Plan& plan, const std::vector<TensorView>& views) {
     if (bytes == 0) continue;
     for (const Interval& it : view.resident) {
       steps.push_back({it.start_ns, bytes});
-      if (it.end_ns < span) steps.push_back({it.end_ns, -bytes});  // what is there at the end stays for the next one
+      if (it.end_ns < span)
+        steps.push_back({it.end_ns, -bytes});  // what is resident at the end stays for the next iteration
     }
   }
   return accumulate(std::move(steps), static_cast<int64_t>(plan.reserved_bytes), span);

@@ -20,7 +20,7 @@ struct RunIteration {
   uint64_t vmm_calls = 0;
   uint64_t calls = 0;  // of an iteration on demand: how many calls repeated; 0: not said
 };
-// Where the plan was left.
+// A divergence from the plan, or the end of a loop.
 struct RunDivergence {
   uint64_t iteration = 0;
   uint64_t call = 0;

@@ -30,7 +30,7 @@ void say_budget(const Inputs& inputs, Sentences& say) {
                          format_bytes(facts.peak_actual)));
   } else if (inputs.log->budget_percent > 0 &&
              (inputs.minimum_bytes == 0 || facts.peak_actual <= inputs.minimum_bytes)) {
-    // A share of a peak that nobody knew at the start could not be refused.
+    // A budget that is a share of the peak cannot be refused at the start: the peak is not known then.
     say.bad(
         fmt::format("{} % of the program's peak are {}: less than one of its calls works on at once, which was not "
                     "known before. {} "

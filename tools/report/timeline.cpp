@@ -27,7 +27,7 @@ void sort_by_start(std::vector<Bar>& bars) {
                    [](const Bar& a, const Bar& b) { return a.time.start_ns < b.time.start_ns; });
 }
 
-// Everything about a vertex but when it ran. False for vertices that nothing runs for.
+// Fills in the bar of a vertex but for its times. False for a vertex without work on the device.
 bool describe(const plan::Plan& plan, uint32_t index, Bar& bar) {
   if (index >= plan.vertices.size()) return false;
   const plan::Vertex& vertex = plan.vertices[index];

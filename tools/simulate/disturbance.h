@@ -1,5 +1,5 @@
 // The options of `reprise simulate` that disturb what the planner reckons with: noise on transfers, fixed orders of
-// dispatch. Called by simulate.cpp only.
+// dispatch. Caller: commands/simulate.cpp.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -1,5 +1,5 @@
-// What `reprise simulate` found, as one HTML page that loads nothing: curves over budgets, and a table. Called by
-// simulate.cpp; the page's parts are those of the report (tools/report/page/).
+// What `reprise simulate` found, as one HTML page that loads nothing: curves over budgets, and a table. Caller:
+// commands/simulate.cpp; the page's parts are those of the report (tools/report/page/).
 #pragma once
 #include <string>
 #include <vector>

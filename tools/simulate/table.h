@@ -1,4 +1,4 @@
-// What `reprise simulate` found, as a table for people and as CSV. Called by simulate.cpp.
+// What `reprise simulate` found, as a table for people and as CSV. Callers: commands/simulate.cpp, page.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -29,7 +29,7 @@ struct DraftKernel {
   std::string name;
   Tensors inputs;
   Tensors outputs;
-  uint64_t duration_ns = 0;  // of a transfer between devices: 0, whoever reads the graph knows the link
+  uint64_t duration_ns = 0;  // of a transfer between devices: 0, for the reader of the graph knows the link
   uint32_t device = 0;
   bool peer = false;
 };

@@ -45,7 +45,7 @@ struct LlamaLayer {
   Linear q, k, v, o, gate, up, down;
 };
 
-// What the forward pass of a layer leaves on one device; what nobody reads later is gone by then.
+// What the forward pass of a layer leaves on one device: only tensors that are read later.
 struct LlamaActivations {
   Tensor h1 = 0, q = 0, k = 0, v = 0;                                              // q and k with their positions
   Tensor q_low = 0, k_low = 0, v_low = 0, gate_low = 0, up_low = 0, down_low = 0;  // x A of the adapters
@@ -58,7 +58,7 @@ class Llama {
  public:
   Llama(Builder& builder, const LlamaRun& run);
 
-  // Everybody's copy of the embedded tokens.
+  // The embedded tokens, a copy on each device.
   Tensors embed();
   // One layer; `x`, the activations and the result are by device. `suffix` is part of the kernels' names. Without
   // `whole` it ends before the last projection: what a backward pass needs.
@@ -78,7 +78,7 @@ class Llama {
   Tensors project(const std::string& name, const Linear& linear, const Tensors& x, uint64_t pieces, Tensor* low);
   void attend(const std::string& name, LlamaActivations& left);
   void attend_plainly(const std::string& name, LlamaActivations& left);
-  // x + the sum of everybody's parts.
+  // x + the sum of all devices' parts.
   Tensors add(const std::string& name, const Tensors& x, const Spread& partial);
 
   Builder& builder_;

@@ -9,8 +9,8 @@ class LlamaBackward {
  public:
   LlamaBackward(Builder& builder, Llama& model, const LlamaRun& run);
 
-  // `x`: the layer's input, `dy`: the gradient of its output, by device. Returns that of its input; of the first layer
-  // nobody needs it.
+  // `x`: the layer's input, `dy`: the gradient of its output, by device. Returns the gradient of its input, which is
+  // not made for the first layer: no kernel reads it.
   Tensors through(uint64_t layer, const Tensors& x, const Tensors& dy);
   // The gradient of an RMS norm's input, plus what goes around it.
   Tensor norm(const std::string& name, const Tensors& inputs, Tensor like);

@@ -74,7 +74,7 @@ class Training {
   uint64_t batch_;
   std::vector<Tensors> gradients_;  // by node
   std::vector<std::string> names_;
-  std::vector<bool> wanted_;  // by node: somebody needs its gradient
+  std::vector<bool> wanted_;  // by node: its gradient is needed
   std::vector<std::function<void()>> tape_;
 };
 

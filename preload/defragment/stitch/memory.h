@@ -8,14 +8,14 @@ namespace reprise::stitch {
 enum class Result : uint8_t {
   ok,
   out_of_memory,  // the device has no such chunk, or no addresses, left
-  failed,         // anything else; whoever implements Memory knows what
+  failed,         // anything else; the implementation keeps the driver's error
 };
 
 class Memory {
  public:
-  // One physical chunk.
+  // Makes one physical chunk.
   virtual Result create(uint64_t* handle) noexcept = 0;
-  // Nothing maps it any more.
+  // The chunk is mapped nowhere any more.
   virtual void destroy(uint64_t handle) noexcept = 0;
 
   // Reserves addresses for `count` chunks and maps these there, in order, for reading and writing. A chunk may be

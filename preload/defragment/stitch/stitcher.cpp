@@ -6,7 +6,7 @@
 namespace reprise::stitch {
 namespace {
 
-// How many blocks of the right size are looked at for one that nobody still works on.
+// How many blocks of the right size are looked at for one that no pending work uses.
 constexpr int kLookedAt = 8;
 
 uint64_t power_of_two_from(uint64_t count) noexcept {
@@ -22,13 +22,13 @@ bool Stitcher::open(Memory* memory, const Limits& limits) noexcept {
   limits_ = limits;
   limits_.stitched_from = std::max(limits.stitched_from, 1u);
   const uint32_t chunks = limits.chunks;
-  // A live stitched block has two primitive blocks at least, so that the rest of the table is always for stitched
-  // blocks that can be dropped.
+  // A live StitchedBlock has two PrimitiveBlocks at least, so at most chunks / 2 are live; the rest of the table holds
+  // StitchedBlocks that can be dropped.
   const uint32_t stitched_blocks = chunks / 2 + std::max(limits.stitched_blocks, 1u);
   const uint64_t slots = power_of_two_from(uint64_t{chunks} * 2 + 2);
   live_mask_ = slots - 1;
-  // Pieces share no chunk, so there are at most as many as chunks; a live stitched block's primitive blocks are no
-  // other live stitched block's, so dropping stitched blocks always makes room for links.
+  // PrimitiveBlocks share no chunk, so there are at most as many as chunks. A PrimitiveBlock belongs to one live
+  // StitchedBlock at most, so dropping those that are not live always makes room for links.
   return chunks != 0 && chunks_.open(chunks) && views_.open(chunks + stitched_blocks) && primitives_.open(chunks) &&
          stitched_.open(stitched_blocks) && links_.open(chunks * 4) && idle_primitives_.open(chunks, chunks) &&
          idle_stitched_.open(stitched_blocks, chunks) && unused_stitched_.open(stitched_blocks, 1) &&
@@ -81,7 +81,7 @@ Index Stitcher::pick(const SizeIndex& index, uint32_t size, Ready is_ready) cons
   return index.first(size);
 }
 
-// S1. A primitive block goes before a stitched block: the stitched block's primitive blocks stay whole for others.
+// S1. A PrimitiveBlock is preferred to a StitchedBlock, whose PrimitiveBlocks then stay idle for other requests.
 bool Stitcher::take_exact(uint32_t size, Tag tag, Live* block) noexcept {
   const Index primitive = pick(idle_primitives_, size, [&](Index at) { return ready(primitives_[at], tag); });
   const Index stitched = pick(idle_stitched_, size, [&](Index at) { return ready_stitched(stitched_[at], tag); });
@@ -100,7 +100,7 @@ bool Stitcher::take_exact(uint32_t size, Tag tag, Live* block) noexcept {
   return true;
 }
 
-// S2.
+// S2: a larger PrimitiveBlock, split.
 bool Stitcher::take_larger(uint32_t size, Live* block) noexcept {
   const uint32_t larger = idle_primitives_.at_least(std::max(size + 1, limits_.stitched_from));
   if (larger == 0) return false;
@@ -113,7 +113,7 @@ bool Stitcher::take_larger(uint32_t size, Live* block) noexcept {
   return true;
 }
 
-// Takes idle primitive blocks out of their index into gathered_ until they make up `size`, the largest first, then the
+// Takes idle PrimitiveBlocks out of their index into gathered_ until they make up `size`, the largest first, then the
 // one that fits the remainder best; what is too much of that is split off. Returns the chunks gathered, at most `size`.
 uint32_t Stitcher::gather(uint32_t size, uint32_t* primitives) noexcept {
   uint32_t have = 0;
@@ -134,12 +134,12 @@ uint32_t Stitcher::gather(uint32_t size, uint32_t* primitives) noexcept {
   return have;
 }
 
-// None of it was used: idle again.
+// The gathered PrimitiveBlocks are not used after all: idle again.
 void Stitcher::scatter(uint32_t primitives) noexcept {
   for (uint32_t i = 0; i < primitives; ++i) idle_primitives_.insert(gathered_[i], primitives_[gathered_[i]].size);
 }
 
-// S3 and S4.
+// S3 and S4: several PrimitiveBlocks stitched, with new chunks where they do not suffice.
 Result Stitcher::take_several(uint32_t size, Live* block, State* state) noexcept {
   uint32_t primitives = 0;
   const uint32_t have = gather(size, &primitives);
@@ -247,7 +247,7 @@ void Stitcher::remember(const Live& live) noexcept {
   live_[slot] = live;
 }
 
-// Those behind move up, so that a search never meets a hole.
+// Entries behind the one that goes move up, so that a search never meets a hole.
 bool Stitcher::forget(uint64_t address, Live* live) noexcept {
   uint64_t hole = slot_of(address);
   while (live_[hole].address != address) {

@@ -1,7 +1,15 @@
-// GMLake's allocator: memory is cut into primitive blocks (pBlocks), each the only owner of its physical chunks; a
-// stitched block (sBlock) maps the chunks of several primitive blocks at one range of addresses, so that what lies
+// GMLake's allocator: memory is cut into PrimitiveBlocks (pBlocks), each the only owner of its physical chunks; a
+// StitchedBlock (sBlock) maps the chunks of several PrimitiveBlocks at one range of addresses, so that what lies
 // apart serves one request. States S1 to S5 of its BestFit are `State`. No driver, no lock, no allocation after open():
 // the caller serialises calls. Callers: preload/defragment, bench/defragment.
+//
+//                    view 0                        view 1        view 2, mapped by stitch()
+//   PrimitiveBlocks  [ A, busy  ][ B, idle     ]   [ C, idle ]
+//   chunks             0  1  2     3  4  5  6        7  8          3  4  5  6  7  8
+//   StitchedBlocks   [ AB, as before the split ]                 [ BC, for one request]
+//
+// A chunk has one owner and may be mapped at several addresses. Handing out a StitchedBlock makes its PrimitiveBlocks
+// busy, and a busy PrimitiveBlock keeps every StitchedBlock that has it from being handed out (here AB, by A).
 #pragma once
 #include <cstdint>
 
@@ -10,7 +18,7 @@
 
 namespace reprise::stitch {
 
-// Whose work used memory last, until it is known to be over: a stream, by a number of the caller's.
+// The stream whose work used memory last, until that work is known to be over; the caller numbers its streams.
 using Tag = uint32_t;
 inline constexpr Tag kIdle = 0;                  // no work is pending
 inline constexpr Tag kUnknownWork = 0xffffffff;  // only settle() ends it
@@ -29,14 +37,14 @@ struct Limits {
   uint32_t stitched_from =
       1;  // fragmentation limit: smaller primitive blocks, in chunks, are neither split nor stitched
   uint32_t mapped_chunks = 0;    // mapped at once, the same chunk several times; stitched blocks go beyond (StitchFree)
-  uint32_t stitched_blocks = 0;  // remembered that nobody uses
+  uint32_t stitched_blocks = 0;  // kept though not handed out
 };
 
 struct Grant {
   static constexpr uint32_t kMaxWaits = 8;
   uint64_t address = 0;
   State state = State::out_of_memory;
-  // Work that has to be over before the memory is used: of these tags, or (wait_for_all) of everyone.
+  // Work that has to be over before the memory is used: of these tags, or (wait_for_all) of all streams.
   uint32_t wait_count = 0;
   Tag waits[kMaxWaits] = {};
   bool wait_for_all = false;
@@ -60,14 +68,16 @@ struct Stats {
 
 class Stitcher {
  public:
-  // Once. false: no memory for the tables.
+  // To be called once. false: no memory for the tables.
   bool open(Memory* memory, const Limits& limits) noexcept;
 
-  // Memory for `bytes`, to be used by work of `tag` (kIdle: by anyone).
+  // Memory for `bytes`, to be used by work of `tag` (kIdle: of any stream).
   Result allocate(uint64_t bytes, Tag tag, Grant* grant) noexcept;
-  // What starts at `address` is free once the work of `tag` that was submitted so far is over. false: not ours.
+  // What starts at `address` is free once the work of `tag` that was submitted so far is over. false: not of this
+  // allocator.
   bool release(uint64_t address, Tag tag) noexcept;
-  // Work goes on while somebody waits for it: all that was submitted before mark() is over when settled() is told so.
+  // For a caller that waits for work without its lock: it takes a mark() first, waits, and then says by settled(mark)
+  // that all work submitted before the mark is over.
   uint32_t mark() noexcept { return epoch_++; }
   void settled(uint32_t mark) noexcept;
   // Gives all idle memory back to the device; returns the bytes.
@@ -80,12 +90,12 @@ class Stitcher {
   const char* check() const noexcept;
 
  private:
-  // The range of addresses of one map(). Pieces map their own part of it; a stitched block over parts of it costs
-  // nothing.
+  // The range of addresses of one map(). A PrimitiveBlock lies in it at its own chunks; a StitchedBlock over neighbours
+  // in one view needs no mapping of its own.
   struct View {
     uint64_t address = 0;
     uint32_t chunks = 0;
-    uint32_t users = 0;  // primitive blocks and stitched blocks
+    uint32_t users = 0;  // PrimitiveBlocks and StitchedBlocks
   };
   struct StitchedChunk {
     uint64_t handle = 0;
@@ -107,7 +117,7 @@ class Stitcher {
     uint32_t size = 0;
     Index links = kNone;  // its primitive blocks in order
     uint32_t busy_primitives = 0;
-    bool owns_view = false;  // its mapping is nobody else's
+    bool owns_view = false;  // its chunks were mapped for it alone
     bool live = false;       // handed out
   };
   struct Link {

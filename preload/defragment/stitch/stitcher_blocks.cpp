@@ -29,8 +29,8 @@ void Stitcher::add_link(Index primitive, Index stitched, Index after) noexcept {
   primitives_[primitive].links = at;
 }
 
-// The primitive block keeps its first `size` chunks, the rest becomes a primitive block of its own, which is returned,
-// idle. Both stay where they are mapped: no driver call. Seams that had the primitive block have both.
+// The PrimitiveBlock keeps its first `size` chunks, the rest becomes a PrimitiveBlock of its own, which is returned,
+// idle. Both stay where they are mapped: no driver call. StitchedBlocks that had the PrimitiveBlock have both.
 Index Stitcher::split(Index at, uint32_t size) noexcept {
   const auto links_needed = [&] {
     uint32_t count = 2;  // and those of insert_whole()
@@ -61,8 +61,8 @@ Index Stitcher::split(Index at, uint32_t size) noexcept {
   return rest_at;
 }
 
-// What was one primitive block stays available at its old size, as a stitched block over both parts where they are
-// mapped anyway.
+// What was one PrimitiveBlock stays available at its old size: as a StitchedBlock over both halves, at the addresses
+// where they are mapped anyway.
 void Stitcher::insert_whole(Index first, Index second) noexcept {
   if (stitched_.available() == 0) stitch_free();
   const Index at = stitched_.take();
@@ -105,8 +105,8 @@ Result Stitcher::stitch(uint32_t primitives, uint32_t size, Index* made) noexcep
   return Result::ok;
 }
 
-// Maps handles_[0, count). Mappings are limited, by us and by the driver: stitched blocks that are not handed out give
-// way.
+// Maps handles_[0, count). Mappings are limited, by Limits and by the driver: StitchedBlocks that are not handed out
+// are dropped until there is room.
 Result Stitcher::map(uint32_t count, Index* view) noexcept {
   while (stats_.mapped_chunks + count > limits_.mapped_chunks && stitch_free()) {
   }
@@ -129,8 +129,8 @@ Result Stitcher::map(uint32_t count, Index* view) noexcept {
   return Result::ok;
 }
 
-// StitchFree: the stitched block that was not used for longest. One that is not handed out may go even while a
-// primitive block of it is busy: nobody has its addresses.
+// StitchFree: drops the StitchedBlock that was not used for longest. One that is not handed out may go even while a
+// PrimitiveBlock of it is busy: the program does not have its addresses.
 bool Stitcher::stitch_free() noexcept {
   const Index oldest = unused_stitched_.last(0);
   if (oldest == kNone) return false;
@@ -169,22 +169,22 @@ void Stitcher::leave_view(Index at) noexcept {
   views_.give(at);
 }
 
-// Work that was freed under may still go through these addresses.
+// Memory may have been freed while work still used it through these addresses: that work has to end first.
 void Stitcher::settle_first() noexcept {
   if (last_pending_ <= settled_) return;
   memory_->settle();
   settled(mark());
 }
 
-// Takes apart one idle primitive block, the largest.
+// Takes apart one idle PrimitiveBlock of `size` chunks.
 void Stitcher::recycle(uint32_t size) noexcept {
   dissolve(idle_primitives_.first(size));
   ++stats_.recycled_primitives;
 }
 
-// Alloc: a primitive block of free chunks, existing or new. The idle primitive blocks that are left are below the
-// fragmentation limit: nothing can be made of them but free chunks. That is done when there are many of them, or when
-// the device has no chunks left.
+// Alloc: a PrimitiveBlock of free chunks, existing or new. The idle PrimitiveBlocks that are left are below the
+// fragmentation limit: they can serve only as free chunks, and are taken apart when there are many of them or when the
+// device has no chunks left.
 Result Stitcher::grow(uint32_t size, uint32_t gathered, Index* made) noexcept {
   Result result = Result::ok;
   const auto many_left = [&] {
@@ -237,7 +237,7 @@ Result Stitcher::grow(uint32_t size, uint32_t gathered, Index* made) noexcept {
   return Result::ok;
 }
 
-// An idle primitive block becomes free chunks: nothing may map them any more.
+// An idle PrimitiveBlock becomes free chunks: no mapping of them may be left.
 void Stitcher::dissolve(Index at) noexcept {
   PrimitiveBlock& primitive = primitives_[at];
   idle_primitives_.erase(at, primitive.size);

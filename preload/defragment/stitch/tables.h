@@ -1,5 +1,5 @@
-// Storage of the stitching allocator: everything has its room from the start, pages that are not used cost nothing, and
-// nothing is allocated while the program runs. Caller: Stitcher.
+// Storage of the stitching allocator: open() reserves room for the most records there can be, pages that are not used
+// cost nothing, and nothing is allocated while the program runs. Caller: Stitcher.
 #pragma once
 #include <cstdint>
 #include <cstdlib>

@@ -34,7 +34,7 @@ void CuptiRecords::add(const CUpti_Activity* record, int64_t offset_ns) noexcept
   switch (record->kind) {
     case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION: {
       const auto* link = reinterpret_cast<const CUpti_ActivityExternalCorrelation*>(record);
-      // The other kinds are other tools' numbers.
+      // Ids of other kinds were pushed by other tools.
       if (link->externalKind != CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM2) return;
       known_[link->correlationId % kKnown] = {link->correlationId, link->externalId};
       return;

@@ -18,7 +18,7 @@ class CuptiRecords {
   void add(const CUpti_Activity* record, int64_t offset_ns) noexcept;
 
   // Hands over the work whose id is known, and keeps the rest for later. TimedWork that was done outside of any push
-  // (the program's own calls while nobody listened) is forgotten when newer work needs its place.
+  // is forgotten when newer work needs its place.
   void deliver(ActivityCallback callback, void* user) noexcept;
 
  private:

@@ -1,5 +1,6 @@
 // When did an op run on the device? One interface, three sources: CUPTI, event pairs, the simulated device.
-// The recorder and the enforcer ask; whoever issues a command brackets it with push()/pop() on the issuing thread.
+// Callers: the recorder and the replay collect; the forwarder and the replay bracket each command that they issue with
+// push()/pop() on the issuing thread.
 #pragma once
 #include <cuda.h>
 

@@ -133,7 +133,7 @@ TEST_F(Cli, ThePlansOwnProgramIsStarted) {
   EXPECT_TRUE(started());
 }
 
-// What env will start cannot be told from here; the shim looks again.
+// The launcher cannot tell which program env will start; the shim in that program checks again.
 TEST_F(Cli, ProgramsThatStartOthersAreNotJudged) {
   const std::string plan = plan_file(trace::program_identity("/bin/touch"));
   EXPECT_EQ(reprise({"replay", "--plan", plan, "--", "env", "touch", path("tmp/started")}).exit_code, 0);

@@ -1,5 +1,5 @@
 // An installation in a folder of the test's own: the real command line, and empty libraries where the shim and the
-// simulated device would be. So the launcher is tested without either.
+// simulated device would be. So the launcher is tested without either. Callers: the tests of this folder.
 #pragma once
 #include <gtest/gtest.h>
 

@@ -216,14 +216,14 @@ int end_of(pid_t child) {
   return status;
 }
 
-// Of the probe `parent`; 0: none.
+// The process id of the worker of the probe `parent`; 0: it has none.
 pid_t worker_of(pid_t parent) {
   std::ifstream file("/proc/" + std::to_string(parent) + "/task/" + std::to_string(parent) + "/children");
   pid_t child = 0;
   return file >> child ? child : 0;
 }
 
-// Whoever took the process over may not have asked for its exit code yet: it is a zombie then.
+// False for a zombie, too: it has ended, but its parent has not asked for the exit code yet.
 bool runs(pid_t process) {
   std::ifstream file("/proc/" + std::to_string(process) + "/stat");
   std::string text;

@@ -96,7 +96,7 @@ TEST(Defragment, OutOfMemoryIsTheDriversAndTheProgramGoesOn) {
 }
 
 TEST(Defragment, IdleMemoryIsGivenBackToWhoeverAsksTheDriver) {
-  // Small requests pass through: 12 chunks that are idle here must not be missing there.
+  // Small requests go to the driver: the 12 chunks that are idle in the stitcher must not be missing there.
   std::string script = alloc("a", 12) + fill("a", 1) + give("a");
   for (int i = 0; i < 20; ++i) {
     script += "alloc s" + std::to_string(i) + " 40000\n" + fill("s" + std::to_string(i), i + 1);

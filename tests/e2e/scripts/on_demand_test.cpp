@@ -207,7 +207,7 @@ TEST(PassiveTest, WordsThatAStreamWritesLandInTheirTensorHoweverFullTheDeviceIs)
   EXPECT_GT(managed.copied_bytes, plain.copied_bytes) << "nothing was evicted: the test tests nothing";
 }
 
-// What the library does not understand finds everything where the program left it, or is not done at all.
+// An opaque call finds all memory where the program left it, or is refused.
 TEST(PassiveTest, AnOpaqueCallThatNeedsMoreThanTheBudgetIsRefused) {
   const std::string tensors = "alloc a 262144\nmemset 2 a 9\nalloc b 262144\nmemset 2 b 9\n";
   const std::string opaque = "wait_value 2 a 1\n";

@@ -149,7 +149,7 @@ std::string inject(const std::string& function, int nth) {
 }
 
 // The input is made on the device: which copy is the nth depends on how far ahead the replay is, so none of them may be
-// the program's, whose failure is the program's to know and changes its bytes.
+// the program's own: if that failed, the program would be told, and its bytes would differ.
 TEST_P(PlannedFaultTest, LosesNoBytes) {
   Training training;
   training.layers = 4;
@@ -169,7 +169,7 @@ TEST_P(PlannedFaultTest, LosesNoBytes) {
   if (planned.output != plain.output) {
     EXPECT_NE(planned.output.find("error"), std::string::npos) << planned.messages;
   }
-  // A transfer that fails is the replay's own business: it tries again on demand.
+  // A transfer of the replay that fails costs the program nothing: the replay tries again on demand.
   if (std::string(GetParam().function).find("Async") != std::string::npos) {
     EXPECT_EQ(planned.output, plain.output) << planned.messages << planned.run_log;
     EXPECT_EQ(lines_of_kind(planned.run_log, "divergence").size(), 1u) << "no transfer failed: the test tests nothing";

@@ -1,4 +1,4 @@
-// A driver-API program that does what a script says: the victim of the replay's tests. Usage: script_program FILE.
+// A driver-API program that does what a script says: the victim of this folder's tests. Usage: script_program FILE.
 // Every result that reaches the host goes into the digest that it prints at the end; error codes are printed as they
 // come.
 //
@@ -9,7 +9,7 @@
 //   host STREAM              inject FUNCTION NTH RESULT        info      sleep MILLISECONDS
 //   put STREAM T OFFSET VALUE (cuStreamWriteValue32)   wait_value STREAM T VALUE (cuStreamWaitValue32, greater or
 //   equal) ask T (what the driver says of it)   ipc T                 capture STREAM   endcapture STREAM (thrown away)
-//   loop N ... end           nothing but one level
+//   loop N ... end           loops do not nest
 //
 // Streams: 0 legacy, 1 per thread, 2 and 3 blocking, 4 and 5 non-blocking.
 #include <cuda.h>

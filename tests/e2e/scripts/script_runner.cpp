@@ -27,7 +27,7 @@ struct Folder {
     std::filesystem::remove_all(path, ignored);
   }
   std::string path;
-  bool keep = false;  // where the person who looks for a defect wants the files
+  bool keep = false;  // REPLAY_TEST_FOLDER is set: its files stay
 };
 
 std::string read_all(const std::string& path) {

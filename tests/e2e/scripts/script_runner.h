@@ -1,4 +1,5 @@
-// Runs script_program on the simulated device, alone or under Reprise, in a process of its own. For the replay's tests.
+// Runs script_program on the simulated device, alone or under Reprise, in a process of its own. Callers: the tests of
+// this folder.
 #pragma once
 #include <cstdint>
 #include <map>

@@ -1,4 +1,4 @@
-// Scripts that train: what the replay's tests run. See script_program.cpp for the words.
+// Scripts that train, for planned_test and online_test. See script_program.cpp for the words.
 #pragma once
 #include <string>
 #include <vector>

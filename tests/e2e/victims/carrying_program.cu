@@ -1,5 +1,5 @@
 // A loop whose kernels pass data on in a __device__ variable: those that write it wait for large tensors, those that
-// read it for one that always stays, so that nothing but the variable keeps them in order. Prints hashes.
+// read it for one that always stays, so that only the variable keeps them in order. Prints hashes.
 #include <cstdio>
 #include <cstdlib>
 #include <vector>

@@ -44,7 +44,7 @@ struct Options {
 struct Tensor {
   CUdeviceptr address = 0;
   size_t bytes = 0;
-  int last_stream = -1;  // whose work touched it last
+  int last_stream = -1;  // the stream of the last work on the tensor
 };
 
 class Program {

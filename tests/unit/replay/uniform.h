@@ -1,4 +1,5 @@
-// Random numbers for property tests, all of the range from the first case on: rapidcheck's own grow with the case.
+// Random numbers for the replay's property tests, of the whole range from the first case on: rapidcheck's own grow with
+// the case.
 #pragma once
 #include <rapidcheck.h>
 

@@ -4,7 +4,7 @@ function(reprise_options target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wsign-conversion -Wshadow -Werror)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
   if(REPRISE_SANITIZE)
-    # What is found ends the program. Instrumented code makes GCC warn where there is nothing.
+    # A finding of a sanitizer ends the program. Instrumented code makes GCC warn where nothing is wrong.
     target_compile_options(${target} PRIVATE -fsanitize=${REPRISE_SANITIZE} -fno-sanitize-recover=all
                            -fno-omit-frame-pointer -Wno-error)
     target_link_options(${target} PRIVATE -fsanitize=${REPRISE_SANITIZE})
@@ -17,13 +17,13 @@ function(reprise_library target)
   reprise_options(${target})
 endfunction()
 
-# reprise_test(name LABELS unit [sim ...] SOURCES a.cpp ... LIBRARIES x ...): one GoogleTest program = one ctest entry.
-# Every test that needs no GPU carries the label `sim`; GPU tests carry `gpu` and exit 77 when there is none.
 # Code that runs once and costs more to optimise than to run: the command line, reports, tests.
 function(reprise_runs_once target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
 endfunction()
 
+# reprise_test(name LABELS unit [sim ...] SOURCES a.cpp ... LIBRARIES x ...): one GoogleTest program = one ctest entry.
+# Every test that needs no GPU carries the label `sim`; GPU tests carry `gpu` and exit 77 when there is none.
 function(reprise_test target)
   cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES;LABELS;ENVIRONMENT" ${ARGN})
   add_executable(${target} ${ARG_SOURCES})

@@ -1,4 +1,5 @@
-// The real driver behind the counting shim: opened at the first call, by absolute path. Callers: thunks and shim.
+// The real driver behind the counting shim: opened at the first call, by absolute path. Callers: thunks, hooks
+// (hook.h), counts.
 #pragma once
 
 namespace reprise::count {

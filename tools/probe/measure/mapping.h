@@ -1,5 +1,5 @@
 // Physical chunks and address ranges of the driver's virtual memory management, with owners that unmap and release.
-// Callers: the sections vmm, aliasing and link.
+// Callers: sections 2 and 3, single_checks.
 #pragma once
 #include <cstddef>
 #include <span>

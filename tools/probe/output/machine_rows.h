@@ -1,5 +1,6 @@
-// The rows of machine_keys.def for one use: what the includer has not defined of its macros stands for nothing, and all
-// are undefined again behind it. No include guard: each use includes it. Callers: machine_file, tools/machines, tests.
+// The rows of machine_keys.def for one use: rows of a macro that the includer has not defined are left out, and all
+// macros are undefined again at the end. No include guard: each use includes it. Callers: machine_file, tools/machines,
+// tests.
 #ifndef MACHINE_FIXED
 #define MACHINE_FIXED(key, value, help)
 #endif

@@ -1,4 +1,4 @@
-// Writes a whole text file, replacing it atomically. Callers: main (JSON, machine file) and the counting of children.
+// Writes a whole text file, replacing it atomically. Callers: main (JSON), machine_file.
 #pragma once
 #include <string>
 

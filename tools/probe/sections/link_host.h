@@ -1,4 +1,4 @@
-// The host's side of section 4: how fast memory can be pinned, and what the disk carries.
+// The host's side of section 4: how fast memory can be pinned, and what the disk carries. Caller: sections/link.cpp.
 #pragma once
 #include "tools/probe/output/section.h"
 

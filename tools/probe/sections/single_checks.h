@@ -1,5 +1,5 @@
 // Checks that may end the context or the process they run in, so each runs as `reprise-probe --check NAME`, called by a
-// section through run_command(). Prints one line of JSON.
+// section through run_command(). Prints one line of JSON. Caller: main.
 #pragma once
 #include <string>
 

@@ -1,4 +1,5 @@
-// What a replay pays to give an address other memory: part of section 2, and a number of the machine file.
+// What a replay pays to give an address other memory: part of section 2, and a number of the machine file. Caller:
+// sections/vmm.cpp.
 #pragma once
 #include "tools/probe/output/section.h"
 

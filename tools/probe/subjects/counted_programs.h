@@ -9,8 +9,8 @@
 
 namespace reprise::probe {
 
-// Who loads the counting shim: the program started, as LD_PRELOAD says; one that it starts itself, told by its
-// arguments; nobody, for comparison.
+// Which process loads the counting shim: the program that is started, by LD_PRELOAD; a child of it, by the program's
+// arguments; none, for comparison.
 enum class ShimIn { program, child, nobody };
 
 struct CountedProgram {

@@ -58,7 +58,7 @@ Status report_debugger(SectionContext& context) {
     // The debugger's own exit code says little: it is an error to continue a program that did not stop.
     const bool finished = counted.output.find(kFinished) != std::string::npos;
     const std::string ending = counted.status.ok() ? "it did not come to its end" : counted.status.message();
-    if (!finished && !with_shim) {  // then it would say nothing of the shim
+    if (!finished && !with_shim) {  // a failure with the shim would then say nothing of the shim
       context.report.note(fmt::format("{}: {}", counted.program.name, ending));
       return Status::success();
     }

@@ -6,7 +6,7 @@
 
 namespace reprise::probe {
 
-// A fact for cuda-gdb without the shim and one with it: so it can be told what is the shim's fault.
+// A fact for cuda-gdb without the shim and one with it, so that the shim is not blamed for what fails without it.
 Status report_debugger(SectionContext& context);
 
 }  // namespace reprise::probe

@@ -271,7 +271,7 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice dev) {
   return CUDA_SUCCESS;
 }
 
-// Whoever retained the context still holds it; everything in it is gone.
+// The program keeps its references to the context; everything in the context is gone.
 CUresult cuDevicePrimaryCtxReset_v2(CUdevice dev) {
   SIM_ENTER();
   Device* device = find_device(dev);

@@ -82,14 +82,14 @@ CUresult cuGetErrorString(CUresult error, const char** pStr) {
   return found == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
-// The private tables are not imitated: whoever needs one learns that there is none.
+// The private tables are not imitated: every one of them is answered with "not found".
 CUresult cuGetExportTable(const void** ppExportTable, const CUuuid* pExportTableId) {
   if (const CUresult fault = injected_fault(__func__); fault != CUDA_SUCCESS) return fault;
   SIM_REQUIRE(ppExportTable != nullptr && pExportTableId != nullptr, CUDA_ERROR_INVALID_VALUE);
   return CUDA_ERROR_NOT_FOUND;
 }
 
-// This driver never logs: whoever listens hears nothing. A handle is one more than those that were handed out before.
+// This driver never logs, so callbacks are never called. A handle is one more than those that were handed out before.
 CUresult cuLogsRegisterCallback(CUlogsCallback callbackFunc, void*, CUlogsCallbackHandle* callback_out) {
   SIM_ENTER();
   SIM_REQUIRE(callbackFunc != nullptr, CUDA_ERROR_INVALID_VALUE);

@@ -1,4 +1,5 @@
-// Counters: control.h's, as JSON at exit, and calls that nobody wrote.
+// The counters of RepriseSimStats (preload/driver/sim_abi.h), also as JSON at exit, and the answer of calls that are
+// not implemented.
 #include <fcntl.h>
 #include <unistd.h>
 

@@ -1,5 +1,6 @@
-// A weak definition of every exported function. What another file defines wins; what nobody wrote says so, is counted,
-// and answers CUDA_ERROR_NOT_SUPPORTED. cuda.h is not included: these have no parameters, and need none.
+// A weak definition of every exported function. A definition in another file wins; a function without one says so, is
+// counted, and answers CUDA_ERROR_NOT_SUPPORTED. cuda.h is not included: the weak definitions have no parameters, and
+// need none.
 #include "tools/sim/api/unsupported.h"
 
 extern "C" {

@@ -1,4 +1,4 @@
-// The answer of functions that nobody wrote. Callers: stubs.cpp, and functions that lack one of their forms.
+// The answer of functions that are not implemented. Caller: stubs.cpp; stats.cpp defines it.
 #pragma once
 #include <cstdint>
 

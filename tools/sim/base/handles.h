@@ -66,7 +66,7 @@ class HandleTable {
     return slot == nullptr ? nullptr : slot->object;
   }
 
-  // Ends the handle; the object lives on as long as someone shares it.
+  // Ends the handle; the object lives on as long as a shared_ptr to it is held.
   std::shared_ptr<T> remove(Handle handle) {
     const std::lock_guard lock(mutex_);
     Slot* slot = const_cast<Slot*>(find(handle));

@@ -1,6 +1,6 @@
 // What the driver keeps per thread: the context stack, which default stream NULL means, capture mode, activity ids and
 // the trap for bad accesses. Callers: every part of the driver. Plain data, so nothing runs when a thread ends, but for
-// per-thread streams (engines/stream.cpp).
+// per-thread streams (streams/stream.cpp).
 #pragma once
 #include <csetjmp>
 #include <cstdint>

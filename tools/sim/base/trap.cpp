@@ -17,7 +17,7 @@ void chain(const struct sigaction& previous, int signal, siginfo_t* info, void* 
   } else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) {
     previous.sa_handler(signal);
   } else {
-    // Back to the default: the access is made again and ends the process as if we had never been here.
+    // Back to the default: the access is made again and ends the process as it would without this handler.
     struct sigaction action = {};
     action.sa_handler = SIG_DFL;
     sigaction(signal, &action, nullptr);

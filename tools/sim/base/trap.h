@@ -1,5 +1,6 @@
 // Turns a bad access (SIGSEGV, SIGBUS) of a kernel or copy into a return value, as the memory management unit of a GPU
 // turns it into an error. Signals of other threads, and of the program's own code, go to the handler that was there.
+// Callers: cuInit; launches, copies and stream memory operations.
 #pragma once
 
 namespace reprise::sim {

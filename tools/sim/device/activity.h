@@ -1,4 +1,5 @@
-// Activity records of the simulated device (control.h). Callers: the engines note, the control functions read.
+// Activity records of the simulated device (preload/driver/sim_abi.h). Callers: streams take the id, engines record;
+// repriseSimActivityRead() hands records to the shim and to tests.
 #pragma once
 #include <atomic>
 

@@ -29,7 +29,7 @@ class Device {
   const int ordinal;
   Engines engines;
 
-  // Counters of control.h that are not kept elsewhere.
+  // Counters of RepriseSimStats that are not kept elsewhere.
   std::atomic<uint64_t> create_calls{0};
   std::atomic<uint64_t> release_calls{0};
   std::atomic<uint64_t> map_calls{0};

@@ -1,5 +1,6 @@
 // What a device can do at the same time: one kernel, one copy in each direction, one copy or memset within the device.
-// Whoever wants an engine waits in line; the busy times count what really ran. Callers: operations on stream threads.
+// An operation waits in line for its engine; the busy times count what really ran. Callers: operations on stream
+// threads.
 #pragma once
 #include <condition_variable>
 #include <cstdint>
@@ -69,7 +70,7 @@ class Engines {
 
 class Device;
 
-// Holds an engine for a scope and notes it as an activity.
+// Holds an engine for a scope and records that as an activity.
 class EngineUse {
  public:
   EngineUse(Device& device, EngineKind kind, uint64_t activity, uint32_t stream);

@@ -13,7 +13,8 @@
 namespace reprise::sim {
 namespace {
 
-// Capture is rare: one lock for all of it, and a count that keeps everyone else away from the lock.
+// Capture is rare: one lock for all of it, and a count that keeps threads away from the lock while no stream is
+// captured.
 std::mutex& capture_mutex() {
   static std::mutex& instance = *new std::mutex;
   return instance;

@@ -1,4 +1,4 @@
-// The state of a stream capture. Callers: capture_api.cpp; everyone else uses engines/capture.h.
+// The state of a stream capture. Callers: capture_api.cpp; all other code uses streams/capture.h.
 #pragma once
 #include <pthread.h>
 

@@ -1,5 +1,6 @@
 // Pages for device memory: one large reservation of addresses in which blocks of 1 MiB and more are mapped and unmapped
-// one by one, and 2 MiB slabs that smaller blocks share. Caller: memory.cpp.
+// one by one, and 2 MiB slabs that smaller blocks share. Callers: memory.cpp; vmm.cpp, pool.cpp and the memory API for
+// intervals, units and sizes.
 #pragma once
 #include <cstdint>
 #include <map>

@@ -1,4 +1,5 @@
-// Page-locked host memory: allocated here, or registered by the program. Callers: host_api.cpp, context tear-down.
+// Page-locked host memory: allocated here, or registered by the program. host_api.cpp defines it. Caller besides:
+// memory.cpp, for contexts that end.
 #pragma once
 #include "tools/sim/memory/memory.h"
 

@@ -14,7 +14,7 @@
 namespace reprise::sim {
 namespace {
 
-// Allocations that the shim serves itself (control.h): base to bytes.
+// Allocations that the shim serves itself, as it tells by repriseSimNoteAllocation(): base to bytes.
 struct NotedAllocations {
   std::shared_mutex mutex;
   std::map<uint64_t, uint64_t> bytes;

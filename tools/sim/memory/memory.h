@@ -93,7 +93,7 @@ uint64_t next_buffer_id() noexcept;
 // of 1 MiB and more has pages of its own, so that an access beyond it or after its release faults; smaller ones share.
 CUresult allocate_device_memory(Context& context, uint64_t bytes, RangeKind kind, std::shared_ptr<Pool> pool,
                                 CUdeviceptr* address);
-// Takes it out of the map and gives it back. `range` is what the map said.
+// Takes device memory out of the map and gives it back to the device. `range` is what the map said.
 void free_device_memory(const Range& range);
 
 // Memory of a context that goes away: everything but mappings, which belong to the process.

@@ -72,7 +72,7 @@ bool Pool::take_cached(Context& context, const std::shared_ptr<Stream>& stream, 
   return false;
 }
 
-// Waits until one more cached block is free for everyone; false when there is none to wait for.
+// Waits until every stream may take one more cached block; false when there is none to wait for.
 bool Pool::wait_for_one() {
   std::shared_ptr<Stream> stream;
   uint64_t position = 0;

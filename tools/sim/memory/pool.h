@@ -1,5 +1,6 @@
 // Memory pools: stream-ordered allocation. A freed block can be used again at once by the stream that freed it, and by
-// others when that stream has got there. Callers: pool_api.cpp, cuMemFree.
+// others when that stream has got there. Callers: pool_api.cpp, cuMemFree, stream capture, calls that synchronise,
+// contexts that end.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -30,7 +31,7 @@ class Pool : public std::enable_shared_from_this<Pool> {
   CUresult allocate(Context& context, const std::shared_ptr<Stream>& stream, uint64_t bytes, CUdeviceptr* address);
   // In stream order; `range` is the memory map's.
   void free(const Range& range, const std::shared_ptr<Stream>& stream);
-  // A block whose users are done.
+  // Gives the memory of the block back to the device; no work may use it any more.
   void release(const Range& range);
   // Gives unused blocks back to the device until `keep` bytes are held.
   void trim(uint64_t keep);
@@ -43,7 +44,7 @@ class Pool : public std::enable_shared_from_this<Pool> {
     CUdeviceptr address;
     uint64_t bytes;  // rounded
     std::shared_ptr<Stream> stream;
-    uint64_t position;  // free for everyone once reached
+    uint64_t position;  // free for every stream once its own has got there
   };
   bool take_cached(Context& context, const std::shared_ptr<Stream>& stream, uint64_t bytes, CUdeviceptr* address);
   bool wait_for_one();

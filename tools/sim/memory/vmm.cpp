@@ -109,8 +109,8 @@ void* pointer(uint64_t address) { return reinterpret_cast<void*>(address); }
 
 constexpr int kEmpty = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 
-// Back to addresses without memory. At the kernel's limit of mappings nothing can be replaced, only taken away: then
-// the addresses are free for a moment, and are taken again at once.
+// Back to addresses without memory. At the kernel's limit of mappings a mapping can only be removed, not replaced: the
+// addresses are then free for a moment, and are taken again at once.
 bool make_empty(uint64_t base, uint64_t bytes) {
   if (mmap(pointer(base), bytes, PROT_NONE, kEmpty | MAP_FIXED, -1, 0) != MAP_FAILED) return true;
   return munmap(pointer(base), bytes) == 0 &&
@@ -239,7 +239,7 @@ CUresult map_chunk(uint64_t base, uint64_t bytes, const std::shared_ptr<Physical
   void* place = mmap(pointer(base), bytes, PROT_NONE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, chunk->file,
                      static_cast<off_t>(chunk->offset));
   if (place == MAP_FAILED) {
-    // What was there is there still, or nothing is.
+    // A failed mmap has left the old mapping or none: the addresses must not be free for others.
     (void)mmap(pointer(base), bytes, PROT_NONE, kEmpty | MAP_FIXED_NOREPLACE, -1, 0);
     return CUDA_ERROR_OUT_OF_MEMORY;
   }

@@ -1,5 +1,5 @@
 // Virtual memory management: physical memory is a range of a memory file, a mapping is an mmap of it, so two mappings
-// of one handle are the same bytes and an unmapped address faults. Callers: vmm_api.cpp, memory_map.
+// of one handle are the same bytes and an unmapped address faults. Callers: vmm_api.cpp, pointer_api.cpp, memory.cpp.
 #pragma once
 #include <cstdint>
 #include <memory>

@@ -23,7 +23,7 @@ std::vector<Configuration>& configurations() {
 CUfunction as_function(CUkernel kernel) { return reinterpret_cast<CUfunction>(kernel); }
 
 cudaError_t launch(CUkernel kernel, dim3 grid, dim3 block, void** arguments, size_t shared_bytes, cudaStream_t stream) {
-  // Whoever looked the kernel up has kept the reason.
+  // find_kernel() has kept the reason as the thread's last error.
   if (kernel == nullptr) {
     return peek_last_error() != cudaSuccess ? peek_last_error() : remember(cudaErrorInvalidDeviceFunction);
   }

@@ -49,12 +49,13 @@ class Context {
 
   // A primary context comes to life again when it is retained anew.
   void revive() noexcept;
-  // Waits, then releases its streams and events; who calls it then releases modules and memory (context_api.cpp).
+  // Waits, then releases its streams and events; its caller, tear_down() of context_api.cpp, then releases modules and
+  // memory.
   void close();
 
   size_t limits[CU_LIMIT_MAX] = {};
   std::atomic<int> cache_config{CU_FUNC_CACHE_PREFER_NONE};
-  uint64_t peers = 0;  // devices whose memory it may access, a bit each; guarded by device.mutex
+  uint64_t peers = 0;  // devices whose memory the context may access, a bit each; guarded by device.mutex
 
  private:
   std::atomic<int> status_{CUDA_SUCCESS};

@@ -1,4 +1,5 @@
-// Faults that a test asked for (control.h). Callers: enter.cpp for calls, the compute engine for kernels.
+// Faults that a test asked for (repriseSimInjectFault, REPRISE_SIM_FAIL). Callers: enter.cpp for calls,
+// modules/launch.cpp for kernels.
 #pragma once
 #include "tools/sim/base/cuda_api.h"
 

@@ -50,8 +50,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
   // The handle is gone: the thread ends after the last command.
   void close();
 
-  // The capture that takes this stream's work, nullptr when it runs. Guarded by the capture lock (capture.h) for
-  // writing.
+  // The capture that takes this stream's work, nullptr when it runs. Guarded by the capture lock (graphs/capture.cpp)
+  // for writing.
   std::shared_ptr<Capture> capture;
   std::atomic<bool> capturing{false};
 

@@ -104,7 +104,7 @@ class Block {
     --alive_;
     Warp& warp = warps_[thread_rank() / kLanes];
     warp.alive &= ~(1u << lane());
-    // Whoever waited for this thread waits no longer.
+    // Lanes that waited for this thread wait no longer.
     for (uint32_t left = warp.arrived; left != 0; left &= left - 1) {
       const auto waiting = static_cast<uint32_t>(std::countr_zero(left));
       if ((warp.arrived >> waiting & 1) != 0) release_warp(warp, waiting, nullptr);

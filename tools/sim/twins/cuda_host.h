@@ -1,6 +1,6 @@
 // Compiles kernels for the host: includes nothing of a kernel, but gives it the CUDA C++ words that an ordinary header
 // of kernels uses. A twin source includes this first, then the kernels, then names them: REPRISE_TWIN(scale<float>).
-// Build it with reprise_twins() of this folder's CMakeLists.txt. Words that are missing here do not compile.
+// Build it with reprise_twins() of twins.cmake. Words that are missing here do not compile.
 #pragma once
 #include <vector_functions.h>
 #include <vector_types.h>

@@ -1,5 +1,5 @@
 // Runs one kernel of the simulated device on the calling thread: its host twin where one is registered, else the
-// dataflow-hash executor. Caller: the simulated driver's compute engine.
+// dataflow-hash executor. Callers: modules (launch, module), cuInit.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -12,15 +12,15 @@ using images::KernelImage;
 
 struct KernelRun {
   const KernelImage* kernel;
-  const uint8_t* parameters;  // a blob; parameter i stands at kernel->parameters[i].offset -
-                              // kernel->parameters[0].offset... as copied by the driver
+  // A copy: parameter i stands at kernel->parameters[i].offset - kernel->parameters[0].offset.
+  const uint8_t* parameters;
   uint32_t parameter_bytes;
   uint32_t grid[3];
   uint32_t block[3];
   uint32_t shared_bytes;
 };
 
-// Extent of a program allocation, as noted (control.h): false when `address` is in none.
+// Extent of a program allocation, as the shim or cuMemAlloc recorded it: false when `address` is in none.
 using ExtentLookup = bool (*)(uint64_t address, uint64_t* base, uint64_t* bytes);
 
 // Loads twin libraries: those named by REPRISE_SIM_TWINS (colon separated) and `<program>.twins.so` beside the

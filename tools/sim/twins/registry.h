@@ -1,4 +1,5 @@
-// The loaded twin libraries. Callers: the executor, and load_twins(), which fills it once before any kernel runs.
+// The loaded twin libraries. Callers: the executor, launches, and load_twins(), which fills it once before any kernel
+// runs.
 #pragma once
 #include <string_view>
 

@@ -1,5 +1,5 @@
-// Recompute: what may run again, how the graph is rewritten, and what the verifier says to plans that
-// launch the wrong thing.
+// Recompute: what may run again, how the graph is rewritten, and what the verifier says to plans that recompute the
+// wrong thing.
 #include "analyzer/rewrite/recompute.h"
 
 #include <gtest/gtest.h>

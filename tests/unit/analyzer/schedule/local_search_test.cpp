@@ -16,7 +16,7 @@ constexpr uint32_t kWeights = 10;
 constexpr uint64_t kCapacity = 8;
 constexpr uint64_t kOpNs = 1'000'000;
 
-// Each op reads one of the weights, in a circle: who was used least recently is needed next.
+// Each op reads one of the weights, in a circle: the weight that was used least recently is needed next.
 TaskGraph circle() {
   GraphBuilder program(1);
   std::vector<uint32_t> weights;

@@ -1,4 +1,4 @@
-// Who goes to the SSD where host memory is too small, and how both links share the device's memory.
+// Which tensors go to the SSD where host memory is too small, and how both links share the device's memory.
 #include "analyzer/schedule/tiers.h"
 
 #include <gtest/gtest.h>

@@ -71,7 +71,7 @@ TEST_F(Thunks, PassTheDriversResultOn) {
 
 TEST_F(Thunks, OrderedCallsAskTheHandlerFirst) {
   EXPECT_EQ(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 4096), CUDA_SUCCESS);
-  EXPECT_TRUE(handler().ordered.empty());  // nobody watches
+  EXPECT_TRUE(handler().ordered.empty());  // nothing is watched
   watch(kWatching);
   EXPECT_EQ(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 8192), CUDA_SUCCESS);
   ASSERT_EQ(handler().ordered.size(), 1u);

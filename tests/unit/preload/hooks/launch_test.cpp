@@ -283,7 +283,7 @@ TEST_F(Launch, ModuleVariablesBelongToTheirKernels) {
   EXPECT_FALSE(find_allocation(address, &found));
 }
 
-// A variable that the program never asked for: which kernels use it nobody knows, so it is all of the module's.
+// The address of this variable is never asked for, so any kernel of the module may use it.
 TEST_F(Launch, VariablesThatNobodyAskedForAreOneResource) {
   layout({{0, 8}});
   void* parameters[] = {&a_};
@@ -301,10 +301,10 @@ TEST_F(Launch, VariablesThatNobodyAskedForAreOneResource) {
   const Access first = variables(fresh());
   EXPECT_NE(first.allocation, 0u);
   EXPECT_EQ(first.mode, trace::kAccessRead | trace::kAccessWrite);
-  EXPECT_EQ(first.address - first.offset, 0u);  // nowhere: nobody may take it for managed memory
+  EXPECT_EQ(first.address - first.offset, 0u);  // no address: it must not be taken for managed memory
   EXPECT_EQ(variables(fresh()).allocation, first.allocation);
   cuModuleUnload(module_);
-  const Access unseen = variables(fresh());  // of a module whose image nobody saw
+  const Access unseen = variables(fresh());  // of a module whose image no hook saw
   EXPECT_NE(unseen.allocation, 0u);
   EXPECT_NE(unseen.allocation, first.allocation);
 }
@@ -368,8 +368,8 @@ TEST_F(Launch, ALibraryAndItsModulesHaveTheSameVariables) {
     const std::vector<uint64_t> seen = {variables(reinterpret_cast<CUfunction>(kernel)), variables(of_kernel),
                                         variables(of_module)};
     cuLibraryUnload(library);
-    EXPECT_EQ(variables(of_kernel), 0u);           // the same handle, of another kernel: the driver says whose
-    cuModuleGetFunction(&of_module, module, "k");  // of another module that nobody saw loading
+    EXPECT_EQ(variables(of_kernel), 0u);           // the same handle, of another kernel: the driver tells the module
+    cuModuleGetFunction(&of_module, module, "k");  // of another module, whose load no hook saw
     EXPECT_NE(variables(of_module), 0u);
     return seen;
   };

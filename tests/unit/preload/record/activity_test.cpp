@@ -135,7 +135,7 @@ TEST(SimulatedSource, HandsOverTheDevicesOwnTimes) {
     source->push(id, kStream);
     ran(10 * id, 10 * id + 3);
     source->pop(id, kStream);
-    ran(1, 2);  // nobody's
+    ran(1, 2);  // without a push
   }
   const Times times = collect(source);
   ASSERT_EQ(times.size(), 1000u);

@@ -1,4 +1,5 @@
-// A handler for tests: keeps what the hooks hand over, issues it or not, and answers what the test says.
+// A handler for tests: keeps what the hooks hand over, issues it or not, and answers what the test says. Callers: tests
+// of hooks and thunks.
 #pragma once
 #include <string>
 #include <vector>

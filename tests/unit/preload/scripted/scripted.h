@@ -1,4 +1,5 @@
-// The scripted driver's controls for a test that runs with REPRISE_DRIVER set to it.
+// The scripted driver's controls for a test that runs with REPRISE_DRIVER set to that driver. Callers: tests of hooks
+// and exports.
 #pragma once
 #include "preload/driver/resolve.h"
 #include "tests/unit/preload/scripted/scripted_driver.h"

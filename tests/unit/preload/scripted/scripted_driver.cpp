@@ -62,7 +62,7 @@ void give(uint64_t pointer, T value) {
       uint64_t i, uint64_t j, uint64_t k, uint64_t l
 #define ARGUMENTS {a, b, c, d, e, f, g, h, i, j, k, l}, real
 
-// What a function does besides noting its arguments, when it answers success.
+// What a function does besides recording its arguments, when it answers success.
 namespace {
 void effect(const std::string& symbol, uint64_t a, uint64_t b, uint64_t c, uint64_t d) {
   State& s = state();
@@ -158,7 +158,7 @@ EXPORTED int cuFuncGetParamInfo(void*, uint64_t index, uint64_t offset, uint64_t
 EXPORTED int cuKernelGetParamInfo(void*, uint64_t index, uint64_t offset, uint64_t bytes) {
   return parameter(index, offset, bytes);
 }
-// Nothing is known to this driver: host memory is pageable.
+// This driver knows no pointer, so all host memory is pageable.
 EXPORTED int cuPointerGetAttribute(void*, int, uint64_t) {
   called("cuPointerGetAttribute", {}, 0);
   return 1;

@@ -1,4 +1,4 @@
-// Controls of the scripted driver, a libcuda.so.1 for tests of the hooks: every exported function notes its arguments
+// Controls of the scripted driver, a libcuda.so.1 for tests of the hooks: every exported function records its arguments
 // and answers what the test says; a few make up plausible results. Nothing is simulated.
 #pragma once
 #include <cstdint>

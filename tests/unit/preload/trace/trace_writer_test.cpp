@@ -1,4 +1,4 @@
-// The writer in its victim's hard life: many threads, kill, fork, full disks, closed descriptors.
+// The writer in a program that makes it hard: many threads, kill, fork, full disks, closed descriptors.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <pthread.h>

@@ -160,7 +160,7 @@ TEST_F(CopiesTest, ARefusedCopyInKeepsTheHostCopy) {
   EXPECT_TRUE(holds(copied, 11));
 }
 
-// The slot is given back while a reload still reads it; its next owner's offload must not overtake that.
+// The slot is given back while a reload still reads it; the offload of its next owner must come after that reload.
 TEST_F(CopiesTest, ASlotIsWrittenAgainAfterItsLastRead) {
   ResidentTensor& old = tensor(1, kSlot);
   const LaneUse filled = fill(old, 21);

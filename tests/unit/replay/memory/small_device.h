@@ -1,4 +1,5 @@
-// What the replay keeps in memory.h, on a fake driver: a device of a few chunks, and a context of one.
+// What the replay keeps in memory.h, on a fake driver: a device of a few chunks with one context. Callers: the tests of
+// this folder and of on_demand.
 #pragma once
 #include <cuda.h>
 

@@ -91,7 +91,7 @@ TEST(JsonGraph, KernelsThatReadWhatIsMadeLater) {
       why(with(tensors, early + ", " + late)),
       "kernel 0 (a) reads tensor 5 before kernel 1 (b) writes it: a cycle, since kernels run in the order of the list; "
       "put them in order, or make the tensor persistent");
-  EXPECT_TRUE(parse_graph(with(tensors, early), kGraphChunk).ok());  // nobody makes it: it comes from outside
+  EXPECT_TRUE(parse_graph(with(tensors, early), kGraphChunk).ok());  // no kernel makes it: it comes from outside
   const std::string carried = R"({"id": 0, "bytes": 8}, {"id": 5, "bytes": 8, "persistent": 1})";
   EXPECT_TRUE(parse_graph(with(carried, early + ", " + late), kGraphChunk).ok());
 }

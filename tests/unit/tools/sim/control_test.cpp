@@ -33,7 +33,8 @@ TEST_F(Control, CountsBytesCopiesAndLaunches) {
   EXPECT_EQ(before.unsupported_calls, after.unsupported_calls);
 }
 
-// PyTorch registers one as it starts; nothing may end there in strict mode, which aborts on what nobody wrote.
+// PyTorch registers a callback as it starts; strict mode, which aborts on calls that are not implemented, must not end
+// it.
 TEST_F(Control, LogCallbacksAreAcceptedAndHearNothing) {
   const RepriseSimStats before = stats();
   bool heard = false;

@@ -20,7 +20,7 @@ CUresult instantiate(CUgraphExec* handle, CUgraph graph_handle, uint64_t flags) 
   auto exec = std::make_shared<GraphExec>();
   exec->graph = graph->clone();
   exec->flags = flags;
-  graphs().remove(exec->graph->handle);  // nobody else's
+  graphs().remove(exec->graph->handle);  // the program never sees the clone
   *handle = graph_execs().add(std::move(exec));
   return CUDA_SUCCESS;
 }

@@ -68,7 +68,7 @@ class ModelMemory final : public Memory {
     pending_chunks_.clear();
     pending_pages_.clear();
   }
-  // What the program does with a grant: takes all of its chunks, which nobody else may have.
+  // What the program does with a grant: takes all of its chunks, which no other live grant may have.
   void taken(const Grant& grant, uint64_t chunks, Tag tag) {
     for (uint64_t i = 0; i < chunks; ++i) {
       const uint64_t page = grant.address + i * kChunk;

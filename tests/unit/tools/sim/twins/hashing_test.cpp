@@ -74,7 +74,7 @@ TEST(Hashing, SameDataElsewhereGivesSameResult) {
   const auto expected = Scene().run();
   EXPECT_EQ(Scene(512).run(), expected);
   Scene padded;
-  padded.padding_ = 0xee;  // bytes between parameters are nobody's
+  padded.padding_ = 0xee;  // bytes between parameters belong to none
   EXPECT_EQ(padded.run(), expected);
 }
 
