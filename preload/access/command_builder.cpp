@@ -25,6 +25,7 @@ void CommandBuilder::touch(const Allocation& allocation, CUdeviceptr address, ui
     return;
   }
   if (allocation.holds_pointers) holds_pointers = true;
+  command.operand_bytes += allocation.size;
   const uint64_t offset = address - allocation.address;
   const uint64_t rest = allocation.size - offset;
   accesses[command.access_count++] = {allocation.id,    address, offset, bytes > rest ? rest : bytes,

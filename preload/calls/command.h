@@ -37,7 +37,8 @@ struct Command {
   uint32_t function;   // trace id of the kernel, 0 for non-launches
   uint32_t call_site;  // trace id, 0 when not recorded
   uint32_t access_count;
-  bool first_of_shape;  // no launch of this function and shape has been issued yet: launch errors must surface now
+  uint64_t operand_bytes;  // sizes of the allocations that the accesses are to, one for each access
+  bool first_of_shape;     // no launch of this function and shape has been issued yet: launch errors must surface now
   const Access* accesses;
   const char* name;  // kernel name or the call's name; lives as long as the process
 

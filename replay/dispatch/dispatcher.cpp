@@ -80,12 +80,15 @@ void Dispatcher::follow_budget() noexcept {
     shared_.counters.outside_bytes.store(outside_.measure(existing), std::memory_order_relaxed);
     measured_at_bytes_ = existing;
   }
-  const bool settled = shared_.budget_settled.load(std::memory_order_acquire);
+  const bool settled = shared_.command_log.head() >= shared_.budget_settled_at.load(std::memory_order_acquire);
   const uint64_t limit = chunk_limit(rule_, shared_.chunk_bytes, outside_.bytes(),
                                      shared_.counters.peak_requested_bytes.load(std::memory_order_relaxed),
                                      settled ? 0 : pager_.largest_working_set());
   memory_.chunks.set_limit(limit);
   shared_.counters.limit_chunks.store(limit, std::memory_order_relaxed);
+  const uint64_t slabs = memory_.slab_chunk_count + memory_.plan_slab_chunks;
+  shared_.counters.call_chunks.store(limit > slabs ? limit - slabs : 0, std::memory_order_relaxed);
+  if (settled) shared_.budget_settled.store(true, std::memory_order_release);
   shared_.counters.largest_working_set.store(pager_.largest_working_set(), std::memory_order_relaxed);
 }
 

@@ -1,3 +1,4 @@
+#include "preload/base/log.h"
 #include "preload/driver/driver.h"
 #include "replay/dispatch/on_demand.h"
 
@@ -30,8 +31,12 @@ void Issuer::conclude(LogEntry& entry, CUresult result, LaneUse use) noexcept {
   if (entry.program_issues) return;  // the program thread has the answer
   if (entry.waiter != nullptr) {
     entry.waiter->done(result);
-  } else {
-    shared_.faults.report(result);
+  } else if (result != CUDA_SUCCESS && shared_.faults.lose(result)) {
+    log_line(
+        LogLevel::warn,
+        "%s was not done (CUDA error %d) after its call had answered that it would be: every later call answers an "
+        "error",
+        entry.command.name, static_cast<int>(result));
   }
 }
 

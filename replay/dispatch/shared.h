@@ -30,6 +30,7 @@ struct Counters {
   std::atomic<uint64_t> requested_bytes{0};  // live, as the program asked
   std::atomic<uint64_t> peak_requested_bytes{0};
   std::atomic<uint64_t> limit_chunks{0};
+  std::atomic<uint64_t> call_chunks{0};   // of the limit, what one call can have: all but the slabs
   std::atomic<uint64_t> device_bytes{0};  // physical chunks that exist
   std::atomic<uint64_t> peak_device_bytes{0};
   std::atomic<uint64_t> outside_bytes{0};        // device memory that the program has created around Reprise
@@ -63,9 +64,11 @@ struct Shared {
   // How often the dispatcher itself has left the plan or could not enter it; the plan follower stops matching when the
   // number moves.
   std::atomic<uint64_t> dispatcher_divergences{0};
-  // The program repeats itself and no plan will come: the bytes of a percentage budget are known and stay as they are.
-  std::atomic<bool> budget_settled{false};
-  std::atomic<bool> plan_unusable{false};  // activation is impossible for good
+  // The program repeats itself and no plan will come: the bytes of a percentage budget are known and stay as they are,
+  // for the calls from this position in the log on. Those before it keep the limit that their calls were told of.
+  std::atomic<uint64_t> budget_settled_at{~uint64_t{0}};
+  std::atomic<bool> budget_settled{false};  // the dispatcher has come there: call_chunks says what holds from now on
+  std::atomic<bool> plan_unusable{false};   // activation is impossible for good
 };
 
 }  // namespace reprise::replay

@@ -173,19 +173,32 @@ CUresult Enforcer::release(const FreeCall& call) noexcept {
   return fault;
 }
 
+// Might the call need more than the budget can ever hold? Then its thread waits for the answer, so that it is this call
+// that answers CUDA_ERROR_OUT_OF_MEMORY, with nothing done, and the program may go on. Too often is right: each access
+// counts its whole allocation and a chunk for what is rounded.
+bool Enforcer::may_not_fit(const Command& command) const noexcept {
+  if (shared_.budget_settled_at.load(std::memory_order_relaxed) != ~uint64_t{0} &&
+      !shared_.budget_settled.load(std::memory_order_acquire)) {
+    return true;  // the limit is about to fall
+  }
+  const uint64_t most = command.operand_bytes + command.access_count * shared_.chunk_bytes;
+  return most > shared_.counters.call_chunks.load(std::memory_order_relaxed) * shared_.chunk_bytes;
+}
+
 // Must the calling thread wait for this entry? Sets how it is to be issued.
 bool Enforcer::decide_wait(LogEntry& entry) noexcept {
   const Command& command = entry.command;
   if (waits_for_completion(command)) {
     if (may_be_staged(command) && shared_.staging.stage(command.host_source, command.size, &entry.staging)) {
       entry.staged = true;
-      return captures_.load(std::memory_order_relaxed) > 0;
+      return may_not_fit(command) || captures_.load(std::memory_order_relaxed) > 0;
     }
     entry.program_issues = true;
     return true;
   }
   return command.first_of_shape || command.op == trace::OpKind::host_function ||
-         (command.flags & trace::kOpOpaque) != 0 || captures_.load(std::memory_order_relaxed) > 0;
+         (command.flags & trace::kOpOpaque) != 0 || may_not_fit(command) ||
+         captures_.load(std::memory_order_relaxed) > 0;
 }
 
 CUresult Enforcer::submit(const Command& command) noexcept {
@@ -226,11 +239,13 @@ CUresult Enforcer::wait_for(Waiter& waiter, LogEntry& entry, const Command& comm
   shared_.command_log.enter_blocked();
   const bool granted = waiter.wait();
   shared_.command_log.leave_blocked();
-  if (!granted) return waiter.result();
+  // Work that was called before may have been lost meanwhile: then there is nothing to read, and no success to tell.
+  const CUresult fault = shared_.faults.take();
+  if (!granted) return fault != CUDA_SUCCESS ? fault : waiter.result();
   ActivitySource* const activity =
       shared_.recording.load(std::memory_order_relaxed) ? shared_.activity.load(std::memory_order_acquire) : nullptr;
   if (activity != nullptr) activity->push(command.sequence, stream);
-  const CUresult result = command.issue(command.payload, stream);
+  const CUresult result = fault != CUDA_SUCCESS ? fault : command.issue(command.payload, stream);
   if (activity != nullptr) activity->pop(command.sequence, stream);
   entry.program_result = result;
   entry.program_issued.store(1, std::memory_order_release);
@@ -257,7 +272,7 @@ void Enforcer::look_at_planner(bool ask) noexcept {
     case PlanState::impossible:
       log_line(LogLevel::warn, "memory is managed on demand: %s", planner_.message().c_str());
       no_more_plans_ = true;
-      shared_.budget_settled.store(true, std::memory_order_release);
+      shared_.budget_settled_at.store(shared_.command_log.tail(), std::memory_order_release);
       follower_.watch(false);
       if (config_.trace_is_private) stop_recording();  // a trace that the user asked for may be planned by hand
       planner_.reset();

@@ -71,6 +71,7 @@ class Enforcer final : public Handler {
   void stop_recording() noexcept;
   void take_plan() noexcept;
   bool decide_wait(LogEntry& entry) noexcept;
+  bool may_not_fit(const Command& command) const noexcept;
   uint64_t limit_bytes() const noexcept;
 
   // Without it.

@@ -58,7 +58,9 @@ CUresult Enforcer::event_query(CUevent event) noexcept {
     shared_.counters.polls.fetch_add(1, std::memory_order_relaxed);
     return CUDA_ERROR_NOT_READY;
   }
-  return driver().cuEventQuery(event);
+  const CUresult result = driver().cuEventQuery(event);
+  const CUresult fault = shared_.faults.take();  // work before the event may have been lost since the first look
+  return fault != CUDA_SUCCESS ? fault : result;
 }
 
 CUresult Enforcer::event_synchronize(CUevent event) noexcept {
@@ -96,7 +98,9 @@ CUresult Enforcer::stream_query(CUstream stream) noexcept {
     shared_.counters.polls.fetch_add(1, std::memory_order_relaxed);
     return CUDA_ERROR_NOT_READY;
   }
-  return driver().cuStreamQuery(stream_of_program(stream));
+  const CUresult result = driver().cuStreamQuery(stream_of_program(stream));
+  const CUresult fault = shared_.faults.take();
+  return fault != CUDA_SUCCESS ? fault : result;
 }
 
 CUresult Enforcer::stream_synchronize(CUstream stream) noexcept {

@@ -205,8 +205,9 @@ TEST(PlannedOwnFaultTest, OfASynchronousCopyIsAnsweredAsByTheDriver) {
 }
 
 // The replay has its own copy of a pageable source and issues it later, with the function that it reloads with. Once
-// it had the time to reload what it can, the next copy is the program's; a busy machine may need longer.
-TEST(PlannedOwnFaultTest, OfADeferredCopyIsToldOnceAndLosesNothingElse) {
+// it had the time to reload what it can, the next copy is the program's; a busy machine may need longer. The copy's
+// call has answered SUCCESS, so the copy is lost, and every later call says so.
+TEST(PlannedOwnFaultTest, OfADeferredCopyIsToldByEveryLaterCall) {
   Training training;
   training.layers = 4;
   const uint64_t budget = 24 * kChunk;
@@ -220,16 +221,16 @@ TEST(PlannedOwnFaultTest, OfADeferredCopyIsToldOnceAndLosesNothingElse) {
   const std::string before = training.begin() + loop(4);
   const std::string failing = inject("cuMemcpyHtoDAsync_v2", 1) + loop(3);
   const std::string unharmed = run_plain(before + loop(3)).output;
-  std::string told = run_plain(before + failing).output;
-  ASSERT_EQ(told.rfind("h2d: error 2\n", 0), 0u) << told;
-  told.replace(0, 3, "ssync");
   bool seen = false;
   for (int wait_ms = 50; wait_ms <= 3200 && !seen; wait_ms *= 2) {
     std::string script = before;
     script.append("sleep ").append(std::to_string(wait_ms)).append("\n").append(failing);
     const Outcome planned = run_planned(script, budget, path);
-    seen = planned.output == told;
-    if (!seen) {
+    seen = planned.output.rfind("ssync: error 719\n", 0) == 0;
+    if (seen) {
+      EXPECT_NE(planned.output.find("\nend: error 719\n"), std::string::npos) << planned.output;
+      EXPECT_NE(planned.messages.find("H2D was not done (CUDA error 2)"), std::string::npos) << planned.messages;
+    } else {
       EXPECT_EQ(planned.output, unharmed) << planned.messages;
     }
     EXPECT_GE(planned_iterations(planned), 2u) << planned.run_log;
