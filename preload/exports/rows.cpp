@@ -13,15 +13,23 @@ constexpr Row kRows[] = {
 };
 constexpr size_t kRowCount = sizeof kRows / sizeof kRows[0];
 
-// An opaque call may touch anything, so it must find all memory where the program left it.
-constexpr bool opaque_needs_all() {
+// An opaque call may touch anything, so it must find all memory where the program left it; a hook knows its operands.
+constexpr bool touches_fits_class(const Row& row) {
+  if (row.row_class == RowClass::opaque) return needs_all_resident(row);
+  if (row.row_class == RowClass::harmless) return row.touches == Touches::nothing;
+  if (row.row_class == RowClass::hooked) return !needs_all_resident(row);
+  return row.touches != Touches::operands;
+}
+constexpr bool all_touches_fit() {
   for (const Row& row : kRows) {
-    if (row.row_class == RowClass::opaque && !needs_all_resident(row)) return false;
-    if (row.row_class == RowClass::harmless && row.touches != Touches::nothing) return false;
+    if (!touches_fits_class(row)) return false;
   }
   return true;
 }
-static_assert(opaque_needs_all(), "hooks.def: an opaque row touches `unknown`, a harmless one `nothing`");
+static_assert(
+    all_touches_fit(),
+    "hooks.def: an opaque row touches `unknown`, a harmless one `nothing`, a hooked one `nothing` or `operands`, no "
+    "other one `operands`");
 
 }  // namespace
 

@@ -1,5 +1,6 @@
 // `reprise workload` as people call it, and what `reprise simulate` makes of its files.
 #include "tests/e2e/cli/installed.h"
+#include "tools/workloads/registry.h"
 
 namespace reprise::tools::test {
 namespace {
@@ -58,8 +59,8 @@ TEST_F(WorkloadCommand, LargestAndSmallestOptions) {
                  "kernel attention.0 would run for");
   expect_refused(reprise({"workload", "llama-lora", "--tokens", "1048576", "--batch", "1048576", "--plain-attention"}),
                  2, "bytes");
-  for (const char* name :
-       {"llama-prefill", "llama-lora", "gpt", "bert", "vit", "resnet152", "inceptionv3", "senet154"}) {
+  for (const workloads::Row& row : workloads::all_workloads()) {
+    const std::string name = row.name;
     std::vector<std::string> command = {"workload", name, "-o", path("tmp/a.json")};
     for (const char* option : {"--batch", "--tokens", "--layers"}) {
       const std::string help = reprise({"workload", name, "--help"}).out;

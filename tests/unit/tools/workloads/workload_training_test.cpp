@@ -14,6 +14,8 @@ analyzer::Machine trials() {
   return machine;
 }
 
+constexpr const char* kTrainedNetworks[] = {"resnet152", "inceptionv3", "senet154", "vit", "bert"};
+
 struct Published {
   const char* name;
   uint64_t parameters;
@@ -36,7 +38,7 @@ TEST(TrainedNetworks, HaveThePublishedSizes) {
 }
 
 TEST(TrainedNetworks, AreSound) {
-  for (const char* name : {"resnet152", "inceptionv3", "senet154", "vit", "bert"}) {
+  for (const char* name : kTrainedNetworks) {
     SCOPED_TRACE(name);
     expect_sound(build(name), 0);
   }
@@ -44,7 +46,7 @@ TEST(TrainedNetworks, AreSound) {
 
 // Every parameter gets a gradient and an update, once.
 TEST(TrainedNetworks, UpdateEveryParameterOnce) {
-  for (const char* name : {"resnet152", "inceptionv3", "senet154", "vit", "bert"}) {
+  for (const char* name : kTrainedNetworks) {
     const Draft draft = build(name, {{"batch", 2}});
     std::vector<int> updates(draft.tensors.size());
     for (const DraftKernel& kernel : draft.kernels) {
