@@ -2,9 +2,11 @@
 
 #include <pthread.h>
 
+#include <concepts>
 #include <cstdlib>
 #include <cstring>
 #include <initializer_list>
+#include <limits>
 
 #include "preload/base/log.h"
 
@@ -20,6 +22,15 @@ bool read_value(const char* text, bool* field) {
     if (std::strcmp(text, no) == 0) return *field = false, true;
   }
   return false;
+}
+// Of no row so far; here so that a variable that is a number is a row and nothing else.
+template <std::unsigned_integral Number>
+bool read_value(const char* text, Number* field) {
+  WrittenAmount written;
+  if (read_amount(text, &written) != AmountProblem::none || written.is_percent) return false;
+  if (written.bytes > std::numeric_limits<Number>::max()) return false;
+  *field = static_cast<Number>(written.bytes);
+  return true;
 }
 bool read_value(const char* text, Amount* field) { return parse_amount(text, field); }
 bool read_value(const char* text, const char** field) {
