@@ -66,15 +66,18 @@ CUresult OnDemandExecutor::make_ready(LogEntry& entry, LaneIndex lane, bool* eve
 void OnDemandExecutor::complain(const LogEntry& entry) noexcept {
   if (complaints_++ >= kComplaintsToPrint) return;
   const Shortage& shortage = pager_.shortage();
+  const auto needed = static_cast<unsigned long long>(shortage.needed_bytes);
+  const auto limit = static_cast<unsigned long long>(shortage.limit_bytes);
   if (shortage.host_full) {
     log_line(LogLevel::warn,
              "%s: no room in host memory for %llu bytes that have to leave the device (host tier: %llu bytes)",
-             entry.command.name, static_cast<unsigned long long>(shortage.needed_bytes),
-             static_cast<unsigned long long>(memory_.host.cap()));
-  } else {
+             entry.command.name, needed, limit);
+  } else if (needed != 0) {
     log_line(LogLevel::warn, "%s needs %llu bytes of device memory at once, the budget leaves %llu", entry.command.name,
-             static_cast<unsigned long long>(shortage.needed_bytes),
-             static_cast<unsigned long long>(shortage.limit_bytes));
+             needed, limit);
+  } else {
+    log_line(LogLevel::warn, "%s: the driver is out of memory where tensors are moved or mapped for it",
+             entry.command.name);
   }
 }
 

@@ -6,8 +6,9 @@
 
 namespace reprise::replay {
 
-CUresult Pager::out_of_memory(uint64_t chunks) noexcept {
-  shortage_ = {chunks * memory_.chunks.chunk_bytes(), memory_.chunks.limit() * memory_.chunks.chunk_bytes(), false};
+CUresult Pager::out_of_memory() noexcept {
+  const uint64_t chunk_bytes = memory_.chunks.chunk_bytes();
+  shortage_ = {needed_chunks_ * chunk_bytes, memory_.chunks.limit() * chunk_bytes, false};
   return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
@@ -21,9 +22,11 @@ CUresult Pager::make_resident(const std::vector<ResidentTensor*>& set) noexcept 
     chunks += tensor->chunk_count;
   }
   chunks += missing_slab_chunks(set);
+  needed_chunks_ = chunks;
+  shortage_ = {};
   largest_working_set_ = std::max(largest_working_set_, chunks);
   if (before_fit != nullptr) before_fit(before_fit_user, chunks);
-  if (chunks > memory_.chunks.limit()) return out_of_memory(chunks);
+  if (chunks > memory_.chunks.limit()) return out_of_memory();
   if (memory_.chunks.exceeds_limit()) {
     const CUresult result = shrink_to_limit();
     if (result != CUDA_SUCCESS) return result;
@@ -94,7 +97,7 @@ CUresult Pager::take_chunks(ResidentTensor& tensor, std::vector<ChunkIndex>* chu
         victims.push_back(victim);
       }
     }
-    if (room < tensor.chunk_count) return out_of_memory(tensor.chunk_count + memory_.slab_chunk_count);
+    if (room < tensor.chunk_count) return out_of_memory();
     if (mapping != nullptr && mapping->chunks.size() == tensor.chunk_count) {
       const CUresult result = take_home(mapping->chunks, victims, &taken);
       if (result != CUDA_SUCCESS) return result;
@@ -119,7 +122,7 @@ CUresult Pager::take_chunks(ResidentTensor& tensor, std::vector<ChunkIndex>* chu
     // The device is fuller than the budget says: the chunks that exist have to do.
     pool.limit_to_existing();
   }
-  return out_of_memory(tensor.chunk_count);
+  return out_of_memory();
 }
 
 CUresult Pager::take_home(const std::vector<ChunkIndex>& home, const std::vector<ResidentTensor*>& victims,
@@ -235,8 +238,7 @@ CUresult Pager::evict(ResidentTensor& tensor) noexcept {
   LaneUses after = tensor.uses;
   if (tensor.defined && !tensor.host_valid) {
     if (!ensure_slot(memory_, tensor)) {
-      out_of_memory(tensor.chunk_count);
-      shortage_.host_full = true;
+      shortage_ = {tensor.chunk_count * memory_.chunks.chunk_bytes(), memory_.host.cap(), true};
       return CUDA_ERROR_OUT_OF_MEMORY;
     }
     const CUresult result = copy_out(memory_, tensor, after);
@@ -323,7 +325,7 @@ CUresult Pager::map_slab(ResidentTensor& tensor) noexcept {
       chunk = memory_.chunks.take_free(&refused);
       if (chunk != kNoChunk) break;
     }
-    if (chunk == kNoChunk) return out_of_memory(memory_.slab_chunk_count + 1);
+    if (chunk == kNoChunk) return out_of_memory();
     // Slabs are touched without waiting for a tensor's `ready`, so the chunk has to be free for good.
     CUresult result = memory_.lanes.host_wait(memory_.chunks[chunk].uses);
     if (result == CUDA_SUCCESS) result = memory_.mappings.map(memory_.arena.slabs.base + index * chunk_bytes, {chunk});
@@ -354,7 +356,7 @@ CUresult Pager::shrink_to_limit() noexcept {
       if (result == CUDA_SUCCESS) pool.destroy(found);
     } else {
       if (victims.empty()) victims = candidates();
-      if (next == victims.size()) return out_of_memory(pool.existing());
+      if (next == victims.size()) return out_of_memory();
       result = page_out(*victims[next++]);
     }
     if (result != CUDA_SUCCESS) return result;

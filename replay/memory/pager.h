@@ -11,9 +11,10 @@
 namespace reprise::replay {
 
 // Why a call could not be served, for the one line on stderr.
+// All zero: no room was missing; the driver refused a call.
 struct Shortage {
-  uint64_t needed_bytes = 0;
-  uint64_t limit_bytes = 0;
+  uint64_t needed_bytes = 0;  // by the call, with the slabs; host_full: by the tensor that has to leave the device
+  uint64_t limit_bytes = 0;   // of the device, as far as the budget and the driver let us; host_full: of the host tier
   bool host_full = false;
 };
 
@@ -64,10 +65,11 @@ class Pager {
   // Resident tensors that may be evicted, longest unused first.
   std::vector<ResidentTensor*> candidates() noexcept;
   void release_chunks(ResidentTensor& tensor, LaneUses after) noexcept;
-  CUresult out_of_memory(uint64_t chunks) noexcept;
+  CUresult out_of_memory() noexcept;
 
   ManagedMemory& memory_;
   Shortage shortage_;
+  uint64_t needed_chunks_ = 0;  // of the last call that was made resident
   uint64_t tick_ = 0;
   uint64_t largest_working_set_ = 0;
 };

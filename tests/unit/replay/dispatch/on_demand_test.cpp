@@ -124,6 +124,37 @@ TEST_F(OnDemandTest, WorkOfAnotherContextIsIssuedThereAndItsTensorsComeFromOurs)
   EXPECT_EQ(kernels_run, 6);
 }
 
+// The line for people has numbers that add up, whichever side has no memory.
+TEST_F(OnDemandTest, WhatIsSaidOfMissingMemoryAddsUp) {
+  const uint64_t chunk = device_.chunk_bytes;
+  const CUstream stream = device_.driver.stream();
+  const auto said = [&](const std::vector<CUdeviceptr>& tensors) {
+    ::testing::internal::CaptureStderr();
+    Waiter waiter;
+    waiter.arm();
+    kernel(stream, tensors, &waiter);
+    EXPECT_EQ(waiter.result(), CUDA_ERROR_OUT_OF_MEMORY);
+    return ::testing::internal::GetCapturedStderr();
+  };
+  const CUdeviceptr a = allocate(2 * chunk);
+  const CUdeviceptr b = allocate(2 * chunk);
+  const CUdeviceptr c = allocate(chunk);
+  EXPECT_NE(said({a, b, c}).find("a_kernel needs " + std::to_string(5 * chunk) +
+                                 " bytes of device memory at once, the "
+                                 "budget leaves " +
+                                 std::to_string(4 * chunk)),
+            std::string::npos);
+  // The device is fuller than the budget says: it gives three chunks, and the call needs four.
+  device_.driver.capacity = device_.driver.bytes + 3 * chunk;
+  EXPECT_NE(said({a, b}).find("a_kernel needs " + std::to_string(4 * chunk) +
+                              " bytes of device memory at once, the "
+                              "budget leaves " +
+                              std::to_string(3 * chunk)),
+            std::string::npos);
+  device_.driver.fail("cuMemMap", 1);
+  EXPECT_NE(said({c}).find("a_kernel: the driver is out of memory"), std::string::npos);
+}
+
 TEST_F(OnDemandTest, TheWaitingThreadIsToldOrElseALaterCall) {
   const CUdeviceptr a = allocate(5 * device_.chunk_bytes);
   const CUstream stream = device_.driver.stream();
