@@ -1,7 +1,5 @@
 #include "preload/exports/rows.h"
 
-#include <cstring>
-
 namespace reprise {
 namespace {
 
@@ -39,12 +37,6 @@ const Row* rows(size_t* count) noexcept {
 }
 
 const Row& row(RowId id) noexcept { return kRows[static_cast<size_t>(id)]; }
-
-bool per_thread_symbol(const char* symbol) noexcept {
-  const size_t length = std::strlen(symbol);
-  return length > 5 &&
-         (std::strcmp(symbol + length - 5, "_ptsz") == 0 || std::strcmp(symbol + length - 5, "_ptds") == 0);
-}
 
 const char* name_of(RowClass row_class) noexcept {
   static constexpr const char* kNames[] = {"hooked", "harmless", "ordered", "opaque", "graph_update", "refused"};

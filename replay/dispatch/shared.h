@@ -66,7 +66,8 @@ struct Shared {
   std::atomic<uint64_t> dispatcher_divergences{0};
   // The program repeats itself and no plan will come: the bytes of a percentage budget are known and stay as they are,
   // for the calls from this position in the log on. Those before it keep the limit that their calls were told of.
-  std::atomic<uint64_t> budget_settled_at{~uint64_t{0}};
+  static constexpr uint64_t kNotSettled = ~uint64_t{0};
+  std::atomic<uint64_t> budget_settled_at{kNotSettled};
   std::atomic<bool> budget_settled{false};  // the dispatcher has come there: call_chunks says what holds from now on
   std::atomic<bool> plan_unusable{false};   // activation is impossible for good
 };

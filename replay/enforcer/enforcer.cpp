@@ -177,7 +177,7 @@ CUresult Enforcer::release(const FreeCall& call) noexcept {
 // that answers CUDA_ERROR_OUT_OF_MEMORY, with nothing done, and the program may go on. Too often is right: each access
 // counts its whole allocation and a chunk for what is rounded.
 bool Enforcer::may_not_fit(const Command& command) const noexcept {
-  if (shared_.budget_settled_at.load(std::memory_order_relaxed) != ~uint64_t{0} &&
+  if (shared_.budget_settled_at.load(std::memory_order_relaxed) != Shared::kNotSettled &&
       !shared_.budget_settled.load(std::memory_order_acquire)) {
     return true;  // the limit is about to fall
   }

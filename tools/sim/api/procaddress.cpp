@@ -1,6 +1,7 @@
 // cuGetProcAddress, both forms: a base name, a version and a flag pick one of the functions of hooks.def.
 #include <cstring>
 
+#include "preload/exports/rows.h"
 #include "tools/sim/base/cuda_api.h"
 #include "tools/sim/streams/enter.h"
 
@@ -30,11 +31,6 @@ const ExportedForm kForms[] = {
 
 constexpr int kVersion = 13000;
 
-bool per_thread_form(const ExportedForm& form) {
-  const char* suffix = std::strrchr(form.symbol, '_');
-  return suffix != nullptr && (std::strcmp(suffix, "_ptsz") == 0 || std::strcmp(suffix, "_ptds") == 0);
-}
-
 // The newest form that `version` knows; of the per-thread forms where these are asked for and there is one.
 void* find(const char* name, int version, bool per_thread, bool* known) {
   const ExportedForm* newest[2] = {};  // legacy, per thread
@@ -42,7 +38,7 @@ void* find(const char* name, int version, bool per_thread, bool* known) {
   for (const ExportedForm& form : kForms) {
     if (std::strcmp(form.base, name) != 0) continue;
     *known = true;
-    const ExportedForm*& best = newest[per_thread_form(form) ? 1 : 0];
+    const ExportedForm*& best = newest[reprise::per_thread_symbol(form.symbol) ? 1 : 0];
     if (form.version <= version && (best == nullptr || best->version <= form.version)) best = &form;
   }
   const ExportedForm* found = per_thread && newest[1] != nullptr ? newest[1] : newest[0];
