@@ -33,6 +33,10 @@ void repriseSimResetPeak(int device);
 // nth next kernel fail asynchronously.
 int repriseSimInjectFault(const char* function, unsigned nth, int result);
 
+// The first access that ended a context with CUDA_ERROR_ILLEGAL_ADDRESS: its address and the kernel's name ("": a
+// copy), cut to `capacity`. 0: there was none.
+int repriseSimLastFault(uint64_t* address, char* kernel, unsigned capacity);
+
 // The program's own allocations, for the dataflow-hash executor: the shim replaces cuMemAlloc by mapped chunks, so the
 // device cannot know a tensor's extent. Without the shim cuMemAlloc itself records extents. A launch takes the extents
 // that hold when it is called, not when it runs.

@@ -53,7 +53,7 @@ const ErrorText* find_error(CUresult code) {
 extern "C" {
 
 CUresult cuInit(unsigned int Flags) {
-  if (const CUresult fault = injected_fault(__func__); fault != CUDA_SUCCESS) return fault;
+  if (const CUresult fault = injected_fault(__func__, __builtin_return_address(0)); fault != CUDA_SUCCESS) return fault;
   if ((driver_state.load() & kForked) != 0) return CUDA_ERROR_NOT_INITIALIZED;
   SIM_REQUIRE(Flags == 0, CUDA_ERROR_INVALID_VALUE);
   static std::once_flag& once = *new std::once_flag;
@@ -62,7 +62,7 @@ CUresult cuInit(unsigned int Flags) {
 }
 
 CUresult cuDriverGetVersion(int* driverVersion) {
-  if (const CUresult fault = injected_fault(__func__); fault != CUDA_SUCCESS) return fault;
+  if (const CUresult fault = injected_fault(__func__, __builtin_return_address(0)); fault != CUDA_SUCCESS) return fault;
   SIM_REQUIRE(driverVersion != nullptr, CUDA_ERROR_INVALID_VALUE);
   *driverVersion = 13000;
   return CUDA_SUCCESS;
@@ -84,7 +84,7 @@ CUresult cuGetErrorString(CUresult error, const char** pStr) {
 
 // The private tables are not imitated: every one of them is answered with "not found".
 CUresult cuGetExportTable(const void** ppExportTable, const CUuuid* pExportTableId) {
-  if (const CUresult fault = injected_fault(__func__); fault != CUDA_SUCCESS) return fault;
+  if (const CUresult fault = injected_fault(__func__, __builtin_return_address(0)); fault != CUDA_SUCCESS) return fault;
   SIM_REQUIRE(ppExportTable != nullptr && pExportTableId != nullptr, CUDA_ERROR_INVALID_VALUE);
   return CUDA_ERROR_NOT_FOUND;
 }

@@ -4,10 +4,10 @@
 
 extern "C" {
 
-#define REPRISE_SIM_PER_THREAD(symbol, legacy, parameters, arguments) \
-  CUresult symbol parameters {                                        \
-    const reprise::sim::PerThreadDefault scope;                       \
-    return legacy arguments;                                          \
+#define REPRISE_SIM_PER_THREAD(symbol, legacy, parameters, arguments)        \
+  CUresult symbol parameters {                                               \
+    const reprise::sim::PerThreadDefault scope(__builtin_return_address(0)); \
+    return legacy arguments;                                                 \
   }
 #include "tools/sim/api/per_thread.def"
 #undef REPRISE_SIM_PER_THREAD

@@ -51,7 +51,8 @@ extern "C" {
 
 CUresult cuGetProcAddress_v2(const char* symbol, void** pfn, int cudaVersion, cuuint64_t flags,
                              CUdriverProcAddressQueryResult* symbolStatus) {
-  if (const CUresult fault = injected_fault("cuGetProcAddress"); fault != CUDA_SUCCESS) return fault;
+  const CUresult fault = injected_fault("cuGetProcAddress", __builtin_return_address(0));
+  SIM_REQUIRE(fault == CUDA_SUCCESS, fault);
   constexpr cuuint64_t kFlags = CU_GET_PROC_ADDRESS_LEGACY_STREAM | CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
   SIM_REQUIRE(symbol != nullptr && pfn != nullptr && cudaVersion <= kVersion, CUDA_ERROR_INVALID_VALUE);
   SIM_REQUIRE((flags & ~kFlags) == 0 && flags != kFlags, CUDA_ERROR_INVALID_VALUE);

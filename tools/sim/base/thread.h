@@ -19,12 +19,14 @@ struct ThreadState {
   Context* current = nullptr;
   std::vector<Context*>* below = nullptr;  // contexts under the current one, top last
   ThreadStreams* streams = nullptr;        // this thread's default streams
+  uint64_t bad_address = 0;                // of the last access that was caught
   sigjmp_buf* trap = nullptr;              // where a bad access of the running kernel or copy continues
   uint64_t activity_ids[kActivityDepth] = {};
   uint32_t activity_depth = 0;
   CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
-  bool per_thread_default = false;  // NULL means CU_STREAM_PER_THREAD in the call that runs now
-  bool in_callback = false;         // a host function runs: it may not call the driver
+  bool per_thread_default = false;          // NULL means CU_STREAM_PER_THREAD in the call that runs now
+  const void* per_thread_caller = nullptr;  // ... and this is where that call came from
+  bool in_callback = false;                 // a host function runs: it may not call the driver
 };
 
 extern thread_local ThreadState thread_state __attribute__((tls_model("initial-exec")));

@@ -25,7 +25,10 @@ void chain(const struct sigaction& previous, int signal, siginfo_t* info, void* 
 }
 
 void on_bad_access(int signal, siginfo_t* info, void* machine) {
-  if (thread_state.trap != nullptr) siglongjmp(*thread_state.trap, 1);
+  if (thread_state.trap != nullptr) {
+    thread_state.bad_address = reinterpret_cast<uint64_t>(info->si_addr);
+    siglongjmp(*thread_state.trap, 1);
+  }
   chain(signal == SIGSEGV ? previous_segv : previous_bus, signal, info, machine);
 }
 
@@ -48,6 +51,8 @@ void install_trap() noexcept {
   install(SIGSEGV, &previous_segv);
   install(SIGBUS, &previous_bus);
 }
+
+uint64_t bad_address() noexcept { return thread_state.bad_address; }
 
 __attribute__((noinline)) bool run_trapped(void (*body)(void*), void* argument) noexcept {
   sigjmp_buf buffer;

@@ -210,11 +210,21 @@ CUresult refuse_captured(Context& context) {
   CUresult result = CUDA_SUCCESS;
   for (const std::shared_ptr<Capture>& capture : captures()) {
     if (&capture->frontiers.front().first->context != &context) continue;
-    if (!forbids_unsafe(*capture)) continue;
     invalidate(*capture);
     result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   }
   return result;
+}
+
+bool has_implicit_order(const Stream& stream) {
+  if (stream.kind != StreamKind::legacy || active_captures.load(std::memory_order_relaxed) == 0) return false;
+  const std::lock_guard lock(capture_mutex());
+  for (const std::shared_ptr<Capture>& capture : captures()) {
+    for (const auto& [captured, frontier] : capture->frontiers) {
+      if (captured->blocking() && &captured->context == &stream.context) return true;
+    }
+  }
+  return false;
 }
 
 CUresult refuse_implicit_order(Stream& stream) {

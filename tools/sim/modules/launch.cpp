@@ -6,6 +6,7 @@
 #include "tools/sim/device/device.h"
 #include "tools/sim/device/engine.h"
 #include "tools/sim/memory/memory.h"
+#include "tools/sim/modules/last_fault.h"
 #include "tools/sim/streams/faults.h"
 #include "tools/sim/streams/stream.h"
 #include "tools/sim/twins/executor.h"
@@ -119,7 +120,9 @@ void KernelOperation::execute(const Execution& execution) const {
     return false;
   };
   auto body = [&] { execute_kernel(run, lookup); };
-  if (!run_trapped(body)) execution.context.fail(CUDA_ERROR_ILLEGAL_ADDRESS);
+  if (run_trapped(body)) return;
+  keep_fault(bad_address(), function->kernel->name);
+  execution.context.fail(CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
 }  // namespace reprise::sim

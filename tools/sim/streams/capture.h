@@ -17,12 +17,15 @@ class Stream;
 // For calls that are unsafe in a capture (cuMemAlloc and the like): CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED while this
 // thread may not make them.
 CUresult refuse_in_capture();
-// For calls that would wait for a captured stream, event or context; they end the capture, too.
+// For calls that would wait for a captured stream, event or context; they end the capture, too. A wait for a context
+// does so whatever the modes of captures and threads.
 CUresult refuse_captured(Stream& stream);
 CUresult refuse_captured(Event& event);
 CUresult refuse_captured(Context& context);
 // The legacy stream must not be used while a blocking stream of its context is captured.
 CUresult refuse_implicit_order(Stream& stream);
+// Is that so? For questions, which end no capture.
+bool has_implicit_order(const Stream& stream);
 
 // Puts work into the graph of a stream that is captured.
 CUresult capture_operation(Stream& stream, OperationPointer operation);

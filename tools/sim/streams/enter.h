@@ -13,18 +13,19 @@ namespace reprise::sim {
 enum : uint32_t { kNotInitialized = 1, kForked = 2, kFaultsArmed = 4 };
 extern std::atomic<uint32_t> driver_state;
 
-CUresult enter_slowly(const char* function) noexcept;
+CUresult enter_slowly(const char* function, const void* caller) noexcept;
 
-inline CUresult enter(const char* function) noexcept {
+// `caller` is where the call returns to.
+inline CUresult enter(const char* function, const void* caller) noexcept {
   if (__builtin_expect(driver_state.load(std::memory_order_relaxed) != 0, false)) {
-    if (const CUresult result = enter_slowly(function); result != CUDA_SUCCESS) return result;
+    if (const CUresult result = enter_slowly(function, caller); result != CUDA_SUCCESS) return result;
   }
   return thread_state.in_callback ? CUDA_ERROR_NOT_PERMITTED : CUDA_SUCCESS;
 }
 
 // As enter(), and the calling thread has a living context without a sticky error.
-inline CUresult enter(const char* function, Context** context) noexcept {
-  if (const CUresult result = enter(function); result != CUDA_SUCCESS) return result;
+inline CUresult enter(const char* function, const void* caller, Context** context) noexcept {
+  if (const CUresult result = enter(function, caller); result != CUDA_SUCCESS) return result;
   *context = thread_state.current;
   return *context == nullptr ? CUDA_ERROR_INVALID_CONTEXT : (*context)->status();
 }
@@ -36,19 +37,22 @@ inline CUresult sticky_error() noexcept {
 }
 
 // For functions that are allowed before cuInit and in callbacks: only injected faults.
-CUresult injected_fault(const char* function) noexcept;
+CUresult injected_fault(const char* function, const void* caller) noexcept;
 
 }  // namespace reprise::sim
 
-#define SIM_ENTER()                                                                                                    \
-  do {                                                                                                                 \
-    if (const CUresult sim_entered = ::reprise::sim::enter(__func__); sim_entered != CUDA_SUCCESS) return sim_entered; \
+#define SIM_ENTER()                                                                                \
+  do {                                                                                             \
+    if (const CUresult sim_entered = ::reprise::sim::enter(__func__, __builtin_return_address(0)); \
+        sim_entered != CUDA_SUCCESS)                                                               \
+      return sim_entered;                                                                          \
   } while (false)
 
 // Declares `context`, the calling thread's.
 #define SIM_ENTER_CONTEXT(context)                                                                         \
   ::reprise::sim::Context* context = nullptr;                                                              \
-  if (const CUresult sim_entered = ::reprise::sim::enter(__func__, &context); sim_entered != CUDA_SUCCESS) \
+  if (const CUresult sim_entered = ::reprise::sim::enter(__func__, __builtin_return_address(0), &context); \
+      sim_entered != CUDA_SUCCESS)                                                                         \
   return sim_entered
 
 #define SIM_REQUIRE(condition, error) \

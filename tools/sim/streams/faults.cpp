@@ -5,11 +5,14 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "preload/driver/sim_abi.h"
+#include "tools/sim/device/engine.h"
+#include "tools/sim/streams/calls.h"
 #include "tools/sim/streams/enter.h"
 
 namespace reprise::sim {
@@ -17,14 +20,16 @@ namespace {
 
 struct Fault {
   std::string function;
-  unsigned calls_left;
-  CUresult result;
+  uint64_t nth = 0;  // 0: every call
+  CUresult result = CUDA_SUCCESS;
+  uint64_t delay_ns = 0;   // the call takes so much longer
+  bool from_shim = false;  // only calls that the shim makes count
+  std::string text;        // what the environment said; "" for repriseSimInjectFault
 };
 
 struct Faults {
   std::mutex mutex;
-  std::vector<Fault> waiting;
-  std::vector<Fault> lasting;  // every call fails
+  std::vector<Fault> list;
   std::atomic<bool> armed{false};
 };
 
@@ -42,56 +47,90 @@ bool names(const std::string& wanted, const char* function) {
   return function[length] == 0 || function[length] == '_';
 }
 
-CUresult take(const char* function) {
-  Faults& all = faults();
-  const std::lock_guard lock(all.mutex);
-  CUresult result = CUDA_SUCCESS;
-  for (auto it = all.waiting.begin(); it != all.waiting.end();) {
-    if (names(it->function, function) && --it->calls_left == 0) {
-      if (result == CUDA_SUCCESS) result = it->result;
-      it = all.waiting.erase(it);
-    } else {
-      ++it;
-    }
-  }
-  for (const Fault& fault : all.lasting) {
-    if (result == CUDA_SUCCESS && names(fault.function, function)) result = fault.result;
-  }
-  if (all.waiting.empty() && all.lasting.empty()) {
-    all.armed.store(false);
-    driver_state.fetch_and(~uint32_t{kFaultsArmed});
-  }
-  return result;
-}
-
 void arm() {
   faults().armed.store(true);
   driver_state.fetch_or(kFaultsArmed);
 }
 
-// REPRISE_SIM_FAIL=cuMemHostAlloc=2,cuInit=100: what these calls always answer, as on a machine that lacks something.
-__attribute__((constructor)) void read_lasting_faults() {
+CUresult take(const char* function, bool from_shim) {
+  Faults& all = faults();
+  CUresult result = CUDA_SUCCESS;
+  uint64_t delay_ns = 0;
+  {
+    const std::lock_guard lock(all.mutex);
+    for (auto it = all.list.begin(); it != all.list.end();) {
+      const bool counts = names(it->function, function) && (from_shim || !it->from_shim);
+      if (!counts || (it->nth > 0 && --it->nth > 0)) {
+        ++it;
+        continue;
+      }
+      const bool once = it->text.find('@') != std::string::npos || it->text.empty();
+      if (once && !it->text.empty()) std::fprintf(stderr, "reprise: simulated device: now %s\n", it->text.c_str());
+      if (result == CUDA_SUCCESS) result = it->result;
+      delay_ns += it->delay_ns;
+      it = once ? all.list.erase(it) : it + 1;
+    }
+    if (all.list.empty()) {
+      all.armed.store(false);
+      if (!counting_calls()) driver_state.fetch_and(~uint32_t{kFaultsArmed});
+    }
+  }
+  if (delay_ns > 0) sleep_until(now_ns() + delay_ns);
+  return result;
+}
+
+// [shim.]CALL[@N]=ERROR or =+MICROSECONDS.
+std::optional<Fault> read_fault(const std::string& text) {
+  Fault fault;
+  fault.text = text;
+  const size_t equals = text.find('=');
+  if (equals == std::string::npos) return std::nullopt;
+  std::string call = text.substr(0, equals);
+  if (const size_t at = call.find('@'); at != std::string::npos) {
+    fault.nth = std::strtoull(call.c_str() + at + 1, nullptr, 10);
+    if (fault.nth == 0) return std::nullopt;
+    call.resize(at);
+  }
+  fault.from_shim = call.rfind("shim.", 0) == 0;
+  fault.function = fault.from_shim ? call.substr(5) : call;
+  const char* const answer = text.c_str() + equals + 1;
+  const unsigned long number = std::strtoul(*answer == '+' ? answer + 1 : answer, nullptr, 10);
+  if (*answer == '+') {
+    fault.delay_ns = number * 1000;
+  } else {
+    fault.result = static_cast<CUresult>(number);
+  }
+  if (number == 0 || fault.function.empty()) return std::nullopt;
+  return fault;
+}
+
+__attribute__((constructor)) void read_environment() {
+  if (count_calls()) arm();
   const char* text = std::getenv("REPRISE_SIM_FAIL");
   if (text == nullptr) return;
   std::istringstream list(text);
   for (std::string entry; std::getline(list, entry, ',');) {
-    const size_t equals = entry.find('=');
-    const int code = equals == std::string::npos ? 0 : std::atoi(entry.c_str() + equals + 1);
-    if (code == 0) {
-      std::fprintf(stderr, "reprise: simulated device: REPRISE_SIM_FAIL: %s is not CALL=ERROR\n", entry.c_str());
-      continue;
+    if (auto fault = read_fault(entry)) {
+      faults().list.push_back(*std::move(fault));
+      arm();
+    } else {
+      std::fprintf(stderr, "reprise: simulated device: REPRISE_SIM_FAIL: %s is not [shim.]CALL[@N]=ERROR\n",
+                   entry.c_str());
     }
-    faults().lasting.push_back({entry.substr(0, equals), 0, static_cast<CUresult>(code)});
-    arm();
   }
 }
 
 }  // namespace
 
-CUresult take_fault(const char* function) noexcept { return take(function); }
+CUresult take_fault(const char* function, const void* caller) noexcept {
+  if (thread_state.per_thread_default) caller = thread_state.per_thread_caller;
+  const bool from_shim = is_shim(caller);
+  if (counting_calls()) note_call(function, from_shim);
+  return faults().armed.load(std::memory_order_relaxed) ? take(function, from_shim) : CUDA_SUCCESS;
+}
 
 CUresult next_execution_fault() noexcept {
-  return faults().armed.load(std::memory_order_relaxed) ? take(kExecution) : CUDA_SUCCESS;
+  return faults().armed.load(std::memory_order_relaxed) ? take(kExecution, false) : CUDA_SUCCESS;
 }
 
 }  // namespace reprise::sim
@@ -101,7 +140,11 @@ int repriseSimInjectFault(const char* function, unsigned nth, int result) {
   if (function == nullptr || nth == 0) return CUDA_ERROR_INVALID_VALUE;
   Faults& all = faults();
   const std::lock_guard lock(all.mutex);
-  all.waiting.push_back({function, nth, static_cast<CUresult>(result)});
+  Fault fault;
+  fault.function = function;
+  fault.nth = nth;
+  fault.result = static_cast<CUresult>(result);
+  all.list.push_back(std::move(fault));
   arm();
   return CUDA_SUCCESS;
 }

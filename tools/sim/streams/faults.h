@@ -8,7 +8,7 @@ namespace reprise::sim {
 // CUDA_SUCCESS unless the next kernel shall fail.
 CUresult next_execution_fault() noexcept;
 
-// The code that this call of `function` shall answer, CUDA_SUCCESS mostly.
-CUresult take_fault(const char* function) noexcept;
+// The code that this call of `function`, which returns to `caller`, shall answer: CUDA_SUCCESS mostly.
+CUresult take_fault(const char* function, const void* caller) noexcept;
 
 }  // namespace reprise::sim

@@ -227,8 +227,9 @@ CUresult resolve_stream(Context& context, CUstream handle, std::shared_ptr<Strea
   return CUDA_SUCCESS;
 }
 
-PerThreadDefault::PerThreadDefault() : before_(thread_state.per_thread_default) {
+PerThreadDefault::PerThreadDefault(const void* caller) : before_(thread_state.per_thread_default) {
   thread_state.per_thread_default = true;
+  thread_state.per_thread_caller = caller;
 }
 PerThreadDefault::~PerThreadDefault() { thread_state.per_thread_default = before_; }
 

@@ -92,7 +92,7 @@ std::shared_ptr<Stream> per_thread_stream(Context& context);
 // While it lives, NULL streams in calls of this thread mean the per-thread one.
 class PerThreadDefault {
  public:
-  PerThreadDefault();
+  explicit PerThreadDefault(const void* caller);
   ~PerThreadDefault();
 
  private:

@@ -1,4 +1,5 @@
 // What only the simulated device has: its counters, faults on demand, activity records, capacity, poison.
+#include <chrono>
 #include <cstring>
 
 #include "preload/driver/sim_abi.h"
@@ -71,6 +72,21 @@ TEST_F(Control, TheNthCallFails) {
   EXPECT_CU(CU(cuMemAlloc)(&memory, 16));
   EXPECT_EQ(CUDA_ERROR_OUT_OF_MEMORY, CU(cuMemAlloc)(&memory, 16));
   EXPECT_CU(CU(cuMemAlloc)(&memory, 16));
+}
+
+// REPRISE_SIM_FAIL, as CMakeLists.txt sets it for this process: the third call takes 30 ms longer, the second of these
+// fails, and what the shim's calls would answer concerns nobody here.
+TEST_F(Control, TheEnvironmentNamesTheNthCall) {
+  void* host = nullptr;
+  ASSERT_CU(CU(cuMemHostAlloc)(&host, 16, 0));
+  unsigned flags = 0;
+  EXPECT_CU(CU(cuMemHostGetFlags)(&flags, host));
+  EXPECT_EQ(CUDA_ERROR_NOT_SUPPORTED, CU(cuMemHostGetFlags)(&flags, host));
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_CU(CU(cuMemHostGetFlags)(&flags, host));
+  EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(30));
+  EXPECT_CU(CU(cuMemHostGetFlags)(&flags, host));
+  ASSERT_CU(CU(cuMemFreeHost)(host));
 }
 
 TEST_F(Control, FaultsNameExactlyOneFunction) {
@@ -162,6 +178,42 @@ TEST_F(Control, FreshMemoryIsNotZero) {
   EXPECT_EQ(1u, after.create_calls - before.create_calls);
   EXPECT_EQ(1u, after.map_calls - before.map_calls);
   EXPECT_EQ(1u, after.set_access_calls - before.set_access_calls);
+}
+
+// REPRISE_SIM_MAP, as CMakeLists.txt sets it for this process.
+TEST_F(Control, MappingTakesItsTime) {
+  constexpr size_t kUnit = 2u << 20;
+  const auto timed = [](auto call) {
+    const auto start = std::chrono::steady_clock::now();
+    EXPECT_CU(call());
+    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  };
+  CUmemAllocationProp properties = {};
+  properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, device_};
+  const CUmemAccessDesc access = {properties.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+  CUdeviceptr base = 0;
+  ASSERT_CU(CU(cuMemAddressReserve)(&base, 7 * kUnit, 0, 0, 0));
+  const auto map = [&](unsigned at, unsigned units) {
+    CUmemGenericAllocationHandle chunk = 0;
+    EXPECT_CU(CU(cuMemCreate)(&chunk, units * kUnit, &properties, 0));
+    return timed([&] { return CU(cuMemMap)(base + at * kUnit, units * kUnit, 0, chunk, 0); });
+  };
+  const auto give = [&](unsigned at, unsigned units) {
+    return timed([&] { return CU(cuMemSetAccess)(base + at * kUnit, units * kUnit, &access, 1); });
+  };
+  // One chunk, two chunks in a call, one of four times the bytes: 1, 2 and 2 times 20 ms.
+  EXPECT_GE(map(0, 1), 0.2);
+  EXPECT_GE(give(0, 1), 19.8);
+  map(1, 1);
+  map(2, 1);
+  const double two = give(1, 2);
+  EXPECT_GE(two, 39.6);
+  map(3, 4);
+  const double large = give(3, 4);
+  EXPECT_GE(large, 39.6);
+  EXPECT_LT(large, 78);  // by bytes alone: 79.2
+  EXPECT_LT(timed([&] { return CU(cuMemUnmap)(base, 7 * kUnit); }), 19);
 }
 
 TEST_F(Control, CapacityIsTheEnvironments) {

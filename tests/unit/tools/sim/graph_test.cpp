@@ -1,4 +1,6 @@
 // Stream capture and graphs.
+#include <thread>
+
 #include "tests/unit/tools/sim/driver.h"
 
 namespace reprise::sim_test {
@@ -101,6 +103,35 @@ TEST_F(Graphs, SynchronisingACapturedStreamInvalidatesIt) {
   EXPECT_EQ(CU_STREAM_CAPTURE_STATUS_INVALIDATED, status);
   CUgraph graph = nullptr;
   EXPECT_EQ(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, CU(cuStreamEndCapture)(stream_, &graph));
+}
+
+// Seen on hardware: from whatever thread, whatever the modes of the capture and of the thread.
+TEST_F(Graphs, WaitingForTheContextEndsEveryCaptureInIt) {
+  for (const CUstreamCaptureMode mode : {CU_STREAM_CAPTURE_MODE_GLOBAL, CU_STREAM_CAPTURE_MODE_RELAXED}) {
+    ASSERT_CU(begin(mode));
+    CUcontext context = nullptr;
+    ASSERT_CU(CU(cuCtxGetCurrent)(&context));
+    std::thread([&] {
+      CUstreamCaptureMode relaxed = CU_STREAM_CAPTURE_MODE_RELAXED;
+      EXPECT_CU(CU(cuCtxSetCurrent)(context));
+      EXPECT_CU(CU(cuThreadExchangeStreamCaptureMode)(&relaxed));
+      EXPECT_EQ(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, CU(cuCtxSynchronize)());
+    }).join();
+    CUgraph graph = nullptr;
+    EXPECT_EQ(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, CU(cuStreamEndCapture)(stream_, &graph));
+    EXPECT_CU(CU(cuCtxSynchronize)());
+  }
+}
+
+// cuda.h: "the blocking stream capture is not invalidated".
+TEST_F(Graphs, AskingWhetherTheLegacyStreamCapturesEndsNoCapture) {
+  CUstream blocking = nullptr;
+  ASSERT_CU(CU(cuStreamCreate)(&blocking, CU_STREAM_DEFAULT));
+  ASSERT_CU(CU(cuStreamBeginCapture)(blocking, CU_STREAM_CAPTURE_MODE_RELAXED));
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  EXPECT_EQ(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, CU(cuStreamIsCapturing)(CU_STREAM_LEGACY, &status));
+  CUgraph graph = nullptr;
+  EXPECT_CU(CU(cuStreamEndCapture)(blocking, &graph));
 }
 
 TEST_F(Graphs, AllocationIsUnsafeInAGlobalCaptureOnly) {

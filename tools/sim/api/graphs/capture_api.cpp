@@ -1,5 +1,6 @@
 // cuStreamBeginCapture and its kin.
 #include "tools/sim/graphs/capture.h"
+#include "tools/sim/streams/capture.h"
 #include "tools/sim/streams/dispatch.h"
 #include "tools/sim/streams/enter.h"
 
@@ -20,6 +21,13 @@ CUresult nodes_of(const CUgraphNode* handles, size_t count, std::vector<GraphNod
     nodes->push_back(node);
   }
   return CUDA_SUCCESS;
+}
+
+// Asking about the legacy stream while a blocking one is captured is an error, and no more than that.
+CUresult find_asked_stream(Context& context, CUstream handle, std::shared_ptr<Stream>* stream) {
+  SIM_TRY(resolve_stream(context, handle, stream));
+  SIM_TRY((*stream)->context.status());
+  return has_implicit_order(**stream) ? CUDA_ERROR_STREAM_CAPTURE_IMPLICIT : CUDA_SUCCESS;
 }
 
 }  // namespace
@@ -71,7 +79,7 @@ CUresult cuStreamIsCapturing(CUstream hStream, CUstreamCaptureStatus* captureSta
   SIM_ENTER_CONTEXT(context);
   SIM_REQUIRE(captureStatus != nullptr, CUDA_ERROR_INVALID_VALUE);
   std::shared_ptr<Stream> stream;
-  SIM_TRY(find_work_stream(*context, hStream, &stream));
+  SIM_TRY(find_asked_stream(*context, hStream, &stream));
   *captureStatus = capture_state(*stream).status;
   return CUDA_SUCCESS;
 }
@@ -82,7 +90,7 @@ CUresult cuStreamGetCaptureInfo_v3(CUstream hStream, CUstreamCaptureStatus* capt
   SIM_ENTER_CONTEXT(context);
   SIM_REQUIRE(captureStatus_out != nullptr, CUDA_ERROR_INVALID_VALUE);
   std::shared_ptr<Stream> stream;
-  SIM_TRY(find_work_stream(*context, hStream, &stream));
+  SIM_TRY(find_asked_stream(*context, hStream, &stream));
   const CaptureState state = capture_state(*stream);
   *captureStatus_out = state.status;
   if (edgeData_out != nullptr) *edgeData_out = nullptr;
