@@ -263,6 +263,14 @@ bool has_split_tensors(const Plan& plan) {
                      [](const Tensor& tensor) { return tensor.part_of != kNone; });
 }
 
+bool drops_what_is_only_read(const Plan& plan) {
+  return std::any_of(plan.calls.begin(), plan.calls.end(), [&](const Call& call) {
+    return std::any_of(call.accesses.begin(), call.accesses.end(), [&](const OpAccess& access) {
+      return plan.tensors[access.tensor].chunk_count != 0 && (access.mode & trace::kAccessWrite) == 0;
+    });
+  });
+}
+
 Status check_structure(const Plan& plan) {
   if (Status status = check_sizes(plan); !status.ok()) return status;
   if (Status status = check_placements(plan); !status.ok()) return status;

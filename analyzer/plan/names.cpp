@@ -1,6 +1,19 @@
 #include "analyzer/plan/names.h"
 
+#include <cstring>
+
 namespace reprise::plan {
+
+const char* name_of(Safety safety) { return safety == Safety::strict ? "strict" : "trusted"; }
+
+bool read_safety(const char* name, Safety* safety) {
+  for (const Safety known : {Safety::strict, Safety::trusted}) {
+    if (std::strcmp(name, name_of(known)) != 0) continue;
+    *safety = known;
+    return true;
+  }
+  return false;
+}
 
 std::string_view name_of(VertexKind kind) {
   switch (kind) {

@@ -14,6 +14,13 @@ namespace reprise::plan {
 inline constexpr uint32_t kPlanVersion = 4;
 inline constexpr uint32_t kNone = 0xffffffff;
 
+// What a run promises about memory that kernels reach unseen (README). strict: what leaves the device is always copied,
+// because such a kernel may have written it. trusted: what no call is known to have written is dropped.
+enum class Safety : uint8_t { strict, trusted };
+const char* name_of(Safety safety);
+// False: there is none of that name.
+bool read_safety(const char* name, Safety* safety);
+
 // An allocation instance of the iteration: persistent ones are alive at its start and its end, transient ones are
 // allocated and freed in between.
 struct Tensor {
@@ -150,6 +157,9 @@ bool has_split_tensors(const Plan& plan);
 inline uint32_t device_count(const Plan& plan) {
   return plan.device_chunks.empty() ? 1 : static_cast<uint32_t>(plan.device_chunks.size());
 }
+
+// Does a tensor leave without a copy where no call is known to have written it? Such plans are for trusted safety.
+bool drops_what_is_only_read(const Plan& plan);
 
 // Binary form. write_plan replaces the file atomically. read_plan refuses what fails the checksum, the version or
 // check_structure().

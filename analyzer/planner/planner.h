@@ -28,6 +28,7 @@ struct PlanOptions {
   std::optional<uint64_t> held_bytes = std::nullopt;  // held around Reprise; default: info key "memory.held_bytes"
   std::string mark = kDefaultMark;                    // name of the marks at which iterations start
   std::vector<SimulationOptions> trials = {};         // further simulations of the plan that is returned
+  plan::Safety safety = plan::Safety::trusted;        // of plans from traces
   bool recompute = true;                              // policies reprise and auto may recompute pure ops
   // What follows is for simulations only: the replay enforces none of it.
   bool reorder = false;        // updates may run before kernels that the program calls earlier

@@ -19,8 +19,13 @@ bool is_host_copy(trace::OpKind kind) {
 
 class TaskGraphBuilder {
  public:
-  TaskGraphBuilder(const CallStream& stream, const Iteration& iteration, uint64_t chunk_bytes, const Machine& machine)
-      : stream_(stream), first_(iteration.first_call), end_(first_ + iteration.call_count), machine_(machine) {
+  TaskGraphBuilder(const CallStream& stream, const Iteration& iteration, uint64_t chunk_bytes, const Machine& machine,
+                   plan::Safety safety)
+      : stream_(stream),
+        first_(iteration.first_call),
+        end_(first_ + iteration.call_count),
+        machine_(machine),
+        safety_(safety) {
     graph_.chunk_bytes = chunk_bytes;
   }
 
@@ -148,6 +153,9 @@ class TaskGraphBuilder {
     plan::OpAccess result;
     result.tensor = tensor;
     result.mode = access.mode;
+    // While the tensor is on the device for this op, others may write it unseen: then its host copy is out of date.
+    const bool reads = (access.mode & trace::kAccessRead) != 0;
+    if (safety_ == plan::Safety::strict && reads) result.mode |= trace::kAccessWrite;
     result.offset = std::min(access.offset, size);
     result.size = access.size <= size - result.offset ? access.size : 0;
     result.parameter_offset = access.parameter_offset;
@@ -216,6 +224,7 @@ class TaskGraphBuilder {
   uint32_t first_;
   uint32_t end_;
   Machine machine_;
+  plan::Safety safety_;
   TaskGraph graph_;
   std::unordered_map<uint64_t, uint32_t> tensor_of_;
   std::unordered_map<uint64_t, uint32_t> foreign_;
@@ -227,8 +236,8 @@ class TaskGraphBuilder {
 }  // namespace
 
 Result<TaskGraph> build_task_graph(const CallStream& stream, const Iteration& iteration, uint64_t chunk_bytes,
-                                   const Machine& machine) {
-  return TaskGraphBuilder(stream, iteration, chunk_bytes, machine).build();
+                                   const Machine& machine, plan::Safety safety) {
+  return TaskGraphBuilder(stream, iteration, chunk_bytes, machine, safety).build();
 }
 
 }  // namespace reprise::analyzer

@@ -116,7 +116,9 @@ void scan_launch(CommandBuilder& builder, const Function& function, const uint8_
     if (descriptors) scan_tensor_maps(builder, parameters, 0, parameter_bytes);
   }
   add_unnamed(builder, function);
-  add_pointees(builder);
+  if (function.opaque) builder.flag(trace::kOpOpaque);
+  builder.named_accesses = builder.command.access_count;
+  add_pointees(builder, function.id);
 }
 
 uint32_t access_room(uint32_t parameter_bytes) noexcept {

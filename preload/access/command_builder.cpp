@@ -25,6 +25,11 @@ void CommandBuilder::touch(const Allocation& allocation, CUdeviceptr address, ui
     return;
   }
   if (allocation.holds_pointers) holds_pointers = true;
+  if (is_host_readable(allocation.origin)) host_readable = true;
+  if (allocation.written || allocation.unknown || is_host_readable(allocation.origin)) unscanned = true;
+  if ((mode & trace::kAccessWrite) != 0 && !allocation.written) {
+    fresh_writes = fresh_writes || allocation.size < kLargestLook || is_host_readable(allocation.origin);
+  }
   command.operand_bytes += allocation.size;
   const uint64_t offset = address - allocation.address;
   const uint64_t rest = allocation.size - offset;
@@ -48,6 +53,7 @@ bool CommandBuilder::touches(uint64_t allocation) const noexcept {
 }
 
 void record_opaque(const char* name) noexcept {
+  mark_all_written();
   Recorder* recorder = runtime().recorder;
   if (recorder == nullptr) return;
   CommandBuilder builder(trace::OpKind::other, name, CU_STREAM_LEGACY, nullptr, 0);

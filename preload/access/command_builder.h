@@ -6,6 +6,9 @@
 
 namespace reprise {
 
+// Device memory of this size or more is data: it is only looked into where something unknown was copied to it.
+inline constexpr uint64_t kLargestLook = 1 << 20;
+
 // A command under construction with room for its accesses. The array is the caller's (stack memory).
 class CommandBuilder {
  public:
@@ -21,7 +24,11 @@ class CommandBuilder {
   void flag(trace::OpFlags flags) noexcept { command.flags = static_cast<uint16_t>(command.flags | flags); }
 
   Command command{};
-  bool holds_pointers = false;  // one of the accesses is to memory that device addresses were copied into
+  bool holds_pointers = false;  // one of the accesses is to memory that holds device addresses
+  bool unscanned = false;       // ... to memory that may hold addresses that nothing has told of (looks.h)
+  bool host_readable = false;   // ... to memory that can be looked at where it is
+  bool fresh_writes = false;    // ... writes memory that was not marked as written before
+  uint32_t named_accesses = 0;  // of a launch: those that its parameters name, without what pointer tables add
   Access* const accesses;
   const uint32_t capacity;
 };

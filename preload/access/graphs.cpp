@@ -7,6 +7,7 @@
 
 #include "preload/access/arguments.h"
 #include "preload/access/launch_payload.h"
+#include "preload/access/pointees.h"
 #include "preload/driver/driver.h"
 #include "preload/trace/signature.h"
 #include "preload/tracking/handle_map.h"
@@ -15,12 +16,20 @@
 namespace reprise {
 namespace {
 
-// Whole allocations, for reading and writing: a graph's nodes overlap as they like.
+// A whole allocation, for reading and writing: a graph's nodes overlap as they like. Address 0: what the kernels of one
+// module share without naming it.
+struct Operand {
+  CUdeviceptr address;
+  uint64_t size;
+  uint64_t id;
+};
+
 struct GraphAccesses {
   bool opaque = false;
+  bool host = false;     // its nodes read or write host memory
   uint64_t content = 0;  // hash over nodes: another graph is another call
   uint32_t count = 0;
-  CUdeviceptr addresses[kMaxGraphAccesses] = {};
+  Operand operands[kMaxGraphAccesses] = {};
 };
 
 constinit HandleMap graphs;  // CUgraphExec -> GraphAccesses*
@@ -37,17 +46,22 @@ class GraphLock {
 
 uint64_t key(CUgraphExec executable) { return reinterpret_cast<uint64_t>(executable); }
 
-void add_address(GraphAccesses* found, CUdeviceptr address) {
-  Allocation allocation;
-  if (!find_allocation(address, &allocation)) return;
+void add_operand(GraphAccesses* found, const Operand& operand) {
   for (uint32_t i = 0; i < found->count; ++i) {
-    if (found->addresses[i] == allocation.address) return;
+    if (found->operands[i].id == operand.id) return;
   }
   if (found->count == kMaxGraphAccesses) {
     found->opaque = true;
     return;
   }
-  found->addresses[found->count++] = allocation.address;
+  found->operands[found->count++] = operand;
+}
+
+void add_address(GraphAccesses* found, CUdeviceptr address) {
+  Allocation allocation;
+  if (find_allocation(address, &allocation)) {
+    add_operand(found, {allocation.address, allocation.size, allocation.id});
+  }
 }
 
 void read_kernel(GraphAccesses* found, CUgraphNode node) {
@@ -73,7 +87,10 @@ void read_kernel(GraphAccesses* found, CUgraphNode node) {
     CommandBuilder builder(trace::OpKind::launch, function->name, CU_STREAM_LEGACY, accesses, room);
     scan_launch(builder, *function, static_cast<const uint8_t*>(payload) + head->parameters_offset,
                 head->parameter_bytes, node_params.gridDimX);
-    for (uint32_t i = 0; i < builder.command.access_count; ++i) add_address(found, accesses[i].address);
+    for (uint32_t i = 0; i < builder.command.access_count; ++i) {
+      if (accesses[i].address != 0) add_address(found, accesses[i].address);
+      if (accesses[i].address == 0) add_operand(found, {0, 1, accesses[i].allocation});
+    }
     found->opaque = found->opaque || (builder.command.flags & trace::kOpOpaque) != 0;
     found->content = trace::hash_mix(found->content, function->name_hash);
   }
@@ -89,6 +106,7 @@ void read_copy(GraphAccesses* found, CUgraphNode node) {
   }
   const auto side = [found](CUmemorytype type, const void* host, CUdeviceptr device) {
     if (type == CU_MEMORYTYPE_ARRAY) return;
+    found->host = found->host || type == CU_MEMORYTYPE_HOST;
     add_address(found, type == CU_MEMORYTYPE_HOST ? reinterpret_cast<CUdeviceptr>(host) : device);
   };
   side(copy.srcMemoryType, copy.srcHost, copy.srcDevice);
@@ -122,7 +140,12 @@ void read_node(GraphAccesses* found, CUgraphNode node, int depth) {
       return read_copy(found, node);
     case CU_GRAPH_NODE_TYPE_MEMSET:
       return read_memset(found, node);
+    case CU_GRAPH_NODE_TYPE_HOST:
+      found->host = true;
+      return;
     case CU_GRAPH_NODE_TYPE_EMPTY:
+    case CU_GRAPH_NODE_TYPE_MEM_ALLOC:  // memory of the graph's own, which we never move
+    case CU_GRAPH_NODE_TYPE_MEM_FREE:
       return;
     case CU_GRAPH_NODE_TYPE_GRAPH: {
       CUgraph child = nullptr;
@@ -131,7 +154,7 @@ void read_node(GraphAccesses* found, CUgraphNode node, int depth) {
       }
       break;
     }
-    default:  // events, semaphores, memory of its own, conditions, host functions: order or work that we cannot see
+    default:  // events, semaphores, conditions, batches of memory operations: order or work that we cannot see
       break;
   }
   found->opaque = true;
@@ -159,6 +182,21 @@ void replace(CUgraphExec executable, GraphAccesses* fresh) {
   graphs.set(key(executable), reinterpret_cast<uint64_t>(fresh));
 }
 
+// The graph names addresses. Where an allocation has gone that was there when it was made, others may lie there now:
+// all that is certain then is that it touches what it names.
+void touch_operand(CommandBuilder& builder, const Operand& operand) {
+  constexpr uint32_t kMode = trace::kAccessRead | trace::kAccessWrite;
+  if (operand.address == 0) {
+    return builder.touch({.id = operand.id, .size = 1}, 0, 1, kMode, trace::kNoParameter);
+  }
+  Allocation allocation;
+  if (find_allocation(operand.address, &allocation) && allocation.address == operand.address &&
+      allocation.size == operand.size) {
+    return builder.touch(allocation, operand.address, 0, kMode, trace::kNoParameter);
+  }
+  builder.flag(trace::kOpOpaque);
+}
+
 }  // namespace
 
 void record_graph(CUgraphExec executable, CUgraph graph) noexcept {
@@ -179,12 +217,9 @@ void touch_graph(CommandBuilder& builder, CUgraphExec executable) noexcept {
     return;
   }
   if (known->opaque) builder.flag(trace::kOpOpaque);
-  for (uint32_t i = 0; i < known->count; ++i) {
-    builder.touch(known->addresses[i], 0, trace::kAccessRead | trace::kAccessWrite);
-  }
-  Command& command = builder.command;
-  command.signature = trace::op_signature(command.op, known->content, command.grid, command.block, 0,
-                                          stream_id(command.stream), 0, command.access_count);
+  if (known->host) builder.flag(trace::kOpHostVisible);
+  for (uint32_t i = 0; i < known->count; ++i) touch_operand(builder, known->operands[i]);
+  builder.command.signature = known->content;
 }
 
 }  // namespace reprise

@@ -16,7 +16,8 @@ void forget_graph_accesses(CUgraphExec executable) noexcept;
 // The instantiated graph is destroyed.
 void forget_graph(CUgraphExec executable) noexcept;
 
-// Adds what a launch touches; flags the command opaque where that is not known.
+// Adds what a launch touches; flags the command opaque where that is not known. Where it is, the signature says what
+// the graph is made of; tables of pointers are left to the caller (pointees.h).
 void touch_graph(CommandBuilder& builder, CUgraphExec executable) noexcept;
 
 // How many accesses touch_graph() may add; more make the launch opaque.

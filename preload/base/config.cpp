@@ -23,7 +23,6 @@ bool read_value(const char* text, bool* field) {
   }
   return false;
 }
-// Of no row so far; here so that a variable that is a number is a row and nothing else.
 template <std::unsigned_integral Number>
 bool read_value(const char* text, Number* field) {
   WrittenAmount written;

@@ -3,6 +3,7 @@
 // Callers: entry, which hands it to the enforcer and the defragmenter.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <type_traits>
 
 #include "preload/base/amount.h"

@@ -38,7 +38,8 @@ struct Command {
   uint32_t call_site;  // trace id, 0 when not recorded
   uint32_t access_count;
   uint64_t operand_bytes;  // sizes of the allocations that the accesses are to, one for each access
-  bool first_of_shape;     // no launch of this function and shape has been issued yet: launch errors must surface now
+  bool captured;  // goes into a graph, or makes an object of addresses: the driver looks at these, and nothing runs
+  bool first_of_shape;  // no launch of this function and shape has been issued yet: launch errors must surface now
   const Access* accesses;
   const char* name;  // kernel name or the call's name; lives as long as the process
 

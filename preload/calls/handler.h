@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "preload/calls/command.h"
+#include "preload/calls/read_back.h"
 
 namespace reprise {
 
@@ -32,16 +33,45 @@ class Handler {
   virtual CUresult stream_destroy(CUstream stream) noexcept = 0;
   virtual CUresult context_synchronize() noexcept = 0;
 
+  // The stream that the program's work on `stream` goes to. A driver's per-thread default stream is that of the thread
+  // which calls the driver, so a handler that defers work has one of its own for each thread.
+  virtual CUstream stand_in(CUstream stream) noexcept { return stream; }
+  // Before a forwarded call that works on the driver's own per-thread default stream, because it names none.
+  virtual void before_per_thread_call() noexcept {}
+
   // Before a call that is forwarded: everything submitted so far is with the driver, and with `all_resident` everything
   // that the program owns is resident at the addresses that the program knows (`name` is for the log). An error: this
   // cannot be achieved; the call must not be forwarded, and the program gets the error instead.
   virtual CUresult before_ordered(const char* name, bool all_resident) noexcept = 0;
-  // The program begins (ends) a stream capture: nothing is deferred in between.
-  virtual void capture_begin() noexcept = 0;
+  // Before the program's stream begins to capture, before another one may join a capture; after a capture has ended, or
+  // could not begin. Nothing that was submitted is deferred past any of these, nor is anything submitted in between. An
+  // error: the call must not be forwarded.
+  virtual CUresult capture_begin() noexcept = 0;
+  virtual CUresult before_joining_capture() noexcept = 0;
   virtual void capture_end() noexcept = 0;
+
+  // Before the program ends a context: nothing of ours is left in it, and its allocations are gone: `freed` is called
+  // for each that the handler has made.
+  virtual CUresult context_end(CUcontext context, void (*freed)(CUdeviceptr) noexcept) noexcept {
+    (void)context;
+    (void)freed;
+    return CUDA_SUCCESS;
+  }
+  // Is the program recorded, or served on demand, so that buffers are worth reading back? A plan in force says what its
+  // calls touch. Asked for each launch that has such a buffer.
+  virtual bool reads_back() const noexcept { return false; }
+  // false: the bytes could not be had, or not in time. Not while a capture is open.
+  virtual bool read_back(const ReadBack&) noexcept { return false; }
 
   virtual CUresult memory_info(size_t* free_bytes, size_t* total_bytes) noexcept = 0;
   virtual CUresult total_memory(size_t* bytes, CUdevice device) noexcept = 0;
+
+  // The driver has refused the program device memory that is not ours to make. true: so much of ours has been given
+  // back, and it may be asked again.
+  virtual bool make_headroom(uint64_t bytes) noexcept {
+    (void)bytes;
+    return false;
+  }
 
   // Device memory that the program made around us (cuMemCreate, arrays, ...): counted for the report, and part of the
   // budget. Bytes < 0: given back.

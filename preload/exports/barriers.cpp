@@ -14,24 +14,29 @@ CUresult order(const Row& row) noexcept {
   return handler == nullptr ? CUDA_SUCCESS : handler->before_ordered(row.symbol, needs_all_resident(row));
 }
 
-// Is the call captured rather than performed? While a capture is open, that is taken for granted of calls that name no
-// stream, and of those that would need everything resident: nothing may be moved in between.
+// Is the call captured rather than performed? Captures on other streams are no reason to leave it as it is.
 bool captured(const Row& row, CUstream stream) noexcept {
-  if (!any_capture()) return false;
-  return row.stream == StreamArgument::no || needs_all_resident(row) || capturing(stream);
+  return row.stream != StreamArgument::no && capturing(stream);
 }
 
 }  // namespace
 
 CUresult before_ordered(RowId id) noexcept { return order(row(id)); }
 
-CUresult before_barrier(const Row& row, CUstream stream, uint64_t first_argument) noexcept {
+CUresult before_barrier(const Row& row, CUstream* stream, uint64_t first_argument) noexcept {
   const bool update = row.row_class == RowClass::graph_update;
   if (update) forget_graph_accesses(reinterpret_cast<CUgraphExec>(first_argument));
   // Work that is captured runs later, as part of a graph; the graph's nodes tell what it touches.
-  if (!update && captured(row, stream)) return CUDA_SUCCESS;
+  if (!update && captured(row, *stream)) return CUDA_SUCCESS;
   if (const CUresult result = order(row); result != CUDA_SUCCESS) return result;
   if (row.row_class == RowClass::opaque) record_opaque(row.symbol);
+  if (Handler* const handler = runtime().handler; *stream == CU_STREAM_PER_THREAD && handler != nullptr) {
+    if (row.stream != StreamArgument::no) {
+      *stream = handler->stand_in(*stream);
+    } else if (row.row_class == RowClass::opaque) {
+      handler->before_per_thread_call();
+    }
+  }
   return CUDA_SUCCESS;
 }
 

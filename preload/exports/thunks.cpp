@@ -13,7 +13,7 @@ extern "C" {
 extern void* reprise_slots[];
 extern void* const reprise_exports[];
 void* reprise_resolve_row(uint32_t row) noexcept;
-void* reprise_before_row(uint32_t row, const uint64_t* saved) noexcept;
+void* reprise_before_row(uint32_t row, uint64_t* saved) noexcept;
 CUresult reprise_refuse_row(uint32_t row) noexcept;
 }
 
@@ -31,8 +31,8 @@ constexpr size_t kRowCount = 0
 constexpr size_t kRegisters = 6;
 constexpr size_t kStackArguments = 26;
 
-uint64_t argument(const uint64_t* saved, size_t index) noexcept {
-  return index < kRegisters ? saved[index] : saved[kStackArguments + index - kRegisters];
+constexpr size_t place_of(size_t index) noexcept {
+  return index < kRegisters ? index : kStackArguments + index - kRegisters;
 }
 
 // The stream that a call of this row works on: its argument, where NULL is the default stream that the symbol means;
@@ -41,7 +41,7 @@ CUstream stream_of(const Row& row, const uint64_t* saved) noexcept {
   const auto kind = per_thread_symbol(row.symbol) ? DefaultStream::per_thread : DefaultStream::legacy;
   CUstream stream = nullptr;
   if (row.stream != StreamArgument::no) {
-    stream = reinterpret_cast<CUstream>(argument(saved, static_cast<size_t>(row.stream)));
+    stream = reinterpret_cast<CUstream>(saved[place_of(static_cast<size_t>(row.stream))]);
   }
   return explicit_stream(stream, kind);
 }
@@ -73,12 +73,17 @@ void* reprise_resolve_row(uint32_t row) noexcept {
   return address;
 }
 
-void* reprise_before_row(uint32_t row, const uint64_t* saved) noexcept {
+void* reprise_before_row(uint32_t row, uint64_t* saved) noexcept {
   using namespace reprise;
   if (const HookScope scope; scope) {
     const Row& facts = reprise::row(RowId(row));
-    answer = before_barrier(facts, stream_of(facts, saved), saved[0]);
+    CUstream stream = stream_of(facts, saved);
+    answer = before_barrier(facts, &stream, saved[0]);
     if (answer != CUDA_SUCCESS) return reinterpret_cast<void*>(&answer_instead);
+    // A callee's arguments are its own to change.
+    if (stream != stream_of(facts, saved) && facts.stream != StreamArgument::no) {
+      saved[place_of(static_cast<size_t>(facts.stream))] = reinterpret_cast<uint64_t>(stream);
+    }
   }
   return reprise_resolve_row(row);
 }

@@ -96,7 +96,11 @@ const char* name_of(Form form) {
 
 CUresult run(LinearCopy copy, CUstream stream) {
   const HookScope scope;
-  if (!scope || capturing(stream)) return LinearCopy::issue(&copy, stream);
+  if (!scope) return LinearCopy::issue(&copy, stream);
+  if (capturing(stream)) {
+    return with_operands(name_of(copy.form), {copy.to, copy.from},
+                         [&copy, stream] { return LinearCopy::issue(&copy, stream); });
+  }
   const bool from_device = copy.form == Form::device_to_host || copy.form == Form::device_to_device;
   const bool to_device = copy.form == Form::host_to_device || copy.form == Form::device_to_device;
   copy.from_place = from_device ? Place::device : place_of(copy.from);

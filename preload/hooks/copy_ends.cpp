@@ -1,5 +1,6 @@
 #include "preload/hooks/copy_ends.h"
 
+#include "preload/access/looks.h"
 #include "preload/access/pointees.h"
 #include "preload/driver/driver.h"
 
@@ -41,11 +42,12 @@ void classify(CommandBuilder& builder, Place from, Place to) noexcept {
 }
 
 void follow_pointers(CUdeviceptr to, Place to_place, CUdeviceptr from, Place from_place, uint64_t bytes) noexcept {
-  if (to_place != Place::device) return;
-  if (from_place == Place::device) return record_device_copy(to, from, bytes);
+  if (to_place == Place::pageable || bytes == 0) return;
   Allocation source;
-  if (from_place == Place::pinned && find_allocation(from, &source) && source.write_combined) return;
-  record_payload(to, reinterpret_cast<const void*>(from), bytes);
+  const bool managed = find_allocation(from, &source) && source.origin == trace::Origin::managed;
+  if (from_place == Place::device && !managed) return record_device_copy(to, from, bytes);
+  // Pinned memory that the host writes is looked at when it is used.
+  if (to_place == Place::device) record_host_copy(to, from, bytes);
 }
 
 }  // namespace reprise

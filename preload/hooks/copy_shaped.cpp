@@ -40,6 +40,11 @@ CopiedRange range_of(const Side& side, const Shape& shape) {
   return range;
 }
 
+// 0 where nothing is copied or there is no address.
+CUdeviceptr address_of(const Side& side, const Shape& shape) {
+  return side.type == CU_MEMORYTYPE_ARRAY ? 0 : range_of(side, shape).begin;
+}
+
 Place place(const Side& side) {
   if (side.type == CU_MEMORYTYPE_DEVICE || side.type == CU_MEMORYTYPE_ARRAY) return Place::device;
   const Place found = place_of(side.base);
@@ -47,7 +52,6 @@ Place place(const Side& side) {
   return side.type == CU_MEMORYTYPE_HOST && found == Place::device ? Place::pinned : found;
 }
 
-// Rows of the same length on both sides without gaps are one range: what pointers it holds moves along.
 void describe_shaped(CommandBuilder& builder, const Side& from, const Side& to, const Shape& shape) {
   const Place from_place = place(from);
   const Place to_place = place(to);
@@ -63,18 +67,20 @@ void describe_shaped(CommandBuilder& builder, const Side& from, const Side& to, 
   }
 }
 
+// What pointers the rows hold moves along; rows without gaps on both sides are one range. Arrays hold what cannot be
+// seen.
 void follow_shaped(const Side& from, const Side& to, const Shape& shape) {
-  if (from.type == CU_MEMORYTYPE_ARRAY || to.type == CU_MEMORYTYPE_ARRAY) return;
-  const CopiedRange source = range_of(from, shape);
   const CopiedRange target = range_of(to, shape);
-  const Place from_place = place(from);
+  if (to.type == CU_MEMORYTYPE_ARRAY || target.bytes == 0) return;
   const Place to_place = place(to);
-  if (from_place == Place::device || (source.dense && target.dense)) {
-    follow_pointers(target.begin, to_place, source.begin, from_place, target.bytes);
-    return;
+  if (to_place == Place::pageable) return;
+  if (from.type == CU_MEMORYTYPE_ARRAY) return mark_unknown(target.begin);
+  const CopiedRange source = range_of(from, shape);
+  const Place from_place = place(from);
+  if (source.dense && target.dense) {
+    return follow_pointers(target.begin, to_place, source.begin, from_place, target.bytes);
   }
-  if (target.bytes > kMaxScannedBytes) return mark_overwritten(target.begin, target.dense ? target.bytes : 0);
-  for (size_t slice = 0; slice < shape.depth; ++slice) {  // row by row from the host
+  for (size_t slice = 0; slice < shape.depth; ++slice) {  // row by row
     for (size_t row = 0; row < shape.height; ++row) {
       const auto offset = [&](const Side& side) {
         return slice * side.pitch * (side.rows != 0 ? side.rows : shape.height) + row * side.pitch;
@@ -168,7 +174,11 @@ struct PeerVolumeCopy : VolumeSides<CUDA_MEMCPY3D_PEER> {
 template <typename Copy>
 CUresult run(const Copy& copy, CUstream stream) {
   const HookScope scope;
-  if (!scope || capturing(stream)) return Copy::issue(&copy, stream);
+  if (!scope) return Copy::issue(&copy, stream);
+  if (capturing(stream)) {
+    return with_operands(Copy::kName, {address_of(copy.from(), copy.shape()), address_of(copy.to(), copy.shape())},
+                         [&copy, stream] { return Copy::issue(&copy, stream); });
+  }
   Access room[2];
   CommandBuilder builder(trace::OpKind::other, Copy::kName, stream, room, 2);
   builder.command.issue = &Copy::issue;

@@ -3,6 +3,8 @@
 #include "preload/base/guard.h"
 #include "preload/calls/handler.h"
 #include "preload/driver/driver.h"
+#include "preload/hooks/memory_calls.h"
+#include "preload/hooks/submit.h"
 #include "preload/tracking/allocations.h"
 #include "preload/tracking/tensor_maps.h"
 
@@ -32,12 +34,14 @@ uint64_t element_bytes(CUarray_format format) {
 uint64_t at_least_one(size_t extent) { return extent == 0 ? 1 : extent; }
 
 // Arrays have a layout of their own and no address, so they stay resident; counted by the size of their elements.
-CUresult array_made(CUresult result, const CUDA_ARRAY3D_DESCRIPTOR& array) {
+template <typename Call>
+CUresult make_array(const CUDA_ARRAY3D_DESCRIPTOR* array, Call call) {
+  if (array == nullptr) return call();
+  const uint64_t bytes = at_least_one(array->Width) * at_least_one(array->Height) * at_least_one(array->Depth) *
+                         array->NumChannels * element_bytes(array->Format);
   const HookScope scope;
-  if (!scope || result != CUDA_SUCCESS) return result;
-  const uint64_t bytes = at_least_one(array.Width) * at_least_one(array.Height) * at_least_one(array.Depth) *
-                         array.NumChannels * element_bytes(array.Format);
-  runtime().handler->unmanaged("array", static_cast<int64_t>(bytes));
+  const CUresult result = beside_ours(scope, bytes, call);
+  if (scope && result == CUDA_SUCCESS) runtime().handler->unmanaged("array", static_cast<int64_t>(bytes));
   return result;
 }
 
@@ -88,28 +92,27 @@ REPRISE_EXPORT CUresult cuTensorMapReplaceAddress(CUtensorMap* map, void* addres
 // other numbers; so the allocation is marked hidden.
 REPRISE_EXPORT CUresult cuTexObjectCreate(CUtexObject* object, const CUDA_RESOURCE_DESC* resource,
                                           const CUDA_TEXTURE_DESC* texture, const CUDA_RESOURCE_VIEW_DESC* view) {
-  const CUresult result = driver().cuTexObjectCreate(object, resource, texture, view);
+  const auto create = [=] { return driver().cuTexObjectCreate(object, resource, texture, view); };
   const HookScope scope;
-  if (!scope || result != CUDA_SUCCESS) return result;
+  if (!scope || resource == nullptr) return create();
   CUdeviceptr address = 0;
   if (resource->resType == CU_RESOURCE_TYPE_LINEAR) address = resource->res.linear.devPtr;
   if (resource->resType == CU_RESOURCE_TYPE_PITCH2D) address = resource->res.pitch2D.devPtr;
+  const CUresult result = with_operands("cuTexObjectCreate", {address}, create);
   Allocation allocation;
-  if (address != 0 && find_allocation(address, &allocation)) set_hidden(allocation.address);
+  if (result == CUDA_SUCCESS && address != 0 && find_allocation(address, &allocation)) set_hidden(allocation.address);
   return result;
 }
 
 REPRISE_EXPORT CUresult cuArrayCreate_v2(CUarray* array, const CUDA_ARRAY_DESCRIPTOR* shape) {
-  const CUresult result = driver().cuArrayCreate(array, shape);
-  if (result != CUDA_SUCCESS) return result;
-  return array_made(result, {shape->Width, shape->Height, 0, shape->Format, shape->NumChannels, 0});
+  if (shape == nullptr) return driver().cuArrayCreate(array, shape);
+  const CUDA_ARRAY3D_DESCRIPTOR flat{shape->Width, shape->Height, 0, shape->Format, shape->NumChannels, 0};
+  return make_array(&flat, [&] { return driver().cuArrayCreate(array, shape); });
 }
 REPRISE_EXPORT CUresult cuArray3DCreate_v2(CUarray* array, const CUDA_ARRAY3D_DESCRIPTOR* shape) {
-  const CUresult result = driver().cuArray3DCreate(array, shape);
-  return result == CUDA_SUCCESS ? array_made(result, *shape) : result;
+  return make_array(shape, [&] { return driver().cuArray3DCreate(array, shape); });
 }
 REPRISE_EXPORT CUresult cuMipmappedArrayCreate(CUmipmappedArray* array, const CUDA_ARRAY3D_DESCRIPTOR* shape,
                                                unsigned levels) {
-  const CUresult result = driver().cuMipmappedArrayCreate(array, shape, levels);
-  return result == CUDA_SUCCESS ? array_made(result, *shape) : result;
+  return make_array(shape, [&] { return driver().cuMipmappedArrayCreate(array, shape, levels); });
 }

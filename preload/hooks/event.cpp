@@ -4,6 +4,7 @@
 #include "preload/base/sequence.h"
 #include "preload/calls/handler.h"
 #include "preload/driver/driver.h"
+#include "preload/exports/barriers.h"
 #include "preload/record/recorder.h"
 #include "preload/tracking/streams.h"
 
@@ -18,7 +19,13 @@ void record_order(trace::OrderKind kind, uint32_t stream, CUevent event) {
 
 CUresult record(CUevent event, CUstream stream, unsigned flags) {
   const HookScope scope;
-  if (!scope || capturing(stream)) {
+  const bool captured = scope && capturing(stream);
+  if (scope) event_recorded(event, captured && (flags & CU_EVENT_RECORD_EXTERNAL) == 0);
+  // A record before this one may still be deferred.
+  if (captured) {
+    if (const CUresult order = before_ordered(RowId::k_cuEventRecord); order != CUDA_SUCCESS) return order;
+  }
+  if (!scope || captured) {
     return flags == 0 ? driver().cuEventRecord(event, stream) : driver().cuEventRecordWithFlags(event, stream, flags);
   }
   record_order(trace::OrderKind::event_record, stream_id(stream), event);
@@ -33,6 +40,7 @@ CUresult elapsed(float* milliseconds, CUevent start, CUevent end) {
 
 CUresult destroy(CUevent event) {
   const HookScope scope;
+  if (scope) event_recorded(event, false);
   return scope ? runtime().handler->event_destroy(event) : driver().cuEventDestroy(event);
 }
 

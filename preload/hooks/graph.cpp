@@ -1,10 +1,12 @@
 // Graphs: what is known about them from their instantiation on, and their launches, each of which is one command.
 #include "preload/access/graphs.h"
+#include "preload/access/pointees.h"
 #include "preload/base/export.h"
 #include "preload/base/guard.h"
 #include "preload/driver/driver.h"
 #include "preload/exports/barriers.h"
 #include "preload/hooks/submit.h"
+#include "preload/trace/signature.h"
 
 namespace reprise {
 namespace {
@@ -27,6 +29,12 @@ __attribute__((noinline)) CUresult launch(CUgraphExec executable, CUstream strea
   builder.command.payload = &payload;
   builder.command.payload_bytes = sizeof payload;
   touch_graph(builder, executable);
+  Command& command = builder.command;
+  if (const uint64_t content = command.signature; content != 0) {
+    add_pointees(builder, content);  // of the tables as they are now
+    command.signature = trace::op_signature(command.op, content, command.grid, command.block, 0,
+                                            stream_id(command.stream), 0, command.access_count);
+  }
   return submit(builder);
 }
 

@@ -7,6 +7,7 @@
 #include "preload/defragment/defragmenter.h"
 #include "preload/driver/driver.h"
 #include "preload/exports/barriers.h"
+#include "preload/hooks/submit.h"
 #include "preload/tracking/allocations.h"
 
 namespace reprise {
@@ -140,6 +141,13 @@ REPRISE_EXPORT CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribu
     }
   }
   return CUDA_SUCCESS;
+}
+
+// Its attributes make the driver look at the memory.
+REPRISE_EXPORT CUresult cuPointerSetAttribute(const void* value, CUpointer_attribute attribute, CUdeviceptr address) {
+  const auto set = [=] { return driver().cuPointerSetAttribute(value, attribute, address); };
+  const HookScope scope;
+  return scope ? with_operands("cuPointerSetAttribute", {address}, set) : set();
 }
 
 // Refused: another process, or another device, would go on using chunks that these bytes have left.

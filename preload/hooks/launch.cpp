@@ -63,7 +63,7 @@ __attribute__((noinline)) CUresult understood(const LaunchRequest& request) {
     if (*function->name != '\0') command.name = function->name;
     scan_launch(builder, *function, command.parameters, command.parameter_bytes, command.grid[0]);
     command.signature = trace::op_signature(command.op, function->name_hash, command.grid, command.block,
-                                            command.shared_bytes, stream_id(command.stream), 0, command.access_count);
+                                            command.shared_bytes, stream_id(command.stream), 0, builder.named_accesses);
     shape = shape_of(request, *function);
   }
   // An opaque launch refers to the program's own arrays, so the handler must issue it before this call returns.

@@ -15,9 +15,12 @@ namespace {
 constexpr size_t kPitchAlignment = 512;
 
 CUresult allocate(CUdeviceptr* address, size_t bytes, trace::Origin origin, CUstream stream, CUmemoryPool pool) {
-  AllocateCall call = make_allocate_call(bytes, origin, stream);
+  CUresult result = CUDA_SUCCESS;
+  AllocateCall call = make_allocate_call(bytes, origin, stream, &result);
   call.pool = pool;
-  const CUresult result = runtime().handler->allocate(call, address);
+  // Without its context the memory would not be managed, and count against the budget all the same.
+  if (result != CUDA_SUCCESS) return result;
+  result = runtime().handler->allocate(call, address);
   if (result == CUDA_SUCCESS) record_allocated(call, *address);
   return result;
 }
@@ -139,8 +142,8 @@ REPRISE_EXPORT CUresult cuMemFreeAsync_ptsz(CUdeviceptr address, CUstream stream
 
 // Managed memory migrates by itself: known, counted, never moved by Reprise.
 REPRISE_EXPORT CUresult cuMemAllocManaged(CUdeviceptr* address, size_t bytes, unsigned flags) {
-  const CUresult result = driver().cuMemAllocManaged(address, bytes, flags);
   const HookScope scope;
+  const CUresult result = beside_ours(scope, bytes, [&] { return driver().cuMemAllocManaged(address, bytes, flags); });
   if (scope && result == CUDA_SUCCESS) {
     record_allocated(make_allocate_call(bytes, trace::Origin::managed, CU_STREAM_LEGACY), *address);
     runtime().handler->unmanaged("cuMemAllocManaged", static_cast<int64_t>(bytes));
@@ -150,8 +153,9 @@ REPRISE_EXPORT CUresult cuMemAllocManaged(CUdeviceptr* address, size_t bytes, un
 
 REPRISE_EXPORT CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t bytes,
                                     const CUmemAllocationProp* properties, unsigned long long flags) {
-  const CUresult result = driver().cuMemCreate(handle, bytes, properties, flags);
   const HookScope scope;
+  const CUresult result =
+      beside_ours(scope, bytes, [&] { return driver().cuMemCreate(handle, bytes, properties, flags); });
   if (scope && result == CUDA_SUCCESS && properties != nullptr &&
       properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE) {
     runtime().handler->unmanaged("cuMemCreate", static_cast<int64_t>(bytes));

@@ -10,7 +10,7 @@
 
 namespace reprise {
 
-AllocateCall make_allocate_call(uint64_t size, trace::Origin origin, CUstream stream) noexcept {
+AllocateCall make_allocate_call(uint64_t size, trace::Origin origin, CUstream stream, CUresult* asked) noexcept {
   AllocateCall call{};
   call.allocation = next_allocation_id();
   call.sequence = next_sequence();
@@ -19,7 +19,9 @@ AllocateCall make_allocate_call(uint64_t size, trace::Origin origin, CUstream st
   call.stream = stream;
   call.stream_id = stream_id(stream);
   if (driver().cuCtxGetDevice(&call.device) != CUDA_SUCCESS) call.device = 0;
-  if (driver().cuCtxGetCurrent(&call.context) != CUDA_SUCCESS) call.context = nullptr;
+  const CUresult result = driver().cuCtxGetCurrent(&call.context);
+  if (result != CUDA_SUCCESS) call.context = nullptr;
+  if (asked != nullptr) *asked = result;
   return call;
 }
 

@@ -1,13 +1,18 @@
 // Allocations and frees as the hooks see them: entered in the map, recorded. Callers: hooks/memory, hooks/host,
-// hooks/module.
+// hooks/module, hooks/descriptor.
 #pragma once
+#include "preload/base/guard.h"
+#include "preload/base/runtime.h"
 #include "preload/calls/command.h"
+#include "preload/calls/handler.h"
 #include "preload/tracking/allocations.h"
 
 namespace reprise {
 
 // A new AllocateCall with id, sequence, device and context of the calling thread.
-AllocateCall make_allocate_call(uint64_t size, trace::Origin origin, CUstream stream) noexcept;
+// *asked: what the driver said when it was asked for the context.
+AllocateCall make_allocate_call(uint64_t size, trace::Origin origin, CUstream stream,
+                                CUresult* asked = nullptr) noexcept;
 
 // The allocation exists at `address`: into the map and the trace. `marks` gives its marks only.
 void record_allocated(const AllocateCall& call, CUdeviceptr address, const Allocation& marks = {}) noexcept;
@@ -18,5 +23,14 @@ bool take_allocation(CUdeviceptr address, CUstream stream, Allocation* allocatio
 
 // The driver's answer to the free: on success it is recorded, on an error the allocation goes back into the map.
 void record_freed(const FreeCall& call, const Allocation& allocation, CUresult result) noexcept;
+
+// The answer of `call()`, by which the driver makes device memory that Reprise does not manage. Where it has none left
+// because ours takes it all, it is asked again after some of ours was given back.
+template <typename Call>
+CUresult beside_ours(const HookScope& scope, uint64_t bytes, Call call) noexcept {
+  const CUresult result = call();
+  if (!scope || result != CUDA_ERROR_OUT_OF_MEMORY || !managing()) return result;
+  return runtime().handler->make_headroom(bytes) ? call() : result;
+}
 
 }  // namespace reprise

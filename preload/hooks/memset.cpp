@@ -34,7 +34,8 @@ struct Memset {
     // Rows with gaps leave some bytes as they were.
     const bool dense = flat || pitch == row || height == 1;
     if (span > 0) builder.touch(to, span, dense ? trace::kAccessWrite : trace::kAccessWrite | trace::kAccessRead);
-    mark_overwritten(to, dense ? span : 0);
+    if (dense) mark_overwritten(to, span);
+    if (element_bytes == 4 && value != 0) mark_half_written(to);
   }
 
  private:

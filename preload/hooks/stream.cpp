@@ -53,8 +53,13 @@ CUresult synchronize(CUstream stream) {
 
 CUresult wait_event(CUstream stream, CUevent event, unsigned flags) {
   const HookScope scope;
-  // While a stream is captured, a wait may pull this stream into the capture, which only the driver can tell.
-  if (!scope || any_capture()) return driver().cuStreamWaitEvent(stream, event, flags);
+  if (!scope || capturing(stream)) return driver().cuStreamWaitEvent(stream, event, flags);
+  if (joins_capture(event)) {
+    // What was called on this stream before is not captured.
+    CUresult result = before_ordered(RowId::k_cuStreamWaitEvent);
+    if (result == CUDA_SUCCESS) result = runtime().handler->before_joining_capture();
+    return result == CUDA_SUCCESS ? driver().cuStreamWaitEvent(stream, event, flags) : result;
+  }
   record_order(trace::OrderKind::event_wait, stream, event);
   return runtime().handler->stream_wait_event(stream, event, flags);
 }
@@ -65,8 +70,14 @@ CUresult begin_capture(CUstream stream, Begin begin) {
   const HookScope scope(watch_flags() != 0 || defragmenting());
   if (!scope) return begin();
   if (const CUresult order = before_ordered(RowId::k_cuStreamBeginCapture_v2); order != CUDA_SUCCESS) return order;
-  const CUresult result = begin();
-  if (result == CUDA_SUCCESS) capture_opened(stream);
+  Handler* const handler = runtime().handler;
+  CUresult result = handler != nullptr ? handler->capture_begin() : CUDA_SUCCESS;
+  if (result == CUDA_SUCCESS) result = begin();
+  if (result == CUDA_SUCCESS) {
+    capture_opened(stream);
+  } else if (handler != nullptr) {
+    handler->capture_end();
+  }
   return result;
 }
 

@@ -1,5 +1,6 @@
 #include "preload/hooks/submit.h"
 
+#include "preload/access/looks.h"
 #include "preload/base/runtime.h"
 #include "preload/base/sequence.h"
 #include "preload/calls/handler.h"
@@ -24,7 +25,26 @@ CUresult submit(CommandBuilder& builder) noexcept {
   if (recorder != nullptr) command.call_site = recorder->call_site(command.signature);
   const CUresult result = active.handler->submit(command);
   if (recorder != nullptr) recorder->op(command, result, called_ns);
+  if (result == CUDA_SUCCESS) mark_submitted(builder);
   return result;
+}
+
+bool touch_managed(CommandBuilder& builder, std::initializer_list<CUdeviceptr> addresses) noexcept {
+  if (!managing()) return false;
+  for (const CUdeviceptr address : addresses) {
+    Allocation allocation;
+    if (address != 0 && find_allocation(address, &allocation) && is_device_memory(allocation.origin)) {
+      builder.touch(allocation, address, 0, trace::kAccessRead, trace::kNoParameter);
+    }
+  }
+  return builder.command.access_count > 0;
+}
+
+CUresult look_up(CommandBuilder& builder) noexcept {
+  Command& command = builder.command;
+  command.captured = true;
+  if (driver().cuCtxGetCurrent(&command.context) != CUDA_SUCCESS) command.context = nullptr;
+  return runtime().handler->submit(command);
 }
 
 bool pageable(const void* host) noexcept {

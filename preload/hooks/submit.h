@@ -1,6 +1,8 @@
 // From an understood call to the handler: fills in what all commands have in common, hands the command over, records
 // it. Callers: hooks.
 #pragma once
+#include <initializer_list>
+
 #include "preload/access/command_builder.h"
 #include "preload/base/guard.h"
 #include "preload/tracking/streams.h"
@@ -10,6 +12,32 @@ namespace reprise {
 // Sequence, context, signature; then the handler; then the recorder. Returns what the program shall see.
 CUresult submit(CommandBuilder& builder) noexcept;
 
+// Are any of these in memory that the handler manages? Notes those.
+bool touch_managed(CommandBuilder& builder, std::initializer_list<CUdeviceptr> addresses) noexcept;
+// To the handler, as a captured command.
+CUresult look_up(CommandBuilder& builder) noexcept;
+
+// For a call that goes into a graph, or makes an object of addresses: nothing runs, but the driver looks at the memory
+// at `addresses`, which has to be there. Inside a HookScope. Calls `call()` and returns its answer, or an error
+// instead.
+template <typename Call>
+CUresult with_operands(const char* name, std::initializer_list<CUdeviceptr> addresses, Call call) noexcept {
+  struct Captured {
+    Call* call;
+    static CUresult issue(const void* payload, CUstream) noexcept {
+      return (*static_cast<const Captured*>(payload)->call)();
+    }
+  };
+  Access room[8];
+  CommandBuilder builder(trace::OpKind::other, name, CU_STREAM_LEGACY, room, 8);
+  if (!touch_managed(builder, addresses)) return call();
+  const Captured payload{&call};
+  builder.command.issue = &Captured::issue;
+  builder.command.payload = &payload;
+  builder.command.payload_bytes = sizeof payload;
+  return look_up(builder);
+}
+
 // For calls whose Payload struct knows how to perform itself and what it touches:
 //   static CUresult issue(const void* payload, CUstream stream) noexcept;
 //   void describe(CommandBuilder& builder) const noexcept;
@@ -18,7 +46,15 @@ CUresult submit(CommandBuilder& builder) noexcept;
 template <typename Payload>
 CUresult run_on_stream(const Payload& payload, CUstream stream) noexcept {
   const HookScope scope;
-  if (!scope || capturing(stream)) return Payload::issue(&payload, stream);
+  if (!scope) return Payload::issue(&payload, stream);
+  if (capturing(stream)) {
+    const auto issue = [&payload, stream] { return Payload::issue(&payload, stream); };
+    if constexpr (requires { payload.to; }) {
+      return with_operands(Payload::kName, {payload.to}, issue);
+    } else {
+      return issue();
+    }
+  }
   Access room[Payload::kMaxAccesses];
   CommandBuilder builder(Payload::kOp, Payload::kName, stream, room, Payload::kMaxAccesses);
   builder.command.issue = &Payload::issue;

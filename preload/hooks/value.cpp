@@ -35,7 +35,11 @@ struct WriteValue {
     builder.command.size = bytes;
     // A word outside all known allocations may be one that a host thread waits for: opaque, so it is not deferred.
     if (!builder.touch(to, bytes, trace::kAccessWrite)) builder.flag(trace::kOpOpaque);
-    mark_overwritten(to, bytes);
+    if (wide) {
+      record_payload(to, {&value, 8});  // it may be an address
+    } else {
+      mark_half_written(to);
+    }
   }
 };
 

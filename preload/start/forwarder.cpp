@@ -4,6 +4,7 @@
 #include <new>
 
 #include "preload/driver/driver.h"
+#include "preload/start/writer_streams.h"
 
 namespace reprise {
 namespace {
@@ -24,11 +25,13 @@ class Forwarder final : public Handler {
   }
 
   CUresult release(const FreeCall& call) noexcept override {
+    writers_.forget(call.allocation);
     return call.stream_ordered ? driver().cuMemFreeAsync(call.address, call.stream) : driver().cuMemFree(call.address);
   }
 
   CUresult submit(const Command& command) noexcept override {
-    if (activity_ == nullptr) return command.issue(command.payload, command.stream);
+    if (reads_back() && !command.captured) writers_.record(command);
+    if (activity_ == nullptr || command.captured) return command.issue(command.payload, command.stream);
     activity_->push(command.sequence, command.stream);
     const CUresult result = command.issue(command.payload, command.stream);
     activity_->pop(command.sequence, command.stream);
@@ -51,12 +54,22 @@ class Forwarder final : public Handler {
   CUresult stream_synchronize(CUstream stream) noexcept override {
     return collected(driver().cuStreamSynchronize(stream));
   }
-  CUresult stream_destroy(CUstream stream) noexcept override { return driver().cuStreamDestroy(stream); }
+  CUresult stream_destroy(CUstream stream) noexcept override {
+    if (captures_.load() == 0) writers_.stream_ends(stream);
+    return driver().cuStreamDestroy(stream);
+  }
   CUresult context_synchronize() noexcept override { return collected(driver().cuCtxSynchronize()); }
 
   CUresult before_ordered(const char*, bool) noexcept override { return CUDA_SUCCESS; }
-  void capture_begin() noexcept override {}
-  void capture_end() noexcept override {}
+  CUresult capture_begin() noexcept override {
+    captures_.fetch_add(1);
+    return CUDA_SUCCESS;
+  }
+  CUresult before_joining_capture() noexcept override { return CUDA_SUCCESS; }
+  void capture_end() noexcept override { captures_.fetch_sub(1); }
+
+  bool reads_back() const noexcept override { return recorder_ != nullptr && !recorder_->paused(); }
+  bool read_back(const ReadBack& request) noexcept override { return writers_.read_back(request); }
 
   CUresult memory_info(size_t* free_bytes, size_t* total_bytes) noexcept override {
     return driver().cuMemGetInfo(free_bytes, total_bytes);
@@ -88,6 +101,8 @@ class Forwarder final : public Handler {
   Recorder* const recorder_;
   ActivitySource* activity_;
   std::atomic<bool> collecting_{false};
+  std::atomic<int> captures_{0};
+  WriterStreams writers_;
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <atomic>
 
+#include "preload/tracking/handle_map.h"
 #include "preload/tracking/interval_map.h"
 
 namespace reprise {
@@ -22,12 +23,15 @@ pthread_mutex_t writer_mutex = PTHREAD_MUTEX_INITIALIZER;
 constexpr uint64_t kHoldsPointers = 1;
 constexpr uint64_t kHidden = 2;
 constexpr uint64_t kWriteCombined = 4;
+constexpr uint64_t kWritten = 8;
+constexpr uint64_t kUnknown = 16;
 constexpr unsigned kOriginShift = 8;
 constexpr unsigned kDeviceShift = 24;
 
 uint64_t marks_of(const Allocation& allocation) {
   return (allocation.holds_pointers ? kHoldsPointers : 0) | (allocation.hidden ? kHidden : 0) |
-         (allocation.write_combined ? kWriteCombined : 0) | static_cast<uint64_t>(allocation.origin) << kOriginShift |
+         (allocation.write_combined ? kWriteCombined : 0) | (allocation.written ? kWritten : 0) |
+         (allocation.unknown ? kUnknown : 0) | static_cast<uint64_t>(allocation.origin) << kOriginShift |
          static_cast<uint64_t>(allocation.device) << kDeviceShift;
 }
 
@@ -40,6 +44,8 @@ void unpack(const Interval& interval, Allocation* allocation) {
   allocation->write_combined = (interval.marks & kWriteCombined) != 0;
   allocation->holds_pointers = (interval.marks & kHoldsPointers) != 0;
   allocation->hidden = (interval.marks & kHidden) != 0;
+  allocation->written = (interval.marks & kWritten) != 0;
+  allocation->unknown = (interval.marks & kUnknown) != 0;
 }
 
 IntervalMap& map_of(trace::Origin origin) { return origin == trace::Origin::host ? host_map : device_map; }
@@ -49,6 +55,20 @@ void count(const Allocation& allocation, bool add) {
   if (!is_device_memory(allocation.origin)) return;
   live_count.fetch_add(add ? 1 : ~0ull, std::memory_order_relaxed);
   live_bytes.fetch_add(add ? allocation.size : ~allocation.size + 1, std::memory_order_relaxed);
+}
+
+// Not all that is live is marked as written: opaque work need not go through all of it again and again.
+constinit std::atomic<bool> some_not_written{false};
+
+// Where memory that Reprise may move has ever been, in granules.
+constexpr unsigned kGranuleShift = 21;
+constinit HandleMap granules;
+
+void remember(const Allocation& allocation) {
+  const uint64_t last = (allocation.address + allocation.size - 1) >> kGranuleShift;
+  for (uint64_t granule = allocation.address >> kGranuleShift; granule <= last; ++granule) {
+    if (granules.find(granule) == 0) granules.set(granule, 1);
+  }
 }
 
 bool erase_locked(uint64_t address, Allocation* allocation) {
@@ -86,6 +106,7 @@ uint64_t next_allocation_id() noexcept { return last_id.fetch_add(1, std::memory
 
 bool insert_allocation(const Allocation& allocation) noexcept {
   if (allocation.size == 0 || allocation.address + allocation.size < allocation.address) return false;
+  if (is_device_memory(allocation.origin)) remember(allocation);
   const WriterLock lock;
   IntervalMap& map = map_of(allocation.origin);
   Interval stale;
@@ -97,6 +118,7 @@ bool insert_allocation(const Allocation& allocation) noexcept {
                           marks_of(allocation)};
   if (!map.insert(interval)) return false;
   count(allocation, true);
+  some_not_written.store(true, std::memory_order_release);
   return true;
 }
 
@@ -120,6 +142,29 @@ void set_holds_pointers(uint64_t address, bool holds) noexcept { change_mark(add
 void set_hidden(uint64_t address) noexcept {
   if (change_mark(address, kHidden, true)) hidden_count.fetch_add(1, std::memory_order_relaxed);
 }
+
+void set_written(uint64_t address, bool written) noexcept {
+  // On both sides: whenever mark_all_written() runs in between, the next one sees it.
+  if (!written) some_not_written.store(true, std::memory_order_release);
+  change_mark(address, kWritten, written);
+  if (!written) some_not_written.store(true, std::memory_order_release);
+}
+void set_unknown(uint64_t address, bool unknown) noexcept { change_mark(address, kUnknown, unknown); }
+
+void mark_all_written() noexcept {
+  if (!some_not_written.load(std::memory_order_acquire)) return;
+  const WriterLock lock;
+  some_not_written.store(false, std::memory_order_relaxed);
+  for (IntervalMap* map : {&device_map, &host_map}) {
+    Interval interval;
+    for (uint64_t at = 0; map->first_after(at, &interval); at = interval.end) {
+      if ((interval.marks & kWritten) == 0) map->set_marks(interval.begin, interval.marks | kWritten);
+    }
+  }
+}
+
+AddressRange device_addresses() noexcept { return {device_map.low(), device_map.span()}; }
+bool was_movable(uint64_t word) noexcept { return granules.find(word >> kGranuleShift) != 0; }
 
 LiveMemory live_device_memory() noexcept {
   return {live_count.load(std::memory_order_relaxed), live_bytes.load(std::memory_order_relaxed)};

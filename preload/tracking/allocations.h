@@ -15,7 +15,9 @@ struct Allocation {
   uint64_t size = 0;
   trace::Origin origin = trace::Origin::alloc;
   uint16_t device = 0;
-  bool holds_pointers = false;  // device addresses were copied into it (pointees.h)
+  bool holds_pointers = false;  // it holds device addresses (pointees.h)
+  bool written = false;         // a kernel may have written to it since it was last scanned (looks.h)
+  bool unknown = false;         // bytes were copied into it from where they could not be scanned
   bool write_combined = false;  // host memory that is slow to read
   bool hidden = false;          // kernels may reach it without a pointer in their parameters
 };
@@ -36,6 +38,20 @@ bool find_allocation(uint64_t word, Allocation* allocation) noexcept;
 // Changes a mark of the allocation that starts at `address`.
 void set_holds_pointers(uint64_t address, bool holds) noexcept;
 void set_hidden(uint64_t address) noexcept;
+void set_written(uint64_t address, bool written) noexcept;
+void set_unknown(uint64_t address, bool unknown) noexcept;
+// Something that cannot be seen may have written to any of them.
+void mark_all_written() noexcept;
+
+// Every device allocation ever seen lies in [low, low + span).
+struct AddressRange {
+  uint64_t low = 0;
+  uint64_t span = 0;
+  bool contains(uint64_t word) const noexcept { return word - low < span; }
+};
+AddressRange device_addresses() noexcept;
+// Is or was memory that Reprise may move there, or close by? It may come back.
+bool was_movable(uint64_t word) noexcept;
 
 // Live allocations and their bytes, of device memory (alloc, pitched, async, pool).
 struct LiveMemory {
@@ -50,6 +66,11 @@ uint32_t hidden_allocations(Allocation* list, uint32_t capacity) noexcept;
 inline bool is_device_memory(trace::Origin origin) noexcept {
   return origin == trace::Origin::alloc || origin == trace::Origin::pitched || origin == trace::Origin::async ||
          origin == trace::Origin::pool;
+}
+
+// The host can read it in place.
+inline bool is_host_readable(trace::Origin origin) noexcept {
+  return origin == trace::Origin::host || origin == trace::Origin::managed;
 }
 
 }  // namespace reprise

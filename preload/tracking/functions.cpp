@@ -9,6 +9,7 @@
 #include "preload/trace/signature.h"
 #include "preload/tracking/allocations.h"
 #include "preload/tracking/handle_map.h"
+#include "preload/tracking/opaque_kernels.h"
 
 namespace reprise {
 namespace {
@@ -61,7 +62,9 @@ void read_layout(CUfunction handle, Kind kind, Function* function) {
     if (result == CUDA_ERROR_FUNCTION_NOT_LOADED && driver().cuFuncLoad(handle) == CUDA_SUCCESS) {
       result = parameter(handle, kind, count, &offset, &size);
     }
-    // The end of the list is an invalid index; any other answer says that the layout cannot be had.
+    // The end of the list is an invalid index; any other answer says that the layout cannot be had. An end that is none
+    // would leave parameters out of every copied launch, so it has to be said twice.
+    if (result == CUDA_ERROR_INVALID_VALUE) result = parameter(handle, kind, count, &offset, &size);
     if (result == CUDA_ERROR_INVALID_VALUE) break;
     if (result != CUDA_SUCCESS || count == kMaxParameters || offset + size > 64 * 1024) return;
     list[count++] = {static_cast<uint32_t>(offset), static_cast<uint32_t>(size)};
@@ -107,6 +110,7 @@ Function* make_function(CUfunction handle) {
     if (const char* copy = strdup(name); copy != nullptr) function->name = copy;
   }
   function->name_hash = trace::hash_bytes(function->name, std::strlen(function->name));
+  function->opaque = opaque_by_name(function->name);
   read_layout(handle, kind, function);
   if (function->layout_known) {
     function->structure = structures::recognize(function->name, function->parameters, function->parameter_count);

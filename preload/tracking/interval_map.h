@@ -40,6 +40,10 @@ class IntervalMap {
   // The first interval that ends behind `address`.
   bool first_after(uint64_t address, Interval* result) const noexcept;
 
+  // The range of all intervals ever seen.
+  uint64_t low() const noexcept { return low_.load(std::memory_order_acquire); }
+  uint64_t span() const noexcept { return span_.load(std::memory_order_relaxed); }
+
  private:
   static constexpr uint32_t kBlockEntries = 64;
   struct AtomicInterval {

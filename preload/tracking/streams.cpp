@@ -24,7 +24,8 @@ bool ask_capturing(CUstream stream) noexcept {
 namespace {
 
 constinit HandleMap ids;
-constinit HandleMap origins;  // streams on which a capture was begun
+constinit HandleMap origins;          // streams on which a capture was begun
+constinit HandleMap captured_events;  // recorded last on a stream that captured
 constinit std::atomic<uint32_t> last_id{kPerThreadStreamId};
 
 uint64_t key(CUstream stream) { return reinterpret_cast<uint64_t>(stream); }
@@ -67,7 +68,6 @@ void capture_opened(CUstream stream) noexcept {
   if (origins.find(key(stream)) != 0) return;
   origins.set(key(stream), 1);
   detail::open_captures.fetch_add(1, std::memory_order_relaxed);
-  if (Handler* handler = runtime().handler; handler != nullptr) handler->capture_begin();
 }
 
 void capture_closed(CUstream stream) noexcept {
@@ -75,6 +75,19 @@ void capture_closed(CUstream stream) noexcept {
   origins.erase(key(stream));
   detail::open_captures.fetch_sub(1, std::memory_order_relaxed);
   if (Handler* handler = runtime().handler; handler != nullptr) handler->capture_end();
+}
+
+void event_recorded(CUevent event, bool captured) noexcept {
+  const auto key = reinterpret_cast<uint64_t>(event);
+  if (captured) {
+    captured_events.set(key, 1);
+  } else if (captured_events.used() != 0) {
+    captured_events.erase(key);
+  }
+}
+
+bool joins_capture(CUevent event) noexcept {
+  return captured_events.used() != 0 && captured_events.find(reinterpret_cast<uint64_t>(event)) != 0;
 }
 
 }  // namespace reprise

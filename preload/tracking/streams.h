@@ -38,7 +38,12 @@ inline bool capturing(CUstream stream) noexcept {
   return __builtin_expect(any_capture(), false) && detail::ask_capturing(stream);
 }
 
+// The driver has begun a capture on the stream: the handler was told before. The capture is over: the handler is told.
 void capture_opened(CUstream stream) noexcept;
 void capture_closed(CUstream stream) noexcept;
+
+// A stream that waits for an event that was recorded last on a captured stream joins that capture.
+void event_recorded(CUevent event, bool captured) noexcept;
+bool joins_capture(CUevent event) noexcept;
 
 }  // namespace reprise

@@ -53,6 +53,7 @@ bool Activation::enter(const PlanIndex* plan_index, std::string* why) noexcept {
 bool Activation::bind_persistent(std::string* why) noexcept {
   const plan::Plan& plan = plan_index_->plan;
   tensors_.assign(plan.tensors.size(), nullptr);
+  freed_after_.assign(plan.tensors.size(), LaneUses{});
   std::vector<ResidentTensor*> live;
   memory_.tensors.for_each([&](ResidentTensor& tensor) { live.push_back(&tensor); });
   std::sort(live.begin(), live.end(),
@@ -182,8 +183,9 @@ bool Activation::vacate(std::string* why) noexcept {
     CUresult result = CUDA_SUCCESS;
     if (!wanted.resident_at_start || !in_place(t)) {
       result = pager_.evict(tensor);
-    } else if (wanted.clean_at_start && tensor.defined && !tensor.host_valid) {
-      result = ensure_slot(memory_, tensor) ? copy_out(memory_, tensor, LaneUses{}) : CUDA_ERROR_OUT_OF_MEMORY;
+    } else if (wanted.clean_at_start && tensor.defined && !tensor.host_valid && !memory_.strict()) {
+      result =
+          ensure_slot(memory_, tensor) ? copy_out(memory_, tensor, *home(t), LaneUses{}) : CUDA_ERROR_OUT_OF_MEMORY;
     }
     if (result != CUDA_SUCCESS) return fail(why, "a tensor could not be copied to the host", result);
   }
@@ -206,6 +208,17 @@ bool Activation::make_slots(std::string* why) noexcept {
   return true;
 }
 
+CUdeviceptr Activation::base_of(uint32_t index) const noexcept {
+  return index < plan_index_->persistent_count ? tensors_[index]->base : plan_index_->addresses[index];
+}
+
+// May a mapping to the tensor's home be there while nothing runs? With strict safety that of a tensor which is away may
+// not: it comes with the tensor's bytes.
+bool Activation::may_stay_mapped(uint32_t index) const noexcept {
+  if (!memory_.strict()) return true;
+  return index < plan_index_->persistent_count ? tensors_[index]->resident : plan_index_->keeps_mapping[index];
+}
+
 bool Activation::map_homes(std::string* why) noexcept {
   const uint64_t chunk_bytes = shared_.chunk_bytes;
   // A mapping that is right already is kept. All wrong ones are unmapped before any is mapped.
@@ -213,12 +226,13 @@ bool Activation::map_homes(std::string* why) noexcept {
     for (uint32_t t = 0; t < tensors_.size(); ++t) {
       const std::vector<ChunkIndex>* const chunks = home(t);
       if (chunks == nullptr) continue;
-      const CUdeviceptr base = t < plan_index_->persistent_count ? tensors_[t]->base : plan_index_->addresses[t];
+      const CUdeviceptr base = base_of(t);
+      const bool stays = may_stay_mapped(t);
       const Mapping* const mapping = memory_.mappings.find(base);
-      if (mapping != nullptr && mapping->chunks == *chunks) continue;
+      if (mapping != nullptr && mapping->chunks == *chunks && stays) continue;
       CUresult result = memory_.mappings.make_room(base, chunks->size() * chunk_bytes);
       if (result == CUDA_SUCCESS) result = memory_.mappings.unmap(base);
-      if (result == CUDA_SUCCESS && map) result = memory_.mappings.map(base, *chunks);
+      if (result == CUDA_SUCCESS && map && stays) result = memory_.mappings.map(base, *chunks);
       if (result != CUDA_SUCCESS) return fail(why, "a tensor's home could not be mapped", result);
     }
   }
@@ -226,25 +240,43 @@ bool Activation::map_homes(std::string* why) noexcept {
 }
 
 bool Activation::load(std::string* why) noexcept {
+  std::vector<uint32_t> loaded;
   for (uint32_t t = 0; t < plan_index_->persistent_count; ++t) {
     const plan::Tensor& wanted = plan_index_->plan.tensors[t];
     ResidentTensor& tensor = *tensors_[t];
     if (!wanted.resident_at_start || tensor.resident || home(t) == nullptr) continue;
     LaneUse done;
     if (tensor.defined && tensor.host_valid) {
-      const CUresult result = copy_in(memory_, tensor, LaneUses{}, &done);
+      const CUresult result = copy_in(memory_, tensor, *home(t), LaneUses{}, &done);
       if (result != CUDA_SUCCESS) return fail(why, "a tensor could not be copied to its home", result);
+    }
+    loaded.push_back(t);
+  }
+  if (!settle()) {
+    *why = "the device failed";
+    return false;
+  }
+  for (const uint32_t t : loaded) {
+    ResidentTensor& tensor = *tensors_[t];
+    if (memory_.strict()) {
+      const CUresult result = memory_.mappings.map(tensor.base, *home(t));
+      if (result != CUDA_SUCCESS) return fail(why, "a tensor's home could not be mapped", result);
+      tensor.defined = true;
+      tensor.host_valid = false;
     }
     tensor.resident = true;
     for (const ChunkIndex chunk : *home(t)) memory_.chunks[chunk].occupant = &tensor;
   }
-  if (settle()) return true;
-  *why = "the device failed";
-  return false;
+  return true;
 }
 
 void Activation::exit() noexcept {
   settle();
+  if (memory_.strict()) {
+    memory_.tensors.for_each([this](ResidentTensor& tensor) {
+      if (tensor.chunk_count > 0 && !tensor.resident) shared_.faults.report(memory_.mappings.unmap(tensor.base));
+    });
+  }
   ChunkPool& pool = memory_.chunks;
   // A chunk whose occupant has lost other chunks, and with them its bytes, has no occupant any more.
   for (ChunkIndex chunk = 0; chunk < pool.size(); ++chunk) {
@@ -278,14 +310,32 @@ ResidentTensor* Activation::allocate(uint32_t index, uint64_t allocation) noexce
   return tensor;
 }
 
-void Activation::release(uint32_t index) noexcept {
+bool Activation::clear_range(uint32_t index, CUresult* result) noexcept {
+  *result = CUDA_SUCCESS;
+  if (!memory_.strict() || plan_index_->plan.tensors[index].chunk_count == 0) return true;
+  if (plan_index_->keeps_mapping[index]) return true;
+  const Mapping* const mapping = memory_.mappings.find(base_of(index));
+  const LaneUses& uses = mapping != nullptr ? mapping->uses : freed_after_[index];
+  if (uses.everything()) *result = memory_.lanes.synchronize();
+  if (!uses.everything() && !memory_.lanes.complete(uses)) return false;
+  if (*result != CUDA_SUCCESS) return false;
+  *result = memory_.mappings.unmap(base_of(index));
+  return *result == CUDA_SUCCESS;
+}
+
+void Activation::release(uint32_t index, const LaneUses& last) noexcept {
   ResidentTensor* const tensor = tensors_[index];
   if (tensor == nullptr) return;
   if (Mapping* const mapping = memory_.mappings.find(tensor->base); mapping != nullptr) {
+    if (memory_.strict()) tensor->uses.merge(last);
     for (const ChunkIndex chunk : mapping->chunks) {
-      if (memory_.chunks[chunk].occupant == tensor) memory_.chunks[chunk].occupant = nullptr;
+      if (memory_.chunks[chunk].occupant != tensor) continue;
+      memory_.chunks[chunk].occupant = nullptr;
+      if (memory_.strict()) memory_.chunks[chunk].uses.merge(tensor->uses);
     }
     mapping->uses.merge(tensor->uses);
+  } else {
+    freed_after_[index] = last;
   }
   slots_[index] = std::move(tensor->host);
   memory_.slot_reads = memory_.lanes[Lanes::kToDevice].issued;

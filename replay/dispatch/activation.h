@@ -31,7 +31,11 @@ class Activation {
   ResidentTensor* tensor(uint32_t index) const noexcept { return tensors_[index]; }
   // An instance of a transient tensor begins (it gets the plan's host slot for it) and ends.
   ResidentTensor* allocate(uint32_t index, uint64_t allocation) noexcept;
-  void release(uint32_t index) noexcept;
+  // `last`: for strict safety, the work before the free, of which any may have touched it unseen.
+  void release(uint32_t index, const LaneUses& last = {}) noexcept;
+  // Strict safety: before allocate(), what is mapped in the tensor's range since it lived there last is unmapped, where
+  // that may not stay. False: work still uses it, try again; or *result is an error.
+  bool clear_range(uint32_t index, CUresult* result) noexcept;
   // Physical chunks of one of the plan's placements, in address order.
   const std::vector<ChunkIndex>& chunks_of(uint32_t placement) const noexcept { return placements_[placement]; }
 
@@ -45,6 +49,8 @@ class Activation {
   bool map_homes(std::string* why) noexcept;
   bool make_slots(std::string* why) noexcept;
   bool load(std::string* why) noexcept;
+  bool may_stay_mapped(uint32_t index) const noexcept;
+  CUdeviceptr base_of(uint32_t index) const noexcept;
   bool in_place(uint32_t index) noexcept;
   const std::vector<ChunkIndex>* home(uint32_t index) const noexcept;
   bool fail(std::string* why, const char* what, CUresult result) noexcept;
@@ -56,6 +62,7 @@ class Activation {
   std::vector<ChunkIndex> chunks_;  // by plan chunk; kept between activations
   std::vector<std::vector<ChunkIndex>> placements_;
   std::vector<ResidentTensor*> tensors_;  // by plan tensor
+  std::vector<LaneUses> freed_after_;     // by plan tensor: transient ones that were away when they were released
   std::vector<HostSlot> slots_;           // by plan tensor: of transient ones, while no instance is live
 };
 

@@ -50,6 +50,7 @@ CUresult Dispatcher::start(uint64_t host_cap, bool measure) noexcept {
   if (result == CUDA_SUCCESS) result = reserve_arena(chunk_bytes, &shared_.arena_all);
   if (result == CUDA_SUCCESS) result = memory_.lanes.open(shared_.context);
   if (result != CUDA_SUCCESS) return result;
+  memory_.lanes.watch_captures(&shared_.captures);
   shared_.chunk_bytes = chunk_bytes;
   shared_.arena = cut_arena(shared_.arena_all.base, shared_.arena_all.bytes, chunk_bytes);
   shared_.addresses.open(shared_.arena, chunk_bytes);
@@ -59,6 +60,12 @@ CUresult Dispatcher::start(uint64_t host_cap, bool measure) noexcept {
   memory_.host.open(host_cap);
   memory_.chunks.open(shared_.device, chunk_bytes);
   memory_.mappings.open(&memory_.chunks, &memory_.lanes, shared_.device);
+  if (shared_.strict) {
+    size_t total = 0;
+    result = driver().cuDeviceTotalMem(&total, shared_.device);
+    if (result == CUDA_SUCCESS) result = memory_.window.open(&memory_.chunks, &memory_.mappings, total / chunk_bytes);
+    if (result != CUDA_SUCCESS) return result;
+  }
   pager_.before_fit = &Dispatcher::rise_with_working_set;
   pager_.before_fit_user = this;
   outside_.open();
@@ -101,7 +108,9 @@ void Dispatcher::record_memory() noexcept {
   if (bytes == recorded_bytes_) return;
   recorded_bytes_ = bytes;
   shared_.counters.device_bytes.store(bytes, std::memory_order_relaxed);
-  shared_.counters.peak_device_bytes.store(memory_.chunks.peak_bytes(), std::memory_order_relaxed);
+  // There may have been other memory before, of a context that has ended.
+  const uint64_t peak = shared_.counters.peak_device_bytes.load(std::memory_order_relaxed);
+  shared_.counters.peak_device_bytes.store(std::max(peak, memory_.chunks.peak_bytes()), std::memory_order_relaxed);
   if (!shared_.run_log.enabled()) return;
   RunLogLine line(run_log::memory::line);
   line.add(run_log::memory::time_ns, RunLogWriter::now_ns())
@@ -112,14 +121,27 @@ void Dispatcher::record_memory() noexcept {
 
 void Dispatcher::step_on_demand(LogEntry& entry) noexcept {
   // These make the driver load code or free memory: what the program holds around us may have changed.
-  if (entry.kind == EntryKind::ordered || entry.command.first_of_shape) measured_at_bytes_ = UINT64_MAX;
+  if (entry.kind == EntryKind::ordered || entry.kind == EntryKind::errand || entry.command.first_of_shape) {
+    measured_at_bytes_ = UINT64_MAX;
+  }
   if (entry.kind == EntryKind::activate) {
-    executor_.activate(shared_.plan_index.load(std::memory_order_acquire), entry.iteration);
-    shared_.command_log.done(&entry);
+    activate(entry);
   } else {
     on_demand_.perform(entry);
   }
   record_memory();
+}
+
+// A plan begins when all calls before are done. One whose thread sleeps may sleep for long, and so may a capture stay
+// open: the plan's turn is later.
+void Dispatcher::activate(LogEntry& entry) noexcept {
+  on_demand_.finish_granted();
+  if (on_demand_.has_program_calls() || shared_.captures.load() > 0) {
+    shared_.dispatcher_divergences.fetch_add(1, std::memory_order_release);
+  } else {
+    executor_.activate(shared_.plan_index.load(std::memory_order_acquire), entry.iteration);
+  }
+  shared_.command_log.done(&entry);
 }
 
 void Dispatcher::run() noexcept {
@@ -128,36 +150,44 @@ void Dispatcher::run() noexcept {
   // The driver calls of this thread belong to no stream capture of the program.
   CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
   driver().cuThreadExchangeStreamCaptureMode(&mode);
-  while (!stopping_.load(std::memory_order_acquire)) {
+  while (true) {
     const uint64_t tail = shared_.command_log.tail();
+    issuer_.fault_report.look();
     if (executor_.active()) {
       if (!executor_.step()) shared_.command_log.wait_for_work(tail, executor_.idle() ? 0 : kPollInterval);
       continue;
     }
-    if (shared_.command_log.head() == tail) {
+    on_demand_.serve_program_calls();
+    // Entries that are not done may lie behind us: calls that program threads make. Some ahead are done: by a plan.
+    next_ = std::max(next_, shared_.command_log.head());
+    if (next_ == tail) {
       memory_.lanes.poll();
       shared_.staging.reclaim(memory_.lanes);
-      shared_.command_log.wait_for_work(tail, 0);
+      shared_.command_log.wait_for_work(tail, on_demand_.has_program_calls() ? kPollInterval : 0);
       continue;
     }
-    step_on_demand(*shared_.command_log.at(shared_.command_log.head()));
+    LogEntry& entry = *shared_.command_log.at(next_++);
+    const bool last = entry.kind == EntryKind::errand && entry.errand == Errand::close;
+    if (!entry.done) step_on_demand(entry);
+    if (last) break;
     shared_.staging.reclaim(memory_.lanes);
   }
-  executor_.finish();
-  stopped_.store(true, std::memory_order_release);
-  while (true) pause();
+  ended_.store(true, std::memory_order_release);  // the last that this thread does here
 }
 
-void Dispatcher::stop(uint64_t timeout_ms) noexcept {
+void Dispatcher::wait_ended() noexcept {
+  const timespec nap{0, 100'000};
+  while (!ended_.load(std::memory_order_acquire)) nanosleep(&nap, nullptr);
+}
+
+bool Dispatcher::wait_settled(uint64_t timeout_ms) noexcept {
   const uint64_t deadline = RunLogWriter::now_ns() + timeout_ms * 1'000'000;
   const timespec nap{0, 100'000};
+  const CommandLog& log = shared_.command_log;
   shared_.command_log.enter_blocked();  // the thread that waits for the end counts as one that waits for the dispatcher
-  while (shared_.command_log.head() != shared_.command_log.tail() && RunLogWriter::now_ns() < deadline)
-    nanosleep(&nap, nullptr);
-  stopping_.store(true, std::memory_order_release);
-  shared_.command_log.wake();
-  while (!stopped_.load(std::memory_order_acquire) && RunLogWriter::now_ns() < deadline) nanosleep(&nap, nullptr);
+  while (log.settled() != log.tail() && RunLogWriter::now_ns() < deadline) nanosleep(&nap, nullptr);
   shared_.command_log.leave_blocked();
+  return log.settled() == log.tail();
 }
 
 }  // namespace reprise::replay

@@ -18,10 +18,10 @@
 #include <cstdint>
 #include <memory>
 
-#include "replay/dispatch/link_rates.h"
 #include "replay/dispatch/on_demand.h"
 #include "replay/dispatch/plan_executor.h"
 #include "replay/dispatch/shared.h"
+#include "replay/measure/link_rates.h"
 #include "replay/memory/budget.h"
 #include "replay/memory/memory.h"
 #include "replay/memory/pager.h"
@@ -36,14 +36,18 @@ class Dispatcher {
   // link's rates are known afterwards.
   CUresult start(uint64_t host_cap, bool measure) noexcept;
   const LinkRates& link_rates() const noexcept { return link_rates_; }
-  // Waits until all entries of the log are issued (at most `timeout_ms`), then parks the thread for good.
-  void stop(uint64_t timeout_ms) noexcept;
+  // Waits until all entries of the log are issued, at most `timeout_ms`. Returns whether they are.
+  bool wait_settled(uint64_t timeout_ms) noexcept;
+
+  // After the errand `close`: returns when the thread has ended.
+  void wait_ended() noexcept;
 
   ManagedMemory& memory() noexcept { return memory_; }
 
  private:
   void run() noexcept;
   void step_on_demand(LogEntry& entry) noexcept;
+  void activate(LogEntry& entry) noexcept;
   void follow_budget() noexcept;
   static void rise_with_working_set(void* self, uint64_t chunks) noexcept;
   void record_memory() noexcept;
@@ -57,8 +61,8 @@ class Dispatcher {
   Issuer issuer_;
   OnDemandExecutor on_demand_;
   PlanExecutor executor_;
-  std::atomic<bool> stopping_{false};
-  std::atomic<bool> stopped_{false};
+  std::atomic<bool> ended_{false};
+  uint64_t next_ = 0;  // log position of the next entry to perform on demand
   uint64_t measured_at_bytes_ = UINT64_MAX;
   uint64_t recorded_bytes_ = 0;
 };

@@ -1,5 +1,6 @@
 #include "preload/base/log.h"
 #include "preload/driver/driver.h"
+#include "preload/driver/results.h"
 #include "replay/dispatch/on_demand.h"
 
 namespace reprise::replay {
@@ -23,14 +24,18 @@ CUresult Issuer::issue(LogEntry& entry, uint64_t activity_id) noexcept {
 }
 
 void Issuer::conclude(LogEntry& entry, CUresult result, LaneUse use) noexcept {
+  if (result == CUDA_SUCCESS) fault_report.issued(use, entry.command.name);
   if (entry.staged) {
     // With a marker the position can be seen to complete; without one the staging area would fill up.
     memory_.lanes.mark(use.lane);
     shared_.staging.release(entry.staging, use);
   }
+  shared_.faults.report(memory_.lanes.fault());
   if (entry.program_issues) return;  // the program thread has the answer
   if (entry.waiter != nullptr) {
     entry.waiter->done(result);
+  } else if (is_sticky(result)) {
+    shared_.faults.report(result);  // the device has failed before: fault_report says in what
   } else if (result != CUDA_SUCCESS && shared_.faults.lose(result)) {
     log_line(
         LogLevel::warn,
@@ -40,18 +45,39 @@ void Issuer::conclude(LogEntry& entry, CUresult result, LaneUse use) noexcept {
   }
 }
 
+// An order whose call has answered SUCCESS, and which the driver refuses twice. Where the program named what is none,
+// its own call would have been refused, too, and there would be no order, either; else work may overtake what it waits
+// for.
+void Issuer::order_refused(CUresult result, const char* name) noexcept {
+  const bool named_wrongly =
+      result == CUDA_ERROR_INVALID_HANDLE || result == CUDA_ERROR_INVALID_VALUE || result == CUDA_ERROR_INVALID_CONTEXT;
+  if (named_wrongly || is_sticky(result))
+    return shared_.faults.report(result);  // fault_report tells of a device that failed
+  if (shared_.faults.lose(result)) {
+    log_line(LogLevel::warn,
+             "%s was refused (CUDA error %d) after its call had answered: every later call answers an error", name,
+             static_cast<int>(result));
+  }
+}
+
 void Issuer::issue_event_record(LogEntry& entry) noexcept {
   enter_context(entry.command.context);
-  const CUresult result = entry.flags == 0
-                              ? driver().cuEventRecord(entry.event, entry.command.stream)
-                              : driver().cuEventRecordWithFlags(entry.event, entry.command.stream, entry.flags);
-  shared_.faults.report(result);
+  const auto record = [&entry] {
+    return entry.flags == 0 ? driver().cuEventRecord(entry.event, entry.command.stream)
+                            : driver().cuEventRecordWithFlags(entry.event, entry.command.stream, entry.flags);
+  };
+  CUresult result = record();
+  if (result != CUDA_SUCCESS && !is_sticky(result)) result = record();
+  if (result != CUDA_SUCCESS) order_refused(result, "cuEventRecord");
   shared_.events.issued(entry.event, Events::Role::record);
 }
 
 void Issuer::issue_event_wait(LogEntry& entry) noexcept {
   enter_context(entry.command.context);
-  shared_.faults.report(driver().cuStreamWaitEvent(entry.command.stream, entry.event, entry.flags));
+  const auto wait = [&entry] { return driver().cuStreamWaitEvent(entry.command.stream, entry.event, entry.flags); };
+  CUresult result = wait();
+  if (result != CUDA_SUCCESS && !is_sticky(result)) result = wait();
+  if (result != CUDA_SUCCESS) order_refused(result, "cuStreamWaitEvent");
   shared_.events.issued(entry.event, Events::Role::wait);
 }
 

@@ -7,12 +7,13 @@
 
 namespace reprise::replay {
 namespace {
-constexpr uint64_t kComplaintsToPrint = 8;  // lines on stderr; more of them say nothing new
+constexpr uint64_t kShortagesToPrint = 8;  // lines on stderr; more of them say nothing new
 }
 
 void OnDemandExecutor::perform(LogEntry& entry) noexcept {
   switch (entry.kind) {
     case EntryKind::op:
+      if (entry.program_issues) return hold(entry);
       perform_op(entry);
       break;
     case EntryKind::allocate:
@@ -33,6 +34,12 @@ void OnDemandExecutor::perform(LogEntry& entry) noexcept {
     case EntryKind::ordered:
       perform_ordered(entry);
       break;
+    case EntryKind::errand:
+      perform_errand(entry);
+      break;
+    case EntryKind::read_back:
+      perform_read_back(entry);
+      break;
     case EntryKind::activate:
       break;  // the dispatcher performs these itself
   }
@@ -42,29 +49,34 @@ void OnDemandExecutor::perform(LogEntry& entry) noexcept {
 // Makes the tensors of the op resident and orders their arrival before the op on its lane.
 CUresult OnDemandExecutor::make_ready(LogEntry& entry, LaneIndex lane, bool* everything) noexcept {
   const Command& command = entry.command;
-  *everything = (command.flags & trace::kOpOpaque) != 0 || command.op == trace::OpKind::graph_launch;
+  *everything = (command.flags & trace::kOpOpaque) != 0;
   set_.clear();
   CUresult result = CUDA_SUCCESS;
   if (*everything) {
+    finish_granted();
     memory_.tensors.for_each([&](ResidentTensor& tensor) { set_.push_back(&tensor); });
     result = pager_.make_all_resident();
   } else {
     for (uint32_t i = 0; i < command.access_count; ++i) {
       ResidentTensor* const tensor = tensor_of(memory_, command.accesses[i]);
       if (tensor != nullptr) set_.push_back(tensor);
-      if (in_plan_slab(command.accesses[i])) result = memory_.lanes.wait_on(lane, memory_.plan_slab_uses);
+      if (in_plan_slab(command.accesses[i]) && !command.captured)
+        result = memory_.lanes.wait_on(lane, memory_.plan_slab_uses);
     }
+    // Room must not be made of what a granted call is using.
+    if (!all_there()) finish_granted();
     if (result == CUDA_SUCCESS && !set_.empty()) result = pager_.make_resident(set_);
   }
   if (result == CUDA_ERROR_OUT_OF_MEMORY) complain(entry);
   for (ResidentTensor* tensor : set_) {
-    if (result == CUDA_SUCCESS) result = memory_.lanes.wait_on(lane, tensor->ready);
+    if (result == CUDA_SUCCESS && !command.captured) result = memory_.lanes.wait_on(lane, tensor->ready);
   }
   return result;
 }
 
 void OnDemandExecutor::complain(const LogEntry& entry) noexcept {
-  if (complaints_++ >= kComplaintsToPrint) return;
+  if (issuer_.fault_report.failed()) return;  // then that is told
+  if (shared_.counters.shortages.fetch_add(1) >= kShortagesToPrint) return;
   const Shortage& shortage = pager_.shortage();
   const auto needed = static_cast<unsigned long long>(shortage.needed_bytes);
   const auto limit = static_cast<unsigned long long>(shortage.limit_bytes);
@@ -88,23 +100,27 @@ void OnDemandExecutor::perform_op(LogEntry& entry) noexcept {
   bool everything = false;
   CUresult result = make_ready(entry, lane, &everything);
   if (result != CUDA_SUCCESS) {
-    entry.program_issues = false;  // the program thread must not issue it: it gets the error
     issuer_.conclude(entry, result, LaneUse{lane, memory_.lanes[lane].issued});
     return;
   }
-  if (entry.program_issues) {
-    entry.waiter->grant();
-    entry.program_issued.wait(0, std::memory_order_acquire);
-    result = entry.program_result;
-  } else {
-    result = issuer_.issue(entry, shared_.recording.load(std::memory_order_relaxed) ? command.sequence : 0);
-  }
+  result = issuer_.issue(entry, shared_.recording.load(std::memory_order_relaxed) ? command.sequence : 0);
+  issuer_.conclude(entry, result, record_use(entry, lane, set_, everything));
+}
+
+// The work is with the driver: where it stands on its lane, and what it has touched.
+LaneUse OnDemandExecutor::record_use(LogEntry& entry, LaneIndex lane, const std::vector<ResidentTensor*>& set,
+                                     bool everything) noexcept {
+  const Command& command = entry.command;
   const LaneUse use{lane, memory_.lanes.advance(lane)};
-  for (ResidentTensor* tensor : set_) pager_.touched(*tensor, use, everything);
+  if (memory_.strict()) {  // so that it is known how far the lane has come, should a kernel fault
+    memory_.lanes.mark(lane);
+    memory_.lanes.poll();
+  }
+  for (ResidentTensor* tensor : set) pager_.touched(*tensor, use, everything);
   // The driver returns from a synchronous copy when the bytes are there for every stream; a staged one has only been
   // queued, so the next work on any stream has to wait for it.
   if (entry.staged && (command.flags & trace::kOpSynchronous) != 0) {
-    for (ResidentTensor* tensor : set_) tensor->ready.add(use.lane, use.position);
+    for (ResidentTensor* tensor : set) tensor->ready.add(use.lane, use.position);
   }
   for (uint32_t i = 0; i < command.access_count && !everything; ++i) {
     if (in_plan_slab(command.accesses[i])) memory_.plan_slab_uses.add(use.lane, use.position);
@@ -113,7 +129,7 @@ void OnDemandExecutor::perform_op(LogEntry& entry) noexcept {
       pager_.touched(*tensor, use, true);
     }
   }
-  issuer_.conclude(entry, result, use);
+  return use;
 }
 
 // Small transient tensors of a plan share addresses over time and are mapped for good, so Tensors does not know them.
@@ -134,6 +150,30 @@ void OnDemandExecutor::perform_allocate(LogEntry& entry) noexcept {
   tensor->chunk_count = entry.chunk_count;
   tensor->plan_owned = memory_.arena.plan.contains(entry.address);
   issuer_.extents.insert(entry.address, entry.size);
+  const CUcontext context = entry.command.context;
+  const LaneIndex lane = entry.stream_ordered ? memory_.lanes.lane_of(entry.command.stream, context) : kNoLane;
+  if (const CUresult result = pager_.allocated(*tensor, lane); result != CUDA_SUCCESS && shared_.faults.lose(result)) {
+    if (is_sticky(result)) return shared_.faults.report(result);  // told by fault_report
+    log_line(LogLevel::warn, "an address that is used again could not be unmapped (CUDA error %d)",
+             static_cast<int>(result));
+  }
+}
+
+// Strict safety: the work that may have touched what is freed here. Before a free that is ordered on a stream the
+// program has brought all of it to that stream; any other waits for the device.
+LaneUses OnDemandExecutor::work_before(const LogEntry& entry) noexcept {
+  LaneUses uses;
+  if (!memory_.strict()) return uses;
+  if (entry.stream_ordered) {
+    const LaneIndex lane = memory_.lanes.lane_of(entry.command.stream, entry.command.context);
+    uses.add(lane, memory_.lanes[lane].issued);
+    return uses;
+  }
+  memory_.lanes.poll();
+  for (const LaneUse& use : memory_.lanes.outstanding()) {
+    if (!Lanes::is_ours(use.lane)) uses.add(use.lane, use.position);
+  }
+  return uses;
 }
 
 // The tensor was forgotten when the plan ended, so no tensor's uses say which work has touched the range since.
@@ -146,6 +186,7 @@ void OnDemandExecutor::release_address(const LogEntry& entry) noexcept {
 }
 
 void OnDemandExecutor::perform_free(LogEntry& entry) noexcept {
+  finish_granted();
   if (entry.ends_handover) return release_address(entry);
   ResidentTensor* const tensor = memory_.tensors.find(entry.address);
   if (tensor == nullptr) return;
@@ -157,12 +198,13 @@ void OnDemandExecutor::perform_free(LogEntry& entry) noexcept {
   if (small && !tensor->plan_owned) {
     // Of more lanes than LaneUses can tell apart, all that is outstanding now counts: asked as `everything`, the block
     // and those behind it would never come back.
-    const LaneUses& uses = tensor->uses;
+    LaneUses uses = tensor->uses;
+    uses.merge(work_before(entry));
     freed_slabs_.push_back(
         {tensor->base, tensor->size,
          uses.everything() ? memory_.lanes.outstanding() : std::vector<LaneUse>(uses.begin(), uses.end())});
   }
-  pager_.forget(*tensor);
+  pager_.forget(*tensor, work_before(entry));
   if (!small) shared_.addresses.release(entry.address, entry.size);
   reclaim_slabs();
 }
@@ -182,6 +224,7 @@ void OnDemandExecutor::reclaim_slabs() noexcept {
 void OnDemandExecutor::perform_ordered(LogEntry& entry) noexcept {
   CUresult result = CUDA_SUCCESS;
   if (entry.all_resident) {
+    finish_granted();
     result = pager_.make_all_resident();
     if (result == CUDA_ERROR_OUT_OF_MEMORY) complain(entry);
     memory_.tensors.for_each([&](ResidentTensor& tensor) {
@@ -192,6 +235,49 @@ void OnDemandExecutor::perform_ordered(LogEntry& entry) noexcept {
     });
   }
   if (entry.waiter != nullptr) entry.waiter->done(result);
+}
+
+// The managed context is about to end. What the driver refuses goes with it.
+void OnDemandExecutor::close_memory() noexcept {
+  memory_.lanes.synchronize();
+  std::vector<CUdeviceptr> mapped;
+  for (const auto& [base, mapping] : memory_.mappings.all()) mapped.push_back(base);
+  for (const CUdeviceptr base : mapped) memory_.mappings.unmap(base);
+  memory_.window.close();
+  memory_.chunks.close();
+  memory_.host.close();
+  shared_.landing.leave();
+  shared_.staging.close();
+  memory_.lanes.leave(shared_.context);
+  driver().cuMemAddressFree(shared_.arena_all.base, shared_.arena_all.bytes);
+}
+
+void OnDemandExecutor::perform_errand(LogEntry& entry) noexcept {
+  finish_granted();
+  CUresult result = CUDA_SUCCESS;
+  switch (entry.errand) {
+    case Errand::mark_lanes:
+      result = memory_.lanes.mark_all();
+      break;
+    case Errand::end_context:
+      memory_.lanes.leave(entry.command.context);
+      break;
+    case Errand::close:
+      close_memory();
+      break;
+    case Errand::leave_plan:
+      memory_.lanes.poll();
+      shared_.faults.report(memory_.lanes.fault());
+      if (issuer_.fault_report.failed()) issuer_.fault_report.look();
+      break;
+    case Errand::headroom:
+      result = pager_.give_up(entry.size);
+      break;
+    case Errand::synchronize:
+      result = memory_.lanes.synchronize();
+      break;
+  }
+  entry.waiter->done(result);
 }
 
 }  // namespace reprise::replay

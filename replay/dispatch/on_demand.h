@@ -3,9 +3,11 @@
 #pragma once
 #include <cstdint>
 #include <deque>
+#include <list>
 #include <vector>
 
 #include "replay/dispatch/extents.h"
+#include "replay/dispatch/fault_report.h"
 #include "replay/dispatch/shared.h"
 #include "replay/memory/memory.h"
 #include "replay/memory/pager.h"
@@ -15,7 +17,8 @@ namespace reprise::replay {
 // Makes the driver calls of one entry. Shared with the plan executor.
 class Issuer {
  public:
-  Issuer(Shared* shared, ManagedMemory* memory) noexcept : extents(shared), shared_(*shared), memory_(*memory) {}
+  Issuer(Shared* shared, ManagedMemory* memory) noexcept
+      : extents(shared), fault_report(shared, memory), shared_(*shared), memory_(*memory) {}
 
   // Makes the context of the entry current for this thread.
   void enter_context(CUcontext context) noexcept;
@@ -31,8 +34,10 @@ class Issuer {
   void issue_stream_destroy(LogEntry& entry) noexcept;
 
   Extents extents;
+  FaultReport fault_report;
 
  private:
+  void order_refused(CUresult result, const char* name) noexcept;
   Shared& shared_;
   ManagedMemory& memory_;
 };
@@ -42,20 +47,50 @@ class OnDemandExecutor {
   OnDemandExecutor(Shared* shared, ManagedMemory* memory, Pager* pager, Issuer* issuer) noexcept
       : shared_(*shared), memory_(*memory), pager_(*pager), issuer_(*issuer) {}
 
-  // Performs one entry and reports it as done.
+  // Performs one entry and reports it as done; a call that its program thread makes itself is only taken in.
   void perform(LogEntry& entry) noexcept;
+  // Such calls: lets those be made whose turn has come, takes back those that have been made. To be called again and
+  // again while there are any.
+  void serve_program_calls() noexcept;
+  bool has_program_calls() const noexcept { return !program_calls_.empty(); }
+  // Returns when no program thread is in the driver with a call that was granted.
+  void finish_granted() noexcept;
   // Releases the slab blocks of freed tensors whose last work is complete.
   void reclaim_slabs() noexcept;
 
  private:
+  // A call that waits for the device is made by its program thread. It is held back until its stream has nothing left
+  // before it: meanwhile it needs no memory, and the calls of other threads, on which it may depend, go on.
+  struct ProgramCall {
+    LogEntry* entry = nullptr;
+    LaneIndex lane = 0;
+    LaneUse before;  // what its stream had to do when it was called
+    bool granted = false;
+    bool everything = false;
+    std::vector<ResidentTensor*> set;  // resident while it is granted
+  };
+  void hold(LogEntry& entry) noexcept;
+  void grant(ProgramCall& call) noexcept;
+  void finish(ProgramCall& call) noexcept;
+  bool any_granted() const noexcept;
+  bool all_there() const noexcept;
+  LaneUse record_use(LogEntry& entry, LaneIndex lane, const std::vector<ResidentTensor*>& set,
+                     bool everything) noexcept;
+
   void perform_op(LogEntry& entry) noexcept;
   CUresult make_ready(LogEntry& entry, LaneIndex lane, bool* everything) noexcept;
   void complain(const LogEntry& entry) noexcept;
   bool in_plan_slab(const Access& access) const noexcept;
   void perform_allocate(LogEntry& entry) noexcept;
   void perform_free(LogEntry& entry) noexcept;
+  LaneUses work_before(const LogEntry& entry) noexcept;
   void release_address(const LogEntry& entry) noexcept;
   void perform_ordered(LogEntry& entry) noexcept;
+  void close_memory() noexcept;
+  void perform_errand(LogEntry& entry) noexcept;
+  void perform_read_back(LogEntry& entry) noexcept;
+  CUresult wait_for_outstanding(LaneIndex lane) noexcept;
+  CUresult read_part(const ReadBackPart& part, LaneIndex lane, unsigned char* to) noexcept;
 
   struct SlabBlock {
     CUdeviceptr address;
@@ -67,8 +102,8 @@ class OnDemandExecutor {
   Pager& pager_;
   Issuer& issuer_;
   std::vector<ResidentTensor*> set_;
+  std::list<ProgramCall> program_calls_;
   std::deque<SlabBlock> freed_slabs_;
-  uint64_t complaints_ = 0;
 };
 
 // The tensor of an access, or nullptr when Reprise does not manage what it points to.

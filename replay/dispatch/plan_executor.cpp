@@ -11,9 +11,7 @@
 namespace reprise::replay {
 namespace {
 
-constexpr uint64_t kComputeDepth = 64;  // ops with the driver: enough that the device never waits for this thread
-constexpr int kPatience = 3;            // activations that fail in a row before the plan is not tried again
-constexpr uint64_t kComputeDry = 1;     // so few that issuing an op which waits for a transfer delays no other op
+constexpr int kPatience = 3;  // activations that fail in a row before the plan is not tried again
 
 bool touches_host(const LogEntry& entry) noexcept {
   const Command& command = entry.command;
@@ -66,6 +64,9 @@ void PlanExecutor::activate(const PlanIndex* plan_index, uint64_t iteration) noe
   ordered_.clear();
   barrier_ = false;
   host_work_.clear();
+  in_order_.clear();
+  arrivals_.clear();
+  fence_.clear();
   small_live_.assign(plan_index->plan.tensors.size(), 0);
   next_ = shared_.command_log.head() + 1;  // behind the activate entry
   looked_ns_ = 0;
@@ -81,12 +82,7 @@ bool PlanExecutor::step() noexcept {
   record_stall();
   bool progress = intake();
   if (!active_) return true;
-  progress |= collect_granted();
-  progress |= issue_releases();
-  progress |= issue_transfers(LaneKind::to_host);
-  progress |= issue_transfers(LaneKind::to_device);
-  progress |= issue_ops();
-  progress |= perform_ordered();
+  progress |= issue_all();
   if (failure_ == nullptr && memory_.lanes.fault() != CUDA_SUCCESS) {
     shared_.faults.report(memory_.lanes.fault());
     failure_ = "the device failed";
@@ -94,6 +90,17 @@ bool PlanExecutor::step() noexcept {
   if (failure_ == nullptr && !progress && stuck()) failure_ = "the program waits for what the plan holds back";
   if (failure_ != nullptr) diverge(failure_);
   return progress || !active_;
+}
+
+bool PlanExecutor::issue_all() noexcept {
+  bool progress = collect_granted();
+  progress |= advance_arrivals();
+  if (!memory_.strict()) progress |= issue_releases();
+  progress |= issue_transfers(LaneKind::to_host);
+  progress |= issue_transfers(LaneKind::to_device);
+  progress |= memory_.strict() ? issue_in_order() : issue_ops();
+  progress |= perform_ordered();
+  return progress;
 }
 
 bool PlanExecutor::intake() noexcept {
@@ -120,6 +127,8 @@ PlanExecutor::Taken PlanExecutor::take(LogEntry& entry) noexcept {
     case EntryKind::free:
       return entry.call == kUnplanned ? Taken::diverge : take_planned(entry);
     case EntryKind::activate:
+    case EntryKind::errand:
+    case EntryKind::read_back:
       return Taken::diverge;
     case EntryKind::ordered:
       if (entry.all_resident) return Taken::diverge;
@@ -148,6 +157,11 @@ PlanExecutor::Taken PlanExecutor::take_planned(LogEntry& entry) noexcept {
   if (call.kind == plan::CallKind::allocate) {
     // The instance of the iteration before may still have work to be issued: then its range is not free yet.
     if (activation_.tensor(call.tensor) != nullptr) return Taken::later;
+    CUresult cleared = CUDA_SUCCESS;
+    if (!activation_.clear_range(call.tensor, &cleared)) {
+      if (cleared != CUDA_SUCCESS) failure_ = "a range could not be unmapped";
+      return Taken::later;
+    }
     if (entry.chunk_count != 0) {
       activation_.allocate(call.tensor, entry.allocation);
       issuer_.extents.insert(entry.address, entry.size);
@@ -164,13 +178,14 @@ PlanExecutor::Taken PlanExecutor::take_planned(LogEntry& entry) noexcept {
     shared_.command_log.done(&entry);
   } else {
     progress_.submitted({entry.iteration, call.vertex}, &entry);
+    if (memory_.strict()) in_order_.push_back({entry.iteration, call.vertex});
   }
   return Taken::yes;
 }
 
 bool PlanExecutor::perform_ordered() noexcept {
   bool progress = false;
-  while (!ordered_.empty() && ordered_.front()->position == shared_.command_log.head()) {
+  while (!ordered_.empty() && ordered_.front()->position == shared_.command_log.settled()) {
     LogEntry& entry = *ordered_.front();
     switch (entry.kind) {
       case EntryKind::event_record:
@@ -287,17 +302,18 @@ void PlanExecutor::issue_op(Instance instance) noexcept {
   LogEntry& entry = *progress_.entry(instance);
   issuer_.enter_context(entry.command.context);
   const LaneIndex lane = memory_.lanes.lane_of(entry.command.stream, entry.command.context);
-  if (wait_for_predecessors(instance, lane) != CUDA_SUCCESS) {
+  if (wait_for_predecessors(instance, lane) != CUDA_SUCCESS || wait_for_fence(instance, lane) != CUDA_SUCCESS) {
     failure_ = "the driver refused to order two streams";
     return;
   }
-  if (!place(instance.vertex)) return;
+  if (!place(instance.vertex, lane)) return;
   insert_small_extents(entry);
   compute_lane_ = lane;
   last_op_ = instance;
   if (entry.program_issues) {
     progress_.taken(instance);
     granted_.push_back({instance, lane});
+    shared_.command_log.pass(&entry);
     entry.waiter->grant();
     return;
   }
@@ -374,6 +390,10 @@ void PlanExecutor::record_stall() noexcept {
 bool PlanExecutor::anything_ready() noexcept {
   const auto any = [](Instance) { return true; };
   const auto transfer = [&](Instance instance) { return !closing_ || progress_.has_submitted(instance.iteration); };
+  if (memory_.strict()) {
+    return next_is_ready() || progress_.find_ready(LaneKind::to_host, transfer) ||
+           progress_.find_ready(LaneKind::to_device, transfer);
+  }
   return progress_.find_ready(LaneKind::none, any) || progress_.find_ready(LaneKind::to_host, transfer) ||
          progress_.find_ready(LaneKind::to_device, transfer) ||
          progress_.find_ready(LaneKind::compute,
@@ -382,7 +402,7 @@ bool PlanExecutor::anything_ready() noexcept {
 
 // Vertices become ready only by issuing others: when none is ready and the program waits, none ever will be.
 bool PlanExecutor::stuck() noexcept {
-  if (!granted_.empty() ||
+  if (!granted_.empty() || !arrivals_.empty() ||
       (progress_.unissued_submitted() == 0 && ordered_.empty() && next_ == shared_.command_log.tail())) {
     return false;
   }
@@ -397,14 +417,8 @@ void PlanExecutor::finish_submitted() noexcept {
   closing_ = true;
   while (failure_ == nullptr && (progress_.unissued_submitted() != 0 || !granted_.empty())) {
     memory_.lanes.poll();
-    bool progress = collect_granted();
-    progress |= issue_releases();
-    progress |= issue_transfers(LaneKind::to_host);
-    progress |= issue_transfers(LaneKind::to_device);
-    progress |= issue_ops();
-    progress |= perform_ordered();
-    if (progress) continue;
-    if (memory_.lanes.fault() != CUDA_SUCCESS || (granted_.empty() && !anything_ready())) break;
+    if (issue_all()) continue;
+    if (memory_.lanes.fault() != CUDA_SUCCESS || (granted_.empty() && arrivals_.empty() && !anything_ready())) break;
     nap(20'000);
   }
 }
@@ -417,6 +431,7 @@ void PlanExecutor::diverge(const char* why) noexcept {
   }
   perform_ordered();
   settle_handovers();
+  cancel_arrivals();
   activation_.exit();
   activation_.forget_handovers();
   insert_live_small_extents();

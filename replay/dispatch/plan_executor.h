@@ -29,11 +29,16 @@ class PlanExecutor {
   // Issues what can be issued now. False: there was nothing, look again later. The plan may have ended afterwards.
   bool step() noexcept;
   // There is nothing to do before the program calls again.
-  bool idle() const noexcept { return progress_.unissued_submitted() == 0 && ordered_.empty() && !transfers_ready_; }
+  bool idle() const noexcept {
+    return progress_.unissued_submitted() == 0 && ordered_.empty() && !transfers_ready_ && arrivals_.empty();
+  }
   // The program ends: what is known of the current iteration goes to the run log.
   void finish() noexcept;
 
  private:
+  static constexpr uint64_t kComputeDepth = 64;  // ops with the driver: the device never waits for this thread
+  static constexpr uint64_t kComputeDry = 1;  // so few that issuing an op which waits for a transfer delays no other op
+
   enum class Taken { yes, later, diverge };
   bool intake() noexcept;
   Taken take(LogEntry& entry) noexcept;
@@ -42,21 +47,40 @@ class PlanExecutor {
   void perform_handover(const LogEntry& entry) noexcept;
   void settle_handovers() noexcept;
 
+  bool issue_all() noexcept;
   bool issue_releases() noexcept;
   bool issue_ops() noexcept;
   bool issue_transfers(LaneKind kind) noexcept;
   bool collect_granted() noexcept;
   void issue_op(Instance instance) noexcept;
   void issue_transfer(Instance instance) noexcept;
-  CUresult copy_for(const plan::Vertex& vertex, ResidentTensor& tensor) noexcept;
+  CUresult copy_in_time(Instance instance, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks) noexcept;
+  CUresult copy_for(const plan::Vertex& vertex, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks) noexcept;
+  void transfer_failed(Instance instance, CUresult result) noexcept;
   void op_issued(Instance instance, LaneIndex lane, CUresult result) noexcept;
   void release(Instance instance) noexcept;
   CUresult wait_for_predecessors(Instance instance, LaneIndex lane) noexcept;
   bool transfers_complete(Instance instance) const noexcept;
   bool host_order_allows(const LogEntry& entry) noexcept;
   bool can_place(uint32_t vertex) noexcept;
-  bool place(uint32_t vertex) noexcept;
+  bool place(uint32_t vertex, LaneIndex lane) noexcept;
   bool remap(ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks) noexcept;
+
+  // Strict safety (plan_strict.cpp).
+  bool issue_in_order() noexcept;
+  bool next_is_ready() noexcept;
+  bool next_may_go(uint64_t outstanding) noexcept;
+  void pass_free(Instance instance) noexcept;
+  CUresult wait_for_fence(Instance instance, LaneIndex lane) noexcept;
+  bool can_occupy(const plan::Acquire& acquire) noexcept;
+  bool occupy(ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks, LaneIndex lane) noexcept;
+  bool take_over(ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks, LaneIndex lane) noexcept;
+  bool can_transfer(uint32_t vertex) noexcept;
+  void depart(Instance instance) noexcept;
+  void begin_arrival(Instance instance) noexcept;
+  bool advance_arrivals() noexcept;
+  void cancel_arrivals() noexcept;
+
   void insert_small_extents(const LogEntry& entry) noexcept;
   void insert_live_small_extents() noexcept;
   void record_stall() noexcept;
@@ -95,6 +119,17 @@ class PlanExecutor {
   std::vector<const LogEntry*> host_work_;  // entries that touch host memory and are not issued
   std::vector<int8_t> small_live_;  // by tensor: small transient ones that the program has allocated and not freed
   uint64_t polls_seen_ = 0;
+
+  // Strict safety: ops and frees in the program's order, not yet issued; reloads that are with the driver, and whose
+  // ranges are not mapped yet; the positions, by lane, that all later ops wait for.
+  std::deque<Instance> in_order_;
+  struct ReloadUnderWay {
+    Instance instance;
+    uint32_t placement;
+    LaneUse copied;
+  };
+  std::vector<ReloadUnderWay> arrivals_;
+  std::vector<uint64_t> fence_;
 };
 
 }  // namespace reprise::replay

@@ -52,6 +52,11 @@ class Progress {
   // A program thread is about to issue the vertex: it is not ready any more, but not issued yet.
   void taken(Instance instance) noexcept { set_ready(instance, false); }
 
+  // Has every predecessor been issued, and the program made the call? Of a submitted call that is not issued.
+  bool is_ready(Instance instance) const noexcept {
+    return is_open(instance.iteration) && slot(instance.iteration).missing[instance.vertex] == 0;
+  }
+
   // Where the vertex was issued last in that iteration.
   LaneUse use(Instance instance) const noexcept { return slot(instance.iteration).uses[instance.vertex]; }
   bool finished(uint64_t iteration) const noexcept {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "preload/landing/landing.h"
 #include "preload/record/activity/source.h"
 #include "replay/base/run_log.h"
 #include "replay/memory/addresses.h"
@@ -38,7 +39,8 @@ struct Counters {
   std::atomic<uint64_t> iterations_planned{0};
   std::atomic<uint64_t> iterations_on_demand{0};
   std::atomic<uint64_t> divergences{0};
-  std::atomic<uint64_t> polls{0};  // queries that were answered "not ready" for a deferred call
+  std::atomic<uint64_t> shortages{0};  // calls that were told of too little memory, with a message
+  std::atomic<uint64_t> polls{0};      // queries that were answered "not ready" for a deferred call
 };
 
 struct Shared {
@@ -46,6 +48,7 @@ struct Shared {
   Events events;
   Faults faults;
   Staging staging;
+  Landing landing{ReadBack::kMostBytes};
   Addresses addresses;
   RunLogWriter run_log;
   Counters counters;
@@ -53,9 +56,11 @@ struct Shared {
   CUcontext context = nullptr;  // the managed one
   CUdevice device = 0;
   uint64_t chunk_bytes = 0;
+  bool strict = false;  // --safety strict; false: trusted
   Arena arena;
   Zone arena_all;
   ExtentObserver extent_observer;
+  std::atomic<int> captures{0};                    // stream captures of the program that are open, or about to be
   std::atomic<ActivitySource*> activity{nullptr};  // not nullptr: device times are wanted
   std::atomic<bool> recording{false};  // device times are kept by the calls' sequence numbers, for the trace
 

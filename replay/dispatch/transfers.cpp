@@ -37,6 +37,10 @@ CUresult PlanExecutor::wait_for_predecessors(Instance instance, LaneIndex lane) 
 // May the tensors that the vertex brings in take their places? A range that is mapped to other chunks has to be mapped
 // again by the host, so all work that went through the old mapping must be complete.
 bool PlanExecutor::can_place(uint32_t vertex) noexcept {
+  if (memory_.strict()) {
+    const std::vector<plan::Acquire>& acquires = plan_index_->plan.vertices[vertex].acquires;
+    return std::all_of(acquires.begin(), acquires.end(), [this](const plan::Acquire& a) { return can_occupy(a); });
+  }
   if (plan_index_->plan.remap_count == 0) return true;
   for (const plan::Acquire& acquire : plan_index_->plan.vertices[vertex].acquires) {
     const ResidentTensor* const tensor = activation_.tensor(acquire.tensor);
@@ -53,11 +57,15 @@ bool PlanExecutor::can_place(uint32_t vertex) noexcept {
 }
 
 // From here on the tensors that the vertex brings in occupy their chunks. False: a mapping failed.
-bool PlanExecutor::place(uint32_t vertex) noexcept {
+bool PlanExecutor::place(uint32_t vertex, LaneIndex lane) noexcept {
   for (const plan::Acquire& acquire : plan_index_->plan.vertices[vertex].acquires) {
     ResidentTensor* const tensor = activation_.tensor(acquire.tensor);
     if (tensor == nullptr || tensor->chunk_count == 0) continue;
     const std::vector<ChunkIndex>& chunks = activation_.chunks_of(acquire.placement);
+    if (memory_.strict()) {
+      if (!occupy(*tensor, chunks, lane)) return false;
+      continue;
+    }
     if (plan_index_->plan.remap_count != 0 && !remap(*tensor, chunks)) return false;
     for (const ChunkIndex chunk : chunks) {
       ResidentTensor*& occupant = memory_.chunks[chunk].occupant;
@@ -95,7 +103,7 @@ bool PlanExecutor::issue_transfers(LaneKind kind) noexcept {
     const auto issue_if = [&](Instance instance, bool good) {
       // While diverging, only the transfers that submitted calls may need.
       if (closing_ && !progress_.has_submitted(instance.iteration)) return false;
-      good = good && can_place(instance.vertex);
+      good = good && (memory_.strict() ? can_transfer(instance.vertex) : can_place(instance.vertex));
       if (good) issue_transfer(instance);
       return good;
     };
@@ -127,44 +135,60 @@ void PlanExecutor::issue_transfer(Instance instance) noexcept {
     failure_ = "a transfer of a tensor that the program has not allocated";
     return;
   }
-  if (!place(instance.vertex)) return;
-  // The tensor has its place, but not its bytes: until the copy is with the driver, a failure must find it on the host.
-  if (vertex.kind == plan::VertexKind::reload) tensor->resident = false;
-  CUresult result = wait_for_predecessors(instance, lane);
-  if (result == CUDA_SUCCESS) result = memory_.lanes.enter_own();
-  if (result == CUDA_SUCCESS) {
-    const uint64_t id = activity_id(instance);
-    ActivitySource* const activity = id != 0 ? shared_.activity.load(std::memory_order_acquire) : nullptr;
-    if (activity != nullptr) activity->push(id, memory_.lanes.stream(lane));
-    result = copy_for(vertex, *tensor);
-    if (activity != nullptr) activity->pop(id, memory_.lanes.stream(lane));
-  }
-  if (result != CUDA_SUCCESS) {
-    log_line(LogLevel::info, "vertex %u of iteration %llu, a transfer of %llu bytes: error %d", instance.vertex,
-             static_cast<unsigned long long>(instance.iteration), static_cast<unsigned long long>(tensor->size),
-             static_cast<int>(result));
-    failure_ = vertex.kind == plan::VertexKind::reload ? "a reload failed" : "an offload failed";
+  if (memory_.strict()) {
+    vertex.kind == plan::VertexKind::reload ? begin_arrival(instance) : depart(instance);
     return;
   }
+  if (!place(instance.vertex, lane)) return;
+  // The tensor has its place, but not its bytes: until the copy is with the driver, a failure must find it on the host.
+  if (vertex.kind == plan::VertexKind::reload) tensor->resident = false;
+  const std::vector<ChunkIndex> none;  // the copy finds the bytes by the tensor's addresses
+  const CUresult result = copy_in_time(instance, *tensor, none);
+  if (result != CUDA_SUCCESS) return transfer_failed(instance, result);
   if (vertex.kind == plan::VertexKind::reload) tensor->resident = true;
   const LaneUse use{lane, memory_.lanes[lane].issued};
   tensor->uses.add(use.lane, use.position);
   progress_.issued(instance, use);
 }
 
+// The copy of a transfer vertex behind what it waits for, bracketed for the activity source.
+CUresult PlanExecutor::copy_in_time(Instance instance, ResidentTensor& tensor,
+                                    const std::vector<ChunkIndex>& chunks) noexcept {
+  const plan::Vertex& vertex = plan_index_->plan.vertices[instance.vertex];
+  const LaneIndex lane = vertex.kind == plan::VertexKind::reload ? Lanes::kToDevice : Lanes::kToHost;
+  CUresult result = wait_for_predecessors(instance, lane);
+  if (result == CUDA_SUCCESS) result = memory_.lanes.enter_own();
+  if (result != CUDA_SUCCESS) return result;
+  const uint64_t id = activity_id(instance);
+  ActivitySource* const activity = id != 0 ? shared_.activity.load(std::memory_order_acquire) : nullptr;
+  if (activity != nullptr) activity->push(id, memory_.lanes.stream(lane));
+  result = copy_for(vertex, tensor, chunks);
+  if (activity != nullptr) activity->pop(id, memory_.lanes.stream(lane));
+  return result;
+}
+
+void PlanExecutor::transfer_failed(Instance instance, CUresult result) noexcept {
+  const plan::Vertex& vertex = plan_index_->plan.vertices[instance.vertex];
+  log_line(LogLevel::info, "vertex %u of iteration %llu, a transfer of %llu bytes: error %d", instance.vertex,
+           static_cast<unsigned long long>(instance.iteration),
+           static_cast<unsigned long long>(plan_index_->plan.tensors[vertex.tensor].size), static_cast<int>(result));
+  failure_ = vertex.kind == plan::VertexKind::reload ? "a reload failed" : "an offload failed";
+}
+
 // Bytes that the program never wrote need no copy, nor does an offload of what the host has already; the vertex still
 // takes its place on the lane.
-CUresult PlanExecutor::copy_for(const plan::Vertex& vertex, ResidentTensor& tensor) noexcept {
+CUresult PlanExecutor::copy_for(const plan::Vertex& vertex, ResidentTensor& tensor,
+                                const std::vector<ChunkIndex>& chunks) noexcept {
   if (vertex.kind == plan::VertexKind::offload) {
     if (tensor.defined && !tensor.host_valid) {
-      return ensure_slot(memory_, tensor) ? copy_out(memory_, tensor, LaneUses{}) : CUDA_ERROR_OUT_OF_MEMORY;
+      return ensure_slot(memory_, tensor) ? copy_out(memory_, tensor, chunks, LaneUses{}) : CUDA_ERROR_OUT_OF_MEMORY;
     }
     memory_.lanes.advance(Lanes::kToHost);
     return memory_.lanes.mark(Lanes::kToHost);
   }
   if (tensor.defined && tensor.host_valid) {
     LaneUse done;
-    return copy_in(memory_, tensor, LaneUses{}, &done);
+    return copy_in(memory_, tensor, chunks, LaneUses{}, &done);
   }
   if (tensor.defined) return CUDA_ERROR_INVALID_VALUE;  // no copy of its bytes exists: a plan that was not verified
   memory_.lanes.advance(Lanes::kToDevice);

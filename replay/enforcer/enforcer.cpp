@@ -14,6 +14,12 @@ namespace {
 
 BudgetRule rule_of(const Config& config) noexcept { return {config.budget.bytes, config.budget.fraction}; }
 
+plan::Safety safety_of(const Config& config) noexcept {
+  plan::Safety safety = plan::Safety::strict;
+  plan::read_safety(config.safety, &safety);
+  return safety;
+}
+
 // A trace of more calls fills a disk and has no iteration in it.
 constexpr uint64_t kMostCallsRecorded = 10'000'000;
 
@@ -37,8 +43,13 @@ bool may_be_staged(const Command& command) noexcept {
 }  // namespace
 
 Enforcer::Enforcer(const Config& config, Recorder* recorder) noexcept
-    : config_(config), recorder_(recorder), dispatcher_(&shared_, rule_of(config)), follower_(&shared_) {
+    : config_(config),
+      recorder_(recorder),
+      dispatcher_(&shared_, rule_of(config)),
+      follower_(&shared_),
+      planner_(safety_of(config)) {
   started_ns_ = RunLogWriter::now_ns();
+  shared_.strict = safety_of(config) == plan::Safety::strict;
   shared_.run_log.open(config.run_log);
 }
 
@@ -54,6 +65,7 @@ CUresult Enforcer::allocate(const AllocateCall& call, CUdeviceptr* address) noex
     return driver().cuMemAlloc(address, call.size);
   }
   if (const CUresult fault = shared_.faults.take(); fault != CUDA_SUCCESS) return fault;
+  const CUstream stream = stand_in(call.stream);
   const std::lock_guard lock(submit_mutex_);
   const FollowedCall step = follower_.allocate(call);
   look_at_planner(step.ask_planner);
@@ -70,6 +82,8 @@ CUresult Enforcer::allocate(const AllocateCall& call, CUdeviceptr* address) noex
   entry->size = call.size;
   entry->chunk_count = chunks;
   entry->allocation = call.allocation;
+  entry->stream_ordered = call.origin == trace::Origin::async || call.origin == trace::Origin::pool;
+  entry->command.stream = stream;
   if (step.planned) {
     entry->call = step.match.call;
     entry->iteration = step.match.iteration;
@@ -128,7 +142,7 @@ void Enforcer::append_open_handovers(CUcontext context) noexcept {
   }
 }
 
-void Enforcer::append_free(const FreeCall& call, const FollowedCall& step) noexcept {
+void Enforcer::append_free(const FreeCall& call, CUstream stream, const FollowedCall& step) noexcept {
   append_open_handovers(call.context);
   append_activate(step, call.context);
   LogEntry* const entry = shared_.command_log.append(EntryKind::free);
@@ -137,6 +151,7 @@ void Enforcer::append_free(const FreeCall& call, const FollowedCall& step) noexc
   entry->size = call.size;
   entry->allocation = call.allocation;
   entry->stream_ordered = call.stream_ordered;
+  entry->command.stream = stream;
   if (step.planned) {
     entry->call = step.match.call;
     entry->iteration = step.match.iteration;
@@ -148,6 +163,8 @@ void Enforcer::append_free(const FreeCall& call, const FollowedCall& step) noexc
 }
 
 CUresult Enforcer::release(const FreeCall& call) noexcept {
+  // Whoever waits for nothing any more has nothing to free either.
+  if (!managing() && shared_.arena_all.contains(call.address)) return CUDA_SUCCESS;
   if (!managing() || !shared_.arena_all.contains(call.address)) {
     return call.stream_ordered ? driver().cuMemFreeAsync(call.address, call.stream) : driver().cuMemFree(call.address);
   }
@@ -163,13 +180,16 @@ CUresult Enforcer::release(const FreeCall& call) noexcept {
   }
   const bool visible = host_visible_.load() > synchronized_.load();
   if (!call.stream_ordered && (!follows || visible)) {
-    const CUresult result = context_synchronize();
+    // To wait for the context would end an open capture.
+    const bool captures = shared_.captures.load() > 0;
+    const CUresult result = captures ? run_errand(Errand::synchronize, "a free") : context_synchronize();
     if (fault == CUDA_SUCCESS) fault = result;
   }
+  const CUstream stream = stand_in(call.stream);
   const std::lock_guard lock(submit_mutex_);
   const FollowedCall step = follower_.free(call);
   look_at_planner(step.ask_planner);
-  append_free(call, step);
+  append_free(call, stream, step);
   return fault;
 }
 
@@ -188,31 +208,34 @@ bool Enforcer::may_not_fit(const Command& command) const noexcept {
 // Must the calling thread wait for this entry? Sets how it is to be issued.
 bool Enforcer::decide_wait(LogEntry& entry) noexcept {
   const Command& command = entry.command;
+  if (command.captured) {
+    entry.program_issues = true;
+    return true;
+  }
   if (waits_for_completion(command)) {
     if (may_be_staged(command) && shared_.staging.stage(command.host_source, command.size, &entry.staging)) {
       entry.staged = true;
-      return may_not_fit(command) || captures_.load(std::memory_order_relaxed) > 0;
+      return may_not_fit(command) || shared_.captures.load(std::memory_order_relaxed) > 0;
     }
     entry.program_issues = true;
     return true;
   }
   return command.first_of_shape || command.op == trace::OpKind::host_function ||
          (command.flags & trace::kOpOpaque) != 0 || may_not_fit(command) ||
-         captures_.load(std::memory_order_relaxed) > 0;
+         shared_.captures.load(std::memory_order_relaxed) > 0;
 }
 
 CUresult Enforcer::submit(const Command& command) noexcept {
   if (!managing()) return command.issue(command.payload, command.stream);
   if (const CUresult fault = shared_.faults.take(); fault != CUDA_SUCCESS) return fault;
-  const CUstream stream = stream_of_program(command.stream);
+  const CUstream stream = stand_in(command.stream);
   Waiter& waiter = Waiter::of_this_thread();
   LogEntry* entry;
   bool waits;
   {
     const std::lock_guard lock(submit_mutex_);
-    const bool opaque = (command.flags & trace::kOpOpaque) != 0 || command.op == trace::OpKind::graph_launch;
-    if (opaque) follower_.interrupt(command.name);
-    const FollowedCall step = follower_.op(command);
+    if ((command.flags & trace::kOpOpaque) != 0 || command.captured) follower_.interrupt(command.name);
+    const FollowedCall step = command.captured ? FollowedCall{} : follower_.op(command);
     look_at_planner(step.ask_planner);
     append_open_handovers(command.context);
     append_activate(step, command.context);
@@ -242,10 +265,11 @@ CUresult Enforcer::wait_for(Waiter& waiter, LogEntry& entry, const Command& comm
   // Work that was called before may have been lost meanwhile: then there is nothing to read, and no success to tell.
   const CUresult fault = shared_.faults.take();
   if (!granted) return fault != CUDA_SUCCESS ? fault : waiter.result();
-  ActivitySource* const activity =
-      shared_.recording.load(std::memory_order_relaxed) ? shared_.activity.load(std::memory_order_acquire) : nullptr;
+  ActivitySource* const activity = shared_.recording.load(std::memory_order_relaxed) && !command.captured
+                                       ? shared_.activity.load(std::memory_order_acquire)
+                                       : nullptr;
   if (activity != nullptr) activity->push(command.sequence, stream);
-  const CUresult result = fault != CUDA_SUCCESS ? fault : command.issue(command.payload, stream);
+  const CUresult result = fault != CUDA_SUCCESS ? fault : seen(command.issue(command.payload, stream));
   if (activity != nullptr) activity->pop(command.sequence, stream);
   entry.program_result = result;
   entry.program_issued.store(1, std::memory_order_release);
@@ -256,6 +280,7 @@ CUresult Enforcer::wait_for(Waiter& waiter, LogEntry& entry, const Command& comm
 
 // The planner's answers, and questions to it. Under the submission lock; cheap when there is nothing.
 void Enforcer::look_at_planner(bool ask) noexcept {
+  if (reopened_ && config_.plan == nullptr) return;  // an answer would be about memory that is gone
   switch (planner_.state()) {
     case PlanState::none:
       break;
@@ -270,7 +295,11 @@ void Enforcer::look_at_planner(bool ask) noexcept {
       planner_.reset();
       return;
     case PlanState::impossible:
-      log_line(LogLevel::warn, "memory is managed on demand: %s", planner_.message().c_str());
+      if (planner_.a_call_will_tell()) {
+        unplanned_because_ = planner_.message();
+      } else {
+        log_line(LogLevel::warn, "memory is managed on demand: %s", planner_.message().c_str());
+      }
       no_more_plans_ = true;
       shared_.budget_settled_at.store(shared_.command_log.tail(), std::memory_order_release);
       follower_.watch(false);
@@ -304,6 +333,7 @@ void Enforcer::ask_planner() noexcept {
   request.policy = config_.policy;
   request.budget_bytes =
       known_budget(rule_of(config_), shared_.counters.peak_requested_bytes.load(std::memory_order_relaxed));
+  request.limit_seconds = config_.plan_limit;
   request.keep = config_.keep;
   plan_path_ = request.plan;
   recorder_->info("memory.held_bytes", shared_.counters.outside_bytes.load(std::memory_order_relaxed));

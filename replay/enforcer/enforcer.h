@@ -15,6 +15,7 @@
 #include "preload/record/recorder.h"
 #include "replay/dispatch/dispatcher.h"
 #include "replay/dispatch/shared.h"
+#include "replay/enforcer/per_thread.h"
 #include "replay/enforcer/plan_follower.h"
 #include "replay/enforcer/planner_process.h"
 
@@ -38,13 +39,21 @@ class Enforcer final : public Handler {
   CUresult stream_synchronize(CUstream stream) noexcept override;
   CUresult stream_destroy(CUstream stream) noexcept override;
   CUresult context_synchronize() noexcept override;
+  CUstream stand_in(CUstream stream) noexcept override;
+  void before_per_thread_call() noexcept override;
 
   CUresult before_ordered(const char* name, bool all_resident) noexcept override;
-  void capture_begin() noexcept override;
+  CUresult capture_begin() noexcept override;
+  CUresult before_joining_capture() noexcept override;
   void capture_end() noexcept override;
+
+  CUresult context_end(CUcontext context, void (*freed)(CUdeviceptr) noexcept) noexcept override;
+  bool reads_back() const noexcept override;
+  bool read_back(const ReadBack& request) noexcept override;
 
   CUresult memory_info(size_t* free_bytes, size_t* total_bytes) noexcept override;
   CUresult total_memory(size_t* bytes, CUdevice device) noexcept override;
+  bool make_headroom(uint64_t bytes) noexcept override;
   void unmanaged(const char* what, int64_t bytes) noexcept override;
 
   void finish() noexcept override;
@@ -55,6 +64,7 @@ class Enforcer final : public Handler {
 
   // Set-up and end.
   bool open(CUcontext context, CUdevice device) noexcept;
+  CUresult close(void (*freed)(CUdeviceptr) noexcept) noexcept;
   void tell_recorder() noexcept;
   void write_start() noexcept;
   void write_end() noexcept;
@@ -63,7 +73,7 @@ class Enforcer final : public Handler {
   // Under the submission lock.
   void append_activate(const FollowedCall& step, CUcontext context) noexcept;
   void append_open_handovers(CUcontext context) noexcept;
-  void append_free(const FreeCall& call, const FollowedCall& step) noexcept;
+  void append_free(const FreeCall& call, CUstream stream, const FollowedCall& step) noexcept;
   bool make_host_room(uint64_t more_padded) noexcept;
   CUresult refuse(const AllocateCall& call) noexcept;
   void look_at_planner(bool ask) noexcept;
@@ -77,9 +87,13 @@ class Enforcer final : public Handler {
   // Without it.
   CUresult wait_for(Waiter& waiter, LogEntry& entry, const Command& command, CUstream stream) noexcept;
   void drain() noexcept;
+  // Appends it, and returns its answer; the plan ends for `why`.
+  CUresult run_errand(Errand errand, const char* why, CUcontext context = nullptr, uint64_t bytes = 0) noexcept;
   CUresult append_order(EntryKind kind, CUevent event, CUstream stream, unsigned flags) noexcept;
-  bool deferred() const noexcept { return shared_.command_log.head() != shared_.command_log.tail(); }
+  CUresult seen(CUresult result) noexcept;
+  bool deferred() const noexcept { return shared_.command_log.settled() != shared_.command_log.tail(); }
   void collect_activity() noexcept;
+  static void destroy_stand_in(void* self, CUcontext context, CUstream stream) noexcept;
 
   const Config config_;
   Recorder* const recorder_;
@@ -87,10 +101,10 @@ class Enforcer final : public Handler {
   Dispatcher dispatcher_;
   PlanFollower follower_;
   PlannerProcess planner_;
+  PerThreadStreams per_thread_{&Enforcer::destroy_stand_in, this};
   std::atomic<State> state_{State::closed};
   std::mutex open_mutex_;
   std::mutex submit_mutex_;
-  std::atomic<int> captures_{0};
   std::atomic<bool> collecting_{false};
   std::atomic<uint64_t> host_visible_{0};  // log position behind the last work that writes host memory
   std::atomic<uint64_t> synchronized_{0};  // log position up to which the program knows everything complete
@@ -98,6 +112,8 @@ class Enforcer final : public Handler {
   uint64_t physical_bytes_ = 0;  // of the device
   uint64_t started_ns_ = 0;
   bool no_more_plans_ = false;
+  std::string unplanned_because_;  // told at the end, when no call was told that the budget is too small for it
+  bool reopened_ = false;          // the context that was managed first has ended
   std::string plan_path_;
   struct Unmanaged {
     std::string what;
@@ -107,13 +123,5 @@ class Enforcer final : public Handler {
   std::mutex unmanaged_mutex_;
   std::vector<Unmanaged> unmanaged_;
 };
-
-// The stream that stands for CU_STREAM_PER_THREAD of the calling thread; other handles are themselves. The driver's own
-// per-thread stream belongs to the thread that calls the driver, which is the dispatcher for all program threads.
-CUstream stream_of_program(CUstream stream) noexcept;
-
-// Calls of class `ordered` that cannot touch the bytes of a managed allocation: they only need what was submitted to be
-// with the driver.
-bool leaves_memory_alone(const char* name) noexcept;
 
 }  // namespace reprise::replay

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <vector>
 
 #include "preload/base/log.h"
 #include "preload/driver/driver.h"
@@ -39,18 +41,22 @@ bool Enforcer::open(CUcontext context, CUdevice device) noexcept {
   shared_.extent_observer.insert =
       reinterpret_cast<void (*)(uint64_t, uint64_t)>(driver_symbol("repriseSimNoteAllocation"));
   shared_.extent_observer.erase = reinterpret_cast<void (*)(uint64_t)>(driver_symbol("repriseSimForgetAllocation"));
-  shared_.activity.store(choose_activity_source(config_.activity));
-  shared_.recording.store(recorder_ != nullptr && shared_.activity.load() != nullptr);
-  CUresult result = shared_.command_log.open(kLogBytes) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
-  if (result == CUDA_SUCCESS) result = dispatcher_.start(host_cap_, recorder_ != nullptr);
+  if (!reopened_) {
+    shared_.activity.store(choose_activity_source(config_.activity));
+    shared_.recording.store(recorder_ != nullptr && shared_.activity.load() != nullptr);
+  }
+  CUresult result = reopened_ || shared_.command_log.open(kLogBytes) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+  if (result == CUDA_SUCCESS) result = dispatcher_.start(host_cap_, recorder_ != nullptr && !reopened_);
   if (result != CUDA_SUCCESS) {
     log_line(LogLevel::warn, "this device's memory cannot be managed (error %d): the budget is not enforced",
              static_cast<int>(result));
     state_.store(State::off, std::memory_order_release);
     return false;
   }
-  tell_recorder();
-  write_start();
+  if (!reopened_) {
+    tell_recorder();
+    write_start();
+  }
   if (config_.plan != nullptr) {
     plan_path_ = config_.plan;
     planner_.load(config_.plan, shared_.arena.plan, shared_.chunk_bytes);
@@ -60,17 +66,57 @@ bool Enforcer::open(CUcontext context, CUdevice device) noexcept {
       log_line(LogLevel::warn, "the plan %s was made for another program; it is tried all the same", config_.plan);
     }
   } else {
-    follower_.watch(recorder_ != nullptr && config_.trace != nullptr);
+    follower_.watch(recorder_ != nullptr && config_.trace != nullptr && !reopened_);
   }
   state_.store(State::open, std::memory_order_release);
   return true;
+}
+
+CUresult Enforcer::context_end(CUcontext context, void (*freed)(CUdeviceptr) noexcept) noexcept {
+  if (!managing()) return CUDA_SUCCESS;
+  if (context == shared_.context) return close(freed);
+  per_thread_.forget(context);
+  return run_errand(Errand::end_context, "the end of a context", context);
+}
+
+// Everything is given back, and the next allocation opens afresh. What is known about iterations is of another life of
+// the program: from then on memory is managed on demand, or by the plan that the user gave.
+CUresult Enforcer::close(void (*freed)(CUdeviceptr) noexcept) noexcept {
+  const std::lock_guard lock(open_mutex_);
+  if (!managing()) return CUDA_SUCCESS;
+  if (const CUresult result = run_errand(Errand::close, "the end of the context"); result != CUDA_SUCCESS)
+    return result;
+  dispatcher_.wait_ended();
+  state_.store(State::closed, std::memory_order_release);
+  per_thread_.forget(shared_.context);
+  std::vector<CUdeviceptr> gone;
+  follower_.each_live([&](CUdeviceptr address) { gone.push_back(address); });
+  {
+    const std::lock_guard submit_lock(submit_mutex_);
+    std::destroy_at(&dispatcher_);
+    std::construct_at(&dispatcher_, &shared_, BudgetRule{config_.budget.bytes, config_.budget.fraction});
+    std::destroy_at(&follower_);
+    std::construct_at(&follower_, &shared_);
+    shared_.plan_index.store(nullptr);
+    shared_.faults.clear();
+    shared_.counters.requested_bytes.store(0, std::memory_order_relaxed);
+    shared_.context = nullptr;
+    reopened_ = true;
+    no_more_plans_ = config_.plan == nullptr;
+    stop_recording();
+  }
+  for (const CUdeviceptr address : gone) {
+    if (shared_.extent_observer.erase != nullptr) shared_.extent_observer.erase(address);
+    freed(address);
+  }
+  return CUDA_SUCCESS;
 }
 
 void Enforcer::tell_recorder() noexcept {
   if (recorder_ == nullptr) return;
   ActivitySource* const activity = shared_.activity.load();
   recorder_->info("activity.source", activity != nullptr ? activity->name() : "none");
-  recorder_->info("granularity", shared_.chunk_bytes);
+  recorder_->info("device.granularity", shared_.chunk_bytes);  // what recording found out may be missing
   if (config_.budget.bytes != 0) recorder_->info("budget.bytes", config_.budget.bytes);
   const LinkRates& rates = dispatcher_.link_rates();
   if (rates.to_device > 0) recorder_->info("link.h2d_bytes_per_s", rates.to_device);
@@ -87,6 +133,7 @@ void Enforcer::write_start() noexcept {
       .add(run_log::start::driver, std::string(driver_path() != nullptr ? driver_path() : ""))
       .add(run_log::start::device, std::string(name))
       .add(run_log::start::mode, std::string(config_.plan != nullptr ? "replay" : "run"))
+      .add(run_log::start::safety, std::string(config_.safety))
       .add(run_log::start::chunk_bytes, shared_.chunk_bytes)
       .add(run_log::start::host_cap_bytes, host_cap_);
   if (config_.budget.bytes != 0) line.add(run_log::start::budget_bytes, config_.budget.bytes);
@@ -110,7 +157,11 @@ void Enforcer::write_end() noexcept {
       known_budget({config_.budget.bytes, config_.budget.fraction}, counters.peak_requested_bytes.load());
   // Its own physical chunks and what the program holds around them: only a percentage of an unknown peak can be passed.
   const uint64_t peak = counters.peak_device_bytes.load() + counters.outside_bytes.load();
-  if (config_.budget.fraction > 0 && counters.peak_device_bytes.load() > budget) {
+  const bool told = counters.shortages.load() != 0 || is_sticky(shared_.faults.peek());
+  if (!told && !unplanned_because_.empty()) {
+    log_line(LogLevel::warn, "memory was managed on demand: %s", unplanned_because_.c_str());
+  }
+  if (!told && config_.budget.fraction > 0 && counters.peak_device_bytes.load() > budget) {
     log_line(LogLevel::warn,
              "%llu bytes of device memory were used at most, above the budget of %llu: the largest call needs them, "
              "which was not known before; ask for at least that much",
@@ -128,9 +179,14 @@ void Enforcer::write_end() noexcept {
       .add(run_log::end::host_bytes, shared_.host->capacity())
       .add(run_log::end::offload_bytes, dispatcher_.memory().traffic.offloaded_bytes)
       .add(run_log::end::reload_bytes, dispatcher_.memory().traffic.reloaded_bytes)
-      .add(run_log::end::vmm_calls, dispatcher_.memory().mappings.driver_calls());
+      .add(run_log::end::vmm_calls, dispatcher_.memory().mappings.driver_calls())
+      .add(run_log::end::buffers_scanned, look_counters.buffers.load())
+      .add(run_log::end::buffers_scanned_bytes, look_counters.bytes.load())
+      .add(run_log::end::buffers_with_addresses, look_counters.tables.load())
+      .add(run_log::end::buffers_not_scanned, look_counters.not_scanned.load());
   shared_.run_log.write(line);
   shared_.run_log.flush();
+  shared_.run_log.abandon();
 }
 
 // Hands device times to the trace while something is recorded. Called where the program has just synchronised.
@@ -177,13 +233,18 @@ void Enforcer::unmanaged(const char* what, int64_t bytes) noexcept {
   unmanaged_.push_back({what, 1, static_cast<uint64_t>(std::max<int64_t>(bytes, 0))});
 }
 
+// Exit handlers that were registered before ours still call: they are served as before, on demand, and only the run log
+// ends. Where the dispatcher does not come to an end, there is nobody to serve them.
 void Enforcer::finish() noexcept {
-  State expected = State::open;
-  if (!state_.compare_exchange_strong(expected, State::off)) {
+  if (!managing()) {
     shared_.run_log.flush();
     return;
   }
-  dispatcher_.stop(kFinishMilliseconds);
+  if (dispatcher_.wait_settled(kFinishMilliseconds)) {
+    run_errand(Errand::leave_plan, "the program's end");
+  } else {
+    state_.store(State::off);
+  }
   collect_activity();
   write_end();
 }

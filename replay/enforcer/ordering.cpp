@@ -4,33 +4,16 @@
 
 namespace reprise::replay {
 
-CUstream stream_of_program(CUstream stream) noexcept {
-  if (stream != CU_STREAM_PER_THREAD) return stream;
-  struct Own {
-    CUcontext context;
-    CUstream stream;
-  };
-  static thread_local Own own{};
-  CUcontext context = nullptr;
-  driver().cuCtxGetCurrent(&context);
-  if (own.stream != nullptr && own.context == context) return own.stream;
-  // An ordinary stream: like the per-thread one it waits for the legacy stream and the other way round.
-  CUstream created = nullptr;
-  if (driver().cuStreamCreate(&created, CU_STREAM_DEFAULT) != CUDA_SUCCESS) return stream;
-  own = {context, created};
-  return created;
-}
-
 // Returns when all calls made so far are with the driver.
 void Enforcer::drain() noexcept {
   const uint64_t tail = shared_.command_log.tail();
-  if (tail > 0) shared_.command_log.wait_done(tail - 1);
+  if (tail > 0) shared_.command_log.wait_settled(tail - 1);
 }
 
 CUresult Enforcer::append_order(EntryKind kind, CUevent event, CUstream stream, unsigned flags) noexcept {
   CUcontext context = nullptr;
   driver().cuCtxGetCurrent(&context);
-  const CUstream own = stream_of_program(stream);
+  const CUstream own = stand_in(stream);
   const std::lock_guard lock(submit_mutex_);
   LogEntry* const entry = shared_.command_log.append(kind);
   entry->command.context = context;
@@ -41,6 +24,16 @@ CUresult Enforcer::append_order(EntryKind kind, CUevent event, CUstream stream, 
   if (kind == EntryKind::event_wait) shared_.events.deferred(event, Events::Role::wait);
   shared_.command_log.publish(entry);
   return CUDA_SUCCESS;
+}
+
+// An answer of the driver. That the device has failed is told in one line by the dispatcher, and by every later call.
+CUresult Enforcer::seen(CUresult result) noexcept {
+  if (__builtin_expect(is_sticky(result), false)) {
+    shared_.faults.report(result);
+    shared_.faults.answer();
+    shared_.command_log.wake();
+  }
+  return result;
 }
 
 CUresult Enforcer::event_record(CUevent event, CUstream stream, unsigned flags) noexcept {
@@ -58,7 +51,7 @@ CUresult Enforcer::event_query(CUevent event) noexcept {
     shared_.counters.polls.fetch_add(1, std::memory_order_relaxed);
     return CUDA_ERROR_NOT_READY;
   }
-  const CUresult result = driver().cuEventQuery(event);
+  const CUresult result = seen(driver().cuEventQuery(event));
   const CUresult fault = shared_.faults.take();  // work before the event may have been lost since the first look
   return fault != CUDA_SUCCESS ? fault : result;
 }
@@ -66,7 +59,7 @@ CUresult Enforcer::event_query(CUevent event) noexcept {
 CUresult Enforcer::event_synchronize(CUevent event) noexcept {
   if (!managing()) return driver().cuEventSynchronize(event);
   if (shared_.events.record_pending(event)) drain();
-  const CUresult result = driver().cuEventSynchronize(event);
+  const CUresult result = seen(driver().cuEventSynchronize(event));
   collect_activity();
   const CUresult fault = shared_.faults.take();
   return result != CUDA_SUCCESS ? result : fault;
@@ -98,7 +91,7 @@ CUresult Enforcer::stream_query(CUstream stream) noexcept {
     shared_.counters.polls.fetch_add(1, std::memory_order_relaxed);
     return CUDA_ERROR_NOT_READY;
   }
-  const CUresult result = driver().cuStreamQuery(stream_of_program(stream));
+  const CUresult result = seen(driver().cuStreamQuery(stand_in(stream)));
   const CUresult fault = shared_.faults.take();
   return fault != CUDA_SUCCESS ? fault : result;
 }
@@ -106,7 +99,7 @@ CUresult Enforcer::stream_query(CUstream stream) noexcept {
 CUresult Enforcer::stream_synchronize(CUstream stream) noexcept {
   if (!managing()) return driver().cuStreamSynchronize(stream);
   drain();
-  const CUresult result = driver().cuStreamSynchronize(stream_of_program(stream));
+  const CUresult result = seen(driver().cuStreamSynchronize(stand_in(stream)));
   collect_activity();
   const CUresult fault = shared_.faults.take();
   return result != CUDA_SUCCESS ? result : fault;
@@ -124,8 +117,10 @@ CUresult Enforcer::context_synchronize() noexcept {
   if (!managing()) return driver().cuCtxSynchronize();
   const uint64_t tail = shared_.command_log.tail();
   drain();
-  const CUresult result = driver().cuCtxSynchronize();
-  if (result == CUDA_SUCCESS) {
+  const CUresult result = seen(driver().cuCtxSynchronize());
+  CUcontext context = nullptr;
+  driver().cuCtxGetCurrent(&context);
+  if (result == CUDA_SUCCESS && context == shared_.context) {  // of another context it says nothing about ours
     uint64_t known = synchronized_.load();
     while (known < tail && !synchronized_.compare_exchange_weak(known, tail)) {
     }
@@ -155,13 +150,61 @@ CUresult Enforcer::before_ordered(const char* name, bool all_resident) noexcept 
   return waiter.result();
 }
 
-void Enforcer::capture_begin() noexcept {
-  captures_.fetch_add(1);
-  if (!managing()) return;
-  const std::lock_guard lock(submit_mutex_);
-  follower_.interrupt("a stream capture");
+CUstream Enforcer::stand_in(CUstream stream) noexcept {
+  return stream == CU_STREAM_PER_THREAD && managing() ? per_thread_.of_this_thread() : stream;
 }
 
-void Enforcer::capture_end() noexcept { captures_.fetch_sub(1); }
+void Enforcer::before_per_thread_call() noexcept {
+  if (!managing()) return;
+  stream_synchronize(CU_STREAM_PER_THREAD);
+  per_thread_.driver_works();
+}
+
+// A thread has ended: what it submitted may still wait in the log.
+void Enforcer::destroy_stand_in(void* self, CUcontext context, CUstream stream) noexcept {
+  auto& enforcer = *static_cast<Enforcer*>(self);
+  if (!enforcer.managing()) return;
+  const std::lock_guard lock(enforcer.submit_mutex_);
+  LogEntry* const entry = enforcer.shared_.command_log.append(EntryKind::stream_destroy);
+  entry->command.context = context;
+  entry->command.stream = stream;
+  enforcer.shared_.command_log.publish(entry);
+}
+
+CUresult Enforcer::run_errand(Errand errand, const char* why, CUcontext context, uint64_t bytes) noexcept {
+  Waiter& waiter = Waiter::of_this_thread();
+  {
+    const std::lock_guard lock(submit_mutex_);
+    follower_.interrupt(why);
+    LogEntry* const entry = shared_.command_log.append(EntryKind::errand);
+    entry->errand = errand;
+    entry->size = bytes;
+    entry->command.context = context;
+    entry->command.name = why;
+    waiter.arm();
+    entry->waiter = &waiter;
+    shared_.command_log.publish(entry);
+  }
+  shared_.command_log.enter_blocked();
+  waiter.wait();
+  shared_.command_log.leave_blocked();
+  return waiter.result();
+}
+
+bool Enforcer::make_headroom(uint64_t bytes) noexcept {
+  if (!managing() || shared_.captures.load() > 0) return false;
+  return run_errand(Errand::headroom, "memory that the driver is short of", nullptr, bytes) == CUDA_SUCCESS;
+}
+
+CUresult Enforcer::capture_begin() noexcept {
+  shared_.captures.fetch_add(1);
+  return before_joining_capture();
+}
+
+CUresult Enforcer::before_joining_capture() noexcept {
+  return managing() ? run_errand(Errand::mark_lanes, "a stream capture") : CUDA_SUCCESS;
+}
+
+void Enforcer::capture_end() noexcept { shared_.captures.fetch_sub(1); }
 
 }  // namespace reprise::replay

@@ -4,6 +4,7 @@
 #pragma once
 #include <cuda.h>
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <utility>
@@ -42,13 +43,18 @@ class PlanFollower {
   // A plan is there: it may begin at the next boundary.
   void use(const PlanIndex* plan_index) noexcept { plan_index_ = plan_index; }
   const plan::Call& plan_call(const Match& match) const noexcept { return plan_index_->plan.calls[match.call]; }
-  bool following() const noexcept { return following_; }
+  // May be asked without the lock, too.
+  bool following() const noexcept { return following_.load(std::memory_order_relaxed); }
   // Address ranges that were in handover when the plan ended; to be taken once after each call.
   std::vector<OpenHandover> take_open_handovers() noexcept { return std::exchange(open_handovers_, {}); }
   // Whether to look for repetition; the planner found no iteration in it.
   void watch(bool on) noexcept { watching_ = on; }
   void planner_said_no() noexcept { detector_.rejected(); }
 
+  template <typename Visit>
+  void each_live(Visit visit) const {
+    for (const auto& [allocation, live] : live_) visit(live.address);
+  }
   uint64_t live_bytes() const noexcept { return live_bytes_; }
   uint64_t live_padded_bytes() const noexcept { return live_padded_bytes_; }
 
@@ -71,7 +77,7 @@ class PlanFollower {
   Matcher matcher_;
   std::vector<OpenHandover> open_handovers_;
   const PlanIndex* plan_index_ = nullptr;
-  bool following_ = false;
+  std::atomic<bool> following_{false};
   bool watching_ = false;
   uint64_t divergences_seen_ = 0;
   uint64_t next_iteration_ = 0;              // number of the next iteration that begins, by a plan or on demand

@@ -4,7 +4,9 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -21,33 +23,72 @@ namespace {
 struct ChildStart {
   char** arguments;
   char** environment;
+  uint32_t limit_seconds;
+  pid_t program;
 };
+
+// The child's exit codes beside the planner's own: it was killed by a signal, took too long, could not be started.
+enum : int { kKilled = 125, kTooLong = 126, kNotStarted = 127 };
+
+// The caller ends when its parent, process `parent`, does: however that ends.
+void end_with(pid_t parent) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(kNotStarted);  // it is gone already
+}
+
+// Waits for the child `planner` until it ends, or kills it at its time limit. SIGCHLD is blocked, so that it is kept
+// until it is waited for.
+int wait_for_planner(pid_t planner, uint32_t limit_seconds) {
+  sigset_t ended;
+  sigemptyset(&ended);
+  sigaddset(&ended, SIGCHLD);
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  const time_t deadline = now.tv_sec + static_cast<time_t>(limit_seconds);
+  int status = 0;
+  while (waitpid(planner, &status, WNOHANG) == 0) {
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (now.tv_sec >= deadline) {
+      kill(planner, SIGKILL);
+      waitpid(planner, &status, 0);
+      return kTooLong;
+    }
+    const timespec second{1, 0};
+    sigtimedwait(&ended, nullptr, &second);
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : kKilled;
+}
 
 // Runs between the program and the planner, in the program's memory: nothing here may allocate or lock. It never calls
 // execve itself, because that would turn it into an ordinary child, which the program's wait() and its handler for
-// SIGCHLD would see. The planner is this child's child, and its exit code becomes this child's.
+// SIGCHLD would see. The planner is this child's child, and its exit code becomes this child's. The thread that made
+// this child stands still until it ends, so the child ends with the program and not before, and the planner with it.
 int start_child(void* data) {
   const auto* const start = static_cast<const ChildStart*>(data);
+  end_with(start->program);
   // The program's handlers must not run here: they would see the program's own memory.
   struct sigaction standard {};
   standard.sa_handler = SIG_DFL;
   for (int number = 1; number < NSIG; ++number) sigaction(number, &standard, nullptr);
-  sigset_t none;
-  sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, nullptr);
+  sigset_t blocked;
+  sigemptyset(&blocked);
+  sigaddset(&blocked, SIGCHLD);
+  sigprocmask(SIG_SETMASK, &blocked, nullptr);
+  const pid_t self = getpid();
   const pid_t planner = vfork();
   if (planner == 0) {
+    end_with(self);
+    sigemptyset(&blocked);
+    sigprocmask(SIG_SETMASK, &blocked, nullptr);
     const int null = open("/dev/null", O_RDWR);
     if (null >= 0) {
       for (int file = 0; file < 3; ++file) dup2(null, file);
       if (null > 2) close(null);
     }
     execve(start->arguments[0], start->arguments, start->environment);
-    _exit(127);
+    _exit(kNotStarted);
   }
-  int status = 0;
-  if (planner < 0 || waitpid(planner, &status, 0) != planner) _exit(127);
-  _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 126);
+  _exit(planner < 0 ? kNotStarted : wait_for_planner(planner, start->limit_seconds));
 }
 
 bool hidden_from_child(const char* variable) noexcept {
@@ -66,6 +107,12 @@ std::string text_of(const std::string& line, const std::string& key) {
   return text;
 }
 
+// A number behind a key in the same line. 0 when it is not there.
+uint64_t number_of(const std::string& line, const std::string& key) {
+  const size_t at = line.find("\"" + key + "\":");
+  return at == std::string::npos ? 0 : std::strtoull(line.c_str() + at + key.size() + 3, nullptr, 10);
+}
+
 std::string first_line(const std::string& path) {
   std::ifstream file(path);
   std::string line;
@@ -75,7 +122,7 @@ std::string first_line(const std::string& path) {
 
 }  // namespace
 
-int run_unseen(const std::vector<std::string>& arguments) noexcept {
+int run_unseen(const std::vector<std::string>& arguments, uint32_t limit_seconds) noexcept {
   std::vector<char*> pointers;
   pointers.reserve(arguments.size() + 1);
   for (const std::string& argument : arguments) pointers.push_back(const_cast<char*>(argument.c_str()));
@@ -88,7 +135,7 @@ int run_unseen(const std::vector<std::string>& arguments) noexcept {
   constexpr size_t kStackBytes = 256 * 1024;
   void* const stack = mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (stack == MAP_FAILED) return -1;
-  ChildStart start{pointers.data(), environment.data()};
+  ChildStart start{pointers.data(), environment.data(), limit_seconds, getpid()};
   // No exit signal: the program's handler for SIGCHLD stays silent and its wait() passes over the child. This thread
   // stands still until the child is gone.
   const int child = clone(start_child, static_cast<char*>(stack) + kStackBytes, CLONE_VM | CLONE_VFORK, &start);
@@ -117,18 +164,27 @@ void PlannerProcess::run(const PlanRequest& request, Recorder* recorder, Zone zo
     return;
   }
   const std::string status_file = request.plan + ".status";
-  const int status =
-      run_unseen({request.planner, "plan", request.trace, "--budget", std::to_string(request.budget_bytes), "--policy",
-                  request.policy, "-o", request.plan, "--quiet", "--status", status_file});
+  const int status = run_unseen(
+      {request.planner, "plan", request.trace, "--budget", std::to_string(request.budget_bytes), "--policy",
+       request.policy, "--safety", plan::name_of(safety_), "-o", request.plan, "--quiet", "--status", status_file},
+      request.limit_seconds);
   if (status == 0) {
     load(request.plan, zone, chunk_bytes);
   } else {
     const std::string line = first_line(status_file);
-    const bool started = status != -1 && !(WIFEXITED(status) && WEXITSTATUS(status) == 127);
-    message_ = started ? text_of(line, "message") : "the planner " + request.planner + " could not be started";
-    if (message_.empty()) message_ = "the planner failed";
+    const int code = status != -1 && WIFEXITED(status) ? WEXITSTATUS(status) : kNotStarted;
+    const bool started = code != kNotStarted;
+    if (code == kTooLong) {
+      message_ = "the planner had no plan after " + std::to_string(request.limit_seconds) + " s";
+    } else if (started) {
+      message_ = text_of(line, "message");
+      if (message_.empty()) message_ = code == kKilled ? "the planner was killed" : "the planner failed";
+    } else {
+      message_ = "the planner " + request.planner + " could not be started";
+    }
     // A stream of calls that is no iteration yet may become one; a budget that is too small stays too small.
     const bool later = started && text_of(line, "status") == "no_iteration";
+    a_call_will_tell_ = started && number_of(line, "minimum_bytes") > request.budget_bytes;
     answer(later ? PlanState::not_yet : PlanState::impossible);
   }
   unlink(status_file.c_str());
@@ -141,7 +197,7 @@ void PlannerProcess::load(const std::string& path, Zone zone, uint64_t chunk_byt
   std::string why;
   if (!plan.ok()) {
     message_ = plan.status().message();
-  } else if (make_plan_index(std::move(plan.value()), zone, chunk_bytes, plan_index, &why)) {
+  } else if (make_plan_index(std::move(plan.value()), zone, chunk_bytes, plan_index, &why, safety_)) {
     plan_index_ = plan_index;
     answer(PlanState::ready);
     return;

@@ -17,13 +17,16 @@ struct PlanRequest {
   std::string plan;  // where to write; an existing plan that is only loaded when `planner` is empty
   std::string policy;
   uint64_t budget_bytes = 0;
-  bool keep = false;  // do not delete the plan file
+  uint32_t limit_seconds = 0;  // a planner that takes longer is killed
+  bool keep = false;           // do not delete the plan file
 };
 
 enum class PlanState : uint8_t { none, running, ready, not_yet, impossible };
 
 class PlannerProcess {
  public:
+  explicit PlannerProcess(plan::Safety safety) noexcept : safety_(safety) {}
+
   // Starts to plan in the background; `recorder` is flushed first. The plan's own addresses lie in `zone`.
   void ask(const PlanRequest& request, Recorder* recorder, Zone zone, uint64_t chunk_bytes) noexcept;
   // Loads an existing plan on the calling thread.
@@ -35,6 +38,8 @@ class PlannerProcess {
   // After `ready`: the plan, owned by the process for good. After `not_yet` or `impossible`: why, as one line.
   const PlanIndex* plan_index() const noexcept { return plan_index_; }
   const std::string& message() const noexcept { return message_; }
+  // After `impossible`: one call needs more than the budget, so that call will be answered with a message of its own.
+  bool a_call_will_tell() const noexcept { return a_call_will_tell_; }
   // The enforcer has read the answer; ask() may be called again.
   void reset() noexcept { state_.store(PlanState::none, std::memory_order_release); }
 
@@ -45,13 +50,16 @@ class PlannerProcess {
     state_.notify_all();
   }
 
+  const plan::Safety safety_;
   std::atomic<PlanState> state_{PlanState::none};
   const PlanIndex* plan_index_ = nullptr;
   std::string message_;
+  bool a_call_will_tell_ = false;
 };
 
 // Starts `arguments` (a path and its arguments) with stdin, stdout and stderr on /dev/null and without LD_PRELOAD and
-// REPRISE_* variables, and waits for it. -1: it could not be started, else the wait status. Exposed for tests.
-int run_unseen(const std::vector<std::string>& arguments) noexcept;
+// REPRISE_* variables, and waits for it, `limit_seconds` at most. It does not outlive this process. -1: it could not be
+// started, else a wait status. Exposed for tests.
+int run_unseen(const std::vector<std::string>& arguments, uint32_t limit_seconds) noexcept;
 
 }  // namespace reprise::replay

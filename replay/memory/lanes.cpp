@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "preload/driver/driver.h"
+#include "preload/driver/results.h"
 
 namespace reprise::replay {
 
@@ -74,7 +75,7 @@ const Marker* Lanes::marker_for(LaneIndex index, uint64_t position, CUresult* er
   const auto before = [](const Marker& marker, uint64_t wanted) { return marker.position < wanted; };
   auto found = std::lower_bound(lane.markers.begin(), lane.markers.end(), position, before);
   if (found == lane.markers.end()) {
-    *error = lane.closed ? synchronize() : mark(index);
+    *error = lane.closed ? finish(index) : mark(index);
     if (*error != CUDA_SUCCESS || lane.completed >= position) return nullptr;
     found = std::prev(lane.markers.end());
   }
@@ -91,7 +92,8 @@ CUresult Lanes::wait_on(LaneIndex waiter, LaneUse use) noexcept {
   CUresult result = CUDA_SUCCESS;
   const Marker* const marker = marker_for(use.lane, use.position, &result);
   if (marker == nullptr) return result;
-  result = driver().cuStreamWaitEvent(self.stream, marker->event, 0);
+  result = enter(self.context);  // a default stream is that of the current context
+  if (result == CUDA_SUCCESS) result = driver().cuStreamWaitEvent(self.stream, marker->event, 0);
   if (result == CUDA_SUCCESS) self.waited[use.lane] = marker->position;
   return result;
 }
@@ -132,9 +134,13 @@ CUresult Lanes::host_wait(const LaneUses& uses) noexcept {
 
 void Lanes::poll(Lane& lane) noexcept {
   while (!lane.markers.empty()) {
-    const CUresult result = driver().cuEventQuery(lane.markers.front().event);
+    const CUevent event = lane.markers.front().event;
+    CUresult result = driver().cuEventQuery(event);
     if (result == CUDA_ERROR_NOT_READY) return;
-    if (result != CUDA_SUCCESS && fault_ == CUDA_SUCCESS) fault_ = result;
+    // The question failed, which says nothing of the work: waiting for it does.
+    if (result != CUDA_SUCCESS && !is_sticky(result)) result = driver().cuEventSynchronize(event);
+    // Where neither tells, nothing says any more what has been done.
+    if (result != CUDA_SUCCESS) note_fault(is_sticky(result) ? result : CUDA_ERROR_LAUNCH_FAILED);
     complete_until(lane, lane.markers.front().position);
   }
 }
@@ -165,15 +171,46 @@ std::vector<LaneUse> Lanes::outstanding() const noexcept {
   return uses;
 }
 
-CUresult Lanes::synchronize() noexcept {
-  CUresult result = enter_own();
-  if (result == CUDA_SUCCESS) result = driver().cuCtxSynchronize();
-  if (result != CUDA_SUCCESS && fault_ == CUDA_SUCCESS) fault_ = result;
-  if (result != CUDA_SUCCESS) return result;
-  for (Lane& lane : lanes_) {
-    if (lane.context == lanes_[kToDevice].context) complete_until(lane, lane.issued);
+CUresult Lanes::mark_all() noexcept {
+  CUresult result = CUDA_SUCCESS;
+  for (size_t i = 0; i < lanes_.size(); ++i) {
+    const CUresult marked = lanes_[i].closed ? CUDA_SUCCESS : mark(static_cast<LaneIndex>(i));
+    if (result == CUDA_SUCCESS) result = marked;
   }
-  return CUDA_SUCCESS;
+  return result;
+}
+
+// By its last marker; where there is none, because the driver once refused, by its context.
+CUresult Lanes::finish(LaneIndex index) noexcept {
+  Lane& lane = lanes_[index];
+  if (lane.completed >= lane.issued) return CUDA_SUCCESS;
+  CUresult result = lane.closed ? CUDA_SUCCESS : mark(index);
+  if (result != CUDA_SUCCESS) return result;
+  if (!lane.markers.empty() && lane.markers.back().position >= lane.issued) {
+    result = driver().cuEventSynchronize(lane.markers.back().event);
+  } else if (captures_open()) {
+    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  } else {
+    result = enter(lane.context);
+    if (result == CUDA_SUCCESS) result = driver().cuCtxSynchronize();
+  }
+  if (result == CUDA_SUCCESS) complete_until(lane, lane.issued);
+  return result;
+}
+
+CUresult Lanes::synchronize() noexcept {
+  CUresult result = CUDA_SUCCESS;
+  if (!captures_open()) {
+    // Not lane by lane: the program may have put work on streams that no lane knows of.
+    result = enter_own();
+    if (result == CUDA_SUCCESS) result = driver().cuCtxSynchronize();
+    for (Lane& lane : lanes_) {
+      if (result == CUDA_SUCCESS && lane.context == lanes_[kToDevice].context) complete_until(lane, lane.issued);
+    }
+  }
+  for (size_t i = 0; result == CUDA_SUCCESS && i < lanes_.size(); ++i) result = finish(static_cast<LaneIndex>(i));
+  if (is_sticky(result)) note_fault(result);
+  return result;
 }
 
 CUresult Lanes::close(CUstream stream, CUcontext context) noexcept {
@@ -186,6 +223,27 @@ CUresult Lanes::close(CUstream stream, CUcontext context) noexcept {
   lane.closed = true;
   by_stream_.erase(known);
   return result;
+}
+
+void Lanes::leave(CUcontext context) noexcept {
+  const bool own = lanes_[kToDevice].context == context;
+  for (size_t i = 0; i < lanes_.size(); ++i) {
+    Lane& lane = lanes_[i];
+    if (lane.context != context) continue;
+    finish(static_cast<LaneIndex>(i));
+    complete_until(lane, lane.issued);  // also where the device has failed
+    by_stream_.erase({lane.stream, context});
+    lane.closed = true;
+    if (!own) lane.context = nullptr;  // a new context may get the same handle
+  }
+  enter(context);
+  for (const CUevent event : spare_events_[context]) driver().cuEventDestroy(event);
+  spare_events_.erase(context);
+  if (own) {
+    for (const LaneIndex lane : {kToDevice, kToHost}) driver().cuStreamDestroy(lanes_[lane].stream);
+  } else {
+    enter_own();
+  }
 }
 
 }  // namespace reprise::replay

@@ -3,6 +3,7 @@
 #pragma once
 #include <cuda.h>
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -33,6 +34,7 @@ class Lanes {
  public:
   static constexpr LaneIndex kToDevice = 0;  // host to device transfers
   static constexpr LaneIndex kToHost = 1;    // device to host transfers
+  static constexpr bool is_ours(LaneIndex lane) noexcept { return lane <= kToHost; }
 
   // Creates the transfer streams in the current context, which is `context`: ours.
   CUresult open(CUcontext context) noexcept;
@@ -49,7 +51,11 @@ class Lanes {
   size_t size() const noexcept { return lanes_.size(); }
 
   // To be called after each piece of work was issued; returns its position.
-  uint64_t advance(LaneIndex lane) noexcept { return ++lanes_[lane].issued; }
+  uint64_t advance(LaneIndex lane) noexcept {
+    const uint64_t position = ++lanes_[lane].issued;
+    if (captures_open()) mark(lane);
+    return position;
+  }
   // Makes the lane's last position one that can be waited for exactly. Without it a waiter waits for all work that
   // is on the lane when it begins to wait.
   CUresult mark(LaneIndex lane) noexcept;
@@ -60,8 +66,8 @@ class Lanes {
   CUresult host_wait(const LaneUses& uses) noexcept;
   // Learns from the driver, without blocking, which positions are complete.
   void poll() noexcept;
-  // The first error that the driver answered instead of "complete" or "not ready": the context is broken then, and
-  // all positions count as complete.
+  // The first error that left the context unusable: all positions count as complete then, and none is done. A call
+  // that was refused otherwise answers its own error and leaves nothing here.
   CUresult fault() const noexcept { return fault_; }
   // Is the use complete, as far as poll() and the waits know?
   bool known_complete(LaneUse use) const noexcept { return lanes_[use.lane].completed >= use.position; }
@@ -70,14 +76,30 @@ class Lanes {
   bool complete(const LaneUses& uses) noexcept;
   // Where each lane stands now whose work is not known to be complete.
   std::vector<LaneUse> outstanding() const noexcept;
-  // Blocks until all work of our context is complete; every position on its lanes is complete then.
+  // Blocks until all work is complete: every position is, then. While captures are open it waits for the lanes alone,
+  // because waiting for a context would end them.
   CUresult synchronize() noexcept;
+
+  // How many stream captures of the program are open, counted by others. An event that is recorded on a captured stream
+  // belongs to the graph. So all lanes are marked before a stream begins to capture or joins a capture, and while
+  // captures are open every position is marked when it is handed out.
+  void watch_captures(const std::atomic<int>* open) noexcept { open_captures_ = open; }
+  CUresult mark_all() noexcept;
 
   // The program destroys the stream: destroys it, keeps the lane for waits that are still to come.
   CUresult close(CUstream stream, CUcontext context) noexcept;
 
+  // The context is about to end: waits for its lanes, then forgets them and destroys what we have made in it.
+  void leave(CUcontext context) noexcept;
+
  private:
+  bool captures_open() const noexcept { return open_captures_ != nullptr && open_captures_->load() > 0; }
+  // Blocks until all work of the lane is complete.
+  CUresult finish(LaneIndex index) noexcept;
   void poll(Lane& lane) noexcept;
+  void note_fault(CUresult result) noexcept {
+    if (fault_ == CUDA_SUCCESS) fault_ = result;
+  }
   void complete_until(Lane& lane, uint64_t position) noexcept;
   // The first marker at or behind the position, recorded now if there is none. nullptr: the driver refused, or (with
   // *error CUDA_SUCCESS) the position turned out to be complete.
@@ -87,6 +109,7 @@ class Lanes {
   std::map<std::pair<CUstream, CUcontext>, LaneIndex> by_stream_;  // legacy streams are one per context
   std::map<CUcontext, std::vector<CUevent>> spare_events_;
   CUcontext current_ = nullptr;  // of the dispatcher's thread
+  const std::atomic<int>* open_captures_ = nullptr;
   CUresult fault_ = CUDA_SUCCESS;
 };
 

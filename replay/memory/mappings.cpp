@@ -21,22 +21,49 @@ Mapping* Mappings::find(CUdeviceptr base) noexcept {
 }
 
 CUresult Mappings::map(CUdeviceptr base, std::vector<ChunkIndex> chunks) noexcept {
-  const uint64_t chunk_bytes = chunks_->chunk_bytes();
-  CUresult result = CUDA_SUCCESS;
-  uint64_t mapped = 0;
-  for (; mapped < chunks.size() && result == CUDA_SUCCESS; ++mapped) {
-    ++driver_calls_;
-    result = driver().cuMemMap(base + mapped * chunk_bytes, chunk_bytes, 0, (*chunks_)[chunks[mapped]].handle, 0);
-    if (result != CUDA_SUCCESS) break;
-  }
-  if (result == CUDA_SUCCESS) result = set_access(base, chunks.size() * chunk_bytes);
-  if (result != CUDA_SUCCESS) {
-    if (mapped > 0) unmap_range(base, mapped);
-    return result;
-  }
-  mapped_chunks_ += chunks.size();
-  mappings_[base] = Mapping{std::move(chunks), {}};
+  const uint64_t count = chunks.size();
+  CUresult result = begin(base, std::move(chunks));
+  if (result == CUDA_SUCCESS) result = extend(base, count);
+  return result == CUDA_SUCCESS ? grant(base) : result;
+}
+
+CUresult Mappings::begin(CUdeviceptr base, std::vector<ChunkIndex> chunks) noexcept {
+  mappings_[base].chunks = std::move(chunks);
   return CUDA_SUCCESS;
+}
+
+CUresult Mappings::extend(CUdeviceptr base, uint64_t most) noexcept {
+  const uint64_t chunk_bytes = chunks_->chunk_bytes();
+  Mapping& mapping = mappings_[base];
+  CUresult result = CUDA_SUCCESS;
+  for (; most > 0 && mapping.mapped < mapping.chunks.size(); --most) {
+    ++driver_calls_;
+    const CUmemGenericAllocationHandle handle = (*chunks_)[mapping.chunks[mapping.mapped]].handle;
+    result = driver().cuMemMap(base + mapping.mapped * chunk_bytes, chunk_bytes, 0, handle, 0);
+    if (result != CUDA_SUCCESS) break;
+    ++mapping.mapped;
+    ++mapped_chunks_;
+  }
+  if (result != CUDA_SUCCESS) drop(base);
+  return result;
+}
+
+CUresult Mappings::grant(CUdeviceptr base) noexcept {
+  Mapping& mapping = mappings_[base];
+  const CUresult result = set_access(base, mapping.chunks.size() * chunks_->chunk_bytes());
+  mapping.accessible = result == CUDA_SUCCESS;
+  if (result != CUDA_SUCCESS) drop(base);
+  return result;
+}
+
+// Forgets the mapping and unmaps what was mapped of it.
+CUresult Mappings::drop(CUdeviceptr base) noexcept {
+  const auto found = mappings_.find(base);
+  Mapping mapping = std::move(found->second);
+  mappings_.erase(found);
+  mapped_chunks_ -= mapping.mapped;
+  mapping.chunks.resize(mapping.mapped);
+  return mapping.chunks.empty() ? CUDA_SUCCESS : unmap_range(base, std::move(mapping));
 }
 
 // The driver may answer NOT_READY while other threads queue work: then all queued work has to finish first.
@@ -50,29 +77,34 @@ CUresult Mappings::set_access(CUdeviceptr base, uint64_t bytes) noexcept {
   return result;
 }
 
-// One call for the whole range where the driver takes it, else one per chunk.
-CUresult Mappings::unmap_range(CUdeviceptr base, uint64_t chunks) noexcept {
+// One call for the whole range where the driver takes it, else one per chunk. What it refuses to unmap is a mapping of
+// its own afterwards, at its own start, so that whoever wants these addresses unmaps it first (make_room).
+CUresult Mappings::unmap_range(CUdeviceptr base, Mapping mapping) noexcept {
   const uint64_t chunk_bytes = chunks_->chunk_bytes();
+  const uint64_t count = mapping.chunks.size();
   ++driver_calls_;
-  CUresult result = driver().cuMemUnmap(base, chunks * chunk_bytes);
-  if (result != CUDA_ERROR_INVALID_VALUE || chunks == 1) return result;
-  for (uint64_t i = 0; i < chunks; ++i) {
-    ++driver_calls_;
-    result = driver().cuMemUnmap(base + i * chunk_bytes, chunk_bytes);
-    if (result != CUDA_SUCCESS) return result;
+  CUresult result = driver().cuMemUnmap(base, count * chunk_bytes);
+  uint64_t gone = result == CUDA_SUCCESS ? count : 0;
+  if (result == CUDA_ERROR_INVALID_VALUE && count > 1) {
+    for (result = CUDA_SUCCESS; gone < count; ++gone) {
+      ++driver_calls_;
+      result = driver().cuMemUnmap(base + gone * chunk_bytes, chunk_bytes);
+      if (result != CUDA_SUCCESS) break;
+    }
   }
-  return CUDA_SUCCESS;
+  if (gone == count) return CUDA_SUCCESS;
+  mapping.chunks.erase(mapping.chunks.begin(), mapping.chunks.begin() + static_cast<std::ptrdiff_t>(gone));
+  mapping.mapped = mapping.chunks.size();
+  mapped_chunks_ += mapping.mapped;
+  mappings_[base + gone * chunk_bytes] = std::move(mapping);
+  return result;
 }
 
 CUresult Mappings::unmap(CUdeviceptr base) noexcept {
   const auto found = mappings_.find(base);
   if (found == mappings_.end()) return CUDA_SUCCESS;
-  CUresult result = lanes_->host_wait(found->second.uses);
-  if (result == CUDA_SUCCESS) result = unmap_range(base, found->second.chunks.size());
-  if (result != CUDA_SUCCESS) return result;
-  mapped_chunks_ -= found->second.chunks.size();
-  mappings_.erase(found);
-  return CUDA_SUCCESS;
+  if (const CUresult result = lanes_->host_wait(found->second.uses); result != CUDA_SUCCESS) return result;
+  return drop(base);
 }
 
 CUresult Mappings::make_room(CUdeviceptr base, uint64_t bytes) noexcept {

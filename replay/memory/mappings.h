@@ -12,6 +12,9 @@
 //
 // To bring A back, B is offloaded and A reloaded: no mapping changes. Only where A gets other chunks than its home (a
 // remap) is its range unmapped and mapped again.
+//
+// So it is with trusted safety. With strict safety a live tensor whose bytes are away has no mapping: A's is taken away
+// when A leaves, and made again when its bytes are back (window.h).
 #pragma once
 #include <cuda.h>
 
@@ -27,6 +30,8 @@ namespace reprise::replay {
 
 struct Mapping {
   std::vector<ChunkIndex> chunks;  // in address order
+  uint64_t mapped = 0;             // of the chunks, the first so many
+  bool accessible = false;         // all are mapped, and the device may read and write
   LaneUses uses;                   // work that went through these addresses; must be complete before they are unmapped
 };
 
@@ -36,10 +41,15 @@ class Mappings {
 
   // The mapping that starts at `base`, or nullptr.
   Mapping* find(CUdeviceptr base) noexcept;
-  // Maps [base, base + chunks) for reading and writing. Nothing may be mapped there before; on an
-  // error nothing is mapped there afterwards.
+  // Maps [base, base + chunks) for reading and writing. Nothing may be mapped there before; on an error nothing is
+  // mapped there afterwards, but for what the driver refuses to unmap again.
   CUresult map(CUdeviceptr base, std::vector<ChunkIndex> chunks) noexcept;
-  // Waits for the uses, then unmaps.
+  // The same in pieces, so that this thread can issue work in between: begin() maps nothing, each extend() at most
+  // `most` chunks, and the range leads nowhere before grant(). On an error nothing is mapped there any more.
+  CUresult begin(CUdeviceptr base, std::vector<ChunkIndex> chunks) noexcept;
+  CUresult extend(CUdeviceptr base, uint64_t most) noexcept;
+  CUresult grant(CUdeviceptr base) noexcept;
+  // Waits for the uses, then unmaps. On an error of the driver what is still mapped is a mapping of its own.
   CUresult unmap(CUdeviceptr base) noexcept;
   // Unmaps every mapping that overlaps [base, base + bytes), except one of exactly that range.
   CUresult make_room(CUdeviceptr base, uint64_t bytes) noexcept;
@@ -52,7 +62,8 @@ class Mappings {
 
  private:
   CUresult set_access(CUdeviceptr base, uint64_t bytes) noexcept;
-  CUresult unmap_range(CUdeviceptr base, uint64_t chunks) noexcept;
+  CUresult unmap_range(CUdeviceptr base, Mapping mapping) noexcept;
+  CUresult drop(CUdeviceptr base) noexcept;
 
   ChunkPool* chunks_ = nullptr;
   Lanes* lanes_ = nullptr;

@@ -17,20 +17,62 @@ void drop_host_copy(ManagedMemory& memory, ResidentTensor& tensor) noexcept {
   memory.host.release(&tensor.host);
 }
 
-CUresult copy_out(ManagedMemory& memory, ResidentTensor& tensor, const LaneUses& after) noexcept {
+namespace {
+
+// Where the copy finds the tensor's bytes from `offset` on, and how many lie together from there: at most *bytes.
+CUresult find_run(ManagedMemory& memory, const ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks,
+                  uint64_t offset, CUdeviceptr* device, uint64_t* bytes) noexcept {
+  *device = tensor.base + offset;
+  if (!memory.strict()) return CUDA_SUCCESS;
+  const uint64_t chunk_bytes = memory.chunks.chunk_bytes();
+  const uint64_t first = offset / chunk_bytes;
+  const uint64_t inside = offset % chunk_bytes;
+  CUresult result = memory.window.show(chunks[first], device);
+  *device += inside;
+  uint64_t end = chunk_bytes;  // of what lies together, counted from the first chunk's start
+  for (uint64_t i = 1; result == CUDA_SUCCESS && end < inside + *bytes && chunks[first + i] == chunks[first] + i; ++i) {
+    CUdeviceptr next = 0;
+    result = memory.window.show(chunks[first + i], &next);
+    end += chunk_bytes;
+  }
+  *bytes = std::min(*bytes, end - inside);
+  return result;
+}
+
+// Calls copy(device address, host address, bytes) for each run of bytes that lie together on both sides.
+template <typename Copy>
+CUresult for_each_run(ManagedMemory& memory, const ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks,
+                      Copy copy) noexcept {
+  uint64_t offset = 0;
+  for (const HostPiece& piece : tensor.host) {
+    const uint64_t end = std::min(offset + piece.bytes, tensor.size);
+    for (uint64_t host = piece.address; offset < end;) {
+      CUdeviceptr device = 0;
+      uint64_t bytes = end - offset;
+      CUresult result = find_run(memory, tensor, chunks, offset, &device, &bytes);
+      if (result == CUDA_SUCCESS) result = copy(device, host, bytes);
+      if (result != CUDA_SUCCESS) return result;
+      offset += bytes;
+      host += bytes;
+    }
+  }
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+CUresult copy_out(ManagedMemory& memory, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks,
+                  const LaneUses& after) noexcept {
   Lanes& lanes = memory.lanes;
   CUresult result = lanes.wait_on(Lanes::kToHost, after);
   // The slot may have belonged to another tensor before, whose reload still reads it.
   if (result == CUDA_SUCCESS) result = lanes.wait_on(Lanes::kToHost, LaneUse{Lanes::kToDevice, memory.slot_reads});
   if (result == CUDA_SUCCESS) result = lanes.wait_on(Lanes::kToHost, tensor.slot_read);
   if (result == CUDA_SUCCESS) result = lanes.enter_own();  // waiting may have left it
-  uint64_t offset = 0;
-  for (const HostPiece& piece : tensor.host) {
-    if (result != CUDA_SUCCESS || offset >= tensor.size) break;
-    const uint64_t bytes = std::min(piece.bytes, tensor.size - offset);
-    result = driver().cuMemcpyDtoHAsync(reinterpret_cast<void*>(piece.address), tensor.base + offset, bytes,
-                                        lanes.stream(Lanes::kToHost));
-    offset += bytes;
+  if (result == CUDA_SUCCESS) {
+    result = for_each_run(memory, tensor, chunks, [&](CUdeviceptr device, uint64_t host, uint64_t bytes) {
+      return driver().cuMemcpyDtoHAsync(reinterpret_cast<void*>(host), device, bytes, lanes.stream(Lanes::kToHost));
+    });
   }
   const uint64_t position = lanes.advance(Lanes::kToHost);
   lanes.mark(Lanes::kToHost);
@@ -45,18 +87,17 @@ CUresult copy_out(ManagedMemory& memory, ResidentTensor& tensor, const LaneUses&
   return CUDA_SUCCESS;
 }
 
-CUresult copy_in(ManagedMemory& memory, ResidentTensor& tensor, const LaneUses& after, LaneUse* done) noexcept {
+CUresult copy_in(ManagedMemory& memory, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks,
+                 const LaneUses& after, LaneUse* done) noexcept {
   Lanes& lanes = memory.lanes;
   CUresult result = lanes.wait_on(Lanes::kToDevice, after);
   if (result == CUDA_SUCCESS) result = lanes.wait_on(Lanes::kToDevice, tensor.host_ready);
   if (result == CUDA_SUCCESS) result = lanes.enter_own();  // waiting may have left it
-  uint64_t offset = 0;
-  for (const HostPiece& piece : tensor.host) {
-    if (result != CUDA_SUCCESS || offset >= tensor.size) break;
-    const uint64_t bytes = std::min(piece.bytes, tensor.size - offset);
-    result = driver().cuMemcpyHtoDAsync(tensor.base + offset, reinterpret_cast<const void*>(piece.address), bytes,
+  if (result == CUDA_SUCCESS) {
+    result = for_each_run(memory, tensor, chunks, [&](CUdeviceptr device, uint64_t host, uint64_t bytes) {
+      return driver().cuMemcpyHtoDAsync(device, reinterpret_cast<const void*>(host), bytes,
                                         lanes.stream(Lanes::kToDevice));
-    offset += bytes;
+    });
   }
   *done = {Lanes::kToDevice, lanes.advance(Lanes::kToDevice)};
   tensor.slot_read = *done;

@@ -10,6 +10,7 @@
 #include "replay/memory/ranges.h"
 #include "replay/memory/tensors.h"
 #include "replay/memory/tiers/host.h"
+#include "replay/memory/window.h"
 
 namespace reprise::replay {
 
@@ -27,6 +28,12 @@ struct ManagedMemory {
   Mappings mappings;
   HostTier host;
   Tensors tensors;
+  // Strict safety: open. Then an address of a live tensor leads to its bytes or to nothing at all.
+  Window window;
+  bool strict() const noexcept { return window.is_open(); }
+  // ... and the work before frees of tensors that were away: it has faulted, or is complete, before an address that
+  // they had leads anywhere again.
+  LaneUses before_frees_away;
   Traffic traffic;
   // Chunks under the slab zone, by offset; kNoChunk where none is mapped yet.
   std::vector<ChunkIndex> slab_chunks;
@@ -38,12 +45,14 @@ struct ManagedMemory {
   uint64_t slot_reads = 0;
 };
 
-// Copies a resident tensor to its host slot (which must exist) on the to-host lane, after `after`. On success
-// host_valid and host_ready are set. On an error the tensor stays where it is, and what is with the driver of
-// the copy is among its uses.
-CUresult copy_out(ManagedMemory& memory, ResidentTensor& tensor, const LaneUses& after) noexcept;
-// Copies the host slot into the tensor's mapped addresses on the to-device lane, after `after`; the position in *done.
-CUresult copy_in(ManagedMemory& memory, ResidentTensor& tensor, const LaneUses& after, LaneUse* done) noexcept;
+// Copies a tensor whose bytes are in `chunks` to its host slot (which must exist) on the to-host lane, after `after`:
+// from its own addresses, or through the window when there is one. On success host_valid and host_ready are set. On an
+// error the tensor stays where it is, and what is with the driver of the copy is among its uses.
+CUresult copy_out(ManagedMemory& memory, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks,
+                  const LaneUses& after) noexcept;
+// Copies the host slot into `chunks` on the to-device lane, after `after`, likewise; the position in *done.
+CUresult copy_in(ManagedMemory& memory, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks,
+                 const LaneUses& after, LaneUse* done) noexcept;
 // Gives the tensor's host slot back.
 void drop_host_copy(ManagedMemory& memory, ResidentTensor& tensor) noexcept;
 // Gives a slot to a tensor that has none. False: the host tier is full and may not grow.

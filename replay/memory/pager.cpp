@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "preload/driver/driver.h"
+#include "preload/driver/results.h"
 
 namespace reprise::replay {
 
@@ -31,17 +32,23 @@ CUresult Pager::make_resident(const std::vector<ResidentTensor*>& set) noexcept 
     const CUresult result = shrink_to_limit();
     if (result != CUDA_SUCCESS) return result;
   }
+  CUresult result = CUDA_SUCCESS;
+  std::vector<Arrival> arrivals;
   for (ResidentTensor* tensor : set) {
-    CUresult result = CUDA_SUCCESS;
-    if (tensor->lost) return CUDA_ERROR_ILLEGAL_STATE;
-    if (tensor->chunk_count == 0) {
+    if (tensor->lost) {
+      result = CUDA_ERROR_ILLEGAL_STATE;
+    } else if (tensor->chunk_count == 0) {
       result = map_slab(*tensor);
-    } else if (!tensor->resident) {
-      result = bring_in(*tensor);
+    } else if (!tensor->resident && !tensor->arriving) {
+      result = memory_.strict() ? start_in(*tensor, &arrivals) : bring_in(*tensor);
     }
-    if (result != CUDA_SUCCESS) return result;
+    if (result != CUDA_SUCCESS) break;
   }
-  return CUDA_SUCCESS;
+  for (const Arrival& arrival : arrivals) {
+    const CUresult finished = finish_arrival(arrival);
+    if (result == CUDA_SUCCESS) result = finished;
+  }
+  return result;
 }
 
 CUresult Pager::make_all_resident() noexcept {
@@ -87,7 +94,7 @@ CUresult Pager::take_chunks(ResidentTensor& tensor, std::vector<ChunkIndex>* chu
   ChunkPool& pool = memory_.chunks;
   const Mapping* const mapping = memory_.mappings.find(tensor.base);
   bool taken = false;
-  for (int attempt = 0; attempt < 3; ++attempt) {
+  for (int attempt = 0; attempt < 4; ++attempt) {
     std::vector<ResidentTensor*> victims;
     uint64_t room = pool.available();
     if (room < tensor.chunk_count) {
@@ -119,8 +126,9 @@ CUresult Pager::take_chunks(ResidentTensor& tensor, std::vector<ChunkIndex>* chu
     if (chunks->size() == tensor.chunk_count) return CUDA_SUCCESS;
     for (const ChunkIndex chunk : *chunks) pool.give_back(chunk);
     chunks->clear();
-    // The device is fuller than the budget says: the chunks that exist have to do.
-    pool.limit_to_existing();
+    if (is_sticky(refused)) return refused;
+    // Refused twice, the device is fuller than the budget says: the chunks that exist have to do.
+    if (attempt > 0) pool.limit_to_existing();
   }
   return out_of_memory();
 }
@@ -154,7 +162,7 @@ CUresult Pager::bring_in(ResidentTensor& tensor) noexcept {
   result = remap(tensor, chunks);
   LaneUse copied;
   const bool reload = result == CUDA_SUCCESS && tensor.defined && tensor.host_valid;
-  if (reload) result = copy_in(memory_, tensor, before, &copied);
+  if (reload) result = copy_in(memory_, tensor, chunks, before, &copied);
   if (result != CUDA_SUCCESS) {
     // A failed copy may still be writing to the chunks: their next occupant waits for it, and so does unmapping.
     if (reload) {
@@ -188,15 +196,22 @@ CUresult Pager::remap(ResidentTensor& tensor, const std::vector<ChunkIndex>& chu
   if (mapping != nullptr && mapping->chunks == chunks) return CUDA_SUCCESS;
   CUresult result = mappings.make_room(tensor.base, tensor.chunk_count * memory_.chunks.chunk_bytes());
   if (result == CUDA_SUCCESS) result = mappings.unmap(tensor.base);
-  if (result == CUDA_SUCCESS) result = trim_mappings(chunks.size());
-  if (result == CUDA_SUCCESS) result = mappings.map(tensor.base, chunks);
+  if (result == CUDA_SUCCESS) result = trim_mappings(chunks.size(), mapping_limit);
+  if (result == CUDA_SUCCESS) result = map(tensor.base, chunks);
   return result;
 }
 
+// Where what mappings take of the device is short, those that are only kept for speed make room.
+CUresult Pager::map(CUdeviceptr base, const std::vector<ChunkIndex>& chunks) noexcept {
+  const CUresult result = memory_.mappings.map(base, chunks);
+  if (result != CUDA_ERROR_OUT_OF_MEMORY || trim_mappings(chunks.size(), 0) != CUDA_SUCCESS) return result;
+  return memory_.mappings.map(base, chunks);
+}
+
 // Mappings of tensors that are evicted or freed are only kept for speed, and some systems allow few mappings.
-CUresult Pager::trim_mappings(uint64_t more) noexcept {
+CUresult Pager::trim_mappings(uint64_t more, uint64_t limit) noexcept {
   Mappings& mappings = memory_.mappings;
-  if (mappings.mapped_chunks() + more <= mapping_limit) return CUDA_SUCCESS;
+  if (mappings.mapped_chunks() + more <= limit) return CUDA_SUCCESS;
   std::vector<std::pair<uint64_t, CUdeviceptr>> old;
   for (const auto& [base, mapping] : mappings.all()) {
     if (!memory_.arena.ranges.contains(base)) continue;
@@ -205,7 +220,7 @@ CUresult Pager::trim_mappings(uint64_t more) noexcept {
   }
   std::sort(old.begin(), old.end());
   for (const auto& [last_use, base] : old) {
-    if (mappings.mapped_chunks() + more <= mapping_limit) break;
+    if (mappings.mapped_chunks() + more <= limit) break;
     const CUresult result = mappings.unmap(base);
     if (result != CUDA_SUCCESS) return result;
   }
@@ -235,13 +250,14 @@ void Pager::drop_copies_for(ResidentTensor& tensor) noexcept {
 }
 
 CUresult Pager::evict(ResidentTensor& tensor) noexcept {
+  if (memory_.strict()) return depart(tensor);
   LaneUses after = tensor.uses;
   if (tensor.defined && !tensor.host_valid) {
     if (!ensure_slot(memory_, tensor)) {
       shortage_ = {tensor.chunk_count * memory_.chunks.chunk_bytes(), memory_.host.cap(), true};
       return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    const CUresult result = copy_out(memory_, tensor, after);
+    const CUresult result = copy_out(memory_, tensor, memory_.mappings.find(tensor.base)->chunks, after);
     if (result != CUDA_SUCCESS) return result;
     after.clear();
     after.add(tensor.host_ready.lane, tensor.host_ready.position);
@@ -264,7 +280,8 @@ void Pager::release_chunks(ResidentTensor& tensor, LaneUses after) noexcept {  /
   }
 }
 
-void Pager::forget(ResidentTensor& tensor) noexcept {
+void Pager::forget(ResidentTensor& tensor, const LaneUses& last) noexcept {
+  if (memory_.strict()) (tensor.resident ? tensor.uses : memory_.before_frees_away).merge(last);
   if (tensor.chunk_count > 0 && tensor.resident) release_chunks(tensor, tensor.uses);
   drop_host_copy(memory_, tensor);
   memory_.tensors.erase(tensor.base);
@@ -325,10 +342,11 @@ CUresult Pager::map_slab(ResidentTensor& tensor) noexcept {
       chunk = memory_.chunks.take_free(&refused);
       if (chunk != kNoChunk) break;
     }
-    if (chunk == kNoChunk) return out_of_memory();
+    if (chunk == kNoChunk) chunk = memory_.chunks.take_free(&refused);  // refused once only, perhaps
+    if (chunk == kNoChunk) return is_sticky(refused) ? refused : out_of_memory();
     // Slabs are touched without waiting for a tensor's `ready`, so the chunk has to be free for good.
     CUresult result = memory_.lanes.host_wait(memory_.chunks[chunk].uses);
-    if (result == CUDA_SUCCESS) result = memory_.mappings.map(memory_.arena.slabs.base + index * chunk_bytes, {chunk});
+    if (result == CUDA_SUCCESS) result = map(memory_.arena.slabs.base + index * chunk_bytes, {chunk});
     if (result != CUDA_SUCCESS) {
       memory_.chunks.give_back(chunk);
       return result;
@@ -339,6 +357,15 @@ CUresult Pager::map_slab(ResidentTensor& tensor) noexcept {
     ++memory_.slab_chunk_count;
   }
   return CUDA_SUCCESS;
+}
+
+CUresult Pager::give_up(uint64_t bytes) noexcept {
+  const uint64_t chunk_bytes = memory_.chunks.chunk_bytes();
+  const uint64_t chunks = (bytes + chunk_bytes - 1) / chunk_bytes;
+  if (chunks > memory_.chunks.existing()) return CUDA_ERROR_OUT_OF_MEMORY;
+  ++tick_;  // no call is served: any tensor may leave
+  memory_.chunks.set_limit(memory_.chunks.existing() - chunks);
+  return shrink_to_limit();
 }
 
 CUresult Pager::shrink_to_limit() noexcept {
@@ -352,7 +379,7 @@ CUresult Pager::shrink_to_limit() noexcept {
     CUresult result = CUDA_SUCCESS;
     if (found != kNoChunk) {
       result = memory_.lanes.host_wait(pool[found].uses);
-      if (result == CUDA_SUCCESS) result = memory_.mappings.unmap_chunk(found);
+      if (result == CUDA_SUCCESS) result = memory_.mappings.unmap_chunk(found);  // the window's is one of them
       if (result == CUDA_SUCCESS) pool.destroy(found);
     } else {
       if (victims.empty()) victims = candidates();

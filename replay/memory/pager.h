@@ -31,10 +31,17 @@ class Pager {
 
   // Records that work at `use` touched the tensor.
   void touched(ResidentTensor& tensor, LaneUse use, bool wrote) noexcept;
-  // The program's free was reached: the tensor's chunks and host slot become free, its bytes are lost.
-  void forget(ResidentTensor& tensor) noexcept;
+  // The program's allocation was reached, on `lane`, where later work of that lane alone may use it (a stream-ordered
+  // one), or for all (kNoLane). Strict safety maps it at once where no other tensor has to leave for it: then also work
+  // that touches it unseen finds it. An error: its addresses still lead to what was there before.
+  CUresult allocated(ResidentTensor& tensor, LaneIndex lane) noexcept;
+  // The program's free was reached: the tensor's chunks and host slot become free, its bytes are lost. `last` is the
+  // work before the free; strict safety does not know which of it touched the tensor.
+  void forget(ResidentTensor& tensor, const LaneUses& last = {}) noexcept;
   // Copies the tensor to the host if that is needed and frees its chunks.
   CUresult evict(ResidentTensor& tensor) noexcept;
+  // Gives so many bytes of the device back to the driver; tensors leave for that where no chunk is free.
+  CUresult give_up(uint64_t bytes) noexcept;
   // Gives back the slab chunks in which no small tensor lives any more. The device must be idle.
   CUresult trim_slabs() noexcept;
 
@@ -50,7 +57,22 @@ class Pager {
  private:
   // Brings the number of existing chunks down to the pool's limit; evicts no tensor of the call that is served.
   CUresult shrink_to_limit() noexcept;
+  // A tensor on its way in: it has its chunks, and its bytes are being copied there.
+  struct Arrival {
+    ResidentTensor* tensor = nullptr;
+    std::vector<ChunkIndex> chunks;
+    LaneUses ready;  // when its bytes are there
+  };
   CUresult bring_in(ResidentTensor& tensor) noexcept;
+  CUresult start_in(ResidentTensor& tensor, std::vector<Arrival>* arrivals) noexcept;
+  CUresult clear_range(const ResidentTensor& tensor) noexcept;
+  CUresult begin_arrival(ResidentTensor& tensor, std::vector<ChunkIndex> chunks,
+                         std::vector<Arrival>* arrivals) noexcept;
+  CUresult finish_arrival(const Arrival& arrival) noexcept;
+  void map_ahead(ResidentTensor& tensor) noexcept;
+  CUresult depart(ResidentTensor& tensor) noexcept;
+  bool adopt(ResidentTensor& tensor, const Mapping& mapping, LaneUses* before) noexcept;
+  void settle_in(ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks) noexcept;
   CUresult page_out(ResidentTensor& tensor) noexcept;
   void drop_copies_for(ResidentTensor& tensor) noexcept;
   CUresult map_slab(ResidentTensor& tensor) noexcept;
@@ -61,10 +83,12 @@ class Pager {
   CUresult take_home(const std::vector<ChunkIndex>& home, const std::vector<ResidentTensor*>& victims,
                      bool* taken) noexcept;
   CUresult remap(ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks) noexcept;
-  CUresult trim_mappings(uint64_t more) noexcept;
+  CUresult trim_mappings(uint64_t more, uint64_t limit) noexcept;
+  CUresult map(CUdeviceptr base, const std::vector<ChunkIndex>& chunks) noexcept;
   // Resident tensors that may be evicted, longest unused first.
   std::vector<ResidentTensor*> candidates() noexcept;
   void release_chunks(ResidentTensor& tensor, LaneUses after) noexcept;
+  void give_back(const std::vector<ChunkIndex>& chunks, const LaneUses& after) noexcept;
   CUresult out_of_memory() noexcept;
 
   ManagedMemory& memory_;

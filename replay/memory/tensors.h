@@ -22,6 +22,7 @@ struct ResidentTensor {
   bool resident = false;     // every chunk of its mapping is occupied by it
   bool defined = false;      // the program has written to it
   bool host_valid = false;   // the host slot holds the current bytes (once host_ready is complete)
+  bool arriving = false;     // strict safety: has its chunks, but is not mapped yet
   bool lost = false;         // a failed device or copy took its only copy: uses of it answer an error
   HostSlot host;
   LaneUse host_ready;     // when the copy to the slot is complete

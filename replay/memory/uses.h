@@ -3,11 +3,13 @@
 // pager.
 #pragma once
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 namespace reprise::replay {
 
 using LaneIndex = uint16_t;
+inline constexpr LaneIndex kNoLane = 0xffff;
 
 struct LaneUse {
   LaneIndex lane = 0;
@@ -16,6 +18,7 @@ struct LaneUse {
 
 class LaneUses {
  public:
+  static constexpr std::size_t kMost = 8;  // lanes that can be told apart
   void add(LaneIndex lane, uint64_t position) noexcept {
     for (uint32_t i = 0; i < count_; ++i) {
       if (entries_[i].lane != lane) continue;
@@ -43,7 +46,7 @@ class LaneUses {
   const LaneUse* end() const noexcept { return entries_.data() + count_; }
 
  private:
-  std::array<LaneUse, 4> entries_{};
+  std::array<LaneUse, kMost> entries_{};
   uint32_t count_ = 0;
   bool everything_ = false;
 };

@@ -34,19 +34,33 @@ bool Matcher::op(const Command& command, Match* match) noexcept {
       ((call.flags ^ command.flags) & trace::kOpOpaque) != 0) {
     return false;
   }
+  const bool launch = command.op == trace::OpKind::launch || command.op == trace::OpKind::graph_launch;
   // The plan names managed tensors only: pointers to anything else (pinned host memory, globals) are not moved.
   size_t next = 0;
   for (uint32_t i = 0; i < command.access_count; ++i) {
     const Access& access = command.accesses[i];
     const CUdeviceptr base = access.address - access.offset;
     if (!managed_.contains(base)) continue;
+    if (launch && access.parameter_offset == trace::kNoParameter) {
+      if (!has_pointee(call, base)) return false;
+      continue;
+    }
     if (next == call.accesses.size()) return false;
     const plan::OpAccess& expected = call.accesses[next++];
     if (address_of(expected.tensor) != base || expected.offset != access.offset) return false;
   }
+  while (launch && next < call.accesses.size() && call.accesses[next].parameter_offset == trace::kNoParameter) ++next;
   if (next != call.accesses.size()) return false;
   consume(match);
   return true;
+}
+
+// What a table in memory points to is known from the recording; under the plan nothing is read back, so the live call
+// may know less of it, but nothing else.
+bool Matcher::has_pointee(const plan::Call& call, CUdeviceptr base) const noexcept {
+  return std::any_of(call.accesses.begin(), call.accesses.end(), [&](const plan::OpAccess& access) {
+    return access.parameter_offset == trace::kNoParameter && address_of(access.tensor) == base;
+  });
 }
 
 bool Matcher::allocate(const AllocateCall& call, Match* match, CUdeviceptr* address) noexcept {

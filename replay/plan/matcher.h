@@ -47,6 +47,7 @@ class Matcher {
 
  private:
   void consume(Match* match) noexcept;
+  bool has_pointee(const plan::Call& call, CUdeviceptr base) const noexcept;
   CUdeviceptr address_of(uint32_t tensor) const noexcept { return addresses_[tensor]; }
 
   const PlanIndex* plan_index_ = nullptr;

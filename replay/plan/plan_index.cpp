@@ -139,9 +139,59 @@ void add_release_edges(plan::Plan* plan) {
   }
 }
 
+// Who has which chunks at some time, by chunk.
+std::vector<std::vector<uint32_t>> tensors_of_chunks(const plan::Plan& plan) {
+  std::vector<std::vector<uint32_t>> tensors(plan.chunk_count);
+  const auto add = [&](uint32_t tensor, uint32_t placement) {
+    if (placement == kNone) return;
+    for (const uint32_t chunk : plan.placements[placement].chunks) {
+      if (tensors[chunk].empty() || tensors[chunk].back() != tensor) tensors[chunk].push_back(tensor);
+    }
+  };
+  for (uint32_t t = 0; t < plan.tensors.size(); ++t) add(t, plan.tensors[t].home);
+  for (const plan::Vertex& vertex : plan.vertices) {
+    for (const plan::Acquire& acquire : vertex.acquires) add(acquire.tensor, acquire.placement);
+  }
+  return tensors;
+}
+
+// A tensor that never leaves, between its allocation and its free: it has its chunks from the call on that touches it
+// first. Before that call unseen work might touch it, where other work comes in between: then no other tensor may live
+// in its chunks meanwhile.
+void find_kept_mappings(PlanIndex* plan_index) {
+  const plan::Plan& plan = plan_index->plan;
+  plan_index->keeps_mapping.assign(plan.tensors.size(), false);
+  std::vector<uint32_t> first_call(plan.tensors.size(), kNone);
+  std::vector<bool> moves(plan.tensors.size(), false);
+  for (const plan::Vertex& vertex : plan.vertices) {
+    if (vertex.kind == VertexKind::offload || vertex.kind == VertexKind::reload) moves[vertex.tensor] = true;
+    for (const plan::Acquire& acquire : vertex.acquires) {
+      if (acquire.placement != plan.tensors[acquire.tensor].home) moves[acquire.tensor] = true;
+      if (vertex.kind == VertexKind::op) first_call[acquire.tensor] = std::min(first_call[acquire.tensor], vertex.call);
+    }
+  }
+  const std::vector<std::vector<uint32_t>> sharing = tensors_of_chunks(plan);
+  for (uint32_t t = 0; t < plan.tensors.size(); ++t) {
+    const plan::Tensor& tensor = plan.tensors[t];
+    if (persistent(tensor) || tensor.home == kNone || moves[t]) continue;
+    const uint32_t until = std::min(first_call[t], tensor.free_call);
+    const auto apart = [&](uint32_t other) {
+      const plan::Tensor& life = plan.tensors[other];
+      return other == t || (!persistent(life) && (life.free_call < tensor.allocate_call || life.allocate_call > until));
+    };
+    const auto alone = [&](uint32_t chunk) { return std::all_of(sharing[chunk].begin(), sharing[chunk].end(), apart); };
+    const auto begin = plan.calls.begin() + tensor.allocate_call;
+    const bool other_work =
+        std::any_of(begin, plan.calls.begin() + until, [](const plan::Call& c) { return c.kind == CallKind::op; });
+    const std::vector<uint32_t>& home = plan.placements[tensor.home].chunks;
+    plan_index->keeps_mapping[t] = !other_work || std::all_of(home.begin(), home.end(), alone);
+  }
+}
+
 }  // namespace
 
-bool make_plan_index(plan::Plan plan, Zone zone, uint64_t chunk_bytes, PlanIndex* plan_index, std::string* why) {
+bool make_plan_index(plan::Plan plan, Zone zone, uint64_t chunk_bytes, PlanIndex* plan_index, std::string* why,
+                     plan::Safety safety) {
   if (plan.chunk_bytes != chunk_bytes) {
     *why = "the plan was made for chunks of " + std::to_string(plan.chunk_bytes) + " bytes, this device has " +
            std::to_string(chunk_bytes);
@@ -162,6 +212,10 @@ bool make_plan_index(plan::Plan plan, Zone zone, uint64_t chunk_bytes, PlanIndex
   }
   if (plan::has_split_tensors(plan)) {
     *why = "the plan splits tensors, which can be simulated but not enforced; make one with reprise plan";
+    return false;
+  }
+  if (safety == plan::Safety::strict && plan::drops_what_is_only_read(plan)) {
+    *why = "the plan was made for --safety trusted; make one for strict, or run with --safety trusted";
     return false;
   }
   if (plan.calls.empty()) {
@@ -186,6 +240,7 @@ bool make_plan_index(plan::Plan plan, Zone zone, uint64_t chunk_bytes, PlanIndex
   }
   plan_index->last_call = static_cast<uint32_t>(made.calls.size() - 1);
   invert_edges(plan_index);
+  find_kept_mappings(plan_index);
   return true;
 }
 

@@ -31,6 +31,9 @@ struct PlanIndex {
   std::vector<std::vector<Edge>> successors;
   std::vector<std::vector<Edge>> waits;  // by vertex: issued work (releases looked through) to wait for
   std::vector<bool> offloaded;           // by tensor: has an offload vertex
+  // By tensor, transient ones, for strict safety: its range may stay mapped for good, because while it is alive no
+  // other tensor has its chunks at a time when unseen work might touch it.
+  std::vector<bool> keeps_mapping;
   uint32_t persistent_count = 0;
   uint32_t last_call = 0;
 };
@@ -38,6 +41,7 @@ struct PlanIndex {
 // Gives the plan's own tensors addresses in `zone` and inverts the edges. False, with one line in *why, when the plan
 // does not fit this device (chunk size, address space) or could not be enforced safely (small tensors alive at the same
 // time at the same place).
-bool make_plan_index(plan::Plan plan, Zone zone, uint64_t chunk_bytes, PlanIndex* plan_index, std::string* why);
+bool make_plan_index(plan::Plan plan, Zone zone, uint64_t chunk_bytes, PlanIndex* plan_index, std::string* why,
+                     plan::Safety safety = plan::Safety::trusted);
 
 }  // namespace reprise::replay

@@ -130,19 +130,36 @@ void CommandLog::publish(LogEntry* entry) noexcept {
   if (sleeping_.load(std::memory_order_seq_cst) != 0) wake();
 }
 
-void CommandLog::wait_done(uint64_t position) noexcept {
+void CommandLog::wait_settled(uint64_t position) noexcept {
   for (int spin = 0; spin < kSpins; ++spin) {
-    if (is_done(position)) return;
+    if (is_settled(position)) return;
     pause_briefly();
   }
   enter_blocked();
-  uint64_t head;
-  while ((head = head_.load(std::memory_order_acquire)) <= position) head_.wait(head);
+  uint64_t settled;
+  while ((settled = settled_.load(std::memory_order_acquire)) <= position) settled_.wait(settled);
   leave_blocked();
+}
+
+// Before head_ moves: the entries behind it are still there to be looked at.
+void CommandLog::move_settled() noexcept {
+  const uint64_t before = settled_.load(std::memory_order_relaxed);
+  const uint64_t tail = tail_.load(std::memory_order_acquire);
+  uint64_t settled = before;
+  while (settled != tail && (at(settled)->done || at(settled)->passed)) ++settled;
+  if (settled == before) return;
+  settled_.store(settled, std::memory_order_release);
+  settled_.notify_all();
+}
+
+void CommandLog::pass(LogEntry* entry) noexcept {
+  entry->passed = true;
+  move_settled();
 }
 
 void CommandLog::done(LogEntry* entry) noexcept {
   entry->done = true;
+  move_settled();
   uint64_t head = head_.load(std::memory_order_relaxed);
   if (entry->position != head) return;
   const uint64_t tail = tail_.load(std::memory_order_acquire);

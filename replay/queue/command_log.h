@@ -16,9 +16,9 @@
 //     a later call of the program answers a fault      - Issuer::conclude: Waiter::done, or Faults::report
 //                                                      - CommandLog::done: head moves over all entries that are done
 //
-//     positions   0 ... | head ............................ | tail
-//                 done, | the oldest entry that is not done;  | the next entry
-//                 freed | after it some are done, some not    | to be published
+//     positions   0 ... | head .............. | settled ............. | tail
+//                 done, | done or passed; the | the oldest entry that | the next entry
+//                 freed | oldest is passed    | is neither            | to be published
 #pragma once
 #include <cuda.h>
 
@@ -26,6 +26,7 @@
 #include <cstdint>
 
 #include "preload/calls/command.h"
+#include "preload/calls/read_back.h"
 
 namespace reprise::replay {
 
@@ -49,7 +50,28 @@ class Waiter {
   CUresult result_ = CUDA_SUCCESS;
 };
 
-enum class EntryKind : uint8_t { op, allocate, free, event_record, event_wait, stream_destroy, ordered, activate };
+enum class EntryKind : uint8_t {
+  op,
+  allocate,
+  free,
+  event_record,
+  event_wait,
+  stream_destroy,
+  ordered,
+  activate,
+  errand,
+  read_back
+};
+
+// What the enforcer asks of the dispatcher for a call of the program that no plan can hold; a thread waits for it.
+enum class Errand : uint8_t {
+  mark_lanes,   // before a stream begins to capture, or joins a capture
+  end_context,  // the entry's; another one than the managed one
+  close,        // give all memory back, the dispatcher's thread ends
+  leave_plan,   // before the program ends
+  headroom,     // give back device memory, as many bytes as the entry's size
+  synchronize,  // until the device has nothing left to do
+};
 
 inline constexpr uint32_t kUnplanned = 0xffffffff;
 
@@ -58,12 +80,14 @@ struct LogEntry {
   bool program_issues = false;  // the waiting program thread performs the driver call (synchronous copies)
   bool staged = false;          // `payload` of the copy was staged: the dispatcher copies from `staging`
   bool done = false;            // set by done(): the dispatcher has nothing left to do for it
-  bool all_resident = false;    // `ordered`: the call that follows may touch any memory
-  bool stream_ordered = false;  // of free
-  bool free_handover = false;   // free: the plan hands the address over to a later allocation of the same size
-  bool ends_handover = false;   // free: the plan ended before that allocation came; releases the address alone
-  uint32_t call = kUnplanned;   // index into the plan's calls
-  uint64_t iteration = 0;       // planned iteration that the call belongs to
+  bool passed = false;        // set by pass(): its program thread sleeps until it is answered, so no call waits for it
+  bool all_resident = false;  // `ordered`: the call that follows may touch any memory
+  bool stream_ordered = false;  // of allocate and free: on the command's stream
+  Errand errand = Errand::mark_lanes;
+  bool free_handover = false;  // free: the plan hands the address over to a later allocation of the same size
+  bool ends_handover = false;  // free: the plan ended before that allocation came; releases the address alone
+  uint32_t call = kUnplanned;  // index into the plan's calls
+  uint64_t iteration = 0;      // planned iteration that the call belongs to
   uint64_t position = 0;
   Waiter* waiter = nullptr;
   std::atomic<uint32_t> program_issued{0};  // 1: the granted thread has made the call
@@ -76,7 +100,8 @@ struct LogEntry {
   uint64_t allocation = 0;                  // allocate, free: id
   CUevent event = nullptr;                  // event_record, event_wait
   unsigned flags = 0;
-  uint64_t bytes = 0;  // of the log that this entry takes
+  const ReadBack* read_back = nullptr;  // read_back: what the waiting thread asks for
+  uint64_t bytes = 0;                   // of the log that this entry takes
 };
 
 class CommandLog {
@@ -92,9 +117,11 @@ class CommandLog {
   LogEntry* append_op(const Command& command) noexcept;
   void publish(LogEntry* entry) noexcept;
 
-  // Returns when the entry at `position` and all before it are done.
-  void wait_done(uint64_t position) noexcept;
-  bool is_done(uint64_t position) const noexcept { return head_.load(std::memory_order_acquire) > position; }
+  // Returns when the entry at `position` and all before it are settled: done, or passed. A thread that sleeps in a call
+  // has not told any other thread anything since, so nothing that others do comes after that call.
+  void wait_settled(uint64_t position) noexcept;
+  bool is_settled(uint64_t position) const noexcept { return settled() > position; }
+  uint64_t settled() const noexcept { return settled_.load(std::memory_order_acquire); }
   uint64_t head() const noexcept { return head_.load(std::memory_order_acquire); }
   uint64_t tail() const noexcept { return tail_.load(std::memory_order_acquire); }
 
@@ -109,12 +136,15 @@ class CommandLog {
   // Dispatcher side.
   LogEntry* at(uint64_t position) noexcept { return slots_[position % kEntries]; }
   void done(LogEntry* entry) noexcept;
+  // The entry is not done, but those behind it need not wait for it.
+  void pass(LogEntry* entry) noexcept;
   // Sleeps until an entry was published, wake() was called or `timeout_ns` passed (0: at most a second).
   void wait_for_work(uint64_t seen_tail, uint64_t timeout_ns) noexcept;
   void wake() noexcept;
 
  private:
   void* take(uint64_t bytes) noexcept;
+  void move_settled() noexcept;
 
   unsigned char* ring_ = nullptr;
   uint64_t ring_bytes_ = 0;
@@ -123,6 +153,7 @@ class CommandLog {
   std::atomic<uint64_t> reclaimed_{0};  // ring bytes that are free again
   std::atomic<uint64_t> tail_{0};
   std::atomic<uint64_t> head_{0};
+  std::atomic<uint64_t> settled_{0};  // never below head_
   std::atomic<uint32_t> blocked_{0};
   std::atomic<uint32_t> signal_{0};
   std::atomic<uint32_t> sleeping_{0};

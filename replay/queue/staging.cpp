@@ -13,6 +13,14 @@ void Staging::open(uint64_t bytes) noexcept {
   ring_.reset(bytes);
 }
 
+void Staging::close() noexcept {
+  const std::lock_guard lock(mutex_);
+  if (memory_ != nullptr) driver().cuMemFreeHost(memory_);
+  memory_ = nullptr;
+  first_token_ += pieces_.size();
+  pieces_.clear();
+}
+
 bool Staging::stage(const void* source, uint64_t bytes, uint64_t* token) noexcept {
   const std::lock_guard lock(mutex_);
   uint64_t offset = 0;

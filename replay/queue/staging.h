@@ -18,6 +18,9 @@ class Staging {
   // Takes pinned memory; without it nothing is ever staged. A context must be current.
   void open(uint64_t bytes) noexcept;
 
+  // Gives the memory back; nothing reads it any more.
+  void close() noexcept;
+
   // Copies `bytes` from `source`. False when there is no room now.
   bool stage(const void* source, uint64_t bytes, uint64_t* token) noexcept;
   const void* data(uint64_t token) noexcept;

@@ -25,6 +25,7 @@ struct PlanArguments {
   std::string budget;
   std::string output;
   std::string policy = "auto";
+  std::string safety = "strict";
   std::string machine;
   std::string status;
   bool quiet = false;
@@ -74,6 +75,7 @@ class Planning {
     analyzer::PlanOptions options;
     options.policy = arguments_.policy;
     options.recompute = !arguments_.no_recompute;
+    plan::read_safety(arguments_.safety.c_str(), &options.safety);
     status = analyzer::check_policy(options.policy);
     if (status.ok()) status = set_budget(options);
     if (!status.ok()) return status;
@@ -179,6 +181,8 @@ Action declare_plan(CLI::App& app, const ProgramArguments&) {
       ->required();
   app.add_option("-o,--output", arguments->output, "The plan to write (default: beside the trace)");
   app.add_option("--policy", arguments->policy, "How to plan: auto tries all and takes the best");
+  app.add_option("--safety", arguments->safety, "That the plan will run with: strict (default) or trusted")
+      ->check(CLI::IsMember({"strict", "trusted"}));
   app.add_option("--machine", arguments->machine, "Plan for h200, a100, a100x8, p100x4, g10 or a machine file");
   app.add_flag("--no-recompute", arguments->no_recompute, "Recompute nothing to save memory");
   app.add_flag("--explain", arguments->explain, "Print what was found and how far the plan is from the bounds");

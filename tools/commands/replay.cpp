@@ -77,6 +77,7 @@ Action declare_replay(CLI::App& app, const ProgramArguments& program) {
   app.add_option("--plan", options->plan, "The plan to follow")->required();
   app.add_option("--budget", options->budget, "Device memory to stay within (default: that of the plan)");
   app.add_option("--run-log", options->run_log, "Write what happens here, for a report");
+  add_safety_option(app, options->safety);
   add_device_options(app, *options);
   app.footer("As in: reprise replay --plan a.plan [options] -- program arguments...");
   return [options, &program] { return run_replay(*options, program); };

@@ -104,6 +104,7 @@ Action declare_run(CLI::App& app, const ProgramArguments& program) {
            app.add_option("-o,--output", options->report, "The report to write (default reprise-report-PROGRAM.html)"),
            app.add_option("--trace", options->session.trace, "Keep the recorded trace here"),
            app.add_option("--policy", options->session.policy, "How to plan (default: the best of all)"),
+           add_safety_option(app, options->session.safety),
        }) {
     other->excludes(defragment);
   }

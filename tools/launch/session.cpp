@@ -45,10 +45,19 @@ void add_device_options(CLI::App& app, SessionOptions& options) {
                  "Cap of the pinned host memory that holds what is off the device, as a size or % of RAM");
 }
 
+CLI::Option* add_safety_option(CLI::App& app, std::string& safety) {
+  return app
+      .add_option("--safety", safety,
+                  "strict (default): memory that a kernel reaches unseen is right, or the kernel faults; trusted: "
+                  "faster, and such a kernel may get wrong bytes")
+      ->check(CLI::IsMember({"strict", "trusted"}));
+}
+
 Result<Settings> check_session(const SessionOptions& options, const ProgramArguments& program) {
   Settings settings;
   settings.device = options.device;
   settings.policy = options.policy;
+  settings.safety = options.safety;
   settings.defragment = options.defragment;
   Status status = parse_sizes(options, settings);
   if (status.ok() && !options.policy.empty()) status = analyzer::check_policy(options.policy);

@@ -18,12 +18,16 @@ struct SessionOptions {
   std::string plan;
   std::string run_log;
   std::string policy;
+  std::string safety;
   bool defragment = false;
   std::string fragmentation_limit;
 };
 
 // The options that all three have: --device, --host-memory.
 void add_device_options(CLI::App& app, SessionOptions& options);
+
+// --safety, of run and replay.
+CLI::Option* add_safety_option(CLI::App& app, std::string& safety);
 
 // Parses sizes, checks the program, the installation and that every output can be written.
 Result<Settings> check_session(const SessionOptions& options, const ProgramArguments& program);

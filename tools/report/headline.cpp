@@ -1,6 +1,7 @@
 // The cards at the top of the report, and the one line for the terminal.
 #include <fmt/core.h>
 
+#include "tools/cli/run_log_value.h"
 #include "tools/cli/sizes.h"
 #include "tools/report/report.h"
 
@@ -72,13 +73,22 @@ Json run_card(const Inputs& inputs) {
               log.iterations_planned > 0 ? "good" : "plain");
 }
 
+Json safety_card(const Inputs& inputs) {
+  if (inputs.log == nullptr || inputs.log->safety.empty()) return nullptr;
+  const bool strict = tools::says(inputs.log->safety, run_log::start::strict);
+  return card("Safety", inputs.log->safety,
+              fmt::format("{}; {} memory-mapping calls in all",
+                          strict ? "unseen accesses are right or fault" : "unseen accesses may get wrong bytes",
+                          inputs.log->vmm_calls));
+}
+
 }  // namespace
 
 Json headline_section(const Inputs& inputs) {
   const Facts facts = collect_facts(inputs);
   Json cards = Json::array();
-  for (Json& one :
-       std::vector<Json>{memory_card(facts), time_card(facts), traffic_card(inputs, facts), run_card(inputs)}) {
+  for (Json& one : std::vector<Json>{memory_card(facts), time_card(facts), traffic_card(inputs, facts),
+                                     run_card(inputs), safety_card(inputs)}) {
     if (!one.is_null()) cards.push_back(std::move(one));
   }
   return cards;

@@ -20,6 +20,7 @@ void read_start(const json& line, RunLog& log) {
   log.program = value_of(line, run_log::start::program);
   log.driver = value_of(line, run_log::start::driver);
   log.mode = value_of(line, run_log::start::mode);
+  log.safety = value_of(line, run_log::start::safety);
   log.start_ns = value_of(line, run_log::start::time_ns);
   log.budget_bytes = value_of(line, run_log::start::budget_bytes);
   log.budget_percent = value_of(line, run_log::start::budget_percent);
@@ -102,6 +103,8 @@ void read_end(const json& line, RunLog& log) {
   log.iterations_planned = value_of(line, run_log::end::iterations_planned);
   log.iterations_on_demand = value_of(line, run_log::end::iterations_on_demand);
   log.divergence_count = value_of(line, run_log::end::divergences);
+  log.vmm_calls = value_of(line, run_log::end::vmm_calls);
+  log.buffers_not_scanned = value_of(line, run_log::end::buffers_not_scanned);
   log.peak_device_bytes = value_of(line, run_log::end::peak_device_bytes);
   log.peak_requested_bytes = value_of(line, run_log::end::peak_requested_bytes);
   // A share of the peak is only known in bytes at the end.

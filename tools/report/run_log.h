@@ -59,6 +59,9 @@ struct RunLog {
   std::string program;
   std::string driver;
   std::string mode;
+  std::string safety;      // "": not said
+  uint64_t vmm_calls = 0;  // in all
+  uint64_t buffers_not_scanned = 0;
   uint64_t budget_bytes = 0;
   uint64_t budget_percent = 0;  // of the peak; 0: the budget was given in bytes
   uint64_t chunk_bytes = 0;

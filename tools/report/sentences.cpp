@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "tools/cli/run_log_value.h"
 #include "tools/cli/sizes.h"
 
 namespace reprise::report {
@@ -40,6 +41,28 @@ void say_budget(const Inputs& inputs, Sentences& say) {
     say.bad(fmt::format(
         "Device memory reached {}, which is above the budget of {}. This should never happen: please report it.",
         format_bytes(facts.peak_actual), format_bytes(facts.budget)));
+  }
+}
+
+// What the run promised about memory that kernels reach through pointers in memory, and what that cost.
+void say_safety(const Inputs& inputs, Sentences& say) {
+  if (inputs.log == nullptr || inputs.log->safety.empty()) return;
+  const std::string calls = plural(inputs.log->vmm_calls, "memory-mapping call");
+  if (tools::says(inputs.log->safety, run_log::start::strict)) {
+    say.good(fmt::format(
+        "Safety strict: while a tensor's bytes were away its addresses led nowhere. A kernel that reached it "
+        "by a pointer which Reprise had not seen would have faulted. That took {} in all.",
+        calls));
+  } else {
+    say.bad(fmt::format(
+        "Safety trusted: while a tensor's bytes were away its addresses led to other tensors. A kernel that "
+        "reached it by a pointer which Reprise had not seen got wrong bytes, and nothing says so. {} in all; "
+        "--safety strict tells.",
+        calls));
+  }
+  if (inputs.log->buffers_not_scanned > 0) {
+    say.note(fmt::format("{} that may hold addresses could not be read: what kernels reach through them is not known.",
+                         plural(inputs.log->buffers_not_scanned, "buffer")));
   }
 }
 
@@ -147,7 +170,7 @@ std::string plural(uint64_t count, const char* noun) {
 Json sentences_section(const Inputs& inputs) {
   Sentences say;
   for (const auto rule : {say_ending, say_budget, say_plan_state, say_plan_in_force, say_messages, say_divergences,
-                          say_steady_state, say_prediction, say_opaque, say_unmanaged, say_trace_state}) {
+                          say_safety, say_steady_state, say_prediction, say_opaque, say_unmanaged, say_trace_state}) {
     rule(inputs, say);
   }
   return say.take();

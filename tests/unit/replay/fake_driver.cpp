@@ -18,6 +18,10 @@ CUresult unexpected() { return CUDA_ERROR_NOT_SUPPORTED; }
 void fill_table(DriverTable* table) {
   auto* const entries = reinterpret_cast<void**>(table);
   std::fill(entries, entries + sizeof *table / sizeof *entries, reinterpret_cast<void*>(&unexpected));
+  table->cuMemAddressReserve = [](CUdeviceptr* address, size_t size, size_t, CUdeviceptr, unsigned long long) {
+    CALLED("cuMemAddressReserve");
+    return fake->reserve(address, size);
+  };
   table->cuMemCreate = [](CUmemGenericAllocationHandle* handle, size_t size, const CUmemAllocationProp*,
                           unsigned long long) {
     CALLED("cuMemCreate");
@@ -196,6 +200,17 @@ std::map<CUdeviceptr, CUmemGenericAllocationHandle> FakeDriver::page_table() con
     if (page.accessible) table[address] = page.handle;
   }
   return table;
+}
+
+CUresult FakeDriver::reserve(CUdeviceptr* address, uint64_t size) {
+  *address = next_range_;
+  next_range_ += size;
+  return CUDA_SUCCESS;
+}
+
+bool FakeDriver::mapped(CUdeviceptr address) const {
+  auto page = pages_.upper_bound(address);
+  return page != pages_.begin() && (--page)->first + page->second.bytes > address && page->second.accessible;
 }
 
 bool FakeDriver::access(CUdeviceptr address, void* host, uint64_t size, bool write) {

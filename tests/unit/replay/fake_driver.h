@@ -60,6 +60,8 @@ class FakeDriver {
   bool idle() const;
   std::vector<CUstream> streams() const;
 
+  // May the device access this address now?
+  bool mapped(CUdeviceptr address) const;
   // For work: the 8 bytes at a device address.
   uint64_t read(CUdeviceptr address);
   void write(CUdeviceptr address, uint64_t value);
@@ -105,6 +107,7 @@ class FakeDriver {
   void run_context(CUcontext context);
   Stream* usable(CUstream stream, const char* function);
 
+  CUresult reserve(CUdeviceptr* address, uint64_t size);
   CUresult create(CUmemGenericAllocationHandle* handle, uint64_t size);
   CUresult release(CUmemGenericAllocationHandle handle);
   CUresult map(CUdeviceptr address, uint64_t size, CUmemGenericAllocationHandle handle);
@@ -126,6 +129,7 @@ class FakeDriver {
   std::map<CUevent, Event> events_;
   std::vector<std::unique_ptr<unsigned char[]>> host_;
   uint64_t next_ = 0x1000;
+  CUdeviceptr next_range_ = uint64_t{1} << 44;
   uint64_t records_ = 0;
   DriverTable before_;
   bool ready_before_;

@@ -75,6 +75,15 @@ TEST_F(Hooks, AFailedAllocationLeavesNothing) {
   EXPECT_EQ(live_device_memory().count, before.count);
 }
 
+// Forwarded as one of no context, it would be outside of the budget and count against it.
+TEST_F(Hooks, AnAllocationWhoseContextCannotBeHadIsRefused) {
+  const size_t before = handler().allocations.size();
+  scripted().answer("cuCtxGetCurrent", CUDA_ERROR_DEINITIALIZED);
+  CUdeviceptr address = 0;
+  EXPECT_EQ(cuMemAlloc(&address, 64), CUDA_ERROR_DEINITIALIZED);
+  EXPECT_EQ(handler().allocations.size(), before);
+}
+
 TEST_F(Hooks, ARefusedFreeKeepsTheAllocation) {
   const CUdeviceptr a = allocate(64);
   handler().answer = CUDA_ERROR_INVALID_CONTEXT;
@@ -234,6 +243,37 @@ TEST_F(Hooks, CapturedWorkIsLeftAlone) {
   cuMemsetD32Async(a, 1, 4, stream);
   EXPECT_EQ(handler().commands.size(), 1u);
   cuMemFree(a);
+}
+
+// Only the stream that a call works on says whether the call is captured.
+TEST_F(Hooks, WhileACaptureIsOpenOtherStreamsKeepTheirOrder) {
+  const auto captured = reinterpret_cast<CUstream>(0x8000);
+  const auto other = reinterpret_cast<CUstream>(0x8100);
+  const auto event = reinterpret_cast<CUevent>(0x9000);
+  scripted().answer("cuStreamBeginCapture_v2", CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(cuStreamBeginCapture(captured, CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(handler().captures_ended, 1) << "it could not begin";
+  scripted().answer("cuStreamBeginCapture_v2", CUDA_SUCCESS);
+  EXPECT_EQ(cuStreamBeginCapture(captured, CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_SUCCESS);
+  handler().ordered.clear();
+  EXPECT_EQ(cuEventRecord(event, other), CUDA_SUCCESS);
+  EXPECT_EQ(cuStreamWaitEvent(other, event, 0), CUDA_SUCCESS);
+  EXPECT_EQ(handler().streams, (std::vector<CUstream>{other, other})) << "record and wait go the same way";
+  EXPECT_EQ(cuStreamWaitValue32(other, 0x1000, 1, 0), CUDA_SUCCESS);
+  EXPECT_EQ(cuModuleUnload(nullptr), CUDA_SUCCESS);
+  EXPECT_EQ(handler().ordered, (std::vector<std::string>{"cuStreamWaitValue32_v2", "cuModuleUnload"}));
+  // A stream that waits for what a captured one has recorded joins its capture.
+  scripted().capturing(CU_STREAM_CAPTURE_STATUS_ACTIVE);
+  EXPECT_EQ(cuEventRecord(event, captured), CUDA_SUCCESS);
+  scripted().capturing(CU_STREAM_CAPTURE_STATUS_NONE);
+  EXPECT_EQ(cuStreamWaitEvent(other, event, 0), CUDA_SUCCESS);
+  EXPECT_EQ(handler().captures_joined, 1);
+  EXPECT_EQ(handler().streams.size(), 2u);
+  EXPECT_EQ(cuEventRecord(event, other), CUDA_SUCCESS);
+  EXPECT_EQ(cuStreamWaitEvent(other, event, 0), CUDA_SUCCESS);
+  EXPECT_EQ(handler().captures_joined, 1) << "its last record is not of the capture any more";
+  CUgraph graph = nullptr;
+  EXPECT_EQ(cuStreamEndCapture(captured, &graph), CUDA_SUCCESS);
 }
 
 TEST_F(Hooks, TheDriverCallingBackIsForwarded) {
@@ -403,6 +443,41 @@ TEST_F(Hooks, GraphLaunchesAreOpaqueUnlessTheirNodesAreKnown) {
   EXPECT_NE(last().command.flags & trace::kOpOpaque, 0);
   EXPECT_EQ(cuGraphExecDestroy(executable), CUDA_SUCCESS);
   EXPECT_EQ(handler().ordered.back(), "cuGraphExecDestroy");
+}
+
+// Memory nodes and host functions touch no memory of ours; events and conditions are more than memory tells.
+TEST_F(Hooks, AGraphIsOpaqueWhereANodeSaysTooLittle) {
+  handler().issue = false;
+  CUgraphExec executable = nullptr;
+  const auto flags_with = [&](CUgraphNodeType type) {
+    scripted().node(static_cast<int>(type), 0);
+    EXPECT_EQ(cuGraphInstantiate(&executable, reinterpret_cast<CUgraph>(0x2), 0), CUDA_SUCCESS);
+    cuGraphLaunch(executable, nullptr);
+    return last().command.flags;
+  };
+  EXPECT_EQ(flags_with(CU_GRAPH_NODE_TYPE_MEM_ALLOC) & trace::kOpOpaque, 0);
+  EXPECT_EQ(flags_with(CU_GRAPH_NODE_TYPE_MEM_FREE) & trace::kOpOpaque, 0);
+  EXPECT_EQ(flags_with(CU_GRAPH_NODE_TYPE_HOST) & (trace::kOpOpaque | trace::kOpHostVisible), trace::kOpHostVisible);
+  EXPECT_NE(flags_with(CU_GRAPH_NODE_TYPE_EVENT_RECORD) & trace::kOpOpaque, 0);
+  EXPECT_NE(flags_with(CU_GRAPH_NODE_TYPE_CONDITIONAL) & trace::kOpOpaque, 0);
+  EXPECT_NE(flags_with(CU_GRAPH_NODE_TYPE_BATCH_MEM_OP) & trace::kOpOpaque, 0);
+}
+
+// It names addresses: when the allocation that was there is gone, others may lie where it did.
+TEST_F(Hooks, AGraphTouchesWhatWasThereOrElseAnything) {
+  const CUdeviceptr a = allocate(4096);
+  handler().issue = false;
+  scripted().node(CU_GRAPH_NODE_TYPE_MEMSET, a + 100);
+  CUgraphExec executable = nullptr;
+  ASSERT_EQ(cuGraphInstantiate(&executable, reinterpret_cast<CUgraph>(0x2), 0), CUDA_SUCCESS);
+  cuGraphLaunch(executable, nullptr);
+  EXPECT_EQ(last().command.flags & trace::kOpOpaque, 0);
+  ASSERT_EQ(last().accesses.size(), 1u);
+  EXPECT_EQ(last().accesses[0].address, a);
+  EXPECT_NE(last().accesses[0].mode & trace::kAccessWrite, 0u);
+  cuMemFree(a);
+  cuGraphLaunch(executable, nullptr);
+  EXPECT_NE(last().command.flags & trace::kOpOpaque, 0);
 }
 
 TEST_F(Hooks, HostFunctionsAreCommands) {

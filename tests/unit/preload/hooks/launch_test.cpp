@@ -112,6 +112,16 @@ TEST_F(Launch, IssuesFromACopyOfThePayload) {
   EXPECT_EQ(issued_count, 5);
 }
 
+// One that is left out would be missing in every launch that is issued later.
+TEST_F(Launch, AnEndOfTheLayoutIsBelievedTheSecondTime) {
+  layout({{0, 8}, {8, 8}});
+  scripted().deny_parameter(1);
+  void* parameters[] = {&a_, &b_};
+  launch(parameters);
+  EXPECT_EQ(last().command.parameter_bytes, 16u);
+  EXPECT_EQ(last().accesses.size(), 2u);
+}
+
 TEST_F(Launch, FirstParameterNeedNotStandAtZero) {
   layout({{112, 128}, {240, 8}});
   alignas(128) unsigned char descriptor[128] = {};
@@ -417,6 +427,19 @@ TEST_F(Launch, SettingAnAttributeToWhatItIsDoesNotDrain) {
   cuFuncSetAttribute(kernel_, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 32768);
   EXPECT_EQ(handler().ordered.size(), 2u);
   EXPECT_EQ(scripted().call("cuFuncSetAttribute").count, 3u);
+}
+
+TEST(Arguments, AKernelThatIsOpaqueByNameIsAnOpaqueLaunch) {
+  watch(kWatching);
+  Function function;
+  function.layout_known = true;
+  for (const bool opaque : {false, true}) {
+    function.opaque = opaque;
+    CommandBuilder builder(trace::OpKind::launch, "k", CU_STREAM_LEGACY, nullptr, 0);
+    scan_launch(builder, function, nullptr, 0, 1);
+    EXPECT_EQ((builder.command.flags & trace::kOpOpaque) != 0, opaque);
+  }
+  stop_watching();
 }
 
 // A structure larger than what a launch may need room for: nothing is lost in silence.

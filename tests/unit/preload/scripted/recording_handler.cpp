@@ -1,5 +1,8 @@
 #include "tests/unit/preload/scripted/recording_handler.h"
 
+#include <algorithm>
+#include <cstring>
+
 #include "preload/driver/driver.h"
 
 namespace reprise {
@@ -43,6 +46,21 @@ CUresult RecordingHandler::submit(const Command& command) noexcept {
   commands.push_back(std::move(seen));
   if (answer != CUDA_SUCCESS) return answer;
   return issue ? command.issue(command.payload, command.stream) : CUDA_SUCCESS;
+}
+bool RecordingHandler::read_back(const ReadBack& request) noexcept {
+  reads.push_back(request);
+  std::vector<unsigned char> bytes;
+  for (uint32_t i = 0; i < request.count; ++i) {
+    const ReadBackPart& part = request.parts[i];
+    read_parts.push_back(part);
+    std::vector<unsigned char> all(part.offset + part.bytes);
+    const std::vector<uint64_t>& content = contents[part.base];
+    std::memcpy(all.data(), content.data(), std::min(all.size(), content.size() * 8));
+    bytes.insert(bytes.end(), all.begin() + static_cast<std::ptrdiff_t>(part.offset), all.end());
+  }
+  if (while_reading) while_reading();
+  if (read_answer && request.take != nullptr) request.take(request.user, bytes.data());
+  return read_answer;
 }
 CUresult RecordingHandler::event_record(CUevent, CUstream stream, unsigned) noexcept {
   streams.push_back(stream);

@@ -1,6 +1,8 @@
 // A handler for tests: keeps what the hooks hand over, issues it or not, and answers what the test says. Callers: tests
 // of hooks and thunks.
 #pragma once
+#include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -37,8 +39,17 @@ class RecordingHandler final : public Handler {
     ordered_all_resident.push_back(all_resident);
     return ordered_answer;
   }
-  void capture_begin() noexcept override { ++captures_begun; }
+  CUresult capture_begin() noexcept override {
+    ++captures_begun;
+    return ordered_answer;
+  }
+  CUresult before_joining_capture() noexcept override {
+    ++captures_joined;
+    return ordered_answer;
+  }
   void capture_end() noexcept override { ++captures_ended; }
+  bool reads_back() const noexcept override { return reading; }
+  bool read_back(const ReadBack& request) noexcept override;
   CUresult memory_info(size_t* free_bytes, size_t* total_bytes) noexcept override;
   CUresult total_memory(size_t* bytes, CUdevice) noexcept override;
   void unmanaged(const char* what, int64_t bytes) noexcept override;
@@ -52,8 +63,15 @@ class RecordingHandler final : public Handler {
   std::vector<bool> ordered_all_resident;  // one for each of these
   CUresult ordered_answer = CUDA_SUCCESS;
   std::vector<std::string> unmanaged_kinds;
-  std::vector<CUstream> streams;  // of event_record, stream_wait_event, stream_synchronize
+  std::vector<CUstream> streams;                          // of event_record, stream_wait_event, stream_synchronize
+  bool reading = false;                                   // answer of reads_back()
+  bool read_answer = true;                                // of read_back()
+  std::vector<ReadBack> reads;                            // without their parts
+  std::vector<ReadBackPart> read_parts;                   // of all of them
+  std::map<CUdeviceptr, std::vector<uint64_t>> contents;  // of allocations, by their start; else zero
+  std::function<void()> while_reading;
   int captures_begun = 0;
+  int captures_joined = 0;
   int captures_ended = 0;
   int finished = 0;
   int abandoned = 0;

@@ -23,10 +23,13 @@ struct State {
   std::map<std::string, Entry> entries;
   std::vector<ScriptedParameter> layout;
   bool layout_known = true;
+  int64_t denied_parameter = -1;
   std::string procaddress;
   uint64_t next_address = 0x700000000000;
   uint64_t next_handle = 0x1000;
   int capture_status = 0;
+  int node_type = -1;
+  uint64_t node_address = 0;
 };
 State& state() {
   static State& instance = *new State;
@@ -80,6 +83,13 @@ void effect(const std::string& symbol, uint64_t a, uint64_t b, uint64_t c, uint6
     give(a, s.next_handle += 0x10);
   } else if (symbol == "cuStreamIsCapturing") {
     give<int>(b, s.capture_status);
+  } else if (symbol == "cuGraphGetNodes") {
+    if (b != 0 && s.node_type >= 0) give<uint64_t>(b, 0xde);
+    give<uint64_t>(c, s.node_type >= 0 ? 1 : 0);
+  } else if (symbol == "cuGraphNodeGetType") {
+    give<int>(b, s.node_type);
+  } else if (symbol == "cuGraphMemsetNodeGetParams") {
+    give(b, s.node_address);
   } else if (symbol == "cuKernelGetName" || symbol == "cuFuncGetName") {
     give<const char*>(a, "a_kernel");
   } else if (symbol == "cuFuncGetModule" || symbol == "cuKernelGetLibrary") {
@@ -139,6 +149,7 @@ int look_up(void** function) {
 }
 int parameter(uint64_t index, uint64_t offset, uint64_t bytes) {
   if (!state().layout_known) return 801;  // CUDA_ERROR_NOT_SUPPORTED
+  if (static_cast<int64_t>(index) == state().denied_parameter) return state().denied_parameter = -1, 1;
   if (index >= state().layout.size()) return 1;
   give(offset, state().layout[index].offset);
   give(bytes, state().layout[index].bytes);
@@ -170,8 +181,10 @@ EXPORTED void scripted_reset() {
   s.entries.clear();
   s.layout.clear();
   s.layout_known = true;
+  s.denied_parameter = -1;
   s.procaddress.clear();
   s.capture_status = 0;
+  s.node_type = -1;
 }
 EXPORTED ScriptedCall scripted_call(const char* symbol) {
   const std::lock_guard<std::mutex> lock(state().mutex);
@@ -182,6 +195,11 @@ EXPORTED void scripted_layout(const ScriptedParameter* parameters, int count) {
   state().layout_known = count >= 0;
   state().layout.assign(parameters, parameters + (count > 0 ? count : 0));
 }
+EXPORTED void scripted_deny_parameter(int64_t index) { state().denied_parameter = index; }
 EXPORTED void scripted_procaddress(const char* symbol) { state().procaddress = symbol != nullptr ? symbol : ""; }
 EXPORTED void scripted_reenter(const char* symbol, void (*callback)()) { state().entries[symbol].reenter = callback; }
 EXPORTED void scripted_capturing(int status) { state().capture_status = status; }
+EXPORTED void scripted_node(int type, uint64_t address) {
+  state().node_type = type;
+  state().node_address = address;
+}

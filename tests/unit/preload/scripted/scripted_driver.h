@@ -21,10 +21,14 @@ ScriptedCall scripted_call(const char* symbol);
 void scripted_answer(const char* symbol, int result);
 // The layout that every kernel has; count < 0: the driver cannot tell.
 void scripted_layout(const ScriptedParameter* parameters, int count);
+// The next question for this parameter is answered as if there were none.
+void scripted_deny_parameter(int64_t index);
 // The address that cuGetProcAddress gives next: that of this symbol; nullptr: success without a function.
 void scripted_procaddress(const char* symbol);
 // Called inside every function named `symbol`: the driver calling back into the program.
 void scripted_reenter(const char* symbol, void (*callback)());
+// Every graph has one node of this type (< 0: none); a memset goes to `address`.
+void scripted_node(int type, uint64_t address);
 // All streams capture from now on (or do not).
 void scripted_capturing(int status);
 }

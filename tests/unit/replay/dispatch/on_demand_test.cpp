@@ -4,7 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/unit/replay/memory/small_device.h"
@@ -83,6 +86,30 @@ class OnDemandTest : public ::testing::Test {
     perform(entry);
   }
 
+  // A call that its thread makes itself; the thread is the test.
+  LogEntry* blocking(CUstream stream, CUdeviceptr pointer, Waiter* waiter) {
+    Access access{};
+    access.address = pointer;
+    access.mode = trace::kAccessRead;
+    Command command{};
+    command.op = trace::OpKind::copy_device_to_host;
+    command.stream = stream;
+    command.context = context_;
+    command.accesses = &access;
+    command.access_count = 1;
+    command.name = "a_copy";
+    LogEntry* const entry = shared_.command_log.append_op(command);
+    entry->program_issues = true;
+    entry->waiter = waiter;
+    waiter->arm();
+    perform(entry);
+    return entry;
+  }
+  static void made(LogEntry* entry, CUresult result) {
+    entry->program_result = result;
+    entry->program_issued.store(1);
+  }
+
   testing::SmallDevice device_{4};
   CUcontext context_ = device_.context;  // of the program's calls
   Shared shared_;
@@ -151,7 +178,7 @@ TEST_F(OnDemandTest, WhatIsSaidOfMissingMemoryAddsUp) {
                               "budget leaves " +
                               std::to_string(3 * chunk)),
             std::string::npos);
-  device_.driver.fail("cuMemMap", 1);
+  for (const int nth : {1, 2}) device_.driver.fail("cuMemMap", nth);
   EXPECT_NE(said({c}).find("a_kernel: the driver is out of memory"), std::string::npos);
 }
 
@@ -187,11 +214,115 @@ TEST_F(OnDemandTest, ALargeRangeIsFreeAtOnceAndASmallBlockWhenItsWorkIsComplete)
   EXPECT_EQ(shared_.addresses.allocate(100), small);
 }
 
+// What polling learned of a broken context is told, also where no plan is in force.
+TEST_F(OnDemandTest, ABrokenContextIsTold) {
+  const CUdeviceptr a = allocate(100);
+  kernel(device_.driver.stream(), {a});
+  free(a, 100);  // asks whether the kernel is complete, so there is a marker behind it
+  device_.driver.fail("cuEventQuery", 1, CUDA_ERROR_ILLEGAL_ADDRESS);
+  device_.memory.lanes.poll();
+  kernel(device_.driver.stream(), {});
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(shared_.faults.take(), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+// The calls have answered SUCCESS: what is not made of them is lost, unless the program named what is none.
+TEST_F(OnDemandTest, AnOrderThatIsRefusedIsMadeAgainOrToldForGood) {
+  const CUstream stream = device_.driver.stream();
+  CUevent event = nullptr;
+  ASSERT_EQ(driver().cuEventCreate(&event, 0), CUDA_SUCCESS);
+  const auto order = [&](EntryKind kind) {
+    LogEntry* const entry = shared_.command_log.append(kind);
+    entry->event = event;
+    entry->command.stream = stream;
+    shared_.events.deferred(event, kind == EntryKind::event_record ? Events::Role::record : Events::Role::wait);
+    perform(entry);
+  };
+  const struct {
+    EntryKind kind;
+    const char* function;
+  } orders[] = {{EntryKind::event_record, "cuEventRecord"}, {EntryKind::event_wait, "cuStreamWaitEvent"}};
+  for (const auto& [kind, function] : orders) {
+    device_.driver.fail(function, 1, CUDA_ERROR_UNKNOWN);
+    order(kind);
+    EXPECT_EQ(shared_.faults.take(), CUDA_SUCCESS) << function;
+    device_.driver.fail(function, 1, CUDA_ERROR_INVALID_HANDLE);
+    device_.driver.fail(function, 2, CUDA_ERROR_INVALID_HANDLE);
+    order(kind);
+    EXPECT_EQ(shared_.faults.take(), CUDA_ERROR_INVALID_HANDLE) << function;
+    EXPECT_EQ(shared_.faults.take(), CUDA_SUCCESS) << function;
+  }
+  device_.driver.fail("cuEventRecord", 1, CUDA_ERROR_UNKNOWN);
+  device_.driver.fail("cuEventRecord", 2, CUDA_ERROR_UNKNOWN);
+  order(EntryKind::event_record);
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(shared_.faults.take(), CUDA_ERROR_LAUNCH_FAILED);
+}
+
+// It sleeps until its stream has come to it; what other threads call needs its memory meanwhile, and is waited for.
+TEST_F(OnDemandTest, ACallThatWaitsForTheDeviceHoldsNoOtherUp) {
+  const CUdeviceptr a = allocate(3 * device_.chunk_bytes);
+  const CUdeviceptr b = allocate(3 * device_.chunk_bytes);
+  const CUstream slow = device_.driver.stream();
+  const CUstream other = device_.driver.stream();
+  kernel(slow, {a});
+  device_.driver.launch(slow, [] {});  // around us
+  Waiter waiter;
+  LogEntry* const copy = blocking(slow, a, &waiter);
+  EXPECT_EQ(shared_.command_log.settled(), shared_.command_log.tail());
+  ASSERT_TRUE(device_.driver.step(slow));  // a's first kernel; the work around us is still to come
+  kernel(other, {b});
+  EXPECT_FALSE(device_.memory.tensors.find(a)->resident) << "a call that is held back needs no memory";
+  on_demand_.serve_program_calls();
+  EXPECT_FALSE(device_.memory.tensors.find(a)->resident);
+  device_.driver.run_all();
+  on_demand_.serve_program_calls();
+  EXPECT_TRUE(waiter.wait()) << "granted";
+  EXPECT_TRUE(device_.memory.tensors.find(a)->resident);
+  EXPECT_TRUE(on_demand_.has_program_calls());
+  made(copy, CUDA_SUCCESS);
+  on_demand_.serve_program_calls();
+  EXPECT_FALSE(on_demand_.has_program_calls());
+}
+
+// While the thread is in the driver, its memory stays: whoever needs the room waits until the call is made.
+TEST_F(OnDemandTest, RoomIsNotMadeOfWhatAGrantedCallUses) {
+  const CUdeviceptr a = allocate(3 * device_.chunk_bytes);
+  const CUdeviceptr b = allocate(3 * device_.chunk_bytes);
+  const CUstream stream = device_.driver.stream();
+  Waiter waiter;
+  LogEntry* const copy = blocking(stream, a, &waiter);
+  device_.driver.run_all();
+  on_demand_.serve_program_calls();
+  ASSERT_TRUE(waiter.wait());
+  std::atomic<bool> evicted{false};
+  std::thread program([&] {
+    for (int i = 0; i < 20 && !evicted; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_FALSE(evicted) << "b came before the call was made";
+    made(copy, CUDA_SUCCESS);
+    copy->program_issued.notify_all();
+  });
+  kernel(device_.driver.stream(), {b});
+  evicted = true;
+  program.join();
+  EXPECT_TRUE(device_.memory.tensors.find(b)->resident);
+  EXPECT_FALSE(on_demand_.has_program_calls());
+}
+
+TEST_F(OnDemandTest, ACallThatDoesNotFitIsAnsweredAndNotMade) {
+  const CUdeviceptr a = allocate(5 * device_.chunk_bytes);
+  Waiter waiter;
+  LogEntry* const copy = blocking(device_.driver.stream(), a, &waiter);
+  device_.driver.run_all();
+  on_demand_.serve_program_calls();
+  EXPECT_FALSE(waiter.wait());
+  EXPECT_EQ(waiter.result(), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_FALSE(copy->program_issues);
+}
+
 // A small tensor of more streams than its uses can tell apart.
 TEST_F(OnDemandTest, ABlockOfManyStreamsComesBackToo) {
   const CUdeviceptr small = allocate(100);
   std::vector<CUstream> streams;
-  for (int i = 0; i < 7; ++i) {
+  for (size_t i = 0; i <= LaneUses::kMost + 1; ++i) {
     streams.push_back(device_.driver.stream());
     kernel(streams.back(), {small});
   }
@@ -199,8 +330,8 @@ TEST_F(OnDemandTest, ABlockOfManyStreamsComesBackToo) {
   device_.driver.clear();
   free(small, 100);
   EXPECT_EQ(device_.driver.count("cuCtxSynchronize"), 0u) << "a free never waits";
-  for (int i = 0; i < 6; ++i) {
-    while (device_.driver.step(streams[static_cast<size_t>(i)])) {
+  for (size_t i = 0; i <= LaneUses::kMost; ++i) {
+    while (device_.driver.step(streams[i])) {
     }
   }
   on_demand_.reclaim_slabs();

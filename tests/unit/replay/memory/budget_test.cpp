@@ -61,7 +61,7 @@ TEST(UsesTest, KeepsTheLatestPositionPerLaneAndSaysWhenItCannot) {
   ASSERT_EQ(uses.end() - uses.begin(), 2);
   EXPECT_EQ(uses.begin()->position, 10u);
   EXPECT_FALSE(uses.everything());
-  for (LaneIndex lane = 10; lane < 13; ++lane) uses.add(lane, 1);
+  for (LaneIndex lane = 10; lane < 10 + LaneUses::kMost; ++lane) uses.add(lane, 1);
   EXPECT_TRUE(uses.everything());
   LaneUses other;
   other.merge(uses);

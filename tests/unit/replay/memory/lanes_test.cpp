@@ -144,6 +144,23 @@ TEST_F(LanesTest, ABrokenContextIsKeptAndNothingIsWaitedForAnyMore) {
   EXPECT_EQ(lanes_.fault(), CUDA_ERROR_ILLEGAL_ADDRESS) << "the first one";
 }
 
+TEST_F(LanesTest, AQuestionThatFailsSaysNothingOfTheWork) {
+  bool ran = false;
+  const LaneUse use = device_.work(first_, [&] { ran = true; });
+  lanes_.mark(first_);
+  device_.driver.fail("cuEventQuery", 1, CUDA_ERROR_INVALID_VALUE);
+  lanes_.poll();
+  EXPECT_EQ(lanes_.known_complete(use), ran);
+  EXPECT_EQ(lanes_.fault(), CUDA_SUCCESS);
+  work(first_);
+  lanes_.mark(first_);
+  device_.driver.fail("cuEventQuery", 1, CUDA_ERROR_INVALID_VALUE);
+  device_.driver.fail("cuEventSynchronize", 1, CUDA_ERROR_INVALID_VALUE);
+  lanes_.poll();
+  EXPECT_EQ(lanes_.fault(), CUDA_ERROR_LAUNCH_FAILED) << "nothing tells any more";
+  run(first_);
+}
+
 TEST_F(LanesTest, ARefusedCallIsAnsweredAndTheWaitIsMadeTheNextTime) {
   const LaneUse use = work(first_);
   for (const char* function : {"cuEventCreate", "cuEventRecord", "cuStreamWaitEvent"}) {
@@ -159,12 +176,15 @@ TEST_F(LanesTest, ARefusedCallIsAnsweredAndTheWaitIsMadeTheNextTime) {
   device_.driver.fail("cuCtxSynchronize", 1, CUDA_ERROR_UNKNOWN);
   EXPECT_EQ(lanes_.synchronize(), CUDA_ERROR_UNKNOWN);
   EXPECT_FALSE(lanes_.known_complete(use));
-  EXPECT_EQ(lanes_.fault(), CUDA_ERROR_UNKNOWN);
+  EXPECT_EQ(lanes_.fault(), CUDA_SUCCESS) << "the next plan is not refused for it";
+  device_.driver.fail("cuCtxSynchronize", 1, CUDA_ERROR_LAUNCH_FAILED);
+  EXPECT_EQ(lanes_.synchronize(), CUDA_ERROR_LAUNCH_FAILED);
+  EXPECT_EQ(lanes_.fault(), CUDA_ERROR_LAUNCH_FAILED);
 }
 
 TEST_F(LanesTest, MoreLanesThanUsesHoldAreWaitedForAsAll) {
   LaneUses uses;
-  for (int i = 0; i < 5; ++i) {
+  for (size_t i = 0; i <= LaneUses::kMost; ++i) {
     const LaneUse use = work(device_.new_lane());
     uses.add(use.lane, use.position);
   }
@@ -175,13 +195,35 @@ TEST_F(LanesTest, MoreLanesThanUsesHoldAreWaitedForAsAll) {
   EXPECT_TRUE(device_.driver.idle());
 }
 
-TEST_F(LanesTest, SynchronizeCompletesTheLanesOfItsContext) {
+TEST_F(LanesTest, SynchronizeCompletesTheLanesOfAllContexts) {
   const LaneUse own = work(first_);
   const LaneIndex elsewhere = lane_elsewhere();
   const LaneUse other = work(elsewhere);
   EXPECT_EQ(lanes_.synchronize(), CUDA_SUCCESS);
   EXPECT_TRUE(lanes_.known_complete(own));
-  EXPECT_FALSE(lanes_.known_complete(other)) << "the driver synchronises one context";
+  EXPECT_TRUE(lanes_.known_complete(other)) << "the driver synchronises one context, an event the other lane";
+  EXPECT_TRUE(device_.driver.idle());
+}
+
+// An event on a captured stream would belong to the program's graph, and a wait for the context would end its capture.
+TEST_F(LanesTest, WhileACaptureIsOpenNoEventIsOwedAndNoContextIsWaitedFor) {
+  std::atomic<int> open{0};
+  lanes_.watch_captures(&open);
+  const LaneUse early = work(first_);
+  const LaneUse other = work(second_);
+  open = 1;
+  EXPECT_EQ(lanes_.mark_all(), CUDA_SUCCESS);
+  const LaneUse late = work(second_);
+  device_.driver.fail("cuEventRecord", 1, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);  // from here on both may capture
+  device_.driver.fail("cuCtxSynchronize", 1, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  const LaneUses everything = testing::SmallDevice::uses_of(early);
+  EXPECT_EQ(lanes_.wait_on(Lanes::kToHost, early), CUDA_SUCCESS);
+  EXPECT_EQ(lanes_.wait_on(Lanes::kToHost, other), CUDA_SUCCESS);
+  EXPECT_EQ(lanes_.wait_on(Lanes::kToHost, late), CUDA_SUCCESS);
+  EXPECT_EQ(lanes_.host_wait(everything), CUDA_SUCCESS);
+  EXPECT_EQ(lanes_.synchronize(), CUDA_SUCCESS);
+  EXPECT_TRUE(lanes_.known_complete(late));
+  device_.driver.heal();
 }
 
 TEST_F(LanesTest, SynchronizeIsOfTheOwnContextWhicheverIsCurrent) {

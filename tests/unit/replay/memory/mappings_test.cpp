@@ -63,6 +63,26 @@ TEST_F(MappingsTest, ARefusedCallLeavesNothingMapped) {
   }
 }
 
+TEST_F(MappingsTest, WhatIsRefusedMidwayIsKnownToBeStillThere) {
+  device_.driver.unmaps_whole_ranges = false;
+  ASSERT_EQ(mappings_.map(base_, some({0, 1, 2})), CUDA_SUCCESS);
+  device_.driver.fail("cuMemUnmap", 3);  // the whole range, the first chunk, the second
+  EXPECT_EQ(mappings_.unmap(base_), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(device_.driver.page_table().size(), 2u);
+  EXPECT_EQ(mappings_.mapped_chunks(), 2u);
+  EXPECT_EQ(mappings_.find(base_), nullptr) << "there is a hole";
+  EXPECT_EQ(mappings_.make_room(base_, 3 * device_.chunk_bytes), CUDA_SUCCESS);
+  EXPECT_EQ(mappings_.map(base_, some({3, 4, 5})), CUDA_SUCCESS);
+  EXPECT_EQ(mappings_.unmap(base_), CUDA_SUCCESS);
+  // The way back of a mapping that was refused.
+  device_.driver.fail("cuMemSetAccess", 1);
+  device_.driver.fail("cuMemUnmap", 1);
+  EXPECT_EQ(mappings_.map(base_, some({0, 1})), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(mappings_.mapped_chunks(), 2u);
+  EXPECT_EQ(mappings_.make_room(base_ - device_.chunk_bytes, 2 * device_.chunk_bytes), CUDA_SUCCESS);
+  EXPECT_TRUE(device_.driver.page_table().empty());
+}
+
 TEST_F(MappingsTest, ABusyDriverIsAskedForAccessAgainWhenItsWorkIsDone) {
   device_.driver.fail("cuMemSetAccess", 1, CUDA_ERROR_NOT_READY);
   device_.driver.fail("cuMemSetAccess", 2, CUDA_ERROR_NOT_READY);

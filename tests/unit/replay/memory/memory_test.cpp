@@ -65,12 +65,12 @@ TEST_F(CopiesTest, BytesComeBackOverAnyNumberOfPieces) {
     const LaneUse filled = fill(copied, bytes);
     ASSERT_TRUE(ensure_slot(memory_, copied));
     EXPECT_EQ(copied.host.size(), (bytes + kSlot - 1) / kSlot);
-    EXPECT_EQ(copy_out(memory_, copied, testing::SmallDevice::uses_of(filled)), CUDA_SUCCESS);
+    EXPECT_EQ(copy_out(memory_, copied, {}, testing::SmallDevice::uses_of(filled)), CUDA_SUCCESS);
     EXPECT_TRUE(copied.host_valid);
     ASSERT_EQ(memory_.lanes.wait_on(lane_, copied.host_ready), CUDA_SUCCESS);
     const LaneUse overwritten = fill(copied, 2);
     LaneUse done;
-    EXPECT_EQ(copy_in(memory_, copied, testing::SmallDevice::uses_of(overwritten), &done), CUDA_SUCCESS);
+    EXPECT_EQ(copy_in(memory_, copied, {}, testing::SmallDevice::uses_of(overwritten), &done), CUDA_SUCCESS);
     EXPECT_EQ(memory_.lanes.host_wait(testing::SmallDevice::uses_of(done)), CUDA_SUCCESS);
     EXPECT_TRUE(holds(copied, bytes)) << bytes;
     drop_host_copy(memory_, copied);
@@ -81,7 +81,7 @@ TEST_F(CopiesTest, ACopyOutWaitsForItsUsesOnTheDevice) {
   ResidentTensor& copied = tensor(2, 2 * kSlot);
   const LaneUse filled = fill(copied, 77);
   ASSERT_TRUE(ensure_slot(memory_, copied));
-  ASSERT_EQ(copy_out(memory_, copied, testing::SmallDevice::uses_of(filled)), CUDA_SUCCESS);
+  ASSERT_EQ(copy_out(memory_, copied, {}, testing::SmallDevice::uses_of(filled)), CUDA_SUCCESS);
   EXPECT_EQ(device_.driver.count("cuEventSynchronize") + device_.driver.count("cuCtxSynchronize"), 0u);
   while (device_.driver.step(memory_.lanes.stream(Lanes::kToHost))) {
   }
@@ -91,7 +91,7 @@ TEST_F(CopiesTest, ACopyOutWaitsForItsUsesOnTheDevice) {
   fill(copied, 5);
   device_.driver.run_all();
   LaneUse done;
-  ASSERT_EQ(copy_in(memory_, copied, {}, &done), CUDA_SUCCESS);
+  ASSERT_EQ(copy_in(memory_, copied, {}, {}, &done), CUDA_SUCCESS);
   device_.driver.run_all();
   EXPECT_TRUE(holds(copied, 77));
   EXPECT_EQ(memory_.traffic.offloaded_bytes, 2 * kSlot);
@@ -102,9 +102,9 @@ TEST_F(CopiesTest, ACopyInWaitsForTheCopyOut) {
   ResidentTensor& copied = tensor(1, kSlot);
   const LaneUse filled = fill(copied, 3);
   ASSERT_TRUE(ensure_slot(memory_, copied));
-  ASSERT_EQ(copy_out(memory_, copied, testing::SmallDevice::uses_of(filled)), CUDA_SUCCESS);
+  ASSERT_EQ(copy_out(memory_, copied, {}, testing::SmallDevice::uses_of(filled)), CUDA_SUCCESS);
   LaneUse done;
-  ASSERT_EQ(copy_in(memory_, copied, {}, &done), CUDA_SUCCESS);
+  ASSERT_EQ(copy_in(memory_, copied, {}, {}, &done), CUDA_SUCCESS);
   while (device_.driver.step(memory_.lanes.stream(Lanes::kToDevice))) {
   }
   EXPECT_FALSE(memory_.lanes.complete(testing::SmallDevice::uses_of(done)));
@@ -118,10 +118,10 @@ TEST_F(CopiesTest, GoToTheOwnContextWhicheverIsCurrent) {
   ASSERT_TRUE(ensure_slot(memory_, copied));
   const CUcontext elsewhere = reinterpret_cast<CUcontext>(uint64_t{0xd0});
   memory_.lanes.enter(elsewhere);
-  ASSERT_EQ(copy_out(memory_, copied, testing::SmallDevice::uses_of(filled)), CUDA_SUCCESS);
+  ASSERT_EQ(copy_out(memory_, copied, {}, testing::SmallDevice::uses_of(filled)), CUDA_SUCCESS);
   memory_.lanes.enter(elsewhere);
   LaneUse done;
-  ASSERT_EQ(copy_in(memory_, copied, {}, &done), CUDA_SUCCESS);
+  ASSERT_EQ(copy_in(memory_, copied, {}, {}, &done), CUDA_SUCCESS);
   device_.driver.run_all();
   EXPECT_TRUE(holds(copied, 41));
 }
@@ -134,13 +134,13 @@ TEST_F(CopiesTest, ARefusedCopyOutLeavesTheTensorWhereItIs) {
       {"cuEventRecord", 1}, {"cuStreamWaitEvent", 1}, {"cuMemcpyDtoHAsync", 1}, {"cuMemcpyDtoHAsync", 3}};
   for (const auto& [function, nth] : faults) {
     device_.driver.fail(function, nth, CUDA_ERROR_UNKNOWN);
-    EXPECT_EQ(copy_out(memory_, copied, testing::SmallDevice::uses_of(filled)), CUDA_ERROR_UNKNOWN) << function;
+    EXPECT_EQ(copy_out(memory_, copied, {}, testing::SmallDevice::uses_of(filled)), CUDA_ERROR_UNKNOWN) << function;
     EXPECT_FALSE(copied.host_valid) << function << nth;
     EXPECT_TRUE(copied.resident);
   }
   EXPECT_EQ(memory_.traffic.offloaded_bytes, 0u);
   EXPECT_EQ(memory_.traffic.failed_copies, 4u);
-  EXPECT_EQ(copy_out(memory_, copied, testing::SmallDevice::uses_of(filled)), CUDA_SUCCESS) << "and again";
+  EXPECT_EQ(copy_out(memory_, copied, {}, testing::SmallDevice::uses_of(filled)), CUDA_SUCCESS) << "and again";
   EXPECT_TRUE(copied.host_valid);
 }
 
@@ -148,14 +148,14 @@ TEST_F(CopiesTest, ARefusedCopyInKeepsTheHostCopy) {
   ResidentTensor& copied = tensor(2, 2 * kSlot);
   const LaneUse filled = fill(copied, 11);
   ASSERT_TRUE(ensure_slot(memory_, copied));
-  ASSERT_EQ(copy_out(memory_, copied, testing::SmallDevice::uses_of(filled)), CUDA_SUCCESS);
+  ASSERT_EQ(copy_out(memory_, copied, {}, testing::SmallDevice::uses_of(filled)), CUDA_SUCCESS);
   LaneUse done;
   device_.driver.fail("cuMemcpyHtoDAsync", 2, CUDA_ERROR_UNKNOWN);
-  EXPECT_EQ(copy_in(memory_, copied, {}, &done), CUDA_ERROR_UNKNOWN);
+  EXPECT_EQ(copy_in(memory_, copied, {}, {}, &done), CUDA_ERROR_UNKNOWN);
   EXPECT_TRUE(copied.host_valid);
   EXPECT_EQ(memory_.traffic.reloaded_bytes, 0u);
   EXPECT_EQ(done.position, memory_.lanes[Lanes::kToDevice].issued) << "the first piece is on its way all the same";
-  ASSERT_EQ(copy_in(memory_, copied, {}, &done), CUDA_SUCCESS);
+  ASSERT_EQ(copy_in(memory_, copied, {}, {}, &done), CUDA_SUCCESS);
   device_.driver.run_all();
   EXPECT_TRUE(holds(copied, 11));
 }
@@ -166,10 +166,10 @@ TEST_F(CopiesTest, ASlotIsWrittenAgainAfterItsLastRead) {
   const LaneUse filled = fill(old, 21);
   ASSERT_TRUE(ensure_slot(memory_, old));
   const uint64_t place = old.host[0].address;
-  ASSERT_EQ(copy_out(memory_, old, testing::SmallDevice::uses_of(filled)), CUDA_SUCCESS);
+  ASSERT_EQ(copy_out(memory_, old, {}, testing::SmallDevice::uses_of(filled)), CUDA_SUCCESS);
   device_.driver.run_all();
   LaneUse done;
-  ASSERT_EQ(copy_in(memory_, old, {}, &done), CUDA_SUCCESS);
+  ASSERT_EQ(copy_in(memory_, old, {}, {}, &done), CUDA_SUCCESS);
   drop_host_copy(memory_, old);
   EXPECT_TRUE(old.host.empty());
   EXPECT_FALSE(old.host_valid);
@@ -177,7 +177,7 @@ TEST_F(CopiesTest, ASlotIsWrittenAgainAfterItsLastRead) {
   const LaneUse written = fill(next, 22);
   ASSERT_TRUE(ensure_slot(memory_, next));
   ASSERT_EQ(next.host[0].address, place) << "the test tests nothing";
-  ASSERT_EQ(copy_out(memory_, next, testing::SmallDevice::uses_of(written)), CUDA_SUCCESS);
+  ASSERT_EQ(copy_out(memory_, next, {}, testing::SmallDevice::uses_of(written)), CUDA_SUCCESS);
   EXPECT_EQ(memory_.lanes.host_wait(testing::SmallDevice::uses_of(next.host_ready)), CUDA_SUCCESS);
   device_.driver.run_all();
   EXPECT_TRUE(holds(old, 21));
@@ -188,12 +188,12 @@ TEST_F(CopiesTest, ATensorsOwnSlotIsWrittenAgainAfterItsLastRead) {
   ResidentTensor& copied = tensor(1, kSlot);
   const LaneUse filled = fill(copied, 31);
   ASSERT_TRUE(ensure_slot(memory_, copied));
-  ASSERT_EQ(copy_out(memory_, copied, testing::SmallDevice::uses_of(filled)), CUDA_SUCCESS);
+  ASSERT_EQ(copy_out(memory_, copied, {}, testing::SmallDevice::uses_of(filled)), CUDA_SUCCESS);
   device_.driver.run_all();
   LaneUse done;
-  ASSERT_EQ(copy_in(memory_, copied, {}, &done), CUDA_SUCCESS);
+  ASSERT_EQ(copy_in(memory_, copied, {}, {}, &done), CUDA_SUCCESS);
   device_.driver.clear();
-  ASSERT_EQ(copy_out(memory_, copied, {}), CUDA_SUCCESS);
+  ASSERT_EQ(copy_out(memory_, copied, {}, {}), CUDA_SUCCESS);
   EXPECT_EQ(device_.driver.count("cuStreamWaitEvent"), 1u);
 }
 

@@ -1,97 +1,19 @@
 // The pager on a fake driver with real bytes: what is evicted and what is not, what a call costs, what a refusal leaves
-// behind, and that no program ever sees a wrong byte or more memory than the limit.
+// behind.
 #include "replay/memory/pager.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck.h>
 
 #include <map>
 #include <string>
 #include <vector>
 
-#include "preload/trace/signature.h"
-#include "tests/unit/replay/memory/small_device.h"
-#include "tests/unit/replay/uniform.h"
+#include "tests/unit/replay/memory/paged_program.h"
 
 namespace reprise::replay {
 namespace {
 
 using Calls = std::vector<std::string>;
-
-// A program without a dispatcher: its tensors, and kernels that read and write the first word of each of their chunks.
-class Program {
- public:
-  explicit Program(uint64_t limit, uint64_t host_bytes = 64 * HostTier::kSlotUnit)
-      : device(limit, HostTier::kSlotUnit, host_bytes), pager(&device.memory) {}
-
-  ResidentTensor& tensor(uint64_t chunks) {
-    ResidentTensor& made = *device.memory.tensors.insert(next_);
-    made.size = chunks * device.chunk_bytes;
-    made.chunk_count = static_cast<uint32_t>(chunks);
-    next_ += (chunks + 1) * device.chunk_bytes;
-    return made;
-  }
-  ResidentTensor& at(CUdeviceptr base, uint64_t chunks) {
-    ResidentTensor& made = *device.memory.tensors.insert(base);
-    made.size = chunks * device.chunk_bytes;
-    made.chunk_count = static_cast<uint32_t>(chunks);
-    return made;
-  }
-  ResidentTensor& small(uint64_t offset, uint64_t bytes) {
-    ResidentTensor& made = *device.memory.tensors.insert(device.memory.arena.slabs.base + offset);
-    made.size = bytes;
-    return made;
-  }
-
-  // A kernel that reads all of `set` and writes those of `written`. Wrong numbers are counted when it runs.
-  CUresult kernel(LaneIndex lane, const std::vector<ResidentTensor*>& set,
-                  const std::vector<ResidentTensor*>& written) {
-    CUresult result = pager.make_resident(set);
-    for (ResidentTensor* tensor : set) {
-      if (result == CUDA_SUCCESS) result = device.memory.lanes.wait_on(lane, tensor->ready);
-    }
-    if (result != CUDA_SUCCESS) return result;
-    struct Part {
-      CUdeviceptr address;
-      uint64_t expected;  // 0: never written
-      uint64_t value;     // 0: not written
-    };
-    std::vector<Part> parts;
-    for (const ResidentTensor* tensor : set) {
-      const bool writes = std::find(written.begin(), written.end(), tensor) != written.end();
-      for (uint64_t i = 0; i < std::max<uint64_t>(tensor->chunk_count, 1); ++i) {
-        const CUdeviceptr address = tensor->base + i * device.chunk_bytes;
-        uint64_t& value = values_[address];
-        parts.push_back({address, value, writes ? trace::hash_mix(value, ++serial_) : 0});
-        if (writes) value = parts.back().value;
-      }
-    }
-    const LaneUse use = device.work(lane, [this, parts] {
-      for (const Part& part : parts) {
-        if (part.expected != 0 && device.driver.read(part.address) != part.expected) ++wrong;
-        if (part.value != 0) device.driver.write(part.address, part.value);
-      }
-    });
-    for (ResidentTensor* tensor : set) pager.touched(*tensor, use, false);
-    for (ResidentTensor* tensor : written) pager.touched(*tensor, use, true);
-    return CUDA_SUCCESS;
-  }
-  void free(ResidentTensor& tensor) {
-    for (uint64_t i = 0; i < std::max<uint64_t>(tensor.chunk_count, 1); ++i) {
-      values_.erase(tensor.base + i * device.chunk_bytes);
-    }
-    pager.forget(tensor);
-  }
-
-  testing::SmallDevice device;
-  Pager pager;
-  uint64_t wrong = 0;
-
- private:
-  CUdeviceptr next_ = device.memory.arena.ranges.base;
-  std::map<CUdeviceptr, uint64_t> values_;
-  uint64_t serial_ = 0;
-};
 
 class PagerTest : public ::testing::Test {
  protected:
@@ -250,6 +172,22 @@ TEST_F(PagerTest, ADeviceThatIsFullerThanTheLimitIsMadeDoWith) {
   EXPECT_EQ(memory_.chunks.limit(), 3u);
   EXPECT_EQ(use({&a, &b}), CUDA_ERROR_OUT_OF_MEMORY);
   EXPECT_EQ(read({&a}), CUDA_SUCCESS);
+}
+
+TEST_F(PagerTest, WhatIsRefusedOnceIsHadTheSecondTime) {
+  driver_.fail("cuMemCreate", 1, CUDA_ERROR_ILLEGAL_ADDRESS);
+  ResidentTensor& a = program_.tensor(2);
+  EXPECT_EQ(use({&a}), CUDA_ERROR_ILLEGAL_ADDRESS) << "that is no lack of memory";
+  driver_.fail("cuMemCreate", 2);
+  EXPECT_EQ(use({&a}), CUDA_SUCCESS);
+  EXPECT_EQ(memory_.chunks.limit(), 4u);
+  ResidentTensor& b = program_.tensor(2);
+  driver_.fail("cuMemMap", 2);
+  EXPECT_EQ(use({&b}), CUDA_SUCCESS);
+  driver_.fail("cuMemCreate", 1);
+  driver_.fail("cuMemMap", 1);
+  ResidentTensor& small = program_.tensor(0);
+  EXPECT_EQ(use({&small}), CUDA_SUCCESS);
 }
 
 // The limit allows the call, the device does not, which shows when one chunk of two is made: nothing that the call
@@ -448,127 +386,6 @@ TEST_F(PagerTest, WhatARefusedCopyLeftWithTheDriverIsWaitedFor) {
     EXPECT_EQ(program.device.driver.violations, Calls{}) << (reload ? "reload" : "offload");
     EXPECT_EQ(program.wrong, 0u);
   }
-}
-
-void check_invariants(Program& program) {
-  ManagedMemory& memory = program.device.memory;
-  std::map<ChunkIndex, const ResidentTensor*> occupants;
-  memory.tensors.for_each([&](ResidentTensor& tensor) {
-    if (!tensor.resident) return;
-    const Mapping* const mapping = memory.mappings.find(tensor.base);
-    RC_ASSERT(mapping != nullptr && mapping->chunks.size() == tensor.chunk_count);
-    for (const ChunkIndex chunk : mapping->chunks) {
-      RC_ASSERT(occupants.emplace(chunk, &tensor).second);
-      RC_ASSERT(memory.chunks[chunk].occupant == &tensor);
-      RC_ASSERT(!memory.chunks.is_free(chunk));
-    }
-  });
-  for (ChunkIndex chunk = 0; chunk < memory.chunks.size(); ++chunk) {
-    if (memory.chunks[chunk].handle == 0) continue;
-    const bool occupied = occupants.count(chunk) != 0 || memory.chunks[chunk].reserved;
-    RC_ASSERT(memory.chunks.is_free(chunk) == !occupied);
-  }
-}
-
-void random_program(bool faulty) {
-  static const char* const functions[] = {"cuMemMap",          "cuMemSetAccess",    "cuMemUnmap",
-                                          "cuMemcpyDtoHAsync", "cuMemcpyHtoDAsync", "cuEventRecord",
-                                          "cuMemCreate",       "cuStreamWaitEvent", "cuEventSynchronize"};
-  uint64_t limit = testing::uniform<uint64_t>(6, 10);
-  Program program(limit, testing::uniform<uint64_t>(24, 40) * HostTier::kSlotUnit);
-  if (testing::one_in(2)) program.pager.mapping_limit = limit + 4;
-  std::vector<LaneIndex> lanes;
-  for (int i = testing::uniform(1, 7); i > 0; --i) lanes.push_back(program.device.new_lane());
-  std::vector<ResidentTensor*> tensors;
-  std::map<CUdeviceptr, LaneIndex> last;  // the program orders its own streams by events
-  std::vector<std::pair<CUdeviceptr, uint64_t>> freed;
-  uint64_t slab = 0;
-  const int steps = testing::uniform(10, 80);
-  for (int step = 0; step < steps; ++step) {
-    program.device.driver.heal();
-    program.device.memory.chunks.set_limit(limit);
-    const bool fault = faulty && testing::one_in(4);
-    if (fault)
-      program.device.driver.fail(functions[testing::uniform(0, 9)], testing::uniform(1, 4), CUDA_ERROR_UNKNOWN);
-    const int what = tensors.size() < 3 ? 0 : testing::uniform(0, 12);
-    if (what <= 1 && tensors.size() < 12) {
-      if (testing::one_in(4) && slab < 3 * 512) {
-        tensors.push_back(&program.small(slab, 8));
-        slab += 512;
-      } else if (!freed.empty() && testing::one_in(2)) {
-        tensors.push_back(&program.at(freed.back().first, freed.back().second));
-        freed.pop_back();
-      } else {
-        tensors.push_back(&program.tensor(testing::uniform<uint64_t>(1, 4)));
-      }
-    } else if (what == 2) {
-      const auto index = testing::uniform<size_t>(0, tensors.size());
-      ResidentTensor& gone = *tensors[index];
-      if (gone.chunk_count == 0) continue;
-      freed.emplace_back(gone.base, gone.chunk_count);
-      last.erase(gone.base);
-      program.free(gone);
-      tensors.erase(tensors.begin() + static_cast<std::ptrdiff_t>(index));
-    } else if (what <= 8) {
-      const LaneIndex lane = testing::one_of(lanes);
-      std::vector<ResidentTensor*> set;
-      std::vector<ResidentTensor*> written;
-      for (int i = testing::uniform(1, 4); i > 0; --i) {
-        ResidentTensor* const chosen = testing::one_of(tensors);
-        if (std::find(set.begin(), set.end(), chosen) != set.end()) continue;
-        set.push_back(chosen);
-        if (testing::one_in(2)) written.push_back(chosen);
-      }
-      bool ordered = true;
-      for (const ResidentTensor* tensor : set) {
-        const auto before = last.find(tensor->base);
-        if (before == last.end()) continue;
-        const LaneUse use{before->second, program.device.memory.lanes[before->second].issued};
-        ordered = ordered && program.device.memory.lanes.wait_on(lane, use) == CUDA_SUCCESS;
-      }
-      const uint64_t chunks = [&] {
-        uint64_t sum = program.device.memory.slab_chunk_count;
-        for (const ResidentTensor* tensor : set) sum += tensor->chunk_count;
-        return sum;
-      }();
-      const CUresult result = ordered ? program.kernel(lane, set, written) : CUDA_ERROR_UNKNOWN;
-      if (!fault && chunks < program.device.memory.chunks.limit()) RC_ASSERT(result == CUDA_SUCCESS);
-      if (result == CUDA_SUCCESS) {
-        RC_ASSERT(program.device.driver.bytes <= limit * program.device.chunk_bytes);
-        for (const ResidentTensor* tensor : set) {
-          RC_ASSERT(tensor->resident || tensor->chunk_count == 0);
-          last[tensor->base] = lane;
-        }
-      }
-    } else if (what == 9) {
-      const std::vector<CUstream> streams = program.device.driver.streams();
-      for (int i = testing::uniform(0, 10); i > 0; --i) program.device.driver.step(testing::one_of(streams));
-      program.device.memory.lanes.poll();
-    } else if (what == 10) {
-      ResidentTensor* const chosen = testing::one_of(tensors);
-      if (chosen->resident) program.pager.evict(*chosen);
-    } else if (testing::one_in(3)) {
-      limit = testing::uniform<uint64_t>(6, 10);
-    }
-    check_invariants(program);
-  }
-  program.device.driver.heal();
-  program.device.driver.run_all();
-  program.device.memory.chunks.set_limit(limit);
-  // Every byte that the program wrote is still there.
-  for (ResidentTensor* tensor : tensors) RC_ASSERT(program.kernel(lanes[0], {tensor}, {}) == CUDA_SUCCESS);
-  program.device.driver.run_all();
-  if (!program.device.driver.violations.empty()) RC_LOG() << program.device.driver.violations[0] << "\n";
-  RC_ASSERT(program.wrong == 0u);
-  RC_ASSERT(program.device.driver.violations.empty());
-}
-
-TEST(PagerPropertyTest, NoProgramSeesAWrongByteOrMoreThanTheLimit) {
-  EXPECT_TRUE(rc::check("bytes, limit and bookkeeping hold", [] { random_program(false); }));
-}
-
-TEST(PagerPropertyTest, NorWhenTheDriverRefuses) {
-  EXPECT_TRUE(rc::check("a refused call loses no byte", [] { random_program(true); }));
 }
 
 }  // namespace

@@ -11,8 +11,11 @@
 
 namespace reprise::replay::testing {
 
+enum class Safety : uint8_t { strict, trusted };
+
 struct SmallDevice {
-  explicit SmallDevice(uint64_t limit, uint64_t bytes_of_a_chunk = 4096, uint64_t host_bytes = 8 << 20)
+  explicit SmallDevice(uint64_t limit, uint64_t bytes_of_a_chunk = 4096, uint64_t host_bytes = 8 << 20,
+                       Safety safety = Safety::trusted)
       : chunk_bytes(bytes_of_a_chunk) {
     memory.arena = cut_arena(uint64_t{1} << 40, 4096 * chunk_bytes, chunk_bytes);
     memory.lanes.open(context);
@@ -20,6 +23,7 @@ struct SmallDevice {
     memory.chunks.open(0, chunk_bytes);
     memory.chunks.set_limit(limit);
     memory.mappings.open(&memory.chunks, &memory.lanes, 0);
+    if (safety == Safety::strict) memory.window.open(&memory.chunks, &memory.mappings, 1024);
     driver.clear();
   }
 

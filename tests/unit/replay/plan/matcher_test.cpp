@@ -56,6 +56,7 @@ class Iteration {
         Access pointer{};
         pointer.address = address(access.tensor) + access.offset;
         pointer.offset = access.offset;
+        pointer.parameter_offset = access.parameter_offset;
         made.accesses.push_back(pointer);
       }
       return made;
@@ -240,6 +241,33 @@ TEST(MatcherTest, PointersToWhatIsNotManagedAreNotCompared) {
     call.accesses.insert(call.accesses.begin() + 1, pinned);
   }
   EXPECT_TRUE(ask(matcher, call).matched);
+}
+
+// Under a plan nothing is read back: what a table points to may be known to the plan alone.
+TEST(MatcherTest, ATablesPointeesAreThePlansOrFewer) {
+  for (const auto kind : {trace::OpKind::launch, trace::OpKind::copy_device_to_device}) {
+    plan::Plan plan = small_plan();
+    plan.calls[1].op = kind;
+    plan.calls[1].accesses[0].parameter_offset = kind == trace::OpKind::launch ? 8 : trace::kNoParameter;
+    const Iteration iteration(std::move(plan));
+    const bool launch = kind == trace::OpKind::launch;
+    const auto matched = [&](const std::function<void(Live*)>& change) {
+      Matcher matcher;
+      iteration.begin(&matcher, 0);
+      EXPECT_TRUE(ask(matcher, iteration.calls()[0]).matched);
+      Live call = iteration.calls()[1];
+      change(&call);
+      return ask(matcher, call).matched;
+    };
+    EXPECT_TRUE(matched([](Live*) {}));
+    EXPECT_EQ(matched([](Live* call) { call->accesses.pop_back(); }), launch);
+    EXPECT_FALSE(matched([](Live* call) { call->accesses.erase(call->accesses.begin()); }));
+    EXPECT_FALSE(matched([](Live* call) { call->accesses.back().address += 4 * kChunk; }));
+    EXPECT_FALSE(matched([](Live* call) {  // one that the plan knows as an operand only
+      call->accesses.back().address = call->accesses.front().address;
+      call->accesses.back().offset = call->accesses.front().offset;
+    }));
+  }
 }
 
 TEST(MatcherTest, SaysWhatItExpects) {

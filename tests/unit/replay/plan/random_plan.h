@@ -121,7 +121,8 @@ class RandomPlan {
     added.vertex = made;
     for (auto i = uniform(0, 4); i > 0; --i) {
       const uint32_t tensor = one_of(usable_);
-      added.accesses.push_back({tensor, trace::kAccessWrite, uniform<uint64_t>(0, plan_.tensors[tensor].size), 0});
+      added.accesses.push_back({tensor, trace::kAccessWrite, uniform<uint64_t>(0, plan_.tensors[tensor].size), 0,
+                                static_cast<uint32_t>(8 * added.accesses.size())});
     }
     vertex(plan::VertexKind::op).call = index;
   }

@@ -44,11 +44,32 @@ TEST(LogTest, HeadPassesOnlyWhatIsDoneWithoutGap) {
   for (int i = 0; i < 3; ++i) log.publish(log.append(EntryKind::free));
   log.done(log.at(1));
   EXPECT_EQ(log.head(), 0u);
-  EXPECT_FALSE(log.is_done(1));
+  EXPECT_FALSE(log.is_settled(1));
   log.done(log.at(0));
   EXPECT_EQ(log.head(), 2u);
-  EXPECT_TRUE(log.is_done(1));
-  EXPECT_FALSE(log.is_done(2));
+  EXPECT_TRUE(log.is_settled(1));
+  EXPECT_FALSE(log.is_settled(2));
+}
+
+// The thread of the first call sleeps in it: the others do not wait, its entry stays.
+TEST(LogTest, WhatIsPassedHoldsNobodyUpAndIsKept) {
+  CommandLog log;
+  ASSERT_TRUE(log.open(1 << 20));
+  for (int i = 0; i < 4; ++i) log.publish(log.append(EntryKind::free));
+  log.done(log.at(1));
+  EXPECT_FALSE(log.is_settled(1));
+  log.pass(log.at(0));
+  log.wait_settled(1);
+  EXPECT_EQ(log.settled(), 2u);
+  EXPECT_EQ(log.head(), 0u) << "the entry is still in use";
+  log.pass(log.at(3));
+  EXPECT_EQ(log.settled(), 2u);
+  log.done(log.at(2));
+  EXPECT_EQ(log.settled(), 4u);
+  log.done(log.at(0));
+  EXPECT_EQ(log.head(), 3u);
+  log.done(log.at(3));
+  EXPECT_EQ(log.head(), 4u);
 }
 
 TEST(LogTest, AFullLogBlocksUntilTheOldestIsDone) {
@@ -91,12 +112,12 @@ TEST(LogTest, EntriesSurviveUntilTheyAreDoneThoughLaterOnesAre) {
   EXPECT_EQ(log.head(), 100u);
 }
 
-TEST(LogTest, WaitDoneReturnsWhenEverythingBeforeIsDone) {
+TEST(LogTest, WaitSettledReturnsWhenEverythingBeforeIsDone) {
   CommandLog log;
   ASSERT_TRUE(log.open(1 << 20));
   for (int i = 0; i < 4; ++i) log.publish(log.append(EntryKind::free));
   std::thread program([&] {
-    log.wait_done(3);
+    log.wait_settled(3);
     EXPECT_EQ(log.head(), 4u);
   });
   for (const uint64_t position : {2u, 0u, 3u, 1u}) {

@@ -1,4 +1,4 @@
-#include "replay/dispatch/link_rates.h"
+#include "replay/measure/link_rates.h"
 
 #include <algorithm>
 #include <array>
@@ -45,7 +45,8 @@ LinkRates measure_link_rates(ManagedMemory& memory) noexcept {
   CUresult refused = CUDA_SUCCESS;
   const ChunkIndex chunk = memory.chunks.take_free(&refused);
   if (chunk == kNoChunk) return rates;
-  const CUdeviceptr device = memory.arena.plan.base;
+  // Far from what plans use: should the driver refuse to unmap it, it is in nobody's way.
+  const CUdeviceptr device = memory.arena.plan.base + memory.arena.plan.bytes - chunk_bytes;
   HostSlot slot;
   if (memory.mappings.map(device, {chunk}) == CUDA_SUCCESS) {
     if (memory.host.allocate(chunk_bytes, &slot) && slot.size() == 1) {
@@ -59,6 +60,9 @@ LinkRates measure_link_rates(ManagedMemory& memory) noexcept {
       rates.to_host = rate(total, median_ns(out, chunk_bytes, total, to_host));
       rates.latency_ns = median_ns(in, kSmallBytes, kSmallBytes, to_device);
     }
+    // A measurement that ended early has left copies behind, which would find nothing at these addresses.
+    const bool ended_early = rates.to_device == 0 || rates.to_host == 0 || rates.latency_ns == 0;
+    if (ended_early && memory.lanes.synchronize() != CUDA_SUCCESS) return {};
     memory.mappings.unmap(device);
   }
   if (!slot.empty()) memory.host.release(&slot);

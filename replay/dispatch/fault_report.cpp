@@ -1,0 +1,105 @@
+#include "replay/dispatch/fault_report.h"
+
+#include <algorithm>
+
+#include "preload/base/log.h"
+#include "preload/driver/driver.h"
+#include "preload/driver/resolve.h"
+#include "preload/driver/sim_abi.h"
+
+namespace reprise::replay {
+
+void FaultReport::issued(LaneUse use, const char* name) noexcept {
+  issued_[issued_count_++ % kRemembered] = {use, name};
+}
+
+// A sticky error may be our own (work that could not be served): then the device still answers. A program that was told
+// of a shortage is about to end for that, with one message; the device's failure is another matter once a call answers
+// it.
+void FaultReport::look() noexcept {
+  if (looked_ || !is_sticky(shared_.faults.peek())) return;
+  if (shared_.counters.shortages.load() != 0 && !shared_.faults.answered()) return;
+  looked_ = true;
+  const CUresult result = ask();
+  if (is_sticky(result)) tell(result);
+}
+
+CUresult FaultReport::ask() noexcept {
+  memory_.lanes.enter_own();
+  return driver().cuStreamQuery(memory_.lanes.stream(Lanes::kToDevice));
+}
+
+bool FaultReport::failed() noexcept {
+  const CUresult result = ask();
+  if (is_sticky(result)) shared_.faults.report(result);
+  return is_sticky(result);
+}
+
+// Work is remembered in the order of its issue; lanes were polled while the device was alive.
+const FaultReport::Issued* FaultReport::oldest_unfinished(uint64_t* count) noexcept {
+  const Issued* oldest = nullptr;
+  *count = 0;
+  const uint64_t first = issued_count_ - std::min<uint64_t>(issued_count_, kRemembered);
+  for (uint64_t i = first; i < issued_count_; ++i) {
+    const Issued& work = issued_[i % kRemembered];
+    if (memory_.lanes.known_complete(work.use)) continue;
+    if (oldest == nullptr) oldest = &work;
+    ++*count;
+  }
+  return oldest;
+}
+
+std::string FaultReport::away() noexcept {
+  uint64_t count = 0;
+  uint64_t bytes = 0;
+  memory_.tensors.for_each([&](const ResidentTensor& tensor) {
+    if (tensor.chunk_count == 0 || tensor.resident) return;
+    ++count;
+    bytes += tensor.size;
+  });
+  return std::to_string(count) + " tensors of " + std::to_string(bytes) + " bytes in all were away";
+}
+
+std::string FaultReport::advice() const {
+  return "A budget that holds everything helps (" +
+         std::to_string(shared_.counters.peak_requested_bytes.load(std::memory_order_relaxed)) +
+         " bytes so far, and what rounding to chunks takes); --safety trusted would let such a kernel get wrong bytes";
+}
+
+// The simulated device knows the access.
+bool FaultReport::tell_of_address() noexcept {
+  const auto ask = reinterpret_cast<decltype(&repriseSimLastFault)>(driver_symbol("repriseSimLastFault"));
+  char kernel[256] = "";
+  uint64_t address = 0;
+  if (ask == nullptr || ask(&address, kernel, sizeof kernel) == 0) return false;
+  const ResidentTensor* touched = nullptr;
+  memory_.tensors.for_each([&](const ResidentTensor& tensor) {
+    if (address - tensor.base < std::max<uint64_t>(tensor.size, 1)) touched = &tensor;
+  });
+  if (touched == nullptr || touched->resident) return false;
+  log_line(LogLevel::warn,
+           "%s touched allocation %llu, of %llu bytes, %llu bytes from its start, while its bytes were away: none of "
+           "its arguments leads there, so it has the pointer from memory; --safety strict lets it fault. %s",
+           kernel, static_cast<unsigned long long>(touched->allocation), static_cast<unsigned long long>(touched->size),
+           static_cast<unsigned long long>(address - touched->base), advice().c_str());
+  return true;
+}
+
+void FaultReport::tell(CUresult result) noexcept {
+  if (shared_.strict && result == CUDA_ERROR_ILLEGAL_ADDRESS && tell_of_address()) return;
+  uint64_t unfinished = 0;
+  const Issued* const oldest = oldest_unfinished(&unfinished);
+  const char* const name = oldest != nullptr ? oldest->name : "work that is not known";
+  if (!shared_.strict || result != CUDA_ERROR_ILLEGAL_ADDRESS) {
+    log_line(LogLevel::warn, "the device failed (CUDA error %d) in %s, or in one of %llu calls behind it",
+             static_cast<int>(result), name, static_cast<unsigned long long>(unfinished));
+    return;
+  }
+  log_line(LogLevel::warn,
+           "%s, or one of %llu calls behind it, touched memory that is not mapped (CUDA error %d). %s; a kernel that "
+           "reaches one of them by a pointer from memory faults with --safety strict. %s",
+           name, static_cast<unsigned long long>(unfinished), static_cast<int>(result), away().c_str(),
+           advice().c_str());
+}
+
+}  // namespace reprise::replay

@@ -1,0 +1,100 @@
+// A program without a dispatcher, for the tests of the pager: tensors, and kernels that check what they read. Callers:
+// pager_test, pager_property_test.
+#pragma once
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "preload/trace/signature.h"
+#include "replay/memory/pager.h"
+#include "tests/unit/replay/memory/small_device.h"
+
+namespace reprise::replay {
+
+// Its tensors, and kernels that read and write the first word of each of their chunks.
+class Program {
+ public:
+  explicit Program(uint64_t limit, uint64_t host_bytes = 64 * HostTier::kSlotUnit,
+                   testing::Safety safety = testing::Safety::trusted)
+      : device(limit, HostTier::kSlotUnit, host_bytes, safety), pager(&device.memory) {}
+
+  ResidentTensor& tensor(uint64_t chunks) {
+    ResidentTensor& made = *device.memory.tensors.insert(next_);
+    made.size = chunks * device.chunk_bytes;
+    made.chunk_count = static_cast<uint32_t>(chunks);
+    next_ += (chunks + 1) * device.chunk_bytes;
+    return made;
+  }
+  ResidentTensor& at(CUdeviceptr base, uint64_t chunks) {
+    ResidentTensor& made = *device.memory.tensors.insert(base);
+    made.size = chunks * device.chunk_bytes;
+    made.chunk_count = static_cast<uint32_t>(chunks);
+    return made;
+  }
+  ResidentTensor& small(uint64_t offset, uint64_t bytes) {
+    ResidentTensor& made = *device.memory.tensors.insert(device.memory.arena.slabs.base + offset);
+    made.size = bytes;
+    return made;
+  }
+
+  // A kernel that reads all of `set` and writes those of `written`. Wrong numbers are counted when it runs. It also
+  // reads and writes `unseen`, of which the pager does not know; when these are not mapped, the program faults.
+  CUresult kernel(LaneIndex lane, const std::vector<ResidentTensor*>& set, const std::vector<ResidentTensor*>& written,
+                  const std::vector<ResidentTensor*>& unseen = {}) {
+    CUresult result = pager.make_resident(set);
+    for (ResidentTensor* tensor : set) {
+      if (result == CUDA_SUCCESS) result = device.memory.lanes.wait_on(lane, tensor->ready);
+    }
+    if (result != CUDA_SUCCESS) return result;
+    struct Part {
+      CUdeviceptr address;
+      uint64_t expected;  // 0: never written
+      uint64_t value;     // 0: not written
+      bool unseen;
+    };
+    std::vector<Part> parts;
+    std::vector<ResidentTensor*> touched = set;
+    touched.insert(touched.end(), unseen.begin(), unseen.end());
+    for (const ResidentTensor* tensor : touched) {
+      const bool hidden = std::find(set.begin(), set.end(), tensor) == set.end();
+      const bool writes = hidden || std::find(written.begin(), written.end(), tensor) != written.end();
+      for (uint64_t i = 0; i < std::max<uint64_t>(tensor->chunk_count, 1); ++i) {
+        const CUdeviceptr address = tensor->base + i * device.chunk_bytes;
+        uint64_t& value = values_[address];
+        parts.push_back({address, value, writes ? trace::hash_mix(value, ++serial_) : 0, hidden});
+        if (writes) value = parts.back().value;
+      }
+    }
+    const LaneUse use = device.work(lane, [this, parts] {
+      for (const Part& part : parts) {
+        faulted = faulted || (part.unseen && !device.driver.mapped(part.address));
+        if (faulted) return;
+        if (part.expected != 0 && device.driver.read(part.address) != part.expected) ++wrong;
+        if (part.value != 0) device.driver.write(part.address, part.value);
+      }
+    });
+    for (ResidentTensor* tensor : set) pager.touched(*tensor, use, false);
+    for (ResidentTensor* tensor : written) pager.touched(*tensor, use, true);
+    return CUDA_SUCCESS;
+  }
+  void free(ResidentTensor& tensor) {
+    for (uint64_t i = 0; i < std::max<uint64_t>(tensor.chunk_count, 1); ++i) {
+      values_.erase(tensor.base + i * device.chunk_bytes);
+    }
+    LaneUses last;
+    for (const LaneUse& use : device.memory.lanes.outstanding()) last.add(use.lane, use.position);
+    pager.forget(tensor, last);
+  }
+
+  testing::SmallDevice device;
+  Pager pager;
+  uint64_t wrong = 0;
+  bool faulted = false;  // nothing runs any more
+
+ private:
+  CUdeviceptr next_ = device.memory.arena.ranges.base;
+  std::map<CUdeviceptr, uint64_t> values_;
+  uint64_t serial_ = 0;
+};
+
+}  // namespace reprise::replay
