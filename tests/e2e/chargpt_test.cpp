@@ -95,34 +95,46 @@ std::vector<Sweep> sweeps() {
 INSTANTIATE_TEST_SUITE_P(Sweep, Budgets, testing::ValuesIn(sweeps()));
 
 void make_plan(const std::vector<std::string>& argv, const std::string& budget, const std::string& plan,
-               const Environment& more) {
+               const std::string& safety, const Environment& more) {
   std::vector<std::string> record = {built("bin/reprise"), "record", "--device", "sim", "-o", plan + ".trace", "--"};
   record.insert(record.end(), argv.begin(), argv.end());
   const Outcome recorded = run(record, merged(simulated_device(), more));
   ASSERT_EQ(recorded.exit_code, 0) << recorded.err;
-  const Outcome planned = run({built("bin/reprise"), "plan", plan + ".trace", "--budget", budget, "-o", plan});
+  const Outcome planned =
+      run({built("bin/reprise"), "plan", plan + ".trace", "--budget", budget, "--safety", safety, "-o", plan});
   ASSERT_EQ(planned.exit_code, 0) << planned.err;
 }
 
 // A link so slow that moving an iteration's bytes takes about half as long as computing it.
 const Environment kSlowLink = {{"REPRISE_SIM_H2D", "200MB"}, {"REPRISE_SIM_D2H", "200MB"}};
 
-TEST(Chargpt, SteadyStateMakesNoVirtualMemoryCallAndOverlaps) {
+class Safeties : public testing::TestWithParam<const char*> {};
+
+// Trusted, ranges keep their mappings while they are planned; strict, those whose bytes move do not.
+TEST_P(Safeties, SteadyStateOverlapsAndCountsItsVirtualMemoryCalls) {
+  const std::string safety = GetParam();
   const Scratch scratch;
-  make_plan(trainer(1, 10), "50%", scratch.path("a.plan"), kSlowLink);
-  const Pair pair = run_both(trainer(1, 20), "50%", merged(kSlowLink, {{"REPRISE_PLAN", scratch.path("a.plan")}}));
+  make_plan(trainer(1, 10), "50%", scratch.path("a.plan"), safety, kSlowLink);
+  const Pair pair = run_both(trainer(1, 20), "50%",
+                             merged(kSlowLink, {{"REPRISE_PLAN", scratch.path("a.plan")}, {"REPRISE_SAFETY", safety}}));
   expect_same(pair);
   int64_t planned = 0;
   for (const auto& iteration : lines_of(pair.log, "iteration")) {
     if (iteration.value("mode", "") != "planned") continue;
     ++planned;
-    EXPECT_EQ(iteration.value("vmm_calls", -1), 0) << iteration.dump();
+    if (safety == "trusted") {
+      EXPECT_EQ(iteration.value("vmm_calls", -1), 0) << iteration.dump();
+    } else {
+      EXPECT_GT(iteration.value("vmm_calls", -1), 0) << iteration.dump();
+    }
   }
   EXPECT_GT(planned, 15);
-  // What the log counts is what the driver counts: the zeros are true.
+  // What the log counts is what the driver counts: the zeros are true. The log ends before the program's exit handlers,
+  // where the end of its context unmaps what is left.
   const auto by_driver = [&](const char* counter) { return pair.stats[counter].get<int64_t>(); };
-  EXPECT_EQ(total(pair, "vmm_calls"),
-            by_driver("map_calls") + by_driver("unmap_calls") + by_driver("set_access_calls"));
+  const int64_t mapped = by_driver("map_calls") + by_driver("set_access_calls");
+  EXPECT_GT(total(pair, "vmm_calls"), mapped);
+  EXPECT_LE(total(pair, "vmm_calls"), mapped + by_driver("unmap_calls"));
   // A quarter of the copying at least goes on while something is computed, also where two cores do it all.
   EXPECT_GT(by_driver("overlap_busy_ns"), by_driver("copy_busy_ns") / 4);
   const auto overlaps = lines_of(pair.log, "overlap");
@@ -130,6 +142,7 @@ TEST(Chargpt, SteadyStateMakesNoVirtualMemoryCallAndOverlaps) {
   EXPECT_GT(overlaps.back().value("both_ns", int64_t{0}), overlaps.back().value("copy_ns", int64_t{0}) / 4);
   EXPECT_GT(overlaps.back().value("copy_ns", int64_t{0}), 0);
 }
+INSTANTIATE_TEST_SUITE_P(Both, Safeties, testing::Values("strict", "trusted"));
 
 TEST(Chargpt, AnEvaluationEveryFewIterationsDivergesAndComesBack) {
   const Pair pair = run_both(trainer(2, 24, {"--eval-every", "6"}), "50%");

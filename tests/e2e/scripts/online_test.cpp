@@ -13,6 +13,7 @@ namespace reprise::replay {
 namespace {
 
 constexpr uint64_t kChunk = 64 * 1024;
+constexpr uint32_t kLimit = 60;  // seconds
 
 uint64_t at_end(const Outcome& outcome, const std::string& key) {
   const auto end = lines_of_kind(outcome.run_log, "end");
@@ -83,11 +84,11 @@ TEST(OnlineTest, APlannerThatIsNotThereCostsOneLine) {
 }
 
 TEST(PlannerProcessTest, TheProgramsWaitNeverSeesTheChild) {
-  EXPECT_EQ(run_unseen({"/bin/true"}), 0);
-  const int failed = run_unseen({"/bin/false"});
+  EXPECT_EQ(run_unseen({"/bin/true"}, kLimit), 0);
+  const int failed = run_unseen({"/bin/false"}, kLimit);
   EXPECT_TRUE(WIFEXITED(failed));
   EXPECT_EQ(WEXITSTATUS(failed), 1);
-  const int missing = run_unseen({"/no/such/program"});
+  const int missing = run_unseen({"/no/such/program"}, kLimit);
   EXPECT_EQ(WEXITSTATUS(missing), 127);
   int status = 0;
   EXPECT_EQ(waitpid(-1, &status, 0), -1);
@@ -96,7 +97,7 @@ TEST(PlannerProcessTest, TheProgramsWaitNeverSeesTheChild) {
 
 TEST(PlannerProcessTest, TheChildInheritsNothingOfOurs) {
   setenv("REPRISE_BUDGET", "1GiB", 1);
-  const int status = run_unseen({"/bin/sh", "-c", "test -z \"$REPRISE_BUDGET$LD_PRELOAD\""});
+  const int status = run_unseen({"/bin/sh", "-c", "test -z \"$REPRISE_BUDGET$LD_PRELOAD\""}, kLimit);
   unsetenv("REPRISE_BUDGET");
   EXPECT_EQ(status, 0);
 }

@@ -6,7 +6,7 @@
 // is freed, as in "loss = model(batch)".
 //
 // random_program CUBIN SEED ITERATIONS [--replaced N] [--streams N] [--persistent N] [--ops N] [--odd-every K]
-// [--async] [--max-kib N]
+// [--async] [--max-kib N] [--retry]
 #include <cuda.h>
 
 #include <cstdint>
@@ -19,13 +19,47 @@
 
 namespace {
 
-void check(CUresult result, const char* what) {
-  if (result == CUDA_SUCCESS) return;
+bool retries = false;  // --retry
+CUdeviceptr known_memory = 0;
+
+// After an error that has ended the context, every call has to say so.
+void expect_errors_only() {
+  uint32_t word = 0;
+  const CUresult results[] = {cuMemcpyDtoH(&word, known_memory, sizeof word), cuCtxSynchronize(),
+                              cuStreamQuery(nullptr), cuMemcpyHtoD(known_memory, &word, sizeof word)};
+  for (const CUresult result : results) {
+    if (result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_READY) std::printf("silent: the error was told once only\n");
+  }
+}
+
+const char* name_of(CUresult result) {
   const char* name = nullptr;
   cuGetErrorName(result, &name);
-  std::printf("error: %s: %s\n", what, name == nullptr ? "?" : name);
+  return name == nullptr ? "?" : name;
+}
+
+// The codes of which CUDA says that the context is unusable afterwards.
+bool is_lasting(CUresult result) {
+  return result == CUDA_ERROR_ILLEGAL_ADDRESS || result == CUDA_ERROR_LAUNCH_TIMEOUT || result == CUDA_ERROR_ASSERT ||
+         (result >= CUDA_ERROR_HARDWARE_STACK_ERROR && result <= CUDA_ERROR_LAUNCH_FAILED);
+}
+
+// A call that failed is told; under --retry it is made once more, as by a program that can live with an error.
+template <typename Call>
+void check(Call call, const char* what) {
+  CUresult result = call();
+  if (result == CUDA_SUCCESS) return;
+  if (retries && !is_lasting(result)) {
+    std::fprintf(stderr, "told: %s: %s\n", what, name_of(result));
+    result = call();
+    if (result == CUDA_SUCCESS) return;
+  }
+  std::printf("error: %s: %s\n", what, name_of(result));
+  if (retries && is_lasting(result)) expect_errors_only();
   std::exit(3);
 }
+
+#define CHECK(name, ...) check([&] { return name(__VA_ARGS__); }, #name)
 
 struct Options {
   std::string cubin;
@@ -50,27 +84,27 @@ struct Tensor {
 class Program {
  public:
   explicit Program(const Options& options) : options_(options) {
-    check(cuInit(0), "cuInit");
-    check(cuDevicePrimaryCtxRetain(&context_, 0), "cuDevicePrimaryCtxRetain");
-    check(cuCtxSetCurrent(context_), "cuCtxSetCurrent");
+    CHECK(cuInit, 0);
+    CHECK(cuDevicePrimaryCtxRetain, &context_, 0);
+    CHECK(cuCtxSetCurrent, context_);
     CUmodule module = nullptr;
-    check(cuModuleLoad(&module, options.cubin.c_str()), "cuModuleLoad");
-    check(cuModuleGetFunction(&mix2_, module, "mix2"), "cuModuleGetFunction");
-    check(cuModuleGetFunction(&mix3_, module, "mix3"), "cuModuleGetFunction");
-    check(cuModuleGetFunction(&bundle_, module, "mix_bundle"), "cuModuleGetFunction");
+    CHECK(cuModuleLoad, &module, options.cubin.c_str());
+    CHECK(cuModuleGetFunction, &mix2_, module, "mix2");
+    CHECK(cuModuleGetFunction, &mix3_, module, "mix3");
+    CHECK(cuModuleGetFunction, &bundle_, module, "mix_bundle");
     for (int i = 0; i < options.streams; ++i) {
       CUstream stream = nullptr;
-      if (i > 0)
-        check(cuStreamCreate(&stream, i % 2 == 0 ? CU_STREAM_DEFAULT : CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+      if (i > 0) CHECK(cuStreamCreate, &stream, i % 2 == 0 ? CU_STREAM_DEFAULT : CU_STREAM_NON_BLOCKING);
       streams_.push_back(stream);
     }
-    check(cuMemHostAlloc(reinterpret_cast<void**>(&pinned_), kReadBytes, 0), "cuMemHostAlloc");
+    CHECK(cuMemHostAlloc, reinterpret_cast<void**>(&pinned_), kReadBytes, 0);
     std::mt19937_64 random(options.seed);
     for (int i = 0; i < options.persistent; ++i) {
       persistent_.push_back(allocate(random));
       std::vector<uint32_t> content(persistent_.back().bytes / 4);
+      known_memory = persistent_[0].address;
       for (auto& word : content) word = static_cast<uint32_t>(random());
-      check(cuMemcpyHtoD(persistent_.back().address, content.data(), content.size() * 4), "cuMemcpyHtoD");
+      CHECK(cuMemcpyHtoD, persistent_.back().address, content.data(), content.size() * 4);
     }
   }
 
@@ -80,11 +114,11 @@ class Program {
       iterate(odd ? options_.seed * 77 + 5 : options_.seed * 31 + 1, static_cast<unsigned>(i), odd);
       std::printf("iteration %d %016llx\n", i, static_cast<unsigned long long>(read_back(persistent_[0])));
     }
-    check(cuCtxSynchronize(), "cuCtxSynchronize");
+    CHECK(cuCtxSynchronize);
     uint64_t total = 0;
     for (auto& tensor : persistent_) {
       std::vector<uint32_t> content(tensor.bytes / 4);
-      check(cuMemcpyDtoH(content.data(), tensor.address, tensor.bytes), "cuMemcpyDtoH");
+      CHECK(cuMemcpyDtoH, content.data(), tensor.address, tensor.bytes);
       for (const uint32_t word : content) total = total * 1099511628211ull + word;
     }
     std::printf("final %016llx\n", static_cast<unsigned long long>(total));
@@ -97,7 +131,7 @@ class Program {
     Tensor tensor;
     const uint64_t kib = 1 + random() % static_cast<uint64_t>(options_.max_kib);
     tensor.bytes = (random() % 4 == 0 ? 1 + random() % 24 : kib) * 1024;  // a quarter of them small
-    check(cuMemAlloc(&tensor.address, tensor.bytes), "cuMemAlloc");
+    CHECK(cuMemAlloc, &tensor.address, tensor.bytes);
     return tensor;
   }
 
@@ -105,19 +139,18 @@ class Program {
   void use(Tensor& tensor, int stream) {
     if (tensor.last_stream >= 0 && tensor.last_stream != stream) {
       CUevent event = nullptr;
-      check(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
-      check(cuEventRecord(event, streams_[static_cast<size_t>(tensor.last_stream)]), "cuEventRecord");
-      check(cuStreamWaitEvent(streams_[static_cast<size_t>(stream)], event, 0), "cuStreamWaitEvent");
-      check(cuEventDestroy(event), "cuEventDestroy");
+      CHECK(cuEventCreate, &event, CU_EVENT_DISABLE_TIMING);
+      CHECK(cuEventRecord, event, streams_[static_cast<size_t>(tensor.last_stream)]);
+      CHECK(cuStreamWaitEvent, streams_[static_cast<size_t>(stream)], event, 0);
+      CHECK(cuEventDestroy, event);
     }
     tensor.last_stream = stream;
   }
 
   void launch(CUfunction function, int stream, size_t words, void** parameters) {
     const unsigned blocks = static_cast<unsigned>((words + 255) / 256);
-    check(cuLaunchKernel(function, blocks, 1, 1, 256, 1, 1, 0, streams_[static_cast<size_t>(stream)], parameters,
-                         nullptr),
-          "cuLaunchKernel");
+    CHECK(cuLaunchKernel, function, blocks, 1, 1, 256, 1, 1, 0, streams_[static_cast<size_t>(stream)], parameters,
+          nullptr);
   }
 
   void mix(std::vector<Tensor*> tensors, int stream, unsigned salt) {
@@ -155,7 +188,7 @@ class Program {
     transient.reserve(256);
     const int ops = odd ? options_.ops / 3 : options_.ops;
     for (int i = 0; i < ops; ++i) {
-      if (options_.serial) check(cuCtxSynchronize(), "cuCtxSynchronize");
+      if (options_.serial) CHECK(cuCtxSynchronize);
       const int stream = static_cast<int>(random() % streams_.size());
       const auto pick = [&]() -> Tensor& {
         const uint64_t all = persistent_.size() + transient.size();
@@ -167,15 +200,14 @@ class Program {
         case 1: {
           transient.push_back(allocate(random));
           use(transient.back(), stream);
-          check(cuMemsetD32Async(transient.back().address, static_cast<unsigned>(seed) + static_cast<unsigned>(i),
-                                 transient.back().bytes / 4, streams_[static_cast<size_t>(stream)]),
-                "cuMemsetD32Async");
+          CHECK(cuMemsetD32Async, transient.back().address, static_cast<unsigned>(seed) + static_cast<unsigned>(i),
+                transient.back().bytes / 4, streams_[static_cast<size_t>(stream)]);
           break;
         }
         case 2: {
           if (transient.empty()) break;
           const size_t victim = random() % transient.size();
-          check(cuMemFree(transient[victim].address), "cuMemFree");
+          CHECK(cuMemFree, transient[victim].address);
           transient.erase(transient.begin() + static_cast<std::ptrdiff_t>(victim));
           break;
         }
@@ -185,9 +217,8 @@ class Program {
           if (from.address == to.address) break;
           use(from, stream);
           use(to, stream);
-          check(cuMemcpyDtoDAsync(to.address, from.address, std::min(from.bytes, to.bytes) / 8 * 4,
-                                  streams_[static_cast<size_t>(stream)]),
-                "cuMemcpyDtoDAsync");
+          CHECK(cuMemcpyDtoDAsync, to.address, from.address, std::min(from.bytes, to.bytes) / 8 * 4,
+                streams_[static_cast<size_t>(stream)]);
           break;
         }
         default: {
@@ -205,7 +236,7 @@ class Program {
       }
     }
     replace(random, salt);
-    for (auto& tensor : transient) check(cuMemFree(tensor.address), "cuMemFree");
+    for (auto& tensor : transient) CHECK(cuMemFree, tensor.address);
   }
 
   // What the last iteration left behind is read, then its successor is made of it, then it goes.
@@ -214,12 +245,11 @@ class Program {
       const int stream = static_cast<int>(random() % streams_.size());
       Tensor next = allocate(random);
       use(next, stream);
-      check(cuMemsetD32Async(next.address, salt, next.bytes / 4, streams_[static_cast<size_t>(stream)]),
-            "cuMemsetD32Async");
+      CHECK(cuMemsetD32Async, next.address, salt, next.bytes / 4, streams_[static_cast<size_t>(stream)]);
       mix({&next, &persistent_[i % persistent_.size()]}, stream, salt);
       if (i < replaced_.size()) {
         mix({&next, &replaced_[i]}, stream, salt);
-        check(cuMemFree(replaced_[i].address), "cuMemFree");
+        CHECK(cuMemFree, replaced_[i].address);
         replaced_[i] = next;
       } else {
         replaced_.push_back(next);
@@ -232,17 +262,17 @@ class Program {
     use(tensor, 0);
     const size_t bytes = std::min(tensor.bytes, kReadBytes);
     if (options_.async) {
-      check(cuMemcpyDtoHAsync(pinned_, tensor.address, bytes, streams_[0]), "cuMemcpyDtoHAsync");
+      CHECK(cuMemcpyDtoHAsync, pinned_, tensor.address, bytes, streams_[0]);
       CUevent event = nullptr;
-      check(cuEventCreate(&event, 0), "cuEventCreate");
-      check(cuEventRecord(event, streams_[0]), "cuEventRecord");
+      CHECK(cuEventCreate, &event, 0);
+      CHECK(cuEventRecord, event, streams_[0]);
       while (cuEventQuery(event) == CUDA_ERROR_NOT_READY) {
       }
-      check(cuEventSynchronize(event), "cuEventSynchronize");
-      check(cuEventDestroy(event), "cuEventDestroy");
+      CHECK(cuEventSynchronize, event);
+      CHECK(cuEventDestroy, event);
     } else {
-      check(cuStreamSynchronize(streams_[0]), "cuStreamSynchronize");
-      check(cuMemcpyDtoH(pinned_, tensor.address, bytes), "cuMemcpyDtoH");
+      CHECK(cuStreamSynchronize, streams_[0]);
+      CHECK(cuMemcpyDtoH, pinned_, tensor.address, bytes);
     }
     uint64_t hash = 1469598103934665603ull;
     for (size_t i = 0; i < bytes / 4; ++i) hash = (hash ^ pinned_[i]) * 1099511628211ull;
@@ -267,6 +297,10 @@ Options parse(int argc, char** argv) {
     const std::string name = argv[i];
     if (name == "--serial") {
       options.serial = true;
+      continue;
+    }
+    if (name == "--retry") {
+      retries = true;
       continue;
     }
     if (name == "--async") {
