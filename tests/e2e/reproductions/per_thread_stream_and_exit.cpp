@@ -1,0 +1,43 @@
+// per_thread_stream_and_exit stream|exit: a word is written by a stream memory operation behind copies on the
+// per-thread default stream; memory is freed by an exit handler that was installed before the driver started.
+#define CUDA_API_PER_THREAD_DEFAULT_STREAM
+#include <cstring>
+
+#include "tests/e2e/reproductions/driver_program.h"
+
+namespace {
+
+using program::kMiB;
+constexpr size_t kBytes = 64 * kMiB;
+
+CUdeviceptr late = 0;
+
+void free_late() {
+  std::printf("free at exit: %d\n", static_cast<int>(cuMemFree(late)));
+  std::fflush(stdout);
+}
+
+void default_stream() {
+  const CUdeviceptr tensor = program::filled(64, 5);
+  void* host = nullptr;
+  CHECK(cuMemHostAlloc(&host, kBytes, 0));
+  std::memset(host, 1, kBytes);
+  CHECK(cuCtxSynchronize());
+  for (int i = 0; i < 4; ++i) CHECK(cuMemcpyHtoDAsync(tensor, host, kBytes, nullptr));
+  CHECK(cuStreamWriteValue32(nullptr, tensor, 777, 0));
+  CHECK(cuStreamSynchronize(nullptr));
+  std::printf("%u %u\n", program::word(tensor), program::word(tensor + kBytes - 4));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) return 2;
+  const bool at_exit = std::strcmp(argv[1], "exit") == 0;
+  if (at_exit && std::atexit(free_late) != 0) return 2;
+  program::open_device();
+  if (!at_exit) default_stream();
+  if (at_exit) late = program::filled(8, 1);
+  CHECK(cuCtxSynchronize());
+  return 0;
+}

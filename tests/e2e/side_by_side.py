@@ -1,0 +1,66 @@
+"""Runs a program plain and under Reprise on the simulated device, and says whether a managed run kept its promise: the
+same lines, or an error that the program saw and that one message tells. Callers: reproductions/check, hidden/check."""
+import collections
+import os
+import signal
+import subprocess
+
+Outcome = collections.namedtuple("Outcome", "code out err")
+
+TIMED_OUT = 124
+FAILED = 3  # how the programs end when a call answers an error
+
+
+def plain(build, chunk, more=None):
+    """The environment in which a program finds the simulated device instead of a driver."""
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("REPRISE_")}
+    variables.update({"LD_LIBRARY_PATH": os.path.join(build, "lib/sim"), "REPRISE_SIM_GRANULARITY": chunk,
+                      "REPRISE_SIM_MEMORY": "1GiB", "REPRISE_SIM_STRICT": "1"})
+    variables.update(more or {})
+    return variables
+
+
+def managed(build, chunk, budget, more=None):
+    """... and under the preloaded library."""
+    return plain(build, chunk, {"LD_PRELOAD": os.path.join(build, "lib/reprise/libreprise.so"),
+                                "REPRISE_DRIVER": os.path.join(build, "lib/sim/libcuda.so.1"),
+                                "REPRISE_BUDGET": budget, **(more or {})})
+
+
+def run(command, environment, seconds=60):
+    """Kills what hangs, with all that it has started."""
+    process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, start_new_session=True, text=True, errors="replace")
+    try:
+        out, err = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        out, err = process.communicate()
+        return Outcome(TIMED_OUT, out, err)
+    return Outcome(process.returncode, out, err)
+
+
+def messages(outcome):
+    return [line for line in outcome.err.splitlines() if line.startswith("reprise:")]
+
+
+def verdict(expected, got):
+    """("same" | "told" | "wrong", why): `expected` is the plain run, which ended well."""
+    if got.code == TIMED_OUT:
+        return "wrong", "hangs"
+    if got.code < 0:
+        return "wrong", f"dies of signal {-got.code}"
+    if got.code == 0:
+        return ("same", "") if got.out == expected.out else ("wrong", "different lines and exit 0")
+    if not expected.out.startswith(got.out):
+        return "wrong", "different lines before the error"
+    if got.code != FAILED:
+        return "wrong", f"exit code {got.code}"
+    count = len(messages(got))
+    return ("told", "") if count == 1 else ("wrong", f"an error with {count} messages")
+
+
+def error_of(outcome):
+    """The error's name in the program's last line on stderr, "" if there is none."""
+    lines = [line for line in outcome.err.splitlines() if line.startswith("error: ")]
+    return lines[-1].rsplit(": ", 1)[1] if lines else ""
