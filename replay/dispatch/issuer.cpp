@@ -36,7 +36,7 @@ void Issuer::conclude(LogEntry& entry, CUresult result, LaneUse use) noexcept {
     entry.waiter->done(result);
   } else if (is_sticky(result)) {
     shared_.faults.report(result);  // the device has failed before: fault_report says in what
-  } else if (result != CUDA_SUCCESS && shared_.faults.lose(result)) {
+  } else if (result != CUDA_SUCCESS && shared_.faults.lose(result) && !entry.told) {
     log_line(
         LogLevel::warn,
         "%s was not done (CUDA error %d) after its call had answered that it would be: every later call answers an "

@@ -74,22 +74,25 @@ CUresult OnDemandExecutor::make_ready(LogEntry& entry, LaneIndex lane, bool* eve
   return result;
 }
 
-void OnDemandExecutor::complain(const LogEntry& entry) noexcept {
-  if (issuer_.fault_report.failed()) return;  // then that is told
+void OnDemandExecutor::complain(LogEntry& entry) noexcept {
+  if (is_sticky(shared_.faults.peek()) || issuer_.fault_report.failed()) return;  // then that is told
   if (shared_.counters.shortages.fetch_add(1) >= kShortagesToPrint) return;
   const Shortage& shortage = pager_.shortage();
   const auto needed = static_cast<unsigned long long>(shortage.needed_bytes);
   const auto limit = static_cast<unsigned long long>(shortage.limit_bytes);
+  const bool answered = entry.waiter == nullptr && !entry.program_issues;
+  const char* const then = answered ? "; its call had answered before, so every later call answers an error" : "";
+  entry.told = true;
   if (shortage.host_full) {
     log_line(LogLevel::warn,
-             "%s: no room in host memory for %llu bytes that have to leave the device (host tier: %llu bytes)",
-             entry.command.name, needed, limit);
+             "%s: no room in host memory for %llu bytes that have to leave the device (host tier: %llu bytes)%s",
+             entry.command.name, needed, limit, then);
   } else if (needed != 0) {
-    log_line(LogLevel::warn, "%s needs %llu bytes of device memory at once, the budget leaves %llu", entry.command.name,
-             needed, limit);
+    log_line(LogLevel::warn, "%s needs %llu bytes of device memory at once, the budget leaves %llu%s",
+             entry.command.name, needed, limit, then);
   } else {
-    log_line(LogLevel::warn, "%s: the driver is out of memory where tensors are moved or mapped for it",
-             entry.command.name);
+    log_line(LogLevel::warn, "%s: the driver is out of memory where tensors are moved or mapped for it%s",
+             entry.command.name, then);
   }
 }
 

@@ -79,7 +79,7 @@ class OnDemandExecutor {
 
   void perform_op(LogEntry& entry) noexcept;
   CUresult make_ready(LogEntry& entry, LaneIndex lane, bool* everything) noexcept;
-  void complain(const LogEntry& entry) noexcept;
+  void complain(LogEntry& entry) noexcept;
   bool in_plan_slab(const Access& access) const noexcept;
   void perform_allocate(LogEntry& entry) noexcept;
   void perform_free(LogEntry& entry) noexcept;

@@ -29,8 +29,10 @@ class PlanExecutor {
   // Issues what can be issued now. False: there was nothing, look again later. The plan may have ended afterwards.
   bool step() noexcept;
   // There is nothing to do before the program calls again.
+  // A call that was not taken in yet waits for work on the device, whose end wakes nobody.
   bool idle() const noexcept {
-    return progress_.unissued_submitted() == 0 && ordered_.empty() && !transfers_ready_ && arrivals_.empty();
+    return next_ == seen_tail_ && progress_.unissued_submitted() == 0 && ordered_.empty() && !transfers_ready_ &&
+           arrivals_.empty();
   }
   // The program ends: what is known of the current iteration goes to the run log.
   void finish() noexcept;

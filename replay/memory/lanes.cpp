@@ -153,7 +153,11 @@ bool Lanes::complete(LaneUse use) noexcept {
   Lane& lane = lanes_[use.lane];
   if (lane.completed >= use.position) return true;
   CUresult error = CUDA_SUCCESS;
-  if (marker_for(use.lane, use.position, &error) == nullptr && error != CUDA_SUCCESS) return false;
+  if (marker_for(use.lane, use.position, &error) == nullptr && error != CUDA_SUCCESS) {
+    // Whoever asks again would wait for good: a failed device takes no marker any more.
+    if (is_sticky(error)) note_fault(error);
+    return false;
+  }
   poll(lane);
   return lane.completed >= use.position;
 }

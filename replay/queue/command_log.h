@@ -81,6 +81,7 @@ struct LogEntry {
   bool staged = false;          // `payload` of the copy was staged: the dispatcher copies from `staging`
   bool done = false;            // set by done(): the dispatcher has nothing left to do for it
   bool passed = false;        // set by pass(): its program thread sleeps until it is answered, so no call waits for it
+  bool told = false;          // a line on stderr says why it could not be done
   bool all_resident = false;  // `ordered`: the call that follows may touch any memory
   bool stream_ordered = false;  // of allocate and free: on the command's stream
   Errand errand = Errand::mark_lanes;

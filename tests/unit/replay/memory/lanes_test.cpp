@@ -144,6 +144,16 @@ TEST_F(LanesTest, ABrokenContextIsKeptAndNothingIsWaitedForAnyMore) {
   EXPECT_EQ(lanes_.fault(), CUDA_ERROR_ILLEGAL_ADDRESS) << "the first one";
 }
 
+TEST_F(LanesTest, ABrokenContextIsKnownWhereNoMarkerCanBeMade) {
+  const LaneUse use = work(first_);
+  device_.driver.fail("cuEventRecord", 1, CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_FALSE(lanes_.complete(use));
+  EXPECT_EQ(lanes_.fault(), CUDA_SUCCESS) << "the next question may succeed";
+  device_.driver.fail("cuEventRecord", 1, CUDA_ERROR_ILLEGAL_ADDRESS);
+  EXPECT_FALSE(lanes_.complete(use));
+  EXPECT_EQ(lanes_.fault(), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
 TEST_F(LanesTest, AQuestionThatFailsSaysNothingOfTheWork) {
   bool ran = false;
   const LaneUse use = device_.work(first_, [&] { ran = true; });
