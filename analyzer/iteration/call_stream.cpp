@@ -1,5 +1,7 @@
 #include "analyzer/iteration/call_stream.h"
 
+#include <algorithm>
+
 #include "preload/trace/signature.h"
 
 namespace reprise::analyzer {
@@ -86,12 +88,32 @@ class CallStreamBuilder {
   bool waited_ = false;
 };
 
+// A gap lies between two calls of one thread: those of others in between, and the one behind, are next to it, too.
+void find_incomplete(CallStream* stream) {
+  std::vector<uint32_t>& calls = stream->incomplete;
+  for (const trace::GapRecord& gap : stream->trace->gaps) {
+    const auto before = [&](uint32_t event, uint64_t sequence) {
+      return trace::sequence_of(stream->trace->events[event]) < sequence;
+    };
+    const auto first = std::lower_bound(stream->events.begin(), stream->events.end(), gap.after_sequence + 1, before) -
+                       stream->events.begin();
+    for (auto call = static_cast<uint32_t>(first); call < stream->size(); ++call) {
+      calls.push_back(call);
+      if (trace::sequence_of(stream->event(call)) >= gap.header.sequence) break;
+    }
+  }
+  std::sort(calls.begin(), calls.end());
+  calls.erase(std::unique(calls.begin(), calls.end()), calls.end());
+}
+
 }  // namespace
 
 CallStream make_call_stream(const trace::Trace& trace) {
   CallStreamBuilder builder(trace);
   for (uint32_t index = 0; index < trace.events.size(); ++index) builder.add(index);
-  return builder.finish();
+  CallStream stream = builder.finish();
+  find_incomplete(&stream);
+  return stream;
 }
 
 }  // namespace reprise::analyzer

@@ -28,6 +28,7 @@ struct CallStream {
   std::vector<uint64_t> live_hash;                 // call -> hash of the set alive before it; one more at the end
   std::vector<uint64_t> live_bytes;                // likewise
   std::vector<uint8_t> after_wait;                 // call -> the host waited for the device just before it; one more
+  std::vector<uint32_t> incomplete;                // calls at which records are missing, ascending: in no iteration
 
   uint32_t size() const { return static_cast<uint32_t>(events.size()); }
   const trace::Event& event(uint32_t call) const { return trace->events[events[call]]; }

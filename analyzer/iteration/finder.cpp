@@ -204,6 +204,25 @@ std::vector<uint32_t> marked_calls(const CallStream& stream, const std::string& 
   return calls;
 }
 
+bool complete(const CallStream& stream, uint32_t begin, uint32_t end) {
+  const auto first = std::lower_bound(stream.incomplete.begin(), stream.incomplete.end(), begin);
+  return first == stream.incomplete.end() || *first >= end;
+}
+
+// A reason why there is no iteration, with what is missing in the recording.
+Status with_gaps(const CallStream& stream, const Status& why) {
+  const std::vector<trace::GapRecord>& gaps = stream.trace->gaps;
+  if (gaps.empty()) return why;
+  uint64_t records = 0;
+  for (const trace::GapRecord& gap : gaps) records += gap.records;
+  const uint64_t last = gaps.front().header.sequence;
+  return {why.code(),
+          fmt::format("{}; {} records are missing in {} places of the recording, first between call {} and {}: what "
+                      "it was written to was too slow; record to a faster disk",
+                      why.message(), records, gaps.size(), gaps.front().after_sequence,
+                      last == UINT64_MAX ? "its end" : fmt::format("call {}", last))};
+}
+
 Result<Iteration> from_marks(const CallStream& stream, const std::vector<uint32_t>& marks, const std::string& mark) {
   Iteration iteration;
   iteration.marked = true;
@@ -216,6 +235,7 @@ Result<Iteration> from_marks(const CallStream& stream, const std::vector<uint32_
       continue;
     }
     last = check_isomorphic(stream, marks[i - 2], marks[i - 1], count);
+    if (last.ok() && !complete(stream, marks[i - 2], marks[i])) last = {StatusCode::not_found, "records are missing"};
     if (!last.ok()) continue;
     iteration.first_call = marks[i - 1];
     iteration.call_count = count;
@@ -230,8 +250,8 @@ Result<Iteration> from_marks(const CallStream& stream, const std::vector<uint32_
 
 Result<Iteration> find_iteration(const CallStream& stream, const std::string& mark) {
   const std::vector<uint32_t> marks = marked_calls(stream, mark);
-  if (marks.size() >= 2) return from_marks(stream, marks, mark);
-  return search(stream);
+  Result<Iteration> found = marks.size() >= 2 ? from_marks(stream, marks, mark) : search(stream);
+  return found.ok() ? std::move(found) : with_gaps(stream, found.status());
 }
 
 }  // namespace reprise::analyzer

@@ -69,6 +69,8 @@ class LastSeen {
 std::vector<uint64_t> words_at_scale(const CallStream& stream, uint32_t scale) {
   std::vector<uint64_t> words(stream.size());
   for (uint32_t call = 0; call < words.size(); ++call) words[call] = word_of(stream, call, scale);
+  // What is missing here is not known to be what is missing elsewhere.
+  for (const uint32_t call : stream.incomplete) words[call] = hash_mix(words[call], call + 1);
   return words;
 }
 

@@ -11,6 +11,7 @@
 #include <new>
 
 #include "preload/driver/resolve.h"
+#include "preload/record/recorder.h"
 #include "preload/trace/signature.h"
 
 // Where this library lies in memory; the linker defines both.
@@ -166,13 +167,14 @@ uint32_t CallSites::describe(const Stack& stack) noexcept {
   return used;
 }
 
-void CallSites::write_new(trace::Writer& writer) noexcept {
+bool CallSites::write_new(trace::Writer& writer, uint64_t deadline_ns) noexcept {
   const uint32_t count = std::min(stack_count_.load(std::memory_order_acquire), kMaxStacks);
   while (written_ < count && stacks_[written_].ready.load(std::memory_order_acquire) != 0) {
+    if (Recorder::now_ns() >= deadline_ns) return true;
     const uint32_t text_bytes = describe(stacks_[written_]);
     const auto bytes = static_cast<uint32_t>((sizeof(trace::CallSiteRecord) + text_bytes + 7) & ~size_t{7});
     auto* record = static_cast<trace::CallSiteRecord*>(writer.reserve(bytes));
-    if (record == nullptr) return;  // again in the next round
+    if (record == nullptr) return true;  // when the buffer has been emptied
     std::memset(reinterpret_cast<char*>(record) + bytes - 8, 0, 8);
     record->header = {trace::RecordKind::call_site, 0, bytes, 0};
     record->call_site = written_ + 1;
@@ -181,6 +183,7 @@ void CallSites::write_new(trace::Writer& writer) noexcept {
     writer.commit();
     ++written_;
   }
+  return false;
 }
 
 }  // namespace reprise

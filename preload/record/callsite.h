@@ -22,8 +22,9 @@ class CallSites {
   // a known pair; a walk costs 7 ns per frame with libunwind, 130 ns with the compiler's unwinder.
   uint32_t id(uint64_t key, const void* frame) noexcept;
 
-  // Writes a record for each new stack. One thread at a time: the writer's background work.
-  void write_new(trace::Writer& writer) noexcept;
+  // Writes a record for each new stack until `deadline_ns` (CLOCK_MONOTONIC); true: there are more. One thread at a
+  // time: the writer's background work.
+  bool write_new(trace::Writer& writer, uint64_t deadline_ns) noexcept;
 
   const char* unwinder() const noexcept { return unwinder_; }
 

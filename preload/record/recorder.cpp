@@ -122,7 +122,7 @@ Recorder* Recorder::open(const char* path, const char** why, bool call_sites) no
   if (recorder->call_sites_ != nullptr) {
     const auto work = [](void* self) noexcept {
       auto* mine = static_cast<Recorder*>(self);
-      mine->call_sites_->write_new(*mine->writer_);
+      return mine->call_sites_->write_new(*mine->writer_, Recorder::now_ns() + trace::Writer::kSliceMs * 1'000'000ull);
     };
     recorder->writer_->set_background_work(work, recorder);
     recorder->info("recorder.unwinder", recorder->call_sites_->unwinder());

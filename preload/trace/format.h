@@ -38,6 +38,7 @@ enum class RecordKind : uint16_t {
   activity,  // when an op ran on the device
   mark,      // a range name of NVTX or of reprise_mark()
   end,       // the recording ended as intended
+  gap,       // records of a thread that were dropped
 };
 
 enum class OpKind : uint16_t {
@@ -202,6 +203,13 @@ struct EndRecord {
   RecordHeader header;
   uint64_t dropped_records;  // lost because a buffer was full; 0 in a good trace
   uint64_t op_count;
+};
+
+// A full buffer that was not emptied in time: `records` of one thread are missing.
+struct GapRecord {
+  RecordHeader header;      // sequence: that of the first call that was kept again
+  uint64_t after_sequence;  // of the last call before; 0: none was kept
+  uint64_t records;
 };
 
 static_assert(sizeof(ChunkHeader) == 24 && sizeof(RecordHeader) == 16);

@@ -165,6 +165,8 @@ bool Parser::record(const RecordHeader& header, RecordBytes bytes) {
       return mark(bytes);
     case RecordKind::end:
       return end(bytes);
+    case RecordKind::gap:
+      return bytes.read(&trace_.gaps.emplace_back());
   }
   ++trace_.unknown;
   return true;

@@ -38,7 +38,8 @@ class RecordRing {
       *pad = {kPadding, 0, static_cast<uint32_t>(skip), 0};
     }
     open_end_ = head + skip + bytes;
-    return data_ + ((head + skip) & (capacity_ - 1));
+    open_ = reinterpret_cast<RecordHeader*>(data_ + ((head + skip) & (capacity_ - 1)));
+    return open_;
   }
 
   // Producer. Publishes the reserved record; returns true when more than half of the ring is in use.
@@ -49,6 +50,12 @@ class RecordRing {
     return end - tail_.load(std::memory_order_relaxed) > capacity_ / 2;
   }
   bool reserved() const noexcept { return open_end_ != 0; }
+  // Producer. The record that is open, as filled so far.
+  const RecordHeader* open_record() const noexcept { return open_; }
+  // Producer. Bytes not yet taken away.
+  uint64_t used() const noexcept {
+    return head_.load(std::memory_order_relaxed) - tail_.load(std::memory_order_acquire);
+  }
 
   // Consumer. Hands records to `sink(const RecordHeader*) -> bool` in order until it answers false or none is left.
   // Returns false when the contents make no sense (the program wrote into them).
@@ -82,6 +89,7 @@ class RecordRing {
   char* data_ = nullptr;
   uint64_t capacity_ = 0;
   uint64_t open_end_ = 0;  // producer only; 0: nothing reserved
+  RecordHeader* open_ = nullptr;
   alignas(64) std::atomic<uint64_t> head_{0};
   alignas(64) std::atomic<uint64_t> tail_{0};
 };

@@ -169,6 +169,9 @@ void TextForm::event(const Mark& event) {
 }
 
 void TextForm::tail() {
+  for (const GapRecord& gap : trace_.gaps) {
+    add("gap {} records between calls {} and {}\n", gap.records, gap.after_sequence, gap.header.sequence);
+  }
   if (trace_.ended) add("end dropped={}\n", trace_.dropped);
   if (!trace_.ended) add("# the recording did not end: the program was killed, or still runs\n");
   if (trace_.unknown > 0) add("# {} records of unknown kinds\n", trace_.unknown);

@@ -54,6 +54,9 @@ struct ThreadBuffer {
   RecordRing ring;
   std::atomic<bool> taken{true};
   bool stalled = false;  // a wait for room has failed: drop at once until there is room
+  // Written by the buffer's thread; the writer thread looks at the end.
+  std::atomic<uint64_t> lost{0};      // records dropped since the last one that was kept
+  std::atomic<uint64_t> sequence{0};  // of the last call that was kept
   ThreadBuffer* next = nullptr;
 };
 
@@ -72,6 +75,8 @@ struct Writer::State {
   std::atomic<bool> failed{false};
   std::atomic<bool> half_full{false};
   std::atomic<uint64_t> dropped{0};
+  std::atomic<uint64_t> waits{0};
+  std::atomic<uint64_t> waited_ns{0};
   std::atomic<uint32_t> flush_wanted{0};
   std::atomic<uint32_t> flush_done{0};
   std::atomic<ThreadBuffer*> buffers{nullptr};
@@ -81,6 +86,8 @@ struct Writer::State {
 
   ThreadBuffer* take_buffer() noexcept;
   void drain() noexcept;
+  bool work_a_slice() noexcept;
+  void append_info(const char* key, uint64_t value) noexcept;
   void run() noexcept;
   void write_end() noexcept;
 };
@@ -168,18 +175,40 @@ ThreadBuffer* buffer_of_thread(Writer::State* state) noexcept {
   return mine.buffer;
 }
 
+// The deadline moves on as long as the writer thread takes records away.
 void* wait_for_room(Writer::State* state, ThreadBuffer* buffer, uint32_t bytes) noexcept {
   if (buffer->stalled || thread_state.is_writer) return nullptr;
-  const uint64_t deadline = now_ns() + Writer::kFullWaitMs * 1'000'000ull;
-  while (state->accepting.load(std::memory_order_relaxed) && now_ns() < deadline) {
+  const uint64_t begin = now_ns();
+  uint64_t now = begin;
+  uint64_t progress = begin;
+  uint64_t used = buffer->ring.used();
+  void* space = nullptr;
+  while (space == nullptr && state->accepting.load(std::memory_order_relaxed) &&
+         now < progress + Writer::kFullWaitMs * 1'000'000ull) {
     state->work.wake();
     const timespec pause{0, 200'000};
     ::nanosleep(&pause, nullptr);
-    void* space = buffer->ring.reserve(bytes);
-    if (space != nullptr) return space;
+    space = buffer->ring.reserve(bytes);
+    now = now_ns();
+    if (buffer->ring.used() == used) continue;
+    used = buffer->ring.used();
+    progress = now;
   }
-  buffer->stalled = true;
-  return nullptr;
+  state->waits.fetch_add(1, std::memory_order_relaxed);
+  state->waited_ns.fetch_add(now - begin, std::memory_order_relaxed);
+  buffer->stalled = space == nullptr;
+  return space;
+}
+
+// Between which calls of this thread records were dropped, behind the record that was kept again.
+void note_gap(ThreadBuffer* buffer, uint64_t sequence) noexcept {
+  auto* gap = static_cast<GapRecord*>(buffer->ring.reserve(sizeof(GapRecord)));
+  if (gap == nullptr) return;  // the next one will say it
+  *gap = {{RecordKind::gap, 0, sizeof(GapRecord), sequence},
+          buffer->sequence.load(std::memory_order_relaxed),
+          buffer->lost.load(std::memory_order_relaxed)};
+  buffer->ring.commit();
+  buffer->lost.store(0, std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -226,14 +255,24 @@ void* Writer::reserve(uint32_t bytes) noexcept {
     else
       buffer->stalled = false;
   }
-  if (space == nullptr) state->dropped.fetch_add(1, std::memory_order_relaxed);
+  if (space == nullptr && !thread_state.is_writer) {
+    state->dropped.fetch_add(1, std::memory_order_relaxed);
+    if (buffer != nullptr) buffer->lost.fetch_add(1, std::memory_order_relaxed);
+  }
   return space;
 }
 
 void Writer::commit() noexcept {
   State* state = state_;
   if (thread_state.owner != state) return;
-  if (thread_state.buffer->ring.commit() && !state->half_full.exchange(true, std::memory_order_relaxed)) {
+  ThreadBuffer* const buffer = thread_state.buffer;
+  const uint64_t sequence = buffer->ring.open_record()->sequence;
+  const bool half_full = buffer->ring.commit();
+  if (sequence != 0) {
+    if (__builtin_expect(buffer->lost.load(std::memory_order_relaxed) != 0, false)) note_gap(buffer, sequence);
+    if (buffer->lost.load(std::memory_order_relaxed) == 0) buffer->sequence.store(sequence, std::memory_order_relaxed);
+  }
+  if (half_full && !state->half_full.exchange(true, std::memory_order_relaxed)) {
     state->work.wake();
   }
 }
@@ -246,7 +285,33 @@ void Writer::State::drain() noexcept {
   }
 }
 
+// True: there is more to do.
+bool Writer::State::work_a_slice() noexcept {
+  const auto background = __atomic_load_n(&background_work, __ATOMIC_ACQUIRE);
+  return background != nullptr && background(background_user);
+}
+
+void Writer::State::append_info(const char* key, uint64_t value) noexcept {
+  struct {
+    InfoRecord record;
+    char text[64];
+  } info{};
+  const int size = std::snprintf(info.text, sizeof(info.text), "%s=%lu", key, value);
+  info.record.text_bytes = static_cast<uint32_t>(size);
+  info.record.header = {RecordKind::info, 0, static_cast<uint32_t>(sizeof(info)), 0};
+  file.append(&info.record.header);
+}
+
 void Writer::State::write_end() noexcept {
+  if (waits.load(std::memory_order_relaxed) > 0) {
+    append_info("recorder.waits", waits.load(std::memory_order_relaxed));
+    append_info("recorder.waited_ns", waited_ns.load(std::memory_order_relaxed));
+  }
+  for (ThreadBuffer* buffer = buffers.load(std::memory_order_acquire); buffer != nullptr; buffer = buffer->next) {
+    const uint64_t lost = buffer->lost.load(std::memory_order_relaxed);
+    const GapRecord gap{{RecordKind::gap, 0, sizeof(GapRecord), UINT64_MAX}, buffer->sequence, lost};
+    if (lost != 0) file.append(&gap.header);
+  }
   EndRecord end{};
   end.header = {RecordKind::end, 0, sizeof(end), UINT64_MAX};
   end.dropped_records = dropped.load(std::memory_order_relaxed);
@@ -262,15 +327,15 @@ void Writer::State::run() noexcept {
     const uint32_t seen = work.seen();
     const bool last = closing.load(std::memory_order_acquire);
     const uint32_t wanted = flush_wanted.load(std::memory_order_acquire);
-    if (auto background = __atomic_load_n(&background_work, __ATOMIC_ACQUIRE); background != nullptr) {
-      background(background_user);
-    }
     drain();
+    const bool more = work_a_slice();
+    if (!more) drain();  // what the work has found
     const uint64_t now = now_ns();
     if (file.empty()) chunk_started_ns = now;
-    const bool flushing = wanted != flush_done.load(std::memory_order_relaxed);
-    if (last || flushing || file.large() || now - chunk_started_ns >= kChunkAgeNs) {
-      if (last) write_end();
+    const bool ending = last && !more;
+    const bool flushing = !more && wanted != flush_done.load(std::memory_order_relaxed);
+    if (ending || flushing || file.large() || now - chunk_started_ns >= kChunkAgeNs) {
+      if (ending) write_end();
       file.write_chunk();
       chunk_started_ns = now;
     }
@@ -278,8 +343,8 @@ void Writer::State::run() noexcept {
       flush_done.store(wanted, std::memory_order_release);
       progress.wake();
     }
-    if (last) break;
-    work.wait(seen, kRoundNs);
+    if (ending) break;
+    if (!more) work.wait(seen, kRoundNs);
   }
   accepting.store(false, std::memory_order_relaxed);
   if (file.problem() != nullptr) {
@@ -335,5 +400,6 @@ void Writer::abandon() noexcept {
 }
 
 uint64_t Writer::dropped() const noexcept { return state_->dropped.load(std::memory_order_relaxed); }
+uint64_t Writer::waits() const noexcept { return state_->waits.load(std::memory_order_relaxed); }
 
 }  // namespace reprise::trace

@@ -17,16 +17,18 @@ class Writer {
   // Space for one record of `bytes` (a multiple of 8, at most kMaxRecordBytes) in this thread's buffer, or nullptr
   // (record dropped, counted). The caller fills it and calls commit(); nothing else may happen on this thread in
   // between. No lock, no allocation but for a thread's first record, no system call but for waking the writer when a
-  // buffer becomes half full. A full buffer is waited for once, at most kFullWaitMs; then records are dropped until
-  // there is room again.
+  // buffer becomes half full. A full buffer is waited for, counted. Where the writer thread takes nothing away for
+  // kFullWaitMs, records are dropped until there is room again, and a gap record says between which calls.
   void* reserve(uint32_t bytes) noexcept;
   void commit() noexcept;
   static constexpr uint32_t kMaxRecordBytes = 256 * 1024;
-  static constexpr uint32_t kFullWaitMs = 50;
+  static constexpr uint32_t kFullWaitMs = 2000;
 
-  // Called on the writer thread before each of its rounds; may reserve and commit. For work too slow for the caller's
-  // thread. Set once, before the first record.
-  using BackgroundWork = void (*)(void* user) noexcept;
+  // Called on the writer thread after it has emptied the buffers; may reserve and commit. For work too slow for the
+  // caller's thread. It returns after kSliceMs or soon behind, true when there is more to do: then the buffers are
+  // emptied before it goes on. A flush and the end wait for all of it. Set once, before the first record.
+  using BackgroundWork = bool (*)(void* user) noexcept;
+  static constexpr uint32_t kSliceMs = 2;
   void set_background_work(BackgroundWork work, void* user) noexcept;
 
   // Makes everything committed so far readable in the file (waits for the writer thread, at most `timeout_ms`).
@@ -40,6 +42,8 @@ class Writer {
   void abandon() noexcept;
 
   uint64_t dropped() const noexcept;
+  // How often a thread of the program has waited for room in its buffer.
+  uint64_t waits() const noexcept;
 
   struct State;  // of writer.cpp
 

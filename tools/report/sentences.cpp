@@ -125,6 +125,10 @@ void say_trace_state(const Inputs& inputs, Sentences& say) {
     say.bad(fmt::format("{} were lost while recording, because the disk was too slow.",
                         plural(inputs.trace->dropped, "record")));
   }
+  if (const auto waits = inputs.trace->info.find("recorder.waits"); waits != inputs.trace->info.end()) {
+    say.note(
+        fmt::format("While it was recorded, the program waited {} times for the trace to be written.", waits->second));
+  }
   if (inputs.trace->unknown > 0) {
     say.note(fmt::format("{} of a newer kind in the trace were skipped.", plural(inputs.trace->unknown, "record")));
   }

@@ -107,6 +107,53 @@ TEST(Iteration, PrefersToStartBehindAWait) {
   EXPECT_EQ(first_op(program.trace(), iteration.value()), "first half");
 }
 
+// The op at `index` is missing, as after a buffer that was full.
+void lose(trace::Trace* trace, size_t index) {
+  const auto& events = trace->events;
+  trace::GapRecord gap{};
+  gap.after_sequence = index == 0 ? 0 : trace::sequence_of(events[index - 1]);
+  gap.header.sequence = index + 1 < events.size() ? trace::sequence_of(events[index + 1]) : UINT64_MAX;
+  gap.records = 1;
+  trace->gaps.push_back(gap);
+  trace->events.erase(trace->events.begin() + static_cast<std::ptrdiff_t>(index));
+}
+
+trace::Trace five_steps() {
+  TraceBuilder program;
+  const uint64_t w = program.allocate(kChunk);
+  for (int step = 0; step < 5; ++step) {
+    for (int i = 0; i < 5; ++i) program.launch("op" + std::to_string(i), {updates(w)});
+  }
+  return program.trace();
+}
+
+TEST(Iteration, IsWhereNoRecordIsMissing) {
+  const size_t count = five_steps().events.size();
+  for (size_t lost = 1; lost < count; ++lost) {
+    trace::Trace trace = five_steps();
+    lose(&trace, lost);
+    const Result<Iteration> iteration = find(trace);
+    ASSERT_TRUE(iteration.ok()) << lost << ": " << iteration.status().message();
+    EXPECT_EQ(iteration.value().call_count, 5u) << lost;
+    const CallStream stream = make_call_stream(trace);
+    ASSERT_FALSE(stream.incomplete.empty() && lost + 1 < count) << lost;
+    for (const uint32_t call : stream.incomplete) {
+      const uint32_t first = iteration.value().first_call - 5;
+      EXPECT_FALSE(call > first && call < first + 10) << lost;
+    }
+  }
+}
+
+// An op that is missing each time makes no shorter iteration.
+TEST(Iteration, IsNotMadeOfWhatIsLeftWhenRecordsAreMissingEverywhere) {
+  trace::Trace trace = five_steps();
+  for (const size_t lost : {23u, 18u, 13u, 8u, 3u}) lose(&trace, lost);
+  const Result<Iteration> iteration = find(trace);
+  ASSERT_FALSE(iteration.ok());
+  EXPECT_NE(iteration.status().message().find("5 records are missing in 5 places"), std::string::npos)
+      << iteration.status().message();
+}
+
 TEST(Iteration, GradientAccumulationIsOneIteration) {
   TraceBuilder program;
   const uint64_t w = program.allocate(kChunk);

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
@@ -313,11 +314,59 @@ TEST_F(TraceWriter, BackgroundWorkMayRecordUntilTheEnd) {
   done = false;
   const auto work = [](void*) noexcept {
     if (!done) done = write_op(writer, 0);
+    return false;
   };
   writer->set_background_work(work, nullptr);
   writer->close();
   EXPECT_TRUE(done);
   expect_ops(read(), 1);
+}
+
+// Work that takes longer than a buffer takes to fill: the program's thread waits for room and loses nothing.
+TEST_F(TraceWriter, SlowWorkLosesNoRecord) {
+  static std::atomic<int> slices;
+  Writer* writer = open();
+  slices = 0;
+  const auto work = [](void*) noexcept {
+    ::usleep(150'000);
+    return ++slices < 4;
+  };
+  writer->set_background_work(work, nullptr);
+  constexpr uint64_t kOps = 60'000;
+  for (uint64_t i = 0; i < kOps; ++i) ASSERT_TRUE(write_op(writer, i));
+  EXPECT_GT(writer->waits(), 0u);
+  writer->close();
+  const Trace trace = read();
+  expect_ops(trace, kOps);
+  EXPECT_TRUE(trace.gaps.empty());
+  EXPECT_EQ(trace.info.at("recorder.waits"), std::to_string(writer->waits()));
+}
+
+// Where nothing is taken away for too long, the trace says between which calls records are missing.
+TEST_F(TraceWriter, AGapSaysWhatIsMissing) {
+  static std::atomic<bool> stuck;
+  Writer* writer = open();
+  stuck = true;
+  const auto work = [](void*) noexcept {
+    while (stuck) ::usleep(1'000);
+    return false;
+  };
+  writer->set_background_work(work, nullptr);
+  uint64_t sequence = 1;
+  while (write_op(writer, sequence)) ++sequence;
+  const uint64_t kept = sequence - 1;
+  for (int i = 0; i < 9; ++i) EXPECT_FALSE(write_op(writer, ++sequence));
+  stuck = false;
+  EXPECT_TRUE(writer->flush(10'000));
+  ++sequence;
+  EXPECT_TRUE(write_op(writer, sequence));
+  writer->close();
+  const Trace trace = read();
+  EXPECT_EQ(trace.dropped, 10u);
+  ASSERT_EQ(trace.gaps.size(), 1u);
+  EXPECT_EQ(trace.gaps[0].records, 10u);
+  EXPECT_EQ(trace.gaps[0].after_sequence, kept);
+  EXPECT_EQ(trace.gaps[0].header.sequence, sequence);
 }
 
 }  // namespace
