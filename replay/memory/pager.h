@@ -65,6 +65,7 @@ class Pager {
   };
   CUresult bring_in(ResidentTensor& tensor) noexcept;
   CUresult start_in(ResidentTensor& tensor, std::vector<Arrival>* arrivals) noexcept;
+  CUresult show(const std::vector<ChunkIndex>& chunks) noexcept;
   CUresult clear_range(const ResidentTensor& tensor) noexcept;
   CUresult begin_arrival(ResidentTensor& tensor, std::vector<ChunkIndex> chunks,
                          std::vector<Arrival>* arrivals) noexcept;

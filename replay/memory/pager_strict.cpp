@@ -21,6 +21,20 @@ CUresult Pager::clear_range(const ResidentTensor& tensor) noexcept {
   return result == CUDA_SUCCESS ? memory_.mappings.unmap(tensor.base) : result;
 }
 
+// Copies find the chunks in the window. Mappings that are only kept for speed make room for those that it needs.
+CUresult Pager::show(const std::vector<ChunkIndex>& chunks) noexcept {
+  CUresult result = CUDA_SUCCESS;
+  for (const ChunkIndex chunk : chunks) {
+    CUdeviceptr address = 0;
+    result = memory_.window.show(chunk, &address);
+    if (result == CUDA_ERROR_OUT_OF_MEMORY && trim_mappings(chunks.size(), 0) == CUDA_SUCCESS) {
+      result = memory_.window.show(chunk, &address);
+    }
+    if (result != CUDA_SUCCESS) break;
+  }
+  return result;
+}
+
 // The tensor has its chunks, and its bytes start to move; nothing is mapped yet.
 CUresult Pager::begin_arrival(ResidentTensor& tensor, std::vector<ChunkIndex> chunks,
                               std::vector<Arrival>* arrivals) noexcept {
@@ -29,7 +43,8 @@ CUresult Pager::begin_arrival(ResidentTensor& tensor, std::vector<ChunkIndex> ch
   for (const ChunkIndex chunk : arrival.chunks) arrival.ready.merge(memory_.chunks[chunk].uses);
   if (tensor.defined && tensor.host_valid) {
     LaneUse copied;
-    result = copy_in(memory_, tensor, arrival.chunks, arrival.ready, &copied);
+    result = show(arrival.chunks);
+    if (result == CUDA_SUCCESS) result = copy_in(memory_, tensor, arrival.chunks, arrival.ready, &copied);
     // A failed copy may still be writing to the chunks: their next occupant waits for it.
     if (result == CUDA_SUCCESS) arrival.ready.clear();
     arrival.ready.add(copied.lane, copied.position);
@@ -89,7 +104,9 @@ CUresult Pager::depart(ResidentTensor& tensor) noexcept {
   Mapping& mapping = *memory_.mappings.find(tensor.base);
   const std::vector<ChunkIndex> chunks = mapping.chunks;
   mapping.uses.merge(tensor.uses);
-  CUresult result = memory_.mappings.unmap(tensor.base);
+  CUresult result = show(chunks);
+  if (result != CUDA_SUCCESS) return result;
+  result = memory_.mappings.unmap(tensor.base);
   if (result != CUDA_SUCCESS) {
     // What the driver refused midway cannot be put together again: the tensor has no addresses any more.
     const Mapping* const left = memory_.mappings.find(tensor.base);

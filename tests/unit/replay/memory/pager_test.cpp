@@ -190,6 +190,25 @@ TEST_F(PagerTest, WhatIsRefusedOnceIsHadTheSecondTime) {
   EXPECT_EQ(use({&small}), CUDA_SUCCESS);
 }
 
+// Strict safety maps chunks for its copies, too: for each of its mappings, what is refused once is had the second time.
+TEST(PagerStrictTest, AMappingThatIsRefusedOnceIsHadTheSecondTime) {
+  for (int refused = 1; refused <= 6; ++refused) {
+    Program program(4, 64 * HostTier::kSlotUnit, testing::Safety::strict);
+    const LaneIndex lane = program.device.new_lane();
+    ResidentTensor& a = program.tensor(3);
+    ResidentTensor& b = program.tensor(3);
+    ASSERT_EQ(program.kernel(lane, {&a}, {&a}), CUDA_SUCCESS);
+    program.device.driver.fail("cuMemMap", refused);
+    EXPECT_EQ(program.kernel(lane, {&b}, {&b}), CUDA_SUCCESS) << refused;
+    EXPECT_FALSE(a.resident);
+    program.device.driver.fail("cuMemMap", refused);
+    EXPECT_EQ(program.kernel(lane, {&a}, {&a}), CUDA_SUCCESS) << refused;
+    program.device.driver.run_all();
+    EXPECT_EQ(program.wrong, 0u);
+    EXPECT_EQ(program.device.driver.violations, Calls{});
+  }
+}
+
 // The limit allows the call, the device does not, which shows when one chunk of two is made: nothing that the call
 // needs is evicted for it, and the chunk is free again.
 TEST_F(PagerTest, ACallThatTheDeviceHasNoRoomForLeavesItsTensors) {
