@@ -76,8 +76,13 @@ CUresult OnDemandExecutor::make_ready(LogEntry& entry, LaneIndex lane, bool* eve
 
 void OnDemandExecutor::complain(LogEntry& entry) noexcept {
   if (is_sticky(shared_.faults.peek()) || issuer_.fault_report.failed()) return;  // then that is told
-  if (shared_.counters.shortages.fetch_add(1) >= kShortagesToPrint) return;
   const Shortage& shortage = pager_.shortage();
+  if (!shortage.host_full && shortage.needed_bytes != 0 &&
+      shortage.needed_bytes <= shared_.counters.told_minimum_bytes.load()) {
+    entry.told = true;
+    return;
+  }
+  if (shared_.counters.shortages.fetch_add(1) >= kShortagesToPrint) return;
   const auto needed = static_cast<unsigned long long>(shortage.needed_bytes);
   const auto limit = static_cast<unsigned long long>(shortage.limit_bytes);
   const bool answered = entry.waiter == nullptr && !entry.program_issues;

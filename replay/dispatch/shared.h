@@ -39,8 +39,9 @@ struct Counters {
   std::atomic<uint64_t> iterations_planned{0};
   std::atomic<uint64_t> iterations_on_demand{0};
   std::atomic<uint64_t> divergences{0};
-  std::atomic<uint64_t> shortages{0};  // calls that were told of too little memory, with a message
-  std::atomic<uint64_t> polls{0};      // queries that were answered "not ready" for a deferred call
+  std::atomic<uint64_t> shortages{0};           // calls that were told of too little memory, with a message
+  std::atomic<uint64_t> told_minimum_bytes{0};  // the budget that people were asked for; 0: none
+  std::atomic<uint64_t> polls{0};               // queries that were answered "not ready" for a deferred call
 };
 
 struct Shared {

@@ -295,11 +295,8 @@ void Enforcer::look_at_planner(bool ask) noexcept {
       planner_.reset();
       return;
     case PlanState::impossible:
-      if (planner_.a_call_will_tell()) {
-        unplanned_because_ = planner_.message();
-      } else {
-        log_line(LogLevel::warn, "memory is managed on demand: %s", planner_.message().c_str());
-      }
+      log_line(LogLevel::warn, "memory is managed on demand: %s", planner_.message().c_str());
+      shared_.counters.told_minimum_bytes.store(planner_.needed_bytes());
       no_more_plans_ = true;
       shared_.budget_settled_at.store(shared_.command_log.tail(), std::memory_order_release);
       follower_.watch(false);

@@ -112,8 +112,7 @@ class Enforcer final : public Handler {
   uint64_t physical_bytes_ = 0;  // of the device
   uint64_t started_ns_ = 0;
   bool no_more_plans_ = false;
-  std::string unplanned_because_;  // told at the end, when no call was told that the budget is too small for it
-  bool reopened_ = false;          // the context that was managed first has ended
+  bool reopened_ = false;  // the context that was managed first has ended
   std::string plan_path_;
   struct Unmanaged {
     std::string what;

@@ -184,7 +184,8 @@ void PlannerProcess::run(const PlanRequest& request, Recorder* recorder, Zone zo
     }
     // A stream of calls that is no iteration yet may become one; a budget that is too small stays too small.
     const bool later = started && text_of(line, "status") == "no_iteration";
-    a_call_will_tell_ = started && number_of(line, "minimum_bytes") > request.budget_bytes;
+    const uint64_t minimum = started ? number_of(line, "minimum_bytes") : 0;
+    needed_bytes_ = minimum > request.budget_bytes ? minimum : 0;
     answer(later ? PlanState::not_yet : PlanState::impossible);
   }
   unlink(status_file.c_str());

@@ -38,8 +38,8 @@ class PlannerProcess {
   // After `ready`: the plan, owned by the process for good. After `not_yet` or `impossible`: why, as one line.
   const PlanIndex* plan_index() const noexcept { return plan_index_; }
   const std::string& message() const noexcept { return message_; }
-  // After `impossible`: one call needs more than the budget, so that call will be answered with a message of its own.
-  bool a_call_will_tell() const noexcept { return a_call_will_tell_; }
+  // After `impossible`: the budget that the message asks for, 0 when that is not the reason.
+  uint64_t needed_bytes() const noexcept { return needed_bytes_; }
   // The enforcer has read the answer; ask() may be called again.
   void reset() noexcept { state_.store(PlanState::none, std::memory_order_release); }
 
@@ -54,7 +54,7 @@ class PlannerProcess {
   std::atomic<PlanState> state_{PlanState::none};
   const PlanIndex* plan_index_ = nullptr;
   std::string message_;
-  bool a_call_will_tell_ = false;
+  uint64_t needed_bytes_ = 0;
 };
 
 // Starts `arguments` (a path and its arguments) with stdin, stdout and stderr on /dev/null and without LD_PRELOAD and

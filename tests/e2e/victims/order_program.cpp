@@ -203,6 +203,7 @@ void capture_joined() {
   DO(cuMemcpyDtoDAsync(a, b, bytes, s));
   DO(cuStreamEndCapture(s, &graph));
   std::printf("nodes %zu\n", nodes_of(graph));
+  for (const CUstream used : {s, q}) DO(cuStreamSynchronize(used));
   for (const CUdeviceptr address : {a, b, c}) show("before", address, other);
   const CUgraphExec made = instantiated(graph);
   for (unsigned round = 0; round < 2; ++round) {
