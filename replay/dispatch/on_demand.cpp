@@ -77,8 +77,7 @@ CUresult OnDemandExecutor::make_ready(LogEntry& entry, LaneIndex lane, bool* eve
 void OnDemandExecutor::complain(LogEntry& entry) noexcept {
   if (is_sticky(shared_.faults.peek()) || issuer_.fault_report.failed()) return;  // then that is told
   const Shortage& shortage = pager_.shortage();
-  if (!shortage.host_full && shortage.needed_bytes != 0 &&
-      shortage.needed_bytes <= shared_.counters.told_minimum_bytes.load()) {
+  if (!shortage.host_full && shortage.needed_bytes != 0 && shared_.counters.told_minimum_bytes.load() != 0) {
     entry.told = true;
     return;
   }
