@@ -77,10 +77,6 @@ CUresult OnDemandExecutor::make_ready(LogEntry& entry, LaneIndex lane, bool* eve
 void OnDemandExecutor::complain(LogEntry& entry) noexcept {
   if (is_sticky(shared_.faults.peek()) || issuer_.fault_report.failed()) return;  // then that is told
   const Shortage& shortage = pager_.shortage();
-  if (!shortage.host_full && shortage.needed_bytes != 0 && shared_.counters.told_minimum_bytes.load() != 0) {
-    entry.told = true;
-    return;
-  }
   if (shared_.counters.shortages.fetch_add(1) >= kShortagesToPrint) return;
   const auto needed = static_cast<unsigned long long>(shortage.needed_bytes);
   const auto limit = static_cast<unsigned long long>(shortage.limit_bytes);
@@ -92,8 +88,13 @@ void OnDemandExecutor::complain(LogEntry& entry) noexcept {
              "%s: no room in host memory for %llu bytes that have to leave the device (host tier: %llu bytes)%s",
              entry.command.name, needed, limit, then);
   } else if (needed != 0) {
-    log_line(LogLevel::warn, "%s needs %llu bytes of device memory at once, the budget leaves %llu%s",
-             entry.command.name, needed, limit, then);
+    // The planner has seen all calls of an iteration, this is one; it may know less of what this one touches.
+    const uint64_t planner = shared_.counters.least_budget_bytes.load();
+    const uint64_t least = planner != 0 ? std::max(planner, shortage.needed_bytes) : 0;
+    const std::string way_out =
+        least != 0 ? "; the budget is too small, at least " + std::to_string(least) + " bytes are needed" : "";
+    log_line(LogLevel::warn, "%s needs %llu bytes of device memory at once, the budget leaves %llu%s%s",
+             entry.command.name, needed, limit, way_out.c_str(), then);
   } else {
     log_line(LogLevel::warn, "%s: the driver is out of memory where tensors are moved or mapped for it%s",
              entry.command.name, then);

@@ -40,7 +40,7 @@ struct Counters {
   std::atomic<uint64_t> iterations_on_demand{0};
   std::atomic<uint64_t> divergences{0};
   std::atomic<uint64_t> shortages{0};           // calls that were told of too little memory, with a message
-  std::atomic<uint64_t> told_minimum_bytes{0};  // the budget that people were asked for; 0: none
+  std::atomic<uint64_t> least_budget_bytes{0};  // that the planner asks for, where the budget is below; else 0
   std::atomic<uint64_t> polls{0};               // queries that were answered "not ready" for a deferred call
 };
 

@@ -295,10 +295,11 @@ void Enforcer::look_at_planner(bool ask) noexcept {
       planner_.reset();
       return;
     case PlanState::impossible:
-      // A call that was refused has told of the same shortage.
-      log_line(planner_.needed_bytes() != 0 && shared_.counters.shortages.load() != 0 ? LogLevel::info : LogLevel::warn,
-               "memory is managed on demand: %s", planner_.message().c_str());
-      shared_.counters.told_minimum_bytes.store(planner_.needed_bytes());
+      // Where one call needs more than the budget, that call says so, with the number that is enough.
+      if (planner_.needed_bytes() != 0) unplanned_because_ = planner_.message();
+      log_line(planner_.needed_bytes() != 0 ? LogLevel::info : LogLevel::warn, "memory is managed on demand: %s",
+               planner_.message().c_str());
+      shared_.counters.least_budget_bytes.store(planner_.needed_bytes());
       no_more_plans_ = true;
       shared_.budget_settled_at.store(shared_.command_log.tail(), std::memory_order_release);
       follower_.watch(false);

@@ -95,6 +95,24 @@ class Enforcer final : public Handler {
   void collect_activity() noexcept;
   static void destroy_stand_in(void* self, CUcontext context, CUstream stream) noexcept;
 
+  // Appends an entry that `fill(LogEntry&)` has completed, under the submission lock, and waits for the answer to it.
+  template <typename Fill>
+  CUresult ask_dispatcher(EntryKind kind, Fill fill) noexcept {
+    Waiter& waiter = Waiter::of_this_thread();
+    {
+      const std::lock_guard lock(submit_mutex_);
+      LogEntry* const entry = shared_.command_log.append(kind);
+      fill(*entry);
+      waiter.arm();
+      entry->waiter = &waiter;
+      shared_.command_log.publish(entry);
+    }
+    shared_.command_log.enter_blocked();
+    waiter.wait();
+    shared_.command_log.leave_blocked();
+    return waiter.result();
+  }
+
   const Config config_;
   Recorder* const recorder_;
   Shared shared_;
@@ -112,7 +130,8 @@ class Enforcer final : public Handler {
   uint64_t physical_bytes_ = 0;  // of the device
   uint64_t started_ns_ = 0;
   bool no_more_plans_ = false;
-  bool reopened_ = false;  // the context that was managed first has ended
+  std::string unplanned_because_;  // told at the end, when no call was told that the budget is too small for it
+  bool reopened_ = false;          // the context that was managed first has ended
   std::string plan_path_;
   struct Unmanaged {
     std::string what;

@@ -157,8 +157,10 @@ void Enforcer::write_end() noexcept {
       known_budget({config_.budget.bytes, config_.budget.fraction}, counters.peak_requested_bytes.load());
   // Its own physical chunks and what the program holds around them: only a percentage of an unknown peak can be passed.
   const uint64_t peak = counters.peak_device_bytes.load() + counters.outside_bytes.load();
-  const bool told =
-      counters.shortages.load() != 0 || counters.told_minimum_bytes.load() != 0 || is_sticky(shared_.faults.peek());
+  const bool told = counters.shortages.load() != 0 || is_sticky(shared_.faults.peek());
+  if (!told && !unplanned_because_.empty()) {
+    log_line(LogLevel::warn, "memory was managed on demand: %s", unplanned_because_.c_str());
+  }
   if (!told && config_.budget.fraction > 0 && counters.peak_device_bytes.load() > budget) {
     log_line(LogLevel::warn,
              "%llu bytes of device memory were used at most, above the budget of %llu: the largest call needs them, "

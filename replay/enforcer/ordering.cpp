@@ -133,21 +133,11 @@ CUresult Enforcer::context_synchronize() noexcept {
 CUresult Enforcer::before_ordered(const char* name, bool all_resident) noexcept {
   if (!managing()) return CUDA_SUCCESS;
   if (!all_resident && !deferred()) return CUDA_SUCCESS;
-  Waiter& waiter = Waiter::of_this_thread();
-  {
-    const std::lock_guard lock(submit_mutex_);
+  return ask_dispatcher(EntryKind::ordered, [&](LogEntry& entry) {
     if (all_resident) follower_.interrupt(name);
-    LogEntry* const entry = shared_.command_log.append(EntryKind::ordered);
-    entry->all_resident = all_resident;
-    entry->command.name = name;
-    waiter.arm();
-    entry->waiter = &waiter;
-    shared_.command_log.publish(entry);
-  }
-  shared_.command_log.enter_blocked();
-  waiter.wait();
-  shared_.command_log.leave_blocked();
-  return waiter.result();
+    entry.all_resident = all_resident;
+    entry.command.name = name;
+  });
 }
 
 CUstream Enforcer::stand_in(CUstream stream) noexcept {
@@ -172,23 +162,13 @@ void Enforcer::destroy_stand_in(void* self, CUcontext context, CUstream stream) 
 }
 
 CUresult Enforcer::run_errand(Errand errand, const char* why, CUcontext context, uint64_t bytes) noexcept {
-  Waiter& waiter = Waiter::of_this_thread();
-  {
-    const std::lock_guard lock(submit_mutex_);
+  return ask_dispatcher(EntryKind::errand, [&](LogEntry& entry) {
     follower_.interrupt(why);
-    LogEntry* const entry = shared_.command_log.append(EntryKind::errand);
-    entry->errand = errand;
-    entry->size = bytes;
-    entry->command.context = context;
-    entry->command.name = why;
-    waiter.arm();
-    entry->waiter = &waiter;
-    shared_.command_log.publish(entry);
-  }
-  shared_.command_log.enter_blocked();
-  waiter.wait();
-  shared_.command_log.leave_blocked();
-  return waiter.result();
+    entry.errand = errand;
+    entry.size = bytes;
+    entry.command.context = context;
+    entry.command.name = why;
+  });
 }
 
 bool Enforcer::make_headroom(uint64_t bytes) noexcept {

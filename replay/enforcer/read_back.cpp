@@ -12,19 +12,8 @@ bool Enforcer::read_back(const ReadBack& request) noexcept {
   const uint64_t deadline = Landing::now_ns() + request.patience_ns;
   Landing& landing = shared_.landing;
   if (!landing.claim(deadline)) return false;
-  Waiter& waiter = Waiter::of_this_thread();
-  {
-    const std::lock_guard lock(submit_mutex_);
-    LogEntry* const entry = shared_.command_log.append(EntryKind::read_back);
-    entry->read_back = &request;
-    waiter.arm();
-    entry->waiter = &waiter;
-    shared_.command_log.publish(entry);
-  }
-  shared_.command_log.enter_blocked();
-  waiter.wait();
-  shared_.command_log.leave_blocked();
-  const bool landed = waiter.result() == CUDA_SUCCESS && landing.wait(deadline);
+  const CUresult started = ask_dispatcher(EntryKind::read_back, [&](LogEntry& entry) { entry.read_back = &request; });
+  const bool landed = started == CUDA_SUCCESS && landing.wait(deadline);
   if (landed && request.take != nullptr) request.take(request.user, landing.memory());
   landing.release();
   return landed;

@@ -73,6 +73,8 @@ TEST(OnlineTest, APercentageThatIsTooSmallIsKeptOnceItsBytesAreKnown) {
   EXPECT_EQ(managed.exit_code, 0) << managed.messages;
   EXPECT_NE(managed.messages.find("too small"), std::string::npos) << managed.messages;
   EXPECT_NE(managed.output.find("error 2"), std::string::npos) << "launches go on above the budget";
+  EXPECT_EQ(managed.messages.find("managed on demand"), std::string::npos) << "said twice: " << managed.messages;
+  EXPECT_EQ(managed.messages.find("above the budget"), std::string::npos) << "said twice: " << managed.messages;
 }
 
 TEST(OnlineTest, APlannerThatIsNotThereCostsOneLine) {
