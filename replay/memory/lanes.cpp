@@ -62,6 +62,7 @@ CUresult Lanes::mark(LaneIndex index) noexcept {
     result = driver().cuEventCreate(&event, CU_EVENT_DISABLE_TIMING);
   }
   if (result == CUDA_SUCCESS) result = driver().cuEventRecord(event, lane.stream);
+  lane.owes_marker = result != CUDA_SUCCESS;
   if (result != CUDA_SUCCESS) {
     if (event != nullptr) spare.push_back(event);
     return result;
@@ -145,8 +146,25 @@ void Lanes::poll(Lane& lane) noexcept {
   }
 }
 
+// A lane whose marker was refused would never be seen to complete. Not while captures are open: its stream may be
+// captured.
+void Lanes::pay_marker(LaneIndex index) noexcept {
+  Lane& lane = lanes_[index];
+  if (!lane.owes_marker || captures_open()) return;
+  lane.owes_marker = false;
+  if (!lane.closed && mark(index) == CUDA_SUCCESS) return;
+  const CUresult result = finish(index);
+  lane.owes_marker = false;
+  if (result == CUDA_SUCCESS) return;
+  note_fault(is_sticky(result) ? result : CUDA_ERROR_LAUNCH_FAILED);
+  complete_until(lane, lane.issued);
+}
+
 void Lanes::poll() noexcept {
-  for (Lane& lane : lanes_) poll(lane);
+  for (size_t i = 0; i < lanes_.size(); ++i) {
+    pay_marker(static_cast<LaneIndex>(i));
+    poll(lanes_[i]);
+  }
 }
 
 bool Lanes::complete(LaneUse use) noexcept {
@@ -189,7 +207,7 @@ CUresult Lanes::finish(LaneIndex index) noexcept {
   Lane& lane = lanes_[index];
   if (lane.completed >= lane.issued) return CUDA_SUCCESS;
   CUresult result = lane.closed ? CUDA_SUCCESS : mark(index);
-  if (result != CUDA_SUCCESS) return result;
+  if (is_sticky(result)) return result;
   if (!lane.markers.empty() && lane.markers.back().position >= lane.issued) {
     result = driver().cuEventSynchronize(lane.markers.back().event);
   } else if (captures_open()) {
@@ -238,6 +256,7 @@ void Lanes::leave(CUcontext context) noexcept {
     complete_until(lane, lane.issued);  // also where the device has failed
     by_stream_.erase({lane.stream, context});
     lane.closed = true;
+    lane.owes_marker = false;
     if (!own) lane.context = nullptr;  // a new context may get the same handle
   }
   enter(context);

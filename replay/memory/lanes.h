@@ -26,6 +26,7 @@ struct Lane {
   uint64_t issued = 0;           // positions handed out
   uint64_t completed = 0;        // known to be complete
   bool closed = false;           // the program destroyed the stream
+  bool owes_marker = false;      // the driver refused the one that was asked for last
   std::deque<Marker> markers;    // not known to be complete, oldest first
   std::vector<uint64_t> waited;  // by lane: this lane's work waits for that position already
 };
@@ -64,7 +65,8 @@ class Lanes {
   CUresult wait_on(LaneIndex waiter, LaneUse use) noexcept;
   // Blocks the host until `uses` are complete.
   CUresult host_wait(const LaneUses& uses) noexcept;
-  // Learns from the driver, without blocking, which positions are complete.
+  // Learns from the driver which positions are complete, and makes the markers that it refused. It blocks only where
+  // one is refused again.
   void poll() noexcept;
   // The first error that left the context unusable: all positions count as complete then, and none is done. A call
   // that was refused otherwise answers its own error and leaves nothing here.
@@ -97,6 +99,7 @@ class Lanes {
   // Blocks until all work of the lane is complete.
   CUresult finish(LaneIndex index) noexcept;
   void poll(Lane& lane) noexcept;
+  void pay_marker(LaneIndex index) noexcept;
   void note_fault(CUresult result) noexcept {
     if (fault_ == CUDA_SUCCESS) fault_ = result;
   }

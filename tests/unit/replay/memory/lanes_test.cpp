@@ -171,6 +171,42 @@ TEST_F(LanesTest, AQuestionThatFailsSaysNothingOfTheWork) {
   run(first_);
 }
 
+// Who counts on a marker looks at what poll() learns: without one he would look for good.
+TEST_F(LanesTest, PollMakesTheMarkerThatWasRefused) {
+  const LaneUse use = work(first_);
+  device_.driver.fail("cuEventRecord", 1, CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(lanes_.mark(first_), CUDA_ERROR_INVALID_VALUE);
+  lanes_.poll();
+  EXPECT_FALSE(lanes_.known_complete(use));
+  run(first_);
+  lanes_.poll();
+  EXPECT_TRUE(lanes_.known_complete(use));
+  device_.driver.clear();
+  work(first_);
+  lanes_.poll();
+  EXPECT_EQ(calls(), Calls{}) << "work of which nobody asked for a marker owes none";
+}
+
+TEST_F(LanesTest, PollWaitsWhereNoMarkerIsEverMade) {
+  bool ran = false;
+  const LaneUse use = device_.work(first_, [&] { ran = true; });
+  std::atomic<int> open{0};
+  lanes_.watch_captures(&open);
+  device_.driver.fail("cuEventRecord", 1, CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(lanes_.mark(first_), CUDA_ERROR_INVALID_VALUE);
+  open = 1;
+  lanes_.poll();
+  EXPECT_EQ(device_.driver.count("cuEventRecord"), 1u) << "the stream may be captured now";
+  open = 0;
+  device_.driver.fail("cuEventRecord", 1, CUDA_ERROR_INVALID_VALUE);
+  device_.driver.fail("cuEventRecord", 2, CUDA_ERROR_INVALID_VALUE);
+  lanes_.poll();
+  EXPECT_EQ(calls().back(), "cuCtxSynchronize");
+  EXPECT_TRUE(lanes_.known_complete(use));
+  EXPECT_TRUE(ran);
+  EXPECT_EQ(lanes_.fault(), CUDA_SUCCESS);
+}
+
 TEST_F(LanesTest, ARefusedCallIsAnsweredAndTheWaitIsMadeTheNextTime) {
   const LaneUse use = work(first_);
   for (const char* function : {"cuEventCreate", "cuEventRecord", "cuStreamWaitEvent"}) {
