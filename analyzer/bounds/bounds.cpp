@@ -162,7 +162,7 @@ uint64_t reserved_bytes(const TaskGraph& graph, uint64_t slab_bytes, uint64_t he
     small[tensor.device] += round_up(tensor.size, kSmallAlignment);
   }
   uint64_t chunks = divide_up(*std::max_element(small.begin(), small.end()), graph.chunk_bytes);
-  chunks += divide_up(chunks, kChunksPerSlackChunk);
+  chunks = graph.small_chunks.value_or(chunks + divide_up(chunks, kChunksPerSlackChunk));
   chunks += divide_up(slab_bytes, graph.chunk_bytes);
   return chunks * graph.chunk_bytes + held_bytes;
 }

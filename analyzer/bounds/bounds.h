@@ -16,8 +16,8 @@ struct WorkingSet {
 };
 WorkingSet largest_working_set(const TaskGraph& graph);
 
-// The part of a budget that does not hold chunks: slabs of small tensors and what the program holds around Reprise.
-// Small persistent tensors may lie scattered in their slabs, so one chunk in 64 is slack.
+// The part of a budget that does not hold chunked tensors: chunks of small ones and what the program holds around
+// Reprise. Where the graph does not say how small persistent tensors lie, one chunk in 64 is slack.
 uint64_t reserved_bytes(const TaskGraph& graph, uint64_t slab_bytes, uint64_t held_bytes);
 
 struct Bounds {

@@ -6,6 +6,7 @@
 
 #include "analyzer/iteration/isomorphism.h"
 #include "analyzer/taskgraph/graph.h"
+#include "preload/footprint/slab.h"
 #include "preload/trace/names.h"
 #include "preload/trace/signature.h"
 
@@ -32,6 +33,7 @@ class TaskGraphBuilder {
   Result<TaskGraph> build() {
     set_program();
     add_tensors();
+    graph_.small_chunks = count_small_chunks();
     for (uint32_t call = first_; call < end_; ++call) add_call(call);
     set_waits();
     graph_.foreign_count = static_cast<uint32_t>(foreign_.size()) + 1;
@@ -72,6 +74,28 @@ class TaskGraphBuilder {
       tensor_of_[from.id] = static_cast<uint32_t>(graph_.tensors.size());
       graph_.tensors.push_back(tensor);
     }
+  }
+
+  // All small tensors before the iteration's end get their places as the replay gives them. At its two ends only
+  // persistent ones are alive; those that take turns may lie elsewhere every other time.
+  uint64_t count_small_chunks() const {
+    constexpr uint64_t kBase = uint64_t{1} << 46;
+    footprint::Slab slab;
+    slab.reset(kBase, kBase, graph_.chunk_bytes);
+    std::vector<uint64_t> places(stream_.spans.size(), 0);
+    uint64_t at_start = 0;
+    for (uint32_t call = 0; call < end_; ++call) {
+      if (call == first_) at_start = slab.blocks();
+      const uint32_t index = stream_.allocations[call];
+      if (index == kNone || !footprint::is_small(stream_.spans[index].size, graph_.chunk_bytes)) continue;
+      const AllocationSpan& span = stream_.spans[index];
+      if (span.allocated == call) {
+        places[index] = slab.allocate(span.size);
+      } else if (places[index] != 0) {
+        slab.release(places[index], span.size);
+      }
+    }
+    return std::max(at_start, slab.blocks());
   }
 
   // Does this allocation, at the iteration's end, stand for a tensor that was there at its start? Then that tensor is

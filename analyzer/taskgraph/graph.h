@@ -2,6 +2,7 @@
 // Built from a trace, read by policies, placement, bounds and verification. Plain data.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "analyzer/iteration/finder.h"
 #include "analyzer/machine/machine.h"
 #include "analyzer/plan/plan.h"
+#include "preload/footprint/footprint.h"
 #include "preload/trace/status.h"
 
 namespace reprise::analyzer {
@@ -59,11 +61,14 @@ struct TaskGraph {
   uint64_t recompute_ns = 0;   // likewise, of ops that are recomputed; not in compute_ns
   uint32_t op_count = 0;
   uint32_t estimated_count = 0;  // ops without a recorded duration
+  // Chunks that hold the small persistent tensors, which lie where the calls before the iteration have left them, among
+  // places of others. Not known of graphs that come from elsewhere.
+  std::optional<uint64_t> small_chunks;
 };
 
-// Smaller tensors live in slabs.
+// Smaller tensors share chunks.
 inline uint32_t chunks_of(uint64_t size, uint64_t chunk_bytes) {
-  return size < chunk_bytes / 2 ? 0 : static_cast<uint32_t>(divide_up(size, chunk_bytes));
+  return footprint::is_small(size, chunk_bytes) ? 0 : static_cast<uint32_t>(divide_up(size, chunk_bytes));
 }
 inline bool is_persistent(const plan::Tensor& tensor) { return tensor.allocate_call == kNone; }
 inline bool is_alive(const plan::Tensor& tensor, uint32_t call) {

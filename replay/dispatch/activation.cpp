@@ -22,10 +22,13 @@ bool Activation::fail(std::string* why, const char* what, CUresult result) noexc
 // Waits for the device: after it, no recorded use is outstanding.
 bool Activation::settle() noexcept {
   if (memory_.lanes.synchronize() != CUDA_SUCCESS) return false;
-  memory_.tensors.for_each([](ResidentTensor& tensor) {
+  const auto forget_uses = [](ResidentTensor& tensor) {
     tensor.uses.clear();
     tensor.ready.clear();
-  });
+  };
+  memory_.tensors.for_each(forget_uses);
+  memory_.blocks.for_each(forget_uses);
+  memory_.plan_region_uses.clear();
   for (ChunkIndex chunk = 0; chunk < memory_.chunks.size(); ++chunk) memory_.chunks[chunk].uses.clear();
   return true;
 }
@@ -41,10 +44,7 @@ bool Activation::enter(const PlanIndex* plan_index, std::string* why) noexcept {
     *why = "the device failed";
     return false;
   }
-  if (const CUresult result = pager_.trim_slabs(); result != CUDA_SUCCESS) {
-    return fail(why, "empty slabs could not be given back", result);
-  }
-  const bool entered = bind_persistent(why) && make_slab(why) && make_chunks(why) && vacate(why) && make_slots(why) &&
+  const bool entered = bind_persistent(why) && hold_blocks(why) && make_chunks(why) && vacate(why) && make_slots(why) &&
                        map_homes(why) && load(why);
   if (!entered) exit();
   return entered;
@@ -61,42 +61,38 @@ bool Activation::bind_persistent(std::string* why) noexcept {
   bool same = live.size() == plan_index_->persistent_count;
   for (uint32_t t = 0; same && t < plan_index_->persistent_count; ++t) {
     same = live[t]->size == plan.tensors[t].size && live[t]->chunk_count == plan.tensors[t].chunk_count &&
-           !live[t]->plan_owned && !live[t]->lost;
+           !live[t]->plan_owned && !memory_.mover_of(*live[t]).lost;
     tensors_[t] = live[t];
   }
   if (!same) *why = "the live allocations are not those of the plan";
   return same;
 }
 
-// The region of small transient tensors, mapped once for good.
-bool Activation::make_slab(std::string* why) noexcept {
-  const uint64_t wanted = plan_index_->slab_bytes / shared_.chunk_bytes;
-  while (memory_.plan_slab_chunks < wanted) {
-    CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
-    ChunkIndex chunk = memory_.chunks.take_free(&result);
-    std::vector<ResidentTensor*> resident;
-    if (chunk == kNoChunk) {
-      memory_.tensors.for_each([&](ResidentTensor& tensor) {
-        if (tensor.resident) resident.push_back(&tensor);
-      });
-    }
-    for (size_t i = 0; chunk == kNoChunk && i < resident.size(); ++i) {
-      const CUresult evicted = pager_.evict(*resident[i]);
-      if (evicted != CUDA_SUCCESS) return fail(why, "no room could be made for small tensors", evicted);
-      chunk = memory_.chunks.take_free(&result);
-    }
-    if (chunk == kNoChunk) return fail(why, "no chunk for small tensors", result);
-    result = memory_.lanes.host_wait(memory_.chunks[chunk].uses);
-    const CUdeviceptr base = plan_index_->zone.base + memory_.plan_slab_chunks * shared_.chunk_bytes;
-    if (result == CUDA_SUCCESS) result = memory_.mappings.map(base, {chunk});
-    if (result != CUDA_SUCCESS) {
-      memory_.chunks.give_back(chunk);
-      return fail(why, "the region of small tensors could not be mapped", result);
-    }
-    memory_.chunks[chunk].reserved = true;
-    ++memory_.plan_slab_chunks;
-  }
-  return true;
+// Small tensors do not move while a plan is in force: the blocks of those that live on, and the plan's own region for
+// the others, are there from its beginning to its end.
+bool Activation::hold_blocks(std::string* why) noexcept {
+  const uint64_t region = plan_index_->slab_bytes / shared_.chunk_bytes;
+  for (uint64_t i = 0; i < region; ++i) memory_.blocks.at(plan_index_->zone.base + i * shared_.chunk_bytes);
+  memory_.plan_blocks = std::max(memory_.plan_blocks, region);
+  const CUresult result = pager_.bring_blocks_in();
+  if (result != CUDA_SUCCESS) return fail(why, "no room could be made for small tensors", result);
+  memory_.blocks.for_each([&](const SlabBlock& block) {
+    for (const ChunkIndex chunk : memory_.mappings.find(block.base)->chunks) memory_.chunks[chunk].reserved = true;
+  });
+  if (settle()) return true;
+  *why = "the device failed";
+  return false;
+}
+
+// They move again, and what the plan's ops have done to them counts as writing.
+void Activation::let_go_of_blocks() noexcept {
+  memory_.blocks.for_each([&](SlabBlock& block) {
+    block.freed.clear();
+    if (!block.resident) return;
+    block.defined = true;
+    block.host_valid = false;
+    for (const ChunkIndex chunk : memory_.mappings.find(block.base)->chunks) memory_.chunks[chunk].reserved = false;
+  });
 }
 
 // A physical chunk for each of the plan's. The plan's chunk numbers are only names: a chunk that holds a persistent
@@ -127,7 +123,7 @@ bool Activation::make_chunks(std::string* why) noexcept {
     if (chunk == kNoChunk) {
       const std::string what = "the plan needs " + std::to_string(plan.chunk_count) + " chunks, and of " +
                                std::to_string(pool.limit()) + " small tensors hold " +
-                               std::to_string(memory_.slab_chunk_count + memory_.plan_slab_chunks);
+                               std::to_string(memory_.blocks.size());
       return fail(why, what.c_str(), result);
     }
     pool.give_back(chunk);
@@ -272,9 +268,10 @@ bool Activation::load(std::string* why) noexcept {
 
 void Activation::exit() noexcept {
   settle();
+  let_go_of_blocks();
   if (memory_.strict()) {
-    memory_.tensors.for_each([this](ResidentTensor& tensor) {
-      if (tensor.chunk_count > 0 && !tensor.resident) shared_.faults.report(memory_.mappings.unmap(tensor.base));
+    memory_.for_each_mover([this](ResidentTensor& tensor) {
+      if (!tensor.resident) shared_.faults.report(memory_.mappings.unmap(tensor.base));
     });
   }
   ChunkPool& pool = memory_.chunks;
@@ -283,9 +280,9 @@ void Activation::exit() noexcept {
     if (pool[chunk].occupant != nullptr && !pool[chunk].occupant->resident) pool[chunk].occupant = nullptr;
   }
   pool.rebuild_free();
-  memory_.tensors.for_each([](ResidentTensor& tensor) {
+  memory_.for_each_mover([](ResidentTensor& tensor) {
     // A verified plan never loses bytes; if it happens, the program gets an error rather than wrong numbers.
-    if (tensor.chunk_count > 0 && tensor.defined && !tensor.resident && !tensor.host_valid) tensor.lost = true;
+    if (tensor.defined && !tensor.resident && !tensor.host_valid) tensor.lost = true;
   });
 }
 

@@ -44,7 +44,8 @@ class Activation {
   bool bind_persistent(std::string* why) noexcept;
   bool make_chunks(std::string* why) noexcept;
   void assign_current_chunks() noexcept;
-  bool make_slab(std::string* why) noexcept;
+  bool hold_blocks(std::string* why) noexcept;
+  void let_go_of_blocks() noexcept;
   bool vacate(std::string* why) noexcept;
   bool map_homes(std::string* why) noexcept;
   bool make_slots(std::string* why) noexcept;

@@ -59,6 +59,7 @@ CUresult Dispatcher::start(uint64_t host_cap, bool measure) noexcept {
   memory_.arena = shared_.arena;
   memory_.host.open(host_cap);
   memory_.chunks.open(shared_.device, chunk_bytes);
+  memory_.blocks.open(chunk_bytes);
   memory_.mappings.open(&memory_.chunks, &memory_.lanes, shared_.device);
   if (shared_.strict) {
     size_t total = 0;
@@ -87,15 +88,10 @@ void Dispatcher::follow_budget() noexcept {
     shared_.counters.outside_bytes.store(outside_.measure(existing), std::memory_order_relaxed);
     measured_at_bytes_ = existing;
   }
-  const bool settled = shared_.command_log.head() >= shared_.budget_settled_at.load(std::memory_order_acquire);
-  const uint64_t limit = chunk_limit(rule_, shared_.chunk_bytes, outside_.bytes(),
-                                     shared_.counters.peak_requested_bytes.load(std::memory_order_relaxed),
-                                     settled ? 0 : pager_.largest_working_set());
+  const uint64_t limit =
+      chunk_limit(rule_, shared_.chunk_bytes, outside_.bytes(), peak_footprint_, pager_.largest_working_set());
   memory_.chunks.set_limit(limit);
   shared_.counters.limit_chunks.store(limit, std::memory_order_relaxed);
-  const uint64_t slabs = memory_.slab_chunk_count + memory_.plan_slab_chunks;
-  shared_.counters.call_chunks.store(limit > slabs ? limit - slabs : 0, std::memory_order_relaxed);
-  if (settled) shared_.budget_settled.store(true, std::memory_order_release);
   shared_.counters.largest_working_set.store(pager_.largest_working_set(), std::memory_order_relaxed);
 }
 
@@ -124,6 +120,7 @@ void Dispatcher::step_on_demand(LogEntry& entry) noexcept {
   if (entry.kind == EntryKind::ordered || entry.kind == EntryKind::errand || entry.command.first_of_shape) {
     measured_at_bytes_ = UINT64_MAX;
   }
+  peak_footprint_ = std::max(peak_footprint_, entry.peak_footprint);
   if (entry.kind == EntryKind::activate) {
     activate(entry);
   } else {

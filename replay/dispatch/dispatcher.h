@@ -54,6 +54,7 @@ class Dispatcher {
 
   Shared& shared_;
   BudgetRule rule_;
+  uint64_t peak_footprint_ = 0;  // as of the call that is served, whatever the program has called since
   ManagedMemory memory_;
   Outside outside_;
   LinkRates link_rates_;

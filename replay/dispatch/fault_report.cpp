@@ -52,8 +52,8 @@ const FaultReport::Issued* FaultReport::oldest_unfinished(uint64_t* count) noexc
 std::string FaultReport::away() noexcept {
   uint64_t count = 0;
   uint64_t bytes = 0;
-  memory_.tensors.for_each([&](const ResidentTensor& tensor) {
-    if (tensor.chunk_count == 0 || tensor.resident) return;
+  memory_.tensors.for_each([&](ResidentTensor& tensor) {
+    if (memory_.mover_of(tensor).resident) return;
     ++count;
     bytes += tensor.size;
   });
@@ -72,11 +72,11 @@ bool FaultReport::tell_of_address() noexcept {
   char kernel[256] = "";
   uint64_t address = 0;
   if (ask == nullptr || ask(&address, kernel, sizeof kernel) == 0) return false;
-  const ResidentTensor* touched = nullptr;
-  memory_.tensors.for_each([&](const ResidentTensor& tensor) {
+  ResidentTensor* touched = nullptr;
+  memory_.tensors.for_each([&](ResidentTensor& tensor) {
     if (address - tensor.base < std::max<uint64_t>(tensor.size, 1)) touched = &tensor;
   });
-  if (touched == nullptr || touched->resident) return false;
+  if (touched == nullptr || memory_.mover_of(*touched).resident) return false;
   log_line(LogLevel::warn,
            "%s touched allocation %llu, of %llu bytes, %llu bytes from its start, while its bytes were away: none of "
            "its arguments leads there, so it has the pointer from memory; --safety strict lets it fault. %s",

@@ -55,13 +55,14 @@ CUresult OnDemandExecutor::make_ready(LogEntry& entry, LaneIndex lane, bool* eve
   if (*everything) {
     finish_granted();
     memory_.tensors.for_each([&](ResidentTensor& tensor) { set_.push_back(&tensor); });
+    memory_.blocks.for_each([&](SlabBlock& block) { set_.push_back(&block); });
     result = pager_.make_all_resident();
   } else {
     for (uint32_t i = 0; i < command.access_count; ++i) {
       ResidentTensor* const tensor = tensor_of(memory_, command.accesses[i]);
       if (tensor != nullptr) set_.push_back(tensor);
-      if (in_plan_slab(command.accesses[i]) && !command.captured)
-        result = memory_.lanes.wait_on(lane, memory_.plan_slab_uses);
+      if (in_plan_region(command.accesses[i]) && !command.captured)
+        result = memory_.lanes.wait_on(lane, memory_.plan_region_uses);
     }
     // Room must not be made of what a granted call is using.
     if (!all_there()) finish_granted();
@@ -69,7 +70,10 @@ CUresult OnDemandExecutor::make_ready(LogEntry& entry, LaneIndex lane, bool* eve
   }
   if (result == CUDA_ERROR_OUT_OF_MEMORY) complain(entry);
   for (ResidentTensor* tensor : set_) {
-    if (result == CUDA_SUCCESS && !command.captured) result = memory_.lanes.wait_on(lane, tensor->ready);
+    if (command.captured) break;
+    for (const ResidentTensor* each : {tensor, &memory_.mover_of(*tensor)}) {
+      if (result == CUDA_SUCCESS) result = memory_.lanes.wait_on(lane, each->ready);
+    }
   }
   return result;
 }
@@ -131,7 +135,7 @@ LaneUse OnDemandExecutor::record_use(LogEntry& entry, LaneIndex lane, const std:
     for (ResidentTensor* tensor : set) tensor->ready.add(use.lane, use.position);
   }
   for (uint32_t i = 0; i < command.access_count && !everything; ++i) {
-    if (in_plan_slab(command.accesses[i])) memory_.plan_slab_uses.add(use.lane, use.position);
+    if (in_plan_region(command.accesses[i])) memory_.plan_region_uses.add(use.lane, use.position);
     ResidentTensor* const tensor = tensor_of(memory_, command.accesses[i]);
     if (tensor != nullptr && (command.accesses[i].mode & trace::kAccessWrite) != 0) {
       pager_.touched(*tensor, use, true);
@@ -140,11 +144,11 @@ LaneUse OnDemandExecutor::record_use(LogEntry& entry, LaneIndex lane, const std:
   return use;
 }
 
-// Small transient tensors of a plan share addresses over time and are mapped for good, so Tensors does not know them.
-// Their region is ordered between streams as a whole.
-bool OnDemandExecutor::in_plan_slab(const Access& access) const noexcept {
+// Small transient tensors of a plan share addresses over time, so Tensors does not know them. Their region is ordered
+// between streams as a whole.
+bool OnDemandExecutor::in_plan_region(const Access& access) const noexcept {
   const CUdeviceptr base = access.address - access.offset;
-  return base - memory_.arena.plan.base < memory_.plan_slab_chunks * memory_.chunks.chunk_bytes();
+  return base - memory_.arena.plan.base < memory_.plan_blocks * memory_.chunks.chunk_bytes();
 }
 
 void OnDemandExecutor::perform_allocate(LogEntry& entry) noexcept {
@@ -160,7 +164,9 @@ void OnDemandExecutor::perform_allocate(LogEntry& entry) noexcept {
   issuer_.extents.insert(entry.address, entry.size);
   const CUcontext context = entry.command.context;
   const LaneIndex lane = entry.stream_ordered ? memory_.lanes.lane_of(entry.command.stream, context) : kNoLane;
-  if (const CUresult result = pager_.allocated(*tensor, lane); result != CUDA_SUCCESS && shared_.faults.lose(result)) {
+  const bool small = tensor->chunk_count == 0;
+  const CUresult result = small ? pager_.allocated_small(*tensor, lane) : pager_.allocated(*tensor, lane);
+  if (result != CUDA_SUCCESS && shared_.faults.lose(result)) {
     if (is_sticky(result)) return shared_.faults.report(result);  // told by fault_report
     log_line(LogLevel::warn, "an address that is used again could not be unmapped (CUDA error %d)",
              static_cast<int>(result));
@@ -184,18 +190,15 @@ LaneUses OnDemandExecutor::work_before(const LogEntry& entry) noexcept {
   return uses;
 }
 
-// The tensor was forgotten when the plan ended, so no tensor's uses say which work has touched the range since.
-void OnDemandExecutor::release_address(const LogEntry& entry) noexcept {
-  if (memory_.arena.slabs.contains(entry.address)) {
-    if (memory_.lanes.synchronize() != CUDA_SUCCESS) return;
-    issuer_.extents.erase(entry.address);
-  }
-  shared_.addresses.release(entry.address, entry.size);
+// The tensor was forgotten when the plan ended, which waited for the device. A small one's address is the program's
+// again since the call (Enforcer), and what has touched it since has done so in the program's order.
+void OnDemandExecutor::end_handover(const LogEntry& entry) noexcept {
+  if (!memory_.arena.slabs.contains(entry.address)) shared_.addresses.release(entry.address, entry.size);
 }
 
 void OnDemandExecutor::perform_free(LogEntry& entry) noexcept {
   finish_granted();
-  if (entry.ends_handover) return release_address(entry);
+  if (entry.ends_handover) return end_handover(entry);
   ResidentTensor* const tensor = memory_.tensors.find(entry.address);
   if (tensor == nullptr) return;
   const bool small = tensor->chunk_count == 0;
@@ -203,30 +206,8 @@ void OnDemandExecutor::perform_free(LogEntry& entry) noexcept {
     pager_.forget(*tensor);
     return;
   }
-  if (small && !tensor->plan_owned) {
-    // Of more lanes than LaneUses can tell apart, all that is outstanding now counts: asked as `everything`, the block
-    // and those behind it would never come back.
-    LaneUses uses = tensor->uses;
-    uses.merge(work_before(entry));
-    freed_slabs_.push_back(
-        {tensor->base, tensor->size,
-         uses.everything() ? memory_.lanes.outstanding() : std::vector<LaneUse>(uses.begin(), uses.end())});
-  }
   pager_.forget(*tensor, work_before(entry));
   if (!small) shared_.addresses.release(entry.address, entry.size);
-  reclaim_slabs();
-}
-
-void OnDemandExecutor::reclaim_slabs() noexcept {
-  const auto complete = [this](const LaneUse& use) { return memory_.lanes.complete(use); };
-  while (!freed_slabs_.empty()) {
-    const std::vector<LaneUse>& uses = freed_slabs_.front().uses;
-    // All lanes are asked: asking puts a marker behind the work of each.
-    if (std::count_if(uses.begin(), uses.end(), complete) != static_cast<std::ptrdiff_t>(uses.size())) return;
-    issuer_.extents.erase(freed_slabs_.front().address);
-    shared_.addresses.release(freed_slabs_.front().address, freed_slabs_.front().bytes);
-    freed_slabs_.pop_front();
-  }
 }
 
 void OnDemandExecutor::perform_ordered(LogEntry& entry) noexcept {
@@ -235,12 +216,14 @@ void OnDemandExecutor::perform_ordered(LogEntry& entry) noexcept {
     finish_granted();
     result = pager_.make_all_resident();
     if (result == CUDA_ERROR_OUT_OF_MEMORY) complain(entry);
-    memory_.tensors.for_each([&](ResidentTensor& tensor) {
+    const auto hand_over = [&](ResidentTensor& tensor) {
       const CUresult waited = memory_.lanes.host_wait(tensor.ready);
       if (result == CUDA_SUCCESS) result = waited;
       // The call may write any tensor.
-      if (tensor.resident) pager_.touched(tensor, LaneUse{Lanes::kToDevice, 0}, true);
-    });
+      if (memory_.mover_of(tensor).resident) pager_.touched(tensor, LaneUse{Lanes::kToDevice, 0}, true);
+    };
+    memory_.tensors.for_each(hand_over);
+    memory_.blocks.for_each(hand_over);
   }
   if (entry.waiter != nullptr) entry.waiter->done(result);
 }

@@ -2,7 +2,6 @@
 // they touch. Correct for any program; what the dispatcher does while no plan is in force. Dispatcher thread only.
 #pragma once
 #include <cstdint>
-#include <deque>
 #include <list>
 #include <vector>
 
@@ -55,8 +54,6 @@ class OnDemandExecutor {
   bool has_program_calls() const noexcept { return !program_calls_.empty(); }
   // Returns when no program thread is in the driver with a call that was granted.
   void finish_granted() noexcept;
-  // Releases the slab blocks of freed tensors whose last work is complete.
-  void reclaim_slabs() noexcept;
 
  private:
   // A call that waits for the device is made by its program thread. It is held back until its stream has nothing left
@@ -80,11 +77,11 @@ class OnDemandExecutor {
   void perform_op(LogEntry& entry) noexcept;
   CUresult make_ready(LogEntry& entry, LaneIndex lane, bool* everything) noexcept;
   void complain(LogEntry& entry) noexcept;
-  bool in_plan_slab(const Access& access) const noexcept;
+  bool in_plan_region(const Access& access) const noexcept;
   void perform_allocate(LogEntry& entry) noexcept;
   void perform_free(LogEntry& entry) noexcept;
   LaneUses work_before(const LogEntry& entry) noexcept;
-  void release_address(const LogEntry& entry) noexcept;
+  void end_handover(const LogEntry& entry) noexcept;
   void perform_ordered(LogEntry& entry) noexcept;
   void close_memory() noexcept;
   void perform_errand(LogEntry& entry) noexcept;
@@ -92,23 +89,20 @@ class OnDemandExecutor {
   CUresult wait_for_outstanding(LaneIndex lane) noexcept;
   CUresult read_part(const ReadBackPart& part, LaneIndex lane, unsigned char* to) noexcept;
 
-  struct SlabBlock {
-    CUdeviceptr address;
-    uint64_t bytes;
-    std::vector<LaneUse> uses;
-  };
   Shared& shared_;
   ManagedMemory& memory_;
   Pager& pager_;
   Issuer& issuer_;
   std::vector<ResidentTensor*> set_;
   std::list<ProgramCall> program_calls_;
-  std::deque<SlabBlock> freed_slabs_;
 };
 
-// The tensor of an access, or nullptr when Reprise does not manage what it points to.
+// The tensor of an access, or nullptr when Reprise does not manage what it points to. Small tensors of a plan's region
+// share addresses over time, so there it is the block.
 inline ResidentTensor* tensor_of(ManagedMemory& memory, const Access& access) noexcept {
-  return memory.tensors.find(access.address - access.offset);
+  const CUdeviceptr base = access.address - access.offset;
+  ResidentTensor* const tensor = memory.tensors.find(base);
+  return tensor == nullptr && memory.arena.plan.contains(base) ? memory.blocks.find(base) : tensor;
 }
 
 }  // namespace reprise::replay

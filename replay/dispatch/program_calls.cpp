@@ -83,11 +83,10 @@ void OnDemandExecutor::finish_granted() noexcept {
   }
 }
 
-// Is all of set_ resident already? Of small tensors that is not known here.
+// Is all of set_ resident already?
 bool OnDemandExecutor::all_there() const noexcept {
-  return !any_granted() || std::all_of(set_.begin(), set_.end(), [](const ResidentTensor* tensor) {
-    return tensor->chunk_count > 0 && tensor->resident;
-  });
+  return !any_granted() || std::all_of(set_.begin(), set_.end(),
+                                       [this](ResidentTensor* tensor) { return memory_.mover_of(*tensor).resident; });
 }
 
 }  // namespace reprise::replay

@@ -10,7 +10,8 @@ namespace reprise::replay {
 // Waits on the device for the work that may write the bytes, and copies them.
 CUresult OnDemandExecutor::read_part(const ReadBackPart& part, LaneIndex lane, unsigned char* to) noexcept {
   Lanes& lanes = memory_.lanes;
-  ResidentTensor* const tensor = memory_.tensors.find(part.base);
+  const Access access{part.allocation, part.base, 0, part.bytes, trace::kNoParameter, trace::kAccessRead};
+  ResidentTensor* const tensor = tensor_of(memory_, access);
   CUresult result = CUDA_SUCCESS;
   if (tensor != nullptr && !tensor->defined) {  // nothing has written to it
     std::memset(to, 0, part.bytes);
@@ -18,7 +19,9 @@ CUresult OnDemandExecutor::read_part(const ReadBackPart& part, LaneIndex lane, u
   }
   if (tensor != nullptr) {
     result = pager_.make_resident({tensor});
-    if (result == CUDA_SUCCESS) result = lanes.wait_on(lane, tensor->ready);
+    for (const ResidentTensor* each : {tensor, &memory_.mover_of(*tensor)}) {
+      if (result == CUDA_SUCCESS) result = lanes.wait_on(lane, each->ready);
+    }
   }
   // Of memory that is not ours, or that too many lanes have used to tell them apart, all that is outstanding counts: to
   // wait for the device here would wait for work that may never end.
@@ -29,10 +32,8 @@ CUresult OnDemandExecutor::read_part(const ReadBackPart& part, LaneIndex lane, u
   if (result != CUDA_SUCCESS) return result;
   result = driver().cuMemcpyDtoHAsync(to, part.base + part.offset, part.bytes, lanes.stream(lane));
   const uint64_t position = lanes.advance(lane);
-  if (tensor != nullptr) tensor->uses.add(lane, position);
-  if (in_plan_slab(Access{part.allocation, part.base, 0, part.bytes, trace::kNoParameter, trace::kAccessRead})) {
-    memory_.plan_slab_uses.add(lane, position);
-  }
+  if (tensor != nullptr) pager_.touched(*tensor, {lane, position}, false);
+  if (in_plan_region(access)) memory_.plan_region_uses.add(lane, position);
   return result;
 }
 

@@ -30,8 +30,8 @@ struct ExtentObserver {
 struct Counters {
   std::atomic<uint64_t> requested_bytes{0};  // live, as the program asked
   std::atomic<uint64_t> peak_requested_bytes{0};
+  std::atomic<uint64_t> peak_footprint_bytes{0};  // what that takes of the device without us
   std::atomic<uint64_t> limit_chunks{0};
-  std::atomic<uint64_t> call_chunks{0};   // of the limit, what one call can have: all but the slabs
   std::atomic<uint64_t> device_bytes{0};  // physical chunks that exist
   std::atomic<uint64_t> peak_device_bytes{0};
   std::atomic<uint64_t> outside_bytes{0};        // device memory that the program has created around Reprise
@@ -70,12 +70,7 @@ struct Shared {
   // How often the dispatcher itself has left the plan or could not enter it; the plan follower stops matching when the
   // number moves.
   std::atomic<uint64_t> dispatcher_divergences{0};
-  // The program repeats itself and no plan will come: the bytes of a percentage budget are known and stay as they are,
-  // for the calls from this position in the log on. Those before it keep the limit that their calls were told of.
-  static constexpr uint64_t kNotSettled = ~uint64_t{0};
-  std::atomic<uint64_t> budget_settled_at{kNotSettled};
-  std::atomic<bool> budget_settled{false};  // the dispatcher has come there: call_chunks says what holds from now on
-  std::atomic<bool> plan_unusable{false};   // activation is impossible for good
+  std::atomic<bool> plan_unusable{false};  // activation is impossible for good
 };
 
 }  // namespace reprise::replay

@@ -70,8 +70,7 @@ CUresult Enforcer::allocate(const AllocateCall& call, CUdeviceptr* address) noex
   const FollowedCall step = follower_.allocate(call);
   look_at_planner(step.ask_planner);
   const uint32_t chunks = shared_.addresses.chunk_count(call.size);
-  const uint64_t padded = chunks == 0 ? Slab::padded(call.size) : chunks * shared_.chunk_bytes;
-  if (!step.planned && !make_host_room(padded)) return refuse(call);
+  if (!step.planned && !make_host_room(std::max(chunks, 1u) * shared_.chunk_bytes)) return refuse(call);
   *address = step.planned ? step.address : shared_.addresses.allocate(call.size);
   if (*address == 0) return refuse(call);
   append_open_handovers(call.context);
@@ -89,6 +88,9 @@ CUresult Enforcer::allocate(const AllocateCall& call, CUdeviceptr* address) noex
     entry->iteration = step.match.iteration;
   }
   follower_.allocated(call.allocation, *address, call.size);
+  peak_footprint_ = std::max(peak_footprint_, follower_.footprint().bytes());
+  entry->peak_footprint = peak_footprint_;
+  shared_.counters.peak_footprint_bytes.store(peak_footprint_, std::memory_order_relaxed);
   const uint64_t live = follower_.live_bytes();
   shared_.counters.requested_bytes.store(live, std::memory_order_relaxed);
   if (live > shared_.counters.peak_requested_bytes.load(std::memory_order_relaxed)) {
@@ -104,8 +106,8 @@ uint64_t Enforcer::limit_bytes() const noexcept {
 
 // All bytes that do not fit on the device need a place on the host, and one call's tensors may still be offloaded while
 // the next call's are reloaded.
-bool Enforcer::make_host_room(uint64_t more_padded) noexcept {
-  const uint64_t live = follower_.live_padded_bytes() + more_padded;
+bool Enforcer::make_host_room(uint64_t more) noexcept {
+  const uint64_t live = follower_.footprint().bytes() + more;
   const uint64_t limit = limit_bytes();
   if (live <= limit) return true;
   const uint64_t moving = shared_.counters.largest_working_set.load(std::memory_order_relaxed) * shared_.chunk_bytes;
@@ -117,7 +119,7 @@ CUresult Enforcer::refuse(const AllocateCall& call) noexcept {
   log_line(LogLevel::warn,
            "an allocation of %llu bytes needs %llu bytes in all; there are %llu on the device and at most %llu in host "
            "memory",
-           number(call.size), number(follower_.live_padded_bytes() + call.size), number(limit_bytes()),
+           number(call.size), number(follower_.footprint().bytes() + call.size), number(limit_bytes()),
            number(shared_.host->cap()));
   return CUDA_ERROR_OUT_OF_MEMORY;
 }
@@ -139,6 +141,7 @@ void Enforcer::append_open_handovers(CUcontext context) noexcept {
     entry->size = handover.size;
     entry->ends_handover = true;
     shared_.command_log.publish(entry);
+    release_small(handover.address, handover.size);
   }
 }
 
@@ -159,7 +162,14 @@ void Enforcer::append_free(const FreeCall& call, CUstream stream, const Followed
   }
   follower_.freed(call.allocation);
   shared_.counters.requested_bytes.store(follower_.live_bytes(), std::memory_order_relaxed);
+  const bool handover = entry->free_handover;
   shared_.command_log.publish(entry);
+  if (!handover) release_small(call.address, call.size);
+}
+
+// The place of a small tensor may be the next one's: whoever is there later comes later in the log, too.
+void Enforcer::release_small(CUdeviceptr address, uint64_t size) noexcept {
+  if (shared_.arena.slabs.contains(address)) shared_.addresses.release(address, size);
 }
 
 CUresult Enforcer::release(const FreeCall& call) noexcept {
@@ -195,14 +205,12 @@ CUresult Enforcer::release(const FreeCall& call) noexcept {
 
 // Might the call need more than the budget can ever hold? Then its thread waits for the answer, so that it is this call
 // that answers CUDA_ERROR_OUT_OF_MEMORY, with nothing done, and the program may go on. Too often is right: each access
-// counts its whole allocation and a chunk for what is rounded.
+// counts its whole allocation and a chunk for what is rounded. A percentage is never less than what a call needs.
 bool Enforcer::may_not_fit(const Command& command) const noexcept {
-  if (shared_.budget_settled_at.load(std::memory_order_relaxed) != Shared::kNotSettled &&
-      !shared_.budget_settled.load(std::memory_order_acquire)) {
-    return true;  // the limit is about to fall
-  }
+  if (config_.budget.bytes == 0) return false;
   const uint64_t most = command.operand_bytes + command.access_count * shared_.chunk_bytes;
-  return most > shared_.counters.call_chunks.load(std::memory_order_relaxed) * shared_.chunk_bytes;
+  const uint64_t outside = shared_.counters.outside_bytes.load(std::memory_order_relaxed);
+  return most > chunk_limit(rule_of(config_), shared_.chunk_bytes, outside, 0, 0) * shared_.chunk_bytes;
 }
 
 // Must the calling thread wait for this entry? Sets how it is to be issued.
@@ -301,7 +309,6 @@ void Enforcer::look_at_planner(bool ask) noexcept {
                planner_.message().c_str());
       shared_.counters.least_budget_bytes.store(planner_.needed_bytes());
       no_more_plans_ = true;
-      shared_.budget_settled_at.store(shared_.command_log.tail(), std::memory_order_release);
       follower_.watch(false);
       if (config_.trace_is_private) stop_recording();  // a trace that the user asked for may be planned by hand
       planner_.reset();
@@ -315,10 +322,24 @@ void Enforcer::look_at_planner(bool ask) noexcept {
     stop_recording();
   }
   if (!ask || no_more_plans_ || recorder_ == nullptr || config_.trace == nullptr) return;
+  if (fits()) {
+    log_line(LogLevel::info, "the budget holds everything: nothing moves, and nothing is planned");
+    no_more_plans_ = true;
+    follower_.watch(false);
+    if (config_.trace_is_private) stop_recording();
+    return;
+  }
   ask_planner();
   if (!config_.wait_for_plan) return;
   planner_.wait();
   look_at_planner(false);
+}
+
+// Would all that was ever alive at once be on the device, with what the program holds around us?
+bool Enforcer::fits() const noexcept {
+  const uint64_t outside = shared_.counters.outside_bytes.load(std::memory_order_relaxed);
+  const uint64_t chunks = chunk_limit(rule_of(config_), shared_.chunk_bytes, outside, peak_footprint_, 0);
+  return chunks * shared_.chunk_bytes >= peak_footprint_;
 }
 
 void Enforcer::ask_planner() noexcept {
@@ -331,8 +352,7 @@ void Enforcer::ask_planner() noexcept {
   request.trace = config_.trace;
   request.plan = std::string(config_.trace) + ".plan";
   request.policy = config_.policy;
-  request.budget_bytes =
-      known_budget(rule_of(config_), shared_.counters.peak_requested_bytes.load(std::memory_order_relaxed));
+  request.budget_bytes = known_budget(rule_of(config_), peak_footprint_, shared_.counters.outside_bytes.load());
   request.limit_seconds = config_.plan_limit;
   request.keep = config_.keep;
   plan_path_ = request.plan;

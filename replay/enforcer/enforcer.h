@@ -74,9 +74,11 @@ class Enforcer final : public Handler {
   void append_activate(const FollowedCall& step, CUcontext context) noexcept;
   void append_open_handovers(CUcontext context) noexcept;
   void append_free(const FreeCall& call, CUstream stream, const FollowedCall& step) noexcept;
-  bool make_host_room(uint64_t more_padded) noexcept;
+  void release_small(CUdeviceptr address, uint64_t size) noexcept;
+  bool make_host_room(uint64_t more) noexcept;
   CUresult refuse(const AllocateCall& call) noexcept;
   void look_at_planner(bool ask) noexcept;
+  bool fits() const noexcept;
   void ask_planner() noexcept;
   void stop_recording() noexcept;
   void take_plan() noexcept;
@@ -118,6 +120,7 @@ class Enforcer final : public Handler {
   Shared shared_;
   Dispatcher dispatcher_;
   PlanFollower follower_;
+  uint64_t peak_footprint_ = 0;  // of the follower's
   PlannerProcess planner_;
   PerThreadStreams per_thread_{&Enforcer::destroy_stand_in, this};
   std::atomic<State> state_{State::closed};
@@ -133,6 +136,18 @@ class Enforcer final : public Handler {
   std::string unplanned_because_;  // told at the end, when no call was told that the budget is too small for it
   bool reopened_ = false;          // the context that was managed first has ended
   std::string plan_path_;
+  // What was moved, and how often memory was mapped, in contexts that have ended.
+  struct Moved {
+    uint64_t offloaded_bytes = 0;
+    uint64_t reloaded_bytes = 0;
+    uint64_t vmm_calls = 0;
+    void add(const ManagedMemory& memory) noexcept {
+      offloaded_bytes += memory.traffic.offloaded_bytes;
+      reloaded_bytes += memory.traffic.reloaded_bytes;
+      vmm_calls += memory.mappings.driver_calls();
+    }
+  };
+  Moved before_;
   struct Unmanaged {
     std::string what;
     uint64_t count;

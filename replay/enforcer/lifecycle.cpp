@@ -57,6 +57,7 @@ bool Enforcer::open(CUcontext context, CUdevice device) noexcept {
     tell_recorder();
     write_start();
   }
+  follower_.open(shared_.chunk_bytes);
   if (config_.plan != nullptr) {
     plan_path_ = config_.plan;
     planner_.load(config_.plan, shared_.arena.plan, shared_.chunk_bytes);
@@ -93,6 +94,7 @@ CUresult Enforcer::close(void (*freed)(CUdeviceptr) noexcept) noexcept {
   follower_.each_live([&](CUdeviceptr address) { gone.push_back(address); });
   {
     const std::lock_guard submit_lock(submit_mutex_);
+    before_.add(dispatcher_.memory());
     std::destroy_at(&dispatcher_);
     std::construct_at(&dispatcher_, &shared_, BudgetRule{config_.budget.bytes, config_.budget.fraction});
     std::destroy_at(&follower_);
@@ -153,20 +155,21 @@ void Enforcer::write_end() noexcept {
         .add(run_log::unmanaged::bytes, kind.bytes);
     shared_.run_log.write(line);
   }
-  const uint64_t budget =
-      known_budget({config_.budget.bytes, config_.budget.fraction}, counters.peak_requested_bytes.load());
+  const uint64_t budget = known_budget({config_.budget.bytes, config_.budget.fraction},
+                                       counters.peak_footprint_bytes.load(), counters.outside_bytes.load());
   // Its own physical chunks and what the program holds around them: only a percentage of an unknown peak can be passed.
   const uint64_t peak = counters.peak_device_bytes.load() + counters.outside_bytes.load();
   const bool told = counters.shortages.load() != 0 || is_sticky(shared_.faults.peek());
-  if (!told && !unplanned_because_.empty()) {
+  if (!told && config_.budget.fraction > 0 && peak > budget) {
+    log_line(LogLevel::warn,
+             "%llu bytes of device memory were used at most, above the budget of %llu: one call needs as much at once, "
+             "and a percentage is never less; ask for at least that much",
+             static_cast<unsigned long long>(peak), static_cast<unsigned long long>(budget));
+  } else if (!told && !unplanned_because_.empty()) {
     log_line(LogLevel::warn, "memory was managed on demand: %s", unplanned_because_.c_str());
   }
-  if (!told && config_.budget.fraction > 0 && counters.peak_device_bytes.load() > budget) {
-    log_line(LogLevel::warn,
-             "%llu bytes of device memory were used at most, above the budget of %llu: the largest call needs them, "
-             "which was not known before; ask for at least that much",
-             static_cast<unsigned long long>(peak), static_cast<unsigned long long>(budget));
-  }
+  Moved moved = before_;
+  if (managing()) moved.add(dispatcher_.memory());
   RunLogLine line(run_log::end::line);
   line.add(run_log::end::time_ns, RunLogWriter::now_ns())
       .add(run_log::end::iterations_planned, counters.iterations_planned.load())
@@ -175,11 +178,12 @@ void Enforcer::write_end() noexcept {
       .add(run_log::end::peak_device_bytes, counters.peak_device_bytes.load())
       .add(run_log::end::outside_bytes, counters.outside_bytes.load())
       .add(run_log::end::peak_requested_bytes, counters.peak_requested_bytes.load())
+      .add(run_log::end::peak_footprint_bytes, counters.peak_footprint_bytes.load())
       .add(run_log::end::budget_bytes, budget)
       .add(run_log::end::host_bytes, shared_.host->capacity())
-      .add(run_log::end::offload_bytes, dispatcher_.memory().traffic.offloaded_bytes)
-      .add(run_log::end::reload_bytes, dispatcher_.memory().traffic.reloaded_bytes)
-      .add(run_log::end::vmm_calls, dispatcher_.memory().mappings.driver_calls())
+      .add(run_log::end::offload_bytes, moved.offloaded_bytes)
+      .add(run_log::end::reload_bytes, moved.reloaded_bytes)
+      .add(run_log::end::vmm_calls, moved.vmm_calls)
       .add(run_log::end::buffers_scanned, look_counters.buffers.load())
       .add(run_log::end::buffers_scanned_bytes, look_counters.bytes.load())
       .add(run_log::end::buffers_with_addresses, look_counters.tables.load())
@@ -237,6 +241,7 @@ void Enforcer::unmanaged(const char* what, int64_t bytes) noexcept {
 // ends. Where the dispatcher does not come to an end, there is nobody to serve them.
 void Enforcer::finish() noexcept {
   if (!managing()) {
+    if (reopened_) return write_end();  // the program has ended its context itself
     shared_.run_log.flush();
     return;
   }

@@ -13,22 +13,17 @@ constexpr uint64_t kMostSkipped = 64;  // boundaries
 
 using plan::CallKind;
 
-uint64_t PlanFollower::padded(uint64_t size) const noexcept {
-  const uint64_t chunks = shared_.addresses.chunk_count(size);
-  return chunks == 0 ? Slab::padded(size) : chunks * shared_.chunk_bytes;
-}
-
 void PlanFollower::allocated(uint64_t allocation, CUdeviceptr address, uint64_t size) noexcept {
   live_[allocation] = {address, size};
   live_bytes_ += size;
-  live_padded_bytes_ += padded(size);
+  footprint_.allocated(allocation, size);
 }
 
 void PlanFollower::freed(uint64_t allocation) noexcept {
   const auto found = live_.find(allocation);
   if (found == live_.end()) return;
   live_bytes_ -= found->second.size;
-  live_padded_bytes_ -= padded(found->second.size);
+  footprint_.freed(allocation, found->second.size);
   live_.erase(found);
 }
 

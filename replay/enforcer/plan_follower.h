@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "preload/calls/command.h"
+#include "preload/footprint/footprint.h"
 #include "replay/dispatch/shared.h"
 #include "replay/enforcer/detector.h"
 #include "replay/plan/matcher.h"
@@ -37,6 +38,8 @@ class PlanFollower {
   // To be told of each allocation and free that was appended.
   void allocated(uint64_t allocation, CUdeviceptr address, uint64_t size) noexcept;
   void freed(uint64_t allocation) noexcept;
+  // Chunks have this size from now on, and nothing is alive.
+  void open(uint64_t chunk_bytes) noexcept { footprint_.open(chunk_bytes); }
 
   // The program does something that no plan can hold (opaque work, a capture): the plan ends here.
   void interrupt(const char* what) noexcept;
@@ -56,7 +59,7 @@ class PlanFollower {
     for (const auto& [allocation, live] : live_) visit(live.address);
   }
   uint64_t live_bytes() const noexcept { return live_bytes_; }
-  uint64_t live_padded_bytes() const noexcept { return live_padded_bytes_; }
+  const footprint::Footprint& footprint() const noexcept { return footprint_; }
 
  private:
   struct LiveAllocation {
@@ -70,7 +73,6 @@ class PlanFollower {
   void diverge(const char* got) noexcept;
   bool detect(uint64_t signature) noexcept;
   void on_demand_boundary() noexcept;
-  uint64_t padded(uint64_t size) const noexcept;
 
   Shared& shared_;
   Detector detector_;
@@ -84,7 +86,7 @@ class PlanFollower {
   uint64_t began_iteration_ = 0;             // first of the current activation
   std::map<uint64_t, LiveAllocation> live_;  // by allocation id: in order of allocation
   uint64_t live_bytes_ = 0;
-  uint64_t live_padded_bytes_ = 0;  // in whole chunks, as far as they have chunks
+  footprint::Footprint footprint_;  // of these
   uint64_t early_failures_ = 0;     // activations in a row that did not last one iteration
   uint64_t skip_boundaries_ = 0;
   uint64_t period_ = 0;  // of the repetition that was found, to tell iterations on demand apart

@@ -1,13 +1,14 @@
-// Hands out the program's addresses: large allocations get ranges, small ones slab blocks. Thread safe: program threads
-// allocate, the dispatcher releases an address when the last work that used it is done. The arena's picture: ranges.h.
+// Hands out the program's addresses: large allocations get ranges, small ones places in blocks. Thread safe: program
+// threads allocate and release small ones, in the order of the program's calls, so that which block is in use does not
+// depend on time; the dispatcher releases ranges. The arena's picture: ranges.h.
 #pragma once
 #include <cuda.h>
 
 #include <cstdint>
 #include <mutex>
 
+#include "preload/footprint/footprint.h"
 #include "replay/memory/ranges.h"
-#include "replay/memory/slab.h"
 
 namespace reprise::replay {
 
@@ -18,11 +19,11 @@ class Addresses {
     arena_ = arena;
     chunk_bytes_ = chunk_bytes;
     ranges_.reset(arena.ranges, chunk_bytes);
-    slab_.reset(arena.slabs);
+    slab_.reset(arena.slabs.base, arena.slabs.bytes / chunk_bytes * chunk_bytes, chunk_bytes);
   }
   // Chunks of an allocation; 0: it is small and lives in a slab.
   uint32_t chunk_count(uint64_t bytes) const noexcept {
-    if (bytes < chunk_bytes_ / 2) return 0;
+    if (footprint::is_small(bytes, chunk_bytes_)) return 0;
     return static_cast<uint32_t>((bytes + chunk_bytes_ - 1) / chunk_bytes_);
   }
   // 0 when the address space is used up.
@@ -41,7 +42,7 @@ class Addresses {
   Arena arena_;
   uint64_t chunk_bytes_ = 1;
   Ranges ranges_;
-  Slab slab_;
+  footprint::Slab slab_;
 };
 
 }  // namespace reprise::replay

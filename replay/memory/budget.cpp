@@ -41,14 +41,14 @@ uint64_t cgroup_room() noexcept {
 
 }  // namespace
 
-uint64_t known_budget(const BudgetRule& rule, uint64_t peak_requested_bytes) noexcept {
+uint64_t known_budget(const BudgetRule& rule, uint64_t peak_bytes, uint64_t outside_bytes) noexcept {
   if (rule.bytes != 0) return rule.bytes;
-  return static_cast<uint64_t>(rule.fraction * static_cast<double>(peak_requested_bytes));
+  return static_cast<uint64_t>(rule.fraction * static_cast<double>(peak_bytes + outside_bytes));
 }
 
-uint64_t chunk_limit(const BudgetRule& rule, uint64_t chunk_bytes, uint64_t outside_bytes,
-                     uint64_t peak_requested_bytes, uint64_t largest_working_set) noexcept {
-  const uint64_t budget = known_budget(rule, peak_requested_bytes);
+uint64_t chunk_limit(const BudgetRule& rule, uint64_t chunk_bytes, uint64_t outside_bytes, uint64_t peak_bytes,
+                     uint64_t largest_working_set) noexcept {
+  const uint64_t budget = known_budget(rule, peak_bytes, outside_bytes);
   const uint64_t chunks = (budget - std::min(budget, outside_bytes)) / chunk_bytes;
   return rule.bytes != 0 ? chunks : std::max(chunks, largest_working_set);
 }

@@ -18,9 +18,9 @@ struct ResidentTensor;
 
 struct Chunk {
   CUmemGenericAllocationHandle handle = 0;
-  ResidentTensor* occupant = nullptr;  // the tensor whose bytes are here, nullptr for slabs
+  ResidentTensor* occupant = nullptr;  // the tensor whose bytes are here, nullptr: none
   bool free = false;                   // has no occupant and waits to be taken
-  bool reserved = false;               // under small allocations: never free
+  bool reserved = false;               // of a block while a plan is in force: not for the plan
   LaneUses uses;                       // of former occupants
 };
 

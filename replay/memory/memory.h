@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "replay/memory/blocks.h"
 #include "replay/memory/chunks.h"
 #include "replay/memory/lanes.h"
 #include "replay/memory/mappings.h"
@@ -28,6 +29,7 @@ struct ManagedMemory {
   Mappings mappings;
   HostTier host;
   Tensors tensors;
+  Blocks blocks;
   // Strict safety: open. Then an address of a live tensor leads to its bytes or to nothing at all.
   Window window;
   bool strict() const noexcept { return window.is_open(); }
@@ -35,14 +37,25 @@ struct ManagedMemory {
   // they had leads anywhere again.
   LaneUses before_frees_away;
   Traffic traffic;
-  // Chunks under the slab zone, by offset; kNoChunk where none is mapped yet.
-  std::vector<ChunkIndex> slab_chunks;
-  uint64_t slab_chunk_count = 0;
-  // Chunks that a plan's own region of small tensors takes.
-  uint64_t plan_slab_chunks = 0;
-  LaneUses plan_slab_uses;  // by work that is issued on demand
+  // Blocks of a plan's own region of small tensors.
+  uint64_t plan_blocks = 0;
+  LaneUses plan_region_uses;  // by work that is issued on demand
   // Host slots that were given back may still be read by transfers up to this position.
   uint64_t slot_reads = 0;
+
+  // What moves when the tensor does: its block, where it is small.
+  ResidentTensor& mover_of(ResidentTensor& tensor) noexcept {
+    SlabBlock* const block = tensor.chunk_count == 0 ? blocks.find(tensor.base) : nullptr;
+    return block != nullptr ? *block : tensor;
+  }
+  // Everything that moves, at most once each.
+  template <typename Visit>
+  void for_each_mover(Visit visit) {
+    tensors.for_each([&](ResidentTensor& tensor) {
+      if (tensor.chunk_count > 0) visit(tensor);
+    });
+    blocks.for_each(visit);
+  }
 };
 
 // Copies a tensor whose bytes are in `chunks` to its host slot (which must exist) on the to-host lane, after `after`:

@@ -4,6 +4,7 @@
 
 #include "preload/driver/driver.h"
 #include "preload/driver/results.h"
+#include "preload/footprint/slab.h"
 
 namespace reprise::replay {
 
@@ -13,19 +14,39 @@ CUresult Pager::out_of_memory() noexcept {
   return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-CUresult Pager::make_resident(const std::vector<ResidentTensor*>& set) noexcept {
+std::vector<ResidentTensor*> Pager::pin(const std::vector<ResidentTensor*>& set, uint64_t* chunks) noexcept {
   ++tick_;
-  uint64_t chunks = memory_.slab_chunk_count + memory_.plan_slab_chunks;
+  *chunks = 0;
+  std::vector<ResidentTensor*> movers;
   for (ResidentTensor* tensor : set) {
-    if (tensor->pinned == tick_) continue;
-    tensor->pinned = tick_;
-    tensor->last_use = tick_;
-    chunks += tensor->chunk_count;
+    ResidentTensor& mover = memory_.mover_of(*tensor);
+    if (mover.pinned == tick_) continue;
+    mover.pinned = tick_;
+    mover.last_use = tick_;
+    *chunks += mover.chunk_count;
+    movers.push_back(&mover);
   }
-  chunks += missing_slab_chunks(set);
+  return movers;
+}
+
+CUresult Pager::make_resident(const std::vector<ResidentTensor*>& set) noexcept {
+  uint64_t chunks = 0;
+  const std::vector<ResidentTensor*> movers = pin(set, &chunks);
+  largest_working_set_ = std::max(largest_working_set_, chunks);
+  return bring(movers, chunks);
+}
+
+CUresult Pager::bring_blocks_in() noexcept {
+  std::vector<ResidentTensor*> blocks;
+  memory_.blocks.for_each([&](SlabBlock& block) { blocks.push_back(&block); });
+  uint64_t chunks = 0;
+  const std::vector<ResidentTensor*> movers = pin(blocks, &chunks);
+  return bring(movers, chunks);
+}
+
+CUresult Pager::bring(const std::vector<ResidentTensor*>& movers, uint64_t chunks) noexcept {
   needed_chunks_ = chunks;
   shortage_ = {};
-  largest_working_set_ = std::max(largest_working_set_, chunks);
   if (before_fit != nullptr) before_fit(before_fit_user, chunks);
   if (chunks > memory_.chunks.limit()) return out_of_memory();
   if (memory_.chunks.exceeds_limit()) {
@@ -34,12 +55,10 @@ CUresult Pager::make_resident(const std::vector<ResidentTensor*>& set) noexcept 
   }
   CUresult result = CUDA_SUCCESS;
   std::vector<Arrival> arrivals;
-  for (ResidentTensor* tensor : set) {
+  for (ResidentTensor* tensor : movers) {
     if (tensor->lost) {
       result = CUDA_ERROR_ILLEGAL_STATE;
-    } else if (tensor->chunk_count == 0) {
-      result = map_slab(*tensor);
-    } else if (!tensor->resident && !tensor->arriving) {
+    } else if (tensor->chunk_count > 0 && !tensor->resident && !tensor->arriving) {
       result = memory_.strict() ? start_in(*tensor, &arrivals) : bring_in(*tensor);
     }
     if (result != CUDA_SUCCESS) break;
@@ -53,14 +72,14 @@ CUresult Pager::make_resident(const std::vector<ResidentTensor*>& set) noexcept 
 
 CUresult Pager::make_all_resident() noexcept {
   std::vector<ResidentTensor*> all;
-  memory_.tensors.for_each([&](ResidentTensor& tensor) { all.push_back(&tensor); });
+  memory_.for_each_mover([&](ResidentTensor& tensor) { all.push_back(&tensor); });
   std::sort(all.begin(), all.end(),
             [](const ResidentTensor* a, const ResidentTensor* b) { return a->last_use > b->last_use; });
   const CUresult result = make_resident(all);
   if (result != CUDA_ERROR_OUT_OF_MEMORY) return result;
   const Shortage shortage = shortage_;
   std::vector<ResidentTensor*> some;
-  uint64_t chunks = memory_.slab_chunk_count + memory_.plan_slab_chunks;
+  uint64_t chunks = 0;
   for (ResidentTensor* tensor : all) {
     if (chunks + tensor->chunk_count > memory_.chunks.limit()) continue;
     chunks += tensor->chunk_count;
@@ -72,19 +91,25 @@ CUresult Pager::make_all_resident() noexcept {
 }
 
 void Pager::touched(ResidentTensor& tensor, LaneUse use, bool wrote) noexcept {
-  tensor.uses.add(use.lane, use.position);
-  if (!wrote) return;
-  tensor.defined = true;
-  tensor.host_valid = false;
+  for (ResidentTensor* each : {&tensor, &memory_.mover_of(tensor)}) {
+    each->uses.add(use.lane, use.position);
+    if (!wrote) continue;
+    each->defined = true;
+    each->host_valid = false;
+  }
 }
 
 std::vector<ResidentTensor*> Pager::candidates() noexcept {
   std::vector<ResidentTensor*> found;
-  memory_.tensors.for_each([&](ResidentTensor& tensor) {
+  const auto collect = [&](ResidentTensor& tensor) {
     if (tensor.resident && tensor.chunk_count > 0 && tensor.pinned != tick_) found.push_back(&tensor);
-  });
-  std::sort(found.begin(), found.end(),
-            [](const ResidentTensor* a, const ResidentTensor* b) { return a->last_use < b->last_use; });
+  };
+  const auto older = [](const ResidentTensor* a, const ResidentTensor* b) { return a->last_use < b->last_use; };
+  memory_.tensors.for_each(collect);
+  std::sort(found.begin(), found.end(), older);
+  const auto tensors = static_cast<std::ptrdiff_t>(found.size());
+  memory_.blocks.for_each(collect);
+  std::sort(found.begin() + tensors, found.end(), older);
   return found;
 }
 
@@ -214,8 +239,9 @@ CUresult Pager::trim_mappings(uint64_t more, uint64_t limit) noexcept {
   if (mappings.mapped_chunks() + more <= limit) return CUDA_SUCCESS;
   std::vector<std::pair<uint64_t, CUdeviceptr>> old;
   for (const auto& [base, mapping] : mappings.all()) {
-    if (!memory_.arena.ranges.contains(base)) continue;
-    const ResidentTensor* const tensor = memory_.tensors.find(base);
+    const bool slab = memory_.arena.slabs.contains(base);
+    if (!slab && !memory_.arena.ranges.contains(base)) continue;
+    const ResidentTensor* const tensor = slab ? memory_.blocks.find(base) : memory_.tensors.find(base);
     if (tensor == nullptr || !tensor->resident) old.emplace_back(tensor == nullptr ? 0 : tensor->last_use, base);
   }
   std::sort(old.begin(), old.end());
@@ -237,7 +263,7 @@ CUresult Pager::page_out(ResidentTensor& tensor) noexcept {
 
 void Pager::drop_copies_for(ResidentTensor& tensor) noexcept {
   std::vector<ResidentTensor*> copies;
-  memory_.tensors.for_each([&](ResidentTensor& other) {
+  memory_.for_each_mover([&](ResidentTensor& other) {
     if (other.resident && !other.host.empty()) copies.push_back(&other);
   });
   std::sort(copies.begin(), copies.end(), [](const ResidentTensor* a, const ResidentTensor* b) {
@@ -280,83 +306,45 @@ void Pager::release_chunks(ResidentTensor& tensor, LaneUses after) noexcept {  /
   }
 }
 
-void Pager::forget(ResidentTensor& tensor, const LaneUses& last) noexcept {
+// Its chunks and its host slot are free for others.
+void Pager::leave(ResidentTensor& tensor, const LaneUses& last) noexcept {
   if (memory_.strict()) (tensor.resident ? tensor.uses : memory_.before_frees_away).merge(last);
-  if (tensor.chunk_count > 0 && tensor.resident) release_chunks(tensor, tensor.uses);
+  if (tensor.resident) release_chunks(tensor, tensor.uses);
   drop_host_copy(memory_, tensor);
+}
+
+void Pager::forget(ResidentTensor& tensor, const LaneUses& last) noexcept {
+  if (tensor.chunk_count == 0) return forget_small(tensor, last);
+  leave(tensor, last);
   memory_.tensors.erase(tensor.base);
 }
 
-std::pair<uint64_t, uint64_t> Pager::slab_span(const ResidentTensor& tensor) const noexcept {
-  const uint64_t chunk_bytes = memory_.chunks.chunk_bytes();
-  const uint64_t offset = tensor.base - memory_.arena.slabs.base;
-  return {offset / chunk_bytes, (offset + std::max<uint64_t>(tensor.size, 1) - 1) / chunk_bytes};
-}
-
-uint64_t Pager::missing_slab_chunks(const std::vector<ResidentTensor*>& set) const noexcept {
-  std::vector<uint64_t> missing;
-  for (const ResidentTensor* tensor : set) {
-    if (tensor->chunk_count != 0 || tensor->plan_owned) continue;
-    const auto [first, last] = slab_span(*tensor);
-    for (uint64_t index = first; index <= last; ++index) {
-      const bool mapped = index < memory_.slab_chunks.size() && memory_.slab_chunks[index] != kNoChunk;
-      if (!mapped) missing.push_back(index);
-    }
-  }
-  std::sort(missing.begin(), missing.end());
-  return static_cast<uint64_t>(std::unique(missing.begin(), missing.end()) - missing.begin());
-}
-
-CUresult Pager::trim_slabs() noexcept {
-  std::vector<bool> lived_in(memory_.slab_chunks.size(), false);
-  memory_.tensors.for_each([&](ResidentTensor& tensor) {
-    if (tensor.chunk_count != 0 || tensor.plan_owned) return;
-    const auto [first, last] = slab_span(tensor);
-    for (uint64_t index = first; index <= last && index < lived_in.size(); ++index) lived_in[index] = true;
-  });
-  for (uint64_t index = 0; index < lived_in.size(); ++index) {
-    const ChunkIndex chunk = memory_.slab_chunks[index];
-    if (lived_in[index] || chunk == kNoChunk) continue;
-    const CUresult result = memory_.mappings.unmap(memory_.arena.slabs.base + index * memory_.chunks.chunk_bytes());
+CUresult Pager::allocated_small(ResidentTensor& tensor, LaneIndex lane) noexcept {
+  SlabBlock& block = memory_.blocks.at(tensor.base);
+  const bool fresh = block.small_tensors++ == 0;
+  tensor.ready = block.take_freed(tensor.base, tensor.base + footprint::Slab::padded(tensor.size));
+  // Work that touches it unseen is not ordered behind `ready`.
+  if (memory_.strict()) {
+    const CUresult result =
+        lane == kNoLane ? memory_.lanes.host_wait(tensor.ready) : memory_.lanes.wait_on(lane, tensor.ready);
     if (result != CUDA_SUCCESS) return result;
-    memory_.slab_chunks[index] = kNoChunk;
-    --memory_.slab_chunk_count;
-    memory_.chunks[chunk].reserved = false;
-    memory_.chunks.give_back(chunk);
   }
-  return CUDA_SUCCESS;
+  return fresh ? allocated(block, lane) : CUDA_SUCCESS;
 }
 
-CUresult Pager::map_slab(ResidentTensor& tensor) noexcept {
-  if (tensor.plan_owned) return CUDA_SUCCESS;
-  const uint64_t chunk_bytes = memory_.chunks.chunk_bytes();
-  const auto [first, last] = slab_span(tensor);
-  for (uint64_t index = first; index <= last; ++index) {
-    if (index >= memory_.slab_chunks.size()) memory_.slab_chunks.resize(index + 1, kNoChunk);
-    if (memory_.slab_chunks[index] != kNoChunk) continue;
-    CUresult refused = CUDA_SUCCESS;
-    ChunkIndex chunk = memory_.chunks.take_free(&refused);
-    for (ResidentTensor* victim : chunk == kNoChunk ? candidates() : std::vector<ResidentTensor*>{}) {
-      const CUresult result = page_out(*victim);
-      if (result != CUDA_SUCCESS) return result;
-      chunk = memory_.chunks.take_free(&refused);
-      if (chunk != kNoChunk) break;
-    }
-    if (chunk == kNoChunk) chunk = memory_.chunks.take_free(&refused);  // refused once only, perhaps
-    if (chunk == kNoChunk) return is_sticky(refused) ? refused : out_of_memory();
-    // Slabs are touched without waiting for a tensor's `ready`, so the chunk has to be free for good.
-    CUresult result = memory_.lanes.host_wait(memory_.chunks[chunk].uses);
-    if (result == CUDA_SUCCESS) result = map(memory_.arena.slabs.base + index * chunk_bytes, {chunk});
-    if (result != CUDA_SUCCESS) {
-      memory_.chunks.give_back(chunk);
-      return result;
-    }
-    memory_.chunks[chunk].uses.clear();
-    memory_.chunks[chunk].reserved = true;
-    memory_.slab_chunks[index] = chunk;
-    ++memory_.slab_chunk_count;
+void Pager::forget_small(ResidentTensor& tensor, const LaneUses& last) noexcept {
+  SlabBlock* const block = memory_.blocks.find(tensor.base);
+  if (block != nullptr && block->small_tensors > 0 && --block->small_tensors == 0) {
+    const SlabBlock& empty = *block;
+    leave(*block, last);
+    memory_.blocks.erase(empty);
+  } else if (block != nullptr) {
+    FreedPlace place{tensor.base, tensor.base + footprint::Slab::padded(tensor.size), tensor.uses};
+    place.uses.merge(last);
+    std::erase_if(block->freed, [this](const FreedPlace& old) { return memory_.lanes.complete(old.uses); });
+    if (!memory_.lanes.complete(place.uses)) block->freed.push_back(std::move(place));
   }
-  return CUDA_SUCCESS;
+  memory_.tensors.erase(tensor.base);
 }
 
 CUresult Pager::give_up(uint64_t bytes) noexcept {

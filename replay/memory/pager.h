@@ -13,7 +13,7 @@ namespace reprise::replay {
 // Why a call could not be served, for the one line on stderr.
 // All zero: no room was missing; the driver refused a call.
 struct Shortage {
-  uint64_t needed_bytes = 0;  // by the call, with the slabs; host_full: by the tensor that has to leave the device
+  uint64_t needed_bytes = 0;  // by the call; host_full: by the tensor that has to leave the device
   uint64_t limit_bytes = 0;   // of the device, as far as the budget and the driver let us; host_full: of the host tier
   bool host_full = false;
 };
@@ -42,11 +42,13 @@ class Pager {
   CUresult evict(ResidentTensor& tensor) noexcept;
   // Gives so many bytes of the device back to the driver; tensors leave for that where no chunk is free.
   CUresult give_up(uint64_t bytes) noexcept;
-  // Gives back the slab chunks in which no small tensor lives any more. The device must be idle.
-  CUresult trim_slabs() noexcept;
+  // The same for a small tensor, whose block comes with the first one in it and goes with the last.
+  CUresult allocated_small(ResidentTensor& tensor, LaneIndex lane) noexcept;
+  // Makes all blocks resident, which no call asks for. As make_resident().
+  CUresult bring_blocks_in() noexcept;
 
   const Shortage& shortage() const noexcept { return shortage_; }
-  // Chunks that the largest call so far needed at once, slabs included.
+  // Chunks that the largest call so far needed at once.
   uint64_t largest_working_set() const noexcept { return largest_working_set_; }
   // Called with the chunks a call needs before room is made, so that a budget that follows the program can rise.
   void (*before_fit)(void* user, uint64_t chunks) noexcept = nullptr;
@@ -76,19 +78,20 @@ class Pager {
   void settle_in(ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks) noexcept;
   CUresult page_out(ResidentTensor& tensor) noexcept;
   void drop_copies_for(ResidentTensor& tensor) noexcept;
-  CUresult map_slab(ResidentTensor& tensor) noexcept;
-  // First and last slab chunk of a small tensor that is not the plan's.
-  std::pair<uint64_t, uint64_t> slab_span(const ResidentTensor& tensor) const noexcept;
-  uint64_t missing_slab_chunks(const std::vector<ResidentTensor*>& set) const noexcept;
+  // What has to move for `set`, once each, pinned; their chunks in *chunks.
+  std::vector<ResidentTensor*> pin(const std::vector<ResidentTensor*>& set, uint64_t* chunks) noexcept;
+  CUresult bring(const std::vector<ResidentTensor*>& movers, uint64_t chunks) noexcept;
   CUresult take_chunks(ResidentTensor& tensor, std::vector<ChunkIndex>* chunks) noexcept;
   CUresult take_home(const std::vector<ChunkIndex>& home, const std::vector<ResidentTensor*>& victims,
                      bool* taken) noexcept;
   CUresult remap(ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks) noexcept;
   CUresult trim_mappings(uint64_t more, uint64_t limit) noexcept;
   CUresult map(CUdeviceptr base, const std::vector<ChunkIndex>& chunks) noexcept;
-  // Resident tensors that may be evicted, longest unused first.
+  // What is resident and may be evicted, longest unused first; blocks, in which many tensors live, last.
   std::vector<ResidentTensor*> candidates() noexcept;
   void release_chunks(ResidentTensor& tensor, LaneUses after) noexcept;
+  void leave(ResidentTensor& tensor, const LaneUses& last) noexcept;
+  void forget_small(ResidentTensor& tensor, const LaneUses& last) noexcept;
   void give_back(const std::vector<ChunkIndex>& chunks, const LaneUses& after) noexcept;
   CUresult out_of_memory() noexcept;
 

@@ -103,6 +103,7 @@ struct LogEntry {
   unsigned flags = 0;
   const ReadBack* read_back = nullptr;  // read_back: what the waiting thread asks for
   uint64_t bytes = 0;                   // of the log that this entry takes
+  uint64_t peak_footprint = 0;          // allocate: the program's, with it
 };
 
 class CommandLog {

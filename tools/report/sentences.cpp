@@ -31,12 +31,10 @@ void say_budget(const Inputs& inputs, Sentences& say) {
                          format_bytes(facts.peak_actual)));
   } else if (inputs.log->budget_percent > 0 &&
              (inputs.minimum_bytes == 0 || facts.peak_actual <= inputs.minimum_bytes)) {
-    // A budget that is a share of the peak cannot be refused at the start: the peak is not known then.
-    say.bad(
-        fmt::format("{} % of the program's peak are {}: less than one of its calls works on at once, which was not "
-                    "known before. {} "
-                    "were used at most; ask for at least that much.",
-                    inputs.log->budget_percent, format_bytes(facts.budget), format_bytes(facts.peak_actual)));
+    say.bad(fmt::format(
+        "{} % of the program's peak are {}: less than one of its calls works on at once, and a percentage is "
+        "never less than that. {} were used at most; ask for at least that much.",
+        inputs.log->budget_percent, format_bytes(facts.budget), format_bytes(facts.peak_actual)));
   } else {
     say.bad(fmt::format(
         "Device memory reached {}, which is above the budget of {}. This should never happen: please report it.",

@@ -41,17 +41,23 @@ TEST(OnlineTest, APercentageIsPlannedFor) {
   const Outcome plain = run_plain(script);
   const Outcome managed = run_managed(script, "50%", {{"REPRISE_PLANNER", REPRISE_TEST_PLANNER}});
   EXPECT_EQ(managed.output, plain.output) << managed.messages;
-  EXPECT_LE(managed.peak_bytes, at_end(managed, "peak_requested_bytes") / 2);
+  EXPECT_LE(managed.peak_bytes, at_end(managed, "peak_footprint_bytes") / 2);
   EXPECT_GT(at_end(managed, "iterations_planned"), 10u) << managed.messages;
 }
 
-TEST(OnlineTest, ABudgetThatIsTooSmallIsSaidAndTheProgramGoesOn) {
+// On demand the largest call has to fit; the planner keeps room for small tensors aside. Between the two lie budgets
+// that are enough for the program and for no plan.
+TEST(OnlineTest, ABudgetThatIsTooSmallForAPlanIsSaidAndTheProgramGoesOn) {
   const std::string script = slow_training().script(60);
   const Outcome plain = run_plain(script);
-  // On demand, the largest call has to fit; the planner keeps more aside.
-  const Outcome managed = run_managed(script, std::to_string(14 * kChunk), {{"REPRISE_PLANNER", REPRISE_TEST_PLANNER}});
-  EXPECT_EQ(managed.output, plain.output) << managed.messages;
-  EXPECT_NE(managed.messages.find("too small"), std::string::npos) << managed.messages;
+  bool said = false;
+  for (uint64_t chunks = 16; chunks >= 8 && !said; --chunks) {
+    const Outcome managed =
+        run_managed(script, std::to_string(chunks * kChunk), {{"REPRISE_PLANNER", REPRISE_TEST_PLANNER}});
+    said = managed.messages.find("too small") != std::string::npos;
+    EXPECT_EQ(managed.output, plain.output) << chunks << managed.messages;
+  }
+  EXPECT_TRUE(said);
 }
 
 TEST(OnlineTest, RecordingEndsWhenThePlanIsInForce) {
@@ -67,14 +73,18 @@ TEST(OnlineTest, RecordingEndsWhenThePlanIsInForce) {
   EXPECT_LT(trace_bytes(400), few + few / 4);
 }
 
-TEST(OnlineTest, APercentageThatIsTooSmallIsKeptOnceItsBytesAreKnown) {
+// However fast the planner is: what a call needs is granted, and said.
+TEST(OnlineTest, APercentageIsNeverLessThanWhatOneCallNeeds) {
   const std::string script = slow_training().script(60);
-  const Outcome managed = run_managed(script, "3%", {{"REPRISE_PLANNER", REPRISE_TEST_PLANNER}});
-  EXPECT_EQ(managed.exit_code, 0) << managed.messages;
-  EXPECT_NE(managed.messages.find("too small"), std::string::npos) << managed.messages;
-  EXPECT_NE(managed.output.find("error 2"), std::string::npos) << "launches go on above the budget";
-  EXPECT_EQ(managed.messages.find("managed on demand"), std::string::npos) << "said twice: " << managed.messages;
-  EXPECT_EQ(managed.messages.find("above the budget"), std::string::npos) << "said twice: " << managed.messages;
+  const Outcome plain = run_plain(script);
+  for (const char* wait : {"0", "1"}) {
+    const Outcome managed =
+        run_managed(script, "3%", {{"REPRISE_PLANNER", REPRISE_TEST_PLANNER}, {"REPRISE_WAIT_FOR_PLAN", wait}});
+    EXPECT_EQ(managed.exit_code, 0) << managed.messages;
+    EXPECT_EQ(managed.output, plain.output) << managed.messages;
+    EXPECT_NE(managed.messages.find("above the budget"), std::string::npos) << managed.messages;
+    EXPECT_EQ(managed.messages.find("managed on demand"), std::string::npos) << "said twice: " << managed.messages;
+  }
 }
 
 TEST(OnlineTest, APlannerThatIsNotThereCostsOneLine) {

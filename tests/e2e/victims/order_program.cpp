@@ -100,6 +100,7 @@ void launch(CUgraphExec graph, CUstream on) {
 void graph_launches() {
   std::vector<CUdeviceptr> t;
   for (unsigned i = 0; i < 4; ++i) t.push_back(filled(100 + i));
+  DO(cuCtxSynchronize());  // the next stream does not wait for the default one
   const CUstream s = stream();
   const auto captured = [&](unsigned from, unsigned to, bool temporary) {
     CUgraph graph = nullptr;

@@ -5,10 +5,14 @@
 // With --replaced N, N tensors are replaced in each iteration: the new one is allocated and filled before the old one
 // is freed, as in "loss = model(batch)".
 //
+// With --spread 1, sizes are as often of one order of magnitude as of another, from 4 KiB on. With --grows-at N, half
+// as many persistent tensors are added before iteration N.
+//
 // random_program CUBIN SEED ITERATIONS [--replaced N] [--streams N] [--persistent N] [--ops N] [--odd-every K]
-// [--async] [--max-kib N] [--retry]
+// [--async] [--max-kib N] [--spread 1] [--grows-at N] [--retry]
 #include <cuda.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -73,6 +77,8 @@ struct Options {
   bool async = false;
   bool serial = false;  // synchronise after every operation: the order that all others must be equal to
   int max_kib = 512;
+  int spread = 0;
+  int grows_at = -1;
 };
 
 struct Tensor {
@@ -99,17 +105,16 @@ class Program {
     }
     CHECK(cuMemHostAlloc, reinterpret_cast<void**>(&pinned_), kReadBytes, 0);
     std::mt19937_64 random(options.seed);
-    for (int i = 0; i < options.persistent; ++i) {
-      persistent_.push_back(allocate(random));
-      std::vector<uint32_t> content(persistent_.back().bytes / 4);
-      known_memory = persistent_[0].address;
-      for (auto& word : content) word = static_cast<uint32_t>(random());
-      CHECK(cuMemcpyHtoD, persistent_.back().address, content.data(), content.size() * 4);
-    }
+    add_persistent(random, options.persistent);
+    known_memory = persistent_[0].address;
   }
 
   void run() {
     for (int i = 0; i < options_.iterations; ++i) {
+      if (i == options_.grows_at) {
+        std::mt19937_64 random(options_.seed + 1);
+        add_persistent(random, options_.persistent / 2);
+      }
       const bool odd = options_.odd_every > 0 && i % options_.odd_every == options_.odd_every - 1;
       iterate(odd ? options_.seed * 77 + 5 : options_.seed * 31 + 1, static_cast<unsigned>(i), odd);
       std::printf("iteration %d %016llx\n", i, static_cast<unsigned long long>(read_back(persistent_[0])));
@@ -127,8 +132,30 @@ class Program {
  private:
   static constexpr size_t kReadBytes = 4096;
 
+  void add_persistent(std::mt19937_64& random, int count) {
+    for (int i = 0; i < count; ++i) {
+      persistent_.push_back(allocate(random));
+      std::vector<uint32_t> content(persistent_.back().bytes / 4);
+      for (auto& word : content) word = static_cast<uint32_t>(random());
+      CHECK(cuMemcpyHtoD, persistent_.back().address, content.data(), content.size() * 4);
+    }
+  }
+
+  // From 4 KiB on, each doubling as often as the next one.
+  uint64_t spread_bytes(std::mt19937_64& random) const {
+    uint64_t low = 4;
+    while (low * 2 <= static_cast<uint64_t>(options_.max_kib) && random() % 5 != 0) low *= 2;
+    const uint64_t high = std::min<uint64_t>(low * 2, static_cast<uint64_t>(options_.max_kib));
+    return (low + (high > low ? random() % (high - low) : 0)) * 1024;
+  }
+
   Tensor allocate(std::mt19937_64& random) {
     Tensor tensor;
+    if (options_.spread != 0) {
+      tensor.bytes = spread_bytes(random);
+      CHECK(cuMemAlloc, &tensor.address, tensor.bytes);
+      return tensor;
+    }
     const uint64_t kib = 1 + random() % static_cast<uint64_t>(options_.max_kib);
     tensor.bytes = (random() % 4 == 0 ? 1 + random() % 24 : kib) * 1024;  // a quarter of them small
     CHECK(cuMemAlloc, &tensor.address, tensor.bytes);
@@ -314,6 +341,8 @@ Options parse(int argc, char** argv) {
     if (name == "--replaced") options.replaced = value;
     if (name == "--odd-every") options.odd_every = value;
     if (name == "--max-kib") options.max_kib = value;
+    if (name == "--spread") options.spread = value;
+    if (name == "--grows-at") options.grows_at = value;
   }
   return options;
 }

@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "preload/driver/sim_abi.h"
+#include "preload/footprint/footprint.h"
+#include "tools/sim/base/settings.h"
 #include "tools/sim/device/device.h"
 #include "tools/sim/memory/arena.h"
 #include "tools/sim/memory/host.h"
@@ -109,33 +111,72 @@ MemoryMap::Place MemoryMap::place(uint64_t address, uint64_t bytes) const {
   return place;
 }
 
+namespace {
+
+// Bytes that the device is charged for allocations, which share blocks. By device; the rule is the replay's, too.
+struct Charges {
+  std::mutex mutex;
+  std::map<const Device*, footprint::Footprint> footprints;
+};
+
+Charges& charges() {
+  static Charges& instance = *new Charges;
+  return instance;
+}
+
+// A module's variables come with its image, in memory of its own.
+bool shares_blocks(RangeKind kind) { return kind != RangeKind::global; }
+
+bool charge(const Range& range) {
+  if (!shares_blocks(range.kind)) return range.device->charge(round_up(range.bytes, kDeviceUnit));
+  const std::lock_guard lock(charges().mutex);
+  footprint::Footprint& all = charges().footprints[range.device];
+  if (!all.is_open()) all.open(settings().granularity);
+  const uint64_t before = all.bytes();
+  all.allocated(range.base, range.bytes);
+  if (range.device->charge(all.bytes() - before)) return true;
+  all.freed(range.base, range.bytes);
+  return false;
+}
+
+void refund(const Range& range) {
+  if (!shares_blocks(range.kind)) return range.device->refund(round_up(range.bytes, kDeviceUnit));
+  const std::lock_guard lock(charges().mutex);
+  footprint::Footprint& all = charges().footprints[range.device];
+  const uint64_t before = all.bytes();
+  all.freed(range.base, range.bytes);
+  range.device->refund(before - all.bytes());
+}
+
+}  // namespace
+
 CUresult allocate_device_memory(Context& context, uint64_t bytes, RangeKind kind, std::shared_ptr<Pool> pool,
                                 CUdeviceptr* address) {
   const uint64_t rounded = round_up(bytes, kDeviceUnit);
-  if (rounded < bytes || !context.device.charge(rounded)) return CUDA_ERROR_OUT_OF_MEMORY;
-  const uint64_t base = arena().allocate(rounded, context.device.ordinal);
-  if (base == 0) {
-    context.device.refund(rounded);
-    return CUDA_ERROR_OUT_OF_MEMORY;
-  }
+  const uint64_t room = context.device.capacity() - context.device.used();
+  if (rounded < bytes || rounded > room + settings().granularity) return CUDA_ERROR_OUT_OF_MEMORY;
   Range range;
-  range.base = base;
+  range.base = arena().allocate(rounded, context.device.ordinal);
+  if (range.base == 0) return CUDA_ERROR_OUT_OF_MEMORY;
   range.bytes = bytes;
   range.kind = kind;
   range.context = &context;
   range.device = &context.device;
   range.buffer_id = next_buffer_id();
   range.pool = std::move(pool);
+  *address = range.base;
+  if (!charge(range)) {
+    arena().free(range.base, rounded, context.device.ordinal);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
   memory_map().add(std::move(range));
-  *address = base;
   return CUDA_SUCCESS;
 }
 
 void free_device_memory(const Range& range) {
   memory_map().remove(range.base);
-  const uint64_t rounded = round_up(range.bytes, kDeviceUnit);
-  arena().free(range.base, rounded, range.device->ordinal);
-  range.device->refund(rounded);
+  refund(range);  // before its address can be another's
+  arena().free(range.base, round_up(range.bytes, kDeviceUnit), range.device->ordinal);
 }
 
 void release_memory(Context& context) {

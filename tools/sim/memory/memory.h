@@ -89,8 +89,9 @@ class MemoryMap {
 MemoryMap& memory_map();
 uint64_t next_buffer_id() noexcept;
 
-// Device memory, charged in units of 512 bytes and entered in the map (`kind` device, pool, managed or global). A block
-// of 1 MiB and more has pages of its own, so that an access beyond it or after its release faults; smaller ones share.
+// Device memory, charged as drivers do (decision 0026: footprint.h, with the granularity as the chunk) and entered in
+// the map (`kind` device, pool, managed or global). What has 1 MiB and more has pages of its own, so that an access
+// beyond it or after its release faults; smaller ones share.
 CUresult allocate_device_memory(Context& context, uint64_t bytes, RangeKind kind, std::shared_ptr<Pool> pool,
                                 CUdeviceptr* address);
 // Takes device memory out of the map and gives it back to the device. `range` is what the map said.

@@ -199,26 +199,20 @@ TEST_F(OnDemandTest, TheWaitingThreadIsToldOrElseALaterCall) {
   EXPECT_EQ(kernels_run, 0);
 }
 
-TEST_F(OnDemandTest, ALargeRangeIsFreeAtOnceAndASmallBlockWhenItsWorkIsComplete) {
+TEST_F(OnDemandTest, ALargeRangeIsFreeWhenItsFreeIsReached) {
   const CUstream stream = device_.driver.stream();
   const CUdeviceptr large = allocate(2 * device_.chunk_bytes);
-  const CUdeviceptr small = allocate(100);
-  kernel(stream, {large, small});
+  kernel(stream, {large});
   free(large, 2 * device_.chunk_bytes);
-  free(small, 100);
   EXPECT_EQ(shared_.addresses.allocate(2 * device_.chunk_bytes), large) << "the next tensor waits for its chunks";
-  const CUdeviceptr other = allocate(100);
-  EXPECT_NE(other, small) << "slabs are touched without waiting";
-  device_.driver.run_all();
-  on_demand_.reclaim_slabs();
-  EXPECT_EQ(shared_.addresses.allocate(100), small);
 }
 
 // What polling learned of a broken context is told, also where no plan is in force.
 TEST_F(OnDemandTest, ABrokenContextIsTold) {
+  allocate(100);
   const CUdeviceptr a = allocate(100);
   kernel(device_.driver.stream(), {a});
-  free(a, 100);  // asks whether the kernel is complete, so there is a marker behind it
+  free(a, 100);  // its block stays, and asks whether the kernel is complete, so there is a marker behind it
   device_.driver.fail("cuEventQuery", 1, CUDA_ERROR_ILLEGAL_ADDRESS);
   device_.memory.lanes.poll();
   kernel(device_.driver.stream(), {});
@@ -318,28 +312,22 @@ TEST_F(OnDemandTest, ACallThatDoesNotFitIsAnsweredAndNotMade) {
   EXPECT_FALSE(copy->program_issues);
 }
 
-// A small tensor of more streams than its uses can tell apart.
-TEST_F(OnDemandTest, ABlockOfManyStreamsComesBackToo) {
+// A small tensor of more streams than its uses can tell apart: the next one in its place waits for all of them.
+TEST_F(OnDemandTest, APlaceOfManyStreamsIsWaitedForToo) {
+  const CUdeviceptr stays = allocate(100);
   const CUdeviceptr small = allocate(100);
-  std::vector<CUstream> streams;
-  for (size_t i = 0; i <= LaneUses::kMost + 1; ++i) {
-    streams.push_back(device_.driver.stream());
-    kernel(streams.back(), {small});
-  }
+  for (size_t i = 0; i <= LaneUses::kMost + 1; ++i) kernel(device_.driver.stream(), {small});
   ASSERT_TRUE(device_.memory.tensors.find(small)->uses.everything());
   device_.driver.clear();
   free(small, 100);
+  shared_.addresses.release(small, 100);  // as the enforcer does
   EXPECT_EQ(device_.driver.count("cuCtxSynchronize"), 0u) << "a free never waits";
-  for (size_t i = 0; i <= LaneUses::kMost; ++i) {
-    while (device_.driver.step(streams[i])) {
-    }
-  }
-  on_demand_.reclaim_slabs();
-  EXPECT_NE(shared_.addresses.allocate(100), small) << "one stream may still use it";
-  device_.driver.run_all();
-  kernel(streams[0], {});  // later work does not count
-  on_demand_.reclaim_slabs();
-  EXPECT_EQ(shared_.addresses.allocate(100), small);
+  kernel(device_.driver.stream(), {stays});
+  EXPECT_EQ(device_.driver.count("cuCtxSynchronize"), 0u);
+  ASSERT_EQ(allocate(100), small);
+  const int before = kernels_run;
+  kernel(device_.driver.stream(), {small});
+  EXPECT_EQ(kernels_run, before + 11) << "all that was before has run";
 }
 
 }  // namespace

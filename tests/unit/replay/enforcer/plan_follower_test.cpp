@@ -23,6 +23,7 @@ class PlanFollowerTest : public ::testing::Test {
     shared_.arena = cut_arena(shared_.arena_all.base, shared_.arena_all.bytes, kChunk);
     shared_.chunk_bytes = kChunk;
     shared_.addresses.open(shared_.arena, kChunk);
+    follower_.open(kChunk);
     weight_ = allocate().address;
   }
 
@@ -244,19 +245,18 @@ TEST_F(PlanFollowerTest, IterationsOnDemandAreCounted) {
   EXPECT_LE(shared_.counters.iterations_on_demand.load(), before + 12);
 }
 
-TEST_F(PlanFollowerTest, LiveBytesArePaddedAsTheyTakeMemory) {
-  const uint64_t before = follower_.live_padded_bytes();
-  EXPECT_EQ(before, kSize);
+TEST_F(PlanFollowerTest, TheFootprintIsOfWhatIsAlive) {
+  EXPECT_EQ(follower_.footprint().bytes(), kSize);
   allocate(kSize + 1);
-  EXPECT_EQ(follower_.live_padded_bytes(), before + 3 * kChunk);
+  EXPECT_EQ(follower_.footprint().bytes(), kSize + 3 * kChunk);
   allocate(100);
-  EXPECT_EQ(follower_.live_padded_bytes(), before + 3 * kChunk + 512);
+  EXPECT_EQ(follower_.footprint().bytes(), kSize + 4 * kChunk);
   EXPECT_EQ(follower_.live_bytes(), 2 * kSize + 101);
   free();
   free();
-  EXPECT_EQ(follower_.live_padded_bytes(), before);
+  EXPECT_EQ(follower_.footprint().bytes(), kSize);
   follower_.freed(999);
-  EXPECT_EQ(follower_.live_padded_bytes(), before) << "one that is not known";
+  EXPECT_EQ(follower_.footprint().bytes(), kSize) << "one that is not known";
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <map>
 #include <vector>
 
+#include "preload/footprint/slab.h"
 #include "preload/trace/signature.h"
 #include "replay/memory/pager.h"
 #include "tests/unit/replay/memory/small_device.h"
@@ -16,7 +17,9 @@ class Program {
  public:
   explicit Program(uint64_t limit, uint64_t host_bytes = 64 * HostTier::kSlotUnit,
                    testing::Safety safety = testing::Safety::trusted)
-      : device(limit, HostTier::kSlotUnit, host_bytes, safety), pager(&device.memory) {}
+      : device(limit, HostTier::kSlotUnit, host_bytes, safety), pager(&device.memory) {
+    slab_.reset(device.memory.arena.slabs.base, 256 * device.chunk_bytes, device.chunk_bytes);
+  }
 
   ResidentTensor& tensor(uint64_t chunks) {
     ResidentTensor& made = *device.memory.tensors.insert(next_);
@@ -31,11 +34,13 @@ class Program {
     made.chunk_count = static_cast<uint32_t>(chunks);
     return made;
   }
-  ResidentTensor& small(uint64_t offset, uint64_t bytes) {
-    ResidentTensor& made = *device.memory.tensors.insert(device.memory.arena.slabs.base + offset);
+  ResidentTensor& small(uint64_t bytes, LaneIndex lane = kNoLane) {
+    ResidentTensor& made = *device.memory.tensors.insert(slab_.allocate(bytes));
     made.size = bytes;
+    small_result = pager.allocated_small(made, lane);
     return made;
   }
+  bool resident(ResidentTensor& tensor) { return device.memory.mover_of(tensor).resident; }
 
   // A kernel that reads all of `set` and writes those of `written`. Wrong numbers are counted when it runs. It also
   // reads and writes `unseen`, of which the pager does not know; when these are not mapped, the program faults.
@@ -44,6 +49,7 @@ class Program {
     CUresult result = pager.make_resident(set);
     for (ResidentTensor* tensor : set) {
       if (result == CUDA_SUCCESS) result = device.memory.lanes.wait_on(lane, tensor->ready);
+      if (result == CUDA_SUCCESS) result = device.memory.lanes.wait_on(lane, device.memory.mover_of(*tensor).ready);
     }
     if (result != CUDA_SUCCESS) return result;
     struct Part {
@@ -83,17 +89,20 @@ class Program {
     }
     LaneUses last;
     for (const LaneUse& use : device.memory.lanes.outstanding()) last.add(use.lane, use.position);
+    if (tensor.chunk_count == 0) slab_.release(tensor.base, tensor.size);
     pager.forget(tensor, last);
   }
 
   testing::SmallDevice device;
   Pager pager;
   uint64_t wrong = 0;
-  bool faulted = false;  // nothing runs any more
+  bool faulted = false;                  // nothing runs any more
+  CUresult small_result = CUDA_SUCCESS;  // of the last small()
 
  private:
   CUdeviceptr next_ = device.memory.arena.ranges.base;
   std::map<CUdeviceptr, uint64_t> values_;
+  footprint::Slab slab_;
   uint64_t serial_ = 0;
 };
 

@@ -4,6 +4,7 @@
 #include <rapidcheck.h>
 
 #include <map>
+#include <set>
 #include <vector>
 
 #include "replay/memory/pager.h"
@@ -16,7 +17,7 @@ namespace {
 void check_invariants(Program& program) {
   ManagedMemory& memory = program.device.memory;
   std::map<ChunkIndex, const ResidentTensor*> occupants;
-  memory.tensors.for_each([&](ResidentTensor& tensor) {
+  memory.for_each_mover([&](ResidentTensor& tensor) {
     if (!tensor.resident) return;
     const Mapping* const mapping = memory.mappings.find(tensor.base);
     RC_ASSERT(mapping != nullptr && mapping->chunks.size() == tensor.chunk_count);
@@ -53,7 +54,6 @@ void random_program(bool faulty, testing::Safety safety = testing::Safety::trust
   std::vector<ResidentTensor*> tensors;
   std::map<CUdeviceptr, LaneIndex> last;  // the program orders its own streams by events
   std::vector<std::pair<CUdeviceptr, uint64_t>> freed;
-  uint64_t slab = 0;
   const int steps = testing::uniform(10, 80);
   for (int step = 0; step < steps; ++step) {
     program.device.driver.heal();
@@ -63,23 +63,26 @@ void random_program(bool faulty, testing::Safety safety = testing::Safety::trust
       program.device.driver.fail(functions[testing::uniform(0, 9)], testing::uniform(1, 4), CUDA_ERROR_UNKNOWN);
     const int what = tensors.size() < 3 ? 0 : testing::uniform(0, 12);
     if (what <= 1 && tensors.size() < 12) {
-      if (testing::one_in(4) && slab < 3 * 512) {
-        tensors.push_back(&program.small(slab, 8));
-        slab += 512;
+      CUresult result = CUDA_SUCCESS;
+      if (testing::one_in(2)) {
+        const uint64_t half = program.device.chunk_bytes / 2;
+        const LaneIndex lane = testing::one_in(2) ? testing::one_of(lanes) : kNoLane;
+        tensors.push_back(&program.small(testing::uniform<uint64_t>(8, testing::one_in(2) ? half : 2048), lane));
+        result = program.small_result;
+        if (lane != kNoLane) last[tensors.back()->base] = lane;
       } else if (!freed.empty() && testing::one_in(2)) {
         tensors.push_back(&program.at(freed.back().first, freed.back().second));
         freed.pop_back();
       } else {
         tensors.push_back(&program.tensor(testing::uniform<uint64_t>(1, 4)));
       }
-      const CUresult result = program.pager.allocated(*tensors.back(), kNoLane);
+      if (tensors.back()->chunk_count > 0) result = program.pager.allocated(*tensors.back(), kNoLane);
       RC_ASSERT(result == CUDA_SUCCESS || fault);
       program.faulted = program.faulted || result != CUDA_SUCCESS;  // what the program is told
     } else if (what == 2) {
       const auto index = testing::uniform<size_t>(0, tensors.size());
       ResidentTensor& gone = *tensors[index];
-      if (gone.chunk_count == 0) continue;
-      freed.emplace_back(gone.base, gone.chunk_count);
+      if (gone.chunk_count > 0) freed.emplace_back(gone.base, gone.chunk_count);
       last.erase(gone.base);
       program.free(gone);
       tensors.erase(tensors.begin() + static_cast<std::ptrdiff_t>(index));
@@ -106,15 +109,17 @@ void random_program(bool faulty, testing::Safety safety = testing::Safety::trust
         ordered = ordered && program.device.memory.lanes.wait_on(lane, use) == CUDA_SUCCESS;
       }
       const uint64_t chunks = [&] {
-        uint64_t sum = program.device.memory.slab_chunk_count;
-        for (const ResidentTensor* tensor : set) sum += tensor->chunk_count;
+        std::set<ResidentTensor*> movers;
+        for (ResidentTensor* tensor : set) movers.insert(&program.device.memory.mover_of(*tensor));
+        uint64_t sum = 0;
+        for (const ResidentTensor* mover : movers) sum += mover->chunk_count;
         return sum;
       }();
       const CUresult result = ordered ? program.kernel(lane, set, written, unseen) : CUDA_ERROR_UNKNOWN;
       if (!fault && chunks < program.device.memory.chunks.limit()) RC_ASSERT(result == CUDA_SUCCESS);
       if (result == CUDA_SUCCESS) {
         RC_ASSERT(program.device.driver.bytes <= limit * program.device.chunk_bytes);
-        for (const ResidentTensor* tensor : set) RC_ASSERT(tensor->resident || tensor->chunk_count == 0);
+        for (ResidentTensor* tensor : set) RC_ASSERT(program.resident(*tensor));
         for (const ResidentTensor* tensor : touched) last[tensor->base] = lane;
         if (count != nullptr) count->kernels += unseen.size();
       }
@@ -123,8 +128,8 @@ void random_program(bool faulty, testing::Safety safety = testing::Safety::trust
       for (int i = testing::uniform(0, 10); i > 0; --i) program.device.driver.step(testing::one_of(streams));
       program.device.memory.lanes.poll();
     } else if (what == 10) {
-      ResidentTensor* const chosen = testing::one_of(tensors);
-      if (chosen->resident) program.pager.evict(*chosen);
+      ResidentTensor& chosen = program.device.memory.mover_of(*testing::one_of(tensors));
+      if (chosen.resident) program.pager.evict(chosen);
     } else if (testing::one_in(3)) {
       limit = testing::uniform<uint64_t>(6, 10);
     }

@@ -186,7 +186,7 @@ TEST_F(PagerTest, WhatIsRefusedOnceIsHadTheSecondTime) {
   EXPECT_EQ(use({&b}), CUDA_SUCCESS);
   driver_.fail("cuMemCreate", 1);
   driver_.fail("cuMemMap", 1);
-  ResidentTensor& small = program_.tensor(0);
+  ResidentTensor& small = program_.small(8);
   EXPECT_EQ(use({&small}), CUDA_SUCCESS);
 }
 
@@ -253,49 +253,64 @@ TEST_F(PagerTest, EverythingThatFitsComesInNewestFirst) {
   EXPECT_TRUE(a.resident && c.resident);
 }
 
-TEST_F(PagerTest, SmallTensorsTakeTheChunksOfTheirSlabOnce) {
+TEST_F(PagerTest, SmallTensorsComeAndGoAsABlock) {
   const uint64_t chunk = program_.device.chunk_bytes;
-  ResidentTensor& a = program_.small(0, 512);
-  ResidentTensor& b = program_.small(512, 1024);
-  ResidentTensor& across = program_.small(chunk - 512, 1024);
+  ResidentTensor& a = program_.small(512);
+  ResidentTensor& b = program_.small(1024);
   ASSERT_EQ(use({&a}), CUDA_SUCCESS);
-  ASSERT_EQ(use({&b}), CUDA_SUCCESS);
+  ASSERT_EQ(use({&a, &b}), CUDA_SUCCESS);
   EXPECT_EQ(driver_.count("cuMemMap"), 1u);
-  EXPECT_EQ(pager_.make_resident({&across}), CUDA_SUCCESS);
-  EXPECT_EQ(driver_.count("cuMemMap"), 2u);
-  EXPECT_EQ(memory_.slab_chunk_count, 2u);
+  EXPECT_EQ(pager_.largest_working_set(), 1u) << "a block counts once";
+  ResidentTensor& other_block = program_.small(chunk - 1024);
+  ASSERT_EQ(use({&other_block}), CUDA_SUCCESS);
   ResidentTensor& large = program_.tensor(3);
-  EXPECT_EQ(use({&large}), CUDA_ERROR_OUT_OF_MEMORY) << "slabs are never evicted";
-  ResidentTensor& fits = program_.tensor(2);
-  EXPECT_EQ(use({&fits}), CUDA_SUCCESS);
-}
-
-TEST_F(PagerTest, ASlabEvictsForItsChunkAndWaitsForItOnTheHost) {
-  ResidentTensor& large = program_.tensor(4);
   ASSERT_EQ(use({&large}), CUDA_SUCCESS);
-  ResidentTensor& small = program_.small(0, 512);
-  ASSERT_EQ(use({&small}), CUDA_SUCCESS);
-  EXPECT_FALSE(large.resident);
-  EXPECT_EQ(driver_.count("cuEventSynchronize"), 1u);
-  EXPECT_EQ(use({&large}), CUDA_ERROR_OUT_OF_MEMORY) << "three chunks are left";
+  EXPECT_FALSE(program_.resident(a) || program_.resident(b)) << "the block that was used longest ago left";
+  EXPECT_TRUE(program_.resident(other_block));
+  ASSERT_EQ(read({&b, &a}), CUDA_SUCCESS) << "with its bytes";
 }
 
-TEST_F(PagerTest, EmptySlabChunksComeBack) {
-  const uint64_t chunk = program_.device.chunk_bytes;
-  ResidentTensor& first = program_.small(0, 512);
-  ResidentTensor& second = program_.small(chunk, 512);
-  ASSERT_EQ(use({&first}), CUDA_SUCCESS);
-  ASSERT_EQ(use({&second}), CUDA_SUCCESS);
-  driver_.run_all();
+TEST_F(PagerTest, BlocksLeaveLast) {
+  ResidentTensor& small = program_.small(512);
+  ASSERT_EQ(use({&small}), CUDA_SUCCESS);
+  ResidentTensor& large = program_.tensor(3);
+  ASSERT_EQ(use({&large}), CUDA_SUCCESS);
+  ResidentTensor& next = program_.tensor(1);
+  ASSERT_EQ(use({&next}), CUDA_SUCCESS);
+  EXPECT_TRUE(program_.resident(small)) << "many tensors live in a block";
+  EXPECT_FALSE(large.resident);
+  ResidentTensor& all = program_.tensor(4);
+  ASSERT_EQ(use({&all}), CUDA_SUCCESS) << "all but what a call needs may leave";
+  EXPECT_FALSE(program_.resident(small));
+}
+
+TEST_F(PagerTest, ABlockGoesWithTheLastTensorInIt) {
+  ResidentTensor& first = program_.small(512);
+  ResidentTensor& second = program_.small(512);
+  ASSERT_EQ(use({&first, &second}), CUDA_SUCCESS);
   program_.free(first);
-  EXPECT_EQ(pager_.trim_slabs(), CUDA_SUCCESS);
-  EXPECT_EQ(memory_.slab_chunk_count, 1u);
+  EXPECT_EQ(memory_.blocks.size(), 1u);
   EXPECT_EQ(memory_.chunks.available(), 3u);
-  memory_.chunks.rebuild_free();
-  EXPECT_EQ(memory_.chunks.available(), 3u) << "also after a plan";
-  EXPECT_EQ(read({&second}), CUDA_SUCCESS) << "the other one still lives";
-  ResidentTensor& again = program_.small(0, 512);
-  EXPECT_EQ(use({&again}), CUDA_SUCCESS);
+  program_.free(second);
+  EXPECT_EQ(memory_.blocks.size(), 0u);
+  EXPECT_EQ(memory_.chunks.available(), 4u);
+}
+
+// The next tensor there may be of another stream: it waits for the work that was before the free, and no other does.
+TEST_F(PagerTest, APlaceThatWasFreedIsWaitedForByItsNextTensorAlone) {
+  ResidentTensor& stays = program_.small(512);
+  ResidentTensor& gone = program_.small(512);
+  const CUdeviceptr place = gone.base;
+  ASSERT_EQ(use({&stays, &gone}), CUDA_SUCCESS);
+  program_.free(gone);
+  const LaneIndex other = program_.device.new_lane();
+  driver_.clear();
+  ASSERT_EQ(program_.kernel(other, {&stays}, {}), CUDA_SUCCESS);
+  EXPECT_EQ(driver_.count("cuStreamWaitEvent"), 0u);
+  ResidentTensor& next = program_.small(300, other);
+  ASSERT_EQ(next.base, place);
+  ASSERT_EQ(program_.kernel(other, {&next}, {&next}), CUDA_SUCCESS);
+  EXPECT_EQ(driver_.count("cuStreamWaitEvent"), 1u);
 }
 
 TEST_F(PagerTest, AFullHostTierIsSaid) {

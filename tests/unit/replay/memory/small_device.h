@@ -21,6 +21,7 @@ struct SmallDevice {
     memory.lanes.open(context);
     memory.host.open(host_bytes);
     memory.chunks.open(0, chunk_bytes);
+    memory.blocks.open(chunk_bytes);
     memory.chunks.set_limit(limit);
     memory.mappings.open(&memory.chunks, &memory.lanes, 0);
     if (safety == Safety::strict) memory.window.open(&memory.chunks, &memory.mappings, 1024);

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "replay/memory/ranges.h"
-#include "replay/memory/slab.h"
 #include "replay/memory/tiers/slots.h"
 #include "replay/queue/ring.h"
 
@@ -157,30 +156,6 @@ TEST(RangesTest, NeverOverlap) {
     // Everything is free again and can be had as one.
     RC_ASSERT(ranges.allocate(127 * kUnit) != 0);
   }));
-}
-
-TEST(SlabTest, NeverOverlapsAndFindsItsWayBackToEmpty) {
-  EXPECT_TRUE(rc::check("slab blocks are disjoint, aligned and merge", [] {
-    Slab slab;
-    slab.reset({1 << 20, 256 * 1024});
-    churn(
-        5000,
-        [&](uint64_t bytes) {
-          const uint64_t address = slab.allocate(bytes);
-          RC_ASSERT(address % Slab::kAlignment == 0);
-          return address;
-        },
-        [&](uint64_t address, uint64_t bytes) { slab.release(address, bytes); });
-    RC_ASSERT(slab.allocate(200 * 1024) != 0);
-  }));
-}
-
-TEST(SlabTest, OnePastTheEndIsStillInside) {
-  Slab slab;
-  slab.reset({1 << 20, 256 * 1024});
-  const uint64_t first = slab.allocate(512);
-  const uint64_t second = slab.allocate(512);
-  EXPECT_GT(second, first + 512);
 }
 
 TEST(SlotsTest, SplitsOverHolesRatherThanFail) {

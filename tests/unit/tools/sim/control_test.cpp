@@ -21,14 +21,14 @@ class Control : public DriverTest {
 
 TEST_F(Control, CountsBytesCopiesAndLaunches) {
   const RepriseSimStats before = stats();
-  const CUdeviceptr memory = ints(1000, 1);
+  const CUdeviceptr memory = ints(1 << 20, 1);
   read_ints(memory, 10);
   ASSERT_CU(add(memory, 1, 10));
   ASSERT_CU(CU(cuCtxSynchronize)());
   const RepriseSimStats after = stats();
-  EXPECT_EQ(4096u, after.used_bytes - before.used_bytes);
+  EXPECT_EQ(4u << 20, after.used_bytes - before.used_bytes);
   EXPECT_EQ(2u, after.copies - before.copies);
-  EXPECT_EQ(4000u, after.copied_bytes_h2d - before.copied_bytes_h2d);
+  EXPECT_EQ(4u << 20, after.copied_bytes_h2d - before.copied_bytes_h2d);
   EXPECT_EQ(40u, after.copied_bytes_d2h - before.copied_bytes_d2h);
   EXPECT_EQ(1u, after.launches - before.launches);
   EXPECT_EQ(before.unsupported_calls, after.unsupported_calls);
@@ -54,6 +54,26 @@ TEST_F(Control, LogCallbacksAreAcceptedAndHearNothing) {
   EXPECT_CU(CU(cuLogsUnregisterCallback)(second));
   EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, CU(cuLogsUnregisterCallback)(nullptr));
   EXPECT_EQ(before.unsupported_calls, stats().unsupported_calls);
+}
+
+// As drivers do (decision 0026): small allocations share blocks, large ones are rounded.
+TEST_F(Control, AllocationsAreChargedInBlocks) {
+  const uint64_t before = stats().used_bytes;
+  const auto taken = [&] { return stats().used_bytes - before; };
+  std::vector<CUdeviceptr> small(20);
+  for (CUdeviceptr& each : small) ASSERT_CU(CU(cuMemAlloc)(&each, 100'000));
+  EXPECT_EQ(2u << 20, taken());
+  CUdeviceptr one_more = 0;
+  ASSERT_CU(CU(cuMemAlloc)(&one_more, 100'000));
+  EXPECT_EQ(4u << 20, taken());
+  CUdeviceptr large = 0;
+  ASSERT_CU(CU(cuMemAlloc)(&large, (2u << 20) + 1));
+  EXPECT_EQ(8u << 20, taken());
+  EXPECT_CU(CU(cuMemFree)(large));
+  EXPECT_CU(CU(cuMemFree)(one_more));
+  EXPECT_EQ(2u << 20, taken());
+  for (const CUdeviceptr each : small) EXPECT_CU(CU(cuMemFree)(each));
+  EXPECT_EQ(0u, taken());
 }
 
 TEST_F(Control, PeakStaysUntilReset) {

@@ -120,7 +120,7 @@ TEST(Process, StatsAreWrittenAtExit) {
   unsetenv("REPRISE_SIM_STATS");
   std::ifstream file(path);
   const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  EXPECT_NE(std::string::npos, text.find("\"peak_bytes\": 1048576")) << text;
+  EXPECT_NE(std::string::npos, text.find("\"peak_bytes\": 2097152")) << text;
   unlink(path.c_str());
 }
 
