@@ -21,8 +21,9 @@ constexpr uint8_t kValueFormat = 3;
 constexpr uint8_t kSizedFormat = 4;
 constexpr uint8_t kMaxThreads = 0x05;
 constexpr uint8_t kParameterInfo = 0x17;       // ordinal, offset, and a size of 14 bits
-constexpr uint8_t kLargeParameterInfo = 0x45;  // the same with a whole word for the size
+constexpr uint8_t kLargeParameterInfo = 0x45;  // the same with 16 bits for the size, and flags above them
 constexpr uint8_t kParameterSpace = 0x19;      // bytes from the first parameter to the end of the last
+constexpr uint32_t kLargeSizeMask = 0xffff;
 
 struct Section {
   Elf64_Shdr header;
@@ -63,7 +64,7 @@ void read_parameter(Bytes payload, bool large, std::vector<ParameterImage>& para
   constexpr size_t kMostParameters = 4096;  // parameter space is 32764 bytes at most
   if (!ordinal || !offset || !packed || *ordinal >= kMostParameters) return;
   if (parameters.size() <= *ordinal) parameters.resize(*ordinal + size_t{1});
-  parameters[*ordinal] = {*offset, large ? *packed : *packed >> 18};
+  parameters[*ordinal] = {*offset, large ? *packed & kLargeSizeMask : *packed >> 18};
 }
 
 void read_max_threads(Bytes payload, KernelImage& kernel) {
@@ -99,7 +100,8 @@ void read_kernel_info(Bytes info, KernelImage& kernel) {
     if (parameter.bytes == 0) kernel.parameters_known = false;  // an ordinal that nothing described
     described = std::max(described, parameter.offset + parameter.bytes);
   }
-  if (described < space) kernel.parameters_known = false;  // described in a way that is not read here
+  // Described in a way that is not read here.
+  if (described < space || (space != 0 && described > space)) kernel.parameters_known = false;
 }
 
 class CubinReader {

@@ -14,6 +14,7 @@ namespace {
 enum : uint16_t { kEntryPtx = 1, kEntryCubin = 2 };
 constexpr uint64_t kFlagLz4 = 0x2000;
 constexpr uint64_t kFlagZstd = 0x8000;
+constexpr uint64_t kFlagExact = 0x100000;  // sm_90a: runs on no other architecture
 constexpr uint64_t kMostUncompressed = uint64_t{1} << 31;
 constexpr uint64_t kBestLz4Ratio = 255;
 
@@ -70,6 +71,15 @@ Result<std::vector<FatbinEntry>> read_entries(Bytes bytes) {
   return entries;
 }
 
+// NVIDIA's rules of compatibility: a cubin runs on devices of its major version that are not older, PTX on any that is
+// not older; both on their own architecture alone where they use what only that one has.
+bool runs_on(const EntryHeader& entry, uint32_t architecture) {
+  if (entry.kind != kEntryCubin && entry.kind != kEntryPtx) return false;
+  if (architecture == kAnyArchitecture || entry.architecture == architecture) return true;
+  if (entry.architecture > architecture || (entry.flags & kFlagExact) != 0) return false;
+  return entry.kind == kEntryPtx || entry.architecture / 10 == architecture / 10;
+}
+
 // The entry's content; `storage` keeps it where it had to be unpacked.
 Result<Bytes> unpack(const FatbinEntry& entry, std::vector<uint8_t>& storage) {
   const uint64_t flags = entry.header.flags;
@@ -114,7 +124,7 @@ uint64_t fatbin_extent(const void* image) {
   return __builtin_add_overflow(header.payload_bytes, header.header_bytes, &end) ? 0 : end;
 }
 
-Result<Image> parse_fatbin(Bytes bytes) {
+Result<Image> parse_fatbin(Bytes bytes, uint32_t architecture) {
   const auto entries = read_entries(bytes);
   if (!entries.ok()) return entries.status();
   // Cubins before PTX, then the newest architecture; several files of that architecture belong together.
@@ -123,13 +133,13 @@ Result<Image> parse_fatbin(Bytes bytes) {
   };
   const FatbinEntry* best = nullptr;
   for (const auto& entry : entries.value()) {
-    if (entry.header.kind != kEntryCubin && entry.header.kind != kEntryPtx) continue;
+    if (!runs_on(entry.header, architecture)) continue;
     if (best == nullptr || rank(entry) > rank(*best)) best = &entry;
   }
-  if (best == nullptr) return Status(StatusCode::unsupported, "fatbin: neither a cubin nor PTX in it");
+  if (best == nullptr) return Status(StatusCode::unsupported, "fatbin: neither a cubin nor PTX for this device in it");
   Image image;
   for (const auto& entry : entries.value()) {
-    if (entry.header.kind != best->header.kind || rank(entry) != rank(*best)) continue;
+    if (rank(entry) != rank(*best) || !runs_on(entry.header, architecture)) continue;
     auto part = parse_entry(entry);
     if (!part.ok()) return part;
     merge_image(image, std::move(part.value()));

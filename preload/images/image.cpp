@@ -17,21 +17,22 @@ struct FatbinWrapper {
   const void* const* prelinked;
 };
 
-Result<Image> parse_plain_fatbin(const void* image) { return parse_fatbin(Bytes(image, fatbin_extent(image))); }
-
-Result<Image> parse_wrapper(const void* image) {
+Result<Image> parse_wrapper(const void* image, uint32_t architecture) {
   FatbinWrapper wrapper;
   std::memcpy(&wrapper, image, sizeof wrapper);
   if (wrapper.data == nullptr) return Status(StatusCode::corrupt, "fatbin wrapper without data");
-  auto result = parse_image(wrapper.data);
+  auto result = parse_image(wrapper.data, architecture);
   if (wrapper.version != 2 || wrapper.prelinked == nullptr) return result;
+  bool found = result.ok();
   Image merged = result.ok() ? std::move(result.value()) : Image{};
   for (const void* const* more = wrapper.prelinked; *more != nullptr; ++more) {
-    auto part = parse_image(*more);
+    auto part = parse_image(*more, architecture);
+    if (!part.ok() && part.status().code() == StatusCode::unsupported) continue;  // of another device
     if (!part.ok()) return part;
+    found = true;
     merge_image(merged, std::move(part.value()));
   }
-  return merged;
+  return found ? Result<Image>(std::move(merged)) : Status(StatusCode::unsupported, "fatbins for other devices only");
 }
 
 // Variables that no kernel writes: string literals and names of functions that assert, as PTX calls them, and the empty
@@ -63,7 +64,7 @@ void merge_image(Image& image, Image more) {
   }
 }
 
-Result<Image> parse_image(const void* image) {
+Result<Image> parse_image(const void* image, uint32_t architecture) {
   if (image == nullptr) return Status(StatusCode::invalid_argument, "no image");
   // Text may be shorter than a magic number: look byte by byte.
   const auto* text = static_cast<const char*>(image);
@@ -74,21 +75,21 @@ Result<Image> parse_image(const void* image) {
     case kElfMagic:
       return parse_cubin(Bytes(image, elf_extent(image)));
     case kFatbinMagic:
-      return parse_plain_fatbin(image);
+      return parse_fatbin(Bytes(image, fatbin_extent(image)), architecture);
     case kFatbinWrapperMagic:
-      return parse_wrapper(image);
+      return parse_wrapper(image, architecture);
     default:
       return parse_ptx(text);
   }
 }
 
-Result<Image> parse_image(const std::string& content) {
+Result<Image> parse_image(const std::string& content, uint32_t architecture) {
   const Bytes bytes(content.data(), content.size());
   switch (bytes.read<uint32_t>(0).value_or(0)) {
     case kElfMagic:
       return parse_cubin(bytes);
     case kFatbinMagic:
-      return parse_fatbin(bytes);
+      return parse_fatbin(bytes, architecture);
     case kFatbinWrapperMagic:
       return Status(StatusCode::unsupported, "a fatbin wrapper points into a program's memory, and is no file");
     default:

@@ -36,13 +36,16 @@ struct Image {
   bool prints = false;  // some kernel may call printf
 };
 
+// Instead of a device's architecture (its compute capability, 90 for 9.0): the newest that an image has.
+inline constexpr uint32_t kAnyArchitecture = 0;
+
 // Parses what cuModuleLoadData and cuLibraryLoadData accept: an ELF cubin, a fatbin (bare or in its wrapper; zstd or
-// LZ4 compressed entries; the best cubin is taken, PTX only where there is no cubin) or zero-terminated PTX. Sizes are
-// read from the image's own headers.
-Result<Image> parse_image(const void* image);
+// LZ4 compressed entries; the newest cubin that the device can run is taken, PTX only where there is none) or
+// zero-terminated PTX. Sizes are read from the image's own headers.
+Result<Image> parse_image(const void* image, uint32_t architecture);
 
 // The same of a file's contents, none of which is read beyond its end.
-Result<Image> parse_image(const std::string& content);
+Result<Image> parse_image(const std::string& content, uint32_t architecture);
 
 // Can kernels of this image pass each other data without a pointer? Some variables are known not to be written.
 bool holds_variables(const Image& image);

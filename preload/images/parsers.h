@@ -18,7 +18,7 @@ uint64_t elf_extent(const void* image);
 uint64_t fatbin_extent(const void* image);
 
 Result<Image> parse_cubin(Bytes bytes);
-Result<Image> parse_fatbin(Bytes bytes);
+Result<Image> parse_fatbin(Bytes bytes, uint32_t architecture);
 Result<Image> parse_ptx(std::string_view text);
 
 // Adds `more` to `image`; a kernel or global that is there already is kept.

@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "tools/sim/base/settings.h"
 #include "tools/sim/device/device.h"
 #include "tools/sim/streams/enter.h"
 
@@ -24,6 +25,9 @@ constexpr AttributeValue kAttributes[] = {
 
 int attribute_of(CUdevice_attribute attribute, CUdevice device) {
   if (attribute == CU_DEVICE_ATTRIBUTE_PCI_BUS_ID) return device + 1;
+  const int architecture = static_cast<int>(settings().architecture);
+  if (attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) return architecture / 10;
+  if (attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR) return architecture % 10;
   for (const AttributeValue& known : kAttributes) {
     if (known.attribute == attribute) return known.value;
   }

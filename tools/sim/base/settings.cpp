@@ -17,6 +17,7 @@ void complain(const char* name, const char* text) {
 bool possible(const char* name, uint64_t value) {
   const auto is = [name](const char* other) { return std::strcmp(name, other) == 0; };
   if (is("REPRISE_SIM_GRANULARITY")) return value >= 4096 && (value & (value - 1)) == 0;
+  if (is("REPRISE_SIM_ARCHITECTURE")) return value >= 10 && value <= 999;
   if (is("REPRISE_SIM_DEVICES")) return value >= 1 && value <= 64;
   if (is("REPRISE_SIM_QUEUE_DEPTH")) return value >= 1 && value <= 1u << 30;
   return true;

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "tools/sim/base/settings.h"
 #include "tools/sim/memory/memory.h"
 #include "tools/sim/twins/executor.h"
 
@@ -81,13 +82,14 @@ KernelTable& kernels() {
 }
 
 CUresult read_image(const void* data, std::shared_ptr<const Image>* image) {
-  return take_image(images::parse_image(data), image);
+  return take_image(images::parse_image(data, settings().architecture), image);
 }
 
 CUresult read_image_file(const char* path, std::shared_ptr<const Image>* image) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return CUDA_ERROR_FILE_NOT_FOUND;
-  return take_image(images::parse_image(std::string{std::istreambuf_iterator<char>(file), {}}), image);
+  return take_image(images::parse_image(std::string{std::istreambuf_iterator<char>(file), {}}, settings().architecture),
+                    image);
 }
 
 CUresult Module::place_globals() {

@@ -12,6 +12,8 @@
 namespace reprise::images {
 namespace {
 
+constexpr uint32_t kDevice = 90;
+
 std::vector<char> read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   EXPECT_TRUE(file) << path;
@@ -83,12 +85,12 @@ class EveryImage : public testing::TestWithParam<const char*> {};
 TEST_P(EveryImage, SaysWhatTheSourceSays) {
   auto bytes = read_bytes(GetParam());
   bytes.push_back(0);  // PTX text ends in a zero byte
-  const auto image = parse_image(bytes.data());
+  const auto image = parse_image(bytes.data(), kDevice);
   ASSERT_TRUE(image.ok()) << image.status().message();
   expect_kernels_cu(image.value());
   EXPECT_TRUE(holds_variables(image.value()));
   bytes.pop_back();
-  const auto of_file = parse_image(std::string(bytes.begin(), bytes.end()));
+  const auto of_file = parse_image(std::string(bytes.begin(), bytes.end()), kDevice);
   ASSERT_TRUE(of_file.ok()) << of_file.status().message();
   expect_kernels_cu(of_file.value());
 }
@@ -99,7 +101,7 @@ INSTANTIATE_TEST_SUITE_P(Images, EveryImage,
 
 TEST(Images, ParametersOfMoreThan16KiB) {
   const auto bytes = read_bytes("large.cubin");
-  const auto image = parse_image(std::string(bytes.begin(), bytes.end()));
+  const auto image = parse_image(std::string(bytes.begin(), bytes.end()), kDevice);
   ASSERT_TRUE(image.ok()) << image.status().message();
   const auto* large = find_kernel(image.value(), "large");
   ASSERT_NE(large, nullptr);
@@ -117,17 +119,72 @@ TEST(Images, ParametersThatAreDescribedInAnotherWayAreNotKnown) {
   for (const auto at : {first, last}) {
     auto changed = bytes;
     changed[static_cast<size_t>(at - bytes.begin()) + 1] = 0x7e;
-    const auto image = parse_image(std::string(changed.begin(), changed.end()));
+    const auto image = parse_image(std::string(changed.begin(), changed.end()), kDevice);
     ASSERT_TRUE(image.ok()) << image.status().message();
     EXPECT_FALSE(find_kernel(image.value(), "large")->parameters_known);
   }
   for (auto at = bytes.begin();
        (at = std::search(at, bytes.end(), std::begin(described), std::end(described))) != bytes.end();)
     at[1] = 0x7e;
-  const auto image = parse_image(std::string(bytes.begin(), bytes.end()));
+  const auto image = parse_image(std::string(bytes.begin(), bytes.end()), kDevice);
   ASSERT_TRUE(image.ok()) << image.status().message();
   EXPECT_FALSE(find_kernel(image.value(), "large")->parameters_known)
       << "no parameters at all, where there is room for some";
+}
+
+// Where the size of a parameter has a word of its own, its upper half holds flags: 0x05000008 for 8 bytes.
+TEST(Images, SizesOfParametersAreTheLowerHalfOfTheirWord) {
+  auto bytes = read_bytes("large.cubin");
+  const uint8_t described[] = {0x04, 0x45, 0x0c, 0x00};
+  uint32_t changed = 0;
+  for (auto at = bytes.begin();
+       (at = std::search(at, bytes.end(), std::begin(described), std::end(described))) != bytes.end(); ++at) {
+    at[4 + 11] = 0x05;
+    at[4 + 10] = static_cast<char>(++changed);
+  }
+  ASSERT_EQ(changed, 3u);
+  const auto image = parse_image(std::string(bytes.begin(), bytes.end()), kDevice);
+  ASSERT_TRUE(image.ok()) << image.status().message();
+  const auto* large = find_kernel(image.value(), "large");
+  ASSERT_NE(large, nullptr);
+  EXPECT_TRUE(large->parameters_known);
+  EXPECT_EQ(layout(*large), (Layout{{0, 18160}, {18160, 8}, {18168, 4}}));
+}
+
+TEST(Images, ParametersBeyondTheirSpaceAreNotKnown) {
+  auto bytes = read_bytes("large.cubin");
+  const uint8_t described[] = {0x04, 0x45, 0x0c, 0x00};
+  const auto at = std::search(bytes.begin(), bytes.end(), std::begin(described), std::end(described));
+  ASSERT_NE(at, bytes.end());
+  at[4 + 9] = 0x7f;
+  const auto image = parse_image(std::string(bytes.begin(), bytes.end()), kDevice);
+  ASSERT_TRUE(image.ok()) << image.status().message();
+  EXPECT_FALSE(find_kernel(image.value(), "large")->parameters_known);
+}
+
+// The kernel's parameter has as many bytes as the number of the architecture that it was compiled for.
+std::string entry_for(const std::string& file, uint32_t device) {
+  const auto bytes = read_bytes(file);
+  const auto image = parse_image(std::string(bytes.begin(), bytes.end()), device);
+  if (!image.ok()) return image.status().code() == StatusCode::unsupported ? "none" : image.status().message();
+  std::string found;
+  for (const auto& kernel : image.value().kernels) found += std::to_string(kernel.parameters.at(0).bytes);
+  return found;
+}
+
+TEST(Images, TheEntryForTheDevice) {
+  // sm_80, sm_86, sm_90, sm_100; PTX of compute_75 and compute_100
+  const std::pair<uint32_t, const char*> expected[] = {
+      {70, "none"}, {75, "75"},   {80, "80"},   {86, "86"},   {89, "86"},
+      {90, "90"},   {100, "100"}, {103, "100"}, {120, "100"}, {kAnyArchitecture, "100"}};
+  for (const auto& [device, entry] : expected) EXPECT_EQ(entry_for("several.fatbin", device), entry) << device;
+}
+
+TEST(Images, EntriesForOneArchitectureAloneAreForNoOther) {
+  // sm_90a, sm_100a and PTX of compute_90a
+  const std::pair<uint32_t, const char*> expected[] = {{89, "none"},  {90, "90"},    {100, "100"},
+                                                       {103, "none"}, {120, "none"}, {kAnyArchitecture, "100"}};
+  for (const auto& [device, entry] : expected) EXPECT_EQ(entry_for("exact.fatbin", device), entry) << device;
 }
 
 TEST(Images, WrapperOfAProgram) {
@@ -137,7 +194,7 @@ TEST(Images, WrapperOfAProgram) {
     const void* data;
     const void* prelinked = nullptr;
   } wrapper{.data = bytes.data()};
-  const auto image = parse_image(&wrapper);
+  const auto image = parse_image(&wrapper, kDevice);
   ASSERT_TRUE(image.ok()) << image.status().message();
   expect_kernels_cu(image.value());
 }
@@ -152,7 +209,7 @@ TEST(Images, WrapperWithPrelinkedParts) {
     const void* data;
     const void* const* prelinked;
   } wrapper{.data = first.data(), .prelinked = parts};
-  const auto image = parse_image(&wrapper);
+  const auto image = parse_image(&wrapper, kDevice);
   ASSERT_TRUE(image.ok());
   expect_kernels_cu(image.value());  // what both have is there once
 }
@@ -160,25 +217,25 @@ TEST(Images, WrapperWithPrelinkedParts) {
 // A one-entry fatbin around PTX that LZ4 packed, as CUDA 12 and before wrote it.
 TEST(Images, Lz4Entry) {
   const auto bytes = read_bytes("lz4.fatbin");
-  const auto image = parse_fatbin(Bytes(bytes.data(), bytes.size()));
+  const auto image = parse_fatbin(Bytes(bytes.data(), bytes.size()), kDevice);
   ASSERT_TRUE(image.ok()) << image.status().message();
   expect_kernels_cu(image.value());
 }
 
 TEST(Images, RefusesWhatIsNoImage) {
-  EXPECT_FALSE(parse_image(nullptr).ok());
-  EXPECT_FALSE(parse_image("").ok());
-  EXPECT_FALSE(parse_image("x").ok());
-  EXPECT_FALSE(parse_image("hello, world").ok());
+  EXPECT_FALSE(parse_image(nullptr, kDevice).ok());
+  EXPECT_FALSE(parse_image("", kDevice).ok());
+  EXPECT_FALSE(parse_image("x", kDevice).ok());
+  EXPECT_FALSE(parse_image("hello, world", kDevice).ok());
   for (const char* content : {"", "x", "hello, world", "\x50\xed\x55\xba", "\x7f\x45\x4c\x46"}) {
-    EXPECT_FALSE(parse_image(std::string(content)).ok());
+    EXPECT_FALSE(parse_image(std::string(content), kDevice).ok());
   }
   const struct {
     uint32_t magic = kFatbinWrapperMagic, version = 1;
     const void* data = "";
     const void* prelinked = nullptr;
   } wrapper;  // in a file its pointers would mean nothing
-  EXPECT_FALSE(parse_image(std::string(reinterpret_cast<const char*>(&wrapper), sizeof wrapper)).ok());
+  EXPECT_FALSE(parse_image(std::string(reinterpret_cast<const char*>(&wrapper), sizeof wrapper), kDevice).ok());
   const auto self = read_file(HOST_ELF);  // an ELF file, but for this machine
   EXPECT_EQ(parse_cubin(Bytes(self.data(), self.size())).status().code(), StatusCode::unsupported);
 }
@@ -186,7 +243,7 @@ TEST(Images, RefusesWhatIsNoImage) {
 TEST(Images, KernelsThatPrint) {
   for (const char* name : {"printing.cubin", "printing.ptx"}) {
     const auto bytes = read_bytes(name);
-    const auto image = parse_image(std::string(bytes.begin(), bytes.end()));
+    const auto image = parse_image(std::string(bytes.begin(), bytes.end()), kDevice);
     ASSERT_TRUE(image.ok()) << image.status().message();
     EXPECT_TRUE(image.value().prints) << name;
     EXPECT_FALSE(holds_variables(image.value())) << name;
@@ -196,7 +253,7 @@ TEST(Images, KernelsThatPrint) {
   }
   for (const char* name : {"sm_90.cubin", "text.ptx"}) {
     const auto bytes = read_bytes(name);
-    EXPECT_FALSE(parse_image(std::string(bytes.begin(), bytes.end())).value().prints) << name;
+    EXPECT_FALSE(parse_image(std::string(bytes.begin(), bytes.end()), kDevice).value().prints) << name;
   }
 }
 
@@ -205,7 +262,7 @@ Result<Image> parse_exact(const std::string& kind, const char* data, size_t size
   const auto copy = std::make_unique<char[]>(size);
   std::memcpy(copy.get(), data, size);
   if (kind == "cubin") return parse_cubin(Bytes(copy.get(), size));
-  if (kind == "fatbin") return parse_fatbin(Bytes(copy.get(), size));
+  if (kind == "fatbin") return parse_fatbin(Bytes(copy.get(), size), kDevice);
   return parse_ptx(std::string_view(copy.get(), size));
 }
 

@@ -15,8 +15,9 @@ TEST(Settings, HaveTheDefaultsOfTheirRows) {
   const auto child = [] {
     const Settings& s = settings();
     end_with(s.memory_bytes == 8ull << 30 && s.granularity == 2ull << 20 && s.h2d_bytes_per_second == 16ull << 30 &&
-             s.d2h_bytes_per_second == 16ull << 30 && s.latency.nanoseconds == 0 && s.devices == 1 &&
-             s.context_bytes == 0 && s.queue_depth == 1024 && s.poison && s.stats_path == nullptr && !s.strict);
+             s.d2h_bytes_per_second == 16ull << 30 && s.latency.nanoseconds == 0 && s.architecture == 90 &&
+             s.devices == 1 && s.context_bytes == 0 && s.queue_depth == 1024 && s.poison && s.stats_path == nullptr &&
+             !s.strict);
   };
   EXPECT_EXIT(child(), testing::ExitedWithCode(0), "^$");
 }
@@ -42,17 +43,18 @@ TEST(Settings, AreReadByTheirType) {
 TEST(Settings, WhatIsImpossibleIsSaidAndTheDefaultHolds) {
   const auto child = [] {
     setenv("REPRISE_SIM_GRANULARITY", "3MiB", 1);
+    setenv("REPRISE_SIM_ARCHITECTURE", "9", 1);
     setenv("REPRISE_SIM_DEVICES", "65", 1);
     setenv("REPRISE_SIM_QUEUE_DEPTH", "0", 1);
     setenv("REPRISE_SIM_LATENCY", "-1", 1);
     setenv("REPRISE_SIM_MEMORY", "plenty", 1);
     const Settings& s = settings();
-    end_with(s.granularity == 2ull << 20 && s.devices == 1 && s.queue_depth == 1024 && s.latency.nanoseconds == 0 &&
-             s.memory_bytes == 8ull << 30);
+    end_with(s.granularity == 2ull << 20 && s.architecture == 90 && s.devices == 1 && s.queue_depth == 1024 &&
+             s.latency.nanoseconds == 0 && s.memory_bytes == 8ull << 30);
   };
   const char* const said =
       "REPRISE_SIM_MEMORY=plenty cannot be "
-      "read.*\n.*GRANULARITY=3MiB.*\n.*LATENCY=-1.*\n.*DEVICES=65.*\n.*QUEUE_DEPTH=0";
+      "read.*\n.*GRANULARITY=3MiB.*\n.*LATENCY=-1.*\n.*ARCHITECTURE=9 .*\n.*DEVICES=65.*\n.*QUEUE_DEPTH=0";
   EXPECT_EXIT(child(), testing::ExitedWithCode(0), said);
 }
 

@@ -30,7 +30,7 @@ class Twins : public testing::Test {
     ASSERT_EQ(problem, nullptr) << problem;
     std::ifstream file(TWINS_CUBIN, std::ios::binary);
     const std::vector<char> bytes{std::istreambuf_iterator<char>(file), {}};
-    auto parsed = parse_image(bytes.data());
+    auto parsed = parse_image(bytes.data(), 90);
     ASSERT_TRUE(parsed.ok()) << parsed.status().message();
     image_ = new Image(std::move(parsed.value()));
   }
