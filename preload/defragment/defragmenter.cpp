@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "preload/base/log.h"
+#include "preload/driver/device_observer.h"
 #include "preload/driver/driver.h"
 #include "preload/driver/resolve.h"
 #include "preload/tracking/streams.h"
@@ -49,8 +50,7 @@ const char* Defragmenter::set_up(CUcontext context) noexcept {
   limits.stitched_blocks = kStitchedBlocks;
   if (!stitcher_.open(&device_, limits)) return "there is no host memory for its tables";
   context_ = context;
-  note_ = reinterpret_cast<void (*)(uint64_t, uint64_t)>(driver_symbol("repriseSimNoteAllocation"));
-  forget_ = reinterpret_cast<void (*)(uint64_t)>(driver_symbol("repriseSimForgetAllocation"));
+  find_device_observer();
   return nullptr;
 }
 
@@ -143,7 +143,7 @@ CUresult Defragmenter::take(CUdeviceptr* address, size_t bytes, CUstream stream)
   allocation.size = bytes;
   allocation.origin = stream != nullptr ? trace::Origin::async : trace::Origin::alloc;
   insert_allocation(allocation);
-  if (note_ != nullptr) note_(grant.address, bytes);
+  observe_allocated(grant.address, bytes, 0);
   *address = grant.address;
   return CUDA_SUCCESS;
 }
@@ -178,7 +178,7 @@ CUresult Defragmenter::release(CUdeviceptr address) noexcept {
     }
     tag = stitch::kIdle;
   }
-  if (forget_ != nullptr) forget_(address);
+  observe_freed(address, 0);
   const std::lock_guard lock(mutex_);
   stitcher_.release(address, tag);
   return CUDA_SUCCESS;
@@ -191,7 +191,7 @@ CUresult Defragmenter::release_async(CUdeviceptr address, CUstream stream) noexc
     insert_allocation(allocation);
     return CUDA_ERROR_INVALID_VALUE;  // as the driver answers for memory that is not stream-ordered
   }
-  if (forget_ != nullptr) forget_(address);
+  observe_freed(address, 0);
   const std::lock_guard lock(mutex_);
   stitcher_.release(address, tag_of(stream));
   return CUDA_SUCCESS;

@@ -62,9 +62,7 @@ class Defragmenter {
   CUevent event_ = nullptr;             // recorded and waited for at once, again and again
   CUstream streams_[kMaxStreams] = {};  // tag - 1 -> stream; nullptr: destroyed
   uint32_t stream_count_ = 0;
-  uint64_t waits_ = 0;                          // reuse that had to wait for other work
-  void (*note_)(uint64_t, uint64_t) = nullptr;  // tells the simulated device a tensor's extent
-  void (*forget_)(uint64_t) = nullptr;
+  uint64_t waits_ = 0;  // reuse that had to wait for other work
 };
 
 }  // namespace reprise

@@ -20,10 +20,12 @@ typedef struct RepriseSimStats {
   uint64_t copies;
   uint64_t copied_bytes_h2d;
   uint64_t copied_bytes_d2h;
-  uint64_t compute_busy_ns;    // time with at least one kernel running
-  uint64_t copy_busy_ns;       // time with at least one copy engine running
-  uint64_t overlap_busy_ns;    // time with both
-  uint64_t unsupported_calls;  // calls that are not implemented: CUDA_ERROR_NOT_SUPPORTED
+  uint64_t compute_busy_ns;         // time with at least one kernel running
+  uint64_t copy_busy_ns;            // time with at least one copy engine running
+  uint64_t overlap_busy_ns;         // time with both
+  uint64_t unsupported_calls;       // calls that are not implemented: CUDA_ERROR_NOT_SUPPORTED
+  uint64_t parameter_bytes;         // of launches without a twin
+  uint64_t hashed_parameter_bytes;  // those of them that entered the launches' hashes
 } RepriseSimStats;
 
 void repriseSimGetStats(int device, RepriseSimStats* stats);
@@ -38,10 +40,15 @@ int repriseSimInjectFault(const char* function, unsigned nth, int result);
 int repriseSimLastFault(uint64_t* address, char* kernel, unsigned capacity);
 
 // The program's own allocations, for the dataflow-hash executor: the shim replaces cuMemAlloc by mapped chunks, so the
-// device cannot know a tensor's extent. Without the shim cuMemAlloc itself records extents. A launch takes the extents
-// that hold when it is called, not when it runs.
-void repriseSimNoteAllocation(uint64_t address, uint64_t bytes);
-void repriseSimForgetAllocation(uint64_t address);
+// device cannot know a tensor's extent. Without the shim cuMemAlloc itself records extents. `call` is the position of
+// the program's call in its order of calls, from 1 on; 0: there is no such order, the shim performs each call at once.
+void repriseSimAllocated(uint64_t address, uint64_t bytes, uint64_t call);
+void repriseSimFreed(uint64_t address, uint64_t call);
+// What the calling thread asks of the driver from now on is the program's call at this position, made earlier: its
+// launches mean the allocations that were live then. kRepriseSimMoves: it only moves the program's bytes, and writes
+// nothing that the program would. 0: what it looks like.
+inline constexpr uint64_t kRepriseSimMoves = ~uint64_t{0};
+void repriseSimPerform(uint64_t call);
 
 // Activity records. `id` is that of the calling thread's innermost push.
 typedef struct RepriseSimActivity {

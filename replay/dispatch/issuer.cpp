@@ -1,4 +1,5 @@
 #include "preload/base/log.h"
+#include "preload/driver/device_observer.h"
 #include "preload/driver/driver.h"
 #include "preload/driver/results.h"
 #include "replay/dispatch/on_demand.h"
@@ -13,6 +14,7 @@ CUresult Issuer::issue(LogEntry& entry, uint64_t activity_id) noexcept {
   ActivitySource* const activity = activity_id != 0 ? shared_.activity.load(std::memory_order_acquire) : nullptr;
   if (activity != nullptr) activity->push(activity_id, command.stream);
   CUresult result;
+  const Performing performing(command.sequence);
   if (entry.staged) {
     result = driver().cuMemcpyHtoDAsync(command.accesses[0].address, shared_.staging.data(entry.staging), command.size,
                                         command.stream);

@@ -152,16 +152,12 @@ bool OnDemandExecutor::in_plan_region(const Access& access) const noexcept {
 }
 
 void OnDemandExecutor::perform_allocate(LogEntry& entry) noexcept {
-  if (entry.chunk_count == 0 && memory_.arena.plan.contains(entry.address)) {
-    issuer_.extents.insert(entry.address, entry.size);
-    return;
-  }
+  if (entry.chunk_count == 0 && memory_.arena.plan.contains(entry.address)) return;
   ResidentTensor* const tensor = memory_.tensors.insert(entry.address);
   tensor->allocation = entry.allocation;
   tensor->size = entry.size;
   tensor->chunk_count = entry.chunk_count;
   tensor->plan_owned = memory_.arena.plan.contains(entry.address);
-  issuer_.extents.insert(entry.address, entry.size);
   const CUcontext context = entry.command.context;
   const LaneIndex lane = entry.stream_ordered ? memory_.lanes.lane_of(entry.command.stream, context) : kNoLane;
   const bool small = tensor->chunk_count == 0;

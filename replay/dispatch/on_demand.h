@@ -5,7 +5,6 @@
 #include <list>
 #include <vector>
 
-#include "replay/dispatch/extents.h"
 #include "replay/dispatch/fault_report.h"
 #include "replay/dispatch/shared.h"
 #include "replay/memory/memory.h"
@@ -17,7 +16,7 @@ namespace reprise::replay {
 class Issuer {
  public:
   Issuer(Shared* shared, ManagedMemory* memory) noexcept
-      : extents(shared), fault_report(shared, memory), shared_(*shared), memory_(*memory) {}
+      : fault_report(shared, memory), shared_(*shared), memory_(*memory) {}
 
   // Makes the context of the entry current for this thread.
   void enter_context(CUcontext context) noexcept;
@@ -32,7 +31,6 @@ class Issuer {
   void issue_event_wait(LogEntry& entry) noexcept;
   void issue_stream_destroy(LogEntry& entry) noexcept;
 
-  Extents extents;
   FaultReport fault_report;
 
  private:

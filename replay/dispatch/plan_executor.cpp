@@ -67,7 +67,6 @@ void PlanExecutor::activate(const PlanIndex* plan_index, uint64_t iteration) noe
   in_order_.clear();
   arrivals_.clear();
   fence_.clear();
-  small_live_.assign(plan_index->plan.tensors.size(), 0);
   next_ = shared_.command_log.head() + 1;  // behind the activate entry
   looked_ns_ = 0;
   RunLogLine line(run_log::activate::line);
@@ -162,13 +161,7 @@ PlanExecutor::Taken PlanExecutor::take_planned(LogEntry& entry) noexcept {
       if (cleared != CUDA_SUCCESS) failure_ = "a range could not be unmapped";
       return Taken::later;
     }
-    if (entry.chunk_count != 0) {
-      activation_.allocate(call.tensor, entry.allocation);
-      issuer_.extents.insert(entry.address, entry.size);
-    }
-  }
-  if (call.kind != plan::CallKind::op && plan_index_->plan.tensors[call.tensor].chunk_count == 0) {
-    small_live_[call.tensor] += call.kind == plan::CallKind::allocate ? 1 : -1;
+    if (entry.chunk_count != 0) activation_.allocate(call.tensor, entry.allocation);
   }
   if (entry.call == 0) stopwatch_.begin(entry.iteration);
   if (call.kind == plan::CallKind::op && touches_host(entry)) host_work_.push_back(&entry);
@@ -307,7 +300,6 @@ void PlanExecutor::issue_op(Instance instance) noexcept {
     return;
   }
   if (!place(instance.vertex, lane)) return;
-  insert_small_extents(entry);
   compute_lane_ = lane;
   last_op_ = instance;
   if (entry.program_issues) {
@@ -318,25 +310,6 @@ void PlanExecutor::issue_op(Instance instance) noexcept {
     return;
   }
   op_issued(instance, lane, issuer_.issue(entry, activity_id(instance)));
-}
-
-// Small transient tensors share addresses over time: the extent of the one that an op means is inserted when the op is
-// issued.
-void PlanExecutor::insert_small_extents(const LogEntry& entry) noexcept {
-  if (shared_.extent_observer.insert == nullptr) return;
-  for (const plan::OpAccess& access : plan_index_->plan.calls[entry.call].accesses) {
-    const plan::Tensor& tensor = plan_index_->plan.tensors[access.tensor];
-    if (tensor.chunk_count == 0 && access.tensor >= plan_index_->persistent_count) {
-      issuer_.extents.insert(plan_index_->addresses[access.tensor], tensor.size);
-    }
-  }
-}
-
-// OnDemandExecutor inserts the extents of what is allocated while no plan is in force; these were allocated before.
-void PlanExecutor::insert_live_small_extents() noexcept {
-  for (uint32_t t = plan_index_->persistent_count; t < small_live_.size(); ++t) {
-    if (small_live_[t] > 0) issuer_.extents.insert(plan_index_->addresses[t], plan_index_->plan.tensors[t].size);
-  }
 }
 
 void PlanExecutor::op_issued(Instance instance, LaneIndex lane, CUresult result) noexcept {
@@ -434,7 +407,6 @@ void PlanExecutor::diverge(const char* why) noexcept {
   cancel_arrivals();
   activation_.exit();
   activation_.forget_handovers();
-  insert_live_small_extents();
   active_ = false;
   stopwatch_.cancel();
   if (why == nullptr) why = failure_;

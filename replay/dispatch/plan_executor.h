@@ -83,8 +83,6 @@ class PlanExecutor {
   bool advance_arrivals() noexcept;
   void cancel_arrivals() noexcept;
 
-  void insert_small_extents(const LogEntry& entry) noexcept;
-  void insert_live_small_extents() noexcept;
   void record_stall() noexcept;
 
   bool anything_ready() noexcept;
@@ -119,7 +117,6 @@ class PlanExecutor {
   };
   std::vector<Granted> granted_;            // being issued by program threads
   std::vector<const LogEntry*> host_work_;  // entries that touch host memory and are not issued
-  std::vector<int8_t> small_live_;  // by tensor: small transient ones that the program has allocated and not freed
   uint64_t polls_seen_ = 0;
 
   // Strict safety: ops and frees in the program's order, not yet issued; reloads that are with the driver, and whose

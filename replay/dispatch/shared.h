@@ -20,12 +20,6 @@
 
 namespace reprise::replay {
 
-// How the simulated device is told of allocations, which it cannot see because they are carved out of our arena.
-struct ExtentObserver {
-  void (*insert)(uint64_t address, uint64_t bytes) = nullptr;
-  void (*erase)(uint64_t address) = nullptr;
-};
-
 // Numbers for memory information and the run log; each is written by one thread and read by any.
 struct Counters {
   std::atomic<uint64_t> requested_bytes{0};  // live, as the program asked
@@ -60,7 +54,6 @@ struct Shared {
   bool strict = false;  // --safety strict; false: trusted
   Arena arena;
   Zone arena_all;
-  ExtentObserver extent_observer;
   std::atomic<int> captures{0};                    // stream captures of the program that are open, or about to be
   std::atomic<ActivitySource*> activity{nullptr};  // not nullptr: device times are wanted
   std::atomic<bool> recording{false};  // device times are kept by the calls' sequence numbers, for the trace

@@ -6,6 +6,7 @@
 
 #include "preload/base/log.h"
 #include "preload/calls/enforcer_factory.h"
+#include "preload/driver/device_observer.h"
 #include "preload/driver/driver.h"
 #include "preload/driver/resolve.h"
 
@@ -87,6 +88,7 @@ CUresult Enforcer::allocate(const AllocateCall& call, CUdeviceptr* address) noex
     entry->call = step.match.call;
     entry->iteration = step.match.iteration;
   }
+  observe_allocated(*address, call.size, call.sequence);
   follower_.allocated(call.allocation, *address, call.size);
   peak_footprint_ = std::max(peak_footprint_, follower_.footprint().bytes());
   entry->peak_footprint = peak_footprint_;
@@ -199,6 +201,7 @@ CUresult Enforcer::release(const FreeCall& call) noexcept {
   const std::lock_guard lock(submit_mutex_);
   const FollowedCall step = follower_.free(call);
   look_at_planner(step.ask_planner);
+  observe_freed(call.address, call.sequence);
   append_free(call, stream, step);
   return fault;
 }
@@ -277,7 +280,11 @@ CUresult Enforcer::wait_for(Waiter& waiter, LogEntry& entry, const Command& comm
                                        ? shared_.activity.load(std::memory_order_acquire)
                                        : nullptr;
   if (activity != nullptr) activity->push(command.sequence, stream);
-  const CUresult result = fault != CUDA_SUCCESS ? fault : seen(command.issue(command.payload, stream));
+  CUresult result = fault;
+  if (fault == CUDA_SUCCESS) {
+    const Performing performing(command.sequence);
+    result = seen(command.issue(command.payload, stream));
+  }
   if (activity != nullptr) activity->pop(command.sequence, stream);
   entry.program_result = result;
   entry.program_issued.store(1, std::memory_order_release);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "preload/base/log.h"
+#include "preload/driver/device_observer.h"
 #include "preload/driver/driver.h"
 #include "preload/driver/resolve.h"
 #include "preload/trace/identity.h"
@@ -38,9 +39,7 @@ bool Enforcer::open(CUcontext context, CUdevice device) noexcept {
   size_t total = 0;
   if (driver().cuDeviceTotalMem(&total, device) == CUDA_SUCCESS) physical_bytes_ = total;
   host_cap_ = host_cap_of(config_);
-  shared_.extent_observer.insert =
-      reinterpret_cast<void (*)(uint64_t, uint64_t)>(driver_symbol("repriseSimNoteAllocation"));
-  shared_.extent_observer.erase = reinterpret_cast<void (*)(uint64_t)>(driver_symbol("repriseSimForgetAllocation"));
+  if (!reopened_) find_device_observer();
   if (!reopened_) {
     shared_.activity.store(choose_activity_source(config_.activity));
     shared_.recording.store(recorder_ != nullptr && shared_.activity.load() != nullptr);
@@ -108,7 +107,7 @@ CUresult Enforcer::close(void (*freed)(CUdeviceptr) noexcept) noexcept {
     stop_recording();
   }
   for (const CUdeviceptr address : gone) {
-    if (shared_.extent_observer.erase != nullptr) shared_.extent_observer.erase(address);
+    observe_freed(address, 0);
     freed(address);
   }
   return CUDA_SUCCESS;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "preload/driver/device_observer.h"
 #include "preload/driver/driver.h"
 
 namespace reprise::replay {
@@ -95,6 +96,7 @@ CUresult copy_in(ManagedMemory& memory, ResidentTensor& tensor, const std::vecto
   if (result == CUDA_SUCCESS) result = lanes.enter_own();  // waiting may have left it
   if (result == CUDA_SUCCESS) {
     result = for_each_run(memory, tensor, chunks, [&](CUdeviceptr device, uint64_t host, uint64_t bytes) {
+      const Performing moving(Performing::kMoves);
       return driver().cuMemcpyHtoDAsync(device, reinterpret_cast<const void*>(host), bytes,
                                         lanes.stream(Lanes::kToDevice));
     });

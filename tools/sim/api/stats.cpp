@@ -15,6 +15,7 @@
 #include "tools/sim/base/settings.h"
 #include "tools/sim/device/device.h"
 #include "tools/sim/streams/enter.h"
+#include "tools/sim/twins/hashing.h"
 
 namespace reprise::sim {
 namespace {
@@ -27,11 +28,13 @@ void write_stats(int file, const RepriseSimStats& s, bool last) {
           "{\"used_bytes\": %llu, \"peak_bytes\": %llu, \"create_calls\": %llu, \"release_calls\": %llu, "
           "\"map_calls\": %llu, \"unmap_calls\": %llu, \"set_access_calls\": %llu, \"launches\": %llu, "
           "\"copies\": %llu, \"copied_bytes_h2d\": %llu, \"copied_bytes_d2h\": %llu, \"compute_busy_ns\": %llu, "
-          "\"copy_busy_ns\": %llu, \"overlap_busy_ns\": %llu, \"unsupported_calls\": %llu%s",
+          "\"copy_busy_ns\": %llu, \"overlap_busy_ns\": %llu, \"unsupported_calls\": %llu, \"parameter_bytes\": %llu, "
+          "\"hashed_parameter_bytes\": %llu%s",
           number(s.used_bytes), number(s.peak_bytes), number(s.create_calls), number(s.release_calls),
           number(s.map_calls), number(s.unmap_calls), number(s.set_access_calls), number(s.launches), number(s.copies),
           number(s.copied_bytes_h2d), number(s.copied_bytes_d2h), number(s.compute_busy_ns), number(s.copy_busy_ns),
-          number(s.overlap_busy_ns), number(s.unsupported_calls), last ? "}" : "");
+          number(s.overlap_busy_ns), number(s.unsupported_calls), number(s.parameter_bytes),
+          number(s.hashed_parameter_bytes), last ? "}" : "");
 }
 
 // One object for device 0, with an array "devices" for all when there are several. A child that was forked writes
@@ -103,6 +106,9 @@ void repriseSimGetStats(int device, RepriseSimStats* stats) {
   stats->copy_busy_ns = times.copy_ns;
   stats->overlap_busy_ns = times.overlap_ns;
   stats->unsupported_calls = unsupported_calls();
+  const HashedShare share = hashed_share();
+  stats->parameter_bytes = share.parameter_bytes;
+  stats->hashed_parameter_bytes = share.hashed_bytes;
 }
 
 void repriseSimResetPeak(int device) {

@@ -13,6 +13,7 @@ struct Execution {
   Stream& stream;
   Context& context;
   uint64_t activity;  // id for activity records
+  uint64_t call;      // position in the program's order of calls (current_call())
 };
 
 enum class OperationKind : uint8_t { kernel, copy, memset, host, empty, record, wait, allocate, free, other };

@@ -25,6 +25,7 @@ struct ThreadState {
   uint32_t activity_depth = 0;
   CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
   bool per_thread_default = false;          // NULL means CU_STREAM_PER_THREAD in the call that runs now
+  uint64_t call = 0;                        // of the program, that the shim performs now (preload/driver/sim_abi.h)
   const void* per_thread_caller = nullptr;  // ... and this is where that call came from
   bool in_callback = false;                 // a host function runs: it may not call the driver
 };

@@ -34,6 +34,11 @@ uint64_t current_activity() noexcept {
   return depth == 0 ? 0 : thread_state.activity_ids[depth - 1];
 }
 
+uint64_t current_call() noexcept {
+  static constinit std::atomic<uint64_t> calls{0};
+  return thread_state.call != 0 ? thread_state.call : calls.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
 }  // namespace reprise::sim
 
 using namespace reprise::sim;
@@ -48,6 +53,8 @@ void repriseSimActivityPush(uint64_t id) {
 void repriseSimActivityPop() {
   if (thread_state.activity_depth > 0) --thread_state.activity_depth;
 }
+
+void repriseSimPerform(uint64_t call) { thread_state.call = call; }
 
 unsigned repriseSimActivityRead(RepriseSimActivity* out, unsigned capacity) {
   Records& all = records();

@@ -17,4 +17,8 @@ inline void record_activity(const RepriseSimActivity& record) {
 // The id that the calling thread pushed last, 0 without one.
 uint64_t current_activity() noexcept;
 
+// The position in the program's order of calls of what the calling thread asks for: as the shim tells, else one more
+// than any before.
+uint64_t current_call() noexcept;
+
 }  // namespace reprise::sim

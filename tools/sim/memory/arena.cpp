@@ -73,10 +73,9 @@ bool FreeIntervals::take_at(uint64_t base, uint64_t bytes) {
 }
 
 Arena::Arena() {
-  uint64_t bytes = 0;
-  const uint64_t base = reserve_addresses(&bytes);
-  const uint64_t first = round_up(base, kSlabBytes);
-  if (bytes > kSlabBytes) addresses_.give(first, (base + bytes - first) / kSlabBytes * kSlabBytes);
+  base_ = reserve_addresses(&bytes_);
+  const uint64_t first = round_up(base_, kSlabBytes);
+  if (bytes_ > kSlabBytes) addresses_.give(first, (base_ + bytes_ - first) / kSlabBytes * kSlabBytes);
 }
 
 uint64_t Arena::map_block(uint64_t bytes) {

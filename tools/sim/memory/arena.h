@@ -38,12 +38,15 @@ class Arena {
   // `bytes` is a multiple of kDeviceUnit. Returns 0 when the operating system has no more.
   uint64_t allocate(uint64_t bytes, int device);
   void free(uint64_t address, uint64_t bytes, int device);
+  bool contains(uint64_t address) const { return address - base_ < bytes_; }
 
  private:
   uint64_t map_block(uint64_t bytes);
   void unmap_block(uint64_t address, uint64_t bytes);
   uint64_t take_kept(uint64_t bytes);
   bool keep(uint64_t address, uint64_t bytes);
+  uint64_t base_ = 0;
+  uint64_t bytes_ = 0;
   std::mutex mutex_;
   FreeIntervals addresses_;
   std::multimap<uint64_t, uint64_t> kept_;  // freed blocks, size to address: inaccessible, but with their pages

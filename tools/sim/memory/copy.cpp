@@ -5,6 +5,7 @@
 #include "tools/sim/base/settings.h"
 #include "tools/sim/base/trap.h"
 #include "tools/sim/device/device.h"
+#include "tools/sim/memory/extents.h"
 
 namespace reprise::sim {
 namespace {
@@ -12,14 +13,21 @@ namespace {
 // A pageable source up to this size is copied aside at the call; for a larger one the call waits.
 constexpr uint64_t kStagedBytes = 64u << 10;
 
-void copy_rows(const CopyShape& shape, uint64_t source) {
+// Calls visit(destination, source) with the start of each row.
+template <typename Visit>
+void each_row(const CopyShape& shape, uint64_t source, Visit visit) {
   for (uint64_t z = 0; z < shape.depth; ++z) {
     for (uint64_t y = 0; y < shape.height; ++y) {
-      std::memmove(
-          reinterpret_cast<void*>(shape.destination + z * shape.destination_slice + y * shape.destination_pitch),
-          reinterpret_cast<const void*>(source + z * shape.source_slice + y * shape.source_pitch), shape.width);
+      visit(shape.destination + z * shape.destination_slice + y * shape.destination_pitch,
+            source + z * shape.source_slice + y * shape.source_pitch);
     }
   }
+}
+
+void copy_rows(const CopyShape& shape, uint64_t source) {
+  each_row(shape, source, [&](uint64_t to, uint64_t from) {
+    std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), shape.width);
+  });
 }
 
 // How long the link takes, at least.
@@ -34,7 +42,8 @@ uint64_t link_ns(EngineKind engine, uint64_t bytes) {
 
 class CopyOperation final : public Operation {
  public:
-  explicit CopyOperation(const CopyPlan& its_plan) : plan(its_plan) {}
+  explicit CopyOperation(const CopyPlan& its_plan)
+      : plan(its_plan), to_(WrittenPlace::at(plan.shape.destination)), from_(WrittenPlace::at(plan.shape.source)) {}
   OperationKind kind() const override { return OperationKind::copy; }
 
   // Copies the source aside now, so that the program can change it.
@@ -62,6 +71,9 @@ class CopyOperation final : public Operation {
     const uint64_t source = staged_.empty() ? plan.shape.source : reinterpret_cast<uint64_t>(staged_.data());
     auto body = [&] { copy_rows(plan.shape, source); };
     if (!run_trapped(body)) execution.context.fail(CUDA_ERROR_ILLEGAL_ADDRESS);
+    if (!to_.known()) return;
+    each_row(plan.shape, plan.shape.source,
+             [&](uint64_t to, uint64_t from) { to_.copy(to, from_, from, plan.shape.width); });
   }
   void count(Device& device) const {
     ++device.copies;
@@ -69,6 +81,8 @@ class CopyOperation final : public Operation {
     if (plan.engine == EngineKind::device_to_host) device.copied_bytes_d2h += plan.shape.bytes();
   }
   std::vector<uint8_t> staged_;
+  const WrittenPlace to_;
+  const WrittenPlace from_;
 };
 
 template <typename Word>
@@ -79,7 +93,8 @@ void fill_row(uint64_t address, uint64_t count, uint32_t value) {
 
 class MemsetOperation final : public Operation {
  public:
-  MemsetOperation(const MemsetShape& its_shape, Device& device) : shape(its_shape), device_(device) {}
+  MemsetOperation(const MemsetShape& its_shape, Device& device)
+      : shape(its_shape), device_(device), to_(WrittenPlace::at(its_shape.address)) {}
   OperationKind kind() const override { return OperationKind::memset; }
   void execute(const Execution& execution) const override {
     const EngineUse use(device_, EngineKind::memset, execution.activity, execution.stream.id);
@@ -99,9 +114,11 @@ class MemsetOperation final : public Operation {
       } else {
         fill_row<uint32_t>(row, shape.width, shape.value);
       }
+      to_.mark(row, shape.width * shape.element_bytes);
     }
   }
   Device& device_;
+  const WrittenPlace to_;
 };
 
 bool fits(const MemoryMap::Place& place, Side side) {

@@ -3,7 +3,6 @@
 #include <atomic>
 #include <vector>
 
-#include "preload/driver/sim_abi.h"
 #include "preload/footprint/footprint.h"
 #include "tools/sim/base/settings.h"
 #include "tools/sim/device/device.h"
@@ -14,33 +13,6 @@
 #include "tools/sim/streams/context.h"
 
 namespace reprise::sim {
-namespace {
-
-// Allocations that the shim serves itself, as it tells by repriseSimNoteAllocation(): base to bytes.
-struct NotedAllocations {
-  std::shared_mutex mutex;
-  std::map<uint64_t, uint64_t> bytes;
-};
-
-NotedAllocations& noted() {
-  static NotedAllocations& instance = *new NotedAllocations;
-  return instance;
-}
-
-bool noted_extent(uint64_t address, uint64_t* base, uint64_t* bytes) {
-  NotedAllocations& all = noted();
-  const std::shared_lock lock(all.mutex);
-  auto next = all.bytes.upper_bound(address);
-  if (next == all.bytes.begin()) return false;
-  --next;
-  if (address - next->first >= next->second) return false;
-  *base = next->first;
-  *bytes = next->second;
-  return true;
-}
-
-}  // namespace
-
 MemoryMap& memory_map() {
   static MemoryMap& instance = *new MemoryMap;
   return instance;
@@ -169,6 +141,7 @@ CUresult allocate_device_memory(Context& context, uint64_t bytes, RangeKind kind
     arena().free(range.base, rounded, context.device.ordinal);
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
+  if (kind == RangeKind::device || kind == RangeKind::pool) range.written = std::make_shared<WrittenBytes>(bytes);
   memory_map().add(std::move(range));
   return CUDA_SUCCESS;
 }
@@ -200,25 +173,4 @@ void release_memory(Context& context) {
   }
 }
 
-bool allocation_extent(uint64_t address, uint64_t* base, uint64_t* bytes) {
-  if (noted_extent(address, base, bytes)) return true;
-  const std::optional<Range> range = memory_map().find(address);
-  if (!range || (range->kind != RangeKind::device && range->kind != RangeKind::pool)) return false;
-  *base = range->base;
-  *bytes = range->bytes;
-  return true;
-}
-
 }  // namespace reprise::sim
-
-void repriseSimNoteAllocation(uint64_t address, uint64_t bytes) {
-  auto& all = reprise::sim::noted();
-  const std::unique_lock lock(all.mutex);
-  all.bytes[address] = bytes;
-}
-
-void repriseSimForgetAllocation(uint64_t address) {
-  auto& all = reprise::sim::noted();
-  const std::unique_lock lock(all.mutex);
-  all.bytes.erase(address);
-}

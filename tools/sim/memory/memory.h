@@ -10,6 +10,7 @@
 #include <shared_mutex>
 
 #include "tools/sim/base/cuda_api.h"
+#include "tools/sim/base/written.h"
 
 namespace reprise::sim {
 
@@ -36,10 +37,11 @@ struct Range {
   Device* device = nullptr;  // nullptr: host memory
   unsigned flags = 0;        // of cuMemHostAlloc and cuMemHostRegister
   uint64_t buffer_id = 0;
-  std::shared_ptr<Pool> pool;            // kind pool
-  bool freed = false;                    // kind pool: cuMemFreeAsync was called, the stream has not got there
-  std::shared_ptr<PhysicalChunk> chunk;  // kind mapping
-  uint64_t readers = 0;                  // kind mapping: devices with access, a bit each; bit 63: the host
+  std::shared_ptr<WrittenBytes> written;  // kinds device and pool
+  std::shared_ptr<Pool> pool;             // kind pool
+  bool freed = false;                     // kind pool: cuMemFreeAsync was called, the stream has not got there
+  std::shared_ptr<PhysicalChunk> chunk;   // kind mapping
+  uint64_t readers = 0;                   // kind mapping: devices with access, a bit each; bit 63: the host
   uint64_t writers = 0;
 
   uint64_t end() const { return base + bytes; }
@@ -99,8 +101,5 @@ void free_device_memory(const Range& range);
 
 // Memory of a context that goes away: everything but mappings, which belong to the process.
 void release_memory(Context& context);
-
-// The extent of the program allocation that holds `address`, for the dataflow-hash executor.
-bool allocation_extent(uint64_t address, uint64_t* base, uint64_t* bytes);
 
 }  // namespace reprise::sim

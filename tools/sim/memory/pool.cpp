@@ -62,6 +62,7 @@ bool Pool::take_cached(Context& context, const std::shared_ptr<Stream>& stream, 
       range.freed = false;
       range.context = &context;
       range.buffer_id = next_buffer_id();
+      range.written = std::make_shared<WrittenBytes>(bytes);
       taken = true;
     });
     if (!taken) continue;

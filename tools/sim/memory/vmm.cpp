@@ -77,7 +77,7 @@ std::map<uint64_t, uint64_t>& reservations() {
   return instance;
 }
 
-bool is_reserved(uint64_t base, uint64_t bytes) {
+bool lies_in_reservation(uint64_t base, uint64_t bytes) {
   auto next = reservations().upper_bound(base);
   if (next == reservations().begin()) return false;
   --next;
@@ -166,7 +166,8 @@ void spend(uint64_t start_ns, double ns) {
 
 CUresult add_mapping(uint64_t base, uint64_t bytes, const std::shared_ptr<PhysicalChunk>& chunk) {
   const std::unique_lock lock(memory_map().mutex());
-  if (bytes > chunk->bytes || !is_reserved(base, bytes) || has_range(base, bytes)) return CUDA_ERROR_INVALID_VALUE;
+  if (bytes > chunk->bytes || !lies_in_reservation(base, bytes) || has_range(base, bytes))
+    return CUDA_ERROR_INVALID_VALUE;
   // The kernel limits the number of mappings of a process; neighbours in file and address become one.
   void* place = mmap(pointer(base), bytes, PROT_NONE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, chunk->file,
                      static_cast<off_t>(chunk->offset));
@@ -273,6 +274,11 @@ CUresult import_chunk(int file, std::shared_ptr<PhysicalChunk>* result) {
   chunk->device = find_device(0);  // not charged: the exporter pays for the bytes
   *result = std::move(chunk);
   return CUDA_SUCCESS;
+}
+
+bool is_reserved(uint64_t address) {
+  const std::shared_lock lock(memory_map().mutex());
+  return lies_in_reservation(address, 1);
 }
 
 uint64_t reserve_range(uint64_t bytes, uint64_t alignment, uint64_t hint) {

@@ -35,6 +35,7 @@ CUresult import_chunk(int file, std::shared_ptr<PhysicalChunk>* chunk);
 // Address reservations. reserve_range() honours `hint` when that range is free. 0: none to be had.
 uint64_t reserve_range(uint64_t bytes, uint64_t alignment, uint64_t hint);
 CUresult free_range(uint64_t base, uint64_t bytes);
+bool is_reserved(uint64_t address);
 
 // These two take the time that REPRISE_SIM_MAP says, of the calling thread.
 CUresult map_chunk(uint64_t base, uint64_t bytes, const std::shared_ptr<PhysicalChunk>& chunk);

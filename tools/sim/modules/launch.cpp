@@ -10,7 +10,6 @@
 #include "tools/sim/streams/faults.h"
 #include "tools/sim/streams/stream.h"
 #include "tools/sim/twins/executor.h"
-#include "tools/sim/twins/registry.h"
 
 namespace reprise::sim {
 namespace {
@@ -84,13 +83,13 @@ CUresult ParameterBlob::read_buffer(const Function& function, void** extra) {
 KernelOperation::KernelOperation(std::shared_ptr<const Function> its_function, const LaunchShape& its_shape,
                                  ParameterBlob its_blob)
     : function(std::move(its_function)), shape(its_shape), blob(std::move(its_blob)) {
-  if (find_twin(function->kernel->name) != nullptr) return;
-  for (uint32_t offset = 0; offset + 8 <= blob.bytes(); offset += 8) {
-    uint64_t word = 0;
-    std::memcpy(&word, blob.data() + offset, sizeof(word));
-    Extent extent{};
-    if (allocation_extent(word, &extent.base, &extent.bytes)) extents_.push_back(extent);
-  }
+  addresses_ = find_addresses(blob.data(), blob.bytes(), [&](uint64_t word, Pointee* pointee) {
+    Extent extent;
+    if (!find_extent(word, &extent)) return is_known_address(word);
+    *pointee = {extent.base, extent.bytes, extent.written.get()};
+    extents_.push_back(std::move(extent));
+    return true;
+  });
 }
 
 void KernelOperation::execute(const Execution& execution) const {
@@ -107,19 +106,10 @@ void KernelOperation::execute(const Execution& execution) const {
   std::memcpy(run.grid, shape.grid, sizeof(run.grid));
   std::memcpy(run.block, shape.block, sizeof(run.block));
   run.shared_bytes = shape.shared_bytes;
+  run.addresses = addresses_;
+  run.call = execution.call;
   const EngineUse use(device, EngineKind::compute, execution.activity, execution.stream.id);
-  static thread_local const std::vector<Extent>* running;
-  running = &extents_;
-  const ExtentLookup lookup = [](uint64_t address, uint64_t* base, uint64_t* bytes) {
-    for (const Extent& extent : *running) {
-      if (address - extent.base >= extent.bytes) continue;
-      *base = extent.base;
-      *bytes = extent.bytes;
-      return true;
-    }
-    return false;
-  };
-  auto body = [&] { execute_kernel(run, lookup); };
+  auto body = [&] { execute_kernel(run); };
   if (run_trapped(body)) return;
   keep_fault(bad_address(), function->kernel->name);
   execution.context.fail(CUDA_ERROR_ILLEGAL_ADDRESS);

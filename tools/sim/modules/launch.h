@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "tools/sim/base/operation.h"
+#include "tools/sim/memory/extents.h"
 #include "tools/sim/modules/module.h"
+#include "tools/sim/twins/executor.h"
 
 namespace reprise::sim {
 
@@ -46,13 +48,9 @@ class KernelOperation final : public Operation {
   const ParameterBlob blob;
 
  private:
-  struct Extent {
-    uint64_t base;
-    uint64_t bytes;
-  };
-  // Of the allocations that the parameters name, as they are at the call: an address may belong to something else by
-  // the time the kernel runs. Only for kernels that will be hashed.
-  std::vector<Extent> extents_;
+  // What the parameters name as of the program's call: an address may mean something else by the time the kernel runs.
+  std::vector<AddressWord> addresses_;
+  std::vector<Extent> extents_;  // keeps what they refer to
 };
 
 }  // namespace reprise::sim

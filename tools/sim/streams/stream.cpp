@@ -18,6 +18,7 @@ struct Stream::Command {
   std::vector<Wait> waits;
   uint64_t position = 0;
   uint64_t activity = 0;
+  uint64_t call = 0;
   Command* next = nullptr;
 };
 
@@ -62,6 +63,7 @@ uint64_t Stream::submit(OperationPointer operation, std::vector<Wait> waits) {
   command->operation = std::move(operation);
   command->waits = std::move(waits);
   command->activity = current_activity();
+  command->call = current_call();
   bool wake;
   uint64_t position;
   {
@@ -135,7 +137,7 @@ void Stream::work() {
 void Stream::perform(Command& command) {
   for (const Wait& wait : command.waits) wait.stream->wait_for(wait.position);
   if (context.failed() && !command.operation->runs_after_failure()) return;
-  command.operation->execute({*this, context, command.activity});
+  command.operation->execute({*this, context, command.activity, command.call});
 }
 
 void Stream::complete(uint64_t position) {

@@ -35,14 +35,14 @@ void warn_about(const KernelImage& kernel) {
 
 }  // namespace
 
-void execute_kernel(const KernelRun& run, ExtentLookup extents) {
+void execute_kernel(const KernelRun& run) {
   const Twin* twin = find_twin(run.kernel->name);
   if (twin != nullptr && !agrees(*twin, run)) {
     warn_about(*run.kernel);
     twin = nullptr;
   }
   if (twin == nullptr) {
-    hash_kernel(run, extents);
+    hash_kernel(run);
     return;
   }
   TwinLaunch launch{run.parameters, {}, {}, run.shared_bytes};
@@ -51,6 +51,10 @@ void execute_kernel(const KernelRun& run, ExtentLookup extents) {
     launch.block[i] = run.block[i];
   }
   twin->run(launch);
+  // It may have written all that it got; what it reaches otherwise is not known.
+  for (const AddressWord& word : run.addresses) {
+    if (word.written != nullptr) word.written->mark_all();
+  }
 }
 
 }  // namespace reprise::sim

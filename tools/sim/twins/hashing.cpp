@@ -1,11 +1,14 @@
 #include "tools/sim/twins/hashing.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <vector>
 
 #include "preload/structures/structures.h"
 #include "preload/trace/signature.h"
+#include "tools/sim/twins/hash_log.h"
+#include "tools/sim/twins/parameter_kinds.h"
 
 namespace reprise::sim {
 namespace {
@@ -16,6 +19,7 @@ using trace::hash_mix;
 struct Tensor {
   uint64_t base;
   uint64_t bytes;
+  WrittenBytes* written;
 };
 
 uint64_t load_word(const uint8_t* at) {
@@ -31,9 +35,25 @@ uint64_t scramble(uint64_t word) {
   return word ^ (word >> 31);
 }
 
+std::atomic<uint64_t> parameter_bytes{0};
+std::atomic<uint64_t> hashed_bytes{0};
+
+// Where it was written, and what is there.
+uint64_t hash_written(const Tensor& tensor) {
+  const auto hash_part = [&](uint64_t begin, uint64_t end) {
+    return hash_content(reinterpret_cast<const void*>(tensor.base + begin), end - begin);
+  };
+  if (tensor.written->complete()) return hash_part(0, tensor.bytes);
+  uint64_t hash = 0;
+  for (const auto& [begin, end] : tensor.written->intervals()) {
+    hash = hash_mix(hash_mix(hash, begin), hash_part(begin, end));
+  }
+  return hash;
+}
+
 class Hasher {
  public:
-  Hasher(const KernelRun& run, ExtentLookup extents) : run_(run), extents_(extents) {
+  explicit Hasher(const KernelRun& run) : run_(run) {
     std::vector<trace::ParameterLayout> layout;
     for (const auto& parameter : run.kernel->parameters) layout.push_back({parameter.offset, parameter.bytes});
     structure_ = structures::recognize(run.kernel->name.c_str(), layout.data(), static_cast<uint32_t>(layout.size()));
@@ -46,26 +66,39 @@ class Hasher {
     for (const uint32_t extent : run_.block) hash_ = hash_mix(hash_, extent);
     hash_ = hash_mix(hash_, run_.shared_bytes);
     add_parameters();
+    const uint64_t of_parameters = hash_;
+    HashedLaunch launch{run_, of_parameters, {}, 0};
     for (const Tensor& tensor : tensors_) {
-      hash_ = hash_mix(hash_, hash_content(reinterpret_cast<const void*>(tensor.base), tensor.bytes));
+      const uint64_t content = hash_written(tensor);
+      launch.tensors.push_back({tensor.bytes, content});
+      hash_ = hash_mix(hash_, content);
     }
     uint64_t number = 0;
     for (const Tensor& tensor : tensors_) {
       fill_content(reinterpret_cast<void*>(tensor.base), tensor.bytes, hash_mix(hash_, ++number));
+      tensor.written->mark_all();
     }
+    launch.result = hash_;
+    log_hashes(launch);
+    parameter_bytes.fetch_add(run_.parameter_bytes, std::memory_order_relaxed);
+    hashed_bytes.fetch_add(counted_, std::memory_order_relaxed);
   }
 
  private:
   void add_parameters() {
     const auto& parameters = run_.kernel->parameters;
     if (!run_.kernel->parameters_known || parameters.empty()) {
-      add_bytes(0, run_.parameter_bytes);
+      add_addresses(0, run_.parameter_bytes);
       return;
     }
-    for (const auto& parameter : parameters) {
-      const uint32_t offset = parameter.offset - parameters.front().offset;
-      if (offset > run_.parameter_bytes || parameter.bytes > run_.parameter_bytes - offset) return;
-      if (!add_structure(parameter.offset, offset)) add_bytes(offset, offset + parameter.bytes);
+    const std::vector<SetBytes>& set = set_bytes(*run_.kernel);
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      const uint32_t offset = parameters[i].offset - parameters.front().offset;
+      const uint32_t bytes = parameters[i].bytes;
+      if (offset > run_.parameter_bytes || bytes > run_.parameter_bytes - offset) return;
+      if (add_structure(parameters[i].offset, offset)) continue;
+      add_addresses(offset, offset + bytes);
+      add_values(offset + set[i].first, offset + set[i].last);
     }
   }
 
@@ -75,47 +108,61 @@ class Hasher {
     if (structure.kind == structures::Kind::unknown || structure.offset != recorded_offset) return false;
     structure.offset = offset;
     const auto is_live = [](void* user, uint64_t word) {
-      Tensor ignored{};
-      return static_cast<Hasher*>(user)->extents_(word, &ignored.base, &ignored.bytes);
+      const auto& all = static_cast<Hasher*>(user)->run_.addresses;
+      return std::any_of(all.begin(), all.end(), [word](const AddressWord& known) {
+        return known.written != nullptr && word - known.base < known.bytes;
+      });
     };
     structures::Range ranges[structures::kMostRanges];
     const uint32_t count = structures::used_ranges(structure, run_.parameters, run_.grid[0], is_live, this, ranges);
-    for (uint32_t i = 0; i < count; ++i) add_bytes(ranges[i].begin, ranges[i].end);
+    for (uint32_t i = 0; i < count; ++i) add_addresses(ranges[i].begin, ranges[i].end);
     return count > 0;
   }
 
-  void add_bytes(uint32_t first, uint32_t last) {
+  // The first address at or behind `offset`.
+  const AddressWord* address_from(uint32_t offset) const {
+    return std::lower_bound(run_.addresses.data(), run_.addresses.data() + run_.addresses.size(), offset,
+                            [](const AddressWord& word, uint32_t at) { return word.at < at; });
+  }
+
+  void add_addresses(uint32_t first, uint32_t last) {
+    const AddressWord* const end = run_.addresses.data() + run_.addresses.size();
+    for (const AddressWord* word = address_from(first); word != end && word->at + 8 <= last; ++word) {
+      if (word->written != nullptr) add_tensor(*word, first);
+    }
+  }
+
+  void add_tensor(const AddressWord& word, uint32_t first) {
+    const Tensor tensor{word.base, word.bytes, word.written};
+    const auto known =
+        std::find_if(tensors_.begin(), tensors_.end(), [&](const Tensor& other) { return other.base == tensor.base; });
+    hash_ = hash_mix(hash_, word.at - first);
+    hash_ = hash_mix(hash_, static_cast<uint64_t>(known - tensors_.begin()));
+    hash_ = hash_mix(hash_, word.word - tensor.base);
+    hash_ = hash_mix(hash_, tensor.bytes);
+    if (known == tensors_.end()) tensors_.push_back(tensor);
+    counted_ += 8;
+  }
+
+  // A word at a time, but for addresses: those of tensors are added already, those of other memory differ in each run.
+  void add_values(uint32_t first, uint32_t last) {
     while (first < last) {
       const uint32_t next = std::min((first & ~7u) + 8, last);
-      if (next - first == 8) {
-        add_word(load_word(run_.parameters + first));
-      } else {
+      const AddressWord* const word = address_from(first);
+      const bool address = word != run_.addresses.data() + run_.addresses.size() && word->at == first;
+      if (!address || next - first < 8) {
         hash_ = hash_bytes(run_.parameters + first, next - first, hash_);
+        counted_ += next - first;
       }
       first = next;
     }
   }
 
-  void add_word(uint64_t word) {
-    Tensor tensor{};
-    const bool inside = extents_(word, &tensor.base, &tensor.bytes);
-    if (!inside && (word == 0 || !extents_(word - 1, &tensor.base, &tensor.bytes))) {
-      hash_ = hash_mix(hash_, word);
-      return;
-    }
-    const auto known =
-        std::find_if(tensors_.begin(), tensors_.end(), [&](const Tensor& other) { return other.base == tensor.base; });
-    hash_ = hash_mix(hash_, static_cast<uint64_t>(known - tensors_.begin()));
-    hash_ = hash_mix(hash_, word - tensor.base);
-    hash_ = hash_mix(hash_, tensor.bytes);
-    if (known == tensors_.end()) tensors_.push_back(tensor);
-  }
-
   const KernelRun& run_;
-  ExtentLookup extents_;
   structures::Structure structure_;
   std::vector<Tensor> tensors_;
   uint64_t hash_ = 0;
+  uint64_t counted_ = 0;
 };
 
 }  // namespace
@@ -146,6 +193,8 @@ void fill_content(void* data, uint64_t bytes, uint64_t seed) {
   std::memcpy(at, &tail, left);
 }
 
-void hash_kernel(const KernelRun& run, ExtentLookup extents) { Hasher(run, extents).execute(); }
+void hash_kernel(const KernelRun& run) { Hasher(run).execute(); }
+
+HashedShare hashed_share() noexcept { return {parameter_bytes.load(), hashed_bytes.load()}; }
 
 }  // namespace reprise::sim

@@ -1,6 +1,8 @@
 # What runs kernels: host twins, else dataflow hashing. Included by the CMakeLists.txt of the simulated device.
-reprise_library(reprise_tools_sim_twins twins/executor.cpp twins/hashing.cpp twins/registry.cpp)
-target_link_libraries(reprise_tools_sim_twins PUBLIC reprise_preload_images reprise_preload_structures ${CMAKE_DL_LIBS})
+reprise_library(reprise_tools_sim_twins twins/executor.cpp twins/hash_log.cpp twins/hashing.cpp
+                twins/parameter_kinds.cpp twins/registry.cpp)
+target_link_libraries(reprise_tools_sim_twins PUBLIC reprise_preload_images reprise_preload_structures reprise_tools_sim_base
+                      ${CMAKE_DL_LIBS})
 
 # Twins and the plain run they are compared with are the same machine code on the same machine: any processor will do.
 set(twin_processor "")

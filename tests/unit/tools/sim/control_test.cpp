@@ -177,6 +177,84 @@ TEST_F(Control, OverlapIsTheTimeOfBoth) {
   EXPECT_GE(after.compute_busy_ns - before.compute_busy_ns, copy);
 }
 
+// An allocation whose kernels have no twin: dataflow hashing shows which memory a launch took for its operands.
+class Hashed : public Control {
+ protected:
+  void hash(CUdeviceptr operand) { ASSERT_CU(launch("hashed", {&operand})); }
+  std::vector<int> content(CUdeviceptr from) { return read_ints(from, 64); }
+  decltype(&repriseSimAllocated) allocated_ = SIM(repriseSimAllocated);
+  decltype(&repriseSimFreed) freed_ = SIM(repriseSimFreed);
+  decltype(&repriseSimPerform) perform_ = SIM(repriseSimPerform);
+};
+
+TEST_F(Hashed, MemoryThatNobodyWroteIsNoInput) {
+  const CUdeviceptr first = allocate(256);
+  const CUdeviceptr second = allocate(256);
+  ASSERT_CU(CU(cuMemsetD32)(second, 77, 64));
+  ASSERT_CU(CU(cuMemFree)(second));
+  const CUdeviceptr again = allocate(256);  // holds what the freed one held
+  hash(first);
+  hash(again);
+  EXPECT_EQ(content(first), content(again));
+  ASSERT_CU(CU(cuMemsetD32)(first, 1, 32));
+  ASSERT_CU(CU(cuMemsetD32)(again, 2, 32));
+  hash(first);
+  hash(again);
+  EXPECT_NE(content(first), content(again));
+}
+
+TEST_F(Hashed, CopiesCarryWhatWasWritten) {
+  const CUdeviceptr from[] = {allocate(256), allocate(256)};
+  const CUdeviceptr to[] = {allocate(256), allocate(256)};
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_CU(CU(cuMemsetD32)(from[i], 5, 16));
+    ASSERT_CU(CU(cuMemsetD32)(to[i], static_cast<unsigned>(i), 64));
+    ASSERT_CU(CU(cuMemcpyDtoD)(to[i], from[i], 256));
+    hash(to[i]);
+  }
+  EXPECT_EQ(content(to[0]), content(to[1])) << "what lies behind the 16 words is undefined in both";
+}
+
+TEST_F(Hashed, BytesThatTheShimMovesAreNotWritten) {
+  const CUdeviceptr moved = allocate(256);
+  const CUdeviceptr plain = allocate(256);
+  const std::vector<int> bytes(64, 9);
+  perform_(kRepriseSimMoves);
+  ASSERT_CU(CU(cuMemcpyHtoD)(moved, bytes.data(), 256));
+  perform_(0);
+  hash(moved);
+  hash(plain);
+  EXPECT_EQ(content(moved), content(plain));
+}
+
+// Memory of our own, in which the shim places allocations: A, and behind its end B at the same address.
+TEST_F(Hashed, ALaunchMeansTheAllocationsOfItsCall) {
+  const CUdeviceptr arena = ints(128, 3);
+  const auto run = [&](uint64_t at) {
+    ASSERT_CU(CU(cuMemsetD32)(arena, 3, 128));
+    perform_(at);
+    hash(arena);
+    perform_(0);
+  };
+  allocated_(arena, 128, 10);
+  run(11);
+  const std::vector<int> as_a = read_ints(arena, 128);
+  EXPECT_EQ(as_a[32], 3);
+  EXPECT_NE(as_a[31], 3);
+  freed_(arena, 12);
+  allocated_(arena, 256, 13);
+  run(14);
+  const std::vector<int> as_b = read_ints(arena, 128);
+  EXPECT_NE(as_b[63], 3);
+  EXPECT_EQ(as_b[64], 3);
+  run(11);  // called before, performed now
+  EXPECT_EQ(read_ints(arena, 128)[32], 3);
+  freed_(arena, 15);
+  run(11);
+  EXPECT_EQ(read_ints(arena, 128)[32], 3) << "long after both have ended";
+  EXPECT_NE(read_ints(arena, 128)[31], 3);
+}
+
 TEST_F(Control, FreshMemoryIsNotZero) {
   const CUdeviceptr large = allocate(4u << 20);
   const std::vector<int> seen = read_ints(large, 1u << 20);

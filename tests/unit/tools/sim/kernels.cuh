@@ -20,6 +20,8 @@ extern "C" __global__ void read_globals(int* out) {
   shared_counter = 77;
 }
 extern "C" __global__ void empty() {}
+// Without a twin.
+extern "C" __global__ void hashed(int* values) { *values = 1; }
 struct Wide {
   long long words[80];
 };

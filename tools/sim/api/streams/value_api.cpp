@@ -3,6 +3,7 @@
 
 #include "tools/sim/base/trap.h"
 #include "tools/sim/device/device.h"
+#include "tools/sim/memory/extents.h"
 #include "tools/sim/memory/memory.h"
 #include "tools/sim/streams/capture.h"
 #include "tools/sim/streams/dispatch.h"
@@ -48,15 +49,17 @@ bool holds(const Word& word, unsigned condition) {
 
 class WriteOperation final : public Operation {
  public:
-  explicit WriteOperation(const Word& word) : word_(word) {}
+  explicit WriteOperation(const Word& word) : word_(word), place_(WrittenPlace::at(word.address)) {}
   OperationKind kind() const override { return OperationKind::other; }
   void execute(const Execution& execution) const override {
     auto body = [&] { store(word_); };
     if (!run_trapped(body)) execution.context.fail(CUDA_ERROR_ILLEGAL_ADDRESS);
+    place_.mark(word_.address, word_.wide ? 8 : 4);
   }
 
  private:
   const Word word_;
+  const WrittenPlace place_;
 };
 
 class WaitOperation final : public Operation {

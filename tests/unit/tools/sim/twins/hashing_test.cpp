@@ -6,21 +6,46 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <vector>
+
+#include "tools/sim/twins/parameter_kinds.h"
 
 namespace reprise::sim {
 namespace {
 
-std::map<uint64_t, uint64_t> noted;  // base -> bytes
+// The program's allocations, and all other memory that the driver knows.
+struct Memory {
+  struct Tensor {
+    uint64_t bytes;
+    std::unique_ptr<WrittenBytes> written;
+  };
+  std::map<uint64_t, Tensor> tensors;  // by base
 
-bool lookup(uint64_t address, uint64_t* base, uint64_t* bytes) {
-  auto above = noted.upper_bound(address);
-  if (above == noted.begin()) return false;
-  --above;
-  if (address - above->first >= above->second) return false;
-  *base = above->first;
-  *bytes = above->second;
-  return true;
+  // `written`: all of it.
+  WrittenBytes& add(const void* base, uint64_t bytes, bool written = true) {
+    Tensor& tensor = tensors[reinterpret_cast<uint64_t>(base)];
+    tensor = {bytes, std::make_unique<WrittenBytes>(bytes)};
+    if (written) tensor.written->mark_all();
+    return *tensor.written;
+  }
+
+  bool find(uint64_t address, Pointee* pointee) const {
+    auto above = tensors.upper_bound(address);
+    if (above == tensors.begin()) return false;
+    --above;
+    if (address - above->first >= above->second.bytes) return false;
+    *pointee = {above->first, above->second.bytes, above->second.written.get()};
+    return true;
+  }
+};
+
+void run_kernel(const KernelImage& kernel, const void* parameters, uint32_t bytes, const Memory& memory,
+                uint32_t grid = 1, uint32_t shared_bytes = 0) {
+  const auto* blob = static_cast<const uint8_t*>(parameters);
+  const auto addresses =
+      find_addresses(blob, bytes, [&](uint64_t address, Pointee* pointee) { return memory.find(address, pointee); });
+  execute_kernel({&kernel, blob, bytes, {grid, 1, 1}, {32, 1, 1}, shared_bytes, addresses, 1});
 }
 
 // One launch of kernel(float* a, float* b, int n, const float* inside_a) on tensors of its own, somewhere in memory.
@@ -32,9 +57,9 @@ class Scene {
   }
 
   std::vector<uint8_t> run() {
-    noted.clear();
-    noted[address(a_)] = 1000;
-    noted[address(b_)] = 500;
+    Memory memory;
+    memory.add(a_, 1000);
+    memory.add(b_, 500);
     KernelImage kernel;
     kernel.name = name_;
     kernel.parameters = {{0x210, 8}, {0x218, 8}, {0x220, 4}, {0x228, 8}};
@@ -45,7 +70,7 @@ class Scene {
     std::memcpy(blob, words, 16);
     std::memcpy(blob + 16, &count_, 4);
     std::memcpy(blob + 24, words + 2, 8);
-    execute_kernel({&kernel, blob, sizeof blob, {grid_, 1, 1}, {32, 1, 1}, shared_bytes_}, &lookup);
+    run_kernel(kernel, blob, sizeof blob, memory, grid_, shared_bytes_);
     std::vector<uint8_t> result(1500);
     std::memcpy(result.data(), a_, 1000);
     std::memcpy(result.data() + 1000, b_, 500);
@@ -119,13 +144,104 @@ TEST(Hashing, StreamHasNoRepetition) {
 
 TEST(Hashing, UnknownLayoutIsScannedAsAWhole) {
   std::vector<uint64_t> tensor(16);
-  noted.clear();
-  noted[reinterpret_cast<uint64_t>(tensor.data())] = 128;
+  Memory memory;
+  memory.add(tensor.data(), 128);
   KernelImage kernel;
   kernel.name = "unknown";
   const uint64_t blob[2] = {7, reinterpret_cast<uint64_t>(tensor.data())};
-  execute_kernel({&kernel, reinterpret_cast<const uint8_t*>(blob), 16, {1, 1, 1}, {1, 1, 1}, 0}, &lookup);
+  run_kernel(kernel, blob, sizeof blob, memory);
   for (const uint64_t word : tensor) EXPECT_NE(word, 0u);
+}
+
+// A tensor of 256 bytes, of which some are written, and a kernel that takes it and what else the blob holds.
+std::vector<uint8_t> run_on_tensor(const KernelImage& kernel, std::vector<uint64_t> blob, uint8_t garbage,
+                                   uint64_t written_from, uint64_t written_to) {
+  std::vector<uint8_t> tensor(256, garbage);
+  for (uint64_t i = written_from; i < written_to; ++i) tensor[i] = static_cast<uint8_t>(i);
+  Memory memory;
+  memory.add(tensor.data(), tensor.size(), false).mark(written_from, written_to);
+  blob[0] = reinterpret_cast<uint64_t>(tensor.data());
+  run_kernel(kernel, blob.data(), static_cast<uint32_t>(blob.size() * 8), memory);
+  EXPECT_TRUE(memory.tensors.begin()->second.written->complete()) << "a kernel writes all of its operands";
+  return tensor;
+}
+
+KernelImage kernel_of(const char* name, std::vector<images::ParameterImage> parameters) {
+  KernelImage kernel;
+  kernel.name = name;
+  kernel.parameters = std::move(parameters);
+  kernel.parameters_known = true;
+  return kernel;
+}
+
+TEST(Hashing, WhatNothingWroteIsNoInput) {
+  const KernelImage kernel = kernel_of("kernel", {{0, 8}});
+  const auto expected = run_on_tensor(kernel, {0}, 0xcb, 64, 192);
+  EXPECT_EQ(run_on_tensor(kernel, {0}, 0x11, 64, 192), expected);
+  EXPECT_NE(run_on_tensor(kernel, {0}, 0xcb, 64, 193), expected) << "where it was written counts";
+  EXPECT_NE(run_on_tensor(kernel, {0}, 0xcb, 0, 0), expected);
+  EXPECT_EQ(run_on_tensor(kernel, {0}, 0xcb, 0, 0), run_on_tensor(kernel, {0}, 0x11, 0, 0));
+  EXPECT_NE(run_on_tensor(kernel, {0}, 0xcb, 0, 256), run_on_tensor(kernel, {0}, 0xcb, 0, 255));
+}
+
+TEST(Hashing, OfAScalarItsOwnBytesCount) {
+  const KernelImage kernel = kernel_of("_Z6kernelPfid", {{0, 8}, {8, 4}, {16, 8}});
+  const auto expected = run_on_tensor(kernel, {0, 5, 7}, 0, 0, 256);
+  EXPECT_EQ(run_on_tensor(kernel, {0, 5 | uint64_t{0xdead} << 32, 7}, 0, 0, 256), expected);
+  EXPECT_NE(run_on_tensor(kernel, {0, 6, 7}, 0, 0, 256), expected);
+  EXPECT_NE(run_on_tensor(kernel, {0, 5, 8}, 0, 0, 256), expected);
+}
+
+TEST(Hashing, OfAnUnknownStructureOnlyAddressesCount) {
+  const KernelImage kernel = kernel_of("_Z6kernelPf6Unseen", {{0, 8}, {8, 24}});
+  const auto expected = run_on_tensor(kernel, {0, 1, 2, 3}, 0, 0, 256);
+  EXPECT_EQ(run_on_tensor(kernel, {0, 4, 5, 6}, 0, 0, 256), expected);
+  std::vector<uint8_t> other(64, 1);
+  const auto with_other = [&](uint8_t content) {
+    std::vector<uint8_t> tensor(256);
+    std::fill(other.begin(), other.end(), content);
+    Memory memory;
+    memory.add(tensor.data(), tensor.size());
+    memory.add(other.data(), other.size());
+    const uint64_t blob[] = {reinterpret_cast<uint64_t>(tensor.data()), 1, reinterpret_cast<uint64_t>(other.data()), 3};
+    run_kernel(kernel, blob, sizeof blob, memory);
+    return tensor;
+  };
+  EXPECT_EQ(with_other(1), with_other(1));
+  EXPECT_NE(with_other(1), with_other(2));
+}
+
+TEST(ParameterKinds, TypesOfAMangledName) {
+  using Types = std::vector<std::string>;
+  EXPECT_EQ(parameter_types("plain"), Types{});
+  EXPECT_EQ(parameter_types("_Z1kv"), Types{});
+  EXPECT_EQ(parameter_types("_Z1kPKfiS0_d"), (Types{"float const*", "int", "float const*", "double"}));
+  EXPECT_EQ(parameter_types(
+                "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIfEESt5arrayIPcLm1EEEEviT0_T1_"),
+            (Types{"int", "at::native::FillFunctor<float>", "std::array<char*, 1ul>"}));
+}
+
+// The sizes that PyTorch's binaries report for these types.
+TEST(ParameterKinds, WhatIsSureToBeSet) {
+  const auto set = [](const char* name, std::vector<uint32_t> sizes) {
+    KernelImage kernel;
+    kernel.name = name;
+    uint32_t offset = 0;
+    for (const uint32_t bytes : sizes) {
+      kernel.parameters.push_back({offset, bytes});
+      offset += (bytes + 7) / 8 * 8;
+    }
+    std::vector<std::pair<uint32_t, uint32_t>> found;
+    for (const SetBytes& one : set_bytes(kernel)) found.emplace_back(one.first, one.last);
+    return found;
+  };
+  using Found = std::vector<std::pair<uint32_t, uint32_t>>;
+  EXPECT_EQ(set("triton_kernel", {8, 4, 12}), (Found{{0, 8}, {0, 4}, {0, 0}}));
+  EXPECT_EQ(set("_Z1kifx", {4, 4, 8}), (Found{{0, 4}, {0, 4}, {0, 8}}));
+  EXPECT_EQ(set("_Z1kN2at15PhiloxCudaStateE", {32}), (Found{{0, 25}}));
+  EXPECT_EQ(set("_Z1kN2at15PhiloxCudaStateE", {40}), (Found{{0, 0}})) << "another layout";
+  EXPECT_EQ(set("_Z1kN2at6native13AUnaryFunctorIfffNS0_15binary_internal10MulFunctorIfEEEE", {8}), (Found{{4, 8}}));
+  EXPECT_EQ(set("_Z1ki", {4, 4}), (Found{{0, 0}, {0, 0}})) << "a name that does not fit the image";
 }
 
 }  // namespace

@@ -18,8 +18,6 @@ namespace {
 using images::Image;
 using images::parse_image;
 
-bool no_extents(uint64_t, uint64_t*, uint64_t*) { return false; }
-
 // What the driver does at a launch: parameters laid out as the image says.
 class Twins : public testing::Test {
  protected:
@@ -61,10 +59,10 @@ class Twins : public testing::Test {
       std::memcpy(blob.data() + offset, &argument, sizeof argument);
     };
     (place(arguments), ...);
-    KernelRun run{kernel, blob.data(), static_cast<uint32_t>(blob.size()), {}, {}, shape.shared_bytes};
+    KernelRun run{kernel, blob.data(), static_cast<uint32_t>(blob.size()), {}, {}, shape.shared_bytes, {}, 0};
     std::memcpy(run.grid, shape.grid, sizeof run.grid);
     std::memcpy(run.block, shape.block, sizeof run.block);
-    execute_kernel(run, &no_extents);
+    execute_kernel(run);
   }
 
   static Image* image_;
@@ -164,7 +162,7 @@ TEST_F(Twins, OtherParametersThanTheKernel) {
     unsigned* pointer;
     int count = 0;
   } parameters{out.data()};
-  execute_kernel({&kernel, reinterpret_cast<const uint8_t*>(&parameters), 12, {1, 1, 1}, {64, 1, 1}, 0}, &no_extents);
+  execute_kernel({&kernel, reinterpret_cast<const uint8_t*>(&parameters), 12, {1, 1, 1}, {64, 1, 1}, 0, {}, 0});
   for (const unsigned value : out) EXPECT_EQ(value, 0u);
 }
 

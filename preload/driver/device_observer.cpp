@@ -1,0 +1,17 @@
+#include "preload/driver/device_observer.h"
+
+#include "preload/driver/resolve.h"
+#include "preload/driver/sim_abi.h"
+
+namespace reprise {
+
+static_assert(Performing::kMoves == kRepriseSimMoves);
+
+void find_device_observer() noexcept {
+  device_observer.allocated =
+      reinterpret_cast<decltype(device_observer.allocated)>(driver_symbol("repriseSimAllocated"));
+  device_observer.freed = reinterpret_cast<decltype(device_observer.freed)>(driver_symbol("repriseSimFreed"));
+  device_observer.perform = reinterpret_cast<decltype(device_observer.perform)>(driver_symbol("repriseSimPerform"));
+}
+
+}  // namespace reprise

@@ -1,0 +1,40 @@
+// What the simulated device is told besides driver calls (sim_abi.h): which allocations the program has, and which of
+// its calls is performed now. Null functions on real drivers. Callers: the enforcer and its dispatcher, the
+// defragmenter.
+#pragma once
+#include <cstdint>
+
+namespace reprise {
+
+struct DeviceObserver {
+  void (*allocated)(uint64_t address, uint64_t bytes, uint64_t call) = nullptr;
+  void (*freed)(uint64_t address, uint64_t call) = nullptr;
+  void (*perform)(uint64_t call) = nullptr;
+};
+inline constinit DeviceObserver device_observer;
+
+// Once the driver is known, before any of the below.
+void find_device_observer() noexcept;
+
+inline void observe_allocated(uint64_t address, uint64_t bytes, uint64_t call) noexcept {
+  if (device_observer.allocated != nullptr) device_observer.allocated(address, bytes, call);
+}
+inline void observe_freed(uint64_t address, uint64_t call) noexcept {
+  if (device_observer.freed != nullptr) device_observer.freed(address, call);
+}
+
+// The calling thread performs the program's call at this position, or kMoves: moves its bytes.
+class Performing {
+ public:
+  static constexpr uint64_t kMoves = ~uint64_t{0};
+  explicit Performing(uint64_t call) noexcept {
+    if (device_observer.perform != nullptr) device_observer.perform(call);
+  }
+  ~Performing() {
+    if (device_observer.perform != nullptr) device_observer.perform(0);
+  }
+  Performing(const Performing&) = delete;
+  Performing& operator=(const Performing&) = delete;
+};
+
+}  // namespace reprise
