@@ -68,16 +68,15 @@ void add_unnamed(CommandBuilder& builder, const Function& function) {
   if (hidden_allocations(nullptr, 0) != 0) add_hidden(builder);
 }
 
-// False: the structure is of no known kind, or its content is not as expected; then every word counts.
+// False: the content is not as expected; then every word counts.
 bool scan_structure(CommandBuilder& builder, const structures::Structure& structure, const uint8_t* parameters,
-                    uint32_t grid_x) {
-  if (structure.kind == structures::Kind::unknown) return false;
+                    structures::Grid grid) {
   const auto is_live = [](void* /*user*/, uint64_t word) {
     Allocation ignored;
     return find_allocation(word, &ignored);
   };
   structures::Range ranges[structures::kMostRanges];
-  const uint32_t count = structures::used_ranges(structure, parameters, grid_x, is_live, nullptr, ranges);
+  const uint32_t count = structures::used_ranges(structure, parameters, grid, is_live, nullptr, ranges);
   for (uint32_t i = 0; i < count; ++i) {
     scan_words(builder, parameters, ranges[i].begin, ranges[i].end - ranges[i].begin);
   }
@@ -98,16 +97,14 @@ void scan_words(CommandBuilder& builder, const uint8_t* parameters, uint32_t beg
 }
 
 void scan_launch(CommandBuilder& builder, const Function& function, const uint8_t* parameters, uint32_t parameter_bytes,
-                 uint32_t grid_x) noexcept {
+                 structures::Grid grid) noexcept {
   const bool descriptors = any_tensor_map();
   if (function.layout_known) {
     for (uint32_t i = 0; i < function.parameter_count; ++i) {
       const trace::ParameterLayout layout = function.parameters[i];
       if (layout.offset + layout.bytes > parameter_bytes) break;
-      if (layout.offset == function.structure.offset &&
-          scan_structure(builder, function.structure, parameters, grid_x)) {
-        continue;
-      }
+      const structures::Structure* const structure = function.structures.find(layout.offset);
+      if (structure != nullptr && scan_structure(builder, *structure, parameters, grid)) continue;
       scan_words(builder, parameters, layout.offset, layout.bytes);
       if (descriptors) scan_tensor_maps(builder, parameters, layout.offset, layout.bytes);
     }

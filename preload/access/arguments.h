@@ -14,9 +14,9 @@ namespace reprise {
 void scan_words(CommandBuilder& builder, const uint8_t* parameters, uint32_t begin, uint32_t bytes) noexcept;
 
 // All of a launch: `parameters` holds each parameter at the layout's offset, or, without a layout, the program's own
-// buffer of `parameter_bytes`; `grid_x` blocks wide.
+// buffer of `parameter_bytes`; with this grid.
 void scan_launch(CommandBuilder& builder, const Function& function, const uint8_t* parameters, uint32_t parameter_bytes,
-                 uint32_t grid_x) noexcept;
+                 structures::Grid grid) noexcept;
 
 // How many accesses scan_launch() may need room for; more make the launch opaque.
 uint32_t access_room(uint32_t parameter_bytes) noexcept;

@@ -86,7 +86,7 @@ void read_kernel(GraphAccesses* found, CUgraphNode node) {
     const auto* head = static_cast<const LaunchPayload*>(payload);
     CommandBuilder builder(trace::OpKind::launch, function->name, CU_STREAM_LEGACY, accesses, room);
     scan_launch(builder, *function, static_cast<const uint8_t*>(payload) + head->parameters_offset,
-                head->parameter_bytes, node_params.gridDimX);
+                head->parameter_bytes, {node_params.gridDimX, node_params.gridDimY});
     for (uint32_t i = 0; i < builder.command.access_count; ++i) {
       if (accesses[i].address != 0) add_address(found, accesses[i].address);
       if (accesses[i].address == 0) add_operand(found, {0, 1, accesses[i].allocation});

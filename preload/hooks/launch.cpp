@@ -61,7 +61,7 @@ __attribute__((noinline)) CUresult understood(const LaunchRequest& request) {
     command.parameter_bytes = plan.parameter_bytes;
     command.function = function->id;
     if (*function->name != '\0') command.name = function->name;
-    scan_launch(builder, *function, command.parameters, command.parameter_bytes, command.grid[0]);
+    scan_launch(builder, *function, command.parameters, command.parameter_bytes, {command.grid[0], command.grid[1]});
     command.signature = trace::op_signature(command.op, function->name_hash, command.grid, command.block,
                                             command.shared_bytes, stream_id(command.stream), 0, builder.named_accesses);
     shape = shape_of(request, *function);

@@ -5,12 +5,40 @@
 
 namespace reprise::structures {
 
+// Which words are addresses of memory that is live.
+struct Words {
+  bool (*is_address)(void* user, uint64_t word);
+  void* user;
+  bool live(uint64_t word) const noexcept { return is_address(user, word); }
+};
+
 Structure tensor_lists_of(const char* name, uint32_t bytes) noexcept;
-uint32_t ranges_of_lists(const Structure& structure, const uint8_t* content, uint32_t grid_x, Range* ranges) noexcept;
+uint32_t ranges_of_lists(const Structure& structure, const uint8_t* content, Grid grid, Range* ranges) noexcept;
 
 Structure strided_of(uint32_t bytes) noexcept;
-uint32_t ranges_of_strided(const Structure& structure, const uint8_t* content,
-                           bool (*is_address)(void* user, uint64_t word), void* user, Range* ranges) noexcept;
+uint32_t ranges_of_strided(const Structure& structure, const uint8_t* content, const Words& words,
+                           Range* ranges) noexcept;
+
+Structure tensor_info_of(uint32_t bytes) noexcept;
+uint32_t ranges_of_tensor_info(const Structure& structure, const uint8_t* content, const Words& words,
+                               Range* ranges) noexcept;
+
+Structure reduce_of(uint32_t bytes) noexcept;
+uint32_t ranges_of_reduce(const Structure& structure, const uint8_t* content, const Words& words,
+                          Range* ranges) noexcept;
+
+Structure cat_inputs_of(uint32_t bytes) noexcept;
+uint32_t ranges_of_cat_inputs(const Structure& structure, const uint8_t* content, Grid grid, const Words& words,
+                              Range* ranges) noexcept;
+
+Structure addresses_of(uint32_t bytes) noexcept;
+uint32_t ranges_of_addresses(const Structure& structure, const uint8_t* content, Grid grid, const Words& words,
+                             Range* ranges) noexcept;
+
+// An offset calculator of indices of 32 bits and this many operands (strided.cpp): its size, and whether the content is
+// one's.
+constexpr uint32_t calculator_bytes(uint32_t operands) { return 4 + 25 * 12 + 25 * operands * 4; }
+bool is_calculator(const uint8_t* content) noexcept;
 
 template <typename Value>
 Value load(const uint8_t* at) noexcept {

@@ -10,11 +10,9 @@ namespace {
 constexpr uint32_t kMostDimensions = 25;
 constexpr uint32_t kSizesAt = 4;
 constexpr uint32_t kDivisorBytes = 12;
-constexpr uint32_t kStridesAt = kSizesAt + kMostDimensions * kDivisorBytes;
 constexpr uint32_t kMostOperands = 6;
 
-constexpr uint32_t strides_bytes(uint32_t operands) { return kMostDimensions * operands * 4; }
-constexpr uint32_t addresses_at(uint32_t operands) { return (kStridesAt + strides_bytes(operands) + 7) / 8 * 8; }
+constexpr uint32_t addresses_at(uint32_t operands) { return (calculator_bytes(operands) + 7) / 8 * 8; }
 
 // Division by multiplying and shifting, as Granlund and Montgomery have it: the shift is the smallest whose power is
 // not below the divisor, and the factor follows from both.
@@ -40,16 +38,22 @@ Structure strided_of(uint32_t bytes) noexcept {
   return structure;
 }
 
-uint32_t ranges_of_strided(const Structure& structure, const uint8_t* content,
-                           bool (*is_address)(void* user, uint64_t word), void* user, Range* ranges) noexcept {
+bool is_calculator(const uint8_t* content) noexcept {
   const uint32_t dimensions = load<uint32_t>(content);
-  if (dimensions == 0 || dimensions > kMostDimensions) return 0;  // without a size there is nothing to know it by
+  if (dimensions > kMostDimensions) return false;
   for (uint32_t i = 0; i < dimensions; ++i) {
-    if (!is_divisor(content + kSizesAt + i * kDivisorBytes)) return 0;
+    if (!is_divisor(content + kSizesAt + i * kDivisorBytes)) return false;
   }
+  return true;
+}
+
+uint32_t ranges_of_strided(const Structure& structure, const uint8_t* content, const Words& words,
+                           Range* ranges) noexcept {
+  // Without a size there is nothing to know it by.
+  if (load<uint32_t>(content) == 0 || !is_calculator(content)) return 0;
   const uint32_t data = addresses_at(structure.lists);
   for (uint32_t operand = 0; operand < structure.lists; ++operand) {
-    if (!is_address(user, load<uint64_t>(content + data + operand * 8))) return 0;
+    if (!words.live(load<uint64_t>(content + data + operand * 8))) return 0;
   }
   ranges[0] = {data, structure.bytes};
   return 1;

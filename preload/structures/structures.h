@@ -12,6 +12,10 @@ enum class Kind : uint8_t {
   unknown,       // every word may be an address
   tensor_lists,  // PyTorch's multi_tensor_apply: lists of addresses, and which block works on which of them
   strided,       // PyTorch's elementwise_kernel: sizes and strides for 25 dimensions, then one address for each operand
+  tensor_info,   // PyTorch's TensorInfo: an address, then sizes and strides for 25 dimensions
+  reduce,        // PyTorch's reduce_kernel: sizes and strides for two times 25 dimensions, then addresses
+  cat_inputs,    // PyTorch's torch.cat: room for addresses, of which block y uses the y-th
+  addresses,     // PyTorch's lpnorm_cleanup: room for addresses, of which block x uses the x-th
 };
 
 // One parameter of a kernel. Offsets are those of the parameter space; bytes of all kinds.
@@ -19,12 +23,12 @@ struct Structure {
   Kind kind = Kind::unknown;
   uint32_t offset = 0;
   uint32_t bytes = 0;
-  uint32_t lists = 0;         // tensor_lists: of addresses; strided: operands
+  uint32_t lists = 0;         // of addresses; strided: operands
   uint32_t capacity = 0;      // tensors that a list has room for
   uint32_t steps_at = 0;      // of a fused optimizer's list of step counters, from the structure's start; 0: none
   uint32_t blocks = 0;        // most blocks of a launch
   uint32_t tensor_of_at = 0;  // where the numbers of the blocks' tensors begin
-  uint32_t number_bytes = 0;
+  uint32_t number_bytes = 0;  // of those; tensor_info and cat_inputs: of an index
 };
 
 // Words [begin, end) of the parameter space, in bytes.
@@ -35,12 +39,33 @@ struct Range {
 };
 inline constexpr uint32_t kMostRanges = 8;
 
-// The structure that a kernel of this (mangled) name and layout takes; kind unknown: none that is known.
-Structure recognize(const char* name, const trace::ParameterLayout* parameters, uint32_t count) noexcept;
+inline constexpr uint32_t kMostStructures = 8;
 
-// Where this launch of `grid_x` blocks may hold addresses that the kernel uses. Returns how many ranges; 0: the content
-// is not what it should be, and addresses may be anywhere in it. `is_address`: of memory that is live.
-uint32_t used_ranges(const Structure& structure, const uint8_t* parameters, uint32_t grid_x,
+// Those that one kernel takes.
+struct Structures {
+  uint32_t count = 0;
+  Structure items[kMostStructures];
+
+  // The one that is the parameter at `offset`; nullptr: it is none that is known.
+  const Structure* find(uint32_t offset) const noexcept {
+    for (uint32_t i = 0; i < count; ++i) {
+      if (items[i].offset == offset) return &items[i];
+    }
+    return nullptr;
+  }
+};
+
+struct Grid {
+  uint32_t x = 1;
+  uint32_t y = 1;
+};
+
+// The structures that a kernel of this (mangled) name and layout takes.
+Structures recognize(const char* name, const trace::ParameterLayout* parameters, uint32_t count) noexcept;
+
+// Where this launch may hold addresses that the kernel uses. Returns how many ranges; 0: the content is not what it
+// should be, and addresses may be anywhere in it. `is_address`: of memory that is live.
+uint32_t used_ranges(const Structure& structure, const uint8_t* parameters, Grid grid,
                      bool (*is_address)(void* user, uint64_t word), void* user, Range* ranges) noexcept;
 
 }  // namespace reprise::structures

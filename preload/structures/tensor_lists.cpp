@@ -67,7 +67,8 @@ Structure tensor_lists_of(const char* name, uint32_t bytes) noexcept {
   return found;
 }
 
-uint32_t ranges_of_lists(const Structure& structure, const uint8_t* content, uint32_t grid_x, Range* ranges) noexcept {
+uint32_t ranges_of_lists(const Structure& structure, const uint8_t* content, Grid grid, Range* ranges) noexcept {
+  const uint32_t grid_x = grid.x;
   if (grid_x == 0 || grid_x > structure.blocks) return 0;
   uint32_t last = 0;
   for (uint32_t block = 0; block < grid_x; ++block) {

@@ -113,7 +113,7 @@ Function* make_function(CUfunction handle) {
   function->opaque = opaque_by_name(function->name);
   read_layout(handle, kind, function);
   if (function->layout_known) {
-    function->structure = structures::recognize(function->name, function->parameters, function->parameter_count);
+    function->structures = structures::recognize(function->name, function->parameters, function->parameter_count);
   }
   const uint64_t owner = owner_handle(handle, kind);
   function->owner = owner_record(owner);

@@ -38,9 +38,9 @@ struct Function {
   uint32_t parameter_count = 0;
   uint32_t parameter_bytes = 0;  // end of the last parameter
   const trace::ParameterLayout* parameters = nullptr;
-  bool opaque = false;              // by name (opaque_kernels.def): reaches memory that no parameter names
-  structures::Structure structure;  // that it takes by value, where it is a known one
-  Owner* owner = nullptr;           // nullptr: out of memory
+  bool opaque = false;                // by name (opaque_kernels.def): reaches memory that no parameter names
+  structures::Structures structures;  // that it takes by value, those that are known
+  Owner* owner = nullptr;             // nullptr: out of memory
 };
 
 // The kernel behind a CUfunction or a CUkernel that was cast to one. nullptr only when out of memory or with a null

@@ -34,7 +34,7 @@ if not (torch.version.cuda or '').startswith('13.'):
 print(sys.executable, end='')
 )";
 
-class Torch : public testing::TestWithParam<Case> {
+class WithTorch : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     if (!python_.empty() || !problem_.empty()) return;  // once for both lists of cases
@@ -56,8 +56,10 @@ class Torch : public testing::TestWithParam<Case> {
   static std::string problem_;
 };
 
-std::string Torch::python_;
-std::string Torch::problem_;
+std::string WithTorch::python_;
+std::string WithTorch::problem_;
+
+class Torch : public WithTorch, public testing::WithParamInterface<Case> {};
 
 // PyTorch brings NVIDIA's runtime along and finds that one first, whatever LD_LIBRARY_PATH says: ours has to be there
 // before.
@@ -109,6 +111,41 @@ TEST_P(Torch, PrintsTheSameChecksumsUnderABudget) {
     EXPECT_EQ(managed.err.find("defect"), std::string::npos) << managed.err;
     ASSERT_EQ(managed.exit_code, 0) << managed.err;
     expect_within_budget(scratch, budget);
+  }
+}
+
+// Dataflow hashing of PyTorch's own kernels: equal in each process, and not equal where the program is another one.
+class TorchOracle : public WithTorch {
+ protected:
+  void train(const std::string& log, const std::vector<std::string>& options = {}) {
+    std::vector<std::string> argv = {python_, REPRISE_TORCH_TRAINING};
+    argv.insert(argv.end(), options.begin(), options.end());
+    const Outcome ran =
+        run(argv, merged(plain_environment(scratch_), {{"REPRISE_SIM_HASH_LOG", scratch_.path(log + ".hashes")}}), 300);
+    ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  }
+  Outcome compare(const std::string& other) {
+    return run({REPRISE_FIRST_DIFFERENCE, scratch_.path("plain.hashes"), scratch_.path(other + ".hashes")});
+  }
+  const Scratch scratch_;
+};
+
+TEST_F(TorchOracle, TrainingIsTheSameInThreeProcesses) {
+  train("plain");
+  for (const char* other : {"second", "third"}) {
+    train(other);
+    const Outcome outcome = compare(other);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.out << outcome.err;
+  }
+}
+
+TEST_F(TorchOracle, AnotherSeedRateOrStepIsSeen) {
+  train("plain");
+  const std::vector<std::vector<std::string>> others = {{"--seed", "2"}, {"--rate", "0.0011"}, {"--steps", "4"}};
+  for (const auto& options : others) {
+    train("other", options);
+    const Outcome outcome = compare("other");
+    EXPECT_EQ(outcome.exit_code, 1) << options[0] << ": " << outcome.out << outcome.err;
   }
 }
 

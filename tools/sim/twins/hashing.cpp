@@ -56,7 +56,7 @@ class Hasher {
   explicit Hasher(const KernelRun& run) : run_(run) {
     std::vector<trace::ParameterLayout> layout;
     for (const auto& parameter : run.kernel->parameters) layout.push_back({parameter.offset, parameter.bytes});
-    structure_ = structures::recognize(run.kernel->name.c_str(), layout.data(), static_cast<uint32_t>(layout.size()));
+    structures_ = structures::recognize(run.kernel->name.c_str(), layout.data(), static_cast<uint32_t>(layout.size()));
   }
 
   void execute() {
@@ -104,17 +104,19 @@ class Hasher {
 
   // Of a structure that is not set as a whole, the rest may be anything.
   bool add_structure(uint32_t recorded_offset, uint32_t offset) {
-    structures::Structure structure = structure_;
-    if (structure.kind == structures::Kind::unknown || structure.offset != recorded_offset) return false;
+    const structures::Structure* const known = structures_.find(recorded_offset);
+    if (known == nullptr) return false;
+    structures::Structure structure = *known;
     structure.offset = offset;
     const auto is_live = [](void* user, uint64_t word) {
       const auto& all = static_cast<Hasher*>(user)->run_.addresses;
-      return std::any_of(all.begin(), all.end(), [word](const AddressWord& known) {
-        return known.written != nullptr && word - known.base < known.bytes;
+      return std::any_of(all.begin(), all.end(), [word](const AddressWord& one) {
+        return one.written != nullptr && word - one.base < one.bytes;
       });
     };
     structures::Range ranges[structures::kMostRanges];
-    const uint32_t count = structures::used_ranges(structure, run_.parameters, run_.grid[0], is_live, this, ranges);
+    const uint32_t count =
+        structures::used_ranges(structure, run_.parameters, {run_.grid[0], run_.grid[1]}, is_live, this, ranges);
     for (uint32_t i = 0; i < count; ++i) add_addresses(ranges[i].begin, ranges[i].end);
     return count > 0;
   }
@@ -159,7 +161,7 @@ class Hasher {
   }
 
   const KernelRun& run_;
-  structures::Structure structure_;
+  structures::Structures structures_;
   std::vector<Tensor> tensors_;
   uint64_t hash_ = 0;
   uint64_t counted_ = 0;

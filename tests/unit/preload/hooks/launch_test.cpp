@@ -436,7 +436,7 @@ TEST(Arguments, AKernelThatIsOpaqueByNameIsAnOpaqueLaunch) {
   for (const bool opaque : {false, true}) {
     function.opaque = opaque;
     CommandBuilder builder(trace::OpKind::launch, "k", CU_STREAM_LEGACY, nullptr, 0);
-    scan_launch(builder, function, nullptr, 0, 1);
+    scan_launch(builder, function, nullptr, 0, {1});
     EXPECT_EQ((builder.command.flags & trace::kOpOpaque) != 0, opaque);
   }
   stop_watching();
@@ -479,11 +479,11 @@ TEST(Arguments, OldAddressesInAKnownStructureAreNoAccesses) {
   function.parameter_count = 1;
   function.parameter_bytes = sizeof lists;
   function.parameters = &layout;
-  function.structure = structures::recognize(function.name, &layout, 1);
+  function.structures = structures::recognize(function.name, &layout, 1);
   const auto accesses_of = [&] {
     static Access room[400];
     CommandBuilder builder(trace::OpKind::launch, "k", CU_STREAM_LEGACY, room, 400);
-    scan_launch(builder, function, reinterpret_cast<const uint8_t*>(&lists), sizeof lists, 2);
+    scan_launch(builder, function, reinterpret_cast<const uint8_t*>(&lists), sizeof lists, {2});
     return builder.command.access_count;
   };
   EXPECT_EQ(accesses_of(), 2u);
