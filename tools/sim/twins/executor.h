@@ -66,8 +66,9 @@ struct KernelRun {
   uint64_t call;  // position in the program's order, for the log of hashes
 };
 
-// Loads twin libraries: those named by REPRISE_SIM_TWINS (colon separated) and `<program>.twins.so` beside the
-// executable. Called once at cuInit. Prints nothing; a library that does not load is reported by *problem.
+// Loads twin libraries: `blas.twins.so` beside the driver, those named by REPRISE_SIM_TWINS (colon separated) and
+// `<program>.twins.so` beside the executable. Called once at cuInit. Prints nothing; a library that does not load is
+// reported by *problem.
 void load_twins(const char** problem);
 
 // Executes. Device memory is plain host memory at the same addresses; a bad access raises SIGSEGV on this thread, which

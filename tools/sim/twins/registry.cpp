@@ -52,7 +52,20 @@ void load(Registry& to, const std::string& path) {
   }
 }
 
+void load_if_there(Registry& to, const std::string& path) {
+  if (access(path.c_str(), R_OK) == 0) load(to, path);
+}
+
+// Twins of the kernels that the simulated device's own libraries launch.
+void load_own(Registry& to) {
+  Dl_info info;
+  if (dladdr(reinterpret_cast<const void*>(&load_own), &info) == 0 || info.dli_fname == nullptr) return;
+  const std::string driver = info.dli_fname;
+  load_if_there(to, driver.substr(0, driver.rfind('/') + 1) + "blas.twins.so");
+}
+
 void load_all(Registry& to) {
+  load_own(to);
   if (const char* listed = std::getenv("REPRISE_SIM_TWINS")) {
     std::string_view rest = listed;
     while (!rest.empty()) {
@@ -64,8 +77,7 @@ void load_all(Registry& to) {
   char program[PATH_MAX];
   const ssize_t length = readlink("/proc/self/exe", program, sizeof program);
   if (length <= 0 || length == static_cast<ssize_t>(sizeof program)) return;
-  const std::string beside = std::string(program, static_cast<size_t>(length)) + ".twins.so";
-  if (access(beside.c_str(), R_OK) == 0) load(to, beside);
+  load_if_there(to, std::string(program, static_cast<size_t>(length)) + ".twins.so");
 }
 
 }  // namespace
