@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "tools/sim/base/device_name.h"
 #include "tools/sim/base/settings.h"
 #include "tools/sim/device/device.h"
 #include "tools/sim/streams/enter.h"
@@ -9,8 +10,6 @@
 using namespace reprise::sim;
 
 namespace {
-
-constexpr const char* kName = "Reprise Simulated Device";
 
 struct AttributeValue {
   CUdevice_attribute attribute;
@@ -57,7 +56,7 @@ CUresult cuDeviceGetName(char* name, int len, CUdevice dev) {
   SIM_ENTER();
   SIM_REQUIRE(name != nullptr && len > 0, CUDA_ERROR_INVALID_VALUE);
   SIM_REQUIRE(find_device(dev) != nullptr, CUDA_ERROR_INVALID_DEVICE);
-  std::snprintf(name, static_cast<size_t>(len), "%s", kName);
+  std::snprintf(name, static_cast<size_t>(len), "%s", kDeviceName);
   return CUDA_SUCCESS;
 }
 

@@ -2,7 +2,6 @@
 
 #include <cuda.h>
 #include <cuda_runtime_api.h>
-#include <dlfcn.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -11,6 +10,8 @@
 #include <set>
 #include <string>
 #include <tuple>
+
+#include "tools/sim/base/device_name.h"
 
 namespace reprise::sim::blas {
 namespace {
@@ -46,8 +47,10 @@ bool find(const char* name, Function& function) {
 
 // On a real device the kernel would do nothing, and all results would be wrong.
 bool is_simulated() {
-  void* driver = dlopen("libcuda.so.1", RTLD_NOW);
-  return driver != nullptr && dlsym(driver, "repriseSimGetStats") != nullptr;
+  int device = 0;
+  cudaDeviceProp properties;
+  return cudaGetDevice(&device) == cudaSuccess && cudaGetDeviceProperties(&properties, device) == cudaSuccess &&
+         std::strcmp(properties.name, kDeviceName) == 0;
 }
 
 struct Kernel {

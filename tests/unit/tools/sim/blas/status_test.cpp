@@ -1,6 +1,8 @@
 // What cuBLAS documents for handles and bad arguments.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "tests/unit/tools/sim/blas/products.h"
 
 namespace reprise::sim::blas {
@@ -81,6 +83,17 @@ TEST(Status, OtherArgumentsAreChecked) {
   EXPECT_EQ(cublasGemmEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, 4, 4, 4, &one, at, CUDA_R_8F_E4M3, 4, at + 256,
                          CUDA_R_8F_E4M3, 4, &one, at + 512, CUDA_R_32F, 4, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
             CUBLAS_STATUS_NOT_SUPPORTED);
+}
+
+// The kernel does nothing on a device that runs kernels: as many results as products would be wrong.
+TEST(Status, ADeviceThatIsNotOursIsRefused) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto create = [] {
+    setenv("REPRISE_SIM_FAIL", "cuDeviceGetName=999", 1);
+    cublasHandle_t handle = nullptr;
+    std::exit(cublasCreate_v2(&handle) == CUBLAS_STATUS_NOT_INITIALIZED ? 0 : 1);
+  };
+  EXPECT_EXIT(create(), testing::ExitedWithCode(0), "this is a real device: start the program without");
 }
 
 TEST(Status, LinearAlgebraIsNotSupported) {
