@@ -84,6 +84,12 @@ std::string built(const std::string& relative) {
   return std::string(root == nullptr ? "." : root) + "/" + relative;
 }
 
+std::string torch_python() {
+  if (const char* named = std::getenv("REPRISE_TORCH_PYTHON")) return named;
+  const std::string own = built("../torch/bin/python");
+  return access(own.c_str(), X_OK) == 0 ? own : "python3";
+}
+
 Scratch::Scratch() {
   std::string pattern = (std::filesystem::temp_directory_path() / "reprise-e2e-XXXXXX").string();
   folder_ = mkdtemp(pattern.data());

@@ -23,6 +23,9 @@ Outcome run(const std::vector<std::string>& argv, const Environment& environment
 // Absolute path of `relative` in the build tree.
 std::string built(const std::string& relative);
 
+// The python to look for a PyTorch in: REPRISE_TORCH_PYTHON, that of `tools/setup --torch`, or python3.
+std::string torch_python();
+
 // A fresh folder for one test, removed when the object goes.
 class Scratch {
  public:

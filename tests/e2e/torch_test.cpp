@@ -1,8 +1,7 @@
 // PyTorch itself on the simulated device: a random program of its memory operations prints the same checksums under a
-// budget. It needs a PyTorch for CUDA 13, in REPRISE_TORCH_PYTHON (a python) or python3, and is skipped without one.
+// budget. It needs a PyTorch for CUDA 13 (torch_python()), and is skipped without one.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <ostream>
 #include <string>
 
@@ -38,8 +37,7 @@ class WithTorch : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     if (!python_.empty() || !problem_.empty()) return;  // once for both lists of cases
-    const char* named = std::getenv("REPRISE_TORCH_PYTHON");
-    const std::string python = named != nullptr ? named : "python3";
+    const std::string python = torch_python();
     const Outcome probe = run({"/usr/bin/env", python, "-c", kProbe});
     if (probe.exit_code == 0) {
       python_ = probe.out;

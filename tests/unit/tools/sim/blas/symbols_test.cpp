@@ -1,9 +1,8 @@
 // The cuBLAS stand-ins have exactly the functions that PyTorch's binaries import. Skipped without a PyTorch for CUDA 13
-// (REPRISE_TORCH_PYTHON, or python3).
+// (torch_python()).
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <set>
 #include <sstream>
 #include <string>
@@ -32,10 +31,9 @@ std::set<std::string> without(const std::set<std::string>& all, const std::set<s
 }
 
 TEST(Symbols, AreThoseThatPyTorchImports) {
-  const char* named = std::getenv("REPRISE_TORCH_PYTHON");
   constexpr char kFolder[] =
       "import importlib.util as u, os; print(os.path.dirname(u.find_spec('torch').origin) + '/lib', end='')";
-  const Outcome folder = run({"/usr/bin/env", named != nullptr ? named : "python3", "-c", kFolder});
+  const Outcome folder = run({"/usr/bin/env", torch_python(), "-c", kFolder});
   if (folder.exit_code != 0) GTEST_SKIP() << "no PyTorch (REPRISE_TORCH_PYTHON names a python that has one)";
   const auto imported = functions("--undefined-only", folder.out + "/libtorch_cuda*.so");
   if (imported.count("cublasCreate_v2") == 0) GTEST_SKIP() << "this PyTorch is not for CUDA";
