@@ -1,5 +1,5 @@
-// The variables a program is started with: Reprise's own, LD_PRELOAD, and what makes frameworks hand out one allocation
-// per tensor. Rows of the REPRISE_* variables: preload/base/variables.def. Caller: session.
+// The variables a program is started with: Reprise's own, LD_PRELOAD, and what frameworks need (frameworks.h). Rows of
+// the REPRISE_* variables: preload/base/variables.def. Caller: session.
 #pragma once
 #include <string>
 #include <utility>
@@ -15,9 +15,10 @@ using Variables = std::vector<std::pair<std::string, std::string>>;
 // What the options of run, record and replay have in common.
 struct Settings {
   Budget budget;
-  Budget host_memory;          // a percentage is one of the machine's memory
-  std::string device = "gpu";  // or "sim"
-  std::string trace;           // absolute paths; empty: not set
+  Budget host_memory;              // a percentage is one of the machine's memory
+  std::string device = "gpu";      // or "sim"
+  std::string framework = "auto";  // of kFrameworks
+  std::string trace;               // absolute paths; empty: not set
   std::string plan;
   std::string run_log;
   std::string policy;
@@ -31,7 +32,7 @@ struct Settings {
 Status check_installation(const Settings& settings);
 Variables make_environment(const Settings& settings);
 
-// Set by the user in a way that hides tensors from Reprise: one line to say, empty when there is none.
-std::string environment_warning();
+// A line for each of the user's own settings that hides tensors from Reprise, or that has no effect under it.
+std::vector<std::string> environment_warnings(const Settings& settings);
 
 }  // namespace reprise::tools

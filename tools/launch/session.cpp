@@ -5,6 +5,7 @@
 #include "analyzer/policies/policy.h"
 #include "tools/cli/files.h"
 #include "tools/cli/message.h"
+#include "tools/launch/frameworks.h"
 #include "tools/launch/program.h"
 
 namespace reprise::tools {
@@ -41,6 +42,10 @@ Status check_output(const std::string& path, std::string& setting) {
 
 void add_device_options(CLI::App& app, SessionOptions& options) {
   app.add_option("--device", options.device, "gpu, or sim: the simulated device")->check(CLI::IsMember({"gpu", "sim"}));
+  app.add_option("--framework", options.framework,
+                 "What the program is written in: auto (default: whatever is there), torch, jax, or none: no allocator "
+                 "settings, and nothing before NVIDIA's libraries")
+      ->check(CLI::IsMember(std::vector<std::string>(std::begin(kFrameworks), std::end(kFrameworks))));
   app.add_option("--host-memory", options.host_memory,
                  "Cap of the pinned host memory that holds what is off the device, as a size or % of RAM");
 }
@@ -56,6 +61,7 @@ CLI::Option* add_safety_option(CLI::App& app, std::string& safety) {
 Result<Settings> check_session(const SessionOptions& options, const ProgramArguments& program) {
   Settings settings;
   settings.device = options.device;
+  settings.framework = options.framework;
   settings.policy = options.policy;
   settings.safety = options.safety;
   settings.defragment = options.defragment;
@@ -70,8 +76,7 @@ Result<Settings> check_session(const SessionOptions& options, const ProgramArgum
 }
 
 Result<Outcome> run_program(const Settings& settings, const ProgramArguments& program) {
-  const std::string warning = environment_warning();
-  if (!warning.empty()) say(warning);
+  for (const std::string& warning : environment_warnings(settings)) say(warning);
   return launch({program.arguments, make_environment(settings)});
 }
 

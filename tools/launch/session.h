@@ -14,6 +14,7 @@ struct SessionOptions {
   std::string budget;
   std::string host_memory;
   std::string device = "gpu";
+  std::string framework = "auto";
   std::string trace;
   std::string plan;
   std::string run_log;
@@ -23,7 +24,7 @@ struct SessionOptions {
   std::string fragmentation_limit;
 };
 
-// The options that all three have: --device, --host-memory.
+// The options that all three have: --device, --framework, --host-memory.
 void add_device_options(CLI::App& app, SessionOptions& options);
 
 // --safety, of run and replay.

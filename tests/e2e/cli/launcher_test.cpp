@@ -14,6 +14,10 @@ class Launcher : public Installed {
     options.insert(options.end(), {"-o", path("tmp/report.html"), "--", "/bin/sh", "-c", script});
     return start(options);
   }
+  Start with(std::vector<std::string> options, const std::string& script) const {
+    options.insert(options.begin(), {"run", "--budget", "1GiB"});
+    return shell(script, options);
+  }
 };
 
 TEST_F(Launcher, OutputInputAndExitCodeAreTheProgramsOwn) {
@@ -89,6 +93,46 @@ TEST_F(Launcher, AnAllocatorThatTheUserChoseIsKept) {
   const Finished finished = run(start);
   EXPECT_EQ(finished.out, "expandable_segments:False /\n");
   EXPECT_NE(finished.err.find("PYTORCH_CUDA_ALLOC_CONF"), std::string::npos);
+}
+
+// On the simulated device NVIDIA's libraries, which frameworks bring along, must find ours before them.
+TEST_F(Launcher, AFrameworkFindsOurLibrariesFirstOnTheSimulatedDevice) {
+  const std::string libraries[] = {"libcudart.so.13", "libcublas.so.13", "libcublasLt.so.13"};
+  for (const auto& library : libraries) std::filesystem::copy_file(REPRISE_EMPTY_LIBRARY, path("lib/sim/" + library));
+  const std::string shim = path("lib/reprise/libreprise.so");
+  std::string all = shim;
+  for (const auto& library : libraries) all += ":" + path("lib/sim/" + library);
+  const auto preloaded = [&](const std::vector<std::string>& options) {
+    return run(with(options, "echo $LD_PRELOAD / $PYTORCH_ALLOC_CONF / $XLA_PYTHON_CLIENT_ALLOCATOR")).out;
+  };
+  const std::string torch = "backend:cudaMallocAsync";
+  EXPECT_EQ(preloaded({"--device", "sim"}), all + " / " + torch + " / platform\n");
+  EXPECT_EQ(preloaded({"--device", "sim", "--framework", "torch"}), all + " / " + torch + " /\n");
+  EXPECT_EQ(preloaded({"--device", "sim", "--framework", "jax"}), all + " / / platform\n");
+  EXPECT_EQ(preloaded({"--device", "sim", "--framework", "none"}), shim + " / /\n");
+  EXPECT_EQ(preloaded({"--framework", "torch"}), shim + " / " + torch + " /\n");
+}
+
+TEST_F(Launcher, AFrameworkThatWasNamedNeedsItsLibraries) {
+  expect_refused(run(with({"--device", "sim", "--framework", "torch"}, "true")), 1, "tools/setup --torch");
+  EXPECT_EQ(run(with({"--device", "sim"}, "true")).exit_code, 0);
+  EXPECT_EQ(run(with({"--framework", "torch"}, "true")).exit_code, 0);
+  expect_refused(run(with({"--framework", "cupy"}, "true")), 2, "--framework");
+}
+
+TEST_F(Launcher, WhatTheUserSetInVainIsNamed) {
+  Start start = shell("true");
+  start.environment.merge(
+      std::map<std::string, std::string>{{"LD_PRELOAD", path("lib/sim/libcuda.so.1") + " " + path("tmp/libreprise.so")},
+                                         {"XLA_PYTHON_CLIENT_ALLOCATOR", "bfc"},
+                                         {"XLA_PYTHON_CLIENT_PREALLOCATE", "0"},
+                                         {"PYTORCH_ALLOC_CONF", "max_split_size_mb:64,backend:cudaMallocAsync"}});
+  std::filesystem::copy_file(REPRISE_EMPTY_LIBRARY, path("tmp/libreprise.so"));
+  const std::string said = run(start).err;
+  EXPECT_NE(said.find("XLA_PYTHON_CLIENT_ALLOCATOR=bfc is kept as you set it"), std::string::npos) << said;
+  EXPECT_NE(said.find("LD_PRELOAD: " + path("tmp/libreprise.so") + " stands behind"), std::string::npos) << said;
+  EXPECT_EQ(said.find("PREALLOCATE"), std::string::npos) << said;
+  EXPECT_EQ(said.find("PYTORCH"), std::string::npos) << said;
 }
 
 TEST_F(Launcher, TheReportIsMadeFromWhatTheProgramLeft) {
