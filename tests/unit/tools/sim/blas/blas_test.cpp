@@ -224,17 +224,16 @@ TEST(Vectors, StepBackwardsFromTheirEnd) {
 TEST(Vectors, AResultOnTheHostIsTheOneOnTheDevice) {
   const Handle handle;
   const Buffer x(32 * 8, 1), y(32 * 8, 2), result(8, 3);
-  cuComplex on_host{};
-  ASSERT_EQ(cublasCdotc_v2(handle, 5, x.at<cuComplex>(), 1, y.at<cuComplex>(), 1, &on_host), CUBLAS_STATUS_SUCCESS);
+  Bytes on_host(8);
+  auto* to = reinterpret_cast<cuComplex*>(on_host.data());
+  ASSERT_EQ(cublasCdotc_v2(handle, 5, x.at<cuComplex>(), 1, y.at<cuComplex>(), 1, to), CUBLAS_STATUS_SUCCESS);
   ASSERT_EQ(cublasSetPointerMode_v2(handle, CUBLAS_POINTER_MODE_DEVICE), CUBLAS_STATUS_SUCCESS);
   ASSERT_EQ(cublasCdotc_v2(handle, 5, x.at<cuComplex>(), 1, y.at<cuComplex>(), 1, result.at<cuComplex>()),
             CUBLAS_STATUS_SUCCESS);
-  cuComplex on_device;
-  std::memcpy(&on_device, result.read().data(), sizeof on_device);
-  EXPECT_EQ(std::memcmp(&on_host, &on_device, sizeof on_host), 0);
+  EXPECT_EQ(on_host, result.read());
   ASSERT_EQ(cublasCdotu_v2(handle, 5, x.at<cuComplex>(), 1, y.at<cuComplex>(), 1, result.at<cuComplex>()),
             CUBLAS_STATUS_SUCCESS);
-  EXPECT_NE(std::memcmp(&on_host, result.read().data(), sizeof on_host), 0) << "not conjugated";
+  EXPECT_NE(on_host, result.read()) << "not conjugated";
 }
 
 TEST(Vectors, GemvReadsTheVectorAsLongAsTheMatrixIsWide) {
