@@ -2,6 +2,8 @@
 // budget. It needs a PyTorch for CUDA 13 (torch_python()), and is skipped without one.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <ostream>
 #include <string>
 
@@ -36,7 +38,7 @@ print(sys.executable, end='')
 class WithTorch : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    if (!python_.empty() || !problem_.empty()) return;  // once for both lists of cases
+    if (!python_.empty() || !problem_.empty()) return;  // once for all suites
     const std::string python = torch_python();
     const Outcome probe = run({"/usr/bin/env", python, "-c", kProbe});
     if (probe.exit_code == 0) {
@@ -58,6 +60,7 @@ std::string WithTorch::python_;
 std::string WithTorch::problem_;
 
 class Torch : public WithTorch, public testing::WithParamInterface<Case> {};
+class TorchCommand : public WithTorch {};
 
 // PyTorch brings NVIDIA's runtime along and finds that one first, whatever LD_LIBRARY_PATH says: ours has to be there
 // before.
@@ -145,6 +148,36 @@ TEST_F(TorchOracle, AnotherSeedRateOrStepIsSeen) {
     const Outcome outcome = compare("other");
     EXPECT_EQ(outcome.exit_code, 1) << options[0] << ": " << outcome.out << outcome.err;
   }
+}
+
+// Products of all shapes on bytes that came from the host, and an exit code of the script's own.
+constexpr char kProducts[] = R"(
+import hashlib, sys, torch
+from torch.nn import functional
+torch.manual_seed(1)
+def make(*shape, dtype=torch.float32): return torch.randn(*shape).to(dtype).to('cuda')
+def layer(dtype): return functional.linear(*(make(*shape, dtype=dtype) for shape in ((48, 40), (24, 40), (24,))))
+results = [layer(dtype) for dtype in (torch.float32, torch.bfloat16, torch.float16, torch.float64)]
+results += [make(48, 40) @ make(24, 40).T, torch.bmm(make(3, 5, 7), make(3, 7, 6)), torch.dot(make(24), make(24)),
+            torch.mm(make(5, 7, dtype=torch.complex64), make(7, 6, dtype=torch.complex64))]
+for result in results: print(hashlib.sha256(result.cpu().contiguous().view(-1).view(torch.uint8).numpy().tobytes()).hexdigest()[:16])
+sys.exit(7)
+)";
+
+// One command is all that it takes: our runtime and cuBLAS before NVIDIA's, and the allocator's settings.
+TEST_F(TorchCommand, StartsAScriptWithProductsOnTheSimulatedDevice) {
+  const Scratch scratch;
+  const Outcome plain =
+      run({python_, "-c", kProducts}, merged(merged(simulated_device(), allocator()),
+                                             {{"LD_PRELOAD", runtime() + ":" + built("lib/sim/libcublas.so.13") + ":" +
+                                                                 built("lib/sim/libcublasLt.so.13")}}));
+  ASSERT_EQ(plain.exit_code, 7) << plain.err;
+  EXPECT_EQ(std::count(plain.out.begin(), plain.out.end(), '\n'), 8) << plain.out;
+  const Outcome managed = run({built("bin/reprise"), "run", "--device", "sim", "--framework", "torch", "--budget",
+                               "4GiB", "-o", scratch.path("report.html"), "--", python_, "-c", kProducts},
+                              {{"REPRISE_SIM_GRANULARITY", "64KiB"}});
+  EXPECT_EQ(managed.exit_code, 7) << managed.err;
+  EXPECT_EQ(managed.out, plain.out) << managed.err;
 }
 
 // Seeds whose copies fit half of the memory (1 and 2 have larger ones), and whose checksums notice a bit that is lost
