@@ -9,6 +9,7 @@
 #include "preload/exports/barriers.h"
 #include "preload/hooks/submit.h"
 #include "preload/tracking/allocations.h"
+#include "preload/tracking/pool_use.h"
 
 namespace reprise {
 namespace {
@@ -148,6 +149,33 @@ REPRISE_EXPORT CUresult cuPointerSetAttribute(const void* value, CUpointer_attri
   const auto set = [=] { return driver().cuPointerSetAttribute(value, attribute, address); };
   const HookScope scope;
   return scope ? with_operands("cuPointerSetAttribute", {address}, set) : set();
+}
+
+// The driver's pools, and beside them what is served in their place.
+REPRISE_EXPORT CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void* value) {
+  const HookScope scope;
+  const CUresult result = driver().cuMemPoolGetAttribute(pool, attribute, value);
+  if (!scope || !managing() || result != CUDA_SUCCESS || value == nullptr) return result;
+  const PoolUse use = pool_use(reinterpret_cast<uint64_t>(pool));
+  auto* bytes = static_cast<cuuint64_t*>(value);
+  if (attribute == CU_MEMPOOL_ATTR_USED_MEM_CURRENT || attribute == CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT) {
+    *bytes += use.now;
+  } else if (attribute == CU_MEMPOOL_ATTR_USED_MEM_HIGH) {
+    *bytes += use.used_high;
+  } else if (attribute == CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH) {
+    *bytes += use.reserved_high;
+  }
+  return result;
+}
+
+REPRISE_EXPORT CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void* value) {
+  const HookScope scope;
+  const CUresult result = driver().cuMemPoolSetAttribute(pool, attribute, value);
+  if (!scope || !managing() || result != CUDA_SUCCESS) return result;
+  const auto handle = reinterpret_cast<uint64_t>(pool);
+  if (attribute == CU_MEMPOOL_ATTR_USED_MEM_HIGH) reset_pool_high(handle, PoolHigh::used);
+  if (attribute == CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH) reset_pool_high(handle, PoolHigh::reserved);
+  return result;
 }
 
 // Refused: another process, or another device, would go on using chunks that these bytes have left.

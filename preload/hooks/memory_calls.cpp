@@ -6,9 +6,23 @@
 #include "preload/driver/driver.h"
 #include "preload/record/recorder.h"
 #include "preload/trace/signature.h"
+#include "preload/tracking/pool_use.h"
 #include "preload/tracking/streams.h"
 
 namespace reprise {
+
+namespace {
+
+// Of memory that the driver would have taken from a pool. What it makes itself, it counts itself.
+uint8_t pool_of(const AllocateCall& call) {
+  const bool from_pool = call.origin == trace::Origin::async || call.origin == trace::Origin::pool;
+  if (!from_pool || !managing()) return 0;
+  CUmemoryPool pool = call.pool;
+  if (pool == nullptr && driver().cuDeviceGetMemPool(&pool, call.device) != CUDA_SUCCESS) pool = nullptr;
+  return pool_number(reinterpret_cast<uint64_t>(pool));
+}
+
+}  // namespace
 
 AllocateCall make_allocate_call(uint64_t size, trace::Origin origin, CUstream stream, CUresult* asked) noexcept {
   AllocateCall call{};
@@ -32,6 +46,7 @@ void record_allocated(const AllocateCall& call, CUdeviceptr address, const Alloc
   allocation.size = call.size;
   allocation.origin = call.origin;
   allocation.device = static_cast<uint16_t>(call.device);
+  allocation.pool = pool_of(call);
   insert_allocation(allocation);
   if (Recorder* recorder = runtime().recorder; recorder != nullptr) {
     const uint32_t site = recorder->call_site(trace::allocate_signature(call.origin, call.size));

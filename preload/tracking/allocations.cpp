@@ -6,6 +6,7 @@
 
 #include "preload/tracking/handle_map.h"
 #include "preload/tracking/interval_map.h"
+#include "preload/tracking/pool_use.h"
 
 namespace reprise {
 namespace {
@@ -27,12 +28,14 @@ constexpr uint64_t kWritten = 8;
 constexpr uint64_t kUnknown = 16;
 constexpr unsigned kOriginShift = 8;
 constexpr unsigned kDeviceShift = 24;
+constexpr unsigned kPoolShift = 40;
 
 uint64_t marks_of(const Allocation& allocation) {
   return (allocation.holds_pointers ? kHoldsPointers : 0) | (allocation.hidden ? kHidden : 0) |
          (allocation.write_combined ? kWriteCombined : 0) | (allocation.written ? kWritten : 0) |
          (allocation.unknown ? kUnknown : 0) | static_cast<uint64_t>(allocation.origin) << kOriginShift |
-         static_cast<uint64_t>(allocation.device) << kDeviceShift;
+         static_cast<uint64_t>(allocation.device) << kDeviceShift |
+         static_cast<uint64_t>(allocation.pool) << kPoolShift;
 }
 
 void unpack(const Interval& interval, Allocation* allocation) {
@@ -41,6 +44,7 @@ void unpack(const Interval& interval, Allocation* allocation) {
   allocation->size = interval.end - interval.begin;
   allocation->origin = static_cast<trace::Origin>((interval.marks >> kOriginShift) & 0xffff);
   allocation->device = static_cast<uint16_t>(interval.marks >> kDeviceShift);
+  allocation->pool = static_cast<uint8_t>(interval.marks >> kPoolShift);
   allocation->write_combined = (interval.marks & kWriteCombined) != 0;
   allocation->holds_pointers = (interval.marks & kHoldsPointers) != 0;
   allocation->hidden = (interval.marks & kHidden) != 0;
@@ -53,6 +57,7 @@ IntervalMap& map_of(trace::Origin origin) { return origin == trace::Origin::host
 void count(const Allocation& allocation, bool add) {
   if (allocation.hidden) hidden_count.fetch_add(add ? 1u : ~0u, std::memory_order_relaxed);
   if (!is_device_memory(allocation.origin)) return;
+  count_in_pool(allocation.pool, allocation.size, add);
   live_count.fetch_add(add ? 1 : ~0ull, std::memory_order_relaxed);
   live_bytes.fetch_add(add ? allocation.size : ~allocation.size + 1, std::memory_order_relaxed);
 }

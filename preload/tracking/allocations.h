@@ -20,6 +20,7 @@ struct Allocation {
   bool unknown = false;         // bytes were copied into it from where they could not be scanned
   bool write_combined = false;  // host memory that is slow to read
   bool hidden = false;          // kernels may reach it without a pointer in their parameters
+  uint8_t pool = 0;             // that counts it (pool_use.h); 0: none
 };
 
 // Ids of allocations, one sequence for all kinds of memory.

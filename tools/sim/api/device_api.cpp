@@ -148,6 +148,40 @@ CUresult cuDeviceGetP2PAttribute(int* value, CUdevice_P2PAttribute attrib, CUdev
   return CUDA_SUCCESS;
 }
 
+// A graph's memory is there from the making of its node on: used is what is reserved.
+CUresult cuDeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attr, void* value) {
+  SIM_ENTER();
+  const Device* found = find_device(device);
+  SIM_REQUIRE(found != nullptr, CUDA_ERROR_INVALID_DEVICE);
+  SIM_REQUIRE(value != nullptr, CUDA_ERROR_INVALID_VALUE);
+  auto* bytes = static_cast<cuuint64_t*>(value);
+  switch (attr) {
+    case CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT:
+    case CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT:
+      *bytes = found->graph_bytes;
+      return CUDA_SUCCESS;
+    case CU_GRAPH_MEM_ATTR_USED_MEM_HIGH:
+      *bytes = found->graph_bytes_high[0];
+      return CUDA_SUCCESS;
+    case CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH:
+      *bytes = found->graph_bytes_high[1];
+      return CUDA_SUCCESS;
+  }
+  return CUDA_ERROR_INVALID_VALUE;
+}
+
+// The high marks can only be set back to now.
+CUresult cuDeviceSetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attr, void* value) {
+  SIM_ENTER();
+  Device* found = find_device(device);
+  SIM_REQUIRE(found != nullptr, CUDA_ERROR_INVALID_DEVICE);
+  const bool used = attr == CU_GRAPH_MEM_ATTR_USED_MEM_HIGH;
+  SIM_REQUIRE(used || attr == CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH, CUDA_ERROR_INVALID_VALUE);
+  SIM_REQUIRE(value != nullptr && *static_cast<const cuuint64_t*>(value) == 0, CUDA_ERROR_INVALID_VALUE);
+  found->graph_bytes_high[used ? 0 : 1] = found->graph_bytes.load();
+  return CUDA_SUCCESS;
+}
+
 CUresult cuDeviceGetExecAffinitySupport(int* pi, CUexecAffinityType type, CUdevice dev) {
   SIM_ENTER();
   SIM_REQUIRE(pi != nullptr && type >= 0 && type < CU_EXEC_AFFINITY_TYPE_MAX, CUDA_ERROR_INVALID_VALUE);

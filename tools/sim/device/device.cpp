@@ -36,4 +36,13 @@ void create_devices() {
   created.store(count, std::memory_order_release);
 }
 
+void Device::add_graph_bytes(int64_t change) noexcept {
+  const uint64_t now = graph_bytes.fetch_add(static_cast<uint64_t>(change)) + static_cast<uint64_t>(change);
+  for (auto& high : graph_bytes_high) {
+    uint64_t seen = high.load();
+    while (seen < now && !high.compare_exchange_weak(seen, now)) {
+    }
+  }
+}
+
 }  // namespace reprise::sim

@@ -39,6 +39,11 @@ class Device {
   std::atomic<uint64_t> copies{0};
   std::atomic<uint64_t> copied_bytes_h2d{0};
   std::atomic<uint64_t> copied_bytes_d2h{0};
+  // Of graphs that allocate: what they hold, and the most of it as cuDeviceSetGraphMemAttribute resets it: used,
+  // reserved.
+  std::atomic<uint64_t> graph_bytes{0};
+  std::atomic<uint64_t> graph_bytes_high[2] = {0, 0};
+  void add_graph_bytes(int64_t change) noexcept;
 
   std::mutex mutex;  // guards what follows
   Context* primary = nullptr;

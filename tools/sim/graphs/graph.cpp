@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "tools/sim/device/device.h"
 #include "tools/sim/memory/memory.h"
 #include "tools/sim/streams/context.h"
 #include "tools/sim/streams/operations.h"
@@ -28,6 +29,7 @@ UserObjectTable& user_objects() {
 
 GraphMemory::~GraphMemory() {
   if (const auto range = memory_map().find(address)) free_device_memory(*range);
+  if (device != nullptr) device->add_graph_bytes(-static_cast<int64_t>(parameters.bytesize));
 }
 
 CUgraphNodeType node_type(const Operation& operation) {

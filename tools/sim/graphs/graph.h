@@ -14,11 +14,13 @@
 
 namespace reprise::sim {
 
+class Device;
 class Graph;
 
 // Memory that a graph allocates: there from the node's making until graph and instances are gone.
 struct GraphMemory {
   ~GraphMemory();
+  Device* device = nullptr;
   CUdeviceptr address = 0;
   CUDA_MEM_ALLOC_NODE_PARAMS parameters = {};
   CUmemAccessDesc access = {};

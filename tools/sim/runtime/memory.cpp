@@ -284,6 +284,14 @@ cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t keep) { return call(&Dr
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {
   return call(&Driver::cuMemPoolSetAttribute, pool, static_cast<CUmemPool_attribute>(attribute), value);
 }
+cudaError_t cudaDeviceGetGraphMemAttribute(int device, cudaGraphMemAttributeType attribute, void* value) {
+  return call_without_context(&Driver::cuDeviceGetGraphMemAttribute, device,
+                              static_cast<CUgraphMem_attribute>(attribute), value);
+}
+cudaError_t cudaDeviceSetGraphMemAttribute(int device, cudaGraphMemAttributeType attribute, void* value) {
+  return call_without_context(&Driver::cuDeviceSetGraphMemAttribute, device,
+                              static_cast<CUgraphMem_attribute>(attribute), value);
+}
 cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {
   return call(&Driver::cuMemPoolGetAttribute, pool, static_cast<CUmemPool_attribute>(attribute), value);
 }

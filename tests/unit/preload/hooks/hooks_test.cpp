@@ -35,6 +35,35 @@ class Hooks : public testing::Test {
   const SeenCommand& last() { return handler().commands.back(); }
 };
 
+// The driver's pools stay empty: what the program asks them for is what it got in their place.
+TEST_F(Hooks, APoolTellsWhatIsServedInItsPlace) {
+  const auto pool = reinterpret_cast<CUmemoryPool>(0xfeed), other = reinterpret_cast<CUmemoryPool>(0xbeef);
+  const auto tell = [](CUmemoryPool of, CUmemPool_attribute attribute) {
+    cuuint64_t bytes = 7;  // the driver's answer
+    EXPECT_EQ(cuMemPoolGetAttribute(of, attribute, &bytes), CUDA_SUCCESS);
+    return bytes;
+  };
+  CUdeviceptr address = 0;
+  ASSERT_EQ(cuMemAllocFromPoolAsync(&address, 1000, pool, nullptr), CUDA_SUCCESS);
+  EXPECT_EQ(tell(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT), 7u) << "the driver made it";
+  EXPECT_EQ(cuMemFreeAsync(address, nullptr), CUDA_SUCCESS);
+  watch(kWatching | kManaging);
+  ASSERT_EQ(cuMemAllocFromPoolAsync(&address, 1000, pool, nullptr), CUDA_SUCCESS);
+  for (const auto attribute : {CU_MEMPOOL_ATTR_USED_MEM_CURRENT, CU_MEMPOOL_ATTR_USED_MEM_HIGH,
+                               CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH}) {
+    EXPECT_EQ(tell(pool, attribute), 7u + 1024);
+    EXPECT_EQ(tell(other, attribute), 7u);
+  }
+  EXPECT_EQ(tell(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD), 7u);
+  EXPECT_EQ(cuMemFreeAsync(address, nullptr), CUDA_SUCCESS);
+  EXPECT_EQ(tell(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT), 7u);
+  EXPECT_EQ(tell(pool, CU_MEMPOOL_ATTR_USED_MEM_HIGH), 7u + 1024);
+  cuuint64_t zero = 0;
+  EXPECT_EQ(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_HIGH, &zero), CUDA_SUCCESS);
+  EXPECT_EQ(tell(pool, CU_MEMPOOL_ATTR_USED_MEM_HIGH), 7u);
+  EXPECT_EQ(tell(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH), 7u + 1024);
+}
+
 TEST_F(Hooks, AllocationsGetIdsAndCommandsNameThem) {
   const CUdeviceptr a = allocate(4096);
   const CUdeviceptr b = allocate(4096);

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "preload/tracking/interval_map.h"
+#include "preload/tracking/pool_use.h"
 
 namespace reprise {
 namespace {
@@ -20,6 +21,35 @@ Allocation make(uint64_t address, uint64_t size, trace::Origin origin = trace::O
   allocation.size = size;
   allocation.origin = origin;
   return allocation;
+}
+
+TEST(Allocations, CountInTheirPoolsUntilTheyAreForgotten) {
+  const uint8_t number = pool_number(0xb001);
+  ASSERT_NE(number, 0);
+  EXPECT_EQ(pool_number(0xb001), number);
+  EXPECT_NE(pool_number(0xb002), number);
+  EXPECT_EQ(pool_number(0), 0);
+  Allocation one = make(0x20000000, 100, trace::Origin::async), two = make(0x20001000, 513, trace::Origin::pool);
+  one.pool = two.pool = number;
+  ASSERT_TRUE(insert_allocation(one));
+  ASSERT_TRUE(insert_allocation(two));
+  ASSERT_TRUE(insert_allocation(make(0x20002000, 4096)));
+  EXPECT_EQ(pool_use(0xb001).now, 512u + 1024);
+  EXPECT_TRUE(forget_allocation(two.address, nullptr));
+  EXPECT_EQ(pool_use(0xb001).now, 512u);
+  EXPECT_EQ(pool_use(0xb001).used_high, 512u + 1024);
+  reset_pool_high(0xb001, PoolHigh::used);
+  EXPECT_EQ(pool_use(0xb001).used_high, 512u);
+  EXPECT_EQ(pool_use(0xb001).reserved_high, 512u + 1024);
+  // One that was freed without being seen makes room for the next one.
+  Allocation next = make(one.address, 2048, trace::Origin::async);
+  next.pool = pool_number(0xb002);
+  ASSERT_TRUE(insert_allocation(next));
+  EXPECT_EQ(pool_use(0xb001).now, 0u);
+  EXPECT_EQ(pool_use(0xb002).now, 2048u);
+  EXPECT_EQ(pool_use(0xb003).now, 0u);
+  EXPECT_TRUE(forget_allocation(next.address, nullptr));
+  EXPECT_TRUE(forget_allocation(0x20002000, nullptr));
 }
 
 TEST(Allocations, FindsEveryByteAndNotTheOneBehind) {

@@ -257,5 +257,34 @@ TEST_F(Graphs, CyclesAreRefused) {
   }
 }
 
+TEST_F(Graphs, TellWhatTheirMemoryTakes) {
+  const auto tell = [](CUgraphMem_attribute attribute) {
+    cuuint64_t bytes = 0;
+    EXPECT_CU(CU(cuDeviceGetGraphMemAttribute)(0, attribute, &bytes));
+    return bytes;
+  };
+  const cuuint64_t before = tell(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT);
+  CUgraph graph = nullptr;
+  CUgraphNode node = nullptr;
+  ASSERT_CU(CU(cuGraphCreate)(&graph, 0));
+  CUDA_MEM_ALLOC_NODE_PARAMS parameters = {};
+  parameters.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  parameters.poolProps.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  parameters.bytesize = 1 << 20;
+  ASSERT_CU(CU(cuGraphAddMemAllocNode)(&node, graph, nullptr, 0, &parameters));
+  if (simulated()) {
+    EXPECT_EQ(tell(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT), before + (1 << 20));
+  }
+  ASSERT_CU(CU(cuGraphDestroy)(graph));
+  EXPECT_EQ(tell(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT), before);
+  if (simulated()) {
+    EXPECT_GE(tell(CU_GRAPH_MEM_ATTR_USED_MEM_HIGH), before + (1 << 20));
+  }
+  cuuint64_t zero = 0;
+  EXPECT_CU(CU(cuDeviceSetGraphMemAttribute)(0, CU_GRAPH_MEM_ATTR_USED_MEM_HIGH, &zero));
+  EXPECT_EQ(tell(CU_GRAPH_MEM_ATTR_USED_MEM_HIGH), before);
+  EXPECT_EQ(CU(cuDeviceSetGraphMemAttribute)(0, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT, &zero), CUDA_ERROR_INVALID_VALUE);
+}
+
 }  // namespace
 }  // namespace reprise::sim_test
