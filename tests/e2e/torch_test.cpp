@@ -150,7 +150,7 @@ TEST_F(TorchOracle, AnotherSeedRateOrStepIsSeen) {
   }
 }
 
-// Products of all shapes on bytes that came from the host, and an exit code of the script's own.
+// Products of all shapes on bytes that came from the host, memory as PyTorch sees it, and an exit code of its own.
 constexpr char kProducts[] = R"(
 import hashlib, sys, torch
 from torch.nn import functional
@@ -161,6 +161,7 @@ results = [layer(dtype) for dtype in (torch.float32, torch.bfloat16, torch.float
 results += [make(48, 40) @ make(24, 40).T, torch.bmm(make(3, 5, 7), make(3, 7, 6)), torch.dot(make(24), make(24)),
             torch.mm(make(5, 7, dtype=torch.complex64), make(7, 6, dtype=torch.complex64))]
 for result in results: print(hashlib.sha256(result.cpu().contiguous().view(-1).view(torch.uint8).numpy().tobytes()).hexdigest()[:16])
+print(torch.cuda.memory_allocated(), torch.cuda.max_memory_allocated())
 sys.exit(7)
 )";
 
@@ -172,7 +173,7 @@ TEST_F(TorchCommand, StartsAScriptWithProductsOnTheSimulatedDevice) {
                                              {{"LD_PRELOAD", runtime() + ":" + built("lib/sim/libcublas.so.13") + ":" +
                                                                  built("lib/sim/libcublasLt.so.13")}}));
   ASSERT_EQ(plain.exit_code, 7) << plain.err;
-  EXPECT_EQ(std::count(plain.out.begin(), plain.out.end(), '\n'), 8) << plain.out;
+  EXPECT_EQ(std::count(plain.out.begin(), plain.out.end(), '\n'), 9) << plain.out;
   const Outcome managed = run({built("bin/reprise"), "run", "--device", "sim", "--framework", "torch", "--budget",
                                "4GiB", "-o", scratch.path("report.html"), "--", python_, "-c", kProducts},
                               {{"REPRISE_SIM_GRANULARITY", "64KiB"}});
