@@ -167,6 +167,7 @@ sys.exit(7)
 
 // One command is all that it takes: our runtime and cuBLAS before NVIDIA's, and the allocator's settings.
 TEST_F(TorchCommand, StartsAScriptWithProductsOnTheSimulatedDevice) {
+  if (!std::filesystem::exists(built("lib/sim/libcublas.so.13"))) GTEST_SKIP() << "built without cuBLAS's headers";
   const Scratch scratch;
   const Outcome plain =
       run({python_, "-c", kProducts}, merged(merged(simulated_device(), allocator()),
