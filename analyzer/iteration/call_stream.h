@@ -36,6 +36,11 @@ struct CallStream {
   const trace::Op* op(uint32_t call) const { return std::get_if<trace::Op>(&event(call)); }
 };
 
+// Calls from its allocation to its free or, where it is alive to the end, to the end of the trace.
+inline uint64_t lifetime_of(const CallStream& stream, const AllocationSpan& span) {
+  return (span.freed == kNone ? stream.size() : span.freed) - uint64_t{span.allocated};
+}
+
 // `trace` must outlive the result. Ops that the driver refused are left out: they did nothing.
 CallStream make_call_stream(const trace::Trace& trace);
 

@@ -1,5 +1,5 @@
-// Finds the iteration of a recorded program: the smallest period of its calls whose end has the same live set as its
-// start. Callers: the planner, reports.
+// Finds the iteration of a recorded program: the period of its calls that explains most of its recorded device time,
+// and whose end has the same live set as its start. Callers: the planner, reports.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -13,17 +13,22 @@ struct Iteration {
   uint32_t first_call = 0;  // in the CallStream: the last complete occurrence that equals the one before it
   uint32_t call_count = 0;
   uint32_t occurrences = 0;  // complete ones in the trace
-  double coverage = 0;       // of the trace's calls that lie in repetitions of it
+  double coverage = 0;       // of the recorded device time, what lies in repetitions of it
+  bool timed = false;        // false: no times were recorded, and calls are counted
   bool marked = false;       // the program's marks said where it starts
 };
+
+// "97 % of the recorded device time", or of the calls.
+std::string covered(const Iteration& iteration);
 
 // Marks of this name say where iterations start and win over the search.
 inline constexpr char kDefaultMark[] = "iteration";
 
-// Needs two equal occurrences in a row somewhere; a prologue, other phases in between and an incomplete tail may
-// surround them. Among the possible starts: the one with the fewest bytes alive, then one where the host has just
-// waited for the device, then the first. Not ok (not_found): a line that says why there is none. O(n log n) in the
-// number of calls.
+// Needs two equal occurrences in a row somewhere, and one more where tensors take turns from one to the next; a
+// prologue, other phases in between and an incomplete tail may surround them. Of those that cover about as much as any:
+// the shortest. Among the possible starts: the one with the fewest bytes alive, then one where the host has just waited
+// for the device, then the first. Not ok (not_found): a line that says why there is none. O(n log n) in the number of
+// calls.
 Result<Iteration> find_iteration(const CallStream& stream, const std::string& mark = kDefaultMark);
 
 }  // namespace reprise::analyzer

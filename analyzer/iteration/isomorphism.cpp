@@ -3,31 +3,34 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <string>
 
 namespace reprise::analyzer {
 namespace {
 
+// Do the calls [first, first + count) equal those from `second` on? `takes_turns`: a tensor may stand for the one that
+// was allocated as far before it as the stretches are apart.
 class Comparison {
  public:
-  Comparison(const CallStream& stream, uint32_t first, uint32_t second, uint32_t count)
-      : stream_(stream), first_(first), second_(second), count_(count) {}
+  Comparison(const CallStream& stream, uint32_t first, uint32_t second, uint32_t count, bool takes_turns)
+      : stream_(stream), first_(first), second_(second), count_(count), takes_turns_(takes_turns) {}
 
-  Status run() const {
+  Status same_calls() const {
     for (uint32_t i = 0; i < count_; ++i) {
       const char* difference = compare(first_ + i, second_ + i);
       if (difference != nullptr)
         return {StatusCode::not_found, fmt::format("call {} of the iteration {}", i, difference)};
     }
-    return same_live_sets();
+    return {};
   }
 
- private:
-  // The same allocations are alive before the first stretch, before the second one and behind it.
-  Status same_live_sets() const {
+  // The same allocations are alive before each of these calls and `count` calls later.
+  Status same_live_sets(std::initializer_list<uint32_t> starts) const {
+    const uint32_t end = std::max(starts) + count_;
     for (const AllocationSpan& span : stream_.spans) {
-      if (span.allocated >= second_ + count_) break;
-      if (!continues(span, first_) || !continues(span, second_)) {
+      if (span.allocated >= end) break;
+      if (!std::all_of(starts.begin(), starts.end(), [&](uint32_t start) { return continues(span, start); })) {
         return {StatusCode::not_found,
                 fmt::format("allocation {} of {} bytes is alive at the start or at the end of the "
                             "iteration but not at both",
@@ -36,6 +39,8 @@ class Comparison {
     }
     return {};
   }
+
+ private:
   // Is the allocation alive at `start` and one period later, or at neither, or handed over in between?
   bool continues(const AllocationSpan& span, uint32_t start) const {
     const bool before = alive(span, start);
@@ -57,9 +62,10 @@ class Comparison {
   bool corresponds(uint32_t span_a, uint32_t span_b) const {
     const AllocationSpan& a = stream_.spans[span_a];
     const AllocationSpan& b = stream_.spans[span_b];
+    const bool same_kind = a.size == b.size && a.origin == b.origin;
+    if (takes_turns_) return span_a == span_b || (b.allocated - a.allocated == second_ - first_ && same_kind);
     if (a.allocated < first_) return span_a == span_b || handed_over_from(stream_, b, count_) == span_a;
-    return b.allocated >= second_ && a.allocated - first_ == b.allocated - second_ && a.size == b.size &&
-           a.origin == b.origin;
+    return b.allocated >= second_ && a.allocated - first_ == b.allocated - second_ && same_kind;
   }
 
   const char* compare(uint32_t a, uint32_t b) const {
@@ -97,6 +103,7 @@ class Comparison {
   uint32_t first_;
   uint32_t second_;
   uint32_t count_;
+  bool takes_turns_;
 };
 
 }  // namespace
@@ -112,7 +119,15 @@ uint32_t handed_over_from(const CallStream& stream, const AllocationSpan& span, 
 }
 
 Status check_isomorphic(const CallStream& stream, uint32_t first, uint32_t second, uint32_t count) {
-  return Comparison(stream, first, second, count).run();
+  const Comparison comparison(stream, first, second, count, false);
+  const Status calls = comparison.same_calls();
+  return calls.ok() ? comparison.same_live_sets({first, second}) : calls;
+}
+
+Status check_turns(const CallStream& stream, uint32_t first, uint32_t period, uint32_t count) {
+  const Comparison comparison(stream, first - period, first, count, true);
+  const Status calls = comparison.same_calls();
+  return calls.ok() ? comparison.same_live_sets({first}) : calls;
 }
 
 }  // namespace reprise::analyzer

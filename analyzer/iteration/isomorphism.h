@@ -17,4 +17,10 @@ uint32_t handed_over_from(const CallStream& stream, const AllocationSpan& span, 
 // but for tensors that were handed over (handed_over_from). Not ok: the first difference.
 Status check_isomorphic(const CallStream& stream, uint32_t first, uint32_t second, uint32_t count);
 
+// For an iteration [first, first + count) of several periods, in which tensors that outlive one take turns: each of its
+// calls equals the one a period earlier, under the mapping "the same allocation, or the one allocated by the call a
+// period earlier", and the live set is the same before and behind it but for tensors that were handed over. So
+// one period more than it has is enough to know it. first >= period; count is a multiple of period.
+Status check_turns(const CallStream& stream, uint32_t first, uint32_t period, uint32_t count);
+
 }  // namespace reprise::analyzer

@@ -9,35 +9,6 @@ namespace {
 
 using trace::hash_mix;
 
-uint64_t lifetime(const CallStream& stream, const AllocationSpan& span) {
-  return (span.freed == kNone ? stream.size() : span.freed) - uint64_t{span.allocated};
-}
-
-uint64_t name_in(const CallStream& stream, uint32_t span_index, uint32_t call, uint32_t scale) {
-  const AllocationSpan& span = stream.spans[span_index];
-  constexpr uint64_t kLong = uint64_t{1} << 63;
-  return lifetime(stream, span) >= scale ? kLong | span.id : call - span.allocated;
-}
-
-uint64_t word_of(const CallStream& stream, uint32_t call, uint32_t scale) {
-  if (const trace::Op* op = stream.op(call)) {
-    uint64_t hash = hash_mix(op->record.signature, op->record.header.flags);
-    for (const trace::AccessRecord& access : op->accesses) {
-      const auto span = stream.span_of.find(access.allocation);
-      if (span == stream.span_of.end()) continue;
-      hash = hash_mix(hash, name_in(stream, span->second, call, scale));
-      hash = hash_mix(hash_mix(hash, access.offset), access.size);
-      hash = hash_mix(hash, (static_cast<uint64_t>(access.parameter_offset) << 32) | access.mode);
-    }
-    return hash;
-  }
-  const uint32_t span_index = stream.allocations[call];
-  const AllocationSpan& span = stream.spans[span_index];
-  const uint64_t signature = span.allocated == call ? trace::allocate_signature(span.origin, span.size)
-                                                    : trace::free_signature(span.origin, span.size);
-  return hash_mix(signature, name_in(stream, span_index, call, scale));
-}
-
 // Last position of each window hash: open addressing, twice as many cells as windows.
 class LastSeen {
  public:
@@ -66,25 +37,49 @@ class LastSeen {
 
 }  // namespace
 
-std::vector<uint64_t> words_at_scale(const CallStream& stream, uint32_t scale) {
-  std::vector<uint64_t> words(stream.size());
-  for (uint32_t call = 0; call < words.size(); ++call) words[call] = word_of(stream, call, scale);
-  // What is missing here is not known to be what is missing elsewhere.
-  for (const uint32_t call : stream.incomplete) words[call] = hash_mix(words[call], call + 1);
-  return words;
+CallWords::CallWords(const CallStream& stream) : stream_(stream) {
+  plain_.reserve(stream.size());
+  heads_.reserve(stream.size());
+  first_.reserve(stream.size() + 1);
+  for (uint32_t call = 0; call < stream.size(); ++call) add_call(call);
+  first_.push_back(named_.size());
 }
 
-std::vector<uint64_t> words_without_tensors(const CallStream& stream) {
-  std::vector<uint64_t> words(stream.size());
-  for (uint32_t call = 0; call < words.size(); ++call) {
-    if (const trace::Op* op = stream.op(call)) {
-      words[call] = op->record.signature;
-      continue;
+void CallWords::add_call(uint32_t call) {
+  first_.push_back(named_.size());
+  if (const trace::Op* op = stream_.op(call)) {
+    plain_.push_back(op->record.signature);
+    heads_.push_back(hash_mix(op->record.signature, op->record.header.flags));
+    for (const trace::AccessRecord& access : op->accesses) {
+      const auto span = stream_.span_of.find(access.allocation);
+      if (span == stream_.span_of.end()) continue;
+      const uint64_t use = (static_cast<uint64_t>(access.parameter_offset) << 32) | access.mode;
+      named_.push_back({span->second, hash_mix(hash_mix(access.offset, access.size), use)});
     }
-    const AllocationSpan& span = stream.spans[stream.allocations[call]];
-    words[call] = span.allocated == call ? trace::allocate_signature(span.origin, span.size)
-                                         : trace::free_signature(span.origin, span.size);
+    return;
   }
+  const uint32_t span_index = stream_.allocations[call];
+  const AllocationSpan& span = stream_.spans[span_index];
+  const uint64_t signature = span.allocated == call ? trace::allocate_signature(span.origin, span.size)
+                                                    : trace::free_signature(span.origin, span.size);
+  plain_.push_back(signature);
+  heads_.push_back(signature);
+  named_.push_back({span_index, 0});
+}
+
+std::vector<uint64_t> CallWords::at_scale(uint32_t scale) const {
+  std::vector<uint64_t> words(stream_.size());
+  for (uint32_t call = 0; call < words.size(); ++call) {
+    uint64_t hash = heads_[call];
+    for (uint64_t i = first_[call]; i < first_[call + 1]; ++i) {
+      const AllocationSpan& span = stream_.spans[named_[i].span];
+      const uint64_t name = lifetime_of(stream_, span) >= scale ? ~span.id : call - span.allocated;
+      hash = hash_mix(hash_mix(hash, name), named_[i].part);
+    }
+    words[call] = hash;
+  }
+  // What is missing here is not known to be what is missing elsewhere.
+  for (const uint32_t call : stream_.incomplete) words[call] = hash_mix(words[call], call + 1);
   return words;
 }
 

@@ -8,15 +8,32 @@
 
 namespace reprise::analyzer {
 
-// One word per call. An iteration of period p < `scale` keeps what it allocates for less than `scale` calls, and what
-// outlives two iterations lives for longer: so the short-lived are named by their distance to the call that allocated
-// them (equal in every iteration), the long-lived by their allocation's id. 24 equal layers use 24 different weights
-// and thus give different words, 24 iterations use the same ones and give equal words.
-std::vector<uint64_t> words_at_scale(const CallStream& stream, uint32_t scale);
+// Makes the words: one per call. Looks up once which tensors a call names, since it is asked for many scales.
+class CallWords {
+ public:
+  explicit CallWords(const CallStream& stream);
 
-// One word per call that says nothing about tensors but their sizes: what repeats here and not above uses other memory
-// each time.
-std::vector<uint64_t> words_without_tensors(const CallStream& stream);
+  // What lives for less than `scale` calls is named by its distance to the call that allocated it (equal in every
+  // iteration that keeps tensors for less than that), the long-lived by their allocation's id. 24 equal layers use 24
+  // different weights and thus give different words, 24 iterations use the same ones and give equal words.
+  std::vector<uint64_t> at_scale(uint32_t scale) const;
+
+  // Words that say nothing about tensors but their sizes: what repeats here and not above uses other memory each time.
+  const std::vector<uint64_t>& without_tensors() const { return plain_; }
+
+ private:
+  struct Named {
+    uint32_t span = 0;
+    uint64_t part = 0;  // hash of which part of the tensor, and how it is used
+  };
+  void add_call(uint32_t call);
+
+  const CallStream& stream_;
+  std::vector<uint64_t> plain_;
+  std::vector<uint64_t> heads_;  // by call: hash of all but the tensors
+  std::vector<uint64_t> first_;  // by call: its first entry in named_; one more at the end
+  std::vector<Named> named_;
+};
 
 // Periods p in [low, 2 * low) at which windows of `low` words repeat, most frequent first, at most `limit`.
 std::vector<uint32_t> periods_between(const std::vector<uint64_t>& words, uint32_t low, size_t limit);

@@ -17,9 +17,10 @@ double ms(uint64_t ns) { return static_cast<double>(ns) / 1e6; }
 std::string explain(const plan::Plan& plan, const PlanSummary& summary) {
   std::string text;
   const auto out = std::back_inserter(text);
-  fmt::format_to(out, "iteration   {} calls, {} ops, {} tensors; seen {} times{}, {:.0f} % of the trace\n",
-                 summary.iteration.call_count, summary.op_count, summary.tensor_count, summary.iteration.occurrences,
-                 summary.iteration.marked ? " between marks" : "", summary.iteration.coverage * 100);
+  const Iteration& iteration = summary.iteration;
+  fmt::format_to(out, "iteration   {} calls, {} ops, {} tensors; seen {} times{}, covers {}\n", iteration.call_count,
+                 summary.op_count, summary.tensor_count, iteration.occurrences,
+                 iteration.marked ? " between marks" : "", covered(iteration));
   fmt::format_to(out, "memory      peak {:.1f} MiB, budget {:.1f} MiB, smallest possible {:.1f} MiB\n",
                  mib(plan.peak_bytes), mib(plan.budget_bytes), mib(plan.minimum_bytes));
   fmt::format_to(out, "plan        {}, {} chunks of {:.0f} KiB, {} vertices; best of {}, verified\n", plan.policy,

@@ -26,13 +26,15 @@ std::string since_start(const RunLog& log, uint64_t at_ns) {
 }
 
 std::string an_iteration(const Inputs& inputs) {
-  return inputs.iteration_calls > 0 ? fmt::format(" of an iteration of {}", plural(inputs.iteration_calls, "call"))
-                                    : "";
+  if (inputs.iteration_calls == 0) return "";
+  return fmt::format(" of an iteration of {}{}", plural(inputs.iteration_calls, "call"),
+                     inputs.iteration_covers.empty() ? "" : ", which covers " + inputs.iteration_covers + ",");
 }
 
 std::string recorded(const Inputs& inputs) {
-  return fmt::format("{} of {}", plural(inputs.iterations_recorded, "complete iteration"),
-                     plural(inputs.iteration_calls, "call"));
+  return fmt::format("{} of {}{}", plural(inputs.iterations_recorded, "complete iteration"),
+                     plural(inputs.iteration_calls, "call"),
+                     inputs.iteration_covers.empty() ? "" : " (" + inputs.iteration_covers + ")");
 }
 
 void say_unplanned(const Inputs& inputs, Sentences& say) {

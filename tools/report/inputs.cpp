@@ -177,6 +177,7 @@ report::Inputs LoadedFiles::examined() {
       const analyzer::Workload& found = workload.value();
       if (!plan) result.iteration_calls = found.iteration.call_count;
       result.iterations_recorded = found.iteration.occurrences;
+      result.iteration_covers = analyzer::covered(found.iteration);
       result.minimum_bytes = found.minimum_bytes;
       if (plan) result.bound_ns = bound_of(found, *plan);
     } else if (!plan) {

@@ -24,8 +24,9 @@ struct Inputs {
   // Of the trace's iteration, where one was looked for.
   uint64_t iteration_calls = 0;
   uint64_t iterations_recorded = 0;
-  uint64_t minimum_bytes = 0;     // no smaller budget has a plan
-  std::string no_iteration = {};  // why there is none
+  std::string iteration_covers = {};  // "97 % of the recorded device time"
+  uint64_t minimum_bytes = 0;         // no smaller budget has a plan
+  std::string no_iteration = {};      // why there is none
 };
 
 // Everything the page shows; times in nanoseconds, memory in bytes. The same inputs give the same value.

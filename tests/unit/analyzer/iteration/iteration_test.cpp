@@ -211,6 +211,110 @@ TEST(Iteration, ATensorMayTakeOverFromItsPredecessor) {
   EXPECT_EQ(graph.value().peak_bytes, 5 * kChunk);
 }
 
+// A step whose loss is handed over: two of them take turns.
+void train_with_loss(TraceBuilder& program, uint64_t w, uint64_t* loss, uint64_t duration_ns) {
+  const uint64_t a = program.allocate(2 * kChunk);
+  program.launch("forward", {reads(w), writes(a)}, duration_ns);
+  const uint64_t next = program.allocate(kChunk);
+  program.launch("loss", {reads(a), writes(next)}, duration_ns);
+  if (*loss != 0) program.free(*loss);
+  *loss = next;
+  program.launch("backward", {updates(w), reads(a), reads(*loss)}, duration_ns);
+  program.free(a);
+}
+
+// Which loop is the iteration is a matter of the device's time, not of whether its tensors are handed over.
+TEST(Iteration, ALoopOfSetUpWorkIsNotTheIteration) {
+  for (const int turns : {3, 20, 500}) {
+    for (const bool behind : {false, true}) {
+      TraceBuilder program;
+      const uint64_t w = program.allocate(kChunk);
+      uint64_t loss = 0;
+      const auto setup = [&] {
+        for (int i = 0; i < turns; ++i) program.launch("fill", {updates(w)}, 100);
+      };
+      if (!behind) setup();
+      for (int step = 0; step < 6; ++step) train_with_loss(program, w, &loss, 1'000'000);
+      if (behind) setup();
+      const Result<Iteration> iteration = find(program.trace());
+      ASSERT_TRUE(iteration.ok()) << iteration.status().message();
+      EXPECT_EQ(iteration.value().call_count, 14u) << turns;
+      EXPECT_TRUE(iteration.value().timed);
+      EXPECT_GT(iteration.value().coverage, 0.6);
+      EXPECT_NE(covered(iteration.value()).find(" % of the recorded device time"), std::string::npos)
+          << covered(iteration.value());
+    }
+  }
+}
+
+// Without times, calls are counted.
+TEST(Iteration, CallsCountWhereNoTimesWereRecorded) {
+  for (const int turns : {4, 100}) {
+    TraceBuilder program;
+    const uint64_t w = program.allocate(kChunk);
+    uint64_t loss = 0;
+    for (int i = 0; i < turns; ++i) program.launch("fill", {updates(w)}, 0);
+    for (int step = 0; step < 6; ++step) train_with_loss(program, w, &loss, 0);
+    const Result<Iteration> iteration = find(program.trace());
+    ASSERT_TRUE(iteration.ok()) << iteration.status().message();
+    EXPECT_FALSE(iteration.value().timed);
+    EXPECT_EQ(iteration.value().call_count, turns == 4 ? 14u : 1u);
+  }
+}
+
+// An op whose time was not recorded takes as long as others of its kind.
+TEST(Iteration, TimesThatAreMissingAreThoseOfTheSameKernel) {
+  TraceBuilder program;
+  const uint64_t w = program.allocate(kChunk);
+  for (int i = 0; i < 40; ++i) program.launch("fill", {updates(w)}, 10'000);
+  for (int step = 0; step < 9; ++step) {
+    program.launch("first", {updates(w)}, step == 0 ? 100'000 : 0);
+    program.launch("second", {updates(w)}, step == 0 ? 100'000 : 0);
+  }
+  const Result<Iteration> iteration = find(program.trace());
+  ASSERT_TRUE(iteration.ok()) << iteration.status().message();
+  EXPECT_EQ(iteration.value().call_count, 2u);
+}
+
+// Where two tensors take turns, the iteration is two steps, and three that are equal are enough. The first
+// is another, since it makes what the optimizer keeps, and so is the second, which frees what the first one has left.
+TEST(Iteration, ThreeEqualStepsAreEnoughWhereTwoTakeTurns) {
+  for (const int layers : {1, 3, 8, 13}) {
+    TraceBuilder program;
+    std::vector<uint64_t> weights, states;
+    for (int i = 0; i < layers; ++i) weights.push_back(program.allocate(kChunk));
+    uint64_t loss = 0;
+    int steps = 0;
+    const auto step = [&] {
+      for (const uint64_t w : weights) program.launch("forward", {reads(w)});
+      const uint64_t next = program.allocate(kChunk);
+      program.launch("loss", {writes(next)});
+      if (loss != 0) program.free(loss);
+      loss = next;
+      const bool first = states.empty();
+      for (size_t i = 0; i < weights.size(); ++i) {
+        if (first) states.push_back(program.allocate(kChunk));
+        program.launch("update", {updates(weights[i]), updates(states[i])});
+      }
+      ++steps;
+    };
+    Result<Iteration> found = Status{StatusCode::not_found, ""};
+    while (!found.ok() && steps < 20) {
+      step();
+      found = find(program.trace());
+    }
+    EXPECT_LE(steps, 5) << layers;
+    EXPECT_EQ(found.value().call_count, 2u * static_cast<uint32_t>(3 + 2 * layers));
+    const trace::Trace& trace = program.trace();
+    const CallStream stream = make_call_stream(trace);
+    const Result<TaskGraph> graph = build_task_graph(stream, found.value(), kChunk, Machine{});
+    ASSERT_TRUE(graph.ok()) << graph.status().message();
+    int persistent = 0;
+    for (const plan::Tensor& tensor : graph.value().tensors) persistent += is_persistent(tensor) ? 1 : 0;
+    EXPECT_EQ(persistent, 2 * layers + 1);
+  }
+}
+
 TEST(Iteration, GrowingMemoryIsNamed) {
   TraceBuilder program;
   const uint64_t w = program.allocate(kChunk);
