@@ -69,7 +69,10 @@ void random_program(bool faulty, testing::Safety safety = testing::Safety::trust
         const LaneIndex lane = testing::one_in(2) ? testing::one_of(lanes) : kNoLane;
         tensors.push_back(&program.small(testing::uniform<uint64_t>(8, testing::one_in(2) ? half : 2048), lane));
         result = program.small_result;
-        if (lane != kNoLane) last[tensors.back()->base] = lane;
+        if (lane != kNoLane) {
+          last[tensors.back()->base] = lane;
+          program.device.work(lane, [] {});  // the event that other streams wait for
+        }
       } else if (!freed.empty() && testing::one_in(2)) {
         tensors.push_back(&program.at(freed.back().first, freed.back().second));
         freed.pop_back();
