@@ -31,7 +31,7 @@ std::vector<uint64_t> live_hash_of_places(const CallStream& stream, uint32_t len
 
 // Where an iteration of the candidate may start in a run: at the last of the best places. Nowhere: nothing.
 std::optional<uint32_t> best_start(const CallStream& stream, const std::vector<uint64_t>& live_hash,
-                                   const Candidate& candidate, const Run& run) {
+                                   const LoopCandidate& candidate, const Run& run) {
   // The run holds the iteration and, before it, the period that it is compared with.
   const uint32_t end = run.end - candidate.length() + 1;
   const uint32_t first = run.begin + candidate.period;
@@ -67,7 +67,7 @@ void add_periods(const std::vector<uint64_t>& words, uint32_t low, std::vector<u
 
 // Tensors that are named by distance although they live on, or by their id although they are handed over, hide a period
 // at one scale or the other; so do layers that differ in nothing but their weights without tensors. Three looks.
-std::vector<Period> periods_of(const CallStream& stream, const CallWords& words, const Coverage& coverage) {
+std::vector<LoopPeriod> periods_of(const CallStream& stream, const CallWords& words, const Coverage& coverage) {
   std::vector<uint32_t> lengths;
   std::vector<uint64_t> at_scale = words.at_scale(2);
   for (uint32_t low = 1; uint64_t{low} * 2 <= stream.size(); low *= 2) {
@@ -78,22 +78,23 @@ std::vector<Period> periods_of(const CallStream& stream, const CallWords& words,
   }
   std::sort(lengths.begin(), lengths.end());
   lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
-  std::vector<Period> periods;
+  std::vector<LoopPeriod> periods;
   for (const uint32_t length : lengths) {
     uint64_t most = 0;
     for (const auto& runs : loops_of(words.without_tensors(), length)) most = std::max(most, coverage.of(runs));
     if (most > 0) periods.push_back({length, most});
   }
-  std::stable_sort(periods.begin(), periods.end(), [](const Period& a, const Period& b) { return a.most > b.most; });
+  std::stable_sort(periods.begin(), periods.end(),
+                   [](const LoopPeriod& a, const LoopPeriod& b) { return a.most > b.most; });
   return periods;
 }
 
-std::vector<Candidate> make_candidates(const CallStream& stream, const std::vector<uint64_t>& words,
-                                       const Coverage& coverage, uint32_t period, uint32_t turns, bool handovers) {
-  std::vector<Candidate> candidates;
+std::vector<LoopCandidate> make_candidates(const CallStream& stream, const std::vector<uint64_t>& words,
+                                           const Coverage& coverage, uint32_t period, uint32_t turns, bool handovers) {
+  std::vector<LoopCandidate> candidates;
   std::vector<uint64_t> live_hash;
   for (const std::vector<Run>& runs : loops_of(words, period)) {
-    Candidate candidate;
+    LoopCandidate candidate;
     candidate.period = period;
     candidate.turns = turns;
     candidate.handovers = handovers;

@@ -33,12 +33,11 @@ Coverage::Coverage(const CallStream& stream) : before_(stream.size() + 1, 0) {
   }
   for (uint32_t call = 0; call < stream.size(); ++call) {
     uint64_t& weight = before_[call + 1];
-    if (!timed_) weight = 1;
     if (const trace::Op* const op = stream.op(call); weight == 0 && op != nullptr) {
       const auto known = times.find(op->record.signature);
       if (known != times.end()) weight = known->second.ns / known->second.count;
     }
-    weight += before_[call];
+    weight = std::max<uint64_t>(weight, 1) + before_[call];  // a loop of what takes no time is one, too
   }
 }
 

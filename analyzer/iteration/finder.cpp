@@ -23,7 +23,7 @@ bool as_good(uint64_t covered, uint64_t best) {
   return static_cast<double>(covered) >= static_cast<double>(best) * (1 - kCoverageSlack);
 }
 
-Status check(const CallStream& stream, const Candidate& candidate, uint32_t start) {
+Status check(const CallStream& stream, const LoopCandidate& candidate, uint32_t start) {
   if (candidate.turns > 1) return check_turns(stream, start, candidate.period, candidate.length());
   return check_isomorphic(stream, start - candidate.period, start, candidate.period);
 }
@@ -42,7 +42,7 @@ class IterationSearch {
   explicit IterationSearch(const CallStream& stream) : stream_(stream), words_(stream), coverage_(stream) {}
 
   Result<Iteration> run() {
-    for (const Period& period : periods_of(stream_, words_, coverage_)) {
+    for (const LoopPeriod& period : periods_of(stream_, words_, coverage_)) {
       if (!as_good(period.most, best_)) break;
       look_at(period);
     }
@@ -59,16 +59,16 @@ class IterationSearch {
 
  private:
   struct Proven {
-    Candidate candidate;
+    LoopCandidate candidate;
     uint32_t start = 0;
   };
 
-  void look_at(const Period& period) {
+  void look_at(const LoopPeriod& period) {
     for (uint32_t turns = 1; turns <= kMostTurns && uint64_t{turns + 1} * period.length <= stream_.size(); ++turns) {
       const std::vector<uint64_t> words = words_.at_scale(turns * period.length);
       for (const bool handovers : {false, true}) {
         if (turns > 1 && !handovers) continue;
-        for (Candidate& candidate : make_candidates(stream_, words, coverage_, period.length, turns, handovers)) {
+        for (LoopCandidate& candidate : make_candidates(stream_, words, coverage_, period.length, turns, handovers)) {
           if (as_good(candidate.covered, best_)) accept(std::move(candidate));
         }
         if (!found_.empty() && as_good(best_, period.most)) return;  // no other form of this period is better
@@ -77,7 +77,7 @@ class IterationSearch {
   }
 
   // Compared call by call, in the run that covers most first.
-  void accept(Candidate candidate) {
+  void accept(LoopCandidate candidate) {
     std::vector<size_t> order(candidate.runs.size());
     std::iota(order.begin(), order.end(), size_t{0});
     std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
@@ -111,7 +111,7 @@ class IterationSearch {
 
   // Do the calls repeat, tensors aside?
   bool repeats_with_other_tensors() const {
-    const std::vector<Period> periods = periods_of(stream_, words_, coverage_);
+    const std::vector<LoopPeriod> periods = periods_of(stream_, words_, coverage_);
     return !periods.empty();
   }
 

@@ -2,12 +2,24 @@
 
 namespace reprise::replay {
 
+namespace {
+
+// In a structure that is not set as a whole, the upper half of an old address may stand behind a small number. Such a
+// word must be no address: tensors begin where the lower half of theirs is no small number.
+constexpr uint64_t kAway = 1ull << 30;
+
+Zone away(uint64_t base, uint64_t bytes) noexcept {
+  return bytes >= 4 * kAway ? Zone{base + kAway, bytes - kAway} : Zone{base, bytes};
+}
+
+}  // namespace
+
 Arena cut_arena(uint64_t base, uint64_t bytes, uint64_t chunk_bytes) noexcept {
   const uint64_t eighth = bytes / 8 / chunk_bytes * chunk_bytes;
   Arena arena;
-  arena.slabs = {base, eighth};
-  arena.plan = {base + eighth, eighth * 3};
-  arena.ranges = {base + eighth * 4, eighth * 4};
+  arena.slabs = away(base, eighth);
+  arena.plan = away(base + eighth, eighth * 3);
+  arena.ranges = away(base + eighth * 4, eighth * 4);
   return arena;
 }
 

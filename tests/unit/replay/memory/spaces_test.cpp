@@ -27,6 +27,16 @@ TEST(ArenaTest, ZonesAreDisjointAndAligned) {
   EXPECT_FALSE(arena.slabs.contains(arena.slabs.base + arena.slabs.bytes));
 }
 
+// A word of a small number and the upper half of an old address is no tensor's.
+TEST(ArenaTest, NoTensorLiesWhereTheLowerHalfOfAnAddressIsSmall) {
+  const Arena arena = cut_arena(uint64_t{0x6000} << 32, uint64_t{8} << 40, 2 << 20);
+  for (const Zone& zone : {arena.slabs, arena.plan, arena.ranges}) {
+    EXPECT_GE(zone.base & 0xffffffff, 1u << 30);
+    EXPECT_EQ(zone.base % (2 << 20), 0u);
+    EXPECT_GT(zone.bytes, uint64_t{512} << 30);
+  }
+}
+
 TEST(RangesTest, LeavesAGuardBehindEveryRange) {
   Ranges ranges;
   ranges.reset({1 << 20, 64 * kUnit}, kUnit);
