@@ -55,6 +55,7 @@ std::vector<std::vector<Run>> loops_of(const std::vector<uint64_t>& words, uint3
     loops[std::accumulate(words.begin() + run.begin, words.begin() + run.begin + period, uint64_t{0})].push_back(run);
   }
   std::vector<std::vector<Run>> result;
+  result.reserve(loops.size());
   for (auto& [calls, runs] : loops) result.push_back(std::move(runs));
   return result;
 }

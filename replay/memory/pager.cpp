@@ -342,7 +342,7 @@ void Pager::forget_small(ResidentTensor& tensor, const LaneUses& last) noexcept 
     FreedPlace place{tensor.base, tensor.base + footprint::Slab::padded(tensor.size), tensor.uses};
     place.uses.merge(last);
     std::erase_if(block->freed, [this](const FreedPlace& old) { return memory_.lanes.complete(old.uses); });
-    if (!memory_.lanes.complete(place.uses)) block->freed.push_back(std::move(place));
+    if (!memory_.lanes.complete(place.uses)) block->freed.push_back(place);
   }
   memory_.tensors.erase(tensor.base);
 }

@@ -79,6 +79,19 @@ TEST(Iteration, PrologueOtherPhasesAndAnIncompleteTailAreTolerated) {
   EXPECT_LT(iteration.value().coverage, 1.0);
 }
 
+TEST(Iteration, ALoopOfWhatTakesNoTimeIsOne) {
+  TraceBuilder program;
+  const uint64_t w = program.allocate(kChunk);
+  program.launch("setup", {updates(w)}, 5'000);
+  for (int i = 0; i < 3; ++i) {
+    program.launch("first", {updates(w)}, 0);
+    program.launch("second", {updates(w)}, 0);
+  }
+  const Result<Iteration> iteration = find(program.trace());
+  ASSERT_TRUE(iteration.ok()) << iteration.status().message();
+  EXPECT_EQ(iteration.value().call_count, 2u);
+}
+
 TEST(Iteration, StartsWhereLeastIsAlive) {
   TraceBuilder program;
   const uint64_t w = program.allocate(kChunk);
