@@ -1,7 +1,8 @@
 // Two lists of PyTorch's of which a launch uses as many entries as its grid is wide. The inputs of torch.cat
 // (ATen/native/cuda/Shape.cu): for up to 128 of them address, offset, size and number of elements, whether it is
-// contiguous, then sizes and strides for 4 dimensions, once or for each; block y works on input y. And what
-// lpnorm_cleanup (ATen/native/cuda/ForeachReduceOp.cu) takes: addresses alone; block x writes the x-th.
+// contiguous, then sizes and strides for 4 dimensions, once or for each; block y works on input y. The output's sizes
+// and strides are a structure of their own. And what lpnorm_cleanup (ATen/native/cuda/ForeachReduceOp.cu) takes:
+// addresses alone; block x writes the x-th.
 #include <initializer_list>
 
 #include "preload/structures/kinds.h"
@@ -10,13 +11,14 @@ namespace reprise::structures {
 namespace {
 
 constexpr uint32_t kMostInputs = 128;
+constexpr uint32_t kCatDimensions = 4;
 constexpr uint32_t kFewestAddresses = 64;
 constexpr uint64_t kMostElements = uint64_t{1} << 40;
 
 constexpr uint32_t cat_bytes(uint32_t inputs, uint32_t index_bytes, uint32_t strides) {
   const uint32_t lists = inputs * (8 + 3 * index_bytes + 1);
   const uint32_t aligned = (lists + index_bytes - 1) / index_bytes * index_bytes;
-  return (aligned + strides * 8 * index_bytes + 7) / 8 * 8;
+  return (aligned + strides * 2 * kCatDimensions * index_bytes + 7) / 8 * 8;
 }
 
 bool all_live(const uint8_t* content, uint32_t count, const Words& words) noexcept {
@@ -53,6 +55,21 @@ uint32_t ranges_of_cat_inputs(const Structure& structure, const uint8_t* content
     if (count == 0 || count > kMostElements || contiguous[i] > 1) return 0;
   }
   ranges[0] = {0, grid.y * 8};
+  return 1;
+}
+
+Structure cat_output_of(uint32_t bytes) noexcept {
+  for (const uint32_t index_bytes : {4u, 8u}) {
+    if (bytes == 2 * kCatDimensions * index_bytes) return {Kind::cat_output, 0, bytes, 0, 0, 0, 0, 0, index_bytes};
+  }
+  return {};
+}
+
+// Numbers by its type; only as many are set as there are dimensions. What is left of it is a range without a word.
+uint32_t ranges_of_cat_output(const Structure& structure, const uint8_t* content, Range* ranges) noexcept {
+  const uint64_t size = structure.number_bytes == 4 ? load<uint32_t>(content) : load<uint64_t>(content);
+  if (size == 0 || size > kMostElements) return 0;
+  ranges[0] = {0, 0};
   return 1;
 }
 

@@ -31,6 +31,13 @@ Structure cat_inputs_of(uint32_t bytes) noexcept;
 uint32_t ranges_of_cat_inputs(const Structure& structure, const uint8_t* content, Grid grid, const Words& words,
                               Range* ranges) noexcept;
 
+Structure cat_output_of(uint32_t bytes) noexcept;
+uint32_t ranges_of_cat_output(const Structure& structure, const uint8_t* content, Range* ranges) noexcept;
+
+Structure attention_of(const char* name, uint32_t bytes) noexcept;
+uint32_t ranges_of_attention(const Structure& structure, const uint8_t* content, const Words& words,
+                             Range* ranges) noexcept;
+
 Structure addresses_of(uint32_t bytes) noexcept;
 uint32_t ranges_of_addresses(const Structure& structure, const uint8_t* content, Grid grid, const Words& words,
                              Range* ranges) noexcept;

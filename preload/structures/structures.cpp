@@ -13,7 +13,11 @@ Structure kind_of(const char* name, uint32_t index, uint32_t count, uint32_t byt
   if (names("multi_tensor_apply_kernel")) return index == 0 ? tensor_lists_of(name, bytes) : Structure{};
   if (names("18elementwise_kernelILi")) return index == 1 && count == 2 ? strided_of(bytes) : Structure{};
   if (names("13reduce_kernelILi")) return index == 0 && count == 1 ? reduce_of(bytes) : Structure{};
-  if (names("25CatArrInputTensorMetadataI")) return index == 1 ? cat_inputs_of(bytes) : Structure{};
+  if (names("25CatArrInputTensorMetadataI")) {
+    if (index == 2 && names("16TensorSizeStrideI")) return cat_output_of(bytes);
+    return index == 1 ? cat_inputs_of(bytes) : Structure{};
+  }
+  if (names("22PyTorchMemEffAttention")) return count == 1 ? attention_of(name, bytes) : Structure{};
   if (names("14lpnorm_cleanupI") && names("19TensorListAddresses"))
     return index == 1 ? addresses_of(bytes) : Structure{};
   if (names("6detail10TensorInfoI")) return tensor_info_of(bytes);
@@ -55,6 +59,12 @@ uint32_t used_ranges(const Structure& structure, const uint8_t* parameters, Grid
       break;
     case Kind::cat_inputs:
       count = ranges_of_cat_inputs(structure, content, grid, words, ranges);
+      break;
+    case Kind::cat_output:
+      count = ranges_of_cat_output(structure, content, ranges);
+      break;
+    case Kind::attention:
+      count = ranges_of_attention(structure, content, words, ranges);
       break;
     case Kind::addresses:
       count = ranges_of_addresses(structure, content, grid, words, ranges);

@@ -15,7 +15,9 @@ enum class Kind : uint8_t {
   tensor_info,   // PyTorch's TensorInfo: an address, then sizes and strides for 25 dimensions
   reduce,        // PyTorch's reduce_kernel: sizes and strides for two times 25 dimensions, then addresses
   cat_inputs,    // PyTorch's torch.cat: room for addresses, of which block y uses the y-th
+  cat_output,    // ... and sizes and strides of its output, for 4 dimensions: no addresses
   addresses,     // PyTorch's lpnorm_cleanup: room for addresses, of which block x uses the x-th
+  attention,     // PyTorch's memory-efficient attention: addresses, then numbers and room between them
 };
 
 // One parameter of a kernel. Offsets are those of the parameter space; bytes of all kinds.

@@ -65,7 +65,7 @@ TensorInfo<Index> tensor_info(int dims) {
   auto info = unset<TensorInfo<Index>>();
   info.data = kLive;
   info.dims = dims;
-  for (int i = 0; i < dims && i < 25; ++i) info.sizes[i] = static_cast<Index>(i + 1);
+  for (int i = 0; i < dims && i < 25; ++i) info.sizes[i] = static_cast<Index>(i) + 1;
   return info;
 }
 
@@ -233,6 +233,30 @@ TEST(CatInputs, AreAsManyAsTheGridIsHigh) {
   EXPECT_EQ(of(kCat, {sizeof(CatInputs<uint32_t, 128, 1>), 8}, 0).kind, Kind::unknown);
 }
 
+template <typename Index>
+void expect_cat_output() {
+  struct Strides {
+    Index sizes[4], strides[4];
+  };
+  const std::string name = kCat + "NS1_16TensorSizeStrideIS8_Lj4EEEiS8_";
+  const uint32_t inputs = sizeof(CatInputs<Index, 128, 1>);
+  const Structure structure = of(name, {8, inputs, sizeof(Strides), 4, 4}, 2);
+  ASSERT_EQ(structure.kind, Kind::cat_output);
+  auto content = unset<Strides>();
+  content.sizes[0] = 52;
+  content.strides[0] = 1;
+  EXPECT_EQ(ranges_of(structure, content), (std::vector<Range>{{0, 0}})) << "numbers, and what was there before";
+  content.sizes[0] = 0;
+  EXPECT_TRUE(ranges_of(structure, content).empty());
+  EXPECT_EQ(of(name, {8, inputs, sizeof(Strides) + 8, 4, 4}, 2).kind, Kind::unknown);
+  EXPECT_EQ(of(kCat, {8, inputs, sizeof(Strides), 4, 4}, 2).kind, Kind::unknown);
+}
+
+TEST(CatOutput, HoldsNoAddresses) {
+  expect_cat_output<uint32_t>();
+  expect_cat_output<uint64_t>();
+}
+
 TEST(Addresses, AreAsManyAsTheGridIsWide) {
   const std::string name =
       "_ZN2at6native14lpnorm_cleanupIfLNS0_8NormTypeE2EfLb1EfEEvPKT1_NS0_19TensorListAddressesEPKli";
@@ -248,6 +272,96 @@ TEST(Addresses, AreAsManyAsTheGridIsWide) {
   EXPECT_TRUE(ranges_of(structure, list, {6}).empty());
   EXPECT_TRUE(ranges_of(structure, list, {401}).empty());
   EXPECT_TRUE(ranges_of(structure, list, {0}).empty());
+}
+
+// at::PhiloxCudaState.
+struct RandomState {
+  union Payload {
+    uint64_t value;
+    uint64_t address;
+  } seed, offset;
+  uint64_t offset_in_graph;
+  bool captured;
+};
+
+struct AttentionParams {
+  uint64_t query, key, value, bias, starts_q, starts_k, lengths_k;
+  int32_t causal_offset;
+  uint64_t output, output_accumulator, logsumexp;
+  int32_t window;
+  float scale;
+  int32_t head_dim, head_dim_value, queries, keys, keys_absolute;
+  uint8_t mask_type;
+  int32_t strides[8];
+  int64_t bias_stride, strides_of_batches[4];
+  int32_t batches, batch_offset, head_offset, heads, heads_per_key;
+  bool dropout;
+  unsigned long long random_offset;
+  float dropout_probability;
+  RandomState random;
+  uint64_t extragraph_offset, random_seed;
+};
+static_assert(sizeof(AttentionParams) == 280 && offsetof(AttentionParams, random) == 232);
+
+struct AttentionBackwardParams {
+  uint64_t query, key, value, bias, logsumexp, output, output_gradient, delta, starts_q, starts_k;
+  uint64_t gradients[4], workspaces[3];
+  int32_t window;
+  float scale;
+  int32_t head_dim, head_dim_value, queries, keys, heads, heads_per_key;
+  uint8_t mask_type;
+  int64_t strides[6];
+  int8_t multiplier;
+  RandomState random;
+  unsigned long long random_offset;
+  float dropout_probability;
+  int64_t output_stride;
+  int32_t strides_of_heads[3];
+  int64_t strides_of_batches[10];
+  int32_t batches, batch_offset, head_offset;
+  int16_t splits;
+  int64_t strides_of_gradients[10];
+};
+static_assert(sizeof(AttentionBackwardParams) == 480 && offsetof(AttentionBackwardParams, random) == 232 &&
+              offsetof(AttentionBackwardParams, workspaces[3]) == 136);
+
+template <typename Content>
+void expect_attention(const char* kernel, const std::vector<Range>& addresses,
+                      const std::function<void(Content&)>& fill) {
+  const std::string name = std::string("_Z12fmha_cutlassN22PyTorchMemEffAttention") + kernel +
+                           "IfN7cutlass4arch4Sm80ELb1ELi64ELi64ELi64ELb1ELb1EE6ParamsE";
+  const Structure structure = of(name, {sizeof(Content)}, 0);
+  ASSERT_EQ(structure.kind, Kind::attention);
+  auto content = unset<Content>();
+  content.query = kLive;
+  content.key = content.value = kLive + 4096;
+  fill(content);
+  content.random.captured = false;
+  EXPECT_EQ(ranges_of(structure, content), addresses);
+  content.random.captured = true;
+  std::vector<Range> with_state = addresses;
+  with_state.push_back({232, 248});
+  EXPECT_EQ(ranges_of(structure, content), with_state);
+  content.value = 0;
+  EXPECT_TRUE(ranges_of(structure, content).empty());
+  content.value = kLive;
+  content.bias = 1;
+  EXPECT_TRUE(ranges_of(structure, content).empty());
+  EXPECT_EQ(of(name, {sizeof(Content) + 8}, 0).kind, Kind::unknown);
+  EXPECT_EQ(of(name, {sizeof(Content), 8}, 0).kind, Kind::unknown);
+}
+
+TEST(Attention, NumbersAndTheRoomBetweenThemAreNoAddresses) {
+  expect_attention<AttentionParams>("15AttentionKernel", {{0, 56}, {64, 88}, {264, 280}}, [](AttentionParams& content) {
+    content.bias = content.starts_q = content.starts_k = content.lengths_k = content.output_accumulator = 0;
+    content.output = content.logsumexp = kLive;
+  });
+  expect_attention<AttentionBackwardParams>(
+      "23AttentionBackwardKernel", {{0, 136}}, [](AttentionBackwardParams& content) {
+        std::memset(&content.bias, 0,
+                    offsetof(AttentionBackwardParams, window) - offsetof(AttentionBackwardParams, bias));
+        content.gradients[0] = kLive + 8192;
+      });
 }
 
 }  // namespace
