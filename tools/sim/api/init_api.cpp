@@ -1,4 +1,5 @@
 // cuInit, versions, errors, logs, and what a fork does.
+#include <dlfcn.h>
 #include <pthread.h>
 
 #include <atomic>
@@ -15,6 +16,18 @@
 using namespace reprise::sim;
 
 namespace {
+
+// Once: programs go on asking.
+void name_foreign_runtime(const void* caller) {
+  static std::atomic<bool> told{false};
+  Dl_info where;
+  if (told.exchange(true) || dladdr(caller, &where) == 0) return;
+  std::fprintf(
+      stderr,
+      "reprise: simulated device: %s is a CUDA runtime of NVIDIA's or contains one, and cannot run here; programs "
+      "can that are built with `nvcc -cudart shared` of CUDA 13, and a PyTorch for CUDA 13\n",
+      where.dli_fname);
+}
 
 void after_fork_in_child() { driver_state.fetch_or(kForked); }
 
@@ -82,10 +95,12 @@ CUresult cuGetErrorString(CUresult error, const char** pStr) {
   return found == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
-// The private tables are not imitated: every one of them is answered with "not found".
+// The private tables are not imitated: every one of them is answered with "not found", and whoever asked, which is one
+// of NVIDIA's runtimes, fails at its first call. Ours is of another version, or was not looked for.
 CUresult cuGetExportTable(const void** ppExportTable, const CUuuid* pExportTableId) {
   if (const CUresult fault = injected_fault(__func__, __builtin_return_address(0)); fault != CUDA_SUCCESS) return fault;
   SIM_REQUIRE(ppExportTable != nullptr && pExportTableId != nullptr, CUDA_ERROR_INVALID_VALUE);
+  name_foreign_runtime(__builtin_return_address(0));
   return CUDA_ERROR_NOT_FOUND;
 }
 

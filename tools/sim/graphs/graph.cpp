@@ -148,6 +148,8 @@ struct GraphExec::Plan {
   std::vector<OperationPointer> operations;
   std::vector<CUevent> waits;
   std::vector<CUevent> records;
+  std::vector<std::shared_ptr<GraphMemory>> allocates;
+  std::vector<CUdeviceptr> frees;
 
   bool append(const Graph& from) {
     const std::vector<GraphNode*> order = from.order();
@@ -160,9 +162,26 @@ struct GraphExec::Plan {
         waits.push_back(node->event);
       } else if (node->type == CU_GRAPH_NODE_TYPE_EVENT_RECORD) {
         records.push_back(node->event);
+      } else if (node->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC) {
+        allocates.push_back(node->memory);
+      } else if (node->type == CU_GRAPH_NODE_TYPE_MEM_FREE) {
+        frees.push_back(node->freed);
       } else if (node->operation->kind() != OperationKind::empty) {
         operations.push_back(node->operation);
       }
+    }
+    return true;
+  }
+
+  // What a launch allocates, and does not free itself, stays until somebody frees it; unless launches free it first,
+  // there is none before that.
+  bool take_memory(bool free_first) const {
+    const auto is_allocated = [](const auto& memory) { return memory->allocated->load(); };
+    if (!free_first && std::any_of(allocates.begin(), allocates.end(), is_allocated)) return false;
+    for (const auto& memory : allocates) memory->allocated->store(true);
+    for (const CUdeviceptr address : frees) {
+      const auto range = memory_map().find(address);
+      if (range && range->kind == RangeKind::graph) range->allocated->store(false);
     }
     return true;
   }
@@ -199,6 +218,8 @@ CUresult GraphExec::launch(const std::shared_ptr<Stream>& stream) {
       plan_ = made;
     }
     plan = plan_;
+    if (!plan->take_memory((flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH) != 0))
+      return CUDA_ERROR_INVALID_VALUE;
   }
   for (const CUevent handle : plan->waits) {
     const std::shared_ptr<Event> event = events().share(handle);

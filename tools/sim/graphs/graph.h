@@ -1,6 +1,7 @@
 // Graphs: nodes that are operations (or events, or child graphs) and edges between them; instantiated graphs are
 // private copies with a fixed order. Callers: the graph functions and stream capture.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -24,6 +25,7 @@ struct GraphMemory {
   CUdeviceptr address = 0;
   CUDA_MEM_ALLOC_NODE_PARAMS parameters = {};
   CUmemAccessDesc access = {};
+  std::shared_ptr<std::atomic<bool>> allocated;  // as in Range
 };
 
 struct GraphNode {

@@ -113,7 +113,8 @@ CUresult allocate_graph_memory(Context& context, CUDA_MEM_ALLOC_NODE_PARAMS* p, 
                   find_device(p->poolProps.location.id) == &context.device,
               CUDA_ERROR_INVALID_VALUE);
   auto made = std::make_shared<GraphMemory>();
-  SIM_TRY(allocate_device_memory(context, p->bytesize, RangeKind::device, nullptr, &made->address));
+  SIM_TRY(allocate_device_memory(context, p->bytesize, RangeKind::graph, nullptr, &made->address));
+  memory_map().visit(made->address, [&](const Range& range) { made->allocated = range.allocated; });
   p->dptr = made->address;
   made->parameters = *p;
   made->parameters.accessDescs = nullptr;

@@ -141,9 +141,15 @@ CUresult allocate_device_memory(Context& context, uint64_t bytes, RangeKind kind
     arena().free(range.base, rounded, context.device.ordinal);
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
-  if (kind == RangeKind::device || kind == RangeKind::pool) range.written = std::make_shared<WrittenBytes>(bytes);
+  if (kind == RangeKind::graph) range.allocated = std::make_shared<std::atomic<bool>>(false);
+  if (kind == RangeKind::device || kind == RangeKind::pool || kind == RangeKind::graph)
+    range.written = std::make_shared<WrittenBytes>(bytes);
   memory_map().add(std::move(range));
   return CUDA_SUCCESS;
+}
+
+CUresult free_graph_memory(const Range& range) {
+  return range.allocated->exchange(false) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 void free_device_memory(const Range& range) {

@@ -2,6 +2,7 @@
 // The answer to "what is this pointer" for copies, launches and queries. Callers: memory, copy, pointer and VMM
 // functions.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -22,6 +23,7 @@ struct PhysicalChunk;
 enum class RangeKind : uint8_t {
   device,      // cuMemAlloc and its kin
   pool,        // stream ordered
+  graph,       // of a graph's allocation node
   managed,     // cuMemAllocManaged
   global,      // a module's variable
   host,        // cuMemHostAlloc
@@ -37,11 +39,12 @@ struct Range {
   Device* device = nullptr;  // nullptr: host memory
   unsigned flags = 0;        // of cuMemHostAlloc and cuMemHostRegister
   uint64_t buffer_id = 0;
-  std::shared_ptr<WrittenBytes> written;  // kinds device and pool
-  std::shared_ptr<Pool> pool;             // kind pool
-  bool freed = false;                     // kind pool: cuMemFreeAsync was called, the stream has not got there
-  std::shared_ptr<PhysicalChunk> chunk;   // kind mapping
-  uint64_t readers = 0;                   // kind mapping: devices with access, a bit each; bit 63: the host
+  std::shared_ptr<WrittenBytes> written;         // kinds device and pool
+  std::shared_ptr<Pool> pool;                    // kind pool
+  bool freed = false;                            // kind pool: cuMemFreeAsync was called, the stream has not got there
+  std::shared_ptr<std::atomic<bool>> allocated;  // kind graph: by a launch, and nobody has freed it since
+  std::shared_ptr<PhysicalChunk> chunk;          // kind mapping
+  uint64_t readers = 0;                          // kind mapping: devices with access, a bit each; bit 63: the host
   uint64_t writers = 0;
 
   uint64_t end() const { return base + bytes; }
@@ -96,6 +99,8 @@ uint64_t next_buffer_id() noexcept;
 // beyond it or after its release faults; smaller ones share.
 CUresult allocate_device_memory(Context& context, uint64_t bytes, RangeKind kind, std::shared_ptr<Pool> pool,
                                 CUdeviceptr* address);
+// A free outside the graph: not ok when no launch has allocated it since the last one.
+CUresult free_graph_memory(const Range& range);
 // Takes device memory out of the map and gives it back to the device. `range` is what the map said.
 void free_device_memory(const Range& range);
 

@@ -244,6 +244,33 @@ TEST_F(Graphs, CapturedAllocationIsTheGraphs) {
   EXPECT_EQ(8, read_ints(out, 1)[0]);
 }
 
+// What a launch allocates and does not free is the program's to free before the next one.
+TEST_F(Graphs, CapturedAllocationIsFreedOutside) {
+  CUdeviceptr memory = 0;
+  ASSERT_CU(begin());
+  ASSERT_CU(CU(cuMemAllocAsync)(&memory, 64, stream_));
+  ASSERT_CU(CU(cuMemsetD32Async)(memory, 8, 1, stream_));
+  const CUgraph graph = end();
+  const CUgraphExec exec = instantiate(graph);
+  EXPECT_EQ(CU(cuMemFreeAsync)(memory, stream_), CUDA_ERROR_INVALID_VALUE) << "nothing has allocated it";
+  for (int launch = 0; launch < 2; ++launch) {
+    ASSERT_CU(CU(cuGraphLaunch)(exec, stream_));
+    EXPECT_EQ(CU(cuGraphLaunch)(exec, stream_), CUDA_ERROR_INVALID_VALUE) << "not freed yet";
+    int value = 0;
+    ASSERT_CU(CU(cuMemcpyDtoHAsync)(&value, memory, 4, stream_));
+    ASSERT_CU(CU(cuStreamSynchronize)(stream_));
+    EXPECT_EQ(value, 8);
+    ASSERT_CU(launch == 0 ? CU(cuMemFreeAsync)(memory, stream_) : CU(cuMemFree)(memory));
+    EXPECT_EQ(CU(cuMemFreeAsync)(memory, stream_), CUDA_ERROR_INVALID_VALUE) << "freed already";
+  }
+  ASSERT_CU(CU(cuGraphExecDestroy)(exec));
+  CUgraphExec frees_itself = nullptr;
+  ASSERT_CU(CU(cuGraphInstantiate)(&frees_itself, graph, CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH));
+  for (int launch = 0; launch < 3; ++launch) ASSERT_CU(CU(cuGraphLaunch)(frees_itself, stream_));
+  ASSERT_CU(CU(cuStreamSynchronize)(stream_));
+  ASSERT_CU(CU(cuMemFree)(memory));
+}
+
 TEST_F(Graphs, CyclesAreRefused) {
   CUgraph graph = nullptr;
   CUgraphNode a = nullptr;

@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -122,6 +123,24 @@ TEST(Process, StatsAreWrittenAtExit) {
   const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   EXPECT_NE(std::string::npos, text.find("\"peak_bytes\": 2097152")) << text;
   unlink(path.c_str());
+}
+
+// NVIDIA's runtimes ask for private tables; who did is said once.
+TEST(Process, ARuntimeThatCannotRunHereIsNamed) {
+  if (!simulated()) GTEST_SKIP() << "a real driver has the tables";
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(0, in_child([] {
+              const void* table = nullptr;
+              const CUuuid name = {};
+              for (int i = 0; i < 2; ++i) {
+                if (CU(cuGetExportTable)(&table, &name) != CUDA_ERROR_NOT_FOUND) return 1;
+              }
+              return 0;
+            }));
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(said.find("reprise: simulated device: "), 0u) << said;
+  EXPECT_NE(said.find(" is a CUDA runtime of NVIDIA's or contains one"), std::string::npos) << said;
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
 }
 
 TEST(Process, StrictModeAbortsOnWhatNobodyWrote) {

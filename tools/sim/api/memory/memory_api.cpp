@@ -53,9 +53,11 @@ CUresult cuMemFree_v2(CUdeviceptr dptr) {
   SIM_TRY(refuse_in_capture());
   const auto range = memory_map().find(dptr);
   SIM_REQUIRE(range && range->base == dptr && range->device != nullptr && !range->freed, CUDA_ERROR_INVALID_VALUE);
-  SIM_REQUIRE(range->kind == RangeKind::device || range->kind == RangeKind::managed || range->kind == RangeKind::pool,
+  SIM_REQUIRE(range->kind == RangeKind::device || range->kind == RangeKind::managed || range->kind == RangeKind::pool ||
+                  range->kind == RangeKind::graph,
               CUDA_ERROR_INVALID_VALUE);
   drain_device(*range->device);
+  if (range->kind == RangeKind::graph) return free_graph_memory(*range);
   if (range->kind == RangeKind::pool) {
     release_pool_block(*range);
   } else {

@@ -67,6 +67,7 @@ CUresult cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream) {
   const auto range = memory_map().find(dptr);
   SIM_REQUIRE(range && range->base == dptr && !range->freed, CUDA_ERROR_INVALID_VALUE);
   if (stream->capturing.load(std::memory_order_relaxed)) return capture_free(*stream, dptr);
+  if (range->kind == RangeKind::graph) return free_graph_memory(*range);
   SIM_REQUIRE(range->kind == RangeKind::pool, CUDA_ERROR_INVALID_VALUE);
   range->pool->free(*range, stream);
   return CUDA_SUCCESS;
