@@ -80,7 +80,7 @@ Variables make_environment(const Settings& settings) {
 }
 
 std::vector<std::string> environment_warnings(const Settings& settings) {
-  return conflicts(settings.framework, preloaded_libraries(settings));
+  return conflicts(settings.framework, preloaded_libraries(settings), settings.device == "sim");
 }
 
 }  // namespace reprise::tools

@@ -102,11 +102,20 @@ Status check_simulated_libraries(const std::string& framework, const std::string
   return {};
 }
 
-std::vector<std::string> conflicts(const std::string& framework, const std::vector<std::string>& ours) {
+std::vector<std::string> conflicts(const std::string& framework, const std::vector<std::string>& ours, bool simulated) {
   std::vector<std::string> lines;
   for (const Allocator& row : kAllocators) {
     const std::string value = inherited(row.variable);
     if (!concerns(framework, row) || value.empty() || has_setting(value, row.value)) continue;
+    // PyTorch asks NVML then, and calls it without looking whether it is there.
+    if (simulated && has_setting(value, "expandable_segments:True")) {
+      lines.push_back(
+          fmt::format("{}={} is kept as you set it: expandable_segments needs NVML, without which PyTorch crashes, and "
+                      "the simulated "
+                      "device has none; leave it out",
+                      row.variable, value));
+      continue;
+    }
     lines.push_back(fmt::format("{}={} is kept as you set it: {}'s own allocator hides tensors from Reprise; add {}",
                                 row.variable, value, row.framework, row.value));
   }

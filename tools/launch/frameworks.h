@@ -20,7 +20,8 @@ std::vector<std::string> simulated_libraries(const std::string& framework, const
 // Not ok when a framework was named and one is missing.
 Status check_simulated_libraries(const std::string& framework, const std::string& folder);
 
-// One line for each of the user's settings that hides tensors, or has no effect behind `ours` in LD_PRELOAD.
-std::vector<std::string> conflicts(const std::string& framework, const std::vector<std::string>& ours);
+// One line for each of the user's settings that hides tensors, cannot work on the simulated device, or has no effect
+// behind `ours` in LD_PRELOAD.
+std::vector<std::string> conflicts(const std::string& framework, const std::vector<std::string>& ours, bool simulated);
 
 }  // namespace reprise::tools

@@ -108,6 +108,10 @@ void say_plan_in_force(const Inputs& inputs, Sentences& say) {
                   "demand. {} ran by the plan from start to end.",
                   an_iteration(inputs), since_start(log, log.plan_at_ns), since_start(log, log.activation_at_ns),
                   log.first_activation, plural(log.iterations_planned, "iteration")));
+  if (log.plan_count > 1) {
+    say.note(fmt::format("{} plans were made in all, for the program has several loops; this report shows the first.",
+                         log.plan_count));
+  }
   if (log.ended && log.in_force_at_end) {
     say.note("The program ended while the plan was in force: in the middle of an iteration, or right behind one.");
   }

@@ -96,6 +96,10 @@ Json headline_section(const Inputs& inputs) {
 
 std::string make_summary(const Inputs& inputs) {
   const Facts facts = collect_facts(inputs);
+  if (inputs.log != nullptr && !inputs.log->ended && facts.peak_before == 0) {
+    return fmt::format("the program {} before it could say what it used",
+                       inputs.ending.empty() ? "was cut off" : "ended with " + inputs.ending);
+  }
   const uint64_t after = facts.peak_actual > 0 ? facts.peak_actual : facts.peak_planned;
   std::string line = after > 0 ? fmt::format("peak {} {} {}", format_bytes(after),
                                              after <= facts.peak_before ? "instead of" : "for tensors of",

@@ -28,7 +28,8 @@ void read_start(const json& line, RunLog& log) {
 }
 
 void read_plan_line(const json& line, RunLog& log) {
-  if (++log.plan_count == 1) log.plan_at_ns = value_of(line, run_log::every::at_ns);
+  if (++log.plan_count > 1) return;
+  log.plan_at_ns = value_of(line, run_log::every::at_ns);
   log.plan_path = value_of(line, run_log::plan::path);
   log.policy = value_of(line, run_log::plan::policy);
 }
@@ -81,7 +82,9 @@ void read_memory(const json& line, RunLog& log) {
                         value_of(line, run_log::memory::requested_bytes)});
 }
 
+// The report shows one plan, the first.
 void read_activity(const json& line, RunLog& log) {
+  if (value_of(line, run_log::activity::plan) != 0) return;
   log.activities.push_back({value_of(line, run_log::activity::iteration), value_of(line, run_log::activity::vertex),
                             value_of(line, run_log::activity::engine), value_of(line, run_log::activity::start_ns),
                             value_of(line, run_log::activity::end_ns)});

@@ -174,6 +174,13 @@ TEST(Report, ARunWithoutAnIterationSaysWhy) {
   EXPECT_NE(text.find("No plan was in force"), std::string::npos) << text;
 }
 
+TEST(Report, AProgramThatWasKilledDidNotUseNothing) {
+  const RunLog log = parse_run_log("{\"kind\":\"start\",\"budget_percent\":60}\n");
+  Inputs inputs{nullptr, nullptr, &log};
+  inputs.ending = "signal 9 (Killed)";
+  EXPECT_EQ(make_summary(inputs), "the program ended with signal 9 (Killed) before it could say what it used");
+}
+
 TEST(Report, AProgramWithoutAnIterationHasNoneToShow) {
   RunLog log = parse_run_log(
       "{\"kind\":\"iteration\",\"index\":0,\"mode\":\"on_demand\",\"wall_ns\":5,\"calls\":4}\n"
