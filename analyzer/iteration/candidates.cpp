@@ -42,6 +42,7 @@ std::optional<uint32_t> best_start(const CallStream& stream, const std::vector<u
   // Starts recur with the period.
   for (uint32_t s = end - first > candidate.period ? end - candidate.period : first; s < end; ++s) {
     if (live_hash[s] != live_hash[s + candidate.length()]) continue;
+    if (!contiguous(stream, s - candidate.period, s) || !contiguous(stream, s, s + candidate.length())) continue;
     if (!best || rank(s) < rank(*best)) best = s;
   }
   return best;

@@ -39,7 +39,8 @@ uint32_t occurrences_in(const std::vector<uint64_t>& words, const Run& run, uint
 
 class IterationSearch {
  public:
-  explicit IterationSearch(const CallStream& stream) : stream_(stream), words_(stream), coverage_(stream) {}
+  IterationSearch(const CallStream& stream, uint64_t least_calls)
+      : stream_(stream), words_(stream), coverage_(stream), least_calls_(least_calls) {}
 
   Result<Iteration> run() {
     for (const LoopPeriod& period : periods_of(stream_, words_, coverage_)) {
@@ -69,6 +70,7 @@ class IterationSearch {
       for (const bool handovers : {false, true}) {
         if (turns > 1 && !handovers) continue;
         for (LoopCandidate& candidate : make_candidates(stream_, words, coverage_, period.length, turns, handovers)) {
+          if (candidate.length() < least_calls_) continue;
           if (as_good(candidate.covered, best_)) accept(std::move(candidate));
         }
         if (!found_.empty() && as_good(best_, period.most)) return;  // no other form of this period is better
@@ -126,6 +128,7 @@ class IterationSearch {
   const CallStream& stream_;
   const CallWords words_;
   const Coverage coverage_;
+  const uint64_t least_calls_;
   std::vector<Proven> found_;
   uint64_t best_ = 0;  // that one of them covers
   Status refusal_;     // why the first one that hashes proposed is none
@@ -152,7 +155,7 @@ std::vector<uint32_t> marked_calls(const CallStream& stream, const std::string& 
 
 bool complete(const CallStream& stream, uint32_t begin, uint32_t end) {
   const auto first = std::lower_bound(stream.incomplete.begin(), stream.incomplete.end(), begin);
-  return first == stream.incomplete.end() || *first >= end;
+  return (first == stream.incomplete.end() || *first >= end) && contiguous(stream, begin, end);
 }
 
 // A reason why there is no iteration, with what is missing in the recording.
@@ -181,7 +184,8 @@ Result<Iteration> from_marks(const CallStream& stream, const std::vector<uint32_
       continue;
     }
     last = check_isomorphic(stream, marks[i - 2], marks[i - 1], count);
-    if (last.ok() && !complete(stream, marks[i - 2], marks[i])) last = {StatusCode::not_found, "records are missing"};
+    const bool whole = complete(stream, marks[i - 2], marks[i - 1]) && complete(stream, marks[i - 1], marks[i]);
+    if (last.ok() && !whole) last = {StatusCode::not_found, "records are missing"};
     if (!last.ok()) continue;
     iteration.first_call = marks[i - 1];
     iteration.call_count = count;
@@ -201,9 +205,10 @@ std::string covered(const Iteration& iteration) {
                      iteration.timed ? "device time" : "calls");
 }
 
-Result<Iteration> find_iteration(const CallStream& stream, const std::string& mark) {
+Result<Iteration> find_iteration(const CallStream& stream, const std::string& mark, uint64_t least_calls) {
   const std::vector<uint32_t> marks = marked_calls(stream, mark);
-  Result<Iteration> found = marks.size() >= 2 ? from_marks(stream, marks, mark) : IterationSearch(stream).run();
+  Result<Iteration> found =
+      marks.size() >= 2 ? from_marks(stream, marks, mark) : IterationSearch(stream, least_calls).run();
   return found.ok() ? std::move(found) : with_gaps(stream, found.status());
 }
 

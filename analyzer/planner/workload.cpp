@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include "analyzer/iteration/stretch.h"
+
 namespace reprise::analyzer {
 namespace {
 
@@ -76,10 +78,15 @@ Result<Workload> make_workload(TaskGraph graph, const PlanOptions& options) {
 }
 
 Result<Workload> make_workload(const trace::Trace& trace, const PlanOptions& options) {
+  if (options.from_call != 0) {
+    PlanOptions rest = options;
+    rest.from_call = 0;
+    return make_workload(stretch_from(trace, options.from_call), rest);
+  }
   Workload workload;
   workload.machine = options.machine.value_or(machine_of(trace));
   const CallStream stream = make_call_stream(trace);
-  Result<Iteration> iteration = find_iteration(stream, options.mark);
+  Result<Iteration> iteration = find_iteration(stream, options.mark, options.least_calls);
   if (!iteration.ok()) return iteration.status();
   workload.iteration = iteration.value();
   const uint64_t chunk_bytes =

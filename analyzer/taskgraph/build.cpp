@@ -1,6 +1,7 @@
 // From the calls of one iteration to tensors and calls of the TaskGraph; edges.cpp derives the rest.
 #include <algorithm>
 #include <cstdlib>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -76,9 +77,24 @@ class TaskGraphBuilder {
     }
   }
 
-  // All small tensors before the iteration's end get their places as the replay gives them. At its two ends only
-  // persistent ones are alive; those that take turns may lie elsewhere every other time.
+  // At the iteration's two ends only persistent tensors are alive; those that take turns may lie elsewhere every other
+  // time. Where the replay has placed them while they were recorded, their addresses say in which blocks they are.
   uint64_t count_small_chunks() const {
+    if (stream_.trace->info.count("memory.managed") == 0) return simulate_small_chunks();
+    return std::max(blocks_at(first_), blocks_at(end_));
+  }
+
+  uint64_t blocks_at(uint32_t call) const {
+    std::set<uint64_t> blocks;
+    for (const AllocationSpan& span : stream_.spans) {
+      const bool alive = span.allocated < call && (span.freed == kNone || span.freed >= call);
+      if (alive && footprint::is_small(span.size, graph_.chunk_bytes)) blocks.insert(span.address / graph_.chunk_bytes);
+    }
+    return blocks.size();
+  }
+
+  // All small tensors before the iteration's end get their places as the replay gives them.
+  uint64_t simulate_small_chunks() const {
     constexpr uint64_t kBase = uint64_t{1} << 46;
     footprint::Slab slab;
     slab.reset(kBase, kBase, graph_.chunk_bytes);
@@ -157,7 +173,9 @@ class TaskGraphBuilder {
     call.name = name_of_op(op);
     bool host_known = false;
     for (const trace::AccessRecord& access : op.accesses) {
-      const auto found = tensor_of_.find(access.allocation);
+      const auto span = stream_.span_of.find(access.allocation);
+      const auto found =
+          span == stream_.span_of.end() ? tensor_of_.end() : tensor_of_.find(stream_.spans[span->second].id);
       if (found == tensor_of_.end()) {
         entry.foreign.push_back({foreign_resource(access.allocation), (access.mode & trace::kAccessWrite) != 0});
         host_known = true;

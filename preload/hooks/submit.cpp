@@ -13,8 +13,9 @@ namespace reprise {
 CUresult submit(CommandBuilder& builder) noexcept {
   Command& command = builder.command;
   const Runtime& active = runtime();
-  Recorder* const recorder = active.recorder != nullptr && !active.recorder->paused() ? active.recorder : nullptr;
-  const uint64_t called_ns = recorder != nullptr ? Recorder::now_ns() : 0;
+  Recorder* const recorder = active.recorder;
+  const bool records = recorder != nullptr && !recorder->paused();
+  const uint64_t called_ns = records ? Recorder::now_ns() : 0;
   command.sequence = next_sequence();
   command.stream_id = stream_id(command.stream);
   if (driver().cuCtxGetCurrent(&command.context) != CUDA_SUCCESS) command.context = nullptr;
@@ -22,9 +23,9 @@ CUresult submit(CommandBuilder& builder) noexcept {
     command.signature = trace::op_signature(command.op, 0, command.grid, command.block, command.shared_bytes,
                                             command.stream_id, command.size, command.access_count);
   }
-  if (recorder != nullptr) command.call_site = recorder->call_site(command.signature);
+  if (records) command.call_site = recorder->call_site(command.signature);
   const CUresult result = active.handler->submit(command);
-  if (recorder != nullptr) recorder->op(command, result, called_ns);
+  if (recorder != nullptr) recorder->op(command, result, called_ns);  // the handler may have paused or resumed it
   if (result == CUDA_SUCCESS) mark_submitted(builder);
   return result;
 }

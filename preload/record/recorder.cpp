@@ -22,6 +22,7 @@ namespace reprise {
 namespace {
 
 constexpr uint32_t kMaxTextBytes = 64 * 1024;
+constexpr uint64_t kNoCall = uint64_t{1} << 63;  // ids of what else asks for device times (Stopwatch::kPlanBit)
 
 uint32_t padded(size_t bytes) noexcept { return static_cast<uint32_t>((bytes + 7) & ~size_t{7}); }
 
@@ -176,7 +177,6 @@ void Recorder::function(uint32_t id, const char* name, const trace::ParameterLay
 }
 
 void Recorder::stream(uint32_t id, bool created, bool non_blocking, int priority, uint64_t sequence) noexcept {
-  if (paused()) return;
   auto* record = begin_record<trace::StreamRecord>(writer_, trace::RecordKind::stream, sequence);
   if (record == nullptr) return;
   record->stream = id;
@@ -187,12 +187,13 @@ void Recorder::stream(uint32_t id, bool created, bool non_blocking, int priority
 }
 
 void Recorder::allocated(uint64_t id, const AllocateCall& call, CUdeviceptr address, uint64_t sequence,
-                         uint32_t call_site) noexcept {
+                         uint32_t call_site, uint16_t flags) noexcept {
   if (paused()) return;
   last_query.kind = {};
   const uint64_t time = now_ns();
   auto* record = begin_record<trace::AllocateRecord>(writer_, trace::RecordKind::allocate, sequence);
   if (record == nullptr) return;
+  record->header.flags = flags;
   record->allocation = id;
   record->address = address;
   record->size = call.size;
@@ -205,12 +206,13 @@ void Recorder::allocated(uint64_t id, const AllocateCall& call, CUdeviceptr addr
   writer_->commit();
 }
 
-void Recorder::freed(const FreeCall& call, uint64_t sequence) noexcept {
+void Recorder::freed(const FreeCall& call, uint64_t sequence, uint16_t flags) noexcept {
   if (paused()) return;
   last_query.kind = {};
   const uint64_t time = now_ns();
   auto* record = begin_record<trace::FreeRecord>(writer_, trace::RecordKind::free, sequence);
   if (record == nullptr) return;
+  record->header.flags = flags;
   record->allocation = call.allocation;
   record->time_ns = time;
   record->origin = call.origin;
@@ -293,8 +295,20 @@ void Recorder::activity(uint64_t sequence, uint64_t start_ns, uint64_t end_ns) n
   writer_->commit();
 }
 
+void Recorder::resume(uint64_t after, uint64_t sequence, bool seam) noexcept {
+  if (auto* record = begin_record<trace::GapRecord>(writer_, trace::RecordKind::gap, 0); record != nullptr) {
+    record->header.sequence = sequence;
+    record->header.flags = seam ? uint16_t{trace::kGapSeam} : uint16_t{0};
+    record->after_sequence = after;
+    record->records = 0;
+    writer_->commit();
+  }
+  paused_.store(false, std::memory_order_relaxed);
+}
+
 void Recorder::collect(ActivitySource& source) noexcept {
   const auto record = [](void* self, uint64_t id, uint64_t start_ns, uint64_t end_ns) noexcept {
+    if ((id & kNoCall) != 0) return;
     static_cast<Recorder*>(self)->activity(id, start_ns, end_ns);
   };
   source.collect(record, this);

@@ -36,9 +36,9 @@ class Recorder {
   void stream(uint32_t id, bool created, bool non_blocking, int priority, uint64_t sequence) noexcept;
 
   // Successful calls only: a failed allocate or free changes nothing and is not recorded.
-  void allocated(uint64_t id, const AllocateCall& call, CUdeviceptr address, uint64_t sequence,
-                 uint32_t call_site) noexcept;
-  void freed(const FreeCall& call, uint64_t sequence) noexcept;
+  void allocated(uint64_t id, const AllocateCall& call, CUdeviceptr address, uint64_t sequence, uint32_t call_site,
+                 uint16_t flags = 0) noexcept;
+  void freed(const FreeCall& call, uint64_t sequence, uint16_t flags = 0) noexcept;
 
   // Call after the handler has answered: what the driver refused is recorded with kOpFailed (readers keep it, planners
   // skip it). `called_ns` is now_ns() as the program called; 0: now.
@@ -58,8 +58,10 @@ class Recorder {
   // Records everything `source` has ready. One thread at a time.
   void collect(ActivitySource& source) noexcept;
 
-  // From here on only facts and kernels are recorded, no calls, for good: the plan's iteration is in the trace already.
+  // From here on only facts, kernels and streams are recorded: the plan's iteration is in the trace already.
   void pause() noexcept { paused_.store(true, std::memory_order_relaxed); }
+  // Calls are recorded again, from call `sequence` on; `after` was the last one before the pause. `seam`: as kGapSeam.
+  void resume(uint64_t after, uint64_t sequence, bool seam) noexcept;
   bool paused() const noexcept { return paused_.load(std::memory_order_relaxed); }
 
   // Makes all that was recorded before readable in the file; waits at most `timeout_ms`. false: not done.

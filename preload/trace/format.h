@@ -127,7 +127,7 @@ struct StreamRecord {
 };
 
 struct AllocateRecord {
-  RecordHeader header;
+  RecordHeader header;  // flags: LifeFlags
   uint64_t allocation;  // id, from 1, never used again
   uint64_t address;
   uint64_t size;     // bytes as asked for
@@ -140,7 +140,7 @@ struct AllocateRecord {
 };
 
 struct FreeRecord {
-  RecordHeader header;
+  RecordHeader header;  // flags: LifeFlags
   uint64_t allocation;
   uint64_t time_ns;
   Origin origin;
@@ -205,11 +205,22 @@ struct EndRecord {
   uint64_t op_count;
 };
 
-// A full buffer that was not emptied in time: `records` of one thread are missing.
+// A full buffer that was not emptied in time: `records` of one thread are missing. Or the recording paused on purpose,
+// while a plan was followed: then `records` is 0, and allocations and frees with the same sequence (kCaughtUp) bring
+// what is alive up to date.
 struct GapRecord {
-  RecordHeader header;      // sequence: that of the first call that was kept again
+  RecordHeader header;      // sequence: that of the first call that was kept again; flags: GapFlags
   uint64_t after_sequence;  // of the last call before; 0: none was kept
   uint64_t records;
+};
+
+enum GapFlags : uint16_t {
+  // Of a pause: whole iterations of plans went on meanwhile, and as much is alive at the same addresses as before.
+  kGapSeam = 1,
+};
+
+enum LifeFlags : uint16_t {
+  kCaughtUp = 1,  // of allocations and frees: a plan had the call, while the recording paused
 };
 
 static_assert(sizeof(ChunkHeader) == 24 && sizeof(RecordHeader) == 16);

@@ -79,6 +79,7 @@ class Parser {
   bool mark(RecordBytes bytes);
   bool activity(RecordBytes bytes);
   bool end(RecordBytes bytes);
+  bool gap(RecordBytes bytes);
   template <typename E>
   bool plain_event(RecordBytes bytes);
 
@@ -166,7 +167,7 @@ bool Parser::record(const RecordHeader& header, RecordBytes bytes) {
     case RecordKind::end:
       return end(bytes);
     case RecordKind::gap:
-      return bytes.read(&trace_.gaps.emplace_back());
+      return gap(bytes);
   }
   ++trace_.unknown;
   return true;
@@ -237,6 +238,13 @@ bool Parser::end(RecordBytes bytes) {
   if (!bytes.read(&record)) return false;
   trace_.ended = true;
   trace_.dropped = record.dropped_records;
+  return true;
+}
+
+bool Parser::gap(RecordBytes bytes) {
+  GapRecord record{};
+  if (!bytes.read(&record)) return false;
+  (record.records == 0 ? trace_.pauses : trace_.gaps).push_back(record);
   return true;
 }
 

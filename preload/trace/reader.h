@@ -47,6 +47,7 @@ struct Trace {
   std::vector<Event> events;                                // ordered by sequence
   std::unordered_map<uint64_t, ActivityRecord> activities;  // by the op's sequence
   std::vector<GapRecord> gaps;                              // where records are missing
+  std::vector<GapRecord> pauses;                            // where nothing was to be recorded
   bool ended = false;                                       // an EndRecord was read
   uint64_t dropped = 0;                                     // as the EndRecord says
   uint64_t unknown = 0;                                     // records of a kind that this build does not know, skipped

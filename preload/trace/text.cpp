@@ -172,6 +172,10 @@ void TextForm::tail() {
   for (const GapRecord& gap : trace_.gaps) {
     add("gap {} records between calls {} and {}\n", gap.records, gap.after_sequence, gap.header.sequence);
   }
+  for (const GapRecord& pause : trace_.pauses) {
+    add("pause between calls {} and {}{}\n", pause.after_sequence, pause.header.sequence,
+        (pause.header.flags & kGapSeam) != 0 ? " seam" : "");
+  }
   if (trace_.ended) add("end dropped={}\n", trace_.dropped);
   if (!trace_.ended) add("# the recording did not end: the program was killed, or still runs\n");
   if (trace_.unknown > 0) add("# {} records of unknown kinds\n", trace_.unknown);

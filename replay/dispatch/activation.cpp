@@ -34,20 +34,26 @@ bool Activation::settle() noexcept {
 }
 
 bool Activation::enter(const PlanIndex* plan_index, std::string* why) noexcept {
-  if (plan_index != plan_index_) {
-    plan_index_ = plan_index;
-    chunks_.clear();
-    slots_.clear();
-    slots_.resize(plan_index->plan.tensors.size());
-  }
   if (!settle()) {
     *why = "the device failed";
     return false;
   }
+  if (plan_index != plan_index_) change_to(plan_index);
   const bool entered = bind_persistent(why) && hold_blocks(why) && make_chunks(why) && vacate(why) && make_slots(why) &&
                        map_homes(why) && load(why);
   if (!entered) exit();
   return entered;
+}
+
+// The device is idle: nothing reads the host slots of the plan before.
+void Activation::change_to(const PlanIndex* plan_index) noexcept {
+  plan_index_ = plan_index;
+  chunks_.clear();
+  for (HostSlot& slot : slots_) {
+    if (!slot.empty()) memory_.host.release(&slot);
+  }
+  slots_.clear();
+  slots_.resize(plan_index->plan.tensors.size());
 }
 
 bool Activation::bind_persistent(std::string* why) noexcept {
@@ -61,7 +67,7 @@ bool Activation::bind_persistent(std::string* why) noexcept {
   bool same = live.size() == plan_index_->persistent_count;
   for (uint32_t t = 0; same && t < plan_index_->persistent_count; ++t) {
     same = live[t]->size == plan.tensors[t].size && live[t]->chunk_count == plan.tensors[t].chunk_count &&
-           !live[t]->plan_owned && !memory_.mover_of(*live[t]).lost;
+           !plan_index_->ranges.contains(live[t]->base) && !memory_.mover_of(*live[t]).lost;
     tensors_[t] = live[t];
   }
   if (!same) *why = "the live allocations are not those of the plan";
@@ -69,11 +75,15 @@ bool Activation::bind_persistent(std::string* why) noexcept {
 }
 
 // Small tensors do not move while a plan is in force: the blocks of those that live on, and the plan's own region for
-// the others, are there from its beginning to its end.
+// the others, are there from its beginning to its end. What the region of a plan before had more goes: no tensor of
+// the region is alive where a plan begins (PlanFollower).
 bool Activation::hold_blocks(std::string* why) noexcept {
   const uint64_t region = plan_index_->slab_bytes / shared_.chunk_bytes;
+  for (uint64_t i = region; i < memory_.plan_blocks; ++i) {
+    pager_.forget_block(plan_index_->zone.base + i * shared_.chunk_bytes);
+  }
   for (uint64_t i = 0; i < region; ++i) memory_.blocks.at(plan_index_->zone.base + i * shared_.chunk_bytes);
-  memory_.plan_blocks = std::max(memory_.plan_blocks, region);
+  memory_.plan_blocks = region;
   const CUresult result = pager_.bring_blocks_in();
   if (result != CUDA_SUCCESS) return fail(why, "no room could be made for small tensors", result);
   memory_.blocks.for_each([&](const SlabBlock& block) {
@@ -300,7 +310,6 @@ ResidentTensor* Activation::allocate(uint32_t index, uint64_t allocation) noexce
   tensor->allocation = allocation;
   tensor->size = wanted.size;
   tensor->chunk_count = wanted.chunk_count;
-  tensor->plan_owned = true;
   tensor->host = std::move(slots_[index]);
   slots_[index].clear();
   tensors_[index] = tensor;

@@ -41,6 +41,7 @@ class Activation {
 
  private:
   bool settle() noexcept;
+  void change_to(const PlanIndex* plan_index) noexcept;
   bool bind_persistent(std::string* why) noexcept;
   bool make_chunks(std::string* why) noexcept;
   void assign_current_chunks() noexcept;
@@ -60,7 +61,7 @@ class Activation {
   ManagedMemory& memory_;
   Pager& pager_;
   const PlanIndex* plan_index_ = nullptr;
-  std::vector<ChunkIndex> chunks_;  // by plan chunk; kept between activations
+  std::vector<ChunkIndex> chunks_;  // by plan chunk; kept between activations of the same plan
   std::vector<std::vector<ChunkIndex>> placements_;
   std::vector<ResidentTensor*> tensors_;  // by plan tensor
   std::vector<LaneUses> freed_after_;     // by plan tensor: transient ones that were away when they were released

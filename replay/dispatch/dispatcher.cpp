@@ -136,7 +136,7 @@ void Dispatcher::activate(LogEntry& entry) noexcept {
   if (on_demand_.has_program_calls() || shared_.captures.load() > 0) {
     shared_.dispatcher_divergences.fetch_add(1, std::memory_order_release);
   } else {
-    executor_.activate(shared_.plan_index.load(std::memory_order_acquire), entry.iteration);
+    executor_.activate(entry.plan, entry.iteration);
   }
   shared_.command_log.done(&entry);
 }

@@ -157,7 +157,6 @@ void OnDemandExecutor::perform_allocate(LogEntry& entry) noexcept {
   tensor->allocation = entry.allocation;
   tensor->size = entry.size;
   tensor->chunk_count = entry.chunk_count;
-  tensor->plan_owned = memory_.arena.plan.contains(entry.address);
   const CUcontext context = entry.command.context;
   const LaneIndex lane = entry.stream_ordered ? memory_.lanes.lane_of(entry.command.stream, context) : kNoLane;
   const bool small = tensor->chunk_count == 0;

@@ -43,19 +43,21 @@ void nap(long nanoseconds) noexcept {
 
 }  // namespace
 
-void PlanExecutor::activate(const PlanIndex* plan_index, uint64_t iteration) noexcept {
+void PlanExecutor::activate(uint32_t plan, uint64_t iteration) noexcept {
+  const PlanIndex* const plan_index = shared_.plans[plan].load(std::memory_order_acquire);
   std::string why;
   const uint64_t calls = memory_.mappings.driver_calls();
   if (plan_index == nullptr || !activation_.enter(plan_index, &why)) {
     // It may work at the next boundary: a percentage budget grows until the program's peak is reached.
-    const bool for_good = ++refusals_ == kPatience;
+    const bool for_good = ++refusals_[plan] == kPatience;
     log_line(for_good ? LogLevel::warn : LogLevel::info, "the plan cannot be used: %s", why.c_str());
     shared_.dispatcher_divergences.fetch_add(1, std::memory_order_release);
-    if (for_good) shared_.plan_unusable.store(true, std::memory_order_release);
+    if (for_good) shared_.plan_unusable[plan].store(true, std::memory_order_release);
+    resume_recording();
     return;
   }
-  refusals_ = 0;
-  if (plan_index != plan_index_) stopwatch_.open(&shared_, &memory_, plan_index);
+  refusals_[plan] = 0;
+  if (plan_index != plan_index_) stopwatch_.open(&shared_, &memory_, plan_index, plan);
   plan_index_ = plan_index;
   progress_.begin(plan_index, iteration);
   active_ = true;
@@ -71,6 +73,7 @@ void PlanExecutor::activate(const PlanIndex* plan_index, uint64_t iteration) noe
   looked_ns_ = 0;
   RunLogLine line(run_log::activate::line);
   line.add(run_log::activate::iteration, iteration)
+      .add(run_log::activate::plan, uint64_t{plan})
       .add(run_log::activate::vmm_calls, memory_.mappings.driver_calls() - calls);
   shared_.run_log.write(line);
 }
@@ -150,7 +153,7 @@ PlanExecutor::Taken PlanExecutor::take_planned(LogEntry& entry) noexcept {
     // A handover issues nothing: it takes effect when all that the program called before is issued.
     if (entry.call == 0) stopwatch_.begin(entry.iteration);
     ordered_.push_back(&entry);
-    if (entry.call == plan_index_->last_call) progress_.open(entry.iteration + 1);
+    if (entry.call == plan_index_->last_call) end_iteration(entry.iteration);
     return Taken::yes;
   }
   if (call.kind == plan::CallKind::allocate) {
@@ -165,8 +168,7 @@ PlanExecutor::Taken PlanExecutor::take_planned(LogEntry& entry) noexcept {
   }
   if (entry.call == 0) stopwatch_.begin(entry.iteration);
   if (call.kind == plan::CallKind::op && touches_host(entry)) host_work_.push_back(&entry);
-  // At the last call the next iteration begins: its first reloads need not wait for the program.
-  if (entry.call == plan_index_->last_call) progress_.open(entry.iteration + 1);
+  if (entry.call == plan_index_->last_call) end_iteration(entry.iteration);
   if (call.kind == plan::CallKind::allocate) {
     shared_.command_log.done(&entry);
   } else {
@@ -174,6 +176,12 @@ PlanExecutor::Taken PlanExecutor::take_planned(LogEntry& entry) noexcept {
     if (memory_.strict()) in_order_.push_back({entry.iteration, call.vertex});
   }
   return Taken::yes;
+}
+
+// At the last call the next iteration begins: its first reloads need not wait for the program.
+void PlanExecutor::end_iteration(uint64_t iteration) noexcept {
+  progress_.open(iteration + 1);
+  stopwatch_.last_call();
 }
 
 bool PlanExecutor::perform_ordered() noexcept {
@@ -408,7 +416,8 @@ void PlanExecutor::diverge(const char* why) noexcept {
   activation_.exit();
   activation_.forget_handovers();
   active_ = false;
-  stopwatch_.cancel();
+  stopwatch_.end();
+  resume_recording();
   if (why == nullptr) why = failure_;
   if (why == nullptr) return;
   shared_.dispatcher_divergences.fetch_add(1, std::memory_order_release);
@@ -420,8 +429,16 @@ void PlanExecutor::diverge(const char* why) noexcept {
   log_line(LogLevel::info, "left the plan: %s", why);
 }
 
+// The stopwatch may have stopped the source of device times that the recording wants again.
+void PlanExecutor::resume_recording() noexcept {
+  ActivitySource* const activity = shared_.activity.load(std::memory_order_acquire);
+  if (activity != nullptr && shared_.recording.load(std::memory_order_relaxed) && !activity->running()) {
+    activity->start();
+  }
+}
+
 void PlanExecutor::finish() noexcept {
-  if (active_) stopwatch_.cancel();
+  if (active_) stopwatch_.end();
 }
 
 }  // namespace reprise::replay

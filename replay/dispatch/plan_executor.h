@@ -2,6 +2,7 @@
 // alone. At a divergence, when the program or a driver call does not do what the plan says, all submitted work is
 // finished and the on-demand mode goes on. Caller: the dispatcher, on its thread.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <string>
@@ -23,9 +24,9 @@ class PlanExecutor {
       : shared_(*shared), memory_(*memory), issuer_(*issuer), activation_(shared, memory, pager) {}
 
   bool active() const noexcept { return active_; }
-  // Brings the persistent tensors to the plan's start state and begins with `iteration`. On failure the entries that
-  // follow are performed on demand.
-  void activate(const PlanIndex* plan_index, uint64_t iteration) noexcept;
+  // Brings the persistent tensors to the start state of the plan with this number and begins with `iteration`. On
+  // failure the entries that follow are performed on demand.
+  void activate(uint32_t plan, uint64_t iteration) noexcept;
   // Issues what can be issued now. False: there was nothing, look again later. The plan may have ended afterwards.
   bool step() noexcept;
   // There is nothing to do before the program calls again.
@@ -45,6 +46,7 @@ class PlanExecutor {
   bool intake() noexcept;
   Taken take(LogEntry& entry) noexcept;
   Taken take_planned(LogEntry& entry) noexcept;
+  void end_iteration(uint64_t iteration) noexcept;
   bool perform_ordered() noexcept;
   void perform_handover(const LogEntry& entry) noexcept;
   void settle_handovers() noexcept;
@@ -88,6 +90,7 @@ class PlanExecutor {
   bool anything_ready() noexcept;
   bool stuck() noexcept;
   void diverge(const char* why) noexcept;
+  void resume_recording() noexcept;
   void finish_submitted() noexcept;
   uint64_t activity_id(Instance instance) const noexcept;
 
@@ -100,7 +103,7 @@ class PlanExecutor {
 
   const PlanIndex* plan_index_ = nullptr;
   bool active_ = false;
-  int refusals_ = 0;
+  std::array<int, kMostPlans> refusals_{};     // by plan, in a row
   bool closing_ = false;                       // diverging: finish what was submitted, begin nothing else
   const char* failure_ = nullptr;              // a driver call failed: why to diverge
   uint64_t next_ = 0;                          // log position of the next entry to take in

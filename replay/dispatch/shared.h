@@ -2,6 +2,7 @@
 #pragma once
 #include <cuda.h>
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -38,6 +39,9 @@ struct Counters {
   std::atomic<uint64_t> polls{0};               // queries that were answered "not ready" for a deferred call
 };
 
+// Plans of one run. More kinds of iterations than a program is likely to have; each is looked at where one may begin.
+inline constexpr uint32_t kMostPlans = 8;
+
 struct Shared {
   CommandLog command_log;
   Events events;
@@ -56,14 +60,16 @@ struct Shared {
   Zone arena_all;
   std::atomic<int> captures{0};                    // stream captures of the program that are open, or about to be
   std::atomic<ActivitySource*> activity{nullptr};  // not nullptr: device times are wanted
-  std::atomic<bool> recording{false};  // device times are kept by the calls' sequence numbers, for the trace
+  std::atomic<bool> recording{false};   // device times are kept by the calls' sequence numbers, for the trace
+  std::atomic<bool> collecting{false};  // somebody takes device times from `activity`, which one may at a time
 
-  // The plan that `activate` entries mean. Set once by the enforcer before the first of them.
-  std::atomic<const PlanIndex*> plan_index{nullptr};
+  // The plans that `activate` entries mean, by number. Each is set once by the enforcer, before the first that means
+  // it.
+  std::array<std::atomic<const PlanIndex*>, kMostPlans> plans{};
   // How often the dispatcher itself has left the plan or could not enter it; the plan follower stops matching when the
   // number moves.
   std::atomic<uint64_t> dispatcher_divergences{0};
-  std::atomic<bool> plan_unusable{false};  // activation is impossible for good
+  std::array<std::atomic<bool>, kMostPlans> plan_unusable{};  // by plan: activation is impossible for good
 };
 
 }  // namespace reprise::replay

@@ -37,10 +37,11 @@ uint64_t both_busy_ns(const Spans& first, const Spans& second) {
   return busy_ns(first) + busy_ns(second) - busy_ns(std::move(either));
 }
 
-void Stopwatch::open(Shared* shared, ManagedMemory* memory, const PlanIndex* plan_index) noexcept {
+void Stopwatch::open(Shared* shared, ManagedMemory* memory, const PlanIndex* plan_index, uint32_t plan) noexcept {
   shared_ = shared;
   memory_ = memory;
   plan_index_ = plan_index;
+  plan_ = plan;
 }
 
 void Stopwatch::begin(uint64_t iteration) noexcept {
@@ -48,6 +49,7 @@ void Stopwatch::begin(uint64_t iteration) noexcept {
   if (began_ns_ != 0) end_iteration(now);
   iteration_ = iteration;
   began_ns_ = now;
+  whole_ = false;
   offloaded_at_begin_ = memory_->traffic.offloaded_bytes;
   reloaded_at_begin_ = memory_->traffic.reloaded_bytes;
   calls_at_begin_ = memory_->mappings.driver_calls();
@@ -60,6 +62,7 @@ void Stopwatch::end_iteration(uint64_t now_ns) noexcept {
   RunLogLine line(run_log::iteration::line);
   line.add(run_log::iteration::index, iteration_)
       .add(run_log::iteration::mode, run_log::iteration::planned)
+      .add(run_log::iteration::plan, uint64_t{plan_})
       .add(run_log::iteration::wall_ns, now_ns - began_ns_)
       .add(run_log::iteration::offload_bytes, memory_->traffic.offloaded_bytes - offloaded_at_begin_)
       .add(run_log::iteration::reload_bytes, memory_->traffic.reloaded_bytes - reloaded_at_begin_)
@@ -69,7 +72,9 @@ void Stopwatch::end_iteration(uint64_t now_ns) noexcept {
   shared_->run_log.flush();
 }
 
-void Stopwatch::cancel() noexcept {
+void Stopwatch::end() noexcept {
+  if (whole_ && began_ns_ != 0) end_iteration(RunLogWriter::now_ns());
+  whole_ = false;
   began_ns_ = 0;
   sampled_ = false;
   if (sample_pending_) report_sample();
@@ -99,9 +104,11 @@ void Stopwatch::keep(void* self, uint64_t id, uint64_t start_ns, uint64_t end_ns
 void Stopwatch::report_sample() noexcept {
   sample_pending_ = false;
   ActivitySource* const activity = shared_->activity.load(std::memory_order_acquire);
-  if (activity == nullptr) return;
+  // A program thread that collects for the recording takes these times, too: then the sample is lost.
+  if (activity == nullptr || shared_->collecting.exchange(true, std::memory_order_acquire)) return;
   activity->collect(&Stopwatch::keep, this);
-  activity->stop();
+  if (!shared_->recording.load(std::memory_order_relaxed)) activity->stop();
+  shared_->collecting.store(false, std::memory_order_release);
   static const char* const engines[] = {"compute", "h2d", "d2h", "compute"};
   Spans compute;
   Spans copies;
@@ -111,6 +118,7 @@ void Stopwatch::report_sample() noexcept {
     (kind == LaneKind::compute ? compute : copies).emplace_back(interval.start_ns, interval.end_ns);
     RunLogLine line(run_log::activity::line);
     line.add(run_log::activity::iteration, sample_iteration_)
+        .add(run_log::activity::plan, uint64_t{plan_})
         .add(run_log::activity::vertex, interval.vertex)
         .add(run_log::activity::engine, std::string(engines[static_cast<int>(kind)]))
         .add(run_log::activity::start_ns, interval.start_ns)

@@ -13,11 +13,13 @@ namespace reprise::replay {
 
 class Stopwatch {
  public:
-  void open(Shared* shared, ManagedMemory* memory, const PlanIndex* plan_index) noexcept;
+  void open(Shared* shared, ManagedMemory* memory, const PlanIndex* plan_index, uint32_t plan) noexcept;
   // The program's first call of the iteration was taken in; the iteration before is over.
   void begin(uint64_t iteration) noexcept;
-  // A divergence: what was measured since begin() is not a whole iteration.
-  void cancel() noexcept;
+  // The iteration's last call was taken in: if the plan ends now, it was a whole one.
+  void last_call() noexcept { whole_ = true; }
+  // The plan has ended. Where that was in the middle of an iteration, what was measured since begin() is dropped.
+  void end() noexcept;
 
   // The device had submitted work but nothing to run for `ns`.
   void stalled(uint64_t ns) noexcept { stall_ns_ += ns; }
@@ -44,6 +46,7 @@ class Stopwatch {
   Shared* shared_ = nullptr;
   ManagedMemory* memory_ = nullptr;
   const PlanIndex* plan_index_ = nullptr;
+  uint32_t plan_ = 0;     // its number
   uint64_t planned_ = 0;  // iterations begun since the program started
   uint64_t iteration_ = 0;
   uint64_t began_ns_ = 0;  // 0: none runs
@@ -51,6 +54,7 @@ class Stopwatch {
   uint64_t reloaded_at_begin_ = 0;
   uint64_t calls_at_begin_ = 0;
   uint64_t stall_ns_ = 0;
+  bool whole_ = false;
   bool sampled_ = false;
   bool sample_pending_ = false;
   uint64_t sample_iteration_ = 0;

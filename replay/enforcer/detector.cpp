@@ -1,5 +1,7 @@
 #include "replay/enforcer/detector.h"
 
+#include "preload/trace/signature.h"
+
 namespace reprise::replay {
 namespace {
 constexpr uint64_t kFewestCalls = 4;  // shorter "iterations" are loops inside one
@@ -10,7 +12,7 @@ Detector::Detector() noexcept : history_(kHistory), last_(kLastSlots) {}
 // Where the word stood last, 0 if unknown. A collision only loses a guess.
 uint64_t Detector::exchange_last(uint64_t word, uint64_t position) noexcept {
   Last& last = last_[word % kLastSlots];
-  const uint64_t before = last.word == word ? last.position : 0;
+  const uint64_t before = last.word == word && last.position > floor_ ? last.position : 0;
   last = {word, position};
   return before;
 }
@@ -27,12 +29,24 @@ bool Detector::add(uint64_t word) noexcept {
     period_ = before != 0 && position - before < kHistory / 2 ? position - before : 0;
     run_ = period_ != 0 ? 1 : 0;
   }
-  if (period_ == 0 || run_ < period_ || position < quiet_until_ || position < 2 * kFewestCalls) return false;
+  if (period_ == 0 || run_ < period_ || position < quiet_until_ || position - floor_ < 2 * kFewestCalls) return false;
   // Equal for a whole period. Ask only when the run is a whole number of periods long, so that a rejected guess is not
   // repeated at every call.
   return run_ % period_ == 0 && run_ >= kFewestCalls;
 }
 
-void Detector::rejected() noexcept { quiet_until_ = count_ * 2; }
+void Detector::rejected() noexcept { quiet_until_ = floor_ + (count_ - floor_) * 2; }
+
+void Detector::restart(uint64_t quiet) noexcept {
+  floor_ = count_;
+  period_ = run_ = 0;
+  quiet_until_ = count_ + quiet;
+}
+
+uint64_t Detector::loop() const noexcept {
+  uint64_t sum = period_;
+  for (uint64_t i = 0; i < period_; ++i) sum += trace::hash_mix(period_, at(count_ - i));
+  return sum;
+}
 
 }  // namespace reprise::replay

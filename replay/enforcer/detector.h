@@ -17,6 +17,10 @@ class Detector {
 
   // The planner said that this was no iteration: be quiet until twice as many calls have been seen.
   void rejected() noexcept;
+  // A plan was made of what was seen: what repeats besides is another matter. Quiet for so many calls.
+  void restart(uint64_t quiet) noexcept;
+  // Says which loop this is, wherever in it the question comes up: a hash of the calls of a period.
+  uint64_t loop() const noexcept;
 
   uint64_t period() const noexcept { return period_; }
   uint64_t calls() const noexcept { return count_; }
@@ -34,6 +38,7 @@ class Detector {
   std::vector<uint64_t> history_;
   std::vector<Last> last_;
   uint64_t count_ = 0;
+  uint64_t floor_ = 0;   // calls before the restart
   uint64_t period_ = 0;  // 0: no guess
   uint64_t run_ = 0;     // calls in a row that equal those one period earlier
   uint64_t quiet_until_ = 0;

@@ -13,16 +13,11 @@
 namespace reprise::replay {
 namespace {
 
-BudgetRule rule_of(const Config& config) noexcept { return {config.budget.bytes, config.budget.fraction}; }
-
 plan::Safety safety_of(const Config& config) noexcept {
   plan::Safety safety = plan::Safety::strict;
   plan::read_safety(config.safety, &safety);
   return safety;
 }
-
-// A trace of more calls fills a disk and has no iteration in it.
-constexpr uint64_t kMostCallsRecorded = 10'000'000;
 
 // What the driver's documentation says: memsets and copies between device addresses never wait, synchronous copies and
 // copies of pageable host memory do.
@@ -46,7 +41,7 @@ bool may_be_staged(const Command& command) noexcept {
 Enforcer::Enforcer(const Config& config, Recorder* recorder) noexcept
     : config_(config),
       recorder_(recorder),
-      dispatcher_(&shared_, rule_of(config)),
+      dispatcher_(&shared_, budget_rule(config)),
       follower_(&shared_),
       planner_(safety_of(config)) {
   started_ns_ = RunLogWriter::now_ns();
@@ -69,7 +64,7 @@ CUresult Enforcer::allocate(const AllocateCall& call, CUdeviceptr* address) noex
   const CUstream stream = stand_in(call.stream);
   const std::lock_guard lock(submit_mutex_);
   const FollowedCall step = follower_.allocate(call);
-  look_at_planner(step.ask_planner);
+  after_step(step, call.sequence);
   const uint32_t chunks = shared_.addresses.chunk_count(call.size);
   if (!step.planned && !make_host_room(std::max(chunks, 1u) * shared_.chunk_bytes)) return refuse(call);
   *address = step.planned ? step.address : shared_.addresses.allocate(call.size);
@@ -89,8 +84,11 @@ CUresult Enforcer::allocate(const AllocateCall& call, CUdeviceptr* address) noex
     entry->iteration = step.match.iteration;
   }
   observe_allocated(*address, call.size, call.sequence);
-  follower_.allocated(call.allocation, *address, call.size);
-  peak_footprint_ = std::max(peak_footprint_, follower_.footprint().bytes());
+  follower_.allocated(call.allocation, *address, call.size, call.origin);
+  if (const uint64_t footprint = follower_.footprint().bytes(); footprint > peak_footprint_) {
+    peak_footprint_ = footprint;
+    grown();
+  }
   entry->peak_footprint = peak_footprint_;
   shared_.counters.peak_footprint_bytes.store(peak_footprint_, std::memory_order_relaxed);
   const uint64_t live = follower_.live_bytes();
@@ -131,6 +129,7 @@ void Enforcer::append_activate(const FollowedCall& step, CUcontext context) noex
   LogEntry* const entry = shared_.command_log.append(EntryKind::activate);
   entry->command.context = context;
   entry->iteration = step.match.iteration;
+  entry->plan = step.plan;
   shared_.command_log.publish(entry);
 }
 
@@ -180,9 +179,9 @@ CUresult Enforcer::release(const FreeCall& call) noexcept {
   if (!managing() || !shared_.arena_all.contains(call.address)) {
     return call.stream_ordered ? driver().cuMemFreeAsync(call.address, call.stream) : driver().cuMemFree(call.address);
   }
-  // An earlier call's error is told here, but the memory is given back all the same: the program does not free it a
-  // second time.
-  CUresult fault = shared_.faults.take();
+  // A free that answers an error has freed nothing, so that the program may try again. One that is told once waits for
+  // a call that can tell it.
+  if (is_sticky(shared_.faults.peek())) return shared_.faults.take();
   // cuMemFree synchronises. The program can only tell by work that writes host memory: while a plan is followed, a free
   // waits for such work alone.
   bool follows;
@@ -195,15 +194,15 @@ CUresult Enforcer::release(const FreeCall& call) noexcept {
     // To wait for the context would end an open capture.
     const bool captures = shared_.captures.load() > 0;
     const CUresult result = captures ? run_errand(Errand::synchronize, "a free") : context_synchronize();
-    if (fault == CUDA_SUCCESS) fault = result;
+    if (result != CUDA_SUCCESS) return result;
   }
   const CUstream stream = stand_in(call.stream);
   const std::lock_guard lock(submit_mutex_);
   const FollowedCall step = follower_.free(call);
-  look_at_planner(step.ask_planner);
+  after_step(step, call.sequence);
   observe_freed(call.address, call.sequence);
   append_free(call, stream, step);
-  return fault;
+  return CUDA_SUCCESS;
 }
 
 // Might the call need more than the budget can ever hold? Then its thread waits for the answer, so that it is this call
@@ -213,7 +212,7 @@ bool Enforcer::may_not_fit(const Command& command) const noexcept {
   if (config_.budget.bytes == 0) return false;
   const uint64_t most = command.operand_bytes + command.access_count * shared_.chunk_bytes;
   const uint64_t outside = shared_.counters.outside_bytes.load(std::memory_order_relaxed);
-  return most > chunk_limit(rule_of(config_), shared_.chunk_bytes, outside, 0, 0) * shared_.chunk_bytes;
+  return most > chunk_limit(budget_rule(config_), shared_.chunk_bytes, outside, 0, 0) * shared_.chunk_bytes;
 }
 
 // Must the calling thread wait for this entry? Sets how it is to be issued.
@@ -247,7 +246,7 @@ CUresult Enforcer::submit(const Command& command) noexcept {
     const std::lock_guard lock(submit_mutex_);
     if ((command.flags & trace::kOpOpaque) != 0 || command.captured) follower_.interrupt(command.name);
     const FollowedCall step = command.captured ? FollowedCall{} : follower_.op(command);
-    look_at_planner(step.ask_planner);
+    after_step(step, command.sequence);
     append_open_handovers(command.context);
     append_activate(step, command.context);
     entry = shared_.command_log.append_op(command);
@@ -291,108 +290,6 @@ CUresult Enforcer::wait_for(Waiter& waiter, LogEntry& entry, const Command& comm
   entry.program_issued.notify_all();
   shared_.command_log.wake();
   return result;
-}
-
-// The planner's answers, and questions to it. Under the submission lock; cheap when there is nothing.
-void Enforcer::look_at_planner(bool ask) noexcept {
-  if (reopened_ && config_.plan == nullptr) return;  // an answer would be about memory that is gone
-  switch (planner_.state()) {
-    case PlanState::none:
-      break;
-    case PlanState::running:
-      return;
-    case PlanState::ready:
-      take_plan();
-      return;
-    case PlanState::not_yet:
-      log_line(LogLevel::info, "no plan yet: %s", planner_.message().c_str());
-      follower_.planner_said_no();
-      planner_.reset();
-      return;
-    case PlanState::impossible:
-      // Where one call needs more than the budget, that call says so, with the number that is enough.
-      if (planner_.needed_bytes() != 0) unplanned_because_ = planner_.message();
-      log_line(planner_.needed_bytes() != 0 ? LogLevel::info : LogLevel::warn, "memory is managed on demand: %s",
-               planner_.message().c_str());
-      shared_.counters.least_budget_bytes.store(planner_.needed_bytes());
-      no_more_plans_ = true;
-      follower_.watch(false);
-      if (config_.trace_is_private) stop_recording();  // a trace that the user asked for may be planned by hand
-      planner_.reset();
-      return;
-  }
-  if (shared_.command_log.tail() >= kMostCallsRecorded && !no_more_plans_) {
-    log_line(LogLevel::warn, "memory is managed on demand: no iteration was found in %llu calls",
-             static_cast<unsigned long long>(kMostCallsRecorded));
-    no_more_plans_ = true;
-    follower_.watch(false);
-    stop_recording();
-  }
-  if (!ask || no_more_plans_ || recorder_ == nullptr || config_.trace == nullptr) return;
-  if (fits()) {
-    log_line(LogLevel::info, "the budget holds everything: nothing moves, and nothing is planned");
-    no_more_plans_ = true;
-    follower_.watch(false);
-    if (config_.trace_is_private) stop_recording();
-    return;
-  }
-  ask_planner();
-  if (!config_.wait_for_plan) return;
-  planner_.wait();
-  look_at_planner(false);
-}
-
-// Would all that was ever alive at once be on the device, with what the program holds around us?
-bool Enforcer::fits() const noexcept {
-  const uint64_t outside = shared_.counters.outside_bytes.load(std::memory_order_relaxed);
-  const uint64_t chunks = chunk_limit(rule_of(config_), shared_.chunk_bytes, outside, peak_footprint_, 0);
-  return chunks * shared_.chunk_bytes >= peak_footprint_;
-}
-
-void Enforcer::ask_planner() noexcept {
-  PlanRequest request;
-  request.planner = config_.planner != nullptr ? config_.planner : std::string();
-  if (request.planner.empty()) {
-    const std::string own = own_path();
-    request.planner = own.substr(0, own.find_last_of('/') + 1) + "../../bin/reprise";
-  }
-  request.trace = config_.trace;
-  request.plan = std::string(config_.trace) + ".plan";
-  request.policy = config_.policy;
-  request.budget_bytes = known_budget(rule_of(config_), peak_footprint_, shared_.counters.outside_bytes.load());
-  request.limit_seconds = config_.plan_limit;
-  request.keep = config_.keep;
-  plan_path_ = request.plan;
-  recorder_->info("memory.held_bytes", shared_.counters.outside_bytes.load(std::memory_order_relaxed));
-  collect_activity();
-  planner_.ask(request, recorder_, shared_.arena.plan, shared_.chunk_bytes);
-}
-
-void Enforcer::take_plan() noexcept {
-  const PlanIndex* const plan_index = planner_.plan_index();
-  planner_.reset();
-  no_more_plans_ = true;
-  const plan::Plan& plan = plan_index->plan;
-  RunLogLine line(run_log::plan::line);
-  line.add(run_log::plan::path, plan_path_)
-      .add(run_log::plan::policy, plan.policy)
-      .add(run_log::plan::chunk_count, plan.chunk_count)
-      .add(run_log::plan::budget_bytes, plan.budget_bytes)
-      .add(run_log::plan::reserved_bytes, plan.reserved_bytes)
-      .add(run_log::plan::predicted_ns, plan.predicted_ns)
-      .add(run_log::plan::compute_ns, plan.compute_ns)
-      .add(run_log::plan::offload_bytes, plan.offload_bytes)
-      .add(run_log::plan::reload_bytes, plan.reload_bytes);
-  shared_.run_log.write(line);
-  shared_.plan_index.store(plan_index, std::memory_order_release);
-  follower_.use(plan_index);
-  follower_.watch(false);
-  stop_recording();
-}
-
-void Enforcer::stop_recording() noexcept {
-  shared_.recording.store(false, std::memory_order_relaxed);
-  if (recorder_ != nullptr) recorder_->pause();
 }
 
 }  // namespace reprise::replay

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "preload/base/config.h"
@@ -20,6 +21,8 @@
 #include "replay/enforcer/planner_process.h"
 
 namespace reprise::replay {
+
+inline BudgetRule budget_rule(const Config& config) noexcept { return {config.budget.bytes, config.budget.fraction}; }
 
 class Enforcer final : public Handler {
  public:
@@ -77,11 +80,23 @@ class Enforcer final : public Handler {
   void release_small(CUdeviceptr address, uint64_t size) noexcept;
   bool make_host_room(uint64_t more) noexcept;
   CUresult refuse(const AllocateCall& call) noexcept;
-  void look_at_planner(bool ask) noexcept;
-  bool fits() const noexcept;
+
+  // ... plans (planning.cpp).
+  void after_step(const FollowedCall& step, uint64_t sequence) noexcept;
+  void look_at_planner(bool ask, uint64_t sequence) noexcept;
+  void plan_impossible() noexcept;
+  void no_plan_of_it() noexcept;
   void ask_planner() noexcept;
-  void stop_recording() noexcept;
-  void take_plan() noexcept;
+  void take_plan(uint64_t sequence) noexcept;
+  bool is_known(const plan::Plan& plan) const noexcept;
+  PlanPlace next_place() const noexcept;
+  bool fits() const noexcept;
+  void grown() noexcept;
+  void follow_recording(uint64_t sequence) noexcept;
+  void resume_recording(uint64_t sequence) noexcept;
+  void begin_stretch(uint64_t sequence, uint64_t quiet) noexcept;
+  void stop_planning(bool keep_recording) noexcept;
+
   bool decide_wait(LogEntry& entry) noexcept;
   bool may_not_fit(const Command& command) const noexcept;
   uint64_t limit_bytes() const noexcept;
@@ -126,13 +141,26 @@ class Enforcer final : public Handler {
   std::atomic<State> state_{State::closed};
   std::mutex open_mutex_;
   std::mutex submit_mutex_;
-  std::atomic<bool> collecting_{false};
   std::atomic<uint64_t> host_visible_{0};  // log position behind the last work that writes host memory
   std::atomic<uint64_t> synchronized_{0};  // log position up to which the program knows everything complete
   uint64_t host_cap_ = 0;
   uint64_t physical_bytes_ = 0;  // of the device
   uint64_t started_ns_ = 0;
+  // Which plans there are, and what is recorded for the next one.
+  uint32_t plan_count_ = 0;   // in this context
+  uint64_t plans_taken_ = 0;  // in all
   bool no_more_plans_ = false;
+  bool fitting_ = false;      // the budget holds everything so far
+  bool records_ = false;      // calls go to the trace
+  bool may_record_ = true;    // ... while no plan is followed
+  bool new_stretch_ = false;  // the next plan is for what is recorded from the next resumption on
+  uint64_t from_call_ = 0;    // the first call of that
+  uint64_t recorded_calls_ = 0;
+  uint64_t paused_after_ = 0;  // the last call before the pause
+  bool paused_for_plan_ = false;
+  std::vector<std::pair<uint64_t, PlanFollower::LiveAllocation>> alive_at_pause_;
+  std::vector<uint64_t> loops_asked_about_;  // Detector::loop() of each question
+  uint32_t fruitless_ = 0;                   // questions in a row that gave no plan, since there is one
   std::string unplanned_because_;  // told at the end, when no call was told that the budget is too small for it
   bool reopened_ = false;          // the context that was managed first has ended
   std::string plan_path_;

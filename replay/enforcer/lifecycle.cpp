@@ -43,6 +43,7 @@ bool Enforcer::open(CUcontext context, CUdevice device) noexcept {
   if (!reopened_) {
     shared_.activity.store(choose_activity_source(config_.activity));
     shared_.recording.store(recorder_ != nullptr && shared_.activity.load() != nullptr);
+    records_ = may_record_ = recorder_ != nullptr;
   }
   CUresult result = reopened_ || shared_.command_log.open(kLogBytes) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
   if (result == CUDA_SUCCESS) result = dispatcher_.start(host_cap_, recorder_ != nullptr && !reopened_);
@@ -59,7 +60,7 @@ bool Enforcer::open(CUcontext context, CUdevice device) noexcept {
   follower_.open(shared_.chunk_bytes);
   if (config_.plan != nullptr) {
     plan_path_ = config_.plan;
-    planner_.load(config_.plan, shared_.arena.plan, shared_.chunk_bytes);
+    planner_.load(config_.plan, next_place());
     // A plan of another program would never match; one that cannot be read never will.
     if (planner_.state() == PlanState::ready && planner_.plan_index()->plan.program_hash != 0 &&
         planner_.plan_index()->plan.program_hash != trace::program_identity("/proc/self/exe")) {
@@ -90,21 +91,23 @@ CUresult Enforcer::close(void (*freed)(CUdeviceptr) noexcept) noexcept {
   state_.store(State::closed, std::memory_order_release);
   per_thread_.forget(shared_.context);
   std::vector<CUdeviceptr> gone;
-  follower_.each_live([&](CUdeviceptr address) { gone.push_back(address); });
+  for (const auto& [id, live] : follower_.live()) gone.push_back(live.address);
   {
     const std::lock_guard submit_lock(submit_mutex_);
     before_.add(dispatcher_.memory());
     std::destroy_at(&dispatcher_);
-    std::construct_at(&dispatcher_, &shared_, BudgetRule{config_.budget.bytes, config_.budget.fraction});
+    std::construct_at(&dispatcher_, &shared_, budget_rule(config_));
     std::destroy_at(&follower_);
     std::construct_at(&follower_, &shared_);
-    shared_.plan_index.store(nullptr);
+    plan_count_ = 0;
+    for (auto& plan : shared_.plans) plan.store(nullptr);
+    for (auto& unusable : shared_.plan_unusable) unusable.store(false);
     shared_.faults.clear();
     shared_.counters.requested_bytes.store(0, std::memory_order_relaxed);
     shared_.context = nullptr;
     reopened_ = true;
+    stop_planning(false);
     no_more_plans_ = config_.plan == nullptr;
-    stop_recording();
   }
   for (const CUdeviceptr address : gone) {
     observe_freed(address, 0);
@@ -118,6 +121,7 @@ void Enforcer::tell_recorder() noexcept {
   ActivitySource* const activity = shared_.activity.load();
   recorder_->info("activity.source", activity != nullptr ? activity->name() : "none");
   recorder_->info("device.granularity", shared_.chunk_bytes);  // what recording found out may be missing
+  recorder_->info("memory.managed", 1);                        // addresses are ours
   if (config_.budget.bytes != 0) recorder_->info("budget.bytes", config_.budget.bytes);
   const LinkRates& rates = dispatcher_.link_rates();
   if (rates.to_device > 0) recorder_->info("link.h2d_bytes_per_s", rates.to_device);
@@ -174,6 +178,7 @@ void Enforcer::write_end() noexcept {
       .add(run_log::end::iterations_planned, counters.iterations_planned.load())
       .add(run_log::end::iterations_on_demand, counters.iterations_on_demand.load())
       .add(run_log::end::divergences, counters.divergences.load())
+      .add(run_log::end::plans, plans_taken_)
       .add(run_log::end::peak_device_bytes, counters.peak_device_bytes.load())
       .add(run_log::end::outside_bytes, counters.outside_bytes.load())
       .add(run_log::end::peak_requested_bytes, counters.peak_requested_bytes.load())
@@ -196,9 +201,9 @@ void Enforcer::write_end() noexcept {
 void Enforcer::collect_activity() noexcept {
   ActivitySource* const activity = shared_.activity.load(std::memory_order_acquire);
   if (recorder_ == nullptr || activity == nullptr || !shared_.recording.load(std::memory_order_relaxed)) return;
-  if (collecting_.exchange(true, std::memory_order_acquire)) return;
+  if (shared_.collecting.exchange(true, std::memory_order_acquire)) return;
   recorder_->collect(*activity);
-  collecting_.store(false, std::memory_order_release);
+  shared_.collecting.store(false, std::memory_order_release);
 }
 
 // The virtual device: the budget and what the host tier may hold. While a percentage's peak is not known yet, the real

@@ -1,6 +1,7 @@
 #include "replay/enforcer/plan_follower.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "preload/base/log.h"
 #include "preload/trace/signature.h"
@@ -9,12 +10,23 @@ namespace reprise::replay {
 namespace {
 constexpr uint64_t kPatience = 3;      // early failures before boundaries are skipped
 constexpr uint64_t kMostSkipped = 64;  // boundaries
+// Rounds: what happens from one activation to the next.
+constexpr uint64_t kRoundsBeforeHold = 8;  // and eight times as many before the second
+constexpr uint64_t kRoundsHeld = 4;        // the detector needs three
+constexpr uint64_t kMostHolds = 2;
+constexpr uint64_t kFewIterations = 8;  // of plans, in a round
 }  // namespace
 
 using plan::CallKind;
 
-void PlanFollower::allocated(uint64_t allocation, CUdeviceptr address, uint64_t size) noexcept {
-  live_[allocation] = {address, size};
+void PlanFollower::use(const PlanIndex* plan_index) noexcept {
+  plans_.push_back({plan_index});
+  end_hold();
+  activations_ = planned_iterations_ = calls_ = in_use_ = 0;
+}
+
+void PlanFollower::allocated(uint64_t allocation, CUdeviceptr address, uint64_t size, trace::Origin origin) noexcept {
+  live_[allocation] = {address, size, origin};
   live_bytes_ += size;
   footprint_.allocated(allocation, size);
 }
@@ -45,10 +57,12 @@ FollowedCall PlanFollower::free(const FreeCall& call) noexcept {
 template <typename Try>
 FollowedCall PlanFollower::step(CallKind kind, uint64_t signature, const char* got, Try match) noexcept {
   FollowedCall step;
+  ++calls_;
   if (following_ && shared_.dispatcher_divergences.load(std::memory_order_acquire) != divergences_seen_) {
-    following_ = false;  // the dispatcher has ended the plan and logged why
-    open_handovers_ = matcher_.end();
-    if (matcher_.iteration() <= began_iteration_) ++early_failures_;
+    // The dispatcher has ended the plan and logged why.
+    end_plan();
+    whole_ = false;
+    if (matcher_.iteration() <= began_iteration_) ++plans_[current_].early_failures;
   }
   if (following_) {
     step.planned = match(step);
@@ -58,52 +72,112 @@ FollowedCall PlanFollower::step(CallKind kind, uint64_t signature, const char* g
     }
     diverge(got);
   }
-  if (may_begin(kind, signature)) {
-    begin();
-    step.planned = match(step);
-    step.activate = step.planned;
-    following_ = step.planned;
+  if (held_calls_ > 0) {
+    if (--held_calls_ == 0) end_hold();
+  } else {
+    try_to_begin(kind, signature, match, &step);
     if (step.planned) return step;
   }
   step.ask_planner = detect(signature);
   return step;
 }
 
-// The live allocations are the plan's persistent ones, in order, and the call is the plan's first.
-bool PlanFollower::may_begin(CallKind kind, uint64_t signature) noexcept {
-  if (plan_index_ == nullptr || shared_.plan_unusable.load(std::memory_order_relaxed)) return false;
-  const plan::Plan& plan = plan_index_->plan;
-  if (plan.calls[0].kind != kind || plan.calls[0].signature != signature) return false;
-  // All persistent tensors are alive at the boundary, also where the first call is a free.
-  if (live_.size() != plan_index_->persistent_count) return false;
-  size_t index = 0;
-  for (const auto& [id, live] : live_) {
-    if (live.size != plan.tensors[index++].size || shared_.arena.plan.contains(live.address)) return false;
+template <typename Try>
+void PlanFollower::try_to_begin(CallKind kind, uint64_t signature, Try match, FollowedCall* step) noexcept {
+  uint32_t tried = 0;
+  for (uint32_t plan; (plan = choose(kind, signature, tried)) < plans_.size(); tried |= 1u << plan) {
+    if (hold_now()) {
+      step->holds = true;
+      return;
+    }
+    begin(plan);
+    step->planned = match(*step);
+    if (!step->planned) continue;
+    step->activate = true;
+    step->plan = plan;
+    following_ = true;
+    ++activations_;
+    in_use_ |= 1u << plan;
+    return;
   }
-  if (skip_boundaries_ > 0) {
-    --skip_boundaries_;
+}
+
+// The live allocations are the plan's persistent ones, in order, and the call is the plan's first.
+bool PlanFollower::begins_here(uint32_t plan, CallKind kind, uint64_t signature) const noexcept {
+  const PlanIndex& index = *plans_[plan].index;
+  if (index.plan.calls[0].kind != kind || index.plan.calls[0].signature != signature) return false;
+  // All persistent tensors are alive at the boundary, also where the first call is a free.
+  if (live_.size() != index.persistent_count || shared_.plan_unusable[plan].load(std::memory_order_relaxed)) {
     return false;
+  }
+  // They may lie where another plan has put them, but small ones there share places with those of this plan.
+  size_t tensor = 0;
+  for (const auto& [id, live] : live_) {
+    const plan::Tensor& wanted = index.plan.tensors[tensor++];
+    if (live.size != wanted.size || index.ranges.contains(live.address)) return false;
+    if (wanted.chunk_count == 0 && shared_.arena.plan.contains(live.address)) return false;
   }
   return true;
 }
 
-void PlanFollower::begin() noexcept {
+// Of the plans that may begin here and were not tried: the one that has failed least of late, the newest among equals,
+// for it was made where the others did not do. No plan: a number that is none's.
+uint32_t PlanFollower::choose(CallKind kind, uint64_t signature, uint32_t tried) noexcept {
+  auto best = static_cast<uint32_t>(plans_.size());
+  for (uint32_t i = 0; i < plans_.size(); ++i) {
+    if ((tried >> i & 1) != 0 || !begins_here(i, kind, signature)) continue;
+    if (plans_[i].skip_boundaries > 0) {
+      if (tried == 0) --plans_[i].skip_boundaries;
+      continue;
+    }
+    if (best == plans_.size() || plans_[i].early_failures <= plans_[best].early_failures) best = i;
+  }
+  return best;
+}
+
+void PlanFollower::begin(uint32_t plan) noexcept {
   std::vector<CUdeviceptr> persistent;
   persistent.reserve(live_.size());
   for (const auto& [id, live] : live_) persistent.push_back(live.address);
-  matcher_.begin(plan_index_, persistent, shared_.arena_all, next_iteration_);
+  current_ = plan;
+  matcher_.begin(plans_[plan].index, persistent, shared_.arena_all, next_iteration_);
   began_iteration_ = next_iteration_;
   divergences_seen_ = shared_.dispatcher_divergences.load(std::memory_order_acquire);
 }
 
-void PlanFollower::diverge(const char* got) noexcept {
+// Plans that are left every few iterations are parts of what the program repeats: micro-steps of a step, the batches
+// between two evaluations. Then none is followed for some of these rounds, so that they are recorded in one piece, and
+// the planner can be asked about the whole.
+bool PlanFollower::hold_now() noexcept {
+  const auto in_turns = static_cast<uint64_t>(std::popcount(in_use_));
+  if (!watching_ || holds_ == kMostHolds || activations_ == 0) return false;
+  if (activations_ < in_turns * kRoundsBeforeHold << (holds_ * 3)) return false;
+  const bool parts = planned_iterations_ <= activations_ * kFewIterations;
+  if (parts) {
+    ++holds_;
+    const uint64_t round = calls_ / activations_ + 1;
+    held_calls_ = kRoundsHeld * in_turns * round;
+    // Rounds are not of one length; what repeats within the plans' iterations has been asked about.
+    shortest_period_ = round - round / 8;
+  }
+  activations_ = planned_iterations_ = calls_ = in_use_ = 0;
+  return parts;
+}
+
+void PlanFollower::end_plan() noexcept {
   following_ = false;
+  planned_iterations_ += matcher_.iteration() - began_iteration_;
   open_handovers_ = matcher_.end();
+}
+
+void PlanFollower::diverge(const char* got) noexcept {
+  end_plan();
+  KnownPlan& plan = plans_[current_];
   const bool early = matcher_.iteration() == began_iteration_;
-  early_failures_ = early ? early_failures_ + 1 : 0;
-  if (early_failures_ >= kPatience) {
-    skip_boundaries_ =
-        std::min<uint64_t>(uint64_t{1} << std::min<uint64_t>(early_failures_ - kPatience, 6), kMostSkipped);
+  plan.early_failures = early ? plan.early_failures + 1 : 0;
+  if (plan.early_failures >= kPatience) {
+    plan.skip_boundaries =
+        std::min<uint64_t>(uint64_t{1} << std::min<uint64_t>(plan.early_failures - kPatience, 6), kMostSkipped);
   }
   on_demand_began_ns_ = 0;
   calls_in_period_ = 0;
@@ -114,6 +188,7 @@ void PlanFollower::diverge(const char* got) noexcept {
     shared_.run_log.write(line);
     return;
   }
+  whole_ = false;
   shared_.counters.divergences.fetch_add(1, std::memory_order_relaxed);
   RunLogLine line(run_log::divergence::line);
   line.add(run_log::divergence::iteration, matcher_.iteration())
@@ -126,7 +201,9 @@ void PlanFollower::diverge(const char* got) noexcept {
 }
 
 void PlanFollower::interrupt(const char* what) noexcept {
-  if (following_) diverge(what);
+  if (!following_) return;
+  diverge(what);
+  whole_ = false;  // what comes now is no call of an iteration
 }
 
 bool PlanFollower::detect(uint64_t signature) noexcept {
@@ -134,12 +211,12 @@ bool PlanFollower::detect(uint64_t signature) noexcept {
   if (period_ != 0 && ++calls_in_period_ == period_) on_demand_boundary();
   if (!watching_) return false;
   const bool repeats = detector_.add(trace::hash_mix(trace::hash_mix(signature, live_.size()), live_bytes_));
-  if (repeats) {
+  if (repeats && plans_.empty()) {
     period_ = detector_.period();
     calls_in_period_ = 0;
     on_demand_began_ns_ = 0;
   }
-  return repeats;
+  return repeats && detector_.period() >= shortest_period_;
 }
 
 void PlanFollower::on_demand_boundary() noexcept {

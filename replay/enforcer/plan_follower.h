@@ -1,6 +1,6 @@
 // The program's side of iterations: which allocations are alive, whether the stream of calls repeats, whether this call
-// is the boundary where a plan may begin, whether each call follows the plan. Caller: the enforcer, once per call,
-// under its submission lock.
+// is the boundary where one of the plans may begin, whether each call follows the plan. Caller: the enforcer, once per
+// call, under its submission lock.
 #pragma once
 #include <cuda.h>
 
@@ -20,9 +20,11 @@ namespace reprise::replay {
 
 // What the follower says about one call, and what the enforcer has to do for it.
 struct FollowedCall {
-  bool activate = false;     // append an `activate` entry for match.iteration first
+  bool activate = false;     // append an `activate` entry for `plan` and match.iteration first
   bool planned = false;      // the call is the plan's: `match` says which
   bool ask_planner = false;  // two equal periods were seen
+  bool holds = false;        // a plan would begin here, but from here on none does for a while
+  uint32_t plan = 0;
   Match match;
   CUdeviceptr address = 0;  // of a planned allocation
 };
@@ -36,16 +38,20 @@ class PlanFollower {
   FollowedCall allocate(const AllocateCall& call) noexcept;
   FollowedCall free(const FreeCall& call) noexcept;
   // To be told of each allocation and free that was appended.
-  void allocated(uint64_t allocation, CUdeviceptr address, uint64_t size) noexcept;
+  void allocated(uint64_t allocation, CUdeviceptr address, uint64_t size,
+                 trace::Origin origin = trace::Origin::alloc) noexcept;
   void freed(uint64_t allocation) noexcept;
   // Chunks have this size from now on, and nothing is alive.
   void open(uint64_t chunk_bytes) noexcept { footprint_.open(chunk_bytes); }
 
   // The program does something that no plan can hold (opaque work, a capture): the plan ends here.
   void interrupt(const char* what) noexcept;
-  // A plan is there: it may begin at the next boundary.
-  void use(const PlanIndex* plan_index) noexcept { plan_index_ = plan_index; }
-  const plan::Call& plan_call(const Match& match) const noexcept { return plan_index_->plan.calls[match.call]; }
+  // One more plan is there: it may begin at the next boundary. Its number is how many there were before.
+  void use(const PlanIndex* plan_index) noexcept;
+  // Call of the plan that is followed.
+  const plan::Call& plan_call(const Match& match) const noexcept {
+    return plans_[current_].index->plan.calls[match.call];
+  }
   // May be asked without the lock, too.
   bool following() const noexcept { return following_.load(std::memory_order_relaxed); }
   // Address ranges that were in handover when the plan ended; to be taken once after each call.
@@ -53,23 +59,41 @@ class PlanFollower {
   // Whether to look for repetition; the planner found no iteration in it.
   void watch(bool on) noexcept { watching_ = on; }
   void planner_said_no() noexcept { detector_.rejected(); }
+  // What was seen so far is settled; the next question is about what comes, in `quiet` calls at the earliest.
+  void watch_anew(uint64_t quiet) noexcept { detector_.restart(quiet); }
+  // Which loop ask_planner is about.
+  uint64_t loop() const noexcept { return detector_.loop(); }
+  // ... and how many calls it has at least, during a hold: shorter ones have plans.
+  uint64_t least_calls() const noexcept { return held_calls_ > 0 ? detector_.period() - detector_.period() / 8 : 0; }
+  void end_hold() noexcept { held_calls_ = shortest_period_ = 0; }
+  // Have all plans since the last call of this ended behind whole iterations, with nothing in between?
+  bool take_whole() noexcept { return std::exchange(whole_, true); }
 
-  template <typename Visit>
-  void each_live(Visit visit) const {
-    for (const auto& [allocation, live] : live_) visit(live.address);
-  }
+  struct LiveAllocation {
+    CUdeviceptr address;
+    uint64_t size;
+    trace::Origin origin;
+  };
+  // By allocation id: in order of allocation.
+  const std::map<uint64_t, LiveAllocation>& live() const noexcept { return live_; }
   uint64_t live_bytes() const noexcept { return live_bytes_; }
   const footprint::Footprint& footprint() const noexcept { return footprint_; }
 
  private:
-  struct LiveAllocation {
-    CUdeviceptr address;
-    uint64_t size;
+  struct KnownPlan {
+    const PlanIndex* index = nullptr;
+    uint64_t early_failures = 0;  // activations in a row that did not last one iteration
+    uint64_t skip_boundaries = 0;
   };
   template <typename Try>
   FollowedCall step(plan::CallKind kind, uint64_t signature, const char* got, Try match) noexcept;
-  bool may_begin(plan::CallKind kind, uint64_t signature) noexcept;
-  void begin() noexcept;
+  bool begins_here(uint32_t plan, plan::CallKind kind, uint64_t signature) const noexcept;
+  uint32_t choose(plan::CallKind kind, uint64_t signature, uint32_t tried) noexcept;
+  template <typename Try>
+  void try_to_begin(plan::CallKind kind, uint64_t signature, Try match, FollowedCall* step) noexcept;
+  void begin(uint32_t plan) noexcept;
+  bool hold_now() noexcept;
+  void end_plan() noexcept;
   void diverge(const char* got) noexcept;
   bool detect(uint64_t signature) noexcept;
   void on_demand_boundary() noexcept;
@@ -78,8 +102,10 @@ class PlanFollower {
   Detector detector_;
   Matcher matcher_;
   std::vector<OpenHandover> open_handovers_;
-  const PlanIndex* plan_index_ = nullptr;
+  std::vector<KnownPlan> plans_;  // by number
+  uint32_t current_ = 0;          // the one that is followed, or was last
   std::atomic<bool> following_{false};
+  bool whole_ = true;
   bool watching_ = false;
   uint64_t divergences_seen_ = 0;
   uint64_t next_iteration_ = 0;              // number of the next iteration that begins, by a plan or on demand
@@ -87,9 +113,15 @@ class PlanFollower {
   std::map<uint64_t, LiveAllocation> live_;  // by allocation id: in order of allocation
   uint64_t live_bytes_ = 0;
   footprint::Footprint footprint_;  // of these
-  uint64_t early_failures_ = 0;     // activations in a row that did not last one iteration
-  uint64_t skip_boundaries_ = 0;
-  uint64_t period_ = 0;  // of the repetition that was found, to tell iterations on demand apart
+  // Are the plans those of the program's iterations, or of parts of them?
+  uint64_t activations_ = 0;         // since the last hold
+  uint64_t planned_iterations_ = 0;  // in them
+  uint64_t calls_ = 0;               // meanwhile, planned and on demand
+  uint64_t holds_ = 0;
+  uint32_t in_use_ = 0;           // the plans, a bit each
+  uint64_t held_calls_ = 0;       // for so many calls no plan begins
+  uint64_t shortest_period_ = 0;  // that is worth a question, meanwhile
+  uint64_t period_ = 0;           // of the repetition that was found, to tell iterations on demand apart
   uint64_t calls_in_period_ = 0;
   uint64_t on_demand_began_ns_ = 0;
 };

@@ -148,15 +148,15 @@ int run_unseen(const std::vector<std::string>& arguments, uint32_t limit_seconds
   return child > 0 ? status : -1;
 }
 
-void PlannerProcess::ask(const PlanRequest& request, Recorder* recorder, Zone zone, uint64_t chunk_bytes) noexcept {
+void PlannerProcess::ask(const PlanRequest& request, Recorder* recorder, const PlanPlace& place) noexcept {
   state_.store(PlanState::running, std::memory_order_relaxed);
-  if (!start_thread("reprise plan", [=, this] { run(request, recorder, zone, chunk_bytes); })) {
+  if (!start_thread("reprise plan", [=, this] { run(request, recorder, place); })) {
     message_ = "no thread for the planner could be started";
     answer(PlanState::impossible);
   }
 }
 
-void PlannerProcess::run(const PlanRequest& request, Recorder* recorder, Zone zone, uint64_t chunk_bytes) noexcept {
+void PlannerProcess::run(const PlanRequest& request, Recorder* recorder, const PlanPlace& place) noexcept {
   constexpr uint32_t kFlushMilliseconds = 10'000;
   if (recorder != nullptr && !recorder->flush(kFlushMilliseconds)) {
     message_ = "the recording could not be written";
@@ -166,10 +166,11 @@ void PlannerProcess::run(const PlanRequest& request, Recorder* recorder, Zone zo
   const std::string status_file = request.plan + ".status";
   const int status = run_unseen(
       {request.planner, "plan", request.trace, "--budget", std::to_string(request.budget_bytes), "--policy",
-       request.policy, "--safety", plan::name_of(safety_), "-o", request.plan, "--quiet", "--status", status_file},
+       request.policy, "--safety", plan::name_of(safety_), "--from", std::to_string(request.from_call), "--calls",
+       std::to_string(request.least_calls), "-o", request.plan, "--quiet", "--status", status_file},
       request.limit_seconds);
   if (status == 0) {
-    load(request.plan, zone, chunk_bytes);
+    load(request.plan, place);
   } else {
     const std::string line = first_line(status_file);
     const int code = status != -1 && WIFEXITED(status) ? WEXITSTATUS(status) : kNotStarted;
@@ -192,13 +193,14 @@ void PlannerProcess::run(const PlanRequest& request, Recorder* recorder, Zone zo
   if (!request.keep) unlink(request.plan.c_str());
 }
 
-void PlannerProcess::load(const std::string& path, Zone zone, uint64_t chunk_bytes) noexcept {
+void PlannerProcess::load(const std::string& path, const PlanPlace& place) noexcept {
   Result<plan::Plan> plan = plan::read_plan(path);
   auto* const plan_index = new PlanIndex;  // lives as long as the process
   std::string why;
   if (!plan.ok()) {
     message_ = plan.status().message();
-  } else if (make_plan_index(std::move(plan.value()), zone, chunk_bytes, plan_index, &why, safety_)) {
+  } else if (make_plan_index(std::move(plan.value()), place.zone, place.chunk_bytes, plan_index, &why, safety_,
+                             place.ranges_at)) {
     plan_index_ = plan_index;
     answer(PlanState::ready);
     return;

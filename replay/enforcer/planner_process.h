@@ -17,20 +17,29 @@ struct PlanRequest {
   std::string plan;  // where to write; an existing plan that is only loaded when `planner` is empty
   std::string policy;
   uint64_t budget_bytes = 0;
+  uint64_t from_call = 0;      // of the trace, only what was called from this sequence number on
+  uint64_t least_calls = 0;    // of the iteration
   uint32_t limit_seconds = 0;  // a planner that takes longer is killed
   bool keep = false;           // do not delete the plan file
 };
 
 enum class PlanState : uint8_t { none, running, ready, not_yet, impossible };
 
+// Where a plan's own addresses lie, as for make_plan_index().
+struct PlanPlace {
+  Zone zone;
+  uint64_t ranges_at = 0;
+  uint64_t chunk_bytes = 0;
+};
+
 class PlannerProcess {
  public:
   explicit PlannerProcess(plan::Safety safety) noexcept : safety_(safety) {}
 
-  // Starts to plan in the background; `recorder` is flushed first. The plan's own addresses lie in `zone`.
-  void ask(const PlanRequest& request, Recorder* recorder, Zone zone, uint64_t chunk_bytes) noexcept;
+  // Starts to plan in the background; `recorder` is flushed first.
+  void ask(const PlanRequest& request, Recorder* recorder, const PlanPlace& place) noexcept;
   // Loads an existing plan on the calling thread.
-  void load(const std::string& path, Zone zone, uint64_t chunk_bytes) noexcept;
+  void load(const std::string& path, const PlanPlace& place) noexcept;
 
   PlanState state() const noexcept { return state_.load(std::memory_order_acquire); }
   // Until it is no more `running`.
@@ -44,7 +53,7 @@ class PlannerProcess {
   void reset() noexcept { state_.store(PlanState::none, std::memory_order_release); }
 
  private:
-  void run(const PlanRequest& request, Recorder* recorder, Zone zone, uint64_t chunk_bytes) noexcept;
+  void run(const PlanRequest& request, Recorder* recorder, const PlanPlace& place) noexcept;
   void answer(PlanState state) noexcept {
     state_.store(state, std::memory_order_release);
     state_.notify_all();

@@ -37,7 +37,7 @@ struct ManagedMemory {
   // they had leads anywhere again.
   LaneUses before_frees_away;
   Traffic traffic;
-  // Blocks of a plan's own region of small tensors.
+  // Blocks of the plans' region of small tensors, as the last plan had it.
   uint64_t plan_blocks = 0;
   LaneUses plan_region_uses;  // by work that is issued on demand
   // Host slots that were given back may still be read by transfers up to this position.

@@ -36,6 +36,13 @@ CUresult Pager::make_resident(const std::vector<ResidentTensor*>& set) noexcept 
   return bring(movers, chunks);
 }
 
+void Pager::forget_block(CUdeviceptr base) noexcept {
+  SlabBlock* const block = memory_.blocks.find(base);
+  if (block == nullptr) return;
+  leave(*block, {});
+  memory_.blocks.erase(*block);
+}
+
 CUresult Pager::bring_blocks_in() noexcept {
   std::vector<ResidentTensor*> blocks;
   memory_.blocks.for_each([&](SlabBlock& block) { blocks.push_back(&block); });

@@ -44,6 +44,8 @@ class Pager {
   CUresult give_up(uint64_t bytes) noexcept;
   // The same for a small tensor, whose block comes with the first one in it and goes with the last.
   CUresult allocated_small(ResidentTensor& tensor, LaneIndex lane) noexcept;
+  // Gives up the block that begins there, if one does: nothing lives in it.
+  void forget_block(CUdeviceptr base) noexcept;
   // Makes all blocks resident, which no call asks for. As make_resident().
   CUresult bring_blocks_in() noexcept;
 

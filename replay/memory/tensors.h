@@ -18,7 +18,6 @@ struct ResidentTensor {
   uint64_t size = 0;         // bytes as asked for
   uint32_t chunk_count = 0;  // 0: small, lives in a block and moves with it
   bool in_handover = false;  // the program has freed it, and the plan keeps it for the allocation that takes it over
-  bool plan_owned = false;   // its address belongs to a plan
   bool resident = false;     // every chunk of its mapping is occupied by it
   bool defined = false;      // the program has written to it
   bool host_valid = false;   // the host slot holds the current bytes (once host_ready is complete)

@@ -35,10 +35,11 @@ bool slab_is_sound(const plan::Plan& plan) {
   return true;
 }
 
-bool lay_out(PlanIndex* plan_index, uint64_t chunk_bytes, std::string* why) {
+bool lay_out(PlanIndex* plan_index, uint64_t chunk_bytes, uint64_t ranges_at, std::string* why) {
   const plan::Plan& plan = plan_index->plan;
   plan_index->slab_bytes = (plan.slab_bytes + chunk_bytes - 1) / chunk_bytes * chunk_bytes;
-  uint64_t next = plan_index->slab_bytes + chunk_bytes;
+  const uint64_t first = ranges_at != 0 ? ranges_at : plan_index->slab_bytes + chunk_bytes;
+  uint64_t next = first;
   plan_index->addresses.assign(plan.tensors.size(), 0);
   for (size_t t = 0; t < plan.tensors.size(); ++t) {
     const plan::Tensor& tensor = plan.tensors[t];
@@ -51,8 +52,10 @@ bool lay_out(PlanIndex* plan_index, uint64_t chunk_bytes, std::string* why) {
       next += (uint64_t{tensor.chunk_count} + 1) * chunk_bytes;  // with the guard chunk (ranges.h)
     }
   }
-  if (next > plan_index->zone.bytes) *why = "the plan needs more address space than was reserved";
-  return next <= plan_index->zone.bytes;
+  plan_index->ranges = {plan_index->zone.base + first, next - first};
+  const bool fits = next <= plan_index->zone.bytes && plan_index->slab_bytes + chunk_bytes <= first;
+  if (!fits) *why = "the plan needs more address space than was reserved";
+  return fits;
 }
 
 LaneKind lane_of(const plan::Vertex& vertex) {
@@ -191,7 +194,7 @@ void find_kept_mappings(PlanIndex* plan_index) {
 }  // namespace
 
 bool make_plan_index(plan::Plan plan, Zone zone, uint64_t chunk_bytes, PlanIndex* plan_index, std::string* why,
-                     plan::Safety safety) {
+                     plan::Safety safety, uint64_t ranges_at) {
   if (plan.chunk_bytes != chunk_bytes) {
     *why = "the plan was made for chunks of " + std::to_string(plan.chunk_bytes) + " bytes, this device has " +
            std::to_string(chunk_bytes);
@@ -229,7 +232,7 @@ bool make_plan_index(plan::Plan plan, Zone zone, uint64_t chunk_bytes, PlanIndex
   add_release_edges(&plan);
   plan_index->plan = std::move(plan);
   plan_index->zone = zone;
-  if (!lay_out(plan_index, chunk_bytes, why)) return false;
+  if (!lay_out(plan_index, chunk_bytes, ranges_at, why)) return false;
   const plan::Plan& made = plan_index->plan;
   plan_index->rank.assign(made.vertices.size(), 0);
   for (uint32_t i = 0; i < made.order.size(); ++i) plan_index->rank[made.order[i]] = i;

@@ -21,7 +21,8 @@ struct Edge {
 
 struct PlanIndex {
   plan::Plan plan;
-  Zone zone;                           // the part of the arena that the plan uses: small tensors first
+  Zone zone;                           // the part of the arena that plans share: small tensors first
+  Zone ranges;                         // ... and in it the ranges that are this plan's alone
   uint64_t slab_bytes = 0;             // of small transient tensors, padded to chunks
   std::vector<uint64_t> addresses;     // by tensor: of transient ones; 0 for persistent ones
   std::vector<uint32_t> rank;          // by vertex: position in plan.order
@@ -38,10 +39,11 @@ struct PlanIndex {
   uint32_t last_call = 0;
 };
 
-// Gives the plan's own tensors addresses in `zone` and inverts the edges. False, with one line in *why, when the plan
-// does not fit this device (chunk size, address space) or could not be enforced safely (small tensors alive at the same
-// time at the same place).
+// Gives the plan's own tensors addresses in `zone` and inverts the edges: small ones at its beginning, large ones from
+// `ranges_at` bytes behind it on (0: right behind the small ones), for other plans may have what lies before. False,
+// with one line in *why, when the plan does not fit this device (chunk size, address space) or could not be enforced
+// safely (small tensors alive at the same time at the same place).
 bool make_plan_index(plan::Plan plan, Zone zone, uint64_t chunk_bytes, PlanIndex* plan_index, std::string* why,
-                     plan::Safety safety = plan::Safety::trusted);
+                     plan::Safety safety = plan::Safety::trusted, uint64_t ranges_at = 0);
 
 }  // namespace reprise::replay

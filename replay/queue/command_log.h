@@ -89,6 +89,7 @@ struct LogEntry {
   bool ends_handover = false;  // free: the plan ended before that allocation came; releases the address alone
   uint32_t call = kUnplanned;  // index into the plan's calls
   uint64_t iteration = 0;      // planned iteration that the call belongs to
+  uint32_t plan = 0;           // activate: which of the plans
   uint64_t position = 0;
   Waiter* waiter = nullptr;
   std::atomic<uint32_t> program_issued{0};  // 1: the granted thread has made the call

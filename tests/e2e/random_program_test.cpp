@@ -54,6 +54,24 @@ TEST_P(RandomProgram, PrintsTheSameHashesUnderABudget) {
   }
 }
 
+// A free that answers an error has freed nothing: made once more, it frees. Which waits of the library belong to frees
+// depends on the program.
+TEST(RandomProgramTest, AFreeThatFailsCanBeMadeOnceMore) {
+  const auto argv = command({11, "60%", {"--ops", "40", "--max-kib", "384", "--retry"}}, 6);
+  const Outcome plain = run(argv, simulated_device());
+  ASSERT_EQ(plain.exit_code, 0) << plain.err;
+  int told = 0;
+  for (int wait = 1; wait <= 24; ++wait) {
+    const Outcome managed = run(
+        argv, merged(preloaded("60%"), {{"REPRISE_SIM_FAIL", "shim.cuCtxSynchronize@" + std::to_string(wait) + "=1"}}),
+        30);
+    EXPECT_EQ(managed.exit_code, 0) << wait << ": " << managed.err;
+    EXPECT_EQ(managed.out, plain.out) << wait << ": " << managed.err;
+    told += managed.err.find("told: cuMemFree") != std::string::npos ? 1 : 0;
+  }
+  EXPECT_GT(told, 0) << "no free was refused: this proves nothing";
+}
+
 std::vector<Case> cases() {
   std::vector<Case> all;
   const std::vector<std::vector<std::string>> shapes = {
@@ -70,6 +88,8 @@ std::vector<Case> cases() {
   for (const auto& shape : shapes) {
     for (const char* budget : {"100%", "75%", "60%"}) all.push_back({seed++, budget, shape});
   }
+  // The program grows when its first iterations have a plan.
+  for (const int grown : {1003, 1021}) all.push_back({grown, "60%", {"--grows-at", "8"}});
   // Diverges from its plan just after it has allocated a small tensor.
   all.push_back({689111, "85%", {"--odd-every", "4"}});
   return all;

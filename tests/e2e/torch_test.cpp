@@ -8,6 +8,7 @@
 #include <string>
 
 #include "tests/e2e/harness.h"
+#include "tests/e2e/with_torch.h"
 
 namespace reprise::e2e {
 namespace {
@@ -22,42 +23,6 @@ void PrintTo(const Case& value, std::ostream* out) {
   *out << "seed " << value.seed;
   for (const auto& elements : value.elements) *out << " " << elements;
 }
-
-// The program's last word on stderr is the reason why it cannot be used.
-constexpr char kProbe[] = R"(
-import sys
-try:
-  import torch
-except Exception as problem:
-  sys.exit(f'{sys.executable}: {type(problem).__name__}: {problem}')
-if not (torch.version.cuda or '').startswith('13.'):
-  sys.exit(f'{sys.executable}: torch {torch.__version__} is not for CUDA 13')
-print(sys.executable, end='')
-)";
-
-class WithTorch : public testing::Test {
- protected:
-  static void SetUpTestSuite() {
-    if (!python_.empty() || !problem_.empty()) return;  // once for all suites
-    const std::string python = torch_python();
-    const Outcome probe = run({"/usr/bin/env", python, "-c", kProbe});
-    if (probe.exit_code == 0) {
-      python_ = probe.out;
-    } else {
-      problem_ = probe.exit_code == 124 ? python + ": importing torch takes too long" : probe.err;
-    }
-  }
-  // ctest knows this line.
-  void SetUp() override {
-    if (python_.empty()) GTEST_SKIP() << "no PyTorch (REPRISE_TORCH_PYTHON names a python that has one): " << problem_;
-  }
-
-  static std::string python_;
-  static std::string problem_;
-};
-
-std::string WithTorch::python_;
-std::string WithTorch::problem_;
 
 class Torch : public WithTorch, public testing::WithParamInterface<Case> {};
 class TorchCommand : public WithTorch {};

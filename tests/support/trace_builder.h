@@ -25,12 +25,13 @@ inline Use updates(uint64_t allocation) { return {allocation, trace::kAccessRead
 
 class TraceBuilder {
  public:
-  uint64_t allocate(uint64_t size, trace::Origin origin = trace::Origin::alloc) {
+  uint64_t allocate(uint64_t size, trace::Origin origin = trace::Origin::alloc, uint64_t address = 0) {
     trace::Allocate event{};
     event.record.header.kind = trace::RecordKind::allocate;
     event.record.header.sequence = ++sequence_;
     event.record.allocation = ++allocations_;
     event.record.size = size;
+    event.record.address = address;
     event.record.origin = origin;
     info_[allocations_] = {size, origin};
     trace_.events.emplace_back(event);
@@ -79,6 +80,29 @@ class TraceBuilder {
       trace_.activities[sequence_] = activity;
     }
   }
+
+  // A few calls are not recorded.
+  void pause(bool seam) {
+    trace::GapRecord pause{};
+    pause.header.flags = seam ? uint16_t{trace::kGapSeam} : uint16_t{0};
+    pause.after_sequence = sequence_;
+    pause.header.sequence = (sequence_ += 10) + 1;
+    trace_.pauses.push_back(pause);
+  }
+  // ... in which a plan has replaced an allocation by another one at its address.
+  uint64_t hand_over(uint64_t allocation, uint64_t size, uint64_t address) {
+    const uint64_t resumed = sequence_ + 1;
+    free(allocation);
+    std::get<trace::Free>(trace_.events.back()).record.header = {trace::RecordKind::free, trace::kCaughtUp, 0, resumed};
+    const uint64_t next = allocate(size, trace::Origin::alloc, address);
+    std::get<trace::Allocate>(trace_.events.back()).record.header = {trace::RecordKind::allocate, trace::kCaughtUp, 0,
+                                                                     resumed};
+    sequence_ = resumed - 1;
+    return next;
+  }
+  uint64_t next_sequence() const { return sequence_ + 1; }
+  // A record that another thread writes once more.
+  void repeat_last() { trace_.events.push_back(trace_.events.back()); }
 
   void synchronize() { order(trace::OrderKind::context_synchronize, 0); }
 

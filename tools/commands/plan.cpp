@@ -28,6 +28,8 @@ struct PlanArguments {
   std::string safety = "strict";
   std::string machine;
   std::string status;
+  uint64_t from = 0;
+  uint64_t calls = 0;
   bool quiet = false;
   bool explain = false;
   bool no_recompute = false;
@@ -86,6 +88,8 @@ class Planning {
     if (!trace.value().tail.ok()) {
       return {trace.value().tail.code(), incomplete(arguments_.trace, trace.value()) + "; record again"};
     }
+    options.from_call = arguments_.from;
+    options.least_calls = arguments_.calls;
     return plan_trace(trace.value(), options, output);
   }
 
@@ -180,6 +184,8 @@ Action declare_plan(CLI::App& app, const ProgramArguments&) {
   app.add_option("--budget", arguments->budget, "Device memory to stay within, as in 12GiB or 50% of the peak")
       ->required();
   app.add_option("-o,--output", arguments->output, "The plan to write (default: beside the trace)");
+  app.add_option("--from", arguments->from, "Only of what was called from this call number on");
+  app.add_option("--calls", arguments->calls, "Only iterations of at least this many calls");
   app.add_option("--policy", arguments->policy, "How to plan: auto tries all and takes the best");
   app.add_option("--safety", arguments->safety, "That the plan will run with: strict (default) or trusted")
       ->check(CLI::IsMember({"strict", "trusted"}));

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "analyzer/iteration/finder.h"
+#include "analyzer/iteration/stretch.h"
 #include "analyzer/taskgraph/graph.h"
 #include "tests/support/trace_builder.h"
 
@@ -411,6 +412,106 @@ TEST(Iteration, FailedOpsAreLeftOut) {
   ASSERT_TRUE(iteration.ok());
   EXPECT_EQ(iteration.value().call_count, 2u);
   EXPECT_EQ(iteration.value().occurrences, 4u);
+}
+
+// Evaluations, with iterations of a plan in between, which are not recorded.
+TEST(Iteration, MayBeginWhereTheRecordingPaused) {
+  TraceBuilder program;
+  const uint64_t w = program.allocate(kChunk);
+  for (int i = 0; i < 3; ++i) {
+    program.pause(true);
+    for (const char* kernel : {"one", "two", "three"}) program.launch(kernel, {updates(w)});
+  }
+  const Result<Iteration> iteration = find(program.trace());
+  ASSERT_TRUE(iteration.ok()) << iteration.status().message();
+  EXPECT_EQ(iteration.value().call_count, 3u);
+  EXPECT_EQ(first_op(program.trace(), iteration.value()), "one");
+}
+
+TEST(Iteration, KnowsWhatPlansHaveHandedOverMeanwhile) {
+  TraceBuilder program;
+  const uint64_t w = program.allocate(kChunk);
+  uint64_t loss = program.allocate(kChunk, trace::Origin::alloc, 77);
+  program.info("memory.managed", "1");
+  for (int i = 0; i < 3; ++i) {
+    program.pause(true);
+    loss = program.hand_over(loss, kChunk, 77);
+    program.launch("one", {updates(w), reads(loss)});
+    program.launch("two", {updates(w), updates(loss)});
+  }
+  const CallStream stream = make_call_stream(program.trace());
+  EXPECT_EQ(stream.size(), 2u + 3 * 2);
+  const Result<Iteration> iteration = find_iteration(stream);
+  ASSERT_TRUE(iteration.ok()) << iteration.status().message();
+  EXPECT_EQ(iteration.value().call_count, 2u);
+  const Result<TaskGraph> graph = build_task_graph(stream, iteration.value(), kChunk, Machine{});
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  EXPECT_EQ(graph.value().tensors.size(), 2u);
+  EXPECT_EQ(graph.value().calls[0].call.accesses.size(), 2u);
+  EXPECT_EQ(graph.value().foreign_count, 1u) << "unknown host memory alone";
+}
+
+TEST(Iteration, HasNoPauseInTheMiddle) {
+  TraceBuilder program;
+  const uint64_t w = program.allocate(kChunk);
+  for (int i = 0; i < 6; ++i) {
+    program.pause(true);
+    program.launch(i % 2 == 0 ? "evaluate" : "save", {updates(w)});
+  }
+  EXPECT_FALSE(find(program.trace()).ok()) << "the two do not follow each other";
+}
+
+TEST(Iteration, DoesNotReachOverAPauseOfUnknownCalls) {
+  TraceBuilder program;
+  const uint64_t w = program.allocate(kChunk);
+  for (int i = 0; i < 4; ++i) {
+    program.pause(false);
+    for (const char* kernel : {"one", "two", "three"}) program.launch(kernel, {updates(w)});
+  }
+  EXPECT_FALSE(find(program.trace()).ok());
+}
+
+TEST(Iteration, OfAStretchIsNotThatOfWhatCameBefore) {
+  TraceBuilder program;
+  const uint64_t w = program.allocate(kChunk);
+  const uint64_t gone = program.allocate(2 * kChunk);
+  for (int i = 0; i < 20; ++i) program.launch("train", {updates(w), updates(gone)});
+  program.free(gone);
+  const uint64_t from = program.next_sequence();
+  const uint64_t x = program.allocate(3 * kChunk);
+  for (int i = 0; i < 3; ++i) {
+    program.launch("evaluate", {updates(w), updates(x)});
+    program.launch("count", {updates(x)});
+  }
+  EXPECT_EQ(first_op(program.trace(), find(program.trace()).value()), "train");
+  const trace::Trace rest = stretch_from(program.trace(), from);
+  const Result<Iteration> iteration = find(rest);
+  ASSERT_TRUE(iteration.ok()) << iteration.status().message();
+  EXPECT_EQ(iteration.value().call_count, 2u);
+  const CallStream stream = make_call_stream(rest);
+  EXPECT_EQ(stream.spans.size(), 2u) << "what is alive";
+  EXPECT_EQ(stream.live_bytes.back(), 4 * kChunk);
+}
+
+TEST(Iteration, HasAsManyCallsAsAreAskedFor) {
+  TraceBuilder program;
+  const uint64_t w = program.allocate(kChunk);
+  for (int step = 0; step < 3; ++step) {
+    for (int i = 0; i < 50; ++i) program.launch("micro", {updates(w)});
+    program.launch("update", {updates(w)}, 1);
+  }
+  const CallStream stream = make_call_stream(program.trace());
+  EXPECT_EQ(find_iteration(stream).value().call_count, 1u) << "the update takes no time";
+  EXPECT_EQ(find_iteration(stream, kDefaultMark, 45).value().call_count, 51u);
+}
+
+TEST(Iteration, AnAllocationThatIsRecordedTwiceIsOne) {
+  TraceBuilder program;
+  program.allocate(kChunk);
+  program.repeat_last();
+  const CallStream stream = make_call_stream(program.trace());
+  EXPECT_EQ(stream.size(), 1u);
+  EXPECT_EQ(stream.live_bytes.back(), kChunk);
 }
 
 TEST(Iteration, AnotherTensorIsAnotherCall) {

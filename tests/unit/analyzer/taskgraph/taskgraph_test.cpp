@@ -172,6 +172,20 @@ TEST(TaskGraph, KnowsHowFarTheProgramHasWaited) {
   EXPECT_EQ(graph.waited_at_end, 1u);
 }
 
+TEST(TaskGraph, AddressesSayWhereSmallTensorsLie) {
+  for (const bool managed : {false, true}) {
+    TraceBuilder program;
+    const uint64_t w = program.allocate(kChunk);
+    std::vector<uint64_t> small;
+    for (uint64_t i = 0; i < 3; ++i) {
+      small.push_back(program.allocate(4096, trace::Origin::alloc, (100 + i) * kChunk + i * 4096));
+    }
+    if (managed) program.info("memory.managed", "1");
+    const TaskGraph graph = graph_of(program, [&] { program.launch("step", {updates(w), reads(small[0])}); });
+    EXPECT_EQ(graph.small_chunks, managed ? 3u : 1u);
+  }
+}
+
 TEST(TaskGraph, TwoDevicesAreRefused) {
   TraceBuilder program;
   const uint64_t x = program.allocate(kChunk);

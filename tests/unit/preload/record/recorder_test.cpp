@@ -62,6 +62,27 @@ Command launch_command() {
   return command;
 }
 
+TEST_F(RecorderTest, APauseIsRecordedAsOne) {
+  Command command = launch_command();
+  recorder_->op(command, CUDA_SUCCESS, 0);
+  recorder_->pause();
+  recorder_->op(command, CUDA_SUCCESS, 0);
+  recorder_->stream(5, true, true, 0, 43);
+  recorder_->resume(42, 50, true);
+  command.sequence = 50;
+  recorder_->op(command, CUDA_SUCCESS, 0);
+  const Trace trace = finish();
+  ASSERT_EQ(trace.events.size(), 2u);
+  EXPECT_EQ(trace::sequence_of(trace.events[1]), 50u);
+  EXPECT_TRUE(trace.gaps.empty()) << "nothing was lost";
+  EXPECT_EQ(trace.streams.size(), 1u) << "streams are facts";
+  ASSERT_EQ(trace.pauses.size(), 1u);
+  EXPECT_EQ(trace.pauses[0].after_sequence, 42u);
+  EXPECT_EQ(trace.pauses[0].header.sequence, 50u);
+  EXPECT_EQ(trace.pauses[0].header.flags, trace::kGapSeam);
+  EXPECT_NE(trace::to_text(trace).find("\npause between calls 42 and 50 seam\n"), std::string::npos);
+}
+
 TEST_F(RecorderTest, AnOpComesBackWhole) {
   const Command command = launch_command();
   const uint64_t before = Recorder::now_ns();

@@ -36,6 +36,23 @@ TEST(DetectorTest, FindsAPeriodAfterAPrologue) {
   EXPECT_EQ(detector.period(), 7u);
 }
 
+TEST(DetectorTest, StartsAnew) {
+  Detector detector;
+  const std::vector<uint64_t> period = {1, 2, 3, 4, 5, 6, 7};
+  EXPECT_FALSE(feed(detector, repeat(period, 3)).empty());
+  const uint64_t loop = detector.loop();
+  detector.rejected();
+  detector.restart(0);
+  EXPECT_TRUE(feed(detector, {3, 4, 5, 6, 7, 1, 2}).empty()) << "what came before does not count";
+  const auto spoke = feed(detector, {3, 4, 5, 6, 7, 1, 2});
+  ASSERT_EQ(spoke.size(), 1u);
+  EXPECT_EQ(detector.loop(), loop) << "the same loop, entered elsewhere";
+  detector.restart(14);
+  EXPECT_EQ(feed(detector, repeat(period, 3)).front(), spoke.front() + 14);
+  EXPECT_FALSE(feed(detector, repeat({1, 2, 3, 4, 5, 6, 8}, 3)).empty());
+  EXPECT_NE(detector.loop(), loop);
+}
+
 TEST(DetectorTest, FindsTheWholeIterationAroundEqualLayers) {
   // Eight equal layers between a head and a tail: the layers repeat, too, but after a rejection the iteration is found.
   std::vector<uint64_t> iteration = {100};

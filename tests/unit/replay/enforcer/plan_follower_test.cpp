@@ -14,6 +14,7 @@ namespace {
 using plan::CallKind;
 constexpr uint64_t kChunk = 4096;
 constexpr uint64_t kSize = 2 * kChunk;
+constexpr uint64_t kOther = 3 * kChunk;
 
 // A weight that lives, and an iteration of: allocate x, a kernel on both, free x.
 class PlanFollowerTest : public ::testing::Test {
@@ -27,18 +28,21 @@ class PlanFollowerTest : public ::testing::Test {
     weight_ = allocate().address;
   }
 
-  plan::Plan plan() {
+  // Its x has this size.
+  plan::Plan plan(uint64_t size = kSize) {
     plan::Plan plan;
     plan.chunk_bytes = kChunk;
     plan.tensors.resize(2);
-    plan.tensors[0].size = plan.tensors[1].size = kSize;
-    plan.tensors[0].chunk_count = plan.tensors[1].chunk_count = 2;
+    plan.tensors[0].size = kSize;
+    plan.tensors[1].size = size;
+    plan.tensors[0].chunk_count = 2;
+    plan.tensors[1].chunk_count = static_cast<uint32_t>(size / kChunk);
     plan.tensors[1].allocate_call = 0;
     plan.tensors[1].free_call = 2;
     plan.calls.resize(3);
     plan.calls[0].kind = CallKind::allocate;
     plan.calls[0].tensor = plan.calls[2].tensor = 1;
-    plan.calls[0].signature = trace::allocate_signature(trace::Origin::alloc, kSize);
+    plan.calls[0].signature = trace::allocate_signature(trace::Origin::alloc, size);
     plan.calls[1].signature = 5;
     plan.calls[1].name = "a_kernel";
     plan.calls[1].accesses = {{0, trace::kAccessRead, 0, 0}, {1, trace::kAccessWrite, 0, 0}};
@@ -57,6 +61,14 @@ class PlanFollowerTest : public ::testing::Test {
     std::string why;
     ASSERT_TRUE(make_plan_index(plan(), shared_.arena.plan, kChunk, &index_, &why)) << why;
     follower_.use(&index_);
+  }
+  // A second one, whose addresses lie behind those of the first.
+  void use_beside(plan::Plan plan) {
+    std::string why;
+    const uint64_t at = index_.ranges.base + index_.ranges.bytes - shared_.arena.plan.base;
+    ASSERT_TRUE(make_plan_index(std::move(plan), shared_.arena.plan, kChunk, &other_, &why, plan::Safety::trusted, at))
+        << why;
+    follower_.use(&other_);
   }
 
   FollowedCall allocate(uint64_t size = kSize) {
@@ -110,6 +122,7 @@ class PlanFollowerTest : public ::testing::Test {
   Shared shared_;
   PlanFollower follower_{&shared_};
   PlanIndex index_;
+  PlanIndex other_;
   std::vector<Allocation> live_;
   uint64_t ids_ = 0;
   CUdeviceptr weight_ = 0;
@@ -200,7 +213,7 @@ TEST_F(PlanFollowerTest, ADispatcherThatDivergedIsFollowed) {
   EXPECT_FALSE(free().planned);
   EXPECT_TRUE(iteration()) << "and tries again at the boundary";
   shared_.dispatcher_divergences.fetch_add(1);
-  shared_.plan_unusable.store(true);
+  shared_.plan_unusable[0].store(true);
   EXPECT_FALSE(iteration());
   EXPECT_FALSE(iteration()) << "for good";
 }
@@ -243,6 +256,109 @@ TEST_F(PlanFollowerTest, IterationsOnDemandAreCounted) {
   for (int i = 0; i < 12; ++i) iteration();
   EXPECT_GE(shared_.counters.iterations_on_demand.load(), before + 11);
   EXPECT_LE(shared_.counters.iterations_on_demand.load(), before + 12);
+}
+
+// Another loop of the same program: allocate y, two kernels, free y. Its plan lies behind the first one's.
+TEST_F(PlanFollowerTest, TwoPlansTakeTurns) {
+  use_plan();
+  use_beside(plan(kOther));
+  EXPECT_TRUE(iteration());
+  EXPECT_TRUE(iteration());
+  const FollowedCall first = allocate(kOther);
+  EXPECT_TRUE(first.activate && first.planned) << "behind a whole iteration the other plan begins at once";
+  EXPECT_EQ(first.plan, 1u);
+  EXPECT_EQ(first.address, other_.addresses[1]);
+  EXPECT_FALSE(index_.ranges.contains(first.address));
+  EXPECT_TRUE(kernel().planned);
+  EXPECT_TRUE(free().planned);
+  const FollowedCall back = allocate();
+  EXPECT_TRUE(back.activate && back.planned);
+  EXPECT_EQ(back.plan, 0u);
+  EXPECT_EQ(shared_.counters.divergences.load(), 0u);
+}
+
+TEST_F(PlanFollowerTest, WhatOnePlanHasAllocatedMayLiveOnUnderAnother) {
+  use_plan();
+  EXPECT_TRUE(allocate().planned);
+  EXPECT_FALSE(allocate().planned) << "a divergence: the first one lives on";
+  free();
+  plan::Plan two_weights = plan(kOther);
+  two_weights.tensors.insert(two_weights.tensors.begin(), two_weights.tensors[0]);
+  for (plan::Call& call : two_weights.calls) call.tensor = 2;
+  two_weights.calls[1].accesses = {{0, trace::kAccessRead, 0, 0}, {2, trace::kAccessWrite, 0, 0}};
+  two_weights.vertices[1].tensor = 2;
+  use_beside(std::move(two_weights));
+  const FollowedCall first = allocate(kOther);
+  EXPECT_TRUE(first.planned);
+  EXPECT_EQ(first.plan, 1u);
+  EXPECT_TRUE(kernel().planned);
+  EXPECT_TRUE(free().planned);
+  EXPECT_FALSE(allocate().planned) << "the address is the first plan's own: that one may not begin";
+}
+
+TEST_F(PlanFollowerTest, OfTwoPlansForOneBeginTheOneThatLastsIsTaken) {
+  use_plan();
+  plan::Plan longer = plan();
+  longer.calls.insert(longer.calls.begin() + 1, longer.calls[1]);
+  longer.calls[1].signature = 6;
+  longer.tensors[1].free_call = 3;
+  longer.vertices[0].call = 2;
+  longer.vertices[1].call = 3;
+  use_beside(std::move(longer));
+  EXPECT_EQ(allocate().plan, 1u) << "the newer one";
+  for (int i = 0; i < 5; ++i) {
+    kernel();
+    free();
+    allocate();
+  }
+  EXPECT_TRUE(follower_.following());
+  EXPECT_TRUE(kernel().planned);
+  EXPECT_TRUE(free().planned);
+  EXPECT_EQ(allocate().plan, 0u) << "the older one, for the newer one has failed";
+}
+
+TEST_F(PlanFollowerTest, PartsOfARoundAreHeldBack) {
+  use_plan();
+  follower_.watch(true);
+  int held = 0;
+  int planned = 0;
+  for (int round = 0; round < 40; ++round) {
+    for (int i = 0; i < 3; ++i) {
+      const FollowedCall first = allocate();
+      held += first.holds ? 1 : 0;
+      planned += first.planned ? 1 : 0;
+      kernel();
+      free();
+    }
+    kernel(77);  // an update
+  }
+  EXPECT_EQ(held, 1) << "the second is due much later";
+  EXPECT_GE(planned, 3 * 40 - 16) << "for four rounds";
+  EXPECT_LE(planned, 3 * 40 - 12);
+}
+
+TEST_F(PlanFollowerTest, ALongLoopIsNotHeldBack) {
+  use_plan();
+  follower_.watch(true);
+  for (int round = 0; round < 20; ++round) {
+    for (int i = 0; i < 30; ++i) EXPECT_TRUE(iteration());
+    kernel(77);
+  }
+}
+
+TEST_F(PlanFollowerTest, WholeIterationsAreToldFromOthers) {
+  use_plan();
+  follower_.take_whole();
+  EXPECT_TRUE(iteration());
+  kernel(77);
+  EXPECT_TRUE(follower_.take_whole());
+  EXPECT_TRUE(allocate().planned);
+  kernel(77);
+  EXPECT_FALSE(follower_.take_whole()) << "in the middle of one";
+  free();
+  EXPECT_TRUE(iteration());
+  follower_.interrupt("a capture");
+  EXPECT_FALSE(follower_.take_whole()) << "for something that is no call";
 }
 
 TEST_F(PlanFollowerTest, TheFootprintIsOfWhatIsAlive) {

@@ -72,6 +72,21 @@ plan::Plan small_plan() {
   return plan;
 }
 
+TEST(PlanIndexTest, LaysTheRangesOfSeveralPlansBehindEachOther) {
+  PlanIndex first;
+  PlanIndex second;
+  std::string why;
+  ASSERT_TRUE(make_plan_index(small_plan(), kZone, kChunk, &first, &why, plan::Safety::trusted, 16 * kChunk)) << why;
+  EXPECT_EQ(first.ranges.base, kZone.base + 16 * kChunk);
+  EXPECT_EQ(first.ranges.bytes, 3 * kChunk) << "with the guard";
+  ASSERT_TRUE(make_plan_index(small_plan(), kZone, kChunk, &second, &why, plan::Safety::trusted, 19 * kChunk)) << why;
+  EXPECT_EQ(second.addresses[1], first.addresses[1] + 3 * kChunk);
+  EXPECT_EQ(second.addresses[2], first.addresses[2]) << "small ones share a region";
+  EXPECT_FALSE(make_plan_index(small_plan(), kZone, kChunk, &second, &why, plan::Safety::trusted, kChunk))
+      << "the region of small ones is larger";
+  EXPECT_FALSE(make_plan_index(small_plan(), kZone, kChunk, &second, &why, plan::Safety::trusted, 998 * kChunk));
+}
+
 TEST(PlanIndexTest, LaysTheOwnTensorsOutWithGuards) {
   const Made made = index_of(small_plan());
   ASSERT_TRUE(made.ok) << made.why;

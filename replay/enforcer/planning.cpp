@@ -1,0 +1,292 @@
+// What the enforcer plans: when it asks the planner, what it records for that, and which plans it keeps (decision
+// 0028).
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "preload/base/log.h"
+#include "preload/driver/resolve.h"
+#include "preload/trace/signature.h"
+#include "replay/enforcer/enforcer.h"
+
+namespace reprise::replay {
+namespace {
+
+using Alive = std::pair<uint64_t, PlanFollower::LiveAllocation>;
+
+// A trace of more calls fills a disk, and what is not found in them is no iteration.
+constexpr uint64_t kMostCallsRecorded = 10'000'000;
+// Once there is a plan: questions in a row that give no other one, before no more are asked.
+constexpr uint32_t kMostFruitless = 8;
+// Of these, questions about the same loop: a longer recording may say more.
+constexpr uint32_t kMostAboutOneLoop = 3;
+// Of the plans' part of the arena, what is kept for their small tensors.
+constexpr uint64_t kSlabShare = 16;
+
+// A loop has the same calls wherever it is entered.
+uint64_t calls_of(const plan::Plan& plan) noexcept {
+  uint64_t sum = plan.calls.size();
+  for (const plan::Call& call : plan.calls) sum += trace::hash_mix(1, call.signature);
+  return sum;
+}
+
+// ... and what is alive when it begins tells two of them apart that make the same calls.
+uint64_t alive_at_start(const plan::Plan& plan) noexcept {
+  uint64_t sum = 0;
+  for (const plan::Tensor& tensor : plan.tensors) {
+    if (tensor.allocate_call == plan::kNone) sum += trace::hash_mix(2, tensor.size);
+  }
+  return sum;
+}
+
+// Has each of these been handed over to one of those, which lies where it was?
+bool same_places(const std::vector<Alive>& before, const std::vector<Alive>& after) noexcept {
+  const auto places = [](const std::vector<Alive>& all) {
+    std::vector<std::pair<CUdeviceptr, uint64_t>> of;
+    of.reserve(all.size());
+    for (const auto& [id, allocation] : all) of.emplace_back(allocation.address, allocation.size);
+    std::sort(of.begin(), of.end());
+    return of;
+  };
+  return places(before) == places(after);
+}
+
+}  // namespace
+
+// For each call of the program, when the follower has said what it is and before it is appended. Under the submission
+// lock; cheap while nothing changes.
+void Enforcer::after_step(const FollowedCall& step, uint64_t sequence) noexcept {
+  follow_recording(sequence);
+  if (step.holds) {
+    log_line(LogLevel::info, "the plans are of parts of what repeats: it is recorded in one piece");
+    begin_stretch(sequence, 0);
+  }
+  look_at_planner(step.ask_planner, sequence);
+}
+
+void Enforcer::look_at_planner(bool ask, uint64_t sequence) noexcept {
+  if (reopened_ && config_.plan == nullptr) return;  // an answer would be about memory that is gone
+  switch (planner_.state()) {
+    case PlanState::none:
+      break;
+    case PlanState::running:
+      return;
+    case PlanState::ready:
+      take_plan(sequence);
+      return;
+    case PlanState::not_yet:
+      log_line(LogLevel::info, "no plan yet: %s", planner_.message().c_str());
+      planner_.reset();
+      no_plan_of_it();
+      return;
+    case PlanState::impossible:
+      plan_impossible();
+      planner_.reset();
+      return;
+  }
+  if (recorded_calls_ >= kMostCallsRecorded && !no_more_plans_) {
+    log_line(plan_count_ == 0 ? LogLevel::warn : LogLevel::info, "%s: no iteration was found in %llu calls",
+             plan_count_ == 0 ? "memory is managed on demand" : "nothing more is planned",
+             static_cast<unsigned long long>(recorded_calls_));
+    stop_planning(false);
+  }
+  if (!ask || no_more_plans_ || recorder_ == nullptr || config_.trace == nullptr) return;
+  if (fits()) {
+    log_line(LogLevel::info, "the budget holds everything: nothing moves, and nothing is planned");
+    fitting_ = true;
+    follower_.watch(false);
+    if (config_.trace_is_private) may_record_ = false;
+    return;
+  }
+  const uint64_t loop = follower_.loop();
+  if (std::count(loops_asked_about_.begin(), loops_asked_about_.end(), loop) >= kMostAboutOneLoop) return;
+  loops_asked_about_.push_back(loop);
+  ask_planner();
+  if (!config_.wait_for_plan) return;
+  planner_.wait();
+  look_at_planner(false, sequence);
+}
+
+// The stretch of calls that was asked about has no iteration, or one that has a plan. It may become one; and while
+// there is no plan at all, that is all that matters.
+void Enforcer::no_plan_of_it() noexcept {
+  follower_.planner_said_no();
+  if (plan_count_ == 0) {
+    loops_asked_about_.clear();
+  } else if (++fruitless_ == kMostFruitless) {
+    log_line(LogLevel::info, "nothing more is planned: %u questions in a row gave no new plan", kMostFruitless);
+    stop_planning(false);
+  }
+}
+
+void Enforcer::plan_impossible() noexcept {
+  const uint64_t needed = planner_.needed_bytes();
+  if (plan_count_ > 0) {
+    log_line(LogLevel::info, "a loop is managed on demand: %s", planner_.message().c_str());
+    if (needed == 0) return stop_planning(false);
+    return no_plan_of_it();
+  }
+  // Where one call needs more than the budget, that call says so, with the number that is enough.
+  if (needed != 0) unplanned_because_ = planner_.message();
+  log_line(needed != 0 ? LogLevel::info : LogLevel::warn, "memory is managed on demand: %s",
+           planner_.message().c_str());
+  shared_.counters.least_budget_bytes.store(needed);
+  stop_planning(!config_.trace_is_private);  // a trace that the user asked for may be planned by hand
+}
+
+void Enforcer::stop_planning(bool keep_recording) noexcept {
+  no_more_plans_ = true;
+  fitting_ = false;
+  may_record_ = may_record_ && keep_recording;
+  follower_.watch(false);
+  follower_.end_hold();
+  if (may_record_) return;
+  records_ = false;
+  shared_.recording.store(false, std::memory_order_relaxed);
+  if (recorder_ != nullptr) recorder_->pause();
+}
+
+// Would all that was ever alive at once be on the device, with what the program holds around us?
+bool Enforcer::fits() const noexcept {
+  const uint64_t outside = shared_.counters.outside_bytes.load(std::memory_order_relaxed);
+  const uint64_t chunks = chunk_limit(budget_rule(config_), shared_.chunk_bytes, outside, peak_footprint_, 0);
+  return chunks * shared_.chunk_bytes >= peak_footprint_;
+}
+
+// More is alive at once than ever before: what did fit may fit no more.
+void Enforcer::grown() noexcept {
+  if (!fitting_ || fits()) return;
+  fitting_ = false;
+  may_record_ = true;
+  new_stretch_ = !records_;
+  follower_.watch(true);
+  follower_.watch_anew(0);
+}
+
+// Behind the addresses of the plans before: tensors that one of them has allocated may live on under another.
+PlanPlace Enforcer::next_place() const noexcept {
+  const Zone& zone = shared_.arena.plan;
+  uint64_t at = zone.bytes / kSlabShare / shared_.chunk_bytes * shared_.chunk_bytes;
+  if (plan_count_ > 0) {
+    const Zone& last = shared_.plans[plan_count_ - 1].load(std::memory_order_relaxed)->ranges;
+    at = last.base + last.bytes - zone.base;
+  }
+  return {zone, at, shared_.chunk_bytes};
+}
+
+void Enforcer::ask_planner() noexcept {
+  PlanRequest request;
+  request.planner = config_.planner != nullptr ? config_.planner : std::string();
+  if (request.planner.empty()) {
+    const std::string own = own_path();
+    request.planner = own.substr(0, own.find_last_of('/') + 1) + "../../bin/reprise";
+  }
+  request.trace = config_.trace;
+  request.plan = config_.trace;
+  if (plan_count_ > 0) request.plan.append(".").append(std::to_string(plan_count_ + 1));
+  request.plan.append(".plan");
+  request.policy = config_.policy;
+  request.budget_bytes = known_budget(budget_rule(config_), peak_footprint_, shared_.counters.outside_bytes.load());
+  request.from_call = from_call_;
+  request.least_calls = follower_.least_calls();
+  request.limit_seconds = config_.plan_limit;
+  request.keep = config_.keep;
+  plan_path_ = request.plan;
+  recorder_->info("memory.held_bytes", shared_.counters.outside_bytes.load(std::memory_order_relaxed));
+  collect_activity();
+  planner_.ask(request, recorder_, next_place());
+}
+
+bool Enforcer::is_known(const plan::Plan& plan) const noexcept {
+  for (uint32_t i = 0; i < plan_count_; ++i) {
+    const plan::Plan& known = shared_.plans[i].load(std::memory_order_relaxed)->plan;
+    if (calls_of(known) == calls_of(plan) && alive_at_start(known) == alive_at_start(plan)) return true;
+  }
+  return false;
+}
+
+void Enforcer::take_plan(uint64_t sequence) noexcept {
+  const PlanIndex* const plan_index = planner_.plan_index();
+  planner_.reset();
+  const plan::Plan& plan = plan_index->plan;
+  if (is_known(plan)) {
+    log_line(LogLevel::info, "the loop that was found has a plan already");
+    return no_plan_of_it();
+  }
+  RunLogLine line(run_log::plan::line);
+  line.add(run_log::plan::index, uint64_t{plan_count_})
+      .add(run_log::plan::path, plan_path_)
+      .add(run_log::plan::policy, plan.policy)
+      .add(run_log::plan::chunk_count, plan.chunk_count)
+      .add(run_log::plan::budget_bytes, plan.budget_bytes)
+      .add(run_log::plan::reserved_bytes, plan.reserved_bytes)
+      .add(run_log::plan::predicted_ns, plan.predicted_ns)
+      .add(run_log::plan::compute_ns, plan.compute_ns)
+      .add(run_log::plan::offload_bytes, plan.offload_bytes)
+      .add(run_log::plan::reload_bytes, plan.reload_bytes);
+  shared_.run_log.write(line);
+  shared_.plans[plan_count_++].store(plan_index, std::memory_order_release);
+  ++plans_taken_;
+  fruitless_ = 0;
+  loops_asked_about_.clear();  // the plan may be of what came before the loop that was asked about
+  follower_.use(plan_index);
+  if (config_.plan != nullptr || plan_count_ == kMostPlans) return stop_planning(false);
+  // What the program does besides counts from when this plan has ended; should it never begin, from now on.
+  begin_stretch(sequence, 2 * plan.calls.size());
+  new_stretch_ = true;
+}
+
+// The next plan is for what is called from here on; the planner is not asked for `quiet` calls.
+void Enforcer::begin_stretch(uint64_t sequence, uint64_t quiet) noexcept {
+  new_stretch_ = false;
+  from_call_ = sequence;
+  follower_.watch_anew(quiet);
+}
+
+// Calls are recorded while no plan is followed.
+void Enforcer::follow_recording(uint64_t sequence) noexcept {
+  const bool records = may_record_ && !follower_.following();
+  if (records && records_) ++recorded_calls_;
+  if (records == records_ || recorder_ == nullptr) return;
+  records_ = records;
+  if (records) return resume_recording(sequence);
+  paused_after_ = sequence - 1;
+  paused_for_plan_ = follower_.following();
+  follower_.take_whole();
+  alive_at_pause_.assign(follower_.live().begin(), follower_.live().end());
+  shared_.recording.store(false, std::memory_order_relaxed);
+  recorder_->pause();
+}
+
+// What was freed and allocated meanwhile is recorded as of now.
+void Enforcer::resume_recording(uint64_t sequence) noexcept {
+  std::vector<Alive> freed;
+  std::vector<Alive> allocated;
+  const auto earlier = [](const auto& a, const auto& b) { return a.first < b.first; };
+  const auto& live = follower_.live();
+  std::set_difference(alive_at_pause_.begin(), alive_at_pause_.end(), live.begin(), live.end(),
+                      std::back_inserter(freed), earlier);
+  std::set_difference(live.begin(), live.end(), alive_at_pause_.begin(), alive_at_pause_.end(),
+                      std::back_inserter(allocated), earlier);
+  const bool seam = follower_.take_whole() && paused_for_plan_ && same_places(freed, allocated);
+  recorder_->resume(paused_after_, sequence, seam);
+  for (const auto& [id, allocation] : freed) {
+    FreeCall call{};
+    call.allocation = id;
+    call.origin = allocation.origin;
+    recorder_->freed(call, sequence, trace::kCaughtUp);
+  }
+  for (const auto& [id, allocation] : allocated) {
+    AllocateCall call{};
+    call.size = allocation.size;
+    call.origin = allocation.origin;
+    call.device = shared_.device;
+    recorder_->allocated(id, call, allocation.address, sequence, 0, trace::kCaughtUp);
+  }
+  shared_.recording.store(shared_.activity.load() != nullptr, std::memory_order_relaxed);
+  if (new_stretch_) begin_stretch(sequence, 0);
+}
+
+}  // namespace reprise::replay

@@ -1,0 +1,143 @@
+// Programs of several loops: each gets a plan of its own, whatever the budget, and prints what it prints without.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tests/e2e/harness.h"
+
+namespace reprise::e2e {
+namespace {
+
+struct Phases {
+  std::string kind;
+  int rounds;
+  uint64_t plans;  // at least
+  // Planned of all iterations of any kind, at least; so many are seen before the first plan, and between two.
+  uint64_t planned;
+};
+
+void PrintTo(const Phases& value, std::ostream* out) { *out << value.kind; }
+
+std::vector<std::string> command(const std::string& kind, int rounds) {
+  return {built("bin/phases_program"), built("bin/hash_kernels.cubin"), kind, std::to_string(rounds)};
+}
+
+struct Managed {
+  Outcome outcome;
+  std::vector<nlohmann::json> log;
+};
+
+Managed managed(const std::string& kind, int rounds, const Environment& more) {
+  const Scratch scratch;
+  Managed run_;
+  run_.outcome = run(command(kind, rounds), merged(more, {{"REPRISE_RUN_LOG", scratch.path("log")}}));
+  run_.log = read_run_log(scratch.path("log"));
+  return run_;
+}
+
+uint64_t number(const Managed& run, const char* key) {
+  const auto ends = lines_of(run.log, "end");
+  return ends.empty() ? 0 : ends.back()[key].get<uint64_t>();
+}
+
+// How many plans have ruled an iteration.
+uint64_t plans_in_use(const Managed& run) {
+  std::map<uint64_t, int> of_plan;
+  for (const auto& line : lines_of(run.log, "iteration")) {
+    if (line.contains("plan")) ++of_plan[line["plan"].get<uint64_t>()];
+  }
+  return of_plan.size();
+}
+
+class SeveralPlans : public testing::TestWithParam<Phases> {};
+
+TEST_P(SeveralPlans, AreMadeAndKept) {
+  const Phases& phases = GetParam();
+  const Outcome plain = run(command(phases.kind, phases.rounds), simulated_device());
+  ASSERT_EQ(plain.exit_code, 0) << plain.out << plain.err;
+  for (const char* budget : {"80%", "60%", "50%"}) {
+    for (const char* safety : {"strict", "trusted"}) {
+      const Managed run =
+          managed(phases.kind, phases.rounds,
+                  merged(preloaded(budget), {{"REPRISE_SAFETY", safety}, {"REPRISE_WAIT_FOR_PLAN", "1"}}));
+      const std::string where = phases.kind + " " + budget + " " + safety;
+      EXPECT_EQ(run.outcome.exit_code, 0) << where << ": " << run.outcome.err;
+      EXPECT_EQ(run.outcome.out, plain.out) << where;
+      EXPECT_EQ(run.outcome.err, "") << where;
+      EXPECT_GE(number(run, "plans"), phases.plans) << where;
+      EXPECT_GE(plans_in_use(run), phases.plans) << where;
+      EXPECT_GE(number(run, "iterations_planned"), phases.planned) << where;
+    }
+  }
+}
+
+// Iterations in all: 6 * (5 + 4), 6 * (7 + 1), 8 * (4 + 1), then 24 each. A planned iteration may be a whole round.
+INSTANTIATE_TEST_SUITE_P(Programs, SeveralPlans,
+                         testing::Values(Phases{"evaluate", 6, 2, 30}, Phases{"save", 6, 2, 30},
+                                         Phases{"accumulate", 8, 2, 20}, Phases{"alternate", 24, 2, 14},
+                                         Phases{"grow", 24, 2, 14}, Phases{"other", 24, 2, 14},
+                                         Phases{"keep", 24, 2, 16}, Phases{"loss", 6, 2, 10}));
+
+TEST(SeveralPlansTest, PartsBecomeAWhole) {
+  // Micro-steps and updates have plans; then the step, of all of them, has one, and it is the last.
+  const Managed run = managed("accumulate", 30, merged(preloaded("60%"), {{"REPRISE_WAIT_FOR_PLAN", "1"}}));
+  EXPECT_EQ(run.outcome.exit_code, 0) << run.outcome.err;
+  const auto iterations = lines_of(run.log, "iteration");
+  ASSERT_FALSE(iterations.empty());
+  ASSERT_GE(number(run, "plans"), 3u);
+  EXPECT_EQ(iterations.back().value("plan", uint64_t{99}), number(run, "plans") - 1);
+  EXPECT_EQ(number(run, "divergences"), 0u);
+}
+
+TEST(SeveralPlansTest, OneLoopHasOnePlan) {
+  const Managed run = managed("steps", 24, merged(preloaded("60%"), {{"REPRISE_WAIT_FOR_PLAN", "1"}}));
+  EXPECT_EQ(run.outcome.exit_code, 0) << run.outcome.err;
+  EXPECT_EQ(number(run, "plans"), 1u);
+  EXPECT_EQ(lines_of(run.log, "activate").size(), 1u);
+  EXPECT_GE(number(run, "iterations_planned"), 20u);
+}
+
+TEST(SeveralPlansTest, AGivenPlanIsTheOnlyOne) {
+  const Scratch scratch;
+  const Outcome recorded =
+      run(command("evaluate", 3), merged(simulated_device(), {{"LD_PRELOAD", built("lib/reprise/libreprise.so")},
+                                                              {"REPRISE_DRIVER", built("lib/sim/libcuda.so.1")},
+                                                              {"REPRISE_TRACE", scratch.path("trace")}}));
+  ASSERT_EQ(recorded.exit_code, 0) << recorded.err;
+  const Outcome planned = run(
+      {built("bin/reprise"), "plan", scratch.path("trace"), "--budget", "60%", "-o", scratch.path("plan"), "--quiet"});
+  ASSERT_EQ(planned.exit_code, 0) << planned.err;
+  const Managed replayed = managed("evaluate", 6, merged(preloaded("60%"), {{"REPRISE_PLAN", scratch.path("plan")}}));
+  EXPECT_EQ(replayed.outcome.out, run(command("evaluate", 6), simulated_device()).out);
+  EXPECT_EQ(lines_of(replayed.log, "plan").size(), 1u);
+  EXPECT_GE(number(replayed, "iterations_planned"), 4u);  // of rounds
+}
+
+TEST(SeveralPlansTest, WhatFitsFirstIsPlannedWhenItHasGrown) {
+  // Everything fits until the program grows; then the larger steps are planned.
+  const Managed run = managed("grow", 24, merged(preloaded("7000KiB"), {{"REPRISE_WAIT_FOR_PLAN", "1"}}));
+  EXPECT_EQ(run.outcome.exit_code, 0) << run.outcome.err;
+  EXPECT_EQ(run.outcome.out, reprise::e2e::run(command("grow", 24), simulated_device()).out);
+  EXPECT_EQ(number(run, "plans"), 1u);
+  EXPECT_GE(number(run, "iterations_planned"), 10u);
+}
+
+TEST(SeveralPlansTest, ATraceWithPausesIsARecording) {
+  const Scratch scratch;
+  const Managed run =
+      managed("evaluate", 6,
+              merged(preloaded("60%"), {{"REPRISE_WAIT_FOR_PLAN", "1"}, {"REPRISE_TRACE", scratch.path("trace")}}));
+  EXPECT_EQ(run.outcome.exit_code, 0) << run.outcome.err;
+  const Outcome dump = reprise::e2e::run({built("bin/reprise"), "dump", scratch.path("trace")});
+  EXPECT_EQ(dump.exit_code, 0) << dump.err;
+  EXPECT_NE(dump.out.find("\npause between calls "), std::string::npos);
+  const Outcome plan = reprise::e2e::run(
+      {built("bin/reprise"), "plan", scratch.path("trace"), "--budget", "60%", "-o", scratch.path("plan"), "--quiet"});
+  EXPECT_EQ(plan.exit_code, 0) << plan.err;
+}
+
+}  // namespace
+}  // namespace reprise::e2e

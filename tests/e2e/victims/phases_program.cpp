@@ -1,0 +1,238 @@
+// A driver-API program that trains a chain of layers and does something else besides: it evaluates, saves, accumulates
+// gradients, grows. Everything in it is the same in every run; it prints a hash of what it reads back after each phase.
+// Knows nothing of Reprise. Run plain and under a budget, it must print the same.
+//
+//     steps      step after step
+//     evaluate   five steps, then an evaluation of four batches
+//     save       seven steps, then one pass over the weights
+//     accumulate four micro-steps, then an update
+//     alternate  three steps, then one of larger batches
+//     grow       a third of the steps, then steps of larger batches and more weights
+//     other      a third of the steps, then evaluations for good
+//     keep       a third of the steps, then one that keeps an activation for another third
+//     loss       as save, but the last step's loss is freed when the next one's is there
+//     odd        steps that differ in the middle from one to the next
+//
+// phases_program CUBIN KIND ROUNDS
+#include <cuda.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+namespace {
+
+#define CHECK(call)                                                    \
+  do {                                                                 \
+    if (const CUresult result = (call); result != CUDA_SUCCESS) {      \
+      std::printf("error: %s: %d\n", #call, static_cast<int>(result)); \
+      std::exit(3);                                                    \
+    }                                                                  \
+  } while (false)
+
+constexpr size_t kKib = 1024;
+constexpr size_t kWeight = 192 * kKib;
+constexpr size_t kBatch = 320 * kKib;
+constexpr size_t kLargeBatch = 512 * kKib;
+constexpr size_t kSmall = 4 * kKib;
+
+struct Tensor {
+  CUdeviceptr address = 0;
+  size_t bytes = 0;
+};
+
+class Program {
+ public:
+  explicit Program(const char* cubin) {
+    CHECK(cuInit(0));
+    CHECK(cuDevicePrimaryCtxRetain(&context_, 0));
+    CHECK(cuCtxSetCurrent(context_));
+    CUmodule module = nullptr;
+    CHECK(cuModuleLoad(&module, cubin));
+    CHECK(cuModuleGetFunction(&mix2_, module, "mix2"));
+    CHECK(cuModuleGetFunction(&mix3_, module, "mix3"));
+    add_layers(8);
+  }
+
+  void run(const std::string& kind, int rounds) {
+    for (int round = 0; round < rounds; ++round) {
+      if (kind == "steps") step(kBatch);
+      if (kind == "evaluate") evaluate_every(5);
+      if (kind == "save") save_every(7);
+      if (kind == "accumulate") accumulate(4);
+      if (kind == "alternate") step(round % 4 == 3 ? kLargeBatch : kBatch);
+      if (kind == "grow" && round == rounds / 3) add_layers(4);
+      if (kind == "grow") step(round < rounds / 3 ? kBatch : kLargeBatch);
+      if (kind == "other") round < rounds / 3 ? step(kBatch) : evaluate(kLargeBatch);
+      if (kind == "loss") save_every(7, true);
+      if (kind == "keep" && round == rounds * 2 / 3) release_kept();
+      if (kind == "keep") step(kBatch, 0, round == rounds / 3);
+      if (kind == "odd") step(kBatch, round % 5);
+    }
+    for (const Tensor& weight : weights_) print("final", weight);
+  }
+
+ private:
+  Tensor allocate(size_t bytes) {
+    Tensor tensor;
+    tensor.bytes = bytes;
+    CHECK(cuMemAlloc(&tensor.address, bytes));
+    return tensor;
+  }
+
+  // A layer's weight, its gradient, and a small one.
+  void add_layers(int count) {
+    for (int i = 0; i < count; ++i) {
+      for (auto* tensors : {&weights_, &gradients_}) {
+        tensors->push_back(allocate(kWeight));
+        fill(tensors->back(), static_cast<unsigned>(tensors->size()));
+      }
+      biases_.push_back(allocate(kSmall));
+      fill(biases_.back(), 7);
+    }
+  }
+
+  void fill(const Tensor& tensor, unsigned value) {
+    CHECK(cuMemsetD32Async(tensor.address, value, tensor.bytes / 4, nullptr));
+  }
+
+  void launch(CUfunction function, size_t words, void** parameters) {
+    const auto blocks = static_cast<unsigned>((words + 255) / 256);
+    CHECK(cuLaunchKernel(function, blocks, 1, 1, 256, 1, 1, 0, nullptr, parameters, nullptr));
+  }
+
+  void mix(Tensor to, Tensor from, unsigned salt) {
+    auto words = static_cast<unsigned>((to.bytes < from.bytes ? to.bytes : from.bytes) / 4);
+    void* parameters[] = {&to.address, &from.address, &salt, &words};
+    launch(mix2_, words, parameters);
+  }
+
+  void mix(Tensor to, Tensor from, Tensor with, unsigned salt) {
+    size_t bytes = to.bytes < from.bytes ? to.bytes : from.bytes;
+    if (with.bytes < bytes) bytes = with.bytes;
+    auto words = static_cast<unsigned>(bytes / 4);
+    void* parameters[] = {&to.address, &from.address, &with.address, &salt, &words};
+    launch(mix3_, words, parameters);
+  }
+
+  // `odd`: so many kernels more in the middle.
+  void forward_and_backward(size_t batch, int odd, bool keep = false) {
+    std::vector<Tensor> activations = {allocate(batch)};
+    fill(activations[0], ++salt_);
+    for (size_t i = 0; i < weights_.size(); ++i) {
+      activations.push_back(allocate(batch));
+      fill(activations.back(), 1);
+      mix(activations.back(), activations[i], weights_[i], salt_);
+      mix(activations.back(), biases_[i], salt_);
+    }
+    const Tensor scratch = allocate(kSmall);
+    for (int i = 0; i < 1 + odd; ++i) mix(scratch, activations.back(), salt_);
+    for (size_t i = weights_.size(); i-- > 0;) {
+      mix(gradients_[i], activations[i], activations[i + 1], salt_);
+      if (keep && i == 3) {
+        kept_.push_back(activations[i + 1]);
+      } else {
+        CHECK(cuMemFree(activations[i + 1].address));
+      }
+    }
+    CHECK(cuMemFree(scratch.address));
+    CHECK(cuMemFree(activations[0].address));
+  }
+
+  void update() {
+    for (size_t i = 0; i < weights_.size(); ++i) mix(weights_[i], gradients_[i], salt_);
+  }
+
+  void step(size_t batch, int odd = 0, bool keep = false) {
+    forward_and_backward(batch, odd, keep);
+    update();
+    print("step", weights_[0]);
+  }
+
+  void release_kept() {
+    for (const Tensor& tensor : kept_) {
+      print("kept", tensor);
+      CHECK(cuMemFree(tensor.address));
+    }
+    kept_.clear();
+  }
+
+  void accumulate(int times) {
+    for (int i = 0; i < times; ++i) forward_and_backward(kBatch, 0);
+    update();
+    print("step", weights_[0]);
+  }
+
+  void evaluate(size_t batch) {
+    Tensor before = allocate(batch);
+    fill(before, ++salt_);
+    for (const Tensor& weight : weights_) {
+      const Tensor now = allocate(batch);
+      fill(now, 2);
+      mix(now, before, weight, salt_);
+      CHECK(cuMemFree(before.address));
+      before = now;
+    }
+    print("evaluated", before);
+    CHECK(cuMemFree(before.address));
+  }
+
+  void evaluate_every(int steps) {
+    for (int i = 0; i < steps; ++i) step(kBatch);
+    for (int i = 0; i < 4; ++i) evaluate(kLargeBatch);
+  }
+
+  // As in "loss = model(batch)".
+  void new_loss() {
+    const Tensor next = allocate(kWeight);
+    fill(next, 5);
+    mix(next, weights_[0], salt_);
+    if (loss_.address != 0) CHECK(cuMemFree(loss_.address));
+    loss_ = next;
+  }
+
+  void save_every(int steps, bool loss = false) {
+    for (int i = 0; i < steps; ++i) {
+      if (loss) new_loss();
+      step(kBatch);
+    }
+    for (const Tensor& weight : weights_) print("saved", weight);
+    const Tensor whole = allocate(kLargeBatch);
+    fill(whole, 3);
+    for (const Tensor& gradient : gradients_) mix(whole, gradient, salt_);
+    print("saved", whole);
+    CHECK(cuMemFree(whole.address));
+  }
+
+  void print(const char* what, const Tensor& tensor) {
+    std::vector<uint32_t> words(tensor.bytes / 4);
+    CHECK(cuMemcpyDtoH(words.data(), tensor.address, tensor.bytes));
+    uint64_t hash = 1469598103934665603ull;
+    for (const uint32_t word : words) hash = (hash ^ word) * 1099511628211ull;
+    std::printf("%s %016llx\n", what, static_cast<unsigned long long>(hash));
+  }
+
+  CUcontext context_ = nullptr;
+  CUfunction mix2_ = nullptr;
+  CUfunction mix3_ = nullptr;
+  std::vector<Tensor> weights_;
+  std::vector<Tensor> gradients_;
+  std::vector<Tensor> biases_;
+  std::vector<Tensor> kept_;
+  Tensor loss_;
+  unsigned salt_ = 0;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 4) {
+    std::fprintf(stderr, "usage: phases_program CUBIN KIND ROUNDS\n");
+    return 2;
+  }
+  Program program(argv[1]);
+  program.run(argv[2], std::atoi(argv[3]));
+  return 0;
+}
