@@ -14,6 +14,7 @@
 #include "analyzer/schedule/tiers.h"
 #include "analyzer/simulate/simulate.h"
 #include "analyzer/taskgraph/graph.h"
+#include "preload/facts/store.h"
 #include "preload/trace/reader.h"
 #include "preload/trace/status.h"
 
@@ -31,6 +32,7 @@ struct PlanOptions {
   uint64_t least_calls = 0;                           // of the iteration that is looked for
   std::vector<SimulationOptions> trials = {};         // further simulations of the plan that is returned
   plan::Safety safety = plan::Safety::trusted;        // of plans from traces
+  std::optional<facts::Store> facts = std::nullopt;   // of a trace's kernels; none: they read and write all
   bool recompute = true;                              // policies reprise and auto may recompute pure ops
   // What follows is for simulations only: the replay enforces none of it.
   bool reorder = false;        // updates may run before kernels that the program calls earlier

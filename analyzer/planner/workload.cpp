@@ -94,7 +94,8 @@ Result<Workload> make_workload(const trace::Trace& trace, const PlanOptions& opt
   if (chunk_bytes < 4096 || chunk_bytes > (uint64_t{1} << 40)) {
     return Status{StatusCode::invalid_argument, fmt::format("a chunk of {} bytes is out of range", chunk_bytes)};
   }
-  Result<TaskGraph> graph = build_task_graph(stream, workload.iteration, chunk_bytes, workload.machine, options.safety);
+  Result<TaskGraph> graph = build_task_graph(stream, workload.iteration, chunk_bytes, workload.machine, options.safety,
+                                             options.facts ? &*options.facts : nullptr);
   if (!graph.ok()) return graph.status();
   workload.graph = std::move(graph.value());
   complete_workload(workload, options.held_bytes.value_or(info_number(trace, "memory.held_bytes", 0)), options);

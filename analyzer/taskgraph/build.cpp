@@ -7,6 +7,7 @@
 
 #include "analyzer/iteration/isomorphism.h"
 #include "analyzer/taskgraph/graph.h"
+#include "analyzer/taskgraph/kernel_facts.h"
 #include "preload/footprint/slab.h"
 #include "preload/trace/names.h"
 #include "preload/trace/signature.h"
@@ -22,12 +23,13 @@ bool is_host_copy(trace::OpKind kind) {
 class TaskGraphBuilder {
  public:
   TaskGraphBuilder(const CallStream& stream, const Iteration& iteration, uint64_t chunk_bytes, const Machine& machine,
-                   plan::Safety safety)
+                   plan::Safety safety, const facts::Store* known)
       : stream_(stream),
         first_(iteration.first_call),
         end_(first_ + iteration.call_count),
         machine_(machine),
-        safety_(safety) {
+        safety_(safety),
+        facts_(known) {
     graph_.chunk_bytes = chunk_bytes;
   }
 
@@ -41,6 +43,7 @@ class TaskGraphBuilder {
     if (several_devices_) {
       return Status{StatusCode::unsupported, "the iteration uses more than one device; plans are for one"};
     }
+    if (facts_ != nullptr) apply_facts(*stream_.trace, *facts_, functions_, safety_, graph_);
     complete_task_graph(graph_);
     return std::move(graph_);
   }
@@ -140,7 +143,9 @@ class TaskGraphBuilder {
 
   void add_call(uint32_t index) {
     GraphCall entry;
+    functions_.push_back(0);
     if (const trace::Op* op = stream_.op(index)) {
+      functions_.back() = op->record.function;
       fill_op(index, *op, entry);
     } else {
       const AllocationSpan& span = stream_.spans[stream_.allocations[index]];
@@ -267,7 +272,9 @@ class TaskGraphBuilder {
   uint32_t end_;
   Machine machine_;
   plan::Safety safety_;
+  const facts::Store* const facts_;
   TaskGraph graph_;
+  std::vector<uint32_t> functions_;  // by call
   std::unordered_map<uint64_t, uint32_t> tensor_of_;
   std::unordered_map<uint64_t, uint32_t> foreign_;
   uint16_t device_ = 0;
@@ -278,8 +285,8 @@ class TaskGraphBuilder {
 }  // namespace
 
 Result<TaskGraph> build_task_graph(const CallStream& stream, const Iteration& iteration, uint64_t chunk_bytes,
-                                   const Machine& machine, plan::Safety safety) {
-  return TaskGraphBuilder(stream, iteration, chunk_bytes, machine, safety).build();
+                                   const Machine& machine, plan::Safety safety, const facts::Store* known) {
+  return TaskGraphBuilder(stream, iteration, chunk_bytes, machine, safety, known).build();
 }
 
 }  // namespace reprise::analyzer

@@ -11,6 +11,7 @@
 #include "analyzer/iteration/finder.h"
 #include "analyzer/machine/machine.h"
 #include "analyzer/plan/plan.h"
+#include "preload/facts/store.h"
 #include "preload/footprint/footprint.h"
 #include "preload/trace/status.h"
 
@@ -75,9 +76,11 @@ inline bool is_alive(const plan::Tensor& tensor, uint32_t call) {
   return is_persistent(tensor) || (tensor.allocate_call < call && call < tensor.free_call);
 }
 
-// With strict safety an op that reads a tensor counts as writing it. Errors: unsupported (several devices).
+// With strict safety an op that reads a tensor counts as writing it. `known`: what kernels do; nullptr: they read and
+// write all. Errors: unsupported (several devices).
 Result<TaskGraph> build_task_graph(const CallStream& stream, const Iteration& iteration, uint64_t chunk_bytes,
-                                   const Machine& machine, plan::Safety safety = plan::Safety::trusted);
+                                   const Machine& machine, plan::Safety safety = plan::Safety::trusted,
+                                   const facts::Store* known = nullptr);
 
 // Fills operands, barriers, edges and totals of a graph whose tensors and calls are set. build_task_graph() ends with
 // it; tests call it on graphs that they make by hand.

@@ -32,9 +32,12 @@ struct Command {
   uint64_t signature;  // trace::op_signature()
   uint64_t size;       // bytes copied or set
   CUcontext context;
-  CUdevice device;     // of the context
-  CUstream stream;     // CU_STREAM_LEGACY, CU_STREAM_PER_THREAD or a created handle, never 0
-  uint32_t function;   // trace id of the kernel, 0 for non-launches
+  CUdevice device;    // of the context
+  CUstream stream;    // CU_STREAM_LEGACY, CU_STREAM_PER_THREAD or a created handle, never 0
+  uint32_t function;  // trace id of the kernel, 0 for non-launches
+  // Identity of the kernel in all programs, where it reaches only what its parameters name and may be launched again;
+  // 0 otherwise.
+  uint64_t kernel;
   uint32_t call_site;  // trace id, 0 when not recorded
   uint32_t access_count;
   uint64_t operand_bytes;  // sizes of the allocations that the accesses are to, one for each access

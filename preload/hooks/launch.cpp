@@ -31,6 +31,21 @@ RowId row_of(const LaunchRequest& request) {
 
 const char* name_of(const LaunchRequest& request) { return row(row_of(request)).symbol; }
 
+// May it be launched again, to see what it does? Not where blocks wait for each other or for other devices, and not
+// where it reaches memory that no parameter names, or that others reach, too.
+bool repeatable(const LaunchRequest& request, const CommandBuilder& builder) {
+  const Command& command = builder.command;
+  if (request.form == LaunchRequest::Form::cooperative || (command.flags & trace::kOpOpaque) != 0) return false;
+  for (uint32_t i = 0; i < request.attribute_count; ++i) {
+    if (request.attributes[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE) return false;
+  }
+  if (builder.holds_pointers || builder.host_readable || command.access_count == 0) return false;
+  for (uint32_t i = 0; i < command.access_count; ++i) {
+    if (command.accesses[i].parameter_offset == trace::kNoParameter) return false;
+  }
+  return true;
+}
+
 // Out of line: the forwarded launch shall not pay for the stack frame of the understood one.
 __attribute__((noinline)) CUresult understood(const LaunchRequest& request) {
   const Function* function = find_function(request.handle);
@@ -64,6 +79,7 @@ __attribute__((noinline)) CUresult understood(const LaunchRequest& request) {
     scan_launch(builder, *function, command.parameters, command.parameter_bytes, {command.grid[0], command.grid[1]});
     command.signature = trace::op_signature(command.op, function->name_hash, command.grid, command.block,
                                             command.shared_bytes, stream_id(command.stream), 0, builder.named_accesses);
+    if (repeatable(request, builder)) command.kernel = function->identity;
     shape = shape_of(request, *function);
   }
   // An opaque launch refers to the program's own arrays, so the handler must issue it before this call returns.

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "preload/images/parsers.h"
+#include "preload/trace/signature.h"
 
 namespace reprise::images {
 namespace {
@@ -133,6 +134,7 @@ class CubinReader {
 
   Status read_symbol(const Elf64_Sym& symbol, std::string_view name) {
     if (symbol.st_shndx == SHN_UNDEF && name == kPrintf) image_.prints = true;
+    if (symbol.st_shndx == SHN_UNDEF && (name == kMalloc || name == kFree)) image_.allocates = true;
     const bool defined = symbol.st_shndx != SHN_UNDEF && symbol.st_shndx < sections_.size();
     if (!defined || name.empty()) return {};
     const unsigned type = ELF64_ST_TYPE(symbol.st_info);
@@ -205,7 +207,9 @@ Result<Image> parse_cubin(Bytes bytes) {
   }
   auto sections = read_sections(bytes, *header);
   if (!sections.ok()) return sections.status();
-  return CubinReader(std::move(sections.value())).read();
+  auto image = CubinReader(std::move(sections.value())).read();
+  if (image.ok()) image.value().content = trace::hash_bytes(bytes.data(), bytes.size());
+  return image;
 }
 
 }  // namespace reprise::images

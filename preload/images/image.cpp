@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "preload/images/parsers.h"
+#include "preload/trace/signature.h"
 
 namespace reprise::images {
 namespace {
@@ -52,6 +53,8 @@ bool holds_variables(const Image& image) {
 
 void merge_image(Image& image, Image more) {
   image.prints = image.prints || more.prints;
+  image.allocates = image.allocates || more.allocates;
+  image.content = trace::hash_mix(image.content, more.content);
   for (auto& kernel : more.kernels) {
     const bool known = std::any_of(image.kernels.begin(), image.kernels.end(),
                                    [&](const KernelImage& other) { return other.name == kernel.name; });

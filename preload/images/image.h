@@ -33,7 +33,9 @@ struct GlobalImage {
 struct Image {
   std::vector<KernelImage> kernels;
   std::vector<GlobalImage> globals;
-  bool prints = false;  // some kernel may call printf
+  bool prints = false;     // some kernel may call printf
+  bool allocates = false;  // ... malloc or free
+  uint64_t content = 0;    // hash of the cubin or PTX that this was read from
 };
 
 // Instead of a device's architecture (its compute capability, 90 for 9.0): the newest that an image has.

@@ -11,6 +11,8 @@ inline constexpr uint32_t kElfMagic = 0x464c457f;
 inline constexpr uint32_t kFatbinMagic = 0xba55ed50;
 inline constexpr uint32_t kFatbinWrapperMagic = 0x466243b1;
 inline constexpr std::string_view kPrintf = "vprintf";  // what the compiler makes of printf; the driver has it
+inline constexpr std::string_view kMalloc = "malloc";
+inline constexpr std::string_view kFree = "free";
 
 // How far an ELF image or a fatbin reaches, by its own headers; 0: none of the two. `bytes` holds at least the fixed
 // header of 64 (ELF) or 16 (fatbin) bytes; more is only read as far as the headers name it.

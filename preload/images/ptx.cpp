@@ -5,6 +5,7 @@
 #include <string>
 
 #include "preload/images/parsers.h"
+#include "preload/trace/signature.h"
 
 namespace reprise::images {
 namespace {
@@ -255,7 +256,11 @@ class PtxReader {
 
 Result<Image> parse_ptx(std::string_view text) {
   Result<Image> image = PtxReader(text).read();
-  if (image.ok()) image.value().prints = text.find(kPrintf) != std::string_view::npos;
+  if (!image.ok()) return image;
+  const auto has = [text](std::string_view what) { return text.find(what) != std::string_view::npos; };
+  image.value().prints = has(kPrintf);
+  image.value().allocates = has(kMalloc) || has(kFree);
+  image.value().content = trace::hash_bytes(text.data(), text.size());
   return image;
 }
 

@@ -159,8 +159,8 @@ void Recorder::info(const char* key, uint64_t value) noexcept {
   info(key, text);
 }
 
-void Recorder::function(uint32_t id, const char* name, const trace::ParameterLayout* layout, uint32_t count,
-                        bool known) noexcept {
+void Recorder::function(uint32_t id, const char* name, const trace::ParameterLayout* layout, uint32_t count, bool known,
+                        uint64_t identity) noexcept {
   const uint32_t name_bytes = bounded_length(name);
   const size_t layout_bytes = count * sizeof(trace::ParameterLayout);
   auto* record =
@@ -173,6 +173,13 @@ void Recorder::function(uint32_t id, const char* name, const trace::ParameterLay
   char* tail = reinterpret_cast<char*>(record + 1);
   if (layout_bytes > 0) std::memcpy(tail, layout, layout_bytes);
   if (name_bytes > 0) std::memcpy(tail + layout_bytes, name, name_bytes);
+  writer_->commit();
+  if (identity == 0) return;
+  auto* kernel = begin_record<trace::KernelRecord>(writer_, trace::RecordKind::kernel, 0);
+  if (kernel == nullptr) return;
+  kernel->function = id;
+  kernel->reserved = 0;
+  kernel->identity = identity;
   writer_->commit();
 }
 

@@ -30,8 +30,9 @@ class Recorder {
   void info(const char* key, uint64_t value) noexcept;
 
   // A kernel, once, before its first launch is recorded. `id` starts at 1, without holes.
-  void function(uint32_t id, const char* name, const trace::ParameterLayout* layout, uint32_t count,
-                bool known) noexcept;
+  // `identity`: of its code in all programs; 0: not known.
+  void function(uint32_t id, const char* name, const trace::ParameterLayout* layout, uint32_t count, bool known,
+                uint64_t identity = 0) noexcept;
   // A stream was created or is destroyed. Streams 0 (legacy) and 1 (per thread) need no record.
   void stream(uint32_t id, bool created, bool non_blocking, int priority, uint64_t sequence) noexcept;
 

@@ -39,6 +39,7 @@ enum class RecordKind : uint16_t {
   mark,      // a range name of NVTX or of reprise_mark()
   end,       // the recording ended as intended
   gap,       // records of a thread that were dropped
+  kernel,    // which kernel a function is, in all programs
 };
 
 enum class OpKind : uint16_t {
@@ -109,6 +110,14 @@ struct FunctionRecord {
   uint32_t parameter_known;  // 1 when the layout below is that of the driver
   uint32_t name_bytes;
   // ParameterLayout parameters[parameter_count]; char name[name_bytes]
+};
+
+// Only of functions whose image was seen.
+struct KernelRecord {
+  RecordHeader header;
+  uint32_t function;
+  uint32_t reserved;
+  uint64_t identity;  // hash of its code and parameters
 };
 
 struct CallSiteRecord {

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <unordered_map>
 #include <utility>
 
 #include "preload/trace/signature.h"
@@ -74,6 +75,7 @@ class Parser {
   bool record(const RecordHeader& header, RecordBytes bytes);
   bool info(RecordBytes bytes);
   bool function(RecordBytes bytes);
+  bool kernel(RecordBytes bytes);
   bool call_site(RecordBytes bytes);
   bool op(RecordBytes bytes);
   bool mark(RecordBytes bytes);
@@ -91,6 +93,7 @@ class Parser {
   Trace trace_;
   std::vector<std::pair<uint32_t, TracedFunction>> functions_;
   std::vector<std::pair<uint32_t, std::string>> call_sites_;
+  std::unordered_map<uint32_t, uint64_t> identities_;  // by function
   std::vector<char> raw_;
 };
 
@@ -168,6 +171,8 @@ bool Parser::record(const RecordHeader& header, RecordBytes bytes) {
       return end(bytes);
     case RecordKind::gap:
       return gap(bytes);
+    case RecordKind::kernel:
+      return kernel(bytes);
   }
   ++trace_.unknown;
   return true;
@@ -193,6 +198,13 @@ bool Parser::function(RecordBytes bytes) {
   function.id = record.function;
   function.parameters_known = record.parameter_known != 0;
   functions_.emplace_back(function.id, std::move(function));
+  return true;
+}
+
+bool Parser::kernel(RecordBytes bytes) {
+  KernelRecord record{};
+  if (!bytes.read(&record)) return false;
+  identities_[record.function] = record.identity;
   return true;
 }
 
@@ -261,6 +273,9 @@ Trace Parser::finish(Status tail) {
   const auto misplaced = [&](const char* what) {
     if (trace_.tail.ok()) trace_.tail = {StatusCode::corrupt, fmt::format("{}: the {} ids have holes", name_, what)};
   };
+  for (auto& [id, function] : functions_) {
+    if (const auto found = identities_.find(id); found != identities_.end()) function.identity = found->second;
+  }
   if (!place_by_id(std::move(functions_), &trace_.functions)) misplaced("function");
   if (!place_by_id(std::move(call_sites_), &trace_.call_sites)) misplaced("call site");
   const auto earlier = [](const Event& left, const Event& right) { return sequence_of(left) < sequence_of(right); };

@@ -17,6 +17,7 @@ struct TracedFunction {
   std::string name;  // mangled, as the driver says it
   std::vector<ParameterLayout> parameters;
   bool parameters_known = false;
+  uint64_t identity = 0;  // of its code and parameters, in all programs; 0: not known
 };
 
 struct Allocate {

@@ -89,6 +89,7 @@ void TextForm::function(const TracedFunction& function) {
   for (size_t i = 0; i < function.parameters.size(); ++i) {
     add("{}{}+{}", i == 0 ? "" : ",", function.parameters[i].offset, function.parameters[i].bytes);
   }
+  if (function.identity != 0) add(" kernel={:016x}", function.identity);
   add(" # {}\n", escaped(short_name(function.name)));
 }
 

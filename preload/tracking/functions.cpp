@@ -101,6 +101,14 @@ uint64_t owner_handle(CUfunction handle, Kind kind) {
   return driver().cuFuncGetModule(&module, handle) == CUDA_SUCCESS ? key(module) : 0;
 }
 
+// Of the image that it comes from, for a kernel may call what stands elsewhere in it; its name; its parameters.
+uint64_t identity_of(const Function& function) {
+  const uint64_t code = function.owner != nullptr ? function.owner->code.load(std::memory_order_relaxed) : 0;
+  if (code == 0 || !function.layout_known || *function.name == '\0') return 0;
+  const uint64_t hash = trace::hash_mix(code, function.name_hash);
+  return trace::hash_bytes(function.parameters, function.parameter_count * sizeof *function.parameters, hash);
+}
+
 Function* make_function(CUfunction handle) {
   auto* function = new (std::nothrow) Function;
   if (function == nullptr) return nullptr;
@@ -118,9 +126,10 @@ Function* make_function(CUfunction handle) {
   const uint64_t owner = owner_handle(handle, kind);
   function->owner = owner_record(owner);
   owner_of.set(key(handle), owner);
+  function->identity = identity_of(*function);
   if (Recorder* recorder = runtime().recorder; recorder != nullptr) {
     recorder->function(function->id, function->name, function->parameters, function->parameter_count,
-                       function->layout_known);
+                       function->layout_known, function->identity);
   }
   return function;
 }
@@ -175,6 +184,7 @@ void record_image(uint64_t owner, const ImageTraits& traits) noexcept {
   if (record == nullptr) return;
   record->variables.store(traits.variables ? next_allocation_id() : 0, std::memory_order_relaxed);
   record->output.store(traits.prints ? output_id() : 0, std::memory_order_relaxed);
+  record->code.store(traits.code, std::memory_order_relaxed);
 }
 
 void record_module_of(uint64_t library, uint64_t module) noexcept {

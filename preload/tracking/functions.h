@@ -26,6 +26,7 @@ struct Owner {
   std::atomic<uint64_t> variables{0};
   // Likewise what all kernels that print share: standard output, where their lines have an order.
   std::atomic<uint64_t> output{0};
+  std::atomic<uint64_t> code{0};  // ImageTraits::code
   std::atomic<uint32_t> global_count{0};
   Global globals[kMaxGlobals] = {};
 };
@@ -41,6 +42,7 @@ struct Function {
   bool opaque = false;                // by name (opaque_kernels.def): reaches memory that no parameter names
   structures::Structures structures;  // that it takes by value, those that are known
   Owner* owner = nullptr;             // nullptr: out of memory
+  uint64_t identity = 0;              // of its code and parameters, in all programs; 0: not known
 };
 
 // The kernel behind a CUfunction or a CUkernel that was cast to one. nullptr only when out of memory or with a null

@@ -8,6 +8,7 @@
 
 #include "preload/driver/driver.h"
 #include "preload/images/image.h"
+#include "preload/trace/signature.h"
 
 namespace reprise {
 namespace {
@@ -47,13 +48,17 @@ ImageTraits traits(Parse&& parse) noexcept {
   try {
     const Architectures devices = architectures();
     bool parsed = false;
+    bool allocates = false;
     for (uint32_t i = 0; i < devices.count; ++i) {
       const Result<images::Image> image = parse(devices.values[i]);
       if (!image.ok()) continue;  // none for this device, which then cannot have taken it
       parsed = true;
       all.variables = all.variables || images::holds_variables(image.value());
       all.prints = all.prints || image.value().prints;
+      allocates = allocates || image.value().allocates;
+      all.code = trace::hash_mix(all.code, image.value().content);
     }
+    if (allocates) all.code = 0;
     if (parsed) return all;
   } catch (...) {
   }

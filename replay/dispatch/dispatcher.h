@@ -35,6 +35,10 @@ class Dispatcher {
   // Sets the memory up in the current context and starts the thread. An error: nothing was started. With `measure`, the
   // link's rates are known afterwards.
   CUresult start(uint64_t host_cap, bool measure) noexcept;
+  // Before start(): examines kernels.
+  void examine(const Examiner::Allowance& allowance, std::string folder, std::string device) noexcept {
+    on_demand_.examiner.open(allowance, std::move(folder), std::move(device));
+  }
   const LinkRates& link_rates() const noexcept { return link_rates_; }
   // Waits until all entries of the log are issued, at most `timeout_ms`. Returns whether they are.
   bool wait_settled(uint64_t timeout_ms) noexcept;

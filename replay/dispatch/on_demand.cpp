@@ -1,6 +1,7 @@
 #include "replay/dispatch/on_demand.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "preload/base/log.h"
 #include "preload/driver/driver.h"
@@ -115,8 +116,26 @@ void OnDemandExecutor::perform_op(LogEntry& entry) noexcept {
     issuer_.conclude(entry, result, LaneUse{lane, memory_.lanes[lane].issued});
     return;
   }
-  result = issuer_.issue(entry, shared_.recording.load(std::memory_order_relaxed) ? command.sequence : 0);
+  result = issue(entry, lane);
   issuer_.conclude(entry, result, record_use(entry, lane, set_, everything));
+}
+
+// Launches that are examined are launched several times; the first one's time is recorded.
+CUresult OnDemandExecutor::issue(LogEntry& entry, LaneIndex lane) noexcept {
+  struct Again {
+    Issuer& issuer;
+    LogEntry& entry;
+    uint64_t activity_id;
+    static CUresult launch(void* user) noexcept {
+      auto& self = *static_cast<Again*>(user);
+      return self.issuer.issue(self.entry, std::exchange(self.activity_id, 0));
+    }
+  };
+  const uint64_t sequence = shared_.recording.load(std::memory_order_relaxed) ? entry.command.sequence : 0;
+  if (shared_.captures.load() > 0 || !examiner.wants(entry)) return issuer_.issue(entry, sequence);
+  finish_granted();
+  Again again{issuer_, entry, sequence};
+  return examiner.examine(entry, memory_, lane, {&Again::launch, &again}, shared_.run_log);
 }
 
 // The work is with the driver: where it stands on its lane, and what it has touched.

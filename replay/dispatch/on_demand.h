@@ -7,6 +7,7 @@
 
 #include "replay/dispatch/fault_report.h"
 #include "replay/dispatch/shared.h"
+#include "replay/examine/examiner.h"
 #include "replay/memory/memory.h"
 #include "replay/memory/pager.h"
 
@@ -53,6 +54,8 @@ class OnDemandExecutor {
   // Returns when no program thread is in the driver with a call that was granted.
   void finish_granted() noexcept;
 
+  Examiner examiner;
+
  private:
   // A call that waits for the device is made by its program thread. It is held back until its stream has nothing left
   // before it: meanwhile it needs no memory, and the calls of other threads, on which it may depend, go on.
@@ -73,6 +76,7 @@ class OnDemandExecutor {
                      bool everything) noexcept;
 
   void perform_op(LogEntry& entry) noexcept;
+  CUresult issue(LogEntry& entry, LaneIndex lane) noexcept;
   CUresult make_ready(LogEntry& entry, LaneIndex lane, bool* everything) noexcept;
   void complain(LogEntry& entry) noexcept;
   bool in_plan_region(const Access& access) const noexcept;

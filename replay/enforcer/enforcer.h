@@ -68,6 +68,7 @@ class Enforcer final : public Handler {
   // Set-up and end.
   bool open(CUcontext context, CUdevice device) noexcept;
   CUresult close(void (*freed)(CUdeviceptr) noexcept) noexcept;
+  void start_examining() noexcept;
   void tell_recorder() noexcept;
   void write_start() noexcept;
   void write_end() noexcept;

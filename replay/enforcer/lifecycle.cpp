@@ -10,6 +10,7 @@
 #include "preload/driver/device_observer.h"
 #include "preload/driver/driver.h"
 #include "preload/driver/resolve.h"
+#include "preload/facts/store.h"
 #include "preload/trace/identity.h"
 #include "replay/enforcer/enforcer.h"
 
@@ -45,6 +46,7 @@ bool Enforcer::open(CUcontext context, CUdevice device) noexcept {
     shared_.recording.store(recorder_ != nullptr && shared_.activity.load() != nullptr);
     records_ = may_record_ = recorder_ != nullptr;
   }
+  start_examining();
   CUresult result = reopened_ || shared_.command_log.open(kLogBytes) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
   if (result == CUDA_SUCCESS) result = dispatcher_.start(host_cap_, recorder_ != nullptr && !reopened_);
   if (result != CUDA_SUCCESS) {
@@ -114,6 +116,16 @@ CUresult Enforcer::close(void (*freed)(CUdeviceptr) noexcept) noexcept {
     freed(address);
   }
   return CUDA_SUCCESS;
+}
+
+void Enforcer::start_examining() noexcept {
+  char name[256] = {};
+  if (config_.examine == 0 || driver().cuDeviceGetName(name, sizeof name - 1, shared_.device) != CUDA_SUCCESS) return;
+  try {
+    dispatcher_.examine({config_.examine * uint64_t{1'000'000'000}, config_.examine_memory.bytes},
+                        facts::folder_of_facts(config_.facts), name);
+  } catch (...) {  // out of memory: nothing is examined
+  }
 }
 
 void Enforcer::tell_recorder() noexcept {

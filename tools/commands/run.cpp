@@ -105,6 +105,11 @@ Action declare_run(CLI::App& app, const ProgramArguments& program) {
            app.add_option("--trace", options->session.trace, "Keep the recorded trace here"),
            app.add_option("--policy", options->session.policy, "How to plan (default: the best of all)"),
            add_safety_option(app, options->session.safety),
+           app.add_option(
+                  "--examine", options->session.examine,
+                  "Seconds to spend on finding out what kernels do, which are launched again for that (default: "
+                  "0); `reprise facts` shows it")
+               ->check(CLI::Range(0, 86400)),
        }) {
     other->excludes(defragment);
   }

@@ -81,6 +81,9 @@ class Simulating {
       if (chunk.value() < kSmallestChunk) return {StatusCode::invalid_argument, "--chunk-bytes: at least 4KiB"};
       options_.chunk_bytes = chunk.value();
     }
+    if (const std::string folder = facts::folder_of_facts(std::getenv("REPRISE_FACTS")); !folder.empty()) {
+      options_.facts.emplace(folder);
+    }
     options_.ssd = !arguments_.no_ssd;
     options_.recompute = !arguments_.no_recompute;
     options_.reorder = !arguments_.no_reorder;

@@ -66,6 +66,7 @@ Variables make_environment(const Settings& settings) {
   set("REPRISE_RUN_LOG", settings.run_log);
   set("REPRISE_POLICY", settings.policy);
   set("REPRISE_SAFETY", settings.safety);
+  set("REPRISE_EXAMINE", settings.examine);
   if (settings.keep_files) set("REPRISE_KEEP", "1");
   if (settings.defragment) set("REPRISE_DEFRAGMENT", "1");
   if (settings.fragmentation_limit != 0) {

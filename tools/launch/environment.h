@@ -23,6 +23,7 @@ struct Settings {
   std::string run_log;
   std::string policy;
   std::string safety;
+  std::string examine;               // seconds
   bool defragment = false;           // instead of a budget
   uint64_t fragmentation_limit = 0;  // of that; 0: the default
   bool keep_files = false;           // the shim leaves its temporary files

@@ -64,6 +64,7 @@ Result<Settings> check_session(const SessionOptions& options, const ProgramArgum
   settings.framework = options.framework;
   settings.policy = options.policy;
   settings.safety = options.safety;
+  settings.examine = options.examine;
   settings.defragment = options.defragment;
   Status status = parse_sizes(options, settings);
   if (status.ok() && !options.policy.empty()) status = analyzer::check_policy(options.policy);

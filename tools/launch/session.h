@@ -20,6 +20,7 @@ struct SessionOptions {
   std::string run_log;
   std::string policy;
   std::string safety;
+  std::string examine;  // seconds
   bool defragment = false;
   std::string fragmentation_limit;
 };

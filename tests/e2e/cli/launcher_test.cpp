@@ -106,9 +106,9 @@ TEST_F(Launcher, AFrameworkFindsOurLibrariesFirstOnTheSimulatedDevice) {
     return run(with(options, "echo $LD_PRELOAD / $PYTORCH_ALLOC_CONF / $XLA_PYTHON_CLIENT_ALLOCATOR")).out;
   };
   const std::string torch = "backend:cudaMallocAsync";
-  EXPECT_EQ(preloaded({"--device", "sim"}), all + " / " + torch + " / platform\n");
+  EXPECT_EQ(preloaded({"--device", "sim"}), all + " / " + torch + " / cuda_async\n");
   EXPECT_EQ(preloaded({"--device", "sim", "--framework", "torch"}), all + " / " + torch + " /\n");
-  EXPECT_EQ(preloaded({"--device", "sim", "--framework", "jax"}), all + " / / platform\n");
+  EXPECT_EQ(preloaded({"--device", "sim", "--framework", "jax"}), all + " / / cuda_async\n");
   EXPECT_EQ(preloaded({"--device", "sim", "--framework", "none"}), shim + " / /\n");
   EXPECT_EQ(preloaded({"--framework", "torch"}), shim + " / " + torch + " /\n");
 }

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "tools/sim/base/settings.h"
 #include "tools/sim/base/trap.h"
 #include "tools/sim/device/device.h"
 #include "tools/sim/device/engine.h"
@@ -108,6 +109,8 @@ void KernelOperation::execute(const Execution& execution) const {
   run.shared_bytes = shape.shared_bytes;
   run.addresses = addresses_;
   run.call = execution.call;
+  run.kernel_seed = settings().kernels;
+  run.kernel_lies = settings().kernels_lie;
   const EngineUse use(device, EngineKind::compute, execution.activity, execution.stream.id);
   auto body = [&] { execute_kernel(run); };
   if (run_trapped(body)) return;

@@ -63,7 +63,9 @@ struct KernelRun {
   uint32_t shared_bytes;
   // The words of the parameters that are addresses, in their order, as they were when the program made the call.
   std::span<const AddressWord> addresses;
-  uint64_t call;  // position in the program's order, for the log of hashes
+  uint64_t call;             // position in the program's order, for the log of hashes
+  uint64_t kernel_seed = 0;  // of natures.h
+  bool kernel_lies = false;
 };
 
 // Loads twin libraries: `blas.twins.so` beside the driver, those named by REPRISE_SIM_TWINS (colon separated) and

@@ -8,6 +8,7 @@
 #include "preload/structures/structures.h"
 #include "preload/trace/signature.h"
 #include "tools/sim/twins/hash_log.h"
+#include "tools/sim/twins/natures.h"
 #include "tools/sim/twins/parameter_kinds.h"
 
 namespace reprise::sim {
@@ -20,6 +21,7 @@ struct Tensor {
   uint64_t base;
   uint64_t bytes;
   WrittenBytes* written;
+  Use use;
 };
 
 uint64_t load_word(const uint8_t* at) {
@@ -53,7 +55,7 @@ uint64_t hash_written(const Tensor& tensor) {
 
 class Hasher {
  public:
-  explicit Hasher(const KernelRun& run) : run_(run) {
+  explicit Hasher(const KernelRun& run) : run_(run), nature_(run.kernel->name, run.kernel_seed, run.kernel_lies) {
     std::vector<trace::ParameterLayout> layout;
     for (const auto& parameter : run.kernel->parameters) layout.push_back({parameter.offset, parameter.bytes});
     structures_ = structures::recognize(run.kernel->name.c_str(), layout.data(), static_cast<uint32_t>(layout.size()));
@@ -69,15 +71,13 @@ class Hasher {
     const uint64_t of_parameters = hash_;
     HashedLaunch launch{run_, of_parameters, {}, 0};
     for (const Tensor& tensor : tensors_) {
-      const uint64_t content = hash_written(tensor);
+      const uint64_t content = tensor.use.reads ? hash_written(tensor) : 0;
       launch.tensors.push_back({tensor.bytes, content});
       hash_ = hash_mix(hash_, content);
     }
+    if (nature_.lie() == Lie::not_pure) hash_ = hash_mix(hash_, earlier_launches(name, run_.call));
     uint64_t number = 0;
-    for (const Tensor& tensor : tensors_) {
-      fill_content(reinterpret_cast<void*>(tensor.base), tensor.bytes, hash_mix(hash_, ++number));
-      tensor.written->mark_all();
-    }
+    for (const Tensor& tensor : tensors_) write_result(tensor, ++number);
     launch.result = hash_;
     log_hashes(launch);
     parameter_bytes.fetch_add(run_.parameter_bytes, std::memory_order_relaxed);
@@ -85,6 +85,19 @@ class Hasher {
   }
 
  private:
+  void write_result(const Tensor& tensor, uint64_t number) {
+    const bool writes_inputs = nature_.lie() == Lie::now_and_then && hash_ % 8 == 0;
+    if (!tensor.use.writes && !writes_inputs) return;
+    const uint64_t bytes = nature_.lie() == Lie::part ? (tensor.bytes + 1) / 2 : tensor.bytes;
+    auto* const content = reinterpret_cast<void*>(tensor.base);
+    if (nature_.lie() == Lie::zeros) {
+      std::memset(content, 0, bytes);
+    } else {
+      fill_content(content, bytes, hash_mix(hash_, number));
+    }
+    tensor.written->mark(0, bytes);
+  }
+
   void add_parameters() {
     const auto& parameters = run_.kernel->parameters;
     if (!run_.kernel->parameters_known || parameters.empty()) {
@@ -135,14 +148,19 @@ class Hasher {
   }
 
   void add_tensor(const AddressWord& word, uint32_t first) {
-    const Tensor tensor{word.base, word.bytes, word.written};
+    const Tensor tensor{word.base, word.bytes, word.written, nature_.use(word.at, tensors_.empty())};
     const auto known =
         std::find_if(tensors_.begin(), tensors_.end(), [&](const Tensor& other) { return other.base == tensor.base; });
     hash_ = hash_mix(hash_, word.at - first);
     hash_ = hash_mix(hash_, static_cast<uint64_t>(known - tensors_.begin()));
     hash_ = hash_mix(hash_, word.word - tensor.base);
     hash_ = hash_mix(hash_, tensor.bytes);
-    if (known == tensors_.end()) tensors_.push_back(tensor);
+    if (known == tensors_.end()) {
+      tensors_.push_back(tensor);
+    } else {
+      known->use.reads = known->use.reads || tensor.use.reads;
+      known->use.writes = known->use.writes || tensor.use.writes;
+    }
     counted_ += 8;
   }
 
@@ -161,6 +179,7 @@ class Hasher {
   }
 
   const KernelRun& run_;
+  const Nature nature_;
   structures::Structures structures_;
   std::vector<Tensor> tensors_;
   uint64_t hash_ = 0;

@@ -1,6 +1,6 @@
 # What runs kernels: host twins, else dataflow hashing. Included by the CMakeLists.txt of the simulated device.
 reprise_library(reprise_tools_sim_twins twins/executor.cpp twins/hash_log.cpp twins/hashing.cpp
-                twins/parameter_kinds.cpp twins/registry.cpp)
+                twins/natures.cpp twins/parameter_kinds.cpp twins/registry.cpp)
 target_link_libraries(reprise_tools_sim_twins PUBLIC reprise_preload_images reprise_preload_structures reprise_tools_sim_base
                       ${CMAKE_DL_LIBS})
 

@@ -41,11 +41,11 @@ struct Memory {
 };
 
 void run_kernel(const KernelImage& kernel, const void* parameters, uint32_t bytes, const Memory& memory,
-                uint32_t grid = 1, uint32_t shared_bytes = 0) {
+                uint32_t grid = 1, uint32_t shared_bytes = 0, uint64_t kernel_seed = 0) {
   const auto* blob = static_cast<const uint8_t*>(parameters);
   const auto addresses =
       find_addresses(blob, bytes, [&](uint64_t address, Pointee* pointee) { return memory.find(address, pointee); });
-  execute_kernel({&kernel, blob, bytes, {grid, 1, 1}, {32, 1, 1}, shared_bytes, addresses, 1});
+  execute_kernel({&kernel, blob, bytes, {grid, 1, 1}, {32, 1, 1}, shared_bytes, addresses, 1, kernel_seed});
 }
 
 // One launch of kernel(float* a, float* b, int n, const float* inside_a) on tensors of its own, somewhere in memory.
@@ -70,7 +70,7 @@ class Scene {
     std::memcpy(blob, words, 16);
     std::memcpy(blob + 16, &count_, 4);
     std::memcpy(blob + 24, words + 2, 8);
-    run_kernel(kernel, blob, sizeof blob, memory, grid_, shared_bytes_);
+    run_kernel(kernel, blob, sizeof blob, memory, grid_, shared_bytes_, kernel_seed_);
     std::vector<uint8_t> result(1500);
     std::memcpy(result.data(), a_, 1000);
     std::memcpy(result.data() + 1000, b_, 500);
@@ -82,6 +82,7 @@ class Scene {
   std::string name_ = "kernel";
   uint32_t grid_ = 8;
   uint32_t shared_bytes_ = 0;
+  uint64_t kernel_seed_ = 0;
   int count_ = 5;
   uint64_t inside_ = 100;
   unsigned padding_ = 0;
@@ -123,6 +124,45 @@ TEST(Hashing, EverythingElseCounts) {
     EXPECT_TRUE(differs([&](Scene& scene) { scene.a_[at] ^= 1; })) << at;
   }
   EXPECT_TRUE(differs([](Scene& scene) { scene.b_[499] ^= 0x80; }));
+}
+
+// With a seed a kernel does one of three things with each operand, the same in every launch.
+TEST(Hashing, KernelsHaveANature) {
+  int only_read = 0;
+  int only_written = 0;
+  int updated = 0;
+  for (int i = 0; i < 200; ++i) {
+    const auto run = [&](auto change) {
+      Scene scene;
+      scene.name_ = "kernel" + std::to_string(i);
+      scene.kernel_seed_ = 7;
+      change(scene);
+      return scene.run();
+    };
+    const auto first_of = [](const std::vector<uint8_t>& all) { return std::vector(all.begin(), all.begin() + 1000); };
+    const auto second_of = [](const std::vector<uint8_t>& all) { return std::vector(all.begin() + 1000, all.end()); };
+    const auto before = second_of([] {
+      const Scene scene;
+      std::vector<uint8_t> both(scene.a_, scene.a_ + 1000);
+      both.insert(both.end(), scene.b_, scene.b_ + 500);
+      return both;
+    }());
+    const auto plain = run([](Scene&) {});
+    EXPECT_EQ(run([](Scene&) {}), plain);
+    const auto other = run([](Scene& scene) { scene.b_[100] ^= 1; });
+    const bool reads = first_of(other) != first_of(plain);
+    const bool writes = second_of(plain) != before;
+    EXPECT_TRUE(reads || writes);
+    only_read += reads && !writes;
+    only_written += !reads && writes;
+    updated += reads && writes;
+    if (!reads) {
+      EXPECT_EQ(other, plain) << "what is not read does not matter";
+    }
+  }
+  EXPECT_GT(only_read, 80);
+  EXPECT_GT(only_written, 10);
+  EXPECT_GT(updated, 10);
 }
 
 TEST(Hashing, PointerBehindTheLastByteNamesTheTensor) {

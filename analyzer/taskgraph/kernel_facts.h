@@ -1,0 +1,21 @@
+// What is known of a trace's kernels (preload/facts), applied to the accesses of their launches. Called by build.cpp,
+// for a graph whose tensors and calls are set, but for its edges.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "analyzer/taskgraph/graph.h"
+#include "preload/facts/store.h"
+#include "preload/trace/reader.h"
+
+namespace reprise::analyzer {
+
+// functions[call]: the trace's function id of the launch at that call, 0 for others. Directions and purity only follow
+// where nothing is given up that a wrong fact could not bring back:
+//   - an operand that is not written is only read, unless safety is strict, which takes it for written;
+//   - what is overwritten is no input where the launch is the first to touch a tensor in its life;
+//   - a launch with another resource than tensors stays as it is.
+void apply_facts(const trace::Trace& trace, const facts::Store& store, const std::vector<uint32_t>& functions,
+                 plan::Safety safety, TaskGraph& graph);
+
+}  // namespace reprise::analyzer

@@ -1,0 +1,157 @@
+#include "replay/examine/examiner.h"
+
+#include <time.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "preload/base/log.h"
+
+namespace reprise::replay {
+namespace {
+
+constexpr uint64_t kCopies = 4;  // of each operand that trials keep on the host
+
+std::string today() {
+  const time_t now = time(nullptr);
+  tm parts{};
+  gmtime_r(&now, &parts);
+  char text[32];
+  strftime(text, sizeof text, "%Y-%m-%d", &parts);
+  return text;
+}
+
+LiveRanges live_in(ManagedMemory& memory) {
+  LiveRanges live;
+  memory.tensors.for_each(
+      [&](const ResidentTensor& tensor) { live.emplace_back(tensor.base, tensor.base + tensor.size); });
+  std::sort(live.begin(), live.end());
+  return live;
+}
+
+// Waits a little for work that is with the driver already; it may wait for the program in its turn.
+bool device_is_idle(Lanes& lanes) noexcept {
+  constexpr uint64_t kPatience = 500'000'000;
+  const uint64_t until = RunLogWriter::now_ns() + kPatience;
+  for (;;) {
+    const std::vector<LaneUse> uses = lanes.outstanding();
+    if (std::all_of(uses.begin(), uses.end(), [&](const LaneUse& use) { return lanes.complete(use); })) return true;
+    if (lanes.fault() != CUDA_SUCCESS || RunLogWriter::now_ns() > until) return false;
+    const timespec nap{0, 20'000};
+    nanosleep(&nap, nullptr);
+  }
+}
+
+}  // namespace
+
+void Examiner::open(const Allowance& allowance, std::string folder, std::string device) noexcept {
+  allowance_ = folder.empty() ? Allowance{} : allowance;
+  store_ = facts::Store(std::move(folder));
+  device_ = std::move(device);
+}
+
+Examiner::Kernel& Examiner::kernel_of(const Command& command) {
+  const auto [at, fresh] = kernels_.try_emplace(command.kernel);
+  if (fresh) {
+    Result<facts::KernelFacts> known = store_.load(command.kernel, device_);
+    if (known.ok()) at->second.known = std::move(known.value());
+    if (!known.ok() && known.status().code() != StatusCode::not_found) {
+      log_line(LogLevel::warn, "%s", known.status().message().c_str());
+    }
+  }
+  return at->second;
+}
+
+// Launches number 1, 2, 4, 8, ...: of several iterations, with other bytes and, where it has them, other sizes.
+bool Examiner::wants(const LogEntry& entry) noexcept {
+  const Command& command = entry.command;
+  if (used_ns_ >= allowance_.time_ns || command.kernel == 0 || command.captured || entry.program_issues) return false;
+  try {
+    Kernel& kernel = kernel_of(command);
+    const uint64_t number = ++kernel.seen;
+    return !kernel.never && kernel.known.launches < kEnough && (number & (number - 1)) == 0;
+  } catch (...) {
+    return false;
+  }
+}
+
+bool Examiner::operands_of(const Command& command, const facts::KernelFacts& known, ManagedMemory& memory,
+                           std::vector<TriedOperand>* operands) const {
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < command.access_count; ++i) {
+    const Access& access = command.accesses[i];
+    const ResidentTensor* const tensor = memory.tensors.find(access.address - access.offset);
+    if (tensor == nullptr || access.parameter_offset == trace::kNoParameter) return false;
+    const auto same = [&](const TriedOperand& other) { return other.base == tensor->base; };
+    const auto other = std::find_if(operands->begin(), operands->end(), same);
+    if (other != operands->end()) {
+      other->several = true;
+      other->overwritten = false;
+      continue;
+    }
+    const bool overwritten = facts::writes(known, access.parameter_offset) == facts::Answer::yes &&
+                             facts::reads(known, access.parameter_offset) == facts::Answer::no;
+    operands->push_back({tensor->base, tensor->size, access.parameter_offset, false, overwritten});
+    bytes += tensor->size;
+  }
+  return bytes <= allowance_.bytes / kCopies;
+}
+
+void Examiner::keep(const Command& command, facts::KernelFacts* facts, Kernel& kernel) {
+  facts->kernel = command.kernel;
+  facts->name = command.name;
+  facts->device = device_;
+  facts->first_day = facts->last_day = today();
+  const Status kept = store_.add(*facts);
+  facts::merge(kernel.known, *facts);
+  if (kept.ok() || store_failed_) return;
+  store_failed_ = true;
+  log_line(LogLevel::warn, "%s; what kernels do is not known to other runs", kept.message().c_str());
+}
+
+void Examiner::write_line(const Command& command, const char* outcome, uint64_t ns, RunLogWriter& run_log) noexcept {
+  RunLogLine line(run_log::examine::line);
+  line.add(run_log::examine::kernel, std::string(command.name))
+      .add(run_log::examine::outcome, std::string(outcome))
+      .add(run_log::examine::ns, ns);
+  run_log.write(line);
+}
+
+CUresult Examiner::examine(const LogEntry& entry, ManagedMemory& memory, LaneIndex lane, Launcher launcher,
+                           RunLogWriter& run_log) noexcept {
+  const Command& command = entry.command;
+  const uint64_t began = RunLogWriter::now_ns();
+  bool launched = false;
+  CUresult result = CUDA_SUCCESS;
+  const char* outcome = "not examined";
+  try {
+    Kernel& kernel = kernel_of(command);
+    std::vector<TriedOperand> operands;
+    kernel.never = !operands_of(command, kernel.known, memory, &operands);
+    Trials trials(&memory.lanes, lane, std::move(operands), launcher);
+    if (!kernel.never && device_is_idle(memory.lanes) && trials.keep() && !trials.hold_address(live_in(memory))) {
+      facts::KernelFacts facts;
+      bool done = false;
+      launched = true;
+      result = trials.first(&done);
+      kernel.never = !done;
+      if (done && trials.run(&facts)) {
+        keep(command, &facts, kernel);
+        outcome = "examined";
+      } else if (done) {
+        kernel.never = true;
+        log_line(LogLevel::warn,
+                 "%s: the device failed while it was launched again, to find out what it does; run without "
+                 "--examine",
+                 command.name);
+      }
+    }
+  } catch (...) {  // out of memory
+  }
+  used_ns_ += RunLogWriter::now_ns() - began;
+  if (!launched) result = launcher.launch(launcher.user);
+  write_line(command, outcome, RunLogWriter::now_ns() - began, run_log);
+  return result;
+}
+
+}  // namespace reprise::replay

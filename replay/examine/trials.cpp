@@ -1,0 +1,316 @@
+// What is tried, in this order. "from before": the operands hold what they held before the first launch.
+//
+//     again from before, twice                other bytes: not pure, and nothing more is tried
+//     what it changed: from what it left, and from two patterns
+//         the same bytes each time            overwritten: what was there is not used
+//     what it did not change: each word disturbed in its lowest bits, one operand at a time, then all, otherwise
+//         disturbed bytes stay                kept
+//         results are others                  reached
+//
+// Patterns only go where the kernel has shown that it does not use what is there, and disturbed are only operands that
+// look like numbers: an index, an offset or a semaphore that is changed could make a kernel fault or wait for good.
+#include "replay/examine/trials.h"
+
+#include <time.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <numeric>
+#include <utility>
+
+#include "preload/driver/device_observer.h"
+#include "preload/driver/driver.h"
+
+namespace reprise::replay {
+namespace {
+
+constexpr unsigned char kPatterns[] = {0xa5, 0x5a};
+// In each half of a word: the last bit but one or two of a float's fraction, whether it has 2, 4 or 8 bytes.
+constexpr uint32_t kDisturbances[] = {0x00010001, 0x00020002};
+constexpr size_t kMostAlone = 6;  // operands that are tried one at a time
+
+uint64_t now_ns() noexcept {
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
+}
+
+// Does most of it look like floating-point numbers? Of a small integer, an index or an address the highest byte of
+// every word, or of every second one, is 0 or 255.
+bool looks_like_numbers(const unsigned char* bytes, uint64_t size) noexcept {
+  uint64_t words = 0;
+  uint64_t large = 0;
+  for (uint64_t at = 0; at + 4 <= size; at += 4) {
+    uint32_t word;
+    std::memcpy(&word, bytes + at, sizeof word);
+    if (word == 0) continue;
+    ++words;
+    if (word >> 24 != 0 && word >> 24 != 0xff) ++large;
+  }
+  return words > 0 && 4 * large >= 3 * words;
+}
+
+void disturb_words(unsigned char* to, const unsigned char* from, uint64_t size, uint32_t pattern) noexcept {
+  std::memcpy(to, from, size);
+  for (uint64_t at = 0; at + 4 <= size; at += 4) {
+    uint32_t word;
+    std::memcpy(&word, to + at, sizeof word);
+    word ^= pattern;
+    std::memcpy(to + at, &word, sizeof word);
+  }
+}
+
+}  // namespace
+
+Trials::Trials(Lanes* lanes, LaneIndex lane, std::vector<TriedOperand> operands, Launcher launcher) noexcept
+    : lanes_(*lanes), lane_(lane), operands_(std::move(operands)), launcher_(launcher), copies_(operands_.size()) {}
+
+bool Trials::keep() noexcept {
+  for (size_t i = 0; i < operands_.size(); ++i) {
+    Copies& copies = copies_[i];
+    for (auto* part : {&copies.before, &copies.after, &copies.now}) {
+      part->reset(new (std::nothrow) unsigned char[operands_[i].bytes]);
+      if (*part == nullptr) return false;
+    }
+    if (!read(i, copies.before.get())) return false;
+  }
+  return true;
+}
+
+bool Trials::hold_address(const LiveRanges& live) const noexcept {
+  if (live.empty()) return false;
+  const auto is_live = [&](CUdeviceptr word) {
+    if (word < live.front().first || word >= live.back().second) return false;
+    const auto behind = std::upper_bound(live.begin(), live.end(), word,
+                                         [](CUdeviceptr at, const auto& range) { return at < range.first; });
+    return behind != live.begin() && word < std::prev(behind)->second;
+  };
+  for (size_t i = 0; i < operands_.size(); ++i) {
+    for (uint64_t at = 0; at + 8 <= operands_[i].bytes; at += 8) {
+      uint64_t word;
+      std::memcpy(&word, copies_[i].before.get() + at, sizeof word);
+      if (is_live(word)) return true;
+    }
+  }
+  return false;
+}
+
+CUresult Trials::launch() noexcept { return launcher_.launch(launcher_.user); }
+
+bool Trials::launch_and_wait() noexcept {
+  if (launch() != CUDA_SUCCESS) return false;
+  const LaneUse use{lane_, lanes_.advance(lane_)};
+  const uint64_t until = now_ns() + kPatience;
+  while (!lanes_.complete(use)) {
+    if (lanes_.fault() != CUDA_SUCCESS || now_ns() > until) return false;
+    const timespec nap{0, 5'000};
+    nanosleep(&nap, nullptr);
+  }
+  return lanes_.fault() == CUDA_SUCCESS;
+}
+
+CUresult Trials::first(bool* done) noexcept {
+  *done = false;
+  const CUresult result = launch();
+  if (result != CUDA_SUCCESS) return result;
+  // The caller counts this launch among its lane's work.
+  CUevent event = nullptr;
+  if (driver().cuEventCreate(&event, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS) return result;
+  CUresult state = driver().cuEventRecord(event, lanes_.stream(lane_));
+  const uint64_t until = now_ns() + kPatience;
+  while (state == CUDA_SUCCESS && (state = driver().cuEventQuery(event)) == CUDA_ERROR_NOT_READY && now_ns() < until) {
+    state = CUDA_SUCCESS;
+    const timespec nap{0, 5'000};
+    nanosleep(&nap, nullptr);
+  }
+  driver().cuEventDestroy(event);
+  if (state != CUDA_SUCCESS || driver().cuStreamQuery(lanes_.stream(lane_)) != CUDA_SUCCESS) return result;
+  for (size_t i = 0; i < operands_.size(); ++i) {
+    if (!read(i, copies_[i].after.get())) return result;
+    copies_[i].changed = std::memcmp(copies_[i].before.get(), copies_[i].after.get(), operands_[i].bytes) != 0;
+  }
+  *done = true;
+  return result;
+}
+
+bool Trials::read(size_t i, unsigned char* to) noexcept {
+  if (lanes_.enter_own() != CUDA_SUCCESS) return false;
+  const CUstream stream = lanes_.stream(Lanes::kToHost);
+  if (driver().cuMemcpyDtoHAsync(to, operands_[i].base, operands_[i].bytes, stream) != CUDA_SUCCESS) return false;
+  LaneUses uses;
+  uses.add(Lanes::kToHost, lanes_.advance(Lanes::kToHost));
+  return lanes_.host_wait(uses) == CUDA_SUCCESS;
+}
+
+bool Trials::write(size_t i, const unsigned char* from) noexcept {
+  const bool as_left = from == copies_[i].after.get() || (from == copies_[i].before.get() && !copies_[i].changed);
+  copies_[i].disturbed = !as_left;
+  if (lanes_.enter_own() != CUDA_SUCCESS) return false;
+  const Performing moves(Performing::kMoves);
+  const CUstream stream = lanes_.stream(Lanes::kToDevice);
+  if (driver().cuMemcpyHtoDAsync(operands_[i].base, from, operands_[i].bytes, stream) != CUDA_SUCCESS) return false;
+  LaneUses uses;
+  uses.add(Lanes::kToDevice, lanes_.advance(Lanes::kToDevice));
+  return lanes_.host_wait(uses) == CUDA_SUCCESS;
+}
+
+bool Trials::fill(size_t i, unsigned char byte) noexcept {
+  std::memset(copies_[i].now.get(), byte, operands_[i].bytes);
+  return write(i, copies_[i].now.get());
+}
+
+bool Trials::disturb(size_t i, uint32_t pattern) noexcept {
+  disturb_words(copies_[i].now.get(), copies_[i].before.get(), operands_[i].bytes, pattern);
+  return write(i, copies_[i].now.get());
+}
+
+// Everything as before the first launch.
+bool Trials::rewind() noexcept {
+  for (size_t i = 0; i < operands_.size(); ++i) {
+    if ((copies_[i].changed || copies_[i].disturbed) && !write(i, copies_[i].before.get())) return false;
+  }
+  return true;
+}
+
+// *same: every operand but this one holds what the first launch left there.
+bool Trials::as_first(size_t but, bool* same) noexcept {
+  *same = true;
+  for (size_t i = 0; i < operands_.size(); ++i) {
+    Copies& copies = copies_[i];
+    if (i == but) continue;
+    if (!read(i, copies.now.get())) return false;
+    const bool equal = std::memcmp(copies.now.get(), copies.after.get(), operands_[i].bytes) == 0;
+    copies.disturbed = !equal;
+    *same = *same && equal;
+  }
+  return true;
+}
+
+bool Trials::repeats(bool* same) noexcept {
+  *same = true;
+  for (int i = 0; i < 2 && *same; ++i) {
+    if (!rewind() || !launch_and_wait() || !as_first(operands_.size(), same)) return false;
+  }
+  return true;
+}
+
+// *same: whatever is in the operands of `set` before, the launch leaves the same.
+bool Trials::overwrites(const std::vector<size_t>& set, bool* same) noexcept {
+  const auto prepare = [&](const unsigned char* pattern) {
+    if (!rewind()) return false;
+    return std::all_of(set.begin(), set.end(), [&](size_t i) {
+      return pattern != nullptr ? fill(i, *pattern) : write(i, copies_[i].after.get());
+    });
+  };
+  *same = true;
+  for (const unsigned char* pattern : {static_cast<const unsigned char*>(nullptr), &kPatterns[0], &kPatterns[1]}) {
+    if (!*same) return true;
+    if (!prepare(pattern) || !launch_and_wait() || !as_first(operands_.size(), same)) return false;
+  }
+  return true;
+}
+
+// With the operands of `set`, which the first launch did not change, disturbed: (*kept)[i]: they are as they were
+// disturbed; *reached: another operand has other bytes than behind the first launch.
+bool Trials::keeps(const std::vector<size_t>& set, uint32_t pattern, std::vector<bool>* kept, bool* reached) noexcept {
+  if (!rewind()) return false;
+  for (const size_t i : set) {
+    if (!disturb(i, pattern)) return false;
+  }
+  if (!launch_and_wait()) return false;
+  *reached = false;
+  for (size_t i = 0; i < operands_.size(); ++i) {
+    Copies& copies = copies_[i];
+    const bool disturbed = std::find(set.begin(), set.end(), i) != set.end();
+    if (disturbed) {
+      const auto wanted = std::unique_ptr<unsigned char[]>(new (std::nothrow) unsigned char[operands_[i].bytes]);
+      if (wanted == nullptr) return false;
+      std::memcpy(wanted.get(), copies.now.get(), operands_[i].bytes);
+      if (!read(i, copies.now.get())) return false;
+      (*kept)[i] = (*kept)[i] && std::memcmp(wanted.get(), copies.now.get(), operands_[i].bytes) == 0;
+      copies.disturbed = true;
+      continue;
+    }
+    if (!read(i, copies.now.get())) return false;
+    copies.disturbed = std::memcmp(copies.now.get(), copies.after.get(), operands_[i].bytes) != 0;
+    *reached = *reached || copies.disturbed;
+  }
+  return true;
+}
+
+// What it has changed, or may have left as it was because the same bytes were there already.
+bool Trials::may_be_written(size_t i) const noexcept { return copies_[i].changed || operands_[i].overwritten; }
+
+bool Trials::try_changed(std::vector<facts::SlotEvidence>* slots) noexcept {
+  std::vector<size_t> changed;
+  for (size_t i = 0; i < operands_.size(); ++i) {
+    if (may_be_written(i)) changed.push_back(i);
+  }
+  if (changed.empty()) return true;
+  bool all = false;
+  if (!overwrites(changed, &all)) return false;
+  for (const size_t i : changed) {
+    bool alone = all;
+    const bool worth_it = !all && changed.size() > 1 && changed.size() <= kMostAlone;
+    if (worth_it && !overwrites({i}, &alone)) return false;
+    ++(alone ? (*slots)[i].overwritten : (*slots)[i].updated);
+  }
+  return true;
+}
+
+bool Trials::try_kept(std::vector<facts::SlotEvidence>* slots) noexcept {
+  std::vector<size_t> set;
+  for (size_t i = 0; i < operands_.size(); ++i) {
+    if (may_be_written(i)) continue;
+    if (looks_like_numbers(copies_[i].before.get(), operands_[i].bytes)) {
+      set.push_back(i);
+    } else {
+      ++(*slots)[i].same;
+    }
+  }
+  if (set.empty()) return true;
+  std::vector<bool> kept(operands_.size(), true);
+  bool reached = false;
+  if (set.size() <= kMostAlone) {
+    for (const size_t i : set) {
+      if (!keeps({i}, kDisturbances[0], &kept, &reached)) return false;
+      if (reached) ++(*slots)[i].reached;
+    }
+  } else if (!keeps(set, kDisturbances[0], &kept, &reached)) {
+    return false;
+  }
+  if (!keeps(set, kDisturbances[1], &kept, &reached)) return false;
+  for (const size_t i : set) ++(kept[i] ? (*slots)[i].kept : (*slots)[i].updated);
+  return true;
+}
+
+bool Trials::restore() noexcept {
+  for (size_t i = 0; i < operands_.size(); ++i) {
+    if (copies_[i].disturbed && !write(i, copies_[i].after.get())) return false;
+  }
+  return true;
+}
+
+bool Trials::run(facts::KernelFacts* facts) noexcept {
+  std::vector<facts::SlotEvidence> slots(operands_.size());
+  for (size_t i = 0; i < operands_.size(); ++i) {
+    slots[i].parameter_offset = operands_[i].parameter_offset;
+    slots[i].least_bytes = slots[i].most_bytes = operands_[i].bytes;
+  }
+  bool same = false;
+  if (!repeats(&same)) return false;
+  facts->launches = 1;
+  ++(same ? facts->equal : facts->unequal);
+  if (same && (!try_changed(&slots) || !try_kept(&slots))) return false;
+  for (size_t i = 0; !same && i < operands_.size(); ++i) ++(copies_[i].changed ? slots[i].updated : slots[i].same);
+  if (!restore()) return false;
+  for (size_t i = 0; i < operands_.size(); ++i) {
+    if (!operands_[i].several) facts->slots.push_back(slots[i]);
+  }
+  std::sort(facts->slots.begin(), facts->slots.end(),
+            [](const auto& a, const auto& b) { return a.parameter_offset < b.parameter_offset; });
+  return true;
+}
+
+}  // namespace reprise::replay

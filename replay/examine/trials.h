@@ -1,0 +1,80 @@
+// One launch, tried again and again from bytes that are chosen: what it does with each operand. The program's bytes are
+// kept on the host meanwhile, and are back when a Trials ends. Caller: the examiner, on the dispatcher's thread, while
+// nothing else is with the driver.
+#pragma once
+#include <cuda.h>
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "preload/facts/facts.h"
+#include "replay/memory/lanes.h"
+
+namespace reprise::replay {
+
+// Launches what is examined once more, on its stream.
+struct Launcher {
+  CUresult (*launch)(void* user) noexcept;
+  void* user;
+};
+
+// A tensor that the launch names.
+struct TriedOperand {
+  CUdeviceptr base = 0;
+  uint64_t bytes = 0;
+  uint32_t parameter_offset = 0;  // where its address stands
+  bool several = false;           // ... and elsewhere, too: nothing is to be learnt of one place
+  bool overwritten = false;       // by all launches so far, whatever was there
+};
+
+// Where live tensors are: [begin, end), ascending.
+using LiveRanges = std::vector<std::pair<CUdeviceptr, CUdeviceptr>>;
+
+class Trials {
+ public:
+  Trials(Lanes* lanes, LaneIndex lane, std::vector<TriedOperand> operands, Launcher launcher) noexcept;
+
+  // Reads the operands. False: no memory, or the driver refused; then nothing has happened.
+  bool keep() noexcept;
+  // Does one of them hold a word that may be an address of live memory?
+  bool hold_address(const LiveRanges& live) const noexcept;
+  // The program's own launch; its answer. *done false: it does not end in time, or reading failed. Then nothing else
+  // may be tried.
+  CUresult first(bool* done) noexcept;
+  // All trials, and the bytes of the first launch again. False: the device failed.
+  bool run(facts::KernelFacts* facts) noexcept;
+
+ private:
+  static constexpr uint64_t kPatience = 5'000'000'000;  // ns for one launch
+  struct Copies {
+    std::unique_ptr<unsigned char[]> before, after, now;
+    bool changed = false;    // by the first launch
+    bool disturbed = false;  // the device holds other bytes than behind the first launch
+  };
+
+  CUresult launch() noexcept;
+  bool launch_and_wait() noexcept;
+  bool read(size_t i, unsigned char* to) noexcept;
+  bool write(size_t i, const unsigned char* from) noexcept;
+  bool fill(size_t i, unsigned char byte) noexcept;
+  bool disturb(size_t i, uint32_t pattern) noexcept;
+  bool rewind() noexcept;
+  bool as_first(size_t but, bool* same) noexcept;
+  bool repeats(bool* same) noexcept;
+  bool overwrites(const std::vector<size_t>& set, bool* same) noexcept;
+  bool keeps(const std::vector<size_t>& set, uint32_t pattern, std::vector<bool>* kept, bool* reached) noexcept;
+  bool try_changed(std::vector<facts::SlotEvidence>* slots) noexcept;
+  bool try_kept(std::vector<facts::SlotEvidence>* slots) noexcept;
+  bool restore() noexcept;
+  bool may_be_written(size_t i) const noexcept;
+
+  Lanes& lanes_;
+  const LaneIndex lane_;
+  const std::vector<TriedOperand> operands_;
+  const Launcher launcher_;
+  std::vector<Copies> copies_;
+};
+
+}  // namespace reprise::replay

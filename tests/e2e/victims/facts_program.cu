@@ -1,0 +1,71 @@
+// Calls kernels of every habit in a loop and prints hashes of all tensors after each iteration: what was launched more
+// often than here, or from other bytes, would show.
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+#include "facts_kernels.cuh"
+
+namespace {
+
+constexpr int kCount = 1 << 17;
+constexpr int kBlock = 256;
+
+void check(cudaError_t error) {
+  if (error == cudaSuccess) return;
+  std::fprintf(stderr, "%s\n", cudaGetErrorString(error));
+  std::exit(1);
+}
+
+template <typename T>
+T* make(const std::vector<T>& content) {
+  T* device = nullptr;
+  check(cudaMalloc(&device, content.size() * sizeof(T)));
+  check(cudaMemcpy(device, content.data(), content.size() * sizeof(T), cudaMemcpyHostToDevice));
+  return device;
+}
+
+float* make_numbers(float scale) {
+  std::vector<float> content(kCount);
+  for (int i = 0; i < kCount; ++i) content[static_cast<size_t>(i)] = scale * static_cast<float>(i % 1000 + 1);
+  return make(content);
+}
+
+unsigned hash(const float* device) {
+  std::vector<unsigned> host(kCount);
+  check(cudaMemcpy(host.data(), device, kCount * sizeof(float), cudaMemcpyDeviceToHost));
+  unsigned sum = 0;
+  for (const unsigned word : host) sum = sum * 31u + word;
+  return sum;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int iterations = argc > 1 ? std::atoi(argv[1]) : 6;
+  // `step` moves nothing before this iteration.
+  const int warm_up = argc > 2 ? std::atoi(argv[2]) : 0;
+  float* tensors[8];
+  for (int i = 0; i < 8; ++i) tensors[i] = make_numbers(0.25f + static_cast<float>(i));
+  std::vector<int> numbers(kCount);
+  for (int i = 0; i < kCount; ++i) numbers[static_cast<size_t>(i)] = (i * 7) % 1009;
+  const int* const index = make(numbers);
+  unsigned* const counter = make(std::vector<unsigned>{5});
+  float* const* const table = make(std::vector<float*>{tensors[0], tensors[7]});
+  for (int i = 0; i < iterations; ++i) {
+    const int grid = kCount / kBlock;
+    scale<<<grid, kBlock>>>(tensors[0], tensors[1]);
+    accumulate<<<grid, kBlock>>>(tensors[1], tensors[2]);
+    first_half<<<grid, kBlock>>>(tensors[2], tensors[3], kCount);
+    clear<<<grid, kBlock>>>(tensors[4]);
+    gather<<<grid, kBlock>>>(index, tensors[2], tensors[5]);
+    step<<<grid, kBlock>>>(tensors[6], tensors[5], i < warm_up ? 0.0f : 0.125f);
+    count<<<1, kBlock>>>(counter, tensors[1]);
+    add_in_place<<<grid, kBlock>>>(tensors[0], tensors[6]);
+    by_table<<<grid, kBlock>>>(table);
+    check(cudaGetLastError());
+    for (const float* tensor : tensors) std::printf("%08x ", hash(tensor));
+    std::printf("\n");
+  }
+  return 0;
+}

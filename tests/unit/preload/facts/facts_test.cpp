@@ -1,0 +1,147 @@
+// Kernel facts: what follows from evidence, the text form, and a cache whose files were damaged, moved or are of
+// another version.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "preload/facts/store.h"
+
+namespace reprise::facts {
+namespace {
+
+namespace fs = std::filesystem;
+
+SlotEvidence slot(uint32_t offset, uint64_t overwritten, uint64_t updated, uint64_t kept, uint64_t same,
+                  uint64_t reached) {
+  return {offset, overwritten, updated, kept, same, reached, 4096, 4096};
+}
+
+KernelFacts scale() {
+  KernelFacts facts;
+  facts.kernel = 0x1234;
+  facts.name = "_Z5scalePKfPf";
+  facts.device = "a device";
+  facts.launches = 1;
+  facts.equal = 1;
+  facts.first_day = facts.last_day = "2026-11-23";
+  facts.slots = {slot(0, 0, 0, 1, 0, 1), slot(8, 1, 0, 0, 0, 0)};
+  return facts;
+}
+
+TEST(Facts, AnswersFollowFromEvidence) {
+  KernelFacts facts = scale();
+  EXPECT_EQ(writes(facts, 0), Answer::no);
+  EXPECT_EQ(reads(facts, 0), Answer::yes);
+  EXPECT_EQ(writes(facts, 8), Answer::yes);
+  EXPECT_EQ(reads(facts, 8), Answer::no);
+  EXPECT_EQ(pure(facts), Answer::yes);
+  EXPECT_EQ(writes(facts, 16), Answer::unknown);
+  EXPECT_EQ(reads(facts, 16), Answer::unknown);
+  EXPECT_EQ(pure(KernelFacts{}), Answer::unknown);
+}
+
+TEST(Facts, OnDoubtNothingIsKnown) {
+  KernelFacts facts = scale();
+  facts.slots = {slot(0, 0, 0, 0, 3, 0), slot(8, 2, 0, 0, 1, 0)};
+  EXPECT_EQ(writes(facts, 0), Answer::unknown) << "the same bytes, but no others were tried";
+  EXPECT_EQ(reads(facts, 8), Answer::unknown) << "once it left what was there: that may be what it does";
+}
+
+TEST(Facts, OneLaunchThatDoesOtherwiseIsEnough) {
+  KernelFacts facts = scale();
+  KernelFacts more = scale();
+  more.equal = 0;
+  more.unequal = 1;
+  more.slots = {slot(0, 0, 1, 0, 0, 0), slot(8, 0, 1, 0, 0, 0)};
+  more.last_day = "2026-11-30";
+  merge(facts, more);
+  EXPECT_EQ(facts.launches, 2u);
+  EXPECT_EQ(writes(facts, 0), Answer::yes);
+  EXPECT_EQ(reads(facts, 8), Answer::yes);
+  EXPECT_EQ(pure(facts), Answer::no);
+  EXPECT_EQ(facts.first_day, "2026-11-23");
+  EXPECT_EQ(facts.last_day, "2026-11-30");
+}
+
+TEST(Facts, TextSaysAll) {
+  const KernelFacts facts = scale();
+  const Result<KernelFacts> again = from_text(to_text(facts));
+  ASSERT_TRUE(again.ok()) << again.status().message();
+  EXPECT_EQ(to_text(again.value()), to_text(facts));
+  EXPECT_EQ(again.value().device, "a device");
+}
+
+// Whichever byte is another one, or missing, the file is not used.
+TEST(Facts, EveryDamageIsFound) {
+  const std::string text = to_text(scale());
+  for (size_t at = 0; at < text.size(); ++at) {
+    std::string other = text;
+    other[at] = static_cast<char>(other[at] ^ 1);
+    EXPECT_FALSE(from_text(other).ok()) << at;
+    EXPECT_FALSE(from_text(text.substr(0, at)).ok()) << at;
+  }
+  EXPECT_FALSE(from_text(text + "slot 16 0 0 0 0 0 0 0\n").ok());
+}
+
+TEST(Facts, AnotherVersionIsNamed) {
+  std::string text = to_text(scale());
+  text.replace(0, sizeof "reprise facts 1" - 1, "reprise facts 2");
+  EXPECT_NE(from_text(text).status().message().find("version"), std::string::npos);
+}
+
+class StoreTest : public testing::Test {
+ protected:
+  std::string folder_ = testing::TempDir() + "facts" + std::to_string(getpid()) + "/kernels";
+  Store store_{folder_};
+  ~StoreTest() override { fs::remove_all(fs::path(folder_).parent_path()); }
+  std::string only_file() const { return fs::directory_iterator(folder_)->path().string(); }
+};
+
+TEST_F(StoreTest, EvidenceAddsUp) {
+  EXPECT_EQ(store_.load(0x1234, "a device").status().code(), StatusCode::not_found);
+  ASSERT_TRUE(store_.add(scale()).ok());
+  ASSERT_TRUE(store_.add(scale()).ok());
+  const Result<KernelFacts> known = store_.load(0x1234, "a device");
+  ASSERT_TRUE(known.ok());
+  EXPECT_EQ(known.value().launches, 2u);
+  EXPECT_EQ(store_.load(0x1234, "another device").status().code(), StatusCode::not_found);
+  std::vector<std::string> problems;
+  EXPECT_EQ(store_.all(&problems).size(), 1u);
+  EXPECT_TRUE(problems.empty());
+  EXPECT_TRUE(store_.remove(0x1234, "a device").ok());
+  EXPECT_TRUE(store_.all(&problems).empty());
+}
+
+TEST_F(StoreTest, ADamagedFileIsToldAndReplaced) {
+  ASSERT_TRUE(store_.add(scale()).ok());
+  std::ofstream(only_file(), std::ios::app) << "more\n";
+  EXPECT_EQ(store_.load(0x1234, "a device").status().code(), StatusCode::corrupt);
+  std::vector<std::string> problems;
+  EXPECT_TRUE(store_.all(&problems).empty());
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_NE(problems[0].find(only_file()), std::string::npos);
+  ASSERT_TRUE(store_.add(scale()).ok());
+  EXPECT_TRUE(store_.load(0x1234, "a device").ok());
+}
+
+TEST_F(StoreTest, AFileOfAnotherKernelIsNotUsed) {
+  ASSERT_TRUE(store_.add(scale()).ok());
+  KernelFacts other = scale();
+  other.kernel = 0x9999;
+  std::ofstream(only_file()) << to_text(other);
+  EXPECT_EQ(store_.load(0x1234, "a device").status().code(), StatusCode::corrupt);
+  std::vector<std::string> problems;
+  EXPECT_TRUE(store_.all(&problems).empty());
+  EXPECT_EQ(problems.size(), 1u);
+}
+
+TEST_F(StoreTest, AFolderThatCannotBeMadeIsAnError) {
+  const Store nowhere("/proc/nowhere/kernels");
+  EXPECT_FALSE(nowhere.add(scale()).ok());
+  EXPECT_EQ(nowhere.load(1, "a device").status().code(), StatusCode::not_found);
+}
+
+}  // namespace
+}  // namespace reprise::facts
