@@ -29,7 +29,7 @@ Environment examining(const Scratch& scratch, const std::string& budget, const E
 
 std::vector<KernelFacts> facts_in(const Scratch& scratch) {
   std::vector<std::string> problems;
-  const auto all = facts::Store(scratch.path("facts")).all(&problems);
+  auto all = facts::Store(scratch.path("facts")).all(&problems);
   EXPECT_TRUE(problems.empty()) << problems.front();
   return all;
 }
