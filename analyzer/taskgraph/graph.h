@@ -31,6 +31,7 @@ struct GraphCall {
   uint32_t waited = 0;     // the program made this call after it had waited for the first `waited` calls to complete
   bool barrier = false;    // ordered after every earlier op and before every later one
   bool estimated = false;  // the duration was not recorded
+  bool known = false;      // what it does is known from kernel facts
 };
 
 struct DataEdge {

@@ -38,6 +38,7 @@ class FactUser {
     std::vector<uint32_t> modes;
     for (const plan::OpAccess& access : entry.call.accesses) modes.push_back(mode_of(known, access));
     for (size_t i = 0; i < modes.size(); ++i) entry.call.accesses[i].mode = together(entry, modes, i);
+    entry.known = true;
     entry.call.pure = facts::pure(known) == facts::Answer::yes;
   }
 

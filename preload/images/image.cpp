@@ -1,6 +1,7 @@
 #include "preload/images/image.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string_view>
 
 #include "preload/images/parsers.h"
@@ -36,13 +37,47 @@ Result<Image> parse_wrapper(const void* image, uint32_t architecture) {
   return found ? Result<Image>(std::move(merged)) : Status(StatusCode::unsupported, "fatbins for other devices only");
 }
 
-// Variables that no kernel writes: string literals and names of functions that assert, as PTX calls them, and the empty
-// objects of CUDA's own headers (cuda::std::ranges::begin, thrust::seq), of which every user of CUB has some.
+struct ConstantObject {
+  std::string_view space;
+  bool versioned;
+};
+
+constexpr std::string_view kConstantTables[] = {
+#define CONSTANT_TABLE(begin, of) begin,
+#define CONSTANT_OBJECT(space, versioned, of)
+#include "preload/images/constants.def"
+#undef CONSTANT_TABLE
+#undef CONSTANT_OBJECT
+};
+constexpr ConstantObject kConstantObjects[] = {
+#define CONSTANT_TABLE(begin, of)
+#define CONSTANT_OBJECT(space, versioned, of) {space, versioned},
+#include "preload/images/constants.def"
+#undef CONSTANT_TABLE
+#undef CONSTANT_OBJECT
+};
+
+bool is_in(std::string_view name, const ConstantObject& object) {
+  constexpr std::string_view kVersion = "3__";
+  const size_t space = name.find(object.space);
+  if (space == std::string_view::npos || !object.versioned) return space != std::string_view::npos;
+  const size_t version = name.find(kVersion, space + object.space.size());
+  if (version == std::string_view::npos || version + kVersion.size() >= name.size()) return false;
+  const char digit = name[version + kVersion.size()];
+  return digit >= '1' && digit <= '9';
+}
+
+// Variables that no kernel writes: string literals and names of functions that assert, as PTX calls them, and what
+// constants.def lists.
 bool is_constant(const GlobalImage& global) {
   const std::string_view name = global.name;
   if (global.constant || global.bytes == 0 || name.starts_with("$str") || name.starts_with("__unnamed_")) return true;
-  const auto within = [name](std::string_view space) { return name.find(space) != std::string_view::npos; };
-  return global.bytes == 1 && global.initial.empty() && (within("4cuda3std3__4") || within("6thrust"));
+  if (global.initial.empty()) {
+    return global.bytes == 1 && std::any_of(std::begin(kConstantObjects), std::end(kConstantObjects),
+                                            [name](const ConstantObject& object) { return is_in(name, object); });
+  }
+  return std::any_of(std::begin(kConstantTables), std::end(kConstantTables),
+                     [name](std::string_view begin) { return name.starts_with(begin); });
 }
 
 }  // namespace

@@ -172,6 +172,49 @@ TEST(Facts, RandomProgramsNeverNotice) {
   }
 }
 
+// A slow link, and an optimizer that needs all activations again: what can be computed again need not travel.
+TEST(Facts, MakeASimulatedPlanFaster) {
+  const Scratch scratch;
+  const std::vector<std::string> argv = {
+      built("bin/chargpt"), "--layers", "3",       "--width", "64",      "--heads", "4",
+      "--context",          "32",       "--batch", "8",       "--steps", "6"};
+  examine(argv, scratch, "100%",
+          {{"REPRISE_TRACE", scratch.path("trace")}, {"REPRISE_SIM_H2D", "40MiB"}, {"REPRISE_SIM_D2H", "40MiB"}});
+  const auto simulate = [&](const std::string& folder) {
+    return run({built("bin/reprise"), "simulate", scratch.path("trace"), "--budget", "60%", "--no-fluid",
+                "--no-reorder", "--no-split-tensors", "--csv", scratch.path("csv")},
+               {{"REPRISE_FACTS", folder}});
+  };
+  const auto moved = [&] {
+    const std::string csv = read_file(scratch.path("csv"));
+    const size_t line = csv.find('\n') + 1;
+    std::vector<std::string> names;
+    std::vector<std::string> values;
+    const auto split = [](const std::string& text, std::vector<std::string>* into) {
+      for (size_t at = 0; at <= text.size();) {
+        const size_t end = std::min(text.find(',', at), text.size());
+        into->push_back(text.substr(at, end - at));
+        at = end + 1;
+      }
+    };
+    split(csv.substr(0, line - 1), &names);
+    split(csv.substr(line, csv.find('\n', line) - line), &values);
+    double bytes = 0;
+    for (size_t i = 0; i < names.size(); ++i) {
+      if (names[i] == "offload_bytes" || names[i] == "reload_bytes") bytes += std::stod(values[i]);
+    }
+    return bytes;
+  };
+  const Outcome without = simulate("/nonexistent");
+  EXPECT_EQ(without.exit_code, 0) << without.err;
+  EXPECT_NE(without.err.find("is known for 0 % of the computing"), std::string::npos) << without.err;
+  const double moved_without = moved();
+  const Outcome with = simulate(scratch.path("facts"));
+  EXPECT_EQ(with.exit_code, 0) << with.err;
+  EXPECT_EQ(with.err.find("is known for"), std::string::npos) << with.err;
+  EXPECT_LT(moved(), 0.8 * moved_without);
+}
+
 // What is damaged, or of another version, is told once and examined anew.
 TEST(Facts, DamagedFilesAreToldAndMadeAnew) {
   const Scratch scratch;

@@ -56,10 +56,29 @@ class Simulating {
     if (status.ok() && !arguments_.html.empty()) {
       status = write_file(arguments_.html, to_page(rows_, title(), arguments_.machine));
     }
+    if (status.ok()) tell_what_is_known();
     return status.ok() ? 0 : fail(status);
   }
 
  private:
+  // Of a trace: how much the plans rest on facts.
+  void tell_what_is_known() const {
+    if (is_graph_path(arguments_.input)) return;
+    uint64_t all = 0;
+    uint64_t known = 0;
+    for (const analyzer::GraphCall& entry : workload_.graph.calls) {
+      if (entry.call.op != trace::OpKind::launch) continue;
+      all += entry.call.duration_ns;
+      if (entry.known) known += entry.call.duration_ns;
+    }
+    if (known == all) return;
+    const double share = 100 * static_cast<double>(known) / static_cast<double>(all);
+    say(fmt::format(
+        "what kernels do is known for {:.0f} % of the computing; the others are taken to read and write all that they "
+        "are given, and are not computed again: `reprise run --examine 60 ...` finds out",
+        share));
+  }
+
   // What the graph is called, or the file.
   const std::string& title() const {
     return workload_.graph.program.empty() ? arguments_.input : workload_.graph.program;

@@ -314,7 +314,14 @@ TEST(Images, VariablesAreWhatKernelsCanWrite) {
   EXPECT_FALSE(holds(".const .align 4 .b32 constant = 1;\n"));
   EXPECT_FALSE(holds(".global .align 1 .b8 $str[3] = {37, 100, 0};\n.global .align 1 .b8 __unnamed_1[2] = {65, 0};\n"));
   EXPECT_FALSE(holds(".global .align 1 .b8 _ZN2_x4cuda3std3__45__cpo5beginE[1];\n.global .b8 _ZN6thrust3seqE[1];\n"));
+  EXPECT_FALSE(holds(".global .b8 _ZN2_x4cuda3std6ranges3__45__cpo3endE[1];\n.global .b8 _ZN2_x4cute2_1E[1];\n"));
+  EXPECT_FALSE(holds(".global .b8 _ZN2_x4cuda9execution3__411determinism10run_to_runE[1];\n"));
+  EXPECT_FALSE(holds(".global .align 4 .b32 __cudart_i2opi_f[2] = {1, 2};\n"));
+  EXPECT_FALSE(holds(".global .align 4 .b32 mrg32k3aM1[2] = {1, 2};\n"));
+  EXPECT_TRUE(holds(".global .align 4 .b32 __cudart_i2opi_f[2];\n")) << "a table has a content";
+  EXPECT_TRUE(holds(".global .align 4 .b32 my_mrg32k3aM1[2] = {1, 2};\n"));
   EXPECT_TRUE(holds(".global .align 1 .b8 _ZN2_x4cuda3std3__45__cpo5beginE[2];\n"));
+  EXPECT_TRUE(holds(".global .align 1 .b8 _ZN2at4cuda4flagE[1];\n")) << "PyTorch's own namespace";
   EXPECT_TRUE(holds(".global .align 1 .b8 flag[1];\n"));
   EXPECT_TRUE(holds(".global .align 4 .u32 counter;\n"));
   EXPECT_TRUE(holds(".const .align 4 .b32 constant = 1;\n.visible .global .align 4 .b32 table[100];\n"));

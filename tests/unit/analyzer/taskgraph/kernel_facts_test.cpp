@@ -1,0 +1,118 @@
+// What facts about kernels make of a launch's accesses, and what they must not.
+#include "analyzer/taskgraph/kernel_facts.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+namespace reprise::analyzer {
+namespace {
+
+constexpr uint32_t kRead = trace::kAccessRead;
+constexpr uint32_t kWrite = trace::kAccessWrite;
+constexpr uint32_t kBoth = kRead | kWrite;
+constexpr uint64_t kKernel = 0x77;
+
+facts::SlotEvidence slot(uint32_t offset, uint64_t overwritten, uint64_t kept) {
+  return {offset, overwritten, 0, kept, 0, kept, 4096, 4096};
+}
+
+// Function 1 is kernel(const in @0, out @8), function 2 a kernel that nothing is known of.
+class ApplyFacts : public testing::Test {
+ protected:
+  ApplyFacts() {
+    facts::KernelFacts known;
+    known.kernel = kKernel;
+    known.name = "kernel";
+    known.device = "a device";
+    known.launches = known.equal = 1;
+    known.first_day = known.last_day = "2026-11-23";
+    known.slots = {slot(0, 0, 1), slot(8, 1, 0)};
+    EXPECT_TRUE(store_.add(known).ok());
+    trace_.info["device.name"] = "a device";
+    trace_.functions.resize(2);
+    for (uint32_t i = 0; i < 2; ++i) trace_.functions[i].id = i + 1;
+    trace_.functions[0].identity = kKernel;
+    trace_.functions[1].identity = 0x88;
+    graph_.tensors.resize(3);
+    for (uint32_t t = 1; t < 3; ++t) graph_.tensors[t].allocate_call = 0;  // 0 is persistent
+  }
+  ~ApplyFacts() override { std::filesystem::remove_all(store_.folder()); }
+
+  void launch(uint32_t function, uint32_t in, uint32_t out) {
+    GraphCall entry;
+    entry.call.op = trace::OpKind::launch;
+    entry.call.accesses = {{in, kBoth, 0, 0, 0}, {out, kBoth, 0, 0, 8}};
+    graph_.calls.push_back(entry);
+    functions_.push_back(function);
+  }
+  void apply(plan::Safety safety = plan::Safety::trusted) { apply_facts(trace_, store_, functions_, safety, graph_); }
+  uint32_t mode(uint32_t call, uint32_t access) const { return graph_.calls[call].call.accesses[access].mode; }
+
+  facts::Store store_{testing::TempDir() + "kernel_facts" + std::to_string(getpid())};
+  trace::Trace trace_;
+  TaskGraph graph_;
+  std::vector<uint32_t> functions_;
+};
+
+TEST_F(ApplyFacts, InputsAreReadAndFreshOutputsWritten) {
+  launch(1, 0, 1);
+  apply();
+  EXPECT_EQ(mode(0, 0), kRead);
+  EXPECT_EQ(mode(0, 1), kWrite);
+  EXPECT_TRUE(graph_.calls[0].call.pure);
+  EXPECT_TRUE(graph_.calls[0].known);
+}
+
+// Its bytes would be given up for a fact.
+TEST_F(ApplyFacts, WhatWasTouchedBeforeOrLivesOnIsStillRead) {
+  launch(1, 0, 1);
+  launch(1, 2, 1);
+  launch(1, 1, 0);
+  apply();
+  EXPECT_EQ(mode(1, 1), kBoth);
+  EXPECT_EQ(mode(2, 1), kBoth);
+}
+
+TEST_F(ApplyFacts, StrictTakesInputsForWritten) {
+  launch(1, 0, 1);
+  apply(plan::Safety::strict);
+  EXPECT_EQ(mode(0, 0), kBoth);
+  EXPECT_EQ(mode(0, 1), kWrite);
+}
+
+TEST_F(ApplyFacts, ATensorInTwoPlacesIsUsedInBothWays) {
+  launch(1, 1, 1);
+  apply();
+  EXPECT_EQ(mode(0, 0), kBoth);
+  EXPECT_EQ(mode(0, 1), kBoth);
+}
+
+TEST_F(ApplyFacts, WhatIsNotKnownStaysAsItIs) {
+  launch(2, 0, 1);
+  launch(1, 0, 2);
+  graph_.calls[1].foreign.push_back({1, true});
+  launch(1, 0, 2);
+  graph_.calls[2].call.accesses[0].parameter_offset = trace::kNoParameter;
+  launch(1, 0, 2);
+  graph_.calls[3].call.flags = trace::kOpOpaque;
+  apply();
+  for (const uint32_t call : {0u, 1u, 3u}) {
+    EXPECT_EQ(mode(call, 0), kBoth) << call;
+    EXPECT_FALSE(graph_.calls[call].call.pure) << call;
+    EXPECT_FALSE(graph_.calls[call].known) << call;
+  }
+  EXPECT_EQ(mode(2, 0), kBoth) << "found through a table";
+}
+
+TEST_F(ApplyFacts, FactsOfAnotherDeviceSayNothing) {
+  trace_.info["device.name"] = "another device";
+  launch(1, 0, 1);
+  apply();
+  EXPECT_EQ(mode(0, 0), kBoth);
+  EXPECT_FALSE(graph_.calls[0].known);
+}
+
+}  // namespace
+}  // namespace reprise::analyzer
