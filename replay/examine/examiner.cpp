@@ -109,10 +109,10 @@ void Examiner::keep(const Command& command, facts::KernelFacts* facts, Kernel& k
   log_line(LogLevel::warn, "%s; what kernels do is not known to other runs", kept.message().c_str());
 }
 
-void Examiner::write_line(const Command& command, const char* outcome, uint64_t ns, RunLogWriter& run_log) noexcept {
+void Examiner::write_line(const Command& command, bool examined, uint64_t ns, RunLogWriter& run_log) noexcept {
   RunLogLine line(run_log::examine::line);
   line.add(run_log::examine::kernel, std::string(command.name))
-      .add(run_log::examine::outcome, std::string(outcome))
+      .add(run_log::examine::outcome, examined ? run_log::examine::examined : run_log::examine::not_examined)
       .add(run_log::examine::ns, ns);
   run_log.write(line);
 }
@@ -123,7 +123,7 @@ CUresult Examiner::examine(const LogEntry& entry, ManagedMemory& memory, LaneInd
   const uint64_t began = RunLogWriter::now_ns();
   bool launched = false;
   CUresult result = CUDA_SUCCESS;
-  const char* outcome = "not examined";
+  bool examined = false;
   try {
     Kernel& kernel = kernel_of(command);
     std::vector<TriedOperand> operands;
@@ -137,7 +137,7 @@ CUresult Examiner::examine(const LogEntry& entry, ManagedMemory& memory, LaneInd
       kernel.never = !done;
       if (done && trials.run(&facts)) {
         keep(command, &facts, kernel);
-        outcome = "examined";
+        examined = true;
       } else if (done) {
         kernel.never = true;
         log_line(LogLevel::warn,
@@ -150,7 +150,7 @@ CUresult Examiner::examine(const LogEntry& entry, ManagedMemory& memory, LaneInd
   }
   used_ns_ += RunLogWriter::now_ns() - began;
   if (!launched) result = launcher.launch(launcher.user);
-  write_line(command, outcome, RunLogWriter::now_ns() - began, run_log);
+  write_line(command, examined, RunLogWriter::now_ns() - began, run_log);
   return result;
 }
 

@@ -45,7 +45,7 @@ class Examiner {
   bool operands_of(const Command& command, const facts::KernelFacts& known, ManagedMemory& memory,
                    std::vector<TriedOperand>* operands) const;
   void keep(const Command& command, facts::KernelFacts* facts, Kernel& kernel);
-  void write_line(const Command& command, const char* outcome, uint64_t ns, RunLogWriter& run_log) noexcept;
+  void write_line(const Command& command, bool examined, uint64_t ns, RunLogWriter& run_log) noexcept;
 
   Allowance allowance_;
   facts::Store store_{std::string()};

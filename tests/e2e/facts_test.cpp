@@ -97,7 +97,7 @@ TEST(Facts, AreFoundOutOnce) {
   const Environment again = {{"REPRISE_RUN_LOG", scratch.path("log")}};
   const Examined second = examine(argv, scratch, "70%", again);
   for (const auto& line : lines_of(read_run_log(scratch.path("log")), "examine")) {
-    EXPECT_EQ(line["outcome"], "not examined") << line;
+    EXPECT_EQ(line["outcome"], "not_examined") << line;
   }
   for (const KernelFacts& known : second.all) EXPECT_EQ(known.launches, 4u) << known.name;
 }

@@ -34,6 +34,13 @@ void read_plan_line(const json& line, RunLog& log) {
   log.policy = value_of(line, run_log::plan::policy);
 }
 
+void read_examine(const json& line, RunLog& log) {
+  log.examined_ns += value_of(line, run_log::examine::ns);
+  if (!tools::says(value_of(line, run_log::examine::outcome), run_log::examine::examined)) return;
+  ++log.examined_launches;
+  log.examined_names.insert(value_of(line, run_log::examine::kernel));
+}
+
 void read_activate(const json& line, RunLog& log) {
   log.activation_vmm_calls += value_of(line, run_log::activate::vmm_calls);
   log.in_force_at_end = true;
@@ -116,17 +123,13 @@ void read_end(const json& line, RunLog& log) {
 
 using ReadLine = void (*)(const json&, RunLog&);
 const std::map<std::string, ReadLine>& readers() {
-  static const std::map<std::string, ReadLine> table = {{run_log::start::line.name, read_start},
-                                                        {run_log::plan::line.name, read_plan_line},
-                                                        {run_log::activate::line.name, read_activate},
-                                                        {run_log::iteration::line.name, read_iteration},
-                                                        {run_log::divergence::line.name, read_divergence},
-                                                        {run_log::loop_end::line.name, read_loop_end},
-                                                        {run_log::memory::line.name, read_memory},
-                                                        {run_log::activity::line.name, read_activity},
-                                                        {run_log::overlap::line.name, read_overlap},
-                                                        {run_log::unmanaged::line.name, read_unmanaged},
-                                                        {run_log::end::line.name, read_end}};
+  static const std::map<std::string, ReadLine> table = {
+      {run_log::start::line.name, read_start},         {run_log::plan::line.name, read_plan_line},
+      {run_log::examine::line.name, read_examine},     {run_log::activate::line.name, read_activate},
+      {run_log::iteration::line.name, read_iteration}, {run_log::divergence::line.name, read_divergence},
+      {run_log::loop_end::line.name, read_loop_end},   {run_log::memory::line.name, read_memory},
+      {run_log::activity::line.name, read_activity},   {run_log::overlap::line.name, read_overlap},
+      {run_log::unmanaged::line.name, read_unmanaged}, {run_log::end::line.name, read_end}};
   return table;
 }
 

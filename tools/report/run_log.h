@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -70,10 +71,13 @@ struct RunLog {
   uint64_t plan_count = 0;  // "plan" lines
   uint64_t activation_count = 0;
   uint64_t activation_vmm_calls = 0;
-  uint64_t first_activation = 0;  // the iteration from which on the plan was in force
-  uint64_t plan_at_ns = 0;        // when the first plan was ready; 0: not said
-  uint64_t activation_at_ns = 0;  // when it first came in force
-  bool in_force_at_end = false;   // no divergence after the last activation
+  uint64_t first_activation = 0;         // the iteration from which on the plan was in force
+  uint64_t plan_at_ns = 0;               // when the first plan was ready; 0: not said
+  uint64_t activation_at_ns = 0;         // when it first came in force
+  bool in_force_at_end = false;          // no divergence after the last activation
+  uint64_t examined_launches = 0;        // to find out what kernels do
+  std::set<std::string> examined_names;  // of kernels
+  uint64_t examined_ns = 0;
   std::vector<RunIteration> iterations;
   std::vector<RunDivergence> divergences;
   std::vector<RunMemory> memory;

@@ -171,8 +171,9 @@ std::string plural(uint64_t count, const char* noun) {
 
 Json sentences_section(const Inputs& inputs) {
   Sentences say;
-  for (const auto rule : {say_ending, say_budget, say_plan_state, say_plan_in_force, say_messages, say_divergences,
-                          say_safety, say_steady_state, say_prediction, say_opaque, say_unmanaged, say_trace_state}) {
+  for (const auto rule :
+       {say_ending, say_budget, say_plan_state, say_plan_in_force, say_messages, say_examined, say_divergences,
+        say_safety, say_steady_state, say_prediction, say_opaque, say_unmanaged, say_trace_state}) {
     rule(inputs, say);
   }
   return say.take();

@@ -224,6 +224,19 @@ TEST(Report, WhenThePlanCameInForceAndHowOftenItCameBack) {
   EXPECT_EQ(rows.at(1).at("then"), "on demand until the end");
 }
 
+TEST(Report, WhatExaminingTook) {
+  const RunLog log = parse_run_log(
+      "{\"kind\":\"examine\",\"kernel\":\"a\",\"outcome\":\"examined\",\"ns\":1000000}\n"
+      "{\"kind\":\"examine\",\"kernel\":\"a\",\"outcome\":\"examined\",\"ns\":1000000}\n"
+      "{\"kind\":\"examine\",\"kernel\":\"b\",\"outcome\":\"examined\",\"ns\":1000000}\n"
+      "{\"kind\":\"examine\",\"kernel\":\"c\",\"outcome\":\"not_examined\",\"ns\":1000}\n"
+      "{\"kind\":\"end\"}\n");
+  const std::string all = text_of(sentences_section({nullptr, nullptr, &log}));
+  EXPECT_NE(all.find("2 kernels were launched again to find out what they do, 3 times in all"), std::string::npos)
+      << all;
+  EXPECT_NE(all.find("3.0 ms"), std::string::npos) << all;
+}
+
 TEST(Report, AShareBelowTheSmallestWorkingSetIsNoFaultOfReprise) {
   RunLog log = parse_run_log(
       "{\"kind\":\"start\",\"budget_percent\":5}\n"
