@@ -21,6 +21,7 @@
 
 #include "preload/driver/device_observer.h"
 #include "preload/driver/driver.h"
+#include "replay/base/run_log.h"
 
 namespace reprise::replay {
 namespace {
@@ -29,12 +30,6 @@ constexpr unsigned char kPatterns[] = {0xa5, 0x5a};
 // In each half of a word: the last bit but one or two of a float's fraction, whether it has 2, 4 or 8 bytes.
 constexpr uint32_t kDisturbances[] = {0x00010001, 0x00020002};
 constexpr size_t kMostAlone = 6;  // operands that are tried one at a time
-
-uint64_t now_ns() noexcept {
-  timespec time{};
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
-}
 
 // Does most of it look like floating-point numbers? Of a small integer, an index or an address the highest byte of
 // every word, or of every second one, is 0 or 255.
@@ -101,9 +96,9 @@ CUresult Trials::launch() noexcept { return launcher_.launch(launcher_.user); }
 bool Trials::launch_and_wait() noexcept {
   if (launch() != CUDA_SUCCESS) return false;
   const LaneUse use{lane_, lanes_.advance(lane_)};
-  const uint64_t until = now_ns() + kPatience;
+  const uint64_t until = RunLogWriter::now_ns() + kPatience;
   while (!lanes_.complete(use)) {
-    if (lanes_.fault() != CUDA_SUCCESS || now_ns() > until) return false;
+    if (lanes_.fault() != CUDA_SUCCESS || RunLogWriter::now_ns() > until) return false;
     const timespec nap{0, 5'000};
     nanosleep(&nap, nullptr);
   }
@@ -118,8 +113,9 @@ CUresult Trials::first(bool* done) noexcept {
   CUevent event = nullptr;
   if (driver().cuEventCreate(&event, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS) return result;
   CUresult state = driver().cuEventRecord(event, lanes_.stream(lane_));
-  const uint64_t until = now_ns() + kPatience;
-  while (state == CUDA_SUCCESS && (state = driver().cuEventQuery(event)) == CUDA_ERROR_NOT_READY && now_ns() < until) {
+  const uint64_t until = RunLogWriter::now_ns() + kPatience;
+  while (state == CUDA_SUCCESS && (state = driver().cuEventQuery(event)) == CUDA_ERROR_NOT_READY &&
+         RunLogWriter::now_ns() < until) {
     state = CUDA_SUCCESS;
     const timespec nap{0, 5'000};
     nanosleep(&nap, nullptr);
