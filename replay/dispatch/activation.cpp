@@ -343,6 +343,7 @@ void Activation::release(uint32_t index, const LaneUses& last) noexcept {
   } else {
     freed_after_[index] = last;
   }
+  forget_slot_digest(memory_, *tensor);
   slots_[index] = std::move(tensor->host);
   memory_.slot_reads = memory_.lanes[Lanes::kToDevice].issued;
   memory_.tensors.erase(tensor->base);

@@ -251,6 +251,7 @@ void OnDemandExecutor::close_memory() noexcept {
   memory_.window.close();
   memory_.chunks.close();
   memory_.host.close();
+  memory_.digests.close();
   shared_.landing.leave();
   shared_.staging.close();
   memory_.lanes.leave(shared_.context);

@@ -68,6 +68,7 @@ void PlanExecutor::activate(uint32_t plan, uint64_t iteration) noexcept {
   host_work_.clear();
   in_order_.clear();
   arrivals_.clear();
+  departures_.clear();
   fence_.clear();
   next_ = shared_.command_log.head() + 1;  // behind the activate entry
   looked_ns_ = 0;
@@ -97,6 +98,7 @@ bool PlanExecutor::step() noexcept {
 bool PlanExecutor::issue_all() noexcept {
   bool progress = collect_granted();
   progress |= advance_arrivals();
+  progress |= advance_departures();
   if (!memory_.strict()) progress |= issue_releases();
   progress |= issue_transfers(LaneKind::to_host);
   progress |= issue_transfers(LaneKind::to_device);
@@ -383,7 +385,7 @@ bool PlanExecutor::anything_ready() noexcept {
 
 // Vertices become ready only by issuing others: when none is ready and the program waits, none ever will be.
 bool PlanExecutor::stuck() noexcept {
-  if (!granted_.empty() || !arrivals_.empty() ||
+  if (!granted_.empty() || !arrivals_.empty() || !departures_.empty() ||
       (progress_.unissued_submitted() == 0 && ordered_.empty() && next_ == shared_.command_log.tail())) {
     return false;
   }
@@ -399,7 +401,10 @@ void PlanExecutor::finish_submitted() noexcept {
   while (failure_ == nullptr && (progress_.unissued_submitted() != 0 || !granted_.empty())) {
     memory_.lanes.poll();
     if (issue_all()) continue;
-    if (memory_.lanes.fault() != CUDA_SUCCESS || (granted_.empty() && arrivals_.empty() && !anything_ready())) break;
+    if (memory_.lanes.fault() != CUDA_SUCCESS ||
+        (granted_.empty() && arrivals_.empty() && departures_.empty() && !anything_ready())) {
+      break;
+    }
     nap(20'000);
   }
 }
@@ -413,6 +418,7 @@ void PlanExecutor::diverge(const char* why) noexcept {
   perform_ordered();
   settle_handovers();
   cancel_arrivals();
+  settle_departures();
   activation_.exit();
   activation_.forget_handovers();
   active_ = false;

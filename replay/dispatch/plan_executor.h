@@ -33,7 +33,7 @@ class PlanExecutor {
   // A call that was not taken in yet waits for work on the device, whose end wakes nobody.
   bool idle() const noexcept {
     return next_ == seen_tail_ && progress_.unissued_submitted() == 0 && ordered_.empty() && !transfers_ready_ &&
-           arrivals_.empty();
+           arrivals_.empty() && departures_.empty();
   }
   // The program ends: what is known of the current iteration goes to the run log.
   void finish() noexcept;
@@ -58,9 +58,15 @@ class PlanExecutor {
   bool collect_granted() noexcept;
   void issue_op(Instance instance) noexcept;
   void issue_transfer(Instance instance) noexcept;
-  CUresult copy_in_time(Instance instance, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks) noexcept;
-  CUresult copy_for(const plan::Vertex& vertex, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks) noexcept;
+  CUresult copy_in_time(Instance instance, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks,
+                        DigestCheck* comparison = nullptr) noexcept;
+  CUresult copy_for(const plan::Vertex& vertex, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks,
+                    DigestCheck* comparison) noexcept;
   void transfer_failed(Instance instance, CUresult result) noexcept;
+  bool compare_instead(Instance instance, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks) noexcept;
+  bool advance_departures() noexcept;
+  void settle_departures() noexcept;
+  void departed(Instance instance, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks) noexcept;
   void op_issued(Instance instance, LaneIndex lane, CUresult result) noexcept;
   void release(Instance instance) noexcept;
   CUresult wait_for_predecessors(Instance instance, LaneIndex lane) noexcept;
@@ -81,6 +87,7 @@ class PlanExecutor {
   bool take_over(ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks, LaneIndex lane) noexcept;
   bool can_transfer(uint32_t vertex) noexcept;
   void depart(Instance instance) noexcept;
+  void stay(Instance instance, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks, CUresult result) noexcept;
   void begin_arrival(Instance instance) noexcept;
   bool advance_arrivals() noexcept;
   void cancel_arrivals() noexcept;
@@ -121,6 +128,14 @@ class PlanExecutor {
   std::vector<Granted> granted_;            // being issued by program threads
   std::vector<const LogEntry*> host_work_;  // entries that touch host memory and are not issued
   uint64_t polls_seen_ = 0;
+
+  // Offloads whose bytes may be on the host already: compared, then copied where they are not.
+  struct DepartureUnderWay {
+    Instance instance;
+    DigestCheck comparison;
+    std::vector<ChunkIndex> chunks;
+  };
+  std::vector<DepartureUnderWay> departures_;
 
   // Strict safety: ops and frees in the program's order, not yet issued; reloads that are with the driver, and whose
   // ranges are not mapped yet; the positions, by lane, that all later ops wait for.

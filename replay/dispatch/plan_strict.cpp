@@ -176,20 +176,17 @@ void PlanExecutor::depart(Instance instance) noexcept {
   mapping->uses.merge(tensor.uses);
   CUresult result = memory_.mappings.unmap(tensor.base);
   if (result != CUDA_SUCCESS) return transfer_failed(instance, result);
+  if (compare_instead(instance, tensor, chunks)) return;
   result = copy_in_time(instance, tensor, chunks);
-  tensor.resident = false;
-  if (result != CUDA_SUCCESS) {
-    // It stays where it is, if its range can be mapped again; else Activation::exit() finds its bytes lost.
-    tensor.resident = memory_.mappings.map(tensor.base, chunks) == CUDA_SUCCESS;
-    return transfer_failed(instance, result);
-  }
-  const LaneUse use{Lanes::kToHost, memory_.lanes[Lanes::kToHost].issued};
-  tensor.uses.clear();
-  for (const ChunkIndex chunk : chunks) {
-    if (memory_.chunks[chunk].occupant == &tensor) memory_.chunks[chunk].occupant = nullptr;
-    memory_.chunks[chunk].uses.add(use.lane, use.position);
-  }
-  progress_.issued(instance, use);
+  if (result != CUDA_SUCCESS) return stay(instance, tensor, chunks, result);
+  departed(instance, tensor, chunks);
+}
+
+// It stays where it is, if its range can be mapped again; else Activation::exit() finds its bytes lost.
+void PlanExecutor::stay(Instance instance, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks,
+                        CUresult result) noexcept {
+  tensor.resident = !memory_.strict() || memory_.mappings.map(tensor.base, chunks) == CUDA_SUCCESS;
+  transfer_failed(instance, result);
 }
 
 void PlanExecutor::begin_arrival(Instance instance) noexcept {

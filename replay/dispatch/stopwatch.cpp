@@ -52,6 +52,7 @@ void Stopwatch::begin(uint64_t iteration) noexcept {
   whole_ = false;
   offloaded_at_begin_ = memory_->traffic.offloaded_bytes;
   reloaded_at_begin_ = memory_->traffic.reloaded_bytes;
+  spared_at_begin_ = memory_->traffic.spared_bytes;
   calls_at_begin_ = memory_->mappings.driver_calls();
   stall_ns_ = 0;
   sample(iteration);
@@ -66,6 +67,7 @@ void Stopwatch::end_iteration(uint64_t now_ns) noexcept {
       .add(run_log::iteration::wall_ns, now_ns - began_ns_)
       .add(run_log::iteration::offload_bytes, memory_->traffic.offloaded_bytes - offloaded_at_begin_)
       .add(run_log::iteration::reload_bytes, memory_->traffic.reloaded_bytes - reloaded_at_begin_)
+      .add(run_log::iteration::spared_bytes, memory_->traffic.spared_bytes - spared_at_begin_)
       .add(run_log::iteration::stall_ns, stall_ns_)
       .add(run_log::iteration::vmm_calls, memory_->mappings.driver_calls() - calls_at_begin_);
   shared_->run_log.write(line);

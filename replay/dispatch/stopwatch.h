@@ -52,6 +52,7 @@ class Stopwatch {
   uint64_t began_ns_ = 0;  // 0: none runs
   uint64_t offloaded_at_begin_ = 0;
   uint64_t reloaded_at_begin_ = 0;
+  uint64_t spared_at_begin_ = 0;
   uint64_t calls_at_begin_ = 0;
   uint64_t stall_ns_ = 0;
   bool whole_ = false;

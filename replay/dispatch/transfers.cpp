@@ -143,17 +143,84 @@ void PlanExecutor::issue_transfer(Instance instance) noexcept {
   // The tensor has its place, but not its bytes: until the copy is with the driver, a failure must find it on the host.
   if (vertex.kind == plan::VertexKind::reload) tensor->resident = false;
   const std::vector<ChunkIndex> none;  // the copy finds the bytes by the tensor's addresses
+  if (vertex.kind == plan::VertexKind::offload && compare_instead(instance, *tensor, none)) return;
   const CUresult result = copy_in_time(instance, *tensor, none);
   if (result != CUDA_SUCCESS) return transfer_failed(instance, result);
-  if (vertex.kind == plan::VertexKind::reload) tensor->resident = true;
+  if (vertex.kind == plan::VertexKind::offload) return departed(instance, *tensor, none);
+  tensor->resident = true;
   const LaneUse use{lane, memory_.lanes[lane].issued};
   tensor->uses.add(use.lane, use.position);
   progress_.issued(instance, use);
 }
 
+// The offload is with the driver, or needs no copy. Strict safety: the tensor has left its chunks; else it does when
+// the plan gives them to another one.
+void PlanExecutor::departed(Instance instance, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks) noexcept {
+  const LaneUse use{Lanes::kToHost, memory_.lanes[Lanes::kToHost].issued};
+  if (memory_.strict()) {
+    tensor.resident = false;
+    tensor.uses.clear();
+    for (const ChunkIndex chunk : chunks) {
+      if (memory_.chunks[chunk].occupant == &tensor) memory_.chunks[chunk].occupant = nullptr;
+      memory_.chunks[chunk].uses.add(use.lane, use.position);
+    }
+  } else {
+    tensor.uses.add(use.lane, use.position);
+  }
+  progress_.issued(instance, use);
+}
+
+// The host may have the tensor's bytes already: then they are compared first, and copied later where they are others.
+bool PlanExecutor::compare_instead(Instance instance, ResidentTensor& tensor,
+                                   const std::vector<ChunkIndex>& chunks) noexcept {
+  if (tensor.digest.cell == kNoDigest || wait_for_predecessors(instance, Lanes::kToHost) != CUDA_SUCCESS) return false;
+  const DigestCheck comparison = begin_comparison(memory_, tensor, chunks, LaneUses{});
+  if (comparison.cell == kNoDigest) return false;
+  progress_.taken(instance);
+  departures_.push_back({instance, comparison, chunks});
+  return true;
+}
+
+bool PlanExecutor::advance_departures() noexcept {
+  bool progress = false;
+  for (size_t i = 0; i < departures_.size() && failure_ == nullptr;) {
+    if (!memory_.lanes.known_complete(departures_[i].comparison.computed)) {
+      ++i;
+      continue;
+    }
+    DepartureUnderWay departure = std::move(departures_[i]);
+    departures_.erase(departures_.begin() + static_cast<std::ptrdiff_t>(i));
+    progress = true;
+    const plan::Vertex& vertex = plan_index_->plan.vertices[departure.instance.vertex];
+    ResidentTensor& tensor = *activation_.tensor(vertex.tensor);
+    CUresult result = CUDA_SUCCESS;
+    if (!end_comparison(memory_, tensor, departure.comparison)) {
+      result = copy_in_time(departure.instance, tensor, departure.chunks, &departure.comparison);
+    }
+    if (result != CUDA_SUCCESS) return stay(departure.instance, tensor, departure.chunks, result), true;
+    departed(departure.instance, tensor, departure.chunks);
+  }
+  return progress;
+}
+
+// The plan ends: what was being compared is copied, or stays where it is.
+void PlanExecutor::settle_departures() noexcept {
+  for (DepartureUnderWay& departure : departures_) {
+    LaneUses computed;
+    computed.add(departure.comparison.computed.lane, departure.comparison.computed.position);
+    memory_.lanes.host_wait(computed);
+    memory_.digests.give_back(&departure.comparison.cell);
+    if (!memory_.strict()) continue;
+    ResidentTensor& tensor = *activation_.tensor(plan_index_->plan.vertices[departure.instance.vertex].tensor);
+    tensor.resident = memory_.mappings.map(tensor.base, departure.chunks) == CUDA_SUCCESS;
+  }
+  departures_.clear();
+}
+
 // The copy of a transfer vertex behind what it waits for, bracketed for the activity source.
-CUresult PlanExecutor::copy_in_time(Instance instance, ResidentTensor& tensor,
-                                    const std::vector<ChunkIndex>& chunks) noexcept {
+CUresult PlanExecutor::copy_in_time(Instance instance, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks,
+                                    DigestCheck* comparison) noexcept {
+  DigestCheck none;
   const plan::Vertex& vertex = plan_index_->plan.vertices[instance.vertex];
   const LaneIndex lane = vertex.kind == plan::VertexKind::reload ? Lanes::kToDevice : Lanes::kToHost;
   CUresult result = wait_for_predecessors(instance, lane);
@@ -162,7 +229,7 @@ CUresult PlanExecutor::copy_in_time(Instance instance, ResidentTensor& tensor,
   const uint64_t id = activity_id(instance);
   ActivitySource* const activity = id != 0 ? shared_.activity.load(std::memory_order_acquire) : nullptr;
   if (activity != nullptr) activity->push(id, memory_.lanes.stream(lane));
-  result = copy_for(vertex, tensor, chunks);
+  result = copy_for(vertex, tensor, chunks, comparison != nullptr ? comparison : &none);
   if (activity != nullptr) activity->pop(id, memory_.lanes.stream(lane));
   return result;
 }
@@ -178,10 +245,12 @@ void PlanExecutor::transfer_failed(Instance instance, CUresult result) noexcept 
 // Bytes that the program never wrote need no copy, nor does an offload of what the host has already; the vertex still
 // takes its place on the lane.
 CUresult PlanExecutor::copy_for(const plan::Vertex& vertex, ResidentTensor& tensor,
-                                const std::vector<ChunkIndex>& chunks) noexcept {
+                                const std::vector<ChunkIndex>& chunks, DigestCheck* comparison) noexcept {
   if (vertex.kind == plan::VertexKind::offload) {
     if (tensor.defined && !tensor.host_valid) {
-      return ensure_slot(memory_, tensor) ? copy_out(memory_, tensor, chunks, LaneUses{}) : CUDA_ERROR_OUT_OF_MEMORY;
+      const bool again = plan_index_->leaves_again[vertex.tensor];
+      return ensure_slot(memory_, tensor) ? copy_out_compared(memory_, tensor, chunks, LaneUses{}, comparison, again)
+                                          : CUDA_ERROR_OUT_OF_MEMORY;
     }
     memory_.lanes.advance(Lanes::kToHost);
     return memory_.lanes.mark(Lanes::kToHost);

@@ -169,10 +169,12 @@ class Enforcer final : public Handler {
   struct Moved {
     uint64_t offloaded_bytes = 0;
     uint64_t reloaded_bytes = 0;
+    uint64_t spared_bytes = 0;
     uint64_t vmm_calls = 0;
     void add(const ManagedMemory& memory) noexcept {
       offloaded_bytes += memory.traffic.offloaded_bytes;
       reloaded_bytes += memory.traffic.reloaded_bytes;
+      spared_bytes += memory.traffic.spared_bytes;
       vmm_calls += memory.mappings.driver_calls();
     }
   };

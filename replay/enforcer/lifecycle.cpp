@@ -199,6 +199,7 @@ void Enforcer::write_end() noexcept {
       .add(run_log::end::host_bytes, shared_.host->capacity())
       .add(run_log::end::offload_bytes, moved.offloaded_bytes)
       .add(run_log::end::reload_bytes, moved.reloaded_bytes)
+      .add(run_log::end::spared_bytes, moved.spared_bytes)
       .add(run_log::end::vmm_calls, moved.vmm_calls)
       .add(run_log::end::buffers_scanned, look_counters.buffers.load())
       .add(run_log::end::buffers_scanned_bytes, look_counters.bytes.load())

@@ -1,6 +1,7 @@
 #include "replay/memory/memory.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "preload/driver/device_observer.h"
 #include "preload/driver/driver.h"
@@ -11,8 +12,13 @@ bool ensure_slot(ManagedMemory& memory, ResidentTensor& tensor) noexcept {
   return !tensor.host.empty() || memory.host.allocate(tensor.size, &tensor.host);
 }
 
+void forget_slot_digest(ManagedMemory& memory, ResidentTensor& tensor) noexcept {
+  memory.digests.give_back(&tensor.digest.cell);
+}
+
 void drop_host_copy(ManagedMemory& memory, ResidentTensor& tensor) noexcept {
   tensor.host_valid = false;
+  forget_slot_digest(memory, tensor);
   if (tensor.host.empty()) return;
   memory.slot_reads = memory.lanes[Lanes::kToDevice].issued;
   memory.host.release(&tensor.host);
@@ -60,11 +66,89 @@ CUresult for_each_run(ManagedMemory& memory, const ResidentTensor& tensor, const
   return CUDA_SUCCESS;
 }
 
+constexpr uint32_t kMostMisses = 6;  // of which each doubles the departures without a comparison
+
+// On the to-host lane.
+CUresult compute_digest(ManagedMemory& memory, const ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks,
+                        DigestCell cell, LaneUse* computed) noexcept {
+  Lanes& lanes = memory.lanes;
+  const CUstream stream = lanes.stream(Lanes::kToHost);
+  CUresult result = memory.digests.begin(cell, stream);
+  for (uint64_t offset = 0; offset < tensor.size && result == CUDA_SUCCESS;) {
+    CUdeviceptr device = 0;
+    uint64_t bytes = tensor.size - offset;
+    result = find_run(memory, tensor, chunks, offset, &device, &bytes);
+    if (result == CUDA_SUCCESS) result = memory.digests.add(cell, device, bytes, offset, stream);
+    offset += bytes;
+  }
+  if (result == CUDA_SUCCESS) result = memory.digests.finish(cell, stream);
+  *computed = {Lanes::kToHost, lanes.advance(Lanes::kToHost)};
+  const CUresult marked = lanes.mark(Lanes::kToHost);
+  return result == CUDA_SUCCESS ? marked : result;
+}
+
 }  // namespace
+
+DigestCheck begin_comparison(ManagedMemory& memory, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks,
+                             const LaneUses& after) noexcept {
+  SlotDigest& known = tensor.digest;
+  const bool comparable = known.cell != kNoDigest && known.skipped == 0 && !tensor.host.empty() && tensor.defined &&
+                          !tensor.host_valid && memory.digests.available() &&
+                          memory.lanes.known_complete(known.computed);
+  DigestCheck comparison;
+  if (!comparable || memory.lanes.wait_on(Lanes::kToHost, after) != CUDA_SUCCESS ||
+      memory.lanes.enter_own() != CUDA_SUCCESS) {
+    return comparison;
+  }
+  comparison.cell = memory.digests.take();
+  if (comparison.cell == kNoDigest) return comparison;
+  if (compute_digest(memory, tensor, chunks, comparison.cell, &comparison.computed) != CUDA_SUCCESS) {
+    memory.digests.give_back(&comparison.cell);
+  }
+  return comparison;
+}
+
+bool end_comparison(ManagedMemory& memory, ResidentTensor& tensor, const DigestCheck& comparison) noexcept {
+  const bool known = memory.digests.available() && memory.lanes.fault() == CUDA_SUCCESS;
+  if (!known || !memory.digests.equal(comparison.cell, tensor.digest.cell)) {
+    tensor.digest.misses = std::min(tensor.digest.misses + 1, kMostMisses);
+    tensor.digest.skipped = (1u << tensor.digest.misses) - 1;
+    return false;
+  }
+  DigestCell cell = comparison.cell;
+  memory.digests.give_back(&cell);
+  tensor.digest.misses = 0;
+  tensor.host_valid = true;
+  memory.traffic.spared_bytes += tensor.size;
+  return true;
+}
+
+CUresult copy_out_compared(ManagedMemory& memory, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks,
+                           const LaneUses& after, DigestCheck* comparison, bool again) noexcept {
+  const CUresult result = copy_out(memory, tensor, chunks, after);  // forgets the digest of what was in the slot
+  SlotDigest& known = tensor.digest;
+  if (known.skipped > 0) --known.skipped;
+  if (result != CUDA_SUCCESS || known.skipped > 0) {
+    memory.digests.give_back(&comparison->cell);
+    return result;
+  }
+  if (comparison->cell != kNoDigest) {
+    known.cell = std::exchange(comparison->cell, kNoDigest);
+    known.computed = comparison->computed;
+  } else if (again && memory.digests.available()) {
+    known.cell = memory.digests.take();
+    if (known.cell != kNoDigest &&
+        compute_digest(memory, tensor, chunks, known.cell, &known.computed) != CUDA_SUCCESS) {
+      forget_slot_digest(memory, tensor);
+    }
+  }
+  return result;
+}
 
 CUresult copy_out(ManagedMemory& memory, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks,
                   const LaneUses& after) noexcept {
   Lanes& lanes = memory.lanes;
+  forget_slot_digest(memory, tensor);
   CUresult result = lanes.wait_on(Lanes::kToHost, after);
   // The slot may have belonged to another tensor before, whose reload still reads it.
   if (result == CUDA_SUCCESS) result = lanes.wait_on(Lanes::kToHost, LaneUse{Lanes::kToDevice, memory.slot_reads});

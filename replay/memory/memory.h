@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "replay/digest/digests.h"
 #include "replay/memory/blocks.h"
 #include "replay/memory/chunks.h"
 #include "replay/memory/lanes.h"
@@ -19,6 +20,7 @@ namespace reprise::replay {
 struct Traffic {
   uint64_t offloaded_bytes = 0;
   uint64_t reloaded_bytes = 0;
+  uint64_t spared_bytes = 0;  // left without a copy: the host had the same
   uint64_t failed_copies = 0;
 };
 
@@ -28,6 +30,7 @@ struct ManagedMemory {
   ChunkPool chunks;
   Mappings mappings;
   HostTier host;
+  Digests digests;
   Tensors tensors;
   Blocks blocks;
   // Strict safety: open. Then an address of a live tensor leads to its bytes or to nothing at all.
@@ -68,6 +71,25 @@ CUresult copy_in(ManagedMemory& memory, ResidentTensor& tensor, const std::vecto
                  const LaneUses& after, LaneUse* done) noexcept;
 // Gives the tensor's host slot back.
 void drop_host_copy(ManagedMemory& memory, ResidentTensor& tensor) noexcept;
+// The host slot is about to hold other bytes, or those of another tensor.
+void forget_slot_digest(ManagedMemory& memory, ResidentTensor& tensor) noexcept;
+
+// A departure whose bytes the host may have already: its digest is on the way.
+struct DigestCheck {
+  DigestCell cell = kNoDigest;  // kNoDigest: nothing is compared
+  LaneUse computed;
+};
+// A tensor that is to be copied out may not need it: where its slot holds bytes of a known digest, begins to compute
+// that of the bytes in `chunks` on the to-host lane, behind `after`. The comparison is empty where that is not so, or
+// tensors like this one have always changed lately.
+DigestCheck begin_comparison(ManagedMemory& memory, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks,
+                             const LaneUses& after) noexcept;
+// The digest is complete. Equal: the host copy is valid. Else the bytes have to be copied, with copy_out_compared.
+bool end_comparison(ManagedMemory& memory, ResidentTensor& tensor, const DigestCheck& comparison) noexcept;
+// copy_out, and what is known of the slot afterwards: the digest that a comparison has found, or one that is computed
+// now where `again` says that the tensor may leave once more with these bytes.
+CUresult copy_out_compared(ManagedMemory& memory, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks,
+                           const LaneUses& after, DigestCheck* comparison, bool again) noexcept;
 // Gives a slot to a tensor that has none. False: the host tier is full and may not grow.
 bool ensure_slot(ManagedMemory& memory, ResidentTensor& tensor) noexcept;
 

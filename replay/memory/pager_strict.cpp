@@ -1,6 +1,6 @@
 // The pager's strict safety: an address of a live tensor leads to the tensor's bytes or to nothing, so that work which
 // touches it unseen finds the right bytes, or faults. Whatever is mapped may have been written by such work, so every
-// tensor that leaves is copied.
+// tensor that leaves is copied, or its digest is that of its host copy.
 #include <algorithm>
 #include <utility>
 
@@ -115,7 +115,16 @@ CUresult Pager::depart(ResidentTensor& tensor) noexcept {
     return result;
   }
   tensor.uses.clear();
-  result = copy_out(memory_, tensor, chunks, LaneUses{});
+  // A tensor that leaves for the second time may do so again.
+  const bool again = tensor.left_before;
+  DigestCheck comparison = begin_comparison(memory_, tensor, chunks, LaneUses{});
+  bool same = false;
+  if (comparison.cell != kNoDigest) {
+    LaneUses computed;
+    computed.add(comparison.computed.lane, comparison.computed.position);
+    same = memory_.lanes.host_wait(computed) == CUDA_SUCCESS && end_comparison(memory_, tensor, comparison);
+  }
+  if (!same) result = copy_out_compared(memory_, tensor, chunks, LaneUses{}, &comparison, again);
   if (result != CUDA_SUCCESS) {
     // It stays, if its range can be mapped again. A copy that failed halfway only reads.
     const LaneUses copying = tensor.uses;
@@ -125,8 +134,9 @@ CUresult Pager::depart(ResidentTensor& tensor) noexcept {
     return result;
   }
   LaneUses after;
-  after.add(tensor.host_ready.lane, tensor.host_ready.position);
+  after.add(Lanes::kToHost, memory_.lanes[Lanes::kToHost].issued);
   tensor.resident = false;
+  tensor.left_before = true;
   tensor.ready.clear();
   give_back(chunks, after);
   return CUDA_SUCCESS;

@@ -7,10 +7,20 @@
 #include <memory>
 #include <unordered_map>
 
+#include "replay/digest/digests.h"
 #include "replay/memory/tiers/slots.h"
 #include "replay/memory/uses.h"
 
 namespace reprise::replay {
+
+// What is known of the bytes in a tensor's host slot, valid or not: where the tensor's own bytes have the same digest,
+// it leaves without a copy.
+struct SlotDigest {
+  DigestCell cell = kNoDigest;
+  LaneUse computed;      // when the cell holds it
+  uint32_t misses = 0;   // comparisons in a row that found other bytes
+  uint32_t skipped = 0;  // departures that are still to come without one: those of tensors that always change
+};
 
 struct ResidentTensor {
   uint64_t allocation = 0;  // the program's id
@@ -22,8 +32,10 @@ struct ResidentTensor {
   bool defined = false;      // the program has written to it
   bool host_valid = false;   // the host slot holds the current bytes (once host_ready is complete)
   bool arriving = false;     // strict safety: has its chunks, but is not mapped yet
+  bool left_before = false;  // on demand: it has been evicted since it was allocated
   bool lost = false;         // a failed device or copy took its only copy: uses of it answer an error
   HostSlot host;
+  SlotDigest digest;      // of what is in the host slot
   LaneUse host_ready;     // when the copy to the slot is complete
   LaneUse slot_read;      // when the last copy from the slot is complete
   LaneUses ready;         // what must be complete before the program's work may touch it

@@ -238,8 +238,12 @@ bool make_plan_index(plan::Plan plan, Zone zone, uint64_t chunk_bytes, PlanIndex
   for (uint32_t i = 0; i < made.order.size(); ++i) plan_index->rank[made.order[i]] = i;
   for (const plan::Vertex& vertex : made.vertices) plan_index->lanes.push_back(lane_of(vertex));
   plan_index->offloaded.assign(made.tensors.size(), false);
+  plan_index->leaves_again.assign(made.tensors.size(), false);
   for (const plan::Vertex& vertex : made.vertices) {
-    if (vertex.kind == VertexKind::offload) plan_index->offloaded[vertex.tensor] = true;
+    if (vertex.kind != VertexKind::offload) continue;
+    plan_index->leaves_again[vertex.tensor] =
+        plan_index->offloaded[vertex.tensor] || persistent(made.tensors[vertex.tensor]);
+    plan_index->offloaded[vertex.tensor] = true;
   }
   plan_index->last_call = static_cast<uint32_t>(made.calls.size() - 1);
   invert_edges(plan_index);

@@ -32,6 +32,7 @@ struct PlanIndex {
   std::vector<std::vector<Edge>> successors;
   std::vector<std::vector<Edge>> waits;  // by vertex: issued work (releases looked through) to wait for
   std::vector<bool> offloaded;           // by tensor: has an offload vertex
+  std::vector<bool> leaves_again;        // by tensor: may be offloaded twice with the same bytes
   // By tensor, transient ones, for strict safety: its range may stay mapped for good, because while it is alive no
   // other tensor has its chunks at a time when unseen work might touch it.
   std::vector<bool> keeps_mapping;

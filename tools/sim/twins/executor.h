@@ -68,7 +68,8 @@ struct KernelRun {
   bool kernel_lies = false;
 };
 
-// Loads twin libraries: `blas.twins.so` beside the driver, those named by REPRISE_SIM_TWINS (colon separated) and
+// Loads twin libraries: `blas.twins.so` and `digest.twins.so` beside the driver, those named by REPRISE_SIM_TWINS
+// (colon separated) and
 // `<program>.twins.so` beside the executable. Called once at cuInit. Prints nothing; a library that does not load is
 // reported by *problem.
 void load_twins(const char** problem);

@@ -56,12 +56,13 @@ void load_if_there(Registry& to, const std::string& path) {
   if (access(path.c_str(), R_OK) == 0) load(to, path);
 }
 
-// Twins of the kernels that the simulated device's own libraries launch.
+// Twins of the kernels that the simulated device's own libraries launch, and of Reprise's own.
 void load_own(Registry& to) {
   Dl_info info;
   if (dladdr(reinterpret_cast<const void*>(&load_own), &info) == 0 || info.dli_fname == nullptr) return;
   const std::string driver = info.dli_fname;
-  load_if_there(to, driver.substr(0, driver.rfind('/') + 1) + "blas.twins.so");
+  const std::string folder = driver.substr(0, driver.rfind('/') + 1);
+  for (const char* name : {"blas.twins.so", "digest.twins.so"}) load_if_there(to, folder + name);
 }
 
 void load_all(Registry& to) {
