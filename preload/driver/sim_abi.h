@@ -26,6 +26,12 @@ typedef struct RepriseSimStats {
   uint64_t unsupported_calls;       // calls that are not implemented: CUDA_ERROR_NOT_SUPPORTED
   uint64_t parameter_bytes;         // of launches without a twin
   uint64_t hashed_parameter_bytes;  // those of them that entered the launches' hashes
+  // With the modelled clock (REPRISE_SIM_MEMORY_RATE, REPRISE_SIM_KERNEL_TIMES), of kernels, copies and memsets:
+  uint64_t modelled_ns;      // what they take
+  uint64_t host_ns;          // what the host's processors took for them
+  uint64_t late_operations;  // those that the host had not done by their modelled end
+  uint64_t late_ns;          // ... and the most that one was late
+  uint64_t lost_ns;          // of all devices: what was never caught up; 0: times did not depend on the host's load
 } RepriseSimStats;
 
 void repriseSimGetStats(int device, RepriseSimStats* stats);

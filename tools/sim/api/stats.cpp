@@ -13,7 +13,9 @@
 #include "preload/driver/sim_abi.h"
 #include "tools/sim/api/unsupported.h"
 #include "tools/sim/base/settings.h"
+#include "tools/sim/device/clock.h"
 #include "tools/sim/device/device.h"
+#include "tools/sim/device/host_time.h"
 #include "tools/sim/streams/enter.h"
 #include "tools/sim/twins/hashing.h"
 
@@ -29,18 +31,34 @@ void write_stats(int file, const RepriseSimStats& s, bool last) {
           "\"map_calls\": %llu, \"unmap_calls\": %llu, \"set_access_calls\": %llu, \"launches\": %llu, "
           "\"copies\": %llu, \"copied_bytes_h2d\": %llu, \"copied_bytes_d2h\": %llu, \"compute_busy_ns\": %llu, "
           "\"copy_busy_ns\": %llu, \"overlap_busy_ns\": %llu, \"unsupported_calls\": %llu, \"parameter_bytes\": %llu, "
-          "\"hashed_parameter_bytes\": %llu%s",
+          "\"hashed_parameter_bytes\": %llu, \"modelled_ns\": %llu, \"host_ns\": %llu, \"late_operations\": %llu, "
+          "\"late_ns\": %llu, \"lost_ns\": %llu%s",
           number(s.used_bytes), number(s.peak_bytes), number(s.create_calls), number(s.release_calls),
           number(s.map_calls), number(s.unmap_calls), number(s.set_access_calls), number(s.launches), number(s.copies),
           number(s.copied_bytes_h2d), number(s.copied_bytes_d2h), number(s.compute_busy_ns), number(s.copy_busy_ns),
           number(s.overlap_busy_ns), number(s.unsupported_calls), number(s.parameter_bytes),
-          number(s.hashed_parameter_bytes), last ? "}" : "");
+          number(s.hashed_parameter_bytes), number(s.modelled_ns), number(s.host_ns), number(s.late_operations),
+          number(s.late_ns), number(s.lost_ns), last ? "}" : "");
+}
+
+// What was lost is in the times that the program saw.
+void warn_about_host() {
+  RepriseSimStats stats;
+  repriseSimGetStats(0, &stats);
+  if (stats.lost_ns <= stats.modelled_ns / 100) return;
+  const auto seconds = [](uint64_t ns) { return static_cast<double>(ns) / 1e9; };
+  std::fprintf(
+      stderr,
+      "reprise: simulated device: times are the host's: it took %.3f s of processors for what takes %.3f s by the "
+      "modelled clock, and fell back by %.3f s; a lower REPRISE_SIM_MEMORY_RATE helps\n",
+      seconds(stats.host_ns), seconds(stats.modelled_ns), seconds(stats.lost_ns));
 }
 
 // One object for device 0, with an array "devices" for all when there are several. A child that was forked writes
 // nothing.
 __attribute__((destructor)) void write_at_exit() {
   if (driver_state.load() != 0 && (driver_state.load() & (kForked | kNotInitialized)) != 0) return;
+  if (modelled_clock()) warn_about_host();
   const char* path = settings().stats_path;
   if (path == nullptr) return;
   const int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
@@ -106,6 +124,11 @@ void repriseSimGetStats(int device, RepriseSimStats* stats) {
   stats->copy_busy_ns = times.copy_ns;
   stats->overlap_busy_ns = times.overlap_ns;
   stats->unsupported_calls = unsupported_calls();
+  stats->modelled_ns = found->modelled_ns;
+  stats->host_ns = found->host_ns;
+  stats->late_operations = found->late_operations;
+  stats->late_ns = found->late_ns;
+  stats->lost_ns = lost_host_time_ns();
   const HashedShare share = hashed_share();
   stats->parameter_bytes = share.parameter_bytes;
   stats->hashed_parameter_bytes = share.hashed_bytes;

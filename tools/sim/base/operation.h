@@ -12,8 +12,10 @@ class Stream;
 struct Execution {
   Stream& stream;
   Context& context;
+  uint32_t stream_id;
   uint64_t activity;  // id for activity records
   uint64_t call;      // position in the program's order of calls (current_call())
+  uint64_t& time_ns;  // where the stream has got to by the modelled clock (device/clock.h); operations move it on
 };
 
 enum class OperationKind : uint8_t { kernel, copy, memset, host, empty, record, wait, allocate, free, other };

@@ -15,6 +15,14 @@ struct ThreadStreams;
 
 inline constexpr uint32_t kActivityDepth = 16;
 
+// The time of a thread of the program by the modelled clock, as device/host_time.h keeps it.
+struct HostClock {
+  int64_t behind_ns = 0;  // the clock's time; below 0: ahead of it
+  uint64_t wall_ns = 0;   // when it was looked at last: the clock, the thread's processor time, how long it had been
+  uint64_t cpu_ns = 0;    // ready and not running
+  uint64_t delayed_ns = 0;
+};
+
 struct ThreadState {
   Context* current = nullptr;
   std::vector<Context*>* below = nullptr;  // contexts under the current one, top last
@@ -28,6 +36,7 @@ struct ThreadState {
   uint64_t call = 0;                        // of the program, that the shim performs now (preload/driver/sim_abi.h)
   const void* per_thread_caller = nullptr;  // ... and this is where that call came from
   bool in_callback = false;                 // a host function runs: it may not call the driver
+  HostClock clock;
 };
 
 extern thread_local ThreadState thread_state __attribute__((tls_model("initial-exec")));

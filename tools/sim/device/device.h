@@ -39,6 +39,10 @@ class Device {
   std::atomic<uint64_t> copies{0};
   std::atomic<uint64_t> copied_bytes_h2d{0};
   std::atomic<uint64_t> copied_bytes_d2h{0};
+  std::atomic<uint64_t> modelled_ns{0};
+  std::atomic<uint64_t> host_ns{0};
+  std::atomic<uint64_t> late_operations{0};
+  std::atomic<uint64_t> late_ns{0};
   // Of graphs that allocate: what they hold, and the most of it as cuDeviceSetGraphMemAttribute resets it: used,
   // reserved.
   std::atomic<uint64_t> graph_bytes{0};

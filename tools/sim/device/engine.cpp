@@ -1,32 +1,11 @@
 #include "tools/sim/device/engine.h"
 
-#include <cerrno>
-#include <ctime>
+#include <algorithm>
 
 #include "tools/sim/device/activity.h"
 #include "tools/sim/device/device.h"
 
 namespace reprise::sim {
-
-uint64_t now_ns() noexcept {
-  timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
-}
-
-void sleep_until(uint64_t deadline_ns) noexcept {
-  // The kernel wakes a sleeper some 50 us late: sleep short of it, then spin.
-  constexpr uint64_t kSlackNs = 60'000;
-  if (deadline_ns > now_ns() + kSlackNs) {
-    const uint64_t wake = deadline_ns - kSlackNs;
-    timespec time;
-    time.tv_sec = static_cast<time_t>(wake / 1'000'000'000);
-    time.tv_nsec = static_cast<long>(wake % 1'000'000'000);
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, nullptr) == EINTR) {
-    }
-  }
-  while (now_ns() < deadline_ns) __builtin_ia32_pause();
-}
 
 void Engine::acquire() {
   std::unique_lock lock(mutex_);
@@ -92,16 +71,40 @@ Engine& Engines::of(EngineKind kind) {
   }
 }
 
-EngineUse::EngineUse(Device& device, EngineKind kind, uint64_t activity, uint32_t stream)
-    : device_(device), kind_(kind), activity_(activity), stream_(stream) {
-  device_.engines.of(kind_).acquire();
-  start_ns_ = device_.engines.clock.begin(kind_);
+EngineUse::EngineUse(Device& device, EngineKind kind, const Execution& execution, Duration duration)
+    : device_(device), engine_(device.engines.of(kind)), kind_(kind), execution_(execution), duration_(duration) {
+  engine_.acquire();
+  start_ns_ = begun_ns_ = device_.engines.clock.begin(kind_);
+  if (!modelled_clock()) return;
+  start_ns_ = std::max(execution_.time_ns, engine_.free_ns);
+  begun_cpu_ns_ = thread_cpu_ns();
 }
 
 EngineUse::~EngineUse() {
+  if (!modelled_clock()) sleep_until(begun_ns_ + duration_.ns);
+  const uint64_t modelled_end_ns = modelled_clock() ? end_by_model() : 0;
   const uint64_t end_ns = device_.engines.clock.end(kind_);
-  record_activity({activity_, start_ns_, end_ns, static_cast<uint32_t>(kind_), stream_});
-  device_.engines.of(kind_).release();
+  record_activity({execution_.activity, start_ns_, modelled_clock() ? modelled_end_ns : end_ns,
+                   static_cast<uint32_t>(kind_), execution_.stream_id});
+  engine_.release();
+}
+
+// Waits for the end of this use by the modelled clock; one that the host has missed already is counted.
+uint64_t EngineUse::end_by_model() {
+  const uint64_t now = now_ns();
+  const uint64_t ns = duration_.exact ? duration_.ns : std::max(duration_.ns, now - begun_ns_);
+  const uint64_t end_ns = start_ns_ + ns;
+  device_.modelled_ns += ns;
+  device_.host_ns += thread_cpu_ns() - begun_cpu_ns_;
+  if (now > end_ns) {
+    ++device_.late_operations;
+    uint64_t most = device_.late_ns.load(std::memory_order_relaxed);
+    while (most < now - end_ns && !device_.late_ns.compare_exchange_weak(most, now - end_ns)) {
+    }
+  }
+  nap_until(end_ns);
+  engine_.free_ns = execution_.time_ns = end_ns;
+  return end_ns;
 }
 
 }  // namespace reprise::sim

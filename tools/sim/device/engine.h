@@ -6,6 +6,9 @@
 #include <cstdint>
 #include <mutex>
 
+#include "tools/sim/base/operation.h"
+#include "tools/sim/device/clock.h"
+
 namespace reprise::sim {
 
 // As RepriseSimActivity::engine.
@@ -17,14 +20,12 @@ enum class EngineKind : uint32_t {
   memset = 4
 };
 
-uint64_t now_ns() noexcept;  // CLOCK_MONOTONIC
-void sleep_until(uint64_t deadline_ns) noexcept;
-
 // One user at a time, first come first served.
 class Engine {
  public:
   void acquire();
   void release();
+  uint64_t free_ns = 0;  // when its last user was done, by the modelled clock; its holder's
 
  private:
   std::mutex mutex_;
@@ -70,21 +71,24 @@ class Engines {
 
 class Device;
 
-// Holds an engine for a scope and records that as an activity.
+// Holds an engine for a scope, which lasts until `duration` is over, and records that as an activity.
 class EngineUse {
  public:
-  EngineUse(Device& device, EngineKind kind, uint64_t activity, uint32_t stream);
+  EngineUse(Device& device, EngineKind kind, const Execution& execution, Duration duration);
   ~EngineUse();
   EngineUse(const EngineUse&) = delete;
   EngineUse& operator=(const EngineUse&) = delete;
-  uint64_t start_ns() const { return start_ns_; }
 
  private:
+  uint64_t end_by_model();
   Device& device_;
+  Engine& engine_;
   const EngineKind kind_;
-  const uint64_t activity_;
-  const uint32_t stream_;
-  uint64_t start_ns_;
+  const Execution& execution_;
+  const Duration duration_;
+  uint64_t begun_ns_;  // by the clock
+  uint64_t start_ns_;  // ... or by the modelled one
+  uint64_t begun_cpu_ns_ = 0;
 };
 
 }  // namespace reprise::sim

@@ -30,14 +30,11 @@ void copy_rows(const CopyShape& shape, uint64_t source) {
   });
 }
 
-// How long the link takes, at least.
-uint64_t link_ns(EngineKind engine, uint64_t bytes) {
+Duration copy_duration(EngineKind engine, uint64_t bytes) {
   const bool up = engine == EngineKind::host_to_device;
-  if (!up && engine != EngineKind::device_to_host) return 0;
+  if (!up && engine != EngineKind::device_to_host) return memory_duration(2 * bytes);
   const uint64_t rate = up ? settings().h2d_bytes_per_second : settings().d2h_bytes_per_second;
-  if (rate == 0) return settings().latency.nanoseconds;
-  const double seconds = static_cast<double>(bytes) / static_cast<double>(rate);
-  return settings().latency.nanoseconds + static_cast<uint64_t>(seconds * 1e9);
+  return link_duration(bytes, rate, settings().latency.nanoseconds);
 }
 
 class CopyOperation final : public Operation {
@@ -55,13 +52,13 @@ class CopyOperation final : public Operation {
 
   void execute(const Execution& execution) const override {
     if (plan.host_only) {
+      const HostWork time(execution.time_ns);
       run(execution);
       return;
     }
     count(*plan.device);
-    const EngineUse use(*plan.device, plan.engine, execution.activity, execution.stream.id);
+    const EngineUse use(*plan.device, plan.engine, execution, copy_duration(plan.engine, plan.shape.bytes()));
     run(execution);
-    sleep_until(use.start_ns() + link_ns(plan.engine, plan.shape.bytes()));
   }
 
   const CopyPlan plan;
@@ -97,13 +94,14 @@ class MemsetOperation final : public Operation {
       : shape(its_shape), device_(device), to_(WrittenPlace::at(its_shape.address)) {}
   OperationKind kind() const override { return OperationKind::memset; }
   void execute(const Execution& execution) const override {
-    const EngineUse use(device_, EngineKind::memset, execution.activity, execution.stream.id);
+    const EngineUse use(device_, EngineKind::memset, execution, memory_duration(bytes()));
     auto body = [&] { fill(); };
     if (!run_trapped(body)) execution.context.fail(CUDA_ERROR_ILLEGAL_ADDRESS);
   }
   const MemsetShape shape;
 
  private:
+  uint64_t bytes() const { return shape.width * shape.height * shape.element_bytes; }
   void fill() const {
     for (uint64_t y = 0; y < shape.height; ++y) {
       const uint64_t row = shape.address + y * shape.pitch;

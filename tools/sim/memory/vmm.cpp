@@ -13,6 +13,7 @@
 
 #include "tools/sim/base/settings.h"
 #include "tools/sim/device/device.h"
+#include "tools/sim/device/host_time.h"
 #include "tools/sim/memory/arena.h"
 #include "tools/sim/memory/memory.h"
 
@@ -158,11 +159,6 @@ double map_ns(uint64_t bytes) {
 }
 
 constexpr double kMapShare = 0.01;
-
-// Until `start_ns` + `ns` the calling thread is busy with it.
-void spend(uint64_t start_ns, double ns) {
-  if (ns > 0) sleep_until(start_ns + static_cast<uint64_t>(ns));
-}
 
 CUresult add_mapping(uint64_t base, uint64_t bytes, const std::shared_ptr<PhysicalChunk>& chunk) {
   const std::unique_lock lock(memory_map().mutex());
@@ -313,17 +309,17 @@ CUresult free_range(uint64_t base, uint64_t bytes) {
 }
 
 CUresult map_chunk(uint64_t base, uint64_t bytes, const std::shared_ptr<PhysicalChunk>& chunk) {
-  const uint64_t start_ns = now_ns();
+  HostCall call;
   const CUresult result = add_mapping(base, bytes, chunk);
-  if (result == CUDA_SUCCESS) spend(start_ns, kMapShare * map_ns(bytes));
+  if (result == CUDA_SUCCESS) call.takes(static_cast<uint64_t>(kMapShare * map_ns(bytes)));
   return result;
 }
 
 CUresult set_access(uint64_t base, uint64_t bytes, const CUmemAccessDesc* descriptors, size_t count) {
-  const uint64_t start_ns = now_ns();
+  HostCall call;
   double ns = 0;
   const CUresult result = give_access(base, bytes, descriptors, count, &ns);
-  if (result == CUDA_SUCCESS) spend(start_ns, ns);
+  if (result == CUDA_SUCCESS) call.takes(static_cast<uint64_t>(ns));
   return result;
 }
 

@@ -1,6 +1,7 @@
 #include "tools/sim/modules/launch.h"
 
 #include <cstring>
+#include <set>
 
 #include "tools/sim/base/settings.h"
 #include "tools/sim/base/trap.h"
@@ -91,6 +92,16 @@ KernelOperation::KernelOperation(std::shared_ptr<const Function> its_function, c
     extents_.push_back(std::move(extent));
     return true;
   });
+  duration_ = kernel_duration(function->kernel->name, operand_bytes());
+}
+
+uint64_t KernelOperation::operand_bytes() const {
+  std::set<uint64_t> counted;
+  uint64_t bytes = 0;
+  for (const AddressWord& operand : addresses_) {
+    if (operand.written != nullptr && counted.insert(operand.base).second) bytes += operand.bytes;
+  }
+  return bytes;
 }
 
 void KernelOperation::execute(const Execution& execution) const {
@@ -111,7 +122,7 @@ void KernelOperation::execute(const Execution& execution) const {
   run.call = execution.call;
   run.kernel_seed = settings().kernels;
   run.kernel_lies = settings().kernels_lie;
-  const EngineUse use(device, EngineKind::compute, execution.activity, execution.stream.id);
+  const EngineUse use(device, EngineKind::compute, execution, duration_);
   auto body = [&] { execute_kernel(run); };
   if (run_trapped(body)) return;
   keep_fault(bad_address(), function->kernel->name);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tools/sim/base/operation.h"
+#include "tools/sim/device/clock.h"
 #include "tools/sim/memory/extents.h"
 #include "tools/sim/modules/module.h"
 #include "tools/sim/twins/executor.h"
@@ -48,9 +49,11 @@ class KernelOperation final : public Operation {
   const ParameterBlob blob;
 
  private:
+  uint64_t operand_bytes() const;
   // What the parameters name as of the program's call: an address may mean something else by the time the kernel runs.
   std::vector<AddressWord> addresses_;
   std::vector<Extent> extents_;  // keeps what they refer to
+  Duration duration_;
 };
 
 }  // namespace reprise::sim

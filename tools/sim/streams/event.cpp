@@ -1,6 +1,6 @@
 #include "tools/sim/streams/event.h"
 
-#include "tools/sim/device/engine.h"
+#include "tools/sim/device/clock.h"
 #include "tools/sim/streams/operations.h"
 
 namespace reprise::sim {
@@ -11,7 +11,9 @@ class RecordOperation final : public Operation {
   explicit RecordOperation(std::shared_ptr<EventPoint> point) : point_(std::move(point)) {}
   OperationKind kind() const override { return OperationKind::record; }
   bool runs_after_failure() const override { return true; }
-  void execute(const Execution&) const override { point_->time_ns.store(now_ns(), std::memory_order_release); }
+  void execute(const Execution& execution) const override {
+    point_->time_ns.store(modelled_clock() ? execution.time_ns : now_ns(), std::memory_order_release);
+  }
 
  private:
   std::shared_ptr<EventPoint> point_;

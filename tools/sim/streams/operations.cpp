@@ -1,6 +1,7 @@
 #include "tools/sim/streams/operations.h"
 
 #include "tools/sim/base/thread.h"
+#include "tools/sim/device/clock.h"
 #include "tools/sim/streams/context.h"
 
 namespace reprise::sim {
@@ -16,7 +17,8 @@ class HostOperation final : public Operation {
  public:
   HostOperation(CUhostFn function, void* data) : parameters{function, data} {}
   OperationKind kind() const override { return OperationKind::host; }
-  void execute(const Execution&) const override {
+  void execute(const Execution& execution) const override {
+    const HostWork time(execution.time_ns);
     thread_state.in_callback = true;
     parameters.fn(parameters.userData);
     thread_state.in_callback = false;
@@ -31,6 +33,7 @@ class CallbackOperation final : public Operation {
   OperationKind kind() const override { return OperationKind::other; }
   bool runs_after_failure() const override { return true; }
   void execute(const Execution& execution) const override {
+    const HostWork time(execution.time_ns);
     thread_state.in_callback = true;
     callback_(stream_, execution.context.status(), data_);
     thread_state.in_callback = false;

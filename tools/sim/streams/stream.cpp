@@ -9,7 +9,8 @@
 #include "tools/sim/base/thread.h"
 #include "tools/sim/base/trap.h"
 #include "tools/sim/device/activity.h"
-#include "tools/sim/device/engine.h"
+#include "tools/sim/device/clock.h"
+#include "tools/sim/device/host_time.h"
 
 namespace reprise::sim {
 
@@ -19,6 +20,7 @@ struct Stream::Command {
   uint64_t position = 0;
   uint64_t activity = 0;
   uint64_t call = 0;
+  uint64_t issued_ns = 0;  // with the modelled clock alone
   Command* next = nullptr;
 };
 
@@ -30,6 +32,9 @@ std::atomic<uint32_t> next_stream_id{1};
 // system call each.
 constexpr uint64_t kSpinNs = 20'000;
 
+// Of how many commands the modelled ends are kept: a power of two.
+constexpr uint64_t kKeptEnds = 4096;
+
 }  // namespace
 
 StreamTable& streams() {
@@ -38,7 +43,9 @@ StreamTable& streams() {
 }
 
 Stream::Stream(Context& its_context, StreamKind its_kind, unsigned its_flags, int its_priority)
-    : context(its_context), kind(its_kind), flags(its_flags), priority(its_priority), id(next_stream_id++) {}
+    : context(its_context), kind(its_kind), flags(its_flags), priority(its_priority), id(next_stream_id++) {
+  if (modelled_clock()) ends_ns_ = std::make_unique<std::atomic<uint64_t>[]>(kKeptEnds);
+}
 
 // The legacy stream runs after all that blocking streams were given, and they after what it was given.
 void Stream::add_order(std::vector<Wait>& waits) {
@@ -64,6 +71,7 @@ uint64_t Stream::submit(OperationPointer operation, std::vector<Wait> waits) {
   command->waits = std::move(waits);
   command->activity = current_activity();
   command->call = current_call();
+  if (modelled_clock()) command->issued_ns = host_time_ns();
   bool wake;
   uint64_t position;
   {
@@ -102,6 +110,7 @@ void* Stream::thread_main(void* argument) {
   auto* self = static_cast<std::shared_ptr<Stream>*>(argument);
   pthread_setname_np(pthread_self(), "sim-stream");
   install_trap();
+  if (modelled_clock()) nap_precisely();
   (*self)->work();
   (*self)->context.forget_stream(self->get());
   delete self;
@@ -135,9 +144,20 @@ void Stream::work() {
 }
 
 void Stream::perform(Command& command) {
-  for (const Wait& wait : command.waits) wait.stream->wait_for(wait.position);
-  if (context.failed() && !command.operation->runs_after_failure()) return;
-  command.operation->execute({*this, context, command.activity, command.call});
+  for (const Wait& wait : command.waits) wait.stream->await(wait.position);
+  if (modelled_clock()) {
+    time_ns_ = std::max(time_ns_, command.issued_ns);
+    for (const Wait& wait : command.waits) time_ns_ = std::max(time_ns_, wait.stream->ended_ns(wait.position));
+  }
+  if (!context.failed() || command.operation->runs_after_failure()) {
+    command.operation->execute({*this, context, id, command.activity, command.call, time_ns_});
+  }
+  if (modelled_clock()) ends_ns_[command.position % kKeptEnds].store(time_ns_, std::memory_order_relaxed);
+}
+
+// Of one that was long ago, the end of another one behind it.
+uint64_t Stream::ended_ns(uint64_t position) const {
+  return ends_ns_[position % kKeptEnds].load(std::memory_order_relaxed);
 }
 
 void Stream::complete(uint64_t position) {
@@ -148,6 +168,13 @@ void Stream::complete(uint64_t position) {
 }
 
 void Stream::wait_for(uint64_t position) {
+  if (!modelled_clock()) return await(position);
+  const uint64_t begun_ns = host_time_ns();
+  await(position);
+  host_waited(begun_ns, ended_ns(position));
+}
+
+void Stream::await(uint64_t position) {
   if (reached(position)) return;
   const uint64_t until = now_ns() + kSpinNs / 2;
   while (now_ns() < until) {

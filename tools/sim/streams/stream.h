@@ -43,8 +43,10 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
   uint64_t submitted() const { return submitted_.load(std::memory_order_acquire); }
   bool reached(uint64_t position) const { return completed_.load(std::memory_order_acquire) >= position; }
-  bool idle() const { return reached(submitted()); }
+  // For threads of the program.
   void wait_for(uint64_t position);
+  // With the modelled clock: when the command at this position, which is reached, ended.
+  uint64_t ended_ns(uint64_t position) const;
   void drain() { wait_for(submitted()); }
 
   // The handle is gone: the thread ends after the last command.
@@ -63,6 +65,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   void work();
   void perform(Command& command);
   void complete(uint64_t position);
+  void await(uint64_t position);
   static void* thread_main(void* argument);
 
   std::mutex mutex_;
@@ -77,6 +80,9 @@ class Stream : public std::enable_shared_from_this<Stream> {
   std::atomic<uint32_t> waiters_{0};
   std::mutex progress_mutex_;
   std::condition_variable progress_;
+  // By the modelled clock, where that is on: how far its thread has got, and when each of the last commands ended.
+  uint64_t time_ns_ = 0;
+  std::unique_ptr<std::atomic<uint64_t>[]> ends_ns_;
 };
 
 using StreamTable = HandleTable<Stream, CUstream, HandleKind::stream>;

@@ -22,6 +22,7 @@ extern "C" __global__ void read_globals(int* out) {
 extern "C" __global__ void empty() {}
 // Without a twin.
 extern "C" __global__ void hashed(int* values) { *values = 1; }
+extern "C" __global__ void hashed_pair(int* first, int* second) { *first = *second; }
 struct Wide {
   long long words[80];
 };

@@ -17,6 +17,7 @@ TEST(Settings, HaveTheDefaultsOfTheirRows) {
     end_with(s.memory_bytes == 8ull << 30 && s.granularity == 2ull << 20 && s.h2d_bytes_per_second == 16ull << 30 &&
              s.d2h_bytes_per_second == 16ull << 30 && s.latency.nanoseconds == 0 && s.architecture == 90 &&
              s.devices == 1 && s.context_bytes == 0 && s.queue_depth == 1024 && s.poison && s.stats_path == nullptr &&
+             s.memory_bytes_per_second == 0 && s.launch_time.nanoseconds == 0 && s.kernel_times == nullptr &&
              !s.strict);
   };
   EXPECT_EXIT(child(), testing::ExitedWithCode(0), "^$");

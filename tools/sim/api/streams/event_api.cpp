@@ -1,4 +1,6 @@
 // cuEventCreate and its kin.
+#include "tools/sim/device/clock.h"
+#include "tools/sim/device/host_time.h"
 #include "tools/sim/memory/pool.h"
 #include "tools/sim/streams/capture.h"
 #include "tools/sim/streams/dispatch.h"
@@ -67,7 +69,9 @@ CUresult cuEventQuery(CUevent hEvent) {
   SIM_TRY(refuse_captured(*event));
   const std::shared_ptr<EventPoint> point = event->point();
   if (point == nullptr) return CUDA_SUCCESS;
-  return reached(*point) ? event->context.status() : CUDA_ERROR_NOT_READY;
+  if (!reached(*point)) return CUDA_ERROR_NOT_READY;
+  if (modelled_clock()) host_saw(point->time_ns.load(std::memory_order_acquire));
+  return event->context.status();
 }
 
 CUresult cuEventSynchronize(CUevent hEvent) {

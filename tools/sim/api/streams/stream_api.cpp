@@ -1,5 +1,7 @@
 // cuStreamCreate and its kin.
+#include "tools/sim/device/clock.h"
 #include "tools/sim/device/device.h"
+#include "tools/sim/device/host_time.h"
 #include "tools/sim/memory/pool.h"
 #include "tools/sim/streams/capture.h"
 #include "tools/sim/streams/dispatch.h"
@@ -66,7 +68,10 @@ CUresult cuStreamQuery(CUstream hStream) {
   std::shared_ptr<Stream> stream;
   SIM_TRY(find_work_stream(*context, hStream, &stream));
   SIM_TRY(refuse_captured(*stream));
-  return stream->idle() ? stream->context.status() : CUDA_ERROR_NOT_READY;
+  const uint64_t position = stream->submitted();
+  if (!stream->reached(position)) return CUDA_ERROR_NOT_READY;
+  if (modelled_clock()) host_saw(stream->ended_ns(position));
+  return stream->context.status();
 }
 
 CUresult cuStreamSynchronize(CUstream hStream) {

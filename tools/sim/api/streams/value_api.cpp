@@ -67,6 +67,7 @@ class WaitOperation final : public Operation {
   WaitOperation(const Word& word, unsigned condition) : word_(word), condition_(condition) {}
   OperationKind kind() const override { return OperationKind::other; }
   void execute(const Execution& execution) const override {
+    const HostWork time(execution.time_ns);
     auto body = [&] {
       while (!holds(word_, condition_)) {
         const timespec pause = {0, 20'000};
