@@ -19,8 +19,9 @@ inline constexpr uint32_t kActivityDepth = 16;
 struct HostClock {
   int64_t behind_ns = 0;  // the clock's time; below 0: ahead of it
   uint64_t wall_ns = 0;   // when it was looked at last: the clock, the thread's processor time, how long it had been
-  uint64_t cpu_ns = 0;    // ready and not running
+  uint64_t cpu_ns = 0;    // ready and not running, how often it had slept
   uint64_t delayed_ns = 0;
+  uint64_t sleeps = 0;
 };
 
 struct ThreadState {

@@ -1,6 +1,7 @@
 #include "tools/sim/device/host_time.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,12 +26,20 @@ uint64_t read_delay() noexcept {
   return count > 0 && std::sscanf(text, "%llu %llu", &ran, &delayed) == 2 ? delayed : 0;
 }
 
-// The three of one moment: once more where the thread was kept from running in between.
+// How often it has gone to sleep.
+uint64_t count_sleeps() noexcept {
+  rusage usage = {};
+  getrusage(RUSAGE_THREAD, &usage);
+  return static_cast<uint64_t>(usage.ru_nvcsw);
+}
+
+// All of one moment: once more where the thread was kept from running in between.
 void look(HostClock& clock) noexcept {
   constexpr uint64_t kMoment = 30'000;
   for (int attempt = 0; attempt < 4; ++attempt) {
     const uint64_t begun = now_ns();
     clock.delayed_ns = read_delay();
+    clock.sleeps = count_sleeps();
     clock.cpu_ns = thread_cpu_ns();
     clock.wall_ns = now_ns();
     if (clock.wall_ns - begun < kMoment) return;
@@ -70,8 +79,10 @@ uint64_t host_time_ns() noexcept {
   } else if (has_paused(clock)) {
     const HostClock before = clock;
     look(clock);
+    // Where it slept, as long as others let it, it need not have been late for its delays.
+    const bool slept = clock.sleeps != before.sleeps;
     const uint64_t delayed = std::min(clock.delayed_ns - before.delayed_ns, clock.wall_ns - before.wall_ns);
-    set_behind(clock, before.behind_ns + static_cast<int64_t>(delayed));
+    if (!slept) set_behind(clock, before.behind_ns + static_cast<int64_t>(delayed));
   }
   return now_ns() - static_cast<uint64_t>(clock.behind_ns);
 }

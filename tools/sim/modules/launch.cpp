@@ -92,7 +92,7 @@ KernelOperation::KernelOperation(std::shared_ptr<const Function> its_function, c
     extents_.push_back(std::move(extent));
     return true;
   });
-  duration_ = kernel_duration(function->kernel->name, operand_bytes());
+  if (modelled_clock()) duration_ = kernel_duration(function->kernel->name, operand_bytes());
 }
 
 uint64_t KernelOperation::operand_bytes() const {

@@ -1,0 +1,93 @@
+// The modelled clock of the simulated device, in recordings: how long operations took and how long an iteration is does
+// not depend on what else the machine does.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/e2e/harness.h"
+
+namespace reprise::e2e {
+namespace {
+
+struct Recording {
+  std::vector<std::string> operations;  // kind, name, nanoseconds, in the program's order
+  double span_ns = 0;                   // from the first one's begin to the last one's end
+  nlohmann::json stats;
+};
+
+std::vector<std::string> cells(const std::string& line) {
+  std::vector<std::string> all;
+  bool quoted = false;
+  all.emplace_back();
+  for (const char letter : line) {
+    if (letter == '"') {
+      quoted = !quoted;
+    } else if (letter == ',' && !quoted) {
+      all.emplace_back();
+    } else {
+      all.back() += letter;
+    }
+  }
+  return all;
+}
+
+Recording record() {
+  const Scratch scratch;
+  const Outcome program =
+      run({built("bin/chargpt"), "--layers", "2", "--width", "64", "--context", "32", "--steps", "5"},
+          merged(simulated_device(), {{"LD_PRELOAD", built("lib/reprise/libreprise.so")},
+                                      {"REPRISE_DRIVER", built("lib/sim/libcuda.so.1")},
+                                      {"REPRISE_TRACE", scratch.path("trace")},
+                                      {"REPRISE_SIM_MEMORY_RATE", "50MB"},
+                                      {"REPRISE_SIM_STATS", scratch.path("stats")}}));
+  EXPECT_EQ(program.exit_code, 0) << program.err;
+  const Outcome exported = run({built("bin/reprise"), "export", scratch.path("trace"), "--format", "csv"});
+  EXPECT_EQ(exported.exit_code, 0) << exported.err;
+  Recording recording;
+  recording.stats = read_stats(scratch.path("stats"));
+  std::istringstream lines(exported.out);
+  std::string line;
+  std::getline(lines, line);
+  EXPECT_EQ(line.substr(0, 13), "sequence,kind");
+  double begin = 0;
+  double end = 0;
+  while (std::getline(lines, line)) {
+    const std::vector<std::string> row = cells(line);
+    if (row.size() < 8 || row[6].empty()) continue;
+    const uint64_t start_ns = std::stoull(row[6]);
+    const uint64_t end_ns = std::stoull(row[7]);
+    recording.operations.push_back(row[1] + " " + row[2] + " " + std::to_string(end_ns - start_ns));
+    if (begin == 0) begin = static_cast<double>(start_ns);
+    end = static_cast<double>(end_ns);
+  }
+  recording.span_ns = end - begin;
+  return recording;
+}
+
+TEST(Clock, RecordingsAreTheSameBesideOtherWork) {
+  const Recording alone = record();
+  std::atomic<bool> ended{false};
+  std::vector<std::thread> load;
+  for (unsigned i = 0; i < std::max(2u, std::thread::hardware_concurrency()); ++i) {
+    load.emplace_back([&] {
+      while (!ended.load(std::memory_order_relaxed)) {
+      }
+    });
+  }
+  const Recording beside = record();
+  ended = true;
+  for (std::thread& thread : load) thread.join();
+  EXPECT_GT(alone.operations.size(), 500u);
+  EXPECT_EQ(alone.operations, beside.operations);
+  EXPECT_EQ(alone.stats["modelled_ns"], beside.stats["modelled_ns"]);
+  // Where the host could not keep up, be it for a machine that is busier than this, the span is not the clock's.
+  if (alone.stats["lost_ns"] != 0 || beside.stats["lost_ns"] != 0) GTEST_SKIP() << "the host could not keep up";
+  EXPECT_NEAR(beside.span_ns / alone.span_ns, 1, 0.03);
+}
+
+}  // namespace
+}  // namespace reprise::e2e
