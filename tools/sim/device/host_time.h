@@ -1,8 +1,9 @@
 // The time of the program's threads by the modelled clock (device/clock.h), which is what their work is issued at. It
 // goes on with the clock, but for what a busy machine costs: a wait ends when what it waits for ends by the modelled
 // clock, not when the thread wakes up; mapping takes what is set; and while the thread was ready and did not run no
-// time passed. So it falls behind the clock, the device's times follow it, and naps are shorter until all are level
-// again. Callers, with the modelled clock alone: streams when work is issued or waited for, events, mapping.
+// time passed, unless it also slept for others since it was looked at last. So it falls behind the clock, the device's
+// times follow it, and naps are shorter until all are level again. Callers, with the modelled clock alone: streams when
+// work is issued or waited for, events, mapping.
 #pragma once
 #include <cstdint>
 
