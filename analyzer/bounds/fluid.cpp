@@ -135,7 +135,7 @@ class FluidProgram {
       const uint32_t interval = interval_before(op_of_call_[candidate.before]) % points_;
       for (const uint32_t row : time_rows_[interval]) program_.set(row, recompute_[c], -ms * row_rate_[row]);
       for (const plan::OpAccess& access : call.accesses) {
-        if ((access.mode & trace::kAccessWrite) != 0) made_by_[access.tensor] = c;
+        if (changes(access)) made_by_[access.tensor] = c;
       }
     }
   }

@@ -8,14 +8,14 @@ namespace {
 bool reads(const GraphCall& entry, uint32_t tensor) {
   if ((entry.call.flags & trace::kOpOpaque) != 0) return true;
   return std::any_of(entry.call.accesses.begin(), entry.call.accesses.end(), [&](const plan::OpAccess& access) {
-    return access.tensor == tensor && (access.mode & trace::kAccessRead) != 0;
+    return access.tensor == tensor && plan::reads(access);
   });
 }
 
 bool writes_all(const GraphCall& entry, uint32_t tensor, uint64_t size) {
   if ((entry.call.flags & trace::kOpOpaque) != 0) return true;
   return std::any_of(entry.call.accesses.begin(), entry.call.accesses.end(), [&](const plan::OpAccess& access) {
-    return access.tensor == tensor && (access.mode & trace::kAccessWrite) != 0 && access.offset == 0 &&
+    return access.tensor == tensor && changes(access) && access.offset == 0 &&
            (access.size == 0 || access.size == size);
   });
 }

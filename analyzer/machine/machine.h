@@ -45,5 +45,9 @@ std::optional<double> ssd_years(const Machine& machine, uint64_t written_bytes, 
 
 // Time of a copy of `bytes` over a link.
 uint64_t copy_ns(uint64_t bytes, double bytes_per_s, uint64_t latency_ns);
+// Of a hash of `bytes` of device memory: what a clean offload takes where the bytes are as expected.
+inline uint64_t hash_ns(uint64_t bytes, const Machine& machine) {
+  return copy_ns(bytes, machine.memory_bytes_per_s, machine.launch_ns);
+}
 
 }  // namespace reprise::analyzer

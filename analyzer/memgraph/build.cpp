@@ -84,7 +84,7 @@ class MemGraphBuilder {
     }
     steps = vertices;
     for (const Stay& stay : schedule_.stays) {
-      const bool offload = stay.departure == Departure::offload;
+      const bool offload = has_offload(stay.departure);
       if (offload) ++vertices;
       if (stay.arrival == Arrival::reload) ++vertices;
       if (offload || stay.departure == Departure::drop) ++steps;
@@ -100,8 +100,9 @@ class MemGraphBuilder {
   void list_departure(uint32_t stay) {
     const Stay& entry = schedule_.stays[stay];
     uint32_t vertex = kNone;
-    if (entry.departure == Departure::offload) {
+    if (has_offload(entry.departure)) {
       vertex = add_vertex(VertexKind::offload);
+      result_.vertices[vertex].clean = entry.departure == Departure::guarded;
       result_.vertices[vertex].tensor = entry.tensor;
       result_.tiers[vertex] = entry.to;
     }

@@ -17,6 +17,7 @@ bool optional_below(uint32_t index, size_t count) { return index == kNone || ind
 uint64_t chunks_for(uint64_t size, uint64_t chunk_bytes) { return size / chunk_bytes + (size % chunk_bytes != 0); }
 
 constexpr size_t kMostDevices = 1024;
+constexpr uint32_t kAllModes = trace::kAccessRead | trace::kAccessWrite | trace::kAccessUnchanged;
 
 // One budget holds for each of the devices.
 Status check_devices(const Plan& plan) {
@@ -153,6 +154,9 @@ Status check_call(const Plan& plan, uint32_t index) {
   }
   for (const OpAccess& access : call.accesses) {
     if (access.tensor >= plan.tensors.size()) return wrong("call", index, "accesses a tensor that does not exist");
+    if (access.mode > kAllModes || ((access.mode & trace::kAccessUnchanged) != 0 && !writes(access))) {
+      return wrong("call", index, "accesses in no known way");
+    }
     const uint64_t size = plan.tensors[access.tensor].size;
     if (access.offset > size || access.size > size - access.offset) return wrong("call", index, "leaves its tensor");
   }
@@ -166,6 +170,7 @@ Status check_vertex(const Plan& plan, uint32_t index) {
   if (is_call ? (vertex.call >= plan.calls.size() || plan.calls[vertex.call].vertex != index) : vertex.call != kNone) {
     return wrong("vertex", index, "has a wrong call");
   }
+  if (vertex.clean && vertex.kind != VertexKind::offload) return wrong("vertex", index, "is clean but no offload");
   const bool op = vertex.kind == VertexKind::op;
   if (op != (vertex.tensor == kNone) || !optional_below(vertex.tensor, plan.tensors.size())) {
     return wrong("vertex", index, "has a wrong tensor");
@@ -223,7 +228,7 @@ Status check_totals(const Plan& plan) {
   uint64_t offloaded = 0;
   uint64_t reloaded = 0;
   for (const Vertex& vertex : plan.vertices) {
-    if (vertex.kind == VertexKind::offload) offloaded += plan.tensors[vertex.tensor].size;
+    if (vertex.kind == VertexKind::offload && !vertex.clean) offloaded += plan.tensors[vertex.tensor].size;
     if (vertex.kind == VertexKind::reload) reloaded += plan.tensors[vertex.tensor].size;
   }
   if (offloaded != plan.offload_bytes || reloaded != plan.reload_bytes) return wrong("its totals do not add up");
@@ -266,7 +271,7 @@ bool has_split_tensors(const Plan& plan) {
 bool drops_what_is_only_read(const Plan& plan) {
   return std::any_of(plan.calls.begin(), plan.calls.end(), [&](const Call& call) {
     return std::any_of(call.accesses.begin(), call.accesses.end(), [&](const OpAccess& access) {
-      return plan.tensors[access.tensor].chunk_count != 0 && (access.mode & trace::kAccessWrite) == 0;
+      return plan.tensors[access.tensor].chunk_count != 0 && !writes(access);
     });
   });
 }

@@ -171,6 +171,7 @@ void plan_fields(Codec& codec, AnyPlan& plan) {
     c(vertex.kind);
     c(vertex.call);
     c(vertex.tensor);
+    c(vertex.clean);
     c(vertex.predicted_start_ns);
     c(vertex.predicted_end_ns);
     c.list(vertex.predecessors, [](auto& d, auto& predecessor) {

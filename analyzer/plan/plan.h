@@ -11,7 +11,7 @@
 
 namespace reprise::plan {
 
-inline constexpr uint32_t kPlanVersion = 4;
+inline constexpr uint32_t kPlanVersion = 5;
 inline constexpr uint32_t kNone = 0xffffffff;
 
 // What a run promises about memory that kernels reach unseen (README). strict: what leaves the device is always copied,
@@ -56,6 +56,15 @@ struct OpAccess {
   uint64_t size = 0;  // 0: up to the end
   uint32_t parameter_offset = trace::kNoParameter;
 };
+
+// What an access means for the order of ops: one that writes conflicts with all others.
+inline bool reads(const OpAccess& access) { return (access.mode & trace::kAccessRead) != 0; }
+inline bool writes(const OpAccess& access) { return (access.mode & trace::kAccessWrite) != 0; }
+// And for copies: are they out of date behind it? A write that kernel facts say leaves the bytes alone does not change
+// them; that is evidence, so what is given up for it is guarded (Vertex::clean).
+inline bool changes(const OpAccess& access) {
+  return writes(access) && (access.mode & trace::kAccessUnchanged) == 0;
+}
 
 // One call of the recorded iteration, in program order: what the matcher compares. Allocations that Reprise never moves
 // (pinned host memory, managed memory, module globals) appear neither as tensors nor as calls nor as accesses.
@@ -111,6 +120,9 @@ struct Vertex {
   VertexKind kind = VertexKind::op;
   uint32_t call = kNone;            // of op and release
   uint32_t tensor = kNone;          // of release, offload and reload
+  // Of an offload: as far as kernel facts say the host has these bytes already. The replay compares hashes, and copies
+  // only where they differ or there is no copy to compare with. Behind it the host copy is valid, as behind any offload.
+  bool clean = false;
   uint64_t predicted_start_ns = 0;  // from the iteration's start, by the planner's simulation
   uint64_t predicted_end_ns = 0;
   std::vector<Predecessor> predecessors = {};
@@ -134,7 +146,7 @@ struct Plan {
   uint64_t minimum_bytes = 0;  // smallest budget for which a plan exists (largest working set and what is reserved)
   uint64_t compute_ns = 0;     // sum of the recorded durations
   uint64_t predicted_ns = 0;   // of one iteration under this plan
-  uint64_t offload_bytes = 0;  // per iteration
+  uint64_t offload_bytes = 0;  // per iteration, without clean offloads
   uint64_t reload_bytes = 0;
   uint32_t remap_count = 0;     // acquires that find the range mapped to other chunks: VMM calls in steady state
   std::vector<Tensor> tensors;  // persistent ones first, in order of allocation

@@ -12,8 +12,8 @@ namespace {
 using Out = std::back_insert_iterator<std::string>;
 
 const char* name_of_mode(uint32_t mode) {
-  constexpr const char* kNames[] = {"-", "r", "w", "rw"};
-  return kNames[mode & 3];
+  constexpr const char* kNames[] = {"-", "r", "w", "rw", "-", "r", "wu", "rwu"};
+  return kNames[mode & 7];
 }
 
 void write_head(const Plan& plan, Out out) {
@@ -89,6 +89,7 @@ void write_vertex(const Plan& plan, uint32_t index, Out out) {
   fmt::format_to(out, "vertex {} {}", index, name_of(vertex.kind));
   if (vertex.call != kNone) fmt::format_to(out, " call={}", vertex.call);
   if (vertex.tensor != kNone) fmt::format_to(out, " tensor={}", vertex.tensor);
+  if (vertex.clean) fmt::format_to(out, " clean");
   fmt::format_to(out, " {}..{}", vertex.predicted_start_ns, vertex.predicted_end_ns);
   for (const Acquire& acquire : vertex.acquires)
     fmt::format_to(out, " acquire={}@{}", acquire.tensor, acquire.placement);

@@ -75,7 +75,7 @@ class LinkAware : public VictimChooser {
   }
 
   int64_t copy_length(const WalkState& state, uint32_t tensor) const {
-    if (state.tensors[tensor].clean) return 0;
+    if (state.tensors[tensor].host != HostCopy::stale) return 0;
     const uint64_t size = state.graph->tensors[tensor].size;
     return static_cast<int64_t>(copy_ns(size, machine_.d2h_bytes_per_s, machine_.latency_ns));
   }

@@ -58,8 +58,7 @@ class Mover {
     if (graph_.calls[index].barrier || op.accesses.empty()) return false;
     bool frees = false;
     for (const plan::OpAccess& access : op.accesses) {
-      const bool writes = (access.mode & trace::kAccessWrite) != 0;
-      if (writes && !is_persistent(graph_.tensors[access.tensor])) return false;
+      if (changes(access) && !is_persistent(graph_.tensors[access.tensor])) return false;
       frees = frees || (is_chunked_transient(access.tensor) && last_use_[access.tensor] == index);
     }
     return frees;

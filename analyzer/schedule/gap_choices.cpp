@@ -24,8 +24,12 @@ void GapChoices::list_uses() {
     op_of_call_.push_back(ops_);
     if (entry.call.kind != plan::CallKind::op) continue;
     for (const uint32_t tensor : entry.operands) {
-      const bool writes = std::binary_search(entry.writes.begin(), entry.writes.end(), tensor);
-      uses_[tensor].push_back({ops_, writes});
+      const auto is_in = [&](const std::vector<uint32_t>& list) {
+        return std::binary_search(list.begin(), list.end(), tensor);
+      };
+      uses_[tensor].push_back({ops_, is_in(entry.writes)      ? HostCopy::stale
+                                     : is_in(entry.unchanged) ? HostCopy::by_facts
+                                                              : HostCopy::valid});
     }
     call_of_op_.push_back(call);
     start_ns_.push_back(start_ns_.back() + entry.call.duration_ns);
@@ -121,9 +125,9 @@ Schedule GapChoices::schedule() const {
 
 void GapChoices::add_transient(uint32_t tensor, std::vector<Stay>& stays) const {
   const std::vector<GapUse>& uses = uses_[tensor];
-  bool dirty = true;  // the memory was new
+  HostCopy host = HostCopy::stale;  // the memory was new
   for (size_t i = 0, first = 0; i < uses.size(); ++i) {
-    dirty = dirty || uses[i].writes;
+    host = std::min(host, uses[i].leaves);
     const bool last = i + 1 == uses.size();
     if (!last && stays_behind(tensor, i)) continue;
     Stay stay;
@@ -131,13 +135,12 @@ void GapChoices::add_transient(uint32_t tensor, std::vector<Stay>& stays) const 
     stay.begin = call_of_op_[uses[first].op];
     stay.end = last ? end_[tensor] : call_of_op_[uses[i].op] + 1;
     stay.arrival = first == 0 ? Arrival::first_touch : Arrival::reload;
-    stay.departure = last && departure_[tensor] == Departure::release ? Departure::release
-                     : dirty                                          ? Departure::offload
-                                                                      : Departure::drop;
+    const bool released = last && departure_[tensor] == Departure::release;
+    stay.departure = released ? Departure::release : departure_with(host);
     stay.not_to_ssd = uses[i].gap != kNone && gaps_[uses[i].gap].not_to_ssd;
     stays.push_back(stay);
     first = i + 1;
-    dirty = false;
+    host = HostCopy::valid;
   }
 }
 
@@ -156,23 +159,23 @@ void GapChoices::add_persistent(uint32_t tensor, std::vector<Stay>& stays) const
     stays.push_back(stay);
     return;
   }
-  bool dirty = false;
-  bool dirty_at_end = false;
+  HostCopy host = HostCopy::valid;
+  HostCopy at_end = HostCopy::valid;
   for (size_t step = 1, first = start + 1; step <= count; ++step) {
     const size_t at = (start + step) % count;
-    dirty = dirty || uses[at].writes;
-    if (at + 1 == count) dirty_at_end = dirty;
+    host = std::min(host, uses[at].leaves);
+    if (at + 1 == count) at_end = host;
     if (stays_behind(tensor, at)) continue;
     const size_t begin = first % count;
     stay.begin = call_of_op_[uses[begin].op];
     stay.end = call_of_op_[uses[at].op] + 1;
-    stay.departure = dirty ? Departure::offload : Departure::drop;
+    stay.departure = departure_with(host);
     stay.not_to_ssd = uses[at].gap != kNone && gaps_[uses[at].gap].not_to_ssd;
     stay.wraps = begin > at;
-    stay.clean_at_start = stay.wraps && !dirty_at_end;
+    stay.clean_at_start = stay.wraps && at_end == HostCopy::valid;
     stays.push_back(stay);
     first = at + 1;
-    dirty = false;
+    host = HostCopy::valid;
   }
 }
 

@@ -40,7 +40,7 @@ class GapChoices {
  private:
   struct GapUse {
     uint32_t op = 0;
-    bool writes = false;
+    HostCopy leaves = HostCopy::valid;  // the best that a host copy is behind it
     bool with_next = false;  // on the device until the next one
     uint32_t gap = kNone;    // up to the next use, if there is an op in between
   };

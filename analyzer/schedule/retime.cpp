@@ -32,12 +32,14 @@ class Retimer {
         if (start_in(tier)) moved = true;
       }
       if (moved) continue;
-      const uint64_t next = std::min({compute_end_, out_[0].end, out_[1].end, in_[0].end, in_[1].end});
+      const uint64_t hashed = hashes_.empty() ? kForever : hashes_.begin()->first;
+      const uint64_t next = std::min({compute_end_, out_[0].end, out_[1].end, in_[0].end, in_[1].end, hashed});
       if (next == kForever) break;  // a schedule that does not fit; the caller's simulation will tell
       now_ = next;
       if (compute_end_ == now_) end_op();
       for (LinkCopy& link : out_) end_out(link);
       for (LinkCopy& link : in_) end_in(link);
+      end_hashes();
     }
     return apply();
   }
@@ -47,7 +49,7 @@ class Retimer {
   struct StayInstance {
     uint64_t first = 0;    // op of its first use, over all rounds
     uint64_t last = 0;     // of its last one
-    uint64_t written = 0;  // of the last write within it, for the copy out
+    uint64_t written = 0;  // of the last write within it, if only by its order, for the copy out
     int64_t chunks = 0;
     uint32_t stay = 0;
     uint32_t next = kNone;             // instance of the same tensor that comes back from the copy
@@ -93,7 +95,10 @@ class Retimer {
     written_instances_.assign(uint64_t{kRounds + 1} * ops_, {});
     std::vector<std::vector<uint32_t>> writes(graph_.tensors.size());
     for (uint32_t op = 0; op < ops_; ++op) {
-      for (const uint32_t tensor : graph_.calls[call_of_op_[op]].writes) writes[tensor].push_back(op);
+      const GraphCall& entry = graph_.calls[call_of_op_[op]];
+      for (const auto* list : {&entry.writes, &entry.unchanged}) {
+        for (const uint32_t tensor : *list) writes[tensor].push_back(op);
+      }
     }
     for (uint32_t tensor = 0; tensor < stays_of_.size(); ++tensor) {
       if (!stays_of_[tensor].empty()) list_instances(stays_of_[tensor], writes[tensor]);
@@ -128,7 +133,7 @@ class Retimer {
     instance.first = first;
     instance.last = std::max(end, first + 1) - 1;
     instance.chunks = graph_.tensors[stay.tensor].chunk_count;
-    instance.out = stay.departure != Departure::offload;
+    instance.out = !has_offload(stay.departure);
     instance.host = before == kNone;
     instance.written = first;
     for (uint64_t round = first / ops_; round <= instance.last / ops_; ++round) {
@@ -245,8 +250,12 @@ class Retimer {
     compute_end_ = kForever;
     const uint64_t op = op_++;
     for (const uint32_t number : written_instances_[op]) {
-      const Tier to = schedule_.stays[instances_[number].stay].to;
-      out_queue_[static_cast<size_t>(to)].insert({instances_[number].last, number});
+      const Stay& stay = schedule_.stays[instances_[number].stay];
+      if (stay.departure == Departure::guarded) {
+        hashes_.insert({now_ + hash_ns(graph_.tensors[stay.tensor].size, machine_), number});
+      } else {
+        out_queue_[static_cast<size_t>(stay.to)].insert({instances_[number].last, number});
+      }
     }
     for (const uint32_t number : last_instances_[op]) {
       instances_[number].used = true;
@@ -290,6 +299,15 @@ class Retimer {
     link.end = kForever;
     instances_[link.instance].out = true;
     leave(link.instance);
+  }
+
+  void end_hashes() {
+    while (!hashes_.empty() && hashes_.begin()->first == now_) {
+      const uint32_t number = hashes_.begin()->second;
+      hashes_.erase(hashes_.begin());
+      instances_[number].out = true;
+      leave(number);
+    }
   }
 
   // Starts the first of the next few reloads that link, room and host copy allow. One that the op at hand waits for
@@ -365,7 +383,7 @@ class Retimer {
     for (const uint32_t number : order) {
       const StayInstance& instance = instances_[number];
       Stay& stay = schedule.stays[instance.stay];
-      if (stay.departure != Departure::offload || stay.wraps) continue;
+      if (!has_offload(stay.departure) || stay.wraps) continue;
       const uint64_t base = uint64_t{kRounds - 2} * ops_;
       const uint64_t to = instance.offload_end <= base ? 0 : instance.offload_end - base;
       uint32_t op = op_of_call_[stay.end];
@@ -433,6 +451,7 @@ class Retimer {
   uint64_t compute_end_ = kForever;
   LinkCopy out_[2], in_[2];                               // by tier
   std::set<std::pair<uint64_t, uint32_t>> out_queue_[2];  // (last use, instance)
+  std::set<std::pair<uint64_t, uint32_t>> hashes_;  // clean offloads that run: (end, instance)
   std::vector<uint64_t> round_start_;
   std::vector<Wait> waits_;
 };

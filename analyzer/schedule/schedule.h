@@ -12,7 +12,7 @@
 //   host copy  valid          stale        valid                 |  valid          stale
 //
 // `departure` is offload here, for an op wrote the tensor; after reads alone the host copy is still valid and it would
-// be drop. A policy, or retime.h, may lengthen a stay over its copies: the end to offload_end, the begin to
+// be drop, and guarded if only kernel facts say that they were reads. A policy, or retime.h, may lengthen a stay over its copies: the end to offload_end, the begin to
 // reload_begin.
 #pragma once
 #include <algorithm>
@@ -34,8 +34,22 @@ enum class Departure : uint8_t {
   release,  // the program's free, at call `end`
   offload,  // copied to the host after its last access
   drop,     // the host copy is still valid
+  guarded,  // ... as far as kernel facts say: an offload that only compares, and copies where the bytes differ
   never,
 };
+
+// The host's copy of a tensor. by_facts: valid as far as kernel facts say. In order: what is worse comes first.
+enum class HostCopy : uint8_t { stale, by_facts, valid };
+
+// How a tensor leaves whose bytes are still needed.
+inline Departure departure_with(HostCopy copy) {
+  if (copy == HostCopy::stale) return Departure::offload;
+  return copy == HostCopy::valid ? Departure::drop : Departure::guarded;
+}
+// Does it take a vertex of the plan?
+inline bool has_offload(Departure departure) {
+  return departure == Departure::offload || departure == Departure::guarded;
+}
 
 // Where the copy of what is away lies.
 enum class Tier : uint8_t { host, ssd };
@@ -50,7 +64,7 @@ struct Stay {
   Arrival arrival = Arrival::reload;
   Departure departure = Departure::drop;
   bool wraps = false;
-  bool clean_at_start = false;  // wraps or always: the host copy is valid at the iteration's start
+  bool clean_at_start = false;  // wraps or always: the host copy is valid at the iteration's start, without facts
   Tier to = Tier::host;         // of an offload: what a policy wishes; tiers.h decides
   Tier from = Tier::host;       // of a reload; tiers.h sets it
   bool not_to_ssd = false;      // of an offload: as long as there is room on the host

@@ -96,7 +96,7 @@ class Assignment {
       if (next.arrival != Arrival::reload) break;
       copy.reloads.push_back(stays[(index + step) % stays.size()]);
       copy.end = next.begin;
-      if (next.departure != Departure::drop) break;
+      if (next.departure != Departure::drop && next.departure != Departure::guarded) break;
     }
     copy.length_ns = copy.begin < copy.end ? start_ns_[copy.end] - start_ns_[copy.begin]
                                            : start_ns_.back() - start_ns_[copy.begin] + start_ns_[copy.end];

@@ -10,7 +10,7 @@ constexpr int kFreePasses = 6;
 
 struct StartState {
   std::vector<uint8_t> resident;
-  std::vector<uint8_t> clean;
+  std::vector<HostCopy> host;
   bool operator==(const StartState&) const = default;
 };
 
@@ -47,7 +47,7 @@ class Walk {
   struct Head {  // the end of a stay that was carried in
     bool ended = false;
     uint32_t end = kNone;  // kNone: it left before any use, so it may leave in the iteration before
-    bool offload = false;
+    Departure departure = Departure::drop;
     Tier tier = Tier::host;
     uint32_t after = kNone;
   };
@@ -60,7 +60,7 @@ class Walk {
   StartState first_guess() const {
     StartState guess;
     guess.resident.assign(graph_.tensors.size(), 0);
-    guess.clean.assign(graph_.tensors.size(), 0);
+    guess.host.assign(graph_.tensors.size(), HostCopy::stale);
     std::vector<uint32_t> order;
     for (uint32_t t = 0; t < graph_.tensors.size(); ++t) {
       if (movable(t)) order.push_back(t);
@@ -81,8 +81,8 @@ class Walk {
   bool closed(const StartState& start, const StartState& end) const {
     for (uint32_t t = 0; t < start.resident.size(); ++t) {
       if (start.resident[t] == 0) continue;
-      if (end.resident[t] == 0 || start.clean[t] > end.clean[t]) return false;
-      if (start.clean[t] < end.clean[t] && shrinks_ < kFreePasses) return false;
+      if (end.resident[t] == 0 || start.host[t] > end.host[t]) return false;
+      if (start.host[t] < end.host[t] && shrinks_ < kFreePasses) return false;
       if (!options_.carry_visitors && heads_[t].ended) return false;
     }
     return true;
@@ -95,8 +95,8 @@ class Walk {
           start.resident[t] != 0 && end.resident[t] != 0 && (options_.carry_visitors || !heads_[t].ended);
       next.resident[t] = stays ? 1 : 0;
       // After some passes claims only shrink, too, so that this ends.
-      const bool may_claim = start.clean[t] != 0 || shrinks_ < kFreePasses;
-      next.clean[t] = stays && may_claim && end.clean[t] != 0 ? 1 : 0;
+      const HostCopy most = shrinks_ < kFreePasses ? HostCopy::valid : start.host[t];
+      next.host[t] = stays ? std::min(end.host[t], most) : HostCopy::stale;
     }
     ++shrinks_;
     return next;
@@ -155,7 +155,7 @@ class Walk {
     for (uint32_t t = 0; t < graph_.tensors.size(); ++t) {
       if (!movable(t)) continue;
       touched_[t] = 1;
-      state_.tensors[t].clean = start.resident[t] == 0 || start.clean[t] != 0;
+      state_.tensors[t].host = start.resident[t] == 0 ? HostCopy::valid : start.host[t];
       if (start.resident[t] == 0) continue;
       enter(t, 0);
       state_.tensors[t].carried = true;
@@ -170,7 +170,7 @@ class Walk {
     StartState end;
     for (const WalkState::TensorState& tensor : state_.tensors) {
       end.resident.push_back(tensor.resident ? 1 : 0);
-      end.clean.push_back(tensor.resident && tensor.clean ? 1 : 0);
+      end.host.push_back(tensor.resident ? tensor.host : HostCopy::stale);
     }
     return end;
   }
@@ -190,7 +190,11 @@ class Walk {
     for (const uint32_t tensor : entry.operands) {
       if (!state_.tensors[tensor].resident) arrive(tensor, call);
     }
-    for (const uint32_t tensor : entry.writes) state_.tensors[tensor].clean = false;
+    for (const uint32_t tensor : entry.unchanged) {
+      HostCopy& host = state_.tensors[tensor].host;
+      host = std::min(host, HostCopy::by_facts);
+    }
+    for (const uint32_t tensor : entry.writes) state_.tensors[tensor].host = HostCopy::stale;
     for (const uint32_t tensor : entry.operands) {
       WalkState::TensorState& operand = state_.tensors[tensor];
       operand.pinned = false;
@@ -206,7 +210,7 @@ class Walk {
 
   void arrive(uint32_t tensor, uint32_t call) {
     enter(tensor, call);
-    state_.tensors[tensor].clean = touched_[tensor] != 0;
+    state_.tensors[tensor].host = touched_[tensor] != 0 ? HostCopy::valid : HostCopy::stale;
     arrivals_.resize(graph_.tensors.size());
     arrivals_[tensor] = touched_[tensor] != 0 ? Arrival::reload : Arrival::first_touch;
     arrives_after_.resize(graph_.tensors.size(), kNone);
@@ -237,13 +241,13 @@ class Walk {
     const uint32_t last = waits ? after : entry.last;
     if (!waits) after = kNone;
     if (entry.carried) {
-      heads_[tensor] = {true, last == kNone ? kNone : last + 1, !entry.clean, tier, after};
+      heads_[tensor] = {true, last == kNone ? kNone : last + 1, departure_with(entry.host), tier, after};
     } else {
-      close_stay(tensor, last + 1, entry.clean ? Departure::drop : Departure::offload);
+      close_stay(tensor, last + 1, departure_with(entry.host));
       stays_.back().to = tier;
       stays_.back().leaves_after = after;
     }
-    entry.clean = true;
+    entry.host = HostCopy::valid;
     leave(tensor);
   }
 
@@ -269,7 +273,7 @@ class Walk {
       }
       Stay stay;
       stay.tensor = t;
-      stay.clean_at_start = start.clean[t] != 0;
+      stay.clean_at_start = start.host[t] == HostCopy::valid;
       if (entry.carried) {
         stay.end = count_;
         stay.arrival = Arrival::always;
@@ -278,7 +282,7 @@ class Walk {
         const Head& head = heads_[t];
         stay.begin = entry.begin;
         stay.arrival = Arrival::reload;
-        stay.departure = head.offload ? Departure::offload : Departure::drop;
+        stay.departure = head.departure;
         stay.to = head.tier;
         stay.arrives_after = arrives_after_[t];
         stay.leaves_after = head.after;

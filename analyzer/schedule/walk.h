@@ -22,7 +22,7 @@ inline constexpr uint64_t kNever = ~uint64_t{0};
 struct WalkState {
   struct TensorState {
     bool resident = false;
-    bool clean = false;          // the host copy is valid
+    HostCopy host = HostCopy::stale;
     bool pinned = false;         // operand of the op at hand
     bool carried = false;        // resident since the previous iteration
     uint32_t begin = 0;          // of the stay, unless carried

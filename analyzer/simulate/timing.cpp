@@ -53,6 +53,11 @@ class VertexTiming {
     const plan::Tensor& tensor = tasks_.tensors[graph_.vertices[v].tensor];
     const double link = in ? machine_.h2d_bytes_per_s : machine_.d2h_bytes_per_s;
     entry.device = tensor.device;
+    if (graph_.vertices[v].clean) {
+      entry.engine = engines_.hash(tensor.device);
+      entry.length_ns = hash_ns(tensor.size, machine_);
+      return;
+    }
     entry.transfer = true;
     if (graph_.tiers[v] == Tier::ssd) {
       const double ssd = in ? machine_.ssd_read_bytes_per_s : machine_.ssd_write_bytes_per_s;

@@ -43,7 +43,7 @@ class TaskGraphBuilder {
     if (several_devices_) {
       return Status{StatusCode::unsupported, "the iteration uses more than one device; plans are for one"};
     }
-    if (facts_ != nullptr) apply_facts(*stream_.trace, *facts_, functions_, safety_, graph_);
+    if (facts_ != nullptr) apply_facts(*stream_.trace, *facts_, functions_, graph_);
     complete_task_graph(graph_);
     return std::move(graph_);
   }

@@ -25,11 +25,12 @@ void set_operands(TaskGraph& graph, uint32_t index) {
   GraphCall& entry = graph.calls[index];
   entry.operands.clear();
   entry.writes.clear();
+  entry.unchanged.clear();
   if (entry.call.kind != plan::CallKind::op) return;
   for (const plan::OpAccess& access : entry.call.accesses) {
     if (graph.tensors[access.tensor].chunk_count == 0) continue;
     entry.operands.push_back(access.tensor);
-    if ((access.mode & trace::kAccessWrite) != 0) entry.writes.push_back(access.tensor);
+    if (writes(access)) (changes(access) ? entry.writes : entry.unchanged).push_back(access.tensor);
   }
   if ((entry.call.flags & trace::kOpOpaque) != 0) {
     for (uint32_t tensor = 0; tensor < graph.tensors.size(); ++tensor) {
@@ -40,6 +41,11 @@ void set_operands(TaskGraph& graph, uint32_t index) {
   }
   sort_unique(entry.operands);
   sort_unique(entry.writes);
+  sort_unique(entry.unchanged);
+  // It may have a tensor by two names.
+  std::erase_if(entry.unchanged, [&](uint32_t tensor) {
+    return std::binary_search(entry.writes.begin(), entry.writes.end(), tensor);
+  });
 }
 
 void set_edges(TaskGraph& graph) {

@@ -20,7 +20,7 @@ void Flow::access(uint32_t call, const plan::OpAccess& access, Stamp stamp) {
   const uint64_t size = graph_.tensors[access.tensor].size;
   // A pointer alone does not say which way a kernel walks from it: without a size the range is the whole tensor.
   const bool whole = access.size == 0 || !flow.touched || (graph_.calls[call].call.flags & trace::kOpOpaque) != 0;
-  const bool writes = (access.mode & trace::kAccessWrite) != 0 || !flow.touched;
+  const bool writes = plan::writes(access) || !flow.touched;
   flow.touched = true;
   flow.bytes.access(whole ? 0 : access.offset, whole ? size : access.offset + access.size, writes, stamp, scratch_);
 }

@@ -26,7 +26,9 @@ struct ForeignAccess {
 struct GraphCall {
   plan::Call call;                 // as it will stand in the plan, but for its vertex
   std::vector<uint32_t> operands;  // chunked tensors that must be resident, ascending, each once
-  std::vector<uint32_t> writes;    // those of them that it writes
+  std::vector<uint32_t> writes;    // those of them whose bytes it changes, so that copies of them are out of date
+  // Those that count as written for the order alone: facts say that their bytes stay as they are. None is in `writes`.
+  std::vector<uint32_t> unchanged;
   std::vector<ForeignAccess> foreign;
   uint32_t waited = 0;     // the program made this call after it had waited for the first `waited` calls to complete
   bool barrier = false;    // ordered after every earlier op and before every later one

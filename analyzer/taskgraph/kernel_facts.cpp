@@ -8,8 +8,8 @@ namespace {
 
 class FactUser {
  public:
-  FactUser(const trace::Trace& trace, const facts::Store& store, plan::Safety safety, TaskGraph& graph)
-      : trace_(trace), store_(store), safety_(safety), graph_(graph), touched_(graph.tensors.size(), false) {
+  FactUser(const trace::Trace& trace, const facts::Store& store, TaskGraph& graph)
+      : trace_(trace), store_(store), graph_(graph), touched_(graph.tensors.size(), false) {
     const auto device = trace.info.find("device.name");
     if (device != trace.info.end()) device_ = device->second;
   }
@@ -45,7 +45,7 @@ class FactUser {
   uint32_t mode_of(const facts::KernelFacts& known, const plan::OpAccess& access) const {
     if (access.parameter_offset == trace::kNoParameter) return access.mode;
     if (facts::writes(known, access.parameter_offset) == facts::Answer::no) {
-      return safety_ == plan::Safety::strict ? access.mode : uint32_t{trace::kAccessRead};
+      return trace::kAccessRead | trace::kAccessWrite | trace::kAccessUnchanged;
     }
     const bool first = !is_persistent(graph_.tensors[access.tensor]) && !touched_[access.tensor];
     const bool overwrites = facts::reads(known, access.parameter_offset) == facts::Answer::no;
@@ -55,15 +55,17 @@ class FactUser {
   // Of a tensor that the launch names several times: what it does by all of these names.
   static uint32_t together(const GraphCall& entry, const std::vector<uint32_t>& modes, size_t which) {
     uint32_t mode = 0;
+    bool changed = false;
     for (size_t i = 0; i < modes.size(); ++i) {
-      if (entry.call.accesses[i].tensor == entry.call.accesses[which].tensor) mode |= modes[i];
+      if (entry.call.accesses[i].tensor != entry.call.accesses[which].tensor) continue;
+      mode |= modes[i];
+      changed = changed || (modes[i] & (trace::kAccessWrite | trace::kAccessUnchanged)) == trace::kAccessWrite;
     }
-    return mode;
+    return changed ? mode & ~uint32_t{trace::kAccessUnchanged} : mode;
   }
 
   const trace::Trace& trace_;
   const facts::Store& store_;
-  const plan::Safety safety_;
   TaskGraph& graph_;
   std::string device_;
   std::vector<bool> touched_;  // by tensor
@@ -73,8 +75,8 @@ class FactUser {
 }  // namespace
 
 void apply_facts(const trace::Trace& trace, const facts::Store& store, const std::vector<uint32_t>& functions,
-                 plan::Safety safety, TaskGraph& graph) {
-  FactUser(trace, store, safety, graph).run(functions);
+                 TaskGraph& graph) {
+  FactUser(trace, store, graph).run(functions);
 }
 
 }  // namespace reprise::analyzer

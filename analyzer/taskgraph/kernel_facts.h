@@ -12,10 +12,10 @@ namespace reprise::analyzer {
 
 // functions[call]: the trace's function id of the launch at that call, 0 for others. Directions and purity only follow
 // where nothing is given up that a wrong fact could not bring back:
-//   - an operand that is not written is only read, unless safety is strict, which takes it for written;
+//   - an operand that is not written still counts as written for the order of ops, but as unchanged;
 //   - what is overwritten is no input where the launch is the first to touch a tensor in its life;
 //   - a launch with another resource than tensors stays as it is.
 void apply_facts(const trace::Trace& trace, const facts::Store& store, const std::vector<uint32_t>& functions,
-                 plan::Safety safety, TaskGraph& graph);
+                 TaskGraph& graph);
 
 }  // namespace reprise::analyzer

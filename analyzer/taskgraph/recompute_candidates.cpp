@@ -33,7 +33,7 @@ class RecomputeFinder {
     candidate.before = idle.before;
     candidate.idle_ns = idle.ns;
     for (const plan::OpAccess& access : graph_.calls[call].call.accesses) {
-      if (writes(access) && is_idle(access.tensor, candidate)) candidate.bytes += graph_.tensors[access.tensor].size;
+      if (changes(access) && is_idle(access.tensor, candidate)) candidate.bytes += graph_.tensors[access.tensor].size;
     }
     return candidate;
   }

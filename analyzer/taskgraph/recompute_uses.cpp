@@ -17,7 +17,7 @@ RecomputeUses::RecomputeUses(const TaskGraph& graph)
       std::vector<uint32_t>& uses = uses_[access.tensor];
       if (uses.empty() || uses.back() != call) uses.push_back(call);
       std::vector<uint32_t>& written = writes_[access.tensor];
-      if (writes(access) && (written.empty() || written.back() != call)) written.push_back(call);
+      if (changes(access) && (written.empty() || written.back() != call)) written.push_back(call);
     }
   }
   for (uint32_t tensor = 0; tensor < maker_.size(); ++tensor) {
@@ -29,14 +29,14 @@ RecomputeUses::RecomputeUses(const TaskGraph& graph)
     if (!entry.call.pure || entry.barrier || !entry.foreign.empty() || entry.call.op != trace::OpKind::launch) continue;
     repeatable_[call] =
         std::all_of(entry.call.accesses.begin(), entry.call.accesses.end(),
-                    [&](const plan::OpAccess& a) { return !writes(a) || (maker_[a.tensor] == call && !reads(a)); });
+                    [&](const plan::OpAccess& a) { return !changes(a) || (maker_[a.tensor] == call && !reads(a)); });
   }
 }
 
 RecomputeUses::Idle RecomputeUses::longest_idle(uint32_t call) const {
   Idle longest;
   for (const plan::OpAccess& access : graph_.calls[call].call.accesses) {
-    if (!writes(access) || graph_.tensors[access.tensor].chunk_count == 0) continue;
+    if (!changes(access) || graph_.tensors[access.tensor].chunk_count == 0) continue;
     const std::vector<uint32_t>& uses = uses_[access.tensor];
     for (size_t i = 0; i + 1 < uses.size(); ++i) {
       const uint64_t idle = time_between(uses[i], uses[i + 1]);

@@ -1,4 +1,4 @@
-// Which op makes a tensor and which ops use it, as recompute needs it. Used by recompute_candidates.cpp and
+// Which op makes a tensor and which ops use it, as recompute needs it; to write means to change bytes here. Used by recompute_candidates.cpp and
 // analyzer/rewrite/recompute.cpp.
 #pragma once
 #include <cstdint>
@@ -41,8 +41,5 @@ class RecomputeUses {
   std::vector<uint8_t> repeatable_;
   std::vector<uint64_t> start_ns_;  // of each call, one more at the end
 };
-
-inline bool reads(const plan::OpAccess& access) { return (access.mode & trace::kAccessRead) != 0; }
-inline bool writes(const plan::OpAccess& access) { return (access.mode & trace::kAccessWrite) != 0; }
 
 }  // namespace reprise::analyzer

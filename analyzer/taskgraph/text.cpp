@@ -43,8 +43,9 @@ std::string to_text(const TaskGraph& graph) {
     if (entry.call.kind == plan::CallKind::op)
       fmt::format_to(out, " {} ns={}", entry.call.name, entry.call.duration_ns);
     for (const plan::OpAccess& access : entry.call.accesses) {
-      fmt::format_to(out, " {}{}[{}+{}:{}]", (access.mode & trace::kAccessRead) != 0 ? "r" : "",
-                     (access.mode & trace::kAccessWrite) != 0 ? "w" : "", access.tensor, access.offset, access.size);
+      const bool unchanged = writes(access) && !changes(access);
+      fmt::format_to(out, " {}{}{}[{}+{}:{}]", reads(access) ? "r" : "", writes(access) ? "w" : "",
+                     unchanged ? "u" : "", access.tensor, access.offset, access.size);
     }
     fmt::format_to(out, "{}\n", entry.barrier ? " barrier" : "");
   }

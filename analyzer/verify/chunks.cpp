@@ -131,8 +131,8 @@ class ChunkWalk {
     }
     const plan::Call& call = plan_.calls[vertex.call];
     for (const plan::OpAccess& access : call.accesses) {
-      const bool writes = (access.mode & trace::kAccessWrite) != 0;
-      if (Status status = use(access.tensor, node, vertex.call, writes); !status.ok()) return status;
+      // Also what only facts say is unchanged: an offload, if only a clean one, must follow before the bytes may go.
+      if (Status status = use(access.tensor, node, vertex.call, writes(access)); !status.ok()) return status;
     }
     if (!uses_everything(call)) return {};
     for (uint32_t t = 0; t < plan_.tensors.size(); ++t) {

@@ -121,8 +121,7 @@ class ConflictWalk {
         touch.begin = access.offset;
         touch.end = access.offset + access.size;
       }
-      const bool writes = (access.mode & trace::kAccessWrite) != 0;
-      if (Status status = add_touch(access.tensor, touch, writes); !status.ok()) return status;
+      if (Status status = add_touch(access.tensor, touch, writes(access)); !status.ok()) return status;
     }
     if (!uses_everything(call)) return {};
     for (uint32_t t = 0; t < plan_.tensors.size(); ++t) {

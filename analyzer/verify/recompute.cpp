@@ -11,9 +11,6 @@ namespace {
 
 using plan::kNone;
 
-bool reads(const plan::OpAccess& access) { return (access.mode & trace::kAccessRead) != 0; }
-bool writes(const plan::OpAccess& access) { return (access.mode & trace::kAccessWrite) != 0; }
-
 class Values {
  public:
   explicit Values(const plan::Plan& plan)
@@ -54,7 +51,7 @@ class Values {
                                plan_.calls[call].name, access.tensor));
     }
     for (const plan::OpAccess& access : plan_.calls[call].accesses) {
-      if (!writes(access)) continue;
+      if (!changes(access)) continue;
       content_[access.tensor] = wanted_[root(access.tensor)] = ++last_;
       made_.resize(last_ + 1);
       made_[last_] = {call, &access};
@@ -78,7 +75,7 @@ class Values {
       const plan::OpAccess& now = repeat.accesses[i];
       const plan::OpAccess& then = first.accesses[i];
       if (root(now.tensor) != root(then.tensor) || now.mode != then.mode || now.offset != then.offset ||
-          now.size != then.size || (reads(now) && writes(now))) {
+          now.size != then.size || (reads(now) && changes(now))) {
         return wrong(fmt::format("{} works on other memory (tensor {})", what, now.tensor));
       }
       if (reads(now) && content_[now.tensor] != seen_[repeat.recompute_of][i]) {
@@ -95,7 +92,7 @@ class Values {
   // since.
   Status write_recomputed(const plan::Call& repeat, const std::string& what, size_t i) {
     const plan::OpAccess& now = repeat.accesses[i];
-    if (!writes(now)) return {};
+    if (!changes(now)) return {};
     const uint64_t wanted = wanted_[root(now.tensor)];
     const bool fresh = content_[now.tensor] == 0 && seen_[repeat.recompute_of][i] == 0;
     const bool same = wanted < made_.size() && made_[wanted].call == repeat.recompute_of &&

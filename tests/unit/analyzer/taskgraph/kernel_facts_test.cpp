@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 
 namespace reprise::analyzer {
@@ -12,6 +13,7 @@ namespace {
 constexpr uint32_t kRead = trace::kAccessRead;
 constexpr uint32_t kWrite = trace::kAccessWrite;
 constexpr uint32_t kBoth = kRead | kWrite;
+constexpr uint32_t kUnchanged = kBoth | trace::kAccessUnchanged;
 constexpr uint64_t kKernel = 0x77;
 
 facts::SlotEvidence slot(uint32_t offset, uint64_t overwritten, uint64_t kept) {
@@ -47,7 +49,7 @@ class ApplyFacts : public testing::Test {
     graph_.calls.push_back(entry);
     functions_.push_back(function);
   }
-  void apply(plan::Safety safety = plan::Safety::trusted) { apply_facts(trace_, store_, functions_, safety, graph_); }
+  void apply() { apply_facts(trace_, store_, functions_, graph_); }
   uint32_t mode(uint32_t call, uint32_t access) const { return graph_.calls[call].call.accesses[access].mode; }
 
   facts::Store store_{testing::TempDir() + "kernel_facts" + std::to_string(getpid())};
@@ -56,10 +58,10 @@ class ApplyFacts : public testing::Test {
   std::vector<uint32_t> functions_;
 };
 
-TEST_F(ApplyFacts, InputsAreReadAndFreshOutputsWritten) {
+TEST_F(ApplyFacts, InputsAreUnchangedAndFreshOutputsWritten) {
   launch(1, 0, 1);
   apply();
-  EXPECT_EQ(mode(0, 0), kRead);
+  EXPECT_EQ(mode(0, 0), kUnchanged);
   EXPECT_EQ(mode(0, 1), kWrite);
   EXPECT_TRUE(graph_.calls[0].call.pure);
   EXPECT_TRUE(graph_.calls[0].known);
@@ -75,11 +77,17 @@ TEST_F(ApplyFacts, WhatWasTouchedBeforeOrLivesOnIsStillRead) {
   EXPECT_EQ(mode(2, 1), kBoth);
 }
 
-TEST_F(ApplyFacts, StrictTakesInputsForWritten) {
+// Two launches that only read a tensor keep their order: they might write it after all. Its copies stay valid.
+TEST_F(ApplyFacts, UnchangedOperandsKeepTheirOrder) {
+  for (plan::Tensor& tensor : graph_.tensors) tensor = {.size = 4096, .chunk_count = 1};
   launch(1, 0, 1);
-  apply(plan::Safety::strict);
-  EXPECT_EQ(mode(0, 0), kBoth);
-  EXPECT_EQ(mode(0, 1), kWrite);
+  launch(1, 0, 2);
+  apply();
+  complete_task_graph(graph_);
+  EXPECT_EQ(graph_.calls[0].unchanged, std::vector<uint32_t>{0});
+  EXPECT_EQ(graph_.calls[0].writes, std::vector<uint32_t>{1});
+  const auto ordered = [](const DataEdge& edge) { return edge.from == 0 && edge.to == 1 && edge.distance == 0; };
+  EXPECT_TRUE(std::any_of(graph_.edges.begin(), graph_.edges.end(), ordered));
 }
 
 TEST_F(ApplyFacts, ATensorInTwoPlacesIsUsedInBothWays) {
@@ -87,6 +95,21 @@ TEST_F(ApplyFacts, ATensorInTwoPlacesIsUsedInBothWays) {
   apply();
   EXPECT_EQ(mode(0, 0), kBoth);
   EXPECT_EQ(mode(0, 1), kBoth);
+}
+
+TEST_F(ApplyFacts, ATensorThatIsReadInTwoPlacesIsUnchanged) {
+  facts::KernelFacts reader;
+  reader.kernel = 0x88;
+  reader.name = "reader";
+  reader.device = "a device";
+  reader.launches = reader.equal = 1;
+  reader.first_day = reader.last_day = "2026-11-23";
+  reader.slots = {slot(0, 0, 1), slot(8, 0, 1)};
+  ASSERT_TRUE(store_.add(reader).ok());
+  launch(2, 1, 1);
+  apply();
+  EXPECT_EQ(mode(0, 0), kUnchanged);
+  EXPECT_EQ(mode(0, 1), kUnchanged);
 }
 
 TEST_F(ApplyFacts, WhatIsNotKnownStaysAsItIs) {
