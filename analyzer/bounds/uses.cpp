@@ -7,9 +7,8 @@ namespace {
 
 bool reads(const GraphCall& entry, uint32_t tensor) {
   if ((entry.call.flags & trace::kOpOpaque) != 0) return true;
-  return std::any_of(entry.call.accesses.begin(), entry.call.accesses.end(), [&](const plan::OpAccess& access) {
-    return access.tensor == tensor && plan::reads(access);
-  });
+  return std::any_of(entry.call.accesses.begin(), entry.call.accesses.end(),
+                     [&](const plan::OpAccess& access) { return access.tensor == tensor && plan::reads(access); });
 }
 
 bool writes_all(const GraphCall& entry, uint32_t tensor, uint64_t size) {

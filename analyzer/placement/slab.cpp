@@ -73,7 +73,7 @@ class Region {
 uint64_t place_small_tensors(TaskGraph& graph) {
   std::vector<Region> regions(graph.devices);
   for (const GraphCall& entry : graph.calls) {
-    if (entry.call.kind == plan::CallKind::op) continue;
+    if (entry.call.kind == plan::CallKind::op || entry.call.kind == plan::CallKind::late_free) continue;
     plan::Tensor& tensor = graph.tensors[entry.call.tensor];
     if (tensor.chunk_count != 0 || is_persistent(tensor) || tensor.size == 0) continue;
     Region& region = regions[tensor.device];

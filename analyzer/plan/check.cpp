@@ -128,7 +128,7 @@ Status check_tensor(const Plan& plan, uint32_t index) {
 
 Status check_call(const Plan& plan, uint32_t index) {
   const Call& call = plan.calls[index];
-  if (call.kind < CallKind::allocate || call.kind > CallKind::allocate_handover)
+  if (call.kind < CallKind::allocate || call.kind > CallKind::late_free)
     return wrong("call", index, "is of no known kind");
   if (call.device >= device_count(plan)) return wrong("call", index, "runs on a device that does not exist");
   if (call.waited > index) return wrong("call", index, "waited for later ones");
@@ -137,10 +137,16 @@ Status check_call(const Plan& plan, uint32_t index) {
   if (call.recompute_of != kNone && (!op || call.recompute_of >= index)) {
     return wrong("call", index, "recomputes what did not run before");
   }
+  if (op && call.inserted != (call.recompute_of != kNone)) return wrong("call", index, "is inserted but no recompute");
   if (!op && !call.accesses.empty()) return wrong("call", index, "has accesses but is no op");
   if (call.kind == CallKind::free_handover || call.kind == CallKind::allocate_handover) {
     if (plan.tensors[call.tensor].allocate_call != kNone) return wrong("call", index, "hands a transient tensor over");
     if (call.vertex != kNone) return wrong("call", index, "has a vertex but runs nothing");
+    return {};
+  }
+  if (call.kind == CallKind::late_free) {
+    if (plan.tensors[call.tensor].allocate_call >= index) return wrong("call", index, "frees what is not there");
+    if (call.vertex != kNone || call.inserted) return wrong("call", index, "is late but not the program's free alone");
     return {};
   }
   if (call.kind == CallKind::allocate) {
@@ -159,6 +165,23 @@ Status check_call(const Plan& plan, uint32_t index) {
     }
     const uint64_t size = plan.tensors[access.tensor].size;
     if (access.offset > size || access.size > size - access.offset) return wrong("call", index, "leaves its tensor");
+  }
+  return {};
+}
+
+// Of each late free, another one comes later, inserted, for the tensor or for a later life of it.
+Status check_late_frees(const Plan& plan) {
+  std::vector<uint32_t> root(plan.tensors.size());
+  std::vector<uint32_t> last(plan.tensors.size(), 0);  // by root: the last free
+  for (uint32_t t = 0; t < plan.tensors.size(); ++t) {
+    root[t] = plan.tensors[t].recompute_of == kNone ? t : root[plan.tensors[t].recompute_of];
+    if (plan.tensors[t].free_call != kNone) last[root[t]] = std::max(last[root[t]], plan.tensors[t].free_call);
+  }
+  for (uint32_t index = 0; index < plan.calls.size(); ++index) {
+    const Call& call = plan.calls[index];
+    if (call.kind != CallKind::late_free) continue;
+    const uint32_t end = last[root[call.tensor]];
+    if (end < index || !plan.calls[end].inserted) return wrong("call", index, "is late but nothing ends later");
   }
   return {};
 }
@@ -281,6 +304,7 @@ Status check_structure(const Plan& plan) {
   if (Status status = check_placements(plan); !status.ok()) return status;
   if (Status status = check_each(plan, plan.tensors, check_tensor); !status.ok()) return status;
   if (Status status = check_each(plan, plan.calls, check_call); !status.ok()) return status;
+  if (Status status = check_late_frees(plan); !status.ok()) return status;
   if (Status status = check_each(plan, plan.vertices, check_vertex); !status.ok()) return status;
   if (Status status = check_order(plan); !status.ok()) return status;
   return check_totals(plan);

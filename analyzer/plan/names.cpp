@@ -53,6 +53,8 @@ std::string_view name_of(CallKind kind) {
       return "free-handover";
     case CallKind::allocate_handover:
       return "allocate-handover";
+    case CallKind::late_free:
+      return "late-free";
   }
   return "unknown";
 }

@@ -47,7 +47,11 @@ struct Placement {
 // free_handover and allocate_handover: of a tensor that one iteration allocates and hands over to the next one, which
 // frees it ("the loss until it is assigned again"). It stands among the persistent tensors: free_handover gives its
 // bytes up, allocate_handover, later in the iteration and of the same size, takes its place and its address.
-enum class CallKind : uint8_t { allocate = 1, free, op, free_handover, allocate_handover };
+//
+// late_free: the program's free of a tensor whose bytes, or address, the plan needs longer, for a recompute. It has no
+// vertex, and nothing is freed: each life of the tensor ends with an inserted free, the last one later. It names the
+// life that has begun last by then, which may have ended.
+enum class CallKind : uint8_t { allocate = 1, free, op, free_handover, allocate_handover, late_free };
 
 struct OpAccess {
   uint32_t tensor = kNone;
@@ -62,9 +66,7 @@ inline bool reads(const OpAccess& access) { return (access.mode & trace::kAccess
 inline bool writes(const OpAccess& access) { return (access.mode & trace::kAccessWrite) != 0; }
 // And for copies: are they out of date behind it? A write that kernel facts say leaves the bytes alone does not change
 // them; that is evidence, so what is given up for it is guarded (Vertex::clean).
-inline bool changes(const OpAccess& access) {
-  return writes(access) && (access.mode & trace::kAccessUnchanged) == 0;
-}
+inline bool changes(const OpAccess& access) { return writes(access) && (access.mode & trace::kAccessUnchanged) == 0; }
 
 // One call of the recorded iteration, in program order: what the matcher compares. Allocations that Reprise never moves
 // (pinned host memory, managed memory, module globals) appear neither as tensors nor as calls nor as accesses.
@@ -74,12 +76,12 @@ struct Call {
   trace::Origin origin = trace::Origin::alloc;  // of allocate and free
   bool pure = false;                            // of op: what it writes depends on what it reads alone, bit for bit
   uint16_t flags = 0;                           // trace::OpFlags
-  // Not the program's: of allocate and free, where the plan begins and ends the life of a tensor on its own; of op, the
-  // call (an index) that is recomputed here.
+  // Not the program's: of allocate and free, where the plan begins and ends the life of a tensor on its own; of op, a
+  // recompute. What is left without inserted calls are all calls of the program, in its order.
   bool inserted = false;
-  uint32_t recompute_of = kNone;
-  uint32_t tensor = kNone;  // of allocate and free
-  uint64_t signature = 0;   // op_signature, allocate_signature or free_signature
+  uint32_t recompute_of = kNone;  // of a recompute: the call (an index) whose op runs here again
+  uint32_t tensor = kNone;        // of all but ops
+  uint64_t signature = 0;  // op_signature, allocate_signature or free_signature; 0 of inserted ones but recomputes
   uint32_t stream = 0;
   uint32_t vertex = kNone;  // of op and free
   std::vector<OpAccess> accesses = {};
@@ -118,10 +120,11 @@ struct Acquire {
 
 struct Vertex {
   VertexKind kind = VertexKind::op;
-  uint32_t call = kNone;            // of op and release
-  uint32_t tensor = kNone;          // of release, offload and reload
+  uint32_t call = kNone;    // of op and release
+  uint32_t tensor = kNone;  // of release, offload and reload
   // Of an offload: as far as kernel facts say the host has these bytes already. The replay compares hashes, and copies
-  // only where they differ or there is no copy to compare with. Behind it the host copy is valid, as behind any offload.
+  // only where they differ or there is no copy to compare with. Behind it the host copy is valid, as behind any
+  // offload.
   bool clean = false;
   uint64_t predicted_start_ns = 0;  // from the iteration's start, by the planner's simulation
   uint64_t predicted_end_ns = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "analyzer/taskgraph/recompute_uses.h"
@@ -45,7 +46,7 @@ class Rewriter {
       place_[call] = place;
       runs_at_[place].push_back(call);
       for (const plan::OpAccess& access : graph_.calls[call].call.accesses) {
-        if (!reads(access)) continue;
+        if (!reads(access) || graph_.tensors[access.tensor].chunk_count == 0) continue;
         const uint32_t maker = uses_.maker(access.tensor);
         if (maker == kNone) continue;
         const bool freed = !uses_.needed_at(access.tensor, place);
@@ -69,85 +70,82 @@ class Rewriter {
     return next != uses.begin() && *std::prev(next) < place;
   }
 
-  // Until when each tensor's first and second life last, recomputed ops included. A use by a recomputed op counts as
-  // one at the place before which it runs.
+  // Until when each tensor's lives last, recomputed ops included. A use by a recomputed op counts as one at the place
+  // before which it runs.
   void find_last_uses() {
-    last_.assign(graph_.tensors.size(), {});
+    lives_.assign(graph_.tensors.size(), {});
     for (uint32_t tensor = 0; tensor < graph_.tensors.size(); ++tensor) {
       const uint32_t maker = uses_.maker(tensor);
-      const uint32_t split = maker == kNone ? kNone : place_[maker];
-      if (split != kNone) last_[tensor].split = split;
-      for (const uint32_t use : uses_.uses(tensor)) record_use(tensor, use, kNone);
+      // Small tensors are not worth a second life: they wait for the recompute, which makes the same bytes again.
+      const bool twice = maker != kNone && graph_.tensors[tensor].chunk_count != 0;
+      if (twice) lives_[tensor].split = place_[maker];
+      for (const uint32_t use : uses_.uses(tensor)) record_use(tensor, {use, kNone});
     }
     for (const auto& [place, calls] : runs_at_) {
       for (const uint32_t call : calls) {
-        for (const plan::OpAccess& access : graph_.calls[call].call.accesses) {
-          if (reads(access)) record_use(access.tensor, place, call);
-        }
+        for (const plan::OpAccess& access : graph_.calls[call].call.accesses) record_use(access.tensor, {place, call});
       }
     }
   }
 
+  // A call of the program, or an op that is recomputed before it.
+  struct Moment {
+    uint32_t at = kNone;
+    uint32_t recomputed = kNone;  // kNone, which is the call itself, comes behind all ops
+    // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 takes the 0 of a defaulted <=> for a pointer
+    auto operator<=>(const Moment&) const = default;
+  };
   struct Lives {
-    uint32_t split = kNone;  // the second life begins before this call
-    // Last users: the call, or an op that is recomputed before the call.
-    uint32_t last[2] = {kNone, kNone};
-    uint32_t recomputed[2] = {kNone, kNone};
+    uint32_t split = kNone;  // the second life begins before this call; kNone: there is one life
+    std::optional<Moment> last[2];
   };
 
-  void record_use(uint32_t tensor, uint32_t at, uint32_t recomputed) {
-    Lives& lives = last_[tensor];
-    const int life = lives.split != kNone && at >= lives.split ? 1 : 0;
-    const auto rank = [](uint32_t place, uint32_t op) {
-      return std::pair(place, op == kNone ? uint64_t{kNone} + 1 : uint64_t{op});
-    };
-    if (lives.last[life] != kNone && rank(lives.last[life], lives.recomputed[life]) >= rank(at, recomputed)) return;
-    lives.last[life] = at;
-    lives.recomputed[life] = recomputed;
+  void record_use(uint32_t tensor, Moment use) {
+    Lives& lives = lives_[tensor];
+    std::optional<Moment>& last = lives.last[lives.split != kNone && use.at >= lives.split ? 1 : 0];
+    if (!last || *last < use) last = use;
   }
+
+  // The bytes are needed behind the program's free.
+  bool outlives_free(uint32_t tensor) const {
+    if (is_persistent(graph_.tensors[tensor])) return false;
+    const Lives& lives = lives_[tensor];
+    const std::optional<Moment>& last = lives.last[lives.split == kNone ? 0 : 1];
+    return last && last->at > graph_.tensors[tensor].free_call;
+  }
+
+  uint32_t now(uint32_t tensor) const { return second_life_[tensor] == kNone ? tensor : second_life_[tensor]; }
 
   void copy_call(uint32_t call) {
     if (const auto runs = runs_at_.find(call); runs != runs_at_.end()) {
       for (const uint32_t op : runs->second) recompute(op);
     }
     GraphCall entry = graph_.calls[call];
-    const plan::CallKind kind = entry.call.kind;
-    if (kind == plan::CallKind::free && is_split(entry.call.tensor)) {
-      new_index_[call] = static_cast<uint32_t>(result_->calls.size());
-      return;  // each life ends behind its last use
-    }
     for (plan::OpAccess& access : entry.call.accesses) access.tensor = now(access.tensor);
+    if (entry.call.kind == plan::CallKind::free) {
+      if (outlives_free(entry.call.tensor)) entry.call.kind = plan::CallKind::late_free;
+      entry.call.tensor = now(entry.call.tensor);
+    }
     new_index_[call] = static_cast<uint32_t>(result_->calls.size());
     result_->calls.push_back(std::move(entry));
-    if (kind == plan::CallKind::op) end_lives(graph_.calls[call].call, call, kNone);
+    end_lives(graph_.calls[call].call, {call, kNone});
   }
-
-  bool is_split(uint32_t tensor) const {
-    return last_[tensor].split != kNone || (!is_persistent(graph_.tensors[tensor]) && outlives_free(tensor));
-  }
-  bool outlives_free(uint32_t tensor) const {
-    return last_[tensor].last[0] != kNone && last_[tensor].last[0] >= graph_.tensors[tensor].free_call;
-  }
-  uint32_t now(uint32_t tensor) const { return second_life_[tensor] == kNone ? tensor : second_life_[tensor]; }
 
   void recompute(uint32_t call) {
     GraphCall entry = graph_.calls[call];
     for (const plan::OpAccess& access : graph_.calls[call].call.accesses) {
-      if (writes(access)) begin_second_life(access.tensor);
+      if (changes(access) && graph_.tensors[access.tensor].chunk_count != 0) begin_second_life(access.tensor);
     }
     for (plan::OpAccess& access : entry.call.accesses) access.tensor = now(access.tensor);
     entry.call.recompute_of = new_index_[call];
+    entry.call.inserted = true;
     entry.waited = 0;
     result_->calls.push_back(std::move(entry));
-    for (const plan::OpAccess& access : graph_.calls[call].call.accesses) {
-      // An output that no op uses again would only take memory.
-      const Lives& lives = last_[access.tensor];
-      if (writes(access) && lives.last[1] == kNone) add_memory_call(plan::CallKind::free, now(access.tensor));
-    }
-    end_lives(graph_.calls[call].call, place_[call], call);
+    end_lives(graph_.calls[call].call, {place_[call], call});
   }
 
   void begin_second_life(uint32_t tensor) {
+    if (second_life_[tensor] != kNone) return;  // the op has it by two names
     plan::Tensor second = graph_.tensors[tensor];
     second.recompute_of = tensor;
     second.allocate_call = 0;  // not persistent; set at the end
@@ -156,16 +154,18 @@ class Rewriter {
     add_memory_call(plan::CallKind::allocate, second_life_[tensor]);
   }
 
-  void end_lives(const plan::Call& op, uint32_t at, uint32_t recomputed) {
+  // The last life ends with the program's free, unless that comes too early; other ends are the plan's own.
+  void end_lives(const plan::Call& op, Moment moment) {
     std::vector<uint32_t> seen;
     for (const plan::OpAccess& access : op.accesses) {
       const uint32_t tensor = access.tensor;
-      if (!is_split(tensor) || std::find(seen.begin(), seen.end(), tensor) != seen.end()) continue;
+      if (std::find(seen.begin(), seen.end(), tensor) != seen.end()) continue;
       seen.push_back(tensor);
-      const Lives& lives = last_[tensor];
+      const Lives& lives = lives_[tensor];
+      const bool first_of_two = lives.split != kNone && second_life_[tensor] == kNone;
+      if (!first_of_two && !outlives_free(tensor)) continue;
       const int life = second_life_[tensor] == kNone ? 0 : 1;
-      if (lives.last[life] == at && lives.recomputed[life] == recomputed)
-        add_memory_call(plan::CallKind::free, now(tensor));
+      if (lives.last[life] == moment) add_memory_call(plan::CallKind::free, now(tensor));
     }
   }
 
@@ -174,15 +174,15 @@ class Rewriter {
     entry.call.kind = kind;
     entry.call.tensor = tensor;
     entry.call.inserted = true;
-    entry.call.device = graph_.calls.empty() ? 0 : result_->tensors[tensor].device;
+    entry.call.device = result_->tensors[tensor].device;
     result_->calls.push_back(std::move(entry));
   }
 
   void renumber(uint32_t call) {
     GraphCall& entry = result_->calls[call];
-    entry.waited = new_index_[entry.waited];
     if (entry.call.kind == plan::CallKind::allocate) result_->tensors[entry.call.tensor].allocate_call = call;
     if (entry.call.kind == plan::CallKind::free) result_->tensors[entry.call.tensor].free_call = call;
+    if (!entry.call.inserted) entry.waited = new_index_[entry.waited];
   }
 
   const TaskGraph& graph_;
@@ -190,7 +190,7 @@ class Rewriter {
   std::set<uint32_t> chosen_;
   std::vector<uint32_t> place_;                        // op -> the call before which it is recomputed
   std::map<uint32_t, std::vector<uint32_t>> runs_at_;  // the inverse
-  std::vector<Lives> last_;                            // by tensor
+  std::vector<Lives> lives_;                           // by tensor
   std::vector<uint32_t> second_life_;                  // tensor -> its second life, once that has begun
   std::vector<uint32_t> new_index_;                    // call -> in the result
   TaskGraph* result_ = nullptr;

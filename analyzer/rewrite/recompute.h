@@ -1,5 +1,13 @@
 // A TaskGraph in which chosen ops are recomputed: their outputs are freed after their last use before that, and
 // allocated anew. The result is a graph like any other. Called by the planner's variants and choose_recompute.cpp.
+//
+//   program     allocate x   make x   use x            ...                               use x    free x
+//   result      allocate x   make x   use x   +free x  ...  +allocate x' +make x (again)  use x'   free x'
+//
+// All calls of the program stay, in its order; what has a + is inserted. The last life of a tensor ends with the
+// program's free, which names it; where a recompute needs the bytes behind that, the program's free is a late_free and
+// an inserted one behind the last use ends the life. Small tensors have one life: a recompute writes the same bytes to
+// the same place again, and they live at least until then.
 #pragma once
 #include <cstdint>
 #include <vector>

@@ -103,7 +103,8 @@ class Splitter {
       return;
     }
     const uint32_t tensor = entry.call.tensor;
-    for (uint32_t i = 0; i < count(tensor); ++i) {
+    const uint32_t calls = entry.call.kind == plan::CallKind::late_free ? 1 : count(tensor);
+    for (uint32_t i = 0; i < calls; ++i) {
       GraphCall& added = result_.calls.emplace_back(entry);
       added.call.tensor = first_[tensor] + i;
       added.call.inserted = entry.call.inserted || i > 0;

@@ -41,8 +41,8 @@ class GapChoices {
   struct GapUse {
     uint32_t op = 0;
     HostCopy leaves = HostCopy::valid;  // the best that a host copy is behind it
-    bool with_next = false;  // on the device until the next one
-    uint32_t gap = kNone;    // up to the next use, if there is an op in between
+    bool with_next = false;             // on the device until the next one
+    uint32_t gap = kNone;               // up to the next use, if there is an op in between
   };
 
   void list_uses();

@@ -451,7 +451,7 @@ class Retimer {
   uint64_t compute_end_ = kForever;
   LinkCopy out_[2], in_[2];                               // by tier
   std::set<std::pair<uint64_t, uint32_t>> out_queue_[2];  // (last use, instance)
-  std::set<std::pair<uint64_t, uint32_t>> hashes_;  // clean offloads that run: (end, instance)
+  std::set<std::pair<uint64_t, uint32_t>> hashes_;        // clean offloads that run: (end, instance)
   std::vector<uint64_t> round_start_;
   std::vector<Wait> waits_;
 };

@@ -12,8 +12,8 @@
 //   host copy  valid          stale        valid                 |  valid          stale
 //
 // `departure` is offload here, for an op wrote the tensor; after reads alone the host copy is still valid and it would
-// be drop, and guarded if only kernel facts say that they were reads. A policy, or retime.h, may lengthen a stay over its copies: the end to offload_end, the begin to
-// reload_begin.
+// be drop, and guarded if only kernel facts say that they were reads. A policy, or retime.h, may lengthen a stay over
+// its copies: the end to offload_end, the begin to reload_begin.
 #pragma once
 #include <algorithm>
 #include <cstdint>

@@ -18,8 +18,8 @@ class Engines {
 
   Engines(const Machine& machine, uint32_t devices);
 
-  // Numbered by device: compute, to the device, to the host, to other devices, hashes. Neighbours on one link have the same
-  // engines for it.
+  // Numbered by device: compute, to the device, to the host, to other devices, hashes. Neighbours on one link have the
+  // same engines for it.
   Id compute(uint32_t device) const { return at(device, 0); }
   Id to_device(uint32_t device) const { return at(link_of(device), 1); }
   Id to_host(uint32_t device) const { return at(link_of(device), 2); }

@@ -43,9 +43,8 @@ void set_operands(TaskGraph& graph, uint32_t index) {
   sort_unique(entry.writes);
   sort_unique(entry.unchanged);
   // It may have a tensor by two names.
-  std::erase_if(entry.unchanged, [&](uint32_t tensor) {
-    return std::binary_search(entry.writes.begin(), entry.writes.end(), tensor);
-  });
+  std::erase_if(entry.unchanged,
+                [&](uint32_t tensor) { return std::binary_search(entry.writes.begin(), entry.writes.end(), tensor); });
 }
 
 void set_edges(TaskGraph& graph) {
@@ -104,6 +103,7 @@ void set_totals(TaskGraph& graph) {
       if (entry.estimated) ++graph.estimated_count;
       continue;
     }
+    if (entry.call.kind == plan::CallKind::late_free) continue;  // an inserted one follows
     const plan::Tensor& tensor = graph.tensors[entry.call.tensor];
     DeviceTotals& total = totals[tensor.device];
     const bool allocates =

@@ -52,7 +52,8 @@ class RecomputeFinder {
     for (const plan::OpAccess& access : graph_.calls[call].call.accesses) {
       if (!reads(access)) continue;
       if (uses_.written_between(access.tensor, call, candidate.before)) return false;
-      if (uses_.needed_at(access.tensor, candidate.before)) continue;
+      // A small one is kept until then, even if the program frees it before.
+      if (uses_.needed_at(access.tensor, candidate.before) || graph_.tensors[access.tensor].chunk_count == 0) continue;
       const uint32_t maker = uses_.maker(access.tensor);
       if (maker == kNone || !uses_.repeatable(maker)) return false;
       std::vector<uint32_t>& others = candidate.others;

@@ -13,6 +13,7 @@ RecomputeUses::RecomputeUses(const TaskGraph& graph)
   start_ns_.push_back(0);
   for (uint32_t call = 0; call < graph.calls.size(); ++call) {
     start_ns_.push_back(start_ns_.back() + graph.calls[call].call.duration_ns);
+    record_unseen_writes(call);
     for (const plan::OpAccess& access : graph.calls[call].call.accesses) {
       std::vector<uint32_t>& uses = uses_[access.tensor];
       if (uses.empty() || uses.back() != call) uses.push_back(call);
@@ -21,15 +22,29 @@ RecomputeUses::RecomputeUses(const TaskGraph& graph)
     }
   }
   for (uint32_t tensor = 0; tensor < maker_.size(); ++tensor) {
-    if (is_persistent(graph.tensors[tensor]) || writes_[tensor].size() != 1) continue;
+    if (is_persistent(graph.tensors[tensor]) || writes_[tensor].size() != 1 || uses_[tensor].empty()) continue;
     if (uses_[tensor].front() == writes_[tensor].front()) maker_[tensor] = writes_[tensor].front();
   }
   for (uint32_t call = 0; call < graph.calls.size(); ++call) {
     const GraphCall& entry = graph.calls[call];
     if (!entry.call.pure || entry.barrier || !entry.foreign.empty() || entry.call.op != trace::OpKind::launch) continue;
-    repeatable_[call] =
-        std::all_of(entry.call.accesses.begin(), entry.call.accesses.end(),
-                    [&](const plan::OpAccess& a) { return !changes(a) || (maker_[a.tensor] == call && !reads(a)); });
+    const std::vector<plan::OpAccess>& all = entry.call.accesses;
+    repeatable_[call] = std::all_of(all.begin(), all.end(), [&](const plan::OpAccess& a) {
+      const auto reads_it = [&](const plan::OpAccess& other) { return other.tensor == a.tensor && reads(other); };
+      return !changes(a) || (maker_[a.tensor] == call && std::none_of(all.begin(), all.end(), reads_it));
+    });
+  }
+}
+
+// Those that no access names: a handover gives the bytes up, and an opaque op may change whatever is alive.
+void RecomputeUses::record_unseen_writes(uint32_t call) {
+  const plan::Call& entry = graph_.calls[call].call;
+  if (entry.kind == plan::CallKind::free_handover || entry.kind == plan::CallKind::allocate_handover) {
+    writes_[entry.tensor].push_back(call);
+  }
+  if (entry.kind != plan::CallKind::op || (entry.flags & trace::kOpOpaque) == 0) return;
+  for (uint32_t tensor = 0; tensor < writes_.size(); ++tensor) {
+    if (is_alive(graph_.tensors[tensor], call)) writes_[tensor].push_back(call);
   }
 }
 

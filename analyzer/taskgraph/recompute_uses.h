@@ -1,5 +1,5 @@
-// Which op makes a tensor and which ops use it, as recompute needs it; to write means to change bytes here. Used by recompute_candidates.cpp and
-// analyzer/rewrite/recompute.cpp.
+// Which op makes a tensor and which ops use it, as recompute needs it; to write means to change bytes here. Used by
+// recompute_candidates.cpp and analyzer/rewrite/recompute.cpp.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -34,6 +34,8 @@ class RecomputeUses {
   }
 
  private:
+  void record_unseen_writes(uint32_t call);
+
   const TaskGraph& graph_;
   std::vector<std::vector<uint32_t>> uses_;
   std::vector<std::vector<uint32_t>> writes_;

@@ -26,6 +26,9 @@ class Values {
         const plan::Call& entry = plan_.calls[call];
         if (entry.kind == plan::CallKind::allocate) content_[entry.tensor] = 0;
         if (entry.kind == plan::CallKind::allocate && !entry.inserted) wanted_[root(entry.tensor)] = 0;
+        const bool handover =
+            entry.kind == plan::CallKind::free_handover || entry.kind == plan::CallKind::allocate_handover;
+        if (handover) change(entry.tensor);
         if (entry.kind != plan::CallKind::op) continue;
         Status status = entry.recompute_of == kNone ? launch(call) : recompute(call);
         if (!status.ok()) return status;
@@ -50,14 +53,22 @@ class Values {
       return wrong(fmt::format("call {} ({}) reads tensor {}, which does not hold what the program left there", call,
                                plan_.calls[call].name, access.tensor));
     }
+    const uint64_t before = last_;
     for (const plan::OpAccess& access : plan_.calls[call].accesses) {
-      if (!changes(access)) continue;
-      content_[access.tensor] = wanted_[root(access.tensor)] = ++last_;
-      made_.resize(last_ + 1);
-      made_[last_] = {call, &access};
+      if (!changes(access) || content_[access.tensor] > before) continue;  // it may have a tensor by two names
+      change(access.tensor);
+      made_.resize(last_ + 1, kNone);
+      made_[last_] = call;
+    }
+    if (!uses_everything(plan_.calls[call])) return {};
+    for (uint32_t tensor = 0; tensor < plan_.tensors.size(); ++tensor) {
+      if (alive_at(plan_.tensors[tensor], call)) change(tensor);
     }
     return {};
   }
+
+  bool made_by(uint32_t call, uint64_t number) const { return number < made_.size() && made_[number] == call; }
+  void change(uint32_t tensor) { content_[tensor] = wanted_[root(tensor)] = ++last_; }
 
   Status recompute(uint32_t call) {
     const plan::Call& repeat = plan_.calls[call];
@@ -88,31 +99,26 @@ class Values {
     return {};
   }
 
-  // The first launch wrote into new memory, and so does the recompute; the content is the same if no op wrote there
-  // since.
+  // The first launch wrote into new memory, and so does the recompute, or, of a small tensor, into what is there since;
+  // the content is the same if no other op wrote there.
   Status write_recomputed(const plan::Call& repeat, const std::string& what, size_t i) {
     const plan::OpAccess& now = repeat.accesses[i];
     if (!changes(now)) return {};
     const uint64_t wanted = wanted_[root(now.tensor)];
-    const bool fresh = content_[now.tensor] == 0 && seen_[repeat.recompute_of][i] == 0;
-    const bool same = wanted < made_.size() && made_[wanted].call == repeat.recompute_of &&
-                      made_[wanted].access == &plan_.calls[repeat.recompute_of].accesses[i];
+    const uint64_t held = content_[now.tensor];
+    const bool fresh = (held == 0 || held == wanted) && seen_[repeat.recompute_of][i] == 0;
+    const bool same = made_by(repeat.recompute_of, wanted);
     if (!fresh || !same) return wrong(fmt::format("{} overwrites tensor {}", what, now.tensor));
     content_[now.tensor] = wanted;
     return {};
   }
-
-  struct Maker {
-    uint32_t call = kNone;
-    const plan::OpAccess* access = nullptr;
-  };
 
   const plan::Plan& plan_;
   uint64_t last_ = 0;
   std::vector<uint64_t> content_;            // tensor -> number of what it holds; 0: nothing yet
   std::vector<uint64_t> wanted_;             // root tensor -> what the program would find there
   std::vector<std::vector<uint64_t>> seen_;  // call -> what each access found
-  std::vector<Maker> made_;                  // by number
+  std::vector<uint32_t> made_;               // by number: the call of the op that made it
 };
 
 }  // namespace

@@ -41,7 +41,9 @@ class SlabWalk {
   Status check_lifetimes() const {
     std::vector<std::map<uint64_t, uint32_t>> slabs(device_count(plan_));  // by first byte; they do not overlap
     for (const plan::Call& call : plan_.calls) {
-      if (call.kind == plan::CallKind::op || !is_small(plan_.tensors[call.tensor])) continue;
+      if (call.kind == plan::CallKind::op || call.kind == plan::CallKind::late_free ||
+          !is_small(plan_.tensors[call.tensor]))
+        continue;
       std::map<uint64_t, uint32_t>& alive = slabs[plan_.tensors[call.tensor].device];
       if (call.kind == plan::CallKind::free) {
         alive.erase(begin_of(call.tensor));

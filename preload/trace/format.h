@@ -75,8 +75,8 @@ enum class Origin : uint16_t {
   global,     // a module's __device__ variable: known, never moved
 };
 
-// kAccessUnchanged stands beside kAccessWrite, in graphs and plans, never in a trace: it counts as a write for the order
-// of ops, because nothing proves the opposite, but kernel facts say that it leaves the bytes as they are.
+// kAccessUnchanged stands beside kAccessWrite, in graphs and plans, never in a trace: it counts as a write for the
+// order of ops, because nothing proves the opposite, but kernel facts say that it leaves the bytes as they are.
 enum AccessMode : uint32_t { kAccessRead = 1, kAccessWrite = 2, kAccessUnchanged = 4 };
 
 enum OpFlags : uint16_t {

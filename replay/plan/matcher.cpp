@@ -101,6 +101,7 @@ std::string Matcher::expected() const {
       return "allocate " + std::to_string(plan_index_->plan.tensors[call.tensor].size);
     case CallKind::free:
     case CallKind::free_handover:
+    case CallKind::late_free:
       return "free " + std::to_string(plan_index_->plan.tensors[call.tensor].size);
     case CallKind::op:
       break;

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <random>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "analyzer/bounds/bounds.h"
@@ -33,7 +35,38 @@ std::optional<Machine> any_machine() {
   return machine;
 }
 
+// As if facts were known of some kernels: some write nothing of what they could, some are pure, some overwrite what
+// they are the first to touch.
+void add_facts(TaskGraph& graph) {
+  std::mt19937 random(*rc::gen::arbitrary<uint32_t>());
+  const auto chance = [&](uint32_t percent) { return random() % 100 < percent; };
+  std::vector<uint8_t> touched(graph.tensors.size(), 0);
+  for (GraphCall& entry : graph.calls) {
+    const bool known = entry.call.op == trace::OpKind::launch && (entry.call.flags & trace::kOpOpaque) == 0;
+    for (plan::OpAccess& access : entry.call.accesses) {
+      const bool fresh = !is_persistent(graph.tensors[access.tensor]) && touched[access.tensor] == 0;
+      touched[access.tensor] = 1;
+      if (!known || chance(10)) continue;
+      if (fresh) {
+        access = {access.tensor, trace::kAccessWrite, 0, 0, access.parameter_offset};
+      } else if (writes(access) && chance(60)) {
+        access.mode = trace::kAccessRead | trace::kAccessWrite | trace::kAccessUnchanged;
+      }
+    }
+    entry.call.pure = known && chance(80);
+  }
+  complete_task_graph(graph);
+}
+
 }  // namespace
+
+Workload workload_of_graph(const Workload& workload, TaskGraph graph) {
+  PlanOptions options;
+  options.machine = workload.machine;
+  options.ssd = true;
+  options.held_bytes = workload.reserved_bytes - reserved_bytes(workload.graph, workload.slab_bytes, 0);
+  return make_workload(std::move(graph), options).value();
+}
 
 Workload any_workload() {
   PlanOptions options;
@@ -41,7 +74,13 @@ Workload any_workload() {
   options.ssd = true;
   const Result<Workload> workload = make_workload(random_program(any_shape()), options);
   if (!workload.ok()) RC_FAIL(workload.status().message());
-  return workload.value();
+  return *rc::gen::arbitrary<bool>() ? workload_with_facts(workload.value()) : workload.value();
+}
+
+Workload workload_with_facts(const Workload& workload) {
+  TaskGraph graph = workload.graph;
+  add_facts(graph);
+  return workload_of_graph(workload, std::move(graph));
 }
 
 uint64_t bytes_for_everything(const Workload& workload) {
@@ -79,12 +118,8 @@ std::vector<std::string> wished_policies() {
 
 // Its graph with most tensors split.
 Workload with_most_split(const Workload& workload) {
-  PlanOptions options;
-  options.machine = workload.machine;
-  options.ssd = true;
-  options.held_bytes = workload.reserved_bytes - reserved_bytes(workload.graph, workload.slab_bytes, 0);
   const uint64_t most_chunks = *rc::gen::inRange<uint64_t>(1, 4);
-  return make_workload(with_split_tensors(workload.graph, most_chunks, 1000), options).value();
+  return workload_of_graph(workload, with_split_tensors(workload.graph, most_chunks, 1000));
 }
 
 }  // namespace

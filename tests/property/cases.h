@@ -9,8 +9,12 @@
 
 namespace reprise::analyzer::testing {
 
-// A random program's workload.
+// A random program's workload, of every second one with facts.
 Workload any_workload();
+// As if facts were known of some of its kernels.
+Workload workload_with_facts(const Workload& workload);
+// Of another form of its graph.
+Workload workload_of_graph(const Workload& workload, TaskGraph graph);
 // Enough to keep all tensors on the device.
 uint64_t bytes_for_everything(const Workload& workload);
 // A feasible budget, often a tight one.

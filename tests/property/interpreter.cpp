@@ -79,7 +79,8 @@ std::vector<uint64_t> names_of(const plan::Plan& plan) {
   std::vector<uint64_t> names;
   uint64_t number = 0;
   for (const plan::Call& call : plan.calls)
-    names.push_back(hash_mix(call.signature, call.inserted ? number : number++));
+    names.push_back(call.recompute_of != kNone ? names[call.recompute_of]
+                                               : hash_mix(call.signature, call.inserted ? number : number++));
   return names;
 }
 
@@ -92,7 +93,7 @@ uint64_t run_op(const plan::Plan& plan, uint64_t name, const std::vector<Step>& 
     for (uint64_t i = step.range.begin; i < step.range.end; ++i) hash = hash_mix(hash, word(step.access.tensor, i));
   }
   for (const Step& step : steps) {
-    if ((step.access.mode & trace::kAccessWrite) == 0) continue;
+    if (!changes(step.access)) continue;  // the facts are right here
     for (uint64_t i = step.range.begin; i < step.range.end; ++i) {
       word(step.access.tensor, i) = hash_mix(hash, name_of_word(plan, step.access.tensor, i)) | 1;
     }
@@ -185,7 +186,7 @@ class Machine {
     const uint32_t v = vertex_of(node);
     const plan::Vertex& vertex = plan_.vertices[v];
     if (vertex.kind == plan::VertexKind::op) op(v, round_of(node));
-    if (vertex.kind == plan::VertexKind::offload) offload(v);
+    if (vertex.kind == plan::VertexKind::offload) offload(v, round_of(node));
     if (vertex.kind == plan::VertexKind::reload) reload(vertex);
     ready_.erase(std::find(ready_.begin(), ready_.end(), node));
     for (const auto& [successor, distance] : fixed_.successors[v]) {
@@ -275,16 +276,20 @@ class Machine {
     op_hash_[round][vertex.call] = run_op(plan_, fixed_.names[vertex.call], steps,
                                           [this](uint32_t tensor, uint64_t i) -> uint64_t& { return word(tensor, i); });
     for (const Step& step : steps) {
-      if ((step.access.mode & trace::kAccessWrite) != 0) host_valid_[step.access.tensor] = 0;
+      if (writes(step.access)) host_valid_[step.access.tensor] = 0;
     }
   }
 
-  void offload(uint32_t v) {
+  // A clean one copies only where there is no copy yet, in the first iteration.
+  void offload(uint32_t v, uint32_t round) {
     const uint32_t tensor = plan_.vertices[v].tensor;
     check(v, tensor, fixed_.mapping[v][0]);
+    const Contents before = std::move(host_[tensor]);
     host_[tensor].clear();
     for (uint64_t i = 0; i < words_of(plan_, tensor); ++i) host_[tensor].push_back(word(tensor, i));
     host_valid_[tensor] = 1;
+    if (!plan_.vertices[v].clean || round == 0 || !fault_.empty() || before == host_[tensor]) return;
+    fault_ = "vertex " + std::to_string(v) + " is no clean offload of tensor " + std::to_string(tensor);
   }
 
   void reload(const plan::Vertex& vertex) {
@@ -339,7 +344,7 @@ SerialRun run_serially(const plan::Plan& plan, uint32_t rounds, bool keep_conten
         run.op_hash[round][call] = run_op(plan, names[call], steps[call],
                                           [&](uint32_t tensor, uint64_t i) -> uint64_t& { return now[tensor][i]; });
         for (const Step& step : steps[call]) touched[step.access.tensor] = 1;
-      } else {
+      } else if (entry.kind != plan::CallKind::late_free) {
         touched[entry.tensor] = 0;
         std::fill(now[entry.tensor].begin(), now[entry.tensor].end(), 0);
       }

@@ -43,7 +43,7 @@ std::string vertex_line(const plan::Plan& plan, size_t index) {
       return fmt::format("  v{} [label={} shape=point];\n", index, quoted("free " + tensor));
     case VertexKind::offload:
       return fmt::format("  v{} [label={} shape=box style=filled fillcolor=\"#f2c27a\"];\n", index,
-                         quoted("offload " + tensor));
+                         quoted((vertex.clean ? "compare " : "offload ") + tensor));
     case VertexKind::reload:
       return fmt::format("  v{} [label={} shape=box style=filled fillcolor=\"#8fd3bd\"];\n", index,
                          quoted("reload " + tensor));

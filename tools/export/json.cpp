@@ -120,6 +120,8 @@ Json call_json(const plan::Call& call) {
                {"tensor", index_json(call.tensor)}, {"vertex", index_json(call.vertex)}, {"name", call.name},
                {"duration_ns", call.duration_ns}};
   if (call.kind == plan::CallKind::op) json["op"] = trace::name_of(call.op);
+  if (call.inserted) json["inserted"] = true;
+  if (call.recompute_of != plan::kNone) json["recompute_of"] = call.recompute_of;
   json["accesses"] = Json::array();
   for (const plan::OpAccess& one : call.accesses) {
     json["accesses"].push_back(
@@ -134,6 +136,7 @@ Json vertex_json(const plan::Vertex& vertex) {
                {"tensor", index_json(vertex.tensor)},
                {"predicted_start_ns", vertex.predicted_start_ns},
                {"predicted_end_ns", vertex.predicted_end_ns}};
+  if (vertex.clean) json["clean"] = true;
   json["predecessors"] = Json::array();
   for (const plan::Predecessor& one : vertex.predecessors) {
     json["predecessors"].push_back(

@@ -199,10 +199,12 @@ Curve unmanaged_memory(const Plan& plan) {
   }
   std::vector<Step> steps;
   uint64_t now = 0;
+  // Where an allocation stands as several tensors, those that are inserted are the program's memory, too.
+  const bool split = plan::has_split_tensors(plan);
   for (const plan::Call& call : plan.calls) {
     if (call.kind == plan::CallKind::op) {
-      now += call.duration_ns;
-    } else if (call.tensor < plan.tensors.size()) {
+      if (call.recompute_of == kNone) now += call.duration_ns;
+    } else if ((!call.inserted || split) && call.tensor < plan.tensors.size()) {
       const auto size = static_cast<int64_t>(plan.tensors[call.tensor].size);
       const bool more = call.kind == plan::CallKind::allocate || call.kind == plan::CallKind::allocate_handover;
       steps.push_back({now, more ? size : -size});

@@ -109,7 +109,7 @@ std::string percent_of_bound(uint64_t bound_ns, uint64_t time_ns) {
 
 std::string transfers(const plan::Plan& plan, plan::VertexKind kind) {
   const auto count = std::count_if(plan.vertices.begin(), plan.vertices.end(),
-                                   [kind](const plan::Vertex& vertex) { return vertex.kind == kind; });
+                                   [kind](const plan::Vertex& vertex) { return vertex.kind == kind && !vertex.clean; });
   return fmt::format("{} transfer{}", count, count == 1 ? "" : "s");
 }
 

@@ -44,8 +44,11 @@ bool describe(const plan::Plan& plan, uint32_t index, Bar& bar) {
   bar.lane = offload ? Lane::to_host : Lane::to_device;
   bar.tensor = vertex.tensor;
   bar.bytes = plan.tensors[vertex.tensor].size;
-  bar.name =
-      fmt::format("{} tensor {} ({})", offload ? "offload" : "reload", vertex.tensor, tools::format_bytes(bar.bytes));
+  bar.name = fmt::format("{} tensor {} ({})",
+                         vertex.clean ? "compare"
+                         : offload    ? "offload"
+                                      : "reload",
+                         vertex.tensor, tools::format_bytes(bar.bytes));
   return true;
 }
 

@@ -166,6 +166,7 @@ TEST(Relaunch, TheVerifierRefusesAWrongSecondLaunch) {
   // Without the second launch the program finds nothing.
   EXPECT_NE(refused([&](plan::Plan& p) {
               p.calls[index].recompute_of = plan::kNone;
+              p.calls[index].inserted = false;
               p.calls[index].accesses.pop_back();
             }).find("does not hold"),
             std::string::npos);

@@ -95,6 +95,7 @@ Answer ask(Matcher& matcher, const Live& live) {
       break;
     case CallKind::free:
     case CallKind::free_handover:
+    case CallKind::late_free:
       answer.matched = matcher.free(call.free, &answer.match);
       break;
   }

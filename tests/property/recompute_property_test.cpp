@@ -1,0 +1,135 @@
+// Properties of graphs in which ops are recomputed, and of plans for them.
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analyzer/planner/planner.h"
+#include "analyzer/rewrite/recompute.h"
+#include "analyzer/taskgraph/recompute_candidates.h"
+#include "analyzer/verify/verify.h"
+#include "tests/property/cases.h"
+#include "tests/property/interpreter.h"
+
+namespace reprise::analyzer {
+namespace {
+
+using namespace testing;
+
+// A program, some of whose candidates are recomputed, whether that is worth it or not.
+struct Recomputed {
+  Workload before;
+  TaskGraph graph;
+};
+
+Recomputed any_recomputed() {
+  Recomputed result;
+  std::vector<uint32_t> calls;
+  const uint32_t percent = *rc::gen::element(40u, 70u, 100u);
+  std::mt19937 random(*rc::gen::arbitrary<uint32_t>());
+  for (int i = 0; i < 8 && calls.empty(); ++i) {  // of small programs few have any
+    result.before = workload_with_facts(any_workload());
+    for (const RecomputeCandidate& candidate : recompute_candidates(result.before.graph)) {
+      if (random() % 100 < percent) calls.push_back(candidate.call);
+    }
+  }
+  RC_PRE(!calls.empty());
+  result.graph = with_recompute(result.before.graph, calls);
+  return result;
+}
+
+uint32_t root_of(const std::vector<plan::Tensor>& tensors, uint32_t tensor) {
+  while (tensor != kNone && tensors[tensor].recompute_of != kNone) tensor = tensors[tensor].recompute_of;
+  return tensor;
+}
+
+std::string text_of(const std::vector<plan::Tensor>& tensors, const plan::Call& call) {
+  const bool late = call.kind == plan::CallKind::late_free;
+  std::string text = std::to_string(static_cast<int>(late ? plan::CallKind::free : call.kind)) + " " +
+                     std::to_string(call.signature) + " " + std::to_string(root_of(tensors, call.tensor)) + " " +
+                     call.name;
+  for (const plan::OpAccess& access : call.accesses) {
+    text += " " + std::to_string(root_of(tensors, access.tensor)) + ":" + std::to_string(access.mode) + "+" +
+            std::to_string(access.offset) + ":" + std::to_string(access.size);
+  }
+  return text;
+}
+
+// What the replay matches the program's calls with.
+std::vector<std::string> calls_of_program(const TaskGraph& graph) {
+  std::vector<std::string> calls;
+  for (const GraphCall& entry : graph.calls) {
+    if (!entry.call.inserted) calls.push_back(text_of(graph.tensors, entry.call));
+  }
+  return calls;
+}
+std::vector<std::string> calls_of_program(const plan::Plan& plan) {
+  std::vector<std::string> calls;
+  for (const plan::Call& call : plan.calls) {
+    if (!call.inserted) calls.push_back(text_of(plan.tensors, call));
+  }
+  return calls;
+}
+
+TEST(RecomputeProperty, EveryCallOfTheProgramStays) {
+  EXPECT_TRUE(rc::check("without what is inserted it is the program", [] {
+    const Recomputed item = any_recomputed();
+    RC_ASSERT(calls_of_program(item.graph) == calls_of_program(item.before.graph));
+    for (const GraphCall& entry : item.graph.calls) {
+      if (entry.call.kind != plan::CallKind::late_free) continue;
+      RC_CLASSIFY(item.graph.tensors[entry.call.tensor].chunk_count == 0, "a small tensor outlives its free");
+      RC_CLASSIFY(item.graph.tensors[entry.call.tensor].chunk_count != 0, "a large tensor outlives its free");
+    }
+  }));
+}
+
+// Of the program's ops, without those that are recomputed.
+std::vector<uint64_t> hashes_of_ops(const plan::Plan& plan) {
+  std::vector<uint64_t> hashes;
+  for (const std::vector<uint64_t>& round : run_serially(plan, 2, false).op_hash) {
+    for (uint32_t call = 0; call < plan.calls.size(); ++call) {
+      if (plan.calls[call].kind == plan::CallKind::op && !plan.calls[call].inserted) hashes.push_back(round[call]);
+    }
+  }
+  return hashes;
+}
+
+plan::Plan plan_of(const Workload& workload, uint64_t budget) {
+  PlanOptions options = options_for(budget);
+  options.recompute = false;  // no more than there is
+  PlanSummary summary;
+  Result<plan::Plan> plan = make_plan(workload, options, &summary);
+  if (!summary.refusal.ok()) RC_FAIL(options.policy + ": " + summary.refusal.message());
+  if (!plan.ok()) RC_FAIL(options.policy + ": " + plan.status().message());
+  return std::move(plan.value());
+}
+
+TEST(RecomputeProperty, PlansComputeWhatTheProgramComputes) {
+  EXPECT_TRUE(rc::check("verified, serial hashes in random legal orders", [] {
+    const Recomputed item = any_recomputed();
+    const Workload workload = workload_of_graph(item.before, item.graph);
+    const plan::Plan plan = plan_of(workload, any_budget(workload));
+    RC_ASSERT(plan::recomputes(plan));
+    if (const Status status = verify(plan); !status.ok()) RC_FAIL(status.message() + "\n" + plan::to_text(plan));
+    RC_ASSERT(calls_of_program(plan) == calls_of_program(item.before.graph));
+    const plan::Plan whole = plan_of(item.before, bytes_for_everything(item.before));
+    if (hashes_of_ops(plan) != hashes_of_ops(whole)) RC_FAIL(plan::to_text(plan));
+    std::mt19937 random(*rc::gen::arbitrary<uint32_t>());
+    Interpreter interpreter(plan, 3);
+    for (const Strategy& strategy : strategies(plan, random)) {
+      const std::string difference = interpreter.compare(strategy.choose);
+      if (!difference.empty()) RC_FAIL(strategy.name + ": " + difference + "\n" + plan::to_text(plan));
+    }
+    const Result<plan::Plan> again = plan::deserialize(plan::serialize(plan));
+    RC_ASSERT(again.ok());
+    RC_ASSERT(plan::to_text(again.value()) == plan::to_text(plan));
+    RC_CLASSIFY(plan.reload_bytes > 0, "moves");
+  }));
+}
+
+}  // namespace
+}  // namespace reprise::analyzer
