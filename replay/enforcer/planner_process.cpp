@@ -164,11 +164,31 @@ void PlannerProcess::run(const PlanRequest& request, Recorder* recorder, const P
     return;
   }
   const std::string status_file = request.plan + ".status";
-  const int status = run_unseen(
-      {request.planner, "plan", request.trace, "--budget", std::to_string(request.budget_bytes), "--policy",
-       request.policy, "--safety", plan::name_of(safety_), "--from", std::to_string(request.from_call), "--calls",
-       std::to_string(request.least_calls), "-o", request.plan, "--quiet", "--status", status_file},
-      request.limit_seconds);
+  std::vector<std::string> arguments = {request.planner,
+                                        "plan",
+                                        request.trace,
+                                        "--budget",
+                                        std::to_string(request.budget_bytes),
+                                        "--policy",
+                                        request.policy,
+                                        "--safety",
+                                        plan::name_of(safety_),
+                                        "--from",
+                                        std::to_string(request.from_call),
+                                        "--calls",
+                                        std::to_string(request.least_calls),
+                                        "-o",
+                                        request.plan,
+                                        "--quiet",
+                                        "--status",
+                                        status_file};
+  // The variable that names the folder is hidden from the child.
+  if (request.facts.empty()) {
+    arguments.emplace_back("--no-facts");
+  } else {
+    arguments.insert(arguments.end(), {"--facts", request.facts});
+  }
+  const int status = run_unseen(arguments, request.limit_seconds);
   if (status == 0) {
     load(request.plan, place);
   } else {

@@ -16,6 +16,7 @@ struct PlanRequest {
   std::string trace;
   std::string plan;  // where to write; an existing plan that is only loaded when `planner` is empty
   std::string policy;
+  std::string facts;  // the folder with what is known of kernels; empty: nothing is
   uint64_t budget_bytes = 0;
   uint64_t from_call = 0;      // of the trace, only what was called from this sequence number on
   uint64_t least_calls = 0;    // of the iteration

@@ -8,6 +8,7 @@
 
 #include "preload/base/log.h"
 #include "preload/driver/resolve.h"
+#include "preload/facts/store.h"
 #include "preload/trace/signature.h"
 #include "replay/enforcer/enforcer.h"
 
@@ -188,6 +189,7 @@ void Enforcer::ask_planner() noexcept {
   if (plan_count_ > 0) request.plan.append(".").append(std::to_string(plan_count_ + 1));
   request.plan.append(".plan");
   request.policy = config_.policy;
+  request.facts = facts::folder_of_facts(config_.facts);
   request.budget_bytes = known_budget(budget_rule(config_), peak_footprint_, shared_.counters.outside_bytes.load());
   request.from_call = from_call_;
   request.least_calls = follower_.least_calls();

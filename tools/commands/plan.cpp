@@ -3,12 +3,14 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "analyzer/planner/fluid_bounds.h"
 #include "analyzer/planner/planner.h"
 #include "analyzer/policies/policy.h"
+#include "preload/facts/store.h"
 #include "tools/cli/command.h"
 #include "tools/cli/files.h"
 #include "tools/cli/message.h"
@@ -28,11 +30,13 @@ struct PlanArguments {
   std::string safety = "strict";
   std::string machine;
   std::string status;
+  std::string facts;
   uint64_t from = 0;
   uint64_t calls = 0;
   bool quiet = false;
   bool explain = false;
   bool no_recompute = false;
+  bool no_facts = false;
 };
 
 const char* status_word(StatusCode code) {
@@ -90,7 +94,17 @@ class Planning {
     }
     options.from_call = arguments_.from;
     options.least_calls = arguments_.calls;
+    use_facts(options);
     return plan_trace(trace.value(), options, output);
+  }
+
+  // What is known of the trace's kernels; where nothing can be read, they are taken to read and write all. With strict
+  // safety nothing goes without a copy, whatever is known.
+  void use_facts(analyzer::PlanOptions& options) const {
+    if (options.safety == plan::Safety::strict) options.recompute = false;
+    if (arguments_.no_facts) return;
+    const char* const chosen = arguments_.facts.empty() ? std::getenv("REPRISE_FACTS") : arguments_.facts.c_str();
+    if (const std::string folder = facts::folder_of_facts(chosen); !folder.empty()) options.facts.emplace(folder);
   }
 
   Status plan_trace(const trace::Trace& trace, const analyzer::PlanOptions& options, const std::string& output) {
@@ -119,29 +133,33 @@ class Planning {
     const Status written = plan::write_plan(plan.value(), output);
     progress_.clear();
     if (!written.ok()) return named(written);
-    return tell(workload.value(), plan.value(), summary, output);
+    return tell(workload.value(), plan.value(), summary, options, output);
   }
 
   Status tell(const analyzer::Workload& workload, const plan::Plan& plan, const analyzer::PlanSummary& summary,
-              const std::string& output) const {
+              const analyzer::PlanOptions& options, const std::string& output) const {
     if (!summary.refusal.ok()) {
       say(fmt::format("{}: a defect in Reprise: {}; a simpler plan was made, which is safe; please report this", output,
                       summary.refusal.message()));
     }
-    if (arguments_.explain) return write_file("-", analyzer::explain(plan, summary) + fluid_text(workload, plan));
+    if (arguments_.explain)
+      return write_file("-", analyzer::explain(plan, summary) + fluid_text(workload, plan, options));
     if (arguments_.quiet) return {};
+    const std::string recomputed =
+        !plan::recomputes(plan) ? "" : fmt::format(", {} of it recomputed", format_duration(summary.recompute_ns));
     say(fmt::format(
-        "{}: {} instead of {}, {} per iteration predicted ({:.2f} x computing alone), {} moved; next: "
+        "{}: {} instead of {}, {} per iteration predicted ({:.2f} x computing alone){}, {} moved; next: "
         "reprise replay --plan {} -- program",
         output, format_bytes(plan.budget_bytes), format_bytes(plan.peak_bytes), format_duration(plan.predicted_ns),
         plan.compute_ns == 0 ? 1.0 : static_cast<double>(plan.predicted_ns) / static_cast<double>(plan.compute_ns),
-        format_bytes(plan.offload_bytes + plan.reload_bytes), output));
+        recomputed, format_bytes(plan.offload_bytes + plan.reload_bytes), output));
     return {};
   }
 
-  std::string fluid_text(const analyzer::Workload& workload, const plan::Plan& plan) const {
+  std::string fluid_text(const analyzer::Workload& workload, const plan::Plan& plan,
+                         const analyzer::PlanOptions& options) const {
     progress_.step("the fluid bound");
-    const auto fluid = analyzer::fluid_bounds(workload, plan.budget_bytes, !arguments_.no_recompute, {});
+    const auto fluid = analyzer::fluid_bounds(workload, plan.budget_bytes, options.recompute, {});
     progress_.clear();
     return analyzer::explain(plan, fluid);
   }
@@ -190,7 +208,11 @@ Action declare_plan(CLI::App& app, const ProgramArguments&) {
   app.add_option("--safety", arguments->safety, "That the plan will run with: strict (default) or trusted")
       ->check(CLI::IsMember({"strict", "trusted"}));
   app.add_option("--machine", arguments->machine, "Plan for h200, a100, a100x8, p100x4, g10 or a machine file");
-  app.add_flag("--no-recompute", arguments->no_recompute, "Recompute nothing to save memory");
+  app.add_flag("--no-recompute", arguments->no_recompute,
+               "Recompute nothing to save memory; for strict safety nothing is, anyway");
+  app.add_option("--facts", arguments->facts,
+                 "What is known of a trace's kernels (default: REPRISE_FACTS, or the cache folder)");
+  app.add_flag("--no-facts", arguments->no_facts, "Use none of it: kernels read and write all that they are given");
   app.add_flag("--explain", arguments->explain, "Print what was found and how far the plan is from the bounds");
   app.add_flag("--quiet", arguments->quiet, "Say nothing but errors");
   app.add_option("--status", arguments->status, "Also write the outcome to this file, as one line of JSON");

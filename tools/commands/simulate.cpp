@@ -4,12 +4,14 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <memory>
 #include <numeric>
 
 #include "analyzer/planner/fluid_bounds.h"
 #include "analyzer/planner/planner.h"
 #include "analyzer/policies/policy.h"
+#include "preload/facts/store.h"
 #include "tools/cli/budget_range.h"
 #include "tools/cli/command.h"
 #include "tools/cli/files.h"
@@ -33,6 +35,9 @@ struct SimulateArguments {
   std::string csv;
   std::string html;
   std::string chunk_bytes;
+  std::string safety = "trusted";
+  std::string facts;
+  bool no_facts = false;
   bool no_recompute = false;
   bool no_fluid = false;
   uint32_t segments = analyzer::FluidOptions().segments;
@@ -100,11 +105,8 @@ class Simulating {
       if (chunk.value() < kSmallestChunk) return {StatusCode::invalid_argument, "--chunk-bytes: at least 4KiB"};
       options_.chunk_bytes = chunk.value();
     }
-    if (const std::string folder = facts::folder_of_facts(std::getenv("REPRISE_FACTS")); !folder.empty()) {
-      options_.facts.emplace(folder);
-    }
+    set_safety();
     options_.ssd = !arguments_.no_ssd;
-    options_.recompute = !arguments_.no_recompute;
     options_.reorder = !arguments_.no_reorder;
     options_.split_tensors = !arguments_.no_split_tensors;
     Result<std::vector<analyzer::SimulationOptions>> trials = trials_of(arguments_.disturbance);
@@ -115,6 +117,16 @@ class Simulating {
       if (Status status = check_writable(output); !status.ok()) return status;
     }
     return load();
+  }
+
+  // As `reprise plan` does: with strict safety nothing that comes from a trace goes without a copy.
+  void set_safety() {
+    plan::read_safety(arguments_.safety.c_str(), &options_.safety);
+    const bool strict = options_.safety == plan::Safety::strict && !is_graph_path(arguments_.input);
+    options_.recompute = !arguments_.no_recompute && !strict;
+    if (arguments_.no_facts) return;
+    const char* const chosen = arguments_.facts.empty() ? std::getenv("REPRISE_FACTS") : arguments_.facts.c_str();
+    if (const std::string folder = facts::folder_of_facts(chosen); !folder.empty()) options_.facts.emplace(folder);
   }
 
   // "all", or names separated by commas.
@@ -271,6 +283,11 @@ Action declare_simulate(CLI::App& app, const ProgramArguments&) {
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   app.add_option("--chunk-bytes", arguments->chunk_bytes, "Size of a chunk (default: the trace's, else 2MiB)");
+  app.add_option("--safety", arguments->safety, "Of plans for a trace: trusted (default), or strict as runs have it")
+      ->check(CLI::IsMember({"strict", "trusted"}));
+  app.add_option("--facts", arguments->facts,
+                 "What is known of a trace's kernels (default: REPRISE_FACTS, or the cache folder)");
+  app.add_flag("--no-facts", arguments->no_facts, "Use none of it: kernels read and write all that they are given");
   declare_disturbance(app, arguments->disturbance);
   declare_old_names(app, *arguments);
   return [arguments] { return Simulating(*arguments).run(); };
