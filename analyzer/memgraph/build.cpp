@@ -152,7 +152,7 @@ class MemGraphBuilder {
       }
     });
     const Groups of_tensor(graph_.tensors.size(), [&](auto&& put) {
-      for (uint32_t i = 0; i < stays.size(); ++i) put(stays[i].tensor, i);
+      for (uint32_t i = 0; i < stays.size(); ++i) put(plan::root_of(graph_.tensors, stays[i].tensor), i);
     });
     before_ = Groups(stays.size(), [&](auto&& put) {
       for (size_t chunk = 0; chunk < of_chunk.size(); ++chunk) {

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <span>
 #include <tuple>
+#include <utility>
 
 #include "analyzer/base/groups.h"
 #include "analyzer/placement/pool.h"
@@ -23,7 +24,7 @@ class Placer {
         calls_(static_cast<uint32_t>(graph.calls.size())),
         stays_of_(graph.tensors.size(),
                   [&](auto&& put) {
-                    for (uint32_t i = 0; i < schedule.stays.size(); ++i) put(schedule.stays[i].tensor, i);
+                    for (uint32_t i = 0; i < schedule.stays.size(); ++i) put(root_of(schedule.stays[i]), i);
                   }),
         times_(start_times(graph)),
         chunks_(chunks),
@@ -47,10 +48,14 @@ class Placer {
     if (!placed) return std::nullopt;
     compact();
     count_remaps();
+    share_homes();
     return std::move(layout_);
   }
 
  private:
+  // The lives of a recomputed tensor have one address, so they are placed like stays of one tensor, the first.
+  uint32_t root_of(const Stay& stay) const { return plan::root_of(graph_.tensors, stay.tensor); }
+
   static std::vector<uint64_t> start_times(const TaskGraph& graph) {
     // Calls that take no time are distinct places all the same: a nanosecond apart is enough to compare.
     std::vector<uint64_t> times = {0};
@@ -139,7 +144,7 @@ class Placer {
     std::stable_sort(stays.begin(), stays.end(), [&](uint32_t a, uint32_t b) { return rank(a) < rank(b); });
     for (const uint32_t index : stays) {
       Stay& stay = schedule_.stays[index];
-      uint32_t& home = layout_.homes[stay.tensor];
+      uint32_t& home = layout_.homes[root_of(stay)];
       const std::vector<Span> spans = spans_of({&index, 1});
       if (home != kNone && pool_->take_these(layout_.placements[home].chunks, spans)) {
         stay.placement = home;
@@ -151,6 +156,12 @@ class Placer {
       if (home == kNone) home = stay.placement;
     }
     return true;
+  }
+
+  void share_homes() {
+    std::vector<uint32_t> homes(graph_.tensors.size(), kNone);
+    for (const Stay& stay : schedule_.stays) homes[stay.tensor] = layout_.homes[root_of(stay)];
+    layout_.homes = std::move(homes);
   }
 
   // Numbers the chunks in use without holes.
@@ -184,7 +195,7 @@ class Placer {
   const TaskGraph& graph_;
   Schedule& schedule_;
   uint32_t calls_;
-  const Groups stays_of_;        // by tensor
+  const Groups stays_of_;        // by tensor, the first of its lives
   std::vector<uint64_t> times_;  // of each call position, one more at the end
   uint32_t chunks_;
   std::optional<HomePool> pool_;

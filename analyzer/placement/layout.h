@@ -1,5 +1,6 @@
 // Placement: which physical chunks a tensor's stays occupy. Every tensor has one home for the whole plan, so that the
-// steady state maps nothing; where no home exists, single stays are placed elsewhere (a remap).
+// steady state maps nothing; where no home exists, single stays are placed elsewhere (a remap). The lives of a tensor
+// that is recomputed count as stays of one tensor: they have one address.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -39,6 +39,12 @@ struct Tensor {
   uint64_t part_offset = 0;       // and where in the allocation this part begins
 };
 
+// The tensor whose first life this one goes on with after a recompute; itself where it has only one.
+inline uint32_t root_of(const std::vector<Tensor>& tensors, uint32_t tensor) {
+  while (tensors[tensor].recompute_of != kNone) tensor = tensors[tensor].recompute_of;
+  return tensor;
+}
+
 // Which physical chunks back a tensor, in address order. Chunk ids are 0 .. chunk_count-1 of the plan.
 struct Placement {
   std::vector<uint32_t> chunks = {};

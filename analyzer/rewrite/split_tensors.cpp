@@ -30,10 +30,7 @@ class Splitter {
   }
 
  private:
-  uint32_t root(uint32_t tensor) const {
-    while (graph_.tensors[tensor].recompute_of != kNone) tensor = graph_.tensors[tensor].recompute_of;
-    return tensor;
-  }
+  uint32_t root(uint32_t tensor) const { return plan::root_of(graph_.tensors, tensor); }
 
   // Sets how many chunks a part of each tensor has. A recomputed tensor is split like the one that it was before.
   bool choose() {

@@ -78,7 +78,7 @@ class VertexTiming {
     for (int round = 0; round < 2; ++round) {
       for (uint32_t v = 0; v < graph_.vertices.size(); ++v) {
         for (const plan::Acquire& acquire : graph_.vertices[v].acquires) {
-          uint32_t& now = mapped[acquire.tensor];
+          uint32_t& now = mapped[plan::root_of(tasks_.tensors, acquire.tensor)];
           if (round == 1 && now != acquire.placement) {
             result_.vertices[v].length_ns += machine_.remap_ns_per_chunk * tasks_.tensors[acquire.tensor].chunk_count;
           }

@@ -231,14 +231,15 @@ class ChunkWalk {
     return {};
   }
 
-  // The range has one mapping at a time, also across instances of a transient tensor. Where it is the same as before,
-  // nothing is mapped, and the users of each chunk's occupants in between have waited for those before them.
+  // The range has one mapping at a time, also across instances and lives of a transient tensor. Where it is the same as
+  // before, nothing is mapped, and the users of each chunk's occupants in between have waited for those before them.
   void map(uint32_t tensor, uint32_t occupancy, uint32_t node) {
-    const uint32_t before = mapped_by_[tensor];
+    uint32_t& mapped_by = mapped_by_[plan::root_of(plan_.tensors, tensor)];
+    const uint32_t before = mapped_by;
     if (before != kNone && occupancies_[before].placement != occupancies_[occupancy].placement) {
       ask_users(occupancies_[before], node, {Requirement::remap, tensor, kNone, kNone});
     }
-    mapped_by_[tensor] = occupancy;
+    mapped_by = occupancy;
   }
 
   Status take_chunk(uint32_t earlier, uint32_t tensor, uint32_t node, uint32_t chunk) {
@@ -302,7 +303,7 @@ class ChunkWalk {
   std::vector<User> users_;
   std::vector<ContentInstance> instances_;
   std::vector<uint32_t> instance_of_;  // tensor -> its present instance
-  std::vector<uint32_t> mapped_by_;    // tensor -> the occupancy that its range shows
+  std::vector<uint32_t> mapped_by_;    // tensor, the first of its lives -> the occupancy that its range shows
 };
 
 }  // namespace

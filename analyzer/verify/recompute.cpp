@@ -40,10 +40,7 @@ class Values {
  private:
   static Status wrong(const std::string& message) { return {StatusCode::internal, "the plan is wrong: " + message}; }
 
-  uint32_t root(uint32_t tensor) const {
-    while (plan_.tensors[tensor].recompute_of != kNone) tensor = plan_.tensors[tensor].recompute_of;
-    return tensor;
-  }
+  uint32_t root(uint32_t tensor) const { return plan::root_of(plan_.tensors, tensor); }
 
   Status launch(uint32_t call) {
     seen_[call].clear();

@@ -42,18 +42,13 @@ Recomputed any_recomputed() {
   return result;
 }
 
-uint32_t root_of(const std::vector<plan::Tensor>& tensors, uint32_t tensor) {
-  while (tensor != kNone && tensors[tensor].recompute_of != kNone) tensor = tensors[tensor].recompute_of;
-  return tensor;
-}
-
 std::string text_of(const std::vector<plan::Tensor>& tensors, const plan::Call& call) {
   const bool late = call.kind == plan::CallKind::late_free;
-  std::string text = std::to_string(static_cast<int>(late ? plan::CallKind::free : call.kind)) + " " +
-                     std::to_string(call.signature) + " " + std::to_string(root_of(tensors, call.tensor)) + " " +
-                     call.name;
+  std::string text =
+      std::to_string(static_cast<int>(late ? plan::CallKind::free : call.kind)) + " " + std::to_string(call.signature) +
+      " " + std::to_string(call.tensor == kNone ? kNone : plan::root_of(tensors, call.tensor)) + " " + call.name;
   for (const plan::OpAccess& access : call.accesses) {
-    text += " " + std::to_string(root_of(tensors, access.tensor)) + ":" + std::to_string(access.mode) + "+" +
+    text += " " + std::to_string(plan::root_of(tensors, access.tensor)) + ":" + std::to_string(access.mode) + "+" +
             std::to_string(access.offset) + ":" + std::to_string(access.size);
   }
   return text;

@@ -64,6 +64,30 @@ TEST(Placement, TheTriangleHasNoHomes) {
   EXPECT_EQ(three->remap_count, 0u);
 }
 
+// A tensor that is recomputed has one address in both of its lives: elsewhere in the second one is a remap.
+TEST(Placement, LivesOfATensorShareItsHome) {
+  TaskGraph graph = graph_with({1, 1, 1, 1}, 10);
+  for (plan::Tensor& tensor : graph.tensors) tensor.allocate_call = 0;
+  graph.tensors[3].recompute_of = 0;
+  Schedule schedule;
+  // Only the first life's chunk is used in between; the second life alone would fit better into the other one.
+  schedule.stays = {stay(0, 0, 2), stay(1, 2, 7), stay(3, 7, 9), stay(2, 9, 10)};
+  for (const PlacementMode mode : {PlacementMode::homes, PlacementMode::by_begin}) {
+    const auto layout = place(graph, schedule, 2, mode);
+    ASSERT_TRUE(layout);
+    EXPECT_EQ(layout->homes[0], layout->homes[3]);
+    EXPECT_EQ(schedule.stays[0].placement, schedule.stays[2].placement);
+    EXPECT_EQ(layout->remap_count, 0u);
+    expect_disjoint(schedule, *layout, 10);
+  }
+  // Both lives beside tensors that leave them no common chunk.
+  schedule.stays = {stay(0, 0, 2), stay(1, 0, 6), stay(2, 3, 9), stay(3, 7, 9)};
+  EXPECT_FALSE(place(graph, schedule, 2, PlacementMode::homes));
+  const auto layout = place(graph, schedule, 2, PlacementMode::by_begin);
+  ASSERT_TRUE(layout);
+  EXPECT_EQ(layout->remap_count, 2u);  // there and back
+}
+
 TEST(Placement, ATensorWithoutAHomeLivesInHoles) {
   const TaskGraph graph = graph_with({1, 1, 1}, 10);
   Schedule schedule;
