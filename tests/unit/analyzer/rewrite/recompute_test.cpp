@@ -161,14 +161,14 @@ TEST(Relaunch, TheVerifierRefusesAWrongSecondLaunch) {
               for (plan::Call& call : p.calls) {
                 if (call.name == "work") call.accesses.push_back({0, trace::kAccessWrite, 0, 0, trace::kNoParameter});
               }
-            }).find("finds other bytes"),
+            }).find("does not hold what that takes"),
             std::string::npos);
-  // Without the second launch the program finds nothing.
+  // Without the second launch nothing brings the bytes back.
   EXPECT_NE(refused([&](plan::Plan& p) {
               p.calls[index].recompute_of = plan::kNone;
               p.calls[index].inserted = false;
               p.calls[index].accesses.pop_back();
-            }).find("does not hold"),
+            }).find("nothing recomputes it"),
             std::string::npos);
 }
 

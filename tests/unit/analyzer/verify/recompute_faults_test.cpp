@@ -1,0 +1,212 @@
+// What the verifier says to plans that drop bytes which nothing makes again, or that make others.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "analyzer/rewrite/recompute.h"
+#include "analyzer/verify/verify.h"
+#include "tests/support/workloads.h"
+
+namespace reprise::analyzer {
+namespace {
+
+using namespace testing;
+
+// "make x" reads y, which "make y" has made of w; x is idle while four ops work on c. `keeps_y`: the program uses y
+// again at the end; else it frees y at once.
+Workload chain(bool keeps_y) {
+  TraceBuilder program;
+  const uint64_t w = program.allocate(kChunk);
+  const uint64_t c = program.allocate(3 * kChunk);
+  for (int step = 0; step < 3; ++step) {
+    program.mark("iteration");
+    const uint64_t y = program.allocate(kChunk);
+    program.launch("make y", {reads(w), writes(y)}, kMs);
+    const uint64_t x = program.allocate(kChunk);
+    program.launch("make x", {reads(y), writes(x)}, kMs);
+    if (!keeps_y) program.free(y);
+    program.launch("use x", {reads(x)}, kMs);
+    for (int i = 0; i < 4; ++i) program.launch("work", {updates(c)}, 10 * kMs);
+    program.launch("use x", {reads(x)}, kMs);
+    program.free(x);
+    if (keeps_y) program.launch("use y", {reads(y)}, kMs);
+    if (keeps_y) program.free(y);
+  }
+  program.mark("iteration");
+  Workload workload = workload_on(slow_link(), program);
+  for (GraphCall& entry : workload.graph.calls) {
+    entry.call.pure = entry.call.name == "make x" || entry.call.name == "make y";
+  }
+  return workload;
+}
+
+uint32_t call_named(const TaskGraph& graph, const std::string& name, int which) {
+  for (uint32_t call = 0; call < graph.calls.size(); ++call) {
+    if (graph.calls[call].call.name == name && which-- == 0) return call;
+  }
+  return kNone;
+}
+
+TaskGraph recomputed(const Workload& workload) {
+  return with_recompute(workload.graph, {call_named(workload.graph, "make x", 0)});
+}
+
+// In so many chunks; the planner hands nothing out that the verifier refuses.
+Result<plan::Plan> planned(const Workload& workload, TaskGraph graph, uint64_t chunks) {
+  PlanOptions options;
+  options.machine = workload.machine;
+  options.policy = "lru";
+  options.recompute = false;
+  options.budget_bytes = chunks * kChunk;
+  complete_task_graph(graph);
+  return make_plan(make_workload(std::move(graph), options).value(), options);
+}
+
+void expect_refusal(const Workload& workload, TaskGraph graph, const std::string& words) {
+  const Result<plan::Plan> plan = planned(workload, std::move(graph), 6);
+  ASSERT_FALSE(plan.ok()) << plan::to_text(plan.value());
+  EXPECT_NE(plan.status().message().find(words), std::string::npos) << plan.status().message();
+}
+
+TEST(RecomputeFaults, WithoutOneThePlansAreRight) {
+  for (const bool keeps_y : {false, true}) {
+    const Workload workload = chain(keeps_y);
+    for (uint64_t chunks = 3; chunks < 7; ++chunks) {
+      const Result<plan::Plan> plan = planned(workload, recomputed(workload), chunks);
+      ASSERT_TRUE(plan.ok()) << plan.status().message();
+      EXPECT_TRUE(plan::recomputes(plan.value()));
+    }
+  }
+}
+
+// What the program frees early, the plan frees late.
+TEST(RecomputeFaults, AChainFreesItsMiddleLate) {
+  const Workload workload = chain(false);
+  const TaskGraph graph = recomputed(workload);
+  const auto late = std::find_if(graph.calls.begin(), graph.calls.end(),
+                                 [](const GraphCall& entry) { return entry.call.kind == plan::CallKind::late_free; });
+  ASSERT_NE(late, graph.calls.end());
+  EXPECT_FALSE(late->call.inserted);
+  EXPECT_NE(late->call.signature, 0u);
+  const plan::Tensor& second = graph.tensors.back();
+  EXPECT_EQ(graph.tensors[late->call.tensor].recompute_of, kNone);
+  EXPECT_TRUE(graph.calls[second.free_call].call.inserted || graph.calls[second.free_call].call.signature != 0);
+}
+
+TEST(RecomputeFaults, AnInputThatIsOverwrittenMeanwhile) {
+  const Workload workload = chain(true);
+  for (int which = 0; which < 4; ++which) {
+    TaskGraph graph = recomputed(workload);
+    const uint32_t y = graph.calls[call_named(graph, "make x", 0)].call.accesses[0].tensor;
+    GraphCall& work = graph.calls[call_named(graph, "work", which)];
+    work.call.accesses.push_back({y, trace::kAccessWrite, 0, 0, trace::kNoParameter});
+    expect_refusal(workload, std::move(graph), "does not hold what that takes");
+  }
+}
+
+// The same write, if facts say that it changes nothing, is none.
+TEST(RecomputeFaults, AnInputThatIsUnchangedMeanwhileIsNoFault) {
+  const Workload workload = chain(true);
+  TaskGraph graph = recomputed(workload);
+  const uint32_t y = graph.calls[call_named(graph, "make x", 0)].call.accesses[0].tensor;
+  constexpr uint32_t kUnchanged = trace::kAccessRead | trace::kAccessWrite | trace::kAccessUnchanged;
+  graph.calls[call_named(graph, "work", 1)].call.accesses.push_back({y, kUnchanged, 0, 0, trace::kNoParameter});
+  EXPECT_TRUE(planned(workload, std::move(graph), 6).ok());
+}
+
+// Nothing makes y again: its recompute is another op now.
+TEST(RecomputeFaults, AnInputThatIsFreedMeanwhile) {
+  const Workload workload = chain(false);
+  TaskGraph graph = recomputed(workload);
+  GraphCall& again = graph.calls[call_named(graph, "make y", 1)];
+  ASSERT_NE(again.call.recompute_of, kNone);
+  again.call.recompute_of = call_named(graph, "make x", 0);
+  expect_refusal(workload, std::move(graph), "is dropped and cannot be made again");
+  // The second launch looks where y was.
+  plan::Plan plan = planned(workload, recomputed(workload), 6).value();
+  for (plan::Call& call : plan.calls) {
+    if (call.recompute_of == kNone || call.name != "make x") continue;
+    call.accesses[0].tensor = plan::root_of(plan.tensors, call.accesses[0].tensor);
+  }
+  const std::string message = verify(plan).message();
+  EXPECT_NE(message.find("not allocated then"), std::string::npos) << message;
+}
+
+TEST(RecomputeFaults, AnOpThatIsNotPureOrAnotherOne) {
+  const Workload workload = chain(true);
+  const auto refused = [&](const std::function<void(plan::Call&)>& spoil, const std::string& words) {
+    TaskGraph graph = recomputed(workload);
+    spoil(graph.calls[call_named(graph, "make x", 1)].call);
+    expect_refusal(workload, std::move(graph), words);
+  };
+  refused([](plan::Call& call) { call.signature ^= 1; }, "is not the same call");
+  refused([](plan::Call& call) { call.flags = trace::kOpSynchronous; }, "is not the same call");
+  refused([](plan::Call& call) { call.accesses[0].parameter_offset = 8; }, "works on other memory");
+  TaskGraph graph = recomputed(workload);
+  graph.calls[call_named(graph, "make x", 0)].call.pure = false;
+  expect_refusal(workload, std::move(graph), "not known to depend on its inputs alone");
+}
+
+// No op reads x any more, but the program has it and may.
+TEST(RecomputeFaults, WhatIsDroppedForGood) {
+  const Workload workload = chain(true);
+  TaskGraph graph = recomputed(workload);
+  plan::Call& again = graph.calls[call_named(graph, "make x", 1)].call;
+  again.accesses.resize(1);
+  again.recompute_of = call_named(graph, "make y", 0);
+  graph.calls[call_named(graph, "use x", 1)].call.accesses.clear();
+  expect_refusal(workload, std::move(graph), "nothing recomputes it");
+}
+
+void erase_vertex(plan::Plan& plan, uint32_t gone) {
+  const std::vector<plan::Predecessor> before = plan.vertices[gone].predecessors;
+  plan.vertices.erase(plan.vertices.begin() + gone);
+  std::erase(plan.order, gone);
+  for (uint32_t& vertex : plan.order) vertex -= vertex > gone ? 1 : 0;
+  for (plan::Call& call : plan.calls) call.vertex -= call.vertex != kNone && call.vertex > gone ? 1 : 0;
+  for (plan::Vertex& vertex : plan.vertices) {
+    std::erase_if(vertex.predecessors, [&](const plan::Predecessor& p) { return p.vertex == gone; });
+    for (plan::Predecessor& p : vertex.predecessors) p.vertex -= p.vertex > gone ? 1 : 0;
+  }
+}
+
+TEST(RecomputeFaults, AnInputThatIsNotOnTheDevice) {
+  const Workload workload = chain(true);
+  plan::Plan plan = planned(workload, recomputed(workload), 3).value();
+  int erased = 0;
+  for (uint32_t v = 0; v < plan.vertices.size(); ++v) {
+    const plan::Vertex& vertex = plan.vertices[v];
+    if (vertex.kind != plan::VertexKind::reload || plan.tensors[vertex.tensor].allocate_call == kNone) continue;
+    plan::Plan broken = plan;
+    broken.reload_bytes -= plan.tensors[vertex.tensor].size;
+    erase_vertex(broken, v);
+    const std::string message = verify(broken).message();
+    EXPECT_NE(message.find("which is not on the device"), std::string::npos) << message;
+    ++erased;
+  }
+  EXPECT_GT(erased, 0);
+}
+
+// The replay indexes late frees without a look.
+TEST(RecomputeFaults, LateFreesThatAreNone) {
+  const Workload workload = chain(false);
+  const plan::Plan good = planned(workload, recomputed(workload), 6).value();
+  const auto late = std::find_if(good.calls.begin(), good.calls.end(),
+                                 [](const plan::Call& call) { return call.kind == plan::CallKind::late_free; });
+  ASSERT_NE(late, good.calls.end());
+  const auto index = static_cast<size_t>(late - good.calls.begin());
+  const auto refused = [&](const std::function<void(plan::Plan&)>& spoil) {
+    plan::Plan plan = good;
+    spoil(plan);
+    return plan::check_structure(plan).message();
+  };
+  EXPECT_NE(refused([&](plan::Plan& p) { p.calls[index].inserted = true; }).find("program's free alone"),
+            std::string::npos);
+  EXPECT_NE(refused([&](plan::Plan& p) { p.calls[index].tensor = 0; }).find("not there"), std::string::npos);
+  EXPECT_NE(refused([&](plan::Plan& p) { p.calls[index].vertex = 0; }).find("program's free alone"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace reprise::analyzer
