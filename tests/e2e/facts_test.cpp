@@ -2,11 +2,16 @@
 #include <cxxabi.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "analyzer/plan/plan.h"
 #include "preload/facts/store.h"
 #include "preload/trace/names.h"
 #include "tests/e2e/harness.h"
@@ -213,6 +218,45 @@ TEST(Facts, MakeASimulatedPlanFaster) {
   EXPECT_EQ(with.exit_code, 0) << with.err;
   EXPECT_EQ(with.err.find("is known for"), std::string::npos) << with.err;
   EXPECT_LT(moved(), 0.8 * moved_without);
+}
+
+// Plans for both kinds of safety compare what facts call unchanged; those for trusted safety compute again, too.
+TEST(Facts, AreUsedByPlans) {
+  const Scratch scratch;
+  const std::vector<std::string> argv = {
+      built("bin/chargpt"), "--layers", "3",       "--width", "64",      "--heads", "4",
+      "--context",          "32",       "--batch", "8",       "--steps", "6"};
+  examine(argv, scratch, "100%",
+          {{"REPRISE_TRACE", scratch.path("trace")}, {"REPRISE_SIM_H2D", "40MiB"}, {"REPRISE_SIM_D2H", "40MiB"}});
+  const auto plan = [&](const std::string& safety, const std::string& budget, const std::vector<std::string>& more) {
+    std::vector<std::string> all = {
+        built("bin/reprise"), "plan", scratch.path("trace"), "--budget", budget, "--safety", safety, "-o",
+        scratch.path("plan")};
+    all.insert(all.end(), more.begin(), more.end());
+    const Outcome made = run(all, {{"REPRISE_FACTS", "/nonexistent"}});
+    EXPECT_EQ(made.exit_code, 0) << made.err;
+    const Result<plan::Plan> result = plan::read_plan(scratch.path("plan"));
+    EXPECT_TRUE(result.ok()) << result.status().message();
+    EXPECT_EQ(made.err.find("recomputed") != std::string::npos, plan::recomputes(result.value())) << made.err;
+    return result.value();
+  };
+  const auto compares = [](const plan::Plan& made) {
+    return std::any_of(made.vertices.begin(), made.vertices.end(), [](const plan::Vertex& v) { return v.clean; });
+  };
+  const std::vector<std::string> facts = {"--facts", scratch.path("facts")};
+  const plan::Plan strict = plan("strict", "30%", facts);
+  EXPECT_TRUE(compares(strict));
+  EXPECT_FALSE(plan::recomputes(strict));
+  EXPECT_FALSE(plan::drops_what_is_only_read(strict));
+  EXPECT_TRUE(plan::recomputes(plan("trusted", "60%", facts)));
+  EXPECT_FALSE(plan::recomputes(plan("trusted", "60%", {"--facts", scratch.path("facts"), "--no-recompute"})));
+  const std::pair<const char*, std::vector<std::string>> unknown[] = {
+      {"strict", {"--no-facts"}}, {"trusted", {"--facts", scratch.path("trace")}}, {"trusted", {}}};
+  for (const auto& [safety, none] : unknown) {
+    const plan::Plan without = plan(safety, "30%", none);
+    EXPECT_FALSE(compares(without)) << safety;
+    EXPECT_FALSE(plan::recomputes(without)) << safety;
+  }
 }
 
 // What is damaged, or of another version, is told once and examined anew.
