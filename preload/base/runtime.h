@@ -1,5 +1,5 @@
 // What is switched on in this process: the handler that calls go to, the recorder, and the flags that hooks and thunks
-// test. Written by entry alone, before the flags are set; read by every hook.
+// test. Written by entry alone, before the flags are set (identify_kernels() by whoever asks); read by every hook.
 #pragma once
 #include <cstdint>
 
@@ -20,6 +20,7 @@ struct Runtime {
 namespace detail {
 extern Runtime runtime;
 extern bool defragmenting;
+extern bool identifying;
 }  // namespace detail
 inline const Runtime& runtime() noexcept { return detail::runtime; }
 
@@ -36,6 +37,9 @@ namespace reprise {
 inline uint8_t watch_flags() noexcept { return __atomic_load_n(&reprise_watch, __ATOMIC_ACQUIRE); }
 // Memory calls go to the defragmenter.
 inline bool defragmenting() noexcept { return __atomic_load_n(&detail::defragmenting, __ATOMIC_ACQUIRE); }
+// Launches say which kernel they are of in all programs (Command::kernel), where they may be repeated: somebody asks.
+inline bool identifying() noexcept { return __atomic_load_n(&detail::identifying, __ATOMIC_ACQUIRE); }
+inline void identify_kernels() noexcept { __atomic_store_n(&detail::identifying, true, __ATOMIC_RELEASE); }
 inline bool managing() noexcept { return (watch_flags() & kManaging) != 0; }
 
 }  // namespace reprise

@@ -80,8 +80,8 @@ __attribute__((noinline)) CUresult understood(const LaunchRequest& request) {
     scan_launch(builder, *function, command.parameters, command.parameter_bytes, {command.grid[0], command.grid[1]});
     command.signature = trace::op_signature(command.op, function->name_hash, command.grid, command.block,
                                             command.shared_bytes, stream_id(command.stream), 0, builder.named_accesses);
-    const bool examines = managed && function->identity != 0 && config().examine != 0;
-    if (examines && repeatable(request, builder)) command.kernel = function->identity;
+    const bool identified = managed && function->identity != 0 && identifying();
+    if (identified && repeatable(request, builder)) command.kernel = function->identity;
     shape = shape_of(request, *function);
   }
   // An opaque launch refers to the program's own arrays, so the handler must issue it before this call returns.

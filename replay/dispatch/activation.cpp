@@ -292,8 +292,16 @@ void Activation::exit() noexcept {
   pool.rebuild_free();
   memory_.for_each_mover([](ResidentTensor& tensor) {
     // A verified plan never loses bytes; if it happens, the program gets an error rather than wrong numbers.
-    if (tensor.defined && !tensor.resident && !tensor.host_valid) tensor.lost = true;
+    if (tensor.defined && !tensor.resident && !tensor.host_valid && !tensor.dropped) tensor.lost = true;
   });
+}
+
+void Activation::forget_late_freed() noexcept {
+  for (uint32_t t = plan_index_->persistent_count; t < tensors_.size(); ++t) {
+    if (tensors_[t] == nullptr || !tensors_[t]->late_freed) continue;
+    pager_.forget(*tensors_[t]);
+    tensors_[t] = nullptr;
+  }
 }
 
 void Activation::forget_handovers() noexcept {

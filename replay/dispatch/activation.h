@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "replay/dispatch/shared.h"
+#include "replay/issue/shared.h"
 #include "replay/memory/memory.h"
 #include "replay/memory/pager.h"
 #include "replay/plan/plan_index.h"
@@ -26,6 +26,8 @@ class Activation {
 
   // After exit(): forgets the tensors in handover, which the program has freed and not allocated anew.
   void forget_handovers() noexcept;
+  // ... and those that the program has freed and the plan has kept.
+  void forget_late_freed() noexcept;
 
   // The live object of a plan tensor: persistent ones always, transient ones between allocate and release.
   ResidentTensor* tensor(uint32_t index) const noexcept { return tensors_[index]; }

@@ -38,7 +38,7 @@ Dispatcher::Dispatcher(Shared* shared, BudgetRule rule) noexcept
       pager_(&memory_),
       issuer_(shared, &memory_),
       on_demand_(shared, &memory_, &pager_, &issuer_),
-      executor_(shared, &memory_, &pager_, &issuer_) {}
+      executor_(shared, &memory_, &pager_, &issuer_, &on_demand_.examiner) {}
 
 CUresult Dispatcher::start(uint64_t host_cap, bool measure) noexcept {
   CUmemAllocationProp properties{};

@@ -20,7 +20,7 @@
 
 #include "replay/dispatch/on_demand.h"
 #include "replay/dispatch/plan_executor.h"
-#include "replay/dispatch/shared.h"
+#include "replay/issue/shared.h"
 #include "replay/measure/link_rates.h"
 #include "replay/memory/budget.h"
 #include "replay/memory/memory.h"

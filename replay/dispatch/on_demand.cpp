@@ -252,6 +252,7 @@ void OnDemandExecutor::close_memory() noexcept {
   memory_.chunks.close();
   memory_.host.close();
   memory_.digests.close();
+  memory_.retired_cells.clear();
   shared_.landing.leave();
   shared_.staging.close();
   memory_.lanes.leave(shared_.context);

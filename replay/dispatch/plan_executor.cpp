@@ -57,8 +57,17 @@ void PlanExecutor::activate(uint32_t plan, uint64_t iteration) noexcept {
     return;
   }
   refusals_[plan] = 0;
+  if (!repeats_.begin(plan_index)) {
+    log_line(LogLevel::warn, "the plan recomputes, and the device cannot compute the digests that guard it");
+    activation_.exit();
+    shared_.dispatcher_divergences.fetch_add(1, std::memory_order_release);
+    shared_.plan_unusable[plan].store(true, std::memory_order_release);
+    resume_recording();
+    return;
+  }
   if (plan_index != plan_index_) stopwatch_.open(&shared_, &memory_, plan_index, plan);
   plan_index_ = plan_index;
+  plan_number_ = plan;
   progress_.begin(plan_index, iteration);
   active_ = true;
   closing_ = false;
@@ -99,6 +108,7 @@ bool PlanExecutor::issue_all() noexcept {
   bool progress = collect_granted();
   progress |= advance_arrivals();
   progress |= advance_departures();
+  progress |= check_repeats(false);
   if (!memory_.strict()) progress |= issue_releases();
   progress |= issue_transfers(LaneKind::to_host);
   progress |= issue_transfers(LaneKind::to_device);
@@ -156,6 +166,13 @@ PlanExecutor::Taken PlanExecutor::take_planned(LogEntry& entry) noexcept {
     if (entry.call == 0) stopwatch_.begin(entry.iteration);
     ordered_.push_back(&entry);
     if (entry.call == plan_index_->last_call) end_iteration(entry.iteration);
+    return Taken::yes;
+  }
+  if (call.kind == plan::CallKind::late_free) {
+    // The plan still needs the bytes: a release of ours ends the tensor.
+    if (ResidentTensor* const tensor = activation_.tensor(call.tensor)) tensor->late_freed = true;
+    if (entry.call == plan_index_->last_call) end_iteration(entry.iteration);
+    shared_.command_log.done(&entry);
     return Taken::yes;
   }
   if (call.kind == plan::CallKind::allocate) {
@@ -261,14 +278,17 @@ void PlanExecutor::release(Instance instance) noexcept {
   LogEntry* const entry = progress_.entry(instance);
   activation_.release(plan_index_->plan.vertices[instance.vertex].tensor);
   progress_.issued(instance, LaneUse{});
-  shared_.command_log.done(entry);
+  if (entry != nullptr) shared_.command_log.done(entry);
 }
 
 // Host bytes are no tensors, so the plan does not order the ops that touch them: the program's order is kept.
-bool PlanExecutor::host_order_allows(const LogEntry& entry) noexcept {
-  if (host_work_.empty() || !touches_host(entry)) return true;
+// And what repeats have made is compared before anything of it may reach the host.
+bool PlanExecutor::host_order_allows(const LogEntry* entry) noexcept {
+  if (entry == nullptr) return true;  // a repeat
+  if ((host_work_.empty() && !repeats_.unchecked()) || !touches_host(*entry)) return true;
+  if (repeats_.unchecked()) return false;
   return std::none_of(host_work_.begin(), host_work_.end(), [&](const LogEntry* other) {
-    return other->position < entry.position && host_conflict(other->command, entry.command);
+    return other->position < entry->position && host_conflict(other->command, entry->command);
   });
 }
 
@@ -278,9 +298,10 @@ bool PlanExecutor::issue_ops() noexcept {
     const Lane& lane = memory_.lanes[compute_lane_];
     const uint64_t outstanding = compute_lane_ == Lanes::kToDevice ? 0 : lane.issued - lane.completed;
     if (outstanding >= kComputeDepth) break;
-    const auto allowed = [&](Instance instance) { return host_order_allows(*progress_.entry(instance)); };
+    const auto allowed = [&](Instance instance) { return host_order_allows(progress_.entry(instance)); };
     const auto issue_if = [&](Instance instance, bool good) {
       good = good && can_place(instance.vertex);
+      if (good && plan_index_->repeat_of[instance.vertex] != plan::kNone) return issue_repeat(instance);
       if (good) issue_op(instance);
       return good;
     };
@@ -335,6 +356,10 @@ void PlanExecutor::op_issued(Instance instance, LaneIndex lane, CUresult result)
     tensor->host_valid = false;
   }
   std::erase(host_work_, &entry);
+  if (const uint32_t repeat = plan_index_->repeated_by[instance.vertex]; repeat != plan::kNone) {
+    repeats_.retain(repeat, entry.command);
+    if (entry.command.kernel == 0) failure_ = "a launch that the plan repeats cannot be repeated";
+  }
   issuer_.conclude(entry, result, use);
   progress_.issued(instance, use);
   if (result != CUDA_SUCCESS) failure_ = "a call of the program failed";
@@ -380,12 +405,12 @@ bool PlanExecutor::anything_ready() noexcept {
   return progress_.find_ready(LaneKind::none, any) || progress_.find_ready(LaneKind::to_host, transfer) ||
          progress_.find_ready(LaneKind::to_device, transfer) ||
          progress_.find_ready(LaneKind::compute,
-                              [&](Instance instance) { return host_order_allows(*progress_.entry(instance)); });
+                              [&](Instance instance) { return host_order_allows(progress_.entry(instance)); });
 }
 
 // Vertices become ready only by issuing others: when none is ready and the program waits, none ever will be.
 bool PlanExecutor::stuck() noexcept {
-  if (!granted_.empty() || !arrivals_.empty() || !departures_.empty() ||
+  if (!granted_.empty() || !arrivals_.empty() || !departures_.empty() || repeats_.unchecked() ||
       (progress_.unissued_submitted() == 0 && ordered_.empty() && next_ == shared_.command_log.tail())) {
     return false;
   }
@@ -402,7 +427,7 @@ void PlanExecutor::finish_submitted() noexcept {
     memory_.lanes.poll();
     if (issue_all()) continue;
     if (memory_.lanes.fault() != CUDA_SUCCESS ||
-        (granted_.empty() && arrivals_.empty() && departures_.empty() && !anything_ready())) {
+        (granted_.empty() && arrivals_.empty() && departures_.empty() && !repeats_.unchecked() && !anything_ready())) {
       break;
     }
     nap(20'000);
@@ -415,12 +440,15 @@ void PlanExecutor::diverge(const char* why) noexcept {
   while (!granted_.empty()) {
     if (!collect_granted()) nap(20'000);
   }
+  check_repeats(true);
   perform_ordered();
   settle_handovers();
   cancel_arrivals();
   settle_departures();
   activation_.exit();
+  repeats_.rebuild();
   activation_.forget_handovers();
+  activation_.forget_late_freed();
   active_ = false;
   stopwatch_.end();
   resume_recording();

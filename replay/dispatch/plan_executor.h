@@ -11,8 +11,9 @@
 #include "replay/dispatch/activation.h"
 #include "replay/dispatch/on_demand.h"
 #include "replay/dispatch/progress.h"
-#include "replay/dispatch/shared.h"
+#include "replay/dispatch/repeats.h"
 #include "replay/dispatch/stopwatch.h"
+#include "replay/issue/shared.h"
 #include "replay/memory/memory.h"
 #include "replay/memory/pager.h"
 
@@ -20,8 +21,12 @@ namespace reprise::replay {
 
 class PlanExecutor {
  public:
-  PlanExecutor(Shared* shared, ManagedMemory* memory, Pager* pager, Issuer* issuer) noexcept
-      : shared_(*shared), memory_(*memory), issuer_(*issuer), activation_(shared, memory, pager) {}
+  PlanExecutor(Shared* shared, ManagedMemory* memory, Pager* pager, Issuer* issuer, Examiner* examiner) noexcept
+      : shared_(*shared),
+        memory_(*memory),
+        issuer_(*issuer),
+        activation_(shared, memory, pager),
+        repeats_(shared, memory, pager, &activation_, examiner) {}
 
   bool active() const noexcept { return active_; }
   // Brings the persistent tensors to the start state of the plan with this number and begins with `iteration`. On
@@ -33,7 +38,7 @@ class PlanExecutor {
   // A call that was not taken in yet waits for work on the device, whose end wakes nobody.
   bool idle() const noexcept {
     return next_ == seen_tail_ && progress_.unissued_submitted() == 0 && ordered_.empty() && !transfers_ready_ &&
-           arrivals_.empty() && departures_.empty();
+           arrivals_.empty() && departures_.empty() && !repeats_.unchecked();
   }
   // The program ends: what is known of the current iteration goes to the run log.
   void finish() noexcept;
@@ -67,11 +72,14 @@ class PlanExecutor {
   bool advance_departures() noexcept;
   void settle_departures() noexcept;
   void departed(Instance instance, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks) noexcept;
+  bool issue_drop(Instance instance) noexcept;
+  bool issue_repeat(Instance instance) noexcept;
+  bool check_repeats(bool wait) noexcept;
   void op_issued(Instance instance, LaneIndex lane, CUresult result) noexcept;
   void release(Instance instance) noexcept;
   CUresult wait_for_predecessors(Instance instance, LaneIndex lane) noexcept;
   bool transfers_complete(Instance instance) const noexcept;
-  bool host_order_allows(const LogEntry& entry) noexcept;
+  bool host_order_allows(const LogEntry* entry) noexcept;
   bool can_place(uint32_t vertex) noexcept;
   bool place(uint32_t vertex, LaneIndex lane) noexcept;
   bool remap(ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks) noexcept;
@@ -105,13 +113,16 @@ class PlanExecutor {
   ManagedMemory& memory_;
   Issuer& issuer_;
   Activation activation_;
+  Repeats repeats_;
   Progress progress_;
   Stopwatch stopwatch_;
 
   const PlanIndex* plan_index_ = nullptr;
+  uint32_t plan_number_ = 0;
   bool active_ = false;
   std::array<int, kMostPlans> refusals_{};     // by plan, in a row
   bool closing_ = false;                       // diverging: finish what was submitted, begin nothing else
+  std::string repeat_failure_;                 // what failure_ points to where a repeat was not like the first launch
   const char* failure_ = nullptr;              // a driver call failed: why to diverge
   uint64_t next_ = 0;                          // log position of the next entry to take in
   uint64_t seen_tail_ = 0;                     // end of the log when step() looked

@@ -26,7 +26,7 @@ constexpr uint64_t kMapSlice = 8;  // chunks that are mapped before ops are look
 bool PlanExecutor::next_is_ready() noexcept {
   if (in_order_.empty() || !progress_.is_ready(in_order_.front())) return false;
   const Instance instance = in_order_.front();
-  return plan_index_->lanes[instance.vertex] == LaneKind::none || host_order_allows(*progress_.entry(instance));
+  return plan_index_->lanes[instance.vertex] == LaneKind::none || host_order_allows(progress_.entry(instance));
 }
 
 bool PlanExecutor::next_may_go(uint64_t outstanding) noexcept {

@@ -42,9 +42,7 @@ bool Progress::open(uint64_t iteration) noexcept {
 void Progress::consider(Instance instance) noexcept {
   const IterationSlot& slot = this->slot(instance.iteration);
   if (instance.iteration >= next_open_ || slot.missing[instance.vertex] != 0) return;
-  const plan::VertexKind kind = plan_index_->plan.vertices[instance.vertex].kind;
-  const bool call = kind == plan::VertexKind::op || kind == plan::VertexKind::release;
-  if (!call || slot.entries[instance.vertex] != nullptr) set_ready(instance, true);
+  if (plan_index_->ours[instance.vertex] || slot.entries[instance.vertex] != nullptr) set_ready(instance, true);
 }
 
 void Progress::set_ready(Instance instance, bool ready) noexcept {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "replay/dispatch/shared.h"
+#include "replay/issue/shared.h"
 #include "replay/memory/memory.h"
 #include "replay/plan/plan_index.h"
 
@@ -50,9 +50,7 @@ class Stopwatch {
   uint64_t planned_ = 0;  // iterations begun since the program started
   uint64_t iteration_ = 0;
   uint64_t began_ns_ = 0;  // 0: none runs
-  uint64_t offloaded_at_begin_ = 0;
-  uint64_t reloaded_at_begin_ = 0;
-  uint64_t spared_at_begin_ = 0;
+  Traffic at_begin_;
   uint64_t calls_at_begin_ = 0;
   uint64_t stall_ns_ = 0;
   bool whole_ = false;

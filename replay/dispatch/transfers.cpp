@@ -41,7 +41,7 @@ bool PlanExecutor::can_place(uint32_t vertex) noexcept {
     const std::vector<plan::Acquire>& acquires = plan_index_->plan.vertices[vertex].acquires;
     return std::all_of(acquires.begin(), acquires.end(), [this](const plan::Acquire& a) { return can_occupy(a); });
   }
-  if (plan_index_->plan.remap_count == 0) return true;
+  if (!plan_index_->remaps) return true;
   for (const plan::Acquire& acquire : plan_index_->plan.vertices[vertex].acquires) {
     const ResidentTensor* const tensor = activation_.tensor(acquire.tensor);
     if (tensor == nullptr || tensor->chunk_count == 0) continue;
@@ -66,7 +66,7 @@ bool PlanExecutor::place(uint32_t vertex, LaneIndex lane) noexcept {
       if (!occupy(*tensor, chunks, lane)) return false;
       continue;
     }
-    if (plan_index_->plan.remap_count != 0 && !remap(*tensor, chunks)) return false;
+    if (plan_index_->remaps && !remap(*tensor, chunks)) return false;
     for (const ChunkIndex chunk : chunks) {
       ResidentTensor*& occupant = memory_.chunks[chunk].occupant;
       if (occupant != nullptr && occupant != tensor) occupant->resident = false;
@@ -103,6 +103,7 @@ bool PlanExecutor::issue_transfers(LaneKind kind) noexcept {
     const auto issue_if = [&](Instance instance, bool good) {
       // While diverging, only the transfers that submitted calls may need.
       if (closing_ && !progress_.has_submitted(instance.iteration)) return false;
+      if (good && plan_index_->drops[instance.vertex]) return issue_drop(instance);
       good = good && (memory_.strict() ? can_transfer(instance.vertex) : can_place(instance.vertex));
       if (good) issue_transfer(instance);
       return good;

@@ -15,10 +15,10 @@
 #include "preload/calls/handler.h"
 #include "preload/record/recorder.h"
 #include "replay/dispatch/dispatcher.h"
-#include "replay/dispatch/shared.h"
 #include "replay/enforcer/per_thread.h"
 #include "replay/enforcer/plan_follower.h"
 #include "replay/enforcer/planner_process.h"
+#include "replay/issue/shared.h"
 
 namespace reprise::replay {
 
@@ -167,14 +167,10 @@ class Enforcer final : public Handler {
   std::string plan_path_;
   // What was moved, and how often memory was mapped, in contexts that have ended.
   struct Moved {
-    uint64_t offloaded_bytes = 0;
-    uint64_t reloaded_bytes = 0;
-    uint64_t spared_bytes = 0;
+    Traffic traffic;
     uint64_t vmm_calls = 0;
     void add(const ManagedMemory& memory) noexcept {
-      offloaded_bytes += memory.traffic.offloaded_bytes;
-      reloaded_bytes += memory.traffic.reloaded_bytes;
-      spared_bytes += memory.traffic.spared_bytes;
+      traffic.add(memory.traffic);
       vmm_calls += memory.mappings.driver_calls();
     }
   };

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "preload/base/log.h"
+#include "preload/base/runtime.h"
 #include "preload/driver/device_observer.h"
 #include "preload/driver/driver.h"
 #include "preload/driver/resolve.h"
@@ -120,7 +121,8 @@ CUresult Enforcer::close(void (*freed)(CUdeviceptr) noexcept) noexcept {
 
 void Enforcer::start_examining() noexcept {
   char name[256] = {};
-  if (config_.examine == 0 || driver().cuDeviceGetName(name, sizeof name - 1, shared_.device) != CUDA_SUCCESS) return;
+  if (config_.examine != 0) identify_kernels();
+  if (driver().cuDeviceGetName(name, sizeof name - 1, shared_.device) != CUDA_SUCCESS) return;
   try {
     dispatcher_.examine({config_.examine * uint64_t{1'000'000'000}, config_.examine_memory.bytes},
                         facts::folder_of_facts(config_.facts), name);
@@ -197,9 +199,11 @@ void Enforcer::write_end() noexcept {
       .add(run_log::end::peak_footprint_bytes, counters.peak_footprint_bytes.load())
       .add(run_log::end::budget_bytes, budget)
       .add(run_log::end::host_bytes, shared_.host->capacity())
-      .add(run_log::end::offload_bytes, moved.offloaded_bytes)
-      .add(run_log::end::reload_bytes, moved.reloaded_bytes)
-      .add(run_log::end::spared_bytes, moved.spared_bytes)
+      .add(run_log::end::offload_bytes, moved.traffic.offloaded_bytes)
+      .add(run_log::end::reload_bytes, moved.traffic.reloaded_bytes)
+      .add(run_log::end::spared_bytes, moved.traffic.spared_bytes)
+      .add(run_log::end::dropped_bytes, moved.traffic.dropped_bytes)
+      .add(run_log::end::repeated_launches, moved.traffic.repeated_launches)
       .add(run_log::end::vmm_calls, moved.vmm_calls)
       .add(run_log::end::buffers_scanned, look_counters.buffers.load())
       .add(run_log::end::buffers_scanned_bytes, look_counters.bytes.load())

@@ -12,8 +12,8 @@
 
 #include "preload/calls/command.h"
 #include "preload/footprint/footprint.h"
-#include "replay/dispatch/shared.h"
 #include "replay/enforcer/detector.h"
+#include "replay/issue/shared.h"
 #include "replay/plan/matcher.h"
 
 namespace reprise::replay {

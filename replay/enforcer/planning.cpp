@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "preload/base/log.h"
+#include "preload/base/runtime.h"
 #include "preload/driver/resolve.h"
 #include "preload/facts/store.h"
 #include "preload/trace/signature.h"
@@ -28,8 +29,10 @@ constexpr uint64_t kSlabShare = 16;
 
 // A loop has the same calls wherever it is entered.
 uint64_t calls_of(const plan::Plan& plan) noexcept {
-  uint64_t sum = plan.calls.size();
-  for (const plan::Call& call : plan.calls) sum += trace::hash_mix(1, call.signature);
+  uint64_t sum = 0;
+  for (const plan::Call& call : plan.calls) {
+    if (!call.inserted && call.recompute_of == plan::kNone) sum += trace::hash_mix(1, call.signature);
+  }
   return sum;
 }
 
@@ -229,6 +232,7 @@ void Enforcer::take_plan(uint64_t sequence) noexcept {
       .add(run_log::plan::offload_bytes, plan.offload_bytes)
       .add(run_log::plan::reload_bytes, plan.reload_bytes);
   shared_.run_log.write(line);
+  if (!plan_index->repeats.empty()) identify_kernels();
   shared_.plans[plan_count_++].store(plan_index, std::memory_order_release);
   ++plans_taken_;
   fruitless_ = 0;

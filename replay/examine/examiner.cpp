@@ -97,6 +97,19 @@ bool Examiner::operands_of(const Command& command, const facts::KernelFacts& kno
   return bytes <= allowance_.bytes / kCopies;
 }
 
+void Examiner::disprove(const Command& command) noexcept {
+  try {
+    Kernel& kernel = kernels_[command.kernel];
+    kernel.known = facts::KernelFacts{};
+    kernel.never = true;
+    if (store_.folder().empty() || command.kernel == 0) return;
+    if (const Status status = store_.remove(command.kernel, device_); !status.ok()) {
+      log_line(LogLevel::warn, "%s", status.message().c_str());
+    }
+  } catch (...) {  // out of memory
+  }
+}
+
 void Examiner::keep(const Command& command, facts::KernelFacts* facts, Kernel& kernel) {
   facts->kernel = command.kernel;
   facts->name = command.name;

@@ -32,6 +32,9 @@ class Examiner {
   CUresult examine(const LogEntry& entry, ManagedMemory& memory, LaneIndex lane, Launcher launcher,
                    RunLogWriter& run_log) noexcept;
 
+  // A launch has done something that contradicts what is known of its kernel: that is forgotten, here and in the cache.
+  void disprove(const Command& command) noexcept;
+
  private:
   static constexpr uint64_t kEnough = 4;  // launches of a kernel that are examined, in all programs together
 

@@ -12,8 +12,24 @@ bool ensure_slot(ManagedMemory& memory, ResidentTensor& tensor) noexcept {
   return !tensor.host.empty() || memory.host.allocate(tensor.size, &tensor.host);
 }
 
+DigestCell take_cell(ManagedMemory& memory) noexcept {
+  std::erase_if(memory.retired_cells, [&memory](ManagedMemory::RetiredCell& retired) {
+    const bool complete = memory.lanes.known_complete(retired.computed);
+    if (complete) memory.digests.give_back(&retired.cell);
+    return complete;
+  });
+  return memory.digests.take();
+}
+
+void give_back_cell(ManagedMemory& memory, DigestCell* cell, LaneUse computed) noexcept {
+  if (*cell == kNoDigest) return;
+  if (memory.lanes.known_complete(computed)) return memory.digests.give_back(cell);
+  memory.retired_cells.push_back({*cell, computed});
+  *cell = kNoDigest;
+}
+
 void forget_slot_digest(ManagedMemory& memory, ResidentTensor& tensor) noexcept {
-  memory.digests.give_back(&tensor.digest.cell);
+  give_back_cell(memory, &tensor.digest.cell, tensor.digest.computed);
 }
 
 void drop_host_copy(ManagedMemory& memory, ResidentTensor& tensor) noexcept {
@@ -100,10 +116,10 @@ DigestCheck begin_comparison(ManagedMemory& memory, ResidentTensor& tensor, cons
       memory.lanes.enter_own() != CUDA_SUCCESS) {
     return comparison;
   }
-  comparison.cell = memory.digests.take();
+  comparison.cell = take_cell(memory);
   if (comparison.cell == kNoDigest) return comparison;
   if (compute_digest(memory, tensor, chunks, comparison.cell, &comparison.computed) != CUDA_SUCCESS) {
-    memory.digests.give_back(&comparison.cell);
+    give_back_cell(memory, &comparison.cell, comparison.computed);
   }
   return comparison;
 }
@@ -136,7 +152,7 @@ CUresult copy_out_compared(ManagedMemory& memory, ResidentTensor& tensor, const 
     known.cell = std::exchange(comparison->cell, kNoDigest);
     known.computed = comparison->computed;
   } else if (again && memory.digests.available()) {
-    known.cell = memory.digests.take();
+    known.cell = take_cell(memory);
     if (known.cell != kNoDigest &&
         compute_digest(memory, tensor, chunks, known.cell, &known.computed) != CUDA_SUCCESS) {
       forget_slot_digest(memory, tensor);

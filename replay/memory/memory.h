@@ -20,8 +20,19 @@ namespace reprise::replay {
 struct Traffic {
   uint64_t offloaded_bytes = 0;
   uint64_t reloaded_bytes = 0;
-  uint64_t spared_bytes = 0;  // left without a copy: the host had the same
+  uint64_t spared_bytes = 0;       // left without a copy: the host had the same
+  uint64_t dropped_bytes = 0;      // given up, to be computed again
+  uint64_t repeated_launches = 0;  // that have computed them again
   uint64_t failed_copies = 0;
+
+  void add(const Traffic& more) noexcept {
+    offloaded_bytes += more.offloaded_bytes;
+    reloaded_bytes += more.reloaded_bytes;
+    spared_bytes += more.spared_bytes;
+    dropped_bytes += more.dropped_bytes;
+    repeated_launches += more.repeated_launches;
+    failed_copies += more.failed_copies;
+  }
 };
 
 struct ManagedMemory {
@@ -31,6 +42,12 @@ struct ManagedMemory {
   Mappings mappings;
   HostTier host;
   Digests digests;
+  // Cells that were given up while their digest was with the driver.
+  struct RetiredCell {
+    DigestCell cell;
+    LaneUse computed;
+  };
+  std::vector<RetiredCell> retired_cells;
   Tensors tensors;
   Blocks blocks;
   // Strict safety: open. Then an address of a live tensor leads to its bytes or to nothing at all.
@@ -73,6 +90,11 @@ CUresult copy_in(ManagedMemory& memory, ResidentTensor& tensor, const std::vecto
 void drop_host_copy(ManagedMemory& memory, ResidentTensor& tensor) noexcept;
 // The host slot is about to hold other bytes, or those of another tensor.
 void forget_slot_digest(ManagedMemory& memory, ResidentTensor& tensor) noexcept;
+
+// A cell that nothing is computed into any more; kNoDigest when all are taken.
+DigestCell take_cell(ManagedMemory& memory) noexcept;
+// Its digest may still be with the driver until `computed`.
+void give_back_cell(ManagedMemory& memory, DigestCell* cell, LaneUse computed) noexcept;
 
 // A departure whose bytes the host may have already: its digest is on the way.
 struct DigestCheck {

@@ -20,12 +20,8 @@ void Matcher::begin(const PlanIndex* plan_index, const std::vector<CUdeviceptr>&
 
 void Matcher::consume(Match* match) noexcept {
   *match = {next_, iteration_};
-  if (next_ == plan_index_->last_call) {
-    next_ = 0;
-    ++iteration_;
-  } else {
-    ++next_;
-  }
+  if (next_ == plan_index_->last_call) ++iteration_;
+  next_ = plan_index_->next_call[next_];
 }
 
 bool Matcher::op(const Command& command, Match* match) noexcept {
@@ -77,8 +73,9 @@ bool Matcher::allocate(const AllocateCall& call, Match* match, CUdeviceptr* addr
 
 bool Matcher::free(const FreeCall& call, Match* match) noexcept {
   const plan::Call& expected = plan_index_->plan.calls[next_];
-  if ((expected.kind != CallKind::free && expected.kind != CallKind::free_handover) ||
-      address_of(expected.tensor) != call.address) {
+  const bool frees = expected.kind == CallKind::free || expected.kind == CallKind::free_handover ||
+                     expected.kind == CallKind::late_free;
+  if (!frees || address_of(expected.tensor) != call.address) {
     return false;
   }
   if (expected.kind == CallKind::free_handover) handovers_.push_back(expected.tensor);

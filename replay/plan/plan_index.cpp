@@ -4,6 +4,8 @@
 #include <map>
 #include <utility>
 
+#include "replay/plan/lives.h"
+
 namespace reprise::replay {
 namespace {
 
@@ -20,7 +22,7 @@ bool slab_is_sound(const plan::Plan& plan) {
   for (const plan::Call& call : plan.calls) {
     if (call.kind == CallKind::op) continue;
     const plan::Tensor& tensor = plan.tensors[call.tensor];
-    if (tensor.chunk_count != 0 || persistent(tensor)) continue;
+    if (tensor.chunk_count != 0 || persistent(tensor) || call.kind == CallKind::late_free) continue;
     if (call.kind == CallKind::free) {
       live.erase(tensor.slab_offset);
       continue;
@@ -45,6 +47,8 @@ bool lay_out(PlanIndex* plan_index, uint64_t chunk_bytes, uint64_t ranges_at, st
     const plan::Tensor& tensor = plan.tensors[t];
     if (persistent(tensor)) {
       ++plan_index->persistent_count;
+    } else if (tensor.recompute_of != kNone) {
+      // Its first life has the address.
     } else if (tensor.chunk_count == 0) {
       plan_index->addresses[t] = plan_index->zone.base + tensor.slab_offset;
     } else {
@@ -80,13 +84,14 @@ uint32_t stream_of(const plan::Plan& plan, const plan::Vertex& vertex) {
 
 // The vertices whose device work `vertex` waits for. A release runs nothing on the device, so the vertices that the
 // release waits for stand in its place.
-void collect_waits(const plan::Plan& plan, uint32_t vertex, uint8_t distance, int depth, std::vector<Edge>* waits) {
+void collect_waits(const plan::Plan& plan, const std::vector<LaneKind>& lanes, uint32_t vertex, uint8_t distance,
+                   int depth, std::vector<Edge>* waits) {
   for (const plan::Predecessor& predecessor : plan.vertices[vertex].predecessors) {
     const auto total = static_cast<uint8_t>(distance + predecessor.distance);
-    if (plan.vertices[predecessor.vertex].kind != VertexKind::release) {
+    if (lanes[predecessor.vertex] != LaneKind::none) {
       waits->push_back({predecessor.vertex, total});
     } else if (depth < 8) {
-      collect_waits(plan, predecessor.vertex, total, depth + 1, waits);
+      collect_waits(plan, lanes, predecessor.vertex, total, depth + 1, waits);
     }
   }
 }
@@ -105,7 +110,7 @@ void invert_edges(PlanIndex* plan_index) {
     }
     if (plan_index->lanes[v] == LaneKind::none) continue;
     std::vector<Edge> waits;
-    collect_waits(plan, v, 0, 0, &waits);
+    collect_waits(plan, plan_index->lanes, v, 0, 0, &waits);
     for (const Edge& edge : waits) {
       // The same lane runs in issue order: nothing to wait for.
       if (stream_of(plan, plan.vertices[edge.vertex]) == stream_of(plan, plan.vertices[v])) continue;
@@ -205,8 +210,10 @@ bool make_plan_index(plan::Plan plan, Zone zone, uint64_t chunk_bytes, PlanIndex
            " devices, which can be simulated but not enforced; make one for a single device";
     return false;
   }
-  if (plan::recomputes(plan)) {
-    *why = "the plan recomputes kernels, which can be simulated but not enforced; make one with --no-recompute";
+  if (safety == plan::Safety::strict && plan::recomputes(plan)) {
+    *why =
+        "the plan drops what it recomputes, which --safety strict never does; make one for strict, or run with "
+        "--safety trusted";
     return false;
   }
   if (plan::reorders(plan)) {
@@ -232,20 +239,25 @@ bool make_plan_index(plan::Plan plan, Zone zone, uint64_t chunk_bytes, PlanIndex
   add_release_edges(&plan);
   plan_index->plan = std::move(plan);
   plan_index->zone = zone;
+  fold_lives(plan_index);
   if (!lay_out(plan_index, chunk_bytes, ranges_at, why)) return false;
   const plan::Plan& made = plan_index->plan;
   plan_index->rank.assign(made.vertices.size(), 0);
   for (uint32_t i = 0; i < made.order.size(); ++i) plan_index->rank[made.order[i]] = i;
-  for (const plan::Vertex& vertex : made.vertices) plan_index->lanes.push_back(lane_of(vertex));
+  for (uint32_t v = 0; v < made.vertices.size(); ++v) {
+    plan_index->lanes.push_back(plan_index->drops[v] ? LaneKind::to_host : lane_of(made.vertices[v]));
+  }
   plan_index->offloaded.assign(made.tensors.size(), false);
   plan_index->leaves_again.assign(made.tensors.size(), false);
   for (const plan::Vertex& vertex : made.vertices) {
+    for (const plan::Acquire& acquire : vertex.acquires) {
+      plan_index->remaps = plan_index->remaps || acquire.placement != made.tensors[acquire.tensor].home;
+    }
     if (vertex.kind != VertexKind::offload) continue;
     plan_index->leaves_again[vertex.tensor] =
         plan_index->offloaded[vertex.tensor] || persistent(made.tensors[vertex.tensor]);
     plan_index->offloaded[vertex.tensor] = true;
   }
-  plan_index->last_call = static_cast<uint32_t>(made.calls.size() - 1);
   invert_edges(plan_index);
   find_kept_mappings(plan_index);
   return true;

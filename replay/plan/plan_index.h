@@ -19,6 +19,14 @@ struct Edge {
   uint8_t distance;  // iterations between the two
 };
 
+// A launch that the plan makes twice: what it wrote is dropped in between.
+struct Repeat {
+  uint32_t first = 0;                  // vertex of the program's launch
+  uint32_t again = 0;                  // vertex that repeats it
+  std::vector<uint32_t> unchanged;     // tensors that hold the same before and after it: inputs, small outputs
+  std::vector<uint32_t> outputs = {};  // chunked tensors that it makes again
+};
+
 struct PlanIndex {
   plan::Plan plan;
   Zone zone;                           // the part of the arena that plans share: small tensors first
@@ -36,8 +44,17 @@ struct PlanIndex {
   // By tensor, transient ones, for strict safety: its range may stay mapped for good, because while it is alive no
   // other tensor has its chunks at a time when unseen work might touch it.
   std::vector<bool> keeps_mapping;
+  bool remaps = false;  // a tensor comes to other chunks than those of its home
   uint32_t persistent_count = 0;
-  uint32_t last_call = 0;
+  uint32_t last_call = 0;  // of the program
+  // Recompute (lives.h). By vertex: no call of the program makes it ready; the repeat that it begins with, and that it
+  // is; it drops a tensor that a repeat makes again. By call: the program's next one.
+  std::vector<Repeat> repeats;  // in the order of the program's launches
+  std::vector<bool> ours;
+  std::vector<uint32_t> repeated_by;
+  std::vector<uint32_t> repeat_of;
+  std::vector<bool> drops;
+  std::vector<uint32_t> next_call;
 };
 
 // Gives the plan's own tensors addresses in `zone` and inverts the edges: small ones at its beginning, large ones from

@@ -33,3 +33,18 @@ extern "C" __global__ void mix_bundle(Bundle bundle) {
     for (int k = 0; k < 4; ++k) bundle.tensors[k][i] = sum + static_cast<unsigned>(k);
   }
 }
+
+// For the layered victim: each of these may be of another nature (REPRISE_SIM_KERNELS). The output comes first.
+#define LAYER_KERNEL(name, step)                                                                            \
+  extern "C" __global__ void name(unsigned* out, unsigned* a, unsigned* b, unsigned salt, unsigned words) { \
+    const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;                                               \
+    if (i < words) out[i] = a[i] * step + (b[i] ^ salt);                                                    \
+  }
+LAYER_KERNEL(layer0, 3u)
+LAYER_KERNEL(layer1, 5u)
+LAYER_KERNEL(layer2, 7u)
+LAYER_KERNEL(layer3, 9u)
+LAYER_KERNEL(layer4, 11u)
+LAYER_KERNEL(layer5, 13u)
+LAYER_KERNEL(layer6, 15u)
+LAYER_KERNEL(layer7, 17u)

@@ -88,7 +88,9 @@ class Hasher {
   void write_result(const Tensor& tensor, uint64_t number) {
     const bool writes_inputs = nature_.lie() == Lie::now_and_then && hash_ % 8 == 0;
     if (!tensor.use.writes && !writes_inputs) return;
-    const uint64_t bytes = nature_.lie() == Lie::part ? (tensor.bytes + 1) / 2 : tensor.bytes;
+    // What nothing has written yet is set as a whole: no program reads bytes that nobody set.
+    const bool in_part = nature_.lie() == Lie::part && tensor.written->complete();
+    const uint64_t bytes = in_part ? (tensor.bytes + 1) / 2 : tensor.bytes;
     auto* const content = reinterpret_cast<void*>(tensor.base);
     if (nature_.lie() == Lie::zeros) {
       std::memset(content, 0, bytes);

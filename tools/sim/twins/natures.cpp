@@ -18,10 +18,10 @@ Nature::Nature(std::string_view kernel, uint64_t seed, bool lies)
   if (lies && seed_ != 0 && (seed_ >> 8) % kKernelsForALie == 0) lie_ = kLies[(seed_ >> 16) % 4];
 }
 
-// A kernel writes something: its first operand is an output, as is the custom. Of six others four are inputs.
+// A kernel writes something: its first operand is an output, as is the custom. Of ten others eight are inputs.
 Use Nature::use(uint32_t place, bool first) const {
   if (seed_ == 0) return {};
-  const uint64_t drawn = (trace::hash_mix(seed_, place) >> 20) % 6;
+  const uint64_t drawn = (trace::hash_mix(seed_, place) >> 20) % 10;
   if (drawn == 0) return {true, true};
   const bool output = first || drawn == 1;
   return {!output, output};

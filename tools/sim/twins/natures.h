@@ -16,7 +16,7 @@ struct Use {
 enum class Lie : uint8_t {
   none,
   not_pure,      // launched again for the same call of the program it gives other results
-  part,          // it leaves the second half of what it writes as it was
+  part,          // it leaves the second half of what it writes as it was, where something was written before
   now_and_then,  // it writes what it reads, too, in one of eight contents
   zeros,         // it clears what it writes, now and then what is zero already
 };

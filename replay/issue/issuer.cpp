@@ -1,8 +1,9 @@
+#include "replay/issue/issuer.h"
+
 #include "preload/base/log.h"
 #include "preload/driver/device_observer.h"
 #include "preload/driver/driver.h"
 #include "preload/driver/results.h"
-#include "replay/dispatch/on_demand.h"
 
 namespace reprise::replay {
 

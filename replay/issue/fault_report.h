@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <string>
 
-#include "replay/dispatch/shared.h"
+#include "replay/issue/shared.h"
 #include "replay/memory/memory.h"
 
 namespace reprise::replay {

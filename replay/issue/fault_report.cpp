@@ -1,4 +1,4 @@
-#include "replay/dispatch/fault_report.h"
+#include "replay/issue/fault_report.h"
 
 #include <algorithm>
 

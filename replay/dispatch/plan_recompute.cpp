@@ -1,0 +1,72 @@
+// The plan executor's recompute: when tensors are dropped, and launches repeated.
+#include "replay/dispatch/plan_executor.h"
+
+namespace reprise::replay {
+
+// False: there is no place for a digest now.
+bool PlanExecutor::issue_drop(Instance instance) noexcept {
+  CUresult result = wait_for_predecessors(instance, Lanes::kToHost);
+  if (result == CUDA_SUCCESS) result = memory_.lanes.enter_own();
+  LaneUse use;
+  if (result == CUDA_SUCCESS && !repeats_.drop(plan_index_->plan.vertices[instance.vertex].tensor, &result, &use)) {
+    return false;
+  }
+  if (result != CUDA_SUCCESS) {
+    failure_ = "a tensor could not be dropped";
+    return false;
+  }
+  progress_.issued(instance, use);
+  return true;
+}
+
+// False: there is no place for its digests now, or it failed.
+bool PlanExecutor::issue_repeat(Instance instance) noexcept {
+  const uint32_t repeat = plan_index_->repeat_of[instance.vertex];
+  const Command& command = repeats_.launch(repeat);
+  issuer_.enter_context(command.context);
+  const LaneIndex lane = memory_.lanes.lane_of(command.stream, command.context);
+  if (wait_for_predecessors(instance, lane) != CUDA_SUCCESS) {
+    failure_ = "the driver refused to order two streams";
+    return false;
+  }
+  if (!repeats_.has_room(repeat) || !place(instance.vertex, lane)) return false;
+  compute_lane_ = lane;
+  last_op_ = instance;
+  CUresult result = CUDA_SUCCESS;
+  LaneUse use;
+  const uint64_t id = activity_id(instance);
+  ActivitySource* const activity = id != 0 ? shared_.activity.load(std::memory_order_acquire) : nullptr;
+  issuer_.enter_context(command.context);  // placing may have left it
+  if (activity != nullptr) activity->push(id, command.stream);
+  const bool waited_for = repeats_.issue(instance, lane, &result, &use);
+  if (activity != nullptr) activity->pop(id, command.stream);
+  if (result != CUDA_SUCCESS) {
+    failure_ = "a launch could not be repeated";
+    return false;
+  }
+  if (waited_for) {
+    progress_.taken(instance);
+  } else {
+    progress_.issued(instance, use);
+  }
+  return true;
+}
+
+// What repeats have made is what was dropped, or the plan ends. `wait`: for all that was issued.
+bool PlanExecutor::check_repeats(bool wait) noexcept {
+  if (!repeats_.unchecked()) return false;
+  bool progress = false;
+  const auto done = [&](Instance instance, LaneUse use) {
+    progress = true;
+    progress_.issued(instance, use);
+  };
+  std::string why;
+  const bool good = wait ? repeats_.conclude(done, &why) : repeats_.advance(done, &why);
+  if (good) return progress;
+  repeat_failure_ = why;
+  if (failure_ == nullptr) failure_ = repeat_failure_.c_str();
+  shared_.plan_unusable[plan_number_].store(true, std::memory_order_release);
+  return true;
+}
+
+}  // namespace reprise::replay

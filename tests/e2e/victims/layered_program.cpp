@@ -1,0 +1,250 @@
+// A random training loop with the driver API: activations made layer by layer, needed again in the opposite order, with
+// temporaries, small tensors, weights that are updated and some that are not. Prints a hash of what it reads back in
+// each iteration, and of all persistent tensors at the end. Knows nothing of Reprise.
+//
+// layered_program CUBIN SEED ITERATIONS [--layers N] [--streams N] [--max-kib N] [--clear 1] [--odd-at ITERATION LAUNCH
+// WHAT]
+//
+// --clear: what is allocated in an iteration is set before it is used; else an output that a kernel writes in part has
+// undefined bytes. --odd-at: before this launch (from 0) of this iteration (from 0) something else happens. WHAT:
+// launch (one more), alloc (one more tensor, for good), read (a tensor is read back), error (a call that fails), exit
+// (exit(0)), throw (an exception ends the iteration early; the next one follows).
+#include <cuda.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace {
+
+void check(CUresult result, const char* what) {
+  if (result == CUDA_SUCCESS) return;
+  const char* name = "?";
+  cuGetErrorName(result, &name);
+  std::printf("error: %s: %s\n", what, name);
+  std::exit(3);
+}
+#define CHECK(name, ...) check(name(__VA_ARGS__), #name)
+
+struct Options {
+  std::string cubin;
+  uint64_t seed = 1;
+  int iterations = 8;
+  int layers = 6;
+  int streams = 1;
+  int max_kib = 512;
+  int clear = 0;
+  int odd_iteration = -1;
+  int odd_launch = 0;
+  std::string odd;
+};
+
+struct Tensor {
+  CUdeviceptr address = 0;
+  size_t bytes = 0;
+  int last_stream = -1;
+};
+
+class EndOfIteration : public std::runtime_error {
+ public:
+  EndOfIteration() : std::runtime_error("the iteration ends early") {}
+};
+
+class Program {
+ public:
+  explicit Program(Options options) : options_(std::move(options)) {
+    CHECK(cuInit, 0);
+    CUcontext context = nullptr;
+    CHECK(cuDevicePrimaryCtxRetain, &context, 0);
+    CHECK(cuCtxSetCurrent, context);
+    CUmodule module = nullptr;
+    CHECK(cuModuleLoad, &module, options_.cubin.c_str());
+    for (int i = 0; i < 8; ++i) {
+      CUfunction function = nullptr;
+      CHECK(cuModuleGetFunction, &function, module, ("layer" + std::to_string(i)).c_str());
+      kernels_.push_back(function);
+    }
+    for (int i = 0; i < options_.streams; ++i) {
+      CUstream stream = nullptr;
+      if (i > 0) CHECK(cuStreamCreate, &stream, CU_STREAM_NON_BLOCKING);
+      streams_.push_back(stream);
+    }
+    std::mt19937_64 random(options_.seed);
+    for (int i = 0; i <= options_.layers; ++i) {
+      weights_.push_back(allocate(random));
+      std::vector<uint32_t> content(weights_.back().bytes / 4);
+      for (uint32_t& word : content) word = static_cast<uint32_t>(random());
+      CHECK(cuMemcpyHtoD, weights_.back().address, content.data(), content.size() * 4);
+    }
+  }
+
+  void run() {
+    for (int i = 0; i < options_.iterations; ++i) {
+      iteration_ = i;
+      launches_ = 0;
+      std::vector<Tensor> live;
+      try {
+        iterate(live);
+      } catch (const EndOfIteration&) {
+      }
+      for (const Tensor& tensor : live) {
+        if (tensor.address != 0) CHECK(cuMemFree, tensor.address);
+      }
+      std::printf("iteration %d %016llx\n", i, read_back(weights_[0]));
+      std::fflush(stdout);
+    }
+    for (Tensor& weight : weights_) std::printf("final %016llx\n", read_back(weight));
+  }
+
+ private:
+  // A fifth of them small.
+  Tensor allocate(std::mt19937_64& random) {
+    Tensor tensor;
+    const uint64_t kib =
+        random() % 5 == 0 ? 1 + random() % 24 : 64 + random() % static_cast<uint64_t>(options_.max_kib);
+    tensor.bytes = kib * 1024;
+    CHECK(cuMemAlloc, &tensor.address, tensor.bytes);
+    return tensor;
+  }
+
+  void use(Tensor& tensor, int stream) {
+    if (tensor.last_stream >= 0 && tensor.last_stream != stream) {
+      CUevent event = nullptr;
+      CHECK(cuEventCreate, &event, CU_EVENT_DISABLE_TIMING);
+      CHECK(cuEventRecord, event, streams_[static_cast<size_t>(tensor.last_stream)]);
+      CHECK(cuStreamWaitEvent, streams_[static_cast<size_t>(stream)], event, 0);
+      CHECK(cuEventDestroy, event);
+    }
+    tensor.last_stream = stream;
+  }
+
+  void odd_thing() {
+    if (options_.odd == "launch") return launch(0, weights_[0], weights_[1], weights_[0], 0);
+    if (options_.odd == "alloc") {
+      std::mt19937_64 random(9);
+      launch(1, extra_ = allocate(random), weights_[0], weights_[1], 0);
+    } else if (options_.odd == "read") {
+      std::printf("odd %016llx\n", read_back(weights_.back()));
+    } else if (options_.odd == "error") {
+      if (cuMemcpyHtoD(0, nullptr, 64) == CUDA_SUCCESS) std::printf("no error\n");
+    } else if (options_.odd == "exit") {
+      std::exit(0);
+    } else {
+      throw EndOfIteration();
+    }
+  }
+
+  void launch(size_t kernel, Tensor& out, Tensor& a, Tensor& b, int stream) {
+    if (iteration_ == options_.odd_iteration && launches_++ == options_.odd_launch) odd_thing();
+    for (Tensor* tensor : {&out, &a, &b}) use(*tensor, stream);
+    auto salt = static_cast<unsigned>(iteration_);
+    auto words = static_cast<unsigned>(std::min({out.bytes, a.bytes, b.bytes}) / 4);
+    void* parameters[] = {&out.address, &a.address, &b.address, &salt, &words};
+    CHECK(cuLaunchKernel, kernels_[kernel], (words + 255) / 256, 1, 1, 256, 1, 1, 0,
+          streams_[static_cast<size_t>(stream)], parameters, nullptr);
+  }
+
+  void release(Tensor& tensor) {
+    CHECK(cuMemFree, tensor.address);
+    tensor.address = 0;
+  }
+
+  // The same calls in each iteration; only the salt differs.
+  void iterate(std::vector<Tensor>& live) {
+    std::mt19937_64 random(options_.seed * 31 + 1);
+    const auto layers = static_cast<size_t>(options_.layers);
+    live.reserve(4 * layers + 4);
+    const auto any_stream = [&] { return static_cast<int>(random() % streams_.size()); };
+    const auto kernel = [&] { return random() % kernels_.size(); };
+    const auto fresh = [&]() -> Tensor& {
+      Tensor& tensor = live.emplace_back(allocate(random));
+      if (options_.clear != 0) {
+        tensor.last_stream = 0;
+        CHECK(cuMemsetD32Async, tensor.address, 7, tensor.bytes / 4, streams_[0]);
+      }
+      return tensor;
+    };
+    std::vector<Tensor*> outputs;
+    Tensor* from = &weights_[layers];
+    for (size_t i = 0; i < layers; ++i) {
+      Tensor& out = fresh();
+      if (random() % 3 == 0) {  // by way of a temporary
+        Tensor& between = fresh();
+        launch(kernel(), between, *from, weights_[i], any_stream());
+        launch(kernel(), out, between, *from, any_stream());
+        if (random() % 2 == 0) release(between);
+      } else {
+        launch(kernel(), out, *from, weights_[i], any_stream());
+      }
+      outputs.push_back(&out);
+      from = &out;
+    }
+    Tensor* gradient = &fresh();
+    launch(kernel(), *gradient, *outputs.back(), weights_[layers], any_stream());
+    for (size_t i = layers; i-- > 0;) {
+      Tensor& next = fresh();
+      launch(kernel(), next, *outputs[i], *gradient, any_stream());
+      if (random() % 2 == 0) launch(kernel(), weights_[i], next, *outputs[i], any_stream());
+      if (random() % 3 == 0) release(*outputs[i]);
+      if (random() % 2 == 0) release(*gradient);
+      gradient = &next;
+    }
+    launch(kernel(), weights_[layers], *gradient, weights_[0], any_stream());
+  }
+
+  unsigned long long read_back(Tensor& tensor) {
+    use(tensor, 0);
+    CHECK(cuStreamSynchronize, streams_[0]);
+    std::vector<uint32_t> content(std::min<size_t>(tensor.bytes, 16384) / 4);
+    CHECK(cuMemcpyDtoH, content.data(), tensor.address, content.size() * 4);
+    unsigned long long hash = 1469598103934665603ull;
+    for (const uint32_t word : content) hash = (hash ^ word) * 1099511628211ull;
+    return hash;
+  }
+
+  Options options_;
+  std::vector<CUfunction> kernels_;
+  std::vector<CUstream> streams_;
+  std::vector<Tensor> weights_;
+  Tensor extra_;
+  int iteration_ = 0;
+  int launches_ = 0;
+};
+
+Options parse(int argc, char** argv) {
+  Options options;
+  if (argc < 4) {
+    std::fprintf(stderr, "usage: layered_program CUBIN SEED ITERATIONS [options]\n");
+    std::exit(2);
+  }
+  options.cubin = argv[1];
+  options.seed = std::strtoull(argv[2], nullptr, 10);
+  options.iterations = std::atoi(argv[3]);
+  for (int i = 4; i + 1 < argc; i += 2) {
+    const std::string name = argv[i];
+    if (name == "--layers") options.layers = std::atoi(argv[i + 1]);
+    if (name == "--streams") options.streams = std::atoi(argv[i + 1]);
+    if (name == "--max-kib") options.max_kib = std::atoi(argv[i + 1]);
+    if (name == "--clear") options.clear = std::atoi(argv[i + 1]);
+    if (name == "--odd-at" && i + 3 < argc) {
+      options.odd_iteration = std::atoi(argv[i + 1]);
+      options.odd_launch = std::atoi(argv[i + 2]);
+      options.odd = argv[i + 3];
+      i += 2;
+    }
+  }
+  return options;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Program(parse(argc, argv)).run();
+  return 0;
+}
