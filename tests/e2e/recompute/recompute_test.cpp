@@ -1,0 +1,169 @@
+// Plans that recompute, enforced: the same bits, whatever the kernels do and wherever the program leaves the plan.
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "preload/facts/store.h"
+#include "tests/e2e/harness.h"
+
+namespace reprise::e2e {
+namespace {
+
+// Slow links, so that recompute pays.
+const Environment kSlow = {{"REPRISE_SIM_H2D", "50MiB"}, {"REPRISE_SIM_D2H", "50MiB"}};
+
+std::vector<std::string> program(int seed, const std::vector<std::string>& more = {}) {
+  std::vector<std::string> argv = {built("bin/layered_program"),
+                                   built("bin/hash_kernels.cubin"),
+                                   std::to_string(seed),
+                                   "10",
+                                   "--layers",
+                                   "5",
+                                   "--max-kib",
+                                   "300"};
+  argv.insert(argv.end(), more.begin(), more.end());
+  return argv;
+}
+
+struct Ran {
+  Outcome outcome;
+  uint64_t planned = 0;
+  uint64_t repeated = 0;
+};
+
+// A program whose kernels have the natures of its seed, with a cache of facts of its own.
+class Learned {
+ public:
+  explicit Learned(int seed) : seed_(seed), natures_({{"REPRISE_SIM_KERNELS", std::to_string(1000 + seed)}}) {
+    // To examine takes many copies.
+    managed(program(seed_), {{"REPRISE_EXAMINE", "60"}, {"REPRISE_SIM_H2D", "0"}, {"REPRISE_SIM_D2H", "0"}});
+  }
+
+  Outcome plain(const std::vector<std::string>& argv) const {
+    return run(argv, merged(simulated_device(), merged(kSlow, natures_)));
+  }
+  Ran managed(const std::vector<std::string>& argv, const Environment& more = {}) const {
+    Environment environment = merged(preloaded("55%"), merged(kSlow, natures_));
+    environment = merged(environment, {{"REPRISE_SAFETY", "trusted"},
+                                       {"REPRISE_FACTS", scratch_.path("facts")},
+                                       {"REPRISE_RUN_LOG", scratch_.path("log")},
+                                       {"REPRISE_POLICY", "reprise"},
+                                       {"REPRISE_WAIT_FOR_PLAN", "1"}});
+    Ran ran;
+    ran.outcome = run(argv, merged(environment, more));
+    const auto ends = lines_of(read_run_log(scratch_.path("log")), "end");
+    if (ends.empty()) return ran;
+    ran.planned = ends.back()["iterations_planned"];
+    ran.repeated = ends.back()["repeated_launches"];
+    return ran;
+  }
+  facts::Store store() const { return facts::Store(scratch_.path("facts")); }
+  int seed() const { return seed_; }
+
+ private:
+  Scratch scratch_;
+  int seed_;
+  Environment natures_;
+};
+
+// Of the programs of some seeds, those in whose plans something is recomputed.
+std::vector<int> recomputing_seeds(int count) {
+  static auto& known = *new std::vector<int>;
+  static int next = 1;
+  for (; static_cast<int>(known.size()) < count && next < 60; ++next) {
+    if (Learned(next).managed(program(next)).repeated > 0) known.push_back(next);
+  }
+  return known;
+}
+
+TEST(Recompute, GivesTheSameBits) {
+  const std::vector<int> seeds = recomputing_seeds(2);
+  ASSERT_EQ(seeds.size(), 2u) << "nothing is ever recomputed";
+  for (const int seed : seeds) {
+    const Learned learned(seed);
+    const Outcome plain = learned.plain(program(seed));
+    const Ran ran = learned.managed(program(seed));
+    EXPECT_EQ(ran.outcome.exit_code, 0) << ran.outcome.err;
+    EXPECT_EQ(ran.outcome.out, plain.out) << seed << ran.outcome.err;
+    EXPECT_GT(ran.repeated, 0u);
+    const Ran strict = learned.managed(program(seed), {{"REPRISE_SAFETY", "strict"}});
+    EXPECT_EQ(strict.outcome.out, plain.out) << seed << strict.outcome.err;
+    EXPECT_EQ(strict.repeated, 0u) << "strict drops nothing without a copy";
+  }
+}
+
+// Before any launch of an iteration the program does something else: what was dropped is made again.
+TEST(Recompute, DivergenceAnywhereLosesNothing) {
+  const std::vector<int> seeds = recomputing_seeds(1);
+  const char* const odd[] = {"launch", "alloc", "read", "error", "exit", "throw"};
+  int which = 0;
+  for (const int seed : seeds) {
+    const Learned learned(seed);
+    for (int launch = 0; launch < 24; launch += 4) {  // all of them: check
+      const auto argv = program(seed, {"--odd-at", "6", std::to_string(launch), odd[which++ % 6]});
+      const Outcome plain = learned.plain(argv);
+      const Ran ran = learned.managed(argv);
+      EXPECT_EQ(ran.outcome.exit_code, plain.exit_code) << ran.outcome.err;
+      EXPECT_EQ(ran.outcome.out, plain.out) << seed << " before launch " << launch << ": " << argv.back() << "\n"
+                                            << ran.outcome.err;
+    }
+  }
+}
+
+// Every kernel seems to be pure, to overwrite its first operand and to read the others.
+void forge(const facts::Store& store) {
+  std::vector<std::string> problems;
+  for (facts::KernelFacts known : store.all(&problems)) {
+    ASSERT_TRUE(store.remove(known.kernel, known.device).ok());
+    known.launches = known.equal = 8;
+    known.unequal = 0;
+    for (size_t i = 0; i < known.slots.size(); ++i) {
+      facts::SlotEvidence& slot = known.slots[i];
+      slot.overwritten = i == 0 ? 8 : 0;
+      slot.kept = i == 0 ? 0 : 8;
+      slot.updated = slot.same = 0;
+    }
+    ASSERT_TRUE(store.add(known).ok());
+  }
+}
+
+// Nothing that facts say is taken on trust: the lines are the plain run's, or an error is told and they end there.
+TEST(Recompute, FalseFactsAreToldOrHarmless) {
+  int noticed = 0;
+  for (int seed = 1; seed <= 8; ++seed) {
+    const Learned learned(seed);
+    forge(learned.store());
+    const Outcome plain = learned.plain(program(seed));
+    for (const char* safety : {"trusted", "strict"}) {
+      const Ran ran = learned.managed(program(seed), {{"REPRISE_SAFETY", safety}});
+      const bool said = ran.outcome.err.find("launched again") != std::string::npos;
+      if (ran.outcome.exit_code == 0) {
+        EXPECT_EQ(ran.outcome.out, plain.out) << seed << " " << safety << ran.outcome.err;
+      } else {
+        EXPECT_TRUE(said) << seed << " " << safety << ran.outcome.err << ran.outcome.out;
+        const std::string before = ran.outcome.out.substr(0, ran.outcome.out.find("error:"));
+        EXPECT_EQ(plain.out.substr(0, before.size()), before) << seed << ran.outcome.err;
+      }
+      noticed += said ? 1 : 0;
+    }
+  }
+  EXPECT_GT(noticed, 0) << "no false fact was ever used: this proves nothing";
+}
+
+// A fact that was found wrong is forgotten, so the next run does better.
+TEST(Recompute, AFactThatWasWrongIsForgotten) {
+  for (int seed = 1; seed <= 40; ++seed) {
+    const Learned learned(seed);
+    forge(learned.store());
+    std::vector<std::string> problems;
+    const size_t before = learned.store().all(&problems).size();
+    const Ran ran = learned.managed(program(seed));
+    if (ran.outcome.err.find("launched again") == std::string::npos) continue;
+    EXPECT_LT(learned.store().all(&problems).size(), before);
+    return;
+  }
+  FAIL() << "no false fact was ever used";
+}
+
+}  // namespace
+}  // namespace reprise::e2e
