@@ -20,6 +20,7 @@ double number(const trace::Trace& trace, const char* key, double fallback) {
 
 Machine machine_of(const trace::Trace& trace) {
   Machine machine;
+  machine.digest_bytes_per_s = number(trace, "digest.bytes_per_s", machine.digest_bytes_per_s);
   machine.h2d_bytes_per_s = number(trace, "link.h2d_bytes_per_s", machine.h2d_bytes_per_s);
   machine.d2h_bytes_per_s = number(trace, "link.d2h_bytes_per_s", machine.d2h_bytes_per_s);
   machine.latency_ns = static_cast<uint64_t>(number(trace, "link.latency_ns", static_cast<double>(machine.latency_ns)));

@@ -20,6 +20,7 @@ struct Machine {
   uint64_t host_bytes = 0;               // that copies may take; 0: no limit
   uint64_t ssd_bytes = 0;                // likewise
   double ssd_writes_per_day = 1;         // of all its bytes, that its maker grants for five years
+  double digest_bytes_per_s = 0;         // of digests of what is on the device; 0: the rate of its memory
   double memory_bytes_per_s = 1e12;      // of device memory, for ops whose duration was not recorded
   double fp16_flops_per_s = 100e12;      // of products in 16-bit formats: what generated workloads assume
   double fp32_flops_per_s = 20e12;       // likewise, in 32-bit floating point
@@ -35,8 +36,8 @@ struct Machine {
   bool has_ssd() const { return ssd_read_bytes_per_s > 0 && ssd_write_bytes_per_s > 0; }
 };
 
-// The trace's info keys link.h2d_bytes_per_s, link.d2h_bytes_per_s, link.latency_ns and memory.bytes_per_s win over the
-// defaults. A value that is no positive number is ignored.
+// The trace's info keys link.h2d_bytes_per_s, link.d2h_bytes_per_s, link.latency_ns, digest.bytes_per_s and
+// memory.bytes_per_s win over the defaults. A value that is no positive number is ignored.
 Machine machine_of(const trace::Trace& trace);
 
 // Years until an SSD has taken the writes that its maker grants, where every iteration writes `written_bytes` and the
@@ -47,7 +48,8 @@ std::optional<double> ssd_years(const Machine& machine, uint64_t written_bytes, 
 uint64_t copy_ns(uint64_t bytes, double bytes_per_s, uint64_t latency_ns);
 // Of a hash of `bytes` of device memory: what a clean offload takes where the bytes are as expected.
 inline uint64_t hash_ns(uint64_t bytes, const Machine& machine) {
-  return copy_ns(bytes, machine.memory_bytes_per_s, machine.launch_ns);
+  const double rate = machine.digest_bytes_per_s > 0 ? machine.digest_bytes_per_s : machine.memory_bytes_per_s;
+  return copy_ns(bytes, rate, machine.launch_ns);
 }
 
 }  // namespace reprise::analyzer

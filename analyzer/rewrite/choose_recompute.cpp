@@ -22,11 +22,12 @@ constexpr double kAlike = 0.04;  // rates that differ by less are one rung of th
 class Ladder {
  public:
   Ladder(const TaskGraph& graph, const Machine& machine, uint64_t capacity,
-         const std::function<TaskGraph(const TaskGraph&)>& rewrite)
+         const std::function<TaskGraph(const TaskGraph&)>& rewrite, const Machine* guarded)
       : graph_(graph),
         machine_(machine),
         capacity_(capacity),
         rewrite_(rewrite),
+        guarded_(guarded),
         candidates_(recompute_candidates(graph)) {
     // Chains are left out: several ops that run again for one tensor are dearer than the link.
     std::erase_if(candidates_, [](const RecomputeCandidate& c) { return !c.others.empty(); });
@@ -89,7 +90,7 @@ class Ladder {
   void attempt(size_t count) {
     count = std::min(count, candidates_.size());
     if (times_.contains(count)) return;
-    TaskGraph graph = with_recompute(graph_, calls(count));
+    TaskGraph graph = with_recompute(graph_, calls(count), guarded_);
     if (rewrite_) graph = rewrite_(graph);
     uint64_t fastest = kForever;
     for (const Policy* policy : {&link_aware_policy(), &gemini_policy(), &g10_late_policy(), &lru_policy()}) {
@@ -110,6 +111,7 @@ class Ladder {
   const Machine& machine_;
   uint64_t capacity_;
   const std::function<TaskGraph(const TaskGraph&)>& rewrite_;
+  const Machine* guarded_;
   std::vector<RecomputeCandidate> candidates_;
   std::map<size_t, uint64_t> times_;  // number of candidates -> time
   size_t best_ = 0;
@@ -119,9 +121,10 @@ class Ladder {
 }  // namespace
 
 std::vector<uint32_t> choose_recompute(const TaskGraph& graph, const Machine& machine, uint64_t capacity,
-                                       const std::function<TaskGraph(const TaskGraph&)>& rewrite) {
+                                       const std::function<TaskGraph(const TaskGraph&)>& rewrite,
+                                       const Machine* guarded) {
   if (Ladder::most_tries(graph) < kSteps) return {};
-  return Ladder(graph, machine, capacity, rewrite).choose();
+  return Ladder(graph, machine, capacity, rewrite, guarded).choose();
 }
 
 }  // namespace reprise::analyzer

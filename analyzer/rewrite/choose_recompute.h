@@ -11,8 +11,9 @@
 namespace reprise::analyzer {
 
 // Calls, ascending; for with_recompute(). Empty when offload alone is as fast. `capacity`: chunks. `rewrite`, if there
-// is one, is what the graph goes through afterwards.
+// is one, is what the graph goes through afterwards. `guarded`: as for with_recompute().
 std::vector<uint32_t> choose_recompute(const TaskGraph& graph, const Machine& machine, uint64_t capacity,
-                                       const std::function<TaskGraph(const TaskGraph&)>& rewrite = {});
+                                       const std::function<TaskGraph(const TaskGraph&)>& rewrite = {},
+                                       const Machine* guarded = nullptr);
 
 }  // namespace reprise::analyzer

@@ -12,8 +12,12 @@ namespace {
 
 class Rewriter {
  public:
-  Rewriter(const TaskGraph& graph, const std::vector<uint32_t>& calls)
-      : graph_(graph), uses_(graph), place_(graph.calls.size(), kNone), second_life_(graph.tensors.size(), kNone) {
+  Rewriter(const TaskGraph& graph, const std::vector<uint32_t>& calls, const Machine* guarded)
+      : graph_(graph),
+        guarded_(guarded),
+        uses_(graph),
+        place_(graph.calls.size(), kNone),
+        second_life_(graph.tensors.size(), kNone) {
     for (const uint32_t call : calls) chosen_.insert(call);
   }
 
@@ -139,10 +143,20 @@ class Rewriter {
     for (plan::OpAccess& access : entry.call.accesses) access.tensor = now(access.tensor);
     entry.call.recompute_of = new_index_[call];
     entry.call.inserted = true;
+    entry.call.duration_ns += guards_ns(entry.call);
     entry.waited = 0;
     result_->calls.push_back(std::move(entry));
     end_lives(graph_.calls[call].call, {place_[call], call});
   }
+
+  uint64_t guards_ns(const plan::Call& call) const {
+    uint64_t sum = 0;
+    for (const plan::OpAccess& access : call.accesses) {
+      if (guarded_ != nullptr) sum += 2 * hash_ns(graph_size(access.tensor), *guarded_);
+    }
+    return sum;
+  }
+  uint64_t graph_size(uint32_t tensor) const { return result_->tensors[tensor].size; }
 
   void begin_second_life(uint32_t tensor) {
     if (second_life_[tensor] != kNone) return;  // the op has it by two names
@@ -186,6 +200,7 @@ class Rewriter {
   }
 
   const TaskGraph& graph_;
+  const Machine* guarded_;
   RecomputeUses uses_;
   std::set<uint32_t> chosen_;
   std::vector<uint32_t> place_;                        // op -> the call before which it is recomputed
@@ -198,8 +213,8 @@ class Rewriter {
 
 }  // namespace
 
-TaskGraph with_recompute(const TaskGraph& graph, const std::vector<uint32_t>& calls) {
-  return Rewriter(graph, calls).run();
+TaskGraph with_recompute(const TaskGraph& graph, const std::vector<uint32_t>& calls, const Machine* guarded) {
+  return Rewriter(graph, calls, guarded).run();
 }
 
 }  // namespace reprise::analyzer

@@ -12,12 +12,15 @@
 #include <cstdint>
 #include <vector>
 
+#include "analyzer/machine/machine.h"
 #include "analyzer/taskgraph/graph.h"
 
 namespace reprise::analyzer {
 
 // `calls`: calls of candidates (recompute_candidates.h), ascending. Ops that they need are added. An op that two others
 // need again is recomputed once, before the first of them.
-TaskGraph with_recompute(const TaskGraph& graph, const std::vector<uint32_t>& calls);
+// `guarded`: with it, a recompute takes the time of its digests, too (decision 0031): what it makes is read twice more,
+// and so is what it reads.
+TaskGraph with_recompute(const TaskGraph& graph, const std::vector<uint32_t>& calls, const Machine* guarded = nullptr);
 
 }  // namespace reprise::analyzer

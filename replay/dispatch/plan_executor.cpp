@@ -301,6 +301,7 @@ bool PlanExecutor::issue_ops() noexcept {
     const auto allowed = [&](Instance instance) { return host_order_allows(progress_.entry(instance)); };
     const auto issue_if = [&](Instance instance, bool good) {
       good = good && can_place(instance.vertex);
+      if (good && plan_index_->drops[instance.vertex]) return issue_drop(instance);
       if (good && plan_index_->repeat_of[instance.vertex] != plan::kNone) return issue_repeat(instance);
       if (good) issue_op(instance);
       return good;

@@ -5,12 +5,13 @@ namespace reprise::replay {
 
 // False: there is no place for a digest now.
 bool PlanExecutor::issue_drop(Instance instance) noexcept {
-  CUresult result = wait_for_predecessors(instance, Lanes::kToHost);
-  if (result == CUDA_SUCCESS) result = memory_.lanes.enter_own();
+  const uint32_t tensor = plan_index_->plan.vertices[instance.vertex].tensor;
+  const Command& command = repeats_.launch_that_makes(tensor);
+  issuer_.enter_context(command.context);
+  const LaneIndex lane = memory_.lanes.lane_of(command.stream, command.context);
+  CUresult result = wait_for_predecessors(instance, lane);
   LaneUse use;
-  if (result == CUDA_SUCCESS && !repeats_.drop(plan_index_->plan.vertices[instance.vertex].tensor, &result, &use)) {
-    return false;
-  }
+  if (result == CUDA_SUCCESS && !repeats_.drop(tensor, lane, &result, &use)) return false;
   if (result != CUDA_SUCCESS) {
     failure_ = "a tensor could not be dropped";
     return false;

@@ -47,22 +47,27 @@ CUresult Repeats::digest(uint32_t tensor, DigestCell cell, CUstream stream) noex
   return result == CUDA_SUCCESS ? memory_.digests.finish(cell, stream) : result;
 }
 
-bool Repeats::drop(uint32_t tensor, CUresult* result, LaneUse* use) noexcept {
+bool Repeats::drop(uint32_t tensor, LaneIndex lane, CUresult* result, LaneUse* use) noexcept {
   Dropped& dropped = dropped_[tensor];
   memory_.digests.give_back(&dropped.cell);
   dropped.cell = take_cell(memory_);
   if (dropped.cell == kNoDigest) return false;
   ResidentTensor& live = *activation_.tensor(tensor);
-  *result = digest(tensor, dropped.cell, memory_.lanes.stream(Lanes::kToHost));
+  *result = digest(tensor, dropped.cell, memory_.lanes.stream(lane));
+  *use = {lane, memory_.lanes.advance(lane)};
+  memory_.lanes.mark(lane);
   dropped.copied = false;
   // Until the repeat was seen to make the same, the bytes are kept where there is room.
   if (*result == CUDA_SUCCESS && !proven(maker_[tensor]) && ensure_slot(memory_, live)) {
     const std::vector<ChunkIndex> none;  // found by the tensor's addresses
-    *result = copy_out(memory_, live, none, LaneUses{});
+    LaneUses after;
+    after.add(use->lane, use->position);
+    *result = copy_out(memory_, live, none, after);
     dropped.copied = *result == CUDA_SUCCESS;
+    *use = {Lanes::kToHost, memory_.lanes[Lanes::kToHost].issued};
+    // What follows on the lane counts on its order alone.
+    if (*result == CUDA_SUCCESS) *result = memory_.lanes.wait_on(lane, *use);
   }
-  *use = {Lanes::kToHost, memory_.lanes.advance(Lanes::kToHost)};
-  memory_.lanes.mark(Lanes::kToHost);
   dropped.away = true;
   memory_.traffic.dropped_bytes += live.size;
   live.dropped = true;

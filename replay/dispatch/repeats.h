@@ -33,9 +33,11 @@ class Repeats {
   void retain(uint32_t repeat, const Command& command) noexcept;
   const Command& launch(uint32_t repeat) const noexcept { return launches_[repeat].command; }
 
-  // The tensor may be overwritten from here on. On the to-host lane, whose position goes to *use. False, with nothing
-  // done: there is no cell for its digest now, try again.
-  bool drop(uint32_t tensor, CUresult* result, LaneUse* use) noexcept;
+  const Command& launch_that_makes(uint32_t tensor) const noexcept { return launch(maker_[tensor]); }
+  // The tensor may be overwritten behind *use. Its digest is computed on `lane`, which waits for its last use; copies
+  // to the host that are under way do not hold it up. False, with nothing done: there is no cell for its digest now,
+  // try again.
+  bool drop(uint32_t tensor, LaneIndex lane, CUresult* result, LaneUse* use) noexcept;
 
   // Is there a cell for each of its digests?
   bool has_room(uint32_t repeat) noexcept;

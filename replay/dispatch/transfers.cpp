@@ -103,7 +103,6 @@ bool PlanExecutor::issue_transfers(LaneKind kind) noexcept {
     const auto issue_if = [&](Instance instance, bool good) {
       // While diverging, only the transfers that submitted calls may need.
       if (closing_ && !progress_.has_submitted(instance.iteration)) return false;
-      if (good && plan_index_->drops[instance.vertex]) return issue_drop(instance);
       good = good && (memory_.strict() ? can_transfer(instance.vertex) : can_place(instance.vertex));
       if (good) issue_transfer(instance);
       return good;

@@ -11,6 +11,7 @@ namespace {
 
 constexpr int kTries = 3;
 constexpr uint64_t kBytesPerTry = 8u << 20;
+constexpr uint64_t kTimePerTry = 20'000'000;  // ns: slower links take fewer bytes, a chunk at least
 constexpr uint64_t kSmallBytes = 64;
 
 // Time of copies of `bytes` that add up to at least `total`; 0 when one fails.
@@ -27,14 +28,35 @@ uint64_t timed(CUstream stream, uint64_t bytes, uint64_t total, Copy copy) noexc
 template <typename Copy>
 uint64_t median_ns(CUstream stream, uint64_t bytes, uint64_t total, Copy copy) noexcept {
   std::array<uint64_t, kTries> times{};
-  timed(stream, bytes, bytes, copy);  // the first touch of the memory does not count
   for (uint64_t& time : times) time = timed(stream, bytes, total, copy);
   std::sort(times.begin(), times.end());
   return times.front() == 0 ? 0 : times[kTries / 2];
 }
 
-uint64_t rate(uint64_t bytes, uint64_t ns) noexcept {
-  return ns == 0 ? 0 : static_cast<uint64_t>(static_cast<double>(bytes) * 1e9 / static_cast<double>(ns));
+// Bytes per second of copies of `bytes`.
+template <typename Copy>
+uint64_t rate(CUstream stream, uint64_t bytes, Copy copy) noexcept {
+  timed(stream, bytes, bytes, copy);  // the first touch of the memory does not count
+  const uint64_t first = timed(stream, bytes, bytes, copy);
+  if (first == 0) return 0;
+  const uint64_t copies = std::clamp<uint64_t>(kTimePerTry / first, 1, std::max<uint64_t>(kBytesPerTry / bytes, 1));
+  const uint64_t ns = median_ns(stream, bytes, copies * bytes, copy);
+  return ns == 0 ? 0 : static_cast<uint64_t>(static_cast<double>(copies * bytes) * 1e9 / static_cast<double>(ns));
+}
+
+uint64_t digest_rate(ManagedMemory& memory, CUdeviceptr device, uint64_t bytes) noexcept {
+  Digests& digests = memory.digests;
+  if (!digests.available()) return 0;
+  DigestCell cell = digests.take();
+  const CUstream stream = memory.lanes.stream(Lanes::kToHost);
+  const auto compute = [&](uint64_t count) {
+    CUresult result = digests.begin(cell, stream);
+    if (result == CUDA_SUCCESS) result = digests.add(cell, device, count, 0, stream);
+    return result == CUDA_SUCCESS ? digests.finish(cell, stream) : result;
+  };
+  const uint64_t measured = rate(stream, bytes, compute);
+  digests.give_back(&cell);
+  return measured;
 }
 
 }  // namespace
@@ -53,12 +75,13 @@ LinkRates measure_link_rates(ManagedMemory& memory) noexcept {
       void* const host = reinterpret_cast<void*>(slot[0].address);
       const CUstream in = memory.lanes.stream(Lanes::kToDevice);
       const CUstream out = memory.lanes.stream(Lanes::kToHost);
-      const uint64_t total = std::max(kBytesPerTry / chunk_bytes * chunk_bytes, chunk_bytes);
       const auto to_device = [&](uint64_t bytes) { return driver().cuMemcpyHtoDAsync(device, host, bytes, in); };
       const auto to_host = [&](uint64_t bytes) { return driver().cuMemcpyDtoHAsync(host, device, bytes, out); };
-      rates.to_device = rate(total, median_ns(in, chunk_bytes, total, to_device));
-      rates.to_host = rate(total, median_ns(out, chunk_bytes, total, to_host));
+      rates.to_device = rate(in, chunk_bytes, to_device);
+      rates.to_host = rate(out, chunk_bytes, to_host);
+      timed(in, kSmallBytes, kSmallBytes, to_device);
       rates.latency_ns = median_ns(in, kSmallBytes, kSmallBytes, to_device);
+      rates.digest = digest_rate(memory, device, chunk_bytes);
     }
     // A measurement that ended early has left copies behind, which would find nothing at these addresses.
     const bool ended_early = rates.to_device == 0 || rates.to_host == 0 || rates.latency_ns == 0;

@@ -1,5 +1,6 @@
-// How fast bytes move between the device and pinned host memory: measured once, with one chunk, for the planner.
-// Caller: the dispatcher while it sets up, when something is recorded.
+// How fast bytes move between the device and pinned host memory, and digests are computed: measured once, with one
+// chunk, for the planner. Slow links are measured with fewer bytes. Caller: the dispatcher while it sets up, when
+// something is recorded.
 #pragma once
 #include <cuda.h>
 
@@ -14,6 +15,7 @@ struct LinkRates {
   uint64_t to_device = 0;  // bytes per second
   uint64_t to_host = 0;
   uint64_t latency_ns = 0;  // of a copy of a few bytes
+  uint64_t digest = 0;      // of digests, computed one after the other
 };
 
 // Takes one chunk from the pool for the time being, and a host slot. The median of three tries each.

@@ -17,6 +17,7 @@ class Folder {
     const size_t count = plan_.vertices.size();
     index_.ours.assign(count, false);
     index_.drops.assign(count, false);
+    index_.drop_launch.assign(count, kNone);
     index_.repeat_of.assign(count, kNone);
     index_.repeated_by.assign(count, kNone);
     find_roots();
@@ -83,15 +84,18 @@ class Folder {
 
   // A repeat comes behind the launch that it repeats and behind the drops of what it makes.
   void order_lives() {
-    std::vector<uint32_t> repeat_that_makes(plan_.tensors.size(), kNone);
+    std::vector<const Repeat*> repeat_that_makes(plan_.tensors.size(), nullptr);
     for (const Repeat& repeat : index_.repeats) {
       add_edge(repeat.first, repeat.again);
-      for (const uint32_t tensor : repeat.outputs) repeat_that_makes[tensor] = repeat.again;
+      for (const uint32_t tensor : repeat.outputs) repeat_that_makes[tensor] = &repeat;
     }
     for (uint32_t v = 0; v < plan_.vertices.size(); ++v) {
       if (!index_.drops[v]) continue;
-      const uint32_t again = repeat_that_makes[root_[plan_.vertices[v].tensor]];
-      if (again != kNone) add_edge(v, again);
+      const Repeat* const repeat = repeat_that_makes[root_[plan_.vertices[v].tensor]];
+      index_.drops[v] = repeat != nullptr;
+      if (repeat == nullptr) continue;  // nothing makes it again: the verifier refuses such a plan
+      index_.drop_launch[v] = repeat->first;
+      add_edge(v, repeat->again);
     }
   }
 

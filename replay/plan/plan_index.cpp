@@ -77,8 +77,12 @@ LaneKind lane_of(const plan::Vertex& vertex) {
 }
 
 // Vertices with the same number run in order without an event: those of one transfer lane or one program stream.
-uint32_t stream_of(const plan::Plan& plan, const plan::Vertex& vertex) {
+// A drop runs on the stream of the launch that will be repeated.
+uint32_t stream_of(const PlanIndex& plan_index, uint32_t v) {
+  const plan::Plan& plan = plan_index.plan;
+  const plan::Vertex& vertex = plan.vertices[v];
   if (vertex.kind == VertexKind::op) return 2 + plan.calls[vertex.call].stream;
+  if (plan_index.drops[v]) return 2 + plan.calls[plan.vertices[plan_index.drop_launch[v]].call].stream;
   return vertex.kind == VertexKind::reload ? 0 : 1;
 }
 
@@ -113,7 +117,7 @@ void invert_edges(PlanIndex* plan_index) {
     collect_waits(plan, plan_index->lanes, v, 0, 0, &waits);
     for (const Edge& edge : waits) {
       // The same lane runs in issue order: nothing to wait for.
-      if (stream_of(plan, plan.vertices[edge.vertex]) == stream_of(plan, plan.vertices[v])) continue;
+      if (stream_of(*plan_index, edge.vertex) == stream_of(*plan_index, v)) continue;
       const bool known = std::any_of(plan_index->waits[v].begin(), plan_index->waits[v].end(), [&](const Edge& other) {
         return other.vertex == edge.vertex && other.distance == edge.distance;
       });
@@ -245,7 +249,7 @@ bool make_plan_index(plan::Plan plan, Zone zone, uint64_t chunk_bytes, PlanIndex
   plan_index->rank.assign(made.vertices.size(), 0);
   for (uint32_t i = 0; i < made.order.size(); ++i) plan_index->rank[made.order[i]] = i;
   for (uint32_t v = 0; v < made.vertices.size(); ++v) {
-    plan_index->lanes.push_back(plan_index->drops[v] ? LaneKind::to_host : lane_of(made.vertices[v]));
+    plan_index->lanes.push_back(plan_index->drops[v] ? LaneKind::compute : lane_of(made.vertices[v]));
   }
   plan_index->offloaded.assign(made.tensors.size(), false);
   plan_index->leaves_again.assign(made.tensors.size(), false);

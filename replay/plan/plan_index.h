@@ -54,6 +54,7 @@ struct PlanIndex {
   std::vector<uint32_t> repeated_by;
   std::vector<uint32_t> repeat_of;
   std::vector<bool> drops;
+  std::vector<uint32_t> drop_launch;  // by vertex: of a drop, the launch that made the tensor
   std::vector<uint32_t> next_call;
 };
 
