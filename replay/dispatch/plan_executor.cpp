@@ -359,7 +359,10 @@ void PlanExecutor::op_issued(Instance instance, LaneIndex lane, CUresult result)
   std::erase(host_work_, &entry);
   if (const uint32_t repeat = plan_index_->repeated_by[instance.vertex]; repeat != plan::kNone) {
     repeats_.retain(repeat, entry.command);
-    if (entry.command.kernel == 0) failure_ = "a launch that the plan repeats cannot be repeated";
+    if (entry.command.kernel == 0) {
+      failure_ = "a launch that the plan repeats cannot be repeated";
+      shared_.plan_unusable[plan_number_].store(true, std::memory_order_release);
+    }
   }
   issuer_.conclude(entry, result, use);
   progress_.issued(instance, use);

@@ -202,6 +202,9 @@ Json run_json(const report::RunLog& log) {
                 {iteration::wall_ns.name, it.wall_ns},
                 {iteration::offload_bytes.name, it.offload_bytes},
                 {iteration::reload_bytes.name, it.reload_bytes},
+                {iteration::spared_bytes.name, it.spared_bytes},
+                {iteration::dropped_bytes.name, it.dropped_bytes},
+                {iteration::repeated_launches.name, it.repeated_launches},
                 {iteration::stall_ns.name, it.stall_ns},
                 {iteration::vmm_calls.name, it.vmm_calls}};
   });

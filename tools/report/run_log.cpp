@@ -60,6 +60,9 @@ void read_iteration(const json& line, RunLog& log) {
   it.wall_ns = value_of(line, run_log::iteration::wall_ns);
   it.offload_bytes = value_of(line, run_log::iteration::offload_bytes);
   it.reload_bytes = value_of(line, run_log::iteration::reload_bytes);
+  it.spared_bytes = value_of(line, run_log::iteration::spared_bytes);
+  it.dropped_bytes = value_of(line, run_log::iteration::dropped_bytes);
+  it.repeated_launches = value_of(line, run_log::iteration::repeated_launches);
   it.stall_ns = value_of(line, run_log::iteration::stall_ns);
   it.vmm_calls = value_of(line, run_log::iteration::vmm_calls);
   it.calls = value_of(line, run_log::iteration::calls);

@@ -17,6 +17,9 @@ struct RunIteration {
   uint64_t wall_ns = 0;
   uint64_t offload_bytes = 0;
   uint64_t reload_bytes = 0;
+  uint64_t spared_bytes = 0;       // left without a copy: the host had the same
+  uint64_t dropped_bytes = 0;      // given up, to be computed again
+  uint64_t repeated_launches = 0;  // that have computed them again
   uint64_t stall_ns = 0;
   uint64_t vmm_calls = 0;
   uint64_t calls = 0;  // of an iteration on demand: how many calls repeated; 0: not said

@@ -83,6 +83,9 @@ struct PlannedAverage {
   uint64_t count = 0;
   uint64_t offload = 0;
   uint64_t reload = 0;
+  uint64_t spared = 0;
+  uint64_t dropped = 0;
+  uint64_t repeated = 0;
   uint64_t stall = 0;
   uint64_t vmm = 0;
 };
@@ -95,11 +98,41 @@ PlannedAverage planned_average(const Inputs& inputs) {
     ++sum.count;
     sum.offload += it.offload_bytes;
     sum.reload += it.reload_bytes;
+    sum.spared += it.spared_bytes;
+    sum.dropped += it.dropped_bytes;
+    sum.repeated += it.repeated_launches;
     sum.stall += it.stall_ns;
     sum.vmm += it.vmm_calls;
   }
   if (sum.count == 0) return sum;
-  return {sum.count, sum.offload / sum.count, sum.reload / sum.count, sum.stall / sum.count, sum.vmm / sum.count};
+  for (uint64_t* each : {&sum.offload, &sum.reload, &sum.spared, &sum.dropped, &sum.repeated, &sum.stall, &sum.vmm}) {
+    *each /= sum.count;
+  }
+  return sum;
+}
+
+// What the plan leaves to comparisons and to recompute.
+struct Spared {
+  uint64_t clean_bytes = 0;
+  uint64_t dropped_bytes = 0;
+  uint64_t launches = 0;
+  uint64_t launch_ns = 0;
+};
+
+Spared spared_by(const plan::Plan& plan) {
+  Spared spared;
+  for (const plan::Vertex& vertex : plan.vertices) {
+    if (vertex.clean) spared.clean_bytes += plan.tensors[vertex.tensor].size;
+  }
+  for (const plan::Tensor& tensor : plan.tensors) {
+    if (tensor.recompute_of != plan::kNone) spared.dropped_bytes += tensor.size;
+  }
+  for (const plan::Call& call : plan.calls) {
+    if (call.recompute_of == plan::kNone) continue;
+    ++spared.launches;
+    spared.launch_ns += call.duration_ns;
+  }
+  return spared;
 }
 
 std::string percent_of_bound(uint64_t bound_ns, uint64_t time_ns) {
@@ -144,6 +177,17 @@ Json totals_section(const Inputs& inputs) {
                        transfers(plan, plan::VertexKind::offload)));
   rows.push_back(
       total("Reloaded", format_bytes(plan.reload_bytes), bytes(run.reload), transfers(plan, plan::VertexKind::reload)));
+  const Spared spared = spared_by(plan);
+  if (spared.clean_bytes + run.spared > 0) {
+    rows.push_back(total("Left without a copy", format_bytes(spared.clean_bytes), bytes(run.spared),
+                         "the host had the same bytes; compared each time"));
+  }
+  if (spared.launches + run.repeated > 0) {
+    rows.push_back(total("Dropped and computed again", format_bytes(spared.dropped_bytes), bytes(run.dropped),
+                         "bytes that move neither way"));
+    rows.push_back(total("Launches for that", fmt::format("{}, {}", spared.launches, format_duration(spared.launch_ns)),
+                         ran ? fmt::format("{}", run.repeated) : "", "with the digests that guard them"));
+  }
   rows.push_back(total("Memory-mapping calls", fmt::format("{}", plan.remap_count),
                        ran ? fmt::format("{}", run.vmm) : "", "in the steady state"));
   rows.push_back(total("Device memory", format_bytes(facts.peak_planned),
