@@ -15,7 +15,6 @@ namespace {
 
 struct Recording {
   std::vector<std::string> operations;  // kind, name, nanoseconds, in the program's order
-  double span_ns = 0;                   // from the first one's begin to the last one's end
   nlohmann::json stats;
 };
 
@@ -53,18 +52,13 @@ Recording record() {
   std::string line;
   std::getline(lines, line);
   EXPECT_EQ(line.substr(0, 13), "sequence,kind");
-  double begin = 0;
-  double end = 0;
   while (std::getline(lines, line)) {
     const std::vector<std::string> row = cells(line);
     if (row.size() < 8 || row[6].empty()) continue;
     const uint64_t start_ns = std::stoull(row[6]);
     const uint64_t end_ns = std::stoull(row[7]);
     recording.operations.push_back(row[1] + " " + row[2] + " " + std::to_string(end_ns - start_ns));
-    if (begin == 0) begin = static_cast<double>(start_ns);
-    end = static_cast<double>(end_ns);
   }
-  recording.span_ns = end - begin;
   return recording;
 }
 
@@ -84,9 +78,6 @@ TEST(Clock, RecordingsAreTheSameBesideOtherWork) {
   EXPECT_GT(alone.operations.size(), 500u);
   EXPECT_EQ(alone.operations, beside.operations);
   EXPECT_EQ(alone.stats["modelled_ns"], beside.stats["modelled_ns"]);
-  // Where the host could not keep up, be it for a machine that is busier than this, the span is not the clock's.
-  if (alone.stats["lost_ns"] != 0 || beside.stats["lost_ns"] != 0) GTEST_SKIP() << "the host could not keep up";
-  EXPECT_NEAR(beside.span_ns / alone.span_ns, 1, 0.03);
 }
 
 }  // namespace
