@@ -279,10 +279,9 @@ bool Repeats::rebuild(uint32_t repeat) noexcept {
   }
   const LaneIndex lane = Lanes::kToDevice;
   CUresult result = pager_.make_resident(set);
-  for (const ResidentTensor* each : set) {
+  for (ResidentTensor* each : set) {
     if (result == CUDA_SUCCESS) result = memory_.lanes.wait_on(lane, each->ready);
-    if (result == CUDA_SUCCESS)
-      result = memory_.lanes.wait_on(lane, memory_.mover_of(*const_cast<ResidentTensor*>(each)).ready);
+    if (result == CUDA_SUCCESS) result = memory_.lanes.wait_on(lane, memory_.mover_of(*each).ready);
   }
   if (result == CUDA_SUCCESS) result = memory_.lanes.enter_own();
   Check check;

@@ -13,9 +13,10 @@ bool ensure_slot(ManagedMemory& memory, ResidentTensor& tensor) noexcept {
 }
 
 DigestCell take_cell(ManagedMemory& memory) noexcept {
-  std::erase_if(memory.retired_cells, [&memory](ManagedMemory::RetiredCell& retired) {
+  std::erase_if(memory.retired_cells, [&memory](const ManagedMemory::RetiredCell& retired) {
+    DigestCell cell = retired.cell;
     const bool complete = memory.lanes.known_complete(retired.computed);
-    if (complete) memory.digests.give_back(&retired.cell);
+    if (complete) memory.digests.give_back(&cell);
     return complete;
   });
   return memory.digests.take();
