@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <string>
+#include <tuple>
 
 #include "analyzer/bounds/bounds.h"
 #include "analyzer/policies/policy.h"
@@ -15,23 +18,25 @@ namespace {
 
 constexpr uint64_t kMostOps = 200'000;  // played in all tries together
 constexpr size_t kSteps = 20;           // of the first, coarse look
-constexpr size_t kMostTries = 120;
+constexpr size_t kMostTries = 240;
 constexpr uint64_t kForever = ~uint64_t{0};
-constexpr double kAlike = 0.04;  // rates that differ by less are one rung of the ladder
 
-class Ladder {
+// Candidates are alike when their ops are of one kernel and shape, and free as much: those of a model's layers are. How
+// many of each kind are taken, those first that are away longest, is what is searched.
+//
+//   first    all of the kind that frees most bytes per second, then of the next one, ...: as many as are fastest
+//   then     a few more or fewer of each kind by itself, in ever smaller steps
+class KindSearch {
  public:
-  Ladder(const TaskGraph& graph, const Machine& machine, uint64_t capacity,
-         const std::function<TaskGraph(const TaskGraph&)>& rewrite, const Machine* guarded)
+  KindSearch(const TaskGraph& graph, const Machine& machine, uint64_t capacity,
+             const std::function<TaskGraph(const TaskGraph&)>& rewrite, const Machine* guarded)
       : graph_(graph),
         machine_(machine),
         capacity_(capacity),
         rewrite_(rewrite),
         guarded_(guarded),
         candidates_(recompute_candidates(graph)) {
-    // Chains are left out: several ops that run again for one tensor are dearer than the link.
-    std::erase_if(candidates_, [](const RecomputeCandidate& c) { return !c.others.empty(); });
-    sort_rungs();
+    sort_kinds();
   }
 
   static size_t most_tries(const TaskGraph& graph) {
@@ -39,72 +44,94 @@ class Ladder {
   }
 
   std::vector<uint32_t> choose() {
-    const size_t tries = most_tries(graph_);
     if (candidates_.empty()) return {};
+    tries_ = most_tries(graph_);
     const size_t step = std::max<size_t>(1, candidates_.size() / kSteps);
-    for (size_t count = 0; count < candidates_.size() + step; count += step) attempt(count);
-    // Around the best one, in ever smaller steps.
-    for (size_t width = step / 2; width > 0 && times_.size() < tries; width /= 2) {
-      for (const bool up : {false, true}) {
-        while (times_.size() < tries && better_at(width, up)) {
-        }
+    for (size_t count = 0; count < candidates_.size() + step; count += step) attempt(first_ones(count));
+    for (double part = 1; tries_ > 0 && part > 0.01; part /= 2) {
+      while (improve(part) && tries_ > 0) {
       }
     }
     return calls(best_);
   }
 
  private:
-  static double rate(const RecomputeCandidate& c) {
-    return static_cast<double>(c.bytes) / static_cast<double>(c.cost_ns + 1);
+  using Taken = std::vector<size_t>;  // by kind
+
+  double rate(const RecomputeCandidate& c) const {
+    uint64_t cost = c.cost_ns + guards_ns(c.call);
+    for (const uint32_t other : c.others) cost += guards_ns(other);
+    return static_cast<double>(c.bytes) / static_cast<double>(cost + 1);
   }
 
-  // Rungs of like rates, the highest first; within a rung, what would be away longest first.
-  void sort_rungs() {
-    std::stable_sort(candidates_.begin(), candidates_.end(),
-                     [](const RecomputeCandidate& a, const RecomputeCandidate& b) { return rate(a) > rate(b); });
-    for (auto begin = candidates_.begin(); begin != candidates_.end();) {
-      const double lowest = rate(*begin) * (1 - kAlike);
-      const auto end =
-          std::find_if(begin, candidates_.end(), [&](const RecomputeCandidate& c) { return rate(c) < lowest; });
-      std::stable_sort(begin, end,
-                       [](const RecomputeCandidate& a, const RecomputeCandidate& b) { return a.idle_ns > b.idle_ns; });
-      begin = end;
+  uint64_t guards_ns(uint32_t call) const {
+    return guarded_ == nullptr ? 0 : recompute_guards_ns(graph_, graph_.calls[call].call, *guarded_);
+  }
+
+  void sort_kinds() {
+    std::map<std::tuple<uint64_t, std::string, uint64_t, size_t>, std::vector<RecomputeCandidate>> kinds;
+    for (RecomputeCandidate& c : candidates_) {
+      const plan::Call& call = graph_.calls[c.call].call;
+      kinds[{call.signature, call.name, c.bytes, c.others.size()}].push_back(c);
     }
+    for (auto& [kind, members] : kinds) {
+      std::stable_sort(members.begin(), members.end(),
+                       [](const RecomputeCandidate& a, const RecomputeCandidate& b) { return a.idle_ns > b.idle_ns; });
+      kinds_.push_back(std::move(members));
+    }
+    std::stable_sort(kinds_.begin(), kinds_.end(),
+                     [&](const auto& a, const auto& b) { return rate(a.front()) > rate(b.front()); });
   }
 
-  std::vector<uint32_t> calls(size_t count) const {
+  Taken first_ones(size_t count) const {
+    Taken taken;
+    for (const auto& kind : kinds_) {
+      taken.push_back(std::min(count, kind.size()));
+      count -= taken.back();
+    }
+    return taken;
+  }
+
+  std::vector<uint32_t> calls(const Taken& taken) const {
     std::vector<uint32_t> chosen;
-    for (size_t i = 0; i < std::min(count, candidates_.size()); ++i) chosen.push_back(candidates_[i].call);
+    for (size_t kind = 0; kind < taken.size(); ++kind) {
+      for (size_t i = 0; i < taken[kind]; ++i) chosen.push_back(kinds_[kind][i].call);
+    }
     std::sort(chosen.begin(), chosen.end());
     return chosen;
   }
 
-  bool better_at(size_t width, bool up) {
-    if (!up && best_ < width) return false;
-    const size_t count = up ? std::min(best_ + width, candidates_.size()) : best_ - width;
-    const size_t before = best_;
-    if (!times_.contains(count)) attempt(count);
-    return best_ != before;
+  // Of each kind that part more or less than in the best one so far. Was there a better one?
+  bool improve(double part) {
+    const uint64_t before = time_;
+    for (size_t kind = 0; kind < kinds_.size(); ++kind) {
+      const size_t size = kinds_[kind].size();
+      const size_t width = std::max<size_t>(1, static_cast<size_t>(part * static_cast<double>(size)));
+      for (const bool more : {true, false}) {
+        Taken taken = best_;
+        taken[kind] = more ? std::min(taken[kind] + width, size) : taken[kind] - std::min(taken[kind], width);
+        attempt(taken);
+      }
+    }
+    return time_ < before;
   }
 
-  void attempt(size_t count) {
-    count = std::min(count, candidates_.size());
-    if (times_.contains(count)) return;
-    TaskGraph graph = with_recompute(graph_, calls(count), guarded_);
+  void attempt(const Taken& taken) {
+    if (tries_ == 0 || !tried_.insert(taken).second) return;
+    --tries_;
+    TaskGraph graph = with_recompute(graph_, calls(taken), guarded_);
     if (rewrite_) graph = rewrite_(graph);
+    if (largest_working_set(graph).chunks > capacity_) return;
     uint64_t fastest = kForever;
     for (const Policy* policy : {&link_aware_policy(), &gemini_policy(), &g10_late_policy(), &lru_policy()}) {
-      if (largest_working_set(graph).chunks > capacity_) break;
       Schedule schedule = policy->schedule({graph, machine_, capacity_, true});
       if (!assign_tiers(graph, machine_, schedule).fits) continue;
       const uint64_t time = retime(graph, machine_, schedule, capacity_).iteration_ns;
       if (time != 0) fastest = std::min(fastest, time);
     }
-    times_[count] = fastest;
-    if (fastest < time_ || (fastest == time_ && count < best_)) {
-      time_ = fastest;
-      best_ = count;
-    }
+    if (fastest >= time_) return;
+    time_ = fastest;
+    best_ = taken;
   }
 
   const TaskGraph& graph_;
@@ -113,8 +140,10 @@ class Ladder {
   const std::function<TaskGraph(const TaskGraph&)>& rewrite_;
   const Machine* guarded_;
   std::vector<RecomputeCandidate> candidates_;
-  std::map<size_t, uint64_t> times_;  // number of candidates -> time
-  size_t best_ = 0;
+  std::vector<std::vector<RecomputeCandidate>> kinds_;  // those that free most bytes per second first
+  std::set<Taken> tried_;
+  size_t tries_ = 0;  // that are left
+  Taken best_;
   uint64_t time_ = kForever;
 };
 
@@ -123,8 +152,8 @@ class Ladder {
 std::vector<uint32_t> choose_recompute(const TaskGraph& graph, const Machine& machine, uint64_t capacity,
                                        const std::function<TaskGraph(const TaskGraph&)>& rewrite,
                                        const Machine* guarded) {
-  if (Ladder::most_tries(graph) < kSteps) return {};
-  return Ladder(graph, machine, capacity, rewrite, guarded).choose();
+  if (KindSearch::most_tries(graph) < kSteps) return {};
+  return KindSearch(graph, machine, capacity, rewrite, guarded).choose();
 }
 
 }  // namespace reprise::analyzer

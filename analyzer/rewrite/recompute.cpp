@@ -143,20 +143,11 @@ class Rewriter {
     for (plan::OpAccess& access : entry.call.accesses) access.tensor = now(access.tensor);
     entry.call.recompute_of = new_index_[call];
     entry.call.inserted = true;
-    entry.call.duration_ns += guards_ns(entry.call);
+    if (guarded_ != nullptr) entry.call.duration_ns += recompute_guards_ns(*result_, entry.call, *guarded_);
     entry.waited = 0;
     result_->calls.push_back(std::move(entry));
     end_lives(graph_.calls[call].call, {place_[call], call});
   }
-
-  uint64_t guards_ns(const plan::Call& call) const {
-    uint64_t sum = 0;
-    for (const plan::OpAccess& access : call.accesses) {
-      if (guarded_ != nullptr) sum += 2 * hash_ns(graph_size(access.tensor), *guarded_);
-    }
-    return sum;
-  }
-  uint64_t graph_size(uint32_t tensor) const { return result_->tensors[tensor].size; }
 
   void begin_second_life(uint32_t tensor) {
     if (second_life_[tensor] != kNone) return;  // the op has it by two names
@@ -212,6 +203,12 @@ class Rewriter {
 };
 
 }  // namespace
+
+uint64_t recompute_guards_ns(const TaskGraph& graph, const plan::Call& call, const Machine& machine) {
+  uint64_t sum = 0;
+  for (const plan::OpAccess& access : call.accesses) sum += 2 * hash_ns(graph.tensors[access.tensor].size, machine);
+  return sum;
+}
 
 TaskGraph with_recompute(const TaskGraph& graph, const std::vector<uint32_t>& calls, const Machine* guarded) {
   return Rewriter(graph, calls, guarded).run();

@@ -23,4 +23,7 @@ namespace reprise::analyzer {
 // and so is what it reads.
 TaskGraph with_recompute(const TaskGraph& graph, const std::vector<uint32_t>& calls, const Machine* guarded = nullptr);
 
+// That time, of an op of `graph`.
+uint64_t recompute_guards_ns(const TaskGraph& graph, const plan::Call& call, const Machine& machine);
+
 }  // namespace reprise::analyzer

@@ -62,14 +62,27 @@ Examiner::Kernel& Examiner::kernel_of(const Command& command) {
   return at->second;
 }
 
-// Launches number 1, 2, 4, 8, ...: of several iterations, with other bytes and, where it has them, other sizes.
+// An operand of this launch was not known to be left alone or written: biases that are all zero say nothing in the
+// first iteration, and are other numbers in the second; and some launches have operands that others have not.
+bool Examiner::may_tell(const Command& command, const facts::KernelFacts& known) noexcept {
+  for (uint32_t i = 0; i < command.access_count; ++i) {
+    if (facts::writes(known, command.accesses[i].parameter_offset) == facts::Answer::unknown) return true;
+  }
+  return false;
+}
+
+// Launches number 1, 2, 4, 8, ...: of several iterations, with other bytes and, where it has them, other sizes. Then
+// those that may tell more, likewise.
 bool Examiner::wants(const LogEntry& entry) noexcept {
   const Command& command = entry.command;
   if (used_ns_ >= allowance_.time_ns || command.kernel == 0 || command.captured || entry.program_issues) return false;
   try {
     Kernel& kernel = kernel_of(command);
-    const uint64_t number = ++kernel.seen;
-    return !kernel.never && kernel.known.launches < kEnough && (number & (number - 1)) == 0;
+    if (kernel.never || kernel.known.launches >= kMost) return false;
+    const bool enough = kernel.known.launches >= kEnough;
+    if (enough && !may_tell(command, kernel.known)) return false;
+    const uint64_t number = enough ? ++kernel.seen_open : ++kernel.seen;
+    return (number & (number - 1)) == 0;
   } catch (...) {
     return false;
   }

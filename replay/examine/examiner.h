@@ -37,14 +37,17 @@ class Examiner {
 
  private:
   static constexpr uint64_t kEnough = 4;  // launches of a kernel that are examined, in all programs together
+  static constexpr uint64_t kMost = 12;   // where it is still open whether an operand is written
 
   struct Kernel {
     uint64_t seen = 0;         // launches in this program
+    uint64_t seen_open = 0;    // of them, once enough were examined, those that may say what is open
     facts::KernelFacts known;  // from the cache and from here
     bool never = false;        // too large, takes too long, or has an operand that cannot be looked at
   };
 
   Kernel& kernel_of(const Command& command);
+  static bool may_tell(const Command& command, const facts::KernelFacts& known) noexcept;
   bool operands_of(const Command& command, const facts::KernelFacts& known, ManagedMemory& memory,
                    std::vector<TriedOperand>* operands) const;
   void keep(const Command& command, facts::KernelFacts* facts, Kernel& kernel);

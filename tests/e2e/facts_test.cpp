@@ -7,6 +7,7 @@
 #include <fstream>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -74,8 +75,8 @@ const std::map<std::string, std::string> kHabits = {
     {"scale", "pure 0:reads 8:writes"},         {"accumulate", "pure 0:reads 8:updates"},
     {"first_half", "pure 0:reads 8:updates"},   {"clear", "pure 0:writes"},  // in the first iteration it clears numbers
     {"gather", "pure 0:? 8:reads 16:writes"},                                // other indices could lead anywhere
-    {"step", "pure 0:updates 8:reads"},         {"count", "pure 0:updates 8:updates"},  // it writes a part
-    {"add_in_place", "pure 0:updates 8:reads"},
+    {"step", "pure 0:updates 8:reads"},         {"count", "pure 0:updates 8:updates"},    // it writes a part
+    {"add_in_place", "pure 0:updates 8:reads"}, {"shift", "pure 0:reads 8:? 16:writes"},  // a bias of zeros
 };  // by_table: an address in its operand leads to more
 
 TEST(Facts, AreWhatTheSourceSays) {
@@ -94,17 +95,29 @@ TEST(Facts, AreTakenBackByALaunchThatDoesMore) {
   EXPECT_EQ(answers(examine({built("bin/facts_program"), "3", "0"}, scratch).all), kHabits);
 }
 
+// A bias that is all zero says nothing; once it is not, a launch is examined that tells.
+TEST(Facts, AreLookedForAsLongAsSomethingIsOpen) {
+  const Scratch scratch;
+  EXPECT_EQ(answers(examine({built("bin/facts_program"), "20"}, scratch).all)["shift"],
+            "pure 0:reads 8:reads 16:writes");
+}
+
 // Launches of a kernel that has been looked at often enough are left alone.
 TEST(Facts, AreFoundOutOnce) {
   const Scratch scratch;
   const std::vector<std::string> argv = {built("bin/facts_program"), "9"};
+  const std::set<std::string> open = {"gather", "shift"};
   examine(argv, scratch);
   const Environment again = {{"REPRISE_RUN_LOG", scratch.path("log")}};
   const Examined second = examine(argv, scratch, "70%", again);
   for (const auto& line : lines_of(read_run_log(scratch.path("log")), "examine")) {
-    EXPECT_EQ(line["outcome"], "not_examined") << line;
+    const bool more = open.contains(trace::short_name(line["kernel"].get<std::string>()));
+    EXPECT_EQ(line["outcome"], more ? "examined" : "not_examined") << line;
   }
-  for (const KernelFacts& known : second.all) EXPECT_EQ(known.launches, 4u) << known.name;
+  for (const KernelFacts& known : second.all) {
+    EXPECT_LE(known.launches, open.contains(trace::short_name(known.name)) ? 12u : 4u) << known.name;
+    EXPECT_GE(known.launches, 4u) << known.name;
+  }
 }
 
 TEST(Facts, AreNotLookedForWhereKernelsShareVariables) {
@@ -187,7 +200,7 @@ TEST(Facts, MakeASimulatedPlanFaster) {
           {{"REPRISE_TRACE", scratch.path("trace")}, {"REPRISE_SIM_H2D", "40MiB"}, {"REPRISE_SIM_D2H", "40MiB"}});
   const auto simulate = [&](const std::string& folder) {
     return run({built("bin/reprise"), "simulate", scratch.path("trace"), "--budget", "60%", "--no-fluid",
-                "--no-reorder", "--no-split-tensors", "--csv", scratch.path("csv")},
+                "--no-split-tensors", "--csv", scratch.path("csv")},
                {{"REPRISE_FACTS", folder}});
   };
   const auto moved = [&] {

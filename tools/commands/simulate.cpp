@@ -41,7 +41,8 @@ struct SimulateArguments {
   bool no_recompute = false;
   bool no_fluid = false;
   uint32_t segments = analyzer::FluidOptions().segments;
-  bool no_reorder = false;
+  bool reorder = false;
+  bool no_reorder = false;  // as it is without --reorder
   bool no_split_tensors = false;
   bool no_ssd = false;
   DisturbanceArguments disturbance;
@@ -107,7 +108,7 @@ class Simulating {
     }
     set_safety();
     options_.ssd = !arguments_.no_ssd;
-    options_.reorder = !arguments_.no_reorder;
+    options_.reorder = arguments_.reorder && !arguments_.no_reorder;
     options_.split_tensors = !arguments_.no_split_tensors;
     Result<std::vector<analyzer::SimulationOptions>> trials = trials_of(arguments_.disturbance);
     if (!trials.ok()) return trials.status();
@@ -255,7 +256,7 @@ class Simulating {
 
 // What options were called before this release: still accepted, not in the help.
 void declare_old_names(CLI::App& app, SimulateArguments& arguments) {
-  app.add_flag("--keep-order", arguments.no_reorder)->group("");
+  app.add_flag("--keep-order,--no-reorder", arguments.no_reorder)->group("");
   app.add_flag("--whole-tensors", arguments.no_split_tensors)->group("");
   app.add_option("--chunk", arguments.chunk_bytes)->group("");
 }
@@ -272,9 +273,8 @@ Action declare_simulate(CLI::App& app, const ProgramArguments&) {
   app.add_option("--csv", arguments->csv, "Also write the rows to this file");
   app.add_option("--html", arguments->html, "Also write a page with curves of time and bytes over budgets");
   app.add_flag("--no-recompute", arguments->no_recompute, "reprise and auto recompute nothing to save memory");
-  app.add_flag(
-      "--no-reorder", arguments->no_reorder,
-      "reprise and auto keep an optimizer's kernels where the program has them, not right behind their gradients");
+  app.add_flag("--reorder", arguments->reorder,
+               "reprise and auto run an optimizer's kernels right behind their gradients, which no replay does yet");
   app.add_flag("--no-split-tensors", arguments->no_split_tensors, "reprise and auto split no tensors");
   app.add_flag("--no-ssd", arguments->no_ssd, "Leave the machine's SSD alone, as plans for the replay do");
   app.add_flag("--no-fluid", arguments->no_fluid, "Leave out the bounds by linear program, which take seconds");

@@ -192,7 +192,7 @@ TEST_F(SimulateCommand, OneLineForWhatMakesNoSense) {
   expect_refused(reprise({"simulate", write("bad.trace", "{"), "--budget", "50%"}), 1, "bad.trace");
 }
 
-// --keep-order, --whole-tensors and --chunk, which the help no longer shows.
+// --keep-order, --no-reorder, --whole-tensors and --chunk, which the help no longer shows.
 TEST_F(SimulateCommand, OldNamesOfOptionsAreStillAccepted) {
   const std::string file = graph(8, 100'000);
   const auto row = [&](std::vector<std::string> more) {
@@ -208,14 +208,15 @@ TEST_F(SimulateCommand, OldNamesOfOptionsAreStillAccepted) {
     values[static_cast<size_t>(std::find(names.begin(), names.end(), "planning_ns") - names.begin())].clear();
     return values;
   };
-  const std::vector<std::string> now = row({"--no-reorder", "--no-split-tensors", "--chunk-bytes", "3MiB"});
+  const std::vector<std::string> now = row({"--no-split-tensors", "--chunk-bytes", "3MiB"});
   EXPECT_NE(now, row({}));  // fewer tensors fit
   EXPECT_EQ(row({"--keep-order", "--whole-tensors", "--chunk", "3MiB"}), now);
+  EXPECT_EQ(row({"--no-reorder", "--whole-tensors", "--chunk", "3MiB"}), now);
   const std::string help = reprise({"simulate", "--help"}).out;
-  for (const char* option : {"--no-reorder", "--no-split-tensors", "--chunk-bytes"}) {
+  for (const char* option : {"--reorder", "--no-split-tensors", "--chunk-bytes"}) {
     EXPECT_NE(help.find(option), std::string::npos) << help;
   }
-  for (const char* option : {"--keep-order", "--whole-tensors", "--chunk "}) {
+  for (const char* option : {"--keep-order", "--no-reorder", "--whole-tensors", "--chunk "}) {
     EXPECT_EQ(help.find(option), std::string::npos) << help;
   }
 }

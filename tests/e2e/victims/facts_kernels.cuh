@@ -14,6 +14,10 @@ __global__ void first_half(const float* from, float* to, int count) {
 
 __global__ void clear(float* to) { to[element()] = 0.0f; }
 
+__global__ void shift(const float* from, const float* bias, float* to) {
+  to[element()] = from[element()] + bias[element()];
+}
+
 __global__ void gather(const int* index, const float* from, float* to) { to[element()] = from[index[element()]]; }
 
 // With a rate of zero it leaves everything as it was.

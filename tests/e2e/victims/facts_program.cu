@@ -10,6 +10,7 @@ namespace {
 
 constexpr int kCount = 1 << 17;
 constexpr int kBlock = 256;
+constexpr int kZeroBias = 11;  // up to this iteration it is all zero
 
 void check(cudaError_t error) {
   if (error == cudaSuccess) return;
@@ -47,6 +48,7 @@ int main(int argc, char** argv) {
   const int warm_up = argc > 2 ? std::atoi(argv[2]) : 0;
   float* tensors[8];
   for (int i = 0; i < 8; ++i) tensors[i] = make_numbers(0.25f + static_cast<float>(i));
+  float* const bias = make(std::vector<float>(kCount, 0.0f));
   std::vector<int> numbers(kCount);
   for (int i = 0; i < kCount; ++i) numbers[static_cast<size_t>(i)] = (i * 7) % 1009;
   const int* const index = make(numbers);
@@ -58,11 +60,13 @@ int main(int argc, char** argv) {
     accumulate<<<grid, kBlock>>>(tensors[1], tensors[2]);
     first_half<<<grid, kBlock>>>(tensors[2], tensors[3], kCount);
     clear<<<grid, kBlock>>>(tensors[4]);
+    shift<<<grid, kBlock>>>(tensors[2], bias, tensors[4]);
     gather<<<grid, kBlock>>>(index, tensors[2], tensors[5]);
     step<<<grid, kBlock>>>(tensors[6], tensors[5], i < warm_up ? 0.0f : 0.125f);
     count<<<1, kBlock>>>(counter, tensors[1]);
     add_in_place<<<grid, kBlock>>>(tensors[0], tensors[6]);
     by_table<<<grid, kBlock>>>(table);
+    if (i == kZeroBias) accumulate<<<grid, kBlock>>>(tensors[3], bias);
     check(cudaGetLastError());
     for (const float* tensor : tensors) std::printf("%08x ", hash(tensor));
     std::printf("\n");

@@ -5,6 +5,7 @@ REPRISE_TWIN(scale);
 REPRISE_TWIN(accumulate);
 REPRISE_TWIN(first_half);
 REPRISE_TWIN(clear);
+REPRISE_TWIN(shift);
 REPRISE_TWIN(gather);
 REPRISE_TWIN(step);
 REPRISE_TWIN(count);

@@ -95,11 +95,16 @@ KernelOperation::KernelOperation(std::shared_ptr<const Function> its_function, c
   if (modelled_clock()) duration_ = kernel_duration(function->kernel->name, operand_bytes());
 }
 
+// Of memory that is no allocation - a digest reads chunks that it has mapped itself -, all of the mapping counts.
 uint64_t KernelOperation::operand_bytes() const {
   std::set<uint64_t> counted;
   uint64_t bytes = 0;
   for (const AddressWord& operand : addresses_) {
-    if (operand.written != nullptr && counted.insert(operand.base).second) bytes += operand.bytes;
+    if (operand.written != nullptr) {
+      if (counted.insert(operand.base).second) bytes += operand.bytes;
+    } else if (const std::optional<Range> range = memory_map().find(operand.word); range && !range->is_host()) {
+      if (counted.insert(range->base).second) bytes += range->bytes;
+    }
   }
   return bytes;
 }
