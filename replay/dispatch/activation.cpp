@@ -54,6 +54,7 @@ void Activation::change_to(const PlanIndex* plan_index) noexcept {
   }
   slots_.clear();
   slots_.resize(plan_index->plan.tensors.size());
+  slot_reads_.assign(slots_.size(), LaneUse{});
 }
 
 bool Activation::bind_persistent(std::string* why) noexcept {
@@ -200,12 +201,16 @@ bool Activation::vacate(std::string* why) noexcept {
   return false;
 }
 
+bool Activation::ensure_kept_slot(size_t index) noexcept {
+  if (!slots_[index].empty()) return true;
+  slot_reads_[index] = {Lanes::kToDevice, memory_.slot_reads};
+  return memory_.host.allocate(plan_index_->plan.tensors[index].size, &slots_[index]);
+}
+
 bool Activation::make_slots(std::string* why) noexcept {
   for (size_t t = 0; t < slots_.size(); ++t) {
     if (!plan_index_->offloaded[t]) continue;
-    const bool have = t < plan_index_->persistent_count
-                          ? ensure_slot(memory_, *tensors_[t])
-                          : !slots_[t].empty() || memory_.host.allocate(plan_index_->plan.tensors[t].size, &slots_[t]);
+    const bool have = t < plan_index_->persistent_count ? ensure_slot(memory_, *tensors_[t]) : ensure_kept_slot(t);
     if (have) continue;
     *why =
         "the host tier (" + std::to_string(memory_.host.cap()) + " bytes) has no room for all that the plan offloads";
@@ -319,6 +324,7 @@ ResidentTensor* Activation::allocate(uint32_t index, uint64_t allocation) noexce
   tensor->size = wanted.size;
   tensor->chunk_count = wanted.chunk_count;
   tensor->host = std::move(slots_[index]);
+  tensor->slot_read = slot_reads_[index];
   slots_[index].clear();
   tensors_[index] = tensor;
   return tensor;
@@ -353,7 +359,7 @@ void Activation::release(uint32_t index, const LaneUses& last) noexcept {
   }
   forget_slot_digest(memory_, *tensor);
   slots_[index] = std::move(tensor->host);
-  memory_.slot_reads = memory_.lanes[Lanes::kToDevice].issued;
+  slot_reads_[index] = tensor->slot_read;
   memory_.tensors.erase(tensor->base);
   tensors_[index] = nullptr;
 }

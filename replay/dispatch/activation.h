@@ -51,6 +51,7 @@ class Activation {
   void let_go_of_blocks() noexcept;
   bool vacate(std::string* why) noexcept;
   bool map_homes(std::string* why) noexcept;
+  bool ensure_kept_slot(size_t index) noexcept;
   bool make_slots(std::string* why) noexcept;
   bool load(std::string* why) noexcept;
   bool may_stay_mapped(uint32_t index) const noexcept;
@@ -68,6 +69,7 @@ class Activation {
   std::vector<ResidentTensor*> tensors_;  // by plan tensor
   std::vector<LaneUses> freed_after_;     // by plan tensor: transient ones that were away when they were released
   std::vector<HostSlot> slots_;           // by plan tensor: of transient ones, while no instance is live
+  std::vector<LaneUse> slot_reads_;       // by plan tensor: when the last copy from that slot is complete
 };
 
 }  // namespace reprise::replay

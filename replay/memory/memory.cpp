@@ -9,7 +9,10 @@
 namespace reprise::replay {
 
 bool ensure_slot(ManagedMemory& memory, ResidentTensor& tensor) noexcept {
-  return !tensor.host.empty() || memory.host.allocate(tensor.size, &tensor.host);
+  if (!tensor.host.empty()) return true;
+  if (!memory.host.allocate(tensor.size, &tensor.host)) return false;
+  tensor.slot_read = {Lanes::kToDevice, memory.slot_reads};
+  return true;
 }
 
 DigestCell take_cell(ManagedMemory& memory) noexcept {
@@ -37,7 +40,7 @@ void drop_host_copy(ManagedMemory& memory, ResidentTensor& tensor) noexcept {
   tensor.host_valid = false;
   forget_slot_digest(memory, tensor);
   if (tensor.host.empty()) return;
-  memory.slot_reads = memory.lanes[Lanes::kToDevice].issued;
+  memory.slot_reads = std::max(memory.slot_reads, tensor.slot_read.position);
   memory.host.release(&tensor.host);
 }
 
@@ -167,8 +170,6 @@ CUresult copy_out(ManagedMemory& memory, ResidentTensor& tensor, const std::vect
   Lanes& lanes = memory.lanes;
   forget_slot_digest(memory, tensor);
   CUresult result = lanes.wait_on(Lanes::kToHost, after);
-  // The slot may have belonged to another tensor before, whose reload still reads it.
-  if (result == CUDA_SUCCESS) result = lanes.wait_on(Lanes::kToHost, LaneUse{Lanes::kToDevice, memory.slot_reads});
   if (result == CUDA_SUCCESS) result = lanes.wait_on(Lanes::kToHost, tensor.slot_read);
   if (result == CUDA_SUCCESS) result = lanes.enter_own();  // waiting may have left it
   if (result == CUDA_SUCCESS) {

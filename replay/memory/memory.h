@@ -60,7 +60,7 @@ struct ManagedMemory {
   // Blocks of the plans' region of small tensors, as the last plan had it.
   uint64_t plan_blocks = 0;
   LaneUses plan_region_uses;  // by work that is issued on demand
-  // Host slots that were given back may still be read by transfers up to this position.
+  // Host slots that were given back may still be read by reloads up to this position.
   uint64_t slot_reads = 0;
 
   // What moves when the tensor does: its block, where it is small.

@@ -39,7 +39,7 @@ struct ResidentTensor {
   HostSlot host;
   SlotDigest digest;      // of what is in the host slot
   LaneUse host_ready;     // when the copy to the slot is complete
-  LaneUse slot_read;      // when the last copy from the slot is complete
+  LaneUse slot_read;      // when the last copy from the slot is complete, this tensor's or that of who had it before
   LaneUses ready;         // what must be complete before the program's work may touch it
   LaneUses uses;          // the work that has touched it since it became resident
   uint64_t last_use = 0;  // tick of the last access

@@ -197,6 +197,27 @@ TEST_F(CopiesTest, ATensorsOwnSlotIsWrittenAgainAfterItsLastRead) {
   EXPECT_EQ(device_.driver.count("cuStreamWaitEvent"), 1u);
 }
 
+// Only reloads that read the slot count: others may wait for long.
+TEST_F(CopiesTest, OtherReloadsDoNotHoldACopyOutUp) {
+  ResidentTensor& old = tensor(1, kSlot);
+  ResidentTensor& other = tensor(1, kSlot);
+  ResidentTensor& leaving = tensor(1, kSlot);
+  for (ResidentTensor* const each : {&old, &other, &leaving}) {
+    ASSERT_TRUE(ensure_slot(memory_, *each));
+    ASSERT_EQ(copy_out(memory_, *each, {}, testing::SmallDevice::uses_of(fill(*each, 51))), CUDA_SUCCESS);
+  }
+  LaneUse done;
+  ASSERT_EQ(copy_in(memory_, old, {}, {}, &done), CUDA_SUCCESS);
+  device_.driver.run_all();
+  const LaneUse late = fill(other, 52);  // has not run yet
+  ASSERT_EQ(copy_in(memory_, other, {}, testing::SmallDevice::uses_of(late), &done), CUDA_SUCCESS);
+  drop_host_copy(memory_, old);  // its reload is complete
+  ASSERT_EQ(copy_out(memory_, leaving, {}, {}), CUDA_SUCCESS);
+  while (device_.driver.step(memory_.lanes.stream(Lanes::kToHost))) {
+  }
+  EXPECT_TRUE(memory_.lanes.complete(leaving.host_ready));
+}
+
 TEST_F(CopiesTest, AFullHostTierHasNoSlot) {
   ResidentTensor& first = tensor(2, 8 * kSlot);
   ASSERT_TRUE(ensure_slot(memory_, first));
