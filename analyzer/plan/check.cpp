@@ -169,13 +169,18 @@ Status check_call(const Plan& plan, uint32_t index) {
   return {};
 }
 
-// Of each late free, another one comes later, inserted, for the tensor or for a later life of it.
+// Of each late free, another one comes later, inserted, for the tensor or for a later life of it. A life that another
+// one follows is ended by the plan: the program's own free of it would be late.
 Status check_late_frees(const Plan& plan) {
   std::vector<uint32_t> root(plan.tensors.size());
   std::vector<uint32_t> last(plan.tensors.size(), 0);  // by root: the last free
   for (uint32_t t = 0; t < plan.tensors.size(); ++t) {
     root[t] = plan.tensors[t].recompute_of == kNone ? t : root[plan.tensors[t].recompute_of];
     if (plan.tensors[t].free_call != kNone) last[root[t]] = std::max(last[root[t]], plan.tensors[t].free_call);
+    const uint32_t before = plan.tensors[t].recompute_of;
+    const uint32_t end = before == kNone ? kNone : plan.tensors[before].free_call;
+    if (end != kNone && !plan.calls[end].inserted)
+      return wrong("call", end, "frees what is made again, and is not late");
   }
   for (uint32_t index = 0; index < plan.calls.size(); ++index) {
     const Call& call = plan.calls[index];

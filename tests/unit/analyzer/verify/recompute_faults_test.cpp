@@ -5,64 +5,12 @@
 #include <functional>
 #include <utility>
 
-#include "analyzer/rewrite/recompute.h"
-#include "analyzer/verify/verify.h"
-#include "tests/support/workloads.h"
+#include "tests/unit/analyzer/verify/recompute_chain.h"
 
 namespace reprise::analyzer {
 namespace {
 
 using namespace testing;
-
-// "make x" reads y, which "make y" has made of w; x is idle while four ops work on c. `keeps_y`: the program uses y
-// again at the end; else it frees y at once.
-Workload chain(bool keeps_y) {
-  TraceBuilder program;
-  const uint64_t w = program.allocate(kChunk);
-  const uint64_t c = program.allocate(3 * kChunk);
-  for (int step = 0; step < 3; ++step) {
-    program.mark("iteration");
-    const uint64_t y = program.allocate(kChunk);
-    program.launch("make y", {reads(w), writes(y)}, kMs);
-    const uint64_t x = program.allocate(kChunk);
-    program.launch("make x", {reads(y), writes(x)}, kMs);
-    if (!keeps_y) program.free(y);
-    program.launch("use x", {reads(x)}, kMs);
-    for (int i = 0; i < 4; ++i) program.launch("work", {updates(c)}, 10 * kMs);
-    program.launch("use x", {reads(x)}, kMs);
-    program.free(x);
-    if (keeps_y) program.launch("use y", {reads(y)}, kMs);
-    if (keeps_y) program.free(y);
-  }
-  program.mark("iteration");
-  Workload workload = workload_on(slow_link(), program);
-  for (GraphCall& entry : workload.graph.calls) {
-    entry.call.pure = entry.call.name == "make x" || entry.call.name == "make y";
-  }
-  return workload;
-}
-
-uint32_t call_named(const TaskGraph& graph, const std::string& name, int which) {
-  for (uint32_t call = 0; call < graph.calls.size(); ++call) {
-    if (graph.calls[call].call.name == name && which-- == 0) return call;
-  }
-  return kNone;
-}
-
-TaskGraph recomputed(const Workload& workload) {
-  return with_recompute(workload.graph, {call_named(workload.graph, "make x", 0)});
-}
-
-// In so many chunks; the planner hands nothing out that the verifier refuses.
-Result<plan::Plan> planned(const Workload& workload, TaskGraph graph, uint64_t chunks) {
-  PlanOptions options;
-  options.machine = workload.machine;
-  options.policy = "lru";
-  options.recompute = false;
-  options.budget_bytes = chunks * kChunk;
-  complete_task_graph(graph);
-  return make_plan(make_workload(std::move(graph), options).value(), options);
-}
 
 void expect_refusal(const Workload& workload, TaskGraph graph, const std::string& words) {
   const Result<plan::Plan> plan = planned(workload, std::move(graph), 6);
@@ -72,7 +20,7 @@ void expect_refusal(const Workload& workload, TaskGraph graph, const std::string
 
 TEST(RecomputeFaults, WithoutOneThePlansAreRight) {
   for (const bool keeps_y : {false, true}) {
-    const Workload workload = chain(keeps_y);
+    const Workload workload = chain({.keeps = keeps_y});
     for (uint64_t chunks = 3; chunks < 7; ++chunks) {
       const Result<plan::Plan> plan = planned(workload, recomputed(workload), chunks);
       ASSERT_TRUE(plan.ok()) << plan.status().message();
@@ -83,7 +31,7 @@ TEST(RecomputeFaults, WithoutOneThePlansAreRight) {
 
 // What the program frees early, the plan frees late.
 TEST(RecomputeFaults, AChainFreesItsMiddleLate) {
-  const Workload workload = chain(false);
+  const Workload workload = chain({.keeps = false});
   const TaskGraph graph = recomputed(workload);
   const auto late = std::find_if(graph.calls.begin(), graph.calls.end(),
                                  [](const GraphCall& entry) { return entry.call.kind == plan::CallKind::late_free; });
@@ -96,7 +44,7 @@ TEST(RecomputeFaults, AChainFreesItsMiddleLate) {
 }
 
 TEST(RecomputeFaults, AnInputThatIsOverwrittenMeanwhile) {
-  const Workload workload = chain(true);
+  const Workload workload = chain({.keeps = true});
   for (int which = 0; which < 4; ++which) {
     TaskGraph graph = recomputed(workload);
     const uint32_t y = graph.calls[call_named(graph, "make x", 0)].call.accesses[0].tensor;
@@ -108,7 +56,7 @@ TEST(RecomputeFaults, AnInputThatIsOverwrittenMeanwhile) {
 
 // The same write, if facts say that it changes nothing, is none.
 TEST(RecomputeFaults, AnInputThatIsUnchangedMeanwhileIsNoFault) {
-  const Workload workload = chain(true);
+  const Workload workload = chain({.keeps = true});
   TaskGraph graph = recomputed(workload);
   const uint32_t y = graph.calls[call_named(graph, "make x", 0)].call.accesses[0].tensor;
   constexpr uint32_t kUnchanged = trace::kAccessRead | trace::kAccessWrite | trace::kAccessUnchanged;
@@ -118,7 +66,7 @@ TEST(RecomputeFaults, AnInputThatIsUnchangedMeanwhileIsNoFault) {
 
 // Nothing makes y again: its recompute is another op now.
 TEST(RecomputeFaults, AnInputThatIsFreedMeanwhile) {
-  const Workload workload = chain(false);
+  const Workload workload = chain({.keeps = false});
   TaskGraph graph = recomputed(workload);
   GraphCall& again = graph.calls[call_named(graph, "make y", 1)];
   ASSERT_NE(again.call.recompute_of, kNone);
@@ -135,7 +83,7 @@ TEST(RecomputeFaults, AnInputThatIsFreedMeanwhile) {
 }
 
 TEST(RecomputeFaults, AnOpThatIsNotPureOrAnotherOne) {
-  const Workload workload = chain(true);
+  const Workload workload = chain({.keeps = true});
   const auto refused = [&](const std::function<void(plan::Call&)>& spoil, const std::string& words) {
     TaskGraph graph = recomputed(workload);
     spoil(graph.calls[call_named(graph, "make x", 1)].call);
@@ -151,7 +99,7 @@ TEST(RecomputeFaults, AnOpThatIsNotPureOrAnotherOne) {
 
 // No op reads x any more, but the program has it and may.
 TEST(RecomputeFaults, WhatIsDroppedForGood) {
-  const Workload workload = chain(true);
+  const Workload workload = chain({.keeps = true});
   TaskGraph graph = recomputed(workload);
   plan::Call& again = graph.calls[call_named(graph, "make x", 1)].call;
   again.accesses.resize(1);
@@ -160,20 +108,8 @@ TEST(RecomputeFaults, WhatIsDroppedForGood) {
   expect_refusal(workload, std::move(graph), "nothing recomputes it");
 }
 
-void erase_vertex(plan::Plan& plan, uint32_t gone) {
-  const std::vector<plan::Predecessor> before = plan.vertices[gone].predecessors;
-  plan.vertices.erase(plan.vertices.begin() + gone);
-  std::erase(plan.order, gone);
-  for (uint32_t& vertex : plan.order) vertex -= vertex > gone ? 1 : 0;
-  for (plan::Call& call : plan.calls) call.vertex -= call.vertex != kNone && call.vertex > gone ? 1 : 0;
-  for (plan::Vertex& vertex : plan.vertices) {
-    std::erase_if(vertex.predecessors, [&](const plan::Predecessor& p) { return p.vertex == gone; });
-    for (plan::Predecessor& p : vertex.predecessors) p.vertex -= p.vertex > gone ? 1 : 0;
-  }
-}
-
 TEST(RecomputeFaults, AnInputThatIsNotOnTheDevice) {
-  const Workload workload = chain(true);
+  const Workload workload = chain({.keeps = true});
   plan::Plan plan = planned(workload, recomputed(workload), 3).value();
   int erased = 0;
   for (uint32_t v = 0; v < plan.vertices.size(); ++v) {
@@ -191,7 +127,7 @@ TEST(RecomputeFaults, AnInputThatIsNotOnTheDevice) {
 
 // The replay indexes late frees without a look.
 TEST(RecomputeFaults, LateFreesThatAreNone) {
-  const Workload workload = chain(false);
+  const Workload workload = chain({.keeps = false});
   const plan::Plan good = planned(workload, recomputed(workload), 6).value();
   const auto late = std::find_if(good.calls.begin(), good.calls.end(),
                                  [](const plan::Call& call) { return call.kind == plan::CallKind::late_free; });
