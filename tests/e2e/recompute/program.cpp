@@ -2,14 +2,16 @@
 // temporaries, small tensors, weights that are updated and some that are not. Prints a hash of what it reads back in
 // each iteration, and of all persistent tensors at the end. Knows nothing of Reprise.
 //
-// layered_program CUBIN SEED ITERATIONS [--layers N] [--streams N] [--max-kib N] [--clear 1] [--odd-at ITERATION LAUNCH
-// WHAT]
+// layered_program CUBIN SEED ITERATIONS [--layers N] [--streams N] [--max-kib N] [--clear 1] [--dump 1] [--odd-at
+// ITERATION LAUNCH WHAT]
 //
 // --clear: what is allocated in an iteration is set before it is used; else an output that a kernel writes in part has
-// undefined bytes. --odd-at: before this launch (from 0) of this iteration (from 0) something else happens. WHAT:
-// launch (one more), alloc (one more tensor, for good), read (a tensor is read back), error (a call that fails), exit
-// (exit(0)), throw (an exception ends the iteration early; the next one follows).
+// undefined bytes. --odd-at: before this launch (from 0) of this iteration (from 0) something else happens, a row of
+// kOdd. --dump: behind it, all tensors that a kernel has written are read back; where the program ends there, by a
+// handler of its own.
 #include <cuda.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -19,6 +21,7 @@
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -40,6 +43,7 @@ struct Options {
   int streams = 1;
   int max_kib = 512;
   int clear = 0;
+  int dump = 0;
   int odd_iteration = -1;
   int odd_launch = 0;
   std::string odd;
@@ -49,6 +53,7 @@ struct Tensor {
   CUdeviceptr address = 0;
   size_t bytes = 0;
   int last_stream = -1;
+  bool written = false;
 };
 
 class EndOfIteration : public std::runtime_error {
@@ -85,21 +90,38 @@ class Program {
   }
 
   void run() {
-    for (int i = 0; i < options_.iterations; ++i) {
+    for (int i = 0; i < options_.iterations && !reset_; ++i) {
       iteration_ = i;
       launches_ = 0;
-      std::vector<Tensor> live;
+      live_.clear();
       try {
-        iterate(live);
+        iterate();
       } catch (const EndOfIteration&) {
       }
-      for (const Tensor& tensor : live) {
+      if (reset_) return;
+      for (const Tensor& tensor : live_) {
         if (tensor.address != 0) CHECK(cuMemFree, tensor.address);
       }
-      std::printf("iteration %d %016llx\n", i, read_back(weights_[0]));
+      live_.clear();
+      std::printf("iteration %d %016llx, %d launches\n", i, read_back(weights_.back()), launches_);
       std::fflush(stdout);
     }
     for (Tensor& weight : weights_) std::printf("final %016llx\n", read_back(weight));
+  }
+
+  // The device was reset in the middle: everything on it is gone.
+  bool was_reset() const { return reset_; }
+
+  // All tensors that a kernel has written.
+  void dump() {
+    for (auto* tensors : {&weights_, &live_}) {
+      for (Tensor& tensor : *tensors) {
+        if (tensor.address != 0 && (tensor.written || tensors == &weights_)) {
+          std::printf("bytes %016llx\n", read_back(tensor));
+        }
+      }
+    }
+    std::fflush(stdout);
   }
 
  private:
@@ -125,23 +147,97 @@ class Program {
   }
 
   void odd_thing() {
-    if (options_.odd == "launch") return launch(0, weights_[0], weights_[1], weights_[0], 0);
-    if (options_.odd == "alloc") {
-      std::mt19937_64 random(9);
-      launch(1, extra_ = allocate(random), weights_[0], weights_[1], 0);
-    } else if (options_.odd == "read") {
-      std::printf("odd %016llx\n", read_back(weights_.back()));
-    } else if (options_.odd == "error") {
-      if (cuMemcpyHtoD(0, nullptr, 64) == CUDA_SUCCESS) std::printf("no error\n");
-    } else if (options_.odd == "exit") {
-      std::exit(0);
-    } else {
-      throw EndOfIteration();
+    for (const Odd& odd : kOdd) {
+      if (options_.odd != odd.name) continue;
+      DumpAtTheEnd dump_behind(this);  // also when an exception comes by
+      (this->*odd.thing)();
     }
   }
 
+  class DumpAtTheEnd {
+   public:
+    explicit DumpAtTheEnd(Program* program) : program_(*program) {}
+    ~DumpAtTheEnd() {
+      if (program_.options_.dump != 0 && !program_.reset_) program_.dump();
+    }
+
+   private:
+    Program& program_;
+  };
+
+  static void print_answer(const char* what, CUresult result) {
+    const char* name = "?";
+    cuGetErrorName(result, &name);
+    std::printf("%s: %s\n", what, name);
+  }
+
+  void another_launch() { launch(0, weights_[0], weights_[1], weights_[0], 0); }
+  void another_tensor() {
+    std::mt19937_64 random(9);
+    launch(1, extra_ = allocate(random), weights_[0], weights_[1], 0);
+  }
+  // The oldest of this iteration, before its time.
+  void an_early_free() {
+    for (Tensor& tensor : live_) {
+      if (tensor.address == 0 || !tensor.written) continue;
+      use(tensor, 0);
+      CHECK(cuMemFree, tensor.address);
+      CHECK(cuMemAlloc, &tensor.address, tensor.bytes);
+      CHECK(cuMemsetD32, tensor.address, 11, tensor.bytes / 4);
+      return;
+    }
+  }
+  void a_read() { std::printf("odd %016llx\n", read_back(weights_.back())); }
+  void a_memset() {
+    use(weights_.back(), 0);
+    CHECK(cuMemsetD32, weights_.back().address, 5, weights_.back().bytes / 4);
+  }
+  void a_failing_copy() { print_answer("copy", cuMemcpyHtoD(0, nullptr, 64)); }
+  void a_failing_launch() {
+    print_answer("launch", cuLaunchKernel(kernels_[0], 1, 1, 1, 2048, 1, 1, 0, nullptr, nullptr, nullptr));
+  }
+  void a_failing_allocation() {
+    CUdeviceptr address = 0;
+    print_answer("alloc", cuMemAlloc(&address, size_t{1} << 46));
+  }
+  void a_failing_free() { print_answer("free", cuMemFree(0x1234500)); }
+  void an_exception() { throw EndOfIteration(); }
+  void an_exit() { std::exit(5); }
+  void an_end_without_handlers() {
+    std::fflush(stdout);
+    _exit(6);
+  }
+  void an_abort() { std::abort(); }
+  void a_reset() {
+    print_answer("reset", cuDevicePrimaryCtxReset(0));
+    reset_ = true;
+    throw EndOfIteration();
+  }
+
+  struct Odd {
+    const char* name;
+    void (Program::*thing)();
+  };
+  static constexpr Odd kOdd[] = {
+      {"launch", &Program::another_launch},
+      {"alloc", &Program::another_tensor},
+      {"free", &Program::an_early_free},
+      {"read", &Program::a_read},
+      {"memset", &Program::a_memset},
+      {"error", &Program::a_failing_copy},
+      {"bad-launch", &Program::a_failing_launch},
+      {"bad-alloc", &Program::a_failing_allocation},
+      {"bad-free", &Program::a_failing_free},
+      {"throw", &Program::an_exception},
+      {"exit", &Program::an_exit},
+      {"_exit", &Program::an_end_without_handlers},
+      {"abort", &Program::an_abort},
+      {"reset", &Program::a_reset},
+  };
+
   void launch(size_t kernel, Tensor& out, Tensor& a, Tensor& b, int stream) {
-    if (iteration_ == options_.odd_iteration && launches_++ == options_.odd_launch) odd_thing();
+    if (launches_++ == options_.odd_launch && iteration_ == options_.odd_iteration) odd_thing();
+    out.written = true;
     for (Tensor* tensor : {&out, &a, &b}) use(*tensor, stream);
     auto salt = static_cast<unsigned>(iteration_);
     auto words = static_cast<unsigned>(std::min({out.bytes, a.bytes, b.bytes}) / 4);
@@ -156,14 +252,14 @@ class Program {
   }
 
   // The same calls in each iteration; only the salt differs.
-  void iterate(std::vector<Tensor>& live) {
+  void iterate() {
     std::mt19937_64 random(options_.seed * 31 + 1);
     const auto layers = static_cast<size_t>(options_.layers);
-    live.reserve(4 * layers + 4);
+    live_.reserve(4 * layers + 4);
     const auto any_stream = [&] { return static_cast<int>(random() % streams_.size()); };
     const auto kernel = [&] { return random() % kernels_.size(); };
     const auto fresh = [&]() -> Tensor& {
-      Tensor& tensor = live.emplace_back(allocate(random));
+      Tensor& tensor = live_.emplace_back(allocate(random));
       if (options_.clear != 0) {
         tensor.last_stream = 0;
         CHECK(cuMemsetD32Async, tensor.address, 7, tensor.bytes / 4, streams_[0]);
@@ -201,7 +297,7 @@ class Program {
   unsigned long long read_back(Tensor& tensor) {
     use(tensor, 0);
     CHECK(cuStreamSynchronize, streams_[0]);
-    std::vector<uint32_t> content(std::min<size_t>(tensor.bytes, 16384) / 4);
+    std::vector<uint32_t> content(tensor.bytes / 4);
     CHECK(cuMemcpyDtoH, content.data(), tensor.address, content.size() * 4);
     unsigned long long hash = 1469598103934665603ull;
     for (const uint32_t word : content) hash = (hash ^ word) * 1099511628211ull;
@@ -212,7 +308,9 @@ class Program {
   std::vector<CUfunction> kernels_;
   std::vector<CUstream> streams_;
   std::vector<Tensor> weights_;
+  std::vector<Tensor> live_;  // of this iteration
   Tensor extra_;
+  bool reset_ = false;
   int iteration_ = 0;
   int launches_ = 0;
 };
@@ -232,6 +330,7 @@ Options parse(int argc, char** argv) {
     if (name == "--streams") options.streams = std::atoi(argv[i + 1]);
     if (name == "--max-kib") options.max_kib = std::atoi(argv[i + 1]);
     if (name == "--clear") options.clear = std::atoi(argv[i + 1]);
+    if (name == "--dump") options.dump = std::atoi(argv[i + 1]);
     if (name == "--odd-at" && i + 3 < argc) {
       options.odd_iteration = std::atoi(argv[i + 1]);
       options.odd_launch = std::atoi(argv[i + 2]);
@@ -242,9 +341,33 @@ Options parse(int argc, char** argv) {
   return options;
 }
 
+Program* running = nullptr;
+
+// exit() and abort() in the middle of an iteration: the program saves what it has, as programs with handlers do.
+void dump_running() {
+  if (Program* const program = std::exchange(running, nullptr)) program->dump();
+}
+void at_abort(int) {
+  dump_running();
+  _exit(7);
+}
+
+void run(const Options& options) {
+  Program program(options);
+  static const bool once = options.dump != 0 && std::atexit(dump_running) == 0;  // behind cuInit: runs first
+  running = once ? &program : nullptr;
+  if (once) signal(SIGABRT, at_abort);
+  program.run();
+  running = nullptr;
+  if (!program.was_reset()) return;
+  Options rest = options;
+  rest.odd_iteration = -1;
+  run(rest);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  Program(parse(argc, argv)).run();
+  run(parse(argc, argv));
   return 0;
 }

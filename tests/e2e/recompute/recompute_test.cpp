@@ -95,24 +95,6 @@ TEST(Recompute, GivesTheSameBits) {
   EXPECT_GT(repeated, 0u);
 }
 
-// Before any launch of an iteration the program does something else: what was dropped is made again.
-TEST(Recompute, DivergenceAnywhereLosesNothing) {
-  const std::vector<int> seeds = recomputing_seeds(1);
-  const char* const odd[] = {"launch", "alloc", "read", "error", "exit", "throw"};
-  int which = 0;
-  for (const int seed : seeds) {
-    const Learned learned(seed);
-    for (int launch = 0; launch < 24; launch += 4) {  // all of them: check
-      const auto argv = program(seed, {"--odd-at", "6", std::to_string(launch), odd[which++ % 6]});
-      const Outcome plain = learned.plain(argv);
-      const Ran ran = learned.managed(argv);
-      EXPECT_EQ(ran.outcome.exit_code, plain.exit_code) << ran.outcome.err;
-      EXPECT_EQ(ran.outcome.out, plain.out) << seed << " before launch " << launch << ": " << argv.back() << "\n"
-                                            << ran.outcome.err;
-    }
-  }
-}
-
 // Every kernel seems to be pure, to overwrite its first operand and to read the others.
 void forge(const facts::Store& store) {
   std::vector<std::string> problems;
