@@ -1,13 +1,13 @@
 // What a run finds out about kernels: it is what their source says, doubts stay doubts, and the program never notices.
-#include <cxxabi.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <memory>
+#include <regex>
 #include <set>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -134,45 +134,80 @@ TEST(Facts, NothingIsExaminedWithoutTimeOrMemory) {
   }
 }
 
-// The parameters of a mangled kernel that are addresses: is what they lead to constant?
-std::vector<bool> constant_operands(const std::string& mangled) {
-  int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status),
-                                                    std::free);
-  std::vector<bool> constant;
-  const std::string whole = text ? text.get() : "";
-  size_t at = whole.find('(') + 1;
-  while (at < whole.size()) {
-    const size_t end = std::min(whole.find(',', at), whole.rfind(')'));
-    const std::string parameter = whole.substr(at, end - at);
-    if (parameter.find('*') != std::string::npos) constant.push_back(parameter.find("const*") != std::string::npos);
-    at = end + 1;
+// What the trainer's source says of a kernel's operand: constant ones are read. The first use of another one decides:
+// it is set there ("writes"), or what was there is used ("updates"). "?": it holds indices, or may be missing.
+struct SourceOperand {
+  std::string use;
+  bool may_be_unknown = false;
+};
+
+SourceOperand operand_in(const std::string& parameter, const std::string& body) {
+  const std::regex last_word("(\\w+)\\s*$");
+  std::smatch name;
+  EXPECT_TRUE(std::regex_search(parameter, name, last_word)) << parameter;
+  const std::string word = "\\b" + name[1].str() + "\\b";
+  if (parameter.find("const ") < parameter.find('*')) {
+    const bool indices = parameter.find("const int*") != std::string::npos;
+    return {"reads", indices || std::regex_search(body, std::regex(word + " [!=]= nullptr"))};
   }
-  return constant;
+  const std::regex advanced(word + " \\+= [^;]*;");  // its address, not its content
+  const std::string rest = std::regex_replace(body, advanced, "");
+  std::smatch first;
+  EXPECT_TRUE(std::regex_search(rest, first, std::regex(word + "(\\[[^\\]]*\\])?( [-+*/]?=[^=]| \\+ )?"))) << parameter;
+  const std::string then = first[2].str();
+  const bool passed_on = first[1].length() == 0 && then == " + ";
+  return {then.rfind(" = ", 0) == 0 || passed_on ? "writes" : "updates"};
 }
 
-// The trainer's source says of each operand whether it is constant; only what holds indices stays unknown.
-TEST(Facts, OfTheTrainerAreThoseOfItsSource) {
-  const Scratch scratch;
-  const std::vector<std::string> argv = {
-      built("bin/chargpt"), "--layers", "2",       "--width", "32",      "--heads", "2",
-      "--context",          "16",       "--batch", "4",       "--steps", "6"};
-  const Examined examined = examine(argv, scratch);
-  EXPECT_GE(examined.all.size(), 15u);
-  size_t unknown = 0;
-  for (const KernelFacts& known : examined.all) {
-    EXPECT_EQ(facts::pure(known), Answer::yes) << known.name;
-    const std::vector<bool> constant = constant_operands(known.name);
-    ASSERT_LE(known.slots.size(), constant.size()) << known.name;
-    for (const auto& slot : known.slots) {
-      const Answer writes = facts::writes(known, slot.parameter_offset);
-      if (writes == Answer::unknown) ++unknown;
-      const size_t place = slot.parameter_offset / 8;  // in all its kernels addresses come first
-      ASSERT_LT(place, constant.size()) << known.name;
-      EXPECT_NE(writes, constant[place] ? Answer::yes : Answer::no) << known.name << " operand " << place;
+// By kernel and parameter offset: in all of its kernels addresses come first.
+std::map<std::string, std::map<uint32_t, SourceOperand>> kernels_in(const std::string& source) {
+  std::map<std::string, std::map<uint32_t, SourceOperand>> kernels;
+  const std::regex kernel("__global__ void(?: __launch_bounds__\\(\\w+\\))?\\s+(\\w+)\\(([^)]*)\\) \\{");
+  for (std::sregex_iterator at(source.begin(), source.end(), kernel), end; at != end; ++at) {
+    const auto begin = static_cast<size_t>(at->position() + at->length());
+    const std::string body = source.substr(begin, source.find("\n}", begin) - begin);
+    std::istringstream parameters((*at)[2].str());
+    uint32_t offset = 0;
+    for (std::string parameter; std::getline(parameters, parameter, ','); offset += 8) {
+      if (parameter.find('*') != std::string::npos) kernels[(*at)[1]][offset] = operand_in(parameter, body);
     }
   }
-  EXPECT_LE(unknown, 6u);
+  return kernels;
+}
+
+// All its kernels are known, and `reprise facts` says of each what the source says.
+TEST(Facts, OfTheTrainerAreThoseOfItsSource) {
+  const auto kernels = kernels_in(read_file(REPRISE_CHARGPT_KERNELS));
+  ASSERT_GE(kernels.size(), 18u);
+  const Scratch scratch;
+  examine({built("bin/chargpt"), "--layers", "2", "--width", "32", "--heads", "2", "--context", "16", "--batch", "4",
+           "--steps", "6"},
+          scratch);
+  const Outcome said = run({built("bin/reprise"), "facts"}, {{"REPRISE_FACTS", scratch.path("facts")}});
+  std::istringstream lines(said.out);
+  std::string line;
+  std::getline(lines, line);  // the heads of the columns
+  size_t known = 0;
+  while (std::getline(lines, line)) {
+    std::istringstream words(line);
+    std::string pure;
+    std::string launches;
+    std::string name;
+    words >> pure >> launches >> name;
+    const auto kernel = kernels.find(name);
+    ASSERT_NE(kernel, kernels.end()) << line;
+    EXPECT_EQ(pure, "pure") << line;
+    std::map<uint32_t, std::string> uses;
+    for (std::string use; words >> use;) uses[static_cast<uint32_t>(std::stoul(use))] = use.substr(use.find(':') + 1);
+    for (const auto& [offset, operand] : kernel->second) {
+      const std::string use = uses.count(offset) != 0 ? uses[offset] : "?";
+      if (operand.may_be_unknown && use == "?") continue;
+      EXPECT_EQ(use, operand.use) << name << " at " << offset;
+    }
+    EXPECT_LE(uses.size(), kernel->second.size()) << line;
+    ++known;
+  }
+  EXPECT_EQ(known, kernels.size()) << said.out;
 }
 
 // Kernels of drawn natures, some of which are not what they look like: none of their launches may leave a trace.
@@ -272,26 +307,75 @@ TEST(Facts, AreUsedByPlans) {
   }
 }
 
-// What is damaged, or of another version, is told once and examined anew.
-TEST(Facts, DamagedFilesAreToldAndMadeAnew) {
+// How an entry of the cache may be another one than it was: as what it is told.
+struct Damage {
+  const char* name;
+  const char* told;  // part of the line that says so
+  void (*damage)(const std::string& file, const std::string& of_another_kernel);
+};
+
+void write_file(const std::string& path, const std::string& content) {
+  std::ofstream(path, std::ios::binary) << content;
+}
+
+const Damage kDamages[] = {
+    {"older", "version",
+     [](const std::string& file, const std::string&) {
+       std::string text = read_file(file);
+       write_file(file, text.replace(0, text.find('\n'), "reprise facts 0"));
+     }},
+    {"newer", "version", [](const std::string& file, const std::string&) { write_file(file, "reprise facts 9\n"); }},
+    {"flipped", "is not used",
+     [](const std::string& file, const std::string&) {
+       std::string text = read_file(file);
+       text[text.size() / 2] = static_cast<char>(text[text.size() / 2] ^ 1);
+       write_file(file, text);
+     }},
+    {"truncated", "is not used",
+     [](const std::string& file, const std::string&) {
+       const std::string text = read_file(file);
+       write_file(file, text.substr(0, text.size() / 2));
+     }},
+    {"empty", "is not used", [](const std::string& file, const std::string&) { write_file(file, ""); }},
+    {"longer", "is not used",
+     [](const std::string& file, const std::string&) { write_file(file, read_file(file) + "slot\n"); }},
+    {"foreign", "of another kernel",
+     [](const std::string& file, const std::string& other) { write_file(file, read_file(other)); }},
+};
+
+// Whatever happened to entries of the cache: each is told in one line, and examined anew; the others hold.
+TEST(Facts, DamagedEntriesAreToldAndMadeAnew) {
   const Scratch scratch;
   const std::vector<std::string> argv = {built("bin/facts_program")};
   examine(argv, scratch);
-  namespace fs = std::filesystem;
   std::vector<std::string> files;
-  for (const auto& entry : fs::directory_iterator(scratch.path("facts"))) files.push_back(entry.path().string());
+  for (const auto& entry : std::filesystem::directory_iterator(scratch.path("facts"))) {
+    files.push_back(entry.path().string());
+  }
   ASSERT_EQ(files.size(), kHabits.size());
-  std::ofstream(files[0]) << "reprise facts 9\n";
-  std::ofstream(files[1], std::ios::app) << "slot\n";
-  fs::copy_file(files[2], files[3], fs::copy_options::overwrite_existing);
+  ASSERT_GT(files.size(), std::size(kDamages));
+  const std::string& untouched = files.back();
+  for (size_t i = 0; i < std::size(kDamages); ++i) kDamages[i].damage(files[i], untouched);
+  const auto lines_about = [](const std::string& text, const std::string& file) {
+    std::vector<std::string> found;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+      if (line.find(file) != std::string::npos) found.push_back(line);
+    }
+    return found;
+  };
+  const Outcome listed = run({built("bin/reprise"), "facts"}, {{"REPRISE_FACTS", scratch.path("facts")}});
   const Outcome managed = run(argv, examining(scratch, "70%"));
   EXPECT_EQ(managed.exit_code, 0) << managed.err;
-  for (size_t i : {0u, 1u, 3u}) {
-    const size_t first = managed.err.find(files[i]);
-    EXPECT_NE(first, std::string::npos) << managed.err;
-    EXPECT_EQ(managed.err.find(files[i], first + 1), std::string::npos) << managed.err;
+  EXPECT_EQ(managed.out, run(argv, simulated_device()).out);
+  for (size_t i = 0; i < std::size(kDamages); ++i) {
+    for (const std::string& text : {listed.err, managed.err}) {
+      const std::vector<std::string> told = lines_about(text, files[i]);
+      ASSERT_EQ(told.size(), 1u) << kDamages[i].name << "\n" << text;
+      EXPECT_NE(told[0].find(kDamages[i].told), std::string::npos) << kDamages[i].name << ": " << told[0];
+    }
   }
-  EXPECT_EQ(managed.err.find(files[2]), std::string::npos) << managed.err;
+  EXPECT_TRUE(lines_about(managed.err, untouched).empty()) << managed.err;
   EXPECT_EQ(answers(facts_in(scratch)), kHabits);
 }
 
