@@ -1,5 +1,6 @@
 // Plan to bytes, and to a file that is replaced atomically.
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -28,6 +29,12 @@ Status write_all(int file, const std::string& bytes, const std::string& path) {
   return {};
 }
 
+// Memory of another process, say: there is nothing to rename.
+bool has_no_name(const std::string& path) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && info.st_nlink == 0;
+}
+
 }  // namespace
 
 std::string serialize(const Plan& plan) {
@@ -46,11 +53,13 @@ std::string serialize(const Plan& plan) {
 Status write_plan(const Plan& plan, const std::string& path) {
   const std::string bytes = serialize(plan);
   // In the same folder, so that rename() replaces the old file in one step; the process id keeps two planners apart.
-  const std::string temporary = path + "." + std::to_string(::getpid()) + ".tmp";
+  const bool in_place = has_no_name(path);
+  const std::string temporary = in_place ? path : path + "." + std::to_string(::getpid()) + ".tmp";
   const int file = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (file < 0) return system_error("cannot create plan", path);
   Status status = write_all(file, bytes, path);
   if (::close(file) != 0 && status.ok()) status = system_error("cannot write plan", path);
+  if (in_place) return status;
   if (status.ok() && ::rename(temporary.c_str(), path.c_str()) != 0) status = system_error("cannot replace plan", path);
   if (!status.ok()) ::unlink(temporary.c_str());
   return status;

@@ -89,6 +89,20 @@ Recorder* open_recorder(const Config& settings) {
   return recorder;
 }
 
+// The path of an open file whose name is taken away: nothing is left of it, however the program ends. Other processes
+// of this user find it there as long as this one lives. The name itself, where there is no /proc.
+char* without_name(const char* path, int file) {
+  char link[64];
+  const int high = fcntl(file, F_DUPFD_CLOEXEC, 900);  // out of the way of the program's own
+  std::snprintf(link, sizeof link, "/proc/%ld/fd/%d", static_cast<long>(getpid()), high);
+  if (high >= 0 && access(link, R_OK | W_OK) == 0) {
+    unlink(path);
+    return strdup(link);
+  }
+  if (high >= 0) close(high);
+  return strdup(path);
+}
+
 // With a budget and nothing to plan from, the calls are recorded into a private file: that is what the planner reads.
 Config with_private_trace(Config settings) {
   if (!settings.budget.given() || settings.plan != nullptr || settings.trace != nullptr) return settings;
@@ -101,8 +115,8 @@ Config with_private_trace(Config settings) {
     log_line(LogLevel::warn, "cannot make a temporary file %s: no plan can be made, memory is managed on demand", path);
     return settings;
   }
+  settings.trace = settings.keep ? strdup(path) : without_name(path, file);
   close(file);
-  settings.trace = strdup(path);
   settings.trace_is_private = settings.trace != nullptr;
   return settings;
 }

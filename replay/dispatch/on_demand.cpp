@@ -132,7 +132,7 @@ CUresult OnDemandExecutor::issue(LogEntry& entry, LaneIndex lane) noexcept {
     }
   };
   const uint64_t sequence = shared_.recording.load(std::memory_order_relaxed) ? entry.command.sequence : 0;
-  if (shared_.captures.load() > 0 || !examiner.wants(entry)) return issuer_.issue(entry, sequence);
+  if (shared_.captures.load() > 0 || !examiner.wants(entry, shared_.run_log)) return issuer_.issue(entry, sequence);
   finish_granted();
   Again again{issuer_, entry, sequence};
   return examiner.examine(entry, memory_, lane, {&Again::launch, &again}, shared_.run_log);

@@ -120,6 +120,35 @@ std::string first_line(const std::string& path) {
   return line;
 }
 
+// What the planner writes for us: a file of that name, which goes when it was read, or, without a name, memory that it
+// finds below /proc while this process lives.
+class AnswerFile {
+ public:
+  AnswerFile(const std::string& name, bool keep) : path_(name), keep_(keep) {
+    if (!name.empty()) return;
+    const int file = memfd_create("reprise-plan", MFD_CLOEXEC);
+    memory_ = fcntl(file, F_DUPFD_CLOEXEC, 900);  // out of the way of the program's own
+    if (file >= 0) close(file);
+    if (memory_ >= 0) path_ = "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(memory_);
+  }
+  ~AnswerFile() {
+    if (memory_ >= 0) {
+      close(memory_);
+    } else if (!keep_ && !path_.empty()) {
+      unlink(path_.c_str());
+    }
+  }
+  AnswerFile(const AnswerFile&) = delete;
+  AnswerFile& operator=(const AnswerFile&) = delete;
+  // Empty: there is no memory.
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+  const bool keep_;
+  int memory_ = -1;
+};
+
 }  // namespace
 
 int run_unseen(const std::vector<std::string>& arguments, uint32_t limit_seconds) noexcept {
@@ -163,7 +192,13 @@ void PlannerProcess::run(const PlanRequest& request, Recorder* recorder, const P
     answer(PlanState::impossible);
     return;
   }
-  const std::string status_file = request.plan + ".status";
+  const AnswerFile plan_file(request.plan, request.keep);
+  const AnswerFile status_file(request.plan.empty() ? std::string() : request.plan + ".status", false);
+  if (plan_file.path().empty() || status_file.path().empty()) {
+    message_ = "there is no memory for a plan";
+    answer(PlanState::impossible);
+    return;
+  }
   std::vector<std::string> arguments = {request.planner,
                                         "plan",
                                         request.trace,
@@ -178,10 +213,10 @@ void PlannerProcess::run(const PlanRequest& request, Recorder* recorder, const P
                                         "--calls",
                                         std::to_string(request.least_calls),
                                         "-o",
-                                        request.plan,
+                                        plan_file.path(),
                                         "--quiet",
                                         "--status",
-                                        status_file};
+                                        status_file.path()};
   // The variable that names the folder is hidden from the child.
   if (request.facts.empty()) {
     arguments.emplace_back("--no-facts");
@@ -190,15 +225,18 @@ void PlannerProcess::run(const PlanRequest& request, Recorder* recorder, const P
   }
   const int status = run_unseen(arguments, request.limit_seconds);
   if (status == 0) {
-    load(request.plan, place);
+    load(plan_file.path(), place);
   } else {
-    const std::string line = first_line(status_file);
+    const std::string line = first_line(status_file.path());
     const int code = status != -1 && WIFEXITED(status) ? WEXITSTATUS(status) : kNotStarted;
     const bool started = code != kNotStarted;
     if (code == kTooLong) {
       message_ = "the planner had no plan after " + std::to_string(request.limit_seconds) + " s";
     } else if (started) {
       message_ = text_of(line, "message");
+      // What the planner read is no file that anybody knows.
+      if (request.plan.empty() && message_.rfind(request.trace + ": ", 0) == 0)
+        message_.erase(0, request.trace.size() + 2);
       if (message_.empty()) message_ = code == kKilled ? "the planner was killed" : "the planner failed";
     } else {
       message_ = "the planner " + request.planner + " could not be started";
@@ -209,8 +247,6 @@ void PlannerProcess::run(const PlanRequest& request, Recorder* recorder, const P
     needed_bytes_ = minimum > request.budget_bytes ? minimum : 0;
     answer(later ? PlanState::not_yet : PlanState::impossible);
   }
-  unlink(status_file.c_str());
-  if (!request.keep) unlink(request.plan.c_str());
 }
 
 void PlannerProcess::load(const std::string& path, const PlanPlace& place) noexcept {

@@ -14,14 +14,14 @@ namespace reprise::replay {
 struct PlanRequest {
   std::string planner;  // path of the `reprise` program
   std::string trace;
-  std::string plan;  // where to write; an existing plan that is only loaded when `planner` is empty
+  std::string plan;  // where to write; empty: where nobody else finds it, and nothing is left of it
   std::string policy;
   std::string facts;  // the folder with what is known of kernels; empty: nothing is
   uint64_t budget_bytes = 0;
   uint64_t from_call = 0;      // of the trace, only what was called from this sequence number on
   uint64_t least_calls = 0;    // of the iteration
   uint32_t limit_seconds = 0;  // a planner that takes longer is killed
-  bool keep = false;           // do not delete the plan file
+  bool keep = false;           // do not delete the plan file, where it has a name
 };
 
 enum class PlanState : uint8_t { none, running, ready, not_yet, impossible };

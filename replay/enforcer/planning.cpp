@@ -188,9 +188,11 @@ void Enforcer::ask_planner() noexcept {
     request.planner = own.substr(0, own.find_last_of('/') + 1) + "../../bin/reprise";
   }
   request.trace = config_.trace;
-  request.plan = config_.trace;
-  if (plan_count_ > 0) request.plan.append(".").append(std::to_string(plan_count_ + 1));
-  request.plan.append(".plan");
+  if (!config_.trace_is_private || config_.keep) {
+    request.plan = config_.trace;
+    if (plan_count_ > 0) request.plan.append(".").append(std::to_string(plan_count_ + 1));
+    request.plan.append(".plan");
+  }
   request.policy = config_.policy;
   request.facts = facts::folder_of_facts(config_.facts);
   request.budget_bytes = known_budget(budget_rule(config_), peak_footprint_, shared_.counters.outside_bytes.load());

@@ -73,10 +73,16 @@ bool Examiner::may_tell(const Command& command, const facts::KernelFacts& known)
 
 // Launches number 1, 2, 4, 8, ...: of several iterations, with other bytes and, where it has them, other sizes. Then
 // those that may tell more, likewise.
-bool Examiner::wants(const LogEntry& entry) noexcept {
+bool Examiner::wants(const LogEntry& entry, RunLogWriter& run_log) noexcept {
   const Command& command = entry.command;
-  if (used_ns_ >= allowance_.time_ns || command.kernel == 0 || command.captured || entry.program_issues) return false;
+  if (used_ns_ >= allowance_.time_ns || command.captured || entry.program_issues) return false;
+  if (command.op != trace::OpKind::launch) return false;
   try {
+    if (command.kernel == 0) {
+      const bool first = not_repeatable_.insert(command.function).second;
+      if (first) write_line(command, &run_log::examine::not_repeatable, 0, run_log);
+      return false;
+    }
     Kernel& kernel = kernel_of(command);
     if (kernel.never || kernel.known.launches >= kMost) return false;
     const bool enough = kernel.known.launches >= kEnough;
@@ -88,13 +94,13 @@ bool Examiner::wants(const LogEntry& entry) noexcept {
   }
 }
 
-bool Examiner::operands_of(const Command& command, const facts::KernelFacts& known, ManagedMemory& memory,
-                           std::vector<TriedOperand>* operands) const {
+Examiner::Why Examiner::operands_of(const Command& command, const facts::KernelFacts& known, ManagedMemory& memory,
+                                    std::vector<TriedOperand>* operands) const {
   uint64_t bytes = 0;
   for (uint32_t i = 0; i < command.access_count; ++i) {
     const Access& access = command.accesses[i];
     const ResidentTensor* const tensor = memory.tensors.find(access.address - access.offset);
-    if (tensor == nullptr || access.parameter_offset == trace::kNoParameter) return false;
+    if (tensor == nullptr || access.parameter_offset == trace::kNoParameter) return &run_log::examine::unknown_operand;
     const auto same = [&](const TriedOperand& other) { return other.base == tensor->base; };
     const auto other = std::find_if(operands->begin(), operands->end(), same);
     if (other != operands->end()) {
@@ -107,7 +113,7 @@ bool Examiner::operands_of(const Command& command, const facts::KernelFacts& kno
     operands->push_back({tensor->base, tensor->size, access.parameter_offset, false, overwritten});
     bytes += tensor->size;
   }
-  return bytes <= allowance_.bytes / kCopies;
+  return bytes <= allowance_.bytes / kCopies ? nullptr : &run_log::examine::too_large;
 }
 
 void Examiner::disprove(const Command& command) noexcept {
@@ -135,12 +141,41 @@ void Examiner::keep(const Command& command, facts::KernelFacts* facts, Kernel& k
   log_line(LogLevel::warn, "%s; what kernels do is not known to other runs", kept.message().c_str());
 }
 
-void Examiner::write_line(const Command& command, bool examined, uint64_t ns, RunLogWriter& run_log) noexcept {
+void Examiner::write_line(const Command& command, Why why, uint64_t ns, RunLogWriter& run_log) noexcept {
   RunLogLine line(run_log::examine::line);
   line.add(run_log::examine::kernel, std::string(command.name))
-      .add(run_log::examine::outcome, examined ? run_log::examine::examined : run_log::examine::not_examined)
-      .add(run_log::examine::ns, ns);
+      .add(run_log::examine::outcome, why == nullptr ? run_log::examine::examined : run_log::examine::not_examined);
+  if (why != nullptr) line.add(run_log::examine::why, *why);
+  line.add(run_log::examine::ns, ns);
   run_log.write(line);
+}
+
+// Examines it. nullptr: it is known better now. *launched: the program's own launch was made, with this *result.
+Examiner::Why Examiner::reason_against(const Command& command, ManagedMemory& memory, LaneIndex lane, Launcher launcher,
+                                       Kernel& kernel, bool* launched, CUresult* result) {
+  std::vector<TriedOperand> operands;
+  const Why against = operands_of(command, kernel.known, memory, &operands);
+  kernel.never = against != nullptr;
+  if (kernel.never) return against;
+  Trials trials(&memory.lanes, lane, std::move(operands), launcher);
+  if (!device_is_idle(memory.lanes)) return &run_log::examine::busy;
+  if (!trials.keep()) return &run_log::examine::no_memory;
+  if (trials.hold_address(live_in(memory))) return &run_log::examine::holds_address;
+  facts::KernelFacts facts;
+  bool done = false;
+  *launched = true;
+  *result = trials.first(&done);
+  kernel.never = !done;
+  if (!done) return &run_log::examine::too_slow;
+  if (trials.run(&facts)) {
+    keep(command, &facts, kernel);
+    return nullptr;
+  }
+  kernel.never = true;
+  log_line(LogLevel::warn,
+           "%s: the device failed while it was launched again, to find out what it does; run without --examine",
+           command.name);
+  return &run_log::examine::too_slow;
 }
 
 CUresult Examiner::examine(const LogEntry& entry, ManagedMemory& memory, LaneIndex lane, Launcher launcher,
@@ -149,34 +184,14 @@ CUresult Examiner::examine(const LogEntry& entry, ManagedMemory& memory, LaneInd
   const uint64_t began = RunLogWriter::now_ns();
   bool launched = false;
   CUresult result = CUDA_SUCCESS;
-  bool examined = false;
+  Why why = &run_log::examine::no_memory;
   try {
-    Kernel& kernel = kernel_of(command);
-    std::vector<TriedOperand> operands;
-    kernel.never = !operands_of(command, kernel.known, memory, &operands);
-    Trials trials(&memory.lanes, lane, std::move(operands), launcher);
-    if (!kernel.never && device_is_idle(memory.lanes) && trials.keep() && !trials.hold_address(live_in(memory))) {
-      facts::KernelFacts facts;
-      bool done = false;
-      launched = true;
-      result = trials.first(&done);
-      kernel.never = !done;
-      if (done && trials.run(&facts)) {
-        keep(command, &facts, kernel);
-        examined = true;
-      } else if (done) {
-        kernel.never = true;
-        log_line(LogLevel::warn,
-                 "%s: the device failed while it was launched again, to find out what it does; run without "
-                 "--examine",
-                 command.name);
-      }
-    }
+    why = reason_against(command, memory, lane, launcher, kernel_of(command), &launched, &result);
   } catch (...) {  // out of memory
   }
   used_ns_ += RunLogWriter::now_ns() - began;
   if (!launched) result = launcher.launch(launcher.user);
-  write_line(command, examined, RunLogWriter::now_ns() - began, run_log);
+  write_line(command, why, RunLogWriter::now_ns() - began, run_log);
   return result;
 }
 

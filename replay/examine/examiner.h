@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "preload/facts/store.h"
@@ -27,7 +28,7 @@ class Examiner {
   // Before the first launch.
   void open(const Allowance& allowance, std::string folder, std::string device) noexcept;
   // Shall this launch, whose operands are resident, be examined?
-  bool wants(const LogEntry& entry) noexcept;
+  bool wants(const LogEntry& entry, RunLogWriter& run_log) noexcept;
   // Launches it, for good once, and examines it. The answer of the program's own launch.
   CUresult examine(const LogEntry& entry, ManagedMemory& memory, LaneIndex lane, Launcher launcher,
                    RunLogWriter& run_log) noexcept;
@@ -48,10 +49,14 @@ class Examiner {
 
   Kernel& kernel_of(const Command& command);
   static bool may_tell(const Command& command, const facts::KernelFacts& known) noexcept;
-  bool operands_of(const Command& command, const facts::KernelFacts& known, ManagedMemory& memory,
-                   std::vector<TriedOperand>* operands) const;
+  // nullptr: nothing speaks against it.
+  using Why = const run_log::Word<run_log::examine::Tag>*;
+  Why operands_of(const Command& command, const facts::KernelFacts& known, ManagedMemory& memory,
+                  std::vector<TriedOperand>* operands) const;
+  Why reason_against(const Command& command, ManagedMemory& memory, LaneIndex lane, Launcher launcher, Kernel& kernel,
+                     bool* launched, CUresult* result);
   void keep(const Command& command, facts::KernelFacts* facts, Kernel& kernel);
-  void write_line(const Command& command, bool examined, uint64_t ns, RunLogWriter& run_log) noexcept;
+  void write_line(const Command& command, Why why, uint64_t ns, RunLogWriter& run_log) noexcept;
 
   Allowance allowance_;
   facts::Store store_{std::string()};
@@ -59,6 +64,7 @@ class Examiner {
   uint64_t used_ns_ = 0;
   bool store_failed_ = false;
   std::unordered_map<uint64_t, Kernel> kernels_;  // by identity
+  std::unordered_set<uint32_t> not_repeatable_;   // by function: told once
 };
 
 }  // namespace reprise::replay

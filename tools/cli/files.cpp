@@ -80,7 +80,8 @@ Status write_file(const std::string& path, const std::string& content) {
     return write_all(STDOUT_FILENO, content) ? Status() : system_error("stdout", errno, "nothing more was written");
   }
   struct stat info {};
-  const bool special = stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode);  // a pipe or /dev/null: no renaming
+  // A pipe, /dev/null, memory of another process: no renaming.
+  const bool special = stat(path.c_str(), &info) == 0 && (!S_ISREG(info.st_mode) || info.st_nlink == 0);
   const std::string target = special ? path : fmt::format("{}.{}.tmp", path, getpid());
   const int file = open(target.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (file < 0) return system_error(path, errno, "choose another output file");
