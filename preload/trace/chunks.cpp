@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 
 #include "preload/trace/signature.h"
@@ -92,12 +93,20 @@ bool ChunkFile::write_all(const char* bytes, size_t size) noexcept {
     if (written <= 0) {
       const int error = written < 0 ? errno : EIO;
       (void)!::ftruncate(file_, static_cast<off_t>(file_end_));
+      mark_stopped(error);
       return fail("cannot write the trace", error);
     }
     done += static_cast<size_t>(written);
   }
   file_end_ += size;
   return true;
+}
+
+// In the header, which is there already: a full disk has room for that.
+void ChunkFile::mark_stopped(int error) noexcept {
+  const auto number = static_cast<uint32_t>(error);
+  if (file_end_ < sizeof(FileHeader)) return;
+  (void)!::pwrite(file_, &number, sizeof number, offsetof(FileHeader, stopped_by));
 }
 
 bool ChunkFile::fail(const char* what, int error) noexcept {

@@ -37,6 +37,7 @@ class ChunkFile {
  private:
   bool still_ours() noexcept;
   bool write_all(const char* bytes, size_t size) noexcept;
+  void mark_stopped(int error) noexcept;
 
   static constexpr uint32_t kChunkBytes = 1u << 20;
 

@@ -14,7 +14,7 @@ inline constexpr uint32_t kMaxChunkBytes = 16u << 20;  // raw_bytes of a chunk; 
 struct FileHeader {
   char magic[8];
   uint32_t version;
-  uint32_t reserved;
+  uint32_t stopped_by;  // errno of the write that failed and ended the recording, else 0; set in place, at the end
 };
 
 // A chunk is readable alone: a crash loses at most the chunk being written. The payload is a zstd frame of records.

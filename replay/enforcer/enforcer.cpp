@@ -116,9 +116,10 @@ bool Enforcer::make_host_room(uint64_t more) noexcept {
 
 CUresult Enforcer::refuse(const AllocateCall& call) noexcept {
   const auto number = [](uint64_t value) { return static_cast<unsigned long long>(value); };
+  refused_.store(true, std::memory_order_relaxed);
   log_line(LogLevel::warn,
            "an allocation of %llu bytes needs %llu bytes in all; there are %llu on the device and at most %llu in host "
-           "memory",
+           "memory: allow more of it (--host-memory, REPRISE_HOST_MEMORY), or a larger budget",
            number(call.size), number(follower_.footprint().bytes() + call.size), number(limit_bytes()),
            number(shared_.host->cap()));
   return CUDA_ERROR_OUT_OF_MEMORY;

@@ -162,6 +162,7 @@ class Enforcer final : public Handler {
   std::vector<std::pair<uint64_t, PlanFollower::LiveAllocation>> alive_at_pause_;
   std::vector<uint64_t> loops_asked_about_;  // Detector::loop() of each question
   uint32_t fruitless_ = 0;                   // questions in a row that gave no plan, since there is one
+  std::atomic<bool> refused_{false};         // an allocation was, with a line that says what it lacks
   std::string unplanned_because_;  // told at the end, when no call was told that the budget is too small for it
   bool reopened_ = false;          // the context that was managed first has ended
   std::string plan_path_;

@@ -10,8 +10,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <string_view>
-#include <utility>
+
+#include "tools/cli/temporary.h"
 
 namespace reprise::tools {
 namespace {
@@ -19,12 +21,6 @@ namespace {
 Status system_error(const std::string& path, int error, std::string_view advice) {
   const StatusCode code = error == ENOENT ? StatusCode::not_found : StatusCode::io_error;
   return {code, fmt::format("{}: {}; {}", path, std::strerror(error), advice)};
-}
-
-std::string folder_of(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
 }
 
 bool write_all(int file, std::string_view content) {
@@ -51,22 +47,6 @@ Installation installation() {
   return found;
 }
 
-Status check_writable(const std::string& path) {
-  if (path == "-") return {};
-  if (path.empty()) return {StatusCode::invalid_argument, "the output file has an empty name; give one"};
-  struct stat info {};
-  if (stat(path.c_str(), &info) == 0) {
-    if (S_ISDIR(info.st_mode)) return system_error(path, EISDIR, "name a file");
-    if (access(path.c_str(), W_OK) != 0) return system_error(path, errno, "choose another output file");
-    return {};
-  }
-  const std::string folder = folder_of(path);
-  if (stat(folder.c_str(), &info) != 0) return system_error(path, errno, fmt::format("create {} first", folder));
-  if (!S_ISDIR(info.st_mode)) return system_error(path, ENOTDIR, "choose another output file");
-  if (access(folder.c_str(), W_OK | X_OK) != 0) return system_error(path, errno, "choose another output file");
-  return {};
-}
-
 Status check_readable(const std::string& path) {
   struct stat info {};
   if (stat(path.c_str(), &info) != 0) return system_error(path, errno, "check the file name");
@@ -83,6 +63,8 @@ Status write_file(const std::string& path, const std::string& content) {
   // A pipe, /dev/null, memory of another process: no renaming.
   const bool special = stat(path.c_str(), &info) == 0 && (!S_ISREG(info.st_mode) || info.st_nlink == 0);
   const std::string target = special ? path : fmt::format("{}.{}.tmp", path, getpid());
+  std::optional<RemovedWhenInterrupted> unfinished;
+  if (!special) unfinished.emplace(target);
   const int file = open(target.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (file < 0) return system_error(path, errno, "choose another output file");
   const bool written = write_all(file, content);
@@ -123,22 +105,6 @@ std::string absolute_path(const std::string& path) {
   std::error_code error;
   const std::filesystem::path absolute = std::filesystem::absolute(path, error);
   return error ? path : absolute.string();
-}
-
-Result<TemporaryFolder> TemporaryFolder::create() {
-  const char* base = std::getenv("TMPDIR");
-  std::string path = fmt::format("{}/reprise-XXXXXX", base != nullptr && *base != '\0' ? base : "/tmp");
-  if (mkdtemp(path.data()) == nullptr) return system_error(path, errno, "set TMPDIR to a writable folder");
-  return TemporaryFolder(path);
-}
-
-TemporaryFolder::TemporaryFolder(TemporaryFolder&& other) noexcept
-    : path_(std::exchange(other.path_, {})), kept_(other.kept_) {}
-
-TemporaryFolder::~TemporaryFolder() {
-  if (path_.empty() || kept_) return;
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
 }
 
 }  // namespace reprise::tools

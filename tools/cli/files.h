@@ -1,6 +1,5 @@
-// Where this installation's files are, whether an output can be written, and private temporary folders. Callers: the
-// commands, before they start anything, so that a bad path is found before an hour of training and not after it;
-// readers of files.
+// Where this installation's files are; whole files read and written. Callers: the commands, before they start anything,
+// so that a bad path is found before an hour of training and not after it; readers of files.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -18,8 +17,6 @@ struct Installation {
 };
 Installation installation();
 
-// Ok when `path` can be written: an existing file with permission, or a new one in a writable folder.
-Status check_writable(const std::string& path);
 // Ok when `path` is a file that can be read.
 Status check_readable(const std::string& path);
 // Writes the whole file through a temporary name beside it; "-" is stdout.
@@ -30,23 +27,5 @@ void remove_old(const std::string& path);
 // Bytes of a regular file, 0 when there is none.
 uint64_t file_size(const std::string& path);
 std::string absolute_path(const std::string& path);
-
-// A folder under TMPDIR that only this user can read, removed with its content at the end unless kept.
-class TemporaryFolder {
- public:
-  static Result<TemporaryFolder> create();
-  ~TemporaryFolder();
-  TemporaryFolder(TemporaryFolder&& other) noexcept;
-  TemporaryFolder& operator=(TemporaryFolder&&) = delete;
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  std::string file(const std::string& name) const { return path_ + "/" + name; }
-  const std::string& path() const { return path_; }
-  void keep() { kept_ = true; }
-
- private:
-  explicit TemporaryFolder(std::string path) : path_(std::move(path)) {}
-  std::string path_;
-  bool kept_ = false;
-};
 
 }  // namespace reprise::tools

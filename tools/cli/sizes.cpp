@@ -12,10 +12,11 @@ Status not_a_size(std::string_view text) {
           fmt::format("'{}' is not a size; write for example 12GiB, 800MiB, plain bytes or 50%", text)};
 }
 
-Result<Budget> parse_percent(double number, std::string_view text, std::string_view option) {
-  if (number <= 0 || number > 100) {
-    return Status(StatusCode::invalid_argument,
-                  fmt::format("{} {}: a percentage is above 0% and at most 100%; write for example 50%", option, text));
+Result<Budget> parse_percent(double number, std::string_view text, std::string_view option, double most) {
+  if (number <= 0 || number > most) {
+    return Status(
+        StatusCode::invalid_argument,
+        fmt::format("{} {}: a percentage is above 0% and at most {:g}%; write for example 50%", option, text, most));
   }
   Budget budget;
   budget.percent = number;
@@ -41,10 +42,10 @@ Result<uint64_t> parse_size(std::string_view text) {
   return written.bytes;
 }
 
-Result<Budget> parse_budget(std::string_view text, std::string_view option) {
+Result<Budget> parse_budget(std::string_view text, std::string_view option, double most_percent) {
   WrittenAmount written;
   if (read_amount(text, &written) == AmountProblem::none && written.is_percent) {
-    return parse_percent(written.percent, text, option);
+    return parse_percent(written.percent, text, option, most_percent);
   }
   Result<uint64_t> size = parse_size(text);
   if (!size.ok()) return Status(StatusCode::invalid_argument, fmt::format("{}: {}", option, size.status().message()));

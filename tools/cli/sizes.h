@@ -16,7 +16,7 @@ inline constexpr uint64_t kSmallestBudget = 4096;
 
 struct Budget {
   uint64_t bytes = 0;  // 0: a percentage
-  double percent = 0;  // of the program's own peak, in (0, 100]
+  double percent = 0;  // of the program's own peak
   bool set() const { return bytes > 0 || percent > 0; }
 };
 
@@ -24,7 +24,7 @@ struct Budget {
 // 1000. Fractions allowed.
 Result<uint64_t> parse_size(std::string_view text);
 // A size or a percentage, within the limits above. `option` names it in the error.
-Result<Budget> parse_budget(std::string_view text, std::string_view option = "--budget");
+Result<Budget> parse_budget(std::string_view text, std::string_view option = "--budget", double most_percent = 100);
 
 // What REPRISE_BUDGET and REPRISE_HOST_MEMORY take: plain bytes or "50%".
 std::string to_variable(const Budget& budget);

@@ -7,6 +7,7 @@
 #include "tools/cli/command.h"
 #include "tools/cli/files.h"
 #include "tools/cli/message.h"
+#include "tools/cli/outputs.h"
 #include "tools/report/inputs.h"
 
 namespace reprise::tools {
@@ -34,7 +35,7 @@ int dump_run_log(const std::string& path, const std::string& output) {
 }
 
 int run_dump(const std::string& path, const std::string& output) {
-  const Status writable = check_writable(output);
+  const Status writable = Outputs().reads(path).writes("-o", output).check();
   if (!writable.ok()) return fail(writable);
   Result<FileKind> kind = kind_of(path);
   if (!kind.ok()) return fail(kind.status());

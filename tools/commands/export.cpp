@@ -1,34 +1,126 @@
 // `reprise export`: traces, plans and run logs in the formats of other tools.
 #include "tools/export/export.h"
 
+#include <fmt/core.h>
+
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "tools/cli/command.h"
 #include "tools/cli/files.h"
 #include "tools/cli/message.h"
+#include "tools/cli/outputs.h"
 #include "tools/report/inputs.h"
 
 namespace reprise::tools {
 namespace {
 
-struct Format {
-  const char* name;
-  Result<std::string> (*make)(const report::Inputs& inputs);
-};
-constexpr Format kFormats[] = {
-    {"perfetto", exports::to_perfetto}, {"csv", exports::to_csv}, {"dot", exports::to_dot}, {"json", exports::to_json}};
-
 struct ExportOptions {
   std::vector<std::string> files;
   std::string format;
   std::string output = "-";
+  std::string window;
 };
 
+struct Part {
+  const char* name;
+  report::Inputs inputs;
+};
+
+// What was given, one by one.
+std::vector<Part> parts_of(const report::Inputs& all) {
+  std::vector<Part> parts;
+  if (all.trace != nullptr) parts.push_back({"trace", {all.trace, nullptr, nullptr}});
+  if (all.plan != nullptr) parts.push_back({"plan", {nullptr, all.plan, nullptr}});
+  if (all.log != nullptr) parts.push_back({"run", {nullptr, nullptr, all.log}});
+  return parts;
+}
+
+// "a.csv" and "plan": "a.plan.csv"
+std::string name_of_part(const std::string& output, const char* part) {
+  const size_t dot = output.rfind('.');
+  const size_t slash = output.rfind('/');
+  const bool has_ending = dot != std::string::npos && (slash == std::string::npos || dot > slash + 1);
+  return has_ending ? fmt::format("{}.{}{}", output.substr(0, dot), part, output.substr(dot))
+                    : fmt::format("{}.{}", output, part);
+}
+
+Status write(const std::string& output, const Result<std::string>& content) {
+  return content.ok() ? write_file(output, content.value()) : content.status();
+}
+
+// A table has one sort of rows, so each file gets one of its own.
+Status export_csv(const ExportOptions& options, const report::Inputs& inputs) {
+  const std::vector<Part> parts = parts_of(inputs);
+  if (parts.size() == 1) return write(options.output, exports::to_csv(inputs));
+  if (options.output == "-") {
+    return {StatusCode::invalid_argument,
+            "csv: each file makes a table of its own; give one file, or a name with -o: -o a.csv writes a.trace.csv, "
+            "a.plan.csv and a.run.csv"};
+  }
+  Outputs outputs;
+  outputs.reads(options.files);
+  for (const Part& part : parts) outputs.writes("-o", name_of_part(options.output, part.name));
+  Status status = outputs.check();
+  std::string names;
+  for (const Part& part : parts) {
+    const std::string name = name_of_part(options.output, part.name);
+    if (status.ok()) status = write(name, exports::to_csv(part.inputs));
+    names += (names.empty() ? "" : ", ") + name;
+  }
+  if (status.ok()) say("wrote " + names);
+  return status;
+}
+
+// "100:500": 500 from the 100th on; "100": all from there on.
+Status read_window(const std::string& text, exports::Window& window) {
+  if (text.empty()) return {};
+  const char* const end = text.data() + text.size();
+  auto [at, error] = std::from_chars(text.data(), end, window.first);
+  if (error == std::errc() && at != end && *at == ':') {
+    const auto [behind, trouble] = std::from_chars(at + 1, end, window.count);
+    at = behind;
+    error = trouble;
+  }
+  if (error == std::errc() && at == end && window.count > 0) return {};
+  return {StatusCode::invalid_argument, fmt::format("--window {}: write FIRST:COUNT, as in 0:500", text)};
+}
+
+Status export_dot(const ExportOptions& options, const report::Inputs& inputs) {
+  exports::Window window;
+  if (Status status = read_window(options.window, window); !status.ok()) return status;
+  Status status = write(options.output, exports::to_dot(inputs, window));
+  if (status.ok() && parts_of(inputs).size() > 1) {
+    say(fmt::format("dot: one graph a file; this is the {}, the rest was left out",
+                    inputs.plan != nullptr ? "plan's" : "trace's"));
+  }
+  return status;
+}
+
+Status export_perfetto(const ExportOptions& options, const report::Inputs& inputs) {
+  return write(options.output, exports::to_perfetto(inputs));
+}
+
+Status export_json(const ExportOptions& options, const report::Inputs& inputs) {
+  return write(options.output, exports::to_json(inputs));
+}
+
+struct Format {
+  const char* name;
+  Status (*write)(const ExportOptions& options, const report::Inputs& inputs);
+};
+constexpr Format kFormats[] = {
+    {"perfetto", export_perfetto}, {"csv", export_csv}, {"dot", export_dot}, {"json", export_json}};
+
 int run_export(const ExportOptions& options) {
-  const Status writable = check_writable(options.output);
+  const Status writable = Outputs().reads(options.files).writes("-o", options.output).check();
   if (!writable.ok()) return fail(writable);
+  if (!options.window.empty() && options.format != "dot") {
+    return fail_usage(fmt::format("--window is of --format dot; {} has all of it anyway", options.format));
+  }
   Progress progress;
   progress.step("reading");
   LoadedFiles files;
@@ -36,8 +128,7 @@ int run_export(const ExportOptions& options) {
   for (const Format& format : kFormats) {
     if (!status.ok() || options.format != format.name) continue;
     progress.step("writing");
-    Result<std::string> content = format.make(files.inputs());
-    status = content.ok() ? write_file(options.output, content.value()) : content.status();
+    status = format.write(options, files.inputs());
   }
   progress.clear();
   return status.ok() ? finish_incomplete(files.incomplete) : fail(status);
@@ -53,7 +144,12 @@ Action declare_export(CLI::App& app, const ProgramArguments&) {
   app.add_option("--format", options->format, "perfetto (opens in ui.perfetto.dev), csv, dot or json")
       ->required()
       ->check(CLI::IsMember(names));
-  app.add_option("-o,--output", options->output, "Where to write it (default: stdout)");
+  app.add_option("-o,--output", options->output,
+                 "Where to write it (default: stdout); of several files as csv, NAME.csv makes NAME.trace.csv, "
+                 "NAME.plan.csv and NAME.run.csv");
+  app.add_option("--window", options->window,
+                 "dot: only so many of a plan's vertices or a trace's calls, as FIRST:COUNT, for graphs that are too "
+                 "large to draw");
   return [options] { return run_export(*options); };
 }
 

@@ -14,6 +14,7 @@
 #include "tools/cli/command.h"
 #include "tools/cli/files.h"
 #include "tools/cli/message.h"
+#include "tools/cli/outputs.h"
 #include "tools/cli/sizes.h"
 #include "tools/graphs/json_graph.h"
 #include "tools/machines/machines.h"
@@ -65,6 +66,10 @@ class Planning {
   explicit Planning(const PlanArguments& arguments) : arguments_(arguments), progress_(!arguments.quiet) {}
 
   int run() {
+    Outputs outputs;
+    outputs.reads(arguments_.trace).reads(arguments_.machine);
+    outputs.writes("-o", output_path()).writes("--status", arguments_.status);
+    if (Status status = outputs.check(); !status.ok()) return fail(status);
     const Status made = make();
     progress_.clear();
     const char* word = searched_ ? status_word(made.code()) : made.ok() ? "ok" : "error";
@@ -76,13 +81,11 @@ class Planning {
  private:
   Status make() {
     const std::string output = output_path();
-    Status status = check_writable(output);
-    if (!status.ok()) return status;
     analyzer::PlanOptions options;
     options.policy = arguments_.policy;
     options.recompute = !arguments_.no_recompute;
     plan::read_safety(arguments_.safety.c_str(), &options.safety);
-    status = analyzer::check_policy(options.policy);
+    Status status = analyzer::check_policy(options.policy);
     if (status.ok()) status = set_budget(options);
     if (!status.ok()) return status;
     if (is_graph_path(arguments_.trace)) return plan_graph(options, output);
@@ -130,7 +133,7 @@ class Planning {
     Result<plan::Plan> plan = analyzer::make_plan(workload.value(), options, &summary);
     if (!plan.ok()) return named(plan.status());
     progress_.step("writing the plan");
-    const Status written = plan::write_plan(plan.value(), output);
+    const Status written = write_file(output, plan::serialize(plan.value()));
     progress_.clear();
     if (!written.ok()) return named(written);
     return tell(workload.value(), plan.value(), summary, options, output);

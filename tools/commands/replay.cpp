@@ -8,6 +8,7 @@
 #include "tools/cli/command.h"
 #include "tools/cli/files.h"
 #include "tools/cli/message.h"
+#include "tools/doctor/checks.h"
 #include "tools/launch/program.h"
 #include "tools/launch/session.h"
 #include "tools/report/inputs.h"
@@ -54,6 +55,25 @@ Status check_plan(const std::string& path, const plan::Plan& plan, const Budget&
   return {};
 }
 
+// A plan that fits nothing in the program costs it nothing but speed, so that nobody would notice.
+void say_whether_it_applied(const std::string& plan, const Settings& settings) {
+  if (file_size(settings.run_log) == 0) {
+    return say(fmt::format("{}: the plan was not used: {}", plan, why_no_calls(settings.device == "sim")));
+  }
+  const Result<report::RunLog> log = report::read_run_log(settings.run_log);
+  if (!log.ok() || log.value().iterations_planned > 0) return;
+  const char* const advice =
+      "memory was managed on demand; a plan fits the program, arguments and sizes that it was recorded with: record "
+      "and "
+      "plan this command";
+  if (log.value().activation_count == 0) {
+    return say(fmt::format("{}: the plan never applied: no iteration began that matches it, so {}", plan, advice));
+  }
+  say(fmt::format("{}: the plan never applied for a whole iteration: the program left it {}, so {}", plan,
+                  log.value().activation_count == 1 ? "once" : fmt::format("{} times", log.value().activation_count),
+                  advice));
+}
+
 int run_replay(const SessionOptions& options, const ProgramArguments& program) {
   Result<Settings> checked = check_session(options, program);
   if (!checked.ok()) return fail(checked.status());
@@ -64,9 +84,15 @@ int run_replay(const SessionOptions& options, const ProgramArguments& program) {
   if (!fits.ok()) return fail(fits);
   settings.plan = absolute_path(options.plan);
   if (!settings.budget.set()) settings.budget.bytes = plan.value().budget_bytes;
-  if (!settings.run_log.empty()) remove_old(settings.run_log);
+  Result<TemporaryFolder> folder = TemporaryFolder::create();
+  if (!folder.ok()) return fail(folder.status());
+  if (settings.run_log.empty()) settings.run_log = folder.value().file("program.run");
+  remove_old(settings.run_log);
   Result<Outcome> outcome = run_program(settings, program);
   if (!outcome.ok()) return fail(outcome.status());
+  log_program_end(settings.run_log, outcome.value());
+  say_whether_it_applied(options.plan, settings);
+  folder.value().remove();
   return end_like(outcome.value());
 }
 

@@ -10,6 +10,7 @@
 #include "tools/cli/command.h"
 #include "tools/cli/files.h"
 #include "tools/cli/message.h"
+#include "tools/cli/outputs.h"
 #include "tools/report/inputs.h"
 
 namespace reprise::tools {
@@ -22,7 +23,7 @@ struct ReportOptions {
 };
 
 int run_report(const ReportOptions& options) {
-  const Status writable = check_writable(options.output);
+  const Status writable = Outputs().reads(options.files).writes("-o", options.output).check();
   if (!writable.ok()) return fail(writable);
   Progress progress;
   progress.step("reading");

@@ -2,12 +2,12 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
-#include <cstring>
 #include <memory>
 
 #include "tools/cli/command.h"
 #include "tools/cli/files.h"
 #include "tools/cli/message.h"
+#include "tools/doctor/checks.h"
 #include "tools/launch/defragment.h"
 #include "tools/launch/program.h"
 #include "tools/launch/session.h"
@@ -23,15 +23,18 @@ struct RunOptions {
 };
 
 // What the user did not name lives in a private folder for as long as it is needed.
-void use_private_files(Settings& settings, const TemporaryFolder& folder) {
-  if (settings.trace.empty()) settings.trace = folder.file("program.trace");
+Status use_private_files(Settings& settings, const TemporaryFolder& folder) {
+  Status status;
+  if (settings.trace.empty()) {
+    settings.trace = folder.file("program.trace");
+  } else {
+    remove_old(settings.trace);
+    status = record_through(folder, settings);
+  }
   if (settings.run_log.empty()) settings.run_log = folder.file("program.run");
+  remove_old(settings.run_log);
   settings.keep_files = true;
-}
-
-std::string ending_of(const Outcome& outcome) {
-  if (outcome.signal != 0) return fmt::format("signal {} ({})", outcome.signal, strsignal(outcome.signal));
-  return outcome.exit_code != 0 ? fmt::format("exit code {}", outcome.exit_code) : std::string();
+  return status;
 }
 
 // Whatever of trace, plan and run log is there and readable. The plan was made by the shim's own planner.
@@ -48,12 +51,12 @@ void write_report(const Settings& settings, const std::string& path, const Outco
   LoadedFiles files;
   load_what_there_is(settings, files);
   if (!files.trace && !files.log) {
-    say("no report: the program made no CUDA call");
+    say("no report: " + why_no_calls(settings.device == "sim"));
     return;
   }
   report::Inputs inputs = files.examined();
   for (const std::string& word : program.arguments) inputs.program += (inputs.program.empty() ? "" : " ") + word;
-  inputs.ending = ending_of(outcome);
+  inputs.ending = report::ending_of(outcome.exit_code, outcome.signal);
   inputs.budget_bytes = settings.budget.bytes;
   const Status written = write_file(path, report::make_page(report::make_data(inputs)));
   if (!written.ok()) {
@@ -65,27 +68,26 @@ void write_report(const Settings& settings, const std::string& path, const Outco
 
 int run_run(const RunOptions& options, const ProgramArguments& program) {
   if (options.session.defragment) return run_defragmented(options.session, program);
-  Result<Settings> checked = check_session(options.session, program);
+  const std::string name =
+      options.report.empty() ? fmt::format("reprise-report-{}.html", short_name(program.arguments)) : options.report;
+  const std::string report = absolute_path(name);
+  Outputs outputs;
+  outputs.writes("-o", name);
+  Result<Settings> checked = check_session(options.session, program, outputs);
   if (!checked.ok()) return fail(checked.status());
   Settings settings = checked.value();
   if (!settings.budget.set()) {
     return fail_usage("run: no budget given; add --budget, as in 12GiB or 50%, or --defragment to run without one");
   }
-  const std::string report = absolute_path(
-      options.report.empty() ? fmt::format("reprise-report-{}.html", short_name(program.arguments)) : options.report);
-  const Status writable = check_writable(report);
-  if (!writable.ok()) return fail(writable);
-  Result<TemporaryFolder> folder = TemporaryFolder::create();
+  Result<TemporaryFolder> folder = TemporaryFolder::create(options.keep);
   if (!folder.ok()) return fail(folder.status());
-  if (options.keep) folder.value().keep();
-  use_private_files(settings, folder.value());
-  remove_old(settings.trace);
-  remove_old(settings.run_log);
+  if (Status status = use_private_files(settings, folder.value()); !status.ok()) return fail(status);
   Result<Outcome> outcome = run_program(settings, program);
   if (!outcome.ok()) return fail(outcome.status());
+  log_program_end(settings.run_log, outcome.value());
   write_report(settings, report, outcome.value(), program);
-  if (!options.keep) remove_old(settings.trace + ".plan");  // the shim's planner left it for the report
   if (options.keep) say(fmt::format("files of this run are kept in {}", folder.value().path()));
+  folder.value().remove();  // a program that died of a signal takes us along in the next line
   return end_like(outcome.value());
 }
 

@@ -16,6 +16,7 @@
 #include "tools/cli/command.h"
 #include "tools/cli/files.h"
 #include "tools/cli/message.h"
+#include "tools/cli/outputs.h"
 #include "tools/graphs/json_graph.h"
 #include "tools/machines/machines.h"
 #include "tools/report/inputs.h"
@@ -113,10 +114,10 @@ class Simulating {
     Result<std::vector<analyzer::SimulationOptions>> trials = trials_of(arguments_.disturbance);
     if (!trials.ok()) return trials.status();
     options_.trials = std::move(trials.value());
-    for (const std::string& output : {arguments_.csv, arguments_.html}) {
-      if (output.empty()) continue;
-      if (Status status = check_writable(output); !status.ok()) return status;
-    }
+    Outputs outputs;
+    outputs.reads(arguments_.input).reads(arguments_.machine);
+    outputs.writes("--csv", arguments_.csv).writes("--html", arguments_.html);
+    if (Status status = outputs.check(); !status.ok()) return status;
     return load();
   }
 

@@ -8,6 +8,7 @@
 #include "tools/cli/command.h"
 #include "tools/cli/files.h"
 #include "tools/cli/message.h"
+#include "tools/cli/outputs.h"
 #include "tools/graphs/json_graph.h"
 #include "tools/machines/machines.h"
 #include "tools/workloads/registry.h"
@@ -52,7 +53,8 @@ int run_workload(const workloads::Row& row, WorkloadArguments& arguments) {
   if (output != "-" && !is_graph_path(output)) {
     return fail_usage(fmt::format("-o {}: the name of a task graph ends with .json or .json.zst", output));
   }
-  if (const Status writable = check_writable(output); !writable.ok()) return fail(writable);
+  const Status writable = Outputs().reads(machine_name).writes("-o", output).check();
+  if (!writable.ok()) return fail(writable);
   const Result<analyzer::Machine> machine = find_machine(machine_name);
   if (!machine.ok()) return fail(machine.status());
   settings.machine = machine.value();

@@ -23,6 +23,9 @@ struct Check {
 // Driver, devices, virtual memory management, by asking the driver that the shim would take. `driver` (a path)
 // overrides the search. Uses the device for a moment: one chunk is created, mapped twice, written and released.
 void check_device(const std::string& driver, std::vector<Check>& checks);
+// Why a program made no CUDA call that was seen, as far as this machine can tell: no driver, a driver without a device,
+// else that it made none.
+std::string why_no_calls(bool simulated);
 // Memory of this machine and its limits for this process; 0: no limit.
 struct HostState {
   uint64_t total_bytes = 0;

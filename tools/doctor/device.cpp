@@ -174,6 +174,12 @@ bool check_driver(std::vector<Check>& checks) {
 
 }  // namespace
 
+std::string why_no_calls(bool simulated) {
+  std::vector<Check> checks;
+  if (simulated || check_driver(checks)) return "the program made no CUDA call";
+  return fmt::format("{}; {}", checks.back().value, checks.back().advice);
+}
+
 void check_device(const std::string& driver_file, std::vector<Check>& checks) {
   if (!driver_file.empty()) setenv("REPRISE_DRIVER", driver_file.c_str(), 1);
   if (!check_driver(checks)) return;

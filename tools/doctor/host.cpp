@@ -10,6 +10,7 @@
 #include "preload/driver/resolve.h"
 #include "tools/cli/files.h"
 #include "tools/cli/sizes.h"
+#include "tools/cli/temporary.h"
 #include "tools/doctor/checks.h"
 
 namespace reprise::tools {

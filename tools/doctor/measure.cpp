@@ -5,12 +5,13 @@
 #include <filesystem>
 
 #include "tools/cli/files.h"
+#include "tools/cli/outputs.h"
 #include "tools/launch/launcher.h"
 
 namespace reprise::tools {
 
 Result<int> measure(const Measurement& what) {
-  if (Status status = check_writable(what.machine); !status.ok()) return status;
+  if (Status status = Outputs().writes("--measure", what.machine).check(); !status.ok()) return status;
   const Installation installed = installation();
   const std::string probe = (std::filesystem::path(installed.planner).parent_path() / "reprise-probe").string();
   if (!check_readable(probe).ok()) {

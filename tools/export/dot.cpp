@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <set>
 #include <unordered_map>
 
@@ -21,10 +22,19 @@ std::string quoted(const std::string& text) {
   return result + "\"";
 }
 
-Status too_large(size_t count) {
-  return {
-      StatusCode::unsupported,
-      fmt::format("a graph of {} vertices, more than {}, cannot be drawn; use --format json", count, kMostVertices)};
+// What a window leaves of `count`; refused when that is nothing, or more than can be drawn.
+Status cut(size_t count, const Window& window, size_t& end) {
+  if (window.first >= count && window.first > 0) {
+    return {StatusCode::invalid_argument,
+            fmt::format("--window {}: there are only {} vertices, counted from 0; begin earlier", window.first, count)};
+  }
+  const size_t left = count - window.first;
+  end = window.first + std::min(left, window.count);
+  if (end - window.first <= kMostVertices) return {};
+  return {StatusCode::unsupported,
+          fmt::format("a graph of {} vertices, more than {}, cannot be drawn; draw a part, as with --window {}:500, or "
+                      "use --format json for all of it",
+                      end - window.first, kMostVertices, window.first)};
 }
 
 std::string vertex_line(const plan::Plan& plan, size_t index) {
@@ -64,12 +74,14 @@ const char* edge_style(const plan::Predecessor& edge) {
   return "";
 }
 
-Result<std::string> plan_graph(const plan::Plan& plan) {
-  if (plan.vertices.size() > kMostVertices) return too_large(plan.vertices.size());
+Result<std::string> plan_graph(const plan::Plan& plan, const Window& window) {
+  size_t end = 0;
+  if (Status status = cut(plan.vertices.size(), window, end); !status.ok()) return status;
   std::string dot = "digraph memgraph {\n  rankdir=TB; node [fontsize=10];\n";
-  for (size_t i = 0; i < plan.vertices.size(); ++i) dot += vertex_line(plan, i);
-  for (size_t i = 0; i < plan.vertices.size(); ++i) {
+  for (size_t i = window.first; i < end; ++i) dot += vertex_line(plan, i);
+  for (size_t i = window.first; i < end; ++i) {
     for (const plan::Predecessor& before : plan.vertices[i].predecessors) {
+      if (before.vertex < window.first || before.vertex >= end) continue;
       dot += fmt::format("  v{} -> v{}{};\n", before.vertex, i, edge_style(before));
     }
   }
@@ -77,15 +89,18 @@ Result<std::string> plan_graph(const plan::Plan& plan) {
 }
 
 // Each op after the one that touched the same allocation before it.
-Result<std::string> trace_graph(const trace::Trace& trace) {
+Result<std::string> trace_graph(const trace::Trace& trace, const Window& window) {
   size_t count = 0;
   for (const trace::Event& event : trace.events) count += std::holds_alternative<trace::Op>(event) ? 1u : 0u;
-  if (count > kMostVertices) return too_large(count);
+  size_t end = 0;
+  if (Status status = cut(count, window, end); !status.ok()) return status;
   std::string dot = "digraph trace {\n  rankdir=TB; node [fontsize=10];\n";
   std::unordered_map<uint64_t, uint64_t> last;
+  size_t index = 0;
   for (const trace::Event& event : trace.events) {
     const auto* op = std::get_if<trace::Op>(&event);
     if (op == nullptr) continue;
+    if (const size_t at = index++; at < window.first || at >= end) continue;
     const uint64_t sequence = op->record.header.sequence;
     dot += fmt::format("  s{} [label={}];\n", sequence, quoted(report::name_of(trace, op->record)));
     std::set<uint64_t> before;
@@ -101,9 +116,9 @@ Result<std::string> trace_graph(const trace::Trace& trace) {
 
 }  // namespace
 
-Result<std::string> to_dot(const Inputs& inputs) {
-  if (inputs.plan != nullptr) return plan_graph(*inputs.plan);
-  if (inputs.trace != nullptr) return trace_graph(*inputs.trace);
+Result<std::string> to_dot(const Inputs& inputs, const Window& window) {
+  if (inputs.plan != nullptr) return plan_graph(*inputs.plan, window);
+  if (inputs.trace != nullptr) return trace_graph(*inputs.trace, window);
   return Status(StatusCode::invalid_argument, "dot: a run log holds no graph; give a plan or a trace");
 }
 

@@ -1,6 +1,7 @@
 // The formats of other tools: Perfetto's JSON, tables, graphs. Each takes whatever of trace, plan and run log there is
 // and returns the whole file's content, or says what it lacks. Called by `export`.
 #pragma once
+#include <cstdint>
 #include <string>
 
 #include "preload/trace/status.h"
@@ -15,14 +16,22 @@ using report::Json;
 // thread, memory counters; the plan's prediction and the run's iterations as processes of their own. Sorted by time.
 Result<std::string> to_perfetto(const Inputs& inputs);
 
-// One table: the iterations of a run log, else the vertices of a plan, else the ops of a trace.
+// One table: the iterations of a run log, else the vertices of a plan, else the ops of a trace. Callers that have
+// several give them one by one.
 Result<std::string> to_csv(const Inputs& inputs);
+
+// Of a plan's vertices, or of a trace's ops, those to draw.
+struct Window {
+  size_t first = 0;
+  size_t count = SIZE_MAX;
+};
 
 // The graph for Graphviz: the plan's MemGraph, or of a trace which op used a tensor after which. Refuses graphs that no
 // layout program can draw.
-Result<std::string> to_dot(const Inputs& inputs);
+Result<std::string> to_dot(const Inputs& inputs, const Window& window = {});
 
-// Everything that is in the files, field by field.
+// Everything that is in the files, field by field. Numbers that JavaScript's cannot hold (hashes, addresses, handles)
+// are texts of 16 hexadecimal digits.
 Result<std::string> to_json(const Inputs& inputs);
 
 }  // namespace reprise::exports

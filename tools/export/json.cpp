@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include "analyzer/plan/names.h"
 #include "preload/base/run_log_keys.h"
 #include "preload/trace/names.h"
@@ -6,6 +8,10 @@
 
 namespace reprise::exports {
 namespace {
+
+// Numbers of 64 bits that no double holds: hashes, addresses, handles. As everywhere else in Reprise's files: 16
+// hexadecimal digits.
+std::string digits(uint64_t number) { return fmt::format("{:016x}", number); }
 
 Json accesses_json(const std::vector<trace::AccessRecord>& accesses) {
   Json list = Json::array();
@@ -28,7 +34,7 @@ Json op_json(const trace::Trace& trace, const trace::Op& op) {
                {"name", report::name_of(trace, record)},
                {"flags", record.header.flags},
                {"time_ns", record.time_ns},
-               {"signature", record.signature},
+               {"signature", digits(record.signature)},
                {"size", record.size},
                {"device", record.device},
                {"thread", record.thread},
@@ -59,7 +65,7 @@ Json event_json(const trace::Trace& trace, const trace::Event& event) {
             {"stream", record.stream},
             {"device", record.device},
             {"call_site", record.call_site},
-            {"address", record.address}};
+            {"address", digits(record.address)}};
   }
   if (const auto* release = std::get_if<trace::Free>(&event)) {
     const trace::FreeRecord& record = release->record;
@@ -74,7 +80,7 @@ Json event_json(const trace::Trace& trace, const trace::Event& event) {
     return {{"event", "order"},
             {"sequence", record.header.sequence},
             {"kind", trace::name_of(record.order)},
-            {"object", record.event},
+            {"object", digits(record.event)},
             {"stream", record.stream},
             {"time_ns", record.time_ns}};
   }
@@ -116,8 +122,8 @@ Json tensor_json(const plan::Tensor& tensor) {
 }
 
 Json call_json(const plan::Call& call) {
-  Json json = {{"kind", plan::name_of(call.kind)},  {"signature", call.signature},       {"stream", call.stream},
-               {"tensor", index_json(call.tensor)}, {"vertex", index_json(call.vertex)}, {"name", call.name},
+  Json json = {{"kind", plan::name_of(call.kind)},  {"signature", digits(call.signature)}, {"stream", call.stream},
+               {"tensor", index_json(call.tensor)}, {"vertex", index_json(call.vertex)},   {"name", call.name},
                {"duration_ns", call.duration_ns}};
   if (call.kind == plan::CallKind::op) json["op"] = trace::name_of(call.op);
   if (call.inserted) json["inserted"] = true;
@@ -158,8 +164,8 @@ Json list_json(const std::vector<T>& items, F to) {
 
 Json plan_json(const plan::Plan& plan) {
   Json json = {{"program", plan.program},
-               {"program_hash", plan.program_hash},
-               {"iteration_hash", plan.iteration_hash},
+               {"program_hash", digits(plan.program_hash)},
+               {"iteration_hash", digits(plan.iteration_hash)},
                {"policy", plan.policy},
                {"chunk_bytes", plan.chunk_bytes},
                {"budget_bytes", plan.budget_bytes},

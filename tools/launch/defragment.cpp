@@ -57,6 +57,7 @@ int run_defragmented(const SessionOptions& options, const ProgramArguments& prog
   Result<Outcome> outcome = run_program(settings, program);
   if (!outcome.ok()) return fail(outcome.status());
   say_what_it_saved(settings.run_log);
+  folder.value().remove();
   return end_like(outcome.value());
 }
 

@@ -1,8 +1,15 @@
 #include "tools/launch/session.h"
 
 #include <fmt/core.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "analyzer/policies/policy.h"
+#include "preload/base/run_log_keys.h"
 #include "tools/cli/files.h"
 #include "tools/cli/message.h"
 #include "tools/launch/frameworks.h"
@@ -31,11 +38,18 @@ Status parse_sizes(const SessionOptions& options, Settings& settings) {
 }
 
 // Paths become absolute: the program may change its folder before the shim opens them.
-Status check_output(const std::string& path, std::string& setting) {
+Status take_output(const char* option, const std::string& path, std::string& setting, Outputs& outputs) {
   if (path.empty()) return {};
   if (path == "-") return {StatusCode::invalid_argument, "-: a trace or run log needs a file of its own; name one"};
   setting = absolute_path(path);
-  return check_writable(setting);
+  outputs.writes(option, path);
+  return {};
+}
+
+// The program's file and those that it is given are no place for a recording.
+void add_program(const ProgramArguments& program, Outputs& outputs) {
+  if (const Result<std::string> path = find_program(program.arguments.front()); path.ok()) outputs.reads(path.value());
+  outputs.reads(program.arguments);
 }
 
 }  // namespace
@@ -58,7 +72,7 @@ CLI::Option* add_safety_option(CLI::App& app, std::string& safety) {
       ->check(CLI::IsMember({"strict", "trusted"}));
 }
 
-Result<Settings> check_session(const SessionOptions& options, const ProgramArguments& program) {
+Result<Settings> check_session(const SessionOptions& options, const ProgramArguments& program, Outputs outputs) {
   Settings settings;
   settings.device = options.device;
   settings.framework = options.framework;
@@ -69,11 +83,35 @@ Result<Settings> check_session(const SessionOptions& options, const ProgramArgum
   Status status = parse_sizes(options, settings);
   if (status.ok() && !options.policy.empty()) status = analyzer::check_policy(options.policy);
   if (status.ok()) status = check_program(program);
-  if (status.ok()) status = check_output(options.trace, settings.trace);
-  if (status.ok()) status = check_output(options.run_log, settings.run_log);
+  if (status.ok()) status = take_output(options.trace_option.c_str(), options.trace, settings.trace, outputs);
+  if (status.ok()) status = take_output("--run-log", options.run_log, settings.run_log, outputs);
+  if (status.ok()) add_program(program, outputs.reads(options.plan));
+  if (status.ok()) status = outputs.check();
   if (status.ok()) status = check_installation(settings);
   if (!status.ok()) return status;
   return settings;
+}
+
+Status record_through(const TemporaryFolder& folder, Settings& settings) {
+  const std::string link = folder.file("program.trace");
+  if (symlink(settings.trace.c_str(), link.c_str()) != 0) {
+    return {StatusCode::io_error, fmt::format("{}: {}; set TMPDIR to a writable folder", link, std::strerror(errno))};
+  }
+  settings.trace = link;
+  return {};
+}
+
+void log_program_end(const std::string& run_log, const Outcome& outcome) {
+  if (file_size(run_log) == 0) return;
+  namespace key = run_log::program_end;
+  nlohmann::ordered_json line = {{"kind", key::line.name}};
+  line[key::exit_code.name] = outcome.exit_code;
+  line[key::signal.name] = outcome.signal;
+  std::fstream file(run_log, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekg(-1, std::ios::end);
+  const bool whole = file.get() == '\n';  // a program that was killed may have left half a line
+  file.seekp(0, std::ios::end);
+  file << (whole ? "" : "\n") << line.dump() << "\n";
 }
 
 Result<Outcome> run_program(const Settings& settings, const ProgramArguments& program) {

@@ -5,6 +5,8 @@
 #include <string>
 
 #include "tools/cli/command.h"
+#include "tools/cli/outputs.h"
+#include "tools/cli/temporary.h"
 #include "tools/launch/environment.h"
 #include "tools/launch/launcher.h"
 
@@ -16,6 +18,7 @@ struct SessionOptions {
   std::string device = "gpu";
   std::string framework = "auto";
   std::string trace;
+  std::string trace_option = "--trace";  // what it is called on the command line
   std::string plan;
   std::string run_log;
   std::string policy;
@@ -31,8 +34,16 @@ void add_device_options(CLI::App& app, SessionOptions& options);
 // --safety, of run and replay.
 CLI::Option* add_safety_option(CLI::App& app, std::string& safety);
 
-// Parses sizes, checks the program, the installation and that every output can be written.
-Result<Settings> check_session(const SessionOptions& options, const ProgramArguments& program);
+// Parses sizes, checks the program, the installation and that every output, those that the caller has put into
+// `outputs` among them, can be written and destroys nothing that is read.
+Result<Settings> check_session(const SessionOptions& options, const ProgramArguments& program, Outputs outputs = {});
+
+// The preloaded library puts plans beside the trace. With this they lie in the folder, whatever the user has beside his
+// own trace, which is reached by a link.
+Status record_through(const TemporaryFolder& folder, Settings& settings);
+
+// Says in the run log, where there is one, how the program ended.
+void log_program_end(const std::string& run_log, const Outcome& outcome);
 
 // Starts the program under the settings and waits for it.
 Result<Outcome> run_program(const Settings& settings, const ProgramArguments& program);

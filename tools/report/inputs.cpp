@@ -162,6 +162,7 @@ report::Inputs LoadedFiles::inputs() const {
   result.trace = trace ? &*trace : nullptr;
   result.plan = plan ? &*plan : nullptr;
   result.log = log ? &*log : nullptr;
+  if (log) result.ending = log->ending;
   return result;
 }
 

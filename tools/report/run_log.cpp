@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -124,15 +125,26 @@ void read_end(const json& line, RunLog& log) {
   if (const uint64_t budget = value_of(line, run_log::end::budget_bytes); budget > 0) log.budget_bytes = budget;
 }
 
+void read_program_end(const json& line, RunLog& log) {
+  log.ending = ending_of(static_cast<int>(value_of(line, run_log::program_end::exit_code)),
+                         static_cast<int>(value_of(line, run_log::program_end::signal)));
+}
+
 using ReadLine = void (*)(const json&, RunLog&);
 const std::map<std::string, ReadLine>& readers() {
-  static const std::map<std::string, ReadLine> table = {
-      {run_log::start::line.name, read_start},         {run_log::plan::line.name, read_plan_line},
-      {run_log::examine::line.name, read_examine},     {run_log::activate::line.name, read_activate},
-      {run_log::iteration::line.name, read_iteration}, {run_log::divergence::line.name, read_divergence},
-      {run_log::loop_end::line.name, read_loop_end},   {run_log::memory::line.name, read_memory},
-      {run_log::activity::line.name, read_activity},   {run_log::overlap::line.name, read_overlap},
-      {run_log::unmanaged::line.name, read_unmanaged}, {run_log::end::line.name, read_end}};
+  static const std::map<std::string, ReadLine> table = {{run_log::start::line.name, read_start},
+                                                        {run_log::plan::line.name, read_plan_line},
+                                                        {run_log::examine::line.name, read_examine},
+                                                        {run_log::activate::line.name, read_activate},
+                                                        {run_log::iteration::line.name, read_iteration},
+                                                        {run_log::divergence::line.name, read_divergence},
+                                                        {run_log::loop_end::line.name, read_loop_end},
+                                                        {run_log::memory::line.name, read_memory},
+                                                        {run_log::activity::line.name, read_activity},
+                                                        {run_log::overlap::line.name, read_overlap},
+                                                        {run_log::unmanaged::line.name, read_unmanaged},
+                                                        {run_log::end::line.name, read_end},
+                                                        {run_log::program_end::line.name, read_program_end}};
   return table;
 }
 
@@ -149,6 +161,11 @@ void complete(RunLog& log) {
 }
 
 }  // namespace
+
+std::string ending_of(int exit_code, int signal) {
+  if (signal != 0) return fmt::format("signal {} ({})", signal, strsignal(signal));
+  return exit_code != 0 ? fmt::format("exit code {}", exit_code) : std::string();
+}
 
 RunLog parse_run_log(const std::string& content) {
   RunLog log;

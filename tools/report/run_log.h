@@ -91,6 +91,7 @@ struct RunLog {
   uint64_t start_ns = 0;              // CLOCK_MONOTONIC; 0: not said
   uint64_t end_ns = 0;
   bool ended = false;  // there was an "end" line
+  std::string ending;  // how the program ended, "exit code 3" or "signal 9 (Killed)"; empty: well, or not known
   uint64_t iterations_planned = 0;
   uint64_t iterations_on_demand = 0;
   uint64_t divergence_count = 0;  // but for loop ends
@@ -98,6 +99,9 @@ struct RunLog {
   uint64_t peak_requested_bytes = 0;
   uint64_t unreadable_lines = 0;  // cut off or damaged
 };
+
+// In words; empty when it ended well.
+std::string ending_of(int exit_code, int signal);
 
 RunLog parse_run_log(const std::string& text);
 Result<RunLog> read_run_log(const std::string& path);

@@ -170,6 +170,19 @@ TEST_F(SimulateCommand, TracesToo) {
   EXPECT_NE(finished.out.find("auto ("), std::string::npos) << finished.out;
 }
 
+// The peak counts what is alive, and a plan lays it out in chunks: where 100 % still moves data, more does not.
+TEST_F(SimulateCommand, BudgetsAboveThePeakAreAllowed) {
+  const std::string trace = write("a.trace", trace_bytes(train_chain(6, 4 * kChunk, 3)));
+  const Finished finished =
+      reprise({"simulate", trace, "--no-fluid", "--budget", "105%,110%..150%:20%", "--csv", path("rows.csv")});
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  const auto rows = lines(read(path("rows.csv")));
+  ASSERT_EQ(rows.size(), 5u);
+  EXPECT_EQ(columns(rows[4])[0], std::to_string(78 * kChunk));
+  EXPECT_EQ(columns(rows[4])[8], "0") << rows[4];
+  expect_refused(reprise({"simulate", trace, "--budget", "1001%"}), 2, "at most 1000%");
+}
+
 TEST_F(SimulateCommand, ABudgetWithoutAPlanIsARowUnlessAllAre) {
   const std::string file = graph(4);
   const Finished some = reprise({"simulate", file, "--budget", "1MiB,100%"});

@@ -8,12 +8,14 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <set>
 #include <thread>
 
+#include "preload/trace/ending.h"
 #include "preload/trace/reader.h"
 #include "preload/trace/writer.h"
 
@@ -256,6 +258,23 @@ TEST_F(TraceWriter, AFullDiskStopsItWithOneLineAndAWholeTrace) {
   EXPECT_TRUE(trace.tail.ok()) << trace.tail.message();
   EXPECT_FALSE(trace.ended);
   EXPECT_GT(trace.events.size(), 0u);
+  const Ending ending = read_ending(path_).value();
+  EXPECT_FALSE(ending.ended);
+  EXPECT_EQ(ending.stopped_by, static_cast<uint32_t>(EFBIG));
+}
+
+TEST_F(TraceWriter, TheEndingTellsAWholeTraceFromOneThatWasCut) {
+  Writer* writer = open();
+  for (uint64_t i = 0; i < 100'000; ++i) write_op(writer, i);
+  ASSERT_TRUE(writer->flush(10'000));
+  EXPECT_FALSE(read_ending(path_).value().ended) << "the program may still be killed";
+  writer->close();
+  EXPECT_TRUE(read_ending(path_).value().ended);
+  EXPECT_EQ(read_ending(path_).value().stopped_by, 0u);
+  std::filesystem::resize_file(path_, std::filesystem::file_size(path_) - 1);
+  EXPECT_FALSE(read_ending(path_).value().ended);
+  EXPECT_FALSE(read_ending("/dev/null").ok());
+  EXPECT_FALSE(read_ending("/no/such/file").ok());
 }
 
 TEST_F(TraceWriter, NeverWritesIntoTheProgramsFileWhenItsDescriptorWasReused) {

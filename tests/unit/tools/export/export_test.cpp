@@ -166,6 +166,21 @@ TEST(Dot, WhatCannotBeDrawnIsRefused) {
   EXPECT_EQ(to_dot({nullptr, nullptr, &sample.log}).status().code(), StatusCode::invalid_argument);
   sample.plan.vertices.resize(6000);
   EXPECT_EQ(to_dot(sample.inputs()).status().code(), StatusCode::unsupported);
+  EXPECT_NE(to_dot(sample.inputs()).status().message().find("--window 0:500"), std::string::npos);
+  EXPECT_TRUE(to_dot(sample.inputs(), {5900, 500}).ok());
+  EXPECT_EQ(to_dot(sample.inputs(), {0, 5999}).status().code(), StatusCode::unsupported);
+  EXPECT_EQ(to_dot(sample.inputs(), {6000, 1}).status().code(), StatusCode::invalid_argument);
+}
+
+TEST(Dot, AWindowHasItsVerticesAndTheEdgesBetweenThem) {
+  const Sample sample;
+  const std::string plan = to_dot(sample.inputs(), {1, 2}).value();
+  EXPECT_NE(plan.find("v1 -> v2"), std::string::npos) << plan;
+  EXPECT_EQ(plan.find("v0"), std::string::npos) << plan;
+  EXPECT_EQ(plan.find("v3"), std::string::npos) << plan;
+  const std::string trace = to_dot({&sample.trace}, {1, 3}).value();
+  EXPECT_EQ(trace.find("s4"), std::string::npos) << trace;
+  EXPECT_NE(trace.find("s5 [label"), std::string::npos) << trace;
 }
 
 TEST(JsonExport, HoldsEveryEventAndVertex) {
@@ -175,6 +190,33 @@ TEST(JsonExport, HoldsEveryEventAndVertex) {
   EXPECT_EQ(json.at("plan").at("vertices").size(), sample.plan.vertices.size());
   EXPECT_EQ(json.at("plan").at("tensors").at(1).at("home"), nullptr);
   EXPECT_EQ(json.at("run").at("iterations").size(), 3u);
+}
+
+// What JavaScript makes of an integer above 2^53 is another one.
+void expect_safe(const Json& value, const std::string& where) {
+  if (value.is_number_unsigned()) {
+    EXPECT_LE(value.get<uint64_t>(), uint64_t{1} << 53) << where;
+  }
+  for (const auto& [key, inner] : value.items()) {
+    if (value.is_structured()) expect_safe(inner, where + "/" + key);
+  }
+}
+
+TEST(JsonExport, NumbersSurviveJavaScript) {
+  Sample sample;
+  const uint64_t large = 0xfedcba9876543210;
+  for (trace::Event& event : sample.trace.events) {
+    if (auto* op = std::get_if<trace::Op>(&event)) op->record.signature = large;
+    if (auto* allocate = std::get_if<trace::Allocate>(&event)) allocate->record.address = large;
+  }
+  sample.trace.events.push_back(trace::Order{
+      {{trace::RecordKind::order, 0, sizeof(trace::OrderRecord), 99}, 0, large, trace::OrderKind::event_record, 0, 0}});
+  sample.plan.program_hash = sample.plan.iteration_hash = large;
+  for (plan::Call& call : sample.plan.calls) call.signature = large;
+  const Json json = Json::parse(to_json(sample.inputs()).value());
+  expect_safe(json, "");
+  EXPECT_EQ(json.at("plan").at("program_hash"), "fedcba9876543210");
+  EXPECT_EQ(json.at("plan").at("calls").at(0).at("signature"), "fedcba9876543210");
 }
 
 }  // namespace

@@ -1,0 +1,172 @@
+// Nothing of the user's is destroyed: an output is never a file that the command reads, whatever it is called, and what
+// a command leaves behind is what was asked for.
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "analyzer/plan/plan.h"
+#include "tests/e2e/cli/installed.h"
+#include "tests/support/sample.h"
+#include "tests/support/trace_builder.h"
+#include "tests/support/trace_file.h"
+
+namespace reprise::tools::test {
+namespace {
+
+using analyzer::testing::kChunk;
+using analyzer::testing::train_chain;
+
+class OutputFiles : public Installed {
+ protected:
+  void SetUp() override {
+    Installed::SetUp();
+    trace_ = write("a.trace", trace_bytes(train_chain(6, 4 * kChunk, 3)));
+    before_ = read(trace_);
+    plan_ = path("a.plan");
+    ASSERT_TRUE(plan::write_plan(sample_plan(), plan_).ok());
+    log_ = write("a.run", sample_run_log());
+    std::filesystem::create_hard_link(trace_, path("hard"));
+    std::filesystem::create_symlink(trace_, path("soft"));
+  }
+  // The command with `output` in the place of OUT.
+  Finished with(std::vector<std::string> command, const std::string& output) const {
+    std::replace(command.begin(), command.end(), std::string("OUT"), output);
+    return reprise(command);
+  }
+  void make_folder(const std::string& name, bool old) const {
+    std::filesystem::create_directory(path("tmp/" + name));
+    std::filesystem::permissions(path("tmp/" + name), std::filesystem::perms::owner_all);
+    write("tmp/" + name + "/program.trace", "x");
+    const timespec times[2] = {{old ? 1000 : 0, old ? 0 : UTIME_NOW}, {old ? 1000 : 0, old ? 0 : UTIME_NOW}};
+    utimensat(AT_FDCWD, path("tmp/" + name).c_str(), times, 0);
+  }
+  bool there(const std::string& name) const { return std::filesystem::exists(path("tmp/" + name)); }
+
+  std::string trace_, before_, plan_, log_;
+};
+
+TEST_F(OutputFiles, NoCommandWritesOverWhatItReads) {
+  const std::vector<std::vector<std::string>> commands = {
+      {"plan", trace_, "--budget", "50%", "-o", "OUT"},
+      {"plan", trace_, "--budget", "50%", "-o", path("tmp/b.plan"), "--status", "OUT"},
+      {"report", plan_, trace_, "-o", "OUT"},
+      {"report", trace_, "--json", "-o", "OUT"},
+      {"export", trace_, log_, "--format", "perfetto", "-o", "OUT"},
+      {"dump", trace_, "-o", "OUT"},
+      {"simulate", trace_, "--budget", "50%", "--no-fluid", "--csv", "OUT"},
+      {"simulate", trace_, "--budget", "50%", "--no-fluid", "--html", "OUT"},
+      {"replay", "--plan", trace_, "--run-log", "OUT", "--", "/bin/true"},
+      {"record", "-o", "OUT", "--", "/bin/cat", trace_},
+      {"run", "--budget", "1GiB", "-o", "OUT", "--", "/bin/cat", trace_},
+      {"run", "--budget", "1GiB", "--trace", "OUT", "--", "/bin/cat", trace_},
+  };
+  for (const auto& command : commands) {
+    for (const std::string& output : {trace_, path("lib/../a.trace"), path("hard"), path("soft")}) {
+      expect_refused(with(command, output), 2, "would destroy it");
+      EXPECT_TRUE(read(trace_) == before_) << command.front() << " " << output;
+      EXPECT_TRUE(std::filesystem::is_symlink(path("soft")));
+    }
+  }
+}
+
+TEST_F(OutputFiles, AProgramIsNoPlaceForItsRecording) {
+  const std::string program = write("program", "#!/bin/sh\n");
+  std::filesystem::permissions(program, std::filesystem::perms::all);
+  expect_refused(reprise({"record", "-o", program, "--", program}), 2, "would destroy it");
+  expect_refused(reprise({"replay", "--plan", plan_, "--run-log", program, "--", program}), 2, "would destroy it");
+  EXPECT_EQ(read(program), "#!/bin/sh\n");
+}
+
+TEST_F(OutputFiles, TwoOutputsAreTwoFiles) {
+  const std::string one = path("tmp/x");
+  expect_refused(reprise({"run", "--budget", "1G", "--trace", one, "--run-log", one, "--", "/bin/true"}), 2, "--trace");
+  expect_refused(reprise({"run", "--budget", "1G", "-o", one, "--run-log", one, "--", "/bin/true"}), 2, "-o writes");
+  expect_refused(reprise({"simulate", trace_, "--budget", "50%", "--csv", one, "--html", path("tmp/../tmp/x")}), 2,
+                 "--csv");
+  EXPECT_EQ(reprise({"simulate", trace_, "--budget", "50%", "--no-fluid", "--csv", "/dev/null", "--html", "/dev/null"})
+                .exit_code,
+            0);
+}
+
+TEST_F(OutputFiles, WhatIsReadMayBeWrittenToAPipe) {
+  EXPECT_EQ(reprise({"dump", trace_, "-o", "/dev/stdout"}).out, reprise({"dump", trace_}).out);
+}
+
+// The preloaded library puts its plans beside the trace; the user may have a plan there.
+TEST_F(OutputFiles, AFileBesideANamedTraceIsLeftAlone) {
+  const std::string mine = write("b.trace.plan", "mine");
+  for (const std::vector<std::string>& options : {std::vector<std::string>{"run", "-o", path("tmp/r.html"), "--trace"},
+                                                  std::vector<std::string>{"record", "-o"}}) {
+    std::vector<std::string> command = options;
+    command.insert(command.end(), {path("b.trace"), "--budget", "1GiB", "--", "/bin/sh", "-c",
+                                   "echo theirs > $REPRISE_TRACE.plan; echo recording > $REPRISE_TRACE"});
+    reprise(command);
+    EXPECT_EQ(read(mine), "mine") << command.front();
+    EXPECT_EQ(read(path("b.trace")), "recording\n") << command.front();
+  }
+}
+
+// The program could not write a byte: the file is there, and empty.
+TEST_F(OutputFiles, AnEmptyRecordingIsNoRecording) {
+  const Finished finished = reprise({"record", "-o", path("tmp/b.trace"), "--", "/bin/sh", "-c", ": > $REPRISE_TRACE"});
+  expect_refused(finished, 1, "nothing could be written");
+}
+
+TEST_F(OutputFiles, AProgramThatDiesOfASignalLeavesNothingBehind) {
+  for (const std::string name : {"TERM", "INT", "KILL", "SEGV"}) {
+    const Finished finished = reprise({"run", "--budget", "1GiB", "-o", path("report.html"), "--", "/bin/sh", "-c",
+                                       "touch $REPRISE_TRACE $REPRISE_RUN_LOG; kill -" + name + " $$"});
+    EXPECT_NE(finished.signal, 0) << name;
+    EXPECT_TRUE(std::filesystem::is_empty(path("tmp"))) << name;
+  }
+}
+
+TEST_F(OutputFiles, WhatAKilledRunLeftIsRemovedByTheNextOne) {
+  make_folder("reprise-aaaaaa", true);
+  make_folder("reprise-bbbbbb", false);      // may be in the making
+  make_folder("reprise-cccccc", true);       // in use
+  make_folder("reprise-kept-dddddd", true);  // by --keep
+  make_folder("reprise-something-else", true);
+  const int held = open(path("tmp/reprise-cccccc").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  ASSERT_EQ(flock(held, LOCK_EX | LOCK_NB), 0);
+  reprise({"run", "--budget", "1GiB", "-o", path("report.html"), "--", "/bin/true"});
+  EXPECT_FALSE(there("reprise-aaaaaa"));
+  for (const char* name : {"reprise-bbbbbb", "reprise-cccccc", "reprise-kept-dddddd", "reprise-something-else"}) {
+    EXPECT_TRUE(there(name)) << name;
+  }
+  close(held);
+}
+
+TEST_F(OutputFiles, SeveralTablesAreSeveralFiles) {
+  const std::string plan_table = reprise({"export", plan_, "--format", "csv"}).out;
+  const std::string run_table = reprise({"export", log_, "--format", "csv"}).out;
+  const Finished both = reprise({"export", plan_, log_, "--format", "csv", "-o", path("tmp/all.csv")});
+  EXPECT_EQ(both.exit_code, 0) << both.err;
+  EXPECT_NE(both.err.find("all.plan.csv"), std::string::npos) << both.err;
+  EXPECT_EQ(read(path("tmp/all.plan.csv")), plan_table);
+  EXPECT_EQ(read(path("tmp/all.run.csv")), run_table);
+  EXPECT_FALSE(there("all.csv"));
+  EXPECT_FALSE(there("all.trace.csv"));
+  expect_refused(reprise({"export", plan_, log_, "--format", "csv"}), 2, "-o a.csv writes");
+  const std::string named = write("a.run.csv", sample_run_log());  // what a part would be called is an input
+  expect_refused(reprise({"export", plan_, named, "--format", "csv", "-o", path("a.csv")}), 2, "would destroy it");
+}
+
+TEST_F(OutputFiles, WhatAGraphDoesNotShowIsSaid) {
+  const Finished all = reprise({"export", plan_, log_, "--format", "dot"});
+  EXPECT_EQ(all.out, reprise({"export", plan_, "--format", "dot"}).out);
+  EXPECT_NE(all.err.find("the rest was left out"), std::string::npos) << all.err;
+  const Finished part = reprise({"export", plan_, "--format", "dot", "--window", "1:2"});
+  EXPECT_EQ(part.exit_code, 0) << part.err;
+  EXPECT_EQ(part.err, "");
+  EXPECT_LT(part.out.size(), all.out.size());
+  for (const char* window : {"a", "1:", ":", "1:2:3", "1:0", "-1:4", "99:1"}) {
+    expect_refused(reprise({"export", plan_, "--format", "dot", "--window", window}), 2, "--window");
+  }
+  expect_refused(reprise({"export", plan_, "--format", "csv", "--window", "0:5"}), 2, "--format dot");
+}
+
+}  // namespace
+}  // namespace reprise::tools::test

@@ -1,0 +1,133 @@
+// How runs end when something is in the way: the disk is full, the program is killed, the plan is another's, host
+// memory is too small. What is said is what happened.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include "tests/e2e/harness.h"
+
+namespace reprise::e2e {
+namespace {
+
+class Endings : public testing::Test {
+ protected:
+  static std::vector<std::string> trainer(const std::string& steps, const std::string& width = "64") {
+    return {built("bin/chargpt"),
+            "--layers",
+            "2",
+            "--width",
+            width,
+            "--heads",
+            "4",
+            "--context",
+            "32",
+            "--batch",
+            "8",
+            "--seed",
+            "1",
+            "--steps",
+            steps};
+  }
+  static Outcome reprise(std::vector<std::string> arguments, const std::vector<std::string>& program = {}) {
+    arguments.insert(arguments.begin(), built("bin/reprise"));
+    if (!program.empty()) arguments.emplace_back("--");
+    arguments.insert(arguments.end(), program.begin(), program.end());
+    Environment environment = simulated_device();
+    environment.erase("LD_LIBRARY_PATH");
+    return run(arguments, environment);
+  }
+  // Files may be no larger than so many KiB.
+  static std::vector<std::string> limited(const std::string& kib, const std::vector<std::string>& program) {
+    std::vector<std::string> words = {"/bin/bash", "-c", "ulimit -f " + kib + "; exec \"$@\"", "bash"};
+    words.insert(words.end(), program.begin(), program.end());
+    return words;
+  }
+  static bool has(const std::string& text, const std::string& word) { return text.find(word) != std::string::npos; }
+
+  Scratch scratch_;
+  const std::string trace_ = scratch_.path("a.trace");
+};
+
+TEST_F(Endings, ARecordingThatMetAFullDiskIsCutShort) {
+  const Outcome full = reprise({"record", "--device", "sim", "-o", trace_}, limited("40", trainer("20")));
+  EXPECT_EQ(full.exit_code, 1) << full.err;
+  EXPECT_FALSE(has(full.err, "reprise: recorded")) << full.err;
+  EXPECT_TRUE(has(full.err, "the recording is cut short")) << full.err;
+  EXPECT_TRUE(has(full.err, "File too large")) << full.err;
+  EXPECT_GT(std::filesystem::file_size(trace_), 0u);
+  EXPECT_EQ(reprise({"dump", trace_, "-o", "/dev/null"}).exit_code, 0);
+}
+
+TEST_F(Endings, ANamedRecordingOfAKilledProgramStaysAndIsCutShort) {
+  std::vector<std::string> program = {"/usr/bin/timeout", "-s", "KILL", "2"};
+  const std::vector<std::string> endless = trainer("1000000");
+  program.insert(program.end(), endless.begin(), endless.end());
+  const Outcome killed = reprise({"record", "--device", "sim", "-o", trace_}, program);
+  EXPECT_NE(killed.exit_code, 0);
+  EXPECT_FALSE(has(killed.err, "reprise: recorded")) << killed.err;
+  EXPECT_TRUE(has(killed.err, "the recording is cut short")) << killed.err;
+  EXPECT_GT(std::filesystem::file_size(trace_), 0u);
+  const Outcome whole = reprise({"record", "--device", "sim", "-o", trace_}, trainer("3"));
+  EXPECT_EQ(whole.exit_code, 0);
+  EXPECT_TRUE(has(whole.err, "reprise: recorded")) << whole.err;
+}
+
+TEST_F(Endings, APlanThatNeverAppliesIsSaid) {
+  const std::string plan = scratch_.path("a.plan");
+  ASSERT_EQ(reprise({"record", "--device", "sim", "-o", trace_}, trainer("10")).exit_code, 0);
+  ASSERT_EQ(reprise({"plan", trace_, "--budget", "50%", "-o", plan}).exit_code, 0);
+  const Outcome own = reprise({"replay", "--device", "sim", "--plan", plan}, trainer("10"));
+  EXPECT_EQ(own.exit_code, 0);
+  EXPECT_FALSE(has(own.err, "never applied")) << own.err;
+  // Another width: other sizes, so that no iteration is the plan's.
+  const std::string log = scratch_.path("a.run");
+  for (const std::vector<std::string>& more : {std::vector<std::string>{}, {"--run-log", log}}) {
+    std::vector<std::string> command = {"replay", "--device", "sim", "--budget", "1GiB", "--plan", plan};
+    command.insert(command.end(), more.begin(), more.end());
+    const Outcome other = reprise(command, trainer("10", "128"));
+    EXPECT_EQ(other.exit_code, 0) << other.err;
+    EXPECT_TRUE(has(other.err, plan + ": the plan never applied")) << other.err;
+  }
+}
+
+TEST_F(Endings, TheRunLogSaysHowTheProgramEndedAndTheReportShowsIt) {
+  const std::string log = scratch_.path("a.run");
+  const std::string page = scratch_.path("a.html");
+  const std::vector<std::string> trained = trainer("3");
+  std::vector<std::string> program = {"/bin/bash", "-c", "\"$@\"; exit 3", "bash"};
+  program.insert(program.end(), trained.begin(), trained.end());
+  ASSERT_EQ(reprise({"run", "--device", "sim", "--budget", "50%", "--run-log", log, "-o", page}, program).exit_code, 3);
+  const auto lines = lines_of(read_run_log(log), "program_end");
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_EQ(lines[0].at("exit_code"), 3);
+  EXPECT_EQ(lines[0].at("signal"), 0);
+  ASSERT_EQ(reprise({"report", log, "-o", page}).exit_code, 0);
+  EXPECT_TRUE(has(read_file(page), "The program ended with exit code 3"));
+}
+
+TEST_F(Endings, TooLittleHostMemoryIsCalledThat) {
+  const Outcome outcome =
+      reprise({"run", "--device", "sim", "--budget", "50%", "--host-memory", "1MiB", "-o", scratch_.path("a.html")},
+              trainer("3"));
+  EXPECT_NE(outcome.exit_code, 0);
+  EXPECT_TRUE(has(outcome.err, "--host-memory")) << outcome.err;
+  EXPECT_FALSE(has(outcome.err, "one call needs as much")) << outcome.err;
+}
+
+TEST_F(Endings, WithoutADriverThatIsTheReason) {
+  const Environment none = {{"REPRISE_DRIVER", scratch_.path("no.so")}};
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"run", "--budget", "50%", "-o", scratch_.path("a.html")}, {"record", "-o", trace_}}) {
+    std::vector<std::string> words = {built("bin/reprise")};
+    words.insert(words.end(), command.begin(), command.end());
+    words.insert(words.end(), {"--", "/bin/true"});
+    const Outcome outcome = run(words, none);
+    EXPECT_TRUE(has(outcome.err, "no driver")) << outcome.err;
+    EXPECT_FALSE(has(outcome.err, "made no CUDA call")) << outcome.err;
+  }
+}
+
+}  // namespace
+}  // namespace reprise::e2e

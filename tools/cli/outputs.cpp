@@ -1,0 +1,102 @@
+#include "tools/cli/outputs.h"
+
+#include <fmt/core.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <string_view>
+
+namespace reprise::tools {
+namespace {
+
+Status system_error(const std::string& path, int error, std::string_view advice) {
+  const StatusCode code = error == ENOENT ? StatusCode::not_found : StatusCode::io_error;
+  return {code, fmt::format("{}: {}; {}", path, std::strerror(error), advice)};
+}
+
+std::string folder_of(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+bool is_regular(const std::string& path) {
+  struct stat info {};
+  return stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
+}
+
+// Pipes, terminals and /dev/null may be written by several: nothing in them is lost.
+bool can_be_lost(const std::string& path) {
+  struct stat info {};
+  return stat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode);
+}
+
+}  // namespace
+
+bool same_file(const std::string& one, const std::string& other) {
+  struct stat first {};
+  struct stat second {};
+  const bool first_exists = stat(one.c_str(), &first) == 0;
+  const bool second_exists = stat(other.c_str(), &second) == 0;
+  if (first_exists && second_exists) return first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+  if (first_exists != second_exists) return false;
+  std::error_code error;
+  const auto left = std::filesystem::weakly_canonical(std::filesystem::absolute(one, error), error);
+  const auto right = std::filesystem::weakly_canonical(std::filesystem::absolute(other, error), error);
+  return !error && left == right;
+}
+
+Outputs& Outputs::reads(const std::string& path) {
+  if (is_regular(path)) inputs_.push_back(path);
+  return *this;
+}
+
+Outputs& Outputs::reads(const std::vector<std::string>& paths) {
+  for (const std::string& path : paths) reads(path);
+  return *this;
+}
+
+Outputs& Outputs::writes(const std::string& option, const std::string& path) {
+  if (!path.empty() && path != "-") outputs_.emplace_back(option, path);
+  return *this;
+}
+
+Status Outputs::check() const {
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    const auto& [option, path] = outputs_[i];
+    for (const std::string& input : inputs_) {
+      if (!same_file(path, input)) continue;
+      const std::string what = path == input ? "this command reads that file" : "this is " + input + ", which is read";
+      return {StatusCode::invalid_argument,
+              fmt::format("{} {}: {}, and would destroy it; name another output", option, path, what)};
+    }
+    for (size_t before = 0; before < i; ++before) {
+      if (!can_be_lost(path) || !same_file(path, outputs_[before].second)) continue;
+      return {StatusCode::invalid_argument,
+              fmt::format("{} {}: {} writes the same file; name two of them", option, path, outputs_[before].first)};
+    }
+    if (Status status = check_writable(path); !status.ok()) return status;
+  }
+  return {};
+}
+
+Status check_writable(const std::string& path) {
+  if (path == "-") return {};
+  if (path.empty()) return {StatusCode::invalid_argument, "the output file has an empty name; give one"};
+  struct stat info {};
+  if (stat(path.c_str(), &info) == 0) {
+    if (S_ISDIR(info.st_mode)) return system_error(path, EISDIR, "name a file");
+    if (access(path.c_str(), W_OK) != 0) return system_error(path, errno, "choose another output file");
+    return {};
+  }
+  const std::string folder = folder_of(path);
+  if (stat(folder.c_str(), &info) != 0) return system_error(path, errno, fmt::format("create {} first", folder));
+  if (!S_ISDIR(info.st_mode)) return system_error(path, ENOTDIR, "choose another output file");
+  if (access(folder.c_str(), W_OK | X_OK) != 0) return system_error(path, errno, "choose another output file");
+  return {};
+}
+
+}  // namespace reprise::tools

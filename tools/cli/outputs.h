@@ -1,0 +1,34 @@
+// Outputs of commands: that they can be written, and that none of them is a file which the same command reads or writes
+// besides. Callers: all commands that write, before they do anything.
+#pragma once
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "preload/trace/status.h"
+
+namespace reprise::tools {
+
+// What a command reads and writes, by the names that the user gave.
+class Outputs {
+ public:
+  // A file that is read. "" and what is no regular file are left out.
+  Outputs& reads(const std::string& path);
+  Outputs& reads(const std::vector<std::string>& paths);
+  // A file that will be written; `option` names it in messages. "" is none, "-" is stdout.
+  Outputs& writes(const std::string& option, const std::string& path);
+  // Ok when each output can be written, and none is an input or another output: the same path, the same file by a hard
+  // or symbolic link.
+  Status check() const;
+
+ private:
+  std::vector<std::string> inputs_;
+  std::vector<std::pair<std::string, std::string>> outputs_;  // option, path
+};
+
+// Ok when `path` can be written: an existing file with permission, or a new one in a writable folder.
+Status check_writable(const std::string& path);
+// Do both names lead to one file, which need not exist yet?
+bool same_file(const std::string& one, const std::string& other);
+
+}  // namespace reprise::tools
