@@ -4,8 +4,12 @@
 #include <utility>
 #include <vector>
 
+#include "preload/trace/nearest.h"
 #include "tools/cli/command.h"
 #include "tools/cli/message.h"
+#include "tools/cli/options.h"
+#include "tools/cli/version.h"
+#include "tools/manual/variables.h"
 
 namespace {
 
@@ -27,7 +31,8 @@ constexpr CommandRow kCommands[] = {
     {"facts", "Show what is known of kernels: what they read and write, and why that is thought",
      reprise::tools::declare_facts},
     {"doctor", "Check whether Reprise can work on this machine", reprise::tools::declare_doctor},
-    {"help", "Print this, the help of a command, or of environment: the variables", reprise::tools::declare_help},
+    {"help", "Print this, the help of a command or of the environment, man pages, completions",
+     reprise::tools::declare_help},
 };
 
 // The program and its arguments stand behind the first "--"; nothing of them is ours to interpret.
@@ -43,6 +48,13 @@ ProgramArguments split_program(int& argc, char** argv) {
   return program;
 }
 
+int refuse_command(const std::string& name) {
+  std::vector<std::string> names;
+  for (const CommandRow& row : kCommands) names.emplace_back(row.name);
+  const std::string meant = reprise::did_you_mean(name, names);
+  return reprise::tools::fail_usage(name + ": no such command" + (meant.empty() ? "; see 'reprise --help'" : meant));
+}
+
 bool is_command(const std::string& name) {
   for (const CommandRow& row : kCommands) {
     if (name == row.name) return true;
@@ -52,27 +64,29 @@ bool is_command(const std::string& name) {
 
 int report_parse_error(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_exit_code() == 0) return app.exit(error);  // --help and --version print and succeed
-  if (app.get_subcommands().empty()) return reprise::tools::fail_usage("no command given; see 'reprise --help'");
-  std::string help;
-  for (const CLI::App* command : app.get_subcommands()) help = "reprise " + command->get_name() + " --help";
-  return reprise::tools::fail_usage(std::string(error.what()) + "; see '" + help + "'");
+  if (app.get_subcommands().empty() && dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr) {
+    return reprise::tools::fail_usage("no command given; see 'reprise --help'");
+  }
+  return reprise::tools::fail_usage(reprise::tools::explain(app, error));
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   ProgramArguments program = split_program(argc, argv);
+  reprise::tools::say_unknown_variables();
   if (argc > 1 && argv[1][0] != '-' && !is_command(argv[1])) {
-    return reprise::tools::fail_usage(std::string(argv[1]) + ": no such command; see 'reprise --help'");
+    return refuse_command(argv[1]);
   }
   CLI::App app{"Runs CUDA and PyTorch programs in less GPU memory than they need.", "reprise"};
-  app.set_version_flag("--version", std::string("reprise ") + REPRISE_VERSION);
+  app.set_version_flag("--version", "reprise " + reprise::tools::version_text());
   app.require_subcommand(1);
   std::vector<std::pair<CLI::App*, Action>> actions;
   for (const CommandRow& row : kCommands) {
     CLI::App* command = app.add_subcommand(row.name, row.help);
     actions.emplace_back(command, row.declare(*command, program));
   }
+  reprise::tools::name_kinds_of_values(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

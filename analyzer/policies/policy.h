@@ -1,6 +1,7 @@
 // A policy decides which tensors leave the device when memory is short. One file per policy, named after its source.
 // Callers: the planner, which runs a portfolio of them.
 #pragma once
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -51,6 +52,8 @@ const std::vector<const Policy*>& all_policies();
 const std::vector<const Policy*>& baseline_policies();
 // nullptr when there is none of this name.
 const Policy* find_policy(std::string_view name);
+// "auto", the portfolio's, the baselines'.
+std::vector<std::string> known_policies();
 // Ok for "auto" and for the name of a policy; else an error that lists them.
 Status check_policy(std::string_view name);
 

@@ -1,6 +1,7 @@
 #include <string>
 
 #include "analyzer/policies/policy.h"
+#include "preload/trace/nearest.h"
 
 namespace reprise::analyzer {
 
@@ -26,13 +27,21 @@ const Policy* find_policy(std::string_view name) {
   return nullptr;
 }
 
+std::vector<std::string> known_policies() {
+  std::vector<std::string> names = {"auto"};
+  for (const auto* list : {&all_policies(), &baseline_policies()}) {
+    for (const Policy* policy : *list) names.emplace_back(policy->name());
+  }
+  return names;
+}
+
 Status check_policy(std::string_view name) {
   if (name == "auto" || find_policy(name) != nullptr) return {};
-  std::string known = "auto";
-  for (const auto* list : {&all_policies(), &baseline_policies()}) {
-    for (const Policy* policy : *list) known += ", " + std::string(policy->name());
-  }
-  return {StatusCode::invalid_argument, "no policy is called '" + std::string(name) + "'; choose one of " + known};
+  const std::vector<std::string> names = known_policies();
+  std::string known;
+  for (const std::string& one : names) known += (known.empty() ? "" : ", ") + one;
+  return {StatusCode::invalid_argument,
+          "no policy is called '" + std::string(name) + "'" + did_you_mean(name, names) + "; choose one of " + known};
 }
 
 }  // namespace reprise::analyzer

@@ -2,13 +2,18 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <concepts>
 #include <cstdlib>
 #include <cstring>
 #include <initializer_list>
 #include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "preload/base/log.h"
+#include "preload/trace/nearest.h"
 
 namespace reprise {
 namespace {
@@ -84,6 +89,22 @@ Config read_config(EnvironmentLookup lookup) noexcept {
 #include "preload/base/variables.def"
 #undef REPRISE_VARIABLE
   return result;
+}
+
+void say_misspelt(const char* const* environment) noexcept {
+  constexpr std::string_view prefix = "REPRISE_";
+  std::vector<std::string> known;
+  for (const ConfigVariable& variable : kVariables) known.emplace_back(variable.name + prefix.size());
+  for (; environment != nullptr && *environment != nullptr; ++environment) {
+    std::string_view name(*environment);
+    name = name.substr(0, name.find('='));
+    if (!name.starts_with(prefix) || name.starts_with("REPRISE_SIM_") || name.starts_with("REPRISE_COUNT_")) continue;
+    const std::string rest(name.substr(prefix.size()));
+    if (std::find(known.begin(), known.end(), rest) != known.end()) continue;
+    const std::string meant = nearest(rest, known, 2);
+    if (meant.empty()) continue;  // the probe's, a test's, or none of ours
+    log_line(LogLevel::warn, "REPRISE_%s: no such variable; did you mean REPRISE_%s?", rest.c_str(), meant.c_str());
+  }
 }
 
 const Config& config() noexcept {

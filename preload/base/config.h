@@ -39,6 +39,10 @@ const Config& config() noexcept;
 using EnvironmentLookup = const char* (*)(const char* name);
 Config read_config(EnvironmentLookup lookup) noexcept;
 
+// Says which variables of `environment` (ended by nullptr) begin with REPRISE_, are not in the table, and are close to
+// one that is: they were misspelt, and have no effect. At the start of a process, off every hot path.
+void say_misspelt(const char* const* environment) noexcept;
+
 // The table, for documentation and tests.
 struct ConfigVariable {
   const char* name;

@@ -160,6 +160,7 @@ void start_once_only() {
   set_log_level(std::strcmp(asked.log, "debug") == 0  ? LogLevel::debug
                 : std::strcmp(asked.log, "info") == 0 ? LogLevel::info
                                                       : LogLevel::warn);
+  if (asked.planner == nullptr) say_misspelt(environ);  // the launcher, which sets that variable, has looked already
   if (!asked.budget.given() && asked.trace == nullptr) {
     if (asked.defragment) start_defragmenting(asked);
     return;

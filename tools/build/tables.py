@@ -7,7 +7,7 @@ import re
 
 RUN_LOG = "preload/base/run_log_keys.def"
 MACHINE = "tools/probe/output/machine_keys.def"
-VARIABLES = ("preload/base/variables.def", "tools/sim/base/variables.def", "tools/probe/output/variables.def")
+VARIABLES = ("preload/base/variables.def", "tools/sim/base/variables.def", "tools/probe/output/variables.def", "tools/manual/developers.def")
 TOKEN = re.compile(r'\s*(?:("(?:[^"\\]|\\.)*")|([,()])|([^\s",()]+))')
 
 

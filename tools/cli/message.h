@@ -16,19 +16,4 @@ int fail(const Status& status);
 int fail_usage(std::string_view what);
 void say(std::string_view line);
 
-// One line that is overwritten by the next one and vanishes at the end; silent when stderr is no terminal.
-class Progress {
- public:
-  explicit Progress(bool wanted = true);
-  ~Progress();
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
-  void step(std::string_view what);
-  void clear();
-
- private:
-  bool shown_ = false;
-  bool wanted_;
-};
-
 }  // namespace reprise::tools

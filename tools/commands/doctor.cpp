@@ -1,9 +1,11 @@
 // `reprise doctor`: would Reprise work here, and if not, what is missing?
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "tools/cli/colour.h"
 #include "tools/cli/command.h"
 #include "tools/cli/files.h"
 #include "tools/cli/message.h"
@@ -30,7 +32,8 @@ int run_doctor(bool simulated, bool json) {
   check_software(simulated, checks);
   check_device(simulated ? installation().sim_driver : "", checks);
   check_host(host_state(), checks);
-  const Status written = write_file("-", json ? doctor_json(checks).dump(1) + "\n" : doctor_text(checks));
+  const Status written =
+      write_file("-", json ? doctor_json(checks).dump(1) + "\n" : doctor_text(checks, has_colours(STDOUT_FILENO)));
   return written.ok() ? doctor_exit_code(checks) : fail(written);
 }
 

@@ -13,6 +13,7 @@
 #include "tools/cli/files.h"
 #include "tools/cli/message.h"
 #include "tools/cli/outputs.h"
+#include "tools/cli/progress.h"
 #include "tools/report/inputs.h"
 
 namespace reprise::tools {

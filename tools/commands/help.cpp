@@ -1,4 +1,5 @@
-// `reprise help`: the commands, the help of one of them, or the environment variables that all parts of Reprise read.
+// `reprise help`: the commands, the help of one of them, or the environment variables that all parts of Reprise read;
+// and what the build installs besides, the man pages and the shells' completions.
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
@@ -6,65 +7,45 @@
 #include <cstdio>
 #include <memory>
 #include <string>
-#include <string_view>
 
 #include "preload/base/amount.h"
+#include "preload/trace/nearest.h"
 #include "tools/cli/command.h"
+#include "tools/cli/files.h"
 #include "tools/cli/message.h"
+#include "tools/cli/options.h"
+#include "tools/cli/outputs.h"
+#include "tools/manual/manual.h"
+#include "tools/manual/variables.h"
 
 namespace reprise::tools {
 namespace {
 
-struct Variable {
-  std::string_view name;
-  std::string_view values;
-  std::string_view standard;
-  std::string_view help;
+struct HelpOptions {
+  std::vector<std::string> topic;
+  std::string man;
+  std::string completion;
 };
 
-#define REPRISE_VARIABLE(field, name, Field, values, standard, help) {name, values, standard, help},
-#define REPRISE_LONE_VARIABLE(name, values, standard, help) {name, values, standard, help},
-constexpr Variable kLibrary[] = {
-#include "preload/base/variables.def"
-};
-constexpr Variable kSimulatedDevice[] = {
-#include "tools/sim/base/variables.def"
-};
-constexpr Variable kProbe[] = {
-#include "tools/probe/output/variables.def"
-};
-#undef REPRISE_VARIABLE
-#undef REPRISE_LONE_VARIABLE
-
-// "auto|cupti" as "auto, cupti"; the types by what people write for them.
-std::string values_of(const Variable& variable) {
-  if (variable.values == "bool") return "0 or 1";
-  std::string text;
-  for (const char letter : variable.values) text += letter == '|' ? std::string(", ") : std::string(1, letter);
-  return text;
+std::vector<const CLI::App*> commands_of(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App*) { return true; });
 }
 
-// Help is Markdown, for the page has it, too; a terminal needs no quotes of code.
-std::string plain(std::string_view markdown) {
-  std::string text(markdown);
-  std::erase(text, '`');
-  return text;
-}
-
-template <size_t count>
-void print_variables(const char* title, const Variable (&variables)[count]) {
-  fmt::print("{}\n", title);
-  for (const Variable& one : variables) {
-    const std::string standard = one.standard.empty() ? "" : fmt::format("; default {}", one.standard);
-    fmt::print("  {:<28} {}{}\n      {}\n", one.name, values_of(one), standard, plain(one.help));
-  }
-  fmt::print("\n");
+std::vector<std::string> topics(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* one : commands_of(app)) names.push_back(one->get_name());
+  return names;
 }
 
 int print_environment() {
-  print_variables("The preloaded library (reprise run, record and replay set what they need):", kLibrary);
-  print_variables("The simulated device (--device sim):", kSimulatedDevice);
-  print_variables("reprise-probe and libreprise_count.so:", kProbe);
+  for (const VariableGroup& group : all_variables()) {
+    fmt::print("{}\n", group.title);
+    for (const VariableText& one : group.variables) {
+      const std::string standard = one.standard.empty() ? "" : fmt::format("; default {}", one.standard);
+      fmt::print("  {:<28} {}{}\n      {}\n", one.name, one.values, standard, one.help);
+    }
+    fmt::print("\n");
+  }
   std::string units;
   for (const SizeUnit& unit : kSizeUnits) {
     if (!unit.name.empty()) units += fmt::format(" {}", unit.name);
@@ -75,26 +56,64 @@ int print_environment() {
   return 0;
 }
 
-int print_help(const CLI::App& root, const std::string& topic) {
+int print_help(const CLI::App& root, const std::vector<std::string>& topic) {
   // root.help() would be that of the command that was given, which is this one.
   if (topic.empty()) {
     fmt::print("{}", root.get_formatter()->make_help(&root, root.get_name(), CLI::AppFormatMode::Normal));
     return 0;
   }
-  if (topic == "environment") return print_environment();
-  for (const CLI::App* command : root.get_subcommands([&](const CLI::App* one) { return one->get_name() == topic; })) {
-    fmt::print("{}", command->help(root.get_name()));
-    return 0;
+  if (topic.front() == "environment" && topic.size() == 1) return print_environment();
+  const CLI::App* command = &root;
+  std::string called;
+  for (const std::string& word : topic) {
+    const auto all = commands_of(*command);
+    const auto found = std::find_if(all.begin(), all.end(), [&](const auto* one) { return one->get_name() == word; });
+    if (found == all.end()) {
+      std::vector<std::string> names = topics(*command);
+      if (command == &root) names.emplace_back("environment");
+      const std::string meant = did_you_mean(word, names);
+      return fail_usage(word + ": no such command" + (meant.empty() ? "; see 'reprise help'" : meant));
+    }
+    called += (called.empty() ? "" : " ") + command->get_name();
+    command = *found;
   }
-  return fail_usage(topic + ": no such command; see 'reprise help'");
+  fmt::print("{}", command->help(called));
+  return 0;
+}
+
+int write_man_pages(const CommandText& root, const std::string& folder) {
+  std::vector<VariableText> variables;
+  for (VariableGroup& group : all_variables()) {
+    std::move(group.variables.begin(), group.variables.end(), std::back_inserter(variables));
+  }
+  for (const auto& [name, page] : man_pages(root, variables)) {
+    const Status written = write_file(fmt::format("{}/{}", folder, name), page);
+    if (!written.ok()) return fail(written);
+  }
+  return 0;
+}
+
+int run_help(const CLI::App& root, const HelpOptions& options) {
+  if (!options.man.empty()) return write_man_pages(describe(root), options.man);
+  if (options.completion.empty()) return print_help(root, options.topic);
+  const CommandText commands = describe(root);
+  const Status written =
+      write_file("-", options.completion == "zsh" ? zsh_completion(commands) : bash_completion(commands));
+  return written.ok() ? 0 : fail(written);
 }
 
 }  // namespace
 
 Action declare_help(CLI::App& app, const ProgramArguments&) {
-  auto topic = std::make_shared<std::string>();
-  app.add_option("topic", *topic, "A command, or: environment");
-  return [topic, &app] { return print_help(*app.get_parent(), *topic); };
+  auto options = std::make_shared<HelpOptions>();
+  std::vector<std::string> names = topics(*app.get_parent());
+  names.emplace_back("environment");
+  name_values(app.add_option("topic", options->topic, "A command, or: environment"), "TOPIC", names)->expected(0, 2);
+  app.add_option("--man", options->man, "Write the man pages into this folder")->type_name("FOLDER");
+  app.add_option("--completion", options->completion,
+                 "Print completion for this shell, as in: source <(reprise help --completion bash)")
+      ->check(CLI::IsMember({"bash", "zsh"}));
+  return [options, &app] { return run_help(*app.get_parent(), *options); };
 }
 
 }  // namespace reprise::tools

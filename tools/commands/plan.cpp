@@ -14,7 +14,9 @@
 #include "tools/cli/command.h"
 #include "tools/cli/files.h"
 #include "tools/cli/message.h"
+#include "tools/cli/options.h"
 #include "tools/cli/outputs.h"
+#include "tools/cli/progress.h"
 #include "tools/cli/sizes.h"
 #include "tools/graphs/json_graph.h"
 #include "tools/machines/machines.h"
@@ -207,10 +209,12 @@ Action declare_plan(CLI::App& app, const ProgramArguments&) {
   app.add_option("-o,--output", arguments->output, "The plan to write (default: beside the trace)");
   app.add_option("--from", arguments->from, "Only of what was called from this call number on");
   app.add_option("--calls", arguments->calls, "Only iterations of at least this many calls");
-  app.add_option("--policy", arguments->policy, "How to plan: auto tries all and takes the best");
+  name_values(app.add_option("--policy", arguments->policy, "How to plan: auto tries all and takes the best"), "POLICY",
+              analyzer::known_policies());
   app.add_option("--safety", arguments->safety, "That the plan will run with: strict (default) or trusted")
       ->check(CLI::IsMember({"strict", "trusted"}));
-  app.add_option("--machine", arguments->machine, "Plan for h200, a100, a100x8, p100x4, g10 or a machine file");
+  name_values(app.add_option("--machine", arguments->machine, "Plan for one of these, or for a machine file"),
+              "MACHINE", machine_names());
   app.add_flag("--no-recompute", arguments->no_recompute,
                "Recompute nothing to save memory; for strict safety nothing is, anyway");
   app.add_option("--facts", arguments->facts,

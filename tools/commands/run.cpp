@@ -4,9 +4,11 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "analyzer/policies/policy.h"
 #include "tools/cli/command.h"
 #include "tools/cli/files.h"
 #include "tools/cli/message.h"
+#include "tools/cli/options.h"
 #include "tools/doctor/checks.h"
 #include "tools/launch/defragment.h"
 #include "tools/launch/program.h"
@@ -105,7 +107,8 @@ Action declare_run(CLI::App& app, const ProgramArguments& program) {
                           "Device memory to stay within, as in 12GiB or 50% of the peak"),
            app.add_option("-o,--output", options->report, "The report to write (default reprise-report-PROGRAM.html)"),
            app.add_option("--trace", options->session.trace, "Keep the recorded trace here"),
-           app.add_option("--policy", options->session.policy, "How to plan (default: the best of all)"),
+           name_values(app.add_option("--policy", options->session.policy, "How to plan (default: the best of all)"),
+                       "POLICY", analyzer::known_policies()),
            add_safety_option(app, options->session.safety),
            app.add_option(
                   "--examine", options->session.examine,

@@ -1,5 +1,6 @@
 // `reprise simulate`: what budgets cost, on a machine of one's choice, without running anything.
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -13,15 +14,19 @@
 #include "analyzer/policies/policy.h"
 #include "preload/facts/store.h"
 #include "tools/cli/budget_range.h"
+#include "tools/cli/colour.h"
 #include "tools/cli/command.h"
 #include "tools/cli/files.h"
 #include "tools/cli/message.h"
+#include "tools/cli/options.h"
 #include "tools/cli/outputs.h"
+#include "tools/cli/progress.h"
 #include "tools/graphs/json_graph.h"
 #include "tools/machines/machines.h"
 #include "tools/report/inputs.h"
 #include "tools/simulate/disturbance.h"
 #include "tools/simulate/page.h"
+#include "tools/simulate/recommend.h"
 
 namespace reprise::tools {
 namespace {
@@ -58,16 +63,28 @@ class Simulating {
     if (status.ok()) status = fill();
     progress_.clear();
     if (!status.ok()) return fail(status);
-    status = write_file("-", to_table(rows_));
-    if (status.ok() && !arguments_.csv.empty()) status = write_file(arguments_.csv, to_csv(rows_));
+    if (!arguments_.csv.empty()) status = write_file(arguments_.csv, to_csv(rows_));
     if (status.ok() && !arguments_.html.empty()) {
       status = write_file(arguments_.html, to_page(rows_, title(), arguments_.machine));
     }
     if (status.ok()) tell_what_is_known();
+    if (const std::string choice = recommend(rows_); status.ok() && !choice.empty()) say(choice);
     return status.ok() ? 0 : fail(status);
   }
 
  private:
+  // Rows come as they are ready, but none before one has a plan: where none has, there is no table, only an error.
+  Status show_rows() {
+    const auto feasible = [](const SimulatedRow& row) { return row.trouble.empty(); };
+    if (shown_ == 0 && std::none_of(rows_.begin(), rows_.end(), feasible)) return {};
+    progress_.clear();
+    const bool disturbed = !options_.trials.empty();
+    std::string text;
+    if (shown_ == 0) text = painted(table_head(disturbed), Colour::bold, has_colours(STDOUT_FILENO)) + "\n";
+    for (; shown_ < rows_.size(); ++shown_) text += table_row(rows_[shown_], disturbed);
+    return write_file("-", text);
+  }
+
   // Of a trace: how much the plans rest on facts.
   void tell_what_is_known() const {
     if (is_graph_path(arguments_.input)) return;
@@ -169,22 +186,21 @@ class Simulating {
   }
 
   Status fill() {
-    bool any = false;
     for (const Budget& budget : budgets_) {
-      progress_.step(
-          fmt::format("the bounds of {:g}", budget.bytes > 0 ? static_cast<double>(budget.bytes) : budget.percent));
+      const uint64_t total = budgets_.size() * policies_.size();
+      progress_.step("the bounds of a budget", rows_.size(), total);
       const analyzer::FluidBounds fluid = bounds_of(budget);
       for (const std::string& policy : policies_) {
-        progress_.step(fmt::format("{} of {}: {}", rows_.size() + 1, budgets_.size() * policies_.size(), policy));
+        progress_.step("planning with " + policy, rows_.size(), total);
         Result<SimulatedRow> row = simulate(budget, policy);
         if (!row.ok()) return row.status();
         row.value().fluid_ns = fluid.offload_ns;
         row.value().joint_ns = fluid.joint_ns;
-        any = any || row.value().trouble.empty();
         rows_.push_back(std::move(row.value()));
+        if (Status status = show_rows(); !status.ok()) return status;
       }
     }
-    if (any) return {};
+    if (shown_ > 0) return {};
     return {StatusCode::infeasible, fmt::format("{}: {}", arguments_.input, rows_.front().trouble)};
   }
 
@@ -253,6 +269,7 @@ class Simulating {
   std::vector<std::string> policies_;
   analyzer::Workload workload_;
   std::vector<SimulatedRow> rows_;
+  size_t shown_ = 0;  // of the rows
 };
 
 // What options were called before this release: still accepted, not in the help.
@@ -268,9 +285,12 @@ Action declare_simulate(CLI::App& app, const ProgramArguments&) {
   auto arguments = std::make_shared<SimulateArguments>();
   app.add_option("input", arguments->input, "A recorded trace, or a task graph (.json, .json.zst)")->required();
   app.add_option("--budget", arguments->budget, "Budgets, as in 12GiB,16GiB or 30%..100%:5% of the peak")->required();
-  app.add_option("--policy", arguments->policies, "Policies: names with commas, auto (the best of all), or all");
-  app.add_option("--machine", arguments->machine,
-                 "h200, a100, a100x8, p100x4, g10 or a machine file (default: the trace's)");
+  std::vector<std::string> policies = analyzer::known_policies();
+  policies.emplace_back("all");
+  name_values(app.add_option("--policy", arguments->policies, "Names with commas; auto: the best of all"), "POLICY",
+              policies);
+  name_values(app.add_option("--machine", arguments->machine, "One of these, or a machine file (default: the trace's)"),
+              "MACHINE", machine_names());
   app.add_option("--csv", arguments->csv, "Also write the rows to this file");
   app.add_option("--html", arguments->html, "Also write a page with curves of time and bytes over budgets");
   app.add_flag("--no-recompute", arguments->no_recompute, "reprise and auto recompute nothing to save memory");

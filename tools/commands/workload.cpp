@@ -8,6 +8,7 @@
 #include "tools/cli/command.h"
 #include "tools/cli/files.h"
 #include "tools/cli/message.h"
+#include "tools/cli/options.h"
 #include "tools/cli/outputs.h"
 #include "tools/graphs/json_graph.h"
 #include "tools/machines/machines.h"
@@ -84,7 +85,9 @@ void declare_row(CLI::App& command, const workloads::Row& row, WorkloadArguments
           ->check(CLI::Range(parameter.least, parameter.most));
     }
   }
-  app->add_option("--machine", arguments.machines[row.name], "Whose rates: as for simulate")->capture_default_str();
+  name_values(app->add_option("--machine", arguments.machines[row.name], "Whose rates, or a machine file"), "MACHINE",
+              machine_names())
+      ->capture_default_str();
   app->add_option("-o,--output", arguments.outputs[row.name], "NAME.json or NAME.json.zst (default: stdout)");
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "tools/cli/colour.h"
 #include "tools/cli/message.h"
 
 namespace reprise::tools {
@@ -19,6 +20,10 @@ const char* finding_name(Finding finding) {
       return "missing";
   }
   return "";
+}
+
+Colour colour_of(Finding finding) {
+  return finding == Finding::good ? Colour::green : finding == Finding::note ? Colour::yellow : Colour::red;
 }
 
 }  // namespace
@@ -42,10 +47,12 @@ nlohmann::ordered_json doctor_json(const std::vector<Check>& checks) {
   return json;
 }
 
-std::string doctor_text(const std::vector<Check>& checks) {
+std::string doctor_text(const std::vector<Check>& checks, bool coloured) {
   std::string text;
   for (const Check& check : checks) {
-    text += fmt::format("{:<8} {:<24} {}\n", finding_name(check.finding), check.name, check.value);
+    const std::string finding = fmt::format("{:<8}", finding_name(check.finding));
+    text +=
+        fmt::format("{} {:<24} {}\n", painted(finding, colour_of(check.finding), coloured), check.name, check.value);
     if (!check.advice.empty()) text += fmt::format("{:<8} {:<24} -> {}\n", "", "", check.advice);
   }
   std::string missing;

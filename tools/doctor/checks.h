@@ -41,6 +41,6 @@ void check_software(bool simulated, std::vector<Check>& checks);
 // 0 when nothing is missing, else 1.
 int doctor_exit_code(const std::vector<Check>& checks);
 nlohmann::ordered_json doctor_json(const std::vector<Check>& checks);
-std::string doctor_text(const std::vector<Check>& checks);
+std::string doctor_text(const std::vector<Check>& checks, bool coloured = false);
 
 }  // namespace reprise::tools

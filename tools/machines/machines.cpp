@@ -1,9 +1,12 @@
 #include "tools/machines/machines.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 #include <filesystem>
+
+#include "preload/trace/nearest.h"
 
 namespace reprise::tools {
 namespace {
@@ -99,17 +102,23 @@ analyzer::Machine to_planner(const probe::Machine& from) {
   return machine;
 }
 
+std::vector<std::string> machine_names() {
+  std::vector<std::string> names;
+  for (const BuiltIn& row : kBuiltIn) names.emplace_back(row.name);
+  return names;
+}
+
 Result<analyzer::Machine> find_machine(const std::string& name_or_path) {
   for (const BuiltIn& row : kBuiltIn) {
     if (name_or_path == row.name) return row.make();
   }
   std::error_code ignored;
   if (!std::filesystem::exists(name_or_path, ignored)) {
-    std::string names;
-    for (const BuiltIn& row : kBuiltIn) names += fmt::format("{}, ", row.name);
-    return Status(StatusCode::invalid_argument,
-                  fmt::format("--machine {}: no such machine or file; there are {}or a file that reprise-probe wrote",
-                              name_or_path, names));
+    const std::vector<std::string> names = machine_names();
+    return Status(
+        StatusCode::invalid_argument,
+        fmt::format("--machine {}: no such machine or file{}; there are {}, or a file that reprise-probe wrote",
+                    name_or_path, did_you_mean(name_or_path, names), fmt::join(names, ", ")));
   }
   Result<probe::Machine> file = probe::read_machine(name_or_path);
   if (!file.ok()) {

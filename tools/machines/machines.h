@@ -1,6 +1,7 @@
 // Machines by name or from machine files. Callers: `reprise plan`, `simulate` and `workload`, bench/.
 #pragma once
 #include <string>
+#include <vector>
 
 #include "analyzer/machine/machine.h"
 #include "preload/trace/status.h"
@@ -11,6 +12,9 @@ namespace reprise::tools {
 // A built-in name (h200, a100, a100x8, p100x4, g10) or the path of a machine file. Errors name the file, or the names
 // that exist.
 Result<analyzer::Machine> find_machine(const std::string& name_or_path);
+
+// The built-in ones.
+std::vector<std::string> machine_names();
 
 // Numbers that the file does not have keep the planner's defaults.
 analyzer::Machine to_planner(const probe::Machine& machine);

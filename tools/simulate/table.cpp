@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <iterator>
 
 namespace reprise::tools {
@@ -32,32 +31,23 @@ std::string budget_text(const SimulatedRow& row) {
   return row.asked.bytes > 0 ? bytes : fmt::format("{:g}% {}", row.asked.percent, bytes);
 }
 
-std::string to_table(const std::vector<SimulatedRow>& rows) {
-  std::string text;
-  const auto out = std::back_inserter(text);
-  const bool disturbed = std::any_of(rows.begin(), rows.end(), [](const SimulatedRow& row) {
-    return row.time_ns != row.planned_ns || row.slowest_ns != row.planned_ns;
-  });
-  fmt::format_to(out, "{:<18} {:<22} {:>10} {:>9} {:>9} {:>9} {:>9} {:>10} {:>10} {:>10} {:>11}{}\n", "budget",
-                 "policy", "time", "% ideal", "% bound", "% fluid", "% joint", "out", "in", "SSD wrote", "SSD lasts",
-                 disturbed ? "    planned    slowest" : "");
-  for (const SimulatedRow& row : rows) {
-    fmt::format_to(out, "{:<18} {:<22} ", budget_text(row), policy_text(row));
-    if (!row.trouble.empty()) {
-      fmt::format_to(out, "none: {}\n", row.trouble);
-      continue;
-    }
-    fmt::format_to(out, "{:>10} {:>9.2f} {:>9.2f} {:>9} {:>9} {:>10} {:>10} {:>10} {:>11}",
-                   format_duration(row.time_ns), percent(row.compute_ns, row.time_ns),
-                   percent(row.bound_ns, row.time_ns), percent_text(row.fluid_ns, row.time_ns),
-                   percent_text(row.joint_ns, row.time_ns), format_bytes(row.offload_bytes),
-                   format_bytes(row.reload_bytes), format_bytes(row.ssd_written_bytes), years_text(row));
-    if (disturbed) {
-      fmt::format_to(out, " {:>10} {:>10}", format_duration(row.planned_ns), format_duration(row.slowest_ns));
-    }
-    text += '\n';
-  }
-  return text;
+std::string table_head(bool disturbed) {
+  return fmt::format("{:<18} {:<22} {:>10} {:>9} {:>9} {:>9} {:>9} {:>10} {:>10} {:>10} {:>11}{}", "budget", "policy",
+                     "time", "% ideal", "% bound", "% fluid", "% joint", "out", "in", "SSD wrote", "SSD lasts",
+                     disturbed ? "    planned    slowest" : "");
+}
+
+std::string table_row(const SimulatedRow& row, bool disturbed) {
+  std::string text = fmt::format("{:<18} {:<22} ", budget_text(row), policy_text(row));
+  if (!row.trouble.empty()) return text + fmt::format("none: {}\n", row.trouble);
+  text += fmt::format("{:>10} {:>9.2f} {:>9.2f} {:>9} {:>9} {:>10} {:>10} {:>10} {:>11}", format_duration(row.time_ns),
+                      percent(row.compute_ns, row.time_ns), percent(row.bound_ns, row.time_ns),
+                      percent_text(row.fluid_ns, row.time_ns), percent_text(row.joint_ns, row.time_ns),
+                      format_bytes(row.offload_bytes), format_bytes(row.reload_bytes),
+                      format_bytes(row.ssd_written_bytes), years_text(row));
+  if (disturbed)
+    text += fmt::format(" {:>10} {:>10}", format_duration(row.planned_ns), format_duration(row.slowest_ns));
+  return text + '\n';
 }
 
 std::string to_csv(const std::vector<SimulatedRow>& rows) {

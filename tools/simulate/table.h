@@ -35,7 +35,10 @@ struct SimulatedRow {
 // "50% 20.0 GiB", or bytes where bytes were asked for.
 std::string budget_text(const SimulatedRow& row);
 
-std::string to_table(const std::vector<SimulatedRow>& rows);
+// The table line by line, so that rows can be shown as they are ready; the head without its line's end. `disturbed`:
+// there is noise on transfers.
+std::string table_head(bool disturbed);
+std::string table_row(const SimulatedRow& row, bool disturbed);
 std::string to_csv(const std::vector<SimulatedRow>& rows);
 
 }  // namespace reprise::tools

@@ -101,6 +101,20 @@ TEST(Config, TakesTheDefaultForWhatItCannotRead) {
 
 TEST(Config, AnEmptyVariableIsNotSet) { EXPECT_FALSE(read({{"REPRISE_BUDGET", ""}}).budget.given()); }
 
+TEST(Config, MisspeltVariablesAreNamed) {
+  const char* const environment[] = {"REPRISE_BUGDET=50%",    "REPRISE_BUDGET=1GiB",
+                                     "REPRISE_HOSTMEMORY=1",  "REPRISE_BUILD=/x",
+                                     "REPRISE_SIM_MEMORY=1",  "REPRISE_SIM_KEEP=1",
+                                     "REPRISE_TORCH_PYTHON=", "HOME=/root",
+                                     "REPRISE_TEST_PLAN=1",   nullptr};
+  testing::internal::CaptureStderr();
+  say_misspelt(environment);
+  say_misspelt(nullptr);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "reprise: REPRISE_BUGDET: no such variable; did you mean REPRISE_BUDGET?\n"
+            "reprise: REPRISE_HOSTMEMORY: no such variable; did you mean REPRISE_HOST_MEMORY?\n");
+}
+
 TEST(Config, TableNamesEachVariableOnce) {
   size_t count = 0;
   const ConfigVariable* table = config_variables(&count);

@@ -1,0 +1,92 @@
+// Words that do not exist: the one that was probably meant is named, on the one line that says what is wrong.
+#include "tests/e2e/cli/installed.h"
+
+namespace reprise::tools::test {
+namespace {
+
+class Misspelt : public Installed {
+ protected:
+  std::string graph() const {
+    return write("layers.json",
+                 R"({"tensors":[{"id":0,"bytes":2097152,"persistent":1},{"id":1,"bytes":2097152,"persistent":1}],)"
+                 R"("kernels":[{"name":"a","duration_ns":1000000,"inputs":[0],"outputs":[]},)"
+                 R"({"name":"b","duration_ns":1000000,"inputs":[1],"outputs":[]}]})");
+  }
+  Finished with_variable(const std::string& name, const std::string& value) const {
+    Start start = this->start({"help", "dump"});
+    start.environment[name] = value;
+    return run(start);
+  }
+};
+
+TEST_F(Misspelt, Commands) {
+  expect_refused(reprise({"rnu"}), 2, "did you mean run?");
+  expect_refused(reprise({"help", "simulat"}), 2, "did you mean simulate?");
+  expect_refused(reprise({"workload", "lama-lora"}), 2, "did you mean llama-lora?");
+  expect_refused(reprise({"frobnicate"}), 2, "see 'reprise --help'");
+  EXPECT_EQ(reprise({"help", "workload", "gpt"}).out.find("GPT training"), 0u);
+}
+
+TEST_F(Misspelt, Options) {
+  expect_refused(reprise({"run", "--bugdet", "1GiB", "--", "/bin/true"}), 2,
+                 "--bugdet: 'reprise run' has no such option");
+  expect_refused(reprise({"run", "--bugdet=1GiB", "--", "/bin/true"}), 2, "did you mean --budget?");
+  expect_refused(reprise({"workload", "gpt", "--layer", "3"}), 2, "did you mean --layers?");
+  expect_refused(reprise({"dump", "a", "--frobnicate"}), 2, "see 'reprise dump --help'");
+}
+
+TEST_F(Misspelt, AProgramThatDoesNotStandBehindTheDashes) {
+  expect_refused(reprise({"run", "--budget", "1GiB", "./train"}), 2, "as in: -- ./train");
+}
+
+TEST_F(Misspelt, Values) {
+  expect_refused(reprise({"run", "--device", "simm", "--budget", "1G", "--", "/bin/true"}), 2, "did you mean sim?");
+  expect_refused(reprise({"export", graph(), "--format", "jsno"}), 2, "did you mean json?");
+  expect_refused(reprise({"plan", graph(), "--budget", "50%", "--policy", "disko"}), 2, "did you mean disco?");
+  expect_refused(reprise({"simulate", graph(), "--budget", "50%", "--machine", "h20"}), 2, "did you mean h200?");
+}
+
+TEST_F(Misspelt, Variables) {
+  const Finished plain = reprise({"help", "dump"});
+  EXPECT_EQ(plain.err, "");
+  const Finished misspelt = with_variable("REPRISE_BUGDET", "50%");
+  EXPECT_EQ(misspelt.err, "reprise: REPRISE_BUGDET: no such variable; did you mean REPRISE_BUDGET?\n");
+  EXPECT_EQ(misspelt.out, plain.out);
+  EXPECT_EQ(misspelt.exit_code, 0);
+  EXPECT_NE(with_variable("REPRISE_FROBNICATE", "1").err.find("see 'reprise help environment'"), std::string::npos);
+  for (const char* known : {"REPRISE_SIM_MEMORY", "REPRISE_COUNT_OUTPUT", "REPRISE_TORCH_PYTHON", "REPRISE_TEST_X"}) {
+    EXPECT_EQ(with_variable(known, "1").err, "") << known;
+  }
+}
+
+TEST_F(Misspelt, TheVersionNamesItsCommit) {
+  const std::string version = reprise({"--version"}).out;
+  EXPECT_TRUE(std::string_view(version).starts_with("reprise 0.")) << version;
+  EXPECT_NE(version.find('('), std::string::npos) << version;
+}
+
+TEST_F(Misspelt, SimulateEndsWithWhatToTake) {
+  const std::string last = reprise({"simulate", graph(), "--budget", "50%,100%,120%", "--no-fluid"}).err;
+  EXPECT_EQ(last.rfind("reprise: recommended: --budget ", 0), 0u) << last;
+  EXPECT_EQ(std::count(last.begin(), last.end(), '\n'), 1) << last;
+  EXPECT_NE(last.find("100% (4.0 MiB), 1.00 x computing alone"), std::string::npos) << last;
+  EXPECT_NE(last.find("the smallest that works here is 50% (2.0 MiB)"), std::string::npos) << last;
+  EXPECT_EQ(reprise({"simulate", graph(), "--budget", "100%", "--no-fluid"}).err, "") << "nothing to choose from";
+}
+
+// The first rows are there while the others are still made.
+TEST_F(Misspelt, SimulateShowsRowsAsTheyAreReady) {
+  ASSERT_EQ(reprise({"workload", "gpt", "--layers", "4", "-o", path("gpt.json")}).exit_code, 0);
+  Start start =
+      this->start({"simulate", path("gpt.json"), "--budget", "100%,60%..90%:1%", "--policy", "auto", "--no-fluid"});
+  bool stopped = false;
+  start.meanwhile = [&stopped](int pid) { stopped = kill(pid, SIGTERM) == 0; };  // after the first byte
+  const Finished finished = run(start);
+  EXPECT_TRUE(stopped);
+  EXPECT_EQ(finished.signal, SIGTERM);
+  EXPECT_EQ(finished.out.rfind("budget", 0), 0u);
+  EXPECT_LT(std::count(finished.out.begin(), finished.out.end(), '\n'), 30);
+}
+
+}  // namespace
+}  // namespace reprise::tools::test

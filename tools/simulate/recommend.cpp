@@ -1,0 +1,58 @@
+#include "tools/simulate/recommend.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+
+namespace reprise::tools {
+namespace {
+
+// A budget costs nothing worth mentioning within this of the best one.
+constexpr double kAsFast = 1.05;
+
+double slower(const SimulatedRow& row) {
+  return row.compute_ns == 0 ? 1 : static_cast<double>(row.time_ns) / static_cast<double>(row.compute_ns);
+}
+
+std::string named(const SimulatedRow& row) {
+  constexpr uint64_t kMiB = uint64_t{1} << 20;
+  // Runs take no percentage above 100, nor a size with a space in it.
+  if (row.asked.bytes > 0 || row.asked.percent > 100) return fmt::format("{}MiB", (row.budget_bytes + kMiB - 1) / kMiB);
+  return fmt::format("{:g}% ({})", row.asked.percent, format_bytes(row.budget_bytes));
+}
+
+// The fastest row of each budget that has a plan, smallest budget first.
+std::vector<SimulatedRow> best_of_each(const std::vector<SimulatedRow>& rows) {
+  std::map<uint64_t, SimulatedRow> best;
+  for (const SimulatedRow& row : rows) {
+    if (!row.trouble.empty()) continue;
+    const auto [place, first] = best.emplace(row.budget_bytes, row);
+    if (!first && row.time_ns < place->second.time_ns) place->second = row;
+  }
+  std::vector<SimulatedRow> result;
+  result.reserve(best.size());
+  for (auto& [bytes, row] : best) result.push_back(std::move(row));
+  return result;
+}
+
+}  // namespace
+
+std::string recommend(const std::vector<SimulatedRow>& rows) {
+  const std::vector<SimulatedRow> best = best_of_each(rows);
+  if (best.size() < 2) return {};
+  const auto faster = [](const SimulatedRow& one, const SimulatedRow& other) { return one.time_ns < other.time_ns; };
+  const uint64_t least = std::min_element(best.begin(), best.end(), faster)->time_ns;
+  const auto choice = std::find_if(best.begin(), best.end(), [least](const SimulatedRow& row) {
+    return static_cast<double>(row.time_ns) <= kAsFast * static_cast<double>(least);
+  });
+  std::string text = fmt::format("recommended: --budget {}, {:.2f} x computing alone, with {}", named(*choice),
+                                 slower(*choice), choice->used.empty() ? choice->policy : choice->used);
+  if (choice != best.begin()) {
+    text += fmt::format("; the smallest that works here is {}, at {:.2f} x", named(best.front()), slower(best.front()));
+  }
+  if (&*choice == &best.back() && slower(*choice) > kAsFast) text += "; more memory may be faster still";
+  return text;
+}
+
+}  // namespace reprise::tools
