@@ -42,8 +42,11 @@ Installation installation() {
   Installation found;
   found.planner = self.string();
   found.shim = (root / "lib/reprise/libreprise.so").string();
-  found.sim_folder = (root / "lib/sim").string();
-  found.sim_driver = (root / "lib/sim/libcuda.so.1").string();
+  // Installed, all libraries lie in one folder; the build has a folder a part.
+  const std::filesystem::path installed = root / "lib/reprise/sim";
+  const std::filesystem::path sim = std::filesystem::exists(installed, error) ? installed : root / "lib/sim";
+  found.sim_folder = sim.string();
+  found.sim_driver = (sim / "libcuda.so.1").string();
   return found;
 }
 

@@ -8,7 +8,8 @@
 
 namespace reprise::tools {
 
-// Absolute paths relative to this executable: bin/reprise, lib/reprise/libreprise.so, lib/sim/libcuda.so.1.
+// Absolute paths relative to this executable: bin/reprise, lib/reprise/libreprise.so, and the simulated device in
+// lib/reprise/sim, or in lib/sim where it was built.
 struct Installation {
   std::string planner;     // this executable
   std::string shim;        // the preloaded library

@@ -43,6 +43,13 @@ std::vector<std::string> preloaded_libraries(const Settings& settings) {
 
 Status check_installation(const Settings& settings) {
   const Installation files = installation();
+  // LD_PRELOAD is a list, in which there is no way to quote them.
+  if (files.shim.find_first_of(" :") != std::string::npos) {
+    return {StatusCode::unsupported,
+            fmt::format("{}: there is a space or a colon in this path, and the loader cannot preload from it; install "
+                        "Reprise elsewhere",
+                        files.shim)};
+  }
   Status found = need_file(files.shim, "the preloaded library");
   if (found.ok() && settings.device == "sim") {
     found = need_file(files.sim_driver, "the simulated device");

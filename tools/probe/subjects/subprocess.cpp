@@ -173,7 +173,12 @@ std::string own_path() {
 }
 
 std::string beside_program(const std::string& relative) {
-  return (std::filesystem::path(own_path()).parent_path() / relative).lexically_normal().string();
+  const std::filesystem::path folder = std::filesystem::path(own_path()).parent_path();
+  // Installed, all that the probe has lies beside it.
+  const std::filesystem::path beside = folder / std::filesystem::path(relative).filename();
+  std::error_code error;
+  if (std::filesystem::exists(beside, error)) return beside.string();
+  return (folder / relative).lexically_normal().string();
 }
 
 std::string find_program(const std::string& name) {
