@@ -103,7 +103,7 @@ void record_program(Recorder* recorder) noexcept {
   timespec wall{};
   ::clock_gettime(CLOCK_REALTIME, &wall);
   recorder->info("time.unix_s", static_cast<uint64_t>(wall.tv_sec));
-  recorder->info("time.start_ns", Recorder::now_ns());
+  recorder->info("time.start_ns", recorder->started_ns());
 }
 
 }  // namespace

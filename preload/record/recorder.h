@@ -24,6 +24,8 @@ class Recorder {
 
   // CLOCK_MONOTONIC in nanoseconds, the clock of every time_ns in the trace.
   static uint64_t now_ns() noexcept;
+  // When it was opened: the trace's "time.start_ns", by which others name this recording.
+  uint64_t started_ns() const noexcept { return started_ns_; }
 
   // One fact about the run: driver, device, granularity, ... The last value of a key counts. Strings are copied.
   void info(const char* key, const char* value) noexcept;
@@ -76,6 +78,7 @@ class Recorder {
   Recorder() = default;
 
   trace::Writer* writer_ = nullptr;
+  const uint64_t started_ns_ = now_ns();
   CallSites* call_sites_ = nullptr;
   std::atomic<bool> paused_{false};
 };

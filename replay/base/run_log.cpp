@@ -73,6 +73,15 @@ void RunLogWriter::write(RunLogText& line) noexcept {
   if (buffer_.size() >= kWriteBytes) write_out();
 }
 
+void RunLogWriter::write_on_demand(const run_log::Word<run_log::on_demand::Tag>& cause, const std::string& reason,
+                                   uint64_t plan) noexcept {
+  if (!enabled()) return;
+  RunLogLine line(run_log::on_demand::line);
+  line.add(run_log::on_demand::cause, cause).add(run_log::on_demand::reason, reason);
+  if (plan != kNoPlan) line.add(run_log::on_demand::plan, plan);
+  write(line);
+}
+
 void RunLogWriter::flush() noexcept {
   if (!enabled()) return;
   const std::lock_guard lock(mutex_);

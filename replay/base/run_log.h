@@ -55,6 +55,11 @@ class RunLogWriter {
   // In a fork child: forgets what is buffered.
   void abandon() noexcept;
 
+  // Why memory is managed on demand; `plan`: the one that cannot be used, kNoPlan where there is none.
+  static constexpr uint64_t kNoPlan = ~uint64_t{0};
+  void write_on_demand(const run_log::Word<run_log::on_demand::Tag>& cause, const std::string& reason,
+                       uint64_t plan = kNoPlan) noexcept;
+
   static uint64_t now_ns() noexcept;  // CLOCK_MONOTONIC
 
  private:

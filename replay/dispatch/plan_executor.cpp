@@ -45,12 +45,13 @@ void nap(long nanoseconds) noexcept {
 
 void PlanExecutor::activate(uint32_t plan, uint64_t iteration) noexcept {
   const PlanIndex* const plan_index = shared_.plans[plan].load(std::memory_order_acquire);
-  std::string why;
+  std::string why = "it is gone";
   const uint64_t calls = memory_.mappings.driver_calls();
   if (plan_index == nullptr || !activation_.enter(plan_index, &why)) {
     // It may work at the next boundary: a percentage budget grows until the program's peak is reached.
     const bool for_good = ++refusals_[plan] == kPatience;
     log_line(for_good ? LogLevel::warn : LogLevel::info, "the plan cannot be used: %s", why.c_str());
+    shared_.run_log.write_on_demand(run_log::on_demand::refused, why, plan);
     shared_.dispatcher_divergences.fetch_add(1, std::memory_order_release);
     if (for_good) shared_.plan_unusable[plan].store(true, std::memory_order_release);
     resume_recording();
@@ -58,7 +59,9 @@ void PlanExecutor::activate(uint32_t plan, uint64_t iteration) noexcept {
   }
   refusals_[plan] = 0;
   if (!repeats_.begin(plan_index)) {
-    log_line(LogLevel::warn, "the plan recomputes, and the device cannot compute the digests that guard it");
+    static const char no_digests[] = "the plan recomputes, and the device cannot compute the digests that guard it";
+    log_line(LogLevel::warn, "%s", no_digests);
+    shared_.run_log.write_on_demand(run_log::on_demand::refused, no_digests, plan);
     activation_.exit();
     shared_.dispatcher_divergences.fetch_add(1, std::memory_order_release);
     shared_.plan_unusable[plan].store(true, std::memory_order_release);

@@ -23,6 +23,8 @@ class Detector {
   uint64_t loop() const noexcept;
 
   uint64_t period() const noexcept { return period_; }
+  // Whole periods in a row that are equal, up to now.
+  uint64_t repetitions() const noexcept { return period_ == 0 ? 0 : run_ / period_ + 1; }
   uint64_t calls() const noexcept { return count_; }
 
  private:

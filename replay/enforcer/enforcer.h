@@ -22,6 +22,8 @@
 
 namespace reprise::replay {
 
+std::string identity_text(uint64_t hash) noexcept;  // 16 hexadecimal digits
+
 inline BudgetRule budget_rule(const Config& config) noexcept { return {config.budget.bytes, config.budget.fraction}; }
 
 class Enforcer final : public Handler {
@@ -86,6 +88,8 @@ class Enforcer final : public Handler {
   void after_step(const FollowedCall& step, uint64_t sequence) noexcept;
   void look_at_planner(bool ask, uint64_t sequence) noexcept;
   void plan_impossible() noexcept;
+  void say_on_demand(const run_log::Word<run_log::on_demand::Tag>& cause, const std::string& reason) noexcept;
+  void say_why_unplanned() noexcept;
   void no_plan_of_it() noexcept;
   void ask_planner() noexcept;
   void take_plan(uint64_t sequence) noexcept;
@@ -164,6 +168,7 @@ class Enforcer final : public Handler {
   uint32_t fruitless_ = 0;                   // questions in a row that gave no plan, since there is one
   std::atomic<bool> refused_{false};         // an allocation was, with a line that says what it lacks
   std::string unplanned_because_;  // told at the end, when no call was told that the budget is too small for it
+  std::string on_demand_because_;  // as the run log says
   bool reopened_ = false;          // the context that was managed first has ended
   std::string plan_path_;
   // What was moved, and how often memory was mapped, in contexts that have ended.

@@ -97,6 +97,7 @@ CUresult Enforcer::close(void (*freed)(CUdeviceptr) noexcept) noexcept {
   for (const auto& [id, live] : follower_.live()) gone.push_back(live.address);
   {
     const std::lock_guard submit_lock(submit_mutex_);
+    if (!reopened_) say_why_unplanned();
     before_.add(dispatcher_.memory());
     std::destroy_at(&dispatcher_);
     std::construct_at(&dispatcher_, &shared_, budget_rule(config_));
@@ -150,12 +151,14 @@ void Enforcer::write_start() noexcept {
   RunLogLine line(run_log::start::line);
   line.add(run_log::start::time_ns, started_ns_)
       .add(run_log::start::program, std::string(program_invocation_name))
+      .add(run_log::start::program_hash, identity_text(trace::program_identity("/proc/self/exe")))
       .add(run_log::start::driver, std::string(driver_path() != nullptr ? driver_path() : ""))
       .add(run_log::start::device, std::string(name))
       .add(run_log::start::mode, std::string(config_.plan != nullptr ? "replay" : "run"))
       .add(run_log::start::safety, std::string(config_.safety))
       .add(run_log::start::chunk_bytes, shared_.chunk_bytes)
       .add(run_log::start::host_cap_bytes, host_cap_);
+  if (recorder_ != nullptr) line.add(run_log::start::recording, recorder_->started_ns());
   if (config_.budget.bytes != 0) line.add(run_log::start::budget_bytes, config_.budget.bytes);
   if (config_.budget.fraction > 0) {
     line.add(run_log::start::budget_percent, static_cast<uint64_t>(std::llround(config_.budget.fraction * 100)));
@@ -186,6 +189,7 @@ void Enforcer::write_end() noexcept {
   } else if (!told && !unplanned_because_.empty()) {
     log_line(LogLevel::warn, "memory was managed on demand: %s", unplanned_because_.c_str());
   }
+  if (!reopened_) say_why_unplanned();
   Moved moved = before_;
   if (managing()) moved.add(dispatcher_.memory());
   RunLogLine line(run_log::end::line);

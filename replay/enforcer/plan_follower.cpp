@@ -58,6 +58,7 @@ template <typename Try>
 FollowedCall PlanFollower::step(CallKind kind, uint64_t signature, const char* got, Try match) noexcept {
   FollowedCall step;
   ++calls_;
+  ++calls_in_all_;
   if (following_ && shared_.dispatcher_divergences.load(std::memory_order_acquire) != divergences_seen_) {
     // The dispatcher has ended the plan and logged why.
     end_plan();
@@ -90,12 +91,15 @@ void PlanFollower::try_to_begin(CallKind kind, uint64_t signature, Try match, Fo
       step->holds = true;
       return;
     }
+    // It repeats from somewhere in the iteration, and the plan begins at its start: what is mostly over counts.
+    if (on_demand_began_ns_ != 0 && 2 * calls_in_period_ >= period_) on_demand_boundary();
     begin(plan);
     step->planned = match(*step);
     if (!step->planned) continue;
     step->activate = true;
     step->plan = plan;
     following_ = true;
+    plans_[plan].begun = true;
     ++activations_;
     in_use_ |= 1u << plan;
     return;
@@ -103,21 +107,47 @@ void PlanFollower::try_to_begin(CallKind kind, uint64_t signature, Try match, Fo
 }
 
 // The live allocations are the plan's persistent ones, in order, and the call is the plan's first.
-bool PlanFollower::begins_here(uint32_t plan, CallKind kind, uint64_t signature) const noexcept {
-  const PlanIndex& index = *plans_[plan].index;
+bool PlanFollower::begins_here(uint32_t plan, CallKind kind, uint64_t signature) noexcept {
+  KnownPlan& known = plans_[plan];
+  const PlanIndex& index = *known.index;
   if (index.plan.calls[0].kind != kind || index.plan.calls[0].signature != signature) return false;
+  ++known.first_calls;
+  known.alive_then = live_.size();
+  known.difference = nullptr;
+  if (shared_.plan_unusable[plan].load(std::memory_order_relaxed)) return false;
   // All persistent tensors are alive at the boundary, also where the first call is a free.
-  if (live_.size() != index.persistent_count || shared_.plan_unusable[plan].load(std::memory_order_relaxed)) {
-    return false;
-  }
+  if (live_.size() != index.persistent_count) return false;
   // They may lie where another plan has put them, but small ones there share places with those of this plan.
   size_t tensor = 0;
   for (const auto& [id, live] : live_) {
     const plan::Tensor& wanted = index.plan.tensors[tensor++];
-    if (live.size != wanted.size || index.ranges.contains(live.address)) return false;
-    if (wanted.chunk_count == 0 && shared_.arena.plan.contains(live.address)) return false;
+    if (live.size != wanted.size) {
+      known.difference = "they had other sizes than in the recording";
+    } else if (index.ranges.contains(live.address) ||
+               (wanted.chunk_count == 0 && shared_.arena.plan.contains(live.address))) {
+      known.difference = "one of them lay where the plan needs room";
+    }
+    if (known.difference != nullptr) return false;
   }
   return true;
+}
+
+std::string PlanFollower::why_never_begun(uint32_t plan) const noexcept {
+  const KnownPlan& known = plans_[plan];
+  if (known.begun) return {};
+  const plan::Plan& made = known.index->plan;
+  const plan::Call& first = made.calls[0];
+  const std::string name = !first.name.empty() ? first.name : first.kind == CallKind::free ? "a free" : "an allocation";
+  if (known.first_calls == 0) {
+    return "no iteration began that the plan was made of: its first call, " + name + ", never came";
+  }
+  std::string why = "no iteration began that the plan was made of: its first call, " + name + ", came " +
+                    std::to_string(known.first_calls) + " times, the last time with " +
+                    std::to_string(known.alive_then) + " allocations alive";
+  if (known.alive_then != known.index->persistent_count) {
+    return why + ", and the plan begins with " + std::to_string(known.index->persistent_count);
+  }
+  return known.difference == nullptr ? why : why + ": " + known.difference;
 }
 
 // Of the plans that may begin here and were not tried: the one that has failed least of late, the newest among equals,
@@ -211,12 +241,22 @@ bool PlanFollower::detect(uint64_t signature) noexcept {
   if (period_ != 0 && ++calls_in_period_ == period_) on_demand_boundary();
   if (!watching_) return false;
   const bool repeats = detector_.add(trace::hash_mix(trace::hash_mix(signature, live_.size()), live_bytes_));
-  if (repeats && plans_.empty()) {
-    period_ = detector_.period();
-    calls_in_period_ = 0;
-    on_demand_began_ns_ = 0;
-  }
+  if (repeats && plans_.empty() && period_ != detector_.period()) begin_to_count();
   return repeats && detector_.period() >= shortest_period_;
+}
+
+// Another loop than before repeats. What of it is over has not been counted yet.
+void PlanFollower::begin_to_count() noexcept {
+  const uint64_t over = detector_.repetitions();
+  period_ = detector_.period();
+  calls_in_period_ = 0;
+  on_demand_began_ns_ = RunLogWriter::now_ns();
+  next_iteration_ += over;
+  shared_.counters.iterations_on_demand.fetch_add(over, std::memory_order_relaxed);
+  if (!shared_.run_log.enabled()) return;
+  RunLogLine line(run_log::repeats::line);
+  line.add(run_log::repeats::calls, period_).add(run_log::repeats::iterations, over);
+  shared_.run_log.write(line);
 }
 
 void PlanFollower::on_demand_boundary() noexcept {

@@ -52,6 +52,10 @@ class PlanFollower {
   const plan::Call& plan_call(const Match& match) const noexcept {
     return plans_[current_].index->plan.calls[match.call];
   }
+  // Of a plan that the program never was at the beginning of: what differed when its first call came last. Else empty.
+  std::string why_never_begun(uint32_t plan) const noexcept;
+  // Calls of the program, under plans and on demand.
+  uint64_t calls_seen() const noexcept { return calls_in_all_; }
   // May be asked without the lock, too.
   bool following() const noexcept { return following_.load(std::memory_order_relaxed); }
   // Address ranges that were in handover when the plan ended; to be taken once after each call.
@@ -84,10 +88,14 @@ class PlanFollower {
     const PlanIndex* index = nullptr;
     uint64_t early_failures = 0;  // activations in a row that did not last one iteration
     uint64_t skip_boundaries = 0;
+    bool begun = false;
+    uint64_t first_calls = 0;          // how often its first call came while it was not followed
+    size_t alive_then = 0;             // allocations, the last time
+    const char* difference = nullptr;  // and what else was not as in the recording
   };
   template <typename Try>
   FollowedCall step(plan::CallKind kind, uint64_t signature, const char* got, Try match) noexcept;
-  bool begins_here(uint32_t plan, plan::CallKind kind, uint64_t signature) const noexcept;
+  bool begins_here(uint32_t plan, plan::CallKind kind, uint64_t signature) noexcept;
   uint32_t choose(plan::CallKind kind, uint64_t signature, uint32_t tried) noexcept;
   template <typename Try>
   void try_to_begin(plan::CallKind kind, uint64_t signature, Try match, FollowedCall* step) noexcept;
@@ -97,6 +105,7 @@ class PlanFollower {
   void diverge(const char* got) noexcept;
   bool detect(uint64_t signature) noexcept;
   void on_demand_boundary() noexcept;
+  void begin_to_count() noexcept;
 
   Shared& shared_;
   Detector detector_;
@@ -108,6 +117,7 @@ class PlanFollower {
   bool whole_ = true;
   bool watching_ = false;
   uint64_t divergences_seen_ = 0;
+  uint64_t calls_in_all_ = 0;
   uint64_t next_iteration_ = 0;              // number of the next iteration that begins, by a plan or on demand
   uint64_t began_iteration_ = 0;             // first of the current activation
   std::map<uint64_t, LiveAllocation> live_;  // by allocation id: in order of allocation

@@ -10,6 +10,7 @@
 #include "preload/base/runtime.h"
 #include "preload/driver/resolve.h"
 #include "preload/facts/store.h"
+#include "preload/trace/identity.h"
 #include "preload/trace/signature.h"
 #include "replay/enforcer/enforcer.h"
 
@@ -82,6 +83,7 @@ void Enforcer::look_at_planner(bool ask, uint64_t sequence) noexcept {
       return;
     case PlanState::not_yet:
       log_line(LogLevel::info, "no plan yet: %s", planner_.message().c_str());
+      say_on_demand(run_log::on_demand::no_iteration, planner_.message());
       planner_.reset();
       no_plan_of_it();
       return;
@@ -94,11 +96,14 @@ void Enforcer::look_at_planner(bool ask, uint64_t sequence) noexcept {
     log_line(plan_count_ == 0 ? LogLevel::warn : LogLevel::info, "%s: no iteration was found in %llu calls",
              plan_count_ == 0 ? "memory is managed on demand" : "nothing more is planned",
              static_cast<unsigned long long>(recorded_calls_));
+    say_on_demand(run_log::on_demand::no_iteration,
+                  "no iteration was found in " + std::to_string(recorded_calls_) + " calls");
     stop_planning(false);
   }
   if (!ask || no_more_plans_ || recorder_ == nullptr || config_.trace == nullptr) return;
   if (fits()) {
     log_line(LogLevel::info, "the budget holds everything: nothing moves, and nothing is planned");
+    say_on_demand(run_log::on_demand::fits, "the budget holds everything: nothing moves, and nothing is planned");
     fitting_ = true;
     follower_.watch(false);
     if (config_.trace_is_private) may_record_ = false;
@@ -111,6 +116,32 @@ void Enforcer::look_at_planner(bool ask, uint64_t sequence) noexcept {
   if (!config_.wait_for_plan) return;
   planner_.wait();
   look_at_planner(false, sequence);
+}
+
+// For the report; the same reason once.
+void Enforcer::say_on_demand(const run_log::Word<run_log::on_demand::Tag>& cause, const std::string& reason) noexcept {
+  if (plan_count_ > 0 || reason == on_demand_because_) return;
+  on_demand_because_ = reason;
+  shared_.run_log.write_on_demand(cause, reason);
+}
+
+// At the end of a run in which no iteration was planned: what has not been said where it was decided.
+void Enforcer::say_why_unplanned() noexcept {
+  if (shared_.counters.iterations_planned.load() != 0) return;
+  for (uint32_t plan = 0; plan < plan_count_; ++plan) {
+    const std::string why = follower_.why_never_begun(plan);
+    if (!why.empty()) shared_.run_log.write_on_demand(run_log::on_demand::never_began, why, plan);
+  }
+  if (plan_count_ > 0) return;
+  if (planner_.state() == PlanState::running || planner_.state() == PlanState::ready) {
+    say_on_demand(run_log::on_demand::unfinished, "the program ended before a plan was made of what it repeats");
+  } else if (config_.plan == nullptr && (recorder_ == nullptr || config_.trace == nullptr)) {
+    say_on_demand(run_log::on_demand::not_recorded, "nothing was recorded that a plan could be made of");
+  } else if (on_demand_because_.empty()) {
+    say_on_demand(run_log::on_demand::no_repetition, "the program ended before its calls repeated: it made " +
+                                                         std::to_string(follower_.calls_seen()) +
+                                                         " that work on the device or its memory");
+  }
 }
 
 // The stretch of calls that was asked about has no iteration, or one that has a plan. It may become one; and while
@@ -132,6 +163,7 @@ void Enforcer::plan_impossible() noexcept {
     if (needed == 0) return stop_planning(false);
     return no_plan_of_it();
   }
+  say_on_demand(needed != 0 ? run_log::on_demand::too_small : run_log::on_demand::no_plan, planner_.message());
   // Where one call needs more than the budget, that call says so, with the number that is enough.
   if (needed != 0) unplanned_because_ = planner_.message();
   log_line(needed != 0 ? LogLevel::info : LogLevel::warn, "memory is managed on demand: %s",
@@ -214,6 +246,12 @@ bool Enforcer::is_known(const plan::Plan& plan) const noexcept {
   return false;
 }
 
+std::string identity_text(uint64_t hash) noexcept {
+  char text[17];
+  trace::format_identity(hash, text);
+  return text;
+}
+
 void Enforcer::take_plan(uint64_t sequence) noexcept {
   const PlanIndex* const plan_index = planner_.plan_index();
   planner_.reset();
@@ -225,6 +263,7 @@ void Enforcer::take_plan(uint64_t sequence) noexcept {
   RunLogLine line(run_log::plan::line);
   line.add(run_log::plan::index, uint64_t{plan_count_})
       .add(run_log::plan::path, plan_path_)
+      .add(run_log::plan::iteration_hash, identity_text(plan.iteration_hash))
       .add(run_log::plan::policy, plan.policy)
       .add(run_log::plan::chunk_count, plan.chunk_count)
       .add(run_log::plan::budget_bytes, plan.budget_bytes)

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <string>
 
-#include "tools/report/run_log.h"
+#include "tools/report/view/run_log.h"
 
 namespace reprise::replay {
 namespace {
