@@ -150,6 +150,7 @@ class Planning {
     if (arguments_.explain)
       return write_file("-", analyzer::explain(plan, summary) + fluid_text(workload, plan, options));
     if (arguments_.quiet) return {};
+    if (!arguments_.machine.empty()) say(kKernelTimesStay);
     const std::string recomputed =
         !plan::recomputes(plan) ? "" : fmt::format(", {} of it recomputed", format_duration(summary.recompute_ns));
     say(fmt::format(
@@ -213,7 +214,9 @@ Action declare_plan(CLI::App& app, const ProgramArguments&) {
               analyzer::known_policies());
   app.add_option("--safety", arguments->safety, "That the plan will run with: strict (default) or trusted")
       ->check(CLI::IsMember({"strict", "trusted"}));
-  name_values(app.add_option("--machine", arguments->machine, "Plan for one of these, or for a machine file"),
+  name_values(app.add_option("--machine", arguments->machine,
+                             "Plan for the memory and links of one of these, or of a machine file; kernel times stay as "
+                             "recorded"),
               "MACHINE", machine_names());
   app.add_flag("--no-recompute", arguments->no_recompute,
                "Recompute nothing to save memory; for strict safety nothing is, anyway");

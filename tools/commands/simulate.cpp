@@ -67,6 +67,7 @@ class Simulating {
     if (status.ok() && !arguments_.html.empty()) {
       status = write_file(arguments_.html, to_page(rows_, title(), arguments_.machine));
     }
+    if (status.ok() && !arguments_.machine.empty()) say(kKernelTimesStay);
     if (status.ok()) tell_what_is_known();
     if (const std::string choice = recommend(rows_); status.ok() && !choice.empty()) say(choice);
     return status.ok() ? 0 : fail(status);
@@ -289,7 +290,7 @@ Action declare_simulate(CLI::App& app, const ProgramArguments&) {
   policies.emplace_back("all");
   name_values(app.add_option("--policy", arguments->policies, "Names with commas; auto: the best of all"), "POLICY",
               policies);
-  name_values(app.add_option("--machine", arguments->machine, "One of these, or a machine file (default: the trace's)"),
+  name_values(app.add_option("--machine", arguments->machine, "Memory and links of one of these, or of a machine file (default: the trace's); kernel times stay as recorded"),
               "MACHINE", machine_names());
   app.add_option("--csv", arguments->csv, "Also write the rows to this file");
   app.add_option("--html", arguments->html, "Also write a page with curves of time and bytes over budgets");

@@ -4,7 +4,7 @@
 #include "preload/base/run_log_keys.h"
 #include "preload/trace/names.h"
 #include "tools/export/export.h"
-#include "tools/report/timeline.h"
+#include "tools/report/view/timeline.h"
 
 namespace reprise::exports {
 namespace {

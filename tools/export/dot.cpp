@@ -6,7 +6,7 @@
 
 #include "tools/cli/sizes.h"
 #include "tools/export/export.h"
-#include "tools/report/timeline.h"
+#include "tools/report/view/timeline.h"
 
 namespace reprise::exports {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "preload/trace/names.h"
 #include "tools/export/export.h"
-#include "tools/report/residency.h"
-#include "tools/report/timeline.h"
+#include "tools/report/view/residency.h"
+#include "tools/report/view/timeline.h"
 
 namespace reprise::exports {
 namespace {

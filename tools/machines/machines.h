@@ -16,6 +16,10 @@ Result<analyzer::Machine> find_machine(const std::string& name_or_path);
 // The built-in ones.
 std::vector<std::string> machine_names();
 
+// What choosing a machine does not do: how much faster or slower its kernels are does not follow from rates alone.
+inline constexpr char kKernelTimesStay[] =
+    "--machine changes memory and links: kernels take as long as they were recorded, or as the graph says";
+
 // Numbers that the file does not have keep the planner's defaults.
 analyzer::Machine to_planner(const probe::Machine& machine);
 

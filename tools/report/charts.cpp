@@ -7,14 +7,17 @@
 
 #include "tools/cli/sizes.h"
 #include "tools/report/report.h"
-#include "tools/report/residency.h"
-#include "tools/report/timeline.h"
+#include "tools/report/view/residency.h"
+#include "tools/report/view/thin.h"
+#include "tools/report/view/timeline.h"
+#include "tools/report/view/waits.h"
 
 namespace reprise::report {
 namespace {
 
-// What a page can hold and a person can look at; the exports have everything.
+// What a page can hold and a person can look at. More is thinned or summed up; the exports have each single thing.
 constexpr size_t kMostBars = 30000;
+constexpr size_t kMostSums = 50;
 constexpr size_t kMostTensors = 60;
 constexpr size_t kMostPoints = 3000;
 constexpr size_t kMostUses = 400;
@@ -55,20 +58,57 @@ std::vector<Interval> joined(std::vector<Interval> intervals, uint64_t span) {
   return intervals;
 }
 
-Json timeline_json(const Timeline& timeline, const plan::Plan* plan) {
+// Columns, one entry a bar: lane, start (since the bar before), length, name, bytes, is it Reprise's, how many pieces
+// of work it stands for, and how much of its length they are.
+Json bars_json(const std::vector<Bar>& all) {
   std::unordered_map<std::string, size_t> ids;
   Json names = Json::array();
-  Json bars = Json::array();
-  for (const Bar& bar : timeline.bars) {
-    if (bars.size() >= kMostBars) break;
+  Json columns = Json::object();
+  for (const char* column : {"lane", "start", "ns", "name", "bytes", "own", "count", "busy"})
+    columns[column] = Json::array();
+  uint64_t last = 0;
+  for (const ThinBar& thin : thinned(all, kMostBars)) {
+    const Bar& bar = thin.bar;
     const auto [found, added] = ids.emplace(bar.name, names.size());
     if (added) names.push_back(bar.name);
-    bars.push_back({static_cast<int>(bar.lane), bar.time.start_ns, bar.time.end_ns - bar.time.start_ns, found->second,
-                    bar.bytes, bar.tensor != plan::kNone ? 1 : 0});
+    columns["lane"].push_back(static_cast<int>(bar.lane));
+    columns["start"].push_back(bar.time.start_ns - last);
+    columns["ns"].push_back(bar.time.end_ns - bar.time.start_ns);
+    columns["name"].push_back(found->second);
+    columns["bytes"].push_back(bar.bytes);
+    columns["own"].push_back(bar.tensor != plan::kNone ? 1 : 0);
+    columns["count"].push_back(thin.count);
+    columns["busy"].push_back(thin.busy_ns);
+    last = bar.time.start_ns;
   }
+  columns["names"] = std::move(names);
+  return columns;
+}
+
+Json sums_json(const std::vector<WaitSum>& sums) {
+  Json rows = Json::array();
+  uint64_t others = 0;
+  uint64_t other_ns = 0;
+  uint64_t other_waits = 0;
+  for (const WaitSum& sum : sums) {
+    if (rows.size() < kMostSums) {
+      rows.push_back({{"what", sum.what}, {"ns", sum.ns}, {"count", sum.count}});
+      continue;
+    }
+    ++others;
+    other_ns += sum.ns;
+    other_waits += sum.count;
+  }
+  if (others > 0) {
+    rows.push_back({{"what", fmt::format("{} others", others)}, {"ns", other_ns}, {"count", other_waits}});
+  }
+  return rows;
+}
+
+Json timeline_json(const Timeline& timeline, const plan::Plan* plan) {
   Json waits = Json::array();
   if (plan != nullptr) {
-    for (const Wait& wait : longest_waits(*plan, timeline, std::max<uint64_t>(1, timeline.span_ns / 2000), 100)) {
+    for (const Wait& wait : longest_waits(*plan, timeline, 1, 100)) {
       waits.push_back({{"start", wait.time.start_ns},
                        {"ns", wait.time.end_ns - wait.time.start_ns},
                        {"op", wait.op},
@@ -79,8 +119,7 @@ Json timeline_json(const Timeline& timeline, const plan::Plan* plan) {
   const Busy busy = busy_time(timeline);
   Json result = {{"name", timeline.name},         {"span", timeline.span_ns}, {"total_bars", timeline.bars.size()},
                  {"compute_ns", busy.compute_ns}, {"copy_ns", busy.copy_ns},  {"both_ns", busy.both_ns}};
-  result["names"] = std::move(names);
-  result["bars"] = std::move(bars);
+  result["bars"] = bars_json(timeline.bars);
   result["waits"] = std::move(waits);
   return result;
 }
@@ -124,23 +163,22 @@ Json tensor_json(const plan::Plan& plan, const TensorView& view, const std::stri
   return result;
 }
 
-// Times of a run count from its first memory sample; what was sampled last holds until the end.
+// Times of a run count from its first memory sample.
 uint64_t since_first(const RunLog& log, uint64_t time_ns) {
   return time_ns - std::min(time_ns, log.memory.front().time_ns);
 }
-void hold_until_end(const RunLog& log, Curve& curve) {
-  const uint64_t end = since_first(log, log.end_ns);
-  if (end > curve.back().first) curve.emplace_back(end, curve.back().second);
-}
 
+// A sample is taken whenever the device's memory changes, so the last one holds until the end, where there is one.
 Curve device_memory(const RunLog& log) {
   Curve curve;
   for (const RunMemory& sample : log.memory) curve.emplace_back(since_first(log, sample.time_ns), sample.device_bytes);
-  hold_until_end(log, curve);
+  const uint64_t end = since_first(log, log.end_ns);
+  if (end > curve.back().first) curve.emplace_back(end, curve.back().second);
   return curve;
 }
 
-// Samples are taken where the device's memory changes. While the same run was recorded, its trace has every allocation.
+// What the program asks for may change between these samples, and behind the last one nothing is known of it. While the
+// same run was recorded, its trace has every allocation.
 Curve requested_memory(const Inputs& inputs) {
   const RunLog& log = *inputs.log;
   Curve curve;
@@ -154,15 +192,7 @@ Curve requested_memory(const Inputs& inputs) {
     const uint64_t time = since_first(log, sample.time_ns);
     if (curve.empty() || time > curve.back().first) curve.emplace_back(time, sample.requested_bytes);
   }
-  hold_until_end(log, curve);
-  if (same_run || highest(curve) >= log.peak_requested_bytes) return curve;
-  return {{0, log.peak_requested_bytes}, {curve.back().first, log.peak_requested_bytes}};  // the peak is all we know
-}
-
-const char* requested_name(bool ran, const Curve& requested) {
-  if (!ran) return "Recorded, without a budget";
-  const bool flat_line = requested.size() == 2 && requested.front().second == requested.back().second;
-  return flat_line ? "The most that the program asked for" : "What the program asked for";
+  return curve;
 }
 
 }  // namespace
@@ -185,9 +215,37 @@ Json run_memory_section(const Inputs& inputs) {
   const Curve requested = ran ? requested_memory(inputs) : recorded_memory(*inputs.trace);
   if (requested.empty()) return nullptr;
   Json lines = Json::array();
-  lines.push_back(line(requested_name(ran, requested), "before", requested));
-  if (ran) lines.push_back(line("On the device", "actual", device_memory(*inputs.log)));
-  return {{"budget", collect_facts(inputs).budget}, {"span", requested.back().first}, {"lines", std::move(lines)}};
+  lines.push_back(
+      line(ran ? "What the program asked for, where it is known" : "Recorded, without a budget", "before", requested));
+  uint64_t span = requested.back().first;
+  if (ran) {
+    const Curve device = device_memory(*inputs.log);
+    span = std::max(span, device.back().first);
+    lines.push_back(line("On the device", "actual", device));
+  }
+  Json levels = Json::array();
+  if (ran && inputs.log->peak_requested_bytes > highest(requested)) {
+    levels.push_back({{"name", "The most that the program asked for, some time"},
+                      {"style", "before"},
+                      {"value", inputs.log->peak_requested_bytes}});
+  }
+  return {{"budget", collect_facts(inputs).budget}, {"span", span}, {"lines", std::move(lines)}, {"levels", levels}};
+}
+
+// Of one iteration, as measured where that was done, else as predicted.
+Json waits_section(const Inputs& inputs) {
+  if (inputs.plan == nullptr) return nullptr;
+  Timeline timeline;
+  if (inputs.log != nullptr) timeline = measured_timeline(*inputs.plan, *inputs.log);
+  if (timeline.bars.empty()) timeline = predicted_timeline(*inputs.plan);
+  const WaitSums sums = sum_waits(*inputs.plan, timeline);
+  return {{"timeline", timeline.name},
+          {"total_ns", sums.total_ns},
+          {"transfer_ns", sums.transfer_ns},
+          {"span", timeline.span_ns},
+          {"by_transfer", sums_json(sums.by_transfer)},
+          {"by_tensor", sums_json(sums.by_tensor)},
+          {"by_decision", sums_json(sums.by_decision)}};
 }
 
 Json timelines_section(const Inputs& inputs) {

@@ -4,9 +4,10 @@
 
 #include <algorithm>
 
+#include "tools/cli/run_log_value.h"
 #include "tools/cli/sizes.h"
 #include "tools/report/sentences.h"
-#include "tools/report/timeline.h"
+#include "tools/report/view/timeline.h"
 
 namespace reprise::report {
 namespace {
@@ -37,26 +38,64 @@ std::string recorded(const Inputs& inputs) {
                      inputs.iteration_covers.empty() ? "" : " (" + inputs.iteration_covers + ")");
 }
 
-void say_unplanned(const Inputs& inputs, Sentences& say) {
-  const RunLog& log = *inputs.log;
-  if (!inputs.no_iteration.empty()) {
-    say.note(
-        fmt::format("Nothing could be planned: {}. Tensors were moved on demand until the end, which keeps the "
-                    "budget but hides no transfer.",
-                    inputs.no_iteration));
-  } else if (log.plan_count > 0 && log.activation_count == 0) {
-    say.note("A plan was ready, but no iteration began that matched it before the program ended.");
-  } else if (log.plan_count > 0) {
-    say.note("The plan was started, but no iteration ran through under it.");
-  } else if (inputs.iterations_recorded > 0) {
-    say.note(
-        fmt::format("The program ended before a plan was ready: {} had been recorded. Until then tensors were "
-                    "moved on demand.",
-                    recorded(inputs)));
+bool same_subject(const RunReason& a, const RunReason& b) { return a.plan == b.plan; }
+
+// Of each plan, and of having none, the last reason: those before it were overtaken.
+std::vector<std::pair<RunReason, uint64_t>> last_reasons(const RunLog& log) {
+  std::vector<std::pair<RunReason, uint64_t>> last;
+  for (const RunReason& one : log.reasons) {
+    const auto found =
+        std::find_if(last.begin(), last.end(), [&](const auto& other) { return same_subject(other.first, one); });
+    if (found == last.end()) {
+      last.emplace_back(one, 1);
+    } else {
+      found->second = found->first.reason == one.reason ? found->second + 1 : 1;
+      found->first = one;
+    }
+  }
+  return last;
+}
+
+std::string times(uint64_t count) { return count == 1 ? "once" : fmt::format("{} times", count); }
+
+// As the replay wrote it where it decided.
+void say_reason(const RunReason& one, uint64_t count, Sentences& say) {
+  if (tools::says(one.cause, run_log::on_demand::refused)) {
+    say.bad(fmt::format("Plan {} was to come in force and could not ({}): {}.", one.plan.value_or(0) + 1, times(count),
+                        one.reason));
+  } else if (tools::says(one.cause, run_log::on_demand::never_began)) {
+    say.bad(fmt::format("Plan {} never came in force: {}.", one.plan.value_or(0) + 1, one.reason));
+  } else if (tools::says(one.cause, run_log::on_demand::fits)) {
+    say.good(fmt::format("Nothing had to be planned: {}.", one.reason));
   } else {
     say.note(
-        "No plan was in force during this run, so tensors were moved on demand all the time. A program that ends "
-        "after a few iterations, or that never repeats itself, looks like this.");
+        fmt::format("No plan was made: {}. Tensors were moved on demand until the end, which keeps the budget but "
+                    "hides no transfer.",
+                    one.reason));
+  }
+}
+
+void say_unplanned(const Inputs& inputs, Sentences& say) {
+  const RunLog& log = *inputs.log;
+  const bool of_plans =
+      std::any_of(log.reasons.begin(), log.reasons.end(), [](const RunReason& one) { return one.plan.has_value(); });
+  for (const auto& [one, count] : last_reasons(log)) {
+    if (of_plans && !one.plan) continue;  // a plan came after all
+    say_reason(one, count, say);
+  }
+  if (of_plans)
+    say.note("So tensors were moved on demand until the end, which keeps the budget but hides no transfer.");
+  if (log.reasons.empty() && log.activation_count > 0) {
+    say.note("The plan was started, but no iteration ran through under it.");
+  } else if (log.reasons.empty()) {
+    say.note(
+        "No plan was in force during this run, so tensors were moved on demand all the time. The run log does not "
+        "say why; logs that this version writes do, where the program was not killed.");
+  }
+  if (!inputs.no_iteration.empty()) {
+    say.note(fmt::format("In the recording as a whole, too, nothing can be planned: {}.", inputs.no_iteration));
+  } else if (!of_plans && inputs.iterations_recorded > 0) {
+    say.note(fmt::format("The recording holds {}.", recorded(inputs)));
   }
 }
 
@@ -74,8 +113,6 @@ bool only_left_its_loop(const RunLog& log) {
   return log.divergences.front().iteration > log.iterations.back().index;
 }
 
-std::string times(uint64_t count) { return count == 1 ? "once" : fmt::format("{} times", count); }
-
 std::string returns(const RunLog& log) {
   const auto resumed =
       static_cast<uint64_t>(std::count_if(log.divergences.begin(), log.divergences.end(),
@@ -83,11 +120,31 @@ std::string returns(const RunLog& log) {
   return resumed == 0 ? "never came back to it" : "came back to it " + times(resumed);
 }
 
+// What iterations on demand took more than planned ones, all of them.
+void say_time_lost(const Inputs& inputs, Sentences& say) {
+  const RunLog& log = *inputs.log;
+  const Facts facts = collect_facts(inputs);
+  if (facts.before_plan_ns == 0 || facts.total_ns == 0) return;
+  std::string lost;
+  if (facts.on_demand_ns > facts.actual_ns && facts.actual_ns > 0 && log.iterations_on_demand > 0) {
+    lost = fmt::format(" {} on demand took {} each, planned ones {}: about {} were lost to having no plan.",
+                       plural(log.iterations_on_demand, "iteration"), format_duration(facts.on_demand_ns),
+                       format_duration(facts.actual_ns),
+                       format_duration((facts.on_demand_ns - facts.actual_ns) * log.iterations_on_demand));
+  }
+  say.note(fmt::format("The run took {} in all, {} of it ({:.0f} %) before the plan was in force.{}",
+                       format_duration(facts.total_ns), format_duration(facts.before_plan_ns),
+                       100 * static_cast<double>(facts.before_plan_ns) / static_cast<double>(facts.total_ns), lost));
+}
+
 }  // namespace
 
 void say_plan_state(const Inputs& inputs, Sentences& say) {
   if (inputs.log != nullptr) {
     if (inputs.log->iterations_planned == 0) say_unplanned(inputs, say);
+    for (const auto& [one, count] : last_reasons(*inputs.log)) {
+      if (inputs.log->iterations_planned > 0 && one.plan) say_reason(one, count, say);
+    }
     return;
   }
   if (inputs.plan != nullptr) {
@@ -105,9 +162,10 @@ void say_plan_in_force(const Inputs& inputs, Sentences& say) {
   const RunLog& log = *inputs.log;
   say.note(
       fmt::format("The plan{} was ready{} and came in force{} with iteration {}. Until then tensors were moved on "
-                  "demand. {} ran by the plan from start to end.",
+                  "demand. {} of {} ran by the plan from start to end.",
                   an_iteration(inputs), since_start(log, log.plan_at_ns), since_start(log, log.activation_at_ns),
-                  log.first_activation, plural(log.iterations_planned, "iteration")));
+                  log.first_activation, log.iterations_planned, plural(all_iterations(log), "iteration")));
+  say_time_lost(inputs, say);
   if (log.plan_count > 1) {
     say.note(fmt::format("{} plans were made in all, for the program has several loops; this report shows the first.",
                          log.plan_count));

@@ -1,7 +1,7 @@
 // The numbers that several sections of the report name.
 #include "tools/report/report.h"
-#include "tools/report/residency.h"
-#include "tools/report/timeline.h"
+#include "tools/report/view/residency.h"
+#include "tools/report/view/timeline.h"
 
 namespace reprise::report {
 namespace {
@@ -23,8 +23,17 @@ void add_plan_facts(const plan::Plan& plan, Facts& facts) {
   facts.peak_planned = plan.chunk_count * plan.chunk_bytes + plan.reserved_bytes;
   facts.compute_ns = plan.compute_ns;
   facts.predicted_ns = plan.predicted_ns;
+}
+
+void add_prediction(const plan::Plan& plan, Facts& facts) {
   const Busy busy = busy_time(predicted_timeline(plan));
   facts.hidden = share(busy.both_ns, busy.copy_ns);
+}
+
+void add_times_of_run(const RunLog& log, Facts& facts) {
+  if (log.start_ns == 0) return;
+  if (log.end_ns > log.start_ns) facts.total_ns = log.end_ns - log.start_ns;
+  if (log.activation_at_ns > log.start_ns) facts.before_plan_ns = log.activation_at_ns - log.start_ns;
 }
 
 void add_run_facts(const RunLog& log, Facts& facts) {
@@ -33,6 +42,7 @@ void add_run_facts(const RunLog& log, Facts& facts) {
   facts.peak_actual = log.peak_device_bytes;
   facts.actual_ns = median_iteration_ns(log, true);
   facts.on_demand_ns = median_iteration_ns(log, false);
+  add_times_of_run(log, facts);
   Busy sum;
   for (const RunOverlap& overlap : log.overlaps) {
     sum.copy_ns += overlap.copy_ns;
@@ -40,7 +50,6 @@ void add_run_facts(const RunLog& log, Facts& facts) {
   }
   if (sum.copy_ns == 0) return;
   facts.hidden = share(sum.both_ns, sum.copy_ns);
-  facts.hidden_measured = true;
 }
 
 }  // namespace
@@ -52,6 +61,13 @@ Facts collect_facts(const Inputs& inputs) {
   facts.bound_ns = inputs.bound_ns;
   if (inputs.plan != nullptr) add_plan_facts(*inputs.plan, facts);
   if (inputs.log != nullptr) add_run_facts(*inputs.log, facts);
+  if (inputs.plan != nullptr && inputs.log == nullptr) add_prediction(*inputs.plan, facts);
+  if (inputs.plan != nullptr && inputs.log != nullptr) {
+    const OwnTimes own = own_times(*inputs.plan, *inputs.log);
+    facts.run_compute_ns = own.compute_ns;
+    facts.run_iteration = own.iteration;
+    if (own.compute_ns > 0) facts.run_bound_ns = inputs.run_bound_ns;
+  }
   if (facts.program.empty()) facts.program = trace_info(inputs, "program");
   if (facts.peak_before == 0 && inputs.trace != nullptr) facts.peak_before = highest(recorded_memory(*inputs.trace));
   if (facts.peak_before == 0 && inputs.log != nullptr) facts.peak_before = inputs.log->peak_requested_bytes;

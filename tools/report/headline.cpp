@@ -17,60 +17,96 @@ Json card(const std::string& label, const std::string& value, const std::string&
 
 double ratio(uint64_t a, uint64_t b) { return b == 0 ? 0 : static_cast<double>(a) / static_cast<double>(b); }
 
-Json memory_card(const Facts& facts) {
-  const uint64_t after = facts.peak_actual > 0 ? facts.peak_actual : facts.peak_planned;
+// Where there was a run, only what it did is shown, never what was predicted.
+Json memory_card(const Inputs& inputs, const Facts& facts) {
+  const bool ran = inputs.log != nullptr;
+  const uint64_t after = ran ? facts.peak_actual : facts.peak_planned;
+  if (ran && after == 0) return card("Peak device memory", "not known", "the run log has no sample of it", "bad");
   if (after == 0) return card("Peak device memory", format_bytes(facts.peak_before), "without a budget");
   const std::string budget = facts.budget > 0 ? fmt::format("; budget {}", format_bytes(facts.budget)) : "";
   const bool over = facts.budget > 0 && after > facts.budget;
-  return card(facts.peak_actual > 0 ? "Peak device memory" : "Peak device memory, planned", format_bytes(after),
+  return card(ran ? "Peak device memory" : "Peak device memory, planned", format_bytes(after),
               fmt::format("was {} ({:.0f} %){}", format_bytes(facts.peak_before), 100 * ratio(after, facts.peak_before),
                           budget),
               over ? "bad" : "good");
 }
 
-Json time_card(const Facts& facts) {
-  if (facts.actual_ns > 0) {
-    const std::string alone =
-        facts.compute_ns > 0 ? fmt::format("{:.2f} x computing alone ({})", ratio(facts.actual_ns, facts.compute_ns),
-                                           format_duration(facts.compute_ns))
-                             : "measured";
-    const std::string predicted =
-        facts.predicted_ns > 0 ? fmt::format("; predicted {}", format_duration(facts.predicted_ns)) : "";
-    return card("Time per iteration", format_duration(facts.actual_ns), alone + predicted);
+std::string against_computing(const Facts& facts) {
+  if (facts.run_compute_ns > 0) {
+    return fmt::format("; computing alone took {} in iteration {}", format_duration(facts.run_compute_ns),
+                       facts.run_iteration);
   }
-  if (facts.predicted_ns > 0) {
-    return card("Time per iteration, predicted", format_duration(facts.predicted_ns),
-                fmt::format("{:.2f} x computing alone ({})", ratio(facts.predicted_ns, facts.compute_ns),
-                            format_duration(facts.compute_ns)));
+  if (facts.compute_ns == 0) return "";
+  return fmt::format("; computing alone took {} when recorded", format_duration(facts.compute_ns));
+}
+
+Json time_card_of_run(const Inputs& inputs, const Facts& facts) {
+  const RunLog& log = *inputs.log;
+  if (facts.actual_ns > 0) {
+    std::string detail = fmt::format("median of {} planned", log.iterations_planned);
+    if (facts.on_demand_ns > 0) detail += fmt::format(", on demand {}", format_duration(facts.on_demand_ns));
+    return card("Time per iteration", format_duration(facts.actual_ns), detail + against_computing(facts));
   }
   if (facts.on_demand_ns > 0) {
-    return card("Time per iteration", format_duration(facts.on_demand_ns), "on demand, without a plan");
+    return card("Time per iteration", format_duration(facts.on_demand_ns),
+                "on demand, without a plan" + against_computing(facts));
   }
+  if (facts.total_ns > 0) return card("Time of the run", format_duration(facts.total_ns), "all of it on demand");
   return nullptr;
 }
 
-Json traffic_card(const Inputs& inputs, const Facts& facts) {
-  if (inputs.plan == nullptr) return nullptr;
-  const uint64_t moved = inputs.plan->offload_bytes + inputs.plan->reload_bytes;
-  std::string detail =
-      fmt::format("{} out, {} back", format_bytes(inputs.plan->offload_bytes), format_bytes(inputs.plan->reload_bytes));
-  if (facts.hidden >= 0) {
-    detail += fmt::format("; {:.0f} % hidden behind computing{}", 100 * facts.hidden,
-                          facts.hidden_measured ? "" : " (predicted)");
-  }
-  return card("Moved per iteration", format_bytes(moved), detail);
+Json time_card(const Inputs& inputs, const Facts& facts) {
+  if (inputs.log != nullptr) return time_card_of_run(inputs, facts);
+  if (facts.predicted_ns == 0) return nullptr;
+  return card("Time per iteration, predicted", format_duration(facts.predicted_ns),
+              fmt::format("{:.2f} x computing alone ({})", ratio(facts.predicted_ns, facts.compute_ns),
+                          format_duration(facts.compute_ns)));
 }
 
-Json run_card(const Inputs& inputs) {
+Json moved_card(const std::string& label, uint64_t out, uint64_t back, const std::string& more) {
+  return card(label, format_bytes(out + back),
+              fmt::format("{} out, {} back{}", format_bytes(out), format_bytes(back), more));
+}
+
+Json traffic_card(const Inputs& inputs, const Facts& facts) {
+  const std::string hidden =
+      facts.hidden < 0 ? "" : fmt::format("; {:.0f} % hidden behind computing", 100 * facts.hidden);
+  if (inputs.log == nullptr) {
+    if (inputs.plan == nullptr) return nullptr;
+    return moved_card("Moved per iteration, predicted", inputs.plan->offload_bytes, inputs.plan->reload_bytes, hidden);
+  }
+  uint64_t planned = 0;
+  uint64_t out = 0;
+  uint64_t back = 0;
+  for (const RunIteration& it : inputs.log->iterations) {
+    if (!it.planned) continue;
+    ++planned;
+    out += it.offload_bytes;
+    back += it.reload_bytes;
+  }
+  if (planned > 0) return moved_card("Moved per planned iteration", out / planned, back / planned, hidden);
+  return moved_card("Moved in all, on demand", inputs.log->offload_bytes, inputs.log->reload_bytes, "");
+}
+
+std::string times_of_run(const Facts& facts) {
+  if (facts.total_ns == 0) return "";
+  if (facts.before_plan_ns == 0) return fmt::format("; {} in all", format_duration(facts.total_ns));
+  return fmt::format("; {} of {} passed before the plan", format_duration(facts.before_plan_ns),
+                     format_duration(facts.total_ns));
+}
+
+Json run_card(const Inputs& inputs, const Facts& facts) {
   if (inputs.log == nullptr) return nullptr;
   const RunLog& log = *inputs.log;
-  if (log.iterations_planned == 0 && !inputs.no_iteration.empty()) {
-    return card("Iterations", "none found", "so nothing was planned: tensors moved on demand");
+  if (all_iterations(log) == 0) {
+    return card("Iterations", "none found", "tensors moved on demand" + times_of_run(facts));
   }
-  return card("Iterations", fmt::format("{} planned", log.iterations_planned),
-              fmt::format("{} on demand; {} divergence{}", log.iterations_on_demand, log.divergence_count,
-                          log.divergence_count == 1 ? "" : "s"),
-              log.iterations_planned > 0 ? "good" : "plain");
+  return card(
+      "Iterations", fmt::format("{} of {} planned", log.iterations_planned, all_iterations(log)),
+      fmt::format("{} on demand{}{}; {} divergence{}", log.iterations_on_demand,
+                  log.iterations_left > 0 ? fmt::format(", {} left their plan halfway", log.iterations_left) : "",
+                  times_of_run(facts), log.divergence_count, log.divergence_count == 1 ? "" : "s"),
+      log.iterations_planned > 0 ? "good" : "plain");
 }
 
 Json safety_card(const Inputs& inputs) {
@@ -87,8 +123,8 @@ Json safety_card(const Inputs& inputs) {
 Json headline_section(const Inputs& inputs) {
   const Facts facts = collect_facts(inputs);
   Json cards = Json::array();
-  for (Json& one : std::vector<Json>{memory_card(facts), time_card(facts), traffic_card(inputs, facts),
-                                     run_card(inputs), safety_card(inputs)}) {
+  for (Json& one : std::vector<Json>{memory_card(inputs, facts), time_card(inputs, facts), traffic_card(inputs, facts),
+                                     run_card(inputs, facts), safety_card(inputs)}) {
     if (!one.is_null()) cards.push_back(std::move(one));
   }
   return cards;
@@ -100,23 +136,21 @@ std::string make_summary(const Inputs& inputs) {
     return fmt::format("the program {} before it could say what it used",
                        inputs.ending.empty() ? "was cut off" : "ended with " + inputs.ending);
   }
-  const uint64_t after = facts.peak_actual > 0 ? facts.peak_actual : facts.peak_planned;
+  const bool ran = inputs.log != nullptr;
+  const uint64_t after = ran ? facts.peak_actual : facts.peak_planned;
   std::string line = after > 0 ? fmt::format("peak {} {} {}", format_bytes(after),
                                              after <= facts.peak_before ? "instead of" : "for tensors of",
                                              format_bytes(facts.peak_before))
                                : fmt::format("peak {}", format_bytes(facts.peak_before));
-  if (facts.actual_ns > 0 && facts.compute_ns > 0) {
-    line += fmt::format(", {} per iteration ({:.2f} x computing alone)", format_duration(facts.actual_ns),
-                        ratio(facts.actual_ns, facts.compute_ns));
-  } else if (facts.predicted_ns > 0) {
+  if (ran && facts.actual_ns > 0) {
+    line += fmt::format(", {} per iteration", format_duration(facts.actual_ns));
+    if (facts.run_compute_ns > 0) line += fmt::format(" ({} computing alone)", format_duration(facts.run_compute_ns));
+  } else if (!ran && facts.predicted_ns > 0) {
     line += fmt::format(", {} per iteration predicted", format_duration(facts.predicted_ns));
   }
-  if (inputs.log != nullptr && inputs.log->iterations_planned == 0) {
-    line += inputs.no_iteration.empty() ? ", no iteration planned" : ", no iteration found to plan";
-  } else if (inputs.log != nullptr) {
-    line += fmt::format(", {} of {} iterations planned", inputs.log->iterations_planned,
-                        inputs.log->iterations_planned + inputs.log->iterations_on_demand);
-  }
+  if (!ran) return line;
+  if (all_iterations(*inputs.log) == 0) return line + ", no iteration found to plan";
+  line += fmt::format(", {} of {} iterations planned", inputs.log->iterations_planned, all_iterations(*inputs.log));
   return line;
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -10,6 +11,8 @@
 #include "analyzer/planner/planner.h"
 #include "tools/cli/files.h"
 #include "tools/cli/message.h"
+#include "tools/report/same_recording.h"
+#include "tools/report/view/timeline.h"
 
 namespace reprise::tools {
 namespace {
@@ -104,22 +107,6 @@ int finish_incomplete(const std::string& incomplete) {
   return kExitFailure;
 }
 
-namespace {
-
-// A page about two programs would be nonsense. Files that do not name their program pass.
-Status of_one_program(const LoadedFiles& files) {
-  if (!files.trace || !files.plan || files.plan->program_hash == 0) return {};
-  const auto found = files.trace->info.find("program.hash");
-  if (found == files.trace->info.end()) return {};
-  const uint64_t hash = std::strtoull(found->second.c_str(), nullptr, 16);
-  if (hash == 0 || hash == files.plan->program_hash) return {};
-  return {StatusCode::corrupt, fmt::format("the plan was made for another program ({}) than the trace was recorded of; "
-                                           "give those that belong together",
-                                           files.plan->program)};
-}
-
-}  // namespace
-
 Status load(const std::vector<std::string>& paths, LoadedFiles& files) {
   for (const std::string& path : paths) {
     Result<FileKind> kind = kind_of(path);
@@ -142,17 +129,34 @@ Status load(const std::vector<std::string>& paths, LoadedFiles& files) {
     }
     if (!status.ok()) return status;
   }
-  return of_one_program(files);
+  return check_same_recording(files.trace ? &*files.trace : nullptr, files.plan ? &*files.plan : nullptr,
+                              files.log ? &*files.log : nullptr);
 }
 
 namespace {
 
 // What no plan for the plan's budget can beat, in nanoseconds per iteration; 0 when it cannot be told.
-uint64_t bound_of(const analyzer::Workload& found, const plan::Plan& plan) {
+uint64_t bound_of(const analyzer::Workload& found, const plan::Plan& plan, const analyzer::TaskGraph& graph) {
   if (plan.chunk_bytes == 0 || plan.budget_bytes < plan.reserved_bytes) return 0;
   const uint64_t capacity = (plan.budget_bytes - plan.reserved_bytes) / plan.chunk_bytes;
   if (capacity < found.largest.chunks || plan::recomputes(plan) || plan::has_split_tensors(plan)) return 0;
-  return analyzer::bounds_of(found.graph, capacity, found.machine).iteration_ns;
+  return analyzer::bounds_of(graph, capacity, found.machine).iteration_ns;
+}
+
+// The same with the times that the kernels took in the run. 0: not measured, or the plan is of another loop.
+uint64_t bound_of_run(const analyzer::Workload& found, const plan::Plan& plan, const report::RunLog& log) {
+  const report::OwnTimes own = report::own_times(plan, log);
+  analyzer::TaskGraph graph = found.graph;
+  if (own.compute_ns == 0 || graph.iteration_hash != plan.iteration_hash) return 0;
+  size_t next = 0;
+  for (uint32_t i = 0; i < plan.calls.size(); ++i) {
+    const plan::Call& call = plan.calls[i];
+    if (call.inserted) continue;
+    if (next == graph.calls.size() || graph.calls[next].call.signature != call.signature) return 0;
+    graph.calls[next++].call.duration_ns = own.ns[i];
+  }
+  graph.compute_ns = own.compute_ns;
+  return next == graph.calls.size() ? bound_of(found, plan, graph) : 0;
 }
 
 }  // namespace
@@ -166,9 +170,19 @@ report::Inputs LoadedFiles::inputs() const {
   return result;
 }
 
+// Is the trace the recording that this run made itself?
+bool LoadedFiles::made_by(const report::RunLog& run) const {
+  if (!trace || run.recording == 0) return false;
+  const auto found = trace->info.find("time.start_ns");
+  return found != trace->info.end() && found->second == std::to_string(run.recording);
+}
+
 report::Inputs LoadedFiles::examined() {
   report::Inputs result = inputs();
-  if (plan) result.iteration_calls = plan->calls.size();
+  if (plan) {
+    result.iteration_calls = static_cast<uint64_t>(
+        std::count_if(plan->calls.begin(), plan->calls.end(), [](const plan::Call& call) { return !call.inserted; }));
+  }
   if (trace) {
     analyzer::PlanOptions options;
     if (plan) options.budget_bytes = plan->budget_bytes;
@@ -180,12 +194,17 @@ report::Inputs LoadedFiles::examined() {
       result.iterations_recorded = found.iteration.occurrences;
       result.iteration_covers = analyzer::covered(found.iteration);
       result.minimum_bytes = found.minimum_bytes;
-      if (plan) result.bound_ns = bound_of(found, *plan);
+      if (plan) result.bound_ns = bound_of(found, *plan, found.graph);
+      if (plan && log) result.run_bound_ns = bound_of_run(found, *plan, *log);
     } else if (!plan) {
       result.no_iteration = workload.status().message();
     }
   }
   if (log && (plan || trace)) report::keep_iterations(*log, result.iteration_calls);
+  if (log && made_by(*log)) {
+    // Its trace has them all, but those that a plan ruled.
+    log->iterations_on_demand = std::max(log->iterations_on_demand, result.iterations_recorded);
+  }
   return result;
 }
 

@@ -7,7 +7,7 @@
 #include "analyzer/plan/plan.h"
 #include "preload/trace/reader.h"
 #include "tools/report/report.h"
-#include "tools/report/run_log.h"
+#include "tools/report/view/run_log.h"
 
 namespace reprise::tools {
 
@@ -24,6 +24,9 @@ struct LoadedFiles {
   report::Inputs inputs() const;  // points into this object
   // The same, with what the analyzer finds in the trace; drops from the log what is no iteration.
   report::Inputs examined();
+
+ private:
+  bool made_by(const report::RunLog& run) const;
 };
 
 // Reads each file into its place. Errors name the file; two of one kind are an error.

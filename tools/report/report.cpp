@@ -53,6 +53,7 @@ Json make_data(const Inputs& inputs) {
   data["run_memory"] = run_memory_section(inputs);
   data["timelines"] = timelines_section(inputs);
   data["tensors"] = tensors_section(inputs);
+  data["waits"] = waits_section(inputs);
   data["totals"] = totals_section(inputs);
   data["kernels"] = kernels_section(inputs);
   data["sites"] = sites_section(inputs);

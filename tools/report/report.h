@@ -6,7 +6,7 @@
 
 #include "analyzer/plan/plan.h"
 #include "preload/trace/reader.h"
-#include "tools/report/run_log.h"
+#include "tools/report/view/run_log.h"
 
 namespace reprise::report {
 
@@ -20,7 +20,8 @@ struct Inputs {
   std::string program = {};   // command line; empty: taken from plan, log or trace
   std::string ending = {};    // how the program ended, "exit code 3"; empty: well, or not known
   uint64_t budget_bytes = 0;  // 0: taken from plan or log
-  uint64_t bound_ns = 0;      // no plan for this budget can be faster; 0: not known
+  uint64_t bound_ns = 0;      // no plan for this budget can be faster, with recorded kernel times; 0: not known
+  uint64_t run_bound_ns = 0;  // the same with the kernel times of an iteration of this run; 0: not known
   // Of the trace's iteration, where one was looked for.
   uint64_t iteration_calls = 0;
   uint64_t iterations_recorded = 0;
@@ -51,6 +52,7 @@ Json sites_section(const Inputs& inputs);
 Json iterations_section(const Inputs& inputs);
 Json divergences_section(const Inputs& inputs);
 Json unmanaged_section(const Inputs& inputs);
+Json waits_section(const Inputs& inputs);
 
 // Shared by sections: the numbers that several of them name.
 struct Facts {
@@ -58,14 +60,20 @@ struct Facts {
   uint64_t budget = 0;
   uint64_t peak_before = 0;  // without Reprise
   uint64_t peak_planned = 0;
-  uint64_t peak_actual = 0;  // measured; 0: no run
-  uint64_t compute_ns = 0;   // one iteration, computing alone
-  uint64_t bound_ns = 0;     // what no plan can beat; 0: not known
+  uint64_t peak_actual = 0;     // measured; 0: no run
+  uint64_t compute_ns = 0;      // one iteration, computing alone
+  uint64_t bound_ns = 0;        // what no plan can beat with recorded kernel times; 0: not known
+  uint64_t run_compute_ns = 0;  // one iteration of this run, computing alone; 0: not measured
+  uint64_t run_bound_ns = 0;    // and what no plan can beat then
+  uint64_t run_iteration = 0;   // which iteration these two are of
   uint64_t predicted_ns = 0;
   uint64_t actual_ns = 0;     // median planned iteration
   uint64_t on_demand_ns = 0;  // median iteration on demand
-  double hidden = -1;         // share of the copy time during which something was computed; below 0: not known
-  bool hidden_measured = false;
+  // Share of the copy time during which something was computed: of the run, or predicted where there was none. Below 0:
+  // not known.
+  double hidden = -1;
+  uint64_t total_ns = 0;        // from Reprise's start to its end
+  uint64_t before_plan_ns = 0;  // of it, until a plan first came in force; 0: none did
 };
 Facts collect_facts(const Inputs& inputs);
 

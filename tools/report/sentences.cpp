@@ -92,9 +92,9 @@ void say_measured_prediction(const Inputs& inputs, const Facts& facts, Sentences
     const auto found = std::find_if(all.begin(), all.end(), [&](const RunIteration& one) {
       return one.index == measured.iteration && one.planned && one.wall_ns > 0;
     });
-    const uint64_t other = facts.predicted_ns > facts.compute_ns ? facts.predicted_ns - facts.compute_ns : 0;
-    const uint64_t predicted = measured.compute_ns + other;
     if (found == all.end() || measured.compute_ns == 0 || facts.compute_ns == 0) continue;
+    if (facts.predicted_ns < facts.compute_ns) return;  // streams overlap: what a plan adds is not known
+    const uint64_t predicted = measured.compute_ns + facts.predicted_ns - facts.compute_ns;
     say.note(fmt::format(
         "In iteration {}, whose device times were measured, computing took {} (recorded: {}); with that the "
         "prediction is {}, and the iteration took {} ({:+.0f} %).",
@@ -173,7 +173,7 @@ Json sentences_section(const Inputs& inputs) {
   Sentences say;
   for (const auto rule :
        {say_ending, say_budget, say_plan_state, say_plan_in_force, say_messages, say_examined, say_divergences,
-        say_safety, say_steady_state, say_prediction, say_opaque, say_unmanaged, say_trace_state}) {
+        say_safety, say_steady_state, say_prediction, say_bounds, say_opaque, say_unmanaged, say_trace_state}) {
     rule(inputs, say);
   }
   return say.take();

@@ -3,12 +3,16 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <unordered_map>
 
 #include "tools/cli/sizes.h"
 #include "tools/report/report.h"
-#include "tools/report/residency.h"
-#include "tools/report/timeline.h"
+#include "tools/report/sentences.h"
+#include "tools/report/view/residency.h"
+#include "tools/report/view/thin.h"
+#include "tools/report/view/timeline.h"
+#include "tools/report/view/waits.h"
 
 namespace reprise::report {
 namespace {
@@ -16,7 +20,9 @@ namespace {
 using tools::format_bytes;
 using tools::format_duration;
 
+// More are summed up in a last row, or in groups.
 constexpr size_t kMostRows = 200;
+constexpr size_t kMostIterations = 4000;
 
 struct KernelSum {
   uint64_t calls = 0;
@@ -135,15 +141,14 @@ Spared spared_by(const plan::Plan& plan) {
   return spared;
 }
 
-std::string percent_of_bound(uint64_t bound_ns, uint64_t time_ns) {
-  if (bound_ns == 0 || time_ns == 0) return "";
-  return fmt::format("{:.1f} %", 100 * static_cast<double>(bound_ns) / static_cast<double>(time_ns));
-}
-
 std::string transfers(const plan::Plan& plan, plan::VertexKind kind) {
   const auto count = std::count_if(plan.vertices.begin(), plan.vertices.end(),
                                    [kind](const plan::Vertex& vertex) { return vertex.kind == kind && !vertex.clean; });
   return fmt::format("{} transfer{}", count, count == 1 ? "" : "s");
+}
+
+Json site_row(const std::string& stack, const SiteSum& sum) {
+  return {{"stack", stack}, {"count", sum.count}, {"bytes", sum.bytes}, {"largest", sum.largest}, {"peak", sum.peak}};
 }
 
 }  // namespace
@@ -155,21 +160,22 @@ Json totals_section(const Inputs& inputs) {
   const PlannedAverage run = planned_average(inputs);
   const bool ran = run.count > 0;
   const auto bytes = [&](uint64_t value) { return ran ? format_bytes(value) : std::string(); };
-  uint64_t predicted_stall = 0;
-  for (const Wait& wait : longest_waits(plan, predicted_timeline(plan), 1, plan.vertices.size())) {
-    if (wait.transfer) predicted_stall += wait.time.end_ns - wait.time.start_ns;
-  }
+  const uint64_t predicted_stall = sum_waits(plan, predicted_timeline(plan)).transfer_ns;
   Json rows = Json::array();
   rows.push_back(total("Time", format_duration(plan.predicted_ns),
                        facts.actual_ns > 0 ? format_duration(facts.actual_ns) : "",
                        "median of the planned iterations"));
-  rows.push_back(total("Computing alone", format_duration(plan.compute_ns), "", "as recorded"));
-  rows.push_back(total("Speed against computing alone", percent_of_bound(plan.compute_ns, plan.predicted_ns),
-                       percent_of_bound(plan.compute_ns, facts.actual_ns), "100 %: every transfer hides"));
+  const std::string whose =
+      facts.run_compute_ns > 0 ? fmt::format("measured: in iteration {}", facts.run_iteration) : "as recorded";
+  const auto measured = [](uint64_t ns) { return ns > 0 ? format_duration(ns) : std::string(); };
+  rows.push_back(total("Computing alone", format_duration(plan.compute_ns), measured(facts.run_compute_ns), whose));
+  rows.push_back(total("Speed against computing alone", predicted_speed(plan.compute_ns, plan.predicted_ns),
+                       measured_speed(facts, facts.run_compute_ns), "100 %: every transfer hides"));
   if (facts.bound_ns > 0) {
-    rows.push_back(total("Bound", format_duration(facts.bound_ns), "", "no plan for this budget is faster"));
-    rows.push_back(total("Speed against the bound", percent_of_bound(facts.bound_ns, plan.predicted_ns),
-                         percent_of_bound(facts.bound_ns, facts.actual_ns)));
+    rows.push_back(total("Bound", format_duration(facts.bound_ns), measured(facts.run_bound_ns),
+                         "no plan for this budget is faster; " + whose));
+    rows.push_back(total("Speed against the bound", predicted_speed(facts.bound_ns, plan.predicted_ns),
+                         measured_speed(facts, facts.run_bound_ns)));
   }
   rows.push_back(
       total("Waiting for transfers", format_duration(predicted_stall), ran ? format_duration(run.stall) : ""));
@@ -207,14 +213,23 @@ Json kernels_section(const Inputs& inputs) {
   }
   std::stable_sort(sums.begin(), sums.end(),
                    [](const auto& a, const auto& b) { return a.second.total_ns > b.second.total_ns; });
+  const auto row = [whole](const std::string& name, const KernelSum& sum) {
+    return Json{{"name", name},
+                {"calls", sum.calls},
+                {"total_ns", sum.total_ns},
+                {"share", whole == 0 ? 0.0 : static_cast<double>(sum.total_ns) / static_cast<double>(whole)}};
+  };
   Json rows = Json::array();
+  KernelSum rest;
   for (const auto& [name, sum] : sums) {
-    if (rows.size() >= kMostRows) break;
-    rows.push_back({{"name", name},
-                    {"calls", sum.calls},
-                    {"total_ns", sum.total_ns},
-                    {"share", whole == 0 ? 0.0 : static_cast<double>(sum.total_ns) / static_cast<double>(whole)}});
+    if (rows.size() < kMostRows) {
+      rows.push_back(row(name, sum));
+      continue;
+    }
+    rest.calls += sum.calls;
+    rest.total_ns += sum.total_ns;
   }
+  if (rest.calls > 0) rows.push_back(row(fmt::format("{} other kernels", sums.size() - kMostRows), rest));
   return rows;
 }
 
@@ -225,40 +240,97 @@ Json sites_section(const Inputs& inputs) {
   std::vector<std::pair<uint32_t, SiteSum>> sorted(sums.begin(), sums.end());
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const auto& a, const auto& b) { return a.second.peak > b.second.peak; });
+  SiteSum rest;
   for (const auto& [site, sum] : sorted) {
-    if (rows.size() >= 50) break;
-    const bool known = site > 0 && site <= inputs.trace->call_sites.size();
-    rows.push_back({{"stack", known ? inputs.trace->call_sites[site - 1] : "(not recorded)"},
-                    {"count", sum.count},
-                    {"bytes", sum.bytes},
-                    {"largest", sum.largest},
-                    {"peak", sum.peak}});
+    if (rows.size() < kMostRows) {
+      const bool known = site > 0 && site <= inputs.trace->call_sites.size();
+      rows.push_back(site_row(known ? inputs.trace->call_sites[site - 1] : "(not recorded)", sum));
+      continue;
+    }
+    rest.count += sum.count;
+    rest.bytes += sum.bytes;
+    rest.largest = std::max(rest.largest, sum.largest);
+    rest.peak += sum.peak;  // at most: they need not have peaked together
+  }
+  if (rest.count > 0) {
+    rows.push_back(site_row(fmt::format("{} other call sites, at most", sorted.size() - kMostRows), rest));
   }
   return rows;
 }
 
+// Many iterations are summed up in groups of one mode; nothing is left out.
 Json iterations_section(const Inputs& inputs) {
   Json rows = Json::array();
   if (inputs.log == nullptr) return rows;
-  for (const RunIteration& it : inputs.log->iterations) {
-    if (rows.size() >= 5000) break;
-    rows.push_back(
-        {it.index, it.planned ? 1 : 0, it.wall_ns, it.stall_ns, it.offload_bytes, it.reload_bytes, it.vmm_calls});
+  for (const ThinIteration& it : thinned(inputs.log->iterations, kMostIterations)) {
+    rows.push_back({it.first, it.last, it.count, it.planned ? 1 : 0, it.median_ns, it.least_ns, it.most_ns,
+                    it.stall_ns / it.count, it.offload_bytes / it.count, it.reload_bytes / it.count, it.vmm_calls});
   }
   return rows;
 }
+
+namespace {
+
+struct SameDivergences {
+  const RunDivergence* first = nullptr;
+  uint64_t last = 0;  // iteration
+  uint64_t count = 0;
+  uint64_t resumed = 0;
+};
+
+// In order of their first one. A program that leaves its plan in the same way each time has one row.
+std::vector<SameDivergences> same_divergences(const RunLog& log) {
+  std::map<std::tuple<uint64_t, std::string, std::string, std::string>, size_t> known;
+  std::vector<SameDivergences> groups;
+  for (const RunDivergence& one : log.divergences) {
+    const auto [at, added] = known.emplace(std::tuple(one.call, one.expected, one.got, one.reason), groups.size());
+    if (added) groups.push_back({&one});
+    SameDivergences& group = groups[at->second];
+    group.last = one.iteration;
+    ++group.count;
+    if (one.resumed) ++group.resumed;
+  }
+  return groups;
+}
+
+std::string what_then(const SameDivergences& group) {
+  const RunDivergence& first = *group.first;
+  if (group.count == 1) {
+    return first.resumed ? fmt::format("by the plan again from iteration {} on", *first.resumed)
+                         : "on demand until the end";
+  }
+  return fmt::format("{} of {} times by the plan again later", group.resumed, group.count);
+}
+
+}  // namespace
 
 Json divergences_section(const Inputs& inputs) {
   Json rows = Json::array();
   if (inputs.log == nullptr) return rows;
-  for (const RunDivergence& one : inputs.log->divergences) {
-    if (rows.size() >= kMostRows) break;
+  const std::vector<SameDivergences> groups = same_divergences(*inputs.log);
+  uint64_t others = 0;
+  for (const SameDivergences& group : groups) {
+    const RunDivergence& one = *group.first;
+    if (rows.size() == kMostRows) {
+      others += group.count;
+      continue;
+    }
     rows.push_back({{"iteration", one.iteration},
+                    {"last", group.last},
+                    {"count", group.count},
                     {"call", one.call},
                     {"expected", demangle(one.expected)},
                     {"got", one.got.empty() ? one.reason : demangle(one.got)},
-                    {"then", one.resumed ? fmt::format("by the plan again from iteration {} on", *one.resumed)
-                                         : "on demand until the end"}});
+                    {"then", what_then(group)}});
+  }
+  if (others > 0) {
+    rows.push_back({{"iteration", groups[kMostRows].first->iteration},
+                    {"last", groups.back().last},
+                    {"count", others},
+                    {"call", 0},
+                    {"expected", fmt::format("{} other sorts of divergence", groups.size() - kMostRows)},
+                    {"got", "the run log has each of them"},
+                    {"then", ""}});
   }
   return rows;
 }

@@ -23,7 +23,9 @@ report::Json to_json(const SimulatedRow& row) {
 std::string to_page(const std::vector<SimulatedRow>& rows, const std::string& program, const std::string& machine) {
   report::Json data;
   data["program"] = program;
-  data["subtitle"] = machine.empty() ? "simulated" : "simulated on machine " + machine;
+  data["subtitle"] = machine.empty()
+                         ? "simulated"
+                         : "simulated on machine " + machine + "; kernel times as recorded, or as the graph says";
   data["rows"] = report::Json::array();
   for (const SimulatedRow& row : rows) data["rows"].push_back(to_json(row));
   return report::make_page(data, report::kSimulationScript);

@@ -1,5 +1,6 @@
 // Values over budgets: one line for each policy, with a reading at the budget next to the pointer.
-const curveColors = ["#0068a8", "#d98500", "#008a64", "#c8440c", "#8a5fbf", "#7d8590", "#b0568a", "#4f8f00", "#3f9fc8", "#a07c2c"];
+const curveColors = ["#0068a8", "#d98500", "#008a64", "#c8440c", "#8a5fbf", "#b0568a", "#4f8f00", "#3f9fc8", "#a07c2c", "#6b4a3a",
+  "#d0508f", "#1f8f9f", "#7a6fd0", "#b58900"];
 
 // Styles by name, so that a policy looks the same in every chart; the best of all is set apart.
 function curveStyle(name, index) {

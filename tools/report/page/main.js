@@ -36,6 +36,7 @@ header();
 story();
 memorySections();
 timelineSection();
+waitsSection();
 tensorSection();
 totalsSection();
 iterationSection();

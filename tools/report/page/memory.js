@@ -2,6 +2,8 @@
 function memoryChart(parent, chart) {
   const box = el("div", { class: "chart" });
   const entries = chart.lines.map((line) => [`${line.name} (peak ${bytes(line.peak)})`, line.style, "stroke"]);
+  const levels = chart.levels || [];
+  for (const level of levels) entries.push([`${level.name} (${bytes(level.value)})`, level.style, "dash"]);
   if (chart.budget > 0) entries.push([`Budget ${bytes(chart.budget)}`, "wait", "dash"]);
   parent.append(legend(entries), box);
   onRedraw(() => drawMemory(box, chart));
@@ -28,7 +30,7 @@ function stepPath(points, x, y) {
 function drawMemory(box, chart) {
   const width = Math.max(280, box.clientWidth), height = width < 600 ? 220 : 300;
   const left = 64, right = 10, top = 10, bottom = 26;
-  const most = Math.max(chart.budget, ...chart.lines.map((line) => line.peak), 1) * 1.05;
+  const most = Math.max(chart.budget, ...(chart.levels || []).map((level) => level.value), ...chart.lines.map((line) => line.peak), 1) * 1.05;
   const span = Math.max(1, chart.span);
   const x = (time) => left + (time / span) * (width - left - right);
   const y = (value) => height - bottom - (value / most) * (height - top - bottom);
@@ -54,6 +56,10 @@ function drawMemory(box, chart) {
         "stroke-dasharray": "2 4" }));
     }
   }
+  for (const level of chart.levels || []) {
+    image.append(svg("line", { x1: left, x2: width - right, y1: y(level.value), y2: y(level.value),
+      stroke: `var(--${level.style})`, "stroke-width": 1, "stroke-dasharray": "2 4" }));
+  }
   if (chart.budget > 0) {
     image.append(svg("line", { x1: left, x2: width - right, y1: y(chart.budget), y2: y(chart.budget),
       stroke: "var(--wait)", "stroke-width": 1.5, "stroke-dasharray": "7 5" }));
@@ -74,7 +80,7 @@ function addReading(image, chart, area) {
     cursor.setAttribute("x2", at);
     cursor.setAttribute("visibility", "visible");
     const rows = chart.lines.map((line) => time > line.points[line.points.length - 2]
-      ? `${line.name}: finished` : `${line.name}: ${bytes(valueAt(line.points, time))}`);
+      ? `${line.name}: not known` : `${line.name}: ${bytes(valueAt(line.points, time))}`);
     showTip([duration(time), ...rows].join("\n"), event.clientX, event.clientY);
   });
   image.addEventListener("pointerleave", () => { cursor.setAttribute("visibility", "hidden"); hideTip(); });

@@ -9,18 +9,22 @@ function linesOf(value) {
     .filter((line) => line.points.length > 0);
 }
 
+// Bounds have inks and dashes that no policy has.
+const sharedDashes = { "shared-fluid": "7 5", "shared-bound": "2 4", "shared-compute": "12 4" };
+for (const css of Object.keys(sharedDashes)) document.documentElement.style.setProperty("--" + css, "var(--quiet)");
+
 // The same for all policies, so any row of a budget will do.
 function sharedLine(name, css, value) {
   const points = new Map(done.map((row) => [row.budget, value(row)]));
-  return { name, style: { css, width: 1.5, dash: "7 5" }, points: [...points].sort((a, b) => a[0] - b[0]) };
+  return { name, style: { css, width: 1.5, dash: sharedDashes[css] }, points: [...points].sort((a, b) => a[0] - b[0]) };
 }
 
 function timeSection() {
   if (done.length === 0) return;
-  const fluid = done.some((row) => row.fluid > 0) ? [sharedLine("fluid", "to-device", (row) => row.fluid)] : [];
+  const fluid = done.some((row) => row.fluid > 0) ? [sharedLine("fluid bound", "shared-fluid", (row) => row.fluid)] : [];
   curveChart(section("time", "Time of an iteration", "Predicted, for each budget. Compute is what the iteration would take with all the memory it " +
-    "wants. No plan that launches nothing again can be below the bound, nor, keeping the kernels' order, below fluid."), { label: "Time over budget", lines: [...linesOf((row) => row.time),
-    sharedLine("bound", "wait", (row) => row.bound), ...fluid, sharedLine("compute", "before", (row) => row.compute)] });
+    "wants. No plan that launches nothing again can be below the bound, nor, keeping the kernels' order, below the fluid bound."), { label: "Time over budget", lines: [...linesOf((row) => row.time),
+    sharedLine("bound", "shared-bound", (row) => row.bound), ...fluid, sharedLine("compute", "shared-compute", (row) => row.compute)] });
 }
 
 function bytesSection() {

@@ -68,9 +68,11 @@ function siteSection() {
   }), 15));
 }
 
+// Rows: [first, last, count, planned, median, least, most, stall, out, back, mapping calls]; a row of several is a group.
 function drawIterations(box) {
   const width = Math.max(280, box.clientWidth), height = 150, left = 64, bottom = 22;
-  const list = data.iterations, most = Math.max(...list.map((row) => row[2]), 1) * 1.05;
+  const list = data.iterations, most = Math.max(...list.map((row) => row[6]), 1) * 1.05;
+  const all = list.reduce((sum, row) => sum + row[2], 0);
   const image = svg("svg", { viewBox: `0 0 ${width} ${height}`, height, role: "img", "aria-label": "Time of each iteration" });
   const step = niceStep(most, 4);
   const y = (value) => height - bottom - (value / most) * (height - bottom - 6);
@@ -78,34 +80,46 @@ function drawIterations(box) {
     image.append(svg("line", { x1: left, x2: width, y1: y(value), y2: y(value), stroke: "var(--grid)" }),
       svg("text", { class: "axis", x: left - 8, y: y(value) + 4, "text-anchor": "end" }, timeLabel(value, step)));
   }
-  const slot = (width - left) / list.length;
+  const slot = (width - left) / all;
+  let before = 0;
+  const starts = list.map((row) => { const at = before; before += row[2]; return at; });
   list.forEach((row, index) => {
-    image.append(svg("rect", { x: left + index * slot, y: y(row[2]), width: Math.max(0.5, slot - (slot > 4 ? 1.5 : 0)),
-      height: height - bottom - y(row[2]), fill: row[1] ? "var(--planned)" : "var(--before)" }));
+    const x = left + starts[index] * slot, wide = Math.max(0.5, slot * row[2] - (slot > 4 ? 1.5 : 0));
+    const fill = row[3] ? "var(--planned)" : "var(--before)";
+    if (row[2] > 1) image.append(svg("rect", { x, y: y(row[6]), width: wide, height: Math.max(0.5, y(row[5]) - y(row[6])), fill, opacity: 0.35 }));
+    image.append(svg("rect", { x, y: y(row[4]), width: wide, height: height - bottom - y(row[4]), fill, opacity: row[2] > 1 ? 0.8 : 1 }));
   });
   image.append(svg("text", { class: "axis", x: left, y: height - 5 }, "iteration " + list[0][0]),
-    svg("text", { class: "axis", x: width, y: height - 5, "text-anchor": "end" }, String(list[list.length - 1][0])));
+    svg("text", { class: "axis", x: width, y: height - 5, "text-anchor": "end" }, String(list[list.length - 1][1])));
   image.addEventListener("pointermove", (event) => {
     const area = image.getBoundingClientRect();
-    const row = list[Math.floor((((event.clientX - area.left) / area.width) * width - left) / slot)];
+    const at = (((event.clientX - area.left) / area.width) * width - left) / slot;
+    const row = at < 0 ? null : list[starts.findLastIndex((start) => start <= at)];
     if (!row) { hideTip(); return; }
-    showTip(`Iteration ${row[0]}: ${row[1] ? "planned" : "on demand"}\n${duration(row[2])}, waited ${duration(row[3])}\n` +
-      `${bytes(row[4])} out, ${bytes(row[5])} back\n${row[6]} memory-mapping calls`, event.clientX, event.clientY);
+    const each = row[2] > 1 ? " each" : "";
+    showTip(`${iterationName(row)}: ${row[3] ? "planned" : "on demand"}\n` +
+      (row[2] > 1 ? `${duration(row[4])} in the middle, ${duration(row[5])} to ${duration(row[6])}` : duration(row[4])) +
+      `, waited ${duration(row[7])}${each}\n${bytes(row[8])} out, ${bytes(row[9])} back${each}\n${row[10]} memory-mapping calls`,
+      event.clientX, event.clientY);
   });
   image.addEventListener("pointerleave", hideTip);
   box.replaceChildren(image);
 }
 
+function iterationName(row) { return row[2] > 1 ? `Iterations ${row[0]} to ${row[1]}` : `Iteration ${row[0]}`; }
+
 function iterationSection() {
   if (data.iterations.length === 0) return;
-  const node = section("iterations", "Iterations", "How long each iteration of the run took, and whether it ran by the plan.");
+  const all = data.iterations.reduce((sum, row) => sum + row[2], 0);
+  const node = section("iterations", "Iterations", "How long each iteration of the run took, and whether it ran by the plan." +
+    (all > data.iterations.length ? ` ${all} of them stand in ${data.iterations.length} groups: the full bar is the median, the pale part goes from the shortest to the longest.` : ""));
   const box = el("div", { class: "chart" });
   node.append(legend([["Planned", "planned"], ["On demand", "before"]]), box);
   onRedraw(() => drawIterations(box));
-  const rows = data.iterations.map((row) => [{ text: String(row[0]), value: row[0] }, row[1] ? "planned" : "on demand",
-    { text: duration(row[2]), value: row[2] }, { text: duration(row[3]), value: row[3] }, { text: bytes(row[4]), value: row[4] },
-    { text: bytes(row[5]), value: row[5] }, { text: String(row[6]), value: row[6] }]);
-  node.append(el("details", {}, el("summary", {}, "As a table"), sortableTable([["Iteration", 1], ["Mode"], ["Time", 1],
+  const rows = data.iterations.map((row) => [{ text: row[2] > 1 ? `${row[0]}\u2013${row[1]}` : String(row[0]), value: row[0] }, row[3] ? "planned" : "on demand",
+    { text: duration(row[4]), value: row[4] }, { text: duration(row[6]), value: row[6] }, { text: duration(row[7]), value: row[7] },
+    { text: bytes(row[8]), value: row[8] }, { text: bytes(row[9]), value: row[9] }, { text: String(row[10]), value: row[10] }]);
+  node.append(el("details", {}, el("summary", {}, "As a table"), sortableTable([["Iteration", 1], ["Mode"], ["Time", 1], ["Longest", 1],
     ["Waited", 1], ["Out", 1], ["Back", 1], ["Mapping calls", 1]], rows, 100)));
 }
 
@@ -113,9 +127,9 @@ function divergenceSection() {
   if (data.divergences.length === 0) return;
   const node = section("divergences", "Divergences", "Where the program did something else than in the recorded iteration. " +
     "From there on it ran on demand until the plan matched again.");
-  node.append(sortableTable([["Iteration", 1], ["Call", 1], ["Expected"], ["Got"], ["Then"]], data.divergences.map((row) => [
-    { text: String(row.iteration), value: row.iteration }, { text: String(row.call), value: row.call }, row.expected, row.got,
-    row.then]), 20));
+  node.append(sortableTable([["Iteration", 1], ["Times", 1], ["Call", 1], ["Expected"], ["Got"], ["Then"]], data.divergences.map((row) => [
+    { text: row.count > 1 ? `${row.iteration} to ${row.last}` : String(row.iteration), value: row.iteration }, { text: String(row.count), value: row.count },
+    { text: String(row.call), value: row.call }, row.expected, row.got, row.then]), 20));
 }
 
 function unmanagedSection() {

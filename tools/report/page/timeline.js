@@ -4,10 +4,26 @@ const shortLaneNames = ["Comp.", "H\u2192D", "D\u2192H"];
 const laneColors = ["compute", "to-device", "to-host"];
 const rowHeight = 24, mostRows = 4;
 
+// Columns to bars: [lane, start, ns, name, bytes, own, count, busy].
+function barsOf(timeline) {
+  const c = timeline.bars, bars = new Array(c.lane.length);
+  let start = 0;
+  for (let i = 0; i < bars.length; ++i) {
+    start += c.start[i];
+    bars[i] = [c.lane[i], start, c.ns[i], c.name[i], c.bytes[i], c.own[i], c.count[i], c.busy[i]];
+  }
+  return bars;
+}
+
+function barName(timeline, bar) {
+  const name = timeline.bars.names[bar[3]];
+  return bar[6] > 1 ? `${bar[6]} pieces of work (${name})` : name;
+}
+
 // Greedy rows: a bar goes to the first row that is free when it starts.
 function packLanes(timeline) {
   const lanes = [0, 1, 2].map(() => []);
-  for (const bar of timeline.bars) {
+  for (const bar of barsOf(timeline)) {
     const rows = lanes[bar[0]];
     let row = rows.findIndex((one) => one.end <= bar[1]);
     if (row < 0 && rows.length < mostRows) row = rows.push({ end: 0, bars: [] }) - 1;
@@ -66,13 +82,14 @@ class TimelinePainter {
       if (end - from < 0.3 && end <= drawnTo + 0.3) continue;
       const width = Math.max(0.7, end - from - (end - x > 4 ? 1 : 0));
       context.fillStyle = fill;
-      context.globalAlpha = lane !== 0 && bars[i][5] === 0 ? 0.55 : 1;
+      const share = bars[i][6] > 1 ? Math.max(0.3, Math.min(1, bars[i][7] / Math.max(1, bars[i][2]))) : 1;
+      context.globalAlpha = (lane !== 0 && bars[i][5] === 0 ? 0.55 : 1) * share;
       context.fillRect(from, y, width, rowHeight - 4);
       context.globalAlpha = 1;
       drawnTo = from + width;
       context.fillStyle = paper;
       const start = Math.max(from, chart.left);
-      barText(context, this.timeline.names[bars[i][3]], start, y + 14, Math.min(end, chart.width) - start);
+      barText(context, barName(this.timeline, bars[i]), start, y + 14, Math.min(end, chart.width) - start);
     }
     context.restore();
   }
@@ -100,7 +117,11 @@ class TimelinePainter {
     const time = chart.time(x), slack = (chart.to - chart.from) / chart.width;
     for (let i = firstVisible(row.bars, time - slack); i < row.bars.length && row.bars[i][1] <= time + slack; ++i) {
       const bar = row.bars[i];
-      return `${this.timeline.names[bar[3]]}\n${duration(bar[2])} from ${duration(bar[1])}` +
+      if (bar[6] > 1) {
+        return `${barName(this.timeline, bar)}\n${duration(bar[7])} of work within ${duration(bar[2])} from ${duration(bar[1])}` +
+          (bar[4] > 0 ? `\n${bytes(bar[4])}` : "");
+      }
+      return `${barName(this.timeline, bar)}\n${duration(bar[2])} from ${duration(bar[1])}` +
         (bar[4] > 0 ? `\n${bytes(bar[4])}, ${bytes(bar[4] / (bar[2] / 1e9 || 1))}/s` : "");
     }
     const wait = row.lane === 0 && this.waits.find((one) => time >= one.start && time <= one.start + one.ns);
@@ -124,8 +145,8 @@ function timelineSection() {
     chart.setPainter(new TimelinePainter(timeline));
     const hidden = timeline.copy_ns > 0 ? `, ${Math.round((100 * timeline.both_ns) / timeline.copy_ns)} % of it behind computing` : "";
     facts.textContent = `${duration(timeline.span)} in all; computing ${duration(timeline.compute_ns)}; copying ` +
-      `${duration(timeline.copy_ns)}${hidden}.` + (timeline.total_bars > timeline.bars.length
-        ? ` The first ${timeline.bars.length} of ${timeline.total_bars} pieces of work are shown; an export has all.` : "");
+      `${duration(timeline.copy_ns)}${hidden}.` + (timeline.total_bars > timeline.bars.lane.length
+        ? ` ${timeline.total_bars} pieces of work are drawn as ${timeline.bars.lane.length} bars: neighbours that are too short to see stand together.` : "");
     waits.replaceChildren();
     if (timeline.waits.length > 0) waits.append(waitsTable(timeline, chart));
   };
@@ -149,5 +170,19 @@ function waitsTable(timeline, chart) {
     const wait = timeline.waits[Number(row.dataset.index)];
     chart.show(wait.start - 2 * wait.ns, wait.start + 3 * wait.ns);
   });
-  return el("details", { open: innerWidth < 600 ? null : "" }, el("summary", {}, `Longest waits of computing (${timeline.waits.length})`), table);
+  return el("details", { open: innerWidth < 600 ? null : "" }, el("summary", {}, `The ${timeline.waits.length} longest waits of computing`), table);
+}
+
+function waitsSection() {
+  const waits = data.waits;
+  if (!waits || waits.total_ns === 0) return;
+  const node = section("waits", "What computing waited for", `${waits.timeline}: the compute engine stood still for ${duration(waits.total_ns)} of ` +
+    `${duration(waits.span)}, ${duration(waits.transfer_ns)} of that until a copy was done. The same time three times over: by what ended a wait, ` +
+    "by the tensor that was copied, and by what the plan had decided.");
+  const table = (title, rows) => rows.length === 0 ? null : el("div", {}, el("h3", {}, title),
+    sortableTable([["Cause"], ["Time", 1], ["Share", 1], ["Waits", 1]], rows.map((row) => [row.what, { text: duration(row.ns), value: row.ns },
+      { text: (100 * row.ns / waits.total_ns).toFixed(1) + " %", value: row.ns }, { text: String(row.count), value: row.count }]), 10));
+  for (const one of [table("By transfer", waits.by_transfer), table("By tensor", waits.by_tensor), table("By decision", waits.by_decision)]) {
+    if (one) node.append(one);
+  }
 }

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "analyzer/plan/plan.h"
-#include "tools/report/timeline.h"
+#include "tools/report/view/timeline.h"
 
 namespace reprise::report {
 

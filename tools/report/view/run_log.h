@@ -53,6 +53,16 @@ struct RunOverlap {
   uint64_t copy_ns = 0;
   uint64_t both_ns = 0;
 };
+// Why memory was managed on demand.
+struct RunReason {
+  std::string cause;  // run_log::on_demand's words
+  std::string reason;
+  std::optional<uint64_t> plan = {};
+};
+struct RunRepeats {
+  uint64_t calls = 0;
+  uint64_t iterations = 0;
+};
 struct RunUnmanaged {
   std::string what;
   uint64_t count = 0;
@@ -61,7 +71,10 @@ struct RunUnmanaged {
 
 struct RunLog {
   std::string program;
+  std::string program_hash;  // "": not said
+  uint64_t recording = 0;    // which trace this process recorded; 0: none, or not said
   std::string driver;
+  std::string device;
   std::string mode;
   std::string safety;      // "": not said
   uint64_t vmm_calls = 0;  // in all
@@ -71,7 +84,8 @@ struct RunLog {
   uint64_t chunk_bytes = 0;
   std::string plan_path;
   std::string policy;
-  uint64_t plan_count = 0;  // "plan" lines
+  std::vector<std::string> iteration_hashes;  // of the plans, by number
+  uint64_t plan_count = 0;                    // "plan" lines
   uint64_t activation_count = 0;
   uint64_t activation_vmm_calls = 0;
   uint64_t first_activation = 0;         // the iteration from which on the plan was in force
@@ -87,6 +101,8 @@ struct RunLog {
   std::vector<RunActivity> activities;
   std::vector<RunOverlap> overlaps;
   std::vector<RunUnmanaged> unmanaged;
+  std::vector<RunReason> reasons;
+  std::vector<RunRepeats> repeats;
   std::vector<std::string> messages;  // "message" of any line that has one
   uint64_t start_ns = 0;              // CLOCK_MONOTONIC; 0: not said
   uint64_t end_ns = 0;
@@ -94,7 +110,10 @@ struct RunLog {
   std::string ending;  // how the program ended, "exit code 3" or "signal 9 (Killed)"; empty: well, or not known
   uint64_t iterations_planned = 0;
   uint64_t iterations_on_demand = 0;
+  uint64_t iterations_left = 0;   // that were half over when they left their plan; set by keep_iterations()
   uint64_t divergence_count = 0;  // but for loop ends
+  uint64_t offload_bytes = 0;     // in all, planned and on demand
+  uint64_t reload_bytes = 0;
   uint64_t peak_device_bytes = 0;
   uint64_t peak_requested_bytes = 0;
   uint64_t unreadable_lines = 0;  // cut off or damaged
@@ -106,8 +125,13 @@ std::string ending_of(int exit_code, int signal);
 RunLog parse_run_log(const std::string& text);
 Result<RunLog> read_run_log(const std::string& path);
 
+// Iterations of the program that the log knows: by a plan, on demand, and those that left their plan halfway.
+inline uint64_t all_iterations(const RunLog& log) {
+  return log.iterations_planned + log.iterations_on_demand + log.iterations_left;
+}
+
 // While nothing is planned, the log counts whatever repeats, short loops in the program's set-up included. Keeps the
-// iterations on demand that have the calls of the real iteration; 0: there is none.
+// iterations on demand that have the calls of the real iteration; 0: there is none. And counts what left its plan.
 void keep_iterations(RunLog& log, uint64_t calls);
 
 // Median wall time of the iterations that were planned (or on demand), 0 when there were none.

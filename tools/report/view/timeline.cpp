@@ -1,4 +1,4 @@
-#include "tools/report/timeline.h"
+#include "tools/report/view/timeline.h"
 
 #include <cxxabi.h>
 #include <fmt/core.h>
@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <optional>
 #include <unordered_map>
 
 #include "tools/cli/sizes.h"
@@ -83,22 +84,6 @@ uint64_t common_length(const std::vector<Interval>& a, const std::vector<Interva
   return sum;
 }
 
-// The predecessor that ended last, if it was during the gap; otherwise the op only came late.
-Wait wait_before(const plan::Plan& plan, const std::unordered_map<uint32_t, const Bar*>& by_vertex, const Bar& bar,
-                 uint64_t since_ns) {
-  const Bar* last = nullptr;
-  for (const plan::Predecessor& before : plan.vertices[bar.vertex].predecessors) {
-    const auto found = by_vertex.find(before.vertex);
-    if (before.distance != 0 || found == by_vertex.end() || found->second->time.end_ns <= since_ns) continue;
-    if (last == nullptr || found->second->time.end_ns > last->time.end_ns) last = found->second;
-  }
-  Wait wait{{since_ns, bar.time.start_ns}, bar.name, "its launch", false};
-  if (last == nullptr) return wait;
-  wait.reason = last->name;
-  wait.transfer = last->lane != Lane::compute;
-  return wait;
-}
-
 // Host time between the calls of one stream stands in for device time.
 void add_host_timed(const trace::Trace& trace, std::vector<Bar>& bars, const std::vector<size_t>& untimed,
                     uint64_t last_ns) {
@@ -122,6 +107,16 @@ void start_at_zero(Timeline& timeline) {
     bar.time.end_ns -= origin;
     timeline.span_ns = std::max(timeline.span_ns, bar.time.end_ns);
   }
+}
+
+// The sampled iteration with the most records.
+std::optional<uint64_t> fullest_sample(const RunLog& log) {
+  std::map<uint64_t, size_t> counts;
+  for (const RunActivity& activity : log.activities) ++counts[activity.iteration];
+  if (counts.empty()) return std::nullopt;
+  return std::max_element(counts.begin(), counts.end(),
+                          [](const auto& a, const auto& b) { return a.second < b.second; })
+      ->first;
 }
 
 }  // namespace
@@ -194,17 +189,36 @@ Timeline predicted_timeline(const plan::Plan& plan) {
   return timeline;
 }
 
+OwnTimes own_times(const plan::Plan& plan, const RunLog& log) {
+  OwnTimes own;
+  const std::optional<uint64_t> iteration = fullest_sample(log);
+  if (!iteration) return own;
+  own.iteration = *iteration;
+  for (const plan::Call& call : plan.calls) own.ns.push_back(call.duration_ns);
+  uint64_t covered = 0;
+  for (const RunActivity& activity : log.activities) {
+    if (activity.iteration != *iteration || activity.end_ns < activity.start_ns) continue;
+    if (activity.vertex >= plan.vertices.size()) continue;
+    const plan::Vertex& vertex = plan.vertices[activity.vertex];
+    if (vertex.kind != VertexKind::op || plan.calls[vertex.call].inserted) continue;
+    own.ns[vertex.call] = activity.end_ns - activity.start_ns;
+    covered += plan.calls[vertex.call].duration_ns;
+  }
+  if (covered < plan.compute_ns / 10 * 9) return own;
+  for (uint32_t i = 0; i < plan.calls.size(); ++i) {
+    if (plan.calls[i].kind == plan::CallKind::op && !plan.calls[i].inserted) own.compute_ns += own.ns[i];
+  }
+  return own;
+}
+
 Timeline measured_timeline(const plan::Plan& plan, const RunLog& log) {
-  std::map<uint64_t, size_t> counts;
-  for (const RunActivity& activity : log.activities) ++counts[activity.iteration];
   Timeline timeline;
-  if (counts.empty()) return timeline;
-  const auto fullest =
-      std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  timeline.name = fmt::format("Measured (iteration {})", fullest->first);
+  const std::optional<uint64_t> iteration = fullest_sample(log);
+  if (!iteration) return timeline;
+  timeline.name = fmt::format("Measured (iteration {})", *iteration);
   for (const RunActivity& activity : log.activities) {
     Bar bar;
-    if (activity.iteration != fullest->first || activity.end_ns < activity.start_ns) continue;
+    if (activity.iteration != *iteration || activity.end_ns < activity.start_ns) continue;
     if (activity.vertex >= plan.vertices.size()) continue;
     if (!describe(plan, static_cast<uint32_t>(activity.vertex), bar)) continue;
     bar.time = {activity.start_ns, activity.end_ns};
@@ -240,27 +254,6 @@ Timeline recorded_timeline(const trace::Trace& trace) {
   add_host_timed(trace, timeline.bars, untimed, last_ns);
   start_at_zero(timeline);
   return timeline;
-}
-
-std::vector<Wait> longest_waits(const plan::Plan& plan, const Timeline& timeline, uint64_t shortest_ns, size_t count) {
-  std::unordered_map<uint32_t, const Bar*> by_vertex;
-  for (const Bar& bar : timeline.bars) {
-    if (bar.vertex < plan.vertices.size()) by_vertex[bar.vertex] = &bar;
-  }
-  std::vector<Wait> waits;
-  uint64_t busy_until = 0;
-  for (const Bar& bar : timeline.bars) {
-    if (bar.lane != Lane::compute) continue;
-    if (bar.time.start_ns >= busy_until + shortest_ns && bar.vertex < plan.vertices.size()) {
-      waits.push_back(wait_before(plan, by_vertex, bar, busy_until));
-    }
-    busy_until = std::max(busy_until, bar.time.end_ns);
-  }
-  std::stable_sort(waits.begin(), waits.end(), [](const Wait& a, const Wait& b) {
-    return a.time.end_ns - a.time.start_ns > b.time.end_ns - b.time.start_ns;
-  });
-  if (waits.size() > count) waits.resize(count);
-  return waits;
 }
 
 Busy busy_time(const Timeline& timeline) {

@@ -1,4 +1,4 @@
-#include "tools/report/residency.h"
+#include "tools/report/view/residency.h"
 
 #include <algorithm>
 #include <unordered_map>

@@ -1,4 +1,4 @@
-#include "tools/report/run_log.h"
+#include "tools/report/view/run_log.h"
 
 #include <fmt/core.h>
 
@@ -19,7 +19,10 @@ using tools::value_of;
 
 void read_start(const json& line, RunLog& log) {
   log.program = value_of(line, run_log::start::program);
+  log.program_hash = value_of(line, run_log::start::program_hash);
+  log.recording = value_of(line, run_log::start::recording);
   log.driver = value_of(line, run_log::start::driver);
+  log.device = value_of(line, run_log::start::device);
   log.mode = value_of(line, run_log::start::mode);
   log.safety = value_of(line, run_log::start::safety);
   log.start_ns = value_of(line, run_log::start::time_ns);
@@ -29,6 +32,7 @@ void read_start(const json& line, RunLog& log) {
 }
 
 void read_plan_line(const json& line, RunLog& log) {
+  log.iteration_hashes.push_back(value_of(line, run_log::plan::iteration_hash));
   if (++log.plan_count > 1) return;
   log.plan_at_ns = value_of(line, run_log::every::at_ns);
   log.plan_path = value_of(line, run_log::plan::path);
@@ -40,6 +44,16 @@ void read_examine(const json& line, RunLog& log) {
   if (!tools::says(value_of(line, run_log::examine::outcome), run_log::examine::examined)) return;
   ++log.examined_launches;
   log.examined_names.insert(value_of(line, run_log::examine::kernel));
+}
+
+void read_on_demand(const json& line, RunLog& log) {
+  RunReason reason{value_of(line, run_log::on_demand::cause), value_of(line, run_log::on_demand::reason)};
+  if (line.contains(run_log::on_demand::plan.name)) reason.plan = value_of(line, run_log::on_demand::plan);
+  log.reasons.push_back(std::move(reason));
+}
+
+void read_repeats(const json& line, RunLog& log) {
+  log.repeats.push_back({value_of(line, run_log::repeats::calls), value_of(line, run_log::repeats::iterations)});
 }
 
 void read_activate(const json& line, RunLog& log) {
@@ -117,6 +131,8 @@ void read_end(const json& line, RunLog& log) {
   log.iterations_planned = value_of(line, run_log::end::iterations_planned);
   log.iterations_on_demand = value_of(line, run_log::end::iterations_on_demand);
   log.divergence_count = value_of(line, run_log::end::divergences);
+  log.offload_bytes = value_of(line, run_log::end::offload_bytes);
+  log.reload_bytes = value_of(line, run_log::end::reload_bytes);
   log.vmm_calls = value_of(line, run_log::end::vmm_calls);
   log.buffers_not_scanned = value_of(line, run_log::end::buffers_not_scanned);
   log.peak_device_bytes = value_of(line, run_log::end::peak_device_bytes);
@@ -132,19 +148,15 @@ void read_program_end(const json& line, RunLog& log) {
 
 using ReadLine = void (*)(const json&, RunLog&);
 const std::map<std::string, ReadLine>& readers() {
-  static const std::map<std::string, ReadLine> table = {{run_log::start::line.name, read_start},
-                                                        {run_log::plan::line.name, read_plan_line},
-                                                        {run_log::examine::line.name, read_examine},
-                                                        {run_log::activate::line.name, read_activate},
-                                                        {run_log::iteration::line.name, read_iteration},
-                                                        {run_log::divergence::line.name, read_divergence},
-                                                        {run_log::loop_end::line.name, read_loop_end},
-                                                        {run_log::memory::line.name, read_memory},
-                                                        {run_log::activity::line.name, read_activity},
-                                                        {run_log::overlap::line.name, read_overlap},
-                                                        {run_log::unmanaged::line.name, read_unmanaged},
-                                                        {run_log::end::line.name, read_end},
-                                                        {run_log::program_end::line.name, read_program_end}};
+  static const std::map<std::string, ReadLine> table = {
+      {run_log::start::line.name, read_start},         {run_log::plan::line.name, read_plan_line},
+      {run_log::on_demand::line.name, read_on_demand}, {run_log::repeats::line.name, read_repeats},
+      {run_log::examine::line.name, read_examine},     {run_log::activate::line.name, read_activate},
+      {run_log::iteration::line.name, read_iteration}, {run_log::divergence::line.name, read_divergence},
+      {run_log::loop_end::line.name, read_loop_end},   {run_log::memory::line.name, read_memory},
+      {run_log::activity::line.name, read_activity},   {run_log::overlap::line.name, read_overlap},
+      {run_log::unmanaged::line.name, read_unmanaged}, {run_log::end::line.name, read_end},
+      {run_log::program_end::line.name, read_program_end}};
   return table;
 }
 
@@ -152,6 +164,11 @@ const std::map<std::string, ReadLine>& readers() {
 void complete(RunLog& log) {
   if (log.ended) return;
   for (const RunIteration& it : log.iterations) ++(it.planned ? log.iterations_planned : log.iterations_on_demand);
+  for (const RunRepeats& over : log.repeats) log.iterations_on_demand += over.iterations;
+  for (const RunIteration& it : log.iterations) {
+    log.offload_bytes += it.offload_bytes;
+    log.reload_bytes += it.reload_bytes;
+  }
   log.divergence_count = static_cast<uint64_t>(std::count_if(log.divergences.begin(), log.divergences.end(),
                                                              [](const RunDivergence& one) { return !one.loop_end; }));
   for (const RunMemory& sample : log.memory) {
@@ -197,9 +214,14 @@ Result<RunLog> read_run_log(const std::string& path) {
 
 void keep_iterations(RunLog& log, uint64_t calls) {
   const auto other = [calls](const RunIteration& it) { return !it.planned && it.calls != 0 && it.calls != calls; };
-  const auto removed = static_cast<uint64_t>(std::count_if(log.iterations.begin(), log.iterations.end(), other));
+  auto removed = static_cast<uint64_t>(std::count_if(log.iterations.begin(), log.iterations.end(), other));
   log.iterations.erase(std::remove_if(log.iterations.begin(), log.iterations.end(), other), log.iterations.end());
+  for (const RunRepeats& over : log.repeats) removed += over.calls != calls ? over.iterations : 0;
+  std::erase_if(log.repeats, [calls](const RunRepeats& over) { return over.calls != calls; });
   log.iterations_on_demand -= std::min(removed, log.iterations_on_demand);
+  log.iterations_left = static_cast<uint64_t>(
+      std::count_if(log.divergences.begin(), log.divergences.end(),
+                    [calls](const RunDivergence& one) { return !one.loop_end && calls > 0 && 2 * one.call >= calls; }));
 }
 
 uint64_t median_iteration_ns(const RunLog& log, bool planned) {

@@ -8,7 +8,7 @@
 
 #include "analyzer/plan/plan.h"
 #include "preload/trace/reader.h"
-#include "tools/report/run_log.h"
+#include "tools/report/view/run_log.h"
 
 namespace reprise::report {
 
@@ -36,14 +36,6 @@ struct Timeline {
   std::vector<Bar> bars;  // by start
 };
 
-// A wait of the compute engine, and what ended it.
-struct Wait {
-  Interval time;
-  std::string op;         // that could not start
-  std::string reason;     // what it waited for
-  bool transfer = false;  // that was a copy
-};
-
 // Points of a curve: time, value; the value holds until the next point.
 using Curve = std::vector<std::pair<uint64_t, uint64_t>>;
 
@@ -55,8 +47,13 @@ Timeline measured_timeline(const plan::Plan& plan, const RunLog& log);
 // of its stream.
 Timeline recorded_timeline(const trace::Trace& trace);
 
-// Gaps of at least `shortest_ns` before an op of the compute lane, longest first, at most `count`.
-std::vector<Wait> longest_waits(const plan::Plan& plan, const Timeline& timeline, uint64_t shortest_ns, size_t count);
+// What the sampled iteration with the most records says of the plan's own ops: how long each took in this run.
+struct OwnTimes {
+  uint64_t iteration = 0;
+  std::vector<uint64_t> ns;  // by call of the plan; where nothing was measured, as recorded
+  uint64_t compute_ns = 0;   // of the program's ops in all; 0: nearly nothing was measured
+};
+OwnTimes own_times(const plan::Plan& plan, const RunLog& log);
 
 // Total time of a lane, and how much of the copy lanes' time has a compute bar at the same time.
 struct Busy {

@@ -1,0 +1,59 @@
+#include "tools/report/same_recording.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/sample.h"
+
+namespace reprise::tools {
+namespace {
+
+class SameRecording : public testing::Test {
+ protected:
+  void SetUp() override {
+    trace_.info["program.hash"] = "00000000000000ab";
+    trace_.info["time.start_ns"] = "1234";
+    plan_.program_hash = 0xab;
+    plan_.iteration_hash = 0x77;
+    log_ = report::parse_run_log(
+        "{\"kind\":\"start\",\"program_hash\":\"00000000000000ab\",\"recording\":1234}\n"
+        "{\"kind\":\"plan\",\"index\":0,\"iteration_hash\":\"0000000000000077\"}\n");
+  }
+  std::string refused(bool with_trace = true, bool with_plan = true) const {
+    return check_same_recording(with_trace ? &trace_ : nullptr, with_plan ? &plan_ : nullptr, &log_).message();
+  }
+
+  trace::Trace trace_ = test::sample_trace();
+  plan::Plan plan_ = test::sample_plan();
+  report::RunLog log_;
+};
+
+TEST_F(SameRecording, WhatBelongsTogetherPasses) {
+  EXPECT_EQ(refused(), "");
+  log_.recording = 0;  // of a replay: it recorded nothing
+  EXPECT_EQ(refused(), "");
+}
+
+TEST_F(SameRecording, ARunAndATraceOfDifferentRecordingsAreRefused) {
+  trace_.info["time.start_ns"] = "5678";
+  EXPECT_EQ(refused(true, false), "the run made another recording than this trace; give those that belong together");
+}
+
+TEST_F(SameRecording, ARunOfAnotherProgramIsRefused) {
+  trace_.info["program.hash"] = "00000000000000cd";
+  EXPECT_NE(refused(true, false).find("the run was of another program"), std::string::npos);
+}
+
+TEST_F(SameRecording, ARunUnderAnotherPlanIsRefused) {
+  plan_.iteration_hash = 0x78;
+  EXPECT_NE(refused(false, true).find("the run had another plan"), std::string::npos);
+}
+
+TEST_F(SameRecording, OldLogsDoNotSayAndPass) {
+  log_ = report::parse_run_log("{\"kind\":\"start\"}\n{\"kind\":\"plan\",\"path\":\"p\"}\n");
+  trace_.info["time.start_ns"] = "5678";
+  plan_.iteration_hash = 1;
+  EXPECT_EQ(refused(), "");
+}
+
+}  // namespace
+}  // namespace reprise::tools

@@ -1,0 +1,67 @@
+#include "tools/report/same_recording.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "preload/trace/identity.h"
+
+namespace reprise::tools {
+namespace {
+
+std::string info(const trace::Trace& trace, const char* key) {
+  const auto found = trace.info.find(key);
+  return found == trace.info.end() ? std::string() : found->second;
+}
+
+uint64_t program_of(const trace::Trace& trace) {
+  return std::strtoull(info(trace, "program.hash").c_str(), nullptr, 16);
+}
+
+Status other(const std::string& what) { return {StatusCode::corrupt, what + "; give those that belong together"}; }
+
+Status plan_and_trace(const plan::Plan& plan, const trace::Trace& trace) {
+  const uint64_t hash = program_of(trace);
+  if (hash == 0 || plan.program_hash == 0 || hash == plan.program_hash) return {};
+  return other(fmt::format("the plan was made for another program ({}) than the trace was recorded of", plan.program));
+}
+
+Status log_and_trace(const report::RunLog& log, const trace::Trace& trace) {
+  const uint64_t hash = program_of(trace);
+  const uint64_t run = std::strtoull(log.program_hash.c_str(), nullptr, 16);
+  if (hash != 0 && run != 0 && hash != run) {
+    return other(fmt::format("the run was of another program ({}) than the trace was recorded of ({})", log.program,
+                             info(trace, "program")));
+  }
+  const uint64_t recording = std::strtoull(info(trace, "time.start_ns").c_str(), nullptr, 10);
+  if (log.recording == 0 || recording == 0 || recording == log.recording) return {};
+  return other("the run made another recording than this trace");
+}
+
+Status log_and_plan(const report::RunLog& log, const plan::Plan& plan) {
+  const uint64_t run = std::strtoull(log.program_hash.c_str(), nullptr, 16);
+  if (run != 0 && plan.program_hash != 0 && run != plan.program_hash && log.plan_count == 0) {
+    return other(
+        fmt::format("the run was of another program ({}) than the plan was made for ({})", log.program, plan.program));
+  }
+  char hash[17];
+  trace::format_identity(plan.iteration_hash, hash);
+  const auto& followed = log.iteration_hashes;
+  const auto said = [](const std::string& one) { return !one.empty(); };
+  if (followed.empty() || !std::all_of(followed.begin(), followed.end(), said)) return {};
+  if (followed.front() == hash) return {};
+  return other("the run had another plan, of another iteration");
+}
+
+}  // namespace
+
+Status check_same_recording(const trace::Trace* trace, const plan::Plan* plan, const report::RunLog* log) {
+  Status status;
+  if (trace != nullptr && plan != nullptr) status = plan_and_trace(*plan, *trace);
+  if (status.ok() && log != nullptr && trace != nullptr) status = log_and_trace(*log, *trace);
+  if (status.ok() && log != nullptr && plan != nullptr) status = log_and_plan(*log, *plan);
+  return status;
+}
+
+}  // namespace reprise::tools

@@ -1,0 +1,45 @@
+// What computing waited for: each gap of a timeline with what ended it, and their sums by cause. Called by the report.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyzer/plan/plan.h"
+#include "tools/report/view/timeline.h"
+
+namespace reprise::report {
+
+// A gap of the compute engine before an op, and what ended it.
+struct Wait {
+  Interval time;
+  std::string op;                        // that could not start
+  std::string reason;                    // what it waited for
+  bool transfer = false;                 // that was a copy
+  uint32_t tensor = plan::kNone;         // whose copy
+  std::optional<plan::EdgeKind> edge{};  // why the plan lets it wait; none: it was launched late
+};
+
+// All gaps, in order of time.
+std::vector<Wait> waits_of(const plan::Plan& plan, const Timeline& timeline);
+// Those of at least `shortest_ns`, longest first, at most `count`.
+std::vector<Wait> longest_waits(const plan::Plan& plan, const Timeline& timeline, uint64_t shortest_ns, size_t count);
+
+struct WaitSum {
+  std::string what;
+  uint64_t ns = 0;
+  uint64_t count = 0;
+  uint32_t tensor = plan::kNone;
+};
+// The same time three times over: by the transfer that ended a wait, by the tensor that it moved, and by what the plan
+// decided. Each list is sorted, most time first.
+struct WaitSums {
+  uint64_t total_ns = 0;
+  uint64_t transfer_ns = 0;  // that a copy ended
+  std::vector<WaitSum> by_transfer;
+  std::vector<WaitSum> by_tensor;  // those that a copy ended
+  std::vector<WaitSum> by_decision;
+};
+WaitSums sum_waits(const plan::Plan& plan, const Timeline& timeline);
+
+}  // namespace reprise::report
