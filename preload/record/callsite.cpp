@@ -11,6 +11,7 @@
 #include <new>
 
 #include "preload/driver/resolve.h"
+#include "preload/record/build_id.h"
 #include "preload/record/recorder.h"
 #include "preload/trace/signature.h"
 
@@ -167,10 +168,44 @@ uint32_t CallSites::describe(const Stack& stack) noexcept {
   return used;
 }
 
+// "module.NAME=BUILD_ID PATH" for each file that the trace has not named yet. false: no room in the writer's buffer.
+bool CallSites::write_modules(trace::Writer& writer, const Stack& stack) noexcept {
+  for (uint32_t i = 0; i < stack.count; ++i) {
+    Dl_info info{};
+    void* const at = reinterpret_cast<void*>(reinterpret_cast<uint64_t>(stack.frames[i]) - 1);
+    if (::dladdr(at, &info) == 0 || info.dli_fname == nullptr || info.dli_fbase == nullptr) continue;
+    const void** const end = modules_ + module_count_;
+    if (module_count_ == kMostModules || std::find(modules_ + 0, end, info.dli_fbase) != end) continue;
+    char build_id[130];
+    build_id_text(info.dli_fbase, build_id, sizeof build_id);
+    char text[4096];
+    const char* const slash = std::strrchr(info.dli_fname, '/');
+    const int size = std::snprintf(text, sizeof text, "module.%s=%s %s", slash != nullptr ? slash + 1 : info.dli_fname,
+                                   build_id, info.dli_fname);
+    if (build_id[0] == '\0' || info.dli_fname[0] != '/' || size <= 0 || size >= static_cast<int>(sizeof text)) {
+      modules_[module_count_++] = info.dli_fbase;
+      continue;
+    }
+    const auto text_bytes = static_cast<uint32_t>(size);
+    const auto bytes = static_cast<uint32_t>((sizeof(trace::InfoRecord) + text_bytes + 7) & ~size_t{7});
+    auto* record = static_cast<trace::InfoRecord*>(writer.reserve(bytes));
+    if (record == nullptr) return false;
+    std::memset(reinterpret_cast<char*>(record) + bytes - 8, 0, 8);
+    record->header = {trace::RecordKind::info, 0, bytes, 0};
+    record->text_bytes = text_bytes;
+    record->reserved = 0;
+    std::memcpy(record + 1, text, text_bytes);
+    writer.commit();
+    modules_[module_count_++] = info.dli_fbase;
+  }
+  return true;
+}
+
 bool CallSites::write_new(trace::Writer& writer, uint64_t deadline_ns) noexcept {
   const uint32_t count = std::min(stack_count_.load(std::memory_order_acquire), kMaxStacks);
   while (written_ < count && stacks_[written_].ready.load(std::memory_order_acquire) != 0) {
     if (Recorder::now_ns() >= deadline_ns) return true;
+    if (!write_modules(writer, stacks_[written_])) return true;  // when the buffer has been emptied
     const uint32_t text_bytes = describe(stacks_[written_]);
     const auto bytes = static_cast<uint32_t>((sizeof(trace::CallSiteRecord) + text_bytes + 7) & ~size_t{7});
     auto* record = static_cast<trace::CallSiteRecord*>(writer.reserve(bytes));

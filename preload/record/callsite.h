@@ -47,12 +47,14 @@ class CallSites {
   static constexpr uint32_t kKnown = 1u << 16;
   static constexpr uint32_t kSeen = 1u << 15;
   static constexpr uint32_t kProbes = 16;
+  static constexpr uint32_t kMostModules = 256;  // frames of others stay without a line
 
   CallSites() = default;
   KnownPair* find_known(uint64_t key) noexcept;
   uint32_t walk() noexcept;
   uint32_t id_of(void* const* frames, uint32_t count) noexcept;
   uint32_t describe(const Stack& stack) noexcept;
+  bool write_modules(trace::Writer& writer, const Stack& stack) noexcept;
 
   Walk walk_ = nullptr;
   const char* unwinder_ = "";
@@ -62,8 +64,10 @@ class CallSites {
   Seen* seen_ = nullptr;
   Stack* stacks_ = nullptr;  // index = id - 1
   std::atomic<uint32_t> stack_count_{0};
-  uint32_t written_ = 0;  // writer thread only
-  char* text_ = nullptr;  // writer thread only
+  uint32_t written_ = 0;                    // writer thread only
+  char* text_ = nullptr;                    // writer thread only
+  const void* modules_[kMostModules] = {};  // where files are loaded that the trace names; writer thread only
+  uint32_t module_count_ = 0;
 };
 
 }  // namespace reprise

@@ -12,7 +12,9 @@
 #include "tools/cli/message.h"
 #include "tools/cli/outputs.h"
 #include "tools/cli/progress.h"
+#include "tools/report/compare/compare.h"
 #include "tools/report/inputs.h"
+#include "tools/report/page.h"
 
 namespace reprise::tools {
 namespace {
@@ -23,9 +25,38 @@ struct ReportOptions {
   bool data_only = false;
 };
 
+// Two run logs and nothing else: what changed from one to the other. Not ok: one cannot be read.
+bool are_two_runs(const std::vector<std::string>& files) {
+  const auto is_run = [](const std::string& path) {
+    Result<FileKind> kind = kind_of(path);
+    return kind.ok() && kind.value() == FileKind::run_log;
+  };
+  return files.size() == 2 && is_run(files[0]) && is_run(files[1]);
+}
+
+std::string text_of(const report::Json& data) {
+  return data.dump(1, ' ', false, report::Json::error_handler_t::replace) + "\n";
+}
+
+int compare_runs(const ReportOptions& options) {
+  Result<report::RunLog> before = report::read_run_log(options.files[0]);
+  if (!before.ok()) return fail(before.status());
+  Result<report::RunLog> after = report::read_run_log(options.files[1]);
+  if (!after.ok()) return fail(after.status());
+  const report::Json data =
+      report::compare_data({options.files[0], &before.value()}, {options.files[1], &after.value()});
+  const Status written =
+      write_file(options.output, options.data_only ? text_of(data) : report::make_page(data, report::kCompareScript));
+  if (!written.ok()) return fail(written);
+  say(fmt::format("A: {}, B: {}: {}; report: {}", options.files[0], options.files[1], report::compare_summary(data),
+                  options.output));
+  return 0;
+}
+
 int run_report(const ReportOptions& options) {
   const Status writable = Outputs().reads(options.files).writes("-o", options.output).check();
   if (!writable.ok()) return fail(writable);
+  if (are_two_runs(options.files)) return compare_runs(options);
   Progress progress;
   progress.step("reading");
   LoadedFiles files;
@@ -37,9 +68,7 @@ int run_report(const ReportOptions& options) {
   progress.step("laying out the report");
   const report::Inputs inputs = files.examined();
   const report::Json data = report::make_data(inputs);
-  const std::string content = options.data_only
-                                  ? data.dump(1, ' ', false, report::Json::error_handler_t::replace) + "\n"
-                                  : report::make_page(data);
+  const std::string content = options.data_only ? text_of(data) : report::make_page(data);
   const Status written = write_file(options.output, content);
   progress.clear();
   if (!written.ok()) return fail(written);
@@ -51,7 +80,9 @@ int run_report(const ReportOptions& options) {
 
 Action declare_report(CLI::App& app, const ProgramArguments&) {
   auto options = std::make_shared<ReportOptions>();
-  app.add_option("files", options->files, "A trace, a plan, a run log, in any order")->required()->expected(1, 3);
+  app.add_option("files", options->files, "A trace, a plan, a run log, in any order; or two run logs to compare")
+      ->required()
+      ->expected(1, 3);
   app.add_option("-o,--output", options->output, "The report to write")->required();
   app.add_flag("--json", options->data_only, "Write the report's data as JSON instead of a page");
   return [options] { return run_report(*options); };

@@ -7,6 +7,7 @@
 
 #include "tools/cli/sizes.h"
 #include "tools/report/report.h"
+#include "tools/report/tensor_table.h"
 #include "tools/report/view/residency.h"
 #include "tools/report/view/thin.h"
 #include "tools/report/view/timeline.h"
@@ -122,24 +123,6 @@ Json timeline_json(const Timeline& timeline, const plan::Plan* plan) {
   result["bars"] = bars_json(timeline.bars);
   result["waits"] = std::move(waits);
   return result;
-}
-
-// Innermost frame of the stack at which a tensor of the plan was allocated.
-std::string site_of(const Inputs& inputs, const std::unordered_map<uint64_t, uint32_t>& sites, uint64_t allocation) {
-  const auto found = sites.find(allocation);
-  if (found == sites.end() || found->second == 0 || found->second > inputs.trace->call_sites.size()) return {};
-  return inputs.trace->call_sites[found->second - 1];
-}
-
-std::unordered_map<uint64_t, uint32_t> allocation_sites(const Inputs& inputs) {
-  std::unordered_map<uint64_t, uint32_t> sites;
-  if (inputs.trace == nullptr) return sites;
-  for (const trace::Event& event : inputs.trace->events) {
-    if (const auto* allocate = std::get_if<trace::Allocate>(&event)) {
-      sites[allocate->record.allocation] = allocate->record.call_site;
-    }
-  }
-  return sites;
 }
 
 double weight(const plan::Plan& plan, const TensorView& view) {
@@ -272,13 +255,11 @@ Json tensors_section(const Inputs& inputs) {
   for (const TensorView& view : views) span = std::max(span, view.life.end_ns);
   std::stable_sort(views.begin(), views.end(),
                    [&](const TensorView& a, const TensorView& b) { return weight(plan, a) > weight(plan, b); });
-  const auto sites = allocation_sites(inputs);
+  const std::vector<std::string> sites = tensor_sites(inputs);
   Json rows = Json::array();
   for (const TensorView& view : views) {
     if (rows.size() >= kMostTensors) break;
-    const std::string site =
-        inputs.trace == nullptr ? "" : site_of(inputs, sites, plan.tensors[view.tensor].recorded_allocation);
-    rows.push_back(tensor_json(plan, view, site, span));
+    rows.push_back(tensor_json(plan, view, sites[view.tensor], span));
   }
   return {{"span", span}, {"total", plan.tensors.size()}, {"rows", std::move(rows)}};
 }

@@ -1,11 +1,17 @@
 # Called at build time: writes a source file with the page's parts as raw strings.
-# cmake -D FOLDER=... -D OUTPUT=... -D SCRIPTS="a.js;b.js" -D SIMULATION_SCRIPTS="a.js;c.js" -P embed.cmake
+# cmake -D FOLDER=... -D OUTPUT=... -D SCRIPTS="a.js;b.js" -D SIMULATION_SCRIPTS="a.js;c.js" -D COMPARE_SCRIPTS=...
+#   -D LIBRARY=dygraph.min.js -D LIBRARY_STYLE=dygraph.min.css -D LICENCE=copyright -P embed.cmake
 function(add_text name)
   set(text "")
   foreach(file ${ARGN})
     file(READ "${FOLDER}/${file}" part)
     string(APPEND text "${part}")
   endforeach()
+  add_literal(${name} "${text}")
+  set(result "${result}" PARENT_SCOPE)
+endfunction()
+
+function(add_literal name text)
   string(LENGTH "${text}" length)
   set(result "${result}const char* const ${name} =\n")
   # Compilers bound the length of one literal; neighbours are joined.
@@ -23,4 +29,15 @@ add_text(kPageHtml page.html)
 add_text(kPageStyle page.css)
 add_text(kPageScript ${SCRIPTS})
 add_text(kSimulationScript ${SIMULATION_SCRIPTS})
+add_text(kCompareScript ${COMPARE_SCRIPTS})
+# The chart library as it is packaged, its licence before it and no address of a map that is not there.
+file(READ "${LIBRARY}" library)
+file(READ "${LIBRARY_STYLE}" library_style)
+file(READ "${LICENCE}" licence)
+string(REGEX REPLACE "//# sourceMappingURL=[^\n]*" "" library "${library}")
+string(REGEX REPLACE "/\\*# sourceMappingURL=[^*]*\\*/" "" library_style "${library_style}")
+string(REPLACE "*/" "* /" licence "${licence}")
+string(REPLACE "<" "(" licence "${licence}")
+add_literal(kChartLibrary "/*\n${licence}*/\n${library}")
+add_literal(kChartStyle "${library_style}")
 file(WRITE "${OUTPUT}" "// Made by embed.cmake.\n#include \"tools/report/page.h\"\nnamespace reprise::report {\n${result}}\n")

@@ -6,12 +6,18 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 
 #include "analyzer/bounds/bounds.h"
 #include "analyzer/planner/planner.h"
+#include "preload/trace/identity.h"
 #include "tools/cli/files.h"
 #include "tools/cli/message.h"
+#if __has_include("tools/cli/version.h")
+#include "tools/cli/version.h"
+#endif
 #include "tools/report/same_recording.h"
+#include "tools/report/symbols/symbols.h"
 #include "tools/report/view/timeline.h"
 
 namespace reprise::tools {
@@ -107,6 +113,48 @@ int finish_incomplete(const std::string& incomplete) {
   return kExitFailure;
 }
 
+namespace {
+
+constexpr uint64_t kCurveMilliseconds = 2500;
+
+double known_share(const analyzer::Workload& workload) {
+  uint64_t all = 0;
+  uint64_t known = 0;
+  for (const analyzer::GraphCall& entry : workload.graph.calls) {
+    if (entry.call.op != trace::OpKind::launch) continue;
+    all += entry.call.duration_ns;
+    if (entry.known) known += entry.call.duration_ns;
+  }
+  return all == 0 ? -1 : static_cast<double>(known) / static_cast<double>(all);
+}
+
+std::string own_version() {
+#if __has_include("tools/cli/version.h")
+  return version_text();
+#else
+  return REPRISE_VERSION;
+#endif
+}
+
+std::string today() {
+  const std::time_t now = std::time(nullptr);
+  char text[32] = "";
+  std::tm local{};
+  if (localtime_r(&now, &local) != nullptr) std::strftime(text, sizeof text, "%Y-%m-%d %H:%M %Z", &local);
+  return text;
+}
+
+report::Inputs::File about(const std::string& path, FileKind kind) {
+  report::Inputs::File file{path, word_of(kind) + 2, file_size(path), ""};
+  const Result<std::string> content = read_file(path);
+  char hash[17] = "";
+  if (content.ok()) trace::format_identity(trace::hash_bytes(content.value().data(), content.value().size()), hash);
+  file.hash = hash;
+  return file;
+}
+
+}  // namespace
+
 Status load(const std::vector<std::string>& paths, LoadedFiles& files) {
   for (const std::string& path : paths) {
     Result<FileKind> kind = kind_of(path);
@@ -128,6 +176,7 @@ Status load(const std::vector<std::string>& paths, LoadedFiles& files) {
         status = {StatusCode::corrupt, fmt::format("{}: neither a trace, a plan nor a run log; check the file", path)};
     }
     if (!status.ok()) return status;
+    files.named.push_back(about(path, kind.value()));
   }
   return check_same_recording(files.trace ? &*files.trace : nullptr, files.plan ? &*files.plan : nullptr,
                               files.log ? &*files.log : nullptr);
@@ -179,6 +228,10 @@ bool LoadedFiles::made_by(const report::RunLog& run) const {
 
 report::Inputs LoadedFiles::examined() {
   report::Inputs result = inputs();
+  result.files = named;
+  result.version = own_version();
+  result.date = today();
+  if (trace) report::symbolize(*trace);
   if (plan) {
     result.iteration_calls = static_cast<uint64_t>(
         std::count_if(plan->calls.begin(), plan->calls.end(), [](const plan::Call& call) { return !call.inserted; }));
@@ -187,6 +240,10 @@ report::Inputs LoadedFiles::examined() {
     analyzer::PlanOptions options;
     if (plan) options.budget_bytes = plan->budget_bytes;
     if (plan) options.chunk_bytes = plan->chunk_bytes;
+    if (log) plan::read_safety(log->safety.c_str(), &options.safety);
+    if (const std::string folder = facts::folder_of_facts(std::getenv("REPRISE_FACTS")); !folder.empty()) {
+      options.facts.emplace(folder);
+    }
     Result<analyzer::Workload> workload = analyzer::make_workload(*trace, options);
     if (workload.ok()) {
       const analyzer::Workload& found = workload.value();
@@ -194,6 +251,8 @@ report::Inputs LoadedFiles::examined() {
       result.iterations_recorded = found.iteration.occurrences;
       result.iteration_covers = analyzer::covered(found.iteration);
       result.minimum_bytes = found.minimum_bytes;
+      result.known_share = known_share(found);
+      result.curve = report::budget_curve(found, options.safety, kCurveMilliseconds);
       if (plan) result.bound_ns = bound_of(found, *plan, found.graph);
       if (plan && log) result.run_bound_ns = bound_of_run(found, *plan, *log);
     } else if (!plan) {

@@ -20,8 +20,9 @@ struct LoadedFiles {
   std::optional<trace::Trace> trace;
   std::optional<plan::Plan> plan;
   std::optional<report::RunLog> log;
-  std::string incomplete;         // of the trace, as below
-  report::Inputs inputs() const;  // points into this object
+  std::string incomplete;                   // of the trace, as below
+  std::vector<report::Inputs::File> named;  // by the user, in order
+  report::Inputs inputs() const;            // points into this object
   // The same, with what the analyzer finds in the trace; drops from the log what is no iteration.
   report::Inputs examined();
 

@@ -43,14 +43,20 @@ std::string escaped_for_html(const std::string& text) {
 Json make_data(const Inputs& inputs) {
   const Facts facts = collect_facts(inputs);
   Json data;
-  data["version"] = 1;
+  data["version"] = 2;
   data["program"] = facts.program;
   data["budget"] = facts.budget;
   data["policy"] = inputs.plan != nullptr ? inputs.plan->policy : "";
+  data["verdict"] = verdict_section(inputs);
   data["cards"] = headline_section(inputs);
+  data["advice"] = advice_section(inputs);
+  data["budget_curve"] = budget_curve_section(inputs);
+  data["time_went"] = time_went_section(inputs);
   data["sentences"] = sentences_section(inputs);
   data["iteration_memory"] = iteration_memory_section(inputs);
   data["run_memory"] = run_memory_section(inputs);
+  data["peak"] = peak_section(inputs);
+  data["tensor_table"] = tensor_table_section(inputs);
   data["timelines"] = timelines_section(inputs);
   data["tensors"] = tensors_section(inputs);
   data["waits"] = waits_section(inputs);
@@ -60,6 +66,7 @@ Json make_data(const Inputs& inputs) {
   data["iterations"] = iterations_section(inputs);
   data["divergences"] = divergences_section(inputs);
   data["unmanaged"] = unmanaged_section(inputs);
+  data["about"] = about_section(inputs);
   return data;
 }
 
@@ -68,7 +75,8 @@ std::string make_page(const Json& data) { return make_page(data, kPageScript); }
 std::string make_page(const Json& data, const char* script) {
   const std::string program = data.value("program", "");
   // Our own files first, texts of the program last, each mark before the place where such a text could repeat it.
-  std::string page = replaced(kPageHtml, "{{style}}", kPageStyle);
+  std::string page = replaced(kPageHtml, "{{style}}", std::string(kChartStyle) + "\n" + kPageStyle);
+  page = replaced(std::move(page), "{{library}}", kChartLibrary);
   page = replaced(std::move(page), "{{script}}", script);
   page = replaced(std::move(page), "{{data}}",
                   escaped_for_script(data.dump(-1, ' ', false, Json::error_handler_t::replace)));

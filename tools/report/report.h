@@ -3,9 +3,11 @@
 #pragma once
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "analyzer/plan/plan.h"
 #include "preload/trace/reader.h"
+#include "tools/report/curve/budget_curve.h"
 #include "tools/report/view/run_log.h"
 
 namespace reprise::report {
@@ -28,6 +30,18 @@ struct Inputs {
   std::string iteration_covers = {};  // "97 % of the recorded device time"
   uint64_t minimum_bytes = 0;         // no smaller budget has a plan
   std::string no_iteration = {};      // why there is none
+  BudgetCurve curve = {};             // of other budgets; no policy: not looked at
+  double known_share = -1;            // of the computing, by kernels of which facts are known; below 0: not looked at
+  // About this report.
+  struct File {
+    std::string name;
+    std::string kind;
+    uint64_t bytes = 0;
+    std::string hash;  // of its content, 16 hexadecimal digits
+  };
+  std::vector<File> files = {};
+  std::string version = {};  // of Reprise, with the commit
+  std::string date = {};     // of the report
 };
 
 // Everything the page shows; times in nanoseconds, memory in bytes. The same inputs give the same value.
@@ -53,6 +67,13 @@ Json iterations_section(const Inputs& inputs);
 Json divergences_section(const Inputs& inputs);
 Json unmanaged_section(const Inputs& inputs);
 Json waits_section(const Inputs& inputs);
+Json verdict_section(const Inputs& inputs);
+Json advice_section(const Inputs& inputs);
+Json budget_curve_section(const Inputs& inputs);
+Json time_went_section(const Inputs& inputs);
+Json peak_section(const Inputs& inputs);
+Json tensor_table_section(const Inputs& inputs);
+Json about_section(const Inputs& inputs);
 
 // Shared by sections: the numbers that several of them name.
 struct Facts {

@@ -33,15 +33,22 @@ function memorySections() {
 
 theme();
 header();
+verdictSection();
+adviceSection();
+budgetSection();
+timeWentSection();
 story();
 memorySections();
+peakSection();
+tensorTableSection();
 timelineSection();
 waitsSection();
 tensorSection();
-totalsSection();
 iterationSection();
+totalsSection();
 kernelSection();
 siteSection();
 divergenceSection();
 unmanagedSection();
+aboutSection();
 keepFitting();

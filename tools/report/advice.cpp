@@ -1,0 +1,215 @@
+// What to change, with numbers: each rule looks at the inputs and gives its advice with what it is worth, or nothing.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "tools/cli/run_log_value.h"
+#include "tools/cli/sizes.h"
+#include "tools/report/report.h"
+#include "tools/report/tensor_table.h"
+
+namespace reprise::report {
+namespace {
+
+using tools::format_bytes;
+using tools::format_duration;
+
+struct Advice {
+  double worth = 0;  // share of the time that it may save; above 1: without it nothing is planned
+  std::string title;
+  std::string detail;
+  std::string command;
+};
+using Advices = std::vector<Advice>;
+
+double share(uint64_t part, uint64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+std::string of_peak(uint64_t bytes, uint64_t peak) {
+  return peak == 0 ? "" : fmt::format(" ({:.0f} % of the peak)", 100 * share(bytes, peak));
+}
+
+// A budget as people type it: whole MiB, rounded up.
+std::string typed(uint64_t bytes) {
+  constexpr uint64_t kib = 1024;
+  if (bytes < 16 * kib * kib) return fmt::format("{}KiB", (bytes + kib - 1) / kib);
+  return fmt::format("{}MiB", (bytes + kib * kib - 1) / (kib * kib));
+}
+
+// Time at a budget, between the planned ones.
+uint64_t time_at(const BudgetCurve& curve, uint64_t budget) {
+  if (curve.points.empty() || budget < curve.points.front().budget_bytes) return 0;
+  const BudgetPoint* before = &curve.points.front();
+  for (const BudgetPoint& one : curve.points) {
+    if (one.budget_bytes > budget) {
+      const double part = share(budget - before->budget_bytes, one.budget_bytes - before->budget_bytes);
+      const double change = static_cast<double>(one.time_ns) - static_cast<double>(before->time_ns);
+      return static_cast<uint64_t>(static_cast<double>(before->time_ns) + part * change);
+    }
+    before = &one;
+  }
+  return before->time_ns;
+}
+
+void advise_unplanned(const Inputs& inputs, Advices& list) {
+  if (inputs.log == nullptr || inputs.log->iterations_planned > 0 || inputs.log->reasons.empty()) return;
+  const RunReason& last = inputs.log->reasons.back();
+  const auto is = [&](const auto& word) { return tools::says(last.cause, word); };
+  const std::string least = inputs.minimum_bytes > 0 ? format_bytes(inputs.minimum_bytes) : std::string("more");
+  if (is(run_log::on_demand::too_small)) {
+    list.push_back({3, fmt::format("Give it at least {}", least), "No plan fits into less: " + last.reason + ".",
+                    inputs.minimum_bytes > 0 ? "--budget " + typed(inputs.minimum_bytes) : ""});
+  } else if (is(run_log::on_demand::refused)) {
+    list.push_back({3, "Make room for the plan",
+                    "It was ready and could not come in force: " + last.reason +
+                        ". A larger --budget or --host-memory leaves more.",
+                    ""});
+  } else if (is(run_log::on_demand::never_began)) {
+    list.push_back({3, "Plan for the program as it runs now",
+                    "The plan is of other iterations: record again with these arguments, or use `reprise run`.",
+                    "reprise record -o new.trace -- program ..."});
+  } else if (is(run_log::on_demand::unfinished)) {
+    list.push_back({3, "Run longer, or plan first",
+                    "The program ended before the planner. A plan that is made once "
+                    "serves all later runs.",
+                    "reprise record; reprise plan; reprise replay"});
+  } else if (is(run_log::on_demand::no_iteration) || is(run_log::on_demand::no_repetition)) {
+    list.push_back({3, "Let it repeat itself",
+                    "Plans are for loops whose iterations make the same calls with the same sizes, at least three of "
+                    "them. Fixed shapes and a longer run help; `reprise_mark(\"iteration\")` says where one begins.",
+                    ""});
+  }
+}
+
+void advise_full_speed(const Inputs& inputs, Advices& list) {
+  const BudgetCurve& curve = inputs.curve;
+  const Facts facts = collect_facts(inputs);
+  const uint64_t here = facts.budget;
+  if (curve.full_speed_bytes == 0) return;
+  const std::string budget = format_bytes(curve.full_speed_bytes) + of_peak(curve.full_speed_bytes, facts.peak_before);
+  const uint64_t now = time_at(curve, here);
+  if (here == 0) {
+    list.push_back({0.5, fmt::format("{} for full speed", budget),
+                    "The smallest planned budget at which transfers cost at most 2 %.",
+                    "--budget " + typed(curve.full_speed_bytes)});
+  } else if (here < curve.full_speed_bytes && now > curve.compute_ns) {
+    list.push_back({share(now - curve.compute_ns, now), fmt::format("{} for full speed", budget),
+                    fmt::format("With kernel times as recorded an iteration would take {} instead of {}.",
+                                format_duration(time_at(curve, curve.full_speed_bytes)), format_duration(now)),
+                    "--budget " + typed(curve.full_speed_bytes)});
+  } else if (here > curve.full_speed_bytes + curve.full_speed_bytes / 20) {
+    list.push_back(
+        {0.02, fmt::format("{} would do", budget),
+         fmt::format("The budget of {} can shrink by {} before transfers cost more than 2 %, as planned with "
+                     "kernel times as recorded.",
+                     format_bytes(here), format_bytes(here - curve.full_speed_bytes)),
+         "--budget " + typed(curve.full_speed_bytes)});
+  }
+}
+
+void advise_smallest(const Inputs& inputs, Advices& list) {
+  const uint64_t least = inputs.minimum_bytes > 0 ? inputs.minimum_bytes : inputs.curve.minimum_bytes;
+  if (least == 0 || (inputs.log == nullptr && inputs.plan == nullptr && inputs.trace == nullptr)) return;
+  const uint64_t time = time_at(inputs.curve, least);
+  list.push_back(
+      {0.01, fmt::format("{} at the least", format_bytes(least) + of_peak(least, collect_facts(inputs).peak_before)),
+       time == 0 ? "No smaller budget has a plan."
+                 : fmt::format("No smaller budget has a plan; there an iteration would take {}, {:.2f} x "
+                               "computing alone.",
+                               format_duration(time), share(time, inputs.curve.compute_ns)),
+       "--budget " + typed(least)});
+}
+
+void advise_tensor(const Inputs& inputs, Advices& list) {
+  if (inputs.plan == nullptr) return;
+  const std::vector<TensorCost> costs = tensor_costs(inputs);
+  uint64_t all = 0;
+  for (const TensorCost& cost : costs) all += cost.wait_ns;
+  if (all == 0) return;
+  const std::vector<std::string> sites = tensor_sites(inputs);
+  std::map<std::string, std::pair<uint64_t, uint64_t>> by_site;  // waiting, tensors
+  for (const TensorCost& cost : costs) {
+    if (cost.wait_ns == 0 || sites[cost.tensor].empty()) continue;
+    auto& sum = by_site[own_frame(sites[cost.tensor])];
+    sum.first += cost.wait_ns;
+    ++sum.second;
+  }
+  const uint64_t span = std::max(inputs.plan->predicted_ns, collect_facts(inputs).actual_ns);
+  const auto worst = std::max_element(by_site.begin(), by_site.end(),
+                                      [](const auto& a, const auto& b) { return a.second.first < b.second.first; });
+  if (worst != by_site.end() && worst->second.second > 1) {
+    list.push_back(
+        {share(worst->second.first, span), fmt::format("{} costs most", worst->first),
+         fmt::format("Computing waits {} of each iteration for {} tensors that are allocated there: {:.0f} % "
+                     "of all waiting for tensors. Used closer together, freed earlier or made smaller, they "
+                     "need not leave.",
+                     format_duration(worst->second.first), worst->second.second, 100 * share(worst->second.first, all)),
+         ""});
+  }
+  const TensorCost& first = costs.front();
+  const std::string where = sites[first.tensor].empty() ? "" : ", allocated in " + own_frame(sites[first.tensor]);
+  list.push_back({share(first.wait_ns, span),
+                  fmt::format("Tensor {} ({}) costs most of all tensors", first.tensor,
+                              format_bytes(inputs.plan->tensors[first.tensor].size)),
+                  fmt::format("Computing waits {} of each iteration for it ({:.0f} % of all waiting for tensors){}.",
+                              format_duration(first.wait_ns), 100 * share(first.wait_ns, all), where),
+                  ""});
+}
+
+void advise_planning_first(const Inputs& inputs, Advices& list) {
+  const Facts facts = collect_facts(inputs);
+  if (inputs.log == nullptr || inputs.log->mode == "replay" || facts.before_plan_ns == 0) return;
+  const double lost = share(facts.before_plan_ns, facts.total_ns);
+  if (lost < 0.2) return;
+  list.push_back(
+      {lost / 2, "Plan once, use it often",
+       fmt::format("{} of {} passed before the plan was ready. A plan that is made beforehand is in force from "
+                   "the first iteration on.",
+                   format_duration(facts.before_plan_ns), format_duration(facts.total_ns)),
+       "reprise record; reprise plan; reprise replay"});
+}
+
+void advise_facts(const Inputs& inputs, Advices& list) {
+  if (inputs.known_share < 0 || inputs.known_share > 0.5 || inputs.plan == nullptr) return;
+  if (inputs.plan->offload_bytes == 0) return;
+  list.push_back(
+      {0.015, "Let Reprise find out what kernels do",
+       fmt::format("That is known for {:.0f} % of the computing; all other kernels are taken to change all that "
+                   "they are given, so {} go to the host in each iteration.",
+                   100 * inputs.known_share, format_bytes(inputs.plan->offload_bytes)),
+       "reprise run --examine 60 ..."});
+}
+
+void advise_unmanaged(const Inputs& inputs, Advices& list) {
+  uint64_t bytes = 0;
+  std::string what;
+  for (const Json& row : unmanaged_section(inputs)) {
+    bytes += row.at("bytes").get<uint64_t>();
+    what += (what.empty() ? "" : "; ") + row.at("what").get<std::string>();
+  }
+  const Facts facts = collect_facts(inputs);
+  if (bytes == 0 || bytes < facts.peak_before / 50) return;
+  list.push_back({0.03, fmt::format("{} stay outside", format_bytes(bytes)),
+                  fmt::format("They cannot be moved: {}. \"Not managed\" below has each sort.", what), ""});
+}
+
+}  // namespace
+
+Json advice_section(const Inputs& inputs) {
+  Advices list;
+  for (const auto rule : {advise_unplanned, advise_full_speed, advise_smallest, advise_tensor, advise_planning_first,
+                          advise_facts, advise_unmanaged}) {
+    rule(inputs, list);
+  }
+  std::stable_sort(list.begin(), list.end(), [](const Advice& a, const Advice& b) { return a.worth > b.worth; });
+  Json rows = Json::array();
+  for (const Advice& one : list) {
+    rows.push_back({{"title", one.title}, {"detail", one.detail}, {"command", one.command}});
+  }
+  return rows;
+}
+
+}  // namespace reprise::report

@@ -1,0 +1,119 @@
+#include "tools/report/tensor_table.h"
+
+#include <algorithm>
+#include <array>
+#include <sstream>
+#include <unordered_map>
+
+#include "tools/report/view/timeline.h"
+#include "tools/report/view/waits.h"
+
+namespace reprise::report {
+namespace {
+
+constexpr size_t kMostRows = 5000;
+
+std::unordered_map<uint64_t, uint32_t> allocation_sites(const trace::Trace& trace) {
+  std::unordered_map<uint64_t, uint32_t> sites;
+  for (const trace::Event& event : trace.events) {
+    const auto* const allocate = std::get_if<trace::Allocate>(&event);
+    if (allocate != nullptr) sites[allocate->record.allocation] = allocate->record.call_site;
+  }
+  return sites;
+}
+
+// Stacks stand once, and rows name them by number; 0: not known.
+class Stacks {
+ public:
+  size_t number_of(const std::string& stack) {
+    if (stack.empty()) return 0;
+    const auto [at, added] = numbers_.emplace(stack, list_.size() + 1);
+    if (added) list_.push_back(stack);
+    return at->second;
+  }
+  Json take() { return std::move(list_); }
+
+ private:
+  std::unordered_map<std::string, size_t> numbers_;
+  Json list_ = Json::array();
+};
+
+}  // namespace
+
+std::string own_frame(const std::string& stack) {
+  static constexpr std::array foreign = {"libcuda.so",       "libcudart.so",  "libreprise",        "c10::cuda",
+                                         "CachingAllocator", "at::detail::e", "at::native::empty", "operator new"};
+  std::istringstream frames(stack);
+  std::string first;
+  for (std::string frame; std::getline(frames, frame);) {
+    if (first.empty()) first = frame;
+    const bool driver = frame.rfind("cu", 0) == 0 && frame.size() > 4 &&
+                        (std::isupper(static_cast<unsigned char>(frame[2])) != 0 || frame.rfind("cuda", 0) == 0);
+    const auto in_frame = [&frame](const char* word) { return frame.find(word) != std::string::npos; };
+    if (!driver && std::none_of(foreign.begin(), foreign.end(), in_frame)) return frame;
+  }
+  return first;
+}
+
+std::vector<std::string> tensor_sites(const Inputs& inputs) {
+  std::vector<std::string> result(inputs.plan == nullptr ? 0 : inputs.plan->tensors.size());
+  if (inputs.trace == nullptr) return result;
+  const auto sites = allocation_sites(*inputs.trace);
+  for (size_t i = 0; i < result.size(); ++i) {
+    const auto found = sites.find(inputs.plan->tensors[i].recorded_allocation);
+    if (found == sites.end() || found->second == 0 || found->second > inputs.trace->call_sites.size()) continue;
+    result[i] = inputs.trace->call_sites[found->second - 1];
+  }
+  return result;
+}
+
+std::vector<TensorCost> tensor_costs(const Inputs& inputs) {
+  const plan::Plan& plan = *inputs.plan;
+  std::vector<TensorCost> costs(plan.tensors.size());
+  for (uint32_t i = 0; i < costs.size(); ++i) costs[i].tensor = i;
+  for (const plan::Vertex& vertex : plan.vertices) {
+    const bool moves = vertex.kind == plan::VertexKind::offload || vertex.kind == plan::VertexKind::reload;
+    if (!moves || vertex.tensor >= costs.size()) continue;
+    if (!vertex.clean) costs[vertex.tensor].moved_bytes += plan.tensors[vertex.tensor].size;
+    ++costs[vertex.tensor].transfers;
+  }
+  for (const plan::Call& call : plan.calls) {
+    for (const plan::OpAccess& access : call.accesses) {
+      if (access.tensor < costs.size()) ++costs[access.tensor].uses;
+    }
+  }
+  Timeline timeline;
+  if (inputs.log != nullptr) timeline = measured_timeline(plan, *inputs.log);
+  if (timeline.bars.empty()) timeline = predicted_timeline(plan);
+  for (const WaitSum& sum : sum_waits(plan, timeline).by_tensor) costs[sum.tensor].wait_ns = sum.ns;
+  std::stable_sort(costs.begin(), costs.end(), [&](const TensorCost& a, const TensorCost& b) {
+    if (a.wait_ns != b.wait_ns) return a.wait_ns > b.wait_ns;
+    if (a.moved_bytes != b.moved_bytes) return a.moved_bytes > b.moved_bytes;
+    return plan.tensors[a.tensor].size > plan.tensors[b.tensor].size;
+  });
+  return costs;
+}
+
+// Rows: [tensor, bytes, kept, uses, transfers, moved, waited, stack].
+Json tensor_table_section(const Inputs& inputs) {
+  if (inputs.plan == nullptr) return nullptr;
+  const plan::Plan& plan = *inputs.plan;
+  const std::vector<std::string> sites = tensor_sites(inputs);
+  Stacks stacks;
+  Json rows = Json::array();
+  uint64_t others = 0;
+  uint64_t other_bytes = 0;
+  for (const TensorCost& cost : tensor_costs(inputs)) {
+    const plan::Tensor& tensor = plan.tensors[cost.tensor];
+    if (rows.size() == kMostRows) {
+      ++others;
+      other_bytes += tensor.size;
+      continue;
+    }
+    rows.push_back({cost.tensor, tensor.size, tensor.allocate_call == plan::kNone ? 1 : 0, cost.uses, cost.transfers,
+                    cost.moved_bytes, cost.wait_ns, stacks.number_of(sites[cost.tensor])});
+  }
+  return {{"rows", std::move(rows)}, {"stacks", stacks.take()}, {"others", others}, {"other_bytes", other_bytes}};
+}
+
+}  // namespace reprise::report

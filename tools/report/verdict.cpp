@@ -1,0 +1,84 @@
+// The first sentence of the report: how it went, in one breath.
+#include <fmt/core.h>
+
+#include "tools/cli/run_log_value.h"
+#include "tools/cli/sizes.h"
+#include "tools/report/report.h"
+
+namespace reprise::report {
+namespace {
+
+using tools::format_bytes;
+using tools::format_duration;
+
+Json verdict(const char* tone, const std::string& text) { return {{"tone", tone}, {"text", text}}; }
+
+uint64_t percent(uint64_t part, uint64_t whole) { return whole == 0 ? 0 : (100 * part + whole / 2) / whole; }
+
+std::string memory(uint64_t bytes, uint64_t before) {
+  if (before == 0 || bytes >= before) return format_bytes(bytes);
+  return fmt::format("{} instead of {} ({} %)", format_bytes(bytes), format_bytes(before), percent(bytes, before));
+}
+
+std::string waiting(const RunLog& log) {
+  uint64_t wall = 0;
+  uint64_t stall = 0;
+  for (const RunIteration& it : log.iterations) {
+    if (!it.planned) continue;
+    wall += it.wall_ns;
+    stall += it.stall_ns;
+  }
+  if (wall == 0) return "";
+  if (percent(stall, wall) == 0) return ", and waited for no transfer";
+  return fmt::format(", {} % of that waiting for transfers", percent(stall, wall));
+}
+
+Json verdict_of_run(const Inputs& inputs, const Facts& facts) {
+  const RunLog& log = *inputs.log;
+  if (!inputs.ending.empty()) {
+    return verdict("bad", fmt::format("The program ended with {}; until then it used {} of device memory.",
+                                      inputs.ending, format_bytes(facts.peak_actual)));
+  }
+  if (!log.ended) return verdict("bad", "The program was killed or crashed: what follows is what is known until then.");
+  if (facts.budget > 0 && facts.peak_actual > facts.budget) {
+    return verdict("bad", fmt::format("It used {} of device memory, more than the budget of {}.",
+                                      format_bytes(facts.peak_actual), format_bytes(facts.budget)));
+  }
+  const std::string used = memory(facts.peak_actual, facts.peak_before);
+  if (log.iterations_planned > 0) {
+    return verdict("good", fmt::format("It ran in {}: {} of {} iterations by a plan, which took {} each{}.", used,
+                                       log.iterations_planned, all_iterations(log), format_duration(facts.actual_ns),
+                                       waiting(log)));
+  }
+  if (!log.reasons.empty() && tools::says(log.reasons.back().cause, run_log::on_demand::fits)) {
+    return verdict("good", fmt::format("It ran in {}: all that it needs at once fits, and nothing moved.", used));
+  }
+  const std::string why = log.reasons.empty() ? "the run log does not say why" : log.reasons.back().reason;
+  return verdict("note", fmt::format("It ran in {}, but without a plan: {}.", used, why));
+}
+
+}  // namespace
+
+Json verdict_section(const Inputs& inputs) {
+  const Facts facts = collect_facts(inputs);
+  if (inputs.log != nullptr) return verdict_of_run(inputs, facts);
+  if (inputs.plan != nullptr) {
+    const uint64_t more = facts.predicted_ns > facts.compute_ns ? facts.predicted_ns - facts.compute_ns : 0;
+    return verdict("good", fmt::format("By this plan an iteration would need {} and take {}: {} % more than computing "
+                                       "alone. It has not been run yet.",
+                                       memory(facts.peak_planned, facts.peak_before),
+                                       format_duration(facts.predicted_ns), percent(more, facts.compute_ns)));
+  }
+  if (!inputs.no_iteration.empty()) {
+    return verdict("note", fmt::format("The program used {} at most, and nothing in it can be planned: {}.",
+                                       format_bytes(facts.peak_before), inputs.no_iteration));
+  }
+  if (inputs.minimum_bytes > 0 && inputs.minimum_bytes < facts.peak_before) {
+    return verdict("good", fmt::format("The program used {} at most; a plan could bring it down to {} ({} %).",
+                                       format_bytes(facts.peak_before), format_bytes(inputs.minimum_bytes),
+                                       percent(inputs.minimum_bytes, facts.peak_before)));
+  }
+  return verdict("note", fmt::format("The program used {} of device memory at most.", format_bytes(facts.peak_before)));
+}
+
+}  // namespace reprise::report
