@@ -84,6 +84,18 @@ void advise_unplanned(const Inputs& inputs, Advices& list) {
   }
 }
 
+// More than 5 % of the planned iterations: then a smaller budget is no good advice, whatever was predicted.
+bool waits_much(const Inputs& inputs) {
+  uint64_t wall = 0;
+  uint64_t stall = 0;
+  if (inputs.log == nullptr) return false;
+  for (const RunIteration& it : inputs.log->iterations) {
+    wall += it.planned ? it.wall_ns : 0;
+    stall += it.planned ? it.stall_ns : 0;
+  }
+  return share(stall, wall) > 0.05;
+}
+
 void advise_full_speed(const Inputs& inputs, Advices& list) {
   const BudgetCurve& curve = inputs.curve;
   const Facts facts = collect_facts(inputs);
@@ -100,7 +112,7 @@ void advise_full_speed(const Inputs& inputs, Advices& list) {
                     fmt::format("With kernel times as recorded an iteration would take {} instead of {}.",
                                 format_duration(time_at(curve, curve.full_speed_bytes)), format_duration(now)),
                     "--budget " + typed(curve.full_speed_bytes)});
-  } else if (here > curve.full_speed_bytes + curve.full_speed_bytes / 20) {
+  } else if (here > curve.full_speed_bytes + curve.full_speed_bytes / 20 && !waits_much(inputs)) {
     list.push_back(
         {0.02, fmt::format("{} would do", budget),
          fmt::format("The budget of {} can shrink by {} before transfers cost more than 2 %, as planned with "
@@ -142,7 +154,7 @@ void advise_tensor(const Inputs& inputs, Advices& list) {
                                       [](const auto& a, const auto& b) { return a.second.first < b.second.first; });
   if (worst != by_site.end() && worst->second.second > 1) {
     list.push_back(
-        {share(worst->second.first, span), fmt::format("{} costs most", worst->first),
+        {share(worst->second.first, span), fmt::format("{} costs most", short_frame(worst->first)),
          fmt::format("Computing waits {} of each iteration for {} tensors that are allocated there: {:.0f} % "
                      "of all waiting for tensors. Used closer together, freed earlier or made smaller, they "
                      "need not leave.",
@@ -150,7 +162,8 @@ void advise_tensor(const Inputs& inputs, Advices& list) {
          ""});
   }
   const TensorCost& first = costs.front();
-  const std::string where = sites[first.tensor].empty() ? "" : ", allocated in " + own_frame(sites[first.tensor]);
+  const std::string where =
+      sites[first.tensor].empty() ? "" : ", allocated in " + short_frame(own_frame(sites[first.tensor]));
   list.push_back({share(first.wait_ns, span),
                   fmt::format("Tensor {} ({}) costs most of all tensors", first.tensor,
                               format_bytes(inputs.plan->tensors[first.tensor].size)),

@@ -178,6 +178,16 @@ Curve requested_memory(const Inputs& inputs) {
   return curve;
 }
 
+// While a plan is followed nothing is recorded: what the program asks for then is not known.
+Json unknown_stretches(const Inputs& inputs) {
+  if (inputs.trace == nullptr) return Json::array();
+  std::vector<Interval> pauses;
+  for (const Interval& one : recorded_pauses(*inputs.trace)) {
+    pauses.push_back({since_first(*inputs.log, one.start_ns), since_first(*inputs.log, one.end_ns)});
+  }
+  return pairs(pauses);
+}
+
 }  // namespace
 
 Json iteration_memory_section(const Inputs& inputs) {
@@ -200,6 +210,7 @@ Json run_memory_section(const Inputs& inputs) {
   Json lines = Json::array();
   lines.push_back(
       line(ran ? "What the program asked for, where it is known" : "Recorded, without a budget", "before", requested));
+  lines.back()["gaps"] = ran ? unknown_stretches(inputs) : Json::array();
   uint64_t span = requested.back().first;
   if (ran) {
     const Curve device = device_memory(*inputs.log);

@@ -125,12 +125,18 @@ void say_time_lost(const Inputs& inputs, Sentences& say) {
   const RunLog& log = *inputs.log;
   const Facts facts = collect_facts(inputs);
   if (facts.before_plan_ns == 0 || facts.total_ns == 0) return;
+  uint64_t timed = 0;
+  uint64_t took_ns = 0;
+  for (const RunIteration& it : log.iterations) {
+    if (it.planned || it.wall_ns == 0) continue;
+    ++timed;
+    took_ns += it.wall_ns;
+  }
   std::string lost;
-  if (facts.on_demand_ns > facts.actual_ns && facts.actual_ns > 0 && log.iterations_on_demand > 0) {
-    lost = fmt::format(" {} on demand took {} each, planned ones {}: about {} were lost to having no plan.",
-                       plural(log.iterations_on_demand, "iteration"), format_duration(facts.on_demand_ns),
-                       format_duration(facts.actual_ns),
-                       format_duration((facts.on_demand_ns - facts.actual_ns) * log.iterations_on_demand));
+  if (timed > 0 && facts.actual_ns > 0 && took_ns > timed * facts.actual_ns) {
+    lost = fmt::format(" {} on demand took {} in all, planned ones {} each: {} were lost to having no plan.",
+                       plural(timed, "iteration"), format_duration(took_ns), format_duration(facts.actual_ns),
+                       format_duration(took_ns - timed * facts.actual_ns));
   }
   say.note(fmt::format("The run took {} in all, {} of it ({:.0f} %) before the plan was in force.{}",
                        format_duration(facts.total_ns), format_duration(facts.before_plan_ns),

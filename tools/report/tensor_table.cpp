@@ -11,7 +11,7 @@
 namespace reprise::report {
 namespace {
 
-constexpr size_t kMostRows = 5000;
+constexpr size_t kMostRows = 50000;
 
 std::unordered_map<uint64_t, uint32_t> allocation_sites(const trace::Trace& trace) {
   std::unordered_map<uint64_t, uint32_t> sites;
@@ -53,6 +53,21 @@ std::string own_frame(const std::string& stack) {
     if (!driver && std::none_of(foreign.begin(), foreign.end(), in_frame)) return frame;
   }
   return first;
+}
+
+std::string short_frame(const std::string& frame) {
+  const size_t module = frame.rfind(" (");
+  std::string text = frame.substr(0, module);
+  if (const size_t clone = text.find(" [clone"); clone != std::string::npos) {
+    const size_t end = text.find(']', clone);
+    if (end != std::string::npos) text.erase(clone, end + 1 - clone);
+  }
+  if (text.size() <= 60) return text;
+  const size_t place = text.rfind(" at ");
+  const std::string line = place == std::string::npos ? "" : text.substr(place);
+  const size_t open = text.find('(');
+  if (open == std::string::npos || open == 0) return text;
+  return text.substr(0, open) + "(...)" + line;
 }
 
 std::vector<std::string> tensor_sites(const Inputs& inputs) {

@@ -33,7 +33,7 @@ function budgetSection() {
   const moved = new Map(curve.points.map(([budget, , bytesMoved]) => [budget, bytesMoved]));
   lineChart(node, { label: `Time of an iteration over budgets from ${bytes(curve.minimum)} to ${bytes(curve.peak)}`,
     labels: ["budget", ...series.map((one) => one.name)], rows: [...rows].sort((a, b) => a[0] - b[0]).map(([budget, values]) => [budget, ...values.slice(0, series.length)]),
-    series, levels, connect: true, format: duration, tick: timeLabel, xFormat: bytes, xTick: (value) => bytes(value), height: 260,
+    series, levels, connect: true, format: duration, tick: timeLabel, xFormat: bytes, xTick: (value) => bytes(value), xMemory: true, height: 260,
     extra: (budget) => moved.has(budget) ? [`${bytes(moved.get(budget))} moved`] : [] });
   node.append(el("details", {}, el("summary", {}, "As a table"), sortableTable([["Budget", 1], ["Of the whole", 1], ["Time", 1], ["Over computing alone", 1], ["Moved", 1]],
     curve.points.map(([budget, time, bytesMoved]) => [{ text: bytes(budget), value: budget }, { text: Math.round(100 * budget / curve.peak) + " %", value: budget },

@@ -22,7 +22,7 @@ function lineChart(parent, chart) {
     valueRange: [0, most * 1.06], includeZero: true, animatedZooms: false, xRangePad: 4, rightGap: 8,
     interactionModel: quietInteraction(), highlightCallback: (event, x, points) => readLines(chart, event, x, points), unhighlightCallback: hideTip,
     underlayCallback: (context, area, one) => drawLevels(context, area, one, chart.levels || []),
-    axes: { x: { valueFormatter: chart.xFormat, axisLabelWidth: 84, ticker: chart.xTicker || niceTicker(chart.xTick, innerWidth < 600 ? 110 : 130) },
+    axes: { x: { valueFormatter: chart.xFormat, axisLabelWidth: 84, ticker: niceTicker(chart.xTick, innerWidth < 600 ? 110 : 130, chart.xMemory) },
       y: { axisLabelWidth: 66, ticker: niceTicker(chart.tick, 44, chart.memory) } } });
   box.addEventListener("keydown", (event) => keyLines(event, graph));
   onRedraw(() => {
@@ -100,11 +100,15 @@ function drawLevels(context, area, graph, levels) {
 
 // Several stepped lines with times of their own as rows that share one x: a line that has ended is null from there on.
 function mergeSteps(lines) {
-  const times = [...new Set(lines.flatMap((line) => line.points.filter((_, i) => i % 2 === 0)))].sort((a, b) => a - b);
+  const times = [...new Set(lines.flatMap((line) => [...line.points.filter((_, i) => i % 2 === 0), ...(line.gaps || []).flat()]))].sort((a, b) => a - b);
+  const unknown = (line, time) => (line.gaps || []).some(([from, to]) => time > from && time < to);
   const at = lines.map(() => 0);
+  // A moment inside each gap, so that there is a row in which the line is not known.
+  for (const [from, to] of lines.flatMap((line) => line.gaps || [])) times.push(from + (to - from) * 0.001, from + (to - from) * 0.999);
+  times.sort((a, b) => a - b);
   return times.map((time) => [time, ...lines.map((line, index) => {
     const points = line.points, last = points.length - 2;
     while (at[index] < last && points[at[index] + 2] <= time) at[index] += 2;
-    return time < points[0] || time > points[last] ? null : points[at[index] + 1];
+    return time < points[0] || time > points[last] || unknown(line, time) ? null : points[at[index] + 1];
   })]);
 }

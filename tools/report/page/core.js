@@ -68,10 +68,19 @@ function ownFrame(frames) {
   return frames.find((frame) => !foreign.test(frame)) || frames[0] || "";
 }
 
-// The same with its caller: allocations mostly go through one function of the program's.
+// Without its file, and without parameters where those are long.
+function shortFrame(frame) {
+  const text = frame.replace(/ \([^()]*\)$/, "").replace(/ \[clone[^\]]*\]/g, "");
+  const open = text.indexOf("(");
+  if (text.length <= 60 || open <= 0) return text;
+  const place = text.lastIndexOf(" at ");
+  return text.slice(0, open) + "(\u2026)" + (place > open ? text.slice(place) : "");
+}
+
+// The program's own frame with its caller: allocations mostly go through one function of the program's.
 function ownFrames(frames) {
   const own = frames.indexOf(ownFrame(frames));
-  return [frames[own], frames[own + 1]].filter((frame) => frame).join(" \u2190 ");
+  return [frames[own], frames[own + 1]].filter((frame) => frame).map(shortFrame).join(" \u2190 ");
 }
 
 const tip = document.getElementById("tip");

@@ -1,8 +1,6 @@
 // Who is alive at the peak: an icicle of call stacks, outermost frame at the top. A click makes a frame the whole width.
 const icicleRow = 22;
 
-function shortFrame(frame) { return frame.replace(/ \([^()]*\)$/, ""); }
-
 // Frames that hold everything say nothing: the last of them is the first that is drawn.
 function icicleRoot(node) {
   let at = node;
@@ -62,5 +60,6 @@ function tensorTableSection() {
       { text: row[6] ? duration(row[6]) : "\u2013", value: row[6] }, { lazy: where, text: own, value: own }];
   };
   const columns = [["Tensor", 1], ["Size", 1], ["Kind"], ["Uses", 1], ["Copies", 1], ["Moved", 1], ["Waited for", 1], ["Allocated in"]];
-  searchableTable(node, columns, table.rows.map(cells), table.rows.map((row) => `#${row[0]} ${bytes(row[1])} ${row[2] ? "kept" : "transient"} ${stack(row)}`.toLowerCase()), 25);
+  searchableTable(node, columns, table.rows.map((row) => () => cells(row)),
+    (index) => { const row = table.rows[index]; return `#${row[0]} ${bytes(row[1])} ${row[2] ? "kept" : "transient"} ${stack(row)}`.toLowerCase(); }, 25);
 }

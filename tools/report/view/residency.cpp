@@ -245,6 +245,20 @@ Curve recorded_memory(const trace::Trace& trace) {
   return curve;
 }
 
+std::vector<Interval> recorded_pauses(const trace::Trace& trace) {
+  std::vector<Interval> pauses;
+  const auto time_of = [](const trace::Event& event) {
+    return std::visit([](const auto& one) { return one.record.time_ns; }, event);
+  };
+  for (const trace::GapRecord& pause : trace.pauses) {
+    const auto before = [&](const trace::Event& event) { return trace::sequence_of(event) <= pause.after_sequence; };
+    const auto behind = std::partition_point(trace.events.begin(), trace.events.end(), before);
+    if (behind == trace.events.begin() || behind == trace.events.end()) continue;
+    pauses.push_back({time_of(*(behind - 1)), time_of(*behind)});
+  }
+  return pauses;
+}
+
 uint64_t highest(const Curve& curve) {
   uint64_t result = 0;
   for (const auto& [time, value] : curve) result = std::max(result, value);

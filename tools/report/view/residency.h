@@ -34,6 +34,10 @@ Curve recorded_memory(const trace::Trace& trace);
 // The same by the clock of the calls.
 Curve recorded_memory_by_clock(const trace::Trace& trace);
 
+// When calls were not recorded, because a plan was followed: by the clock of the calls, from the last call before to
+// the first one behind.
+std::vector<Interval> recorded_pauses(const trace::Trace& trace);
+
 uint64_t highest(const Curve& curve);
 // At most about `count` points that keep every peak: within a bucket the highest value is what is kept.
 Curve thinned(const Curve& curve, size_t count);

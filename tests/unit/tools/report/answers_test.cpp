@@ -1,0 +1,133 @@
+// What the report answers first: verdict, advice, costs of tensors, who is alive at the peak, where the time went.
+#include <gtest/gtest.h>
+
+#include "tests/support/sample.h"
+#include "tools/report/report.h"
+#include "tools/report/tensor_table.h"
+
+namespace reprise::report {
+namespace {
+
+struct Sample {
+  trace::Trace trace = tools::test::sample_trace();
+  plan::Plan plan = tools::test::sample_plan();
+  RunLog log = parse_run_log(tools::test::sample_run_log());
+  Inputs inputs() const {
+    Inputs inputs{&trace, &plan, &log};
+    inputs.bound_ns = 360;
+    return inputs;
+  }
+};
+
+TEST(Answers, TheVerdictIsOneSentenceForEachKindOfInput) {
+  Sample sample;
+  const auto verdict = [](const Inputs& inputs) {
+    const Json one = verdict_section(inputs);
+    return one.at("tone").get<std::string>() + ": " + one.at("text").get<std::string>();
+  };
+  EXPECT_EQ(verdict(sample.inputs()),
+            "good: It ran in 9.0 MiB instead of 12.0 MiB (75 %): 2 of 3 iterations by a plan, "
+            "which took 820 ns each, 38 % of that waiting for transfers.");
+  EXPECT_EQ(verdict({nullptr, &sample.plan}),
+            "good: By this plan an iteration would need 9.0 MiB instead of 12.0 MiB "
+            "(75 %) and take 750 ns: 114 % more than computing alone. It has not been "
+            "run yet.");
+  EXPECT_EQ(verdict({&sample.trace}), "note: The program used 9.0 MiB of device memory at most.");
+  Inputs inputs = sample.inputs();
+  inputs.ending = "exit code 3";
+  EXPECT_EQ(verdict(inputs).find("bad: The program ended with exit code 3"), 0u) << verdict(inputs);
+  inputs.ending = "";
+  sample.log.iterations_planned = 0;
+  sample.log.reasons = {{"no_iteration", "it never repeats itself"}};
+  EXPECT_NE(verdict(inputs).find("but without a plan: it never repeats itself."), std::string::npos);
+  sample.log.peak_device_bytes = uint64_t{1} << 30;
+  EXPECT_EQ(verdict(inputs).find("bad: It used 1.0 GiB of device memory, more than the budget"), 0u);
+}
+
+TEST(Answers, AdviceIsRankedAndHasNumbers) {
+  const Sample sample;
+  Inputs inputs = sample.inputs();
+  inputs.minimum_bytes = uint64_t{9} << 20;
+  inputs.curve.policy = "disco";
+  inputs.curve.compute_ns = 350;
+  inputs.curve.full_speed_bytes = uint64_t{12} << 20;
+  inputs.curve.points = {{uint64_t{9} << 20, 900, 8}, {uint64_t{12} << 20, 355, 4}};
+  inputs.known_share = 0.25;
+  const Json advice = advice_section(inputs);
+  std::vector<std::string> titles;
+  for (const Json& one : advice) titles.push_back(one.at("title"));
+  ASSERT_EQ(titles.size(), 5u) << advice.dump(1);
+  EXPECT_EQ(titles[0], "12.0 MiB (100 % of the peak) for full speed");
+  EXPECT_EQ(advice[0].at("detail"), "With kernel times as recorded an iteration would take 355 ns instead of 718 ns.");
+  EXPECT_EQ(advice[0].at("command"), "--budget 12288KiB");
+  EXPECT_EQ(titles[1].find("Tensor 2 (4.0 MiB) costs most"), 0u) << titles[1];
+  EXPECT_EQ(titles[2], "1.1 MiB stay outside");
+  EXPECT_EQ(titles[3], "Let Reprise find out what kernels do");
+  EXPECT_EQ(titles[4].find("9.0 MiB (75 % of the peak) at the least"), 0u) << titles[3];
+}
+
+TEST(Answers, AdviceOfARunWithoutAPlanFollowsItsReason) {
+  const auto first = [](const std::string& cause) {
+    const RunLog log =
+        parse_run_log("{\"kind\":\"on_demand\",\"cause\":\"" + cause + "\",\"reason\":\"why\"}\n{\"kind\":\"end\"}\n");
+    Inputs inputs{nullptr, nullptr, &log};
+    inputs.minimum_bytes = 1 << 20;
+    return advice_section(inputs).at(0).at("title").get<std::string>();
+  };
+  EXPECT_EQ(first("too_small"), "Give it at least 1.0 MiB");
+  EXPECT_EQ(first("refused"), "Make room for the plan");
+  EXPECT_EQ(first("never_began"), "Plan for the program as it runs now");
+  EXPECT_EQ(first("unfinished"), "Run longer, or plan first");
+  EXPECT_EQ(first("no_repetition"), "Let it repeat itself");
+}
+
+TEST(Answers, TensorsAreRankedByWhatTheyCost) {
+  const Sample sample;
+  const Json table = tensor_table_section(sample.inputs());
+  const Json& first = table.at("rows").at(0);
+  EXPECT_EQ(first.at(0), 2);
+  EXPECT_EQ(first.at(5), 2 * 4194304);
+  EXPECT_GT(first.at(6), 0);
+  EXPECT_EQ(table.at("stacks").at(first.at(7).get<size_t>() - 1), "make_buffer\nmain");
+  EXPECT_EQ(own_frame("cuMemAlloc_v2 (libcuda.so.1)\nc10::cuda::f() (libc10_cuda.so)\nmine() at a.cpp:3 (x)\nmain (x)"),
+            "mine() at a.cpp:3 (x)");
+}
+
+TEST(Answers, FramesForTitlesAreShort) {
+  EXPECT_EQ(short_frame("main (program)"), "main");
+  EXPECT_EQ(
+      short_frame("Model::make(std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > const&) "
+                  "[clone .constprop.0] at model.cpp:12 (chargpt)"),
+      "Model::make(...) at model.cpp:12");
+}
+
+TEST(Answers, WhoIsAliveAtThePeakByCallStack) {
+  const Sample sample;
+  const Json peak = peak_section({&sample.trace});
+  EXPECT_EQ(peak.at("bytes"), 9 << 20);
+  EXPECT_EQ(peak.at("count"), 3);
+  const Json& main = peak.at("tree").at(3).at(0);
+  EXPECT_EQ(main.at(0), "main");
+  EXPECT_EQ(main.at(1), 9 << 20);
+  ASSERT_EQ(main.at(3).size(), 2u);
+  EXPECT_EQ(main.at(3).at(0), (Json{"make_buffer", 8 << 20, 2, Json::array()}));
+  EXPECT_EQ(main.at(3).at(1), (Json{"read_weights", 1 << 20, 1, Json::array()}));
+}
+
+TEST(Answers, WhereTheTimeWentAddsUp) {
+  Sample sample;
+  sample.log.start_ns = 1000;
+  sample.log.activation_at_ns = 4000;
+  sample.log.end_ns = 8000;
+  for (const Json& bar : time_went_section(sample.inputs())) {
+    uint64_t sum = 0;
+    for (const Json& part : bar.at("parts")) sum += part.at("ns").get<uint64_t>();
+    EXPECT_EQ(sum, bar.at("ns").get<uint64_t>()) << bar.dump(1);
+  }
+  const Json run = time_went_section(sample.inputs()).at(0);
+  EXPECT_EQ(run.at("parts").at(0).at("ns"), 3000);
+  EXPECT_EQ(run.at("parts").at(2).at("ns"), 620);
+}
+
+}  // namespace
+}  // namespace reprise::report
