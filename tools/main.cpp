@@ -28,6 +28,8 @@ constexpr CommandRow kCommands[] = {
     {"report", "Make a report from a trace, a plan and a run log", reprise::tools::declare_report},
     {"dump", "Print a trace, a plan or a run log as text", reprise::tools::declare_dump},
     {"export", "Write a trace, a plan or a run log in the format of another tool", reprise::tools::declare_export},
+    {"audit", "Run a program to see which of its kernels touch nothing but their operands, for --safety audited",
+     reprise::tools::declare_audit},
     {"facts", "Show what is known of kernels: what they read and write, and why that is thought",
      reprise::tools::declare_facts},
     {"doctor", "Check whether Reprise can work on this machine", reprise::tools::declare_doctor},

@@ -296,6 +296,28 @@ bool has_split_tensors(const Plan& plan) {
                      [](const Tensor& tensor) { return tensor.part_of != kNone; });
 }
 
+bool touches_only_operands(const Call& call) {
+  if ((call.flags & trace::kOpOpaque) != 0) return false;
+  switch (call.op) {
+    case trace::OpKind::copy_host_to_device:
+    case trace::OpKind::copy_device_to_host:
+    case trace::OpKind::copy_device_to_device:
+    case trace::OpKind::copy_host_to_host:
+    case trace::OpKind::memset:
+    case trace::OpKind::host_function:
+      return true;
+    case trace::OpKind::launch:
+      return call.audited != 0;
+    default:
+      return false;
+  }
+}
+
+bool all_audited(const Plan& plan) {
+  return std::all_of(plan.calls.begin(), plan.calls.end(),
+                     [](const Call& call) { return call.kind != CallKind::op || touches_only_operands(call); });
+}
+
 bool drops_what_is_only_read(const Plan& plan) {
   return std::any_of(plan.calls.begin(), plan.calls.end(), [&](const Call& call) {
     return std::any_of(call.accesses.begin(), call.accesses.end(), [&](const OpAccess& access) {

@@ -141,6 +141,7 @@ void plan_fields(Codec& codec, AnyPlan& plan) {
     c(tensor.recompute_of);
     c(tensor.part_of);
     c(tensor.part_offset);
+    c(tensor.aliased);
   });
   codec.list(plan.placements, [&](auto& c, auto& placement) { c.list(placement.chunks, word); });
   codec.list(plan.calls, [](auto& c, auto& call) {
@@ -159,6 +160,7 @@ void plan_fields(Codec& codec, AnyPlan& plan) {
     c(call.recompute_of);
     c(call.inserted);
     c(call.waited);
+    c(call.audited);
     c.list(call.accesses, [](auto& d, auto& access) {
       d(access.tensor);
       d(access.mode);

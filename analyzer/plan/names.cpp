@@ -4,10 +4,13 @@
 
 namespace reprise::plan {
 
-const char* name_of(Safety safety) { return safety == Safety::strict ? "strict" : "trusted"; }
+const char* name_of(Safety safety) {
+  constexpr const char* kNames[] = {"strict", "audited", "trusted"};
+  return kNames[static_cast<size_t>(safety)];
+}
 
 bool read_safety(const char* name, Safety* safety) {
-  for (const Safety known : {Safety::strict, Safety::trusted}) {
+  for (const Safety known : {Safety::strict, Safety::audited, Safety::trusted}) {
     if (std::strcmp(name, name_of(known)) != 0) continue;
     *safety = known;
     return true;

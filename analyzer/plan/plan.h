@@ -11,12 +11,13 @@
 
 namespace reprise::plan {
 
-inline constexpr uint32_t kPlanVersion = 5;
+inline constexpr uint32_t kPlanVersion = 6;
 inline constexpr uint32_t kNone = 0xffffffff;
 
 // What a run promises about memory that kernels reach unseen (README). strict: what leaves the device is always copied,
-// because such a kernel may have written it. trusted: what no call is known to have written is dropped.
-enum class Safety : uint8_t { strict, trusted };
+// because such a kernel may have written it. trusted: what no call is known to have written is dropped. audited:
+// trusted, where only kernels run that `reprise audit` has seen to touch nothing unseen; strict elsewhere.
+enum class Safety : uint8_t { strict, audited, trusted };
 const char* name_of(Safety safety);
 // False: there is none of that name.
 bool read_safety(const char* name, Safety* safety);
@@ -37,6 +38,9 @@ struct Tensor {
   uint32_t recompute_of = kNone;  // made by a recompute: the tensor that held the same bytes before, at this address
   uint32_t part_of = kNone;       // of a split tensor: the first of its parts, itself for that one
   uint64_t part_offset = 0;       // and where in the allocation this part begins
+  // For audited safety: its range stays mapped while its bytes are away, onto chunks that others have then. Whenever it
+  // may be away, no op of the program runs that may touch more than its operands.
+  bool aliased = false;
 };
 
 // The tensor whose first life this one goes on with after a recompute; itself where it has only one.
@@ -95,7 +99,13 @@ struct Call {
   uint64_t duration_ns = 0;  // as recorded
   uint32_t device = 0;       // of op: where it runs; of a copy between devices: where it comes from
   uint32_t waited = 0;       // the program makes this call after it has waited for the first `waited` calls to complete
+  // Of a launch that `reprise audit` has seen, in this shape, to touch nothing but its operands: its kernel's identity.
+  // Else 0.
+  uint64_t audited = 0;
 };
+
+// Does the op touch nothing but its accesses? Copies and memsets do, and host functions reach no memory of ours.
+bool touches_only_operands(const Call& call);
 
 enum class VertexKind : uint8_t {
   op = 1,   // a call of the program
@@ -181,6 +191,9 @@ inline uint32_t device_count(const Plan& plan) {
 
 // Does a tensor leave without a copy where no call is known to have written it? Such plans are for trusted safety.
 bool drops_what_is_only_read(const Plan& plan);
+
+// Do all its ops touch nothing but their accesses? Then audited safety is as good as trusted.
+bool all_audited(const Plan& plan);
 
 // Binary form. write_plan replaces the file atomically. read_plan refuses what fails the checksum, the version or
 // check_structure().

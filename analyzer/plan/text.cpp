@@ -47,6 +47,7 @@ void write_tensor(const Plan& plan, uint32_t index, Out out) {
   if (tensor.device != 0) fmt::format_to(out, " device={}", tensor.device);
   if (tensor.recompute_of != kNone) fmt::format_to(out, " recompute_of={}", tensor.recompute_of);
   if (tensor.part_of != kNone) fmt::format_to(out, " part_of={}+{}", tensor.part_of, tensor.part_offset);
+  if (tensor.aliased) fmt::format_to(out, " aliased");
   fmt::format_to(out, "\n");
 }
 
@@ -78,6 +79,7 @@ void write_call(const Plan& plan, uint32_t index, Out out) {
   if (call.recompute_of != kNone) fmt::format_to(out, " recompute_of={}", call.recompute_of);
   if (call.inserted) fmt::format_to(out, " inserted");
   if (call.waited != 0) fmt::format_to(out, " waited={}", call.waited);
+  if (call.audited != 0) fmt::format_to(out, " audited={:016x}", call.audited);
   for (const OpAccess& access : call.accesses) {
     fmt::format_to(out, " [{}+{}:{} {}]", access.tensor, access.offset, access.size, name_of_mode(access.mode));
   }

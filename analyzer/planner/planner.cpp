@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "analyzer/planner/aliases.h"
 #include "analyzer/planner/portfolio.h"
 #include "analyzer/planner/to_plan.h"
 #include "analyzer/planner/variants.h"
@@ -109,7 +110,9 @@ plan::Plan plan_of(const Workload& workload, uint64_t budget, PlanCandidate cand
       summary->trial_ns.push_back(simulate(workload.graph, candidate.graph, workload.machine, trial).iteration_ns);
     }
   }
-  return to_plan(workload, budget, std::move(candidate));
+  plan::Plan plan = to_plan(workload, budget, std::move(candidate));
+  if (options.safety == plan::Safety::audited) set_aliases(plan);
+  return plan;
 }
 
 }  // namespace

@@ -43,7 +43,8 @@ class TaskGraphBuilder {
     if (several_devices_) {
       return Status{StatusCode::unsupported, "the iteration uses more than one device; plans are for one"};
     }
-    if (facts_ != nullptr) apply_facts(*stream_.trace, *facts_, functions_, graph_);
+    if (safety_ == plan::Safety::audited) use_audit();
+    if (facts_ != nullptr) apply_facts(*stream_.trace, *facts_, ops_, graph_);
     complete_task_graph(graph_);
     return std::move(graph_);
   }
@@ -51,6 +52,20 @@ class TaskGraphBuilder {
  private:
   static constexpr uint32_t kUnknownHostMemory = 0;
   static constexpr size_t kDurations = 5;
+
+  // One op that may touch more than its operands may write whatever is on the device: then reads count as writes.
+  void use_audit() {
+    if (facts_ != nullptr) mark_audited(*stream_.trace, *facts_, ops_, graph_);
+    graph_.all_audited = std::all_of(graph_.calls.begin(), graph_.calls.end(), [](const GraphCall& entry) {
+      return entry.call.kind != plan::CallKind::op || plan::touches_only_operands(entry.call);
+    });
+    if (graph_.all_audited) return;
+    for (GraphCall& entry : graph_.calls) {
+      for (plan::OpAccess& access : entry.call.accesses) {
+        if ((access.mode & trace::kAccessRead) != 0) access.mode |= trace::kAccessWrite;
+      }
+    }
+  }
 
   void set_program() {
     const auto& info = stream_.trace->info;
@@ -143,9 +158,9 @@ class TaskGraphBuilder {
 
   void add_call(uint32_t index) {
     GraphCall entry;
-    functions_.push_back(0);
-    if (const trace::Op* op = stream_.op(index)) {
-      functions_.back() = op->record.function;
+    const trace::Op* const op = stream_.op(index);
+    ops_.push_back(op);
+    if (op != nullptr) {
       fill_op(index, *op, entry);
     } else {
       const AllocationSpan& span = stream_.spans[stream_.allocations[index]];
@@ -274,7 +289,7 @@ class TaskGraphBuilder {
   plan::Safety safety_;
   const facts::Store* const facts_;
   TaskGraph graph_;
-  std::vector<uint32_t> functions_;  // by call
+  std::vector<const trace::Op*> ops_;  // by call
   std::unordered_map<uint64_t, uint32_t> tensor_of_;
   std::unordered_map<uint64_t, uint32_t> foreign_;
   uint16_t device_ = 0;

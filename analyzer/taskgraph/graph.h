@@ -58,6 +58,8 @@ struct TaskGraph {
   // program's order. A wait's `waited` calls are the same ones in both.
   std::vector<uint32_t> reordered_from;
   uint32_t foreign_count = 0;
+  // Of a graph for audited safety: no op touches more than its accesses (plan::Call::audited).
+  bool all_audited = false;
   uint32_t waited_at_end = 0;  // of the iteration's calls, how many the program has waited for at its end
   uint64_t peak_bytes = 0;     // most bytes alive at once, as the program asked
   uint64_t peak_chunks = 0;    // likewise, of chunked tensors in chunks
@@ -79,7 +81,8 @@ inline bool is_alive(const plan::Tensor& tensor, uint32_t call) {
   return is_persistent(tensor) || (tensor.allocate_call < call && call < tensor.free_call);
 }
 
-// With strict safety an op that reads a tensor counts as writing it. `known`: what kernels do; nullptr: they read and
+// With strict safety an op that reads a tensor counts as writing it; with audited safety, too, unless all are audited.
+// `known`: what kernels do; nullptr: they read and
 // write all. Errors: unsupported (several devices).
 Result<TaskGraph> build_task_graph(const CallStream& stream, const Iteration& iteration, uint64_t chunk_bytes,
                                    const Machine& machine, plan::Safety safety = plan::Safety::trusted,

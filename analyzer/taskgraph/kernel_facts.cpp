@@ -6,24 +6,18 @@
 namespace reprise::analyzer {
 namespace {
 
-class FactUser {
+// What is known of a trace's kernels, looked up once each.
+class TracedFacts {
  public:
-  FactUser(const trace::Trace& trace, const facts::Store& store, TaskGraph& graph)
-      : trace_(trace), store_(store), graph_(graph), touched_(graph.tensors.size(), false) {
+  TracedFacts(const trace::Trace& trace, const facts::Store& store) : trace_(trace), store_(store) {
     const auto device = trace.info.find("device.name");
     if (device != trace.info.end()) device_ = device->second;
   }
 
-  void run(const std::vector<uint32_t>& functions) {
-    for (uint32_t call = 0; call < graph_.calls.size(); ++call) {
-      GraphCall& entry = graph_.calls[call];
-      if (const facts::KernelFacts* known = facts_of(functions[call]); known != nullptr) use(*known, entry);
-      for (const plan::OpAccess& access : entry.call.accesses) touched_[access.tensor] = true;
-    }
-  }
-
- private:
-  const facts::KernelFacts* facts_of(uint32_t id) {
+  // nullptr: nothing is known.
+  const facts::KernelFacts* of(const trace::Op* op) {
+    if (op == nullptr) return nullptr;
+    const uint32_t id = op->record.function;
     const trace::TracedFunction* const function = trace::find_function(trace_, id);
     if (function == nullptr || function->identity == 0) return nullptr;
     const auto [at, fresh] = known_.try_emplace(id);
@@ -33,8 +27,45 @@ class FactUser {
     return at->second ? &*at->second : nullptr;
   }
 
+ private:
+  const trace::Trace& trace_;
+  const facts::Store& store_;
+  std::string device_;
+  std::unordered_map<uint32_t, std::optional<facts::KernelFacts>> known_;
+};
+
+// Does the launch touch memory that its parameters do not name?
+bool touches_more(const GraphCall& entry) {
+  return !entry.foreign.empty() || (entry.call.flags & (trace::kOpOpaque | trace::kOpHostVisible)) != 0;
+}
+
+bool is_audited(const facts::KernelFacts& known, const trace::OpRecord& record, const GraphCall& entry,
+                const TaskGraph& graph) {
+  std::vector<facts::ShapeOperand> operands;
+  for (const plan::OpAccess& access : entry.call.accesses) {
+    if (access.parameter_offset == trace::kNoParameter) return false;
+    operands.push_back({access.parameter_offset, graph.tensors[access.tensor].size});
+  }
+  const uint64_t shape = facts::shape_of(record.grid, record.block, record.shared_bytes, std::move(operands));
+  return facts::audited(known, shape) == facts::Answer::yes;
+}
+
+class FactUser {
+ public:
+  FactUser(const trace::Trace& trace, const facts::Store& store, TaskGraph& graph)
+      : facts_(trace, store), graph_(graph), touched_(graph.tensors.size(), false) {}
+
+  void run(const std::vector<const trace::Op*>& ops) {
+    for (uint32_t call = 0; call < graph_.calls.size(); ++call) {
+      GraphCall& entry = graph_.calls[call];
+      if (const facts::KernelFacts* known = facts_.of(ops[call]); known != nullptr) use(*known, entry);
+      for (const plan::OpAccess& access : entry.call.accesses) touched_[access.tensor] = true;
+    }
+  }
+
+ private:
   void use(const facts::KernelFacts& known, GraphCall& entry) {
-    if (!entry.foreign.empty() || (entry.call.flags & (trace::kOpOpaque | trace::kOpHostVisible)) != 0) return;
+    if (touches_more(entry)) return;
     std::vector<uint32_t> modes;
     for (const plan::OpAccess& access : entry.call.accesses) modes.push_back(mode_of(known, access));
     for (size_t i = 0; i < modes.size(); ++i) entry.call.accesses[i].mode = together(entry, modes, i);
@@ -64,19 +95,28 @@ class FactUser {
     return changed ? mode & ~uint32_t{trace::kAccessUnchanged} : mode;
   }
 
-  const trace::Trace& trace_;
-  const facts::Store& store_;
+  TracedFacts facts_;
   TaskGraph& graph_;
-  std::string device_;
   std::vector<bool> touched_;  // by tensor
-  std::unordered_map<uint32_t, std::optional<facts::KernelFacts>> known_;
 };
 
 }  // namespace
 
-void apply_facts(const trace::Trace& trace, const facts::Store& store, const std::vector<uint32_t>& functions,
+void apply_facts(const trace::Trace& trace, const facts::Store& store, const std::vector<const trace::Op*>& ops,
                  TaskGraph& graph) {
-  FactUser(trace, store, graph).run(functions);
+  FactUser(trace, store, graph).run(ops);
+}
+
+void mark_audited(const trace::Trace& trace, const facts::Store& store, const std::vector<const trace::Op*>& ops,
+                  TaskGraph& graph) {
+  TracedFacts facts(trace, store);
+  for (uint32_t call = 0; call < graph.calls.size(); ++call) {
+    GraphCall& entry = graph.calls[call];
+    if (entry.call.op != trace::OpKind::launch || touches_more(entry)) continue;
+    const facts::KernelFacts* const known = facts.of(ops[call]);
+    if (known == nullptr || !is_audited(*known, ops[call]->record, entry, graph)) continue;
+    entry.call.audited = known->kernel;
+  }
 }
 
 }  // namespace reprise::analyzer

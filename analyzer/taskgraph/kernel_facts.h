@@ -10,12 +10,17 @@
 
 namespace reprise::analyzer {
 
-// functions[call]: the trace's function id of the launch at that call, 0 for others. Directions and purity only follow
+// The op of each call, nullptr for others than ops. Directions and purity only follow
 // where nothing is given up that a wrong fact could not bring back:
 //   - an operand that is not written still counts as written for the order of ops, but as unchanged;
 //   - what is overwritten is no input where the launch is the first to touch a tensor in its life;
 //   - a launch with another resource than tensors stays as it is.
-void apply_facts(const trace::Trace& trace, const facts::Store& store, const std::vector<uint32_t>& functions,
+void apply_facts(const trace::Trace& trace, const facts::Store& store, const std::vector<const trace::Op*>& ops,
                  TaskGraph& graph);
+
+// Marks the launches whose kernels an audit has seen, in the very shape, to touch nothing but their operands; not those
+// that touch other resources than tensors, or what tables lead to.
+void mark_audited(const trace::Trace& trace, const facts::Store& store, const std::vector<const trace::Op*>& ops,
+                  TaskGraph& graph);
 
 }  // namespace reprise::analyzer

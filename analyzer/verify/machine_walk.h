@@ -53,6 +53,8 @@ Status walk_conflicts(const Unrolled& graph, Questions& questions);
 Status walk_slab(const Unrolled& graph, Questions& questions);
 // Recomputed ops make the bytes that they made before.
 Status check_recompute(const plan::Plan& plan);
+// What stays mapped while it is away is in its place whenever an op may touch it unseen.
+Status check_aliases(const plan::Plan& plan);
 // The parts of a split tensor are together all of it, for every op that uses it.
 Status check_split_tensors(const plan::Plan& plan);
 

@@ -49,6 +49,7 @@ Status verify(const plan::Plan& plan) {
   const Unrolled graph(plan);
   if (Status status = check_progress(graph); !status.ok()) return status;
   if (Status status = check_recompute(plan); !status.ok()) return status;
+  if (Status status = check_aliases(plan); !status.ok()) return status;
   if (Status status = check_split_tensors(plan); !status.ok()) return status;
   Questions questions(graph);
   if (Status status = walk_chunks(graph, questions); !status.ok()) return status;

@@ -14,4 +14,9 @@ void find_device_observer() noexcept {
   device_observer.perform = reinterpret_cast<decltype(device_observer.perform)>(driver_symbol("repriseSimPerform"));
 }
 
+bool find_fault(uint64_t* address, char* kernel, unsigned capacity) noexcept {
+  const auto ask = reinterpret_cast<decltype(&repriseSimLastFault)>(driver_symbol("repriseSimLastFault"));
+  return ask != nullptr && ask(address, kernel, capacity) != 0;
+}
+
 }  // namespace reprise

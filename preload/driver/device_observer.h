@@ -23,6 +23,9 @@ inline void observe_freed(uint64_t address, uint64_t call) noexcept {
   if (device_observer.freed != nullptr) device_observer.freed(address, call);
 }
 
+// The first access that made the device fail: its address, and the kernel. False: a driver does not say.
+bool find_fault(uint64_t* address, char* kernel, unsigned capacity) noexcept;
+
 // The calling thread performs the program's call at this position, or kMoves: moves its bytes.
 class Performing {
  public:

@@ -1,6 +1,7 @@
-// Kernel facts: what launches of a kernel were seen to do with each operand, and whether they gave the same bytes
-// again. Evidence, counted; what follows from it is a function of the counts. Written by the replay's examiner, read by
-// the analyzer and by `reprise facts`. Plain data with one form, a text with a checksum.
+// Kernel facts: what launches of a kernel were seen to do with each operand, whether they gave the same bytes again,
+// and whether they touched what no operand leads to. Evidence, counted; what follows from it is a function of the
+// counts. Written by the replay's examiner and auditor, read by the analyzer and by `reprise facts`. Plain data with
+// one form, a text with a checksum.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -20,7 +21,18 @@ struct SlotEvidence {
   uint64_t reached = 0;           // other bytes there gave other results
   uint64_t least_bytes = 0;       // of the operand
   uint64_t most_bytes = 0;
+  uint64_t guarded = 0;  // audited launches in which it was mapped to be read only: they wrote nothing there
+  uint64_t led = 0;      // audited launches that touched what none of their operands is, while this held its address
 };
+
+// Launches in `reprise audit`, in which nothing was mapped but what their operands lead to: all of one shape.
+struct AuditedShape {
+  uint64_t shape = 0;  // shape_of()
+  uint64_t launches = 0;
+};
+// The rule: so many launches of a shape make it audited, unless any launch of the kernel went astray.
+inline constexpr uint64_t kAuditedLaunches = 4;
+inline constexpr size_t kMostShapes = 1024;  // that are kept of a kernel; launches of others stay unaudited
 
 enum class Answer : uint8_t { unknown, no, yes };
 
@@ -33,7 +45,9 @@ struct KernelFacts {
   uint64_t unequal = 0;
   std::string first_day;  // YYYY-MM-DD
   std::string last_day;
-  std::vector<SlotEvidence> slots;  // by parameter_offset, each once
+  uint64_t strayed = 0;              // audited launches that touched what none of their operands is
+  std::vector<SlotEvidence> slots;   // by parameter_offset, each once
+  std::vector<AuditedShape> shapes;  // by shape, each once
 };
 
 const SlotEvidence* find_slot(const KernelFacts& facts, uint32_t parameter_offset) noexcept;
@@ -44,6 +58,18 @@ Answer writes(const KernelFacts& facts, uint32_t parameter_offset) noexcept;
 Answer reads(const KernelFacts& facts, uint32_t parameter_offset) noexcept;
 // Does it give the same bytes whenever it reads the same? yes: in every launch that was looked at.
 Answer pure(const KernelFacts& facts) noexcept;
+
+// What makes two launches of a kernel alike for an audit: which memory it reaches may follow from all of this, though
+// not from this alone (numbers among its parameters, what its operands hold). Operands in the order of their places.
+struct ShapeOperand {
+  uint32_t parameter_offset = 0;
+  uint64_t bytes = 0;  // of the tensor that it leads to
+};
+uint64_t shape_of(const uint32_t grid[3], const uint32_t block[3], uint32_t shared_bytes,
+                  std::vector<ShapeOperand> operands);
+// Do launches of this shape touch nothing but their operands? no: a launch of the kernel, of whatever shape, did more.
+Answer audited(const KernelFacts& facts, uint64_t shape) noexcept;
+uint64_t audited_launches(const KernelFacts& facts) noexcept;
 
 // Adds the evidence of `more`, which is of the same kernel.
 void merge(KernelFacts& facts, const KernelFacts& more);

@@ -1,11 +1,13 @@
 // The text form:
 //
-//     reprise facts 1
+//     reprise facts 2
 //     kernel 0123456789abcdef _Z5scalePKfPff
 //     device simulated
 //     launches 4 2026-11-23 2026-11-23
 //     again 4 0
-//     slot 0 0 0 4 0 4 4096 65536
+//     slot 0 0 0 4 0 4 4096 65536 12 0
+//     strayed 0
+//     shape 89abcdef01234567 12
 //     checksum 0123456789abcdef
 #include <fmt/format.h>
 
@@ -19,7 +21,7 @@
 namespace reprise::facts {
 namespace {
 
-constexpr char kHead[] = "reprise facts 1";
+constexpr char kHead[] = "reprise facts 2";
 constexpr char kChecksum[] = "checksum ";
 
 uint64_t checksum_of(const std::string& text) { return trace::hash_bytes(text.data(), text.size()); }
@@ -28,8 +30,17 @@ Status damaged(const char* what) { return {StatusCode::corrupt, what}; }
 
 bool read_slot(std::istringstream& line, SlotEvidence* slot) {
   line >> slot->parameter_offset >> slot->overwritten >> slot->updated >> slot->kept >> slot->same >> slot->reached >>
-      slot->least_bytes >> slot->most_bytes;
+      slot->least_bytes >> slot->most_bytes >> slot->guarded >> slot->led;
   return !line.fail();
+}
+
+bool read_shape(std::istringstream& line, std::vector<AuditedShape>* shapes) {
+  AuditedShape shape;
+  line >> std::hex >> shape.shape >> std::dec >> shape.launches;
+  if (line.fail() || shapes->size() == kMostShapes) return false;
+  if (!shapes->empty() && shapes->back().shape >= shape.shape) return false;
+  shapes->push_back(shape);
+  return true;
 }
 
 bool read_line(const std::string& text, KernelFacts* facts) {
@@ -49,6 +60,10 @@ bool read_line(const std::string& text, KernelFacts* facts) {
     if (!read_slot(line, &slot)) return false;
     if (!facts->slots.empty() && facts->slots.back().parameter_offset >= slot.parameter_offset) return false;
     facts->slots.push_back(slot);
+  } else if (word == "strayed") {
+    line >> facts->strayed;
+  } else if (word == "shape") {
+    return read_shape(line, &facts->shapes);
   } else {
     return false;
   }
@@ -62,8 +77,12 @@ std::string to_text(const KernelFacts& facts) {
       fmt::format("{}\nkernel {:016x} {}\ndevice {}\nlaunches {} {} {}\nagain {} {}\n", kHead, facts.kernel, facts.name,
                   facts.device, facts.launches, facts.first_day, facts.last_day, facts.equal, facts.unequal);
   for (const SlotEvidence& slot : facts.slots) {
-    text += fmt::format("slot {} {} {} {} {} {} {} {}\n", slot.parameter_offset, slot.overwritten, slot.updated,
-                        slot.kept, slot.same, slot.reached, slot.least_bytes, slot.most_bytes);
+    text += fmt::format("slot {} {} {} {} {} {} {} {} {} {}\n", slot.parameter_offset, slot.overwritten, slot.updated,
+                        slot.kept, slot.same, slot.reached, slot.least_bytes, slot.most_bytes, slot.guarded, slot.led);
+  }
+  text += fmt::format("strayed {}\n", facts.strayed);
+  for (const AuditedShape& shape : facts.shapes) {
+    text += fmt::format("shape {:016x} {}\n", shape.shape, shape.launches);
   }
   return text + fmt::format("{}{:016x}\n", kChecksum, checksum_of(text));
 }

@@ -104,8 +104,10 @@ char* without_name(const char* path, int file) {
 }
 
 // With a budget and nothing to plan from, the calls are recorded into a private file: that is what the planner reads.
+// An audit plans nothing.
 Config with_private_trace(Config settings) {
-  if (!settings.budget.given() || settings.plan != nullptr || settings.trace != nullptr) return settings;
+  if (settings.audit || !settings.budget.given() || settings.plan != nullptr || settings.trace != nullptr)
+    return settings;
   const char* folder = getenv("TMPDIR");
   char path[4096];
   std::snprintf(path, sizeof path, "%s/reprise-%ld-XXXXXX.trace", folder != nullptr && *folder == '/' ? folder : "/tmp",

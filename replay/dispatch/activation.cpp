@@ -39,6 +39,7 @@ bool Activation::enter(const PlanIndex* plan_index, std::string* why) noexcept {
     return false;
   }
   if (plan_index != plan_index_) change_to(plan_index);
+  memory_.as_trusted = plan_index->as_trusted;
   const bool entered = bind_persistent(why) && hold_blocks(why) && make_chunks(why) && vacate(why) && make_slots(why) &&
                        map_homes(why) && load(why);
   if (!entered) exit();
@@ -70,6 +71,7 @@ bool Activation::bind_persistent(std::string* why) noexcept {
     same = live[t]->size == plan.tensors[t].size && live[t]->chunk_count == plan.tensors[t].chunk_count &&
            !plan_index_->ranges.contains(live[t]->base) && !memory_.mover_of(*live[t]).lost;
     tensors_[t] = live[t];
+    live[t]->aliased = plan_index_->aliased[t];
   }
   if (!same) *why = "the live allocations are not those of the plan";
   return same;
@@ -227,6 +229,7 @@ CUdeviceptr Activation::base_of(uint32_t index) const noexcept {
 // not: it comes with the tensor's bytes.
 bool Activation::may_stay_mapped(uint32_t index) const noexcept {
   if (!memory_.strict()) return true;
+  if (plan_index_->aliased[index]) return true;
   return index < plan_index_->persistent_count ? tensors_[index]->resident : plan_index_->keeps_mapping[index];
 }
 
@@ -270,7 +273,7 @@ bool Activation::load(std::string* why) noexcept {
   for (const uint32_t t : loaded) {
     ResidentTensor& tensor = *tensors_[t];
     if (memory_.strict()) {
-      const CUresult result = memory_.mappings.map(tensor.base, *home(t));
+      const CUresult result = in_place(t) ? CUDA_SUCCESS : memory_.mappings.map(tensor.base, *home(t));
       if (result != CUDA_SUCCESS) return fail(why, "a tensor's home could not be mapped", result);
       tensor.defined = true;
       tensor.host_valid = false;
@@ -283,6 +286,7 @@ bool Activation::load(std::string* why) noexcept {
 
 void Activation::exit() noexcept {
   settle();
+  memory_.as_trusted = false;
   let_go_of_blocks();
   if (memory_.strict()) {
     memory_.for_each_mover([this](ResidentTensor& tensor) {
@@ -296,6 +300,7 @@ void Activation::exit() noexcept {
   }
   pool.rebuild_free();
   memory_.for_each_mover([](ResidentTensor& tensor) {
+    tensor.aliased = false;
     // A verified plan never loses bytes; if it happens, the program gets an error rather than wrong numbers.
     if (tensor.defined && !tensor.resident && !tensor.host_valid && !tensor.dropped) tensor.lost = true;
   });
@@ -323,6 +328,7 @@ ResidentTensor* Activation::allocate(uint32_t index, uint64_t allocation) noexce
   tensor->allocation = allocation;
   tensor->size = wanted.size;
   tensor->chunk_count = wanted.chunk_count;
+  tensor->aliased = plan_index_->aliased[index];
   tensor->host = std::move(slots_[index]);
   tensor->slot_read = slot_reads_[index];
   slots_[index].clear();

@@ -39,6 +39,10 @@ class Dispatcher {
   void examine(const Examiner::Allowance& allowance, std::string folder, std::string device) noexcept {
     on_demand_.examiner.open(allowance, std::move(folder), std::move(device));
   }
+  // Before start(): audits them instead.
+  void audit(std::string folder, std::string device, uint64_t iterations) noexcept {
+    on_demand_.auditor.open(std::move(folder), std::move(device), iterations);
+  }
   const LinkRates& link_rates() const noexcept { return link_rates_; }
   // Waits until all entries of the log are issued, at most `timeout_ms`. Returns whether they are.
   bool wait_settled(uint64_t timeout_ms) noexcept;

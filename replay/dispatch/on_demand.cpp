@@ -112,12 +112,24 @@ void OnDemandExecutor::perform_op(LogEntry& entry) noexcept {
   const LaneIndex lane = memory_.lanes.lane_of(command.stream, command.context);
   bool everything = false;
   CUresult result = make_ready(entry, lane, &everything);
+  if (auditor.on() && result == CUDA_SUCCESS) {
+    finish_granted();
+    result = auditor.prepare(entry, set_, everything);
+  }
   if (result != CUDA_SUCCESS) {
     issuer_.conclude(entry, result, LaneUse{lane, memory_.lanes[lane].issued});
     return;
   }
   result = issue(entry, lane);
-  issuer_.conclude(entry, result, record_use(entry, lane, set_, everything));
+  conclude(entry, result, record_use(entry, lane, set_, everything));
+}
+
+void OnDemandExecutor::conclude(LogEntry& entry, CUresult result, LaneUse use) noexcept {
+  if (auditor.on()) {
+    if (auditor.conclude(entry, use)) issuer_.fault_report.told();
+    auditor.look_whether_enough(shared_.counters.iterations_on_demand.load(std::memory_order_relaxed));
+  }
+  issuer_.conclude(entry, result, use);
 }
 
 // Launches that are examined are launched several times; the first one's time is recorded.
@@ -230,6 +242,7 @@ void OnDemandExecutor::perform_ordered(LogEntry& entry) noexcept {
     finish_granted();
     result = pager_.make_all_resident();
     if (result == CUDA_ERROR_OUT_OF_MEMORY) complain(entry);
+    if (result == CUDA_SUCCESS) result = auditor.uncover({}, true);
     const auto hand_over = [&](ResidentTensor& tensor) {
       const CUresult waited = memory_.lanes.host_wait(tensor.ready);
       if (result == CUDA_SUCCESS) result = waited;
@@ -273,6 +286,7 @@ void OnDemandExecutor::perform_errand(LogEntry& entry) noexcept {
       close_memory();
       break;
     case Errand::leave_plan:
+      auditor.finish();
       memory_.lanes.poll();
       shared_.faults.report(memory_.lanes.fault());
       if (issuer_.fault_report.failed()) issuer_.fault_report.look();

@@ -5,6 +5,7 @@
 #include <list>
 #include <vector>
 
+#include "replay/audit/auditor.h"
 #include "replay/examine/examiner.h"
 #include "replay/issue/issuer.h"
 #include "replay/issue/shared.h"
@@ -16,7 +17,7 @@ namespace reprise::replay {
 class OnDemandExecutor {
  public:
   OnDemandExecutor(Shared* shared, ManagedMemory* memory, Pager* pager, Issuer* issuer) noexcept
-      : shared_(*shared), memory_(*memory), pager_(*pager), issuer_(*issuer) {}
+      : auditor(memory, &shared->run_log), shared_(*shared), memory_(*memory), pager_(*pager), issuer_(*issuer) {}
 
   // Performs one entry and reports it as done; a call that its program thread makes itself is only taken in.
   void perform(LogEntry& entry) noexcept;
@@ -28,6 +29,7 @@ class OnDemandExecutor {
   void finish_granted() noexcept;
 
   Examiner examiner;
+  Auditor auditor;
 
  private:
   // A call that waits for the device is made by its program thread. It is held back until its stream has nothing left
@@ -50,6 +52,7 @@ class OnDemandExecutor {
 
   void perform_op(LogEntry& entry) noexcept;
   CUresult issue(LogEntry& entry, LaneIndex lane) noexcept;
+  void conclude(LogEntry& entry, CUresult result, LaneUse use) noexcept;
   CUresult make_ready(LogEntry& entry, LaneIndex lane, bool* everything) noexcept;
   void complain(LogEntry& entry) noexcept;
   bool in_plan_region(const Access& access) const noexcept;

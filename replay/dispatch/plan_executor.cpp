@@ -82,6 +82,7 @@ void PlanExecutor::activate(uint32_t plan, uint64_t iteration) noexcept {
   arrivals_.clear();
   departures_.clear();
   fence_.clear();
+  unaudited_.clear();
   next_ = shared_.command_log.head() + 1;  // behind the activate entry
   looked_ns_ = 0;
   RunLogLine line(run_log::activate::line);
@@ -358,6 +359,10 @@ void PlanExecutor::op_issued(Instance instance, LaneIndex lane, CUresult result)
     if ((access.mode & trace::kAccessWrite) == 0) continue;
     tensor->defined = true;
     tensor->host_valid = false;
+  }
+  if (!plan::touches_only_operands(plan_index_->plan.calls[entry.call])) {
+    if (memory_.lanes.complete(unaudited_)) unaudited_.clear();
+    unaudited_.add(use.lane, use.position);
   }
   std::erase(host_work_, &entry);
   if (const uint32_t repeat = plan_index_->repeated_by[instance.vertex]; repeat != plan::kNone) {

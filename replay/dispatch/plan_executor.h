@@ -158,6 +158,7 @@ class PlanExecutor {
   };
   std::vector<ReloadUnderWay> arrivals_;
   std::vector<uint64_t> fence_;
+  LaneUses unaudited_;  // ops that may touch more than their operands; not those that are known to be complete
 };
 
 }  // namespace reprise::replay

@@ -1,10 +1,14 @@
-// The plan executor's strict safety. What kernels touch unseen has to be right, too, or fault:
+// The plan executor's strict safety, and audited where not all ops are. What kernels touch unseen has to be right, too,
+// or fault:
 //
 // - Ops are issued in the program's order, on its streams, so that what no edge of the plan says is kept as well.
 // - A live tensor's range is mapped exactly while its bytes are there. A tensor that leaves is unmapped first and
 // copied
 //   then, one that comes is copied first and mapped then, both through the window. Mapping is done in pieces and ahead
 //   of time: the ops that wait for it have not been issued.
+// - With audited safety a range may stay mapped while its bytes are away (ResidentTensor::aliased): only ops that touch
+//   nothing unseen are called between its uses then. It leaves when all others are complete that were called before,
+//   and is back before any that comes is issued.
 // - What a free gives back may have been touched by any work before it: ops behind a free wait for that work as they
 //   would without us, and so do the chunks' next users.
 //
@@ -127,7 +131,7 @@ bool PlanExecutor::take_over(ResidentTensor& tensor, const std::vector<ChunkInde
       if (Mapping* const mapping = memory_.mappings.find(before.base); mapping != nullptr) {
         mapping->uses.merge(before.uses);
       }
-      if (result == CUDA_SUCCESS) result = memory_.mappings.unmap(before.base);
+      if (result == CUDA_SUCCESS && !before.aliased) result = memory_.mappings.unmap(before.base);
     }
     if (result == CUDA_SUCCESS) result = memory_.lanes.wait_on(lane, taken.uses);
     if (result != CUDA_SUCCESS) break;
@@ -155,13 +159,14 @@ bool PlanExecutor::occupy(ResidentTensor& tensor, const std::vector<ChunkIndex>&
   return true;
 }
 
-// A tensor may leave when all work that is known to use it is complete; one may come at any time.
+// A tensor may leave when all work that is known to use it is complete; one may come at any time. One that stays mapped
+// waits for that on the device, but for all that may use it unseen here.
 bool PlanExecutor::can_transfer(uint32_t vertex) noexcept {
   const plan::Vertex& transfer = plan_index_->plan.vertices[vertex];
   const ResidentTensor* const tensor = activation_.tensor(transfer.tensor);
   if (transfer.kind != plan::VertexKind::offload || tensor == nullptr) return true;
-  LaneUses before = tensor->uses;
-  if (const Mapping* const mapping = memory_.mappings.find(tensor->base); mapping != nullptr) {
+  LaneUses before = tensor->aliased ? unaudited_ : tensor->uses;
+  if (const Mapping* const mapping = memory_.mappings.find(tensor->base); mapping != nullptr && !tensor->aliased) {
     before.merge(mapping->uses);
   }
   if (before.everything()) return memory_.lanes.synchronize() == CUDA_SUCCESS;
@@ -174,7 +179,7 @@ void PlanExecutor::depart(Instance instance) noexcept {
   if (mapping == nullptr) return transfer_failed(instance, CUDA_ERROR_INVALID_VALUE);
   const std::vector<ChunkIndex> chunks = mapping->chunks;
   mapping->uses.merge(tensor.uses);
-  CUresult result = memory_.mappings.unmap(tensor.base);
+  CUresult result = tensor.aliased ? CUDA_SUCCESS : memory_.mappings.unmap(tensor.base);
   if (result != CUDA_SUCCESS) return transfer_failed(instance, result);
   if (compare_instead(instance, tensor, chunks)) return;
   result = copy_in_time(instance, tensor, chunks);
@@ -185,7 +190,7 @@ void PlanExecutor::depart(Instance instance) noexcept {
 // It stays where it is, if its range can be mapped again; else Activation::exit() finds its bytes lost.
 void PlanExecutor::stay(Instance instance, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks,
                         CUresult result) noexcept {
-  tensor.resident = !memory_.strict() || memory_.mappings.map(tensor.base, chunks) == CUDA_SUCCESS;
+  tensor.resident = !memory_.strict() || tensor.aliased || memory_.mappings.map(tensor.base, chunks) == CUDA_SUCCESS;
   transfer_failed(instance, result);
 }
 
@@ -194,12 +199,14 @@ void PlanExecutor::begin_arrival(Instance instance) noexcept {
   ResidentTensor& tensor = *activation_.tensor(vertex.tensor);
   const uint32_t placement = vertex.acquires.front().placement;
   const std::vector<ChunkIndex>& chunks = activation_.chunks_of(placement);
-  CUresult result = memory_.mappings.unmap(tensor.base);
+  const Mapping* const mapping = memory_.mappings.find(tensor.base);
+  const bool stays = tensor.aliased && mapping != nullptr && mapping->accessible && mapping->chunks == chunks;
+  CUresult result = stays ? CUDA_SUCCESS : memory_.mappings.unmap(tensor.base);
   if (result != CUDA_SUCCESS) return transfer_failed(instance, result);
   tensor.resident = false;
   if (!take_over(tensor, chunks, Lanes::kToDevice)) return;
   result = copy_in_time(instance, tensor, chunks);
-  if (result == CUDA_SUCCESS) result = memory_.mappings.begin(tensor.base, chunks);
+  if (result == CUDA_SUCCESS && !stays) result = memory_.mappings.begin(tensor.base, chunks);
   if (result != CUDA_SUCCESS) return transfer_failed(instance, result);
   progress_.taken(instance);
   arrivals_.push_back({instance, placement, {Lanes::kToDevice, memory_.lanes[Lanes::kToDevice].issued}});
@@ -223,7 +230,7 @@ bool PlanExecutor::advance_arrivals() noexcept {
       ++i;
       continue;
     }
-    if (result == CUDA_SUCCESS) result = memory_.mappings.grant(tensor.base);
+    if (result == CUDA_SUCCESS && !mapping.accessible) result = memory_.mappings.grant(tensor.base);
     arrivals_.erase(arrivals_.begin() + static_cast<std::ptrdiff_t>(i));
     progress = true;
     if (result != CUDA_SUCCESS) {

@@ -47,7 +47,8 @@ void OnDemandExecutor::serve_program_calls() noexcept {
 void OnDemandExecutor::grant(ProgramCall& call) noexcept {
   LogEntry& entry = *call.entry;
   issuer_.enter_context(entry.command.context);
-  const CUresult result = make_ready(entry, call.lane, &call.everything);
+  CUresult result = make_ready(entry, call.lane, &call.everything);
+  if (result == CUDA_SUCCESS) result = auditor.uncover(set_, call.everything);
   if (result != CUDA_SUCCESS) {
     entry.program_issues = false;
     issuer_.conclude(entry, result, LaneUse{call.lane, memory_.lanes[call.lane].issued});

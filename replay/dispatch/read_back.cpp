@@ -19,6 +19,7 @@ CUresult OnDemandExecutor::read_part(const ReadBackPart& part, LaneIndex lane, u
   }
   if (tensor != nullptr) {
     result = pager_.make_resident({tensor});
+    if (result == CUDA_SUCCESS) result = auditor.uncover({tensor}, false);
     for (const ResidentTensor* each : {tensor, &memory_.mover_of(*tensor)}) {
       if (result == CUDA_SUCCESS) result = lanes.wait_on(lane, each->ready);
     }

@@ -212,7 +212,7 @@ void PlanExecutor::settle_departures() noexcept {
     memory_.digests.give_back(&departure.comparison.cell);
     if (!memory_.strict()) continue;
     ResidentTensor& tensor = *activation_.tensor(plan_index_->plan.vertices[departure.instance.vertex].tensor);
-    tensor.resident = memory_.mappings.map(tensor.base, departure.chunks) == CUDA_SUCCESS;
+    tensor.resident = tensor.aliased || memory_.mappings.map(tensor.base, departure.chunks) == CUDA_SUCCESS;
   }
   departures_.clear();
 }

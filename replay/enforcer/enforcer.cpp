@@ -15,7 +15,7 @@ namespace {
 
 plan::Safety safety_of(const Config& config) noexcept {
   plan::Safety safety = plan::Safety::strict;
-  plan::read_safety(config.safety, &safety);
+  if (!config.audit) plan::read_safety(config.safety, &safety);
   return safety;
 }
 
@@ -45,7 +45,8 @@ Enforcer::Enforcer(const Config& config, Recorder* recorder) noexcept
       follower_(&shared_),
       planner_(safety_of(config)) {
   started_ns_ = RunLogWriter::now_ns();
-  shared_.strict = safety_of(config) == plan::Safety::strict;
+  shared_.safety = safety_of(config);
+  shared_.strict = shared_.safety != plan::Safety::trusted;
   shared_.run_log.open(config.run_log);
 }
 

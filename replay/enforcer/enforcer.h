@@ -93,6 +93,7 @@ class Enforcer final : public Handler {
   void no_plan_of_it() noexcept;
   void ask_planner() noexcept;
   void take_plan(uint64_t sequence) noexcept;
+  void tell_audited(const plan::Plan& plan) noexcept;
   bool is_known(const plan::Plan& plan) const noexcept;
   PlanPlace next_place() const noexcept;
   bool fits() const noexcept;
@@ -169,7 +170,8 @@ class Enforcer final : public Handler {
   std::atomic<bool> refused_{false};         // an allocation was, with a line that says what it lacks
   std::string unplanned_because_;  // told at the end, when no call was told that the budget is too small for it
   std::string on_demand_because_;  // as the run log says
-  bool reopened_ = false;          // the context that was managed first has ended
+  bool told_audited_ = false;
+  bool reopened_ = false;  // the context that was managed first has ended
   std::string plan_path_;
   // What was moved, and how often memory was mapped, in contexts that have ended.
   struct Moved {

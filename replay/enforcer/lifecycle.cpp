@@ -70,7 +70,8 @@ bool Enforcer::open(CUcontext context, CUdevice device) noexcept {
       log_line(LogLevel::warn, "the plan %s was made for another program; it is tried all the same", config_.plan);
     }
   } else {
-    follower_.watch(recorder_ != nullptr && config_.trace != nullptr && !reopened_);
+    follower_.watch(config_.audit || (recorder_ != nullptr && config_.trace != nullptr && !reopened_));
+    no_more_plans_ = no_more_plans_ || config_.audit;
   }
   state_.store(State::open, std::memory_order_release);
   return true;
@@ -122,9 +123,12 @@ CUresult Enforcer::close(void (*freed)(CUdeviceptr) noexcept) noexcept {
 
 void Enforcer::start_examining() noexcept {
   char name[256] = {};
-  if (config_.examine != 0) identify_kernels();
+  if (config_.examine != 0 || config_.audit || shared_.safety == plan::Safety::audited) identify_kernels();
   if (driver().cuDeviceGetName(name, sizeof name - 1, shared_.device) != CUDA_SUCCESS) return;
   try {
+    if (config_.audit) {
+      return dispatcher_.audit(facts::folder_of_facts(config_.facts), name, config_.audit_iterations);
+    }
     dispatcher_.examine({config_.examine * uint64_t{1'000'000'000}, config_.examine_memory.bytes},
                         facts::folder_of_facts(config_.facts), name);
   } catch (...) {  // out of memory: nothing is examined

@@ -46,6 +46,20 @@ uint64_t alive_at_start(const plan::Plan& plan) noexcept {
   return sum;
 }
 
+// What audited safety gains by the plan; where that is nothing, it is told once what to do.
+void add_audited(const PlanIndex& index, RunLogLine<run_log::plan::Tag>* line) {
+  uint64_t launches = 0;
+  uint64_t audited = 0;
+  for (const plan::Call& call : index.plan.calls) {
+    if (call.op == trace::OpKind::launch && call.kind == plan::CallKind::op) ++launches;
+    if (call.audited != 0) ++audited;
+  }
+  const auto aliased = static_cast<uint64_t>(std::count(index.aliased.begin(), index.aliased.end(), true));
+  line->add(run_log::plan::launches, launches)
+      .add(run_log::plan::audited_launches, audited)
+      .add(run_log::plan::aliased_tensors, aliased);
+}
+
 // Has each of these been handed over to one of those, which lies where it was?
 bool same_places(const std::vector<Alive>& before, const std::vector<Alive>& after) noexcept {
   const auto places = [](const std::vector<Alive>& all) {
@@ -100,6 +114,7 @@ void Enforcer::look_at_planner(bool ask, uint64_t sequence) noexcept {
                   "no iteration was found in " + std::to_string(recorded_calls_) + " calls");
     stop_planning(false);
   }
+  if (ask && config_.audit) follower_.watch(false);  // the period is known: iterations are counted from here on
   if (!ask || no_more_plans_ || recorder_ == nullptr || config_.trace == nullptr) return;
   if (fits()) {
     log_line(LogLevel::info, "the budget holds everything: nothing moves, and nothing is planned");
@@ -272,7 +287,9 @@ void Enforcer::take_plan(uint64_t sequence) noexcept {
       .add(run_log::plan::compute_ns, plan.compute_ns)
       .add(run_log::plan::offload_bytes, plan.offload_bytes)
       .add(run_log::plan::reload_bytes, plan.reload_bytes);
+  add_audited(*plan_index, &line);
   shared_.run_log.write(line);
+  tell_audited(plan);
   if (!plan_index->repeats.empty()) identify_kernels();
   shared_.plans[plan_count_++].store(plan_index, std::memory_order_release);
   ++plans_taken_;
@@ -283,6 +300,18 @@ void Enforcer::take_plan(uint64_t sequence) noexcept {
   // What the program does besides counts from when this plan has ended; should it never begin, from now on.
   begin_stretch(sequence, 2 * plan.calls.size());
   new_stretch_ = true;
+}
+
+// Audited safety without audited kernels is strict.
+void Enforcer::tell_audited(const plan::Plan& plan) noexcept {
+  const auto audited = [](const plan::Call& call) { return call.audited != 0; };
+  if (shared_.safety != plan::Safety::audited || told_audited_) return;
+  if (std::any_of(plan.calls.begin(), plan.calls.end(), audited)) return;
+  told_audited_ = true;
+  log_line(
+      LogLevel::warn,
+      "--safety audited: no launch of the plan is of an audited kernel, so all is as with strict; `reprise audit -- "
+      "PROGRAM` audits them");
 }
 
 // The next plan is for what is called from here on; the planner is not asked for `quiet` calls.

@@ -3,9 +3,8 @@
 #include <algorithm>
 
 #include "preload/base/log.h"
+#include "preload/driver/device_observer.h"
 #include "preload/driver/driver.h"
-#include "preload/driver/resolve.h"
-#include "preload/driver/sim_abi.h"
 
 namespace reprise::replay {
 
@@ -68,10 +67,9 @@ std::string FaultReport::advice() const {
 
 // The simulated device knows the access.
 bool FaultReport::tell_of_address() noexcept {
-  const auto ask = reinterpret_cast<decltype(&repriseSimLastFault)>(driver_symbol("repriseSimLastFault"));
   char kernel[256] = "";
   uint64_t address = 0;
-  if (ask == nullptr || ask(&address, kernel, sizeof kernel) == 0) return false;
+  if (!find_fault(&address, kernel, sizeof kernel)) return false;
   ResidentTensor* touched = nullptr;
   memory_.tensors.for_each([&](ResidentTensor& tensor) {
     if (address - tensor.base < std::max<uint64_t>(tensor.size, 1)) touched = &tensor;

@@ -21,6 +21,8 @@ class FaultReport {
   void issued(LaneUse use, const char* name) noexcept;
   // Once, when the device has failed: one line on stderr.
   void look() noexcept;
+  // Somebody else has told it.
+  void told() noexcept { looked_ = true; }
   // Asks the device itself, for rare occasions.
   bool failed() noexcept;
 

@@ -55,7 +55,8 @@ struct Shared {
   CUcontext context = nullptr;  // the managed one
   CUdevice device = 0;
   uint64_t chunk_bytes = 0;
-  bool strict = false;  // --safety strict; false: trusted
+  plan::Safety safety = plan::Safety::strict;
+  bool strict = false;  // on demand, where audited safety is strict, too; false: trusted
   Arena arena;
   Zone arena_all;
   std::atomic<int> captures{0};                    // stream captures of the program that are open, or about to be

@@ -12,7 +12,6 @@ void Mappings::open(ChunkPool* chunks, Lanes* lanes, CUdevice device) noexcept {
   access_ = {};
   access_.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
   access_.location.id = device;
-  access_.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
 }
 
 Mapping* Mappings::find(CUdeviceptr base) noexcept {
@@ -50,7 +49,8 @@ CUresult Mappings::extend(CUdeviceptr base, uint64_t most) noexcept {
 
 CUresult Mappings::grant(CUdeviceptr base) noexcept {
   Mapping& mapping = mappings_[base];
-  const CUresult result = set_access(base, mapping.chunks.size() * chunks_->chunk_bytes());
+  const CUresult result =
+      set_access(base, mapping.chunks.size() * chunks_->chunk_bytes(), CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
   mapping.accessible = result == CUDA_SUCCESS;
   if (result != CUDA_SUCCESS) drop(base);
   return result;
@@ -67,7 +67,8 @@ CUresult Mappings::drop(CUdeviceptr base) noexcept {
 }
 
 // The driver may answer NOT_READY while other threads queue work: then all queued work has to finish first.
-CUresult Mappings::set_access(CUdeviceptr base, uint64_t bytes) noexcept {
+CUresult Mappings::set_access(CUdeviceptr base, uint64_t bytes, CUmemAccess_flags flags) noexcept {
+  access_.flags = flags;
   CUresult result = CUDA_ERROR_NOT_READY;
   for (int attempt = 0; attempt < 3 && result == CUDA_ERROR_NOT_READY; ++attempt) {
     if (attempt > 0) lanes_->synchronize();
@@ -105,6 +106,29 @@ CUresult Mappings::unmap(CUdeviceptr base) noexcept {
   if (found == mappings_.end()) return CUDA_SUCCESS;
   if (const CUresult result = lanes_->host_wait(found->second.uses); result != CUDA_SUCCESS) return result;
   return drop(base);
+}
+
+CUresult Mappings::set_rights(CUdeviceptr base, Rights rights) noexcept {
+  const auto found = mappings_.find(base);
+  if (found == mappings_.end()) return CUDA_ERROR_INVALID_VALUE;
+  if (rights_of(found->second) == rights) return CUDA_SUCCESS;
+  CUresult result = lanes_->host_wait(found->second.uses);
+  if (result != CUDA_SUCCESS) return result;
+  const std::vector<ChunkIndex> chunks = found->second.chunks;
+  if (rights == Rights::none) {
+    result = drop(base);
+  } else {
+    result = extend(base, chunks.size());
+    if (result == CUDA_SUCCESS && rights == Rights::write) result = grant(base);
+    if (result == CUDA_SUCCESS && rights == Rights::read) {
+      mappings_[base].accessible = false;
+      result = set_access(base, chunks.size() * chunks_->chunk_bytes(), CU_MEM_ACCESS_FLAGS_PROT_READ);
+      if (result != CUDA_SUCCESS) drop(base);
+    }
+  }
+  const bool gone = mappings_.find(base) == mappings_.end();
+  if (gone) mappings_[base].chunks = chunks;
+  return result;
 }
 
 CUresult Mappings::make_room(CUdeviceptr base, uint64_t bytes) noexcept {

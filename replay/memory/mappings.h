@@ -28,6 +28,9 @@
 
 namespace reprise::replay {
 
+// What the device may do through a mapping's addresses.
+enum class Rights : uint8_t { none, read, write };
+
 struct Mapping {
   std::vector<ChunkIndex> chunks;  // in address order
   uint64_t mapped = 0;             // of the chunks, the first so many
@@ -49,6 +52,12 @@ class Mappings {
   CUresult begin(CUdeviceptr base, std::vector<ChunkIndex> chunks) noexcept;
   CUresult extend(CUdeviceptr base, uint64_t most) noexcept;
   CUresult grant(CUdeviceptr base) noexcept;
+  // Another right to a range that is mapped as a whole, or was before it had none: `none` unmaps its chunks, which it
+  // keeps. Waits for the uses first. On an error of the driver it has none.
+  CUresult set_rights(CUdeviceptr base, Rights rights) noexcept;
+  static Rights rights_of(const Mapping& mapping) noexcept {
+    return mapping.accessible ? Rights::write : mapping.mapped > 0 ? Rights::read : Rights::none;
+  }
   // Waits for the uses, then unmaps. On an error of the driver what is still mapped is a mapping of its own.
   CUresult unmap(CUdeviceptr base) noexcept;
   // Unmaps every mapping that overlaps [base, base + bytes), except one of exactly that range.
@@ -61,7 +70,7 @@ class Mappings {
   const std::map<CUdeviceptr, Mapping>& all() const noexcept { return mappings_; }
 
  private:
-  CUresult set_access(CUdeviceptr base, uint64_t bytes) noexcept;
+  CUresult set_access(CUdeviceptr base, uint64_t bytes, CUmemAccess_flags flags) noexcept;
   CUresult unmap_range(CUdeviceptr base, Mapping mapping) noexcept;
   CUresult drop(CUdeviceptr base) noexcept;
 

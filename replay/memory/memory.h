@@ -50,9 +50,11 @@ struct ManagedMemory {
   std::vector<RetiredCell> retired_cells;
   Tensors tensors;
   Blocks blocks;
-  // Strict safety: open. Then an address of a live tensor leads to its bytes or to nothing at all.
+  // Strict safety: open. Then an address of a live tensor leads to its bytes or to nothing at all; with audited safety
+  // not while a plan is in force of which all ops are audited.
   Window window;
-  bool strict() const noexcept { return window.is_open(); }
+  bool as_trusted = false;
+  bool strict() const noexcept { return window.is_open() && !as_trusted; }
   // ... and the work before frees of tensors that were away: it has faulted, or is complete, before an address that
   // they had leads anywhere again.
   LaneUses before_frees_away;

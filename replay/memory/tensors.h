@@ -33,6 +33,7 @@ struct ResidentTensor {
   bool host_valid = false;   // the host slot holds the current bytes (once host_ready is complete)
   bool arriving = false;     // strict safety: has its chunks, but is not mapped yet
   bool left_before = false;  // on demand: it has been evicted since it was allocated
+  bool aliased = false;      // under a plan with audited safety: its range stays mapped while its bytes are away
   bool dropped = false;      // under a plan: given up without a copy; a launch makes it again (dispatch/repeats.h)
   bool late_freed = false;   // ... and freed by the program, while the plan still needs its bytes
   bool lost = false;         // a failed device or copy took its only copy: uses of it answer an error

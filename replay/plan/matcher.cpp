@@ -30,6 +30,8 @@ bool Matcher::op(const Command& command, Match* match) noexcept {
       ((call.flags ^ command.flags) & trace::kOpOpaque) != 0) {
     return false;
   }
+  // What an audit has shown holds for this very kernel. Its shape is in the signature and in the tensors.
+  if (call.audited != 0 && command.kernel != call.audited) return false;
   const bool launch = command.op == trace::OpKind::launch || command.op == trace::OpKind::graph_launch;
   // The plan names managed tensors only: pointers to anything else (pinned host memory, globals) are not moved.
   size_t next = 0;

@@ -204,6 +204,8 @@ void find_kept_mappings(PlanIndex* plan_index) {
 
 bool make_plan_index(plan::Plan plan, Zone zone, uint64_t chunk_bytes, PlanIndex* plan_index, std::string* why,
                      plan::Safety safety, uint64_t ranges_at) {
+  const bool as_trusted = safety == plan::Safety::audited && plan::all_audited(plan);
+  const bool strict = safety == plan::Safety::strict || (safety == plan::Safety::audited && !as_trusted);
   if (plan.chunk_bytes != chunk_bytes) {
     *why = "the plan was made for chunks of " + std::to_string(plan.chunk_bytes) + " bytes, this device has " +
            std::to_string(chunk_bytes);
@@ -214,10 +216,11 @@ bool make_plan_index(plan::Plan plan, Zone zone, uint64_t chunk_bytes, PlanIndex
            " devices, which can be simulated but not enforced; make one for a single device";
     return false;
   }
-  if (safety == plan::Safety::strict && plan::recomputes(plan)) {
+  if (strict && plan::recomputes(plan)) {
     *why =
-        "the plan drops what it recomputes, which --safety strict never does; make one for strict, or run with "
-        "--safety trusted";
+        "the plan drops what it recomputes, which --safety strict never does, nor audited where a kernel is not "
+        "audited; "
+        "make one for that safety, or run with --safety trusted";
     return false;
   }
   if (plan::reorders(plan)) {
@@ -228,8 +231,8 @@ bool make_plan_index(plan::Plan plan, Zone zone, uint64_t chunk_bytes, PlanIndex
     *why = "the plan splits tensors, which can be simulated but not enforced; make one with reprise plan";
     return false;
   }
-  if (safety == plan::Safety::strict && plan::drops_what_is_only_read(plan)) {
-    *why = "the plan was made for --safety trusted; make one for strict, or run with --safety trusted";
+  if (strict && plan::drops_what_is_only_read(plan)) {
+    *why = "the plan was made for --safety trusted; make one for the safety of this run, or run with --safety trusted";
     return false;
   }
   if (plan.calls.empty()) {
@@ -264,6 +267,12 @@ bool make_plan_index(plan::Plan plan, Zone zone, uint64_t chunk_bytes, PlanIndex
   }
   invert_edges(plan_index);
   find_kept_mappings(plan_index);
+  plan_index->as_trusted = as_trusted;
+  plan_index->aliased.assign(made.tensors.size(), false);
+  for (uint32_t t = 0; safety == plan::Safety::audited && !as_trusted && t < made.tensors.size(); ++t) {
+    plan_index->aliased[t] = made.tensors[t].aliased;
+    if (made.tensors[t].aliased) plan_index->keeps_mapping[t] = true;
+  }
   return true;
 }
 

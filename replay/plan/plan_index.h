@@ -44,7 +44,10 @@ struct PlanIndex {
   // By tensor, transient ones, for strict safety: its range may stay mapped for good, because while it is alive no
   // other tensor has its chunks at a time when unseen work might touch it.
   std::vector<bool> keeps_mapping;
-  bool remaps = false;  // a tensor comes to other chunks than those of its home
+  // By tensor, for audited safety where some ops are not audited: its range stays mapped while its bytes are away.
+  std::vector<bool> aliased;
+  bool as_trusted = false;  // audited safety, and all ops are
+  bool remaps = false;      // a tensor comes to other chunks than those of its home
   uint32_t persistent_count = 0;
   uint32_t last_call = 0;  // of the program
   // Recompute (lives.h). By vertex: no call of the program makes it ready; the repeat that it begins with, and that it

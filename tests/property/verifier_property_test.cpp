@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/planner/aliases.h"
 #include "analyzer/verify/reach.h"
 #include "analyzer/verify/unrolled.h"
 #include "analyzer/verify/verify.h"
@@ -55,6 +56,38 @@ void check_sound(const plan::Plan& plan, std::mt19937& random, const char* fault
 bool has_offload(const plan::Plan& plan, uint32_t tensor) {
   return std::any_of(plan.vertices.begin(), plan.vertices.end(),
                      [&](const plan::Vertex& v) { return v.kind == plan::VertexKind::offload && v.tensor == tensor; });
+}
+
+// The planner and the verifier agree, without a common line of code, on which tensors may stay mapped: when one audited
+// launch is none after all, the plan is refused just where the planner would have left an alias out.
+TEST(VerifierProperty, AliasesPassAuditedLaunchesAlone) {
+  int refused = 0;
+  EXPECT_TRUE(rc::check("launches that are not audited", [&] {
+    plan::Plan plan = any_case({}).plan;
+    for (plan::Call& call : plan.calls) {
+      if (call.kind == plan::CallKind::op) call.op = trace::OpKind::launch;
+      if (call.kind == plan::CallKind::op && *rc::gen::inRange(0, 8) != 0) call.audited = 1;
+    }
+    set_aliases(plan);
+    RC_ASSERT(verify(plan).ok());
+    for (size_t call = 0; call < plan.calls.size(); ++call) {
+      if (plan.calls[call].audited == 0) continue;
+      plan::Plan broken = plan;
+      broken.calls[call].audited = 0;
+      plan::Plan anew = broken;
+      const bool any = plan.calls.end() != std::find_if(plan.calls.begin(), plan.calls.end(), [&](const auto& other) {
+                         return other.audited != 0 && &other != &plan.calls[call];
+                       });
+      if (!any) continue;
+      set_aliases(anew);
+      bool same = true;
+      for (size_t t = 0; t < plan.tensors.size(); ++t)
+        same = same && plan.tensors[t].aliased == anew.tensors[t].aliased;
+      RC_ASSERT(verify(broken).ok() == same);
+      refused += same ? 0 : 1;
+    }
+  }));
+  EXPECT_GT(refused, 0);
 }
 
 TEST(VerifierProperty, EveryMemoryEdgeIsNeededOrImplied) {

@@ -35,6 +35,7 @@ Action declare_replay(CLI::App& app, const ProgramArguments& program);
 Action declare_report(CLI::App& app, const ProgramArguments& program);
 Action declare_dump(CLI::App& app, const ProgramArguments& program);
 Action declare_export(CLI::App& app, const ProgramArguments& program);
+Action declare_audit(CLI::App& app, const ProgramArguments& program);
 Action declare_facts(CLI::App& app, const ProgramArguments& program);
 Action declare_doctor(CLI::App& app, const ProgramArguments& program);
 Action declare_help(CLI::App& app, const ProgramArguments& program);

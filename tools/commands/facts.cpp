@@ -36,13 +36,24 @@ std::string use_of(const KernelFacts& known, const SlotEvidence& slot) {
   return facts::reads(known, slot.parameter_offset) == Answer::no ? "writes" : "updates";
 }
 
+// Of the shapes that an audit has seen.
+std::string audit_of(const KernelFacts& known) {
+  if (known.strayed != 0) return "strays";
+  if (known.shapes.empty()) return "-";
+  size_t audited = 0;
+  for (const facts::AuditedShape& shape : known.shapes) {
+    if (facts::audited(known, shape.shape) == Answer::yes) ++audited;
+  }
+  return audited == known.shapes.size() ? "audited" : fmt::format("{} of {}", audited, known.shapes.size());
+}
+
 std::string line_of(const KernelFacts& known) {
   std::string uses;
   for (const SlotEvidence& slot : known.slots) {
     uses += fmt::format("{}{}:{}", uses.empty() ? "" : " ", slot.parameter_offset, use_of(known, slot));
   }
-  return fmt::format("{:<9} {:>8}  {}  {}\n", word(facts::pure(known), "pure", "not pure", "?"), known.launches,
-                     trace::short_name(known.name), uses);
+  return fmt::format("{:<9} {:>8} {:>8}  {}  {}\n", word(facts::pure(known), "pure", "not pure", "?"), known.launches,
+                     audit_of(known), trace::short_name(known.name), uses);
 }
 
 std::string explanation_of(const KernelFacts& known) {
@@ -50,6 +61,8 @@ std::string explanation_of(const KernelFacts& known) {
                                  known.launches, known.first_day, known.last_day);
   text += fmt::format("  {}: launched again from the same bytes, {} gave the same bytes, {} did not\n",
                       word(facts::pure(known), "pure", "not pure", "not known to be pure"), known.equal, known.unequal);
+  text += fmt::format("  audit: {}; {} launches of {} shapes touched nothing but their operands, {} touched more\n",
+                      audit_of(known), facts::audited_launches(known), known.shapes.size(), known.strayed);
   for (const SlotEvidence& slot : known.slots) {
     const std::string sizes = slot.least_bytes == slot.most_bytes
                                   ? format_bytes(slot.most_bytes)
@@ -59,6 +72,9 @@ std::string explanation_of(const KernelFacts& known) {
         "with it {}\n",
         slot.parameter_offset, sizes, use_of(known, slot), slot.overwritten, slot.updated, slot.kept, slot.same,
         slot.reached);
+    if (slot.guarded + slot.led == 0) continue;
+    text += fmt::format("    in audits: could only be read {} times, and was not written; led astray {} times\n",
+                        slot.guarded, slot.led);
   }
   return text;
 }
@@ -97,7 +113,7 @@ int run_facts(const FactsArguments& arguments) {
     say(fmt::format("{}: nothing is known; `reprise run` finds out what a program's kernels do", folder));
     return 0;
   }
-  const std::string head = arguments.kernel.empty() ? "          launches  kernel  operands\n" : "";
+  const std::string head = arguments.kernel.empty() ? "          launches    audit  kernel  operands\n" : "";
   const Status written = write_file("-", head + text);
   return written.ok() ? 0 : fail(written);
 }

@@ -212,8 +212,8 @@ Action declare_plan(CLI::App& app, const ProgramArguments&) {
   app.add_option("--calls", arguments->calls, "Only iterations of at least this many calls");
   name_values(app.add_option("--policy", arguments->policy, "How to plan: auto tries all and takes the best"), "POLICY",
               analyzer::known_policies());
-  app.add_option("--safety", arguments->safety, "That the plan will run with: strict (default) or trusted")
-      ->check(CLI::IsMember({"strict", "trusted"}));
+  app.add_option("--safety", arguments->safety, "That the plan will run with: strict (default), audited or trusted")
+      ->check(CLI::IsMember({"strict", "audited", "trusted"}));
   name_values(app.add_option("--machine", arguments->machine,
                              "Plan for the memory and links of one of these, or of a machine file; kernel times stay as "
                              "recorded"),

@@ -305,8 +305,9 @@ Action declare_simulate(CLI::App& app, const ProgramArguments&) {
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   app.add_option("--chunk-bytes", arguments->chunk_bytes, "Size of a chunk (default: the trace's, else 2MiB)");
-  app.add_option("--safety", arguments->safety, "Of plans for a trace: trusted (default), or strict as runs have it")
-      ->check(CLI::IsMember({"strict", "trusted"}));
+  app.add_option("--safety", arguments->safety,
+                 "Of plans for a trace: trusted (default), audited, or strict as runs have it")
+      ->check(CLI::IsMember({"strict", "audited", "trusted"}));
   app.add_option("--facts", arguments->facts,
                  "What is known of a trace's kernels (default: REPRISE_FACTS, or the cache folder)");
   app.add_flag("--no-facts", arguments->no_facts, "Use none of it: kernels read and write all that they are given");

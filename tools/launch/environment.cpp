@@ -74,6 +74,8 @@ Variables make_environment(const Settings& settings) {
   set("REPRISE_POLICY", settings.policy);
   set("REPRISE_SAFETY", settings.safety);
   set("REPRISE_EXAMINE", settings.examine);
+  if (settings.audit) set("REPRISE_AUDIT", "1");
+  if (settings.audit_iterations != 0) set("REPRISE_AUDIT_ITERATIONS", std::to_string(settings.audit_iterations));
   if (settings.keep_files) set("REPRISE_KEEP", "1");
   if (settings.defragment) set("REPRISE_DEFRAGMENT", "1");
   if (settings.fragmentation_limit != 0) {

@@ -23,7 +23,9 @@ struct Settings {
   std::string run_log;
   std::string policy;
   std::string safety;
-  std::string examine;               // seconds
+  std::string examine;  // seconds
+  bool audit = false;
+  uint64_t audit_iterations = 0;
   bool defragment = false;           // instead of a budget
   uint64_t fragmentation_limit = 0;  // of that; 0: the default
   bool keep_files = false;           // the shim leaves its temporary files

@@ -62,14 +62,40 @@ bool collect(pid_t child, Outcome& outcome) {
   }
 }
 
-Outcome follow(pid_t child, const sigset_t& watched) {
+// Ends a program when somebody says so: first it is asked to, some looks later it is killed.
+class Ending {
+ public:
+  Ending(pid_t child, const std::function<bool()>& ends) : child_(child), ends_(ends) {}
+
+  bool wanted() const { return static_cast<bool>(ends_); }
+  bool begun() const { return looks_ > 0; }
+  void look() {
+    if (!begun() && !ends_()) return;
+    if (looks_ == 0) kill(child_, SIGTERM);
+    if (looks_ == kPatience) kill(child_, SIGKILL);
+    ++looks_;
+  }
+
+ private:
+  static constexpr int kPatience = 20;  // looks
+
+  const pid_t child_;
+  const std::function<bool()>& ends_;
+  int looks_ = 0;
+};
+constexpr struct timespec kLook { 0, 50'000'000 };
+
+Outcome follow(pid_t child, const sigset_t& watched, const std::function<bool()>& ends) {
   Outcome outcome;
+  Ending ending(child, ends);
   while (!collect(child, outcome)) {
     siginfo_t info{};
-    const int got = sigwaitinfo(&watched, &info);
+    const int got = ending.wanted() ? sigtimedwait(&watched, &info, &kLook) : sigwaitinfo(&watched, &info);
+    if (ending.wanted()) ending.look();
     if (got <= 0 || got == SIGCHLD || from_terminal(info)) continue;
     kill(child, got);
   }
+  outcome.ended = ending.begun();
   return outcome;
 }
 
@@ -107,7 +133,7 @@ Result<Outcome> launch(const Launch& what) {
   close(error_pipe[0]);
   Result<Outcome> result = start_error(what.arguments.front(), child < 0 ? fork_error : error);
   if (failed) waitpid(child, nullptr, 0);
-  if (child > 0 && !failed) result = follow(child, watched);
+  if (child > 0 && !failed) result = follow(child, watched, what.ends);
   forget_pending(watched);
   sigprocmask(SIG_SETMASK, &before, nullptr);
   return result;

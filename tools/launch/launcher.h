@@ -1,7 +1,8 @@
 // Runs a program as a child and behaves as it does: same terminal and file descriptors, signals passed on, stops and
-// continues followed, and at the end the same exit status. Callers: session (run, record, replay) and `reprise doctor
-// --measure`.
+// continues followed, and at the end the same exit status. Callers: session (run, record, replay, audit) and `reprise
+// doctor --measure`.
 #pragma once
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,11 +15,14 @@ struct Launch {
   std::vector<std::string> arguments;
   // Variables to set; those that are not named are inherited.
   std::vector<std::pair<std::string, std::string>> environment;
+  // Asked several times a second: shall the program be ended? It is asked to end, and killed where it does not.
+  std::function<bool()> ends = {};
 };
 
 struct Outcome {
   int exit_code = 0;
-  int signal = 0;  // the program died of it; 0 when it exited
+  int signal = 0;      // the program died of it; 0 when it exited
+  bool ended = false;  // by Launch::ends
 };
 
 // Starts the program and waits for its end. An error means that it never ran.

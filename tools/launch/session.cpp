@@ -66,10 +66,12 @@ void add_device_options(CLI::App& app, SessionOptions& options) {
 
 CLI::Option* add_safety_option(CLI::App& app, std::string& safety) {
   return app
-      .add_option("--safety", safety,
-                  "strict (default): memory that a kernel reaches unseen is right, or the kernel faults; trusted: "
-                  "faster, and such a kernel may get wrong bytes")
-      ->check(CLI::IsMember({"strict", "trusted"}));
+      .add_option(
+          "--safety", safety,
+          "strict (default): memory that a kernel reaches unseen is right, or the kernel faults; audited: faster "
+          "where kernels were seen by `reprise audit` to reach nothing unseen; trusted: faster, and such a "
+          "kernel may get wrong bytes")
+      ->check(CLI::IsMember({"strict", "audited", "trusted"}));
 }
 
 Result<Settings> check_session(const SessionOptions& options, const ProgramArguments& program, Outputs outputs) {
@@ -114,9 +116,10 @@ void log_program_end(const std::string& run_log, const Outcome& outcome) {
   file << (whole ? "" : "\n") << line.dump() << "\n";
 }
 
-Result<Outcome> run_program(const Settings& settings, const ProgramArguments& program) {
+Result<Outcome> run_program(const Settings& settings, const ProgramArguments& program,
+                            const std::function<bool()>& ends) {
   for (const std::string& warning : environment_warnings(settings)) say(warning);
-  return launch({program.arguments, make_environment(settings)});
+  return launch({program.arguments, make_environment(settings), ends});
 }
 
 }  // namespace reprise::tools

@@ -1,7 +1,8 @@
-// What run, record and replay share: their options, the checks before the program starts, and its start. Callers: these
-// three commands.
+// What run, record, replay and audit share: their options, the checks before the program starts, and its start.
+// Callers: these commands.
 #pragma once
 #include <CLI/CLI.hpp>
+#include <functional>
 #include <string>
 
 #include "tools/cli/command.h"
@@ -45,7 +46,8 @@ Status record_through(const TemporaryFolder& folder, Settings& settings);
 // Says in the run log, where there is one, how the program ended.
 void log_program_end(const std::string& run_log, const Outcome& outcome);
 
-// Starts the program under the settings and waits for it.
-Result<Outcome> run_program(const Settings& settings, const ProgramArguments& program);
+// Starts the program under the settings and waits for it. `ends`: see Launch.
+Result<Outcome> run_program(const Settings& settings, const ProgramArguments& program,
+                            const std::function<bool()>& ends = {});
 
 }  // namespace reprise::tools

@@ -112,9 +112,12 @@ Json run_card(const Inputs& inputs, const Facts& facts) {
 Json safety_card(const Inputs& inputs) {
   if (inputs.log == nullptr || inputs.log->safety.empty()) return nullptr;
   const bool strict = tools::says(inputs.log->safety, run_log::start::strict);
+  const bool audited = tools::says(inputs.log->safety, run_log::start::audited);
   return card("Safety", inputs.log->safety,
               fmt::format("{}; {} memory-mapping calls in all",
-                          strict ? "unseen accesses are right or fault" : "unseen accesses may get wrong bytes",
+                          strict    ? "unseen accesses are right or fault"
+                          : audited ? "unseen accesses of kernels that are not audited are right or fault"
+                                    : "unseen accesses may get wrong bytes",
                           inputs.log->vmm_calls));
 }
 

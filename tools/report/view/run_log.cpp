@@ -37,6 +37,8 @@ void read_plan_line(const json& line, RunLog& log) {
   log.plan_at_ns = value_of(line, run_log::every::at_ns);
   log.plan_path = value_of(line, run_log::plan::path);
   log.policy = value_of(line, run_log::plan::policy);
+  log.planned_launches = value_of(line, run_log::plan::launches);
+  log.audited_launches = value_of(line, run_log::plan::audited_launches);
 }
 
 void read_examine(const json& line, RunLog& log) {

@@ -76,7 +76,9 @@ struct RunLog {
   std::string driver;
   std::string device;
   std::string mode;
-  std::string safety;      // "": not said
+  std::string safety;             // "": not said
+  uint64_t planned_launches = 0;  // of the first plan
+  uint64_t audited_launches = 0;
   uint64_t vmm_calls = 0;  // in all
   uint64_t buffers_not_scanned = 0;
   uint64_t budget_bytes = 0;

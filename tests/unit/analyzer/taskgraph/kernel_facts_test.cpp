@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <deque>
 #include <filesystem>
 
 namespace reprise::analyzer {
@@ -17,7 +18,7 @@ constexpr uint32_t kUnchanged = kBoth | trace::kAccessUnchanged;
 constexpr uint64_t kKernel = 0x77;
 
 facts::SlotEvidence slot(uint32_t offset, uint64_t overwritten, uint64_t kept) {
-  return {offset, overwritten, 0, kept, 0, kept, 4096, 4096};
+  return {offset, overwritten, 0, kept, 0, kept, 4096, 4096, 0, 0};
 }
 
 // Function 1 is kernel(const in @0, out @8), function 2 a kernel that nothing is known of.
@@ -47,15 +48,19 @@ class ApplyFacts : public testing::Test {
     entry.call.op = trace::OpKind::launch;
     entry.call.accesses = {{in, kBoth, 0, 0, 0}, {out, kBoth, 0, 0, 8}};
     graph_.calls.push_back(entry);
-    functions_.push_back(function);
+    trace::Op& op = launches_.emplace_back();
+    op.record.function = function;
+    for (int i = 0; i < 3; ++i) op.record.grid[i] = op.record.block[i] = 1;
+    ops_.push_back(&op);
   }
-  void apply() { apply_facts(trace_, store_, functions_, graph_); }
+  void apply() { apply_facts(trace_, store_, ops_, graph_); }
   uint32_t mode(uint32_t call, uint32_t access) const { return graph_.calls[call].call.accesses[access].mode; }
 
   facts::Store store_{testing::TempDir() + "kernel_facts" + std::to_string(getpid())};
   trace::Trace trace_;
   TaskGraph graph_;
-  std::vector<uint32_t> functions_;
+  std::deque<trace::Op> launches_;
+  std::vector<const trace::Op*> ops_;
 };
 
 TEST_F(ApplyFacts, InputsAreUnchangedAndFreshOutputsWritten) {
@@ -127,6 +132,43 @@ TEST_F(ApplyFacts, WhatIsNotKnownStaysAsItIs) {
     EXPECT_FALSE(graph_.calls[call].known) << call;
   }
   EXPECT_EQ(mode(2, 0), kBoth) << "found through a table";
+}
+
+// A launch is audited whose very shape was: its kernel, grid, and the sizes of its operands; and no other kind of
+// launch.
+TEST_F(ApplyFacts, AuditedAreLaunchesOfAuditedShapes) {
+  for (uint64_t t = 0; t < 3; ++t) graph_.tensors[t].size = 4096 + t;
+  const uint32_t one[3] = {1, 1, 1};
+  facts::KernelFacts audit;
+  audit.kernel = kKernel;
+  audit.name = "kernel";
+  audit.device = "a device";
+  audit.first_day = audit.last_day = "2026-11-23";
+  audit.shapes = {{facts::shape_of(one, one, 0, {{0, 4096}, {8, 4097}}), facts::kAuditedLaunches}};
+  ASSERT_TRUE(store_.add(audit).ok());
+  launch(1, 0, 1);
+  launch(1, 0, 2);  // other sizes
+  launch(1, 1, 0);
+  launch(2, 0, 1);  // another kernel
+  launch(1, 0, 1);
+  graph_.calls[4].foreign.push_back({1, true});
+  launch(1, 0, 1);
+  graph_.calls[5].call.flags = trace::kOpHostVisible;
+  launch(1, 0, 1);
+  graph_.calls[6].call.accesses.push_back({2, kBoth, 0, 0, trace::kNoParameter});
+  launch(1, 0, 1);
+  launches_[7].record.grid[0] = 2;
+  launch(1, 0, 1);
+  mark_audited(trace_, store_, ops_, graph_);
+  for (uint32_t call = 0; call < graph_.calls.size(); ++call) {
+    EXPECT_EQ(graph_.calls[call].call.audited, call == 0 || call == 8 ? kKernel : 0) << call;
+  }
+  audit.shapes.clear();
+  audit.strayed = 1;
+  ASSERT_TRUE(store_.add(audit).ok());
+  graph_.calls[0].call.audited = 0;
+  mark_audited(trace_, store_, ops_, graph_);
+  EXPECT_EQ(graph_.calls[0].call.audited, 0u) << "one launch of the kernel went astray";
 }
 
 TEST_F(ApplyFacts, FactsOfAnotherDeviceSayNothing) {

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 SlotEvidence slot(uint32_t offset, uint64_t overwritten, uint64_t updated, uint64_t kept, uint64_t same,
                   uint64_t reached) {
-  return {offset, overwritten, updated, kept, same, reached, 4096, 4096};
+  return {offset, overwritten, updated, kept, same, reached, 4096, 4096, 0, 0};
 }
 
 KernelFacts scale() {
@@ -27,6 +27,8 @@ KernelFacts scale() {
   facts.equal = 1;
   facts.first_day = facts.last_day = "2026-11-23";
   facts.slots = {slot(0, 0, 0, 1, 0, 1), slot(8, 1, 0, 0, 0, 0)};
+  facts.slots[0].guarded = 5;
+  facts.shapes = {{7, 3}, {9, kAuditedLaunches}};
   return facts;
 }
 
@@ -65,6 +67,46 @@ TEST(Facts, OneLaunchThatDoesOtherwiseIsEnough) {
   EXPECT_EQ(facts.last_day, "2026-11-30");
 }
 
+// Enough launches of the very shape, and none of any shape that went astray.
+TEST(Facts, AuditedIsAShapeOfAKernelThatNeverStrayed) {
+  KernelFacts facts = scale();
+  EXPECT_EQ(audited(facts, 9), Answer::yes);
+  EXPECT_EQ(audited(facts, 7), Answer::unknown) << "too few";
+  EXPECT_EQ(audited(facts, 8), Answer::unknown) << "never seen";
+  KernelFacts more = scale();
+  more.shapes = {{7, 1}, {8, 1}};
+  merge(facts, more);
+  EXPECT_EQ(audited(facts, 7), Answer::yes);
+  EXPECT_EQ(audited(facts, 8), Answer::unknown);
+  EXPECT_EQ(audited_launches(facts), 9u);
+  more.strayed = 1;
+  merge(facts, more);
+  for (const uint64_t shape : {7u, 8u, 9u}) EXPECT_EQ(audited(facts, shape), Answer::no);
+}
+
+TEST(Facts, AShapeIsGridBlockSharedMemoryAndTheSizesOfOperands) {
+  const uint32_t grid[3] = {4, 1, 1};
+  const uint32_t block[3] = {256, 1, 1};
+  const uint64_t shape = shape_of(grid, block, 0, {{0, 4096}, {8, 512}});
+  EXPECT_EQ(shape_of(grid, block, 0, {{8, 512}, {0, 4096}}), shape) << "in whatever order they are found";
+  EXPECT_NE(shape_of(block, grid, 0, {{0, 4096}, {8, 512}}), shape);
+  EXPECT_NE(shape_of(grid, block, 64, {{0, 4096}, {8, 512}}), shape);
+  EXPECT_NE(shape_of(grid, block, 0, {{0, 4096}, {8, 513}}), shape);
+  EXPECT_NE(shape_of(grid, block, 0, {{0, 4096}, {16, 512}}), shape);
+  EXPECT_NE(shape_of(grid, block, 0, {{0, 4096}}), shape);
+}
+
+TEST(Facts, ShapesBeyondTheMostStayUnknown) {
+  KernelFacts facts = scale();
+  KernelFacts more = scale();
+  more.shapes.clear();
+  for (uint64_t shape = 100; shape < 100 + kMostShapes; ++shape) more.shapes.push_back({shape, kAuditedLaunches});
+  merge(facts, more);
+  EXPECT_EQ(facts.shapes.size(), kMostShapes);
+  EXPECT_EQ(audited(facts, 100 + kMostShapes - 1), Answer::unknown);
+  EXPECT_TRUE(from_text(to_text(facts)).ok());
+}
+
 TEST(Facts, TextSaysAll) {
   const KernelFacts facts = scale();
   const Result<KernelFacts> again = from_text(to_text(facts));
@@ -82,12 +124,12 @@ TEST(Facts, EveryDamageIsFound) {
     EXPECT_FALSE(from_text(other).ok()) << at;
     EXPECT_FALSE(from_text(text.substr(0, at)).ok()) << at;
   }
-  EXPECT_FALSE(from_text(text + "slot 16 0 0 0 0 0 0 0\n").ok());
+  EXPECT_FALSE(from_text(text + "slot 16 0 0 0 0 0 0 0 0 0\n").ok());
 }
 
 TEST(Facts, AnotherVersionIsNamed) {
   std::string text = to_text(scale());
-  text.replace(0, sizeof "reprise facts 1" - 1, "reprise facts 2");
+  text.replace(0, sizeof "reprise facts 2" - 1, "reprise facts 1");
   EXPECT_NE(from_text(text).status().message().find("version"), std::string::npos);
 }
 

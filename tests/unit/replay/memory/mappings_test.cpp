@@ -127,6 +127,39 @@ TEST_F(MappingsTest, AWaitThatFailsUnmapsNothing) {
   EXPECT_NE(mappings_.find(base_), nullptr);
 }
 
+// A range may be hidden, or only be read, and keeps its chunks.
+TEST_F(MappingsTest, RightsChangeAndChunksStay) {
+  ASSERT_EQ(mappings_.map(base_, some({2, 0})), CUDA_SUCCESS);
+  const auto rights = [&] { return Mappings::rights_of(*mappings_.find(base_)); };
+  EXPECT_EQ(rights(), Rights::write);
+  device_.driver.clear();
+  EXPECT_EQ(mappings_.set_rights(base_, Rights::none), CUDA_SUCCESS);
+  EXPECT_EQ(calls(), Calls{"cuMemUnmap"});
+  EXPECT_TRUE(device_.driver.page_table().empty());
+  EXPECT_EQ(rights(), Rights::none);
+  EXPECT_EQ(mappings_.mapped_chunks(), 0u);
+  device_.driver.clear();
+  EXPECT_EQ(mappings_.set_rights(base_, Rights::read), CUDA_SUCCESS);
+  EXPECT_EQ(calls(), (Calls{"cuMemMap", "cuMemMap", "cuMemSetAccess"}));
+  EXPECT_EQ(rights(), Rights::read);
+  EXPECT_EQ(mappings_.find(base_)->chunks, some({2, 0}));
+  device_.driver.clear();
+  EXPECT_EQ(mappings_.set_rights(base_, Rights::write), CUDA_SUCCESS);
+  EXPECT_EQ(mappings_.set_rights(base_, Rights::write), CUDA_SUCCESS) << "costs nothing";
+  EXPECT_EQ(calls(), Calls{"cuMemSetAccess"});
+  EXPECT_EQ(mappings_.set_rights(base_, Rights::none), CUDA_SUCCESS);
+  device_.driver.fail("cuMemMap", 2);
+  EXPECT_EQ(mappings_.set_rights(base_, Rights::write), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(rights(), Rights::none) << "and knows its chunks still";
+  EXPECT_EQ(mappings_.set_rights(base_, Rights::write), CUDA_SUCCESS);
+  device_.driver.fail("cuMemSetAccess", 1);
+  EXPECT_EQ(mappings_.set_rights(base_, Rights::read), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(rights(), Rights::none);
+  EXPECT_EQ(mappings_.set_rights(at(5), Rights::read), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(mappings_.unmap(base_), CUDA_SUCCESS) << "a hidden range goes as any other";
+  EXPECT_EQ(mappings_.find(base_), nullptr);
+}
+
 TEST_F(MappingsTest, ARefusedUnmapKeepsTheMapping) {
   ASSERT_EQ(mappings_.map(base_, some({0, 1})), CUDA_SUCCESS);
   device_.driver.fail("cuMemUnmap", 1, CUDA_ERROR_NOT_READY);

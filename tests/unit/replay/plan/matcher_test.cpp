@@ -32,6 +32,9 @@ class Iteration {
  public:
   explicit Iteration(plan::Plan plan) {
     std::string why;
+    for (size_t i = 0; i < plan.calls.size(); i += 2) {
+      if (plan.calls[i].kind == CallKind::op) plan.calls[i].audited = 0x1000 + i;
+    }
     ok_ = make_plan_index(std::move(plan), kPlanZone, kChunk, &index_, &why);
     for (uint32_t t = 0; t < index_.persistent_count; ++t) persistent_.push_back(kManaged.base + (8 * t + 1) * kChunk);
     for (const plan::Call& call : index_.plan.calls) calls_.push_back(live(call));
@@ -52,6 +55,7 @@ class Iteration {
       made.command.op = call.op;
       made.command.flags = call.flags;
       made.command.signature = call.signature;
+      made.command.kernel = call.audited;
       for (const plan::OpAccess& access : call.accesses) {
         Access pointer{};
         pointer.address = address(access.tensor) + access.offset;
@@ -120,6 +124,14 @@ std::vector<Mutation> mutations() {
   const auto op = [](Live* call) { return call->kind == CallKind::op; };
   return {
       {"another kernel or shape", [=](Live* call) { return op(call) && ++call->command.signature; }},
+      {"another kernel than the audited one",
+       [=](Live* call) { return op(call) && call->command.kernel != 0 && ++call->command.kernel; }},
+      {"a kernel that may do more than it was audited for",
+       [=](Live* call) {
+         const bool audited = op(call) && call->command.kernel != 0;
+         call->command.kernel = 0;
+         return audited;
+       }},
       {"another kind of op",
        [=](Live* call) {
          call->command.op = trace::OpKind::copy_peer;

@@ -113,6 +113,30 @@ TEST(PlanIndexTest, AReleaseFollowsWhatUsesItsTensorAndTransfersWaitThroughIt) {
   EXPECT_TRUE(made.index.waits[1].empty()) << "a release runs nothing";
 }
 
+// With audited safety a plan of audited launches alone is a trusted one; else aliases are what the plan says, and no
+// other safety reads them.
+TEST(PlanIndexTest, AliasesAreForAuditedSafetyAlone) {
+  plan::Plan plan = small_plan();
+  plan.calls[2].op = trace::OpKind::launch;
+  plan.tensors[1].aliased = true;
+  std::string why;
+  for (const plan::Safety safety : {plan::Safety::strict, plan::Safety::audited, plan::Safety::trusted}) {
+    for (const uint64_t audited : {0u, 7u}) {
+      plan.calls[2].audited = audited;
+      for (plan::OpAccess& access : plan.calls[2].accesses) access.mode = trace::kAccessRead | trace::kAccessWrite;
+      PlanIndex index;
+      ASSERT_TRUE(make_plan_index(plan, kZone, kChunk, &index, &why, safety)) << why;
+      const bool safe = safety == plan::Safety::audited;
+      EXPECT_EQ(index.as_trusted, safe && audited != 0);
+      EXPECT_EQ(index.aliased, (std::vector<bool>{false, safe && audited == 0, false}));
+      plan.calls[2].accesses[0].mode = trace::kAccessRead;  // it may leave without a copy
+      PlanIndex clean;
+      const bool allowed = safety == plan::Safety::trusted || (safe && audited != 0);
+      EXPECT_EQ(make_plan_index(plan, kZone, kChunk, &clean, &why, safety), allowed);
+    }
+  }
+}
+
 TEST(PlanIndexTest, RefusesWhatItCannotEnforce) {
   const auto why = [](plan::Plan plan) {
     const Made made = index_of(std::move(plan));

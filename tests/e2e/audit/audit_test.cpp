@@ -1,0 +1,254 @@
+// `reprise audit` finds the kernels that touch more than they are given, and the others are what --safety audited says.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "preload/facts/store.h"
+#include "preload/trace/names.h"
+#include "tests/e2e/harness.h"
+
+namespace reprise::e2e {
+namespace {
+
+using Words = std::vector<std::string>;
+
+Words program(const Words& lies, const std::string& iterations = "10") {
+  Words argv = {built("bin/audit_program"), iterations};
+  argv.insert(argv.end(), lies.begin(), lies.end());
+  return argv;
+}
+
+class AuditTest : public testing::Test {
+ protected:
+  Environment here() const { return merged(simulated_device(), {{"REPRISE_FACTS", scratch_.path("facts")}}); }
+  Outcome audit(const Words& argv, const Words& options = {"--whole"}) const {
+    Words all = {built("bin/reprise"), "audit", "--device", "sim", "--framework", "none"};
+    all.insert(all.end(), options.begin(), options.end());
+    all.push_back("--");
+    all.insert(all.end(), argv.begin(), argv.end());
+    return e2e::run(all, here());
+  }
+  Outcome managed(const Words& argv, const std::string& safety, const std::string& budget = "60%",
+                  const Environment& more = {}) const {
+    return e2e::run(argv, merged(merged(preloaded(budget), {{"REPRISE_FACTS", scratch_.path("facts")},
+                                                            {"REPRISE_SAFETY", safety},
+                                                            {"REPRISE_WAIT_FOR_PLAN", "1"},
+                                                            {"REPRISE_RUN_LOG", scratch_.path(safety)}}),
+                                 more));
+  }
+  // "audited", "strays", "-": by name.
+  std::string said_of(const std::string& kernel) const {
+    std::vector<std::string> problems;
+    for (const facts::KernelFacts& known : facts::Store(scratch_.path("facts")).all(&problems)) {
+      if (trace::short_name(known.name) != kernel) continue;
+      if (known.strayed != 0) return "strays";
+      const auto audited = [&](const auto& shape) { return facts::audited(known, shape.shape) == facts::Answer::yes; };
+      return std::all_of(known.shapes.begin(), known.shapes.end(), audited) ? "audited" : "too few";
+    }
+    return "-";
+  }
+  // VMM calls of a planned iteration; the first ones still map what the plan wants, the last one may not be whole.
+  uint64_t steady_calls(const std::string& safety) const {
+    uint64_t calls = ~uint64_t{0};
+    for (const auto& line : lines_of(read_run_log(scratch_.path(safety)), "iteration")) {
+      if (line.at("mode") == "planned") calls = std::min(calls, line.at("vmm_calls").get<uint64_t>());
+    }
+    return calls;
+  }
+  Scratch scratch_;
+};
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+TEST_F(AuditTest, HonestKernelsAreAuditedAndPlansOfThemMapNothing) {
+  const Outcome plain = run(program({}), simulated_device());
+  const Outcome found = audit(program({}));
+  EXPECT_EQ(found.exit_code, 0) << found.err;
+  EXPECT_EQ(found.out, plain.out) << "its lines are the program's";
+  EXPECT_TRUE(has(found.err, "up to 5 times")) << "told beforehand: " << found.err;
+  for (const char* kernel : {"mix", "update"}) EXPECT_EQ(said_of(kernel), "audited") << kernel << found.err;
+  EXPECT_EQ(said_of("make_table"), "too few") << "launched once";
+  for (const char* safety : {"strict", "audited", "trusted"}) {
+    const Outcome got = managed(program({}), safety);
+    EXPECT_EQ(got.exit_code, 0) << got.err;
+    EXPECT_EQ(got.out, plain.out) << safety;
+    EXPECT_EQ(got.err, "") << safety;
+  }
+  EXPECT_GT(steady_calls("strict"), 20u);
+  EXPECT_EQ(steady_calls("audited"), 0u);
+  EXPECT_EQ(steady_calls("trusted"), 0u);
+}
+
+// Each lie is found, kernel and tensor by name; the others are audited all the same.
+TEST_F(AuditTest, WhatReachesOrWritesMoreIsFound) {
+  // Facts from small operands alone.
+  const Outcome examined = managed(program({"touch"}), "strict", "100%", {{"REPRISE_EXAMINE", "60"}});
+  ASSERT_EQ(examined.exit_code, 0) << examined.err;
+  const Words lies = {"follow", "table", "touch", "large"};
+  const Outcome plain = run(program(lies), simulated_device());
+  const Outcome found = audit(program(lies));
+  EXPECT_EQ(found.exit_code, 0) << found.err;
+  EXPECT_EQ(said_of("follow"), "strays");
+  EXPECT_EQ(said_of("by_table"), "strays");
+  for (const char* kernel : {"mix", "update", "touch"}) EXPECT_EQ(said_of(kernel), "audited") << kernel;
+  EXPECT_TRUE(has(found.err,
+                  "follow touched allocation 3, of 512 KiB, 0 bytes from its start, which is none of its "
+                  "operands (none of them held an address of it)"))
+      << found.err;
+  EXPECT_TRUE(has(found.err,
+                  "by_table touched allocation 4, of 512 KiB, 0 bytes from its start, which is none of its "
+                  "operands (its operand at 0 held an address of it)"))
+      << found.err;
+  EXPECT_TRUE(has(found.err, "touch wrote allocation 10, of 512 KiB, 28 bytes from its start, by its operand at 0"))
+      << found.err;
+  const Outcome facts = run({built("bin/reprise"), "facts", "follow"}, here());
+  EXPECT_TRUE(has(facts.out, "audit: strays")) << facts.out;
+  for (const char* budget : {"80%", "60%", "40%"}) {
+    const Outcome got = managed(program(lies), "audited", budget);
+    const bool told = got.exit_code == 3 && has(got.err, "reprise: ") && plain.out.rfind(got.out, 0) == 0;
+    EXPECT_TRUE(got.out == plain.out || told) << budget << got.err << got.out;
+  }
+}
+
+// A program that was changed after its audit: the new kernel is not audited, so nothing is aliased where it runs.
+TEST_F(AuditTest, AKernelThatIsPlantedLaterFaultsOrIsRight) {
+  ASSERT_EQ(audit(program({})).exit_code, 0);
+  const Outcome plain = run(program({"later"}), simulated_device());
+  bool told = false;
+  for (const char* budget : {"80%", "70%", "60%", "50%", "40%"}) {
+    const Outcome got = managed(program({"later"}), "audited", budget);
+    if (got.exit_code == 0) {
+      EXPECT_EQ(got.out, plain.out) << budget;
+    } else {
+      EXPECT_TRUE(has(got.err, "laterPKyPj touched allocation")) << got.err;
+      EXPECT_EQ(plain.out.rfind(got.out, 0), 0u) << got.out;
+      told = true;
+    }
+  }
+  EXPECT_TRUE(told) << "it was always right: this proves nothing";
+  // What only audited kernels run past stays mapped.
+  EXPECT_EQ(managed(program({"later"}), "strict", "80%").out, plain.out);
+}
+
+TEST_F(AuditTest, WithoutAnAuditItIsStrictAndSaysSo) {
+  const Outcome strict = managed(program({}), "strict");
+  const Outcome audited = managed(program({}), "audited");
+  EXPECT_EQ(audited.out, strict.out);
+  EXPECT_TRUE(has(audited.err, "`reprise audit -- PROGRAM` audits them")) << audited.err;
+  const Words record = {built("bin/reprise"),
+                        "record",
+                        "--device",
+                        "sim",
+                        "--framework",
+                        "none",
+                        "-o",
+                        scratch_.path("trace"),
+                        "--",
+                        built("bin/audit_program"),
+                        "10"};
+  ASSERT_EQ(run(record, here()).exit_code, 0);
+  for (const char* safety : {"strict", "audited"}) {
+    const Words plan = {built("bin/reprise"),
+                        "plan",
+                        scratch_.path("trace"),
+                        "--budget",
+                        "60%",
+                        "--safety",
+                        safety,
+                        "--policy",
+                        "lru",
+                        "-o",
+                        scratch_.path(std::string(safety) + ".plan")};
+    ASSERT_EQ(run(plan, here()).exit_code, 0);
+  }
+  EXPECT_EQ(read_file(scratch_.path("audited.plan")), read_file(scratch_.path("strict.plan"))) << "to the byte";
+}
+
+// An endless program is ended when nothing new comes; and one that has to be ended by the clock.
+TEST_F(AuditTest, TheProgramIsEndedWhenItHasShownEnough) {
+  const Outcome found = audit(program({"forever"}), {});
+  EXPECT_EQ(found.exit_code, 0) << found.err;
+  EXPECT_TRUE(has(found.err, "nothing new came")) << found.err;
+  EXPECT_EQ(said_of("mix"), "audited");
+  const Outcome few = audit(program({"forever"}), {"--iterations", "3"});
+  EXPECT_EQ(few.exit_code, 0) << few.err;
+  EXPECT_TRUE(has(few.err, "nothing new came")) << few.err;
+  const Outcome timed = audit(program({"forever"}), {"--whole", "--seconds", "2"});
+  EXPECT_EQ(timed.exit_code, 0) << timed.err;
+  EXPECT_TRUE(has(timed.err, "ended after 2 s")) << timed.err;
+}
+
+TEST_F(AuditTest, TooFewTriesAreTold) {
+  const Outcome found = audit(program({"follow", "table"}), {"--tries", "2"});
+  EXPECT_EQ(found.exit_code, 1) << found.err;
+  EXPECT_TRUE(has(found.err, "add --tries")) << found.err;
+  const Outcome again = audit(program({"follow", "table"}), {"--tries", "1", "--whole"});
+  EXPECT_EQ(again.exit_code, 0) << "what was found is kept: " << again.err;
+}
+
+TEST_F(AuditTest, AProgramWithoutKernelsOrThatFailsIsTold) {
+  const Outcome none = audit({"/bin/true"});
+  EXPECT_EQ(none.exit_code, 1);
+  EXPECT_TRUE(has(none.err, "nothing to audit")) << none.err;
+  const Outcome failing = audit({"/bin/sh", "-c", built("bin/audit_program") + " 3; exit 7"});
+  EXPECT_EQ(failing.exit_code, 1);
+  EXPECT_TRUE(has(failing.err, "exit code 7")) << failing.err;
+  const Outcome killed = audit({"/bin/sh", "-c", "kill -9 $$"});
+  EXPECT_EQ(killed.exit_code, 1);
+  EXPECT_TRUE(has(killed.err, "nothing to audit")) << killed.err;
+}
+
+// Processes whose command line has this in it.
+int running(const std::string& mark) {
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    std::ifstream file(entry.path() / "cmdline", std::ios::binary);
+    std::stringstream text;
+    text << file.rdbuf();
+    if (has(text.str(), mark) && entry.path().filename() != std::to_string(getpid())) ++count;
+  }
+  return count;
+}
+
+void wait_until(bool (*test)(int), const std::string& mark) {
+  for (int i = 0; i < 100 && !test(running(mark)); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+}
+
+TEST_F(AuditTest, KilledItLeavesNoProcessAndNoFile) {
+  namespace fs = std::filesystem;
+  const std::string folder = scratch_.path("tmp");
+  fs::create_directories(folder);
+  const std::string mark = scratch_.path("mark");
+  const pid_t child = fork();
+  if (child == 0) {
+    for (const auto& [name, value] : here()) setenv(name.c_str(), value.c_str(), 1);
+    setenv("TMPDIR", folder.c_str(), 1);
+    const std::string reprise = built("bin/reprise");
+    const std::string victim = built("bin/audit_program");
+    freopen("/dev/null", "w", stdout);
+    execl(reprise.c_str(), reprise.c_str(), "audit", "--whole", "--device", "sim", "--framework", "none", "--",
+          victim.c_str(), "8", "forever", mark.c_str(), nullptr);
+    _exit(127);
+  }
+  wait_until([](int count) { return count >= 2; }, mark);
+  EXPECT_EQ(running(mark), 2);
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  wait_until([](int count) { return count == 0; }, mark);
+  EXPECT_EQ(running(mark), 0);
+  EXPECT_TRUE(fs::is_empty(folder));
+}
+
+}  // namespace
+}  // namespace reprise::e2e

@@ -1,0 +1,80 @@
+// A loop of kernels that touch their operands alone, and by word of the command line of some that do not. Prints hashes
+// after each iteration.
+//
+// audit_program ITERATIONS [follow] [table] [touch] [large] [later] [forever]
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "kernels.cuh"
+
+namespace {
+
+constexpr unsigned kWords = 1 << 17;
+constexpr unsigned kBlock = 256;
+constexpr int kTensors = 10;
+
+void check(cudaError_t error) {
+  if (error == cudaSuccess) return;
+  std::fprintf(stderr, "error: %s\n", cudaGetErrorName(error));
+  std::exit(3);
+}
+
+template <typename T>
+T* make(size_t words, unsigned seed) {
+  std::vector<unsigned> content(words * sizeof(T) / sizeof(unsigned));
+  for (unsigned& word : content) word = (seed = seed * 1664525u + 1013904223u) | 0x11000000u;
+  T* device = nullptr;
+  check(cudaMalloc(&device, words * sizeof(T)));
+  check(cudaMemcpy(device, content.data(), words * sizeof(T), cudaMemcpyHostToDevice));
+  return device;
+}
+
+unsigned hash(const unsigned* device) {
+  std::vector<unsigned> host(kWords);
+  check(cudaMemcpy(host.data(), device, kWords * sizeof(unsigned), cudaMemcpyDeviceToHost));
+  unsigned sum = 0;
+  for (const unsigned word : host) sum = sum * 31u + word;
+  return sum;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int iterations = argc > 1 ? std::atoi(argv[1]) : 8;
+  const auto has = [&](const char* word) {
+    for (int i = 2; i < argc; ++i) {
+      if (std::strcmp(argv[i], word) == 0) return true;
+    }
+    return false;
+  };
+  unsigned* tensors[kTensors];
+  for (unsigned i = 0; i < kTensors; ++i) tensors[i] = make<unsigned>(kWords, i + 1);
+  auto* const table = make<unsigned long long>(kWords, 5);
+  auto* const coded = make<unsigned long long>(512, 7);
+  const unsigned long long code = reinterpret_cast<unsigned long long>(tensors[2]) ^ kCode;
+  check(cudaMemcpy(coded, &code, sizeof code, cudaMemcpyHostToDevice));
+  const bool follows = has("follow"), tabled = has("table"), touches = has("touch"), large = has("large");
+  const bool later_too = has("later"), forever = has("forever");
+  make_table<<<1, kBlock>>>(table, tensors[3]);
+  const unsigned grid = kWords / kBlock;
+  for (int i = 0; i < iterations || forever; ++i) {
+    unsigned* made[4] = {};
+    for (unsigned*& tensor : made) check(cudaMalloc(&tensor, kWords * sizeof(unsigned)));
+    for (int j = 0; j < 4; ++j) mix<<<grid, kBlock>>>(tensors[j], tensors[j + 1], made[j]);
+    if (follows) follow<<<grid, kBlock>>>(coded, tensors[8]);
+    if (later_too) later<<<grid, kBlock>>>(coded, tensors[8]);
+    if (tabled) by_table<<<grid, kBlock>>>(table, tensors[8]);
+    if (touches) touch<<<4, kBlock>>>(tensors[9], tensors[8], 4 * kBlock);
+    if (touches && large) touch<<<grid, kBlock>>>(tensors[9], tensors[8], kWords);
+    for (int j = 4; j-- > 0;) update<<<grid, kBlock>>>(tensors[j + 4], made[j]);
+    mix<<<grid, kBlock>>>(tensors[4], tensors[7], tensors[2]);
+    for (unsigned* const tensor : made) check(cudaFree(tensor));
+    check(cudaGetLastError());
+    std::printf("%08x %08x\n", hash(tensors[8]), hash(tensors[2]));
+    std::fflush(stdout);
+  }
+  for (const unsigned* tensor : tensors) std::printf("final %08x\n", hash(tensor));
+  return 0;
+}
