@@ -108,10 +108,10 @@ char* without_name(const char* path, int file) {
 Config with_private_trace(Config settings) {
   if (settings.audit || !settings.budget.given() || settings.plan != nullptr || settings.trace != nullptr)
     return settings;
-  const char* folder = getenv("TMPDIR");
+  const char* const wanted = getenv("TMPDIR");
+  const char* const folder = wanted != nullptr && *wanted == '/' ? wanted : "/tmp";
   char path[4096];
-  std::snprintf(path, sizeof path, "%s/reprise-%ld-XXXXXX.trace", folder != nullptr && *folder == '/' ? folder : "/tmp",
-                static_cast<long>(getpid()));
+  std::snprintf(path, sizeof path, "%s/reprise-%ld-XXXXXX.trace", folder, static_cast<long>(getpid()));
   const int file = mkstemps(path, 6);
   if (file < 0) {
     log_line(LogLevel::warn, "cannot make a temporary file %s: no plan can be made, memory is managed on demand", path);

@@ -69,6 +69,9 @@ TEST_F(Endings, ANamedRecordingOfAKilledProgramStaysAndIsCutShort) {
   EXPECT_FALSE(has(killed.err, "reprise: recorded")) << killed.err;
   EXPECT_TRUE(has(killed.err, "the recording is cut short")) << killed.err;
   EXPECT_GT(std::filesystem::file_size(trace_), 0u);
+  const Outcome kept =
+      reprise({"run", "--device", "sim", "--budget", "50%", "--trace", trace_, "-o", scratch_.path("a.html")}, program);
+  EXPECT_TRUE(has(kept.err, trace_ + ": the recording is cut short")) << kept.err;
   const Outcome whole = reprise({"record", "--device", "sim", "-o", trace_}, trainer("3"));
   EXPECT_EQ(whole.exit_code, 0);
   EXPECT_TRUE(has(whole.err, "reprise: recorded")) << whole.err;
@@ -105,6 +108,24 @@ TEST_F(Endings, TheRunLogSaysHowTheProgramEndedAndTheReportShowsIt) {
   EXPECT_EQ(lines[0].at("signal"), 0);
   ASSERT_EQ(reprise({"report", log, "-o", page}).exit_code, 0);
   EXPECT_TRUE(has(read_file(page), "The program ended with exit code 3"));
+}
+
+// Once: by the preloaded library where there is no launcher, by the launcher where there is one.
+TEST_F(Endings, AMisspeltVariableIsSaidOnce) {
+  const std::string said = "reprise: REPRISE_BUGDET: no such variable; did you mean REPRISE_BUDGET?\n";
+  const Environment misspelt = {{"REPRISE_BUGDET", "50%"}};
+  Environment alone = merged(preloaded("50%"), misspelt);
+  alone.erase("REPRISE_BUDGET");
+  EXPECT_EQ(run(trainer("3"), alone).err, said);
+  std::vector<std::string> words = {built("bin/reprise"),    "run", "--device", "sim", "--budget", "50%", "-o",
+                                    scratch_.path("a.html"), "--"};
+  const std::vector<std::string> program = trainer("3");
+  words.insert(words.end(), program.begin(), program.end());
+  Environment launched = merged(simulated_device(), misspelt);
+  launched.erase("LD_LIBRARY_PATH");
+  const std::string all = run(words, launched).err;
+  EXPECT_EQ(all.find(said), 0u) << all;
+  EXPECT_EQ(all.find("BUGDET", said.size()), std::string::npos) << all;
 }
 
 TEST_F(Endings, TooLittleHostMemoryIsCalledThat) {

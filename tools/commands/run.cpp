@@ -9,9 +9,11 @@
 #include "tools/cli/files.h"
 #include "tools/cli/message.h"
 #include "tools/cli/options.h"
+#include "tools/cli/progress.h"
 #include "tools/doctor/checks.h"
 #include "tools/launch/defragment.h"
 #include "tools/launch/program.h"
+#include "tools/launch/recording.h"
 #include "tools/launch/session.h"
 #include "tools/report/inputs.h"
 
@@ -50,9 +52,12 @@ void load_what_there_is(const Settings& settings, LoadedFiles& files) {
 // The program has run: whatever goes wrong with its report is said, and changes nothing of how it ended.
 void write_report(const Settings& settings, const std::string& path, const Outcome& outcome,
                   const ProgramArguments& program) {
+  Progress progress;
+  progress.step("making the report");
   LoadedFiles files;
   load_what_there_is(settings, files);
   if (!files.trace && !files.log) {
+    progress.clear();
     say("no report: " + why_no_calls(settings.device == "sim"));
     return;
   }
@@ -61,11 +66,19 @@ void write_report(const Settings& settings, const std::string& path, const Outco
   inputs.ending = report::ending_of(outcome.exit_code, outcome.signal);
   inputs.budget_bytes = settings.budget.bytes;
   const Status written = write_file(path, report::make_page(report::make_data(inputs)));
+  progress.clear();
   if (!written.ok()) {
     say(written.message());
   } else {
     say(fmt::format("{}; report: {}", report::make_summary(inputs), path));
   }
+}
+
+// A trace that the user wants to keep; of one that is whole there is nothing to say.
+void tell_about_trace(const std::string& name, const Outcome& outcome) {
+  if (name.empty()) return;
+  const Recording recording = look_at_recording(name, name, outcome);
+  if (recording.state == RecordingState::cut_short || recording.state == RecordingState::failed) say(recording.line);
 }
 
 int run_run(const RunOptions& options, const ProgramArguments& program) {
@@ -87,6 +100,7 @@ int run_run(const RunOptions& options, const ProgramArguments& program) {
   Result<Outcome> outcome = run_program(settings, program);
   if (!outcome.ok()) return fail(outcome.status());
   log_program_end(settings.run_log, outcome.value());
+  tell_about_trace(options.session.trace, outcome.value());
   write_report(settings, report, outcome.value(), program);
   if (options.keep) say(fmt::format("files of this run are kept in {}", folder.value().path()));
   folder.value().remove();  // a program that died of a signal takes us along in the next line

@@ -11,6 +11,7 @@
 #include "tools/cli/files.h"
 #include "tools/cli/sizes.h"
 #include "tools/cli/temporary.h"
+#include "tools/cli/version.h"
 #include "tools/doctor/checks.h"
 
 namespace reprise::tools {
@@ -148,6 +149,7 @@ void check_host(const HostState& state, std::vector<Check>& checks) {
 
 void check_software(bool simulated, std::vector<Check>& checks) {
   const Installation files = installation();
+  checks.push_back({"reprise", Finding::good, version_text(), ""});
   check_file("preloaded library", files.shim, checks);
   if (simulated) check_file("simulated device", files.sim_driver, checks);
   check_toolkit(checks);

@@ -102,7 +102,7 @@ std::string zsh_commands(const CommandText& command) {
   for (const CommandText& one : command.commands) {
     text += fmt::format(" \\\n          '{}:{}'", one.name, zsh_quoted(one.help));
   }
-  return fmt::format("      local -a commands=({})\n      _describe command commands\n", text);
+  return fmt::format("      local -a names=({})\n      _describe command names\n", text);
 }
 
 std::string zsh_case(const CommandText& command, const std::string& called) {
@@ -142,7 +142,8 @@ complete -o filenames -F _reprise reprise
 constexpr const char* kZshHead = R"(#compdef reprise
 # Completion of reprise for zsh; made by `reprise help --completion zsh`.
 _reprise() {
-  local called="" i
+  local called="" before="" i
+  local -i commands=0
   for ((i = 2; i < CURRENT; i++)); do
     if [[ "$words[i]" == "--" ]]; then
       shift $i words
@@ -152,8 +153,13 @@ _reprise() {
     fi
     case "$called/$words[i]" in
 )";
+// _arguments takes the first word for the command, and all others for what it has specifications of.
 constexpr const char* kZshMiddle = R"(    esac
+    [[ "$called" == "$before" ]] || commands=$((i - 1))
+    before="$called"
   done
+  shift $commands words
+  (( CURRENT -= commands ))
   case "$called" in
 )";
 constexpr const char* kZshTail = R"(  esac

@@ -49,8 +49,9 @@ TEST_F(Doctor, TheSimulatedDeviceIsFine) {
   const json report = examine("");
   EXPECT_EQ(exit_code_, 0) << report.dump(1);
   EXPECT_EQ(report["ok"], true);
-  for (const char* name : {"driver", "device 0", "device 0 virtual memory", "device 0 pinned memory", "host memory",
-                           "host tier", "locked memory limit", "temporary folder", "preloaded library"}) {
+  for (const char* name :
+       {"reprise", "driver", "device 0", "device 0 virtual memory", "device 0 pinned memory", "host memory",
+        "host tier", "locked memory limit", "temporary folder", "preloaded library"}) {
     EXPECT_FALSE(check(report, name).empty()) << name;
   }
 }

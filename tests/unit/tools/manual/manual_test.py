@@ -122,9 +122,19 @@ class Zsh(unittest.TestCase):
             self.assertEqual(found, options_of(*command) | ({"--version"} if not command else set()), command)
 
     @unittest.skipUnless(shutil.which("zsh"), "no zsh")
-    def test_zsh_reads_it(self):
-        script = reprise("help", "--completion", "zsh")
-        subprocess.run(["zsh", "-n"], input=script, check=True, text=True)
+    def test_zsh_reads_it_and_hands_the_command_on(self):
+        # zsh's own functions want a terminal; in their place, what they are given is printed.
+        stand_ins = ("compdef() { }\n_describe() { print -r -- described ${(P)2} }\n"
+                     "_arguments() { print -r -- given $words at $CURRENT; for one in $@; do print -r -- $one; done }\n")
+        def complete(*words):
+            script = f"{stand_ins}{reprise('help', '--completion', 'zsh')}\nwords=(reprise $@); CURRENT=$#words; _reprise"
+            done = subprocess.run(["zsh", "-f", "-c", script, "zsh", *words], check=True, capture_output=True, text=True)
+            self.assertEqual(done.stderr, "")
+            return done.stdout
+        self.assertIn("given run --bud at 2\n", complete("run", "--bud"))
+        self.assertIn("--budget[", complete("run", "--bud"))
+        self.assertIn("given gpt --layers 3 -o at 4\n", complete("workload", "gpt", "--layers", "3", "-o"))
+        self.assertIn("described", complete("workload", "x"))
 
 
 if __name__ == "__main__":
