@@ -2,6 +2,7 @@
 // the simulated device.
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <string>
 
 #include "tests/e2e/harness.h"
@@ -212,6 +213,27 @@ TEST_F(OddPrograms, FilesOfDifferentRecordingsAreRefused) {
   EXPECT_EQ(refused.exit_code, 1);
   EXPECT_NE(refused.err.find("the run made another recording than this trace"), std::string::npos) << refused.err;
   EXPECT_EQ(reprise({"report", file("r.trace"), file("r.run"), "-o", file("yes.html")}).exit_code, 0);
+}
+
+TEST_F(OddPrograms, TwoRunsAreCompared) {
+  page_of_run(trainer(8));
+  ASSERT_EQ(std::rename(file("r.run").c_str(), file("a.run").c_str()), 0);
+  page_of_run(trainer(8), "80%");
+  const Outcome compared = reprise({"report", file("a.run"), file("r.run"), "--json", "-o", file("two.json")});
+  ASSERT_EQ(compared.exit_code, 0) << compared.err;
+  const json data = json::parse(read_file(file("two.json")));
+  EXPECT_NE(data["verdict"]["text"].get<std::string>().find(" more memory"), std::string::npos) << data["verdict"];
+  EXPECT_EQ(data["rows"][1]["label"], "Budget");
+  EXPECT_EQ(data["rows"][1]["change"].get<std::string>().find("+"), 0u) << data["rows"][1];
+}
+
+// Frames of the trainer, which is no library: its functions are in no dynamic symbol table.
+TEST_F(OddPrograms, CallSitesHaveFunctions) {
+  const json data = page_of_run(trainer(4));
+  const std::string sites = data["sites"].dump();
+  EXPECT_NE(sites.find("Trainer::Trainer(Options const&"), std::string::npos) << sites.substr(0, 400);
+  EXPECT_EQ(sites.find("_ZN"), std::string::npos) << sites.substr(0, 400);
+  EXPECT_NE(data["peak"].dump().find("Trainer::train()"), std::string::npos);
 }
 
 }  // namespace

@@ -67,6 +67,10 @@ int run_report(const ReportOptions& options) {
   }
   progress.step("laying out the report");
   const report::Inputs inputs = files.examined();
+  if (!files.belong_together.ok()) {
+    progress.clear();
+    return fail(files.belong_together);
+  }
   const report::Json data = report::make_data(inputs);
   const std::string content = options.data_only ? text_of(data) : report::make_page(data);
   const Status written = write_file(options.output, content);

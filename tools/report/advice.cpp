@@ -29,7 +29,7 @@ double share(uint64_t part, uint64_t whole) {
 }
 
 std::string of_peak(uint64_t bytes, uint64_t peak) {
-  return peak == 0 ? "" : fmt::format(" ({:.0f} % of the peak)", 100 * share(bytes, peak));
+  return peak < bytes ? "" : fmt::format(" ({:.0f} % of the peak)", 100 * share(bytes, peak));
 }
 
 // A budget as people type it: whole MiB, rounded up.

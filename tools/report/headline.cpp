@@ -17,6 +17,12 @@ Json card(const std::string& label, const std::string& value, const std::string&
 
 double ratio(uint64_t a, uint64_t b) { return b == 0 ? 0 : static_cast<double>(a) / static_cast<double>(b); }
 
+// Tensors that fit lie in whole chunks, which may be more than they ask for.
+std::string before_words(uint64_t after, uint64_t before) {
+  if (after > before) return fmt::format("for tensors of {}, in whole chunks", format_bytes(before));
+  return fmt::format("was {} ({:.0f} %)", format_bytes(before), 100 * ratio(after, before));
+}
+
 // Where there was a run, only what it did is shown, never what was predicted.
 Json memory_card(const Inputs& inputs, const Facts& facts) {
   const bool ran = inputs.log != nullptr;
@@ -26,9 +32,7 @@ Json memory_card(const Inputs& inputs, const Facts& facts) {
   const std::string budget = facts.budget > 0 ? fmt::format("; budget {}", format_bytes(facts.budget)) : "";
   const bool over = facts.budget > 0 && after > facts.budget;
   return card(ran ? "Peak device memory" : "Peak device memory, planned", format_bytes(after),
-              fmt::format("was {} ({:.0f} %){}", format_bytes(facts.peak_before), 100 * ratio(after, facts.peak_before),
-                          budget),
-              over ? "bad" : "good");
+              before_words(after, facts.peak_before) + budget, over ? "bad" : "good");
 }
 
 std::string against_computing(const Facts& facts) {

@@ -253,6 +253,10 @@ report::Inputs LoadedFiles::examined() {
       result.minimum_bytes = found.minimum_bytes;
       result.known_share = known_share(found);
       result.curve = report::budget_curve(found, options.safety, kCurveMilliseconds);
+      if (!log || !made_by(*log)) {
+        belong_together =
+            check_same_iteration(*trace, found.graph.iteration_hash, plan ? &*plan : nullptr, log ? &*log : nullptr);
+      }
       if (plan) result.bound_ns = bound_of(found, *plan, found.graph);
       if (plan && log) result.run_bound_ns = bound_of_run(found, *plan, *log);
     } else if (!plan) {

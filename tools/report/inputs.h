@@ -25,6 +25,8 @@ struct LoadedFiles {
   report::Inputs inputs() const;            // points into this object
   // The same, with what the analyzer finds in the trace; drops from the log what is no iteration.
   report::Inputs examined();
+  // Behind examined(): not ok when the files turn out to be of different recordings.
+  Status belong_together;
 
  private:
   bool made_by(const report::RunLog& run) const;

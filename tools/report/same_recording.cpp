@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
+#include <vector>
 
 #include "preload/trace/identity.h"
 
@@ -17,6 +19,12 @@ std::string info(const trace::Trace& trace, const char* key) {
 
 uint64_t program_of(const trace::Trace& trace) {
   return std::strtoull(info(trace, "program.hash").c_str(), nullptr, 16);
+}
+
+std::string hash_text(uint64_t hash) {
+  char text[17];
+  trace::format_identity(hash, text);
+  return text;
 }
 
 Status other(const std::string& what) { return {StatusCode::corrupt, what + "; give those that belong together"}; }
@@ -45,8 +53,7 @@ Status log_and_plan(const report::RunLog& log, const plan::Plan& plan) {
     return other(
         fmt::format("the run was of another program ({}) than the plan was made for ({})", log.program, plan.program));
   }
-  char hash[17];
-  trace::format_identity(plan.iteration_hash, hash);
+  const std::string hash = hash_text(plan.iteration_hash);
   const auto& followed = log.iteration_hashes;
   const auto said = [](const std::string& one) { return !one.empty(); };
   if (followed.empty() || !std::all_of(followed.begin(), followed.end(), said)) return {};
@@ -54,7 +61,36 @@ Status log_and_plan(const report::RunLog& log, const plan::Plan& plan) {
   return other("the run had another plan, of another iteration");
 }
 
+// The calls of the plan, one behind the other, somewhere in the trace.
+bool contains(const trace::Trace& trace, const plan::Plan& plan) {
+  std::vector<uint64_t> wanted;
+  for (const plan::Call& call : plan.calls) {
+    if (!call.inserted && call.kind == plan::CallKind::op) wanted.push_back(call.signature);
+  }
+  std::vector<uint64_t> there;
+  for (const trace::Event& event : trace.events) {
+    if (const auto* const op = std::get_if<trace::Op>(&event)) there.push_back(op->record.signature);
+  }
+  return std::search(there.begin(), there.end(), std::boyer_moore_horspool_searcher(wanted.begin(), wanted.end())) !=
+         there.end();
+}
+
 }  // namespace
+
+Status check_same_iteration(const trace::Trace& trace, uint64_t iteration_hash, const plan::Plan* plan,
+                            const report::RunLog* log) {
+  if (plan != nullptr) {
+    if (plan->iteration_hash == iteration_hash || contains(trace, *plan)) return {};
+    return other("the plan is of an iteration that the trace does not have: it was made of another recording");
+  }
+  if (log == nullptr || log->recording != 0 || log->iteration_hashes.empty() || log->iteration_hashes.front().empty()) {
+    return {};
+  }
+  if (log->iteration_hashes.front() == hash_text(iteration_hash)) return {};
+  return other(
+      "the run had a plan of another iteration than the trace's: it was made of another recording, or of a part "
+      "of this one; then give the plan, too");
+}
 
 Status check_same_recording(const trace::Trace* trace, const plan::Plan* plan, const report::RunLog* log) {
   Status status;

@@ -11,4 +11,9 @@ namespace reprise::tools {
 // Any may be absent (nullptr).
 Status check_same_recording(const trace::Trace* trace, const plan::Plan* plan, const report::RunLog* log);
 
+// Once the trace's iteration is known: is a run that recorded nothing itself, under a plan of this iteration? A plan
+// that is given, too, may be of another part of the trace.
+Status check_same_iteration(const trace::Trace& trace, uint64_t iteration_hash, const plan::Plan* plan,
+                            const report::RunLog* log);
+
 }  // namespace reprise::tools

@@ -181,6 +181,21 @@ class Pages(unittest.TestCase):
         page.click("#theme")
         self.assertEqual(page.get_attribute("html", "data-theme"), "light")
 
+    def test_no_two_lines_of_a_simulation_look_or_are_called_the_same(self):
+        page = self.open("simulate")
+        names = page.eval_on_selector_all("#time .legend span", "all => all.map((one) => one.textContent)")
+        self.assertEqual(len(names), len(set(names)), names)
+        inks = page.eval_on_selector_all("#time .legend i", "all => all.map((one) => { const look = getComputedStyle(one); return one.classList.contains('dash') ? look.borderTopColor : look.backgroundColor; })")
+        self.assertEqual(len(inks), len(set(inks)), inks)
+
+    def test_a_line_has_a_gap_where_nothing_was_recorded(self):
+        page = self.open("run")
+        gaps = page.evaluate("data.run_memory.lines[0].gaps")
+        self.assertEqual(len(gaps), 1)
+        inside = page.evaluate("mergeSteps(data.run_memory.lines).filter((row) => row[0] > data.run_memory.lines[0].gaps[0][0] && row[0] < data.run_memory.lines[0].gaps[0][1]).map((row) => row[1])")
+        self.assertGreater(len(inside), 0)
+        self.assertEqual(set(inside), {None})
+
     def test_a_phone_shows_all_of_it(self):
         for name in self.files:
             page = self.open(name, width=400, height=800)

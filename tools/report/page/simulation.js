@@ -11,7 +11,8 @@ function linesOf(value) {
 
 // Bounds have inks and dashes that no policy has.
 const sharedDashes = { "shared-fluid": "7 5", "shared-bound": "2 4", "shared-compute": "12 4" };
-for (const css of Object.keys(sharedDashes)) document.documentElement.style.setProperty("--" + css, "var(--quiet)");
+const sharedColors = { "shared-fluid": "#7b2fd0", "shared-bound": "#d11f1f", "shared-compute": "#7d8590" };
+for (const [css, ink] of Object.entries(sharedColors)) document.documentElement.style.setProperty("--" + css, ink);
 
 // The same for all policies, so any row of a budget will do.
 function sharedLine(name, css, value) {

@@ -10,6 +10,7 @@
 
 #include "tools/cli/files.h"
 #include "tools/cli/run_log_value.h"
+#include "tools/report/view/timeline.h"
 
 namespace reprise::report {
 namespace {
@@ -49,7 +50,8 @@ void read_examine(const json& line, RunLog& log) {
 }
 
 void read_on_demand(const json& line, RunLog& log) {
-  RunReason reason{value_of(line, run_log::on_demand::cause), value_of(line, run_log::on_demand::reason)};
+  RunReason reason{value_of(line, run_log::on_demand::cause),
+                   demangle_words(value_of(line, run_log::on_demand::reason))};
   if (line.contains(run_log::on_demand::plan.name)) reason.plan = value_of(line, run_log::on_demand::plan);
   log.reasons.push_back(std::move(reason));
 }
@@ -198,7 +200,9 @@ RunLog parse_run_log(const std::string& content) {
     }
     const auto reader = readers().find(tools::kind_of(value));
     if (reader != readers().end()) reader->second(value, log);
-    if (value.contains(run_log::every::message.name)) log.messages.push_back(value_of(value, run_log::every::message));
+    if (value.contains(run_log::every::message.name)) {
+      log.messages.push_back(demangle_words(value_of(value, run_log::every::message)));
+    }
   }
   complete(log);
   return log;

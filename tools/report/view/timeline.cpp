@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <map>
 #include <optional>
@@ -142,6 +143,19 @@ std::string demangle(const std::string& name) {
   if (plain != nullptr) found->second = plain;
   std::free(plain);
   return found->second;
+}
+
+std::string demangle_words(const std::string& text) {
+  std::string result;
+  const auto of_name = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.'; };
+  for (size_t at = 0; at < text.size();) {
+    size_t end = at;
+    while (end < text.size() && of_name(text[end]) == of_name(text[at])) ++end;
+    const std::string word = text.substr(at, end - at);
+    result += word.rfind("_Z", 0) == 0 ? demangle(word) : word;
+    at = end;
+  }
+  return result;
 }
 
 std::string op_name(OpKind kind, const std::string& function) {

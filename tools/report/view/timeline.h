@@ -68,5 +68,7 @@ std::string op_name(trace::OpKind kind, const std::string& function);
 // The same for an op of a trace.
 std::string name_of(const trace::Trace& trace, const trace::OpRecord& op);
 std::string demangle(const std::string& name);
+// Each mangled name within a text.
+std::string demangle_words(const std::string& text);
 
 }  // namespace reprise::report

@@ -193,12 +193,14 @@ TEST(Report, WhyNothingWasPlannedIsShownAsItWasWritten) {
       "{\"kind\":\"on_demand\",\"cause\":\"no_iteration\",\"reason\":\"too few calls\"}\n"
       "{\"kind\":\"on_demand\",\"cause\":\"refused\",\"reason\":\"of 160 small tensors hold 84\",\"plan\":0}\n"
       "{\"kind\":\"on_demand\",\"cause\":\"refused\",\"reason\":\"of 160 small tensors hold 84\",\"plan\":0}\n"
+      "{\"kind\":\"on_demand\",\"cause\":\"never_began\",\"reason\":\"its call, _Z4makePf, never came\",\"plan\":1}\n"
       "{\"kind\":\"end\"}\n");
   const std::string text = text_of(sentences_section({nullptr, nullptr, &log}));
   EXPECT_NE(text.find("bad: Plan 1 was to come in force and could not (2 times): of 160 small tensors hold 84."),
             std::string::npos)
       << text;
   EXPECT_EQ(text.find("no iteration began"), std::string::npos) << text;
+  EXPECT_NE(text.find("Plan 2 never came in force: its call, make(float*), never came."), std::string::npos) << text;
   EXPECT_EQ(text.find("too few calls"), std::string::npos) << "a plan came after all: " << text;
 }
 

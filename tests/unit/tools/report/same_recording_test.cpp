@@ -55,5 +55,27 @@ TEST_F(SameRecording, OldLogsDoNotSayAndPass) {
   EXPECT_EQ(refused(), "");
 }
 
+TEST_F(SameRecording, APlanOfCallsThatTheTraceDoesNotHaveIsRefused) {
+  EXPECT_TRUE(check_same_iteration(trace_, 0x77, &plan_, nullptr).ok());
+  for (plan::Call& call : plan_.calls) call.signature = 5;
+  EXPECT_NE(check_same_iteration(trace_, 0x99, &plan_, nullptr).message().find("made of another recording"),
+            std::string::npos);
+  // Of another part of the trace: its ops are there, in this order.
+  uint64_t next = 100;
+  for (trace::Event& event : trace_.events) {
+    if (auto* const op = std::get_if<trace::Op>(&event)) op->record.signature = next++;
+  }
+  next = 100;
+  for (plan::Call& call : plan_.calls) call.signature = call.kind == plan::CallKind::op ? next++ : 0;
+  EXPECT_TRUE(check_same_iteration(trace_, 0x99, &plan_, nullptr).ok());
+}
+
+TEST_F(SameRecording, AReplayOfAnotherIterationIsRefused) {
+  log_.recording = 0;
+  EXPECT_TRUE(check_same_iteration(trace_, 0x77, nullptr, &log_).ok());
+  EXPECT_NE(check_same_iteration(trace_, 0x78, nullptr, &log_).message().find("then give the plan, too"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace reprise::tools
