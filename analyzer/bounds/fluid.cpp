@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "analyzer/bounds/linear_program.h"
 
@@ -124,20 +125,45 @@ class FluidProgram {
 
   // Recomputing takes time, in which the links carry bytes, too.
   void add_candidates() {
+    candidate_of_call_.assign(graph_.calls.size(), kNone);
+    for (uint32_t c = 0; c < candidates_.size(); ++c) candidate_of_call_[candidates_[c].call] = c;
     op_of_call_.assign(graph_.calls.size(), kNone);
     for (uint32_t op = 0; op < ops_; ++op) op_of_call_[fluid_.vitality.call_of_op[op]] = op;
     made_by_.assign(graph_.tensors.size(), kNone);
     for (uint32_t c = 0; c < candidates_.size(); ++c) {
       const RecomputeCandidate& candidate = candidates_[c];
-      const plan::Call& call = graph_.calls[candidate.call].call;
-      const double ms = static_cast<double>(call.duration_ns) / kMs;
-      recompute_.push_back(program_.add_column(ms, 0, 1));
-      const uint32_t interval = interval_before(op_of_call_[candidate.before]) % points_;
-      for (const uint32_t row : time_rows_[interval]) program_.set(row, recompute_[c], -ms * row_rate_[row]);
-      for (const plan::OpAccess& access : call.accesses) {
+      recompute_.push_back(add_repeat(candidate.call, candidate.before));
+      for (const plan::OpAccess& access : graph_.calls[candidate.call].call.accesses) {
         if (changes(access)) made_by_[access.tensor] = c;
       }
     }
+    std::map<uint32_t, uint32_t> others;  // ops that are no candidates themselves -> column
+    for (uint32_t c = 0; c < candidates_.size(); ++c) {
+      for (const uint32_t other : candidates_[c].others) {
+        const uint32_t itself = candidate_of_call_[other];
+        const bool first = itself == kNone && !others.contains(other);
+        if (first) others[other] = add_repeat(other, candidates_[c].before);
+        const uint32_t row =
+            program_.add_row(0, LinearProgram::kInfinity);  // at least as much of it as of the candidate
+        program_.set(row, itself == kNone ? others[other] : recompute_[itself], 1);
+        program_.set(row, recompute_[c], -1);
+      }
+    }
+  }
+
+  // The column of the part of an op that runs again before `before`.
+  uint32_t add_repeat(uint32_t op_call, uint32_t before) {
+    const plan::Call& call = graph_.calls[op_call].call;
+    uint64_t ns = call.duration_ns;
+    for (const plan::OpAccess& access : call.accesses) {
+      if (options_.guarded && changes(access)) ns += 2 * hash_ns(graph_.tensors[access.tensor].size, machine_);
+    }
+    const double ms = static_cast<double>(ns) / kMs;
+    const uint32_t column = program_.add_column(ms, 0, 1);
+    const uint32_t interval = interval_before(op_of_call_[before]) % points_;
+    for (const uint32_t row : time_rows_[interval]) program_.set(row, column, -ms * row_rate_[row]);
+    repeats_.push_back({column, ns});
+    return column;
   }
 
   // Does recomputing a candidate end this period?
@@ -312,10 +338,8 @@ class FluidProgram {
       total += (compute_[p] + x[stall_[p]]) * kMs;
       if (p % 2 == 0) fluid_.stall_ns.push_back(x[stall_[p]] * kMs);
     }
-    for (uint32_t c = 0; c < candidates_.size(); ++c) {
-      fluid_.recompute.push_back(x[recompute_[c]]);
-      total += fluid_.recompute[c] * static_cast<double>(graph_.calls[candidates_[c].call].call.duration_ns);
-    }
+    for (const uint32_t column : recompute_) fluid_.recompute.push_back(x[column]);
+    for (const auto& [column, ns] : repeats_) total += x[column] * static_cast<double>(ns);
     fluid_.iteration_ns = static_cast<uint64_t>(total);
     const auto values = [&](const std::vector<uint32_t>& columns) {
       std::vector<double> bytes;
@@ -355,7 +379,9 @@ class FluidProgram {
   std::vector<std::vector<uint32_t>> time_rows_;  // interval -> rows that grow with its time
   std::vector<double> row_rate_;                  // row -> at this rate
   std::vector<uint32_t> recompute_;               // column, by candidate
-  std::vector<uint32_t> made_by_;                 // tensor -> candidate
+  std::vector<uint32_t> candidate_of_call_;
+  std::vector<std::pair<uint32_t, uint64_t>> repeats_;  // columns of all that runs again, and what it takes
+  std::vector<uint32_t> made_by_;                       // tensor -> candidate
   std::vector<uint32_t> op_of_call_;
 };
 

@@ -17,6 +17,7 @@ struct FluidOptions {
   uint32_t segments = 48;     // of the iteration at most; memory is looked at during the fullest op of each
   double seconds = 30;        // of CPU time
   double cost_of_moving = 0;  // milliseconds a GiB, as if copies kept kernels waiting: for a schedule, not for a bound
+  bool guarded = false;       // what is recomputed is compared with what was dropped (decision 0031)
 };
 
 // What one period of some versions carries, which all leave and return between the same points. Amounts are bytes, by
@@ -44,7 +45,8 @@ struct Fluid {
 };
 
 // `capacity_bytes`: for chunked tensors. `candidates`: ops that may be recomputed, just before another op needs their
-// outputs; that they need their own inputs then is left out. Errors: unsupported (no solver, too long), infeasible.
+// outputs, and with the ops that they need again; that inputs which nobody makes again are needed then is left out.
+// Errors: unsupported (no solver, too long), infeasible.
 Result<Fluid> solve_fluid(const TaskGraph& graph, uint64_t capacity_bytes, const Machine& machine,
                           const FluidOptions& options, const std::vector<RecomputeCandidate>& candidates = {});
 

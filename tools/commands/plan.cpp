@@ -165,7 +165,9 @@ class Planning {
   std::string fluid_text(const analyzer::Workload& workload, const plan::Plan& plan,
                          const analyzer::PlanOptions& options) const {
     progress_.step("the fluid bound");
-    const auto fluid = analyzer::fluid_bounds(workload, plan.budget_bytes, options.recompute, {});
+    analyzer::FluidOptions closeness;
+    closeness.guarded = options.facts.has_value();
+    const auto fluid = analyzer::fluid_bounds(workload, plan.budget_bytes, options.recompute, closeness);
     progress_.clear();
     return analyzer::explain(plan, fluid);
   }

@@ -215,6 +215,7 @@ class Simulating {
     if (arguments_.no_fluid || bytes < workload_.minimum_bytes) return {};
     analyzer::FluidOptions closeness;
     closeness.segments = arguments_.segments;
+    closeness.guarded = options_.facts.has_value();
     // The time for a linear program grows with about the third power of its size.
     const double more = std::max(1.0, static_cast<double>(closeness.segments) / analyzer::FluidOptions().segments);
     closeness.seconds *= more * more * more;

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "analyzer/bounds/linear_program.h"
 #include "analyzer/planner/planner.h"
 #include "analyzer/policies/policy.h"
@@ -114,6 +116,57 @@ TEST_F(Fluids, MemoryForAllCostsNothing) {
   const auto fluid = solve_fluid(workload.graph, 2 * kChunks * kChunk, machine, {});
   ASSERT_TRUE(fluid.ok());
   EXPECT_EQ(fluid.value().iteration_ns, workload.graph.compute_ns);
+}
+
+uint32_t call_named(const TaskGraph& graph, const std::string& name) {
+  for (uint32_t call = 0; call < graph.calls.size(); ++call) {
+    if (graph.calls[call].call.name == name) return call;
+  }
+  return kNone;
+}
+
+// Over a link that carries nothing, h can be dropped: it is made of t, which is freed, so both are made again, and what
+// is compared is read twice more.
+TEST_F(Fluids, AChainIsRecomputedWhole) {
+  Machine machine = with_link(1, 1);
+  machine.digest_bytes_per_s = 100e9;
+  machine.launch_ns = 0;
+  TraceBuilder program;
+  for (int step = 0; step < 3; ++step) {
+    program.mark("iteration");
+    const uint64_t t = program.allocate(kChunks * kChunk);
+    program.launch("make t", {writes(t)}, 10 * kMs);
+    const uint64_t h = program.allocate(kChunks * kChunk);
+    program.launch("make h", {reads(t), writes(h)}, 10 * kMs);
+    program.free(t);
+    const uint64_t x = program.allocate(2 * kChunks * kChunk);
+    program.launch("make x", {writes(x)}, 100 * kMs);
+    program.free(x);
+    program.launch("use h", {reads(h)}, 10 * kMs);
+    program.free(h);
+  }
+  program.mark("iteration");
+  PlanOptions options;
+  options.machine = machine;
+  const Result<Workload> made = make_workload(program.trace(), options);
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  const TaskGraph& graph = made.value().graph;
+  RecomputeCandidate candidate;
+  candidate.call = call_named(graph, "make h");
+  candidate.before = call_named(graph, "use h");
+  const uint64_t capacity = 2 * kChunks * kChunk;
+  const auto iteration_ms = [&](const FluidOptions& how) {
+    const auto fluid = solve_fluid(graph, capacity, machine, how, {candidate});
+    EXPECT_TRUE(fluid.ok()) << fluid.status().message();
+    return fluid.ok() ? static_cast<double>(fluid.value().iteration_ns) / 1e6 : 0;
+  };
+  EXPECT_NEAR(iteration_ms({}), 140, 0.01) << "h alone";
+  candidate.others = {call_named(graph, "make t")};
+  EXPECT_NEAR(iteration_ms({}), 150, 0.01);
+  FluidOptions guarded;
+  guarded.guarded = true;
+  const double digest_ms = static_cast<double>(kChunks * kChunk) / 100e9 * 1e3;
+  EXPECT_NEAR(iteration_ms(guarded), 150 + 2 * digest_ms + 2 * digest_ms, 0.01);
 }
 
 TEST_F(Fluids, NoPolicyIsFaster) {
