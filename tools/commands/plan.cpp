@@ -216,10 +216,11 @@ Action declare_plan(CLI::App& app, const ProgramArguments&) {
               analyzer::known_policies());
   app.add_option("--safety", arguments->safety, "That the plan will run with: strict (default), audited or trusted")
       ->check(CLI::IsMember({"strict", "audited", "trusted"}));
-  name_values(app.add_option("--machine", arguments->machine,
-                             "Plan for the memory and links of one of these, or of a machine file; kernel times stay as "
-                             "recorded"),
-              "MACHINE", machine_names());
+  name_values(
+      app.add_option("--machine", arguments->machine,
+                     "Plan for the memory and links of one of these, or of a machine file; kernel times stay as "
+                     "recorded"),
+      "MACHINE", machine_names());
   app.add_flag("--no-recompute", arguments->no_recompute,
                "Recompute nothing to save memory; for strict safety nothing is, anyway");
   app.add_option("--facts", arguments->facts,

@@ -291,7 +291,9 @@ Action declare_simulate(CLI::App& app, const ProgramArguments&) {
   policies.emplace_back("all");
   name_values(app.add_option("--policy", arguments->policies, "Names with commas; auto: the best of all"), "POLICY",
               policies);
-  name_values(app.add_option("--machine", arguments->machine, "Memory and links of one of these, or of a machine file (default: the trace's); kernel times stay as recorded"),
+  name_values(app.add_option("--machine", arguments->machine,
+                             "Memory and links of one of these, or of a machine file (default: the trace's); kernel "
+                             "times stay as recorded"),
               "MACHINE", machine_names());
   app.add_option("--csv", arguments->csv, "Also write the rows to this file");
   app.add_option("--html", arguments->html, "Also write a page with curves of time and bytes over budgets");

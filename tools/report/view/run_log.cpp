@@ -152,15 +152,21 @@ void read_program_end(const json& line, RunLog& log) {
 
 using ReadLine = void (*)(const json&, RunLog&);
 const std::map<std::string, ReadLine>& readers() {
-  static const std::map<std::string, ReadLine> table = {
-      {run_log::start::line.name, read_start},         {run_log::plan::line.name, read_plan_line},
-      {run_log::on_demand::line.name, read_on_demand}, {run_log::repeats::line.name, read_repeats},
-      {run_log::examine::line.name, read_examine},     {run_log::activate::line.name, read_activate},
-      {run_log::iteration::line.name, read_iteration}, {run_log::divergence::line.name, read_divergence},
-      {run_log::loop_end::line.name, read_loop_end},   {run_log::memory::line.name, read_memory},
-      {run_log::activity::line.name, read_activity},   {run_log::overlap::line.name, read_overlap},
-      {run_log::unmanaged::line.name, read_unmanaged}, {run_log::end::line.name, read_end},
-      {run_log::program_end::line.name, read_program_end}};
+  static const std::map<std::string, ReadLine> table = {{run_log::start::line.name, read_start},
+                                                        {run_log::plan::line.name, read_plan_line},
+                                                        {run_log::on_demand::line.name, read_on_demand},
+                                                        {run_log::repeats::line.name, read_repeats},
+                                                        {run_log::examine::line.name, read_examine},
+                                                        {run_log::activate::line.name, read_activate},
+                                                        {run_log::iteration::line.name, read_iteration},
+                                                        {run_log::divergence::line.name, read_divergence},
+                                                        {run_log::loop_end::line.name, read_loop_end},
+                                                        {run_log::memory::line.name, read_memory},
+                                                        {run_log::activity::line.name, read_activity},
+                                                        {run_log::overlap::line.name, read_overlap},
+                                                        {run_log::unmanaged::line.name, read_unmanaged},
+                                                        {run_log::end::line.name, read_end},
+                                                        {run_log::program_end::line.name, read_program_end}};
   return table;
 }
 

@@ -69,6 +69,7 @@ class Hasher {
     hash_ = hash_mix(hash_, run_.shared_bytes);
     add_parameters();
     const uint64_t of_parameters = hash_;
+    if (run_.kernel_seed != 0) write_empty_ones();
     HashedLaunch launch{run_, of_parameters, {}, 0};
     for (const Tensor& tensor : tensors_) {
       const uint64_t content = tensor.use.reads ? hash_written(tensor) : 0;
@@ -85,6 +86,17 @@ class Hasher {
   }
 
  private:
+  void write_empty_ones() {
+    uint64_t empty = 0;
+    for (size_t i = 0; i < std::min<size_t>(tensors_.size(), 64); ++i) {
+      if (tensors_[i].written->intervals().empty() && !tensors_[i].written->complete()) empty |= uint64_t{1} << i;
+    }
+    empty = empty_operands(run_.kernel->name, run_.call, empty);
+    for (size_t i = 0; i < std::min<size_t>(tensors_.size(), 64); ++i) {
+      if ((empty >> i & 1) != 0) tensors_[i].use = {false, true};
+    }
+  }
+
   void write_result(const Tensor& tensor, uint64_t number) {
     const bool writes_inputs = nature_.lie() == Lie::now_and_then && hash_ % 8 == 0;
     if (!tensor.use.writes && !writes_inputs) return;

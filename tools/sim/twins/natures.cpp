@@ -27,6 +27,14 @@ Use Nature::use(uint32_t place, bool first) const {
   return {!output, output};
 }
 
+uint64_t empty_operands(std::string_view kernel, uint64_t call, uint64_t now) {
+  static auto& mutex = *new std::mutex;
+  static auto& answers = *new std::map<std::pair<uint64_t, uint64_t>, uint64_t>;
+  if (call == 0) return now;
+  const std::lock_guard lock(mutex);
+  return answers.try_emplace({trace::hash_bytes(kernel.data(), kernel.size()), call}, now).first->second;
+}
+
 uint64_t earlier_launches(std::string_view kernel, uint64_t call) {
   static auto& mutex = *new std::mutex;
   static auto& launches = *new std::map<std::pair<uint64_t, uint64_t>, uint64_t>;

@@ -1,6 +1,7 @@
 // What kernels without a twin do with their operands, where REPRISE_SIM_KERNELS asks for that: drawn from each kernel's
 // name, so that it is the same in every run, and neither the preloaded library nor the planner can know it. Without the
-// variable every operand is read and written. Caller: dataflow hashing.
+// variable every operand is read and written. What holds nothing yet is written whatever is drawn: no program reads
+// bytes that nobody set, so that frameworks run with natures, too. Caller: dataflow hashing.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -34,6 +35,10 @@ class Nature {
   uint64_t seed_;  // of the kernel; 0: all is read and written
   Lie lie_ = Lie::none;
 };
+
+// Which of a launch's operands held nothing when it was made for this call of the program: a bit each. `now`: those
+// that hold nothing now, which is the answer the first time, and where calls have no order.
+uint64_t empty_operands(std::string_view kernel, uint64_t call, uint64_t now);
 
 // How often launches of this kernel were made for this call of the program before. 0 where calls have no order.
 uint64_t earlier_launches(std::string_view kernel, uint64_t call);
