@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "preload/trace/signature.h"
+
 namespace reprise::replay::testing {
 
 namespace {
@@ -90,6 +92,31 @@ void fill_table(DriverTable* table) {
   table->cuEventSynchronize = [](CUevent event) {
     CALLED("cuEventSynchronize");
     return fake->event_synchronize(event);
+  };
+  // One module, that of digests: what its kernel computes here shows every change, too.
+  table->cuModuleLoadData = [](CUmodule* module, const void*) {
+    CALLED("cuModuleLoadData");
+    *module = reinterpret_cast<CUmodule>(fake->next_ += 0x10);
+    return CUDA_SUCCESS;
+  };
+  table->cuModuleGetFunction = [](CUfunction* function, CUmodule, const char*) {
+    CALLED("cuModuleGetFunction");
+    *function = reinterpret_cast<CUfunction>(fake->next_ += 0x10);
+    return CUDA_SUCCESS;
+  };
+  table->cuModuleGetGlobal = [](CUdeviceptr* address, size_t* size, CUmodule, const char*) {
+    CALLED("cuModuleGetGlobal");
+    return fake->digest_cells(address, size);
+  };
+  table->cuMemsetD32Async = [](CUdeviceptr address, unsigned value, size_t count, CUstream stream) {
+    CALLED("cuMemsetD32Async");
+    fake->launch(stream, [=] { fake->fill(address, value, count); });
+    return CUDA_SUCCESS;
+  };
+  table->cuLaunchKernel = [](CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                             CUstream stream, void** parameters, void**) {
+    CALLED("cuLaunchKernel");
+    return fake->digest(stream, parameters);
   };
   table->cuCtxSynchronize = [] {
     CALLED("cuCtxSynchronize");
@@ -239,6 +266,42 @@ uint64_t FakeDriver::read(CUdeviceptr address) {
 }
 
 void FakeDriver::write(CUdeviceptr address, uint64_t value) { access(address, &value, sizeof value, true); }
+
+CUresult FakeDriver::digest_cells(CUdeviceptr* address, size_t* size) {
+  *size = size_t{16} * 4096;
+  CUmemGenericAllocationHandle handle = 0;
+  reserve(address, *size);
+  create(&handle, *size);
+  map(*address, *size, handle);
+  bytes -= *size;  // the module's, and no chunk
+  return set_access(*address, *size);
+}
+
+void FakeDriver::fill(CUdeviceptr address, uint32_t value, uint64_t count) {
+  std::vector<uint32_t> words(count, value);
+  access(address, words.data(), 4 * count, true);
+}
+
+CUresult FakeDriver::digest(CUstream stream, void** parameters) {
+  const auto from = *static_cast<CUdeviceptr*>(parameters[0]);
+  const auto size = *static_cast<uint64_t*>(parameters[1]);
+  const auto place = *static_cast<uint64_t*>(parameters[2]);
+  const auto cell = *static_cast<uint32_t*>(parameters[3]);
+  CUdeviceptr cells = 0;
+  for (const auto& [address, page] : pages_) cells = page.bytes == size_t{16} * 4096 ? address : cells;
+  launch(stream, [=, this] {
+    std::vector<unsigned char> content(size);
+    access(from, content.data(), size, false);
+    uint64_t sums[2] = {};
+    access(cells + 16 * cell, sums, sizeof sums, false);
+    for (uint64_t i = 0; i < size; ++i) {
+      sums[0] += trace::hash_mix(8 * place + i, content[i]);
+      sums[1] += trace::hash_mix(~(8 * place + i), content[i]);
+    }
+    access(cells + 16 * cell, sums, sizeof sums, true);
+  });
+  return CUDA_SUCCESS;
+}
 
 CUresult FakeDriver::host_alloc(void** memory, uint64_t size) {
   host_.push_back(std::unique_ptr<unsigned char[]>(new unsigned char[size]));

@@ -114,6 +114,9 @@ class FakeDriver {
   CUresult unmap(CUdeviceptr address, uint64_t size);
   CUresult set_access(CUdeviceptr address, uint64_t size);
   CUresult copy(CUdeviceptr device, void* host, uint64_t size, CUstream stream, bool to_device);
+  CUresult digest_cells(CUdeviceptr* address, size_t* size);
+  void fill(CUdeviceptr address, uint32_t value, uint64_t count);
+  CUresult digest(CUstream stream, void** parameters);
   CUresult host_alloc(void** memory, uint64_t size);
   CUresult event_record(CUevent event, CUstream stream);
   CUresult event_query(CUevent event);

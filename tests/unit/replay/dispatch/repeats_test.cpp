@@ -1,0 +1,428 @@
+// A plan that recomputes, enforced on a fake driver: repeats have this iteration's parameters, what is not as it was is
+// found before anything of it can be seen, and a departure in between loses nothing.
+#include "replay/dispatch/repeats.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "analyzer/verify/verify.h"
+#include "preload/trace/signature.h"
+#include "replay/dispatch/plan_executor.h"
+#include "tests/unit/replay/memory/small_device.h"
+
+namespace reprise::replay {
+namespace {
+
+using plan::CallKind;
+using plan::EdgeKind;
+using plan::VertexKind;
+constexpr uint64_t kBytes = 2 * 4096;  // of each tensor but the last word of the sum
+constexpr uint32_t kW = 0, kSum = 1, kX = 2, kT = 3, kAgain = 4;
+
+// An iteration: x is made of w, used, and idle while t takes its chunks; then x is made again and used, the sum of all
+// that was used is shown to the host, and w takes a step.
+class PlanBuilder {
+ public:
+  PlanBuilder() {
+    plan_.chunk_bytes = 4096;
+    plan_.chunk_count = 6;
+    plan_.budget_bytes = 6 * 4096;
+    plan_.placements = {{{0, 1}}, {{2, 3}}, {{4, 5}}};
+    plan_.tensors.resize(5);
+    for (plan::Tensor& tensor : plan_.tensors) {
+      tensor.size = kBytes;
+      tensor.chunk_count = 2;
+    }
+    for (const uint32_t persistent : {kW, kSum}) plan_.tensors[persistent].resident_at_start = true;
+    plan_.tensors[kW].home = 0;
+    plan_.tensors[kSum].home = 1;
+    for (const uint32_t transient : {kX, kT, kAgain}) plan_.tensors[transient].home = 2;
+    plan_.tensors[kAgain].recompute_of = kX;
+    allocate(kX);
+    op("make", {{kW, false}, {kX, true}}, {{10, EdgeKind::data, 1}, {9, EdgeKind::memory, 1}, {7, EdgeKind::memory, 1}},
+       kX);
+    op("use", {{kX, false}, {kSum, true}}, {{0, EdgeKind::data, 0}, {8, EdgeKind::data, 1}});
+    free(kX, true);
+    allocate(kT);
+    op("work", {{kT, true}}, {{2, EdgeKind::memory, 0}, {1, EdgeKind::memory, 0}}, kT);
+    op("use", {{kT, false}, {kSum, true}}, {{3, EdgeKind::data, 0}, {1, EdgeKind::data, 0}});
+    free(kT, false);
+    allocate(kAgain);
+    op("make", {{kW, false}, {kAgain, true}}, {{5, EdgeKind::memory, 0}, {4, EdgeKind::memory, 0}}, kAgain);
+    op("use", {{kAgain, false}, {kSum, true}}, {{6, EdgeKind::data, 0}, {4, EdgeKind::data, 0}});
+    op("show", {{kSum, false}}, {{7, EdgeKind::data, 0}});
+    free(kAgain, false);
+    op("step", {{kW, true}}, {{6, EdgeKind::data, 0}});
+    plan::Call& first = plan_.calls[1];
+    plan::Call& again = plan_.calls[9];
+    first.pure = true;
+    plan_.calls[8].inserted = again.inserted = true;
+    again.recompute_of = 1;
+    again.signature = first.signature;
+  }
+  plan::Plan take() { return std::move(plan_); }
+
+ private:
+  struct Use {
+    uint32_t tensor;
+    bool written;
+  };
+  plan::Call& call(CallKind kind, uint32_t tensor) {
+    plan::Call& made = plan_.calls.emplace_back();
+    made.kind = kind;
+    made.tensor = tensor;
+    made.signature = plan_.calls.size();
+    return made;
+  }
+  void allocate(uint32_t tensor) {
+    plan_.tensors[tensor].allocate_call = static_cast<uint32_t>(plan_.calls.size());
+    call(CallKind::allocate, tensor);
+  }
+  plan::Vertex& vertex(VertexKind kind, std::vector<plan::Predecessor> predecessors) {
+    plan_.order.push_back(static_cast<uint32_t>(plan_.vertices.size()));
+    plan_.calls.back().vertex = plan_.order.back();
+    plan::Vertex& made = plan_.vertices.emplace_back();
+    made.kind = kind;
+    made.call = static_cast<uint32_t>(plan_.calls.size() - 1);
+    made.predecessors = std::move(predecessors);
+    return made;
+  }
+  void op(const char* name, const std::vector<Use>& uses, std::vector<plan::Predecessor> predecessors,
+          uint32_t acquired = plan::kNone) {
+    plan::Call& made = call(CallKind::op, plan::kNone);
+    made.op = trace::OpKind::launch;
+    made.name = name;
+    for (const Use& use : uses) {
+      const bool update = use.written && is_persistent(use.tensor);
+      const uint32_t mode = !use.written ? trace::kAccessRead
+                            : update     ? trace::kAccessRead | trace::kAccessWrite
+                                         : uint32_t{trace::kAccessWrite};
+      made.accesses.push_back({use.tensor, mode, 0, 0, static_cast<uint32_t>(8 * made.accesses.size())});
+    }
+    plan::Vertex& added = vertex(VertexKind::op, std::move(predecessors));
+    if (acquired != plan::kNone) added.acquires = {{acquired, 2}};
+  }
+  static bool is_persistent(uint32_t tensor) { return tensor == kW || tensor == kSum; }
+  void free(uint32_t tensor, bool inserted) {
+    plan_.tensors[tensor].free_call = static_cast<uint32_t>(plan_.calls.size());
+    call(CallKind::free, tensor).inserted = inserted;
+    vertex(VertexKind::release, {}).tensor = tensor;
+  }
+
+  plan::Plan plan_;
+};
+
+class RepeatsTest;
+RepeatsTest* running = nullptr;
+
+// What a launch carries, and so what its repeat has to carry.
+struct Parameters {
+  CUdeviceptr from;
+  CUdeviceptr to;
+  uint64_t salt;
+  uint32_t call;
+  uint32_t iteration;
+};
+
+class RepeatsTest : public ::testing::Test {
+ protected:
+  RepeatsTest() {
+    running = this;
+    shared_.command_log.open(1 << 20);
+    shared_.context = device_.context;
+    shared_.chunk_bytes = device_.chunk_bytes;
+    shared_.arena = device_.memory.arena;
+    shared_.addresses.open(shared_.arena, device_.chunk_bytes);
+    shared_.host = &device_.memory.host;
+    const plan::Plan plan = PlanBuilder().take();
+    EXPECT_TRUE(analyzer::verify(plan).ok()) << analyzer::verify(plan).message();
+    std::string why;
+    EXPECT_TRUE(make_plan_index(plan, shared_.arena.plan, 4096, &index_, &why)) << why;
+    shared_.plans[0].store(&index_);
+    stream_ = device_.driver.stream();
+    for (const uint32_t tensor : {kW, kSum}) make_persistent(tensor);
+    LogEntry* const entry = shared_.command_log.append(EntryKind::activate);
+    shared_.command_log.publish(entry);
+    executor_.activate(0, 0);
+    shared_.command_log.done(entry);
+    EXPECT_TRUE(executor_.active());
+  }
+  ~RepeatsTest() override {
+    device_.driver.run_all();
+    EXPECT_EQ(device_.driver.violations, std::vector<std::string>{});
+    running = nullptr;
+  }
+
+  void make_persistent(uint32_t tensor) {
+    ResidentTensor& made = *device_.memory.tensors.insert(shared_.arena.ranges.base + tensor * 4 * 4096);
+    made.allocation = tensor + 1;
+    made.size = kBytes;
+    made.chunk_count = 2;
+    EXPECT_EQ(pager_.make_resident({&made}), CUDA_SUCCESS);
+    addresses_[tensor] = made.base;
+    for (uint64_t at = 0; at < kBytes; at += 8) device_.driver.write(made.base + at, at + tensor);
+    pager_.touched(made, device_.work(device_.memory.lanes.lane_of(stream_, device_.context), [] {}), true);
+    model_[tensor].resize(kBytes / 8);
+    for (uint64_t at = 0; at < kBytes; at += 8) model_[tensor][at / 8] = at + tensor;
+  }
+  CUdeviceptr address(uint32_t tensor) {
+    const uint32_t root = plan::root_of(index_.plan.tensors, tensor);
+    return root < 2 ? addresses_[root] : index_.addresses[root];
+  }
+
+  // ---- what kernels do -------------------------------------------------------------------------------------------
+
+  static uint64_t made(uint64_t from, uint64_t salt, uint64_t at) { return trace::hash_mix(from ^ salt, at); }
+  static uint64_t summed(uint64_t sum, uint64_t used, uint64_t at) { return trace::hash_mix(sum + at, used); }
+
+  static CUresult issue(const void* payload, CUstream stream) noexcept {
+    Parameters parameters;
+    std::memcpy(&parameters, payload, sizeof parameters);
+    running->issued(parameters, stream);
+    return CUDA_SUCCESS;
+  }
+  void issued(const Parameters& parameters, CUstream stream) {
+    const std::string name = index_.plan.calls[parameters.call].name;
+    log_.push_back(name);
+    if (!device_.driver.idle())
+      busy_.push_back(name + " " + std::to_string(parameters.iteration) + " " + std::to_string(parameters.call));
+    device_.driver.launch(stream, [this, parameters, name] { run(parameters, name); });
+  }
+  void run(const Parameters& parameters, const std::string& name) {
+    FakeDriver& driver = device_.driver;
+    const bool repeat = name == "make" && makes_++ % 2 == 1;
+    for (uint64_t at = 0; at < kBytes; at += 8) {
+      const uint64_t from = parameters.from == 0 ? 0 : driver.read(parameters.from + at);
+      if (name == "use") {
+        driver.write(parameters.to + at, summed(driver.read(parameters.to + at), from, at));
+      } else if (name == "show") {
+        if (at == 0) shown_.push_back(0);
+        shown_.back() = trace::hash_mix(shown_.back(), from);
+      } else {
+        driver.write(parameters.to + at, made(from, parameters.salt, at));
+      }
+    }
+    if (repeat && spoil_) spoil_(parameters);
+  }
+
+  // ---- what the program calls ------------------------------------------------------------------------------------
+
+  void submit(uint32_t call, uint64_t iteration) {
+    const plan::Call& planned = index_.plan.calls[call];
+    if (planned.inserted) return;
+    LogEntry* entry = nullptr;
+    if (planned.kind == CallKind::op) {
+      entry = op(call, iteration);
+    } else {
+      entry = shared_.command_log.append(planned.kind == CallKind::allocate ? EntryKind::allocate : EntryKind::free);
+      entry->address = address(planned.tensor);
+      entry->size = kBytes;
+      entry->chunk_count = 2;
+      entry->allocation = 100 + iteration * 10 + planned.tensor;
+    }
+    entry->call = call;
+    entry->iteration = iteration;
+    shared_.command_log.publish(entry);
+  }
+  LogEntry* op(uint32_t call, uint64_t iteration) {
+    const plan::Call& planned = index_.plan.calls[call];
+    std::vector<Access> accesses;
+    Parameters parameters{0, 0, 1000 + iteration, call, static_cast<uint32_t>(iteration)};
+    for (const plan::OpAccess& access : planned.accesses) {
+      accesses.push_back({access.tensor + 1, address(access.tensor), 0, 0, access.parameter_offset, access.mode});
+      (plan::writes(access) ? parameters.to : parameters.from) = address(access.tensor);
+    }
+    if (planned.name == "step") parameters.from = parameters.to;
+    alignas(16) unsigned char payload[64] = {};
+    std::memcpy(payload, &parameters, sizeof parameters);
+    Command command{};
+    command.op = trace::OpKind::launch;
+    command.flags = planned.name == "show" ? uint16_t{trace::kOpHostVisible} : uint16_t{0};
+    command.stream = stream_;
+    command.context = device_.context;
+    command.kernel = 7;
+    command.name = "a_kernel";
+    command.accesses = accesses.data();
+    command.access_count = static_cast<uint32_t>(accesses.size());
+    command.issue = &RepeatsTest::issue;
+    command.payload = payload;
+    command.payload_bytes = sizeof payload;
+    model(planned.name, parameters);
+    return shared_.command_log.append_op(command);
+  }
+  // The same on the host, at once.
+  void model(const std::string& name, const Parameters& parameters) {
+    const auto of = [&](CUdeviceptr base) -> std::vector<uint64_t>& {
+      for (const uint32_t tensor : {kW, kSum, kX, kT}) {
+        if (address(tensor) == base) return model_[tensor];
+      }
+      return model_[kAgain];
+    };
+    std::vector<uint64_t>& to = of(parameters.to);
+    std::vector<uint64_t>& from = of(parameters.from);
+    to.resize(kBytes / 8);
+    if (name == "show") expected_.push_back(0);
+    for (uint64_t at = 0; at < kBytes; at += 8) {
+      const uint64_t value = parameters.from == 0 ? 0 : from[at / 8];
+      if (name == "use") {
+        to[at / 8] = summed(to[at / 8], value, at);
+      } else if (name == "show") {
+        expected_.back() = trace::hash_mix(expected_.back(), value);
+      } else {
+        to[at / 8] = made(value, parameters.salt, at);
+      }
+    }
+  }
+
+  // The dispatcher's turns; the device goes on only when there is nothing else to do.
+  void settle() {
+    for (int turns = 0; turns < 100'000 && executor_.active(); ++turns) {
+      if (executor_.step()) continue;
+      bool moved = false;
+      for (const CUstream stream : device_.driver.streams()) moved = moved || device_.driver.step(stream);
+      if (!moved) return;
+    }
+  }
+  void iterate(uint64_t iteration, uint32_t from = 0, uint32_t to = 14) {
+    for (uint32_t call = from; call < to && executor_.active(); ++call) submit(call, iteration);
+    settle();
+  }
+  // The plan has ended: what it has not issued is performed on demand.
+  void perform_rest() {
+    for (uint64_t at = shared_.command_log.head(); at < shared_.command_log.tail(); ++at) {
+      LogEntry* const entry = shared_.command_log.at(at);
+      if (!entry->done) on_demand_.perform(*entry);
+    }
+    device_.driver.run_all();
+  }
+  bool was_busy(const std::string& what) const { return std::find(busy_.begin(), busy_.end(), what) != busy_.end(); }
+  uint64_t repeats() const { return device_.memory.traffic.repeated_launches; }
+  bool plan_is_given_up() const { return shared_.plan_unusable[0].load(); }
+  CUresult error() const { return shared_.faults.peek(); }
+
+  using FakeDriver = testing::FakeDriver;
+  testing::SmallDevice device_{6};
+  Shared shared_;
+  Pager pager_{&device_.memory};
+  Issuer issuer_{&shared_, &device_.memory};
+  OnDemandExecutor on_demand_{&shared_, &device_.memory, &pager_, &issuer_};
+  PlanExecutor executor_{&shared_, &device_.memory, &pager_, &issuer_, &on_demand_.examiner};
+  PlanIndex index_;
+  CUstream stream_ = nullptr;
+  CUdeviceptr addresses_[2] = {};
+  std::vector<uint64_t> model_[5];
+  std::vector<std::string> log_;   // kernels, as they were issued
+  std::vector<std::string> busy_;  // those that were issued while the device had work
+  std::vector<uint64_t> shown_;
+  std::vector<uint64_t> expected_;
+  int makes_ = 0;
+  std::function<void(const Parameters&)> spoil_;  // behind each repeat
+};
+
+TEST_F(RepeatsTest, HaveTheParametersOfTheirIteration) {
+  for (uint64_t iteration = 0; iteration < 4; ++iteration) iterate(iteration);
+  EXPECT_TRUE(executor_.active());
+  EXPECT_EQ(repeats(), 4u);
+  EXPECT_EQ(shown_, expected_);
+  EXPECT_EQ(shown_.size(), 4u);
+  EXPECT_EQ(error(), CUDA_SUCCESS);
+}
+
+// The first time the consumer waits for the verdict.
+TEST_F(RepeatsTest, ConsumersWaitUntilOneWasRight) {
+  for (uint64_t iteration = 0; iteration < 3; ++iteration) iterate(iteration);
+  EXPECT_FALSE(was_busy("use 0 10"));
+  EXPECT_TRUE(was_busy("use 1 10"));
+  EXPECT_TRUE(was_busy("use 2 10"));
+}
+
+// ... in every single byte.
+TEST_F(RepeatsTest, AFirstMismatchCostsThePlanAndNothingElse) {
+  spoil_ = [this](const Parameters& parameters) { device_.driver.write(parameters.to + kBytes - 8, 1); };
+  iterate(0);
+  EXPECT_FALSE(executor_.active());
+  EXPECT_TRUE(plan_is_given_up());
+  perform_rest();
+  EXPECT_EQ(shown_, expected_);
+  EXPECT_EQ(error(), CUDA_SUCCESS);
+}
+
+TEST_F(RepeatsTest, ALaterMismatchNeverReachesTheHost) {
+  iterate(0);
+  iterate(1);
+  spoil_ = [this](const Parameters& parameters) { device_.driver.write(parameters.to, 1); };
+  iterate(2);
+  EXPECT_FALSE(executor_.active());
+  EXPECT_TRUE(plan_is_given_up());
+  EXPECT_EQ(error(), CUDA_ERROR_LAUNCH_FAILED);
+  ASSERT_EQ(shown_.size(), 2u) << "what the third iteration shows is wrong";
+  EXPECT_TRUE(std::equal(shown_.begin(), shown_.end(), expected_.begin()));
+}
+
+// The repeat makes what it should, but writes what it only reads, as far as is known.
+TEST_F(RepeatsTest, AnInputThatARepeatWritesIsFound) {
+  iterate(0);
+  spoil_ = [this](const Parameters& parameters) { device_.driver.write(parameters.from + 8, 1); };
+  iterate(1);
+  EXPECT_FALSE(executor_.active());
+  EXPECT_EQ(error(), CUDA_ERROR_LAUNCH_FAILED);
+  EXPECT_EQ(shown_.size(), 1u);
+}
+
+// What the repeat reads has changed since the first launch, though no call of the program has written it.
+TEST_F(RepeatsTest, AnInputInAnotherVersionIsFound) {
+  iterate(0);
+  iterate(1, 0, 6);
+  device_.driver.run_all();
+  device_.driver.write(address(kW) + 16, 1);
+  iterate(1, 6);
+  EXPECT_FALSE(executor_.active());
+  EXPECT_EQ(error(), CUDA_ERROR_LAUNCH_FAILED);
+  EXPECT_EQ(shown_.size(), 1u);
+}
+
+class DepartureTest : public RepeatsTest, public ::testing::WithParamInterface<uint32_t> {};
+
+// Before any call the program does something else: what is away is made again, and its bytes are right.
+TEST_P(DepartureTest, BringsEverythingBack) {
+  iterate(0);
+  iterate(1, 0, GetParam());
+  const uint64_t before = repeats();
+  LogEntry* const entry = shared_.command_log.append(EntryKind::ordered);
+  entry->all_resident = true;
+  shared_.command_log.publish(entry);
+  settle();
+  ASSERT_FALSE(executor_.active());
+  EXPECT_EQ(repeats(), before);
+  ResidentTensor* const x = device_.memory.tensors.find(address(kX));
+  ASSERT_NE(x, nullptr);
+  EXPECT_FALSE(x->lost);
+  EXPECT_EQ(pager_.make_resident({x}), CUDA_SUCCESS);
+  device_.driver.run_all();
+  for (uint64_t at = 0; GetParam() > 1 && at < kBytes; at += 8) {
+    ASSERT_EQ(device_.driver.read(x->base + at), model_[kX][at / 8]) << "at " << at;
+  }
+  EXPECT_EQ(error(), CUDA_SUCCESS);
+}
+INSTANTIATE_TEST_SUITE_P(BeforeEachCall, DepartureTest, ::testing::Range(1u, 12u));
+
+// ... unless that does not make the same, which is told.
+TEST_F(RepeatsTest, ADepartureThatMakesOtherBytesIsTold) {
+  iterate(0);
+  iterate(1, 0, 6);
+  spoil_ = [this](const Parameters& parameters) { device_.driver.write(parameters.to, 1); };
+  LogEntry* const entry = shared_.command_log.append(EntryKind::ordered);
+  entry->all_resident = true;
+  shared_.command_log.publish(entry);
+  settle();
+  ASSERT_FALSE(executor_.active());
+  EXPECT_EQ(error(), CUDA_ERROR_LAUNCH_FAILED);
+}
+
+}  // namespace
+}  // namespace reprise::replay
