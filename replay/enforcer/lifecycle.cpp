@@ -193,7 +193,8 @@ void Enforcer::write_end() noexcept {
   } else if (!told && !unplanned_because_.empty()) {
     log_line(LogLevel::warn, "memory was managed on demand: %s", unplanned_because_.c_str());
   }
-  if (!reopened_) say_why_unplanned();
+  // Other threads may still call, or stand still in a call: then the log goes without it.
+  if (const std::unique_lock lock(submit_mutex_, std::try_to_lock); lock.owns_lock() && !reopened_) say_why_unplanned();
   Moved moved = before_;
   if (managing()) moved.add(dispatcher_.memory());
   RunLogLine line(run_log::end::line);

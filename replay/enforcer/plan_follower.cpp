@@ -63,7 +63,13 @@ FollowedCall PlanFollower::step(CallKind kind, uint64_t signature, const char* g
     // The dispatcher has ended the plan and logged why.
     end_plan();
     whole_ = false;
-    if (matcher_.iteration() <= began_iteration_) ++plans_[current_].early_failures;
+    if (matcher_.iteration() <= began_iteration_) {
+      ++plans_[current_].early_failures;
+      calls_in_period_ = matcher_.next();  // an iteration on demand that began with the plan
+    } else {
+      on_demand_began_ns_ = 0;
+      calls_in_period_ = 0;
+    }
   }
   if (following_) {
     step.planned = match(step);
@@ -93,6 +99,8 @@ void PlanFollower::try_to_begin(CallKind kind, uint64_t signature, Try match, Fo
     }
     // It repeats from somewhere in the iteration, and the plan begins at its start: what is mostly over counts.
     if (on_demand_began_ns_ != 0 && 2 * calls_in_period_ >= period_) on_demand_boundary();
+    on_demand_began_ns_ = period_ != 0 ? RunLogWriter::now_ns() : 0;
+    calls_in_period_ = 0;
     begin(plan);
     step->planned = match(*step);
     if (!step->planned) continue;

@@ -56,6 +56,7 @@ const char* decision_of(const Wait& wait) {
 template <typename Key>
 std::vector<WaitSum> sorted(const std::map<Key, WaitSum>& sums) {
   std::vector<WaitSum> list;
+  list.reserve(sums.size());
   for (const auto& [key, sum] : sums) list.push_back(sum);
   std::stable_sort(list.begin(), list.end(), [](const WaitSum& a, const WaitSum& b) { return a.ns > b.ns; });
   return list;
