@@ -3,6 +3,8 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include "tools/cli/command.h"
 #include "tools/cli/files.h"
@@ -14,19 +16,22 @@
 namespace reprise::tools {
 namespace {
 
-// With a budget the preloaded library plans, too: beside a private name of the trace.
 int run_record(const SessionOptions& options, const ProgramArguments& program) {
   Result<Settings> checked = check_session(options, program);
   if (!checked.ok()) return fail(checked.status());
   Settings settings = checked.value();
   const std::string trace = settings.trace;
   remove_old(trace);
-  Result<TemporaryFolder> folder = TemporaryFolder::create();
-  if (!folder.ok()) return fail(folder.status());
-  if (Status status = record_through(folder.value(), settings); !status.ok()) return fail(status);
+  std::optional<TemporaryFolder> folder;
+  if (settings.budget.set()) {  // then the preloaded library plans, too
+    Result<TemporaryFolder> made = TemporaryFolder::create();
+    if (!made.ok()) return fail(made.status());
+    folder.emplace(std::move(made.value()));
+    if (Status status = record_through(*folder, settings); !status.ok()) return fail(status);
+  }
   Result<Outcome> outcome = run_program(settings, program);
   if (!outcome.ok()) return fail(outcome.status());
-  folder.value().remove();
+  folder.reset();
   const Recording recording = look_at_recording(options.trace, trace, outcome.value());
   switch (recording.state) {
     case RecordingState::none:

@@ -84,15 +84,15 @@ int run_replay(const SessionOptions& options, const ProgramArguments& program) {
   if (!fits.ok()) return fail(fits);
   settings.plan = absolute_path(options.plan);
   if (!settings.budget.set()) settings.budget.bytes = plan.value().budget_bytes;
+  // Only to see whether the plan applied: where there is no place for it, that is not said.
   Result<TemporaryFolder> folder = TemporaryFolder::create();
-  if (!folder.ok()) return fail(folder.status());
-  if (settings.run_log.empty()) settings.run_log = folder.value().file("program.run");
+  if (settings.run_log.empty() && folder.ok()) settings.run_log = folder.value().file("program.run");
   remove_old(settings.run_log);
   Result<Outcome> outcome = run_program(settings, program);
   if (!outcome.ok()) return fail(outcome.status());
   log_program_end(settings.run_log, outcome.value());
-  say_whether_it_applied(options.plan, settings);
-  folder.value().remove();
+  if (!settings.run_log.empty()) say_whether_it_applied(options.plan, settings);
+  if (folder.ok()) folder.value().remove();
   return end_like(outcome.value());
 }
 

@@ -30,7 +30,8 @@ struct Window {
 // layout program can draw.
 Result<std::string> to_dot(const Inputs& inputs, const Window& window = {});
 
-// Everything that is in the files, field by field. Numbers that JavaScript's cannot hold (hashes, addresses, handles)
+// What is in the files, field by field: all of a trace and a plan; of a run log, which is JSON itself, what the report
+// reads. Numbers that JavaScript's cannot hold (hashes, addresses, handles)
 // are texts of 16 hexadecimal digits.
 Result<std::string> to_json(const Inputs& inputs);
 

@@ -26,6 +26,14 @@ Json accesses_json(const std::vector<trace::AccessRecord>& accesses) {
   return list;
 }
 
+// Bytes as hexadecimal digits.
+std::string bytes_text(const std::vector<uint8_t>& bytes) {
+  std::string text;
+  text.reserve(2 * bytes.size());
+  for (const uint8_t byte : bytes) text += fmt::format("{:02x}", byte);
+  return text;
+}
+
 Json op_json(const trace::Trace& trace, const trace::Op& op) {
   const trace::OpRecord& record = op.record;
   Json json = {{"event", "op"},
@@ -39,6 +47,7 @@ Json op_json(const trace::Trace& trace, const trace::Op& op) {
                {"device", record.device},
                {"thread", record.thread},
                {"stream", record.stream},
+               {"function", record.function},
                {"call_site", record.call_site},
                {"grid", record.grid},
                {"block", record.block},
@@ -49,6 +58,7 @@ Json op_json(const trace::Trace& trace, const trace::Op& op) {
     json["end_ns"] = activity->second.end_ns;
   }
   json["accesses"] = accesses_json(op.accesses);
+  json["parameters"] = bytes_text(op.parameters);
   return json;
 }
 
@@ -64,6 +74,7 @@ Json event_json(const trace::Trace& trace, const trace::Event& event) {
             {"time_ns", record.time_ns},
             {"stream", record.stream},
             {"device", record.device},
+            {"flags", record.header.flags},
             {"call_site", record.call_site},
             {"address", digits(record.address)}};
   }
@@ -72,6 +83,8 @@ Json event_json(const trace::Trace& trace, const trace::Event& event) {
     return {{"event", "free"},
             {"sequence", record.header.sequence},
             {"allocation", record.allocation},
+            {"origin", trace::name_of(record.origin)},
+            {"flags", record.header.flags},
             {"time_ns", record.time_ns},
             {"stream", record.stream}};
   }
@@ -92,6 +105,39 @@ Json event_json(const trace::Trace& trace, const trace::Event& event) {
           {"time_ns", mark.record.time_ns}};
 }
 
+template <typename T, typename F>
+Json list_json(const std::vector<T>& items, F to) {
+  Json list = Json::array();
+  for (const T& item : items) list.push_back(to(item));
+  return list;
+}
+
+Json function_json(const trace::TracedFunction& function) {
+  Json json = {{"id", function.id},
+               {"name", function.name},
+               {"identity", digits(function.identity)},
+               {"parameters_known", function.parameters_known}};
+  json["parameters"] = list_json(function.parameters, [](const trace::ParameterLayout& one) {
+    return Json{{"offset", one.offset}, {"bytes", one.bytes}};
+  });
+  return json;
+}
+
+Json stream_json(const trace::StreamRecord& stream) {
+  return {{"stream", stream.stream},
+          {"sequence", stream.header.sequence},
+          {"created", stream.created != 0},
+          {"non_blocking", stream.non_blocking != 0},
+          {"priority", stream.priority}};
+}
+
+Json gap_json(const trace::GapRecord& gap) {
+  return {{"after", gap.after_sequence},
+          {"before", gap.header.sequence},
+          {"records", gap.records},
+          {"flags", gap.header.flags}};
+}
+
 Json trace_json(const trace::Trace& trace) {
   Json json;
   json["info"] = Json::object();
@@ -101,7 +147,12 @@ Json trace_json(const trace::Trace& trace) {
   json["ended"] = trace.ended;
   json["dropped"] = trace.dropped;
   json["tail"] = trace.tail.message();
+  json["unknown"] = trace.unknown;
   json["call_sites"] = trace.call_sites;
+  json["functions"] = list_json(trace.functions, function_json);
+  json["streams"] = list_json(trace.streams, stream_json);
+  json["gaps"] = list_json(trace.gaps, gap_json);
+  json["pauses"] = list_json(trace.pauses, gap_json);
   json["events"] = Json::array();
   for (const trace::Event& event : trace.events) json["events"].push_back(event_json(trace, event));
   return json;
@@ -118,20 +169,36 @@ Json tensor_json(const plan::Tensor& tensor) {
           {"home", index_json(tensor.home)},
           {"slab_offset", tensor.slab_offset},
           {"resident_at_start", tensor.resident_at_start},
-          {"clean_at_start", tensor.clean_at_start}};
+          {"clean_at_start", tensor.clean_at_start},
+          {"device", tensor.device},
+          {"recompute_of", index_json(tensor.recompute_of)},
+          {"part_of", index_json(tensor.part_of)},
+          {"part_offset", tensor.part_offset}};
 }
 
 Json call_json(const plan::Call& call) {
   Json json = {{"kind", plan::name_of(call.kind)},  {"signature", digits(call.signature)}, {"stream", call.stream},
                {"tensor", index_json(call.tensor)}, {"vertex", index_json(call.vertex)},   {"name", call.name},
                {"duration_ns", call.duration_ns}};
-  if (call.kind == plan::CallKind::op) json["op"] = trace::name_of(call.op);
+  if (call.kind == plan::CallKind::op) {
+    json["op"] = trace::name_of(call.op);
+    json["pure"] = call.pure;
+  } else {
+    json["origin"] = trace::name_of(call.origin);
+  }
+  json["flags"] = call.flags;
+  json["device"] = call.device;
+  json["waited"] = call.waited;
   if (call.inserted) json["inserted"] = true;
   if (call.recompute_of != plan::kNone) json["recompute_of"] = call.recompute_of;
   json["accesses"] = Json::array();
   for (const plan::OpAccess& one : call.accesses) {
     json["accesses"].push_back(
-        {{"tensor", one.tensor}, {"mode", one.mode}, {"offset", one.offset}, {"size", one.size}});
+        {{"tensor", one.tensor},
+         {"mode", one.mode},
+         {"offset", one.offset},
+         {"size", one.size},
+         {"parameter_offset", one.parameter_offset == trace::kNoParameter ? Json() : Json(one.parameter_offset)}});
   }
   return json;
 }
@@ -155,13 +222,6 @@ Json vertex_json(const plan::Vertex& vertex) {
   return json;
 }
 
-template <typename T, typename F>
-Json list_json(const std::vector<T>& items, F to) {
-  Json list = Json::array();
-  for (const T& item : items) list.push_back(to(item));
-  return list;
-}
-
 Json plan_json(const plan::Plan& plan) {
   Json json = {{"program", plan.program},
                {"program_hash", digits(plan.program_hash)},
@@ -179,12 +239,38 @@ Json plan_json(const plan::Plan& plan) {
                {"offload_bytes", plan.offload_bytes},
                {"reload_bytes", plan.reload_bytes},
                {"remap_count", plan.remap_count}};
+  json["device_chunks"] = plan.device_chunks;
   json["tensors"] = list_json(plan.tensors, tensor_json);
   json["placements"] = list_json(plan.placements, [](const plan::Placement& one) { return Json(one.chunks); });
   json["calls"] = list_json(plan.calls, call_json);
   json["vertices"] = list_json(plan.vertices, vertex_json);
   json["order"] = plan.order;
   return json;
+}
+
+Json divergence_json(const report::RunDivergence& one) {
+  namespace key = run_log::divergence;
+  return {{"kind", one.loop_end ? run_log::loop_end::line.name : key::line.name},
+          {key::iteration.name, one.iteration},
+          {key::call.name, one.call},
+          {key::expected.name, one.expected},
+          {key::got.name, one.got},
+          {key::reason.name, one.reason},
+          {run_log::every::at_ns.name, one.at_ns}};
+}
+
+Json unmanaged_json(const report::RunUnmanaged& one) {
+  namespace key = run_log::unmanaged;
+  return {{key::what.name, one.what}, {key::count.name, one.count}, {key::bytes.name, one.bytes}};
+}
+
+Json activity_json(const report::RunActivity& one) {
+  namespace key = run_log::activity;
+  return {{key::iteration.name, one.iteration},
+          {key::vertex.name, one.vertex},
+          {key::engine.name, one.engine},
+          {key::start_ns.name, one.start_ns},
+          {key::end_ns.name, one.end_ns}};
 }
 
 // Keys of the log keep their names.
@@ -196,12 +282,19 @@ Json run_json(const report::RunLog& log) {
   Json json = {{start::program.name, log.program},
                {start::driver.name, log.driver},
                {start::mode.name, log.mode},
+               {start::safety.name, log.safety},
+               {start::chunk_bytes.name, log.chunk_bytes},
+               {"plan", log.plan_path},
+               {"policy", log.policy},
                {start::budget_bytes.name, log.budget_bytes},
                {end::iterations_planned.name, log.iterations_planned},
                {end::iterations_on_demand.name, log.iterations_on_demand},
                {end::divergences.name, log.divergence_count},
                {end::peak_device_bytes.name, log.peak_device_bytes},
-               {"ended", log.ended}};
+               {end::peak_requested_bytes.name, log.peak_requested_bytes},
+               {end::vmm_calls.name, log.vmm_calls},
+               {"ended", log.ended},
+               {"ending", log.ending}};
   json["iterations"] = list_json(log.iterations, [](const report::RunIteration& it) {
     return Json{{iteration::index.name, it.index},
                 {iteration::mode.name, (it.planned ? iteration::planned : iteration::on_demand).name},
@@ -219,6 +312,10 @@ Json run_json(const report::RunLog& log) {
                 {memory::device_bytes.name, one.device_bytes},
                 {memory::requested_bytes.name, one.requested_bytes}};
   });
+  json["departures"] = list_json(log.divergences, divergence_json);
+  json["activities"] = list_json(log.activities, activity_json);
+  json["unmanaged"] = list_json(log.unmanaged, unmanaged_json);
+  json["messages"] = log.messages;
   return json;
 }
 

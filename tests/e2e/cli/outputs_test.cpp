@@ -108,6 +108,17 @@ TEST_F(OutputFiles, AFileBesideANamedTraceIsLeftAlone) {
   }
 }
 
+// What needs no private folder does not ask for one.
+TEST_F(OutputFiles, NoTemporaryFolderIsNeededToRecordOrReplay) {
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"record", "-o", path("tmp/b.trace"), "--", "/bin/true"},
+        std::vector<std::string>{"replay", "--plan", plan_, "--", "/bin/true"}}) {
+    Start start = this->start(command);
+    start.environment["TMPDIR"] = path("no/such/folder");
+    EXPECT_EQ(run(start).exit_code, 0) << command.front();
+  }
+}
+
 // The program could not write a byte: the file is there, and empty.
 TEST_F(OutputFiles, AnEmptyRecordingIsNoRecording) {
   const Finished finished = reprise({"record", "-o", path("tmp/b.trace"), "--", "/bin/sh", "-c", ": > $REPRISE_TRACE"});

@@ -192,6 +192,39 @@ TEST(JsonExport, HoldsEveryEventAndVertex) {
   EXPECT_EQ(json.at("run").at("iterations").size(), 3u);
 }
 
+TEST(JsonExport, NothingOfATraceOrAPlanIsLeftOut) {
+  Sample sample;
+  sample.trace.functions[0].identity = 0xabc;
+  sample.trace.functions[0].parameters = {{0, 8}, {8, 4}};
+  sample.trace.streams.push_back({{trace::RecordKind::stream, 0, sizeof(trace::StreamRecord), 2}, 7, 1, 1, -3});
+  sample.trace.gaps.push_back({{trace::RecordKind::gap, 0, sizeof(trace::GapRecord), 9}, 5, 3});
+  for (trace::Event& event : sample.trace.events) {
+    if (auto* op = std::get_if<trace::Op>(&event)) op->parameters = {0x01, 0xfe};
+  }
+  sample.plan.tensors[1].device = 3;
+  sample.plan.tensors[1].part_of = 1;
+  sample.plan.device_chunks = {4, 5};
+  const Json json = Json::parse(to_json(sample.inputs()).value());
+  const Json& trace = json.at("trace");
+  EXPECT_EQ(trace.at("functions").at(0).at("identity"), "0000000000000abc");
+  EXPECT_EQ(trace.at("functions").at(0).at("parameters").at(1).at("bytes"), 4);
+  EXPECT_EQ(trace.at("streams").back().at("priority"), -3);
+  EXPECT_EQ(trace.at("gaps").at(0).at("records"), 3);
+  for (const Json& event : trace.at("events")) {
+    if (event.at("event") == "op") {
+      EXPECT_EQ(event.at("parameters"), "01fe");
+      EXPECT_TRUE(event.contains("function"));
+    }
+  }
+  EXPECT_EQ(json.at("plan").at("tensors").at(1).at("device"), 3);
+  EXPECT_EQ(json.at("plan").at("tensors").at(1).at("part_of"), 1);
+  EXPECT_EQ(json.at("plan").at("device_chunks").at(1), 5);
+  EXPECT_TRUE(json.at("plan").at("calls").at(0).contains("waited"));
+  EXPECT_EQ(json.at("run").at("departures").size(), 2u);
+  EXPECT_EQ(json.at("run").at("departures").at(1).at("reason"), "a launch failed");
+  EXPECT_EQ(json.at("run").at("unmanaged").size(), 1u);
+}
+
 // What JavaScript makes of an integer above 2^53 is another one.
 void expect_safe(const Json& value, const std::string& where) {
   if (value.is_number_unsigned()) {
