@@ -24,7 +24,11 @@ namespace reprise::replay {
 
 std::string identity_text(uint64_t hash) noexcept;  // 16 hexadecimal digits
 
-inline BudgetRule budget_rule(const Config& config) noexcept { return {config.budget.bytes, config.budget.fraction}; }
+// An audit has the whole device: what the driver gives.
+inline BudgetRule budget_rule(const Config& config) noexcept {
+  constexpr uint64_t kAll = uint64_t{1} << 60;
+  return config.audit ? BudgetRule{kAll, 0} : BudgetRule{config.budget.bytes, config.budget.fraction};
+}
 
 class Enforcer final : public Handler {
  public:

@@ -27,6 +27,19 @@ def managed(build, chunk, budget, more=None):
                                 "REPRISE_BUDGET": budget, **(more or {})})
 
 
+def audited(build, chunk, command, facts, more=None, seconds=180):
+    """`reprise audit` of the whole program: what it finds is in the folder `facts`."""
+    audit = [os.path.join(build, "bin/reprise"), "audit", "--whole", "--tries", "40", "--device", "sim", "--framework", "none"]
+    return run([*audit, "--", *command], plain(build, chunk, {**(more or {}), "REPRISE_FACTS": facts}), seconds)
+
+
+def audit_verdict(expected, got):
+    """("same" | "wrong", why): the last of its runs is whole, and prints the lines of the plain one."""
+    if got.code == 0 and got.out.endswith(expected.out):
+        return "same", ""
+    return "wrong", f"audit: exit code {got.code}" if got.code != 0 else "audit: different lines"
+
+
 def run(command, environment, seconds=60):
     """Kills what hangs, with all that it has started."""
     process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,

@@ -53,7 +53,9 @@ std::string line_of(const AuditedKernel& kernel) {
   std::string outcome;
   if (says(kernel.outcome, run_log::audit::audited)) {
     outcome = "audited";
-    if (kernel.guarded > 0) outcome += fmt::format(", {} operands only read", kernel.guarded);
+    if (kernel.guarded > 0) {
+      outcome += fmt::format(", {} operand{} only read", kernel.guarded, kernel.guarded == 1 ? "" : "s");
+    }
   } else if (says(kernel.outcome, run_log::audit::strayed)) {
     outcome = "not audited: it touched what none of its operands is";
   } else if (says(kernel.outcome, run_log::audit::never)) {

@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "analyzer/plan/plan.h"
 #include "preload/facts/store.h"
 #include "preload/trace/names.h"
 #include "tests/e2e/harness.h"
@@ -102,7 +103,7 @@ TEST_F(AuditTest, WhatReachesOrWritesMoreIsFound) {
   EXPECT_EQ(said_of("by_table"), "strays");
   for (const char* kernel : {"mix", "update", "touch"}) EXPECT_EQ(said_of(kernel), "audited") << kernel;
   EXPECT_TRUE(has(found.err,
-                  "follow touched allocation 3, of 512 KiB, 0 bytes from its start, which is none of its "
+                  "follow touched allocation 1, of 512 KiB, 0 bytes from its start, which is none of its "
                   "operands (none of them held an address of it)"))
       << found.err;
   EXPECT_TRUE(has(found.err,
@@ -120,24 +121,66 @@ TEST_F(AuditTest, WhatReachesOrWritesMoreIsFound) {
   }
 }
 
-// A program that was changed after its audit: the new kernel is not audited, so nothing is aliased where it runs.
+// A program that was changed after its audit: the new kernel is not audited, so nothing is aliased where it runs. It
+// first strays under a plan.
 TEST_F(AuditTest, AKernelThatIsPlantedLaterFaultsOrIsRight) {
   ASSERT_EQ(audit(program({})).exit_code, 0);
-  const Outcome plain = run(program({"later"}), simulated_device());
+  const Outcome plain = run(program({"later"}, "14"), simulated_device());
   bool told = false;
   for (const char* budget : {"80%", "70%", "60%", "50%", "40%"}) {
-    const Outcome got = managed(program({"later"}), "audited", budget);
+    const Outcome got = managed(program({"later"}, "14"), "audited", budget);
     if (got.exit_code == 0) {
       EXPECT_EQ(got.out, plain.out) << budget;
     } else {
-      EXPECT_TRUE(has(got.err, "laterPKyPj touched allocation")) << got.err;
+      EXPECT_TRUE(has(got.err, "laterPKyPjj touched allocation 1,")) << got.err;
       EXPECT_EQ(plain.out.rfind(got.out, 0), 0u) << got.out;
       told = true;
     }
+    EXPECT_NE(steady_calls("audited"), ~uint64_t{0}) << "no plan came in force";
   }
   EXPECT_TRUE(told) << "it was always right: this proves nothing";
-  // What only audited kernels run past stays mapped.
-  EXPECT_EQ(managed(program({"later"}), "strict", "80%").out, plain.out);
+}
+
+// Where every launch is audited, what facts call pure is computed again; one kernel that is not, and nothing is.
+TEST_F(AuditTest, PlansRecomputeWhereAllLaunchesAreAudited) {
+  const Words argv = {built("bin/chargpt"), "--layers", "3",       "--width", "64",      "--heads", "4",
+                      "--context",          "32",       "--batch", "8",       "--steps", "8"};
+  const Environment slow = {{"REPRISE_SIM_H2D", "40MiB"}, {"REPRISE_SIM_D2H", "40MiB"}};
+  const Outcome learnt = managed(argv, "strict", "100%",
+                                 merged(slow, {{"REPRISE_EXAMINE", "60"}, {"REPRISE_TRACE", scratch_.path("trace")}}));
+  ASSERT_EQ(learnt.exit_code, 0) << learnt.err;
+  ASSERT_EQ(audit(argv).exit_code, 0);
+  const auto plan = [&] {
+    const Outcome made = run({built("bin/reprise"), "plan", scratch_.path("trace"), "--budget", "60%", "--safety",
+                              "audited", "-o", scratch_.path("plan")},
+                             here());
+    EXPECT_EQ(made.exit_code, 0) << made.err;
+    return plan::read_plan(scratch_.path("plan")).value();
+  };
+  EXPECT_TRUE(plan::all_audited(plan()));
+  EXPECT_TRUE(plan::recomputes(plan()));
+  const Outcome got = managed(argv, "audited", "60%", merged(slow, {{"REPRISE_PLAN", scratch_.path("plan")}}));
+  EXPECT_EQ(got.out, learnt.out) << got.err;
+  const auto ends = lines_of(read_run_log(scratch_.path("audited")), "end");
+  ASSERT_FALSE(ends.empty());
+  EXPECT_GT(ends.back().at("repeated_launches").get<uint64_t>(), 0u);
+  ASSERT_EQ(run({built("bin/reprise"), "facts", "gelu_backward", "--remove"}, here()).exit_code, 0);
+  EXPECT_FALSE(plan::all_audited(plan()));
+  EXPECT_FALSE(plan::recomputes(plan()));
+  const Outcome mixed = managed(argv, "audited", "60%", merged(slow, {{"REPRISE_PLAN", scratch_.path("plan")}}));
+  EXPECT_EQ(mixed.out, learnt.out) << mixed.err;
+}
+
+// Where some launches are not audited, what they do not run past stays mapped.
+TEST_F(AuditTest, OneKernelThatIsNotAuditedCostsNotAll) {
+  const Words argv = {built("bin/chargpt"), "--steps", "10"};
+  ASSERT_EQ(audit(argv).exit_code, 0);
+  const Outcome strict = managed(argv, "strict", "50%");
+  ASSERT_EQ(run({built("bin/reprise"), "facts", "embed_backward_tokens", "--remove"}, here()).exit_code, 0);
+  const Outcome mixed = managed(argv, "audited", "50%");
+  EXPECT_EQ(mixed.out, strict.out) << mixed.err;
+  EXPECT_GT(steady_calls("audited"), 0u);
+  EXPECT_LT(2 * steady_calls("audited"), steady_calls("strict"));
 }
 
 TEST_F(AuditTest, WithoutAnAuditItIsStrictAndSaysSo) {

@@ -21,9 +21,9 @@ __global__ void follow(const unsigned long long* coded, unsigned* to) {
   to[word()] = mixed(to[word()], reinterpret_cast<const unsigned*>(coded[0] ^ kCode)[word()]);
 }
 
-// ... and so does this, which a program has that was changed after its audit.
-__global__ void later(const unsigned long long* coded, unsigned* to) {
-  to[word()] = mixed(to[word()] + 1, reinterpret_cast<const unsigned*>(coded[0] ^ kCode)[word()]);
+// ... and so does this now and then, which a program has that was changed after its audit.
+__global__ void later(const unsigned long long* coded, unsigned* to, unsigned now) {
+  to[word()] = mixed(to[word()] + 1, now == 0 ? 0 : reinterpret_cast<const unsigned*>(coded[0] ^ kCode)[word()]);
 }
 
 __global__ void make_table(unsigned long long* table, unsigned* target) {
