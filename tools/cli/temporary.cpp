@@ -7,6 +7,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -110,7 +111,72 @@ void remove_abandoned(const std::string& base) {
   }
 }
 
+constexpr int kAttempts = 100;  // the program dies with the launcher, and may write a last file meanwhile
+constexpr timespec kPause{0, 20'000'000};
+
+// Nothing that this process has open stays open because of us, a pipe that somebody reads to its end, say.
+void keep_only(int lifeline) {
+  const int null = open("/dev/null", O_RDWR);
+  for (int file = 0; null >= 0 && file < 3; ++file) dup2(null, file);
+  dup2(lifeline, 3);
+  closefrom(4);
+}
+
+[[noreturn]] void take_care(const std::string& folder, int lifeline) {
+  setsid();  // what is sent to the job of the launcher is not meant for us
+  sigset_t all;
+  sigfillset(&all);
+  sigprocmask(SIG_SETMASK, &all, nullptr);
+  keep_only(lifeline);
+  if (chdir("/") != 0) _exit(0);
+  char word = 0;
+  ssize_t got = 0;
+  while ((got = read(3, &word, 1)) < 0 && errno == EINTR) {
+  }
+  std::error_code ignored;
+  for (int i = 0; got == 0 && i < kAttempts && std::filesystem::exists(folder, ignored); ++i) {
+    std::filesystem::remove_all(folder, ignored);
+    nanosleep(&kPause, nullptr);
+  }
+  _exit(0);
+}
+
 }  // namespace
+
+// A process that outlives this one by a moment: it removes a folder when this process ends without having said that
+// nothing is left to do, as by SIGKILL. Where there is no process or pipe to be had, the next command does that.
+class TemporaryFolder::Caretaker {
+ public:
+  explicit Caretaker(const std::string& folder);
+  ~Caretaker();
+  Caretaker(const Caretaker&) = delete;
+  Caretaker& operator=(const Caretaker&) = delete;
+
+ private:
+  pid_t process_ = -1;
+  int lifeline_ = -1;  // ends with this process
+};
+
+TemporaryFolder::Caretaker::Caretaker(const std::string& folder) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return;
+  process_ = fork();
+  if (process_ == 0) {
+    close(ends[1]);
+    take_care(folder, ends[0]);
+  }
+  close(ends[0]);
+  lifeline_ = ends[1];
+}
+
+TemporaryFolder::Caretaker::~Caretaker() {
+  if (lifeline_ < 0) return;
+  const char word = 1;
+  [[maybe_unused]] const ssize_t told = write(lifeline_, &word, 1);
+  close(lifeline_);
+  while (process_ > 0 && waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
 
 RemovedWhenInterrupted::RemovedWhenInterrupted(const std::string& path) {
   watch_signals();
@@ -143,12 +209,14 @@ Result<TemporaryFolder> TemporaryFolder::create(bool kept) {
 TemporaryFolder::TemporaryFolder(std::string path, int lock, bool kept)
     : path_(std::move(path)),
       removal_(kept ? nullptr : std::make_unique<RemovedWhenInterrupted>(path_)),
+      caretaker_(kept ? nullptr : std::make_unique<Caretaker>(path_)),
       lock_(lock),
       kept_(kept) {}
 
 TemporaryFolder::TemporaryFolder(TemporaryFolder&& other) noexcept
     : path_(std::exchange(other.path_, {})),
       removal_(std::move(other.removal_)),
+      caretaker_(std::move(other.caretaker_)),
       lock_(std::exchange(other.lock_, -1)),
       kept_(other.kept_) {}
 
@@ -158,6 +226,7 @@ void TemporaryFolder::remove() {
   std::error_code ignored;
   if (!path_.empty() && !kept_) std::filesystem::remove_all(path_, ignored);
   removal_.reset();
+  caretaker_.reset();
   if (lock_ >= 0) close(std::exchange(lock_, -1));
   path_.clear();
 }

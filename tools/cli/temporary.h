@@ -1,6 +1,6 @@
 // What a command leaves behind only while it runs: private folders, and half-written outputs under another name. A
-// signal that ends the command removes them first; what a killed one left is removed by the next one. Callers: run,
-// replay, doctor; files.cpp.
+// signal that ends the command removes them first; the folder of a killed one is removed by its caretaker, or else by
+// the next one. Callers: run, replay, doctor; files.cpp.
 #pragma once
 #include <memory>
 #include <string>
@@ -37,9 +37,11 @@ class TemporaryFolder {
   void remove();
 
  private:
+  class Caretaker;
   TemporaryFolder(std::string path, int lock, bool kept);
   std::string path_;
   std::unique_ptr<RemovedWhenInterrupted> removal_;  // none of a folder that is kept
+  std::unique_ptr<Caretaker> caretaker_;             // likewise
   int lock_ = -1;  // held for as long as this process lives, so that others see that the folder is in use
   bool kept_ = false;
 };

@@ -68,6 +68,19 @@ TEST_F(Temporary, ASignalRemovesWhatIsUnfinished) {
   }
 }
 
+TEST_F(Temporary, TheFolderOfAKilledProcessGoesAMomentLater) {
+  EXPECT_EQ(end_of(SIGKILL,
+                   [&](int signal) {
+                     Result<TemporaryFolder> folder = TemporaryFolder::create();
+                     for (int i = 0; i < 50; ++i) std::ofstream(folder.value().file(std::to_string(i))) << "x";
+                     raise(signal);
+                     _exit(1);
+                   }),
+            SIGKILL);
+  for (int i = 0; i < 500 && !empty(); ++i) usleep(10'000);
+  EXPECT_TRUE(empty());
+}
+
 TEST_F(Temporary, WhatIsFinishedOrKeptStays) {
   EXPECT_EQ(end_of(SIGTERM,
                    [&](int signal) {
