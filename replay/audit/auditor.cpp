@@ -193,12 +193,12 @@ bool Auditor::conclude(const LogEntry& entry, LaneUse use) noexcept {
 
 AuditFault Auditor::ask_device() noexcept {
   AuditFault fault;
-  uint64_t address = 0;
   char kernel[256] = "";
-  fault.address_known = find_fault(&address, kernel, sizeof kernel);
+  fault.address_known = find_fault(&fault.address, kernel, sizeof kernel);
   if (!fault.address_known) return fault;
+  fault.kernel = kernel;
   memory_.tensors.for_each([&](ResidentTensor& tensor) {
-    if (address - tensor.base < std::max<uint64_t>(tensor.size, 1)) fault.tensor = tensor.base;
+    if (fault.address - tensor.base < std::max<uint64_t>(tensor.size, 1)) fault.tensor = tensor.base;
   });
   return fault;
 }
@@ -220,18 +220,17 @@ void Auditor::fault(const Command& command) noexcept {
 
 void Auditor::tell_fault(const Command& command, const AuditFault& fault, const Blame* blame) {
   RunLogLine line(run_log::audit_fault::line);
-  line.add(run_log::audit_fault::kernel, std::string(command.name));
+  // A launch that found everything was not awaited: by now it may be another one's turn.
+  const bool earlier = blame == nullptr && !fault.kernel.empty();
+  line.add(run_log::audit_fault::kernel, earlier ? fault.kernel : std::string(command.name));
   line.add(run_log::audit_fault::cause, blame == nullptr                    ? run_log::audit_fault::itself
                                         : blame->cause == FaultCause::wrote ? run_log::audit_fault::wrote
                                                                             : run_log::audit_fault::reached);
   line.add(run_log::audit_fault::launch, evidence_.launches());
   if (const ResidentTensor* const tensor = fault.tensor != 0 ? memory_.tensors.find(fault.tensor) : nullptr) {
-    uint64_t address = 0;
-    char kernel[256] = "";
-    find_fault(&address, kernel, sizeof kernel);
     line.add(run_log::audit_fault::allocation, tensor->allocation)
         .add(run_log::audit_fault::bytes, tensor->size)
-        .add(run_log::audit_fault::offset, address - tensor->base);
+        .add(run_log::audit_fault::offset, fault.address - tensor->base);
   }
   if (blame != nullptr && !blame->operands.empty()) {
     line.add(run_log::audit_fault::operand, uint64_t{blame->operands.front()});

@@ -171,7 +171,7 @@ void Evidence::tell(RunLogWriter& run_log) const {
     line.add(run_log::audit::kernel, kernel->name);
     if (kernel->known.strayed != 0) {
       line.add(run_log::audit::outcome, run_log::audit::strayed);
-    } else if (kernel->never != nullptr) {
+    } else if (kernel->never != nullptr && kernel->seen.empty()) {
       line.add(run_log::audit::outcome, run_log::audit::never).add(run_log::audit::why, std::string(kernel->never));
     } else {
       line.add(run_log::audit::outcome,

@@ -30,6 +30,8 @@ struct AuditedLaunch {
 struct AuditFault {
   bool address_known = false;
   uint64_t tensor = 0;  // base of the tensor that was touched; 0: the address is in none
+  uint64_t address = 0;
+  std::string kernel = {};  // that touched it
 };
 
 enum class FaultCause : uint8_t { wrote, reached };

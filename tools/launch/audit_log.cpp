@@ -94,7 +94,10 @@ void AuditLog::read_line(const std::string& text) {
     launches_ = value_of(line, run_log::audit_enough::launches);
   } else if (kind == run_log::audit::line.name) {
     const AuditedKernel kernel = kernel_of(line);
-    const auto same = [&](const AuditedKernel& other) { return other.kernel == kernel.kernel; };
+    // Launches of a kernel that can never be audited are counted apart.
+    const auto same = [&](const AuditedKernel& other) {
+      return other.kernel == kernel.kernel && other.why.empty() == kernel.why.empty();
+    };
     const auto known = std::find_if(kernels_.begin(), kernels_.end(), same);
     if (known == kernels_.end()) {
       kernels_.push_back(kernel);

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 
 namespace reprise::replay {
 namespace {
@@ -111,6 +113,31 @@ TEST_F(EvidenceTest, AnOperandThatWasWrittenIsNoLongerReadOnly) {
   EXPECT_FALSE(evidence_.read_only(command_, 0));
   EXPECT_FALSE(evidence_.strayed(command_));
   EXPECT_EQ(facts::writes(kept(), 0), Answer::yes);
+}
+
+// A launch that could not be covered, as the device was busy, takes nothing back; a kernel none of whose could is told
+// so.
+TEST_F(EvidenceTest, WhatIsToldOfAKernelIsWhatItsAuditedLaunchesShowed) {
+  const std::string path = folder_ + ".run";
+  const auto told = [&] {
+    RunLogWriter log;
+    log.open(path.c_str());
+    evidence_.tell(log);
+    log.flush();
+    std::ifstream file(path);
+    return std::string{std::istreambuf_iterator<char>(file), {}};
+  };
+  evidence_.pass(command_, "the device was busy");
+  EXPECT_NE(told().find("\"outcome\":\"never\",\"why\":\"the device was busy\""), std::string::npos) << told();
+  launch(5);
+  EXPECT_NE(told().find("\"outcome\":\"too_few\""), std::string::npos) << told();
+  for (uint64_t i = 0; i < facts::kAuditedLaunches; ++i) launch(5);
+  EXPECT_NE(told().find("\"outcome\":\"audited\",\"launches\":6,\"shapes\":1,\"audited_shapes\":1"), std::string::npos)
+      << told();
+  evidence_.begin(command_, 5);
+  evidence_.failed(command_, launch_of_three(), blame(launch_of_three(), {true, kAway}));
+  EXPECT_NE(told().find("\"outcome\":\"strayed\""), std::string::npos) << told();
+  fs::remove(path);
 }
 
 // What comes once is not waited for; what comes again has to be audited, and then nothing new may come for a while.
