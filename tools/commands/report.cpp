@@ -45,8 +45,8 @@ int compare_runs(const ReportOptions& options) {
   if (!after.ok()) return fail(after.status());
   const report::Json data =
       report::compare_data({options.files[0], &before.value()}, {options.files[1], &after.value()});
-  const Status written =
-      write_file(options.output, options.data_only ? text_of(data) : report::make_page(data, report::kCompareScript));
+  const Status written = write_file(
+      options.output, options.data_only ? text_of(data) : report::make_page(data, report::kCompareScript, true));
   if (!written.ok()) return fail(written);
   say(fmt::format("A: {}, B: {}: {}; report: {}", options.files[0], options.files[1], report::compare_summary(data),
                   options.output));

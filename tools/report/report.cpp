@@ -70,13 +70,13 @@ Json make_data(const Inputs& inputs) {
   return data;
 }
 
-std::string make_page(const Json& data) { return make_page(data, kPageScript); }
+std::string make_page(const Json& data) { return make_page(data, kPageScript, true); }
 
-std::string make_page(const Json& data, const char* script) {
+std::string make_page(const Json& data, const char* script, bool with_charts) {
   const std::string program = data.value("program", "");
   // Our own files first, texts of the program last, each mark before the place where such a text could repeat it.
-  std::string page = replaced(kPageHtml, "{{style}}", std::string(kChartStyle) + "\n" + kPageStyle);
-  page = replaced(std::move(page), "{{library}}", kChartLibrary);
+  std::string page = replaced(kPageHtml, "{{style}}", std::string(with_charts ? kChartStyle : "") + kPageStyle);
+  page = replaced(std::move(page), "{{library}}", with_charts ? kChartLibrary : "");
   page = replaced(std::move(page), "{{script}}", script);
   page = replaced(std::move(page), "{{data}}",
                   escaped_for_script(data.dump(-1, ' ', false, Json::error_handler_t::replace)));

@@ -48,8 +48,8 @@ struct Inputs {
 Json make_data(const Inputs& inputs);
 // The self-contained page: styles, scripts and data inline, nothing loaded from anywhere.
 std::string make_page(const Json& data);
-// The same frame around another script of tools/report/page/ (page.h) and its data.
-std::string make_page(const Json& data, const char* script);
+// The same frame around another script of tools/report/page/ (page.h) and its data, with the chart library or without.
+std::string make_page(const Json& data, const char* script, bool with_charts);
 // One line for the terminal: peak, budget, time per iteration.
 std::string make_summary(const Inputs& inputs);
 

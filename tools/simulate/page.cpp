@@ -28,7 +28,7 @@ std::string to_page(const std::vector<SimulatedRow>& rows, const std::string& pr
                          : "simulated on machine " + machine + "; kernel times as recorded, or as the graph says";
   data["rows"] = report::Json::array();
   for (const SimulatedRow& row : rows) data["rows"].push_back(to_json(row));
-  return report::make_page(data, report::kSimulationScript);
+  return report::make_page(data, report::kSimulationScript, false);
 }
 
 }  // namespace reprise::tools

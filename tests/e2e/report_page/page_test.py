@@ -225,20 +225,28 @@ class Pages(unittest.TestCase):
                 violations = [f"{one['id']}: {one['help']}: {[node['html'][:120] for node in one['nodes'][:3]]}" for one in result.response["violations"]]
                 self.assertEqual(violations, [], f"{name}, {scheme}")
 
+    # By the processor's time of the page's thread, which is what it takes where nothing else runs; the clock's is printed.
     def test_a_large_run_is_quick_and_small(self):
         self.assertLessEqual(os.path.getsize(self.files["large"]), 5 * 2**20)
-        best = {"paint": 1e9, "search": 1e9}
-        for _ in range(3):  # of other work on this machine nothing is meant
-            page = self.open("large")
-            paint = page.evaluate("performance.getEntriesByType('paint').map((one) => one.startTime).concat(performance.timing.loadEventEnd - performance.timing.navigationStart)")
-            best["paint"] = min(best["paint"], max(paint))
-            begin = time.monotonic()
-            page.fill("#tensor-table input", "#1234")
-            page.wait_for_function("document.querySelector('#tensor-table [role=status]').textContent.includes(' of ')")
-            best["search"] = min(best["search"], 1000 * (time.monotonic() - begin))
-        print(f"large page: {os.path.getsize(self.files['large']) / 2**20:.1f} MiB, drawn after {best['paint']:.0f} ms, search {best['search']:.0f} ms")
-        self.assertLessEqual(best["paint"], 2000)
-        self.assertLessEqual(best["search"], 2000)
+        context = self.browser.new_context(viewport={"width": 1280, "height": 900})
+        self.addCleanup(context.close)
+        page = context.new_page()
+        session = context.new_cdp_session(page)
+        session.send("Performance.enable", {"timeDomain": "threadTicks"})
+        busy_ms = lambda: 1000 * next(one["value"] for one in session.send("Performance.getMetrics")["metrics"] if one["name"] == "TaskDuration")
+        begin = time.monotonic()
+        page.goto("file://" + self.files["large"])
+        page.wait_for_selector("#tensor-table tbody tr")
+        drawn, drawn_clock = busy_ms(), 1000 * (time.monotonic() - begin)
+        begin = time.monotonic()
+        page.fill("#tensor-table input", "#12345")
+        page.wait_for_function("document.querySelector('#tensor-table [role=status]').textContent.includes(' of ')")
+        found, found_clock = busy_ms() - drawn, 1000 * (time.monotonic() - begin)
+        print(f"large page: {os.path.getsize(self.files['large']) / 2**20:.1f} MiB, drawn in {drawn:.0f} ms ({drawn_clock:.0f} by the clock), "
+              f"searched in {found:.0f} ms ({found_clock:.0f})")
+        self.assertIn("#12345", page.inner_text("#tensor-table tbody"))
+        self.assertLessEqual(drawn, 2000)
+        self.assertLessEqual(found, 2000)
         self.assertIn("300000", page.inner_text("#iterations"))
         self.assertIn("pieces of work are drawn as", page.inner_text("#timeline"))
 
