@@ -13,9 +13,7 @@
 #include "preload/trace/identity.h"
 #include "tools/cli/files.h"
 #include "tools/cli/message.h"
-#if __has_include("tools/cli/version.h")
 #include "tools/cli/version.h"
-#endif
 #include "tools/report/same_recording.h"
 #include "tools/report/symbols/symbols.h"
 #include "tools/report/view/timeline.h"
@@ -128,14 +126,6 @@ double known_share(const analyzer::Workload& workload) {
   return all == 0 ? -1 : static_cast<double>(known) / static_cast<double>(all);
 }
 
-std::string own_version() {
-#if __has_include("tools/cli/version.h")
-  return version_text();
-#else
-  return REPRISE_VERSION;
-#endif
-}
-
 std::string today() {
   const std::time_t now = std::time(nullptr);
   char text[32] = "";
@@ -229,7 +219,7 @@ bool LoadedFiles::made_by(const report::RunLog& run) const {
 report::Inputs LoadedFiles::examined() {
   report::Inputs result = inputs();
   result.files = named;
-  result.version = own_version();
+  result.version = version_text();
   result.date = today();
   if (trace) report::symbolize(*trace);
   if (plan) {
