@@ -1,6 +1,7 @@
 #include "preload/facts/store.h"
 
 #include <fmt/format.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -36,6 +37,15 @@ Result<KernelFacts> read(const std::string& path) {
 }
 
 }  // namespace
+
+std::string today() {
+  const time_t now = time(nullptr);
+  tm parts{};
+  gmtime_r(&now, &parts);
+  char text[32];
+  strftime(text, sizeof text, "%Y-%m-%d", &parts);
+  return text;
+}
 
 std::string folder_of_facts(const char* chosen) {
   if (chosen != nullptr && *chosen != '\0') return chosen;

@@ -14,6 +14,9 @@ namespace reprise::facts {
 // is set.
 std::string folder_of_facts(const char* chosen);
 
+// In universal time, as evidence is dated: YYYY-MM-DD.
+std::string today();
+
 class Store {
  public:
   explicit Store(std::string folder) : folder_(std::move(folder)) {}

@@ -12,15 +12,6 @@ namespace {
 
 constexpr uint64_t kLeastLaunches = 64;  // before anything is enough
 
-std::string day() {
-  const time_t now = time(nullptr);
-  tm parts{};
-  gmtime_r(&now, &parts);
-  char text[32];
-  strftime(text, sizeof text, "%Y-%m-%d", &parts);
-  return text;
-}
-
 facts::KernelFacts with_operands(const AuditedLaunch& launch) {
   facts::KernelFacts facts;
   for (const AuditedOperand& operand : launch.operands) {
@@ -103,7 +94,7 @@ void Evidence::add(const Command& command, KernelEvidence& kernel, const facts::
   facts.kernel = command.kernel;
   facts.name = command.name;
   facts.device = device_;
-  facts.first_day = facts.last_day = day();
+  facts.first_day = facts.last_day = facts::today();
   facts::merge(kernel.known, facts);
   facts::merge(kernel.fresh, facts);
 }

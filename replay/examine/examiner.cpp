@@ -12,15 +12,6 @@ namespace {
 
 constexpr uint64_t kCopies = 4;  // of each operand that trials keep on the host
 
-std::string today() {
-  const time_t now = time(nullptr);
-  tm parts{};
-  gmtime_r(&now, &parts);
-  char text[32];
-  strftime(text, sizeof text, "%Y-%m-%d", &parts);
-  return text;
-}
-
 LiveRanges live_in(ManagedMemory& memory) {
   LiveRanges live;
   memory.tensors.for_each(
@@ -133,7 +124,7 @@ void Examiner::keep(const Command& command, facts::KernelFacts* facts, Kernel& k
   facts->kernel = command.kernel;
   facts->name = command.name;
   facts->device = device_;
-  facts->first_day = facts->last_day = today();
+  facts->first_day = facts->last_day = facts::today();
   const Status kept = store_.add(*facts);
   facts::merge(kernel.known, *facts);
   if (kept.ok() || store_failed_) return;
