@@ -13,7 +13,7 @@ namespace reprise::analyzer {
 namespace {
 
 // To find homes for all: attempts, and tensors that are placed in all of them together.
-constexpr size_t kAttempts = 12;
+constexpr size_t kAttempts = 100;
 constexpr size_t kMostPlaced = 100'000;
 
 class Placer {

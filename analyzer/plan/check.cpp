@@ -277,6 +277,13 @@ bool recomputes(const Plan& plan) {
   return std::any_of(plan.calls.begin(), plan.calls.end(), [](const Call& call) { return call.recompute_of != kNone; });
 }
 
+bool shows_itself(const std::vector<Tensor>& tensors, const Call& first, const OpAccess& again) {
+  const uint32_t dropped = tensors[again.tensor].recompute_of;
+  if (changes(again) || dropped == kNone || tensors[again.tensor].chunk_count == 0) return false;
+  return std::any_of(first.accesses.begin(), first.accesses.end(),
+                     [&](const OpAccess& access) { return access.tensor == dropped; });
+}
+
 bool reorders(const Plan& plan) {
   std::vector<uint32_t> latest(plan.vertices.size(), 0);  // call among a vertex and what it waits for
   for (const uint32_t index : plan.order) {

@@ -104,6 +104,10 @@ struct Call {
   uint64_t audited = 0;
 };
 
+// Does what compares `again`, an operand of a recompute of `first`, show by itself that the recompute leaves it alone?
+// So it is with what was dropped and made again: `first` had run when its digest was taken (decision 0035).
+bool shows_itself(const std::vector<Tensor>& tensors, const Call& first, const OpAccess& again);
+
 // Does the op touch nothing but its accesses? Copies and memsets do, and host functions reach no memory of ours.
 bool touches_only_operands(const Call& call);
 
@@ -175,7 +179,7 @@ struct Plan {
   std::vector<uint32_t> order;  // all vertices by dispatch priority: a topological order of the distance-0 edges
 };
 
-// Does it recompute ops? Such plans are for simulation: nothing enforces them yet.
+// Does it recompute ops?
 bool recomputes(const Plan& plan);
 
 // Does it reorder the program, so that an op or a free waits, directly or not, for one that the program calls later?

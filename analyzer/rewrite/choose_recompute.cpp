@@ -65,7 +65,8 @@ class KindSearch {
   }
 
   uint64_t guards_ns(uint32_t call) const {
-    return guarded_ == nullptr ? 0 : recompute_guards_ns(graph_, graph_.calls[call].call, *guarded_);
+    const plan::Call& op = graph_.calls[call].call;
+    return guarded_ == nullptr ? 0 : recompute_guards_ns(graph_, op, op, *guarded_);
   }
 
   void sort_kinds() {

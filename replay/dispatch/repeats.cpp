@@ -56,7 +56,7 @@ bool Repeats::drop(uint32_t tensor, LaneIndex lane, CUresult* result, LaneUse* u
   *result = digest(tensor, dropped.cell, memory_.lanes.stream(lane));
   *use = {lane, memory_.lanes.advance(lane)};
   memory_.lanes.mark(lane);
-  dropped.copied = false;
+  dropped.copied = dropped.made_again = false;
   // Until the repeat was seen to make the same, the bytes are kept where there is room.
   if (*result == CUDA_SUCCESS && !proven(maker_[tensor]) && ensure_slot(memory_, live)) {
     const std::vector<ChunkIndex> none;  // found by the tensor's addresses
@@ -77,14 +77,21 @@ bool Repeats::drop(uint32_t tensor, LaneIndex lane, CUresult* result, LaneUse* u
 
 bool Repeats::has_room(uint32_t repeat) noexcept {
   Check check;
-  const bool room = take_cells(repeat, &check);
+  const bool room = take_cells(repeat, proven(repeat), &check);
   give_cells_back(&check);
   return room;
 }
 
-bool Repeats::take_cells(uint32_t repeat, Check* check) noexcept {
+// The tensor was dropped, and was made again in this iteration: that digest is as good as two of its own.
+bool Repeats::shows_itself(const Repeat& again, uint32_t tensor) const noexcept {
+  const bool shown = std::find(again.shown.begin(), again.shown.end(), tensor) != again.shown.end();
+  return shown && dropped_[tensor].made_again;
+}
+
+bool Repeats::take_cells(uint32_t repeat, bool trusts_shown, Check* check) noexcept {
   const Repeat& again = plan_index_->repeats[repeat];
   for (const uint32_t tensor : again.unchanged) {
+    if (trusts_shown && shows_itself(again, tensor)) continue;
     check->unchanged.push_back({tensor, take_cell(memory_), take_cell(memory_)});
   }
   for (const uint32_t tensor : again.outputs) {
@@ -132,7 +139,7 @@ bool Repeats::issue(Instance instance, LaneIndex lane, CUresult* result, LaneUse
   check.instance = instance;
   check.repeat = plan_index_->repeat_of[instance.vertex];
   check.waited_for = !proven(check.repeat);
-  if (!take_cells(check.repeat, &check)) {
+  if (!take_cells(check.repeat, !check.waited_for, &check)) {
     *result = CUDA_ERROR_OUT_OF_MEMORY;
     return false;
   }
@@ -150,11 +157,15 @@ bool Repeats::issue(Instance instance, LaneIndex lane, CUresult* result, LaneUse
     ResidentTensor& live = *activation_.tensor(pair.tensor);
     pair.before = std::exchange(dropped.cell, kNoDigest);
     dropped.away = false;
+    dropped.made_again = true;
     live.dropped = false;
     live.defined = true;
     live.uses.add(lane, use->position);
   }
-  for (const DigestPair& pair : check.unchanged) {
+  for (const uint32_t tensor : plan_index_->repeats[check.repeat].unchanged) {
+    if (ResidentTensor* const live = activation_.tensor(tensor)) live->uses.add(lane, use->position);
+  }
+  for (const DigestPair& pair : check.unchanged) {  // also outputs that were not dropped
     if (ResidentTensor* const live = activation_.tensor(pair.tensor)) live->uses.add(lane, use->position);
   }
   const bool waited_for = check.waited_for;
@@ -286,7 +297,7 @@ bool Repeats::rebuild(uint32_t repeat) noexcept {
   if (result == CUDA_SUCCESS) result = memory_.lanes.enter_own();
   Check check;
   check.repeat = repeat;
-  if (result != CUDA_SUCCESS || !take_cells(repeat, &check)) return false;
+  if (result != CUDA_SUCCESS || !take_cells(repeat, false, &check)) return false;
   result = launch_between_digests(check, memory_.lanes.stream(lane));
   LaneUses uses;
   check.use = {lane, memory_.lanes.advance(lane)};

@@ -1,6 +1,7 @@
 // Recompute: tensors that a plan drops without a copy, and the launches that make them again. A repeat issues the
 // launch of this very iteration once more, with its own parameter bytes. Nothing is taken on trust: digests of what it
-// makes are compared with those of what was dropped, and what it only reads must be the same before and after it.
+// makes are compared with those of what was dropped, and what it only reads must be the same before and after it;
+// once it was, this is not looked at where the input's own drop and recompute show it (decision 0035).
 // Caller: the plan executor, on the dispatcher's thread.
 //
 //     first time     drop: digest + copy out | repeat: launch, digests, wait: equal? consumers go : copy in, plan ends
@@ -67,7 +68,8 @@ class Repeats {
   struct Dropped {
     bool away = false;
     DigestCell cell = kNoDigest;
-    bool copied = false;  // the host slot has it, too
+    bool copied = false;      // the host slot has it, too
+    bool made_again = false;  // since then, by a repeat whose digest was compared, or will be
   };
   // Two digests that must be the same.
   struct DigestPair {
@@ -85,7 +87,9 @@ class Repeats {
   };
 
   bool proven(uint32_t repeat) const noexcept { return (*proofs_)[repeat]; }
-  bool take_cells(uint32_t repeat, Check* check) noexcept;
+  // `trusts_shown`: what shows itself (decision 0035) needs none.
+  bool take_cells(uint32_t repeat, bool trusts_shown, Check* check) noexcept;
+  bool shows_itself(const Repeat& again, uint32_t tensor) const noexcept;
   void give_cells_back(Check* check) noexcept;
   bool same(const DigestPair& pair) const noexcept;
   CUresult digest(uint32_t tensor, DigestCell cell, CUstream stream) noexcept;

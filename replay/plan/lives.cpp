@@ -57,12 +57,15 @@ class Folder {
       Repeat repeat;
       repeat.again = v;
       repeat.first = plan_.calls[plan_.calls[vertex.call].recompute_of].vertex;
+      const plan::Call& first = plan_.calls[plan_.calls[vertex.call].recompute_of];
       for (const plan::OpAccess& access : plan_.calls[vertex.call].accesses) {
         const bool made = root_[access.tensor] != access.tensor && plan_.tensors[access.tensor].chunk_count != 0 &&
                           (access.mode & trace::kAccessRead) == 0;
         std::vector<uint32_t>& list = made ? repeat.outputs : repeat.unchanged;
         const uint32_t tensor = root_[access.tensor];
-        if (std::find(list.begin(), list.end(), tensor) == list.end()) list.push_back(tensor);
+        if (std::find(list.begin(), list.end(), tensor) != list.end()) continue;
+        list.push_back(tensor);
+        if (!made && plan::shows_itself(plan_.tensors, first, access)) repeat.shown.push_back(tensor);
       }
       index_.repeats.push_back(std::move(repeat));
     }

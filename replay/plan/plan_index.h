@@ -21,9 +21,11 @@ struct Edge {
 
 // A launch that the plan makes twice: what it wrote is dropped in between.
 struct Repeat {
-  uint32_t first = 0;                  // vertex of the program's launch
-  uint32_t again = 0;                  // vertex that repeats it
-  std::vector<uint32_t> unchanged;     // tensors that hold the same before and after it: inputs, small outputs
+  uint32_t first = 0;               // vertex of the program's launch
+  uint32_t again = 0;               // vertex that repeats it
+  std::vector<uint32_t> unchanged;  // tensors that hold the same before and after it: inputs, small outputs
+  // Of these: dropped and made again themselves, so that once a repeat was right their own digests are enough.
+  std::vector<uint32_t> shown = {};
   std::vector<uint32_t> outputs = {};  // chunked tensors that it makes again
 };
 

@@ -289,6 +289,7 @@ CUresult FakeDriver::digest(CUstream stream, void** parameters) {
   const auto cell = *static_cast<uint32_t*>(parameters[3]);
   CUdeviceptr cells = 0;
   for (const auto& [address, page] : pages_) cells = page.bytes == size_t{16} * 4096 ? address : cells;
+  ++digests;
   launch(stream, [=, this] {
     std::vector<unsigned char> content(size);
     access(from, content.data(), size, false);

@@ -41,6 +41,7 @@ class FakeDriver {
   // Device memory: chunks that exist, at most ever, and how many the device has.
   uint64_t bytes = 0;
   uint64_t peak_bytes = 0;
+  uint64_t digests = 0;  // launches of that kernel
   uint64_t capacity = UINT64_MAX;
   // By address: the handle that is mapped there, of ranges that may be accessed.
   std::map<CUdeviceptr, CUmemGenericAllocationHandle> page_table() const;

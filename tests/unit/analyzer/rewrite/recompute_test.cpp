@@ -98,6 +98,19 @@ TEST(Relaunch, AChainMakesTheInputAgain) {
   EXPECT_EQ(again.recompute_ns, 12 * kMs);
 }
 
+// Digests before and behind, of w, y and x; but y, which is made again itself, shows that "make x" leaves it alone.
+TEST(Relaunch, GuardsTakeTheirTime) {
+  const Workload workload = layers({.frees_input = true});
+  const TaskGraph& graph = workload.graph;
+  const uint64_t digest = hash_ns(kChunks * kChunk, workload.machine);
+  ASSERT_GT(digest, 0u);
+  const TaskGraph chain = with_recompute(graph, {call_named(graph, "make x")}, &workload.machine);
+  EXPECT_EQ(chain.recompute_ns, 12 * kMs + 6 * digest);
+  const TaskGraph single = layers({}).graph;
+  const TaskGraph again = with_recompute(single, {call_named(single, "make x")}, &workload.machine);
+  EXPECT_EQ(again.recompute_ns, 10 * kMs + 4 * digest);
+}
+
 TEST(Relaunch, TheOutputLivesTwice) {
   const TaskGraph graph = layers({}).graph;
   const TaskGraph again = with_recompute(graph, {call_named(graph, "make x")});

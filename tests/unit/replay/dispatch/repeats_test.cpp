@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <deque>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -22,27 +23,14 @@ using plan::CallKind;
 using plan::EdgeKind;
 using plan::VertexKind;
 constexpr uint64_t kBytes = 2 * 4096;  // of each tensor but the last word of the sum
-constexpr uint32_t kW = 0, kSum = 1, kX = 2, kT = 3, kAgain = 4;
+constexpr uint32_t kW = 0, kSum = 1, kX = 2, kT = 3, kAgain = 4, kY = 5, kYAgain = 6;
 
 // An iteration: x is made of w, used, and idle while t takes its chunks; then x is made again and used, the sum of all
 // that was used is shown to the host, and w takes a step.
 class PlanBuilder {
  public:
-  PlanBuilder() {
-    plan_.chunk_bytes = 4096;
-    plan_.chunk_count = 6;
-    plan_.budget_bytes = 6 * 4096;
-    plan_.placements = {{{0, 1}}, {{2, 3}}, {{4, 5}}};
-    plan_.tensors.resize(5);
-    for (plan::Tensor& tensor : plan_.tensors) {
-      tensor.size = kBytes;
-      tensor.chunk_count = 2;
-    }
-    for (const uint32_t persistent : {kW, kSum}) plan_.tensors[persistent].resident_at_start = true;
-    plan_.tensors[kW].home = 0;
-    plan_.tensors[kSum].home = 1;
-    for (const uint32_t transient : {kX, kT, kAgain}) plan_.tensors[transient].home = 2;
-    plan_.tensors[kAgain].recompute_of = kX;
+  plan::Plan single() {
+    begin({0, 1, 2, 2, 2});
     allocate(kX);
     op("make", {{kW, false}, {kX, true}}, {{10, EdgeKind::data, 1}, {9, EdgeKind::memory, 1}, {7, EdgeKind::memory, 1}},
        kX);
@@ -58,16 +46,66 @@ class PlanBuilder {
     op("show", {{kSum, false}}, {{7, EdgeKind::data, 0}});
     free(kAgain, false);
     op("step", {{kW, true}}, {{6, EdgeKind::data, 0}});
-    plan::Call& first = plan_.calls[1];
-    plan::Call& again = plan_.calls[9];
-    first.pure = true;
-    plan_.calls[8].inserted = again.inserted = true;
-    again.recompute_of = 1;
-    again.signature = first.signature;
+    recompute(1, 9);
+    return std::move(plan_);
   }
-  plan::Plan take() { return std::move(plan_); }
+
+  // ... and y is made of x, dropped and made again, too, of the x that was made again.
+  plan::Plan chain() {
+    constexpr EdgeKind kData = EdgeKind::data, kMemory = EdgeKind::memory;
+    begin({0, 1, 2, 2, 2, 3, 3});
+    allocate(kX);
+    op("make", {{kW, false}, {kX, true}}, {{16, kData, 1}, {14, kMemory, 1}, {11, kMemory, 1}, {10, kMemory, 1}}, kX);
+    op("use", {{kX, false}, {kSum, true}}, {{0, kData, 0}, {13, kData, 1}});
+    allocate(kY);
+    op("make", {{kX, false}, {kY, true}}, {{0, kData, 0}, {15, kMemory, 1}, {12, kMemory, 1}}, kY);
+    op("use", {{kY, false}, {kSum, true}}, {{2, kData, 0}, {1, kData, 0}});
+    free(kY, true);
+    free(kX, true);
+    allocate(kT);
+    op("work", {{kT, true}}, {{5, kMemory, 0}, {1, kMemory, 0}, {2, kMemory, 0}}, kT);
+    op("use", {{kT, false}, {kSum, true}}, {{6, kData, 0}, {3, kData, 0}});
+    free(kT, false);
+    allocate(kAgain);
+    op("make", {{kW, false}, {kAgain, true}}, {{8, kMemory, 0}, {7, kMemory, 0}}, kAgain);
+    allocate(kYAgain);
+    op("make", {{kAgain, false}, {kYAgain, true}}, {{9, kData, 0}, {4, kMemory, 0}, {3, kMemory, 0}}, kYAgain);
+    op("use", {{kAgain, false}, {kSum, true}}, {{9, kData, 0}, {7, kData, 0}});
+    op("use", {{kYAgain, false}, {kSum, true}}, {{10, kData, 0}, {11, kData, 0}});
+    op("show", {{kSum, false}}, {{12, kData, 0}});
+    free(kAgain, false);
+    free(kYAgain, false);
+    op("step", {{kW, true}}, {{9, kData, 0}});
+    recompute(1, 13);
+    recompute(4, 15);
+    return std::move(plan_);
+  }
 
  private:
+  // `homes`: of each tensor.
+  void begin(const std::vector<uint32_t>& homes) {
+    const uint32_t placements = 1 + *std::max_element(homes.begin(), homes.end());
+    plan_.chunk_bytes = 4096;
+    plan_.chunk_count = 2 * placements;
+    plan_.budget_bytes = plan_.chunk_count * 4096;
+    for (uint32_t i = 0; i < placements; ++i) plan_.placements.push_back({{2 * i, 2 * i + 1}});
+    for (const uint32_t home : homes) {
+      plan::Tensor& tensor = plan_.tensors.emplace_back();
+      tensor.size = kBytes;
+      tensor.chunk_count = 2;
+      tensor.home = home;
+    }
+    for (const uint32_t persistent : {kW, kSum}) plan_.tensors[persistent].resident_at_start = true;
+    plan_.tensors[kAgain].recompute_of = kX;
+    if (homes.size() > kYAgain) plan_.tensors[kYAgain].recompute_of = kY;
+  }
+  // The call `again` and the allocation before it are the plan's.
+  void recompute(uint32_t first, uint32_t again) {
+    plan_.calls[first].pure = true;
+    plan_.calls[again - 1].inserted = plan_.calls[again].inserted = true;
+    plan_.calls[again].recompute_of = first;
+    plan_.calls[again].signature = plan_.calls[first].signature;
+  }
   struct Use {
     uint32_t tensor;
     bool written;
@@ -105,7 +143,7 @@ class PlanBuilder {
       made.accesses.push_back({use.tensor, mode, 0, 0, static_cast<uint32_t>(8 * made.accesses.size())});
     }
     plan::Vertex& added = vertex(VertexKind::op, std::move(predecessors));
-    if (acquired != plan::kNone) added.acquires = {{acquired, 2}};
+    if (acquired != plan::kNone) added.acquires = {{acquired, plan_.tensors[acquired].home}};
   }
   static bool is_persistent(uint32_t tensor) { return tensor == kW || tensor == kSum; }
   void free(uint32_t tensor, bool inserted) {
@@ -131,7 +169,7 @@ struct Parameters {
 
 class RepeatsTest : public ::testing::Test {
  protected:
-  RepeatsTest() {
+  explicit RepeatsTest(const plan::Plan& plan = PlanBuilder().single()) {
     running = this;
     shared_.command_log.open(1 << 20);
     shared_.context = device_.context;
@@ -139,7 +177,6 @@ class RepeatsTest : public ::testing::Test {
     shared_.arena = device_.memory.arena;
     shared_.addresses.open(shared_.arena, device_.chunk_bytes);
     shared_.host = &device_.memory.host;
-    const plan::Plan plan = PlanBuilder().take();
     EXPECT_TRUE(analyzer::verify(plan).ok()) << analyzer::verify(plan).message();
     std::string why;
     EXPECT_TRUE(make_plan_index(plan, shared_.arena.plan, 4096, &index_, &why)) << why;
@@ -195,7 +232,7 @@ class RepeatsTest : public ::testing::Test {
   }
   void run(const Parameters& parameters, const std::string& name) {
     FakeDriver& driver = device_.driver;
-    const bool repeat = name == "make" && makes_++ % 2 == 1;
+    const bool repeat = name == "make" && makes_[parameters.call]++ % 2 == 1;
     for (uint64_t at = 0; at < kBytes; at += 8) {
       const uint64_t from = parameters.from == 0 ? 0 : driver.read(parameters.from + at);
       if (name == "use") {
@@ -208,6 +245,7 @@ class RepeatsTest : public ::testing::Test {
       }
     }
     if (repeat && spoil_) spoil_(parameters);
+    if (name == "make" && also_) also_(parameters);
   }
 
   // ---- what the program calls ------------------------------------------------------------------------------------
@@ -258,10 +296,11 @@ class RepeatsTest : public ::testing::Test {
   // The same on the host, at once.
   void model(const std::string& name, const Parameters& parameters) {
     const auto of = [&](CUdeviceptr base) -> std::vector<uint64_t>& {
-      for (const uint32_t tensor : {kW, kSum, kX, kT}) {
-        if (address(tensor) == base) return model_[tensor];
+      for (uint32_t tensor = 0; tensor < index_.plan.tensors.size(); ++tensor) {
+        const uint32_t root = plan::root_of(index_.plan.tensors, tensor);
+        if (address(root) == base) return model_[root];
       }
-      return model_[kAgain];
+      return model_[kAgain];  // nothing is read
     };
     std::vector<uint64_t>& to = of(parameters.to);
     std::vector<uint64_t>& from = of(parameters.from);
@@ -288,7 +327,8 @@ class RepeatsTest : public ::testing::Test {
       if (!moved) return;
     }
   }
-  void iterate(uint64_t iteration, uint32_t from = 0, uint32_t to = 14) {
+  void iterate(uint64_t iteration, uint32_t from = 0, uint32_t to = plan::kNone) {
+    to = std::min<uint32_t>(to, static_cast<uint32_t>(index_.plan.calls.size()));
     for (uint32_t call = from; call < to && executor_.active(); ++call) submit(call, iteration);
     settle();
   }
@@ -306,7 +346,7 @@ class RepeatsTest : public ::testing::Test {
   CUresult error() const { return shared_.faults.peek(); }
 
   using FakeDriver = testing::FakeDriver;
-  testing::SmallDevice device_{6};
+  testing::SmallDevice device_{8};
   Shared shared_;
   Pager pager_{&device_.memory};
   Issuer issuer_{&shared_, &device_.memory};
@@ -315,13 +355,14 @@ class RepeatsTest : public ::testing::Test {
   PlanIndex index_;
   CUstream stream_ = nullptr;
   CUdeviceptr addresses_[2] = {};
-  std::vector<uint64_t> model_[5];
+  std::vector<uint64_t> model_[7];
   std::vector<std::string> log_;   // kernels, as they were issued
   std::vector<std::string> busy_;  // those that were issued while the device had work
   std::vector<uint64_t> shown_;
   std::vector<uint64_t> expected_;
-  int makes_ = 0;
+  std::map<uint32_t, int> makes_;                 // by call
   std::function<void(const Parameters&)> spoil_;  // behind each repeat
+  std::function<void(const Parameters&)> also_;   // behind each launch of a "make"
 };
 
 TEST_F(RepeatsTest, HaveTheParametersOfTheirIteration) {
@@ -422,6 +463,55 @@ TEST_F(RepeatsTest, ADepartureThatMakesOtherBytesIsTold) {
   settle();
   ASSERT_FALSE(executor_.active());
   EXPECT_EQ(error(), CUDA_ERROR_LAUNCH_FAILED);
+}
+
+class ChainTest : public RepeatsTest {
+ protected:
+  ChainTest() : RepeatsTest(PlanBuilder().chain()) {}
+  // How many tensors were digested in an iteration.
+  uint64_t digests(uint64_t iteration) {
+    const uint64_t before = device_.driver.digests;
+    iterate(iteration);
+    return device_.driver.digests - before;
+  }
+};
+
+TEST_F(ChainTest, IsMadeAgainInItsOrder) {
+  for (uint64_t iteration = 0; iteration < 4; ++iteration) iterate(iteration);
+  EXPECT_TRUE(executor_.active());
+  EXPECT_EQ(repeats(), 8u);
+  EXPECT_EQ(shown_, expected_);
+  EXPECT_EQ(error(), CUDA_SUCCESS);
+}
+
+// w before and after, x and y when they are dropped and made again; the first time also x before and after y is made.
+TEST_F(ChainTest, WhatShowsItselfIsNotComparedOnceItWasRight) {
+  EXPECT_EQ(digests(0), 8u);
+  EXPECT_EQ(digests(1), 6u);
+  EXPECT_EQ(digests(2), 6u);
+}
+
+// What makes y changes x whenever it runs, which it is thought not to do.
+TEST_F(ChainTest, AnInputThatIsDroppedAndWrittenIsFound) {
+  iterate(0);
+  also_ = [this](const Parameters& parameters) {
+    if (parameters.from == address(kX)) device_.driver.write(parameters.from + 8, 77 + parameters.salt);
+  };
+  iterate(1);
+  EXPECT_FALSE(executor_.active());
+  EXPECT_EQ(error(), CUDA_ERROR_LAUNCH_FAILED);
+  EXPECT_EQ(shown_.size(), 1u);
+}
+
+// A repeat alone does: the first one is looked at more closely, and costs the plan.
+TEST_F(ChainTest, ARepeatThatWritesWhatShowsItselfIsFoundAtFirst) {
+  spoil_ = [this](const Parameters& parameters) {
+    if (parameters.from == address(kX)) device_.driver.write(parameters.from + 8, 1);
+  };
+  iterate(0);
+  EXPECT_FALSE(executor_.active());
+  EXPECT_EQ(error(), CUDA_ERROR_LAUNCH_FAILED);
+  EXPECT_TRUE(shown_.empty());
 }
 
 }  // namespace
