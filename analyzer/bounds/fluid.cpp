@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "analyzer/bounds/linear_program.h"
@@ -63,6 +64,7 @@ class FluidProgram {
  private:
   struct Variables {  // of a flow, by point from its first one on
     std::vector<uint32_t> away, ssd;
+    std::vector<uint32_t> in;  // in the interval behind each point; not from an SSD
   };
 
   uint64_t duration(uint32_t op) const {
@@ -129,20 +131,21 @@ class FluidProgram {
     for (uint32_t c = 0; c < candidates_.size(); ++c) candidate_of_call_[candidates_[c].call] = c;
     op_of_call_.assign(graph_.calls.size(), kNone);
     for (uint32_t op = 0; op < ops_; ++op) op_of_call_[fluid_.vitality.call_of_op[op]] = op;
-    made_by_.assign(graph_.tensors.size(), kNone);
+    find_readers();
     for (uint32_t c = 0; c < candidates_.size(); ++c) {
-      const RecomputeCandidate& candidate = candidates_[c];
-      recompute_.push_back(add_repeat(candidate.call, candidate.before));
-      for (const plan::OpAccess& access : graph_.calls[candidate.call].call.accesses) {
-        if (changes(access)) made_by_[access.tensor] = c;
+      std::vector<uint32_t> befores = {candidates_[c].before};
+      for (const uint32_t tensor : outputs_of(c)) {
+        for (const uint32_t reader : read_by_[tensor]) befores.push_back(candidates_[reader].before);
       }
+      recompute_.push_back(add_repeat(candidates_[c].call, befores));
     }
+    if (options_.guarded) add_guards_of_inputs();
     std::map<uint32_t, uint32_t> others;  // ops that are no candidates themselves -> column
     for (uint32_t c = 0; c < candidates_.size(); ++c) {
       for (const uint32_t other : candidates_[c].others) {
         const uint32_t itself = candidate_of_call_[other];
         const bool first = itself == kNone && !others.contains(other);
-        if (first) others[other] = add_repeat(other, candidates_[c].before);
+        if (first) others[other] = add_repeat(other, {candidates_[c].before});
         const uint32_t row =
             program_.add_row(0, LinearProgram::kInfinity);  // at least as much of it as of the candidate
         program_.set(row, itself == kNone ? others[other] : recompute_[itself], 1);
@@ -151,19 +154,78 @@ class FluidProgram {
     }
   }
 
-  // The column of the part of an op that runs again before `before`.
-  uint32_t add_repeat(uint32_t op_call, uint32_t before) {
+  std::vector<uint32_t> outputs_of(uint32_t c) const {
+    std::vector<uint32_t> outputs;
+    for (const plan::OpAccess& access : graph_.calls[candidates_[c].call].call.accesses) {
+      if (changes(access)) outputs.push_back(access.tensor);
+    }
+    return outputs;
+  }
+  std::vector<uint32_t> inputs_of(uint32_t c) const {
+    std::vector<uint32_t> inputs;
+    for (const plan::OpAccess& access : graph_.calls[candidates_[c].call].call.accesses) {
+      if (!changes(access) && made_by_[access.tensor] != c) inputs.push_back(access.tensor);
+    }
+    return inputs;
+  }
+
+  void find_readers() {
+    made_by_.assign(graph_.tensors.size(), kNone);
+    made_again_.assign(graph_.tensors.size(), false);
+    read_by_.resize(graph_.tensors.size());
+    for (uint32_t c = 0; c < candidates_.size(); ++c) {
+      for (const uint32_t tensor : outputs_of(c)) made_by_[tensor] = c;
+      for (const uint32_t tensor : outputs_of(c)) made_again_[tensor] = true;
+      for (const uint32_t other : candidates_[c].others) {
+        for (const plan::OpAccess& access : graph_.calls[other].call.accesses) {
+          if (changes(access)) made_again_[access.tensor] = true;
+        }
+      }
+    }
+    for (uint32_t c = 0; c < candidates_.size(); ++c) {
+      for (const uint32_t tensor : inputs_of(c)) read_by_[tensor].push_back(c);
+    }
+  }
+
+  // The column of the part of an op that runs again before one of `befores`: which, depends on what else does, so links
+  // may use its time before each of them.
+  uint32_t add_repeat(uint32_t op_call, const std::vector<uint32_t>& befores) {
     const plan::Call& call = graph_.calls[op_call].call;
     uint64_t ns = call.duration_ns;
     for (const plan::OpAccess& access : call.accesses) {
-      if (options_.guarded && changes(access)) ns += 2 * hash_ns(graph_.tensors[access.tensor].size, machine_);
+      if (options_.guarded && (changes(access) || !made_again_[access.tensor])) ns += guards_ns(access.tensor);
     }
+    return add_time(ns, befores);
+  }
+
+  uint64_t guards_ns(uint32_t tensor) const { return 2 * hash_ns(graph_.tensors[tensor].size, machine_); }
+
+  uint32_t add_time(uint64_t ns, const std::vector<uint32_t>& befores) {
     const double ms = static_cast<double>(ns) / kMs;
     const uint32_t column = program_.add_column(ms, 0, 1);
-    const uint32_t interval = interval_before(op_of_call_[before]) % points_;
-    for (const uint32_t row : time_rows_[interval]) program_.set(row, column, -ms * row_rate_[row]);
+    std::set<uint32_t> intervals;
+    for (const uint32_t before : befores) intervals.insert(interval_of_repeat(before) % points_);
+    for (const uint32_t interval : intervals) {
+      for (const uint32_t row : time_rows_[interval]) program_.set(row, column, -ms * row_rate_[row]);
+    }
     repeats_.push_back({column, ns});
     return column;
+  }
+
+  uint32_t interval_of_repeat(uint32_t before) const { return interval_before(op_of_call_[before]); }
+
+  // An input that another candidate makes is compared unless that one is recomputed, too (decision 0035).
+  void add_guards_of_inputs() {
+    for (uint32_t c = 0; c < candidates_.size(); ++c) {
+      for (const uint32_t tensor : inputs_of(c)) {
+        if (made_by_[tensor] == kNone) continue;
+        const uint32_t guard = add_time(guards_ns(tensor), {candidates_[c].before});
+        const uint32_t row = program_.add_row(0, LinearProgram::kInfinity);
+        program_.set(row, guard, 1);
+        program_.set(row, recompute_[c], -1);
+        program_.set(row, recompute_[made_by_[tensor]], 1);
+      }
+    }
   }
 
   // Does recomputing a candidate end this period?
@@ -173,22 +235,80 @@ class FluidProgram {
            op_of_call_[candidates_[c].before] <= period.to;
   }
 
-  // What is recomputed is away without a copy.
-  void forget(const Kind& kind, const std::vector<uint32_t>& versions, double bytes, uint32_t copied) {
+  // What is recomputed is away without a copy, until the first op that is recomputed, too, reads it. What the copies
+  // carry is `copied` in the end; `away`: of them, by point of the only span.
+  void forget(const Kind& kind, const std::vector<uint32_t>& versions, double bytes, uint32_t copied,
+              const std::vector<uint32_t>& away) {
     uint32_t row = kNone;
+    std::map<uint32_t, uint32_t> rows;  // by point: what is copied and what is forgotten are different bytes
     for (const uint32_t v : versions) {
       const Version& version = fluid_.vitality.versions[v];
       for (const PeriodSpan& span : kind.spans) {
         if (!is_candidates(version, version.periods[span.period])) continue;
-        const uint32_t column = recompute_[made_by_[version.tensor]];
+        uint32_t column = recompute_[made_by_[version.tensor]];
+        const uint32_t whole = column;
         const double size = static_cast<double>(graph_.tensors[version.tensor].size) / kGiB;
-        for (uint32_t p = span.first; p <= span.last; ++p) program_.set(memory_[p % points_], column, size);
+        for (uint32_t p = span.first; p <= span.last; ++p) {
+          column = unless_read(version.tensor, p, column);
+          program_.set(memory_[p % points_], column, size);
+          if (copied == kNone || (p > span.first && column != whole)) continue;
+          const auto [at, added] = rows.try_emplace(p, 0);
+          if (added) {
+            at->second = program_.add_row(-LinearProgram::kInfinity, bytes);
+            program_.set(at->second, away[p - span.first], 1);
+          }
+          program_.set(at->second, column, size);
+        }
         if (copied == kNone) continue;
         if (row == kNone) {
           row = program_.add_row(-LinearProgram::kInfinity, bytes);
           program_.set(row, copied, 1);
         }
         program_.set(row, column, size);
+      }
+    }
+  }
+
+  // `column`, or where the tensor is read by candidates in the interval before point p: that and no part of those.
+  uint32_t unless_read(uint32_t tensor, uint32_t p, uint32_t column) {
+    for (const uint32_t reader : read_by_[tensor]) {
+      if (interval_of_repeat(candidates_[reader].before) != p) continue;
+      const uint32_t less = program_.add_column(0, 0, 1);
+      const uint32_t below = program_.add_row(-LinearProgram::kInfinity, 0);
+      program_.set(below, less, 1);
+      program_.set(below, column, -1);
+      const uint32_t without = program_.add_row(-LinearProgram::kInfinity, 1);
+      program_.set(without, less, 1);
+      program_.set(without, recompute_[reader], 1);
+      column = less;
+    }
+    return column;
+  }
+
+  // What a candidate reads is there when it is recomputed, or comes in in the interval before. It was there already if
+  // an op that reads what the candidate makes was recomputed before, and need not come if it is made again itself.
+  void need_inputs(const PeriodSpan& span, const std::vector<uint32_t>& versions, const Variables& columns,
+                   double bytes) {
+    if (span.back == kNone) return;    // nobody reads these bytes
+    std::map<uint32_t, double> sizes;  // by candidate
+    for (const uint32_t v : versions) {
+      const uint32_t tensor = fluid_.vitality.versions[v].tensor;
+      for (const uint32_t c : read_by_[tensor]) {
+        const uint32_t interval = interval_of_repeat(candidates_[c].before);
+        if (span.first >= interval || interval > span.last) continue;
+        if (made_by_[tensor] == kNone) sizes[c] += static_cast<double>(graph_.tensors[tensor].size) / kGiB;
+      }
+    }
+    for (const auto& [c, size] : sizes) {
+      const uint32_t i = interval_of_repeat(candidates_[c].before) - span.first - 1;
+      const uint32_t row = program_.add_row(-bytes, LinearProgram::kInfinity);  // in - away - size * part >= -bytes
+      program_.set(row, columns.in[i], 1);
+      program_.set(row, columns.away[i], -1);
+      program_.set(row, recompute_[c], -size);
+      std::set<uint32_t> earlier;
+      for (const uint32_t tensor : outputs_of(c)) earlier.insert(read_by_[tensor].begin(), read_by_[tensor].end());
+      for (const uint32_t reader : earlier) {
+        if (reader != c) program_.set(row, recompute_[reader], size);
       }
     }
   }
@@ -271,7 +391,14 @@ class FluidProgram {
     }
     const uint32_t copied = add_tier(kind, first_flow, bytes / kGiB, false);
     if (machine_.has_ssd()) add_tier(kind, first_flow, bytes / kGiB, true);
-    if (!candidates_.empty()) forget(kind, versions, bytes / kGiB, kind.spans.size() == 1 ? copied : kNone);
+    if (candidates_.empty()) return;
+    const bool single = kind.spans.size() == 1;
+    forget(kind, versions, bytes / kGiB, single ? copied : kNone,
+           single ? variables_[first_flow].away : std::vector<uint32_t>{});
+    if (machine_.has_ssd()) return;  // what is needed may come from there
+    for (size_t i = 0; i < kind.spans.size(); ++i) {
+      need_inputs(kind.spans[i], versions, variables_[first_flow + i], bytes / kGiB);
+    }
   }
 
   // The copies of one kind on one tier. Returns the column of what is there at the end; kNone: it is always there.
@@ -305,6 +432,7 @@ class FluidProgram {
     // What is away now and not at the next point came in meanwhile; behind the last one, all of it.
     for (uint32_t p = span.first; p <= span.last && span.back != kNone; ++p) {
       const uint32_t in = program_.add_column(options_.cost_of_moving);
+      if (!ssd) variables_[flow].in.push_back(in);
       use_link(in, p + 1, false, ssd);
       const uint32_t row = program_.add_row(-LinearProgram::kInfinity, 0);
       program_.set(row, away[p - span.first], 1);
@@ -382,6 +510,8 @@ class FluidProgram {
   std::vector<uint32_t> candidate_of_call_;
   std::vector<std::pair<uint32_t, uint64_t>> repeats_;  // columns of all that runs again, and what it takes
   std::vector<uint32_t> made_by_;                       // tensor -> candidate
+  std::vector<bool> made_again_;                        // tensor -> by a candidate, or an op that is repeated for one
+  std::vector<std::vector<uint32_t>> read_by_;          // tensor -> candidates that read and do not make it
   std::vector<uint32_t> op_of_call_;
 };
 

@@ -3,6 +3,9 @@
 #include <coin/Clp_C_Interface.h>
 #include <dlfcn.h>
 
+#include <algorithm>
+#include <utility>
+
 namespace reprise::analyzer {
 namespace {
 
@@ -81,17 +84,23 @@ void LinearProgram::set(uint32_t row, uint32_t column, double value) { elements_
 Result<LinearProgram::Solution> LinearProgram::minimise(double seconds) const {
   if (!available()) return Status(StatusCode::unsupported, "libClp.so.1 is not installed");
   // Column by column.
+  std::vector<Element> sorted = elements_;
+  std::stable_sort(sorted.begin(), sorted.end(), [](const Element& a, const Element& b) {
+    return std::pair(a.column, a.row) < std::pair(b.column, b.row);
+  });
   std::vector<int> starts(cost_.size() + 1, 0);
-  for (const Element& element : elements_) ++starts[element.column + 1];
-  for (size_t i = 1; i < starts.size(); ++i) starts[i] += starts[i - 1];
-  std::vector<int> next(starts.begin(), starts.end() - 1);
-  std::vector<int> index(elements_.size());
-  std::vector<double> value(elements_.size());
-  for (const Element& element : elements_) {
-    const auto at = static_cast<size_t>(next[element.column]++);
-    index[at] = static_cast<int>(element.row);
-    value[at] = element.value;
+  std::vector<int> index;
+  std::vector<double> value;
+  for (size_t i = 0; i < sorted.size(); ++i) {
+    if (i > 0 && sorted[i].column == sorted[i - 1].column && sorted[i].row == sorted[i - 1].row) {
+      value.back() += sorted[i].value;
+      continue;
+    }
+    index.push_back(static_cast<int>(sorted[i].row));
+    value.push_back(sorted[i].value);
+    ++starts[sorted[i].column + 1];
   }
+  for (size_t i = 1; i < starts.size(); ++i) starts[i] += starts[i - 1];
   const ClpModel model;
   clp().set_log_level(model.get(), 0);
   clp().load_problem(model.get(), static_cast<int>(columns()), static_cast<int>(rows()), starts.data(), index.data(),

@@ -17,7 +17,7 @@ class LinearProgram {
   // Both return the index of what was added, from 0 on.
   uint32_t add_column(double cost, double lower = 0, double upper = kInfinity);
   uint32_t add_row(double lower, double upper);
-  // Once for each pair; columns in any order.
+  // In any order; several values of a pair add up.
   void set(uint32_t row, uint32_t column, double value);
 
   uint32_t columns() const { return static_cast<uint32_t>(cost_.size()); }

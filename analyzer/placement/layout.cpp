@@ -18,7 +18,7 @@ constexpr size_t kMostPlaced = 100'000;
 
 class Placer {
  public:
-  Placer(const TaskGraph& graph, Schedule& schedule, uint32_t chunks)
+  Placer(const TaskGraph& graph, Schedule& schedule, uint32_t chunks, const std::vector<uint64_t>& start_ns)
       : graph_(graph),
         schedule_(schedule),
         calls_(static_cast<uint32_t>(graph.calls.size())),
@@ -26,7 +26,7 @@ class Placer {
                   [&](auto&& put) {
                     for (uint32_t i = 0; i < schedule.stays.size(); ++i) put(root_of(schedule.stays[i]), i);
                   }),
-        times_(start_times(graph)),
+        times_(start_ns.empty() ? start_times(graph) : start_ns),
         chunks_(chunks),
         urgency_(graph.tensors.size(), 0) {
     layout_.homes.assign(graph.tensors.size(), kNone);
@@ -206,8 +206,8 @@ class Placer {
 }  // namespace
 
 std::optional<Layout> place(const TaskGraph& graph, Schedule& schedule, uint32_t chunks, PlacementMode mode,
-                            HomeOrder order) {
-  return Placer(graph, schedule, chunks).run(mode, order);
+                            HomeOrder order, const std::vector<uint64_t>& start_ns) {
+  return Placer(graph, schedule, chunks, start_ns).run(mode, order);
 }
 
 }  // namespace reprise::analyzer

@@ -29,8 +29,10 @@ enum class HomeOrder : uint8_t { longest_first, returning_first, persistent_firs
 
 // Chooses chunks out of `chunks` and sets Stay::placement of every stay. Rule: chunks whose whole cyclic future is free
 // for the tensor, those with the widest slack before and after its stays first. nullopt: some tensor found none.
+// `start_ns`: when each call starts, strictly rising, and one more at the end, for what is slack and what is long;
+// empty: as recorded, as if nothing had to be waited for.
 std::optional<Layout> place(const TaskGraph& graph, Schedule& schedule, uint32_t chunks, PlacementMode mode,
-                            HomeOrder order = HomeOrder::longest_first);
+                            HomeOrder order = HomeOrder::longest_first, const std::vector<uint64_t>& start_ns = {});
 
 // The offsets of small transient tensors in the plan's slab region, first fit over their lifetimes at multiples of 512
 // bytes. Sets Tensor::slab_offset; returns the bytes of the region (of several devices', the largest).

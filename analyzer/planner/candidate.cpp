@@ -37,13 +37,13 @@ std::optional<PlanCandidate> make_candidate(const TaskGraph& tasks, const std::v
 std::optional<PlanCandidate> make_candidate(const TaskGraph& tasks, const Machine& machine, const Recipe& recipe,
                                             Scheduled scheduled) {
   PlanCandidate candidate;
-  candidate.maker = recipe.policy;
+  candidate.recipe = recipe;
   candidate.policy = recipe.policy->name();
   candidate.schedule = std::move(scheduled.schedule);
   candidate.tiers = scheduled.tiers;
   if (!candidate.tiers.fits) return candidate;
-  std::optional<Layout> layout =
-      place_devices(tasks, candidate.schedule, static_cast<uint32_t>(recipe.chunks), recipe.mode, recipe.order);
+  std::optional<Layout> layout = place_devices(tasks, candidate.schedule, static_cast<uint32_t>(recipe.chunks),
+                                               recipe.mode, recipe.order, recipe.start_ns);
   if (!layout) return std::nullopt;
   candidate.layout = std::move(*layout);
   candidate.graph = build_mem_graph(tasks, candidate.schedule, candidate.layout);

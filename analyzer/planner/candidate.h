@@ -15,16 +15,6 @@
 
 namespace reprise::analyzer {
 
-struct PlanCandidate {
-  const Policy* maker = nullptr;  // the policy
-  std::string policy;             // its name
-  Schedule schedule;
-  TierUse tiers;
-  Layout layout;
-  MemGraph graph;
-  Prediction prediction;
-};
-
 // How a candidate is made: the policy plans for `capacity` chunks, placement may use `chunks` of them and more.
 struct Recipe {
   const Policy* policy = nullptr;
@@ -33,6 +23,17 @@ struct Recipe {
   PlacementMode mode = PlacementMode::homes;
   HomeOrder order = HomeOrder::longest_first;
   bool carry_visitors = true;
+  std::vector<uint64_t> start_ns = {};  // of each call, for the placement; empty: as recorded
+};
+
+struct PlanCandidate {
+  Recipe recipe;
+  std::string policy;  // its name
+  Schedule schedule;
+  TierUse tiers;
+  Layout layout;
+  MemGraph graph;
+  Prediction prediction;
 };
 
 // What the policy plans, with the tiers: the part of a candidate that is the same for every placement.

@@ -85,18 +85,13 @@ void add_smaller_budgets(const Workload& workload, const std::vector<const Polic
   }
 }
 
-// The best plan takes no longer than its ops alone: no copy keeps one waiting.
-bool is_ideal(const Portfolio& portfolio, const TaskGraph& graph) {
-  const PlanCandidate* best = portfolio.best();
-  return best != nullptr && best->prediction.iteration_ns <= graph.compute_ns + graph.recompute_ns;
-}
-
 // Split tensors are planned by the policy that was best with whole ones, and by g10_late, which gains most of them: it
 // wants a tensor to be away for long compared with its copies, and those of a part are short.
 std::vector<const Policy*> policies_for_split_tensors(const Portfolio& portfolio) {
   std::vector<const Policy*> policies = {&g10_late_policy()};
   const PlanCandidate* best = portfolio.best();
-  if (best != nullptr && best->maker != policies.front()) policies.insert(policies.begin(), best->maker);
+  if (best != nullptr && best->recipe.policy != policies.front())
+    policies.insert(policies.begin(), best->recipe.policy);
   return policies;
 }
 
@@ -147,7 +142,7 @@ Result<plan::Plan> make_plan(const Workload& workload, const PlanOptions& option
   // Tensors are split in what was best so far, and, if that was a variant, in the program as it is, too.
   std::deque<Workload> split;
   for (const Workload* whole : used == &workload ? std::vector{used} : std::vector{used, &workload}) {
-    if (!variants || is_ideal(*winner, used->graph)) break;
+    if (!variants || winner->is_ideal()) break;
     if (std::optional<Workload> variant = variants->split(*whole)) {
       compete(split.emplace_back(std::move(*variant)),
               policies_for_split_tensors(whole == &workload ? portfolio : *winner));

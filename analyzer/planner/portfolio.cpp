@@ -22,6 +22,22 @@ constexpr double kHastyFractions[] = {0.99, 0.94, 0.85};
 constexpr double kSearchedFractions[] = {1.0, 0.995, 0.99, 0.98, 0.96, 0.94};
 constexpr uint64_t kPlayedOps = 1'000'000;
 constexpr uint32_t kMostSearched = 5'000;
+constexpr uint32_t kPlacements = 4;  // of the best schedule, each by the times of the one before
+
+// When each call starts by a prediction, strictly rising, and the end.
+std::vector<uint64_t> start_times(const TaskGraph& graph, const MemGraph& mem_graph, const Prediction& prediction) {
+  std::vector<int64_t> starts(graph.calls.size(), 0);
+  for (size_t v = 0; v < mem_graph.vertices.size(); ++v) {
+    const uint32_t call = mem_graph.vertices[v].call;
+    if (call != kNone && mem_graph.vertices[v].kind == plan::VertexKind::op) starts[call] = prediction.start_ns[v];
+  }
+  std::vector<uint64_t> times = {0};
+  for (size_t call = 1; call < starts.size(); ++call) {
+    times.push_back(std::max(times.back() + 1, static_cast<uint64_t>(std::max<int64_t>(starts[call], 0))));
+  }
+  times.push_back(std::max(times.back() + 1, prediction.iteration_ns));
+  return times;
+}
 
 }  // namespace
 
@@ -43,7 +59,9 @@ void Portfolio::run(const std::vector<const Policy*>& policies, bool searches) {
   if (!best_) {
     for (const Policy* policy : policies) add_remaps(*policy);
   }
-  if (searches && policies.size() > 1) search();
+  if (!searches || policies.size() < 2) return;
+  search();
+  place_by_prediction();
 }
 
 // With all chunks, and, where the schedule that is found has no placement, with a few to spare.
@@ -51,8 +69,7 @@ void Portfolio::search() {
   if (!workload_.device_subgraphs.empty() || !best_ || workload_.graph.op_count > kMostSearched) return;
   for (const double fraction : kSearchedFractions) {
     const auto capacity = static_cast<uint64_t>(fraction * static_cast<double>(chunks_));
-    const bool waits = best_->prediction.iteration_ns > workload_.graph.compute_ns + workload_.graph.recompute_ns;
-    if (!waits || capacity < workload_.largest.chunks || search(capacity)) return;
+    if (is_ideal() || capacity < workload_.largest.chunks || search(capacity)) return;
   }
 }
 
@@ -80,6 +97,22 @@ bool Portfolio::search(uint64_t capacity) {
     placed = try_recipe(recipe, scheduled) || placed;
   }
   return placed;
+}
+
+// Homes were chosen as if nothing had to be waited for. With the times of the best plan they may be better, and its
+// times may be other ones then.
+void Portfolio::place_by_prediction() {
+  for (uint32_t round = 0; round < kPlacements && best_ && !is_ideal(); ++round) {
+    if (workload_.graph.op_count > kMostSearched || best_->recipe.mode != PlacementMode::homes) return;
+    Recipe recipe = best_->recipe;
+    recipe.start_ns = start_times(workload_.graph, best_->graph, best_->prediction);
+    const uint64_t before = best_->prediction.iteration_ns;
+    for (const HomeOrder order : kOrders) {
+      recipe.order = order;
+      try_recipe(recipe, {best_->schedule, best_->tiers});
+    }
+    if (best_->prediction.iteration_ns == before) return;
+  }
 }
 
 // The first plan that has room for everything, with homes for all or nearly all.
@@ -174,6 +207,10 @@ void Portfolio::add_remaps(const Policy& policy) {
     if (capacity == chunks_ || capacity < workload_.largest.chunks) continue;
     if (try_recipe({&policy, capacity, chunks_, PlacementMode::by_begin, order, true})) ++found;
   }
+}
+
+bool Portfolio::is_ideal() const {
+  return best_ && best_->prediction.iteration_ns <= workload_.graph.compute_ns + workload_.graph.recompute_ns;
 }
 
 bool Portfolio::moves_nothing() const {

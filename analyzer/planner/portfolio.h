@@ -25,6 +25,7 @@ class Portfolio {
   // The best of another budget's plans competes, too.
   void add_best_of(Portfolio&& other);
 
+  bool is_ideal() const;       // no copy keeps an op of the best plan waiting
   bool moves_nothing() const;  // the best plan is the program as it is
   const PlanCandidate* best() const { return best_ ? &*best_ : nullptr; }
   PlanCandidate take_best() { return std::move(*best_); }  // there must be one
@@ -35,6 +36,7 @@ class Portfolio {
   void run_in_haste(const std::vector<const Policy*>& policies);
   void search();
   bool search(uint64_t capacity);
+  void place_by_prediction();
   void add_homes(const Policy& policy);
   void add_remaps(const Policy& policy);
   static std::vector<const Policy*> quick_ones(const std::vector<const Policy*>& policies);

@@ -27,15 +27,17 @@ Variants::Variants(const Workload& workload, uint64_t budget, const PlanOptions&
   if (options.reorder) add_reordered(workload.graph);
   if (!options.recompute || (options.safety == plan::Safety::audited && !workload.graph.all_audited)) return;
   const Machine* const guarded = options.facts ? &workload.machine : nullptr;
-  const std::vector<uint32_t> calls =
-      choose_recompute(workload.graph, workload.machine, chunks_that_fit(workload, budget), {}, guarded);
-  if (!calls.empty()) add(with_recompute(workload.graph, calls, guarded));
+  for (const std::vector<uint32_t>& calls :
+       choose_recompute(workload.graph, workload.machine, chunks_that_fit(workload, budget), {}, guarded)) {
+    add(with_recompute(workload.graph, calls, guarded));
+  }
   if (!options.reorder || made_.empty() || made_.front().graph.reordered_from.empty()) return;
   // Which ops are worth recomputing is another matter when updates are reordered.
   const auto reorder = [](const TaskGraph& graph) { return with_reordered_updates(graph); };
-  const std::vector<uint32_t> others =
-      choose_recompute(workload.graph, workload.machine, chunks_that_fit(workload, budget), reorder, guarded);
-  if (!others.empty()) add_reordered(with_recompute(workload.graph, others, guarded));
+  for (const std::vector<uint32_t>& others :
+       choose_recompute(workload.graph, workload.machine, chunks_that_fit(workload, budget), reorder, guarded)) {
+    add_reordered(with_recompute(workload.graph, others, guarded));
+  }
 }
 
 void Variants::add_reordered(const TaskGraph& graph) {

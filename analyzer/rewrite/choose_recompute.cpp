@@ -19,6 +19,8 @@ namespace {
 constexpr uint64_t kMostOps = 200'000;  // played in all tries together
 constexpr size_t kSteps = 20;           // of the first, coarse look
 constexpr size_t kMostTries = 240;
+constexpr size_t kMostSets = 4;      // of a small graph: which one finds the best places is luck
+constexpr uint64_t kWorthATry = 33;  // sets that take longer than the best one by this part of its time are not
 constexpr uint64_t kForever = ~uint64_t{0};
 
 // Candidates are alike when their ops are of one kernel and shape, and free as much: those of a model's layers are. How
@@ -39,11 +41,12 @@ class KindSearch {
     sort_kinds();
   }
 
+  size_t most_sets() const { return most_tries(graph_) == kMostTries ? kMostSets : 1; }
   static size_t most_tries(const TaskGraph& graph) {
     return std::min<size_t>(kMostTries, kMostOps / std::max(graph.op_count, 1u));
   }
 
-  std::vector<uint32_t> choose() {
+  std::vector<std::vector<uint32_t>> choose() {
     if (candidates_.empty()) return {};
     tries_ = most_tries(graph_);
     const size_t step = std::max<size_t>(1, candidates_.size() / kSteps);
@@ -52,7 +55,13 @@ class KindSearch {
       while (improve(part) && tries_ > 0) {
       }
     }
-    return calls(best_);
+    std::stable_sort(found_.begin(), found_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::vector<std::vector<uint32_t>> sets;
+    for (const auto& [time, taken] : found_) {
+      if (sets.size() == most_sets() || time > found_.front().first + found_.front().first / kWorthATry) break;
+      if (std::vector<uint32_t> set = calls(taken); !set.empty()) sets.push_back(std::move(set));
+    }
+    return sets;
   }
 
  private:
@@ -130,6 +139,7 @@ class KindSearch {
       const uint64_t time = retime(graph, machine_, schedule, capacity_).iteration_ns;
       if (time != 0) fastest = std::min(fastest, time);
     }
+    if (fastest != kForever) found_.emplace_back(fastest, taken);
     if (fastest >= time_) return;
     time_ = fastest;
     best_ = taken;
@@ -143,16 +153,17 @@ class KindSearch {
   std::vector<RecomputeCandidate> candidates_;
   std::vector<std::vector<RecomputeCandidate>> kinds_;  // those that free most bytes per second first
   std::set<Taken> tried_;
-  size_t tries_ = 0;  // that are left
+  std::vector<std::pair<uint64_t, Taken>> found_;  // with the time of each
+  size_t tries_ = 0;                               // that are left
   Taken best_;
   uint64_t time_ = kForever;
 };
 
 }  // namespace
 
-std::vector<uint32_t> choose_recompute(const TaskGraph& graph, const Machine& machine, uint64_t capacity,
-                                       const std::function<TaskGraph(const TaskGraph&)>& rewrite,
-                                       const Machine* guarded) {
+std::vector<std::vector<uint32_t>> choose_recompute(const TaskGraph& graph, const Machine& machine, uint64_t capacity,
+                                                    const std::function<TaskGraph(const TaskGraph&)>& rewrite,
+                                                    const Machine* guarded) {
   if (KindSearch::most_tries(graph) < kSteps) return {};
   return KindSearch(graph, machine, capacity, rewrite, guarded).choose();
 }

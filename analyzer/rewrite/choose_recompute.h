@@ -10,10 +10,11 @@
 
 namespace reprise::analyzer {
 
-// Calls, ascending; for with_recompute(). Empty when offload alone is as fast. `capacity`: chunks. `rewrite`, if there
-// is one, is what the graph goes through afterwards. `guarded`: as for with_recompute().
-std::vector<uint32_t> choose_recompute(const TaskGraph& graph, const Machine& machine, uint64_t capacity,
-                                       const std::function<TaskGraph(const TaskGraph&)>& rewrite = {},
-                                       const Machine* guarded = nullptr);
+// Sets of calls, each ascending, for with_recompute(): the fastest first, and of a small graph a few that are nearly as
+// fast, for places in chunks are not looked at here. None when offload alone is faster than all. `capacity`: chunks.
+// `rewrite`, if there is one, is what the graph goes through afterwards. `guarded`: as for with_recompute().
+std::vector<std::vector<uint32_t>> choose_recompute(const TaskGraph& graph, const Machine& machine, uint64_t capacity,
+                                                    const std::function<TaskGraph(const TaskGraph&)>& rewrite = {},
+                                                    const Machine* guarded = nullptr);
 
 }  // namespace reprise::analyzer

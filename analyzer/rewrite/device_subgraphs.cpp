@@ -106,8 +106,8 @@ Schedule merge_schedules(const TaskGraph& graph, const std::vector<DeviceSubgrap
 }
 
 std::optional<Layout> place_devices(const TaskGraph& graph, Schedule& schedule, uint32_t chunks, PlacementMode mode,
-                                    HomeOrder order) {
-  if (graph.devices == 1) return place(graph, schedule, chunks, mode, order);
+                                    HomeOrder order, const std::vector<uint64_t>& start_ns) {
+  if (graph.devices == 1) return place(graph, schedule, chunks, mode, order, start_ns);
   Layout whole;
   whole.homes.assign(graph.tensors.size(), kNone);
   for (uint32_t device = 0; device < graph.devices; ++device) {
@@ -122,7 +122,7 @@ std::optional<Layout> place_devices(const TaskGraph& graph, Schedule& schedule, 
       whole.device_chunks.push_back(0);
       continue;
     }
-    std::optional<Layout> layout = place(graph, part, chunks, mode, order);
+    std::optional<Layout> layout = place(graph, part, chunks, mode, order, start_ns);
     if (!layout) return std::nullopt;
     const auto first = static_cast<uint32_t>(whole.placements.size());
     for (plan::Placement& placement : layout->placements) {

@@ -28,7 +28,7 @@ Schedule merge_schedules(const TaskGraph& graph, const std::vector<DeviceSubgrap
 
 // place() on each device, with `chunks` each. Their chunks are numbered one device after the other.
 std::optional<Layout> place_devices(const TaskGraph& graph, Schedule& schedule, uint32_t chunks, PlacementMode mode,
-                                    HomeOrder order);
+                                    HomeOrder order, const std::vector<uint64_t>& start_ns);
 
 // Those of the device that is bound most, and of links that devices share.
 Bounds bounds_of_devices(const std::vector<DeviceSubgraph>& subgraphs, uint64_t capacity, const Machine& machine);

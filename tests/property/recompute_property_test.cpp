@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "analyzer/bounds/fluid.h"
+#include "analyzer/bounds/linear_program.h"
 #include "analyzer/planner/planner.h"
 #include "analyzer/rewrite/recompute.h"
 #include "analyzer/taskgraph/recompute_candidates.h"
@@ -24,6 +26,7 @@ using namespace testing;
 struct Recomputed {
   Workload before;
   TaskGraph graph;
+  std::vector<uint32_t> calls;
 };
 
 Recomputed any_recomputed() {
@@ -39,6 +42,7 @@ Recomputed any_recomputed() {
   }
   RC_PRE(!calls.empty());
   result.graph = with_recompute(result.before.graph, calls);
+  result.calls = calls;
   return result;
 }
 
@@ -93,13 +97,16 @@ std::vector<uint64_t> hashes_of_ops(const plan::Plan& plan) {
   return hashes;
 }
 
-plan::Plan plan_of(const Workload& workload, uint64_t budget) {
+// `in_order_ns`, if wanted: of an iteration whose kernels run in the program's order.
+plan::Plan plan_of(const Workload& workload, uint64_t budget, uint64_t* in_order_ns = nullptr) {
   PlanOptions options = options_for(budget);
   options.recompute = false;  // no more than there is
+  options.trials.push_back({.dispatch = Dispatch::fixed_kernels});
   PlanSummary summary;
   Result<plan::Plan> plan = make_plan(workload, options, &summary);
   if (!summary.refusal.ok()) RC_FAIL(options.policy + ": " + summary.refusal.message());
   if (!plan.ok()) RC_FAIL(options.policy + ": " + plan.status().message());
+  if (in_order_ns != nullptr) *in_order_ns = summary.trial_ns.at(0);
   return std::move(plan.value());
 }
 
@@ -123,6 +130,32 @@ TEST(RecomputeProperty, PlansComputeWhatTheProgramComputes) {
     RC_ASSERT(again.ok());
     RC_ASSERT(plan::to_text(again.value()) == plan::to_text(plan));
     RC_CLASSIFY(plan.reload_bytes > 0, "moves");
+  }));
+}
+
+// Whatever is recomputed, and whether its inputs are made again, too: guards, and inputs that have to come in, are in
+// the bound only as far as no plan is without them.
+TEST(RecomputeProperty, NoPlanIsFasterThanTheFluidBound) {
+  if (!LinearProgram::available()) GTEST_SKIP() << "libClp.so.1 is not installed";
+  EXPECT_TRUE(rc::check("times with kernels in order against the bound with recompute", [] {
+    Recomputed item = any_recomputed();
+    const Machine& machine = item.before.machine;
+    item.graph = with_recompute(item.before.graph, item.calls, &machine);
+    const Workload workload = workload_of_graph(item.before, item.graph);
+    const uint64_t budget = any_budget(workload);
+    uint64_t in_order_ns = 0;
+    const plan::Plan plan = plan_of(workload, budget, &in_order_ns);
+    const uint64_t chunk = workload.graph.chunk_bytes;
+    const uint64_t capacity = (budget - std::min(workload.reserved_bytes, item.before.reserved_bytes)) / chunk * chunk;
+    FluidOptions options;
+    options.guarded = true;
+    const Result<Fluid> fluid =
+        solve_fluid(item.before.graph, capacity, machine, options, recompute_candidates(item.before.graph));
+    RC_PRE(fluid.ok());
+    const double bound = static_cast<double>(fluid.value().iteration_ns);
+    if (static_cast<double>(in_order_ns) * 1.001 + 1000 < bound) {
+      RC_FAIL(std::to_string(in_order_ns) + " ns, bound " + std::to_string(bound) + "\n" + plan::to_text(plan));
+    }
   }));
 }
 

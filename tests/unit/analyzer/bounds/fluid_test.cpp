@@ -169,6 +169,37 @@ TEST_F(Fluids, AChainIsRecomputedWhole) {
   EXPECT_NEAR(iteration_ms(guarded), 150 + 2 * digest_ms + 2 * digest_ms, 0.01);
 }
 
+// h is made of w, which is as large, and x takes all there is. When h is made again w has to be there before h is used:
+// while that takes its time it can no longer come in.
+TEST_F(Fluids, WhatIsRecomputedNeedsItsInputs) {
+  Machine machine = with_link(1e9, 1e9);
+  TraceBuilder program;
+  const uint64_t w = program.allocate(kChunks * kChunk);
+  for (int step = 0; step < 3; ++step) {
+    program.mark("iteration");
+    const uint64_t h = program.allocate(kChunks * kChunk);
+    program.launch("make h", {reads(w), writes(h)}, 1 * kMs);
+    const uint64_t x = program.allocate(2 * kChunks * kChunk);
+    program.launch("make x", {writes(x)}, 1 * kMs);
+    program.free(x);
+    program.launch("use h", {reads(h)}, 100 * kMs);
+    program.free(h);
+  }
+  program.mark("iteration");
+  PlanOptions options;
+  options.machine = machine;
+  const Result<Workload> made = make_workload(program.trace(), options);
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  RecomputeCandidate candidate;
+  candidate.call = call_named(made.value().graph, "make h");
+  candidate.before = call_named(made.value().graph, "use h");
+  const auto fluid = solve_fluid(made.value().graph, 2 * kChunks * kChunk, machine, {}, {candidate});
+  ASSERT_TRUE(fluid.ok()) << fluid.status().message();
+  // 1 ms for x, which nothing can overlap, 1 for h each time, of which the second one is the link's, too.
+  const double copy_ms = static_cast<double>(kChunks * kChunk) / 1e9 * 1e3;
+  EXPECT_NEAR(static_cast<double>(fluid.value().iteration_ns) / 1e6, 102 + copy_ms, 0.1);
+}
+
 TEST_F(Fluids, NoPolicyIsFaster) {
   const Machine machine = with_link(1e9, 1e9);
   const Workload workload = two_that_do_not_fit(machine);
