@@ -40,6 +40,8 @@ void add_run_facts(const RunLog& log, Facts& facts) {
   if (facts.program.empty()) facts.program = log.program;
   if (facts.budget == 0) facts.budget = log.budget_bytes;
   facts.peak_actual = log.peak_device_bytes;
+  // What the program asks for is less than what it takes of the device, which budgets in per cent are of.
+  if (log.peak_footprint_bytes > 0) facts.peak_before = log.peak_footprint_bytes;
   facts.actual_ns = median_iteration_ns(log, true);
   facts.on_demand_ns = median_iteration_ns(log, false);
   add_times_of_run(log, facts);

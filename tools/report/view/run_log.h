@@ -118,7 +118,8 @@ struct RunLog {
   uint64_t reload_bytes = 0;
   uint64_t peak_device_bytes = 0;
   uint64_t peak_requested_bytes = 0;
-  uint64_t unreadable_lines = 0;  // cut off or damaged
+  uint64_t peak_footprint_bytes = 0;  // what that takes of a device without Reprise; 0: not said
+  uint64_t unreadable_lines = 0;      // cut off or damaged
 };
 
 // In words; empty when it ended well.

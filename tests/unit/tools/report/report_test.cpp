@@ -229,6 +229,18 @@ TEST(Report, NoCardShowsAPredictionOfARun) {
   EXPECT_EQ(make_summary(inputs).find("predicted"), std::string::npos) << make_summary(inputs);
 }
 
+// A budget of 60 % is of what the program takes of the device, not of what it asks for, and so is what the report
+// compares with.
+TEST(Report, APeakIsComparedWithWhatPercentagesAreOf) {
+  const RunLog log = parse_run_log(
+      "{\"kind\":\"end\",\"peak_device_bytes\":33554432,\"peak_requested_bytes\":50727428,"
+      "\"peak_footprint_bytes\":58720256,\"budget_bytes\":35232153}\n");
+  const Inputs inputs{nullptr, nullptr, &log};
+  EXPECT_NE(make_summary(inputs).find("peak 32.0 MiB instead of 56.0 MiB"), std::string::npos) << make_summary(inputs);
+  const std::string cards = text_of_cards(headline_section(inputs));
+  EXPECT_NE(cards.find("was 56.0 MiB (57 %); budget 33.6 MiB"), std::string::npos) << cards;
+}
+
 TEST(Report, AllIterationsAndAllOfTheTimeCount) {
   RunLog log = parse_run_log(
       "{\"kind\":\"start\",\"time_ns\":1000000000}\n"
