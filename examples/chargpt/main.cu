@@ -1,13 +1,12 @@
 // Trains a small character-level GPT on one GPU: ordinary CUDA C++, every tensor an allocation of its own.
 #include <chrono>
+#include <filesystem>
 
 #include "trainer.cuh"
 
-static std::string text_path(const Options& options, const char* program) {
+static std::string text_path(const Options& options) {
   if (!options.text.empty()) return options.text;
-  const std::string path = program;
-  const size_t slash = path.rfind('/');
-  return (slash == std::string::npos ? std::string() : path.substr(0, slash + 1)) + "chargpt.txt";
+  return std::filesystem::read_symlink("/proc/self/exe").replace_filename("chargpt.txt");  // whatever PATH led here
 }
 
 static int run(const Options& options, const Text& text) {
@@ -32,6 +31,6 @@ static int run(const Options& options, const Text& text) {
 
 int main(int count, char** arguments) {
   const Options options = parse_options(count, arguments);
-  const Text text(text_path(options, arguments[0]), options.context);
+  const Text text(text_path(options), options.context);
   return run(options, text);
 }
