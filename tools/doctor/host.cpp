@@ -1,5 +1,7 @@
 #include <fmt/core.h>
+#include <gnu/libc-version.h>
 #include <sys/resource.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -109,6 +111,25 @@ void check_file(const std::string& name, const std::string& path, std::vector<Ch
                     there ? "" : "install Reprise again"});
 }
 
+// What a bug report needs besides, and a reader of ours cannot guess: the system, and the variables that change what we
+// do.
+void check_surroundings(std::vector<Check>& checks) {
+  struct utsname system {};
+  uname(&system);
+  checks.push_back(
+      {"system", Finding::good,
+       fmt::format("{} {} {}, glibc {}", system.sysname, system.release, system.machine, gnu_get_libc_version()), ""});
+  std::string variables;
+  for (char** one = environ; *one != nullptr; ++one) {
+    const std::string variable = *one;
+    static constexpr const char* kConcern[] = {"REPRISE_", "CUDA_", "PYTORCH_", "XLA_", "TF_", "LD_PRELOAD="};
+    const bool concerns = std::any_of(std::begin(kConcern), std::end(kConcern),
+                                      [&](const char* begin) { return variable.rfind(begin, 0) == 0; });
+    if (concerns) variables += (variables.empty() ? "" : " ") + variable;
+  }
+  checks.push_back({"variables", Finding::good, variables.empty() ? "none that matter" : variables, ""});
+}
+
 }  // namespace
 
 HostState host_state() {
@@ -150,6 +171,7 @@ void check_host(const HostState& state, std::vector<Check>& checks) {
 void check_software(bool simulated, std::vector<Check>& checks) {
   const Installation files = installation();
   checks.push_back({"reprise", Finding::good, version_text(), ""});
+  check_surroundings(checks);
   check_file("preloaded library", files.shim, checks);
   if (simulated) check_file("simulated device", files.sim_driver, checks);
   check_toolkit(checks);

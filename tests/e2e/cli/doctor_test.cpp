@@ -56,6 +56,20 @@ TEST_F(Doctor, TheSimulatedDeviceIsFine) {
   }
 }
 
+// What a bug report is asked for first.
+TEST_F(Doctor, TheSystemAndTheVariablesThatMatterAreNamed) {
+  environment_["REPRISE_POLICY"] = "lru";
+  environment_["PYTORCH_ALLOC_CONF"] = "backend:native";
+  environment_["ADAS_PASSWORD"] = "sesame";
+  const json report = examine("");
+  EXPECT_NE(check(report, "system").value("value", "").find("glibc 2."), std::string::npos) << report.dump(1);
+  EXPECT_NE(check(report, "reprise").value("value", "").find('('), std::string::npos) << "the commit";
+  const std::string variables = check(report, "variables").value("value", "");
+  EXPECT_NE(variables.find("REPRISE_POLICY=lru"), std::string::npos) << variables;
+  EXPECT_NE(variables.find("PYTORCH_ALLOC_CONF=backend:native"), std::string::npos) << variables;
+  EXPECT_EQ(report.dump().find("sesame"), std::string::npos);
+}
+
 TEST_F(Doctor, WhatTheDriverLacksIsNamed) {
   expect_missing("cuInit=100", "driver", "CUDA_ERROR_NO_DEVICE");
   expect_missing("cuDeviceGetCount=100", "devices", "CUDA_ERROR_NO_DEVICE");
