@@ -9,11 +9,13 @@
 #include <utility>
 #include <vector>
 
+#include "preload/trace/write.h"
 #include "tools/cli/command.h"
 #include "tools/cli/files.h"
 #include "tools/cli/message.h"
 #include "tools/cli/outputs.h"
 #include "tools/cli/progress.h"
+#include "tools/export/redact.h"
 #include "tools/report/inputs.h"
 
 namespace reprise::tools {
@@ -24,6 +26,13 @@ struct ExportOptions {
   std::string format;
   std::string output = "-";
   std::string window;
+  bool redact = false;
+};
+
+// What was read: with the run log's own text, which some formats show whole.
+struct Export {
+  report::Inputs inputs;
+  std::string run_log = {};
 };
 
 struct Part {
@@ -53,15 +62,9 @@ Status write(const std::string& output, const Result<std::string>& content) {
   return content.ok() ? write_file(output, content.value()) : content.status();
 }
 
-// A table has one sort of rows, so each file gets one of its own.
-Status export_csv(const ExportOptions& options, const report::Inputs& inputs) {
-  const std::vector<Part> parts = parts_of(inputs);
-  if (parts.size() == 1) return write(options.output, exports::to_csv(inputs));
-  if (options.output == "-") {
-    return {StatusCode::invalid_argument,
-            "csv: each file makes a table of its own; give one file, or a name with -o: -o a.csv writes a.trace.csv, "
-            "a.plan.csv and a.run.csv"};
-  }
+// Each part into a file of its own.
+template <typename F>
+Status write_parts(const ExportOptions& options, const std::vector<Part>& parts, F write_one) {
   Outputs outputs;
   outputs.reads(options.files);
   for (const Part& part : parts) outputs.writes("-o", name_of_part(options.output, part.name));
@@ -69,11 +72,42 @@ Status export_csv(const ExportOptions& options, const report::Inputs& inputs) {
   std::string names;
   for (const Part& part : parts) {
     const std::string name = name_of_part(options.output, part.name);
-    if (status.ok()) status = write(name, exports::to_csv(part.inputs));
+    if (status.ok()) status = write_one(part, name);
     names += (names.empty() ? "" : ", ") + name;
   }
   if (status.ok()) say("wrote " + names);
   return status;
+}
+
+// A table has one sort of rows, so each file gets one of its own.
+Status export_csv(const ExportOptions& options, const Export& all) {
+  const report::Inputs& inputs = all.inputs;
+  const std::vector<Part> parts = parts_of(inputs);
+  if (parts.size() == 1) return write(options.output, exports::to_csv(inputs));
+  if (options.output == "-") {
+    return {StatusCode::invalid_argument,
+            "csv: each file makes a table of its own; give one file, or a name with -o: -o a.csv writes a.trace.csv, "
+            "a.plan.csv and a.run.csv"};
+  }
+  return write_parts(options, parts, [](const Part& part, const std::string& name) {
+    return write(name, exports::to_csv(part.inputs));
+  });
+}
+
+// Our own files again: of use where --redact has changed them.
+Status export_reprise(const ExportOptions& options, const Export& all) {
+  const std::vector<Part> parts = parts_of(all.inputs);
+  if (options.output == "-") {
+    return {StatusCode::invalid_argument,
+            "reprise: these are no texts; give a name with -o: -o a writes a.trace, a.plan "
+            "and a.run, of one file a"};
+  }
+  const auto write_one = [&](const Part& part, const std::string& name) {
+    if (part.inputs.trace != nullptr) return trace::write_trace(*part.inputs.trace, name);
+    if (part.inputs.plan != nullptr) return plan::write_plan(*part.inputs.plan, name);
+    return write_file(name, all.run_log);
+  };
+  return parts.size() == 1 ? write_one(parts.front(), options.output) : write_parts(options, parts, write_one);
 }
 
 // "100:500": 500 from the 100th on; "100": all from there on.
@@ -90,7 +124,8 @@ Status read_window(const std::string& text, exports::Window& window) {
   return {StatusCode::invalid_argument, fmt::format("--window {}: write FIRST:COUNT, as in 0:500", text)};
 }
 
-Status export_dot(const ExportOptions& options, const report::Inputs& inputs) {
+Status export_dot(const ExportOptions& options, const Export& all) {
+  const report::Inputs& inputs = all.inputs;
   exports::Window window;
   if (Status status = read_window(options.window, window); !status.ok()) return status;
   Status status = write(options.output, exports::to_dot(inputs, window));
@@ -101,20 +136,43 @@ Status export_dot(const ExportOptions& options, const report::Inputs& inputs) {
   return status;
 }
 
-Status export_perfetto(const ExportOptions& options, const report::Inputs& inputs) {
-  return write(options.output, exports::to_perfetto(inputs));
+Status export_perfetto(const ExportOptions& options, const Export& all) {
+  return write(options.output, exports::to_perfetto(all.inputs));
 }
 
-Status export_json(const ExportOptions& options, const report::Inputs& inputs) {
-  return write(options.output, exports::to_json(inputs));
+Status export_json(const ExportOptions& options, const Export& all) {
+  return write(options.output, exports::to_json(all.inputs, all.run_log));
 }
 
 struct Format {
   const char* name;
-  Status (*write)(const ExportOptions& options, const report::Inputs& inputs);
+  Status (*write)(const ExportOptions& options, const Export& all);
 };
-constexpr Format kFormats[] = {
-    {"perfetto", export_perfetto}, {"csv", export_csv}, {"dot", export_dot}, {"json", export_json}};
+constexpr Format kFormats[] = {{"perfetto", export_perfetto},
+                               {"csv", export_csv},
+                               {"dot", export_dot},
+                               {"json", export_json},
+                               {"reprise", export_reprise}};
+
+Status read_run_log_text(const std::vector<std::string>& paths, std::string& text) {
+  for (const std::string& path : paths) {
+    const Result<FileKind> kind = kind_of(path);
+    if (!kind.ok() || kind.value() != FileKind::run_log) continue;
+    Result<std::string> content = read_file(path);
+    if (!content.ok()) return content.status();
+    text = std::move(content.value());
+  }
+  return {};
+}
+
+// The trace first: others quote its names.
+void redact(LoadedFiles& files, std::string& run_log) {
+  exports::Redactor redactor;
+  if (files.trace) redactor.redact(*files.trace);
+  if (files.plan) redactor.redact(*files.plan);
+  run_log = redactor.redact_run_log(run_log);
+  if (files.log) files.log = report::parse_run_log(run_log);
+}
 
 int run_export(const ExportOptions& options) {
   const Status writable = Outputs().reads(options.files).writes("-o", options.output).check();
@@ -125,11 +183,15 @@ int run_export(const ExportOptions& options) {
   Progress progress;
   progress.step("reading");
   LoadedFiles files;
+  Export all;
   Status status = load(options.files, files);
+  if (status.ok()) status = read_run_log_text(options.files, all.run_log);
+  if (options.redact) redact(files, all.run_log);
+  all.inputs = files.inputs();
   for (const Format& format : kFormats) {
     if (!status.ok() || options.format != format.name) continue;
     progress.step("writing");
-    status = format.write(options, files.inputs());
+    status = format.write(options, all);
   }
   progress.clear();
   return status.ok() ? finish_incomplete(files.incomplete) : fail(status);
@@ -142,12 +204,17 @@ Action declare_export(CLI::App& app, const ProgramArguments&) {
   app.add_option("files", options->files, "A trace, a plan, a run log, in any order")->required()->expected(1, 3);
   std::vector<std::string> names;
   for (const Format& format : kFormats) names.emplace_back(format.name);
-  app.add_option("--format", options->format, "perfetto (opens in ui.perfetto.dev), csv, dot or json")
+  app.add_option("--format", options->format,
+                 "perfetto (opens in ui.perfetto.dev), csv, dot, json, or reprise: its own files again")
       ->required()
       ->check(CLI::IsMember(names));
-  app.add_option("-o,--output", options->output,
-                 "Where to write it (default: stdout); of several files as csv, NAME.csv makes NAME.trace.csv, "
-                 "NAME.plan.csv and NAME.run.csv");
+  app.add_option(
+      "-o,--output", options->output,
+      "Where to write it (default: stdout); of several files as csv or reprise, NAME.csv makes NAME.trace.csv, "
+      "NAME.plan.csv and NAME.run.csv");
+  app.add_flag("--redact", options->redact,
+               "For others to see: names of kernels, functions, files, marks and the command line become numbers, and "
+               "parameters go; sizes, times and order stay");
   app.add_option("--window", options->window,
                  "dot: only so many of a plan's vertices or a trace's calls, as FIRST:COUNT, for graphs that are too "
                  "large to draw");

@@ -30,9 +30,9 @@ struct Window {
 // layout program can draw.
 Result<std::string> to_dot(const Inputs& inputs, const Window& window = {});
 
-// What is in the files, field by field: all of a trace and a plan; of a run log, which is JSON itself, what the report
-// reads. Numbers that JavaScript's cannot hold (hashes, addresses, handles)
-// are texts of 16 hexadecimal digits.
-Result<std::string> to_json(const Inputs& inputs);
+// What is in the files, field by field: all of a trace and a plan; of a run log what the report reads, and under
+// "lines" all that `run_log`, its text, has. Numbers that JavaScript's cannot hold (hashes, addresses, handles) are
+// texts of 16 hexadecimal digits.
+Result<std::string> to_json(const Inputs& inputs, const std::string& run_log = {});
 
 }  // namespace reprise::exports

@@ -1,5 +1,7 @@
 #include <fmt/core.h>
 
+#include <sstream>
+
 #include "analyzer/plan/names.h"
 #include "preload/base/run_log_keys.h"
 #include "preload/trace/names.h"
@@ -319,13 +321,25 @@ Json run_json(const report::RunLog& log) {
   return json;
 }
 
+// As they are; what is no JSON, such as the last line of a killed program, as text.
+Json lines_json(const std::string& run_log) {
+  Json list = Json::array();
+  std::istringstream lines(run_log);
+  for (std::string line; std::getline(lines, line);) {
+    Json value = Json::parse(line, nullptr, false);
+    list.push_back(value.is_discarded() ? Json(line) : std::move(value));
+  }
+  return list;
+}
+
 }  // namespace
 
-Result<std::string> to_json(const Inputs& inputs) {
+Result<std::string> to_json(const Inputs& inputs, const std::string& run_log) {
   Json json;
   if (inputs.trace != nullptr) json["trace"] = trace_json(*inputs.trace);
   if (inputs.plan != nullptr) json["plan"] = plan_json(*inputs.plan);
   if (inputs.log != nullptr) json["run"] = run_json(*inputs.log);
+  if (!run_log.empty()) json["run"]["lines"] = lines_json(run_log);
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -26,6 +26,12 @@ class CliFiles : public Installed {
   Finished exported(const std::string& file) const {
     return reprise({"export", file, "--format", "perfetto", "-o", path("tmp/a.json")});
   }
+  static int lines_but_info(const std::string& text) {
+    std::istringstream lines(text);
+    int count = 0;
+    for (std::string line; std::getline(lines, line);) count += line.rfind("info ", 0) == 0 ? 0 : 1;
+    return count;
+  }
   // What could be read was written, the line names the file, and a script sees that it was not all.
   void expect_partial(const Finished& finished, const std::string& output) const {
     EXPECT_EQ(finished.exit_code, 1);
@@ -63,6 +69,27 @@ TEST_F(CliFiles, MissingFilesAreNamed) {
   for (const Finished& finished : {plan(path("no")), replay(path("no")), report(path("no")), exported(path("no"))}) {
     expect_refused(finished, 1, path("no") + ": No such file");
   }
+}
+
+// What a bug report may have: the same files without a name, which the commands read like any others.
+TEST_F(CliFiles, RedactedFilesAreFilesLikeTheirOriginals) {
+  const Finished finished =
+      reprise({"export", trace_, plan_, log_, "--redact", "--format", "reprise", "-o", path("bug")});
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  for (const std::string kind : {"trace", "plan", "run"}) {
+    const std::string original = reprise({"dump", path("a." + kind)}).out;
+    const Finished dumped = reprise({"dump", path("bug." + kind)});
+    EXPECT_EQ(dumped.exit_code, 0) << dumped.err;
+    EXPECT_EQ(lines_but_info(dumped.out), lines_but_info(original)) << dumped.out;
+    for (const char* name : {"saxpy", "scale"}) {
+      EXPECT_EQ(dumped.out.find(name), std::string::npos) << dumped.out;
+    }
+  }
+  EXPECT_EQ(
+      reprise({"report", path("bug.trace"), path("bug.plan"), path("bug.run"), "-o", path("tmp/b.html")}).exit_code, 0);
+  expect_refused(reprise({"export", trace_, "--redact", "--format", "reprise"}), 2, "give a name with -o");
+  EXPECT_EQ(reprise({"export", trace_, "--redact", "--format", "json"}).out.find("saxpy"), std::string::npos);
+  EXPECT_NE(reprise({"export", trace_, "--format", "json"}).out.find("saxpy"), std::string::npos);
 }
 
 TEST_F(CliFiles, ATraceThatWasCutOffIsUsedAsFarAsItGoesButNotPlanned) {

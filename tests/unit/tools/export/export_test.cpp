@@ -225,6 +225,28 @@ TEST(JsonExport, NothingOfATraceOrAPlanIsLeftOut) {
   EXPECT_EQ(json.at("run").at("unmanaged").size(), 1u);
 }
 
+// The report reads a part of a run log; the export has all of it, the keys of newer builds and a cut-off end among it.
+TEST(JsonExport, ARunLogIsThereLineByLineAndFieldByField) {
+  const Sample sample;
+  const std::string log =
+      tools::test::sample_run_log() + "{\"kind\":\"of tomorrow\",\"key\":{\"a\":[1,2.5,\"x\"]}}\n{\"kind\":\"iter";
+  const Json lines = Json::parse(to_json({nullptr, nullptr, &sample.log}, log).value()).at("run").at("lines");
+  std::istringstream text(log);
+  size_t number = 0;
+  for (std::string line; std::getline(text, line); ++number) {
+    ASSERT_LT(number, lines.size());
+    const Json expected = Json::parse(line, nullptr, false);
+    if (expected.is_discarded()) {
+      EXPECT_EQ(lines[number], line);
+      continue;
+    }
+    for (const auto& [key, value] : expected.items()) EXPECT_EQ(lines[number].at(key), value) << line;
+    EXPECT_EQ(lines[number].size(), expected.size()) << line;
+  }
+  EXPECT_EQ(lines.size(), number);
+  EXPECT_GT(number, 5u);
+}
+
 // What JavaScript makes of an integer above 2^53 is another one.
 void expect_safe(const Json& value, const std::string& where) {
   if (value.is_number_unsigned()) {

@@ -1,0 +1,104 @@
+#include "tools/export/redact.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "preload/trace/names.h"
+#include "tests/support/sample.h"
+#include "tools/report/view/timeline.h"
+
+namespace reprise::exports {
+namespace {
+
+constexpr const char* kSecret[] = {"/home/ada", "secret", "make", "both", "solve"};
+
+void expect_no_secret(const std::string& text) {
+  for (const char* word : kSecret) EXPECT_EQ(text.find(word), std::string::npos) << word << " in\n" << text;
+}
+
+trace::Trace secret_trace() {
+  trace::Trace trace = tools::test::sample_trace();
+  trace.info["program"] = "/home/ada/secret --rate 3";
+  trace.info["program.path"] = "/home/ada/secret";
+  trace.info["module.secret"] = "0123 /home/ada/secret";
+  trace.info["something.new"] = "/home/ada";
+  trace.info["device.granularity"] = "2097152";
+  trace.call_sites = {"secret_step+0x1b (secret)\nmain+0x2 (secret)", "other_secret+0x9 (secret)\nmain+0x2 (secret)"};
+  trace.events.push_back(trace::Mark{{}, "secret step"});
+  return trace;
+}
+
+TEST(Redact, NoNameOfATraceIsLeftAndEqualOnesStayEqual) {
+  trace::Trace trace = secret_trace();
+  for (trace::Event& event : trace.events) {
+    if (auto* op = std::get_if<trace::Op>(&event)) op->parameters = {1, 2, 3};
+  }
+  const size_t events = trace.events.size();
+  Redactor().redact(trace);
+  expect_no_secret(to_text(trace));
+  EXPECT_EQ(trace.events.size(), events);
+  EXPECT_EQ(trace.info.at("device.granularity"), "2097152");
+  EXPECT_EQ(trace.info.count("something.new"), 0u) << "what is not known to be harmless goes";
+  EXPECT_EQ(trace.call_sites[0], "frame_1 (file_1)\nframe_2 (file_1)");
+  EXPECT_EQ(trace.call_sites[1], "frame_3 (file_1)\nframe_2 (file_1)");
+  for (const trace::Event& event : trace.events) {
+    const auto* const op = std::get_if<trace::Op>(&event);
+    EXPECT_TRUE(op == nullptr || op->parameters.empty());
+  }
+}
+
+TEST(Redact, APlanHasTheNumbersOfItsTrace) {
+  trace::Trace trace = secret_trace();
+  plan::Plan plan = tools::test::sample_plan();
+  plan.program = "/home/ada/secret";
+  plan::Call* launch = nullptr;
+  for (plan::Call& call : plan.calls) {
+    if (call.kind == plan::CallKind::op && call.op == trace::OpKind::launch && launch == nullptr) launch = &call;
+  }
+  ASSERT_NE(launch, nullptr);
+  launch->name = report::demangle(trace.functions[0].name);
+  Redactor redactor;
+  redactor.redact(trace);
+  redactor.redact(plan);
+  EXPECT_EQ(launch->name, trace.functions[0].name);
+  EXPECT_EQ(launch->name, "kernel_1");
+  expect_no_secret(to_text(plan));
+  EXPECT_TRUE(plan::check_structure(plan).ok());
+}
+
+constexpr const char* kLog =
+    "{\"kind\":\"start\",\"program\":\"/home/ada/secret\",\"driver\":\"/home/ada/"
+    "libcuda.so.1\",\"safety\":\"strict\",\"device\":\"GPU\","
+    "\"program_hash\":\"00ab\",\"chunk_bytes\":65536}\n"
+    "{\"kind\":\"plan\",\"index\":0,\"path\":\"/home/ada/a.plan\",\"policy\":\"lru\",\"iteration_hash\":\"00cd\"}\n"
+    "{\"kind\":\"on_demand\",\"cause\":\"too_small\",\"reason\":\"/home/ada/a.trace: solve works on 7 bytes at "
+    "once\"}\n"
+    "{\"kind\":\"divergence\",\"iteration\":3,\"call\":1,\"expected\":\"free 4096\",\"got\":\"secret_kernel\"}\n"
+    "{\"kind\":\"new\",\"unknown\":\"secret\",\"list\":[\"secret\"],\"count\":4}\n"
+    "{\"kind\":\"iterat";
+
+TEST(Redact, ARunLogKeepsItsNumbersAndOurWords) {
+  trace::Trace trace = secret_trace();
+  trace.functions[0].name = "_Z5solvePf";
+  Redactor redactor;
+  redactor.redact(trace);
+  const std::string text = redactor.redact_run_log(kLog);
+  expect_no_secret(text);
+  for (const char* kept :
+       {"\"safety\":\"strict\"", "\"program_hash\":\"00ab\"", "\"chunk_bytes\":65536", "\"policy\":\"lru\"",
+        "\"cause\":\"too_small\"", "(redacted) kernel_1 works on 7 bytes at once", "\"expected\":\"free 4096\"",
+        "\"got\":\"call_1\"", "\"device\":\"GPU\"", "\"count\":4"}) {
+    EXPECT_NE(text.find(kept), std::string::npos) << kept << " in\n" << text;
+  }
+}
+
+// Then nobody knows which of its words are names.
+TEST(Redact, ARunLogAloneKeepsNoSentence) {
+  const std::string text = Redactor().redact_run_log(kLog);
+  expect_no_secret(text);
+  EXPECT_NE(text.find("\"reason\":\"(redacted)\""), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace reprise::exports

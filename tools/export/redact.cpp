@@ -1,0 +1,176 @@
+#include "tools/export/redact.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+#include <string_view>
+
+#include "preload/base/run_log_keys.h"
+#include "preload/trace/names.h"
+#include "tools/cli/run_log_value.h"
+#include "tools/report/view/timeline.h"
+
+namespace reprise::exports {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kRedacted = "(redacted)";
+
+// Of a trace's info, what says nothing of the program but its hash.
+bool keeps_info(const std::string& key) {
+  static const std::set<std::string> kKept = {
+      "activity.source",    "device.granularity", "device.memory",   "device.name",          "driver.version",
+      "program.hash",       "recorder.unwinder",  "recorder.waits",  "recorder.waited_ns",   "time.start_ns",
+      "digest.bytes_per_s", "memory.bytes_per_s", "link.latency_ns", "link.h2d_bytes_per_s", "link.d2h_bytes_per_s",
+      "memory.held_bytes",  "memory.managed"};
+  return kKept.count(key) != 0;
+}
+
+// Of a run log: texts that are one of a few words, hashes and names of ours.
+bool keeps_text(const std::string& kind, const std::string& key, const std::string& value) {
+  if (key == "kind") return true;
+#define RUN_LOG_LINE(line, help)
+#define RUN_LOG_KEY(line, name, Value, unit, old_name, help)
+#define RUN_LOG_WORD(line, name, word, old_word, help) \
+  if (kind == #line && key == #name && (value == #word || (*old_word != '\0' && value == old_word))) return true;
+#include "preload/base/run_log_keys.def"
+#undef RUN_LOG_LINE
+#undef RUN_LOG_KEY
+#undef RUN_LOG_WORD
+  const std::string name = kind + "." + key;
+  return name == run_log::start::line.name + std::string(".program_hash") || name == "start.device" ||
+         name == "start.mode" || name == "unmanaged.what" || name == "plan.iteration_hash" || name == "plan.policy" ||
+         name == "activity.engine";
+}
+
+bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+// Does it stand there on its own, not within a longer word?
+bool stands_alone(const std::string& text, size_t at, size_t bytes) {
+  return (at == 0 || !is_word(text[at - 1])) && (at + bytes == text.size() || !is_word(text[at + bytes]));
+}
+
+std::string replace_all(std::string text, const std::string& name, const std::string& by) {
+  for (size_t at = 0; (at = text.find(name, at)) != std::string::npos;) {
+    if (stands_alone(text, at, name.size())) {
+      text.replace(at, name.size(), by);
+      at += by.size();
+    } else {
+      ++at;
+    }
+  }
+  return text;
+}
+
+// Paths, and names as compilers write them, which no file has told.
+bool looks_like_a_name(const std::string& word) {
+  return word.find('/') != std::string::npos || word.find("::") != std::string::npos ||
+         word.find('<') != std::string::npos || word.rfind("_Z", 0) == 0;
+}
+
+}  // namespace
+
+std::string Redactor::number(const char* what, const std::string& name) {
+  auto& known = numbers_[what];
+  const auto [place, is_new] = known.try_emplace(name);
+  if (is_new) place->second = fmt::format("{}_{}", what, known.size());
+  return place->second;
+}
+
+std::string Redactor::kernel(const std::string& name) {
+  std::string shown = number("kernel", report::demangle(name));
+  // As our texts may have it.
+  for (const std::string& one : {name, report::demangle(name), trace::short_name(name)}) quoted_.emplace(one, shown);
+  return shown;
+}
+
+// "symbol+0x1b (file)" or "0x1b (file)", one frame a line: equal frames stay equal, so that trees of them keep their
+// form.
+std::string Redactor::call_site(const std::string& frames) {
+  std::istringstream lines(frames);
+  std::string text;
+  for (std::string frame; std::getline(lines, frame);) {
+    const size_t file = frame.rfind(" (");
+    text += text.empty() ? "" : "\n";
+    text += number("frame", frame);
+    if (file != std::string::npos) text += fmt::format(" ({})", number("file", frame.substr(file)));
+  }
+  return text;
+}
+
+void Redactor::redact(trace::Trace& trace) {
+  std::erase_if(trace.info, [](const auto& one) { return !keeps_info(one.first); });
+  trace.info["program"] = "program";
+  for (trace::TracedFunction& function : trace.functions) {
+    if (function.id != 0) function.name = kernel(function.name);
+  }
+  for (std::string& site : trace.call_sites) site = call_site(site);
+  for (trace::Event& event : trace.events) {
+    if (auto* op = std::get_if<trace::Op>(&event)) op->parameters.clear();
+    if (auto* mark = std::get_if<trace::Mark>(&event)) mark->text = number("mark", mark->text);
+  }
+}
+
+void Redactor::redact(plan::Plan& plan) {
+  plan.program = "program";
+  for (plan::Call& call : plan.calls) {
+    if (call.kind == plan::CallKind::op && call.op == trace::OpKind::launch) call.name = kernel(call.name);
+  }
+}
+
+// Sentences of ours, in which names stand.
+std::string Redactor::words(const std::string& text) const {
+  if (quoted_.empty()) return std::string(kRedacted);
+  std::string result = text;
+  std::vector<std::pair<std::string, std::string>> names(quoted_.begin(), quoted_.end());
+  std::sort(names.begin(), names.end(), [](const auto& a, const auto& b) { return a.first.size() > b.first.size(); });
+  for (const auto& [name, shown] : names) result = replace_all(std::move(result), name, shown);
+  std::istringstream spaced(result);
+  std::string kept;
+  for (std::string word; spaced >> word;) {
+    kept += kept.empty() ? "" : " ";
+    kept += looks_like_a_name(word) ? std::string(kRedacted) : word;
+  }
+  return kept;
+}
+
+// A call of a plan or of the program: a kernel's name, or what the call is in our words.
+std::string Redactor::call(const std::string& text) {
+  if (const auto known = quoted_.find(text); known != quoted_.end()) return known->second;
+  static constexpr std::string_view kOurs[] = {"allocate", "copy", "cu", "free", "memset"};
+  const bool ours =
+      std::any_of(std::begin(kOurs), std::end(kOurs), [&](auto word) { return text.rfind(word, 0) == 0; });
+  return ours ? text : number("call", text);
+}
+
+std::string Redactor::redact_run_log(const std::string& lines) {
+  std::istringstream stream(lines);
+  std::string text;
+  for (std::string line; std::getline(stream, line);) {
+    Json value = Json::parse(line, nullptr, false);
+    if (!value.is_object()) continue;
+    const std::string kind = tools::kind_of(nlohmann::json(value));
+    for (auto& [key, one] : value.items()) {
+      if (!one.is_string() && !one.is_structured()) continue;
+      const std::string was = one.is_string() ? one.get<std::string>() : std::string();
+      if (keeps_text(kind, key, was)) continue;
+      if (key == run_log::examine::kernel.name) {
+        one = kernel(was);
+      } else if (key == run_log::divergence::expected.name || key == run_log::divergence::got.name) {
+        one = call(was);
+      } else if (key == run_log::on_demand::reason.name || key == run_log::every::message.name) {
+        one = words(was);
+      } else {
+        one = kRedacted;
+      }
+    }
+    text += value.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  }
+  return text;
+}
+
+}  // namespace reprise::exports

@@ -1,0 +1,32 @@
+// What others may see of a recording: names of kernels, functions, files, marks and the command line become numbers,
+// the same one for the same name in all files of one Redactor; parameters of kernels go. Sizes, times, order, accesses
+// and hashes stay. Caller: `reprise export --redact`, with the trace first, whose names the others' texts may quote.
+#pragma once
+#include <map>
+#include <string>
+
+#include "analyzer/plan/plan.h"
+#include "preload/trace/reader.h"
+
+namespace reprise::exports {
+
+class Redactor {
+ public:
+  void redact(trace::Trace& trace);
+  void redact(plan::Plan& plan);
+  // The lines of a run log. Texts that quote names keep their words where a trace or a plan has told the names;
+  // otherwise they go as a whole.
+  std::string redact_run_log(const std::string& lines);
+
+ private:
+  std::string number(const char* what, const std::string& name);
+  std::string kernel(const std::string& name);
+  std::string call_site(const std::string& frames);
+  std::string words(const std::string& text) const;
+  std::string call(const std::string& text);
+
+  std::map<std::string, std::map<std::string, std::string>> numbers_;  // by sort and name
+  std::map<std::string, std::string> quoted_;                          // names that texts may quote
+};
+
+}  // namespace reprise::exports
