@@ -104,7 +104,7 @@ class Pages(unittest.TestCase):
         page.on("request", lambda request: self.requests.append(request.url))
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         page.on("console", lambda message: self.errors.append(message.text) if message.type == "error" else None)
-        page.goto("file://" + self.files[name], wait_until=kind)
+        page.goto("file://" + self.files.get(name, name), wait_until=kind)
         return page
 
     def shot(self, page, name, whole=False):
@@ -116,6 +116,22 @@ class Pages(unittest.TestCase):
             self.assertEqual(self.errors, [], name)
             self.assertEqual(self.requests, ["file://" + self.files[name]], name)
             self.shot(page, name, whole=True)
+
+    # What the README shows: a run of the trainer in the driver's own chunks, made anew by copying the screenshot to docs/report.png.
+    def test_the_picture_of_the_readme(self):
+        path = os.path.join(self.folder.name, "readme.html")
+        reprise("run", "--device", "sim", "--budget", "60%", "-o", path, "--", os.path.join(BUILD, "bin/chargpt"), "--batch", "16", "--steps", "24",
+                REPRISE_SIM_GRANULARITY="2MiB")
+        page = self.open(path, width=1100, height=830)
+        self.assertIn("by a plan", page.inner_text("#verdict"))
+        self.shot(page, "readme")
+        checked_in = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../docs/report.png")
+        sizes = []
+        for picture in (os.path.join(SHOTS, "readme.png"), checked_in):
+            self.assertLessEqual(os.path.getsize(picture), 150 * 1024, picture)
+            with open(picture, "rb") as file:
+                sizes.append(file.read(24)[16:24])  # width and height of a PNG
+        self.assertEqual(sizes[0], sizes[1], "docs/report.png is of another page: copy " + os.path.join(SHOTS, "readme.png"))
 
     def test_what_is_asked_first_is_answered_first(self):
         page = self.open("run")

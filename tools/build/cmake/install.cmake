@@ -54,7 +54,8 @@ install(FILES "${manual}/reprise.bash" DESTINATION share/bash-completion/complet
 install(FILES "${manual}/_reprise" DESTINATION share/zsh/vendor-completions)
 
 # Our licence, and those of the libraries that are linked in, as their packages have them.
-install(FILES LICENSE README.md CHANGELOG.md docs/FORMAT.md docs/HACKING.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs FILES_MATCHING PATTERN "*.md" PATTERN "*.png" PATTERN decisions EXCLUDE)
 install(FILES tools/build/copyright DESTINATION ${CMAKE_INSTALL_DOCDIR})
 foreach(package libfmt-dev libcli11-dev nlohmann-json3-dev libzstd-dev liblz4-dev)
   set(text "/usr/share/doc/${package}/copyright")
