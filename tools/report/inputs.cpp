@@ -222,6 +222,7 @@ report::Inputs LoadedFiles::examined() {
   result.version = version_text();
   result.date = today();
   if (trace) report::symbolize(*trace);
+  result.no_lines = trace && !trace->call_sites.empty() && !report::can_symbolize();
   if (plan) {
     result.iteration_calls = static_cast<uint64_t>(
         std::count_if(plan->calls.begin(), plan->calls.end(), [](const plan::Call& call) { return !call.inserted; }));

@@ -32,6 +32,7 @@ struct Inputs {
   std::string no_iteration = {};      // why there is none
   BudgetCurve curve = {};             // of other budgets; no policy: not looked at
   double known_share = -1;            // of the computing, by kernels of which facts are known; below 0: not looked at
+  bool no_lines = false;              // of call sites: libdw is not installed
   // About this report.
   struct File {
     std::string name;

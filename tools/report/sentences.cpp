@@ -141,6 +141,11 @@ void say_trace_state(const Inputs& inputs, Sentences& say) {
   if (inputs.trace->activities.empty()) {
     say.note("The trace has no device times: the recorded timeline shows when calls were made, not when they ran.");
   }
+  if (inputs.no_lines) {
+    say.note(
+        "Call sites are without lines, and functions that a program does not export without names: libdw1 is not "
+        "installed here.");
+  }
 }
 
 void say_opaque(const Inputs& inputs, Sentences& say) {

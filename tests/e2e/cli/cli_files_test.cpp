@@ -71,6 +71,21 @@ TEST_F(CliFiles, MissingFilesAreNamed) {
   }
 }
 
+// An empty file stands for it: the loader finds that first, and cannot load it.
+TEST_F(CliFiles, WithoutLibdwAReportHasNoLinesAndSaysSo) {
+  const auto note_of = [&](const std::string& libraries) {
+    Start start = this->start({"report", trace_, "-o", path("tmp/data.json"), "--json"});
+    start.environment["LD_LIBRARY_PATH"] = libraries;
+    const Finished finished = run(start);
+    EXPECT_EQ(finished.exit_code, 0) << finished.err;
+    return read(path("tmp/data.json")).find("libdw1 is not installed here") != std::string::npos;
+  };
+  EXPECT_FALSE(note_of(""));
+  std::filesystem::create_directory(path("broken"));
+  write("broken/libdw.so.1", "");
+  EXPECT_TRUE(note_of(path("broken")));
+}
+
 // What a bug report may have: the same files without a name, which the commands read like any others.
 TEST_F(CliFiles, RedactedFilesAreFilesLikeTheirOriginals) {
   const Finished finished =

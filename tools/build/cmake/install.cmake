@@ -79,7 +79,7 @@ set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 # The programs' runtime library and driver are those of the machine, or the simulated device's.
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS "${CMAKE_BINARY_DIR}/lib/sim")
-# Opened at run time where they exist: call sites, and the bounds by linear program.
-set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "libunwind8, coinor-libclp1")
+# Opened at run time where they exist: call sites, their lines, and the bounds by linear program.
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "libunwind8, libdw1, coinor-libclp1")
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libcuda1, graphviz")
 include(CPack)

@@ -1,7 +1,6 @@
 #include "tools/report/symbols/symbols.h"
 
 #include <cxxabi.h>
-#include <elfutils/libdwfl.h>
 #include <fmt/core.h>
 #include <gelf.h>
 
@@ -9,6 +8,8 @@
 #include <cstring>
 #include <sstream>
 #include <unordered_map>
+
+#include "tools/report/symbols/libdw.h"
 
 namespace reprise::report {
 namespace {
@@ -49,14 +50,18 @@ std::string base_name(const char* path) {
 std::string build_id_of(Dwfl_Module* module) {
   const unsigned char* bits = nullptr;
   GElf_Addr address = 0;
-  const int size = dwfl_module_build_id(module, &bits, &address);
+  const int size = libdw()->dwfl_module_build_id(module, &bits, &address);
   std::string text;
   for (int i = 0; i < size; ++i) text += fmt::format("{:02x}", bits[i]);
   return text;
 }
 
-char* no_debug_path = nullptr;
-const Dwfl_Callbacks kCallbacks = {dwfl_build_id_find_elf, dwfl_standard_find_debuginfo, nullptr, &no_debug_path};
+const Dwfl_Callbacks* callbacks() {
+  static char* no_debug_path = nullptr;
+  static const Dwfl_Callbacks table = {libdw()->dwfl_build_id_find_elf, libdw()->dwfl_standard_find_debuginfo, nullptr,
+                                       &no_debug_path};
+  return &table;
+}
 
 }  // namespace
 
@@ -72,35 +77,37 @@ struct Symbolizer::Module {
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
   ~Module() {
-    if (dwfl != nullptr) dwfl_end(dwfl);
+    if (dwfl != nullptr) libdw()->dwfl_end(dwfl);
   }
 
   bool open(const std::string& path, const std::string& build_id) {
-    if (dwfl != nullptr) dwfl_end(dwfl);
+    if (dwfl != nullptr) libdw()->dwfl_end(dwfl);
     module = nullptr;
-    dwfl = dwfl_begin(&kCallbacks);
+    dwfl = libdw()->dwfl_begin(callbacks());
     if (dwfl == nullptr) return false;
-    dwfl_report_begin(dwfl);
-    Dwfl_Module* const found = dwfl_report_elf(dwfl, path.c_str(), path.c_str(), -1, 0, true);
-    dwfl_report_end(dwfl, nullptr, nullptr);
+    libdw()->dwfl_report_begin(dwfl);
+    Dwfl_Module* const found = libdw()->dwfl_report_elf(dwfl, path.c_str(), path.c_str(), -1, 0, true);
+    libdw()->dwfl_report_end(dwfl, nullptr, nullptr);
     if (found == nullptr) return false;
     GElf_Addr bias = 0;
-    if (dwfl_module_getelf(found, &bias) == nullptr || build_id_of(found) != build_id) return false;
-    dwfl_module_info(found, nullptr, &low, nullptr, nullptr, nullptr, nullptr, nullptr);
+    if (libdw()->dwfl_module_getelf(found, &bias) == nullptr || build_id_of(found) != build_id) return false;
+    libdw()->dwfl_module_info(found, nullptr, &low, nullptr, nullptr, nullptr, nullptr, nullptr);
     module = found;
     Dwarf_Addr dwarf_bias = 0;
-    lines = dwfl_module_getdwarf(found, &dwarf_bias) != nullptr && dwfl_module_nextcu(found, nullptr, &dwarf_bias);
+    lines = libdw()->dwfl_module_getdwarf(found, &dwarf_bias) != nullptr &&
+            libdw()->dwfl_module_nextcu(found, nullptr, &dwarf_bias);
     if (lines) read_symbols();
     return true;
   }
 
   // Where named frames count from. Of files without lines nothing more is known than the name.
   void read_symbols() {
-    const int count = dwfl_module_getsymtab(module);
+    const int count = libdw()->dwfl_module_getsymtab(module);
     for (int i = 1; i < count; ++i) {
       GElf_Sym symbol{};
       GElf_Addr address = 0;
-      const char* const name = dwfl_module_getsym_info(module, i, &symbol, &address, nullptr, nullptr, nullptr);
+      const char* const name =
+          libdw()->dwfl_module_getsym_info(module, i, &symbol, &address, nullptr, nullptr, nullptr);
       if (name != nullptr && GELF_ST_TYPE(symbol.st_info) == STT_FUNC) symbols.emplace(name, address);
     }
   }
@@ -108,10 +115,10 @@ struct Symbolizer::Module {
   // The byte before a return address: the call may be the function's last instruction.
   std::string line_at(GElf_Addr address) const {
     if (!lines) return {};
-    Dwfl_Line* const line = dwfl_module_getsrc(module, address - 1);
+    Dwfl_Line* const line = libdw()->dwfl_module_getsrc(module, address - 1);
     int number = 0;
     const char* const file =
-        line == nullptr ? nullptr : dwfl_lineinfo(line, nullptr, &number, nullptr, nullptr, nullptr);
+        line == nullptr ? nullptr : libdw()->dwfl_lineinfo(line, nullptr, &number, nullptr, nullptr, nullptr);
     return file == nullptr || number == 0 ? std::string() : fmt::format(" at {}:{}", base_name(file), number);
   }
 };
@@ -124,7 +131,7 @@ Symbolizer::~Symbolizer() = default;
 
 Symbolizer::Module* Symbolizer::module(const std::string& name) {
   const auto [at, added] = modules_.try_emplace(name);
-  if (!added) return at->second.get();
+  if (!added || libdw() == nullptr) return at->second.get();
   const auto said = trace_.info.find("module." + name);
   if (said == trace_.info.end()) return nullptr;
   const size_t space = said->second.find(' ');
@@ -148,7 +155,7 @@ std::string Symbolizer::frame(const std::string& text) {
     GElf_Addr address = found->low + recorded.offset;
     const auto symbol = found->symbols.find(recorded.name);
     if (recorded.name.empty()) {
-      const char* const known = dwfl_module_addrname(found->module, address - 1);
+      const char* const known = libdw()->dwfl_module_addrname(found->module, address - 1);
       if (known != nullptr) name = plain(known);
       line = found->line_at(address);
     } else if (symbol != found->symbols.end()) {
@@ -158,6 +165,8 @@ std::string Symbolizer::frame(const std::string& text) {
   if (name.empty()) return at->second;
   return at->second = fmt::format("{}{} ({})", name, line, recorded.module);
 }
+
+bool can_symbolize() { return libdw() != nullptr; }
 
 void symbolize(trace::Trace& trace) {
   Symbolizer symbols(trace);

@@ -30,6 +30,9 @@ class Symbolizer {
   std::map<std::string, std::string> known_;
 };
 
+// Is libdw here? Without it frames keep their offsets, and names are demangled only.
+bool can_symbolize();
+
 // Each frame of each call site.
 void symbolize(trace::Trace& trace);
 
