@@ -103,6 +103,21 @@ TEST_F(OddPrograms, OneIterationOnlyIsNothingToPlan) {
   EXPECT_NE(outcome_.err.find("no iteration found to plan"), std::string::npos) << outcome_.err;
 }
 
+// The footer of `reprise run` has the hashes that `reprise report` has of the files that were kept, and those of the
+// others.
+TEST_F(OddPrograms, AReportOfARunSaysWhatItWasMadeOf) {
+  const json of_run = page_of_run(trainer(12))["about"]["files"];
+  const Outcome reported = reprise({"report", file("r.trace"), file("r.run"), "--json", "-o", file("a.json")});
+  ASSERT_EQ(reported.exit_code, 0) << reported.err;
+  const json of_report = json::parse(read_file(file("a.json")))["about"]["files"];
+  std::map<std::string, json> by_kind;
+  for (const json& one : of_run) by_kind[one["kind"]] = one;
+  ASSERT_EQ(of_report.size(), 2u);
+  for (const json& one : of_report) EXPECT_EQ(by_kind[one["kind"]], one) << of_run.dump(1);
+  for (const json& one : of_run) EXPECT_EQ(one["hash"].get<std::string>().size(), 16u) << one;
+  EXPECT_EQ(by_kind.count("plan") == 0 ? "not kept (--keep)" : by_kind["plan"]["name"], "not kept (--keep)");
+}
+
 TEST_F(OddPrograms, FreesInAnotherOrderEachTimeAreNoIteration) {
   const json data = page_of_run(trainer(6, {"--free-order", "shuffled"}));
   EXPECT_TRUE(says(data, "nothing can be planned")) << data["sentences"].dump(1);

@@ -41,21 +41,33 @@ Status use_private_files(Settings& settings, const TemporaryFolder& folder) {
   return status;
 }
 
+// As the footer has it: what has no name of the user's goes with the private folder.
+std::string shown(const std::string& name, const char* otherwise) { return name.empty() ? otherwise : name; }
+
 // Whatever of trace, plan and run log is there and readable. The plan was made by the shim's own planner.
-void load_what_there_is(const Settings& settings, LoadedFiles& files) {
-  if (Result<report::RunLog> log = report::read_run_log(settings.run_log); log.ok()) files.log = std::move(log.value());
-  if (Result<trace::Trace> trace = load_trace(settings.trace); trace.ok()) files.trace = std::move(trace.value());
-  if (!files.log || files.log->plan_path.empty()) return;
-  if (Result<plan::Plan> plan = load_plan(files.log->plan_path); plan.ok()) files.plan = std::move(plan.value());
+void load_what_there_is(const Settings& settings, const SessionOptions& named, LoadedFiles& files) {
+  if (Result<trace::Trace> trace = load_trace(settings.trace); trace.ok()) {
+    files.trace = std::move(trace.value());
+    files.tell(settings.trace, FileKind::trace, shown(named.trace, "not kept (--trace)"));
+  }
+  Result<report::RunLog> log = report::read_run_log(settings.run_log);
+  if (!log.ok()) return;
+  files.log = std::move(log.value());
+  const std::string& path = files.log->plan_path;
+  if (Result<plan::Plan> plan = load_plan(path); !path.empty() && plan.ok()) {
+    files.plan = std::move(plan.value());
+    files.tell(path, FileKind::plan, "not kept (--keep)");
+  }
+  files.tell(settings.run_log, FileKind::run_log, shown(named.run_log, "not kept (--run-log)"));
 }
 
 // The program has run: whatever goes wrong with its report is said, and changes nothing of how it ended.
-void write_report(const Settings& settings, const std::string& path, const Outcome& outcome,
-                  const ProgramArguments& program) {
+void write_report(const Settings& settings, const SessionOptions& named, const std::string& path,
+                  const Outcome& outcome, const ProgramArguments& program) {
   Progress progress;
   progress.step("making the report");
   LoadedFiles files;
-  load_what_there_is(settings, files);
+  load_what_there_is(settings, named, files);
   if (!files.trace && !files.log) {
     progress.clear();
     say("no report: " + why_no_calls(settings.device == "sim"));
@@ -101,7 +113,7 @@ int run_run(const RunOptions& options, const ProgramArguments& program) {
   if (!outcome.ok()) return fail(outcome.status());
   log_program_end(settings.run_log, outcome.value());
   tell_about_trace(options.session.trace, outcome.value());
-  write_report(settings, report, outcome.value(), program);
+  write_report(settings, options.session, report, outcome.value(), program);
   if (options.keep) say(fmt::format("files of this run are kept in {}", folder.value().path()));
   folder.value().remove();  // a program that died of a signal takes us along in the next line
   return end_like(outcome.value());

@@ -200,6 +200,11 @@ uint64_t bound_of_run(const analyzer::Workload& found, const plan::Plan& plan, c
 
 }  // namespace
 
+void LoadedFiles::tell(const std::string& path, FileKind kind, const std::string& name) {
+  named.push_back(about(path, kind));
+  named.back().name = name;
+}
+
 report::Inputs LoadedFiles::inputs() const {
   report::Inputs result;
   result.trace = trace ? &*trace : nullptr;

@@ -25,6 +25,8 @@ struct LoadedFiles {
   report::Inputs inputs() const;            // points into this object
   // The same, with what the analyzer finds in the trace; drops from the log what is no iteration.
   report::Inputs examined();
+  // For the report's footer: a file that was read one by one, and what to call it there.
+  void tell(const std::string& path, FileKind kind, const std::string& name);
   // Behind examined(): not ok when the files turn out to be of different recordings.
   Status belong_together;
 
