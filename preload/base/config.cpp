@@ -107,6 +107,11 @@ void say_misspelt(const char* const* environment) noexcept {
   }
 }
 
+bool disabled() noexcept {
+  const char* const off = std::getenv("REPRISE_DISABLE");
+  return off != nullptr && *off != '\0' && std::strcmp(off, "0") != 0;
+}
+
 const Config& config() noexcept {
   pthread_once(&read_once, read_process_config);
   return *process_config;

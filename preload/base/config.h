@@ -32,6 +32,9 @@ struct Config {
   bool trace_is_private = false;  // not a variable: `trace` is a temporary file of entry's making, to be removed
 };
 
+// REPRISE_DISABLE: with it, nothing else of the configuration is even looked at. Asks the environment each time.
+bool disabled() noexcept;
+
 // The environment of this process, read on the first call; strings are copies that are never freed.
 const Config& config() noexcept;
 

@@ -11,10 +11,12 @@ namespace reprise {
 // so every pointer can be called; driver_has() tells beforehand.
 struct DriverTable {
 #define REPRISE_DRIVER(name) decltype(&::name) name;
+#define REPRISE_DRIVER_OR(name, older) decltype(&::name) name;
 #define REPRISE_DRIVER_AS(symbol, like) decltype(&::like) symbol;
 #define REPRISE_DRIVER_FORM(member, symbol, type) std::add_pointer_t<type> member;
 #include "preload/driver/driver.def"
 #undef REPRISE_DRIVER
+#undef REPRISE_DRIVER_OR
 #undef REPRISE_DRIVER_AS
 #undef REPRISE_DRIVER_FORM
 };

@@ -5,7 +5,10 @@
 
 #include <cstring>
 
+#include "preload/base/config.h"
 #include "preload/base/export.h"
+#include "preload/base/log.h"
+#include "preload/base/runtime.h"
 #include "preload/driver/driver.h"
 #include "preload/exports/rows.h"
 #include "preload/tracking/handle_map.h"
@@ -15,6 +18,7 @@ namespace {
 
 constinit HandleMap first_of_base;   // hash of a base name -> index + 1 of its first row in by_base
 constinit HandleMap row_of_address;  // the driver's function -> row + 1; kAmbiguous where several rows share it
+constinit HandleMap said_missing;    // hash of a name
 constexpr uint64_t kAmbiguous = ~0ull;
 pthread_once_t build_once = PTHREAD_ONCE_INIT;
 
@@ -55,7 +59,25 @@ const Row* row_by_version(const Row* table, size_t count, const char* symbol, in
   return best != nullptr ? best : best_plain;
 }
 
+bool known_base(const char* symbol) {
+  pthread_once(&build_once, build);
+  return first_of_base.find(hash_name(symbol)) != 0;
+}
+
+// Programs ask for whole lists of names and call few of them: for those who look for a reason.
+void say_missing(const char* symbol, const char* why) {
+  const uint64_t name = hash_name(symbol);
+  if (said_missing.find(name) != 0) return;
+  said_missing.set(name, 1);
+  log_line(LogLevel::info, "%s: %s; the program is told that the driver lacks it", symbol, why);
+}
+
 }  // namespace
+
+bool only_known_calls() noexcept {
+  if (watch_flags() != 0) return true;
+  return !disabled() && (config().budget.given() || config().trace != nullptr);
+}
 
 void* replacement_for(const char* symbol, int version, bool per_thread, void* found) noexcept {
   if (symbol == nullptr || found == nullptr) return found;
@@ -81,11 +103,30 @@ namespace {
 
 constexpr cuuint64_t kPerThread = CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
 
-CUresult replaced(CUresult result, const char* symbol, void** function, int version, bool per_thread) {
-  if (result == CUDA_SUCCESS && function != nullptr) {
-    *function = reprise::replacement_for(symbol, version, per_thread, *function);
+// Why the program shall not have what the driver found for it; nullptr: it may.
+const char* reason_to_hide(const char* symbol, void* found, int version, cuuint64_t flags) {
+  using namespace reprise;
+  if (std::strncmp(symbol, "cu", 2) != 0 || !only_known_calls()) return nullptr;
+  if (!known_base(symbol)) return "unknown to this Reprise";
+  if (version <= kNewestVersion) return nullptr;
+  // The same function as for the newest version that is known, or a newer form with other parameters?
+  void* known = nullptr;
+  if (driver().cuGetProcAddress(symbol, &known, kNewestVersion, flags, nullptr) == CUDA_SUCCESS && known == found) {
+    return nullptr;
   }
-  return result;
+  return "its form is newer than this Reprise";
+}
+
+// true: `*function` is what the program gets.
+bool replaced(const char* symbol, void** function, int version, cuuint64_t flags) {
+  if (function == nullptr || *function == nullptr) return true;
+  if (const char* why = reason_to_hide(symbol, *function, version, flags); why != nullptr) {
+    reprise::say_missing(symbol, why);
+    *function = nullptr;
+    return false;
+  }
+  *function = reprise::replacement_for(symbol, version, (flags & kPerThread) != 0, *function);
+  return true;
 }
 
 }  // namespace
@@ -95,11 +136,23 @@ CUresult replaced(CUresult result, const char* symbol, void** function, int vers
 REPRISE_EXPORT CUresult cuGetProcAddress_v2(const char* symbol, void** function, int version, cuuint64_t flags,
                                             CUdriverProcAddressQueryResult* status) {
   const CUresult result = driver().cuGetProcAddress(symbol, function, version, flags, status);
-  return replaced(result, symbol, function, version, (flags & kPerThread) != 0);
+  if (result != CUDA_SUCCESS || replaced(symbol, function, version, flags)) return result;
+  if (status != nullptr) *status = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+  return CUDA_SUCCESS;  // documented: a name that is not found is no error
 }
 
 #undef cuGetProcAddress
 REPRISE_EXPORT CUresult cuGetProcAddress(const char* symbol, void** function, int version, cuuint64_t flags) {
   const CUresult result = driver().cuGetProcAddress_v1(symbol, function, version, flags);
-  return replaced(result, symbol, function, version, (flags & kPerThread) != 0);
+  return result != CUDA_SUCCESS || replaced(symbol, function, version, flags) ? result : CUDA_ERROR_NOT_FOUND;
+}
+
+// Runtimes, PyTorch and cuda.core decide by the version what they ask for.
+REPRISE_EXPORT CUresult cuDriverGetVersion(int* version) {
+  const CUresult result = driver().cuDriverGetVersion(version);
+  if (result == CUDA_SUCCESS && version != nullptr && *version > reprise::kNewestVersion &&
+      reprise::only_known_calls()) {
+    *version = reprise::kNewestVersion;
+  }
+  return result;
 }

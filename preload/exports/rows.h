@@ -1,6 +1,7 @@
 // hooks.def as data: every exported function with all that is known about it, its address here and the driver's.
 // Callers: the thunks' slow paths, hooks that forward, cuGetProcAddress, `reprise doctor --calls`, tests.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -31,6 +32,13 @@ enum class RowId : uint16_t {
 #include "preload/exports/hooks.def"
 #undef REPRISE_ROW
 };
+
+// The CUDA version whose driver the rows describe. What drivers have gained since is in no row.
+inline constexpr int kNewestVersion = std::max({
+#define REPRISE_ROW(symbol, row_class, touches, stream, outputs, waits, base, version) version,
+#include "preload/exports/hooks.def"
+#undef REPRISE_ROW
+});
 
 const Row* rows(size_t* count) noexcept;
 const Row& row(RowId id) noexcept;

@@ -155,9 +155,7 @@ void start_defragmenting(const Config& settings) {
 }
 
 void start_once_only() {
-  // The off switch comes first: with it, nothing else of the configuration is even looked at.
-  const char* off = getenv("REPRISE_DISABLE");
-  if (off != nullptr && *off != '\0' && std::strcmp(off, "0") != 0) return;
+  if (disabled()) return;
   const Config& asked = config();
   set_log_level(std::strcmp(asked.log, "debug") == 0  ? LogLevel::debug
                 : std::strcmp(asked.log, "info") == 0 ? LogLevel::info

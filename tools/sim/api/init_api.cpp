@@ -77,7 +77,7 @@ CUresult cuInit(unsigned int Flags) {
 CUresult cuDriverGetVersion(int* driverVersion) {
   if (const CUresult fault = injected_fault(__func__, __builtin_return_address(0)); fault != CUDA_SUCCESS) return fault;
   SIM_REQUIRE(driverVersion != nullptr, CUDA_ERROR_INVALID_VALUE);
-  *driverVersion = 13000;
+  *driverVersion = static_cast<int>(settings().version);
   return CUDA_SUCCESS;
 }
 

@@ -2,7 +2,9 @@
 #include <cstring>
 
 #include "preload/exports/rows.h"
+#include "tools/sim/api/newer.h"
 #include "tools/sim/base/cuda_api.h"
+#include "tools/sim/base/settings.h"
 #include "tools/sim/streams/enter.h"
 
 using namespace reprise::sim;
@@ -10,9 +12,9 @@ using namespace reprise::sim;
 namespace {
 
 struct ExportedForm {
-  const char* symbol;
   const char* base;
   int version;
+  bool per_thread;
   void* function;
 };
 
@@ -24,21 +26,25 @@ void* pointer(Function* function) {
 const ExportedForm kForms[] = {
 #define REPRISE_INTEROP_ROW(...)
 #define REPRISE_ROW(symbol, row_class, touches, stream, outputs, waits, base, version) \
-  {#symbol, #base, version, pointer(&symbol)},
+  {#base, version, reprise::per_thread_symbol(#symbol), pointer(&symbol)},
 #include "preload/exports/hooks.def"
 #undef REPRISE_ROW
+#define REPRISE_NEWER(base, version, function, per_thread) \
+  {#base, version, false, pointer(&function)}, {#base, version, true, pointer(&per_thread)},
+#include "tools/sim/api/newer.def"
+#undef REPRISE_NEWER
 };
 
-constexpr int kVersion = 13000;
+int driver_version() { return static_cast<int>(settings().version); }
 
 // The newest form that `version` knows; of the per-thread forms where these are asked for and there is one.
 void* find(const char* name, int version, bool per_thread, bool* known) {
   const ExportedForm* newest[2] = {};  // legacy, per thread
   *known = false;
   for (const ExportedForm& form : kForms) {
-    if (std::strcmp(form.base, name) != 0) continue;
+    if (form.version > driver_version() || std::strcmp(form.base, name) != 0) continue;
     *known = true;
-    const ExportedForm*& best = newest[reprise::per_thread_symbol(form.symbol) ? 1 : 0];
+    const ExportedForm*& best = newest[form.per_thread ? 1 : 0];
     if (form.version <= version && (best == nullptr || best->version <= form.version)) best = &form;
   }
   const ExportedForm* found = per_thread && newest[1] != nullptr ? newest[1] : newest[0];
@@ -54,7 +60,7 @@ CUresult cuGetProcAddress_v2(const char* symbol, void** pfn, int cudaVersion, cu
   const CUresult fault = injected_fault("cuGetProcAddress", __builtin_return_address(0));
   SIM_REQUIRE(fault == CUDA_SUCCESS, fault);
   constexpr cuuint64_t kFlags = CU_GET_PROC_ADDRESS_LEGACY_STREAM | CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
-  SIM_REQUIRE(symbol != nullptr && pfn != nullptr && cudaVersion <= kVersion, CUDA_ERROR_INVALID_VALUE);
+  SIM_REQUIRE(symbol != nullptr && pfn != nullptr && cudaVersion <= driver_version(), CUDA_ERROR_INVALID_VALUE);
   SIM_REQUIRE((flags & ~kFlags) == 0 && flags != kFlags, CUDA_ERROR_INVALID_VALUE);
   bool known = false;
   *pfn = find(symbol, cudaVersion, flags == CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, &known);

@@ -20,6 +20,7 @@ bool possible(const char* name, uint64_t value) {
   if (is("REPRISE_SIM_ARCHITECTURE")) return value >= 10 && value <= 999;
   if (is("REPRISE_SIM_DEVICES")) return value >= 1 && value <= 64;
   if (is("REPRISE_SIM_QUEUE_DEPTH")) return value >= 1 && value <= 1u << 30;
+  if (is("REPRISE_SIM_VERSION")) return value >= 12000 && value < 100000;
   return true;
 }
 
@@ -66,9 +67,18 @@ void read_variable(const char* name, const char* standard, Field* field) {
   if (*standard != 0) read_value(name, standard, field);
 }
 
+// A trait is said: a run on a driver that is unlike others shall look like one.
+template <typename Field>
+void read_trait(const char* name, const char* standard, Field* field) {
+  read_variable(name, standard, field);
+  const char* text = std::getenv(name);
+  if (text != nullptr && *text != 0) std::fprintf(stderr, "reprise: simulated device: %s=%s\n", name, text);
+}
+
 Settings read_settings() {
   Settings s;
 #define REPRISE_VARIABLE(field, name, Field, values, standard, help) read_variable(name, standard, &s.field);
+#define REPRISE_TRAIT(field, name, Field, values, standard, help) read_trait(name, standard, &s.field);
 #define REPRISE_LONE_VARIABLE(name, values, standard, help)
 #include "tools/sim/base/variables.def"
 #undef REPRISE_VARIABLE

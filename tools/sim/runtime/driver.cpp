@@ -1,6 +1,7 @@
 // Finds the driver and keeps contexts and errors.
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 #include <utility>
@@ -19,12 +20,12 @@ constexpr int kMostDevices = 64;
 
 // As NVIDIA's runtime looks functions up: by base name and version, through the one function that it finds by dlsym.
 template <typename Function>
-void look_up(void* library, decltype(&::cuGetProcAddress) resolve, const char* name, const char* symbol,
+void look_up(void* library, decltype(&::cuGetProcAddress) resolve, int version, const char* name, const char* symbol,
              Function& entry) {
   void* found = nullptr;
   CUdriverProcAddressQueryResult status = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
   if (resolve == nullptr ||
-      resolve(name, &found, kPrototypes, CU_GET_PROC_ADDRESS_LEGACY_STREAM, &status) != CUDA_SUCCESS) {
+      resolve(name, &found, version, CU_GET_PROC_ADDRESS_LEGACY_STREAM, &status) != CUDA_SUCCESS) {
     found = nullptr;
   }
   if (found == nullptr) found = dlsym(library, symbol);
@@ -37,7 +38,11 @@ const Driver* load_driver() {
   auto* table = new Driver{};
   const auto resolve =
       reinterpret_cast<decltype(&::cuGetProcAddress)>(dlsym(library, REPRISE_SYMBOL(cuGetProcAddress)));
-#define DRIVER(name) look_up(library, resolve, #name, REPRISE_SYMBOL(name), table->name);
+  const auto ask_version = reinterpret_cast<decltype(&::cuDriverGetVersion)>(dlsym(library, "cuDriverGetVersion"));
+  int version = 0;  // of the driver, which finds nothing by a version above its own
+  if (ask_version == nullptr || ask_version(&version) != CUDA_SUCCESS) version = kPrototypes;
+  version = std::min(version, kPrototypes);
+#define DRIVER(name) look_up(library, resolve, version, #name, REPRISE_SYMBOL(name), table->name);
 #include "tools/sim/runtime/driver.def"
 #undef DRIVER
   return table->cuInit == nullptr ? nullptr : table;

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "preload/exports/rows.h"
+#include "tests/unit/preload/scripted/recording_handler.h"
 #include "tests/unit/preload/scripted/scripted.h"
 
 #undef cuGetProcAddress
@@ -96,6 +97,63 @@ TEST(GetProcAddress, TakesNullStatusAndTheOldForm) {
   function = nullptr;
   EXPECT_EQ(cuGetProcAddress("cuMemAlloc", &function, 3020, kDefault), CUDA_SUCCESS);
   EXPECT_EQ(function, ours("cuMemAlloc_v2"));
+}
+
+// A driver of CUDA 13.2: its version, names and forms that no row has. Any function that no row has will do.
+class NewerDriver : public testing::Test {
+ protected:
+  void SetUp() override { scripted().reset(); }
+  void TearDown() override { stop_watching(); }
+  static void* ask(const char* symbol, int version, CUdriverProcAddressQueryResult* status) {
+    void* function = reinterpret_cast<void*>(1);
+    EXPECT_EQ(cuGetProcAddress_v2(symbol, &function, version, kDefault, status), CUDA_SUCCESS);
+    return function;
+  }
+  static int version() {
+    int found = 0;
+    EXPECT_EQ(cuDriverGetVersion(&found), CUDA_SUCCESS);
+    return found;
+  }
+  CUdriverProcAddressQueryResult status_ = CU_GET_PROC_ADDRESS_SUCCESS;
+};
+
+TEST_F(NewerDriver, IsItselfWhereNothingIsManagedOrRecorded) {
+  scripted().procaddress("scripted_reset");
+  EXPECT_NE(ask("cuSomethingNew", 13020, &status_), nullptr);
+  EXPECT_EQ(status_, CU_GET_PROC_ADDRESS_SUCCESS);
+  EXPECT_EQ(version(), 13020);
+}
+
+TEST_F(NewerDriver, HasNoNamesThatNoRowHasWhileCallsAreWatched) {
+  watch(kWatching);
+  scripted().procaddress("scripted_reset");
+  EXPECT_EQ(ask("cuSomethingNew", 13020, &status_), nullptr);
+  EXPECT_EQ(status_, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
+  EXPECT_EQ(ask("cuSomethingNew", 13020, nullptr), nullptr);
+  void* function = reinterpret_cast<void*>(1);
+  EXPECT_EQ(cuGetProcAddress("cuSomethingNew", &function, 13020, kDefault), CUDA_ERROR_NOT_FOUND);
+  EXPECT_EQ(function, nullptr);
+  EXPECT_NE(ask("scripted_reset", 13020, &status_), nullptr);  // no name of the driver's API
+}
+
+TEST_F(NewerDriver, HasNoFormsThatNoRowHasAndKeepsTheOthers) {
+  watch(kWatching | kManaging);
+  scripted().procaddress("cuLaunchHostFunc");
+  EXPECT_EQ(ask("cuLaunchHostFunc", 13020, &status_), ours("cuLaunchHostFunc"));
+  EXPECT_EQ(status_, CU_GET_PROC_ADDRESS_SUCCESS);
+  scripted().newer_procaddress("scripted_reset");  // as cuLaunchHostFunc_v2 of CUDA 13.2 is
+  EXPECT_EQ(ask("cuLaunchHostFunc", 13000, &status_), ours("cuLaunchHostFunc"));
+  EXPECT_EQ(ask("cuLaunchHostFunc", 13020, &status_), nullptr);
+  EXPECT_EQ(status_, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
+}
+
+TEST_F(NewerDriver, TellsTheVersionThatIsKnown) {
+  watch(kWatching);
+  EXPECT_EQ(version(), kNewestVersion);
+  scripted().answer("cuDriverGetVersion", CUDA_ERROR_INVALID_VALUE);
+  int found = 7;
+  EXPECT_EQ(cuDriverGetVersion(&found), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(found, 7);
 }
 
 }  // namespace

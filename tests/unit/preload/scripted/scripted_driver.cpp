@@ -25,6 +25,7 @@ struct State {
   bool layout_known = true;
   int64_t denied_parameter = -1;
   std::string procaddress;
+  std::string newer_procaddress;
   uint64_t next_address = 0x700000000000;
   uint64_t next_handle = 0x1000;
   int capture_status = 0;
@@ -77,6 +78,8 @@ void effect(const std::string& symbol, uint64_t a, uint64_t b, uint64_t c, uint6
     s.next_address += (bytes / 0x1000 + 2) * 0x1000;
   } else if (symbol == "cuCtxGetCurrent") {
     give<uint64_t>(a, 0xc0de);
+  } else if (symbol == "cuDriverGetVersion") {
+    give<int>(a, 13020);
   } else if (symbol == "cuCtxGetDevice") {
     give<int>(a, 0);
   } else if (symbol == "cuStreamCreate" || symbol == "cuGraphInstantiateWithFlags") {
@@ -136,8 +139,9 @@ void effect(const std::string& symbol, uint64_t a, uint64_t b, uint64_t c, uint6
 #undef REPRISE_ROW
 
 namespace {
-int look_up(void** function) {
-  const std::string& symbol = state().procaddress;
+int look_up(void** function, int version) {
+  const std::string& newer = state().newer_procaddress;
+  const std::string& symbol = version > 13000 && !newer.empty() ? newer : state().procaddress;
   if (function != nullptr) *function = symbol.empty() ? nullptr : dlsym(RTLD_DEFAULT, symbol.c_str());
   Dl_info own;
   if (function != nullptr && !symbol.empty() && dladdr(reinterpret_cast<void*>(&look_up), &own) != 0) {
@@ -157,12 +161,14 @@ int parameter(uint64_t index, uint64_t offset, uint64_t bytes) {
 }
 }  // namespace
 
-EXPORTED int cuGetProcAddress_v2(const char*, void** function, int, uint64_t, int* status) {
+EXPORTED int cuGetProcAddress_v2(const char*, void** function, int version, uint64_t, int* status) {
   const int result = called("cuGetProcAddress_v2", {}, 0);
   if (status != nullptr) *status = 0;
-  return result != 0 ? result : look_up(function);
+  return result != 0 ? result : look_up(function, version);
 }
-EXPORTED int cuGetProcAddress(const char*, void** function, int, uint64_t) { return look_up(function); }
+EXPORTED int cuGetProcAddress(const char*, void** function, int version, uint64_t) {
+  return look_up(function, version);
+}
 EXPORTED int cuFuncGetParamInfo(void*, uint64_t index, uint64_t offset, uint64_t bytes) {
   return parameter(index, offset, bytes);
 }
@@ -183,6 +189,7 @@ EXPORTED void scripted_reset() {
   s.layout_known = true;
   s.denied_parameter = -1;
   s.procaddress.clear();
+  s.newer_procaddress.clear();
   s.capture_status = 0;
   s.node_type = -1;
 }
@@ -197,6 +204,7 @@ EXPORTED void scripted_layout(const ScriptedParameter* parameters, int count) {
 }
 EXPORTED void scripted_deny_parameter(int64_t index) { state().denied_parameter = index; }
 EXPORTED void scripted_procaddress(const char* symbol) { state().procaddress = symbol != nullptr ? symbol : ""; }
+EXPORTED void scripted_newer_procaddress(const char* symbol) { state().newer_procaddress = symbol; }
 EXPORTED void scripted_reenter(const char* symbol, void (*callback)()) { state().entries[symbol].reenter = callback; }
 EXPORTED void scripted_capturing(int status) { state().capture_status = status; }
 EXPORTED void scripted_node(int type, uint64_t address) {

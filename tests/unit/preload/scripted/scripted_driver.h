@@ -25,6 +25,8 @@ void scripted_layout(const ScriptedParameter* parameters, int count);
 void scripted_deny_parameter(int64_t index);
 // The address that cuGetProcAddress gives next: that of this symbol; nullptr: success without a function.
 void scripted_procaddress(const char* symbol);
+// ... and what it gives to who asks with a version above 13000.
+void scripted_newer_procaddress(const char* symbol);
 // Called inside every function named `symbol`: the driver calling back into the program.
 void scripted_reenter(const char* symbol, void (*callback)());
 // Every graph has one node of this type (< 0: none); a memset goes to `address`.
