@@ -91,7 +91,8 @@ void Stopwatch::sample(uint64_t iteration) noexcept {
   sampled_ = false;
   if (sample_pending_ && ++sample_age_ >= 2) report_sample();
   if (sample_pending_ || !wanted(planned_)) return;
-  if (!activity->running() && !activity->start()) return;
+  shared_->sampling.store(true, std::memory_order_release);  // before the source is looked at, which others may stop
+  if (!activity->running() && !activity->start()) return shared_->sampling.store(false, std::memory_order_release);
   sampled_ = true;
   sample_pending_ = true;
   sample_iteration_ = iteration;
@@ -106,6 +107,7 @@ void Stopwatch::keep(void* self, uint64_t id, uint64_t start_ns, uint64_t end_ns
 
 void Stopwatch::report_sample() noexcept {
   sample_pending_ = false;
+  shared_->sampling.store(false, std::memory_order_release);
   ActivitySource* const activity = shared_->activity.load(std::memory_order_acquire);
   // A program thread that collects for the recording takes these times, too: then the sample is lost.
   if (activity == nullptr || shared_->collecting.exchange(true, std::memory_order_acquire)) return;

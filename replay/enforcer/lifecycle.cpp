@@ -224,12 +224,17 @@ void Enforcer::write_end() noexcept {
   shared_.run_log.abandon();
 }
 
-// Hands device times to the trace while something is recorded. Called where the program has just synchronised.
+// Hands device times to the trace while something is recorded. Called where the program has just synchronised: behind
+// the end of a recording that was the last of it, and the source stops. One that goes on costs each call of the driver,
+// and CUPTI keeps other profilers away.
 void Enforcer::collect_activity() noexcept {
   ActivitySource* const activity = shared_.activity.load(std::memory_order_acquire);
-  if (recorder_ == nullptr || activity == nullptr || !shared_.recording.load(std::memory_order_relaxed)) return;
+  if (recorder_ == nullptr || activity == nullptr) return;
+  const bool recording = shared_.recording.load(std::memory_order_relaxed);
+  if (!recording && (shared_.sampling.load(std::memory_order_acquire) || !activity->running())) return;
   if (shared_.collecting.exchange(true, std::memory_order_acquire)) return;
   recorder_->collect(*activity);
+  if (!recording) activity->stop();
   shared_.collecting.store(false, std::memory_order_release);
 }
 

@@ -361,7 +361,9 @@ void Enforcer::resume_recording(uint64_t sequence) noexcept {
     call.device = shared_.device;
     recorder_->allocated(id, call, allocation.address, sequence, 0, trace::kCaughtUp);
   }
-  shared_.recording.store(shared_.activity.load() != nullptr, std::memory_order_relaxed);
+  ActivitySource* const activity = shared_.activity.load();
+  if (activity != nullptr && !activity->running()) activity->start();
+  shared_.recording.store(activity != nullptr, std::memory_order_relaxed);
   if (new_stretch_) begin_stretch(sequence, 0);
 }
 

@@ -62,6 +62,7 @@ struct Shared {
   std::atomic<int> captures{0};                    // stream captures of the program that are open, or about to be
   std::atomic<ActivitySource*> activity{nullptr};  // not nullptr: device times are wanted
   std::atomic<bool> recording{false};   // device times are kept by the calls' sequence numbers, for the trace
+  std::atomic<bool> sampling{false};    // ... and of an iteration of a plan, for the run log
   std::atomic<bool> collecting{false};  // somebody takes device times from `activity`, which one may at a time
 
   // The plans that `activate` entries mean, by number. Each is set once by the enforcer, before the first that means

@@ -36,6 +36,7 @@ void CuptiRecords::add(const CUpti_Activity* record, int64_t offset_ns) noexcept
       const auto* link = reinterpret_cast<const CUpti_ActivityExternalCorrelation*>(record);
       // Ids of other kinds were pushed by other tools.
       if (link->externalKind != CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM2) return;
+      ++links_;
       known_[link->correlationId % kKnown] = {link->correlationId, link->externalId};
       return;
     }
@@ -54,6 +55,7 @@ void CuptiRecords::add(const CUpti_Activity* record, int64_t offset_ns) noexcept
 }
 
 void CuptiRecords::add_work(uint32_t correlation, uint64_t start, uint64_t end, int64_t offset_ns) noexcept {
+  ++works_;
   if (start == 0 || end < start) return;  // CUPTI could not time it
   if (last_ - first_ == kWork) ++first_;
   const auto offset = static_cast<uint64_t>(offset_ns);

@@ -21,6 +21,10 @@ class CuptiRecords {
   // is forgotten when newer work needs its place.
   void deliver(ActivityCallback callback, void* user) noexcept;
 
+  // So many pieces of work came without any record of a pushed id, since this was asked to count anew.
+  uint64_t unexplained() const noexcept { return links_ == 0 ? works_ : 0; }
+  void count_anew() noexcept { links_ = works_ = 0; }
+
  private:
   struct Correlation {
     uint32_t correlation;
@@ -40,6 +44,8 @@ class CuptiRecords {
   TimedWork* work_ = nullptr;     // a ring
   uint64_t first_ = 0;
   uint64_t last_ = 0;
+  uint64_t links_ = 0;
+  uint64_t works_ = 0;
 };
 
 }  // namespace reprise

@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <thread>
 
 #include "preload/record/activity/cupti_records.h"
 #include "preload/record/activity/sources.h"
 #include "preload/record/recorder.h"
+#include "tests/support/cupti/controls.h"
 
 namespace reprise {
 namespace {
@@ -103,53 +105,146 @@ TEST_F(CuptiRecordsTest, UntimedWorkIsLeftOutAndOldWorkMakesRoom) {
 }
 
 // The fake library is found because the test's environment names its folder.
+template <typename Function>
+Function* fake(const char* name) {
+  void* library = ::dlopen("libcupti.so.13", RTLD_NOW | RTLD_NOLOAD);
+  EXPECT_NE(library, nullptr);
+  return library != nullptr ? reinterpret_cast<Function*>(::dlsym(library, name)) : nullptr;
+}
+#define FAKE(name) fake<decltype(name)>(#name)
+
 class CuptiSourceTest : public ::testing::Test {
  protected:
-  template <typename Function>
-  Function* fake(const char* name) {
-    void* library = ::dlopen("libcupti.so.13", RTLD_NOW | RTLD_NOLOAD);
-    EXPECT_NE(library, nullptr);
-    return library != nullptr ? reinterpret_cast<Function*>(::dlsym(library, name)) : nullptr;
+  void SetUp() override { ASSERT_NE(source_, nullptr); }
+  void TearDown() override {
+    source_->stop();
+    collect();
+    FAKE(fake_cupti_other_leaves)();
+    const FakeCuptiCounts left = FAKE(fake_cupti_counts)();
+    EXPECT_EQ(left.enabled, 0u);
+    EXPECT_EQ(left.subscribed, 0u);
   }
+  // One launch, bracketed, of two microseconds.
+  void launch(uint64_t id) {
+    uint64_t now = 0;
+    fake<decltype(cuptiGetTimestamp)>("cuptiGetTimestamp")(&now);
+    source_->push(id, nullptr);
+    FAKE(fake_cupti_kernel)(now + 1000, now + 3000);
+    source_->pop(id, nullptr);
+  }
+  Times collect() {
+    Times times;
+    source_->collect(take, &times);
+    return times;
+  }
+  static FakeCuptiCounts counts() { return FAKE(fake_cupti_counts)(); }
+
+  ActivitySource* const source_ = cupti_activity_source();
 };
 
 TEST_F(CuptiSourceTest, RefusedStartLeavesNothingEnabledAndTheNextStartWorks) {
-  ActivitySource* source = cupti_activity_source();
-  ASSERT_NE(source, nullptr);
-  fake<void(CUpti_ActivityKind)>("fake_cupti_refuse")(CUPTI_ACTIVITY_KIND_MEMCPY);
-  EXPECT_FALSE(source->start());
-  EXPECT_EQ(fake<unsigned()>("fake_cupti_enabled")(), 0u);
+  FAKE(fake_cupti_refuse)(CUPTI_ACTIVITY_KIND_MEMCPY);
+  EXPECT_FALSE(source_->start());
+  EXPECT_EQ(counts().enabled, 0u);
+  EXPECT_EQ(counts().subscribed, 0u);
   EXPECT_EQ(choose_activity_source("cupti"), nullptr);
-  fake<void(CUpti_ActivityKind)>("fake_cupti_refuse")(CUPTI_ACTIVITY_KIND_INVALID);
-  EXPECT_EQ(choose_activity_source("cupti"), source);
-  EXPECT_TRUE(source->running());
-  source->stop();
-  EXPECT_EQ(fake<unsigned()>("fake_cupti_enabled")(), 0u);
+  FAKE(fake_cupti_refuse)(CUPTI_ACTIVITY_KIND_INVALID);
+  EXPECT_EQ(choose_activity_source("cupti"), source_);
+  EXPECT_TRUE(source_->running());
 }
 
 TEST_F(CuptiSourceTest, TimesOfPushedWorkOnTheMonotonicClock) {
-  ActivitySource* source = choose_activity_source("auto");
-  ASSERT_NE(source, nullptr);
-  EXPECT_STREQ(source->name(), "cupti");
-  auto* kernel = fake<void(uint64_t, uint64_t)>("fake_cupti_kernel");
-  constexpr uint64_t kTheirNow = 1'000'000'000'000'000'000;
+  ASSERT_EQ(choose_activity_source("auto"), source_);
+  EXPECT_STREQ(source_->name(), "cupti");
   Times times;
   // More rounds than there are buffers: they must come back.
-  for (uint64_t id = 1; id <= 100; ++id) {
-    source->push(id, nullptr);
-    kernel(kTheirNow + 1000, kTheirNow + 3000);
-    source->pop(id, nullptr);
-    kernel(kTheirNow, kTheirNow + 1);  // not ours
-    source->collect(take, &times);
+  for (uint64_t id = 1; id <= 1000; ++id) {
+    launch(id);
+    FAKE(fake_cupti_kernel)(1, 2);  // not ours
+    times.merge(collect());
   }
-  source->stop();
-  ASSERT_EQ(times.size(), 100u);
+  ASSERT_EQ(times.size(), 1000u);
   const uint64_t now = Recorder::now_ns();
   for (const auto& [id, span] : times) {
     EXPECT_EQ(span.second - span.first, 2000u);
-    EXPECT_LE(span.first, now + 1000);
+    EXPECT_LE(span.first, now + 1'000'000);
     EXPECT_GE(span.first + 10'000'000'000, now);
   }
+}
+
+// The reference of cuptiSubscribe: each client calls it first, and there is one; Nsight Systems has it from the start.
+TEST_F(CuptiSourceTest, LeavesCuptiToWhoHasItAndGivesItBack) {
+  ASSERT_TRUE(FAKE(fake_cupti_other_subscribes)());
+  FAKE(fake_cupti_other_registers)();
+  EXPECT_FALSE(source_->start());
+  EXPECT_EQ(counts().enabled, 0u);
+  EXPECT_EQ(choose_activity_source("cupti"), nullptr);
+  FAKE(fake_cupti_other_leaves)();
+  ASSERT_TRUE(source_->start());
+  EXPECT_FALSE(FAKE(fake_cupti_other_subscribes)());
+  source_->stop();
+  EXPECT_TRUE(FAKE(fake_cupti_other_subscribes)());
+}
+
+// CUPTI 13 takes a buffer for each thread. The process lives, and what had a buffer has its times.
+TEST_F(CuptiSourceTest, HasBuffersForHundredsOfThreads) {
+  ASSERT_TRUE(source_->start());
+  const uint64_t dropped = counts().dropped;
+  for (uint64_t id = 1; id <= 200; ++id) std::thread([&] { launch(id); }).join();
+  EXPECT_EQ(counts().dropped, dropped);
+  EXPECT_EQ(collect().size(), 200u);
+  for (uint64_t id = 1; id <= 400; ++id) std::thread([&] { launch(id); }).join();
+  EXPECT_GT(counts().dropped, dropped);
+  const size_t kept = collect().size();
+  EXPECT_GE(kept, 200u);
+  EXPECT_LT(kept, 400u);
+}
+
+// The dispatcher asks after events all the time.
+TEST_F(CuptiSourceTest, PollingMakesNoRecords) {
+  ASSERT_TRUE(source_->start());
+  const uint64_t before = counts().records;
+  for (int i = 0; i < 100'000; ++i) FAKE(fake_cupti_call)(CUPTI_DRIVER_TRACE_CBID_cuEventQuery);
+  EXPECT_EQ(counts().records, before);
+  launch(1);
+  EXPECT_GT(counts().records, before);
+}
+
+TEST_F(CuptiSourceTest, ALibraryThatAttachesIdsToAllCallsOrNoneGetsAll) {
+  FAKE(fake_cupti_links_need_all_calls)(true);
+  ASSERT_TRUE(source_->start());
+  Times times;
+  for (uint64_t id = 1; id <= 3000; ++id) {
+    launch(id);
+    times.merge(collect());
+  }
+  FAKE(fake_cupti_links_need_all_calls)(false);
+  EXPECT_GE(times.size(), 1990u);  // ids are missed for a while first
+}
+
+TEST_F(CuptiSourceTest, NothingIsLeftBehindAfterTheStop) {
+  ASSERT_TRUE(source_->start());
+  launch(1);
+  launch(2);
+  source_->stop();
+  EXPECT_EQ(counts().enabled, 0u);
+  EXPECT_EQ(counts().outstanding, 0);
+  const uint64_t records = counts().records;
+  FAKE(fake_cupti_kernel)(5, 6);
+  EXPECT_EQ(counts().records, records);
+  EXPECT_EQ(collect().size(), 2u);  // what was complete is still told
+}
+
+// A tool that registers without asking gets our buffers, and we get its own once we register again.
+TEST_F(CuptiSourceTest, BuffersOfAnotherToolAreLeftAlone) {
+  FAKE(fake_cupti_other_registers)();
+  fake<decltype(cuptiActivityEnable)>("cuptiActivityEnable")(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+  FAKE(fake_cupti_kernel)(5, 6);  // into the other tool's buffer
+  ASSERT_EQ(counts().outstanding, 1);
+  ASSERT_TRUE(source_->start());
+  EXPECT_TRUE(collect().empty());
+  launch(7);
+  EXPECT_EQ(collect().size(), 1u);
 }
 
 }  // namespace

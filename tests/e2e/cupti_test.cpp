@@ -1,0 +1,68 @@
+// Device times from CUPTI: programs on the simulated device, with a libcupti of our own that tells of its work.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/e2e/harness.h"
+
+namespace reprise::e2e {
+namespace {
+
+class Cupti : public testing::Test {
+ protected:
+  Environment with_cupti(const Environment& base, const std::string& report) const {
+    Environment made = merged(
+        base, {{"REPRISE_ACTIVITY", "cupti"}, {"REPRISE_TEST_CUPTI_REPORT", report}, {"REPRISE_WAIT_FOR_PLAN", "1"}});
+    made["LD_LIBRARY_PATH"] += ":" + built("lib/fake_cupti");
+    return made;
+  }
+  static Outcome train(const Environment& environment, const std::string& steps) {
+    return run({built("bin/chargpt"), "--layers", "2", "--width", "64", "--heads", "4", "--context", "32", "--batch",
+                "8", "--seed", "1", "--steps", steps},
+               environment);
+  }
+  static nlohmann::json read(const std::string& path) { return nlohmann::json::parse(read_file(path)); }
+
+  Scratch scratch_;
+};
+
+TEST_F(Cupti, EveryLaunchOfARecordingHasATime) {
+  const std::string report = scratch_.path("report"), trace = scratch_.path("a.trace");
+  Environment environment = with_cupti(preloaded(""), report);
+  environment.erase("REPRISE_BUDGET");
+  environment["REPRISE_TRACE"] = trace;
+  const Outcome outcome = train(environment, "4");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const std::string json = scratch_.path("a.json");
+  ASSERT_EQ(run({built("bin/reprise"), "export", trace, "--format", "json", "-o", json}).exit_code, 0);
+  const std::string recorded = run({built("bin/reprise"), "dump", trace}).out;
+  EXPECT_NE(recorded.find("activity.source=cupti"), std::string::npos);
+  size_t ops = 0, times = 0;
+  const nlohmann::json exported = read(json);
+  for (const nlohmann::json& event : exported.at("trace").at("events")) {
+    if (event.at("event") != "op" || event.at("kind") != "launch") continue;
+    ++ops;
+    if (event.contains("start_ns")) ++times;
+  }
+  EXPECT_GT(ops, 100u);
+  EXPECT_EQ(times, ops);
+}
+
+// A recording that has ended costs nothing any more, and leaves CUPTI to others: longer runs make no more records.
+TEST_F(Cupti, StopsWhereNothingIsRecorded) {
+  uint64_t works[2];
+  for (const int run : {0, 1}) {
+    const std::string report = scratch_.path("report");
+    const Outcome outcome = train(with_cupti(preloaded("50%"), report), run == 0 ? "20" : "120");
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    const nlohmann::json left = read(report);
+    EXPECT_EQ(left.at("enabled"), 0);
+    EXPECT_EQ(left.at("subscribed"), 0);
+    works[run] = left.at("works");
+  }
+  EXPECT_GT(works[0], 100u);
+  EXPECT_LT(works[1], 2 * works[0]);  // how long it takes to find the loop differs a little
+}
+
+}  // namespace
+}  // namespace reprise::e2e
