@@ -2,6 +2,7 @@
 
 #include <alloca.h>
 
+#include <cstddef>
 #include <cstring>
 
 #include "preload/calls/command.h"
@@ -17,6 +18,47 @@ uint32_t aligned(uint32_t bytes) { return (bytes + kAlignment - 1) / kAlignment 
 bool is_dependent_launch(CUlaunchAttributeID id) { return id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION; }
 bool names_event(CUlaunchAttributeID id) {
   return id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT || id == CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT;
+}
+
+// The bytes of an attribute's value that its kind has. Callers leave the rest of the union as it was. No default: the
+// compiler names the kinds that a newer cuda.h has besides.
+size_t value_bytes(CUlaunchAttributeID id) {
+  constexpr CUlaunchAttributeValue kValue{};
+  switch (id) {
+    case CU_LAUNCH_ATTRIBUTE_IGNORE:
+      return 0;
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+      return offsetof(CUaccessPolicyWindow, missProp) + sizeof(CUaccessPolicyWindow::missProp);
+    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+      return sizeof kValue.cooperative;
+    case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
+      return sizeof kValue.syncPolicy;
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+      return sizeof kValue.clusterDim;
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+      return sizeof kValue.clusterSchedulingPolicyPreference;
+    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+      return sizeof kValue.programmaticStreamSerializationAllowed;
+    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
+      return sizeof kValue.programmaticEvent;
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+      return sizeof kValue.priority;
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+      return sizeof kValue.memSyncDomainMap;
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+      return sizeof kValue.memSyncDomain;
+    case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
+      return sizeof kValue.preferredClusterDim;
+    case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
+      return sizeof(CUevent) + sizeof kValue.launchCompletionEvent.flags;
+    case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE:
+      return sizeof kValue.deviceUpdatableKernelNode.deviceUpdatable;  // the driver writes the other half
+    case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+      return sizeof kValue.sharedMemCarveout;
+    case CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING:
+      return sizeof kValue.nvlinkUtilCentricScheduling;
+  }
+  return sizeof kValue;
 }
 
 // The buffer of `extra`: pairs of a tag and a value, ended by CU_LAUNCH_PARAM_END.
@@ -188,7 +230,7 @@ uint64_t shape_of(const LaunchRequest& request, const Function& function) noexce
   hash = trace::hash_mix(hash, function.id);
   for (uint32_t i = 0; i < request.attribute_count; ++i) {
     hash = trace::hash_mix(hash, static_cast<uint64_t>(request.attributes[i].id));
-    hash = trace::hash_bytes(&request.attributes[i].value, sizeof request.attributes[i].value, hash);
+    hash = trace::hash_bytes(&request.attributes[i].value, value_bytes(request.attributes[i].id), hash);
   }
   return hash | 1;
 }

@@ -179,6 +179,39 @@ TEST_F(Launch, AShapeIsFirstUntilItSucceeded) {
   EXPECT_TRUE(last().command.first_of_shape);
 }
 
+// CUTLASS sets the 12 bytes of a cluster's size and leaves the other 52 as they were.
+TEST_F(Launch, WhatAnAttributeDoesNotUseIsNoPartOfItsShape) {
+  layout({});
+  CUlaunchConfig config{};
+  config.gridDimX = config.gridDimY = config.gridDimZ = 1;
+  config.blockDimX = config.blockDimY = config.blockDimZ = 1;
+  CUlaunchAttribute attribute;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  const auto first = [&](unsigned char left_over, CUlaunchAttributeID id, unsigned size) {
+    std::memset(&attribute, left_over, sizeof attribute);
+    attribute.id = id;
+    if (id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) {
+      attribute.value.clusterDim = {size, 1, 1};
+    } else {
+      attribute.value.priority = static_cast<int>(size);
+    }
+    EXPECT_EQ(cuLaunchKernelEx(&config, kernel_, nullptr, nullptr), CUDA_SUCCESS);
+    return last().command.first_of_shape;
+  };
+  EXPECT_TRUE(first(0x11, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, 2));
+  EXPECT_FALSE(first(0x22, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, 2));
+  EXPECT_TRUE(first(0x11, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, 4));
+  EXPECT_TRUE(first(0x11, CU_LAUNCH_ATTRIBUTE_PRIORITY, 4));
+  EXPECT_FALSE(first(0x22, CU_LAUNCH_ATTRIBUTE_PRIORITY, 4));
+  EXPECT_TRUE(first(0x11, CU_LAUNCH_ATTRIBUTE_PRIORITY, 5));
+  // What is not known counts as a whole.
+  constexpr auto kUnknown = static_cast<CUlaunchAttributeID>(99);
+  EXPECT_TRUE(first(0x11, kUnknown, 4));
+  EXPECT_TRUE(first(0x22, kUnknown, 4));
+  EXPECT_FALSE(first(0x22, kUnknown, 4));
+}
+
 TEST_F(Launch, AttributesAreCopiedAndDependentLaunchIsLeftOutWhileManaging) {
   layout({});
   CUlaunchAttribute attributes[2]{};
