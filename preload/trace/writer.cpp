@@ -117,9 +117,9 @@ void make_thread_exit_key() { have_thread_exit_key = ::pthread_key_create(&threa
 
 void say_failed(const ChunkFile& file) noexcept {
   char line[256];
-  const char* reason = ::strerrordesc_np(file.problem_errno());
-  const int size = std::snprintf(line, sizeof(line), "reprise: %s: %s; recording stopped\n", file.problem(),
-                                 reason != nullptr ? reason : "unknown error");
+  char text[128];
+  const char* const reason = ::strerror_r(file.problem_errno(), text, sizeof text);
+  const int size = std::snprintf(line, sizeof(line), "reprise: %s: %s; recording stopped\n", file.problem(), reason);
   if (size > 0) (void)!::write(STDERR_FILENO, line, static_cast<size_t>(size));
 }
 
@@ -215,9 +215,10 @@ void note_gap(ThreadBuffer* buffer, uint64_t sequence) noexcept {
 
 Writer* Writer::open(const char* path, const char** why) noexcept {
   const auto refuse = [&](const char* what) -> Writer* {
-    const char* reason = ::strerrordesc_np(errno);
+    char text[128];
+    const char* const reason = ::strerror_r(errno, text, sizeof text);
     char line[4400];
-    std::snprintf(line, sizeof(line), "%s %s: %s", what, path, reason != nullptr ? reason : "unknown error");
+    std::snprintf(line, sizeof(line), "%s %s: %s", what, path, reason);
     if (why != nullptr) *why = ::strdup(line);
     return nullptr;
   };

@@ -140,6 +140,18 @@ TEST(Abi, LibraryNeedsNothingButTheCLibrary) {
   EXPECT_EQ(missing({needed.begin(), needed.end()}, allowed), "");
 }
 
+// The goal is glibc 2.28, of RHEL 8. A symbol that is newer here stands in preload/older_glibc, or is missing there.
+TEST(Abi, SystemsWithGlibc228HaveWhatTheLibraryNeeds) {
+  const std::map<std::string, std::string> needed = needed_versions(REPRISE_LIBRARY, "GLIBC_");
+  ASSERT_GT(needed.size(), 50u);
+  for (const auto& [symbol, version] : needed) {
+    EXPECT_LE(std::stod(version.substr(version.find("2.") + 2)), 28) << symbol << " of glibc " << version;
+  }
+  for (const char* foreign : {"GLIBCXX_", "CXXABI_", "GCC_"}) {
+    EXPECT_TRUE(needed_versions(REPRISE_LIBRARY, foreign).empty()) << foreign;
+  }
+}
+
 // A look-up anywhere else could find our own exports instead of the driver's.
 TEST(Abi, OneFileLooksUpSymbols) {
   std::istringstream archives(REPRISE_ARCHIVES);

@@ -73,6 +73,18 @@ std::vector<std::string> dynamic_entries(const std::string& library, const std::
   return result;
 }
 
+std::map<std::string, std::string> needed_versions(const std::string& library, const std::string& prefix) {
+  std::map<std::string, std::string> result;
+  for (const std::string& line : lines_of("readelf -W --dyn-syms '" + library + "'")) {
+    const size_t at = line.find('@' + prefix);
+    if (at == std::string::npos || line.find(" UND ") == std::string::npos) continue;
+    const size_t name = line.rfind(' ', at) + 1;
+    const size_t version = at + 1 + prefix.size();
+    result[line.substr(name, at - name)] = line.substr(version, line.find(' ', version) - version);
+  }
+  return result;
+}
+
 std::set<std::string> declared_functions(const std::string& folder, const std::vector<std::string>& headers) {
   std::set<std::string> result;
   for (const std::string& header : headers) {

@@ -16,6 +16,9 @@ std::set<std::string> exported_symbols(const std::string& library);
 // Values of one kind of entry in a library's dynamic section: NEEDED, SONAME.
 std::vector<std::string> dynamic_entries(const std::string& library, const std::string& kind);
 
+// What a library needs of others: symbol -> its version, of those whose version begins so ("2.2.5" behind "GLIBC_").
+std::map<std::string, std::string> needed_versions(const std::string& library, const std::string& prefix);
+
 // Every symbol that a program compiled with these headers can refer to: functions declared, under all the names that
 // the headers' own macros give them.
 std::set<std::string> declared_functions(const std::string& folder, const std::vector<std::string>& headers);
