@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -103,16 +104,22 @@ char* without_name(const char* path, int file) {
   return strdup(path);
 }
 
+// A new file in the folder for temporary ones or, where nothing can be written there, in memory. -1: neither.
+int temporary_file(char* path, size_t room) {
+  const char* const wanted = getenv("TMPDIR");
+  const char* const folder = wanted != nullptr && *wanted == '/' ? wanted : "/tmp";
+  std::snprintf(path, room, "%s/reprise-%ld-XXXXXX.trace", folder, static_cast<long>(getpid()));
+  const int file = mkstemps(path, 6);
+  return file >= 0 ? file : memfd_create("reprise-trace", MFD_CLOEXEC);
+}
+
 // With a budget and nothing to plan from, the calls are recorded into a private file: that is what the planner reads.
 // An audit plans nothing.
 Config with_private_trace(Config settings) {
   if (settings.audit || !settings.budget.given() || settings.plan != nullptr || settings.trace != nullptr)
     return settings;
-  const char* const wanted = getenv("TMPDIR");
-  const char* const folder = wanted != nullptr && *wanted == '/' ? wanted : "/tmp";
   char path[4096];
-  std::snprintf(path, sizeof path, "%s/reprise-%ld-XXXXXX.trace", folder, static_cast<long>(getpid()));
-  const int file = mkstemps(path, 6);
+  const int file = temporary_file(path, sizeof path);
   if (file < 0) {
     log_line(LogLevel::warn, "cannot make a temporary file %s: no plan can be made, memory is managed on demand", path);
     return settings;

@@ -1,11 +1,14 @@
 #include "replay/dispatch/dispatcher.h"
 
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 
+#include "preload/base/address_space.h"
 #include "preload/driver/driver.h"
 #include "replay/base/threads.h"
 
@@ -20,7 +23,7 @@ constexpr unsigned long kTimerSlack = 1'000;  // ns
 CUresult reserve_arena(uint64_t chunk_bytes, Zone* zone) noexcept {
   constexpr CUdeviceptr kHint = 0x600000000000;
   CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
-  for (uint64_t bytes = 8ull << 40; bytes >= (64ull << 30); bytes /= 2) {
+  for (uint64_t bytes = kMostAddresses; bytes >= kLeastAddresses; bytes /= 2) {
     CUdeviceptr base = 0;
     result = driver().cuMemAddressReserve(&base, bytes, chunk_bytes, kHint, 0);
     if (result != CUDA_SUCCESS) continue;
@@ -47,7 +50,10 @@ CUresult Dispatcher::start(uint64_t host_cap, bool measure) noexcept {
   properties.location.id = shared_.device;
   size_t chunk_bytes = 0;
   CUresult result = driver().cuMemGetAllocationGranularity(&chunk_bytes, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
-  if (result == CUDA_SUCCESS) result = reserve_arena(chunk_bytes, &shared_.arena_all);
+  if (result == CUDA_SUCCESS) {
+    result = reserve_arena(chunk_bytes, &shared_.arena_all);
+    if (result != CUDA_SUCCESS) say_short_of_addresses();
+  }
   if (result == CUDA_SUCCESS) result = memory_.lanes.open(shared_.context);
   if (result != CUDA_SUCCESS) return result;
   memory_.lanes.watch_captures(&shared_.captures);
@@ -76,6 +82,16 @@ CUresult Dispatcher::start(uint64_t host_cap, bool measure) noexcept {
   }
   follow_budget();
   return start_thread("reprise", [this] { run(); }) ? CUDA_SUCCESS : CUDA_ERROR_OPERATING_SYSTEM;
+}
+
+// A limit of the process counts for the driver's reservations, too, which take no memory.
+void Dispatcher::say_short_of_addresses() noexcept {
+  rlimit space{};
+  if (getrlimit(RLIMIT_AS, &space) != 0 || space.rlim_cur == RLIM_INFINITY) return;
+  std::snprintf(start_problem_, sizeof start_problem_,
+                ": %llu GiB of addresses are needed, and this process may have %llu MiB (ulimit -v)",
+                static_cast<unsigned long long>(kLeastAddresses >> 30),
+                static_cast<unsigned long long>(space.rlim_cur >> 20));
 }
 
 // The limit of chunks follows the peak of a percentage budget, and what device memory the program holds around us.

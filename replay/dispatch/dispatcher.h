@@ -35,6 +35,8 @@ class Dispatcher {
   // Sets the memory up in the current context and starts the thread. An error: nothing was started. With `measure`, the
   // link's rates are known afterwards.
   CUresult start(uint64_t host_cap, bool measure) noexcept;
+  // Why start() failed, where more is known than the driver's error; "" otherwise.
+  const char* start_problem() const noexcept { return start_problem_; }
   // Before start(): examines kernels.
   void examine(const Examiner::Allowance& allowance, std::string folder, std::string device) noexcept {
     on_demand_.examiner.open(allowance, std::move(folder), std::move(device));
@@ -60,8 +62,11 @@ class Dispatcher {
   static void rise_with_working_set(void* self, uint64_t chunks) noexcept;
   void record_memory() noexcept;
 
+  void say_short_of_addresses() noexcept;
+
   Shared& shared_;
   BudgetRule rule_;
+  char start_problem_[160] = "";
   uint64_t peak_footprint_ = 0;  // as of the call that is served, whatever the program has called since
   ManagedMemory memory_;
   Outside outside_;

@@ -51,8 +51,8 @@ bool Enforcer::open(CUcontext context, CUdevice device) noexcept {
   CUresult result = reopened_ || shared_.command_log.open(kLogBytes) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
   if (result == CUDA_SUCCESS) result = dispatcher_.start(host_cap_, recorder_ != nullptr && !reopened_);
   if (result != CUDA_SUCCESS) {
-    log_line(LogLevel::warn, "this device's memory cannot be managed (error %d): the budget is not enforced",
-             static_cast<int>(result));
+    log_line(LogLevel::warn, "this device's memory cannot be managed (error %d)%s: the budget is not enforced",
+             static_cast<int>(result), dispatcher_.start_problem());
     state_.store(State::off, std::memory_order_release);
     return false;
   }

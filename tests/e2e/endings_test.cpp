@@ -128,6 +128,32 @@ TEST_F(Endings, AMisspeltVariableIsSaidOnce) {
   EXPECT_EQ(all.find("BUGDET", said.size()), std::string::npos) << all;
 }
 
+// A limit of the process counts for addresses that are reserved, though they take no memory.
+TEST_F(Endings, AnAddressSpaceThatIsTooShortIsCalledThat) {
+  std::vector<std::string> words = {"/bin/bash", "-c", "ulimit -v 4000000; exec \"$@\"", "bash"};
+  const std::vector<std::string> program = trainer("3");
+  words.insert(words.end(), program.begin(), program.end());
+  const Outcome outcome = run(words, preloaded("50%"));
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;  // as without us
+  EXPECT_TRUE(has(outcome.err, "64 GiB of addresses are needed, and this process may have 3906 MiB (ulimit -v)"))
+      << outcome.err;
+  EXPECT_TRUE(has(outcome.err, "the budget is not enforced")) << outcome.err;
+}
+
+// /proc takes no files, whoever asks: as a root that is read-only, or full. Nor is there a home.
+TEST_F(Endings, PlansAreMadeWhereNoFileCanBeWritten) {
+  Environment environment = preloaded("50%");
+  environment["TMPDIR"] = "/proc";
+  environment["HOME"] = "/nonexistent";
+  environment["REPRISE_WAIT_FOR_PLAN"] = "1";
+  environment["REPRISE_EXAMINE"] = "5";
+  environment["REPRISE_RUN_LOG"] = scratch_.path("a.run");
+  const Outcome outcome = run(trainer("12"), environment);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.err, "");
+  EXPECT_FALSE(lines_of(read_run_log(scratch_.path("a.run")), "plan").empty());
+}
+
 TEST_F(Endings, TooLittleHostMemoryIsCalledThat) {
   const Outcome outcome =
       reprise({"run", "--device", "sim", "--budget", "50%", "--host-memory", "1MiB", "-o", scratch_.path("a.html")},

@@ -30,8 +30,9 @@ std::string why_no_calls(bool simulated);
 struct HostState {
   uint64_t total_bytes = 0;
   uint64_t available_bytes = 0;
-  uint64_t group_bytes = 0;   // of the control group
-  uint64_t locked_bytes = 0;  // RLIMIT_MEMLOCK
+  uint64_t group_bytes = 0;    // of the control group
+  uint64_t locked_bytes = 0;   // RLIMIT_MEMLOCK
+  uint64_t address_bytes = 0;  // RLIMIT_AS
 };
 HostState host_state();
 void check_host(const HostState& state, std::vector<Check>& checks);

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "preload/base/address_space.h"
 #include "preload/driver/resolve.h"
 #include "tools/cli/files.h"
 #include "tools/cli/sizes.h"
@@ -140,6 +141,9 @@ HostState host_state() {
   struct rlimit locked {};
   getrlimit(RLIMIT_MEMLOCK, &locked);
   state.locked_bytes = locked.rlim_cur == RLIM_INFINITY ? 0 : locked.rlim_cur;
+  struct rlimit space {};
+  getrlimit(RLIMIT_AS, &space);
+  state.address_bytes = space.rlim_cur == RLIM_INFINITY ? 0 : space.rlim_cur;
   return state;
 }
 
@@ -165,6 +169,10 @@ void check_host(const HostState& state, std::vector<Check>& checks) {
       {"locked memory limit", Finding::good,
        state.locked_bytes == 0 ? "unlimited" : fmt::format("{} (the driver's pinned memory does not count)", limit),
        ""});
+  const bool cramped = state.address_bytes != 0 && state.address_bytes < kLeastAddresses;
+  checks.push_back({"address space", cramped ? Finding::missing : Finding::good,
+                    state.address_bytes == 0 ? "unlimited" : format_bytes(state.address_bytes),
+                    cramped ? "addresses are reserved for tensors, which takes no memory: ulimit -v unlimited" : ""});
   check_temporary(checks);
 }
 

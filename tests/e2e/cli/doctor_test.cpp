@@ -139,6 +139,20 @@ TEST(DoctorHost, TheLockedMemoryLimitIsShown) {
   EXPECT_NE(checks[3].value.find("64.0 KiB"), std::string::npos) << checks[3].value;
 }
 
+TEST(DoctorHost, AnAddressSpaceThatIsTooSmallIsMissing) {
+  const auto finding = [](uint64_t bytes) {
+    std::vector<Check> checks;
+    check_host({1, 1, 0, 0, bytes}, checks);
+    for (const Check& one : checks) {
+      if (one.name == "address space") return one.finding;
+    }
+    return Finding::note;
+  };
+  EXPECT_EQ(finding(0), Finding::good);
+  EXPECT_EQ(finding(uint64_t{128} << 30), Finding::good);
+  EXPECT_EQ(finding(uint64_t{4} << 30), Finding::missing);
+}
+
 // The probe is a program of its own; here one that only notes how it was called.
 TEST_F(Doctor, MeasuringIsLeftToTheProbe) {
   write("bin/reprise-probe", "#!/bin/sh\necho \"$@\"\nexit ${PROBE_ENDS:-0}\n");
