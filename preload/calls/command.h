@@ -78,7 +78,7 @@ struct AllocateCall {
   CUcontext context;
   CUstream stream;  // of stream-ordered allocations, else CU_STREAM_LEGACY
   uint32_t stream_id;
-  CUmemoryPool pool;  // of Origin::pool
+  CUmemoryPool pool;  // of Origin::async and Origin::pool
 };
 
 struct FreeCall {

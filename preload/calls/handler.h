@@ -19,6 +19,12 @@ class Handler {
   virtual CUresult allocate(const AllocateCall& call, CUdeviceptr* address) noexcept = 0;
   virtual CUresult release(const FreeCall& call) noexcept = 0;
 
+  // Is it an address of memory that the handler makes itself, in the driver's place?
+  virtual bool makes(CUdeviceptr address) const noexcept {
+    (void)address;
+    return false;
+  }
+
   // Work on a stream. The command and what it points to are only valid during the call.
   virtual CUresult submit(const Command& command) noexcept = 0;
 

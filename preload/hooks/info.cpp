@@ -61,8 +61,8 @@ CUresult pointer_attribute(void* data, CUpointer_attribute attribute, CUdevicept
     case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
       return answer(data, static_cast<int>(CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE));
     case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE: {
-      CUmemoryPool pool = nullptr;
-      if (owner.origin == trace::Origin::async || owner.origin == trace::Origin::pool) {
+      auto* pool = reinterpret_cast<CUmemoryPool>(pool_handle(owner.pool));
+      if (pool == nullptr && (owner.origin == trace::Origin::async || owner.origin == trace::Origin::pool)) {
         driver().cuDeviceGetMemPool(&pool, static_cast<CUdevice>(owner.device));
       }
       return answer(data, pool);

@@ -6,6 +6,7 @@
 #include "preload/driver/driver.h"
 #include "preload/exports/barriers.h"
 #include "preload/hooks/memory_calls.h"
+#include "preload/tracking/pools.h"
 #include "preload/tracking/streams.h"
 
 namespace reprise {
@@ -25,11 +26,43 @@ CUresult allocate(CUdeviceptr* address, size_t bytes, trace::Origin origin, CUst
   return result;
 }
 
+CUdevice current_device() {
+  CUdevice device = 0;
+  return driver().cuCtxGetDevice(&device) == CUDA_SUCCESS ? device : 0;
+}
+
+// What the driver has just made, as the trace calls it. Device memory that is not ours to make is a fixed place, as a
+// module's variable is.
+trace::Origin origin_of(CUdeviceptr address) {
+  unsigned managed = 0;
+  unsigned type = CU_MEMORYTYPE_DEVICE;
+  CUpointer_attribute attributes[] = {CU_POINTER_ATTRIBUTE_IS_MANAGED, CU_POINTER_ATTRIBUTE_MEMORY_TYPE};
+  void* values[] = {&managed, &type};
+  if (driver().cuPointerGetAttributes(2, attributes, values, address) != CUDA_SUCCESS) return trace::Origin::global;
+  if (managed != 0) return trace::Origin::managed;
+  return type == CU_MEMORYTYPE_HOST ? trace::Origin::host : trace::Origin::global;
+}
+
+// From a pool that is not of ordinary memory of the current device: the driver makes it, and it is never moved.
+template <typename Call>
+CUresult allocate_around(const HookScope& scope, CUdeviceptr* address, size_t bytes, CUstream stream, Call call) {
+  const CUstream own = runtime().handler->stand_in(stream);
+  const CUresult result = beside_ours(scope, bytes, [&] { return call(own); });
+  if (result != CUDA_SUCCESS) return result;
+  const trace::Origin origin = origin_of(*address);
+  record_allocated(make_allocate_call(bytes, origin, stream), *address);
+  if (origin != trace::Origin::host) {
+    runtime().handler->unmanaged("memory of a pool of its own kind", static_cast<int64_t>(bytes));
+  }
+  return CUDA_SUCCESS;
+}
+
 CUresult release(CUdeviceptr address, CUstream stream, bool stream_ordered) {
   Allocation allocation;
   FreeCall call;
   const auto forward = [&] {
-    return stream_ordered ? driver().cuMemFreeAsync(address, stream) : driver().cuMemFree(address);
+    if (!stream_ordered) return driver().cuMemFree(address);
+    return driver().cuMemFreeAsync(address, runtime().handler->stand_in(stream));
   };
   if (!take_allocation(address, stream, &allocation, &call)) {
     // 0, an address inside an allocation, or memory that no hook saw: the driver answers.
@@ -59,13 +92,23 @@ CUresult allocate_async(CUdeviceptr* address, size_t bytes, CUstream stream) {
   if (!scope || address == nullptr || bytes == 0 || capturing(stream)) {
     return driver().cuMemAllocAsync(address, bytes, stream);
   }
-  return allocate(address, bytes, trace::Origin::async, stream, nullptr);
+  CUmemoryPool pool = nullptr;
+  const CUdevice device = current_device();
+  if (driver().cuDeviceGetMemPool(&pool, device) == CUDA_SUCCESS && !is_plain_pool(pool, device)) {
+    return allocate_around(scope, address, bytes, stream,
+                           [&](CUstream own) { return driver().cuMemAllocAsync(address, bytes, own); });
+  }
+  return allocate(address, bytes, trace::Origin::async, stream, pool);
 }
 
 CUresult allocate_from_pool(CUdeviceptr* address, size_t bytes, CUmemoryPool pool, CUstream stream) {
   const HookScope scope;
   if (!scope || address == nullptr || bytes == 0 || capturing(stream)) {
     return driver().cuMemAllocFromPoolAsync(address, bytes, pool, stream);
+  }
+  if (!is_plain_pool(pool, current_device())) {
+    return allocate_around(scope, address, bytes, stream,
+                           [&](CUstream own) { return driver().cuMemAllocFromPoolAsync(address, bytes, pool, own); });
   }
   return allocate(address, bytes, trace::Origin::pool, stream, pool);
 }
@@ -138,6 +181,22 @@ REPRISE_EXPORT CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream) {
 }
 REPRISE_EXPORT CUresult cuMemFreeAsync_ptsz(CUdeviceptr address, CUstream stream) {
   return free_async(address, explicit_stream(stream, kPerThread));
+}
+
+// Which pools are ours to serve.
+REPRISE_EXPORT CUresult cuMemPoolCreate(CUmemoryPool* pool, const CUmemPoolProps* properties) {
+  const CUresult result = driver().cuMemPoolCreate(pool, properties);
+  if (result == CUDA_SUCCESS) insert_pool(*pool, *properties);
+  return result;
+}
+
+REPRISE_EXPORT CUresult cuMemPoolDestroy(CUmemoryPool pool) {
+  const HookScope scope;
+  if (scope) {
+    if (const CUresult order = before_ordered(RowId::k_cuMemPoolDestroy); order != CUDA_SUCCESS) return order;
+  }
+  forget_pool(pool);
+  return driver().cuMemPoolDestroy(pool);
 }
 
 // Managed memory migrates by itself: known, counted, never moved by Reprise.

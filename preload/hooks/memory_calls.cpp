@@ -14,12 +14,10 @@ namespace reprise {
 namespace {
 
 // Of memory that the driver would have taken from a pool. What it makes itself, it counts itself.
-uint8_t pool_of(const AllocateCall& call) {
+uint8_t pool_of(const AllocateCall& call, CUdeviceptr address) {
   const bool from_pool = call.origin == trace::Origin::async || call.origin == trace::Origin::pool;
-  if (!from_pool || !managing()) return 0;
-  CUmemoryPool pool = call.pool;
-  if (pool == nullptr && driver().cuDeviceGetMemPool(&pool, call.device) != CUDA_SUCCESS) pool = nullptr;
-  return pool_number(reinterpret_cast<uint64_t>(pool));
+  if (!from_pool || !runtime().handler->makes(address)) return 0;
+  return pool_number(reinterpret_cast<uint64_t>(call.pool));
 }
 
 }  // namespace
@@ -46,7 +44,7 @@ void record_allocated(const AllocateCall& call, CUdeviceptr address, const Alloc
   allocation.size = call.size;
   allocation.origin = call.origin;
   allocation.device = static_cast<uint16_t>(call.device);
-  allocation.pool = pool_of(call);
+  allocation.pool = pool_of(call, address);
   insert_allocation(allocation);
   if (Recorder* recorder = runtime().recorder; recorder != nullptr) {
     const uint32_t site = recorder->call_site(trace::allocate_signature(call.origin, call.size));

@@ -43,6 +43,10 @@ uint8_t pool_number(uint64_t handle) noexcept {
   return 0;
 }
 
+uint64_t pool_handle(uint8_t number) noexcept {
+  return number == 0 ? 0 : pools[number - 1].handle.load(std::memory_order_relaxed);
+}
+
 void count_in_pool(uint8_t number, uint64_t size, bool add) noexcept {
   if (number == 0) return;
   Pool& pool = pools[number - 1];

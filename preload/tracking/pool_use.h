@@ -9,6 +9,9 @@ namespace reprise {
 // The number, from 1, under which the pool with this handle is counted. 0: there are too many; that one is not counted.
 uint8_t pool_number(uint64_t handle) noexcept;
 
+// The pool of that number; 0: none.
+uint64_t pool_handle(uint8_t number) noexcept;
+
 // One allocation more or less; number 0 counts nothing.
 void count_in_pool(uint8_t number, uint64_t size, bool add) noexcept;
 

@@ -36,6 +36,7 @@ class Enforcer final : public Handler {
 
   CUresult allocate(const AllocateCall& call, CUdeviceptr* address) noexcept override;
   CUresult release(const FreeCall& call) noexcept override;
+  bool makes(CUdeviceptr address) const noexcept override { return managing() && shared_.arena_all.contains(address); }
   CUresult submit(const Command& command) noexcept override;
 
   CUresult event_record(CUevent event, CUstream stream, unsigned flags) noexcept override;

@@ -125,20 +125,21 @@ void refund(const Range& range) {
 CUresult allocate_device_memory(Context& context, uint64_t bytes, RangeKind kind, std::shared_ptr<Pool> pool,
                                 CUdeviceptr* address) {
   const uint64_t rounded = round_up(bytes, kDeviceUnit);
-  const uint64_t room = context.device.capacity() - context.device.used();
+  Device& device = pool != nullptr ? pool->device : context.device;
+  const uint64_t room = device.capacity() - device.used();
   if (rounded < bytes || rounded > room + settings().granularity) return CUDA_ERROR_OUT_OF_MEMORY;
   Range range;
-  range.base = arena().allocate(rounded, context.device.ordinal);
+  range.base = arena().allocate(rounded, device.ordinal);
   if (range.base == 0) return CUDA_ERROR_OUT_OF_MEMORY;
   range.bytes = bytes;
   range.kind = kind;
   range.context = &context;
-  range.device = &context.device;
+  range.device = &device;
   range.buffer_id = next_buffer_id();
   range.pool = std::move(pool);
   *address = range.base;
   if (!charge(range)) {
-    arena().free(range.base, rounded, context.device.ordinal);
+    arena().free(range.base, rounded, device.ordinal);
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
   if (kind == RangeKind::graph) range.allocated = std::make_shared<std::atomic<bool>>(false);
@@ -169,10 +170,10 @@ void release_memory(Context& context) {
     }
   }
   for (const Range& range : mine) {
-    if (range.is_host()) {
-      free_host_memory(range);
-    } else if (range.kind == RangeKind::pool) {
+    if (range.kind == RangeKind::pool) {
       if (!range.freed) range.pool->release(range);
+    } else if (range.is_host()) {
+      free_host_memory(range);
     } else {
       free_device_memory(range);
     }

@@ -4,6 +4,7 @@
 
 #include "tools/sim/device/device.h"
 #include "tools/sim/memory/arena.h"
+#include "tools/sim/memory/host.h"
 #include "tools/sim/streams/context.h"
 #include "tools/sim/streams/operations.h"
 #include "tools/sim/streams/stream.h"
@@ -18,6 +19,8 @@ std::shared_ptr<Pool> make_default_pool(Device& device) {
   pool->handle = pools().add(pool);
   return pool;
 }
+
+void free_pool_memory(const Range& range) { range.is_host() ? free_host_memory(range) : free_device_memory(range); }
 
 }  // namespace
 
@@ -62,7 +65,7 @@ bool Pool::take_cached(Context& context, const std::shared_ptr<Stream>& stream, 
       range.freed = false;
       range.context = &context;
       range.buffer_id = next_buffer_id();
-      range.written = std::make_shared<WrittenBytes>(bytes);
+      if (!range.is_host()) range.written = std::make_shared<WrittenBytes>(bytes);
       taken = true;
     });
     if (!taken) continue;
@@ -88,6 +91,11 @@ bool Pool::wait_for_one() {
   return true;
 }
 
+CUresult Pool::make_block(Context& context, uint64_t bytes, CUdeviceptr* address) {
+  return on_host() ? allocate_pool_host_memory(context, bytes, shared_from_this(), address)
+                   : allocate_device_memory(context, bytes, RangeKind::pool, shared_from_this(), address);
+}
+
 CUresult Pool::allocate(Context& context, const std::shared_ptr<Stream>& stream, uint64_t bytes, CUdeviceptr* address) {
   const auto rounded = static_cast<int64_t>(round_up(bytes, kDeviceUnit));
   {
@@ -97,13 +105,13 @@ CUresult Pool::allocate(Context& context, const std::shared_ptr<Stream>& stream,
       return CUDA_SUCCESS;
     }
   }
-  CUresult result = allocate_device_memory(context, bytes, RangeKind::pool, shared_from_this(), address);
+  CUresult result = make_block(context, bytes, address);
   if (result == CUDA_ERROR_OUT_OF_MEMORY) {
     trim(0);
-    result = allocate_device_memory(context, bytes, RangeKind::pool, shared_from_this(), address);
+    result = make_block(context, bytes, address);
   }
   while (result == CUDA_ERROR_OUT_OF_MEMORY && wait_for_one()) {
-    result = allocate_device_memory(context, bytes, RangeKind::pool, shared_from_this(), address);
+    result = make_block(context, bytes, address);
   }
   if (result != CUDA_SUCCESS) return result;
   const std::lock_guard lock(mutex_);
@@ -123,7 +131,7 @@ void Pool::free(const Range& range, const std::shared_ptr<Stream>& stream) {
 
 void Pool::release(const Range& range) {
   const auto rounded = static_cast<int64_t>(round_up(range.bytes, kDeviceUnit));
-  free_device_memory(range);
+  free_pool_memory(range);
   const std::lock_guard lock(mutex_);
   record_used(-rounded);
   record_reserved(-rounded);
@@ -144,7 +152,7 @@ void Pool::trim(uint64_t keep) {
       it = cached_.erase(it);
     }
   }
-  for (const Range& range : dropped) free_device_memory(range);
+  for (const Range& range : dropped) free_pool_memory(range);
 }
 
 uint64_t Pool::attribute(CUmemPool_attribute attribute) {

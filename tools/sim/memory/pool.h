@@ -21,11 +21,14 @@ class Stream;
 class Pool : public std::enable_shared_from_this<Pool> {
  public:
   explicit Pool(Device& its_device) : device(its_device) {}
-  Device& device;
+  Device& device;  // of a pool on the host: the one that was current
   CUmemoryPool handle = nullptr;
   CUmemPoolProps properties = {};
   int reuse_follow_event = 1, reuse_opportunistic = 1, reuse_internal = 1;
   std::atomic<uint64_t> release_threshold{0};
+
+  bool on_host() const { return !managed() && properties.location.type != CU_MEM_LOCATION_TYPE_DEVICE; }
+  bool managed() const { return properties.allocType == CU_MEM_ALLOCATION_TYPE_MANAGED; }
 
   // Work on `stream` and behind it may use the block.
   CUresult allocate(Context& context, const std::shared_ptr<Stream>& stream, uint64_t bytes, CUdeviceptr* address);
@@ -48,6 +51,7 @@ class Pool : public std::enable_shared_from_this<Pool> {
   };
   bool take_cached(Context& context, const std::shared_ptr<Stream>& stream, uint64_t bytes, CUdeviceptr* address);
   bool wait_for_one();
+  CUresult make_block(Context& context, uint64_t bytes, CUdeviceptr* address);
   void record_reserved(int64_t change);
   void record_used(int64_t change);
   std::mutex mutex_;

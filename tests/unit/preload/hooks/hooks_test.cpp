@@ -7,6 +7,7 @@
 #include "preload/base/guard.h"
 #include "preload/driver/driver.h"
 #include "preload/tracking/allocations.h"
+#include "preload/tracking/pools.h"
 #include "tests/unit/preload/scripted/recording_handler.h"
 #include "tests/unit/preload/scripted/scripted.h"
 
@@ -35,6 +36,44 @@ class Hooks : public testing::Test {
   const SeenCommand& last() { return handler().commands.back(); }
 };
 
+CUmemPoolProps plain_pool() {
+  CUmemPoolProps properties{};
+  properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
+  return properties;
+}
+
+// What a pool's memory is, the program has said: the handler makes ordinary memory of the current device only.
+TEST_F(Hooks, APoolOfItsOwnKindIsTheDriversToServe) {
+  const auto reaches_handler = [this](const CUmemPoolProps& properties) {
+    const auto pool = reinterpret_cast<CUmemoryPool>(0xfade);
+    insert_pool(pool, properties);
+    const size_t before = handler().allocations.size();
+    CUdeviceptr address = 0;
+    EXPECT_EQ(cuMemAllocFromPoolAsync(&address, 1000, pool, nullptr), CUDA_SUCCESS);
+    EXPECT_EQ(cuMemFreeAsync(address, nullptr), CUDA_SUCCESS);
+    forget_pool(pool);
+    return handler().allocations.size() != before;
+  };
+  watch(kWatching | kManaging);
+  EXPECT_TRUE(reaches_handler(plain_pool()));
+  CUmemPoolProps own = plain_pool();
+  own.location.type = CU_MEM_LOCATION_TYPE_HOST;
+  EXPECT_FALSE(reaches_handler(own));
+  own = plain_pool();
+  own.location.id = 1;
+  EXPECT_FALSE(reaches_handler(own)) << "another device's";
+  own = plain_pool();
+  own.allocType = CU_MEM_ALLOCATION_TYPE_MANAGED;
+  EXPECT_FALSE(reaches_handler(own));
+  own = plain_pool();
+  own.handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+  EXPECT_FALSE(reaches_handler(own)) << "other processes may come to use it";
+  own = plain_pool();
+  own.maxSize = 1 << 20;
+  EXPECT_FALSE(reaches_handler(own)) << "it ends somewhere";
+}
+
 // The driver's pools stay empty: what the program asks them for is what it got in their place.
 TEST_F(Hooks, APoolTellsWhatIsServedInItsPlace) {
   const auto pool = reinterpret_cast<CUmemoryPool>(0xfeed), other = reinterpret_cast<CUmemoryPool>(0xbeef);
@@ -43,6 +82,7 @@ TEST_F(Hooks, APoolTellsWhatIsServedInItsPlace) {
     EXPECT_EQ(cuMemPoolGetAttribute(of, attribute, &bytes), CUDA_SUCCESS);
     return bytes;
   };
+  insert_pool(pool, plain_pool());
   CUdeviceptr address = 0;
   ASSERT_EQ(cuMemAllocFromPoolAsync(&address, 1000, pool, nullptr), CUDA_SUCCESS);
   EXPECT_EQ(tell(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT), 7u) << "the driver made it";

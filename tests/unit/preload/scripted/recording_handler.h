@@ -23,6 +23,7 @@ class RecordingHandler final : public Handler {
  public:
   CUresult allocate(const AllocateCall& call, CUdeviceptr* address) noexcept override;
   CUresult release(const FreeCall& call) noexcept override;
+  bool makes(CUdeviceptr) const noexcept override { return managing(); }
   CUresult submit(const Command& command) noexcept override;
   CUresult event_record(CUevent event, CUstream stream, unsigned flags) noexcept override;
   CUresult event_query(CUevent) noexcept override { return CUDA_SUCCESS; }

@@ -37,6 +37,45 @@ TEST_F(Memory, AStreamReusesWhatItFreed) {
   EXPECT_NE(second, third);
 }
 
+// cuMemPoolCreate in cuda.h: pools of host memory, of a node's, and managed ones; none of the current thread's node.
+TEST_F(Memory, PoolsOnTheHostAndManagedOnes) {
+  CUmemPoolProps properties = {};
+  CUmemoryPool pool = nullptr;
+  properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location = {CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT, 0};
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, CU(cuMemPoolCreate)(&pool, &properties));
+  properties.location = {CU_MEM_LOCATION_TYPE_HOST, 0};
+  properties.handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, CU(cuMemPoolCreate)(&pool, &properties));
+  properties.handleTypes = CU_MEM_HANDLE_TYPE_NONE;
+  size_t free_before = 0;
+  size_t free_after = 0;
+  size_t total = 0;
+  for (const CUmemLocationType type : {CU_MEM_LOCATION_TYPE_HOST, CU_MEM_LOCATION_TYPE_HOST_NUMA}) {
+    properties.location = {type, 0};
+    ASSERT_CU(CU(cuMemPoolCreate)(&pool, &properties));
+    ASSERT_CU(CU(cuMemGetInfo)(&free_before, &total));
+    CUdeviceptr memory = 0;
+    ASSERT_CU(CU(cuMemAllocFromPoolAsync)(&memory, 1u << 20, pool, nullptr));
+    ASSERT_CU(CU(cuStreamSynchronize)(nullptr));
+    EXPECT_EQ(static_cast<unsigned>(CU_MEMORYTYPE_HOST), attribute<unsigned>(memory, CU_POINTER_ATTRIBUTE_MEMORY_TYPE));
+    std::memset(reinterpret_cast<void*>(memory), 1, 1u << 20);
+    ASSERT_CU(CU(cuMemGetInfo)(&free_after, &total));
+    EXPECT_EQ(free_before, free_after);
+    ASSERT_CU(CU(cuMemFreeAsync)(memory, nullptr));
+    ASSERT_CU(CU(cuStreamSynchronize)(nullptr));
+    ASSERT_CU(CU(cuMemPoolDestroy)(pool));
+  }
+  properties.allocType = CU_MEM_ALLOCATION_TYPE_MANAGED;
+  properties.location = {CU_MEM_LOCATION_TYPE_NONE, 0};
+  ASSERT_CU(CU(cuMemPoolCreate)(&pool, &properties));
+  CUdeviceptr memory = 0;
+  ASSERT_CU(CU(cuMemAllocFromPoolAsync)(&memory, 1u << 20, pool, nullptr));
+  EXPECT_EQ(1u, attribute<unsigned>(memory, CU_POINTER_ATTRIBUTE_IS_MANAGED));
+  ASSERT_CU(CU(cuMemFreeAsync)(memory, nullptr));
+  ASSERT_CU(CU(cuMemPoolDestroy)(pool));
+}
+
 TEST_F(Memory, PoolsKeepWhatTheThresholdAllows) {
   CUmemPoolProps properties = {};
   properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;

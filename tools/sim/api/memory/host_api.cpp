@@ -26,6 +26,13 @@ Range host_range(Context& context, uint64_t base, uint64_t bytes, RangeKind kind
   return range;
 }
 
+void* map_host_memory(uint64_t bytes) {
+  void* base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (base == MAP_FAILED) return nullptr;
+  if (bytes >= 2ull << 20) madvise(base, bytes, MADV_HUGEPAGE);
+  return base;
+}
+
 bool is_mapped(uint64_t base, uint64_t bytes) {
   const uint64_t first = base / kPage * kPage;
   const uint64_t pages = (round_up(base + bytes, kPage) - first) / kPage;
@@ -45,17 +52,26 @@ CUresult free_host(Context& context, void* pointer, RangeKind kind, CUresult err
 }  // namespace
 
 CUresult allocate_host_memory(Context& context, uint64_t bytes, unsigned flags, void** address) {
-  void* base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (base == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
-  if (bytes >= 2ull << 20) madvise(base, bytes, MADV_HUGEPAGE);
+  void* base = map_host_memory(bytes);
+  if (base == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   memory_map().add(host_range(context, reinterpret_cast<uint64_t>(base), bytes, RangeKind::host, flags));
   *address = base;
   return CUDA_SUCCESS;
 }
 
+CUresult allocate_pool_host_memory(Context& context, uint64_t bytes, std::shared_ptr<Pool> pool, CUdeviceptr* address) {
+  void* base = map_host_memory(bytes);
+  if (base == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  *address = reinterpret_cast<CUdeviceptr>(base);
+  Range range = host_range(context, *address, bytes, RangeKind::pool, 0);
+  range.pool = std::move(pool);
+  memory_map().add(std::move(range));
+  return CUDA_SUCCESS;
+}
+
 void free_host_memory(const Range& range) {
   memory_map().remove(range.base);
-  if (range.kind == RangeKind::host) munmap(reinterpret_cast<void*>(range.base), range.bytes);
+  if (range.kind != RangeKind::registered) munmap(reinterpret_cast<void*>(range.base), round_up(range.bytes, kPage));
 }
 
 }  // namespace reprise::sim

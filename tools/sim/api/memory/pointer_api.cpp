@@ -19,6 +19,10 @@ CUresult put(void* to, T value) {
 
 bool is_pinned(const Range& range) { return range.kind == RangeKind::host || range.kind == RangeKind::registered; }
 
+bool is_managed(const Range& range) {
+  return range.kind == RangeKind::managed || (range.kind == RangeKind::pool && range.pool->managed());
+}
+
 CUcontext context_of(const Range& range) { return range.context == nullptr ? nullptr : range.context->handle; }
 
 int device_of(const Range& range) {
@@ -36,14 +40,14 @@ CUresult read(const Range& range, uint64_t pointer, CUpointer_attribute attribut
     case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
       return put<CUdeviceptr>(data, pointer);
     case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-      SIM_REQUIRE(range.is_host() || range.kind == RangeKind::managed, CUDA_ERROR_INVALID_VALUE);
+      SIM_REQUIRE(range.is_host() || is_managed(range), CUDA_ERROR_INVALID_VALUE);
       return put(data, reinterpret_cast<void*>(pointer));
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
       return put<unsigned>(data, 0);
     case CU_POINTER_ATTRIBUTE_BUFFER_ID:
       return put<unsigned long long>(data, range.buffer_id);
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-      return put<unsigned>(data, range.kind == RangeKind::managed ? 1 : 0);
+      return put<unsigned>(data, is_managed(range) ? 1 : 0);
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
       return put<int>(data, device_of(range));
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:

@@ -36,12 +36,34 @@ int* reuse_flag(Pool& pool, CUmemPool_attribute attribute) {
   }
 }
 
+// Which locations there are, and that pools on the host are not for other processes: cuMemPoolCreate in cuda.h. The one
+// NUMA node of the host is 0.
 CUresult check_pool_properties(const CUmemPoolProps& properties) {
-  SIM_REQUIRE(properties.allocType == CU_MEM_ALLOCATION_TYPE_PINNED, CUDA_ERROR_INVALID_VALUE);
-  SIM_REQUIRE(properties.location.type == CU_MEM_LOCATION_TYPE_DEVICE, CUDA_ERROR_NOT_SUPPORTED);
-  SIM_REQUIRE(find_device(properties.location.id) != nullptr, CUDA_ERROR_INVALID_DEVICE);
-  SIM_REQUIRE(properties.handleTypes == CU_MEM_HANDLE_TYPE_NONE, CUDA_ERROR_NOT_SUPPORTED);
-  return CUDA_SUCCESS;
+  const CUmemLocation& location = properties.location;
+  const bool managed = properties.allocType == CU_MEM_ALLOCATION_TYPE_MANAGED;
+  SIM_REQUIRE(managed || properties.allocType == CU_MEM_ALLOCATION_TYPE_PINNED, CUDA_ERROR_INVALID_VALUE);
+  SIM_REQUIRE(properties.handleTypes == CU_MEM_HANDLE_TYPE_NONE ||
+                  properties.handleTypes == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+              CUDA_ERROR_NOT_SUPPORTED);
+  const bool shared = properties.handleTypes != CU_MEM_HANDLE_TYPE_NONE;
+  switch (location.type) {
+    case CU_MEM_LOCATION_TYPE_DEVICE:
+      return find_device(location.id) != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+    case CU_MEM_LOCATION_TYPE_HOST:
+      return shared ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+    case CU_MEM_LOCATION_TYPE_HOST_NUMA:
+      return location.id == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    case CU_MEM_LOCATION_TYPE_NONE:
+      return managed ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    default:
+      return CUDA_ERROR_INVALID_VALUE;
+  }
+}
+
+Device& device_of(const CUmemPoolProps& properties) {
+  const bool named = properties.location.type == CU_MEM_LOCATION_TYPE_DEVICE;
+  if (!named && thread_state.current != nullptr) return thread_state.current->device;
+  return *find_device(named ? properties.location.id : 0);
 }
 
 }  // namespace
@@ -77,7 +99,7 @@ CUresult cuMemPoolCreate(CUmemoryPool* pool, const CUmemPoolProps* poolProps) {
   SIM_ENTER();
   SIM_REQUIRE(pool != nullptr && poolProps != nullptr, CUDA_ERROR_INVALID_VALUE);
   SIM_TRY(check_pool_properties(*poolProps));
-  auto made = std::make_shared<Pool>(*find_device(poolProps->location.id));
+  auto made = std::make_shared<Pool>(device_of(*poolProps));
   made->properties = *poolProps;
   made->handle = pools().add(made);
   *pool = made->handle;

@@ -1,0 +1,39 @@
+#include "preload/tracking/pools.h"
+
+#include "preload/driver/driver.h"
+#include "preload/tracking/handle_map.h"
+
+namespace reprise {
+namespace {
+
+// Plain pools, by handle: the device's ordinal and 1.
+constinit HandleMap plain_pools;
+
+uint64_t key(CUmemoryPool pool) { return reinterpret_cast<uint64_t>(pool); }
+uint64_t word(CUdevice device) { return static_cast<uint64_t>(device) + 1; }
+
+}  // namespace
+
+void insert_pool(CUmemoryPool pool, const CUmemPoolProps& properties) noexcept {
+  const bool plain = properties.allocType == CU_MEM_ALLOCATION_TYPE_PINNED &&
+                     properties.location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
+                     properties.handleTypes == CU_MEM_HANDLE_TYPE_NONE && properties.maxSize == 0 &&
+                     properties.usage == 0;
+  if (plain) {
+    plain_pools.set(key(pool), word(properties.location.id));
+  } else {
+    plain_pools.erase(key(pool));
+  }
+}
+
+void forget_pool(CUmemoryPool pool) noexcept { plain_pools.erase(key(pool)); }
+
+bool is_plain_pool(CUmemoryPool pool, CUdevice device) noexcept {
+  if (const uint64_t known = plain_pools.find(key(pool)); known != 0) return known == word(device);
+  CUmemoryPool standard = nullptr;
+  if (driver().cuDeviceGetDefaultMemPool(&standard, device) != CUDA_SUCCESS || standard != pool) return false;
+  plain_pools.set(key(pool), word(device));
+  return true;
+}
+
+}  // namespace reprise
