@@ -14,6 +14,7 @@
 #include "preload/facts/store.h"
 #include "preload/trace/identity.h"
 #include "replay/enforcer/enforcer.h"
+#include "replay/memory/tiers/available.h"
 
 namespace reprise::replay {
 namespace {
@@ -24,8 +25,7 @@ constexpr uint64_t kFinishMilliseconds = 20'000;
 uint64_t host_cap_of(const Config& config) noexcept {
   const Amount& wanted = config.host_memory;
   if (wanted.fraction > 0) {
-    // host_memory_cap(0) is 80 % of what is available.
-    return static_cast<uint64_t>(static_cast<double>(host_memory_cap(0)) / 0.8 * wanted.fraction);
+    return static_cast<uint64_t>(static_cast<double>(available_host_memory()) * wanted.fraction);
   }
   return host_memory_cap(wanted.bytes);
 }

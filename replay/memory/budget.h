@@ -35,7 +35,4 @@ class Outside {
   uint64_t bytes_ = 0;
 };
 
-// What the host tier may hold: `wanted` if set, else 80 % of the memory that is available to this process (cgroup).
-uint64_t host_memory_cap(uint64_t wanted) noexcept;
-
 }  // namespace reprise::replay
