@@ -101,7 +101,9 @@ void Dispatcher::follow_budget() noexcept {
   // Asking the driver is only worth it when the number of chunks may grow.
   if (existing != measured_at_bytes_) {
     memory_.lanes.enter_own();  // the driver answers for the current context's device
-    shared_.counters.outside_bytes.store(outside_.measure(existing), std::memory_order_relaxed);
+    shared_.counters.outside_bytes.store(
+        outside_.measure(existing, shared_.counters.given_bytes.load(std::memory_order_relaxed)),
+        std::memory_order_relaxed);
     measured_at_bytes_ = existing;
   }
   const uint64_t limit =
@@ -137,10 +139,19 @@ void Dispatcher::step_on_demand(LogEntry& entry) noexcept {
     measured_at_bytes_ = UINT64_MAX;
   }
   peak_footprint_ = std::max(peak_footprint_, entry.peak_footprint);
+  const bool first_use = entry.kind == EntryKind::op && entry.command.first_of_shape;
+  if (first_use) {
+    memory_.lanes.enter_own();
+    outside_.before_first_use(memory_.chunks.bytes());
+  }
   if (entry.kind == EntryKind::activate) {
     activate(entry);
   } else {
     on_demand_.perform(entry);
+  }
+  if (first_use) {
+    memory_.lanes.enter_own();
+    outside_.after_first_use(memory_.chunks.bytes());
   }
   record_memory();
 }

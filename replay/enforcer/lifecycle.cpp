@@ -253,16 +253,23 @@ CUresult Enforcer::memory_info(size_t* free_bytes, size_t* total_bytes) noexcept
   if (result != CUDA_SUCCESS || state_.load(std::memory_order_acquire) == State::off) return result;
   CUdevice device = 0;
   if (driver().cuCtxGetDevice(&device) != CUDA_SUCCESS || (managing() && device != shared_.device)) return result;
-  size_t total = *total_bytes;
-  if (config_.budget.bytes != 0) total_memory(&total, device);
-  const uint64_t used = shared_.counters.requested_bytes.load(std::memory_order_relaxed) +
-                        shared_.counters.outside_bytes.load(std::memory_order_relaxed);
-  *total_bytes = total;
-  *free_bytes = total - std::min<uint64_t>(total, used);
+  const uint64_t requested = shared_.counters.requested_bytes.load(std::memory_order_relaxed);
+  if (config_.budget.bytes != 0) {
+    total_memory(total_bytes, device);
+    const uint64_t used = requested + shared_.counters.outside_bytes.load(std::memory_order_relaxed);
+    *free_bytes = *total_bytes - std::min<uint64_t>(*total_bytes, used);
+    return CUDA_SUCCESS;
+  }
+  // As without us: what we hold would be free, what the program has asked for would not, and others hold what they
+  // hold.
+  const uint64_t ours = shared_.counters.device_bytes.load(std::memory_order_relaxed);
+  const uint64_t left = std::min<uint64_t>(*total_bytes, *free_bytes + ours);
+  *free_bytes = left - std::min(left, requested);
   return CUDA_SUCCESS;
 }
 
 void Enforcer::unmanaged(const char* what, int64_t bytes) noexcept {
+  if (bytes > 0) shared_.counters.given_bytes.fetch_add(static_cast<uint64_t>(bytes), std::memory_order_relaxed);
   const std::lock_guard lock(unmanaged_mutex_);
   for (Unmanaged& kind : unmanaged_) {
     if (kind.what != what) continue;

@@ -21,17 +21,29 @@ uint64_t chunk_limit(const BudgetRule& rule, uint64_t chunk_bytes, uint64_t outs
 // The budget in bytes as it is known now, for the planner and for messages.
 uint64_t known_budget(const BudgetRule& rule, uint64_t peak_bytes, uint64_t outside_bytes) noexcept;
 
-// Watches device memory that the program creates around Reprise: module images, pools, other allocations.
+// Device memory that the program holds around Reprise: module images, pools, other allocations. A device tells only
+// what all processes hold, so of what more is held than at open() as much counts as this program can have taken: what
+// it was given by calls that hooks see, what the device had less after first launches than before, which make the
+// driver load code, and a little for what nobody sees.
 class Outside {
  public:
   // Takes what is free now as the starting point. A context must be current.
   void open() noexcept;
-  // Asks the driver; `ours` are the bytes that Reprise has created since open().
-  uint64_t measure(uint64_t ours) noexcept;
+  // Asks the driver; `ours` are the bytes that Reprise has created since open(), `given` those that hooks saw given.
+  uint64_t measure(uint64_t ours, uint64_t given) noexcept;
   uint64_t bytes() const noexcept { return bytes_; }
 
+  // Around a launch that may be the first of its kernel.
+  void before_first_use(uint64_t ours) noexcept;
+  void after_first_use(uint64_t ours) noexcept;
+
  private:
+  bool taken_since_start(uint64_t ours, uint64_t* bytes) const noexcept;
+
   uint64_t free_at_start_ = 0;
+  uint64_t unseen_ = 0;  // may be taken without being seen
+  uint64_t before_ = 0;
+  uint64_t by_first_uses_ = 0;
   uint64_t bytes_ = 0;
 };
 

@@ -1,16 +1,25 @@
 #include "tools/sim/device/device.h"
 
 #include "tools/sim/base/settings.h"
+#include "tools/sim/device/account.h"
 
 namespace reprise::sim {
 namespace {
 Device* devices[64];
 std::atomic<int> created{0};
+
+// nullptr: the devices are this process's alone.
+SharedAccount* shared_account() noexcept {
+  static SharedAccount* const account = settings().shared != nullptr ? SharedAccount::open(settings().shared) : nullptr;
+  return account;
+}
 }  // namespace
 
 Device::Device(int device_ordinal) : ordinal(device_ordinal), capacity_(settings().memory_bytes) {}
 
 bool Device::charge(uint64_t bytes) noexcept {
+  SharedAccount* const shared = shared_account();
+  if (shared != nullptr && !shared->charge(ordinal, bytes, capacity_)) return false;
   uint64_t used = used_.load(std::memory_order_relaxed);
   do {
     if (bytes > capacity_ || used > capacity_ - bytes) return false;
@@ -22,7 +31,15 @@ bool Device::charge(uint64_t bytes) noexcept {
   return true;
 }
 
-void Device::refund(uint64_t bytes) noexcept { used_.fetch_sub(bytes, std::memory_order_relaxed); }
+void Device::refund(uint64_t bytes) noexcept {
+  used_.fetch_sub(bytes, std::memory_order_relaxed);
+  if (SharedAccount* const shared = shared_account(); shared != nullptr) shared->refund(ordinal, bytes);
+}
+
+uint64_t Device::free() const noexcept {
+  SharedAccount* const shared = shared_account();
+  return capacity_ - (shared != nullptr ? shared->used(ordinal) : used());
+}
 
 Device* find_device(int ordinal) noexcept {
   return ordinal >= 0 && ordinal < created.load(std::memory_order_acquire) ? devices[ordinal] : nullptr;

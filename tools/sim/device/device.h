@@ -21,7 +21,9 @@ class Device {
   // Takes `bytes` of device memory from the account; false when the capacity does not hold them.
   bool charge(uint64_t bytes) noexcept;
   void refund(uint64_t bytes) noexcept;
+  // By this process; what nobody holds.
   uint64_t used() const noexcept { return used_.load(std::memory_order_relaxed); }
+  uint64_t free() const noexcept;
   uint64_t capacity() const noexcept { return capacity_; }
   void reset_peak() noexcept { peak_.store(used(), std::memory_order_relaxed); }
   uint64_t peak() const noexcept { return peak_.load(std::memory_order_relaxed); }

@@ -126,7 +126,7 @@ CUresult allocate_device_memory(Context& context, uint64_t bytes, RangeKind kind
                                 CUdeviceptr* address) {
   const uint64_t rounded = round_up(bytes, kDeviceUnit);
   Device& device = pool != nullptr ? pool->device : context.device;
-  const uint64_t room = device.capacity() - device.used();
+  const uint64_t room = device.free();
   if (rounded < bytes || rounded > room + settings().granularity) return CUDA_ERROR_OUT_OF_MEMORY;
   Range range;
   range.base = arena().allocate(rounded, device.ordinal);

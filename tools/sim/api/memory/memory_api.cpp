@@ -15,7 +15,7 @@ CUresult cuMemGetInfo_v2(size_t* free, size_t* total) {
   SIM_REQUIRE(free != nullptr && total != nullptr, CUDA_ERROR_INVALID_VALUE);
   const Device& device = context->device;
   *total = device.capacity();
-  *free = device.capacity() - device.used();
+  *free = device.free();
   return CUDA_SUCCESS;
 }
 
