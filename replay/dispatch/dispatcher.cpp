@@ -76,6 +76,7 @@ CUresult Dispatcher::start(uint64_t host_cap, bool measure) noexcept {
   pager_.before_fit = &Dispatcher::rise_with_working_set;
   pager_.before_fit_user = this;
   outside_.open();
+  on_demand_.set_headroom(outside_.headroom());
   if (measure) {
     memory_.chunks.set_limit(rule_.bytes != 0 ? rule_.bytes / chunk_bytes : 1);
     link_rates_ = measure_link_rates(memory_);
@@ -106,9 +107,12 @@ void Dispatcher::follow_budget() noexcept {
         std::memory_order_relaxed);
     measured_at_bytes_ = existing;
   }
-  const uint64_t limit =
+  uint64_t limit =
       chunk_limit(rule_, shared_.chunk_bytes, outside_.bytes(), peak_footprint_, pager_.largest_working_set());
+  // What a call cannot do without comes before what the driver may need.
+  limit = std::min(limit, std::max(outside_.room() / shared_.chunk_bytes, pager_.largest_working_set()));
   memory_.chunks.set_limit(limit);
+  shared_.counters.room_bytes.store(outside_.room(), std::memory_order_relaxed);
   shared_.counters.limit_chunks.store(limit, std::memory_order_relaxed);
   shared_.counters.largest_working_set.store(pager_.largest_working_set(), std::memory_order_relaxed);
 }

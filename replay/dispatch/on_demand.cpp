@@ -8,8 +8,9 @@
 
 namespace reprise::replay {
 namespace {
+constexpr int kAttempts = 6;
 constexpr uint64_t kShortagesToPrint = 8;  // lines on stderr; more of them say nothing new
-}
+}  // namespace
 
 void OnDemandExecutor::perform(LogEntry& entry) noexcept {
   switch (entry.kind) {
@@ -120,7 +121,7 @@ void OnDemandExecutor::perform_op(LogEntry& entry) noexcept {
     issuer_.conclude(entry, result, LaneUse{lane, memory_.lanes[lane].issued});
     return;
   }
-  result = issue(entry, lane);
+  result = issue_with_headroom(entry, lane);
   conclude(entry, result, record_use(entry, lane, set_, everything));
 }
 
@@ -130,6 +131,22 @@ void OnDemandExecutor::conclude(LogEntry& entry, CUresult result, LaneUse use) n
     auditor.look_whether_enough(shared_.counters.iterations_on_demand.load(std::memory_order_relaxed));
   }
   issuer_.conclude(entry, result, use);
+}
+
+// A first launch loads code, a graph's makes memory. Where the driver has none left because ours takes it all, it is
+// asked again after some of ours was given back, more each time; not of what the call touches.
+CUresult OnDemandExecutor::issue_with_headroom(LogEntry& entry, LaneIndex lane) noexcept {
+  CUresult result = issue(entry, lane);
+  uint64_t bytes = std::max(headroom_, memory_.chunks.chunk_bytes());
+  for (int attempt = 0; result == CUDA_ERROR_OUT_OF_MEMORY && attempt < kAttempts; ++attempt, bytes *= 2) {
+    if (shared_.captures.load() > 0) break;
+    finish_granted();
+    const uint64_t before = memory_.chunks.bytes();
+    pager_.give_up(std::min(bytes, before), true);
+    if (memory_.chunks.bytes() == before) break;
+    result = issue(entry, lane);
+  }
+  return result;
 }
 
 // Launches that are examined are launched several times; the first one's time is recorded.

@@ -345,7 +345,12 @@ void PlanExecutor::issue_op(Instance instance) noexcept {
     entry.waiter->grant();
     return;
   }
-  op_issued(instance, lane, issuer_.issue(entry, activity_id(instance)));
+  const CUresult result = issuer_.issue(entry, activity_id(instance));
+  if (result == CUDA_ERROR_OUT_OF_MEMORY) {
+    failure_ = "the driver is out of memory for a launch";  // on demand it is issued again, with less of ours
+    return;
+  }
+  op_issued(instance, lane, result);
 }
 
 void PlanExecutor::op_issued(Instance instance, LaneIndex lane, CUresult result) noexcept {

@@ -203,7 +203,7 @@ void Enforcer::stop_planning(bool keep_recording) noexcept {
 bool Enforcer::fits() const noexcept {
   const uint64_t outside = shared_.counters.outside_bytes.load(std::memory_order_relaxed);
   const uint64_t chunks = chunk_limit(budget_rule(config_), shared_.chunk_bytes, outside, peak_footprint_, 0);
-  return chunks * shared_.chunk_bytes >= peak_footprint_;
+  return std::min(chunks * shared_.chunk_bytes, shared_.counters.room_bytes.load()) >= peak_footprint_;
 }
 
 // More is alive at once than ever before: what did fit may fit no more.
@@ -242,7 +242,11 @@ void Enforcer::ask_planner() noexcept {
   }
   request.policy = config_.policy;
   request.facts = facts::folder_of_facts(config_.facts);
-  request.budget_bytes = known_budget(budget_rule(config_), peak_footprint_, shared_.counters.outside_bytes.load());
+  const uint64_t outside = shared_.counters.outside_bytes.load();
+  request.budget_bytes = known_budget(budget_rule(config_), peak_footprint_, outside);
+  if (const uint64_t room = shared_.counters.room_bytes.load(); room < request.budget_bytes) {
+    request.budget_bytes = std::min(request.budget_bytes, room + outside);
+  }
   request.from_call = from_call_;
   request.least_calls = follower_.least_calls();
   request.limit_seconds = config_.plan_limit;

@@ -30,6 +30,7 @@ struct Counters {
   std::atomic<uint64_t> device_bytes{0};  // physical chunks that exist
   std::atomic<uint64_t> peak_device_bytes{0};
   std::atomic<uint64_t> outside_bytes{0};        // device memory that the program holds around Reprise
+  std::atomic<uint64_t> room_bytes{UINT64_MAX};  // that ours may have of the device, whatever the budget says
   std::atomic<uint64_t> given_bytes{0};          // ... that hooks saw it get from the driver, ever
   std::atomic<uint64_t> largest_working_set{0};  // chunks
   std::atomic<uint64_t> iterations_planned{0};

@@ -21,6 +21,9 @@ namespace {
 // Contexts, modules that are loaded as a whole, printf's buffer: of a device, or less where it is small.
 constexpr uint64_t kMostUnseen = 512u << 20;
 constexpr uint64_t kUnseenShare = 32;
+// Left to the driver: 902 MiB of kernels were seen (spark-rapids-jni; first launches of cuDF).
+constexpr uint64_t kMostHeadroom = 1u << 30;
+constexpr uint64_t kHeadroomShare = 32;
 // Code and local memory of one launch: more is another process's doing.
 constexpr uint64_t kMostOfFirstUse = 2ull << 30;
 }  // namespace
@@ -30,32 +33,40 @@ void Outside::open() noexcept {
   size_t total = 0;
   if (driver().cuMemGetInfo(&free, &total) == CUDA_SUCCESS) free_at_start_ = free;
   unseen_ = std::min<uint64_t>(kMostUnseen, total / kUnseenShare);
+  headroom_ = std::min<uint64_t>(kMostHeadroom, total / kHeadroomShare);
+  room_ = UINT64_MAX;
   by_first_uses_ = 0;
   bytes_ = 0;
 }
 
-bool Outside::taken_since_start(uint64_t ours, uint64_t* bytes) const noexcept {
+bool Outside::taken_since_start(uint64_t ours, uint64_t* bytes, uint64_t* free_bytes) const noexcept {
   size_t free = 0;
   size_t total = 0;
   if (free_at_start_ == 0 || driver().cuMemGetInfo(&free, &total) != CUDA_SUCCESS) return false;
   const uint64_t used = free_at_start_ - std::min<uint64_t>(free_at_start_, free);
   *bytes = used - std::min(used, ours);
+  *free_bytes = free;
   return true;
 }
 
 uint64_t Outside::measure(uint64_t ours, uint64_t given) noexcept {
   uint64_t taken = 0;
-  if (taken_since_start(ours, &taken)) bytes_ = std::min(taken, given + by_first_uses_ + unseen_);
+  uint64_t free = 0;
+  if (!taken_since_start(ours, &taken, &free)) return bytes_;
+  bytes_ = std::min(taken, given + by_first_uses_ + unseen_);
+  room_ = ours + free - std::min(ours + free, headroom_);
   return bytes_;
 }
 
 void Outside::before_first_use(uint64_t ours) noexcept {
-  if (!taken_since_start(ours, &before_)) before_ = UINT64_MAX;
+  uint64_t free = 0;
+  if (!taken_since_start(ours, &before_, &free)) before_ = UINT64_MAX;
 }
 
 void Outside::after_first_use(uint64_t ours) noexcept {
   uint64_t now = 0;
-  if (taken_since_start(ours, &now) && now > before_) by_first_uses_ += std::min(now - before_, kMostOfFirstUse);
+  uint64_t free = 0;
+  if (taken_since_start(ours, &now, &free) && now > before_) by_first_uses_ += std::min(now - before_, kMostOfFirstUse);
 }
 
 }  // namespace reprise::replay

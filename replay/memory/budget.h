@@ -32,19 +32,25 @@ class Outside {
   // Asks the driver; `ours` are the bytes that Reprise has created since open(), `given` those that hooks saw given.
   uint64_t measure(uint64_t ours, uint64_t given) noexcept;
   uint64_t bytes() const noexcept { return bytes_; }
+  // How much of the device ours may be, so that the driver finds memory for what no call of ours can make room for:
+  // lazily loaded code, local memory, graphs.
+  uint64_t room() const noexcept { return room_; }
+  uint64_t headroom() const noexcept { return headroom_; }
 
   // Around a launch that may be the first of its kernel.
   void before_first_use(uint64_t ours) noexcept;
   void after_first_use(uint64_t ours) noexcept;
 
  private:
-  bool taken_since_start(uint64_t ours, uint64_t* bytes) const noexcept;
+  bool taken_since_start(uint64_t ours, uint64_t* bytes, uint64_t* free_bytes) const noexcept;
 
   uint64_t free_at_start_ = 0;
   uint64_t unseen_ = 0;  // may be taken without being seen
   uint64_t before_ = 0;
   uint64_t by_first_uses_ = 0;
   uint64_t bytes_ = 0;
+  uint64_t headroom_ = 0;
+  uint64_t room_ = UINT64_MAX;
 };
 
 }  // namespace reprise::replay

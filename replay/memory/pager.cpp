@@ -354,11 +354,11 @@ void Pager::forget_small(ResidentTensor& tensor, const LaneUses& last) noexcept 
   memory_.tensors.erase(tensor.base);
 }
 
-CUresult Pager::give_up(uint64_t bytes) noexcept {
+CUresult Pager::give_up(uint64_t bytes, bool keep_last) noexcept {
   const uint64_t chunk_bytes = memory_.chunks.chunk_bytes();
   const uint64_t chunks = (bytes + chunk_bytes - 1) / chunk_bytes;
   if (chunks > memory_.chunks.existing()) return CUDA_ERROR_OUT_OF_MEMORY;
-  ++tick_;  // no call is served: any tensor may leave
+  if (!keep_last) ++tick_;
   memory_.chunks.set_limit(memory_.chunks.existing() - chunks);
   return shrink_to_limit();
 }

@@ -40,8 +40,9 @@ class Pager {
   void forget(ResidentTensor& tensor, const LaneUses& last = {}) noexcept;
   // Copies the tensor to the host if that is needed and frees its chunks.
   CUresult evict(ResidentTensor& tensor) noexcept;
-  // Gives so many bytes of the device back to the driver; tensors leave for that where no chunk is free.
-  CUresult give_up(uint64_t bytes) noexcept;
+  // Gives so many bytes of the device back to the driver; tensors leave for that where no chunk is free: any, or those
+  // that the last make_resident() was not for.
+  CUresult give_up(uint64_t bytes, bool keep_last = false) noexcept;
   // The same for a small tensor, whose block comes with the first one in it and goes with the last.
   CUresult allocated_small(ResidentTensor& tensor, LaneIndex lane) noexcept;
   // Gives up the block that begins there, if one does: nothing lives in it.

@@ -98,6 +98,32 @@ std::vector<Sweep> sweeps() {
 }
 INSTANTIATE_TEST_SUITE_P(Sweep, Budgets, testing::ValuesIn(sweeps()));
 
+nlohmann::json plain_stats(const std::vector<std::string>& argv) {
+  const Scratch scratch;
+  run(argv, merged(simulated_device(), {{"REPRISE_SIM_STATS", scratch.path("plain")}}));
+  return read_stats(scratch.path("plain"));
+}
+
+TEST(MemoryOfTheDriver, ABudgetOfAllOfTheDeviceIsPlannedAndLeavesSome) {
+  const auto argv = trainer(1, 10);
+  const uint64_t bytes = plain_stats(argv)["peak_bytes"].get<uint64_t>() * 6 / 10;
+  const Pair pair = run_both(argv, std::to_string(bytes), {{"REPRISE_SIM_MEMORY", std::to_string(bytes)}});
+  expect_same(pair);
+  EXPECT_GT(total(pair, "iterations_planned"), 2) << "the plan was never enforced";
+  EXPECT_LE(pair.stats["peak_bytes"].get<uint64_t>(), bytes - bytes / 32);
+}
+
+// Of a plan's launches, too: on demand some of the device is given back for it.
+TEST(MemoryOfTheDriver, ALaunchThatTheDriverHasNoneForIsIssuedAgain) {
+  const auto argv = trainer(1, 10);
+  const uint64_t late = plain_stats(argv)["launches"].get<uint64_t>() * 8 / 10;
+  const Pair pair = run_both(argv, "60%", {{"REPRISE_SIM_FAIL", "shim.cuLaunchKernel@" + std::to_string(late) + "=2"}});
+  expect_same(pair);
+  const auto departures = lines_of(pair.log, "divergence");
+  ASSERT_FALSE(departures.empty());
+  EXPECT_EQ(departures.front()["reason"], "the driver is out of memory for a launch");
+}
+
 void make_plan(const std::vector<std::string>& argv, const std::string& budget, const std::string& plan,
                const std::string& safety, const Environment& more) {
   std::vector<std::string> record = {built("bin/reprise"), "record", "--device", "sim", "-o", plan + ".trace", "--"};

@@ -1,4 +1,6 @@
 // Contexts: cuCtx* and cuDevicePrimaryCtx*.
+#include <algorithm>
+
 #include "tools/sim/base/settings.h"
 #include "tools/sim/device/device.h"
 #include "tools/sim/memory/memory.h"
@@ -61,11 +63,26 @@ CUresult synchronize(Context& context) {
   return context.status();
 }
 
+constexpr CUlimit kLimitsOfMemory[] = {CU_LIMIT_STACK_SIZE, CU_LIMIT_PRINTF_FIFO_SIZE, CU_LIMIT_MALLOC_HEAP_SIZE};
+
+// What a higher limit takes of the device: a stack for each thread that may run at once, a heap and a buffer for the
+// context. What the driver's own limits take is in REPRISE_SIM_CONTEXT_BYTES.
+uint64_t bytes_beyond_default(CUlimit limit, uint64_t value) {
+  constexpr uint64_t kThreads = 132ull * 2048;  // multiprocessors, threads of each: attributes.def
+  const uint64_t more = value - std::min<uint64_t>(value, default_limit(limit));
+  if (limit == CU_LIMIT_STACK_SIZE) return more * kThreads;
+  return limit == CU_LIMIT_PRINTF_FIFO_SIZE || limit == CU_LIMIT_MALLOC_HEAP_SIZE ? more : 0;
+}
+
 // Waits, then releases everything that was made in it: streams, events, modules, memory.
 void tear_down(Context& context) {
   context.close();
   release_modules(context);
   release_memory(context);
+  for (const CUlimit limit : kLimitsOfMemory) {
+    context.device.refund(bytes_beyond_default(limit, context.limits[limit]));
+    context.limits[limit] = default_limit(limit);
+  }
   context.device.refund(settings().context_bytes);
 }
 
@@ -223,6 +240,10 @@ CUresult cuCtxGetLimit(size_t* pvalue, CUlimit limit) {
 CUresult cuCtxSetLimit(CUlimit limit, size_t value) {
   SIM_ENTER_CONTEXT(context);
   SIM_REQUIRE(is_limit(limit), CUDA_ERROR_UNSUPPORTED_LIMIT);
+  const uint64_t before = bytes_beyond_default(limit, context->limits[limit]);
+  const uint64_t after = bytes_beyond_default(limit, value);
+  SIM_REQUIRE(after <= before || context->device.charge(after - before), CUDA_ERROR_OUT_OF_MEMORY);
+  if (after < before) context->device.refund(before - after);
   context->limits[limit] = value;
   return CUDA_SUCCESS;
 }

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "tools/sim/base/settings.h"
+#include "tools/sim/device/device.h"
 #include "tools/sim/memory/memory.h"
 #include "tools/sim/twins/executor.h"
 
@@ -116,6 +117,25 @@ void Module::release_globals() {
   globals_.clear();
 }
 
+CUresult Module::place_code() {
+  const std::lock_guard lock(mutex_);
+  if (!has_code_ && !context.device.charge(settings().code_bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
+  has_code_ = true;
+  return CUDA_SUCCESS;
+}
+
+void Module::release_code() {
+  const std::lock_guard lock(mutex_);
+  if (has_code_) context.device.refund(settings().code_bytes);
+  has_code_ = false;
+}
+
+CUresult load_code(const Function& function) {
+  if (settings().code_bytes == 0) return CUDA_SUCCESS;
+  const std::shared_ptr<Module> module = modules().share(function.module);
+  return module == nullptr ? CUDA_ERROR_INVALID_HANDLE : module->place_code();
+}
+
 CUfunction Module::function(const std::string& name) {
   const std::lock_guard lock(mutex_);
   const auto known = functions_.find(name);
@@ -199,6 +219,7 @@ void unload_module(CUmodule handle) {
   module->context.drain();
   module->end_functions();
   module->release_globals();
+  module->release_code();
 }
 
 void release_modules(Context& context) {

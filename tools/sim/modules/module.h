@@ -70,6 +70,9 @@ class Module {
 
   CUresult place_globals();
   void release_globals();
+  // What REPRISE_SIM_CODE says, once: CUDA_ERROR_OUT_OF_MEMORY where the device has no room.
+  CUresult place_code();
+  void release_code();
   // nullptr when there is none of that name.
   CUfunction function(const std::string& name);
   const Global* global(const std::string& name) const;
@@ -77,6 +80,7 @@ class Module {
 
  private:
   std::mutex mutex_;
+  bool has_code_ = false;
   std::unordered_map<std::string, CUfunction> functions_;
   std::map<std::string, Global> globals_;
 };
@@ -118,6 +122,9 @@ CUresult read_image_file(const char* path, std::shared_ptr<const Image>* image);
 CUresult load_module(Context& context, std::shared_ptr<const Image> image, std::shared_ptr<Module>* module);
 void unload_module(CUmodule handle);
 void release_modules(Context& context);
+
+// Before a launch of it: with lazy loading its module's code comes to the device now.
+CUresult load_code(const Function& function);
 
 // A CUfunction, or a CUkernel in its place: the function in `context`. CUDA_ERROR_INVALID_HANDLE when it is neither.
 CUresult find_function(Context& context, CUfunction handle, std::shared_ptr<Function>* function);

@@ -12,15 +12,6 @@ namespace {
 
 std::atomic<uint64_t> next_context_id{1};
 
-void set_default_limits(Context& context) {
-  context.limits[CU_LIMIT_STACK_SIZE] = 1024;
-  context.limits[CU_LIMIT_PRINTF_FIFO_SIZE] = 1u << 20;
-  context.limits[CU_LIMIT_MALLOC_HEAP_SIZE] = 8u << 20;
-  context.limits[CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH] = 2;
-  context.limits[CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT] = 2048;
-  context.limits[CU_LIMIT_MAX_L2_FETCH_GRANULARITY] = 64;
-}
-
 }  // namespace
 
 ContextTable& contexts() {
@@ -28,11 +19,30 @@ ContextTable& contexts() {
   return table;
 }
 
+size_t default_limit(int limit) noexcept {
+  switch (limit) {
+    case CU_LIMIT_STACK_SIZE:
+      return 1024;
+    case CU_LIMIT_PRINTF_FIFO_SIZE:
+      return 1u << 20;
+    case CU_LIMIT_MALLOC_HEAP_SIZE:
+      return 8u << 20;
+    case CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH:
+      return 2;
+    case CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT:
+      return 2048;
+    case CU_LIMIT_MAX_L2_FETCH_GRANULARITY:
+      return 64;
+    default:
+      return 0;
+  }
+}
+
 Context* find_context(CUcontext handle) { return contexts().get(handle); }
 
 Context::Context(Device& its_device, uint64_t its_id, unsigned its_flags, bool is_primary)
     : device(its_device), id(its_id), primary(is_primary), flags(its_flags) {
-  set_default_limits(*this);
+  for (int limit = 0; limit < CU_LIMIT_MAX; ++limit) limits[limit] = default_limit(limit);
 }
 
 void Context::fail(CUresult error) noexcept {

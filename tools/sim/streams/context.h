@@ -70,6 +70,9 @@ ContextTable& contexts();
 // The context that `handle` names: nullptr when it names none. Handles of destroyed contexts name none.
 Context* find_context(CUcontext handle);
 
+// What a limit is in a new context.
+size_t default_limit(int limit) noexcept;
+
 // Makes a context; nullptr when the device's memory does not hold its overhead.
 Context* create_context(Device& device, unsigned flags, bool primary);
 // The primary context, made or revived with a reference taken; nullptr as above.

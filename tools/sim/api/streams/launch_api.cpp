@@ -16,6 +16,7 @@ CUresult make_operation(Context& context, CUfunction handle, const LaunchShape& 
   SIM_TRY(check_launch(*function, shape));
   ParameterBlob blob;
   SIM_TRY(blob.read(*function, parameters, extra));
+  SIM_TRY(load_code(*function));
   *operation = std::make_shared<KernelOperation>(std::move(function), shape, std::move(blob));
   return CUDA_SUCCESS;
 }
