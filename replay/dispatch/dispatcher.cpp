@@ -64,6 +64,7 @@ CUresult Dispatcher::start(uint64_t host_cap, bool measure) noexcept {
   shared_.host = &memory_.host;
   memory_.arena = shared_.arena;
   memory_.host.open(host_cap);
+  memory_.host.start(shared_.context);
   memory_.chunks.open(shared_.device, chunk_bytes);
   memory_.blocks.open(chunk_bytes);
   memory_.mappings.open(&memory_.chunks, &memory_.lanes, shared_.device);

@@ -13,6 +13,10 @@
 namespace reprise::replay {
 namespace {
 
+// How much earlier than it is needed host memory is pinned.
+constexpr uint64_t kLeastAhead = 64ull << 20;
+constexpr uint64_t kMostAhead = 1ull << 30;
+
 plan::Safety safety_of(const Config& config) noexcept {
   plan::Safety safety = plan::Safety::strict;
   if (!config.audit) plan::read_safety(config.safety, &safety);
@@ -63,6 +67,7 @@ CUresult Enforcer::allocate(const AllocateCall& call, CUdeviceptr* address) noex
   }
   if (const CUresult fault = shared_.faults.take(); fault != CUDA_SUCCESS) return fault;
   const CUstream stream = stand_in(call.stream);
+  pin_ahead(call.size);
   const std::lock_guard lock(submit_mutex_);
   const FollowedCall step = follower_.allocate(call);
   after_step(step, call.sequence);
@@ -106,13 +111,36 @@ uint64_t Enforcer::limit_bytes() const noexcept {
 }
 
 // All bytes that do not fit on the device need a place on the host, and one call's tensors may still be offloaded while
-// the next call's are reloaded.
-bool Enforcer::make_host_room(uint64_t more) noexcept {
+// the next call's are reloaded: `moving`.
+uint64_t Enforcer::host_bytes_for(uint64_t more, uint64_t moving) const noexcept {
   const uint64_t live = follower_.footprint().bytes() + more;
   const uint64_t limit = limit_bytes();
-  if (live <= limit) return true;
+  return live <= limit ? 0 : std::min(live, live - limit + moving);
+}
+
+bool Enforcer::make_host_room(uint64_t more) noexcept {
   const uint64_t moving = shared_.counters.largest_working_set.load(std::memory_order_relaxed) * shared_.chunk_bytes;
-  return shared_.host->reserve(std::min(live, live - limit + moving)) || shared_.host->reserve(live - limit);
+  const uint64_t bytes = host_bytes_for(more, moving);
+  return bytes == 0 || shared_.host->reserve(bytes) || shared_.host->reserve(host_bytes_for(more, 0));
+}
+
+// Pinning 1 GiB takes a third of a second and more. Other threads go on meanwhile: it is waited for without the lock,
+// and begun before it is needed.
+void Enforcer::pin_ahead(uint64_t more) noexcept {
+  uint64_t needed = 0;
+  uint64_t soon = 0;
+  {
+    const std::lock_guard lock(submit_mutex_);
+    // A plan's slots are made when it begins; where all fits there are none.
+    if (follower_.following() || config_.budget.fraction >= 1) return;
+    const uint64_t moving = shared_.counters.largest_working_set.load(std::memory_order_relaxed) * shared_.chunk_bytes;
+    more = std::max(shared_.addresses.chunk_count(more), 1u) * shared_.chunk_bytes;
+    needed = host_bytes_for(more, moving);
+    soon = host_bytes_for(more + std::clamp(limit_bytes() / 4, kLeastAhead, kMostAhead), moving);
+  }
+  if (soon == 0) return;
+  shared_.host->want(soon);
+  if (needed > 0) shared_.host->reserve(needed);
 }
 
 CUresult Enforcer::refuse(const AllocateCall& call) noexcept {

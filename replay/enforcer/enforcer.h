@@ -87,6 +87,8 @@ class Enforcer final : public Handler {
   void append_free(const FreeCall& call, CUstream stream, const FollowedCall& step) noexcept;
   void release_small(CUdeviceptr address, uint64_t size) noexcept;
   bool make_host_room(uint64_t more) noexcept;
+  uint64_t host_bytes_for(uint64_t more, uint64_t moving) const noexcept;
+  void pin_ahead(uint64_t more) noexcept;
   CUresult refuse(const AllocateCall& call) noexcept;
 
   // ... plans (planning.cpp).

@@ -3,11 +3,13 @@
 #include <algorithm>
 
 #include "preload/driver/driver.h"
+#include "replay/base/threads.h"
 
 namespace reprise::replay {
 namespace {
 constexpr uint64_t kSlabBytes = 64ull << 20;
-}
+constexpr uint64_t kLargestSlab = 1ull << 30;  // of one call of the driver: who waits for more is looked at after each
+}  // namespace
 
 void HostTier::open(uint64_t cap_bytes) noexcept {
   const std::lock_guard lock(mutex_);
@@ -20,9 +22,61 @@ uint64_t HostTier::capacity() noexcept {
   return slots_.capacity();
 }
 
+bool HostTier::start(CUcontext context) noexcept {
+  const std::lock_guard lock(thread_mutex_);
+  stopping_ = false;
+  wanted_ = 0;
+  has_thread_ = start_thread("reprise-pin", [this, context] { run(context); });
+  return has_thread_;
+}
+
+void HostTier::run(CUcontext context) noexcept {
+  driver().cuCtxSetCurrent(context);
+  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+  driver().cuThreadExchangeStreamCaptureMode(&mode);
+  std::unique_lock lock(thread_mutex_);
+  while (true) {
+    changed_.wait(lock, [this] { return stopping_ || wanted_ > capacity(); });
+    if (stopping_) break;
+    const uint64_t wanted = wanted_;
+    lock.unlock();
+    bool grown = true;
+    {
+      const std::lock_guard growing(grow_mutex_);
+      if (const uint64_t now = capacity(); now < wanted) grown = grow(std::min(wanted - now, kLargestSlab));
+    }
+    lock.lock();
+    if (!grown) {
+      ++failures_;
+      wanted_ = capacity();
+    }
+    changed_.notify_all();
+  }
+  has_thread_ = false;
+  changed_.notify_all();
+}
+
+void HostTier::want(uint64_t bytes) noexcept {
+  bytes = std::min(bytes, cap_);
+  if (capacity() >= bytes) return;
+  const std::lock_guard lock(thread_mutex_);
+  if (!has_thread_ || wanted_ >= bytes) return;
+  wanted_ = bytes;
+  changed_.notify_all();
+}
+
 bool HostTier::reserve(uint64_t bytes) noexcept {
-  const uint64_t have = capacity();
-  if (have >= bytes) return true;
+  if (capacity() >= bytes) return true;
+  {
+    std::unique_lock lock(thread_mutex_);
+    const uint64_t failures = failures_;
+    if (has_thread_) {
+      wanted_ = std::max(wanted_, bytes);
+      changed_.notify_all();
+      changed_.wait(lock, [&] { return capacity() >= bytes || failures_ != failures || !has_thread_; });
+      return capacity() >= bytes;
+    }
+  }
   const std::lock_guard lock(grow_mutex_);
   const uint64_t now = capacity();
   return now >= bytes || grow(bytes - now);
@@ -69,6 +123,12 @@ void HostTier::release(HostSlot* slot) noexcept {
 }
 
 void HostTier::close() noexcept {
+  {
+    std::unique_lock lock(thread_mutex_);
+    stopping_ = true;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return !has_thread_; });
+  }
   const std::lock_guard lock(mutex_);
   for (void* slab : slabs_) driver().cuMemFreeHost(slab);
   slabs_.clear();

@@ -5,9 +5,14 @@
 #include <cerrno>
 #include <vector>
 
+#include "tools/sim/base/settings.h"
+#include "tools/sim/device/clock.h"
 #include "tools/sim/device/device.h"
+#include "tools/sim/device/engine.h"
+#include "tools/sim/device/host_time.h"
 #include "tools/sim/memory/arena.h"
 #include "tools/sim/memory/host.h"
+#include "tools/sim/streams/capture.h"
 #include "tools/sim/streams/enter.h"
 
 namespace reprise::sim {
@@ -31,6 +36,22 @@ void* map_host_memory(uint64_t bytes) {
   if (base == MAP_FAILED) return nullptr;
   if (bytes >= 2ull << 20) madvise(base, bytes, MADV_HUGEPAGE);
   return base;
+}
+
+// Locking pages takes its time. Not while a capture forbids it, as allocations on the device
+// (cuThreadExchangeStreamCaptureMode: calls that may be unsafe; PyTorch's allocator of pinned memory leaves the strict
+// modes around cudaHostAlloc).
+CUresult pin(uint64_t bytes) {
+  SIM_TRY(refuse_in_capture());
+  const uint64_t rate = settings().pin_bytes_per_second;
+  if (rate == 0) return CUDA_SUCCESS;
+  const auto ns = static_cast<uint64_t>(static_cast<double>(bytes) / static_cast<double>(rate) * 1e9);
+  if (modelled_clock()) {
+    HostCall().takes(ns);
+  } else {
+    sleep_until(now_ns() + ns);
+  }
+  return CUDA_SUCCESS;
 }
 
 bool is_mapped(uint64_t base, uint64_t bytes) {
@@ -84,12 +105,14 @@ CUresult cuMemHostAlloc(void** pp, size_t bytesize, unsigned int Flags) {
   SIM_ENTER_CONTEXT(context);
   constexpr unsigned kKnown = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
   SIM_REQUIRE(pp != nullptr && bytesize != 0 && (Flags & ~kKnown) == 0, CUDA_ERROR_INVALID_VALUE);
+  SIM_TRY(pin(bytesize));
   return allocate_host_memory(*context, bytesize, Flags, pp);
 }
 
 CUresult cuMemAllocHost_v2(void** pp, size_t bytesize) {
   SIM_ENTER_CONTEXT(context);
   SIM_REQUIRE(pp != nullptr && bytesize != 0, CUDA_ERROR_INVALID_VALUE);
+  SIM_TRY(pin(bytesize));
   return allocate_host_memory(*context, bytesize, 0, pp);
 }
 
@@ -107,6 +130,7 @@ CUresult cuMemHostRegister_v2(void* p, size_t bytesize, unsigned int Flags) {
   SIM_REQUIRE((Flags & CU_MEMHOSTREGISTER_IOMEMORY) == 0, CUDA_ERROR_NOT_SUPPORTED);
   const uint64_t base = reinterpret_cast<uint64_t>(p);
   SIM_REQUIRE(is_mapped(base, bytesize), CUDA_ERROR_INVALID_VALUE);
+  SIM_TRY(pin(bytesize));
   return memory_map().add(host_range(*context, base, bytesize, RangeKind::registered, Flags))
              ? CUDA_SUCCESS
              : CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
