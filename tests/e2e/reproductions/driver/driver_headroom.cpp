@@ -1,6 +1,6 @@
 // The driver needs memory of its own (here: managed memory; on a GPU: lazily loaded kernels) once more has been
 // allocated than the device has.
-#include "tests/e2e/reproductions/driver_program.h"
+#include "tests/e2e/reproductions/driver/driver_program.h"
 
 int main() {
   using program::kMiB;

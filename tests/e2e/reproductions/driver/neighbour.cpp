@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/e2e/reproductions/driver_program.h"
+#include "tests/e2e/reproductions/driver/driver_program.h"
 
 extern char** environ;
 

@@ -1,6 +1,6 @@
 // Two streams work while a third one, which has worked before, is being captured: what has to leave the device
 // meanwhile must not become part of the program's graph, which stays empty.
-#include "tests/e2e/reproductions/driver_program.h"
+#include "tests/e2e/reproductions/driver/driver_program.h"
 
 namespace {
 

@@ -1,6 +1,6 @@
 // Stream-ordered pools of the program's own: of host memory, of managed memory, of another device, for other processes.
 // Each gives what it was made for, whatever else is managed.
-#include "tests/e2e/reproductions/driver_program.h"
+#include "tests/e2e/reproductions/driver/driver_program.h"
 
 namespace {
 

@@ -2,7 +2,7 @@
 #include <chrono>
 #include <thread>
 
-#include "tests/e2e/reproductions/driver_program.h"
+#include "tests/e2e/reproductions/driver/driver_program.h"
 
 int main() {
   using program::kMiB;
