@@ -1,4 +1,4 @@
-"""What the .def files of the sources say, as the tables of docs/FORMAT.md and docs/HACKING.md: called by house.py.
+"""What the .def files of the sources say, as the tables of pages in docs: called by house.py.
 
 A row of a .def file is MACRO(argument, ...): an argument is a word or C strings. Its head says what the arguments mean.
 """
@@ -7,6 +7,7 @@ import re
 
 RUN_LOG = "preload/base/run_log_keys.def"
 MACHINE = "tools/probe/output/machine_keys.def"
+FRAMEWORKS = "tools/launch/frameworks.def"
 VARIABLES = ("preload/base/variables.def", "tools/sim/base/variables.def", "tools/probe/output/variables.def", "tools/manual/developers.def")
 TOKEN = re.compile(r'\s*(?:("(?:[^"\\]|\\.)*")|([,()])|([^\s",()]+))')
 
@@ -77,10 +78,15 @@ def variables_table(path):
     return rows
 
 
+def frameworks_table(root):
+    rows = [(cells[0], f"`{cells[1]}`", f"`{cells[3]}`") for macro, cells in read_rows(root / FRAMEWORKS) if macro == "ALLOCATOR"]
+    return table(("framework", "variable", "value"), rows)
+
+
 def variable_names(root):
     return {cell for path in VARIABLES for _, cells in read_rows(root / path) for cell in cells if cell.startswith("REPRISE_")}
 
 
 # (page, name between the markers, what stands there)
-SECTIONS = [("docs/FORMAT.md", RUN_LOG, run_log_table), ("docs/FORMAT.md", MACHINE, machine_table)]
+SECTIONS = [("docs/FORMAT.md", RUN_LOG, run_log_table), ("docs/FORMAT.md", MACHINE, machine_table), ("docs/frameworks.md", FRAMEWORKS, frameworks_table)]
 SECTIONS += [("docs/HACKING.md", path, variables_table(path)) for path in VARIABLES]
