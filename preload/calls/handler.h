@@ -69,6 +69,14 @@ class Handler {
   // false: the bytes could not be had, or not in time. Not while a capture is open.
   virtual bool read_back(const ReadBack&) noexcept { return false; }
 
+  // The program has allowed work on `peer` to reach memory of `device`. An error: it cannot reach what the handler
+  // makes.
+  virtual CUresult peer_allowed(CUdevice device, CUdevice peer) noexcept {
+    (void)device;
+    (void)peer;
+    return CUDA_SUCCESS;
+  }
+
   virtual CUresult memory_info(size_t* free_bytes, size_t* total_bytes) noexcept = 0;
   virtual CUresult total_memory(size_t* bytes, CUdevice device) noexcept = 0;
 

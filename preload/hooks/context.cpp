@@ -1,4 +1,4 @@
-// The end of a context: what Reprise has in it goes first.
+// The end of a context: what Reprise has in it goes first. And which devices may reach its memory.
 #include <atomic>
 
 #include "preload/base/export.h"
@@ -69,6 +69,13 @@ CUresult destroy(CUcontext context) {
   return driver().cuCtxDestroy(context);
 }
 
+bool device_of(CUcontext context, CUdevice* device) {
+  if (driver().cuCtxPushCurrent(context) != CUDA_SUCCESS) return false;
+  const bool known = driver().cuCtxGetDevice(device) == CUDA_SUCCESS;
+  driver().cuCtxPopCurrent(&context);
+  return known;
+}
+
 }  // namespace
 }  // namespace reprise
 
@@ -88,3 +95,16 @@ REPRISE_EXPORT CUresult cuDevicePrimaryCtxReset(CUdevice device) { return reset(
 REPRISE_EXPORT CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) { return reset(device); }
 REPRISE_EXPORT CUresult cuCtxDestroy(CUcontext context) { return destroy(context); }
 REPRISE_EXPORT CUresult cuCtxDestroy_v2(CUcontext context) { return destroy(context); }
+
+// The current context may reach memory of the other one.
+REPRISE_EXPORT CUresult cuCtxEnablePeerAccess(CUcontext owner, unsigned flags) {
+  const HookScope scope;
+  if (!scope) return driver().cuCtxEnablePeerAccess(owner, flags);
+  if (const CUresult order = before_ordered(RowId::k_cuCtxEnablePeerAccess); order != CUDA_SUCCESS) return order;
+  const CUresult result = driver().cuCtxEnablePeerAccess(owner, flags);
+  CUdevice device = 0;
+  CUdevice peer = 0;
+  if (result != CUDA_SUCCESS || driver().cuCtxGetDevice(&peer) != CUDA_SUCCESS || !device_of(owner, &device))
+    return result;
+  return runtime().handler->peer_allowed(device, peer);
+}

@@ -190,6 +190,18 @@ REPRISE_EXPORT CUresult cuMemPoolCreate(CUmemoryPool* pool, const CUmemPoolProps
   return result;
 }
 
+REPRISE_EXPORT CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc* map, size_t count) {
+  const HookScope scope;
+  CUresult result = driver().cuMemPoolSetAccess(pool, map, count);
+  CUdevice device = 0;
+  if (!scope || !device_of_plain_pool(pool, &device)) return result;
+  for (size_t i = 0; result == CUDA_SUCCESS && i < count; ++i) {
+    if (map[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE || map[i].flags == CU_MEM_ACCESS_FLAGS_PROT_NONE) continue;
+    result = runtime().handler->peer_allowed(device, map[i].location.id);
+  }
+  return result;
+}
+
 REPRISE_EXPORT CUresult cuMemPoolDestroy(CUmemoryPool pool) {
   const HookScope scope;
   if (scope) {

@@ -36,4 +36,13 @@ bool is_plain_pool(CUmemoryPool pool, CUdevice device) noexcept {
   return true;
 }
 
+bool device_of_plain_pool(CUmemoryPool pool, CUdevice* device) noexcept {
+  int count = 0;
+  if (driver().cuDeviceGetCount(&count) != CUDA_SUCCESS) return false;
+  for (*device = 0; *device < count; ++*device) {
+    if (is_plain_pool(pool, *device)) return true;
+  }
+  return false;
+}
+
 }  // namespace reprise

@@ -13,5 +13,7 @@ void forget_pool(CUmemoryPool pool) noexcept;
 
 // Is the pool of ordinary memory of this device?
 bool is_plain_pool(CUmemoryPool pool, CUdevice device) noexcept;
+// Of any device? Then *device.
+bool device_of_plain_pool(CUmemoryPool pool, CUdevice* device) noexcept;
 
 }  // namespace reprise

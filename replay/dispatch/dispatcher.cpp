@@ -68,6 +68,7 @@ CUresult Dispatcher::start(uint64_t host_cap, bool measure) noexcept {
   memory_.chunks.open(shared_.device, chunk_bytes);
   memory_.blocks.open(chunk_bytes);
   memory_.mappings.open(&memory_.chunks, &memory_.lanes, shared_.device);
+  memory_.mappings.allow_peers(shared_.peers[static_cast<size_t>(shared_.device)].load());
   if (shared_.strict) {
     size_t total = 0;
     result = driver().cuDeviceTotalMem(&total, shared_.device);

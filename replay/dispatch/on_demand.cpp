@@ -314,6 +314,10 @@ void OnDemandExecutor::perform_errand(LogEntry& entry) noexcept {
     case Errand::synchronize:
       result = memory_.lanes.synchronize();
       break;
+    case Errand::allow_peers:
+      result = memory_.lanes.synchronize();
+      if (result == CUDA_SUCCESS) result = memory_.mappings.allow_peers(entry.size);
+      break;
   }
   entry.waiter->done(result);
 }

@@ -61,6 +61,7 @@ class Enforcer final : public Handler {
   bool reads_back() const noexcept override;
   bool read_back(const ReadBack& request) noexcept override;
 
+  CUresult peer_allowed(CUdevice device, CUdevice peer) noexcept override;
   CUresult memory_info(size_t* free_bytes, size_t* total_bytes) noexcept override;
   CUresult total_memory(size_t* bytes, CUdevice device) noexcept override;
   bool make_headroom(uint64_t bytes) noexcept override;

@@ -176,6 +176,16 @@ bool Enforcer::make_headroom(uint64_t bytes) noexcept {
   return run_errand(Errand::headroom, "memory that the driver is short of", nullptr, bytes) == CUDA_SUCCESS;
 }
 
+CUresult Enforcer::peer_allowed(CUdevice device, CUdevice peer) noexcept {
+  const bool known = device >= 0 && peer >= 0 && peer < 64 && static_cast<size_t>(device) < shared_.peers.size();
+  if (!known || device == peer) return CUDA_SUCCESS;
+  std::atomic<uint64_t>& peers = shared_.peers[static_cast<size_t>(device)];
+  const uint64_t before = peers.fetch_or(uint64_t{1} << peer);
+  const uint64_t after = before | uint64_t{1} << peer;
+  if (after == before || !managing() || device != shared_.device) return CUDA_SUCCESS;
+  return run_errand(Errand::allow_peers, "memory for one more device", nullptr, after);
+}
+
 CUresult Enforcer::capture_begin() noexcept {
   shared_.captures.fetch_add(1);
   return before_joining_capture();

@@ -57,6 +57,8 @@ struct Shared {
   CUcontext context = nullptr;  // the managed one
   CUdevice device = 0;
   uint64_t chunk_bytes = 0;
+  // By device: others that the program has allowed to reach its memory, a bit each.
+  std::array<std::atomic<uint64_t>, 64> peers{};
   plan::Safety safety = plan::Safety::strict;
   bool strict = false;  // on demand, where audited safety is strict, too; false: trusted
   Arena arena;

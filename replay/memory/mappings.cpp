@@ -9,9 +9,21 @@ namespace reprise::replay {
 void Mappings::open(ChunkPool* chunks, Lanes* lanes, CUdevice device) noexcept {
   chunks_ = chunks;
   lanes_ = lanes;
-  access_ = {};
-  access_.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-  access_.location.id = device;
+  access_.assign(1, CUmemAccessDesc{{CU_MEM_LOCATION_TYPE_DEVICE, device}, CU_MEM_ACCESS_FLAGS_PROT_NONE});
+}
+
+CUresult Mappings::allow_peers(uint64_t devices) noexcept {
+  access_.resize(1);
+  for (int device = 0; device < 64; ++device) {
+    const bool allowed = (devices >> device & 1) != 0 && device != access_[0].location.id;
+    if (allowed) access_.push_back({{CU_MEM_LOCATION_TYPE_DEVICE, device}, CU_MEM_ACCESS_FLAGS_PROT_NONE});
+  }
+  CUresult result = CUDA_SUCCESS;
+  for (const auto& [base, mapping] : mappings_) {
+    if (result != CUDA_SUCCESS || !mapping.accessible) continue;
+    result = set_access(base, mapping.chunks.size() * chunks_->chunk_bytes(), CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+  }
+  return result;
 }
 
 Mapping* Mappings::find(CUdeviceptr base) noexcept {
@@ -68,12 +80,12 @@ CUresult Mappings::drop(CUdeviceptr base) noexcept {
 
 // The driver may answer NOT_READY while other threads queue work: then all queued work has to finish first.
 CUresult Mappings::set_access(CUdeviceptr base, uint64_t bytes, CUmemAccess_flags flags) noexcept {
-  access_.flags = flags;
+  for (CUmemAccessDesc& access : access_) access.flags = flags;
   CUresult result = CUDA_ERROR_NOT_READY;
   for (int attempt = 0; attempt < 3 && result == CUDA_ERROR_NOT_READY; ++attempt) {
     if (attempt > 0) lanes_->synchronize();
     ++driver_calls_;
-    result = driver().cuMemSetAccess(base, bytes, &access_, 1);
+    result = driver().cuMemSetAccess(base, bytes, access_.data(), access_.size());
   }
   return result;
 }

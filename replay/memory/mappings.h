@@ -58,6 +58,9 @@ class Mappings {
   static Rights rights_of(const Mapping& mapping) noexcept {
     return mapping.accessible ? Rights::write : mapping.mapped > 0 ? Rights::read : Rights::none;
   }
+  // These devices may reach all that is mapped now and later, besides the one of open(): a bit each. The driver does
+  // not carry over to mappings what a program allows by cuCtxEnablePeerAccess and cuMemPoolSetAccess.
+  CUresult allow_peers(uint64_t devices) noexcept;
   // Waits for the uses, then unmaps. On an error of the driver what is still mapped is a mapping of its own.
   CUresult unmap(CUdeviceptr base) noexcept;
   // Unmaps every mapping that overlaps [base, base + bytes), except one of exactly that range.
@@ -76,7 +79,7 @@ class Mappings {
 
   ChunkPool* chunks_ = nullptr;
   Lanes* lanes_ = nullptr;
-  CUmemAccessDesc access_{};
+  std::vector<CUmemAccessDesc> access_;  // a device each
   std::map<CUdeviceptr, Mapping> mappings_;
   uint64_t mapped_chunks_ = 0;
   uint64_t driver_calls_ = 0;

@@ -71,6 +71,7 @@ enum class Errand : uint8_t {
   leave_plan,   // before the program ends
   headroom,     // give back device memory, as many bytes as the entry's size
   synchronize,  // until the device has nothing left to do
+  allow_peers,  // other devices may reach managed memory: bits of the entry's size
 };
 
 inline constexpr uint32_t kUnplanned = 0xffffffff;

@@ -83,6 +83,18 @@ MemoryMap::Place MemoryMap::place(uint64_t address, uint64_t bytes) const {
   return place;
 }
 
+bool MemoryMap::may_touch(const Context& context, uint64_t address) const {
+  const std::shared_lock lock(mutex_);
+  const auto found = locate(address);
+  if (found == ranges_.end()) return true;
+  const Range& range = found->second;
+  const uint64_t own = 1ull << context.device.ordinal;
+  if (range.kind == RangeKind::mapping) return range.readers == 0 || (range.readers & own) != 0;  // 0: it faults itself
+  if (range.kind == RangeKind::pool) return (range.pool->readers.load(std::memory_order_relaxed) & own) != 0;
+  const bool foreign = range.kind == RangeKind::device && range.device != &context.device;
+  return !foreign || (context.peers.load(std::memory_order_relaxed) & 1ull << range.device->ordinal) != 0;
+}
+
 namespace {
 
 // Bytes that the device is charged for allocations, which share blocks. By device; the rule is the replay's, too.

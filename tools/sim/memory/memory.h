@@ -79,6 +79,9 @@ class MemoryMap {
     Device* device = nullptr;
   };
   Place place(uint64_t address, uint64_t bytes) const;
+  // May work of this context, on its device, touch what lies there? Mappings and pools say so by device
+  // (cuMemSetAccess, cuMemPoolSetAccess), other memory of another device by context (cuCtxEnablePeerAccess).
+  bool may_touch(const Context& context, uint64_t address) const;
 
   // For the VMM functions, which change several ranges at once: the lock, and the ranges by address.
   std::shared_mutex& mutex() const { return mutex_; }

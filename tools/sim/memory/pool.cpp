@@ -16,6 +16,7 @@ std::shared_ptr<Pool> make_default_pool(Device& device) {
   auto pool = std::make_shared<Pool>(device);
   pool->properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
   pool->properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, device.ordinal};
+  pool->readers = 1ull << device.ordinal;
   pool->handle = pools().add(pool);
   return pool;
 }

@@ -26,6 +26,7 @@ class Pool : public std::enable_shared_from_this<Pool> {
   CUmemPoolProps properties = {};
   int reuse_follow_event = 1, reuse_opportunistic = 1, reuse_internal = 1;
   std::atomic<uint64_t> release_threshold{0};
+  std::atomic<uint64_t> readers{0};  // devices that may touch its memory, a bit each
 
   bool on_host() const { return !managed() && properties.location.type != CU_MEM_LOCATION_TYPE_DEVICE; }
   bool managed() const { return properties.allocType == CU_MEM_ALLOCATION_TYPE_MANAGED; }

@@ -1,5 +1,6 @@
 #include "tools/sim/modules/launch.h"
 
+#include <algorithm>
 #include <cstring>
 #include <set>
 
@@ -115,6 +116,15 @@ void KernelOperation::execute(const Execution& execution) const {
   if (const CUresult fault = next_execution_fault(); fault != CUDA_SUCCESS) {
     execution.context.fail(fault);
     return;
+  }
+  const auto forbidden = [&](const AddressWord& word) { return !memory_map().may_touch(execution.context, word.word); };
+  if (device_count() > 1) {
+    const auto found = std::find_if(addresses_.begin(), addresses_.end(), forbidden);
+    if (found != addresses_.end()) {
+      keep_fault(found->word, function->kernel->name);
+      execution.context.fail(CUDA_ERROR_ILLEGAL_ADDRESS);
+      return;
+    }
   }
   KernelRun run = {};
   run.kernel = function->kernel;

@@ -55,7 +55,7 @@ class Context {
 
   size_t limits[CU_LIMIT_MAX] = {};
   std::atomic<int> cache_config{CU_FUNC_CACHE_PREFER_NONE};
-  uint64_t peers = 0;  // devices whose memory the context may access, a bit each; guarded by device.mutex
+  std::atomic<uint64_t> peers{0};  // devices whose memory the context may access, a bit each; set under device.mutex
 
  private:
   std::atomic<int> status_{CUDA_SUCCESS};

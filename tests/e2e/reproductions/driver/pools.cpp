@@ -27,6 +27,8 @@ void take(const char* name, CUmemAllocationType kind, CUmemLocation location, CU
   CHECK(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used));
   std::printf("%s: memory type %u, managed %u, device %d, %llu bytes used\n", name, type, managed, device,
               static_cast<unsigned long long>(used));
+  const CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, 0}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+  CHECK(cuMemPoolSetAccess(pool, &access, 1));
   CHECK(cuMemsetD32Async(memory, 77, kMiB, stream));
   CHECK(cuStreamSynchronize(stream));
   std::printf("%u\n", program::word(memory));

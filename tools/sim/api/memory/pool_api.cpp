@@ -101,6 +101,7 @@ CUresult cuMemPoolCreate(CUmemoryPool* pool, const CUmemPoolProps* poolProps) {
   SIM_TRY(check_pool_properties(*poolProps));
   auto made = std::make_shared<Pool>(device_of(*poolProps));
   made->properties = *poolProps;
+  made->readers = made->managed() ? ~0ull : made->on_host() ? 0 : 1ull << made->device.ordinal;
   made->handle = pools().add(made);
   *pool = made->handle;
   return CUDA_SUCCESS;
@@ -158,23 +159,37 @@ CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void
   return CUDA_SUCCESS;
 }
 
-// All devices reach each other's pools.
+// Access is to read and write, or none; a pool's own device keeps it.
 CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc* map, size_t count) {
   SIM_ENTER();
-  SIM_REQUIRE(pools().get(pool) != nullptr && (map != nullptr || count == 0), CUDA_ERROR_INVALID_VALUE);
+  Pool* const found = pools().get(pool);
+  SIM_REQUIRE(found != nullptr && (map != nullptr || count == 0), CUDA_ERROR_INVALID_VALUE);
   for (size_t i = 0; i < count; ++i) {
     SIM_REQUIRE(map[i].location.type == CU_MEM_LOCATION_TYPE_DEVICE, CUDA_ERROR_INVALID_VALUE);
     SIM_REQUIRE(find_device(map[i].location.id) != nullptr, CUDA_ERROR_INVALID_DEVICE);
+    const bool given = map[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    const bool own = !found->on_host() && map[i].location.id == found->device.ordinal;
+    SIM_REQUIRE(given || !own, CUDA_ERROR_INVALID_VALUE);
+  }
+  for (size_t i = 0; i < count; ++i) {
+    const uint64_t bit = 1ull << map[i].location.id;
+    if (map[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE) {
+      found->readers |= bit;
+    } else {
+      found->readers &= ~bit;
+    }
   }
   return CUDA_SUCCESS;
 }
 
 CUresult cuMemPoolGetAccess(CUmemAccess_flags* flags, CUmemoryPool memPool, CUmemLocation* location) {
   SIM_ENTER();
-  SIM_REQUIRE(flags != nullptr && location != nullptr && pools().get(memPool) != nullptr, CUDA_ERROR_INVALID_VALUE);
+  Pool* const found = pools().get(memPool);
+  SIM_REQUIRE(flags != nullptr && location != nullptr && found != nullptr, CUDA_ERROR_INVALID_VALUE);
   SIM_REQUIRE(location->type == CU_MEM_LOCATION_TYPE_DEVICE && find_device(location->id) != nullptr,
               CUDA_ERROR_INVALID_DEVICE);
-  *flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  const bool given = (found->readers.load() & 1ull << location->id) != 0;
+  *flags = given ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;
   return CUDA_SUCCESS;
 }
 
