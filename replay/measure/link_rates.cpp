@@ -10,7 +10,7 @@ namespace reprise::replay {
 namespace {
 
 constexpr int kTries = 3;
-constexpr uint64_t kBytesPerTry = 8u << 20;
+constexpr uint64_t kBytesPerTry = 64u << 20;
 constexpr uint64_t kTimePerTry = 20'000'000;  // ns: slower links take fewer bytes, a chunk at least
 constexpr uint64_t kSmallBytes = 64;
 
@@ -36,10 +36,15 @@ uint64_t median_ns(CUstream stream, uint64_t bytes, uint64_t total, Copy copy) n
 // Bytes per second of copies of `bytes`.
 template <typename Copy>
 uint64_t rate(CUstream stream, uint64_t bytes, Copy copy) noexcept {
-  timed(stream, bytes, bytes, copy);  // the first touch of the memory does not count
-  const uint64_t first = timed(stream, bytes, bytes, copy);
-  if (first == 0) return 0;
-  const uint64_t copies = std::clamp<uint64_t>(kTimePerTry / first, 1, std::max<uint64_t>(kBytesPerTry / bytes, 1));
+  // The first touch of the memory does not count, nor what passes while a link that was idle wakes up.
+  uint64_t last = 0;
+  const uint64_t start = RunLogWriter::now_ns();
+  for (uint64_t moved = 0; moved < 2 * bytes || moved < kBytesPerTry; moved += bytes) {
+    if (moved >= 2 * bytes && RunLogWriter::now_ns() - start > kTimePerTry) break;
+    last = timed(stream, bytes, bytes, copy);
+    if (last == 0) return 0;
+  }
+  const uint64_t copies = std::clamp<uint64_t>(kTimePerTry / last, 1, std::max<uint64_t>(kBytesPerTry / bytes, 1));
   const uint64_t ns = median_ns(stream, bytes, copies * bytes, copy);
   return ns == 0 ? 0 : static_cast<uint64_t>(static_cast<double>(copies * bytes) * 1e9 / static_cast<double>(ns));
 }
