@@ -12,6 +12,7 @@ bool said_no_driver = false;
 
 REPRISE_EXPORT CUresult cuInit(unsigned flags) {
   using namespace reprise;
+  if (!detail::inside_hook) before_driver_starts();
   const CUresult result = driver().cuInit(flags);
   if (driver_path() == nullptr && !__atomic_exchange_n(&said_no_driver, true, __ATOMIC_RELAXED)) {
     log_line(LogLevel::warn, "%s", driver_problem());

@@ -27,6 +27,7 @@
 namespace reprise {
 namespace {
 
+pthread_once_t register_once = PTHREAD_ONCE_INIT;
 pthread_once_t start_once = PTHREAD_ONCE_INIT;
 bool finished = false;
 const Config* settings_in_force = nullptr;
@@ -195,10 +196,23 @@ void start_once_only() {
            detail::runtime.recorder != nullptr ? ", recording" : "");
 }
 
+// The program's exit handlers from before cuInit call a driver that has shut down, and get its own answer: nothing is
+// deferred any more.
+void after_driver_ended() {
+  CUcontext context = nullptr;
+  if (watch_flags() == 0 || driver().cuCtxGetCurrent(&context) != CUDA_ERROR_DEINITIALIZED) return;
+  __atomic_store_n(&reprise_watch, uint8_t{0}, __ATOMIC_RELEASE);
+  if (detail::runtime.handler != nullptr) detail::runtime.handler->abandon();
+}
+
+void register_end() { (void)atexit(after_driver_ended); }
+
 // For what the handler of atexit() misses: a program that unloads the library, or does not run its exit handlers.
 __attribute__((destructor)) void at_unload() { finish(); }
 
 }  // namespace
+
+void before_driver_starts() noexcept { pthread_once(&register_once, register_end); }
 
 void start() noexcept { pthread_once(&start_once, start_once_only); }
 

@@ -3,6 +3,10 @@
 
 namespace reprise {
 
+// Before the driver's cuInit: what has to happen at exit behind the driver's own end is registered before the driver
+// is.
+void before_driver_starts() noexcept;
+
 // After a successful cuInit: reads the configuration and switches on what it asks for. Does its work once; later calls
 // and other threads wait for the first. Never fails: what cannot work is said on stderr and left off.
 void start() noexcept;

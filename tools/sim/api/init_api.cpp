@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 
@@ -31,11 +32,16 @@ void name_foreign_runtime(const void* caller) {
 
 void after_fork_in_child() { driver_state.fetch_or(kForked); }
 
+// cuda.h: CUDA_ERROR_DEINITIALIZED says that the driver is in the process of shutting down. It is from its exit handler
+// on, which is registered by cuInit: who registered one before calls a driver that is gone.
+void shut_down() { driver_state.fetch_or(kShutDown); }
+
 void initialize() {
   settings();
   create_devices();
   install_trap();
   pthread_atfork(nullptr, nullptr, after_fork_in_child);
+  (void)std::atexit(shut_down);
   const char* problem = nullptr;
   load_twins(&problem);
   if (problem != nullptr) std::fprintf(stderr, "reprise: simulated device: %s\n", problem);

@@ -15,6 +15,7 @@ CUresult injected_fault(const char* function, const void* caller) noexcept {
 CUresult enter_slowly(const char* function, const void* caller) noexcept {
   const uint32_t state = driver_state.load(std::memory_order_acquire);
   if ((state & (kForked | kNotInitialized)) != 0) return CUDA_ERROR_NOT_INITIALIZED;
+  if ((state & kShutDown) != 0) return CUDA_ERROR_DEINITIALIZED;
   return injected_fault(function, caller);
 }
 

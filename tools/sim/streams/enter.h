@@ -10,7 +10,7 @@
 namespace reprise::sim {
 
 // Bits that send a call the slow way round; 0 while all is ordinary.
-enum : uint32_t { kNotInitialized = 1, kForked = 2, kFaultsArmed = 4 };
+enum : uint32_t { kNotInitialized = 1, kForked = 2, kFaultsArmed = 4, kShutDown = 8 };
 extern std::atomic<uint32_t> driver_state;
 
 CUresult enter_slowly(const char* function, const void* caller) noexcept;

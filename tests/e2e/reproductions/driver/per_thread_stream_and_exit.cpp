@@ -1,5 +1,5 @@
 // per_thread_stream_and_exit stream|exit: a word is written by a stream memory operation behind copies on the
-// per-thread default stream; memory is freed by an exit handler that was installed before the driver started.
+// per-thread default stream; an exit handler that was installed before the driver started finds it shut down.
 #define CUDA_API_PER_THREAD_DEFAULT_STREAM
 #include <cstring>
 
@@ -12,8 +12,17 @@ constexpr size_t kBytes = 64 * kMiB;
 
 CUdeviceptr late = 0;
 
-void free_late() {
-  std::printf("free at exit: %d\n", static_cast<int>(cuMemFree(late)));
+void call_late() {
+  unsigned value = 0;
+  CUdeviceptr more = 0;
+  const CUresult results[] = {cuMemsetD32(late, 1, 16),
+                              cuMemsetD32Async(late, 1, 16, nullptr),
+                              cuMemcpyDtoH(&value, late, sizeof value),
+                              cuMemAlloc(&more, 4 * kMiB),
+                              cuStreamSynchronize(nullptr),
+                              cuCtxSynchronize(),
+                              cuMemFree(late)};
+  for (const CUresult result : results) std::printf("at exit: %d\n", static_cast<int>(result));
   std::fflush(stdout);
 }
 
@@ -34,7 +43,7 @@ void default_stream() {
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
   const bool at_exit = std::strcmp(argv[1], "exit") == 0;
-  if (at_exit && std::atexit(free_late) != 0) return 2;
+  if (at_exit && std::atexit(call_late) != 0) return 2;
   program::open_device();
   if (!at_exit) default_stream();
   if (at_exit) late = program::filled(8, 1);
