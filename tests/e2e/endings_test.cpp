@@ -2,6 +2,7 @@
 // memory is too small. What is said is what happened.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -140,18 +141,23 @@ TEST_F(Endings, AnAddressSpaceThatIsTooShortIsCalledThat) {
   EXPECT_TRUE(has(outcome.err, "the budget is not enforced")) << outcome.err;
 }
 
-// /proc takes no files, whoever asks: as a root that is read-only, or full. Nor is there a home.
+// /proc takes no files, whoever asks: as a root that is read-only, or full. The home is there, too.
 TEST_F(Endings, PlansAreMadeWhereNoFileCanBeWritten) {
   Environment environment = preloaded("50%");
   environment["TMPDIR"] = "/proc";
-  environment["HOME"] = "/nonexistent";
+  environment["HOME"] = "/proc/nobody";
   environment["REPRISE_WAIT_FOR_PLAN"] = "1";
-  environment["REPRISE_EXAMINE"] = "5";
   environment["REPRISE_RUN_LOG"] = scratch_.path("a.run");
   const Outcome outcome = run(trainer("12"), environment);
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.err, "");
   EXPECT_FALSE(lines_of(read_run_log(scratch_.path("a.run")), "plan").empty());
+  // What is found out about kernels is for later runs, and belongs there: said once.
+  environment["REPRISE_EXAMINE"] = "5";
+  const Outcome examined = run(trainer("12"), environment);
+  EXPECT_EQ(examined.exit_code, 0) << examined.err;
+  EXPECT_TRUE(has(examined.err, "what kernels do is not known to other runs")) << examined.err;
+  EXPECT_EQ(std::count(examined.err.begin(), examined.err.end(), '\n'), 1) << examined.err;
 }
 
 TEST_F(Endings, TooLittleHostMemoryIsCalledThat) {
