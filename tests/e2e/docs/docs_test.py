@@ -30,7 +30,8 @@ class Reader:
         home = self.here / ".home"
         home.mkdir()
         path = [f"{installed}/bin", *([f"{torch}/bin"] if torch else []), os.environ["PATH"]]
-        self.environment = {**{name: os.environ[name] for name in ("LANG", "TMPDIR", "REPRISE_TORCH_PYTHON") if name in os.environ},
+        # The planner is awaited, so that a busy machine prints what an idle one does.
+        self.environment = {"REPRISE_WAIT_FOR_PLAN": "1", **{name: os.environ[name] for name in ("LANG", "TMPDIR", "REPRISE_TORCH_PYTHON") if name in os.environ},
                             "PATH": ":".join(path), "HOME": str(home), "PYTHONDONTWRITEBYTECODE": "1"}
 
     def run(self, block):
