@@ -19,4 +19,9 @@ bool find_fault(uint64_t* address, char* kernel, unsigned capacity) noexcept {
   return ask != nullptr && ask(address, kernel, capacity) != 0;
 }
 
+uint64_t most_mappings() noexcept {
+  const auto ask = reinterpret_cast<decltype(&repriseSimMostMappings)>(driver_symbol("repriseSimMostMappings"));
+  return ask != nullptr ? ask() : UINT64_MAX;
+}
+
 }  // namespace reprise

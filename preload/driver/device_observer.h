@@ -26,6 +26,10 @@ inline void observe_freed(uint64_t address, uint64_t call) noexcept {
 // The first access that made the device fail: its address, and the kernel. False: a driver does not say.
 bool find_fault(uint64_t* address, char* kernel, unsigned capacity) noexcept;
 
+// How many chunks can be mapped at a time, as far as that is known beforehand: UINT64_MAX on real drivers, which
+// refuse.
+uint64_t most_mappings() noexcept;
+
 // The calling thread performs the program's call at this position, or kMoves: moves its bytes.
 class Performing {
  public:

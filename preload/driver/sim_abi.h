@@ -56,6 +56,10 @@ void repriseSimFreed(uint64_t address, uint64_t call);
 inline constexpr uint64_t kRepriseSimMoves = ~uint64_t{0};
 void repriseSimPerform(uint64_t call);
 
+// So many chunks can be mapped: each may be a mapping of the kernel's, of which a process may have as many as
+// /proc/sys/vm/max_map_count says, the program's own among them. A GPU's driver knows no such limit.
+unsigned long long repriseSimMostMappings(void);
+
 // Activity records. `id` is that of the calling thread's innermost push.
 typedef struct RepriseSimActivity {
   uint64_t id;

@@ -9,6 +9,7 @@
 #include <cstdio>
 
 #include "preload/base/address_space.h"
+#include "preload/driver/device_observer.h"
 #include "preload/driver/driver.h"
 #include "replay/base/threads.h"
 
@@ -75,6 +76,7 @@ CUresult Dispatcher::start(uint64_t host_cap, bool measure) noexcept {
     if (result == CUDA_SUCCESS) result = memory_.window.open(&memory_.chunks, &memory_.mappings, total / chunk_bytes);
     if (result != CUDA_SUCCESS) return result;
   }
+  pager_.mapping_limit = most_mappings();
   pager_.before_fit = &Dispatcher::rise_with_working_set;
   pager_.before_fit_user = this;
   outside_.open();

@@ -57,7 +57,7 @@ class Pager {
   void (*before_fit)(void* user, uint64_t chunks) noexcept = nullptr;
   void* before_fit_user = nullptr;
 
-  uint64_t mapping_limit = 24 * 1024;  // mapped chunks; above it, mappings of evicted tensors are unmapped
+  uint64_t mapping_limit = UINT64_MAX;  // mapped chunks; above it, mappings of evicted tensors are unmapped
 
  private:
   // Brings the number of existing chunks down to the pool's limit; evicts no tensor of the call that is served.

@@ -7,10 +7,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <cstdio>
 #include <map>
 #include <mutex>
 #include <vector>
 
+#include "preload/driver/sim_abi.h"
 #include "tools/sim/base/settings.h"
 #include "tools/sim/device/device.h"
 #include "tools/sim/device/host_time.h"
@@ -336,3 +338,12 @@ CUresult unmap_chunks(uint64_t base, uint64_t bytes) {
 }
 
 }  // namespace reprise::sim
+
+unsigned long long repriseSimMostMappings() {
+  unsigned long long most = 65530;  // the kernel's default
+  if (FILE* const file = std::fopen("/proc/sys/vm/max_map_count", "re"); file != nullptr) {
+    if (std::fscanf(file, "%llu", &most) != 1) most = 65530;
+    std::fclose(file);
+  }
+  return most / 8 * 3;  // two for the border of each, and the program has its own
+}

@@ -1,6 +1,7 @@
 // The kernel's limit of mappings per process: neighbours share one, and beyond it there is an error, not a crash.
 #include <fstream>
 
+#include "preload/driver/sim_abi.h"
 #include "tests/unit/tools/sim/driver.h"
 
 namespace reprise::sim_test {
@@ -37,6 +38,15 @@ class Limit : public DriverTest {
   CUdeviceptr base_ = 0;
   std::vector<CUmemGenericAllocationHandle> handles_;
 };
+
+// What Reprise keeps mapped for speed stays below it, with room for the program's own.
+TEST_F(Limit, IsTold) {
+  const auto told = reinterpret_cast<decltype(&repriseSimMostMappings)>(control_symbol("repriseSimMostMappings"));
+  if (!simulated()) GTEST_SKIP() << "a GPU's driver knows no such limit";
+  ASSERT_NE(told, nullptr);
+  EXPECT_GT(told(), limit_ / 4);
+  EXPECT_LT(told(), limit_ / 2);
+}
 
 TEST_F(Limit, NeighboursShareAMapping) {
   for (size_t i = 0; i < handles_.size(); ++i) ASSERT_CU(map(i, i)) << i;
