@@ -57,7 +57,15 @@ bool lies_on(const Plan& plan, const Placement& placement, uint32_t device) {
                      [&](uint32_t chunk) { return chunk >= first && chunk < end; });
 }
 
+// Each chunk is there for a placement. Whoever reads a plan makes room for each of its chunks.
+Status check_chunks(const Plan& plan) {
+  uint64_t placed = 0;
+  for (const Placement& placement : plan.placements) placed += placement.chunks.size();
+  return plan.chunk_count > placed ? wrong("it has more chunks than its placements name") : Status{};
+}
+
 Status check_placements(const Plan& plan) {
+  if (Status status = check_chunks(plan); !status.ok()) return status;
   std::vector<uint32_t> seen(plan.chunk_count, kNone);
   for (uint32_t index = 0; index < plan.placements.size(); ++index) {
     if (plan.placements[index].chunks.empty()) return wrong("placement", index, "is empty");

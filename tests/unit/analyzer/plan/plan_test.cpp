@@ -175,6 +175,12 @@ TEST(Plan, StructureCheckNamesWhatIsWrong) {
   };
   const Case cases[] = {
       {"do not fit its budget", [](Plan& p) { p.chunk_count = 4; }},
+      // Eight gigabytes for whoever makes room for each, said before it is made.
+      {"more chunks than its placements",
+       [](Plan& p) {
+         p.budget_bytes = uint64_t{1} << 60;
+         p.chunk_count = 1u << 31;
+       }},
       {"reserves more", [](Plan& p) { p.reserved_bytes = p.budget_bytes + 1; }},
       {"chunk_bytes", [](Plan& p) { p.chunk_bytes = 0; }},
       {"chunk that does not exist", [](Plan& p) { p.placements[0].chunks[1] = 3; }},
