@@ -147,6 +147,9 @@ CUresult cuFuncGetParamInfo(CUfunction func, size_t paramIndex, size_t* paramOff
   SIM_ENTER_CONTEXT(context);
   std::shared_ptr<Function> function;
   SIM_TRY(find_function(*context, func, &function));
+  // Which calls want a loaded function is written of cuFuncGetAttribute alone, and not which attributes: as strict as
+  // may be.
+  SIM_REQUIRE(function->loaded.load(), CUDA_ERROR_FUNCTION_NOT_LOADED);
   return parameter_info(*function->kernel, paramIndex, paramOffset, paramSize);
 }
 
@@ -258,14 +261,16 @@ CUresult cuFuncIsLoaded(CUfunctionLoadingState* state, CUfunction function) {
   SIM_REQUIRE(state != nullptr, CUDA_ERROR_INVALID_VALUE);
   std::shared_ptr<Function> found;
   SIM_TRY(find_function(*context, function, &found));
-  *state = CU_FUNCTION_LOADING_STATE_LOADED;
+  *state = found->loaded.load() ? CU_FUNCTION_LOADING_STATE_LOADED : CU_FUNCTION_LOADING_STATE_UNLOADED;
   return CUDA_SUCCESS;
 }
 
 CUresult cuFuncLoad(CUfunction function) {
   SIM_ENTER_CONTEXT(context);
   std::shared_ptr<Function> found;
-  return find_function(*context, function, &found);
+  SIM_TRY(find_function(*context, function, &found));
+  found->loaded.store(true);
+  return CUDA_SUCCESS;
 }
 
 CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* numBlocks, CUfunction func, int blockSize,

@@ -77,7 +77,7 @@ CUresult cuModuleUnload(CUmodule hmod) {
 CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode* mode) {
   SIM_ENTER();
   SIM_REQUIRE(mode != nullptr, CUDA_ERROR_INVALID_VALUE);
-  *mode = CU_MODULE_EAGER_LOADING;
+  *mode = loads_lazily() ? CU_MODULE_LAZY_LOADING : CU_MODULE_EAGER_LOADING;
   return CUDA_SUCCESS;
 }
 
@@ -88,6 +88,7 @@ CUresult cuModuleGetFunction(CUfunction* hfunc, CUmodule hmod, const char* name)
   SIM_REQUIRE(module != nullptr, CUDA_ERROR_INVALID_HANDLE);
   const CUfunction function = module->function(name);
   SIM_REQUIRE(function != nullptr, CUDA_ERROR_NOT_FOUND);
+  functions().get(function)->loaded.store(true);
   *hfunc = function;
   return CUDA_SUCCESS;
 }

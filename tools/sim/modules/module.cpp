@@ -1,6 +1,7 @@
 #include "tools/sim/modules/module.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -136,6 +137,14 @@ CUresult load_code(const Function& function) {
   return module == nullptr ? CUDA_ERROR_INVALID_HANDLE : module->place_code();
 }
 
+bool loads_lazily() noexcept {
+  static const bool lazily = [] {
+    const char* const mode = std::getenv("CUDA_MODULE_LOADING");
+    return mode == nullptr || std::strcmp(mode, "EAGER") != 0;
+  }();
+  return lazily;
+}
+
 CUfunction Module::function(const std::string& name) {
   const std::lock_guard lock(mutex_);
   const auto known = functions_.find(name);
@@ -149,6 +158,7 @@ CUfunction Module::function(const std::string& name) {
   function->context = &context;
   function->module = handle;
   function->parameter_bytes = blob_bytes(*found);
+  function->loaded.store(!loads_lazily());
   function->handle = functions().add(function);
   return functions_[name] = function->handle;
 }
@@ -238,6 +248,7 @@ CUresult kernel_function(Context& context, CUkernel handle, CUfunction* function
   if (const CUresult result = library->module(context, &module); result != CUDA_SUCCESS) return result;
   *function = module->function(kernel->kernel->name);
   Function* made = functions().get(*function);
+  if (made != nullptr) made->loaded.store(true);
   if (made != nullptr && made->of_kernel == nullptr) {
     copy_settings(kernel->settings, made->settings);
     made->of_kernel = handle;

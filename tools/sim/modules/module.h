@@ -44,7 +44,13 @@ struct Function {
   CUkernel of_kernel = nullptr;  // when it came from a library
   uint32_t parameter_bytes = 0;  // of the blob that holds all parameters
   FunctionSettings settings;
+  // Handles that cuModuleEnumerateFunctions gives are of functions that are not loaded yet, unless
+  // CUDA_MODULE_LOADING=EAGER.
+  std::atomic<bool> loaded{false};
 };
+
+// The default since CUDA 12.2 (CUDA C++ Programming Guide, lazy loading).
+bool loads_lazily() noexcept;
 
 struct Kernel {
   std::shared_ptr<const Image> image;

@@ -122,6 +122,16 @@ TEST_F(Launch, AnEndOfTheLayoutIsBelievedTheSecondTime) {
   EXPECT_EQ(last().accesses.size(), 2u);
 }
 
+// As handles are that cuModuleEnumerateFunctions gave, with lazy loading.
+TEST_F(Launch, AFunctionThatIsNotLoadedIsLoadedForItsLayout) {
+  layout({{0, 8}, {8, 8}});
+  scripted().unloaded();
+  void* parameters[] = {&a_, &b_};
+  launch(parameters);
+  EXPECT_EQ(last().command.parameter_bytes, 16u);
+  EXPECT_EQ(last().command.flags & trace::kOpOpaque, 0);
+}
+
 TEST_F(Launch, FirstParameterNeedNotStandAtZero) {
   layout({{112, 128}, {240, 8}});
   alignas(128) unsigned char descriptor[128] = {};

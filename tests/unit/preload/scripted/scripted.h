@@ -13,6 +13,7 @@ struct Scripted {
   decltype(&scripted_layout) layout;
   decltype(&scripted_deny_parameter) deny_parameter;
   decltype(&scripted_procaddress) procaddress;
+  decltype(&scripted_unloaded) unloaded;
   decltype(&scripted_newer_procaddress) newer_procaddress;
   decltype(&scripted_reenter) reenter;
   decltype(&scripted_capturing) capturing;
@@ -27,6 +28,7 @@ inline const Scripted& scripted() {
       reinterpret_cast<decltype(&scripted_layout)>(driver_symbol("scripted_layout")),
       reinterpret_cast<decltype(&scripted_deny_parameter)>(driver_symbol("scripted_deny_parameter")),
       reinterpret_cast<decltype(&scripted_procaddress)>(driver_symbol("scripted_procaddress")),
+      reinterpret_cast<decltype(&scripted_unloaded)>(driver_symbol("scripted_unloaded")),
       reinterpret_cast<decltype(&scripted_newer_procaddress)>(driver_symbol("scripted_newer_procaddress")),
       reinterpret_cast<decltype(&scripted_reenter)>(driver_symbol("scripted_reenter")),
       reinterpret_cast<decltype(&scripted_capturing)>(driver_symbol("scripted_capturing")),

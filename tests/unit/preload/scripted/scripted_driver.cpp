@@ -24,6 +24,7 @@ struct State {
   std::vector<ScriptedParameter> layout;
   bool layout_known = true;
   int64_t denied_parameter = -1;
+  bool unloaded = false;
   std::string procaddress;
   std::string newer_procaddress;
   uint64_t next_address = 0x700000000000;
@@ -76,6 +77,8 @@ void effect(const std::string& symbol, uint64_t a, uint64_t b, uint64_t c, uint6
     give(a, s.next_address);
     if (pitched) give(b, (c + 511) / 512 * 512);
     s.next_address += (bytes / 0x1000 + 2) * 0x1000;
+  } else if (symbol == "cuFuncLoad") {
+    s.unloaded = false;
   } else if (symbol == "cuCtxGetCurrent") {
     give<uint64_t>(a, 0xc0de);
   } else if (symbol == "cuDriverGetVersion") {
@@ -153,6 +156,7 @@ int look_up(void** function, int version) {
 }
 int parameter(uint64_t index, uint64_t offset, uint64_t bytes) {
   if (!state().layout_known) return 801;  // CUDA_ERROR_NOT_SUPPORTED
+  if (state().unloaded) return 913;       // CUDA_ERROR_FUNCTION_NOT_LOADED
   if (static_cast<int64_t>(index) == state().denied_parameter) return state().denied_parameter = -1, 1;
   if (index >= state().layout.size()) return 1;
   give(offset, state().layout[index].offset);
@@ -188,6 +192,7 @@ EXPORTED void scripted_reset() {
   s.layout.clear();
   s.layout_known = true;
   s.denied_parameter = -1;
+  s.unloaded = false;
   s.procaddress.clear();
   s.newer_procaddress.clear();
   s.capture_status = 0;
@@ -204,6 +209,7 @@ EXPORTED void scripted_layout(const ScriptedParameter* parameters, int count) {
 }
 EXPORTED void scripted_deny_parameter(int64_t index) { state().denied_parameter = index; }
 EXPORTED void scripted_procaddress(const char* symbol) { state().procaddress = symbol != nullptr ? symbol : ""; }
+EXPORTED void scripted_unloaded() { state().unloaded = true; }
 EXPORTED void scripted_newer_procaddress(const char* symbol) { state().newer_procaddress = symbol; }
 EXPORTED void scripted_reenter(const char* symbol, void (*callback)()) { state().entries[symbol].reenter = callback; }
 EXPORTED void scripted_capturing(int status) { state().capture_status = status; }

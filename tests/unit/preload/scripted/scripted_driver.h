@@ -21,6 +21,8 @@ ScriptedCall scripted_call(const char* symbol);
 void scripted_answer(const char* symbol, int result);
 // The layout that every kernel has; count < 0: the driver cannot tell.
 void scripted_layout(const ScriptedParameter* parameters, int count);
+// Nobody tells the layout before cuFuncLoad.
+void scripted_unloaded();
 // The next question for this parameter is answered as if there were none.
 void scripted_deny_parameter(int64_t index);
 // The address that cuGetProcAddress gives next: that of this symbol; nullptr: success without a function.

@@ -89,6 +89,29 @@ TEST_F(Core, AFaultingKernelBreaksTheContext) {
   EXPECT_EQ(CUDA_ERROR_ILLEGAL_ADDRESS, CU(cuStreamQuery)(nullptr));
 }
 
+// The default of CUDA_MODULE_LOADING is LAZY: a handle that nobody asked for by name is of a function that is not
+// loaded.
+TEST_F(Core, EnumeratedFunctionsAreLoadedByNeed) {
+  CUmoduleLoadingMode mode;
+  ASSERT_CU(CU(cuModuleGetLoadingMode)(&mode));
+  if (mode != CU_MODULE_LAZY_LOADING) GTEST_SKIP() << "CUDA_MODULE_LOADING=EAGER";
+  unsigned count = 0;
+  ASSERT_CU(CU(cuModuleGetFunctionCount)(&count, module_));
+  ASSERT_GT(count, 0u);
+  std::vector<CUfunction> functions(count);
+  ASSERT_CU(CU(cuModuleEnumerateFunctions)(functions.data(), count, module_));
+  CUfunctionLoadingState state = CU_FUNCTION_LOADING_STATE_MAX;
+  ASSERT_CU(CU(cuFuncIsLoaded)(&state, functions[0]));
+  EXPECT_EQ(CU_FUNCTION_LOADING_STATE_UNLOADED, state);
+  if (simulated()) {  // what wants a loaded function is written nowhere
+    size_t offset = 0, size = 0;
+    EXPECT_EQ(CUDA_ERROR_FUNCTION_NOT_LOADED, CU(cuFuncGetParamInfo)(functions[0], 0, &offset, &size));
+  }
+  ASSERT_CU(CU(cuFuncLoad)(functions[0]));
+  ASSERT_CU(CU(cuFuncIsLoaded)(&state, functions[0]));
+  EXPECT_EQ(CU_FUNCTION_LOADING_STATE_LOADED, state);
+}
+
 TEST_F(Core, MemoryInfoFollowsAllocations) {
   size_t before = 0;
   size_t after = 0;

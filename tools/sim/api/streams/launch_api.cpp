@@ -17,6 +17,7 @@ CUresult make_operation(Context& context, CUfunction handle, const LaunchShape& 
   ParameterBlob blob;
   SIM_TRY(blob.read(*function, parameters, extra));
   SIM_TRY(load_code(*function));
+  function->loaded.store(true);
   *operation = std::make_shared<KernelOperation>(std::move(function), shape, std::move(blob));
   return CUDA_SUCCESS;
 }
