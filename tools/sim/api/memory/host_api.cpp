@@ -38,9 +38,8 @@ void* map_host_memory(uint64_t bytes) {
   return base;
 }
 
-// Locking pages takes its time. Not while a capture forbids it, as allocations on the device
-// (cuThreadExchangeStreamCaptureMode: calls that may be unsafe; PyTorch's allocator of pinned memory leaves the strict
-// modes around cudaHostAlloc).
+// Locking pages takes its time. Not while a capture forbids calls that may be unsafe (cuThreadExchangeStreamCaptureMode
+// names cudaMalloc; nothing was found that says that pinning is another matter).
 CUresult pin(uint64_t bytes) {
   SIM_TRY(refuse_in_capture());
   const uint64_t rate = settings().pin_bytes_per_second;
