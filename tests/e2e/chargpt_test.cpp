@@ -113,15 +113,23 @@ TEST(MemoryOfTheDriver, ABudgetOfAllOfTheDeviceIsPlannedAndLeavesSome) {
   EXPECT_LE(pair.stats["peak_bytes"].get<uint64_t>(), bytes - bytes / 32);
 }
 
-// Of a plan's launches, too: on demand some of the device is given back for it.
+// Of a plan's launches, too: on demand some of the device is given back for it. Which launch is the nth is not always
+// the same, for digests are launched as well: where one of these fails, there is no departure. Plans rule the later
+// half.
 TEST(MemoryOfTheDriver, ALaunchThatTheDriverHasNoneForIsIssuedAgain) {
   const auto argv = trainer(1, 10);
-  const uint64_t late = plain_stats(argv)["launches"].get<uint64_t>() * 8 / 10;
-  const Pair pair = run_both(argv, "60%", {{"REPRISE_SIM_FAIL", "shim.cuLaunchKernel@" + std::to_string(late) + "=2"}});
-  expect_same(pair);
-  const auto departures = lines_of(pair.log, "divergence");
-  ASSERT_FALSE(departures.empty());
-  EXPECT_EQ(departures.front()["reason"], "the driver is out of memory for a launch");
+  const uint64_t launches = run_both(argv, "60%", {}).stats["launches"].get<uint64_t>();
+  int departed = 0;
+  for (uint64_t tenth = 5; tenth < 10; ++tenth) {
+    const uint64_t nth = launches * tenth / 10 + tenth;
+    const std::string fault = "shim.cuLaunchKernel@" + std::to_string(nth) + "=2";
+    const Pair pair = run_both(argv, "60%", {{"REPRISE_SIM_FAIL", fault}});
+    expect_same(pair);
+    for (const nlohmann::json& departure : lines_of(pair.log, "divergence")) {
+      if (departure.value("reason", "") == "the driver is out of memory for a launch") ++departed;
+    }
+  }
+  EXPECT_GT(departed, 0) << "no launch of the plan's failed: the test tests nothing";
 }
 
 void make_plan(const std::vector<std::string>& argv, const std::string& budget, const std::string& plan,
