@@ -343,11 +343,13 @@ TEST_F(TraceWriter, BackgroundWorkMayRecordUntilTheEnd) {
 
 // Work that takes longer than a buffer takes to fill: the program's thread waits for room and loses nothing.
 TEST_F(TraceWriter, SlowWorkLosesNoRecord) {
+  static Writer* writer;
   static std::atomic<int> slices;
-  Writer* writer = open();
+  writer = open();
   slices = 0;
+  // On a busy machine the program's thread may take its time: work lasts until it has come to wait.
   const auto work = [](void*) noexcept {
-    ::usleep(150'000);
+    for (int i = 0; i < 500 && (i < 15 || writer->waits() == 0); ++i) ::usleep(10'000);
     return ++slices < 4;
   };
   writer->set_background_work(work, nullptr);
