@@ -341,26 +341,32 @@ TEST_F(TraceWriter, BackgroundWorkMayRecordUntilTheEnd) {
   expect_ops(read(), 1);
 }
 
-// Work that takes longer than a buffer takes to fill: the program's thread waits for room and loses nothing.
+// Work that takes longer than a buffer takes to fill: the program's thread waits for room and loses nothing. On a busy
+// machine that thread may not run while the work lasts, so it gets more than one chance to wait.
 TEST_F(TraceWriter, SlowWorkLosesNoRecord) {
-  static Writer* writer;
   static std::atomic<int> slices;
-  writer = open();
-  slices = 0;
-  // On a busy machine the program's thread may take its time: work lasts until it has come to wait.
-  const auto work = [](void*) noexcept {
-    for (int i = 0; i < 500 && (i < 15 || writer->waits() == 0); ++i) ::usleep(10'000);
-    return ++slices < 4;
-  };
-  writer->set_background_work(work, nullptr);
-  constexpr uint64_t kOps = 60'000;
-  for (uint64_t i = 0; i < kOps; ++i) ASSERT_TRUE(write_op(writer, i));
-  EXPECT_GT(writer->waits(), 0u);
-  writer->close();
-  const Trace trace = read();
-  expect_ops(trace, kOps);
-  EXPECT_TRUE(trace.gaps.empty());
-  EXPECT_EQ(trace.info.at("recorder.waits"), std::to_string(writer->waits()));
+  uint64_t waits = 0;
+  for (int attempt = 0; attempt < 10 && waits == 0; ++attempt) {
+    Writer* writer = open();
+    slices = 0;
+    const auto work = [](void*) noexcept {
+      ::usleep(150'000);
+      return ++slices < 4;
+    };
+    writer->set_background_work(work, nullptr);
+    constexpr uint64_t kOps = 60'000;
+    for (uint64_t i = 0; i < kOps; ++i) ASSERT_TRUE(write_op(writer, i));
+    waits = writer->waits();
+    writer->close();
+    const Trace trace = read();
+    expect_ops(trace, kOps);
+    EXPECT_TRUE(trace.gaps.empty());
+    EXPECT_EQ(trace.info.count("recorder.waits"), waits > 0 ? 1u : 0u);
+    if (waits > 0) {
+      EXPECT_EQ(trace.info.at("recorder.waits"), std::to_string(waits));
+    }
+  }
+  EXPECT_GT(waits, 0u);
 }
 
 // Where nothing is taken away for too long, the trace says between which calls records are missing.
