@@ -192,47 +192,21 @@ class FluidProgram {
   uint32_t add_repeat(uint32_t op_call, const std::vector<uint32_t>& befores) {
     const plan::Call& call = graph_.calls[op_call].call;
     uint64_t ns = call.duration_ns;
-    uint64_t drop_ns = 0;
     for (const plan::OpAccess& access : call.accesses) {
-      if (!options_.guarded || (!changes(access) && made_again_[access.tensor])) continue;
-      const bool dropped = changes(access) && graph_.tensors[access.tensor].chunk_count != 0;
-      ns += guards_ns(access.tensor) / (dropped ? 2 : 1);
-      if (dropped) drop_ns += guards_ns(access.tensor) / 2;
+      if (options_.guarded && (changes(access) || !made_again_[access.tensor])) ns += guards_ns(access.tensor);
     }
-    std::set<uint32_t> intervals;
-    for (const uint32_t before : befores) intervals.insert(interval_of_repeat(before));
-    const uint32_t column = add_time(ns, intervals);
-    if (drop_ns == 0) return column;
-    const uint32_t drop =
-        add_time(drop_ns, intervals_of_drop(op_call, *std::max_element(befores.begin(), befores.end())));
-    const uint32_t row = program_.add_row(0, LinearProgram::kInfinity);
-    program_.set(row, drop, 1);
-    program_.set(row, column, -1);
-    return column;
-  }
-
-  // Behind whichever use of what the op makes it is dropped.
-  std::set<uint32_t> intervals_of_drop(uint32_t op_call, uint32_t before) const {
-    std::set<uint32_t> intervals;
-    for (uint32_t call = op_call; call < before; ++call) {
-      if (op_of_call_[call] == kNone) continue;
-      for (const plan::OpAccess& access : graph_.calls[op_call].call.accesses) {
-        const std::vector<uint32_t>& operands = graph_.calls[call].operands;
-        const bool used = std::binary_search(operands.begin(), operands.end(), access.tensor);
-        if (changes(access) && used) intervals.insert(interval_behind(op_of_call_[call]));
-      }
-    }
-    return intervals;
+    return add_time(ns, befores);
   }
 
   uint64_t guards_ns(uint32_t tensor) const { return 2 * hash_ns(graph_.tensors[tensor].size, machine_); }
 
-  // Time that links may use in each of `intervals`.
-  uint32_t add_time(uint64_t ns, const std::set<uint32_t>& intervals) {
+  uint32_t add_time(uint64_t ns, const std::vector<uint32_t>& befores) {
     const double ms = static_cast<double>(ns) / kMs;
     const uint32_t column = program_.add_column(ms, 0, 1);
+    std::set<uint32_t> intervals;
+    for (const uint32_t before : befores) intervals.insert(interval_of_repeat(before) % points_);
     for (const uint32_t interval : intervals) {
-      for (const uint32_t row : time_rows_[interval % points_]) program_.set(row, column, -ms * row_rate_[row]);
+      for (const uint32_t row : time_rows_[interval]) program_.set(row, column, -ms * row_rate_[row]);
     }
     repeats_.push_back({column, ns});
     return column;
@@ -245,7 +219,7 @@ class FluidProgram {
     for (uint32_t c = 0; c < candidates_.size(); ++c) {
       for (const uint32_t tensor : inputs_of(c)) {
         if (made_by_[tensor] == kNone) continue;
-        const uint32_t guard = add_time(guards_ns(tensor), {interval_of_repeat(candidates_[c].before)});
+        const uint32_t guard = add_time(guards_ns(tensor), {candidates_[c].before});
         const uint32_t row = program_.add_row(0, LinearProgram::kInfinity);
         program_.set(row, guard, 1);
         program_.set(row, recompute_[c], -1);

@@ -96,7 +96,7 @@ struct Call {
   uint32_t vertex = kNone;  // of op and free
   std::vector<OpAccess> accesses = {};
   std::string name = {};     // kernel or call, for people
-  uint64_t duration_ns = 0;  // as recorded, with the digests that a recompute or a drop behind it takes
+  uint64_t duration_ns = 0;  // as recorded
   uint32_t device = 0;       // of op: where it runs; of a copy between devices: where it comes from
   uint32_t waited = 0;       // the program makes this call after it has waited for the first `waited` calls to complete
   // Of a launch that `reprise audit` has seen, in this shape, to touch nothing but its operands: its kernel's identity.

@@ -145,18 +145,10 @@ class Rewriter {
     entry.call.inserted = true;
     if (guarded_ != nullptr) {
       entry.call.duration_ns += recompute_guards_ns(*result_, graph_.calls[call].call, entry.call, *guarded_);
-      for (const plan::OpAccess& access : graph_.calls[call].call.accesses) {
-        if (is_dropped(access)) entry.call.duration_ns -= hash_ns(graph_.tensors[access.tensor].size, *guarded_);
-      }
     }
     entry.waited = 0;
     result_->calls.push_back(std::move(entry));
     end_lives(graph_.calls[call].call, {place_[call], call});
-  }
-
-  // Of an op that is recomputed: one of its two digests is taken when it is dropped.
-  bool is_dropped(const plan::OpAccess& access) const {
-    return changes(access) && graph_.tensors[access.tensor].chunk_count != 0;
   }
 
   void begin_second_life(uint32_t tensor) {
@@ -172,7 +164,6 @@ class Rewriter {
   // The last life ends with the program's free, unless that comes too early; other ends are the plan's own.
   void end_lives(const plan::Call& op, Moment moment) {
     std::vector<uint32_t> seen;
-    const size_t index = result_->calls.size() - 1;  // of the op
     for (const plan::OpAccess& access : op.accesses) {
       const uint32_t tensor = access.tensor;
       if (std::find(seen.begin(), seen.end(), tensor) != seen.end()) continue;
@@ -181,12 +172,7 @@ class Rewriter {
       const bool first_of_two = lives.split != kNone && second_life_[tensor] == kNone;
       if (!first_of_two && !outlives_free(tensor)) continue;
       const int life = second_life_[tensor] == kNone ? 0 : 1;
-      if (lives.last[life] != moment) continue;
-      add_memory_call(plan::CallKind::free, now(tensor));
-      if (!first_of_two || guarded_ == nullptr) continue;
-      const uint64_t digest = hash_ns(graph_.tensors[tensor].size, *guarded_);
-      result_->calls[index].call.duration_ns += digest;
-      if (moment.recomputed == kNone) result_->calls[index].drops_ns += digest;
+      if (lives.last[life] == moment) add_memory_call(plan::CallKind::free, now(tensor));
     }
   }
 

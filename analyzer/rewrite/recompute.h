@@ -20,7 +20,7 @@ namespace reprise::analyzer {
 // `calls`: calls of candidates (recompute_candidates.h), ascending. Ops that they need are added. An op that two others
 // need again is recomputed once, before the first of them.
 // `guarded`: with it, a recompute takes the time of its digests, too (decision 0031): what it makes is read twice more,
-// once behind the last op before it is dropped, and so is what it reads, but for what shows itself (decision 0035).
+// and so is what it reads, but for what shows itself (decision 0035).
 TaskGraph with_recompute(const TaskGraph& graph, const std::vector<uint32_t>& calls, const Machine* guarded = nullptr);
 
 // That time, where `again` is launched to recompute `first`.

@@ -97,8 +97,7 @@ void set_totals(TaskGraph& graph) {
       if (entry.call.recompute_of != kNone) {
         graph.recompute_ns += entry.call.duration_ns;
       } else if (!between) {
-        totals[entry.call.device].compute_ns += entry.call.duration_ns - entry.drops_ns;
-        graph.recompute_ns += entry.drops_ns;
+        totals[entry.call.device].compute_ns += entry.call.duration_ns;
       }
       ++graph.op_count;
       if (entry.estimated) ++graph.estimated_count;

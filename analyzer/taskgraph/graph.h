@@ -34,7 +34,6 @@ struct GraphCall {
   bool barrier = false;    // ordered after every earlier op and before every later one
   bool estimated = false;  // the duration was not recorded
   bool known = false;      // what it does is known from kernel facts
-  uint64_t drops_ns = 0;   // of the duration: the digests of what is dropped behind it, to be recomputed
 };
 
 struct DataEdge {
@@ -65,7 +64,7 @@ struct TaskGraph {
   uint64_t peak_bytes = 0;     // most bytes alive at once, as the program asked
   uint64_t peak_chunks = 0;    // likewise, of chunked tensors in chunks
   uint64_t compute_ns = 0;     // sum of the durations of ops; several devices: the largest of their sums
-  uint64_t recompute_ns = 0;   // likewise, of ops that are recomputed, and of drops; not in compute_ns
+  uint64_t recompute_ns = 0;   // likewise, of ops that are recomputed; not in compute_ns
   uint32_t op_count = 0;
   uint32_t estimated_count = 0;  // ops without a recorded duration
   // Chunks that hold the small persistent tensors, which lie where the calls before the iteration have left them, among
