@@ -4,7 +4,6 @@
 #include <array>
 
 #include "preload/driver/driver.h"
-#include "replay/base/run_log.h"
 
 namespace reprise::replay {
 namespace {
@@ -14,42 +13,48 @@ constexpr uint64_t kBytesPerTry = 64u << 20;
 constexpr uint64_t kTimePerTry = 20'000'000;  // ns: slower links take fewer bytes, a chunk at least
 constexpr uint64_t kSmallBytes = 64;
 
-// Time of copies of `bytes` that add up to at least `total`; 0 when one fails.
-template <typename Copy>
-uint64_t timed(CUstream stream, uint64_t bytes, uint64_t total, Copy copy) noexcept {
-  const uint64_t start = RunLogWriter::now_ns();
-  for (uint64_t moved = 0; moved < total; moved += bytes) {
-    if (copy(bytes) != CUDA_SUCCESS) return 0;
+// Measures on one stream, by one clock.
+struct Stopwatch {
+  CUstream stream = nullptr;
+  MeasuringClock now = nullptr;
+
+  // Time of copies of `bytes` that add up to at least `total`; 0 when one fails.
+  template <typename Copy>
+  uint64_t timed(uint64_t bytes, uint64_t total, Copy copy) const noexcept {
+    const uint64_t start = now();
+    for (uint64_t moved = 0; moved < total; moved += bytes) {
+      if (copy(bytes) != CUDA_SUCCESS) return 0;
+    }
+    if (driver().cuStreamSynchronize(stream) != CUDA_SUCCESS) return 0;
+    return std::max<uint64_t>(now() - start, 1);
   }
-  if (driver().cuStreamSynchronize(stream) != CUDA_SUCCESS) return 0;
-  return std::max<uint64_t>(RunLogWriter::now_ns() - start, 1);
-}
 
-template <typename Copy>
-uint64_t median_ns(CUstream stream, uint64_t bytes, uint64_t total, Copy copy) noexcept {
-  std::array<uint64_t, kTries> times{};
-  for (uint64_t& time : times) time = timed(stream, bytes, total, copy);
-  std::sort(times.begin(), times.end());
-  return times.front() == 0 ? 0 : times[kTries / 2];
-}
-
-// Bytes per second of copies of `bytes`.
-template <typename Copy>
-uint64_t rate(CUstream stream, uint64_t bytes, Copy copy) noexcept {
-  // The first touch of the memory does not count, nor what passes while a link that was idle wakes up.
-  uint64_t last = 0;
-  const uint64_t start = RunLogWriter::now_ns();
-  for (uint64_t moved = 0; moved < 2 * bytes || moved < kBytesPerTry; moved += bytes) {
-    if (moved >= 2 * bytes && RunLogWriter::now_ns() - start > kTimePerTry) break;
-    last = timed(stream, bytes, bytes, copy);
-    if (last == 0) return 0;
+  template <typename Copy>
+  uint64_t median_ns(uint64_t bytes, uint64_t total, Copy copy) const noexcept {
+    std::array<uint64_t, kTries> times{};
+    for (uint64_t& time : times) time = timed(bytes, total, copy);
+    std::sort(times.begin(), times.end());
+    return times.front() == 0 ? 0 : times[kTries / 2];
   }
-  const uint64_t copies = std::clamp<uint64_t>(kTimePerTry / last, 1, std::max<uint64_t>(kBytesPerTry / bytes, 1));
-  const uint64_t ns = median_ns(stream, bytes, copies * bytes, copy);
-  return ns == 0 ? 0 : static_cast<uint64_t>(static_cast<double>(copies * bytes) * 1e9 / static_cast<double>(ns));
-}
 
-uint64_t digest_rate(ManagedMemory& memory, CUdeviceptr device, uint64_t bytes) noexcept {
+  // Bytes per second of copies of `bytes`.
+  template <typename Copy>
+  uint64_t rate(uint64_t bytes, Copy copy) const noexcept {
+    // The first touch of the memory does not count, nor what passes while a link that was idle wakes up.
+    uint64_t last = 0;
+    const uint64_t start = now();
+    for (uint64_t moved = 0; moved < 2 * bytes || moved < kBytesPerTry; moved += bytes) {
+      if (moved >= 2 * bytes && now() - start > kTimePerTry) break;
+      last = timed(bytes, bytes, copy);
+      if (last == 0) return 0;
+    }
+    const uint64_t copies = std::clamp<uint64_t>(kTimePerTry / last, 1, std::max<uint64_t>(kBytesPerTry / bytes, 1));
+    const uint64_t ns = median_ns(bytes, copies * bytes, copy);
+    return ns == 0 ? 0 : static_cast<uint64_t>(static_cast<double>(copies * bytes) * 1e9 / static_cast<double>(ns));
+  }
+};
+
+uint64_t digest_rate(ManagedMemory& memory, CUdeviceptr device, uint64_t bytes, MeasuringClock now) noexcept {
   Digests& digests = memory.digests;
   if (!digests.available()) return 0;
   DigestCell cell = digests.take();
@@ -59,14 +64,14 @@ uint64_t digest_rate(ManagedMemory& memory, CUdeviceptr device, uint64_t bytes) 
     if (result == CUDA_SUCCESS) result = digests.add(cell, device, count, 0, stream);
     return result == CUDA_SUCCESS ? digests.finish(cell, stream) : result;
   };
-  const uint64_t measured = rate(stream, bytes, compute);
+  const uint64_t measured = Stopwatch{stream, now}.rate(bytes, compute);
   digests.give_back(&cell);
   return measured;
 }
 
 }  // namespace
 
-LinkRates measure_link_rates(ManagedMemory& memory) noexcept {
+LinkRates measure_link_rates(ManagedMemory& memory, MeasuringClock now) noexcept {
   LinkRates rates;
   const uint64_t chunk_bytes = memory.chunks.chunk_bytes();
   CUresult refused = CUDA_SUCCESS;
@@ -78,15 +83,15 @@ LinkRates measure_link_rates(ManagedMemory& memory) noexcept {
   if (memory.mappings.map(device, {chunk}) == CUDA_SUCCESS) {
     if (memory.host.allocate(chunk_bytes, &slot) && slot.size() == 1) {
       void* const host = reinterpret_cast<void*>(slot[0].address);
-      const CUstream in = memory.lanes.stream(Lanes::kToDevice);
-      const CUstream out = memory.lanes.stream(Lanes::kToHost);
-      const auto to_device = [&](uint64_t bytes) { return driver().cuMemcpyHtoDAsync(device, host, bytes, in); };
-      const auto to_host = [&](uint64_t bytes) { return driver().cuMemcpyDtoHAsync(host, device, bytes, out); };
-      rates.to_device = rate(in, chunk_bytes, to_device);
-      rates.to_host = rate(out, chunk_bytes, to_host);
-      timed(in, kSmallBytes, kSmallBytes, to_device);
-      rates.latency_ns = median_ns(in, kSmallBytes, kSmallBytes, to_device);
-      rates.digest = digest_rate(memory, device, chunk_bytes);
+      const Stopwatch in{memory.lanes.stream(Lanes::kToDevice), now};
+      const Stopwatch out{memory.lanes.stream(Lanes::kToHost), now};
+      const auto to_device = [&](uint64_t bytes) { return driver().cuMemcpyHtoDAsync(device, host, bytes, in.stream); };
+      const auto to_host = [&](uint64_t bytes) { return driver().cuMemcpyDtoHAsync(host, device, bytes, out.stream); };
+      rates.to_device = in.rate(chunk_bytes, to_device);
+      rates.to_host = out.rate(chunk_bytes, to_host);
+      in.timed(kSmallBytes, kSmallBytes, to_device);
+      rates.latency_ns = in.median_ns(kSmallBytes, kSmallBytes, to_device);
+      rates.digest = digest_rate(memory, device, chunk_bytes, now);
     }
     // A measurement that ended early has left copies behind, which would find nothing at these addresses.
     const bool ended_early = rates.to_device == 0 || rates.to_host == 0 || rates.latency_ns == 0;

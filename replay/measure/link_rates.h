@@ -18,7 +18,10 @@ struct LinkRates {
   uint64_t digest = 0;      // of digests, computed one after the other
 };
 
-// Takes one chunk from the pool for the time being, and a host slot. The median of three tries each.
-LinkRates measure_link_rates(ManagedMemory& memory) noexcept;
+// Nanoseconds from any beginning; never goes back.
+using MeasuringClock = uint64_t (*)();
+
+// Takes one chunk from the pool for the time being, and a host slot. The median of three tries each, by `now`.
+LinkRates measure_link_rates(ManagedMemory& memory, MeasuringClock now) noexcept;
 
 }  // namespace reprise::replay

@@ -204,7 +204,10 @@ TEST_P(PlannedFaultTest, LosesNoBytes) {
   // A transfer of the replay that fails costs the program nothing: the replay tries again on demand.
   if (std::string(GetParam().function).find("Async") != std::string::npos) {
     EXPECT_EQ(planned.output, plain.output) << planned.messages << planned.run_log;
-    EXPECT_EQ(lines_of_kind(planned.run_log, "divergence").size(), 1u) << "no transfer failed: the test tests nothing";
+    const std::string fault = std::string("now ") + GetParam().function + "@" + std::to_string(GetParam().nth) + "=";
+    EXPECT_NE(planned.messages.find(fault), std::string::npos) << "no transfer failed: the test tests nothing";
+    // None where it was the move of a page that was not wanted at once: another page goes in its place.
+    EXPECT_LE(lines_of_kind(planned.run_log, "divergence").size(), 1u);
   }
 }
 

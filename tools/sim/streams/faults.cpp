@@ -24,7 +24,7 @@ struct Fault {
   CUresult result = CUDA_SUCCESS;
   uint64_t delay_ns = 0;   // the call takes so much longer
   bool from_shim = false;  // only calls that the shim makes count
-  std::string text;        // what the environment said; "" for repriseSimInjectFault
+  std::string text;        // as in REPRISE_SIM_FAIL; with an @ the fault comes once, and is told
 };
 
 struct Faults {
@@ -64,8 +64,8 @@ CUresult take(const char* function, bool from_shim) {
         ++it;
         continue;
       }
-      const bool once = it->text.find('@') != std::string::npos || it->text.empty();
-      if (once && !it->text.empty()) std::fprintf(stderr, "reprise: simulated device: now %s\n", it->text.c_str());
+      const bool once = it->text.find('@') != std::string::npos;
+      if (once) std::fprintf(stderr, "reprise: simulated device: now %s\n", it->text.c_str());
       if (result == CUDA_SUCCESS) result = it->result;
       delay_ns += it->delay_ns;
       it = once ? all.list.erase(it) : it + 1;
@@ -144,6 +144,7 @@ int repriseSimInjectFault(const char* function, unsigned nth, int result) {
   fault.function = function;
   fault.nth = nth;
   fault.result = static_cast<CUresult>(result);
+  fault.text = fault.function + "@" + std::to_string(nth) + "=" + std::to_string(result);
   all.list.push_back(std::move(fault));
   arm();
   return CUDA_SUCCESS;
