@@ -14,7 +14,7 @@ constexpr uint64_t kTimePerTry = 20'000'000;  // ns: slower links take fewer byt
 constexpr uint64_t kSmallBytes = 64;
 
 // Measures on one stream, by one clock.
-struct Stopwatch {
+struct LinkTimer {
   CUstream stream = nullptr;
   MeasuringClock now = nullptr;
 
@@ -64,7 +64,7 @@ uint64_t digest_rate(ManagedMemory& memory, CUdeviceptr device, uint64_t bytes, 
     if (result == CUDA_SUCCESS) result = digests.add(cell, device, count, 0, stream);
     return result == CUDA_SUCCESS ? digests.finish(cell, stream) : result;
   };
-  const uint64_t measured = Stopwatch{stream, now}.rate(bytes, compute);
+  const uint64_t measured = LinkTimer{stream, now}.rate(bytes, compute);
   digests.give_back(&cell);
   return measured;
 }
@@ -83,8 +83,8 @@ LinkRates measure_link_rates(ManagedMemory& memory, MeasuringClock now) noexcept
   if (memory.mappings.map(device, {chunk}) == CUDA_SUCCESS) {
     if (memory.host.allocate(chunk_bytes, &slot) && slot.size() == 1) {
       void* const host = reinterpret_cast<void*>(slot[0].address);
-      const Stopwatch in{memory.lanes.stream(Lanes::kToDevice), now};
-      const Stopwatch out{memory.lanes.stream(Lanes::kToHost), now};
+      const LinkTimer in{memory.lanes.stream(Lanes::kToDevice), now};
+      const LinkTimer out{memory.lanes.stream(Lanes::kToHost), now};
       const auto to_device = [&](uint64_t bytes) { return driver().cuMemcpyHtoDAsync(device, host, bytes, in.stream); };
       const auto to_host = [&](uint64_t bytes) { return driver().cuMemcpyDtoHAsync(host, device, bytes, out.stream); };
       rates.to_device = in.rate(chunk_bytes, to_device);

@@ -2,9 +2,11 @@
 // temporaries, small tensors, weights that are updated and some that are not. Prints a hash of what it reads back in
 // each iteration, and of all persistent tensors at the end. Knows nothing of Reprise.
 //
-// layered_program CUBIN SEED ITERATIONS [--layers N] [--streams N] [--max-kib N] [--clear 1] [--dump 1] [--odd-at
-// ITERATION LAUNCH WHAT]
+// layered_program CUBIN SEED ITERATIONS [--layers N] [--streams N] [--max-kib N] [--near PERCENT] [--even PERCENT]
+// [--clear 1] [--dump 1] [--odd-at ITERATION LAUNCH WHAT]
 //
+// --near: so many layers read what lives throughout instead of what the layer before has made. --even: so many tensors
+// are of one size, as a kernel writes no more bytes than its smallest operand has.
 // --clear: what is allocated in an iteration is set before it is used; else an output that a kernel writes in part has
 // undefined bytes. --odd-at: before this launch (from 0) of this iteration (from 0) something else happens, a row of
 // kOdd. --dump: behind it, all tensors that a kernel has written are read back; where the program ends there, by a
@@ -42,6 +44,8 @@ struct Options {
   int layers = 6;
   int streams = 1;
   int max_kib = 512;
+  int near = 0;
+  int even = 0;
   int clear = 0;
   int dump = 0;
   int odd_iteration = -1;
@@ -128,8 +132,9 @@ class Program {
   // A fifth of them small.
   Tensor allocate(std::mt19937_64& random) {
     Tensor tensor;
-    const uint64_t kib =
-        random() % 5 == 0 ? 1 + random() % 24 : 64 + random() % static_cast<uint64_t>(options_.max_kib);
+    const auto max_kib = static_cast<uint64_t>(options_.max_kib);
+    uint64_t kib = random() % 5 == 0 ? 1 + random() % 24 : 64 + random() % max_kib;
+    if (options_.even > 0 && static_cast<int>(random() % 100) < options_.even) kib = 32 + max_kib / 2;
     tensor.bytes = kib * 1024;
     CHECK(cuMemAlloc, &tensor.address, tensor.bytes);
     return tensor;
@@ -269,6 +274,7 @@ class Program {
     std::vector<Tensor*> outputs;
     Tensor* from = &weights_[layers];
     for (size_t i = 0; i < layers; ++i) {
+      if (options_.near > 0 && static_cast<int>(random() % 100) < options_.near) from = &weights_[layers];
       Tensor& out = fresh();
       if (random() % 3 == 0) {  // by way of a temporary
         Tensor& between = fresh();
@@ -329,6 +335,8 @@ Options parse(int argc, char** argv) {
     if (name == "--layers") options.layers = std::atoi(argv[i + 1]);
     if (name == "--streams") options.streams = std::atoi(argv[i + 1]);
     if (name == "--max-kib") options.max_kib = std::atoi(argv[i + 1]);
+    if (name == "--near") options.near = std::atoi(argv[i + 1]);
+    if (name == "--even") options.even = std::atoi(argv[i + 1]);
     if (name == "--clear") options.clear = std::atoi(argv[i + 1]);
     if (name == "--dump") options.dump = std::atoi(argv[i + 1]);
     if (name == "--odd-at" && i + 3 < argc) {
