@@ -1,4 +1,4 @@
-// Digests of bytes on the device: 128 bits, computed by a kernel of ours (digest.cu) and copied to the host. What gives
+// Digests of bytes on the device: 128 bits, computed and told to the host by kernels of ours (digest.cu). What gives
 // up bytes because others are known to be the same compares digests first. Callers: the pager and the plan executor, on
 // the dispatcher thread.
 #pragma once
@@ -46,8 +46,10 @@ class Digests {
   State state_ = State::not_asked;
   CUmodule module_ = nullptr;
   CUfunction kernel_ = nullptr;
+  CUfunction tell_ = nullptr;
   CUdeviceptr sums_ = 0;
-  uint64_t* host_ = nullptr;  // pinned, two words a cell
+  uint64_t* host_ = nullptr;    // pinned, two words a cell
+  CUdeviceptr told_ = 0;        // the same, for the device
   std::vector<DigestCell> free_;
 };
 

@@ -2,11 +2,11 @@
 // temporaries, small tensors, weights that are updated and some that are not. Prints a hash of what it reads back in
 // each iteration, and of all persistent tensors at the end. Knows nothing of Reprise.
 //
-// layered_program CUBIN SEED ITERATIONS [--layers N] [--streams N] [--max-kib N] [--near PERCENT] [--even PERCENT]
+// layered_program CUBIN SEED ITERATIONS [--layers N] [--streams N] [--max-kib N] [--kernels N] [--even PERCENT]
 // [--clear 1] [--dump 1] [--odd-at ITERATION LAUNCH WHAT]
 //
-// --near: so many layers read what lives throughout instead of what the layer before has made. --even: so many tensors
-// are of one size, as a kernel writes no more bytes than its smallest operand has.
+// --kernels: of up to eight. --even: so many tensors are of one size, as a kernel writes no more bytes than its smallest
+// operand has.
 // --clear: what is allocated in an iteration is set before it is used; else an output that a kernel writes in part has
 // undefined bytes. --odd-at: before this launch (from 0) of this iteration (from 0) something else happens, a row of
 // kOdd. --dump: behind it, all tensors that a kernel has written are read back; where the program ends there, by a
@@ -44,7 +44,7 @@ struct Options {
   int layers = 6;
   int streams = 1;
   int max_kib = 512;
-  int near = 0;
+  size_t kernels = 8;
   int even = 0;
   int clear = 0;
   int dump = 0;
@@ -74,7 +74,7 @@ class Program {
     CHECK(cuCtxSetCurrent, context);
     CUmodule module = nullptr;
     CHECK(cuModuleLoad, &module, options_.cubin.c_str());
-    for (int i = 0; i < 8; ++i) {
+    for (size_t i = 0; i < options_.kernels; ++i) {
       CUfunction function = nullptr;
       CHECK(cuModuleGetFunction, &function, module, ("layer" + std::to_string(i)).c_str());
       kernels_.push_back(function);
@@ -179,7 +179,7 @@ class Program {
   void another_launch() { launch(0, weights_[0], weights_[1], weights_[0], 0); }
   void another_tensor() {
     std::mt19937_64 random(9);
-    launch(1, extra_ = allocate(random), weights_[0], weights_[1], 0);
+    launch(kernels_.size() - 1, extra_ = allocate(random), weights_[0], weights_[1], 0);
   }
   // The oldest of this iteration, before its time.
   void an_early_free() {
@@ -274,7 +274,6 @@ class Program {
     std::vector<Tensor*> outputs;
     Tensor* from = &weights_[layers];
     for (size_t i = 0; i < layers; ++i) {
-      if (options_.near > 0 && static_cast<int>(random() % 100) < options_.near) from = &weights_[layers];
       Tensor& out = fresh();
       if (random() % 3 == 0) {  // by way of a temporary
         Tensor& between = fresh();
@@ -335,7 +334,7 @@ Options parse(int argc, char** argv) {
     if (name == "--layers") options.layers = std::atoi(argv[i + 1]);
     if (name == "--streams") options.streams = std::atoi(argv[i + 1]);
     if (name == "--max-kib") options.max_kib = std::atoi(argv[i + 1]);
-    if (name == "--near") options.near = std::atoi(argv[i + 1]);
+    if (name == "--kernels") options.kernels = static_cast<size_t>(std::atoi(argv[i + 1]));
     if (name == "--even") options.even = std::atoi(argv[i + 1]);
     if (name == "--clear") options.clear = std::atoi(argv[i + 1]);
     if (name == "--dump") options.dump = std::atoi(argv[i + 1]);

@@ -1,6 +1,7 @@
 #include "tests/unit/replay/fake_driver.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include "preload/trace/signature.h"
 
@@ -58,6 +59,11 @@ void fill_table(DriverTable* table) {
     CALLED("cuMemHostAlloc");
     return fake->host_alloc(memory, size);
   };
+  table->cuMemHostGetDevicePointer = [](CUdeviceptr* address, void* memory, unsigned) {
+    CALLED("cuMemHostGetDevicePointer");
+    *address = reinterpret_cast<CUdeviceptr>(memory);
+    return CUDA_SUCCESS;
+  };
   table->cuStreamCreate = [](CUstream* stream, unsigned) {
     CALLED("cuStreamCreate");
     *stream = fake->stream();
@@ -93,15 +99,16 @@ void fill_table(DriverTable* table) {
     CALLED("cuEventSynchronize");
     return fake->event_synchronize(event);
   };
-  // One module, that of digests: what its kernel computes here shows every change, too.
+  // One module, that of digests: what its kernels compute here shows every change, too.
   table->cuModuleLoadData = [](CUmodule* module, const void*) {
     CALLED("cuModuleLoadData");
     *module = reinterpret_cast<CUmodule>(fake->next_ += 0x10);
     return CUDA_SUCCESS;
   };
-  table->cuModuleGetFunction = [](CUfunction* function, CUmodule, const char*) {
+  table->cuModuleGetFunction = [](CUfunction* function, CUmodule, const char* name) {
     CALLED("cuModuleGetFunction");
     *function = reinterpret_cast<CUfunction>(fake->next_ += 0x10);
+    if (std::string_view(name) == "reprise_digest_tell") fake->tells_digests_ = *function;
     return CUDA_SUCCESS;
   };
   table->cuModuleGetGlobal = [](CUdeviceptr* address, size_t* size, CUmodule, const char*) {
@@ -113,10 +120,10 @@ void fill_table(DriverTable* table) {
     fake->launch(stream, [=] { fake->fill(address, value, count); });
     return CUDA_SUCCESS;
   };
-  table->cuLaunchKernel = [](CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+  table->cuLaunchKernel = [](CUfunction function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                              CUstream stream, void** parameters, void**) {
     CALLED("cuLaunchKernel");
-    return fake->digest(stream, parameters);
+    return function == fake->tells_digests_ ? fake->tell_digest(stream, parameters) : fake->digest(stream, parameters);
   };
   table->cuCtxSynchronize = [] {
     CALLED("cuCtxSynchronize");
@@ -274,6 +281,7 @@ CUresult FakeDriver::digest_cells(CUdeviceptr* address, size_t* size) {
   create(&handle, *size);
   map(*address, *size, handle);
   bytes -= *size;  // the module's, and no chunk
+  digest_cells_ = *address;
   return set_access(*address, *size);
 }
 
@@ -287,8 +295,7 @@ CUresult FakeDriver::digest(CUstream stream, void** parameters) {
   const auto size = *static_cast<uint64_t*>(parameters[1]);
   const auto place = *static_cast<uint64_t*>(parameters[2]);
   const auto cell = *static_cast<uint32_t*>(parameters[3]);
-  CUdeviceptr cells = 0;
-  for (const auto& [address, page] : pages_) cells = page.bytes == size_t{16} * 4096 ? address : cells;
+  const CUdeviceptr cells = digest_cells_;
   ++digests;
   launch(stream, [=, this] {
     std::vector<unsigned char> content(size);
@@ -301,6 +308,13 @@ CUresult FakeDriver::digest(CUstream stream, void** parameters) {
     }
     access(cells + 16 * cell, sums, sizeof sums, true);
   });
+  return CUDA_SUCCESS;
+}
+
+CUresult FakeDriver::tell_digest(CUstream stream, void** parameters) {
+  const CUdeviceptr from = digest_cells_ + CUdeviceptr{16} * *static_cast<uint32_t*>(parameters[0]);
+  void* const to = reinterpret_cast<void*>(*static_cast<CUdeviceptr*>(parameters[1]));
+  launch(stream, [=, this] { access(from, to, 16, false); });
   return CUDA_SUCCESS;
 }
 

@@ -118,6 +118,7 @@ class FakeDriver {
   CUresult digest_cells(CUdeviceptr* address, size_t* size);
   void fill(CUdeviceptr address, uint32_t value, uint64_t count);
   CUresult digest(CUstream stream, void** parameters);
+  CUresult tell_digest(CUstream stream, void** parameters);
   CUresult host_alloc(void** memory, uint64_t size);
   CUresult event_record(CUevent event, CUstream stream);
   CUresult event_query(CUevent event);
@@ -127,6 +128,8 @@ class FakeDriver {
 
   std::map<std::string, std::vector<Fault>> faults_;
   std::vector<std::string> calls_;
+  CUfunction tells_digests_ = nullptr;
+  CUdeviceptr digest_cells_ = 0;
   std::map<CUmemGenericAllocationHandle, Physical> physical_;
   std::map<CUdeviceptr, Page> pages_;
   std::map<CUstream, Stream> streams_;

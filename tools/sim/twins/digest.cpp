@@ -1,4 +1,5 @@
-// The replay's digest kernel as a host twin: the simulated device loads it wherever Reprise runs on it.
+// The replay's digest kernels as host twinss: the simulated device loads them wherever Reprise runs on it.
 #include "replay/digest/digest.cu"
 
 REPRISE_TWIN(reprise_digest);
+REPRISE_TWIN(reprise_digest_tell);

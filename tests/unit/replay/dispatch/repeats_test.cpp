@@ -491,6 +491,15 @@ TEST_F(ChainTest, WhatShowsItselfIsNotComparedOnceItWasRight) {
   EXPECT_EQ(digests(2), 6u);
 }
 
+// A copy, small as it may be, waits until the link is free, and what the program launches next on the stream with it.
+TEST_F(ChainTest, DigestsReachTheHostWithoutACopy) {
+  iterate(0);
+  iterate(1);
+  device_.driver.clear();
+  EXPECT_EQ(digests(2), 6u);
+  EXPECT_EQ(device_.driver.count("cuMemcpyDtoHAsync"), 0u);
+}
+
 // What makes y changes x whenever it runs, which it is thought not to do.
 TEST_F(ChainTest, AnInputThatIsDroppedAndWrittenIsFound) {
   iterate(0);
