@@ -81,6 +81,7 @@ void PlanExecutor::activate(uint32_t plan, uint64_t iteration) noexcept {
   in_order_.clear();
   arrivals_.clear();
   departures_.clear();
+  for (std::vector<Instance>& sent : sent_) sent.clear();
   fence_.clear();
   unaudited_.clear();
   next_ = shared_.command_log.head() + 1;  // behind the activate entry

@@ -63,6 +63,8 @@ class PlanExecutor {
   bool collect_granted() noexcept;
   void issue_op(Instance instance) noexcept;
   void issue_transfer(Instance instance) noexcept;
+  bool far_enough_ahead(LaneIndex lane) noexcept;
+  bool on_its_way(Instance instance) const noexcept;
   CUresult copy_in_time(Instance instance, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks,
                         DigestCheck* comparison = nullptr) noexcept;
   CUresult copy_for(const plan::Vertex& vertex, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks,
@@ -147,6 +149,7 @@ class PlanExecutor {
     std::vector<ChunkIndex> chunks;
   };
   std::vector<DepartureUnderWay> departures_;
+  std::array<std::vector<Instance>, 2> sent_;  // transfers by direction that may not be done, oldest first
 
   // Strict safety: ops and frees in the program's order, not yet issued; reloads that are with the driver, and whose
   // ranges are not mapped yet; the positions, by lane, that all later ops wait for.

@@ -10,6 +10,9 @@ namespace {
 
 constexpr uint64_t kTransferDepth = 4;  // copies with the driver per direction
 constexpr uint64_t kTransferDry = 1;    // so few that issuing a copy which waits delays no other copy
+// Copies with the driver go in their order, however urgent one is that becomes ready behind them. Those that wait there
+// for the first need to last only until the dispatcher looks again.
+constexpr uint64_t kTransferAhead = 2'000'000;  // ns
 
 }  // namespace
 
@@ -91,6 +94,27 @@ bool PlanExecutor::remap(ResidentTensor& tensor, const std::vector<ChunkIndex>& 
   return result == CUDA_SUCCESS;
 }
 
+bool PlanExecutor::on_its_way(Instance instance) const noexcept {
+  const auto is_it = [instance](const auto& under_way) {
+    return under_way.instance.vertex == instance.vertex && under_way.instance.iteration == instance.iteration;
+  };
+  if (std::any_of(departures_.begin(), departures_.end(), is_it)) return true;
+  const auto arrival = std::find_if(arrivals_.begin(), arrivals_.end(), is_it);
+  return !memory_.lanes.known_complete(arrival != arrivals_.end() ? arrival->copied : progress_.use(instance));
+}
+
+// Do the copies of this direction that the driver has, behind the one that it performs, take long enough by the plan?
+bool PlanExecutor::far_enough_ahead(LaneIndex lane) noexcept {
+  std::vector<Instance>& sent = sent_[lane];
+  std::erase_if(sent, [this](Instance instance) { return !on_its_way(instance); });
+  uint64_t waiting_ns = 0;
+  for (size_t i = 1; i < sent.size(); ++i) {
+    const plan::Vertex& vertex = plan_index_->plan.vertices[sent[i].vertex];
+    waiting_ns += vertex.predicted_end_ns - vertex.predicted_start_ns;
+  }
+  return waiting_ns >= kTransferAhead;
+}
+
 bool PlanExecutor::issue_transfers(LaneKind kind) noexcept {
   const LaneIndex index = kind == LaneKind::to_device ? Lanes::kToDevice : Lanes::kToHost;
   bool progress = false;
@@ -98,13 +122,16 @@ bool PlanExecutor::issue_transfers(LaneKind kind) noexcept {
   while (failure_ == nullptr) {
     const Lane& lane = memory_.lanes[index];
     const uint64_t outstanding = lane.issued - lane.completed;
-    full = outstanding >= kTransferDepth;
+    full = outstanding >= kTransferDepth || far_enough_ahead(index);
     if (full) break;
     const auto issue_if = [&](Instance instance, bool good) {
       // While diverging, only the transfers that submitted calls may need.
       if (closing_ && !progress_.has_submitted(instance.iteration)) return false;
       good = good && (memory_.strict() ? can_transfer(instance.vertex) : can_place(instance.vertex));
-      if (good) issue_transfer(instance);
+      if (good) {
+        issue_transfer(instance);
+        sent_[index].push_back(instance);
+      }
       return good;
     };
     const auto complete = [&](Instance instance) {
