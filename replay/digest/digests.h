@@ -48,8 +48,8 @@ class Digests {
   CUfunction kernel_ = nullptr;
   CUfunction tell_ = nullptr;
   CUdeviceptr sums_ = 0;
-  uint64_t* host_ = nullptr;    // pinned, two words a cell
-  CUdeviceptr told_ = 0;        // the same, for the device
+  uint64_t* host_ = nullptr;  // pinned, two words a cell
+  CUdeviceptr told_ = 0;      // the same, for the device
   std::vector<DigestCell> free_;
 };
 

@@ -148,7 +148,7 @@ Examiner::Why Examiner::reason_against(const Command& command, ManagedMemory& me
   const Why against = operands_of(command, kernel.known, memory, &operands);
   kernel.never = against != nullptr;
   if (kernel.never) return against;
-  Trials trials(&memory.lanes, lane, std::move(operands), launcher);
+  Trials trials(&memory.lanes, &memory.digests, lane, std::move(operands), launcher);
   if (!device_is_idle(memory.lanes)) return &run_log::examine::busy;
   if (!trials.keep()) return &run_log::examine::no_memory;
   if (trials.hold_address(live_in(memory))) return &run_log::examine::holds_address;

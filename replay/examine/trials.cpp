@@ -1,6 +1,7 @@
 // What is tried, in this order. "from before": the operands hold what they held before the first launch.
 //
-//     again from before, twice                other bytes: not pure, and nothing more is tried
+//     again from before, twice, the second    other bytes: not pure, and nothing more is tried
+//     time beside another kernel
 //     what it changed: from what it left, and from two patterns
 //         the same bytes each time            overwritten: what was there is not used
 //     what it did not change: each word disturbed in its lowest bits, one operand at a time, then all, otherwise
@@ -30,6 +31,7 @@ constexpr unsigned char kPatterns[] = {0xa5, 0x5a};
 // In each half of a word: the last bit but one or two of a float's fraction, whether it has 2, 4 or 8 bytes.
 constexpr uint32_t kDisturbances[] = {0x00010001, 0x00020002};
 constexpr size_t kMostAlone = 6;  // operands that are tried one at a time
+constexpr int kCompany = 8;       // kernels that run beside it, one after the other
 
 // Does most of it look like floating-point numbers? Of a small integer, an index or an address the highest byte of
 // every word, or of every second one, is 0 or 255.
@@ -58,8 +60,14 @@ void disturb_words(unsigned char* to, const unsigned char* from, uint64_t size, 
 
 }  // namespace
 
-Trials::Trials(Lanes* lanes, LaneIndex lane, std::vector<TriedOperand> operands, Launcher launcher) noexcept
-    : lanes_(*lanes), lane_(lane), operands_(std::move(operands)), launcher_(launcher), copies_(operands_.size()) {}
+Trials::Trials(Lanes* lanes, Digests* digests, LaneIndex lane, std::vector<TriedOperand> operands,
+               Launcher launcher) noexcept
+    : lanes_(*lanes),
+      digests_(*digests),
+      lane_(lane),
+      operands_(std::move(operands)),
+      launcher_(launcher),
+      copies_(operands_.size()) {}
 
 bool Trials::keep() noexcept {
   for (size_t i = 0; i < operands_.size(); ++i) {
@@ -183,10 +191,29 @@ bool Trials::as_first(size_t but, bool* same) noexcept {
   return true;
 }
 
+// Others are with the device while it runs, which orders its blocks, and so its atomics, in another way: our kernel
+// that reads, over the largest operand. Where there is none, it runs alone.
+bool Trials::begin_company() noexcept {
+  if (operands_.empty() || !digests_.available()) return true;
+  const auto smaller = [](const TriedOperand& a, const TriedOperand& b) { return a.bytes < b.bytes; };
+  const TriedOperand& largest = *std::max_element(operands_.begin(), operands_.end(), smaller);
+  DigestCell cell = digests_.take();
+  if (cell == kNoDigest) return true;
+  if (lanes_.enter_own() != CUDA_SUCCESS) return false;
+  CUresult result = CUDA_SUCCESS;
+  for (int i = 0; i < kCompany && result == CUDA_SUCCESS; ++i) {
+    result = digests_.add(cell, largest.base, largest.bytes, 0, lanes_.stream(Lanes::kToHost));
+  }
+  lanes_.advance(Lanes::kToHost);
+  digests_.give_back(&cell);  // its next digest begins on whatever stream: reading the operands waits for this one
+  return result == CUDA_SUCCESS;
+}
+
 bool Trials::repeats(bool* same) noexcept {
   *same = true;
   for (int i = 0; i < 2 && *same; ++i) {
-    if (!rewind() || !launch_and_wait() || !as_first(operands_.size(), same)) return false;
+    if (!rewind() || (i == 1 && !begin_company()) || !launch_and_wait() || !as_first(operands_.size(), same))
+      return false;
   }
   return true;
 }

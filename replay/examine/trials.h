@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "preload/facts/facts.h"
+#include "replay/digest/digests.h"
 #include "replay/memory/lanes.h"
 
 namespace reprise::replay {
@@ -34,7 +35,8 @@ using LiveRanges = std::vector<std::pair<CUdeviceptr, CUdeviceptr>>;
 
 class Trials {
  public:
-  Trials(Lanes* lanes, LaneIndex lane, std::vector<TriedOperand> operands, Launcher launcher) noexcept;
+  Trials(Lanes* lanes, Digests* digests, LaneIndex lane, std::vector<TriedOperand> operands,
+         Launcher launcher) noexcept;
 
   // Reads the operands. False: no memory, or the driver refused; then nothing has happened.
   bool keep() noexcept;
@@ -56,6 +58,7 @@ class Trials {
 
   CUresult launch() noexcept;
   bool launch_and_wait() noexcept;
+  bool begin_company() noexcept;
   bool read(size_t i, unsigned char* to) noexcept;
   bool write(size_t i, const unsigned char* from) noexcept;
   bool fill(size_t i, unsigned char byte) noexcept;
@@ -71,6 +74,7 @@ class Trials {
   bool may_be_written(size_t i) const noexcept;
 
   Lanes& lanes_;
+  Digests& digests_;
   const LaneIndex lane_;
   const std::vector<TriedOperand> operands_;
   const Launcher launcher_;

@@ -5,8 +5,8 @@
 // layered_program CUBIN SEED ITERATIONS [--layers N] [--streams N] [--max-kib N] [--kernels N] [--even PERCENT]
 // [--clear 1] [--dump 1] [--odd-at ITERATION LAUNCH WHAT]
 //
-// --kernels: of up to eight. --even: so many tensors are of one size, as a kernel writes no more bytes than its smallest
-// operand has.
+// --kernels: of up to eight. --even: so many tensors are of one size, as a kernel writes no more bytes than its
+// smallest operand has.
 // --clear: what is allocated in an iteration is set before it is used; else an output that a kernel writes in part has
 // undefined bytes. --odd-at: before this launch (from 0) of this iteration (from 0) something else happens, a row of
 // kOdd. --dump: behind it, all tensors that a kernel has written are read back; where the program ends there, by a

@@ -69,6 +69,10 @@ void fill_table(DriverTable* table) {
     *stream = fake->stream();
     return CUDA_SUCCESS;
   };
+  table->cuStreamQuery = [](CUstream stream) {
+    CALLED("cuStreamQuery");
+    return fake->streams_[stream].queue.empty() ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+  };
   table->cuStreamDestroy = [](CUstream stream) {
     CALLED("cuStreamDestroy");
     return fake->stream_destroy(stream);
@@ -364,6 +368,7 @@ CUresult FakeDriver::event_record(CUevent event, CUstream stream) {
 
 CUresult FakeDriver::event_query(CUevent event) {
   if (events_.count(event) == 0) return CUDA_ERROR_INVALID_HANDLE;
+  if (runs_when_asked) run_until(event, events_[event].recorded);
   return events_[event].complete >= events_[event].recorded ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
@@ -429,6 +434,11 @@ void FakeDriver::run_all() {
 
 bool FakeDriver::idle() const {
   return std::all_of(streams_.begin(), streams_.end(), [](const auto& stream) { return stream.second.queue.empty(); });
+}
+
+bool FakeDriver::idle_but(CUstream stream) const {
+  return std::all_of(streams_.begin(), streams_.end(),
+                     [stream](const auto& each) { return each.first == stream || each.second.queue.empty(); });
 }
 
 std::vector<CUstream> FakeDriver::streams() const {

@@ -47,6 +47,7 @@ class FakeDriver {
   std::map<CUdeviceptr, CUmemGenericAllocationHandle> page_table() const;
   bool unmaps_whole_ranges = true;  // false: cuMemUnmap takes one mapping a call
   uint64_t host_bytes = 0;          // pinned
+  bool runs_when_asked = false;     // true: cuEventQuery lets the event's stream get there
 
   // The context of the calling thread. Streams and events belong to the one in which they were made: an event can only
   // be recorded on a stream of its own, and copies go to streams of the current one.
@@ -59,6 +60,7 @@ class FakeDriver {
   bool step(CUstream stream);
   void run_all();
   bool idle() const;
+  bool idle_but(CUstream stream) const;  // nothing is queued on any other
   std::vector<CUstream> streams() const;
 
   // May the device access this address now?
