@@ -83,7 +83,7 @@ CUresult Dispatcher::start(uint64_t host_cap, bool measure) noexcept {
   on_demand_.set_headroom(outside_.headroom());
   if (measure) {
     memory_.chunks.set_limit(rule_.bytes != 0 ? rule_.bytes / chunk_bytes : 1);
-    link_rates_ = measure_link_rates(memory_, &RunLogWriter::now_ns);
+    link_rates_ = measure_link_rates(memory_);
   }
   follow_budget();
   return start_thread("reprise", [this] { run(); }) ? CUDA_SUCCESS : CUDA_ERROR_OPERATING_SYSTEM;

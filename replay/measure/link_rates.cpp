@@ -13,20 +13,36 @@ constexpr uint64_t kBytesPerTry = 64u << 20;
 constexpr uint64_t kTimePerTry = 20'000'000;  // ns: slower links take fewer bytes, a chunk at least
 constexpr uint64_t kSmallBytes = 64;
 
-// Measures on one stream, by one clock.
-struct LinkTimer {
-  CUstream stream = nullptr;
-  MeasuringClock now = nullptr;
+// Measures what runs on one stream of the current context.
+class LinkTimer {
+ public:
+  explicit LinkTimer(CUstream stream) noexcept : stream_(stream) {
+    if (driver().cuEventCreate(&begin_, CU_EVENT_DEFAULT) != CUDA_SUCCESS) begin_ = nullptr;
+    if (driver().cuEventCreate(&end_, CU_EVENT_DEFAULT) != CUDA_SUCCESS) end_ = nullptr;
+  }
+  ~LinkTimer() {
+    for (CUevent event : {begin_, end_}) {
+      if (event != nullptr) driver().cuEventDestroy(event);
+    }
+  }
+  LinkTimer(const LinkTimer&) = delete;
+  LinkTimer& operator=(const LinkTimer&) = delete;
 
-  // Time of copies of `bytes` that add up to at least `total`; 0 when one fails.
+  CUstream stream() const noexcept { return stream_; }
+
+  // Time of copies of `bytes` that add up to at least `total`; 0 when a call fails.
   template <typename Copy>
   uint64_t timed(uint64_t bytes, uint64_t total, Copy copy) const noexcept {
-    const uint64_t start = now();
+    if (begin_ == nullptr || end_ == nullptr) return 0;
+    if (driver().cuEventRecord(begin_, stream_) != CUDA_SUCCESS) return 0;
     for (uint64_t moved = 0; moved < total; moved += bytes) {
       if (copy(bytes) != CUDA_SUCCESS) return 0;
     }
-    if (driver().cuStreamSynchronize(stream) != CUDA_SUCCESS) return 0;
-    return std::max<uint64_t>(now() - start, 1);
+    float ms = 0;
+    const bool good = driver().cuEventRecord(end_, stream_) == CUDA_SUCCESS &&
+                      driver().cuEventSynchronize(end_) == CUDA_SUCCESS &&
+                      driver().cuEventElapsedTime(&ms, begin_, end_) == CUDA_SUCCESS;
+    return good ? std::max<uint64_t>(static_cast<uint64_t>(static_cast<double>(ms) * 1e6), 1) : 0;
   }
 
   template <typename Copy>
@@ -42,19 +58,25 @@ struct LinkTimer {
   uint64_t rate(uint64_t bytes, Copy copy) const noexcept {
     // The first touch of the memory does not count, nor what passes while a link that was idle wakes up.
     uint64_t last = 0;
-    const uint64_t start = now();
+    uint64_t passed = 0;
     for (uint64_t moved = 0; moved < 2 * bytes || moved < kBytesPerTry; moved += bytes) {
-      if (moved >= 2 * bytes && now() - start > kTimePerTry) break;
+      if (moved >= 2 * bytes && passed > kTimePerTry) break;
       last = timed(bytes, bytes, copy);
       if (last == 0) return 0;
+      passed += last;
     }
     const uint64_t copies = std::clamp<uint64_t>(kTimePerTry / last, 1, std::max<uint64_t>(kBytesPerTry / bytes, 1));
     const uint64_t ns = median_ns(bytes, copies * bytes, copy);
     return ns == 0 ? 0 : static_cast<uint64_t>(static_cast<double>(copies * bytes) * 1e9 / static_cast<double>(ns));
   }
+
+ private:
+  const CUstream stream_;
+  CUevent begin_ = nullptr;
+  CUevent end_ = nullptr;
 };
 
-uint64_t digest_rate(ManagedMemory& memory, CUdeviceptr device, uint64_t bytes, MeasuringClock now) noexcept {
+uint64_t digest_rate(ManagedMemory& memory, CUdeviceptr device, uint64_t bytes) noexcept {
   Digests& digests = memory.digests;
   if (!digests.available()) return 0;
   DigestCell cell = digests.take();
@@ -64,14 +86,14 @@ uint64_t digest_rate(ManagedMemory& memory, CUdeviceptr device, uint64_t bytes, 
     if (result == CUDA_SUCCESS) result = digests.add(cell, device, count, 0, stream);
     return result == CUDA_SUCCESS ? digests.finish(cell, stream) : result;
   };
-  const uint64_t measured = LinkTimer{stream, now}.rate(bytes, compute);
+  const uint64_t measured = LinkTimer(stream).rate(bytes, compute);
   digests.give_back(&cell);
   return measured;
 }
 
 }  // namespace
 
-LinkRates measure_link_rates(ManagedMemory& memory, MeasuringClock now) noexcept {
+LinkRates measure_link_rates(ManagedMemory& memory) noexcept {
   LinkRates rates;
   const uint64_t chunk_bytes = memory.chunks.chunk_bytes();
   CUresult refused = CUDA_SUCCESS;
@@ -83,15 +105,19 @@ LinkRates measure_link_rates(ManagedMemory& memory, MeasuringClock now) noexcept
   if (memory.mappings.map(device, {chunk}) == CUDA_SUCCESS) {
     if (memory.host.allocate(chunk_bytes, &slot) && slot.size() == 1) {
       void* const host = reinterpret_cast<void*>(slot[0].address);
-      const LinkTimer in{memory.lanes.stream(Lanes::kToDevice), now};
-      const LinkTimer out{memory.lanes.stream(Lanes::kToHost), now};
-      const auto to_device = [&](uint64_t bytes) { return driver().cuMemcpyHtoDAsync(device, host, bytes, in.stream); };
-      const auto to_host = [&](uint64_t bytes) { return driver().cuMemcpyDtoHAsync(host, device, bytes, out.stream); };
+      const LinkTimer in(memory.lanes.stream(Lanes::kToDevice));
+      const LinkTimer out(memory.lanes.stream(Lanes::kToHost));
+      const auto to_device = [&](uint64_t bytes) {
+        return driver().cuMemcpyHtoDAsync(device, host, bytes, in.stream());
+      };
+      const auto to_host = [&](uint64_t bytes) {
+        return driver().cuMemcpyDtoHAsync(host, device, bytes, out.stream());
+      };
       rates.to_device = in.rate(chunk_bytes, to_device);
       rates.to_host = out.rate(chunk_bytes, to_host);
       in.timed(kSmallBytes, kSmallBytes, to_device);
       rates.latency_ns = in.median_ns(kSmallBytes, kSmallBytes, to_device);
-      rates.digest = digest_rate(memory, device, chunk_bytes, now);
+      rates.digest = digest_rate(memory, device, chunk_bytes);
     }
     // A measurement that ended early has left copies behind, which would find nothing at these addresses.
     const bool ended_early = rates.to_device == 0 || rates.to_host == 0 || rates.latency_ns == 0;

@@ -18,10 +18,8 @@ struct LinkRates {
   uint64_t digest = 0;      // of digests, computed one after the other
 };
 
-// Nanoseconds from any beginning; never goes back.
-using MeasuringClock = uint64_t (*)();
-
-// Takes one chunk from the pool for the time being, and a host slot. The median of three tries each, by `now`.
-LinkRates measure_link_rates(ManagedMemory& memory, MeasuringClock now) noexcept;
+// Takes one chunk from the pool for the time being, and a host slot. The median of three tries each, by the device's
+// events: a host that is busy does not make the link slow.
+LinkRates measure_link_rates(ManagedMemory& memory) noexcept;
 
 }  // namespace reprise::replay

@@ -99,6 +99,11 @@ void fill_table(DriverTable* table) {
     CALLED("cuEventQuery");
     return fake->event_query(event);
   };
+  table->cuEventElapsedTime = [](float* ms, CUevent, CUevent) {
+    CALLED("cuEventElapsedTime");
+    *ms = 1;
+    return CUDA_SUCCESS;
+  };
   table->cuEventSynchronize = [](CUevent event) {
     CALLED("cuEventSynchronize");
     return fake->event_synchronize(event);
