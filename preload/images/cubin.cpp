@@ -107,7 +107,8 @@ void read_kernel_info(Bytes info, KernelImage& kernel) {
 
 class CubinReader {
  public:
-  explicit CubinReader(std::vector<Section> sections) : sections_(std::move(sections)) {
+  CubinReader(std::vector<Section> sections, uint64_t file_bytes)
+      : sections_(std::move(sections)), left_(kMostCopies * file_bytes) {
     for (const auto& section : sections_) by_name_.emplace(section.name, &section);
   }
 
@@ -120,6 +121,7 @@ class CubinReader {
         const Elf64_Sym symbol = *section.data.read<Elf64_Sym>(at);
         const auto name = names.text(symbol.st_name);
         if (!name) return corrupt("a symbol name beyond the end");
+        if (!may_copy(name->size())) return corrupt("symbols that share their names");
         if (const Status status = read_symbol(symbol, *name); !status.ok()) return status;
       }
     }
@@ -130,6 +132,13 @@ class CubinReader {
   const Section* find(const std::string& name) const {
     const auto found = by_name_.find(name);
     return found == by_name_.end() ? nullptr : found->second;
+  }
+
+  // Symbols of a real file have bytes of their own; a file must not make us hold far more than it is.
+  bool may_copy(uint64_t bytes) {
+    if (bytes > left_) return false;
+    left_ -= bytes;
+    return true;
   }
 
   Status read_symbol(const Elf64_Sym& symbol, std::string_view name) {
@@ -166,13 +175,16 @@ class CubinReader {
     if (section.header.sh_type != SHT_NOBITS) {
       const auto initial = section.data.slice(symbol.st_value, symbol.st_size);
       if (!initial) return corrupt("a global beyond the end of its section");
+      if (!may_copy(initial->size())) return corrupt("globals that share their bytes");
       global.initial.assign(initial->data(), initial->data() + initial->size());
     }
     image_.globals.push_back(std::move(global));
     return {};
   }
 
+  static constexpr uint64_t kMostCopies = 4;  // of the file's bytes
   std::vector<Section> sections_;
+  uint64_t left_;  // that may still be copied
   std::unordered_map<std::string_view, const Section*> by_name_;
   Image image_;
 };
@@ -207,7 +219,7 @@ Result<Image> parse_cubin(Bytes bytes) {
   }
   auto sections = read_sections(bytes, *header);
   if (!sections.ok()) return sections.status();
-  auto image = CubinReader(std::move(sections.value())).read();
+  auto image = CubinReader(std::move(sections.value()), bytes.size()).read();
   if (image.ok()) image.value().content = trace::hash_bytes(bytes.data(), bytes.size());
   return image;
 }

@@ -16,7 +16,8 @@ constexpr uint64_t kFlagLz4 = 0x2000;
 constexpr uint64_t kFlagZstd = 0x8000;
 constexpr uint64_t kFlagExact = 0x100000;  // sm_90a: runs on no other architecture
 constexpr uint64_t kMostUncompressed = uint64_t{1} << 31;
-constexpr uint64_t kBestLz4Ratio = 255;
+constexpr uint64_t kModestUncompressed = uint64_t{64} << 20;  // a large table of zeros in a small file
+constexpr uint64_t kBestRatio = 255;                          // of larger ones; LZ4 has no better one
 
 struct FatbinHeader {
   uint32_t magic;
@@ -88,8 +89,9 @@ Result<Bytes> unpack(const FatbinEntry& entry, std::vector<uint8_t>& storage) {
   const uint64_t size = entry.header.uncompressed_bytes;
   // A file must not make us take far more memory than it can fill.
   const auto can_fill = [&] {
-    if ((flags & kFlagZstd) != 0) return ZSTD_getFrameContentSize(packed->data(), packed->size()) == size;
-    return size / kBestLz4Ratio <= packed->size();
+    const bool zstd = (flags & kFlagZstd) != 0;
+    if (zstd && ZSTD_getFrameContentSize(packed->data(), packed->size()) != size) return false;
+    return size / kBestRatio <= packed->size() || (zstd && size <= kModestUncompressed);
   };
   if (!packed || size > kMostUncompressed || !can_fill()) return corrupt("a compressed entry of an impossible size");
   storage.resize(size);

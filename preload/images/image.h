@@ -26,7 +26,7 @@ struct KernelImage {
 struct GlobalImage {
   std::string name;
   uint64_t bytes = 0;
-  std::vector<uint8_t> initial;  // empty: zero
+  std::vector<uint8_t> initial;  // zeros follow where it is shorter than `bytes`
   bool constant = false;
 };
 

@@ -231,7 +231,7 @@ class PtxReader {
     global.bytes = variable.count * variable.element_bytes;
     if (global.bytes == 0) global.bytes = global.initial.size();
     if (global.bytes > kMostVariableBytes) return corrupt("variable " + global.name + " is too large");
-    if (!global.initial.empty()) global.initial.resize(global.bytes);
+    if (global.initial.size() > global.bytes) global.initial.resize(global.bytes);
     if (!external) image_.globals.push_back(std::move(global));
     return {};
   }

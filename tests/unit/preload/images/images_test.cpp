@@ -1,5 +1,7 @@
 // What the image parser finds in what nvcc writes, and that damaged images are refused and never read beyond their end.
+#include <elf.h>
 #include <gtest/gtest.h>
+#include <zstd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -325,6 +327,127 @@ TEST(Images, VariablesAreWhatKernelsCanWrite) {
   EXPECT_TRUE(holds(".global .align 1 .b8 flag[1];\n"));
   EXPECT_TRUE(holds(".global .align 4 .u32 counter;\n"));
   EXPECT_TRUE(holds(".const .align 4 .b32 constant = 1;\n.visible .global .align 4 .b32 table[100];\n"));
+}
+
+// Bytes of the initial values and names that an image was read into.
+uint64_t bytes_held(const Image& image) {
+  uint64_t bytes = 0;
+  for (const GlobalImage& global : image.globals) bytes += global.name.size() + global.initial.size();
+  for (const KernelImage& kernel : image.kernels) bytes += kernel.name.size();
+  return bytes;
+}
+
+TEST(Ptx, AVariableTakesNoMoreMemoryThanItsText) {
+  const std::string text = ".version 9.0\n.global .u8 large[2147483648] = {1};\n.global .u8 less[1] = {1, 2};\n";
+  const auto image = parse_ptx(text);
+  ASSERT_TRUE(image.ok()) << image.status().message();
+  EXPECT_EQ(find_global(image.value(), "large")->bytes, uint64_t{1} << 31);
+  EXPECT_LT(bytes_held(image.value()), text.size());
+  EXPECT_EQ(find_global(image.value(), "less")->initial.size(), 1u);
+}
+
+template <typename T>
+void append(std::string& bytes, const T& value) {
+  bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+// A cubin with one section of names, one of data, and as many symbols as asked for, each of the whole data.
+std::string cubin_of_symbols(const std::string& names, uint64_t data_bytes, const std::vector<Elf64_Sym>& symbols) {
+  constexpr uint64_t kSections = 4;
+  Elf64_Ehdr header{};
+  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+  header.e_ident[EI_CLASS] = ELFCLASS64;
+  header.e_machine = 190;
+  header.e_shoff = sizeof header;
+  header.e_shentsize = sizeof(Elf64_Shdr);
+  header.e_shnum = kSections;
+  header.e_shstrndx = 1;
+  uint64_t at = sizeof header + kSections * sizeof(Elf64_Shdr);
+  const auto section = [&at](uint32_t name, uint32_t type, uint64_t size, uint32_t link) {
+    Elf64_Shdr one{};
+    one.sh_name = name;
+    one.sh_type = type;
+    one.sh_offset = at;
+    one.sh_size = size;
+    one.sh_link = link;
+    at += size;
+    return one;
+  };
+  std::string bytes;
+  append(bytes, header);
+  append(bytes, Elf64_Shdr{});
+  append(bytes, section(0, SHT_STRTAB, names.size(), 0));
+  append(bytes, section(1, SHT_PROGBITS, data_bytes, 0));
+  append(bytes, section(0, SHT_SYMTAB, symbols.size() * sizeof(Elf64_Sym), 1));
+  bytes += names + std::string(data_bytes, 'd');
+  for (const Elf64_Sym& symbol : symbols) append(bytes, symbol);
+  return bytes;
+}
+
+// Every symbol begins one byte further in the same long name.
+TEST(Cubin, SymbolsThatShareTheirBytesDoNotMultiplyThem) {
+  constexpr uint64_t kBytes = 1 << 16;
+  std::string names = std::string(1, '\0') + ".nv.global.init" + std::string(1, '\0');
+  const auto first = static_cast<uint32_t>(names.size());
+  names += std::string(kBytes, 'n') + std::string(1, '\0');
+  for (const unsigned char type : {STT_OBJECT, STT_FUNC}) {
+    std::vector<Elf64_Sym> symbols;
+    for (uint32_t i = 0; i < 3000; ++i) {
+      Elf64_Sym symbol{};
+      symbol.st_name = first + i;
+      symbol.st_info = type;
+      symbol.st_other = 0x10;
+      symbol.st_shndx = 2;
+      symbol.st_size = kBytes;
+      symbols.push_back(symbol);
+    }
+    const std::string bytes = cubin_of_symbols(names, kBytes, symbols);
+    const auto image = parse_cubin(Bytes(bytes.data(), bytes.size()));
+    EXPECT_FALSE(image.ok()) << "holds " << bytes_held(image.value()) << " of " << bytes.size() << " bytes";
+    symbols.resize(1);
+    const std::string one = cubin_of_symbols(names, kBytes, symbols);
+    EXPECT_TRUE(parse_cubin(Bytes(one.data(), one.size())).ok()) << "a symbol may have a long name";
+  }
+}
+
+// Both formats unpack runs of one byte from next to nothing.
+TEST(Fatbin, WhatUnpacksToFarMoreThanItsFileIsRefused) {
+  const auto fatbin_of = [](uint64_t zeros) {
+    std::string text = ".version 9.0\n.entry k() { ret; }\n//";
+    text.resize(zeros, 'z');
+    std::string packed(ZSTD_compressBound(text.size()), '\0');
+    packed.resize(ZSTD_compress(packed.data(), packed.size(), text.data(), text.size(), 1));
+    std::string bytes;
+    append(bytes, uint32_t{kFatbinMagic});
+    append(bytes, uint16_t{1});
+    append(bytes, uint16_t{16});
+    append(bytes, uint64_t{64 + packed.size()});
+    const uint32_t entry[16] = {1u << 16 | 1,
+                                64,
+                                static_cast<uint32_t>(packed.size()),
+                                0,
+                                static_cast<uint32_t>(packed.size()),
+                                0,
+                                0,
+                                90,
+                                0,
+                                0,
+                                0x8000,
+                                0,
+                                0,
+                                0,
+                                static_cast<uint32_t>(text.size()),
+                                0};
+    append(bytes, entry);
+    return bytes + packed;
+  };
+  const std::string modest = fatbin_of(8 << 20);
+  const auto image = parse_fatbin(Bytes(modest.data(), modest.size()), kDevice);
+  ASSERT_TRUE(image.ok()) << image.status().message();
+  EXPECT_EQ(image.value().kernels.size(), 1u);
+  const std::string bomb = fatbin_of(300 << 20);
+  EXPECT_LT(bomb.size(), 100u << 10);
+  EXPECT_FALSE(parse_fatbin(Bytes(bomb.data(), bomb.size()), kDevice).ok());
 }
 
 TEST(Ptx, InitialValuesAndForeignVariables) {
