@@ -21,6 +21,7 @@ uint64_t value_of(const nlohmann::json& line, const run_log::Key<Tag, run_log::N
   if (found == nullptr || !found->is_number()) return 0;
   if (found->is_number_unsigned()) return found->get<uint64_t>();
   const double value = found->get<double>();
+  if (value >= 0x1p64) return UINT64_MAX;
   return value > 0 ? static_cast<uint64_t>(value) : 0;
 }
 

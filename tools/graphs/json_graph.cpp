@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "tools/cli/files.h"
+#include "tools/cli/json_depth.h"
 #include "tools/graphs/listed_graph.h"
 
 namespace reprise::tools {
@@ -60,6 +61,9 @@ class Reader {
       throw Refusal(fmt::format("the list \"{}\" holds a list", key_));
     }
     if (depth == 2) parts_ = 0;
+    if (depth > static_cast<int>(kMostJsonDepth)) {
+      throw Refusal(fmt::format("an item of \"{}\" is more than {} lists deep", key_, kMostJsonDepth));
+    }
     if (++parts_ > kMostParts) {
       throw Refusal(fmt::format("an item of \"{}\" has more than {} parts", key_, kMostParts));
     }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <fstream>
 #include <iterator>
+#include <type_traits>
 
 #include "tools/probe/output/output.h"
 
@@ -26,9 +27,20 @@ constexpr Field kFields[] = {
 // Files written by hand may leave out where the numbers come from.
 enum class Presence : uint8_t { optional, required };
 
+constexpr double kNumberLimit = 0x1p62;
+
+bool is_size(const Json& json) {
+  return json.is_number() && json.get<double>() >= 0 && json.get<double>() < kNumberLimit;
+}
+
+// False: the value is none of its key. A number that the type cannot hold must not be converted to it.
 template <typename Value>
-void read(const Json& json, const char* key, Presence presence, Value& value) {
-  if (presence == Presence::required || json.contains(key)) value = json.at(key).get<Value>();
+bool read(const Json& json, const char* key, Presence presence, Value& value) {
+  if (presence == Presence::optional && !json.contains(key)) return true;
+  const Json& found = json.at(key);
+  if (std::is_same_v<Value, uint64_t> && !is_size(found)) return false;
+  value = found.get<Value>();
+  return true;
 }
 
 Status corrupt(const std::string& why) { return {StatusCode::corrupt, "not a machine file: " + why}; }
@@ -53,21 +65,23 @@ Result<Machine> machine_from_json(const Json& json) {
     return corrupt(fmt::format("no \"format\": \"{}\"", machine_fixed::format));
   }
   try {
-    if (json.at("version").get<int>() != machine_fixed::version) {
+    if (json.at("version") != machine_fixed::version) {
       return Status(StatusCode::unsupported, fmt::format("machine file of version {}, this build knows {}",
                                                          json.at("version").dump(), machine_fixed::version));
     }
     Machine machine;
-#define MACHINE_TEXT(key, unit, presence, help) read(json, #key, Presence::presence, machine.key);
-#define MACHINE_FLAG(key, unit, presence, help) read(json, #key, Presence::presence, machine.key);
-#define MACHINE_SIZE(key, unit, presence, help) read(json, #key, Presence::presence, machine.key);
+    bool good = true;
+#define MACHINE_TEXT(key, unit, presence, help) good = good && read(json, #key, Presence::presence, machine.key);
+#define MACHINE_FLAG(key, unit, presence, help) good = good && read(json, #key, Presence::presence, machine.key);
+#define MACHINE_SIZE(key, unit, presence, help) good = good && read(json, #key, Presence::presence, machine.key);
 #include "tools/probe/output/machine_rows.h"
+    if (!good) return corrupt("a size is no number of bytes");
     for (const Field& field : kFields) {
       if (!json.contains(field.key)) continue;
       const auto value = json.at(field.key).get<double>();
       const bool may_be_zero = field.lowest == Lowest::zero;
-      const bool good = std::isfinite(value) && value < 0x1p62 && (may_be_zero ? value >= 0 : value > 0);
-      if (!good) return corrupt(fmt::format("{} is not a {} number", field.key, may_be_zero ? "valid" : "positive"));
+      const bool valid = std::isfinite(value) && value < kNumberLimit && (may_be_zero ? value >= 0 : value > 0);
+      if (!valid) return corrupt(fmt::format("{} is not a {} number", field.key, may_be_zero ? "valid" : "positive"));
       machine.*field.value = value;
     }
     return machine;
@@ -89,9 +103,12 @@ Status write_machine(const Machine& machine, const std::string& path) {
 Result<Machine> read_machine(const std::string& path) {
   std::ifstream file(path);
   if (!file) return Status(StatusCode::not_found, "cannot open the machine file " + path);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  return parse_machine({std::istreambuf_iterator<char>(file), {}}, path);
+}
+
+Result<Machine> parse_machine(const std::string& text, const std::string& name) {
   const Json json = Json::parse(text, nullptr, false);
-  if (json.is_discarded()) return corrupt(path + " is not JSON");
+  if (json.is_discarded()) return corrupt(name + " is not JSON");
   return machine_from_json(json);
 }
 

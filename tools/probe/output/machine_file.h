@@ -35,5 +35,7 @@ void merge(Machine& machine, const Machine& other);
 
 Status write_machine(const Machine& machine, const std::string& path);
 Result<Machine> read_machine(const std::string& path);
+// The same for the text of a file, which errors call `name`.
+Result<Machine> parse_machine(const std::string& text, const std::string& name);
 
 }  // namespace reprise::probe

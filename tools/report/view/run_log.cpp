@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "tools/cli/files.h"
+#include "tools/cli/json_depth.h"
 #include "tools/cli/run_log_value.h"
 #include "tools/report/view/timeline.h"
 
@@ -200,7 +201,8 @@ RunLog parse_run_log(const std::string& content) {
   std::istringstream lines(content);
   for (std::string line; std::getline(lines, line);) {
     if (line.empty()) continue;
-    const json value = json::parse(line, nullptr, false);
+    const bool shallow = tools::json_depth(line) <= tools::kMostJsonDepth;
+    const json value = shallow ? json::parse(line, nullptr, false) : json();
     if (!value.is_object()) {
       ++log.unreadable_lines;
       continue;

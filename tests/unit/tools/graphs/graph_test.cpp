@@ -121,6 +121,14 @@ TEST(JsonGraph, ItemsWithoutEnd) {
   EXPECT_TRUE(parse_graph(other, kGraphChunk).ok());
 }
 
+TEST(JsonGraph, ListsInListsWithoutEnd) {
+  const std::string deep = std::string(300'000, '[') + std::string(300'000, ']');
+  EXPECT_NE(why(with(R"({"id": )" + deep + "}", kKernel)).find("deep"), std::string::npos);
+  EXPECT_TRUE(parse_graph(R"({"junk": )" + deep + R"(, "tensors": [)" + kTensor + R"(], "kernels": [)" + kKernel + "]}",
+                          kGraphChunk)
+                  .ok());
+}
+
 // w0 on device 0 makes x0, which is copied to device 1 and used there with w1.
 constexpr char kTwoDevices[] = R"({
   "tensors": [{"id": 0, "bytes": 4194304, "persistent": 1}, {"id": 1, "bytes": 2097152, "persistent": 1, "device": 1},

@@ -39,7 +39,9 @@ TEST(MachineFile, WhatWasNotMeasuredIsAbsent) {
 
 TEST(MachineFile, RefusesWhatItCannotTrust) {
   for (const char* change : {R"({"format": "other"})", R"({"version": 99})", R"({"h2d_bytes_per_second": -1})",
-                             R"({"h2d_bytes_per_second": "fast"})", R"({"memory_bytes": null})", R"({"device": 7})"}) {
+                             R"({"h2d_bytes_per_second": "fast"})", R"({"memory_bytes": null})", R"({"device": 7})",
+                             R"({"memory_bytes": -1})", R"({"memory_bytes": 1e300})", R"({"version": 1e300})",
+                             R"({"version": true})", R"({"memory_bytes": true})"}) {
     Json json = to_json(example());
     json.merge_patch(Json::parse(change));
     EXPECT_FALSE(machine_from_json(json).ok()) << change;

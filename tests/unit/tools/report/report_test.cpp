@@ -494,6 +494,21 @@ TEST(RunLog, OldWordsGiveTheReportThatTheyGave) {
   }
 }
 
+TEST(RunLog, NumbersThatNoCounterHoldsAreTheLargest) {
+  const RunLog log = parse_run_log(R"({"kind":"iteration","index":1e300,"wall_ns":-1e300,"offload_bytes":1e19})");
+  ASSERT_EQ(log.iterations.size(), 1u);
+  EXPECT_EQ(log.iterations[0].index, UINT64_MAX);
+  EXPECT_EQ(log.iterations[0].wall_ns, 0u);
+  EXPECT_EQ(log.iterations[0].offload_bytes, 10'000'000'000'000'000'000u);
+}
+
+TEST(RunLog, ListsInListsWithoutEndAreUnreadable) {
+  const std::string deep = std::string(300'000, '[') + std::string(300'000, ']');
+  const RunLog log = parse_run_log(R"({"kind":"start","program":)" + deep + "}\n" + R"({"kind":"end"})");
+  EXPECT_EQ(log.unreadable_lines, 1u);
+  EXPECT_TRUE(log.ended);
+}
+
 TEST(RunLog, NumbersOfTheWrongTypeDoNotThrow) {
   const RunLog log =
       parse_run_log("{\"kind\":\"iteration\",\"index\":\"x\",\"wall_ns\":-4,\"mode\":7}\n{\"kind\":3}\n");
