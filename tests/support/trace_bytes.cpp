@@ -101,4 +101,20 @@ TraceBytes sample_trace() {
   return trace;
 }
 
+std::string records_of(const std::string& file) {
+  std::string records;
+  for (size_t at = sizeof(FileHeader); at < file.size();) {
+    ChunkHeader header;
+    std::memcpy(&header, file.data() + at, sizeof(header));
+    std::string raw(header.raw_bytes, '\0');
+    if (ZSTD_decompress(raw.data(), raw.size(), file.data() + at + sizeof(header), header.compressed_bytes) !=
+        raw.size()) {
+      return {};
+    }
+    records += raw;
+    at += sizeof(header) + header.compressed_bytes;
+  }
+  return records;
+}
+
 }  // namespace reprise::trace::test

@@ -68,4 +68,7 @@ std::string bytes_of(const T& value) {
 // One record of every kind, as a small program would leave them: allocate, copy in, launch, wait, copy out, free.
 TraceBytes sample_trace();
 
+// All records of a trace's file, taken out of its chunks.
+std::string records_of(const std::string& file);
+
 }  // namespace reprise::trace::test
