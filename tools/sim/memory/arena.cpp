@@ -13,7 +13,7 @@ namespace {
 constexpr uint64_t kGuardBytes = 2ull << 20;  // never mapped, after each large block
 
 uint64_t reserve_addresses(uint64_t* bytes) {
-  for (*bytes = 4ull << 40; *bytes >= 1ull << 30; *bytes /= 2) {
+  for (*bytes = kMostReserved; *bytes >= 1ull << 30; *bytes /= 2) {
     void* base = mmap(nullptr, *bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base != MAP_FAILED) return reinterpret_cast<uint64_t>(base);
   }

@@ -281,7 +281,8 @@ bool is_reserved(uint64_t address) {
 
 uint64_t reserve_range(uint64_t bytes, uint64_t alignment, uint64_t hint) {
   const std::unique_lock lock(memory_map().mutex());
-  if (hint != 0 && hint % alignment == 0) {
+  if (bytes + alignment < bytes || bytes > kMostRange) return 0;
+  if (kPlacesRanges && hint != 0 && hint % alignment == 0) {
     void* place = mmap(pointer(hint), bytes, PROT_NONE, kEmpty | MAP_FIXED_NOREPLACE, -1, 0);
     if (place == pointer(hint)) {
       reservations()[hint] = bytes;
@@ -289,7 +290,6 @@ uint64_t reserve_range(uint64_t bytes, uint64_t alignment, uint64_t hint) {
     }
     if (place != MAP_FAILED) munmap(place, bytes);
   }
-  if (bytes + alignment < bytes) return 0;
   void* place = mmap(nullptr, bytes + alignment, PROT_NONE, kEmpty, -1, 0);
   if (place == MAP_FAILED) return 0;
   const uint64_t start = reinterpret_cast<uint64_t>(place);
