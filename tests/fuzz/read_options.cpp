@@ -56,14 +56,13 @@ bool read_variables(std::string_view bytes) {
   say_misspelt(pointers.data());
   const Config config = read_config(look_up);
   const bool accepted = config.budget.given();
-  // A process reads its variables once, and keeps its copies of texts.
-  const Config untouched = read_config([](const char*) -> const char* { return nullptr; });
-  const auto drop = [](const auto& value, const auto& standard) {
+  // A process reads its variables once, and keeps its copies of texts, those of defaults among them.
+  const auto drop = [](const auto& value) {
     if constexpr (std::is_same_v<std::remove_cvref_t<decltype(value)>, const char*>) {
-      if (value != standard) std::free(const_cast<char*>(value));
+      std::free(const_cast<char*>(value));
     }
   };
-#define REPRISE_VARIABLE(field, name, Field, values, standard, help) drop(config.field, untouched.field);
+#define REPRISE_VARIABLE(field, name, Field, values, standard, help) drop(config.field);
 #include "preload/base/variables.def"
 #undef REPRISE_VARIABLE
   return accepted;

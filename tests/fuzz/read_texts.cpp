@@ -18,8 +18,12 @@ bool read_image(std::string_view bytes) {
     if (!image.ok()) continue;
     accepted = true;
     images::holds_variables(image.value());
-    // Nothing that can be held in memory is more than a small multiple of the file; compressed ones are unpacked.
     for (const images::KernelImage& kernel : image.value().kernels) FUZZ_CHECK(kernel.max_threads <= 1024);
+    // What is held is a small multiple of the file; that of a fatbin may be compressed.
+    uint64_t held = 0;
+    for (const images::GlobalImage& global : image.value().globals) held += global.name.size() + global.initial.size();
+    const bool packed = bytes.starts_with("\x50\xed\x55\xba");
+    FUZZ_CHECK(held <= (packed ? uint64_t{1} << 28 : 8 * bytes.size()));
   }
   return accepted;
 }
