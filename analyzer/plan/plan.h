@@ -165,7 +165,7 @@ struct Plan {
   // those of each. Empty: one device has them all. Plans for several devices are for simulation: nothing enforces them.
   std::vector<uint32_t> device_chunks = {};
   uint64_t slab_bytes = 0;     // size of the region for small transient tensors
-  uint64_t peak_bytes = 0;     // of the recorded iteration without Reprise
+  uint64_t peak_bytes = 0;     // of the device without Reprise, which percentages are of
   uint64_t minimum_bytes = 0;  // smallest budget for which a plan exists (largest working set and what is reserved)
   uint64_t compute_ns = 0;     // sum of the recorded durations
   uint64_t predicted_ns = 0;   // of one iteration under this plan

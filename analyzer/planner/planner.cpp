@@ -31,7 +31,7 @@ Result<uint64_t> budget_of(const Workload& workload, const PlanOptions& options)
   if (!(options.budget_fraction > 0) || !std::isfinite(options.budget_fraction) || options.budget_fraction > 1e6) {
     return Status{StatusCode::invalid_argument, "the plan needs a budget: bytes, or a positive fraction of the peak"};
   }
-  return static_cast<uint64_t>(std::llround(options.budget_fraction * static_cast<double>(workload.graph.peak_bytes)));
+  return share_of_peak(workload, options.budget_fraction);
 }
 
 Status infeasible(const Workload& workload, uint64_t budget) {

@@ -22,7 +22,7 @@ namespace reprise::analyzer {
 
 struct PlanOptions {
   uint64_t budget_bytes = 0;                      // wins over the fraction when it is not 0
-  double budget_fraction = 0;                     // of the program's own peak; 0.5 is 50 %
+  double budget_fraction = 0;                     // of Workload::peak_bytes; 0.5 is 50 %
   std::string policy = "auto";                    // or one of all_policies()
   std::optional<Machine> machine = std::nullopt;  // default: machine_of(trace)
   uint64_t chunk_bytes = 0;  // bytes of a chunk; 0: the trace's info key "device.granularity", else 2 MiB
@@ -50,7 +50,21 @@ struct Workload {
   uint64_t reserved_bytes = 0;
   WorkingSet largest;
   uint64_t minimum_bytes = 0;  // smallest budget that has a plan
+  // 100 %: what the program takes of the device without Reprise. Of a recording by the rule that runs use (decision
+  // 0001); of a graph that comes from elsewhere, the bytes that are alive at once.
+  uint64_t peak_bytes = 0;
+  bool recorded = false;  // from a trace
 };
+
+// The same 100 % of a recording in which nothing can be planned.
+uint64_t peak_of(const trace::Trace& trace, const PlanOptions& options);
+
+// What a share of the peak is in bytes, rounded as runs do.
+uint64_t share_of_peak(const Workload& workload, double fraction);
+
+// What to plan for to see what a run within the budget is like: one that holds the whole program is not planned for,
+// and nothing moves (decision 0026), where a plan of as many bytes would still move a little.
+uint64_t budget_as_run(const Workload& workload, uint64_t budget);
 
 // Errors: not_found (no iteration, and why), unsupported.
 Result<Workload> make_workload(const trace::Trace& trace, const PlanOptions& options);

@@ -42,7 +42,7 @@ plan::Plan to_plan(const Workload& workload, uint64_t budget, PlanCandidate cand
   plan.chunk_count = candidate.layout.chunk_count;
   plan.device_chunks = candidate.layout.device_chunks;
   plan.slab_bytes = workload.slab_bytes;
-  plan.peak_bytes = graph.peak_bytes;
+  plan.peak_bytes = workload.peak_bytes;
   plan.minimum_bytes = workload.minimum_bytes;
   plan.compute_ns = graph.compute_ns;
   plan.predicted_ns = candidate.prediction.iteration_ns;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "analyzer/iteration/stretch.h"
+#include "analyzer/taskgraph/footprint.h"
 
 namespace reprise::analyzer {
 namespace {
@@ -21,6 +22,16 @@ uint64_t info_number(const trace::Trace& trace, const char* key, uint64_t fallba
   const unsigned long long value = std::strtoull(found->second.c_str(), &end, 10);
   return end != found->second.c_str() && *end == '\0' ? value : fallback;
 }
+
+uint64_t held_bytes_of(const trace::Trace& trace, const PlanOptions& options) {
+  return options.held_bytes.value_or(info_number(trace, "memory.held_bytes", 0));
+}
+
+uint64_t chunk_bytes_of(const trace::Trace& trace, const PlanOptions& options) {
+  return options.chunk_bytes != 0 ? options.chunk_bytes : info_number(trace, "device.granularity", kDefaultChunkBytes);
+}
+
+bool in_range(uint64_t chunk_bytes) { return chunk_bytes >= 4096 && chunk_bytes <= (uint64_t{1} << 40); }
 
 // Copies between devices whose duration the graph does not say.
 void set_peer_copies(TaskGraph& graph, const Machine& machine) {
@@ -74,6 +85,7 @@ Result<Workload> make_workload(TaskGraph graph, const PlanOptions& options) {
   workload.iteration.occurrences = 1;
   workload.iteration.coverage = 1;
   complete_workload(workload, options.held_bytes.value_or(0), options);
+  workload.peak_bytes = workload.graph.peak_bytes;
   return workload;
 }
 
@@ -89,17 +101,35 @@ Result<Workload> make_workload(const trace::Trace& trace, const PlanOptions& opt
   Result<Iteration> iteration = find_iteration(stream, options.mark, options.least_calls);
   if (!iteration.ok()) return iteration.status();
   workload.iteration = iteration.value();
-  const uint64_t chunk_bytes =
-      options.chunk_bytes != 0 ? options.chunk_bytes : info_number(trace, "device.granularity", kDefaultChunkBytes);
-  if (chunk_bytes < 4096 || chunk_bytes > (uint64_t{1} << 40)) {
+  const uint64_t chunk_bytes = chunk_bytes_of(trace, options);
+  if (!in_range(chunk_bytes)) {
     return Status{StatusCode::invalid_argument, fmt::format("a chunk of {} bytes is out of range", chunk_bytes)};
   }
   Result<TaskGraph> graph = build_task_graph(stream, workload.iteration, chunk_bytes, workload.machine, options.safety,
                                              options.facts ? &*options.facts : nullptr);
   if (!graph.ok()) return graph.status();
   workload.graph = std::move(graph.value());
-  complete_workload(workload, options.held_bytes.value_or(info_number(trace, "memory.held_bytes", 0)), options);
+  const uint64_t held_bytes = held_bytes_of(trace, options);
+  complete_workload(workload, held_bytes, options);
+  workload.peak_bytes = peak_footprint(stream, chunk_bytes) + held_bytes;
+  workload.recorded = true;
   return workload;
+}
+
+uint64_t peak_of(const trace::Trace& trace, const PlanOptions& options) {
+  const uint64_t chunk_bytes = chunk_bytes_of(trace, options);
+  if (!in_range(chunk_bytes)) return 0;
+  const uint64_t peak = peak_footprint(make_call_stream(trace), chunk_bytes);
+  return peak == 0 ? 0 : peak + held_bytes_of(trace, options);
+}
+
+uint64_t share_of_peak(const Workload& workload, double fraction) {
+  return static_cast<uint64_t>(fraction * static_cast<double>(workload.peak_bytes));
+}
+
+uint64_t budget_as_run(const Workload& workload, uint64_t budget) {
+  if (!workload.recorded || budget < workload.peak_bytes) return budget;
+  return std::max(budget, workload.graph.peak_chunks * workload.graph.chunk_bytes + workload.reserved_bytes);
 }
 
 }  // namespace reprise::analyzer

@@ -78,6 +78,12 @@ std::string format_bytes(uint64_t bytes) {
   return number < 99.95 ? fmt::format("{:.1f} {}", number, shown->name) : fmt::format("{:.0f} {}", number, shown->name);
 }
 
+std::string typed_bytes(uint64_t bytes) {
+  constexpr uint64_t kib = 1024;
+  const uint64_t count = (bytes + kib - 1) / kib;
+  return count % kib == 0 ? fmt::format("{}MiB", count / kib) : fmt::format("{}KiB", count);
+}
+
 std::string format_duration(uint64_t nanoseconds) {
   const double value = static_cast<double>(nanoseconds);
   if (value >= 1e9) return fmt::format("{:.2f} s", value / 1e9);

@@ -30,6 +30,8 @@ Result<Budget> parse_budget(std::string_view text, std::string_view option = "--
 std::string to_variable(const Budget& budget);
 // For people: "12.0 GiB", "312 MiB", "17 B".
 std::string format_bytes(uint64_t bytes);
+// As it can be typed: "36MiB", or KiB where it is no whole number of these, rounded up.
+std::string typed_bytes(uint64_t bytes);
 // "1.24 s", "83.1 ms", "12 us".
 std::string format_duration(uint64_t nanoseconds);
 

@@ -159,6 +159,10 @@ class Planning {
         output, format_bytes(plan.budget_bytes), format_bytes(plan.peak_bytes), format_duration(plan.predicted_ns),
         plan.compute_ns == 0 ? 1.0 : static_cast<double>(plan.predicted_ns) / static_cast<double>(plan.compute_ns),
         recomputed, format_bytes(plan.offload_bytes + plan.reload_bytes), output));
+    if (workload.recorded && plan.budget_bytes >= workload.peak_bytes) {
+      say("all that the program has at once fits into this budget: `reprise run` needs no plan for it and moves "
+          "nothing");
+    }
     return {};
   }
 

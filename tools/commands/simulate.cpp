@@ -207,7 +207,7 @@ class Simulating {
 
   uint64_t bytes_of(const Budget& budget) const {
     if (budget.bytes > 0) return budget.bytes;
-    return static_cast<uint64_t>(budget.percent / 100 * static_cast<double>(workload_.graph.peak_bytes));
+    return analyzer::share_of_peak(workload_, budget.percent / 100);
   }
 
   analyzer::FluidBounds bounds_of(const Budget& budget) {
@@ -225,12 +225,11 @@ class Simulating {
   Result<SimulatedRow> simulate(const Budget& budget, const std::string& policy) {
     analyzer::PlanOptions options = options_;
     options.policy = policy;
-    options.budget_bytes = budget.bytes;
-    options.budget_fraction = budget.percent / 100;
     SimulatedRow row;
     row.asked = budget;
     row.policy = policy;
     row.budget_bytes = bytes_of(budget);
+    options.budget_bytes = analyzer::budget_as_run(workload_, row.budget_bytes);
     analyzer::PlanSummary summary;
     const auto start = std::chrono::steady_clock::now();
     const Result<plan::Plan> plan = analyzer::make_plan(workload_, options, &summary);

@@ -15,6 +15,7 @@ namespace {
 
 using tools::format_bytes;
 using tools::format_duration;
+using tools::typed_bytes;
 
 struct Advice {
   double worth = 0;  // share of the time that it may save; above 1: without it nothing is planned
@@ -30,13 +31,6 @@ double share(uint64_t part, uint64_t whole) {
 
 std::string of_peak(uint64_t bytes, uint64_t peak) {
   return peak < bytes ? "" : fmt::format(" ({:.0f} % of the peak)", 100 * share(bytes, peak));
-}
-
-// A budget as people type it: whole MiB, rounded up.
-std::string typed(uint64_t bytes) {
-  constexpr uint64_t kib = 1024;
-  if (bytes < 16 * kib * kib) return fmt::format("{}KiB", (bytes + kib - 1) / kib);
-  return fmt::format("{}MiB", (bytes + kib * kib - 1) / (kib * kib));
 }
 
 // Time at a budget, between the planned ones.
@@ -61,7 +55,7 @@ void advise_unplanned(const Inputs& inputs, Advices& list) {
   const std::string least = inputs.minimum_bytes > 0 ? format_bytes(inputs.minimum_bytes) : std::string("more");
   if (is(run_log::on_demand::too_small)) {
     list.push_back({3, fmt::format("Give it at least {}", least), "No plan fits into less: " + last.reason + ".",
-                    inputs.minimum_bytes > 0 ? "--budget " + typed(inputs.minimum_bytes) : ""});
+                    inputs.minimum_bytes > 0 ? "--budget " + typed_bytes(inputs.minimum_bytes) : ""});
   } else if (is(run_log::on_demand::refused)) {
     list.push_back({3, "Make room for the plan",
                     "It was ready and could not come in force: " + last.reason +
@@ -106,19 +100,19 @@ void advise_full_speed(const Inputs& inputs, Advices& list) {
   if (here == 0) {
     list.push_back({0.5, fmt::format("{} for full speed", budget),
                     "The smallest planned budget at which transfers cost at most 2 %.",
-                    "--budget " + typed(curve.full_speed_bytes)});
+                    "--budget " + typed_bytes(curve.full_speed_bytes)});
   } else if (here < curve.full_speed_bytes && now > curve.compute_ns) {
     list.push_back({share(now - curve.compute_ns, now), fmt::format("{} for full speed", budget),
                     fmt::format("With kernel times as recorded an iteration would take {} instead of {}.",
                                 format_duration(time_at(curve, curve.full_speed_bytes)), format_duration(now)),
-                    "--budget " + typed(curve.full_speed_bytes)});
+                    "--budget " + typed_bytes(curve.full_speed_bytes)});
   } else if (here > curve.full_speed_bytes + curve.full_speed_bytes / 20 && !waits_much(inputs)) {
     list.push_back(
         {0.02, fmt::format("{} would do", budget),
          fmt::format("The budget of {} can shrink by {} before transfers cost more than 2 %, as planned with "
                      "kernel times as recorded.",
                      format_bytes(here), format_bytes(here - curve.full_speed_bytes)),
-         "--budget " + typed(curve.full_speed_bytes)});
+         "--budget " + typed_bytes(curve.full_speed_bytes)});
   }
 }
 
@@ -132,7 +126,7 @@ void advise_smallest(const Inputs& inputs, Advices& list) {
                  : fmt::format("No smaller budget has a plan; there an iteration would take {}, {:.2f} x "
                                "computing alone.",
                                format_duration(time), share(time, inputs.curve.compute_ns)),
-       "--budget " + typed(least)});
+       "--budget " + typed_bytes(least)});
 }
 
 void advise_tensor(const Inputs& inputs, Advices& list) {

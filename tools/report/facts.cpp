@@ -19,7 +19,7 @@ double share(uint64_t part, uint64_t whole) {
 void add_plan_facts(const plan::Plan& plan, Facts& facts) {
   if (facts.program.empty()) facts.program = plan.program;
   if (facts.budget == 0) facts.budget = plan.budget_bytes;
-  facts.peak_before = plan.peak_bytes;
+  if (facts.peak_before == 0) facts.peak_before = plan.peak_bytes;
   facts.peak_planned = plan.chunk_count * plan.chunk_bytes + plan.reserved_bytes;
   facts.compute_ns = plan.compute_ns;
   facts.predicted_ns = plan.predicted_ns;
@@ -39,9 +39,9 @@ void add_times_of_run(const RunLog& log, Facts& facts) {
 void add_run_facts(const RunLog& log, Facts& facts) {
   if (facts.program.empty()) facts.program = log.program;
   if (facts.budget == 0) facts.budget = log.budget_bytes;
-  facts.peak_actual = log.peak_device_bytes;
+  if (log.peak_device_bytes > 0) facts.peak_actual = log.peak_device_bytes + log.outside_bytes;
   // What the program asks for is less than what it takes of the device, which budgets in per cent are of.
-  if (log.peak_footprint_bytes > 0) facts.peak_before = log.peak_footprint_bytes;
+  if (log.peak_footprint_bytes > 0) facts.peak_before = log.peak_footprint_bytes + log.outside_bytes;
   facts.actual_ns = median_iteration_ns(log, true);
   facts.on_demand_ns = median_iteration_ns(log, false);
   add_times_of_run(log, facts);
@@ -61,6 +61,7 @@ Facts collect_facts(const Inputs& inputs) {
   facts.program = inputs.program;
   facts.budget = inputs.budget_bytes;
   facts.bound_ns = inputs.bound_ns;
+  facts.peak_before = inputs.peak_bytes;
   if (inputs.plan != nullptr) add_plan_facts(*inputs.plan, facts);
   if (inputs.log != nullptr) add_run_facts(*inputs.log, facts);
   if (inputs.plan != nullptr && inputs.log == nullptr) add_prediction(*inputs.plan, facts);

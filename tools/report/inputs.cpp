@@ -240,6 +240,7 @@ report::Inputs LoadedFiles::examined() {
     if (const std::string folder = facts::folder_of_facts(std::getenv("REPRISE_FACTS")); !folder.empty()) {
       options.facts.emplace(folder);
     }
+    result.peak_bytes = analyzer::peak_of(*trace, options);
     Result<analyzer::Workload> workload = analyzer::make_workload(*trace, options);
     if (workload.ok()) {
       const analyzer::Workload& found = workload.value();

@@ -29,6 +29,7 @@ struct Inputs {
   uint64_t iterations_recorded = 0;
   std::string iteration_covers = {};  // "97 % of the recorded device time"
   uint64_t minimum_bytes = 0;         // no smaller budget has a plan
+  uint64_t peak_bytes = 0;            // of the device without Reprise: percentages are of it; 0: not looked at
   std::string no_iteration = {};      // why there is none
   BudgetCurve curve = {};             // of other budgets; no policy: not looked at
   double known_share = -1;            // of the computing, by kernels of which facts are known; below 0: not looked at

@@ -15,11 +15,11 @@ double slower(const SimulatedRow& row) {
   return row.compute_ns == 0 ? 1 : static_cast<double>(row.time_ns) / static_cast<double>(row.compute_ns);
 }
 
+// What to type: a size, and the percentage that was asked for. Runs take none above 100.
 std::string named(const SimulatedRow& row) {
-  constexpr uint64_t kMiB = uint64_t{1} << 20;
-  // Runs take no percentage above 100, nor a size with a space in it.
-  if (row.asked.bytes > 0 || row.asked.percent > 100) return fmt::format("{}MiB", (row.budget_bytes + kMiB - 1) / kMiB);
-  return fmt::format("{:g}% ({})", row.asked.percent, format_bytes(row.budget_bytes));
+  const std::string size = typed_bytes(row.budget_bytes);
+  if (row.asked.bytes > 0 || row.asked.percent > 100) return size;
+  return fmt::format("{:g}% or {}", row.asked.percent, size);
 }
 
 // The fastest row of each budget that has a plan, smallest budget first.

@@ -173,7 +173,7 @@ TEST_F(SimulateCommand, TracesToo) {
   EXPECT_NE(finished.out.find("auto ("), std::string::npos) << finished.out;
 }
 
-// The peak counts what is alive, and a plan lays it out in chunks: where 100 % still moves data, more does not.
+// For curves that end where nothing changes any more.
 TEST_F(SimulateCommand, BudgetsAboveThePeakAreAllowed) {
   const std::string trace = write("a.trace", trace_bytes(train_chain(6, 4 * kChunk, 3)));
   const Finished finished =

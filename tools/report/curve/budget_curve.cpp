@@ -20,8 +20,7 @@ class Curve {
     curve_.policy = options_.policy;
     curve_.compute_ns = workload.graph.compute_ns;
     curve_.minimum_bytes = workload.minimum_bytes;
-    curve_.peak_bytes = std::max(workload.graph.peak_bytes,
-                                 workload.graph.peak_chunks * workload.graph.chunk_bytes + workload.reserved_bytes);
+    curve_.peak_bytes = workload.peak_bytes;
   }
 
   BudgetCurve make() {
@@ -43,7 +42,7 @@ class Curve {
  private:
   bool plan(uint64_t budget) {
     if (std::chrono::steady_clock::now() > end_) return false;
-    options_.budget_bytes = budget;
+    options_.budget_bytes = analyzer::budget_as_run(workload_, budget);
     const Result<plan::Plan> plan = analyzer::make_plan(workload_, options_);
     if (!plan.ok()) return false;
     curve_.points.push_back(

@@ -20,7 +20,7 @@ struct BudgetCurve {
   std::vector<BudgetPoint> points;  // by budget; the first is the smallest that has a plan
   uint64_t compute_ns = 0;
   uint64_t minimum_bytes = 0;
-  uint64_t peak_bytes = 0;
+  uint64_t peak_bytes = 0;  // of the device without Reprise: from there on nothing has to move
   // The smallest planned budget at which an iteration takes at most 2 % more than computing alone; 0: none was found.
   uint64_t full_speed_bytes = 0;
 };

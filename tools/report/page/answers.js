@@ -15,7 +15,7 @@ function budgetSection() {
   const curve = data.budget_curve;
   if (!curve) return;
   const node = section("budgets", "What other budgets would cost", "Time of an iteration, predicted with kernel times as recorded, as " +
-    `policy ${curve.policy} would plan it: the plan that is chosen can be a little faster. With ${bytes(curve.peak)}, in whole chunks, nothing has to move.`);
+    `policy ${curve.policy} would plan it: the plan that is chosen can be a little faster. With ${bytes(curve.peak)}, which is 100 %, nothing has to move.`);
   const rows = new Map(curve.points.map(([budget, time]) => [budget, [time, null]]));
   const series = [{ name: "Planned", css: "compute", points: true }];
   const entries = [["Planned", "compute", "stroke"]];
@@ -35,7 +35,7 @@ function budgetSection() {
     labels: ["budget", ...series.map((one) => one.name)], rows: [...rows].sort((a, b) => a[0] - b[0]).map(([budget, values]) => [budget, ...values.slice(0, series.length)]),
     series, levels, connect: true, format: duration, tick: timeLabel, xFormat: bytes, xTick: (value) => bytes(value), xMemory: true, height: 260,
     extra: (budget) => moved.has(budget) ? [`${bytes(moved.get(budget))} moved`] : [] });
-  node.append(el("details", {}, el("summary", {}, "As a table"), sortableTable([["Budget", 1], ["Of the whole", 1], ["Time", 1], ["Over computing alone", 1], ["Moved", 1]],
+  node.append(el("details", {}, el("summary", {}, "As a table"), sortableTable([["Budget", 1], ["Of the peak", 1], ["Time", 1], ["Over computing alone", 1], ["Moved", 1]],
     curve.points.map(([budget, time, bytesMoved]) => [{ text: bytes(budget), value: budget }, { text: Math.round(100 * budget / curve.peak) + " %", value: budget },
       { text: duration(time), value: time }, { text: (time / curve.compute_ns).toFixed(2) + " x", value: time }, { text: bytes(bytesMoved), value: bytesMoved }]), 30)));
 }

@@ -141,6 +141,7 @@ void read_end(const json& line, RunLog& log) {
   log.vmm_calls = value_of(line, run_log::end::vmm_calls);
   log.buffers_not_scanned = value_of(line, run_log::end::buffers_not_scanned);
   log.peak_device_bytes = value_of(line, run_log::end::peak_device_bytes);
+  log.outside_bytes = value_of(line, run_log::end::outside_bytes);
   log.peak_requested_bytes = value_of(line, run_log::end::peak_requested_bytes);
   log.peak_footprint_bytes = value_of(line, run_log::end::peak_footprint_bytes);
   // A share of the peak is only known in bytes at the end.

@@ -118,6 +118,7 @@ struct RunLog {
   uint64_t reload_bytes = 0;
   uint64_t peak_device_bytes = 0;
   uint64_t peak_requested_bytes = 0;
+  uint64_t outside_bytes = 0;         // that the program held around Reprise, in both of these
   uint64_t peak_footprint_bytes = 0;  // what that takes of a device without Reprise; 0: not said
   uint64_t unreadable_lines = 0;      // cut off or damaged
 };

@@ -59,7 +59,7 @@ TEST(Answers, AdviceIsRankedAndHasNumbers) {
   ASSERT_EQ(titles.size(), 5u) << advice.dump(1);
   EXPECT_EQ(titles[0], "12.0 MiB (100 % of the peak) for full speed");
   EXPECT_EQ(advice[0].at("detail"), "With kernel times as recorded an iteration would take 355 ns instead of 718 ns.");
-  EXPECT_EQ(advice[0].at("command"), "--budget 12288KiB");
+  EXPECT_EQ(advice[0].at("command"), "--budget 12MiB");
   EXPECT_EQ(titles[1].find("Tensor 2 (4.0 MiB) costs most"), 0u) << titles[1];
   EXPECT_EQ(titles[2], "1.1 MiB stay outside");
   EXPECT_EQ(titles[3], "Let Reprise find out what kernels do");

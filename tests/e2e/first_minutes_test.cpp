@@ -1,0 +1,121 @@
+// What someone meets who tries Reprise for the first time: the same numbers wherever they look, a reason for whatever
+// did not happen, and nothing of theirs overwritten.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "tests/e2e/harness.h"
+
+namespace reprise::e2e {
+namespace {
+
+using nlohmann::json;
+
+class FirstMinutes : public testing::Test {
+ protected:
+  static std::vector<std::string> trainer(int steps) {
+    return {built("bin/chargpt"),
+            "--layers",
+            "1",
+            "--width",
+            "32",
+            "--heads",
+            "2",
+            "--batch",
+            "4",
+            "--context",
+            "16",
+            "--seed",
+            "1",
+            "--steps",
+            std::to_string(steps)};
+  }
+  static Outcome reprise(std::vector<std::string> arguments, const std::vector<std::string>& program = {}) {
+    arguments.insert(arguments.begin(), built("bin/reprise"));
+    if (!program.empty()) arguments.emplace_back("--");
+    arguments.insert(arguments.end(), program.begin(), program.end());
+    Environment environment = merged(simulated_device(), {{"REPRISE_SIM_GRANULARITY", "16KiB"}});
+    environment.erase("LD_LIBRARY_PATH");
+    return run(arguments, environment);
+  }
+  Outcome run_within(const std::string& budget, int steps, std::vector<std::string> more = {}) {
+    std::vector<std::string> arguments = {"run",          "--device",  "sim",         "--budget", budget,         "-o",
+                                          file("a.html"), "--run-log", file("r.run"), "--trace",  file("r.trace")};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return reprise(arguments, trainer(steps));
+  }
+  json page() const {
+    const std::string text = read_file(file("a.html"));
+    const size_t begin = text.find("id=\"data\">") + 10;
+    return json::parse(text.substr(begin, text.find("</script>", begin) - begin));
+  }
+  json end_of_run() const { return lines_of(read_run_log(file("r.run")), "end").at(0); }
+  json as_json(const std::string& file_name) const {
+    const Outcome exported = reprise({"export", file(file_name), "--format", "json", "-o", file("x.json")});
+    EXPECT_EQ(exported.exit_code, 0) << exported.err;
+    return json::parse(read_file(file("x.json")));
+  }
+  std::string file(const std::string& name) const { return scratch_.path(name); }
+
+  Scratch scratch_;
+};
+
+// The first column of a table of `simulate --csv`.
+std::vector<uint64_t> budgets_of(const std::string& csv) {
+  std::vector<uint64_t> budgets;
+  for (size_t at = csv.find('\n'); at + 1 < csv.size(); at = csv.find('\n', at + 1)) {
+    budgets.push_back(std::strtoull(csv.c_str() + at + 1, nullptr, 10));
+  }
+  return budgets;
+}
+
+TEST_F(FirstMinutes, APercentageIsTheSameBudgetEverywhere) {
+  ASSERT_EQ(run_within("70%", 6).exit_code, 0);
+  const json end = end_of_run();
+  const uint64_t budget = end["budget_bytes"];
+  const uint64_t peak = end["peak_footprint_bytes"];
+  ASSERT_GT(peak, end["peak_requested_bytes"]) << "otherwise this test shows nothing";
+  ASSERT_EQ(reprise({"record", "--device", "sim", "-o", file("plain.trace")}, trainer(6)).exit_code, 0);
+  for (const char* trace : {"r.trace", "plain.trace"}) {
+    const Outcome planned = reprise({"plan", file(trace), "--budget", "70%", "-o", file("a.plan")});
+    ASSERT_EQ(planned.exit_code, 0) << planned.err;
+    const json plan = as_json("a.plan")["plan"];
+    EXPECT_EQ(plan["budget_bytes"], budget) << trace;
+    EXPECT_EQ(plan["peak_bytes"], peak) << trace;
+    const Outcome simulated =
+        reprise({"simulate", file(trace), "--no-fluid", "--budget", "70%,100%", "--csv", file("a.csv")});
+    ASSERT_EQ(simulated.exit_code, 0) << simulated.err;
+    EXPECT_EQ(budgets_of(read_file(file("a.csv"))), (std::vector<uint64_t>{budget, peak})) << trace;
+  }
+  const Outcome whole = reprise({"plan", file("r.trace"), "--budget", "100%", "-o", file("whole.plan")});
+  EXPECT_NE(whole.err.find("needs no plan for it and moves nothing"), std::string::npos) << whole.err;
+  const json curve = page()["budget_curve"];
+  EXPECT_EQ(curve["peak"], peak);
+  EXPECT_EQ(curve["points"].back()[0], peak);
+  EXPECT_EQ(curve["points"].back()[2], 0) << "a run within 100 % moves nothing";
+  ASSERT_EQ(reprise({"report", file("plain.trace"), "--json", "-o", file("a.json")}).exit_code, 0);
+  EXPECT_EQ(json::parse(read_file(file("a.json")))["budget_curve"]["peak"], peak);
+}
+
+// Typed as it is printed, the recommended size is the budget that was simulated.
+TEST_F(FirstMinutes, TheRecommendedSizeCanBeTyped) {
+  ASSERT_EQ(reprise({"record", "--device", "sim", "-o", file("a.trace")}, trainer(6)).exit_code, 0);
+  const Outcome simulated =
+      reprise({"simulate", file("a.trace"), "--no-fluid", "--budget", "60%,100%", "--csv", file("a.csv")});
+  const std::string words = "recommended: --budget ";
+  const size_t at = simulated.err.find(words);
+  ASSERT_NE(at, std::string::npos) << simulated.err;
+  const std::string rest = simulated.err.substr(at + words.size());
+  const size_t size_at = rest.find("% or ") + 5;
+  const std::string size = rest.substr(size_at, rest.find(',') - size_at);
+  ASSERT_EQ(run_within(size, 6).exit_code, 0);
+  const uint64_t typed = end_of_run()["budget_bytes"];
+  const std::vector<uint64_t> budgets = budgets_of(read_file(file("a.csv")));
+  const uint64_t simulated_bytes = rest.rfind("60%", 0) == 0 ? budgets[0] : budgets[1];
+  EXPECT_GE(typed, simulated_bytes) << size;
+  EXPECT_LT(typed, simulated_bytes + 1024) << size;
+}
+
+}  // namespace
+}  // namespace reprise::e2e
