@@ -10,7 +10,10 @@
 namespace reprise {
 namespace {
 constinit std::atomic<int> current_level{static_cast<int>(LogLevel::warn)};
-}
+constinit std::atomic<LogListener> current_listener{nullptr};
+}  // namespace
+
+void set_log_listener(LogListener listener) noexcept { current_listener.store(listener, std::memory_order_release); }
 
 void set_log_level(LogLevel level) noexcept { current_level.store(static_cast<int>(level), std::memory_order_relaxed); }
 
@@ -34,6 +37,9 @@ void log_line(LogLevel level, const char* format, ...) noexcept {
     const size_t length = kPrefixBytes + (static_cast<size_t>(wanted) < room ? static_cast<size_t>(wanted) : room);
     line[length] = '\n';
     if (write(STDERR_FILENO, line, length + 1) < 0) errno = saved_errno;  // no other place for it
+    line[length] = '\0';
+    const LogListener listener = current_listener.load(std::memory_order_acquire);
+    if (level == LogLevel::warn && listener != nullptr) listener(line + kPrefixBytes);
   }
   errno = saved_errno;
 }

@@ -14,6 +14,8 @@ namespace {
 
 constexpr size_t kWriteBytes = 64 * 1024;
 
+std::atomic<RunLogWriter*> keeper{nullptr};  // of warnings: the log that is open
+
 void append_escaped(std::string& text, const std::string& value) {
   static const char digits[] = "0123456789abcdef";
   for (const char character : value) {
@@ -62,6 +64,22 @@ void RunLogWriter::open(const char* path) noexcept {
   const int file = ::open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_APPEND, 0666);
   if (file < 0) log_line(LogLevel::warn, "cannot write the run log %s: %s", path, std::strerror(errno));
   file_.store(file, std::memory_order_relaxed);
+  if (file < 0) return;
+  keeper.store(this, std::memory_order_release);
+  set_log_listener(&RunLogWriter::record_warning);
+}
+
+RunLogWriter::~RunLogWriter() {
+  RunLogWriter* self = this;
+  keeper.compare_exchange_strong(self, nullptr);
+}
+
+void RunLogWriter::record_warning(const char* text) noexcept {
+  RunLogWriter* const log = keeper.load(std::memory_order_acquire);
+  if (log == nullptr || !log->enabled() || !log->keeps_warnings_.load(std::memory_order_relaxed)) return;
+  RunLogLine line(run_log::warning::line);
+  line.append(run_log::every::message.name, std::string(text));
+  log->write(line);
 }
 
 void RunLogWriter::write(RunLogText& line) noexcept {
@@ -94,8 +112,9 @@ void RunLogWriter::write_out() noexcept {
     const ssize_t result = ::write(file_.load(), buffer_.data() + written, buffer_.size() - written);
     if (result < 0 && errno == EINTR) continue;
     if (result <= 0) {
-      log_line(LogLevel::warn, "the run log is incomplete: %s", std::strerror(errno));
-      close(file_.exchange(-1));
+      const int why = errno;
+      close(file_.exchange(-1));  // before it is told: what is told goes to the log, too
+      log_line(LogLevel::warn, "the run log is incomplete: %s", std::strerror(why));
       break;
     }
     written += static_cast<size_t>(result);

@@ -47,11 +47,14 @@ class RunLogLine : public RunLogText {
 
 class RunLogWriter {
  public:
+  ~RunLogWriter();
   // An empty path: a log that drops everything.
   void open(const char* path) noexcept;
   bool enabled() const noexcept { return file_.load(std::memory_order_relaxed) >= 0; }
   void write(RunLogText& line) noexcept;
   void flush() noexcept;
+  // Warnings go to stderr alone from here on: other lines have what they say.
+  void keep_warnings(bool keep) noexcept { keeps_warnings_.store(keep, std::memory_order_relaxed); }
   // In a fork child: forgets what is buffered.
   void abandon() noexcept;
 
@@ -63,9 +66,11 @@ class RunLogWriter {
   static uint64_t now_ns() noexcept;  // CLOCK_MONOTONIC
 
  private:
+  static void record_warning(const char* text) noexcept;
   void write_out() noexcept;
 
   std::mutex mutex_;
+  std::atomic<bool> keeps_warnings_{true};
   std::string buffer_;
   std::atomic<int> file_{-1};
 };

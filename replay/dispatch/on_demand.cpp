@@ -5,6 +5,7 @@
 
 #include "preload/base/log.h"
 #include "preload/driver/driver.h"
+#include "preload/trace/names.h"
 
 namespace reprise::replay {
 namespace {
@@ -96,11 +97,21 @@ void OnDemandExecutor::complain(LogEntry& entry) noexcept {
   } else if (needed != 0) {
     // The planner has seen all calls of an iteration, this is one; it may know less of what this one touches.
     const uint64_t planner = shared_.counters.least_budget_bytes.load();
-    const uint64_t least = planner != 0 ? std::max(planner, shortage.needed_bytes) : 0;
+    const uint64_t outside = shared_.counters.outside_bytes.load(std::memory_order_relaxed);
+    // Or it is large enough, and the device is fuller than it says.
+    const bool too_small =
+        planner != 0 || shortage.needed_bytes > shared_.counters.limit_chunks.load() * shared_.chunk_bytes;
+    const uint64_t least = too_small ? std::max(planner, shortage.needed_bytes + outside) : 0;
     const std::string way_out =
-        least != 0 ? "; the budget is too small, at least " + std::to_string(least) + " bytes are needed" : "";
-    log_line(LogLevel::warn, "%s needs %llu bytes of device memory at once, the budget leaves %llu%s%s",
-             entry.command.name, needed, limit, way_out.c_str(), then);
+        too_small ? "; the budget is too small, at least " + std::to_string(least) + " bytes are needed" : "";
+    const std::string name = trace::short_name(entry.command.name);
+    log_line(LogLevel::warn, "%s needs %llu bytes of device memory at once, the budget leaves %llu%s%s", name.c_str(),
+             needed, limit, way_out.c_str(), then);
+    RunLogLine line(run_log::shortage::line);
+    line.add(run_log::shortage::call, name)
+        .add(run_log::shortage::needed_bytes, shortage.needed_bytes)
+        .add(run_log::shortage::least_bytes, least);
+    shared_.run_log.write(line);
   } else {
     log_line(LogLevel::warn, "%s: the driver is out of memory where tensors are moved or mapped for it%s",
              entry.command.name, then);

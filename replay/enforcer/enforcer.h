@@ -178,6 +178,9 @@ class Enforcer final : public Handler {
   std::atomic<bool> refused_{false};         // an allocation was, with a line that says what it lacks
   std::string unplanned_because_;  // told at the end, when no call was told that the budget is too small for it
   std::string on_demand_because_;  // as the run log says
+  std::string not_yet_because_;    // what the planner lacked when it was asked last
+  uint64_t not_yet_at_ = 0;        // iterations that were over then
+  uint64_t asked_at_ns_ = 0;       // the planner, last
   bool told_audited_ = false;
   bool reopened_ = false;  // the context that was managed first has ended
   std::string plan_path_;

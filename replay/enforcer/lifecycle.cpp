@@ -184,6 +184,7 @@ void Enforcer::write_end() noexcept {
                                        counters.peak_footprint_bytes.load(), counters.outside_bytes.load());
   // Its own physical chunks and what the program holds around them: only a percentage of an unknown peak can be passed.
   const uint64_t peak = counters.peak_device_bytes.load() + counters.outside_bytes.load();
+  shared_.run_log.keep_warnings(false);  // the lines below say the same
   const bool told = counters.shortages.load() != 0 || refused_.load() || is_sticky(shared_.faults.peek());
   if (!told && config_.budget.fraction > 0 && peak > budget) {
     log_line(LogLevel::warn,

@@ -234,9 +234,8 @@ void PlannerProcess::run(const PlanRequest& request, Recorder* recorder, const P
       message_ = "the planner had no plan after " + std::to_string(request.limit_seconds) + " s";
     } else if (started) {
       message_ = text_of(line, "message");
-      // What the planner read is no file that anybody knows.
-      if (request.plan.empty() && message_.rfind(request.trace + ": ", 0) == 0)
-        message_.erase(0, request.trace.size() + 2);
+      // What the planner read is no file that anybody knows, or what was recorded just now.
+      if (message_.rfind(request.trace + ": ", 0) == 0) message_.erase(0, request.trace.size() + 2);
       if (message_.empty()) message_ = code == kKilled ? "the planner was killed" : "the planner failed";
     } else {
       message_ = "the planner " + request.planner + " could not be started";

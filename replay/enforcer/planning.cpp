@@ -1,6 +1,7 @@
 // What the enforcer plans: when it asks the planner, what it records for that, and which plans it keeps (decision
 // 0028).
 #include <algorithm>
+#include <cstdio>
 #include <iterator>
 #include <string>
 #include <utility>
@@ -98,6 +99,8 @@ void Enforcer::look_at_planner(bool ask, uint64_t sequence) noexcept {
     case PlanState::not_yet:
       log_line(LogLevel::info, "no plan yet: %s", planner_.message().c_str());
       say_on_demand(run_log::on_demand::no_iteration, planner_.message());
+      not_yet_because_ = planner_.message();
+      not_yet_at_ = shared_.counters.iterations_on_demand.load();
       planner_.reset();
       no_plan_of_it();
       return;
@@ -149,9 +152,21 @@ void Enforcer::say_why_unplanned() noexcept {
   }
   if (plan_count_ > 0) return;
   if (planner_.state() == PlanState::running || planner_.state() == PlanState::ready) {
-    say_on_demand(run_log::on_demand::unfinished, "the program ended before a plan was made of what it repeats");
+    char why[128];
+    std::snprintf(why, sizeof why,
+                  "the program ended before a plan was made of what it repeats, %.1f s after the planner was asked",
+                  static_cast<double>(RunLogWriter::now_ns() - asked_at_ns_) / 1e9);
+    say_on_demand(run_log::on_demand::unfinished, why);
   } else if (config_.plan == nullptr && (recorder_ == nullptr || config_.trace == nullptr)) {
     say_on_demand(run_log::on_demand::not_recorded, "nothing was recorded that a plan could be made of");
+  } else if (!no_more_plans_ && on_demand_because_ == not_yet_because_ && !not_yet_because_.empty() &&
+             shared_.counters.iterations_on_demand.load() > not_yet_at_) {
+    char why[160];
+    std::snprintf(why, sizeof why,
+                  "the program ended before enough of it was recorded for a plan: the planner was asked after %llu "
+                  "iterations, which were too few, and not again",
+                  static_cast<unsigned long long>(not_yet_at_));
+    say_on_demand(run_log::on_demand::unfinished, why);
   } else if (on_demand_because_.empty()) {
     say_on_demand(run_log::on_demand::no_repetition, "the program ended before its calls repeated: it made " +
                                                          std::to_string(follower_.calls_seen()) +
@@ -254,6 +269,7 @@ void Enforcer::ask_planner() noexcept {
   plan_path_ = request.plan;
   recorder_->info("memory.held_bytes", shared_.counters.outside_bytes.load(std::memory_order_relaxed));
   collect_activity();
+  asked_at_ns_ = RunLogWriter::now_ns();
   planner_.ask(request, recorder_, next_place());
 }
 

@@ -98,6 +98,57 @@ TEST_F(FirstMinutes, APercentageIsTheSameBudgetEverywhere) {
   EXPECT_EQ(json::parse(read_file(file("a.json")))["budget_curve"]["peak"], peak);
 }
 
+// Leaves the loop in the middle of the first iteration that the plan rules.
+TEST_F(FirstMinutes, ARunThatEndsInItsFirstPlannedIterationSaysSo) {
+  std::string verdict;
+  for (int steps = 4; steps < 9 && verdict.empty(); ++steps) {
+    setenv("REPRISE_WAIT_FOR_PLAN", "1", 1);
+    const Outcome outcome = run_within("60%", steps);
+    unsetenv("REPRISE_WAIT_FOR_PLAN");
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    const auto log = read_run_log(file("r.run"));
+    if (lines_of(log, "activate").empty() || end_of_run()["iterations_planned"] != 0) continue;
+    const json data = page();
+    verdict = data["verdict"]["text"];
+    EXPECT_NE(verdict.find("no iteration by a plan: the plan came in force with iteration "), std::string::npos)
+        << verdict;
+    EXPECT_NE(verdict.find(", and the program left it at call "), std::string::npos) << verdict;
+    EXPECT_EQ(data.dump().find("does not say why"), std::string::npos) << data["sentences"].dump(1);
+    EXPECT_EQ(data["advice"][0]["title"], "Run longer, or plan first") << data["advice"].dump(1);
+    EXPECT_NE(outcome.err.find(" iterations planned (the plan came in force"), std::string::npos) << outcome.err;
+  }
+  EXPECT_NE(verdict, "") << "no number of steps made the plan begin with the last iteration";
+}
+
+// The planner looks at two iterations, which is too little here, and the program ends before it looks again.
+TEST_F(FirstMinutes, AShortRunSaysThatThePlannerWasAskedTooEarly) {
+  setenv("REPRISE_WAIT_FOR_PLAN", "1", 1);
+  const Outcome outcome = run_within("60%", 4);
+  unsetenv("REPRISE_WAIT_FOR_PLAN");
+  EXPECT_NE(outcome.err.find("0 of 4 iterations planned (the program ended before enough of it was recorded"),
+            std::string::npos)
+      << outcome.err;
+  EXPECT_EQ(page().dump().find("program.trace"), std::string::npos) << "a file that is gone";
+}
+
+TEST_F(FirstMinutes, ABudgetThatIsTooSmallForOneCallIsAdvisedAsThatCallNeeds) {
+  const Outcome outcome = run_within("8KiB", 4);
+  EXPECT_NE(outcome.exit_code, 0);
+  const size_t at = outcome.err.find(" bytes of device memory at once, the budget leaves ");
+  ASSERT_NE(at, std::string::npos) << outcome.err;
+  const size_t begin = outcome.err.find("reprise: ") + 9;
+  const std::string line = outcome.err.substr(begin, outcome.err.find('\n') - begin);
+  EXPECT_NE(line.find("at least 16384 bytes are needed"), std::string::npos) << line;
+  const json data = page();
+  EXPECT_NE(data["sentences"].dump().find(line), std::string::npos) << data["sentences"].dump(1);
+  EXPECT_EQ(data["advice"][0]["title"], "Give it at least 16.0 KiB") << data["advice"].dump(1);
+  EXPECT_EQ(data["advice"][0]["command"], "--budget 16KiB");
+  EXPECT_EQ(data["advice"].dump().find("Let it repeat itself"), std::string::npos) << data["advice"].dump(1);
+  EXPECT_EQ(data["cards"][0]["value"], "0 B") << data["cards"].dump(1);
+  EXPECT_NE(outcome.err.find("reprise: peak 0 B, of 48.0 KiB that the program had asked for"), std::string::npos)
+      << outcome.err;
+}
+
 // Typed as it is printed, the recommended size is the budget that was simulated.
 TEST_F(FirstMinutes, TheRecommendedSizeCanBeTyped) {
   ASSERT_EQ(reprise({"record", "--device", "sim", "-o", file("a.trace")}, trainer(6)).exit_code, 0);

@@ -72,7 +72,7 @@ class OddPrograms : public testing::Test {
   json data_of_replay(const std::vector<std::string>& program) {
     const Outcome recorded = reprise({"record", "--device", "sim", "-o", file("a.trace")}, trainer(4), slow_recording_);
     EXPECT_EQ(recorded.exit_code, 0) << recorded.err;
-    const Outcome planned = reprise({"plan", file("a.trace"), "--budget", "60%", "-o", file("a.plan")});
+    const Outcome planned = reprise({"plan", file("a.trace"), "--budget", "48%", "-o", file("a.plan")});
     EXPECT_EQ(planned.exit_code, 0) << planned.err;
     std::vector<std::string> replay = {"replay",       "--device",  "sim",        "--plan",
                                        file("a.plan"), "--run-log", file("a.run")};

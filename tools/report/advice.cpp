@@ -48,8 +48,30 @@ uint64_t time_at(const BudgetCurve& curve, uint64_t budget) {
   return before->time_ns;
 }
 
+void advise_shortage(const Inputs& inputs, Advices& list) {
+  if (inputs.log == nullptr || inputs.log->shortages.empty()) return;
+  const auto& all = inputs.log->shortages;
+  const RunShortage& most = *std::max_element(
+      all.begin(), all.end(), [](const RunShortage& a, const RunShortage& b) { return a.least_bytes < b.least_bytes; });
+  if (most.least_bytes == 0) return;  // the device is full, whatever the budget
+  const uint64_t least = std::max(most.least_bytes, inputs.minimum_bytes);
+  list.push_back({4, fmt::format("Give it at least {}", format_bytes(least)),
+                  fmt::format("{} works on {} at once, and no smaller budget holds that. Calls behind it, which the "
+                              "program did not come to, may need more.",
+                              most.call, format_bytes(most.needed_bytes)),
+                  "--budget " + typed_bytes(least)});
+}
+
 void advise_unplanned(const Inputs& inputs, Advices& list) {
   if (inputs.log == nullptr || inputs.log->iterations_planned > 0 || inputs.log->reasons.empty()) return;
+  if (!inputs.log->shortages.empty()) return;  // it ended for another reason than this
+  if (inputs.log->activation_count > 0 && !inputs.log->reasons.back().plan) {
+    list.push_back({3, "Run longer, or plan first",
+                    "The plan came in force with the last iterations: " + why_unplanned(inputs) +
+                        ". A plan that is made once serves all later runs from the first iteration on.",
+                    "reprise record; reprise plan; reprise replay"});
+    return;
+  }
   const RunReason& last = inputs.log->reasons.back();
   const auto is = [&](const auto& word) { return tools::says(last.cause, word); };
   const std::string least = inputs.minimum_bytes > 0 ? format_bytes(inputs.minimum_bytes) : std::string("more");
@@ -207,8 +229,8 @@ void advise_unmanaged(const Inputs& inputs, Advices& list) {
 
 Json advice_section(const Inputs& inputs) {
   Advices list;
-  for (const auto rule : {advise_unplanned, advise_full_speed, advise_smallest, advise_tensor, advise_planning_first,
-                          advise_facts, advise_unmanaged}) {
+  for (const auto rule : {advise_shortage, advise_unplanned, advise_full_speed, advise_smallest, advise_tensor,
+                          advise_planning_first, advise_facts, advise_unmanaged}) {
     rule(inputs, list);
   }
   std::stable_sort(list.begin(), list.end(), [](const Advice& a, const Advice& b) { return a.worth > b.worth; });

@@ -75,22 +75,33 @@ void say_reason(const RunReason& one, uint64_t count, Sentences& say) {
   }
 }
 
+// Once there is a plan, why there was none before does not matter.
+bool has_plans(const RunLog& log) {
+  return log.plan_count > 0 || log.activation_count > 0 ||
+         std::any_of(log.reasons.begin(), log.reasons.end(), [](const RunReason& one) { return one.plan.has_value(); });
+}
+
+std::string left_at(const RunDivergence& left, const Inputs& inputs) {
+  if (left.expected.empty() && left.got.empty()) return left.reason;
+  const std::string of = inputs.iteration_calls > 0 ? fmt::format(" of {}", inputs.iteration_calls) : "";
+  return fmt::format("at call {}{}: expected {}, got {}", left.call, of, short_name(left.expected),
+                     short_name(left.got));
+}
+
 void say_unplanned(const Inputs& inputs, Sentences& say) {
   const RunLog& log = *inputs.log;
-  const bool of_plans =
-      std::any_of(log.reasons.begin(), log.reasons.end(), [](const RunReason& one) { return one.plan.has_value(); });
+  const bool of_plans = has_plans(log);
   for (const auto& [one, count] : last_reasons(log)) {
     if (of_plans && !one.plan) continue;  // a plan came after all
     say_reason(one, count, say);
   }
-  if (of_plans)
+  if (of_plans && log.activation_count == 0)
     say.note("So tensors were moved on demand until the end, which keeps the budget but hides no transfer.");
-  if (log.reasons.empty() && log.activation_count > 0) {
-    say.note("The plan was started, but no iteration ran through under it.");
+  if (log.activation_count > 0) {
+    say.note(fmt::format("No iteration ran by a plan from start to end: {}.", why_unplanned(inputs)));
   } else if (log.reasons.empty()) {
-    say.note(
-        "No plan was in force during this run, so tensors were moved on demand all the time. The run log does not "
-        "say why; logs that this version writes do, where the program was not killed.");
+    say.note(fmt::format("No plan was in force during this run, so tensors were moved on demand all the time: {}.",
+                         why_unplanned(inputs)));
   }
   if (!inputs.no_iteration.empty()) {
     say.note(fmt::format("In the recording as a whole, too, nothing can be planned: {}.", inputs.no_iteration));
@@ -144,6 +155,24 @@ void say_time_lost(const Inputs& inputs, Sentences& say) {
 }
 
 }  // namespace
+
+std::string why_unplanned(const Inputs& inputs) {
+  const RunLog& log = *inputs.log;
+  if (log.activation_count > 0) {
+    const auto left = std::find_if(log.divergences.rbegin(), log.divergences.rend(),
+                                   [](const RunDivergence& one) { return !one.loop_end; });
+    const std::string began = fmt::format("the plan came in force with iteration {}", log.first_activation);
+    if (left == log.divergences.rend()) return began + ", and the program ended before that one was over";
+    return fmt::format("{}, and the program left it {}", began, left_at(*left, inputs));
+  }
+  const bool of_plans = has_plans(log);
+  for (auto last = log.reasons.rbegin(); last != log.reasons.rend(); ++last) {
+    if (!of_plans || last->plan) return last->reason;
+  }
+  if (of_plans) return "the plan was ready, and the program began no iteration that it could rule";
+  if (!log.ended) return "the run log has no end, which would say why";
+  return "the run log does not say why";
+}
 
 void say_plan_state(const Inputs& inputs, Sentences& say) {
   if (inputs.log != nullptr) {

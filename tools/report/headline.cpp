@@ -27,6 +27,10 @@ std::string before_words(uint64_t after, uint64_t before) {
 Json memory_card(const Inputs& inputs, const Facts& facts) {
   const bool ran = inputs.log != nullptr;
   const uint64_t after = ran ? facts.peak_actual : facts.peak_planned;
+  if (ran && after == 0 && inputs.log->ended) {
+    return card("Peak device memory", "0 B",
+                fmt::format("the program had asked for {}", format_bytes(facts.peak_before)));
+  }
   if (ran && after == 0) return card("Peak device memory", "not known", "the run log has no sample of it", "bad");
   if (after == 0) return card("Peak device memory", format_bytes(facts.peak_before), "without a budget");
   const std::string budget = facts.budget > 0 ? fmt::format("; budget {}", format_bytes(facts.budget)) : "";
@@ -137,6 +141,22 @@ Json headline_section(const Inputs& inputs) {
   return cards;
 }
 
+namespace {
+
+// What stderr has not had while the program ran.
+std::string reason_for_the_terminal(const Inputs& inputs) {
+  const RunLog& log = *inputs.log;
+  if (log.iterations_planned > 0 || !log.shortages.empty()) return "";
+  if (log.activation_count == 0 && !log.reasons.empty()) {
+    const std::string& cause = log.reasons.back().cause;
+    if (tools::says(cause, run_log::on_demand::fits)) return ", as nothing has to move";
+    if (tools::says(cause, run_log::on_demand::too_small) || tools::says(cause, run_log::on_demand::no_plan)) return "";
+  }
+  return fmt::format(" ({})", why_unplanned(inputs));
+}
+
+}  // namespace
+
 std::string make_summary(const Inputs& inputs) {
   const Facts facts = collect_facts(inputs);
   if (inputs.log != nullptr && !inputs.log->ended && facts.peak_before == 0) {
@@ -145,10 +165,13 @@ std::string make_summary(const Inputs& inputs) {
   }
   const bool ran = inputs.log != nullptr;
   const uint64_t after = ran ? facts.peak_actual : facts.peak_planned;
-  std::string line = after > 0 ? fmt::format("peak {} {} {}", format_bytes(after),
-                                             after <= facts.peak_before ? "instead of" : "for tensors of",
-                                             format_bytes(facts.peak_before))
-                               : fmt::format("peak {}", format_bytes(facts.peak_before));
+  std::string line =
+      ran && after == 0 && inputs.log->ended
+          ? fmt::format("peak 0 B, of {} that the program had asked for", format_bytes(facts.peak_before))
+      : after > 0
+          ? fmt::format("peak {} {} {}", format_bytes(after),
+                        after <= facts.peak_before ? "instead of" : "for tensors of", format_bytes(facts.peak_before))
+          : fmt::format("peak {}", format_bytes(facts.peak_before));
   if (ran && facts.actual_ns > 0) {
     line += fmt::format(", {} per iteration", format_duration(facts.actual_ns));
     if (facts.run_compute_ns > 0) line += fmt::format(" ({} computing alone)", format_duration(facts.run_compute_ns));
@@ -158,7 +181,7 @@ std::string make_summary(const Inputs& inputs) {
   if (!ran) return line;
   if (all_iterations(*inputs.log) == 0) return line + ", no iteration found to plan";
   line += fmt::format(", {} of {} iterations planned", inputs.log->iterations_planned, all_iterations(*inputs.log));
-  return line;
+  return line + reason_for_the_terminal(inputs);
 }
 
 }  // namespace reprise::report

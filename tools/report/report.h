@@ -55,6 +55,9 @@ std::string make_page(const Json& data, const char* script, bool with_charts);
 // One line for the terminal: peak, budget, time per iteration.
 std::string make_summary(const Inputs& inputs);
 
+// Of a run in which no iteration was planned: why, as a clause, by what the run log says.
+std::string why_unplanned(const Inputs& inputs);
+
 // The sections of make_data, one function each.
 Json headline_section(const Inputs& inputs);
 Json sentences_section(const Inputs& inputs);

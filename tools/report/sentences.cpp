@@ -7,6 +7,7 @@
 
 #include "tools/cli/run_log_value.h"
 #include "tools/cli/sizes.h"
+#include "tools/report/view/timeline.h"
 
 namespace reprise::report {
 namespace {
@@ -173,7 +174,14 @@ void say_unmanaged(const Inputs& inputs, Sentences& say) {
 
 void say_messages(const Inputs& inputs, Sentences& say) {
   if (inputs.log == nullptr) return;
-  for (const std::string& message : inputs.log->messages) say.note(message);
+  const auto& all = inputs.log->messages;
+  for (auto message = all.begin(); message != all.end(); ++message) {
+    const bool again = std::find(all.begin(), message, *message) != message;
+    const bool is_reason = std::any_of(
+        inputs.log->reasons.begin(), inputs.log->reasons.end(),
+        [&](const RunReason& one) { return message->find(demangle_words(one.reason)) != std::string::npos; });
+    if (!again && !is_reason) say.note(*message);
+  }
 }
 
 }  // namespace

@@ -36,8 +36,14 @@ std::string waiting(const RunLog& log) {
 Json verdict_of_run(const Inputs& inputs, const Facts& facts) {
   const RunLog& log = *inputs.log;
   if (!inputs.ending.empty()) {
-    return verdict("bad", fmt::format("The program ended with {}; until then it used {} of device memory.",
-                                      inputs.ending, format_bytes(facts.peak_actual)));
+    const std::string used = fmt::format("The program ended with {}; until then it used {} of device memory",
+                                         inputs.ending, format_bytes(facts.peak_actual));
+    if (log.shortages.empty()) return verdict("bad", used + ".");
+    const RunShortage& last = log.shortages.back();
+    const std::string least =
+        last.least_bytes == 0 ? "" : fmt::format(": at least {} are needed", format_bytes(last.least_bytes));
+    return verdict("bad", fmt::format("{}. {} works on {} at once, more than the budget of {} leaves{}.", used,
+                                      last.call, format_bytes(last.needed_bytes), format_bytes(facts.budget), least));
   }
   if (!log.ended) return verdict("bad", "The program was killed or crashed: what follows is what is known until then.");
   if (facts.budget > 0 && facts.peak_actual > facts.budget) {
@@ -53,8 +59,8 @@ Json verdict_of_run(const Inputs& inputs, const Facts& facts) {
   if (!log.reasons.empty() && tools::says(log.reasons.back().cause, run_log::on_demand::fits)) {
     return verdict("good", fmt::format("It ran in {}: all that it needs at once fits, and nothing moved.", used));
   }
-  const std::string why = log.reasons.empty() ? "the run log does not say why" : log.reasons.back().reason;
-  return verdict("note", fmt::format("It ran in {}, but without a plan: {}.", used, why));
+  const char* const how = log.activation_count > 0 ? "no iteration by a plan" : "without a plan";
+  return verdict("note", fmt::format("It ran in {}, but {}: {}.", used, how, why_unplanned(inputs)));
 }
 
 }  // namespace

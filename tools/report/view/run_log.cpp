@@ -61,15 +61,23 @@ void read_repeats(const json& line, RunLog& log) {
   log.repeats.push_back({value_of(line, run_log::repeats::calls), value_of(line, run_log::repeats::iterations)});
 }
 
+void read_shortage(const json& line, RunLog& log) {
+  log.shortages.push_back({value_of(line, run_log::shortage::call), value_of(line, run_log::shortage::needed_bytes),
+                           value_of(line, run_log::shortage::least_bytes)});
+}
+
+// The program may have left the plan already when it came in force: the line of that iteration is the earlier one then.
 void read_activate(const json& line, RunLog& log) {
   log.activation_vmm_calls += value_of(line, run_log::activate::vmm_calls);
-  log.in_force_at_end = true;
+  const uint64_t iteration = value_of(line, run_log::activate::iteration);
+  const bool left = !log.divergences.empty() && log.divergences.back().iteration == iteration;
+  log.in_force_at_end = !left;
   if (++log.activation_count == 1) {
-    log.first_activation = value_of(line, run_log::activate::iteration);
+    log.first_activation = iteration;
     log.activation_at_ns = value_of(line, run_log::every::at_ns);
   }
-  if (!log.divergences.empty() && !log.divergences.back().resumed) {
-    log.divergences.back().resumed = value_of(line, run_log::activate::iteration);
+  if (!log.divergences.empty() && !left && !log.divergences.back().resumed) {
+    log.divergences.back().resumed = iteration;
   }
 }
 
@@ -160,6 +168,7 @@ const std::map<std::string, ReadLine>& readers() {
                                                         {run_log::on_demand::line.name, read_on_demand},
                                                         {run_log::repeats::line.name, read_repeats},
                                                         {run_log::examine::line.name, read_examine},
+                                                        {run_log::shortage::line.name, read_shortage},
                                                         {run_log::activate::line.name, read_activate},
                                                         {run_log::iteration::line.name, read_iteration},
                                                         {run_log::divergence::line.name, read_divergence},

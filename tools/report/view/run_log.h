@@ -59,6 +59,12 @@ struct RunReason {
   std::string reason;
   std::optional<uint64_t> plan = {};
 };
+// A call that works on more than the budget leaves.
+struct RunShortage {
+  std::string call;
+  uint64_t needed_bytes = 0;
+  uint64_t least_bytes = 0;  // the smallest budget for it
+};
 struct RunRepeats {
   uint64_t calls = 0;
   uint64_t iterations = 0;
@@ -104,6 +110,7 @@ struct RunLog {
   std::vector<RunOverlap> overlaps;
   std::vector<RunUnmanaged> unmanaged;
   std::vector<RunReason> reasons;
+  std::vector<RunShortage> shortages;
   std::vector<RunRepeats> repeats;
   std::vector<std::string> messages;  // "message" of any line that has one
   uint64_t start_ns = 0;              // CLOCK_MONOTONIC; 0: not said

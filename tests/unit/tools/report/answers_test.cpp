@@ -38,6 +38,11 @@ TEST(Answers, TheVerdictIsOneSentenceForEachKindOfInput) {
   EXPECT_EQ(verdict(inputs).find("bad: The program ended with exit code 3"), 0u) << verdict(inputs);
   inputs.ending = "";
   sample.log.iterations_planned = 0;
+  EXPECT_NE(verdict(inputs).find("but no iteration by a plan: the plan came in force with iteration 1, and the program "
+                                 "left it "),
+            std::string::npos)
+      << verdict(inputs);
+  sample.log.activation_count = sample.log.plan_count = 0;
   sample.log.reasons = {{"no_iteration", "it never repeats itself"}};
   EXPECT_NE(verdict(inputs).find("but without a plan: it never repeats itself."), std::string::npos);
   sample.log.peak_device_bytes = uint64_t{1} << 30;
