@@ -55,7 +55,8 @@ install(FILES "${manual}/_reprise" DESTINATION share/zsh/vendor-completions)
 
 # Our licence, and those of the libraries that are linked in, as their packages have them.
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs FILES_MATCHING PATTERN "*.md" PATTERN "*.png" PATTERN decisions EXCLUDE)
+install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs FILES_MATCHING PATTERN "*.md" PATTERN "*.png")
+install(FILES bench/pytorch.md bench/safety.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/bench)  # which these pages point to
 install(FILES tools/build/copyright DESTINATION ${CMAKE_INSTALL_DOCDIR})
 foreach(package libfmt-dev libcli11-dev nlohmann-json3-dev libzstd-dev liblz4-dev)
   set(text "/usr/share/doc/${package}/copyright")
@@ -63,6 +64,16 @@ foreach(package libfmt-dev libcli11-dev nlohmann-json3-dev libzstd-dev liblz4-de
     install(FILES "${text}" DESTINATION ${CMAKE_INSTALL_DOCDIR}/licences RENAME "${package}.txt")
   endif()
 endforeach()
+
+# Last: the list of all that was installed before it, relative to the prefix, and who removes it by that list.
+install(PROGRAMS tools/build/uninstall DESTINATION ${home})
+install(CODE "set(list bin/reprise-probe ${home}/files.txt)
+  foreach(file IN LISTS CMAKE_INSTALL_MANIFEST_FILES)
+    file(RELATIVE_PATH file \"\${CMAKE_INSTALL_PREFIX}\" \"\${file}\")
+    list(APPEND list \"\${file}\")
+  endforeach()
+  list(JOIN list \"\\n\" list)
+  file(WRITE \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${home}/files.txt\" \"\${list}\\n\")")
 
 set(CPACK_PACKAGE_NAME reprise)
 set(CPACK_PACKAGE_VENDOR "The Reprise project")

@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+"""`cmake --install --prefix`: pages point to nothing that is not there, and the uninstaller leaves what is not ours. install_test.py BUILD_FOLDER"""
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BUILD = pathlib.Path(sys.argv.pop(1) if len(sys.argv) > 1 else "build/release").resolve()
+
+
+class Installed(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="reprise-install-")
+        self.prefix = pathlib.Path(self.folder.name) / "opt"
+        (self.prefix / "share/doc").mkdir(parents=True)
+        self.mine = self.prefix / "share/doc/mine.txt"
+        self.mine.write_text("mine")
+        subprocess.run(["cmake", "--install", str(BUILD), "--prefix", str(self.prefix)], check=True, stdout=subprocess.DEVNULL)
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def test_the_uninstaller_leaves_what_is_not_ours(self):
+        self.assertTrue((self.prefix / "bin/reprise").exists())
+        self.assertTrue((self.prefix / "lib/reprise/files.txt").exists())
+        done = subprocess.run([str(self.prefix / "lib/reprise/uninstall")], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        left = [str(path.relative_to(self.prefix)) for path in self.prefix.rglob("*")]
+        self.assertEqual(sorted(left), ["share", "share/doc", "share/doc/mine.txt"])
+
+    def test_pages_point_to_what_is_installed(self):
+        home = self.prefix / "share/doc/reprise"
+        pages = [page for page in (home / "README.md", *(home / "docs").glob("*.md")) if page.name not in ("HACKING.md", "FORMAT.md")]
+        self.assertGreater(len(pages), 5)
+        for page in pages:
+            for name in re.findall(r"`((?:docs|bench)/[\w./-]*\w)/?`", page.read_text()):
+                with self.subTest(f"{page.name}: {name}"):
+                    there = (home / name).exists() or list((home / "docs/decisions").glob(f"{pathlib.Path(name).name}-*.md"))
+                    self.assertTrue(there, "is not installed")
+
+    def test_the_trainer_keeps_its_symbols(self):
+        names = subprocess.run(["nm", "-C", str(self.prefix / "lib/reprise/examples/chargpt")], capture_output=True, text=True).stdout
+        self.assertIn("Device::allocate(unsigned long)", names)
+
+
+if __name__ == "__main__":
+    unittest.main()
