@@ -68,7 +68,7 @@ void read_variable(const ConfigVariable& variable, EnvironmentLookup lookup, Fie
   const bool listed = std::strchr(variable.type, '|') == nullptr || one_of(text, variable.type);
   if (listed && read_value(text, field)) return;
   log_line(LogLevel::warn, "%s=%s is not readable (%s); using %s", variable.name, text, variable.type,
-           *variable.standard != '\0' ? variable.standard : "nothing");
+           *variable.standard != '\0' ? variable.standard : "nothing: it is as if it were not set");
   if (*variable.standard != '\0') read_value(variable.standard, field);
 }
 

@@ -149,6 +149,26 @@ TEST_F(FirstMinutes, ABudgetThatIsTooSmallForOneCallIsAdvisedAsThatCallNeeds) {
       << outcome.err;
 }
 
+TEST_F(FirstMinutes, AReportOfTraceAndRunUsesThePlanOrSaysWhatIsMissing) {
+  setenv("REPRISE_WAIT_FOR_PLAN", "1", 1);
+  ASSERT_EQ(run_within("60%", 12, {"--save-plan", file("kept.plan")}).exit_code, 0);
+  unsetenv("REPRISE_WAIT_FOR_PLAN");
+  const auto report = [&] {
+    return reprise({"report", file("r.trace"), file("r.run"), "--json", "-o", file("a.json")});
+  };
+  EXPECT_EQ(report().exit_code, 0);
+  json data = json::parse(read_file(file("a.json")));
+  EXPECT_FALSE(data["tensor_table"].is_null()) << "the run log names the plan that was kept";
+  EXPECT_EQ(data["about"]["files"].size(), 3u) << data["about"];
+  ASSERT_EQ(std::remove(file("kept.plan").c_str()), 0);
+  const Outcome without = report();
+  EXPECT_NE(without.err.find("the plan of this run is not among the files"), std::string::npos) << without.err;
+  EXPECT_NE(without.err.find("--save-plan FILE"), std::string::npos) << without.err;
+  data = json::parse(read_file(file("a.json")));
+  EXPECT_TRUE(data["tensor_table"].is_null());
+  EXPECT_NE(data["sentences"].dump().find("The plan of this run is not among the files"), std::string::npos);
+}
+
 // Typed as it is printed, the recommended size is the budget that was simulated.
 TEST_F(FirstMinutes, TheRecommendedSizeCanBeTyped) {
   ASSERT_EQ(reprise({"record", "--device", "sim", "-o", file("a.trace")}, trainer(6)).exit_code, 0);

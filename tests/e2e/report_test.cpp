@@ -115,7 +115,7 @@ TEST_F(OddPrograms, AReportOfARunSaysWhatItWasMadeOf) {
   ASSERT_EQ(of_report.size(), 2u);
   for (const json& one : of_report) EXPECT_EQ(by_kind[one["kind"]], one) << of_run.dump(1);
   for (const json& one : of_run) EXPECT_EQ(one["hash"].get<std::string>().size(), 16u) << one;
-  EXPECT_EQ(by_kind.count("plan") == 0 ? "not kept (--keep)" : by_kind["plan"]["name"], "not kept (--keep)");
+  EXPECT_EQ(by_kind.count("plan") == 0 ? "not kept (--save-plan)" : by_kind["plan"]["name"], "not kept (--save-plan)");
 }
 
 TEST_F(OddPrograms, FreesInAnotherOrderEachTimeAreNoIteration) {

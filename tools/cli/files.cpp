@@ -80,6 +80,23 @@ Status write_file(const std::string& path, const std::string& content) {
   return {};
 }
 
+Result<std::string> reserve_name(const std::string& path) {
+  constexpr int kMostNames = 10'000;
+  const std::filesystem::path wanted(path);
+  const std::string stem = (wanted.parent_path() / wanted.stem()).string();
+  std::string name = path;
+  for (int number = 2; number <= kMostNames; ++number) {
+    const int file = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (file >= 0) {
+      close(file);
+      return name;
+    }
+    if (errno != EEXIST) return system_error(name, errno, "name another output file");
+    name = fmt::format("{}-{}{}", stem, number, wanted.extension().string());
+  }
+  return system_error(path, EEXIST, "remove some of these, or name another output file");
+}
+
 Result<std::string> read_file(const std::string& path) {
   const Status readable = check_readable(path);
   if (!readable.ok()) return readable;

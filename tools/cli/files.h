@@ -23,6 +23,9 @@ Status check_readable(const std::string& path);
 // Writes the whole file through a temporary name beside it; "-" is stdout.
 Status write_file(const std::string& path, const std::string& content);
 Result<std::string> read_file(const std::string& path);
+// A name of our own choosing is never that of a file which is there: `path`, or the first of NAME-2.html, NAME-3.html
+// ... that is free. An empty file holds the place until it is written.
+Result<std::string> reserve_name(const std::string& path);
 // Removes a regular file that an earlier run left, so that it cannot pass for the result of this one.
 void remove_old(const std::string& path);
 // Bytes of a regular file, 0 when there is none.

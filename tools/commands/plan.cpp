@@ -135,10 +135,17 @@ class Planning {
     Result<plan::Plan> plan = analyzer::make_plan(workload.value(), options, &summary);
     if (!plan.ok()) return named(plan.status());
     progress_.step("writing the plan");
-    const Status written = write_file(output, plan::serialize(plan.value()));
+    std::string name = output;
+    if (arguments_.output.empty()) {  // a plan that is there stays
+      Result<std::string> free = reserve_name(output);
+      if (!free.ok()) return free.status();
+      name = std::move(free.value());
+    }
+    const Status written = write_file(name, plan::serialize(plan.value()));
+    if (!written.ok() && arguments_.output.empty()) remove_old(name);
     progress_.clear();
     if (!written.ok()) return named(written);
-    return tell(workload.value(), plan.value(), summary, options, output);
+    return tell(workload.value(), plan.value(), summary, options, name);
   }
 
   Status tell(const analyzer::Workload& workload, const plan::Plan& plan, const analyzer::PlanSummary& summary,
@@ -213,7 +220,8 @@ Action declare_plan(CLI::App& app, const ProgramArguments&) {
   app.add_option("trace", arguments->trace, "The recorded trace, or a task graph (.json, .json.zst)")->required();
   app.add_option("--budget", arguments->budget, "Device memory to stay within, as in 12GiB or 50% of the peak")
       ->required();
-  app.add_option("-o,--output", arguments->output, "The plan to write (default: beside the trace)");
+  app.add_option("-o,--output", arguments->output,
+                 "The plan to write (default: beside the trace, a.plan or a-2.plan and so on where there is one)");
   app.add_option("--from", arguments->from, "Only of what was called from this call number on");
   app.add_option("--calls", arguments->calls, "Only iterations of at least this many calls");
   name_values(app.add_option("--policy", arguments->policy, "How to plan: auto tries all and takes the best"), "POLICY",

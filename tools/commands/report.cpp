@@ -65,6 +65,7 @@ int run_report(const ReportOptions& options) {
     progress.clear();
     return fail(loaded);
   }
+  files.find_plan_of_run();
   progress.step("laying out the report");
   const report::Inputs inputs = files.examined();
   if (!files.belong_together.ok()) {
@@ -77,6 +78,7 @@ int run_report(const ReportOptions& options) {
   progress.clear();
   if (!written.ok()) return fail(written);
   say(fmt::format("{}; report: {}", report::make_summary(inputs), options.output));
+  if (report::lacks_plan(inputs)) say(report::kLacksPlan);
   return finish_incomplete(files.incomplete);
 }
 

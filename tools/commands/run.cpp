@@ -56,18 +56,29 @@ void load_what_there_is(const Settings& settings, const SessionOptions& named, L
   const std::string& path = files.log->plan_path;
   if (Result<plan::Plan> plan = load_plan(path); !path.empty() && plan.ok()) {
     files.plan = std::move(plan.value());
-    files.tell(path, FileKind::plan, "not kept (--keep)");
+    files.tell(path, FileKind::plan, shown(named.save_plan, "not kept (--save-plan)"));
   }
   files.tell(settings.run_log, FileKind::run_log, shown(named.run_log, "not kept (--run-log)"));
 }
 
+// A report that the user did not name never takes the place of another.
+Status write_page(const std::string& page, bool named, std::string& path) {
+  if (named) return write_file(path, page);
+  const Result<std::string> free = reserve_name(path);
+  if (!free.ok()) return free.status();
+  path = free.value();
+  const Status written = write_file(path, page);
+  if (!written.ok()) remove_old(path);
+  return written;
+}
+
 // The program has run: whatever goes wrong with its report is said, and changes nothing of how it ended.
-void write_report(const Settings& settings, const SessionOptions& named, const std::string& path,
-                  const Outcome& outcome, const ProgramArguments& program) {
+void write_report(const Settings& settings, const RunOptions& options, std::string path, const Outcome& outcome,
+                  const ProgramArguments& program) {
   Progress progress;
   progress.step("making the report");
   LoadedFiles files;
-  load_what_there_is(settings, named, files);
+  load_what_there_is(settings, options.session, files);
   if (!files.trace && !files.log) {
     progress.clear();
     say("no report: " + why_no_calls(settings.device == "sim"));
@@ -77,13 +88,31 @@ void write_report(const Settings& settings, const SessionOptions& named, const s
   for (const std::string& word : program.arguments) inputs.program += (inputs.program.empty() ? "" : " ") + word;
   inputs.ending = report::ending_of(outcome.exit_code, outcome.signal);
   inputs.budget_bytes = settings.budget.bytes;
-  const Status written = write_file(path, report::make_page(report::make_data(inputs)));
+  const Status written = write_page(report::make_page(report::make_data(inputs)), !options.report.empty(), path);
   progress.clear();
   if (!written.ok()) {
     say(written.message());
   } else {
     say(fmt::format("{}; report: {}", report::make_summary(inputs), path));
   }
+}
+
+// The plan that the program's planner made goes with the private folder, unless it is wanted. Where it was kept.
+std::string keep_plan(const Settings& settings, const std::string& name) {
+  if (name.empty()) return {};
+  remove_old(name);
+  const Result<report::RunLog> log = report::read_run_log(settings.run_log);
+  const Result<std::string> plan =
+      log.ok() && !log.value().plan_path.empty() ? read_file(log.value().plan_path) : Result<std::string>(Status{});
+  if (!log.ok() || log.value().plan_path.empty() || !plan.ok()) {
+    say(fmt::format("{}: no plan was made in this run, so there is none to keep", name));
+    return {};
+  }
+  if (const Status written = write_file(name, plan.value()); !written.ok()) {
+    say(written.message());
+    return {};
+  }
+  return absolute_path(name);
 }
 
 // A trace that the user wants to keep; of one that is whole there is nothing to say.
@@ -111,9 +140,9 @@ int run_run(const RunOptions& options, const ProgramArguments& program) {
   if (Status status = use_private_files(settings, folder.value()); !status.ok()) return fail(status);
   Result<Outcome> outcome = run_program(settings, program);
   if (!outcome.ok()) return fail(outcome.status());
-  log_program_end(settings.run_log, outcome.value());
+  log_program_end(settings.run_log, outcome.value(), keep_plan(settings, options.session.save_plan));
   tell_about_trace(options.session.trace, outcome.value());
-  write_report(settings, options.session, report, outcome.value(), program);
+  write_report(settings, options, report, outcome.value(), program);
   if (options.keep) say(fmt::format("files of this run are kept in {}", folder.value().path()));
   folder.value().remove();  // a program that died of a signal takes us along in the next line
   return end_like(outcome.value());
@@ -131,8 +160,11 @@ Action declare_run(CLI::App& app, const ProgramArguments& program) {
   for (auto* other : {
            app.add_option("--budget", options->session.budget,
                           "Device memory to stay within, as in 12GiB or 50% of the peak"),
-           app.add_option("-o,--output", options->report, "The report to write (default reprise-report-PROGRAM.html)"),
+           app.add_option(
+               "-o,--output", options->report,
+               "The report to write (default: reprise-report-PROGRAM.html, or -2.html and so on where there is one)"),
            app.add_option("--trace", options->session.trace, "Keep the recorded trace here"),
+           app.add_option("--save-plan", options->session.save_plan, "Keep the first plan that is made here"),
            name_values(app.add_option("--policy", options->session.policy, "How to plan (default: the best of all)"),
                        "POLICY", analyzer::known_policies()),
            add_safety_option(app, options->session.safety),

@@ -315,6 +315,13 @@ Action declare_simulate(CLI::App& app, const ProgramArguments&) {
   app.add_flag("--no-facts", arguments->no_facts, "Use none of it: kernels read and write all that they are given");
   declare_disturbance(app, arguments->disturbance);
   declare_old_names(app, *arguments);
+  app.footer(
+      "Columns: time of an iteration; what computing alone (ideal) and bounds are of it, in %: bound, no plan at all "
+      "is "
+      "faster; fluid, none that keeps the order of the kernels and recomputes nothing; joint, none that keeps the "
+      "order and "
+      "launches no kernel more than twice; out and in: bytes copied to the host and back in an iteration; SSD: written "
+      "in an iteration, and how long the drive lasts.");
   return [arguments] { return Simulating(*arguments).run(); };
 }
 

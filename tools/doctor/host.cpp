@@ -123,7 +123,8 @@ void check_surroundings(std::vector<Check>& checks) {
   std::string variables;
   for (char** one = environ; *one != nullptr; ++one) {
     const std::string variable = *one;
-    static constexpr const char* kConcern[] = {"REPRISE_", "CUDA_", "PYTORCH_", "XLA_", "TF_", "LD_PRELOAD="};
+    static constexpr const char* kConcern[] = {"REPRISE_",      "CUDA_",   "PYTORCH_",  "XLA_",       "TF_GPU_",
+                                               "TF_FORCE_GPU_", "TF_XLA_", "TF_CUDNN_", "LD_PRELOAD="};
     const bool concerns = std::any_of(std::begin(kConcern), std::end(kConcern),
                                       [&](const char* begin) { return variable.rfind(begin, 0) == 0; });
     if (concerns) variables += (variables.empty() ? "" : " ") + variable;

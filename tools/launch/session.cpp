@@ -87,6 +87,8 @@ Result<Settings> check_session(const SessionOptions& options, const ProgramArgum
   if (status.ok()) status = check_program(program);
   if (status.ok()) status = take_output(options.trace_option.c_str(), options.trace, settings.trace, outputs);
   if (status.ok()) status = take_output("--run-log", options.run_log, settings.run_log, outputs);
+  std::string kept_plan;
+  if (status.ok()) status = take_output("--save-plan", options.save_plan, kept_plan, outputs);
   if (status.ok()) add_program(program, outputs.reads(options.plan));
   if (status.ok()) status = outputs.check();
   if (status.ok()) status = check_installation(settings);
@@ -103,12 +105,13 @@ Status record_through(const TemporaryFolder& folder, Settings& settings) {
   return {};
 }
 
-void log_program_end(const std::string& run_log, const Outcome& outcome) {
+void log_program_end(const std::string& run_log, const Outcome& outcome, const std::string& kept_plan) {
   if (file_size(run_log) == 0) return;
   namespace key = run_log::program_end;
   nlohmann::ordered_json line = {{"kind", key::line.name}};
   line[key::exit_code.name] = outcome.exit_code;
   line[key::signal.name] = outcome.signal;
+  if (!kept_plan.empty()) line[key::plan.name] = kept_plan;
   std::fstream file(run_log, std::ios::in | std::ios::out | std::ios::binary);
   file.seekg(-1, std::ios::end);
   const bool whole = file.get() == '\n';  // a program that was killed may have left half a line

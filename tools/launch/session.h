@@ -22,6 +22,7 @@ struct SessionOptions {
   std::string trace_option = "--trace";  // what it is called on the command line
   std::string plan;
   std::string run_log;
+  std::string save_plan;
   std::string policy;
   std::string safety;
   std::string examine;  // seconds
@@ -43,8 +44,8 @@ Result<Settings> check_session(const SessionOptions& options, const ProgramArgum
 // own trace, which is reached by a link.
 Status record_through(const TemporaryFolder& folder, Settings& settings);
 
-// Says in the run log, where there is one, how the program ended.
-void log_program_end(const std::string& run_log, const Outcome& outcome);
+// Says in the run log, where there is one, how the program ended, and where its plan was kept; "": nowhere.
+void log_program_end(const std::string& run_log, const Outcome& outcome, const std::string& kept_plan = "");
 
 // Starts the program under the settings and waits for it. `ends`: see Launch.
 Result<Outcome> run_program(const Settings& settings, const ProgramArguments& program,

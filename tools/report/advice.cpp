@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "tools/cli/run_log_value.h"
 #include "tools/cli/sizes.h"
 #include "tools/report/report.h"
 #include "tools/report/tensor_table.h"
+#include "tools/report/view/frames.h"
 
 namespace reprise::report {
 namespace {
@@ -158,10 +160,11 @@ void advise_tensor(const Inputs& inputs, Advices& list) {
   for (const TensorCost& cost : costs) all += cost.wait_ns;
   if (all == 0) return;
   const std::vector<std::string> sites = tensor_sites(inputs);
+  const std::set<std::string> passing = inputs.trace != nullptr ? passing_on(*inputs.trace) : std::set<std::string>();
   std::map<std::string, std::pair<uint64_t, uint64_t>> by_site;  // waiting, tensors
   for (const TensorCost& cost : costs) {
     if (cost.wait_ns == 0 || sites[cost.tensor].empty()) continue;
-    auto& sum = by_site[own_frame(sites[cost.tensor])];
+    auto& sum = by_site[own_frame(sites[cost.tensor], passing)];
     sum.first += cost.wait_ns;
     ++sum.second;
   }
@@ -171,7 +174,7 @@ void advise_tensor(const Inputs& inputs, Advices& list) {
   if (worst != by_site.end() && worst->second.second > 1) {
     list.push_back(
         {share(worst->second.first, span), fmt::format("{} costs most", short_frame(worst->first)),
-         fmt::format("Computing waits {} of each iteration for {} tensors that are allocated there: {:.0f} % "
+         fmt::format("Computing waits {} of each iteration for {} tensors that it asks for: {:.0f} % "
                      "of all waiting for tensors. Used closer together, freed earlier or made smaller, they "
                      "need not leave.",
                      format_duration(worst->second.first), worst->second.second, 100 * share(worst->second.first, all)),
@@ -179,7 +182,7 @@ void advise_tensor(const Inputs& inputs, Advices& list) {
   }
   const TensorCost& first = costs.front();
   const std::string where =
-      sites[first.tensor].empty() ? "" : ", allocated in " + short_frame(own_frame(sites[first.tensor]));
+      sites[first.tensor].empty() ? "" : ", allocated in " + short_frame(own_frame(sites[first.tensor], passing));
   list.push_back({share(first.wait_ns, span),
                   fmt::format("Tensor {} ({}) costs most of all tensors", first.tensor,
                               format_bytes(inputs.plan->tensors[first.tensor].size)),
@@ -235,7 +238,9 @@ Json advice_section(const Inputs& inputs) {
   }
   std::stable_sort(list.begin(), list.end(), [](const Advice& a, const Advice& b) { return a.worth > b.worth; });
   Json rows = Json::array();
+  std::set<std::string> commands;  // the same to type is the same advice: what it is worth most for
   for (const Advice& one : list) {
+    if (!one.command.empty() && !commands.insert(one.command).second) continue;
     rows.push_back({{"title", one.title}, {"detail", one.detail}, {"command", one.command}});
   }
   return rows;

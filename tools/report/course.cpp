@@ -156,6 +156,10 @@ void say_time_lost(const Inputs& inputs, Sentences& say) {
 
 }  // namespace
 
+bool lacks_plan(const Inputs& inputs) {
+  return inputs.log != nullptr && inputs.plan == nullptr && inputs.log->plan_count > 0;
+}
+
 std::string why_unplanned(const Inputs& inputs) {
   const RunLog& log = *inputs.log;
   if (log.activation_count > 0) {
@@ -175,6 +179,11 @@ std::string why_unplanned(const Inputs& inputs) {
 }
 
 void say_plan_state(const Inputs& inputs, Sentences& say) {
+  if (lacks_plan(inputs)) {
+    std::string text = kLacksPlan;
+    text[0] = 'T';
+    say.note(text + ".");
+  }
   if (inputs.log != nullptr) {
     if (inputs.log->iterations_planned == 0) say_unplanned(inputs, say);
     for (const auto& [one, count] : last_reasons(*inputs.log)) {

@@ -205,6 +205,20 @@ void LoadedFiles::tell(const std::string& path, FileKind kind, const std::string
   named.back().name = name;
 }
 
+void LoadedFiles::find_plan_of_run() {
+  if (!log || plan || log->iteration_hashes.empty()) return;
+  for (const std::string& path : {log->kept_plan, log->plan_path}) {
+    if (path.empty() || file_size(path) == 0) continue;
+    Result<plan::Plan> found = load_plan(path);
+    char hash[17];
+    if (found.ok()) trace::format_identity(found.value().iteration_hash, hash);
+    if (!found.ok() || log->iteration_hashes.front() != hash) continue;  // a later run has written there
+    plan = std::move(found.value());
+    tell(path, FileKind::plan, path);
+    return;
+  }
+}
+
 report::Inputs LoadedFiles::inputs() const {
   report::Inputs result;
   result.trace = trace ? &*trace : nullptr;

@@ -27,6 +27,8 @@ struct LoadedFiles {
   report::Inputs examined();
   // For the report's footer: a file that was read one by one, and what to call it there.
   void tell(const std::string& path, FileKind kind, const std::string& name);
+  // The plan of the run, where it is none of the files and still where the run log says.
+  void find_plan_of_run();
   // Behind examined(): not ok when the files turn out to be of different recordings.
   Status belong_together;
 

@@ -57,6 +57,7 @@ Json make_data(const Inputs& inputs) {
   data["run_memory"] = run_memory_section(inputs);
   data["peak"] = peak_section(inputs);
   data["tensor_table"] = tensor_table_section(inputs);
+  data["passing_on"] = passing_on_section(inputs);
   data["timelines"] = timelines_section(inputs);
   data["tensors"] = tensors_section(inputs);
   data["waits"] = waits_section(inputs);

@@ -55,6 +55,12 @@ std::string make_page(const Json& data, const char* script, bool with_charts);
 // One line for the terminal: peak, budget, time per iteration.
 std::string make_summary(const Inputs& inputs);
 
+// A run had a plan, and it is not among the files: then some sections are empty, which is said.
+bool lacks_plan(const Inputs& inputs);
+inline constexpr char kLacksPlan[] =
+    "the plan of this run is not among the files, so there is no table of what each tensor costs, nor waits, nor "
+    "predicted times: `reprise run --save-plan FILE` keeps it, and the run log says where";
+
 // Of a run in which no iteration was planned: why, as a clause, by what the run log says.
 std::string why_unplanned(const Inputs& inputs);
 
@@ -78,6 +84,7 @@ Json budget_curve_section(const Inputs& inputs);
 Json time_went_section(const Inputs& inputs);
 Json peak_section(const Inputs& inputs);
 Json tensor_table_section(const Inputs& inputs);
+Json passing_on_section(const Inputs& inputs);
 Json about_section(const Inputs& inputs);
 
 // Shared by sections: the numbers that several of them name.

@@ -1,10 +1,9 @@
 #include "tools/report/tensor_table.h"
 
 #include <algorithm>
-#include <array>
-#include <sstream>
 #include <unordered_map>
 
+#include "tools/report/view/frames.h"
 #include "tools/report/view/timeline.h"
 #include "tools/report/view/waits.h"
 
@@ -39,36 +38,6 @@ class Stacks {
 };
 
 }  // namespace
-
-std::string own_frame(const std::string& stack) {
-  static constexpr std::array foreign = {"libcuda.so",       "libcudart.so",  "libreprise",        "c10::cuda",
-                                         "CachingAllocator", "at::detail::e", "at::native::empty", "operator new"};
-  std::istringstream frames(stack);
-  std::string first;
-  for (std::string frame; std::getline(frames, frame);) {
-    if (first.empty()) first = frame;
-    const bool driver = frame.rfind("cu", 0) == 0 && frame.size() > 4 &&
-                        (std::isupper(static_cast<unsigned char>(frame[2])) != 0 || frame.rfind("cuda", 0) == 0);
-    const auto in_frame = [&frame](const char* word) { return frame.find(word) != std::string::npos; };
-    if (!driver && std::none_of(foreign.begin(), foreign.end(), in_frame)) return frame;
-  }
-  return first;
-}
-
-std::string short_frame(const std::string& frame) {
-  const size_t module = frame.rfind(" (");
-  std::string text = frame.substr(0, module);
-  if (const size_t clone = text.find(" [clone"); clone != std::string::npos) {
-    const size_t end = text.find(']', clone);
-    if (end != std::string::npos) text.erase(clone, end + 1 - clone);
-  }
-  if (text.size() <= 60) return text;
-  const size_t place = text.rfind(" at ");
-  const std::string line = place == std::string::npos ? "" : text.substr(place);
-  const size_t open = text.find('(');
-  if (open == std::string::npos || open == 0) return text;
-  return text.substr(0, open) + "(...)" + line;
-}
 
 std::vector<std::string> tensor_sites(const Inputs& inputs) {
   std::vector<std::string> result(inputs.plan == nullptr ? 0 : inputs.plan->tensors.size());
@@ -107,6 +76,11 @@ std::vector<TensorCost> tensor_costs(const Inputs& inputs) {
     return plan.tensors[a.tensor].size > plan.tensors[b.tensor].size;
   });
   return costs;
+}
+
+// So that the page names who asked.
+Json passing_on_section(const Inputs& inputs) {
+  return inputs.trace == nullptr ? Json::array() : Json(passing_on(*inputs.trace));
 }
 
 // Rows: [tensor, bytes, kept, uses, transfers, moved, waited, stack].

@@ -21,9 +21,5 @@ struct TensorCost {
 std::vector<TensorCost> tensor_costs(const Inputs& inputs);
 // The call stack at which each tensor of the plan was allocated, innermost frame first; empty: not known.
 std::vector<std::string> tensor_sites(const Inputs& inputs);
-// The innermost frame that is the program's own: not the driver's, the runtime's or an allocator's on top of them.
-std::string own_frame(const std::string& stack);
-// Of a frame what a title has room for: without its file, and without parameters where those are long.
-std::string short_frame(const std::string& frame);
 
 }  // namespace reprise::report

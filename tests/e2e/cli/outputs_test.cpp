@@ -108,6 +108,27 @@ TEST_F(OutputFiles, AFileBesideANamedTraceIsLeftAlone) {
   }
 }
 
+// An output that the user did not name takes the next name that is free.
+TEST_F(OutputFiles, WhatHasNoNameOfTheUsersReplacesNothing) {
+  const std::string other = path("a-2.plan");
+  const std::string kept = read(plan_);
+  for (const std::string& name : {other, path("a-3.plan")}) {
+    const Finished finished = reprise({"plan", trace_, "--budget", "50%"});
+    EXPECT_EQ(finished.exit_code, 0) << finished.err;
+    EXPECT_NE(finished.err.find(name), std::string::npos) << finished.err;
+    EXPECT_TRUE(plan::read_plan(name).ok()) << name;
+  }
+  EXPECT_EQ(read(plan_), kept);
+  write("tmp/reprise-report-sh.html", "mine");
+  const Finished ran = run({{"/bin/sh", "-c",
+                             "cd " + path("tmp") + " && " + path("bin/reprise") +
+                                 " run --budget 1GiB -- /bin/sh -c 'cp " + log_ + " $REPRISE_RUN_LOG'"},
+                            {{"TMPDIR", path("tmp")}}});
+  EXPECT_NE(ran.err.find("reprise-report-sh-2.html"), std::string::npos) << ran.err;
+  EXPECT_EQ(read(path("tmp/reprise-report-sh.html")), "mine");
+  EXPECT_NE(read(path("tmp/reprise-report-sh-2.html")).find("<html"), std::string::npos);
+}
+
 // What needs no private folder does not ask for one.
 TEST_F(OutputFiles, NoTemporaryFolderIsNeededToRecordOrReplay) {
   for (const std::vector<std::string>& command :

@@ -173,6 +173,13 @@ TEST_F(SimulateCommand, TracesToo) {
   EXPECT_NE(finished.out.find("auto ("), std::string::npos) << finished.out;
 }
 
+TEST_F(SimulateCommand, TheHelpExplainsTheColumns) {
+  const std::string help = reprise({"simulate", "--help"}).out;
+  for (const char* column : {"Columns:", "(ideal)", "fluid,", "joint,", "SSD:"}) {
+    EXPECT_NE(help.find(column), std::string::npos) << column;
+  }
+}
+
 // For curves that end where nothing changes any more.
 TEST_F(SimulateCommand, BudgetsAboveThePeakAreAllowed) {
   const std::string trace = write("a.trace", trace_bytes(train_chain(6, 4 * kChunk, 3)));

@@ -58,6 +58,6 @@ function aboutSection() {
   const facts = [["Reprise", about.version], ["Report of", about.date], ["Device", about.device], ["Driver", about.driver]].filter(([, value]) => value);
   for (const [name, value] of facts) node.append(el("dt", {}, name), el("dd", {}, value));
   for (const file of about.files) node.append(el("dt", {}, file.kind), el("dd", {}, `${file.name}, ${bytes(file.bytes)}, hash ${file.hash}`));
-  node.append(el("dt", {}, "Something wrong?"), el("dd", {}, "Please report it with this page, the output of ", el("code", {}, "reprise doctor --json"),
+  node.append(el("dt", {}, "Something wrong?"), el("dd", {}, "Please report it to whoever you have Reprise from, with this page, the output of ", el("code", {}, "reprise doctor --json"),
     " and, if you may share it, the trace."));
 }

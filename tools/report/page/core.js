@@ -62,10 +62,19 @@ function color(name) {
   return getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
 }
 
-// The innermost frame that is the program's own: not the driver, the runtime or an allocator on top of them.
+// Functions of the program that merely pass allocations on, and the function of a frame, as in view/frames.cpp.
+const passingOn = new Set(data.passing_on);
+function functionOf(frame) {
+  const text = frame.replace(/ \([^()]*\)$/, "");
+  const place = text.lastIndexOf(" at ");
+  return place < 0 ? text : text.slice(0, place);
+}
+
+// The innermost frame that is the program's own and asks for itself: not the driver, the runtime or an allocator on top of them.
 function ownFrame(frames) {
   const foreign = /libcuda(rt)?\.so|libreprise|^cu(da)?[A-Z]|c10::cuda|CachingAllocator|at::(detail|native)::empty|operator new/;
-  return frames.find((frame) => !foreign.test(frame)) || frames[0] || "";
+  const own = frames.filter((frame) => !foreign.test(frame));
+  return own.find((frame) => !passingOn.has(functionOf(frame))) || own[0] || frames[0] || "";
 }
 
 // Without its file, and without parameters where those are long.

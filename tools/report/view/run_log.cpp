@@ -157,6 +157,7 @@ void read_end(const json& line, RunLog& log) {
 }
 
 void read_program_end(const json& line, RunLog& log) {
+  log.kept_plan = value_of(line, run_log::program_end::plan);
   log.ending = ending_of(static_cast<int>(value_of(line, run_log::program_end::exit_code)),
                          static_cast<int>(value_of(line, run_log::program_end::signal)));
 }

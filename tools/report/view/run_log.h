@@ -90,7 +90,8 @@ struct RunLog {
   uint64_t budget_bytes = 0;
   uint64_t budget_percent = 0;  // of the peak; 0: the budget was given in bytes
   uint64_t chunk_bytes = 0;
-  std::string plan_path;
+  std::string plan_path;  // where it was made: mostly gone by now
+  std::string kept_plan;  // where `reprise run` has put it; "": nowhere
   std::string policy;
   std::vector<std::string> iteration_hashes;  // of the plans, by number
   uint64_t plan_count = 0;                    // "plan" lines

@@ -4,6 +4,7 @@
 #include "tests/support/sample.h"
 #include "tools/report/report.h"
 #include "tools/report/tensor_table.h"
+#include "tools/report/view/frames.h"
 
 namespace reprise::report {
 namespace {
@@ -96,6 +97,32 @@ TEST(Answers, TensorsAreRankedByWhatTheyCost) {
   EXPECT_EQ(table.at("stacks").at(first.at(7).get<size_t>() - 1), "make_buffer\nmain");
   EXPECT_EQ(own_frame("cuMemAlloc_v2 (libcuda.so.1)\nc10::cuda::f() (libc10_cuda.so)\nmine() at a.cpp:3 (x)\nmain (x)"),
             "mine() at a.cpp:3 (x)");
+}
+
+// A function through which all allocations go, for many callers, does not say who asked; a loop that makes them all
+// does.
+TEST(Answers, AFunctionThatPassesAllocationsOnIsNotWhoAsked) {
+  trace::Trace trace;
+  const auto allocate = [&](const std::string& stack) {
+    trace.call_sites.push_back(stack);
+    trace::Allocate event{};
+    event.record.call_site = static_cast<uint32_t>(trace.call_sites.size());
+    trace.events.emplace_back(event);
+  };
+  const std::string helper = "cudaMalloc (libcudart.so.13)\nDevice::allocate(unsigned long) at d.h:7 (x)\n";
+  for (const char* caller : {"Model::forward() at m.cpp:1 (x)", "Model::backward() at m.cpp:9 (x)", "update() (x)"}) {
+    allocate(helper + caller + "\nmain (x)");
+  }
+  const std::set<std::string> passing = passing_on(trace);
+  EXPECT_EQ(passing, std::set<std::string>{"Device::allocate(unsigned long)"});
+  EXPECT_EQ(own_frame(trace.call_sites[1], passing), "Model::backward() at m.cpp:9 (x)");
+  EXPECT_EQ(own_frame("cudaMalloc (libcudart.so.13)\nDevice::allocate(unsigned long) at d.h:7 (x)", passing),
+            "Device::allocate(unsigned long) at d.h:7 (x)");
+  trace = {};
+  for (const char* line : {"1", "2", "3", "4"}) {
+    allocate("cudaMalloc (libcudart.so.13)\ntrain() at t.cpp:" + std::string(line) + " (x)\nmain at t.cpp:30 (x)");
+  }
+  EXPECT_TRUE(passing_on(trace).empty());
 }
 
 TEST(Answers, FramesForTitlesAreShort) {

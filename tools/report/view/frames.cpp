@@ -1,0 +1,106 @@
+#include "tools/report/view/frames.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <map>
+#include <sstream>
+#include <vector>
+
+namespace reprise::report {
+namespace {
+
+constexpr int kMostLayers = 3;        // of functions that pass on, one behind the other
+constexpr size_t kFewestCallers = 3;  // fewer may be a loop that allocates all by itself
+
+bool is_foreign(const std::string& frame) {
+  static constexpr std::array foreign = {"libcuda.so",       "libcudart.so",  "libreprise",        "c10::cuda",
+                                         "CachingAllocator", "at::detail::e", "at::native::empty", "operator new"};
+  const bool driver = frame.rfind("cu", 0) == 0 && frame.size() > 4 &&
+                      (std::isupper(static_cast<unsigned char>(frame[2])) != 0 || frame.rfind("cuda", 0) == 0);
+  return driver || std::any_of(foreign.begin(), foreign.end(),
+                               [&](const char* word) { return frame.find(word) != std::string::npos; });
+}
+
+std::vector<std::string> frames_of(const std::string& stack) {
+  std::vector<std::string> frames;
+  std::istringstream lines(stack);
+  for (std::string line; std::getline(lines, line);) frames.push_back(line);
+  return frames;
+}
+
+size_t asking(const std::vector<std::string>& frames, const std::set<std::string>& passing_on) {
+  size_t at = 0;
+  while (at < frames.size() && (is_foreign(frames[at]) || passing_on.count(function_of(frames[at])) != 0)) ++at;
+  return at;
+}
+
+// How many allocations a function asks for, and for whom.
+struct Asked {
+  uint64_t count = 0;
+  std::set<std::string> callers;
+};
+
+}  // namespace
+
+std::string function_of(const std::string& frame) {
+  std::string text = frame.substr(0, frame.rfind(" ("));
+  if (const size_t place = text.rfind(" at "); place != std::string::npos) text.erase(place);
+  return text;
+}
+
+std::set<std::string> passing_on(const trace::Trace& trace) {
+  std::map<uint32_t, uint64_t> by_site;
+  uint64_t all = 0;
+  for (const trace::Event& event : trace.events) {
+    const auto* const allocate = std::get_if<trace::Allocate>(&event);
+    if (allocate == nullptr || allocate->record.origin == trace::Origin::host) continue;
+    const uint32_t site = allocate->record.call_site;
+    if (site == 0 || site > trace.call_sites.size()) continue;
+    ++by_site[site];
+    ++all;
+  }
+  std::set<std::string> found;
+  for (int layer = 0; layer < kMostLayers; ++layer) {
+    std::map<std::string, Asked> by_function;
+    for (const auto& [site, count] : by_site) {
+      const std::vector<std::string> frames = frames_of(trace.call_sites[site - 1]);
+      const size_t at = asking(frames, found);
+      if (at + 1 >= frames.size()) continue;
+      Asked& asked = by_function[function_of(frames[at])];
+      asked.count += count;
+      asked.callers.insert(function_of(frames[at + 1]));
+    }
+    const auto most = std::max_element(by_function.begin(), by_function.end(),
+                                       [](const auto& a, const auto& b) { return a.second.count < b.second.count; });
+    if (most == by_function.end() || 10 * most->second.count < 9 * all) break;
+    if (most->second.callers.size() < kFewestCallers) break;
+    found.insert(most->first);
+  }
+  return found;
+}
+
+std::string own_frame(const std::string& stack, const std::set<std::string>& passing_on) {
+  const std::vector<std::string> frames = frames_of(stack);
+  size_t at = asking(frames, passing_on);
+  if (at == frames.size()) at = asking(frames, {});
+  if (at < frames.size()) return frames[at];
+  return frames.empty() ? "" : frames.front();
+}
+
+std::string short_frame(const std::string& frame) {
+  const size_t module = frame.rfind(" (");
+  std::string text = frame.substr(0, module);
+  if (const size_t clone = text.find(" [clone"); clone != std::string::npos) {
+    const size_t end = text.find(']', clone);
+    if (end != std::string::npos) text.erase(clone, end + 1 - clone);
+  }
+  if (text.size() <= 60) return text;
+  const size_t place = text.rfind(" at ");
+  const std::string line = place == std::string::npos ? "" : text.substr(place);
+  const size_t open = text.find('(');
+  if (open == std::string::npos || open == 0) return text;
+  return text.substr(0, open) + "(...)" + line;
+}
+
+}  // namespace reprise::report

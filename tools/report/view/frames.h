@@ -1,0 +1,24 @@
+// Frames of recorded call stacks, innermost first, one a line: which one asked for an allocation, and how it is called
+// in a title. Called by the table of tensors, the advice and the page.
+#pragma once
+#include <set>
+#include <string>
+
+#include "preload/trace/reader.h"
+
+namespace reprise::report {
+
+// The function of a frame: without its line and its module.
+std::string function_of(const std::string& frame);
+
+// Functions of the program that merely pass allocations on: (nearly) all allocations of the device go through one, for
+// several callers. Behind it may be another one.
+std::set<std::string> passing_on(const trace::Trace& trace);
+
+// The innermost frame that is the program's own and asks for itself: not the driver's, the runtime's, an allocator's on
+// top of them, nor one of these.
+std::string own_frame(const std::string& stack, const std::set<std::string>& passing_on = {});
+// Of a frame what a title has room for: without its file, and without parameters where those are long.
+std::string short_frame(const std::string& frame);
+
+}  // namespace reprise::report
