@@ -67,7 +67,7 @@ Status write_page(const std::string& page, bool named, std::string& path) {
   const Result<std::string> free = reserve_name(path);
   if (!free.ok()) return free.status();
   path = free.value();
-  const Status written = write_file(path, page);
+  Status written = write_file(path, page);
   if (!written.ok()) remove_old(path);
   return written;
 }

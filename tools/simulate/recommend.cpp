@@ -17,7 +17,7 @@ double slower(const SimulatedRow& row) {
 
 // What to type: a size, and the percentage that was asked for. Runs take none above 100.
 std::string named(const SimulatedRow& row) {
-  const std::string size = typed_bytes(row.budget_bytes);
+  std::string size = typed_bytes(row.budget_bytes);
   if (row.asked.bytes > 0 || row.asked.percent > 100) return size;
   return fmt::format("{:g}% or {}", row.asked.percent, size);
 }
