@@ -83,6 +83,8 @@ CUresult ParameterBlob::read_buffer(const Function& function, void** extra) {
   return CUDA_SUCCESS;
 }
 
+constexpr char kDigest[] = "reprise_digest";  // replay/digest/digest.cu
+
 KernelOperation::KernelOperation(std::shared_ptr<const Function> its_function, const LaunchShape& its_shape,
                                  ParameterBlob its_blob)
     : function(std::move(its_function)), shape(its_shape), blob(std::move(its_blob)) {
@@ -96,8 +98,14 @@ KernelOperation::KernelOperation(std::shared_ptr<const Function> its_function, c
   if (modelled_clock()) duration_ = kernel_duration(function->kernel->name, operand_bytes());
 }
 
-// Of memory that is no allocation - a digest reads chunks that it has mapped itself -, all of the mapping counts.
+// A digest reads so many bytes as its second parameter says, of allocations that may have ended by the program's order
+// and that lie in several mappings. Of other memory that is no allocation all of the mapping counts.
 uint64_t KernelOperation::operand_bytes() const {
+  if (function->kernel->name == kDigest && blob.bytes() >= 2 * sizeof(uint64_t)) {
+    uint64_t digested = 0;
+    std::memcpy(&digested, blob.data() + sizeof digested, sizeof digested);
+    return digested;
+  }
   std::set<uint64_t> counted;
   uint64_t bytes = 0;
   for (const AddressWord& operand : addresses_) {
