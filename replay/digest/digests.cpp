@@ -49,13 +49,15 @@ void Digests::give_back(DigestCell* cell) noexcept {
   *cell = kNoDigest;
 }
 
-CUresult Digests::broken(CUresult result) noexcept {
-  if (result != CUDA_SUCCESS) state_ = State::none;
+CUresult Digests::broken(CUresult result, CUstream stream) noexcept {
+  if (result == CUDA_SUCCESS) return result;
+  state_ = State::none;
+  driver().cuStreamSynchronize(stream);
   return result;
 }
 
 CUresult Digests::begin(DigestCell cell, CUstream stream) noexcept {
-  return broken(driver().cuMemsetD32Async(device_cell(cell), 0, kCellBytes / 4, stream));
+  return broken(driver().cuMemsetD32Async(device_cell(cell), 0, kCellBytes / 4, stream), stream);
 }
 
 CUresult Digests::add(DigestCell cell, CUdeviceptr address, uint64_t bytes, uint64_t place, CUstream stream) noexcept {
@@ -65,13 +67,13 @@ CUresult Digests::add(DigestCell cell, CUdeviceptr address, uint64_t bytes, uint
   auto size = static_cast<unsigned long long>(bytes);
   auto word = static_cast<unsigned long long>(place / 8);
   void* parameters[] = {&address, &size, &word, &cell};
-  return broken(driver().cuLaunchKernel(kernel_, blocks, 1, 1, kThreads, 1, 1, 0, stream, parameters, nullptr));
+  return broken(driver().cuLaunchKernel(kernel_, blocks, 1, 1, kThreads, 1, 1, 0, stream, parameters, nullptr), stream);
 }
 
 CUresult Digests::finish(DigestCell cell, CUstream stream) noexcept {
   CUdeviceptr to = told_ + cell * kCellBytes;
   void* parameters[] = {&cell, &to};
-  return broken(driver().cuLaunchKernel(tell_, 1, 1, 1, 1, 1, 1, 0, stream, parameters, nullptr));
+  return broken(driver().cuLaunchKernel(tell_, 1, 1, 1, 1, 1, 1, 0, stream, parameters, nullptr), stream);
 }
 
 bool Digests::equal(DigestCell a, DigestCell b) const noexcept {

@@ -39,7 +39,8 @@ class Digests {
  private:
   enum class State : uint8_t { not_asked, available, none };
   bool load() noexcept;
-  CUresult broken(CUresult result) noexcept;
+  // What was issued of the digest before a call is refused has been done: its memory may go.
+  CUresult broken(CUresult result, CUstream stream) noexcept;
   CUdeviceptr device_cell(DigestCell cell) const noexcept { return sums_ + cell * kCellBytes; }
 
   static constexpr uint64_t kCellBytes = 16;

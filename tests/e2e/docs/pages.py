@@ -19,6 +19,7 @@ NEEDS = {
     "docker": "needs a container engine",
     "slurm": "needs a cluster",
     "source": "builds, in a clone of its own",
+    "night": "takes a night",
 }
 COMMANDS = re.compile(r"^\s*(?:\$ |sudo )?(?:(?:reprise|cmake|ctest|chargpt|python3?|apt|docker|srun|sbatch)\s|tools/|tests/|bench/|build/release/|LD_PRELOAD=)")
 
