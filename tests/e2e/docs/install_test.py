@@ -30,6 +30,12 @@ class Installed(unittest.TestCase):
         left = [str(path.relative_to(self.prefix)) for path in self.prefix.rglob("*")]
         self.assertEqual(sorted(left), ["share", "share/doc", "share/doc/mine.txt"])
 
+    def test_the_uninstaller_that_is_asked_something_removes_nothing(self):
+        for word, code in (("--help", 0), ("--dry-run", 2)):
+            done = subprocess.run([str(self.prefix / "lib/reprise/uninstall"), word], capture_output=True, text=True)
+            self.assertEqual((done.returncode, (self.prefix / "bin/reprise").exists()), (code, True), word)
+            self.assertIn("usage", done.stderr)
+
     def test_pages_point_to_what_is_installed(self):
         home = self.prefix / "share/doc/reprise"
         pages = [page for page in (home / "README.md", *(home / "docs").glob("*.md")) if page.name not in ("HACKING.md", "FORMAT.md")]
