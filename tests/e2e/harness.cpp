@@ -113,6 +113,16 @@ Environment preloaded(const std::string& budget) {
                                      {"REPRISE_BUDGET", budget}});
 }
 
+std::vector<std::string> small_trainer(int steps, const std::vector<std::string>& more) {
+  std::vector<std::string> argv{built("bin/chargpt")};
+  for (const char* word : {"--layers", "1", "--width", "32", "--heads", "2", "--batch", "4", "--context", "16"}) {
+    argv.emplace_back(word);
+  }
+  argv.insert(argv.end(), {"--seed", "1", "--steps", std::to_string(steps)});
+  argv.insert(argv.end(), more.begin(), more.end());
+  return argv;
+}
+
 Environment merged(Environment base, const Environment& more) {
   for (const auto& [name, value] : more) base[name] = value;
   return base;

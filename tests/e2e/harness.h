@@ -46,6 +46,9 @@ Environment simulated_device();
 // ... and under the preloaded library, as a user without the launcher would set it.
 Environment preloaded(const std::string& budget);
 
+// chargpt at its smallest: one layer, a few hundred KiB.
+std::vector<std::string> small_trainer(int steps, const std::vector<std::string>& more = {});
+
 Environment merged(Environment base, const Environment& more);
 
 // The simulated driver's own counters, from the file named by REPRISE_SIM_STATS.

@@ -12,24 +12,6 @@
 namespace reprise::e2e {
 namespace {
 
-std::vector<std::string> small_trainer(const std::string& steps = "6") {
-  return {built("bin/chargpt"),
-          "--layers",
-          "1",
-          "--width",
-          "32",
-          "--heads",
-          "2",
-          "--context",
-          "16",
-          "--batch",
-          "4",
-          "--steps",
-          steps,
-          "--seed",
-          "1"};
-}
-
 std::vector<std::string> random_program() {
   return {built("bin/random_program"), built("bin/hash_kernels.cubin"), "1", "6"};
 }
@@ -77,11 +59,11 @@ TEST(BadInput, AMissingProgramIsNamed) {
 class Files : public testing::Test {
  protected:
   void SetUp() override {
-    const Outcome recorded = cli(joined({"record", "--device", "sim", "-o", trace()}, small_trainer()));
+    const Outcome recorded = cli(joined({"record", "--device", "sim", "-o", trace()}, small_trainer(6)));
     ASSERT_EQ(recorded.exit_code, 0) << recorded.err;
     const Outcome planned = cli({"plan", trace(), "--budget", "60%", "-o", plan()});
     ASSERT_EQ(planned.exit_code, 0) << planned.err;
-    plain_ = run(small_trainer(), small_chunks(simulated_device()));
+    plain_ = run(small_trainer(6), small_chunks(simulated_device()));
   }
   std::string trace() const { return scratch_.path("a.trace"); }
   std::string plan() const { return scratch_.path("a.plan"); }
@@ -116,8 +98,8 @@ TEST_F(Files, APlanWithOneFlippedByteIsRefusedEverywhere) {
   std::string bytes = read_file(plan());
   bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 0x10);
   const std::string flipped = write("flipped.plan", bytes);
-  expect_refused(cli(joined({"replay", "--device", "sim", "--plan", flipped}, small_trainer())), 1, "flipped.plan");
-  expect_program_unharmed(flipped, small_trainer(), plain_.out);
+  expect_refused(cli(joined({"replay", "--device", "sim", "--plan", flipped}, small_trainer(6))), 1, "flipped.plan");
+  expect_program_unharmed(flipped, small_trainer(6), plain_.out);
 }
 
 TEST_F(Files, APlanOfAnotherProgramIsRefusedEverywhere) {
@@ -139,10 +121,10 @@ TEST_F(Files, NoPermissionOnTheOutputIsSaidBeforeTheProgramRuns) {
   std::filesystem::permissions(folder, std::filesystem::perms::owner_read | std::filesystem::perms::owner_exec);
   // root may write anywhere: a folder in place of the file refuses root, too.
   const std::string target = geteuid() == 0 ? folder : folder + "/a.trace";
-  expect_refused(cli(joined({"record", "--device", "sim", "-o", target}, small_trainer())), 1, "locked");
+  expect_refused(cli(joined({"record", "--device", "sim", "-o", target}, small_trainer(6))), 1, "locked");
   expect_refused(cli({"plan", trace(), "--budget", "60%", "-o", target}), 1, "locked");
   expect_refused(cli({"report", trace(), plan(), "-o", target}), 1, "locked");
-  const Outcome outcome = run(small_trainer(), merged(small_chunks(preloaded("100%")), {{"REPRISE_TRACE", target}}));
+  const Outcome outcome = run(small_trainer(6), merged(small_chunks(preloaded("100%")), {{"REPRISE_TRACE", target}}));
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.out, plain_.out);
 }
@@ -153,12 +135,12 @@ TEST(BadInput, ProgramsThatEndBadlyEndTheSameWayUnderRun) {
   const auto under_run = [&](const std::vector<std::string>& program) {
     return cli(joined({"run", "--device", "sim", "--budget", "100%", "-o", scratch.path("a.html")}, program));
   };
-  const std::string trainer = small_trainer().front();
+  const std::string trainer = small_trainer(6).front();
   EXPECT_EQ(under_run({built("bin/random_program"), "/nonexistent.cubin", "1", "6"}).exit_code, 3);
   EXPECT_EQ(under_run({"/bin/sh", "-c", trainer + " --layers 1 --width 32 --steps 1 >&2; kill -SEGV $$"}).exit_code,
             128 + 11);
   const std::vector<std::string> interrupted = {"/usr/bin/timeout", "--preserve-status", "-s", "INT", "1"};
-  std::vector<std::string> endless = small_trainer("1000000");
+  std::vector<std::string> endless = small_trainer(1000000);
   endless.insert(endless.begin(), interrupted.begin(), interrupted.end());
   const Outcome outcome = under_run(endless);
   EXPECT_EQ(outcome.exit_code, 128 + 2);
@@ -167,7 +149,7 @@ TEST(BadInput, ProgramsThatEndBadlyEndTheSameWayUnderRun) {
 
 // Values that cannot be read, files that are not there: one line, and the program runs on as without Reprise.
 TEST(BadInput, TheShimAloneNeverHarmsTheProgram) {
-  const Outcome plain = run(small_trainer("2"), small_chunks(simulated_device()));
+  const Outcome plain = run(small_trainer(2), small_chunks(simulated_device()));
   const Scratch scratch;
   std::ofstream(scratch.path("empty")).flush();
   for (const auto& [name, value] :
@@ -181,7 +163,7 @@ TEST(BadInput, TheShimAloneNeverHarmsTheProgram) {
                                                         {"REPRISE_PLAN", scratch.path("")},
                                                         {"REPRISE_TRACE", scratch.path("no/folder")},
                                                         {"REPRISE_RUN_LOG", scratch.path("no/folder")}}) {
-    const Outcome outcome = run(small_trainer("2"), merged(small_chunks(preloaded("100%")), {{name, value}}));
+    const Outcome outcome = run(small_trainer(2), merged(small_chunks(preloaded("100%")), {{name, value}}));
     EXPECT_EQ(outcome.exit_code, 0) << name << "=" << value;
     EXPECT_EQ(outcome.out, plain.out) << name << "=" << value;
     EXPECT_EQ(lines(outcome.err), 1) << outcome.err;

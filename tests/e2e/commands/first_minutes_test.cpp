@@ -14,23 +14,6 @@ using nlohmann::json;
 
 class FirstMinutes : public testing::Test {
  protected:
-  static std::vector<std::string> trainer(int steps) {
-    return {built("bin/chargpt"),
-            "--layers",
-            "1",
-            "--width",
-            "32",
-            "--heads",
-            "2",
-            "--batch",
-            "4",
-            "--context",
-            "16",
-            "--seed",
-            "1",
-            "--steps",
-            std::to_string(steps)};
-  }
   static Outcome reprise(std::vector<std::string> arguments, const std::vector<std::string>& program = {}) {
     arguments.insert(arguments.begin(), built("bin/reprise"));
     if (!program.empty()) arguments.emplace_back("--");
@@ -43,7 +26,7 @@ class FirstMinutes : public testing::Test {
     std::vector<std::string> arguments = {"run",          "--device",  "sim",         "--budget", budget,         "-o",
                                           file("a.html"), "--run-log", file("r.run"), "--trace",  file("r.trace")};
     arguments.insert(arguments.end(), more.begin(), more.end());
-    return reprise(arguments, trainer(steps));
+    return reprise(arguments, small_trainer(steps));
   }
   json page() const {
     const std::string text = read_file(file("a.html"));
@@ -76,7 +59,7 @@ TEST_F(FirstMinutes, APercentageIsTheSameBudgetEverywhere) {
   const uint64_t budget = end["budget_bytes"];
   const uint64_t peak = end["peak_footprint_bytes"];
   ASSERT_GT(peak, end["peak_requested_bytes"]) << "otherwise this test shows nothing";
-  ASSERT_EQ(reprise({"record", "--device", "sim", "-o", file("plain.trace")}, trainer(6)).exit_code, 0);
+  ASSERT_EQ(reprise({"record", "--device", "sim", "-o", file("plain.trace")}, small_trainer(6)).exit_code, 0);
   for (const char* trace : {"r.trace", "plain.trace"}) {
     const Outcome planned = reprise({"plan", file(trace), "--budget", "70%", "-o", file("a.plan")});
     ASSERT_EQ(planned.exit_code, 0) << planned.err;
@@ -171,7 +154,7 @@ TEST_F(FirstMinutes, AReportOfTraceAndRunUsesThePlanOrSaysWhatIsMissing) {
 
 // Typed as it is printed, the recommended size is the budget that was simulated.
 TEST_F(FirstMinutes, TheRecommendedSizeCanBeTyped) {
-  ASSERT_EQ(reprise({"record", "--device", "sim", "-o", file("a.trace")}, trainer(6)).exit_code, 0);
+  ASSERT_EQ(reprise({"record", "--device", "sim", "-o", file("a.trace")}, small_trainer(6)).exit_code, 0);
   const Outcome simulated =
       reprise({"simulate", file("a.trace"), "--no-fluid", "--budget", "60%,100%", "--csv", file("a.csv")});
   const std::string words = "recommended: --budget ";

@@ -13,26 +13,6 @@ namespace {
 
 using nlohmann::json;
 
-std::vector<std::string> trainer(int steps, const std::vector<std::string>& more = {}) {
-  std::vector<std::string> argv = {built("bin/chargpt"),
-                                   "--layers",
-                                   "1",
-                                   "--width",
-                                   "32",
-                                   "--heads",
-                                   "2",
-                                   "--batch",
-                                   "4",
-                                   "--context",
-                                   "16",
-                                   "--seed",
-                                   "1",
-                                   "--steps",
-                                   std::to_string(steps)};
-  argv.insert(argv.end(), more.begin(), more.end());
-  return argv;
-}
-
 bool says(const json& data, const std::string& words) {
   for (const json& one : data["sentences"]) {
     if (one["text"].get<std::string>().find(words) != std::string::npos) return true;
@@ -70,7 +50,8 @@ class OddPrograms : public testing::Test {
   }
   // Under a plan of the plain loop that was made before: whether it is ready in time is not left to chance.
   json data_of_replay(const std::vector<std::string>& program) {
-    const Outcome recorded = reprise({"record", "--device", "sim", "-o", file("a.trace")}, trainer(4), slow_recording_);
+    const Outcome recorded =
+        reprise({"record", "--device", "sim", "-o", file("a.trace")}, small_trainer(4), slow_recording_);
     EXPECT_EQ(recorded.exit_code, 0) << recorded.err;
     const Outcome planned = reprise({"plan", file("a.trace"), "--budget", "48%", "-o", file("a.plan")});
     EXPECT_EQ(planned.exit_code, 0) << planned.err;
@@ -92,7 +73,7 @@ class OddPrograms : public testing::Test {
 };
 
 TEST_F(OddPrograms, OneIterationOnlyIsNothingToPlan) {
-  const json data = page_of_run(trainer(1));
+  const json data = page_of_run(small_trainer(1));
   EXPECT_EQ(outcome_.exit_code, 0) << outcome_.err;
   EXPECT_TRUE(says(data, "nothing can be planned: no iteration found")) << data["sentences"].dump(1);
   EXPECT_TRUE(says(data, "less than two iterations")) << data["sentences"].dump(1);
@@ -106,7 +87,7 @@ TEST_F(OddPrograms, OneIterationOnlyIsNothingToPlan) {
 // The footer of `reprise run` has the hashes that `reprise report` has of the files that were kept, and those of the
 // others.
 TEST_F(OddPrograms, AReportOfARunSaysWhatItWasMadeOf) {
-  const json of_run = page_of_run(trainer(12))["about"]["files"];
+  const json of_run = page_of_run(small_trainer(12))["about"]["files"];
   const Outcome reported = reprise({"report", file("r.trace"), file("r.run"), "--json", "-o", file("a.json")});
   ASSERT_EQ(reported.exit_code, 0) << reported.err;
   const json of_report = json::parse(read_file(file("a.json")))["about"]["files"];
@@ -119,13 +100,13 @@ TEST_F(OddPrograms, AReportOfARunSaysWhatItWasMadeOf) {
 }
 
 TEST_F(OddPrograms, FreesInAnotherOrderEachTimeAreNoIteration) {
-  const json data = page_of_run(trainer(6, {"--free-order", "shuffled"}));
+  const json data = page_of_run(small_trainer(6, {"--free-order", "shuffled"}));
   EXPECT_TRUE(says(data, "nothing can be planned")) << data["sentences"].dump(1);
   EXPECT_TRUE(data["iterations"].empty()) << data["iterations"].dump();
 }
 
 TEST_F(OddPrograms, EvaluationsAreDeparturesAndReturns) {
-  const json data = data_of_replay(trainer(12, {"--eval-every", "4"}));
+  const json data = data_of_replay(small_trainer(12, {"--eval-every", "4"}));
   EXPECT_TRUE(says(data, "came in force")) << data["sentences"].dump(1);
   EXPECT_TRUE(says(data, "came back to it 2 times")) << data["sentences"].dump(1);
   ASSERT_FALSE(data["divergences"].empty());
@@ -138,31 +119,32 @@ TEST_F(OddPrograms, EvaluationsAreDeparturesAndReturns) {
 }
 
 TEST_F(OddPrograms, AnEndInTheMiddleOfAnIterationIsSaid) {
-  const json data = data_of_replay(trainer(20, {"--stop-after", "400"}));
+  const json data = data_of_replay(small_trainer(20, {"--stop-after", "400"}));
   EXPECT_TRUE(says(data, "one that the program did not finish: it left the plan in iteration"))
       << data["sentences"].dump(1);
 }
 
 TEST_F(OddPrograms, WhatWasManagedIsSaid) {
-  EXPECT_TRUE(says(data_of_replay(trainer(6)), "Everything that the program allocated on the device was managed"));
+  EXPECT_TRUE(
+      says(data_of_replay(small_trainer(6)), "Everything that the program allocated on the device was managed"));
 }
 
 // Predicted against actual: of all planned iterations, and of one whose device times were measured.
 TEST_F(OddPrograms, ThePredictionIsComparedWithTheRun) {
-  const json data = data_of_replay(trainer(10));
+  const json data = data_of_replay(small_trainer(10));
   EXPECT_TRUE(says(data, "the plan had predicted")) << data["sentences"].dump(1);
   EXPECT_TRUE(says(data, "with that the prediction is")) << data["sentences"].dump(1);
 }
 
 // A budget that is a share of the peak cannot be refused at the start: the peak is not known then.
 TEST_F(OddPrograms, AShareThatIsTooSmallForOneCallIsExplained) {
-  const json data = page_of_run(trainer(4), "5%");
+  const json data = page_of_run(small_trainer(4), "5%");
   EXPECT_TRUE(says(data, "less than one of its calls works on at once")) << data["sentences"].dump(1);
   EXPECT_FALSE(says(data, "should never happen")) << data["sentences"].dump(1);
 }
 
 TEST_F(OddPrograms, TheTraceOfARunIsValidForPerfetto) {
-  data_of_replay(trainer(8, {"--eval-every", "4"}));
+  data_of_replay(small_trainer(8, {"--eval-every", "4"}));
   for (const std::vector<std::string>& files :
        {std::vector<std::string>{file("a.trace")}, {file("a.trace"), file("a.plan"), file("a.run")}}) {
     std::vector<std::string> arguments = {"export", "--format", "perfetto", "-o", file("a.json")};
@@ -176,7 +158,7 @@ TEST_F(OddPrograms, TheTraceOfARunIsValidForPerfetto) {
 // What the replay decides it says where it decides, and the report shows just that.
 TEST_F(OddPrograms, APlanThatCannotComeInForceSaysWhy) {
   more_ = {"--host-memory", "160KiB"};
-  const json data = data_of_replay(trainer(6));
+  const json data = data_of_replay(small_trainer(6));
   EXPECT_TRUE(says(data, "Plan 1 was to come in force and could not")) << data["sentences"].dump(1);
   EXPECT_TRUE(says(data, "CUDA_ERROR_OUT_OF_MEMORY")) << data["sentences"].dump(1);
   EXPECT_FALSE(says(data, "no iteration began that matched")) << data["sentences"].dump(1);
@@ -186,7 +168,7 @@ TEST_F(OddPrograms, APlanThatCannotComeInForceSaysWhy) {
 }
 
 TEST_F(OddPrograms, APlanThatTheProgramNeverMeetsSaysWhatDiffered) {
-  std::vector<std::string> wider = trainer(6);
+  std::vector<std::string> wider = small_trainer(6);
   wider[4] = "64";
   const json data = data_of_replay(wider);
   EXPECT_TRUE(says(data, "Plan 1 never came in force: no iteration began that the plan was made of"))
@@ -195,7 +177,7 @@ TEST_F(OddPrograms, APlanThatTheProgramNeverMeetsSaysWhatDiffered) {
 
 TEST_F(OddPrograms, AllIterationsOfALoopCount) {
   setenv("REPRISE_WAIT_FOR_PLAN", "1", 1);
-  const json data = page_of_run(trainer(12));
+  const json data = page_of_run(small_trainer(12));
   unsetenv("REPRISE_WAIT_FOR_PLAN");
   const std::string iterations = card(data, "Iterations");
   EXPECT_NE(iterations.find(" of 12 planned"), std::string::npos) << iterations;
@@ -206,7 +188,7 @@ TEST_F(OddPrograms, AllIterationsOfALoopCount) {
 // Recorded slowly, run fast: no figure is above what cannot be passed, and the ratio is said.
 TEST_F(OddPrograms, ARunFasterThanItsRecordingPassesNoBound) {
   slow_recording_ = true;
-  const json data = data_of_replay(trainer(8));
+  const json data = data_of_replay(small_trainer(8));
   EXPECT_TRUE(says(data, "times what they took when recorded") || says(data, "This run measured none of its own"))
       << data["sentences"].dump(1);
   const std::string text = data.dump();
@@ -221,8 +203,8 @@ TEST_F(OddPrograms, ARunFasterThanItsRecordingPassesNoBound) {
 }
 
 TEST_F(OddPrograms, FilesOfDifferentRecordingsAreRefused) {
-  page_of_run(trainer(4));
-  const Outcome recorded = reprise({"record", "--device", "sim", "-o", file("other.trace")}, trainer(4));
+  page_of_run(small_trainer(4));
+  const Outcome recorded = reprise({"record", "--device", "sim", "-o", file("other.trace")}, small_trainer(4));
   ASSERT_EQ(recorded.exit_code, 0) << recorded.err;
   const Outcome refused = reprise({"report", file("other.trace"), file("r.run"), "-o", file("no.html")});
   EXPECT_EQ(refused.exit_code, 1);
@@ -231,9 +213,9 @@ TEST_F(OddPrograms, FilesOfDifferentRecordingsAreRefused) {
 }
 
 TEST_F(OddPrograms, TwoRunsAreCompared) {
-  page_of_run(trainer(8));
+  page_of_run(small_trainer(8));
   ASSERT_EQ(std::rename(file("r.run").c_str(), file("a.run").c_str()), 0);
-  page_of_run(trainer(8), "80%");
+  page_of_run(small_trainer(8), "80%");
   const Outcome compared = reprise({"report", file("a.run"), file("r.run"), "--json", "-o", file("two.json")});
   ASSERT_EQ(compared.exit_code, 0) << compared.err;
   const json data = json::parse(read_file(file("two.json")));
@@ -244,7 +226,7 @@ TEST_F(OddPrograms, TwoRunsAreCompared) {
 
 // Frames of the trainer, which is no library: its functions are in no dynamic symbol table.
 TEST_F(OddPrograms, CallSitesHaveFunctions) {
-  const json data = page_of_run(trainer(4));
+  const json data = page_of_run(small_trainer(4));
   const std::string sites = data["sites"].dump();
   EXPECT_NE(sites.find("Trainer::Trainer(Options const&"), std::string::npos) << sites.substr(0, 400);
   EXPECT_EQ(sites.find("_ZN"), std::string::npos) << sites.substr(0, 400);
