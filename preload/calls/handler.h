@@ -94,6 +94,15 @@ class Handler {
     (void)bytes;
   }
 
+  // Around a call of this thread by which the driver may take device memory for itself (a module is loaded, a graph
+  // instantiated): counts as the program's. `before`: what before_taking() answered, 0 where nothing is to be counted.
+  struct BeforeTaking {
+    uint64_t free_bytes = 0;
+    uint64_t submitted = 0;
+  };
+  virtual BeforeTaking before_taking() noexcept { return {}; }
+  virtual void after_taking(const BeforeTaking& before) noexcept { (void)before; }
+
   // At process exit; in a fork child.
   virtual void finish() noexcept = 0;
   virtual void abandon() noexcept = 0;

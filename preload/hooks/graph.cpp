@@ -5,6 +5,7 @@
 #include "preload/base/guard.h"
 #include "preload/driver/driver.h"
 #include "preload/exports/barriers.h"
+#include "preload/hooks/memory_calls.h"
 #include "preload/hooks/submit.h"
 #include "preload/trace/signature.h"
 
@@ -70,24 +71,31 @@ REPRISE_EXPORT CUresult cuGraphLaunch_ptsz(CUgraphExec executable, CUstream stre
 #undef cuGraphInstantiate
 #undef cuGraphExecUpdate
 REPRISE_EXPORT CUresult cuGraphInstantiateWithFlags(CUgraphExec* executable, CUgraph graph, unsigned long long flags) {
-  return instantiated(driver().cuGraphInstantiateWithFlags(executable, graph, flags), executable, graph);
+  return instantiated(taking([=] { return driver().cuGraphInstantiateWithFlags(executable, graph, flags); }),
+                      executable, graph);
 }
 REPRISE_EXPORT CUresult cuGraphInstantiate(CUgraphExec* executable, CUgraph graph, CUgraphNode* error_node, char* log,
                                            size_t log_bytes) {
-  return instantiated(driver().cuGraphInstantiate_v1(executable, graph, error_node, log, log_bytes), executable, graph);
+  return instantiated(
+      taking([=] { return driver().cuGraphInstantiate_v1(executable, graph, error_node, log, log_bytes); }), executable,
+      graph);
 }
 REPRISE_EXPORT CUresult cuGraphInstantiate_v2(CUgraphExec* executable, CUgraph graph, CUgraphNode* error_node,
                                               char* log, size_t log_bytes) {
-  return instantiated(driver().cuGraphInstantiate_v2(executable, graph, error_node, log, log_bytes), executable, graph);
+  return instantiated(
+      taking([=] { return driver().cuGraphInstantiate_v2(executable, graph, error_node, log, log_bytes); }), executable,
+      graph);
 }
 // May upload the graph on a stream that its parameters name; 0 there is the default stream of the symbol's suffix.
 REPRISE_EXPORT CUresult cuGraphInstantiateWithParams(CUgraphExec* executable, CUgraph graph,
                                                      CUDA_GRAPH_INSTANTIATE_PARAMS* parameters) {
-  return instantiated(driver().cuGraphInstantiateWithParams(executable, graph, parameters), executable, graph);
+  return instantiated(taking([=] { return driver().cuGraphInstantiateWithParams(executable, graph, parameters); }),
+                      executable, graph);
 }
 REPRISE_EXPORT CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec* executable, CUgraph graph,
                                                           CUDA_GRAPH_INSTANTIATE_PARAMS* parameters) {
-  return instantiated(driver().cuGraphInstantiateWithParams_ptsz(executable, graph, parameters), executable, graph);
+  return instantiated(taking([=] { return driver().cuGraphInstantiateWithParams_ptsz(executable, graph, parameters); }),
+                      executable, graph);
 }
 
 REPRISE_EXPORT CUresult cuGraphExecUpdate_v2(CUgraphExec executable, CUgraph graph, CUgraphExecUpdateResultInfo* info) {

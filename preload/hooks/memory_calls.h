@@ -33,4 +33,14 @@ CUresult beside_ours(const HookScope& scope, uint64_t bytes, Call call) noexcept
   return runtime().handler->make_headroom(bytes) ? call() : result;
 }
 
+// The answer of `call()`, by which the driver may take device memory for itself.
+template <typename Call>
+CUresult taking(Call call) noexcept {
+  if (!managing()) return call();
+  const Handler::BeforeTaking before = runtime().handler->before_taking();
+  const CUresult result = call();
+  runtime().handler->after_taking(before);
+  return result;
+}
+
 }  // namespace reprise

@@ -73,30 +73,36 @@ CUresult before_attribute(RowId id, const void* function, int attribute, int val
 using namespace reprise;
 
 REPRISE_EXPORT CUresult cuModuleLoad(CUmodule* module, const char* path) {
-  return loaded_from(driver().cuModuleLoad(module, path), module, path);
+  return loaded_from(taking([=] { return driver().cuModuleLoad(module, path); }), module, path);
 }
 REPRISE_EXPORT CUresult cuModuleLoadData(CUmodule* module, const void* image) {
-  return loaded(driver().cuModuleLoadData(module, image), module, image);
+  return loaded(taking([=] { return driver().cuModuleLoadData(module, image); }), module, image);
 }
 REPRISE_EXPORT CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned count, CUjit_option* options,
                                            void** values) {
-  return loaded(driver().cuModuleLoadDataEx(module, image, count, options, values), module, image);
+  return loaded(taking([=] { return driver().cuModuleLoadDataEx(module, image, count, options, values); }), module,
+                image);
 }
 REPRISE_EXPORT CUresult cuModuleLoadFatBinary(CUmodule* module, const void* image) {
-  return loaded(driver().cuModuleLoadFatBinary(module, image), module, image);
+  return loaded(taking([=] { return driver().cuModuleLoadFatBinary(module, image); }), module, image);
 }
 REPRISE_EXPORT CUresult cuLibraryLoadData(CUlibrary* library, const void* image, CUjit_option* jit_options,
                                           void** jit_values, unsigned jit_count, CUlibraryOption* options,
                                           void** values, unsigned count) {
-  return loaded(driver().cuLibraryLoadData(library, image, jit_options, jit_values, jit_count, options, values, count),
+  return loaded(taking([=] {
+                  return driver().cuLibraryLoadData(library, image, jit_options, jit_values, jit_count, options, values,
+                                                    count);
+                }),
                 library, image);
 }
 REPRISE_EXPORT CUresult cuLibraryLoadFromFile(CUlibrary* library, const char* path, CUjit_option* jit_options,
                                               void** jit_values, unsigned jit_count, CUlibraryOption* options,
                                               void** values, unsigned count) {
-  return loaded_from(
-      driver().cuLibraryLoadFromFile(library, path, jit_options, jit_values, jit_count, options, values, count),
-      library, path);
+  return loaded_from(taking([=] {
+                       return driver().cuLibraryLoadFromFile(library, path, jit_options, jit_values, jit_count, options,
+                                                             values, count);
+                     }),
+                     library, path);
 }
 
 REPRISE_EXPORT CUresult cuModuleGetGlobal_v2(CUdeviceptr* address, size_t* bytes, CUmodule module, const char* name) {

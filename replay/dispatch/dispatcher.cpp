@@ -79,8 +79,7 @@ CUresult Dispatcher::start(uint64_t host_cap, bool measure) noexcept {
   pager_.mapping_limit = most_mappings();
   pager_.before_fit = &Dispatcher::rise_with_working_set;
   pager_.before_fit_user = this;
-  outside_.open();
-  on_demand_.set_headroom(outside_.headroom());
+  memory_.outside.open();
   if (measure) {
     memory_.chunks.set_limit(rule_.bytes != 0 ? rule_.bytes / chunk_bytes : 1);
     link_rates_ = measure_link_rates(memory_);
@@ -107,16 +106,16 @@ void Dispatcher::follow_budget() noexcept {
   if (existing != measured_at_bytes_) {
     memory_.lanes.enter_own();  // the driver answers for the current context's device
     shared_.counters.outside_bytes.store(
-        outside_.measure(existing, shared_.counters.given_bytes.load(std::memory_order_relaxed)),
+        memory_.outside.measure(existing, shared_.counters.given_bytes.load(std::memory_order_relaxed)),
         std::memory_order_relaxed);
     measured_at_bytes_ = existing;
   }
   uint64_t limit =
-      chunk_limit(rule_, shared_.chunk_bytes, outside_.bytes(), peak_footprint_, pager_.largest_working_set());
+      chunk_limit(rule_, shared_.chunk_bytes, memory_.outside.bytes(), peak_footprint_, pager_.largest_working_set());
   // What a call cannot do without comes before what the driver may need.
-  limit = std::min(limit, std::max(outside_.room() / shared_.chunk_bytes, pager_.largest_working_set()));
+  limit = std::min(limit, std::max(memory_.outside.room() / shared_.chunk_bytes, pager_.largest_working_set()));
   memory_.chunks.set_limit(limit);
-  shared_.counters.room_bytes.store(outside_.room(), std::memory_order_relaxed);
+  shared_.counters.room_bytes.store(memory_.outside.room(), std::memory_order_relaxed);
   shared_.counters.limit_chunks.store(limit, std::memory_order_relaxed);
   shared_.counters.largest_working_set.store(pager_.largest_working_set(), std::memory_order_relaxed);
 }
@@ -147,19 +146,10 @@ void Dispatcher::step_on_demand(LogEntry& entry) noexcept {
     measured_at_bytes_ = UINT64_MAX;
   }
   peak_footprint_ = std::max(peak_footprint_, entry.peak_footprint);
-  const bool first_use = entry.kind == EntryKind::op && entry.command.first_of_shape;
-  if (first_use) {
-    memory_.lanes.enter_own();
-    outside_.before_first_use(memory_.chunks.bytes());
-  }
   if (entry.kind == EntryKind::activate) {
     activate(entry);
   } else {
     on_demand_.perform(entry);
-  }
-  if (first_use) {
-    memory_.lanes.enter_own();
-    outside_.after_first_use(memory_.chunks.bytes());
   }
   record_memory();
 }

@@ -69,7 +69,6 @@ class Dispatcher {
   char start_problem_[160] = "";
   uint64_t peak_footprint_ = 0;  // as of the call that is served, whatever the program has called since
   ManagedMemory memory_;
-  Outside outside_;
   LinkRates link_rates_;
   Pager pager_;
   Issuer issuer_;

@@ -147,16 +147,27 @@ void OnDemandExecutor::conclude(LogEntry& entry, CUresult result, LaneUse use) n
 // A first launch loads code, a graph's makes memory. Where the driver has none left because ours takes it all, it is
 // asked again after some of ours was given back, more each time; not of what the call touches.
 CUresult OnDemandExecutor::issue_with_headroom(LogEntry& entry, LaneIndex lane) noexcept {
-  CUresult result = issue(entry, lane);
-  uint64_t bytes = std::max(headroom_, memory_.chunks.chunk_bytes());
+  CUresult result = issue_counted(entry, lane);
+  uint64_t bytes = std::max(memory_.outside.headroom(), memory_.chunks.chunk_bytes());
   for (int attempt = 0; result == CUDA_ERROR_OUT_OF_MEMORY && attempt < kAttempts; ++attempt, bytes *= 2) {
     if (shared_.captures.load() > 0) break;
     finish_granted();
     const uint64_t before = memory_.chunks.bytes();
     pager_.give_up(std::min(bytes, before), true);
     if (memory_.chunks.bytes() == before) break;
-    result = issue(entry, lane);
+    result = issue_counted(entry, lane);
   }
+  return result;
+}
+
+// The driver tells what is free on the current context's device, and this is the managed one's.
+CUresult OnDemandExecutor::issue_counted(LogEntry& entry, LaneIndex lane) noexcept {
+  if (!entry.command.first_of_shape) return issue(entry, lane);
+  memory_.lanes.enter_own();
+  memory_.outside.before_call();
+  const CUresult result = issue(entry, lane);
+  memory_.lanes.enter_own();
+  memory_.outside.after_call();
   return result;
 }
 

@@ -28,9 +28,6 @@ class OnDemandExecutor {
   // Returns when no program thread is in the driver with a call that was granted.
   void finish_granted() noexcept;
 
-  // What the driver is given back first when it has no memory for a call.
-  void set_headroom(uint64_t bytes) noexcept { headroom_ = bytes; }
-
   Examiner examiner;
   Auditor auditor;
 
@@ -55,6 +52,7 @@ class OnDemandExecutor {
 
   void perform_op(LogEntry& entry) noexcept;
   CUresult issue(LogEntry& entry, LaneIndex lane) noexcept;
+  CUresult issue_counted(LogEntry& entry, LaneIndex lane) noexcept;
   CUresult issue_with_headroom(LogEntry& entry, LaneIndex lane) noexcept;
   void conclude(LogEntry& entry, CUresult result, LaneUse use) noexcept;
   CUresult make_ready(LogEntry& entry, LaneIndex lane, bool* everything) noexcept;
@@ -77,7 +75,6 @@ class OnDemandExecutor {
   Issuer& issuer_;
   std::vector<ResidentTensor*> set_;
   std::list<ProgramCall> program_calls_;
-  uint64_t headroom_ = 0;
 };
 
 // The tensor of an access, or nullptr when Reprise does not manage what it points to. Small tensors of a plan's region

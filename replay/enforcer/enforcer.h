@@ -66,6 +66,8 @@ class Enforcer final : public Handler {
   CUresult total_memory(size_t* bytes, CUdevice device) noexcept override;
   bool make_headroom(uint64_t bytes) noexcept override;
   void unmanaged(const char* what, int64_t bytes) noexcept override;
+  BeforeTaking before_taking() noexcept override;
+  void after_taking(const BeforeTaking& before) noexcept override;
 
   void finish() noexcept override;
   void abandon() noexcept override;

@@ -269,6 +269,22 @@ CUresult Enforcer::memory_info(size_t* free_bytes, size_t* total_bytes) noexcept
   return CUDA_SUCCESS;
 }
 
+// While the dispatcher works, what is free changes by our own chunks: then nothing is counted.
+Handler::BeforeTaking Enforcer::before_taking() noexcept {
+  CUdevice device = 0;
+  const uint64_t submitted = shared_.command_log.tail();
+  const bool quiet = managing() && shared_.command_log.head() == submitted;
+  if (!quiet || driver().cuCtxGetDevice(&device) != CUDA_SUCCESS || device != shared_.device) return {};
+  return {free_bytes(), submitted};
+}
+
+void Enforcer::after_taking(const BeforeTaking& before) noexcept {
+  if (before.free_bytes == 0 || !managing()) return;
+  const uint64_t after = free_bytes();
+  if (shared_.command_log.tail() != before.submitted) return;
+  shared_.counters.given_bytes.fetch_add(taken_by_call(before.free_bytes, after), std::memory_order_relaxed);
+}
+
 void Enforcer::unmanaged(const char* what, int64_t bytes) noexcept {
   if (bytes > 0) shared_.counters.given_bytes.fetch_add(static_cast<uint64_t>(bytes), std::memory_order_relaxed);
   const std::lock_guard lock(unmanaged_mutex_);

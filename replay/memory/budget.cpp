@@ -18,24 +18,20 @@ uint64_t chunk_limit(const BudgetRule& rule, uint64_t chunk_bytes, uint64_t outs
 }
 
 namespace {
-// Contexts, modules that are loaded as a whole, printf's buffer: of a device, or less where it is small.
-constexpr uint64_t kMostUnseen = 512u << 20;
-constexpr uint64_t kUnseenShare = 32;
 // Left to the driver: 902 MiB of kernels were seen (spark-rapids-jni; first launches of cuDF).
 constexpr uint64_t kMostHeadroom = 1u << 30;
 constexpr uint64_t kHeadroomShare = 32;
-// Code and local memory of one launch: more is another process's doing.
-constexpr uint64_t kMostOfFirstUse = 2ull << 30;
+// Code and local memory of one call: more is another process's doing.
+constexpr uint64_t kMostOfOneCall = 2ull << 30;
 }  // namespace
 
 void Outside::open() noexcept {
   size_t free = 0;
   size_t total = 0;
   if (driver().cuMemGetInfo(&free, &total) == CUDA_SUCCESS) free_at_start_ = free;
-  unseen_ = std::min<uint64_t>(kMostUnseen, total / kUnseenShare);
   headroom_ = std::min<uint64_t>(kMostHeadroom, total / kHeadroomShare);
   room_ = UINT64_MAX;
-  by_first_uses_ = 0;
+  by_calls_ = 0;
   bytes_ = 0;
 }
 
@@ -53,20 +49,23 @@ uint64_t Outside::measure(uint64_t ours, uint64_t given) noexcept {
   uint64_t taken = 0;
   uint64_t free = 0;
   if (!taken_since_start(ours, &taken, &free)) return bytes_;
-  bytes_ = std::min(taken, given + by_first_uses_ + unseen_);
+  bytes_ = std::min(taken, given + by_calls_);
   room_ = ours + free - std::min(ours + free, headroom_);
   return bytes_;
 }
 
-void Outside::before_first_use(uint64_t ours) noexcept {
-  uint64_t free = 0;
-  if (!taken_since_start(ours, &before_, &free)) before_ = UINT64_MAX;
+void Outside::before_call() noexcept { before_ = free_bytes(); }
+
+void Outside::after_call() noexcept { by_calls_ += taken_by_call(before_, free_bytes()); }
+
+uint64_t free_bytes() noexcept {
+  size_t free = 0;
+  size_t total = 0;
+  return driver().cuMemGetInfo(&free, &total) == CUDA_SUCCESS ? free : 0;
 }
 
-void Outside::after_first_use(uint64_t ours) noexcept {
-  uint64_t now = 0;
-  uint64_t free = 0;
-  if (taken_since_start(ours, &now, &free) && now > before_) by_first_uses_ += std::min(now - before_, kMostOfFirstUse);
+uint64_t taken_by_call(uint64_t free_before, uint64_t free_after) noexcept {
+  return free_after == 0 ? 0 : std::min(free_before - std::min(free_before, free_after), kMostOfOneCall);
 }
 
 }  // namespace reprise::replay

@@ -21,15 +21,22 @@ uint64_t chunk_limit(const BudgetRule& rule, uint64_t chunk_bytes, uint64_t outs
 // The budget in bytes as it is known now, for the planner and for messages.
 uint64_t known_budget(const BudgetRule& rule, uint64_t peak_bytes, uint64_t outside_bytes) noexcept;
 
+// What the device has free for the current context, as all processes leave it; 0: not known.
+uint64_t free_bytes() noexcept;
+// What a call of the driver has taken for itself, by what was free right before and right after it. What other
+// processes take just then counts, too, so the two have to lie close together.
+uint64_t taken_by_call(uint64_t free_before, uint64_t free_after) noexcept;
+
 // Device memory that the program holds around Reprise: module images, pools, other allocations. A device tells only
-// what all processes hold, so of what more is held than at open() as much counts as this program can have taken: what
-// it was given by calls that hooks see, what the device had less after first launches than before, which make the
-// driver load code, and a little for what nobody sees.
+// what all processes hold, so of what more is held than at open() as much counts as this program has taken: what it was
+// given by calls that hooks see, and what the device had less after calls by which the driver takes memory than before
+// them. Without such a call of this program nothing counts, whatever others do.
 class Outside {
  public:
   // Takes what is free now as the starting point. A context must be current.
   void open() noexcept;
-  // Asks the driver; `ours` are the bytes that Reprise has created since open(), `given` those that hooks saw given.
+  // Asks the driver; `ours` are the bytes that Reprise has created since open(), `given` those that hooks saw given or
+  // taken.
   uint64_t measure(uint64_t ours, uint64_t given) noexcept;
   uint64_t bytes() const noexcept { return bytes_; }
   // How much of the device ours may be, so that the driver finds memory for what no call of ours can make room for:
@@ -37,17 +44,16 @@ class Outside {
   uint64_t room() const noexcept { return room_; }
   uint64_t headroom() const noexcept { return headroom_; }
 
-  // Around a launch that may be the first of its kernel.
-  void before_first_use(uint64_t ours) noexcept;
-  void after_first_use(uint64_t ours) noexcept;
+  // Around nothing but a call that may be the first launch of its kernel, so that the driver loads code for it.
+  void before_call() noexcept;
+  void after_call() noexcept;
 
  private:
   bool taken_since_start(uint64_t ours, uint64_t* bytes, uint64_t* free_bytes) const noexcept;
 
   uint64_t free_at_start_ = 0;
-  uint64_t unseen_ = 0;  // may be taken without being seen
-  uint64_t before_ = 0;
-  uint64_t by_first_uses_ = 0;
+  uint64_t before_ = 0;    // free
+  uint64_t by_calls_ = 0;  // taken
   uint64_t bytes_ = 0;
   uint64_t headroom_ = 0;
   uint64_t room_ = UINT64_MAX;

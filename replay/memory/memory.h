@@ -6,6 +6,7 @@
 
 #include "replay/digest/digests.h"
 #include "replay/memory/blocks.h"
+#include "replay/memory/budget.h"
 #include "replay/memory/chunks.h"
 #include "replay/memory/lanes.h"
 #include "replay/memory/mappings.h"
@@ -39,6 +40,7 @@ struct ManagedMemory {
   Arena arena;
   Lanes lanes;
   ChunkPool chunks;
+  Outside outside;
   Mappings mappings;
   HostTier host;
   Digests digests;

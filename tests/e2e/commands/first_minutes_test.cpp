@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <future>
 #include <string>
 
 #include "tests/e2e/harness.h"
@@ -14,11 +15,12 @@ using nlohmann::json;
 
 class FirstMinutes : public testing::Test {
  protected:
-  static Outcome reprise(std::vector<std::string> arguments, const std::vector<std::string>& program = {}) {
+  static Outcome reprise(std::vector<std::string> arguments, const std::vector<std::string>& program = {},
+                         const Environment& more = {}) {
     arguments.insert(arguments.begin(), built("bin/reprise"));
     if (!program.empty()) arguments.emplace_back("--");
     arguments.insert(arguments.end(), program.begin(), program.end());
-    Environment environment = merged(simulated_device(), {{"REPRISE_SIM_GRANULARITY", "16KiB"}});
+    Environment environment = merged(simulated_device(), merged({{"REPRISE_SIM_GRANULARITY", "16KiB"}}, more));
     environment.erase("LD_LIBRARY_PATH");
     return run(arguments, environment);
   }
@@ -150,6 +152,27 @@ TEST_F(FirstMinutes, AReportOfTraceAndRunUsesThePlanOrSaysWhatIsMissing) {
   data = json::parse(read_file(file("a.json")));
   EXPECT_TRUE(data["tensor_table"].is_null());
   EXPECT_NE(data["sentences"].dump().find("The plan of this run is not among the files"), std::string::npos);
+}
+
+// Two that are started at the same moment take the device from each other, and neither takes it for its own doing.
+TEST_F(FirstMinutes, WhatANeighbourTakesIsNotInAPercentage) {
+  ASSERT_EQ(run_within("70%", 6).exit_code, 0);
+  const json alone = end_of_run();
+  for (int round = 0; round < 3; ++round) {
+    const auto beside = [&](const std::string& name) {
+      return reprise({"run", "--device", "sim", "--budget", "70%", "-o", file(name + ".html"), "--run-log",
+                      file(name + ".run")},
+                     small_trainer(6), {{"REPRISE_SIM_SHARED", file("device")}});
+    };
+    auto other = std::async(std::launch::async, [&] { return beside("b"); });
+    EXPECT_EQ(beside("a").exit_code, 0);
+    EXPECT_EQ(other.get().exit_code, 0);
+    for (const char* log : {"a.run", "b.run"}) {
+      const json end = lines_of(read_run_log(file(log)), "end").at(0);
+      EXPECT_EQ(end["outside_bytes"], alone["outside_bytes"]) << log;
+      EXPECT_EQ(end["budget_bytes"], alone["budget_bytes"]) << log;
+    }
+  }
 }
 
 // Typed as it is printed, the recommended size is the budget that was simulated.

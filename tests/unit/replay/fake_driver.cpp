@@ -30,6 +30,12 @@ void fill_table(DriverTable* table) {
     CALLED("cuMemCreate");
     return fake->create(handle, size);
   };
+  table->cuMemGetInfo = [](size_t* free, size_t* total) {
+    CALLED("cuMemGetInfo");
+    *free = fake->capacity - fake->bytes - fake->other_bytes;
+    *total = fake->capacity;
+    return CUDA_SUCCESS;
+  };
   table->cuMemRelease = [](CUmemGenericAllocationHandle handle) {
     CALLED("cuMemRelease");
     return fake->release(handle);

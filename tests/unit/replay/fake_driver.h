@@ -43,6 +43,7 @@ class FakeDriver {
   uint64_t peak_bytes = 0;
   uint64_t digests = 0;  // launches of that kernel
   uint64_t capacity = UINT64_MAX;
+  uint64_t other_bytes = 0;  // of other processes, and what the driver takes for itself
   // By address: the handle that is mapped there, of ranges that may be accessed.
   std::map<CUdeviceptr, CUmemGenericAllocationHandle> page_table() const;
   bool unmaps_whole_ranges = true;  // false: cuMemUnmap takes one mapping a call
