@@ -34,16 +34,29 @@ Result<uint64_t> budget_of(const Workload& workload, const PlanOptions& options)
   return share_of_peak(workload, options.budget_fraction);
 }
 
+// What the smallest budget is made of: the largest call's tensors, small ones, what is around them.
 Status infeasible(const Workload& workload, uint64_t budget) {
-  std::string name = "the program";
-  if (workload.largest.call != kNone) {
-    name = trace::short_name(workload.graph.calls[workload.largest.call].call.name);
+  const uint64_t chunk_bytes = workload.graph.chunk_bytes;
+  const uint64_t large = workload.largest.chunks * chunk_bytes;
+  const uint64_t small = workload.reserved_bytes - workload.held_bytes;
+  std::string why;
+  if (large != 0) {
+    why = fmt::format("{} works on {} at once",
+                      trace::short_name(workload.graph.calls[workload.largest.call].call.name), bytes_text(large));
   }
-  return {StatusCode::infeasible,
-          fmt::format("a budget of {} is too small: {} works on {} at once, so at least {} are needed; "
-                      "give that much, or make the program's batch smaller",
-                      bytes_text(budget), name, bytes_text(workload.largest.chunks * workload.graph.chunk_bytes),
-                      bytes_text(workload.minimum_bytes))};
+  if (small != 0) {
+    why += fmt::format("{}{} are kept by tensors smaller than half a chunk of {}", why.empty() ? "" : " while ",
+                       bytes_text(small), bytes_text(chunk_bytes));
+  }
+  if (workload.held_bytes != 0) {
+    why +=
+        fmt::format("{}the program holds {} around them", why.empty() ? "" : " and ", bytes_text(workload.held_bytes));
+  }
+  const char* const help = small > large
+                               ? "give that much; in a larger model or batch more tensors are large enough to leave"
+                               : "give that much, or make the program's batch smaller";
+  return {StatusCode::infeasible, fmt::format("a budget of {} is too small: {}, so at least {} are needed; {}",
+                                              bytes_text(budget), why, bytes_text(workload.minimum_bytes), help)};
 }
 
 Status too_little_host(const Workload& workload) {

@@ -47,7 +47,8 @@ struct Workload {
   std::vector<DeviceSubgraph> device_subgraphs;  // of the graph
   Machine machine;
   uint64_t slab_bytes = 0;
-  uint64_t reserved_bytes = 0;
+  uint64_t held_bytes = 0;      // around Reprise
+  uint64_t reserved_bytes = 0;  // these, and for small tensors
   WorkingSet largest;
   uint64_t minimum_bytes = 0;  // smallest budget that has a plan
   // 100 %: what the program takes of the device without Reprise. Of a recording by the rule that runs use (decision

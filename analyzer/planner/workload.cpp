@@ -51,6 +51,7 @@ void complete_workload(Workload& workload, uint64_t held_bytes, const PlanOption
   set_peer_copies(workload.graph, workload.machine);
   workload.device_subgraphs = device_subgraphs_of(workload.graph);
   workload.slab_bytes = place_small_tensors(workload.graph);
+  workload.held_bytes = held_bytes;
   workload.reserved_bytes = reserved_bytes(workload.graph, workload.slab_bytes, held_bytes);
   workload.largest = largest_working_set(workload.graph);
   workload.minimum_bytes = workload.largest.chunks * workload.graph.chunk_bytes + workload.reserved_bytes;

@@ -160,9 +160,9 @@ TEST_F(FirstMinutes, WhatANeighbourTakesIsNotInAPercentage) {
   const json alone = end_of_run();
   for (int round = 0; round < 3; ++round) {
     const auto beside = [&](const std::string& name) {
-      return reprise({"run", "--device", "sim", "--budget", "70%", "-o", file(name + ".html"), "--run-log",
-                      file(name + ".run")},
-                     small_trainer(6), {{"REPRISE_SIM_SHARED", file("device")}});
+      return reprise(
+          {"run", "--device", "sim", "--budget", "70%", "-o", file(name + ".html"), "--run-log", file(name + ".run")},
+          small_trainer(6), {{"REPRISE_SIM_SHARED", file("device")}});
     };
     auto other = std::async(std::launch::async, [&] { return beside("b"); });
     EXPECT_EQ(beside("a").exit_code, 0);

@@ -53,6 +53,33 @@ TEST(Planner, SaysWhichKernelNeedsMore) {
   EXPECT_NE(plan.status().message().find(std::to_string(12 * kChunk)), std::string::npos) << plan.status().message();
 }
 
+// Each part of the smallest budget is named, with its bytes, and none that is nothing.
+TEST(Planner, SaysThatSmallTensorsAreWhatStays) {
+  const auto message = [](uint64_t tensor_bytes, uint64_t held) {
+    const trace::Trace trace = train_chain(6, tensor_bytes, 3);
+    PlanOptions options;
+    options.budget_bytes = kChunk;
+    options.held_bytes = held;
+    const Result<plan::Plan> plan = make_plan(trace, options);
+    EXPECT_EQ(plan.status().code(), StatusCode::infeasible) << tensor_bytes;
+    return plan.status().message();
+  };
+  for (const uint64_t bytes : {kChunk / 2 - 1, kChunk / 3, kChunk / 5}) {
+    const std::string said = message(bytes, 0);
+    EXPECT_EQ(said.find("works on"), std::string::npos) << said;
+    EXPECT_NE(said.find("are kept by tensors smaller than half a chunk of " + std::to_string(kChunk) + " bytes"),
+              std::string::npos)
+        << said;
+    EXPECT_EQ(said.find("batch smaller"), std::string::npos) << said;
+    EXPECT_EQ(said.find("around them"), std::string::npos) << said;
+  }
+  const std::string large = message(4 * kChunk, 3 * kChunk);
+  EXPECT_NE(large.find("works on " + std::to_string(12 * kChunk)), std::string::npos) << large;
+  EXPECT_NE(large.find("the program holds " + std::to_string(3 * kChunk)), std::string::npos) << large;
+  EXPECT_EQ(large.find("smaller than half"), std::string::npos) << large;
+  EXPECT_NE(large.find("at least " + std::to_string(15 * kChunk)), std::string::npos) << large;
+}
+
 TEST(Planner, EveryPolicyGivesAVerifiedPlan) {
   const trace::Trace trace = train_chain(8, 3 * kChunk - 5, 3);
   for (const char* policy : {"disco", "link_aware", "g10", "g10_late", "gemini", "lru", "auto"}) {
