@@ -177,7 +177,7 @@ void Enforcer::say_why_unplanned() noexcept {
 // The stretch of calls that was asked about has no iteration, or one that has a plan. It may become one; and while
 // there is no plan at all, that is all that matters.
 void Enforcer::no_plan_of_it() noexcept {
-  follower_.planner_said_no();
+  follower_.planner_said_no(plan_count_ == 0);
   if (plan_count_ == 0) {
     loops_asked_about_.clear();
   } else if (++fruitless_ == kMostFruitless) {
@@ -262,6 +262,7 @@ void Enforcer::ask_planner() noexcept {
   if (const uint64_t room = shared_.counters.room_bytes.load(); room < request.budget_bytes) {
     request.budget_bytes = std::min(request.budget_bytes, room + outside);
   }
+  follower_.planner_asked();
   request.from_call = from_call_;
   request.least_calls = follower_.least_calls();
   request.limit_seconds = config_.plan_limit;
