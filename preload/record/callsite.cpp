@@ -178,11 +178,14 @@ bool CallSites::write_modules(trace::Writer& writer, const Stack& stack) noexcep
     if (module_count_ == kMostModules || std::find(modules_ + 0, end, info.dli_fbase) != end) continue;
     char build_id[130];
     build_id_text(info.dli_fbase, build_id, sizeof build_id);
+    char path[4096];
     char text[4096];
+    if (info.dli_fname[0] != '/') mapped_file(at, path, sizeof path);
+    const char* const file = info.dli_fname[0] == '/' ? info.dli_fname : path;
     const char* const slash = std::strrchr(info.dli_fname, '/');
     const int size = std::snprintf(text, sizeof text, "module.%s=%s %s", slash != nullptr ? slash + 1 : info.dli_fname,
-                                   build_id, info.dli_fname);
-    if (build_id[0] == '\0' || info.dli_fname[0] != '/' || size <= 0 || size >= static_cast<int>(sizeof text)) {
+                                   build_id, file);
+    if (build_id[0] == '\0' || file[0] == '\0' || size <= 0 || size >= static_cast<int>(sizeof text)) {
       modules_[module_count_++] = info.dli_fbase;
       continue;
     }

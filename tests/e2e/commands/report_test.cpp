@@ -233,5 +233,18 @@ TEST_F(OddPrograms, CallSitesHaveFunctions) {
   EXPECT_NE(data["peak"].dump().find("Trainer::train()"), std::string::npos);
 }
 
+// As programs are mostly started; it has a symbol table, and no lines.
+TEST_F(OddPrograms, CallSitesHaveFunctionsWhereTheProgramIsNamedByAShortPath) {
+  std::vector<std::string> program = {"/bin/sh", "-c", "cd '" + built("bin") + "' && exec ./chargpt \"$@\""};
+  const std::vector<std::string> trainer = small_trainer(4);
+  program.insert(program.end(), trainer.begin(), trainer.end());
+  const json data = page_of_run(program);
+  const std::string sites = data["sites"].dump();
+  EXPECT_NE(sites.find("Trainer::Trainer(Options const&"), std::string::npos) << sites.substr(0, 400);
+  // Its helper, through which most allocations go and nothing is launched, asks for none of them.
+  EXPECT_EQ(data["passing_on"], json::array({"Device::allocate(unsigned long)"}));
+  EXPECT_EQ(data["advice"].dump().find("Device::allocate"), std::string::npos) << data["advice"];
+}
+
 }  // namespace
 }  // namespace reprise::e2e

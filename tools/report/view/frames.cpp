@@ -41,6 +41,35 @@ struct Asked {
   std::set<std::string> callers;
 };
 
+// Functions that launch something, themselves or by what they call.
+std::set<std::string> launching(const trace::Trace& trace) {
+  std::set<uint32_t> sites;
+  for (const trace::Event& event : trace.events) {
+    const auto* const op = std::get_if<trace::Op>(&event);
+    if (op != nullptr && op->record.op == trace::OpKind::launch) sites.insert(op->record.call_site);
+  }
+  std::set<std::string> functions;
+  for (const uint32_t site : sites) {
+    if (site == 0 || site > trace.call_sites.size()) continue;
+    for (const std::string& frame : frames_of(trace.call_sites[site - 1])) functions.insert(function_of(frame));
+  }
+  return functions;
+}
+
+std::map<std::string, Asked> by_function(const trace::Trace& trace, const std::map<uint32_t, uint64_t>& by_site,
+                                         const std::set<std::string>& passing_on) {
+  std::map<std::string, Asked> functions;
+  for (const auto& [site, count] : by_site) {
+    const std::vector<std::string> frames = frames_of(trace.call_sites[site - 1]);
+    const size_t at = asking(frames, passing_on);
+    if (at + 1 >= frames.size()) continue;
+    Asked& asked = functions[function_of(frames[at])];
+    asked.count += count;
+    asked.callers.insert(function_of(frames[at + 1]));
+  }
+  return functions;
+}
+
 }  // namespace
 
 std::string function_of(const std::string& frame) {
@@ -60,22 +89,18 @@ std::set<std::string> passing_on(const trace::Trace& trace) {
     ++by_site[site];
     ++all;
   }
+  const std::set<std::string> working = launching(trace);
   std::set<std::string> found;
   for (int layer = 0; layer < kMostLayers; ++layer) {
-    std::map<std::string, Asked> by_function;
-    for (const auto& [site, count] : by_site) {
-      const std::vector<std::string> frames = frames_of(trace.call_sites[site - 1]);
-      const size_t at = asking(frames, found);
-      if (at + 1 >= frames.size()) continue;
-      Asked& asked = by_function[function_of(frames[at])];
-      asked.count += count;
-      asked.callers.insert(function_of(frames[at + 1]));
+    std::set<std::string> more;
+    for (const auto& [function, asked] : by_function(trace, by_site, found)) {
+      if (asked.callers.size() < kFewestCallers) continue;
+      const bool nearly_all = 10 * asked.count >= 9 * all;
+      const bool nothing_else = !working.empty() && working.count(function) == 0;
+      if (nearly_all || nothing_else) more.insert(function);
     }
-    const auto most = std::max_element(by_function.begin(), by_function.end(),
-                                       [](const auto& a, const auto& b) { return a.second.count < b.second.count; });
-    if (most == by_function.end() || 10 * most->second.count < 9 * all) break;
-    if (most->second.callers.size() < kFewestCallers) break;
-    found.insert(most->first);
+    if (more.empty()) break;
+    found.merge(more);
   }
   return found;
 }

@@ -11,8 +11,8 @@ namespace reprise::report {
 // The function of a frame: without its line and its module.
 std::string function_of(const std::string& frame);
 
-// Functions of the program that merely pass allocations on: (nearly) all allocations of the device go through one, for
-// several callers. Behind it may be another one.
+// Functions of the program that merely pass allocations on, for several callers: (nearly) all allocations of the device
+// go through one, or nothing is launched below it. Behind it may be another one.
 std::set<std::string> passing_on(const trace::Trace& trace);
 
 // The innermost frame that is the program's own and asks for itself: not the driver's, the runtime's, an allocator's on

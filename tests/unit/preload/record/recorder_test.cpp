@@ -1,11 +1,13 @@
 // The Recorder: every call it understands comes back from the file field by field.
 #include "preload/record/recorder.h"
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <thread>
 
+#include "preload/record/build_id.h"
 #include "preload/trace/identity.h"
 #include "preload/trace/reader.h"
 
@@ -60,6 +62,21 @@ Command launch_command() {
   }
   command.shared_bytes = 99;
   return command;
+}
+
+// Whatever it was started as: `./train` is no path for those who read the trace.
+TEST(Modules, AFileIsFoundByWhereItIsMapped) {
+  char path[4096];
+  mapped_file(reinterpret_cast<const void*>(&launch_command), path, sizeof path);
+  EXPECT_EQ(path, std::filesystem::read_symlink("/proc/self/exe").string());
+  Dl_info library{};
+  ASSERT_NE(dladdr(reinterpret_cast<const void*>(&::strtoull), &library), 0);
+  mapped_file(reinterpret_cast<const void*>(&::strtoull), path, sizeof path);
+  EXPECT_EQ(path, std::filesystem::canonical(library.dli_fname).string());
+  mapped_file(reinterpret_cast<const void*>(&::strtoull), path, 4);
+  EXPECT_STREQ(path, "") << "too long for its place";
+  mapped_file(path, path, sizeof path);
+  EXPECT_STREQ(path, "") << "a stack is no file";
 }
 
 TEST_F(RecorderTest, APauseIsRecordedAsOne) {

@@ -125,6 +125,32 @@ TEST(Answers, AFunctionThatPassesAllocationsOnIsNotWhoAsked) {
   EXPECT_TRUE(passing_on(trace).empty());
 }
 
+// Two ways to memory, none of which has nearly all: who launches nothing is a wrapper, who works with what it allocates
+// is not, for as many callers.
+TEST(Answers, AFunctionThatOnlyAllocatesForOthersIsNotWhoAsked) {
+  trace::Trace trace;
+  const auto site = [&](const std::string& stack) {
+    trace.call_sites.push_back(stack + "\nmain (x)");
+    return static_cast<uint32_t>(trace.call_sites.size());
+  };
+  for (const char* caller : {"forward() (x)", "backward() (x)", "update() (x)"}) {
+    trace::Allocate buffer{};
+    buffer.record.call_site = site(std::string("cudaMalloc (libcudart.so.13)\nbuffer(unsigned long) (x)\n") + caller);
+    trace.events.emplace_back(buffer);
+    trace::Allocate output{};
+    output.record.call_site = site(std::string("cudaMalloc (libcudart.so.13)\nmatmul(int) (x)\n") + caller);
+    trace.events.emplace_back(output);
+    trace::Op launch{};
+    launch.record.op = trace::OpKind::launch;
+    launch.record.call_site = site(std::string("cudaLaunchKernel (libcudart.so.13)\nmatmul(int) (x)\n") + caller);
+    trace.events.emplace_back(launch);
+  }
+  const std::set<std::string> passing = passing_on(trace);
+  EXPECT_EQ(passing, std::set<std::string>{"buffer(unsigned long)"});
+  EXPECT_EQ(own_frame(trace.call_sites[0], passing), "forward() (x)");
+  EXPECT_EQ(own_frame(trace.call_sites[1], passing), "matmul(int) (x)");
+}
+
 TEST(Answers, FramesForTitlesAreShort) {
   EXPECT_EQ(short_frame("main (program)"), "main");
   EXPECT_EQ(
