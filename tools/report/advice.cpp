@@ -102,17 +102,8 @@ void advise_unplanned(const Inputs& inputs, Advices& list) {
   }
 }
 
-// More than 5 % of the planned iterations: then a smaller budget is no good advice, whatever was predicted.
-bool waits_much(const Inputs& inputs) {
-  uint64_t wall = 0;
-  uint64_t stall = 0;
-  if (inputs.log == nullptr) return false;
-  for (const RunIteration& it : inputs.log->iterations) {
-    wall += it.planned ? it.wall_ns : 0;
-    stall += it.planned ? it.stall_ns : 0;
-  }
-  return share(stall, wall) > 0.05;
-}
+// Then a smaller budget is no good advice, whatever was predicted.
+bool waits_much(const Inputs& inputs) { return inputs.log != nullptr && stall_share(*inputs.log) > 0.05; }
 
 void advise_full_speed(const Inputs& inputs, Advices& list) {
   const BudgetCurve& curve = inputs.curve;
@@ -127,15 +118,15 @@ void advise_full_speed(const Inputs& inputs, Advices& list) {
                     "--budget " + typed_bytes(curve.full_speed_bytes)});
   } else if (here < curve.full_speed_bytes && now > curve.compute_ns) {
     list.push_back({share(now - curve.compute_ns, now), fmt::format("{} for full speed", budget),
-                    fmt::format("With kernel times as recorded an iteration would take {} instead of {}.",
-                                format_duration(time_at(curve, curve.full_speed_bytes)), format_duration(now)),
+                    fmt::format("An iteration would take {} instead of {}, {}.",
+                                format_duration(time_at(curve, curve.full_speed_bytes)), format_duration(now),
+                                with_whose_times(curve)),
                     "--budget " + typed_bytes(curve.full_speed_bytes)});
   } else if (here > curve.full_speed_bytes + curve.full_speed_bytes / 20 && !waits_much(inputs)) {
     list.push_back(
         {0.02, fmt::format("{} would do", budget),
-         fmt::format("The budget of {} can shrink by {} before transfers cost more than 2 %, as planned with "
-                     "kernel times as recorded.",
-                     format_bytes(here), format_bytes(here - curve.full_speed_bytes)),
+         fmt::format("The budget of {} can shrink by {} before transfers cost more than 2 %, as planned {}.",
+                     format_bytes(here), format_bytes(here - curve.full_speed_bytes), with_whose_times(curve)),
          "--budget " + typed_bytes(curve.full_speed_bytes)});
   }
 }

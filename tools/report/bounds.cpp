@@ -10,12 +10,31 @@ namespace {
 
 using tools::format_duration;
 
+constexpr double kAlike = 0.03;  // kernels differ by as much from one iteration to the next
+
 double ratio(uint64_t a, uint64_t b) { return static_cast<double>(a) / static_cast<double>(b); }
 
 // `least_ns` at the same kernel times as the iteration's: no more than it took. "" where that does not hold.
 std::string percent_of(uint64_t least_ns, uint64_t time_ns) {
   if (least_ns == 0 || time_ns < least_ns) return "";
   return fmt::format("{:.1f} %", 100 * ratio(least_ns, time_ns));
+}
+
+// Two figures of computing alone stand on the page then: which is which, and why they differ.
+void say_own_times(const Inputs& inputs, const Facts& facts, Sentences& say) {
+  const double times = ratio(facts.run_compute_ns, facts.compute_ns);
+  std::string text = fmt::format(
+      "The program's kernels took {} in iteration {} of this run, {:.2f} times what they took "
+      "when recorded ({}). ",
+      format_duration(facts.run_compute_ns), facts.run_iteration, times, format_duration(facts.compute_ns));
+  if (times > 1 + kAlike || times < 1 - kAlike) {
+    text += fmt::format(
+        "No plan makes kernels {0}: the device, or the computer that simulates it, had {1} other work "
+        "when that was measured, or {2} clocks. ",
+        times > 1 ? "slower" : "faster", times > 1 ? "more" : "less", times > 1 ? "lower" : "higher");
+  }
+  text += "What is predicted for this plan is with the recorded times, which it was made with";
+  say.note(text + (inputs.curve.whose_times.empty() ? "." : "; other budgets are with this run's."));
 }
 
 }  // namespace
@@ -47,13 +66,7 @@ void say_bounds(const Inputs& inputs, Sentences& say) {
                     "so the two are not compared.",
                     ratio_text, facts.run_iteration));
   }
-  if (own) {
-    say.note(
-        fmt::format("The program's kernels took {} in iteration {} of this run, {:.2f} times what they took when "
-                    "recorded ({}).",
-                    format_duration(facts.run_compute_ns), facts.run_iteration,
-                    ratio(facts.run_compute_ns, facts.compute_ns), format_duration(facts.compute_ns)));
-  }
+  if (own) say_own_times(inputs, facts, say);
 }
 
 }  // namespace reprise::report

@@ -1,4 +1,6 @@
 // The numbers that several sections of the report name.
+#include <fmt/core.h>
+
 #include "tools/report/report.h"
 #include "tools/report/view/residency.h"
 #include "tools/report/view/timeline.h"
@@ -55,6 +57,22 @@ void add_run_facts(const RunLog& log, Facts& facts) {
 }
 
 }  // namespace
+
+double stall_share(const RunLog& log) {
+  uint64_t wall = 0;
+  uint64_t stall = 0;
+  for (const RunIteration& it : log.iterations) {
+    if (!it.planned) continue;
+    wall += it.wall_ns;
+    stall += it.stall_ns;
+  }
+  return share(stall, wall);
+}
+
+std::string small_percent(double share) {
+  if (share > 0 && share < 0.0005) return "less than 0.1 %";
+  return fmt::format("{:.1f} %", 100 * share);
+}
 
 Facts collect_facts(const Inputs& inputs) {
   Facts facts;

@@ -14,9 +14,9 @@
 #include "tools/cli/files.h"
 #include "tools/cli/message.h"
 #include "tools/cli/version.h"
+#include "tools/report/kernel_times.h"
 #include "tools/report/same_recording.h"
 #include "tools/report/symbols/symbols.h"
-#include "tools/report/view/timeline.h"
 
 namespace reprise::tools {
 namespace {
@@ -175,27 +175,11 @@ Status load(const std::vector<std::string>& paths, LoadedFiles& files) {
 namespace {
 
 // What no plan for the plan's budget can beat, in nanoseconds per iteration; 0 when it cannot be told.
-uint64_t bound_of(const analyzer::Workload& found, const plan::Plan& plan, const analyzer::TaskGraph& graph) {
+uint64_t bound_of(const analyzer::Workload& found, const plan::Plan& plan) {
   if (plan.chunk_bytes == 0 || plan.budget_bytes < plan.reserved_bytes) return 0;
   const uint64_t capacity = (plan.budget_bytes - plan.reserved_bytes) / plan.chunk_bytes;
   if (capacity < found.largest.chunks || plan::recomputes(plan) || plan::has_split_tensors(plan)) return 0;
-  return analyzer::bounds_of(graph, capacity, found.machine).iteration_ns;
-}
-
-// The same with the times that the kernels took in the run. 0: not measured, or the plan is of another loop.
-uint64_t bound_of_run(const analyzer::Workload& found, const plan::Plan& plan, const report::RunLog& log) {
-  const report::OwnTimes own = report::own_times(plan, log);
-  analyzer::TaskGraph graph = found.graph;
-  if (own.compute_ns == 0 || graph.iteration_hash != plan.iteration_hash) return 0;
-  size_t next = 0;
-  for (uint32_t i = 0; i < plan.calls.size(); ++i) {
-    const plan::Call& call = plan.calls[i];
-    if (call.inserted) continue;
-    if (next == graph.calls.size() || graph.calls[next].call.signature != call.signature) return 0;
-    graph.calls[next++].call.duration_ns = own.ns[i];
-  }
-  graph.compute_ns = own.compute_ns;
-  return next == graph.calls.size() ? bound_of(found, plan, graph) : 0;
+  return analyzer::bounds_of(found.graph, capacity, found.machine).iteration_ns;
 }
 
 }  // namespace
@@ -263,13 +247,16 @@ report::Inputs LoadedFiles::examined() {
       result.iteration_covers = analyzer::covered(found.iteration);
       result.minimum_bytes = found.minimum_bytes;
       result.known_share = known_share(found);
-      result.curve = report::budget_curve(found, options.safety, kCurveMilliseconds);
+      const report::KernelTimes times = report::kernel_times(found, plan ? &*plan : nullptr, log ? &*log : nullptr);
+      result.curve =
+          report::budget_curve(times.has_own ? times.own : times.recorded, options.safety, kCurveMilliseconds);
+      result.curve.whose_times = times.whose;
       if (!log || !made_by(*log)) {
         belong_together =
             check_same_iteration(*trace, found.graph.iteration_hash, plan ? &*plan : nullptr, log ? &*log : nullptr);
       }
-      if (plan) result.bound_ns = bound_of(found, *plan, found.graph);
-      if (plan && log) result.run_bound_ns = bound_of_run(found, *plan, *log);
+      if (plan) result.bound_ns = bound_of(times.recorded, *plan);
+      if (times.has_own) result.run_bound_ns = bound_of(times.own, *plan);
     } else if (!plan) {
       result.no_iteration = workload.status().message();
     }

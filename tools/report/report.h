@@ -81,6 +81,8 @@ Json waits_section(const Inputs& inputs);
 Json verdict_section(const Inputs& inputs);
 Json advice_section(const Inputs& inputs);
 Json budget_curve_section(const Inputs& inputs);
+// "with kernel times as recorded", or those of this run: of what the curve, and advice by it, predicts.
+std::string with_whose_times(const BudgetCurve& curve);
 Json time_went_section(const Inputs& inputs);
 Json peak_section(const Inputs& inputs);
 Json tensor_table_section(const Inputs& inputs);
@@ -109,5 +111,11 @@ struct Facts {
   uint64_t before_plan_ns = 0;  // of it, until a plan first came in force; 0: none did
 };
 Facts collect_facts(const Inputs& inputs);
+
+// Of the planned iterations' time, what the device waited for transfers: the same in all sections. Below 0: no such
+// iteration.
+double stall_share(const RunLog& log);
+// "0.4 %"; only what is 0 is shown as that.
+std::string small_percent(double share);
 
 }  // namespace reprise::report

@@ -76,20 +76,13 @@ void say_safety(const Inputs& inputs, Sentences& say) {
 void say_steady_state(const Inputs& inputs, Sentences& say) {
   if (inputs.log == nullptr || inputs.log->iterations_planned == 0) return;
   uint64_t vmm = 0;
-  uint64_t stall = 0;
-  uint64_t wall = 0;
-  for (const RunIteration& it : inputs.log->iterations) {
-    if (!it.planned) continue;
-    vmm += it.vmm_calls;
-    stall += it.stall_ns;
-    wall += it.wall_ns;
-  }
+  for (const RunIteration& it : inputs.log->iterations) vmm += it.planned ? it.vmm_calls : 0;
   if (vmm == 0) say.good("Planned iterations made no memory-mapping call at all: tensors only moved by plain copies.");
   if (vmm > 0)
     say.note(fmt::format("Planned iterations made {}; each costs driver time.", plural(vmm, "memory-mapping call")));
-  if (wall > 0 && stall > 0) {
-    say.note(fmt::format("Computing waited for transfers during {:.1f} % of the planned iterations' time.",
-                         100 * static_cast<double>(stall) / static_cast<double>(wall)));
+  if (const double share = stall_share(*inputs.log); share > 0) {
+    say.note(
+        fmt::format("Computing waited for transfers during {} of the planned iterations' time.", small_percent(share)));
   }
 }
 

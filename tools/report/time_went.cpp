@@ -68,7 +68,11 @@ Json time_went_section(const Inputs& inputs) {
   return bars;
 }
 
-// Times are predicted with kernel times as recorded; "here" is the run's own, where there was one.
+std::string with_whose_times(const BudgetCurve& curve) {
+  return "with kernel times " + (curve.whose_times.empty() ? "as recorded" : curve.whose_times);
+}
+
+// Predicted with the kernel times that the curve names; "here" is the run's own time, where there was one.
 Json budget_curve_section(const Inputs& inputs) {
   const BudgetCurve& curve = inputs.curve;
   if (curve.policy.empty()) return nullptr;
@@ -76,6 +80,7 @@ Json budget_curve_section(const Inputs& inputs) {
   Json points = Json::array();
   for (const BudgetPoint& one : curve.points) points.push_back({one.budget_bytes, one.time_ns, one.moved_bytes});
   return {{"policy", curve.policy},
+          {"times", with_whose_times(curve)},
           {"points", std::move(points)},
           {"compute_ns", curve.compute_ns},
           {"minimum", curve.minimum_bytes},

@@ -21,16 +21,10 @@ std::string memory(uint64_t bytes, uint64_t before) {
 }
 
 std::string waiting(const RunLog& log) {
-  uint64_t wall = 0;
-  uint64_t stall = 0;
-  for (const RunIteration& it : log.iterations) {
-    if (!it.planned) continue;
-    wall += it.wall_ns;
-    stall += it.stall_ns;
-  }
-  if (wall == 0) return "";
-  if (percent(stall, wall) == 0) return ", and waited for no transfer";
-  return fmt::format(", {} % of that waiting for transfers", percent(stall, wall));
+  const double share = stall_share(log);
+  if (share < 0) return "";
+  if (share == 0) return ", and waited for no transfer";
+  return fmt::format(", {} of that waiting for transfers", small_percent(share));
 }
 
 Json verdict_of_run(const Inputs& inputs, const Facts& facts) {

@@ -200,6 +200,14 @@ TEST_F(OddPrograms, ARunFasterThanItsRecordingPassesNoBound) {
       EXPECT_LE(std::atof(row[column].get<std::string>().c_str()), 100.0) << row;
     }
   }
+  // The curve of other budgets is of the times that the cards show, so that the run's own point is one of its kind.
+  const std::string times = data["budget_curve"]["times"].get<std::string>();
+  EXPECT_EQ(times.find("with kernel times of iteration "), 0u) << times;
+  const double compute_ms = data["budget_curve"]["compute_ns"].get<double>() / 1e6;
+  const std::string shown = card(data, "Time per iteration");
+  const size_t at = shown.find("computing alone took ");
+  ASSERT_NE(at, std::string::npos) << shown;
+  EXPECT_NEAR(std::atof(shown.c_str() + at + 21), compute_ms, 0.1) << shown;
 }
 
 TEST_F(OddPrograms, FilesOfDifferentRecordingsAreRefused) {

@@ -14,7 +14,7 @@ function adviceSection() {
 function budgetSection() {
   const curve = data.budget_curve;
   if (!curve) return;
-  const node = section("budgets", "What other budgets would cost", "Time of an iteration, predicted with kernel times as recorded, as " +
+  const node = section("budgets", "What other budgets would cost", `Time of an iteration, predicted ${curve.times}, as ` +
     `policy ${curve.policy} would plan it: the plan that is chosen can be a little faster. With ${bytes(curve.peak)}, which is 100 %, nothing has to move.`);
   const rows = new Map(curve.points.map(([budget, time]) => [budget, [time, null]]));
   const series = [{ name: "Planned", css: "compute", points: true }];
@@ -27,7 +27,7 @@ function budgetSection() {
   }
   const levels = [{ value: curve.compute_ns, css: "before" }];
   if (curve.here > 0) levels.push({ x: curve.here, value: 0, css: "wait" });
-  entries.push([`Computing alone (${duration(curve.compute_ns)})`, "before", "dash"]);
+  entries.push([`Computing alone (${duration(curve.compute_ns)}, ${curve.times})`, "before", "dash"]);
   if (curve.here > 0) entries.push([`Your budget (${bytes(curve.here)})`, "wait", "dash"]);
   node.append(legend(entries));
   const moved = new Map(curve.points.map(([budget, , bytesMoved]) => [budget, bytesMoved]));

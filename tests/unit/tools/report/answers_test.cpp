@@ -28,7 +28,7 @@ TEST(Answers, TheVerdictIsOneSentenceForEachKindOfInput) {
   };
   EXPECT_EQ(verdict(sample.inputs()),
             "good: It ran in 9.0 MiB instead of 12.0 MiB (75 %): 2 of 3 iterations by a plan, "
-            "which took 820 ns each, 38 % of that waiting for transfers.");
+            "which took 820 ns each, 38.3 % of that waiting for transfers.");
   EXPECT_EQ(verdict({nullptr, &sample.plan}),
             "good: By this plan an iteration would need 9.0 MiB instead of 12.0 MiB "
             "(75 %) and take 750 ns: 114 % more than computing alone. It has not been "
@@ -50,6 +50,40 @@ TEST(Answers, TheVerdictIsOneSentenceForEachKindOfInput) {
   EXPECT_EQ(verdict(inputs).find("bad: It used 1.0 GiB of device memory, more than the budget"), 0u);
 }
 
+// A share is the same on the whole page, and only what is nothing is called that.
+TEST(Answers, AShortWaitIsNoneNowhere) {
+  Sample sample;
+  const auto page = [&] { return make_data(sample.inputs()).dump(); };
+  for (RunIteration& one : sample.log.iterations) one.wall_ns = 100'000;
+  for (RunIteration& one : sample.log.iterations) one.stall_ns = one.planned ? 400 : 0;
+  EXPECT_NE(page().find("each, 0.4 % of that waiting for transfers"), std::string::npos) << page();
+  EXPECT_NE(page().find("during 0.4 % of the planned"), std::string::npos);
+  for (RunIteration& one : sample.log.iterations) one.stall_ns = one.planned ? 4 : 0;
+  EXPECT_NE(page().find("each, less than 0.1 % of that waiting"), std::string::npos);
+  EXPECT_NE(page().find("during less than 0.1 % of the planned"), std::string::npos);
+  for (RunIteration& one : sample.log.iterations) one.stall_ns = 0;
+  EXPECT_NE(page().find("and waited for no transfer"), std::string::npos);
+}
+
+// Computing alone is a figure of the run and one of the recording; which is which is said, and why they differ.
+TEST(Answers, KernelsThatTookAnotherTimeThanWhenRecordedAreExplained) {
+  Sample sample;
+  const auto said = [&](const std::string& words) {
+    return sentences_section(sample.inputs()).dump().find(words) != std::string::npos;
+  };
+  sample.log.activities.clear();
+  for (uint32_t i = 0; i < sample.plan.vertices.size(); ++i) {
+    const plan::Vertex& vertex = sample.plan.vertices[i];
+    if (vertex.kind == plan::VertexKind::op) sample.log.activities.push_back({1, i, "compute", 9000, 9040});
+  }
+  ASSERT_TRUE(said("times what they took when recorded")) << sentences_section(sample.inputs()).dump(1);
+  EXPECT_TRUE(said("No plan makes kernels faster: the device, or the computer that simulates it, had less other work"));
+  sample.plan.compute_ns = collect_facts(sample.inputs()).run_compute_ns;
+  EXPECT_FALSE(said("No plan makes kernels"));
+  sample.plan.compute_ns /= 2;
+  EXPECT_TRUE(said("No plan makes kernels slower")) << sentences_section(sample.inputs()).dump(1);
+}
+
 TEST(Answers, AdviceIsRankedAndHasNumbers) {
   const Sample sample;
   Inputs inputs = sample.inputs();
@@ -64,7 +98,7 @@ TEST(Answers, AdviceIsRankedAndHasNumbers) {
   for (const Json& one : advice) titles.push_back(one.at("title"));
   ASSERT_EQ(titles.size(), 5u) << advice.dump(1);
   EXPECT_EQ(titles[0], "12.0 MiB (100 % of the peak) for full speed");
-  EXPECT_EQ(advice[0].at("detail"), "With kernel times as recorded an iteration would take 355 ns instead of 718 ns.");
+  EXPECT_EQ(advice[0].at("detail"), "An iteration would take 355 ns instead of 718 ns, with kernel times as recorded.");
   EXPECT_EQ(advice[0].at("command"), "--budget 12MiB");
   EXPECT_EQ(titles[1].find("Tensor 2 (4.0 MiB) costs most"), 0u) << titles[1];
   EXPECT_EQ(titles[2], "1.1 MiB stay outside");

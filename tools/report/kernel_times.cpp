@@ -1,0 +1,47 @@
+#include "tools/report/kernel_times.h"
+
+#include <fmt/core.h>
+
+#include "tools/report/view/timeline.h"
+
+namespace reprise::report {
+namespace {
+
+// false: the plan is of other calls. `ns`: by call of the plan.
+bool set_times(analyzer::TaskGraph& graph, const plan::Plan& plan, const std::vector<uint64_t>& ns,
+               uint64_t compute_ns) {
+  if (graph.iteration_hash != plan.iteration_hash) return false;
+  std::vector<uint64_t> times;
+  for (uint32_t i = 0; i < plan.calls.size(); ++i) {
+    const plan::Call& call = plan.calls[i];
+    if (call.inserted) continue;
+    if (times.size() == graph.calls.size()) return false;
+    if (graph.calls[times.size()].call.signature != call.signature) return false;
+    times.push_back(ns[i]);
+  }
+  if (times.size() != graph.calls.size()) return false;
+  for (size_t i = 0; i < times.size(); ++i) graph.calls[i].call.duration_ns = times[i];
+  graph.compute_ns = compute_ns;
+  return true;
+}
+
+}  // namespace
+
+KernelTimes kernel_times(const analyzer::Workload& workload, const plan::Plan* plan, const RunLog* log) {
+  KernelTimes times;
+  times.recorded = workload;
+  if (plan == nullptr) return times;
+  std::vector<uint64_t> ns;
+  ns.reserve(plan->calls.size());
+  for (const plan::Call& call : plan->calls) ns.push_back(call.duration_ns);
+  set_times(times.recorded.graph, *plan, ns, plan->compute_ns);
+  if (log == nullptr) return times;
+  const OwnTimes own = own_times(*plan, *log);
+  if (own.compute_ns == 0) return times;
+  times.own = workload;
+  times.has_own = set_times(times.own.graph, *plan, own.ns, own.compute_ns);
+  if (times.has_own) times.whose = fmt::format("of iteration {} of this run", own.iteration);
+  return times;
+}
+
+}  // namespace reprise::report

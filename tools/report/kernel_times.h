@@ -1,0 +1,22 @@
+// One page has one set of kernel times: where a run measured its own, bounds and the curve of other budgets are of
+// those, else of what the plan was made with, which a longer recording may have others of. Called where a report's
+// inputs are examined.
+#pragma once
+#include <string>
+
+#include "analyzer/planner/planner.h"
+#include "tools/report/report.h"
+
+namespace reprise::report {
+
+struct KernelTimes {
+  analyzer::Workload recorded;  // with the plan's times, else those of the trace
+  analyzer::Workload own;       // with those of an iteration of the run, where there are any
+  bool has_own = false;
+  std::string whose;  // for people: "of iteration 5 of this run"; empty: as recorded
+};
+
+// Plan and log may be absent. A plan of another loop than the workload's says nothing about it.
+KernelTimes kernel_times(const analyzer::Workload& workload, const plan::Plan* plan, const RunLog* log);
+
+}  // namespace reprise::report
