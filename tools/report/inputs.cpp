@@ -14,7 +14,7 @@
 #include "tools/cli/files.h"
 #include "tools/cli/message.h"
 #include "tools/cli/version.h"
-#include "tools/report/kernel_times.h"
+#include "tools/report/curve/kernel_times.h"
 #include "tools/report/same_recording.h"
 #include "tools/report/symbols/symbols.h"
 

@@ -1,4 +1,4 @@
-#include "tools/report/kernel_times.h"
+#include "tools/report/curve/kernel_times.h"
 
 #include <fmt/core.h>
 

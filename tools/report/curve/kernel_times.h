@@ -5,7 +5,7 @@
 #include <string>
 
 #include "analyzer/planner/planner.h"
-#include "tools/report/report.h"
+#include "tools/report/view/run_log.h"
 
 namespace reprise::report {
 

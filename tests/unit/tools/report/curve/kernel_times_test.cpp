@@ -1,9 +1,10 @@
-#include "tools/report/kernel_times.h"
+#include "tools/report/curve/kernel_times.h"
 
 #include <gtest/gtest.h>
 
 #include "tests/support/graph_builder.h"
 #include "tests/support/workloads.h"
+#include "tools/report/curve/budget_curve.h"
 
 namespace reprise::report {
 namespace {
