@@ -98,6 +98,25 @@ void add_smaller_budgets(const Workload& workload, const std::vector<const Polic
   }
 }
 
+// What any policy plans when it is asked for alone, with the effort of one: in the portfolio the promising ones share
+// that, and baselines are not in it.
+void add_each_alone(const Workload& workload, uint64_t chunks, Portfolio& portfolio) {
+  if (workload.graph.op_count > kEachAloneOps) return;
+  const uint64_t least =
+      (workload.device_subgraphs.empty() ? bounds_of(workload.graph, chunks, workload.machine)
+                                         : bounds_of_devices(workload.device_subgraphs, chunks, workload.machine))
+          .iteration_ns;
+  for (const auto* list : {&all_policies(), &baseline_policies()}) {
+    for (const Policy* policy : *list) {
+      const PlanCandidate* best = portfolio.best();
+      if (portfolio.moves_nothing() || (best != nullptr && best->prediction.iteration_ns <= least)) return;
+      Portfolio alone(workload, chunks);
+      alone.run({policy});
+      portfolio.add_best_of(std::move(alone));
+    }
+  }
+}
+
 // Split tensors are planned by the policy that was best with whole ones, and by g10_late, which gains most of them: it
 // wants a tensor to be away for long compared with its copies, and those of a part are short.
 std::vector<const Policy*> policies_for_split_tensors(const Portfolio& portfolio) {
@@ -134,7 +153,10 @@ Result<plan::Plan> make_plan(const Workload& workload, const PlanOptions& option
   const uint64_t chunks = useful_chunks(workload, budget.value());
   Portfolio portfolio(workload, chunks);
   portfolio.run(policies.value());
-  if (options.policy == "auto") add_smaller_budgets(workload, policies.value(), chunks, portfolio);
+  if (options.policy == "auto") {
+    add_smaller_budgets(workload, policies.value(), chunks, portfolio);
+    add_each_alone(workload, chunks, portfolio);
+  }
   uint32_t candidates = portfolio.count();
   const Workload* used = &workload;
   Portfolio* winner = &portfolio;

@@ -76,6 +76,9 @@ Result<Workload> make_workload(TaskGraph graph, const PlanOptions& options);
 // more memory never hurts.
 inline constexpr uint64_t kSmallerBudgetsEffort = 4096;
 
+// Ops up to which `auto` also tries every policy alone, so that none of them is better.
+inline constexpr uint32_t kEachAloneOps = 5'000;
+
 // For people: what was found, what it costs, how far it is from what no plan can beat.
 struct PlanSummary {
   Iteration iteration;
