@@ -30,6 +30,21 @@ class Installed(unittest.TestCase):
         left = [str(path.relative_to(self.prefix)) for path in self.prefix.rglob("*")]
         self.assertEqual(sorted(left), ["share", "share/doc", "share/doc/mine.txt"])
 
+    def test_a_prefix_that_was_made_goes_too(self):
+        for more, left in ((None, False), ("mine.txt", True)):
+            made = pathlib.Path(self.folder.name) / "new"
+            for _ in range(2):  # an installation over the first one knows it still
+                subprocess.run(["cmake", "--install", str(BUILD), "--prefix", str(made)], check=True, stdout=subprocess.DEVNULL)
+            if more:
+                (made / more).write_text("mine")
+            subprocess.run([str(made / "lib/reprise/uninstall")], check=True, capture_output=True)
+            self.assertEqual(made.exists(), left)
+        empty = pathlib.Path(self.folder.name) / "empty"
+        empty.mkdir()
+        subprocess.run(["cmake", "--install", str(BUILD), "--prefix", str(empty)], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([str(empty / "lib/reprise/uninstall")], check=True, capture_output=True)
+        self.assertEqual(list(empty.iterdir()), [], "a folder that was there stays")
+
     def test_the_uninstaller_that_is_asked_something_removes_nothing(self):
         for word, code in (("--help", 0), ("--dry-run", 2)):
             done = subprocess.run([str(self.prefix / "lib/reprise/uninstall"), word], capture_output=True, text=True)

@@ -7,6 +7,12 @@
 include(GNUInstallDirs)
 set(home "lib/reprise")
 
+# First: whether the prefix is a folder that was not there, which the uninstaller removes then.
+install(CODE "set(made_prefix \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${home}/made_prefix\")
+  if(NOT EXISTS \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}\")
+    file(WRITE \"\${made_prefix}\" \"\")
+  endif()")
+
 install(TARGETS reprise RUNTIME DESTINATION bin)
 install(TARGETS reprise_preload LIBRARY DESTINATION ${home})
 
@@ -72,6 +78,9 @@ install(CODE "set(list bin/reprise-probe ${home}/files.txt)
     file(RELATIVE_PATH file \"\${CMAKE_INSTALL_PREFIX}\" \"\${file}\")
     list(APPEND list \"\${file}\")
   endforeach()
+  if(EXISTS \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${home}/made_prefix\")
+    list(APPEND list ${home}/made_prefix)
+  endif()
   list(JOIN list \"\\n\" list)
   file(WRITE \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${home}/files.txt\" \"\${list}\\n\")")
 
