@@ -87,6 +87,13 @@ class Handler {
     return false;
   }
 
+  // The same for what takes memory that nobody can tell the size of: code, limits, graphs. `refusal` counts those of
+  // this call, from 0 on: more is given back each time. false: there is no more to give.
+  virtual bool make_more_headroom(int refusal) noexcept {
+    (void)refusal;
+    return false;
+  }
+
   // Device memory that the program made around us (cuMemCreate, arrays, ...): counted for the report, and part of the
   // budget. Bytes < 0: given back.
   virtual void unmanaged(const char* what, int64_t bytes) noexcept {

@@ -1,4 +1,4 @@
-// The end of a context: what Reprise has in it goes first. And which devices may reach its memory.
+// The end of a context: what Reprise has in it goes first. Its limits, and which devices may reach its memory.
 #include <atomic>
 
 #include "preload/base/export.h"
@@ -95,6 +95,14 @@ REPRISE_EXPORT CUresult cuDevicePrimaryCtxReset(CUdevice device) { return reset(
 REPRISE_EXPORT CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) { return reset(device); }
 REPRISE_EXPORT CUresult cuCtxDestroy(CUcontext context) { return destroy(context); }
 REPRISE_EXPORT CUresult cuCtxDestroy_v2(CUcontext context) { return destroy(context); }
+
+// Stacks, heaps and buffers of kernels lie in device memory.
+REPRISE_EXPORT CUresult cuCtxSetLimit(CUlimit limit, size_t value) {
+  if (const HookScope scope; scope) {
+    if (const CUresult order = before_ordered(RowId::k_cuCtxSetLimit); order != CUDA_SUCCESS) return order;
+  }
+  return with_memory_of_the_driver([&] { return driver().cuCtxSetLimit(limit, value); });
+}
 
 // The current context may reach memory of the other one.
 REPRISE_EXPORT CUresult cuCtxEnablePeerAccess(CUcontext owner, unsigned flags) {

@@ -39,7 +39,9 @@ __attribute__((noinline)) CUresult launch(CUgraphExec executable, CUstream strea
   return submit(builder);
 }
 
-CUresult instantiated(CUresult result, const CUgraphExec* executable, CUgraph graph) {
+template <typename Call>
+CUresult instantiate(const CUgraphExec* executable, CUgraph graph, Call call) {
+  const CUresult result = with_memory_of_the_driver(call);
   const HookScope scope;
   if (scope && result == CUDA_SUCCESS) record_graph(*executable, graph);
   return result;
@@ -71,31 +73,28 @@ REPRISE_EXPORT CUresult cuGraphLaunch_ptsz(CUgraphExec executable, CUstream stre
 #undef cuGraphInstantiate
 #undef cuGraphExecUpdate
 REPRISE_EXPORT CUresult cuGraphInstantiateWithFlags(CUgraphExec* executable, CUgraph graph, unsigned long long flags) {
-  return instantiated(taking([=] { return driver().cuGraphInstantiateWithFlags(executable, graph, flags); }),
-                      executable, graph);
+  return instantiate(executable, graph, [&] { return driver().cuGraphInstantiateWithFlags(executable, graph, flags); });
 }
 REPRISE_EXPORT CUresult cuGraphInstantiate(CUgraphExec* executable, CUgraph graph, CUgraphNode* error_node, char* log,
                                            size_t log_bytes) {
-  return instantiated(
-      taking([=] { return driver().cuGraphInstantiate_v1(executable, graph, error_node, log, log_bytes); }), executable,
-      graph);
+  return instantiate(executable, graph,
+                     [&] { return driver().cuGraphInstantiate_v1(executable, graph, error_node, log, log_bytes); });
 }
 REPRISE_EXPORT CUresult cuGraphInstantiate_v2(CUgraphExec* executable, CUgraph graph, CUgraphNode* error_node,
                                               char* log, size_t log_bytes) {
-  return instantiated(
-      taking([=] { return driver().cuGraphInstantiate_v2(executable, graph, error_node, log, log_bytes); }), executable,
-      graph);
+  return instantiate(executable, graph,
+                     [&] { return driver().cuGraphInstantiate_v2(executable, graph, error_node, log, log_bytes); });
 }
 // May upload the graph on a stream that its parameters name; 0 there is the default stream of the symbol's suffix.
 REPRISE_EXPORT CUresult cuGraphInstantiateWithParams(CUgraphExec* executable, CUgraph graph,
                                                      CUDA_GRAPH_INSTANTIATE_PARAMS* parameters) {
-  return instantiated(taking([=] { return driver().cuGraphInstantiateWithParams(executable, graph, parameters); }),
-                      executable, graph);
+  return instantiate(executable, graph,
+                     [&] { return driver().cuGraphInstantiateWithParams(executable, graph, parameters); });
 }
 REPRISE_EXPORT CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec* executable, CUgraph graph,
                                                           CUDA_GRAPH_INSTANTIATE_PARAMS* parameters) {
-  return instantiated(taking([=] { return driver().cuGraphInstantiateWithParams_ptsz(executable, graph, parameters); }),
-                      executable, graph);
+  return instantiate(executable, graph,
+                     [&] { return driver().cuGraphInstantiateWithParams_ptsz(executable, graph, parameters); });
 }
 
 REPRISE_EXPORT CUresult cuGraphExecUpdate_v2(CUgraphExec executable, CUgraph graph, CUgraphExecUpdateResultInfo* info) {

@@ -43,4 +43,18 @@ CUresult taking(Call call) noexcept {
   return result;
 }
 
+// The same for a call that takes memory of the driver's own, of a size that only the driver knows.
+template <typename Call>
+CUresult with_memory_of_the_driver(Call call) noexcept {
+  CUresult result = taking(call);
+  if (result != CUDA_ERROR_OUT_OF_MEMORY) return result;
+  const HookScope scope;
+  if (!scope || !managing()) return result;
+  for (int refusal = 0; result == CUDA_ERROR_OUT_OF_MEMORY; ++refusal) {
+    if (!runtime().handler->make_more_headroom(refusal)) break;
+    result = taking(call);
+  }
+  return result;
+}
+
 }  // namespace reprise

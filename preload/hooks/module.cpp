@@ -13,20 +13,24 @@ namespace {
 
 uint64_t number(const void* handle) { return reinterpret_cast<uint64_t>(handle); }
 
-template <typename Handle>
-CUresult loaded(CUresult result, const Handle* handle, const void* image) {
+template <typename Handle, typename Call>
+CUresult load(const Handle* handle, const void* image, Call call) {
+  const CUresult result = with_memory_of_the_driver(call);
   const HookScope scope;
   if (scope && result == CUDA_SUCCESS) record_image(number(*handle), traits_of_image(image));
   return result;
 }
-template <typename Handle>
-CUresult loaded_from(CUresult result, const Handle* handle, const char* path) {
+template <typename Handle, typename Call>
+CUresult load_from(const Handle* handle, const char* path, Call call) {
+  const CUresult result = with_memory_of_the_driver(call);
   const HookScope scope;
   if (scope && result == CUDA_SUCCESS) record_image(number(*handle), traits_of_file(path));
   return result;
 }
 
-CUresult global_found(CUresult result, const void* owner, const CUdeviceptr* address, const size_t* bytes) {
+template <typename Call>
+CUresult find_global(const void* owner, const CUdeviceptr* address, const size_t* bytes, Call call) {
+  const CUresult result = with_memory_of_the_driver(call);
   const HookScope scope;
   if (!scope || result != CUDA_SUCCESS || address == nullptr || bytes == nullptr || *bytes == 0) return result;
   if (insert_global(reinterpret_cast<uint64_t>(owner), *address, *bytes)) {
@@ -73,43 +77,39 @@ CUresult before_attribute(RowId id, const void* function, int attribute, int val
 using namespace reprise;
 
 REPRISE_EXPORT CUresult cuModuleLoad(CUmodule* module, const char* path) {
-  return loaded_from(taking([=] { return driver().cuModuleLoad(module, path); }), module, path);
+  return load_from(module, path, [&] { return driver().cuModuleLoad(module, path); });
 }
 REPRISE_EXPORT CUresult cuModuleLoadData(CUmodule* module, const void* image) {
-  return loaded(taking([=] { return driver().cuModuleLoadData(module, image); }), module, image);
+  return load(module, image, [&] { return driver().cuModuleLoadData(module, image); });
 }
 REPRISE_EXPORT CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned count, CUjit_option* options,
                                            void** values) {
-  return loaded(taking([=] { return driver().cuModuleLoadDataEx(module, image, count, options, values); }), module,
-                image);
+  return load(module, image, [&] { return driver().cuModuleLoadDataEx(module, image, count, options, values); });
 }
 REPRISE_EXPORT CUresult cuModuleLoadFatBinary(CUmodule* module, const void* image) {
-  return loaded(taking([=] { return driver().cuModuleLoadFatBinary(module, image); }), module, image);
+  return load(module, image, [&] { return driver().cuModuleLoadFatBinary(module, image); });
 }
 REPRISE_EXPORT CUresult cuLibraryLoadData(CUlibrary* library, const void* image, CUjit_option* jit_options,
                                           void** jit_values, unsigned jit_count, CUlibraryOption* options,
                                           void** values, unsigned count) {
-  return loaded(taking([=] {
-                  return driver().cuLibraryLoadData(library, image, jit_options, jit_values, jit_count, options, values,
-                                                    count);
-                }),
-                library, image);
+  return load(library, image, [&] {
+    return driver().cuLibraryLoadData(library, image, jit_options, jit_values, jit_count, options, values, count);
+  });
 }
 REPRISE_EXPORT CUresult cuLibraryLoadFromFile(CUlibrary* library, const char* path, CUjit_option* jit_options,
                                               void** jit_values, unsigned jit_count, CUlibraryOption* options,
                                               void** values, unsigned count) {
-  return loaded_from(taking([=] {
-                       return driver().cuLibraryLoadFromFile(library, path, jit_options, jit_values, jit_count, options,
-                                                             values, count);
-                     }),
-                     library, path);
+  return load_from(library, path, [&] {
+    return driver().cuLibraryLoadFromFile(library, path, jit_options, jit_values, jit_count, options, values, count);
+  });
 }
 
 REPRISE_EXPORT CUresult cuModuleGetGlobal_v2(CUdeviceptr* address, size_t* bytes, CUmodule module, const char* name) {
-  return global_found(driver().cuModuleGetGlobal(address, bytes, module, name), module, address, bytes);
+  return find_global(module, address, bytes, [&] { return driver().cuModuleGetGlobal(address, bytes, module, name); });
 }
 REPRISE_EXPORT CUresult cuLibraryGetGlobal(CUdeviceptr* address, size_t* bytes, CUlibrary library, const char* name) {
-  return global_found(driver().cuLibraryGetGlobal(address, bytes, library, name), library, address, bytes);
+  return find_global(library, address, bytes,
+                     [&] { return driver().cuLibraryGetGlobal(address, bytes, library, name); });
 }
 REPRISE_EXPORT CUresult cuModuleUnload(CUmodule module) {
   return unload(RowId::k_cuModuleUnload, module, driver().cuModuleUnload);
@@ -119,9 +119,13 @@ REPRISE_EXPORT CUresult cuLibraryUnload(CUlibrary library) {
 }
 
 REPRISE_EXPORT CUresult cuModuleGetFunction(CUfunction* function, CUmodule module, const char* name) {
-  const CUresult result = driver().cuModuleGetFunction(function, module, name);
+  const CUresult result =
+      with_memory_of_the_driver([&] { return driver().cuModuleGetFunction(function, module, name); });
   if (const HookScope scope; scope && result == CUDA_SUCCESS) insert_function_handle(*function, number(module));
   return result;
+}
+REPRISE_EXPORT CUresult cuFuncLoad(CUfunction function) {
+  return with_memory_of_the_driver([&] { return driver().cuFuncLoad(function); });
 }
 REPRISE_EXPORT CUresult cuModuleEnumerateFunctions(CUfunction* functions, unsigned count, CUmodule module) {
   const CUresult result = driver().cuModuleEnumerateFunctions(functions, count, module);
@@ -145,13 +149,13 @@ REPRISE_EXPORT CUresult cuLibraryEnumerateKernels(CUkernel* kernels, unsigned co
   return result;
 }
 REPRISE_EXPORT CUresult cuKernelGetFunction(CUfunction* function, CUkernel kernel) {
-  const CUresult result = driver().cuKernelGetFunction(function, kernel);
+  const CUresult result = with_memory_of_the_driver([&] { return driver().cuKernelGetFunction(function, kernel); });
   if (const HookScope scope; scope && result == CUDA_SUCCESS)
     insert_function_handle(*function, owner_of_handle(kernel));
   return result;
 }
 REPRISE_EXPORT CUresult cuLibraryGetModule(CUmodule* module, CUlibrary library) {
-  const CUresult result = driver().cuLibraryGetModule(module, library);
+  const CUresult result = with_memory_of_the_driver([&] { return driver().cuLibraryGetModule(module, library); });
   if (const HookScope scope; scope && result == CUDA_SUCCESS) record_module_of(number(library), number(*module));
   return result;
 }

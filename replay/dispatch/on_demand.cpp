@@ -9,7 +9,7 @@
 
 namespace reprise::replay {
 namespace {
-constexpr int kAttempts = 6;
+constexpr uint64_t kAttempts = 6;
 constexpr uint64_t kShortagesToPrint = 8;  // lines on stderr; more of them say nothing new
 }  // namespace
 
@@ -148,13 +148,10 @@ void OnDemandExecutor::conclude(LogEntry& entry, CUresult result, LaneUse use) n
 // asked again after some of ours was given back, more each time; not of what the call touches.
 CUresult OnDemandExecutor::issue_with_headroom(LogEntry& entry, LaneIndex lane) noexcept {
   CUresult result = issue_counted(entry, lane);
-  uint64_t bytes = std::max(memory_.outside.headroom(), memory_.chunks.chunk_bytes());
-  for (int attempt = 0; result == CUDA_ERROR_OUT_OF_MEMORY && attempt < kAttempts; ++attempt, bytes *= 2) {
+  for (uint64_t refusal = 0; result == CUDA_ERROR_OUT_OF_MEMORY; ++refusal) {
     if (shared_.captures.load() > 0) break;
     finish_granted();
-    const uint64_t before = memory_.chunks.bytes();
-    pager_.give_up(std::min(bytes, before), true);
-    if (memory_.chunks.bytes() == before) break;
+    if (!give_more(refusal, true)) break;
     result = issue_counted(entry, lane);
   }
   return result;
@@ -169,6 +166,15 @@ CUresult OnDemandExecutor::issue_counted(LogEntry& entry, LaneIndex lane) noexce
   memory_.lanes.enter_own();
   memory_.outside.after_call();
   return result;
+}
+
+// false: nothing was given back.
+bool OnDemandExecutor::give_more(uint64_t refusal, bool keep_last) noexcept {
+  if (refusal >= kAttempts) return false;
+  const uint64_t before = memory_.chunks.bytes();
+  const uint64_t bytes = std::max(memory_.outside.headroom(), memory_.chunks.chunk_bytes()) << refusal;
+  pager_.give_up(std::min(bytes, before), keep_last);
+  return memory_.chunks.bytes() != before;
 }
 
 // Launches that are examined are launched several times; the first one's time is recorded.
@@ -332,6 +338,9 @@ void OnDemandExecutor::perform_errand(LogEntry& entry) noexcept {
       break;
     case Errand::headroom:
       result = pager_.give_up(entry.size);
+      break;
+    case Errand::more_headroom:
+      if (!give_more(entry.size, false)) result = CUDA_ERROR_OUT_OF_MEMORY;
       break;
     case Errand::synchronize:
       result = memory_.lanes.synchronize();

@@ -54,6 +54,7 @@ class OnDemandExecutor {
   CUresult issue(LogEntry& entry, LaneIndex lane) noexcept;
   CUresult issue_counted(LogEntry& entry, LaneIndex lane) noexcept;
   CUresult issue_with_headroom(LogEntry& entry, LaneIndex lane) noexcept;
+  bool give_more(uint64_t refusal, bool keep_last) noexcept;
   void conclude(LogEntry& entry, CUresult result, LaneUse use) noexcept;
   CUresult make_ready(LogEntry& entry, LaneIndex lane, bool* everything) noexcept;
   void complain(LogEntry& entry) noexcept;

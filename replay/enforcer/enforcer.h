@@ -65,6 +65,7 @@ class Enforcer final : public Handler {
   CUresult memory_info(size_t* free_bytes, size_t* total_bytes) noexcept override;
   CUresult total_memory(size_t* bytes, CUdevice device) noexcept override;
   bool make_headroom(uint64_t bytes) noexcept override;
+  bool make_more_headroom(int refusal) noexcept override;
   void unmanaged(const char* what, int64_t bytes) noexcept override;
   BeforeTaking before_taking() noexcept override;
   void after_taking(const BeforeTaking& before) noexcept override;

@@ -3,6 +3,9 @@
 #include "replay/enforcer/enforcer.h"
 
 namespace reprise::replay {
+namespace {
+constexpr char kShortOfMemory[] = "memory that the driver is short of";
+}
 
 // Returns when all calls made so far are with the driver.
 void Enforcer::drain() noexcept {
@@ -173,7 +176,13 @@ CUresult Enforcer::run_errand(Errand errand, const char* why, CUcontext context,
 
 bool Enforcer::make_headroom(uint64_t bytes) noexcept {
   if (!managing() || shared_.captures.load() > 0) return false;
-  return run_errand(Errand::headroom, "memory that the driver is short of", nullptr, bytes) == CUDA_SUCCESS;
+  return run_errand(Errand::headroom, kShortOfMemory, nullptr, bytes) == CUDA_SUCCESS;
+}
+
+bool Enforcer::make_more_headroom(int refusal) noexcept {
+  if (!managing() || shared_.captures.load() > 0) return false;
+  const auto count = static_cast<uint64_t>(refusal);
+  return run_errand(Errand::more_headroom, kShortOfMemory, nullptr, count) == CUDA_SUCCESS;
 }
 
 CUresult Enforcer::peer_allowed(CUdevice device, CUdevice peer) noexcept {

@@ -65,13 +65,14 @@ enum class EntryKind : uint8_t {
 
 // What the enforcer asks of the dispatcher for a call of the program that no plan can hold; a thread waits for it.
 enum class Errand : uint8_t {
-  mark_lanes,   // before a stream begins to capture, or joins a capture
-  end_context,  // the entry's; another one than the managed one
-  close,        // give all memory back, the dispatcher's thread ends
-  leave_plan,   // before the program ends
-  headroom,     // give back device memory, as many bytes as the entry's size
-  synchronize,  // until the device has nothing left to do
-  allow_peers,  // other devices may reach managed memory: bits of the entry's size
+  mark_lanes,     // before a stream begins to capture, or joins a capture
+  end_context,    // the entry's; another one than the managed one
+  close,          // give all memory back, the dispatcher's thread ends
+  leave_plan,     // before the program ends
+  headroom,       // give back device memory, as many bytes as the entry's size
+  more_headroom,  // ... or more each time, by a count that is the entry's size
+  synchronize,    // until the device has nothing left to do
+  allow_peers,    // other devices may reach managed memory: bits of the entry's size
 };
 
 inline constexpr uint32_t kUnplanned = 0xffffffff;

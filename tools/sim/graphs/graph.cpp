@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "tools/sim/base/settings.h"
 #include "tools/sim/device/device.h"
 #include "tools/sim/memory/memory.h"
 #include "tools/sim/streams/context.h"
@@ -207,6 +208,17 @@ class GraphOperation final : public Operation {
 };
 
 }  // namespace
+
+std::shared_ptr<GraphExec> GraphExec::make(Device& device) {
+  auto exec = std::make_shared<GraphExec>();
+  if (!device.charge(settings().graph_bytes)) return nullptr;
+  exec->charged_ = &device;
+  return exec;
+}
+
+GraphExec::~GraphExec() {
+  if (charged_ != nullptr) charged_->refund(settings().graph_bytes);
+}
 
 CUresult GraphExec::launch(const std::shared_ptr<Stream>& stream) {
   std::shared_ptr<const Plan> plan;

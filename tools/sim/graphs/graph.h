@@ -73,6 +73,9 @@ class Graph {
 
 class GraphExec {
  public:
+  // Charges the device with what an instantiated graph takes, until the end of the object. nullptr: it has no room.
+  static std::shared_ptr<GraphExec> make(Device& device);
+  ~GraphExec();
   std::shared_ptr<Graph> graph;  // our clone
   uint64_t flags = 0;
   // Launches behind what `stream` holds; wait and record nodes become the launch's own.
@@ -84,6 +87,7 @@ class GraphExec {
  private:
   struct Plan;
   std::shared_ptr<const Plan> plan_;
+  Device* charged_ = nullptr;
 };
 
 using GraphTable = HandleTable<Graph, CUgraph, HandleKind::graph>;

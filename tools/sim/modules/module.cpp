@@ -218,6 +218,12 @@ void Library::forget(const Context& context) {
 CUresult load_module(Context& context, std::shared_ptr<const Image> image, std::shared_ptr<Module>* result) {
   auto module = std::make_shared<Module>(context, std::move(image));
   if (const CUresult placed = module->place_globals(); placed != CUDA_SUCCESS) return placed;
+  if (!loads_lazily()) {
+    if (const CUresult placed = module->place_code(); placed != CUDA_SUCCESS) {
+      module->release_globals();
+      return placed;
+    }
+  }
   module->handle = modules().add(module);
   *result = std::move(module);
   return CUDA_SUCCESS;

@@ -13,11 +13,12 @@ constexpr uint64_t kInstantiateFlags = CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_
                                        CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD | CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH |
                                        CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
 
-CUresult instantiate(CUgraphExec* handle, CUgraph graph_handle, uint64_t flags) {
+CUresult instantiate(Context& context, CUgraphExec* handle, CUgraph graph_handle, uint64_t flags) {
   const std::shared_ptr<Graph> graph = graphs().share(graph_handle);
   SIM_REQUIRE(handle != nullptr && graph != nullptr && (flags & ~kInstantiateFlags) == 0, CUDA_ERROR_INVALID_VALUE);
   SIM_REQUIRE(graph->order().size() == graph->nodes().size(), CUDA_ERROR_INVALID_VALUE);
-  auto exec = std::make_shared<GraphExec>();
+  std::shared_ptr<GraphExec> exec = GraphExec::make(context.device);
+  SIM_REQUIRE(exec != nullptr, CUDA_ERROR_OUT_OF_MEMORY);
   exec->graph = graph->clone();
   exec->flags = flags;
   graphs().remove(exec->graph->handle);  // the program never sees the clone
@@ -74,7 +75,7 @@ extern "C" {
 
 CUresult cuGraphInstantiateWithFlags(CUgraphExec* phGraphExec, CUgraph hGraph, unsigned long long flags) {
   SIM_ENTER_CONTEXT(context);
-  return instantiate(phGraphExec, hGraph, flags);
+  return instantiate(*context, phGraphExec, hGraph, flags);
 }
 
 CUresult cuGraphInstantiate_v2(CUgraphExec* phGraphExec, CUgraph hGraph, CUgraphNode* phErrorNode, char* logBuffer,
@@ -94,9 +95,10 @@ CUresult cuGraphInstantiateWithParams(CUgraphExec* phGraphExec, CUgraph hGraph,
   SIM_ENTER_CONTEXT(context);
   SIM_REQUIRE(instantiateParams != nullptr, CUDA_ERROR_INVALID_VALUE);
   instantiateParams->hErrNode_out = nullptr;
-  const CUresult result = instantiate(phGraphExec, hGraph, instantiateParams->flags);
-  instantiateParams->result_out =
-      result == CUDA_SUCCESS ? CUDA_GRAPH_INSTANTIATE_SUCCESS : CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE;
+  const CUresult result = instantiate(*context, phGraphExec, hGraph, instantiateParams->flags);
+  instantiateParams->result_out = result == CUDA_SUCCESS               ? CUDA_GRAPH_INSTANTIATE_SUCCESS
+                                  : result == CUDA_ERROR_OUT_OF_MEMORY ? CUDA_GRAPH_INSTANTIATE_ERROR
+                                                                       : CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE;
   return result;
 }
 
