@@ -54,7 +54,8 @@ Action declare_doctor(CLI::App& app, const ProgramArguments&) {
   auto options = std::make_shared<Options>();
   app.add_option("--device", options->device, "gpu, or sim: the simulated device")
       ->check(CLI::IsMember({"gpu", "sim"}));
-  app.add_flag("--json", options->json, "Print the findings as JSON");
+  app.add_flag("--json", options->json,
+               "Print the findings as JSON; they hold paths and values of variables, as the text does");
   app.add_flag("--calls", options->calls, "Print what is known about each call of the driver, and nothing else");
   auto* const measured =
       app.add_option("--measure", options->measurement.machine,

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
 #include <map>
 #include <set>
 #include <sstream>
@@ -137,6 +138,28 @@ TEST(Csv, EachFileHasItsTable) {
   const auto trace = lines(to_csv({&sample.trace}).value());
   ASSERT_EQ(trace.size(), 5u);
   EXPECT_EQ(trace[1], "4,launch,make(float*),0,0,2100,2110,2160,0,1 3");
+}
+
+// Each in the table of its file.
+TEST(Csv, EveryColumnIsDescribed) {
+  const Sample sample;
+  std::ifstream file(REPRISE_FORMAT_PAGE);
+  std::stringstream page;
+  page << file.rdbuf();
+  const std::string text = page.str();
+  const std::map<std::string, std::string> heads = {
+      {"| of a run log,", lines(to_csv({nullptr, nullptr, &sample.log}).value())[0]},
+      {"| of a plan,", lines(to_csv({nullptr, &sample.plan}).value())[0]},
+      {"| of a trace,", lines(to_csv({&sample.trace}).value())[0]}};
+  for (const auto& [title, head] : heads) {
+    const size_t begin = text.find(title);
+    ASSERT_NE(begin, std::string::npos) << title;
+    const std::string table = text.substr(begin, text.find("\n\n", begin) - begin);
+    std::istringstream columns(head);
+    for (std::string column; std::getline(columns, column, ',');) {
+      EXPECT_NE(table.find("`" + column + "`"), std::string::npos) << column << " is not described\n" << table;
+    }
+  }
 }
 
 TEST(Csv, FieldsWithCommasAndQuotesAreQuoted) {
