@@ -1,6 +1,7 @@
 #include "replay/queue/command_log.h"
 
 #include <linux/futex.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -8,7 +9,9 @@
 #include <algorithm>
 #include <cstring>
 #include <ctime>
+#include <mutex>
 #include <new>
+#include <utility>
 
 namespace reprise::replay {
 namespace {
@@ -34,9 +37,27 @@ constexpr uint64_t aligned(uint64_t bytes, uint64_t alignment) noexcept {
 
 }  // namespace
 
+// Waiters outlive their threads, because the dispatcher may still wake one that has its answer, and serve later ones.
 Waiter& Waiter::of_this_thread() noexcept {
   static thread_local Waiter* waiter = nullptr;
+  if (waiter != nullptr) return *waiter;
+  static constinit std::mutex mutex;
+  static constinit Waiter* unused = nullptr;
+  static const pthread_key_t key = [] {
+    pthread_key_t made = 0;
+    pthread_key_create(&made, [](void* ended) {
+      const std::lock_guard lock(mutex);
+      waiter->next_ = std::exchange(unused, static_cast<Waiter*>(ended));
+      waiter = nullptr;
+    });
+    return made;
+  }();
+  {
+    const std::lock_guard lock(mutex);
+    if (unused != nullptr) waiter = std::exchange(unused, unused->next_);
+  }
   if (waiter == nullptr) waiter = new (std::nothrow) Waiter;
+  pthread_setspecific(key, waiter);
   return *waiter;
 }
 

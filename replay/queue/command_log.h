@@ -48,6 +48,7 @@ class Waiter {
   void announce(uint32_t state) noexcept;
   std::atomic<uint32_t> state_{kWaiting};
   CUresult result_ = CUDA_SUCCESS;
+  Waiter* next_ = nullptr;  // of those without a thread
 };
 
 enum class EntryKind : uint8_t {

@@ -52,7 +52,7 @@ CUresult place_global(Context& context, const GlobalImage& image, Global* global
   }
   auto* bytes = reinterpret_cast<uint8_t*>(global->address);
   std::memset(bytes, 0, image.bytes);
-  std::memcpy(bytes, image.initial.data(), std::min<uint64_t>(image.initial.size(), image.bytes));
+  std::copy_n(image.initial.data(), std::min<uint64_t>(image.initial.size(), image.bytes), bytes);
   return CUDA_SUCCESS;
 }
 

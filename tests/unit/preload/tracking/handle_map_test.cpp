@@ -2,6 +2,7 @@
 #include "preload/tracking/handle_map.h"
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <atomic>
 #include <map>
@@ -46,6 +47,41 @@ TEST(HandleMap, ComingAndGoingDoesNotGrowIt) {
     map.erase(i * 8);
   }
   EXPECT_LT(map.used(), 64u);
+}
+
+// A stream or a graph for each step of a program that runs for weeks. Sanitizers' malloc counts nothing here.
+TEST(HandleMap, ComingAndGoingTakesNoMemory) {
+  auto& map = *new HandleMap;
+  for (uint64_t i = 1; i <= 1000; ++i) map.set(i * 8, i);
+  const size_t before = mallinfo2().uordblks;
+  for (uint64_t i = 1001; i <= 1000000; ++i) {
+    map.set(i * 8, i);
+    map.erase((i - 1000) * 8);
+  }
+  EXPECT_LT(mallinfo2().uordblks - before, 1u << 18);
+}
+
+TEST(HandleMap, ReadersFindWhatIsThereWhileTablesAreUsedAgain) {
+  auto& map = *new HandleMap;
+  for (uint64_t key = 1; key <= 8; ++key) map.set(key, key);
+  std::atomic<bool> stop{false};
+  std::atomic<int> lost{0};
+  std::atomic<int> wrong{0};
+  std::thread reader([&] {
+    for (uint64_t key = 1; !stop; key = key % 8 + 1) lost += map.find(key) != key ? 1 : 0;
+  });
+  std::thread visitor([&] {
+    while (!stop) map.each([&](uint64_t key, uint64_t value) { wrong += key != value ? 1 : 0; });
+  });
+  for (uint64_t key = 1000; key < 1000000; ++key) {
+    map.set(key, key);
+    map.erase(key);
+  }
+  stop = true;
+  reader.join();
+  visitor.join();
+  EXPECT_EQ(lost, 0);
+  EXPECT_EQ(wrong, 0);
 }
 
 TEST(HandleMap, ZeroIsNoKey) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -126,6 +127,14 @@ TEST(LogTest, WaitSettledReturnsWhenEverythingBeforeIsDone) {
   }
   program.join();
   EXPECT_EQ(log.head(), 4u);
+}
+
+TEST(WaiterTest, ServesALaterThreadWhenItsOwnHasEnded) {
+  std::set<Waiter*> seen;
+  for (int i = 0; i < 100; ++i) std::thread([&] { seen.insert(&Waiter::of_this_thread()); }).join();
+  EXPECT_EQ(seen.size(), 1u);
+  EXPECT_EQ(seen.count(&Waiter::of_this_thread()), 1u);
+  std::thread([&] { EXPECT_EQ(seen.count(&Waiter::of_this_thread()), 0u); }).join();
 }
 
 TEST(WaiterTest, TellsAGrantFromAnAnswer) {
