@@ -160,6 +160,33 @@ TEST_F(Endings, PlansAreMadeWhereNoFileCanBeWritten) {
   EXPECT_EQ(std::count(examined.err.begin(), examined.err.end(), '\n'), 1) << examined.err;
 }
 
+// In some sandboxes control groups are mounted by /proc's account, and there is no /sys where they could be read.
+TEST_F(Endings, WithoutSysThereIsHostMemoryAllTheSame) {
+  const auto without_sys = [](const std::vector<std::string>& program) {
+    std::vector<std::string> words = {"/usr/bin/unshare",
+                                      "--map-root-user",
+                                      "--mount",
+                                      "/bin/sh",
+                                      "-c",
+                                      "mount -t tmpfs none /sys && exec \"$@\"",
+                                      "sh"};
+    words.insert(words.end(), program.begin(), program.end());
+    return words;
+  };
+  if (run(without_sys({"/usr/bin/test", "!", "-e", "/sys/fs"})).exit_code != 0)
+    GTEST_SKIP() << "this user may not mount anything";
+  Environment environment = preloaded("50%");
+  environment["REPRISE_WAIT_FOR_PLAN"] = "1";
+  environment["REPRISE_RUN_LOG"] = scratch_.path("a.run");
+  const Outcome outcome = run(without_sys(trainer("12")), environment);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.err, "");
+  EXPECT_EQ(outcome.out, run(trainer("12"), simulated_device()).out);
+  EXPECT_FALSE(lines_of(read_run_log(scratch_.path("a.run")), "plan").empty());
+  const Outcome doctor = run(without_sys({built("bin/reprise"), "doctor", "--device", "sim"}), simulated_device());
+  EXPECT_EQ(doctor.exit_code, 0) << doctor.out << doctor.err;
+}
+
 TEST_F(Endings, TooLittleHostMemoryIsCalledThat) {
   const Outcome outcome =
       reprise({"run", "--device", "sim", "--budget", "50%", "--host-memory", "1MiB", "-o", scratch_.path("a.html")},

@@ -108,6 +108,14 @@ TEST_F(AvailableTest, InAContainerTheMountBeginsAtTheGroup) {
   EXPECT_EQ(available(), kGiB) << "another group, seen from outside";
 }
 
+TEST_F(AvailableTest, AGroupThatCannotBeReadLimitsNothing) {
+  for (const char* mounts : {kSecond, kFirst}) {
+    write("/proc/self/mountinfo", mounts);
+    write("/proc/self/cgroup", "4:memory:/jobs\n0::/jobs\n");
+    EXPECT_EQ(available(), 64 * kGiB);
+  }
+}
+
 TEST_F(AvailableTest, ALimitThatIsPassedLeavesNothing) {
   write("/proc/self/mountinfo", kSecond);
   write("/proc/self/cgroup", "0::/a\n");
