@@ -67,6 +67,14 @@ void read_variable(const char* name, const char* standard, Field* field) {
   if (*standard != 0) read_value(name, standard, field);
 }
 
+// So is what is kinder than a GPU: a program that does well then has shown less.
+template <typename Field>
+void read_kind(const char* name, const char* standard, Field* field, bool (*is_kind)(Field)) {
+  read_variable(name, standard, field);
+  if (is_kind(*field))
+    std::fprintf(stderr, "reprise: simulated device: %s=%s: kinder than a GPU\n", name, std::getenv(name));
+}
+
 // A trait is said: a run on a driver that is unlike others shall look like one.
 template <typename Field>
 void read_trait(const char* name, const char* standard, Field* field) {
@@ -78,6 +86,8 @@ void read_trait(const char* name, const char* standard, Field* field) {
 Settings read_settings() {
   Settings s;
 #define REPRISE_VARIABLE(field, name, Field, values, standard, help) read_variable(name, standard, &s.field);
+#define REPRISE_KIND(field, name, Field, kind, values, standard, help) \
+  read_kind<Field>(name, standard, &s.field, [](Field value) { return kind; });
 #define REPRISE_TRAIT(field, name, Field, values, standard, help) read_trait(name, standard, &s.field);
 #define REPRISE_LONE_VARIABLE(name, values, standard, help)
 #include "tools/sim/base/variables.def"

@@ -29,14 +29,64 @@ TEST(Settings, AreReadByTheirType) {
     setenv("REPRISE_SIM_H2D", "0", 1);
     setenv("REPRISE_SIM_LATENCY", "2.5", 1);
     setenv("REPRISE_SIM_DEVICES", "64", 1);
-    setenv("REPRISE_SIM_POISON", "0", 1);
+    setenv("REPRISE_SIM_POISON", "1", 1);
     setenv("REPRISE_SIM_STRICT", "yes", 1);
     setenv("REPRISE_SIM_STATS", "/tmp/stats", 1);
     setenv("REPRISE_SIM_QUEUE_DEPTH", "", 1);
     const Settings& s = settings();
     end_with(s.memory_bytes == 64ull << 20 && s.h2d_bytes_per_second == 0 && s.latency.nanoseconds == 2500 &&
-             s.devices == 64 && !s.poison && s.strict && s.stats_path == std::string("/tmp/stats") &&
+             s.devices == 64 && s.poison && s.strict && s.stats_path == std::string("/tmp/stats") &&
              s.queue_depth == 1024);
+  };
+  EXPECT_EXIT(child(), testing::ExitedWithCode(0), "^$");
+}
+
+// A kind value of each row that has one; a new row wants one here.
+struct Kind {
+  const char* name;
+  const char* standard;
+  const char* value;
+};
+const char* kind_value(const std::string& name) {
+  if (name == "REPRISE_SIM_QUEUE_DEPTH") return "1000000";
+  if (name == "REPRISE_SIM_POISON") return "0";
+  return nullptr;
+}
+const Kind kKinds[] = {
+#define REPRISE_VARIABLE(field, name, Field, values, standard, help)
+#define REPRISE_LONE_VARIABLE(name, values, standard, help)
+#define REPRISE_KIND(field, name, Field, kind, values, standard, help) {name, standard, kind_value(name)},
+#include "tools/sim/base/variables.def"
+#undef REPRISE_VARIABLE
+#undef REPRISE_LONE_VARIABLE
+};
+
+TEST(Settings, WhatIsKinderThanAGpuIsSaidAndIsNoDefault) {
+  for (const Kind& row : kKinds) {
+    ASSERT_NE(row.value, nullptr) << row.name;
+    const auto child = [&](const char* value) {
+      setenv(row.name, value, 1);
+      settings();
+      end_with(true);
+    };
+    const std::string said = std::string("simulated device: ") + row.name + "=" + row.value + ": kinder than a GPU\n$";
+    EXPECT_EXIT(child(row.value), testing::ExitedWithCode(0), said);
+    EXPECT_EXIT(child(row.standard), testing::ExitedWithCode(0), "^$");
+  }
+}
+
+// Times, sizes and counters are no kindness: what a device of any size and speed may do.
+TEST(Settings, NothingElseIsSaidOfWhatHoldsAnyway) {
+  const auto child = [] {
+#define REPRISE_VARIABLE(field, name, Field, values, standard, help) \
+  if (*standard != 0) setenv(name, standard, 1);
+#define REPRISE_TRAIT(field, name, Field, values, standard, help)
+#define REPRISE_LONE_VARIABLE(name, values, standard, help)
+#include "tools/sim/base/variables.def"
+#undef REPRISE_VARIABLE
+#undef REPRISE_LONE_VARIABLE
+    settings();
+    end_with(true);
   };
   EXPECT_EXIT(child(), testing::ExitedWithCode(0), "^$");
 }
