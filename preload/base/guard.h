@@ -6,7 +6,7 @@
 namespace reprise {
 
 namespace detail {
-extern thread_local bool inside_hook __attribute__((tls_model("initial-exec")));
+extern constinit thread_local bool inside_hook __attribute__((tls_model("initial-exec")));
 }
 
 // True when this call is the program's own and calls are watched (or `watched`). Calls made until the scope ends are

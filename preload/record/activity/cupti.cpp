@@ -134,11 +134,9 @@ class CuptiSource final : public ActivitySource {
 }  // namespace
 
 ActivitySource* cupti_activity_source() noexcept {
-  static ActivitySource* const source = []() -> ActivitySource* {
-    auto* made = new (std::nothrow) CuptiSource;
-    return made != nullptr && made->create() ? made : nullptr;
-  }();
-  return source;
+  static CuptiSource* const source = new (std::nothrow) CuptiSource;
+  static const bool works = source != nullptr && source->create();
+  return works ? source : nullptr;
 }
 
 }  // namespace reprise

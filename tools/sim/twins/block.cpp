@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
+#include <mutex>
 #include <vector>
 
 #include "tools/sim/twins/fiber.h"
@@ -208,8 +209,34 @@ class Block {
 
 __attribute__((tls_model("initial-exec"))) __thread Block* this_block = nullptr;
 
+// Blocks, and the stacks that they have, serve a later thread when theirs has ended.
+struct Unused {
+  std::mutex mutex;
+  std::vector<Block*> blocks;
+};
+Unused& unused() {
+  static Unused& all = *new Unused;
+  return all;
+}
+struct Lease {
+  Lease() {
+    const std::lock_guard lock(unused().mutex);
+    if (unused().blocks.empty()) unused().blocks.push_back(new Block);
+    this_block = unused().blocks.back();
+    unused().blocks.pop_back();
+  }
+  ~Lease() {
+    const std::lock_guard lock(unused().mutex);
+    unused().blocks.push_back(this_block);
+    this_block = nullptr;
+  }
+};
+
 Block& block() {
-  if (this_block == nullptr) this_block = new Block;
+  if (this_block == nullptr) {
+    static thread_local const Lease lease;
+    static_cast<void>(lease);
+  }
   return *this_block;
 }
 

@@ -55,7 +55,7 @@ bool RecordingHandler::read_back(const ReadBack& request) noexcept {
     read_parts.push_back(part);
     std::vector<unsigned char> all(part.offset + part.bytes);
     const std::vector<uint64_t>& content = contents[part.base];
-    std::memcpy(all.data(), content.data(), std::min(all.size(), content.size() * 8));
+    if (!content.empty()) std::memcpy(all.data(), content.data(), std::min(all.size(), content.size() * 8));
     bytes.insert(bytes.end(), all.begin() + static_cast<std::ptrdiff_t>(part.offset), all.end());
   }
   if (while_reading) while_reading();

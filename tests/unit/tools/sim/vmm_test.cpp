@@ -147,7 +147,7 @@ TEST_F(Vmm, RetainedHandlesCount) {
 }
 
 TEST_F(Vmm, ReservationsTakeAHintThatIsFree) {
-  const CUdeviceptr hint = 0x6000'0000'0000;
+  const CUdeviceptr hint = 0x4000'0000'0000;
   const CUdeviceptr first = reserve(8, hint);
   EXPECT_EQ(hint, first);
   const CUdeviceptr second = reserve(8, hint);
