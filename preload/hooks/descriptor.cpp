@@ -1,4 +1,6 @@
 // Objects that carry a device address in a form of their own: TMA descriptors, textures, arrays.
+#include <cstring>
+
 #include "preload/base/export.h"
 #include "preload/base/guard.h"
 #include "preload/calls/handler.h"
@@ -13,7 +15,10 @@ namespace {
 
 CUresult encoded(CUresult result, const CUtensorMap* map, const void* address) {
   const HookScope scope;
-  if (scope && result == CUDA_SUCCESS) insert_tensor_map(*map, reinterpret_cast<CUdeviceptr>(address));
+  if (!scope || result != CUDA_SUCCESS) return result;
+  CUtensorMap aligned;  // programs built with CUDA 12 align theirs to 64 bytes, CUDA 13's headers say more
+  std::memcpy(&aligned, map, sizeof aligned);
+  insert_tensor_map(aligned, reinterpret_cast<CUdeviceptr>(address));
   return result;
 }
 
