@@ -112,6 +112,7 @@ void Dispatcher::follow_budget() noexcept {
   }
   uint64_t limit =
       chunk_limit(rule_, shared_.chunk_bytes, memory_.outside.bytes(), peak_footprint_, pager_.largest_working_set());
+  shared_.counters.budget_chunks.store(limit, std::memory_order_relaxed);
   // What a call cannot do without comes before what the driver may need.
   limit = std::min(limit, std::max(memory_.outside.room() / shared_.chunk_bytes, pager_.largest_working_set()));
   memory_.chunks.set_limit(limit);

@@ -101,9 +101,15 @@ void OnDemandExecutor::complain(LogEntry& entry) noexcept {
     // Or it is large enough, and the device is fuller than it says.
     const bool too_small =
         planner != 0 || shortage.needed_bytes > shared_.counters.limit_chunks.load() * shared_.chunk_bytes;
+    const bool no_room = too_small && planner == 0 &&
+                         shortage.needed_bytes <= shared_.counters.budget_chunks.load() * shared_.chunk_bytes;
     const uint64_t least = too_small ? std::max(planner, shortage.needed_bytes + outside) : 0;
-    const std::string way_out =
-        too_small ? "; the budget is too small, at least " + std::to_string(least) + " bytes are needed" : "";
+    std::string way_out;
+    if (no_room) {
+      way_out = "; the device has no room for more beside what the driver and other programs hold";
+    } else if (too_small) {
+      way_out = "; the budget is too small, at least " + std::to_string(least) + " bytes are needed";
+    }
     const std::string name = trace::short_name(entry.command.name);
     log_line(LogLevel::warn, "%s needs %llu bytes of device memory at once, the budget leaves %llu%s%s", name.c_str(),
              needed, limit, way_out.c_str(), then);

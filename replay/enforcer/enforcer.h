@@ -167,11 +167,12 @@ class Enforcer final : public Handler {
   uint32_t plan_count_ = 0;   // in this context
   uint64_t plans_taken_ = 0;  // in all
   bool no_more_plans_ = false;
-  bool fitting_ = false;      // the budget holds everything so far
-  bool records_ = false;      // calls go to the trace
-  bool may_record_ = true;    // ... while no plan is followed
-  bool new_stretch_ = false;  // the next plan is for what is recorded from the next resumption on
-  uint64_t from_call_ = 0;    // the first call of that
+  bool told_of_room_ = false;  // that the device has less room than the budget
+  bool fitting_ = false;       // the budget holds everything so far
+  bool records_ = false;       // calls go to the trace
+  bool may_record_ = true;     // ... while no plan is followed
+  bool new_stretch_ = false;   // the next plan is for what is recorded from the next resumption on
+  uint64_t from_call_ = 0;     // the first call of that
   uint64_t recorded_calls_ = 0;
   uint64_t paused_after_ = 0;  // the last call before the pause
   bool paused_for_plan_ = false;

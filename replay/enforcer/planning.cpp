@@ -260,7 +260,15 @@ void Enforcer::ask_planner() noexcept {
   const uint64_t outside = shared_.counters.outside_bytes.load();
   request.budget_bytes = known_budget(budget_rule(config_), peak_footprint_, outside);
   if (const uint64_t room = shared_.counters.room_bytes.load(); room < request.budget_bytes) {
-    request.budget_bytes = std::min(request.budget_bytes, room + outside);
+    const uint64_t given = request.budget_bytes;
+    request.budget_bytes = std::min(given, room + outside);
+    if (request.budget_bytes < given && !told_of_room_) {
+      told_of_room_ = true;
+      log_line(LogLevel::warn,
+               "the budget is %llu bytes, but beside the driver and other programs the device has room for %llu: "
+               "the plan is for that",
+               static_cast<unsigned long long>(given), static_cast<unsigned long long>(request.budget_bytes));
+    }
   }
   follower_.planner_asked();
   request.from_call = from_call_;

@@ -27,7 +27,8 @@ struct Counters {
   std::atomic<uint64_t> peak_requested_bytes{0};
   std::atomic<uint64_t> peak_footprint_bytes{0};  // what that takes of the device without us
   std::atomic<uint64_t> limit_chunks{0};
-  std::atomic<uint64_t> device_bytes{0};  // physical chunks that exist
+  std::atomic<uint64_t> budget_chunks{0};  // the limit without what other programs hold of the device
+  std::atomic<uint64_t> device_bytes{0};   // physical chunks that exist
   std::atomic<uint64_t> peak_device_bytes{0};
   std::atomic<uint64_t> outside_bytes{0};        // device memory that the program holds around Reprise
   std::atomic<uint64_t> room_bytes{UINT64_MAX};  // that ours may have of the device, whatever the budget says

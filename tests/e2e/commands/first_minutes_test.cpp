@@ -193,6 +193,20 @@ TEST_F(FirstMinutes, WhatANeighbourTakesIsNotInAPercentage) {
   }
 }
 
+// A budget that the device has no room for is not cut in silence.
+TEST_F(FirstMinutes, ABudgetThatTheDeviceHasNoRoomForIsToldToBeCut) {
+  const std::vector<std::string> run = {"run", "--device", "sim", "--budget", "4MiB", "-o", file("a.html")};
+  const std::string words =
+      "the budget is 4194304 bytes, but beside the driver and other programs the device has room for ";
+  for (const char* size : {"384KiB", "448KiB", "512KiB"}) {
+    const Outcome small = reprise(run, small_trainer(6), {{"REPRISE_SIM_MEMORY", size}});
+    EXPECT_EQ(small.exit_code, 0) << small.err;
+    EXPECT_NE(small.err.find(words), std::string::npos) << size << small.err;
+  }
+  const Outcome large = reprise(run, small_trainer(6), {{"REPRISE_SIM_MEMORY", "8MiB"}});
+  EXPECT_EQ(large.err.find(words), std::string::npos) << large.err;
+}
+
 // Typed as it is printed, the recommended size is the budget that was simulated.
 TEST_F(FirstMinutes, TheRecommendedSizeCanBeTyped) {
   ASSERT_EQ(reprise({"record", "--device", "sim", "-o", file("a.trace")}, small_trainer(6)).exit_code, 0);

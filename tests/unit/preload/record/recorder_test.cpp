@@ -243,6 +243,7 @@ TEST_F(RecorderTest, CallSitesRepeatAndDiffer) {
 
 TEST_F(RecorderTest, CallSitesFromManyThreads) {
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&] {
       for (uint64_t key = 1; key <= 2000; ++key) recorder_->call_site(key % 50);

@@ -276,7 +276,7 @@ void expect_safe(const Json& value, const std::string& where) {
     EXPECT_LE(value.get<uint64_t>(), uint64_t{1} << 53) << where;
   }
   for (const auto& [key, inner] : value.items()) {
-    if (value.is_structured()) expect_safe(inner, where + "/" + key);
+    if (value.is_structured()) expect_safe(inner, std::string(where).append("/").append(key));
   }
 }
 

@@ -48,7 +48,7 @@ class Peer : public DriverTest {
   }
 
   // Memory of the first device behind addresses of its own, which devices reach by cuMemSetAccess alone.
-  CUdeviceptr mapped(std::vector<int> devices) {
+  CUdeviceptr mapped(const std::vector<int>& devices) {
     CUmemAllocationProp properties = {};
     properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
     properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
