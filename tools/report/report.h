@@ -59,7 +59,9 @@ std::string make_summary(const Inputs& inputs);
 bool lacks_plan(const Inputs& inputs);
 inline constexpr char kLacksPlan[] =
     "the plan of this run is not among the files, so there is no table of what each tensor costs, nor waits, nor "
-    "predicted times: `reprise run --save-plan FILE` keeps it, and the run log says where";
+    "predicted times: `reprise run --save-plan FILE` keeps it, and the run log says where; with LD_PRELOAD alone "
+    "REPRISE_KEEP=1 "
+    "keeps it beside the trace";
 
 // Of a run in which no iteration was planned: why, as a clause, by what the run log says.
 std::string why_unplanned(const Inputs& inputs);

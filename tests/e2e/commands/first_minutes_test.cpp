@@ -154,6 +154,21 @@ TEST_F(FirstMinutes, AReportOfTraceAndRunUsesThePlanOrSaysWhatIsMissing) {
   EXPECT_NE(data["sentences"].dump().find("The plan of this run is not among the files"), std::string::npos);
 }
 
+// What is advised for a run without the launcher does keep the plan, and the report finds it.
+TEST_F(FirstMinutes, ReportsOfPreloadedRunsFindThePlanThatWasKept) {
+  const Environment files = {{"REPRISE_TRACE", file("p.trace")}, {"REPRISE_RUN_LOG", file("p.run")}};
+  const Environment small = {{"REPRISE_SIM_GRANULARITY", "16KiB"}, {"REPRISE_WAIT_FOR_PLAN", "1"}};
+  const std::string missing = "the plan of this run is not among the files";
+  for (const char* keep : {"0", "1"}) {
+    const Environment environment = merged(merged(preloaded("70%"), files), merged(small, {{"REPRISE_KEEP", keep}}));
+    ASSERT_EQ(run(small_trainer(7), environment).exit_code, 0);
+    const Outcome made = reprise({"report", file("p.trace"), file("p.run"), "-o", file("p.html")});
+    EXPECT_EQ(made.exit_code, 0) << made.err;
+    EXPECT_EQ(made.err.find(missing) == std::string::npos, keep == std::string("1")) << made.err;
+    EXPECT_EQ(made.err.find("REPRISE_KEEP=1") == std::string::npos, keep == std::string("1")) << made.err;
+  }
+}
+
 // Two that are started at the same moment take the device from each other, and neither takes it for its own doing.
 TEST_F(FirstMinutes, WhatANeighbourTakesIsNotInAPercentage) {
   ASSERT_EQ(run_within("70%", 6).exit_code, 0);
