@@ -39,10 +39,17 @@ Faults& faults() {
 }
 
 constexpr const char* kExecution = "launch-execution";
+constexpr const char* kLaunchOf = "launch-of-";  // and a part of a kernel's name
 
-// "cuMemAlloc" names all versions: cuMemAlloc_v2 and the per-thread forms, too.
+// "cuMemAlloc" names all versions: cuMemAlloc_v2 and the per-thread forms, too. Of a kernel's name, which is a mangled
+// one, a part will do.
 bool names(const std::string& wanted, const char* function) {
   const size_t length = wanted.size();
+  const size_t prefix = std::strlen(kLaunchOf);
+  if (std::strncmp(function, kLaunchOf, prefix) == 0) {
+    return wanted.compare(0, prefix, kLaunchOf) == 0 &&
+           std::strstr(function + prefix, wanted.c_str() + prefix) != nullptr;
+  }
   if (std::strncmp(function, wanted.c_str(), length) != 0) return false;
   return function[length] == 0 || function[length] == '_';
 }
@@ -127,6 +134,11 @@ CUresult take_fault(const char* function, const void* caller) noexcept {
   const bool from_shim = is_shim(caller);
   if (counting_calls()) note_call(function, from_shim);
   return faults().armed.load(std::memory_order_relaxed) ? take(function, from_shim) : CUDA_SUCCESS;
+}
+
+CUresult launch_fault(const std::string& kernel) {
+  if (!faults().armed.load(std::memory_order_relaxed)) return CUDA_SUCCESS;
+  return take((kLaunchOf + kernel).c_str(), false);
 }
 
 CUresult next_execution_fault() noexcept {

@@ -4,6 +4,7 @@
 #include "tools/sim/streams/dispatch.h"
 #include "tools/sim/streams/enter.h"
 #include "tools/sim/streams/event.h"
+#include "tools/sim/streams/faults.h"
 
 using namespace reprise::sim;
 
@@ -13,6 +14,7 @@ CUresult make_operation(Context& context, CUfunction handle, const LaunchShape& 
                         OperationPointer* operation) {
   std::shared_ptr<Function> function;
   SIM_TRY(find_function(context, handle, &function));
+  SIM_TRY(launch_fault(function->kernel->name));
   SIM_TRY(check_launch(*function, shape));
   ParameterBlob blob;
   SIM_TRY(blob.read(*function, parameters, extra));
