@@ -114,7 +114,6 @@ void scan_launch(CommandBuilder& builder, const Function& function, const uint8_
   }
   add_unnamed(builder, function);
   if (function.opaque) builder.flag(trace::kOpOpaque);
-  builder.named_accesses = builder.command.access_count;
   add_pointees(builder, function.id);
 }
 

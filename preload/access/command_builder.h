@@ -29,6 +29,8 @@ class CommandBuilder {
   bool host_readable = false;   // ... to memory that can be looked at where it is
   bool fresh_writes = false;    // ... writes memory that was not marked as written before
   uint32_t named_accesses = 0;  // of a launch: those that its parameters name, without what pointer tables add
+  uint64_t named_bytes = 0;     // ... and what of command.operand_bytes they are
+  uint64_t reader = 0;          // the kernel or graph, for looks.h
   Access* const accesses;
   const uint32_t capacity;
 };

@@ -252,6 +252,7 @@ bool find_part(const LookRange& range, const Access* accesses, uint32_t index, P
 
 void look(CommandBuilder& builder, const LookRange& range) noexcept {
   const bool may = may_read();
+  if (!may && !any_capture()) builder.command.blind = true;
   if (!may && !builder.host_readable) return;
   Looks looks(builder);
   for (uint32_t i = range.begin; i < range.end; ++i) {

@@ -1,6 +1,6 @@
 // Looks into buffers that may hold addresses which no copy told of: tables that kernels or host functions fill. While
 // the program is recorded or served on demand, a launch's operands are read back and scanned before it is submitted, if
-// they may have changed; docs/decisions/0030 says which and why. Callers: pointees; hooks of copies, submit().
+// they may have changed; docs/decisions/0024 says which and why. Callers: pointees; hooks of copies, submit().
 #pragma once
 #include <cstdint>
 

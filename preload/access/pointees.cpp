@@ -238,6 +238,9 @@ void forget_pointees(const Allocation& allocation) noexcept {
 }
 
 void add_pointees(CommandBuilder& builder, uint64_t reader) noexcept {
+  builder.named_accesses = builder.command.access_count;
+  builder.named_bytes = builder.command.operand_bytes;
+  builder.reader = reader;
   // Pointees may hold pointers themselves: each round looks at those that the one before it has added.
   uint32_t end;
   for (uint32_t begin = 0, depth = 0; begin < builder.command.access_count; begin = end, ++depth) {
@@ -245,6 +248,15 @@ void add_pointees(CommandBuilder& builder, uint64_t reader) noexcept {
     if (builder.unscanned && builder.command.issue != nullptr) look(builder, {begin, end, depth, reader});
     if (builder.holds_pointers) expand(builder, begin, end);
   }
+}
+
+void look_again(CommandBuilder& builder) noexcept {
+  Command& command = builder.command;
+  command.blind = false;
+  command.access_count = builder.named_accesses;
+  command.operand_bytes = builder.named_bytes;
+  add_pointees(builder, builder.reader);
+  if (builder.holds_pointers) command.kernel = 0;  // it reaches what no parameter names
 }
 
 }  // namespace reprise

@@ -13,6 +13,10 @@
 
 namespace reprise {
 
+// Handler::submit()'s answer to a blind command that is no call of a plan in force (any more): nothing was done. Its
+// operands are to be looked into, and it comes again.
+inline constexpr CUresult kLookFirst = static_cast<CUresult>(-1);
+
 class Handler {
  public:
   // Objects live as long as the process and are never destroyed.
@@ -25,7 +29,7 @@ class Handler {
     return false;
   }
 
-  // Work on a stream. The command and what it points to are only valid during the call.
+  // Work on a stream. The command and what it points to are only valid during the call. May answer kLookFirst.
   virtual CUresult submit(const Command& command) noexcept = 0;
 
   virtual CUresult event_record(CUevent event, CUstream stream, unsigned flags) noexcept = 0;

@@ -34,7 +34,7 @@ __attribute__((noinline)) CUresult launch(CUgraphExec executable, CUstream strea
   if (const uint64_t content = command.signature; content != 0) {
     add_pointees(builder, content);  // of the tables as they are now
     command.signature = trace::op_signature(command.op, content, command.grid, command.block, 0,
-                                            stream_id(command.stream), 0, command.access_count);
+                                            stream_id(command.stream), 0, builder.named_accesses);
   }
   return submit(builder);
 }

@@ -1,6 +1,7 @@
 #include "preload/hooks/submit.h"
 
 #include "preload/access/looks.h"
+#include "preload/access/pointees.h"
 #include "preload/base/runtime.h"
 #include "preload/base/sequence.h"
 #include "preload/calls/handler.h"
@@ -25,6 +26,10 @@ CUresult submit(CommandBuilder& builder) noexcept {
   }
   if (records) command.call_site = recorder->call_site(command.signature);
   const CUresult result = active.handler->submit(command);
+  if (result == kLookFirst) {
+    look_again(builder);
+    return submit(builder);
+  }
   if (recorder != nullptr) recorder->op(command, result, called_ns);  // the handler may have paused or resumed it
   if (result == CUDA_SUCCESS) mark_submitted(builder);
   return result;

@@ -265,6 +265,18 @@ bool Enforcer::decide_wait(LogEntry& entry) noexcept {
          shared_.captures.load(std::memory_order_relaxed) > 0;
 }
 
+// What a plan knows that its call touches stands in the log: the plan may be left before the call is issued.
+LogEntry* Enforcer::append_op(const Command& command, const FollowedCall& step) noexcept {
+  if (!step.planned || !follower_.matcher().knows_pointees(step.match)) return shared_.command_log.append_op(command);
+  Command completed = command;
+  accesses_.assign(command.accesses, command.accesses + command.access_count);
+  follower_.matcher().add_pointees(step.match, &accesses_, &completed.operand_bytes);
+  completed.kernel = 0;  // it reaches what no parameter names, so it is not launched again
+  completed.accesses = accesses_.data();
+  completed.access_count = static_cast<uint32_t>(accesses_.size());
+  return shared_.command_log.append_op(completed);
+}
+
 CUresult Enforcer::submit(const Command& command) noexcept {
   if (!managing()) return command.issue(command.payload, command.stream);
   if (const CUresult fault = shared_.faults.take(); fault != CUDA_SUCCESS) return fault;
@@ -278,8 +290,9 @@ CUresult Enforcer::submit(const Command& command) noexcept {
     const FollowedCall step = command.captured ? FollowedCall{} : follower_.op(command);
     after_step(step, command.sequence);
     append_open_handovers(command.context);
+    if (step.look_first) return kLookFirst;
     append_activate(step, command.context);
-    entry = shared_.command_log.append_op(command);
+    entry = append_op(command, step);
     entry->command.stream = stream;
     if (step.planned) {
       entry->call = step.match.call;

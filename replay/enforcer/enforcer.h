@@ -114,6 +114,7 @@ class Enforcer final : public Handler {
   void begin_stretch(uint64_t sequence, uint64_t quiet) noexcept;
   void stop_planning(bool keep_recording) noexcept;
 
+  LogEntry* append_op(const Command& command, const FollowedCall& step) noexcept;
   bool decide_wait(LogEntry& entry) noexcept;
   bool may_not_fit(const Command& command) const noexcept;
   uint64_t limit_bytes() const noexcept;
@@ -152,7 +153,8 @@ class Enforcer final : public Handler {
   Shared shared_;
   Dispatcher dispatcher_;
   PlanFollower follower_;
-  uint64_t peak_footprint_ = 0;  // of the follower's
+  std::vector<Access> accesses_;  // of the op that is appended
+  uint64_t peak_footprint_ = 0;   // of the follower's
   PlannerProcess planner_;
   PerThreadStreams per_thread_{&Enforcer::destroy_stand_in, this};
   std::atomic<State> state_{State::closed};

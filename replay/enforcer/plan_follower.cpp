@@ -8,19 +8,40 @@
 
 namespace reprise::replay {
 namespace {
-constexpr uint64_t kPatience = 3;      // early failures before boundaries are skipped
 constexpr uint64_t kMostSkipped = 64;  // boundaries
+constexpr uint64_t kMostPhases = 64;
 // Rounds: what happens from one activation to the next.
 constexpr uint64_t kRoundsBeforeHold = 8;  // and eight times as many before the second
 constexpr uint64_t kRoundsHeld = 4;        // the detector needs three
 constexpr uint64_t kMostHolds = 2;
 constexpr uint64_t kFewIterations = 8;  // of plans, in a round
+
+// Calls at which it looks as where the plan begins: the same call comes, and nothing is alive that was not alive then.
+// A plan of five of the program's steps, which differ in the middle, has five.
+std::vector<uint32_t> beginnings(const plan::Plan& plan) noexcept {
+  using plan::CallKind;
+  std::vector<uint32_t> found;
+  int64_t alive = 0;
+  for (uint32_t i = 0; i < plan.calls.size() && found.size() < kMostPhases; ++i) {
+    const plan::Call& call = plan.calls[i];
+    const plan::Call& first = plan.calls[0];
+    if (alive == 0 && call.kind == first.kind && call.signature == first.signature) found.push_back(i);
+    if (call.kind == CallKind::allocate || call.kind == CallKind::allocate_handover) ++alive;
+    if (call.kind == CallKind::free || call.kind == CallKind::free_handover || call.kind == CallKind::late_free) {
+      --alive;
+    }
+  }
+  return found;
+}
+
 }  // namespace
 
 using plan::CallKind;
 
 void PlanFollower::use(const PlanIndex* plan_index) noexcept {
-  plans_.push_back({plan_index});
+  plans_.emplace_back();
+  plans_.back().index = plan_index;
+  plans_.back().beginnings = beginnings(plan_index->plan);
   end_hold();
   activations_ = planned_iterations_ = calls_ = in_use_ = 0;
 }
@@ -40,25 +61,23 @@ void PlanFollower::freed(uint64_t allocation) noexcept {
 }
 
 FollowedCall PlanFollower::op(const Command& command) noexcept {
-  return step(CallKind::op, command.signature, command.name,
+  return step(CallKind::op, command.signature, command.name, command.blind,
               [&](FollowedCall& step) { return matcher_.op(command, &step.match); });
 }
 
 FollowedCall PlanFollower::allocate(const AllocateCall& call) noexcept {
-  return step(CallKind::allocate, trace::allocate_signature(call.origin, call.size), "an allocation",
+  return step(CallKind::allocate, trace::allocate_signature(call.origin, call.size), "an allocation", false,
               [&](FollowedCall& step) { return matcher_.allocate(call, &step.match, &step.address); });
 }
 
 FollowedCall PlanFollower::free(const FreeCall& call) noexcept {
-  return step(CallKind::free, trace::free_signature(call.origin, call.size), "a free",
+  return step(CallKind::free, trace::free_signature(call.origin, call.size), "a free", false,
               [&](FollowedCall& step) { return matcher_.free(call, &step.match); });
 }
 
 template <typename Try>
-FollowedCall PlanFollower::step(CallKind kind, uint64_t signature, const char* got, Try match) noexcept {
+FollowedCall PlanFollower::step(CallKind kind, uint64_t signature, const char* got, bool blind, Try match) noexcept {
   FollowedCall step;
-  ++calls_;
-  ++calls_in_all_;
   if (following_ && shared_.dispatcher_divergences.load(std::memory_order_acquire) != divergences_seen_) {
     // The dispatcher has ended the plan and logged why.
     end_plan();
@@ -74,11 +93,19 @@ FollowedCall PlanFollower::step(CallKind kind, uint64_t signature, const char* g
   if (following_) {
     step.planned = match(step);
     if (step.planned) {
+      ++calls_;
+      ++calls_in_all_;
       if (step.match.iteration >= next_iteration_) next_iteration_ = step.match.iteration + 1;
       return step;
     }
     diverge(got);
   }
+  if (blind) {
+    step.look_first = true;
+    return step;
+  }
+  ++calls_;
+  ++calls_in_all_;
   if (held_calls_ > 0) {
     if (--held_calls_ == 0) end_hold();
   } else {
@@ -158,16 +185,23 @@ std::string PlanFollower::why_never_begun(uint32_t plan) const noexcept {
   return known.difference == nullptr ? why : why + ": " + known.difference;
 }
 
+bool PlanFollower::never_lasts(uint32_t plan) const noexcept {
+  return plans_[plan].early_failures >= plans_[plan].patience();
+}
+
 // Of the plans that may begin here and were not tried: the one that has failed least of late, the newest among equals,
 // for it was made where the others did not do. No plan: a number that is none's.
 uint32_t PlanFollower::choose(CallKind kind, uint64_t signature, uint32_t tried) noexcept {
   auto best = static_cast<uint32_t>(plans_.size());
   for (uint32_t i = 0; i < plans_.size(); ++i) {
     if ((tried >> i & 1) != 0 || !begins_here(i, kind, signature)) continue;
-    if (plans_[i].skip_boundaries > 0) {
-      if (tried == 0) --plans_[i].skip_boundaries;
+    KnownPlan& plan = plans_[i];
+    if (tried == 0) plan.phase = (plan.phase + 1) % plan.beginnings.size();
+    if (plan.skip_boundaries > 0) {
+      if (tried == 0) --plan.skip_boundaries;
       continue;
     }
+    if (plan.beginnings.size() > 1 && (plan.failed_phases >> plan.phase & 1) != 0) continue;
     if (best == plans_.size() || plans_[i].early_failures <= plans_[best].early_failures) best = i;
   }
   return best;
@@ -205,17 +239,25 @@ bool PlanFollower::hold_now() noexcept {
 void PlanFollower::end_plan() noexcept {
   following_ = false;
   planned_iterations_ += matcher_.iteration() - began_iteration_;
+  // Steps that have passed under the plan count as well: the one that it began with has been counted.
+  KnownPlan& plan = plans_[current_];
+  const auto at = matcher_.next() != 0 ? matcher_.next() : static_cast<uint32_t>(plan.index->plan.calls.size());
+  const auto passed = std::lower_bound(plan.beginnings.begin(), plan.beginnings.end(), at) - plan.beginnings.begin();
+  plan.phase = (plan.phase + static_cast<uint64_t>(passed) - 1) % plan.beginnings.size();
   open_handovers_ = matcher_.end();
 }
 
 void PlanFollower::diverge(const char* got) noexcept {
-  end_plan();
   KnownPlan& plan = plans_[current_];
+  const uint64_t began_at = uint64_t{1} << plan.phase;
+  end_plan();
   const bool early = matcher_.iteration() == began_iteration_;
   plan.early_failures = early ? plan.early_failures + 1 : 0;
-  if (plan.early_failures >= kPatience) {
+  plan.failed_phases = early ? plan.failed_phases | began_at : 0;
+  if (plan.early_failures >= plan.patience()) {
+    plan.failed_phases = 0;
     plan.skip_boundaries =
-        std::min<uint64_t>(uint64_t{1} << std::min<uint64_t>(plan.early_failures - kPatience, 6), kMostSkipped);
+        std::min<uint64_t>(uint64_t{1} << std::min<uint64_t>(plan.early_failures - plan.patience(), 6), kMostSkipped);
   }
   on_demand_began_ns_ = 0;
   calls_in_period_ = 0;

@@ -4,6 +4,7 @@
 #pragma once
 #include <cuda.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <map>
@@ -24,6 +25,7 @@ struct FollowedCall {
   bool planned = false;      // the call is the plan's: `match` says which
   bool ask_planner = false;  // two equal periods were seen
   bool holds = false;        // a plan would begin here, but from here on none does for a while
+  bool look_first = false;   // not taken: it is blind, and no plan says what it touches
   uint32_t plan = 0;
   Match match;
   CUdeviceptr address = 0;  // of a planned allocation
@@ -52,8 +54,12 @@ class PlanFollower {
   const plan::Call& plan_call(const Match& match) const noexcept {
     return plans_[current_].index->plan.calls[match.call];
   }
+  // What the plan knows that the call touches beside what it says itself (Matcher).
+  const Matcher& matcher() const noexcept { return matcher_; }
   // Of a plan that the program never was at the beginning of: what differed when its first call came last. Else empty.
   std::string why_never_begun(uint32_t plan) const noexcept;
+  // Its activations all ended within their first iterations of late.
+  bool never_lasts(uint32_t plan) const noexcept;
   // Calls of the program, under plans and on demand.
   uint64_t calls_seen() const noexcept { return calls_in_all_; }
   // May be asked without the lock, too.
@@ -88,13 +94,20 @@ class PlanFollower {
     const PlanIndex* index = nullptr;
     uint64_t early_failures = 0;  // activations in a row that did not last one iteration
     uint64_t skip_boundaries = 0;
+    // A plan of several steps may begin at the first one only, and from without all steps look alike. Which of them it
+    // is, is counted from anywhere (`phase`); each is tried once.
+    std::vector<uint32_t> beginnings;
+    uint64_t phase = 0;
+    uint64_t failed_phases = 0;  // bits
+    // So many early failures before boundaries are skipped.
+    uint64_t patience() const noexcept { return std::max<uint64_t>(3, beginnings.size()); }
     bool begun = false;
     uint64_t first_calls = 0;          // how often its first call came while it was not followed
     size_t alive_then = 0;             // allocations, the last time
     const char* difference = nullptr;  // and what else was not as in the recording
   };
   template <typename Try>
-  FollowedCall step(plan::CallKind kind, uint64_t signature, const char* got, Try match) noexcept;
+  FollowedCall step(plan::CallKind kind, uint64_t signature, const char* got, bool blind, Try match) noexcept;
   bool begins_here(uint32_t plan, plan::CallKind kind, uint64_t signature) noexcept;
   uint32_t choose(plan::CallKind kind, uint64_t signature, uint32_t tried) noexcept;
   template <typename Try>

@@ -61,6 +61,26 @@ bool Matcher::has_pointee(const plan::Call& call, CUdeviceptr base) const noexce
   });
 }
 
+bool Matcher::knows_pointees(const Match& match) const noexcept {
+  const plan::Call& call = plan_index_->plan.calls[match.call];
+  const bool launch = call.op == trace::OpKind::launch || call.op == trace::OpKind::graph_launch;
+  return launch && !call.accesses.empty() && call.accesses.back().parameter_offset == trace::kNoParameter;
+}
+
+void Matcher::add_pointees(const Match& match, std::vector<Access>* accesses, uint64_t* operand_bytes) const {
+  const auto there = [&](CUdeviceptr base) {
+    return std::any_of(accesses->begin(), accesses->end(),
+                       [&](const Access& access) { return access.address - access.offset == base; });
+  };
+  for (const plan::OpAccess& known : plan_index_->plan.calls[match.call].accesses) {
+    const CUdeviceptr base = address_of(known.tensor);
+    if (known.parameter_offset != trace::kNoParameter || there(base)) continue;
+    accesses->push_back(
+        {0, base + known.offset, known.offset, 0, trace::kNoParameter, trace::kAccessRead | trace::kAccessWrite});
+    *operand_bytes += plan_index_->plan.tensors[known.tensor].size;
+  }
+}
+
 bool Matcher::allocate(const AllocateCall& call, Match* match, CUdeviceptr* address) noexcept {
   const plan::Call& expected = plan_index_->plan.calls[next_];
   if ((expected.kind != CallKind::allocate && expected.kind != CallKind::allocate_handover) ||

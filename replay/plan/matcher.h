@@ -37,6 +37,11 @@ class Matcher {
   bool allocate(const AllocateCall& call, Match* match, CUdeviceptr* address) noexcept;
   bool free(const FreeCall& call, Match* match) noexcept;
 
+  // Does the plan know of tensors that the matched call reaches through addresses in memory? Adds those that are not
+  // among `accesses`: while a plan is in force nothing is looked into, so the call itself does not say.
+  bool knows_pointees(const Match& match) const noexcept;
+  void add_pointees(const Match& match, std::vector<Access>* accesses, uint64_t* operand_bytes) const;
+
   // The plan is over. Returns the ranges of the handovers whose allocation has not come.
   std::vector<OpenHandover> end() noexcept;
 

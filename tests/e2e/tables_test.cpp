@@ -69,6 +69,47 @@ INSTANTIATE_TEST_SUITE_P(Ways, PlannedTables,
                          testing::Values(Case{"once", "60%", "40000"}, Case{"anew", "60%", "40000"},
                                          Case{"other_stream", "70%", "70000"}));
 
+// A launch of the plan's fails for want of memory: those behind it, which were made while the plan was in force and
+// nothing was looked into, are served on demand.
+class LeftTables : public testing::TestWithParam<const char*> {};
+TEST_P(LeftTables, LeadToTheRightBytes) {
+  for (const char* way : {"once", "anew", "other_stream"}) {
+    const std::vector<std::string> argv = {built("bin/table_program"), way, "24", "40000"};
+    const Outcome plain = run(argv, simulated_device());
+    ASSERT_EQ(plain.exit_code, 0) << plain.err;
+    for (const int nth : {11, 15, 18, 20}) {
+      const Scratch scratch;
+      const std::string fault = "launch-of-6gather@" + std::to_string(nth) + "=2";
+      const Outcome managed = run(argv, merged(preloaded("60%"), {{"REPRISE_RUN_LOG", scratch.path("log")},
+                                                                  {"REPRISE_WAIT_FOR_PLAN", "1"},
+                                                                  {"REPRISE_SAFETY", GetParam()},
+                                                                  {"REPRISE_SIM_FAIL", fault}}));
+      EXPECT_EQ(managed.exit_code, 0) << way << " " << nth << ": " << managed.err;
+      EXPECT_EQ(managed.out, plain.out) << way << " " << nth << ": " << managed.err;
+      const auto left = lines_of(read_run_log(scratch.path("log")), "divergence");
+      EXPECT_GE(left.size(), 1u) << way << " " << nth << ": the plan was never left";
+    }
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Safeties, LeftTables, testing::Values("strict", "trusted"));
+
+// The first plan is of iterations whose table was empty. It never lasts, and the next one has the tensors behind it.
+TEST(LateTables, ArePlannedAnew) {
+  for (const char* budget : {"60%", "75%"}) {
+    const Scratch scratch;
+    const std::vector<std::string> argv = {built("bin/table_program"), "late", "40", "40000"};
+    const Outcome plain = run(argv, simulated_device());
+    const Outcome managed = run(
+        argv, merged(preloaded(budget), {{"REPRISE_RUN_LOG", scratch.path("log")}, {"REPRISE_WAIT_FOR_PLAN", "1"}}));
+    EXPECT_EQ(managed.exit_code, 0) << managed.err;
+    EXPECT_EQ(managed.out, plain.out) << managed.err;
+    const auto ends = lines_of(read_run_log(scratch.path("log")), "end");
+    ASSERT_EQ(ends.size(), 1u);
+    EXPECT_GT(ends[0]["iterations_planned"], 20) << budget;
+    EXPECT_EQ(ends[0]["plans"], 2) << budget;
+  }
+}
+
 // Reading back gives up on a kernel that waits for the launch that asks; the program goes on.
 class HeldBackKernel : public Tables {};
 TEST_P(HeldBackKernel, IsNotWaitedForForEver) {

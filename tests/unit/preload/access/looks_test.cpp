@@ -96,6 +96,29 @@ TEST_F(Looks, AreNotMadeUnderAPlanOrInACapture) {
   EXPECT_TRUE(touches(pointee_));
 }
 
+// A plan that ends with this launch has not said what it touches.
+TEST_F(Looks, AreMadeUpForWhereThePlanDoesNotHaveTheLaunch) {
+  launch(table_, 1);
+  fill(table_, {pointee_});
+  handler().reading = false;
+  launch(table_, 2);
+  EXPECT_TRUE(handler().commands.back().command.blind);
+  EXPECT_FALSE(touches(pointee_));
+  handler().while_submitting = [] {
+    handler().while_submitting = nullptr;
+    handler().reading = true;
+    return kLookFirst;
+  };
+  launch(table_, 2);
+  EXPECT_FALSE(handler().commands.back().command.blind);
+  EXPECT_TRUE(touches(pointee_));
+  EXPECT_EQ(handler().commands.back().accesses.size(), 2u);
+  EXPECT_EQ(handler().commands.back().command.operand_bytes, 2u * 4096u);
+  EXPECT_EQ(handler().commands.back().command.kernel, 0u) << "not to be launched twice";
+  launch(pointee_, 3);
+  EXPECT_FALSE(handler().commands.back().command.blind) << "there was nothing to look into";
+}
+
 TEST_F(Looks, MakeTheLaunchOpaqueWhereAddressesCannotBeRead) {
   launch(table_, 1);
   handler().read_answer = false;

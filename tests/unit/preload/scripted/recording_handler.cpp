@@ -44,6 +44,9 @@ CUresult RecordingHandler::submit(const Command& command) noexcept {
   }
   seen.name = command.name;
   commands.push_back(std::move(seen));
+  if (while_submitting) {
+    if (const CUresult result = while_submitting(); result != CUDA_SUCCESS) return result;
+  }
   if (answer != CUDA_SUCCESS) return answer;
   return issue ? command.issue(command.payload, command.stream) : CUDA_SUCCESS;
 }

@@ -71,6 +71,7 @@ class RecordingHandler final : public Handler {
   std::vector<ReadBackPart> read_parts;                   // of all of them
   std::map<CUdeviceptr, std::vector<uint64_t>> contents;  // of allocations, by their start; else zero
   std::function<void()> while_reading;
+  std::function<CUresult()> while_submitting;  // its answer, in place of `answer`
   int captures_begun = 0;
   int captures_joined = 0;
   int captures_ended = 0;

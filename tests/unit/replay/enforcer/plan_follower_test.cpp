@@ -81,7 +81,7 @@ class PlanFollowerTest : public ::testing::Test {
     follower_.allocated(ids_, followed.address, size);
     return followed;
   }
-  FollowedCall kernel(uint64_t signature = 5) {
+  FollowedCall kernel(uint64_t signature = 5, bool blind = false) {
     std::vector<Access> accesses;
     for (const CUdeviceptr address : {weight_, live_.back().address}) {
       accesses.emplace_back();
@@ -93,6 +93,7 @@ class PlanFollowerTest : public ::testing::Test {
     command.accesses = accesses.data();
     command.access_count = 2;
     command.name = "some_kernel";
+    command.blind = blind;
     return follower_.op(command);
   }
   FollowedCall free() {
@@ -228,6 +229,71 @@ TEST_F(PlanFollowerTest, BoundariesAreSkippedWhenThePlanNeverLasts) {
   }
   EXPECT_GE(begun, 5);
   EXPECT_LE(begun, 14) << "ever fewer tries";
+  EXPECT_TRUE(follower_.never_lasts(0));
+}
+
+TEST_F(PlanFollowerTest, ABlindCallIsThePlansOrNotTaken) {
+  use_plan();
+  EXPECT_TRUE(allocate().planned);
+  EXPECT_TRUE(kernel(5, true).planned);
+  EXPECT_TRUE(free().planned);
+  EXPECT_TRUE(allocate().planned);
+  const uint64_t calls = follower_.calls_seen();
+  const FollowedCall left = kernel(6, true);
+  EXPECT_TRUE(left.look_first);
+  EXPECT_FALSE(left.planned);
+  EXPECT_FALSE(follower_.following());
+  EXPECT_EQ(follower_.calls_seen(), calls) << "it comes again";
+  const FollowedCall again = kernel(6, false);
+  EXPECT_FALSE(again.look_first || again.planned);
+  EXPECT_EQ(follower_.calls_seen(), calls + 1);
+  free();
+  EXPECT_TRUE(allocate().planned);
+  shared_.dispatcher_divergences.fetch_add(1);
+  EXPECT_TRUE(kernel(5, true).look_first) << "the dispatcher has left the plan meanwhile";
+}
+
+// Of seven steps one differs, at any place: which is the first is found soon, also where no number of boundaries that
+// is a power of two leads there.
+TEST_F(PlanFollowerTest, APlanOfSeveralStepsIsTriedAtEachOfThem) {
+  constexpr uint64_t kSteps = 7;
+  constexpr uint64_t kOdd = 2;
+  plan::Plan many = plan();
+  many.calls.clear();
+  many.vertices.clear();
+  many.order.clear();
+  for (uint32_t i = 0; i < kSteps; ++i) {
+    for (plan::Call call : plan().calls) {
+      if (call.kind == CallKind::op) call.signature = i == kOdd ? 7 : 5;
+      call.tensor = call.tensor == plan::kNone ? plan::kNone : 1 + i;
+      if (call.kind == CallKind::op) call.accesses[1].tensor = 1 + i;
+      if (call.vertex != plan::kNone) call.vertex = 2 * i + (call.kind == CallKind::op ? 0 : 1);
+      many.calls.push_back(call);
+    }
+    if (i > 0) many.tensors.push_back(many.tensors[1]);
+    many.tensors.back().allocate_call = 3 * i;
+    many.tensors.back().free_call = 3 * i + 2;
+    many.vertices.resize(2 * i + 2);
+    many.vertices[2 * i].call = 3 * i + 1;
+    many.vertices[2 * i + 1].kind = plan::VertexKind::release;
+    many.vertices[2 * i + 1].call = 3 * i + 2;
+    many.vertices[2 * i + 1].tensor = 1 + i;
+    many.order.push_back(2 * i);
+    many.order.push_back(2 * i + 1);
+  }
+  std::string why;
+  ASSERT_TRUE(make_plan_index(many, shared_.arena.plan, kChunk, &index_, &why)) << why;
+  follower_.use(&index_);
+  uint64_t planned = 0;  // steps in a row
+  uint64_t i = 1;
+  for (; i < 10 * kSteps && planned < 2 * kSteps; ++i) {
+    const bool first = allocate().planned;
+    const bool op = kernel(i % kSteps == kOdd ? 7 : 5).planned;
+    planned = free().planned && op && first ? planned + 1 : 0;
+  }
+  EXPECT_LE(i, 8 * kSteps) << "by the step that differs it is known after one round at most how far it is";
+  EXPECT_EQ(planned, 2 * kSteps);
+  EXPECT_FALSE(follower_.never_lasts(0));
 }
 
 TEST_F(PlanFollowerTest, RepetitionIsAskedAboutWhileItIsWatchedFor) {

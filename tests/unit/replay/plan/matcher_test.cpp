@@ -283,6 +283,31 @@ TEST(MatcherTest, ATablesPointeesAreThePlansOrFewer) {
   }
 }
 
+TEST(MatcherTest, PointeesThatOnlyThePlanKnowsAreTold) {
+  plan::Plan plan = small_plan();
+  plan.calls[1].op = trace::OpKind::launch;
+  plan.calls[1].accesses[0].parameter_offset = 8;
+  const Iteration iteration(plan);
+  Matcher matcher;
+  iteration.begin(&matcher, 0);
+  ASSERT_TRUE(ask(matcher, iteration.calls()[0]).matched);
+  Match match;
+  match.call = 1;
+  EXPECT_FALSE(matcher.knows_pointees({}));
+  ASSERT_TRUE(matcher.knows_pointees(match));
+  std::vector<Access> accesses = iteration.calls()[1].accesses;
+  uint64_t bytes = 0;
+  matcher.add_pointees(match, &accesses, &bytes);
+  EXPECT_EQ(accesses.size(), plan.calls[1].accesses.size()) << "the call names all of them";
+  EXPECT_EQ(bytes, 0u);
+  const plan::OpAccess& known = plan.calls[1].accesses.back();
+  accesses.pop_back();
+  matcher.add_pointees(match, &accesses, &bytes);
+  ASSERT_EQ(accesses.size(), plan.calls[1].accesses.size());
+  EXPECT_EQ(accesses.back().address - accesses.back().offset, iteration.address(known.tensor));
+  EXPECT_EQ(bytes, plan.tensors[known.tensor].size);
+}
+
 TEST(MatcherTest, SaysWhatItExpects) {
   const Iteration iteration(small_plan());
   Matcher matcher;
