@@ -1,11 +1,13 @@
 #include "replay/enforcer/detector.h"
 
+#include <algorithm>
+
 #include "preload/trace/signature.h"
 
 namespace reprise::replay {
 namespace {
 constexpr uint64_t kFewestCalls = 4;  // shorter "iterations" are loops inside one
-}
+}  // namespace
 
 Detector::Detector() noexcept : history_(kHistory), last_(kLastSlots) {}
 
@@ -35,10 +37,24 @@ bool Detector::add(uint64_t word) noexcept {
   return run_ % period_ == 0 && run_ >= kFewestCalls;
 }
 
-void Detector::rejected() noexcept { quiet_until_ = floor_ + (count_ - floor_) * 2; }
+void Detector::asked() noexcept {
+  asked_at_ = count_;
+  asked_period_ = period_;
+}
+
+// Often one period more is what was missing: what came before the loop lies in the first one. So the next question
+// comes one later, then two, four, ... and never later than behind twice the calls. Each wait is twice the one before,
+// whatever loops they are about: N calls mean some log(N) questions.
+void Detector::rejected(bool soon) noexcept {
+  const uint64_t at = asked_at_ > floor_ ? asked_at_ : count_;
+  const uint64_t seen = at - floor_;
+  wait_ = std::min(std::max(asked_period_, 2 * wait_), seen);
+  quiet_until_ = at + (soon ? wait_ : seen);
+}
 
 void Detector::restart(uint64_t quiet) noexcept {
-  floor_ = count_;
+  floor_ = asked_at_ = count_;
+  wait_ = 0;
   period_ = run_ = 0;
   quiet_until_ = count_ + quiet;
 }

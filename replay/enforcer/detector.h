@@ -15,8 +15,11 @@ class Detector {
   // equal for the first time at this distance: now is the moment to ask the planner.
   bool add(uint64_t word) noexcept;
 
-  // The planner said that this was no iteration: be quiet until twice as many calls have been seen.
-  void rejected() noexcept;
+  // The planner is asked about what was seen up to now.
+  void asked() noexcept;
+  // It said that this was no iteration: be quiet until so much more has been seen that it is worth another question,
+  // or, not `soon`, until twice as many calls have been seen.
+  void rejected(bool soon) noexcept;
   // A plan was made of what was seen: what repeats besides is another matter. Quiet for so many calls.
   void restart(uint64_t quiet) noexcept;
   // Says which loop this is, wherever in it the question comes up: a hash of the calls of a period.
@@ -44,6 +47,9 @@ class Detector {
   uint64_t period_ = 0;  // 0: no guess
   uint64_t run_ = 0;     // calls in a row that equal those one period earlier
   uint64_t quiet_until_ = 0;
+  uint64_t asked_at_ = 0;      // calls that were seen by then
+  uint64_t asked_period_ = 0;  // then
+  uint64_t wait_ = 0;          // calls between the last rejection's question and the next; since the restart
 };
 
 }  // namespace reprise::replay

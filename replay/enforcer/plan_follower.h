@@ -68,7 +68,8 @@ class PlanFollower {
   std::vector<OpenHandover> take_open_handovers() noexcept { return std::exchange(open_handovers_, {}); }
   // Whether to look for repetition; the planner found no iteration in it.
   void watch(bool on) noexcept { watching_ = on; }
-  void planner_said_no() noexcept { detector_.rejected(); }
+  void planner_asked() noexcept { detector_.asked(); }
+  void planner_said_no(bool soon) noexcept { detector_.rejected(soon); }
   // What was seen so far is settled; the next question is about what comes, in `quiet` calls at the earliest.
   void watch_anew(uint64_t quiet) noexcept { detector_.restart(quiet); }
   // Which loop ask_planner is about.

@@ -177,7 +177,7 @@ void Enforcer::say_why_unplanned() noexcept {
 // The stretch of calls that was asked about has no iteration, or one that has a plan. It may become one; and while
 // there is no plan at all, that is all that matters.
 void Enforcer::no_plan_of_it() noexcept {
-  follower_.planner_said_no();
+  follower_.planner_said_no(plan_count_ == 0);
   if (plan_count_ == 0) {
     loops_asked_about_.clear();
   } else if (++fruitless_ == kMostFruitless) {
@@ -270,6 +270,7 @@ void Enforcer::ask_planner() noexcept {
                static_cast<unsigned long long>(given), static_cast<unsigned long long>(request.budget_bytes));
     }
   }
+  follower_.planner_asked();
   request.from_call = from_call_;
   request.least_calls = follower_.least_calls();
   request.limit_seconds = config_.plan_limit;

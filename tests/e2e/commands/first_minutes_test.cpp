@@ -108,12 +108,30 @@ TEST_F(FirstMinutes, ARunThatEndsInItsFirstPlannedIterationSaysSo) {
 // The planner looks at two iterations, which is too little here, and the program ends before it looks again.
 TEST_F(FirstMinutes, AShortRunSaysThatThePlannerWasAskedTooEarly) {
   setenv("REPRISE_WAIT_FOR_PLAN", "1", 1);
-  const Outcome outcome = run_within("60%", 4);
+  const Outcome outcome = run_within("60%", 3);
   unsetenv("REPRISE_WAIT_FOR_PLAN");
-  EXPECT_NE(outcome.err.find("0 of 4 iterations planned (the program ended before enough of it was recorded"),
+  EXPECT_NE(outcome.err.find("0 of 3 iterations planned (the program ended before enough of it was recorded"),
             std::string::npos)
       << outcome.err;
   EXPECT_EQ(page().dump().find("program.trace"), std::string::npos) << "a file that is gone";
+}
+
+// Two iterations are too few where the first one is unlike the others; the third is enough, and all behind it is
+// planned.
+TEST_F(FirstMinutes, ThePlannerIsAskedAgainOneIterationLater) {
+  const std::vector<std::vector<std::string>> programs = {
+      small_trainer(0), small_trainer(0, {"--layers", "2", "--async-memory"}), small_trainer(0, {"--layers", "3"})};
+  for (std::vector<std::string> program : programs) {
+    for (const uint64_t steps : {4u, 5u, 6u}) {
+      program.insert(program.end(), {"--steps", std::to_string(steps)});
+      const Outcome outcome =
+          reprise({"run", "--device", "sim", "--budget", "60%", "-o", file("a.html"), "--run-log", file("r.run")},
+                  program, {{"REPRISE_WAIT_FOR_PLAN", "1"}});
+      ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+      EXPECT_FALSE(lines_of(read_run_log(file("r.run")), "activate").empty()) << outcome.err;
+      EXPECT_GE(end_of_run()["iterations_planned"], steps - 4) << outcome.err;
+    }
+  }
 }
 
 TEST_F(FirstMinutes, ABudgetThatIsTooSmallForOneCallIsAdvisedAsThatCallNeeds) {

@@ -308,7 +308,7 @@ TEST_F(PlanFollowerTest, RepetitionIsAskedAboutWhileItIsWatchedFor) {
     asked += allocate().ask_planner ? 1 : 0;
     asked += kernel().ask_planner ? 1 : 0;
     asked += free().ask_planner ? 1 : 0;
-    if (asked == 1) follower_.planner_said_no();
+    if (asked == 1) follower_.planner_said_no(true);
   }
   EXPECT_GE(asked, 1);
   EXPECT_LE(asked, 20);
