@@ -14,8 +14,8 @@
 namespace reprise {
 
 // Handler::submit()'s answer to a blind command that is no call of a plan in force (any more): nothing was done. Its
-// operands are to be looked into, and it comes again.
-inline constexpr CUresult kLookFirst = static_cast<CUresult>(-1);
+// operands are to be looked into, and it comes again. No error of the driver's has the number.
+inline constexpr CUresult kLookFirst = static_cast<CUresult>(1023);
 
 class Handler {
  public:
