@@ -256,7 +256,8 @@ void Enforcer::ask_planner() noexcept {
     request.plan.append(".plan");
   }
   request.policy = config_.policy;
-  request.facts = facts::folder_of_facts(config_.facts);
+  // Facts that have led to a plan which cannot be used are evidence against the others: the next plan does without.
+  if (!any_unusable()) request.facts = facts::folder_of_facts(config_.facts);
   const uint64_t outside = shared_.counters.outside_bytes.load();
   request.budget_bytes = known_budget(budget_rule(config_), peak_footprint_, outside);
   if (const uint64_t room = shared_.counters.room_bytes.load(); room < request.budget_bytes) {
@@ -282,13 +283,20 @@ void Enforcer::ask_planner() noexcept {
   planner_.ask(request, recorder_, next_place());
 }
 
-// A plan that never lasts may be of iterations whose tables led elsewhere, say: one more of the same calls is welcome.
+bool Enforcer::any_unusable() const noexcept {
+  return std::any_of(shared_.plan_unusable.begin(), shared_.plan_unusable.begin() + plan_count_,
+                     [](const std::atomic<bool>& unusable) { return unusable.load(std::memory_order_relaxed); });
+}
+
+// A plan that never lasts may be of iterations whose tables led elsewhere, say, and one that cannot be used any more
+// may rest on a fact that has been forgotten since: one more of the same calls is welcome.
 bool Enforcer::is_known(const plan::Plan& plan) const noexcept {
   uint32_t of_its_calls = 0;
   for (uint32_t i = 0; i < plan_count_; ++i) {
     const plan::Plan& known = shared_.plans[i].load(std::memory_order_relaxed)->plan;
     if (calls_of(known) != calls_of(plan) || alive_at_start(known) != alive_at_start(plan)) continue;
-    if (!follower_.never_lasts(i) || ++of_its_calls == kMostAboutOneLoop) return true;
+    const bool of_use = !follower_.never_lasts(i) && !shared_.plan_unusable[i].load(std::memory_order_relaxed);
+    if (of_use || ++of_its_calls == kMostAboutOneLoop) return true;
   }
   return false;
 }
