@@ -1,6 +1,7 @@
 #include "preload/start/entry.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/file.h>
@@ -77,14 +78,17 @@ bool claim_trace(const char* path) {
 
 Recorder* open_recorder(const Config& settings) {
   if (settings.trace == nullptr) return nullptr;
+  // `reprise run` gives a link to the file that the user has named.
+  char named[PATH_MAX] = {};
+  if (readlink(settings.trace, named, sizeof named - 1) <= 0) std::snprintf(named, sizeof named, "%s", settings.trace);
   if (!claim_trace(settings.trace)) {
-    log_line(LogLevel::warn, "%s is being written by another process; this one is not recorded", settings.trace);
+    log_line(LogLevel::warn, "%s is being written by another process; this one is not recorded", named);
     return nullptr;
   }
   const char* why = "";
   Recorder* recorder = Recorder::open(settings.trace, &why, settings.call_sites);
   if (recorder == nullptr) {
-    log_line(LogLevel::warn, "cannot record into %s: %s; the program runs without", settings.trace, why);
+    log_line(LogLevel::warn, "cannot record into %s: %s; the program runs without", named, why);
     return nullptr;
   }
   record_machine(recorder);

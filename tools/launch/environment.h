@@ -1,12 +1,14 @@
 // The variables a program is started with: Reprise's own, LD_PRELOAD, and what frameworks need (frameworks.h). Rows of
 // the REPRISE_* variables: preload/base/variables.def. Caller: session.
 #pragma once
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "preload/trace/status.h"
 #include "tools/cli/sizes.h"
+#include "tools/launch/claim.h"
 
 namespace reprise::tools {
 
@@ -26,9 +28,10 @@ struct Settings {
   std::string examine;  // seconds
   bool audit = false;
   uint64_t audit_iterations = 0;
-  bool defragment = false;           // instead of a budget
-  uint64_t fragmentation_limit = 0;  // of that; 0: the default
-  bool keep_files = false;           // the shim leaves its temporary files
+  bool defragment = false;                                // instead of a budget
+  uint64_t fragmentation_limit = 0;                       // of that; 0: the default
+  bool keep_files = false;                                // the shim leaves its temporary files
+  std::vector<std::shared_ptr<const Claim>> claims = {};  // of the files that the user named
 };
 
 // Ok when the libraries that the settings need are installed.

@@ -46,6 +46,17 @@ Status take_output(const char* option, const std::string& path, std::string& set
   return {};
 }
 
+// Before anything of the files is removed.
+Status claim_outputs(const SessionOptions& options, Settings& settings) {
+  for (const auto& [option, path] : {std::pair{options.trace_option, options.trace}, {"--run-log", options.run_log}}) {
+    if (path.empty()) continue;
+    Result<std::shared_ptr<const Claim>> claim = Claim::of(option, path);
+    if (!claim.ok()) return claim.status();
+    settings.claims.push_back(std::move(claim.value()));
+  }
+  return {};
+}
+
 // The program's file and those that it is given are no place for a recording.
 void add_program(const ProgramArguments& program, Outputs& outputs) {
   if (const Result<std::string> path = find_program(program.arguments.front()); path.ok()) outputs.reads(path.value());
@@ -92,6 +103,7 @@ Result<Settings> check_session(const SessionOptions& options, const ProgramArgum
   if (status.ok()) add_program(program, outputs.reads(options.plan));
   if (status.ok()) status = outputs.check();
   if (status.ok()) status = check_installation(settings);
+  if (status.ok()) status = claim_outputs(options, settings);
   if (!status.ok()) return status;
   return settings;
 }

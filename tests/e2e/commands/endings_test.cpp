@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <future>
 #include <string>
 
 #include "tests/e2e/harness.h"
@@ -59,6 +61,33 @@ TEST_F(Endings, ARecordingThatMetAFullDiskIsCutShort) {
   EXPECT_TRUE(has(full.err, "File too large")) << full.err;
   EXPECT_GT(std::filesystem::file_size(trace_), 0u);
   EXPECT_EQ(reprise({"dump", trace_, "-o", "/dev/null"}).exit_code, 0);
+}
+
+// The one that comes second is refused before its program starts, and the first one's recording is its own.
+TEST_F(Endings, TwoRunsDoNotWriteOneFile) {
+  const std::string first = scratch_.path("first.html");
+  const std::vector<std::string> run_it = {"run", "--device", "sim", "--budget", "80%", "--trace", trace_, "-o"};
+  const auto with_report = [&](const std::string& page) {
+    std::vector<std::string> arguments = run_it;
+    arguments.push_back(page);
+    return arguments;
+  };
+  auto running = std::async(std::launch::async, [&] { return reprise(with_report(first), trainer("60")); });
+  while (!std::filesystem::exists(trace_) &&
+         running.wait_for(std::chrono::milliseconds(5)) != std::future_status::ready) {
+  }
+  const Outcome second = reprise(with_report(scratch_.path("second.html")), trainer("3"));
+  EXPECT_EQ(running.wait_for(std::chrono::seconds(0)), std::future_status::timeout) << "it was over";
+  const Outcome ended = running.get();
+  EXPECT_EQ(second.exit_code, 2) << second.err;
+  EXPECT_TRUE(has(second.err, "--trace " + trace_ + ": another run is writing it (process ")) << second.err;
+  EXPECT_EQ(second.out, "") << "the program was started";
+  EXPECT_FALSE(std::filesystem::exists(scratch_.path("second.html")));
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_FALSE(has(ended.err, "cut short")) << ended.err;
+  EXPECT_EQ(reprise({"dump", trace_, "-o", "/dev/null"}).exit_code, 0);
+  EXPECT_EQ(reprise(with_report(scratch_.path("third.html")), trainer("3")).exit_code, 0)
+      << "nobody writes it any more";
 }
 
 TEST_F(Endings, ANamedRecordingOfAKilledProgramStaysAndIsCutShort) {

@@ -1,0 +1,80 @@
+// Two that would write one file: the second is told, whatever it calls it; and nothing is left when the first is gone.
+#include "tools/launch/claim.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/file.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+
+namespace reprise::tools {
+namespace {
+
+class ClaimTest : public testing::Test {
+ protected:
+  ClaimTest() {
+    std::string name = "/tmp/reprise-claim-XXXXXX";
+    folder_ = mkdtemp(name.data());
+  }
+  ~ClaimTest() override { std::filesystem::remove_all(folder_); }
+  std::string file(const std::string& name) const { return folder_ + "/" + name; }
+  static std::string refusal(const std::string& path) { return Claim::of("--trace", path).status().message(); }
+
+  std::string folder_;
+};
+
+TEST_F(ClaimTest, AFileIsOnesAtATime) {
+  {
+    const auto claim = Claim::of("-o", file("a"));
+    ASSERT_TRUE(claim.ok());
+    const std::string who = " (process " + std::to_string(getpid()) + ")";
+    EXPECT_EQ(refusal(file("a")), "--trace " + file("a") + ": another run is writing it" + who +
+                                      "; wait for its end, or name another file");
+    std::filesystem::create_directory_symlink(folder_, file("here"));
+    EXPECT_NE(refusal(file("here/./a")), "") << "by another name";
+    EXPECT_EQ(refusal(file("b")), "");
+    const auto here = std::filesystem::current_path();
+    std::filesystem::current_path(folder_);
+    EXPECT_NE(refusal("a"), "");
+    EXPECT_NE(refusal("none/../a"), "");
+    std::filesystem::current_path(here);
+    EXPECT_FALSE(std::filesystem::exists(file("a"))) << "nothing is made";
+  }
+  EXPECT_EQ(refusal(file("a")), "") << "the first one is gone";
+}
+
+TEST_F(ClaimTest, AnotherProcessThatIsKilledHoldsNothing) {
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const auto claim = Claim::of("-o", file("a"));
+    const char byte = claim.ok() ? 'y' : 'n';
+    if (write(ready[1], &byte, 1) != 1) _exit(1);
+    pause();
+    _exit(0);
+  }
+  char byte = 0;
+  ASSERT_EQ(read(ready[0], &byte, 1), 1);
+  ASSERT_EQ(byte, 'y');
+  EXPECT_NE(refusal(file("a")).find("(process " + std::to_string(child) + ")"), std::string::npos);
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  EXPECT_EQ(refusal(file("a")), "");
+}
+
+// As a program does that is recorded by LD_PRELOAD alone.
+TEST_F(ClaimTest, AFileThatAProgramRecordsIntoIsTaken) {
+  const int locked = open(file("a").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  ASSERT_EQ(flock(locked, LOCK_EX), 0);
+  EXPECT_EQ(refusal(file("a")),
+            "--trace " + file("a") + ": another run is writing it; wait for its end, or name another file");
+  close(locked);
+  EXPECT_EQ(refusal(file("a")), "");
+}
+
+}  // namespace
+}  // namespace reprise::tools
