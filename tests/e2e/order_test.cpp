@@ -36,6 +36,7 @@ constexpr Case kCases[] = {
     {"capture_joined", 6, "14MiB"}, {"capture_events", 16, "48MiB"},  {"capture_untouched", 6, "20MiB"},
     {"reset", 6, "14MiB"},          {"release", 6, "14MiB"},          {"destroy", 6, "14MiB"},
     {"other_context", 6, "8MiB"},   {"graph_launches", 6, "14MiB"},   {"graph_launches", 2, "8MiB"},
+    {"per_thread", 6, "16MiB"},     {"two_contexts", 6, "16MiB"},
 };
 
 std::string name_of(const ::testing::TestParamInfo<std::tuple<Case, const char*>>& parameters) {

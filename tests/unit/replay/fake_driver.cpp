@@ -75,6 +75,12 @@ void fill_table(DriverTable* table) {
     *stream = fake->stream();
     return CUDA_SUCCESS;
   };
+  table->cuStreamSynchronize = [](CUstream stream) {
+    CALLED("cuStreamSynchronize");
+    while (stream != CU_STREAM_PER_THREAD && fake->step(stream)) {
+    }
+    return CUDA_SUCCESS;
+  };
   table->cuStreamQuery = [](CUstream stream) {
     CALLED("cuStreamQuery");
     return fake->streams_[stream].queue.empty() ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
@@ -143,6 +149,11 @@ void fill_table(DriverTable* table) {
   table->cuCtxSynchronize = [] {
     CALLED("cuCtxSynchronize");
     fake->run_context(fake->current);
+    return CUDA_SUCCESS;
+  };
+  table->cuCtxGetCurrent = [](CUcontext* context) {
+    CALLED("cuCtxGetCurrent");
+    *context = fake->current;
     return CUDA_SUCCESS;
   };
   table->cuCtxSetCurrent = [](CUcontext context) {

@@ -1,4 +1,4 @@
-// per_thread_stream_and_exit stream|exit: a word is written by a stream memory operation behind copies on the
+// per_thread_stream_and_exit stream|exit: words are written by stream memory operations behind copies on the
 // per-thread default stream; an exit handler that was installed before the driver started finds it shut down.
 #define CUDA_API_PER_THREAD_DEFAULT_STREAM
 #include <cstring>
@@ -33,9 +33,15 @@ void default_stream() {
   std::memset(host, 1, kBytes);
   CHECK(cuCtxSynchronize());
   for (int i = 0; i < 4; ++i) CHECK(cuMemcpyHtoDAsync(tensor, host, kBytes, nullptr));
+  // No hook understands a batch.
+  CUstreamBatchMemOpParams batch = {};
+  batch.writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
+  batch.writeValue.address = tensor + 4;
+  batch.writeValue.value = 778;
+  CHECK(cuStreamBatchMemOp(nullptr, 1, &batch, 0));
   CHECK(cuStreamWriteValue32(nullptr, tensor, 777, 0));
   CHECK(cuStreamSynchronize(nullptr));
-  std::printf("%u %u\n", program::word(tensor), program::word(tensor + kBytes - 4));
+  std::printf("%u %u %u\n", program::word(tensor), program::word(tensor + 4), program::word(tensor + kBytes - 4));
 }
 
 }  // namespace

@@ -15,6 +15,8 @@ extern "C" {
 CUresult cuMemsetD32Async_ptsz(CUdeviceptr to, unsigned value, size_t count, CUstream stream);
 CUresult cuMemcpyHtoD_v2_ptds(CUdeviceptr to, const void* from, size_t bytes);
 CUresult cuStreamSynchronize_ptsz(CUstream stream);
+CUresult cuStreamWaitValue32_v2_ptsz(CUstream stream, CUdeviceptr address, cuuint32_t value, unsigned flags);
+CUresult cuMemcpyAtoD_v2_ptds(CUdeviceptr to, CUarray from, size_t offset, size_t bytes);
 }
 
 namespace reprise {
@@ -187,6 +189,21 @@ TEST_F(Hooks, StreamZeroIsNamed) {
   EXPECT_EQ(handler().streams[0], CU_STREAM_LEGACY);
   EXPECT_EQ(handler().streams[1], CU_STREAM_PER_THREAD);
   cuMemFree(a);
+}
+
+// The driver's own per-thread stream is that of the thread which calls the driver, and that is often one of ours.
+TEST_F(Hooks, OpaqueCallsGoToTheStreamThatStandsForThePerThreadOne) {
+  handler().per_thread = reinterpret_cast<CUstream>(0x9100);
+  const auto stream_of_the_call = [] { return scripted().call("cuStreamWaitValue32_v2_ptsz").integers[0]; };
+  EXPECT_EQ(cuStreamWaitValue32_v2_ptsz(nullptr, 0x1000, 1, 0), CUDA_SUCCESS);
+  EXPECT_EQ(stream_of_the_call(), 0x9100u);
+  EXPECT_EQ(cuStreamWaitValue32_v2_ptsz(reinterpret_cast<CUstream>(0x9200), 0x1000, 1, 0), CUDA_SUCCESS);
+  EXPECT_EQ(stream_of_the_call(), 0x9200u);
+  EXPECT_EQ(handler().per_thread_calls, 0);
+  EXPECT_EQ(cuMemcpyAtoD_v2_ptds(0x1000, nullptr, 0, 16), CUDA_SUCCESS);
+  EXPECT_EQ(handler().per_thread_calls, 1) << "it names no stream: the driver's own waits for what stands for it";
+  EXPECT_EQ(cuMemcpyAtoD_v2(0x1000, nullptr, 0, 16), CUDA_SUCCESS);
+  EXPECT_EQ(handler().per_thread_calls, 1) << "the legacy stream is the same for all threads";
 }
 
 TEST_F(Hooks, HostCopiesSayWhereTheHostSideIs) {

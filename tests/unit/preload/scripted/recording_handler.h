@@ -40,6 +40,10 @@ class RecordingHandler final : public Handler {
     ordered_all_resident.push_back(all_resident);
     return ordered_answer;
   }
+  CUstream stand_in(CUstream stream) noexcept override {
+    return stream == CU_STREAM_PER_THREAD && per_thread != nullptr ? per_thread : stream;
+  }
+  void before_per_thread_call() noexcept override { ++per_thread_calls; }
   CUresult capture_begin() noexcept override {
     ++captures_begun;
     return ordered_answer;
@@ -72,6 +76,8 @@ class RecordingHandler final : public Handler {
   std::map<CUdeviceptr, std::vector<uint64_t>> contents;  // of allocations, by their start; else zero
   std::function<void()> while_reading;
   std::function<CUresult()> while_submitting;  // its answer, in place of `answer`
+  CUstream per_thread = nullptr;  // answer of stand_in() for the per-thread stream; nullptr: itself
+  int per_thread_calls = 0;
   int captures_begun = 0;
   int captures_joined = 0;
   int captures_ended = 0;

@@ -272,6 +272,22 @@ TEST_F(LanesTest, WhileACaptureIsOpenNoEventIsOwedAndNoContextIsWaitedFor) {
   device_.driver.heal();
 }
 
+// It would end the program's capture. Who waits is told, and may try again later.
+TEST_F(LanesTest, WhileACaptureIsOpenNoContextIsWaitedForInPlaceOfARefusedMarker) {
+  std::atomic<int> open{0};
+  lanes_.watch_captures(&open);
+  const LaneUse use = work(first_);
+  open = 1;
+  device_.driver.fail("cuEventRecord", 1, CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(lanes_.synchronize(), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  EXPECT_EQ(device_.driver.count("cuCtxSynchronize"), 0u);
+  EXPECT_FALSE(lanes_.known_complete(use));
+  EXPECT_EQ(lanes_.fault(), CUDA_SUCCESS);
+  open = 0;
+  EXPECT_EQ(lanes_.synchronize(), CUDA_SUCCESS);
+  EXPECT_TRUE(lanes_.known_complete(use));
+}
+
 TEST_F(LanesTest, SynchronizeIsOfTheOwnContextWhicheverIsCurrent) {
   bool done = false;
   const LaneUse use = device_.work(first_, [&] { done = true; });
@@ -287,7 +303,9 @@ TEST_F(LanesTest, EventsAreRecordedInTheContextOfTheirStream) {
     for (const LaneIndex lane : {other, first_}) {
       const LaneUse use = work(lane);
       const LaneIndex waiter = lane == other ? first_ : other;
+      EXPECT_EQ(lanes_.enter(lanes_[waiter].context), CUDA_SUCCESS) << "not that of the stream that is recorded on";
       EXPECT_EQ(lanes_.wait_on(waiter, use), CUDA_SUCCESS) << round;
+      EXPECT_EQ(device_.driver.current, lanes_[waiter].context) << "a default stream is that of the current one";
       EXPECT_EQ(lanes_.host_wait(testing::SmallDevice::uses_of(use)), CUDA_SUCCESS);
     }
   }
