@@ -119,7 +119,24 @@ bool PlanExecutor::issue_all() noexcept {
   progress |= issue_transfers(LaneKind::to_device);
   progress |= memory_.strict() ? issue_in_order() : issue_ops();
   progress |= perform_ordered();
+  if (!progress) mark_ends();
   return progress;
+}
+
+// A marker costs the host an event and the device a gap between two kernels. Work on other lanes waits for few ops; of
+// the others it is enough to know roughly how far the device has come.
+void PlanExecutor::mark_if_waited_for(Instance instance, LaneIndex lane) noexcept {
+  if (plan_index_->waited_for[instance.vertex] || memory_.lanes.unmarked(lane) >= kUnmarked) memory_.lanes.mark(lane);
+}
+
+// Nothing can be issued now. Where a lane comes to its end, its last op is looked at: does the device run dry, has it
+// failed? As long as more is behind the markers that are there, the next of them tells early enough.
+void PlanExecutor::mark_ends() noexcept {
+  for (size_t i = 0; i < memory_.lanes.size(); ++i) {
+    const auto lane = static_cast<LaneIndex>(i);
+    const Lane& each = memory_.lanes[lane];
+    if (!each.closed && each.issued - each.completed <= kUnmarked) memory_.lanes.mark(lane);
+  }
 }
 
 bool PlanExecutor::intake() noexcept {
@@ -357,7 +374,7 @@ void PlanExecutor::issue_op(Instance instance) noexcept {
 void PlanExecutor::op_issued(Instance instance, LaneIndex lane, CUresult result) noexcept {
   LogEntry& entry = *progress_.entry(instance);
   const LaneUse use{lane, memory_.lanes.advance(lane)};
-  memory_.lanes.mark(lane);
+  mark_if_waited_for(instance, lane);
   for (const plan::OpAccess& access : plan_index_->plan.calls[entry.call].accesses) {
     ResidentTensor* const tensor = activation_.tensor(access.tensor);
     if (tensor == nullptr) continue;
@@ -367,7 +384,7 @@ void PlanExecutor::op_issued(Instance instance, LaneIndex lane, CUresult result)
     tensor->host_valid = false;
   }
   if (!plan::touches_only_operands(plan_index_->plan.calls[entry.call])) {
-    if (memory_.lanes.complete(unaudited_)) unaudited_.clear();
+    if (memory_.lanes.known_complete(unaudited_)) unaudited_.clear();
     unaudited_.add(use.lane, use.position);
   }
   std::erase(host_work_, &entry);

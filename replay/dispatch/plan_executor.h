@@ -45,6 +45,7 @@ class PlanExecutor {
 
  private:
   static constexpr uint64_t kComputeDepth = 64;  // ops with the driver: the device never waits for this thread
+  static constexpr uint64_t kUnmarked = 8;       // ops in a row that need no marker
   static constexpr uint64_t kComputeDry = 1;  // so few that issuing an op which waits for a transfer delays no other op
 
   enum class Taken { yes, later, diverge };
@@ -57,6 +58,8 @@ class PlanExecutor {
   void settle_handovers() noexcept;
 
   bool issue_all() noexcept;
+  void mark_if_waited_for(Instance instance, LaneIndex lane) noexcept;
+  void mark_ends() noexcept;
   bool issue_releases() noexcept;
   bool issue_ops() noexcept;
   bool issue_transfers(LaneKind kind) noexcept;

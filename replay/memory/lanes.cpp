@@ -50,8 +50,7 @@ LaneIndex Lanes::lane_of(CUstream stream, CUcontext context) noexcept {
 
 CUresult Lanes::mark(LaneIndex index) noexcept {
   Lane& lane = lanes_[index];
-  const uint64_t marked = lane.markers.empty() ? lane.completed : lane.markers.back().position;
-  if (marked >= lane.issued) return CUDA_SUCCESS;
+  if (unmarked(index) == 0) return CUDA_SUCCESS;
   CUevent event = nullptr;
   CUresult result = enter(lane.context);
   std::vector<CUevent>& spare = spare_events_[lane.context];
@@ -178,6 +177,11 @@ bool Lanes::complete(LaneUse use) noexcept {
   }
   poll(lane);
   return lane.completed >= use.position;
+}
+
+bool Lanes::known_complete(const LaneUses& uses) const noexcept {
+  if (uses.everything()) return false;
+  return std::all_of(uses.begin(), uses.end(), [this](const LaneUse& use) { return known_complete(use); });
 }
 
 bool Lanes::complete(const LaneUses& uses) noexcept {

@@ -60,6 +60,11 @@ class Lanes {
   // Makes the lane's last position one that can be waited for exactly. Without it a waiter waits for all work that
   // is on the lane when it begins to wait.
   CUresult mark(LaneIndex lane) noexcept;
+  // Positions behind the last that is marked.
+  uint64_t unmarked(LaneIndex lane) const noexcept {
+    const Lane& of = lanes_[lane];
+    return of.issued - (of.markers.empty() ? of.completed : of.markers.back().position);
+  }
   // Later work of `waiter` starts after `uses` are complete, ordered on the device.
   CUresult wait_on(LaneIndex waiter, const LaneUses& uses) noexcept;
   CUresult wait_on(LaneIndex waiter, LaneUse use) noexcept;
@@ -73,6 +78,7 @@ class Lanes {
   CUresult fault() const noexcept { return fault_; }
   // Is the use complete, as far as poll() and the waits know?
   bool known_complete(LaneUse use) const noexcept { return lanes_[use.lane].completed >= use.position; }
+  bool known_complete(const LaneUses& uses) const noexcept;
   // The same, after asking the driver.
   bool complete(LaneUse use) noexcept;
   bool complete(const LaneUses& uses) noexcept;

@@ -107,6 +107,7 @@ void invert_edges(PlanIndex* plan_index) {
   plan_index->cyclic.assign(count, 0);
   plan_index->successors.resize(count);
   plan_index->waits.resize(count);
+  plan_index->waited_for.assign(count, false);
   for (uint32_t v = 0; v < count; ++v) {
     for (const plan::Predecessor& predecessor : plan.vertices[v].predecessors) {
       ++(predecessor.distance == 0 ? plan_index->predecessors : plan_index->cyclic)[v];
@@ -118,6 +119,7 @@ void invert_edges(PlanIndex* plan_index) {
     for (const Edge& edge : waits) {
       // The same lane runs in issue order: nothing to wait for.
       if (stream_of(*plan_index, edge.vertex) == stream_of(*plan_index, v)) continue;
+      plan_index->waited_for[edge.vertex] = true;
       const bool known = std::any_of(plan_index->waits[v].begin(), plan_index->waits[v].end(), [&](const Edge& other) {
         return other.vertex == edge.vertex && other.distance == edge.distance;
       });

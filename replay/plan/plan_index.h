@@ -41,6 +41,7 @@ struct PlanIndex {
   std::vector<uint32_t> cyclic;        // by vertex: how many of distance 1
   std::vector<std::vector<Edge>> successors;
   std::vector<std::vector<Edge>> waits;  // by vertex: issued work (releases looked through) to wait for
+  std::vector<bool> waited_for;          // by vertex: work on another lane waits for it
   std::vector<bool> offloaded;           // by tensor: has an offload vertex
   std::vector<bool> leaves_again;        // by tensor: may be offloaded twice with the same bytes
   // By tensor, transient ones, for strict safety: its range may stay mapped for good, because while it is alive no

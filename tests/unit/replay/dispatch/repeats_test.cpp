@@ -1,5 +1,5 @@
 // A plan that recomputes, enforced on a fake driver: repeats have this iteration's parameters, what is not as it was is
-// found before anything of it can be seen, and a departure in between loses nothing.
+// found before anything of it can be seen, and a departure in between loses nothing. And the markers behind its ops.
 #include "replay/dispatch/repeats.h"
 
 #include <gtest/gtest.h>
@@ -81,7 +81,27 @@ class PlanBuilder {
     return std::move(plan_);
   }
 
+  // The sum is used and leaves until the next iteration, while w takes `steps` steps.
+  plan::Plan line(uint32_t steps) {
+    begin({0, 1});
+    const uint32_t last = steps, offload = steps + 1, reload = steps + 2;
+    op("use", {{kW, false}, {kSum, true}}, {{last, EdgeKind::data, 1}, {reload, EdgeKind::data, 1}});
+    for (uint32_t i = 0; i < steps; ++i) op("step", {{kW, true}}, {{i, EdgeKind::data, 0}});
+    transfer(VertexKind::offload, {{0, EdgeKind::data, 0}});
+    transfer(VertexKind::reload, {{offload, EdgeKind::data, 0}});
+    plan_.vertices[reload].acquires = {{kSum, plan_.tensors[kSum].home}};
+    plan_.offload_bytes = plan_.reload_bytes = kBytes;
+    return std::move(plan_);
+  }
+
  private:
+  void transfer(VertexKind kind, std::vector<plan::Predecessor> predecessors) {
+    plan_.order.push_back(static_cast<uint32_t>(plan_.vertices.size()));
+    plan::Vertex& made = plan_.vertices.emplace_back();
+    made.kind = kind;
+    made.tensor = kSum;
+    made.predecessors = std::move(predecessors);
+  }
   // `homes`: of each tensor.
   void begin(const std::vector<uint32_t>& homes) {
     const uint32_t placements = 1 + *std::max_element(homes.begin(), homes.end());
@@ -96,7 +116,7 @@ class PlanBuilder {
       tensor.home = home;
     }
     for (const uint32_t persistent : {kW, kSum}) plan_.tensors[persistent].resident_at_start = true;
-    plan_.tensors[kAgain].recompute_of = kX;
+    if (homes.size() > kAgain) plan_.tensors[kAgain].recompute_of = kX;
     if (homes.size() > kYAgain) plan_.tensors[kYAgain].recompute_of = kY;
   }
   // The call `again` and the allocation before it are the plan's.
@@ -521,6 +541,50 @@ TEST_F(ChainTest, ARepeatThatWritesWhatShowsItselfIsFoundAtFirst) {
   EXPECT_FALSE(executor_.active());
   EXPECT_EQ(error(), CUDA_ERROR_LAUNCH_FAILED);
   EXPECT_TRUE(shown_.empty());
+}
+
+// Not dropped, not repeated: the executor's markers.
+class MarkersTest : public RepeatsTest {
+ protected:
+  static constexpr uint32_t kSteps = 43;
+  MarkersTest() : RepeatsTest(PlanBuilder().line(kSteps)) {}
+  // Issues an iteration while the device stands still.
+  void issue(uint64_t iteration) {
+    device_.driver.clear();
+    for (uint32_t call = 0; call < index_.plan.calls.size(); ++call) submit(call, iteration);
+    while (executor_.step()) {
+    }
+  }
+  Lanes& lanes_ = device_.memory.lanes;
+  const LaneIndex lane_ = lanes_.lane_of(stream_, device_.context);
+};
+
+TEST_F(MarkersTest, AreFewWhereNothingWaits) {
+  iterate(0);
+  issue(1);
+  EXPECT_EQ(log_.size(), 2 * (kSteps + 1)) << "all is issued";
+  const uint64_t markers = device_.driver.count("cuEventRecord");
+  EXPECT_GE(markers, kSteps / 8);
+  EXPECT_LE(markers, kSteps / 8 + 2) << "of one op that the offload waits for, and every eighth";
+  settle();
+  EXPECT_EQ(lanes_[lane_].completed, lanes_[lane_].issued) << "the end of a lane is seen";
+  EXPECT_LE(device_.driver.count("cuEventRecord"), kSteps / 8 + 7) << "the copies have theirs";
+  EXPECT_TRUE(executor_.active());
+}
+
+TEST_F(MarkersTest, StandBehindWhatATransferWaitsFor) {
+  iterate(0);
+  issue(1);
+  const CUstream to_host = lanes_.stream(Lanes::kToHost);
+  EXPECT_TRUE(device_.driver.step(stream_));  // the use; its event is next
+  EXPECT_FALSE(device_.driver.idle_but(to_host));
+  EXPECT_TRUE(device_.driver.step(stream_));
+  while (executor_.step()) {
+  }
+  uint64_t copied = 0;
+  while (device_.driver.step(to_host)) ++copied;
+  EXPECT_GT(copied, 1u) << "no step stands before the copy";
+  EXPECT_LT(lanes_[lane_].completed + kSteps / 2, lanes_[lane_].issued);
 }
 
 }  // namespace

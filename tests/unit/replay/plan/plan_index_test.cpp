@@ -217,6 +217,7 @@ TEST(PlanIndexPropertyTest, LookUpsEqualAScanOfThePlan) {
     const PlanIndex& index = made.index;
     const plan::Plan& plan = index.plan;
     for (uint32_t i = 0; i < plan.order.size(); ++i) RC_ASSERT(index.rank[plan.order[i]] == i);
+    std::vector<bool> waited_for(plan.vertices.size(), false);
     std::multiset<std::tuple<uint32_t, uint32_t, uint32_t>> forward;
     std::multiset<std::tuple<uint32_t, uint32_t, uint32_t>> backward;
     for (uint32_t v = 0; v < plan.vertices.size(); ++v) {
@@ -239,6 +240,7 @@ TEST(PlanIndexPropertyTest, LookUpsEqualAScanOfThePlan) {
       Waits found;
       for (const Edge& edge : index.waits[v]) RC_ASSERT(found.emplace(edge.vertex, edge.distance).second);
       RC_ASSERT(found == expected);
+      for (const auto& wait : expected) waited_for[wait.first] = true;
       // What touches a tensor comes before its release, and no edge of the plan is lost.
       for (uint32_t r = 0; r < plan.vertices.size(); ++r) {
         if (plan.vertices[r].kind != VertexKind::release || r == v) continue;
@@ -257,6 +259,7 @@ TEST(PlanIndexPropertyTest, LookUpsEqualAScanOfThePlan) {
       }
     }
     RC_ASSERT(forward == backward);
+    RC_ASSERT(index.waited_for == waited_for);
     std::vector<std::pair<uint64_t, uint64_t>> ranges = {{kZone.base, kZone.base + index.slab_bytes}};
     for (uint32_t t = 0; t < plan.tensors.size(); ++t) {
       const bool offloaded = std::any_of(plan.vertices.begin(), plan.vertices.end(), [&](const plan::Vertex& vertex) {
