@@ -36,7 +36,8 @@ class Findings(unittest.TestCase):
     def test_tests_exist(self):
         programs = {line.split("|")[0].strip() for line in (ROOT / "tests/e2e/reproductions/rows.txt").read_text(encoding="utf-8").splitlines()
                     if "|" in line and not line.startswith("#")}
-        known = programs | tests_of_the_sources()
+        ordered = re.findall(r'\{"(\w+)", \d+, "', (ROOT / "tests/e2e/order_test.cpp").read_text(encoding="utf-8"))
+        known = programs | {f"order_program {name}" for name in ordered} | tests_of_the_sources()
         for number, _, tests in rows():
             self.assertTrue(tests, number)
             for test in tests:

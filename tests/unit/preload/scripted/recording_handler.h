@@ -76,7 +76,7 @@ class RecordingHandler final : public Handler {
   std::map<CUdeviceptr, std::vector<uint64_t>> contents;  // of allocations, by their start; else zero
   std::function<void()> while_reading;
   std::function<CUresult()> while_submitting;  // its answer, in place of `answer`
-  CUstream per_thread = nullptr;  // answer of stand_in() for the per-thread stream; nullptr: itself
+  CUstream per_thread = nullptr;               // answer of stand_in() for the per-thread stream; nullptr: itself
   int per_thread_calls = 0;
   int captures_begun = 0;
   int captures_joined = 0;
