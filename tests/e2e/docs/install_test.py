@@ -30,6 +30,15 @@ class Installed(unittest.TestCase):
         left = [str(path.relative_to(self.prefix)) for path in self.prefix.rglob("*")]
         self.assertEqual(sorted(left), ["share", "share/doc", "share/doc/mine.txt"])
 
+    def test_a_relative_prefix_is_of_the_folder_where_it_was_typed(self):
+        here = pathlib.Path(self.folder.name)
+        done = subprocess.run(["cmake", "--install", str(BUILD), "--prefix", "some/where"], cwd=here, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        files = lambda folder: sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.name not in ("made_prefix", "mine.txt"))
+        self.assertEqual(files(here / "some/where"), files(self.prefix))
+        subprocess.run([str(here / "some/where/lib/reprise/uninstall")], check=True, capture_output=True)
+        self.assertFalse((here / "some/where").exists())
+
     def test_a_prefix_that_was_made_goes_too(self):
         for more, left in ((None, False), ("mine.txt", True)):
             made = pathlib.Path(self.folder.name) / "new"

@@ -7,6 +7,8 @@
 include(GNUInstallDirs)
 set(home "lib/reprise")
 
+# `--prefix relative`: from the folder where it was typed. CMake itself makes it a folder of the build here and there of the root.
+install(CODE "get_filename_component(CMAKE_INSTALL_PREFIX \"\${CMAKE_INSTALL_PREFIX}\" ABSOLUTE)")
 # First: whether the prefix is a folder that was not there, which the uninstaller removes then.
 install(CODE "set(made_prefix \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${home}/made_prefix\")
   if(NOT EXISTS \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}\")
