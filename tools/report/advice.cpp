@@ -74,7 +74,7 @@ void advise_unplanned(const Inputs& inputs, Advices& list) {
                     "reprise record; reprise plan; reprise replay"});
     return;
   }
-  const RunReason& last = inputs.log->reasons.back();
+  const RunReason last = as_known(inputs, inputs.log->reasons.back());
   const auto is = [&](const auto& word) { return tools::says(last.cause, word); };
   const std::string least = inputs.minimum_bytes > 0 ? format_bytes(inputs.minimum_bytes) : std::string("more");
   if (is(run_log::on_demand::too_small)) {

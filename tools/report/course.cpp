@@ -93,7 +93,7 @@ void say_unplanned(const Inputs& inputs, Sentences& say) {
   const bool of_plans = has_plans(log);
   for (const auto& [one, count] : last_reasons(log)) {
     if (of_plans && !one.plan) continue;  // a plan came after all
-    say_reason(one, count, say);
+    say_reason(as_known(inputs, one), count, say);
   }
   if (of_plans && log.activation_count == 0)
     say.note("So tensors were moved on demand until the end, which keeps the budget but hides no transfer.");
@@ -103,6 +103,10 @@ void say_unplanned(const Inputs& inputs, Sentences& say) {
     say.note(fmt::format("No plan was in force during this run, so tensors were moved on demand all the time: {}.",
                          why_unplanned(inputs)));
   }
+  const bool told = std::any_of(log.reasons.begin(), log.reasons.end(), [&](const RunReason& one) {
+    return as_known(inputs, one).reason == inputs.no_iteration;
+  });
+  if (told) return;
   if (!inputs.no_iteration.empty()) {
     say.note(fmt::format("In the recording as a whole, too, nothing can be planned: {}.", inputs.no_iteration));
   } else if (!of_plans && inputs.iterations_recorded > 0) {
@@ -171,11 +175,19 @@ std::string why_unplanned(const Inputs& inputs) {
   }
   const bool of_plans = has_plans(log);
   for (auto last = log.reasons.rbegin(); last != log.reasons.rend(); ++last) {
-    if (!of_plans || last->plan) return last->reason;
+    if (!of_plans || last->plan) return as_known(inputs, *last).reason;
   }
   if (of_plans) return "the plan was ready, and the program began no iteration that it could rule";
   if (!log.ended) return "the run log has no end, which would say why";
   return "the run log does not say why";
+}
+
+RunReason as_known(const Inputs& inputs, const RunReason& reason) {
+  RunReason known = reason;
+  if (inputs.no_iteration.empty() || !tools::says(reason.cause, run_log::on_demand::unfinished)) return known;
+  known.cause = run_log::on_demand::no_iteration.name;
+  known.reason = inputs.no_iteration;
+  return known;
 }
 
 void say_plan_state(const Inputs& inputs, Sentences& say) {

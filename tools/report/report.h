@@ -66,6 +66,10 @@ inline constexpr char kLacksPlan[] =
 // Of a run in which no iteration was planned: why, as a clause, by what the run log says.
 std::string why_unplanned(const Inputs& inputs);
 
+// The same for one line of the log: where the planner was not waited for, and there is no iteration in the recording as
+// a whole, that is the reason.
+RunReason as_known(const Inputs& inputs, const RunReason& reason);
+
 // The sections of make_data, one function each.
 Json headline_section(const Inputs& inputs);
 Json sentences_section(const Inputs& inputs);

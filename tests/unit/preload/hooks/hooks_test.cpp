@@ -47,7 +47,7 @@ CUmemPoolProps plain_pool() {
 
 // What a pool's memory is, the program has said: the handler makes ordinary memory of the current device only.
 TEST_F(Hooks, APoolOfItsOwnKindIsTheDriversToServe) {
-  const auto reaches_handler = [this](const CUmemPoolProps& properties) {
+  const auto reaches_handler = [](const CUmemPoolProps& properties) {
     const auto pool = reinterpret_cast<CUmemoryPool>(0xfade);
     insert_pool(pool, properties);
     const size_t before = handler().allocations.size();

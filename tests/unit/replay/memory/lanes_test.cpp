@@ -375,6 +375,7 @@ TEST(LanesPropertyTest, NothingRunsBeforeWhatItWaitsFor) {
     std::map<LaneIndex, std::vector<LaneUse>> needs;  // of the next work on a lane
     std::map<LaneIndex, uint64_t> ran;
     std::vector<LaneUse> all;
+    open.reserve(3);
     for (int i = 0; i < 3; ++i) open.push_back(device.new_lane());
     bool early = false;
     const int steps = testing::uniform(1, 120);

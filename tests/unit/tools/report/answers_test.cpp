@@ -121,6 +121,23 @@ TEST(Answers, AdviceOfARunWithoutAPlanFollowsItsReason) {
   EXPECT_EQ(first("no_repetition"), "Let it repeat itself");
 }
 
+// The planner was asked at the end only; what it would have said is known from the recording.
+TEST(Answers, AProgramThatNeverRepeatsIsNotToldToRunLonger) {
+  const RunLog log = parse_run_log(R"({"kind":"on_demand","cause":"unfinished","reason":"the program ended first"})"
+                                   "\n"
+                                   R"({"kind":"end"})");
+  Inputs inputs{nullptr, nullptr, &log};
+  EXPECT_EQ(why_unplanned(inputs), "the program ended first");
+  inputs.no_iteration = "no two of its steps are alike";
+  EXPECT_EQ(why_unplanned(inputs), inputs.no_iteration);
+  EXPECT_EQ(advice_section(inputs).at(0).at("title"), "Let it repeat itself");
+  const std::string told = sentences_section(inputs).dump();
+  EXPECT_EQ(told.find("ended first"), std::string::npos) << told;
+  const size_t once = told.find(inputs.no_iteration);
+  ASSERT_NE(once, std::string::npos) << told;
+  EXPECT_EQ(told.find(inputs.no_iteration, once + 1), std::string::npos) << told;
+}
+
 TEST(Answers, TensorsAreRankedByWhatTheyCost) {
   const Sample sample;
   const Json table = tensor_table_section(sample.inputs());
