@@ -101,8 +101,10 @@ TEST_F(OddPrograms, AReportOfARunSaysWhatItWasMadeOf) {
 
 TEST_F(OddPrograms, FreesInAnotherOrderEachTimeAreNoIteration) {
   const json data = page_of_run(small_trainer(6, {"--free-order", "shuffled"}));
-  EXPECT_TRUE(says(data, "nothing can be planned")) << data["sentences"].dump(1);
+  EXPECT_TRUE(says(data, "No plan was made: no iteration found")) << data["sentences"].dump(1);
   EXPECT_TRUE(data["iterations"].empty()) << data["iterations"].dump();
+  ASSERT_FALSE(data["advice"].empty());
+  EXPECT_EQ(data["advice"][0]["title"], "Let it repeat itself");
 }
 
 TEST_F(OddPrograms, EvaluationsAreDeparturesAndReturns) {
