@@ -187,8 +187,10 @@ TEST_F(FirstMinutes, ReportsOfPreloadedRunsFindThePlanThatWasKept) {
   }
 }
 
-// Two that are started at the same moment take the device from each other, and neither takes it for its own doing.
+// Two that are started at the same moment take the device from each other, and neither takes it for its own doing: but
+// for the chunk or two that the neighbour makes during the first launch of a kernel (replay/memory/budget.h), of 36.
 TEST_F(FirstMinutes, WhatANeighbourTakesIsNotInAPercentage) {
+  constexpr uint64_t kTwoChunks = 2 * 16384;
   ASSERT_EQ(run_within("70%", 6).exit_code, 0);
   const json alone = end_of_run();
   for (int round = 0; round < 3; ++round) {
@@ -202,8 +204,8 @@ TEST_F(FirstMinutes, WhatANeighbourTakesIsNotInAPercentage) {
     EXPECT_EQ(other.get().exit_code, 0);
     for (const char* log : {"a.run", "b.run"}) {
       const json end = lines_of(read_run_log(file(log)), "end").at(0);
-      EXPECT_EQ(end["outside_bytes"], alone["outside_bytes"]) << log;
-      EXPECT_EQ(end["budget_bytes"], alone["budget_bytes"]) << log;
+      EXPECT_LE(end["outside_bytes"].get<uint64_t>(), alone["outside_bytes"].get<uint64_t>() + kTwoChunks) << log;
+      EXPECT_LE(end["budget_bytes"].get<uint64_t>(), alone["budget_bytes"].get<uint64_t>() + kTwoChunks) << log;
     }
   }
 }
