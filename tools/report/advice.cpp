@@ -50,6 +50,11 @@ uint64_t time_at(const BudgetCurve& curve, uint64_t budget) {
   return before->time_ns;
 }
 
+// Nothing ran by a plan, and not because one call alone was too much.
+bool is_unplanned(const Inputs& inputs) {
+  return inputs.log != nullptr && inputs.log->iterations_planned == 0 && inputs.log->shortages.empty();
+}
+
 void advise_shortage(const Inputs& inputs, Advices& list) {
   if (inputs.log == nullptr || inputs.log->shortages.empty()) return;
   const auto& all = inputs.log->shortages;
@@ -64,23 +69,47 @@ void advise_shortage(const Inputs& inputs, Advices& list) {
                   "--budget " + typed_bytes(least)});
 }
 
-void advise_unplanned(const Inputs& inputs, Advices& list) {
-  if (inputs.log == nullptr || inputs.log->iterations_planned > 0 || inputs.log->reasons.empty()) return;
-  if (!inputs.log->shortages.empty()) return;  // it ended for another reason than this
-  if (inputs.log->activation_count > 0 && !inputs.log->reasons.back().plan) {
-    list.push_back({3, "Run longer, or plan first",
-                    "The plan came in force with the last iterations: " + why_unplanned(inputs) +
-                        ". A plan that is made once serves all later runs from the first iteration on.",
-                    "reprise record; reprise plan; reprise replay"});
+// Whatever else kept it from being planned: below the smallest budget nothing gets a plan.
+void advise_budget(const Inputs& inputs, Advices& list) {
+  if (!is_unplanned(inputs) || has_plans(*inputs.log)) return;
+  const auto& reasons = inputs.log->reasons;
+  const bool told = !reasons.empty() && tools::says(reasons.back().cause, run_log::on_demand::too_small);
+  const uint64_t here = collect_facts(inputs).budget;
+  const uint64_t least = inputs.minimum_bytes > here ? inputs.minimum_bytes : 0;
+  if (!told && (here == 0 || least == 0)) return;
+  list.push_back({3.5, least > 0 ? fmt::format("Give it at least {}", format_bytes(least)) : "Give it more memory",
+                  told ? fmt::format("No plan fits into less: {}.", reasons.back().reason)
+                       : fmt::format("No plan fits into {}, however long the program runs.", format_bytes(here)),
+                  least > 0 ? "--budget " + typed_bytes(least) : ""});
+}
+
+constexpr char kRepeat[] =
+    "Plans are for loops whose iterations make the same calls with the same sizes, at least three of them. Fixed "
+    "shapes and a longer run help; `reprise_mark(\"iteration\")` says where one begins.";
+
+// There was a plan, and no iteration ran by it from start to end.
+void advise_after_plan(const Inputs& inputs, Advices& list) {
+  const std::string why = why_unplanned(inputs);
+  if (!inputs.log->ended) return;  // it crashed: running longer is not its to choose
+  if (inputs.log->divergence_count > 1) {
+    list.push_back(
+        {3, "Let it repeat itself", fmt::format("No iteration was like the plan: {}. {}", why, kRepeat), ""});
     return;
   }
-  const RunReason last = as_known(inputs, inputs.log->reasons.back());
+  list.push_back({3, "Run longer, or plan first",
+                  "The plan came with the last iterations: " + why +
+                      ". A plan that is made once serves all later runs from the first iteration on.",
+                  "reprise record; reprise plan; reprise replay"});
+}
+
+void advise_unplanned(const Inputs& inputs, Advices& list) {
+  if (!is_unplanned(inputs)) return;
+  const auto& reasons = inputs.log->reasons;
+  if (has_plans(*inputs.log) && (reasons.empty() || !reasons.back().plan)) return advise_after_plan(inputs, list);
+  if (reasons.empty()) return;
+  const RunReason last = as_known(inputs, reasons.back());
   const auto is = [&](const auto& word) { return tools::says(last.cause, word); };
-  const std::string least = inputs.minimum_bytes > 0 ? format_bytes(inputs.minimum_bytes) : std::string("more");
-  if (is(run_log::on_demand::too_small)) {
-    list.push_back({3, fmt::format("Give it at least {}", least), "No plan fits into less: " + last.reason + ".",
-                    inputs.minimum_bytes > 0 ? "--budget " + typed_bytes(inputs.minimum_bytes) : ""});
-  } else if (is(run_log::on_demand::refused)) {
+  if (is(run_log::on_demand::refused)) {
     list.push_back({3, "Make room for the plan",
                     "It was ready and could not come in force: " + last.reason +
                         ". A larger --budget or --host-memory leaves more.",
@@ -95,10 +124,7 @@ void advise_unplanned(const Inputs& inputs, Advices& list) {
                     "serves all later runs.",
                     "reprise record; reprise plan; reprise replay"});
   } else if (is(run_log::on_demand::no_iteration) || is(run_log::on_demand::no_repetition)) {
-    list.push_back({3, "Let it repeat itself",
-                    "Plans are for loops whose iterations make the same calls with the same sizes, at least three of "
-                    "them. Fixed shapes and a longer run help; `reprise_mark(\"iteration\")` says where one begins.",
-                    ""});
+    list.push_back({3, "Let it repeat itself", kRepeat, ""});
   }
 }
 
@@ -223,8 +249,8 @@ void advise_unmanaged(const Inputs& inputs, Advices& list) {
 
 Json advice_section(const Inputs& inputs) {
   Advices list;
-  for (const auto rule : {advise_shortage, advise_unplanned, advise_full_speed, advise_smallest, advise_tensor,
-                          advise_planning_first, advise_facts, advise_unmanaged}) {
+  for (const auto rule : {advise_shortage, advise_budget, advise_unplanned, advise_full_speed, advise_smallest,
+                          advise_tensor, advise_planning_first, advise_facts, advise_unmanaged}) {
     rule(inputs, list);
   }
   std::stable_sort(list.begin(), list.end(), [](const Advice& a, const Advice& b) { return a.worth > b.worth; });

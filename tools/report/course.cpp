@@ -75,12 +75,6 @@ void say_reason(const RunReason& one, uint64_t count, Sentences& say) {
   }
 }
 
-// Once there is a plan, why there was none before does not matter.
-bool has_plans(const RunLog& log) {
-  return log.plan_count > 0 || log.activation_count > 0 ||
-         std::any_of(log.reasons.begin(), log.reasons.end(), [](const RunReason& one) { return one.plan.has_value(); });
-}
-
 std::string left_at(const RunDivergence& left, const Inputs& inputs) {
   if (left.expected.empty() && left.got.empty()) return left.reason;
   const std::string of = inputs.iteration_calls > 0 ? fmt::format(" of {}", inputs.iteration_calls) : "";
@@ -159,6 +153,11 @@ void say_time_lost(const Inputs& inputs, Sentences& say) {
 }
 
 }  // namespace
+
+bool has_plans(const RunLog& log) {
+  return log.plan_count > 0 || log.activation_count > 0 ||
+         std::any_of(log.reasons.begin(), log.reasons.end(), [](const RunReason& one) { return one.plan.has_value(); });
+}
 
 bool lacks_plan(const Inputs& inputs) {
   return inputs.log != nullptr && inputs.plan == nullptr && inputs.log->plan_count > 0;

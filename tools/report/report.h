@@ -63,6 +63,9 @@ inline constexpr char kLacksPlan[] =
     "REPRISE_KEEP=1 "
     "keeps it beside the trace";
 
+// Was there a plan, in force or not? Then why there was none before does not matter.
+bool has_plans(const RunLog& log);
+
 // Of a run in which no iteration was planned: why, as a clause, by what the run log says.
 std::string why_unplanned(const Inputs& inputs);
 

@@ -1,6 +1,8 @@
 // What the report answers first: verdict, advice, costs of tensors, who is alive at the peak, where the time went.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/support/sample.h"
 #include "tools/report/report.h"
 #include "tools/report/tensor_table.h"
@@ -119,6 +121,58 @@ TEST(Answers, AdviceOfARunWithoutAPlanFollowsItsReason) {
   EXPECT_EQ(first("never_began"), "Plan for the program as it runs now");
   EXPECT_EQ(first("unfinished"), "Run longer, or plan first");
   EXPECT_EQ(first("no_repetition"), "Let it repeat itself");
+}
+
+std::vector<std::string> titles_of(const Inputs& inputs) {
+  std::vector<std::string> titles;
+  for (const Json& one : advice_section(inputs)) titles.push_back(one.at("title"));
+  return titles;
+}
+
+// Running longer, or repeating itself, is of no use to a program that no plan fits; what fits is not asked for more.
+TEST(Answers, ABudgetBelowTheSmallestIsAdvisedBeforeAllElse) {
+  for (const std::string cause : {"unfinished", "no_repetition", "no_iteration", "no_plan", "too_small"}) {
+    const RunLog log =
+        parse_run_log("{\"kind\":\"start\",\"budget_bytes\":1048576}\n{\"kind\":\"on_demand\",\"cause\":\"" + cause +
+                      "\",\"reason\":\"why\"}\n{\"kind\":\"end\"}\n");
+    Inputs inputs{nullptr, nullptr, &log};
+    inputs.minimum_bytes = 2 << 20;
+    const std::vector<std::string> below = titles_of(inputs);
+    EXPECT_EQ(below.at(0), "Give it at least 2.0 MiB") << cause;
+    EXPECT_EQ(std::count(below.begin(), below.end(), "2.0 MiB at the least"), 0) << "said twice for " << cause;
+    inputs.minimum_bytes = 1 << 20;
+    const std::vector<std::string> fits = titles_of(inputs);
+    EXPECT_EQ(fits.back(), "1.0 MiB at the least") << cause;
+    const char* const first = cause == "too_small" ? "Give it more memory" : "Run longer, or plan first";
+    if (cause == "unfinished" || cause == "too_small") {
+      EXPECT_EQ(fits.at(0), first) << cause;
+    }
+  }
+}
+
+// A plan that came with the last iteration, or behind it, with no line of the log that says why there was none before.
+TEST(Answers, ARunThatWasTooShortForItsPlanIsToldSoBeforeBudgets) {
+  const std::string plan = R"({"kind":"start","budget_bytes":1048576}
+{"kind":"plan"}
+)";
+  const std::string activate = R"({"kind":"activate","plan":0,"iteration":7}
+)";
+  const std::string left = R"({"kind":"divergence","iteration":7,"call":3,"expected":"a","got":"b"}
+)";
+  const std::string end = R"({"kind":"end","divergences":)";
+  const auto titles = [](const std::string& text) {
+    const RunLog log = parse_run_log(text);
+    Inputs inputs{nullptr, nullptr, &log};
+    inputs.minimum_bytes = 1 << 20;
+    return titles_of(inputs);
+  };
+  const std::vector<std::string> longer = {"Run longer, or plan first", "1.0 MiB at the least"};
+  EXPECT_EQ(titles(plan + activate + end + "0}"), longer);
+  EXPECT_EQ(titles(plan + activate + left + end + "1}"), longer);
+  EXPECT_EQ(titles(plan + R"({"kind":"on_demand","cause":"no_iteration","reason":"too early"})" + "\n" + end + "0}"),
+            longer);
+  EXPECT_EQ(titles(plan + activate + left + activate + left + end + "2}").at(0), "Let it repeat itself");
+  EXPECT_EQ(titles(plan + activate).at(0), "1.0 MiB at the least") << "it crashed";
 }
 
 // The planner was asked at the end only; what it would have said is known from the recording.
