@@ -6,9 +6,11 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <sstream>
 #include <unordered_map>
 
+#include "preload/trace/identity.h"
 #include "tools/report/symbols/libdw.h"
 
 namespace reprise::report {
@@ -54,6 +56,26 @@ std::string build_id_of(Dwfl_Module* module) {
   std::string text;
   for (int i = 0; i < size; ++i) text += fmt::format("{:02x}", bits[i]);
   return text;
+}
+
+std::string info(const trace::Trace& trace, const char* key) {
+  const auto found = trace.info.find(key);
+  return found == trace.info.end() ? std::string() : found->second;
+}
+
+// A program without a build id is known again by all of its content, which the trace has a hash of. Empty: the frame's
+// file is not the program, or the program has been built anew. Of libraries without one the trace has no such hash.
+std::string unchanged_program(const trace::Trace& trace, const std::string& module) {
+  const std::string path = info(trace, "program.path");
+  const std::string command = info(trace, "program");
+  const std::string started_as = command.substr(0, command.find(' '));
+  if (module != base_name(path.c_str()) && module != base_name(started_as.c_str())) return {};
+  std::error_code none;
+  if (!std::filesystem::is_regular_file(path, none)) return {};  // a trace may name what has no end
+  const uint64_t hash = trace::program_identity(path.c_str());
+  char text[17];
+  trace::format_identity(hash, text);
+  return hash != 0 && info(trace, "program.hash") == text ? path : std::string();
 }
 
 const Dwfl_Callbacks* callbacks() {
@@ -132,15 +154,17 @@ Symbolizer::~Symbolizer() = default;
 Symbolizer::Module* Symbolizer::module(const std::string& name) {
   const auto [at, added] = modules_.try_emplace(name);
   if (!added || libdw() == nullptr) return at->second.get();
-  const auto said = trace_.info.find("module." + name);
-  if (said == trace_.info.end()) return nullptr;
-  const size_t space = said->second.find(' ');
-  if (space == std::string::npos || space < 4) return nullptr;
-  const std::string build_id = said->second.substr(0, space);
   auto opened = std::make_unique<Module>();
-  const std::string debug =
-      fmt::format("/usr/lib/debug/.build-id/{}/{}.debug", build_id.substr(0, 2), build_id.substr(2));
-  if (!opened->open(said->second.substr(space + 1), build_id) && !opened->open(debug, build_id)) return nullptr;
+  if (const auto said = trace_.info.find("module." + name); said != trace_.info.end()) {
+    const size_t space = said->second.find(' ');
+    if (space == std::string::npos || space < 4) return nullptr;
+    const std::string build_id = said->second.substr(0, space);
+    const std::string debug =
+        fmt::format("/usr/lib/debug/.build-id/{}/{}.debug", build_id.substr(0, 2), build_id.substr(2));
+    if (!opened->open(said->second.substr(space + 1), build_id) && !opened->open(debug, build_id)) return nullptr;
+  } else if (const std::string path = unchanged_program(trace_, name); path.empty() || !opened->open(path, "")) {
+    return nullptr;
+  }
   at->second = std::move(opened);
   return at->second.get();
 }

@@ -1,5 +1,6 @@
 // Call sites as people know them: functions demangled, with file and line where the program's files have them. What was
-// loaded when the stack was walked is found again by path and build id; other files of the same name are not used.
+// loaded when the stack was walked is found again by path and build id, a program without one by its content; other
+// files of the same name are not used.
 // Called when a report's inputs are examined.
 #pragma once
 #include <map>
@@ -12,7 +13,7 @@ namespace reprise::report {
 
 class Symbolizer {
  public:
-  // The info of a trace: "module.NAME" is "BUILD_ID PATH".
+  // The info of a trace: "module.NAME" is "BUILD_ID PATH"; "program", "program.path", "program.hash".
   explicit Symbolizer(const trace::Trace& trace);
   ~Symbolizer();
   Symbolizer(const Symbolizer&) = delete;
