@@ -17,7 +17,7 @@ constexpr CommandRow kCommands[] = {
     {"simulate", "Say what budgets cost on a machine, for a trace or a task graph", declare_simulate},
     {"workload", "Make the task graph of a published workload, for plan and simulate", declare_workload},
     {"replay", "Run a program under a plan that was made before", declare_replay},
-    {"report", "Make a report from a trace, a plan and a run log", declare_report},
+    {"report", "Make a report from a trace, a plan and a run log, or compare two runs or plans", declare_report},
     {"dump", "Print a trace, a plan or a run log as text", declare_dump},
     {"export", "Write a trace, a plan or a run log in the format of another tool", declare_export},
     {"audit", "Run a program to see which of its kernels touch nothing but their operands, for --safety audited",

@@ -13,6 +13,7 @@
 #include "tools/cli/outputs.h"
 #include "tools/cli/progress.h"
 #include "tools/report/compare/compare.h"
+#include "tools/report/compare/two_plans.h"
 #include "tools/report/inputs.h"
 #include "tools/report/page.h"
 
@@ -38,25 +39,44 @@ std::string text_of(const report::Json& data) {
   return data.dump(1, ' ', false, report::Json::error_handler_t::replace) + "\n";
 }
 
+int write_comparison(const ReportOptions& options, const report::Json& data) {
+  const Status written = write_file(
+      options.output, options.data_only ? text_of(data) : report::make_page(data, report::kCompareScript, true));
+  if (!written.ok()) return fail(written);
+  say(fmt::format("A: {}, B: {}: {}; report: {}", data.at("names").at(0).get<std::string>(),
+                  data.at("names").at(1).get<std::string>(), report::compare_summary(data), options.output));
+  return 0;
+}
+
 int compare_runs(const ReportOptions& options) {
   Result<report::RunLog> before = report::read_run_log(options.files[0]);
   if (!before.ok()) return fail(before.status());
   Result<report::RunLog> after = report::read_run_log(options.files[1]);
   if (!after.ok()) return fail(after.status());
-  const report::Json data =
-      report::compare_data({options.files[0], &before.value()}, {options.files[1], &after.value()});
-  const Status written = write_file(
-      options.output, options.data_only ? text_of(data) : report::make_page(data, report::kCompareScript, true));
-  if (!written.ok()) return fail(written);
-  say(fmt::format("A: {}, B: {}: {}; report: {}", options.files[0], options.files[1], report::compare_summary(data),
-                  options.output));
-  return 0;
+  return write_comparison(
+      options, report::compare_data({options.files[0], &before.value()}, {options.files[1], &after.value()}));
+}
+
+int compare_plans(const ReportOptions& options) {
+  Progress progress;
+  progress.step("reading");
+  TwoPlans files;
+  const Status loaded = load(options.files, files);
+  progress.clear();
+  if (!loaded.ok()) return fail(loaded);
+  const TwoPlans::One& a = files.plans[0];
+  const TwoPlans::One& b = files.plans[1];
+  const report::Json data = report::compare_data({a.path, &a.plan, a.bound_ns}, {b.path, &b.plan, b.bound_ns},
+                                                 files.trace ? &*files.trace : nullptr);
+  const int written = write_comparison(options, data);
+  return written == 0 ? finish_incomplete(files.incomplete) : written;
 }
 
 int run_report(const ReportOptions& options) {
   const Status writable = Outputs().reads(options.files).writes("-o", options.output).check();
   if (!writable.ok()) return fail(writable);
   if (are_two_runs(options.files)) return compare_runs(options);
+  if (are_two_plans(options.files)) return compare_plans(options);
   Progress progress;
   progress.step("reading");
   LoadedFiles files;
@@ -86,7 +106,9 @@ int run_report(const ReportOptions& options) {
 
 Action declare_report(CLI::App& app, const ProgramArguments&) {
   auto options = std::make_shared<ReportOptions>();
-  app.add_option("files", options->files, "A trace, a plan, a run log, in any order; or two run logs to compare")
+  app.add_option("files", options->files,
+                 "A trace, a plan, a run log, in any order; or to compare two run logs, or two plans, with their trace "
+                 "or without")
       ->required()
       ->expected(1, 3);
   app.add_option("-o,--output", options->output, "The report to write")->required();

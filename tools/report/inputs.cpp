@@ -182,7 +182,28 @@ uint64_t bound_of(const analyzer::Workload& found, const plan::Plan& plan) {
   return analyzer::bounds_of(found.graph, capacity, found.machine).iteration_ns;
 }
 
+analyzer::PlanOptions options_for(const plan::Plan* plan) {
+  analyzer::PlanOptions options;
+  if (plan != nullptr) options.budget_bytes = plan->budget_bytes;
+  if (plan != nullptr) options.chunk_bytes = plan->chunk_bytes;
+  if (const std::string folder = facts::folder_of_facts(std::getenv("REPRISE_FACTS")); !folder.empty()) {
+    options.facts.emplace(folder);
+  }
+  return options;
+}
+
 }  // namespace
+
+Result<uint64_t> bound_of_plan(const trace::Trace& trace, const plan::Plan& plan) {
+  const Status same = check_same_recording(&trace, &plan, nullptr);
+  if (!same.ok()) return same;
+  const Result<analyzer::Workload> workload = analyzer::make_workload(trace, options_for(&plan));
+  if (!workload.ok()) return uint64_t{0};
+  const Status known = check_same_iteration(trace, workload.value().graph.iteration_hash, &plan, nullptr);
+  if (!known.ok()) return known;
+  if (workload.value().graph.iteration_hash != plan.iteration_hash) return uint64_t{0};  // of a part of the trace
+  return bound_of(report::kernel_times(workload.value(), &plan, nullptr).recorded, plan);
+}
 
 void LoadedFiles::tell(const std::string& path, FileKind kind, const std::string& name) {
   named.push_back(about(path, kind));
@@ -231,13 +252,8 @@ report::Inputs LoadedFiles::examined() {
         std::count_if(plan->calls.begin(), plan->calls.end(), [](const plan::Call& call) { return !call.inserted; }));
   }
   if (trace) {
-    analyzer::PlanOptions options;
-    if (plan) options.budget_bytes = plan->budget_bytes;
-    if (plan) options.chunk_bytes = plan->chunk_bytes;
+    analyzer::PlanOptions options = options_for(plan ? &*plan : nullptr);
     if (log) plan::read_safety(log->safety.c_str(), &options.safety);
-    if (const std::string folder = facts::folder_of_facts(std::getenv("REPRISE_FACTS")); !folder.empty()) {
-      options.facts.emplace(folder);
-    }
     result.peak_bytes = analyzer::peak_of(*trace, options);
     Result<analyzer::Workload> workload = analyzer::make_workload(*trace, options);
     if (workload.ok()) {

@@ -36,6 +36,10 @@ struct LoadedFiles {
   bool made_by(const report::RunLog& run) const;
 };
 
+// What no plan for this one's budget can beat, in nanoseconds per iteration, with kernel times as it has them; 0 when
+// it cannot be told. Not ok: the plan is none of this trace.
+Result<uint64_t> bound_of_plan(const trace::Trace& trace, const plan::Plan& plan);
+
 // Reads each file into its place. Errors name the file; two of one kind are an error.
 Status load(const std::vector<std::string>& paths, LoadedFiles& files);
 // "a.trace: incomplete: why" for a trace that was cut off, empty for a whole one. What lies before the cut is good.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "preload/trace/identity.h"
+#include "tools/report/view/travels.h"
 
 namespace reprise::tools {
 namespace {
@@ -75,7 +76,26 @@ bool contains(const trace::Trace& trace, const plan::Plan& plan) {
          there.end();
 }
 
+bool have_same_tensors(const plan::Plan& one, const plan::Plan& two) {
+  const std::vector<report::Travel> first = report::travels_of(one);
+  const std::vector<report::Travel> second = report::travels_of(two);
+  return std::equal(first.begin(), first.end(), second.begin(), second.end(),
+                    [](const report::Travel& a, const report::Travel& b) {
+                      return a.allocation == b.allocation && a.bytes == b.bytes;
+                    });
+}
+
 }  // namespace
+
+Status check_same_plans(const plan::Plan& one, const plan::Plan& two) {
+  if (one.program_hash != two.program_hash && one.program_hash != 0 && two.program_hash != 0) {
+    return other(fmt::format("the plans are of different programs ({} and {})", one.program, two.program));
+  }
+  if (one.iteration_hash == two.iteration_hash && have_same_tensors(one, two)) return {};
+  return other(
+      "the plans are of different iterations, so tensors of one are none of the other: they were made of two "
+      "recordings, or of two parts of one");
+}
 
 Status check_same_iteration(const trace::Trace& trace, uint64_t iteration_hash, const plan::Plan* plan,
                             const report::RunLog* log) {

@@ -16,4 +16,7 @@ Status check_same_recording(const trace::Trace* trace, const plan::Plan* plan, c
 Status check_same_iteration(const trace::Trace& trace, uint64_t iteration_hash, const plan::Plan* plan,
                             const report::RunLog* log);
 
+// Two plans that are to be compared: of one iteration, so that tensor for tensor they are about the same.
+Status check_same_plans(const plan::Plan& one, const plan::Plan& two);
+
 }  // namespace reprise::tools

@@ -12,6 +12,7 @@
 #include "tools/report/view/residency.h"
 #include "tools/report/view/thin.h"
 #include "tools/report/view/timeline.h"
+#include "tools/report/view/travels.h"
 #include "tools/report/view/waits.h"
 
 namespace reprise::report {
@@ -115,30 +116,6 @@ PlannedAverage planned_average(const Inputs& inputs) {
     *each /= sum.count;
   }
   return sum;
-}
-
-// What the plan leaves to comparisons and to recompute.
-struct Spared {
-  uint64_t clean_bytes = 0;
-  uint64_t dropped_bytes = 0;
-  uint64_t launches = 0;
-  uint64_t launch_ns = 0;
-};
-
-Spared spared_by(const plan::Plan& plan) {
-  Spared spared;
-  for (const plan::Vertex& vertex : plan.vertices) {
-    if (vertex.clean) spared.clean_bytes += plan.tensors[vertex.tensor].size;
-  }
-  for (const plan::Tensor& tensor : plan.tensors) {
-    if (tensor.recompute_of != plan::kNone) spared.dropped_bytes += tensor.size;
-  }
-  for (const plan::Call& call : plan.calls) {
-    if (call.recompute_of == plan::kNone) continue;
-    ++spared.launches;
-    spared.launch_ns += call.duration_ns;
-  }
-  return spared;
 }
 
 std::string transfers(const plan::Plan& plan, plan::VertexKind kind) {

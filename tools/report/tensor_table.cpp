@@ -21,23 +21,14 @@ std::unordered_map<uint64_t, uint32_t> allocation_sites(const trace::Trace& trac
   return sites;
 }
 
-// Stacks stand once, and rows name them by number; 0: not known.
-class Stacks {
- public:
-  size_t number_of(const std::string& stack) {
-    if (stack.empty()) return 0;
-    const auto [at, added] = numbers_.emplace(stack, list_.size() + 1);
-    if (added) list_.push_back(stack);
-    return at->second;
-  }
-  Json take() { return std::move(list_); }
-
- private:
-  std::unordered_map<std::string, size_t> numbers_;
-  Json list_ = Json::array();
-};
-
 }  // namespace
+
+size_t Stacks::number_of(const std::string& stack) {
+  if (stack.empty()) return 0;
+  const auto [at, added] = numbers_.emplace(stack, list_.size() + 1);
+  if (added) list_.push_back(stack);
+  return at->second;
+}
 
 std::vector<std::string> tensor_sites(const Inputs& inputs) {
   std::vector<std::string> result(inputs.plan == nullptr ? 0 : inputs.plan->tensors.size());

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <string>
 
 #include "tests/e2e/harness.h"
@@ -220,6 +221,45 @@ TEST_F(OddPrograms, FilesOfDifferentRecordingsAreRefused) {
   EXPECT_EQ(refused.exit_code, 1);
   EXPECT_NE(refused.err.find("the run made another recording than this trace"), std::string::npos) << refused.err;
   EXPECT_EQ(reprise({"report", file("r.trace"), file("r.run"), "-o", file("yes.html")}).exit_code, 0);
+}
+
+TEST_F(OddPrograms, TwoPlansAreCompared) {
+  const auto record_and_plan = [&](const std::string& name, const std::vector<std::string>& program) {
+    EXPECT_EQ(reprise({"record", "--device", "sim", "-o", file(name + ".trace")}, program).exit_code, 0);
+    for (const char* budget : {"50%", "90%"}) {
+      const Outcome planned =
+          reprise({"plan", file(name + ".trace"), "--budget", budget, "-o", file(name + "-" + budget + ".plan")});
+      EXPECT_EQ(planned.exit_code, 0) << planned.err;
+    }
+  };
+  record_and_plan("a", small_trainer(4));
+  record_and_plan("b", small_trainer(4, {"--layers", "3"}));
+  const Outcome compared =
+      reprise({"report", file("a-50%.plan"), file("a.trace"), file("a-90%.plan"), "--json", "-o", file("two.json")});
+  ASSERT_EQ(compared.exit_code, 0) << compared.err;
+  EXPECT_NE(compared.err.find(" more memory. Tensors that travel, of "), std::string::npos) << compared.err;
+  const json data = json::parse(read_file(file("two.json")));
+  EXPECT_EQ(data["names"][0], file("a-50%.plan")) << "in the order of the command line";
+  ASSERT_FALSE(data["moves"]["rows"].empty());
+  const json& most = data["moves"]["rows"][0];
+  EXPECT_GT(most[2][0].get<uint64_t>() + most[2][1].get<uint64_t>(), 0u) << most;
+  ASSERT_GT(most[4].get<size_t>(), 0u) << most;
+  EXPECT_NE(data["moves"]["stacks"][most[4].get<size_t>() - 1].get<std::string>().find("main"), std::string::npos);
+  EXPECT_EQ(data["rows"][5]["label"], "Bound: no plan for the budget is faster");
+  EXPECT_EQ(reprise({"report", file("a-50%.plan"), file("a-90%.plan"), "-o", file("two.html")}).exit_code, 0);
+  EXPECT_NE(read_file(file("two.html")).find("\"compared\":\"plans\""), std::string::npos);
+  const auto refused = [&](std::vector<std::string> files) {
+    files.insert(files.begin(), "report");
+    files.insert(files.end(), {"-o", file("no.html")});
+    const Outcome outcome = reprise(files);
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_FALSE(std::filesystem::exists(file("no.html")));
+    return outcome.err;
+  };
+  const std::string two = refused({file("a-50%.plan"), file("b-50%.plan")});
+  EXPECT_NE(two.find("the plans are of different iterations"), std::string::npos) << two;
+  const std::string trace = refused({file("a-50%.plan"), file("a-90%.plan"), file("b.trace")});
+  EXPECT_NE(trace.find("the plan is of an iteration that the trace does not have"), std::string::npos) << trace;
 }
 
 TEST_F(OddPrograms, TwoRunsAreCompared) {

@@ -79,7 +79,10 @@ class Pages(unittest.TestCase):
         run("run", "55%")
         run("other", "75%")
         reprise("report", path("run.run"), path("other.run"), "-o", path("compare.html"))
-        cls.files = {"run": path("run.html"), "compare": path("compare.html"), "large": path("large.html")}
+        for name, budget in (("tight", "55%"), ("wide", "90%")):
+            reprise("plan", path("run.trace"), "--budget", budget, "-o", path(name + ".plan"))
+        reprise("report", path("tight.plan"), path("wide.plan"), path("run.trace"), "-o", path("plans.html"))
+        cls.files = {"run": path("run.html"), "compare": path("compare.html"), "plans": path("plans.html"), "large": path("large.html")}
         write_large_graph(path("large.json"), 50000)
         reprise("plan", path("large.json"), "--budget", "70%", "--policy", "disco", "-o", path("large.plan"))
         write_long_log(path("large.run"), 300000)
@@ -234,7 +237,7 @@ class Pages(unittest.TestCase):
             self.assertGreaterEqual(page.locator("#peak .path button").count(), buttons)
 
     def test_axe_finds_nothing(self):
-        for name in ("run", "compare", "simulate"):
+        for name in ("run", "compare", "plans", "simulate"):
             for scheme in ("light", "dark"):
                 page = self.open(name, scheme=scheme)
                 result = Axe().run(page)

@@ -2,16 +2,11 @@
 
 #include <fmt/core.h>
 
-#include <cmath>
-
-#include "tools/cli/sizes.h"
+#include "tools/report/compare/rows.h"
 #include "tools/report/view/thin.h"
 
 namespace reprise::report {
 namespace {
-
-using tools::format_bytes;
-using tools::format_duration;
 
 constexpr size_t kMostIterations = 2000;
 
@@ -44,40 +39,6 @@ Figures figures_of(const RunLog& log) {
   return figures;
 }
 
-// 0 is "none" of what is counted, and "not known" of times and budgets.
-enum class Unit : uint8_t { bytes, ns, count };
-
-std::string shown(uint64_t value, Unit unit) {
-  if (unit == Unit::count) return fmt::format("{}", value);
-  if (unit == Unit::ns && value == 0) return "";
-  return unit == Unit::bytes ? format_bytes(value) : format_duration(value);
-}
-
-std::string change(uint64_t before, uint64_t after) {
-  if (before == 0 || after == 0 || before == after) return before == after && before > 0 ? "the same" : "";
-  return fmt::format("{:+.1f} %", 100 * (static_cast<double>(after) / static_cast<double>(before) - 1));
-}
-
-Json row(const char* label, uint64_t before, uint64_t after, Unit unit, bool less_is_better) {
-  const bool known = unit == Unit::count || (before > 0 && after > 0);
-  const bool better = less_is_better ? after < before : after > before;
-  return {{"label", label},
-          {"before", shown(before, unit)},
-          {"after", shown(after, unit)},
-          {"change", change(before, after)},
-          {"tone", !known || before == after ? "note"
-                   : better                  ? "good"
-                                             : "bad"}};
-}
-
-Json text_row(const char* label, const std::string& before, const std::string& after) {
-  return {{"label", label},
-          {"before", before},
-          {"after", after},
-          {"change", before == after ? "the same" : "differs"},
-          {"tone", "note"}};
-}
-
 Json iterations_of(const RunLog& log) {
   Json rows = Json::array();
   for (const ThinIteration& it : thinned(log.iterations, kMostIterations)) {
@@ -86,31 +47,15 @@ Json iterations_of(const RunLog& log) {
   return rows;
 }
 
-std::string memory_words(const RunLog& before, const RunLog& after) {
-  const uint64_t a = before.peak_device_bytes;
-  const uint64_t b = after.peak_device_bytes;
-  if (a == b || a == 0 || b == 0) return "in the same memory";
-  return b < a ? fmt::format("in {} less memory", format_bytes(a - b))
-               : fmt::format("in {} more memory", format_bytes(b - a));
-}
-
 Json verdict_of(const RunLog& before, const RunLog& after, const Figures& a, const Figures& b) {
   const bool planned = a.iteration_ns > 0 && b.iteration_ns > 0;
   const uint64_t first = planned ? a.iteration_ns : a.total_ns;
   const uint64_t second = planned ? b.iteration_ns : b.total_ns;
-  const char* const what = planned ? "A planned iteration of B" : "B as a whole";
+  const char* const what = planned ? "A planned iteration of B took" : "B as a whole took";
   if (first == 0 || second == 0) {
     return {{"tone", "note"}, {"text", "The logs do not say enough to compare times: was one of the runs killed?"}};
   }
-  const double percent = 100 * (static_cast<double>(second) / static_cast<double>(first) - 1);
-  const std::string times = fmt::format("{} instead of {}", format_duration(second), format_duration(first));
-  if (std::abs(percent) < 1) {
-    return {{"tone", "note"},
-            {"text", fmt::format("{} took as long as of A ({}), {}.", what, times, memory_words(before, after))}};
-  }
-  return {{"tone", percent < 0 ? "good" : "bad"},
-          {"text", fmt::format("{} took {:.1f} % {} than of A ({}), {}.", what, std::abs(percent),
-                               percent < 0 ? "less" : "more", times, memory_words(before, after))}};
+  return verdict_of_times(what, "of A", first, second, memory_words(before.peak_device_bytes, after.peak_device_bytes));
 }
 
 std::string safety_of(const RunLog& log) { return log.safety.empty() ? "not said" : log.safety; }
@@ -124,23 +69,23 @@ Json compare_data(const ComparedRun& before, const ComparedRun& after) {
   const Figures second = figures_of(b);
   Json rows = Json::array();
   rows.push_back(text_row("Program", a.program, b.program));
-  rows.push_back(row("Budget", a.budget_bytes, b.budget_bytes, Unit::bytes, true));
-  rows.back()["tone"] = "note";  // it was chosen
-  rows.push_back(row("Peak device memory", a.peak_device_bytes, b.peak_device_bytes, Unit::bytes, true));
-  rows.push_back(row("Time per planned iteration", first.iteration_ns, second.iteration_ns, Unit::ns, true));
-  rows.push_back(row("Time per iteration on demand", first.on_demand_ns, second.on_demand_ns, Unit::ns, true));
-  rows.push_back(row("Time of the run", first.total_ns, second.total_ns, Unit::ns, true));
-  rows.push_back(row("Time before the plan", first.before_plan_ns, second.before_plan_ns, Unit::ns, true));
-  rows.push_back(row("Waiting, per planned iteration", first.stall_ns, second.stall_ns, Unit::ns, true));
-  rows.push_back(row("Moved, per planned iteration", first.moved_bytes, second.moved_bytes, Unit::bytes, true));
+  rows.push_back(chosen_row("Budget", a.budget_bytes, b.budget_bytes, Unit::bytes));
+  rows.push_back(figure_row("Peak device memory", a.peak_device_bytes, b.peak_device_bytes, Unit::bytes));
+  rows.push_back(figure_row("Time per planned iteration", first.iteration_ns, second.iteration_ns, Unit::ns));
+  rows.push_back(figure_row("Time per iteration on demand", first.on_demand_ns, second.on_demand_ns, Unit::ns));
+  rows.push_back(figure_row("Time of the run", first.total_ns, second.total_ns, Unit::ns));
+  rows.push_back(figure_row("Time before the plan", first.before_plan_ns, second.before_plan_ns, Unit::ns));
+  rows.push_back(figure_row("Waiting, per planned iteration", first.stall_ns, second.stall_ns, Unit::ns));
+  rows.push_back(figure_row("Moved, per planned iteration", first.moved_bytes, second.moved_bytes, Unit::bytes));
   rows.push_back(
-      row("Memory-mapping calls, per planned iteration", first.vmm_calls, second.vmm_calls, Unit::count, true));
-  rows.push_back(row("Iterations by a plan", a.iterations_planned, b.iterations_planned, Unit::count, false));
-  rows.push_back(row("Iterations on demand", a.iterations_on_demand, b.iterations_on_demand, Unit::count, true));
-  rows.push_back(row("Divergences", a.divergence_count, b.divergence_count, Unit::count, true));
+      figure_row("Memory-mapping calls, per planned iteration", first.vmm_calls, second.vmm_calls, Unit::count));
+  rows.push_back(figure_row("Iterations by a plan", a.iterations_planned, b.iterations_planned, Unit::count, false));
+  rows.push_back(figure_row("Iterations on demand", a.iterations_on_demand, b.iterations_on_demand, Unit::count));
+  rows.push_back(figure_row("Divergences", a.divergence_count, b.divergence_count, Unit::count));
   rows.push_back(text_row("Policy", a.policy, b.policy));
   rows.push_back(text_row("Safety", safety_of(a), safety_of(b)));
   return {{"version", 2},
+          {"compared", "runs"},
           {"program", b.program},
           {"verdict", verdict_of(a, b, first, second)},
           {"names", {before.name, after.name}},
@@ -149,6 +94,9 @@ Json compare_data(const ComparedRun& before, const ComparedRun& after) {
           {"after", iterations_of(b)}};
 }
 
-std::string compare_summary(const Json& data) { return data.at("verdict").at("text").get<std::string>(); }
+std::string compare_summary(const Json& data) {
+  const std::string verdict = data.at("verdict").at("text").get<std::string>();
+  return data.contains("moves") ? verdict + " " + data.at("moves").at("text").get<std::string>() : verdict;
+}
 
 }  // namespace reprise::report

@@ -48,6 +48,26 @@ TEST_F(SameRecording, ARunUnderAnotherPlanIsRefused) {
   EXPECT_NE(refused(false, true).find("the run had another plan"), std::string::npos);
 }
 
+TEST_F(SameRecording, PlansAreOfOneIterationTensorForTensor) {
+  const auto refused = [&](const plan::Plan& other) { return check_same_plans(plan_, other).message(); };
+  plan::Plan other = plan_;
+  other.budget_bytes *= 2;
+  EXPECT_EQ(refused(other), "");
+  other.program_hash = 0xcd;
+  other.program = "trainer-2";
+  EXPECT_EQ(refused(other),
+            "the plans are of different programs (trainer --steps 3 and trainer-2); give those that belong together");
+  other = plan_;
+  other.iteration_hash = 0x78;
+  EXPECT_EQ(refused(other).find("the plans are of different iterations"), 0u) << refused(other);
+  other = plan_;
+  other.tensors[2].recorded_allocation = 99;
+  EXPECT_EQ(refused(other).find("the plans are of different iterations"), 0u) << "calls alike, tensors not";
+  other = plan_;
+  other.tensors.pop_back();
+  EXPECT_NE(refused(other), "");
+}
+
 TEST_F(SameRecording, OldLogsDoNotSayAndPass) {
   log_ = report::parse_run_log("{\"kind\":\"start\"}\n{\"kind\":\"plan\",\"path\":\"p\"}\n");
   trace_.info["time.start_ns"] = "5678";

@@ -1,0 +1,72 @@
+#include "tools/report/compare/rows.h"
+
+#include <fmt/core.h>
+
+#include <cmath>
+
+#include "tools/cli/sizes.h"
+
+namespace reprise::report {
+namespace {
+
+using tools::format_bytes;
+using tools::format_duration;
+
+std::string shown(uint64_t value, Unit unit) {
+  if (unit == Unit::count) return fmt::format("{}", value);
+  if (unit == Unit::ns && value == 0) return "";
+  return unit == Unit::ns ? format_duration(value) : format_bytes(value);
+}
+
+std::string change(uint64_t before, uint64_t after) {
+  if (before == 0 || after == 0 || before == after) return before == after && before > 0 ? "the same" : "";
+  return fmt::format("{:+.1f} %", 100 * (static_cast<double>(after) / static_cast<double>(before) - 1));
+}
+
+}  // namespace
+
+Json figure_row(const char* label, uint64_t before, uint64_t after, Unit unit, bool less_is_better) {
+  const bool known = unit == Unit::count || unit == Unit::moved || (before > 0 && after > 0);
+  const bool better = less_is_better ? after < before : after > before;
+  return {{"label", label},
+          {"before", shown(before, unit)},
+          {"after", shown(after, unit)},
+          {"change", change(before, after)},
+          {"tone", !known || before == after ? "note"
+                   : better                  ? "good"
+                                             : "bad"}};
+}
+
+Json chosen_row(const char* label, uint64_t before, uint64_t after, Unit unit) {
+  Json row = figure_row(label, before, after, unit);
+  row["tone"] = "note";
+  return row;
+}
+
+Json text_row(const char* label, const std::string& before, const std::string& after) {
+  return {{"label", label},
+          {"before", before},
+          {"after", after},
+          {"change", before == after ? "the same" : "differs"},
+          {"tone", "note"}};
+}
+
+std::string memory_words(uint64_t before, uint64_t after) {
+  if (before == after || before == 0 || after == 0) return "in the same memory";
+  return after < before ? fmt::format("in {} less memory", format_bytes(before - after))
+                        : fmt::format("in {} more memory", format_bytes(after - before));
+}
+
+Json verdict_of_times(const std::string& what, const std::string& than, uint64_t before, uint64_t after,
+                      const std::string& memory) {
+  const double percent = 100 * (static_cast<double>(after) / static_cast<double>(before) - 1);
+  const std::string times = fmt::format("{} instead of {}", format_duration(after), format_duration(before));
+  if (std::abs(percent) < 1) {
+    return {{"tone", "note"}, {"text", fmt::format("{} as long as {} ({}), {}.", what, than, times, memory)}};
+  }
+  return {{"tone", percent < 0 ? "good" : "bad"},
+          {"text", fmt::format("{} {:.1f} % {} than {} ({}), {}.", what, std::abs(percent),
+                               percent < 0 ? "less" : "more", than, times, memory)}};
+}
+
+}  // namespace reprise::report

@@ -1,0 +1,53 @@
+#include "tools/report/view/travels.h"
+
+namespace reprise::report {
+namespace {
+
+uint32_t of_program(const plan::Plan& plan, uint32_t tensor) {
+  const uint32_t root = plan::root_of(plan.tensors, tensor);
+  const uint32_t part_of = plan.tensors[root].part_of;
+  return part_of == plan::kNone ? root : part_of;
+}
+
+void add_vertex(const plan::Vertex& vertex, uint64_t bytes, Travel& travel) {
+  if (vertex.kind == plan::VertexKind::offload) (vertex.clean ? travel.spared_bytes : travel.out_bytes) += bytes;
+  if (vertex.kind == plan::VertexKind::reload) travel.in_bytes += bytes;
+}
+
+}  // namespace
+
+std::vector<Travel> travels_of(const plan::Plan& plan) {
+  std::vector<Travel> travels;
+  std::vector<size_t> place(plan.tensors.size());
+  for (uint32_t i = 0; i < plan.tensors.size(); ++i) {
+    if (of_program(plan, i) != i) continue;
+    place[i] = travels.size();
+    travels.push_back({i, plan.tensors[i].recorded_allocation});
+  }
+  for (uint32_t i = 0; i < plan.tensors.size(); ++i) {
+    Travel& travel = travels[place[of_program(plan, i)]];
+    const bool again = plan.tensors[i].recompute_of != plan::kNone;
+    (again ? travel.dropped_bytes : travel.bytes) += plan.tensors[i].size;
+  }
+  for (const plan::Vertex& vertex : plan.vertices) {
+    if (vertex.kind != plan::VertexKind::offload && vertex.kind != plan::VertexKind::reload) continue;
+    add_vertex(vertex, plan.tensors[vertex.tensor].size, travels[place[of_program(plan, vertex.tensor)]]);
+  }
+  return travels;
+}
+
+Spared spared_by(const plan::Plan& plan) {
+  Spared spared;
+  for (const Travel& one : travels_of(plan)) {
+    spared.clean_bytes += one.spared_bytes;
+    spared.dropped_bytes += one.dropped_bytes;
+  }
+  for (const plan::Call& call : plan.calls) {
+    if (call.recompute_of == plan::kNone) continue;
+    ++spared.launches;
+    spared.launch_ns += call.duration_ns;
+  }
+  return spared;
+}
+
+}  // namespace reprise::report
