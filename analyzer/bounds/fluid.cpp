@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "analyzer/bounds/linear_program.h"
+#include "analyzer/bounds/recompute_places.h"
 
 namespace reprise::analyzer {
 namespace {
@@ -44,7 +45,12 @@ class FluidProgram {
  public:
   FluidProgram(const TaskGraph& graph, uint64_t capacity, const Machine& machine, const FluidOptions& options,
                const std::vector<RecomputeCandidate>& candidates)
-      : graph_(graph), capacity_(capacity), machine_(machine), options_(options), candidates_(candidates) {
+      : graph_(graph),
+        capacity_(capacity),
+        machine_(machine),
+        options_(options),
+        candidates_(candidates),
+        places_(graph, candidates) {
     fluid_.vitality = vitality_of(graph);
     ops_ = static_cast<uint32_t>(fluid_.vitality.call_of_op.size());
   }
@@ -92,7 +98,7 @@ class FluidProgram {
     for (uint32_t op = 0; op < ops_; ++op) {
       const double of_ops = static_cast<double>(op) / ops_;
       const double share = total > 0 ? kTouchedWeight * done / total + (1 - kTouchedWeight) * of_ops : of_ops;
-      if (begun == 0 || share * count >= static_cast<double>(begun)) {
+      if (count == ops_ || begun == 0 || share * count >= static_cast<double>(begun)) {
         ++begun;
         fluid_.fullest.push_back(op);
       }
@@ -125,191 +131,188 @@ class FluidProgram {
     }
   }
 
-  // Recomputing takes time, in which the links carry bytes, too.
+  // The parts of something that run before one of its places each; of places in one interval, together.
+  struct PlacedRun {
+    uint32_t interval = 0;
+    uint32_t column = 0;
+    uint32_t first = 0, last = 0;  // places
+  };
+  using Runs = std::vector<PlacedRun>;  // ascending
+
+  // What is recomputed, and where; what runs again with it.
   void add_candidates() {
-    candidate_of_call_.assign(graph_.calls.size(), kNone);
-    for (uint32_t c = 0; c < candidates_.size(); ++c) candidate_of_call_[candidates_[c].call] = c;
     op_of_call_.assign(graph_.calls.size(), kNone);
     for (uint32_t op = 0; op < ops_; ++op) op_of_call_[fluid_.vitality.call_of_op[op]] = op;
-    find_readers();
     for (uint32_t c = 0; c < candidates_.size(); ++c) {
-      std::vector<uint32_t> befores = {candidates_[c].before};
-      for (const uint32_t tensor : outputs_of(c)) {
-        for (const uint32_t reader : read_by_[tensor]) befores.push_back(candidates_[reader].before);
-      }
-      recompute_.push_back(add_repeat(candidates_[c].call, befores));
+      recomputed_.push_back(add_runs(places_.of(c)));
+      const uint32_t row = program_.add_row(-LinearProgram::kInfinity, 1);
+      for (const PlacedRun& run : recomputed_.back()) program_.set(row, run.column, 1);
     }
-    if (options_.guarded) add_guards_of_inputs();
-    std::map<uint32_t, uint32_t> others;  // ops that are no candidates themselves -> column
-    for (uint32_t c = 0; c < candidates_.size(); ++c) {
-      for (const uint32_t other : candidates_[c].others) {
-        const uint32_t itself = candidate_of_call_[other];
-        const bool first = itself == kNone && !others.contains(other);
-        if (first) others[other] = add_repeat(other, {candidates_[c].before});
-        const uint32_t row =
-            program_.add_row(0, LinearProgram::kInfinity);  // at least as much of it as of the candidate
-        program_.set(row, itself == kNone ? others[other] : recompute_[itself], 1);
-        program_.set(row, recompute_[c], -1);
+    for (const auto& [call, repeat] : places_.all()) add_repeat(call, repeat);
+    for (const auto& [call, repeat] : places_.all()) {
+      for (const plan::OpAccess& access : graph_.calls[call].call.accesses) {
+        if (may_show_itself(access)) add_input(again_[call], access.tensor);
       }
     }
   }
 
-  std::vector<uint32_t> outputs_of(uint32_t c) const {
-    std::vector<uint32_t> outputs;
-    for (const plan::OpAccess& access : graph_.calls[candidates_[c].call].call.accesses) {
-      if (changes(access)) outputs.push_back(access.tensor);
+  void add_repeat(uint32_t call, const RecomputePlaces::RepeatedOp& repeat) {
+    const uint32_t itself = places_.candidate(call);
+    const bool alone = itself != kNone && repeat.causes.size() == 1;
+    const Runs& runs = again_[call] = alone ? recomputed_[itself] : add_runs(repeat.places);
+    uint64_t ns = graph_.calls[call].call.duration_ns;
+    for (const plan::OpAccess& access : graph_.calls[call].call.accesses) {
+      if (options_.guarded && !may_show_itself(access)) ns += guards_ns(access.tensor);
     }
-    return outputs;
-  }
-  std::vector<uint32_t> inputs_of(uint32_t c) const {
-    std::vector<uint32_t> inputs;
-    for (const plan::OpAccess& access : graph_.calls[candidates_[c].call].call.accesses) {
-      if (!changes(access) && made_by_[access.tensor] != c) inputs.push_back(access.tensor);
-    }
-    return inputs;
+    take_time(runs, ns);
+    if (alone) return;
+    for (const RecomputePlaces::Cause& cause : repeat.causes) run_with(runs, cause);
+    if (itself != kNone) keep_once_made(runs, recomputed_[itself]);
   }
 
-  void find_readers() {
-    made_by_.assign(graph_.tensors.size(), kNone);
-    made_again_.assign(graph_.tensors.size(), false);
-    read_by_.resize(graph_.tensors.size());
-    for (uint32_t c = 0; c < candidates_.size(); ++c) {
-      for (const uint32_t tensor : outputs_of(c)) made_by_[tensor] = c;
-      for (const uint32_t tensor : outputs_of(c)) made_again_[tensor] = true;
-      for (const uint32_t other : candidates_[c].others) {
-        for (const plan::OpAccess& access : graph_.calls[other].call.accesses) {
-          if (changes(access)) made_again_[access.tensor] = true;
-        }
+  Runs add_runs(const std::vector<uint32_t>& places) {
+    Runs runs;
+    for (const uint32_t place : places) {
+      const uint32_t interval = interval_before(op_of_call_[place]);
+      if (runs.empty() || runs.back().interval != interval) {
+        runs.push_back({interval, program_.add_column(0, 0, 1), place, place});
+      }
+      runs.back().last = place;
+    }
+    return runs;
+  }
+
+  // The links carry bytes in this time, too.
+  void take_time(const Runs& runs, uint64_t ns) {
+    const double ms = static_cast<double>(ns) / kMs;
+    for (const PlacedRun& run : runs) {
+      program_.add_cost(run.column, ms);
+      for (const uint32_t row : time_rows_[run.interval % points_]) program_.set(row, run.column, -ms * row_rate_[row]);
+      times_.push_back({run.column, ns});
+    }
+  }
+
+  // By each place of the candidate, at least as much of the op has run.
+  void run_with(const Runs& runs, const RecomputePlaces::Cause& cause) {
+    for (const PlacedRun& by : recomputed_[cause.candidate]) {
+      const uint32_t row = program_.add_row(0, LinearProgram::kInfinity);
+      for (const PlacedRun& run : runs) {
+        if (run.interval <= by.interval) program_.set(row, run.column, 1);
+      }
+      for (const PlacedRun& run : recomputed_[cause.candidate]) {
+        const bool needed = cause.not_until == kNone || run.first > cause.not_until;
+        if (needed && run.interval <= by.interval) program_.set(row, run.column, -1);
       }
     }
-    for (uint32_t c = 0; c < candidates_.size(); ++c) {
-      for (const uint32_t tensor : inputs_of(c)) read_by_[tensor].push_back(c);
+  }
+
+  // By each place of the candidate, what has run for others is no longer dropped.
+  void keep_once_made(const Runs& runs, const Runs& candidate) {
+    for (const PlacedRun& by : candidate) {
+      const uint32_t row = program_.add_row(-LinearProgram::kInfinity, 1);
+      for (const PlacedRun& run : runs) {
+        if (run.first >= candidate.front().first && run.interval <= by.interval) program_.set(row, run.column, 1);
+      }
+      add_dropped(row, candidate, by.interval);
+    }
+  }
+  // What is made again behind this interval.
+  void add_dropped(uint32_t row, const Runs& candidate, uint32_t interval) {
+    for (const PlacedRun& run : candidate) {
+      if (run.interval > interval) program_.set(row, run.column, 1);
     }
   }
 
-  // The column of the part of an op that runs again before one of `befores`: which, depends on what else does, so links
-  // may use its time before each of them.
-  uint32_t add_repeat(uint32_t op_call, const std::vector<uint32_t>& befores) {
-    const plan::Call& call = graph_.calls[op_call].call;
-    uint64_t ns = call.duration_ns;
-    for (const plan::OpAccess& access : call.accesses) {
-      if (options_.guarded && (changes(access) || !made_again_[access.tensor])) ns += guards_ns(access.tensor);
-    }
-    return add_time(ns, befores);
+  // An input that is made again itself is not compared (decision 0035).
+  bool may_show_itself(const plan::OpAccess& access) const {
+    return !changes(access) && places_.maker(access.tensor) != kNone;
   }
-
   uint64_t guards_ns(uint32_t tensor) const { return 2 * hash_ns(graph_.tensors[tensor].size, machine_); }
 
-  uint32_t add_time(uint64_t ns, const std::vector<uint32_t>& befores) {
-    const double ms = static_cast<double>(ns) / kMs;
-    const uint32_t column = program_.add_column(ms, 0, 1);
-    std::set<uint32_t> intervals;
-    for (const uint32_t before : befores) intervals.insert(interval_of_repeat(before) % points_);
-    for (const uint32_t interval : intervals) {
-      for (const uint32_t row : time_rows_[interval]) program_.set(row, column, -ms * row_rate_[row]);
+  // An input of what runs again, of an op that may run again, too.
+  void add_input(const Runs& runs, uint32_t tensor) {
+    if (options_.guarded) {
+      Runs guards = runs;
+      for (PlacedRun& guard : guards) guard.column = program_.add_column(0, 0, 1);
+      take_time(guards, guards_ns(tensor));
+      const uint32_t row = program_.add_row(0, LinearProgram::kInfinity);
+      for (const PlacedRun& guard : guards) program_.set(row, guard.column, 1);
+      for (const PlacedRun& run : runs) program_.set(row, run.column, -1);
+      for (const PlacedRun& maker : again_[places_.maker(tensor)]) program_.set(row, maker.column, 1);
     }
-    repeats_.push_back({column, ns});
-    return column;
-  }
-
-  uint32_t interval_of_repeat(uint32_t before) const { return interval_before(op_of_call_[before]); }
-
-  // An input that another candidate makes is compared unless that one is recomputed, too (decision 0035).
-  void add_guards_of_inputs() {
-    for (uint32_t c = 0; c < candidates_.size(); ++c) {
-      for (const uint32_t tensor : inputs_of(c)) {
-        if (made_by_[tensor] == kNone) continue;
-        const uint32_t guard = add_time(guards_ns(tensor), {candidates_[c].before});
-        const uint32_t row = program_.add_row(0, LinearProgram::kInfinity);
-        program_.set(row, guard, 1);
-        program_.set(row, recompute_[c], -1);
-        program_.set(row, recompute_[made_by_[tensor]], 1);
+    if (places_.candidate_making(tensor) == kNone) return;
+    // By the time that something has run that reads it, it is no longer dropped.
+    const auto finds_it_dropped = [&](const PlacedRun& run) {
+      return places_.is_dropped_at(tensor, run.first) && places_.is_dropped_at(tensor, run.last);
+    };
+    for (const PlacedRun& by : runs) {
+      if (!finds_it_dropped(by)) continue;
+      const uint32_t row = program_.add_row(-LinearProgram::kInfinity, 1);
+      for (const PlacedRun& run : runs) {
+        if (run.interval <= by.interval && finds_it_dropped(run)) program_.set(row, run.column, 1);
       }
+      add_dropped(row, recomputed_[places_.candidate_making(tensor)], by.interval);
     }
   }
 
-  // Does recomputing a candidate end this period?
+  // Does recomputing a candidate end this period? Or one that nobody would end: outputs that are not used again until
+  // then are dropped, too.
   bool is_candidates(const Version& version, const Period& period) const {
-    const uint32_t c = made_by_[version.tensor];
-    return c != kNone && !period.tail && period.to < ops_ && period.from < op_of_call_[candidates_[c].before] &&
-           op_of_call_[candidates_[c].before] <= period.to;
+    const uint32_t c = places_.candidate_making(version.tensor);
+    if (c == kNone || period.from >= op_of_call_[candidates_[c].before]) return false;
+    return period.tail || op_of_call_[candidates_[c].before] <= period.to;
   }
 
-  // What is recomputed is away without a copy, until the first op that is recomputed, too, reads it. What the copies
-  // carry is `copied` in the end; `away`: of them, by point of the only span.
+  // What is recomputed is away without a copy until then. What the copies carry is `copied` in the end; `away`: of
+  // them, by point of the only span.
   void forget(const Kind& kind, const std::vector<uint32_t>& versions, double bytes, uint32_t copied,
               const std::vector<uint32_t>& away) {
-    uint32_t row = kNone;
-    std::map<uint32_t, uint32_t> rows;  // by point: what is copied and what is forgotten are different bytes
+    std::map<uint32_t, uint32_t> rows;  // by column: what is copied and what is forgotten are different bytes
+    const auto limit = [&](uint32_t column, uint32_t forgotten, double size) {
+      const auto [at, added] = rows.try_emplace(column, 0);
+      if (added) {
+        at->second = program_.add_row(-LinearProgram::kInfinity, bytes);
+        program_.set(at->second, column, 1);
+      }
+      program_.set(at->second, forgotten, size);
+    };
     for (const uint32_t v : versions) {
       const Version& version = fluid_.vitality.versions[v];
+      const double size = static_cast<double>(graph_.tensors[version.tensor].size) / kGiB;
       for (const PeriodSpan& span : kind.spans) {
         if (!is_candidates(version, version.periods[span.period])) continue;
-        uint32_t column = recompute_[made_by_[version.tensor]];
-        const uint32_t whole = column;
-        const double size = static_cast<double>(graph_.tensors[version.tensor].size) / kGiB;
-        for (uint32_t p = span.first; p <= span.last; ++p) {
-          column = unless_read(version.tensor, p, column);
-          program_.set(memory_[p % points_], column, size);
-          if (copied == kNone || (p > span.first && column != whole)) continue;
-          const auto [at, added] = rows.try_emplace(p, 0);
-          if (added) {
-            at->second = program_.add_row(-LinearProgram::kInfinity, bytes);
-            program_.set(at->second, away[p - span.first], 1);
+        for (const PlacedRun& run : recomputed_[places_.candidate_making(version.tensor)]) {
+          for (uint32_t p = span.first; p <= span.last && p < run.interval; ++p) {
+            program_.set(memory_[p % points_], run.column, size);
+            if (copied != kNone) limit(away[p - span.first], run.column, size);
           }
-          program_.set(at->second, column, size);
+          if (copied != kNone && run.interval > span.last) limit(copied, run.column, size);
         }
-        if (copied == kNone) continue;
-        if (row == kNone) {
-          row = program_.add_row(-LinearProgram::kInfinity, bytes);
-          program_.set(row, copied, 1);
-        }
-        program_.set(row, column, size);
       }
     }
   }
 
-  // `column`, or where the tensor is read by candidates in the interval before point p: that and no part of those.
-  uint32_t unless_read(uint32_t tensor, uint32_t p, uint32_t column) {
-    for (const uint32_t reader : read_by_[tensor]) {
-      if (interval_of_repeat(candidates_[reader].before) != p) continue;
-      const uint32_t less = program_.add_column(0, 0, 1);
-      const uint32_t below = program_.add_row(-LinearProgram::kInfinity, 0);
-      program_.set(below, less, 1);
-      program_.set(below, column, -1);
-      const uint32_t without = program_.add_row(-LinearProgram::kInfinity, 1);
-      program_.set(without, less, 1);
-      program_.set(without, recompute_[reader], 1);
-      column = less;
-    }
-    return column;
-  }
-
-  // What a candidate reads is there when it is recomputed, or comes in in the interval before. It was there already if
-  // an op that reads what the candidate makes was recomputed before, and need not come if it is made again itself.
+  // What an op reads that runs again is there, or comes in in the interval before.
   void need_inputs(const PeriodSpan& span, const std::vector<uint32_t>& versions, const Variables& columns,
                    double bytes) {
-    if (span.back == kNone) return;    // nobody reads these bytes
-    std::map<uint32_t, double> sizes;  // by candidate
+    if (span.back == kNone) return;                         // nobody reads these bytes
+    std::map<std::pair<uint32_t, uint32_t>, double> sizes;  // by interval and column
     for (const uint32_t v : versions) {
       const uint32_t tensor = fluid_.vitality.versions[v].tensor;
-      for (const uint32_t c : read_by_[tensor]) {
-        const uint32_t interval = interval_of_repeat(candidates_[c].before);
-        if (span.first >= interval || interval > span.last) continue;
-        if (made_by_[tensor] == kNone) sizes[c] += static_cast<double>(graph_.tensors[tensor].size) / kGiB;
+      if (places_.candidate_making(tensor) != kNone) continue;
+      for (const uint32_t reader : places_.readers(tensor)) {
+        for (const PlacedRun& run : again_[reader]) {
+          if (span.first >= run.interval || run.interval > span.last) continue;
+          sizes[{run.interval, run.column}] += static_cast<double>(graph_.tensors[tensor].size) / kGiB;
+        }
       }
     }
-    for (const auto& [c, size] : sizes) {
-      const uint32_t i = interval_of_repeat(candidates_[c].before) - span.first - 1;
+    for (const auto& [at, size] : sizes) {
+      const uint32_t i = at.first - span.first - 1;
       const uint32_t row = program_.add_row(-bytes, LinearProgram::kInfinity);  // in - away - size * part >= -bytes
       program_.set(row, columns.in[i], 1);
       program_.set(row, columns.away[i], -1);
-      program_.set(row, recompute_[c], -size);
-      std::set<uint32_t> earlier;
-      for (const uint32_t tensor : outputs_of(c)) earlier.insert(read_by_[tensor].begin(), read_by_[tensor].end());
-      for (const uint32_t reader : earlier) {
-        if (reader != c) program_.set(row, recompute_[reader], size);
-      }
+      program_.set(row, at.second, -size);
     }
   }
 
@@ -466,8 +469,11 @@ class FluidProgram {
       total += (compute_[p] + x[stall_[p]]) * kMs;
       if (p % 2 == 0) fluid_.stall_ns.push_back(x[stall_[p]] * kMs);
     }
-    for (const uint32_t column : recompute_) fluid_.recompute.push_back(x[column]);
-    for (const auto& [column, ns] : repeats_) total += x[column] * static_cast<double>(ns);
+    for (const Runs& runs : recomputed_) {
+      fluid_.recompute.push_back(0);
+      for (const PlacedRun& run : runs) fluid_.recompute.back() += x[run.column];
+    }
+    for (const auto& [column, ns] : times_) total += x[column] * static_cast<double>(ns);
     fluid_.iteration_ns = static_cast<uint64_t>(total);
     const auto values = [&](const std::vector<uint32_t>& columns) {
       std::vector<double> bytes;
@@ -495,6 +501,7 @@ class FluidProgram {
   const Machine& machine_;
   FluidOptions options_;
   const std::vector<RecomputeCandidate>& candidates_;
+  const RecomputePlaces places_;
   Fluid fluid_;
   uint32_t ops_ = 0;
   uint32_t points_ = 0;
@@ -503,15 +510,12 @@ class FluidProgram {
   std::vector<uint32_t> stall_;                                         // columns, by interval
   std::vector<uint32_t> memory_, out_, in_, to_ssd_, from_ssd_, host_;  // rows, by point or interval
   std::vector<SharedLink> shared_;
-  std::vector<Variables> variables_;              // by flow
-  std::vector<std::vector<uint32_t>> time_rows_;  // interval -> rows that grow with its time
-  std::vector<double> row_rate_;                  // row -> at this rate
-  std::vector<uint32_t> recompute_;               // column, by candidate
-  std::vector<uint32_t> candidate_of_call_;
-  std::vector<std::pair<uint32_t, uint64_t>> repeats_;  // columns of all that runs again, and what it takes
-  std::vector<uint32_t> made_by_;                       // tensor -> candidate
-  std::vector<bool> made_again_;                        // tensor -> by a candidate, or an op that is repeated for one
-  std::vector<std::vector<uint32_t>> read_by_;          // tensor -> candidates that read and do not make it
+  std::vector<Variables> variables_;                  // by flow
+  std::vector<std::vector<uint32_t>> time_rows_;      // interval -> rows that grow with its time
+  std::vector<double> row_rate_;                      // row -> at this rate
+  std::vector<Runs> recomputed_;                      // by candidate
+  std::map<uint32_t, Runs> again_;                    // by op that may run again
+  std::vector<std::pair<uint32_t, uint64_t>> times_;  // columns of what runs again, and what it takes
   std::vector<uint32_t> op_of_call_;
 };
 

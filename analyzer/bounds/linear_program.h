@@ -17,6 +17,7 @@ class LinearProgram {
   // Both return the index of what was added, from 0 on.
   uint32_t add_column(double cost, double lower = 0, double upper = kInfinity);
   uint32_t add_row(double lower, double upper);
+  void add_cost(uint32_t column, double cost) { cost_[column] += cost; }
   // In any order; several values of a pair add up.
   void set(uint32_t row, uint32_t column, double value);
 

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "analyzer/bounds/bounds.h"
+#include "analyzer/bounds/fluid.h"
 #include "analyzer/policies/policy.h"
 #include "analyzer/rewrite/recompute.h"
 #include "analyzer/schedule/retime.h"
@@ -19,8 +20,11 @@ namespace {
 constexpr uint64_t kMostOps = 200'000;  // played in all tries together
 constexpr size_t kSteps = 20;           // of the first, coarse look
 constexpr size_t kMostTries = 240;
-constexpr size_t kMostSets = 4;      // of a small graph: which one finds the best places is luck
-constexpr uint64_t kWorthATry = 33;  // sets that take longer than the best one by this part of its time are not
+constexpr size_t kMostSets = 4;          // of a small graph: which one finds the best places is luck
+constexpr size_t kMostOfFluid = 2;       // and of those that the fluid bound gives
+constexpr uint64_t kWorthATry = 33;      // sets that take longer than the best one by this part of its time are not
+constexpr uint32_t kFluidSegments = 24;  // as the policy `fluid` has: more take much longer
+constexpr double kFluidParts[] = {0.9, 0.75, 0.6, 0.5, 0.4, 0.3, 0.2};
 constexpr uint64_t kForever = ~uint64_t{0};
 
 // Candidates are alike when their ops are of one kernel and shape, and free as much: those of a model's layers are. How
@@ -28,10 +32,13 @@ constexpr uint64_t kForever = ~uint64_t{0};
 //
 //   first    all of the kind that frees most bytes per second, then of the next one, ...: as many as are fastest
 //   then     a few more or fewer of each kind by itself, in ever smaller steps
-class KindSearch {
+//
+// Which of a kind are taken depends on others, too: on what still needs their inputs, and when. The fluid bound sees
+// that. Those of which it recomputes at least some part are further sets of a small graph.
+class SetSearch {
  public:
-  KindSearch(const TaskGraph& graph, const Machine& machine, uint64_t capacity,
-             const std::function<TaskGraph(const TaskGraph&)>& rewrite, const Machine* guarded)
+  SetSearch(const TaskGraph& graph, const Machine& machine, uint64_t capacity,
+            const std::function<TaskGraph(const TaskGraph&)>& rewrite, const Machine* guarded)
       : graph_(graph),
         machine_(machine),
         capacity_(capacity),
@@ -41,7 +48,6 @@ class KindSearch {
     sort_kinds();
   }
 
-  size_t most_sets() const { return most_tries(graph_) == kMostTries ? kMostSets : 1; }
   static size_t most_tries(const TaskGraph& graph) {
     return std::min<size_t>(kMostTries, kMostOps / std::max(graph.op_count, 1u));
   }
@@ -49,23 +55,61 @@ class KindSearch {
   std::vector<std::vector<uint32_t>> choose() {
     if (candidates_.empty()) return {};
     tries_ = most_tries(graph_);
+    const bool small = tries_ == kMostTries;
+    search_kinds();
+    if (small) ask_fluid();
+    return fastest(small ? kMostSets : 1);
+  }
+
+ private:
+  using Taken = std::vector<size_t>;  // by kind
+  using Set = std::vector<uint32_t>;  // calls, ascending
+  struct TimedSet {
+    uint64_t time = 0;
+    Set set;
+    bool of_fluid = false;
+  };
+
+  void search_kinds() {
     const size_t step = std::max<size_t>(1, candidates_.size() / kSteps);
     for (size_t count = 0; count < candidates_.size() + step; count += step) attempt(first_ones(count));
     for (double part = 1; tries_ > 0 && part > 0.01; part /= 2) {
       while (improve(part) && tries_ > 0) {
       }
     }
-    std::stable_sort(found_.begin(), found_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    std::vector<std::vector<uint32_t>> sets;
-    for (const auto& [time, taken] : found_) {
-      if (sets.size() == most_sets() || time > found_.front().first + found_.front().first / kWorthATry) break;
-      if (std::vector<uint32_t> set = calls(taken); !set.empty()) sets.push_back(std::move(set));
+  }
+
+  // Without a solver there are no such sets.
+  void ask_fluid() {
+    FluidOptions options;
+    options.segments = kFluidSegments;
+    options.guarded = guarded_ != nullptr;
+    const Result<Fluid> fluid = solve_fluid(graph_, capacity_ * graph_.chunk_bytes, machine_, options, candidates_);
+    if (!fluid.ok()) return;
+    for (const double least : kFluidParts) {
+      Set set;
+      for (size_t c = 0; c < candidates_.size(); ++c) {
+        if (fluid.value().recompute[c] >= least) set.push_back(candidates_[c].call);
+      }
+      tries_ = 1;
+      attempt(set, true);
+    }
+  }
+
+  // Of both origins at most `most`, fastest first.
+  std::vector<Set> fastest(size_t most) {
+    std::stable_sort(found_.begin(), found_.end(),
+                     [](const TimedSet& a, const TimedSet& b) { return a.time < b.time; });
+    std::vector<Set> sets;
+    size_t taken[2] = {0, 0};
+    for (const TimedSet& one : found_) {
+      if (one.time > found_.front().time + found_.front().time / kWorthATry) break;
+      if (one.set.empty() || taken[one.of_fluid] == (one.of_fluid ? kMostOfFluid : most)) continue;
+      ++taken[one.of_fluid];
+      sets.push_back(one.set);
     }
     return sets;
   }
-
- private:
-  using Taken = std::vector<size_t>;  // by kind
 
   double rate(const RecomputeCandidate& c) const {
     uint64_t cost = c.cost_ns + guards_ns(c.call);
@@ -102,8 +146,8 @@ class KindSearch {
     return taken;
   }
 
-  std::vector<uint32_t> calls(const Taken& taken) const {
-    std::vector<uint32_t> chosen;
+  Set calls(const Taken& taken) const {
+    Set chosen;
     for (size_t kind = 0; kind < taken.size(); ++kind) {
       for (size_t i = 0; i < taken[kind]; ++i) chosen.push_back(kinds_[kind][i].call);
     }
@@ -127,9 +171,15 @@ class KindSearch {
   }
 
   void attempt(const Taken& taken) {
-    if (tries_ == 0 || !tried_.insert(taken).second) return;
+    const uint64_t before = time_;
+    attempt(calls(taken), false);
+    if (time_ < before) best_ = taken;
+  }
+
+  void attempt(const Set& set, bool of_fluid) {
+    if (tries_ == 0 || !tried_.insert(set).second) return;
     --tries_;
-    TaskGraph graph = with_recompute(graph_, calls(taken), guarded_);
+    TaskGraph graph = with_recompute(graph_, set, guarded_);
     if (rewrite_) graph = rewrite_(graph);
     if (largest_working_set(graph).chunks > capacity_) return;
     uint64_t fastest = kForever;
@@ -139,10 +189,8 @@ class KindSearch {
       const uint64_t time = retime(graph, machine_, schedule, capacity_).iteration_ns;
       if (time != 0) fastest = std::min(fastest, time);
     }
-    if (fastest != kForever) found_.emplace_back(fastest, taken);
-    if (fastest >= time_) return;
-    time_ = fastest;
-    best_ = taken;
+    if (fastest != kForever) found_.push_back({fastest, set, of_fluid});
+    time_ = std::min(time_, fastest);
   }
 
   const TaskGraph& graph_;
@@ -152,9 +200,9 @@ class KindSearch {
   const Machine* guarded_;
   std::vector<RecomputeCandidate> candidates_;
   std::vector<std::vector<RecomputeCandidate>> kinds_;  // those that free most bytes per second first
-  std::set<Taken> tried_;
-  std::vector<std::pair<uint64_t, Taken>> found_;  // with the time of each
-  size_t tries_ = 0;                               // that are left
+  std::set<Set> tried_;
+  std::vector<TimedSet> found_;
+  size_t tries_ = 0;  // that are left
   Taken best_;
   uint64_t time_ = kForever;
 };
@@ -164,8 +212,8 @@ class KindSearch {
 std::vector<std::vector<uint32_t>> choose_recompute(const TaskGraph& graph, const Machine& machine, uint64_t capacity,
                                                     const std::function<TaskGraph(const TaskGraph&)>& rewrite,
                                                     const Machine* guarded) {
-  if (KindSearch::most_tries(graph) < kSteps) return {};
-  return KindSearch(graph, machine, capacity, rewrite, guarded).choose();
+  if (SetSearch::most_tries(graph) < kSteps) return {};
+  return SetSearch(graph, machine, capacity, rewrite, guarded).choose();
 }
 
 }  // namespace reprise::analyzer
