@@ -34,6 +34,14 @@ std::vector<uint32_t> beginnings(const plan::Plan& plan) noexcept {
   return found;
 }
 
+uint64_t calls_of_program(const plan::Plan& plan) noexcept {
+  return static_cast<uint64_t>(std::count_if(plan.calls.begin(), plan.calls.end(), [](const plan::Call& call) {
+    return !call.inserted && call.recompute_of == plan::kNone;
+  }));
+}
+
+std::string calls_text(uint64_t count) { return std::to_string(count) + (count == 1 ? " call" : " calls"); }
+
 }  // namespace
 
 using plan::CallKind;
@@ -42,6 +50,7 @@ void PlanFollower::use(const PlanIndex* plan_index) noexcept {
   plans_.emplace_back();
   plans_.back().index = plan_index;
   plans_.back().beginnings = beginnings(plan_index->plan);
+  plans_.back().ready_at = calls_in_all_;
   end_hold();
   activations_ = planned_iterations_ = calls_ = in_use_ = 0;
 }
@@ -185,6 +194,24 @@ std::string PlanFollower::why_never_begun(uint32_t plan) const noexcept {
   return known.difference == nullptr ? why : why + ": " + known.difference;
 }
 
+// A loop that goes on comes by its beginning within an iteration, whatever place of it the program is at; what follows
+// the loop, as the frees of a program's end, is not told from it.
+std::string PlanFollower::why_too_late(uint32_t plan) const noexcept {
+  const KnownPlan& known = plans_[plan];
+  const uint64_t calls = calls_of_program(known.index->plan);
+  if (!known.begun) {
+    const uint64_t since = calls_in_all_ - known.ready_at;
+    if (since >= 2 * calls) return {};
+    return "the program ended before another iteration began: the plan was ready " + calls_text(since) +
+           " before the end";
+  }
+  const uint64_t since = calls_in_all_ - known.left_at;
+  if (known.left_at == 0 || known.early_failures != 1 || since >= 2 * calls) return {};
+  return "the plan came in force with iteration " + std::to_string(known.left_iteration) +
+         ", and the loop was over before that one was: the program left it at call " + std::to_string(known.left_call) +
+         " of " + std::to_string(calls) + ", " + calls_text(since) + " before the end";
+}
+
 bool PlanFollower::never_lasts(uint32_t plan) const noexcept {
   return plans_[plan].early_failures >= plans_[plan].patience();
 }
@@ -253,6 +280,9 @@ void PlanFollower::diverge(const char* got) noexcept {
   end_plan();
   const bool early = matcher_.iteration() == began_iteration_;
   plan.early_failures = early ? plan.early_failures + 1 : 0;
+  plan.left_at = early && matcher_.next() != 0 ? calls_in_all_ : 0;
+  plan.left_iteration = began_iteration_;
+  plan.left_call = matcher_.next();
   plan.failed_phases = early ? plan.failed_phases | began_at : 0;
   if (plan.early_failures >= plan.patience()) {
     plan.failed_phases = 0;
@@ -283,6 +313,7 @@ void PlanFollower::diverge(const char* got) noexcept {
 void PlanFollower::interrupt(const char* what) noexcept {
   if (!following_) return;
   diverge(what);
+  plans_[current_].left_at = 0;
   whole_ = false;  // what comes now is no call of an iteration
 }
 

@@ -50,6 +50,9 @@ class PlanFollower {
   void interrupt(const char* what) noexcept;
   // One more plan is there: it may begin at the next boundary. Its number is how many there were before.
   void use(const PlanIndex* plan_index) noexcept;
+  // Of a plan that was made of what this program did: it ended so soon behind it, or behind leaving it in the first
+  // iteration, that its loop was over by then. Else empty.
+  std::string why_too_late(uint32_t plan) const noexcept;
   // Call of the plan that is followed.
   const plan::Call& plan_call(const Match& match) const noexcept {
     return plans_[current_].index->plan.calls[match.call];
@@ -103,6 +106,10 @@ class PlanFollower {
     // So many early failures before boundaries are skipped.
     uint64_t patience() const noexcept { return std::max<uint64_t>(3, beginnings.size()); }
     bool begun = false;
+    uint64_t ready_at = 0;             // calls of the program by then
+    uint64_t left_at = 0;              // ... when it last left the plan by another call, in its first iteration
+    uint64_t left_iteration = 0;       // that one
+    uint32_t left_call = 0;            // and the place in it
     uint64_t first_calls = 0;          // how often its first call came while it was not followed
     size_t alive_then = 0;             // allocations, the last time
     const char* difference = nullptr;  // and what else was not as in the recording

@@ -147,8 +147,10 @@ void Enforcer::say_on_demand(const run_log::Word<run_log::on_demand::Tag>& cause
 void Enforcer::say_why_unplanned() noexcept {
   if (shared_.counters.iterations_planned.load() != 0) return;
   for (uint32_t plan = 0; plan < plan_count_; ++plan) {
-    const std::string why = follower_.why_never_begun(plan);
-    if (!why.empty()) shared_.run_log.write_on_demand(run_log::on_demand::never_began, why, plan);
+    const std::string too_late = config_.plan == nullptr ? follower_.why_too_late(plan) : std::string();
+    const std::string why = too_late.empty() ? follower_.why_never_begun(plan) : too_late;
+    const auto& cause = too_late.empty() ? run_log::on_demand::never_began : run_log::on_demand::unfinished;
+    if (!why.empty()) shared_.run_log.write_on_demand(cause, why, plan);
   }
   if (plan_count_ > 0) return;
   if (planner_.state() == PlanState::running || planner_.state() == PlanState::ready) {

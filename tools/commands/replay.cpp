@@ -67,7 +67,8 @@ void say_whether_it_applied(const std::string& plan, const Settings& settings) {
       "and "
       "plan this command";
   if (log.value().activation_count == 0) {
-    return say(fmt::format("{}: the plan never applied: no iteration began that matches it, so {}", plan, advice));
+    const std::string why = report::why_unplanned({nullptr, nullptr, &log.value()});
+    return say(fmt::format("{}: the plan never applied: {}; {}", plan, why, advice));
   }
   say(fmt::format("{}: the plan never applied for a whole iteration: the program left it {}, so {}", plan,
                   log.value().activation_count == 1 ? "once" : fmt::format("{} times", log.value().activation_count),

@@ -84,8 +84,10 @@ void advise_budget(const Inputs& inputs, Advices& list) {
 }
 
 constexpr char kRepeat[] =
-    "Plans are for loops whose iterations make the same calls with the same sizes, at least three of them. Fixed "
-    "shapes and a longer run help; `reprise_mark(\"iteration\")` says where one begins.";
+    "Plans are for loops whose iterations make the same calls with the same sizes: a recording needs three of them, "
+    "`reprise run` five, as it plans while they pass. Fixed shapes and a longer run help; "
+    "`reprise_mark(\"iteration\")` "
+    "says where one begins.";
 
 // There was a plan, and no iteration ran by it from start to end.
 void advise_after_plan(const Inputs& inputs, Advices& list) {
@@ -114,14 +116,19 @@ void advise_unplanned(const Inputs& inputs, Advices& list) {
                     "It was ready and could not come in force: " + last.reason +
                         ". A larger --budget or --host-memory leaves more.",
                     ""});
+  } else if (is(run_log::on_demand::never_began) && inputs.log->mode == "run") {
+    list.push_back({3, "Let it repeat itself",
+                    "What it did behind the recorded iterations was not like them: " + last.reason + ". " + kRepeat,
+                    ""});
   } else if (is(run_log::on_demand::never_began)) {
     list.push_back({3, "Plan for the program as it runs now",
                     "The plan is of other iterations: record again with these arguments, or use `reprise run`.",
                     "reprise record -o new.trace -- program ..."});
   } else if (is(run_log::on_demand::unfinished)) {
     list.push_back({3, "Run longer, or plan first",
-                    "The program ended before the planner. A plan that is made once "
-                    "serves all later runs.",
+                    (last.plan ? "The plan came with the last iterations: " + last.reason + "."
+                               : std::string("The program ended before the planner.")) +
+                        " A plan that is made once serves all later runs from the first iteration on.",
                     "reprise record; reprise plan; reprise replay"});
   } else if (is(run_log::on_demand::no_iteration) || is(run_log::on_demand::no_repetition)) {
     list.push_back({3, "Let it repeat itself", kRepeat, ""});

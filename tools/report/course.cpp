@@ -58,6 +58,9 @@ std::vector<std::pair<RunReason, uint64_t>> last_reasons(const RunLog& log) {
 
 std::string times(uint64_t count) { return count == 1 ? "once" : fmt::format("{} times", count); }
 
+// The loop was over before an iteration that the plan could rule was.
+bool is_too_late(const RunReason& one) { return one.plan && tools::says(one.cause, run_log::on_demand::unfinished); }
+
 // As the replay wrote it where it decided.
 void say_reason(const RunReason& one, uint64_t count, Sentences& say) {
   if (tools::says(one.cause, run_log::on_demand::refused)) {
@@ -65,6 +68,8 @@ void say_reason(const RunReason& one, uint64_t count, Sentences& say) {
                         one.reason));
   } else if (tools::says(one.cause, run_log::on_demand::never_began)) {
     say.bad(fmt::format("Plan {} never came in force: {}.", one.plan.value_or(0) + 1, one.reason));
+  } else if (is_too_late(one)) {
+    say.note(fmt::format("Plan {} was ready too late: {}.", *one.plan + 1, one.reason));
   } else if (tools::says(one.cause, run_log::on_demand::fits)) {
     say.good(fmt::format("Nothing had to be planned: {}.", one.reason));
   } else {
@@ -86,7 +91,8 @@ void say_unplanned(const Inputs& inputs, Sentences& say) {
   const RunLog& log = *inputs.log;
   const bool of_plans = has_plans(log);
   for (const auto& [one, count] : last_reasons(log)) {
-    if (of_plans && !one.plan) continue;  // a plan came after all
+    if (of_plans && !one.plan) continue;                         // a plan came after all
+    if (is_too_late(one) && log.activation_count > 0) continue;  // below
     say_reason(as_known(inputs, one), count, say);
   }
   if (of_plans && log.activation_count == 0)
@@ -168,6 +174,7 @@ std::string why_unplanned(const Inputs& inputs) {
   if (log.activation_count > 0) {
     const auto left = std::find_if(log.divergences.rbegin(), log.divergences.rend(),
                                    [](const RunDivergence& one) { return !one.loop_end; });
+    if (!log.reasons.empty() && is_too_late(log.reasons.back())) return log.reasons.back().reason;
     const std::string began = fmt::format("the plan came in force with iteration {}", log.first_activation);
     if (left == log.divergences.rend()) return began + ", and the program ended before that one was over";
     return fmt::format("{}, and the program left it {}", began, left_at(*left, inputs));
@@ -183,7 +190,9 @@ std::string why_unplanned(const Inputs& inputs) {
 
 RunReason as_known(const Inputs& inputs, const RunReason& reason) {
   RunReason known = reason;
-  if (inputs.no_iteration.empty() || !tools::says(reason.cause, run_log::on_demand::unfinished)) return known;
+  if (inputs.no_iteration.empty() || reason.plan || !tools::says(reason.cause, run_log::on_demand::unfinished)) {
+    return known;
+  }
   known.cause = run_log::on_demand::no_iteration.name;
   known.reason = inputs.no_iteration;
   return known;

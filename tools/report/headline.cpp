@@ -192,8 +192,12 @@ std::string make_summary(const Inputs& inputs) {
     line += fmt::format(", {} per iteration predicted", format_duration(facts.predicted_ns));
   }
   if (!ran) return line;
-  if (all_iterations(*inputs.log) == 0) return line + ", no iteration found to plan";
-  line += fmt::format(", {} of {} iterations planned", inputs.log->iterations_planned, all_iterations(*inputs.log));
+  const RunLog& log = *inputs.log;
+  if (all_iterations(log) == 0) {
+    line += has_plans(log) ? ", no iteration planned" : ", no iteration found to plan";
+    return line + reason_for_the_terminal(inputs);
+  }
+  line += fmt::format(", {} of {} iterations planned", log.iterations_planned, all_iterations(log));
   return line + reason_for_the_terminal(inputs);
 }
 

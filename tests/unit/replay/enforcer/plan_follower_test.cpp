@@ -194,11 +194,38 @@ TEST_F(PlanFollowerTest, TheEndOfALoopIsNoDivergence) {
   EXPECT_FALSE(follower_.following());
 }
 
+TEST_F(PlanFollowerTest, AProgramThatEndsSoonBehindItsPlanCameTooLate) {
+  allocate();
+  use_plan();
+  kernel();
+  free();
+  EXPECT_EQ(follower_.why_too_late(0),
+            "the program ended before another iteration began: the plan was ready 2 calls before the end");
+  for (int i = 0; i < 4; ++i) kernel(6);
+  EXPECT_EQ(follower_.why_too_late(0), "") << "the loop would have come by its beginning";
+  EXPECT_NE(follower_.why_never_begun(0), "");
+}
+
+TEST_F(PlanFollowerTest, APlanThatIsLeftOnceJustBeforeTheEndRuledTheLastIteration) {
+  use_plan();
+  EXPECT_TRUE(allocate().planned);
+  EXPECT_EQ(follower_.why_too_late(0), "") << "it is followed";
+  EXPECT_FALSE(kernel(6).planned);
+  EXPECT_EQ(follower_.why_too_late(0),
+            "the plan came in force with iteration 0, and the loop was over before that one was: the program left it "
+            "at call 1 of 3, 1 call before the end");
+  free();
+  EXPECT_TRUE(allocate().planned);
+  EXPECT_FALSE(kernel(6).planned);
+  EXPECT_EQ(follower_.why_too_late(0), "") << "its iterations differ";
+}
+
 TEST_F(PlanFollowerTest, WhatNoPlanHoldsEndsIt) {
   use_plan();
   EXPECT_TRUE(allocate().planned);
   follower_.interrupt("a capture");
   EXPECT_FALSE(follower_.following());
+  EXPECT_EQ(follower_.why_too_late(0), "");
   EXPECT_EQ(shared_.counters.divergences.load(), 1u);
   follower_.interrupt("another");
   EXPECT_EQ(shared_.counters.divergences.load(), 1u) << "there is no plan to end";

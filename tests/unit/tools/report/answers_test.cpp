@@ -175,6 +175,43 @@ TEST(Answers, ARunThatWasTooShortForItsPlanIsToldSoBeforeBudgets) {
   EXPECT_EQ(titles(plan + activate).at(0), "1.0 MiB at the least") << "it crashed";
 }
 
+// What the replay says of a plan that came too late is the reason everywhere, whatever the recording says as a whole.
+TEST(Answers, APlanThatCameTooLateIsToldAsSuch) {
+  const std::string start = R"({"kind":"start","mode":"run","budget_bytes":1048576}
+{"kind":"plan"}
+)";
+  const std::string reason =
+      R"({"kind":"on_demand","cause":"unfinished","reason":"the loop was over","plan":0}
+{"kind":"end","divergences":)";
+  const std::string left = R"({"kind":"activate","plan":0,"iteration":3}
+{"kind":"divergence","iteration":3,"call":628,"expected":"a copy","got":"an allocation"}
+)";
+  for (const std::string& text : {start + reason + "0}", start + left + reason + "1}"}) {
+    const RunLog log = parse_run_log(text);
+    Inputs inputs{nullptr, nullptr, &log};
+    inputs.no_iteration = "none in the whole recording";
+    EXPECT_EQ(why_unplanned(inputs), "the loop was over");
+    const Json advice = advice_section(inputs).at(0);
+    EXPECT_EQ(advice.at("title"), "Run longer, or plan first");
+    EXPECT_EQ(advice.at("detail").get<std::string>().find("The plan came with the last iterations: the loop was over."),
+              0u);
+    const std::string told = sentences_section(inputs).dump();
+    const size_t once = told.find("the loop was over");
+    ASSERT_NE(once, std::string::npos) << told;
+    EXPECT_EQ(told.find("the loop was over", once + 1), std::string::npos) << told;
+    EXPECT_NE(make_summary(inputs).find("(the loop was over)"), std::string::npos) << make_summary(inputs);
+  }
+}
+
+// `reprise run` plans for just these arguments: its plan is of no other program's.
+TEST(Answers, ARunWhosePlanNeverBeganIsNotToldToUseRun) {
+  const RunLog log = parse_run_log(R"({"kind":"start","mode":"run"}
+{"kind":"plan"}
+{"kind":"on_demand","cause":"never_began","reason":"it never came","plan":0}
+{"kind":"end"})");
+  EXPECT_EQ(advice_section({nullptr, nullptr, &log}).at(0).at("title"), "Let it repeat itself");
+}
+
 // The planner was asked at the end only; what it would have said is known from the recording.
 TEST(Answers, AProgramThatNeverRepeatsIsNotToldToRunLonger) {
   const RunLog log = parse_run_log(R"({"kind":"on_demand","cause":"unfinished","reason":"the program ended first"})"
