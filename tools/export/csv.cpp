@@ -23,9 +23,10 @@ std::string field(const std::string& text) {
 std::string run_table(const report::RunLog& log) {
   std::string csv = "iteration,mode,wall_ns,stall_ns,offload_bytes,reload_bytes,vmm_calls\n";
   for (const report::RunIteration& it : log.iterations) {
-    csv += fmt::format("{},{},{},{},{},{},{}\n", it.index,
-                       (it.planned ? run_log::iteration::planned : run_log::iteration::on_demand).name, it.wall_ns,
-                       it.stall_ns, it.offload_bytes, it.reload_bytes, it.vmm_calls);
+    csv += fmt::format("{},{},{},", it.index,
+                       (it.planned ? run_log::iteration::planned : run_log::iteration::on_demand).name, it.wall_ns);
+    csv += it.counted ? fmt::format("{},{},{},{}\n", it.stall_ns, it.offload_bytes, it.reload_bytes, it.vmm_calls)
+                      : ",,,\n";
   }
   return csv;
 }

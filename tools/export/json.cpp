@@ -298,16 +298,17 @@ Json run_json(const report::RunLog& log) {
                {"ended", log.ended},
                {"ending", log.ending}};
   json["iterations"] = list_json(log.iterations, [](const report::RunIteration& it) {
+    const auto known = [&](uint64_t value) { return it.counted ? Json(value) : Json(nullptr); };
     return Json{{iteration::index.name, it.index},
                 {iteration::mode.name, (it.planned ? iteration::planned : iteration::on_demand).name},
                 {iteration::wall_ns.name, it.wall_ns},
-                {iteration::offload_bytes.name, it.offload_bytes},
-                {iteration::reload_bytes.name, it.reload_bytes},
-                {iteration::spared_bytes.name, it.spared_bytes},
-                {iteration::dropped_bytes.name, it.dropped_bytes},
-                {iteration::repeated_launches.name, it.repeated_launches},
-                {iteration::stall_ns.name, it.stall_ns},
-                {iteration::vmm_calls.name, it.vmm_calls}};
+                {iteration::offload_bytes.name, known(it.offload_bytes)},
+                {iteration::reload_bytes.name, known(it.reload_bytes)},
+                {iteration::spared_bytes.name, known(it.spared_bytes)},
+                {iteration::dropped_bytes.name, known(it.dropped_bytes)},
+                {iteration::repeated_launches.name, known(it.repeated_launches)},
+                {iteration::stall_ns.name, known(it.stall_ns)},
+                {iteration::vmm_calls.name, known(it.vmm_calls)}};
   });
   json["memory"] = list_json(log.memory, [](const report::RunMemory& one) {
     return Json{{memory::time_ns.name, one.time_ns},

@@ -232,12 +232,14 @@ void add_run(const Inputs& inputs, Events& events) {
   events.name_track(kRun, kIterations, "Iterations, one after the other");
   uint64_t now = 0;
   for (const report::RunIteration& it : log.iterations) {
-    events.slice(kRun, kIterations, it.planned ? "planned" : "on demand", now, now + it.wall_ns,
-                 {{"iteration", it.index},
-                  {"stall_ns", it.stall_ns},
-                  {"offload_bytes", it.offload_bytes},
-                  {"reload_bytes", it.reload_bytes},
-                  {"vmm_calls", it.vmm_calls}});
+    Json details = {{"iteration", it.index}};
+    if (it.counted) {
+      details["stall_ns"] = it.stall_ns;
+      details["offload_bytes"] = it.offload_bytes;
+      details["reload_bytes"] = it.reload_bytes;
+      details["vmm_calls"] = it.vmm_calls;
+    }
+    events.slice(kRun, kIterations, it.planned ? "planned" : "on demand", now, now + it.wall_ns, details);
     now += it.wall_ns;
   }
   for (const report::RunMemory& sample : log.memory) {

@@ -240,8 +240,10 @@ Json iterations_section(const Inputs& inputs) {
   Json rows = Json::array();
   if (inputs.log == nullptr) return rows;
   for (const ThinIteration& it : thinned(inputs.log->iterations, kMostIterations)) {
+    const auto known = [&](uint64_t value) { return it.counted ? Json(value) : Json(nullptr); };
     rows.push_back({it.first, it.last, it.count, it.planned ? 1 : 0, it.median_ns, it.least_ns, it.most_ns,
-                    it.stall_ns / it.count, it.offload_bytes / it.count, it.reload_bytes / it.count, it.vmm_calls});
+                    known(it.stall_ns / it.count), known(it.offload_bytes / it.count),
+                    known(it.reload_bytes / it.count), known(it.vmm_calls)});
   }
   return rows;
 }

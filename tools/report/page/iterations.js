@@ -1,5 +1,5 @@
 // The iterations of a run. Rows: [first, last, count, planned, median, least, most, stall, out, back, mapping calls]; a row of
-// several is a group.
+// several is a group. The last four are null where they are not known, as on demand.
 function iterationName(row) { return row[2] > 1 ? `Iterations ${row[0]} to ${row[1]}` : `Iteration ${row[0]}`; }
 
 function iterationSection() {
@@ -19,11 +19,12 @@ function iterationSection() {
     xTick: (value) => Number.isInteger(value) ? value.toLocaleString("en") : "",
     extra: (index) => {
       const row = byIndex.get(index);
-      return row ? [`waited ${duration(row[7])}, ${bytes(row[8])} out, ${bytes(row[9])} back`, `${row[10]} memory-mapping calls`] : [];
+      return row && row[7] !== null ? [`waited ${duration(row[7])}, ${bytes(row[8])} out, ${bytes(row[9])} back`, `${row[10]} memory-mapping calls`] : [];
     } });
+  const known = (value, format) => ({ text: value === null ? "" : format(value), value: value === null ? -1 : value });
   const rows = list.map((row) => [{ text: row[2] > 1 ? `${row[0]}\u2013${row[1]}` : String(row[0]), value: row[0] }, row[3] ? "planned" : "on demand",
-    { text: duration(row[4]), value: row[4] }, { text: duration(row[6]), value: row[6] }, { text: duration(row[7]), value: row[7] },
-    { text: bytes(row[8]), value: row[8] }, { text: bytes(row[9]), value: row[9] }, { text: String(row[10]), value: row[10] }]);
+    { text: duration(row[4]), value: row[4] }, { text: duration(row[6]), value: row[6] }, known(row[7], duration),
+    known(row[8], bytes), known(row[9], bytes), known(row[10], String)]);
   node.append(el("details", {}, el("summary", {}, "As a table"), sortableTable([["Iteration", 1], ["Mode"], ["Time", 1], ["Longest", 1],
     ["Waited", 1], ["Out", 1], ["Back", 1], ["Mapping calls", 1]], rows, 100)));
 }

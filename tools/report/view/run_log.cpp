@@ -94,6 +94,7 @@ void read_iteration(const json& line, RunLog& log) {
   it.stall_ns = value_of(line, run_log::iteration::stall_ns);
   it.vmm_calls = value_of(line, run_log::iteration::vmm_calls);
   it.calls = value_of(line, run_log::iteration::calls);
+  it.counted = it.planned || line.contains(run_log::iteration::offload_bytes.name);
   log.iterations.push_back(it);
 }
 

@@ -22,7 +22,8 @@ struct RunIteration {
   uint64_t repeated_launches = 0;  // that have computed them again
   uint64_t stall_ns = 0;
   uint64_t vmm_calls = 0;
-  uint64_t calls = 0;  // of an iteration on demand: how many calls repeated; 0: not said
+  uint64_t calls = 0;   // of an iteration on demand: how many calls repeated; 0: not said
+  bool counted = true;  // false: what it moved, waited and mapped is not known, as on demand
 };
 // A divergence from the plan, or the end of a loop.
 struct RunDivergence {

@@ -40,6 +40,7 @@ ThinIteration sum_of(std::vector<RunIteration>::const_iterator from, std::vector
   std::vector<uint64_t> times;
   for (auto it = from; it != to; ++it) {
     times.push_back(it->wall_ns);
+    sum.counted = sum.counted && it->counted;
     sum.stall_ns += it->stall_ns;
     sum.offload_bytes += it->offload_bytes;
     sum.reload_bytes += it->reload_bytes;

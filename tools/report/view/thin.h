@@ -30,6 +30,7 @@ struct ThinIteration {
   uint64_t offload_bytes = 0;
   uint64_t reload_bytes = 0;
   uint64_t vmm_calls = 0;
+  bool counted = true;  // of each of them these are known
 };
 std::vector<ThinIteration> thinned(const std::vector<RunIteration>& iterations, size_t most);
 

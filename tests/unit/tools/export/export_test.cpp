@@ -140,6 +140,26 @@ TEST(Csv, EachFileHasItsTable) {
   EXPECT_EQ(trace[1], "4,launch,make(float*),0,0,2100,2110,2160,0,1 3");
 }
 
+// Zeros would be figures.
+TEST(Csv, WhatIsNotKnownOfAnIterationOnDemandIsEmpty) {
+  const report::RunLog log = report::parse_run_log(
+      R"({"kind":"iteration","index":2,"mode":"on_demand","wall_ns":655,"calls":740})"
+      "\n"
+      R"({"kind":"iteration","index":3,"mode":"planned","wall_ns":600,"stall_ns":0,"offload_bytes":0})");
+  const report::Inputs inputs{nullptr, nullptr, &log};
+  const auto run = lines(to_csv(inputs).value());
+  ASSERT_EQ(run.size(), 3u);
+  EXPECT_EQ(run[1], "2,on_demand,655,,,,");
+  EXPECT_EQ(run[2], "3,planned,600,0,0,0,0");
+  const Json json = Json::parse(to_json(inputs, "").value());
+  EXPECT_TRUE(json.at("run").at("iterations").at(0).at("vmm_calls").is_null()) << json.dump(1);
+  EXPECT_EQ(json.at("run").at("iterations").at(1).at("vmm_calls"), 0);
+  const report::Json rows = report::iterations_section(inputs);
+  for (size_t column = 7; column < 11; ++column) EXPECT_TRUE(rows.at(0).at(column).is_null()) << rows.dump();
+  EXPECT_EQ(rows.at(1).at(7), 0);
+  EXPECT_EQ(to_perfetto(inputs).value().find("stall_ns"), to_perfetto(inputs).value().rfind("stall_ns"));
+}
+
 // Each in the table of its file.
 TEST(Csv, EveryColumnIsDescribed) {
   const Sample sample;
