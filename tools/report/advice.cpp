@@ -145,6 +145,7 @@ void advise_full_speed(const Inputs& inputs, Advices& list) {
   if (curve.full_speed_bytes == 0) return;
   const std::string budget = format_bytes(curve.full_speed_bytes) + of_peak(curve.full_speed_bytes, facts.peak_before);
   const uint64_t now = time_at(curve, here);
+  if (here == 0 && !inputs.one_loop) return;
   if (here == 0) {
     list.push_back({0.5, fmt::format("{} for full speed", budget),
                     "The smallest planned budget at which transfers cost at most 2 %.",
@@ -155,7 +156,7 @@ void advise_full_speed(const Inputs& inputs, Advices& list) {
                                 format_duration(time_at(curve, curve.full_speed_bytes)), format_duration(now),
                                 with_whose_times(curve)),
                     "--budget " + typed_bytes(curve.full_speed_bytes)});
-  } else if (here > curve.full_speed_bytes + curve.full_speed_bytes / 20 && !waits_much(inputs)) {
+  } else if (here > curve.full_speed_bytes + curve.full_speed_bytes / 20 && !waits_much(inputs) && inputs.one_loop) {
     list.push_back(
         {0.02, fmt::format("{} would do", budget),
          fmt::format("The budget of {} can shrink by {} before transfers cost more than 2 %, as planned {}.",
@@ -166,7 +167,8 @@ void advise_full_speed(const Inputs& inputs, Advices& list) {
 
 void advise_smallest(const Inputs& inputs, Advices& list) {
   const uint64_t least = inputs.minimum_bytes > 0 ? inputs.minimum_bytes : inputs.curve.minimum_bytes;
-  if (least == 0 || (inputs.log == nullptr && inputs.plan == nullptr && inputs.trace == nullptr)) return;
+  if (least == 0 || !inputs.one_loop || (inputs.log == nullptr && inputs.plan == nullptr && inputs.trace == nullptr))
+    return;
   const uint64_t time = time_at(inputs.curve, least);
   list.push_back(
       {0.01, fmt::format("{} at the least", format_bytes(least) + of_peak(least, collect_facts(inputs).peak_before)),

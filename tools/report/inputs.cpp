@@ -15,6 +15,7 @@
 #include "tools/cli/message.h"
 #include "tools/cli/version.h"
 #include "tools/report/curve/kernel_times.h"
+#include "tools/report/curve/which_loop.h"
 #include "tools/report/same_recording.h"
 #include "tools/report/symbols/symbols.h"
 
@@ -255,17 +256,21 @@ report::Inputs LoadedFiles::examined() {
     analyzer::PlanOptions options = options_for(plan ? &*plan : nullptr);
     if (log) plan::read_safety(log->safety.c_str(), &options.safety);
     result.peak_bytes = analyzer::peak_of(*trace, options);
-    Result<analyzer::Workload> workload = analyzer::make_workload(*trace, options);
+    Result<analyzer::Workload> workload = report::workload_of(*trace, options, plan ? &*plan : nullptr);
     if (workload.ok()) {
       const analyzer::Workload& found = workload.value();
       if (!plan) result.iteration_calls = found.iteration.call_count;
       result.iterations_recorded = found.iteration.occurrences;
       result.iteration_covers = analyzer::covered(found.iteration);
-      result.minimum_bytes = found.minimum_bytes;
-      result.known_share = known_share(found);
+      const bool planned = report::is_of_plan(found, plan ? &*plan : nullptr, log ? &*log : nullptr);
+      if (planned) result.minimum_bytes = found.minimum_bytes;
+      if (planned) result.known_share = known_share(found);
+      result.one_loop = planned && report::is_nearly_all(found, log ? &*log : nullptr);
       const report::KernelTimes times = report::kernel_times(found, plan ? &*plan : nullptr, log ? &*log : nullptr);
-      result.curve =
-          report::budget_curve(times.has_own ? times.own : times.recorded, options.safety, kCurveMilliseconds);
+      if (planned) {
+        result.curve =
+            report::budget_curve(times.has_own ? times.own : times.recorded, options.safety, kCurveMilliseconds);
+      }
       result.curve.whose_times = times.whose;
       if (!log || !made_by(*log)) {
         belong_together =

@@ -31,6 +31,7 @@ struct Inputs {
   uint64_t minimum_bytes = 0;         // no smaller budget has a plan
   uint64_t peak_bytes = 0;            // of the device without Reprise: percentages are of it; 0: not looked at
   std::string no_iteration = {};      // why there is none
+  bool one_loop = true;               // it is nearly all that the program does, so that a budget for it is one for all
   BudgetCurve curve = {};             // of other budgets; no policy: not looked at
   double known_share = -1;            // of the computing, by kernels of which facts are known; below 0: not looked at
   bool no_lines = false;              // of call sites: libdw is not installed

@@ -108,6 +108,24 @@ TEST(Answers, AdviceIsRankedAndHasNumbers) {
   EXPECT_EQ(titles[4].find("9.0 MiB (75 % of the peak) at the least"), 0u) << titles[3];
 }
 
+// What holds one of several loops may be too little for the others, and for what runs on demand.
+TEST(Answers, NoSmallerBudgetIsAdvisedWhereOtherLoopsMayNeedMore) {
+  const RunLog log = parse_run_log(R"({"kind":"start","budget_bytes":4194304})");
+  Inputs inputs{nullptr, nullptr, &log};
+  inputs.minimum_bytes = uint64_t{1} << 20;
+  inputs.curve.policy = "disco";
+  inputs.curve.compute_ns = 350;
+  inputs.curve.full_speed_bytes = uint64_t{2} << 20;
+  inputs.curve.points = {{uint64_t{1} << 20, 900, 8}, {uint64_t{2} << 20, 355, 4}};
+  EXPECT_EQ(advice_section(inputs).size(), 2u);
+  inputs.one_loop = false;
+  EXPECT_EQ(advice_section(inputs).size(), 0u) << advice_section(inputs).dump(1);
+  inputs.curve.full_speed_bytes = uint64_t{8} << 20;
+  inputs.curve.points.push_back({uint64_t{8} << 20, 355, 0});
+  inputs.curve.points[1].time_ns = 800;
+  EXPECT_EQ(advice_section(inputs).size(), 1u) << "more memory is safe to advise: " << advice_section(inputs).dump(1);
+}
+
 TEST(Answers, AdviceOfARunWithoutAPlanFollowsItsReason) {
   const auto first = [](const std::string& cause) {
     const RunLog log =

@@ -1,0 +1,20 @@
+// Which of a program's loops the figures of other budgets are of. Called where a report's inputs are examined.
+#pragma once
+#include "analyzer/planner/planner.h"
+#include "tools/report/view/run_log.h"
+
+namespace reprise::report {
+
+// The loop that the plan is of, where the recording has it; else the one that covers most of what was recorded. A
+// program that evaluates now and then has recorded little of its training once that has a plan.
+Result<analyzer::Workload> workload_of(const trace::Trace& trace, const analyzer::PlanOptions& options,
+                                       const plan::Plan* plan);
+
+// Is this loop the one of the run's first plan? Plan and log may be absent.
+bool is_of_plan(const analyzer::Workload& workload, const plan::Plan* plan, const RunLog* log);
+
+// Is it nearly all that the program does? Then a budget for it is one for the program; what else there is may need more
+// than the loop does.
+bool is_nearly_all(const analyzer::Workload& workload, const RunLog* log);
+
+}  // namespace reprise::report
