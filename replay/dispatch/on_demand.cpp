@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "preload/base/log.h"
+#include "preload/base/readable.h"
 #include "preload/driver/driver.h"
 #include "preload/trace/names.h"
 
@@ -108,11 +109,12 @@ void OnDemandExecutor::complain(LogEntry& entry) noexcept {
     if (no_room) {
       way_out = "; the device has no room for more beside what the driver and other programs hold";
     } else if (too_small) {
-      way_out = "; the budget is too small, at least " + std::to_string(least) + " bytes are needed";
+      way_out = "; the budget is too small, at least " + readable_bytes(least) + " are needed";
+      if (planner == 0) way_out += " by the calls so far, and later ones may need more";
     }
     const std::string name = trace::short_name(entry.command.name);
-    log_line(LogLevel::warn, "%s needs %llu bytes of device memory at once, the budget leaves %llu%s%s", name.c_str(),
-             needed, limit, way_out.c_str(), then);
+    log_line(LogLevel::warn, "%s needs %s of device memory at once, the budget leaves %s%s%s", name.c_str(),
+             readable_bytes(needed).c_str(), readable_bytes(limit).c_str(), way_out.c_str(), then);
     RunLogLine line(run_log::shortage::line);
     line.add(run_log::shortage::call, name)
         .add(run_log::shortage::needed_bytes, shortage.needed_bytes)

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "preload/base/log.h"
+#include "preload/base/readable.h"
 #include "preload/base/runtime.h"
 #include "preload/driver/device_observer.h"
 #include "preload/driver/driver.h"
@@ -188,10 +189,12 @@ void Enforcer::write_end() noexcept {
   const bool told = counters.shortages.load() != 0 || refused_.load() || is_sticky(shared_.faults.peek());
   if (!told && config_.budget.fraction > 0 && peak > budget) {
     log_line(LogLevel::warn,
-             "%llu bytes of device memory were used at most, above the budget of %llu: one call needs as much at once, "
-             "and a percentage is never less; ask for at least that much",
-             static_cast<unsigned long long>(peak), static_cast<unsigned long long>(budget));
-  } else if (!told && !unplanned_because_.empty()) {
+             "%s of device memory were used at most, above the budget of %s: one call needs as much at once, "
+             "and a percentage is never less; ask for at least %s",
+             readable_bytes(peak).c_str(), readable_bytes(budget).c_str(),
+             readable_bytes(std::max(peak, counters.least_budget_bytes.load())).c_str());
+  }
+  if (!told && !unplanned_because_.empty()) {
     log_line(LogLevel::warn, "memory was managed on demand: %s", unplanned_because_.c_str());
   }
   // Other threads may still call, or stand still in a call: then the log goes without it.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "preload/base/log.h"
+#include "preload/base/readable.h"
 #include "preload/base/runtime.h"
 #include "preload/driver/resolve.h"
 #include "preload/facts/store.h"
@@ -268,9 +269,9 @@ void Enforcer::ask_planner() noexcept {
     if (request.budget_bytes < given && !told_of_room_) {
       told_of_room_ = true;
       log_line(LogLevel::warn,
-               "the budget is %llu bytes, but beside the driver and other programs the device has room for %llu: "
+               "the budget is %s, but beside the driver and other programs the device has room for %s: "
                "the plan is for that",
-               static_cast<unsigned long long>(given), static_cast<unsigned long long>(request.budget_bytes));
+               readable_bytes(given).c_str(), readable_bytes(request.budget_bytes).c_str());
     }
   }
   follower_.planner_asked();

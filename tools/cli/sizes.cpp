@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "preload/base/amount.h"
+#include "preload/base/readable.h"
 
 namespace reprise::tools {
 namespace {
@@ -66,17 +67,7 @@ std::string to_variable(const Budget& budget) {
   return budget.bytes > 0 ? fmt::format("{}", budget.bytes) : fmt::format("{:g}%", budget.percent);
 }
 
-std::string format_bytes(uint64_t bytes) {
-  const double value = static_cast<double>(bytes);
-  if (bytes < 1024) return fmt::format("{} B", bytes);
-  const SizeUnit* shown = nullptr;
-  for (const SizeUnit& unit : kSizeUnits) {
-    if (!unit.name.ends_with("iB")) continue;
-    if (shown == nullptr || value / shown->bytes >= 1023.5) shown = &unit;
-  }
-  const double number = value / shown->bytes;
-  return number < 99.95 ? fmt::format("{:.1f} {}", number, shown->name) : fmt::format("{:.0f} {}", number, shown->name);
-}
+std::string format_bytes(uint64_t bytes) { return readable_bytes(bytes); }
 
 std::string typed_bytes(uint64_t bytes) {
   constexpr uint64_t kib = 1024;

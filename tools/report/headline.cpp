@@ -181,6 +181,9 @@ std::string make_summary(const Inputs& inputs) {
   std::string line =
       ran && after == 0 && inputs.log->ended
           ? fmt::format("peak 0 B, of {} that the program had asked for", format_bytes(facts.peak_before))
+      : ran && after > 0 && !inputs.ending.empty()
+          ? fmt::format("peak {} for {} that the program had asked for until it ended with {}", format_bytes(after),
+                        format_bytes(facts.peak_before), inputs.ending)
       : after > 0
           ? fmt::format("peak {} {} {}", format_bytes(after),
                         after <= facts.peak_before ? "instead of" : "for tensors of", format_bytes(facts.peak_before))

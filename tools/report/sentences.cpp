@@ -34,8 +34,9 @@ void say_budget(const Inputs& inputs, Sentences& say) {
              (inputs.minimum_bytes == 0 || facts.peak_actual <= inputs.minimum_bytes)) {
     say.bad(fmt::format(
         "{} % of the program's peak are {}: less than one of its calls works on at once, and a percentage is "
-        "never less than that. {} were used at most; ask for at least that much.",
-        inputs.log->budget_percent, format_bytes(facts.budget), format_bytes(facts.peak_actual)));
+        "never less than that. {} were used at most; ask for at least {}.",
+        inputs.log->budget_percent, format_bytes(facts.budget), format_bytes(facts.peak_actual),
+        format_bytes(std::max(facts.peak_actual, inputs.minimum_bytes))));
   } else {
     say.bad(fmt::format(
         "Device memory reached {}, which is above the budget of {}. This should never happen: please report it.",

@@ -139,11 +139,11 @@ TEST_F(FirstMinutes, ThePlannerIsAskedAgainOneIterationLater) {
 TEST_F(FirstMinutes, ABudgetThatIsTooSmallForOneCallIsAdvisedAsThatCallNeeds) {
   const Outcome outcome = run_within("8KiB", 4);
   EXPECT_NE(outcome.exit_code, 0);
-  const size_t at = outcome.err.find(" bytes of device memory at once, the budget leaves ");
+  const size_t at = outcome.err.find(" of device memory at once, the budget leaves ");
   ASSERT_NE(at, std::string::npos) << outcome.err;
   const size_t begin = outcome.err.find("reprise: ") + 9;
   const std::string line = outcome.err.substr(begin, outcome.err.find('\n') - begin);
-  EXPECT_NE(line.find("at least 16384 bytes are needed"), std::string::npos) << line;
+  EXPECT_NE(line.find("at least 16.0 KiB are needed by the calls so far"), std::string::npos) << line;
   const json data = page();
   EXPECT_NE(data["sentences"].dump().find(line), std::string::npos) << data["sentences"].dump(1);
   EXPECT_EQ(data["advice"][0]["title"], "Give it at least 16.0 KiB") << data["advice"].dump(1);
@@ -215,8 +215,7 @@ TEST_F(FirstMinutes, WhatANeighbourTakesIsNotInAPercentage) {
 // A budget that the device has no room for is not cut in silence.
 TEST_F(FirstMinutes, ABudgetThatTheDeviceHasNoRoomForIsToldToBeCut) {
   const std::vector<std::string> run = {"run", "--device", "sim", "--budget", "4MiB", "-o", file("a.html")};
-  const std::string words =
-      "the budget is 4194304 bytes, but beside the driver and other programs the device has room for ";
+  const std::string words = "the budget is 4.0 MiB, but beside the driver and other programs the device has room for ";
   for (const char* size : {"384KiB", "448KiB", "512KiB"}) {
     const Outcome small = reprise(run, small_trainer(6), {{"REPRISE_SIM_MEMORY", size}});
     EXPECT_EQ(small.exit_code, 0) << small.err;

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "preload/base/readable.h"
 #include "tests/unit/replay/memory/small_device.h"
 
 namespace reprise::replay {
@@ -166,17 +167,13 @@ TEST_F(OnDemandTest, WhatIsSaidOfMissingMemoryAddsUp) {
   const CUdeviceptr a = allocate(2 * chunk);
   const CUdeviceptr b = allocate(2 * chunk);
   const CUdeviceptr c = allocate(chunk);
-  EXPECT_NE(said({a, b, c}).find("a_kernel needs " + std::to_string(5 * chunk) +
-                                 " bytes of device memory at once, the "
-                                 "budget leaves " +
-                                 std::to_string(4 * chunk)),
+  EXPECT_NE(said({a, b, c}).find("a_kernel needs " + readable_bytes(5 * chunk) +
+                                 " of device memory at once, the budget leaves " + readable_bytes(4 * chunk)),
             std::string::npos);
   // The device is fuller than the budget says: it gives three chunks, and the call needs four.
   device_.driver.capacity = device_.driver.bytes + 3 * chunk;
-  EXPECT_NE(said({a, b}).find("a_kernel needs " + std::to_string(4 * chunk) +
-                              " bytes of device memory at once, the "
-                              "budget leaves " +
-                              std::to_string(3 * chunk)),
+  EXPECT_NE(said({a, b}).find("a_kernel needs " + readable_bytes(4 * chunk) +
+                              " of device memory at once, the budget leaves " + readable_bytes(3 * chunk)),
             std::string::npos);
   for (const int nth : {1, 2}) device_.driver.fail("cuMemMap", nth);
   EXPECT_NE(said({c}).find("a_kernel: the driver is out of memory"), std::string::npos);

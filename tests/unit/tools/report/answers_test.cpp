@@ -39,7 +39,13 @@ TEST(Answers, TheVerdictIsOneSentenceForEachKindOfInput) {
   Inputs inputs = sample.inputs();
   inputs.ending = "exit code 3";
   EXPECT_EQ(verdict(inputs).find("bad: The program ended with exit code 3"), 0u) << verdict(inputs);
+  EXPECT_EQ(
+      make_summary(inputs).find("peak 9.0 MiB for 12.0 MiB that the program had asked for until it ended with exit "
+                                "code 3, "),
+      0u)
+      << make_summary(inputs) << "\nit may have needed more, had it gone on";
   inputs.ending = "";
+  EXPECT_EQ(make_summary(inputs).find("peak 9.0 MiB instead of 12.0 MiB"), 0u);
   sample.log.iterations_planned = 0;
   EXPECT_NE(verdict(inputs).find("but no iteration by a plan: the plan came in force with iteration 1, and the program "
                                  "left it "),
