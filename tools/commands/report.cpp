@@ -16,6 +16,7 @@
 #include "tools/report/compare/two_plans.h"
 #include "tools/report/inputs.h"
 #include "tools/report/page.h"
+#include "tools/report/same_recording.h"
 
 namespace reprise::tools {
 namespace {
@@ -80,7 +81,8 @@ int run_report(const ReportOptions& options) {
   Progress progress;
   progress.step("reading");
   LoadedFiles files;
-  const Status loaded = load(options.files, files);
+  Status loaded = load(options.files, files);
+  if (loaded.ok() && files.log && files.plan) loaded = check_plan_of_run(*files.log, *files.plan);
   if (!loaded.ok()) {
     progress.clear();
     return fail(loaded);

@@ -219,6 +219,7 @@ void LoadedFiles::find_plan_of_run() {
     char hash[17];
     if (found.ok()) trace::format_identity(found.value().iteration_hash, hash);
     if (!found.ok() || log->iteration_hashes.front() != hash) continue;  // a later run has written there
+    if (!check_plan_of_run(*log, found.value()).ok()) continue;          // ... a plan of the same loop
     plan = std::move(found.value());
     tell(path, FileKind::plan, path);
     return;

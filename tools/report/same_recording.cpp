@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "preload/trace/identity.h"
+#include "tools/cli/sizes.h"
 #include "tools/report/view/travels.h"
 
 namespace reprise::tools {
@@ -48,6 +49,18 @@ Status log_and_trace(const report::RunLog& log, const trace::Trace& trace) {
   return other("the run made another recording than this trace");
 }
 
+// Several plans of one iteration, for other budgets or by other policies, differ in what they predict.
+bool is_first_plan(const report::RunLog& log, const plan::Plan& plan) {
+  return log.policy == plan.policy && log.plan_budget_bytes == plan.budget_bytes &&
+         log.plan_predicted_ns == plan.predicted_ns && log.plan_offload_bytes == plan.offload_bytes &&
+         log.plan_reload_bytes == plan.reload_bytes;
+}
+
+std::string in_words(const std::string& policy, uint64_t budget_bytes, uint64_t predicted_ns, uint64_t reload_bytes) {
+  return fmt::format("policy {}, {}, {} predicted, {} back", policy, format_bytes(budget_bytes),
+                     format_duration(predicted_ns), format_bytes(reload_bytes));
+}
+
 Status log_and_plan(const report::RunLog& log, const plan::Plan& plan) {
   const uint64_t run = std::strtoull(log.program_hash.c_str(), nullptr, 16);
   if (run != 0 && plan.program_hash != 0 && run != plan.program_hash && log.plan_count == 0) {
@@ -58,8 +71,8 @@ Status log_and_plan(const report::RunLog& log, const plan::Plan& plan) {
   const auto& followed = log.iteration_hashes;
   const auto said = [](const std::string& one) { return !one.empty(); };
   if (followed.empty() || !std::all_of(followed.begin(), followed.end(), said)) return {};
-  if (followed.front() == hash) return {};
-  return other("the run had another plan, of another iteration");
+  if (followed.front() != hash) return other("the run had another plan, of another iteration");
+  return {};
 }
 
 // The calls of the plan, one behind the other, somewhere in the trace.
@@ -86,6 +99,13 @@ bool have_same_tensors(const plan::Plan& one, const plan::Plan& two) {
 }
 
 }  // namespace
+
+Status check_plan_of_run(const report::RunLog& log, const plan::Plan& plan) {
+  if (log.policy.empty() || log.plan_predicted_ns == 0 || is_first_plan(log, plan)) return {};
+  return other(fmt::format("the run had another plan ({}) than this one ({})",
+                           in_words(log.policy, log.plan_budget_bytes, log.plan_predicted_ns, log.plan_reload_bytes),
+                           in_words(plan.policy, plan.budget_bytes, plan.predicted_ns, plan.reload_bytes)));
+}
 
 Status check_same_plans(const plan::Plan& one, const plan::Plan& two) {
   if (one.program_hash != two.program_hash && one.program_hash != 0 && two.program_hash != 0) {

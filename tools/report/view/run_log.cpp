@@ -39,6 +39,10 @@ void read_plan_line(const json& line, RunLog& log) {
   log.plan_at_ns = value_of(line, run_log::every::at_ns);
   log.plan_path = value_of(line, run_log::plan::path);
   log.policy = value_of(line, run_log::plan::policy);
+  log.plan_budget_bytes = value_of(line, run_log::plan::budget_bytes);
+  log.plan_predicted_ns = value_of(line, run_log::plan::predicted_ns);
+  log.plan_offload_bytes = value_of(line, run_log::plan::offload_bytes);
+  log.plan_reload_bytes = value_of(line, run_log::plan::reload_bytes);
   log.planned_launches = value_of(line, run_log::plan::launches);
   log.audited_launches = value_of(line, run_log::plan::audited_launches);
 }

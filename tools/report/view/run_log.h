@@ -94,6 +94,10 @@ struct RunLog {
   std::string plan_path;  // where it was made: mostly gone by now
   std::string kept_plan;  // where `reprise run` has put it; "": nowhere
   std::string policy;
+  uint64_t plan_budget_bytes = 0;  // of the first plan, as the policy; 0: not said
+  uint64_t plan_predicted_ns = 0;
+  uint64_t plan_offload_bytes = 0;
+  uint64_t plan_reload_bytes = 0;
   std::vector<std::string> iteration_hashes;  // of the plans, by number
   uint64_t plan_count = 0;                    // "plan" lines
   uint64_t activation_count = 0;

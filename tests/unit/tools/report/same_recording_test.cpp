@@ -48,6 +48,29 @@ TEST_F(SameRecording, ARunUnderAnotherPlanIsRefused) {
   EXPECT_NE(refused(false, true).find("the run had another plan"), std::string::npos);
 }
 
+TEST_F(SameRecording, ARunUnderAnotherPlanOfThisIterationIsRefused) {
+  plan_.policy = "lru";
+  plan_.budget_bytes = 32 << 20;
+  plan_.predicted_ns = 2000000;
+  plan_.offload_bytes = plan_.reload_bytes = 3 << 20;
+  log_ = report::parse_run_log(
+      R"({"kind":"plan","index":0,"iteration_hash":"0000000000000077","policy":"lru","budget_bytes":33554432,)"
+      R"("predicted_ns":2000000,"offload_bytes":3145728,"reload_bytes":3145728})");
+  const auto not_its_plan = [this] { return check_plan_of_run(log_, plan_).message(); };
+  EXPECT_EQ(not_its_plan(), "");
+  plan_.policy = "reprise";
+  EXPECT_EQ(not_its_plan(),
+            "the run had another plan (policy lru, 32.0 MiB, 2.0 ms predicted, 3.0 MiB back) than this one (policy "
+            "reprise, 32.0 MiB, 2.0 ms predicted, 3.0 MiB back); give those that belong together");
+  plan_.policy = "lru";
+  plan_.budget_bytes *= 2;
+  EXPECT_NE(not_its_plan(), "");
+  EXPECT_EQ(refused(), "") << "files that are exported together";
+  plan_.budget_bytes /= 2;
+  ++plan_.offload_bytes;
+  EXPECT_NE(not_its_plan(), "");
+}
+
 TEST_F(SameRecording, PlansAreOfOneIterationTensorForTensor) {
   const auto refused = [&](const plan::Plan& other) { return check_same_plans(plan_, other).message(); };
   plan::Plan other = plan_;
