@@ -107,6 +107,47 @@ void say_misspelt(const char* const* environment) noexcept {
   }
 }
 
+namespace {
+
+// A variable that does nothing on its own, and what it needs.
+struct Dependent {
+  const char* name;
+  bool (*works)(const Config& config);
+  const char* needs;
+};
+
+bool manages(const Config& config) { return config.manages(); }
+bool plans(const Config& config) { return config.manages() && config.plan == nullptr; }
+bool has_budget(const Config& config) { return config.budget.given(); }
+bool examines(const Config& config) { return config.examine != 0; }
+bool audits(const Config& config) { return config.audit; }
+bool defragments(const Config& config) { return config.defragment; }
+
+constexpr const char* kManaging = "without REPRISE_BUDGET or REPRISE_PLAN, which switch managing memory on";
+constexpr const char* kPlanning = "but with REPRISE_BUDGET and without REPRISE_PLAN, where plans are made";
+constexpr Dependent kDependents[] = {
+    {"REPRISE_RUN_LOG", [](const Config& config) { return manages(config) || defragments(config); }, kManaging},
+    {"REPRISE_SAFETY", manages, kManaging},
+    {"REPRISE_HOST_MEMORY", manages, kManaging},
+    {"REPRISE_EXAMINE", manages, kManaging},
+    {"REPRISE_EXAMINE_MEMORY", examines, "without REPRISE_EXAMINE, the seconds to spend"},
+    {"REPRISE_AUDIT", has_budget, "without REPRISE_BUDGET; `reprise audit` sets all that it needs"},
+    {"REPRISE_AUDIT_ITERATIONS", audits, "without REPRISE_AUDIT=1"},
+    {"REPRISE_POLICY", plans, kPlanning},
+    {"REPRISE_PLAN_LIMIT", plans, kPlanning},
+    {"REPRISE_FRAGMENTATION_LIMIT", defragments, "without REPRISE_DEFRAGMENT=1"},
+};
+
+}  // namespace
+
+void say_without_effect(const Config& config, EnvironmentLookup lookup) noexcept {
+  for (const Dependent& one : kDependents) {
+    const char* const text = lookup(one.name);
+    if (text == nullptr || *text == '\0' || std::strcmp(text, "0") == 0 || one.works(config)) continue;
+    log_line(LogLevel::warn, "%s has no effect %s", one.name, one.needs);
+  }
+}
+
 bool disabled() noexcept {
   const char* const off = std::getenv("REPRISE_DISABLE");
   return off != nullptr && *off != '\0' && std::strcmp(off, "0") != 0;

@@ -29,6 +29,8 @@ struct Config {
 #define REPRISE_VARIABLE(field, name, Field, values, standard, help) Field field = detail::initial<Field>(standard);
 #include "preload/base/variables.def"
 #undef REPRISE_VARIABLE
+  // Is memory managed? A plan knows the budget that it was made for.
+  bool manages() const noexcept { return budget.given() || plan != nullptr; }
   bool trace_is_private = false;  // not a variable: `trace` is a temporary file of entry's making, to be removed
 };
 
@@ -45,6 +47,9 @@ Config read_config(EnvironmentLookup lookup) noexcept;
 // Says which variables of `environment` (ended by nullptr) begin with REPRISE_, are not in the table, and are close to
 // one that is: they were misspelt, and have no effect. At the start of a process, off every hot path.
 void say_misspelt(const char* const* environment) noexcept;
+
+// Says which variables are set, and change nothing as others are not set, or are. At the same place.
+void say_without_effect(const Config& config, EnvironmentLookup lookup) noexcept;
 
 // The table, for documentation and tests.
 struct ConfigVariable {

@@ -76,7 +76,7 @@ void say_missing(const char* symbol, const char* why) {
 
 bool only_known_calls() noexcept {
   if (watch_flags() != 0) return true;
-  return !disabled() && (config().budget.given() || config().trace != nullptr);
+  return !disabled() && (config().manages() || config().trace != nullptr);
 }
 
 void* replacement_for(const char* symbol, int version, bool per_thread, void* found) noexcept {

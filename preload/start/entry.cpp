@@ -137,14 +137,14 @@ Config with_private_trace(Config settings) {
 
 Handler* choose_handler(const Config& settings, Recorder* recorder, uint8_t* flags) {
   *flags = kWatching;
-  if (settings.budget.given()) {
+  if (settings.manages()) {
     Handler* enforcer = make_enforcer != nullptr ? make_enforcer(settings, recorder) : nullptr;
     if (enforcer != nullptr) {
       *flags = kWatching | kManaging;
       return enforcer;
     }
     if (make_enforcer == nullptr)
-      log_line(LogLevel::warn, "this build cannot manage memory; REPRISE_BUDGET is ignored");
+      log_line(LogLevel::warn, "this build cannot manage memory; REPRISE_BUDGET and REPRISE_PLAN are ignored");
   }
   // Without the enforcer, a recording that was made only to plan from has no reader.
   if (recorder == nullptr || settings.trace_is_private) return nullptr;
@@ -172,8 +172,11 @@ void start_once_only() {
   set_log_level(std::strcmp(asked.log, "debug") == 0  ? LogLevel::debug
                 : std::strcmp(asked.log, "info") == 0 ? LogLevel::info
                                                       : LogLevel::warn);
-  if (asked.planner == nullptr) say_misspelt(environ);  // the launcher, which sets that variable, has looked already
-  if (!asked.budget.given() && asked.trace == nullptr) {
+  if (asked.planner == nullptr) {  // the launcher, which sets that variable, has looked already
+    say_misspelt(environ);
+    say_without_effect(asked, [](const char* name) -> const char* { return getenv(name); });
+  }
+  if (!asked.manages() && asked.trace == nullptr) {
     if (asked.defragment) start_defragmenting(asked);
     return;
   }

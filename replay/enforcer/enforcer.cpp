@@ -338,7 +338,17 @@ CUresult Enforcer::wait_for(Waiter& waiter, LogEntry& entry, const Command& comm
 }  // namespace reprise::replay
 
 reprise::Handler* reprise::make_enforcer(const Config& config, Recorder* recorder) noexcept {
-  auto* const enforcer = new (std::nothrow) replay::Enforcer(config, recorder);
+  Config settings = config;
+  if (!settings.budget.given()) {  // as `reprise replay` does
+    const Result<plan::Plan> plan = plan::read_plan(settings.plan);
+    if (!plan.ok()) {
+      log_line(LogLevel::warn, "%s; the budget would be the plan's, so no memory is managed",
+               plan.status().message().c_str());
+      return nullptr;
+    }
+    settings.budget.bytes = plan.value().budget_bytes;
+  }
+  auto* const enforcer = new (std::nothrow) replay::Enforcer(settings, recorder);
   if (enforcer == nullptr) log_line(LogLevel::warn, "no memory to manage memory: the program runs without a budget");
   return enforcer;
 }

@@ -102,6 +102,27 @@ TEST_F(Files, APlanWithOneFlippedByteIsRefusedEverywhere) {
   expect_program_unharmed(flipped, small_trainer(6), plain_.out);
 }
 
+// As `reprise replay` does it.
+TEST_F(Files, APlanWithoutABudgetIsEnforcedWithinItsOwn) {
+  const std::string log = scratch_.path("a.run");
+  const Environment preload = merged(small_chunks(preloaded("")), {{"REPRISE_RUN_LOG", log}});
+  const Outcome planned = run(small_trainer(6), merged(preload, {{"REPRISE_PLAN", plan()}}));
+  EXPECT_EQ(planned.out, plain_.out) << planned.err;
+  const std::string words = read_file(log);
+  EXPECT_NE(words.find("\"mode\":\"planned\""), std::string::npos) << words;
+  EXPECT_NE(words.find("\"budget_bytes\":"), std::string::npos) << words;
+  std::filesystem::remove(log);
+  for (const std::string& missing : {scratch_.path("none.plan"), std::string()}) {
+    const Outcome outcome = run(small_trainer(6), merged(preload, {{"REPRISE_PLAN", missing}}));
+    EXPECT_EQ(outcome.out, plain_.out);
+    EXPECT_EQ(lines(outcome.err), 1) << outcome.err;
+    EXPECT_NE(outcome.err.find(missing.empty() ? "REPRISE_RUN_LOG has no effect without" : "no memory is managed"),
+              std::string::npos)
+        << outcome.err;
+  }
+  EXPECT_FALSE(std::filesystem::exists(log));
+}
+
 TEST_F(Files, APlanOfAnotherProgramIsRefusedEverywhere) {
   expect_refused(cli(joined({"replay", "--device", "sim", "--plan", plan()}, random_program())), 1, "a.plan");
   const Outcome other = run(random_program(), small_chunks(simulated_device()));

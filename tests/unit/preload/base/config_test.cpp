@@ -115,6 +115,27 @@ TEST(Config, MisspeltVariablesAreNamed) {
             "reprise: REPRISE_HOSTMEMORY: no such variable; did you mean REPRISE_HOST_MEMORY?\n");
 }
 
+std::string without_effect(const std::map<std::string, std::string>& variables) {
+  const Config settings = read(variables);
+  testing::internal::CaptureStderr();
+  say_without_effect(settings, look_up);
+  return testing::internal::GetCapturedStderr();
+}
+
+TEST(Config, VariablesThatChangeNothingAreNamed) {
+  EXPECT_EQ(without_effect({{"REPRISE_RUN_LOG", "a.run"}, {"REPRISE_TRACE", "a.trace"}, {"REPRISE_AUDIT", "0"}}),
+            "reprise: REPRISE_RUN_LOG has no effect without REPRISE_BUDGET or REPRISE_PLAN, which switch managing "
+            "memory on\n");
+  EXPECT_EQ(without_effect({{"REPRISE_RUN_LOG", "a.run"}, {"REPRISE_BUDGET", "50%"}, {"REPRISE_POLICY", "lru"}}), "");
+  EXPECT_EQ(without_effect({{"REPRISE_RUN_LOG", "a.run"}, {"REPRISE_PLAN", "a.plan"}, {"REPRISE_SAFETY", "strict"}}),
+            "");
+  EXPECT_EQ(without_effect({{"REPRISE_RUN_LOG", "a.run"}, {"REPRISE_DEFRAGMENT", "1"}}), "");
+  EXPECT_EQ(without_effect({{"REPRISE_PLAN", "a.plan"}, {"REPRISE_POLICY", "lru"}, {"REPRISE_AUDIT_ITERATIONS", "3"}}),
+            "reprise: REPRISE_AUDIT_ITERATIONS has no effect without REPRISE_AUDIT=1\n"
+            "reprise: REPRISE_POLICY has no effect but with REPRISE_BUDGET and without REPRISE_PLAN, where plans are "
+            "made\n");
+}
+
 TEST(Config, TableNamesEachVariableOnce) {
   size_t count = 0;
   const ConfigVariable* table = config_variables(&count);
