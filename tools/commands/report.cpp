@@ -44,8 +44,10 @@ int write_comparison(const ReportOptions& options, const report::Json& data) {
   const Status written = write_file(
       options.output, options.data_only ? text_of(data) : report::make_page(data, report::kCompareScript, true));
   if (!written.ok()) return fail(written);
+  std::string summary = report::compare_summary(data);
+  if (summary.ends_with('.')) summary.pop_back();  // the line goes on
   say(fmt::format("A: {}, B: {}: {}; report: {}", data.at("names").at(0).get<std::string>(),
-                  data.at("names").at(1).get<std::string>(), report::compare_summary(data), options.output));
+                  data.at("names").at(1).get<std::string>(), summary, options.output));
   return 0;
 }
 

@@ -254,7 +254,10 @@ TEST_F(OddPrograms, TwoPlansAreCompared) {
   ASSERT_GT(most[4].get<size_t>(), 0u) << most;
   EXPECT_NE(data["moves"]["stacks"][most[4].get<size_t>() - 1].get<std::string>().find("main"), std::string::npos);
   EXPECT_EQ(data["rows"][5]["label"], "Bound: no plan for the budget is faster");
-  EXPECT_EQ(reprise({"report", file("a-50%.plan"), file("a-90%.plan"), "-o", file("two.html")}).exit_code, 0);
+  const Outcome page = reprise({"report", file("a-50%.plan"), file("a-90%.plan"), "-o", file("two.html")});
+  EXPECT_EQ(page.exit_code, 0);
+  EXPECT_NE(page.err.find("; report: "), std::string::npos) << page.err;
+  EXPECT_EQ(page.err.find(".; report: "), std::string::npos) << page.err;
   EXPECT_NE(read_file(file("two.html")).find("\"compared\":\"plans\""), std::string::npos);
   const auto refused = [&](std::vector<std::string> files) {
     files.insert(files.begin(), "report");

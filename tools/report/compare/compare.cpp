@@ -47,17 +47,55 @@ Json iterations_of(const RunLog& log) {
   return rows;
 }
 
-Json verdict_of(const RunLog& before, const RunLog& after, const Figures& a, const Figures& b) {
+std::string short_program(const RunLog& log) { return log.program.substr(log.program.rfind('/') + 1); }
+
+// "A failed (exit code 1)" or "A and B failed (...)"; empty when both ended well, or as well as is known.
+std::string failures(const RunLog& before, const RunLog& after) {
+  const auto one = [](const char* name, const RunLog& log) {
+    return log.ending.empty() ? "" : fmt::format("{} failed ({})", name, log.ending);
+  };
+  const std::string first = one("A", before);
+  const std::string second = one("B", after);
+  return first + (first.empty() || second.empty() ? "" : ", ") + second;
+}
+
+bool are_of_two_programs(const RunLog& before, const RunLog& after) {
+  return !before.program.empty() && !after.program.empty() && short_program(before) != short_program(after);
+}
+
+Json verdict_of_times_of(const RunLog& before, const RunLog& after, const Figures& a, const Figures& b) {
   const bool planned = a.iteration_ns > 0 && b.iteration_ns > 0;
   const uint64_t first = planned ? a.iteration_ns : a.total_ns;
   const uint64_t second = planned ? b.iteration_ns : b.total_ns;
   const char* const what = planned ? "A planned iteration of B took" : "B as a whole took";
+  const char* const than = planned ? "one of A" : "A";
   if (first == 0 || second == 0) {
     return {{"tone", "note"}, {"text", "The logs do not say enough to compare times: was one of the runs killed?"}};
   }
-  return verdict_of_times(what, "of A", first, second, memory_words(before.peak_device_bytes, after.peak_device_bytes));
+  return verdict_of_times(what, than, first, second, memory_words(before.peak_device_bytes, after.peak_device_bytes));
 }
 
+// Times of runs that did not do the same work are no comparison.
+Json verdict_of(const RunLog& before, const RunLog& after, const Figures& a, const Figures& b) {
+  const std::string failed = failures(before, after);
+  if (are_of_two_programs(before, after)) {
+    return {
+        {"tone", "bad"},
+        {"text", fmt::format("A and B are runs of different programs, {} and {}{}: their times say nothing about "
+                             "each other.",
+                             short_program(before), short_program(after), failed.empty() ? "" : ", and " + failed)}};
+  }
+  if (failed.empty()) return verdict_of_times_of(before, after, a, b);
+  if (a.iteration_ns == 0 || b.iteration_ns == 0) {
+    return {{"tone", "bad"}, {"text", failed + ": the runs as a whole are not compared."}};
+  }
+  Json verdict = verdict_of_times_of(before, after, a, b);
+  verdict["tone"] = "bad";
+  verdict["text"] = failed + ". " + verdict.at("text").get<std::string>();
+  return verdict;
+}
+
+std::string end_of(const RunLog& log) { return log.ending.empty() ? "well, or not known" : log.ending; }
 std::string safety_of(const RunLog& log) { return log.safety.empty() ? "not said" : log.safety; }
 
 }  // namespace
@@ -69,6 +107,7 @@ Json compare_data(const ComparedRun& before, const ComparedRun& after) {
   const Figures second = figures_of(b);
   Json rows = Json::array();
   rows.push_back(text_row("Program", a.program, b.program));
+  if (!failures(a, b).empty()) rows.push_back(text_row("Ended", end_of(a), end_of(b)));
   rows.push_back(chosen_row("Budget", a.budget_bytes, b.budget_bytes, Unit::bytes));
   rows.push_back(figure_row("Peak device memory", a.peak_device_bytes, b.peak_device_bytes, Unit::bytes));
   rows.push_back(figure_row("Time per planned iteration", first.iteration_ns, second.iteration_ns, Unit::ns));
@@ -86,7 +125,7 @@ Json compare_data(const ComparedRun& before, const ComparedRun& after) {
   rows.push_back(text_row("Safety", safety_of(a), safety_of(b)));
   return {{"version", 2},
           {"compared", "runs"},
-          {"program", b.program},
+          {"program", are_of_two_programs(a, b) ? short_program(a) + " and " + short_program(b) : b.program},
           {"verdict", verdict_of(a, b, first, second)},
           {"names", {before.name, after.name}},
           {"rows", std::move(rows)},

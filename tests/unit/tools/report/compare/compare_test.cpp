@@ -27,8 +27,9 @@ TEST_F(Compare, AFasterRunInLessMemoryIsBetter) {
   after_.peak_device_bytes -= 1 << 20;
   const Json data = this->data();
   EXPECT_EQ(data.at("verdict").at("tone"), "good");
-  EXPECT_EQ(compare_summary(data),
-            "A planned iteration of B took 50.0 % less than of A (410 ns instead of 820 ns), in 1.0 MiB less memory.");
+  EXPECT_EQ(
+      compare_summary(data),
+      "A planned iteration of B took 50.0 % less than one of A (410 ns instead of 820 ns), in 1.0 MiB less memory.");
   EXPECT_EQ(row_of(data, "Time per planned iteration").at("change"), "-50.0 %");
   EXPECT_EQ(row_of(data, "Time per planned iteration").at("tone"), "good");
   EXPECT_EQ(row_of(data, "Moved, per planned iteration").at("change"), "the same");
@@ -37,6 +38,30 @@ TEST_F(Compare, AFasterRunInLessMemoryIsBetter) {
 TEST_F(Compare, ASlowerRunIsWorse) {
   for (RunIteration& it : after_.iterations) it.wall_ns *= 3;
   EXPECT_EQ(data().at("verdict").at("tone"), "bad");
+}
+
+TEST_F(Compare, ARunThatFailedIsNotComparedAsAWhole) {
+  for (RunIteration& it : before_.iterations) it.planned = false;
+  before_.ending = "exit code 1";
+  EXPECT_EQ(compare_summary(data()), "A failed (exit code 1): the runs as a whole are not compared.");
+  EXPECT_EQ(data().at("verdict").at("tone"), "bad");
+  EXPECT_EQ(row_of(data(), "Ended").at("before"), "exit code 1");
+  before_.iterations = after_.iterations;  // planned ones do compare
+  EXPECT_EQ(compare_summary(data()).find("A failed (exit code 1). A planned iteration of B took as long as one of A"),
+            0u)
+      << compare_summary(data());
+}
+
+TEST_F(Compare, RunsOfDifferentProgramsSayNothingAboutEachOther) {
+  before_.program = "/usr/bin/trainer";
+  after_.program = "./vector_add";
+  after_.ending = "exit code 2";
+  EXPECT_EQ(compare_summary(data()),
+            "A and B are runs of different programs, trainer and vector_add, and B failed (exit code 2): their times "
+            "say nothing about each other.");
+  EXPECT_EQ(data().at("program"), "trainer and vector_add");
+  before_.program = "/opt/vector_add";
+  EXPECT_EQ(compare_summary(data()).find("different"), std::string::npos);
 }
 
 TEST_F(Compare, WhatIsNotKnownIsNotCompared) {
