@@ -61,6 +61,8 @@ std::string unexpected_word(const CLI::ParseError& error) {
   return option != words.end() ? *option : words.front();
 }
 
+bool runs_a_program(const CLI::App& app) { return app.get_footer().find("-- program") != std::string::npos; }
+
 std::string explain_unexpected(const CLI::App& app, const std::string& called, const std::string& word) {
   if (word.starts_with("-")) {
     const std::string name = word.substr(0, word.find('='));
@@ -69,8 +71,35 @@ std::string explain_unexpected(const CLI::App& app, const std::string& called, c
   if (const std::vector<std::string> commands = command_names(app); !commands.empty()) {
     return fmt::format("{}: '{}' has no such command{}", word, called, did_you_mean(word, commands));
   }
-  const bool runs = app.get_footer().find("-- program") != std::string::npos;
-  return fmt::format("{}: not expected{}", word, runs ? "; the program stands behind '--', as in: -- " + word : "");
+  return fmt::format("{}: not expected{}", word,
+                     runs_a_program(app) ? "; the program stands behind '--', as in: -- " + word : "");
+}
+
+// The first word behind the command that is no option of its and no option's value: the program, or a misspelt option.
+// argc: there is none.
+int first_unexpected(const CLI::App& app, int argc, const char* const* argv) {
+  for (int i = 2; i < argc; ++i) {
+    const std::string word = argv[i];
+    const bool is_short = word.starts_with("-") && !word.starts_with("--");
+    const std::string name = is_short ? word.substr(0, 2) : word.substr(0, word.find('='));
+    const CLI::Option* const option = word.starts_with("-") ? app.get_option_no_throw(name) : nullptr;
+    if (option == nullptr) return i;
+    if (option->get_items_expected_max() > 0 && name == word) ++i;  // its value is the next word
+  }
+  return argc;
+}
+
+// As it can be typed into a shell.
+std::string typed(const std::string& word) {
+  const bool plain = !word.empty() && word.find_first_of(" \t\n\"'\\$`&|;<>()*?[]#~!{}") == std::string::npos;
+  if (plain) return word;
+  std::string quoted = "'";
+  for (const char each : word) quoted += each == '\'' ? std::string("'\\''") : std::string(1, each);
+  return quoted + "'";
+}
+
+std::string with_help(const std::string& what, const std::string& called) {
+  return what.ends_with("?") ? what : fmt::format("{}; see '{} --help'", what, called);
 }
 
 // "--device: tpu not in {gpu,sim}"
@@ -103,13 +132,25 @@ void name_kinds_of_values(CLI::App& root) {
   }
 }
 
+std::string explain_missing_dashes(const CLI::App& root, int argc, const char* const* argv) {
+  std::string called;
+  const CLI::App& app = innermost(root, called);
+  if (!runs_a_program(app)) return {};
+  const int program = first_unexpected(app, argc, argv);
+  if (program >= argc) return {};
+  if (argv[program][0] == '-') return with_help(explain_unexpected(app, called, argv[program]), called);
+  std::string command = root.get_name();
+  for (int i = 1; i < argc; ++i) command += (i == program ? " -- " : " ") + typed(argv[i]);
+  return fmt::format("{}: the program stands behind '--', as in: {}", argv[program], command);
+}
+
 std::string explain(const CLI::App& root, const CLI::ParseError& error) {
   std::string called;
   const CLI::App& app = innermost(root, called);
   const bool extra = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
   const std::string what =
       extra ? explain_unexpected(app, called, unexpected_word(error)) : explain_choice(error.what());
-  return what.ends_with("?") ? what : fmt::format("{}; see '{} --help'", what, called);
+  return with_help(what, called);
 }
 
 }  // namespace reprise::tools

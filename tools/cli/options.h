@@ -13,6 +13,10 @@ CLI::Option* name_values(CLI::Option* option, const std::string& word, const std
 // What is to be written for the values of all options, where CLI11 only knows that they are text: SIZE, FILE, FOLDER.
 void name_kinds_of_values(CLI::App& root);
 
+// One line for a command line without the "--" before its program: the command as it was meant, or the option that is
+// none of the command's. "": neither is the matter.
+std::string explain_missing_dashes(const CLI::App& root, int argc, const char* const* argv);
+
 // One line for a command line that could not be read, and what was probably meant.
 std::string explain(const CLI::App& root, const CLI::ParseError& error);
 

@@ -83,7 +83,9 @@ Action CommandLine::read(int argc, char** argv, int* exit_code) {
   try {
     app_.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    *exit_code = report_parse_error(app_, error);
+    const bool refused = error.get_exit_code() != 0;  // not --help
+    const std::string dashes = refused && !program_.separated ? explain_missing_dashes(app_, argc, argv) : "";
+    *exit_code = dashes.empty() ? report_parse_error(app_, error) : fail_usage(dashes);
     return {};
   }
   for (const auto& [command, action] : actions_) {

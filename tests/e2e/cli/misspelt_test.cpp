@@ -36,7 +36,16 @@ TEST_F(Misspelt, Options) {
 }
 
 TEST_F(Misspelt, AProgramThatDoesNotStandBehindTheDashes) {
-  expect_refused(reprise({"run", "--budget", "1GiB", "./train"}), 2, "as in: -- ./train");
+  expect_refused(reprise({"run", "--budget", "1GiB", "./train"}), 2,
+                 "./train: the program stands behind '--', as in: reprise run --budget 1GiB -- ./train");
+  expect_refused(reprise({"run", "--device=sim", "--keep", "python3", "train.py", "--epochs", "3", "a b"}), 2,
+                 "python3: the program stands behind '--', as in: reprise run --device=sim --keep -- python3 train.py "
+                 "--epochs 3 'a b'");
+  // Options of both, with values that ours do not take.
+  expect_refused(reprise({"record", "-o", "a.trace", "./train", "--device", "cuda"}), 2,
+                 "./train: the program stands behind '--', as in: reprise record -o a.trace -- ./train --device cuda");
+  expect_refused(reprise({"run", "--budget", "1GiB", "./train", "--", "again"}), 2, "as in: -- ./train");
+  expect_refused(reprise({"run", "--bugdet", "1GiB", "./train", "--steps", "3"}), 2, "did you mean --budget?");
 }
 
 TEST_F(Misspelt, Values) {
