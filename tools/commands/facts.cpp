@@ -110,7 +110,10 @@ int run_facts(const FactsArguments& arguments) {
   if (arguments.remove) say(fmt::format("{}: {} kernels forgotten", folder, found));
   if (arguments.remove) return 0;
   if (found == 0) {
-    say(fmt::format("{}: nothing is known; `reprise run` finds out what a program's kernels do", folder));
+    say(fmt::format(
+        "{}: nothing is known; `reprise run --examine SECONDS` and `reprise audit` find out what a program's "
+        "kernels do",
+        folder));
     return 0;
   }
   const std::string head = arguments.kernel.empty() ? "          launches    audit  kernel  operands\n" : "";

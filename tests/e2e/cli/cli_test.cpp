@@ -100,6 +100,15 @@ TEST_F(Cli, FilesThatAreNotWhatTheyShouldBe) {
   expect_refused(reprise({"report", trace_file(), trace_file(), "-o", path("tmp/a.html")}), 2, "second");
 }
 
+// `reprise run` alone finds nothing out.
+TEST_F(Cli, FactsOfNothingSayWhoFindsThemOut) {
+  const Finished finished = reprise({"facts", "--folder", path("none")});
+  EXPECT_EQ(finished.exit_code, 0);
+  EXPECT_NE(finished.err.find("nothing is known; `reprise run --examine SECONDS` and `reprise audit` find out"),
+            std::string::npos)
+      << finished.err;
+}
+
 TEST_F(Cli, ATruncatedTraceIsDumpedAndSaidToBe) {
   const std::string whole = read(trace_file());
   const Finished finished = reprise({"dump", write("cut.trace", whole + whole.substr(16, 30))});
