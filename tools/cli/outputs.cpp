@@ -28,13 +28,12 @@ bool is_regular(const std::string& path) {
   return stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
 }
 
-// Pipes, terminals and /dev/null may be written by several: nothing in them is lost.
+}  // namespace
+
 bool can_be_lost(const std::string& path) {
   struct stat info {};
   return stat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode);
 }
-
-}  // namespace
 
 bool same_file(const std::string& one, const std::string& other) {
   struct stat first {};

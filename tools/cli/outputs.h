@@ -28,6 +28,8 @@ class Outputs {
 
 // Ok when `path` can be written: an existing file with permission, or a new one in a writable folder.
 Status check_writable(const std::string& path);
+// Pipes, terminals and /dev/null may be written by several: nothing in them is lost.
+bool can_be_lost(const std::string& path);
 // Do both names lead to one file, which need not exist yet?
 bool same_file(const std::string& one, const std::string& other);
 

@@ -132,6 +132,7 @@ int run_run(const RunOptions& options, const ProgramArguments& program) {
   Result<Settings> checked = check_session(options.session, program, outputs);
   if (!checked.ok()) return fail(checked.status());
   Settings settings = checked.value();
+  if (Status status = claim("-o", options.report, settings); !status.ok()) return fail(status);
   if (!settings.budget.set()) {
     return fail_usage("run: no budget given; add --budget, as in 12GiB or 50%, or --defragment to run without one");
   }

@@ -1,5 +1,5 @@
-// A file that a run writes while its program runs is this run's alone until its report is made: another run that would
-// write it is refused before its program starts. Caller: session.
+// A file that a run writes, while its program runs or behind it, is this run's alone until its report is made: another
+// run that would write it is refused before its program starts. Caller: session.
 #pragma once
 #include <memory>
 #include <string>

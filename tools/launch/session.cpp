@@ -48,13 +48,13 @@ Status take_output(const char* option, const std::string& path, std::string& set
 
 // Before anything of the files is removed.
 Status claim_outputs(const SessionOptions& options, Settings& settings) {
-  for (const auto& [option, path] : {std::pair{options.trace_option, options.trace}, {"--run-log", options.run_log}}) {
-    if (path.empty()) continue;
-    Result<std::shared_ptr<const Claim>> claim = Claim::of(option, path);
-    if (!claim.ok()) return claim.status();
-    settings.claims.push_back(std::move(claim.value()));
+  Status status;
+  for (const auto& [option, path] : {std::pair{options.trace_option, options.trace},
+                                     {"--run-log", options.run_log},
+                                     {"--save-plan", options.save_plan}}) {
+    if (status.ok()) status = claim(option, path, settings);
   }
-  return {};
+  return status;
 }
 
 // The program's file and those that it is given are no place for a recording.
@@ -106,6 +106,14 @@ Result<Settings> check_session(const SessionOptions& options, const ProgramArgum
   if (status.ok()) status = claim_outputs(options, settings);
   if (!status.ok()) return status;
   return settings;
+}
+
+Status claim(const std::string& option, const std::string& path, Settings& settings) {
+  if (path.empty() || !can_be_lost(path)) return {};
+  Result<std::shared_ptr<const Claim>> claim = Claim::of(option, path);
+  if (!claim.ok()) return claim.status();
+  settings.claims.push_back(std::move(claim.value()));
+  return {};
 }
 
 Status record_through(const TemporaryFolder& folder, Settings& settings) {

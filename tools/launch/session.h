@@ -40,6 +40,9 @@ CLI::Option* add_safety_option(CLI::App& app, std::string& safety);
 // `outputs` among them, can be written and destroys nothing that is read.
 Result<Settings> check_session(const SessionOptions& options, const ProgramArguments& program, Outputs outputs = {});
 
+// This run alone writes the file until `settings` is gone; "": none. What check_session() knows is claimed by it.
+Status claim(const std::string& option, const std::string& path, Settings& settings);
+
 // The preloaded library puts plans beside the trace. With this they lie in the folder, whatever the user has beside his
 // own trace, which is reached by a link.
 Status record_through(const TemporaryFolder& folder, Settings& settings);

@@ -90,6 +90,36 @@ TEST_F(Endings, TwoRunsDoNotWriteOneFile) {
       << "nobody writes it any more";
 }
 
+// The first run writes its report and its plan behind its program, and neither is lost to the second one.
+TEST_F(Endings, TwoRunsDoNotWriteOneReportPlanOrLog) {
+  const std::string page = scratch_.path("one.html");
+  const std::string plan = scratch_.path("one.plan");
+  const std::string log = scratch_.path("one.run");
+  const auto with = [](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"run", "--device", "sim", "--budget", "80%"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+  };
+  auto running = std::async(std::launch::async, [&] {
+    return reprise(with({"--trace", trace_, "-o", page, "--save-plan", plan, "--run-log", log}), trainer("60"));
+  });
+  while (!std::filesystem::exists(trace_) &&
+         running.wait_for(std::chrono::milliseconds(5)) != std::future_status::ready) {
+  }
+  const std::vector<Outcome> others = {
+      reprise(with({"-o", page}), trainer("3")), reprise(with({"-o", "/dev/null", "--save-plan", plan}), trainer("3")),
+      reprise({"run", "--device", "sim", "--defragment", "--run-log", log}, trainer("3"))};
+  EXPECT_EQ(running.wait_for(std::chrono::seconds(0)), std::future_status::timeout) << "it was over";
+  const char* const options[] = {"-o ", "--save-plan ", "--run-log "};
+  for (size_t i = 0; i < others.size(); ++i) {
+    EXPECT_EQ(others[i].exit_code, 2) << others[i].err;
+    EXPECT_TRUE(has(others[i].err, options[i])) << others[i].err;
+    EXPECT_TRUE(has(others[i].err, ": another run is writing it (process ")) << others[i].err;
+    EXPECT_EQ(others[i].out, "") << "the program was started";
+  }
+  EXPECT_EQ(running.get().exit_code, 0);
+}
+
 TEST_F(Endings, ANamedRecordingOfAKilledProgramStaysAndIsCutShort) {
   std::vector<std::string> program = {"/usr/bin/timeout", "-s", "KILL", "2"};
   const std::vector<std::string> endless = trainer("1000000");
