@@ -21,6 +21,7 @@
 #include "tools/graphs/json_graph.h"
 #include "tools/machines/machines.h"
 #include "tools/report/inputs.h"
+#include "tools/sim/base/device_name.h"
 
 namespace reprise::tools {
 namespace {
@@ -114,6 +115,8 @@ class Planning {
 
   Status plan_trace(const trace::Trace& trace, const analyzer::PlanOptions& options, const std::string& output) {
     searched_ = true;
+    const auto device = trace.info.find("device.name");
+    simulated_ = device != trace.info.end() && device->second == sim::kDeviceName;
     progress_.step("looking for the iteration");
     return plan_workload(analyzer::make_workload(trace, options), options, output);
   }
@@ -162,10 +165,10 @@ class Planning {
         !plan::recomputes(plan) ? "" : fmt::format(", {} of it recomputed", format_duration(summary.recompute_ns));
     say(fmt::format(
         "{}: {} instead of {}, {} per iteration predicted ({:.2f} x computing alone){}, {} moved; next: "
-        "reprise replay --plan {} -- program",
+        "reprise replay{} --plan {} -- program",
         output, format_bytes(plan.budget_bytes), format_bytes(plan.peak_bytes), format_duration(plan.predicted_ns),
         plan.compute_ns == 0 ? 1.0 : static_cast<double>(plan.predicted_ns) / static_cast<double>(plan.compute_ns),
-        recomputed, format_bytes(plan.offload_bytes + plan.reload_bytes), output));
+        recomputed, format_bytes(plan.offload_bytes + plan.reload_bytes), simulated_ ? " --device sim" : "", output));
     if (workload.recorded && plan.budget_bytes >= workload.peak_bytes) {
       say("all that the program has at once fits into this budget: `reprise run` needs no plan for it and moves "
           "nothing");
@@ -209,7 +212,8 @@ class Planning {
 
   const PlanArguments& arguments_;
   mutable Progress progress_;
-  bool searched_ = false;  // the trace was read: what is not found from here on is an iteration
+  bool searched_ = false;   // the trace was read: what is not found from here on is an iteration
+  bool simulated_ = false;  // recorded on the simulated device, as the plan will be replayed
   uint64_t minimum_bytes_ = 0;
 };
 

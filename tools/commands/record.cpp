@@ -6,15 +6,36 @@
 #include <optional>
 #include <utility>
 
+#include "analyzer/planner/planner.h"
 #include "tools/cli/command.h"
 #include "tools/cli/files.h"
 #include "tools/cli/message.h"
 #include "tools/doctor/checks.h"
 #include "tools/launch/recording.h"
 #include "tools/launch/session.h"
+#include "tools/report/inputs.h"
 
 namespace reprise::tools {
 namespace {
+
+// The smallest tenth of the peak for which there is a plan; "": no iteration was found, and so there is none.
+std::string budget_with_a_plan(const std::string& path) {
+  const Result<trace::Trace> trace = load_trace(path);
+  if (!trace.ok()) return {};
+  const Result<analyzer::Workload> workload = analyzer::make_workload(trace.value(), {});
+  if (!workload.ok()) return {};
+  int percent = 50;
+  while (percent < 100 && share_of_peak(workload.value(), percent / 100.0) < workload.value().minimum_bytes) {
+    percent += 10;
+  }
+  return fmt::format("{}%", percent);
+}
+
+std::string next_step(const std::string& name, const std::string& path) {
+  const std::string budget = budget_with_a_plan(path);
+  if (budget.empty()) return fmt::format("reprise report {} -o a.html", name);  // which says why
+  return fmt::format("reprise plan {} --budget {} -o a.plan", name, budget);
+}
 
 int run_record(const SessionOptions& options, const ProgramArguments& program) {
   Result<Settings> checked = check_session(options, program);
@@ -38,7 +59,7 @@ int run_record(const SessionOptions& options, const ProgramArguments& program) {
       say(fmt::format("{}: nothing was recorded: {}", options.trace, why_no_calls(settings.device == "sim")));
       break;
     case RecordingState::whole:
-      say(fmt::format("{}; next: reprise plan {} --budget 50% -o a.plan", recording.line, options.trace));
+      say(fmt::format("{}; next: {}", recording.line, next_step(options.trace, trace)));
       break;
     case RecordingState::cut_short:
     case RecordingState::failed:

@@ -83,6 +83,23 @@ TEST_F(FirstMinutes, APercentageIsTheSameBudgetEverywhere) {
   EXPECT_EQ(json::parse(read_file(file("a.json")))["budget_curve"]["peak"], peak);
 }
 
+// Half of the peak has no plan here.
+TEST_F(FirstMinutes, TheNextStepWorksAsItIsTyped) {
+  const Outcome recorded = reprise({"record", "--device", "sim", "-o", file("n.trace")}, small_trainer(4),
+                                   {{"REPRISE_SIM_GRANULARITY", "128KiB"}});
+  const std::string words = "next: reprise plan " + file("n.trace") + " --budget ";
+  const size_t at = recorded.err.find(words);
+  ASSERT_NE(at, std::string::npos) << recorded.err;
+  const size_t begin = at + words.size();
+  const std::string budget = recorded.err.substr(begin, recorded.err.find(' ', begin) - begin);
+  EXPECT_NE(reprise({"plan", file("n.trace"), "--budget", "50%", "-o", file("n.plan")}).exit_code, 0)
+      << "otherwise this test shows nothing";
+  const Outcome planned = reprise({"plan", file("n.trace"), "--budget", budget, "-o", file("n.plan")});
+  EXPECT_EQ(planned.exit_code, 0) << planned.err;
+  EXPECT_NE(planned.err.find("next: reprise replay --device sim --plan " + file("n.plan")), std::string::npos)
+      << planned.err;
+}
+
 // Leaves the loop in the middle of the first iteration that the plan rules.
 TEST_F(FirstMinutes, ARunThatEndsInItsFirstPlannedIterationSaysSo) {
   std::string verdict;
