@@ -103,6 +103,7 @@ int run_report(const ReportOptions& options) {
   if (!written.ok()) return fail(written);
   say(fmt::format("{}; report: {}", report::make_summary(inputs), options.output));
   if (report::lacks_plan(inputs)) say(report::kLacksPlan);
+  if (files.incomplete.empty() && !files.cut_short.empty()) say(files.cut_short);
   return finish_incomplete(files.incomplete);
 }
 

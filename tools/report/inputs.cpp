@@ -10,6 +10,7 @@
 
 #include "analyzer/bounds/bounds.h"
 #include "analyzer/planner/planner.h"
+#include "preload/trace/ending.h"
 #include "preload/trace/identity.h"
 #include "tools/cli/files.h"
 #include "tools/cli/message.h"
@@ -144,6 +145,15 @@ report::Inputs::File about(const std::string& path, FileKind kind) {
   return file;
 }
 
+std::string cut_short(const std::string& path) {
+  const Result<trace::Ending> ending = trace::read_ending(path);
+  if (!ending.ok() || ending.value().ended) return {};
+  return fmt::format(
+      "{}: the recording is cut short: the program did not come to its end, and what it called in its "
+      "last moments may be missing",
+      path);
+}
+
 }  // namespace
 
 Status load(const std::vector<std::string>& paths, LoadedFiles& files) {
@@ -155,6 +165,7 @@ Status load(const std::vector<std::string>& paths, LoadedFiles& files) {
       case FileKind::trace:
         status = place(path, files.trace, load_trace(path));
         if (status.ok()) files.incomplete = incomplete(path, *files.trace);
+        if (status.ok()) files.cut_short = cut_short(path);
         break;
       case FileKind::plan:
         status = place(path, files.plan, load_plan(path));
@@ -232,6 +243,7 @@ report::Inputs LoadedFiles::inputs() const {
   result.plan = plan ? &*plan : nullptr;
   result.log = log ? &*log : nullptr;
   if (log) result.ending = log->ending;
+  result.cut_short = !cut_short.empty();
   return result;
 }
 

@@ -21,6 +21,7 @@ struct LoadedFiles {
   std::optional<plan::Plan> plan;
   std::optional<report::RunLog> log;
   std::string incomplete;                   // of the trace, as below
+  std::string cut_short;                    // of a whole trace of a program that did not come to its end, why
   std::vector<report::Inputs::File> named;  // by the user, in order
   report::Inputs inputs() const;            // points into this object
   // The same, with what the analyzer finds in the trace; drops from the log what is no iteration.

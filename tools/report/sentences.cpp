@@ -19,6 +19,10 @@ void say_ending(const Inputs& inputs, Sentences& say) {
   if (!inputs.ending.empty()) {
     say.bad(fmt::format("The program ended with {}. The report covers what happened until then.", inputs.ending));
   }
+  if (inputs.cut_short && inputs.ending.empty()) {
+    say.bad(
+        "The recording is cut short: the program did not come to its end. The report covers what happened until then.");
+  }
   if (inputs.log != nullptr && !inputs.log->ended) {
     say.bad("The run log has no end: the program was killed or crashed before Reprise could write its summary.");
   }

@@ -128,6 +128,10 @@ TEST_F(Endings, ANamedRecordingOfAKilledProgramStaysAndIsCutShort) {
   EXPECT_NE(killed.exit_code, 0);
   EXPECT_FALSE(has(killed.err, "reprise: recorded")) << killed.err;
   EXPECT_TRUE(has(killed.err, "the recording is cut short")) << killed.err;
+  const Outcome reported = reprise({"report", trace_, "-o", scratch_.path("cut.html")});
+  EXPECT_TRUE(has(reported.err, "a.trace: the recording is cut short: the program did not come to its end"))
+      << reported.err;
+  EXPECT_TRUE(has(read_file(scratch_.path("cut.html")), "The recording is cut short: the program did not"));
   EXPECT_GT(std::filesystem::file_size(trace_), 0u);
   const Outcome kept =
       reprise({"run", "--device", "sim", "--budget", "50%", "--trace", trace_, "-o", scratch_.path("a.html")}, program);
