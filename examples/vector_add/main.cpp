@@ -1,6 +1,7 @@
 // Adds two vectors by the CUDA driver API: loads vector_add.cubin, which lies beside the program, and checks the
 // result.
 #include <cuda.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -15,10 +16,13 @@ static void check(CUresult result, const char* what) {
   std::exit(1);
 }
 
-static std::string cubin_path(const char* program) {
-  const std::string path = program;
-  const size_t slash = path.rfind('/');
-  return (slash == std::string::npos ? std::string() : path.substr(0, slash + 1)) + "vector_add.cubin";
+// Beside the program, wherever it was called from, by PATH for example.
+static std::string cubin_path() {
+  char path[4096] = {};
+  const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+  const std::string program(path, length > 0 ? static_cast<size_t>(length) : 0);
+  const size_t slash = program.rfind('/');
+  return (slash == std::string::npos ? std::string() : program.substr(0, slash + 1)) + "vector_add.cubin";
 }
 
 static int wrong_sums(const std::vector<float>& sum) {
@@ -41,7 +45,7 @@ int main(int argument_count, char** arguments) {
   check(cuCtxSetCurrent(context), "cuCtxSetCurrent");
   CUmodule module;
   CUfunction kernel;
-  check(cuModuleLoad(&module, cubin_path(arguments[0]).c_str()), "cuModuleLoad");
+  check(cuModuleLoad(&module, cubin_path().c_str()), "cuModuleLoad");
   check(cuModuleGetFunction(&kernel, module, "vector_add"), "cuModuleGetFunction");
 
   const size_t bytes = static_cast<size_t>(count) * sizeof(float);

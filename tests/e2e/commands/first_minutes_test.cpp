@@ -242,6 +242,13 @@ TEST_F(FirstMinutes, ABudgetThatTheDeviceHasNoRoomForIsToldToBeCut) {
   EXPECT_EQ(large.err.find(words), std::string::npos) << large.err;
 }
 
+TEST(Examples, VectorAddFindsItsModuleFromAnyFolder) {
+  Environment environment = simulated_device();
+  environment["PATH"] = built("bin") + ":/usr/bin:/bin";
+  const Outcome outcome = run({"/bin/sh", "-c", "cd / && exec vector_add 1000"}, environment);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+}
+
 // Typed as it is printed, the recommended size is the budget that was simulated.
 TEST_F(FirstMinutes, TheRecommendedSizeCanBeTyped) {
   ASSERT_EQ(reprise({"record", "--device", "sim", "-o", file("a.trace")}, small_trainer(6)).exit_code, 0);
