@@ -215,6 +215,14 @@ class Pages(unittest.TestCase):
         self.assertGreater(len(inside), 0)
         self.assertEqual(set(inside), {None})
 
+    def test_iterations_are_numbered_from_zero(self):
+        for name in ("run", "compare"):
+            labels = self.open(name).eval_on_selector_all("#iterations .dygraph-axis-label-x", "all => all.map((one) => one.textContent)")
+            self.assertNotIn("-0", labels, name)
+            self.assertGreater(len(labels), 2, name)
+        ticks = self.open("compare").evaluate("wholeTick(-0)")
+        self.assertEqual(ticks, "0")
+
     def test_a_phone_shows_all_of_it(self):
         for name in self.files:
             page = self.open(name, width=400, height=800)

@@ -37,7 +37,7 @@ function compareChart() {
   data.after.forEach((row) => rows.set(row[0], [rows.has(row[0]) ? rows.get(row[0])[0] : null, row[3]]));
   lineChart(node, { label: "Time of each iteration of both runs", labels: ["iteration", "A", "B"], connect: true,
     rows: [...rows].sort((a, b) => a[0] - b[0]).map(([index, values]) => [index, ...values]), series, format: duration, tick: timeLabel,
-    xFormat: (index) => `Iteration ${index}`, xTick: (value) => Number.isInteger(value) ? value.toLocaleString("en") : "" });
+    xFormat: (index) => `Iteration ${index}`, xTick: wholeTick });
 }
 
 theme();

@@ -10,6 +10,8 @@ function bytes(value) {
   return value.toFixed(value < 99.95 ? 1 : 0) + " " + units[unit];
 }
 
+// Whole numbers of an axis, and nothing between them. The first one may be -0.
+function wholeTick(value) { return Number.isInteger(value) ? (value + 0).toLocaleString("en") : ""; }
 function duration(ns) {
   if (ns >= 1e9) return (ns / 1e9).toFixed(2) + " s";
   if (ns >= 1e6) return (ns / 1e6).toFixed(ns >= 1e8 ? 0 : 1) + " ms";

@@ -16,7 +16,7 @@ function iterationSection() {
   lineChart(node, { label: `Time of ${all} iterations`, labels: ["iteration", ...series.map((one) => one.name)],
     rows: list.map((row) => [row[0], row[3] ? row[4] : null, row[3] ? null : row[4], ...(grouped ? [row[6]] : [])]), series, height: 220,
     format: duration, tick: timeLabel, xFormat: (index) => byIndex.has(index) ? iterationName(byIndex.get(index)) : `Iteration ${index}`,
-    xTick: (value) => Number.isInteger(value) ? value.toLocaleString("en") : "",
+    xTick: wholeTick,
     extra: (index) => {
       const row = byIndex.get(index);
       return row && row[7] !== null ? [`waited ${duration(row[7])}, ${bytes(row[8])} out, ${bytes(row[9])} back`, `${row[10]} memory-mapping calls`] : [];
