@@ -28,7 +28,10 @@ std::vector<SimulatedRow> best_of_each(const std::vector<SimulatedRow>& rows) {
   for (const SimulatedRow& row : rows) {
     if (!row.trouble.empty()) continue;
     const auto [place, first] = best.emplace(row.budget_bytes, row);
-    if (!first && row.time_ns < place->second.time_ns) place->second = row;
+    // What `auto` took is what a run takes, where it is as fast as the others.
+    const bool better =
+        row.time_ns < place->second.time_ns || (row.time_ns == place->second.time_ns && row.policy == "auto");
+    if (!first && better) place->second = row;
   }
   std::vector<SimulatedRow> result;
   result.reserve(best.size());

@@ -80,6 +80,9 @@ TEST_F(Misspelt, SimulateEndsWithWhatToTake) {
   EXPECT_EQ(std::count(last.begin(), last.end(), '\n'), 1) << last;
   EXPECT_NE(last.find("100% or 4MiB, 1.00 x computing alone"), std::string::npos) << last;
   EXPECT_NE(last.find("the smallest that works here is 50% or 2MiB"), std::string::npos) << last;
+  const std::string all = reprise({"simulate", graph(), "--budget", "50%,100%", "--policy", "all", "--no-fluid"}).err;
+  const std::string of_auto = reprise({"simulate", graph(), "--budget", "50%,100%", "--no-fluid"}).err;
+  EXPECT_EQ(all, of_auto) << "the same policy where several are as fast";
   EXPECT_EQ(reprise({"simulate", graph(), "--budget", "100%", "--no-fluid"}).err, "") << "nothing to choose from";
 }
 
