@@ -44,9 +44,9 @@ struct Fluid {
   std::vector<double> recompute;  // by candidate: the part of it that is recomputed, 0 to 1
 };
 
-// `capacity_bytes`: for chunked tensors. `candidates`: ops that may be recomputed, just before another op needs their
-// outputs, and with the ops that they need again; that inputs which nobody makes again are needed then is left out.
-// Errors: unsupported (no solver, too long), infeasible.
+// `capacity_bytes`: for chunked tensors. `candidates`: ops that may be recomputed, by call, where recompute_places.h
+// says, with the ops that they need again; what is read then is there. Errors: unsupported (no solver, too long),
+// infeasible.
 Result<Fluid> solve_fluid(const TaskGraph& graph, uint64_t capacity_bytes, const Machine& machine,
                           const FluidOptions& options, const std::vector<RecomputeCandidate>& candidates = {});
 

@@ -190,11 +190,11 @@ void Enforcer::write_end() noexcept {
   if (!told && config_.budget.fraction > 0 && peak > budget) {
     log_line(LogLevel::warn,
              "%s of device memory were used at most, above the budget of %s: one call needs as much at once, "
-             "and a percentage is never less; ask for at least %s",
+             "and a percentage is never less; %sask for at least %s",
              readable_bytes(peak).c_str(), readable_bytes(budget).c_str(),
+             unplanned_because_.empty() ? "" : "nothing was planned; ",
              readable_bytes(std::max(peak, counters.least_budget_bytes.load())).c_str());
-  }
-  if (!told && !unplanned_because_.empty()) {
+  } else if (!told && !unplanned_because_.empty()) {
     log_line(LogLevel::warn, "memory was managed on demand: %s", unplanned_because_.c_str());
   }
   // Other threads may still call, or stand still in a call: then the log goes without it.

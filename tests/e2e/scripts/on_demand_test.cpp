@@ -219,7 +219,7 @@ TEST(PassiveTest, AnOpaqueCallThatNeedsMoreThanTheBudgetIsRefused) {
   const Outcome managed = run_managed(tensors + more + opaque + rest, budget);
   EXPECT_EQ(managed.exit_code, 0);
   EXPECT_EQ(managed.output, "wait_value: error 2\n" + run_plain(tensors + more + rest).output);
-  EXPECT_NE(managed.messages.find("cuStreamWaitValue32_v2 needs 786432 bytes"), std::string::npos) << managed.messages;
+  EXPECT_NE(managed.messages.find("cuStreamWaitValue32_v2 needs 768 KiB"), std::string::npos) << managed.messages;
 }
 
 // The second launch of a shape is deferred, but not where its tensors may not fit: its own call tells it, nothing else.
@@ -231,7 +231,7 @@ TEST(PassiveTest, AWorkingSetAboveTheBudgetIsAnsweredByItsCallHoweverOftenItsSha
   for (const std::string budget : {"524288", "540672"}) {
     const Outcome managed = run_managed(begin + "kernel 0 three a b c\n" + rest, budget);
     EXPECT_EQ(managed.output, "kernel three: error 2\n" + run_plain(begin + rest).output) << managed.messages;
-    EXPECT_NE(managed.messages.find("three needs 786432 bytes"), std::string::npos) << managed.messages;
+    EXPECT_NE(managed.messages.find("three needs 768 KiB"), std::string::npos) << managed.messages;
   }
 }
 

@@ -80,8 +80,8 @@ Outcome run_managed(const std::string& script, const std::string& budget, const 
   Variables variables = {{"LD_PRELOAD", REPRISE_TEST_PRELOAD},
                          {"REPRISE_DRIVER", std::string(REPRISE_TEST_SIM_FOLDER) + "/libcuda.so.1"},
                          {"REPRISE_BUDGET", budget},
-                         {"REPRISE_HOST_MEMORY", "256MiB"},
                          {"REPRISE_RUN_LOG", scratch_file("run")}};
+  if (!budget.empty()) variables["REPRISE_HOST_MEMORY"] = "256MiB";
   for (const auto& [name, value] : more) variables[name] = value;
   return run(script, common(variables));
 }
