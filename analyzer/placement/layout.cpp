@@ -14,6 +14,7 @@ namespace {
 
 // To find homes for all: attempts, and tensors that are placed in all of them together.
 constexpr size_t kAttempts = 100;
+constexpr size_t kAttemptsAgain = 6;  // likewise, for tensors that are placed anew
 constexpr size_t kMostPlaced = 100'000;
 
 class Placer {
@@ -46,13 +47,42 @@ class Placer {
       placed = place_homes(mode, by);
     }
     if (!placed) return std::nullopt;
+    return finished();
+  }
+
+  std::optional<Layout> run_again(const Layout& before, std::span<const uint32_t> moved) {
+    std::vector<bool> moves(graph_.tensors.size(), false);
+    for (const uint32_t tensor : moved) moves[tensor] = true;
+    for (uint32_t tensor = 0; tensor < stays_of_.size(); ++tensor) {
+      if (stays_of_[tensor].empty() || moves[tensor]) continue;
+      const std::vector<uint32_t>& chunks = before.placements[before.homes[tensor]].chunks;
+      if (!pool_->take_these(chunks, spans_of(stays_of_[tensor]))) return std::nullopt;
+      settle(tensor, chunks);
+    }
+    // One that found no home comes first in the next attempt.
+    std::vector<uint32_t> order(moved.begin(), moved.end());
+    const HomePool others = *pool_;
+    const size_t placed = layout_.placements.size();
+    for (size_t attempt = 0;; ++attempt) {
+      const auto homeless =
+          std::find_if(order.begin(), order.end(), [&](uint32_t tensor) { return !take_home(tensor); });
+      if (homeless == order.end()) break;
+      if (attempt == kAttemptsAgain) return std::nullopt;
+      std::rotate(order.begin(), homeless, homeless + 1);
+      pool_.emplace(others);
+      layout_.placements.resize(placed);
+    }
+    return finished();
+  }
+
+ private:
+  Layout finished() {
     compact();
     count_remaps();
     share_homes();
     return std::move(layout_);
   }
 
- private:
   // The lives of a recomputed tensor have one address, so they are placed like stays of one tensor, the first.
   uint32_t root_of(const Stay& stay) const { return plan::root_of(graph_.tensors, stay.tensor); }
 
@@ -109,20 +139,27 @@ class Placer {
     return order;
   }
 
+  bool take_home(uint32_t tensor) {
+    auto chunks = pool_->take(graph_.tensors[tensor].chunk_count, spans_of(stays_of_[tensor]));
+    if (!chunks) return false;
+    settle(tensor, std::move(*chunks));
+    return true;
+  }
+
+  void settle(uint32_t tensor, std::vector<uint32_t> chunks) {
+    layout_.homes[tensor] = add_placement(std::move(chunks));
+    for (const uint32_t stay : stays_of_[tensor]) schedule_.stays[stay].placement = layout_.homes[tensor];
+  }
+
   bool place_homes(PlacementMode mode, HomeOrder by) {
     std::vector<uint32_t> homeless;
     for (const uint32_t tensor : tensors_in_order(by)) {
-      auto chunks = pool_->take(graph_.tensors[tensor].chunk_count, spans_of(stays_of_[tensor]));
-      if (!chunks) {
-        if (mode == PlacementMode::homes) {
-          urgency_[tensor] = 1 + *std::max_element(urgency_.begin(), urgency_.end());
-          return false;
-        }
-        homeless.push_back(tensor);
-        continue;
+      if (take_home(tensor)) continue;
+      if (mode == PlacementMode::homes) {
+        urgency_[tensor] = 1 + *std::max_element(urgency_.begin(), urgency_.end());
+        return false;
       }
-      layout_.homes[tensor] = add_placement(std::move(*chunks));
-      for (const uint32_t stay : stays_of_[tensor]) schedule_.stays[stay].placement = layout_.homes[tensor];
+      homeless.push_back(tensor);
     }
     std::vector<uint32_t> stays;
     for (const uint32_t tensor : homeless)
@@ -208,6 +245,11 @@ class Placer {
 std::optional<Layout> place(const TaskGraph& graph, Schedule& schedule, uint32_t chunks, PlacementMode mode,
                             HomeOrder order, const std::vector<uint64_t>& start_ns) {
   return Placer(graph, schedule, chunks, start_ns).run(mode, order);
+}
+
+std::optional<Layout> place_again(const TaskGraph& graph, Schedule& schedule, uint32_t chunks, const Layout& layout,
+                                  std::span<const uint32_t> moved, const std::vector<uint64_t>& start_ns) {
+  return Placer(graph, schedule, chunks, start_ns).run_again(layout, moved);
 }
 
 }  // namespace reprise::analyzer

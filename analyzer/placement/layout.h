@@ -4,6 +4,7 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "analyzer/schedule/schedule.h"
@@ -33,6 +34,11 @@ enum class HomeOrder : uint8_t { longest_first, returning_first, persistent_firs
 // empty: as recorded, as if nothing had to be waited for.
 std::optional<Layout> place(const TaskGraph& graph, Schedule& schedule, uint32_t chunks, PlacementMode mode,
                             HomeOrder order = HomeOrder::longest_first, const std::vector<uint64_t>& start_ns = {});
+
+// Homes anew for `moved`, in this order, while all other tensors keep theirs; of a tensor with several lives the first
+// is named. `layout`: of place() for this schedule on one device, with homes alone. nullopt: one of them found none.
+std::optional<Layout> place_again(const TaskGraph& graph, Schedule& schedule, uint32_t chunks, const Layout& layout,
+                                  std::span<const uint32_t> moved, const std::vector<uint64_t>& start_ns);
 
 // The offsets of small transient tensors in the plan's slab region, first fit over their lifetimes at multiples of 512
 // bytes. Sets Tensor::slab_offset; returns the bytes of the region (of several devices', the largest).

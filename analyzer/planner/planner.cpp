@@ -20,6 +20,8 @@
 namespace reprise::analyzer {
 namespace {
 
+constexpr uint64_t kNear = 80;  // a form of the program is nearly as fast within this part of the best one's time
+
 std::string bytes_text(uint64_t bytes) {
   const bool large = bytes >= uint64_t{1} << 30;
   return fmt::format("{} bytes ({:.2f} {})", bytes, static_cast<double>(bytes) / (large ? 0x1p30 : 0x1p20),
@@ -127,6 +129,68 @@ std::vector<const Policy*> policies_for_split_tensors(const Portfolio& portfolio
   return policies;
 }
 
+// Which form of the program has the fastest plan: as it is, or a variant. Those that are nearly as fast as the best
+// one get better homes before it is decided.
+class Contest {
+ public:
+  // `plain`: of the program as it is. `improves`: may homes be sought by trial? Not where one policy is asked for.
+  Contest(const Workload& workload, Portfolio& plain, bool improves) : improves_(improves) {
+    entrants_.push_back({&workload, &plain, false});
+  }
+
+  void add(const Workload& variant, uint64_t budget, const std::vector<const Policy*>& policies) {
+    Portfolio& portfolio = variants_.emplace_back(variant, useful_chunks(variant, budget));
+    portfolio.run(policies);
+    entrants_.push_back({&variant, &portfolio, false});
+  }
+
+  void decide() {
+    choose();
+    for (Entrant& entrant : entrants_) {
+      if (!improves_ || entrant.improved || !is_near(entrant)) continue;
+      entrant.portfolio->improve_homes();
+      entrant.improved = true;
+    }
+    choose();
+  }
+
+  const Workload* workload() const { return entrants_[best_].workload; }
+  Portfolio* winner() const { return entrants_[best_].portfolio; }
+  uint32_t candidates() const {
+    uint32_t count = 0;
+    for (const Entrant& entrant : entrants_) count += entrant.portfolio->count();
+    return count;
+  }
+
+ private:
+  struct Entrant {
+    const Workload* workload;
+    Portfolio* portfolio;
+    bool improved;
+  };
+
+  void choose() {
+    for (size_t i = 0; i < entrants_.size(); ++i) {
+      const PlanCandidate* other = entrants_[i].portfolio->best();
+      const PlanCandidate* best = winner()->best();
+      if (other == nullptr || i == best_) continue;
+      if (best == nullptr || is_better(*other, *best, entrants_[i].workload->machine)) best_ = i;
+    }
+  }
+
+  bool is_near(const Entrant& entrant) const {
+    const PlanCandidate* other = entrant.portfolio->best();
+    const PlanCandidate* best = winner()->best();
+    if (other == nullptr || best == nullptr) return false;
+    return other->prediction.iteration_ns <= best->prediction.iteration_ns + best->prediction.iteration_ns / kNear;
+  }
+
+  bool improves_;
+  std::vector<Entrant> entrants_;
+  std::deque<Portfolio> variants_;
+  size_t best_ = 0;
+};
+
 // The candidate is used up: of a large graph it is most of the memory.
 plan::Plan plan_of(const Workload& workload, uint64_t budget, PlanCandidate candidate, const PlanOptions& options,
                    PlanSummary* summary) {
@@ -157,32 +221,27 @@ Result<plan::Plan> make_plan(const Workload& workload, const PlanOptions& option
     add_smaller_budgets(workload, policies.value(), chunks, portfolio);
     add_each_alone(workload, chunks, portfolio);
   }
-  uint32_t candidates = portfolio.count();
-  const Workload* used = &workload;
-  Portfolio* winner = &portfolio;
+  Contest contest(workload, portfolio, policies.value().size() > 1);
   std::optional<Variants> variants;
   if (!portfolio.moves_nothing()) variants.emplace(workload, budget.value(), options);
-  std::deque<Portfolio> others;
-  const auto compete = [&](const Workload& variant, const std::vector<const Policy*>& by) {
-    Portfolio& other = others.emplace_back(variant, useful_chunks(variant, budget.value()));
-    other.run(by);
-    candidates += other.count();
-    const PlanCandidate* best = winner->best();
-    if (other.best() == nullptr) return;
-    if (best != nullptr && !is_better(*other.best(), *best, workload.machine)) return;
-    winner = &other;
-    used = &variant;
-  };
-  for (size_t i = 0; variants && i < variants->all().size(); ++i) compete(variants->all()[i], policies.value());
+  for (size_t i = 0; variants && i < variants->all().size(); ++i) {
+    contest.add(variants->all()[i], budget.value(), policies.value());
+  }
+  contest.decide();
   // Tensors are split in what was best so far, and, if that was a variant, in the program as it is, too.
   std::deque<Workload> split;
-  for (const Workload* whole : used == &workload ? std::vector{used} : std::vector{used, &workload}) {
-    if (!variants || winner->is_ideal()) break;
+  const Workload* const best_whole = contest.workload();
+  for (const Workload* whole : best_whole == &workload ? std::vector{best_whole} : std::vector{best_whole, &workload}) {
+    if (!variants || contest.winner()->is_ideal()) break;
     if (std::optional<Workload> variant = variants->split(*whole)) {
-      compete(split.emplace_back(std::move(*variant)),
-              policies_for_split_tensors(whole == &workload ? portfolio : *winner));
+      contest.add(split.emplace_back(std::move(*variant)), budget.value(),
+                  policies_for_split_tensors(whole == &workload ? portfolio : *contest.winner()));
+      contest.decide();
     }
   }
+  const uint32_t candidates = contest.candidates();
+  const Workload* used = contest.workload();
+  Portfolio* const winner = contest.winner();
   if (winner->best() == nullptr && !portfolio.tiers_fit()) return too_little_host(workload);
   if (winner->best() == nullptr) return Status{StatusCode::internal, "no policy found a plan for a feasible budget"};
   plan::Plan plan = plan_of(*used, budget.value(), winner->take_best(), options, summary);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "analyzer/planner/home_search.h"
 #include "analyzer/schedule/local_search.h"
 
 namespace reprise::analyzer {
@@ -22,22 +23,9 @@ constexpr double kHastyFractions[] = {0.99, 0.94, 0.85};
 constexpr double kSearchedFractions[] = {1.0, 0.995, 0.99, 0.98, 0.96, 0.94};
 constexpr uint64_t kPlayedOps = 1'000'000;
 constexpr uint32_t kMostSearched = 5'000;
+constexpr uint64_t kHomeOps = 200'000;  // for homes by trial, and how many trials at most
+constexpr uint64_t kMostHomes = 400;
 constexpr uint32_t kPlacements = 4;  // of the best schedule, each by the times of the one before
-
-// When each call starts by a prediction, strictly rising, and the end.
-std::vector<uint64_t> start_times(const TaskGraph& graph, const MemGraph& mem_graph, const Prediction& prediction) {
-  std::vector<int64_t> starts(graph.calls.size(), 0);
-  for (size_t v = 0; v < mem_graph.vertices.size(); ++v) {
-    const uint32_t call = mem_graph.vertices[v].call;
-    if (call != kNone && mem_graph.vertices[v].kind == plan::VertexKind::op) starts[call] = prediction.start_ns[v];
-  }
-  std::vector<uint64_t> times = {0};
-  for (size_t call = 1; call < starts.size(); ++call) {
-    times.push_back(std::max(times.back() + 1, static_cast<uint64_t>(std::max<int64_t>(starts[call], 0))));
-  }
-  times.push_back(std::max(times.back() + 1, prediction.iteration_ns));
-  return times;
-}
 
 }  // namespace
 
@@ -105,7 +93,7 @@ void Portfolio::place_by_prediction() {
   for (uint32_t round = 0; round < kPlacements && best_ && !is_ideal(); ++round) {
     if (workload_.graph.op_count > kMostSearched || best_->recipe.mode != PlacementMode::homes) return;
     Recipe recipe = best_->recipe;
-    recipe.start_ns = start_times(workload_.graph, best_->graph, best_->prediction);
+    recipe.start_ns = start_times(workload_.graph, *best_);
     const uint64_t before = best_->prediction.iteration_ns;
     for (const HomeOrder order : kOrders) {
       recipe.order = order;
@@ -113,6 +101,13 @@ void Portfolio::place_by_prediction() {
     }
     if (best_->prediction.iteration_ns == before) return;
   }
+}
+
+void Portfolio::improve_homes() {
+  if (!best_ || is_ideal() || !workload_.device_subgraphs.empty() || workload_.graph.op_count > kMostSearched) return;
+  if (best_->recipe.mode != PlacementMode::homes) return;
+  const auto tries = static_cast<uint32_t>(std::min<uint64_t>(kHomeOps / workload_.graph.op_count, kMostHomes));
+  count_ += search_homes(workload_.graph, workload_.machine, tries, *best_);
 }
 
 // The first plan that has room for everything, with homes for all or nearly all.

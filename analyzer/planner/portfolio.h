@@ -22,6 +22,9 @@ class Portfolio {
   // `searches`: may the local search run? Not for the plan in place of a refused one, which must not rest on retiming.
   void run(const std::vector<const Policy*>& policies, bool searches = true);
 
+  // Homes by trial for the best plan (home_search.h); not for large graphs, nor where stays were placed one by one.
+  void improve_homes();
+
   // The best of another budget's plans competes, too.
   void add_best_of(Portfolio&& other);
 

@@ -37,6 +37,11 @@ class Simulation {
         started_(tasks.devices),
         issued_(tasks.devices, 0) {
     set_waiting();
+    if (options.critical_path) {
+      causes_.assign(waiting_.size(), kNone);
+      ready_ns_.assign(waiting_.size(), 0);
+      last_on_.assign(engines_.count(), kNone);
+    }
     for (uint32_t device = 0; device < tasks.devices; ++device) {
       started_[device].assign(size_t{timed_.ops[device]} * rounds_, 0);
     }
@@ -105,8 +110,14 @@ class Simulation {
     }
   }
 
-  void release_one(uint32_t node, uint32_t vertex) {
-    if (--waiting_[node] == 0) ready(node, vertex);
+  // `cause`: the node that ended; kNone: the program has made the call.
+  void release_one(uint32_t node, uint32_t vertex, uint32_t cause) {
+    if (--waiting_[node] != 0) return;
+    if (!causes_.empty()) {
+      causes_[node] = cause;
+      ready_ns_[node] = now_;
+    }
+    ready(node, vertex);
   }
 
   void complete(uint32_t node) {
@@ -116,12 +127,15 @@ class Simulation {
     const TimedVertex& entry = timed_.vertices[vertex];
     if (round == rounds_ - 2) end_[vertex] = now_;
     if (round < rounds_ - 1 || recorded_order_ != nullptr) --left_;
-    if (entry.op != kNone) end_of_ops_[round] = std::max(end_of_ops_[round], now_);
+    if (entry.op != kNone) {
+      end_of_ops_[round] = std::max(end_of_ops_[round], now_);
+      if (round == rounds_ - 2) last_op_ = node;
+    }
     if (entry.call != kNone) done_[size_t{round} * calls_ + entry.call] = 1;
     const uint32_t last = timed_.successors_begin[vertex + 1];
     for (uint32_t i = timed_.successors_begin[vertex]; i < last; ++i) {
       const uint32_t to = timed_.successors[i];
-      if (first + to < waiting_.size()) release_one(first + to, to < vertices_ ? to : to - vertices_);
+      if (first + to < waiting_.size()) release_one(first + to, to < vertices_ ? to : to - vertices_, node);
     }
   }
 
@@ -144,7 +158,7 @@ class Simulation {
     if (vertex == kNone) {
       done_[submitted_] = 1;
     } else {
-      release_one(round_ * vertices_ + vertex, vertex);
+      release_one(round_ * vertices_ + vertex, vertex, kNone);
     }
     ++submitted_;
     if (++call_ < calls_) return;
@@ -153,7 +167,7 @@ class Simulation {
   }
 
   void release_transfers() {
-    for (const uint32_t vertex : transfers_) release_one(round_ * vertices_ + vertex, vertex);
+    for (const uint32_t vertex : transfers_) release_one(round_ * vertices_ + vertex, vertex, kNone);
   }
 
   void drain_finished() {
@@ -221,6 +235,10 @@ class Simulation {
     const TimedVertex& entry = timed_.vertices[vertex];
     if (recorded_order_ != nullptr) (*recorded_order_)[engine].push_back(node);
     if (round == rounds_ - 2) start_[vertex] = now_;
+    if (!causes_.empty()) {
+      if (ready_ns_[node] < now_) causes_[node] = last_on_[engine];
+      last_on_[engine] = node;
+    }
     const uint64_t length = entry.transfer ? noise_.length(entry.length_ns, node, engine, now_) : entry.length_ns;
     engines_.begin(engine, node, length, now_, entry.link);
     if (entry.op == kNone) return;
@@ -241,7 +259,21 @@ class Simulation {
       prediction.start_ns.push_back(static_cast<int64_t>(start_[v]) - base);
       prediction.end_ns.push_back(static_cast<int64_t>(end_[v]) - base);
     }
+    if (!causes_.empty()) prediction.critical_path = critical_path();
     return prediction;
+  }
+
+  // Back to where the iteration before ended. A node of no length may begin where it is, in a circle with none.
+  std::vector<Cause> critical_path() const {
+    std::vector<Cause> path;
+    uint32_t node = last_op_;
+    while (node != kNone && causes_[node] != kNone && path.size() < waiting_.size()) {
+      const uint32_t cause = causes_[node];
+      path.push_back({node % vertices_, cause % vertices_});
+      if (ready_ns_[cause] < end_of_ops_[rounds_ - 3]) break;
+      node = cause;
+    }
+    return path;
   }
 
   struct Fixed {
@@ -276,6 +308,10 @@ class Simulation {
   uint32_t round_ = 0;
   uint32_t call_ = 0;
   size_t completed_ = 0;            // all positions below are complete
+  std::vector<uint32_t> causes_;    // node -> what ended when it began, kNone: nothing; empty: not asked for
+  std::vector<uint64_t> ready_ns_;  // node -> when it could begin, for its engine
+  std::vector<uint32_t> last_on_;   // engine -> node
+  uint32_t last_op_ = kNone;        // node of the round that is reported
   std::vector<uint32_t> finished_;  // nodes that take no time and wait to be completed
 };
 

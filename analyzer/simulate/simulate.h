@@ -12,10 +12,20 @@
 
 namespace reprise::analyzer {
 
+// A vertex that began when another one ended: one that it waits for, or what its engine did before.
+struct Cause {
+  uint32_t vertex = 0;
+  uint32_t before = 0;
+  bool operator==(const Cause&) const = default;
+};
+
 struct Prediction {
   uint64_t iteration_ns = 0;      // in the steady state
   std::vector<int64_t> start_ns;  // vertex -> from the iteration's start; early reloads are negative
   std::vector<int64_t> end_ns;
+  // From the end of the iteration back to its start, each one because of the next: what makes it as long as it is. Only
+  // where it was asked for.
+  std::vector<Cause> critical_path = {};
 };
 
 // Which vertex comes next on an engine: any that is ready, by priority; or the next one of a fixed order, ready or not.
@@ -30,6 +40,7 @@ struct SimulationOptions {
   // Iterations that are simulated. The first two fill the pipeline, the last one only follows what is reported: the
   // last but one, and the mean time from the second to that one.
   uint32_t rounds = 5;
+  bool critical_path = false;
 };
 
 // The priority of a vertex is its number in `graph`.

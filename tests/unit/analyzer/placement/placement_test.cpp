@@ -102,6 +102,44 @@ TEST(Placement, ATensorWithoutAHomeLivesInHoles) {
   expect_disjoint(schedule, *layout, 10);
 }
 
+TEST(Placement, OthersKeepTheirHomesWhenSomeArePlacedAnew) {
+  const TaskGraph graph = graph_with({1, 1, 1, 2}, 10);
+  Schedule schedule;
+  schedule.stays = {stay(0, 0, 4), stay(1, 0, 9), stay(2, 5, 9), stay(3, 1, 3)};
+  const auto before = place(graph, schedule, 5, PlacementMode::homes);
+  ASSERT_TRUE(before);
+  const std::vector<uint64_t> times = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
+  for (const std::vector<uint32_t>& moved : {std::vector<uint32_t>{2}, {2, 0}, {3, 0, 2}}) {
+    Schedule again = schedule;
+    const auto layout = place_again(graph, again, 5, *before, moved, times);
+    ASSERT_TRUE(layout);
+    expect_disjoint(again, *layout, 10);
+    EXPECT_EQ(layout->remap_count, 0u);
+    // Chunks are numbered anew without holes, so who shares them tells.
+    const auto home = [](const Layout& of, uint32_t tensor) { return of.placements[of.homes[tensor]].chunks; };
+    EXPECT_EQ(home(*layout, 1) == home(*layout, 2), home(*before, 1) == home(*before, 2));
+  }
+}
+
+// Three chunks in which 0 and 1 lie apart: if 2 comes first it takes the widest slack, and 3 finds no two chunks.
+TEST(Placement, WhatFindsNoHomeComesFirstInTheNextAttempt) {
+  const TaskGraph graph = graph_with({1, 1, 2}, 12);
+  Schedule schedule;
+  schedule.stays = {stay(0, 0, 2), stay(1, 4, 6), stay(2, 3, 7)};
+  const auto before = place(graph, schedule, 3, PlacementMode::homes);
+  ASSERT_TRUE(before);
+  std::vector<uint64_t> times;
+  for (uint64_t at = 0; at <= 12; ++at) times.push_back(at);
+  for (const std::vector<uint32_t>& moved : {std::vector<uint32_t>{0, 1, 2}, {1, 0, 2}, {2, 1, 0}}) {
+    Schedule again = schedule;
+    const auto layout = place_again(graph, again, 3, *before, moved, times);
+    ASSERT_TRUE(layout);
+    expect_disjoint(again, *layout, 12);
+  }
+  Schedule small = schedule;
+  EXPECT_FALSE(place_again(graph, small, 2, *before, std::vector<uint32_t>{2}, times));
+}
+
 TEST(Placement, ATensorIsAnySetOfChunks) {
   const TaskGraph graph = graph_with({2, 2, 2, 4}, 10);
   Schedule schedule;
