@@ -250,9 +250,13 @@ void keep_iterations(RunLog& log, uint64_t calls) {
   for (const RunRepeats& over : log.repeats) removed += over.calls != calls ? over.iterations : 0;
   std::erase_if(log.repeats, [calls](const RunRepeats& over) { return over.calls != calls; });
   log.iterations_on_demand -= std::min(removed, log.iterations_on_demand);
-  log.iterations_left = static_cast<uint64_t>(
-      std::count_if(log.divergences.begin(), log.divergences.end(),
-                    [calls](const RunDivergence& one) { return !one.loop_end && calls > 0 && 2 * one.call >= calls; }));
+  const auto half_over = [calls](const RunDivergence& one) {
+    return !one.loop_end && calls > 0 && 2 * one.call >= calls;
+  };
+  log.iterations_left = static_cast<uint64_t>(std::count_if(log.divergences.begin(), log.divergences.end(), half_over));
+  if (log.iterations_left == 0 || !half_over(log.divergences.back())) return;
+  const RunDivergence& last = log.divergences.back();
+  log.last_left_ended = !last.resumed && !log.iterations.empty() && log.iterations.back().index < last.iteration;
 }
 
 uint64_t median_iteration_ns(const RunLog& log, bool planned) {

@@ -126,6 +126,7 @@ struct RunLog {
   uint64_t iterations_planned = 0;
   uint64_t iterations_on_demand = 0;
   uint64_t iterations_left = 0;   // that were half over when they left their plan; set by keep_iterations()
+  bool last_left_ended = false;   // the last of these ended the loop: no iteration came behind it
   uint64_t divergence_count = 0;  // but for loop ends
   uint64_t offload_bytes = 0;     // in all, planned and on demand
   uint64_t reload_bytes = 0;
