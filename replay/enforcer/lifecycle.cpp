@@ -13,6 +13,7 @@
 #include "preload/driver/driver.h"
 #include "preload/driver/resolve.h"
 #include "preload/facts/store.h"
+#include "preload/trace/command_line.h"
 #include "preload/trace/identity.h"
 #include "replay/enforcer/enforcer.h"
 #include "replay/memory/tiers/available.h"
@@ -162,9 +163,12 @@ void Enforcer::tell_recorder() noexcept {
 void Enforcer::write_start() noexcept {
   char name[256] = "";
   driver().cuDeviceGetName(name, sizeof name, shared_.device);
+  char command[4096];
+  const std::string arguments(read_arguments(command, sizeof command));
   RunLogLine line(run_log::start::line);
   line.add(run_log::start::time_ns, started_ns_)
       .add(run_log::start::program, std::string(program_invocation_name))
+      .add(run_log::start::arguments, arguments)
       .add(run_log::start::program_hash, identity_text(trace::program_identity("/proc/self/exe")))
       .add(run_log::start::driver, std::string(driver_path() != nullptr ? driver_path() : ""))
       .add(run_log::start::device, std::string(name))

@@ -21,6 +21,7 @@ using tools::value_of;
 
 void read_start(const json& line, RunLog& log) {
   log.program = value_of(line, run_log::start::program);
+  if (line.contains(run_log::start::arguments.name)) log.arguments = value_of(line, run_log::start::arguments);
   log.program_hash = value_of(line, run_log::start::program_hash);
   log.recording = value_of(line, run_log::start::recording);
   log.driver = value_of(line, run_log::start::driver);
@@ -206,6 +207,11 @@ void complete(RunLog& log) {
 }
 
 }  // namespace
+
+std::string command_of(const RunLog& log) {
+  const std::string arguments = log.arguments.value_or("");
+  return arguments.empty() ? log.program : log.program + " " + arguments;
+}
 
 std::string ending_of(int exit_code, int signal) {
   if (signal != 0) return fmt::format("signal {} ({})", signal, strsignal(signal));

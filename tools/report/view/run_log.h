@@ -78,8 +78,9 @@ struct RunUnmanaged {
 
 struct RunLog {
   std::string program;
-  std::string program_hash;  // "": not said
-  uint64_t recording = 0;    // which trace this process recorded; 0: none, or not said
+  std::optional<std::string> arguments;  // none: not said, as in logs of 0.1
+  std::string program_hash;              // "": not said
+  uint64_t recording = 0;                // which trace this process recorded; 0: none, or not said
   std::string driver;
   std::string device;
   std::string mode;
@@ -136,6 +137,9 @@ struct RunLog {
   uint64_t peak_footprint_bytes = 0;  // what that takes of a device without Reprise; 0: not said
   uint64_t unreadable_lines = 0;      // cut off or damaged
 };
+
+// As it was called.
+std::string command_of(const RunLog& log);
 
 // In words; empty when it ended well.
 std::string ending_of(int exit_code, int signal);

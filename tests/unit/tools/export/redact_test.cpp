@@ -68,7 +68,7 @@ TEST(Redact, APlanHasTheNumbersOfItsTrace) {
 }
 
 constexpr const char* kLog =
-    "{\"kind\":\"start\",\"program\":\"/home/ada/secret\",\"driver\":\"/home/ada/"
+    "{\"kind\":\"start\",\"program\":\"/home/ada/secret\",\"arguments\":\"--key secret\",\"driver\":\"/home/ada/"
     "libcuda.so.1\",\"safety\":\"strict\",\"device\":\"GPU\","
     "\"program_hash\":\"00ab\",\"chunk_bytes\":65536}\n"
     "{\"kind\":\"plan\",\"index\":0,\"path\":\"/home/ada/a.plan\",\"policy\":\"lru\",\"iteration_hash\":\"00cd\"}\n"
