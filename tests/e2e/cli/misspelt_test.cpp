@@ -76,7 +76,7 @@ TEST_F(Misspelt, TheVersionNamesItsCommit) {
 
 TEST_F(Misspelt, SimulateEndsWithWhatToTake) {
   const std::string last = reprise({"simulate", graph(), "--budget", "50%,100%,120%", "--no-fluid"}).err;
-  EXPECT_EQ(last.rfind("reprise: recommended: --budget ", 0), 0u) << last;
+  EXPECT_EQ(last.rfind("reprise: recommended of those asked for: --budget ", 0), 0u) << last;
   EXPECT_EQ(std::count(last.begin(), last.end(), '\n'), 1) << last;
   EXPECT_NE(last.find("100% or 4MiB, 1.00 x computing alone"), std::string::npos) << last;
   EXPECT_NE(last.find("the smallest that works here is 50% or 2MiB"), std::string::npos) << last;
