@@ -142,7 +142,8 @@ TEST_F(OutputFiles, NoTemporaryFolderIsNeededToRecordOrReplay) {
 
 // The program could not write a byte: the file is there, and empty.
 TEST_F(OutputFiles, AnEmptyRecordingIsNoRecording) {
-  const Finished finished = reprise({"record", "-o", path("tmp/b.trace"), "--", "/bin/sh", "-c", ": > $REPRISE_TRACE"});
+  const Finished finished =
+      reprise({"record", "--device", "sim", "-o", path("tmp/b.trace"), "--", "/bin/sh", "-c", ": > $REPRISE_TRACE"});
   expect_refused(finished, 1, "nothing could be written");
 }
 

@@ -296,9 +296,11 @@ TEST_F(Endings, WithoutADriverThatIsTheReason) {
        {std::vector<std::string>{"run", "--budget", "50%", "-o", scratch_.path("a.html")}, {"record", "-o", trace_}}) {
     std::vector<std::string> words = {built("bin/reprise")};
     words.insert(words.end(), command.begin(), command.end());
-    words.insert(words.end(), {"--", "/bin/true"});
+    words.insert(words.end(), {"--", "/bin/sh", "-c", "echo \"the program's own line\" >&2"});
     const Outcome outcome = run(words, none);
-    EXPECT_TRUE(has(outcome.err, "no driver")) << outcome.err;
+    EXPECT_EQ(outcome.err.find("reprise: no driver: "), 0u) << outcome.err;
+    EXPECT_LT(outcome.err.find("The program is started all the same\n"), outcome.err.find("the program's own line"))
+        << outcome.err;
     EXPECT_FALSE(has(outcome.err, "made no CUDA call")) << outcome.err;
   }
 }
