@@ -195,7 +195,7 @@ TEST_F(OutputFiles, WhatAGraphDoesNotShowIsSaid) {
   EXPECT_EQ(part.exit_code, 0) << part.err;
   EXPECT_EQ(part.err, "");
   EXPECT_LT(part.out.size(), all.out.size());
-  for (const char* window : {"a", "1:", ":", "1:2:3", "1:0", "-1:4", "99:1"}) {
+  for (const char* window : {"a", "5", "1:", ":", "1:2:3", "1:0", "-1:4", "99:1"}) {
     expect_refused(reprise({"export", plan_, "--format", "dot", "--window", window}), 2, "--window");
   }
   expect_refused(reprise({"export", plan_, "--format", "csv", "--window", "0:5"}), 2, "--format dot");
