@@ -146,7 +146,9 @@ struct Vertex {
   // only where they differ or there is no copy to compare with. Behind it the host copy is valid, as behind any
   // offload.
   bool clean = false;
-  uint64_t predicted_start_ns = 0;  // from the iteration's start, by the planner's simulation
+  // From the iteration's start, by the planner's simulation; of a release, when the program has called free and what
+  // uses the tensor is done.
+  uint64_t predicted_start_ns = 0;
   uint64_t predicted_end_ns = 0;
   std::vector<Predecessor> predecessors = {};
   std::vector<Acquire> acquires = {};

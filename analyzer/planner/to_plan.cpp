@@ -27,6 +27,28 @@ void add_calls(const TaskGraph& graph, const MemGraph& mem_graph, plan::Plan& pl
   for (plan::Vertex& vertex : plan.vertices) vertex.call = place(vertex.call);
 }
 
+// The program calls ahead of the device, and so it frees before what uses the tensor is done, even before the iteration
+// has begun there. Memory is free behind both.
+void delay_releases(plan::Plan& plan) {
+  const auto delay = [&](uint32_t tensor, uint64_t until) {
+    const plan::Tensor& freed = plan.tensors[tensor];
+    if (is_persistent(freed) || freed.free_call == kNone || plan.calls[freed.free_call].vertex == kNone) return;
+    plan::Vertex& release = plan.vertices[plan.calls[freed.free_call].vertex];
+    release.predicted_start_ns = std::max(release.predicted_start_ns, until);
+    release.predicted_end_ns = std::max(release.predicted_end_ns, until);
+  };
+  for (uint32_t c = 0; c < plan.calls.size(); ++c) {
+    const plan::Call& call = plan.calls[c];
+    if (call.kind != plan::CallKind::op || call.vertex == kNone) continue;
+    const uint64_t until = plan.vertices[call.vertex].predicted_end_ns;
+    for (const plan::OpAccess& access : call.accesses) delay(access.tensor, until);
+    if ((call.flags & trace::kOpOpaque) == 0) continue;
+    for (uint32_t tensor = 0; tensor < plan.tensors.size(); ++tensor) {
+      if (is_alive(plan.tensors[tensor], c)) delay(tensor, until);
+    }
+  }
+}
+
 }  // namespace
 
 plan::Plan to_plan(const Workload& workload, uint64_t budget, PlanCandidate candidate) {
@@ -67,6 +89,7 @@ plan::Plan to_plan(const Workload& workload, uint64_t budget, PlanCandidate cand
   }
   candidate.prediction = {};
   add_calls(graph, candidate.graph, plan);
+  delay_releases(plan);
   return plan;
 }
 

@@ -114,6 +114,7 @@ struct Dependent {
   const char* name;
   bool (*works)(const Config& config);
   const char* needs;
+  const char* standard = "0";  // the value that is as good as none
 };
 
 bool manages(const Config& config) { return config.manages(); }
@@ -122,6 +123,8 @@ bool has_budget(const Config& config) { return config.budget.given(); }
 bool examines(const Config& config) { return config.examine != 0; }
 bool audits(const Config& config) { return config.audit; }
 bool defragments(const Config& config) { return config.defragment; }
+bool records(const Config& config) { return config.trace != nullptr || plans(config); }
+bool times(const Config& config) { return config.trace != nullptr || manages(config); }
 
 constexpr const char* kManaging = "without REPRISE_BUDGET or REPRISE_PLAN, which switch managing memory on";
 constexpr const char* kPlanning = "but with REPRISE_BUDGET and without REPRISE_PLAN, where plans are made";
@@ -135,6 +138,11 @@ constexpr Dependent kDependents[] = {
     {"REPRISE_AUDIT_ITERATIONS", audits, "without REPRISE_AUDIT=1"},
     {"REPRISE_POLICY", plans, kPlanning},
     {"REPRISE_PLAN_LIMIT", plans, kPlanning},
+    {"REPRISE_WAIT_FOR_PLAN", plans, kPlanning},
+    {"REPRISE_KEEP", plans, kPlanning},
+    {"REPRISE_FACTS", manages, kManaging},
+    {"REPRISE_ACTIVITY", times, "without REPRISE_BUDGET, REPRISE_PLAN or REPRISE_TRACE: no device times are asked for"},
+    {"REPRISE_CALL_SITES", records, "without REPRISE_TRACE, or a budget to plan for: no calls are recorded", "1"},
     {"REPRISE_FRAGMENTATION_LIMIT", defragments, "without REPRISE_DEFRAGMENT=1"},
 };
 
@@ -143,7 +151,7 @@ constexpr Dependent kDependents[] = {
 void say_without_effect(const Config& config, EnvironmentLookup lookup) noexcept {
   for (const Dependent& one : kDependents) {
     const char* const text = lookup(one.name);
-    if (text == nullptr || *text == '\0' || std::strcmp(text, "0") == 0 || one.works(config)) continue;
+    if (text == nullptr || *text == '\0' || std::strcmp(text, one.standard) == 0 || one.works(config)) continue;
     log_line(LogLevel::warn, "%s has no effect %s", one.name, one.needs);
   }
 }

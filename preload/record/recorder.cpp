@@ -12,6 +12,7 @@
 #include <new>
 
 #include "preload/record/callsite.h"
+#include "preload/trace/command_line.h"
 #include "preload/trace/identity.h"
 
 extern "C" {
@@ -73,19 +74,6 @@ bool in_main_program() noexcept {
   const uint64_t headers = ::getauxval(AT_PHDR);
   const auto start = reinterpret_cast<uint64_t>(__ehdr_start);
   return headers - start < 4096;
-}
-
-void read_command_line(char* text, size_t capacity) noexcept {
-  text[0] = '\0';
-  const int file = ::open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-  if (file < 0) return;
-  const ssize_t size = ::read(file, text, capacity - 1);
-  ::close(file);
-  if (size <= 0) return;
-  for (ssize_t i = 0; i + 1 < size; ++i) {
-    if (text[i] == '\0') text[i] = ' ';
-  }
-  text[size] = '\0';
 }
 
 void record_program(Recorder* recorder) noexcept {

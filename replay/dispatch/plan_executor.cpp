@@ -52,6 +52,7 @@ void PlanExecutor::activate(uint32_t plan, uint64_t iteration) noexcept {
     const bool for_good = ++refusals_[plan] == kPatience;
     log_line(for_good ? LogLevel::warn : LogLevel::info, "the plan cannot be used: %s", why.c_str());
     shared_.run_log.write_on_demand(run_log::on_demand::refused, why, plan);
+    shared_.refusal.set(why);
     shared_.dispatcher_divergences.fetch_add(1, std::memory_order_release);
     if (for_good) shared_.plan_unusable[plan].store(true, std::memory_order_release);
     resume_recording();
@@ -62,12 +63,14 @@ void PlanExecutor::activate(uint32_t plan, uint64_t iteration) noexcept {
     static const char no_digests[] = "the plan recomputes, and the device cannot compute the digests that guard it";
     log_line(LogLevel::warn, "%s", no_digests);
     shared_.run_log.write_on_demand(run_log::on_demand::refused, no_digests, plan);
+    shared_.refusal.set(no_digests);
     activation_.exit();
     shared_.dispatcher_divergences.fetch_add(1, std::memory_order_release);
     shared_.plan_unusable[plan].store(true, std::memory_order_release);
     resume_recording();
     return;
   }
+  shared_.refusal.set({});
   if (plan_index != plan_index_) stopwatch_.open(&shared_, &memory_, plan_index, plan);
   plan_index_ = plan_index;
   plan_number_ = plan;

@@ -79,10 +79,12 @@ class Enforcer final : public Handler {
   // Set-up and end.
   bool open(CUcontext context, CUdevice device) noexcept;
   CUresult close(void (*freed)(CUdeviceptr) noexcept) noexcept;
+  void look_at_given(const plan::Plan& plan) const noexcept;
   void start_examining() noexcept;
   void tell_recorder() noexcept;
   void write_start() noexcept;
   void write_end() noexcept;
+  void say_plan_idle() noexcept;
   bool managing() const noexcept { return state_.load(std::memory_order_acquire) == State::open; }
 
   // Under the submission lock.
@@ -101,6 +103,7 @@ class Enforcer final : public Handler {
   void plan_impossible() noexcept;
   void say_on_demand(const run_log::Word<run_log::on_demand::Tag>& cause, const std::string& reason) noexcept;
   void say_why_unplanned() noexcept;
+  std::string why_idle() const noexcept;
   void no_plan_of_it() noexcept;
   void ask_planner() noexcept;
   void take_plan(uint64_t sequence) noexcept;
@@ -185,6 +188,7 @@ class Enforcer final : public Handler {
   std::atomic<bool> refused_{false};         // an allocation was, with a line that says what it lacks
   std::string unplanned_because_;  // told at the end, when no call was told that the budget is too small for it
   std::string on_demand_because_;  // as the run log says
+  std::string plan_idle_because_;  // the plan that the user gave ruled no iteration
   std::string not_yet_because_;    // what the planner lacked when it was asked last
   uint64_t not_yet_at_ = 0;        // iterations that were over then
   uint64_t asked_at_ns_ = 0;       // the planner, last

@@ -13,6 +13,7 @@
 #include "preload/driver/driver.h"
 #include "preload/driver/resolve.h"
 #include "preload/facts/store.h"
+#include "preload/trace/command_line.h"
 #include "preload/trace/identity.h"
 #include "replay/enforcer/enforcer.h"
 #include "replay/memory/tiers/available.h"
@@ -65,17 +66,26 @@ bool Enforcer::open(CUcontext context, CUdevice device) noexcept {
   if (config_.plan != nullptr) {
     plan_path_ = config_.plan;
     planner_.load(config_.plan, next_place());
-    // A plan of another program would never match; one that cannot be read never will.
-    if (planner_.state() == PlanState::ready && planner_.plan_index()->plan.program_hash != 0 &&
-        planner_.plan_index()->plan.program_hash != trace::program_identity("/proc/self/exe")) {
-      log_line(LogLevel::warn, "the plan %s was made for another program; it is tried all the same", config_.plan);
-    }
+    if (planner_.state() == PlanState::ready) look_at_given(planner_.plan_index()->plan);
   } else {
     follower_.watch(config_.audit || (recorder_ != nullptr && config_.trace != nullptr && !reopened_));
     no_more_plans_ = no_more_plans_ || config_.audit;
   }
   state_.store(State::open, std::memory_order_release);
   return true;
+}
+
+// A plan of another program would never match, and one for more memory hardly ever comes in force. The launcher refuses
+// both.
+void Enforcer::look_at_given(const plan::Plan& plan) const noexcept {
+  if (plan.program_hash != 0 && plan.program_hash != trace::program_identity("/proc/self/exe")) {
+    log_line(LogLevel::warn, "the plan %s was made for another program; it is tried all the same", config_.plan);
+  }
+  if (config_.budget.bytes != 0 && config_.budget.bytes < plan.budget_bytes) {
+    log_line(LogLevel::warn,
+             "the plan %s was made for a budget of %s, and REPRISE_BUDGET is %s; it is tried all the same",
+             config_.plan, readable_bytes(plan.budget_bytes).c_str(), readable_bytes(config_.budget.bytes).c_str());
+  }
 }
 
 CUresult Enforcer::context_end(CUcontext context, void (*freed)(CUdeviceptr) noexcept) noexcept {
@@ -153,9 +163,12 @@ void Enforcer::tell_recorder() noexcept {
 void Enforcer::write_start() noexcept {
   char name[256] = "";
   driver().cuDeviceGetName(name, sizeof name, shared_.device);
+  char command[4096];
+  const std::string arguments(read_arguments(command, sizeof command));
   RunLogLine line(run_log::start::line);
   line.add(run_log::start::time_ns, started_ns_)
       .add(run_log::start::program, std::string(program_invocation_name))
+      .add(run_log::start::arguments, arguments)
       .add(run_log::start::program_hash, identity_text(trace::program_identity("/proc/self/exe")))
       .add(run_log::start::driver, std::string(driver_path() != nullptr ? driver_path() : ""))
       .add(run_log::start::device, std::string(name))
@@ -199,6 +212,7 @@ void Enforcer::write_end() noexcept {
   }
   // Other threads may still call, or stand still in a call: then the log goes without it.
   if (const std::unique_lock lock(submit_mutex_, std::try_to_lock); lock.owns_lock() && !reopened_) say_why_unplanned();
+  say_plan_idle();
   Moved moved = before_;
   if (managing()) moved.add(dispatcher_.memory());
   RunLogLine line(run_log::end::line);
@@ -226,6 +240,15 @@ void Enforcer::write_end() noexcept {
   shared_.run_log.write(line);
   shared_.run_log.flush();
   shared_.run_log.abandon();
+}
+
+// A plan that fits nothing in the program costs it nothing but speed, so that nobody would notice. Where there is a
+// launcher, it says so.
+void Enforcer::say_plan_idle() noexcept {
+  if (plan_idle_because_.empty() || config_.planner != nullptr || shared_.counters.iterations_planned.load() != 0)
+    return;
+  log_line(LogLevel::warn, "%s: the plan never applied: %s; memory was managed on demand: record and plan this command",
+           config_.plan, plan_idle_because_.c_str());
 }
 
 // Hands device times to the trace while something is recorded. Called where the program has just synchronised: behind

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "preload/base/log.h"
+#include "preload/base/readable.h"
 #include "preload/trace/signature.h"
 
 namespace reprise::replay {
@@ -38,6 +39,13 @@ uint64_t calls_of_program(const plan::Plan& plan) noexcept {
   return static_cast<uint64_t>(std::count_if(plan.calls.begin(), plan.calls.end(), [](const plan::Call& call) {
     return !call.inserted && call.recompute_of == plan::kNone;
   }));
+}
+
+// "gemm", "an allocation of 1.5 MiB".
+std::string name_of(const plan::Plan& plan, const plan::Call& call) {
+  if (!call.name.empty()) return call.name;
+  const std::string what = call.kind == plan::CallKind::free ? "a free" : "an allocation";
+  return call.tensor == plan::kNone ? what : what + " of " + readable_bytes(plan.tensors[call.tensor].size);
 }
 
 std::string calls_text(uint64_t count) { return std::to_string(count) + (count == 1 ? " call" : " calls"); }
@@ -180,8 +188,7 @@ std::string PlanFollower::why_never_begun(uint32_t plan) const noexcept {
   const KnownPlan& known = plans_[plan];
   if (known.begun) return {};
   const plan::Plan& made = known.index->plan;
-  const plan::Call& first = made.calls[0];
-  const std::string name = !first.name.empty() ? first.name : first.kind == CallKind::free ? "a free" : "an allocation";
+  const std::string name = name_of(made, made.calls[0]);
   if (known.first_calls == 0) {
     return "no iteration began that the plan was made of: its first call, " + name + ", never came";
   }
@@ -192,6 +199,14 @@ std::string PlanFollower::why_never_begun(uint32_t plan) const noexcept {
     return why + ", and the plan begins with " + std::to_string(known.index->persistent_count);
   }
   return known.difference == nullptr ? why : why + ": " + known.difference;
+}
+
+std::string PlanFollower::where_left(uint32_t plan) const noexcept {
+  const KnownPlan& known = plans_[plan];
+  if (known.left_for.empty()) return {};
+  return "the plan came in force with iteration " + std::to_string(known.left_iteration) +
+         ", and the program left it at call " + std::to_string(known.left_call) + " of " +
+         std::to_string(calls_of_program(known.index->plan)) + ": " + known.left_for;
 }
 
 // A loop that goes on comes by its beginning within an iteration, whatever place of it the program is at; what follows
@@ -283,6 +298,7 @@ void PlanFollower::diverge(const char* got) noexcept {
   plan.left_at = early && matcher_.next() != 0 ? calls_in_all_ : 0;
   plan.left_iteration = began_iteration_;
   plan.left_call = matcher_.next();
+  plan.left_for = "expected " + matcher_.expected() + ", got " + got;
   plan.failed_phases = early ? plan.failed_phases | began_at : 0;
   if (plan.early_failures >= plan.patience()) {
     plan.failed_phases = 0;

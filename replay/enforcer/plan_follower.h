@@ -61,6 +61,8 @@ class PlanFollower {
   const Matcher& matcher() const noexcept { return matcher_; }
   // Of a plan that the program never was at the beginning of: what differed when its first call came last. Else empty.
   std::string why_never_begun(uint32_t plan) const noexcept;
+  // Of a plan that the program was at the beginning of: where it left that plan last. Else empty.
+  std::string where_left(uint32_t plan) const noexcept;
   // Its activations all ended within their first iterations of late.
   bool never_lasts(uint32_t plan) const noexcept;
   // Calls of the program, under plans and on demand.
@@ -110,6 +112,7 @@ class PlanFollower {
     uint64_t left_at = 0;              // ... when it last left the plan by another call, in its first iteration
     uint64_t left_iteration = 0;       // that one
     uint32_t left_call = 0;            // and the place in it
+    std::string left_for;              // what was expected there, and what came
     uint64_t first_calls = 0;          // how often its first call came while it was not followed
     size_t alive_then = 0;             // allocations, the last time
     const char* difference = nullptr;  // and what else was not as in the recording

@@ -153,6 +153,7 @@ void Enforcer::say_why_unplanned() noexcept {
     const auto& cause = too_late.empty() ? run_log::on_demand::never_began : run_log::on_demand::unfinished;
     if (!why.empty()) shared_.run_log.write_on_demand(cause, why, plan);
   }
+  if (config_.plan != nullptr && plan_count_ > 0) plan_idle_because_ = why_idle();
   if (plan_count_ > 0) return;
   if (planner_.state() == PlanState::running || planner_.state() == PlanState::ready) {
     char why[128];
@@ -175,6 +176,14 @@ void Enforcer::say_why_unplanned() noexcept {
                                                          std::to_string(follower_.calls_seen()) +
                                                          " that work on the device or its memory");
   }
+}
+
+// Why the plan that the user gave ruled no iteration.
+std::string Enforcer::why_idle() const noexcept {
+  std::string why = shared_.refusal.get();
+  if (why.empty()) why = follower_.why_never_begun(0);
+  if (why.empty()) why = follower_.where_left(0);
+  return why.empty() ? "the program ended within its first iteration" : why;
 }
 
 // The stretch of calls that was asked about has no iteration, or one that has a plan. It may become one; and while

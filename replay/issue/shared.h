@@ -6,6 +6,8 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <string>
 
 #include "preload/landing/landing.h"
 #include "preload/record/activity/source.h"
@@ -45,6 +47,23 @@ struct Counters {
 // Plans of one run. More kinds of iterations than a program is likely to have; each is looked at where one may begin.
 inline constexpr uint32_t kMostPlans = 8;
 
+// Words that one thread leaves for another, off the hot path.
+class Note {
+ public:
+  void set(const std::string& text) noexcept {
+    const std::lock_guard lock(mutex_);
+    text_ = text;
+  }
+  std::string get() const noexcept {
+    const std::lock_guard lock(mutex_);
+    return text_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::string text_;
+};
+
 struct Shared {
   CommandLog command_log;
   Events events;
@@ -76,6 +95,7 @@ struct Shared {
   // How often the dispatcher itself has left the plan or could not enter it; the plan follower stops matching when the
   // number moves.
   std::atomic<uint64_t> dispatcher_divergences{0};
+  Note refusal;  // why the plan that was to come in force last could not; empty: it could, or none was to
   std::array<std::atomic<bool>, kMostPlans> plan_unusable{};  // by plan: activation is impossible for good
 };
 

@@ -15,13 +15,14 @@ struct KindOfValue {
   const char* kind;
 };
 constexpr KindOfValue kKindsOfValues[] = {
-    {"budget", "SIZE"},       {"host-memory", "SIZE"}, {"fragmentation-limit", "SIZE"},
-    {"chunk-bytes", "SIZE"},  {"output", "FILE"},      {"trace", "FILE"},
-    {"plan", "FILE"},         {"run-log", "FILE"},     {"csv", "FILE"},
-    {"html", "FILE"},         {"status", "FILE"},      {"input", "FILE"},
-    {"file", "FILE"},         {"files", "FILE"},       {"facts", "FOLDER"},
-    {"folder", "FOLDER"},     {"examine", "SECONDS"},  {"kernel", "NAME"},
-    {"window", "FIRST:COUNT"}};
+    {"budget", "SIZE"},        {"host-memory", "SIZE"}, {"fragmentation-limit", "SIZE"},
+    {"chunk-bytes", "SIZE"},   {"output", "FILE"},      {"trace", "FILE"},
+    {"plan", "FILE"},          {"run-log", "FILE"},     {"csv", "FILE"},
+    {"html", "FILE"},          {"status", "FILE"},      {"input", "FILE"},
+    {"file", "FILE"},          {"files", "FILE"},       {"facts", "FOLDER"},
+    {"folder", "FOLDER"},      {"examine", "SECONDS"},  {"kernel", "NAME"},
+    {"window", "FIRST:COUNT"}, {"save-plan", "FILE"},   {"noise", "PERCENT"},
+    {"regime", "TIME"},        {"dispatch", "ORDER"}};
 
 // The innermost command that was given: "reprise workload gpt".
 const CLI::App& innermost(const CLI::App& root, std::string& called) {
@@ -34,11 +35,12 @@ const CLI::App& innermost(const CLI::App& root, std::string& called) {
   return *app;
 }
 
+// Without their dashes, which are no letters that somebody could mistake.
 std::vector<std::string> option_names(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options()) {
     if (option->get_group().empty()) continue;
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    for (const std::string& name : option->get_lnames()) names.push_back(name);
   }
   return names;
 }
@@ -63,10 +65,21 @@ std::string unexpected_word(const CLI::ParseError& error) {
 
 bool runs_a_program(const CLI::App& app) { return app.get_footer().find("-- program") != std::string::npos; }
 
-std::string explain_unexpected(const CLI::App& app, const std::string& called, const std::string& word) {
+// What looks like none of ours is one of the program's.
+std::string which_was_meant(const CLI::App& app, const std::string& option, const std::string& program) {
+  const size_t dashes = std::min(option.find_first_not_of('-'), option.size());
+  const std::string meant = nearest(std::string_view(option).substr(dashes), option_names(app));
+  if (!meant.empty()) return "; did you mean --" + meant + "?";
+  if (program.empty() || !runs_a_program(app)) return "";
+  return fmt::format("; the program's options stand behind it: -- {} {} ...", program, option);
+}
+
+// `program`: what stands behind "--".
+std::string explain_unexpected(const CLI::App& app, const std::string& called, const std::string& word,
+                               const std::string& program = "") {
   if (word.starts_with("-")) {
     const std::string name = word.substr(0, word.find('='));
-    return fmt::format("{}: '{}' has no such option{}", name, called, did_you_mean(name, option_names(app)));
+    return fmt::format("{}: '{}' has no such option{}", name, called, which_was_meant(app, name, program));
   }
   if (const std::vector<std::string> commands = command_names(app); !commands.empty()) {
     return fmt::format("{}: '{}' has no such command{}", word, called, did_you_mean(word, commands));
@@ -75,10 +88,10 @@ std::string explain_unexpected(const CLI::App& app, const std::string& called, c
                      runs_a_program(app) ? "; the program stands behind '--', as in: -- " + word : "");
 }
 
-// The first word behind the command that is no option of its and no option's value: the program, or a misspelt option.
-// argc: there is none.
-int first_unexpected(const CLI::App& app, int argc, const char* const* argv) {
-  for (int i = 2; i < argc; ++i) {
+// The first word from that one on that is no option of the command's and no option's value: the program, or a misspelt
+// option. argc: there is none.
+int first_unexpected(const CLI::App& app, int argc, const char* const* argv, int from) {
+  for (int i = from; i < argc; ++i) {
     const std::string word = argv[i];
     const bool is_short = word.starts_with("-") && !word.starts_with("--");
     const std::string name = is_short ? word.substr(0, 2) : word.substr(0, word.find('='));
@@ -87,6 +100,15 @@ int first_unexpected(const CLI::App& app, int argc, const char* const* argv) {
     if (option->get_items_expected_max() > 0 && name == word) ++i;  // its value is the next word
   }
   return argc;
+}
+
+// The first option that the command does not have; empty: it has all of them.
+std::string unknown_option(const CLI::App& app, int argc, const char* const* argv) {
+  for (int i = first_unexpected(app, argc, argv, 2); i < argc; i = first_unexpected(app, argc, argv, i + 1)) {
+    std::string word = argv[i];
+    if (word.size() > 1 && word.starts_with("-") && word.find_first_of("0123456789") != 1) return word;
+  }
+  return {};
 }
 
 // As it can be typed into a shell.
@@ -123,7 +145,7 @@ void name_kinds_of_values(CLI::App& root) {
     const auto& names = each->get_lnames();
     const std::string name = names.empty() ? each->get_name(true) : names.front();
     for (const KindOfValue& row : kKindsOfValues) {
-      if (name != row.name || each->get_type_name() != "TEXT") continue;
+      if (name != row.name || !each->get_type_name().starts_with("TEXT")) continue;
       root.get_option(names.empty() ? name : "--" + name)->type_name(row.kind);
     }
   }
@@ -136,7 +158,7 @@ std::string explain_missing_dashes(const CLI::App& root, int argc, const char* c
   std::string called;
   const CLI::App& app = innermost(root, called);
   if (!runs_a_program(app)) return {};
-  const int program = first_unexpected(app, argc, argv);
+  const int program = first_unexpected(app, argc, argv, 2);
   if (program >= argc) return {};
   if (argv[program][0] == '-') return with_help(explain_unexpected(app, called, argv[program]), called);
   std::string command = root.get_name();
@@ -144,13 +166,16 @@ std::string explain_missing_dashes(const CLI::App& root, int argc, const char* c
   return fmt::format("{}: the program stands behind '--', as in: {}", argv[program], command);
 }
 
-std::string explain(const CLI::App& root, const CLI::ParseError& error) {
+std::string explain(const CLI::App& root, const CLI::ParseError& error, int argc, const char* const* argv,
+                    const std::string& program) {
   std::string called;
   const CLI::App& app = innermost(root, called);
   const bool extra = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
-  const std::string what =
-      extra ? explain_unexpected(app, called, unexpected_word(error)) : explain_choice(error.what());
-  return with_help(what, called);
+  const bool lacks = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
+  // What is there in another spelling is not what is missing.
+  const std::string unknown = extra ? unexpected_word(error) : lacks ? unknown_option(app, argc, argv) : "";
+  return with_help(unknown.empty() ? explain_choice(error.what()) : explain_unexpected(app, called, unknown, program),
+                   called);
 }
 
 }  // namespace reprise::tools

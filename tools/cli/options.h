@@ -17,7 +17,8 @@ void name_kinds_of_values(CLI::App& root);
 // none of the command's. "": neither is the matter.
 std::string explain_missing_dashes(const CLI::App& root, int argc, const char* const* argv);
 
-// One line for a command line that could not be read, and what was probably meant.
-std::string explain(const CLI::App& root, const CLI::ParseError& error);
+// One line for a command line that could not be read, and what was probably meant. `program`: what stands behind "--".
+std::string explain(const CLI::App& root, const CLI::ParseError& error, int argc, const char* const* argv,
+                    const std::string& program);
 
 }  // namespace reprise::tools

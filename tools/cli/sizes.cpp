@@ -52,6 +52,10 @@ Result<Budget> parse_budget(std::string_view text, std::string_view option, doub
   if (!size.ok()) return Status(StatusCode::invalid_argument, fmt::format("{}: {}", option, size.status().message()));
   Budget budget;
   budget.bytes = size.value();
+  if (budget.bytes >= 1 && budget.bytes <= 100 && text.find_first_not_of("0123456789") == std::string_view::npos) {
+    return Status(StatusCode::invalid_argument,
+                  fmt::format("{0} {1}: {1} bytes are too few to hold anything; did you mean {1}%?", option, text));
+  }
   if (budget.bytes < kSmallestBudget) {
     return Status(StatusCode::invalid_argument,
                   fmt::format("{} {}: too small to hold anything; write for example 12GiB or 50%", option, text));

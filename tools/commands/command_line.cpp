@@ -6,6 +6,7 @@
 #include "tools/cli/message.h"
 #include "tools/cli/options.h"
 #include "tools/cli/version.h"
+#include "tools/manual/help_formatter.h"
 
 namespace reprise::tools {
 namespace {
@@ -54,17 +55,19 @@ bool is_command(const std::string& name) {
   return false;
 }
 
-int report_parse_error(const CLI::App& app, const CLI::ParseError& error) {
+int report_parse_error(const CLI::App& app, const CLI::ParseError& error, int argc, const char* const* argv,
+                       const std::string& program) {
   if (error.get_exit_code() == 0) return app.exit(error);  // --help and --version print and succeed
   if (app.get_subcommands().empty() && dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr) {
     return fail_usage("no command given; see 'reprise --help'");
   }
-  return fail_usage(explain(app, error));
+  return fail_usage(explain(app, error, argc, argv, program));
 }
 
 }  // namespace
 
 CommandLine::CommandLine() : app_("Runs CUDA and PyTorch programs in less GPU memory than they need.", "reprise") {
+  app_.formatter(make_help_formatter());  // commands take it over
   app_.set_version_flag("--version", "reprise " + version_text());
   app_.require_subcommand(1);
   for (const CommandRow& row : kCommands) {
@@ -85,7 +88,8 @@ Action CommandLine::read(int argc, char** argv, int* exit_code) {
   } catch (const CLI::ParseError& error) {
     const bool refused = error.get_exit_code() != 0;  // not --help
     const std::string dashes = refused && !program_.separated ? explain_missing_dashes(app_, argc, argv) : "";
-    *exit_code = dashes.empty() ? report_parse_error(app_, error) : fail_usage(dashes);
+    const std::string behind = program_.arguments.empty() ? "" : program_.arguments.front();
+    *exit_code = dashes.empty() ? report_parse_error(app_, error, argc, argv, behind) : fail_usage(dashes);
     return {};
   }
   for (const auto& [command, action] : actions_) {

@@ -110,17 +110,15 @@ Status export_reprise(const ExportOptions& options, const Export& all) {
   return parts.size() == 1 ? write_one(parts.front(), options.output) : write_parts(options, parts, write_one);
 }
 
-// "100:500": 500 from the 100th on; "100": all from there on.
+// "100:500": 500 from the 100th on.
 Status read_window(const std::string& text, exports::Window& window) {
   if (text.empty()) return {};
   const char* const end = text.data() + text.size();
-  auto [at, error] = std::from_chars(text.data(), end, window.first);
-  if (error == std::errc() && at != end && *at == ':') {
-    const auto [behind, trouble] = std::from_chars(at + 1, end, window.count);
-    at = behind;
-    error = trouble;
+  const auto [colon, no_first] = std::from_chars(text.data(), end, window.first);
+  if (no_first == std::errc() && colon != end && *colon == ':') {
+    const auto [at, no_count] = std::from_chars(colon + 1, end, window.count);
+    if (no_count == std::errc() && at == end && window.count > 0) return {};
   }
-  if (error == std::errc() && at == end && window.count > 0) return {};
   return {StatusCode::invalid_argument, fmt::format("--window {}: write FIRST:COUNT, as in 0:500", text)};
 }
 
@@ -144,15 +142,16 @@ Status export_json(const ExportOptions& options, const Export& all) {
   return write(options.output, exports::to_json(all.inputs, all.run_log));
 }
 
+Status export_tensors(const ExportOptions& options, const Export& all) {
+  return write(options.output, exports::to_tensor_table(all.inputs));
+}
+
 struct Format {
   const char* name;
   Status (*write)(const ExportOptions& options, const Export& all);
 };
-constexpr Format kFormats[] = {{"perfetto", export_perfetto},
-                               {"csv", export_csv},
-                               {"dot", export_dot},
-                               {"json", export_json},
-                               {"reprise", export_reprise}};
+constexpr Format kFormats[] = {{"perfetto", export_perfetto}, {"csv", export_csv},   {"tensors", export_tensors},
+                               {"dot", export_dot},           {"json", export_json}, {"reprise", export_reprise}};
 
 Status read_run_log_text(const std::vector<std::string>& paths, std::string& text) {
   for (const std::string& path : paths) {
@@ -186,7 +185,11 @@ int run_export(const ExportOptions& options) {
   Export all;
   Status status = load(options.files, files);
   if (status.ok()) status = read_run_log_text(options.files, all.run_log);
-  if (options.redact) redact(files, all.run_log);
+  if (options.redact) {
+    redact(files, all.run_log);
+  } else if (options.format == "tensors") {
+    files.symbolize();
+  }
   all.inputs = files.inputs();
   for (const Format& format : kFormats) {
     if (!status.ok() || options.format != format.name) continue;
@@ -204,8 +207,10 @@ Action declare_export(CLI::App& app, const ProgramArguments&) {
   app.add_option("files", options->files, "A trace, a plan, a run log, in any order")->required()->expected(1, 3);
   std::vector<std::string> names;
   for (const Format& format : kFormats) names.emplace_back(format.name);
-  app.add_option("--format", options->format,
-                 "perfetto (opens in ui.perfetto.dev), csv, dot, json, or reprise: its own files again")
+  app.add_option(
+         "--format", options->format,
+         "perfetto (opens in ui.perfetto.dev), csv, tensors (csv: what each tensor of a plan costs), dot, json, "
+         "or reprise: its own files again")
       ->required()
       ->check(CLI::IsMember(names));
   app.add_option(

@@ -50,6 +50,7 @@ int run_record(const SessionOptions& options, const ProgramArguments& program) {
     folder.emplace(std::move(made.value()));
     if (Status status = record_through(*folder, settings); !status.ok()) return fail(status);
   }
+  say_without_driver(settings.device == "sim");
   Result<Outcome> outcome = run_program(settings, program);
   if (!outcome.ok()) return fail(outcome.status());
   folder.reset();

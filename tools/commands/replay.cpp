@@ -89,6 +89,7 @@ int run_replay(const SessionOptions& options, const ProgramArguments& program) {
   Result<TemporaryFolder> folder = TemporaryFolder::create();
   if (settings.run_log.empty() && folder.ok()) settings.run_log = folder.value().file("program.run");
   remove_old(settings.run_log);
+  say_without_driver(settings.device == "sim");
   Result<Outcome> outcome = run_program(settings, program);
   if (!outcome.ok()) return fail(outcome.status());
   log_program_end(settings.run_log, outcome.value());

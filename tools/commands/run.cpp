@@ -139,6 +139,7 @@ int run_run(const RunOptions& options, const ProgramArguments& program) {
   Result<TemporaryFolder> folder = TemporaryFolder::create(options.keep);
   if (!folder.ok()) return fail(folder.status());
   if (Status status = use_private_files(settings, folder.value()); !status.ok()) return fail(status);
+  say_without_driver(settings.device == "sim");
   Result<Outcome> outcome = run_program(settings, program);
   if (!outcome.ok()) return fail(outcome.status());
   log_program_end(settings.run_log, outcome.value(), keep_plan(settings, options.session.save_plan));

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <memory>
 #include <numeric>
+#include <set>
 
 #include "analyzer/planner/fluid_bounds.h"
 #include "analyzer/planner/planner.h"
@@ -82,7 +83,7 @@ class Simulating {
     const bool disturbed = !options_.trials.empty();
     std::string text;
     if (shown_ == 0) text = painted(table_head(disturbed), Colour::bold, has_colours(STDOUT_FILENO)) + "\n";
-    for (; shown_ < rows_.size(); ++shown_) text += table_row(rows_[shown_], disturbed);
+    for (; shown_ < rows_.size(); ++shown_) text += table_row(rows_[shown_], disturbed, told_);
     return write_file("-", text);
   }
 
@@ -271,6 +272,7 @@ class Simulating {
   analyzer::Workload workload_;
   std::vector<SimulatedRow> rows_;
   size_t shown_ = 0;  // of the rows
+  std::set<std::string> told_;
 };
 
 // What options were called before this release: still accepted, not in the help.

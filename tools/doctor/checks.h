@@ -23,6 +23,8 @@ struct Check {
 // Driver, devices, virtual memory management, by asking the driver that the shim would take. `driver` (a path)
 // overrides the search. Uses the device for a moment: one chunk is created, mapped twice, written and released.
 void check_device(const std::string& driver, std::vector<Check>& checks);
+// Says that there is no driver, before a program starts that may well do without, or find one where we do not look.
+void say_without_driver(bool simulated);
 // Why a program made no CUDA call that was seen, as far as this machine can tell: no driver, a driver without a device,
 // else that it made none.
 std::string why_no_calls(bool simulated);

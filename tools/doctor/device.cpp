@@ -6,6 +6,7 @@
 
 #include "preload/driver/driver.h"
 #include "preload/driver/resolve.h"
+#include "tools/cli/message.h"
 #include "tools/cli/sizes.h"
 #include "tools/doctor/checks.h"
 
@@ -147,16 +148,19 @@ void check_one(int index, std::vector<Check>& checks) {
   check_pinned(device, name, checks);
 }
 
+bool has_driver(std::vector<Check>& checks) {
+  if (driver_path() != nullptr) return true;
+  const bool named = std::getenv("REPRISE_DRIVER") != nullptr;  // then the problem names that file
+  checks.push_back({"driver", Finding::missing,
+                    named ? fmt::format("no driver: {}", driver_problem()) : "no driver: libcuda.so.1 is nowhere",
+                    "install NVIDIA's driver, or use --device sim"});
+  return false;
+}
+
 // False when no driver can be asked further.
 bool check_driver(std::vector<Check>& checks) {
-  const char* path = driver_path();
-  if (path == nullptr) {
-    const bool named = std::getenv("REPRISE_DRIVER") != nullptr;  // then the problem names that file
-    checks.push_back({"driver", Finding::missing,
-                      named ? fmt::format("no driver: {}", driver_problem()) : "no driver: libcuda.so.1 is nowhere",
-                      "install NVIDIA's driver, or use --device sim"});
-    return false;
-  }
+  if (!has_driver(checks)) return false;
+  const char* const path = driver_path();
   const CUresult started = driver().cuInit(0);
   int version = 0;
   driver().cuDriverGetVersion(&version);
@@ -173,6 +177,12 @@ bool check_driver(std::vector<Check>& checks) {
 }
 
 }  // namespace
+
+void say_without_driver(bool simulated) {
+  std::vector<Check> checks;
+  if (simulated || has_driver(checks)) return;
+  say(fmt::format("{}; {}. The program is started all the same", checks.back().value, checks.back().advice));
+}
 
 std::string why_no_calls(bool simulated) {
   std::vector<Check> checks;

@@ -4,6 +4,7 @@
 #include "preload/base/run_log_keys.h"
 #include "preload/trace/names.h"
 #include "tools/export/export.h"
+#include "tools/report/tensor_table.h"
 #include "tools/report/view/timeline.h"
 
 namespace reprise::exports {
@@ -18,6 +19,13 @@ std::string field(const std::string& text) {
     quoted += c;
   }
   return quoted + "\"";
+}
+
+// A row is a line: frames, innermost first, with " < " between them.
+std::string in_one_line(const std::string& frames) {
+  std::string line;
+  for (const char c : frames) line += c == '\n' ? std::string(" < ") : std::string(1, c);
+  return line;
 }
 
 std::string run_table(const report::RunLog& log) {
@@ -76,6 +84,21 @@ std::string trace_table(const trace::Trace& trace) {
 }
 
 }  // namespace
+
+Result<std::string> to_tensor_table(const Inputs& inputs) {
+  if (inputs.plan == nullptr) {
+    return Status(StatusCode::invalid_argument, "tensors: this is of a plan; give one, with its trace for call stacks");
+  }
+  const std::vector<std::string> sites = report::tensor_sites(inputs);
+  std::string csv = "tensor,bytes,kept,uses,transfers,moved_bytes,waited_ns,allocated_in\n";
+  for (const report::TensorCost& cost : report::tensor_costs(inputs)) {
+    const plan::Tensor& tensor = inputs.plan->tensors[cost.tensor];
+    csv +=
+        fmt::format("{},{},{},{},{},{},{},{}\n", cost.tensor, tensor.size, tensor.allocate_call == plan::kNone ? 1 : 0,
+                    cost.uses, cost.transfers, cost.moved_bytes, cost.wait_ns, field(in_one_line(sites[cost.tensor])));
+  }
+  return csv;
+}
 
 Result<std::string> to_csv(const Inputs& inputs) {
   if (inputs.log != nullptr) return run_table(*inputs.log);

@@ -20,6 +20,9 @@ Result<std::string> to_perfetto(const Inputs& inputs);
 // several give them one by one.
 Result<std::string> to_csv(const Inputs& inputs);
 
+// One table: what each tensor of a plan costs, the worst first, as the report's.
+Result<std::string> to_tensor_table(const Inputs& inputs);
+
 // Of a plan's vertices, or of a trace's ops, those to draw.
 struct Window {
   size_t first = 0;

@@ -297,6 +297,7 @@ Json run_json(const report::RunLog& log) {
                {end::vmm_calls.name, log.vmm_calls},
                {"ended", log.ended},
                {"ending", log.ending}};
+  if (log.arguments) json[start::arguments.name] = *log.arguments;
   json["iterations"] = list_json(log.iterations, [](const report::RunIteration& it) {
     const auto known = [&](uint64_t value) { return it.counted ? Json(value) : Json(nullptr); };
     return Json{{iteration::index.name, it.index},

@@ -145,7 +145,7 @@ class TraceEvents {
 
   void add_op(const trace::Op& op) {
     const std::string name = report::name_of(trace_, op.record);
-    const int thread = 1 + static_cast<int>(op.record.thread % 1000000);
+    const auto thread = static_cast<int>(op.record.thread);  // as the system numbers it: never 0
     events_.name_track(kProgram, thread, fmt::format("Host thread {}", op.record.thread));
     events_.instant(kProgram, thread, name, since(op.record.time_ns), {{"sequence", op.record.header.sequence}});
     const auto activity = trace_.activities.find(op.record.header.sequence);

@@ -110,7 +110,10 @@ void Redactor::redact(trace::Trace& trace) {
   }
   for (std::string& site : trace.call_sites) site = call_site(site);
   for (trace::Event& event : trace.events) {
-    if (auto* op = std::get_if<trace::Op>(&event)) op->parameters.clear();
+    if (auto* op = std::get_if<trace::Op>(&event)) {
+      op->parameters.clear();
+      op->record.thread = threads_.try_emplace(op->record.thread, threads_.size() + 1).first->second;
+    }
     if (auto* mark = std::get_if<trace::Mark>(&event)) mark->text = number("mark", mark->text);
   }
 }

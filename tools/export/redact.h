@@ -26,7 +26,8 @@ class Redactor {
   std::string call(const std::string& text);
 
   std::map<std::string, std::map<std::string, std::string>> numbers_;  // by sort and name
-  std::map<std::string, std::string> quoted_;                          // names that texts may quote
+  std::map<uint32_t, uint32_t> threads_;       // a program's first thread has its process's number
+  std::map<std::string, std::string> quoted_;  // names that texts may quote
 };
 
 }  // namespace reprise::exports

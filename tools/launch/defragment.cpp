@@ -24,7 +24,10 @@ void say_what_it_saved(const std::string& path) {
     say(summary);
     said = true;
   }
-  if (!said) say("nothing was defragmented: the program asked for no large device memory, or says above why not");
+  if (!said) {
+    say("nothing was defragmented: where no line before this one gives another reason, the program asked for no large "
+        "device memory");
+  }
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ void add_times_of_run(const RunLog& log, Facts& facts) {
 }
 
 void add_run_facts(const RunLog& log, Facts& facts) {
-  if (facts.program.empty()) facts.program = log.program;
+  if (facts.program.empty()) facts.program = command_of(log);
   if (facts.budget == 0) facts.budget = log.budget_bytes;
   if (log.peak_device_bytes > 0) facts.peak_actual = log.peak_device_bytes + log.outside_bytes;
   // What the program asks for is less than what it takes of the device, which budgets in per cent are of.

@@ -105,18 +105,23 @@ std::string times_of_run(const Facts& facts) {
                      format_duration(facts.total_ns));
 }
 
+// Behind its last iteration every program goes on with something else: nothing went wrong there.
+std::string left_words(const RunLog& log) {
+  const uint64_t halfway = log.iterations_left - (log.last_left_ended ? 1 : 0);
+  return (halfway > 0 ? fmt::format(", {} left their plan halfway", halfway) : "") +
+         (log.last_left_ended ? ", the last one ended the loop" : "");
+}
+
 Json run_card(const Inputs& inputs, const Facts& facts) {
   if (inputs.log == nullptr) return nullptr;
   const RunLog& log = *inputs.log;
   if (all_iterations(log) == 0) {
     return card("Iterations", "none found", "tensors moved on demand" + times_of_run(facts));
   }
-  return card(
-      "Iterations", fmt::format("{} of {} planned", log.iterations_planned, all_iterations(log)),
-      fmt::format("{} on demand{}{}; {} divergence{}", log.iterations_on_demand,
-                  log.iterations_left > 0 ? fmt::format(", {} left their plan halfway", log.iterations_left) : "",
-                  times_of_run(facts), log.divergence_count, log.divergence_count == 1 ? "" : "s"),
-      log.iterations_planned > 0 ? "good" : "plain");
+  return card("Iterations", fmt::format("{} of {} planned", log.iterations_planned, all_iterations(log)),
+              fmt::format("{} on demand{}{}; {} divergence{}", log.iterations_on_demand, left_words(log),
+                          times_of_run(facts), log.divergence_count, log.divergence_count == 1 ? "" : "s"),
+              log.iterations_planned > 0 ? "good" : "plain");
 }
 
 Json safety_card(const Inputs& inputs) {

@@ -254,6 +254,10 @@ bool LoadedFiles::made_by(const report::RunLog& run) const {
   return found != trace->info.end() && found->second == std::to_string(run.recording);
 }
 
+void LoadedFiles::symbolize() {
+  if (trace) report::symbolize(*trace);
+}
+
 report::Inputs LoadedFiles::examined() {
   report::Inputs result = inputs();
   result.files = named;

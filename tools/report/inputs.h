@@ -26,6 +26,8 @@ struct LoadedFiles {
   report::Inputs inputs() const;            // points into this object
   // The same, with what the analyzer finds in the trace; drops from the log what is no iteration.
   report::Inputs examined();
+  // Call sites of the trace get functions and lines, where their files are there.
+  void symbolize();
   // For the report's footer: a file that was read one by one, and what to call it there.
   void tell(const std::string& path, FileKind kind, const std::string& name);
   // The plan of the run, where it is none of the files and still where the run log says.

@@ -2,10 +2,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <tuple>
 #include <unordered_map>
 
+#include "tools/cli/run_log_value.h"
 #include "tools/cli/sizes.h"
 #include "tools/report/report.h"
 #include "tools/report/sentences.h"
@@ -94,7 +96,7 @@ struct PlannedAverage {
   uint64_t dropped = 0;
   uint64_t repeated = 0;
   uint64_t stall = 0;
-  uint64_t vmm = 0;
+  double vmm = 0;
 };
 
 PlannedAverage planned_average(const Inputs& inputs) {
@@ -109,19 +111,37 @@ PlannedAverage planned_average(const Inputs& inputs) {
     sum.dropped += it.dropped_bytes;
     sum.repeated += it.repeated_launches;
     sum.stall += it.stall_ns;
-    sum.vmm += it.vmm_calls;
+    sum.vmm += static_cast<double>(it.vmm_calls);
   }
   if (sum.count == 0) return sum;
-  for (uint64_t* each : {&sum.offload, &sum.reload, &sum.spared, &sum.dropped, &sum.repeated, &sum.stall, &sum.vmm}) {
+  for (uint64_t* each : {&sum.offload, &sum.reload, &sum.spared, &sum.dropped, &sum.repeated, &sum.stall}) {
     *each /= sum.count;
   }
+  sum.vmm /= static_cast<double>(sum.count);
   return sum;
 }
 
 std::string transfers(const plan::Plan& plan, plan::VertexKind kind) {
   const auto count = std::count_if(plan.vertices.begin(), plan.vertices.end(),
                                    [kind](const plan::Vertex& vertex) { return vertex.kind == kind && !vertex.clean; });
-  return fmt::format("{} transfer{}", count, count == 1 ? "" : "s");
+  return fmt::format("predicted: {} transfer{}", count, count == 1 ? "" : "s");
+}
+
+// What was measured is of all planned iterations, also where one was sampled for times.
+std::string mean_of(const PlannedAverage& run) {
+  if (run.count == 0) return "";
+  return run.count == 1 ? "; measured: the planned iteration"
+                        : fmt::format("; measured: mean of {} planned iterations", run.count);
+}
+
+// Plans count the mapping of chunks that change hands. Strict safety maps with each move, whatever the plan says.
+Json mapping_row(const Inputs& inputs, const PlannedAverage& run) {
+  const bool predicted =
+      inputs.log == nullptr || inputs.log->safety.empty() || tools::says(inputs.log->safety, run_log::start::trusted);
+  const std::string note = predicted ? "in the steady state" : "each move maps where kernels may reach it unseen";
+  return total("Memory-mapping calls", predicted ? fmt::format("{}", inputs.plan->remap_count) : "",
+               run.count > 0 ? fmt::format("{:.{}f}", run.vmm, run.vmm == std::floor(run.vmm) ? 0 : 1) : "",
+               note + mean_of(run));
 }
 
 Json site_row(const std::string& stack, const SiteSum& sum) {
@@ -157,9 +177,9 @@ Json totals_section(const Inputs& inputs) {
   rows.push_back(
       total("Waiting for transfers", format_duration(predicted_stall), ran ? format_duration(run.stall) : ""));
   rows.push_back(total("Offloaded", format_bytes(plan.offload_bytes), bytes(run.offload),
-                       transfers(plan, plan::VertexKind::offload)));
-  rows.push_back(
-      total("Reloaded", format_bytes(plan.reload_bytes), bytes(run.reload), transfers(plan, plan::VertexKind::reload)));
+                       transfers(plan, plan::VertexKind::offload) + mean_of(run)));
+  rows.push_back(total("Reloaded", format_bytes(plan.reload_bytes), bytes(run.reload),
+                       transfers(plan, plan::VertexKind::reload) + mean_of(run)));
   const Spared spared = spared_by(plan);
   if (spared.clean_bytes + run.spared > 0) {
     rows.push_back(total("Left without a copy", format_bytes(spared.clean_bytes), bytes(run.spared),
@@ -171,8 +191,7 @@ Json totals_section(const Inputs& inputs) {
     rows.push_back(total("Launches for that", fmt::format("{}, {}", spared.launches, format_duration(spared.launch_ns)),
                          ran ? fmt::format("{}", run.repeated) : "", "with the digests that guard them"));
   }
-  rows.push_back(total("Memory-mapping calls", fmt::format("{}", plan.remap_count),
-                       ran ? fmt::format("{}", run.vmm) : "", "in the steady state"));
+  rows.push_back(mapping_row(inputs, run));
   rows.push_back(total("Device memory", format_bytes(facts.peak_planned),
                        facts.peak_actual > 0 ? format_bytes(facts.peak_actual) : "",
                        fmt::format("budget {}", format_bytes(facts.budget))));

@@ -49,8 +49,8 @@ std::string recommend(const std::vector<SimulatedRow>& rows) {
   const auto choice = std::find_if(best.begin(), best.end(), [least](const SimulatedRow& row) {
     return static_cast<double>(row.time_ns) <= kAsFast * static_cast<double>(least);
   });
-  std::string text = fmt::format("recommended: --budget {}, {:.2f} x computing alone, with {}", named(*choice),
-                                 slower(*choice), choice->used.empty() ? choice->policy : choice->used);
+  std::string text = fmt::format("recommended of those asked for: --budget {}, {:.2f} x computing alone, with {}",
+                                 named(*choice), slower(*choice), choice->used.empty() ? choice->policy : choice->used);
   if (choice != best.begin()) {
     text += fmt::format("; the smallest that works here is {}, at {:.2f} x", named(best.front()), slower(best.front()));
   }

@@ -24,6 +24,12 @@ std::string years_text(const SimulatedRow& row) {
   return row.ssd_years ? fmt::format("{:.1f} years", *row.ssd_years) : std::string("-");
 }
 
+// "a budget of 9.0 MiB is too small: gelu works on ..., so at least ...": what is said behind the budget.
+std::string reason_of(const std::string& trouble) {
+  const size_t colon = trouble.find(": ");
+  return colon == std::string::npos ? trouble : trouble.substr(colon + 2);
+}
+
 }  // namespace
 
 std::string budget_text(const SimulatedRow& row) {
@@ -37,9 +43,12 @@ std::string table_head(bool disturbed) {
                      disturbed ? "    planned    slowest" : "");
 }
 
-std::string table_row(const SimulatedRow& row, bool disturbed) {
+std::string table_row(const SimulatedRow& row, bool disturbed, std::set<std::string>& told) {
   std::string text = fmt::format("{:<18} {:<22} ", budget_text(row), policy_text(row));
-  if (!row.trouble.empty()) return text + fmt::format("none: {}\n", row.trouble);
+  if (!row.trouble.empty()) {
+    const bool is_new = told.insert(reason_of(row.trouble)).second;
+    return text + fmt::format("none: {}\n", is_new ? row.trouble : "as above");
+  }
   text += fmt::format("{:>10} {:>9.2f} {:>9.2f} {:>9} {:>9} {:>10} {:>10} {:>10} {:>11}", format_duration(row.time_ns),
                       percent(row.compute_ns, row.time_ns), percent(row.bound_ns, row.time_ns),
                       percent_text(row.fluid_ns, row.time_ns), percent_text(row.joint_ns, row.time_ns),

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -38,7 +39,8 @@ std::string budget_text(const SimulatedRow& row);
 // The table line by line, so that rows can be shown as they are ready; the head without its line's end. `disturbed`:
 // there is noise on transfers.
 std::string table_head(bool disturbed);
-std::string table_row(const SimulatedRow& row, bool disturbed);
+// `told`: why there is no plan, of rows before: the same reason is given once.
+std::string table_row(const SimulatedRow& row, bool disturbed, std::set<std::string>& told);
 std::string to_csv(const std::vector<SimulatedRow>& rows);
 
 }  // namespace reprise::tools

@@ -35,6 +35,35 @@ TEST_F(Misspelt, Options) {
   expect_refused(reprise({"dump", "a", "--frobnicate"}), 2, "see 'reprise dump --help'");
 }
 
+// Of the program, whose place is behind the dashes.
+TEST_F(Misspelt, OptionsOfTheProgramAreToldWhereTheyBelong) {
+  expect_refused(
+      reprise({"run", "--steps", "3", "--", "/bin/true"}), 2,
+      "--steps: 'reprise run' has no such option; the program's options stand behind it: -- /bin/true --steps "
+      "...; see 'reprise run --help'");
+}
+
+// Not what is missing for want of it.
+TEST_F(Misspelt, OptionsThatWereMeantForARequiredOne) {
+  expect_refused(reprise({"simulate", graph(), "--budgt", "30%"}), 2, "did you mean --budget?");
+  expect_refused(reprise({"export", graph(), "--fromat", "csv"}), 2, "did you mean --format?");
+  expect_refused(reprise({"simulate", graph()}), 2, "--budget is required");
+}
+
+TEST_F(Misspelt, HelpIsInPlainWords) {
+  const std::string run_help = reprise({"run", "--help"}).out;
+  EXPECT_NE(run_help.find("--device gpu|sim"), std::string::npos) << run_help;
+  EXPECT_NE(run_help.find("--examine SECONDS (0 to 86400) (not with --defragment)"), std::string::npos) << run_help;
+  EXPECT_NE(run_help.find("--defragment (not with --budget, --examine, --output, "), std::string::npos) << run_help;
+  EXPECT_NE(reprise({"export", "--help"}).out.find("Usage: reprise export [OPTIONS] files...\n"), std::string::npos);
+  for (const char* command : {"run", "record", "plan", "simulate", "replay", "report", "export", "facts", "audit"}) {
+    const std::string help = reprise({command, "--help"}).out;
+    for (const char* word : {"TEXT:", "INT", "REQUIRED", "Excludes:", "x)"}) {
+      EXPECT_EQ(help.find(word), std::string::npos) << command << ": " << word << "\n" << help;
+    }
+  }
+}
+
 TEST_F(Misspelt, AProgramThatDoesNotStandBehindTheDashes) {
   expect_refused(reprise({"run", "--budget", "1GiB", "./train"}), 2,
                  "./train: the program stands behind '--', as in: reprise run --budget 1GiB -- ./train");
@@ -76,7 +105,7 @@ TEST_F(Misspelt, TheVersionNamesItsCommit) {
 
 TEST_F(Misspelt, SimulateEndsWithWhatToTake) {
   const std::string last = reprise({"simulate", graph(), "--budget", "50%,100%,120%", "--no-fluid"}).err;
-  EXPECT_EQ(last.rfind("reprise: recommended: --budget ", 0), 0u) << last;
+  EXPECT_EQ(last.rfind("reprise: recommended of those asked for: --budget ", 0), 0u) << last;
   EXPECT_EQ(std::count(last.begin(), last.end(), '\n'), 1) << last;
   EXPECT_NE(last.find("100% or 4MiB, 1.00 x computing alone"), std::string::npos) << last;
   EXPECT_NE(last.find("the smallest that works here is 50% or 2MiB"), std::string::npos) << last;

@@ -142,7 +142,8 @@ TEST_F(OutputFiles, NoTemporaryFolderIsNeededToRecordOrReplay) {
 
 // The program could not write a byte: the file is there, and empty.
 TEST_F(OutputFiles, AnEmptyRecordingIsNoRecording) {
-  const Finished finished = reprise({"record", "-o", path("tmp/b.trace"), "--", "/bin/sh", "-c", ": > $REPRISE_TRACE"});
+  const Finished finished =
+      reprise({"record", "--device", "sim", "-o", path("tmp/b.trace"), "--", "/bin/sh", "-c", ": > $REPRISE_TRACE"});
   expect_refused(finished, 1, "nothing could be written");
 }
 
@@ -194,7 +195,7 @@ TEST_F(OutputFiles, WhatAGraphDoesNotShowIsSaid) {
   EXPECT_EQ(part.exit_code, 0) << part.err;
   EXPECT_EQ(part.err, "");
   EXPECT_LT(part.out.size(), all.out.size());
-  for (const char* window : {"a", "1:", ":", "1:2:3", "1:0", "-1:4", "99:1"}) {
+  for (const char* window : {"a", "5", "1:", ":", "1:2:3", "1:0", "-1:4", "99:1"}) {
     expect_refused(reprise({"export", plan_, "--format", "dot", "--window", window}), 2, "--window");
   }
   expect_refused(reprise({"export", plan_, "--format", "csv", "--window", "0:5"}), 2, "--format dot");

@@ -195,8 +195,12 @@ TEST_F(SimulateCommand, BudgetsAboveThePeakAreAllowed) {
 
 TEST_F(SimulateCommand, ABudgetWithoutAPlanIsARowUnlessAllAre) {
   const std::string file = graph(4);
-  const Finished some = reprise({"simulate", file, "--budget", "1MiB,100%"});
+  const Finished some = reprise({"simulate", file, "--budget", "1MiB,100%,512KiB,256KiB"});
   EXPECT_EQ(some.exit_code, 0) << some.err;
+  size_t reasons = 0;
+  for (size_t at = 0; (at = some.out.find("so at least ", at)) != std::string::npos; ++at) ++reasons;
+  EXPECT_EQ(reasons, 1u) << some.out;
+  EXPECT_NE(some.out.find("none: as above\n"), std::string::npos) << some.out;
   EXPECT_NE(some.out.find("none: a budget of 1048576 bytes"), std::string::npos) << some.out;
   expect_refused(reprise({"simulate", file, "--budget", "1MiB"}), 1, "2097152 bytes");
 }

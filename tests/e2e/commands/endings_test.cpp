@@ -159,6 +159,37 @@ TEST_F(Endings, APlanThatNeverAppliesIsSaid) {
   }
 }
 
+// Without the launcher, which says it itself, nobody else would.
+TEST_F(Endings, APreloadedPlanThatNeverAppliesIsSaidOnceWithTheReasonOfTheRunLog) {
+  const std::string plan = scratch_.path("a.plan");
+  ASSERT_EQ(reprise({"record", "--device", "sim", "-o", trace_}, trainer("10")).exit_code, 0);
+  ASSERT_EQ(reprise({"plan", trace_, "--budget", "50%", "-o", plan}).exit_code, 0);
+  Environment environment = preloaded("1GiB");
+  environment["REPRISE_PLAN"] = plan;
+  environment["REPRISE_RUN_LOG"] = scratch_.path("a.run");
+  const Outcome own = run(trainer("10"), environment);
+  EXPECT_EQ(own.exit_code, 0);
+  EXPECT_EQ(own.err, "");
+  const Outcome other = run(trainer("10", "128"), environment);
+  EXPECT_EQ(other.exit_code, 0) << other.err;
+  const auto reasons = lines_of(read_run_log(scratch_.path("a.run")), "on_demand");
+  ASSERT_EQ(reasons.size(), 1u);
+  EXPECT_EQ(other.err, "reprise: " + plan + ": the plan never applied: " + reasons[0].at("reason").get<std::string>() +
+                           "; memory was managed on demand: record and plan this command\n");
+  EXPECT_TRUE(has(other.err, "its first call, an allocation of ")) << other.err;
+}
+
+TEST_F(Endings, APreloadedPlanForMoreThanTheBudgetIsSaid) {
+  const std::string plan = scratch_.path("a.plan");
+  ASSERT_EQ(reprise({"record", "--device", "sim", "-o", trace_}, trainer("10")).exit_code, 0);
+  ASSERT_EQ(reprise({"plan", trace_, "--budget", "80%", "-o", plan}).exit_code, 0);
+  Environment environment = preloaded("2MiB");
+  environment["REPRISE_PLAN"] = plan;
+  const Outcome outcome = run(trainer("10"), environment);
+  EXPECT_TRUE(has(outcome.err, "reprise: the plan " + plan + " was made for a budget of ")) << outcome.err;
+  EXPECT_TRUE(has(outcome.err, ", and REPRISE_BUDGET is 2.0 MiB; it is tried all the same\n")) << outcome.err;
+}
+
 TEST_F(Endings, TheRunLogSaysHowTheProgramEndedAndTheReportShowsIt) {
   const std::string log = scratch_.path("a.run");
   const std::string page = scratch_.path("a.html");
@@ -265,9 +296,11 @@ TEST_F(Endings, WithoutADriverThatIsTheReason) {
        {std::vector<std::string>{"run", "--budget", "50%", "-o", scratch_.path("a.html")}, {"record", "-o", trace_}}) {
     std::vector<std::string> words = {built("bin/reprise")};
     words.insert(words.end(), command.begin(), command.end());
-    words.insert(words.end(), {"--", "/bin/true"});
+    words.insert(words.end(), {"--", "/bin/sh", "-c", "echo \"the program's own line\" >&2"});
     const Outcome outcome = run(words, none);
-    EXPECT_TRUE(has(outcome.err, "no driver")) << outcome.err;
+    EXPECT_EQ(outcome.err.find("reprise: no driver: "), 0u) << outcome.err;
+    EXPECT_LT(outcome.err.find("The program is started all the same\n"), outcome.err.find("the program's own line"))
+        << outcome.err;
     EXPECT_FALSE(has(outcome.err, "made no CUDA call")) << outcome.err;
   }
 }

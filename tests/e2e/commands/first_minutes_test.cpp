@@ -254,7 +254,7 @@ TEST_F(FirstMinutes, TheRecommendedSizeCanBeTyped) {
   ASSERT_EQ(reprise({"record", "--device", "sim", "-o", file("a.trace")}, small_trainer(6)).exit_code, 0);
   const Outcome simulated =
       reprise({"simulate", file("a.trace"), "--no-fluid", "--budget", "60%,100%", "--csv", file("a.csv")});
-  const std::string words = "recommended: --budget ";
+  const std::string words = "recommended of those asked for: --budget ";
   const size_t at = simulated.err.find(words);
   ASSERT_NE(at, std::string::npos) << simulated.err;
   const std::string rest = simulated.err.substr(at + words.size());

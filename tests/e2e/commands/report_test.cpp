@@ -280,8 +280,25 @@ TEST_F(OddPrograms, TwoRunsAreCompared) {
   ASSERT_EQ(compared.exit_code, 0) << compared.err;
   const json data = json::parse(read_file(file("two.json")));
   EXPECT_NE(data["verdict"]["text"].get<std::string>().find(" more memory"), std::string::npos) << data["verdict"];
-  EXPECT_EQ(data["rows"][1]["label"], "Budget");
-  EXPECT_EQ(data["rows"][1]["change"].get<std::string>().find("+"), 0u) << data["rows"][1];
+  EXPECT_EQ(data["rows"][1]["label"], "Arguments");
+  EXPECT_NE(data["rows"][1]["before"].get<std::string>().find("--steps 8"), std::string::npos) << data["rows"][1];
+  EXPECT_EQ(data["rows"][1]["change"], "the same");
+  EXPECT_EQ(data["rows"][2]["label"], "Budget");
+  EXPECT_EQ(data["rows"][2]["change"].get<std::string>().find("+"), 0u) << data["rows"][2];
+}
+
+// The same program, twice the work in an iteration.
+TEST_F(OddPrograms, RunsOfOtherArgumentsAreNotComparedAsIfTheyWereTheSame) {
+  page_of_run(small_trainer(8));
+  ASSERT_EQ(std::rename(file("r.run").c_str(), file("a.run").c_str()), 0);
+  page_of_run(small_trainer(8, {"--batch", "2"}));
+  const Outcome compared = reprise({"report", file("a.run"), file("r.run"), "--json", "-o", file("two.json")});
+  ASSERT_EQ(compared.exit_code, 0) << compared.err;
+  const json data = json::parse(read_file(file("two.json")));
+  EXPECT_EQ(data["verdict"]["tone"], "note");
+  EXPECT_EQ(data["verdict"]["text"].get<std::string>().find("A and B were called with different arguments"), 0u)
+      << data["verdict"];
+  EXPECT_EQ(data["rows"][1]["change"], "differs");
 }
 
 // Frames of the trainer, which is no library: its functions are in no dynamic symbol table.

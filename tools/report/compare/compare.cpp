@@ -59,6 +59,11 @@ std::string failures(const RunLog& before, const RunLog& after) {
   return first + (first.empty() || second.empty() ? "" : ", ") + second;
 }
 
+// Of the first plan; empty: there was none.
+std::string hash_of_iteration(const RunLog& log) {
+  return log.iteration_hashes.empty() ? std::string() : log.iteration_hashes.front();
+}
+
 bool are_of_two_programs(const RunLog& before, const RunLog& after) {
   return !before.program.empty() && !after.program.empty() && short_program(before) != short_program(after);
 }
@@ -75,6 +80,39 @@ Json verdict_of_times_of(const RunLog& before, const RunLog& after, const Figure
   return verdict_of_times(what, than, first, second, memory_words(before.peak_device_bytes, after.peak_device_bytes));
 }
 
+// What of two runs of one program may be compared: only what did the same work.
+struct Likeness {
+  bool same_arguments = true;  // or not known
+  bool same_iteration = true;
+};
+
+Likeness likeness_of(const RunLog& before, const RunLog& after) {
+  Likeness likeness;
+  likeness.same_arguments = !before.arguments || !after.arguments || *before.arguments == *after.arguments;
+  const std::string first = hash_of_iteration(before);
+  const std::string second = hash_of_iteration(after);
+  likeness.same_iteration = first.empty() || second.empty() ? likeness.same_arguments : first == second;
+  return likeness;
+}
+
+// Of one program, whose work was not the same.
+Json verdict_of_unlike(const RunLog& before, const RunLog& after, const Figures& a, const Figures& b,
+                       const Likeness& likeness) {
+  const auto text = [](const std::string& words) { return Json{{"tone", "note"}, {"text", words}}; };
+  const std::string called = likeness.same_arguments ? "" : "A and B were called with different arguments";
+  if (!likeness.same_iteration && !hash_of_iteration(before).empty() && !hash_of_iteration(after).empty()) {
+    return text(called.empty() ? "A and B planned different iterations: their times say nothing about each other."
+                               : called +
+                                     ", and planned different iterations: their times say nothing about each "
+                                     "other.");
+  }
+  if (a.iteration_ns == 0 || b.iteration_ns == 0 || !likeness.same_iteration) {
+    return text(called + ": their times as a whole are not compared.");
+  }
+  return text(called + ", and planned the same iteration. " +
+              verdict_of_times_of(before, after, a, b).at("text").get<std::string>());
+}
+
 // Times of runs that did not do the same work are no comparison.
 Json verdict_of(const RunLog& before, const RunLog& after, const Figures& a, const Figures& b) {
   const std::string failed = failures(before, after);
@@ -84,6 +122,12 @@ Json verdict_of(const RunLog& before, const RunLog& after, const Figures& a, con
         {"text", fmt::format("A and B are runs of different programs, {} and {}{}: their times say nothing about "
                              "each other.",
                              short_program(before), short_program(after), failed.empty() ? "" : ", and " + failed)}};
+  }
+  const Likeness likeness = likeness_of(before, after);
+  if (!likeness.same_arguments || !likeness.same_iteration) {
+    Json verdict = verdict_of_unlike(before, after, a, b, likeness);
+    if (!failed.empty()) verdict = {{"tone", "bad"}, {"text", failed + ". " + verdict.at("text").get<std::string>()}};
+    return verdict;
   }
   if (failed.empty()) return verdict_of_times_of(before, after, a, b);
   if (a.iteration_ns == 0 || b.iteration_ns == 0) {
@@ -97,6 +141,15 @@ Json verdict_of(const RunLog& before, const RunLog& after, const Figures& a, con
 
 std::string end_of(const RunLog& log) { return log.ending.empty() ? "well, or not known" : log.ending; }
 std::string safety_of(const RunLog& log) { return log.safety.empty() ? "not said" : log.safety; }
+std::string iteration_of(const RunLog& log) { return log.iteration_hashes.empty() ? "none" : hash_of_iteration(log); }
+
+// Figures beside each other, which are no better or worse for it.
+Json row_if(bool comparable, Json row) {
+  if (comparable) return row;
+  row["change"] = "";
+  row["tone"] = "note";
+  return row;
+}
 
 }  // namespace
 
@@ -105,22 +158,29 @@ Json compare_data(const ComparedRun& before, const ComparedRun& after) {
   const RunLog& b = *after.log;
   const Figures first = figures_of(a);
   const Figures second = figures_of(b);
+  const Likeness likeness = are_of_two_programs(a, b) ? Likeness{false, false} : likeness_of(a, b);
   Json rows = Json::array();
+  const auto of_iterations = [&](Json row) { rows.push_back(row_if(likeness.same_iteration, std::move(row))); };
+  const auto of_runs = [&](Json row) { rows.push_back(row_if(likeness.same_arguments, std::move(row))); };
   rows.push_back(text_row("Program", a.program, b.program));
+  if (a.arguments && b.arguments) rows.push_back(text_row("Arguments", *a.arguments, *b.arguments));
   if (!failures(a, b).empty()) rows.push_back(text_row("Ended", end_of(a), end_of(b)));
   rows.push_back(chosen_row("Budget", a.budget_bytes, b.budget_bytes, Unit::bytes));
-  rows.push_back(figure_row("Peak device memory", a.peak_device_bytes, b.peak_device_bytes, Unit::bytes));
-  rows.push_back(figure_row("Time per planned iteration", first.iteration_ns, second.iteration_ns, Unit::ns));
-  rows.push_back(figure_row("Time per iteration on demand", first.on_demand_ns, second.on_demand_ns, Unit::ns));
-  rows.push_back(figure_row("Time of the run", first.total_ns, second.total_ns, Unit::ns));
-  rows.push_back(figure_row("Time before the plan", first.before_plan_ns, second.before_plan_ns, Unit::ns));
-  rows.push_back(figure_row("Waiting, per planned iteration", first.stall_ns, second.stall_ns, Unit::ns));
-  rows.push_back(figure_row("Moved, per planned iteration", first.moved_bytes, second.moved_bytes, Unit::bytes));
-  rows.push_back(
+  of_iterations(figure_row("Peak device memory", a.peak_device_bytes, b.peak_device_bytes, Unit::bytes));
+  if (!a.iteration_hashes.empty() || !b.iteration_hashes.empty()) {
+    rows.push_back(text_row("Planned iteration, by its hash", iteration_of(a), iteration_of(b)));
+  }
+  of_iterations(figure_row("Time per planned iteration", first.iteration_ns, second.iteration_ns, Unit::ns));
+  of_iterations(figure_row("Time per iteration on demand", first.on_demand_ns, second.on_demand_ns, Unit::ns));
+  of_runs(figure_row("Time of the run", first.total_ns, second.total_ns, Unit::ns));
+  of_runs(figure_row("Time before the plan", first.before_plan_ns, second.before_plan_ns, Unit::ns));
+  of_iterations(figure_row("Waiting, per planned iteration", first.stall_ns, second.stall_ns, Unit::ns));
+  of_iterations(figure_row("Moved, per planned iteration", first.moved_bytes, second.moved_bytes, Unit::bytes));
+  of_iterations(
       figure_row("Memory-mapping calls, per planned iteration", first.vmm_calls, second.vmm_calls, Unit::count));
-  rows.push_back(figure_row("Iterations by a plan", a.iterations_planned, b.iterations_planned, Unit::count, false));
-  rows.push_back(figure_row("Iterations on demand", a.iterations_on_demand, b.iterations_on_demand, Unit::count));
-  rows.push_back(figure_row("Divergences", a.divergence_count, b.divergence_count, Unit::count));
+  of_runs(figure_row("Iterations by a plan", a.iterations_planned, b.iterations_planned, Unit::count, false));
+  of_runs(figure_row("Iterations on demand", a.iterations_on_demand, b.iterations_on_demand, Unit::count));
+  of_runs(figure_row("Divergences", a.divergence_count, b.divergence_count, Unit::count));
   rows.push_back(text_row("Policy", a.policy, b.policy));
   rows.push_back(text_row("Safety", safety_of(a), safety_of(b)));
   return {{"version", 2},

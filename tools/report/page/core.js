@@ -15,7 +15,7 @@ function wholeTick(value) { return Number.isInteger(value) ? (value + 0).toLocal
 function duration(ns) {
   if (ns >= 1e9) return (ns / 1e9).toFixed(2) + " s";
   if (ns >= 1e6) return (ns / 1e6).toFixed(ns >= 1e8 ? 0 : 1) + " ms";
-  if (ns >= 1e3) return (ns / 1e3).toFixed(ns >= 1e5 ? 0 : 1) + " \u00b5s";
+  if (ns >= 1e3) return (ns / 1e3).toFixed(ns >= 1e5 ? 0 : 1) + " us";
   return Math.round(ns) + " ns";
 }
 
@@ -34,7 +34,7 @@ function memoryStep(most, count) {
 
 // Time labels share the unit of the step, so that neighbours can be compared.
 function timeLabel(ns, step) {
-  const units = [[1e9, "s"], [1e6, "ms"], [1e3, "\u00b5s"], [1, "ns"]];
+  const units = [[1e9, "s"], [1e6, "ms"], [1e3, "us"], [1, "ns"]];
   const [size, name] = units.find(([one]) => step >= one * 0.999) || units[3];
   return Number((ns / size).toFixed(6)).toLocaleString("en") + " " + name;
 }

@@ -21,6 +21,7 @@ using tools::value_of;
 
 void read_start(const json& line, RunLog& log) {
   log.program = value_of(line, run_log::start::program);
+  if (line.contains(run_log::start::arguments.name)) log.arguments = value_of(line, run_log::start::arguments);
   log.program_hash = value_of(line, run_log::start::program_hash);
   log.recording = value_of(line, run_log::start::recording);
   log.driver = value_of(line, run_log::start::driver);
@@ -207,6 +208,11 @@ void complete(RunLog& log) {
 
 }  // namespace
 
+std::string command_of(const RunLog& log) {
+  const std::string arguments = log.arguments.value_or("");
+  return arguments.empty() ? log.program : log.program + " " + arguments;
+}
+
 std::string ending_of(int exit_code, int signal) {
   if (signal != 0) return fmt::format("signal {} ({})", signal, strsignal(signal));
   return exit_code != 0 ? fmt::format("exit code {}", exit_code) : std::string();
@@ -250,9 +256,13 @@ void keep_iterations(RunLog& log, uint64_t calls) {
   for (const RunRepeats& over : log.repeats) removed += over.calls != calls ? over.iterations : 0;
   std::erase_if(log.repeats, [calls](const RunRepeats& over) { return over.calls != calls; });
   log.iterations_on_demand -= std::min(removed, log.iterations_on_demand);
-  log.iterations_left = static_cast<uint64_t>(
-      std::count_if(log.divergences.begin(), log.divergences.end(),
-                    [calls](const RunDivergence& one) { return !one.loop_end && calls > 0 && 2 * one.call >= calls; }));
+  const auto half_over = [calls](const RunDivergence& one) {
+    return !one.loop_end && calls > 0 && 2 * one.call >= calls;
+  };
+  log.iterations_left = static_cast<uint64_t>(std::count_if(log.divergences.begin(), log.divergences.end(), half_over));
+  if (log.iterations_left == 0 || !half_over(log.divergences.back())) return;
+  const RunDivergence& last = log.divergences.back();
+  log.last_left_ended = !last.resumed && !log.iterations.empty() && log.iterations.back().index < last.iteration;
 }
 
 uint64_t median_iteration_ns(const RunLog& log, bool planned) {

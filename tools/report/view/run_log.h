@@ -78,8 +78,9 @@ struct RunUnmanaged {
 
 struct RunLog {
   std::string program;
-  std::string program_hash;  // "": not said
-  uint64_t recording = 0;    // which trace this process recorded; 0: none, or not said
+  std::optional<std::string> arguments;  // none: not said, as in logs of 0.1
+  std::string program_hash;              // "": not said
+  uint64_t recording = 0;                // which trace this process recorded; 0: none, or not said
   std::string driver;
   std::string device;
   std::string mode;
@@ -126,6 +127,7 @@ struct RunLog {
   uint64_t iterations_planned = 0;
   uint64_t iterations_on_demand = 0;
   uint64_t iterations_left = 0;   // that were half over when they left their plan; set by keep_iterations()
+  bool last_left_ended = false;   // the last of these ended the loop: no iteration came behind it
   uint64_t divergence_count = 0;  // but for loop ends
   uint64_t offload_bytes = 0;     // in all, planned and on demand
   uint64_t reload_bytes = 0;
@@ -135,6 +137,9 @@ struct RunLog {
   uint64_t peak_footprint_bytes = 0;  // what that takes of a device without Reprise; 0: not said
   uint64_t unreadable_lines = 0;      // cut off or damaged
 };
+
+// As it was called.
+std::string command_of(const RunLog& log);
 
 // In words; empty when it ended well.
 std::string ending_of(int exit_code, int signal);

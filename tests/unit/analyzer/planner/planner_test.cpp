@@ -44,6 +44,26 @@ TEST(Planner, PlansDownToTheLargestWorkingSet) {
   EXPECT_GT(last, 0u);
 }
 
+// The program frees ahead of the device, mostly before the iteration has begun there.
+TEST(Planner, ReleasesAreBehindWhatUsesTheTensor) {
+  const Result<plan::Plan> planned = plan_for(train_chain(6, 4 * kChunk, 3), 6 * 4 * kChunk);
+  ASSERT_TRUE(planned.ok()) << planned.status().message();
+  const plan::Plan& plan = planned.value();
+  size_t releases = 0;
+  for (const plan::Call& call : plan.calls) {
+    if (call.kind != plan::CallKind::op) continue;
+    const uint64_t done = plan.vertices[call.vertex].predicted_end_ns;
+    for (const plan::OpAccess& access : call.accesses) {
+      if (is_persistent(plan.tensors[access.tensor])) continue;
+      const uint32_t release = plan.calls[plan.tensors[access.tensor].free_call].vertex;
+      EXPECT_GE(plan.vertices[release].predicted_start_ns, done) << release;
+      EXPECT_GE(plan.vertices[release].predicted_end_ns, plan.vertices[release].predicted_start_ns);
+      ++releases;
+    }
+  }
+  EXPECT_GT(releases, 0u);
+}
+
 TEST(Planner, SaysWhichKernelNeedsMore) {
   const trace::Trace trace = train_chain(6, 4 * kChunk, 3);
   const Result<plan::Plan> plan = plan_for(trace, 12 * kChunk - 1);

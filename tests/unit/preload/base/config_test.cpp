@@ -136,6 +136,33 @@ TEST(Config, VariablesThatChangeNothingAreNamed) {
             "made\n");
 }
 
+TEST(Config, VariablesOfPlansAndRecordingsThatChangeNothingAreNamed) {
+  const std::map<std::string, std::string> of_plans = {
+      {"REPRISE_PLAN", "a.plan"}, {"REPRISE_WAIT_FOR_PLAN", "1"}, {"REPRISE_KEEP", "1"}, {"REPRISE_CALL_SITES", "0"}};
+  EXPECT_EQ(
+      without_effect(of_plans),
+      "reprise: REPRISE_WAIT_FOR_PLAN has no effect but with REPRISE_BUDGET and without REPRISE_PLAN, where plans "
+      "are made\n"
+      "reprise: REPRISE_KEEP has no effect but with REPRISE_BUDGET and without REPRISE_PLAN, where plans are "
+      "made\n"
+      "reprise: REPRISE_CALL_SITES has no effect without REPRISE_TRACE, or a budget to plan for: no calls are "
+      "recorded\n");
+  EXPECT_EQ(without_effect({{"REPRISE_FACTS", "folder"}, {"REPRISE_ACTIVITY", "events"}, {"REPRISE_CALL_SITES", "1"}}),
+            "reprise: REPRISE_FACTS has no effect without REPRISE_BUDGET or REPRISE_PLAN, which switch managing memory "
+            "on\n"
+            "reprise: REPRISE_ACTIVITY has no effect without REPRISE_BUDGET, REPRISE_PLAN or REPRISE_TRACE: no device "
+            "times are asked for\n");
+  EXPECT_EQ(without_effect({{"REPRISE_TRACE", "a.trace"}, {"REPRISE_ACTIVITY", "events"}, {"REPRISE_CALL_SITES", "0"}}),
+            "");
+  EXPECT_EQ(without_effect({{"REPRISE_BUDGET", "50%"},
+                            {"REPRISE_WAIT_FOR_PLAN", "1"},
+                            {"REPRISE_KEEP", "1"},
+                            {"REPRISE_FACTS", "folder"},
+                            {"REPRISE_ACTIVITY", "none"},
+                            {"REPRISE_CALL_SITES", "0"}}),
+            "");
+}
+
 TEST(Config, TableNamesEachVariableOnce) {
   size_t count = 0;
   const ConfigVariable* table = config_variables(&count);

@@ -206,6 +206,24 @@ TEST_F(PlanFollowerTest, AProgramThatEndsSoonBehindItsPlanCameTooLate) {
   EXPECT_NE(follower_.why_never_begun(0), "");
 }
 
+TEST_F(PlanFollowerTest, AFirstCallThatNeverCameIsNamedWithItsSize) {
+  use_plan();
+  allocate(kOther);
+  EXPECT_EQ(follower_.why_never_begun(0),
+            "no iteration began that the plan was made of: its first call, an allocation of 8.0 KiB, never came");
+  EXPECT_EQ(follower_.where_left(0), "");
+}
+
+TEST_F(PlanFollowerTest, APlanThatWasLeftKnowsWhereAndForWhat) {
+  use_plan();
+  EXPECT_TRUE(allocate().planned);
+  EXPECT_FALSE(kernel(6).planned);
+  EXPECT_EQ(follower_.why_never_begun(0), "");
+  EXPECT_EQ(follower_.where_left(0),
+            "the plan came in force with iteration 0, and the program left it at call 1 of 3: expected a_kernel, got "
+            "some_kernel");
+}
+
 TEST_F(PlanFollowerTest, APlanThatIsLeftOnceJustBeforeTheEndRuledTheLastIteration) {
   use_plan();
   EXPECT_TRUE(allocate().planned);

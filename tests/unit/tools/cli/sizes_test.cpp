@@ -47,6 +47,14 @@ TEST(Sizes, ImpossibleBudgetsAreRefused) {
   EXPECT_NE(parse_budget("abc", "--host-memory").status().message().find("--host-memory"), std::string::npos);
 }
 
+TEST(Sizes, AForgottenPercentSignIsNamed) {
+  EXPECT_EQ(parse_budget("70").status().message(),
+            "--budget 70: 70 bytes are too few to hold anything; did you mean 70%?");
+  EXPECT_EQ(parse_budget("700").status().message().find("did you mean"), std::string::npos);
+  EXPECT_EQ(parse_budget("0").status().message().find("did you mean"), std::string::npos);
+  EXPECT_EQ(parse_budget("70B").status().message().find("did you mean"), std::string::npos);
+}
+
 RC_GTEST_PROP(Sizes, WhatGoesToTheShimReadsBackTheSame, (uint32_t kilobytes)) {
   Budget budget;
   budget.bytes = kSmallestBudget + uint64_t{kilobytes} * 1024;

@@ -160,6 +160,38 @@ TEST(Csv, WhatIsNotKnownOfAnIterationOnDemandIsEmpty) {
   EXPECT_EQ(to_perfetto(inputs).value().find("stall_ns"), to_perfetto(inputs).value().rfind("stall_ns"));
 }
 
+// A line each, those first that cost most: as the table of the page.
+TEST(Csv, TensorsThatCostMostComeFirst) {
+  const Sample sample;
+  const auto rows = lines(to_tensor_table(sample.inputs()).value());
+  const Json page = report::tensor_table_section(sample.inputs());
+  ASSERT_EQ(rows.size(), 1 + page.at("rows").size());
+  ASSERT_GT(rows.size(), 2u);
+  for (size_t i = 1; i < rows.size(); ++i) {
+    const Json& row = page.at("rows").at(i - 1);
+    const size_t stack = row.at(7);
+    std::string expected;
+    for (size_t column = 0; column < 7; ++column) expected += row.at(column).dump() + ",";
+    EXPECT_EQ(rows[i].find(expected), 0u) << rows[i];
+    EXPECT_EQ(rows[i].size() == expected.size(), stack == 0) << rows[i];
+  }
+  EXPECT_FALSE(to_tensor_table({&sample.trace}).ok());
+}
+
+TEST(Perfetto, HostThreadsHaveTheirOwnNumbers) {
+  Sample sample;
+  for (trace::Event& event : sample.trace.events) {
+    if (auto* op = std::get_if<trace::Op>(&event)) op->record.thread = 12062;
+  }
+  bool named = false;
+  for (const Json& event : perfetto({&sample.trace})) {
+    if (event.at("name") != "thread_name" || event.at("args").at("name") != "Host thread 12062") continue;
+    EXPECT_EQ(event.at("tid"), 12062);
+    named = true;
+  }
+  EXPECT_TRUE(named);
+}
+
 // Each in the table of its file.
 TEST(Csv, EveryColumnIsDescribed) {
   const Sample sample;
@@ -169,6 +201,7 @@ TEST(Csv, EveryColumnIsDescribed) {
   const std::string text = page.str();
   const std::map<std::string, std::string> heads = {
       {"| of a run log,", lines(to_csv({nullptr, nullptr, &sample.log}).value())[0]},
+      {"| of a plan's tensors,", lines(to_tensor_table({nullptr, &sample.plan}).value())[0]},
       {"| of a plan,", lines(to_csv({nullptr, &sample.plan}).value())[0]},
       {"| of a trace,", lines(to_csv({&sample.trace}).value())[0]}};
   for (const auto& [title, head] : heads) {

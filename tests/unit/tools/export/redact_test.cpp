@@ -48,6 +48,21 @@ TEST(Redact, NoNameOfATraceIsLeftAndEqualOnesStayEqual) {
   }
 }
 
+// The first thread of a process has its number.
+TEST(Redact, ThreadsAreCounted) {
+  trace::Trace trace = secret_trace();
+  uint32_t next = 0;
+  for (trace::Event& event : trace.events) {
+    if (auto* op = std::get_if<trace::Op>(&event)) op->record.thread = 12062 + next++ % 2;
+  }
+  Redactor().redact(trace);
+  std::vector<uint32_t> threads;
+  for (const trace::Event& event : trace.events) {
+    if (const auto* const op = std::get_if<trace::Op>(&event)) threads.push_back(op->record.thread);
+  }
+  EXPECT_EQ(threads, (std::vector<uint32_t>{1, 2, 1, 2}));
+}
+
 TEST(Redact, APlanHasTheNumbersOfItsTrace) {
   trace::Trace trace = secret_trace();
   plan::Plan plan = tools::test::sample_plan();
@@ -68,7 +83,7 @@ TEST(Redact, APlanHasTheNumbersOfItsTrace) {
 }
 
 constexpr const char* kLog =
-    "{\"kind\":\"start\",\"program\":\"/home/ada/secret\",\"driver\":\"/home/ada/"
+    "{\"kind\":\"start\",\"program\":\"/home/ada/secret\",\"arguments\":\"--key secret\",\"driver\":\"/home/ada/"
     "libcuda.so.1\",\"safety\":\"strict\",\"device\":\"GPU\","
     "\"program_hash\":\"00ab\",\"chunk_bytes\":65536}\n"
     "{\"kind\":\"plan\",\"index\":0,\"path\":\"/home/ada/a.plan\",\"policy\":\"lru\",\"iteration_hash\":\"00cd\"}\n"

@@ -135,6 +135,28 @@ TEST(Report, TheEndOfTheLoopIsNoMishap) {
   EXPECT_EQ(text.find("something else than"), std::string::npos) << text;
 }
 
+// Strict safety maps with each move, whatever a plan counts; and a mean is no whole number.
+TEST(Report, MappingCallsAreAPredictionWithTrustedSafetyAlone) {
+  Sample sample;
+  uint64_t calls = 41;
+  for (RunIteration& it : sample.log.iterations) {
+    if (it.planned) it.vmm_calls = calls++;
+  }
+  const auto row = [&] {
+    for (const Json& one : totals_section(sample.inputs())) {
+      if (one.at("label") == "Memory-mapping calls") return one;
+    }
+    return Json();
+  };
+  EXPECT_EQ(row().at("predicted"), "0") << "logs of before had no safety";
+  EXPECT_EQ(row().at("measured"), "41.5");
+  sample.log.safety = "strict";
+  EXPECT_EQ(row().at("predicted"), "");
+  EXPECT_NE(row().at("note").get<std::string>().find("mean of 2 planned iterations"), std::string::npos);
+  sample.log.safety = "trusted";
+  EXPECT_EQ(row().at("predicted"), "0");
+}
+
 TEST(Report, LoopEndsAreDeparturesButNoDivergences) {
   const RunLog log = parse_run_log(
       "{\"kind\":\"activate\",\"iteration\":2}\n"
@@ -185,6 +207,24 @@ std::string text_of_cards(const Json& cards) {
             one["detail"].get<std::string>() + "\n";
   }
   return text;
+}
+
+// The card counts it, and calls nothing halfway that was the last.
+TEST(Report, TheIterationThatEndsTheLoopIsNotCalledLeftHalfway) {
+  const auto cards = [](const std::string& behind) {
+    RunLog log = parse_run_log(
+        "{\"kind\":\"iteration\",\"index\":5,\"mode\":\"planned\"}\n"
+        "{\"kind\":\"divergence\",\"iteration\":6,\"call\":3,\"expected\":\"a\",\"got\":\"b\"}\n" +
+        behind + "{\"kind\":\"end\",\"iterations_planned\":6,\"divergences\":1}\n");
+    keep_iterations(log, 4);
+    return text_of_cards(headline_section({nullptr, nullptr, &log}));
+  };
+  const std::string last = cards("");
+  EXPECT_NE(last.find("6 of 7 planned"), std::string::npos) << last;
+  EXPECT_NE(last.find(", the last one ended the loop"), std::string::npos) << last;
+  EXPECT_EQ(last.find("halfway"), std::string::npos) << last;
+  const std::string resumed = cards("{\"kind\":\"activate\",\"iteration\":7}\n");
+  EXPECT_NE(resumed.find(", 1 left their plan halfway;"), std::string::npos) << resumed;
 }
 
 TEST(Report, WhyNothingWasPlannedIsShownAsItWasWritten) {

@@ -64,6 +64,46 @@ TEST_F(Compare, RunsOfDifferentProgramsSayNothingAboutEachOther) {
   EXPECT_EQ(compare_summary(data()).find("different"), std::string::npos);
 }
 
+// Of one program, with half as much work in an iteration of B.
+TEST_F(Compare, OtherIterationsSayNothingAboutEachOther) {
+  for (RunIteration& it : after_.iterations) it.wall_ns /= 2;
+  before_.arguments = "--batch 16";
+  after_.arguments = "--batch 10";
+  before_.iteration_hashes = {"00aa"};
+  after_.iteration_hashes = {"00bb"};
+  EXPECT_EQ(compare_summary(data()),
+            "A and B were called with different arguments, and planned different iterations: their times say nothing "
+            "about each other.");
+  EXPECT_EQ(data().at("verdict").at("tone"), "note");
+  EXPECT_EQ(row_of(data(), "Arguments").at("before"), "--batch 16");
+  EXPECT_EQ(row_of(data(), "Arguments").at("change"), "differs");
+  EXPECT_EQ(row_of(data(), "Planned iteration, by its hash").at("after"), "00bb");
+  EXPECT_EQ(row_of(data(), "Planned iteration, by its hash").at("change"), "differs");
+  for (const char* label : {"Time per planned iteration", "Time of the run", "Peak device memory"}) {
+    EXPECT_EQ(row_of(data(), label).at("tone"), "note") << label;
+    EXPECT_EQ(row_of(data(), label).at("change"), "") << label;
+  }
+  after_.arguments = before_.arguments;
+  EXPECT_EQ(compare_summary(data()), "A and B planned different iterations: their times say nothing about each other.");
+}
+
+// More steps of the same kind.
+TEST_F(Compare, OtherArgumentsWithTheSameIterationAreSaid) {
+  for (RunIteration& it : after_.iterations) it.wall_ns /= 2;
+  before_.arguments = "--steps 5";
+  after_.arguments = "--steps 9";
+  before_.iteration_hashes = after_.iteration_hashes = {"00aa"};
+  EXPECT_EQ(compare_summary(data()),
+            "A and B were called with different arguments, and planned the same iteration. A planned iteration of B "
+            "took 50.0 % less than one of A (410 ns instead of 820 ns), in the same memory.");
+  EXPECT_EQ(data().at("verdict").at("tone"), "note");
+  EXPECT_EQ(row_of(data(), "Time per planned iteration").at("change"), "-50.0 %");
+  EXPECT_EQ(row_of(data(), "Time of the run").at("change"), "");
+  before_.iteration_hashes.clear();
+  EXPECT_EQ(compare_summary(data()),
+            "A and B were called with different arguments: their times as a whole are not compared.");
+}
+
 TEST_F(Compare, WhatIsNotKnownIsNotCompared) {
   after_ = parse_run_log("{\"kind\":\"start\"}\n");
   const Json data = this->data();
