@@ -322,6 +322,7 @@ void Enforcer::take_plan(uint64_t sequence) noexcept {
   line.add(run_log::plan::index, uint64_t{plan_count_})
       .add(run_log::plan::path, plan_path_)
       .add(run_log::plan::iteration_hash, identity_text(plan.iteration_hash))
+      .add(run_log::plan::calls, uint64_t{words_of(*plan_index).size()})
       .add(run_log::plan::policy, plan.policy)
       .add(run_log::plan::chunk_count, plan.chunk_count)
       .add(run_log::plan::budget_bytes, plan.budget_bytes)

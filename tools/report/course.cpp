@@ -149,8 +149,11 @@ void say_time_lost(const Inputs& inputs, Sentences& say) {
   }
   std::string lost;
   if (timed > 0 && facts.actual_ns > 0 && took_ns > timed * facts.actual_ns) {
-    lost = fmt::format(" {} on demand took {} in all, planned ones {} each: {} were lost to having no plan.",
-                       plural(timed, "iteration"), format_duration(took_ns), format_duration(facts.actual_ns),
+    const std::string all = timed < log.iterations_on_demand ? fmt::format(" of {}", log.iterations_on_demand) : "";
+    const std::string which =
+        fmt::format("{}{} iteration{} on demand", timed, all, timed == 1 && all.empty() ? "" : "s");
+    lost = fmt::format(" {} took {} in all, planned ones {} each: {} were lost to having no plan.", which,
+                       format_duration(took_ns), format_duration(facts.actual_ns),
                        format_duration(took_ns - timed * facts.actual_ns));
   }
   say.note(fmt::format("The run took {} in all, {} of it ({:.0f} %) before the plan was in force.{}",
@@ -224,11 +227,11 @@ void say_plan_state(const Inputs& inputs, Sentences& say) {
 void say_plan_in_force(const Inputs& inputs, Sentences& say) {
   if (inputs.log == nullptr || inputs.log->activation_count == 0) return;
   const RunLog& log = *inputs.log;
-  say.note(
-      fmt::format("The plan{} was ready{} and came in force{} with iteration {}. Until then tensors were moved on "
-                  "demand. {} of {} ran by the plan from start to end.",
-                  an_iteration(inputs), since_start(log, log.plan_at_ns), since_start(log, log.activation_at_ns),
-                  log.first_activation, log.iterations_planned, plural(all_iterations(log), "iteration")));
+  say.note(fmt::format(
+      "The plan{} was ready{} and came in force{} with iteration {}. Until then tensors were moved on "
+      "demand. {} of {} ran by the plan from start to end.",
+      an_iteration(inputs), since_start(log, log.plan_at_ns), since_start(log, log.activation_at_ns),
+      log.first_activation, log.iterations_planned, plural(all_iterations(log), "iteration") + of_loops(log)));
   say_time_lost(inputs, say);
   if (log.plan_count > 1) {
     say.note(fmt::format("{} plans were made in all, for the program has several loops; this report shows the first.",

@@ -111,12 +111,13 @@ Json run_card(const Inputs& inputs, const Facts& facts) {
   if (all_iterations(log) == 0) {
     return card("Iterations", "none found", "tensors moved on demand" + times_of_run(facts));
   }
-  return card(
-      "Iterations", fmt::format("{} of {} planned", log.iterations_planned, all_iterations(log)),
-      fmt::format("{} on demand{}{}; {} divergence{}", log.iterations_on_demand,
-                  log.iterations_left > 0 ? fmt::format(", {} left their plan halfway", log.iterations_left) : "",
-                  times_of_run(facts), log.divergence_count, log.divergence_count == 1 ? "" : "s"),
-      log.iterations_planned > 0 ? "good" : "plain");
+  const std::string loops = of_loops(log);
+  return card("Iterations", fmt::format("{} of {} planned", log.iterations_planned, all_iterations(log)),
+              fmt::format("{}{} on demand{}{}; {} divergence{}", loops.empty() ? "" : loops.substr(1) + ": ",
+                          log.iterations_on_demand,
+                          log.iterations_left > 0 ? fmt::format(", {} not finished", log.iterations_left) : "",
+                          times_of_run(facts), log.divergence_count, log.divergence_count == 1 ? "" : "s"),
+              log.iterations_planned > 0 ? "good" : "plain");
 }
 
 Json safety_card(const Inputs& inputs) {
@@ -200,7 +201,7 @@ std::string make_summary(const Inputs& inputs) {
     line += has_plans(log) ? ", no iteration planned" : ", no iteration found to plan";
     return line + reason_for_the_terminal(inputs);
   }
-  line += fmt::format(", {} of {} iterations planned", log.iterations_planned, all_iterations(log));
+  line += fmt::format(", {} of {} iterations{} planned", log.iterations_planned, all_iterations(log), of_loops(log));
   return line + reason_for_the_terminal(inputs);
 }
 

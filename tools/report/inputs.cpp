@@ -296,7 +296,7 @@ report::Inputs LoadedFiles::examined() {
     }
   }
   if (log && (plan || trace)) report::keep_iterations(*log, result.iteration_calls);
-  if (log && made_by(*log)) {
+  if (log && made_by(*log) && !log->counted) {
     // Its trace has them all, but those that a plan ruled.
     log->iterations_on_demand = std::max(log->iterations_on_demand, result.iterations_recorded);
   }

@@ -46,9 +46,9 @@ Json verdict_of_run(const Inputs& inputs, const Facts& facts) {
   }
   const std::string used = memory(facts.peak_actual, facts.peak_before);
   if (log.iterations_planned > 0) {
-    return verdict("good", fmt::format("It ran in {}: {} of {} iterations by a plan, which took {} each{}.", used,
-                                       log.iterations_planned, all_iterations(log), format_duration(facts.actual_ns),
-                                       waiting(log)));
+    return verdict("good", fmt::format("It ran in {}: {} of {} iterations{} by a plan, which took {} each{}.", used,
+                                       log.iterations_planned, all_iterations(log), of_loops(log),
+                                       format_duration(facts.actual_ns), waiting(log)));
   }
   if (!log.reasons.empty() && tools::says(log.reasons.back().cause, run_log::on_demand::fits)) {
     return verdict("good", fmt::format("It ran in {}: all that it needs at once fits, and nothing moved.", used));
