@@ -224,10 +224,13 @@ void PlannerProcess::run(const PlanRequest& request, Recorder* recorder, const P
     arguments.insert(arguments.end(), {"--facts", request.facts});
   }
   const int status = run_unseen(arguments, request.limit_seconds);
-  if (status == 0) {
+  const std::string line = first_line(status_file.path());
+  if (status == 0 && text_of(line, "status") == "fits") {  // by the time the question was read
+    message_ = "the budget holds everything: nothing moves, and nothing is planned";
+    answer(PlanState::not_yet);
+  } else if (status == 0) {
     load(plan_file.path(), place);
   } else {
-    const std::string line = first_line(status_file.path());
     const int code = status != -1 && WIFEXITED(status) ? WEXITSTATUS(status) : kNotStarted;
     const bool started = code != kNotStarted;
     if (code == kTooLong) {

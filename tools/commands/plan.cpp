@@ -56,7 +56,8 @@ const char* status_word(StatusCode code) {
   }
 }
 
-// One line of JSON: status (ok, no_iteration, infeasible, error), message, minimum_bytes (0: not known).
+// One line of JSON: status (ok, fits: without a plan, no_iteration, infeasible, error), message,
+// minimum_bytes (0: not known).
 Status write_status(const std::string& path, const char* word, const std::string& message, uint64_t minimum_bytes) {
   if (path.empty()) return {};
   const nlohmann::ordered_json line = {{"status", word}, {"message", message}, {"minimum_bytes", minimum_bytes}};
@@ -75,7 +76,7 @@ class Planning {
     if (Status status = outputs.check(); !status.ok()) return fail(status);
     const Status made = make();
     progress_.clear();
-    const char* word = searched_ ? status_word(made.code()) : made.ok() ? "ok" : "error";
+    const char* word = needless_ ? "fits" : searched_ ? status_word(made.code()) : made.ok() ? "ok" : "error";
     const Status told = write_status(arguments_.status, word, made.message(), minimum_bytes_);
     if (!made.ok()) return fail(made);
     return told.ok() ? 0 : fail(told);
@@ -132,7 +133,8 @@ class Planning {
   Status plan_workload(Result<analyzer::Workload> workload, const analyzer::PlanOptions& options,
                        const std::string& output) {
     if (!workload.ok()) return named(workload.status());
-    minimum_bytes_ = workload.value().minimum_bytes;
+    minimum_bytes_ = analyzer::least_budget(workload.value());
+    if (needs_none(workload.value(), options)) return tell_needless(workload.value(), options);
     progress_.step("planning");
     analyzer::PlanSummary summary;
     Result<plan::Plan> plan = analyzer::make_plan(workload.value(), options, &summary);
@@ -149,6 +151,28 @@ class Planning {
     progress_.clear();
     if (!written.ok()) return named(written);
     return tell(workload.value(), plan.value(), summary, options, name);
+  }
+
+  // All fits as it is, and a plan, which keeps small tensors apart, would not.
+  static bool needs_none(const analyzer::Workload& workload, const analyzer::PlanOptions& options) {
+    const uint64_t budget = budget_of(workload, options);
+    return analyzer::holds_everything(workload, budget) && budget < workload.minimum_bytes;
+  }
+  static uint64_t budget_of(const analyzer::Workload& workload, const analyzer::PlanOptions& options) {
+    if (options.budget_bytes != 0) return options.budget_bytes;
+    return analyzer::share_of_peak(workload, options.budget_fraction);
+  }
+  Status tell_needless(const analyzer::Workload& workload, const analyzer::PlanOptions& options) {
+    needless_ = true;
+    progress_.clear();
+    if (arguments_.quiet) return {};
+    const uint64_t budget = budget_of(workload, options);
+    say(
+        fmt::format("{}: all that the program has at once, {}, fits into {}: nothing has to move, so no plan was "
+                    "written; next: reprise run{} --budget {} -- program",
+                    arguments_.trace, format_bytes(workload.peak_bytes), format_bytes(budget),
+                    simulated_ ? " --device sim" : "", typed_bytes(budget)));
+    return {};
   }
 
   Status tell(const analyzer::Workload& workload, const plan::Plan& plan, const analyzer::PlanSummary& summary,
@@ -213,6 +237,7 @@ class Planning {
   const PlanArguments& arguments_;
   mutable Progress progress_;
   bool searched_ = false;   // the trace was read: what is not found from here on is an iteration
+  bool needless_ = false;   // nothing has to move, and there is no plan
   bool simulated_ = false;  // recorded on the simulated device, as the plan will be replayed
   uint64_t minimum_bytes_ = 0;
 };

@@ -276,7 +276,7 @@ report::Inputs LoadedFiles::examined() {
       result.iterations_recorded = found.iteration.occurrences;
       result.iteration_covers = analyzer::covered(found.iteration);
       const bool planned = report::is_of_plan(found, plan ? &*plan : nullptr, log ? &*log : nullptr);
-      if (planned) result.minimum_bytes = found.minimum_bytes;
+      if (planned) result.minimum_bytes = analyzer::least_budget(found);
       if (planned) result.known_share = known_share(found);
       result.one_loop = planned && report::is_nearly_all(found, log ? &*log : nullptr);
       const report::KernelTimes times = report::kernel_times(found, plan ? &*plan : nullptr, log ? &*log : nullptr);

@@ -83,6 +83,61 @@ TEST_F(FirstMinutes, APercentageIsTheSameBudgetEverywhere) {
   EXPECT_EQ(json::parse(read_file(file("a.json")))["budget_curve"]["peak"], peak);
 }
 
+// Plain bytes behind these words; 0: there are none.
+uint64_t bytes_behind(const std::string& text, const std::string& words) {
+  for (size_t at = text.find(words); at != std::string::npos; at = text.find(words, at + 1)) {
+    char* end = nullptr;
+    const uint64_t bytes = std::strtoull(text.c_str() + at + words.size(), &end, 10);
+    if (std::string(end).find(" bytes") == 0) return bytes;
+  }
+  return 0;
+}
+
+// Mostly small tensors: a plan, which keeps them apart, takes more than the program does without one.
+TEST_F(FirstMinutes, NoLeastBudgetLiesAboveWhatTheProgramTakes) {
+  int above = 0;
+  for (const char* granularity : {"32KiB", "64KiB", "128KiB"}) {
+    for (const std::vector<std::string>& shape :
+         {std::vector<std::string>{}, {"--layers", "2"}, {"--batch", "2"}, {"--batch", "6", "--width", "64"}}) {
+      const Environment chunks = {{"REPRISE_SIM_GRANULARITY", granularity}, {"REPRISE_WAIT_FOR_PLAN", "1"}};
+      const auto program = small_trainer(6, shape);
+      const auto run_with = [&](const std::string& budget) {
+        return reprise({"run", "--device", "sim", "--budget", budget, "-o", file("a.html"), "--run-log", file("r.run"),
+                        "--trace", file("r.trace")},
+                       program, chunks);
+      };
+      const Outcome below = run_with("95%");
+      const uint64_t peak = end_of_run()["peak_footprint_bytes"];
+      const std::string where = std::string(granularity) + " " + std::to_string(peak) + ": " + below.err;
+      const json curve = page()["budget_curve"];
+      EXPECT_TRUE(curve.is_null() || curve["minimum"].get<uint64_t>() <= peak) << where;
+      const uint64_t told = bytes_behind(below.err, "at least ");
+      EXPECT_LE(told, peak) << where;
+      if (told == 0) continue;
+      EXPECT_EQ(page()["advice"][0]["title"].get<std::string>().find("Give it at least "), 0u) << page()["advice"];
+      // What is asked for is enough, in all commands.
+      const std::string least = std::to_string(told);
+      const Outcome planned = reprise({"plan", file("r.trace"), "--budget", least, "-o", file("m.plan")});
+      EXPECT_EQ(planned.exit_code, 0) << where << planned.err;
+      EXPECT_EQ(reprise({"simulate", file("r.trace"), "--budget", least, "--no-fluid"}).exit_code, 0) << where;
+      const Outcome less = reprise({"plan", file("r.trace"), "--budget", std::to_string(told - 1)});
+      EXPECT_EQ(bytes_behind(less.err, "at least "), told) << less.err;
+      if (below.err.find("a plan takes more than the program does without one") == std::string::npos) continue;
+      ++above;
+      EXPECT_EQ(told, peak) << where;
+      EXPECT_NE(
+          planned.err.find("nothing has to move, so no plan was written; next: reprise run --device sim --budget "),
+          std::string::npos)
+          << planned.err;
+      const Outcome enough = run_with(least);
+      EXPECT_NE(enough.err.find("as nothing has to move"), std::string::npos) << where << enough.err;
+      EXPECT_EQ(page()["advice"].dump().find("Give it"), std::string::npos) << page()["advice"].dump(1);
+      EXPECT_NE(page()["verdict"]["text"].get<std::string>().find("nothing moved"), std::string::npos);
+    }
+  }
+  EXPECT_GT(above, 1) << "otherwise this test shows nothing";
+}
+
 // Half of the peak has no plan here.
 TEST_F(FirstMinutes, TheNextStepWorksAsItIsTyped) {
   const Outcome recorded = reprise({"record", "--device", "sim", "-o", file("n.trace")}, small_trainer(4),
