@@ -111,17 +111,18 @@ class IterationSearch {
     return iteration;
   }
 
-  // Do the calls repeat, tensors aside?
+  // Do the calls repeat, tensors aside? A few allocations in a row are no loop of the program.
   bool repeats_with_other_tensors() const {
-    const std::vector<LoopPeriod> periods = periods_of(stream_, words_, coverage_);
-    return !periods.empty();
+    const Coverage calls(stream_, true);
+    const std::vector<LoopPeriod> periods = periods_of(stream_, words_, calls);
+    return !periods.empty() && 2 * periods.front().most >= calls.total();
   }
 
   std::string why_none() const {
     const char* why = repeats_with_other_tensors()
                           ? "its calls repeat, but with other tensors each time: either it was recorded for less than "
-                            "two iterations, or its memory grows or changes with every one"
-                          : "nothing happens twice in a row; it must be recorded for at least two iterations";
+                            "three iterations, or its memory grows or changes with every one"
+                          : "most of what it does happens only once; at least three equal iterations must be recorded";
     return fmt::format("no iteration found in {} calls: {}", stream_.size(), why);
   }
 

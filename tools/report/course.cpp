@@ -103,13 +103,10 @@ void say_unplanned(const Inputs& inputs, Sentences& say) {
     say.note(fmt::format("No plan was in force during this run, so tensors were moved on demand all the time: {}.",
                          why_unplanned(inputs)));
   }
-  const bool told = std::any_of(log.reasons.begin(), log.reasons.end(), [&](const RunReason& one) {
-    return as_known(inputs, one).reason == inputs.no_iteration;
-  });
-  if (told) return;
-  if (!inputs.no_iteration.empty()) {
-    say.note(fmt::format("In the recording as a whole, too, nothing can be planned: {}.", inputs.no_iteration));
-  } else if (!of_plans && inputs.iterations_recorded > 0) {
+  if (of_plans) return;
+  if (!inputs.no_iteration.empty()) {  // any other reason was found where more was known
+    if (log.reasons.empty()) say.note(fmt::format("In the recording nothing can be planned: {}.", inputs.no_iteration));
+  } else if (inputs.iterations_recorded > 0) {
     say.note(fmt::format("The recording holds {}.", recorded(inputs)));
   }
 }
@@ -193,9 +190,10 @@ std::string why_unplanned(const Inputs& inputs) {
 
 RunReason as_known(const Inputs& inputs, const RunReason& reason) {
   RunReason known = reason;
-  if (inputs.no_iteration.empty() || reason.plan || !tools::says(reason.cause, run_log::on_demand::unfinished)) {
-    return known;
-  }
+  const auto is = [&](const auto& word) { return tools::says(reason.cause, word); };
+  const bool of_repetition = is(run_log::on_demand::unfinished) || is(run_log::on_demand::no_iteration) ||
+                             is(run_log::on_demand::no_repetition);
+  if (inputs.no_iteration.empty() || reason.plan || !of_repetition) return known;
   known.cause = run_log::on_demand::no_iteration.name;
   known.reason = inputs.no_iteration;
   return known;

@@ -27,6 +27,20 @@ std::string waiting(const RunLog& log) {
   return fmt::format(", {} of that waiting for transfers", small_percent(share));
 }
 
+// The reason itself is among the sentences.
+std::string why_in_short(const Inputs& inputs) {
+  if (inputs.log->reasons.empty()) return why_unplanned(inputs);
+  const RunReason last = as_known(inputs, inputs.log->reasons.back());
+  const auto is = [&](const auto& word) { return tools::says(last.cause, word); };
+  if (is(run_log::on_demand::too_small)) return "the budget is too small for one";
+  if (is(run_log::on_demand::unfinished)) return "it ended too soon for one";
+  if (is(run_log::on_demand::not_recorded)) return "nothing was recorded that it could be made of";
+  if (is(run_log::on_demand::no_iteration) || is(run_log::on_demand::no_repetition)) {
+    return "nothing in it repeats as a plan needs it";
+  }
+  return "none could be made";
+}
+
 Json verdict_of_run(const Inputs& inputs, const Facts& facts) {
   const RunLog& log = *inputs.log;
   if (!inputs.ending.empty()) {
@@ -53,8 +67,10 @@ Json verdict_of_run(const Inputs& inputs, const Facts& facts) {
   if (!log.reasons.empty() && tools::says(log.reasons.back().cause, run_log::on_demand::fits)) {
     return verdict("good", fmt::format("It ran in {}: all that it needs at once fits, and nothing moved.", used));
   }
-  const char* const how = log.activation_count > 0 ? "no iteration by a plan" : "without a plan";
-  return verdict("note", fmt::format("It ran in {}, but {}: {}.", used, how, why_unplanned(inputs)));
+  if (has_plans(log)) {
+    return verdict("note", fmt::format("It ran in {}, but no iteration ran by its plan from start to end.", used));
+  }
+  return verdict("note", fmt::format("It ran in {}, but without a plan: {}.", used, why_in_short(inputs)));
 }
 
 }  // namespace
@@ -70,8 +86,8 @@ Json verdict_section(const Inputs& inputs) {
                                        format_duration(facts.predicted_ns), percent(more, facts.compute_ns)));
   }
   if (!inputs.no_iteration.empty()) {
-    return verdict("note", fmt::format("The program used {} at most, and nothing in it can be planned: {}.",
-                                       format_bytes(facts.peak_before), inputs.no_iteration));
+    return verdict("note", fmt::format("The program used {} at most, and nothing in it can be planned.",
+                                       format_bytes(facts.peak_before)));
   }
   if (inputs.minimum_bytes > 0 && inputs.minimum_bytes < facts.peak_before) {
     return verdict("good", fmt::format("The program used {} at most; a plan could bring it down to {} ({} %).",

@@ -188,8 +188,27 @@ TEST(Iteration, OneIsNotEnough) {
   const Result<Iteration> iteration = find(train_chain(4, kChunk, 1));
   ASSERT_FALSE(iteration.ok());
   EXPECT_EQ(iteration.status().code(), StatusCode::not_found);
-  EXPECT_NE(iteration.status().message().find("less than two iterations"), std::string::npos);
+  EXPECT_NE(iteration.status().message().find("at least three equal iterations"), std::string::npos)
+      << iteration.status().message();
   EXPECT_FALSE(find(TraceBuilder().trace()).ok());
+}
+
+// A few equal allocations, or the layers of one step, are no repetition of the program.
+TEST(Iteration, WhyThereIsNoneIsSaidOfMostOfTheProgram) {
+  const auto why = [](const trace::Trace& trace) { return find(trace).status().message(); };
+  TraceBuilder once;
+  std::vector<Use> uses;
+  for (int i = 0; i < 3; ++i) uses.push_back(updates(once.allocate(kChunk)));
+  once.launch("add", uses);
+  for (const Use& use : uses) once.free(use.allocation);
+  EXPECT_NE(why(once.trace()).find("happens only once"), std::string::npos) << why(once.trace());
+  TraceBuilder grows;
+  for (int step = 0; step < 6; ++step) {
+    const uint64_t kept = grows.allocate(kChunk);
+    grows.launch("first", {updates(kept)});
+    grows.launch("second", {reads(kept)});
+  }
+  EXPECT_NE(why(grows.trace()).find("memory grows or changes"), std::string::npos) << why(grows.trace());
 }
 
 // "loss = model(batch)": the new loss is there before the old one goes, so two of them take turns.
