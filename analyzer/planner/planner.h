@@ -8,6 +8,7 @@
 
 #include "analyzer/bounds/bounds.h"
 #include "analyzer/iteration/finder.h"
+#include "analyzer/iteration/loop_calls.h"
 #include "analyzer/machine/machine.h"
 #include "analyzer/plan/plan.h"
 #include "analyzer/rewrite/device_subgraphs.h"
@@ -30,6 +31,7 @@ struct PlanOptions {
   std::string mark = kDefaultMark;                    // name of the marks at which iterations start
   uint64_t from_call = 0;                             // of the trace, only what was called from this sequence number on
   uint64_t least_calls = 0;                           // of the iteration that is looked for
+  LoopCalls loop = {};                                // ... or, with a count, this one
   std::vector<SimulationOptions> trials = {};         // further simulations of the plan that is returned
   plan::Safety safety = plan::Safety::trusted;        // of plans from traces
   std::optional<facts::Store> facts = std::nullopt;   // of a trace's kernels; none: they read and write all

@@ -102,7 +102,8 @@ Result<Workload> make_workload(const trace::Trace& trace, const PlanOptions& opt
   Workload workload;
   workload.machine = options.machine.value_or(machine_of(trace));
   const CallStream stream = make_call_stream(trace);
-  Result<Iteration> iteration = find_iteration(stream, options.mark, options.least_calls);
+  Result<Iteration> iteration = options.loop.count != 0 ? find_loop(stream, options.mark, options.loop)
+                                                        : find_iteration(stream, options.mark, options.least_calls);
   if (!iteration.ok()) return iteration.status();
   workload.iteration = iteration.value();
   const uint64_t chunk_bytes = chunk_bytes_of(trace, options);

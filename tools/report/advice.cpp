@@ -141,6 +141,11 @@ void advise_unplanned(const Inputs& inputs, Advices& list) {
 // Then a smaller budget is no good advice, whatever was predicted.
 bool waits_much(const Inputs& inputs) { return inputs.log != nullptr && stall_share(*inputs.log) > 0.05; }
 
+std::string an_iteration_of(const Inputs& inputs) {
+  if (inputs.one_loop || inputs.iteration_covers.empty()) return "An iteration";
+  return fmt::format("The planned iteration, which covers {},", inputs.iteration_covers);
+}
+
 void advise_full_speed(const Inputs& inputs, Advices& list) {
   const BudgetCurve& curve = inputs.curve;
   const Facts facts = collect_facts(inputs);
@@ -155,7 +160,7 @@ void advise_full_speed(const Inputs& inputs, Advices& list) {
                     "--budget " + typed_bytes(curve.full_speed_bytes)});
   } else if (here < curve.full_speed_bytes && now > curve.compute_ns) {
     list.push_back({share(now - curve.compute_ns, now), fmt::format("{} for full speed", budget),
-                    fmt::format("An iteration would take {} instead of {}, {}.",
+                    fmt::format("{} would take {} instead of {}, {}.", an_iteration_of(inputs),
                                 format_duration(time_at(curve, curve.full_speed_bytes)), format_duration(now),
                                 with_whose_times(curve)),
                     "--budget " + typed_bytes(curve.full_speed_bytes)});

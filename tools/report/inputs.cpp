@@ -274,8 +274,8 @@ report::Inputs LoadedFiles::examined() {
       const analyzer::Workload& found = workload.value();
       if (!plan) result.iteration_calls = found.iteration.call_count;
       result.iterations_recorded = found.iteration.occurrences;
-      result.iteration_covers = analyzer::covered(found.iteration);
       const bool planned = report::is_of_plan(found, plan ? &*plan : nullptr, log ? &*log : nullptr);
+      if (planned) result.iteration_covers = report::covers_of_run(found, log ? &*log : nullptr);
       if (planned) result.minimum_bytes = analyzer::least_budget(found);
       if (planned) result.known_share = known_share(found);
       result.one_loop = planned && report::is_nearly_all(found, log ? &*log : nullptr);

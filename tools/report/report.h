@@ -28,7 +28,7 @@ struct Inputs {
   // Of the trace's iteration, where one was looked for.
   uint64_t iteration_calls = 0;
   uint64_t iterations_recorded = 0;
-  std::string iteration_covers = {};  // "97 % of the recorded device time"
+  std::string iteration_covers = {};  // "97 % of the recorded device time", or about so much of the run's
   uint64_t minimum_bytes = 0;         // no smaller budget has a plan
   uint64_t peak_bytes = 0;            // of the device without Reprise: percentages are of it; 0: not looked at
   std::string no_iteration = {};      // why there is none

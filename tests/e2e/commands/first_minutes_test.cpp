@@ -138,6 +138,39 @@ TEST_F(FirstMinutes, NoLeastBudgetLiesAboveWhatTheProgramTakes) {
   EXPECT_GT(above, 1) << "otherwise this test shows nothing";
 }
 
+// Wherever the steps differ from each other, as the last ones before an evaluation do, which prepare no next batch.
+TEST_F(FirstMinutes, ProgramsThatEvaluateGetAPlanOfTheirTraining) {
+  setenv("REPRISE_WAIT_FOR_PLAN", "1", 1);
+  for (const char* every : {"2", "3", "5", "7"}) {
+    for (const std::vector<std::string>& shape : {std::vector<std::string>{}, {"--layers", "2", "--batch", "3"}}) {
+      std::vector<std::string> program = small_trainer(18, shape);
+      program.insert(program.end(), {"--eval-every", every});
+      const Outcome outcome = reprise({"run", "--device", "sim", "--budget", "75%", "-o", file("a.html"), "--run-log",
+                                       file("r.run"), "--trace", file("r.trace"), "--save-plan", file("r.plan")},
+                                      program);
+      const std::string where = std::string("every ") + every + ": " + outcome.err;
+      ASSERT_EQ(outcome.exit_code, 0) << where;
+      const Outcome dumped = reprise({"dump", file("r.plan")});
+      EXPECT_NE(dumped.out.find("adamw"), std::string::npos) << where;
+      EXPECT_GT(end_of_run()["iterations_planned"], 1) << where;
+      const json data = page();
+      EXPECT_FALSE(data["budget_curve"].is_null()) << where << data["sentences"].dump(1);
+      // One number of iterations, with the recording and without it.
+      const json end = end_of_run();
+      const uint64_t planned = end["iterations_planned"];
+      const uint64_t on_demand = end["iterations_on_demand"];
+      const uint64_t all = planned + on_demand + end["iterations_unfinished"].get<uint64_t>();
+      const std::string number = std::to_string(planned) + " of " + std::to_string(all) + " iterations";
+      EXPECT_NE(outcome.err.find(number), std::string::npos) << where << end;
+      const Outcome alone = reprise({"report", file("r.run"), "-o", file("b.html")});
+      EXPECT_NE(alone.err.find(number), std::string::npos) << alone.err << end;
+      EXPECT_NE(data["cards"].dump().find(std::to_string(on_demand) + " on demand"), std::string::npos)
+          << data["cards"].dump(1);
+    }
+  }
+  unsetenv("REPRISE_WAIT_FOR_PLAN");
+}
+
 // One reason, and the true one.
 TEST_F(FirstMinutes, AProgramThatRepeatsNothingIsToldSoOnce) {
   const Outcome outcome = run_within("60%", 1);

@@ -163,6 +163,25 @@ TEST(Answers, ATensorOfAPlanThatNeverRanCostsNothing) {
   EXPECT_EQ(advice(sample.inputs()).find("costs most"), std::string::npos) << advice(sample.inputs());
 }
 
+// A plan of an evaluation is not one of the program.
+TEST(Answers, WhatThePlannedIterationCoversIsSaidWhereItIsNotNearlyAll) {
+  const Sample sample;
+  Inputs inputs = sample.inputs();
+  inputs.iteration_covers = "14 % of the recorded device time";
+  const auto verdict = [&] { return verdict_section(inputs).at("text").get<std::string>(); };
+  EXPECT_EQ(verdict().find("14 %"), std::string::npos) << verdict();
+  inputs.one_loop = false;
+  EXPECT_NE(verdict().find(" That iteration covers 14 % of the recorded device time."), std::string::npos) << verdict();
+  inputs.curve.policy = "disco";
+  inputs.curve.compute_ns = 350;
+  inputs.curve.full_speed_bytes = uint64_t{12} << 20;
+  inputs.curve.points = {{uint64_t{9} << 20, 900, 8}, {uint64_t{12} << 20, 355, 4}};
+  const std::string advice = advice_section(inputs).dump();
+  EXPECT_NE(advice.find("The planned iteration, which covers 14 % of the recorded device time, would take 355 ns"),
+            std::string::npos)
+      << advice;
+}
+
 // What holds one of several loops may be too little for the others, and for what runs on demand.
 TEST(Answers, NoSmallerBudgetIsAdvisedWhereOtherLoopsMayNeedMore) {
   const RunLog log = parse_run_log(R"({"kind":"start","budget_bytes":4194304})");
