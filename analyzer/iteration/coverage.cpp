@@ -19,11 +19,11 @@ uint64_t recorded_ns(const CallStream& stream, const trace::Op& op) {
 
 }  // namespace
 
-Coverage::Coverage(const CallStream& stream) : before_(stream.size() + 1, 0) {
+Coverage::Coverage(const CallStream& stream, bool by_calls) : before_(stream.size() + 1, 0) {
   std::unordered_map<uint64_t, Times> times;  // by signature
   for (uint32_t call = 0; call < stream.size(); ++call) {
     const trace::Op* const op = stream.op(call);
-    const uint64_t ns = op != nullptr ? recorded_ns(stream, *op) : 0;
+    const uint64_t ns = op != nullptr && !by_calls ? recorded_ns(stream, *op) : 0;
     before_[call + 1] = ns;
     if (ns == 0) continue;
     timed_ = true;

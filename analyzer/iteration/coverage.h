@@ -11,8 +11,9 @@ namespace reprise::analyzer {
 
 class Coverage {
  public:
-  // An op whose time is missing counts as those with its signature do on average.
-  explicit Coverage(const CallStream& stream);
+  // An op whose time is missing counts as those with its signature do on average. `by_calls`: times do not count, which
+  // differ from run to run.
+  explicit Coverage(const CallStream& stream, bool by_calls = false);
 
   bool timed() const { return timed_; }  // false: calls are counted
   uint64_t total() const { return before_.back(); }

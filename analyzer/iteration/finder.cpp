@@ -11,7 +11,9 @@
 #include "analyzer/iteration/candidates.h"
 #include "analyzer/iteration/coverage.h"
 #include "analyzer/iteration/isomorphism.h"
+#include "analyzer/iteration/loop_calls.h"
 #include "analyzer/iteration/words.h"
+#include "preload/trace/signature.h"
 
 namespace reprise::analyzer {
 namespace {
@@ -39,11 +41,11 @@ uint32_t occurrences_in(const std::vector<uint64_t>& words, const Run& run, uint
 
 class IterationSearch {
  public:
-  IterationSearch(const CallStream& stream, uint64_t least_calls)
-      : stream_(stream), words_(stream), coverage_(stream), least_calls_(least_calls) {}
+  IterationSearch(const CallStream& stream, uint64_t least_calls, const LoopCalls& only)
+      : stream_(stream), words_(stream), coverage_(stream), least_calls_(least_calls), only_(only) {}
 
   Result<Iteration> run() {
-    for (const LoopPeriod& period : periods_of(stream_, words_, coverage_)) {
+    for (const LoopPeriod& period : periods()) {
       if (!as_good(period.most, best_)) break;
       look_at(period);
     }
@@ -64,13 +66,31 @@ class IterationSearch {
     uint32_t start = 0;
   };
 
+  // Of the one loop that is looked for, whatever else repeats more often: it may be of several periods.
+  std::vector<LoopPeriod> periods() const {
+    if (only_.count == 0) return periods_of(stream_, words_, coverage_);
+    std::vector<LoopPeriod> found;
+    for (uint64_t turns = 1; turns <= kMostTurns; ++turns) {
+      if (only_.count % turns != 0 || only_.count > stream_.size()) continue;
+      found.push_back({static_cast<uint32_t>(only_.count / turns), coverage_.total()});
+    }
+    return found;
+  }
+
+  bool is_wanted(uint32_t start, uint32_t length) const {
+    if (length < least_calls_) return false;
+    if (only_.count == 0) return true;
+    LoopCalls calls;
+    for (uint32_t call = start; call < start + length; ++call) calls.add(words_.without_tensors()[call]);
+    return calls == only_;
+  }
+
   void look_at(const LoopPeriod& period) {
     for (uint32_t turns = 1; turns <= kMostTurns && uint64_t{turns + 1} * period.length <= stream_.size(); ++turns) {
       const std::vector<uint64_t> words = words_.at_scale(turns * period.length);
       for (const bool handovers : {false, true}) {
         if (turns > 1 && !handovers) continue;
         for (LoopCandidate& candidate : make_candidates(stream_, words, coverage_, period.length, turns, handovers)) {
-          if (candidate.length() < least_calls_) continue;
           if (as_good(candidate.covered, best_)) accept(std::move(candidate));
         }
         if (!found_.empty() && as_good(best_, period.most)) return;  // no other form of this period is better
@@ -87,6 +107,7 @@ class IterationSearch {
     });
     for (const size_t run : order) {
       const uint32_t start = candidate.starts[run];
+      if (!is_wanted(start, candidate.length())) continue;
       const Status same = check(stream_, candidate, start);
       if (same.ok()) {
         best_ = std::max(best_, candidate.covered);
@@ -111,17 +132,18 @@ class IterationSearch {
     return iteration;
   }
 
-  // Do the calls repeat, tensors aside?
+  // Do the calls repeat, tensors aside? A few allocations in a row are no loop of the program.
   bool repeats_with_other_tensors() const {
-    const std::vector<LoopPeriod> periods = periods_of(stream_, words_, coverage_);
-    return !periods.empty();
+    const Coverage calls(stream_, true);
+    const std::vector<LoopPeriod> periods = periods_of(stream_, words_, calls);
+    return !periods.empty() && 2 * periods.front().most >= calls.total();
   }
 
   std::string why_none() const {
     const char* why = repeats_with_other_tensors()
                           ? "its calls repeat, but with other tensors each time: either it was recorded for less than "
-                            "two iterations, or its memory grows or changes with every one"
-                          : "nothing happens twice in a row; it must be recorded for at least two iterations";
+                            "three iterations, or its memory grows or changes with every one"
+                          : "most of what it does happens only once; at least three equal iterations must be recorded";
     return fmt::format("no iteration found in {} calls: {}", stream_.size(), why);
   }
 
@@ -129,6 +151,7 @@ class IterationSearch {
   const CallWords words_;
   const Coverage coverage_;
   const uint64_t least_calls_;
+  const LoopCalls only_;
   std::vector<Proven> found_;
   uint64_t best_ = 0;  // that one of them covers
   Status refusal_;     // why the first one that hashes proposed is none
@@ -198,6 +221,14 @@ Result<Iteration> from_marks(const CallStream& stream, const std::vector<uint32_
                 fmt::format("no two marked iterations (\"{}\") in a row are the same: {}", mark, last.message())};
 }
 
+Result<Iteration> search(const CallStream& stream, const std::string& mark, uint64_t least_calls,
+                         const LoopCalls& only) {
+  const std::vector<uint32_t> marks = marked_calls(stream, mark);
+  Result<Iteration> found =
+      marks.size() >= 2 ? from_marks(stream, marks, mark) : IterationSearch(stream, least_calls, only).run();
+  return found.ok() ? std::move(found) : with_gaps(stream, found.status());
+}
+
 }  // namespace
 
 std::string covered(const Iteration& iteration) {
@@ -205,11 +236,17 @@ std::string covered(const Iteration& iteration) {
                      iteration.timed ? "device time" : "calls");
 }
 
+void LoopCalls::add(uint64_t signature) {
+  ++count;
+  hash += trace::hash_mix(1, signature);
+}
+
 Result<Iteration> find_iteration(const CallStream& stream, const std::string& mark, uint64_t least_calls) {
-  const std::vector<uint32_t> marks = marked_calls(stream, mark);
-  Result<Iteration> found =
-      marks.size() >= 2 ? from_marks(stream, marks, mark) : IterationSearch(stream, least_calls).run();
-  return found.ok() ? std::move(found) : with_gaps(stream, found.status());
+  return search(stream, mark, least_calls, {});
+}
+
+Result<Iteration> find_loop(const CallStream& stream, const std::string& mark, const LoopCalls& loop) {
+  return search(stream, mark, 0, loop);
 }
 
 }  // namespace reprise::analyzer

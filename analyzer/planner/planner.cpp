@@ -36,8 +36,8 @@ Result<uint64_t> budget_of(const Workload& workload, const PlanOptions& options)
   return share_of_peak(workload, options.budget_fraction);
 }
 
-// What the smallest budget is made of: the largest call's tensors, small ones, what is around them.
-Status infeasible(const Workload& workload, uint64_t budget) {
+// What the smallest plan takes is made of: the largest call's tensors, small ones, what is around them.
+std::string why_minimum(const Workload& workload) {
   const uint64_t chunk_bytes = workload.graph.chunk_bytes;
   const uint64_t large = workload.largest.chunks * chunk_bytes;
   const uint64_t small = workload.reserved_bytes - workload.held_bytes;
@@ -54,11 +54,32 @@ Status infeasible(const Workload& workload, uint64_t budget) {
     why +=
         fmt::format("{}the program holds {} around them", why.empty() ? "" : " and ", bytes_text(workload.held_bytes));
   }
-  const char* const help = small > large
+  return why;
+}
+
+Status infeasible(const Workload& workload, uint64_t budget) {
+  const std::string why = why_minimum(workload);
+  const uint64_t least = least_budget(workload);
+  if (least < workload.minimum_bytes) {
+    // A plan keeps small tensors apart, which costs more here than moving the others gains.
+    return {StatusCode::infeasible,
+            fmt::format("a budget of {} is too small: {}, so a plan takes more than the program does without one, and "
+                        "at least {} are needed; give that much, and nothing has to move",
+                        bytes_text(budget), why, bytes_text(least))};
+  }
+  const uint64_t small = workload.reserved_bytes - workload.held_bytes;
+  const char* const help = small > workload.largest.chunks * workload.graph.chunk_bytes
                                ? "give that much; in a larger model or batch more tensors are large enough to leave"
                                : "give that much, or make the program's batch smaller";
   return {StatusCode::infeasible, fmt::format("a budget of {} is too small: {}, so at least {} are needed; {}",
-                                              bytes_text(budget), why, bytes_text(workload.minimum_bytes), help)};
+                                              bytes_text(budget), why, bytes_text(least), help)};
+}
+
+// The program fits, its plan would not.
+Status needless(uint64_t budget) {
+  return {StatusCode::infeasible,
+          fmt::format("all that the program has at once fits into {}: nothing has to move, and nothing is planned",
+                      bytes_text(budget))};
 }
 
 Status too_little_host(const Workload& workload) {
@@ -213,7 +234,10 @@ Result<plan::Plan> make_plan(const Workload& workload, const PlanOptions& option
   if (!budget.ok()) return budget.status();
   Result<std::vector<const Policy*>> policies = policies_of(options.policy);
   if (!policies.ok()) return policies.status();
-  if (budget.value() < workload.minimum_bytes) return infeasible(workload, budget.value());
+  if (budget.value() < workload.minimum_bytes) {
+    const bool fits = holds_everything(workload, budget.value());
+    return fits ? needless(budget.value()) : infeasible(workload, budget.value());
+  }
   const uint64_t chunks = useful_chunks(workload, budget.value());
   Portfolio portfolio(workload, chunks);
   portfolio.run(policies.value());
@@ -245,7 +269,7 @@ Result<plan::Plan> make_plan(const Workload& workload, const PlanOptions& option
   if (winner->best() == nullptr && !portfolio.tiers_fit()) return too_little_host(workload);
   if (winner->best() == nullptr) return Status{StatusCode::internal, "no policy found a plan for a feasible budget"};
   plan::Plan plan = plan_of(*used, budget.value(), winner->take_best(), options, summary);
-  plan.minimum_bytes = workload.minimum_bytes;
+  plan.minimum_bytes = least_budget(workload);
   if (options.policy == "reprise") plan.policy = options.policy;
   Status status = verify(plan);
   std::optional<Portfolio> plain;

@@ -8,6 +8,7 @@
 
 #include "analyzer/bounds/bounds.h"
 #include "analyzer/iteration/finder.h"
+#include "analyzer/iteration/loop_calls.h"
 #include "analyzer/machine/machine.h"
 #include "analyzer/plan/plan.h"
 #include "analyzer/rewrite/device_subgraphs.h"
@@ -30,6 +31,7 @@ struct PlanOptions {
   std::string mark = kDefaultMark;                    // name of the marks at which iterations start
   uint64_t from_call = 0;                             // of the trace, only what was called from this sequence number on
   uint64_t least_calls = 0;                           // of the iteration that is looked for
+  LoopCalls loop = {};                                // ... or, with a count, this one
   std::vector<SimulationOptions> trials = {};         // further simulations of the plan that is returned
   plan::Safety safety = plan::Safety::trusted;        // of plans from traces
   std::optional<facts::Store> facts = std::nullopt;   // of a trace's kernels; none: they read and write all
@@ -50,7 +52,7 @@ struct Workload {
   uint64_t held_bytes = 0;      // around Reprise
   uint64_t reserved_bytes = 0;  // these, and for small tensors
   WorkingSet largest;
-  uint64_t minimum_bytes = 0;  // smallest budget that has a plan
+  uint64_t minimum_bytes = 0;  // smallest budget that has a plan; for people: least_budget()
   // 100 %: what the program takes of the device without Reprise. Of a recording by the rule that runs use (decision
   // 0001); of a graph that comes from elsewhere, the bytes that are alive at once.
   uint64_t peak_bytes = 0;
@@ -62,6 +64,13 @@ uint64_t peak_of(const trace::Trace& trace, const PlanOptions& options);
 
 // What a share of the peak is in bytes, rounded as runs do.
 uint64_t share_of_peak(const Workload& workload, double fraction);
+
+// Does the budget hold all of a recorded program, so that a run moves nothing and needs no plan (decision 0026)?
+bool holds_everything(const Workload& workload, uint64_t budget);
+
+// The smallest budget that any page or command names: what the smallest plan takes or, where a plan takes more than the
+// program does without us, the latter. Then nothing moves.
+uint64_t least_budget(const Workload& workload);
 
 // What to plan for to see what a run within the budget is like: one that holds the whole program is not planned for,
 // and nothing moves (decision 0026), where a plan of as many bytes would still move a little.

@@ -94,12 +94,16 @@ Result<Workload> make_workload(const trace::Trace& trace, const PlanOptions& opt
   if (options.from_call != 0) {
     PlanOptions rest = options;
     rest.from_call = 0;
-    return make_workload(stretch_from(trace, options.from_call), rest);
+    Result<Workload> workload = make_workload(stretch_from(trace, options.from_call), rest);
+    // What the program takes is not only what it takes in this part.
+    if (workload.ok()) workload.value().peak_bytes = std::max(workload.value().peak_bytes, peak_of(trace, rest));
+    return workload;
   }
   Workload workload;
   workload.machine = options.machine.value_or(machine_of(trace));
   const CallStream stream = make_call_stream(trace);
-  Result<Iteration> iteration = find_iteration(stream, options.mark, options.least_calls);
+  Result<Iteration> iteration = options.loop.count != 0 ? find_loop(stream, options.mark, options.loop)
+                                                        : find_iteration(stream, options.mark, options.least_calls);
   if (!iteration.ok()) return iteration.status();
   workload.iteration = iteration.value();
   const uint64_t chunk_bytes = chunk_bytes_of(trace, options);
@@ -128,8 +132,16 @@ uint64_t share_of_peak(const Workload& workload, double fraction) {
   return static_cast<uint64_t>(fraction * static_cast<double>(workload.peak_bytes));
 }
 
+bool holds_everything(const Workload& workload, uint64_t budget) {
+  return workload.recorded && budget >= workload.peak_bytes;
+}
+
+uint64_t least_budget(const Workload& workload) {
+  return holds_everything(workload, workload.minimum_bytes) ? workload.peak_bytes : workload.minimum_bytes;
+}
+
 uint64_t budget_as_run(const Workload& workload, uint64_t budget) {
-  if (!workload.recorded || budget < workload.peak_bytes) return budget;
+  if (!holds_everything(workload, budget)) return budget;
   return std::max(budget, workload.graph.peak_chunks * workload.graph.chunk_bytes + workload.reserved_bytes);
 }
 

@@ -29,6 +29,11 @@ class Detector {
   // Whole periods in a row that are equal, up to now.
   uint64_t repetitions() const noexcept { return period_ == 0 ? 0 : run_ / period_ + 1; }
   uint64_t calls() const noexcept { return count_; }
+  // The words that are kept, in order.
+  template <typename Each>
+  void for_each_word(Each each) const noexcept {
+    for (uint64_t i = count_ > kHistory ? count_ - kHistory + 1 : 1; i <= count_; ++i) each(at(i));
+  }
 
  private:
   static constexpr uint64_t kHistory = 1u << 20;  // words kept; longer periods are not found

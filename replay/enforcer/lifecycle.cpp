@@ -215,10 +215,13 @@ void Enforcer::write_end() noexcept {
   say_plan_idle();
   Moved moved = before_;
   if (managing()) moved.add(dispatcher_.memory());
+  const bool planned = plan_count_ > 0;
   RunLogLine line(run_log::end::line);
   line.add(run_log::end::time_ns, RunLogWriter::now_ns())
       .add(run_log::end::iterations_planned, counters.iterations_planned.load())
-      .add(run_log::end::iterations_on_demand, counters.iterations_on_demand.load())
+      .add(run_log::end::iterations_on_demand,
+           planned ? counters.loops_on_demand.load() : counters.iterations_on_demand.load())
+      .add(run_log::end::iterations_unfinished, counters.loops_unfinished.load())
       .add(run_log::end::divergences, counters.divergences.load())
       .add(run_log::end::plans, plans_taken_)
       .add(run_log::end::peak_device_bytes, counters.peak_device_bytes.load())

@@ -55,8 +55,14 @@ std::string calls_text(uint64_t count) { return std::to_string(count) + (count =
 using plan::CallKind;
 
 void PlanFollower::use(const PlanIndex* plan_index) noexcept {
-  plans_.emplace_back();
-  plans_.back().index = plan_index;
+  plans_.emplace_back(plan_index);
+  LoopCounter& loop = plans_.back().loop;
+  const auto same = std::find_if(plans_.begin(), plans_.end(),
+                                 [&](const KnownPlan& other) { return other.loop.words() == loop.words(); });
+  plans_.back().counted_by = static_cast<uint32_t>(same - plans_.begin());
+  if (same != plans_.end() - 1) loop = LoopCounter({});
+  detector_.for_each_word([&](uint64_t word) { loop.add(word); });
+  tell_loops();
   plans_.back().beginnings = beginnings(plan_index->plan);
   plans_.back().ready_at = calls_in_all_;
   end_hold();
@@ -123,13 +129,15 @@ FollowedCall PlanFollower::step(CallKind kind, uint64_t signature, const char* g
   }
   ++calls_;
   ++calls_in_all_;
+  const uint64_t word = call_word(signature, live_.size(), live_bytes_);
   if (held_calls_ > 0) {
     if (--held_calls_ == 0) end_hold();
   } else {
     try_to_begin(kind, signature, match, &step);
     if (step.planned) return step;
   }
-  step.ask_planner = detect(signature);
+  count_loops(word);
+  step.ask_planner = detect(word);
   return step;
 }
 
@@ -151,6 +159,7 @@ void PlanFollower::try_to_begin(CallKind kind, uint64_t signature, Try match, Fo
     step->activate = true;
     step->plan = plan;
     following_ = true;
+    for (KnownPlan& known : plans_) known.loop.start_over();
     plans_[plan].begun = true;
     ++activations_;
     in_use_ |= 1u << plan;
@@ -283,6 +292,8 @@ void PlanFollower::end_plan() noexcept {
   planned_iterations_ += matcher_.iteration() - began_iteration_;
   // Steps that have passed under the plan count as well: the one that it began with has been counted.
   KnownPlan& plan = plans_[current_];
+  for (KnownPlan& known : plans_) known.loop.start_over();
+  plans_[plan.counted_by].loop.left_plan_at(matcher_.next(), *plan.index);
   const auto at = matcher_.next() != 0 ? matcher_.next() : static_cast<uint32_t>(plan.index->plan.calls.size());
   const auto passed = std::lower_bound(plan.beginnings.begin(), plan.beginnings.end(), at) - plan.beginnings.begin();
   plan.phase = (plan.phase + static_cast<uint64_t>(passed) - 1) % plan.beginnings.size();
@@ -333,11 +344,29 @@ void PlanFollower::interrupt(const char* what) noexcept {
   whole_ = false;  // what comes now is no call of an iteration
 }
 
-bool PlanFollower::detect(uint64_t signature) noexcept {
+// What no plan rules. How much of it is over when a plan is there first, is in the detector's words.
+void PlanFollower::count_loops(uint64_t word) noexcept {
+  if (plans_.empty()) return;
+  for (KnownPlan& plan : plans_) plan.loop.add(word);
+  tell_loops();
+}
+
+void PlanFollower::tell_loops() noexcept {
+  uint64_t finished = 0;
+  uint64_t unfinished = 0;
+  for (const KnownPlan& plan : plans_) {
+    finished += plan.loop.finished();
+    unfinished += plan.loop.unfinished();
+  }
+  shared_.counters.loops_on_demand.store(finished, std::memory_order_relaxed);
+  shared_.counters.loops_unfinished.store(unfinished, std::memory_order_relaxed);
+}
+
+bool PlanFollower::detect(uint64_t word) noexcept {
   if (!watching_ && period_ == 0) return false;
   if (period_ != 0 && ++calls_in_period_ == period_) on_demand_boundary();
   if (!watching_) return false;
-  const bool repeats = detector_.add(trace::hash_mix(trace::hash_mix(signature, live_.size()), live_bytes_));
+  const bool repeats = detector_.add(word);
   if (repeats && plans_.empty() && period_ != detector_.period()) begin_to_count();
   return repeats && detector_.period() >= shortest_period_;
 }

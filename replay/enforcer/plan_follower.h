@@ -14,6 +14,7 @@
 #include "preload/calls/command.h"
 #include "preload/footprint/footprint.h"
 #include "replay/enforcer/detector.h"
+#include "replay/enforcer/loop_counter.h"
 #include "replay/issue/shared.h"
 #include "replay/plan/matcher.h"
 
@@ -97,7 +98,10 @@ class PlanFollower {
 
  private:
   struct KnownPlan {
-    const PlanIndex* index = nullptr;
+    explicit KnownPlan(const PlanIndex* plan_index) noexcept : index(plan_index), loop(words_of(*plan_index)) {}
+    const PlanIndex* index;
+    LoopCounter loop;             // passed through without the plan
+    uint32_t counted_by = 0;      // the plan whose counter counts this loop: another one, where it was made anew
     uint64_t early_failures = 0;  // activations in a row that did not last one iteration
     uint64_t skip_boundaries = 0;
     // A plan of several steps may begin at the first one only, and from without all steps look alike. Which of them it
@@ -127,9 +131,11 @@ class PlanFollower {
   bool hold_now() noexcept;
   void end_plan() noexcept;
   void diverge(const char* got) noexcept;
-  bool detect(uint64_t signature) noexcept;
+  bool detect(uint64_t word) noexcept;
   void on_demand_boundary() noexcept;
   void begin_to_count() noexcept;
+  void count_loops(uint64_t word) noexcept;
+  void tell_loops() noexcept;
 
   Shared& shared_;
   Detector detector_;

@@ -212,6 +212,8 @@ void PlannerProcess::run(const PlanRequest& request, Recorder* recorder, const P
                                         std::to_string(request.from_call),
                                         "--calls",
                                         std::to_string(request.least_calls),
+                                        "--share",
+                                        std::to_string(request.least_share),
                                         "-o",
                                         plan_file.path(),
                                         "--quiet",
@@ -224,10 +226,14 @@ void PlannerProcess::run(const PlanRequest& request, Recorder* recorder, const P
     arguments.insert(arguments.end(), {"--facts", request.facts});
   }
   const int status = run_unseen(arguments, request.limit_seconds);
-  if (status == 0) {
+  const std::string line = first_line(status_file.path());
+  is_part_ = false;
+  if (status == 0 && text_of(line, "status") == "fits") {  // by the time the question was read
+    message_ = "the budget holds everything: nothing moves, and nothing is planned";
+    answer(PlanState::not_yet);
+  } else if (status == 0) {
     load(plan_file.path(), place);
   } else {
-    const std::string line = first_line(status_file.path());
     const int code = status != -1 && WIFEXITED(status) ? WEXITSTATUS(status) : kNotStarted;
     const bool started = code != kNotStarted;
     if (code == kTooLong) {
@@ -241,7 +247,8 @@ void PlannerProcess::run(const PlanRequest& request, Recorder* recorder, const P
       message_ = "the planner " + request.planner + " could not be started";
     }
     // A stream of calls that is no iteration yet may become one; a budget that is too small stays too small.
-    const bool later = started && text_of(line, "status") == "no_iteration";
+    is_part_ = started && text_of(line, "status") == "part";
+    const bool later = is_part_ || (started && text_of(line, "status") == "no_iteration");
     const uint64_t minimum = started ? number_of(line, "minimum_bytes") : 0;
     needed_bytes_ = minimum > request.budget_bytes ? minimum : 0;
     answer(later ? PlanState::not_yet : PlanState::impossible);

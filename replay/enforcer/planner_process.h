@@ -20,6 +20,7 @@ struct PlanRequest {
   uint64_t budget_bytes = 0;
   uint64_t from_call = 0;      // of the trace, only what was called from this sequence number on
   uint64_t least_calls = 0;    // of the iteration
+  uint32_t least_share = 0;    // of the recorded device time that it has to cover, in %
   uint32_t limit_seconds = 0;  // a planner that takes longer is killed
   bool keep = false;           // do not delete the plan file, where it has a name
 };
@@ -48,6 +49,8 @@ class PlannerProcess {
   // After `ready`: the plan, owned by the process for good. After `not_yet` or `impossible`: why, as one line.
   const PlanIndex* plan_index() const noexcept { return plan_index_; }
   const std::string& message() const noexcept { return message_; }
+  // After `not_yet`: there is an iteration, and it covers less than was asked for.
+  bool is_part() const noexcept { return is_part_; }
   // After `impossible`: the budget that the message asks for, 0 when that is not the reason.
   uint64_t needed_bytes() const noexcept { return needed_bytes_; }
   // The enforcer has read the answer; ask() may be called again.
@@ -64,6 +67,7 @@ class PlannerProcess {
   std::atomic<PlanState> state_{PlanState::none};
   const PlanIndex* plan_index_ = nullptr;
   std::string message_;
+  bool is_part_ = false;
   uint64_t needed_bytes_ = 0;
 };
 

@@ -27,6 +27,10 @@ constexpr uint64_t kMostCallsRecorded = 10'000'000;
 constexpr uint32_t kMostFruitless = 8;
 // Of these, questions about the same loop: a longer recording may say more.
 constexpr uint32_t kMostAboutOneLoop = 3;
+// The first plan is of what covers this much of the recorded device time, in % ...
+constexpr uint32_t kLeastShare = 50;
+// ... until so many times the calls have been recorded by which there was only less.
+constexpr uint64_t kPatience = 8;
 // Of the plans' part of the arena, what is kept for their small tensors.
 constexpr uint64_t kSlabShare = 16;
 
@@ -102,6 +106,7 @@ void Enforcer::look_at_planner(bool ask, uint64_t sequence) noexcept {
       say_on_demand(run_log::on_demand::no_iteration, planner_.message());
       not_yet_because_ = planner_.message();
       not_yet_at_ = shared_.counters.iterations_on_demand.load();
+      if (planner_.is_part() && part_since_ == 0) part_since_ = follower_.calls_seen();
       planner_.reset();
       no_plan_of_it();
       return;
@@ -254,6 +259,14 @@ PlanPlace Enforcer::next_place() const noexcept {
   return {zone, at, shared_.chunk_bytes};
 }
 
+// What repeats first may be a small part of what the program repeats: the batches of an evaluation, where each step
+// differs from the one before it, and only steps and evaluation together repeat. A plan of the part would keep the
+// whole from being found: it begins wherever its first calls come, and what it rules is not recorded.
+uint32_t Enforcer::least_share() const noexcept {
+  const bool waited = part_since_ != 0 && follower_.calls_seen() >= kPatience * part_since_;
+  return plan_count_ > 0 || waited ? 0 : kLeastShare;
+}
+
 void Enforcer::ask_planner() noexcept {
   PlanRequest request;
   request.planner = config_.planner != nullptr ? config_.planner : std::string();
@@ -286,6 +299,7 @@ void Enforcer::ask_planner() noexcept {
   follower_.planner_asked();
   request.from_call = from_call_;
   request.least_calls = follower_.least_calls();
+  request.least_share = least_share();
   request.limit_seconds = config_.plan_limit;
   request.keep = config_.keep;
   plan_path_ = request.plan;
@@ -331,6 +345,7 @@ void Enforcer::take_plan(uint64_t sequence) noexcept {
   line.add(run_log::plan::index, uint64_t{plan_count_})
       .add(run_log::plan::path, plan_path_)
       .add(run_log::plan::iteration_hash, identity_text(plan.iteration_hash))
+      .add(run_log::plan::calls, uint64_t{words_of(*plan_index).size()})
       .add(run_log::plan::policy, plan.policy)
       .add(run_log::plan::chunk_count, plan.chunk_count)
       .add(run_log::plan::budget_bytes, plan.budget_bytes)

@@ -37,7 +37,9 @@ struct Counters {
   std::atomic<uint64_t> given_bytes{0};          // ... that hooks saw it get from the driver, ever
   std::atomic<uint64_t> largest_working_set{0};  // chunks
   std::atomic<uint64_t> iterations_planned{0};
-  std::atomic<uint64_t> iterations_on_demand{0};
+  std::atomic<uint64_t> iterations_on_demand{0};  // while there is no plan: of whatever repeats
+  std::atomic<uint64_t> loops_on_demand{0};       // of the loops that have plans
+  std::atomic<uint64_t> loops_unfinished{0};      // ... that the program left when they were more than half over
   std::atomic<uint64_t> divergences{0};
   std::atomic<uint64_t> shortages{0};           // calls that were told of too little memory, with a message
   std::atomic<uint64_t> least_budget_bytes{0};  // that the planner asks for, where the budget is below; else 0

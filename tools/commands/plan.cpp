@@ -37,6 +37,7 @@ struct PlanArguments {
   std::string facts;
   uint64_t from = 0;
   uint64_t calls = 0;
+  double share = 0;
   bool quiet = false;
   bool explain = false;
   bool no_recompute = false;
@@ -56,7 +57,8 @@ const char* status_word(StatusCode code) {
   }
 }
 
-// One line of JSON: status (ok, no_iteration, infeasible, error), message, minimum_bytes (0: not known).
+// One line of JSON: status (ok, fits: without a plan, no_iteration, part: below --share, infeasible, error), message,
+// minimum_bytes (0: not known).
 Status write_status(const std::string& path, const char* word, const std::string& message, uint64_t minimum_bytes) {
   if (path.empty()) return {};
   const nlohmann::ordered_json line = {{"status", word}, {"message", message}, {"minimum_bytes", minimum_bytes}};
@@ -75,7 +77,11 @@ class Planning {
     if (Status status = outputs.check(); !status.ok()) return fail(status);
     const Status made = make();
     progress_.clear();
-    const char* word = searched_ ? status_word(made.code()) : made.ok() ? "ok" : "error";
+    const char* word = needless_   ? "fits"
+                       : is_part_  ? "part"
+                       : searched_ ? status_word(made.code())
+                       : made.ok() ? "ok"
+                                   : "error";
     const Status told = write_status(arguments_.status, word, made.message(), minimum_bytes_);
     if (!made.ok()) return fail(made);
     return told.ok() ? 0 : fail(told);
@@ -132,7 +138,9 @@ class Planning {
   Status plan_workload(Result<analyzer::Workload> workload, const analyzer::PlanOptions& options,
                        const std::string& output) {
     if (!workload.ok()) return named(workload.status());
-    minimum_bytes_ = workload.value().minimum_bytes;
+    minimum_bytes_ = analyzer::least_budget(workload.value());
+    if (Status part = check_share(workload.value().iteration); !part.ok()) return part;
+    if (needs_none(workload.value(), options)) return tell_needless(workload.value(), options);
     progress_.step("planning");
     analyzer::PlanSummary summary;
     Result<plan::Plan> plan = analyzer::make_plan(workload.value(), options, &summary);
@@ -149,6 +157,37 @@ class Planning {
     progress_.clear();
     if (!written.ok()) return named(written);
     return tell(workload.value(), plan.value(), summary, options, name);
+  }
+
+  // What is most of the program may not have repeated yet.
+  Status check_share(const analyzer::Iteration& iteration) {
+    if (100 * iteration.coverage >= arguments_.share) return {};
+    is_part_ = true;
+    return named(
+        {StatusCode::not_found, fmt::format("what repeats, {} calls, covers only {}, and the rest has not repeated yet",
+                                            iteration.call_count, analyzer::covered(iteration))});
+  }
+
+  // All fits as it is, and a plan, which keeps small tensors apart, would not.
+  static bool needs_none(const analyzer::Workload& workload, const analyzer::PlanOptions& options) {
+    const uint64_t budget = budget_of(workload, options);
+    return analyzer::holds_everything(workload, budget) && budget < workload.minimum_bytes;
+  }
+  static uint64_t budget_of(const analyzer::Workload& workload, const analyzer::PlanOptions& options) {
+    if (options.budget_bytes != 0) return options.budget_bytes;
+    return analyzer::share_of_peak(workload, options.budget_fraction);
+  }
+  Status tell_needless(const analyzer::Workload& workload, const analyzer::PlanOptions& options) {
+    needless_ = true;
+    progress_.clear();
+    if (arguments_.quiet) return {};
+    const uint64_t budget = budget_of(workload, options);
+    say(
+        fmt::format("{}: all that the program has at once, {}, fits into {}: nothing has to move, so no plan was "
+                    "written; next: reprise run{} --budget {} -- program",
+                    arguments_.trace, format_bytes(workload.peak_bytes), format_bytes(budget),
+                    simulated_ ? " --device sim" : "", typed_bytes(budget)));
+    return {};
   }
 
   Status tell(const analyzer::Workload& workload, const plan::Plan& plan, const analyzer::PlanSummary& summary,
@@ -169,6 +208,12 @@ class Planning {
         output, format_bytes(plan.budget_bytes), format_bytes(plan.peak_bytes), format_duration(plan.predicted_ns),
         plan.compute_ns == 0 ? 1.0 : static_cast<double>(plan.predicted_ns) / static_cast<double>(plan.compute_ns),
         recomputed, format_bytes(plan.offload_bytes + plan.reload_bytes), simulated_ ? " --device sim" : "", output));
+    if (workload.recorded && !covers_nearly_all(workload.iteration)) {
+      say(
+          fmt::format("the plan is of an iteration of {} calls, which covers {}: what else the program does is managed "
+                      "on demand, and may need more",
+                      workload.iteration.call_count, covered(workload.iteration)));
+    }
     if (workload.recorded && plan.budget_bytes >= workload.peak_bytes) {
       say("all that the program has at once fits into this budget: `reprise run` needs no plan for it and moves "
           "nothing");
@@ -213,6 +258,8 @@ class Planning {
   const PlanArguments& arguments_;
   mutable Progress progress_;
   bool searched_ = false;   // the trace was read: what is not found from here on is an iteration
+  bool is_part_ = false;    // what repeats is too little of the program
+  bool needless_ = false;   // nothing has to move, and there is no plan
   bool simulated_ = false;  // recorded on the simulated device, as the plan will be replayed
   uint64_t minimum_bytes_ = 0;
 };
@@ -228,6 +275,8 @@ Action declare_plan(CLI::App& app, const ProgramArguments&) {
                  "The plan to write (default: beside the trace, a.plan or a-2.plan and so on where there is one)");
   app.add_option("--from", arguments->from, "Only of what was called from this call number on");
   app.add_option("--calls", arguments->calls, "Only iterations of at least this many calls");
+  app.add_option("--share", arguments->share,
+                 "Only an iteration that covers at least this much of the recorded device time, in %");
   name_values(app.add_option("--policy", arguments->policy, "How to plan: auto tries all and takes the best"), "POLICY",
               analyzer::known_policies());
   app.add_option("--safety", arguments->safety, "That the plan will run with: strict (default), audited or trusted")

@@ -25,7 +25,7 @@ std::string budget_with_a_plan(const std::string& path) {
   const Result<analyzer::Workload> workload = analyzer::make_workload(trace.value(), {});
   if (!workload.ok()) return {};
   int percent = 50;
-  while (percent < 100 && share_of_peak(workload.value(), percent / 100.0) < workload.value().minimum_bytes) {
+  while (percent < 100 && share_of_peak(workload.value(), percent / 100.0) < least_budget(workload.value())) {
     percent += 10;
   }
   return fmt::format("{}%", percent);

@@ -70,7 +70,9 @@ class Simulating {
     }
     if (status.ok() && !arguments_.machine.empty()) say(kKernelTimesStay);
     if (status.ok()) tell_what_is_known();
-    if (const std::string choice = recommend(rows_); status.ok() && !choice.empty()) say(choice);
+    const std::string choice = recommend(rows_);
+    if (status.ok() && !(choice + part()).empty())
+      say(choice + (choice.empty() || part().empty() ? "" : "; ") + part());
     return status.ok() ? 0 : fail(status);
   }
 
@@ -103,6 +105,13 @@ class Simulating {
         "what kernels do is known for {:.0f} % of the computing; the others are taken to read and write all that they "
         "are given, and are not computed again: `reprise run --examine 60 ...` finds out",
         share));
+  }
+
+  // Where what was planned is not nearly all that the program does: that, and how much it is.
+  std::string part() const {
+    if (!workload_.recorded || covers_nearly_all(workload_.iteration)) return {};
+    return fmt::format("all of this is of an iteration of {} calls, which covers {}: the rest may need more",
+                       workload_.iteration.call_count, covered(workload_.iteration));
   }
 
   // What the graph is called, or the file.

@@ -11,6 +11,7 @@
 #include "tools/report/report.h"
 #include "tools/report/tensor_table.h"
 #include "tools/report/view/frames.h"
+#include "tools/report/view/timeline.h"
 
 namespace reprise::report {
 namespace {
@@ -69,6 +70,16 @@ void advise_shortage(const Inputs& inputs, Advices& list) {
                   "--budget " + typed_bytes(least)});
 }
 
+// Why is said where it is told what happened.
+std::string no_plan_fits(const Inputs& inputs, uint64_t here, uint64_t least) {
+  const std::string what = here == 0 ? "the budget" : format_bytes(here);
+  if (least != 0 && inputs.peak_bytes != 0 && least >= inputs.peak_bytes) {
+    return fmt::format("No plan fits into {}, and with {} none is needed: nothing has to move then.", what,
+                       format_bytes(least));
+  }
+  return fmt::format("No plan fits into {}, however long the program runs.", what);
+}
+
 // Whatever else kept it from being planned: below the smallest budget nothing gets a plan.
 void advise_budget(const Inputs& inputs, Advices& list) {
   if (!is_unplanned(inputs) || has_plans(*inputs.log)) return;
@@ -78,9 +89,7 @@ void advise_budget(const Inputs& inputs, Advices& list) {
   const uint64_t least = inputs.minimum_bytes > here ? inputs.minimum_bytes : 0;
   if (!told && (here == 0 || least == 0)) return;
   list.push_back({3.5, least > 0 ? fmt::format("Give it at least {}", format_bytes(least)) : "Give it more memory",
-                  told ? fmt::format("No plan fits into less: {}.", reasons.back().reason)
-                       : fmt::format("No plan fits into {}, however long the program runs.", format_bytes(here)),
-                  least > 0 ? "--budget " + typed_bytes(least) : ""});
+                  no_plan_fits(inputs, here, least), least > 0 ? "--budget " + typed_bytes(least) : ""});
 }
 
 constexpr char kRepeat[] =
@@ -89,18 +98,17 @@ constexpr char kRepeat[] =
     "`reprise_mark(\"iteration\")` "
     "says where one begins.";
 
+constexpr char kCameLast[] = "The plan came with the last iterations.";
+constexpr char kPlannedOnce[] = "A plan that is made once serves all later runs from the first iteration on.";
+
 // There was a plan, and no iteration ran by it from start to end.
 void advise_after_plan(const Inputs& inputs, Advices& list) {
-  const std::string why = why_unplanned(inputs);
   if (!inputs.log->ended) return;  // it crashed: running longer is not its to choose
   if (inputs.log->divergence_count > 1) {
-    list.push_back(
-        {3, "Let it repeat itself", fmt::format("No iteration was like the plan: {}. {}", why, kRepeat), ""});
+    list.push_back({3, "Let it repeat itself", fmt::format("No iteration was like the plan. {}", kRepeat), ""});
     return;
   }
-  list.push_back({3, "Run longer, or plan first",
-                  "The plan came with the last iterations: " + why +
-                      ". A plan that is made once serves all later runs from the first iteration on.",
+  list.push_back({3, "Run longer, or plan first", fmt::format("{} {}", kCameLast, kPlannedOnce),
                   "reprise record; reprise plan; reprise replay"});
 }
 
@@ -113,22 +121,17 @@ void advise_unplanned(const Inputs& inputs, Advices& list) {
   const auto is = [&](const auto& word) { return tools::says(last.cause, word); };
   if (is(run_log::on_demand::refused)) {
     list.push_back({3, "Make room for the plan",
-                    "It was ready and could not come in force: " + last.reason +
-                        ". A larger --budget or --host-memory leaves more.",
-                    ""});
+                    "It was ready and could not come in force. A larger --budget or --host-memory leaves more.", ""});
   } else if (is(run_log::on_demand::never_began) && inputs.log->mode == "run") {
     list.push_back({3, "Let it repeat itself",
-                    "What it did behind the recorded iterations was not like them: " + last.reason + ". " + kRepeat,
-                    ""});
+                    fmt::format("What it did behind the recorded iterations was not like them. {}", kRepeat), ""});
   } else if (is(run_log::on_demand::never_began)) {
     list.push_back({3, "Plan for the program as it runs now",
                     "The plan is of other iterations: record again with these arguments, or use `reprise run`.",
                     "reprise record -o new.trace -- program ..."});
   } else if (is(run_log::on_demand::unfinished)) {
-    list.push_back({3, "Run longer, or plan first",
-                    (last.plan ? "The plan came with the last iterations: " + last.reason + "."
-                               : std::string("The program ended before the planner.")) +
-                        " A plan that is made once serves all later runs from the first iteration on.",
+    const char* const when = last.plan ? kCameLast : "The program ended before the planner.";
+    list.push_back({3, "Run longer, or plan first", fmt::format("{} {}", when, kPlannedOnce),
                     "reprise record; reprise plan; reprise replay"});
   } else if (is(run_log::on_demand::no_iteration) || is(run_log::on_demand::no_repetition)) {
     list.push_back({3, "Let it repeat itself", kRepeat, ""});
@@ -137,6 +140,11 @@ void advise_unplanned(const Inputs& inputs, Advices& list) {
 
 // Then a smaller budget is no good advice, whatever was predicted.
 bool waits_much(const Inputs& inputs) { return inputs.log != nullptr && stall_share(*inputs.log) > 0.05; }
+
+std::string an_iteration_of(const Inputs& inputs) {
+  if (inputs.one_loop || inputs.iteration_covers.empty()) return "An iteration";
+  return fmt::format("The planned iteration, which covers {},", inputs.iteration_covers);
+}
 
 void advise_full_speed(const Inputs& inputs, Advices& list) {
   const BudgetCurve& curve = inputs.curve;
@@ -152,7 +160,7 @@ void advise_full_speed(const Inputs& inputs, Advices& list) {
                     "--budget " + typed_bytes(curve.full_speed_bytes)});
   } else if (here < curve.full_speed_bytes && now > curve.compute_ns) {
     list.push_back({share(now - curve.compute_ns, now), fmt::format("{} for full speed", budget),
-                    fmt::format("An iteration would take {} instead of {}, {}.",
+                    fmt::format("{} would take {} instead of {}, {}.", an_iteration_of(inputs),
                                 format_duration(time_at(curve, curve.full_speed_bytes)), format_duration(now),
                                 with_whose_times(curve)),
                     "--budget " + typed_bytes(curve.full_speed_bytes)});
@@ -179,8 +187,20 @@ void advise_smallest(const Inputs& inputs, Advices& list) {
        "--budget " + typed_bytes(least)});
 }
 
+// Is what tensors cost known of the run itself, or predicted?
+bool costs_are_measured(const Inputs& inputs) {
+  return inputs.log != nullptr && !measured_timeline(*inputs.plan, *inputs.log).bars.empty();
+}
+
+std::string computing_waits(const Inputs& inputs, uint64_t ns) {
+  const char* const words = costs_are_measured(inputs) ? "In the iteration that was measured computing waited {}"
+                                                       : "Computing would wait {} of each iteration, as predicted,";
+  return fmt::format(fmt::runtime(words), format_duration(ns));
+}
+
 void advise_tensor(const Inputs& inputs, Advices& list) {
   if (inputs.plan == nullptr) return;
+  if (inputs.log != nullptr && inputs.log->iterations_planned == 0) return;  // the plan ruled nothing, and cost nothing
   const std::vector<TensorCost> costs = tensor_costs(inputs);
   uint64_t all = 0;
   for (const TensorCost& cost : costs) all += cost.wait_ns;
@@ -198,13 +218,13 @@ void advise_tensor(const Inputs& inputs, Advices& list) {
   const auto worst = std::max_element(by_site.begin(), by_site.end(),
                                       [](const auto& a, const auto& b) { return a.second.first < b.second.first; });
   if (worst != by_site.end() && worst->second.second > 1) {
-    list.push_back(
-        {share(worst->second.first, span), fmt::format("{} costs most", short_frame(worst->first)),
-         fmt::format("Computing waits {} of each iteration for {} tensors that it asks for: {:.0f} % "
-                     "of all waiting for tensors. Used closer together, freed earlier or made smaller, they "
-                     "need not leave.",
-                     format_duration(worst->second.first), worst->second.second, 100 * share(worst->second.first, all)),
-         ""});
+    list.push_back({share(worst->second.first, span), fmt::format("{} costs most", short_frame(worst->first)),
+                    fmt::format("{} for {} tensors that it asks for: {:.0f} % "
+                                "of all waiting for tensors. Used closer together, freed earlier or made smaller, they "
+                                "need not leave.",
+                                computing_waits(inputs, worst->second.first), worst->second.second,
+                                100 * share(worst->second.first, all)),
+                    ""});
   }
   const TensorCost& first = costs.front();
   const std::string where =
@@ -212,8 +232,8 @@ void advise_tensor(const Inputs& inputs, Advices& list) {
   list.push_back({share(first.wait_ns, span),
                   fmt::format("Tensor {} ({}) costs most of all tensors", first.tensor,
                               format_bytes(inputs.plan->tensors[first.tensor].size)),
-                  fmt::format("Computing waits {} of each iteration for it ({:.0f} % of all waiting for tensors){}.",
-                              format_duration(first.wait_ns), 100 * share(first.wait_ns, all), where),
+                  fmt::format("{} for it ({:.0f} % of all waiting for tensors){}.",
+                              computing_waits(inputs, first.wait_ns), 100 * share(first.wait_ns, all), where),
                   ""});
 }
 

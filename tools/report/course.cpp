@@ -103,13 +103,10 @@ void say_unplanned(const Inputs& inputs, Sentences& say) {
     say.note(fmt::format("No plan was in force during this run, so tensors were moved on demand all the time: {}.",
                          why_unplanned(inputs)));
   }
-  const bool told = std::any_of(log.reasons.begin(), log.reasons.end(), [&](const RunReason& one) {
-    return as_known(inputs, one).reason == inputs.no_iteration;
-  });
-  if (told) return;
-  if (!inputs.no_iteration.empty()) {
-    say.note(fmt::format("In the recording as a whole, too, nothing can be planned: {}.", inputs.no_iteration));
-  } else if (!of_plans && inputs.iterations_recorded > 0) {
+  if (of_plans) return;
+  if (!inputs.no_iteration.empty()) {  // any other reason was found where more was known
+    if (log.reasons.empty()) say.note(fmt::format("In the recording nothing can be planned: {}.", inputs.no_iteration));
+  } else if (inputs.iterations_recorded > 0) {
     say.note(fmt::format("The recording holds {}.", recorded(inputs)));
   }
 }
@@ -149,8 +146,11 @@ void say_time_lost(const Inputs& inputs, Sentences& say) {
   }
   std::string lost;
   if (timed > 0 && facts.actual_ns > 0 && took_ns > timed * facts.actual_ns) {
-    lost = fmt::format(" {} on demand took {} in all, planned ones {} each: {} were lost to having no plan.",
-                       plural(timed, "iteration"), format_duration(took_ns), format_duration(facts.actual_ns),
+    const std::string all = timed < log.iterations_on_demand ? fmt::format(" of {}", log.iterations_on_demand) : "";
+    const std::string which =
+        fmt::format("{}{} iteration{} on demand", timed, all, timed == 1 && all.empty() ? "" : "s");
+    lost = fmt::format(" {} took {} in all, planned ones {} each: {} were lost to having no plan.", which,
+                       format_duration(took_ns), format_duration(facts.actual_ns),
                        format_duration(took_ns - timed * facts.actual_ns));
   }
   say.note(fmt::format("The run took {} in all, {} of it ({:.0f} %) before the plan was in force.{}",
@@ -190,9 +190,10 @@ std::string why_unplanned(const Inputs& inputs) {
 
 RunReason as_known(const Inputs& inputs, const RunReason& reason) {
   RunReason known = reason;
-  if (inputs.no_iteration.empty() || reason.plan || !tools::says(reason.cause, run_log::on_demand::unfinished)) {
-    return known;
-  }
+  const auto is = [&](const auto& word) { return tools::says(reason.cause, word); };
+  const bool of_repetition = is(run_log::on_demand::unfinished) || is(run_log::on_demand::no_iteration) ||
+                             is(run_log::on_demand::no_repetition);
+  if (inputs.no_iteration.empty() || reason.plan || !of_repetition) return known;
   known.cause = run_log::on_demand::no_iteration.name;
   known.reason = inputs.no_iteration;
   return known;
@@ -224,11 +225,11 @@ void say_plan_state(const Inputs& inputs, Sentences& say) {
 void say_plan_in_force(const Inputs& inputs, Sentences& say) {
   if (inputs.log == nullptr || inputs.log->activation_count == 0) return;
   const RunLog& log = *inputs.log;
-  say.note(
-      fmt::format("The plan{} was ready{} and came in force{} with iteration {}. Until then tensors were moved on "
-                  "demand. {} of {} ran by the plan from start to end.",
-                  an_iteration(inputs), since_start(log, log.plan_at_ns), since_start(log, log.activation_at_ns),
-                  log.first_activation, log.iterations_planned, plural(all_iterations(log), "iteration")));
+  say.note(fmt::format(
+      "The plan{} was ready{} and came in force{} with iteration {}. Until then tensors were moved on "
+      "demand. {} of {} ran by the plan from start to end.",
+      an_iteration(inputs), since_start(log, log.plan_at_ns), since_start(log, log.activation_at_ns),
+      log.first_activation, log.iterations_planned, plural(all_iterations(log), "iteration") + of_loops(log)));
   say_time_lost(inputs, say);
   if (log.plan_count > 1) {
     say.note(fmt::format("{} plans were made in all, for the program has several loops; this report shows the first.",

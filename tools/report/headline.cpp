@@ -108,7 +108,7 @@ std::string times_of_run(const Facts& facts) {
 // Behind its last iteration every program goes on with something else: nothing went wrong there.
 std::string left_words(const RunLog& log) {
   const uint64_t halfway = log.iterations_left - (log.last_left_ended ? 1 : 0);
-  return (halfway > 0 ? fmt::format(", {} left their plan halfway", halfway) : "") +
+  return (halfway > 0 ? fmt::format(", {} not finished", halfway) : "") +
          (log.last_left_ended ? ", the last one ended the loop" : "");
 }
 
@@ -118,8 +118,10 @@ Json run_card(const Inputs& inputs, const Facts& facts) {
   if (all_iterations(log) == 0) {
     return card("Iterations", "none found", "tensors moved on demand" + times_of_run(facts));
   }
+  const std::string loops = of_loops(log);
   return card("Iterations", fmt::format("{} of {} planned", log.iterations_planned, all_iterations(log)),
-              fmt::format("{} on demand{}{}; {} divergence{}", log.iterations_on_demand, left_words(log),
+              fmt::format("{}{} on demand{}{}; {} divergence{}", loops.empty() ? "" : loops.substr(1) + ": ",
+                          log.iterations_on_demand, left_words(log),
                           times_of_run(facts), log.divergence_count, log.divergence_count == 1 ? "" : "s"),
               log.iterations_planned > 0 ? "good" : "plain");
 }
@@ -205,7 +207,7 @@ std::string make_summary(const Inputs& inputs) {
     line += has_plans(log) ? ", no iteration planned" : ", no iteration found to plan";
     return line + reason_for_the_terminal(inputs);
   }
-  line += fmt::format(", {} of {} iterations planned", log.iterations_planned, all_iterations(log));
+  line += fmt::format(", {} of {} iterations{} planned", log.iterations_planned, all_iterations(log), of_loops(log));
   return line + reason_for_the_terminal(inputs);
 }
 

@@ -278,9 +278,9 @@ report::Inputs LoadedFiles::examined() {
       const analyzer::Workload& found = workload.value();
       if (!plan) result.iteration_calls = found.iteration.call_count;
       result.iterations_recorded = found.iteration.occurrences;
-      result.iteration_covers = analyzer::covered(found.iteration);
       const bool planned = report::is_of_plan(found, plan ? &*plan : nullptr, log ? &*log : nullptr);
-      if (planned) result.minimum_bytes = found.minimum_bytes;
+      if (planned) result.iteration_covers = report::covers_of_run(found, log ? &*log : nullptr);
+      if (planned) result.minimum_bytes = analyzer::least_budget(found);
       if (planned) result.known_share = known_share(found);
       result.one_loop = planned && report::is_nearly_all(found, log ? &*log : nullptr);
       const report::KernelTimes times = report::kernel_times(found, plan ? &*plan : nullptr, log ? &*log : nullptr);
@@ -300,7 +300,7 @@ report::Inputs LoadedFiles::examined() {
     }
   }
   if (log && (plan || trace)) report::keep_iterations(*log, result.iteration_calls);
-  if (log && made_by(*log)) {
+  if (log && made_by(*log) && !log->counted) {
     // Its trace has them all, but those that a plan ruled.
     log->iterations_on_demand = std::max(log->iterations_on_demand, result.iterations_recorded);
   }

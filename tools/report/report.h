@@ -28,7 +28,7 @@ struct Inputs {
   // Of the trace's iteration, where one was looked for.
   uint64_t iteration_calls = 0;
   uint64_t iterations_recorded = 0;
-  std::string iteration_covers = {};  // "97 % of the recorded device time"
+  std::string iteration_covers = {};  // "97 % of the recorded device time", or about so much of the run's
   uint64_t minimum_bytes = 0;         // no smaller budget has a plan
   uint64_t peak_bytes = 0;            // of the device without Reprise: percentages are of it; 0: not looked at
   std::string no_iteration = {};      // why there is none
@@ -71,8 +71,8 @@ bool has_plans(const RunLog& log);
 // Of a run in which no iteration was planned: why, as a clause, by what the run log says.
 std::string why_unplanned(const Inputs& inputs);
 
-// The same for one line of the log: where the planner was not waited for, and there is no iteration in the recording as
-// a whole, that is the reason.
+// The same for one line of the log: where it is that nothing was found to repeat, or not in time, and there is no
+// iteration in the recording as a whole, that is the reason, in its words: it was looked at to the end.
 RunReason as_known(const Inputs& inputs, const RunReason& reason);
 
 // The sections of make_data, one function each.

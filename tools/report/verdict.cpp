@@ -27,6 +27,26 @@ std::string waiting(const RunLog& log) {
   return fmt::format(", {} of that waiting for transfers", small_percent(share));
 }
 
+// A plan of a small part of the program is not one of the program.
+std::string share_of_program(const Inputs& inputs) {
+  if (inputs.one_loop || inputs.iteration_covers.empty()) return "";
+  return fmt::format(" That iteration covers {}.", inputs.iteration_covers);
+}
+
+// The reason itself is among the sentences.
+std::string why_in_short(const Inputs& inputs) {
+  if (inputs.log->reasons.empty()) return why_unplanned(inputs);
+  const RunReason last = as_known(inputs, inputs.log->reasons.back());
+  const auto is = [&](const auto& word) { return tools::says(last.cause, word); };
+  if (is(run_log::on_demand::too_small)) return "the budget is too small for one";
+  if (is(run_log::on_demand::unfinished)) return "it ended too soon for one";
+  if (is(run_log::on_demand::not_recorded)) return "nothing was recorded that it could be made of";
+  if (is(run_log::on_demand::no_iteration) || is(run_log::on_demand::no_repetition)) {
+    return "nothing in it repeats as a plan needs it";
+  }
+  return "none could be made";
+}
+
 Json verdict_of_run(const Inputs& inputs, const Facts& facts) {
   const RunLog& log = *inputs.log;
   if (!inputs.ending.empty()) {
@@ -46,15 +66,17 @@ Json verdict_of_run(const Inputs& inputs, const Facts& facts) {
   }
   const std::string used = memory(facts.peak_actual, facts.peak_before);
   if (log.iterations_planned > 0) {
-    return verdict("good", fmt::format("It ran in {}: {} of {} iterations by a plan, which took {} each{}.", used,
-                                       log.iterations_planned, all_iterations(log), format_duration(facts.actual_ns),
-                                       waiting(log)));
+    return verdict("good", fmt::format("It ran in {}: {} of {} iterations{} by a plan, which took {} each{}.{}", used,
+                                       log.iterations_planned, all_iterations(log), of_loops(log),
+                                       format_duration(facts.actual_ns), waiting(log), share_of_program(inputs)));
   }
   if (!log.reasons.empty() && tools::says(log.reasons.back().cause, run_log::on_demand::fits)) {
     return verdict("good", fmt::format("It ran in {}: all that it needs at once fits, and nothing moved.", used));
   }
-  const char* const how = log.activation_count > 0 ? "no iteration by a plan" : "without a plan";
-  return verdict("note", fmt::format("It ran in {}, but {}: {}.", used, how, why_unplanned(inputs)));
+  if (has_plans(log)) {
+    return verdict("note", fmt::format("It ran in {}, but no iteration ran by its plan from start to end.", used));
+  }
+  return verdict("note", fmt::format("It ran in {}, but without a plan: {}.", used, why_in_short(inputs)));
 }
 
 }  // namespace
@@ -64,19 +86,21 @@ Json verdict_section(const Inputs& inputs) {
   if (inputs.log != nullptr) return verdict_of_run(inputs, facts);
   if (inputs.plan != nullptr) {
     const uint64_t more = facts.predicted_ns > facts.compute_ns ? facts.predicted_ns - facts.compute_ns : 0;
-    return verdict("good", fmt::format("By this plan an iteration would need {} and take {}: {} % more than computing "
-                                       "alone. It has not been run yet.",
-                                       memory(facts.peak_planned, facts.peak_before),
-                                       format_duration(facts.predicted_ns), percent(more, facts.compute_ns)));
+    return verdict("good",
+                   fmt::format("By this plan an iteration would need {} and take {}: {} % more than computing "
+                               "alone. It has not been run yet.{}",
+                               memory(facts.peak_planned, facts.peak_before), format_duration(facts.predicted_ns),
+                               percent(more, facts.compute_ns), share_of_program(inputs)));
   }
   if (!inputs.no_iteration.empty()) {
-    return verdict("note", fmt::format("The program used {} at most, and nothing in it can be planned: {}.",
-                                       format_bytes(facts.peak_before), inputs.no_iteration));
+    return verdict("note", fmt::format("The program used {} at most, and nothing in it can be planned.",
+                                       format_bytes(facts.peak_before)));
   }
   if (inputs.minimum_bytes > 0 && inputs.minimum_bytes < facts.peak_before) {
-    return verdict("good", fmt::format("The program used {} at most; a plan could bring it down to {} ({} %).",
-                                       format_bytes(facts.peak_before), format_bytes(inputs.minimum_bytes),
-                                       percent(inputs.minimum_bytes, facts.peak_before)));
+    const char* const what = inputs.one_loop ? "a plan could bring it down" : "a plan could bring one iteration down";
+    return verdict("good", fmt::format("The program used {} at most; {} to {} ({} %).{}",
+                                       format_bytes(facts.peak_before), what, format_bytes(inputs.minimum_bytes),
+                                       percent(inputs.minimum_bytes, facts.peak_before), share_of_program(inputs)));
   }
   return verdict("note", fmt::format("The program used {} of device memory at most.", format_bytes(facts.peak_before)));
 }

@@ -50,6 +50,47 @@ TEST_F(PlanCommand, WithoutAnIterationThereIsNoPlanYet) {
   EXPECT_EQ(status().at("status"), "no_iteration");
 }
 
+// What the preloaded library asks for: an iteration that is not a small part of what was recorded.
+TEST_F(PlanCommand, AnIterationOfTooLittleIsNoneYet) {
+  const auto with_share = [&](const std::string& share) {
+    return reprise({"plan", trainer(), "--budget", "50%", "--share", share, "-o", path("tmp/a.plan"), "--quiet",
+                    "--status", path("status")});
+  };
+  expect_refused(with_share("99.9"), 1, "covers only");
+  EXPECT_EQ(status().at("status"), "part");
+  EXPECT_FALSE(std::filesystem::exists(path("tmp/a.plan")));
+  EXPECT_EQ(with_share("50").exit_code, 0);
+  EXPECT_EQ(status().at("status"), "ok");
+}
+
+// Where the iteration is not nearly all of it, that is said with the plan, and with what is recommended.
+TEST_F(PlanCommand, HowMuchOfTheProgramThePlanIsOfIsSaid) {
+  const auto said = [&](uint64_t other_ns) {
+    analyzer::testing::TraceBuilder program;
+    const uint64_t w = program.allocate(4 * kChunk);
+    for (int i = 0; i < 3; ++i) {
+      const uint64_t x = program.allocate(4 * kChunk);
+      program.launch("step", {{w}, {x}});
+      program.launch("loss", {{w}, {x}});
+      program.free(x);
+    }
+    program.launch("other", {{w}}, other_ns);
+    write("b.trace", trace_bytes(program.trace()));
+    return reprise({"plan", path("b.trace"), "--budget", "100%", "-o", path("b.plan")}).err +
+           reprise({"simulate", path("b.trace"), "--budget", "90%,100%", "--no-fluid"}).err;
+  };
+  const std::string part = said(1'200'000);
+  EXPECT_NE(part.find("the plan is of an iteration of 4 calls, which covers 33 % of the recorded device time"),
+            std::string::npos)
+      << part;
+  EXPECT_NE(part.find("all of this is of an iteration of 4 calls, which covers 33 % of the recorded device time: the "
+                      "rest may need more"),
+            std::string::npos)
+      << part;
+  const std::string all = said(1'000);
+  EXPECT_EQ(all.find("which covers"), std::string::npos) << all;
+}
+
 TEST_F(PlanCommand, OtherTroubleIsAnError) {
   expect_refused(ask(path("no.trace"), "50%"), 1, "no.trace");
   EXPECT_EQ(status().at("status"), "error");

@@ -76,8 +76,9 @@ class OddPrograms : public testing::Test {
 TEST_F(OddPrograms, OneIterationOnlyIsNothingToPlan) {
   const json data = page_of_run(small_trainer(1));
   EXPECT_EQ(outcome_.exit_code, 0) << outcome_.err;
-  EXPECT_TRUE(says(data, "nothing can be planned: no iteration found")) << data["sentences"].dump(1);
-  EXPECT_TRUE(says(data, "less than two iterations")) << data["sentences"].dump(1);
+  EXPECT_TRUE(says(data, "No plan was made: no iteration found")) << data["sentences"].dump(1);
+  EXPECT_TRUE(says(data, "at least three equal iterations must be recorded")) << data["sentences"].dump(1);
+  EXPECT_FALSE(says(data, "before its calls repeated")) << "one reason";
   EXPECT_TRUE(says(data, "never exceeded the budget")) << data["sentences"].dump(1);
   EXPECT_EQ(card(data, "Iterations").find("none found"), 0u) << data["cards"].dump(1);
   EXPECT_EQ(card(data, "Time per iteration"), "") << "short loops of the set-up are no iterations";

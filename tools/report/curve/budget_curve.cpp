@@ -19,14 +19,14 @@ class Curve {
     options_.recompute = false;
     curve_.policy = options_.policy;
     curve_.compute_ns = workload.graph.compute_ns;
-    curve_.minimum_bytes = workload.minimum_bytes;
+    curve_.minimum_bytes = analyzer::least_budget(workload);
     curve_.peak_bytes = workload.peak_bytes;
   }
 
   BudgetCurve make() {
     const uint64_t low = curve_.minimum_bytes;
     const uint64_t high = std::max(curve_.peak_bytes, low);
-    if (!plan(high) || !plan(low)) return finish();
+    if (!plan(high) || low >= high || !plan(low)) return finish();  // there may be nothing to choose from
     // The middle first: where the time is over, what there is spans the whole.
     for (const int step : {4, 2, 6, 1, 3, 5, 7}) {
       if (!plan(low + (high - low) / kSteps * static_cast<uint64_t>(step))) return finish();

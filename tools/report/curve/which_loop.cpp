@@ -1,29 +1,36 @@
 #include "tools/report/curve/which_loop.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "preload/trace/identity.h"
-#include "preload/trace/signature.h"
 
 namespace reprise::report {
 namespace {
 
-constexpr double kNearlyAll = 0.8;
-
 bool is_of_program(const plan::Call& call) { return !call.inserted && call.recompute_of == plan::kNone; }
 
-// A loop has the same calls wherever it is entered.
-bool same_calls(const analyzer::Workload& workload, const plan::Plan& plan) {
-  uint64_t one = 0;
-  uint64_t other = 0;
-  for (const analyzer::GraphCall& entry : workload.graph.calls) one += trace::hash_mix(1, entry.call.signature);
-  for (const plan::Call& call : plan.calls) other += is_of_program(call) ? trace::hash_mix(1, call.signature) : 0;
-  return one == other;
+analyzer::LoopCalls calls_of(const plan::Plan& plan) {
+  analyzer::LoopCalls calls;
+  for (const plan::Call& call : plan.calls) {
+    if (is_of_program(call)) calls.add(call.signature);
+  }
+  return calls;
 }
 
-uint64_t planned_ns(const RunLog& log) {
-  uint64_t sum = 0;
-  for (const RunIteration& it : log.iterations) sum += it.planned ? it.wall_ns : 0;
+bool same_calls(const analyzer::Workload& workload, const plan::Plan& plan) {
+  analyzer::LoopCalls calls;
+  for (const analyzer::GraphCall& entry : workload.graph.calls) calls.add(entry.call.signature);
+  return calls == calls_of(plan);
+}
+
+// By the first plan alone, or by all.
+double planned_ns(const RunLog& log, bool first) {
+  double sum = 0;
+  for (const RunIteration& it : log.iterations) {
+    if (it.planned && (!first || it.plan == 0)) sum += static_cast<double>(it.wall_ns);
+  }
   return sum;
 }
 
@@ -32,11 +39,11 @@ uint64_t planned_ns(const RunLog& log) {
 Result<analyzer::Workload> workload_of(const trace::Trace& trace, const analyzer::PlanOptions& options,
                                        const plan::Plan* plan) {
   Result<analyzer::Workload> most = analyzer::make_workload(trace, options);
-  if (!most.ok() || plan == nullptr || same_calls(most.value(), *plan)) return most;
-  analyzer::PlanOptions longer = options;
-  longer.least_calls = static_cast<uint64_t>(std::count_if(plan->calls.begin(), plan->calls.end(), is_of_program));
-  Result<analyzer::Workload> planned = analyzer::make_workload(trace, longer);
-  return planned.ok() && same_calls(planned.value(), *plan) ? std::move(planned) : std::move(most);
+  if (plan == nullptr || (most.ok() && same_calls(most.value(), *plan))) return most;
+  analyzer::PlanOptions of_plan = options;
+  of_plan.loop = calls_of(*plan);
+  Result<analyzer::Workload> planned = analyzer::make_workload(trace, of_plan);
+  return planned.ok() ? std::move(planned) : std::move(most);
 }
 
 bool is_of_plan(const analyzer::Workload& workload, const plan::Plan* plan, const RunLog* log) {
@@ -48,13 +55,22 @@ bool is_of_plan(const analyzer::Workload& workload, const plan::Plan* plan, cons
 }
 
 // A recording of a run is of what no plan ruled.
-bool is_nearly_all(const analyzer::Workload& workload, const RunLog* log) {
+double share_of_run(const analyzer::Workload& workload, const RunLog* log) {
   const double coverage = workload.iteration.coverage;
-  if (log == nullptr || log->end_ns <= log->start_ns) return coverage >= kNearlyAll;
-  if (log->plan_count > 1) return false;
+  if (log == nullptr || log->end_ns <= log->start_ns) return coverage;
   const double all = static_cast<double>(log->end_ns - log->start_ns);
-  const double planned = std::min(all, static_cast<double>(planned_ns(*log)));
-  return planned + coverage * (all - planned) >= kNearlyAll * all;
+  const double planned = std::min(all, planned_ns(*log, false));
+  return (std::min(planned, planned_ns(*log, true)) + coverage * (all - planned)) / all;
+}
+
+bool is_nearly_all(const analyzer::Workload& workload, const RunLog* log) {
+  if (log != nullptr && log->plan_count > 1) return false;
+  return share_of_run(workload, log) >= analyzer::kNearlyAll;
+}
+
+std::string covers_of_run(const analyzer::Workload& workload, const RunLog* log) {
+  if (log == nullptr || log->iterations_planned == 0) return covered(workload.iteration);
+  return fmt::format("about {:.0f} % of the run's time", 100 * share_of_run(workload, log));
 }
 
 }  // namespace reprise::report

@@ -1,5 +1,7 @@
 // Which of a program's loops the figures of other budgets are of. Called where a report's inputs are examined.
 #pragma once
+#include <string>
+
 #include "analyzer/planner/planner.h"
 #include "tools/report/view/run_log.h"
 
@@ -12,6 +14,11 @@ Result<analyzer::Workload> workload_of(const trace::Trace& trace, const analyzer
 
 // Is this loop the one of the run's first plan? Plan and log may be absent.
 bool is_of_plan(const analyzer::Workload& workload, const plan::Plan* plan, const RunLog* log);
+
+// How much of the run it is, as far as the recording tells of what no plan ruled, and the log of the rest.
+double share_of_run(const analyzer::Workload& workload, const RunLog* log);
+// In words, "about 86 % of the run's time", or, where nothing was planned, as of the recording.
+std::string covers_of_run(const analyzer::Workload& workload, const RunLog* log);
 
 // Is it nearly all that the program does? Then a budget for it is one for the program; what else there is may need more
 // than the loop does.

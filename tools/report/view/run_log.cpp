@@ -37,6 +37,7 @@ void read_start(const json& line, RunLog& log) {
 void read_plan_line(const json& line, RunLog& log) {
   log.iteration_hashes.push_back(value_of(line, run_log::plan::iteration_hash));
   if (++log.plan_count > 1) return;
+  log.plan_calls = value_of(line, run_log::plan::calls);
   log.plan_at_ns = value_of(line, run_log::every::at_ns);
   log.plan_path = value_of(line, run_log::plan::path);
   log.policy = value_of(line, run_log::plan::policy);
@@ -90,6 +91,7 @@ void read_iteration(const json& line, RunLog& log) {
   RunIteration it;
   it.index = value_of(line, run_log::iteration::index);
   it.planned = tools::says(value_of(line, run_log::iteration::mode), run_log::iteration::planned);
+  it.plan = value_of(line, run_log::iteration::plan);
   it.wall_ns = value_of(line, run_log::iteration::wall_ns);
   it.offload_bytes = value_of(line, run_log::iteration::offload_bytes);
   it.reload_bytes = value_of(line, run_log::iteration::reload_bytes);
@@ -149,6 +151,8 @@ void read_end(const json& line, RunLog& log) {
   log.end_ns = value_of(line, run_log::end::time_ns);
   log.iterations_planned = value_of(line, run_log::end::iterations_planned);
   log.iterations_on_demand = value_of(line, run_log::end::iterations_on_demand);
+  log.counted = log.plan_count > 0 && line.contains(run_log::end::iterations_unfinished.name);
+  log.iterations_left = value_of(line, run_log::end::iterations_unfinished);
   log.divergence_count = value_of(line, run_log::end::divergences);
   log.offload_bytes = value_of(line, run_log::end::offload_bytes);
   log.reload_bytes = value_of(line, run_log::end::reload_bytes);
@@ -236,6 +240,7 @@ RunLog parse_run_log(const std::string& content) {
     }
   }
   complete(log);
+  if (log.plan_calls > 0) keep_iterations(log, log.plan_calls);
   return log;
 }
 
@@ -249,18 +254,26 @@ Result<RunLog> read_run_log(const std::string& path) {
   return log;
 }
 
+std::string of_loops(const RunLog& log) {
+  const std::set<std::string> loops(log.iteration_hashes.begin(), log.iteration_hashes.end());
+  return loops.size() < 2 ? std::string() : fmt::format(" of {} loops", loops.size());
+}
+
 void keep_iterations(RunLog& log, uint64_t calls) {
   const auto other = [calls](const RunIteration& it) { return !it.planned && it.calls != 0 && it.calls != calls; };
   auto removed = static_cast<uint64_t>(std::count_if(log.iterations.begin(), log.iterations.end(), other));
   log.iterations.erase(std::remove_if(log.iterations.begin(), log.iterations.end(), other), log.iterations.end());
   for (const RunRepeats& over : log.repeats) removed += over.calls != calls ? over.iterations : 0;
   std::erase_if(log.repeats, [calls](const RunRepeats& over) { return over.calls != calls; });
-  log.iterations_on_demand -= std::min(removed, log.iterations_on_demand);
   const auto half_over = [calls](const RunDivergence& one) {
     return !one.loop_end && calls > 0 && 2 * one.call >= calls;
   };
-  log.iterations_left = static_cast<uint64_t>(std::count_if(log.divergences.begin(), log.divergences.end(), half_over));
-  if (log.iterations_left == 0 || !half_over(log.divergences.back())) return;
+  if (!log.counted) {
+    log.iterations_on_demand -= std::min(removed, log.iterations_on_demand);
+    log.iterations_left =
+        static_cast<uint64_t>(std::count_if(log.divergences.begin(), log.divergences.end(), half_over));
+  }
+  if (log.iterations_left == 0 || log.divergences.empty() || !half_over(log.divergences.back())) return;
   const RunDivergence& last = log.divergences.back();
   log.last_left_ended = !last.resumed && !log.iterations.empty() && log.iterations.back().index < last.iteration;
 }

@@ -14,6 +14,7 @@ namespace reprise::report {
 struct RunIteration {
   uint64_t index = 0;
   bool planned = false;
+  uint64_t plan = 0;  // which one
   uint64_t wall_ns = 0;
   uint64_t offload_bytes = 0;
   uint64_t reload_bytes = 0;
@@ -101,6 +102,7 @@ struct RunLog {
   uint64_t plan_reload_bytes = 0;
   std::vector<std::string> iteration_hashes;  // of the plans, by number
   uint64_t plan_count = 0;                    // "plan" lines
+  uint64_t plan_calls = 0;                    // of the program in an iteration of the first plan; 0: not said
   uint64_t activation_count = 0;
   uint64_t activation_vmm_calls = 0;
   uint64_t first_activation = 0;         // the iteration from which on the plan was in force
@@ -126,8 +128,9 @@ struct RunLog {
   std::string ending;  // how the program ended, "exit code 3" or "signal 9 (Killed)"; empty: well, or not known
   uint64_t iterations_planned = 0;
   uint64_t iterations_on_demand = 0;
-  uint64_t iterations_left = 0;   // that were half over when they left their plan; set by keep_iterations()
+  uint64_t iterations_left = 0;   // that were more than half over when the program did something else
   bool last_left_ended = false;   // the last of these ended the loop: no iteration came behind it
+  bool counted = false;           // the replay has counted them, else keep_iterations() does
   uint64_t divergence_count = 0;  // but for loop ends
   uint64_t offload_bytes = 0;     // in all, planned and on demand
   uint64_t reload_bytes = 0;
@@ -147,13 +150,17 @@ std::string ending_of(int exit_code, int signal);
 RunLog parse_run_log(const std::string& text);
 Result<RunLog> read_run_log(const std::string& path);
 
-// Iterations of the program that the log knows: by a plan, on demand, and those that left their plan halfway.
+// Iterations of the program: by a plan, on demand, and those that it did not finish.
 inline uint64_t all_iterations(const RunLog& log) {
   return log.iterations_planned + log.iterations_on_demand + log.iterations_left;
 }
 
+// " of 2 loops": what iterations are of, where plans were made for several.
+std::string of_loops(const RunLog& log);
+
 // While nothing is planned, the log counts whatever repeats, short loops in the program's set-up included. Keeps the
-// iterations on demand that have the calls of the real iteration; 0: there is none. And counts what left its plan.
+// iterations on demand that have the calls of the real iteration; 0: there is none. And counts what left its plan,
+// where the log of an older release does not say it.
 void keep_iterations(RunLog& log, uint64_t calls);
 
 // Median wall time of the iterations that were planned (or on demand), 0 when there were none.

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "analyzer/iteration/finder.h"
+#include "analyzer/iteration/loop_calls.h"
 #include "analyzer/iteration/stretch.h"
 #include "analyzer/taskgraph/graph.h"
 #include "tests/support/trace_builder.h"
@@ -188,8 +189,27 @@ TEST(Iteration, OneIsNotEnough) {
   const Result<Iteration> iteration = find(train_chain(4, kChunk, 1));
   ASSERT_FALSE(iteration.ok());
   EXPECT_EQ(iteration.status().code(), StatusCode::not_found);
-  EXPECT_NE(iteration.status().message().find("less than two iterations"), std::string::npos);
+  EXPECT_NE(iteration.status().message().find("at least three equal iterations"), std::string::npos)
+      << iteration.status().message();
   EXPECT_FALSE(find(TraceBuilder().trace()).ok());
+}
+
+// A few equal allocations, or the layers of one step, are no repetition of the program.
+TEST(Iteration, WhyThereIsNoneIsSaidOfMostOfTheProgram) {
+  const auto why = [](const trace::Trace& trace) { return find(trace).status().message(); };
+  TraceBuilder once;
+  std::vector<Use> uses;
+  for (int i = 0; i < 3; ++i) uses.push_back(updates(once.allocate(kChunk)));
+  once.launch("add", uses);
+  for (const Use& use : uses) once.free(use.allocation);
+  EXPECT_NE(why(once.trace()).find("happens only once"), std::string::npos) << why(once.trace());
+  TraceBuilder grows;
+  for (int step = 0; step < 6; ++step) {
+    const uint64_t kept = grows.allocate(kChunk);
+    grows.launch("first", {updates(kept)});
+    grows.launch("second", {reads(kept)});
+  }
+  EXPECT_NE(why(grows.trace()).find("memory grows or changes"), std::string::npos) << why(grows.trace());
 }
 
 // "loss = model(batch)": the new loss is there before the old one goes, so two of them take turns.
@@ -503,6 +523,48 @@ TEST(Iteration, HasAsManyCallsAsAreAskedFor) {
   const CallStream stream = make_call_stream(program.trace());
   EXPECT_EQ(find_iteration(stream).value().call_count, 1u) << "the update takes no time";
   EXPECT_EQ(find_iteration(stream, kDefaultMark, 45).value().call_count, 51u);
+}
+
+// The loop that a plan is of is found whatever else covers more, and wherever it is entered.
+TEST(Iteration, IsTheOneThatIsAskedFor) {
+  for (const int batches : {2, 3, 5}) {
+    TraceBuilder program;
+    const uint64_t w = program.allocate(kChunk);
+    const uint64_t out = program.allocate(kChunk);
+    for (int round = 0; round < 2; ++round) {
+      for (int i = 0; i < 3; ++i) {
+        program.launch("forward", {reads(w)}, 500'000);
+        program.launch("backward", {updates(w)}, 500'000);
+      }
+      for (int i = 0; i < batches; ++i) {
+        program.launch("forward", {reads(w)}, 1'000);
+        program.launch("evaluate", {reads(w), updates(out)}, 1'000);
+      }
+    }
+    const CallStream stream = make_call_stream(program.trace());
+    const auto ask = [&](const std::vector<std::string>& names) {
+      LoopCalls loop;
+      for (uint32_t call = 0; call < stream.size(); ++call) {
+        const trace::Op* const op = stream.op(call);
+        for (size_t i = 0; op != nullptr && i < names.size(); ++i) {
+          if (program.trace().functions[op->record.function - 1].name == names[i] && loop.count == i) {
+            loop.add(op->record.signature);
+          }
+        }
+      }
+      return loop;
+    };
+    const Result<Iteration> most = find(program.trace());
+    ASSERT_TRUE(most.ok());
+    for (const std::vector<std::string>& names :
+         std::vector<std::vector<std::string>>{{"forward", "evaluate"}, {"forward", "backward"}}) {
+      const Result<Iteration> found = find_loop(stream, kDefaultMark, ask(names));
+      ASSERT_TRUE(found.ok()) << names[1] << ": " << found.status().message();
+      EXPECT_EQ(found.value().call_count, 2u);
+      EXPECT_NE(first_op(program.trace(), found.value()), names[1] == "evaluate" ? "backward" : "evaluate");
+    }
+    EXPECT_FALSE(find_loop(stream, kDefaultMark, ask({"evaluate", "backward"})).ok());
+  }
 }
 
 TEST(Iteration, AnAllocationThatIsRecordedTwiceIsOne) {

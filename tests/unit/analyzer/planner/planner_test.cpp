@@ -100,6 +100,73 @@ TEST(Planner, SaysThatSmallTensorsAreWhatStays) {
   EXPECT_NE(large.find("at least " + std::to_string(15 * kChunk)), std::string::npos) << large;
 }
 
+// Small tensors of a set-up that share a block with those of the iteration, which a plan keeps apart.
+trace::Trace small_beside_large(int small, uint64_t large_chunks) {
+  TraceBuilder program;
+  std::vector<Use> uses;
+  for (int i = 0; i < small; ++i) uses.push_back(updates(program.allocate(kChunk / 4)));
+  for (int step = 0; step < 3; ++step) {
+    std::vector<uint64_t> brief;
+    for (int i = 0; i < small; ++i) brief.push_back(program.allocate(kChunk / 4));
+    const uint64_t large = program.allocate(large_chunks * kChunk);
+    std::vector<Use> all = uses;
+    for (const uint64_t one : brief) all.push_back(writes(one));
+    all.push_back(updates(large));
+    program.launch("mix", all);
+    program.free(large);
+    for (const uint64_t one : brief) program.free(one);
+    program.synchronize();
+  }
+  return program.trace();
+}
+
+// A plan may take more than the program does without one: then all that the program has is enough.
+TEST(Planner, NamesNoBudgetAboveWhatTheProgramTakes) {
+  int above = 0;
+  for (const int small : {1, 2, 3, 5, 6, 7}) {
+    for (const uint64_t chunks : {1u, 2u, 5u}) {
+      const Result<Workload> made = make_workload(small_beside_large(small, chunks), {});
+      ASSERT_TRUE(made.ok()) << made.status().message();
+      const Workload& workload = made.value();
+      const uint64_t least = least_budget(workload);
+      EXPECT_LE(least, workload.peak_bytes);
+      PlanOptions options;
+      options.budget_bytes = least - 1;
+      const std::string said = make_plan(workload, options).status().message();
+      EXPECT_NE(said.find("at least " + std::to_string(least) + " bytes"), std::string::npos) << said;
+      options.budget_bytes = budget_as_run(workload, least);
+      const Result<plan::Plan> plan = make_plan(workload, options);
+      ASSERT_TRUE(plan.ok()) << plan.status().message();
+      EXPECT_LE(plan.value().minimum_bytes, workload.peak_bytes);
+      if (workload.minimum_bytes <= workload.peak_bytes) continue;
+      ++above;
+      EXPECT_EQ(least, workload.peak_bytes);
+      EXPECT_EQ(plan.value().offload_bytes + plan.value().reload_bytes, 0u);
+      EXPECT_NE(said.find("give that much, and nothing has to move"), std::string::npos) << said;
+      options.budget_bytes = least;
+      const std::string fits = make_plan(workload, options).status().message();
+      EXPECT_NE(fits.find("nothing has to move, and nothing is planned"), std::string::npos) << fits;
+    }
+  }
+  EXPECT_GT(above, 0) << "otherwise this test shows nothing";
+}
+
+// What is asked about may be the last part of a recording; the program's peak is not only that part's.
+TEST(Planner, ThePeakOfAStretchIsTheProgramsPeak) {
+  TraceBuilder program;
+  const uint64_t w = program.allocate(kChunk);
+  program.free(program.allocate(9 * kChunk));
+  PlanOptions options;
+  options.from_call = program.next_sequence();
+  for (int step = 0; step < 3; ++step) {
+    program.launch("first", {updates(w)});
+    program.launch("second", {updates(w)});
+  }
+  const Result<Workload> workload = make_workload(program.trace(), options);
+  ASSERT_TRUE(workload.ok()) << workload.status().message();
+  EXPECT_EQ(workload.value().peak_bytes, 10 * kChunk);
+}
+
 TEST(Planner, EveryPolicyGivesAVerifiedPlan) {
   const trace::Trace trace = train_chain(8, 3 * kChunk - 5, 3);
   for (const char* policy : {"disco", "link_aware", "g10", "g10_late", "gemini", "lru", "auto"}) {

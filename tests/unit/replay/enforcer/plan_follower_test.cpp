@@ -47,6 +47,7 @@ class PlanFollowerTest : public ::testing::Test {
     plan.calls[1].name = "a_kernel";
     plan.calls[1].accesses = {{0, trace::kAccessRead, 0, 0}, {1, trace::kAccessWrite, 0, 0}};
     plan.calls[2].kind = CallKind::free;
+    plan.calls[2].signature = trace::free_signature(trace::Origin::alloc, size);
     plan.vertices.resize(2);
     plan.calls[1].vertex = 0;
     plan.calls[2].vertex = 1;
@@ -150,6 +151,45 @@ TEST_F(PlanFollowerTest, APlanBeginsAtItsFirstCallAndGoesOn) {
   EXPECT_TRUE(next.planned);
   EXPECT_FALSE(next.activate);
   EXPECT_EQ(next.match.iteration, first.match.iteration + 1);
+}
+
+// Before there was a plan, and while it was not followed; the same whenever the plan came.
+TEST_F(PlanFollowerTest, IterationsOnDemandAreThoseOfThePlansLoop) {
+  const auto on_demand = [&] { return shared_.counters.loops_on_demand.load(); };
+  const auto unfinished = [&] { return shared_.counters.loops_unfinished.load(); };
+  follower_.watch(true);
+  for (int i = 0; i < 3; ++i) iteration();
+  for (int i = 0; i < 5; ++i) kernel(7);  // another loop, which is none of the plan's
+  use_plan();
+  EXPECT_EQ(on_demand(), 3u);
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(iteration());
+  EXPECT_EQ(on_demand(), 3u) << "the others were planned";
+  allocate();
+  kernel();
+  EXPECT_FALSE(allocate(kOther).planned) << "left when two of three calls were over";
+  free();
+  free();
+  EXPECT_EQ(on_demand(), 3u);
+  EXPECT_EQ(unfinished(), 1u);
+  allocate();
+  follower_.interrupt("something opaque");
+  kernel();
+  free();
+  EXPECT_EQ(on_demand(), 4u) << "it was finished without the plan";
+  EXPECT_EQ(unfinished(), 1u);
+  kernel(7);
+  allocate(kOther);
+  use_beside(plan(kOther));
+  free();
+  EXPECT_EQ(on_demand(), 4u);
+}
+
+TEST_F(PlanFollowerTest, ALoopThatGetsAnotherPlanIsCountedOnce) {
+  follower_.watch(true);
+  for (int i = 0; i < 3; ++i) iteration();
+  use_plan();
+  use_beside(plan());
+  EXPECT_EQ(shared_.counters.loops_on_demand.load(), 3u);
 }
 
 TEST_F(PlanFollowerTest, APlanWaitsForTheBoundary) {

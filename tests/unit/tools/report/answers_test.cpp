@@ -47,13 +47,11 @@ TEST(Answers, TheVerdictIsOneSentenceForEachKindOfInput) {
   inputs.ending = "";
   EXPECT_EQ(make_summary(inputs).find("peak 9.0 MiB instead of 12.0 MiB"), 0u);
   sample.log.iterations_planned = 0;
-  EXPECT_NE(verdict(inputs).find("but no iteration by a plan: the plan came in force with iteration 1, and the program "
-                                 "left it "),
-            std::string::npos)
+  EXPECT_NE(verdict(inputs).find("but no iteration ran by its plan from start to end."), std::string::npos)
       << verdict(inputs);
   sample.log.activation_count = sample.log.plan_count = 0;
   sample.log.reasons = {{"no_iteration", "it never repeats itself"}};
-  EXPECT_NE(verdict(inputs).find("but without a plan: it never repeats itself."), std::string::npos);
+  EXPECT_NE(verdict(inputs).find("but without a plan: nothing in it repeats as a plan needs it."), std::string::npos);
   sample.log.peak_device_bytes = uint64_t{1} << 30;
   EXPECT_EQ(verdict(inputs).find("bad: It used 1.0 GiB of device memory, more than the budget"), 0u);
 }
@@ -112,6 +110,76 @@ TEST(Answers, AdviceIsRankedAndHasNumbers) {
   EXPECT_EQ(titles[2], "1.1 MiB stay outside");
   EXPECT_EQ(titles[3], "Let Reprise find out what kernels do");
   EXPECT_EQ(titles[4].find("9.0 MiB (75 % of the peak) at the least"), 0u) << titles[3];
+}
+
+// A reason may be long: it stands among the sentences, and nowhere else.
+TEST(Answers, AReasonIsSaidOnceOnAPage) {
+  for (const std::string cause : {"too_small", "no_plan", "no_iteration", "no_repetition", "unfinished", "not_recorded",
+                                  "refused", "never_began"}) {
+    const bool of_plan = cause == "refused" || cause == "never_began";
+    const RunLog log =
+        parse_run_log(std::string("{\"kind\":\"start\",\"mode\":\"run\",\"budget_bytes\":1048576}\n") +
+                      (of_plan ? "{\"kind\":\"plan\"}\n" : "") + "{\"kind\":\"on_demand\",\"cause\":\"" + cause +
+                      "\",\"reason\":\"such and such\"" + (of_plan ? ",\"plan\":0" : "") + "}\n{\"kind\":\"end\"}\n");
+    Inputs inputs{nullptr, nullptr, &log};
+    inputs.minimum_bytes = 2 << 20;
+    const std::string page = make_data(inputs).dump();
+    const size_t at = page.find("such and such");
+    ASSERT_NE(at, std::string::npos) << cause << ": " << page;
+    EXPECT_EQ(page.find("such and such", at + 1), std::string::npos) << cause << ": " << page;
+  }
+}
+
+// While the program ran its calls were not seen to repeat, and the recording as a whole says more of why.
+TEST(Answers, WhyNothingRepeatsHasOneReason) {
+  for (const std::string cause : {"no_repetition", "no_iteration", "unfinished"}) {
+    const RunLog log = parse_run_log("{\"kind\":\"on_demand\",\"cause\":\"" + cause +
+                                     "\",\"reason\":\"it made 10 calls\"}\n{\"kind\":\"end\"}\n");
+    Inputs inputs{nullptr, nullptr, &log};
+    EXPECT_EQ(why_unplanned(inputs), "it made 10 calls");
+    inputs.no_iteration = "its memory grows";
+    EXPECT_EQ(why_unplanned(inputs), "its memory grows");
+    const std::string page = make_data(inputs).dump();
+    EXPECT_EQ(page.find("it made 10 calls"), std::string::npos) << page;
+    const size_t at = page.find("its memory grows");
+    ASSERT_NE(at, std::string::npos) << page;
+    EXPECT_EQ(page.find("its memory grows", at + 1), std::string::npos) << page;
+  }
+}
+
+// What a tensor costs is measured, or said to be predicted, or the plan was never in force and it costs nothing.
+TEST(Answers, ATensorOfAPlanThatNeverRanCostsNothing) {
+  Sample sample;
+  const auto advice = [](const Inputs& inputs) { return advice_section(inputs).dump(); };
+  EXPECT_NE(advice(sample.inputs()).find("In the iteration that was measured computing waited "), std::string::npos)
+      << advice(sample.inputs());
+  Inputs planned = sample.inputs();
+  planned.log = nullptr;
+  EXPECT_NE(advice(planned).find("Computing would wait "), std::string::npos) << advice(planned);
+  EXPECT_NE(advice(planned).find(" of each iteration, as predicted, for it"), std::string::npos) << advice(planned);
+  sample.log.activities.clear();
+  EXPECT_NE(advice(sample.inputs()).find("as predicted, for it"), std::string::npos) << advice(sample.inputs());
+  sample.log.iterations_planned = 0;
+  EXPECT_EQ(advice(sample.inputs()).find("costs most"), std::string::npos) << advice(sample.inputs());
+}
+
+// A plan of an evaluation is not one of the program.
+TEST(Answers, WhatThePlannedIterationCoversIsSaidWhereItIsNotNearlyAll) {
+  const Sample sample;
+  Inputs inputs = sample.inputs();
+  inputs.iteration_covers = "14 % of the recorded device time";
+  const auto verdict = [&] { return verdict_section(inputs).at("text").get<std::string>(); };
+  EXPECT_EQ(verdict().find("14 %"), std::string::npos) << verdict();
+  inputs.one_loop = false;
+  EXPECT_NE(verdict().find(" That iteration covers 14 % of the recorded device time."), std::string::npos) << verdict();
+  inputs.curve.policy = "disco";
+  inputs.curve.compute_ns = 350;
+  inputs.curve.full_speed_bytes = uint64_t{12} << 20;
+  inputs.curve.points = {{uint64_t{9} << 20, 900, 8}, {uint64_t{12} << 20, 355, 4}};
+  const std::string advice = advice_section(inputs).dump();
+  EXPECT_NE(advice.find("The planned iteration, which covers 14 % of the recorded device time, would take 355 ns"),
+            std::string::npos)
+      << advice;
 }
 
 // What holds one of several loops may be too little for the others, and for what runs on demand.
@@ -217,8 +285,7 @@ TEST(Answers, APlanThatCameTooLateIsToldAsSuch) {
     EXPECT_EQ(why_unplanned(inputs), "the loop was over");
     const Json advice = advice_section(inputs).at(0);
     EXPECT_EQ(advice.at("title"), "Run longer, or plan first");
-    EXPECT_EQ(advice.at("detail").get<std::string>().find("The plan came with the last iterations: the loop was over."),
-              0u);
+    EXPECT_EQ(advice.at("detail").get<std::string>().find("The plan came with the last iterations. "), 0u);
     const std::string told = sentences_section(inputs).dump();
     const size_t once = told.find("the loop was over");
     ASSERT_NE(once, std::string::npos) << told;

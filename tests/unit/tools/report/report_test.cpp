@@ -224,7 +224,7 @@ TEST(Report, TheIterationThatEndsTheLoopIsNotCalledLeftHalfway) {
   EXPECT_NE(last.find(", the last one ended the loop"), std::string::npos) << last;
   EXPECT_EQ(last.find("halfway"), std::string::npos) << last;
   const std::string resumed = cards("{\"kind\":\"activate\",\"iteration\":7}\n");
-  EXPECT_NE(resumed.find(", 1 left their plan halfway;"), std::string::npos) << resumed;
+  EXPECT_NE(resumed.find(", 1 not finished;"), std::string::npos) << resumed;
 }
 
 TEST(Report, WhyNothingWasPlannedIsShownAsItWasWritten) {
@@ -303,6 +303,40 @@ TEST(Report, AllIterationsAndAllOfTheTimeCount) {
       << text;
   EXPECT_NE(text.find("300.0 ms were lost"), std::string::npos) << text;
   EXPECT_NE(make_summary(inputs).find("8 of 12 iterations planned"), std::string::npos) << make_summary(inputs);
+}
+
+// What the replay has counted is the number everywhere, with the recording and without it.
+TEST(Report, IterationsAreCountedOnce) {
+  const std::string text =
+      "{\"kind\":\"start\",\"time_ns\":1000000000}\n"
+      "{\"kind\":\"repeats\",\"calls\":9,\"iterations\":40}\n"
+      "{\"kind\":\"iteration\",\"index\":43,\"mode\":\"on_demand\",\"wall_ns\":500000000,\"calls\":90}\n"
+      "{\"kind\":\"iteration\",\"index\":44,\"mode\":\"on_demand\",\"wall_ns\":1000,\"calls\":9}\n"
+      "{\"kind\":\"plan\",\"calls\":90}\n"
+      "{\"kind\":\"activate\",\"iteration\":45,\"at_ns\":4000000000}\n"
+      "{\"kind\":\"iteration\",\"index\":45,\"mode\":\"planned\",\"wall_ns\":200000000}\n"
+      "{\"kind\":\"divergence\",\"iteration\":46,\"call\":80,\"expected\":\"a\",\"got\":\"b\"}\n"
+      "{\"kind\":\"end\",\"time_ns\":5000000000,\"iterations_planned\":8,\"iterations_on_demand\":3,"
+      "\"iterations_unfinished\":2,\"divergences\":1}\n";
+  const RunLog alone = parse_run_log(text);
+  RunLog kept = parse_run_log(text);
+  keep_iterations(kept, 90);
+  const RunLog with_trace = kept;
+  for (const RunLog* log : {&alone, &with_trace}) {
+    const Inputs inputs{nullptr, nullptr, log};
+    const std::string cards = text_of_cards(headline_section(inputs));
+    EXPECT_NE(cards.find("Iterations: 8 of 13 planned; 3 on demand, 2 not finished"), std::string::npos) << cards;
+    const std::string sentences = text_of(sentences_section(inputs));
+    EXPECT_NE(sentences.find("8 of 13 iterations ran by the plan"), std::string::npos) << sentences;
+    EXPECT_NE(sentences.find(" 1 of 3 iterations on demand took 500.0 ms in all"), std::string::npos) << sentences;
+    EXPECT_EQ(log->iterations.size(), 2u) << "of another loop";
+  }
+  RunLog several = parse_run_log(text);
+  several.iteration_hashes = {"a", "b", "a"};
+  const Inputs inputs{nullptr, nullptr, &several};
+  EXPECT_NE(make_summary(inputs).find("8 of 13 iterations of 2 loops planned"), std::string::npos)
+      << make_summary(inputs);
+  EXPECT_NE(text_of_cards(headline_section(inputs)).find("; of 2 loops: 3 on demand"), std::string::npos);
 }
 
 // Kernels that ran faster than when they were recorded do not make a run faster than what no plan can beat.

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/trace_builder.h"
+
 namespace reprise::report {
 namespace {
 
@@ -43,6 +45,59 @@ TEST(WhichLoop, ARunWhosePlanIsNotThereIsKnownByItsHash) {
   EXPECT_TRUE(is_of_plan(loop, nullptr, &log));
   log.iteration_hashes = {"00000000000000ac"};
   EXPECT_FALSE(is_of_plan(loop, nullptr, &log));
+}
+
+// Steps, which a plan has ruled but for the first ones, and the evaluations in between, which cover more of what was
+// recorded; and the other way round.
+TEST(WhichLoop, ThePlansLoopIsFoundWhateverCoversMore) {
+  using analyzer::testing::reads;
+  using analyzer::testing::updates;
+  for (const bool evaluations : {false, true}) {
+    for (const int rounds : {1, 4}) {
+      analyzer::testing::TraceBuilder program;
+      const uint64_t w = program.allocate(analyzer::testing::kChunk);
+      std::vector<uint64_t> signatures;
+      const auto launch = [&](const std::string& name, bool wanted) {
+        program.launch(name, {updates(w)}, wanted ? 1'000 : 900'000);
+        const auto& op = std::get<trace::Op>(program.trace().events.back());
+        if (wanted && signatures.size() < 2) signatures.push_back(op.record.signature);
+      };
+      for (int round = 0; round < rounds; ++round) {
+        for (int i = 0; i < 3; ++i) {
+          launch("forward", !evaluations);
+          launch("backward", !evaluations);
+        }
+        for (int i = 0; i < 4; ++i) {
+          launch("evaluate", evaluations);
+          launch("loss", evaluations);
+        }
+        if (round == 0) launch("save" + std::to_string(round), false);
+      }
+      const plan::Plan plan = plan_of({signatures[1], signatures[0]});
+      const Result<analyzer::Workload> most = analyzer::make_workload(program.trace(), {});
+      ASSERT_TRUE(most.ok()) << most.status().message();
+      EXPECT_FALSE(is_of_plan(most.value(), &plan, nullptr)) << "otherwise this test shows nothing";
+      const Result<analyzer::Workload> found = workload_of(program.trace(), {}, &plan);
+      ASSERT_TRUE(found.ok()) << found.status().message();
+      EXPECT_TRUE(is_of_plan(found.value(), &plan, nullptr)) << evaluations << rounds;
+    }
+  }
+}
+
+// Most of it was not recorded, as the plan ruled it.
+TEST(WhichLoop, HowMuchItIsOfARunCountsWhatThePlanRuled) {
+  analyzer::Workload loop;
+  loop.iteration.coverage = 0.25;
+  loop.iteration.timed = true;
+  EXPECT_EQ(covers_of_run(loop, nullptr), "25 % of the recorded device time");
+  RunLog log = parse_run_log(R"({"kind":"start","time_ns":1000}
+{"kind":"iteration","mode":"planned","plan":0,"wall_ns":600}
+{"kind":"iteration","mode":"planned","plan":1,"wall_ns":200}
+{"kind":"iteration","mode":"on_demand","wall_ns":100}
+{"kind":"end","time_ns":2000})");
+  EXPECT_EQ(covers_of_run(loop, &log), "25 % of the recorded device time") << "no iteration was planned";
+  log.iterations_planned = 2;
+  EXPECT_EQ(covers_of_run(loop, &log), "about 65 % of the run's time");
 }
 
 TEST(WhichLoop, ItIsNearlyAllWhereLittleElseIsDone) {
