@@ -16,7 +16,7 @@ namespace reprise::facts {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr int kLockAttempts = 100;
+constexpr int kLockAttempts = 1000;
 constexpr auto kLockPause = std::chrono::milliseconds(1);
 
 std::error_code last_error() { return {errno != 0 ? errno : EIO, std::generic_category()}; }
