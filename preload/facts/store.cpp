@@ -2,17 +2,15 @@
 
 #include <fmt/format.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <tuple>
 
+#include "preload/facts/replace.h"
 #include "preload/trace/signature.h"
 
 namespace reprise::facts {
@@ -70,24 +68,20 @@ Result<KernelFacts> Store::load(uint64_t kernel, const std::string& device) cons
   return facts;
 }
 
-Status Store::add(const KernelFacts& more) const {
+Status Store::add(const KernelFacts& more) {
   std::error_code error;
   fs::create_directories(folder_, error);
+  const FolderLock lock(folder_);
+  if (lock.held() && !tidied_) {
+    remove_left(folder_, kEnding);
+    tidied_ = true;
+  }
   KernelFacts facts;
   if (Result<KernelFacts> known = load(more.kernel, more.device); known.ok()) facts = std::move(known.value());
   merge(facts, more);
   const std::string path = path_of(more.kernel, more.device);
-  const std::string fresh = fmt::format("{}.{}", path, getpid());
-  {
-    std::ofstream file(fresh, std::ios::binary);
-    file << to_text(facts);
-    file.close();
-    if (!file) error = {errno != 0 ? errno : EIO, std::generic_category()};
-  }
-  if (!error) fs::rename(fresh, path, error);
+  if (!error) error = replace_file(path, to_text(facts));
   if (!error) return {};
-  std::error_code ignored;
-  fs::remove(fresh, ignored);
   return {StatusCode::io_error, fmt::format("cannot write {}: {}", path, error.message())};
 }
 

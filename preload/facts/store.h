@@ -1,6 +1,6 @@
 // The cache of kernel facts: a folder, $XDG_CACHE_HOME/reprise/kernels, with one small file for each kernel and device.
-// Several programs may use it at once: a file is replaced in one step. Callers: the examiner, the planner, `reprise
-// facts`.
+// Several programs may use it at once: a file is replaced in one step, and what two of them find out adds up. Callers:
+// the examiner, the planner, `reprise facts`.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -24,8 +24,9 @@ class Store {
   const std::string& folder() const noexcept { return folder_; }
   // not_found: nothing is known of it. Another error: the file is not to be used, with its name and why.
   Result<KernelFacts> load(uint64_t kernel, const std::string& device) const;
-  // Adds the evidence to what is there; a file that cannot be used is replaced. Makes the folder.
-  Status add(const KernelFacts& more) const;
+  // Adds the evidence to what is there; a file that cannot be used is replaced. Makes the folder, and at its first call
+  // removes what processes left there that were killed.
+  Status add(const KernelFacts& more);
   Status remove(uint64_t kernel, const std::string& device) const;
   // Of all files, by name of the kernel. What cannot be used has a line in *problems.
   std::vector<KernelFacts> all(std::vector<std::string>* problems) const;
@@ -34,6 +35,7 @@ class Store {
   std::string path_of(uint64_t kernel, const std::string& device) const;
 
   std::string folder_;
+  bool tidied_ = false;
 };
 
 }  // namespace reprise::facts

@@ -4,6 +4,7 @@ A row of a .def file is MACRO(argument, ...): an argument is a word or C strings
 """
 
 import re
+import sys
 
 RUN_LOG = "preload/base/run_log_keys.def"
 MACHINE = "tools/probe/output/machine_keys.def"
@@ -69,12 +70,17 @@ def machine_table(root):
 
 def variables_table(path):
     def rows(root):
-        cells = []
-        for macro, found in read_rows(root / path):
+        cells, found_rows = [], read_rows(root / path)
+        sources = {found[0]: found[1] for macro, found in found_rows if macro == "REPRISE_FROM"}
+        for macro, found in found_rows:
+            if macro == "REPRISE_FROM":
+                continue
             name, values, standard, text = found[-4:] if macro == "REPRISE_LONE_VARIABLE" else [found[1], *found[-3:]]
             values = "0 or 1" if values == "bool" else ", ".join(f"`{word}`" for word in values.split("|")) if "|" in values else values
-            cells.append((f"`{name}`", values, text, standard))
-        return table(("variable", "values", "meaning", "default"), cells)
+            if sources and name not in sources:
+                sys.exit(f"reprise: {path}: {name} has no REPRISE_FROM")
+            cells.append((f"`{name}`", values, text, standard) + ((sources[name],) if sources else ()))
+        return table(("variable", "values", "meaning", "default") + (("a GPU is so by",) if sources else ()), cells)
     return rows
 
 

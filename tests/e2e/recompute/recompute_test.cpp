@@ -96,7 +96,7 @@ TEST(Recompute, GivesTheSameBits) {
 }
 
 // Every kernel seems to be pure, to overwrite its first operand and to read the others.
-void forge(const facts::Store& store) {
+void forge(facts::Store store) {
   std::vector<std::string> problems;
   for (facts::KernelFacts known : store.all(&problems)) {
     ASSERT_TRUE(store.remove(known.kernel, known.device).ok());

@@ -347,6 +347,39 @@ void two_contexts() {
   }
 }
 
+// A copy between contexts that names no stream comes behind the work of both and before what they are given later, with
+// nothing that says so.
+void peer_order() {
+  CUdevice second = 0;
+  CUcontext other = nullptr;
+  DO(cuDeviceGet(&second, 1));
+  DO(cuDevicePrimaryCtxRetain(&other, second));
+  const CUdeviceptr here[] = {filled(1), filled(2), filled(3)};
+  const CUstream near = stream();
+  DO(cuCtxSetCurrent(other));
+  const CUdeviceptr away = filled(5);
+  const CUstream far = stream();
+  DO(cuCtxSynchronize());
+  for (unsigned round = 0; round < 6; ++round) {
+    const CUdeviceptr t = here[round % 3];
+    DO(cuCtxSetCurrent(other));
+    for (unsigned i = 0; i < 3; ++i) fill(away, 10 * round + i, far);
+    DO(cuCtxSetCurrent(context));
+    DO(cuMemcpyPeer(t, context, away, other, bytes));
+    DO(cuCtxSetCurrent(other));
+    fill(away, 1000, far);
+    DO(cuCtxSetCurrent(context));
+    DO(cuMemcpyDtoDAsync(here[(round + 1) % 3], t, bytes / 2, near));
+    for (unsigned i = 0; i < 3; ++i) fill(t, 500 + 10 * round + i, near);
+    DO(cuMemcpyPeer(away, other, t, context, bytes));
+    fill(t, 2000 + round, near);
+    DO(cuCtxSetCurrent(other));
+    show("away", away, far);
+    DO(cuCtxSetCurrent(context));
+    for (const CUdeviceptr address : here) show("here", address, near);
+  }
+}
+
 // Calls that no hook understands, on the per-thread default stream, between those that are.
 void per_thread() {
   const CUdeviceptr p = buffer();
@@ -469,6 +502,7 @@ const std::map<std::string, void (*)()> kCases = {
     {"exit_handler", exit_handler},
     {"graph_launches", graph_launches},
     {"other_context", other_context},
+    {"peer_order", peer_order},
     {"per_thread", per_thread},
     {"release", release},
     {"reset", reset},

@@ -1,6 +1,7 @@
 #include "tools/sim/streams/context.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "tools/sim/base/settings.h"
 #include "tools/sim/device/device.h"
@@ -80,6 +81,24 @@ void Context::forget_stream(const Stream* stream) {
 std::vector<std::shared_ptr<Stream>> Context::streams() {
   const std::lock_guard lock(mutex_);
   return streams_;
+}
+
+void Context::hold_back(std::shared_ptr<Stream> behind, uint64_t position) {
+  const std::lock_guard lock(mutex_);
+  behind_ = std::move(behind);
+  behind_position_ = position;
+  holds_back_.store(true, std::memory_order_release);
+}
+
+std::shared_ptr<Stream> Context::held_back_by(uint64_t* position) {
+  if (!holds_back_.load(std::memory_order_acquire)) return nullptr;
+  const std::lock_guard lock(mutex_);
+  if (behind_ != nullptr && behind_->reached(behind_position_)) {
+    behind_ = nullptr;
+    holds_back_.store(false, std::memory_order_release);
+  }
+  *position = behind_position_;
+  return behind_;
 }
 
 void Context::drain() {

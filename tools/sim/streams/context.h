@@ -44,6 +44,11 @@ class Context {
     for (const std::shared_ptr<Stream>& stream : streams_) visit(stream);
   }
 
+  // Work of any context that all streams of this one wait for from now on, until it is done: cuMemcpyPeer's.
+  void hold_back(std::shared_ptr<Stream> behind, uint64_t position);
+  // nullptr: there is none, or it is done.
+  std::shared_ptr<Stream> held_back_by(uint64_t* position);
+
   // Waits for all work that was submitted before.
   void drain();
 
@@ -62,6 +67,9 @@ class Context {
   std::mutex mutex_;
   std::shared_ptr<Stream> legacy_;
   std::vector<std::shared_ptr<Stream>> streams_;
+  std::atomic<bool> holds_back_{false};
+  std::shared_ptr<Stream> behind_;
+  uint64_t behind_position_ = 0;
 };
 
 using ContextTable = HandleTable<Context, CUcontext, HandleKind::context>;

@@ -47,7 +47,8 @@ Stream::Stream(Context& its_context, StreamKind its_kind, unsigned its_flags, in
   if (modelled_clock()) ends_ns_ = std::make_unique<std::atomic<uint64_t>[]>(kKeptEnds);
 }
 
-// The legacy stream runs after all that blocking streams were given, and they after what it was given.
+// The legacy stream runs after all that blocking streams were given, and they after what it was given. All run after a
+// copy between contexts that holds them back.
 void Stream::add_order(std::vector<Wait>& waits) {
   const auto order_after = [&](const std::shared_ptr<Stream>& other) {
     const uint64_t position = other->submitted();
@@ -59,6 +60,10 @@ void Stream::add_order(std::vector<Wait>& waits) {
     });
   } else if (blocking()) {
     order_after(context.legacy());
+  }
+  uint64_t position = 0;
+  if (std::shared_ptr<Stream> behind = context.held_back_by(&position); behind != nullptr && behind.get() != this) {
+    waits.push_back({std::move(behind), position});
   }
 }
 

@@ -180,7 +180,7 @@ TEST_F(StoreTest, AFileOfAnotherKernelIsNotUsed) {
 }
 
 TEST_F(StoreTest, AFolderThatCannotBeMadeIsAnError) {
-  const Store nowhere("/proc/nowhere/kernels");
+  Store nowhere("/proc/nowhere/kernels");
   EXPECT_FALSE(nowhere.add(scale()).ok());
   EXPECT_EQ(nowhere.load(1, "a device").status().code(), StatusCode::not_found);
 }

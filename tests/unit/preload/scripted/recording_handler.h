@@ -44,6 +44,10 @@ class RecordingHandler final : public Handler {
     return stream == CU_STREAM_PER_THREAD && per_thread != nullptr ? per_thread : stream;
   }
   void before_per_thread_call() noexcept override { ++per_thread_calls; }
+  bool make_more_headroom(int refusal) noexcept override {
+    refusals.push_back(refusal);
+    return while_making_headroom && while_making_headroom(refusal);
+  }
   CUresult capture_begin() noexcept override {
     ++captures_begun;
     return ordered_answer;
@@ -75,8 +79,10 @@ class RecordingHandler final : public Handler {
   std::vector<ReadBackPart> read_parts;                   // of all of them
   std::map<CUdeviceptr, std::vector<uint64_t>> contents;  // of allocations, by their start; else zero
   std::function<void()> while_reading;
-  std::function<CUresult()> while_submitting;  // its answer, in place of `answer`
-  CUstream per_thread = nullptr;               // answer of stand_in() for the per-thread stream; nullptr: itself
+  std::function<CUresult()> while_submitting;      // its answer, in place of `answer`
+  std::vector<int> refusals;                       // of make_more_headroom()
+  std::function<bool(int)> while_making_headroom;  // its answer; none: there is no more to give
+  CUstream per_thread = nullptr;                   // answer of stand_in() for the per-thread stream; nullptr: itself
   int per_thread_calls = 0;
   int captures_begun = 0;
   int captures_joined = 0;

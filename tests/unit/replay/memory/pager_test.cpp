@@ -6,6 +6,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/unit/replay/memory/paged_program.h"
@@ -206,6 +207,54 @@ TEST(PagerStrictTest, AMappingThatIsRefusedOnceIsHadTheSecondTime) {
     program.device.driver.run_all();
     EXPECT_EQ(program.wrong, 0u);
     EXPECT_EQ(program.device.driver.violations, Calls{});
+  }
+}
+
+// Work that nobody announces may be the first to touch a tensor: a captured memset, a kernel with a hidden pointer.
+TEST(PagerStrictTest, WhatNothingHasTouchedIsMappedAheadWhereThereIsRoom) {
+  Program program(4, 64 * HostTier::kSlotUnit, testing::Safety::strict);
+  testing::FakeDriver& driver = program.device.driver;
+  const LaneIndex lane = program.device.new_lane();
+  ResidentTensor& a = program.tensor(2);
+  ASSERT_EQ(program.pager.allocated(a, lane), CUDA_SUCCESS);
+  EXPECT_TRUE(a.resident);
+  EXPECT_TRUE(driver.mapped(a.base));
+  EXPECT_TRUE(driver.mapped(a.base + program.device.chunk_bytes));
+  ResidentTensor& b = program.tensor(1);
+  ASSERT_EQ(program.pager.allocated(b, kNoLane), CUDA_SUCCESS);
+  EXPECT_TRUE(driver.mapped(b.base)) << "where there is no stream, too";
+  ASSERT_EQ(program.kernel(lane, {&b}, {&b}, {&a}), CUDA_SUCCESS);
+  // Nothing leaves for it, and a chunk that is not enough is not kept.
+  ResidentTensor& c = program.tensor(2);
+  ASSERT_EQ(program.pager.allocated(c, lane), CUDA_SUCCESS);
+  EXPECT_FALSE(c.resident);
+  EXPECT_FALSE(driver.mapped(c.base));
+  EXPECT_TRUE(a.resident && b.resident);
+  EXPECT_EQ(program.device.memory.chunks.available(), 1u);
+  driver.run_all();
+  EXPECT_FALSE(program.faulted);
+  EXPECT_EQ(program.wrong, 0u);
+  EXPECT_EQ(driver.violations, Calls{});
+}
+
+// A driver that refuses it leaves the tensor as it is without: it comes when it is needed.
+TEST(PagerStrictTest, WhatCannotBeMappedAheadComesWhenItIsNeeded) {
+  for (const auto& [refused, first] :
+       {std::pair{"cuMemCreate", 1}, {"cuMemCreate", 2}, {"cuMemMap", 1}, {"cuMemMap", 2}, {"cuMemSetAccess", 1}}) {
+    SCOPED_TRACE(refused);
+    Program program(4, 64 * HostTier::kSlotUnit, testing::Safety::strict);
+    testing::FakeDriver& driver = program.device.driver;
+    const LaneIndex lane = program.device.new_lane();
+    ResidentTensor& a = program.tensor(2);
+    for (int nth = first; nth < first + 4; ++nth) driver.fail(refused, nth);
+    ASSERT_EQ(program.pager.allocated(a, lane), CUDA_SUCCESS);
+    EXPECT_FALSE(a.resident || a.arriving);
+    EXPECT_EQ(program.device.memory.chunks.available(), 4u);
+    driver.heal();
+    ASSERT_EQ(program.kernel(lane, {&a}, {&a}), CUDA_SUCCESS);
+    driver.run_all();
+    EXPECT_EQ(program.wrong, 0u);
+    EXPECT_EQ(driver.violations, Calls{});
   }
 }
 

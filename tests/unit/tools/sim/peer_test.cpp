@@ -1,5 +1,8 @@
 // Two devices: copies between them need no rights, kernels that touch the other one's memory do. Skipped where there is
 // one device.
+#include <chrono>
+#include <thread>
+
 #include "tests/unit/tools/sim/driver.h"
 
 namespace reprise::sim_test {
@@ -96,6 +99,105 @@ TEST_F(Peer, CopiesWithoutContextsNeedNoRights) {
   ASSERT_CU(CU(cuCtxSynchronize)());
   EXPECT_EQ(9, values_here(there_)[0]);
 }
+
+// cuda_runtime_api.h of cudaMemcpyPeer: asynchronous with respect to the host, serialized with all pending and future
+// work in the current, the source's and the destination's device. cudaMemcpy3DPeer likewise.
+class PeerOrder : public Peer, public testing::WithParamInterface<bool> {
+ protected:
+  void SetUp() override {
+    Peer::SetUp();
+    if (IsSkipped()) return;
+    EXPECT_CU(CU(cuStreamCreate)(&there_stream_, CU_STREAM_NON_BLOCKING));
+    EXPECT_CU(CU(cuCtxSetCurrent)(context_));
+    EXPECT_CU(CU(cuStreamCreate)(&here_stream_, CU_STREAM_NON_BLOCKING));
+  }
+  // The host does not wait: the gate is shut.
+  void copy(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context) {
+    if (!GetParam()) {
+      EXPECT_CU(CU(cuMemcpyPeer)(to, to_context, from, from_context, kBytes));
+      return;
+    }
+    CUDA_MEMCPY3D_PEER box = {};
+    box.srcMemoryType = box.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+    box.srcDevice = from;
+    box.srcContext = from_context;
+    box.dstDevice = to;
+    box.dstContext = to_context;
+    box.WidthInBytes = kBytes;
+    box.Height = box.Depth = 1;
+    EXPECT_CU(CU(cuMemcpy3DPeer)(&box));
+  }
+  void hold(CUstream stream, Gate& gate) {
+    const auto flag = reinterpret_cast<CUdeviceptr>(gate.flag());
+    EXPECT_CU(CU(cuStreamWaitValue32)(stream, flag, 1, CU_STREAM_WAIT_VALUE_EQ));
+  }
+  void open_and_wait(Gate& gate) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // time for what does not wait
+    gate.open();
+    for (const CUcontext context : {second_, context_}) {
+      EXPECT_CU(CU(cuCtxSetCurrent)(context));
+      EXPECT_CU(CU(cuCtxSynchronize)());
+    }
+  }
+
+  CUstream here_stream_ = nullptr;
+  CUstream there_stream_ = nullptr;
+};
+
+TEST_P(PeerOrder, ACopyComesBehindTheWorkOfBothContexts) {
+  for (const bool there : {false, true}) {
+    SCOPED_TRACE(there ? "it writes what the other context's work writes" : "it reads that");
+    Gate gate;
+    ASSERT_CU(CU(cuCtxSetCurrent)(second_));
+    ASSERT_CU(CU(cuMemsetD32)(there_, 9, kCount));
+    ASSERT_CU(CU(cuCtxSynchronize)());
+    hold(there_stream_, gate);
+    ASSERT_CU(CU(cuMemsetD32Async)(there_, there ? 4 : 11, kCount, there_stream_));
+    ASSERT_CU(CU(cuCtxSetCurrent)(context_));
+    copy(there ? there_ : here_, there ? second_ : context_, there ? here_ : there_, there ? context_ : second_);
+    open_and_wait(gate);
+    EXPECT_EQ(std::vector<int>(kCount, 11), values_here(there ? there_ : here_));
+  }
+}
+
+TEST_P(PeerOrder, LaterWorkOfBothContextsComesBehindACopy) {
+  Gate gate;
+  ASSERT_CU(CU(cuCtxSetCurrent)(context_));
+  const CUdeviceptr copied = ints(kCount, 1);
+  hold(here_stream_, gate);
+  ASSERT_CU(CU(cuMemsetD32Async)(here_, 7, kCount, here_stream_));
+  copy(there_, second_, here_, context_);
+  ASSERT_CU(CU(cuMemsetD32Async)(here_, 8, kCount, nullptr));
+  ASSERT_CU(CU(cuCtxSetCurrent)(second_));
+  ASSERT_CU(CU(cuMemcpyPeerAsync)(copied, context_, there_, second_, kBytes, there_stream_));
+  ASSERT_CU(CU(cuMemsetD32Async)(there_, 3, kCount, there_stream_));
+  open_and_wait(gate);
+  EXPECT_EQ(std::vector<int>(kCount, 7), values_here(copied));
+  EXPECT_EQ(std::vector<int>(kCount, 3), values_here(there_));
+  EXPECT_EQ(std::vector<int>(kCount, 8), values_here(here_));
+}
+
+// One copy behind the other, whichever context each is called in.
+TEST_P(PeerOrder, CopiesComeInOrderWhicheverContextIsCurrent) {
+  Gate gate;
+  ASSERT_CU(CU(cuCtxSetCurrent)(context_));
+  const CUdeviceptr last = ints(kCount, 1);
+  hold(here_stream_, gate);
+  ASSERT_CU(CU(cuMemsetD32Async)(here_, 7, kCount, here_stream_));
+  copy(there_, second_, here_, context_);
+  ASSERT_CU(CU(cuCtxSetCurrent)(second_));
+  copy(last, context_, there_, second_);
+  ASSERT_CU(CU(cuMemsetD32Async)(there_, 4, kCount, there_stream_));
+  ASSERT_CU(CU(cuCtxSetCurrent)(context_));
+  copy(here_, context_, there_, second_);
+  open_and_wait(gate);
+  EXPECT_EQ(std::vector<int>(kCount, 7), values_here(last));
+  EXPECT_EQ(std::vector<int>(kCount, 4), values_here(here_));
+}
+
+INSTANTIATE_TEST_SUITE_P(Calls, PeerOrder, testing::Bool(), [](const testing::TestParamInfo<bool>& box) {
+  return box.param ? "cuMemcpy3DPeer" : "cuMemcpyPeer";
+});
 
 // No documentation says so of mappings: docs/real-driver.md.
 TEST_F(Peer, CopiesOfMappingsNeedNoRightsOfTheOtherDevice) {

@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <iterator>
+#include <string>
+#include <utility>
 
 namespace reprise::sim {
 namespace {
@@ -72,6 +75,31 @@ TEST(Settings, WhatIsKinderThanAGpuIsSaidAndIsNoDefault) {
     const std::string said = std::string("simulated device: ") + row.name + "=" + row.value + ": kinder than a GPU\n$";
     EXPECT_EXIT(child(row.value), testing::ExitedWithCode(0), said);
     EXPECT_EXIT(child(row.standard), testing::ExitedWithCode(0), "^$");
+  }
+}
+
+const char* const kNames[] = {
+#define REPRISE_VARIABLE(field, name, Field, values, standard, help) name,
+#define REPRISE_LONE_VARIABLE(name, values, standard, help) name,
+#include "tools/sim/base/variables.def"
+#undef REPRISE_VARIABLE
+#undef REPRISE_LONE_VARIABLE
+};
+const std::pair<std::string, std::string> kSources[] = {
+#define REPRISE_VARIABLE(field, name, Field, values, standard, help)
+#define REPRISE_LONE_VARIABLE(name, values, standard, help)
+#define REPRISE_FROM(name, source) {name, source},
+#include "tools/sim/base/variables.def"
+#undef REPRISE_VARIABLE
+#undef REPRISE_LONE_VARIABLE
+};
+
+// A knob without documentation says so: then a GPU may be otherwise.
+TEST(Settings, EachSaysByWhichDocumentationADeviceIsLikeThat) {
+  ASSERT_EQ(std::size(kNames), std::size(kSources));
+  for (size_t i = 0; i < std::size(kNames); ++i) {
+    EXPECT_EQ(kSources[i].first, kNames[i]) << "in the order of the table";
+    EXPECT_NE(kSources[i].second, "") << kNames[i];
   }
 }
 

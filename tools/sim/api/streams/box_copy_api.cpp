@@ -1,5 +1,6 @@
 // Copies of rectangles and boxes: cuMemcpy2D, cuMemcpy3D and their kin. CUDA arrays are not simulated.
 #include "tools/sim/memory/box_copy.h"
+#include "tools/sim/streams/between.h"
 #include "tools/sim/streams/enter.h"
 
 namespace reprise::sim {
@@ -162,7 +163,11 @@ CUresult cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D* pCopy, CUstream hStream) {
 CUresult cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER* pCopy) {
   SIM_ENTER_CONTEXT(context);
   SIM_REQUIRE(pCopy != nullptr, CUDA_ERROR_INVALID_VALUE);
-  return submit_box(*context, nullptr, box_of(*pCopy), CopyMode::synchronous);
+  const bool to_host = pCopy->dstMemoryType == CU_MEMORYTYPE_HOST;
+  const bool from_host = pCopy->srcMemoryType == CU_MEMORYTYPE_HOST;
+  return submit_between(*context, to_host ? context->handle : pCopy->dstContext,
+                        from_host ? context->handle : pCopy->srcContext,
+                        [&] { return submit_box(*context, nullptr, box_of(*pCopy), CopyMode::synchronous); });
 }
 
 CUresult cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER* pCopy, CUstream hStream) {

@@ -1,6 +1,7 @@
 // Linear copies: cuMemcpy and its kin.
 #include "tools/sim/device/device.h"
 #include "tools/sim/memory/copy.h"
+#include "tools/sim/streams/between.h"
 #include "tools/sim/streams/enter.h"
 
 using namespace reprise::sim;
@@ -71,8 +72,9 @@ CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size
 CUresult cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice, CUcontext srcContext,
                       size_t ByteCount) {
   SIM_ENTER_CONTEXT(context);
-  SIM_REQUIRE(find_context(dstContext) != nullptr && find_context(srcContext) != nullptr, CUDA_ERROR_INVALID_CONTEXT);
-  return copy(*context, nullptr, dstDevice, Side::device, srcDevice, Side::device, ByteCount, CopyMode::synchronous);
+  return submit_between(*context, dstContext, srcContext, [&] {
+    return copy(*context, nullptr, dstDevice, Side::device, srcDevice, Side::device, ByteCount, CopyMode::synchronous);
+  });
 }
 
 CUresult cuMemcpyPeerAsync(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice, CUcontext srcContext,
