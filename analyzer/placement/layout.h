@@ -36,7 +36,8 @@ std::optional<Layout> place(const TaskGraph& graph, Schedule& schedule, uint32_t
                             HomeOrder order = HomeOrder::longest_first, const std::vector<uint64_t>& start_ns = {});
 
 // Homes anew for `moved`, in this order, while all other tensors keep theirs; of a tensor with several lives the first
-// is named. `layout`: of place() for this schedule on one device, with homes alone. nullopt: one of them found none.
+// is named. `layout`: of place() for this schedule and as many chunks, on one device, with homes alone. nullopt: one of
+// them found none.
 std::optional<Layout> place_again(const TaskGraph& graph, Schedule& schedule, uint32_t chunks, const Layout& layout,
                                   std::span<const uint32_t> moved, const std::vector<uint64_t>& start_ns);
 

@@ -46,13 +46,13 @@ class HomeSearch {
   void look() {
     times_ = start_times(graph_, now_);
     waits_.clear();
-    for (const Cause& cause : now_.prediction.critical_path) {
+    for (const CriticalStep& cause : now_.prediction.critical_path) {
       if (is_memory(cause)) waits_.push_back(cause);
     }
   }
 
   // Does the vertex wait for chunks?
-  bool is_memory(const Cause& cause) const {
+  bool is_memory(const CriticalStep& cause) const {
     const std::vector<plan::Predecessor>& all = now_.graph.vertices[cause.vertex].predecessors;
     return std::any_of(all.begin(), all.end(), [&](const plan::Predecessor& p) {
       return p.vertex == cause.before && p.kind == plan::EdgeKind::memory;
@@ -80,7 +80,7 @@ class HomeSearch {
 
   // The tensor that waits, whoever had its chunks, and a few others, in this order.
   std::vector<uint32_t> pick() {
-    const Cause wait = waits_[below(waits_.size())];
+    const CriticalStep wait = waits_[below(waits_.size())];
     std::vector<uint32_t> moved;
     for (const plan::Acquire& acquire : now_.graph.vertices[wait.vertex].acquires) add(moved, acquire.tensor);
     const size_t waiting = moved.size();
@@ -125,7 +125,7 @@ class HomeSearch {
   SimulationOptions options_;
   std::vector<uint32_t> tensors_;  // those with a home, the first of their lives
   std::vector<uint64_t> times_;
-  std::vector<Cause> waits_;  // for memory, on the critical path
+  std::vector<CriticalStep> waits_;  // for memory, on the critical path
 };
 
 }  // namespace

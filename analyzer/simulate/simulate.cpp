@@ -39,7 +39,7 @@ class Simulation {
     set_waiting();
     if (options.critical_path) {
       causes_.assign(waiting_.size(), kNone);
-      ready_ns_.assign(waiting_.size(), 0);
+      begun_ns_.assign(waiting_.size(), 0);
       last_on_.assign(engines_.count(), kNone);
     }
     for (uint32_t device = 0; device < tasks.devices; ++device) {
@@ -115,7 +115,7 @@ class Simulation {
     if (--waiting_[node] != 0) return;
     if (!causes_.empty()) {
       causes_[node] = cause;
-      ready_ns_[node] = now_;
+      begun_ns_[node] = now_;
     }
     ready(node, vertex);
   }
@@ -236,7 +236,8 @@ class Simulation {
     if (recorded_order_ != nullptr) (*recorded_order_)[engine].push_back(node);
     if (round == rounds_ - 2) start_[vertex] = now_;
     if (!causes_.empty()) {
-      if (ready_ns_[node] < now_) causes_[node] = last_on_[engine];
+      if (begun_ns_[node] < now_) causes_[node] = last_on_[engine];
+      begun_ns_[node] = now_;
       last_on_[engine] = node;
     }
     const uint64_t length = entry.transfer ? noise_.length(entry.length_ns, node, engine, now_) : entry.length_ns;
@@ -263,14 +264,14 @@ class Simulation {
     return prediction;
   }
 
-  // Back to where the iteration before ended. A node of no length may begin where it is, in a circle with none.
-  std::vector<Cause> critical_path() const {
-    std::vector<Cause> path;
+  // Back to where the iteration before ended.
+  std::vector<CriticalStep> critical_path() const {
+    std::vector<CriticalStep> path;
     uint32_t node = last_op_;
     while (node != kNone && causes_[node] != kNone && path.size() < waiting_.size()) {
       const uint32_t cause = causes_[node];
       path.push_back({node % vertices_, cause % vertices_});
-      if (ready_ns_[cause] < end_of_ops_[rounds_ - 3]) break;
+      if (begun_ns_[cause] < end_of_ops_[rounds_ - 3]) break;
       node = cause;
     }
     return path;
@@ -309,7 +310,7 @@ class Simulation {
   uint32_t call_ = 0;
   size_t completed_ = 0;            // all positions below are complete
   std::vector<uint32_t> causes_;    // node -> what ended when it began, kNone: nothing; empty: not asked for
-  std::vector<uint64_t> ready_ns_;  // node -> when it could begin, for its engine
+  std::vector<uint64_t> begun_ns_;  // node -> when it began; until then, when it could have begun
   std::vector<uint32_t> last_on_;   // engine -> node
   uint32_t last_op_ = kNone;        // node of the round that is reported
   std::vector<uint32_t> finished_;  // nodes that take no time and wait to be completed

@@ -13,10 +13,10 @@
 namespace reprise::analyzer {
 
 // A vertex that began when another one ended: one that it waits for, or what its engine did before.
-struct Cause {
+struct CriticalStep {
   uint32_t vertex = 0;
   uint32_t before = 0;
-  bool operator==(const Cause&) const = default;
+  bool operator==(const CriticalStep&) const = default;
 };
 
 struct Prediction {
@@ -25,7 +25,7 @@ struct Prediction {
   std::vector<int64_t> end_ns;
   // From the end of the iteration back to its start, each one because of the next: what makes it as long as it is. Only
   // where it was asked for.
-  std::vector<Cause> critical_path = {};
+  std::vector<CriticalStep> critical_path = {};
 };
 
 // Which vertex comes next on an engine: any that is ready, by priority; or the next one of a fixed order, ready or not.

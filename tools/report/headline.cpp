@@ -121,8 +121,8 @@ Json run_card(const Inputs& inputs, const Facts& facts) {
   const std::string loops = of_loops(log);
   return card("Iterations", fmt::format("{} of {} planned", log.iterations_planned, all_iterations(log)),
               fmt::format("{}{} on demand{}{}; {} divergence{}", loops.empty() ? "" : loops.substr(1) + ": ",
-                          log.iterations_on_demand, left_words(log),
-                          times_of_run(facts), log.divergence_count, log.divergence_count == 1 ? "" : "s"),
+                          log.iterations_on_demand, left_words(log), times_of_run(facts), log.divergence_count,
+                          log.divergence_count == 1 ? "" : "s"),
               log.iterations_planned > 0 ? "good" : "plain");
 }
 
