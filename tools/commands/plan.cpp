@@ -204,10 +204,11 @@ class Planning {
         !plan::recomputes(plan) ? "" : fmt::format(", {} of it recomputed", format_duration(summary.recompute_ns));
     say(fmt::format(
         "{}: {} instead of {}, {} per iteration predicted ({:.2f} x computing alone){}, {} moved; next: "
-        "reprise replay{} --plan {} -- program",
+        "reprise replay{}{} --plan {} -- program",
         output, format_bytes(plan.budget_bytes), format_bytes(plan.peak_bytes), format_duration(plan.predicted_ns),
         plan.compute_ns == 0 ? 1.0 : static_cast<double>(plan.predicted_ns) / static_cast<double>(plan.compute_ns),
-        recomputed, format_bytes(plan.offload_bytes + plan.reload_bytes), simulated_ ? " --device sim" : "", output));
+        recomputed, format_bytes(plan.offload_bytes + plan.reload_bytes), simulated_ ? " --device sim" : "",
+        arguments_.safety == "strict" ? "" : " --safety " + arguments_.safety, output));
     if (workload.recorded && !covers_nearly_all(workload.iteration)) {
       say(
           fmt::format("the plan is of an iteration of {} calls, which covers {}: what else the program does is managed "

@@ -18,7 +18,8 @@
 namespace reprise::tools {
 namespace {
 
-// The smallest tenth of the peak for which there is a plan; "": no iteration was found, and so there is none.
+// The smallest tenth of the peak for which there is a plan, above 90 % the smallest percentage; "": no iteration was
+// found, and so there is none.
 std::string budget_with_a_plan(const std::string& path) {
   const Result<trace::Trace> trace = load_trace(path);
   if (!trace.ok()) return {};
@@ -26,7 +27,7 @@ std::string budget_with_a_plan(const std::string& path) {
   if (!workload.ok()) return {};
   int percent = 50;
   while (percent < 100 && share_of_peak(workload.value(), percent / 100.0) < least_budget(workload.value())) {
-    percent += 10;
+    percent += percent < 90 ? 10 : 1;
   }
   return fmt::format("{}%", percent);
 }

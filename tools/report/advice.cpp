@@ -256,7 +256,8 @@ void advise_facts(const Inputs& inputs, Advices& list) {
   list.push_back(
       {0.015, "Let Reprise find out what kernels do",
        fmt::format("That is known for {:.0f} % of the computing; all other kernels are taken to change all that "
-                   "they are given, so {} go to the host in each iteration.",
+                   "they are given. With --safety trusted or audited some of the {} that go to the host in each "
+                   "iteration may then stay away or be computed again; with strict most of them go all the same.",
                    100 * inputs.known_share, format_bytes(inputs.plan->offload_bytes)),
        "reprise run --examine 60 ..."});
 }

@@ -61,8 +61,14 @@ std::string times(uint64_t count) { return count == 1 ? "once" : fmt::format("{}
 // The loop was over before an iteration that the plan could rule was.
 bool is_too_late(const RunReason& one) { return one.plan && tools::says(one.cause, run_log::on_demand::unfinished); }
 
+// What that meant; of a log that was cut short the bytes are not known.
+std::string on_demand_words(const RunLog& log) {
+  if (log.ended && log.offload_bytes + log.reload_bytes == 0) return "nothing had to be moved all the same.";
+  return "tensors were moved on demand until the end, which keeps the budget but hides no transfer.";
+}
+
 // As the replay wrote it where it decided.
-void say_reason(const RunReason& one, uint64_t count, Sentences& say) {
+void say_reason(const RunLog& log, const RunReason& one, uint64_t count, Sentences& say) {
   if (tools::says(one.cause, run_log::on_demand::refused)) {
     say.bad(fmt::format("Plan {} was to come in force and could not ({}): {}.", one.plan.value_or(0) + 1, times(count),
                         one.reason));
@@ -73,10 +79,7 @@ void say_reason(const RunReason& one, uint64_t count, Sentences& say) {
   } else if (tools::says(one.cause, run_log::on_demand::fits)) {
     say.good(fmt::format("Nothing had to be planned: {}.", one.reason));
   } else {
-    say.note(
-        fmt::format("No plan was made: {}. Tensors were moved on demand until the end, which keeps the budget but "
-                    "hides no transfer.",
-                    one.reason));
+    say.note(fmt::format("No plan was made: {}. So {}", one.reason, on_demand_words(log)));
   }
 }
 
@@ -93,10 +96,9 @@ void say_unplanned(const Inputs& inputs, Sentences& say) {
   for (const auto& [one, count] : last_reasons(log)) {
     if (of_plans && !one.plan) continue;                         // a plan came after all
     if (is_too_late(one) && log.activation_count > 0) continue;  // below
-    say_reason(as_known(inputs, one), count, say);
+    say_reason(log, as_known(inputs, one), count, say);
   }
-  if (of_plans && log.activation_count == 0)
-    say.note("So tensors were moved on demand until the end, which keeps the budget but hides no transfer.");
+  if (of_plans && log.activation_count == 0) say.note("So " + on_demand_words(log));
   if (log.activation_count > 0) {
     say.note(fmt::format("No iteration ran by a plan from start to end: {}.", why_unplanned(inputs)));
   } else if (log.reasons.empty()) {
@@ -208,7 +210,7 @@ void say_plan_state(const Inputs& inputs, Sentences& say) {
   if (inputs.log != nullptr) {
     if (inputs.log->iterations_planned == 0) say_unplanned(inputs, say);
     for (const auto& [one, count] : last_reasons(*inputs.log)) {
-      if (inputs.log->iterations_planned > 0 && one.plan) say_reason(one, count, say);
+      if (inputs.log->iterations_planned > 0 && one.plan) say_reason(*inputs.log, one, count, say);
     }
     return;
   }

@@ -130,12 +130,15 @@ Json safety_card(const Inputs& inputs) {
   if (inputs.log == nullptr || inputs.log->safety.empty()) return nullptr;
   const bool strict = tools::says(inputs.log->safety, run_log::start::strict);
   const bool audited = tools::says(inputs.log->safety, run_log::start::audited);
+  // A log that was cut short does not say how many there were in all.
+  const std::string calls =
+      inputs.log->ended ? fmt::format("; {} memory-mapping calls in all", inputs.log->vmm_calls) : "";
   return card("Safety", inputs.log->safety,
-              fmt::format("{}; {} memory-mapping calls in all",
+              fmt::format("{}{}",
                           strict    ? "unseen accesses are right or fault"
                           : audited ? "unseen accesses of kernels that are not audited are right or fault"
                                     : "unseen accesses may get wrong bytes",
-                          inputs.log->vmm_calls));
+                          calls));
 }
 
 }  // namespace

@@ -227,6 +227,31 @@ TEST(Report, TheIterationThatEndsTheLoopIsNotCalledLeftHalfway) {
   EXPECT_NE(resumed.find(", 1 not finished;"), std::string::npos) << resumed;
 }
 
+TEST(Report, WhatDidNotMoveIsNotSaidToHaveMoved) {
+  const std::string reason = "{\"kind\":\"on_demand\",\"cause\":\"no_iteration\",\"reason\":\"too few calls\"}\n";
+  const auto sentences = [&](const std::string& end) {
+    const RunLog log = parse_run_log(reason + end);
+    return text_of(sentences_section({nullptr, nullptr, &log}));
+  };
+  const std::string nothing = sentences("{\"kind\":\"end\"}\n");
+  EXPECT_NE(nothing.find("No plan was made: too few calls. So nothing had to be moved"), std::string::npos) << nothing;
+  EXPECT_EQ(nothing.find("moved on demand until"), std::string::npos) << nothing;
+  for (const char* end : {"{\"kind\":\"end\",\"offload_bytes\":1}\n", ""}) {  // the latter: not known
+    const std::string some = sentences(end);
+    EXPECT_NE(some.find("too few calls. So tensors were moved on demand until the end"), std::string::npos) << some;
+  }
+}
+
+// A log that was cut short does not say how many there were.
+TEST(Report, MappingCallsAreCountedWhereTheLogEnds) {
+  const std::string start = "{\"kind\":\"start\",\"safety\":\"strict\"}\n";
+  const RunLog whole = parse_run_log(start + "{\"kind\":\"end\",\"vmm_calls\":58}\n");
+  const RunLog cut = parse_run_log(start);
+  EXPECT_NE(text_of_cards(headline_section({nullptr, nullptr, &whole})).find("58 memory-mapping calls in all"),
+            std::string::npos);
+  EXPECT_EQ(text_of_cards(headline_section({nullptr, nullptr, &cut})).find("memory-mapping calls"), std::string::npos);
+}
+
 TEST(Report, WhyNothingWasPlannedIsShownAsItWasWritten) {
   const RunLog log = parse_run_log(
       "{\"kind\":\"start\",\"budget_bytes\":1}\n{\"kind\":\"plan\",\"index\":0,\"path\":\"p\"}\n"
