@@ -549,17 +549,6 @@ TEST(Report, TheLineOfDemandHasAGapWhereNothingWasRecorded) {
   EXPECT_EQ(lines.at(0).at("gaps"), (Json{{1400, 2100}}));
 }
 
-TEST(RunLog, DamagedLinesAreCountedAndTheRestIsRead) {
-  const std::string whole = sample_run_log();
-  const RunLog log = parse_run_log(whole.substr(0, whole.size() - 20) + "\nnot json\n[1]\n");
-  EXPECT_EQ(log.unreadable_lines, 3u);
-  EXPECT_FALSE(log.ended);
-  EXPECT_EQ(log.iterations_planned, 2u);
-  EXPECT_EQ(log.iterations_on_demand, 1u);
-  EXPECT_EQ(log.peak_device_bytes, 9437184u);
-  EXPECT_EQ(median_iteration_ns(log, true), 820u);
-}
-
 std::string content_of(const std::string& path) {
   std::stringstream content;
   content << std::ifstream(path).rdbuf();
@@ -593,28 +582,6 @@ TEST(RunLog, OldWordsGiveTheReportThatTheyGave) {
     if (std::getenv("REPRISE_UPDATE_GOLDEN") != nullptr) std::ofstream(path) << known.dump(1) << "\n";
     EXPECT_EQ(first_difference(report, known.dump(1) + "\n"), "");
   }
-}
-
-TEST(RunLog, NumbersThatNoCounterHoldsAreTheLargest) {
-  const RunLog log = parse_run_log(R"({"kind":"iteration","index":1e300,"wall_ns":-1e300,"offload_bytes":1e19})");
-  ASSERT_EQ(log.iterations.size(), 1u);
-  EXPECT_EQ(log.iterations[0].index, UINT64_MAX);
-  EXPECT_EQ(log.iterations[0].wall_ns, 0u);
-  EXPECT_EQ(log.iterations[0].offload_bytes, 10'000'000'000'000'000'000u);
-}
-
-TEST(RunLog, ListsInListsWithoutEndAreUnreadable) {
-  const std::string deep = std::string(300'000, '[') + std::string(300'000, ']');
-  const RunLog log = parse_run_log(R"({"kind":"start","program":)" + deep + "}\n" + R"({"kind":"end"})");
-  EXPECT_EQ(log.unreadable_lines, 1u);
-  EXPECT_TRUE(log.ended);
-}
-
-TEST(RunLog, NumbersOfTheWrongTypeDoNotThrow) {
-  const RunLog log =
-      parse_run_log("{\"kind\":\"iteration\",\"index\":\"x\",\"wall_ns\":-4,\"mode\":7}\n{\"kind\":3}\n");
-  ASSERT_EQ(log.iterations.size(), 1u);
-  EXPECT_EQ(log.iterations[0].wall_ns, 0u);
 }
 
 }  // namespace

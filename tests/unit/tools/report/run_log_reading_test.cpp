@@ -1,0 +1,49 @@
+// Run logs as they are read: damaged, or with what no counter holds.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+
+#include "tests/support/sample.h"
+#include "tools/report/report.h"
+
+namespace reprise::report {
+namespace {
+
+using tools::test::sample_run_log;
+
+TEST(RunLog, DamagedLinesAreCountedAndTheRestIsRead) {
+  const std::string whole = sample_run_log();
+  const RunLog log = parse_run_log(whole.substr(0, whole.size() - 20) + "\nnot json\n[1]\n");
+  EXPECT_EQ(log.unreadable_lines, 3u);
+  EXPECT_FALSE(log.ended);
+  EXPECT_EQ(log.iterations_planned, 2u);
+  EXPECT_EQ(log.iterations_on_demand, 1u);
+  EXPECT_EQ(log.peak_device_bytes, 9437184u);
+  EXPECT_EQ(median_iteration_ns(log, true), 820u);
+}
+
+TEST(RunLog, NumbersThatNoCounterHoldsAreTheLargest) {
+  const RunLog log = parse_run_log(R"({"kind":"iteration","index":1e300,"wall_ns":-1e300,"offload_bytes":1e19})");
+  ASSERT_EQ(log.iterations.size(), 1u);
+  EXPECT_EQ(log.iterations[0].index, UINT64_MAX);
+  EXPECT_EQ(log.iterations[0].wall_ns, 0u);
+  EXPECT_EQ(log.iterations[0].offload_bytes, 10'000'000'000'000'000'000u);
+}
+
+TEST(RunLog, ListsInListsWithoutEndAreUnreadable) {
+  const std::string deep = std::string(300'000, '[') + std::string(300'000, ']');
+  const RunLog log = parse_run_log(R"({"kind":"start","program":)" + deep + "}\n" + R"({"kind":"end"})");
+  EXPECT_EQ(log.unreadable_lines, 1u);
+  EXPECT_TRUE(log.ended);
+}
+
+TEST(RunLog, NumbersOfTheWrongTypeDoNotThrow) {
+  const RunLog log =
+      parse_run_log("{\"kind\":\"iteration\",\"index\":\"x\",\"wall_ns\":-4,\"mode\":7}\n{\"kind\":3}\n");
+  ASSERT_EQ(log.iterations.size(), 1u);
+  EXPECT_EQ(log.iterations[0].wall_ns, 0u);
+}
+
+}  // namespace
+}  // namespace reprise::report
