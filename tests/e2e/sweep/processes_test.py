@@ -50,9 +50,10 @@ class Processes(unittest.TestCase):
             "REPRISE_PLANNER": self.planner} | more
 
     def start(self, command, environment):
+        """Returns when the planner runs. A program that prints more than fills the pipe does not end before it is read."""
         with open(self.errors, "wb") as err:
             self.child = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=err,
-                                          start_new_session=True)
+                                          start_new_session=True, pipesize=4096)
         deadline = time.monotonic() + SECONDS
         while not any(command_of(process).startswith("sleep") for process in members(self.child.pid)):
             self.assertLess(time.monotonic(), deadline, "the planner never started")
@@ -81,7 +82,7 @@ class Processes(unittest.TestCase):
         self.kill_and_look(self.child.pid)
 
     def test_a_program_that_ends_takes_its_planner_along(self):
-        self.start(self.program(20), self.environment())
+        self.start(self.program(400), self.environment())
         self.child.communicate(timeout=SECONDS)
         self.assertEqual(0, self.child.returncode)
         self.assertEqual([], [command_of(member) for member in lasting_members(self.child.pid)])
