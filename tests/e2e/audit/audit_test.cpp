@@ -136,7 +136,7 @@ TEST_F(AuditTest, AKernelThatIsPlantedLaterFaultsOrIsRight) {
       EXPECT_EQ(plain.out.rfind(got.out, 0), 0u) << got.out;
       told = true;
     }
-    EXPECT_NE(steady_calls("audited"), ~uint64_t{0}) << "no plan came in force";
+    EXPECT_NE(steady_calls("audited"), ~uint64_t{0}) << "no plan came in force: " << got.exit_code << got.err;
   }
   EXPECT_TRUE(told) << "it was always right: this proves nothing";
 }
