@@ -27,11 +27,12 @@ inline size_t distance_between(std::string_view one, std::string_view other) {
   return last[other.size()];
 }
 
-// The closest of `names`, where it is close: a third of the letters may differ, and `most` of them. "" when none is.
+// The closest of `names`, where it is close: a third of the letters may differ, or one, and `most` of them. "" when
+// none is.
 template <typename Names>
 std::string nearest(std::string_view word, const Names& names, size_t most = 4) {
   std::string best;
-  size_t least = std::min(most, word.size() / 3 + 1);
+  size_t least = std::min(most, std::max<size_t>(word.size() / 3, 1));
   for (const auto& name : names) {
     const size_t distance = distance_between(word, name);
     if (distance > least || (distance == least && !best.empty())) continue;

@@ -62,7 +62,10 @@ int print_help(const CLI::App& root, const std::vector<std::string>& topic) {
     fmt::print("{}", root.get_formatter()->make_help(&root, root.get_name(), CLI::AppFormatMode::Normal));
     return 0;
   }
-  if (topic.front() == "environment" && topic.size() == 1) return print_environment();
+  if (topic.front() == "environment") {
+    if (topic.size() == 1) return print_environment();
+    return fail_usage(topic[1] + ": 'reprise help environment' takes no more words; it prints all variables");
+  }
   const CLI::App* command = &root;
   std::string called;
   for (const std::string& word : topic) {

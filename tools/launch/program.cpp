@@ -68,6 +68,10 @@ Result<std::string> find_program(const std::string& name) {
   if (name.find('/') != std::string::npos) {
     struct stat info {};
     if (stat(name.c_str(), &info) != 0) return missing;
+    if (S_ISDIR(info.st_mode)) {
+      return Status(StatusCode::invalid_argument,
+                    fmt::format("{}: a folder, not a program; give the program's file", name));
+    }
     if (!is_executable_file(name)) {
       return Status(StatusCode::invalid_argument,
                     fmt::format("{}: not an executable file; check its permissions", name));

@@ -63,7 +63,9 @@ template <typename T>
 Status place(const std::string& path, std::optional<T>& to, Result<T> from) {
   if (!from.ok()) return named(path, from.status());
   if (to.has_value()) {
-    return {StatusCode::invalid_argument, fmt::format("{}: a second file of the same kind; give one of each", path)};
+    return {StatusCode::invalid_argument,
+            fmt::format("{}: one more file of the same kind; give one of each, or two plans or two run logs to compare",
+                        path)};
   }
   to = std::move(from.value());
   return {};

@@ -50,6 +50,13 @@ TEST_F(CliFiles, SwappedFilesAreToldApart) {
   expect_refused(replay(write("note.txt", "hello, world")), 1, "is none of Reprise's files, not a plan");
 }
 
+TEST_F(CliFiles, OfThreeRunLogsOneIsTooMany) {
+  const std::string second = write("b.run", read(log_));
+  const std::string third = write("c.run", read(log_));
+  expect_refused(reprise({"report", log_, second, third, "-o", path("tmp/x.html")}), 2,
+                 "one more file of the same kind; give one of each, or two plans or two run logs to compare");
+}
+
 TEST_F(CliFiles, EmptyFilesAreSaidToBeEmpty) {
   expect_refused(plan(empty_), 1, "empty: the file is empty");
   expect_refused(replay(empty_), 1, "empty: the file is empty");

@@ -97,7 +97,8 @@ TEST_F(Cli, FilesThatAreNotWhatTheyShouldBe) {
   expect_refused(reprise({"dump", path("missing.trace")}), 1, "missing.trace");
   expect_refused(reprise({"dump", write("empty.trace", "")}), 1, "empty.trace");
   expect_refused(reprise({"dump", write("text.trace", "hello, world")}), 1, "text.trace");
-  expect_refused(reprise({"report", trace_file(), trace_file(), "-o", path("tmp/a.html")}), 2, "second");
+  expect_refused(reprise({"report", trace_file(), trace_file(), "-o", path("tmp/a.html")}), 2,
+                 "one more file of the same kind");
 }
 
 // `reprise run` alone finds nothing out.

@@ -66,6 +66,12 @@ TEST_F(Launcher, StopAndContinueAreFollowed) {
   EXPECT_EQ(finished.exit_code, 0);
 }
 
+TEST_F(Launcher, AFolderIsNoProgram) {
+  const Finished finished = reprise({"run", "--device", "sim", "--budget", "1G", "--", path("tmp")});
+  EXPECT_EQ(finished.exit_code, 2);
+  EXPECT_EQ(finished.err, "reprise: " + path("tmp") + ": a folder, not a program; give the program's file\n");
+}
+
 // Arguments that look like ours are not ours behind "--".
 TEST_F(Launcher, ArgumentsArePassedAsTheyAre) {
   const Finished finished =

@@ -24,6 +24,8 @@ TEST_F(Misspelt, Commands) {
   expect_refused(reprise({"help", "simulat"}), 2, "did you mean simulate?");
   expect_refused(reprise({"workload", "lama-lora"}), 2, "did you mean llama-lora?");
   expect_refused(reprise({"frobnicate"}), 2, "see 'reprise --help'");
+  expect_refused(reprise({"help", "environment", "budget"}), 2,
+                 "budget: 'reprise help environment' takes no more words");
   EXPECT_EQ(reprise({"help", "workload", "gpt"}).out.find("GPT training"), 0u);
 }
 

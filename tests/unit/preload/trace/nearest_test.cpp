@@ -25,6 +25,7 @@ TEST(Nearest, FindsWhatWasMeant) {
 
 TEST(Nearest, IsSilentWhereNothingIsClose) {
   for (const char* word : {"frobnicate", "", "x", "dump", "--"}) EXPECT_EQ(did_you_mean(word, kNames), "") << word;
+  EXPECT_EQ(nearest("foo", std::vector<std::string>{"log"}), "") << "most of it is another word";
 }
 
 }  // namespace
