@@ -76,6 +76,9 @@ uint64_t least_budget(const Workload& workload);
 // and nothing moves (decision 0026), where a plan of as many bytes would still move a little.
 uint64_t budget_as_run(const Workload& workload, uint64_t budget);
 
+// Does the program fit where a plan, which keeps small tensors apart, has to move some? Then commands make none.
+bool is_better_unplanned(const Workload& workload, uint64_t budget);
+
 // Errors: not_found (no iteration, and why), unsupported.
 Result<Workload> make_workload(const trace::Trace& trace, const PlanOptions& options);
 // From a graph that did not come from a trace; the options' chunk_bytes must be the graph's, or 0.

@@ -235,8 +235,8 @@ TEST(Facts, MakeASimulatedPlanFaster) {
   examine(argv, scratch, "100%",
           {{"REPRISE_TRACE", scratch.path("trace")}, {"REPRISE_SIM_H2D", "40MiB"}, {"REPRISE_SIM_D2H", "40MiB"}});
   const auto simulate = [&](const std::string& folder) {
-    return run({built("bin/reprise"), "simulate", scratch.path("trace"), "--budget", "60%", "--no-fluid",
-                "--no-split-tensors", "--csv", scratch.path("csv")},
+    return run({built("bin/reprise"), "simulate", scratch.path("trace"), "--budget", "60%", "--no-fluid", "--safety",
+                "trusted", "--csv", scratch.path("csv")},
                {{"REPRISE_FACTS", folder}});
   };
   const auto moved = [&] {

@@ -3,14 +3,12 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "analyzer/planner/fluid_bounds.h"
 #include "analyzer/planner/planner.h"
 #include "analyzer/policies/policy.h"
-#include "preload/facts/store.h"
 #include "tools/cli/command.h"
 #include "tools/cli/files.h"
 #include "tools/cli/message.h"
@@ -18,6 +16,7 @@
 #include "tools/cli/outputs.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/sizes.h"
+#include "tools/commands/knowledge.h"
 #include "tools/graphs/json_graph.h"
 #include "tools/machines/machines.h"
 #include "tools/report/inputs.h"
@@ -92,8 +91,8 @@ class Planning {
     const std::string output = output_path();
     analyzer::PlanOptions options;
     options.policy = arguments_.policy;
-    options.recompute = !arguments_.no_recompute;
-    plan::read_safety(arguments_.safety.c_str(), &options.safety);
+    set_knowledge({arguments_.safety, arguments_.facts, arguments_.no_facts, arguments_.no_recompute},
+                  is_graph_path(arguments_.trace), options);
     Status status = analyzer::check_policy(options.policy);
     if (status.ok()) status = set_budget(options);
     if (!status.ok()) return status;
@@ -106,17 +105,7 @@ class Planning {
     }
     options.from_call = arguments_.from;
     options.least_calls = arguments_.calls;
-    use_facts(options);
     return plan_trace(trace.value(), options, output);
-  }
-
-  // What is known of the trace's kernels; where nothing can be read, they are taken to read and write all. With strict
-  // safety nothing goes without a copy, whatever is known.
-  void use_facts(analyzer::PlanOptions& options) const {
-    if (options.safety == plan::Safety::strict) options.recompute = false;
-    if (arguments_.no_facts) return;
-    const char* const chosen = arguments_.facts.empty() ? std::getenv("REPRISE_FACTS") : arguments_.facts.c_str();
-    if (const std::string folder = facts::folder_of_facts(chosen); !folder.empty()) options.facts.emplace(folder);
   }
 
   Status plan_trace(const trace::Trace& trace, const analyzer::PlanOptions& options, const std::string& output) {
@@ -140,7 +129,9 @@ class Planning {
     if (!workload.ok()) return named(workload.status());
     minimum_bytes_ = analyzer::least_budget(workload.value());
     if (Status part = check_share(workload.value().iteration); !part.ok()) return part;
-    if (needs_none(workload.value(), options)) return tell_needless(workload.value(), options);
+    if (analyzer::is_better_unplanned(workload.value(), budget_of(workload.value(), options))) {
+      return tell_needless(workload.value(), options);
+    }
     progress_.step("planning");
     analyzer::PlanSummary summary;
     Result<plan::Plan> plan = analyzer::make_plan(workload.value(), options, &summary);
@@ -168,11 +159,6 @@ class Planning {
                                             iteration.call_count, analyzer::covered(iteration))});
   }
 
-  // All fits as it is, and a plan, which keeps small tensors apart, would not.
-  static bool needs_none(const analyzer::Workload& workload, const analyzer::PlanOptions& options) {
-    const uint64_t budget = budget_of(workload, options);
-    return analyzer::holds_everything(workload, budget) && budget < workload.minimum_bytes;
-  }
   static uint64_t budget_of(const analyzer::Workload& workload, const analyzer::PlanOptions& options) {
     if (options.budget_bytes != 0) return options.budget_bytes;
     return analyzer::share_of_peak(workload, options.budget_fraction);

@@ -18,8 +18,8 @@
 namespace reprise::tools {
 namespace {
 
-// The smallest tenth of the peak for which there is a plan, above 90 % the smallest percentage; "": no iteration was
-// found, and so there is none.
+// The smallest tenth of the peak for which there is a plan, above 90 % the smallest percentage; "": there is none, for
+// no iteration was found, or as its plan would take more than the program.
 std::string budget_with_a_plan(const std::string& path) {
   const Result<trace::Trace> trace = load_trace(path);
   if (!trace.ok()) return {};
@@ -29,6 +29,7 @@ std::string budget_with_a_plan(const std::string& path) {
   while (percent < 100 && share_of_peak(workload.value(), percent / 100.0) < least_budget(workload.value())) {
     percent += percent < 90 ? 10 : 1;
   }
+  if (is_better_unplanned(workload.value(), share_of_peak(workload.value(), percent / 100.0))) return {};
   return fmt::format("{}%", percent);
 }
 

@@ -5,7 +5,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <memory>
 #include <numeric>
 #include <set>
@@ -13,7 +12,6 @@
 #include "analyzer/planner/fluid_bounds.h"
 #include "analyzer/planner/planner.h"
 #include "analyzer/policies/policy.h"
-#include "preload/facts/store.h"
 #include "tools/cli/budget_range.h"
 #include "tools/cli/colour.h"
 #include "tools/cli/command.h"
@@ -22,6 +20,7 @@
 #include "tools/cli/options.h"
 #include "tools/cli/outputs.h"
 #include "tools/cli/progress.h"
+#include "tools/commands/knowledge.h"
 #include "tools/graphs/json_graph.h"
 #include "tools/machines/machines.h"
 #include "tools/report/inputs.h"
@@ -42,7 +41,7 @@ struct SimulateArguments {
   std::string csv;
   std::string html;
   std::string chunk_bytes;
-  std::string safety = "trusted";
+  std::string safety = "strict";
   std::string facts;
   bool no_facts = false;
   bool no_recompute = false;
@@ -50,6 +49,7 @@ struct SimulateArguments {
   uint32_t segments = analyzer::FluidOptions().segments;
   bool reorder = false;
   bool no_reorder = false;  // as it is without --reorder
+  bool split_tensors = false;
   bool no_split_tensors = false;
   bool no_ssd = false;
   DisturbanceArguments disturbance;
@@ -135,10 +135,13 @@ class Simulating {
       if (chunk.value() < kSmallestChunk) return {StatusCode::invalid_argument, "--chunk-bytes: at least 4KiB"};
       options_.chunk_bytes = chunk.value();
     }
-    set_safety();
+    const bool is_graph = is_graph_path(arguments_.input);
+    set_knowledge({arguments_.safety, arguments_.facts, arguments_.no_facts, arguments_.no_recompute}, is_graph,
+                  options_);
     options_.ssd = !arguments_.no_ssd;
     options_.reorder = arguments_.reorder && !arguments_.no_reorder;
-    options_.split_tensors = !arguments_.no_split_tensors;
+    // Of a trace, what a run does (decisions 0013 and 0014); of a graph, what could be done.
+    options_.split_tensors = (is_graph || arguments_.split_tensors) && !arguments_.no_split_tensors;
     Result<std::vector<analyzer::SimulationOptions>> trials = trials_of(arguments_.disturbance);
     if (!trials.ok()) return trials.status();
     options_.trials = std::move(trials.value());
@@ -147,16 +150,6 @@ class Simulating {
     outputs.writes("--csv", arguments_.csv).writes("--html", arguments_.html);
     if (Status status = outputs.check(); !status.ok()) return status;
     return load();
-  }
-
-  // As `reprise plan` does: with strict safety nothing that comes from a trace goes without a copy.
-  void set_safety() {
-    plan::read_safety(arguments_.safety.c_str(), &options_.safety);
-    const bool strict = options_.safety == plan::Safety::strict && !is_graph_path(arguments_.input);
-    options_.recompute = !arguments_.no_recompute && !strict;
-    if (arguments_.no_facts) return;
-    const char* const chosen = arguments_.facts.empty() ? std::getenv("REPRISE_FACTS") : arguments_.facts.c_str();
-    if (const std::string folder = facts::folder_of_facts(chosen); !folder.empty()) options_.facts.emplace(folder);
   }
 
   // "all", or names separated by commas.
@@ -310,7 +303,9 @@ Action declare_simulate(CLI::App& app, const ProgramArguments&) {
   app.add_flag("--no-recompute", arguments->no_recompute, "reprise and auto recompute nothing to save memory");
   app.add_flag("--reorder", arguments->reorder,
                "reprise and auto run an optimizer's kernels right behind their gradients, which no replay does yet");
-  app.add_flag("--no-split-tensors", arguments->no_split_tensors, "reprise and auto split no tensors");
+  app.add_flag("--split-tensors", arguments->split_tensors,
+               "reprise and auto split large tensors, also of a trace, which no replay does yet");
+  app.add_flag("--no-split-tensors", arguments->no_split_tensors, "... and none, also of a task graph");
   app.add_flag("--no-ssd", arguments->no_ssd, "Leave the machine's SSD alone, as plans for the replay do");
   app.add_flag("--no-fluid", arguments->no_fluid, "Leave out the bounds by linear program, which take seconds");
   app.add_option("--segments", arguments->segments,
@@ -319,7 +314,7 @@ Action declare_simulate(CLI::App& app, const ProgramArguments&) {
       ->capture_default_str();
   app.add_option("--chunk-bytes", arguments->chunk_bytes, "Size of a chunk (default: the trace's, else 2MiB)");
   app.add_option("--safety", arguments->safety,
-                 "Of plans for a trace: trusted (default), audited, or strict as runs have it")
+                 "Of plans for a trace: strict (default), as runs have it, audited or trusted")
       ->check(CLI::IsMember({"strict", "audited", "trusted"}));
   app.add_option("--facts", arguments->facts,
                  "What is known of a trace's kernels (default: REPRISE_FACTS, or the cache folder)");

@@ -1,5 +1,9 @@
 // `reprise plan` as people and as the preloaded library call it.
+#include <fmt/core.h>
+
 #include <nlohmann/json.hpp>
+#include <sstream>
+#include <tuple>
 
 #include "analyzer/plan/plan.h"
 #include "tests/e2e/cli/installed.h"
@@ -108,6 +112,74 @@ TEST_F(PlanCommand, ThePlanLiesBesideTheTraceByDefault) {
   EXPECT_TRUE(std::filesystem::exists(path("a.plan")));
   const Finished explained = reprise({"plan", trainer(), "--budget", "50%", "--explain"});
   EXPECT_NE(explained.out.find("iteration"), std::string::npos);
+}
+
+// Large tensors that do not all fit, and small ones, of which those of the iteration stand apart in a plan.
+trace::Trace small_and_large(int small, int large, uint64_t chunks) {
+  using namespace analyzer::testing;
+  TraceBuilder program;
+  std::vector<Use> kept;
+  kept.reserve(static_cast<size_t>(small));
+  for (int i = 0; i < small; ++i) kept.push_back(updates(program.allocate(kChunk / 4)));
+  std::vector<uint64_t> weights;
+  weights.reserve(static_cast<size_t>(large));
+  for (int i = 0; i < large; ++i) weights.push_back(program.allocate(chunks * kChunk));
+  for (int step = 0; step < 3; ++step) {
+    for (const uint64_t weight : weights) {
+      std::vector<Use> uses = kept;
+      for (int i = 0; i < small; ++i) uses.push_back(writes(program.allocate(kChunk / 4)));
+      const size_t brief = uses.size() - static_cast<size_t>(small);
+      uses.push_back(reads(weight));
+      program.launch("layer", uses);
+      for (size_t i = brief; i + 1 < uses.size(); ++i) program.free(uses[i].allocation);
+    }
+    program.synchronize();
+  }
+  return program.trace();
+}
+
+// Where all fits nothing moves, in both; elsewhere a plan is what was simulated, also on a link so slow that halves of
+// tensors, or none that is only read, were better: no replay does that.
+TEST_F(PlanCommand, SimulateForetellsWhatIsPlanned) {
+  const std::string slow = write("slow.json", R"({"format":"reprise-machine","version":1,"device":"x",
+      "memory_bytes":1,"h2d_bytes_per_second":20971520,"copy_latency_ns":1})");
+  int unplanned = 0;
+  int moving = 0;
+  for (const auto& [small, large, chunks] : {std::tuple{1, 4, uint64_t{2}}, {3, 6, 1}, {5, 5, 40}, {7, 2, 3}}) {
+    const std::string trace = write("m.trace", trace_bytes(small_and_large(small, large, chunks)));
+    for (const char* budget : {"60%", "75%", "90%", "99%", "100%"}) {
+      const std::string where = fmt::format("{} small, {} of {} chunks at {}: ", small, large, chunks, budget);
+      std::filesystem::remove(path("m.plan"));
+      const Finished planned = reprise(
+          {"plan", trace, "--budget", budget, "--machine", slow, "-o", path("m.plan"), "--status", path("status")});
+      const Finished simulated =
+          reprise({"simulate", trace, "--budget", budget, "--machine", slow, "--no-fluid", "--csv", path("m.csv")});
+      ASSERT_EQ(planned.exit_code, simulated.exit_code) << where << planned.err << simulated.err;
+      if (planned.exit_code != 0) continue;
+      const std::string csv = read(path("m.csv"));
+      std::vector<std::string> row;
+      std::stringstream values(csv.substr(csv.find('\n') + 1));
+      for (std::string value; std::getline(values, value, ',');) row.push_back(value);
+      const std::string simulated_bytes = row.at(8) + " out, " + row.at(9) + " back";
+      if (std::string(budget) == "100%") {
+        EXPECT_EQ(simulated_bytes, "0 out, 0 back") << where;
+      }
+      const Result<plan::Plan> plan = plan::read_plan(path("m.plan"));
+      if (!plan.ok()) {
+        ++unplanned;
+        EXPECT_EQ(status().at("status"), "fits") << where;
+        EXPECT_NE(planned.err.find("nothing has to move, so no plan was written"), std::string::npos) << planned.err;
+        EXPECT_EQ(simulated_bytes, "0 out, 0 back") << where;
+        continue;
+      }
+      moving += plan.value().offload_bytes > 0 ? 1 : 0;
+      EXPECT_EQ(fmt::format("{} out, {} back", plan.value().offload_bytes, plan.value().reload_bytes), simulated_bytes)
+          << where << planned.err;
+      EXPECT_EQ(row.at(3), std::to_string(plan.value().predicted_ns)) << where;
+    }
+  }
+  EXPECT_GT(unplanned, 0) << "otherwise this test shows nothing of programs that fit";
+  EXPECT_GT(moving, 3) << "otherwise this test shows nothing of those that do not";
 }
 
 TEST_F(PlanCommand, TheReportOfTraceAndPlanHasTheBound) {

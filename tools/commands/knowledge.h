@@ -1,0 +1,21 @@
+// What plans may rest on, by the options that `reprise plan` and `reprise simulate` share: the same options, the same
+// plan.
+#pragma once
+#include <string>
+
+#include "analyzer/planner/planner.h"
+
+namespace reprise::tools {
+
+struct Knowledge {
+  std::string safety;
+  std::string facts;  // the folder; empty: that of REPRISE_FACTS, or the cache folder
+  bool no_facts = false;
+  bool no_recompute = false;
+};
+
+// Where no facts can be read, kernels are taken to read and write all. With strict safety nothing that comes from a
+// trace goes without a copy, whatever is known.
+void set_knowledge(const Knowledge& knowledge, bool is_graph, analyzer::PlanOptions& options);
+
+}  // namespace reprise::tools
