@@ -137,7 +137,10 @@ TEST_F(OddPrograms, WhatWasManagedIsSaid) {
 TEST_F(OddPrograms, ThePredictionIsComparedWithTheRun) {
   const json data = data_of_replay(small_trainer(10));
   EXPECT_TRUE(says(data, "the plan had predicted")) << data["sentences"].dump(1);
-  EXPECT_TRUE(says(data, "with that the prediction is")) << data["sentences"].dump(1);
+  // Which of them depends on how busy this machine was when recording, and when running: both may be said.
+  EXPECT_TRUE(says(data, "with that the prediction is") ||
+              says(data, "What is predicted for this plan is with the recorded times"))
+      << data["sentences"].dump(1);
 }
 
 // A budget that is a share of the peak cannot be refused at the start: the peak is not known then.
