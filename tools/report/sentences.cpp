@@ -92,21 +92,23 @@ void say_steady_state(const Inputs& inputs, Sentences& say) {
 }
 
 // How good the prediction was apart from the kernels' own times, which differ from run to run: for an iteration whose
-// device times were measured, with those times in place of the recorded ones.
+// device times were measured, with those times in place of the recorded ones. Both are times in which the device
+// computes, on however many streams; sums of durations would say nothing of what a plan adds.
 void say_measured_prediction(const Inputs& inputs, const Facts& facts, Sentences& say) {
+  const uint64_t computing = busy_time(predicted_timeline(*inputs.plan)).compute_ns;
+  if (computing == 0) return;
   for (const RunOverlap& measured : inputs.log->overlaps) {
     const auto& all = inputs.log->iterations;
     const auto found = std::find_if(all.begin(), all.end(), [&](const RunIteration& one) {
       return one.index == measured.iteration && one.planned && one.wall_ns > 0;
     });
-    if (found == all.end() || measured.compute_ns == 0 || facts.compute_ns == 0) continue;
-    if (facts.predicted_ns < facts.compute_ns) return;  // streams overlap: what a plan adds is not known
-    const uint64_t predicted = measured.compute_ns + facts.predicted_ns - facts.compute_ns;
+    if (found == all.end() || measured.compute_ns == 0) continue;
+    const uint64_t predicted = measured.compute_ns + facts.predicted_ns - std::min(computing, facts.predicted_ns);
     say.note(fmt::format(
         "In iteration {}, whose device times were measured, computing took {} (recorded: {}); with that the "
         "prediction is {}, and the iteration took {} ({:+.0f} %).",
-        found->index, format_duration(measured.compute_ns), format_duration(facts.compute_ns),
-        format_duration(predicted), format_duration(found->wall_ns),
+        found->index, format_duration(measured.compute_ns), format_duration(computing), format_duration(predicted),
+        format_duration(found->wall_ns),
         100 * (static_cast<double>(found->wall_ns) / static_cast<double>(predicted) - 1)));
     return;
   }
