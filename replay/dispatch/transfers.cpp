@@ -200,7 +200,7 @@ void PlanExecutor::departed(Instance instance, ResidentTensor& tensor, const std
 // The host may have the tensor's bytes already: then they are compared first, and copied later where they are others.
 bool PlanExecutor::compare_instead(Instance instance, ResidentTensor& tensor,
                                    const std::vector<ChunkIndex>& chunks) noexcept {
-  if (tensor.digest.cell == kNoDigest || wait_for_predecessors(instance, Lanes::kToHost) != CUDA_SUCCESS) return false;
+  if (tensor.digest.cell == kNoDigest || wait_for_predecessors(instance, Lanes::kDigests) != CUDA_SUCCESS) return false;
   const DigestCheck comparison = begin_comparison(memory_, tensor, chunks, LaneUses{});
   if (comparison.cell == kNoDigest) return false;
   progress_.taken(instance);

@@ -9,7 +9,7 @@ namespace reprise::replay {
 
 CUresult Lanes::open(CUcontext context) noexcept {
   current_ = context;
-  for (int i = 0; i < 2; ++i) {
+  for (LaneIndex i = 0; i < kOwn; ++i) {
     Lane lane;
     lane.context = context;
     const CUresult result = driver().cuStreamCreate(&lane.stream, CU_STREAM_NON_BLOCKING);
@@ -32,7 +32,7 @@ LaneIndex Lanes::lane_of(CUstream stream, CUcontext context) noexcept {
   if (known != by_stream_.end()) return known->second;
   auto index = static_cast<LaneIndex>(lanes_.size());
   // A closed lane whose work is complete is used again; its positions go on, so that old uses stay meaningful.
-  for (size_t i = 2; i < lanes_.size() && index == lanes_.size(); ++i) {
+  for (size_t i = kOwn; i < lanes_.size() && index == lanes_.size(); ++i) {
     Lane& lane = lanes_[i];
     if (!lane.closed || lane.context != context) continue;
     poll(lane);
@@ -267,7 +267,7 @@ void Lanes::leave(CUcontext context) noexcept {
   for (const CUevent event : spare_events_[context]) driver().cuEventDestroy(event);
   spare_events_.erase(context);
   if (own) {
-    for (const LaneIndex lane : {kToDevice, kToHost}) driver().cuStreamDestroy(lanes_[lane].stream);
+    for (LaneIndex lane = 0; lane < kOwn; ++lane) driver().cuStreamDestroy(lanes_[lane].stream);
   } else {
     enter_own();
   }

@@ -1,5 +1,6 @@
 // What a stream promises: work on one lane completes in order, and a position on it can be waited for, by other lanes
-// or by the host. Every stream that work is issued to is a lane; two more carry the transfers. Dispatcher thread only.
+// or by the host. Every stream that work is issued to is a lane; two more carry the transfers, one the digests of what
+// leaves, so that no transfer waits behind one of those for the program's kernels. Dispatcher thread only.
 #pragma once
 #include <cuda.h>
 
@@ -35,9 +36,11 @@ class Lanes {
  public:
   static constexpr LaneIndex kToDevice = 0;  // host to device transfers
   static constexpr LaneIndex kToHost = 1;    // device to host transfers
-  static constexpr bool is_ours(LaneIndex lane) noexcept { return lane <= kToHost; }
+  static constexpr LaneIndex kDigests = 2;   // of what leaves
+  static constexpr LaneIndex kOwn = 3;       // so many of ours, before those of the program
+  static constexpr bool is_ours(LaneIndex lane) noexcept { return lane < kOwn; }
 
-  // Creates the transfer streams in the current context, which is `context`: ours.
+  // Creates our streams in the current context, which is `context`: ours.
   CUresult open(CUcontext context) noexcept;
   // Makes a context current for the calling thread, if it is not: the program's work is issued in its own context, an
   // event is recorded in that of its stream. nullptr: leaves it.

@@ -86,13 +86,13 @@ CUresult for_each_run(ManagedMemory& memory, const ResidentTensor& tensor, const
   return CUDA_SUCCESS;
 }
 
-constexpr uint32_t kMostMisses = 6;  // of which each doubles the departures without a comparison
+constexpr uint32_t kMostMisses = 3;  // of which each makes the departures without a comparison four times as many
 
-// On the to-host lane.
+// On the lane for digests.
 CUresult compute_digest(ManagedMemory& memory, const ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks,
                         DigestCell cell, LaneUse* computed) noexcept {
   Lanes& lanes = memory.lanes;
-  const CUstream stream = lanes.stream(Lanes::kToHost);
+  const CUstream stream = lanes.stream(Lanes::kDigests);
   CUresult result = memory.digests.begin(cell, stream);
   for (uint64_t offset = 0; offset < tensor.size && result == CUDA_SUCCESS;) {
     CUdeviceptr device = 0;
@@ -102,9 +102,33 @@ CUresult compute_digest(ManagedMemory& memory, const ResidentTensor& tensor, con
     offset += bytes;
   }
   if (result == CUDA_SUCCESS) result = memory.digests.finish(cell, stream);
-  *computed = {Lanes::kToHost, lanes.advance(Lanes::kToHost)};
-  const CUresult marked = lanes.mark(Lanes::kToHost);
+  *computed = {Lanes::kDigests, lanes.advance(Lanes::kDigests)};
+  const CUresult marked = lanes.mark(Lanes::kDigests);
   return result == CUDA_SUCCESS ? marked : result;
+}
+
+// The digest of bytes that are about to be copied out, beside the copy: what waits for the copy waits for both.
+//
+//     to-host   ...  waits  here | copy        | after both
+//     digests            after here | digest |
+CUresult compute_beside(ManagedMemory& memory, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks,
+                        const LaneUses& after, SlotDigest* digest) noexcept {
+  Lanes& lanes = memory.lanes;
+  const LaneUse here{Lanes::kToHost, lanes.advance(Lanes::kToHost)};  // behind what the copy was told to wait for
+  CUresult result = lanes.mark(Lanes::kToHost);
+  if (result == CUDA_SUCCESS) result = lanes.wait_on(Lanes::kDigests, here);
+  if (result == CUDA_SUCCESS) result = lanes.wait_on(Lanes::kDigests, after);
+  if (result == CUDA_SUCCESS) result = lanes.enter_own();
+  if (result == CUDA_SUCCESS) result = compute_digest(memory, tensor, chunks, digest->cell, &digest->computed);
+  return result;
+}
+
+// From here on a position on the to-host lane says that the digest is done with the bytes, too.
+CUresult wait_for_digest(Lanes& lanes, LaneUse computed) noexcept {
+  const CUresult result = lanes.wait_on(Lanes::kToHost, computed);
+  lanes.advance(Lanes::kToHost);
+  lanes.mark(Lanes::kToHost);
+  return result;
 }
 
 }  // namespace
@@ -116,7 +140,7 @@ DigestCheck begin_comparison(ManagedMemory& memory, ResidentTensor& tensor, cons
                           !tensor.host_valid && memory.digests.available() &&
                           memory.lanes.known_complete(known.computed);
   DigestCheck comparison;
-  if (!comparable || memory.lanes.wait_on(Lanes::kToHost, after) != CUDA_SUCCESS ||
+  if (!comparable || memory.lanes.wait_on(Lanes::kDigests, after) != CUDA_SUCCESS ||
       memory.lanes.enter_own() != CUDA_SUCCESS) {
     return comparison;
   }
@@ -132,7 +156,7 @@ bool end_comparison(ManagedMemory& memory, ResidentTensor& tensor, const DigestC
   const bool known = memory.digests.available() && memory.lanes.fault() == CUDA_SUCCESS;
   if (!known || !memory.digests.equal(comparison.cell, tensor.digest.cell)) {
     tensor.digest.misses = std::min(tensor.digest.misses + 1, kMostMisses);
-    tensor.digest.skipped = (1u << tensor.digest.misses) - 1;
+    tensor.digest.skipped = (1u << 2 * tensor.digest.misses) - 1;
     return false;
   }
   DigestCell cell = comparison.cell;
@@ -145,23 +169,28 @@ bool end_comparison(ManagedMemory& memory, ResidentTensor& tensor, const DigestC
 
 CUresult copy_out_compared(ManagedMemory& memory, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks,
                            const LaneUses& after, DigestCheck* comparison, bool again) noexcept {
-  const CUresult result = copy_out(memory, tensor, chunks, after);  // forgets the digest of what was in the slot
   SlotDigest& known = tensor.digest;
   if (known.skipped > 0) --known.skipped;
-  if (result != CUDA_SUCCESS || known.skipped > 0) {
+  SlotDigest beside;
+  const bool skip = known.skipped > 0;
+  if (!skip && comparison->cell == kNoDigest && again && memory.digests.available()) beside.cell = take_cell(memory);
+  const bool begun = beside.cell != kNoDigest;
+  if (begun && compute_beside(memory, tensor, chunks, after, &beside) != CUDA_SUCCESS) {
+    give_back_cell(memory, &beside.cell, beside.computed);
+  }
+  const CUresult result = copy_out(memory, tensor, chunks, after);  // forgets the digest of what was in the slot
+  const bool in_time = !begun || wait_for_digest(memory.lanes, beside.computed) == CUDA_SUCCESS;
+  if (!in_time || result != CUDA_SUCCESS) give_back_cell(memory, &beside.cell, beside.computed);
+  if (result != CUDA_SUCCESS || skip) {
     memory.digests.give_back(&comparison->cell);
     return result;
   }
   if (comparison->cell != kNoDigest) {
-    known.cell = std::exchange(comparison->cell, kNoDigest);
-    known.computed = comparison->computed;
-  } else if (again && memory.digests.available()) {
-    known.cell = take_cell(memory);
-    if (known.cell != kNoDigest &&
-        compute_digest(memory, tensor, chunks, known.cell, &known.computed) != CUDA_SUCCESS) {
-      forget_slot_digest(memory, tensor);
-    }
+    beside.cell = std::exchange(comparison->cell, kNoDigest);
+    beside.computed = comparison->computed;
   }
+  known.cell = beside.cell;
+  known.computed = beside.computed;
   return result;
 }
 

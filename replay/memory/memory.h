@@ -106,14 +106,14 @@ struct DigestCheck {
   LaneUse computed;
 };
 // A tensor that is to be copied out may not need it: where its slot holds bytes of a known digest, begins to compute
-// that of the bytes in `chunks` on the to-host lane, behind `after`. The comparison is empty where that is not so, or
-// tensors like this one have always changed lately.
+// that of the bytes in `chunks` on the lane for digests, behind `after`. The comparison is empty where that is not so,
+// or tensors like this one have always changed lately.
 DigestCheck begin_comparison(ManagedMemory& memory, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks,
                              const LaneUses& after) noexcept;
 // The digest is complete. Equal: the host copy is valid. Else the bytes have to be copied, with copy_out_compared.
 bool end_comparison(ManagedMemory& memory, ResidentTensor& tensor, const DigestCheck& comparison) noexcept;
 // copy_out, and what is known of the slot afterwards: the digest that a comparison has found, or one that is computed
-// now where `again` says that the tensor may leave once more with these bytes.
+// beside the copy where `again` says that the tensor may leave once more with these bytes.
 CUresult copy_out_compared(ManagedMemory& memory, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks,
                            const LaneUses& after, DigestCheck* comparison, bool again) noexcept;
 // Gives a slot to a tensor that has none. False: the host tier is full and may not grow.

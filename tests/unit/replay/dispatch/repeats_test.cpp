@@ -575,15 +575,15 @@ TEST_F(MarkersTest, AreFewWhereNothingWaits) {
 TEST_F(MarkersTest, StandBehindWhatATransferWaitsFor) {
   iterate(0);
   issue(1);
-  const CUstream to_host = lanes_.stream(Lanes::kToHost);
-  EXPECT_TRUE(device_.driver.step(stream_));  // the use; its event is next
-  EXPECT_FALSE(device_.driver.idle_but(to_host));
+  const CUstream digests = lanes_.stream(Lanes::kDigests);  // what leaves again is compared first
+  EXPECT_TRUE(device_.driver.step(stream_));                // the use; its event is next
+  EXPECT_FALSE(device_.driver.idle_but(digests));
   EXPECT_TRUE(device_.driver.step(stream_));
   while (executor_.step()) {
   }
-  uint64_t copied = 0;
-  while (device_.driver.step(to_host)) ++copied;
-  EXPECT_GT(copied, 1u) << "no step stands before the copy";
+  uint64_t compared = 0;
+  while (device_.driver.step(digests)) ++compared;
+  EXPECT_GT(compared, 1u) << "no step stands before the comparison";
   EXPECT_LT(lanes_[lane_].completed + kSteps / 2, lanes_[lane_].issued);
 }
 

@@ -218,6 +218,65 @@ TEST_F(CopiesTest, OtherReloadsDoNotHoldACopyOutUp) {
   EXPECT_TRUE(memory_.lanes.complete(leaving.host_ready));
 }
 
+// The digest of what leaves comes before the copy's end or behind it; the lane is held up by neither but for its end.
+TEST_F(CopiesTest, ADigestIsComputedBesideItsCopy) {
+  const CUstream to_host = memory_.lanes.stream(Lanes::kToHost);
+  const CUstream digests = memory_.lanes.stream(Lanes::kDigests);
+  const auto run = [this](CUstream stream) {
+    while (device_.driver.step(stream)) {
+    }
+  };
+  for (const bool digest_first : {true, false}) {
+    ResidentTensor& leaving = tensor(1, kSlot);
+    const LaneUse filled = fill(leaving, 61);
+    ASSERT_TRUE(ensure_slot(memory_, leaving));
+    DigestCheck none;
+    ASSERT_EQ(copy_out_compared(memory_, leaving, {}, testing::SmallDevice::uses_of(filled), &none, true),
+              CUDA_SUCCESS);
+    const LaneUse both{Lanes::kToHost, memory_.lanes[Lanes::kToHost].issued};
+    run(to_host);
+    run(digests);
+    EXPECT_FALSE(memory_.lanes.complete(leaving.digest.computed)) << "the program's work is first";
+    run(memory_.lanes.stream(lane_));
+    while (digest_first && !memory_.lanes.complete(leaving.digest.computed) && device_.driver.step(to_host))
+      run(digests);
+    EXPECT_EQ(memory_.lanes.complete(leaving.digest.computed), digest_first);
+    if (digest_first) {
+      EXPECT_FALSE(memory_.lanes.complete(leaving.host_ready)) << "the digest waited for the copy";
+    } else {
+      run(to_host);
+      EXPECT_TRUE(memory_.lanes.complete(leaving.host_ready));
+      EXPECT_FALSE(memory_.lanes.complete(both)) << "the digest still reads the bytes";
+    }
+    device_.driver.run_all();
+    EXPECT_TRUE(memory_.lanes.complete(both));
+    EXPECT_NE(leaving.digest.cell, kNoDigest);
+  }
+}
+
+// A tensor that was other each time is compared more and more seldom.
+TEST_F(CopiesTest, WhatAlwaysChangesIsSeldomCompared) {
+  ResidentTensor& leaving = tensor(1, kSlot);
+  ASSERT_TRUE(ensure_slot(memory_, leaving));
+  std::vector<uint64_t> compared;
+  for (uint64_t i = 0; i < 100; ++i) {
+    fill(leaving, 100 + i);
+    device_.driver.run_all();
+    leaving.host_valid = false;
+    DigestCheck comparison = begin_comparison(memory_, leaving, {}, {});
+    device_.driver.run_all();
+    memory_.lanes.poll();
+    if (comparison.cell != kNoDigest) {
+      compared.push_back(i);
+      EXPECT_FALSE(end_comparison(memory_, leaving, comparison));
+    }
+    ASSERT_EQ(copy_out_compared(memory_, leaving, {}, {}, &comparison, true), CUDA_SUCCESS);
+    device_.driver.run_all();
+    memory_.lanes.poll();
+  }
+  EXPECT_EQ(compared, (std::vector<uint64_t>{1, 4, 19, 82}));
+}
+
 TEST_F(CopiesTest, AFullHostTierHasNoSlot) {
   ResidentTensor& first = tensor(2, 8 * kSlot);
   ASSERT_TRUE(ensure_slot(memory_, first));
