@@ -250,8 +250,10 @@ void Enforcer::write_end() noexcept {
 void Enforcer::say_plan_idle() noexcept {
   if (plan_idle_because_.empty() || config_.planner != nullptr || shared_.counters.iterations_planned.load() != 0)
     return;
-  log_line(LogLevel::warn, "%s: the plan never applied: %s; memory was managed on demand: record and plan this command",
-           config_.plan, plan_idle_because_.c_str());
+  const char* const remedy =
+      plan_was_refused_ ? "give it a larger budget, or make a plan for this one" : "record and plan this command";
+  log_line(LogLevel::warn, "%s: the plan never applied: %s; memory was managed on demand: %s", config_.plan,
+           plan_idle_because_.c_str(), remedy);
 }
 
 // Hands device times to the trace while something is recorded. Called where the program has just synchronised: behind

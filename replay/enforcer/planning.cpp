@@ -158,7 +158,10 @@ void Enforcer::say_why_unplanned() noexcept {
     const auto& cause = too_late.empty() ? run_log::on_demand::never_began : run_log::on_demand::unfinished;
     if (!why.empty()) shared_.run_log.write_on_demand(cause, why, plan);
   }
-  if (config_.plan != nullptr && plan_count_ > 0) plan_idle_because_ = why_idle();
+  if (config_.plan != nullptr && plan_count_ > 0) {
+    plan_idle_because_ = why_idle();
+    plan_was_refused_ = !shared_.refusal.get().empty();
+  }
   if (plan_count_ > 0) return;
   if (planner_.state() == PlanState::running || planner_.state() == PlanState::ready) {
     char why[128];

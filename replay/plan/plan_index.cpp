@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "analyzer/plan/enforced.h"
 #include "replay/plan/lives.h"
 
 namespace reprise::replay {
@@ -206,35 +207,15 @@ void find_kept_mappings(PlanIndex* plan_index) {
 
 bool make_plan_index(plan::Plan plan, Zone zone, uint64_t chunk_bytes, PlanIndex* plan_index, std::string* why,
                      plan::Safety safety, uint64_t ranges_at) {
-  const bool as_trusted = safety == plan::Safety::audited && plan::all_audited(plan);
-  const bool strict = safety == plan::Safety::strict || (safety == plan::Safety::audited && !as_trusted);
+  const bool strict = plan::keeps_kernels_away(plan, safety);
+  const bool as_trusted = safety == plan::Safety::audited && !strict;
   if (plan.chunk_bytes != chunk_bytes) {
     *why = "the plan was made for chunks of " + std::to_string(plan.chunk_bytes) + " bytes, this device has " +
            std::to_string(chunk_bytes);
     return false;
   }
-  if (plan::device_count(plan) > 1) {
-    *why = "the plan is for " + std::to_string(plan::device_count(plan)) +
-           " devices, which can be simulated but not enforced; make one for a single device";
-    return false;
-  }
-  if (strict && plan::recomputes(plan)) {
-    *why =
-        "the plan drops what it recomputes, which --safety strict never does, nor audited where a kernel is not "
-        "audited; "
-        "make one for that safety, or run with --safety trusted";
-    return false;
-  }
-  if (plan::reorders(plan)) {
-    *why = "the plan reorders kernels, which can be simulated but not enforced; make one with reprise plan";
-    return false;
-  }
-  if (plan::has_split_tensors(plan)) {
-    *why = "the plan splits tensors, which can be simulated but not enforced; make one with reprise plan";
-    return false;
-  }
-  if (strict && plan::drops_what_is_only_read(plan)) {
-    *why = "the plan was made for --safety trusted; make one for the safety of this run, or run with --safety trusted";
+  if (const std::string refused = plan::why_not_enforced(plan, safety); !refused.empty()) {
+    *why = "the plan " + refused;
     return false;
   }
   if (plan.calls.empty()) {

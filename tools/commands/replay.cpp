@@ -3,11 +3,14 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdlib>
 #include <memory>
 
+#include "analyzer/plan/enforced.h"
 #include "tools/cli/command.h"
 #include "tools/cli/files.h"
 #include "tools/cli/message.h"
+#include "tools/cli/run_log_value.h"
 #include "tools/doctor/checks.h"
 #include "tools/launch/program.h"
 #include "tools/launch/session.h"
@@ -16,30 +19,23 @@
 namespace reprise::tools {
 namespace {
 
-Status check_plan(const std::string& path, const plan::Plan& plan, const Budget& budget,
+// As the preloaded library takes it: the option, else the variable, else the default.
+plan::Safety safety_of(const Settings& settings) {
+  const char* const set = std::getenv("REPRISE_SAFETY");
+  plan::Safety safety = plan::Safety::strict;
+  plan::read_safety(!settings.safety.empty() || set == nullptr ? settings.safety.c_str() : set, &safety);
+  return safety;
+}
+
+uint64_t bytes_of(const Budget& budget, uint64_t peak_bytes) {
+  return budget.bytes > 0 ? budget.bytes
+                          : static_cast<uint64_t>(budget.percent / 100 * static_cast<double>(peak_bytes));
+}
+
+Status check_plan(const std::string& path, const plan::Plan& plan, const Settings& settings,
                   const ProgramArguments& program) {
-  if (plan::device_count(plan) > 1) {
-    return {
-        StatusCode::unsupported,
-        fmt::format("{}: a plan for {} devices, which can be simulated but not enforced; make one for a single device",
-                    path, plan::device_count(plan))};
-  }
-  if (plan::recomputes(plan)) {
-    return {StatusCode::unsupported,
-            fmt::format("{}: recomputes kernels, which can be simulated but not enforced; make one with "
-                        "--no-recompute",
-                        path)};
-  }
-  if (plan::reorders(plan)) {
-    return {StatusCode::unsupported,
-            fmt::format("{}: reorders kernels, which can be simulated but not enforced; make one with "
-                        "reprise plan",
-                        path)};
-  }
-  if (plan::has_split_tensors(plan)) {
-    return {
-        StatusCode::unsupported,
-        fmt::format("{}: splits tensors, which can be simulated but not enforced; make one with reprise plan", path)};
+  if (const std::string why = plan::why_not_enforced(plan, safety_of(settings)); !why.empty()) {
+    return {StatusCode::unsupported, fmt::format("{}: {}", path, why)};
   }
   const uint64_t identity = identity_of_program(program.arguments);
   if (identity != 0 && plan.program_hash != 0 && identity != plan.program_hash) {
@@ -47,10 +43,13 @@ Status check_plan(const std::string& path, const plan::Plan& plan, const Budget&
             fmt::format("{}: made for another program ({}), not for {}; record and plan this one", path, plan.program,
                         program.arguments.front())};
   }
-  if (budget.bytes > 0 && budget.bytes < plan.budget_bytes) {
+  // A percentage was rounded when the plan was made, too: down to chunks at most.
+  const Budget& budget = settings.budget;
+  const uint64_t bytes = bytes_of(budget, plan.peak_bytes);
+  if (budget.set() && bytes + (budget.bytes > 0 ? 0 : plan.chunk_bytes) < plan.budget_bytes) {
     return {StatusCode::unsupported,
             fmt::format("{}: made for a budget of {}, which is more than --budget allows; make a plan for {}", path,
-                        format_bytes(plan.budget_bytes), format_bytes(budget.bytes))};
+                        format_bytes(plan.budget_bytes), format_bytes(bytes))};
   }
   return {};
 }
@@ -64,10 +63,16 @@ void say_whether_it_applied(const std::string& plan, const Settings& settings) {
   if (!log.ok() || log.value().iterations_planned > 0) return;
   const char* const advice =
       "memory was managed on demand; a plan fits the program, arguments and sizes that it was recorded with: record "
-      "and "
-      "plan this command";
+      "and plan this command";
   if (log.value().activation_count == 0) {
     const std::string why = report::why_unplanned({nullptr, nullptr, &log.value()});
+    const auto& reasons = log.value().reasons;
+    if (!reasons.empty() && says(reasons.back().cause, run_log::on_demand::refused)) {
+      return say(
+          fmt::format("{}: the plan never applied: {}; memory was managed on demand: give it a larger budget, or "
+                      "make a plan for this one",
+                      plan, why));
+    }
     return say(fmt::format("{}: the plan never applied: {}; {}", plan, why, advice));
   }
   say(fmt::format("{}: the plan never applied for a whole iteration: the program left it {}, so {}", plan,
@@ -81,7 +86,7 @@ int run_replay(const SessionOptions& options, const ProgramArguments& program) {
   Settings settings = checked.value();
   Result<plan::Plan> plan = load_plan(options.plan);
   if (!plan.ok()) return fail(plan.status());
-  const Status fits = check_plan(options.plan, plan.value(), settings.budget, program);
+  const Status fits = check_plan(options.plan, plan.value(), settings, program);
   if (!fits.ok()) return fail(fits);
   settings.plan = absolute_path(options.plan);
   if (!settings.budget.set()) settings.budget.bytes = plan.value().budget_bytes;

@@ -120,8 +120,11 @@ void advise_unplanned(const Inputs& inputs, Advices& list) {
   const RunReason last = as_known(inputs, reasons.back());
   const auto is = [&](const auto& word) { return tools::says(last.cause, word); };
   if (is(run_log::on_demand::refused)) {
-    list.push_back({3, "Make room for the plan",
-                    "It was ready and could not come in force. A larger --budget or --host-memory leaves more.", ""});
+    list.push_back(
+        {3, "Make room for the plan",
+         "It was ready and could not come in force. A larger --budget or --host-memory leaves more, or make a "
+         "plan for this budget.",
+         ""});
   } else if (is(run_log::on_demand::never_began) && inputs.log->mode == "run") {
     list.push_back({3, "Let it repeat itself",
                     fmt::format("What it did behind the recorded iterations was not like them. {}", kRepeat), ""});

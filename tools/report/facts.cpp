@@ -40,7 +40,7 @@ void add_times_of_run(const RunLog& log, Facts& facts) {
 
 void add_run_facts(const RunLog& log, Facts& facts) {
   if (facts.program.empty()) facts.program = command_of(log);
-  if (facts.budget == 0) facts.budget = log.budget_bytes;
+  if (log.budget_bytes > 0) facts.budget = log.budget_bytes;  // a plan may be tried within another one than its own
   if (log.peak_device_bytes > 0) facts.peak_actual = log.peak_device_bytes + log.outside_bytes;
   // What the program asks for is less than what it takes of the device, which budgets in per cent are of.
   if (log.peak_footprint_bytes > 0) facts.peak_before = log.peak_footprint_bytes + log.outside_bytes;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <future>
@@ -188,6 +189,31 @@ TEST_F(Endings, APreloadedPlanForMoreThanTheBudgetIsSaid) {
   const Outcome outcome = run(trainer("10"), environment);
   EXPECT_TRUE(has(outcome.err, "reprise: the plan " + plan + " was made for a budget of ")) << outcome.err;
   EXPECT_TRUE(has(outcome.err, ", and REPRISE_BUDGET is 2.0 MiB; it is tried all the same\n")) << outcome.err;
+}
+
+// The plan is of this program: to record it again would be no help. And the page shows the budget that it had.
+TEST_F(Endings, APlanWithoutRoomIsToldHowToGetIt) {
+  const std::string plan = scratch_.path("a.plan");
+  const std::string log = scratch_.path("a.run");
+  ASSERT_EQ(reprise({"record", "--device", "sim", "-o", trace_}, trainer("10")).exit_code, 0);
+  ASSERT_EQ(reprise({"plan", trace_, "--budget", "90%", "-o", plan}).exit_code, 0);
+  const Outcome refused = reprise({"replay", "--device", "sim", "--plan", plan, "--budget", "50%"}, trainer("10"));
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_TRUE(has(refused.err, "which is more than --budget allows; make a plan for ")) << refused.err;
+  EXPECT_EQ(reprise({"replay", "--device", "sim", "--plan", plan, "--budget", "90%"}, trainer("10")).exit_code, 0);
+  Environment environment = preloaded("50%");
+  environment["REPRISE_PLAN"] = plan;
+  environment["REPRISE_RUN_LOG"] = log;
+  const Outcome outcome = run(trainer("10"), environment);
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_TRUE(has(outcome.err, ": give it a larger budget, or make a plan for this one\n")) << outcome.err;
+  EXPECT_FALSE(has(outcome.err, "record and plan")) << outcome.err;
+  const std::string page = scratch_.path("a.html");
+  ASSERT_EQ(reprise({"report", log, plan, trace_, "-o", page}).exit_code, 0);
+  const auto budget = lines_of(read_run_log(log), "end").at(0).at("budget_bytes").get<uint64_t>();
+  char mib[32];
+  std::snprintf(mib, sizeof mib, "%.1f MiB", static_cast<double>(budget) / 1048576);
+  EXPECT_TRUE(has(read_file(page), std::string("exceeded the budget of ") + mib)) << mib;
 }
 
 TEST_F(Endings, TheRunLogSaysHowTheProgramEndedAndTheReportShowsIt) {

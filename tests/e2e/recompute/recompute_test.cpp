@@ -58,6 +58,13 @@ class Learned {
     ran.repeated = ends.back()["repeated_launches"];
     return ran;
   }
+  // Of `reprise`, with the same device and the same facts.
+  Outcome reprise(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), built("bin/reprise"));
+    Environment environment = merged(simulated_device(), merged(kSlow, natures_));
+    environment.erase("LD_LIBRARY_PATH");
+    return run(arguments, merged(environment, {{"REPRISE_FACTS", scratch_.path("facts")}}));
+  }
   facts::Store store() const { return facts::Store(scratch_.path("facts")); }
   int seed() const { return seed_; }
 
@@ -93,6 +100,36 @@ TEST(Recompute, GivesTheSameBits) {
     EXPECT_EQ(strict.repeated, 0u) << "strict drops nothing without a copy";
   }
   EXPECT_GT(repeated, 0u);
+}
+
+// What `reprise plan` makes is what `reprise replay` takes, with the same --safety; with another one it says so at
+// once.
+TEST(Recompute, ReplayTakesWhatPlanMakes) {
+  const std::vector<int> seeds = recomputing_seeds(1);
+  ASSERT_EQ(seeds.size(), 1u) << "nothing is ever recomputed";
+  const Learned learned(seeds[0]);
+  const Scratch scratch;
+  const std::string plan = scratch.path("a.plan");
+  const std::string log = scratch.path("a.run");
+  learned.managed(program(seeds[0]), {{"REPRISE_TRACE", scratch.path("a.trace")}});
+  const Outcome planned = learned.reprise(
+      {"plan", scratch.path("a.trace"), "--budget", "55%", "--policy", "reprise", "--safety", "trusted", "-o", plan});
+  ASSERT_EQ(planned.exit_code, 0) << planned.err;
+  const auto replay = [&](const std::string& safety) {
+    std::vector<std::string> command = {"replay", "--device", "sim",       "--safety", safety,
+                                        "--plan", plan,       "--run-log", log,        "--"};
+    for (const std::string& word : program(seeds[0])) command.push_back(word);
+    return learned.reprise(command);
+  };
+  const Outcome trusted = replay("trusted");
+  EXPECT_EQ(trusted.exit_code, 0) << trusted.err;
+  EXPECT_EQ(trusted.out, learned.plain(program(seeds[0])).out);
+  EXPECT_GT(lines_of(read_run_log(log), "end").at(0).at("repeated_launches"), 0) << "the test tests nothing";
+  const Outcome strict = replay("strict");
+  EXPECT_EQ(strict.exit_code, 1);
+  EXPECT_EQ(strict.out, "") << "nothing was started";
+  EXPECT_NE(strict.err.find("a.plan: drops what it recomputes"), std::string::npos) << strict.err;
+  EXPECT_NE(strict.err.find("run with --safety trusted"), std::string::npos) << strict.err;
 }
 
 // Every kernel seems to be pure, to overwrite its first operand and to read the others.

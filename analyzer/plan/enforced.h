@@ -1,0 +1,18 @@
+// Which plans a replay can enforce, by its safety. Callers: the preloaded library, which refuses what it cannot, and
+// `reprise replay`, which does so before anything starts.
+#pragma once
+#include <string>
+
+#include "analyzer/plan/plan.h"
+
+namespace reprise::plan {
+
+// Does the safety keep each kernel away from memory that is not among its accesses? Audited does where the plan has a
+// kernel that is not audited.
+bool keeps_kernels_away(const Plan& plan, Safety safety);
+
+// Why a replay with this safety cannot enforce the plan, and what to do, as a sentence that begins with "the plan"
+// goes on; empty: it can.
+std::string why_not_enforced(const Plan& plan, Safety safety);
+
+}  // namespace reprise::plan
