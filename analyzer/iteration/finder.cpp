@@ -132,8 +132,12 @@ class IterationSearch {
     return iteration;
   }
 
-  // Do the calls repeat, tensors aside? A few allocations in a row are no loop of the program.
+  // Do the calls repeat, tensors aside? A few allocations in a row are no loop of the program: each of three iterations
+  // has work for the device.
   bool repeats_with_other_tensors() const {
+    uint32_t ops = 0;
+    for (uint32_t call = 0; call < stream_.size() && ops < 3; ++call) ops += stream_.op(call) != nullptr ? 1u : 0u;
+    if (ops < 3) return false;
     const Coverage calls(stream_, true);
     const std::vector<LoopPeriod> periods = periods_of(stream_, words_, calls);
     return !periods.empty() && 2 * periods.front().most >= calls.total();

@@ -20,6 +20,7 @@
 #include "tools/graphs/json_graph.h"
 #include "tools/machines/machines.h"
 #include "tools/report/inputs.h"
+#include "tools/report/report.h"
 #include "tools/sim/base/device_name.h"
 
 namespace reprise::tools {
@@ -189,9 +190,9 @@ class Planning {
     const std::string recomputed =
         !plan::recomputes(plan) ? "" : fmt::format(", {} of it recomputed", format_duration(summary.recompute_ns));
     say(fmt::format(
-        "{}: {} instead of {}, {} per iteration predicted ({:.2f} x computing alone){}, {} moved; next: "
+        "{}: peak {}, {} per iteration predicted ({:.2f} x computing alone){}, {} moved; next: "
         "reprise replay{}{} --plan {} -- program",
-        output, format_bytes(plan.budget_bytes), format_bytes(plan.peak_bytes), format_duration(plan.predicted_ns),
+        output, report::peak_words(report::planned_peak(plan), plan.peak_bytes), format_duration(plan.predicted_ns),
         plan.compute_ns == 0 ? 1.0 : static_cast<double>(plan.predicted_ns) / static_cast<double>(plan.compute_ns),
         recomputed, format_bytes(plan.offload_bytes + plan.reload_bytes), simulated_ ? " --device sim" : "",
         arguments_.safety == "strict" ? "" : " --safety " + arguments_.safety, output));

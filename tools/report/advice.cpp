@@ -33,7 +33,7 @@ double share(uint64_t part, uint64_t whole) {
 }
 
 std::string of_peak(uint64_t bytes, uint64_t peak) {
-  return peak < bytes ? "" : fmt::format(" ({:.0f} % of the peak)", 100 * share(bytes, peak));
+  return peak < bytes ? "" : fmt::format(" ({} of the peak)", whole_percent(bytes, peak));
 }
 
 // Time at a budget, between the planned ones.
@@ -112,8 +112,13 @@ void advise_after_plan(const Inputs& inputs, Advices& list) {
                   "reprise record; reprise plan; reprise replay"});
 }
 
+// All that the program had fitted: a plan would have had nothing to do.
+bool nothing_moved(const RunLog& log) {
+  return log.ended && log.peak_device_bytes > 0 && log.offload_bytes + log.reload_bytes == 0;
+}
+
 void advise_unplanned(const Inputs& inputs, Advices& list) {
-  if (!is_unplanned(inputs)) return;
+  if (!is_unplanned(inputs) || nothing_moved(*inputs.log)) return;
   const auto& reasons = inputs.log->reasons;
   if (has_plans(*inputs.log) && (reasons.empty() || !reasons.back().plan)) return advise_after_plan(inputs, list);
   if (reasons.empty()) return;

@@ -1,6 +1,7 @@
 // The numbers that several sections of the report name.
 #include <fmt/core.h>
 
+#include "tools/cli/sizes.h"
 #include "tools/report/report.h"
 #include "tools/report/view/residency.h"
 #include "tools/report/view/timeline.h"
@@ -22,7 +23,7 @@ void add_plan_facts(const plan::Plan& plan, Facts& facts) {
   if (facts.program.empty()) facts.program = plan.program;
   if (facts.budget == 0) facts.budget = plan.budget_bytes;
   if (facts.peak_before == 0) facts.peak_before = plan.peak_bytes;
-  facts.peak_planned = plan.chunk_count * plan.chunk_bytes + plan.reserved_bytes;
+  facts.peak_planned = planned_peak(plan);
   facts.compute_ns = plan.compute_ns;
   facts.predicted_ns = plan.predicted_ns;
 }
@@ -72,6 +73,17 @@ double stall_share(const RunLog& log) {
 std::string small_percent(double share) {
   if (share > 0 && share < 0.0005) return "less than 0.1 %";
   return fmt::format("{:.1f} %", 100 * share);
+}
+
+std::string whole_percent(uint64_t part, uint64_t whole) {
+  return fmt::format("{} %", whole == 0 ? 0 : (100 * part + whole / 2) / whole);
+}
+
+uint64_t planned_peak(const plan::Plan& plan) { return plan.chunk_count * plan.chunk_bytes + plan.reserved_bytes; }
+
+std::string peak_words(uint64_t after, uint64_t before) {
+  return fmt::format("{} {} {}", tools::format_bytes(after), after <= before ? "instead of" : "for tensors of",
+                     tools::format_bytes(before));
 }
 
 Facts collect_facts(const Inputs& inputs) {

@@ -22,7 +22,7 @@ double ratio(uint64_t a, uint64_t b) { return b == 0 ? 0 : static_cast<double>(a
 // Tensors that fit lie in whole chunks, which may be more than they ask for.
 std::string before_words(uint64_t after, uint64_t before) {
   if (after > before) return fmt::format("for tensors of {}, in whole chunks", format_bytes(before));
-  return fmt::format("was {} ({:.0f} %)", format_bytes(before), 100 * ratio(after, before));
+  return fmt::format("was {} ({})", format_bytes(before), whole_percent(after, before));
 }
 
 // Where there was a run, only what it did is shown, never what was predicted.
@@ -194,10 +194,8 @@ std::string make_summary(const Inputs& inputs) {
       : ran && after > 0 && !inputs.ending.empty()
           ? fmt::format("peak {} for {} that the program had asked for until it ended with {}", format_bytes(after),
                         format_bytes(facts.peak_before), inputs.ending)
-      : after > 0
-          ? fmt::format("peak {} {} {}", format_bytes(after),
-                        after <= facts.peak_before ? "instead of" : "for tensors of", format_bytes(facts.peak_before))
-          : fmt::format("peak {}", format_bytes(facts.peak_before));
+      : after > 0 ? "peak " + peak_words(after, facts.peak_before)
+                  : fmt::format("peak {}", format_bytes(facts.peak_before));
   if (ran && facts.actual_ns > 0) {
     line += fmt::format(", {} per iteration", format_duration(facts.actual_ns));
     line += measured_iteration(*inputs.log, facts);

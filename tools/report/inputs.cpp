@@ -280,18 +280,19 @@ report::Inputs LoadedFiles::examined() {
       const analyzer::Workload& found = workload.value();
       if (!plan) result.iteration_calls = found.iteration.call_count;
       result.iterations_recorded = found.iteration.occurrences;
+      const bool own = log && made_by(*log);
       const bool planned = report::is_of_plan(found, plan ? &*plan : nullptr, log ? &*log : nullptr);
-      if (planned) result.iteration_covers = report::covers_of_run(found, log ? &*log : nullptr);
+      if (planned) result.iteration_covers = report::covers_of_run(found, log ? &*log : nullptr, own);
       if (planned) result.minimum_bytes = analyzer::least_budget(found);
       if (planned) result.known_share = known_share(found);
-      result.one_loop = planned && report::is_nearly_all(found, log ? &*log : nullptr);
+      result.one_loop = planned && report::is_nearly_all(found, log ? &*log : nullptr, own);
       const report::KernelTimes times = report::kernel_times(found, plan ? &*plan : nullptr, log ? &*log : nullptr);
       if (planned) {
         result.curve =
             report::budget_curve(times.has_own ? times.own : times.recorded, options.safety, kCurveMilliseconds);
       }
       result.curve.whose_times = times.whose;
-      if (!log || !made_by(*log)) {
+      if (!own) {
         belong_together =
             check_same_iteration(*trace, found.graph.iteration_hash, plan ? &*plan : nullptr, log ? &*log : nullptr);
       }

@@ -128,5 +128,11 @@ Facts collect_facts(const Inputs& inputs);
 double stall_share(const RunLog& log);
 // "0.4 %"; only what is 0 is shown as that.
 std::string small_percent(double share);
+// "63 %", of 62.5 on; nothing of nothing is 0.
+std::string whole_percent(uint64_t part, uint64_t whole);
+// What a plan takes of the device, as its report and `reprise plan` say it.
+uint64_t planned_peak(const plan::Plan& plan);
+// "44.0 MiB instead of 48.0 MiB", or "... for tensors of ..." where rounding to chunks took more than was saved.
+std::string peak_words(uint64_t after, uint64_t before);
 
 }  // namespace reprise::report

@@ -51,11 +51,13 @@ void say_budget(const Inputs& inputs, Sentences& say) {
 // What the run promised about memory that kernels reach through pointers in memory, and what that cost.
 void say_safety(const Inputs& inputs, Sentences& say) {
   if (inputs.log == nullptr || inputs.log->safety.empty()) return;
-  const std::string calls = plural(inputs.log->vmm_calls, "memory-mapping call");
+  // A log that was cut short does not say how many there were in all.
+  const std::string calls =
+      inputs.log->ended ? " That took " + plural(inputs.log->vmm_calls, "memory-mapping call") + " in all." : "";
   if (tools::says(inputs.log->safety, run_log::start::strict)) {
     say.good(fmt::format(
         "Safety strict: while a tensor's bytes were away its addresses led nowhere. A kernel that reached it "
-        "by a pointer which Reprise had not seen would have faulted. That took {} in all.",
+        "by a pointer which Reprise had not seen would have faulted.{}",
         calls));
   } else if (tools::says(inputs.log->safety, run_log::start::audited)) {
     say.good(
@@ -63,13 +65,13 @@ void say_safety(const Inputs& inputs, Sentences& say) {
                     "nothing but their "
                     "operands. Where only such ran, addresses of what was away led to other tensors; elsewhere they "
                     "led nowhere, as "
-                    "with strict. That took {} in all.",
+                    "with strict.{}",
                     inputs.log->audited_launches, inputs.log->planned_launches, calls));
   } else {
     say.bad(fmt::format(
         "Safety trusted: while a tensor's bytes were away its addresses led to other tensors. A kernel that "
-        "reached it by a pointer which Reprise had not seen got wrong bytes, and nothing says so. {} in all; "
-        "--safety strict tells.",
+        "reached it by a pointer which Reprise had not seen got wrong bytes, and nothing says so; --safety strict "
+        "tells.{}",
         calls));
   }
   if (inputs.log->buffers_not_scanned > 0) {

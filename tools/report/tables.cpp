@@ -138,7 +138,9 @@ std::string mean_of(const PlannedAverage& run) {
 Json mapping_row(const Inputs& inputs, const PlannedAverage& run) {
   const bool predicted =
       inputs.log == nullptr || inputs.log->safety.empty() || tools::says(inputs.log->safety, run_log::start::trusted);
-  const std::string note = predicted ? "in the steady state" : "each move maps where kernels may reach it unseen";
+  const std::string note = inputs.log == nullptr ? "with --safety trusted; strict maps with each move besides"
+                           : predicted           ? "in the steady state"
+                                                 : "each move maps where kernels may reach it unseen";
   return total("Memory-mapping calls", predicted ? fmt::format("{}", inputs.plan->remap_count) : "",
                run.count > 0 ? fmt::format("{:.{}f}", run.vmm, run.vmm == std::floor(run.vmm) ? 0 : 1) : "",
                note + mean_of(run));

@@ -13,11 +13,9 @@ using tools::format_duration;
 
 Json verdict(const char* tone, const std::string& text) { return {{"tone", tone}, {"text", text}}; }
 
-uint64_t percent(uint64_t part, uint64_t whole) { return whole == 0 ? 0 : (100 * part + whole / 2) / whole; }
-
 std::string memory(uint64_t bytes, uint64_t before) {
   if (before == 0 || bytes >= before) return format_bytes(bytes);
-  return fmt::format("{} instead of {} ({} %)", format_bytes(bytes), format_bytes(before), percent(bytes, before));
+  return fmt::format("{} instead of {} ({})", format_bytes(bytes), format_bytes(before), whole_percent(bytes, before));
 }
 
 std::string waiting(const RunLog& log) {
@@ -87,10 +85,10 @@ Json verdict_section(const Inputs& inputs) {
   if (inputs.plan != nullptr) {
     const uint64_t more = facts.predicted_ns > facts.compute_ns ? facts.predicted_ns - facts.compute_ns : 0;
     return verdict("good",
-                   fmt::format("By this plan an iteration would need {} and take {}: {} % more than computing "
+                   fmt::format("By this plan an iteration would need {} and take {}: {} more than computing "
                                "alone. It has not been run yet.{}",
                                memory(facts.peak_planned, facts.peak_before), format_duration(facts.predicted_ns),
-                               percent(more, facts.compute_ns), share_of_program(inputs)));
+                               whole_percent(more, facts.compute_ns), share_of_program(inputs)));
   }
   if (!inputs.no_iteration.empty()) {
     return verdict("note", fmt::format("The program used {} at most, and nothing in it can be planned.",
@@ -98,9 +96,10 @@ Json verdict_section(const Inputs& inputs) {
   }
   if (inputs.minimum_bytes > 0 && inputs.minimum_bytes < facts.peak_before) {
     const char* const what = inputs.one_loop ? "a plan could bring it down" : "a plan could bring one iteration down";
-    return verdict("good", fmt::format("The program used {} at most; {} to {} ({} %).{}",
-                                       format_bytes(facts.peak_before), what, format_bytes(inputs.minimum_bytes),
-                                       percent(inputs.minimum_bytes, facts.peak_before), share_of_program(inputs)));
+    return verdict(
+        "good", fmt::format("The program used {} at most; {} to {} ({}).{}", format_bytes(facts.peak_before), what,
+                            format_bytes(inputs.minimum_bytes), whole_percent(inputs.minimum_bytes, facts.peak_before),
+                            share_of_program(inputs)));
   }
   return verdict("note", fmt::format("The program used {} of device memory at most.", format_bytes(facts.peak_before)));
 }

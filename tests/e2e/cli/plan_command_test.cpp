@@ -40,6 +40,20 @@ TEST_F(PlanCommand, APlanIsWrittenAndTheStatusSaysOk) {
   EXPECT_EQ(plan.value().budget_bytes, 26 * kChunk);
 }
 
+// One plan has one peak, whoever speaks of it: what the budget leaves after whole chunks is not taken.
+TEST_F(PlanCommand, ThePeakIsThatOfItsReport) {
+  const std::string trace = trainer();
+  const std::string plan = path("tmp/a.plan");
+  const std::string budget = std::to_string(20 * kChunk + kChunk / 2);
+  const Finished made = reprise({"plan", trace, "--budget", budget, "-o", plan});
+  const Finished told = reprise({"report", trace, plan, "-o", path("tmp/a.html")});
+  ASSERT_EQ(made.exit_code + told.exit_code, 0) << made.err << told.err;
+  const size_t from = made.err.find("peak ");
+  ASSERT_NE(from, std::string::npos) << made.err;
+  const std::string words = made.err.substr(from, made.err.find(',', from) - from);
+  EXPECT_NE(told.err.find(words + ","), std::string::npos) << made.err << told.err;
+}
+
 TEST_F(PlanCommand, ATooSmallBudgetNamesTheSmallestOne) {
   const std::string trace = trainer();
   expect_refused(ask(trace, std::to_string(12 * kChunk - 1)), 1, std::to_string(12 * kChunk));

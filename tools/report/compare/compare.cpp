@@ -18,6 +18,7 @@ struct Figures {
   uint64_t stall_ns = 0;  // of a planned iteration, on average, as what follows
   uint64_t moved_bytes = 0;
   uint64_t vmm_calls = 0;
+  bool planned = false;  // is there such an iteration?
 };
 
 Figures figures_of(const RunLog& log) {
@@ -35,6 +36,7 @@ Figures figures_of(const RunLog& log) {
     figures.vmm_calls += it.vmm_calls;
   }
   if (planned == 0) return figures;
+  figures.planned = true;
   for (uint64_t* each : {&figures.stall_ns, &figures.moved_bytes, &figures.vmm_calls}) *each /= planned;
   return figures;
 }
@@ -161,6 +163,11 @@ Json compare_data(const ComparedRun& before, const ComparedRun& after) {
   const Likeness likeness = are_of_two_programs(a, b) ? Likeness{false, false} : likeness_of(a, b);
   Json rows = Json::array();
   const auto of_iterations = [&](Json row) { rows.push_back(row_if(likeness.same_iteration, std::move(row))); };
+  const auto of_planned = [&](Json row) {
+    if (!first.planned) row["before"] = "";
+    if (!second.planned) row["after"] = "";
+    of_iterations(row_if(first.planned && second.planned, std::move(row)));
+  };
   const auto of_runs = [&](Json row) { rows.push_back(row_if(likeness.same_arguments, std::move(row))); };
   rows.push_back(text_row("Program", a.program, b.program));
   if (a.arguments && b.arguments) rows.push_back(text_row("Arguments", *a.arguments, *b.arguments));
@@ -174,10 +181,9 @@ Json compare_data(const ComparedRun& before, const ComparedRun& after) {
   of_iterations(figure_row("Time per iteration on demand", first.on_demand_ns, second.on_demand_ns, Unit::ns));
   of_runs(figure_row("Time of the run", first.total_ns, second.total_ns, Unit::ns));
   of_runs(figure_row("Time before the plan", first.before_plan_ns, second.before_plan_ns, Unit::ns));
-  of_iterations(figure_row("Waiting, per planned iteration", first.stall_ns, second.stall_ns, Unit::ns));
-  of_iterations(figure_row("Moved, per planned iteration", first.moved_bytes, second.moved_bytes, Unit::bytes));
-  of_iterations(
-      figure_row("Memory-mapping calls, per planned iteration", first.vmm_calls, second.vmm_calls, Unit::count));
+  of_planned(figure_row("Waiting, per planned iteration", first.stall_ns, second.stall_ns, Unit::ns));
+  of_planned(figure_row("Moved, per planned iteration", first.moved_bytes, second.moved_bytes, Unit::bytes));
+  of_planned(figure_row("Memory-mapping calls, per planned iteration", first.vmm_calls, second.vmm_calls, Unit::count));
   of_runs(figure_row("Iterations by a plan", a.iterations_planned, b.iterations_planned, Unit::count, false));
   of_runs(figure_row("Iterations on demand", a.iterations_on_demand, b.iterations_on_demand, Unit::count));
   of_runs(figure_row("Divergences", a.divergence_count, b.divergence_count, Unit::count));

@@ -54,23 +54,27 @@ bool is_of_plan(const analyzer::Workload& workload, const plan::Plan* plan, cons
   return log->iteration_hashes.front() == hash;
 }
 
-// A recording of a run is of what no plan ruled.
-double share_of_run(const analyzer::Workload& workload, const RunLog* log) {
+// A recording of the run itself is of what no plan ruled. Of another run's there is nothing that says what this one did
+// there: evaluate, save, or the same loop with other sizes.
+double share_of_run(const analyzer::Workload& workload, const RunLog* log, bool own_recording) {
   const double coverage = workload.iteration.coverage;
-  if (log == nullptr || log->end_ns <= log->start_ns) return coverage;
-  const double all = static_cast<double>(log->end_ns - log->start_ns);
+  if (log == nullptr || (!own_recording && log->iterations_planned == 0)) return coverage;
+  const uint64_t begin_ns = own_recording ? log->start_ns : std::max(log->start_ns, log->activation_at_ns);
+  if (log->end_ns <= begin_ns) return coverage;
+  const double all = static_cast<double>(log->end_ns - begin_ns);
   const double planned = std::min(all, planned_ns(*log, false));
-  return (std::min(planned, planned_ns(*log, true)) + coverage * (all - planned)) / all;
+  return (std::min(planned, planned_ns(*log, true)) + (own_recording ? coverage * (all - planned) : 0)) / all;
 }
 
-bool is_nearly_all(const analyzer::Workload& workload, const RunLog* log) {
+bool is_nearly_all(const analyzer::Workload& workload, const RunLog* log, bool own_recording) {
   if (log != nullptr && log->plan_count > 1) return false;
-  return share_of_run(workload, log) >= analyzer::kNearlyAll;
+  return share_of_run(workload, log, own_recording) >= analyzer::kNearlyAll;
 }
 
-std::string covers_of_run(const analyzer::Workload& workload, const RunLog* log) {
+std::string covers_of_run(const analyzer::Workload& workload, const RunLog* log, bool own_recording) {
   if (log == nullptr || log->iterations_planned == 0) return covered(workload.iteration);
-  return fmt::format("about {:.0f} % of the run's time", 100 * share_of_run(workload, log));
+  return fmt::format("about {:.0f} % of the run's time{}", 100 * share_of_run(workload, log, own_recording),
+                     own_recording ? "" : " since a plan came in force");
 }
 
 }  // namespace reprise::report

@@ -203,6 +203,9 @@ TEST(Iteration, WhyThereIsNoneIsSaidOfMostOfTheProgram) {
   once.launch("add", uses);
   for (const Use& use : uses) once.free(use.allocation);
   EXPECT_NE(why(once.trace()).find("happens only once"), std::string::npos) << why(once.trace());
+  TraceBuilder refused;  // at its first launch, say
+  for (int i = 0; i < 3; ++i) refused.allocate(kChunk);
+  EXPECT_NE(why(refused.trace()).find("happens only once"), std::string::npos) << why(refused.trace());
   TraceBuilder grows;
   for (int step = 0; step < 6; ++step) {
     const uint64_t kept = grows.allocate(kChunk);

@@ -215,6 +215,16 @@ TEST(Answers, AdviceOfARunWithoutAPlanFollowsItsReason) {
   EXPECT_EQ(first("no_repetition"), "Let it repeat itself");
 }
 
+TEST(Answers, WhereNothingHadToMoveNoPlanIsMissed) {
+  for (const char* cause : {"no_repetition", "no_iteration", "unfinished"}) {
+    const std::string why = std::string("{\"kind\":\"on_demand\",\"cause\":\"") + cause + "\",\"reason\":\"why\"}\n";
+    const RunLog fits = parse_run_log(why + "{\"kind\":\"end\",\"peak_device_bytes\":4096}\n");
+    EXPECT_TRUE(advice_section({nullptr, nullptr, &fits}).empty()) << cause;
+    const RunLog moves = parse_run_log(why + "{\"kind\":\"end\",\"peak_device_bytes\":4096,\"offload_bytes\":1}\n");
+    EXPECT_FALSE(advice_section({nullptr, nullptr, &moves}).empty()) << cause;
+  }
+}
+
 std::vector<std::string> titles_of(const Inputs& inputs) {
   std::vector<std::string> titles;
   for (const Json& one : advice_section(inputs)) titles.push_back(one.at("title"));

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "tests/support/sample.h"
+#include "tests/unit/tools/report/sample_inputs.h"
 #include "tools/report/page.h"
 #include "tools/report/view/timeline.h"
 #include "tools/report/view/waits.h"
@@ -18,24 +19,6 @@ namespace {
 using tools::test::sample_plan;
 using tools::test::sample_run_log;
 using tools::test::sample_trace;
-
-struct Sample {
-  trace::Trace trace = sample_trace();
-  plan::Plan plan = sample_plan();
-  RunLog log = parse_run_log(sample_run_log());
-  Inputs inputs() const {
-    Inputs inputs{&trace, &plan, &log};
-    inputs.bound_ns = 360;
-    return inputs;
-  }
-};
-
-std::string text_of(const Json& sentences) {
-  std::string text;
-  for (const Json& one : sentences)
-    text += one["tone"].get<std::string>() + ": " + one["text"].get<std::string>() + "\n";
-  return text;
-}
 
 std::string first_difference(const std::string& before, const std::string& now) {
   std::istringstream left(before);
@@ -135,28 +118,6 @@ TEST(Report, TheEndOfTheLoopIsNoMishap) {
   EXPECT_EQ(text.find("something else than"), std::string::npos) << text;
 }
 
-// Strict safety maps with each move, whatever a plan counts; and a mean is no whole number.
-TEST(Report, MappingCallsAreAPredictionWithTrustedSafetyAlone) {
-  Sample sample;
-  uint64_t calls = 41;
-  for (RunIteration& it : sample.log.iterations) {
-    if (it.planned) it.vmm_calls = calls++;
-  }
-  const auto row = [&] {
-    for (const Json& one : totals_section(sample.inputs())) {
-      if (one.at("label") == "Memory-mapping calls") return one;
-    }
-    return Json();
-  };
-  EXPECT_EQ(row().at("predicted"), "0") << "logs of before had no safety";
-  EXPECT_EQ(row().at("measured"), "41.5");
-  sample.log.safety = "strict";
-  EXPECT_EQ(row().at("predicted"), "");
-  EXPECT_NE(row().at("note").get<std::string>().find("mean of 2 planned iterations"), std::string::npos);
-  sample.log.safety = "trusted";
-  EXPECT_EQ(row().at("predicted"), "0");
-}
-
 TEST(Report, LoopEndsAreDeparturesButNoDivergences) {
   const RunLog log = parse_run_log(
       "{\"kind\":\"activate\",\"iteration\":2}\n"
@@ -200,15 +161,6 @@ TEST(Report, MemoryLinesEndWhereKnowledgeEnds) {
   EXPECT_EQ(run_memory_section({nullptr, nullptr, &log}).at("lines").at(1).at("points").size(), 4u);
 }
 
-std::string text_of_cards(const Json& cards) {
-  std::string text;
-  for (const Json& one : cards) {
-    text += one["label"].get<std::string>() + ": " + one["value"].get<std::string>() + "; " +
-            one["detail"].get<std::string>() + "\n";
-  }
-  return text;
-}
-
 // The card counts it, and calls nothing halfway that was the last.
 TEST(Report, TheIterationThatEndsTheLoopIsNotCalledLeftHalfway) {
   const auto cards = [](const std::string& behind) {
@@ -240,16 +192,6 @@ TEST(Report, WhatDidNotMoveIsNotSaidToHaveMoved) {
     const std::string some = sentences(end);
     EXPECT_NE(some.find("too few calls. So tensors were moved on demand until the end"), std::string::npos) << some;
   }
-}
-
-// A log that was cut short does not say how many there were.
-TEST(Report, MappingCallsAreCountedWhereTheLogEnds) {
-  const std::string start = "{\"kind\":\"start\",\"safety\":\"strict\"}\n";
-  const RunLog whole = parse_run_log(start + "{\"kind\":\"end\",\"vmm_calls\":58}\n");
-  const RunLog cut = parse_run_log(start);
-  EXPECT_NE(text_of_cards(headline_section({nullptr, nullptr, &whole})).find("58 memory-mapping calls in all"),
-            std::string::npos);
-  EXPECT_EQ(text_of_cards(headline_section({nullptr, nullptr, &cut})).find("memory-mapping calls"), std::string::npos);
 }
 
 TEST(Report, WhyNothingWasPlannedIsShownAsItWasWritten) {

@@ -112,5 +112,18 @@ TEST_F(Compare, WhatIsNotKnownIsNotCompared) {
   EXPECT_EQ(row_of(data, "Time per planned iteration").at("change"), "");
 }
 
+// Nothing, and nothing known, are not the same.
+TEST_F(Compare, ARunWithoutPlannedIterationsHasNoFiguresOfThem) {
+  for (RunIteration& it : after_.iterations) it.planned = false;
+  const Json data = this->data();
+  for (const char* label : {"Waiting, per planned iteration", "Moved, per planned iteration",
+                            "Memory-mapping calls, per planned iteration"}) {
+    const Json row = row_of(data, label);
+    EXPECT_NE(row.at("before"), "") << label;
+    EXPECT_EQ(row.at("after"), "") << label;
+    EXPECT_EQ(row.at("change"), "") << label;
+  }
+}
+
 }  // namespace
 }  // namespace reprise::report

@@ -89,33 +89,50 @@ TEST(WhichLoop, HowMuchItIsOfARunCountsWhatThePlanRuled) {
   analyzer::Workload loop;
   loop.iteration.coverage = 0.25;
   loop.iteration.timed = true;
-  EXPECT_EQ(covers_of_run(loop, nullptr), "25 % of the recorded device time");
+  EXPECT_EQ(covers_of_run(loop, nullptr, false), "25 % of the recorded device time");
   RunLog log = parse_run_log(R"({"kind":"start","time_ns":1000}
 {"kind":"iteration","mode":"planned","plan":0,"wall_ns":600}
 {"kind":"iteration","mode":"planned","plan":1,"wall_ns":200}
 {"kind":"iteration","mode":"on_demand","wall_ns":100}
 {"kind":"end","time_ns":2000})");
-  EXPECT_EQ(covers_of_run(loop, &log), "25 % of the recorded device time") << "no iteration was planned";
+  EXPECT_EQ(covers_of_run(loop, &log, true), "25 % of the recorded device time") << "no iteration was planned";
   log.iterations_planned = 2;
-  EXPECT_EQ(covers_of_run(loop, &log), "about 65 % of the run's time");
+  EXPECT_EQ(covers_of_run(loop, &log, true), "about 65 % of the run's time");
+}
+
+// Another run's recording knows nothing of what this one did away from the plan.
+TEST(WhichLoop, AnotherRunsRecordingSaysNothingOfTheRest) {
+  analyzer::Workload loop;
+  loop.iteration.coverage = 0.99;
+  loop.iteration.timed = true;
+  RunLog log = parse_run_log(R"({"kind":"start","time_ns":1000}
+{"kind":"activate","iteration":0,"plan":0,"at_ns":2000}
+{"kind":"iteration","mode":"planned","plan":0,"wall_ns":300}
+{"kind":"iteration","mode":"planned","plan":0,"wall_ns":300}
+{"kind":"end","time_ns":3000,"iterations_planned":2})");
+  EXPECT_EQ(covers_of_run(loop, &log, false), "about 60 % of the run's time since a plan came in force");
+  EXPECT_FALSE(is_nearly_all(loop, &log, false));
+  EXPECT_TRUE(is_nearly_all(loop, &log, true));
+  log.iterations_planned = 0;
+  EXPECT_EQ(covers_of_run(loop, &log, false), "99 % of the recorded device time");
 }
 
 TEST(WhichLoop, ItIsNearlyAllWhereLittleElseIsDone) {
   analyzer::Workload loop;
   loop.iteration.coverage = 0.9;
-  EXPECT_TRUE(is_nearly_all(loop, nullptr));
+  EXPECT_TRUE(is_nearly_all(loop, nullptr, false));
   loop.iteration.coverage = 0.3;
-  EXPECT_FALSE(is_nearly_all(loop, nullptr));
+  EXPECT_FALSE(is_nearly_all(loop, nullptr, false));
   RunLog log = parse_run_log(R"({"kind":"start","time_ns":1000}
 {"kind":"iteration","mode":"planned","wall_ns":900}
 {"kind":"iteration","mode":"on_demand","wall_ns":100}
 {"kind":"end","time_ns":2000})");
-  EXPECT_TRUE(is_nearly_all(loop, &log)) << "0.9 of it planned, and 0.3 of the rest";
+  EXPECT_TRUE(is_nearly_all(loop, &log, true)) << "0.9 of it planned, and 0.3 of the rest";
   log.plan_count = 2;
-  EXPECT_FALSE(is_nearly_all(loop, &log));
+  EXPECT_FALSE(is_nearly_all(loop, &log, true));
   log.plan_count = 1;
   log.iterations[0].wall_ns = 500;
-  EXPECT_FALSE(is_nearly_all(loop, &log));
+  EXPECT_FALSE(is_nearly_all(loop, &log, true));
 }
 
 }  // namespace

@@ -1,0 +1,65 @@
+// Figures that several sections name: the same everywhere, and none where nothing is known.
+#include <gtest/gtest.h>
+
+#include "tests/unit/tools/report/sample_inputs.h"
+
+namespace reprise::report {
+namespace {
+
+// Strict safety maps with each move, whatever a plan counts; and a mean is no whole number.
+TEST(Figures, MappingCallsAreAPredictionWithTrustedSafetyAlone) {
+  Sample sample;
+  uint64_t calls = 41;
+  for (RunIteration& it : sample.log.iterations) {
+    if (it.planned) it.vmm_calls = calls++;
+  }
+  const auto row = [&] {
+    for (const Json& one : totals_section(sample.inputs())) {
+      if (one.at("label") == "Memory-mapping calls") return one;
+    }
+    return Json();
+  };
+  EXPECT_EQ(row().at("predicted"), "0") << "logs of before had no safety";
+  EXPECT_EQ(row().at("measured"), "41.5");
+  sample.log.safety = "strict";
+  EXPECT_EQ(row().at("predicted"), "");
+  EXPECT_NE(row().at("note").get<std::string>().find("mean of 2 planned iterations"), std::string::npos);
+  sample.log.safety = "trusted";
+  EXPECT_EQ(row().at("predicted"), "0");
+  Inputs alone = sample.inputs();
+  alone.log = nullptr;
+  for (const Json& one : totals_section(alone)) {
+    if (one.at("label") != "Memory-mapping calls") continue;
+    EXPECT_EQ(one.at("note"), "with --safety trusted; strict maps with each move besides") << "a plan is of no safety";
+  }
+}
+
+// In the verdict and in the card.
+TEST(Figures, APercentageIsRoundedOneWay) {
+  EXPECT_EQ(whole_percent(5, 8), "63 %");
+  Sample sample;
+  sample.log.peak_device_bytes = 5 << 20;
+  sample.log.outside_bytes = 0;
+  sample.log.peak_footprint_bytes = 8 << 20;
+  const Inputs inputs = sample.inputs();
+  const std::string text =
+      verdict_section(inputs).at("text").get<std::string>() + text_of_cards(headline_section(inputs));
+  EXPECT_NE(text.find("instead of 8.0 MiB (63 %)"), std::string::npos) << text;
+  EXPECT_NE(text.find("was 8.0 MiB (63 %)"), std::string::npos) << text;
+}
+
+// A log that was cut short does not say how many there were.
+TEST(Figures, MappingCallsAreCountedWhereTheLogEnds) {
+  const std::string start = "{\"kind\":\"start\",\"safety\":\"strict\"}\n";
+  const RunLog whole = parse_run_log(start + "{\"kind\":\"end\",\"vmm_calls\":58}\n");
+  const RunLog cut = parse_run_log(start);
+  EXPECT_NE(text_of_cards(headline_section({nullptr, nullptr, &whole})).find("58 memory-mapping calls in all"),
+            std::string::npos);
+  EXPECT_EQ(text_of_cards(headline_section({nullptr, nullptr, &cut})).find("memory-mapping calls"), std::string::npos);
+  EXPECT_NE(text_of(sentences_section({nullptr, nullptr, &whole})).find("That took 58 memory-mapping calls in all."),
+            std::string::npos);
+  EXPECT_EQ(text_of(sentences_section({nullptr, nullptr, &cut})).find("in all"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace reprise::report
