@@ -1,5 +1,7 @@
 #include "analyzer/plan/enforced.h"
 
+#include <fmt/core.h>
+
 namespace reprise::plan {
 
 bool keeps_kernels_away(const Plan& plan, Safety safety) {
@@ -8,8 +10,8 @@ bool keeps_kernels_away(const Plan& plan, Safety safety) {
 
 std::string why_not_enforced(const Plan& plan, Safety safety) {
   if (device_count(plan) > 1) {
-    return "is for " + std::to_string(device_count(plan)) +
-           " devices, which can be simulated but not enforced; make one for a single device";
+    return fmt::format("is for {} devices, which can be simulated but not enforced; make one for a single device",
+                       device_count(plan));
   }
   if (reorders(plan)) return "reorders kernels, which can be simulated but not enforced; make one with reprise plan";
   if (has_split_tensors(plan)) {

@@ -102,19 +102,23 @@ void OnDemandExecutor::complain(LogEntry& entry) noexcept {
     // Or it is large enough, and the device is fuller than it says.
     const bool too_small =
         planner != 0 || shortage.needed_bytes > shared_.counters.limit_chunks.load() * shared_.chunk_bytes;
-    const bool no_room = too_small && planner == 0 &&
-                         shortage.needed_bytes <= shared_.counters.budget_chunks.load() * shared_.chunk_bytes;
-    const uint64_t least = too_small ? std::max(planner, shortage.needed_bytes + outside) : 0;
-    std::string way_out;
-    if (no_room) {
-      way_out = "; the device has no room for more beside what the driver and other programs hold";
-    } else if (too_small) {
-      way_out = "; the budget is too small, at least " + readable_bytes(least) + " are needed";
-      if (planner == 0) way_out += " by the calls so far, and later ones may need more";
-    }
+    const bool full = !too_small || (planner == 0 && shortage.needed_bytes <=
+                                                         shared_.counters.budget_chunks.load() * shared_.chunk_bytes);
+    const uint64_t least = full ? 0 : std::max(planner, shortage.needed_bytes + outside);
     const std::string name = trace::short_name(entry.command.name);
-    log_line(LogLevel::warn, "%s needs %s of device memory at once, the budget leaves %s%s%s", name.c_str(),
-             readable_bytes(needed).c_str(), readable_bytes(limit).c_str(), way_out.c_str(), then);
+    if (full) {
+      log_line(LogLevel::warn,
+               "%s needs %s of device memory at once, and can have %s: the device has no room for more beside what the "
+               "driver and other programs hold; run it when those have ended, or on another device%s",
+               name.c_str(), readable_bytes(needed).c_str(), readable_bytes(limit).c_str(), then);
+    } else {
+      const char* const so_far = planner == 0 ? " by the calls so far, and later ones may need more" : "";
+      log_line(LogLevel::warn,
+               "%s needs %s of device memory at once, the budget leaves %s; the budget is too small, at least %s are "
+               "needed%s%s",
+               name.c_str(), readable_bytes(needed).c_str(), readable_bytes(limit).c_str(),
+               readable_bytes(least).c_str(), so_far, then);
+    }
     RunLogLine line(run_log::shortage::line);
     line.add(run_log::shortage::call, name)
         .add(run_log::shortage::needed_bytes, shortage.needed_bytes)

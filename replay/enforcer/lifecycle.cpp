@@ -250,10 +250,17 @@ void Enforcer::write_end() noexcept {
 void Enforcer::say_plan_idle() noexcept {
   if (plan_idle_because_.empty() || config_.planner != nullptr || shared_.counters.iterations_planned.load() != 0)
     return;
-  const char* const remedy =
-      plan_was_refused_ ? "give it a larger budget, or make a plan for this one" : "record and plan this command";
-  log_line(LogLevel::warn, "%s: the plan never applied: %s; memory was managed on demand: %s", config_.plan,
-           plan_idle_because_.c_str(), remedy);
+  if (plan_was_refused_) {
+    log_line(
+        LogLevel::warn,
+        "%s: the plan never applied: %s; memory was managed on demand: give it a larger budget, or make a plan for "
+        "this one",
+        config_.plan, plan_idle_because_.c_str());
+  } else {
+    log_line(LogLevel::warn,
+             "%s: the plan never applied: %s; memory was managed on demand: record and plan this command", config_.plan,
+             plan_idle_because_.c_str());
+  }
 }
 
 // Hands device times to the trace while something is recorded. Called where the program has just synchronised: behind

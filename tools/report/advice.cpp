@@ -61,7 +61,15 @@ void advise_shortage(const Inputs& inputs, Advices& list) {
   const auto& all = inputs.log->shortages;
   const RunShortage& most = *std::max_element(
       all.begin(), all.end(), [](const RunShortage& a, const RunShortage& b) { return a.least_bytes < b.least_bytes; });
-  if (most.least_bytes == 0) return;  // the device is full, whatever the budget
+  if (most.least_bytes == 0) {
+    list.push_back(
+        {4, "Run it when the device has room",
+         fmt::format("{} works on {} at once, and other programs held the rest of the device. No budget helps "
+                     "with that.",
+                     most.call, format_bytes(most.needed_bytes)),
+         "nvidia-smi"});
+    return;
+  }
   const uint64_t least = std::max(most.least_bytes, inputs.minimum_bytes);
   list.push_back({4, fmt::format("Give it at least {}", format_bytes(least)),
                   fmt::format("{} works on {} at once, and no smaller budget holds that. Calls behind it, which the "

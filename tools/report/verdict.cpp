@@ -52,10 +52,16 @@ Json verdict_of_run(const Inputs& inputs, const Facts& facts) {
                                          inputs.ending, format_bytes(facts.peak_actual));
     if (log.shortages.empty()) return verdict("bad", used + ".");
     const RunShortage& last = log.shortages.back();
-    const std::string least =
-        last.least_bytes == 0 ? "" : fmt::format(": at least {} are needed", format_bytes(last.least_bytes));
-    return verdict("bad", fmt::format("{}. {} works on {} at once, more than the budget of {} leaves{}.", used,
-                                      last.call, format_bytes(last.needed_bytes), format_bytes(facts.budget), least));
+    if (last.least_bytes == 0) {
+      return verdict("bad",
+                     fmt::format("{}. {} works on {} at once, which the budget allows, and the device had no room "
+                                 "for it beside what the driver and other programs held.",
+                                 used, last.call, format_bytes(last.needed_bytes)));
+    }
+    return verdict("bad", fmt::format("{}. {} works on {} at once, more than the budget of {} leaves: at least {} are "
+                                      "needed.",
+                                      used, last.call, format_bytes(last.needed_bytes), format_bytes(facts.budget),
+                                      format_bytes(last.least_bytes)));
   }
   if (!log.ended) return verdict("bad", "The program was killed or crashed: what follows is what is known until then.");
   if (facts.budget > 0 && facts.peak_actual > facts.budget) {

@@ -215,6 +215,24 @@ TEST(Answers, AdviceOfARunWithoutAPlanFollowsItsReason) {
   EXPECT_EQ(first("no_repetition"), "Let it repeat itself");
 }
 
+// Whatever the budget: what helps is room on the device.
+TEST(Answers, ADeviceThatOthersFillIsNotTheBudgetsFault) {
+  const auto run = [](const std::string& least) {
+    return parse_run_log("{\"kind\":\"shortage\",\"call\":\"embed\",\"needed_bytes\":4194304,\"least_bytes\":" + least +
+                         "}\n{\"kind\":\"end\",\"budget_bytes\":8388608,\"peak_device_bytes\":2097152}\n");
+  };
+  const RunLog full = run("0");
+  Inputs inputs{nullptr, nullptr, &full};
+  inputs.ending = "exit code 1";
+  EXPECT_NE(verdict_section(inputs).dump().find("the device had no room for it"), std::string::npos);
+  EXPECT_EQ(advice_section(inputs).at(0).at("title"), "Run it when the device has room");
+  const RunLog small = run("9437184");
+  inputs.log = &small;
+  EXPECT_NE(verdict_section(inputs).dump().find("more than the budget of 8.0 MiB leaves: at least 9.0 MiB are needed"),
+            std::string::npos);
+  EXPECT_EQ(advice_section(inputs).at(0).at("title"), "Give it at least 9.0 MiB");
+}
+
 TEST(Answers, WhereNothingHadToMoveNoPlanIsMissed) {
   for (const char* cause : {"no_repetition", "no_iteration", "unfinished"}) {
     const std::string why = std::string("{\"kind\":\"on_demand\",\"cause\":\"") + cause + "\",\"reason\":\"why\"}\n";
