@@ -88,8 +88,8 @@ CUresult for_each_run(ManagedMemory& memory, const ResidentTensor& tensor, const
 
 constexpr uint32_t kMostMisses = 3;  // of which each makes the departures without a comparison four times as many
 
-// On the lane for digests.
-CUresult compute_digest(ManagedMemory& memory, const ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks,
+// On the lane for digests. After an error its first kernels may be with the driver: they are a use of the tensor.
+CUresult compute_digest(ManagedMemory& memory, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks,
                         DigestCell cell, LaneUse* computed) noexcept {
   Lanes& lanes = memory.lanes;
   const CUstream stream = lanes.stream(Lanes::kDigests);
@@ -104,7 +104,9 @@ CUresult compute_digest(ManagedMemory& memory, const ResidentTensor& tensor, con
   if (result == CUDA_SUCCESS) result = memory.digests.finish(cell, stream);
   *computed = {Lanes::kDigests, lanes.advance(Lanes::kDigests)};
   const CUresult marked = lanes.mark(Lanes::kDigests);
-  return result == CUDA_SUCCESS ? marked : result;
+  if (result == CUDA_SUCCESS) result = marked;
+  if (result != CUDA_SUCCESS) tensor.uses.add(computed->lane, computed->position);
+  return result;
 }
 
 // The digest of bytes that are about to be copied out, beside the copy: what waits for the copy waits for both.
@@ -123,9 +125,20 @@ CUresult compute_beside(ManagedMemory& memory, ResidentTensor& tensor, const std
   return result;
 }
 
-// From here on a position on the to-host lane says that the digest is done with the bytes, too.
-CUresult wait_for_digest(Lanes& lanes, LaneUse computed) noexcept {
-  const CUresult result = lanes.wait_on(Lanes::kToHost, computed);
+// From here on a position on the to-host lane says that the digests are done with the bytes, too: `computed`, and those
+// that failed halfway. After an error the copy counts for nothing, because the bytes may not lose their place.
+CUresult wait_for_digests(ManagedMemory& memory, ResidentTensor& tensor, LaneUse computed) noexcept {
+  Lanes& lanes = memory.lanes;
+  LaneUses reading;
+  reading.add(computed.lane, computed.position);
+  for (const LaneUse& use : tensor.uses) {
+    if (use.lane == Lanes::kDigests) reading.add(use.lane, use.position);
+  }
+  if (tensor.uses.everything()) reading.add(Lanes::kDigests, lanes[Lanes::kDigests].issued);
+  if (lanes.known_complete(reading)) return CUDA_SUCCESS;
+  CUresult result = lanes.wait_on(Lanes::kToHost, reading);
+  if (result != CUDA_SUCCESS) result = lanes.host_wait(reading);
+  if (result != CUDA_SUCCESS) tensor.uses.merge(reading);
   lanes.advance(Lanes::kToHost);
   lanes.mark(Lanes::kToHost);
   return result;
@@ -178,11 +191,13 @@ CUresult copy_out_compared(ManagedMemory& memory, ResidentTensor& tensor, const 
   if (begun && compute_beside(memory, tensor, chunks, after, &beside) != CUDA_SUCCESS) {
     give_back_cell(memory, &beside.cell, beside.computed);
   }
-  const CUresult result = copy_out(memory, tensor, chunks, after);  // forgets the digest of what was in the slot
-  const bool in_time = !begun || wait_for_digest(memory.lanes, beside.computed) == CUDA_SUCCESS;
-  if (!in_time || result != CUDA_SUCCESS) give_back_cell(memory, &beside.cell, beside.computed);
+  CUresult result = copy_out(memory, tensor, chunks, after);  // forgets the digest of what was in the slot
+  const CUresult read = wait_for_digests(memory, tensor, begun ? beside.computed : comparison->computed);
+  if (result == CUDA_SUCCESS) result = read;
+  if (result != CUDA_SUCCESS) give_back_cell(memory, &beside.cell, beside.computed);
+  if (result != CUDA_SUCCESS) tensor.host_valid = false;
   if (result != CUDA_SUCCESS || skip) {
-    memory.digests.give_back(&comparison->cell);
+    give_back_cell(memory, &comparison->cell, comparison->computed);
     return result;
   }
   if (comparison->cell != kNoDigest) {

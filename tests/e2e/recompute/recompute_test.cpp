@@ -81,7 +81,7 @@ std::vector<int> recomputing_seeds(int count) {
   for (; static_cast<int>(known.size()) < count && next < 60; ++next) {
     if (Learned(next).managed(program(next)).repeated > 0) known.push_back(next);
   }
-  return known;
+  return {known.begin(), known.begin() + std::min<std::ptrdiff_t>(count, std::ssize(known))};
 }
 
 TEST(Recompute, GivesTheSameBits) {
