@@ -16,6 +16,7 @@ const char* error_name(CUresult result) noexcept {
 
 bool Activation::fail(std::string* why, const char* what, CUresult result) noexcept {
   *why = std::string(what) + " (" + error_name(result) + ")";
+  short_of_memory_ = result == CUDA_ERROR_OUT_OF_MEMORY;
   return false;
 }
 
@@ -34,6 +35,7 @@ bool Activation::settle() noexcept {
 }
 
 bool Activation::enter(const PlanIndex* plan_index, std::string* why) noexcept {
+  short_of_memory_ = false;
   if (!settle()) {
     *why = "the device failed";
     return false;
@@ -216,6 +218,7 @@ bool Activation::make_slots(std::string* why) noexcept {
     if (have) continue;
     *why =
         "the host tier (" + std::to_string(memory_.host.cap()) + " bytes) has no room for all that the plan offloads";
+    short_of_memory_ = true;
     return false;
   }
   return true;

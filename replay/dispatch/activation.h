@@ -21,6 +21,8 @@ class Activation {
   // All earlier entries of the log are issued. On success the device is idle and in the plan's start state; on failure
   // the on-demand mode can go on, and *why says what is missing.
   bool enter(const PlanIndex* plan_index, std::string* why) noexcept;
+  // After enter() failed: with more memory, of the device or the host, it might not have.
+  bool short_of_memory() const noexcept { return short_of_memory_; }
   // Waits for the device and leaves the memory as the pager expects it.
   void exit() noexcept;
 
@@ -64,6 +66,7 @@ class Activation {
   ManagedMemory& memory_;
   Pager& pager_;
   const PlanIndex* plan_index_ = nullptr;
+  bool short_of_memory_ = false;
   std::vector<ChunkIndex> chunks_;  // by plan chunk; kept between activations of the same plan
   std::vector<std::vector<ChunkIndex>> placements_;
   std::vector<ResidentTensor*> tensors_;  // by plan tensor

@@ -2,10 +2,11 @@
 // plan while one is in force. Made by the enforcer when the program first allocates.
 //
 //     application threads         thread "reprise"                               device
+//                                                                                lane kDigests: of what leaves
 //
 //     hook -> Enforcer -append-> CommandLog -> Dispatcher::run                   lane kToDevice: reloads
 //     hook -> Enforcer -append->  (a bounded     |- OnDemandExecutor: Pager  --> lane kToHost: offloads
-//     hook -> Enforcer -append->   ring)         '- PlanExecutor: Progress       lane 2, 3, ...: the program's streams
+//     hook -> Enforcer -append->   ring)         '- PlanExecutor: Progress       others: the program's streams
 //        |      ^                                     |
 //        |      '--- Waiter::done, grant; Faults <----'
 //        |

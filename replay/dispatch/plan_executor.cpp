@@ -43,6 +43,18 @@ void nap(long nanoseconds) noexcept {
 
 }  // namespace
 
+// The program goes on without the plan, and every reader of the run is told why.
+void PlanExecutor::refuse(uint32_t plan, const std::string& why, bool short_of_memory, bool for_good) noexcept {
+  log_line(for_good ? LogLevel::warn : LogLevel::info, "the plan cannot be used: %s", why.c_str());
+  shared_.run_log.write_on_demand(short_of_memory ? run_log::on_demand::refused : run_log::on_demand::unusable, why,
+                                  plan);
+  shared_.refusal.set(why);
+  shared_.refused_for_room.store(short_of_memory, std::memory_order_release);
+  shared_.dispatcher_divergences.fetch_add(1, std::memory_order_release);
+  if (for_good) shared_.plan_unusable[plan].store(true, std::memory_order_release);
+  resume_recording();
+}
+
 void PlanExecutor::activate(uint32_t plan, uint64_t iteration) noexcept {
   const PlanIndex* const plan_index = shared_.plans[plan].load(std::memory_order_acquire);
   std::string why = "it is gone";
@@ -50,25 +62,15 @@ void PlanExecutor::activate(uint32_t plan, uint64_t iteration) noexcept {
   if (plan_index == nullptr || !activation_.enter(plan_index, &why)) {
     // It may work at the next boundary: a percentage budget grows until the program's peak is reached.
     const bool for_good = ++refusals_[plan] == kPatience;
-    log_line(for_good ? LogLevel::warn : LogLevel::info, "the plan cannot be used: %s", why.c_str());
-    shared_.run_log.write_on_demand(run_log::on_demand::refused, why, plan);
-    shared_.refusal.set(why);
-    shared_.dispatcher_divergences.fetch_add(1, std::memory_order_release);
-    if (for_good) shared_.plan_unusable[plan].store(true, std::memory_order_release);
-    resume_recording();
-    return;
+    return refuse(plan, why, plan_index != nullptr && activation_.short_of_memory(), for_good);
   }
   refusals_[plan] = 0;
   if (!repeats_.begin(plan_index)) {
-    static const char no_digests[] = "the plan recomputes, and the device cannot compute the digests that guard it";
-    log_line(LogLevel::warn, "%s", no_digests);
-    shared_.run_log.write_on_demand(run_log::on_demand::refused, no_digests, plan);
-    shared_.refusal.set(no_digests);
     activation_.exit();
-    shared_.dispatcher_divergences.fetch_add(1, std::memory_order_release);
-    shared_.plan_unusable[plan].store(true, std::memory_order_release);
-    resume_recording();
-    return;
+    return refuse(plan,
+                  "it recomputes, and the device cannot compute the digests that guard it: make one with "
+                  "--no-recompute",
+                  false, true);
   }
   shared_.refusal.set({});
   if (plan_index != plan_index_) stopwatch_.open(&shared_, &memory_, plan_index, plan);

@@ -110,6 +110,7 @@ class PlanExecutor {
   bool anything_ready() noexcept;
   bool stuck() noexcept;
   void diverge(const char* why) noexcept;
+  void refuse(uint32_t plan, const std::string& why, bool short_of_memory, bool for_good) noexcept;
   void resume_recording() noexcept;
   void finish_submitted() noexcept;
   uint64_t activity_id(Instance instance) const noexcept;

@@ -190,7 +190,7 @@ class Enforcer final : public Handler {
   std::string unplanned_because_;  // told at the end, when no call was told that the budget is too small for it
   std::string on_demand_because_;  // as the run log says
   std::string plan_idle_because_;  // the plan that the user gave ruled no iteration
-  bool plan_was_refused_ = false;  // ... but was of this program
+  bool plan_lacked_room_ = false;  // ... but was of this program
   std::string not_yet_because_;    // what the planner lacked when it was asked last
   uint64_t not_yet_at_ = 0;        // iterations that were over then
   uint64_t part_since_ = 0;        // calls by the time that what repeated was first too small a part; 0: it never was

@@ -250,7 +250,7 @@ void Enforcer::write_end() noexcept {
 void Enforcer::say_plan_idle() noexcept {
   if (plan_idle_because_.empty() || config_.planner != nullptr || shared_.counters.iterations_planned.load() != 0)
     return;
-  if (plan_was_refused_) {
+  if (plan_lacked_room_) {
     log_line(
         LogLevel::warn,
         "%s: the plan never applied: %s; memory was managed on demand: give it a larger budget, or make a plan for "

@@ -160,7 +160,7 @@ void Enforcer::say_why_unplanned() noexcept {
   }
   if (config_.plan != nullptr && plan_count_ > 0) {
     plan_idle_because_ = why_idle();
-    plan_was_refused_ = !shared_.refusal.get().empty();
+    plan_lacked_room_ = !shared_.refusal.get().empty() && shared_.refused_for_room.load(std::memory_order_acquire);
   }
   if (plan_count_ > 0) return;
   if (planner_.state() == PlanState::running || planner_.state() == PlanState::ready) {

@@ -98,6 +98,7 @@ struct Shared {
   // number moves.
   std::atomic<uint64_t> dispatcher_divergences{0};
   Note refusal;  // why the plan that was to come in force last could not; empty: it could, or none was to
+  std::atomic<bool> refused_for_room{false};                  // ... with more memory it might have
   std::array<std::atomic<bool>, kMostPlans> plan_unusable{};  // by plan: activation is impossible for good
 };
 

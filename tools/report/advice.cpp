@@ -64,8 +64,8 @@ void advise_shortage(const Inputs& inputs, Advices& list) {
   if (most.least_bytes == 0) {
     list.push_back(
         {4, "Run it when the device has room",
-         fmt::format("{} works on {} at once, and other programs held the rest of the device. No budget helps "
-                     "with that.",
+         fmt::format("{} works on {} at once, and what the device, its driver and other programs left was less. A "
+                     "larger budget is no help.",
                      most.call, format_bytes(most.needed_bytes)),
          "nvidia-smi"});
     return;
@@ -133,11 +133,10 @@ void advise_unplanned(const Inputs& inputs, Advices& list) {
   const RunReason last = as_known(inputs, reasons.back());
   const auto is = [&](const auto& word) { return tools::says(last.cause, word); };
   if (is(run_log::on_demand::refused)) {
-    list.push_back(
-        {3, "Make room for the plan",
-         "It was ready and could not come in force. A larger --budget or --host-memory leaves more, or make a "
-         "plan for this budget.",
-         ""});
+    list.push_back({3, "Make room for the plan",
+                    "It was ready and had no room. A larger --budget or --host-memory leaves more, or make a "
+                    "plan for this budget.",
+                    ""});
   } else if (is(run_log::on_demand::never_began) && inputs.log->mode == "run") {
     list.push_back({3, "Let it repeat itself",
                     fmt::format("What it did behind the recorded iterations was not like them. {}", kRepeat), ""});

@@ -69,7 +69,7 @@ std::string on_demand_words(const RunLog& log) {
 
 // As the replay wrote it where it decided.
 void say_reason(const RunLog& log, const RunReason& one, uint64_t count, Sentences& say) {
-  if (tools::says(one.cause, run_log::on_demand::refused)) {
+  if (tools::says(one.cause, run_log::on_demand::refused) || tools::says(one.cause, run_log::on_demand::unusable)) {
     say.bad(fmt::format("Plan {} was to come in force and could not ({}): {}.", one.plan.value_or(0) + 1, times(count),
                         one.reason));
   } else if (tools::says(one.cause, run_log::on_demand::never_began)) {

@@ -3,24 +3,13 @@
 
 #include <algorithm>
 
-#include "tests/support/sample.h"
+#include "tests/unit/tools/report/sample_inputs.h"
 #include "tools/report/report.h"
 #include "tools/report/tensor_table.h"
 #include "tools/report/view/frames.h"
 
 namespace reprise::report {
 namespace {
-
-struct Sample {
-  trace::Trace trace = tools::test::sample_trace();
-  plan::Plan plan = tools::test::sample_plan();
-  RunLog log = parse_run_log(tools::test::sample_run_log());
-  Inputs inputs() const {
-    Inputs inputs{&trace, &plan, &log};
-    inputs.bound_ns = 360;
-    return inputs;
-  }
-};
 
 TEST(Answers, TheVerdictIsOneSentenceForEachKindOfInput) {
   Sample sample;
@@ -115,8 +104,8 @@ TEST(Answers, AdviceIsRankedAndHasNumbers) {
 // A reason may be long: it stands among the sentences, and nowhere else.
 TEST(Answers, AReasonIsSaidOnceOnAPage) {
   for (const std::string cause : {"too_small", "no_plan", "no_iteration", "no_repetition", "unfinished", "not_recorded",
-                                  "refused", "never_began"}) {
-    const bool of_plan = cause == "refused" || cause == "never_began";
+                                  "refused", "unusable", "never_began"}) {
+    const bool of_plan = cause == "refused" || cause == "unusable" || cause == "never_began";
     const RunLog log =
         parse_run_log(std::string("{\"kind\":\"start\",\"mode\":\"run\",\"budget_bytes\":1048576}\n") +
                       (of_plan ? "{\"kind\":\"plan\"}\n" : "") + "{\"kind\":\"on_demand\",\"cause\":\"" + cause +
@@ -127,6 +116,19 @@ TEST(Answers, AReasonIsSaidOnceOnAPage) {
     const size_t at = page.find("such and such");
     ASSERT_NE(at, std::string::npos) << cause << ": " << page;
     EXPECT_EQ(page.find("such and such", at + 1), std::string::npos) << cause << ": " << page;
+  }
+}
+
+// A plan that could not come in force is told to get more room only where that is what it lacked.
+TEST(Answers, RoomIsAdvisedWhereRoomWasLacking) {
+  for (const std::string cause : {"refused", "unusable"}) {
+    const RunLog log = parse_run_log(
+        "{\"kind\":\"start\",\"mode\":\"replay\",\"budget_bytes\":1048576}\n{\"kind\":\"plan\"}\n"
+        "{\"kind\":\"on_demand\",\"cause\":\"" +
+        cause + "\",\"reason\":\"such and such\",\"plan\":0}\n{\"kind\":\"end\"}\n");
+    const std::string page = make_data({nullptr, nullptr, &log}).dump();
+    EXPECT_NE(page.find("was to come in force and could not"), std::string::npos) << page;
+    EXPECT_EQ(page.find("Make room for the plan") != std::string::npos, cause == "refused") << page;
   }
 }
 
