@@ -64,7 +64,9 @@ void read_on_demand(const json& line, RunLog& log) {
 }
 
 void read_repeats(const json& line, RunLog& log) {
-  log.repeats.push_back({value_of(line, run_log::repeats::calls), value_of(line, run_log::repeats::iterations)});
+  uint64_t first = log.iterations.empty() ? 0 : log.iterations.back().index + 1;
+  if (!log.repeats.empty()) first = std::max(first, log.repeats.back().first + log.repeats.back().iterations);
+  log.repeats.push_back({first, value_of(line, run_log::repeats::calls), value_of(line, run_log::repeats::iterations)});
 }
 
 void read_shortage(const json& line, RunLog& log) {
@@ -259,23 +261,80 @@ std::string of_loops(const RunLog& log) {
   return loops.size() < 2 ? std::string() : fmt::format(" of {} loops", loops.size());
 }
 
-void keep_iterations(RunLog& log, uint64_t calls) {
-  const auto other = [calls](const RunIteration& it) { return !it.planned && it.calls != 0 && it.calls != calls; };
-  auto removed = static_cast<uint64_t>(std::count_if(log.iterations.begin(), log.iterations.end(), other));
-  log.iterations.erase(std::remove_if(log.iterations.begin(), log.iterations.end(), other), log.iterations.end());
-  for (const RunRepeats& over : log.repeats) removed += over.calls != calls ? over.iterations : 0;
-  std::erase_if(log.repeats, [calls](const RunRepeats& over) { return over.calls != calls; });
-  const auto half_over = [calls](const RunDivergence& one) {
-    return !one.loop_end && calls > 0 && 2 * one.call >= calls;
-  };
-  if (!log.counted) {
-    log.iterations_on_demand -= std::min(removed, log.iterations_on_demand);
-    log.iterations_left =
-        static_cast<uint64_t>(std::count_if(log.divergences.begin(), log.divergences.end(), half_over));
+namespace {
+
+// Numbers of iterations that are none of the program's loop.
+class Removed {
+ public:
+  void add(uint64_t first, uint64_t count) {
+    spans_.emplace_back(first, count);
+    count_ += count;
   }
-  if (log.iterations_left == 0 || log.divergences.empty() || !half_over(log.divergences.back())) return;
+  uint64_t count() const { return count_; }
+  // What remains moves up.
+  void renumber(uint64_t& number) const {
+    uint64_t below = 0;
+    for (const auto& [first, count] : spans_) below += number > first ? std::min(count, number - first) : 0;
+    number -= std::min(below, number);
+  }
+
+ private:
+  std::vector<std::pair<uint64_t, uint64_t>> spans_;
+  uint64_t count_ = 0;
+};
+
+Removed remove_other_loops(RunLog& log, uint64_t calls) {
+  Removed removed;
+  std::erase_if(log.iterations, [&](const RunIteration& it) {
+    const bool other = !it.planned && it.calls != 0 && it.calls != calls;
+    if (other) removed.add(it.index, 1);
+    return other;
+  });
+  std::erase_if(log.repeats, [&](const RunRepeats& over) {
+    if (over.calls != calls) removed.add(over.first, over.iterations);
+    return over.calls != calls;
+  });
+  return removed;
+}
+
+void renumber(RunLog& log, const Removed& removed) {
+  if (removed.count() == 0) return;
+  for (RunIteration& one : log.iterations) removed.renumber(one.index);
+  for (RunRepeats& one : log.repeats) removed.renumber(one.first);
+  for (RunActivity& one : log.activities) removed.renumber(one.iteration);
+  for (RunOverlap& one : log.overlaps) removed.renumber(one.iteration);
+  for (RunDivergence& one : log.divergences) {
+    removed.renumber(one.iteration);
+    if (one.resumed) removed.renumber(*one.resumed);
+  }
+  removed.renumber(log.first_activation);
+}
+
+bool is_half_over(const RunDivergence& one, uint64_t calls) {
+  return !one.loop_end && calls > 0 && 2 * one.call >= calls;
+}
+
+// Did the program leave its last iteration for what is behind the loop, and no other one came?
+bool left_its_last(const RunLog& log, uint64_t calls) {
+  if (log.iterations_left == 0) return false;
+  if (log.activation_count + log.divergences.size() == 0) return log.ended && log.ending.empty();  // no plan to leave
+  if (log.divergences.empty() || !is_half_over(log.divergences.back(), calls)) return false;
   const RunDivergence& last = log.divergences.back();
-  log.last_left_ended = !last.resumed && !log.iterations.empty() && log.iterations.back().index < last.iteration;
+  return !last.resumed && !log.iterations.empty() && log.iterations.back().index < last.iteration;
+}
+
+}  // namespace
+
+void keep_iterations(RunLog& log, uint64_t calls) {
+  const Removed removed = remove_other_loops(log, calls);
+  renumber(log, removed);
+  if (!log.counted) {
+    log.iterations_on_demand -= std::min(removed.count(), log.iterations_on_demand);
+    log.iterations_left =
+        static_cast<uint64_t>(std::count_if(log.divergences.begin(), log.divergences.end(),
+                                            [calls](const RunDivergence& one) { return is_half_over(one, calls); }));
+  }
+  log.last_left_ended = left_its_last(log, calls);
 }
 
 uint64_t median_iteration_ns(const RunLog& log, bool planned) {

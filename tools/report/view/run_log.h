@@ -67,7 +67,9 @@ struct RunShortage {
   uint64_t needed_bytes = 0;
   uint64_t least_bytes = 0;  // the smallest budget for it
 };
+// So many iterations were over when they were seen to repeat.
 struct RunRepeats {
+  uint64_t first = 0;  // its number
   uint64_t calls = 0;
   uint64_t iterations = 0;
 };
@@ -159,8 +161,8 @@ inline uint64_t all_iterations(const RunLog& log) {
 std::string of_loops(const RunLog& log);
 
 // While nothing is planned, the log counts whatever repeats, short loops in the program's set-up included. Keeps the
-// iterations on demand that have the calls of the real iteration; 0: there is none. And counts what left its plan,
-// where the log of an older release does not say it.
+// iterations on demand that have the calls of the real iteration; 0: there is none. What is left gets new numbers, as
+// it is counted. And counts what left its plan, where the log of an older release does not say it.
 void keep_iterations(RunLog& log, uint64_t calls);
 
 // Median wall time of the iterations that were planned (or on demand), 0 when there were none.

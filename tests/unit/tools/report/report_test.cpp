@@ -272,6 +272,51 @@ TEST(Report, AllIterationsAndAllOfTheTimeCount) {
   EXPECT_NE(make_summary(inputs).find("8 of 12 iterations planned"), std::string::npos) << make_summary(inputs);
 }
 
+// What is left out of the count, loops of the program's set-up, has no numbers either.
+TEST(Report, IterationsAreNumberedAsTheyAreCounted) {
+  const RunLog log = parse_run_log(
+      "{\"kind\":\"repeats\",\"calls\":9,\"iterations\":2}\n"
+      "{\"kind\":\"iteration\",\"index\":2,\"mode\":\"on_demand\",\"wall_ns\":1000,\"calls\":9}\n"
+      "{\"kind\":\"repeats\",\"calls\":90,\"iterations\":2}\n"
+      "{\"kind\":\"plan\",\"calls\":90}\n"
+      "{\"kind\":\"iteration\",\"index\":5,\"mode\":\"on_demand\",\"wall_ns\":9000,\"calls\":90}\n"
+      "{\"kind\":\"activate\",\"iteration\":6}\n"
+      "{\"kind\":\"iteration\",\"index\":6,\"mode\":\"planned\",\"wall_ns\":8000}\n"
+      "{\"kind\":\"overlap\",\"iteration\":6,\"copy_ns\":1}\n"
+      "{\"kind\":\"activity\",\"iteration\":6,\"vertex\":0,\"engine\":\"compute\"}\n"
+      "{\"kind\":\"divergence\",\"iteration\":7,\"call\":3}\n"
+      "{\"kind\":\"activate\",\"iteration\":8}\n"
+      "{\"kind\":\"end\",\"iterations_planned\":1,\"iterations_on_demand\":3,\"iterations_unfinished\":0,"
+      "\"divergences\":1}\n");
+  RunLog again = log;
+  keep_iterations(again, 90);
+  for (const RunLog* one : {&log, static_cast<const RunLog*>(&again)}) {
+    ASSERT_EQ(one->iterations.size(), 2u);
+    EXPECT_EQ(one->iterations[0].index, 2u) << "behind the two that were over when they were seen to repeat";
+    EXPECT_EQ(one->iterations[1].index, 3u);
+    EXPECT_EQ(one->first_activation, 3u);
+    EXPECT_EQ(one->overlaps.at(0).iteration, 3u);
+    EXPECT_EQ(one->activities.at(0).iteration, 3u);
+    EXPECT_EQ(one->divergences.at(0).iteration, 4u);
+    EXPECT_EQ(one->divergences.at(0).resumed, 5u);
+  }
+}
+
+// Its plan came too late, so no divergence tells how its last iteration went over into the end.
+TEST(Report, AProgramThatEndedInOrderLeftNoIterationUnfinished) {
+  const auto cards = [](const std::string& end) {
+    const RunLog log = parse_run_log(
+        "{\"kind\":\"plan\",\"calls\":90}\n{\"kind\":\"end\",\"iterations_planned\":0,\"iterations_on_demand\":2,"
+        "\"iterations_unfinished\":1,\"divergences\":0}\n" +
+        end);
+    return text_of_cards(headline_section({nullptr, nullptr, &log}));
+  };
+  EXPECT_NE(cards("").find("0 of 3 planned; 2 on demand, the last one ended the loop;"), std::string::npos)
+      << cards("");
+  const std::string failed = cards("{\"kind\":\"program_end\",\"exit_code\":3}\n");
+  EXPECT_NE(failed.find("2 on demand, 1 not finished;"), std::string::npos) << failed;
+}
+
 // What the replay has counted is the number everywhere, with the recording and without it.
 TEST(Report, IterationsAreCountedOnce) {
   const std::string text =
