@@ -265,16 +265,49 @@ void advise_planning_first(const Inputs& inputs, Advices& list) {
        "reprise record; reprise plan; reprise replay"});
 }
 
+// Of the plan's offloads, those for which the host may have the bytes from before: of what lives on from iteration to
+// iteration, and of what has left already. More than these no fact saves where nothing is computed again.
+uint64_t bytes_that_may_stay_away(const plan::Plan& plan) {
+  std::vector<bool> left(plan.tensors.size(), false);
+  uint64_t bytes = 0;
+  for (const plan::Vertex& vertex : plan.vertices) {
+    if (vertex.kind != plan::VertexKind::offload) continue;
+    const plan::Tensor& tensor = plan.tensors[vertex.tensor];
+    const bool known_there = tensor.allocate_call == plan::kNone || left[vertex.tensor];
+    if (known_there && !vertex.clean) bytes += tensor.size;
+    left[vertex.tensor] = true;
+  }
+  return bytes;
+}
+
+// What facts would buy depends on safety, which a plan does not hold: "" for nothing.
+std::string worth_of_facts(const Inputs& inputs) {
+  const std::string all = format_bytes(inputs.plan->offload_bytes);
+  const uint64_t some = bytes_that_may_stay_away(*inputs.plan);
+  const std::string safety = inputs.log == nullptr ? "" : inputs.log->safety;
+  if (tools::says(safety, run_log::start::strict)) {
+    if (some == 0) return "";
+    return fmt::format(
+        "At most {} of the {} that go to the host in each iteration may then stay away, those that kernels only read.",
+        format_bytes(some), all);
+  }
+  const std::string what =
+      fmt::format("ome of the {} that go to the host in each iteration may then stay away or be computed again", all);
+  if (!safety.empty()) return "S" + what + ".";
+  return fmt::format("With --safety trusted or audited s{}; with strict {} go all the same.", what,
+                     some == 0 ? "they" : "most of them");
+}
+
 void advise_facts(const Inputs& inputs, Advices& list) {
   if (inputs.known_share < 0 || inputs.known_share > 0.5 || inputs.plan == nullptr) return;
   if (inputs.plan->offload_bytes == 0) return;
-  list.push_back(
-      {0.015, "Let Reprise find out what kernels do",
-       fmt::format("That is known for {:.0f} % of the computing; all other kernels are taken to change all that "
-                   "they are given. With --safety trusted or audited some of the {} that go to the host in each "
-                   "iteration may then stay away or be computed again; with strict most of them go all the same.",
-                   100 * inputs.known_share, format_bytes(inputs.plan->offload_bytes)),
-       "reprise run --examine 60 ..."});
+  const std::string worth = worth_of_facts(inputs);
+  if (worth.empty()) return;
+  list.push_back({0.015, "Let Reprise find out what kernels do",
+                  fmt::format("That is known for {} of the computing; all other kernels are taken to change all that "
+                              "they are given. {}",
+                              fmt::format("{:.0f} %", 100 * inputs.known_share), worth),
+                  "reprise run --examine 60 ..."});
 }
 
 void advise_unmanaged(const Inputs& inputs, Advices& list) {

@@ -101,6 +101,30 @@ TEST(Answers, AdviceIsRankedAndHasNumbers) {
   EXPECT_EQ(titles[4].find("9.0 MiB (75 % of the peak) at the least"), 0u) << titles[3];
 }
 
+// With strict safety nothing is computed again, and the first offload of what was made in the iteration has to be.
+TEST(Answers, ToFindOutWhatKernelsDoIsAdvisedWhereThatSavesTransfers) {
+  Sample sample;
+  const auto advised = [&](const std::string& safety) {
+    sample.log.safety = safety;
+    Inputs inputs = sample.inputs();
+    inputs.known_share = 0.25;
+    for (const Json& one : advice_section(inputs)) {
+      if (one.at("title") == "Let Reprise find out what kernels do") return one.at("detail").get<std::string>();
+    }
+    return std::string();
+  };
+  EXPECT_EQ(advised("strict"), "") << "its one tensor is made, leaves once and comes back";
+  EXPECT_NE(advised("trusted").find("may then stay away or be computed again."), std::string::npos);
+  EXPECT_EQ(advised("trusted").find("strict"), std::string::npos);
+  EXPECT_NE(advised("audited"), "");
+  EXPECT_NE(advised("").find("with strict they go all the same"), std::string::npos) << "not known";
+  sample.plan.tensors[2].allocate_call = plan::kNone;  // it lives on: the host has what came back
+  EXPECT_NE(advised("strict").find("At most 4.0 MiB of the 4.0 MiB that go to the host in each iteration may then stay "
+                                   "away, those that kernels only read."),
+            std::string::npos)
+      << advised("strict");
+}
+
 // A reason may be long: it stands among the sentences, and nowhere else.
 TEST(Answers, AReasonIsSaidOnceOnAPage) {
   for (const std::string cause : {"too_small", "no_plan", "no_iteration", "no_repetition", "unfinished", "not_recorded",
