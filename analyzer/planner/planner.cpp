@@ -15,6 +15,7 @@
 #include "analyzer/planner/variants.h"
 #include "analyzer/planner/workload.h"
 #include "analyzer/verify/verify.h"
+#include "preload/base/readable.h"
 #include "preload/trace/names.h"
 
 namespace reprise::analyzer {
@@ -22,11 +23,8 @@ namespace {
 
 constexpr uint64_t kNear = 80;  // a form of the program is nearly as fast within this part of the best one's time
 
-std::string bytes_text(uint64_t bytes) {
-  const bool large = bytes >= uint64_t{1} << 30;
-  return fmt::format("{} bytes ({:.2f} {})", bytes, static_cast<double>(bytes) / (large ? 0x1p30 : 0x1p20),
-                     large ? "GiB" : "MiB");
-}
+// To be typed, and to be read.
+std::string bytes_text(uint64_t bytes) { return fmt::format("{} bytes ({})", bytes, readable_bytes(bytes)); }
 
 Result<uint64_t> budget_of(const Workload& workload, const PlanOptions& options) {
   if (options.budget_bytes != 0) return options.budget_bytes;

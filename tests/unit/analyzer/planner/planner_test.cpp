@@ -1,9 +1,11 @@
 // From a trace to a verified plan, end to end.
 #include "analyzer/planner/planner.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "analyzer/verify/verify.h"
+#include "preload/base/readable.h"
 #include "tests/support/graph_builder.h"
 #include "tests/support/trace_builder.h"
 
@@ -70,7 +72,18 @@ TEST(Planner, SaysWhichKernelNeedsMore) {
   ASSERT_FALSE(plan.ok());
   EXPECT_EQ(plan.status().code(), StatusCode::infeasible);
   EXPECT_NE(plan.status().message().find("forward"), std::string::npos) << plan.status().message();
-  EXPECT_NE(plan.status().message().find(std::to_string(12 * kChunk)), std::string::npos) << plan.status().message();
+  // To be typed, and as all other messages show sizes.
+  const std::string least = fmt::format("at least {} bytes ({}) are needed", 12 * kChunk, readable_bytes(12 * kChunk));
+  EXPECT_NE(plan.status().message().find(least), std::string::npos) << plan.status().message();
+}
+
+TEST(Planner, ItsSizesForPeopleAreAsInAllOtherMessages) {
+  plan::Plan plan;
+  plan.peak_bytes = uint64_t{3} << 30;
+  plan.chunk_bytes = 2 << 20;
+  const std::string text = explain(plan, {});
+  EXPECT_NE(text.find("memory      peak 3.0 GiB, budget 0 B,"), std::string::npos) << text;
+  EXPECT_NE(text.find(" chunks of 2.0 MiB,"), std::string::npos) << text;
 }
 
 // Each part of the smallest budget is named, with its bytes, and none that is nothing.
