@@ -7,6 +7,7 @@ import sys
 import tempfile
 import unittest
 
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 BUILD = pathlib.Path(sys.argv.pop(1) if len(sys.argv) > 1 else "build/release").resolve()
 
 
@@ -72,6 +73,26 @@ class Installed(unittest.TestCase):
                 with self.subTest(f"{page.name}: {name}"):
                     there = (home / name).exists() or list((home / "docs/decisions").glob(f"{pathlib.Path(name).name}-*.md"))
                     self.assertTrue(there, "is not installed")
+
+    def test_links_of_pages_lead_to_what_is_installed(self):
+        home = self.prefix / "share/doc/reprise"
+        for page in home.rglob("*.md"):
+            for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text()):
+                with self.subTest(f"{page.relative_to(home)}: {target}"):
+                    self.assertTrue(re.match("https?://", target) or (page.parent / target).exists(), "is not installed")
+
+    def test_pages_say_what_is_in_the_source_tree_alone(self):
+        home = self.prefix / "share/doc/reprise"
+        tracked = subprocess.run(["git", "-C", str(ROOT), "ls-files"], capture_output=True, text=True).stdout.splitlines()
+        sources = {str(parent) for name in tracked for parent in (pathlib.PurePath(name), *pathlib.PurePath(name).parents)}
+        for page in (*home.glob("*.md"), *(home / "docs").glob("*.md")):
+            text = page.read_text()
+            names = {name.rstrip("/") for name in re.findall(r"`([\w.-]+/[\w./-]*)`", text)} & sources
+            places = (home, self.prefix / "lib/reprise")
+            absent = sorted(name for name in names if not any((place / name).exists() for place in places))
+            with self.subTest(f"{page.relative_to(home)}: {absent[:3]}"):
+                told = re.search(r"source\s+tree,\s+which\s+no\s+package\s+installs", text)
+                self.assertTrue(told or not absent, "does not say that these are in the source tree")
 
     def test_the_trainer_keeps_its_symbols(self):
         names = subprocess.run(["nm", "-C", str(self.prefix / "lib/reprise/examples/chargpt")], capture_output=True, text=True).stdout
