@@ -6,6 +6,10 @@ import re
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 # Folders and files whose texts a user may meet while a program of theirs runs.
 LAUNCHER = ("tools/launch/*.cpp", "tools/commands/run.cpp", "tools/commands/record.cpp", "tools/commands/replay.cpp", "tools/commands/audit.cpp")
+# ... of what all commands say of files and sizes, and of the two that come first; and of why there is no plan, which runs say, too.
+COMMANDS = ("tools/cli/*.cpp", "tools/report/inputs.cpp", "tools/report/same_recording.cpp", "tools/commands/plan.cpp", "tools/commands/report.cpp")
+PLANNER = ("analyzer/planner/planner.cpp", "analyzer/planner/workload.cpp", "analyzer/iteration/*.cpp", "analyzer/taskgraph/build.cpp",
+           "analyzer/policies/registry.cpp")
 LIBRARY = ("preload/**/*.cpp", "replay/**/*.cpp")
 LEAST_WORDS = 4
 LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""docs/troubleshooting.md against the sources: each message on the page exists there, and each text of the launcher and the preloaded library
-is on the page or in no_help.txt, whose lines exist, too."""
+"""docs/troubleshooting.md against the sources: each message on the page exists there, and each text of the launcher, the
+preloaded library, the planner, `plan` and `report` is on the page or in no_help.txt, whose lines exist, too."""
 import pathlib
 import sys
 import unittest
 
 sys.dont_write_bytecode = True
-from messages import LAUNCHER, LIBRARY, ROOT, messages_of, names, plain, rows_of, texts_of  # noqa: E402
+from messages import COMMANDS, LAUNCHER, LIBRARY, PLANNER, ROOT, messages_of, names, plain, rows_of, texts_of  # noqa: E402
 
 PAGE = ROOT / "docs/troubleshooting.md"
 NO_HELP = pathlib.Path(__file__).with_name("no_help.txt")
@@ -23,7 +23,7 @@ class Messages(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.rows = [plain(row) for row in rows_of(PAGE.read_text())]
-        cls.said = {plain(text): where for text, where in messages_of((*LAUNCHER, *LIBRARY)).items()}
+        cls.said = {plain(text): where for text, where in messages_of((*LAUNCHER, *LIBRARY, *COMMANDS, *PLANNER)).items()}
         cls.anything = [plain(text) for text in messages_of(ALL, least_words=1)]
 
     def test_each_message_of_the_page_exists(self):
