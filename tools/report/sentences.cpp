@@ -4,6 +4,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <set>
+#include <sstream>
 
 #include "tools/cli/run_log_value.h"
 #include "tools/cli/sizes.h"
@@ -151,6 +153,46 @@ void say_trace_state(const Inputs& inputs, Sentences& say) {
   }
 }
 
+// "0x1234 (libfoo.so)": nothing is known of this frame but where it is.
+std::string file_of_bare_frame(const std::string& frame) {
+  const size_t open = frame.find(" (");
+  const bool bare = frame.rfind("0x", 0) == 0 && open != std::string::npos && frame.back() == ')';
+  return bare ? frame.substr(open + 2, frame.size() - open - 3) : std::string();
+}
+
+// A program without a build id is known by its content.
+std::set<std::string> files_without_build_id(const trace::Trace& trace) {
+  const auto path = trace.info.find("program.path");
+  const std::string program = path == trace.info.end() ? "" : path->second.substr(path->second.rfind('/') + 1);
+  std::set<std::string> files;
+  for (const std::string& site : trace.call_sites) {
+    std::istringstream frames(site);
+    for (std::string frame; std::getline(frames, frame);) {
+      const std::string file = file_of_bare_frame(frame);
+      if (!file.empty() && file != program && trace.info.count("module." + file) == 0) files.insert(file);
+    }
+  }
+  return files;
+}
+
+void say_bare_frames(const Inputs& inputs, Sentences& say) {
+  if (inputs.trace == nullptr || inputs.no_lines) return;
+  constexpr size_t kMostNamed = 3;
+  const std::set<std::string> files = files_without_build_id(*inputs.trace);
+  if (files.empty()) return;
+  std::string names;
+  size_t named = 0;
+  for (const std::string& file : files) {
+    if (named++ < kMostNamed) names += (names.empty() ? "" : ", ") + file;
+  }
+  if (files.size() > kMostNamed) names += fmt::format(" and {} more", files.size() - kMostNamed);
+  const bool one = files.size() == 1;
+  say.note(fmt::format(
+      "Calls of {} are shown as addresses: {}, so that {} file cannot be told from another one of its name. "
+      "Link {} with -Wl,--build-id.",
+      names, one ? "it has no build id" : "they have no build ids", one ? "its" : "such a", one ? "it" : "them"));
+}
+
 void say_opaque(const Inputs& inputs, Sentences& say) {
   if (inputs.plan == nullptr) return;
   const auto opaque = std::count_if(inputs.plan->calls.begin(), inputs.plan->calls.end(),
@@ -194,9 +236,9 @@ std::string plural(uint64_t count, const char* noun) {
 
 Json sentences_section(const Inputs& inputs) {
   Sentences say;
-  for (const auto rule :
-       {say_ending, say_budget, say_plan_state, say_plan_in_force, say_messages, say_examined, say_divergences,
-        say_safety, say_steady_state, say_prediction, say_bounds, say_opaque, say_unmanaged, say_trace_state}) {
+  for (const auto rule : {say_ending, say_budget, say_plan_state, say_plan_in_force, say_messages, say_examined,
+                          say_divergences, say_safety, say_steady_state, say_prediction, say_bounds, say_opaque,
+                          say_unmanaged, say_trace_state, say_bare_frames}) {
     rule(inputs, say);
   }
   return say.take();

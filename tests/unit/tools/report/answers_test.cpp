@@ -438,6 +438,31 @@ TEST(Answers, AFunctionThatOnlyAllocatesForOthersIsNotWhoAsked) {
   EXPECT_EQ(own_frame(trace.call_sites[1], passing), "matmul(int) (x)");
 }
 
+// Nothing tells such a file from another of its name, so its frames get neither functions nor lines.
+TEST(Answers, ALibraryWithoutABuildIdIsNamed) {
+  Sample sample;
+  const auto said = [&] {
+    for (const Json& one : sentences_section(sample.inputs())) {
+      const auto text = one.at("text").get<std::string>();
+      if (text.find("build id") != std::string::npos) return text;
+    }
+    return std::string();
+  };
+  sample.trace.info["program.path"] = "/opt/trainer";
+  sample.trace.info["module.libknown.so"] = "abcd /opt/libknown.so";
+  sample.trace.call_sites = {"0x12 (libplain.so)\n0x34 (libplain.so)\nf()+0x1 (libother.so)", "0x5 (libknown.so)",
+                             "0x6 (trainer)\n0x7"};
+  EXPECT_EQ(said(),
+            "Calls of libplain.so are shown as addresses: it has no build id, so that its file cannot be told from "
+            "another one of its name. Link it with -Wl,--build-id.");
+  sample.trace.call_sites = {"0x1 (a.so)", "0x1 (b.so)", "0x1 (c.so)", "0x1 (d.so)"};
+  EXPECT_EQ(said().find("Calls of a.so, b.so, c.so and 1 more are shown as addresses: they have no build ids"), 0u)
+      << said();
+  Inputs inputs = sample.inputs();
+  inputs.no_lines = true;
+  EXPECT_EQ(sentences_section(inputs).dump().find("build id"), std::string::npos) << "libdw is missing: that is said";
+}
+
 TEST(Answers, FramesForTitlesAreShort) {
   EXPECT_EQ(short_frame("main (program)"), "main");
   EXPECT_EQ(
