@@ -96,6 +96,8 @@ void PlanExecutor::activate(uint32_t plan, uint64_t iteration) noexcept {
       .add(run_log::activate::plan, uint64_t{plan})
       .add(run_log::activate::vmm_calls, memory_.mappings.driver_calls() - calls);
   shared_.run_log.write(line);
+  log_line(LogLevel::info, "plan %u is in force from iteration %llu on", plan + 1,
+           static_cast<unsigned long long>(iteration));
 }
 
 bool PlanExecutor::step() noexcept {

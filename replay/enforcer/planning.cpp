@@ -359,6 +359,11 @@ void Enforcer::take_plan(uint64_t sequence) noexcept {
       .add(run_log::plan::reload_bytes, plan.reload_bytes);
   add_audited(*plan_index, &line);
   shared_.run_log.write(line);
+  log_line(LogLevel::info, "plan %u: %zu calls, %s on the device, %s out and %s back in an iteration of %.1f ms",
+           plan_count_ + 1, words_of(*plan_index).size(),
+           readable_bytes(plan.chunk_count * plan.chunk_bytes + plan.reserved_bytes).c_str(),
+           readable_bytes(plan.offload_bytes).c_str(), readable_bytes(plan.reload_bytes).c_str(),
+           static_cast<double>(plan.predicted_ns) / 1e6);
   tell_audited(plan);
   if (!plan_index->repeats.empty()) identify_kernels();
   shared_.plans[plan_count_++].store(plan_index, std::memory_order_release);

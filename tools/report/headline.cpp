@@ -78,9 +78,16 @@ Json moved_card(const std::string& label, uint64_t out, uint64_t back, const std
               fmt::format("{} out, {} back{}", format_bytes(out), format_bytes(back), more));
 }
 
+// What was not hidden was waited for, or ran while there was nothing to compute.
+std::string hidden_words(const Inputs& inputs, const Facts& facts) {
+  if (facts.hidden < 0) return "";
+  const bool none_waited = inputs.log != nullptr && stall_share(*inputs.log) == 0;
+  return fmt::format("; {:.0f} % hidden behind computing{}", 100 * facts.hidden,
+                     none_waited && facts.hidden < 0.995 ? "; the rest ran in gaps where nothing waited for it" : "");
+}
+
 Json traffic_card(const Inputs& inputs, const Facts& facts) {
-  const std::string hidden =
-      facts.hidden < 0 ? "" : fmt::format("; {:.0f} % hidden behind computing", 100 * facts.hidden);
+  const std::string hidden = hidden_words(inputs, facts);
   if (inputs.log == nullptr) {
     if (inputs.plan == nullptr) return nullptr;
     return moved_card("Moved per iteration, predicted", inputs.plan->offload_bytes, inputs.plan->reload_bytes, hidden);

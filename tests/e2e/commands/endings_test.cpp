@@ -238,6 +238,11 @@ TEST_F(Endings, AMisspeltVariableIsSaidOnce) {
   Environment alone = merged(preloaded("50%"), misspelt);
   alone.erase("REPRISE_BUDGET");
   EXPECT_EQ(run(trainer("3"), alone).err, said);
+  const std::string of_device =
+      "reprise: simulated device: REPRISE_SIM_MEMROY: no such variable; did you mean REPRISE_SIM_MEMORY?\n";
+  Environment device = preloaded("50%");
+  device["REPRISE_SIM_MEMROY"] = "1GiB";
+  EXPECT_TRUE(has(run(trainer("3"), device).err, of_device));
   std::vector<std::string> words = {built("bin/reprise"),    "run", "--device", "sim", "--budget", "50%", "-o",
                                     scratch_.path("a.html"), "--"};
   const std::vector<std::string> program = trainer("3");
@@ -247,6 +252,22 @@ TEST_F(Endings, AMisspeltVariableIsSaidOnce) {
   const std::string all = run(words, launched).err;
   EXPECT_EQ(all.find(said), 0u) << all;
   EXPECT_EQ(all.find("BUGDET", said.size()), std::string::npos) << all;
+  launched = merged(simulated_device(), {{"REPRISE_SIM_MEMROY", "1GiB"}});
+  launched.erase("LD_LIBRARY_PATH");
+  const std::string once = run(words, launched).err;
+  const size_t first = once.find("REPRISE_SIM_MEMROY: no such variable");
+  EXPECT_NE(first, std::string::npos) << once;
+  EXPECT_EQ(once.find("MEMROY", first + 20), std::string::npos) << once;
+}
+
+TEST_F(Endings, WhoAsksForMoreWordsIsToldOfPlans) {
+  Environment environment = preloaded("90%");
+  EXPECT_FALSE(has(run(trainer("10"), environment).err, "reprise: plan "));
+  environment["REPRISE_LOG"] = "info";
+  const std::string all = run(trainer("10"), environment).err;
+  const size_t made = all.find("reprise: plan 1: ");
+  EXPECT_NE(made, std::string::npos) << all;
+  EXPECT_NE(all.find("reprise: plan 1 is in force from iteration ", made), std::string::npos) << all;
 }
 
 // A limit of the process counts for addresses that are reserved, though they take no memory.

@@ -60,6 +60,19 @@ TEST(Answers, AShortWaitIsNoneNowhere) {
   EXPECT_NE(page().find("and waited for no transfer"), std::string::npos);
 }
 
+// Copies that ran while nothing computed were waited for, or they were not: the card does not leave that open.
+TEST(Answers, WhatIsNotHiddenAndNotWaitedForRanInGaps) {
+  Sample sample;
+  const auto cards = [&] { return headline_section(sample.inputs()).dump(); };
+  EXPECT_NE(cards().find("20 % hidden behind computing\""), std::string::npos) << cards();
+  for (RunIteration& one : sample.log.iterations) one.stall_ns = 0;
+  EXPECT_NE(cards().find("20 % hidden behind computing; the rest ran in gaps where nothing waited for it"),
+            std::string::npos)
+      << cards();
+  for (RunOverlap& one : sample.log.overlaps) one.both_ns = one.copy_ns;
+  EXPECT_NE(cards().find("100 % hidden behind computing\""), std::string::npos) << cards();
+}
+
 // Computing alone is a figure of the run and one of the recording; which is which is said, and why they differ.
 TEST(Answers, KernelsThatTookAnotherTimeThanWhenRecordedAreExplained) {
   Sample sample;
