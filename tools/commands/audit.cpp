@@ -15,6 +15,7 @@
 #include "tools/cli/message.h"
 #include "tools/cli/run_log_value.h"
 #include "tools/cli/sizes.h"
+#include "tools/doctor/checks.h"
 #include "tools/launch/audit_log.h"
 #include "tools/launch/session.h"
 
@@ -157,6 +158,7 @@ class Audit {
 int run_audit(const AuditOptions& options, const ProgramArguments& program) {
   Result<Settings> checked = check_session(options.session, program);
   if (!checked.ok()) return fail(checked.status());
+  say_without_driver(checked.value().device == "sim");
   return Audit(options, std::move(checked.value()), program).run();
 }
 

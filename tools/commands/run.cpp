@@ -123,7 +123,10 @@ void tell_about_trace(const std::string& name, const Outcome& outcome) {
 }
 
 int run_run(const RunOptions& options, const ProgramArguments& program) {
-  if (options.session.defragment) return run_defragmented(options.session, program);
+  if (options.session.defragment) {
+    say_without_driver(options.session.device == "sim");
+    return run_defragmented(options.session, program);
+  }
   const std::string name =
       options.report.empty() ? fmt::format("reprise-report-{}.html", short_name(program.arguments)) : options.report;
   const std::string report = absolute_path(name);

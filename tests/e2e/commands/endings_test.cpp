@@ -340,7 +340,10 @@ TEST_F(Endings, TooLittleHostMemoryIsCalledThat) {
 TEST_F(Endings, WithoutADriverThatIsTheReason) {
   const Environment none = {{"REPRISE_DRIVER", scratch_.path("no.so")}};
   for (const std::vector<std::string>& command :
-       {std::vector<std::string>{"run", "--budget", "50%", "-o", scratch_.path("a.html")}, {"record", "-o", trace_}}) {
+       {std::vector<std::string>{"run", "--budget", "50%", "-o", scratch_.path("a.html")},
+        {"record", "-o", trace_},
+        {"run", "--defragment"},
+        {"audit"}}) {
     std::vector<std::string> words = {built("bin/reprise")};
     words.insert(words.end(), command.begin(), command.end());
     words.insert(words.end(), {"--", "/bin/sh", "-c", "echo \"the program's own line\" >&2"});
