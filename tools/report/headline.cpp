@@ -201,8 +201,10 @@ std::string make_summary(const Inputs& inputs) {
       : ran && after > 0 && !inputs.ending.empty()
           ? fmt::format("peak {} for {} that the program had asked for until it ended with {}", format_bytes(after),
                         format_bytes(facts.peak_before), inputs.ending)
-      : after > 0 ? "peak " + peak_words(after, facts.peak_before)
-                  : fmt::format("peak {}", format_bytes(facts.peak_before));
+      : ran && after == 0 && !inputs.ending.empty() ? fmt::format("the program ended with {}, having asked for {}",
+                                                                  inputs.ending, format_bytes(facts.peak_before))
+      : after > 0                                   ? "peak " + peak_words(after, facts.peak_before)
+                                                    : fmt::format("peak {}", format_bytes(facts.peak_before));
   if (ran && facts.actual_ns > 0) {
     line += fmt::format(", {} per iteration", format_duration(facts.actual_ns));
     line += measured_iteration(*inputs.log, facts);
