@@ -42,7 +42,8 @@ std::optional<Layout> place_again(const TaskGraph& graph, Schedule& schedule, ui
                                   std::span<const uint32_t> moved, const std::vector<uint64_t>& start_ns);
 
 // The offsets of small transient tensors in the plan's slab region, first fit over their lifetimes at multiples of 512
-// bytes. Sets Tensor::slab_offset; returns the bytes of the region (of several devices', the largest).
+// bytes, never over a chunk's end. Sets Tensor::slab_offset; returns the bytes of the region (of several devices', the
+// largest).
 uint64_t place_small_tensors(TaskGraph& graph);
 
 }  // namespace reprise::analyzer

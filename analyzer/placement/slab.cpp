@@ -12,23 +12,37 @@ namespace {
 
 constexpr uint64_t kAlignment = 512;  // what cuMemAlloc guarantees is 256; PyTorch assumes 512
 
-// Bytes from zero to an end, with holes. Holes are found by size and by place, for there may be many thousands.
+// Bytes from zero to an end, with holes. Holes are found by size and by place, for there may be many thousands. What is
+// taken never lies over a chunk's end: where no plan is in force the region moves a chunk at a time (replay/memory/
+// blocks.h), by the address at which a tensor begins.
 class Region {
  public:
+  explicit Region(uint64_t chunk_bytes) : chunk_bytes_(chunk_bytes) {}
+
   // The lowest place.
   uint64_t take(uint64_t bytes) {
-    uint64_t at = end_;
+    uint64_t at = within_a_chunk(end_, bytes);
+    uint64_t hole = kNoHole;
     for (auto sized = by_size_.lower_bound(bytes); sized != by_size_.end(); ++sized) {
-      at = std::min(at, *sized->second.begin());
+      for (const uint64_t begin : sized->second) {
+        const uint64_t place = within_a_chunk(begin, bytes);
+        if (place >= at) break;
+        if (place + bytes > begin + sized->first) continue;
+        at = place;
+        hole = begin;
+        break;
+      }
     }
-    if (at == end_) {
-      end_ += bytes;
+    const uint64_t begin = hole == kNoHole ? end_ : hole;
+    if (hole == kNoHole) {
+      end_ = at + bytes;
       size_ = std::max(size_, end_);
-      return at;
+    } else {
+      const uint64_t end = holes_.at(hole);
+      remove_hole(hole);
+      if (end > at + bytes) add_hole(at + bytes, end);
     }
-    const uint64_t end = holes_.at(at);
-    remove_hole(at);
-    if (end > at + bytes) add_hole(at + bytes, end);
+    if (at > begin) add_hole(begin, at);
     return at;
   }
   void give(uint64_t begin, uint64_t bytes) {
@@ -50,6 +64,12 @@ class Region {
   uint64_t size() const { return size_; }
 
  private:
+  static constexpr uint64_t kNoHole = UINT64_MAX;
+
+  uint64_t within_a_chunk(uint64_t begin, uint64_t bytes) const {
+    const uint64_t next = (begin / chunk_bytes_ + 1) * chunk_bytes_;
+    return begin + bytes > next ? next : begin;
+  }
   void add_hole(uint64_t begin, uint64_t end) {
     holes_[begin] = end;
     by_size_[end - begin].insert(begin);
@@ -62,6 +82,7 @@ class Region {
     holes_.erase(hole);
   }
 
+  const uint64_t chunk_bytes_;
   std::map<uint64_t, uint64_t> holes_;              // begin -> end
   std::map<uint64_t, std::set<uint64_t>> by_size_;  // size -> beginnings
   uint64_t end_ = 0;                                // of the bytes in use
@@ -71,7 +92,7 @@ class Region {
 }  // namespace
 
 uint64_t place_small_tensors(TaskGraph& graph) {
-  std::vector<Region> regions(graph.devices);
+  std::vector<Region> regions(graph.devices, Region(graph.chunk_bytes));
   for (const GraphCall& entry : graph.calls) {
     if (entry.call.kind == plan::CallKind::op || entry.call.kind == plan::CallKind::late_free) continue;
     plan::Tensor& tensor = graph.tensors[entry.call.tensor];

@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "analyzer/placement/layout.h"
 #include "analyzer/placement/pool.h"
 
 namespace reprise::analyzer {
@@ -133,6 +134,43 @@ TEST(PoolProperty, TakesWhatAModelTakes) {
 
 TEST(PoolProperty, FindsFreeChunksWithFewSteps) {
   EXPECT_TRUE(rc::check("free ones, and always some when there are", [] { check_against_model(0); }));
+}
+
+// Where a plan is left, each chunk of the region moves by itself.
+TEST(SmallTensors, NeverLieOverTheEndOfAChunk) {
+  EXPECT_TRUE(rc::check("small tensors stay in their chunk", [] {
+    TaskGraph graph;
+    graph.chunk_bytes = 8192;
+    std::vector<uint32_t> live;
+    const int steps = *rc::gen::inRange(1, 200);
+    for (int step = 0; step < steps; ++step) {
+      const auto index = static_cast<uint32_t>(graph.calls.size());
+      const bool frees = !live.empty() && *rc::gen::inRange(0, 3) == 0;
+      graph.calls.emplace_back().call.kind = frees ? plan::CallKind::free : plan::CallKind::allocate;
+      if (frees) {
+        const auto at = *rc::gen::inRange<size_t>(0, live.size());
+        graph.calls.back().call.tensor = live[at];
+        graph.tensors[live[at]].free_call = index;
+        live.erase(live.begin() + static_cast<std::ptrdiff_t>(at));
+      } else {
+        live.push_back(static_cast<uint32_t>(graph.tensors.size()));
+        graph.calls.back().call.tensor = live.back();
+        graph.tensors.emplace_back();
+        graph.tensors.back().size = *rc::gen::inRange<uint64_t>(1, 4096);
+        graph.tensors.back().allocate_call = index;
+      }
+      const uint64_t bytes = place_small_tensors(graph);
+      std::vector<std::pair<uint64_t, uint64_t>> places;
+      for (const uint32_t tensor : live) {
+        const plan::Tensor& one = graph.tensors[tensor];
+        RC_ASSERT(one.slab_offset / 8192 == (one.slab_offset + one.size - 1) / 8192);
+        RC_ASSERT(one.slab_offset + one.size <= bytes);
+        places.emplace_back(one.slab_offset, one.slab_offset + one.size);
+      }
+      std::sort(places.begin(), places.end());
+      for (size_t i = 1; i < places.size(); ++i) RC_ASSERT(places[i - 1].second <= places[i].first);
+    }
+  }));
 }
 
 }  // namespace

@@ -216,6 +216,27 @@ TEST_F(Endings, APlanWithoutRoomIsToldHowToGetIt) {
   EXPECT_TRUE(has(read_file(page), std::string("exceeded the budget of ") + mib)) << mib;
 }
 
+// The attempt to put it in force has made the plan's region, which small tensors live in from then on, on demand.
+TEST_F(Endings, APlanThatTheDeviceHasNoRoomForChangesNoBits) {
+  const std::string plan = scratch_.path("a.plan");
+  const std::vector<std::string> program = {
+      built("bin/chargpt"), "--batch", "13", "--layers", "2", "--width", "192", "--steps", "4"};
+  const std::string plain = run(program, simulated_device()).out;
+  ASSERT_EQ(reprise({"record", "--device", "sim", "-o", trace_}, program).exit_code, 0);
+  ASSERT_EQ(reprise({"plan", trace_, "--budget", "36MiB", "-o", plan}).exit_code, 0);
+  for (const std::string safety : {"trusted", "strict"}) {
+    std::vector<std::string> words = {
+        built("bin/reprise"), "replay", "--device", "sim", "--safety", safety, "--plan", plan, "--"};
+    words.insert(words.end(), program.begin(), program.end());
+    Environment small = merged(simulated_device(), {{"REPRISE_SIM_MEMORY", "34MiB"}});
+    small.erase("LD_LIBRARY_PATH");
+    const Outcome outcome = run(words, small);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_TRUE(has(outcome.err, "the plan never applied")) << outcome.err;
+    EXPECT_EQ(outcome.out, plain) << safety;
+  }
+}
+
 TEST_F(Endings, TheRunLogSaysHowTheProgramEndedAndTheReportShowsIt) {
   const std::string log = scratch_.path("a.run");
   const std::string page = scratch_.path("a.html");
