@@ -2,7 +2,18 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 namespace reprise::plan {
+namespace {
+
+// Where the plan is left, a chunk of the slab region moves by itself, with the small tensors that begin in it.
+bool lies_over_a_chunk(const Plan& plan, const Tensor& tensor) {
+  if (tensor.chunk_count != 0 || tensor.allocate_call == kNone || tensor.size == 0) return false;
+  return tensor.slab_offset / plan.chunk_bytes != (tensor.slab_offset + tensor.size - 1) / plan.chunk_bytes;
+}
+
+}  // namespace
 
 bool keeps_kernels_away(const Plan& plan, Safety safety) {
   return safety == Safety::strict || (safety == Safety::audited && !all_audited(plan));
@@ -16,6 +27,10 @@ std::string why_not_enforced(const Plan& plan, Safety safety) {
   if (reorders(plan)) return "reorders kernels, which can be simulated but not enforced; make one with reprise plan";
   if (has_split_tensors(plan)) {
     return "splits tensors, which can be simulated but not enforced; make one with reprise plan";
+  }
+  if (std::any_of(plan.tensors.begin(), plan.tensors.end(),
+                  [&plan](const Tensor& tensor) { return lies_over_a_chunk(plan, tensor); })) {
+    return "puts a small tensor over the end of a chunk, as plans of older versions do; make it anew with reprise plan";
   }
   if (!keeps_kernels_away(plan, safety)) return {};
   if (recomputes(plan)) {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "preload/base/log.h"
-#include "preload/trace/nearest.h"
+#include "preload/base/misspelt.h"
 
 namespace reprise {
 namespace {
@@ -92,19 +92,13 @@ Config read_config(EnvironmentLookup lookup) noexcept {
 }
 
 void say_misspelt(const char* const* environment) noexcept {
-  constexpr std::string_view prefix = "REPRISE_";
   std::vector<std::string> known;
-  for (const ConfigVariable& variable : kVariables) known.emplace_back(variable.name + prefix.size());
-  for (; environment != nullptr && *environment != nullptr; ++environment) {
-    std::string_view name(*environment);
-    name = name.substr(0, name.find('='));
-    if (!name.starts_with(prefix) || name.starts_with("REPRISE_SIM_") || name.starts_with("REPRISE_COUNT_")) continue;
-    const std::string rest(name.substr(prefix.size()));
-    if (std::find(known.begin(), known.end(), rest) != known.end()) continue;
-    const std::string meant = nearest(rest, known, 2);
-    if (meant.empty()) continue;  // the probe's, a test's, or none of ours
+  for (const ConfigVariable& variable : kVariables) known.emplace_back(variable.name);
+  for_unknown_variables(environment, known, 2, [](const std::string& rest, const std::string& meant) {
+    // The simulated device's, which says so itself, the counting shim's; the probe's, a test's, or none of ours.
+    if (rest.starts_with("SIM_") || rest.starts_with("COUNT_") || meant.empty()) return;
     log_line(LogLevel::warn, "REPRISE_%s: no such variable; did you mean REPRISE_%s?", rest.c_str(), meant.c_str());
-  }
+  });
 }
 
 namespace {

@@ -30,8 +30,6 @@ bool slab_is_sound(const plan::Plan& plan) {
     }
     const uint64_t end = tensor.slab_offset + std::max<uint64_t>(tensor.size, 1);
     if (end > plan.slab_bytes) return false;
-    // Where the plan is left, a chunk of the region moves by itself, with the tensors that begin in it.
-    if (tensor.slab_offset / plan.chunk_bytes != (end - 1) / plan.chunk_bytes) return false;
     const auto after = live.lower_bound(tensor.slab_offset);
     if (after != live.end() && after->first < end) return false;
     if (after != live.begin() && std::prev(after)->second > tensor.slab_offset) return false;
@@ -225,9 +223,7 @@ bool make_plan_index(plan::Plan plan, Zone zone, uint64_t chunk_bytes, PlanIndex
     return false;
   }
   if (!slab_is_sound(plan)) {
-    *why =
-        "the plan puts two live small tensors at one place, or one over the end of a chunk, as those of older versions "
-        "do; make it anew";
+    *why = "the plan puts two live small tensors at one place";
     return false;
   }
   add_release_edges(&plan);

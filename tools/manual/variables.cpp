@@ -5,15 +5,15 @@
 #include <algorithm>
 #include <string_view>
 
-#include "preload/trace/nearest.h"
+#include "preload/base/misspelt.h"
 #include "tools/cli/message.h"
 
 namespace reprise::tools {
 namespace {
 
-constexpr std::string_view kPrefix = "REPRISE_";
+constexpr size_t kMostLetters = 4;  // that a misspelt name differs by
 // What the tests of one program only tell each other.
-constexpr std::string_view kOfTests = "REPRISE_TEST_";
+constexpr std::string_view kOfTests = "TEST_";
 
 struct Row {
   std::string_view name;
@@ -74,19 +74,14 @@ std::vector<VariableGroup> all_variables() {
 void say_unknown_variables() {
   std::vector<std::string> known;
   for (const VariableGroup& one : all_variables()) {
-    for (const VariableText& variable : one.variables) known.push_back(variable.name.substr(kPrefix.size()));
+    for (const VariableText& variable : one.variables) known.push_back(variable.name);
   }
-  for (const Row& row : kDevelopers) known.emplace_back(row.name.substr(kPrefix.size()));
-  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
-    std::string_view name(*variable);
-    name = name.substr(0, name.find('='));
-    if (!name.starts_with(kPrefix) || name.starts_with(kOfTests)) continue;
-    const std::string_view rest = name.substr(kPrefix.size());
-    if (std::find(known.begin(), known.end(), rest) != known.end()) continue;
-    const std::string meant = nearest(rest, known);
-    say(std::string(name) + ": no such variable" +
-        (meant.empty() ? "; see 'reprise help environment'" : "; did you mean " + std::string(kPrefix) + meant + "?"));
-  }
+  for (const Row& row : kDevelopers) known.emplace_back(row.name);
+  for_unknown_variables(environ, known, kMostLetters, [](const std::string& rest, const std::string& meant) {
+    if (rest.starts_with(kOfTests)) return;
+    say("REPRISE_" + rest + ": no such variable" +
+        (meant.empty() ? "; see 'reprise help environment'" : "; did you mean REPRISE_" + meant + "?"));
+  });
 }
 
 }  // namespace reprise::tools

@@ -185,6 +185,21 @@ std::string reason_for_the_terminal(const Inputs& inputs) {
   return fmt::format(" ({})", why_unplanned(inputs));
 }
 
+// What the program took, and what it had asked for; of one that failed, until then.
+std::string memory_words(const Inputs& inputs, const Facts& facts) {
+  const bool ran = inputs.log != nullptr;
+  const uint64_t after = ran ? facts.peak_actual : facts.peak_planned;
+  const std::string asked = format_bytes(facts.peak_before);
+  if (ran && after == 0 && inputs.log->ended)
+    return fmt::format("peak 0 B, of {} that the program had asked for", asked);
+  if (ran && !inputs.ending.empty()) {
+    if (after == 0) return fmt::format("the program ended with {}, having asked for {}", inputs.ending, asked);
+    return fmt::format("peak {} for {} that the program had asked for until it ended with {}", format_bytes(after),
+                       asked, inputs.ending);
+  }
+  return "peak " + (after > 0 ? peak_words(after, facts.peak_before) : asked);
+}
+
 }  // namespace
 
 std::string make_summary(const Inputs& inputs) {
@@ -194,17 +209,7 @@ std::string make_summary(const Inputs& inputs) {
                        inputs.ending.empty() ? "was cut off" : "ended with " + inputs.ending);
   }
   const bool ran = inputs.log != nullptr;
-  const uint64_t after = ran ? facts.peak_actual : facts.peak_planned;
-  std::string line =
-      ran && after == 0 && inputs.log->ended
-          ? fmt::format("peak 0 B, of {} that the program had asked for", format_bytes(facts.peak_before))
-      : ran && after > 0 && !inputs.ending.empty()
-          ? fmt::format("peak {} for {} that the program had asked for until it ended with {}", format_bytes(after),
-                        format_bytes(facts.peak_before), inputs.ending)
-      : ran && after == 0 && !inputs.ending.empty() ? fmt::format("the program ended with {}, having asked for {}",
-                                                                  inputs.ending, format_bytes(facts.peak_before))
-      : after > 0                                   ? "peak " + peak_words(after, facts.peak_before)
-                                                    : fmt::format("peak {}", format_bytes(facts.peak_before));
+  std::string line = memory_words(inputs, facts);
   if (ran && facts.actual_ns > 0) {
     line += fmt::format(", {} per iteration", format_duration(facts.actual_ns));
     line += measured_iteration(*inputs.log, facts);

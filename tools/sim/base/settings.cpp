@@ -2,16 +2,14 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "preload/base/amount.h"
-#include "preload/trace/nearest.h"
+#include "preload/base/misspelt.h"
 
 namespace reprise::sim {
 namespace {
@@ -90,35 +88,21 @@ void read_trait(const char* name, const char* standard, Field* field) {
   if (text != nullptr && *text != 0) std::fprintf(stderr, "reprise: simulated device: %s=%s\n", name, text);
 }
 
-constexpr std::string_view kOurs = "REPRISE_";
-
-std::vector<std::string> names() {
-  std::vector<std::string> all;
-#define REPRISE_VARIABLE(field, name, Field, values, standard, help) \
-  all.emplace_back(std::string_view(name).substr(kOurs.size()));
-#define REPRISE_LONE_VARIABLE(name, values, standard, help) \
-  all.emplace_back(std::string_view(name).substr(kOurs.size()));
-#include "tools/sim/base/variables.def"
-#undef REPRISE_VARIABLE
-#undef REPRISE_LONE_VARIABLE
-  return all;
-}
-
 // A program that was not started by the launcher, which has looked already, may have the preloaded library or none.
 void say_misspelt() {
   if (std::getenv("REPRISE_PLANNER") != nullptr) return;
-  const std::vector<std::string> known = names();
-  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
-    std::string_view name(*variable);
-    name = name.substr(0, name.find('='));
-    if (!name.starts_with(kOurs)) continue;
-    const std::string rest(name.substr(kOurs.size()));
-    const bool is_known = std::find(known.begin(), known.end(), rest) != known.end();
-    const std::string meant = is_known ? "" : nearest(rest, known, 2);
-    if (meant.empty()) continue;  // the library's, or none of ours
+  const std::vector<std::string> known = {
+#define REPRISE_VARIABLE(field, name, Field, values, standard, help) name,
+#define REPRISE_LONE_VARIABLE(name, values, standard, help) name,
+#include "tools/sim/base/variables.def"
+#undef REPRISE_VARIABLE
+#undef REPRISE_LONE_VARIABLE
+  };
+  for_unknown_variables(environ, known, 2, [](const std::string& rest, const std::string& meant) {
+    if (meant.empty()) return;  // the library's, or none of ours
     std::fprintf(stderr, "reprise: simulated device: REPRISE_%s: no such variable; did you mean REPRISE_%s?\n",
                  rest.c_str(), meant.c_str());
-  }
+  });
 }
 
 Settings read_settings() {

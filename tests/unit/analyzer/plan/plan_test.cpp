@@ -10,6 +10,7 @@
 #include <random>
 
 #include "analyzer/plan/codec.h"
+#include "analyzer/plan/enforced.h"
 #include "preload/trace/signature.h"
 
 namespace reprise::plan {
@@ -212,6 +213,19 @@ TEST(Plan, StructureCheckNamesWhatIsWrong) {
     EXPECT_EQ(status.code(), StatusCode::corrupt) << item.says;
     EXPECT_NE(status.message().find(item.says), std::string::npos) << status.message() << " | " << item.says;
     EXPECT_FALSE(deserialize(serialize(plan)).ok()) << item.says;
+  }
+}
+
+// Plans of older versions may have one; the tensor ends at the chunk's end, or one byte behind it.
+TEST(Plan, IsNotEnforcedWithASmallTensorOverTheEndOfAChunk) {
+  Plan plan = small_plan();
+  plan.slab_bytes = 4 << 20;
+  plan.tensors[2].slab_offset = (2 << 20) - plan.tensors[2].size;
+  for (const Safety safety : {Safety::strict, Safety::audited, Safety::trusted}) {
+    EXPECT_EQ(why_not_enforced(plan, safety), why_not_enforced(small_plan(), safety)) << "it lies in one";
+    ++plan.tensors[2].slab_offset;
+    EXPECT_EQ(why_not_enforced(plan, safety).find("puts a small tensor over the end of a chunk"), 0u);
+    --plan.tensors[2].slab_offset;
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -216,6 +217,29 @@ TEST_F(CopiesTest, OtherReloadsDoNotHoldACopyOutUp) {
   while (device_.driver.step(memory_.lanes.stream(Lanes::kToHost))) {
   }
   EXPECT_TRUE(memory_.lanes.complete(leaving.host_ready));
+}
+
+// What the driver does not order, the host waits for: a position on the lane that copies to the host covers the digest.
+// Where that is refused as well, the copy counts for nothing, and the tensor knows of the reader.
+TEST_F(CopiesTest, ADigestThatIsNotOrderedKeepsTheBytesInTheirPlace) {
+  for (const bool host_may_wait : {true, false}) {
+    ResidentTensor& leaving = tensor(1, kSlot);
+    const LaneUse filled = fill(leaving, 61);
+    ASSERT_TRUE(ensure_slot(memory_, leaving));
+    device_.driver.fail("cuStreamWaitEvent", 4, CUDA_ERROR_UNKNOWN);  // the copy behind the digest's end
+    if (!host_may_wait) device_.driver.fail("cuEventSynchronize", 1, CUDA_ERROR_UNKNOWN);
+    DigestCheck none;
+    const CUresult result = copy_out_compared(memory_, leaving, {}, testing::SmallDevice::uses_of(filled), &none, true);
+    device_.driver.heal();
+    EXPECT_EQ(result == CUDA_SUCCESS, host_may_wait);
+    EXPECT_EQ(leaving.host_valid, host_may_wait);
+    const bool known = std::any_of(leaving.uses.begin(), leaving.uses.end(),
+                                   [](const LaneUse& use) { return use.lane == Lanes::kDigests; });
+    EXPECT_EQ(known, !host_may_wait);
+    const LaneUse read{Lanes::kDigests, memory_.lanes[Lanes::kDigests].issued};
+    EXPECT_EQ(memory_.lanes.known_complete(read), host_may_wait);
+    device_.driver.run_all();
+  }
 }
 
 // The digest of what leaves comes before the copy's end or behind it; the lane is held up by neither but for its end.
