@@ -57,6 +57,17 @@ AmountProblem read_amount(std::string_view text, WrittenAmount* written) noexcep
   return AmountProblem::none;
 }
 
+const char* why_no_amount(std::string_view text) noexcept {
+  WrittenAmount written;
+  const AmountProblem problem = read_amount(text, &written);
+  if (written.is_percent) return written.percent > 100 ? "more than all: at most 100%" : "a share above 0% is needed";
+  if (problem == AmountProblem::negative || (problem == AmountProblem::none && written.bytes == 0)) {
+    return "an amount above 0 is needed";
+  }
+  if (problem == AmountProblem::too_large || problem == AmountProblem::none) return "no device has that much";
+  return "no amount, as 12GiB, 800MiB or 50% is";
+}
+
 bool parse_amount(const char* text, Amount* amount) noexcept {
   WrittenAmount written;
   if (text == nullptr || read_amount(text, &written) != AmountProblem::none) return false;

@@ -47,5 +47,7 @@ inline constexpr uint64_t kLargestAmount = uint64_t{16} << 40;
 
 // Something that is more than nothing, up to the above. false: not readable, *amount is untouched.
 bool parse_amount(const char* text, Amount* amount) noexcept;
+// Why parse_amount() does not read it, in words.
+const char* why_no_amount(std::string_view text) noexcept;
 
 }  // namespace reprise

@@ -14,6 +14,7 @@
 
 #include "preload/base/log.h"
 #include "preload/base/misspelt.h"
+#include "preload/base/written_files.h"
 
 namespace reprise {
 namespace {
@@ -60,6 +61,11 @@ constexpr ConfigVariable kVariables[] = {
 #undef REPRISE_VARIABLE
 };
 
+// What is wrong with the text, or what it should have been.
+const char* why_unreadable(const ConfigVariable& variable, const char* text) {
+  return std::strcmp(variable.type, "amount") == 0 ? why_no_amount(text) : variable.type;
+}
+
 template <typename Field>
 void read_variable(const ConfigVariable& variable, EnvironmentLookup lookup, Field* field) {
   const char* text = lookup(variable.name);
@@ -67,7 +73,7 @@ void read_variable(const ConfigVariable& variable, EnvironmentLookup lookup, Fie
   if (*text == '\0') return;
   const bool listed = std::strchr(variable.type, '|') == nullptr || one_of(text, variable.type);
   if (listed && read_value(text, field)) return;
-  log_line(LogLevel::warn, "%s=%s is not readable (%s); using %s", variable.name, text, variable.type,
+  log_line(LogLevel::warn, "%s=%s is not readable (%s); using %s", variable.name, text, why_unreadable(variable, text),
            *variable.standard != '\0' ? variable.standard : "nothing: it is as if it were not set");
   if (*variable.standard != '\0') read_value(variable.standard, field);
 }
@@ -77,7 +83,10 @@ pthread_once_t read_once = PTHREAD_ONCE_INIT;
 
 const char* environment(const char* name) { return std::getenv(name); }
 
-void read_process_config() { process_config = new Config(read_config(environment)); }
+void read_process_config() {
+  process_config = new Config(read_config(environment));
+  keep_files_apart(process_config);
+}
 
 }  // namespace
 
@@ -91,13 +100,35 @@ Config read_config(EnvironmentLookup lookup) noexcept {
   return result;
 }
 
+namespace {
+
+constexpr const char* kDevelopers[] = {
+#define REPRISE_LONE_VARIABLE(name, values, standard, help) name,
+#include "preload/base/developers.def"
+#undef REPRISE_LONE_VARIABLE
+};
+
+// The simulated device's, which says so itself, the counting library's, the probe's, a test's.
+bool is_of_others(const std::string& rest) {
+  for (const char* prefix : {"SIM_", "COUNT_", "CUPTI", "TEST_"}) {
+    if (rest.starts_with(prefix)) return true;
+  }
+  return std::any_of(std::begin(kDevelopers), std::end(kDevelopers),
+                     [&](const char* name) { return "REPRISE_" + rest == name; });
+}
+
+}  // namespace
+
 void say_misspelt(const char* const* environment) noexcept {
   std::vector<std::string> known;
   for (const ConfigVariable& variable : kVariables) known.emplace_back(variable.name);
   for_unknown_variables(environment, known, 2, [](const std::string& rest, const std::string& meant) {
-    // The simulated device's, which says so itself, the counting shim's; the probe's, a test's, or none of ours.
-    if (rest.starts_with("SIM_") || rest.starts_with("COUNT_") || meant.empty()) return;
-    log_line(LogLevel::warn, "REPRISE_%s: no such variable; did you mean REPRISE_%s?", rest.c_str(), meant.c_str());
+    if (is_of_others(rest)) return;
+    if (meant.empty()) {
+      log_line(LogLevel::warn, "REPRISE_%s: no such variable; see 'reprise help environment'", rest.c_str());
+    } else {
+      log_line(LogLevel::warn, "REPRISE_%s: no such variable; did you mean REPRISE_%s?", rest.c_str(), meant.c_str());
+    }
   });
 }
 

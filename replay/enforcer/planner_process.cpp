@@ -5,10 +5,12 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -59,6 +61,19 @@ int wait_for_planner(pid_t planner, uint32_t limit_seconds) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : kKilled;
 }
 
+// Copies of the program's files, which would stay open as long as the planner runs: who waits for the end of a pipe, or
+// for the lock of a recording, would wait for the planner instead of the program.
+void close_files_of_program() {
+  constexpr unsigned kFirst = 3;
+  const int null = open("/dev/null", O_RDWR);
+  for (int file = 0; null >= 0 && file < static_cast<int>(kFirst); ++file) dup2(null, file);
+#ifdef SYS_close_range
+  if (syscall(SYS_close_range, kFirst, ~0u, 0u) == 0) return;  // Linux 5.9
+#endif
+  const long most = std::min(sysconf(_SC_OPEN_MAX), 65536l);
+  for (long file = kFirst; file < most; ++file) close(static_cast<int>(file));
+}
+
 // Runs between the program and the planner, in the program's memory: nothing here may allocate or lock. It never calls
 // execve itself, because that would turn it into an ordinary child, which the program's wait() and its handler for
 // SIGCHLD would see. The planner is this child's child, and its exit code becomes this child's. The thread that made
@@ -66,6 +81,7 @@ int wait_for_planner(pid_t planner, uint32_t limit_seconds) {
 int start_child(void* data) {
   const auto* const start = static_cast<const ChildStart*>(data);
   end_with(start->program);
+  close_files_of_program();
   // The program's handlers must not run here: they would see the program's own memory.
   struct sigaction standard {};
   standard.sa_handler = SIG_DFL;
@@ -80,11 +96,6 @@ int start_child(void* data) {
     end_with(self);
     sigemptyset(&blocked);
     sigprocmask(SIG_SETMASK, &blocked, nullptr);
-    const int null = open("/dev/null", O_RDWR);
-    if (null >= 0) {
-      for (int file = 0; file < 3; ++file) dup2(null, file);
-      if (null > 2) close(null);
-    }
     execve(start->arguments[0], start->arguments, start->environment);
     _exit(kNotStarted);
   }

@@ -9,7 +9,7 @@ import sys
 RUN_LOG = "preload/base/run_log_keys.def"
 MACHINE = "tools/probe/output/machine_keys.def"
 FRAMEWORKS = "tools/launch/frameworks.def"
-VARIABLES = ("preload/base/variables.def", "tools/sim/base/variables.def", "tools/probe/output/variables.def", "tools/manual/developers.def")
+VARIABLES = ("preload/base/variables.def", "tools/sim/base/variables.def", "tools/probe/output/variables.def", "preload/base/developers.def")
 TOKEN = re.compile(r'\s*(?:("(?:[^"\\]|\\.)*")|([,()])|([^\s",()]+))')
 
 

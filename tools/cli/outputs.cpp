@@ -35,6 +35,11 @@ bool can_be_lost(const std::string& path) {
   return stat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode);
 }
 
+bool is_stream(const std::string& path) {
+  struct stat info {};
+  return stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
+}
+
 bool same_file(const std::string& one, const std::string& other) {
   struct stat first {};
   struct stat second {};

@@ -37,10 +37,13 @@ Status parse_sizes(const SessionOptions& options, Settings& settings) {
   return {};
 }
 
-// Paths become absolute: the program may change its folder before the shim opens them.
+// Files that are read again when the program has ended: not stdout, /dev/null or a pipe. Paths become absolute: the
+// program may change its folder before the shim opens them.
 Status take_output(const char* option, const std::string& path, std::string& setting, Outputs& outputs) {
   if (path.empty()) return {};
-  if (path == "-") return {StatusCode::invalid_argument, "-: a trace or run log needs a file of its own; name one"};
+  if (path == "-" || is_stream(path)) {
+    return {StatusCode::invalid_argument, path + ": a trace, plan or run log needs a file of its own; name one"};
+  }
   setting = absolute_path(path);
   outputs.writes(option, path);
   return {};

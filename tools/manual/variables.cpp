@@ -34,7 +34,7 @@ constexpr Row kProbe[] = {
 #include "tools/probe/output/variables.def"
 };
 constexpr Row kDevelopers[] = {
-#include "tools/manual/developers.def"
+#include "preload/base/developers.def"
 };
 #undef REPRISE_VARIABLE
 #undef REPRISE_LONE_VARIABLE

@@ -148,6 +148,12 @@ void advise_unplanned(const Inputs& inputs, Advices& list) {
     const char* const when = last.plan ? kCameLast : "The program ended before the planner.";
     list.push_back({3, "Run longer, or plan first", fmt::format("{} {}", when, kPlannedOnce),
                     "reprise record; reprise plan; reprise replay"});
+  } else if (is(run_log::on_demand::no_plan) && inputs.log->mode == "replay") {
+    list.push_back({3, "Give it a plan that can be used", "The one that was named cannot: the reason stands above.",
+                    "reprise record -o a.trace -- program ...; reprise plan a.trace -o a.plan"});
+  } else if (is(run_log::on_demand::no_plan)) {
+    list.push_back({3, "Plan first", "Called by hand the planner says more, and takes the time that it needs.",
+                    "reprise record; reprise plan; reprise replay"});
   } else if (is(run_log::on_demand::no_iteration) || is(run_log::on_demand::no_repetition)) {
     list.push_back({3, "Let it repeat itself", kRepeat, ""});
   }

@@ -202,6 +202,18 @@ std::string memory_words(const Inputs& inputs, const Facts& facts) {
 
 }  // namespace
 
+namespace {
+
+// Not where a plan was named that cannot be used, say, or the planner was not yet through.
+bool was_looked_for_in_vain(const RunLog& log) {
+  if (has_plans(log)) return false;
+  if (log.reasons.empty()) return true;
+  const std::string& cause = log.reasons.back().cause;
+  return tools::says(cause, run_log::on_demand::no_iteration) || tools::says(cause, run_log::on_demand::no_repetition);
+}
+
+}  // namespace
+
 std::string make_summary(const Inputs& inputs) {
   const Facts facts = collect_facts(inputs);
   if (inputs.log != nullptr && !inputs.log->ended && facts.peak_before == 0) {
@@ -219,7 +231,7 @@ std::string make_summary(const Inputs& inputs) {
   if (!ran) return line;
   const RunLog& log = *inputs.log;
   if (all_iterations(log) == 0) {
-    line += has_plans(log) ? ", no iteration planned" : ", no iteration found to plan";
+    line += was_looked_for_in_vain(log) ? ", no iteration found to plan" : ", no iteration planned";
     return line + reason_for_the_terminal(inputs);
   }
   line += fmt::format(", {} of {} iterations{} planned", log.iterations_planned, all_iterations(log), of_loops(log));

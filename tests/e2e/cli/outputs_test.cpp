@@ -47,6 +47,19 @@ class OutputFiles : public Installed {
   std::string trace_, before_, plan_, log_;
 };
 
+// It could not be read back.
+TEST_F(OutputFiles, ARecordingNeedsAFileOfItsOwn) {
+  for (const std::vector<std::string>& command :
+       std::vector<std::vector<std::string>>{{"record", "-o", "OUT", "--", "/bin/true"},
+                                             {"run", "--budget", "50%", "--run-log", "OUT", "--", "/bin/true"},
+                                             {"run", "--budget", "50%", "--save-plan", "OUT", "--", "/bin/true"},
+                                             {"replay", "--plan", plan_, "--run-log", "OUT", "--", "/bin/true"}}) {
+    for (const std::string device : {"/dev/null", "/dev/full", "-"}) {
+      expect_refused(with(command, device), 2, device + ": a trace, plan or run log needs a file of its own");
+    }
+  }
+}
+
 TEST_F(OutputFiles, NoCommandWritesOverWhatItReads) {
   const std::vector<std::vector<std::string>> commands = {
       {"plan", trace_, "--budget", "50%", "-o", "OUT"},

@@ -24,6 +24,11 @@ def command_of(process):
         return ""
 
 
+def open_files(process):
+    folder = pathlib.Path(f"/proc/{process}/fd")
+    return [os.readlink(link) for link in folder.iterdir()]
+
+
 class Processes(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory(prefix="reprise-processes-")
@@ -86,6 +91,18 @@ class Processes(unittest.TestCase):
         self.child.communicate(timeout=SECONDS)
         self.assertEqual(0, self.child.returncode)
         self.assertEqual([], [command_of(member) for member in lasting_members(self.child.pid)])
+
+    def test_a_planner_keeps_none_of_the_programs_files_open(self):
+        """Who waits for a pipe's end, or a recording's lock, waits for the program alone."""
+        trace = os.path.join(self.folder.name, "a.trace")
+        self.start(self.program(1000000), self.environment(REPRISE_TRACE=trace))
+        theirs = set(open_files(self.child.pid))
+        self.assertIn(trace, theirs)
+        for process in members(self.child.pid):
+            if process != self.child.pid:
+                kept = {file for file in open_files(process) if file in theirs and file != "/dev/null"}
+                self.assertEqual(set(), kept, command_of(process))
+        self.kill_and_look(self.child.pid)
 
     def test_a_planner_that_hangs_is_given_up(self):
         plain = subprocess.run(self.program(8), env=DEVICE | {"LD_LIBRARY_PATH": f"{BUILD}/lib/sim"}, capture_output=True,

@@ -99,9 +99,13 @@ void say_misspelt() {
 #undef REPRISE_LONE_VARIABLE
   };
   for_unknown_variables(environ, known, 2, [](const std::string& rest, const std::string& meant) {
-    if (meant.empty()) return;  // the library's, or none of ours
-    std::fprintf(stderr, "reprise: simulated device: REPRISE_%s: no such variable; did you mean REPRISE_%s?\n",
-                 rest.c_str(), meant.c_str());
+    if (!meant.empty()) {
+      std::fprintf(stderr, "reprise: simulated device: REPRISE_%s: no such variable; did you mean REPRISE_%s?\n",
+                   rest.c_str(), meant.c_str());
+    } else if (rest.starts_with("SIM_")) {  // others are the library's, or none of ours
+      std::fprintf(stderr, "reprise: simulated device: REPRISE_%s: no such variable; see 'reprise help environment'\n",
+                   rest.c_str());
+    }
   });
 }
 

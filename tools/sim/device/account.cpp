@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 
 namespace reprise::sim {
 namespace {
@@ -20,6 +21,11 @@ struct Slot {
   pid_t process;  // 0: free
   uint64_t used[kDevices];
 };
+
+void say_unshared(const char* path, const char* why) {
+  std::fprintf(stderr, "reprise: simulated device: REPRISE_SIM_SHARED=%s cannot be used (%s): nobody shares this one\n",
+               path, why);
+}
 
 bool lives(pid_t process) { return kill(process, 0) == 0 || errno != ESRCH; }
 }  // namespace
@@ -38,7 +44,8 @@ SharedAccount* SharedAccount::open(const char* path) noexcept {
   usable = usable && (fresh ? ftruncate(file, sizeof(File)) == 0 : status.st_size == sizeof(File));
   void* const place = usable ? mmap(nullptr, sizeof(File), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
   if (place == MAP_FAILED) {
-    std::fprintf(stderr, "reprise: simulated device: REPRISE_SIM_SHARED: %s cannot be used\n", path);
+    say_unshared(path,
+                 file >= 0 && !fresh && status.st_size != sizeof(File) ? "it holds something else" : strerror(errno));
     if (file >= 0) ::close(file);
     return nullptr;
   }
@@ -64,7 +71,7 @@ SharedAccount* SharedAccount::open(const char* path) noexcept {
   flock(file, LOCK_UN);  // the mapping would keep it
   ::close(file);
   if (account->slot_ >= 0) return account;
-  std::fprintf(stderr, "reprise: simulated device: REPRISE_SIM_SHARED: %s has no room for one more process\n", path);
+  say_unshared(path, "it has no room for one more process");
   delete account;
   return nullptr;
 }

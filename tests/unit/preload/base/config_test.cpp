@@ -95,24 +95,44 @@ TEST(Config, TakesTheDefaultForWhatItCannotRead) {
   EXPECT_STREQ(settings.activity, "auto");
   EXPECT_STREQ(settings.log, "warn");
   EXPECT_FALSE(settings.keep);
-  EXPECT_NE(said.find("reprise: REPRISE_BUDGET=plenty"), std::string::npos) << said;
+  EXPECT_NE(said.find("reprise: REPRISE_BUDGET=plenty is not readable (no amount, as "), std::string::npos) << said;
   EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 4) << said;
+}
+
+TEST(Amount, SaysWhatIsWrongWithIt) {
+  const std::map<std::string, std::string> reasons = {{"105%", "more than all: at most 100%"},
+                                                      {"0%", "a share above 0% is needed"},
+                                                      {"-5%", "a share above 0% is needed"},
+                                                      {"-1GiB", "an amount above 0 is needed"},
+                                                      {"0", "an amount above 0 is needed"},
+                                                      {"1e30", "no device has that much"},
+                                                      {"900TiB", "no device has that much"},
+                                                      {"12Gi", "no amount, as 12GiB, 800MiB or 50% is"},
+                                                      {"plenty%", "no amount, as 12GiB, 800MiB or 50% is"}};
+  for (const auto& [text, reason] : reasons) EXPECT_EQ(why_no_amount(text), reason) << text;
 }
 
 TEST(Config, AnEmptyVariableIsNotSet) { EXPECT_FALSE(read({{"REPRISE_BUDGET", ""}}).budget.given()); }
 
 TEST(Config, MisspeltVariablesAreNamed) {
-  const char* const environment[] = {"REPRISE_BUGDET=50%",    "REPRISE_BUDGET=1GiB",
-                                     "REPRISE_HOSTMEMORY=1",  "REPRISE_BUILD=/x",
-                                     "REPRISE_SIM_MEMORY=1",  "REPRISE_SIM_KEEP=1",
-                                     "REPRISE_TORCH_PYTHON=", "HOME=/root",
-                                     "REPRISE_TEST_PLAN=1",   nullptr};
+  const char* const environment[] = {"REPRISE_BUGDET=50%",
+                                     "REPRISE_BUDGET=1GiB",
+                                     "REPRISE_HOSTMEMORY=1",
+                                     "REPRISE_BUILD=/x",
+                                     "REPRISE_SIM_MEMORY=1",
+                                     "REPRISE_SIM_KEEP=1",
+                                     "REPRISE_TORCH_PYTHON=",
+                                     "HOME=/root",
+                                     "REPRISE_TEST_PLAN=1",
+                                     "REPRISE_REPORT=a.html",
+                                     nullptr};
   testing::internal::CaptureStderr();
   say_misspelt(environment);
   say_misspelt(nullptr);
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
             "reprise: REPRISE_BUGDET: no such variable; did you mean REPRISE_BUDGET?\n"
-            "reprise: REPRISE_HOSTMEMORY: no such variable; did you mean REPRISE_HOST_MEMORY?\n");
+            "reprise: REPRISE_HOSTMEMORY: no such variable; did you mean REPRISE_HOST_MEMORY?\n"
+            "reprise: REPRISE_REPORT: no such variable; see 'reprise help environment'\n");
 }
 
 std::string without_effect(const std::map<std::string, std::string>& variables) {

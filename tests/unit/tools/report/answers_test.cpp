@@ -169,6 +169,20 @@ TEST(Answers, RoomIsAdvisedWhereRoomWasLacking) {
   }
 }
 
+TEST(Answers, APlanThatCannotBeReadIsNoIterationThatWasNotFound) {
+  for (const std::string mode : {"replay", "run"}) {
+    const RunLog log = parse_run_log("{\"kind\":\"start\",\"mode\":\"" + mode +
+                                     "\",\"budget_bytes\":1048576}\n{\"kind\":\"on_demand\",\"cause\":\"no_plan\","
+                                     "\"reason\":\"cannot open it\"}\n{\"kind\":\"end\",\"offload_bytes\":9}\n");
+    const Inputs inputs{nullptr, nullptr, &log};
+    EXPECT_NE(make_summary(inputs).find(", no iteration planned"), std::string::npos) << make_summary(inputs);
+    const std::string page = make_data(inputs).dump();
+    EXPECT_NE(page.find("cannot open it"), std::string::npos) << page;
+    EXPECT_EQ(page.find("Give it a plan that can be used") != std::string::npos, mode == "replay") << page;
+    EXPECT_EQ(page.find("Plan first") != std::string::npos, mode == "run") << page;
+  }
+}
+
 // While the program ran its calls were not seen to repeat, and the recording as a whole says more of why.
 TEST(Answers, WhyNothingRepeatsHasOneReason) {
   for (const std::string cause : {"no_repetition", "no_iteration", "unfinished"}) {

@@ -1,0 +1,106 @@
+#include "preload/base/written_files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "preload/base/log.h"
+
+namespace reprise {
+namespace {
+
+// A file that exists, or one that will be made: a name in a folder.
+struct Place {
+  bool exists = false;
+  bool regular = false;
+  dev_t device = 0;
+  ino_t inode = 0;   // of the file, or of its folder
+  std::string name;  // in the folder; empty where the file exists
+};
+
+Place place_of(const std::string& path) {
+  Place place;
+  struct stat info {};
+  place.exists = stat(path.c_str(), &info) == 0;
+  place.regular = !place.exists || S_ISREG(info.st_mode);
+  if (!place.exists) {
+    const size_t slash = path.rfind('/');
+    const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+    if (stat(folder.c_str(), &info) != 0) place.regular = false;  // it cannot be made either
+    place.name = slash == std::string::npos ? path : path.substr(slash + 1);
+  }
+  place.device = info.st_dev;
+  place.inode = info.st_ino;
+  return place;
+}
+
+bool same(const Place& one, const Place& other) {
+  return one.regular && other.regular && one.exists == other.exists && one.device == other.device &&
+         one.inode == other.inode && one.name == other.name;
+}
+
+// The words of the command line behind the program's name; empty where the system does not tell.
+std::string read_words() {
+  std::string words;
+  const int file = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return words;
+  char piece[4096];
+  for (ssize_t got = 0; (got = read(file, piece, sizeof piece)) > 0;) words.append(piece, static_cast<size_t>(got));
+  close(file);
+  return words.substr(std::min(words.size(), std::strlen(words.c_str()) + 1));
+}
+
+bool is_argument(const Place& place) {
+  const std::string words = read_words();
+  for (size_t at = 0; at < words.size(); at += std::strlen(words.c_str() + at) + 1) {
+    if (same(place, place_of(words.c_str() + at))) return true;
+  }
+  return false;
+}
+
+// What the file at `path` is read as; empty: as nothing.
+std::string reader_of(const char* path, const Config& settings) {
+  const Place place = place_of(path);
+  if (!place.exists || !place.regular) return {};
+  const struct {
+    const char* path;
+    const char* what;
+  } readers[] = {{settings.plan, "the file of REPRISE_PLAN, which is read"},
+                 {settings.driver, "the file of REPRISE_DRIVER, which is read"},
+                 {settings.planner, "the file of REPRISE_PLANNER, which is read"},
+                 {"/proc/self/exe", "the program's own file"}};
+  for (const auto& reader : readers) {
+    if (reader.path != nullptr && same(place, place_of(reader.path))) return reader.what;
+  }
+  return is_argument(place) ? "a file that the program is given" : "";
+}
+
+void keep_from(const char* variable, const char* what_is_lost, const char** path, const Config& settings) {
+  if (*path == nullptr) return;
+  const std::string reader = reader_of(*path, settings);
+  if (reader.empty()) return;
+  log_line(LogLevel::warn, "%s=%s is %s: %s; name another file", variable, *path, reader.c_str(), what_is_lost);
+  *path = nullptr;
+}
+
+}  // namespace
+
+void keep_files_apart(Config* settings) noexcept {
+  try {
+    keep_from("REPRISE_TRACE", "nothing is recorded", &settings->trace, *settings);
+    keep_from("REPRISE_RUN_LOG", "no run log is written", &settings->run_log, *settings);
+    if (settings->trace == nullptr || settings->run_log == nullptr) return;
+    if (!same(place_of(settings->trace), place_of(settings->run_log))) return;
+    log_line(LogLevel::warn,
+             "REPRISE_RUN_LOG=%s is the file of REPRISE_TRACE: no run log is written; name another file",
+             settings->run_log);
+    settings->run_log = nullptr;
+  } catch (...) {  // out of memory: then hardly anything is written either
+  }
+}
+
+}  // namespace reprise

@@ -1,0 +1,76 @@
+// Programs under the preloaded library alone, with variables as a user sets them and no launcher that has looked first.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <string>
+
+#include "tests/e2e/harness.h"
+
+namespace reprise::e2e {
+namespace {
+
+class Alone : public testing::Test {
+ protected:
+  static bool has(const std::string& text, const std::string& word) { return text.find(word) != std::string::npos; }
+  std::string write(const std::string& name, const std::string& content) const {
+    std::ofstream(scratch_.path(name)) << content;
+    return scratch_.path(name);
+  }
+  // What a plan, a driver or an own file holds is of no matter here: that it is left alone is.
+  Outcome with(const Environment& variables, const std::vector<std::string>& more = {}) const {
+    Environment environment = merged(preloaded("90%"), variables);
+    return run(small_trainer(4, more), environment);
+  }
+
+  Scratch scratch_;
+  const std::string plain_ = run(small_trainer(4), simulated_device()).out;
+};
+
+TEST_F(Alone, APlanIsNotWrittenOver) {
+  const std::string plan = write("a.plan", "a plan that somebody has made");
+  for (const std::string variable : {"REPRISE_RUN_LOG", "REPRISE_TRACE"}) {
+    for (const std::string& path : {plan, scratch_.path("../" + plan.substr(plan.rfind('/', plan.rfind('/') - 1)))}) {
+      const Outcome outcome = with({{"REPRISE_PLAN", plan}, {variable, path}});
+      EXPECT_EQ(outcome.out, plain_);
+      EXPECT_TRUE(has(outcome.err, variable + "=" + path + " is the file of REPRISE_PLAN, which is read: "))
+          << outcome.err;
+      EXPECT_EQ(read_file(plan), "a plan that somebody has made");
+    }
+  }
+}
+
+TEST_F(Alone, OneFileIsNotWrittenTwice) {
+  const std::string file = scratch_.path("both");
+  for (int time = 0; time < 2; ++time) {  // a new file, and one that is there
+    const Outcome outcome = with({{"REPRISE_TRACE", file}, {"REPRISE_RUN_LOG", file}});
+    EXPECT_EQ(outcome.out, plain_);
+    EXPECT_TRUE(has(outcome.err, "REPRISE_RUN_LOG=" + file + " is the file of REPRISE_TRACE: no run log is written"))
+        << outcome.err;
+    const Outcome dumped = run({built("bin/reprise"), "dump", file});
+    EXPECT_EQ(dumped.exit_code, 0) << dumped.err;
+  }
+}
+
+TEST_F(Alone, AFileOfTheProgramIsNotWrittenOver) {
+  const std::string text = write("text", std::string(20000, 'x'));
+  const Outcome outcome = with({{"REPRISE_RUN_LOG", text}}, {"--text", text});
+  EXPECT_TRUE(has(outcome.err, "REPRISE_RUN_LOG=" + text + " is a file that the program is given: no run log"))
+      << outcome.err;
+  EXPECT_EQ(read_file(text), std::string(20000, 'x'));
+}
+
+TEST_F(Alone, APipeMayTakeWhateverIsWritten) {
+  const Outcome outcome = with({{"REPRISE_RUN_LOG", "/dev/null"}});
+  EXPECT_EQ(outcome.out, plain_);
+  EXPECT_FALSE(has(outcome.err, "/dev/null")) << outcome.err;
+}
+
+TEST_F(Alone, ADeviceThatCannotBeSharedIsSaidToBeAlone) {
+  const std::string other = write("other", "no account of a device");
+  EXPECT_TRUE(has(with({{"REPRISE_SIM_SHARED", other}}).err,
+                  "REPRISE_SIM_SHARED=" + other + " cannot be used (it holds something else): nobody shares this one"));
+  EXPECT_TRUE(has(with({{"REPRISE_SIM_SHARED", "/"}}).err, "REPRISE_SIM_SHARED=/ cannot be used (Is a directory)"));
+}
+
+}  // namespace
+}  // namespace reprise::e2e
