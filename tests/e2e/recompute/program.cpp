@@ -3,14 +3,15 @@
 // each iteration, and of all persistent tensors at the end. Knows nothing of Reprise.
 //
 // layered_program CUBIN SEED ITERATIONS [--layers N] [--streams N] [--max-kib N] [--kernels N] [--even PERCENT]
-// [--clear 1] [--dump 1] [--odd-at ITERATION LAUNCH WHAT]
+// [--clear 1] [--dump 1] [--crumbs N] [--crumb-kib N] [--odd-at ITERATION LAUNCH WHAT]
 //
 // --kernels: of up to eight. --even: so many tensors are of one size, as a kernel writes no more bytes than its
 // smallest operand has.
 // --clear: what is allocated in an iteration is set before it is used; else an output that a kernel writes in part has
-// undefined bytes. --odd-at: before this launch (from 0) of this iteration (from 0) something else happens, a row of
-// kOdd. --dump: behind it, all tensors that a kernel has written are read back; where the program ends there, by a
-// handler of its own.
+// undefined bytes. --crumbs: so many small tensors of odd sizes a layer, up to --crumb-kib, each computed from the one
+// before it and needed again in the backward pass. --odd-at: before this launch (from 0) of this iteration (from 0)
+// something else happens, a row of kOdd. --dump: behind it, all tensors that a kernel has written are read back; where
+// the program ends there, by a handler of its own.
 #include <cuda.h>
 #include <signal.h>
 #include <unistd.h>
@@ -48,6 +49,8 @@ struct Options {
   int even = 0;
   int clear = 0;
   int dump = 0;
+  int crumbs = 0;
+  int crumb_kib = 16;
   int odd_iteration = -1;
   int odd_launch = 0;
   std::string odd;
@@ -131,12 +134,15 @@ class Program {
  private:
   // A fifth of them small.
   Tensor allocate(std::mt19937_64& random) {
-    Tensor tensor;
     const auto max_kib = static_cast<uint64_t>(options_.max_kib);
     uint64_t kib = random() % 5 == 0 ? 1 + random() % 24 : 64 + random() % max_kib;
     if (options_.even > 0 && static_cast<int>(random() % 100) < options_.even) kib = 32 + max_kib / 2;
-    tensor.bytes = kib * 1024;
-    CHECK(cuMemAlloc, &tensor.address, tensor.bytes);
+    return allocate_bytes(kib * 1024);
+  }
+  static Tensor allocate_bytes(size_t bytes) {
+    Tensor tensor;
+    tensor.bytes = bytes;
+    CHECK(cuMemAlloc, &tensor.address, bytes);
     return tensor;
   }
 
@@ -260,16 +266,33 @@ class Program {
   void iterate() {
     std::mt19937_64 random(options_.seed * 31 + 1);
     const auto layers = static_cast<size_t>(options_.layers);
-    live_.reserve(4 * layers + 4);
+    live_.reserve((4 + static_cast<size_t>(options_.crumbs)) * layers + 4);
     const auto any_stream = [&] { return static_cast<int>(random() % streams_.size()); };
     const auto kernel = [&] { return random() % kernels_.size(); };
-    const auto fresh = [&]() -> Tensor& {
-      Tensor& tensor = live_.emplace_back(allocate(random));
+    const auto keep = [&](Tensor made) -> Tensor& {
+      Tensor& tensor = live_.emplace_back(made);
       if (options_.clear != 0) {
         tensor.last_stream = 0;
         CHECK(cuMemsetD32Async, tensor.address, 7, tensor.bytes / 4, streams_[0]);
       }
       return tensor;
+    };
+    const auto fresh = [&]() -> Tensor& { return keep(allocate(random)); };
+    std::vector<std::vector<Tensor*>> crumbs(layers);
+    const auto scatter = [&](size_t layer, Tensor* from) {
+      for (int i = 0; i < options_.crumbs; ++i) {
+        Tensor& crumb = keep(allocate_bytes(4 * (1 + random() % (static_cast<size_t>(options_.crumb_kib) * 256))));
+        launch(kernel(), crumb, *from, weights_[layer], any_stream());
+        crumbs[layer].push_back(from = &crumb);
+      }
+    };
+    // In any order; some live on to the iteration's end.
+    const auto gather = [&](size_t layer, Tensor& with) {
+      std::shuffle(crumbs[layer].begin(), crumbs[layer].end(), random);
+      for (Tensor* crumb : crumbs[layer]) {
+        launch(kernel(), weights_[layer], *crumb, with, any_stream());
+        if (random() % 3 != 0) release(*crumb);
+      }
     };
     std::vector<Tensor*> outputs;
     Tensor* from = &weights_[layers];
@@ -285,6 +308,7 @@ class Program {
       }
       outputs.push_back(&out);
       from = &out;
+      scatter(i, from);
     }
     Tensor* gradient = &fresh();
     launch(kernel(), *gradient, *outputs.back(), weights_[layers], any_stream());
@@ -292,6 +316,7 @@ class Program {
       Tensor& next = fresh();
       launch(kernel(), next, *outputs[i], *gradient, any_stream());
       if (random() % 2 == 0) launch(kernel(), weights_[i], next, *outputs[i], any_stream());
+      gather(i, next);
       if (random() % 3 == 0) release(*outputs[i]);
       if (random() % 2 == 0) release(*gradient);
       gradient = &next;
@@ -338,6 +363,8 @@ Options parse(int argc, char** argv) {
     if (name == "--even") options.even = std::atoi(argv[i + 1]);
     if (name == "--clear") options.clear = std::atoi(argv[i + 1]);
     if (name == "--dump") options.dump = std::atoi(argv[i + 1]);
+    if (name == "--crumbs") options.crumbs = std::atoi(argv[i + 1]);
+    if (name == "--crumb-kib") options.crumb_kib = std::max(1, std::atoi(argv[i + 1]));
     if (name == "--odd-at" && i + 3 < argc) {
       options.odd_iteration = std::atoi(argv[i + 1]);
       options.odd_launch = std::atoi(argv[i + 2]);
