@@ -65,7 +65,9 @@ uint64_t peak_of(const trace::Trace& trace, const PlanOptions& options);
 // What a share of the peak is in bytes, rounded as runs do.
 uint64_t share_of_peak(const Workload& workload, double fraction);
 
-// Does the budget hold all of a recorded program, so that a run moves nothing and needs no plan (decision 0026)?
+// Does the budget hold all of a recorded program, so that a run moves nothing and commands make no plan (decision
+// 0026)? A plan keeps small tensors apart, so it would move some of them, or take more than the program does without
+// one.
 bool holds_everything(const Workload& workload, uint64_t budget);
 
 // The smallest budget that any page or command names: what the smallest plan takes or, where a plan takes more than the
@@ -75,9 +77,6 @@ uint64_t least_budget(const Workload& workload);
 // What to plan for to see what a run within the budget is like: one that holds the whole program is not planned for,
 // and nothing moves (decision 0026), where a plan of as many bytes would still move a little.
 uint64_t budget_as_run(const Workload& workload, uint64_t budget);
-
-// Does the program fit where a plan, which keeps small tensors apart, has to move some? Then commands make none.
-bool is_better_unplanned(const Workload& workload, uint64_t budget);
 
 // Errors: not_found (no iteration, and why), unsupported.
 Result<Workload> make_workload(const trace::Trace& trace, const PlanOptions& options);

@@ -145,6 +145,4 @@ uint64_t budget_as_run(const Workload& workload, uint64_t budget) {
   return std::max(budget, workload.graph.peak_chunks * workload.graph.chunk_bytes + workload.reserved_bytes);
 }
 
-bool is_better_unplanned(const Workload& workload, uint64_t budget) { return budget < budget_as_run(workload, budget); }
-
 }  // namespace reprise::analyzer

@@ -130,7 +130,7 @@ class Planning {
     if (!workload.ok()) return named(workload.status());
     minimum_bytes_ = analyzer::least_budget(workload.value());
     if (Status part = check_share(workload.value().iteration); !part.ok()) return part;
-    if (analyzer::is_better_unplanned(workload.value(), budget_of(workload.value(), options))) {
+    if (analyzer::holds_everything(workload.value(), budget_of(workload.value(), options))) {
       return tell_needless(workload.value(), options);
     }
     progress_.step("planning");
@@ -201,10 +201,6 @@ class Planning {
           fmt::format("the plan is of an iteration of {} calls, which covers {}: what else the program does is managed "
                       "on demand, and may need more",
                       workload.iteration.call_count, covered(workload.iteration)));
-    }
-    if (workload.recorded && plan.budget_bytes >= workload.peak_bytes) {
-      say("all that the program has at once fits into this budget: `reprise run` needs no plan for it and moves "
-          "nothing");
     }
     return {};
   }

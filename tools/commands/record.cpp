@@ -29,7 +29,7 @@ std::string budget_with_a_plan(const std::string& path) {
   while (percent < 100 && share_of_peak(workload.value(), percent / 100.0) < least_budget(workload.value())) {
     percent += percent < 90 ? 10 : 1;
   }
-  if (is_better_unplanned(workload.value(), share_of_peak(workload.value(), percent / 100.0))) return {};
+  if (percent == 100) return {};  // which holds everything
   return fmt::format("{}%", percent);
 }
 

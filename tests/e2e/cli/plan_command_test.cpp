@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "analyzer/plan/plan.h"
+#include "analyzer/planner/planner.h"
 #include "tests/e2e/cli/installed.h"
 #include "tests/support/trace_builder.h"
 #include "tests/support/trace_file.h"
@@ -86,15 +87,16 @@ TEST_F(PlanCommand, HowMuchOfTheProgramThePlanIsOfIsSaid) {
   const auto said = [&](uint64_t other_ns) {
     analyzer::testing::TraceBuilder program;
     const uint64_t w = program.allocate(4 * kChunk);
+    const uint64_t kept = program.allocate(4 * kChunk);
     for (int i = 0; i < 3; ++i) {
       const uint64_t x = program.allocate(4 * kChunk);
       program.launch("step", {{w}, {x}});
       program.launch("loss", {{w}, {x}});
       program.free(x);
     }
-    program.launch("other", {{w}}, other_ns);
+    program.launch("other", {{kept}}, other_ns);
     write("b.trace", trace_bytes(program.trace()));
-    return reprise({"plan", path("b.trace"), "--budget", "100%", "-o", path("b.plan")}).err +
+    return reprise({"plan", path("b.trace"), "--budget", "90%", "-o", path("b.plan")}).err +
            reprise({"simulate", path("b.trace"), "--budget", "90%,100%", "--no-fluid"}).err;
   };
   const std::string part = said(1'200'000);
@@ -150,6 +152,32 @@ trace::Trace small_and_large(int small, int large, uint64_t chunks) {
     program.synchronize();
   }
   return program.trace();
+}
+
+// One rule for all programs and budgets: where all fits there is no plan, which could only cost something. One for the
+// small tensors of these programs takes more than they do without it.
+TEST_F(PlanCommand, ABudgetThatHoldsEverythingHasNoPlan) {
+  for (const trace::Trace& program :
+       {train_chain(6, 4 * kChunk, 3), small_and_large(3, 6, 1), small_and_large(1, 4, 2)}) {
+    const std::string trace = write("w.trace", trace_bytes(program));
+    const uint64_t peak = analyzer::peak_of(program, {});
+    for (const std::string& budget : {std::string("100%"), std::to_string(peak), std::to_string(peak + 1),
+                                      std::to_string(3 * peak), std::string("16TiB")}) {
+      const Finished whole = reprise({"plan", trace, "--budget", budget, "--status", path("status")});
+      EXPECT_EQ(whole.exit_code, 0) << whole.err;
+      EXPECT_NE(whole.err.find("nothing has to move, so no plan was written"), std::string::npos)
+          << budget << whole.err;
+      EXPECT_EQ(status().at("status"), "fits") << budget;
+      EXPECT_FALSE(std::filesystem::exists(path("w.plan"))) << budget << ": " << whole.err;
+    }
+    const Finished less = reprise({"plan", trace, "--budget", std::to_string(peak - 1), "--status", path("status")});
+    EXPECT_NE(status().at("status"), "fits") << less.err;
+    if (less.exit_code == 0) {
+      const plan::Plan plan = plan::read_plan(path("w.plan")).value();
+      EXPECT_LT(plan.chunk_count * plan.chunk_bytes + plan.reserved_bytes, peak);
+      std::filesystem::remove(path("w.plan"));
+    }
+  }
 }
 
 // Where all fits nothing moves, in both; elsewhere a plan is what was simulated, also on a link so slow that halves of
