@@ -28,6 +28,16 @@ bool is_regular(const std::string& path) {
   return stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
 }
 
+// Can a new file be made beside this one?
+Status check_folder(const std::string& path) {
+  struct stat info {};
+  const std::string folder = folder_of(path);
+  if (stat(folder.c_str(), &info) != 0) return system_error(path, errno, fmt::format("create {} first", folder));
+  if (!S_ISDIR(info.st_mode)) return system_error(path, ENOTDIR, "choose another output file");
+  if (access(folder.c_str(), W_OK | X_OK) != 0) return system_error(path, errno, "choose another output file");
+  return {};
+}
+
 }  // namespace
 
 bool can_be_lost(const std::string& path) {
@@ -64,25 +74,55 @@ Outputs& Outputs::reads(const std::vector<std::string>& paths) {
 }
 
 Outputs& Outputs::writes(const std::string& option, const std::string& path) {
-  if (!path.empty() && path != "-") outputs_.emplace_back(option, path);
+  if (!path.empty() && path != "-") outputs_.push_back({option, path, false});
   return *this;
+}
+
+Outputs& Outputs::chooses(const std::string& path) {
+  outputs_.push_back({"the default output", path, true});
+  return *this;
+}
+
+Status Outputs::check_inputs(const Output& output) const {
+  for (const std::string& input : inputs_) {
+    if (!same_file(output.path, input)) continue;
+    const std::string what =
+        output.path == input ? "this command reads that file" : "this is " + input + ", which is read";
+    return {StatusCode::invalid_argument,
+            fmt::format("{} {}: {}, and would destroy it; name another output", output.option, output.path, what)};
+  }
+  return {};
+}
+
+// What is there keeps the name that we have chosen: it is another one that is written.
+bool Outputs::Output::is_elsewhere() const {
+  struct stat info {};
+  return chosen && lstat(path.c_str(), &info) == 0;
+}
+
+Status Outputs::check_others(size_t index) const {
+  const Output& output = outputs_[index];
+  for (size_t before = 0; before < index; ++before) {
+    const Output& other = outputs_[before];
+    if (other.is_elsewhere() || !can_be_lost(output.path) || !same_file(output.path, other.path)) continue;
+    return {StatusCode::invalid_argument,
+            fmt::format("{} {}: {} writes the same file; name two of them", output.option, output.path, other.option)};
+  }
+  return {};
 }
 
 Status Outputs::check() const {
   for (size_t i = 0; i < outputs_.size(); ++i) {
-    const auto& [option, path] = outputs_[i];
-    for (const std::string& input : inputs_) {
-      if (!same_file(path, input)) continue;
-      const std::string what = path == input ? "this command reads that file" : "this is " + input + ", which is read";
-      return {StatusCode::invalid_argument,
-              fmt::format("{} {}: {}, and would destroy it; name another output", option, path, what)};
+    const Output& output = outputs_[i];
+    Status status;
+    if (output.is_elsewhere()) {
+      status = check_folder(output.path);
+    } else {
+      status = check_inputs(output);
+      if (status.ok()) status = check_others(i);
+      if (status.ok()) status = check_writable(output.path);
     }
-    for (size_t before = 0; before < i; ++before) {
-      if (!can_be_lost(path) || !same_file(path, outputs_[before].second)) continue;
-      return {StatusCode::invalid_argument,
-              fmt::format("{} {}: {} writes the same file; name two of them", option, path, outputs_[before].first)};
-    }
-    if (Status status = check_writable(path); !status.ok()) return status;
+    if (!status.ok()) return status;
   }
   return {};
 }
@@ -96,11 +136,7 @@ Status check_writable(const std::string& path) {
     if (access(path.c_str(), W_OK) != 0) return system_error(path, errno, "choose another output file");
     return {};
   }
-  const std::string folder = folder_of(path);
-  if (stat(folder.c_str(), &info) != 0) return system_error(path, errno, fmt::format("create {} first", folder));
-  if (!S_ISDIR(info.st_mode)) return system_error(path, ENOTDIR, "choose another output file");
-  if (access(folder.c_str(), W_OK | X_OK) != 0) return system_error(path, errno, "choose another output file");
-  return {};
+  return check_folder(path);
 }
 
 }  // namespace reprise::tools

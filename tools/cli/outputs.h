@@ -2,7 +2,6 @@
 // besides. Callers: all commands that write, before they do anything.
 #pragma once
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "preload/trace/status.h"
@@ -17,13 +16,25 @@ class Outputs {
   Outputs& reads(const std::vector<std::string>& paths);
   // A file that will be written; `option` names it in messages. "" is none, "-" is stdout.
   Outputs& writes(const std::string& option, const std::string& path);
+  // A file whose name is ours, not the user's: reserve_name() takes the next free one where there is such a file, so it
+  // is never one that is read.
+  Outputs& chooses(const std::string& path);
   // Ok when each output can be written, and none is an input or another output: the same path, the same file by a hard
   // or symbolic link.
   Status check() const;
 
  private:
+  struct Output {
+    std::string option;  // for messages
+    std::string path;
+    bool chosen;
+    bool is_elsewhere() const;
+  };
+  Status check_inputs(const Output& output) const;
+  Status check_others(size_t index) const;
+
   std::vector<std::string> inputs_;
-  std::vector<std::pair<std::string, std::string>> outputs_;  // option, path
+  std::vector<Output> outputs_;
 };
 
 // Ok when `path` can be written: an existing file with permission, or a new one in a writable folder.

@@ -73,7 +73,8 @@ class Planning {
   int run() {
     Outputs outputs;
     outputs.reads(arguments_.trace).reads(arguments_.machine);
-    outputs.writes("-o", output_path()).writes("--status", arguments_.status);
+    if (arguments_.output.empty()) outputs.chooses(output_path());
+    outputs.writes("-o", arguments_.output).writes("--status", arguments_.status);
     if (Status status = outputs.check(); !status.ok()) return fail(status);
     const Status made = make();
     progress_.clear();

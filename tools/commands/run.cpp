@@ -131,7 +131,8 @@ int run_run(const RunOptions& options, const ProgramArguments& program) {
       options.report.empty() ? fmt::format("reprise-report-{}.html", short_name(program.arguments)) : options.report;
   const std::string report = absolute_path(name);
   Outputs outputs;
-  outputs.writes("-o", name);
+  if (options.report.empty()) outputs.chooses(name);
+  outputs.writes("-o", options.report);
   Result<Settings> checked = check_session(options.session, program, outputs);
   if (!checked.ok()) return fail(checked.status());
   Settings settings = checked.value();

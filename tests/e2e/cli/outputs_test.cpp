@@ -142,6 +142,30 @@ TEST_F(OutputFiles, WhatHasNoNameOfTheUsersReplacesNothing) {
   EXPECT_NE(read(path("tmp/reprise-report-sh-2.html")).find("<html"), std::string::npos);
 }
 
+// Nobody has typed -o: it is no mistake that a name of ours is that of a file which is read.
+TEST_F(OutputFiles, ANameOfOurOwnIsNoneOfAFileThatIsRead) {
+  write("c.trace", before_);
+  const std::string machine =
+      write("c.plan", R"({"format":"reprise-machine","version":1,"device":"x","memory_bytes":1})");
+  const std::string kept = read(machine);
+  const Finished planned = reprise({"plan", path("c.trace"), "--budget", "50%", "--machine", machine});
+  EXPECT_EQ(planned.exit_code, 0) << planned.err;
+  EXPECT_EQ(read(machine), kept);
+  EXPECT_TRUE(plan::read_plan(path("c-2.plan")).ok()) << planned.err;
+  expect_refused(reprise({"plan", trace_, "--budget", "50%", "--machine", plan_}), 1, "a.plan");
+  write("d.trace", before_);
+  expect_refused(reprise({"plan", path("d.trace"), "--budget", "50%", "--status", path("d.plan")}), 2,
+                 "--status " + path("d.plan") + ": the default output writes the same file");
+  expect_refused(reprise({"plan", path("no/such/folder/e.trace"), "--budget", "50%"}), 1, "create ");
+  const std::string page = write("tmp/reprise-report-sh.html", "mine");
+  const Finished ran = run({{"/bin/sh", "-c",
+                             "cd " + path("tmp") + " && " + path("bin/reprise") +
+                                 " run --budget 1GiB -- /bin/sh -c 'cp " + log_ + " $REPRISE_RUN_LOG' " + page},
+                            {{"TMPDIR", path("tmp")}}});
+  EXPECT_NE(ran.err.find("reprise-report-sh-2.html"), std::string::npos) << ran.err;
+  EXPECT_EQ(read(page), "mine");
+}
+
 // What needs no private folder does not ask for one.
 TEST_F(OutputFiles, NoTemporaryFolderIsNeededToRecordOrReplay) {
   for (const std::vector<std::string>& command :
