@@ -144,6 +144,7 @@ class IterationSearch {
   }
 
   std::string why_none() const {
+    if (stream_.size() == 0) return "no iteration found: there is no call of the program in the recording";
     const char* why = repeats_with_other_tensors()
                           ? "its calls repeat, but with other tensors each time: either it was recorded for less than "
                             "three iterations, or its memory grows or changes with every one"

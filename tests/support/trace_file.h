@@ -26,7 +26,8 @@ inline void add_event(trace::test::TraceBytes& bytes, const trace::Event& event)
   }
 }
 
-inline std::string trace_bytes(const trace::Trace& trace) {
+// `ended`: with an end record, as of a program that came to its end.
+inline std::string trace_bytes(const trace::Trace& trace, bool ended = true) {
   trace::test::TraceBytes bytes;
   for (const auto& [key, value] : trace.info) bytes.info(key + "=" + value);
   for (const trace::TracedFunction& function : trace.functions) {
@@ -39,7 +40,7 @@ inline std::string trace_bytes(const trace::Trace& trace) {
   for (const auto& [sequence, activity] : trace.activities) {
     bytes.add(trace::RecordKind::activity, sequence, activity);
   }
-  bytes.add(trace::RecordKind::end, 0, trace::EndRecord{});
+  if (ended) bytes.add(trace::RecordKind::end, 0, trace::EndRecord{});
   return bytes.end_chunk().bytes();
 }
 

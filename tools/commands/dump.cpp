@@ -18,7 +18,7 @@ int dump_trace(const std::string& path, const std::string& output) {
   if (!trace.ok()) return fail(trace.status());
   const Status written = write_file(output, trace::to_text(trace.value()));
   if (!written.ok()) return fail(written);
-  return finish_incomplete(incomplete(path, trace.value()));
+  return finish_cut_short(cut_short(path, trace.value()));
 }
 
 int dump_plan(const std::string& path, const std::string& output) {

@@ -197,7 +197,7 @@ int run_export(const ExportOptions& options) {
     status = format.write(options, all);
   }
   progress.clear();
-  return status.ok() ? finish_incomplete(files.incomplete) : fail(status);
+  return status.ok() ? finish_cut_short(files.cut_short) : fail(status);
 }
 
 }  // namespace

@@ -102,12 +102,15 @@ class Planning {
     progress_.step("reading the trace");
     Result<trace::Trace> trace = load_trace(arguments_.trace);
     if (!trace.ok()) return trace.status();
-    if (!trace.value().tail.ok()) {
-      return {trace.value().tail.code(), incomplete(arguments_.trace, trace.value()) + "; record again"};
-    }
+    const CutShort cut = cut_short(arguments_.trace, trace.value());
+    if (cut.unreadable) return {trace.value().tail.code(), cut.line + "; record again"};
     options.from_call = arguments_.from;
     options.least_calls = arguments_.calls;
-    return plan_trace(trace.value(), options, output);
+    // With --status it is the preloaded library that asks, while the program goes on.
+    if (arguments_.status.empty()) cut_ = cut;
+    const Status made = plan_trace(trace.value(), options, output);
+    if (made.ok() && !arguments_.quiet) finish_cut_short(cut_);
+    return made;
   }
 
   Status plan_trace(const trace::Trace& trace, const analyzer::PlanOptions& options, const std::string& output) {
@@ -235,13 +238,16 @@ class Planning {
     const bool usual = trace.size() > ending.size() && trace.substr(trace.size() - ending.size()) == ending;
     return (usual ? trace.substr(0, trace.size() - ending.size()) : trace) + ".plan";
   }
+  // What went wrong with the recording.
   Status named(const Status& status) const {
+    if (!cut_.line.empty()) return of_what_there_is(cut_, arguments_.trace, status);
     if (status.message().find(arguments_.trace) != std::string::npos) return status;
     return {status.code(), fmt::format("{}: {}", arguments_.trace, status.message())};
   }
 
   const PlanArguments& arguments_;
   mutable Progress progress_;
+  CutShort cut_;
   bool searched_ = false;   // the trace was read: what is not found from here on is an iteration
   bool is_part_ = false;    // what repeats is too little of the program
   bool needless_ = false;   // nothing has to move, and there is no plan

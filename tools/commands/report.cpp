@@ -72,7 +72,7 @@ int compare_plans(const ReportOptions& options) {
   const report::Json data = report::compare_data({a.path, &a.plan, a.bound_ns}, {b.path, &b.plan, b.bound_ns},
                                                  files.trace ? &*files.trace : nullptr);
   const int written = write_comparison(options, data);
-  return written == 0 ? finish_incomplete(files.incomplete) : written;
+  return written == 0 ? finish_cut_short(files.cut_short) : written;
 }
 
 int run_report(const ReportOptions& options) {
@@ -103,8 +103,7 @@ int run_report(const ReportOptions& options) {
   if (!written.ok()) return fail(written);
   say(fmt::format("{}; report: {}", report::make_summary(inputs), options.output));
   if (report::lacks_plan(inputs)) say(report::kLacksPlan);
-  if (files.incomplete.empty() && !files.cut_short.empty()) say(files.cut_short);
-  return finish_incomplete(files.incomplete);
+  return finish_cut_short(files.cut_short);
 }
 
 }  // namespace

@@ -63,7 +63,7 @@ class Simulating {
     Status status = prepare();
     if (status.ok()) status = fill();
     progress_.clear();
-    if (!status.ok()) return fail(status);
+    if (!status.ok()) return fail(of_what_there_is(cut_, arguments_.input, status));
     if (!arguments_.csv.empty()) status = write_file(arguments_.csv, to_csv(rows_));
     if (status.ok() && !arguments_.html.empty()) {
       status = write_file(arguments_.html, to_page(rows_, title(), arguments_.machine));
@@ -73,7 +73,7 @@ class Simulating {
     const std::string choice = recommend(rows_);
     if (status.ok() && !(choice + part()).empty())
       say(choice + (choice.empty() || part().empty() ? "" : "; ") + part());
-    return status.ok() ? 0 : fail(status);
+    return status.ok() ? finish_cut_short(cut_) : fail(status);
   }
 
  private:
@@ -178,6 +178,7 @@ class Simulating {
     }
     Result<trace::Trace> trace = load_trace(arguments_.input);
     if (!trace.ok()) return trace.status();
+    cut_ = cut_short(arguments_.input, trace.value());
     return take(analyzer::make_workload(trace.value(), options_));
   }
 
@@ -271,6 +272,7 @@ class Simulating {
   analyzer::PlanOptions options_;
   std::vector<Budget> budgets_;
   std::vector<std::string> policies_;
+  CutShort cut_;
   analyzer::Workload workload_;
   std::vector<SimulatedRow> rows_;
   size_t shown_ = 0;  // of the rows

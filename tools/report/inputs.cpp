@@ -102,17 +102,37 @@ Result<trace::Trace> load_trace(const std::string& path) {
   return trace;
 }
 
-std::string incomplete(const std::string& path, const trace::Trace& trace) {
-  if (trace.tail.ok()) return {};
-  const std::string& why = trace.tail.message();
-  const std::string prefix = path + ": ";
-  return fmt::format("{}: incomplete: {}", path, why.rfind(prefix, 0) == 0 ? why.substr(prefix.size()) : why);
+CutShort cut_short(const std::string& path, const trace::Trace& trace) {
+  if (!trace.tail.ok()) {
+    const std::string& why = trace.tail.message();
+    const std::string prefix = path + ": ";
+    return {fmt::format("{}: incomplete: {}", path, why.rfind(prefix, 0) == 0 ? why.substr(prefix.size()) : why), true};
+  }
+  if (trace.ended) return {};
+  const Result<trace::Ending> ending = trace::read_ending(path);
+  const uint32_t error = ending.ok() ? ending.value().stopped_by : 0;
+  if (error != 0) {
+    return {fmt::format("{}: the recording is cut short: it could not be written further: {}", path,
+                        std::strerror(static_cast<int>(error)))};
+  }
+  return {
+      fmt::format("{}: the recording is cut short: the program did not come to its end, or this is only the "
+                  "beginning of the file, and what it called last may be missing",
+                  path)};
 }
 
-int finish_incomplete(const std::string& incomplete) {
-  if (incomplete.empty()) return 0;
-  say(incomplete + "; what could be read was used");
-  return kExitFailure;
+int finish_cut_short(const CutShort& what) {
+  if (what.line.empty()) return 0;
+  say(what.line + "; what could be read was used");
+  return what.unreadable ? kExitFailure : 0;
+}
+
+Status of_what_there_is(const CutShort& what, const std::string& path, const Status& status) {
+  if (what.line.empty() || status.ok()) return status;
+  const std::string prefix = path + ": ";
+  const std::string& why = status.message();
+  return {status.code(), fmt::format("{}; of what could be read: {}", what.line,
+                                     why.rfind(prefix, 0) == 0 ? why.substr(prefix.size()) : why)};
 }
 
 namespace {
@@ -147,15 +167,6 @@ report::Inputs::File about(const std::string& path, FileKind kind) {
   return file;
 }
 
-std::string cut_short(const std::string& path) {
-  const Result<trace::Ending> ending = trace::read_ending(path);
-  if (!ending.ok() || ending.value().ended) return {};
-  return fmt::format(
-      "{}: the recording is cut short: the program did not come to its end, and what it called in its "
-      "last moments may be missing",
-      path);
-}
-
 }  // namespace
 
 Status load(const std::vector<std::string>& paths, LoadedFiles& files) {
@@ -166,8 +177,7 @@ Status load(const std::vector<std::string>& paths, LoadedFiles& files) {
     switch (kind.value()) {
       case FileKind::trace:
         status = place(path, files.trace, load_trace(path));
-        if (status.ok()) files.incomplete = incomplete(path, *files.trace);
-        if (status.ok()) files.cut_short = cut_short(path);
+        if (status.ok()) files.cut_short = cut_short(path, *files.trace);
         break;
       case FileKind::plan:
         status = place(path, files.plan, load_plan(path));
@@ -245,7 +255,7 @@ report::Inputs LoadedFiles::inputs() const {
   result.plan = plan ? &*plan : nullptr;
   result.log = log ? &*log : nullptr;
   if (log) result.ending = log->ending;
-  result.cut_short = !cut_short.empty();
+  result.cut_short = !cut_short.line.empty();
   return result;
 }
 

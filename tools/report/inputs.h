@@ -16,12 +16,22 @@ enum class FileKind : uint8_t { trace, plan, run_log, unknown };
 // By the first bytes. A file that cannot be read is an error, an empty one unknown.
 Result<FileKind> kind_of(const std::string& path);
 
+// What a trace lacks at its end.
+struct CutShort {
+  std::string line;         // "a.trace: ...", why; empty: it lacks nothing
+  bool unreadable = false;  // there are bytes that cannot be read; what lies before them is good
+};
+CutShort cut_short(const std::string& path, const trace::Trace& trace);
+// Says it behind what was made of such a trace; the exit code: not 0 where bytes could not be read.
+int finish_cut_short(const CutShort& what);
+// What went wrong with such a trace may come of that: both are said.
+Status of_what_there_is(const CutShort& what, const std::string& path, const Status& status);
+
 struct LoadedFiles {
   std::optional<trace::Trace> trace;
   std::optional<plan::Plan> plan;
   std::optional<report::RunLog> log;
-  std::string incomplete;                   // of the trace, as below
-  std::string cut_short;                    // of a whole trace of a program that did not come to its end, why
+  CutShort cut_short;                       // of the trace
   std::vector<report::Inputs::File> named;  // by the user, in order
   report::Inputs inputs() const;            // points into this object
   // The same, with what the analyzer finds in the trace; drops from the log what is no iteration.
@@ -45,10 +55,6 @@ Result<uint64_t> bound_of_plan(const trace::Trace& trace, const plan::Plan& plan
 
 // Reads each file into its place. Errors name the file; two of one kind are an error.
 Status load(const std::vector<std::string>& paths, LoadedFiles& files);
-// "a.trace: incomplete: why" for a trace that was cut off, empty for a whole one. What lies before the cut is good.
-std::string incomplete(const std::string& path, const trace::Trace& trace);
-// Says that line behind output made from such a trace; the exit code.
-int finish_incomplete(const std::string& incomplete);
 // As load, with the kind known; `path` is named in the error.
 Result<plan::Plan> load_plan(const std::string& path);
 Result<trace::Trace> load_trace(const std::string& path);

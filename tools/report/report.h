@@ -21,7 +21,7 @@ struct Inputs {
   const RunLog* log = nullptr;
   std::string program = {};   // command line; empty: taken from plan, log or trace
   std::string ending = {};    // how the program ended, "exit code 3"; empty: well, or not known
-  bool cut_short = false;     // the trace is of a program that did not come to its end
+  bool cut_short = false;     // the trace has no end
   uint64_t budget_bytes = 0;  // 0: taken from plan or log
   uint64_t bound_ns = 0;      // no plan for this budget can be faster, with recorded kernel times; 0: not known
   uint64_t run_bound_ns = 0;  // the same with the kernel times of an iteration of this run; 0: not known

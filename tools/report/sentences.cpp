@@ -23,7 +23,8 @@ void say_ending(const Inputs& inputs, Sentences& say) {
   }
   if (inputs.cut_short && inputs.ending.empty()) {
     say.bad(
-        "The recording is cut short: the program did not come to its end. The report covers what happened until then.");
+        "The recording is cut short: the program did not come to its end, or some of the file is missing. The report "
+        "covers what is there.");
   }
   if (inputs.log != nullptr && !inputs.log->ended) {
     say.bad("The run log has no end: the program was killed or crashed before Reprise could write its summary.");

@@ -1,9 +1,12 @@
 // Files that are not what a command expects: swapped, empty, cut off, folders. One line that says what is there, why it
 // will not do and what to do; what can be read of a trace that was cut off is used, and said to be a part.
 #include "analyzer/plan/plan.h"
+#include "analyzer/planner/planner.h"
 #include "tests/e2e/cli/installed.h"
 #include "tests/support/sample.h"
+#include "tests/support/trace_builder.h"
 #include "tests/support/trace_bytes.h"
+#include "tests/support/trace_file.h"
 
 namespace reprise::tools::test {
 namespace {
@@ -21,6 +24,15 @@ class CliFiles : public Installed {
     empty_ = write("empty", "");
   }
   Finished plan(const std::string& file) const { return reprise({"plan", file, "--budget", "50%", "-o", path("b")}); }
+  // A plan for a recording, whatever it lacks.
+  std::string plan_of(const std::string& file) const {
+    const trace::Trace trace = trace::read_trace(file).value();
+    analyzer::PlanOptions options;
+    options.budget_fraction = 0.5;
+    const std::string name = file + ".plan";
+    EXPECT_TRUE(plan::write_plan(analyzer::make_plan(trace, options).value(), name).ok());
+    return name;
+  }
   Finished replay(const std::string& file) const { return reprise({"replay", "--plan", file, "--", "/bin/true"}); }
   Finished report(const std::string& file) const { return reprise({"report", file, "-o", path("tmp/a.html")}); }
   Finished exported(const std::string& file) const {
@@ -42,6 +54,60 @@ class CliFiles : public Installed {
 
   std::string trace_, plan_, log_, cut_, empty_;
 };
+
+// Whatever reads a recording says what it lacks, and that it has used the rest.
+TEST_F(CliFiles, WhatARecordingLacksIsSaidByAllThatReadIt) {
+  const trace::Trace program = analyzer::testing::train_chain(6, 4 * analyzer::testing::kChunk, 3);
+  const std::string endless = write("endless.trace", trace_bytes(program, false));
+  std::string bytes = trace_bytes(program, false);
+  bytes[offsetof(trace::FileHeader, stopped_by)] = ENOSPC;
+  const std::string full = write("full.trace", bytes);
+  const std::string whole = trace_bytes(program);
+  const std::string torn = write("torn.trace", whole + whole.substr(sizeof(trace::FileHeader), 30));
+  const auto all_of = [&](const std::string& file) {
+    return std::vector<Finished>{report(file),
+                                 exported(file),
+                                 reprise({"dump", file}),
+                                 reprise({"simulate", file, "--budget", "50%", "--no-fluid"}),
+                                 reprise({"report", plan_of(file), plan_of(file), file, "-o", path("tmp/two.html")}),
+                                 plan(file)};
+  };
+  for (const auto& [file, why] : {std::pair{endless, "the program did not come to its end, or this is only "},
+                                  {full, "it could not be written further: No space left on device"}}) {
+    for (const Finished& finished : all_of(file)) {
+      EXPECT_EQ(finished.exit_code, 0) << finished.err;
+      EXPECT_NE(finished.err.find(file + ": the recording is cut short: " + why), std::string::npos) << finished.err;
+      EXPECT_NE(finished.err.find("; what could be read was used\n"), std::string::npos) << finished.err;
+    }
+  }
+  const std::vector<Finished> of_torn = all_of(torn);
+  for (const Finished& finished : of_torn) {
+    EXPECT_EQ(finished.exit_code, 1) << finished.err;
+    EXPECT_NE(finished.err.find(torn + ": incomplete: "), std::string::npos) << finished.err;
+  }
+  expect_refused(of_torn.back(), 1, "; record again");
+  EXPECT_NE(of_torn[3].err.find("; what could be read was used\n"), std::string::npos)
+      << "simulate: " << of_torn[3].err;
+  EXPECT_NE(of_torn[3].out, "") << "its table";
+}
+
+// What it says goes wrong is not taken for the program's doing.
+TEST_F(CliFiles, WithoutItsEndARecordingIsNotSaidToRepeatNothing) {
+  const std::string whole = trace_bytes(analyzer::testing::train_chain(6, 4 * analyzer::testing::kChunk, 3));
+  const std::string header = write("header.trace", whole.substr(0, sizeof(trace::FileHeader)));
+  const std::string once =
+      write("once.trace", trace_bytes(analyzer::testing::train_chain(6, 4 * analyzer::testing::kChunk, 1), false));
+  for (const auto& [file, why] : {std::pair{header, "there is no call of the program in the recording"},
+                                  {once, "most of what it does happens only once"}}) {
+    for (const Finished& finished : {plan(file), reprise({"plan", file, "--budget", "50%", "--quiet"}),
+                                     reprise({"simulate", file, "--budget", "50%"})}) {
+      expect_refused(finished, 1, file + ": the recording is cut short: ");
+      EXPECT_NE(finished.err.find("; of what could be read: no iteration found"), std::string::npos) << finished.err;
+      EXPECT_NE(finished.err.find(why), std::string::npos) << finished.err;
+    }
+  }
+  EXPECT_EQ(plan(header).err.find("only once"), std::string::npos);
+}
 
 TEST_F(CliFiles, SwappedFilesAreToldApart) {
   expect_refused(plan(plan_), 1, "is a plan, not a trace");

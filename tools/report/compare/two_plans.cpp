@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "tools/report/inputs.h"
 #include "tools/report/same_recording.h"
 #include "tools/report/symbols/symbols.h"
 
@@ -23,7 +22,7 @@ Status load_one(const std::string& path, TwoPlans& files) {
   }
   Result<trace::Trace> trace = load_trace(path);
   if (!trace.ok()) return trace.status();
-  files.incomplete = incomplete(path, trace.value());
+  files.cut_short = cut_short(path, trace.value());
   files.trace = std::move(trace.value());
   return {};
 }

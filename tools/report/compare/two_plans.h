@@ -6,6 +6,7 @@
 
 #include "analyzer/plan/plan.h"
 #include "preload/trace/reader.h"
+#include "tools/report/inputs.h"
 
 namespace reprise::tools {
 
@@ -17,7 +18,7 @@ struct TwoPlans {
   };
   std::vector<One> plans;             // in the order in which they were named
   std::optional<trace::Trace> trace;  // with functions and lines
-  std::string incomplete;             // of the trace, as in inputs.h
+  CutShort cut_short;                 // of the trace
 };
 
 // Are the files two plans, and at most a trace?
