@@ -8,8 +8,6 @@ namespace reprise::tools {
 namespace {
 
 constexpr size_t kMostBudgets = 1000;
-// The peak counts what is alive: a plan places it in chunks, and may need more than all of it to move nothing.
-constexpr double kMostPercent = 1000;
 
 Status refuse(std::string_view text, std::string_view why) {
   return {StatusCode::invalid_argument, fmt::format("--budget {}: {}; write for example 30%..100%:5%", text, why)};
@@ -25,7 +23,7 @@ Status add_range(std::string_view text, size_t dots, std::vector<Budget>& budget
   Budget ends[3];
   const std::string_view parts[3] = {text.substr(0, dots), rest.substr(0, colon), rest.substr(colon + 1)};
   for (int i = 0; i < 3; ++i) {
-    Result<Budget> part = parse_budget(parts[i], "--budget", kMostPercent);
+    Result<Budget> part = parse_budget(parts[i]);
     if (!part.ok()) return part.status();
     ends[i] = part.value();
     if ((ends[i].bytes > 0) != (ends[0].bytes > 0)) return refuse(text, "sizes and percentages are mixed");
@@ -59,7 +57,7 @@ Result<std::vector<Budget>> parse_budgets(std::string_view text) {
     if (const size_t dots = part.find(".."); dots != std::string_view::npos) {
       if (Status status = add_range(part, dots, budgets); !status.ok()) return status;
     } else {
-      Result<Budget> budget = parse_budget(part, "--budget", kMostPercent);
+      Result<Budget> budget = parse_budget(part);
       if (!budget.ok()) return budget.status();
       budgets.push_back(budget.value());
     }

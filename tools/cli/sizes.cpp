@@ -13,11 +13,10 @@ Status not_a_size(std::string_view text) {
           fmt::format("'{}' is not a size; write for example 12GiB, 800MiB, plain bytes or 50%", text)};
 }
 
-Result<Budget> parse_percent(double number, std::string_view text, std::string_view option, double most) {
-  if (number <= 0 || number > most) {
-    return Status(
-        StatusCode::invalid_argument,
-        fmt::format("{} {}: a percentage is above 0% and at most {:g}%; write for example 50%", option, text, most));
+Result<Budget> parse_percent(double number, std::string_view text, std::string_view option) {
+  if (number <= 0 || number > 100) {
+    return Status(StatusCode::invalid_argument,
+                  fmt::format("{} {}: a percentage is above 0% and at most 100%; write for example 50%", option, text));
   }
   Budget budget;
   budget.percent = number;
@@ -43,10 +42,10 @@ Result<uint64_t> parse_size(std::string_view text) {
   return written.bytes;
 }
 
-Result<Budget> parse_budget(std::string_view text, std::string_view option, double most_percent) {
+Result<Budget> parse_budget(std::string_view text, std::string_view option) {
   WrittenAmount written;
   if (read_amount(text, &written) == AmountProblem::none && written.is_percent) {
-    return parse_percent(written.percent, text, option, most_percent);
+    return parse_percent(written.percent, text, option);
   }
   Result<uint64_t> size = parse_size(text);
   if (!size.ok()) return Status(StatusCode::invalid_argument, fmt::format("{}: {}", option, size.status().message()));

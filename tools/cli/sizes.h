@@ -24,7 +24,7 @@ struct Budget {
 // 1000. Fractions allowed.
 Result<uint64_t> parse_size(std::string_view text);
 // A size or a percentage, within the limits above. `option` names it in the error.
-Result<Budget> parse_budget(std::string_view text, std::string_view option = "--budget", double most_percent = 100);
+Result<Budget> parse_budget(std::string_view text, std::string_view option = "--budget");
 
 // What REPRISE_BUDGET and REPRISE_HOST_MEMORY take: plain bytes or "50%".
 std::string to_variable(const Budget& budget);

@@ -15,10 +15,10 @@ double slower(const SimulatedRow& row) {
   return row.compute_ns == 0 ? 1 : static_cast<double>(row.time_ns) / static_cast<double>(row.compute_ns);
 }
 
-// What to type: a size, and the percentage that was asked for. Runs take none above 100.
+// What to type: a size, and the percentage that was asked for.
 std::string named(const SimulatedRow& row) {
   std::string size = typed_bytes(row.budget_bytes);
-  if (row.asked.bytes > 0 || row.asked.percent > 100) return size;
+  if (row.asked.bytes > 0) return size;
   return fmt::format("{:g}% or {}", row.asked.percent, size);
 }
 

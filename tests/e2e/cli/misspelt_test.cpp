@@ -106,7 +106,7 @@ TEST_F(Misspelt, TheVersionNamesItsCommit) {
 }
 
 TEST_F(Misspelt, SimulateEndsWithWhatToTake) {
-  const std::string last = reprise({"simulate", graph(), "--budget", "50%,100%,120%", "--no-fluid"}).err;
+  const std::string last = reprise({"simulate", graph(), "--budget", "50%,100%,5MiB", "--no-fluid"}).err;
   EXPECT_EQ(last.rfind("reprise: recommended of those asked for: --budget ", 0), 0u) << last;
   EXPECT_EQ(std::count(last.begin(), last.end(), '\n'), 1) << last;
   EXPECT_NE(last.find("100% or 4MiB, 1.00 x computing alone"), std::string::npos) << last;

@@ -180,17 +180,23 @@ TEST_F(SimulateCommand, TheHelpExplainsTheColumns) {
   }
 }
 
-// For curves that end where nothing changes any more.
-TEST_F(SimulateCommand, BudgetsAboveThePeakAreAllowed) {
+// For curves that end where nothing changes any more, as sizes: a percentage is one of the peak in all commands.
+TEST_F(SimulateCommand, BudgetsAboveThePeakAreSizes) {
   const std::string trace = write("a.trace", trace_bytes(train_chain(6, 4 * kChunk, 3)));
+  const std::string most = std::to_string(78 * kChunk);
   const Finished finished =
-      reprise({"simulate", trace, "--no-fluid", "--budget", "105%,110%..150%:20%", "--csv", path("rows.csv")});
+      reprise({"simulate", trace, "--no-fluid", "--budget", "100%," + most, "--csv", path("rows.csv")});
   EXPECT_EQ(finished.exit_code, 0) << finished.err;
   const auto rows = lines(read(path("rows.csv")));
-  ASSERT_EQ(rows.size(), 5u);
-  EXPECT_EQ(columns(rows[4])[0], std::to_string(78 * kChunk));
-  EXPECT_EQ(columns(rows[4])[8], "0") << rows[4];
-  expect_refused(reprise({"simulate", trace, "--budget", "1001%"}), 2, "at most 1000%");
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_EQ(columns(rows[2])[0], most);
+  EXPECT_EQ(columns(rows[2])[8], "0") << rows[2];
+  const std::string why = "101%: a percentage is above 0% and at most 100%";
+  expect_refused(reprise({"plan", trace, "--budget", "101%"}), 2, why);
+  for (const char* budget : {"101%", "50%,101%", "50%..101%:10%", "101%..50%:10%", "50%..100%:101%"}) {
+    expect_refused(reprise({"simulate", trace, "--budget", budget}), 2, why);
+    expect_refused(reprise({"simulate", graph(4), "--budget", budget}), 2, why);
+  }
 }
 
 TEST_F(SimulateCommand, ABudgetWithoutAPlanIsARowUnlessAllAre) {
