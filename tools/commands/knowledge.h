@@ -1,5 +1,5 @@
-// What plans may rest on, by the options that `reprise plan` and `reprise simulate` share: the same options, the same
-// plan.
+// What plans may rest on and use, by the options that `reprise plan` and `reprise simulate` share: the same options,
+// the same plan.
 #pragma once
 #include <string>
 
@@ -12,6 +12,7 @@ struct Knowledge {
   std::string facts;  // the folder; empty: that of REPRISE_FACTS, or the cache folder
   bool no_facts = false;
   bool no_recompute = false;
+  bool ssd = false;  // the machine's may be used, which no replay does yet
 };
 
 // Where no facts can be read, kernels are taken to read and write all. With strict safety nothing that comes from a

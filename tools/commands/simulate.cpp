@@ -51,7 +51,8 @@ struct SimulateArguments {
   bool no_reorder = false;  // as it is without --reorder
   bool split_tensors = false;
   bool no_split_tensors = false;
-  bool no_ssd = false;
+  bool ssd = false;
+  bool no_ssd = false;  // as it is without --ssd
   DisturbanceArguments disturbance;
 };
 
@@ -136,9 +137,9 @@ class Simulating {
       options_.chunk_bytes = chunk.value();
     }
     const bool is_graph = is_graph_path(arguments_.input);
-    set_knowledge({arguments_.safety, arguments_.facts, arguments_.no_facts, arguments_.no_recompute}, is_graph,
-                  options_);
-    options_.ssd = !arguments_.no_ssd;
+    set_knowledge({arguments_.safety, arguments_.facts, arguments_.no_facts, arguments_.no_recompute,
+                   arguments_.ssd && !arguments_.no_ssd},
+                  is_graph, options_);
     options_.reorder = arguments_.reorder && !arguments_.no_reorder;
     // Of a trace, what a run does (decisions 0013 and 0014); of a graph, what could be done.
     options_.split_tensors = (is_graph || arguments_.split_tensors) && !arguments_.no_split_tensors;
@@ -282,6 +283,7 @@ class Simulating {
 // What options were called before this release: still accepted, not in the help.
 void declare_old_names(CLI::App& app, SimulateArguments& arguments) {
   app.add_flag("--keep-order,--no-reorder", arguments.no_reorder)->group("");
+  app.add_flag("--no-ssd", arguments.no_ssd)->group("");
   app.add_flag("--whole-tensors", arguments.no_split_tensors)->group("");
   app.add_option("--chunk", arguments.chunk_bytes)->group("");
 }
@@ -308,7 +310,8 @@ Action declare_simulate(CLI::App& app, const ProgramArguments&) {
   app.add_flag("--split-tensors", arguments->split_tensors,
                "reprise and auto split large tensors, also of a trace, which no replay does yet");
   app.add_flag("--no-split-tensors", arguments->no_split_tensors, "... and none, also of a task graph");
-  app.add_flag("--no-ssd", arguments->no_ssd, "Leave the machine's SSD alone, as plans for the replay do");
+  app.add_flag("--ssd", arguments->ssd,
+               "Where the host's memory is full, use the machine's SSD, which no replay does yet");
   app.add_flag("--no-fluid", arguments->no_fluid, "Leave out the bounds by linear program, which take seconds");
   app.add_option("--segments", arguments->segments,
                  "Places where those bounds look at memory: with more they are closer and take longer")

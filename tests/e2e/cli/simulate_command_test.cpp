@@ -139,7 +139,7 @@ TEST_F(SimulateCommand, TheSsdWearsOut) {
     "ssd_read_bytes_per_second":1e9,"ssd_write_bytes_per_second":1e9,"ssd_bytes":1e12,"host_bytes":4096,
     "ssd_drive_writes_per_day":2})");
   const Finished finished = reprise({"simulate", changing, "--budget", "50%", "--policy", "disco", "--machine", machine,
-                                     "--no-fluid", "--csv", path("tmp/a.csv")});
+                                     "--no-fluid", "--ssd", "--csv", path("tmp/a.csv")});
   ASSERT_EQ(finished.exit_code, 0) << finished.err;
   const std::vector<std::string> csv = lines(read(path("tmp/a.csv")));
   const auto field = [&](const std::string& name) {
@@ -158,12 +158,13 @@ TEST_F(SimulateCommand, TheSsdWearsOut) {
   EXPECT_NEAR(std::stod(field("ssd_years")), years, 0.001);
   EXPECT_NE(finished.out.find(" years"), std::string::npos) << finished.out;
 
-  // The replay has no such tier: its plans, and simulations of them, leave the SSD alone.
-  expect_refused(reprise({"simulate", changing, "--budget", "50%", "--policy", "disco", "--machine", machine,
-                          "--no-fluid", "--no-ssd"}),
-                 1, "of host memory\n");
-  expect_refused(reprise({"plan", changing, "--budget", "50%", "--policy", "disco", "--machine", machine}), 1,
-                 "of host memory\n");
+  // The replay has no such tier: plans, and simulations of what is planned, leave the SSD alone unless told.
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"simulate", "--no-fluid"}, {"simulate", "--no-fluid", "--no-ssd"}, {"plan"}}) {
+    std::vector<std::string> words = command;
+    words.insert(words.begin() + 1, {changing, "--budget", "50%", "--policy", "disco", "--machine", machine});
+    expect_refused(reprise(words), 1, "of host memory\n");
+  }
 }
 
 TEST_F(SimulateCommand, TracesToo) {
@@ -225,7 +226,7 @@ TEST_F(SimulateCommand, OneLineForWhatMakesNoSense) {
   expect_refused(reprise({"simulate", write("bad.trace", "{"), "--budget", "50%"}), 1, "bad.trace");
 }
 
-// --keep-order, --no-reorder, --whole-tensors and --chunk, which the help no longer shows.
+// --keep-order, --no-reorder, --whole-tensors, --no-ssd and --chunk, which the help no longer shows.
 TEST_F(SimulateCommand, OldNamesOfOptionsAreStillAccepted) {
   const std::string file = graph(8, 100'000);
   const auto row = [&](std::vector<std::string> more) {
@@ -244,12 +245,12 @@ TEST_F(SimulateCommand, OldNamesOfOptionsAreStillAccepted) {
   const std::vector<std::string> now = row({"--no-split-tensors", "--chunk-bytes", "3MiB"});
   EXPECT_NE(now, row({}));  // fewer tensors fit
   EXPECT_EQ(row({"--keep-order", "--whole-tensors", "--chunk", "3MiB"}), now);
-  EXPECT_EQ(row({"--no-reorder", "--whole-tensors", "--chunk", "3MiB"}), now);
+  EXPECT_EQ(row({"--no-reorder", "--no-ssd", "--whole-tensors", "--chunk", "3MiB"}), now);
   const std::string help = reprise({"simulate", "--help"}).out;
-  for (const char* option : {"--reorder", "--no-split-tensors", "--chunk-bytes"}) {
+  for (const char* option : {"--reorder", "--ssd", "--no-split-tensors", "--chunk-bytes"}) {
     EXPECT_NE(help.find(option), std::string::npos) << help;
   }
-  for (const char* option : {"--keep-order", "--no-reorder", "--whole-tensors", "--chunk "}) {
+  for (const char* option : {"--keep-order", "--no-reorder", "--no-ssd", "--whole-tensors", "--chunk "}) {
     EXPECT_EQ(help.find(option), std::string::npos) << help;
   }
 }
