@@ -113,6 +113,7 @@ void plan_fields(Codec& codec, AnyPlan& plan) {
   codec(plan.program_hash);
   codec(plan.iteration_hash);
   codec(plan.policy);
+  codec(plan.safety);
   codec(plan.chunk_bytes);
   codec(plan.budget_bytes);
   codec(plan.reserved_bytes);

@@ -43,4 +43,13 @@ std::string why_not_enforced(const Plan& plan, Safety safety) {
   return {};
 }
 
+std::string made_for_another(const Plan& plan, Safety safety) {
+  if (plan.safety == safety) return {};
+  return fmt::format(
+      "was made for --safety {0} and is followed with {1}, so it takes another time than predicted; run it with "
+      "--safety "
+      "{0}, or make a plan for {1}",
+      name_of(plan.safety), name_of(safety));
+}
+
 }  // namespace reprise::plan

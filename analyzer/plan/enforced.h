@@ -15,4 +15,8 @@ bool keeps_kernels_away(const Plan& plan, Safety safety);
 // goes on; empty: it can.
 std::string why_not_enforced(const Plan& plan, Safety safety);
 
+// Likewise, what is to be known of a replay that can, with another safety than the plan was made for; empty: it is that
+// one.
+std::string made_for_another(const Plan& plan, Safety safety);
+
 }  // namespace reprise::plan

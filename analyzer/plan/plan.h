@@ -11,7 +11,7 @@
 
 namespace reprise::plan {
 
-inline constexpr uint32_t kPlanVersion = 6;
+inline constexpr uint32_t kPlanVersion = 7;
 inline constexpr uint32_t kNone = 0xffffffff;
 
 // What a run promises about memory that kernels reach unseen (README). strict: what leaves the device is always copied,
@@ -159,10 +159,11 @@ struct Plan {
   uint64_t program_hash = 0;    // identity of the executable that was recorded ("program.hash" of the trace)
   uint64_t iteration_hash = 0;  // over the calls' signatures
   std::string policy;
-  uint64_t chunk_bytes = 0;     // bytes of a chunk
-  uint64_t budget_bytes = 0;    // the budget that was asked for
-  uint64_t reserved_bytes = 0;  // of it: slabs, and what the program holds around Reprise
-  uint32_t chunk_count = 0;     // chunks that the plan uses; chunk_count * chunk_bytes + reserved_bytes <= budget_bytes
+  Safety safety = Safety::strict;  // of the runs that it was made for
+  uint64_t chunk_bytes = 0;        // bytes of a chunk
+  uint64_t budget_bytes = 0;       // the budget that was asked for
+  uint64_t reserved_bytes = 0;     // of it: slabs, and what the program holds around Reprise
+  uint32_t chunk_count = 0;  // chunks that the plan uses; chunk_count * chunk_bytes + reserved_bytes <= budget_bytes
   // Several devices: how many of the chunks each one has, the first one's first; budget, reserve and slab are then
   // those of each. Empty: one device has them all. Plans for several devices are for simulation: nothing enforces them.
   std::vector<uint32_t> device_chunks = {};

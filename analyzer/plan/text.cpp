@@ -17,9 +17,9 @@ const char* name_of_mode(uint32_t mode) {
 }
 
 void write_head(const Plan& plan, Out out) {
-  fmt::format_to(out, "plan version={} policy={} budget={} reserved={} chunks={} chunk_bytes={} slab={}\n",
-                 kPlanVersion, plan.policy, plan.budget_bytes, plan.reserved_bytes, plan.chunk_count, plan.chunk_bytes,
-                 plan.slab_bytes);
+  fmt::format_to(out, "plan version={} policy={} safety={} budget={} reserved={} chunks={} chunk_bytes={} slab={}\n",
+                 kPlanVersion, plan.policy, name_of(plan.safety), plan.budget_bytes, plan.reserved_bytes,
+                 plan.chunk_count, plan.chunk_bytes, plan.slab_bytes);
   if (device_count(plan) > 1) {
     fmt::format_to(out, "devices {}, their chunks:", device_count(plan));
     for (const uint32_t chunks : plan.device_chunks) fmt::format_to(out, " {}", chunks);

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "analyzer/plan/enforced.h"
 #include "preload/base/log.h"
 #include "preload/base/readable.h"
 #include "preload/base/runtime.h"
@@ -85,6 +86,10 @@ void Enforcer::look_at_given(const plan::Plan& plan) const noexcept {
     log_line(LogLevel::warn,
              "the plan %s was made for a budget of %s, and REPRISE_BUDGET is %s; it is tried all the same",
              config_.plan, readable_bytes(plan.budget_bytes).c_str(), readable_bytes(config_.budget.bytes).c_str());
+  }
+  if (config_.planner != nullptr) return;  // the launcher has said it
+  if (const std::string other = plan::made_for_another(plan, shared_.safety); !other.empty()) {
+    log_line(LogLevel::warn, "%s: the plan %s", config_.plan, other.c_str());
   }
 }
 

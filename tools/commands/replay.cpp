@@ -88,6 +88,9 @@ int run_replay(const SessionOptions& options, const ProgramArguments& program) {
   if (!plan.ok()) return fail(plan.status());
   const Status fits = check_plan(options.plan, plan.value(), settings, program);
   if (!fits.ok()) return fail(fits);
+  if (const std::string other = plan::made_for_another(plan.value(), safety_of(settings)); !other.empty()) {
+    say(fmt::format("{}: {}", options.plan, other));
+  }
   settings.plan = absolute_path(options.plan);
   if (!settings.budget.set()) settings.budget.bytes = plan.value().budget_bytes;
   // Only to see whether the plan applied: where there is no place for it, that is not said.

@@ -229,6 +229,7 @@ Json plan_json(const plan::Plan& plan) {
                {"program_hash", digits(plan.program_hash)},
                {"iteration_hash", digits(plan.iteration_hash)},
                {"policy", plan.policy},
+               {"safety", plan::name_of(plan.safety)},
                {"chunk_bytes", plan.chunk_bytes},
                {"budget_bytes", plan.budget_bytes},
                {"reserved_bytes", plan.reserved_bytes},

@@ -116,6 +116,26 @@ TEST_F(CliFiles, SwappedFilesAreToldApart) {
   expect_refused(replay(write("note.txt", "hello, world")), 1, "is none of Reprise's files, not a plan");
 }
 
+// A plan that gives up no copies may run with any safety; it is another run than was planned.
+TEST_F(CliFiles, APlanForAnotherSafetyIsSaidToBeOne) {
+  const std::vector<std::string> all = {"strict", "audited", "trusted"};
+  for (const std::string& made : all) {
+    plan::Plan plan = sample_plan();
+    ASSERT_TRUE(plan::read_safety(made.c_str(), &plan.safety));
+    ASSERT_TRUE(plan::write_plan(plan, plan_).ok());
+    for (const std::string& safety : all) {
+      Start by_variable = this->start({"replay", "--plan", plan_, "--", "/bin/true"});
+      by_variable.environment["REPRISE_SAFETY"] = safety;
+      for (const Finished& finished :
+           {run(by_variable), reprise({"replay", "--plan", plan_, "--safety", safety, "--", "/bin/true"})}) {
+        EXPECT_EQ(finished.exit_code, 0) << finished.err;
+        const std::string line = plan_ + ": was made for --safety " + made + " and is followed with " + safety;
+        EXPECT_EQ(finished.err.find(line) != std::string::npos, made != safety) << finished.err;
+      }
+    }
+  }
+}
+
 TEST_F(CliFiles, OfThreeRunLogsOneIsTooMany) {
   const std::string second = write("b.run", read(log_));
   const std::string third = write("c.run", read(log_));

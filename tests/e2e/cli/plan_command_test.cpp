@@ -41,6 +41,16 @@ TEST_F(PlanCommand, APlanIsWrittenAndTheStatusSaysOk) {
   EXPECT_EQ(plan.value().budget_bytes, 26 * kChunk);
 }
 
+TEST_F(PlanCommand, ThePlanSaysWhichSafetyItIsFor) {
+  for (const char* safety : {"strict", "audited", "trusted"}) {
+    const Finished made = reprise({"plan", trainer(), "--budget", "50%", "--safety", safety, "-o", path("tmp/a.plan")});
+    EXPECT_EQ(made.exit_code, 0) << made.err;
+    EXPECT_STREQ(plan::name_of(plan::read_plan(path("tmp/a.plan")).value().safety), safety);
+    const Finished exported = reprise({"export", path("tmp/a.plan"), "--format", "json"});
+    EXPECT_EQ(nlohmann::json::parse(exported.out).at("plan").at("safety"), safety);
+  }
+}
+
 // One plan has one peak, whoever speaks of it: what the budget leaves after whole chunks is not taken.
 TEST_F(PlanCommand, ThePeakIsThatOfItsReport) {
   const std::string trace = trainer();

@@ -180,6 +180,24 @@ TEST_F(Endings, APreloadedPlanThatNeverAppliesIsSaidOnceWithTheReasonOfTheRunLog
   EXPECT_TRUE(has(other.err, "its first call, an allocation of ")) << other.err;
 }
 
+TEST_F(Endings, APreloadedPlanForAnotherSafetyIsSaid) {
+  const std::string plan = scratch_.path("a.plan");
+  ASSERT_EQ(reprise({"record", "--device", "sim", "-o", trace_}, trainer("10")).exit_code, 0);
+  ASSERT_EQ(reprise({"plan", trace_, "--budget", "80%", "-o", plan}).exit_code, 0);
+  Environment environment = preloaded("80%");
+  environment["REPRISE_PLAN"] = plan;
+  environment["REPRISE_SAFETY"] = "trusted";
+  const std::string line = "the plan was made for --safety strict and is followed with trusted";
+  const Outcome other = run(trainer("10"), environment);
+  EXPECT_EQ(other.exit_code, 0) << other.err;
+  EXPECT_TRUE(has(other.err, "reprise: " + plan + ": " + line)) << other.err;
+  environment["REPRISE_SAFETY"] = "strict";
+  EXPECT_FALSE(has(run(trainer("10"), environment).err, line));
+  const Outcome launched = reprise({"replay", "--device", "sim", "--safety", "trusted", "--plan", plan}, trainer("10"));
+  EXPECT_TRUE(has(launched.err, plan + ": was made for --safety strict and is followed with trusted")) << launched.err;
+  EXPECT_FALSE(has(launched.err, line)) << "told twice: " << launched.err;
+}
+
 TEST_F(Endings, APreloadedPlanForMoreThanTheBudgetIsSaid) {
   const std::string plan = scratch_.path("a.plan");
   ASSERT_EQ(reprise({"record", "--device", "sim", "-o", trace_}, trainer("10")).exit_code, 0);

@@ -83,6 +83,29 @@ TEST(Plan, KeepsEveryFieldThroughItsBinaryForm) {
   EXPECT_EQ(again.value().vertices[0].predecessors[0].distance, 1);
 }
 
+TEST(Plan, SaysWhichSafetyItWasMadeFor) {
+  for (const Safety safety : {Safety::strict, Safety::audited, Safety::trusted}) {
+    Plan plan = small_plan();
+    plan.safety = safety;
+    const Result<Plan> again = deserialize(serialize(plan));
+    ASSERT_TRUE(again.ok()) << again.status().message();
+    EXPECT_EQ(again.value().safety, safety);
+    EXPECT_NE(to_text(plan).find(std::string(" safety=") + name_of(safety) + " "), std::string::npos) << to_text(plan);
+    for (const Safety run : {Safety::strict, Safety::audited, Safety::trusted}) {
+      const std::string other = made_for_another(plan, run);
+      EXPECT_EQ(other.empty(), run == safety) << other;
+      if (!other.empty()) {
+        EXPECT_NE(other.find(std::string("--safety ") + name_of(safety) + " and is followed with " + name_of(run)),
+                  std::string::npos)
+            << other;
+      }
+    }
+  }
+  Plan unknown = small_plan();
+  unknown.safety = static_cast<Safety>(3);
+  EXPECT_NE(check_structure(unknown).message().find("no known safety"), std::string::npos);
+}
+
 TEST(Plan, SeveralDevicesShareOneNumberOfChunks) {
   const Plan plan = two_devices();
   ASSERT_TRUE(check_structure(plan).ok()) << check_structure(plan).message();
