@@ -191,6 +191,32 @@ const Config& config() noexcept {
   return *process_config;
 }
 
+namespace {
+
+// What is only text is always readable, and would be copied.
+template <typename Field>
+bool is_readable(const ConfigVariable& variable, const char* text) {
+  if (std::strchr(variable.type, '|') != nullptr) return one_of(text, variable.type);
+  Field field{};
+  return std::is_same_v<Field, const char*> || read_value(text, &field);
+}
+
+}  // namespace
+
+std::vector<ConfigVariable> unreadable_variables(EnvironmentLookup lookup) {
+  std::vector<ConfigVariable> result;
+  size_t row = 0;
+  const auto look_at = [&](bool (*readable)(const ConfigVariable&, const char*)) {
+    const ConfigVariable& variable = kVariables[row++];
+    const char* const text = lookup(variable.name);
+    if (text != nullptr && *text != '\0' && !readable(variable, text)) result.push_back(variable);
+  };
+#define REPRISE_VARIABLE(field, name, Field, values, standard, help) look_at(is_readable<Field>);
+#include "preload/base/variables.def"
+#undef REPRISE_VARIABLE
+  return result;
+}
+
 const ConfigVariable* config_variables(size_t* count) noexcept {
   *count = sizeof kVariables / sizeof kVariables[0];
   return kVariables;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
+#include <vector>
 
 #include "preload/base/amount.h"
 
@@ -59,5 +60,8 @@ struct ConfigVariable {
   const char* help;
 };
 const ConfigVariable* config_variables(size_t* count) noexcept;
+// Those rows whose values read_config() cannot read in this environment, and says so. For who looks before a program
+// runs.
+std::vector<ConfigVariable> unreadable_variables(EnvironmentLookup lookup);
 
 }  // namespace reprise

@@ -10,12 +10,14 @@
 #include <sstream>
 
 #include "preload/base/address_space.h"
+#include "preload/base/config.h"
 #include "preload/driver/resolve.h"
 #include "tools/cli/files.h"
 #include "tools/cli/sizes.h"
 #include "tools/cli/temporary.h"
 #include "tools/cli/version.h"
 #include "tools/doctor/checks.h"
+#include "tools/launch/environment.h"
 
 namespace reprise::tools {
 namespace {
@@ -112,6 +114,25 @@ void check_file(const std::string& name, const std::string& path, std::vector<Ch
                     there ? "" : "install Reprise again"});
 }
 
+void check_shim(const std::string& path, std::vector<Check>& checks) {
+  const Status loads = check_preloadable(path);
+  if (loads.ok()) return check_file("preloaded library", path, checks);
+  const std::string& why = loads.message();
+  const size_t advice = why.rfind("; ");
+  checks.push_back({"preloaded library", Finding::missing, why.substr(0, advice), why.substr(advice + 2)});
+}
+
+// What the preloaded library cannot read, and would say in the middle of what the program says.
+std::string unreadable_values() {
+  std::string all;
+  for (const ConfigVariable& variable :
+       unreadable_variables([](const char* name) -> const char* { return getenv(name); })) {
+    all += fmt::format("{}{}={} is not readable ({})", all.empty() ? "" : "; ", variable.name, getenv(variable.name),
+                       variable.type);
+  }
+  return all.empty() ? "" : all + ": it is as if it were not set; see `reprise help environment`";
+}
+
 // What a bug report needs besides, and a reader of ours cannot guess: the system, and the variables that change what we
 // do.
 void check_surroundings(std::vector<Check>& checks) {
@@ -129,7 +150,9 @@ void check_surroundings(std::vector<Check>& checks) {
                                       [&](const char* begin) { return variable.rfind(begin, 0) == 0; });
     if (concerns) variables += (variables.empty() ? "" : " ") + variable;
   }
-  checks.push_back({"variables", Finding::good, variables.empty() ? "none that matter" : variables, ""});
+  const std::string unreadable = unreadable_values();
+  checks.push_back({"variables", unreadable.empty() ? Finding::good : Finding::note,
+                    variables.empty() ? "none that matter" : variables, unreadable});
 }
 
 }  // namespace
@@ -181,7 +204,7 @@ void check_software(bool simulated, std::vector<Check>& checks) {
   const Installation files = installation();
   checks.push_back({"reprise", Finding::good, version_text(), ""});
   check_surroundings(checks);
-  check_file("preloaded library", files.shim, checks);
+  check_shim(files.shim, checks);
   if (simulated) check_file("simulated device", files.sim_driver, checks);
   check_toolkit(checks);
   if (!simulated) check_cupti(checks);

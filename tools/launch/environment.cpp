@@ -41,16 +41,19 @@ std::vector<std::string> preloaded_libraries(const Settings& settings) {
 
 }  // namespace
 
+// LD_PRELOAD is a list, in which there is no way to quote what separates.
+Status check_preloadable(const std::string& path) {
+  if (path.find_first_of(" :") == std::string::npos) return {};
+  return {StatusCode::unsupported,
+          fmt::format("{}: there is a space or a colon in this path, and the loader cannot preload from it; install "
+                      "Reprise elsewhere",
+                      path)};
+}
+
 Status check_installation(const Settings& settings) {
   const Installation files = installation();
-  // LD_PRELOAD is a list, in which there is no way to quote them.
-  if (files.shim.find_first_of(" :") != std::string::npos) {
-    return {StatusCode::unsupported,
-            fmt::format("{}: there is a space or a colon in this path, and the loader cannot preload from it; install "
-                        "Reprise elsewhere",
-                        files.shim)};
-  }
-  Status found = need_file(files.shim, "the preloaded library");
+  Status found = check_preloadable(files.shim);
+  if (found.ok()) found = need_file(files.shim, "the preloaded library");
   if (found.ok() && settings.device == "sim") {
     found = need_file(files.sim_driver, "the simulated device");
     if (found.ok()) found = check_simulated_libraries(settings.framework, files.sim_folder);

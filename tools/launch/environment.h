@@ -34,7 +34,9 @@ struct Settings {
   std::vector<std::shared_ptr<const Claim>> claims = {};  // of the files that the user named
 };
 
-// Ok when the libraries that the settings need are installed.
+// Ok when the loader can preload a library from this path.
+Status check_preloadable(const std::string& path);
+// Ok when the libraries that the settings need are installed, where the loader can take them from.
 Status check_installation(const Settings& settings);
 Variables make_environment(const Settings& settings);
 

@@ -70,6 +70,47 @@ TEST_F(Doctor, TheSystemAndTheVariablesThatMatterAreNamed) {
   EXPECT_EQ(report.dump().find("sesame"), std::string::npos);
 }
 
+// By the parser of the library, which would say it only when a program runs.
+TEST_F(Doctor, AValueThatTheLibraryCannotReadIsNoGoodOne) {
+  environment_["REPRISE_POLICY"] = "lru";
+  environment_["REPRISE_BUDGET"] = "95%";
+  environment_["REPRISE_SAFETY"] = "audited";
+  EXPECT_EQ(check(examine(""), "variables").value("finding", ""), "good");
+  environment_["REPRISE_BUDGET"] = "105%";
+  environment_["REPRISE_SAFETY"] = "none";
+  environment_["REPRISE_PLAN_LIMIT"] = "soon";
+  const json found = check(examine(""), "variables");
+  EXPECT_EQ(exit_code_, 0) << "everything works without them";
+  EXPECT_EQ(found.value("finding", ""), "note") << found;
+  const std::string advice = found.value("advice", "");
+  for (const char* wrong :
+       {"REPRISE_BUDGET=105% is not readable (amount)", "REPRISE_SAFETY=none is not readable (strict|",
+        "REPRISE_PLAN_LIMIT=soon is not readable (number)"}) {
+    EXPECT_NE(advice.find(wrong), std::string::npos) << advice;
+  }
+  EXPECT_EQ(advice.find("POLICY"), std::string::npos) << advice;
+}
+
+// Where `run` refuses to start anything, it cannot work.
+TEST_F(Doctor, AFolderThatNothingCanBePreloadedFromIsMissing) {
+  for (const char* name : {"with space", "with:colon"}) {
+    std::filesystem::create_directory(path(name));
+    for (const char* folder : {"bin", "lib"}) {
+      std::filesystem::copy(path(folder), path(name) + "/" + folder, std::filesystem::copy_options::recursive);
+    }
+    Start start = this->start({"doctor", "--device", "sim", "--json"});
+    start.arguments[0] = path(name) + "/bin/reprise";
+    const Finished finished = run(start);
+    const json found = check(json::parse(finished.out, nullptr, false), "preloaded library");
+    EXPECT_EQ(finished.exit_code, 1) << finished.out;
+    EXPECT_EQ(found.value("finding", ""), "missing") << found;
+    EXPECT_NE(found.value("value", "").find("there is a space or a colon in this path"), std::string::npos) << found;
+    EXPECT_EQ(found.value("advice", ""), "install Reprise elsewhere");
+    start.arguments = {start.arguments[0], "run", "--device", "sim", "--budget", "1GiB", "--", "/bin/true"};
+    EXPECT_NE(run(start).err.find("there is a space or a colon in this path"), std::string::npos) << "run says so, too";
+  }
+}
+
 TEST_F(Doctor, WhatTheDriverLacksIsNamed) {
   expect_missing("cuInit=100", "driver", "CUDA_ERROR_NO_DEVICE");
   expect_missing("cuDeviceGetCount=100", "devices", "CUDA_ERROR_NO_DEVICE");

@@ -112,6 +112,24 @@ TEST(Amount, SaysWhatIsWrongWithIt) {
   for (const auto& [text, reason] : reasons) EXPECT_EQ(why_no_amount(text), reason) << text;
 }
 
+// They are those of which reading the configuration says that it cannot.
+TEST(Config, WhatItCannotReadIsToldBeforehand) {
+  const std::vector<std::string> names = {"REPRISE_BUDGET", "REPRISE_ACTIVITY", "REPRISE_TRACE", "REPRISE_EXAMINE",
+                                          "REPRISE_KEEP",   "REPRISE_POLICY",   "REPRISE_LOG",   "REPRISE_HOST_MEMORY"};
+  for (const char* text : {"", "105%", "50%", "1", "0", "warn", "events", "-1", "lots", "1GiB", "5000000000"}) {
+    for (const std::string& name : names) {
+      testing::internal::CaptureStderr();
+      read({{name, text}});
+      const bool refused = !testing::internal::GetCapturedStderr().empty();
+      const std::vector<ConfigVariable> told = unreadable_variables(look_up);
+      ASSERT_EQ(told.size(), refused ? 1u : 0u) << name << "=" << text;
+      if (refused) {
+        EXPECT_EQ(told[0].name, name);
+      }
+    }
+  }
+}
+
 TEST(Config, AnEmptyVariableIsNotSet) { EXPECT_FALSE(read({{"REPRISE_BUDGET", ""}}).budget.given()); }
 
 TEST(Config, MisspeltVariablesAreNamed) {
