@@ -31,6 +31,15 @@ class Installed(unittest.TestCase):
         left = [str(path.relative_to(self.prefix)) for path in self.prefix.rglob("*")]
         self.assertEqual(sorted(left), ["share", "share/doc", "share/doc/mine.txt"])
 
+    def test_the_uninstaller_may_be_reached_by_links(self):
+        link, links = pathlib.Path(self.folder.name) / "link", pathlib.Path(self.folder.name) / "links"
+        link.symlink_to(self.prefix / "lib/reprise/uninstall")
+        links.symlink_to("link")
+        done = subprocess.run([str(links)], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (0, 1), done.stderr)
+        self.assertIn("reprise: removed ", done.stderr)
+        self.assertFalse((self.prefix / "bin").exists())
+
     def test_a_relative_prefix_is_of_the_folder_where_it_was_typed(self):
         here = pathlib.Path(self.folder.name)
         done = subprocess.run(["cmake", "--install", str(BUILD), "--prefix", "some/where"], cwd=here, capture_output=True, text=True)
