@@ -1,8 +1,10 @@
 // The command line `reprise`: tools/commands has a file for each command, and the table of them.
+#include "tools/cli/files.h"
 #include "tools/commands/command_line.h"
 #include "tools/manual/variables.h"
 
 int main(int argc, char** argv) {
+  reprise::tools::fail_beyond_file_limit();
   reprise::tools::say_unknown_variables();
   reprise::tools::CommandLine line;
   int exit_code = 0;

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -119,6 +120,23 @@ void remove_old(const std::string& path) {
 uint64_t file_size(const std::string& path) {
   struct stat info {};
   return stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) ? static_cast<uint64_t>(info.st_size) : 0;
+}
+
+namespace {
+
+struct sigaction before_us {};
+bool fails_beyond_limit = false;
+
+}  // namespace
+
+void fail_beyond_file_limit() {
+  struct sigaction ours {};
+  ours.sa_handler = SIG_IGN;
+  fails_beyond_limit = sigaction(SIGXFSZ, &ours, &before_us) == 0;
+}
+
+void restore_file_limit() {
+  if (fails_beyond_limit) sigaction(SIGXFSZ, &before_us, nullptr);
 }
 
 std::string absolute_path(const std::string& path) {

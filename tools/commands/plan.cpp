@@ -151,7 +151,7 @@ class Planning {
     const Status written = write_file(name, plan::serialize(plan.value()));
     if (!written.ok() && arguments_.output.empty()) remove_old(name);
     progress_.clear();
-    if (!written.ok()) return named(written);
+    if (!written.ok()) return written;
     return tell(workload.value(), plan.value(), summary, options, name);
   }
 

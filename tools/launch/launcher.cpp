@@ -12,6 +12,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "tools/cli/files.h"
+
 namespace reprise::tools {
 namespace {
 
@@ -34,6 +36,7 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
   if (getppid() != parent) _exit(kill(getpid(), SIGKILL));
   for (const auto& [name, value] : what.environment) setenv(name.c_str(), value.c_str(), 1);
   if (ignore_children) signal(SIGCHLD, SIG_IGN);
+  restore_file_limit();
   sigprocmask(SIG_SETMASK, &mask, nullptr);
   const std::vector<char*> arguments = pointers(what.arguments);
   execvp(arguments.front(), arguments.data());

@@ -53,6 +53,19 @@ TEST_F(Launcher, AnIgnoredSignalStaysIgnored) {
   EXPECT_EQ(run(start).out, "ready\ndone\n");
 }
 
+// The launcher ignores the signal of `ulimit -f` for itself alone.
+TEST_F(Launcher, TheProgramHasTheSignalOfTheFileLimitAsItWasSet) {
+  const std::string script = "grep SigIgn /proc/$$/status";
+  const std::string plain = run({{"/bin/sh", "-c", script}}).out;
+  ASSERT_NE(plain, "");
+  EXPECT_EQ(run(shell(script)).out, plain);
+  std::string launched;
+  for (const std::string& word : shell(script).arguments) launched += "'" + word + "' ";
+  const std::string ignored = run({{"/bin/sh", "-c", "trap '' XFSZ; " + script}}).out;
+  EXPECT_NE(ignored, plain);
+  EXPECT_EQ(run({{"/bin/sh", "-c", "trap '' XFSZ; " + launched}, {{"TMPDIR", path("tmp")}}}).out, ignored);
+}
+
 TEST_F(Launcher, StopAndContinueAreFollowed) {
   Start start = shell("echo ready; sleep 0.05; kill -STOP $$; echo went on");
   start.meanwhile = [](int pid) {

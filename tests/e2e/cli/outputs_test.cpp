@@ -177,6 +177,33 @@ TEST_F(OutputFiles, NoTemporaryFolderIsNeededToRecordOrReplay) {
   }
 }
 
+// A file that may not become as large as it would: no death by a signal, no half of it left under any name.
+TEST_F(OutputFiles, ALimitOfFilesIsSaidLikeAFullDisk) {
+  const std::vector<std::vector<std::string>> commands = {
+      {"plan", trace_, "--budget", "50%"},
+      {"plan", trace_, "--budget", "50%", "-o", "OUT"},
+      {"report", trace_, "-o", "OUT"},
+      {"export", trace_, "--format", "perfetto", "-o", "OUT"},
+      {"export", plan_, "--format", "reprise", "-o", "OUT"},
+      {"dump", trace_, "-o", "OUT"},
+      {"dump", trace_},
+      {"simulate", trace_, "--budget", "50%", "--no-fluid", "--html", "OUT"},
+  };
+  std::filesystem::create_directory(path("out"));
+  for (std::vector<std::string> command : commands) {
+    std::replace(command.begin(), command.end(), std::string("OUT"), path("out/x"));
+    std::string line = "ulimit -f 1; " + path("bin/reprise");
+    for (const std::string& word : command) line += " '" + word + "'";
+    line += " > " + path("tmp/stdout");
+    const Finished finished = run({{"/bin/sh", "-c", line}, {{"TMPDIR", path("tmp")}}});
+    EXPECT_EQ(finished.signal, 0) << line;
+    EXPECT_EQ(finished.exit_code, 1) << line << finished.err;
+    EXPECT_NE(finished.err.find("File too large"), std::string::npos) << line << finished.err;
+    EXPECT_TRUE(std::filesystem::is_empty(path("out"))) << line;
+    EXPECT_FALSE(std::filesystem::exists(path("a-2.plan"))) << line;
+  }
+}
+
 // The program could not write a byte: the file is there, and empty.
 TEST_F(OutputFiles, AnEmptyRecordingIsNoRecording) {
   const Finished finished =
