@@ -54,6 +54,16 @@ Status check_plan(const std::string& path, const plan::Plan& plan, const Setting
   return {};
 }
 
+// Whose budget it is, where the user has set another one for all that he runs.
+void say_budget_in_force(const std::string& path, const plan::Plan& plan) {
+  const char* const set = std::getenv("REPRISE_BUDGET");
+  if (set == nullptr || *set == '\0') return;
+  const Result<Budget> budget = parse_budget(set);
+  if (budget.ok() && bytes_of(budget.value(), plan.peak_bytes) == plan.budget_bytes) return;
+  say(fmt::format("{}: its budget, {}, is in force, and REPRISE_BUDGET={} is not; --budget changes it", path,
+                  format_bytes(plan.budget_bytes), set));
+}
+
 // A plan that fits nothing in the program costs it nothing but speed, so that nobody would notice.
 void say_whether_it_applied(const std::string& plan, const Settings& settings) {
   if (file_size(settings.run_log) == 0) {
@@ -92,7 +102,10 @@ int run_replay(const SessionOptions& options, const ProgramArguments& program) {
     say(fmt::format("{}: {}", options.plan, other));
   }
   settings.plan = absolute_path(options.plan);
-  if (!settings.budget.set()) settings.budget.bytes = plan.value().budget_bytes;
+  if (!settings.budget.set()) {
+    say_budget_in_force(options.plan, plan.value());
+    settings.budget.bytes = plan.value().budget_bytes;
+  }
   // Only to see whether the plan applied: where there is no place for it, that is not said.
   Result<TemporaryFolder> folder = TemporaryFolder::create();
   if (settings.run_log.empty() && folder.ok()) settings.run_log = folder.value().file("program.run");

@@ -136,6 +136,29 @@ TEST_F(CliFiles, APlanForAnotherSafetyIsSaidToBeOne) {
   }
 }
 
+// The variable is for programs without a launcher, and a plan has a budget of its own.
+TEST_F(CliFiles, ReplaySaysWhichOfTwoBudgetsIsInForce) {
+  const plan::Plan plan = sample_plan();
+  const auto said = [&](const std::string& variable, const std::vector<std::string>& options) {
+    std::vector<std::string> words = {"replay", "--plan", plan_};
+    words.insert(words.end(), options.begin(), options.end());
+    words.insert(words.end(), {"--", "/bin/true"});
+    Start start = this->start(words);
+    start.environment["REPRISE_BUDGET"] = variable;
+    const Finished finished = run(start);
+    EXPECT_EQ(finished.exit_code, 0) << finished.err;
+    return finished.err;
+  };
+  for (const char* other : {"50%", "1GiB", "105%", "9MiB"}) {
+    const std::string line = plan_ + ": its budget, 10.0 MiB, is in force, and REPRISE_BUDGET=" + other + " is not";
+    EXPECT_NE(said(other, {}).find(line), std::string::npos) << said(other, {});
+  }
+  for (const std::string& same : {std::string(), std::string("10MiB"), std::to_string(plan.budget_bytes)}) {
+    EXPECT_EQ(said(same, {}).find("in force"), std::string::npos) << same;
+  }
+  EXPECT_EQ(said("50%", {"--budget", "1GiB"}).find("in force"), std::string::npos) << "what was typed is";
+}
+
 TEST_F(CliFiles, OfThreeRunLogsOneIsTooMany) {
   const std::string second = write("b.run", read(log_));
   const std::string third = write("c.run", read(log_));
