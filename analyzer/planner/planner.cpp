@@ -34,29 +34,8 @@ Result<uint64_t> budget_of(const Workload& workload, const PlanOptions& options)
   return share_of_peak(workload, options.budget_fraction);
 }
 
-// What the smallest plan takes is made of: the largest call's tensors, small ones, what is around them.
-std::string why_minimum(const Workload& workload) {
-  const uint64_t chunk_bytes = workload.graph.chunk_bytes;
-  const uint64_t large = workload.largest.chunks * chunk_bytes;
-  const uint64_t small = workload.reserved_bytes - workload.held_bytes;
-  std::string why;
-  if (large != 0) {
-    why = fmt::format("{} works on {} at once",
-                      trace::short_name(workload.graph.calls[workload.largest.call].call.name), bytes_text(large));
-  }
-  if (small != 0) {
-    why += fmt::format("{}{} are kept by tensors smaller than half a chunk of {}", why.empty() ? "" : " while ",
-                       bytes_text(small), bytes_text(chunk_bytes));
-  }
-  if (workload.held_bytes != 0) {
-    why +=
-        fmt::format("{}the program holds {} around them", why.empty() ? "" : " and ", bytes_text(workload.held_bytes));
-  }
-  return why;
-}
-
 Status infeasible(const Workload& workload, uint64_t budget) {
-  const std::string why = why_minimum(workload);
+  const std::string why = least_budget_because(workload);
   const uint64_t least = least_budget(workload);
   if (least < workload.minimum_bytes) {
     // A plan keeps small tensors apart, which costs more here than moving the others gains.
@@ -227,6 +206,26 @@ plan::Plan plan_of(const Workload& workload, uint64_t budget, PlanCandidate cand
 }
 
 }  // namespace
+
+std::string least_budget_because(const Workload& workload) {
+  const uint64_t chunk_bytes = workload.graph.chunk_bytes;
+  const uint64_t large = workload.largest.chunks * chunk_bytes;
+  const uint64_t small = workload.reserved_bytes - workload.held_bytes;
+  std::string why;
+  if (large != 0) {
+    why = fmt::format("{} works on {} at once",
+                      trace::short_name(workload.graph.calls[workload.largest.call].call.name), bytes_text(large));
+  }
+  if (small != 0) {
+    why += fmt::format("{}{} are kept by tensors smaller than half a chunk of {}", why.empty() ? "" : " while ",
+                       bytes_text(small), bytes_text(chunk_bytes));
+  }
+  if (workload.held_bytes != 0) {
+    why +=
+        fmt::format("{}the program holds {} around them", why.empty() ? "" : " and ", bytes_text(workload.held_bytes));
+  }
+  return why;
+}
 
 Result<plan::Plan> make_plan(const Workload& workload, const PlanOptions& options, PlanSummary* summary) {
   Result<uint64_t> budget = budget_of(workload, options);

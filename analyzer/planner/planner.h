@@ -73,6 +73,8 @@ bool holds_everything(const Workload& workload, uint64_t budget);
 // The smallest budget that any page or command names: what the smallest plan takes or, where a plan takes more than the
 // program does without us, the latter. Then nothing moves.
 uint64_t least_budget(const Workload& workload);
+// What that is made of, as a clause: the largest call's tensors, small ones, what is around them.
+std::string least_budget_because(const Workload& workload);
 
 // What to plan for to see what a run within the budget is like: one that holds the whole program is not planned for,
 // and nothing moves (decision 0026), where a plan of as many bytes would still move a little.

@@ -109,6 +109,7 @@ void Dispatcher::follow_budget() noexcept {
         memory_.outside.measure(existing, shared_.counters.given_bytes.load(std::memory_order_relaxed)),
         std::memory_order_relaxed);
     measured_at_bytes_ = existing;
+    shared_.room.set(figures_of(memory_.outside));
   }
   uint64_t limit =
       chunk_limit(rule_, shared_.chunk_bytes, memory_.outside.bytes(), peak_footprint_, pager_.largest_working_set());

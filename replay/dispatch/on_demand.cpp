@@ -82,6 +82,14 @@ CUresult OnDemandExecutor::make_ready(LogEntry& entry, LaneIndex lane, bool* eve
   return result;
 }
 
+// Others may have taken it since the driver was asked.
+RoomFigures OnDemandExecutor::room_now() noexcept {
+  memory_.lanes.enter_own();  // the driver answers for the current context's device
+  memory_.outside.measure(memory_.chunks.bytes(), shared_.counters.given_bytes.load(std::memory_order_relaxed));
+  shared_.room.set(figures_of(memory_.outside));
+  return shared_.room.get();
+}
+
 void OnDemandExecutor::complain(LogEntry& entry) noexcept {
   if (is_sticky(shared_.faults.peek()) || issuer_.fault_report.failed()) return;  // then that is told
   const Shortage& shortage = pager_.shortage();
@@ -107,10 +115,12 @@ void OnDemandExecutor::complain(LogEntry& entry) noexcept {
     const uint64_t least = full ? 0 : std::max(planner, shortage.needed_bytes + outside);
     const std::string name = trace::short_name(entry.command.name);
     if (full) {
+      const RoomFigures room = room_now();
+      shared_.room.write(shared_.run_log);
       log_line(LogLevel::warn,
-               "%s needs %s of device memory at once, and can have %s: the device has no room for more beside what the "
-               "driver and other programs hold; run it when those have ended, or on another device%s",
-               name.c_str(), readable_bytes(needed).c_str(), readable_bytes(limit).c_str(), then);
+               "%s needs %s of device memory at once, and can have %s, for the device has no room for more: %s; %s%s",
+               name.c_str(), readable_bytes(needed).c_str(), readable_bytes(limit).c_str(),
+               who_has_the_rest(room).c_str(), how_to_get_room(room, needed + outside).c_str(), then);
     } else {
       const char* const so_far = planner == 0 ? " by the calls so far, and later ones may need more" : "";
       log_line(LogLevel::warn,

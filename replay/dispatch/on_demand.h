@@ -57,6 +57,7 @@ class OnDemandExecutor {
   bool give_more(uint64_t refusal, bool keep_last) noexcept;
   void conclude(LogEntry& entry, CUresult result, LaneUse use) noexcept;
   CUresult make_ready(LogEntry& entry, LaneIndex lane, bool* everything) noexcept;
+  RoomFigures room_now() noexcept;
   void complain(LogEntry& entry) noexcept;
   bool in_plan_region(const Access& access) const noexcept;
   void perform_allocate(LogEntry& entry) noexcept;

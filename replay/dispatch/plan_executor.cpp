@@ -45,6 +45,11 @@ void nap(long nanoseconds) noexcept {
 
 // The program goes on without the plan, and every reader of the run is told why.
 void PlanExecutor::refuse(uint32_t plan, const std::string& why, bool short_of_memory, bool for_good) noexcept {
+  if (short_of_memory) {
+    const Counters& counters = shared_.counters;
+    shared_.room.tell_of_less_than(counters.budget_chunks.load() * shared_.chunk_bytes + counters.outside_bytes.load(),
+                                   shared_.run_log);
+  }
   log_line(for_good ? LogLevel::warn : LogLevel::info, "the plan cannot be used: %s", why.c_str());
   shared_.run_log.write_on_demand(short_of_memory ? run_log::on_demand::refused : run_log::on_demand::unusable, why,
                                   plan);

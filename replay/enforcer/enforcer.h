@@ -101,9 +101,11 @@ class Enforcer final : public Handler {
   void after_step(const FollowedCall& step, uint64_t sequence) noexcept;
   void look_at_planner(bool ask, uint64_t sequence) noexcept;
   void plan_impossible() noexcept;
+  void no_room_for_plan(uint64_t needed) noexcept;
   void say_on_demand(const run_log::Word<run_log::on_demand::Tag>& cause, const std::string& reason) noexcept;
   void say_why_unplanned() noexcept;
   std::string why_idle() const noexcept;
+  std::string how_the_plan_gets_room() const noexcept;
   void no_plan_of_it() noexcept;
   void ask_planner() noexcept;
   uint32_t least_share() const noexcept;
@@ -174,12 +176,13 @@ class Enforcer final : public Handler {
   uint32_t plan_count_ = 0;   // in this context
   uint64_t plans_taken_ = 0;  // in all
   bool no_more_plans_ = false;
-  bool told_of_room_ = false;  // that the device has less room than the budget
-  bool fitting_ = false;       // the budget holds everything so far
-  bool records_ = false;       // calls go to the trace
-  bool may_record_ = true;     // ... while no plan is followed
-  bool new_stretch_ = false;   // the next plan is for what is recorded from the next resumption on
-  uint64_t from_call_ = 0;     // the first call of that
+  uint64_t asked_with_budget_ = 0;  // the planner was asked with: the budget,
+  uint64_t asked_with_room_ = 0;    // ... and as much of it as the device had room for
+  bool fitting_ = false;            // the budget holds everything so far
+  bool records_ = false;            // calls go to the trace
+  bool may_record_ = true;          // ... while no plan is followed
+  bool new_stretch_ = false;        // the next plan is for what is recorded from the next resumption on
+  uint64_t from_call_ = 0;          // the first call of that
   uint64_t recorded_calls_ = 0;
   uint64_t paused_after_ = 0;  // the last call before the pause
   bool paused_for_plan_ = false;
@@ -187,14 +190,14 @@ class Enforcer final : public Handler {
   std::vector<uint64_t> loops_asked_about_;  // Detector::loop() of each question
   uint32_t fruitless_ = 0;                   // questions in a row that gave no plan, since there is one
   std::atomic<bool> refused_{false};         // an allocation was, with a line that says what it lacks
-  std::string unplanned_because_;  // told at the end, when no call was told that the budget is too small for it
-  std::string on_demand_because_;  // as the run log says
-  std::string plan_idle_because_;  // the plan that the user gave ruled no iteration
-  bool plan_lacked_room_ = false;  // ... but was of this program
-  std::string not_yet_because_;    // what the planner lacked when it was asked last
-  uint64_t not_yet_at_ = 0;        // iterations that were over then
-  uint64_t part_since_ = 0;        // calls by the time that what repeated was first too small a part; 0: it never was
-  uint64_t asked_at_ns_ = 0;       // the planner, last
+  std::string unplanned_because_;       // told at the end, when no call was told that the budget is too small for it
+  std::string on_demand_because_;       // as the run log says
+  std::string plan_idle_because_;       // the plan that the user gave ruled no iteration
+  std::string how_the_plan_gets_room_;  // ... which it lacked, but was of this program
+  std::string not_yet_because_;         // what the planner lacked when it was asked last
+  uint64_t not_yet_at_ = 0;             // iterations that were over then
+  uint64_t part_since_ = 0;   // calls by the time that what repeated was first too small a part; 0: it never was
+  uint64_t asked_at_ns_ = 0;  // the planner, last
   bool told_audited_ = false;
   bool reopened_ = false;  // the context that was managed first has ended
   std::string plan_path_;

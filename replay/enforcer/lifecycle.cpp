@@ -255,12 +255,9 @@ void Enforcer::write_end() noexcept {
 void Enforcer::say_plan_idle() noexcept {
   if (plan_idle_because_.empty() || config_.planner != nullptr || shared_.counters.iterations_planned.load() != 0)
     return;
-  if (plan_lacked_room_) {
-    log_line(
-        LogLevel::warn,
-        "%s: the plan never applied: %s; memory was managed on demand: give it a larger budget, or make a plan for "
-        "this one",
-        config_.plan, plan_idle_because_.c_str());
+  if (!how_the_plan_gets_room_.empty()) {
+    log_line(LogLevel::warn, "%s: the plan never applied: %s; memory was managed on demand: %s", config_.plan,
+             plan_idle_because_.c_str(), how_the_plan_gets_room_.c_str());
   } else {
     log_line(LogLevel::warn,
              "%s: the plan never applied: %s; memory was managed on demand: record and plan this command", config_.plan,

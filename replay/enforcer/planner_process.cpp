@@ -262,6 +262,7 @@ void PlannerProcess::run(const PlanRequest& request, Recorder* recorder, const P
     const bool later = is_part_ || (started && text_of(line, "status") == "no_iteration");
     const uint64_t minimum = started ? number_of(line, "minimum_bytes") : 0;
     needed_bytes_ = minimum > request.budget_bytes ? minimum : 0;
+    needed_because_ = text_of(line, "minimum_because");
     answer(later ? PlanState::not_yet : PlanState::impossible);
   }
 }

@@ -53,6 +53,8 @@ class PlannerProcess {
   bool is_part() const noexcept { return is_part_; }
   // After `impossible`: the budget that the message asks for, 0 when that is not the reason.
   uint64_t needed_bytes() const noexcept { return needed_bytes_; }
+  // ... what it is made of, as a clause.
+  const std::string& needed_because() const noexcept { return needed_because_; }
   // The enforcer has read the answer; ask() may be called again.
   void reset() noexcept { state_.store(PlanState::none, std::memory_order_release); }
 
@@ -69,6 +71,7 @@ class PlannerProcess {
   std::string message_;
   bool is_part_ = false;
   uint64_t needed_bytes_ = 0;
+  std::string needed_because_;
 };
 
 // Starts `arguments` (a path and its arguments) with stdin, stdout and stderr on /dev/null and without LD_PRELOAD and

@@ -160,7 +160,8 @@ void Enforcer::say_why_unplanned() noexcept {
   }
   if (config_.plan != nullptr && plan_count_ > 0) {
     plan_idle_because_ = why_idle();
-    plan_lacked_room_ = !shared_.refusal.get().empty() && shared_.refused_for_room.load(std::memory_order_acquire);
+    const bool lacked_room = !shared_.refusal.get().empty() && shared_.refused_for_room.load(std::memory_order_acquire);
+    if (lacked_room) how_the_plan_gets_room_ = how_the_plan_gets_room();
   }
   if (plan_count_ > 0) return;
   if (planner_.state() == PlanState::running || planner_.state() == PlanState::ready) {
@@ -194,6 +195,18 @@ std::string Enforcer::why_idle() const noexcept {
   return why.empty() ? "the program ended within its first iteration" : why;
 }
 
+// A budget that the device cannot give is not the one to make larger.
+std::string Enforcer::how_the_plan_gets_room() const noexcept {
+  const plan::Plan& plan = shared_.plans[0].load(std::memory_order_relaxed)->plan;
+  const RoomFigures room = shared_.room.get();
+  const uint64_t budget = known_budget(budget_rule(config_), peak_footprint_, shared_.counters.outside_bytes.load());
+  if (room.total == 0 || room.room >= budget) {
+    return "give it a larger budget, or make a plan for this one";
+  }
+  return how_to_get_room(room, plan.budget_bytes) +
+         (room.room >= plan.minimum_bytes ? ", or make a plan for " + readable_bytes(room.room) : "");
+}
+
 // The stretch of calls that was asked about has no iteration, or one that has a plan. It may become one; and while
 // there is no plan at all, that is all that matters.
 void Enforcer::no_plan_of_it() noexcept {
@@ -213,6 +226,7 @@ void Enforcer::plan_impossible() noexcept {
     if (needed == 0) return stop_planning(false);
     return no_plan_of_it();
   }
+  if (needed != 0 && asked_with_room_ < asked_with_budget_) return no_room_for_plan(needed);
   say_on_demand(needed != 0 ? run_log::on_demand::too_small : run_log::on_demand::no_plan, planner_.message());
   // Where one call needs more than the budget, that call says so, with the number that is enough.
   if (needed != 0) unplanned_because_ = planner_.message();
@@ -220,6 +234,24 @@ void Enforcer::plan_impossible() noexcept {
            planner_.message().c_str());
   shared_.counters.least_budget_bytes.store(needed);
   stop_planning(!config_.trace_is_private);  // a trace that the user asked for may be planned by hand
+}
+
+// The budget is not what is too small, or not it alone: the device has less.
+void Enforcer::no_room_for_plan(uint64_t needed) noexcept {
+  const RoomFigures room = shared_.room.get();
+  const bool budget_too = needed > asked_with_budget_;
+  char why[1024];
+  std::snprintf(why, sizeof why,
+                "no plan fits into the %s that the device has room for: %s, so at least %s are needed%s; %s; %s",
+                readable_bytes(asked_with_room_).c_str(), planner_.needed_because().c_str(),
+                readable_bytes(needed).c_str(), budget_too ? ", more than the budget, too" : "",
+                who_has_the_rest(room).c_str(), how_to_get_room(room, needed).c_str());
+  unplanned_because_ = why;
+  shared_.run_log.write_no_room(unplanned_because_, needed);
+  on_demand_because_ = unplanned_because_;
+  log_line(LogLevel::info, "memory is managed on demand: %s", unplanned_because_.c_str());
+  if (budget_too) shared_.counters.least_budget_bytes.store(needed);
+  stop_planning(!config_.trace_is_private);
 }
 
 void Enforcer::stop_planning(bool keep_recording) noexcept {
@@ -288,17 +320,12 @@ void Enforcer::ask_planner() noexcept {
   if (!any_unusable()) request.facts = facts::folder_of_facts(config_.facts);
   const uint64_t outside = shared_.counters.outside_bytes.load();
   request.budget_bytes = known_budget(budget_rule(config_), peak_footprint_, outside);
+  asked_with_budget_ = request.budget_bytes;
   if (const uint64_t room = shared_.counters.room_bytes.load(); room < request.budget_bytes) {
-    const uint64_t given = request.budget_bytes;
-    request.budget_bytes = std::min(given, room + outside);
-    if (request.budget_bytes < given && !told_of_room_) {
-      told_of_room_ = true;
-      log_line(LogLevel::warn,
-               "the budget is %s, but beside the driver and other programs the device has room for %s: "
-               "the plan is for that",
-               readable_bytes(given).c_str(), readable_bytes(request.budget_bytes).c_str());
-    }
+    request.budget_bytes = std::min(request.budget_bytes, room + outside);
+    shared_.room.tell_of_less_than(asked_with_budget_, shared_.run_log);
   }
+  asked_with_room_ = request.budget_bytes;
   follower_.planner_asked();
   request.from_call = from_call_;
   request.least_calls = follower_.least_calls();

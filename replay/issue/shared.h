@@ -12,6 +12,7 @@
 #include "preload/landing/landing.h"
 #include "preload/record/activity/source.h"
 #include "replay/base/run_log.h"
+#include "replay/issue/device_room.h"
 #include "replay/memory/addresses.h"
 #include "replay/memory/ranges.h"
 #include "replay/memory/tiers/host.h"
@@ -75,6 +76,7 @@ struct Shared {
   Addresses addresses;
   RunLogWriter run_log;
   Counters counters;
+  DeviceRoom room;
   HostTier* host = nullptr;
   CUcontext context = nullptr;  // the managed one
   CUdevice device = 0;

@@ -35,13 +35,14 @@ void Outside::open() noexcept {
   bytes_ = 0;
 }
 
-bool Outside::taken_since_start(uint64_t ours, uint64_t* bytes, uint64_t* free_bytes) const noexcept {
+bool Outside::taken_since_start(uint64_t ours, uint64_t* bytes, uint64_t* free_bytes) noexcept {
   size_t free = 0;
   size_t total = 0;
   if (free_at_start_ == 0 || driver().cuMemGetInfo(&free, &total) != CUDA_SUCCESS) return false;
   const uint64_t used = free_at_start_ - std::min<uint64_t>(free_at_start_, free);
   *bytes = used - std::min(used, ours);
   *free_bytes = free;
+  total_ = total;
   return true;
 }
 
@@ -51,6 +52,7 @@ uint64_t Outside::measure(uint64_t ours, uint64_t given) noexcept {
   if (!taken_since_start(ours, &taken, &free)) return bytes_;
   bytes_ = std::min(taken, given + by_calls_);
   room_ = ours + free - std::min(ours + free, headroom_);
+  elsewhere_ = total_ - std::min(total_, free + ours + bytes_);
   return bytes_;
 }
 

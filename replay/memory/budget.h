@@ -43,15 +43,21 @@ class Outside {
   // lazily loaded code, local memory, graphs.
   uint64_t room() const noexcept { return room_; }
   uint64_t headroom() const noexcept { return headroom_; }
+  // As of measure(): the device's memory, and what of it is neither ours nor this program's: other programs', the
+  // driver's. 0: not known.
+  uint64_t total() const noexcept { return total_; }
+  uint64_t elsewhere() const noexcept { return elsewhere_; }
 
   // Around nothing but a call that may be the first launch of its kernel, so that the driver loads code for it.
   void before_call() noexcept;
   void after_call() noexcept;
 
  private:
-  bool taken_since_start(uint64_t ours, uint64_t* bytes, uint64_t* free_bytes) const noexcept;
+  bool taken_since_start(uint64_t ours, uint64_t* bytes, uint64_t* free_bytes) noexcept;
 
   uint64_t free_at_start_ = 0;
+  uint64_t total_ = 0;
+  uint64_t elsewhere_ = 0;
   uint64_t before_ = 0;    // free
   uint64_t by_calls_ = 0;  // taken
   uint64_t bytes_ = 0;

@@ -58,10 +58,12 @@ const char* status_word(StatusCode code) {
 }
 
 // One line of JSON: status (ok, fits: without a plan, no_iteration, part: below --share, infeasible, error), message,
-// minimum_bytes (0: not known).
-Status write_status(const std::string& path, const char* word, const std::string& message, uint64_t minimum_bytes) {
+// minimum_bytes (0: not known), minimum_because.
+Status write_status(const std::string& path, const char* word, const std::string& message, uint64_t minimum_bytes,
+                    const std::string& because) {
   if (path.empty()) return {};
-  const nlohmann::ordered_json line = {{"status", word}, {"message", message}, {"minimum_bytes", minimum_bytes}};
+  const nlohmann::ordered_json line = {
+      {"status", word}, {"message", message}, {"minimum_bytes", minimum_bytes}, {"minimum_because", because}};
   return write_file(path, line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
 }
 
@@ -83,7 +85,7 @@ class Planning {
                        : searched_ ? status_word(made.code())
                        : made.ok() ? "ok"
                                    : "error";
-    const Status told = write_status(arguments_.status, word, made.message(), minimum_bytes_);
+    const Status told = write_status(arguments_.status, word, made.message(), minimum_bytes_, minimum_because_);
     if (!made.ok()) return fail(made);
     return told.ok() ? 0 : fail(told);
   }
@@ -133,6 +135,7 @@ class Planning {
                        const std::string& output) {
     if (!workload.ok()) return named(workload.status());
     minimum_bytes_ = analyzer::least_budget(workload.value());
+    minimum_because_ = analyzer::least_budget_because(workload.value());
     if (Status part = check_share(workload.value().iteration); !part.ok()) return part;
     if (analyzer::holds_everything(workload.value(), budget_of(workload.value(), options))) {
       return tell_needless(workload.value(), options);
@@ -253,6 +256,7 @@ class Planning {
   bool needless_ = false;   // nothing has to move, and there is no plan
   bool simulated_ = false;  // recorded on the simulated device, as the plan will be replayed
   uint64_t minimum_bytes_ = 0;
+  std::string minimum_because_;
 };
 
 }  // namespace

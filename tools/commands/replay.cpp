@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "analyzer/plan/enforced.h"
+#include "preload/base/room_figures.h"
 #include "tools/cli/command.h"
 #include "tools/cli/files.h"
 #include "tools/cli/message.h"
@@ -64,8 +65,15 @@ void say_budget_in_force(const std::string& path, const plan::Plan& plan) {
                   format_bytes(plan.budget_bytes), set));
 }
 
+// A budget that the device cannot give is not the one to make larger.
+std::string how_it_gets_room(const report::RunLog& log, const plan::Plan& plan) {
+  if (!log.room || log.room->room >= log.budget_bytes) return "give it a larger budget, or make a plan for this one";
+  return how_to_get_room(*log.room, log.budget_bytes) +
+         (log.room->room >= plan.minimum_bytes ? ", or make a plan for " + typed_bytes(log.room->room) : "");
+}
+
 // A plan that fits nothing in the program costs it nothing but speed, so that nobody would notice.
-void say_whether_it_applied(const std::string& plan, const Settings& settings) {
+void say_whether_it_applied(const std::string& plan, const plan::Plan& made, const Settings& settings) {
   if (file_size(settings.run_log) == 0) {
     return say(fmt::format("{}: the plan was not used: {}", plan, why_no_calls(settings.device == "sim")));
   }
@@ -78,10 +86,8 @@ void say_whether_it_applied(const std::string& plan, const Settings& settings) {
     const std::string why = report::why_unplanned({nullptr, nullptr, &log.value()});
     const auto& reasons = log.value().reasons;
     if (!reasons.empty() && says(reasons.back().cause, run_log::on_demand::refused)) {
-      return say(
-          fmt::format("{}: the plan never applied: {}; memory was managed on demand: give it a larger budget, or "
-                      "make a plan for this one",
-                      plan, why));
+      return say(fmt::format("{}: the plan never applied: {}; memory was managed on demand: {}", plan, why,
+                             how_it_gets_room(log.value(), made)));
     }
     return say(fmt::format("{}: the plan never applied: {}; {}", plan, why, advice));
   }
@@ -114,7 +120,7 @@ int run_replay(const SessionOptions& options, const ProgramArguments& program) {
   Result<Outcome> outcome = run_program(settings, program);
   if (!outcome.ok()) return fail(outcome.status());
   log_program_end(settings.run_log, outcome.value());
-  if (!settings.run_log.empty()) say_whether_it_applied(options.plan, settings);
+  if (!settings.run_log.empty()) say_whether_it_applied(options.plan, plan.value(), settings);
   if (folder.ok()) folder.value().remove();
   return end_like(outcome.value());
 }

@@ -6,6 +6,7 @@
 #include <set>
 #include <vector>
 
+#include "preload/base/room_figures.h"
 #include "tools/cli/run_log_value.h"
 #include "tools/cli/sizes.h"
 #include "tools/report/report.h"
@@ -51,9 +52,19 @@ uint64_t time_at(const BudgetCurve& curve, uint64_t budget) {
   return before->time_ns;
 }
 
+// No plan fits into what the device had room for.
+bool lacked_room(const RunLog& log) {
+  return !log.reasons.empty() && tools::says(log.reasons.back().cause, run_log::on_demand::no_room);
+}
+
 // Nothing ran by a plan, and not because one call alone was too much.
 bool is_unplanned(const Inputs& inputs) {
   return inputs.log != nullptr && inputs.log->iterations_planned == 0 && inputs.log->shortages.empty();
+}
+
+// Who holds it, where others do.
+std::string command_for_room(const RoomFigures& room) {
+  return room.total == 0 || room.elsewhere > 0 ? "nvidia-smi" : "";
 }
 
 void advise_shortage(const Inputs& inputs, Advices& list) {
@@ -62,12 +73,14 @@ void advise_shortage(const Inputs& inputs, Advices& list) {
   const RunShortage& most = *std::max_element(
       all.begin(), all.end(), [](const RunShortage& a, const RunShortage& b) { return a.least_bytes < b.least_bytes; });
   if (most.least_bytes == 0) {
+    const RoomFigures room = inputs.log->room.value_or(RoomFigures{});
     list.push_back(
-        {4, "Run it when the device has room",
-         fmt::format("{} works on {} at once, and what the device, its driver and other programs left was less. A "
-                     "larger budget is no help.",
-                     most.call, format_bytes(most.needed_bytes)),
-         "nvidia-smi"});
+        {4, "Run it where the device has room",
+         fmt::format("{} works on {} at once, and the device had no room for that: {}. A larger budget is no "
+                     "help: {}.",
+                     most.call, format_bytes(most.needed_bytes), who_has_the_rest(room),
+                     how_to_get_room(room, most.needed_bytes + inputs.log->outside_bytes)),
+         command_for_room(room)});
     return;
   }
   const uint64_t least = std::max(most.least_bytes, inputs.minimum_bytes);
@@ -88,9 +101,23 @@ std::string no_plan_fits(const Inputs& inputs, uint64_t here, uint64_t least) {
   return fmt::format("No plan fits into {}, however long the program runs.", what);
 }
 
+// A budget that the device cannot give is not one to make larger, unless it is too small besides.
+void advise_room(const Inputs& inputs, Advices& list) {
+  if (!is_unplanned(inputs) || has_plans(*inputs.log) || !lacked_room(*inputs.log)) return;
+  const RoomFigures room = inputs.log->room.value_or(RoomFigures{});
+  const uint64_t least = inputs.log->reasons.back().least_bytes;
+  const uint64_t budget = collect_facts(inputs).budget;
+  const std::string had = fmt::format("A plan takes {} at the least, and the device had room for {}: {}.",
+                                      format_bytes(least), format_bytes(room.room), who_has_the_rest(room));
+  list.push_back({3.5, fmt::format("Run it where the device has room for {}", format_bytes(least)),
+                  fmt::format("{} So {}.{}", had, how_to_get_room(room, least),
+                              budget >= least ? "" : " The budget of " + format_bytes(budget) + " is less, too."),
+                  budget >= least ? command_for_room(room) : "--budget " + typed_bytes(least)});
+}
+
 // Whatever else kept it from being planned: below the smallest budget nothing gets a plan.
 void advise_budget(const Inputs& inputs, Advices& list) {
-  if (!is_unplanned(inputs) || has_plans(*inputs.log)) return;
+  if (!is_unplanned(inputs) || has_plans(*inputs.log) || lacked_room(*inputs.log)) return;
   const auto& reasons = inputs.log->reasons;
   const bool told = !reasons.empty() && tools::says(reasons.back().cause, run_log::on_demand::too_small);
   const uint64_t here = collect_facts(inputs).budget;
@@ -125,6 +152,26 @@ bool nothing_moved(const RunLog& log) {
   return log.ended && log.peak_device_bytes > 0 && log.offload_bytes + log.reload_bytes == 0;
 }
 
+// Of one that was ready and had none.
+Advice room_for_plan(const Inputs& inputs) {
+  const RunLog& log = *inputs.log;
+  const uint64_t budget = collect_facts(inputs).budget;
+  if (!log.room || log.room->room >= budget) {
+    return {3, "Make room for the plan",
+            "It was ready and had no room. A larger --budget or --host-memory leaves more, or make a plan for this "
+            "budget.",
+            ""};
+  }
+  const RoomFigures& room = *log.room;
+  const bool smaller = inputs.minimum_bytes > 0 && inputs.minimum_bytes <= room.room;
+  return {
+      3, smaller ? "Plan for what the device has room for" : "Run it where the device has room for the plan",
+      fmt::format("The plan was ready and had no room: the budget is {}, and the device had room for {}: {}. So {}{}.",
+                  format_bytes(budget), format_bytes(room.room), who_has_the_rest(room), how_to_get_room(room, budget),
+                  smaller ? ", or make a plan for what there was" : ""),
+      smaller ? "--budget " + typed_bytes(room.room) : command_for_room(room)};
+}
+
 void advise_unplanned(const Inputs& inputs, Advices& list) {
   if (!is_unplanned(inputs) || nothing_moved(*inputs.log)) return;
   const auto& reasons = inputs.log->reasons;
@@ -133,10 +180,7 @@ void advise_unplanned(const Inputs& inputs, Advices& list) {
   const RunReason last = as_known(inputs, reasons.back());
   const auto is = [&](const auto& word) { return tools::says(last.cause, word); };
   if (is(run_log::on_demand::refused)) {
-    list.push_back({3, "Make room for the plan",
-                    "It was ready and had no room. A larger --budget or --host-memory leaves more, or make a "
-                    "plan for this budget.",
-                    ""});
+    list.push_back(room_for_plan(inputs));
   } else if (is(run_log::on_demand::never_began) && inputs.log->mode == "run") {
     list.push_back({3, "Let it repeat itself",
                     fmt::format("What it did behind the recorded iterations was not like them. {}", kRepeat), ""});
@@ -205,7 +249,7 @@ void advise_smallest(const Inputs& inputs, Advices& list) {
                  : fmt::format("No smaller budget has a plan; there an iteration would take {}, {:.2f} x "
                                "computing alone.",
                                format_duration(time), share(time, inputs.curve.compute_ns)),
-       "--budget " + typed_bytes(least)});
+       least == collect_facts(inputs).budget ? "" : "--budget " + typed_bytes(least)});
 }
 
 // Is what tensors cost known of the run itself, or predicted?
@@ -333,8 +377,8 @@ void advise_unmanaged(const Inputs& inputs, Advices& list) {
 
 Json advice_section(const Inputs& inputs) {
   Advices list;
-  for (const auto rule : {advise_shortage, advise_budget, advise_unplanned, advise_full_speed, advise_smallest,
-                          advise_tensor, advise_planning_first, advise_facts, advise_unmanaged}) {
+  for (const auto rule : {advise_shortage, advise_room, advise_budget, advise_unplanned, advise_full_speed,
+                          advise_smallest, advise_tensor, advise_planning_first, advise_facts, advise_unmanaged}) {
     rule(inputs, list);
   }
   std::stable_sort(list.begin(), list.end(), [](const Advice& a, const Advice& b) { return a.worth > b.worth; });

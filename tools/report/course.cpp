@@ -61,10 +61,13 @@ std::string times(uint64_t count) { return count == 1 ? "once" : fmt::format("{}
 // The loop was over before an iteration that the plan could rule was.
 bool is_too_late(const RunReason& one) { return one.plan && tools::says(one.cause, run_log::on_demand::unfinished); }
 
+bool ended_well(const RunLog& log) { return log.ended && log.ending.empty(); }
+
 // What that meant; of a log that was cut short the bytes are not known.
 std::string on_demand_words(const RunLog& log) {
   if (log.ended && log.offload_bytes + log.reload_bytes == 0) return "nothing had to be moved all the same.";
-  return "tensors were moved on demand until the end, which keeps the budget but hides no transfer.";
+  return fmt::format("tensors were moved on demand until {}, which keeps the budget but hides no transfer.",
+                     ended_well(log) ? "the end" : "then");
 }
 
 // As the replay wrote it where it decided.
@@ -195,7 +198,12 @@ RunReason as_known(const Inputs& inputs, const RunReason& reason) {
   const auto is = [&](const auto& word) { return tools::says(reason.cause, word); };
   const bool of_repetition = is(run_log::on_demand::unfinished) || is(run_log::on_demand::no_iteration) ||
                              is(run_log::on_demand::no_repetition);
-  if (inputs.no_iteration.empty() || reason.plan || !of_repetition) return known;
+  if (reason.plan || !of_repetition) return known;
+  if (inputs.log != nullptr && !inputs.log->shortages.empty()) {  // what it would have repeated is not known
+    known.reason = "a call got no memory before an iteration was found";
+    return known;
+  }
+  if (inputs.no_iteration.empty()) return known;
   known.cause = run_log::on_demand::no_iteration.name;
   known.reason = inputs.no_iteration;
   return known;
@@ -273,10 +281,10 @@ void say_divergences(const Inputs& inputs, Sentences& say) {
                                   [](const RunDivergence& one) { return !one.loop_end; });
   say.note(
       fmt::format("{} the program did something else than in the recorded iteration{}. It {}. Evaluation phases and "
-                  "last, smaller batches look like this. What lies in between ran on demand: slower, with the same "
-                  "results.",
+                  "last, smaller batches look like this. What lies in between ran on demand: slower{}.",
                   log.divergence_count == 1 ? "Once," : fmt::format("{} times,", log.divergence_count),
-                  first == log.divergences.end() ? "" : first_divergence(*first), returns(log)));
+                  first == log.divergences.end() ? "" : first_divergence(*first), returns(log),
+                  ended_well(log) ? ", with the same results" : ""));
 }
 
 }  // namespace reprise::report

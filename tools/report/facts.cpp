@@ -86,6 +86,13 @@ std::string peak_words(uint64_t after, uint64_t before) {
                      tools::format_bytes(before));
 }
 
+std::string budget_words(const Inputs& inputs) {
+  const std::string bytes = tools::format_bytes(collect_facts(inputs).budget);
+  const RunLog* const log = inputs.log;
+  if (log == nullptr || log->budget_percent == 0 || (log->ended && inputs.ending.empty())) return "budget " + bytes;
+  return fmt::format("budget {} % of the peak, which was {} by then", log->budget_percent, bytes);
+}
+
 Facts collect_facts(const Inputs& inputs) {
   Facts facts;
   facts.program = inputs.program;

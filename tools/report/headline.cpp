@@ -35,7 +35,7 @@ Json memory_card(const Inputs& inputs, const Facts& facts) {
   }
   if (ran && after == 0) return card("Peak device memory", "not known", "the run log has no sample of it", "bad");
   if (after == 0) return card("Peak device memory", format_bytes(facts.peak_before), "without a budget");
-  const std::string budget = facts.budget > 0 ? fmt::format("; budget {}", format_bytes(facts.budget)) : "";
+  const std::string budget = facts.budget > 0 ? "; " + budget_words(inputs) : "";
   const bool over = facts.budget > 0 && after > facts.budget;
   return card(ran ? "Peak device memory" : "Peak device memory, planned", format_bytes(after),
               before_words(after, facts.peak_before) + budget, over ? "bad" : "good");
@@ -180,7 +180,9 @@ std::string reason_for_the_terminal(const Inputs& inputs) {
   if (log.activation_count == 0 && !log.reasons.empty()) {
     const std::string& cause = log.reasons.back().cause;
     if (tools::says(cause, run_log::on_demand::fits)) return ", as nothing has to move";
-    if (tools::says(cause, run_log::on_demand::too_small) || tools::says(cause, run_log::on_demand::no_plan)) return "";
+    for (const auto* said :
+         {&run_log::on_demand::too_small, &run_log::on_demand::no_room, &run_log::on_demand::no_plan})
+      if (tools::says(cause, *said)) return "";
   }
   return fmt::format(" ({})", why_unplanned(inputs));
 }

@@ -123,6 +123,9 @@ struct Facts {
 };
 Facts collect_facts(const Inputs& inputs);
 
+// "budget 22.0 MiB"; a share of the peak of a program that did not come to its end may not be of its peak.
+std::string budget_words(const Inputs& inputs);
+
 // Of the planned iterations' time, what the device waited for transfers: the same in all sections. Below 0: no such
 // iteration.
 double stall_share(const RunLog& log);

@@ -1,6 +1,7 @@
 // The first sentence of the report: how it went, in one breath.
 #include <fmt/core.h>
 
+#include "preload/base/room_figures.h"
 #include "tools/cli/run_log_value.h"
 #include "tools/cli/sizes.h"
 #include "tools/report/report.h"
@@ -37,6 +38,7 @@ std::string why_in_short(const Inputs& inputs) {
   const RunReason last = as_known(inputs, inputs.log->reasons.back());
   const auto is = [&](const auto& word) { return tools::says(last.cause, word); };
   if (is(run_log::on_demand::too_small)) return "the budget is too small for one";
+  if (is(run_log::on_demand::no_room)) return "the device had no room for one";
   if (is(run_log::on_demand::unfinished)) return "it ended too soon for one";
   if (is(run_log::on_demand::not_recorded)) return "nothing was recorded that it could be made of";
   if (is(run_log::on_demand::no_iteration) || is(run_log::on_demand::no_repetition)) {
@@ -53,10 +55,9 @@ Json verdict_of_run(const Inputs& inputs, const Facts& facts) {
     if (log.shortages.empty()) return verdict("bad", used + ".");
     const RunShortage& last = log.shortages.back();
     if (last.least_bytes == 0) {
-      return verdict("bad",
-                     fmt::format("{}. {} works on {} at once, which the budget allows, and the device had no room "
-                                 "for it beside what the driver and other programs held.",
-                                 used, last.call, format_bytes(last.needed_bytes)));
+      return verdict(
+          "bad", fmt::format("{}. {} works on {} at once, and the device had no room for that: {}.", used, last.call,
+                             format_bytes(last.needed_bytes), who_has_the_rest(log.room.value_or(RoomFigures{}))));
     }
     return verdict("bad", fmt::format("{}. {} works on {} at once, more than the budget of {} leaves: at least {} are "
                                       "needed.",

@@ -361,7 +361,7 @@ TEST_F(FirstMinutes, WhatANeighbourTakesIsNotInAPercentage) {
 // A budget that the device has no room for is not cut in silence.
 TEST_F(FirstMinutes, ABudgetThatTheDeviceHasNoRoomForIsToldToBeCut) {
   const std::vector<std::string> run = {"run", "--device", "sim", "--budget", "4MiB", "-o", file("a.html")};
-  const std::string words = "the budget is 4.0 MiB, but beside the driver and other programs the device has room for ";
+  const std::string words = "the budget is 4.0 MiB, but the device has room for ";
   for (const char* size : {"384KiB", "448KiB", "512KiB"}) {
     const Outcome small = reprise(run, small_trainer(6), {{"REPRISE_SIM_MEMORY", size}});
     EXPECT_EQ(small.exit_code, 0) << small.err;
@@ -369,6 +369,40 @@ TEST_F(FirstMinutes, ABudgetThatTheDeviceHasNoRoomForIsToldToBeCut) {
   }
   const Outcome large = reprise(run, small_trainer(6), {{"REPRISE_SIM_MEMORY", "8MiB"}});
   EXPECT_EQ(large.err.find(words), std::string::npos) << large.err;
+}
+
+// ... nor called too small, where the device is: what is said and advised is of the device, with all that it has.
+TEST_F(FirstMinutes, WhereNoPlanFitsIntoTheDeviceItIsTheDeviceThatIsSaidToBeSmall) {
+  const std::vector<std::string> program = {built("bin/chargpt"), "--batch", "10", "--layers", "2", "--steps", "7"};
+  const Environment device = {
+      {"REPRISE_SIM_GRANULARITY", "2MiB"}, {"REPRISE_SIM_MEMORY", "22MiB"}, {"REPRISE_WAIT_FOR_PLAN", "1"}};
+  const std::string who = "of its 22.0 MiB 704 KiB are kept free for the driver";
+  const Outcome run = reprise({"run", "--device", "sim", "--budget", "22MiB", "-o", file("a.html")}, program, device);
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_NE(run.err.find("the budget is 22.0 MiB, but the device has room for 21.3 MiB: " + who), std::string::npos)
+      << run.err;
+  EXPECT_NE(run.err.find("no plan fits into the 21.3 MiB that the device has room for"), std::string::npos) << run.err;
+  EXPECT_EQ(run.err.find("give that much"), std::string::npos) << run.err;
+  const json data = page();
+  EXPECT_NE(data["verdict"].dump().find("the device had no room for one"), std::string::npos) << data["verdict"];
+  EXPECT_EQ(data["advice"][0]["title"], "Run it where the device has room for 22.0 MiB") << data["advice"].dump(1);
+  EXPECT_EQ(data.dump().find("No plan fits into 22.0 MiB"), std::string::npos) << data["advice"].dump(1);
+  // The same device under a plan that was made for the budget beforehand.
+  ASSERT_EQ(
+      reprise({"record", "--device", "sim", "-o", file("a.trace")}, program, {{"REPRISE_SIM_GRANULARITY", "2MiB"}})
+          .exit_code,
+      0);
+  ASSERT_EQ(reprise({"plan", file("a.trace"), "--budget", "22MiB", "-o", file("a.plan")}).exit_code, 0);
+  const Outcome replay =
+      reprise({"replay", "--device", "sim", "--plan", file("a.plan"), "--run-log", file("r.run")}, program, device);
+  EXPECT_EQ(replay.exit_code, 0) << replay.err;
+  EXPECT_NE(replay.err.find("the budget is 22.0 MiB, but the device has room for 21.3 MiB: " + who), std::string::npos)
+      << replay.err;
+  EXPECT_NE(replay.err.find("managed on demand: run it on a device with more memory"), std::string::npos) << replay.err;
+  ASSERT_EQ(reprise({"report", file("a.trace"), file("a.plan"), file("r.run"), "-o", file("a.html")}).exit_code, 0);
+  const json advice = page()["advice"];
+  EXPECT_EQ(advice[0]["title"], "Run it where the device has room for the plan") << advice.dump(1);
+  EXPECT_EQ(advice.dump().find("larger --budget"), std::string::npos) << advice.dump(1);
 }
 
 TEST(Examples, VectorAddFindsItsModuleFromAnyFolder) {

@@ -7,7 +7,7 @@ function header() {
   document.getElementById("program").append(...shown.split(" ").flatMap((word, index) => [index > 0 ? " " : "",
     word.length < 30 ? el("span", { class: "word" }, word) : word]));
   const facts = [];
-  if (data.budget > 0) facts.push(`budget ${bytes(data.budget)}`);
+  if (data.budget_words) facts.push(data.budget_words);
   if (data.policy) facts.push(`plan by policy ${data.policy}`);
   document.getElementById("subtitle").textContent = facts.join(" \u00b7 ");
   for (const card of data.cards) {

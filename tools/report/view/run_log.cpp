@@ -60,7 +60,13 @@ void read_on_demand(const json& line, RunLog& log) {
   RunReason reason{value_of(line, run_log::on_demand::cause),
                    demangle_words(value_of(line, run_log::on_demand::reason))};
   if (line.contains(run_log::on_demand::plan.name)) reason.plan = value_of(line, run_log::on_demand::plan);
+  reason.least_bytes = value_of(line, run_log::on_demand::least_bytes);
   log.reasons.push_back(std::move(reason));
+}
+
+void read_room(const json& line, RunLog& log) {
+  log.room = RoomFigures{value_of(line, run_log::room::total_bytes), value_of(line, run_log::room::elsewhere_bytes),
+                         value_of(line, run_log::room::headroom_bytes), value_of(line, run_log::room::room_bytes)};
 }
 
 void read_repeats(const json& line, RunLog& log) {
@@ -181,6 +187,7 @@ const std::map<std::string, ReadLine>& readers() {
                                                         {run_log::on_demand::line.name, read_on_demand},
                                                         {run_log::repeats::line.name, read_repeats},
                                                         {run_log::examine::line.name, read_examine},
+                                                        {run_log::room::line.name, read_room},
                                                         {run_log::shortage::line.name, read_shortage},
                                                         {run_log::activate::line.name, read_activate},
                                                         {run_log::iteration::line.name, read_iteration},

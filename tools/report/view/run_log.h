@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "preload/base/room_figures.h"
 #include "preload/trace/status.h"
 
 namespace reprise::report {
@@ -60,6 +61,7 @@ struct RunReason {
   std::string cause;  // run_log::on_demand's words
   std::string reason;
   std::optional<uint64_t> plan = {};
+  uint64_t least_bytes = 0;  // that a plan takes at the least, where the device had no room for one
 };
 // A call that works on more than the budget leaves.
 struct RunShortage {
@@ -121,6 +123,7 @@ struct RunLog {
   std::vector<RunOverlap> overlaps;
   std::vector<RunUnmanaged> unmanaged;
   std::vector<RunReason> reasons;
+  std::optional<RoomFigures> room;  // none: the device had room for the budget, or it is not said
   std::vector<RunShortage> shortages;
   std::vector<RunRepeats> repeats;
   std::vector<std::string> messages;  // "message" of any line that has one

@@ -173,10 +173,10 @@ TEST_F(OnDemandTest, WhatIsSaidOfMissingMemoryAddsUp) {
   // The device is fuller than the budget says: it gives three chunks, and the call needs four.
   shared_.counters.limit_chunks.store(4);
   device_.driver.capacity = device_.driver.bytes + 3 * chunk;
-  EXPECT_NE(said({a, b}).find("a_kernel needs " + readable_bytes(4 * chunk) +
-                              " of device memory at once, and can have " + readable_bytes(3 * chunk) +
-                              ": the device has no room for more beside what the driver and other programs hold"),
-            std::string::npos);
+  EXPECT_NE(
+      said({a, b}).find("a_kernel needs " + readable_bytes(4 * chunk) + " of device memory at once, and can have " +
+                        readable_bytes(3 * chunk) + ", for the device has no room for more: "),
+      std::string::npos);
   for (const int nth : {1, 2}) device_.driver.fail("cuMemMap", nth);
   EXPECT_NE(said({c}).find("a_kernel: the driver is out of memory"), std::string::npos);
 }

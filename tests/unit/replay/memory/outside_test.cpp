@@ -53,6 +53,18 @@ TEST_F(OutsideTest, OursAreNotOutside) {
   EXPECT_EQ(outside_.room(), 8190 * kMiB - outside_.headroom()) << "what the device has left and ours";
 }
 
+// All that a device has is somebody's: others', this program's, or kept free.
+TEST_F(OutsideTest, WhatOthersHoldIsNeitherOursNorTheProgramsNorFree) {
+  driver_.other_bytes += 1000 * kMiB;
+  first_launch(3 * kMiB);
+  CUmemGenericAllocationHandle handle = 0;
+  ASSERT_EQ(driver().cuMemCreate(&handle, 64 * kMiB, nullptr, 0), CUDA_SUCCESS);
+  EXPECT_EQ(outside_.measure(driver_.bytes, 0), 3 * kMiB);
+  EXPECT_EQ(outside_.total(), 8192 * kMiB);
+  EXPECT_EQ(outside_.elsewhere(), 1000 * kMiB);
+  EXPECT_EQ(outside_.room() + outside_.bytes() + outside_.elsewhere() + outside_.headroom(), outside_.total());
+}
+
 TEST_F(OutsideTest, ACallThatCannotBeMeasuredTakesNothing) {
   driver_.fail("cuMemGetInfo", 2);
   first_launch(9 * kMiB);

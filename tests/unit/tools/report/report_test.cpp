@@ -188,10 +188,10 @@ TEST(Report, WhatDidNotMoveIsNotSaidToHaveMoved) {
   const std::string nothing = sentences("{\"kind\":\"end\"}\n");
   EXPECT_NE(nothing.find("No plan was made: too few calls. So nothing had to be moved"), std::string::npos) << nothing;
   EXPECT_EQ(nothing.find("moved on demand until"), std::string::npos) << nothing;
-  for (const char* end : {"{\"kind\":\"end\",\"offload_bytes\":1}\n", ""}) {  // the latter: not known
-    const std::string some = sentences(end);
-    EXPECT_NE(some.find("too few calls. So tensors were moved on demand until the end"), std::string::npos) << some;
-  }
+  const std::string some = sentences("{\"kind\":\"end\",\"offload_bytes\":1}\n");
+  EXPECT_NE(some.find("too few calls. So tensors were moved on demand until the end"), std::string::npos) << some;
+  const std::string unknown = sentences("");  // it was killed
+  EXPECT_NE(unknown.find("too few calls. So tensors were moved on demand until then"), std::string::npos) << unknown;
 }
 
 TEST(Report, WhyNothingWasPlannedIsShownAsItWasWritten) {
