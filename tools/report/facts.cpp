@@ -96,6 +96,7 @@ std::string budget_words(const Inputs& inputs) {
 Facts collect_facts(const Inputs& inputs) {
   Facts facts;
   facts.program = inputs.program;
+  if (facts.program.empty() && inputs.log != nullptr && inputs.log->arguments) facts.program = command_of(*inputs.log);
   facts.budget = inputs.budget_bytes;
   facts.bound_ns = inputs.bound_ns;
   facts.peak_before = inputs.peak_bytes;

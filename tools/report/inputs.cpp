@@ -291,7 +291,9 @@ report::Inputs LoadedFiles::examined() {
       if (!plan) result.iteration_calls = found.iteration.call_count;
       result.iterations_recorded = found.iteration.occurrences;
       const bool own = log && made_by(*log);
-      const bool planned = report::is_of_plan(found, plan ? &*plan : nullptr, log ? &*log : nullptr);
+      // What the recording says of budgets is of its own loop, which a run with other arguments need not have.
+      const bool planned = report::is_of_plan(found, plan ? &*plan : nullptr, log ? &*log : nullptr) &&
+                           !(log && !own && report::never_began(*log));
       if (planned) result.iteration_covers = report::covers_of_run(found, log ? &*log : nullptr, own);
       if (planned) result.minimum_bytes = analyzer::least_budget(found);
       if (planned) result.known_share = known_share(found);

@@ -198,7 +198,7 @@ Json totals_section(const Inputs& inputs) {
                        facts.peak_actual > 0 ? format_bytes(facts.peak_actual) : "",
                        fmt::format("budget {}", format_bytes(facts.budget))));
   rows.push_back(total("Smallest budget with a plan", format_bytes(plan.minimum_bytes), "",
-                       "largest working set and what is reserved"));
+                       "largest working set of what was recorded, and what is reserved"));
   return rows;
 }
 

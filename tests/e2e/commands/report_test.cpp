@@ -191,6 +191,10 @@ TEST_F(OddPrograms, APlanThatTheProgramNeverMeetsSaysWhatDiffered) {
   const json data = data_of_replay(wider);
   EXPECT_TRUE(says(data, "Plan 1 never came in force: no iteration began that the plan was made of"))
       << data["sentences"].dump(1);
+  // What was recorded is of another size: its smallest budget, say, is none of this run's.
+  EXPECT_EQ(data["advice"].dump().find("--budget"), std::string::npos) << data["advice"].dump(1);
+  EXPECT_TRUE(data["budget_curve"].is_null()) << data["budget_curve"].dump(1);
+  EXPECT_NE(data["program"].get<std::string>().find("--width 64"), std::string::npos) << data["program"];
 }
 
 TEST_F(OddPrograms, AllIterationsOfALoopCount) {

@@ -263,6 +263,13 @@ Result<RunLog> read_run_log(const std::string& path) {
   return log;
 }
 
+bool never_began(const RunLog& log) {
+  return log.activation_count == 0 &&
+         std::any_of(log.reasons.begin(), log.reasons.end(), [](const RunReason& one) {
+           return one.plan && tools::says(one.cause, run_log::on_demand::never_began);
+         });
+}
+
 std::string of_loops(const RunLog& log) {
   const std::set<std::string> loops(log.iteration_hashes.begin(), log.iteration_hashes.end());
   return loops.size() < 2 ? std::string() : fmt::format(" of {} loops", loops.size());
