@@ -9,6 +9,7 @@
 #include "analyzer/taskgraph/graph.h"
 #include "analyzer/taskgraph/kernel_facts.h"
 #include "preload/footprint/slab.h"
+#include "preload/trace/median.h"
 #include "preload/trace/names.h"
 #include "preload/trace/signature.h"
 
@@ -249,9 +250,7 @@ class TaskGraphBuilder {
       if (at < end_ - first_) break;
     }
     if (!seen.empty()) {
-      const auto middle = seen.begin() + static_cast<std::ptrdiff_t>(seen.size() / 2);
-      std::nth_element(seen.begin(), middle, seen.end());
-      entry.call.duration_ns = *middle;
+      entry.call.duration_ns = trace::median(std::move(seen));
       return;
     }
     entry.estimated = true;

@@ -102,7 +102,7 @@ int run_report(const ReportOptions& options) {
   progress.clear();
   if (!written.ok()) return fail(written);
   say(fmt::format("{}; report: {}", report::make_summary(inputs), options.output));
-  if (report::lacks_plan(inputs)) say(report::kLacksPlan);
+  if (report::lacks_plan(inputs)) say(report::plan_is_lacking(inputs));
   return finish_cut_short(files.cut_short);
 }
 

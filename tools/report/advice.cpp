@@ -258,9 +258,11 @@ bool costs_are_measured(const Inputs& inputs) {
 }
 
 std::string computing_waits(const Inputs& inputs, uint64_t ns) {
-  const char* const words = costs_are_measured(inputs) ? "In the iteration that was measured computing waited {}"
-                                                       : "Computing would wait {} of each iteration, as predicted,";
-  return fmt::format(fmt::runtime(words), format_duration(ns));
+  if (!costs_are_measured(inputs)) {
+    return fmt::format("Computing would wait {} of each iteration, as predicted,", format_duration(ns));
+  }
+  return fmt::format("In iteration {}, the one that was measured, computing stood still {}",
+                     collect_facts(inputs).run_iteration, format_duration(ns));
 }
 
 void advise_tensor(const Inputs& inputs, Advices& list) {
@@ -309,7 +311,7 @@ void advise_planning_first(const Inputs& inputs, Advices& list) {
   if (lost < 0.2) return;
   list.push_back(
       {lost / 2, "Plan once, use it often",
-       fmt::format("{} of {} passed before the plan was ready. A plan that is made beforehand is in force from "
+       fmt::format("{} of {} passed before the plan was in force. A plan that is made beforehand is in force from "
                    "the first iteration on.",
                    format_duration(facts.before_plan_ns), format_duration(facts.total_ns)),
        "reprise record; reprise plan; reprise replay"});

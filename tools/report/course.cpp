@@ -154,7 +154,7 @@ void say_time_lost(const Inputs& inputs, Sentences& say) {
     const std::string all = timed < log.iterations_on_demand ? fmt::format(" of {}", log.iterations_on_demand) : "";
     const std::string which =
         fmt::format("{}{} iteration{} on demand", timed, all, timed == 1 && all.empty() ? "" : "s");
-    lost = fmt::format(" {} took {} in all, planned ones {} each: {} were lost to having no plan.", which,
+    lost = fmt::format(" {} took {} in all, planned ones {} each: at least {} were lost to having no plan.", which,
                        format_duration(took_ns), format_duration(facts.actual_ns),
                        format_duration(took_ns - timed * facts.actual_ns));
   }
@@ -172,6 +172,19 @@ bool has_plans(const RunLog& log) {
 
 bool lacks_plan(const Inputs& inputs) {
   return inputs.log != nullptr && inputs.plan == nullptr && inputs.log->plan_count > 0;
+}
+
+// One that was given to the run needs no keeping.
+std::string plan_is_lacking(const Inputs& inputs) {
+  const char* const how =
+      inputs.log->mode == "replay"
+          ? "give `report` that file, too, which --plan or REPRISE_PLAN named"
+          : "`reprise run --save-plan FILE` keeps it, and the run log says where; with LD_PRELOAD alone REPRISE_KEEP=1 "
+            "keeps it beside the trace";
+  return fmt::format(
+      "the plan of this run is not among the files, so there is no table of what each tensor costs, nor waits, nor "
+      "predicted times: {}",
+      how);
 }
 
 std::string why_unplanned(const Inputs& inputs) {
@@ -211,7 +224,7 @@ RunReason as_known(const Inputs& inputs, const RunReason& reason) {
 
 void say_plan_state(const Inputs& inputs, Sentences& say) {
   if (lacks_plan(inputs)) {
-    std::string text = kLacksPlan;
+    std::string text = plan_is_lacking(inputs);
     text[0] = 'T';
     say.note(text + ".");
   }

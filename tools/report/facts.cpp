@@ -5,6 +5,7 @@
 #include "tools/report/report.h"
 #include "tools/report/view/residency.h"
 #include "tools/report/view/timeline.h"
+#include "tools/report/view/waits.h"
 
 namespace reprise::report {
 namespace {
@@ -68,6 +69,13 @@ double stall_share(const RunLog& log) {
     stall += it.stall_ns;
   }
   return share(stall, wall);
+}
+
+std::optional<uint64_t> measured_gaps(const Inputs& inputs) {
+  if (inputs.plan == nullptr || inputs.log == nullptr) return std::nullopt;
+  const Timeline measured = measured_timeline(*inputs.plan, *inputs.log);
+  if (measured.bars.empty()) return std::nullopt;
+  return sum_waits(*inputs.plan, measured).transfer_ns;
 }
 
 std::string small_percent(double share) {

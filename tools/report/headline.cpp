@@ -116,7 +116,7 @@ std::string times_of_run(const Facts& facts) {
 std::string left_words(const RunLog& log) {
   const uint64_t halfway = log.iterations_left - (log.last_left_ended ? 1 : 0);
   return (halfway > 0 ? fmt::format(", {} not finished", halfway) : "") +
-         (log.last_left_ended ? ", the last one ended the loop" : "");
+         (log.last_left_ended ? ", 1 that the end of the loop cut short" : "");
 }
 
 Json run_card(const Inputs& inputs, const Facts& facts) {
@@ -178,13 +178,14 @@ std::string reason_for_the_terminal(const Inputs& inputs) {
   const RunLog& log = *inputs.log;
   if (log.iterations_planned > 0 || !log.shortages.empty()) return "";
   if (log.activation_count == 0 && !log.reasons.empty()) {
-    const std::string& cause = log.reasons.back().cause;
-    if (tools::says(cause, run_log::on_demand::fits)) return ", as nothing has to move";
-    for (const auto* said :
-         {&run_log::on_demand::too_small, &run_log::on_demand::no_room, &run_log::on_demand::no_plan})
-      if (tools::says(cause, *said)) return "";
+    const auto is = [&](const auto& word) { return tools::says(log.reasons.back().cause, word); };
+    if (is(run_log::on_demand::fits)) return ", as nothing has to move";
+    if (is(run_log::on_demand::too_small) || is(run_log::on_demand::no_room) || is(run_log::on_demand::no_plan)) {
+      return "";
+    }
   }
-  return fmt::format(" ({})", why_unplanned(inputs));
+  const std::string why = why_unplanned(inputs);
+  return why.rfind('(', 0) == 0 ? " " + why : fmt::format(" ({})", why);  // it is redacted
 }
 
 // What the program took, and what it had asked for; of one that failed, until then.

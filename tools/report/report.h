@@ -2,6 +2,7 @@
 // and as one HTML page that holds it. Called by `report` and `run`.
 #pragma once
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -57,13 +58,9 @@ std::string make_page(const Json& data, const char* script, bool with_charts);
 // One line for the terminal: peak, budget, time per iteration.
 std::string make_summary(const Inputs& inputs);
 
-// A run had a plan, and it is not among the files: then some sections are empty, which is said.
+// A run had a plan, and it is not among the files: then some sections are empty, which is said, and how to get it.
 bool lacks_plan(const Inputs& inputs);
-inline constexpr char kLacksPlan[] =
-    "the plan of this run is not among the files, so there is no table of what each tensor costs, nor waits, nor "
-    "predicted times: `reprise run --save-plan FILE` keeps it, and the run log says where; with LD_PRELOAD alone "
-    "REPRISE_KEEP=1 "
-    "keeps it beside the trace";
+std::string plan_is_lacking(const Inputs& inputs);
 
 // Was there a plan, in force or not? Then why there was none before does not matter.
 bool has_plans(const RunLog& log);
@@ -129,6 +126,10 @@ std::string budget_words(const Inputs& inputs);
 // Of the planned iterations' time, what the device waited for transfers: the same in all sections. Below 0: no such
 // iteration.
 double stall_share(const RunLog& log);
+// Of the iteration whose device times were measured: how long computing stood still until a transfer was done, as waits
+// and costs of tensors add up. It is of one iteration, and of what the device saw, not of what the program had
+// submitted.
+std::optional<uint64_t> measured_gaps(const Inputs& inputs);
 // "0.4 %"; only what is 0 is shown as that.
 std::string small_percent(double share);
 // "63 %", of 62.5 on; nothing of nothing is 0.

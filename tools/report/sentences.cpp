@@ -97,8 +97,12 @@ void say_steady_state(const Inputs& inputs, Sentences& say) {
   if (vmm > 0)
     say.note(fmt::format("Planned iterations made {}; each costs driver time.", plural(vmm, "memory-mapping call")));
   if (const double share = stall_share(*inputs.log); share > 0) {
-    say.note(
-        fmt::format("Computing waited for transfers during {} of the planned iterations' time.", small_percent(share)));
+    const std::optional<uint64_t> gaps = measured_gaps(inputs);
+    say.note(fmt::format(
+        "Computing waited for transfers during {} of the planned iterations' time.{}", small_percent(share),
+        gaps ? fmt::format(" In iteration {}, the one that was measured, it stood still {} until a transfer was done.",
+                           collect_facts(inputs).run_iteration, format_duration(*gaps))
+             : ""));
   }
 }
 
@@ -195,9 +199,9 @@ void say_bare_frames(const Inputs& inputs, Sentences& say) {
   if (files.size() > kMostNamed) names += fmt::format(" and {} more", files.size() - kMostNamed);
   const bool one = files.size() == 1;
   say.note(fmt::format(
-      "Calls of {} are shown as addresses: {}, so that {} file cannot be told from another one of its name. "
-      "Link {} with -Wl,--build-id.",
-      names, one ? "it has no build id" : "they have no build ids", one ? "its" : "such a", one ? "it" : "them"));
+      "Calls of {} are shown as addresses: the recording has no build id of {}, so that {} file cannot be told from "
+      "another one of its name. Where {} none, link {} with -Wl,--build-id.",
+      names, one ? "it" : "them", one ? "its" : "such a", one ? "it has" : "they have", one ? "it" : "them"));
 }
 
 void say_opaque(const Inputs& inputs, Sentences& say) {

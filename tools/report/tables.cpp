@@ -176,8 +176,12 @@ Json totals_section(const Inputs& inputs) {
     rows.push_back(total("Speed against the bound", predicted_speed(facts.bound_ns, plan.predicted_ns),
                          measured_speed(facts, facts.run_bound_ns)));
   }
-  rows.push_back(
-      total("Waiting for transfers", format_duration(predicted_stall), ran ? format_duration(run.stall) : ""));
+  rows.push_back(total("Waiting for transfers", format_duration(predicted_stall), ran ? format_duration(run.stall) : "",
+                       "nothing ran, though work was submitted" + mean_of(run)));
+  if (const std::optional<uint64_t> gaps = measured_gaps(inputs)) {
+    rows.push_back(total("Gaps until a transfer was done", "", format_duration(*gaps),
+                         fmt::format("measured: in iteration {} alone", facts.run_iteration)));
+  }
   rows.push_back(total("Offloaded", format_bytes(plan.offload_bytes), bytes(run.offload),
                        transfers(plan, plan::VertexKind::offload) + mean_of(run)));
   rows.push_back(total("Reloaded", format_bytes(plan.reload_bytes), bytes(run.reload),

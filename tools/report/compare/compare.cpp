@@ -181,8 +181,8 @@ Json compare_data(const ComparedRun& before, const ComparedRun& after) {
   of_iterations(figure_row("Time per iteration on demand", first.on_demand_ns, second.on_demand_ns, Unit::ns));
   of_runs(figure_row("Time of the run", first.total_ns, second.total_ns, Unit::ns));
   of_runs(figure_row("Time before the plan", first.before_plan_ns, second.before_plan_ns, Unit::ns));
-  of_planned(figure_row("Waiting, per planned iteration", first.stall_ns, second.stall_ns, Unit::ns));
-  of_planned(figure_row("Moved, per planned iteration", first.moved_bytes, second.moved_bytes, Unit::bytes));
+  of_planned(figure_row("Waiting, per planned iteration", first.stall_ns, second.stall_ns, Unit::waited));
+  of_planned(figure_row("Moved, per planned iteration", first.moved_bytes, second.moved_bytes, Unit::moved));
   of_planned(figure_row("Memory-mapping calls, per planned iteration", first.vmm_calls, second.vmm_calls, Unit::count));
   of_runs(figure_row("Iterations by a plan", a.iterations_planned, b.iterations_planned, Unit::count, false));
   of_runs(figure_row("Iterations on demand", a.iterations_on_demand, b.iterations_on_demand, Unit::count));

@@ -15,7 +15,7 @@ using tools::format_duration;
 std::string shown(uint64_t value, Unit unit) {
   if (unit == Unit::count) return fmt::format("{}", value);
   if (unit == Unit::ns && value == 0) return "";
-  return unit == Unit::ns ? format_duration(value) : format_bytes(value);
+  return unit == Unit::ns || unit == Unit::waited ? format_duration(value) : format_bytes(value);
 }
 
 std::string change(uint64_t before, uint64_t after) {
@@ -26,7 +26,8 @@ std::string change(uint64_t before, uint64_t after) {
 }  // namespace
 
 Json figure_row(const char* label, uint64_t before, uint64_t after, Unit unit, bool less_is_better) {
-  const bool known = unit == Unit::count || unit == Unit::moved || (before > 0 && after > 0);
+  const bool counted = unit == Unit::count || unit == Unit::moved || unit == Unit::waited;
+  const bool known = counted || (before > 0 && after > 0);
   const bool better = less_is_better ? after < before : after > before;
   return {{"label", label},
           {"before", shown(before, unit)},

@@ -7,8 +7,8 @@
 
 namespace reprise::report {
 
-// 0 is "none" of what is counted, and "not known" of times and budgets. Bytes that move are counted, too.
-enum class Unit : uint8_t { bytes, ns, count, moved };
+// 0 is "none" of what is counted, and "not known" of times and budgets. Bytes that move are counted, and waiting, too.
+enum class Unit : uint8_t { bytes, ns, count, moved, waited };
 
 Json figure_row(const char* label, uint64_t before, uint64_t after, Unit unit, bool less_is_better = true);
 // What was chosen is neither good nor bad.

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "preload/trace/median.h"
 #include "tools/cli/files.h"
 #include "tools/cli/json_depth.h"
 #include "tools/cli/run_log_value.h"
@@ -264,8 +265,7 @@ Result<RunLog> read_run_log(const std::string& path) {
 }
 
 bool never_began(const RunLog& log) {
-  return log.activation_count == 0 &&
-         std::any_of(log.reasons.begin(), log.reasons.end(), [](const RunReason& one) {
+  return log.activation_count == 0 && std::any_of(log.reasons.begin(), log.reasons.end(), [](const RunReason& one) {
            return one.plan && tools::says(one.cause, run_log::on_demand::never_began);
          });
 }
@@ -356,10 +356,7 @@ uint64_t median_iteration_ns(const RunLog& log, bool planned) {
   for (const RunIteration& it : log.iterations) {
     if (it.planned == planned && it.wall_ns > 0) times.push_back(it.wall_ns);
   }
-  if (times.empty()) return 0;
-  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
-  std::nth_element(times.begin(), middle, times.end());
-  return *middle;
+  return trace::median(std::move(times));
 }
 
 }  // namespace reprise::report

@@ -160,8 +160,8 @@ inline uint64_t all_iterations(const RunLog& log) {
   return log.iterations_planned + log.iterations_on_demand + log.iterations_left;
 }
 
-// No iteration began that any of its plans was made of: what was recorded for them is another program's, or the same one's
-// with other sizes.
+// No iteration began that any of its plans was made of: what was recorded for them is another program's, or the same
+// one's with other sizes.
 bool never_began(const RunLog& log);
 
 // " of 2 loops": what iterations are of, where plans were made for several.

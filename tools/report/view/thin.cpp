@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "preload/trace/median.h"
+
 namespace reprise::report {
 namespace {
 
@@ -46,10 +48,10 @@ ThinIteration sum_of(std::vector<RunIteration>::const_iterator from, std::vector
     sum.reload_bytes += it->reload_bytes;
     sum.vmm_calls += it->vmm_calls;
   }
-  std::sort(times.begin(), times.end());
-  sum.least_ns = times.front();
-  sum.most_ns = times.back();
-  sum.median_ns = times[times.size() / 2];
+  const auto [least, most] = std::minmax_element(times.begin(), times.end());
+  sum.least_ns = *least;
+  sum.most_ns = *most;
+  sum.median_ns = trace::median(times);
   return sum;
 }
 

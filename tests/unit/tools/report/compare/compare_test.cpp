@@ -29,10 +29,19 @@ TEST_F(Compare, AFasterRunInLessMemoryIsBetter) {
   EXPECT_EQ(data.at("verdict").at("tone"), "good");
   EXPECT_EQ(
       compare_summary(data),
-      "A planned iteration of B took 50.0 % less than one of A (410 ns instead of 820 ns), in 1.0 MiB less memory.");
+      "A planned iteration of B took 50.0 % less than one of A (405 ns instead of 810 ns), in 1.0 MiB less memory.");
   EXPECT_EQ(row_of(data, "Time per planned iteration").at("change"), "-50.0 %");
   EXPECT_EQ(row_of(data, "Time per planned iteration").at("tone"), "good");
   EXPECT_EQ(row_of(data, "Moved, per planned iteration").at("change"), "the same");
+}
+
+// That nothing was waited for, or moved, is a figure.
+TEST_F(Compare, NoWaitingIsShownAsNone) {
+  for (RunIteration& it : after_.iterations) it.stall_ns = it.offload_bytes = it.reload_bytes = 0;
+  const Json waiting = row_of(data(), "Waiting, per planned iteration");
+  EXPECT_EQ(waiting.at("after"), "0 ns");
+  EXPECT_EQ(waiting.at("tone"), "good");
+  EXPECT_EQ(row_of(data(), "Moved, per planned iteration").at("after"), "0 B");
 }
 
 TEST_F(Compare, ASlowerRunIsWorse) {
@@ -95,7 +104,7 @@ TEST_F(Compare, OtherArgumentsWithTheSameIterationAreSaid) {
   before_.iteration_hashes = after_.iteration_hashes = {"00aa"};
   EXPECT_EQ(compare_summary(data()),
             "A and B were called with different arguments, and planned the same iteration. A planned iteration of B "
-            "took 50.0 % less than one of A (410 ns instead of 820 ns), in the same memory.");
+            "took 50.0 % less than one of A (405 ns instead of 810 ns), in the same memory.");
   EXPECT_EQ(data().at("verdict").at("tone"), "note");
   EXPECT_EQ(row_of(data(), "Time per planned iteration").at("change"), "-50.0 %");
   EXPECT_EQ(row_of(data(), "Time of the run").at("change"), "");

@@ -1,0 +1,97 @@
+// What is said and advised where the device has less room than the budget.
+#include <gtest/gtest.h>
+
+#include "tools/report/report.h"
+
+namespace reprise::report {
+namespace {
+
+constexpr char kRoom[] =
+    R"({"kind":"room","total_bytes":37748736,"elsewhere_bytes":18874368,"headroom_bytes":1048576,"room_bytes":17825792})"
+    "\n";
+constexpr char kWhoHasIt[] =
+    "of its 36.0 MiB other programs and the driver hold 18.0 MiB, and 1.0 MiB are kept free for the driver";
+
+// Whatever the budget: what helps is room on the device.
+TEST(Room, ADeviceThatOthersFillIsNotTheBudgetsFault) {
+  const auto run = [](const std::string& least) {
+    return parse_run_log(kRoom + std::string("{\"kind\":\"shortage\",\"call\":\"embed\",\"needed_bytes\":4194304,") +
+                         "\"least_bytes\":" + least +
+                         "}\n{\"kind\":\"end\",\"budget_bytes\":8388608,\"peak_device_bytes\":2097152}\n");
+  };
+  const RunLog full = run("0");
+  Inputs inputs{nullptr, nullptr, &full};
+  inputs.ending = "exit code 1";
+  EXPECT_NE(verdict_section(inputs).dump().find("the device had no room for that: " + std::string(kWhoHasIt)),
+            std::string::npos)
+      << verdict_section(inputs);
+  EXPECT_EQ(verdict_section(inputs).dump().find("budget"), std::string::npos) << verdict_section(inputs);
+  const Json advice = advice_section(inputs).at(0);
+  EXPECT_EQ(advice.at("title"), "Run it where the device has room");
+  EXPECT_NE(advice.at("detail").get<std::string>().find("run it when other programs have ended"), std::string::npos);
+  const RunLog small = run("9437184");
+  inputs.log = &small;
+  EXPECT_NE(verdict_section(inputs).dump().find("more than the budget of 8.0 MiB leaves: at least 9.0 MiB are needed"),
+            std::string::npos);
+  EXPECT_EQ(advice_section(inputs).at(0).at("title"), "Give it at least 9.0 MiB");
+}
+
+// The budget is enough, and more of it would be no help.
+TEST(Room, WhereTheDeviceHadNoRoomForAPlanNoBudgetIsAdvised) {
+  const auto run = [](const std::string& budget) {
+    return parse_run_log(R"({"kind":"start","mode":"run","budget_bytes":)" + budget + "}\n" + kRoom +
+                         R"({"kind":"on_demand","cause":"no_room","reason":"no plan fits","least_bytes":23068672})" +
+                         "\n" + R"({"kind":"end","peak_device_bytes":16777216,"offload_bytes":1})");
+  };
+  const RunLog log = run("23068672");
+  Inputs inputs{nullptr, nullptr, &log};
+  inputs.minimum_bytes = 22 << 20;
+  EXPECT_NE(verdict_section(inputs).dump().find("without a plan: the device had no room for one"), std::string::npos)
+      << verdict_section(inputs);
+  const Json advice = advice_section(inputs).at(0);
+  EXPECT_EQ(advice.at("title"), "Run it where the device has room for 22.0 MiB");
+  EXPECT_EQ(advice.at("detail"),
+            "A plan takes 22.0 MiB at the least, and the device had room for 17.0 MiB: " + std::string(kWhoHasIt) +
+                ". So run it when other programs have ended, or on a device with more memory.");
+  EXPECT_EQ(advice_section(inputs).dump().find("--budget"), std::string::npos) << advice_section(inputs);
+  const RunLog less = run("20971520");
+  inputs.log = &less;
+  EXPECT_NE(advice_section(inputs).dump().find("The budget of 20.0 MiB is less, too."), std::string::npos);
+  EXPECT_EQ(advice_section(inputs).at(0).at("command"), "--budget 22MiB");
+}
+
+TEST(Room, APlanThatTheDeviceHadNoRoomForIsNotToldToHaveALargerBudget) {
+  const RunLog log = parse_run_log(R"({"kind":"start","mode":"replay","budget_bytes":23068672}
+{"kind":"plan"}
+)" + std::string(kRoom) + R"({"kind":"on_demand","cause":"refused","reason":"why","plan":0}
+{"kind":"end","peak_device_bytes":16777216,"offload_bytes":1})");
+  Inputs inputs{nullptr, nullptr, &log};
+  inputs.minimum_bytes = 18 << 20;
+  EXPECT_EQ(advice_section(inputs).at(0).at("title"), "Run it where the device has room for the plan");
+  EXPECT_EQ(advice_section(inputs).dump().find("larger --budget"), std::string::npos) << advice_section(inputs);
+  inputs.minimum_bytes = 17 << 20;
+  EXPECT_EQ(advice_section(inputs).at(0).at("title"), "Plan for what the device has room for");
+  EXPECT_EQ(advice_section(inputs).at(0).at("command"), "--budget 17MiB");
+}
+
+// What a program would have done is not known when a call got no memory, nor what its peak would have been.
+TEST(Room, OfAProgramThatDiedForWantOfMemoryNothingIsGuessed) {
+  const RunLog log = parse_run_log(R"({"kind":"start","mode":"run","budget_percent":50}
+)" + std::string(kRoom) + R"({"kind":"shortage","call":"embed","needed_bytes":4194304,"least_bytes":0}
+{"kind":"on_demand","cause":"no_iteration","reason":"with other tensors each time"}
+{"kind":"end","budget_bytes":3145728,"peak_device_bytes":2097152,"peak_footprint_bytes":6291456})");
+  Inputs inputs{nullptr, nullptr, &log};
+  inputs.ending = "exit code 1";
+  inputs.no_iteration = "with other tensors each time";
+  const std::string data = make_data(inputs).dump();
+  EXPECT_EQ(data.find("other tensors each time"), std::string::npos) << data;
+  EXPECT_NE(data.find("No plan was made: a call got no memory before an iteration was found."), std::string::npos)
+      << data;
+  EXPECT_NE(data.find("was 6.0 MiB (33 %); budget 50 % of the peak, which was 3.0 MiB by then"), std::string::npos)
+      << data;
+  inputs.ending = "";
+  EXPECT_NE(make_data(inputs).dump().find("was 6.0 MiB (33 %); budget 3.0 MiB"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace reprise::report
