@@ -9,6 +9,7 @@
 #include "preload/trace/names.h"
 #include "tools/export/export.h"
 #include "tools/report/view/residency.h"
+#include "tools/report/view/run_memory.h"
 #include "tools/report/view/timeline.h"
 
 namespace reprise::exports {
@@ -126,8 +127,8 @@ uint64_t first_time(const trace::Trace& trace) {
 
 class TraceEvents {
  public:
-  TraceEvents(const trace::Trace& trace, Events& events)
-      : trace_(trace), events_(events), origin_(first_time(trace)), shift_(device_clock_shift(trace)) {}
+  TraceEvents(const trace::Trace& trace, uint64_t origin_ns, Events& events)
+      : trace_(trace), events_(events), origin_(origin_ns), shift_(device_clock_shift(trace)) {}
 
   void add() {
     events_.name_process(kDevice, "Device, as recorded");
@@ -201,7 +202,7 @@ int free_track(std::vector<uint64_t>& busy_until, uint64_t start_ns, uint64_t en
   return static_cast<int>(busy_until.size()) - 1;
 }
 
-void add_bars(const report::Timeline& timeline, int process, Events& events) {
+void add_bars(const report::Timeline& timeline, int process, uint64_t start_ns, Events& events) {
   std::vector<uint64_t> busy[report::kLaneCount];
   for (const report::Bar& bar : timeline.bars) {
     const auto lane = static_cast<size_t>(bar.lane);
@@ -212,50 +213,147 @@ void add_bars(const report::Timeline& timeline, int process, Events& events) {
     if (bar.bytes > 0) arguments["bytes"] = bar.bytes;
     if (bar.vertex != plan::kNone) arguments["vertex"] = bar.vertex;
     if (bar.tensor != plan::kNone) arguments["tensor"] = bar.tensor;
-    events.slice(process, track, bar.name, bar.time.start_ns, bar.time.end_ns, std::move(arguments));
+    events.slice(process, track, bar.name, start_ns + bar.time.start_ns, start_ns + bar.time.end_ns,
+                 std::move(arguments));
   }
 }
 
-void add_plan(const plan::Plan& plan, Events& events) {
+// From `start_ns` on: where the run was measured, so that the two lie below each other.
+void add_plan(const plan::Plan& plan, uint64_t start_ns, Events& events) {
   events.name_process(kPlanned, "Plan, as predicted");
-  add_bars(report::predicted_timeline(plan), kPlanned, events);
+  add_bars(report::predicted_timeline(plan), kPlanned, start_ns, events);
   for (const auto& [time, bytes] : report::planned_memory(plan, report::planned_views(plan))) {
-    events.counter(kPlanned, "Device memory", time, bytes);
+    events.counter(kPlanned, "Device memory", start_ns + time, bytes);
   }
 }
 
-void add_run(const Inputs& inputs, Events& events) {
-  const report::RunLog& log = *inputs.log;
-  events.name_process(kRun, "Run");
-  if (inputs.plan != nullptr) add_bars(report::measured_timeline(*inputs.plan, log), kRun, events);
-  constexpr int kIterations = 100000;  // below the lanes
-  events.name_track(kRun, kIterations, "Iterations, one after the other");
-  uint64_t now = 0;
-  for (const report::RunIteration& it : log.iterations) {
-    Json details = {{"iteration", it.index}};
-    if (it.counted) {
-      details["stall_ns"] = it.stall_ns;
-      details["offload_bytes"] = it.offload_bytes;
-      details["reload_bytes"] = it.reload_bytes;
-      details["vmm_calls"] = it.vmm_calls;
+// All tracks of a run are by one clock, CLOCK_MONOTONIC, and count from the same moment.
+class RunEvents {
+ public:
+  RunEvents(const Inputs& inputs, uint64_t origin_ns, Events& events)
+      : log_(*inputs.log), inputs_(inputs), events_(events), origin_(origin_ns) {
+    set_slices();
+    if (inputs.plan != nullptr) measured_ = report::measured_timeline(*inputs.plan, log_);
+  }
+
+  // When the measured iteration began, 0 where there is none.
+  uint64_t start_of_measured() const {
+    if (measured_.bars.empty()) return 0;
+    const report::Interval* host = nullptr;
+    for (size_t i = 0; i < slices_.size(); ++i) {
+      if (log_.iterations[i].index == measured_.iteration) host = &slices_[i];
     }
-    events.slice(kRun, kIterations, it.planned ? "planned" : "on demand", now, now + it.wall_ns, details);
-    now += it.wall_ns;
+    const uint64_t device = since(measured_.origin_ns);
+    if (host == nullptr) return measured_.origin_ns >= origin_ ? device : 0;
+    // A device's clock that is not the host's shows work at another time than that of its iteration.
+    constexpr uint64_t kPlausible = 1'000'000'000;
+    const bool same_clock =
+        measured_.origin_ns >= origin_ && device + kPlausible >= host->start_ns && device <= host->end_ns + kPlausible;
+    return same_clock ? device : host->start_ns;
   }
-  for (const report::RunMemory& sample : log.memory) {
-    const uint64_t time = sample.time_ns - std::min(sample.time_ns, log.memory.front().time_ns);
-    events.counter(kRun, "Device memory", time, sample.device_bytes);
-    events.counter(kRun, "Asked for by the program", time, sample.requested_bytes);
+
+  void add() {
+    events_.name_process(kRun, "Run");
+    add_bars(measured_, kRun, start_of_measured(), events_);
+    add_iterations();
+    add_memory();
   }
+
+ private:
+  static constexpr int kIterations = 100000;  // below the lanes
+  static constexpr int kUnknown = 100001;
+
+  uint64_t since(uint64_t time_ns) const { return time_ns - std::min(time_ns, origin_); }
+
+  // Logs of before that do not say when an iteration ended have them one after the other.
+  void set_slices() {
+    uint64_t now = 0;
+    for (const report::RunIteration& it : log_.iterations) {
+      const uint64_t end = it.end_ns > origin_ ? since(it.end_ns) : now + it.wall_ns;
+      const uint64_t start = std::max(now, end - std::min(end, it.wall_ns));
+      slices_.push_back({start, std::max(start, end)});
+      now = slices_.back().end_ns;
+    }
+  }
+
+  void add_iterations() {
+    events_.name_track(kRun, kIterations, "Iterations");
+    for (size_t i = 0; i < slices_.size(); ++i) {
+      const report::RunIteration& it = log_.iterations[i];
+      Json details = {{"iteration", it.index}};
+      if (it.counted) {
+        details["stall_ns"] = it.stall_ns;
+        details["offload_bytes"] = it.offload_bytes;
+        details["reload_bytes"] = it.reload_bytes;
+        details["vmm_calls"] = it.vmm_calls;
+      }
+      events_.slice(kRun, kIterations, it.planned ? "planned" : "on demand", slices_[i].start_ns, slices_[i].end_ns,
+                    details);
+    }
+  }
+
+  // A counter holds its value until the next one: where that is not so, a slice says it.
+  void add_memory() {
+    const report::RunMemoryCurves memory = report::run_memory(log_, inputs_.trace);
+    for (const auto& [time, bytes] : memory.device) events_.counter(kRun, "Device memory", since(time), bytes);
+    std::vector<report::Interval> unknown = memory.unknown;
+    if (!memory.requested.empty() && log_.end_ns > memory.requested.back().first) {
+      unknown.push_back({memory.requested.back().first, log_.end_ns});
+    }
+    for (const auto& [time, bytes] : memory.requested) {
+      if (!is_within(time, memory.unknown)) events_.counter(kRun, "Asked for by the program", since(time), bytes);
+    }
+    uint64_t until = 0;
+    for (const report::Interval& one : unknown) {
+      const uint64_t start = std::max(until, since(one.start_ns));
+      until = std::max(start, since(one.end_ns));
+      events_.name_track(kRun, kUnknown, "Asked for by the program: not known");
+      events_.slice(kRun, kUnknown, "not known", start, until, Json::object());
+    }
+  }
+
+  static bool is_within(uint64_t time_ns, const std::vector<report::Interval>& stretches) {
+    return std::any_of(stretches.begin(), stretches.end(), [time_ns](const report::Interval& one) {
+      return one.start_ns < time_ns && time_ns < one.end_ns;
+    });
+  }
+
+  const report::RunLog& log_;
+  const Inputs& inputs_;
+  Events& events_;
+  uint64_t origin_;
+  std::vector<report::Interval> slices_;  // of the iterations
+  report::Timeline measured_;
+};
+
+uint64_t first_time(const report::RunLog& log) {
+  if (log.start_ns != 0) return log.start_ns;
+  return log.memory.empty() ? 0 : log.memory.front().time_ns;
+}
+
+// Is this the recording that the run made itself? Then both are by one clock.
+bool made_by(const trace::Trace& trace, const report::RunLog& log) {
+  const auto began = trace.info.find("time.start_ns");
+  return log.recording != 0 && began != trace.info.end() && began->second == std::to_string(log.recording);
 }
 
 }  // namespace
 
 Result<std::string> to_perfetto(const Inputs& inputs) {
   Events events;
-  if (inputs.trace != nullptr) TraceEvents(*inputs.trace, events).add();
-  if (inputs.plan != nullptr) add_plan(*inputs.plan, events);
-  if (inputs.log != nullptr) add_run(inputs, events);
+  uint64_t of_trace = inputs.trace != nullptr ? first_time(*inputs.trace) : 0;
+  uint64_t of_run = inputs.log != nullptr ? first_time(*inputs.log) : 0;
+  if (inputs.trace != nullptr && inputs.log != nullptr && made_by(*inputs.trace, *inputs.log)) {
+    of_trace = of_run = std::min(of_trace, of_run);
+  }
+  if (inputs.trace != nullptr) TraceEvents(*inputs.trace, of_trace, events).add();
+  uint64_t measured_ns = 0;
+  if (inputs.log != nullptr) {
+    RunEvents run(inputs, of_run, events);
+    run.add();
+    measured_ns = run.start_of_measured();
+  }
+  if (inputs.plan != nullptr) add_plan(*inputs.plan, measured_ns, events);
   return events.finish();
 }
 

@@ -9,6 +9,7 @@
 #include "tools/report/report.h"
 #include "tools/report/tensor_table.h"
 #include "tools/report/view/residency.h"
+#include "tools/report/view/run_memory.h"
 #include "tools/report/view/thin.h"
 #include "tools/report/view/timeline.h"
 #include "tools/report/view/waits.h"
@@ -151,41 +152,14 @@ uint64_t since_first(const RunLog& log, uint64_t time_ns) {
   return time_ns - std::min(time_ns, log.memory.front().time_ns);
 }
 
-// A sample is taken whenever the device's memory changes, so the last one holds until the end, where there is one.
-Curve device_memory(const RunLog& log) {
-  Curve curve;
-  for (const RunMemory& sample : log.memory) curve.emplace_back(since_first(log, sample.time_ns), sample.device_bytes);
-  const uint64_t end = since_first(log, log.end_ns);
-  if (end > curve.back().first) curve.emplace_back(end, curve.back().second);
+Curve since_first(const RunLog& log, Curve curve) {
+  for (auto& [time, bytes] : curve) time = since_first(log, time);
   return curve;
 }
 
-// What the program asks for may change between these samples, and behind the last one nothing is known of it. While the
-// same run was recorded, its trace has every allocation.
-Curve requested_memory(const Inputs& inputs) {
-  const RunLog& log = *inputs.log;
-  Curve curve;
-  const Curve recorded = inputs.trace == nullptr ? Curve() : recorded_memory_by_clock(*inputs.trace);
-  const bool same_run = !recorded.empty() && log.start_ns > 0 && recorded.front().first >= log.start_ns &&
-                        (log.end_ns == 0 || recorded.back().first <= log.end_ns);
-  if (same_run) {
-    for (const auto& [time, bytes] : recorded) curve.emplace_back(since_first(log, time), bytes);
-  }
-  for (const RunMemory& sample : log.memory) {
-    const uint64_t time = since_first(log, sample.time_ns);
-    if (curve.empty() || time > curve.back().first) curve.emplace_back(time, sample.requested_bytes);
-  }
-  return curve;
-}
-
-// While a plan is followed nothing is recorded: what the program asks for then is not known.
-Json unknown_stretches(const Inputs& inputs) {
-  if (inputs.trace == nullptr) return Json::array();
-  std::vector<Interval> pauses;
-  for (const Interval& one : recorded_pauses(*inputs.trace)) {
-    pauses.push_back({since_first(*inputs.log, one.start_ns), since_first(*inputs.log, one.end_ns)});
-  }
-  return pairs(pauses);
+Json stretches_since_first(const RunLog& log, std::vector<Interval> stretches) {
+  for (Interval& one : stretches) one = {since_first(log, one.start_ns), since_first(log, one.end_ns)};
+  return pairs(stretches);
 }
 
 }  // namespace
@@ -205,15 +179,16 @@ Json iteration_memory_section(const Inputs& inputs) {
 Json run_memory_section(const Inputs& inputs) {
   const bool ran = inputs.log != nullptr && !inputs.log->memory.empty();
   if (!ran && inputs.trace == nullptr) return nullptr;
-  const Curve requested = ran ? requested_memory(inputs) : recorded_memory(*inputs.trace);
+  const RunMemoryCurves run = ran ? run_memory(*inputs.log, inputs.trace) : RunMemoryCurves{};
+  const Curve requested = ran ? since_first(*inputs.log, run.requested) : recorded_memory(*inputs.trace);
   if (requested.empty()) return nullptr;
   Json lines = Json::array();
   lines.push_back(
       line(ran ? "What the program asked for, where it is known" : "Recorded, without a budget", "before", requested));
-  lines.back()["gaps"] = ran ? unknown_stretches(inputs) : Json::array();
+  lines.back()["gaps"] = ran ? stretches_since_first(*inputs.log, run.unknown) : Json::array();
   uint64_t span = requested.back().first;
   if (ran) {
-    const Curve device = device_memory(*inputs.log);
+    const Curve device = since_first(*inputs.log, run.device);
     span = std::max(span, device.back().first);
     lines.push_back(line("On the device", "actual", device));
   }

@@ -101,6 +101,7 @@ void read_iteration(const json& line, RunLog& log) {
   it.index = value_of(line, run_log::iteration::index);
   it.planned = tools::says(value_of(line, run_log::iteration::mode), run_log::iteration::planned);
   it.plan = value_of(line, run_log::iteration::plan);
+  it.end_ns = value_of(line, run_log::every::at_ns);
   it.wall_ns = value_of(line, run_log::iteration::wall_ns);
   it.offload_bytes = value_of(line, run_log::iteration::offload_bytes);
   it.reload_bytes = value_of(line, run_log::iteration::reload_bytes);

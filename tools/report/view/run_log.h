@@ -15,7 +15,8 @@ namespace reprise::report {
 struct RunIteration {
   uint64_t index = 0;
   bool planned = false;
-  uint64_t plan = 0;  // which one
+  uint64_t plan = 0;    // which one
+  uint64_t end_ns = 0;  // CLOCK_MONOTONIC; 0: not said
   uint64_t wall_ns = 0;
   uint64_t offload_bytes = 0;
   uint64_t reload_bytes = 0;

@@ -102,10 +102,10 @@ void add_host_timed(const trace::Trace& trace, std::vector<Bar>& bars, const std
 void start_at_zero(Timeline& timeline) {
   sort_by_start(timeline.bars);
   if (timeline.bars.empty()) return;
-  const uint64_t origin = timeline.bars.front().time.start_ns;
+  timeline.origin_ns = timeline.bars.front().time.start_ns;
   for (Bar& bar : timeline.bars) {
-    bar.time.start_ns -= origin;
-    bar.time.end_ns -= origin;
+    bar.time.start_ns -= timeline.origin_ns;
+    bar.time.end_ns -= timeline.origin_ns;
     timeline.span_ns = std::max(timeline.span_ns, bar.time.end_ns);
   }
 }
@@ -230,6 +230,7 @@ Timeline measured_timeline(const plan::Plan& plan, const RunLog& log) {
   const std::optional<uint64_t> iteration = fullest_sample(log);
   if (!iteration) return timeline;
   timeline.name = fmt::format("Measured (iteration {})", *iteration);
+  timeline.iteration = *iteration;
   for (const RunActivity& activity : log.activities) {
     Bar bar;
     if (activity.iteration != *iteration || activity.end_ns < activity.start_ns) continue;

@@ -33,7 +33,9 @@ struct Bar {
 struct Timeline {
   std::string name;  // "Predicted", "Measured (iteration 7)", "Recorded"
   uint64_t span_ns = 0;
-  std::vector<Bar> bars;  // by start
+  std::vector<Bar> bars;   // by start
+  uint64_t origin_ns = 0;  // what is 0 here, on the device's clock; 0: of what was predicted
+  uint64_t iteration = 0;  // of the run: which one was measured
 };
 
 // Points of a curve: time, value; the value holds until the next point.

@@ -46,6 +46,40 @@ TEST(Perfetto, EventsHaveWhatTheFormatAsksFor) {
   EXPECT_EQ(phases, (std::set<std::string>{"C", "M", "X", "i"}));
 }
 
+// All tracks of a run count from its start, and a counter has no values where they are not known.
+TEST(Perfetto, ARunHasOneClock) {
+  Sample sample;
+  sample.log = report::parse_run_log(R"({"kind":"start","time_ns":1000}
+{"kind":"memory","time_ns":1500,"device_bytes":4096,"requested_bytes":4096}
+{"kind":"iteration","index":0,"mode":"on_demand","wall_ns":1000,"at_ns":3000}
+{"kind":"memory","time_ns":4000,"device_bytes":8192,"requested_bytes":8192}
+{"kind":"activity","iteration":1,"vertex":0,"engine":"compute","start_ns":3400,"end_ns":3500}
+{"kind":"iteration","index":1,"mode":"planned","wall_ns":900,"at_ns":4200}
+{"kind":"end","time_ns":6000})");
+  const auto times = [&](const std::string& name, int process) {
+    std::vector<double> found;
+    for (const Json& event : perfetto({nullptr, &sample.plan, &sample.log})) {
+      if (event.at("name") == name && event.at("pid") == process && event.at("ph") != "M")
+        found.push_back(event.at("ts"));
+    }
+    return found;
+  };
+  constexpr int kPlan = 3;
+  constexpr int kRun = 4;
+  EXPECT_EQ(times("on demand", kRun), std::vector<double>{1});
+  EXPECT_EQ(times("planned", kRun), std::vector<double>{2.3});
+  EXPECT_EQ(times("make(float*)", kRun), std::vector<double>{2.4}) << "within its iteration";
+  EXPECT_EQ(times("make(float*)", kPlan), std::vector<double>{2.4}) << "as predicted, below that";
+  EXPECT_EQ(times("Device memory", kRun), (std::vector<double>{0.5, 3, 5}));
+  EXPECT_EQ(times("Asked for by the program", kRun), (std::vector<double>{0.5, 3}));
+  EXPECT_EQ(times("not known", kRun), std::vector<double>{3}) << "behind the last sample";
+  for (report::RunActivity& one : sample.log.activities) {  // a device's clock that is another one
+    one.start_ns += 77'000'000'000;
+    one.end_ns += 77'000'000'000;
+  }
+  EXPECT_EQ(times("make(float*)", kRun), std::vector<double>{2.3}) << "at the begin of its iteration";
+}
+
 // Slices of one track must nest; ours never overlap at all.
 TEST(Perfetto, SlicesOfATrackDoNotOverlap) {
   Sample sample;

@@ -529,12 +529,15 @@ TEST(Report, OverlapIsTheTimeOfBoth) {
 TEST(Report, TheLineOfDemandHasAGapWhereNothingWasRecorded) {
   Sample sample;
   sample.log.memory = {{900, 1, 1}, {5000, 1, 1}};
+  sample.log.start_ns = 800;
   trace::GapRecord pause{};
   pause.after_sequence = 6;
   pause.header.sequence = 7;
   sample.trace.pauses.push_back(pause);
   const Json lines = run_memory_section(sample.inputs()).at("lines");
   EXPECT_EQ(lines.at(0).at("gaps"), (Json{{1400, 2100}}));
+  sample.log.start_ns = 4000;
+  EXPECT_TRUE(run_memory_section(sample.inputs()).at("lines").at(0).at("gaps").empty()) << "another run was recorded";
 }
 
 std::string content_of(const std::string& path) {
