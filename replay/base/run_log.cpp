@@ -59,9 +59,11 @@ void RunLogText::append(const char* key, const std::string& value) {
 
 std::string RunLogText::end() { return std::move(text_) + "}\n"; }
 
-void RunLogWriter::open(const char* path) noexcept {
+void RunLogWriter::open(const char* path, Others others) noexcept {
   if (path == nullptr || path[0] == '\0') return;
-  const int file = ::open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_APPEND, 0666);
+  const int truncate = others == Others::none ? O_TRUNC : 0;
+  const int file = ::open(path, O_WRONLY | O_CREAT | truncate | O_CLOEXEC | O_APPEND, 0666);
+  process_ = static_cast<uint64_t>(getpid());
   if (file < 0) log_line(LogLevel::warn, "cannot write the run log %s: %s", path, std::strerror(errno));
   file_.store(file, std::memory_order_relaxed);
   if (file < 0) return;
@@ -86,6 +88,7 @@ void RunLogWriter::write(RunLogText& line) noexcept {
   if (!enabled()) return;
   // The time tells the report when a plan came in force and when it ended.
   line.append(run_log::every::at_ns.name, now_ns());
+  line.append(run_log::every::process.name, process_);
   const std::lock_guard lock(mutex_);
   buffer_ += line.end();
   if (buffer_.size() >= kWriteBytes) write_out();

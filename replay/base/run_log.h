@@ -48,8 +48,9 @@ class RunLogLine : public RunLogText {
 class RunLogWriter {
  public:
   ~RunLogWriter();
-  // An empty path: a log that drops everything.
-  void open(const char* path) noexcept;
+  // An empty path: a log that drops everything. What is there goes, unless others write there, too.
+  enum class Others : uint8_t { none, write_there };
+  void open(const char* path, Others others = Others::none) noexcept;
   bool enabled() const noexcept { return file_.load(std::memory_order_relaxed) >= 0; }
   void write(RunLogText& line) noexcept;
   void flush() noexcept;
@@ -75,6 +76,7 @@ class RunLogWriter {
   std::mutex mutex_;
   std::atomic<bool> keeps_warnings_{true};
   std::string buffer_;
+  uint64_t process_ = 0;
   std::atomic<int> file_{-1};
 };
 

@@ -51,7 +51,9 @@ Enforcer::Enforcer(const Config& config, Recorder* recorder) noexcept
   started_ns_ = RunLogWriter::now_ns();
   shared_.safety = safety_of(config);
   shared_.strict = shared_.safety != plan::Safety::trusted;
-  shared_.run_log.open(config.run_log);
+  // The launcher has removed an older one, and each program that this one starts has its lines there, too.
+  const bool launched = config.planner != nullptr && !config.audit;
+  shared_.run_log.open(config.run_log, launched ? RunLogWriter::Others::write_there : RunLogWriter::Others::none);
 }
 
 CUresult Enforcer::allocate(const AllocateCall& call, CUdeviceptr* address) noexcept {

@@ -265,7 +265,7 @@ class RunEvents {
 
   uint64_t since(uint64_t time_ns) const { return time_ns - std::min(time_ns, origin_); }
 
-  // Logs of before that do not say when an iteration ended have them one after the other.
+  // Where the log does not say when an iteration ended, it stands behind the one before.
   void set_slices() {
     uint64_t now = 0;
     for (const report::RunIteration& it : log_.iterations) {

@@ -94,6 +94,8 @@ std::string peak_words(uint64_t after, uint64_t before) {
                      tools::format_bytes(before));
 }
 
+bool is_of_one_of_several(const Inputs& inputs) { return inputs.log != nullptr && inputs.log->programs.size() > 1; }
+
 std::string budget_words(const Inputs& inputs) {
   const std::string bytes = tools::format_bytes(collect_facts(inputs).budget);
   const RunLog* const log = inputs.log;
@@ -103,7 +105,7 @@ std::string budget_words(const Inputs& inputs) {
 
 Facts collect_facts(const Inputs& inputs) {
   Facts facts;
-  facts.program = inputs.program;
+  if (!is_of_one_of_several(inputs)) facts.program = inputs.program;
   if (facts.program.empty() && inputs.log != nullptr && inputs.log->arguments) facts.program = command_of(*inputs.log);
   facts.budget = inputs.budget_bytes;
   facts.bound_ns = inputs.bound_ns;

@@ -203,10 +203,6 @@ std::string memory_words(const Inputs& inputs, const Facts& facts) {
   return "peak " + (after > 0 ? peak_words(after, facts.peak_before) : asked);
 }
 
-}  // namespace
-
-namespace {
-
 // Not where a plan was named that cannot be used, say, or the planner was not yet through.
 bool was_looked_for_in_vain(const RunLog& log) {
   if (has_plans(log)) return false;
@@ -215,9 +211,7 @@ bool was_looked_for_in_vain(const RunLog& log) {
   return tools::says(cause, run_log::on_demand::no_iteration) || tools::says(cause, run_log::on_demand::no_repetition);
 }
 
-}  // namespace
-
-std::string make_summary(const Inputs& inputs) {
+std::string summary_of_program(const Inputs& inputs) {
   const Facts facts = collect_facts(inputs);
   if (inputs.log != nullptr && !inputs.log->ended && facts.peak_before == 0) {
     return fmt::format("the program {} before it could say what it used",
@@ -239,6 +233,15 @@ std::string make_summary(const Inputs& inputs) {
   }
   line += fmt::format(", {} of {} iterations{} planned", log.iterations_planned, all_iterations(log), of_loops(log));
   return line + reason_for_the_terminal(inputs);
+}
+
+}  // namespace
+
+std::string make_summary(const Inputs& inputs) {
+  std::string summary = summary_of_program(inputs);
+  if (!is_of_one_of_several(inputs)) return summary;
+  return fmt::format("of {}, the last of {} programs that used the device: {}", inputs.log->programs.back(),
+                     inputs.log->programs.size(), summary);
 }
 
 }  // namespace reprise::report

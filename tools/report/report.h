@@ -120,6 +120,8 @@ struct Facts {
 };
 Facts collect_facts(const Inputs& inputs);
 
+// Several programs of one run have used the device, and the page is of the last one.
+bool is_of_one_of_several(const Inputs& inputs);
 // "budget 22.0 MiB"; a share of the peak of a program that did not come to its end may not be of its peak.
 std::string budget_words(const Inputs& inputs);
 

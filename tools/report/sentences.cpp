@@ -31,6 +31,19 @@ void say_ending(const Inputs& inputs, Sentences& say) {
   }
 }
 
+void say_which_program(const Inputs& inputs, Sentences& say) {
+  if (!is_of_one_of_several(inputs)) return;
+  constexpr size_t kMostNamed = 3;
+  const std::vector<std::string>& all = inputs.log->programs;
+  std::string others;
+  for (size_t i = 0; i + 1 < all.size() && i < kMostNamed; ++i) others += (i == 0 ? "" : "; ") + all[i];
+  if (all.size() > kMostNamed + 1) others += fmt::format("; and {} more", all.size() - 1 - kMostNamed);
+  say.note(
+      fmt::format("{} programs used the device. This page is of the one that began last: {}. Before it: {}. Each of "
+                  "them has a page of its own if it is started by a `reprise run` of its own.",
+                  all.size(), all.back(), others));
+}
+
 // "budget of 22.0 MiB", or as it was when the program died.
 std::string limit_words(const Inputs& inputs, const Facts& facts) {
   const std::string words = budget_words(inputs), size = "budget " + format_bytes(facts.budget);
@@ -247,9 +260,9 @@ std::string plural(uint64_t count, const char* noun) {
 
 Json sentences_section(const Inputs& inputs) {
   Sentences say;
-  for (const auto rule : {say_ending, say_budget, say_plan_state, say_plan_in_force, say_messages, say_examined,
-                          say_divergences, say_safety, say_steady_state, say_prediction, say_bounds, say_opaque,
-                          say_unmanaged, say_trace_state, say_bare_frames}) {
+  for (const auto rule : {say_ending, say_which_program, say_budget, say_plan_state, say_plan_in_force, say_messages,
+                          say_examined, say_divergences, say_safety, say_steady_state, say_prediction, say_bounds,
+                          say_opaque, say_unmanaged, say_trace_state, say_bare_frames}) {
     rule(inputs, say);
   }
   return say.take();

@@ -47,6 +47,13 @@ class FirstMinutes : public testing::Test {
   Scratch scratch_;
 };
 
+std::string card(const json& data, const std::string& label) {
+  for (const json& one : data["cards"]) {
+    if (one["label"] == label) return one["value"].get<std::string>() + "; " + one["detail"].get<std::string>();
+  }
+  return "";
+}
+
 // The first column of a table of `simulate --csv`.
 std::vector<uint64_t> budgets_of(const std::string& csv) {
   std::vector<uint64_t> budgets;
@@ -403,6 +410,31 @@ TEST_F(FirstMinutes, WhereNoPlanFitsIntoTheDeviceItIsTheDeviceThatIsSaidToBeSmal
   const json advice = page()["advice"];
   EXPECT_EQ(advice[0]["title"], "Run it where the device has room for the plan") << advice.dump(1);
   EXPECT_EQ(advice.dump().find("larger --budget"), std::string::npos) << advice.dump(1);
+}
+
+// One after the other or side by side, a page is of one of them, and says so.
+TEST_F(FirstMinutes, OfSeveralProgramsInOneRunThePageSaysWhichOneItIsOf) {
+  std::string first;
+  for (const std::string& word : small_trainer(6)) first += word + " ";
+  std::string second;
+  for (const std::string& word : small_trainer(9)) second += word + " ";
+  const std::string when_it_runs = "& while ! grep -qs start " + file("r.run") + "; do sleep 0.01; done; ";
+  for (const std::string& between : {std::string("; "), when_it_runs}) {
+    const Outcome both =
+        reprise({"run", "--device", "sim", "--budget", "70%", "-o", file("a.html"), "--run-log", file("r.run")},
+                {"/bin/sh", "-c", first + between + second + "; wait"});
+    EXPECT_EQ(both.exit_code, 0) << both.err;
+    EXPECT_NE(both.err.find("--steps 9, the last of 2 programs that used the device: peak "), std::string::npos)
+        << both.err;
+    const json data = page();
+    EXPECT_NE(data["program"].get<std::string>().find("--steps 9"), std::string::npos) << data["program"];
+    EXPECT_NE(data["sentences"].dump().find("2 programs used the device. This page is of the one that began last"),
+              std::string::npos)
+        << data["sentences"].dump(1);
+    if (between != when_it_runs) {  // side by side one of the two is not recorded, so nothing is counted of it
+      EXPECT_NE(card(data, "Iterations").find("of 9 planned"), std::string::npos) << data["cards"].dump(1);
+    }
+  }
 }
 
 TEST(Examples, VectorAddFindsItsModuleFromAnyFolder) {

@@ -233,17 +233,57 @@ std::string ending_of(int exit_code, int signal) {
   return exit_code != 0 ? fmt::format("exit code {}", exit_code) : std::string();
 }
 
+namespace {
+
+json value_of_line(const std::string& line) {
+  const bool shallow = tools::json_depth(line) <= tools::kMostJsonDepth;
+  return shallow ? json::parse(line, nullptr, false) : json();
+}
+
+// The one that began last: from which line on, and which process.
+struct LastStart {
+  size_t line = 0;
+  uint64_t process = 0;  // 0: not said, as in logs of before
+};
+
+LastStart find_last_start(const std::string& content, std::vector<std::string>* programs) {
+  LastStart last;
+  std::istringstream lines(content);
+  size_t number = 0;
+  for (std::string line; std::getline(lines, line); ++number) {
+    if (line.find("\"start\"") == std::string::npos) continue;
+    const json value = value_of_line(line);
+    if (!value.is_object() || tools::kind_of(value) != run_log::start::line.name) continue;
+    RunLog one;
+    read_start(value, one);
+    programs->push_back(command_of(one));
+    last = {number, value_of(value, run_log::every::process)};
+  }
+  if (last.process == 0 && programs->size() > 1) programs->erase(programs->begin(), programs->end() - 1);
+  return last;
+}
+
+// What the launcher writes is of no process, and of all that it has started.
+bool is_of_another(const json& line, size_t number, const LastStart& start) {
+  const uint64_t process = value_of(line, run_log::every::process);
+  return start.process != 0 && process != 0 && (process != start.process || number < start.line);
+}
+
+}  // namespace
+
 RunLog parse_run_log(const std::string& content) {
   RunLog log;
+  const LastStart start = find_last_start(content, &log.programs);
   std::istringstream lines(content);
-  for (std::string line; std::getline(lines, line);) {
+  size_t number = 0;
+  for (std::string line; std::getline(lines, line); ++number) {
     if (line.empty()) continue;
-    const bool shallow = tools::json_depth(line) <= tools::kMostJsonDepth;
-    const json value = shallow ? json::parse(line, nullptr, false) : json();
+    const json value = value_of_line(line);
     if (!value.is_object()) {
       ++log.unreadable_lines;
       continue;
     }
+    if (is_of_another(value, number, start)) continue;
     const auto reader = readers().find(tools::kind_of(value));
     if (reader != readers().end()) reader->second(value, log);
     if (value.contains(run_log::every::message.name)) {

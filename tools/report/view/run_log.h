@@ -83,7 +83,8 @@ struct RunUnmanaged {
 };
 
 struct RunLog {
-  std::string program;
+  std::vector<std::string> programs;  // that have lines in the log, as they were called, in the order of their starts
+  std::string program;                // the last one of them, which all else here is of
   std::optional<std::string> arguments;  // none: not said, as in logs of 0.1
   std::string program_hash;              // "": not said
   uint64_t recording = 0;                // which trace this process recorded; 0: none, or not said
