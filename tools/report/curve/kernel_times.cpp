@@ -8,8 +8,7 @@ namespace reprise::report {
 namespace {
 
 // false: the plan is of other calls. `ns`: by call of the plan.
-bool set_times(analyzer::TaskGraph& graph, const plan::Plan& plan, const std::vector<uint64_t>& ns,
-               uint64_t compute_ns) {
+bool set_times(analyzer::TaskGraph& graph, const plan::Plan& plan, const std::vector<uint64_t>& ns) {
   if (graph.iteration_hash != plan.iteration_hash) return false;
   std::vector<uint64_t> times;
   for (uint32_t i = 0; i < plan.calls.size(); ++i) {
@@ -20,8 +19,12 @@ bool set_times(analyzer::TaskGraph& graph, const plan::Plan& plan, const std::ve
     times.push_back(ns[i]);
   }
   if (times.size() != graph.calls.size()) return false;
-  for (size_t i = 0; i < times.size(); ++i) graph.calls[i].call.duration_ns = times[i];
-  graph.compute_ns = compute_ns;
+  graph.compute_ns = 0;
+  for (size_t i = 0; i < times.size(); ++i) {
+    plan::Call& call = graph.calls[i].call;
+    call.duration_ns = times[i];
+    if (call.kind == plan::CallKind::op && call.recompute_of == plan::kNone) graph.compute_ns += times[i];
+  }
   return true;
 }
 
@@ -34,12 +37,12 @@ KernelTimes kernel_times(const analyzer::Workload& workload, const plan::Plan* p
   std::vector<uint64_t> ns;
   ns.reserve(plan->calls.size());
   for (const plan::Call& call : plan->calls) ns.push_back(call.duration_ns);
-  set_times(times.recorded.graph, *plan, ns, plan->compute_ns);
+  set_times(times.recorded.graph, *plan, ns);
   if (log == nullptr) return times;
   const OwnTimes own = own_times(*plan, *log);
   if (own.compute_ns == 0) return times;
   times.own = workload;
-  times.has_own = set_times(times.own.graph, *plan, own.ns, own.compute_ns);
+  times.has_own = set_times(times.own.graph, *plan, own.ns);
   if (times.has_own) times.whose = fmt::format("of iteration {} of this run", own.iteration);
   return times;
 }

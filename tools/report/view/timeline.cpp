@@ -219,9 +219,18 @@ OwnTimes own_times(const plan::Plan& plan, const RunLog& log) {
     covered += plan.calls[vertex.call].duration_ns;
   }
   if (covered < plan.compute_ns / 10 * 9) return own;
+  uint64_t in_turn = 0;
+  uint64_t recorded_in_turn = 0;
   for (uint32_t i = 0; i < plan.calls.size(); ++i) {
-    if (plan.calls[i].kind == plan::CallKind::op && !plan.calls[i].inserted) own.compute_ns += own.ns[i];
+    if (plan.calls[i].kind != plan::CallKind::op || plan.calls[i].inserted) continue;
+    in_turn += own.ns[i];
+    recorded_in_turn += plan.calls[i].duration_ns;
   }
+  // Where copies of the program run beside its kernels, they do here, too.
+  own.compute_ns = recorded_in_turn <= plan.compute_ns
+                       ? in_turn
+                       : static_cast<uint64_t>(static_cast<double>(in_turn) * static_cast<double>(plan.compute_ns) /
+                                               static_cast<double>(recorded_in_turn));
   return own;
 }
 

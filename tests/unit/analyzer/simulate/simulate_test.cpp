@@ -37,6 +37,22 @@ TEST(Simulate, TransfersHideBehindLongOps) {
   EXPECT_EQ(plan.predicted_ns, plan.compute_ns);
 }
 
+// The program's own copies have an engine of their own: no plan is faster than computing alone for that.
+TEST(Simulate, CopiesOfTheProgramBesideItsKernelsAreNotCountedTwice) {
+  TraceBuilder program;
+  const uint64_t w = program.allocate(kChunk);
+  const uint64_t next = program.allocate(kChunk);
+  for (int step = 0; step < 4; ++step) {
+    program.launch("layer", {reads(w)}, 10'000'000);
+    program.op(trace::OpKind::copy_host_to_device, "", {writes(next)}, 1'000'000, 0, kChunk);
+    program.launch("layer", {updates(w)}, 10'000'000);
+    program.launch("take", {reads(next)}, 10'000'000);
+  }
+  const plan::Plan plan = plan_of(program.trace(), 4);
+  EXPECT_LT(plan.predicted_ns, 31'000'000u) << "the copy runs beside the kernels";
+  EXPECT_LE(plan.compute_ns, plan.predicted_ns);
+}
+
 TEST(Simulate, TheLinkBoundsShortOps) {
   PlanSummary summary;
   const plan::Plan plan = plan_of(read_in_turn(1000), 2, &summary);
