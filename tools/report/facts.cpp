@@ -96,11 +96,12 @@ std::string peak_words(uint64_t after, uint64_t before) {
 
 bool is_of_one_of_several(const Inputs& inputs) { return inputs.log != nullptr && inputs.log->programs.size() > 1; }
 
-std::string budget_words(const Inputs& inputs) {
+std::string budget_words(const Inputs& inputs, const char* of) {
   const std::string bytes = tools::format_bytes(collect_facts(inputs).budget);
   const RunLog* const log = inputs.log;
-  if (log == nullptr || log->budget_percent == 0 || (log->ended && inputs.ending.empty())) return "budget " + bytes;
-  return fmt::format("budget {} % of the peak, which was {} by then", log->budget_percent, bytes);
+  if (log == nullptr || log->budget_percent == 0 || (log->ended && inputs.ending.empty()))
+    return fmt::format("budget{} {}", of, bytes);
+  return fmt::format("budget{} {} % of the peak, which was {} by then", of, log->budget_percent, bytes);
 }
 
 Facts collect_facts(const Inputs& inputs) {

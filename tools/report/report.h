@@ -123,7 +123,7 @@ Facts collect_facts(const Inputs& inputs);
 // Several programs of one run have used the device, and the page is of the last one.
 bool is_of_one_of_several(const Inputs& inputs);
 // "budget 22.0 MiB"; a share of the peak of a program that did not come to its end may not be of its peak.
-std::string budget_words(const Inputs& inputs);
+std::string budget_words(const Inputs& inputs, const char* of = "");
 
 // Of the planned iterations' time, what the device waited for transfers: the same in all sections. Below 0: no such
 // iteration.

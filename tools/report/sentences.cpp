@@ -44,17 +44,11 @@ void say_which_program(const Inputs& inputs, Sentences& say) {
                   all.size(), all.back(), others));
 }
 
-// "budget of 22.0 MiB", or as it was when the program died.
-std::string limit_words(const Inputs& inputs, const Facts& facts) {
-  const std::string words = budget_words(inputs), size = "budget " + format_bytes(facts.budget);
-  return words == size ? "budget of " + format_bytes(facts.budget) : words;
-}
-
 void say_budget(const Inputs& inputs, Sentences& say) {
   const Facts facts = collect_facts(inputs);
   if (facts.peak_actual == 0 || facts.budget == 0) return;
   if (facts.peak_actual <= facts.budget) {
-    say.good(fmt::format("Device memory never exceeded the {}; the peak was {}.", limit_words(inputs, facts),
+    say.good(fmt::format("Device memory never exceeded the {}; the peak was {}.", budget_words(inputs, " of"),
                          format_bytes(facts.peak_actual)));
   } else if (inputs.log->budget_percent > 0 &&
              (inputs.minimum_bytes == 0 || facts.peak_actual <= inputs.minimum_bytes)) {
