@@ -29,7 +29,7 @@ inline void add_event(trace::test::TraceBytes& bytes, const trace::Event& event)
 // `ended`: with an end record, as of a program that came to its end.
 inline std::string trace_bytes(const trace::Trace& trace, bool ended = true) {
   trace::test::TraceBytes bytes;
-  for (const auto& [key, value] : trace.info) bytes.info(key + "=" + value);
+  for (const auto& [key, value] : trace.info) bytes.info(std::string(key).append("=").append(value));
   for (const trace::TracedFunction& function : trace.functions) {
     trace::FunctionRecord record{};
     record.function = function.id;

@@ -110,7 +110,7 @@ class Planning {
     options.least_calls = arguments_.calls;
     // With --status it is the preloaded library that asks, while the program goes on.
     if (arguments_.status.empty()) cut_ = cut;
-    const Status made = plan_trace(trace.value(), options, output);
+    Status made = plan_trace(trace.value(), options, output);
     if (made.ok() && !arguments_.quiet) finish_cut_short(cut_);
     return made;
   }
@@ -151,7 +151,7 @@ class Planning {
       if (!free.ok()) return free.status();
       name = std::move(free.value());
     }
-    const Status written = write_file(name, plan::serialize(plan.value()));
+    Status written = write_file(name, plan::serialize(plan.value()));
     if (!written.ok() && arguments_.output.empty()) remove_old(name);
     progress_.clear();
     if (!written.ok()) return written;

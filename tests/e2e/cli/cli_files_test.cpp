@@ -1,5 +1,7 @@
 // Files that are not what a command expects: swapped, empty, cut off, folders. One line that says what is there, why it
 // will not do and what to do; what can be read of a trace that was cut off is used, and said to be a part.
+#include <fmt/core.h>
+
 #include "analyzer/plan/plan.h"
 #include "analyzer/planner/planner.h"
 #include "tests/e2e/cli/installed.h"
@@ -29,7 +31,7 @@ class CliFiles : public Installed {
     const trace::Trace trace = trace::read_trace(file).value();
     analyzer::PlanOptions options;
     options.budget_fraction = 0.5;
-    const std::string name = file + ".plan";
+    std::string name = file + ".plan";
     EXPECT_TRUE(plan::write_plan(analyzer::make_plan(trace, options).value(), name).ok());
     return name;
   }
@@ -129,7 +131,8 @@ TEST_F(CliFiles, APlanForAnotherSafetyIsSaidToBeOne) {
       for (const Finished& finished :
            {run(by_variable), reprise({"replay", "--plan", plan_, "--safety", safety, "--", "/bin/true"})}) {
         EXPECT_EQ(finished.exit_code, 0) << finished.err;
-        const std::string line = plan_ + ": was made for --safety " + made + " and is followed with " + safety;
+        const std::string line =
+            fmt::format("{}: was made for --safety {} and is followed with {}", plan_, made, safety);
         EXPECT_EQ(finished.err.find(line) != std::string::npos, made != safety) << finished.err;
       }
     }

@@ -1,4 +1,6 @@
 // `reprise simulate` and `reprise plan` on task graphs, as people call them.
+#include <fmt/core.h>
+
 #include <nlohmann/json.hpp>
 
 #include "analyzer/bounds/linear_program.h"
@@ -20,11 +22,10 @@ class SimulateCommand : public Installed {
     std::string tensors;
     std::string kernels;
     for (int i = 0; i < count; ++i) {
-      const std::string id = std::to_string(i);
-      const std::string comma = i == 0 ? "" : ",";
-      tensors += comma + R"({"id":)" + id + R"(,"bytes":2097152,"persistent":1})";
-      kernels += comma + R"({"name":"layer","duration_ns":)" + std::to_string(duration_ns) + R"(,"inputs":[)" + id +
-                 R"(],"outputs":[]})";
+      const char* const comma = i == 0 ? "" : ",";
+      tensors += fmt::format(R"({}{{"id":{},"bytes":2097152,"persistent":1}})", comma, i);
+      kernels +=
+          fmt::format(R"({}{{"name":"layer","duration_ns":{},"inputs":[{}],"outputs":[]}})", comma, duration_ns, i);
     }
     return write("layers.json", R"({"tensors":[)" + tensors + R"(],"kernels":[)" + kernels + "]}");
   }
