@@ -5,6 +5,7 @@
 
 #include "analyzer/plan/names.h"
 #include "analyzer/plan/plan.h"
+#include "preload/trace/names.h"
 
 namespace reprise::plan {
 namespace {
@@ -18,14 +19,14 @@ const char* name_of_mode(uint32_t mode) {
 
 void write_head(const Plan& plan, Out out) {
   fmt::format_to(out, "plan version={} policy={} safety={} budget={} reserved={} chunks={} chunk_bytes={} slab={}\n",
-                 kPlanVersion, plan.policy, name_of(plan.safety), plan.budget_bytes, plan.reserved_bytes,
-                 plan.chunk_count, plan.chunk_bytes, plan.slab_bytes);
+                 kPlanVersion, trace::escaped(plan.policy), name_of(plan.safety), plan.budget_bytes,
+                 plan.reserved_bytes, plan.chunk_count, plan.chunk_bytes, plan.slab_bytes);
   if (device_count(plan) > 1) {
     fmt::format_to(out, "devices {}, their chunks:", device_count(plan));
     for (const uint32_t chunks : plan.device_chunks) fmt::format_to(out, " {}", chunks);
     fmt::format_to(out, "\n");
   }
-  fmt::format_to(out, "program {} hash={:016x} iteration={:016x}\n", plan.program, plan.program_hash,
+  fmt::format_to(out, "program {} hash={:016x} iteration={:016x}\n", trace::escaped(plan.program), plan.program_hash,
                  plan.iteration_hash);
   fmt::format_to(out, "sizes peak={} minimum={} offload={} reload={} remaps={} compute_ns={} predicted_ns={}\n",
                  plan.peak_bytes, plan.minimum_bytes, plan.offload_bytes, plan.reload_bytes, plan.remap_count,
@@ -74,7 +75,7 @@ void write_call(const Plan& plan, uint32_t index, Out out) {
   if (call.tensor != kNone) fmt::format_to(out, " tensor={}", call.tensor);
   if (call.vertex != kNone) fmt::format_to(out, " vertex={}", call.vertex);
   fmt::format_to(out, " stream={} flags={} signature={:016x} ns={} {}", call.stream, call.flags, call.signature,
-                 call.duration_ns, call.name);
+                 call.duration_ns, trace::escaped(call.name));
   if (call.device != 0) fmt::format_to(out, " device={}", call.device);
   if (call.recompute_of != kNone) fmt::format_to(out, " recompute_of={}", call.recompute_of);
   if (call.inserted) fmt::format_to(out, " inserted");

@@ -214,7 +214,7 @@ std::string least_budget_because(const Workload& workload) {
   std::string why;
   if (large != 0) {
     why = fmt::format("{} works on {} at once",
-                      trace::short_name(workload.graph.calls[workload.largest.call].call.name), bytes_text(large));
+                      trace::shown_name(workload.graph.calls[workload.largest.call].call.name), bytes_text(large));
   }
   if (small != 0) {
     why += fmt::format("{}{} are kept by tensors smaller than half a chunk of {}", why.empty() ? "" : " while ",

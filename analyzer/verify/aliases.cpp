@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analyzer/verify/machine_walk.h"
+#include "preload/trace/names.h"
 
 namespace reprise::analyzer {
 namespace {
@@ -95,7 +96,7 @@ class Absences {
     return wrong(
         fmt::format("call {} ({}) may touch memory unseen, and tensor {} may be away then, though its addresses "
                     "lead to what others have in its chunks",
-                    call, plan_.calls[call].name, tensor));
+                    call, trace::shown_name(plan_.calls[call].name), tensor));
   }
 
   const plan::Plan& plan_;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analyzer/verify/machine_walk.h"
+#include "preload/trace/names.h"
 
 namespace reprise::analyzer {
 namespace {
@@ -111,7 +112,7 @@ class Values {
       const uint32_t missing = missing_for(first, wanted_[first], call, first);
       if (missing == kNone) continue;
       return wrong(fmt::format("tensor {} is dropped and cannot be made again before call {} ({}): {}", first, call,
-                               plan_.calls[call].name,
+                               trace::shown_name(plan_.calls[call].name),
                                missing == first ? std::string("nothing recomputes it")
                                                 : fmt::format("tensor {} does not hold what that takes", missing)));
     }
@@ -140,7 +141,7 @@ class Values {
       seen_[call].push_back(content_[access.tensor]);
       if (!reads(access) || content_[access.tensor] == wanted_[root(access.tensor)]) continue;
       return wrong(fmt::format("call {} ({}) reads tensor {}, which does not hold what the program left there", call,
-                               plan_.calls[call].name, access.tensor));
+                               trace::shown_name(plan_.calls[call].name), access.tensor));
     }
     const uint64_t before = last_;
     for (const plan::OpAccess& access : plan_.calls[call].accesses) {
@@ -165,8 +166,8 @@ class Values {
   Status recompute(uint32_t call) {
     const plan::Call& repeat = plan_.calls[call];
     const plan::Call& first = plan_.calls[repeat.recompute_of];
-    const std::string what =
-        fmt::format("call {} ({}), which recomputes call {},", call, repeat.name, repeat.recompute_of);
+    const std::string what = fmt::format("call {} ({}), which recomputes call {},", call,
+                                         trace::shown_name(repeat.name), repeat.recompute_of);
     if (!first.pure || first.recompute_of != kNone || first.kind != plan::CallKind::op) {
       return wrong(what + " may not: that one is not known to depend on its inputs alone");
     }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analyzer/verify/machine_walk.h"
+#include "preload/trace/names.h"
 
 namespace reprise::analyzer {
 namespace {
@@ -84,7 +85,8 @@ class SplitTensorCheck {
       reached.erase(std::unique(reached.begin(), reached.end()), reached.end());
       if (reached.size() == count_[tensor.part_of]) continue;
       return wrong(fmt::format("call {} ({}) may go anywhere behind a pointer, but has {} of the {} parts of tensor {}",
-                               call, plan_.calls[call].name, reached.size(), count_[tensor.part_of], tensor.part_of));
+                               call, trace::shown_name(plan_.calls[call].name), reached.size(), count_[tensor.part_of],
+                               tensor.part_of));
     }
     return {};
   }

@@ -33,7 +33,7 @@ std::string Unrolled::describe(uint32_t node) const {
   std::string what;
   switch (vertex.kind) {
     case plan::VertexKind::op:
-      what = fmt::format("call {}, {}", vertex.call, trace::short_name(plan_.calls[vertex.call].name));
+      what = fmt::format("call {}, {}", vertex.call, trace::shown_name(plan_.calls[vertex.call].name));
       break;
     case plan::VertexKind::release:
       what = fmt::format("call {}, the free of tensor {}", vertex.call, vertex.tensor);

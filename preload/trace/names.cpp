@@ -1,8 +1,10 @@
 #include "preload/trace/names.h"
 
 #include <cxxabi.h>
+#include <fmt/format.h>
 
 #include <cstdlib>
+#include <iterator>
 #include <memory>
 
 namespace reprise::trace {
@@ -107,5 +109,21 @@ std::string short_name(const std::string& mangled) {
   if (space != std::string::npos && !anonymous) name.erase(0, space + 1);
   return name.empty() ? mangled : name;
 }
+
+std::string escaped(const std::string& text) {
+  std::string safe;
+  for (const char character : text) {
+    const auto code = static_cast<unsigned char>(character);
+    if (character == '\n')
+      safe += " < ";
+    else if (code < 0x20 || code == 0x7f)
+      fmt::format_to(std::back_inserter(safe), "\\x{:02x}", code);
+    else
+      safe += character;
+  }
+  return safe;
+}
+
+std::string shown_name(const std::string& mangled) { return escaped(short_name(mangled)); }
 
 }  // namespace reprise::trace

@@ -18,4 +18,9 @@ std::string_view name_of(Origin origin);
 // name is returned as it is.
 std::string short_name(const std::string& mangled);
 
+// As a part of a line: control characters must break neither it nor the terminal.
+std::string escaped(const std::string& text);
+// The short name of a kernel, in a message or another line.
+std::string shown_name(const std::string& mangled);
+
 }  // namespace reprise::trace

@@ -13,21 +13,6 @@ namespace {
 
 using Out = std::back_insert_iterator<std::string>;
 
-// Control characters must not break the line or the terminal.
-std::string escaped(const std::string& text) {
-  std::string safe;
-  for (const char character : text) {
-    const auto code = static_cast<unsigned char>(character);
-    if (character == '\n')
-      safe += " < ";
-    else if (code < 0x20 || code == 0x7f)
-      fmt::format_to(std::back_inserter(safe), "\\x{:02x}", code);
-    else
-      safe += character;
-  }
-  return safe;
-}
-
 const char* mode_text(uint32_t mode) {
   if ((mode & (kAccessRead | kAccessWrite)) == (kAccessRead | kAccessWrite)) return "rw";
   if ((mode & kAccessWrite) != 0) return "w";

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -104,6 +105,15 @@ TEST(Plan, SaysWhichSafetyItWasMadeFor) {
   Plan unknown = small_plan();
   unknown.safety = static_cast<Safety>(3);
   EXPECT_NE(check_structure(unknown).message().find("no known safety"), std::string::npos);
+}
+
+// What a name has in it breaks no line of the text form.
+TEST(Plan, ANameOfTwoLinesStaysInItsLine) {
+  const auto lines = [](const std::string& text) { return std::count(text.begin(), text.end(), '\n'); };
+  Plan plan = small_plan();
+  plan.calls[1].name = plan.program = plan.policy = "two\nlines\x1b[31m";
+  EXPECT_EQ(lines(to_text(plan)), lines(to_text(small_plan()))) << to_text(plan);
+  EXPECT_EQ(to_text(plan).find('\x1b'), std::string::npos);
 }
 
 TEST(Plan, SeveralDevicesShareOneNumberOfChunks) {

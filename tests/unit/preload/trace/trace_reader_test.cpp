@@ -180,6 +180,8 @@ TEST(TraceNames, ShortensMangledNames) {
   EXPECT_EQ(short_name("triton_poi_fused_0"), "triton_poi_fused_0");
   EXPECT_EQ(short_name("_Znot mangled"), "_Znot mangled");
   EXPECT_EQ(short_name(""), "");
+  EXPECT_EQ(shown_name("_Z5saxpyIfEviT_PKS0_PS0_"), "saxpy");
+  EXPECT_EQ(shown_name("two\nlines\x1b[31m"), "two < lines\\x1b[31m");
 }
 
 }  // namespace
