@@ -61,11 +61,6 @@ constexpr ConfigVariable kVariables[] = {
 #undef REPRISE_VARIABLE
 };
 
-// What is wrong with the text, or what it should have been.
-const char* why_unreadable(const ConfigVariable& variable, const char* text) {
-  return std::strcmp(variable.type, "amount") == 0 ? why_no_amount(text) : variable.type;
-}
-
 template <typename Field>
 void read_variable(const ConfigVariable& variable, EnvironmentLookup lookup, Field* field) {
   const char* text = lookup(variable.name);
@@ -202,6 +197,10 @@ bool is_readable(const ConfigVariable& variable, const char* text) {
 }
 
 }  // namespace
+
+const char* why_unreadable(const ConfigVariable& variable, const char* text) noexcept {
+  return std::strcmp(variable.type, "amount") == 0 ? why_no_amount(text) : variable.type;
+}
 
 std::vector<ConfigVariable> unreadable_variables(EnvironmentLookup lookup) {
   std::vector<ConfigVariable> result;

@@ -63,5 +63,7 @@ const ConfigVariable* config_variables(size_t* count) noexcept;
 // Those rows whose values read_config() cannot read in this environment, and says so. For who looks before a program
 // runs.
 std::vector<ConfigVariable> unreadable_variables(EnvironmentLookup lookup);
+// What is wrong with such a value, or what it should have been.
+const char* why_unreadable(const ConfigVariable& variable, const char* text) noexcept;
 
 }  // namespace reprise

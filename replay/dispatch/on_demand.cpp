@@ -113,7 +113,7 @@ void OnDemandExecutor::complain(LogEntry& entry) noexcept {
     const bool full = !too_small || (planner == 0 && shortage.needed_bytes <=
                                                          shared_.counters.budget_chunks.load() * shared_.chunk_bytes);
     const uint64_t least = full ? 0 : std::max(planner, shortage.needed_bytes + outside);
-    const std::string name = trace::short_name(entry.command.name);
+    const std::string name = trace::shown_name(entry.command.name);
     if (full) {
       const RoomFigures room = room_now();
       shared_.room.write(shared_.run_log);

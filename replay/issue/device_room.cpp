@@ -36,8 +36,8 @@ void DeviceRoom::tell_of_less_than(uint64_t budget, RunLogWriter& log) noexcept 
   write(log);
   if (told_) return;
   told_ = true;
-  log_line(LogLevel::warn, "the budget is %s, but the device has room for %s: %s; a plan may take no more than that",
-           readable_bytes(budget).c_str(), readable_bytes(figures.room).c_str(), who_has_the_rest(figures).c_str());
+  log_line(LogLevel::warn, "the budget is %s, but the device has room for %s: %s", readable_bytes(budget).c_str(),
+           readable_bytes(figures.room).c_str(), who_has_the_rest(figures).c_str());
 }
 
 }  // namespace reprise::replay

@@ -128,7 +128,7 @@ std::string unreadable_values() {
   for (const ConfigVariable& variable :
        unreadable_variables([](const char* name) -> const char* { return getenv(name); })) {
     all += fmt::format("{}{}={} is not readable ({})", all.empty() ? "" : "; ", variable.name, getenv(variable.name),
-                       variable.type);
+                       why_unreadable(variable, getenv(variable.name)));
   }
   return all.empty() ? "" : all + ": it is as if it were not set; see `reprise help environment`";
 }

@@ -84,8 +84,8 @@ TEST_F(Doctor, AValueThatTheLibraryCannotReadIsNoGoodOne) {
   EXPECT_EQ(found.value("finding", ""), "note") << found;
   const std::string advice = found.value("advice", "");
   for (const char* wrong :
-       {"REPRISE_BUDGET=105% is not readable (amount)", "REPRISE_SAFETY=none is not readable (strict|",
-        "REPRISE_PLAN_LIMIT=soon is not readable (number)"}) {
+       {"REPRISE_BUDGET=105% is not readable (more than all: at most 100%)",
+        "REPRISE_SAFETY=none is not readable (strict|", "REPRISE_PLAN_LIMIT=soon is not readable (number)"}) {
     EXPECT_NE(advice.find(wrong), std::string::npos) << advice;
   }
   EXPECT_EQ(advice.find("POLICY"), std::string::npos) << advice;
