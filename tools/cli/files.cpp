@@ -11,7 +11,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <optional>
 #include <string_view>
 
 #include "tools/cli/temporary.h"
@@ -63,22 +62,31 @@ Status write_file(const std::string& path, const std::string& content) {
   if (path == "-") {
     return write_all(STDOUT_FILENO, content) ? Status() : system_error("stdout", errno, "nothing more was written");
   }
+  return write_whole(path, [&](const std::string& target) -> Status {
+    const int file = open(target.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (file < 0) return system_error(path, errno, "choose another output file");
+    const bool written = write_all(file, content);
+    const int error = errno;
+    const bool closed = close(file) == 0;
+    return written && closed ? Status() : system_error(path, written ? errno : error, "nothing was written");
+  });
+}
+
+Status write_whole(const std::string& path, const std::function<Status(const std::string& target)>& write) {
   struct stat info {};
   // A pipe, /dev/null, memory of another process: no renaming.
-  const bool special = stat(path.c_str(), &info) == 0 && (!S_ISREG(info.st_mode) || info.st_nlink == 0);
-  const std::string target = special ? path : fmt::format("{}.{}.tmp", path, getpid());
-  std::optional<RemovedWhenInterrupted> unfinished;
-  if (!special) unfinished.emplace(target);
-  const int file = open(target.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (file < 0) return system_error(path, errno, "choose another output file");
-  const bool written = write_all(file, content);
-  const int error = errno;
-  if (close(file) != 0 || !written || (!special && std::rename(target.c_str(), path.c_str()) != 0)) {
-    const int reason = written ? errno : error;
-    if (!special) unlink(target.c_str());
-    return system_error(path, reason, "nothing was written");
+  if (stat(path.c_str(), &info) == 0 && (!S_ISREG(info.st_mode) || info.st_nlink == 0)) return write(path);
+  const std::string target = fmt::format("{}.{}.tmp", path, getpid());
+  const RemovedWhenInterrupted unfinished(target);
+  Status status = write(target);
+  if (status.ok() && std::rename(target.c_str(), path.c_str()) != 0) {
+    status = system_error(path, errno, "nothing was written");
   }
-  return {};
+  if (status.ok()) return status;
+  unlink(target.c_str());
+  std::string message = status.message();
+  if (const size_t at = message.find(target); at != std::string::npos) message.replace(at, target.size(), path);
+  return {status.code(), message};
 }
 
 Result<std::string> reserve_name(const std::string& path) {

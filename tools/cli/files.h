@@ -2,6 +2,7 @@
 // so that a bad path is found before an hour of training and not after it; readers of files.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "preload/trace/status.h"
@@ -22,6 +23,9 @@ Installation installation();
 Status check_readable(const std::string& path);
 // Writes the whole file through a temporary name beside it; "-" is stdout.
 Status write_file(const std::string& path, const std::string& content);
+// What `write` makes of the name that it is given is at `path` afterwards, as a whole; where it fails, what was there
+// before is. A pipe or device is given as it is.
+Status write_whole(const std::string& path, const std::function<Status(const std::string& target)>& write);
 Result<std::string> read_file(const std::string& path);
 // A name of our own choosing is never that of a file which is there: `path`, or the first of NAME-2.html, NAME-3.html
 // ... that is free. An empty file holds the place until it is written.

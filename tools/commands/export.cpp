@@ -103,7 +103,9 @@ Status export_reprise(const ExportOptions& options, const Export& all) {
             "and a.run, of one file a"};
   }
   const auto write_one = [&](const Part& part, const std::string& name) {
-    if (part.inputs.trace != nullptr) return trace::write_trace(*part.inputs.trace, name);
+    if (part.inputs.trace != nullptr) {
+      return write_whole(name, [&](const std::string& to) { return trace::write_trace(*part.inputs.trace, to); });
+    }
     if (part.inputs.plan != nullptr) return plan::write_plan(*part.inputs.plan, name);
     return write_file(name, all.run_log);
   };

@@ -57,6 +57,12 @@ bool lacked_room(const RunLog& log) {
   return !log.reasons.empty() && tools::says(log.reasons.back().cause, run_log::on_demand::no_room);
 }
 
+// What a budget can be of use on this device: all, where it has room for the one that there was.
+uint64_t room_for_budgets(const Inputs& inputs) {
+  const bool less = inputs.log != nullptr && inputs.log->room && inputs.log->room->room < collect_facts(inputs).budget;
+  return less ? inputs.log->room->room : UINT64_MAX;
+}
+
 // Nothing ran by a plan, and not because one call alone was too much.
 bool is_unplanned(const Inputs& inputs) {
   return inputs.log != nullptr && inputs.log->iterations_planned == 0 && inputs.log->shortages.empty();
@@ -93,7 +99,8 @@ void advise_shortage(const Inputs& inputs, Advices& list) {
 
 // Why is said where it is told what happened.
 std::string no_plan_fits(const Inputs& inputs, uint64_t here, uint64_t least) {
-  const std::string what = here == 0 ? "the budget" : format_bytes(here);
+  const bool alike = format_bytes(here) == format_bytes(least);  // rounded; what is typed is exact
+  const std::string what = here == 0 ? "the budget" : alike ? fmt::format("{} bytes", here) : format_bytes(here);
   if (least != 0 && inputs.peak_bytes != 0 && least >= inputs.peak_bytes) {
     return fmt::format("No plan fits into {}, and with {} none is needed: nothing has to move then.", what,
                        format_bytes(least));
@@ -219,6 +226,9 @@ void advise_full_speed(const Inputs& inputs, Advices& list) {
   const std::string budget = format_bytes(curve.full_speed_bytes) + of_peak(curve.full_speed_bytes, facts.peak_before);
   const uint64_t now = time_at(curve, here);
   if (here == 0 && !inputs.one_loop) return;
+  // Times at the budget say nothing of a run that the device gave less.
+  if (room_for_budgets(inputs) < here && (is_unplanned(inputs) || room_for_budgets(inputs) < curve.full_speed_bytes))
+    return;
   if (here == 0) {
     list.push_back({0.5, fmt::format("{} for full speed", budget),
                     "The smallest planned budget at which transfers cost at most 2 %.",
@@ -242,6 +252,7 @@ void advise_smallest(const Inputs& inputs, Advices& list) {
   const uint64_t least = inputs.minimum_bytes > 0 ? inputs.minimum_bytes : inputs.curve.minimum_bytes;
   if (least == 0 || !inputs.one_loop || (inputs.log == nullptr && inputs.plan == nullptr && inputs.trace == nullptr))
     return;
+  if (least > room_for_budgets(inputs)) return;
   const uint64_t time = time_at(inputs.curve, least);
   list.push_back(
       {0.01, fmt::format("{} at the least", format_bytes(least) + of_peak(least, collect_facts(inputs).peak_before)),
@@ -332,10 +343,28 @@ uint64_t bytes_that_may_stay_away(const plan::Plan& plan) {
   return bytes;
 }
 
+// Bytes of an iteration, to the host and left without a copy: measured where there are planned ones.
+std::pair<uint64_t, uint64_t> out_and_spared(const Inputs& inputs) {
+  uint64_t count = 0;
+  uint64_t out = 0;
+  uint64_t spared = 0;
+  for (const RunIteration& one : inputs.log != nullptr ? inputs.log->iterations : std::vector<RunIteration>()) {
+    if (!one.planned) continue;
+    ++count;
+    out += one.offload_bytes;
+    spared += one.spared_bytes;
+  }
+  if (count == 0) return {inputs.plan->offload_bytes, 0};
+  return {out / count, spared / count};
+}
+
 // What facts would buy depends on safety, which a plan does not hold: "" for nothing.
 std::string worth_of_facts(const Inputs& inputs) {
-  const std::string all = format_bytes(inputs.plan->offload_bytes);
-  const uint64_t some = bytes_that_may_stay_away(*inputs.plan);
+  const auto [out, spared] = out_and_spared(inputs);
+  const std::string all = format_bytes(out);
+  // What the host has is found out by comparing, too, and needs no fact then.
+  const uint64_t may = bytes_that_may_stay_away(*inputs.plan);
+  const uint64_t some = std::min(out, may - std::min(may, spared));
   const std::string safety = inputs.log == nullptr ? "" : inputs.log->safety;
   if (tools::says(safety, run_log::start::strict)) {
     if (some == 0) return "";

@@ -101,6 +101,7 @@ Json traffic_card(const Inputs& inputs, const Facts& facts) {
     out += it.offload_bytes;
     back += it.reload_bytes;
   }
+  if (planned == 0 && !inputs.log->ended) return card("Moved in all, on demand", "not known", "the run log has no end");
   if (planned > 0) return moved_card("Moved per planned iteration", out / planned, back / planned, hidden);
   return moved_card("Moved in all, on demand", inputs.log->offload_bytes, inputs.log->reload_bytes, "");
 }

@@ -127,7 +127,7 @@ void say_measured_prediction(const Inputs& inputs, const Facts& facts, Sentences
     if (found == all.end() || measured.compute_ns == 0) continue;
     const uint64_t predicted = measured.compute_ns + facts.predicted_ns - std::min(computing, facts.predicted_ns);
     say.note(fmt::format(
-        "In iteration {}, whose device times were measured, computing took {} (recorded: {}); with that the "
+        "In iteration {}, whose device times were measured, computing took {} (predicted: {}); with that the "
         "prediction is {}, and the iteration took {} ({:+.0f} %).",
         found->index, format_duration(measured.compute_ns), format_duration(computing), format_duration(predicted),
         format_duration(found->wall_ns),

@@ -50,8 +50,11 @@ std::string why_in_short(const Inputs& inputs) {
 Json verdict_of_run(const Inputs& inputs, const Facts& facts) {
   const RunLog& log = *inputs.log;
   if (!inputs.ending.empty()) {
-    const std::string used = fmt::format("The program ended with {}; until then it used {} of device memory",
-                                         inputs.ending, format_bytes(facts.peak_actual));
+    const bool known = facts.peak_actual > 0 || log.ended;
+    const std::string used =
+        known ? fmt::format("The program ended with {}; until then it used {} of device memory", inputs.ending,
+                            format_bytes(facts.peak_actual))
+              : fmt::format("The program ended with {} before it could say what it used", inputs.ending);
     if (log.shortages.empty()) return verdict("bad", used + ".");
     const RunShortage& last = log.shortages.back();
     if (last.least_bytes == 0) {

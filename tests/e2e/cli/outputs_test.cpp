@@ -185,6 +185,7 @@ TEST_F(OutputFiles, ALimitOfFilesIsSaidLikeAFullDisk) {
       {"report", trace_, "-o", "OUT"},
       {"export", trace_, "--format", "perfetto", "-o", "OUT"},
       {"export", plan_, "--format", "reprise", "-o", "OUT"},
+      {"export", trace_, "--format", "reprise", "-o", "OUT"},
       {"dump", trace_, "-o", "OUT"},
       {"dump", trace_},
       {"simulate", trace_, "--budget", "50%", "--no-fluid", "--html", "OUT"},

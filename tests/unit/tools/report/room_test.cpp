@@ -53,7 +53,14 @@ TEST(Room, WhereTheDeviceHadNoRoomForAPlanNoBudgetIsAdvised) {
   EXPECT_EQ(advice.at("detail"),
             "A plan takes 22.0 MiB at the least, and the device had room for 17.0 MiB: " + std::string(kWhoHasIt) +
                 ". So run it when other programs have ended, or on a device with more memory.");
-  EXPECT_EQ(advice_section(inputs).dump().find("--budget"), std::string::npos) << advice_section(inputs);
+  // Nor one that would do on another device.
+  inputs.curve.policy = "disco";
+  inputs.curve.compute_ns = 350;
+  for (const uint64_t full_speed : {uint64_t{21} << 20, uint64_t{24} << 20}) {
+    inputs.curve.full_speed_bytes = full_speed;
+    inputs.curve.points = {{uint64_t{22} << 20, 900, 8}, {full_speed, 355, 4}};
+    EXPECT_EQ(advice_section(inputs).dump().find("--budget"), std::string::npos) << advice_section(inputs);
+  }
   const RunLog less = run("20971520");
   inputs.log = &less;
   EXPECT_NE(advice_section(inputs).dump().find("The budget of 20.0 MiB is less, too."), std::string::npos);
@@ -72,6 +79,28 @@ TEST(Room, APlanThatTheDeviceHadNoRoomForIsNotToldToHaveALargerBudget) {
   inputs.minimum_bytes = 17 << 20;
   EXPECT_EQ(advice_section(inputs).at(0).at("title"), "Plan for what the device has room for");
   EXPECT_EQ(advice_section(inputs).at(0).at("command"), "--budget 17MiB");
+}
+
+// A program that was interrupted at once has said nothing of its memory.
+TEST(Room, WhatARunLogWithoutItsEndDoesNotSayIsNotNone) {
+  const RunLog log = parse_run_log(R"({"kind":"start","mode":"run","budget_bytes":23068672})");
+  Inputs inputs{nullptr, nullptr, &log};
+  inputs.ending = "signal 2 (Interrupt)";
+  EXPECT_EQ(verdict_section(inputs).at("text"),
+            "The program ended with signal 2 (Interrupt) before it could say what it used.");
+  EXPECT_EQ(headline_section(inputs).dump().find("0 B"), std::string::npos) << headline_section(inputs);
+}
+
+// Rounded they are one.
+TEST(Room, ABudgetThatIsAByteTooSmallIsNotTheOneThatIsEnough) {
+  const RunLog log = parse_run_log(R"({"kind":"start","mode":"run","budget_bytes":31457279}
+{"kind":"on_demand","cause":"too_small","reason":"why"}
+{"kind":"end","peak_device_bytes":16777216,"offload_bytes":1})");
+  Inputs inputs{nullptr, nullptr, &log};
+  inputs.minimum_bytes = 30 << 20;
+  const Json advice = advice_section(inputs).at(0);
+  EXPECT_EQ(advice.at("title"), "Give it at least 30.0 MiB");
+  EXPECT_EQ(advice.at("detail"), "No plan fits into 31457279 bytes, however long the program runs.");
 }
 
 // What a program would have done is not known when a call got no memory, nor what its peak would have been.
