@@ -9,5 +9,6 @@ int main(int argc, char** argv) {
   reprise::tools::CommandLine line;
   int exit_code = 0;
   const reprise::tools::Action action = line.read(argc, argv, &exit_code);
-  return action ? action() : exit_code;
+  if (action) exit_code = action();
+  return reprise::tools::finish_stdout(exit_code);
 }

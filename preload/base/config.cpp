@@ -177,8 +177,11 @@ void say_without_effect(const Config& config, EnvironmentLookup lookup) noexcept
 }
 
 bool disabled() noexcept {
-  const char* const off = std::getenv("REPRISE_DISABLE");
-  return off != nullptr && *off != '\0' && std::strcmp(off, "0") != 0;
+  const char* const text = std::getenv("REPRISE_DISABLE");
+  if (text == nullptr || *text == '\0') return false;
+  bool off = true;  // also where it cannot be read: whoever sets it wants to be left alone
+  read_value(text, &off);
+  return off;
 }
 
 const Config& config() noexcept {
@@ -199,6 +202,7 @@ bool is_readable(const ConfigVariable& variable, const char* text) {
 }  // namespace
 
 const char* why_unreadable(const ConfigVariable& variable, const char* text) noexcept {
+  if (std::strcmp(variable.type, "bool") == 0) return "0 or 1";
   return std::strcmp(variable.type, "amount") == 0 ? why_no_amount(text) : variable.type;
 }
 

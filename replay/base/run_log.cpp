@@ -7,6 +7,7 @@
 #include <cstring>
 #include <ctime>
 
+#include "preload/base/file_limit.h"
 #include "preload/base/log.h"
 
 namespace reprise::replay {
@@ -120,6 +121,7 @@ void RunLogWriter::flush() noexcept {
 
 void RunLogWriter::write_out() noexcept {
   size_t written = 0;
+  const FileLimitGuard guard;
   while (written < buffer_.size()) {
     const ssize_t result = ::write(file_.load(), buffer_.data() + written, buffer_.size() - written);
     if (result < 0 && errno == EINTR) continue;

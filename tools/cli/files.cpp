@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <string_view>
 
+#include "tools/cli/message.h"
 #include "tools/cli/temporary.h"
 
 namespace reprise::tools {
@@ -70,6 +71,11 @@ Status write_file(const std::string& path, const std::string& content) {
     const bool closed = close(file) == 0;
     return written && closed ? Status() : system_error(path, written ? errno : error, "nothing was written");
   });
+}
+
+int finish_stdout(int exit_code) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
+  return fail(system_error("stdout", errno, "nothing more was written"));
 }
 
 Status write_whole(const std::string& path, const std::function<Status(const std::string& target)>& write) {

@@ -26,6 +26,8 @@ Status write_file(const std::string& path, const std::string& content);
 // What `write` makes of the name that it is given is at `path` afterwards, as a whole; where it fails, what was there
 // before is. A pipe or device is given as it is.
 Status write_whole(const std::string& path, const std::function<Status(const std::string& target)>& write);
+// What was printed has to be there when the process ends: `exit_code`, or 1 and a line.
+int finish_stdout(int exit_code);
 Result<std::string> read_file(const std::string& path);
 // A name of our own choosing is never that of a file which is there: `path`, or the first of NAME-2.html, NAME-3.html
 // ... that is free. An empty file holds the place until it is written.

@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -159,7 +160,7 @@ class TemporaryFolder::Caretaker {
 
 TemporaryFolder::Caretaker::Caretaker(const std::string& folder) {
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return;
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return;
   process_ = fork();
   if (process_ == 0) {
     close(ends[1]);
@@ -172,7 +173,8 @@ TemporaryFolder::Caretaker::Caretaker(const std::string& folder) {
 TemporaryFolder::Caretaker::~Caretaker() {
   if (lifeline_ < 0) return;
   const char word = 1;
-  [[maybe_unused]] const ssize_t told = write(lifeline_, &word, 1);
+  // No pipe, which would end this process where somebody has killed the other one.
+  [[maybe_unused]] const ssize_t told = send(lifeline_, &word, 1, MSG_NOSIGNAL);
   close(lifeline_);
   while (process_ > 0 && waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
   }

@@ -37,30 +37,36 @@ std::vector<std::string> topics(const CLI::App& app) {
   return names;
 }
 
+int print_text(const std::string& text) {
+  const Status written = write_file("-", text);
+  return written.ok() ? 0 : fail(written);
+}
+
 int print_environment() {
+  std::string text;
   for (const VariableGroup& group : all_variables()) {
-    fmt::print("{}\n", group.title);
+    text += fmt::format("{}\n", group.title);
     for (const VariableText& one : group.variables) {
       const std::string standard = one.standard.empty() ? "" : fmt::format("; default {}", one.standard);
-      fmt::print("  {:<28} {}{}\n      {}\n", one.name, one.values, standard, one.help);
+      text += fmt::format("  {:<28} {}{}\n      {}\n", one.name, one.values, standard, one.help);
     }
-    fmt::print("\n");
+    text += "\n";
   }
   std::string units;
   for (const SizeUnit& unit : kSizeUnits) {
     if (!unit.name.empty()) units += fmt::format(" {}", unit.name);
   }
-  fmt::print(
-      "An amount is plain bytes or has a unit, in either case of letters:{}; or, where the text says of what, %.\n",
-      units);
-  return 0;
+  return print_text(
+      text +
+      fmt::format(
+          "An amount is plain bytes or has a unit, in either case of letters:{}; or, where the text says of what, %.\n",
+          units));
 }
 
 int print_help(const CLI::App& root, const std::vector<std::string>& topic) {
   // root.help() would be that of the command that was given, which is this one.
   if (topic.empty()) {
-    fmt::print("{}", root.get_formatter()->make_help(&root, root.get_name(), CLI::AppFormatMode::Normal));
-    return 0;
+    return print_text(root.get_formatter()->make_help(&root, root.get_name(), CLI::AppFormatMode::Normal));
   }
   if (topic.front() == "environment") {
     if (topic.size() == 1) return print_environment();
@@ -80,8 +86,7 @@ int print_help(const CLI::App& root, const std::vector<std::string>& topic) {
     called += (called.empty() ? "" : " ") + command->get_name();
     command = *found;
   }
-  fmt::print("{}", command->help(called));
-  return 0;
+  return print_text(command->help(called));
 }
 
 int write_man_pages(const CommandText& root, const std::string& folder) {

@@ -65,7 +65,7 @@ bool is_python(const std::string& name) { return base_name(name).rfind("python",
 Result<std::string> find_program(const std::string& name) {
   const Status missing(StatusCode::invalid_argument,
                        fmt::format("{}: program not found; check its name and PATH", name));
-  if (name.find('/') != std::string::npos) {
+  if (name.find('/') != std::string::npos || name == "." || name == "..") {
     struct stat info {};
     if (stat(name.c_str(), &info) != 0) return missing;
     if (S_ISDIR(info.st_mode)) {

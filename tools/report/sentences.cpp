@@ -27,7 +27,9 @@ void say_ending(const Inputs& inputs, Sentences& say) {
         "covers what is there.");
   }
   if (inputs.log != nullptr && !inputs.log->ended) {
-    say.bad("The run log has no end: the program was killed or crashed before Reprise could write its summary.");
+    say.bad(
+        "The run log has no end: the program was killed or crashed before Reprise could write its summary, or this is "
+        "only the beginning of the file.");
   }
 }
 

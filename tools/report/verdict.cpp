@@ -67,7 +67,10 @@ Json verdict_of_run(const Inputs& inputs, const Facts& facts) {
                                       used, last.call, format_bytes(last.needed_bytes), format_bytes(facts.budget),
                                       format_bytes(last.least_bytes)));
   }
-  if (!log.ended) return verdict("bad", "The program was killed or crashed: what follows is what is known until then.");
+  if (!log.ended)
+    return verdict("bad",
+                   "The program was killed or crashed, or this is only the beginning of its run log: what "
+                   "follows is what is known until then.");
   if (facts.budget > 0 && facts.peak_actual > facts.budget) {
     return verdict("bad", fmt::format("It used {} of device memory, more than the budget of {}.",
                                       format_bytes(facts.peak_actual), format_bytes(facts.budget)));

@@ -83,6 +83,17 @@ TEST_F(Launcher, AFolderIsNoProgram) {
   const Finished finished = reprise({"run", "--device", "sim", "--budget", "1G", "--", path("tmp")});
   EXPECT_EQ(finished.exit_code, 2);
   EXPECT_EQ(finished.err, "reprise: " + path("tmp") + ": a folder, not a program; give the program's file\n");
+  EXPECT_EQ(reprise({"run", "--device", "sim", "--budget", "1G", "--", "."}).err,
+            "reprise: .: a folder, not a program; give the program's file\n");
+}
+
+// Whoever looks after the temporary folder may be killed, as by a system that is out of memory.
+TEST_F(Launcher, TheProgramsExitCodeDoesNotDependOnItsHelper) {
+  const Finished finished =
+      reprise({"run", "--budget", "1G", "-o", path("tmp/r.html"), "--", "/bin/sh", "-c",
+               "for p in $(cat /proc/$PPID/task/*/children); do [ $p = $$ ] || kill -9 $p; done; exit 7"});
+  EXPECT_EQ(finished.signal, 0) << finished.err;
+  EXPECT_EQ(finished.exit_code, 7) << finished.err;
 }
 
 // Arguments that look like ours are not ours behind "--".

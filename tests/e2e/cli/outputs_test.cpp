@@ -60,6 +60,15 @@ TEST_F(OutputFiles, ARecordingNeedsAFileOfItsOwn) {
   }
 }
 
+TEST_F(OutputFiles, WhatCannotBePrintedIsSaid) {
+  for (const std::string words : {"--help", "--version", "help", "help run", "help environment", "run --help"}) {
+    const Finished finished =
+        run({{"/bin/sh", "-c", path("bin/reprise") + " " + words + " > /dev/full"}, {{"TMPDIR", path("tmp")}}});
+    EXPECT_EQ(finished.exit_code, 1) << words;
+    EXPECT_EQ(finished.err, "reprise: stdout: No space left on device; nothing more was written\n") << words;
+  }
+}
+
 TEST_F(OutputFiles, NoCommandWritesOverWhatItReads) {
   const std::vector<std::vector<std::string>> commands = {
       {"plan", trace_, "--budget", "50%", "-o", "OUT"},

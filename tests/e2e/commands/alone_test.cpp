@@ -65,6 +65,19 @@ TEST_F(Alone, APipeMayTakeWhateverIsWritten) {
   EXPECT_FALSE(has(outcome.err, "/dev/null")) << outcome.err;
 }
 
+// The simulated device has its memory in a file.
+TEST_F(Alone, ALimitOfFilesEndsNoProgram) {
+  std::vector<std::string> limited = {"/bin/bash", "-c", "ulimit -f 8; exec \"$@\"", "bash"};
+  const std::vector<std::string> program = small_trainer(4);
+  limited.insert(limited.end(), program.begin(), program.end());
+  const Outcome outcome = run(limited, preloaded("90%"));
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, plain_);
+  EXPECT_TRUE(has(outcome.err, "simulated device: no file in memory for what is mapped: File too large (ulimit -f)"))
+      << outcome.err;
+  EXPECT_TRUE(has(outcome.err, "the budget is not enforced")) << outcome.err;
+}
+
 TEST_F(Alone, ADeviceThatCannotBeSharedIsSaidToBeAlone) {
   const std::string other = write("other", "no account of a device");
   EXPECT_TRUE(has(with({{"REPRISE_SIM_SHARED", other}}).err,

@@ -40,6 +40,13 @@ class Installed(unittest.TestCase):
         self.assertIn("reprise: removed ", done.stderr)
         self.assertFalse((self.prefix / "bin").exists())
 
+    def test_an_uninstaller_without_its_list_removes_nothing(self):
+        (self.prefix / "lib/reprise/files.txt").unlink()
+        done = subprocess.run([str(self.prefix / "lib/reprise/uninstall")], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (1, 1), done.stderr)
+        self.assertTrue(done.stderr.startswith("reprise: ") and done.stderr.endswith("; nothing was removed\n"), done.stderr)
+        self.assertTrue((self.prefix / "bin/reprise").exists())
+
     def test_a_relative_prefix_is_of_the_folder_where_it_was_typed(self):
         here = pathlib.Path(self.folder.name)
         done = subprocess.run(["cmake", "--install", str(BUILD), "--prefix", "some/where"], cwd=here, capture_output=True, text=True)

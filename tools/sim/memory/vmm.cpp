@@ -8,10 +8,12 @@
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <map>
 #include <mutex>
 #include <vector>
 
+#include "preload/base/file_limit.h"
 #include "preload/driver/sim_abi.h"
 #include "tools/sim/base/settings.h"
 #include "tools/sim/device/device.h"
@@ -42,6 +44,10 @@ class MemoryFile {
     }
     return true;
   }
+  bool usable() {
+    const std::lock_guard lock(mutex_);
+    return file_ >= 0 || open();
+  }
   void give(uint64_t offset, uint64_t bytes) {
     const std::lock_guard lock(mutex_);
     free_.give(offset, bytes);
@@ -49,8 +55,18 @@ class MemoryFile {
 
  private:
   bool open() {
+    const FileLimitGuard guard;
     file_ = memfd_create("reprise-sim-device", MFD_CLOEXEC);
-    if (file_ < 0 || ftruncate(file_, static_cast<off_t>(kFileBytes)) != 0) return false;
+    if (file_ < 0 || ftruncate(file_, static_cast<off_t>(kFileBytes)) != 0) {
+      const int error = errno;
+      if (file_ >= 0) close(file_);
+      file_ = -1;
+      if (told_) return false;
+      told_ = true;
+      std::fprintf(stderr, "reprise: simulated device: no file in memory for what is mapped: %s%s\n",
+                   std::strerror(error), error == EFBIG ? " (ulimit -f)" : "");
+      return false;
+    }
     free_.give(kSlabBytes, kFileBytes - kSlabBytes);
     return true;
   }
@@ -65,6 +81,7 @@ class MemoryFile {
 
   std::mutex mutex_;
   int file_ = -1;
+  bool told_ = false;  // that there is none
   FreeIntervals free_;
   uint64_t touched_ = 0;  // below: written before
 };
@@ -237,6 +254,8 @@ PhysicalChunk::~PhysicalChunk() {
   if (charged) device->refund(bytes);
 }
 
+bool has_physical_memory() { return memory_file(nullptr).usable(); }
+
 CUresult create_chunk(uint64_t bytes, const CUmemAllocationProp& properties, std::shared_ptr<PhysicalChunk>* result) {
   auto chunk = std::make_shared<PhysicalChunk>();
   Device* device =
@@ -247,6 +266,7 @@ CUresult create_chunk(uint64_t bytes, const CUmemAllocationProp& properties, std
   chunk->bytes = bytes;
   chunk->properties = properties;
   if (properties.requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE) {
+    const FileLimitGuard guard;
     chunk->file = memfd_create("reprise-sim-shared", MFD_CLOEXEC);
     chunk->own_file = chunk->file >= 0;
     if (chunk->file < 0 || ftruncate(chunk->file, static_cast<off_t>(bytes)) != 0) return CUDA_ERROR_OUT_OF_MEMORY;

@@ -27,6 +27,8 @@ struct PhysicalChunk {
 using ChunkTable = HandleTable<PhysicalChunk, CUmemGenericAllocationHandle, HandleKind::memory>;
 ChunkTable& chunks();
 
+// Does the operating system let us have any?
+bool has_physical_memory();
 // Makes physical memory and charges the device.
 CUresult create_chunk(uint64_t bytes, const CUmemAllocationProp& properties, std::shared_ptr<PhysicalChunk>* chunk);
 // ... from another handle's file descriptor, which stays the caller's.

@@ -99,6 +99,22 @@ TEST(Config, TakesTheDefaultForWhatItCannotRead) {
   EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 4) << said;
 }
 
+// One that cannot be read is meant to switch something off.
+TEST(Config, TheOffSwitchIsReadAsTheOthersAre) {
+  for (const auto& [text, off] : std::map<std::string, bool>{{"", false},
+                                                             {"0", false},
+                                                             {"no", false},
+                                                             {"false", false},
+                                                             {"off", false},
+                                                             {"1", true},
+                                                             {"yes", true},
+                                                             {"ja", true}}) {
+    setenv("REPRISE_DISABLE", text.c_str(), 1);
+    EXPECT_EQ(disabled(), off) << text;
+  }
+  unsetenv("REPRISE_DISABLE");
+}
+
 TEST(Amount, SaysWhatIsWrongWithIt) {
   const std::map<std::string, std::string> reasons = {{"105%", "more than all: at most 100%"},
                                                       {"0%", "a share above 0% is needed"},

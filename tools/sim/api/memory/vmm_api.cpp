@@ -48,6 +48,7 @@ CUresult cuMemGetAllocationGranularity(size_t* granularity, const CUmemAllocatio
   SIM_REQUIRE(option == CU_MEM_ALLOC_GRANULARITY_MINIMUM || option == CU_MEM_ALLOC_GRANULARITY_RECOMMENDED,
               CUDA_ERROR_INVALID_VALUE);
   SIM_TRY(check_properties(*prop));
+  SIM_REQUIRE(has_physical_memory(), CUDA_ERROR_NOT_SUPPORTED);
   *granularity = settings().granularity;
   return CUDA_SUCCESS;
 }
