@@ -31,6 +31,7 @@ int dump_plan(const std::string& path, const std::string& output) {
 int dump_run_log(const std::string& path, const std::string& output) {
   Result<std::string> text = read_file(path);
   const Status status = text.ok() ? write_file(output, text.value()) : text.status();
+  if (status.ok()) say_without_end(report::parse_run_log(text.value()));
   return status.ok() ? 0 : fail(status);
 }
 

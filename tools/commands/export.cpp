@@ -199,7 +199,9 @@ int run_export(const ExportOptions& options) {
     status = format.write(options, all);
   }
   progress.clear();
-  return status.ok() ? finish_cut_short(files.cut_short) : fail(status);
+  if (!status.ok()) return fail(status);
+  if (files.log) say_without_end(*files.log);
+  return finish_cut_short(files.cut_short);
 }
 
 }  // namespace

@@ -103,9 +103,7 @@ int run_report(const ReportOptions& options) {
   if (!written.ok()) return fail(written);
   say(fmt::format("{}; report: {}", report::make_summary(inputs), options.output));
   if (report::lacks_plan(inputs)) say(report::plan_is_lacking(inputs));
-  if (files.log && !files.log->ended && files.log->ending.empty()) {
-    say("the run log has no end: the program was killed or crashed, or this is only the beginning of the file");
-  }
+  if (files.log) say_without_end(*files.log);
   return finish_cut_short(files.cut_short);
 }
 

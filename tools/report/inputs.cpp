@@ -169,6 +169,11 @@ report::Inputs::File about(const std::string& path, FileKind kind) {
 
 }  // namespace
 
+void say_without_end(const report::RunLog& log) {
+  if (log.ended || !log.ending.empty()) return;
+  say("the run log has no end: the program was killed or crashed, or this is only the beginning of the file");
+}
+
 Status load(const std::vector<std::string>& paths, LoadedFiles& files) {
   for (const std::string& path : paths) {
     Result<FileKind> kind = kind_of(path);

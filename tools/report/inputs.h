@@ -24,6 +24,8 @@ struct CutShort {
 CutShort cut_short(const std::string& path, const trace::Trace& trace);
 // Says it behind what was made of such a trace; the exit code: not 0 where bytes could not be read.
 int finish_cut_short(const CutShort& what);
+// A line where a run log has no end, and does not say how its program ended.
+void say_without_end(const report::RunLog& log);
 // What went wrong with such a trace may come of that: both are said.
 Status of_what_there_is(const CutShort& what, const std::string& path, const Status& status);
 

@@ -58,6 +58,21 @@ class CliFiles : public Installed {
 };
 
 // Whatever reads a recording says what it lacks, and that it has used the rest.
+TEST_F(CliFiles, ARunLogWithoutItsEndIsSaidToBeOneByAllThatReadIt) {
+  const std::string all = sample_run_log();
+  const std::string whole = write("whole.run", all);
+  const std::string cut = write("cut.run", all.substr(0, all.size() / 2));
+  for (const std::string& file : {whole, cut}) {
+    for (const Finished& finished : {report(file), exported(file), reprise({"dump", file})}) {
+      EXPECT_EQ(finished.exit_code, 0) << finished.err;
+      EXPECT_EQ(finished.err.find("the run log has no end: the program was killed or crashed, or this is only the "
+                                  "beginning of the file\n") != std::string::npos,
+                file == cut)
+          << finished.err;
+    }
+  }
+}
+
 TEST_F(CliFiles, WhatARecordingLacksIsSaidByAllThatReadIt) {
   const trace::Trace program = analyzer::testing::train_chain(6, 4 * analyzer::testing::kChunk, 3);
   const std::string endless = write("endless.trace", trace_bytes(program, false));
