@@ -16,7 +16,7 @@ namespace {
 // A file that exists, or one that will be made: a name in a folder.
 struct Place {
   bool exists = false;
-  bool regular = false;
+  bool holds_bytes = false;  // a regular file, or a place for one; no pipe, device or folder
   dev_t device = 0;
   ino_t inode = 0;   // of the file, or of its folder
   std::string name;  // in the folder; empty where the file exists
@@ -26,11 +26,11 @@ Place place_of(const std::string& path) {
   Place place;
   struct stat info {};
   place.exists = stat(path.c_str(), &info) == 0;
-  place.regular = !place.exists || S_ISREG(info.st_mode);
+  place.holds_bytes = place.exists && S_ISREG(info.st_mode);
   if (!place.exists) {
     const size_t slash = path.rfind('/');
     const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-    if (stat(folder.c_str(), &info) != 0) place.regular = false;  // it cannot be made either
+    place.holds_bytes = stat(folder.c_str(), &info) == 0;  // else it cannot be made either
     place.name = slash == std::string::npos ? path : path.substr(slash + 1);
   }
   place.device = info.st_dev;
@@ -39,7 +39,7 @@ Place place_of(const std::string& path) {
 }
 
 bool same(const Place& one, const Place& other) {
-  return one.regular && other.regular && one.exists == other.exists && one.device == other.device &&
+  return one.holds_bytes && other.holds_bytes && one.exists == other.exists && one.device == other.device &&
          one.inode == other.inode && one.name == other.name;
 }
 
@@ -65,7 +65,7 @@ bool is_argument(const Place& place) {
 // What the file at `path` is read as; empty: as nothing.
 std::string reader_of(const char* path, const Config& settings) {
   const Place place = place_of(path);
-  if (!place.exists || !place.regular) return {};
+  if (!place.exists || !place.holds_bytes) return {};
   const struct {
     const char* path;
     const char* what;
@@ -88,6 +88,8 @@ void keep_from(const char* variable, const char* what_is_lost, const char** path
 }
 
 }  // namespace
+
+bool is_same_file(const std::string& one, const std::string& other) { return same(place_of(one), place_of(other)); }
 
 void keep_files_apart(Config* settings) noexcept {
   try {

@@ -2,6 +2,7 @@
 // the device cannot give is not taken for one that is too small. Callers: the dispatcher sets it, whoever has no room
 // asks.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 
@@ -26,7 +27,7 @@ class DeviceRoom {
  private:
   mutable std::mutex mutex_;
   RoomFigures figures_;
-  bool told_ = false;
+  std::atomic<bool> told_{false};  // several threads have no room at the same time
 };
 
 }  // namespace reprise::replay

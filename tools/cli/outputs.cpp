@@ -6,8 +6,9 @@
 
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <string_view>
+
+#include "preload/base/written_files.h"
 
 namespace reprise::tools {
 namespace {
@@ -50,19 +51,6 @@ bool is_stream(const std::string& path) {
   return stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
 }
 
-bool same_file(const std::string& one, const std::string& other) {
-  struct stat first {};
-  struct stat second {};
-  const bool first_exists = stat(one.c_str(), &first) == 0;
-  const bool second_exists = stat(other.c_str(), &second) == 0;
-  if (first_exists && second_exists) return first.st_dev == second.st_dev && first.st_ino == second.st_ino;
-  if (first_exists != second_exists) return false;
-  std::error_code error;
-  const auto left = std::filesystem::weakly_canonical(std::filesystem::absolute(one, error), error);
-  const auto right = std::filesystem::weakly_canonical(std::filesystem::absolute(other, error), error);
-  return !error && left == right;
-}
-
 Outputs& Outputs::reads(const std::string& path) {
   if (is_regular(path)) inputs_.push_back(path);
   return *this;
@@ -85,7 +73,7 @@ Outputs& Outputs::chooses(const std::string& path) {
 
 Status Outputs::check_inputs(const Output& output) const {
   for (const std::string& input : inputs_) {
-    if (!same_file(output.path, input)) continue;
+    if (!is_same_file(output.path, input)) continue;
     const std::string what =
         output.path == input ? "this command reads that file" : "this is " + input + ", which is read";
     return {StatusCode::invalid_argument,
@@ -104,7 +92,7 @@ Status Outputs::check_others(size_t index) const {
   const Output& output = outputs_[index];
   for (size_t before = 0; before < index; ++before) {
     const Output& other = outputs_[before];
-    if (other.is_elsewhere() || !can_be_lost(output.path) || !same_file(output.path, other.path)) continue;
+    if (other.is_elsewhere() || !can_be_lost(output.path) || !is_same_file(output.path, other.path)) continue;
     return {StatusCode::invalid_argument,
             fmt::format("{} {}: {} writes the same file; name two of them", output.option, output.path, other.option)};
   }

@@ -43,7 +43,5 @@ Status check_writable(const std::string& path);
 bool can_be_lost(const std::string& path);
 // What is there is neither a file nor a folder: what is written to it cannot be read back.
 bool is_stream(const std::string& path);
-// Do both names lead to one file, which need not exist yet?
-bool same_file(const std::string& one, const std::string& other);
 
 }  // namespace reprise::tools

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "preload/base/written_files.h"
 #include "tools/cli/files.h"
 #include "tools/cli/outputs.h"
 
@@ -118,10 +119,10 @@ TEST_F(Temporary, FilesAreTheSameByEveryName) {
   std::ofstream(root_ + "/a") << "x";
   std::filesystem::create_hard_link(root_ + "/a", root_ + "/b");
   std::filesystem::create_symlink("a", root_ + "/c");
-  for (const char* name : {"/a", "/b", "/c", "/./a"}) EXPECT_TRUE(same_file(root_ + "/a", root_ + name)) << name;
-  EXPECT_FALSE(same_file(root_ + "/a", root_ + "/new"));
-  EXPECT_TRUE(same_file(root_ + "/new", root_ + "/./new"));
-  EXPECT_FALSE(same_file(root_ + "/new", root_ + "/other"));
+  for (const char* name : {"/a", "/b", "/c", "/./a"}) EXPECT_TRUE(is_same_file(root_ + "/a", root_ + name)) << name;
+  EXPECT_FALSE(is_same_file(root_ + "/a", root_ + "/new"));
+  EXPECT_TRUE(is_same_file(root_ + "/new", root_ + "/./new"));
+  EXPECT_FALSE(is_same_file(root_ + "/new", root_ + "/other"));
 }
 
 }  // namespace
