@@ -22,7 +22,9 @@ constexpr unsigned long kTimerSlack = 1'000;  // ns
 
 // Reserves the arena: as large as the driver allows.
 CUresult reserve_arena(uint64_t chunk_bytes, Zone* zone) noexcept {
-  constexpr CUdeviceptr kHint = 0x600000000000;
+  // Two numbers of 32 bits side by side among a kernel's parameters are taken for an address where they look like one:
+  // the upper halves of the first addresses are no round numbers, nor small ones, nor those of floats.
+  constexpr CUdeviceptr kHint = uint64_t{0x6b5d} << 32;
   CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
   for (uint64_t bytes = kMostAddresses; bytes >= kLeastAddresses; bytes /= 2) {
     CUdeviceptr base = 0;

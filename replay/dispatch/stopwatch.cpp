@@ -111,8 +111,10 @@ void Stopwatch::report_sample() noexcept {
   ActivitySource* const activity = shared_->activity.load(std::memory_order_acquire);
   // A program thread that collects for the recording takes these times, too: then the sample is lost.
   if (activity == nullptr || shared_->collecting.exchange(true, std::memory_order_acquire)) return;
-  activity->collect(&Stopwatch::keep, this);
+  // Stopped first: CUPTI keeps a buffer to itself that holds records of work that is not complete, and the next
+  // iteration runs; on an H200 samples came one too late, and were empty.
   if (!shared_->recording.load(std::memory_order_relaxed)) activity->stop();
+  activity->collect(&Stopwatch::keep, this);
   shared_->collecting.store(false, std::memory_order_release);
   static const char* const engines[] = {"compute", "h2d", "d2h", "compute"};
   Spans compute;

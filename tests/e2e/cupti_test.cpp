@@ -64,5 +64,17 @@ TEST_F(Cupti, StopsWhereNothingIsRecorded) {
   EXPECT_LT(works[1], 4 * works[0]);  // six times as many steps; when the loop is found differs on a busy machine
 }
 
+// CUPTI hands over no buffer with a record of work that is not complete, and the iteration behind the sampled one runs.
+TEST_F(Cupti, APlannedIterationIsMeasuredWhileTheNextOneRuns) {
+  Environment environment = with_cupti(preloaded("50%"), scratch_.path("report"));
+  environment["REPRISE_TEST_CUPTI_BUSY"] = "1";
+  environment["REPRISE_RUN_LOG"] = scratch_.path("a.run");
+  const Outcome outcome = train(environment, "60");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const auto overlaps = lines_of(read_run_log(scratch_.path("a.run")), "overlap");
+  ASSERT_FALSE(overlaps.empty()) << outcome.err;
+  for (const nlohmann::json& overlap : overlaps) EXPECT_GT(overlap.at("compute_ns"), 0) << overlap;
+}
+
 }  // namespace
 }  // namespace reprise::e2e

@@ -14,7 +14,7 @@ namespace reprise::tools {
 namespace {
 
 int dump_trace(const std::string& path, const std::string& output) {
-  Result<trace::Trace> trace = load_trace(path);
+  Result<trace::Trace> trace = load_trace_as_recorded(path);
   if (!trace.ok()) return fail(trace.status());
   const Status written = write_file(output, trace::to_text(trace.value()));
   if (!written.ok()) return fail(written);
@@ -50,7 +50,7 @@ int run_dump(const std::string& path, const std::string& output) {
     case FileKind::unknown:
       break;
   }
-  if (file_size(path) == 0) return fail(load_trace(path).status());
+  if (file_size(path) == 0) return fail(load_trace_as_recorded(path).status());
   return fail({StatusCode::corrupt, fmt::format("{}: neither a trace, a plan nor a run log; check the file", path)});
 }
 

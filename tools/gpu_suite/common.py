@@ -238,13 +238,25 @@ def run(command, environment, seconds, cwd=None, grace=5):
         return Finished(code, output, errors.read(), time.monotonic() - start, stopper.late, times)
 
 
+def commit_of(suite):
+    """Of the sources; where they came without their repository, of the program that was built from them."""
+    try:
+        done = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=suite.root, capture_output=True, text=True)
+        if done.returncode == 0 and done.stdout.strip():
+            return done.stdout.strip()
+    except OSError:
+        pass
+    done = subprocess.run([suite.build / "bin" / "reprise", "--version"], capture_output=True, text=True)
+    found = re.search(r"\(([0-9a-f]{7,}[^,)]*)", done.stdout)
+    return found.group(1) if found else "unknown"
+
+
 def header(suite, section):
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=suite.root, capture_output=True, text=True)
     return {"format": "reprise-gpu-suite", "version": 1, "section": section,
             "device": "simulated" if suite.device.simulated else suite.device.name,
             "driver_cuda": suite.device.driver_version,
             "measured_at": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
-            "commit": commit.stdout.strip() or "unknown"}
+            "commit": commit_of(suite)}
 
 
 def write(path, document):

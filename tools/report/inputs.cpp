@@ -9,6 +9,7 @@
 #include <ctime>
 
 #include "analyzer/bounds/bounds.h"
+#include "analyzer/iteration/false_operands.h"
 #include "analyzer/planner/planner.h"
 #include "preload/trace/ending.h"
 #include "preload/trace/identity.h"
@@ -94,11 +95,17 @@ Result<plan::Plan> load_plan(const std::string& path) {
   return plan;
 }
 
-Result<trace::Trace> load_trace(const std::string& path) {
+Result<trace::Trace> load_trace_as_recorded(const std::string& path) {
   const Status is_trace = expect_kind(path, FileKind::trace);
   if (!is_trace.ok()) return is_trace;
   Result<trace::Trace> trace = trace::read_trace(path);
   if (!trace.ok()) return named(path, trace.status());
+  return trace;
+}
+
+Result<trace::Trace> load_trace(const std::string& path) {
+  Result<trace::Trace> trace = load_trace_as_recorded(path);
+  if (trace.ok()) analyzer::drop_false_operands(&trace.value());
   return trace;
 }
 

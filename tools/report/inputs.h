@@ -59,6 +59,8 @@ Result<uint64_t> bound_of_plan(const trace::Trace& trace, const plan::Plan& plan
 Status load(const std::vector<std::string>& paths, LoadedFiles& files);
 // As load, with the kind known; `path` is named in the error.
 Result<plan::Plan> load_plan(const std::string& path);
+// A trace as it is in the file, and one to plan from: without false operands.
+Result<trace::Trace> load_trace_as_recorded(const std::string& path);
 Result<trace::Trace> load_trace(const std::string& path);
 
 }  // namespace reprise::tools

@@ -12,9 +12,14 @@ namespace {
 
 constexpr uint64_t kGuardBytes = 2ull << 20;  // never mapped, after each large block
 
+// Where a driver's first allocation was seen (H200, driver 580): so low that two numbers of 32 bits side by side among
+// a kernel's parameters may be the address of a tensor.
+constexpr uint64_t kLowestAddress = 0x302000000;
+
 uint64_t reserve_addresses(uint64_t* bytes) {
   for (*bytes = kMostReserved; *bytes >= 1ull << 30; *bytes /= 2) {
-    void* base = mmap(nullptr, *bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* base = mmap(reinterpret_cast<void*>(kLowestAddress), *bytes, PROT_NONE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base != MAP_FAILED) return reinterpret_cast<uint64_t>(base);
   }
   *bytes = 0;

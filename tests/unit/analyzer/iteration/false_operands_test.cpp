@@ -1,0 +1,103 @@
+// Two numbers among a kernel's parameters that look like an address: seen with cuBLAS and CUTLASS on an H200.
+#include "analyzer/iteration/false_operands.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "analyzer/iteration/finder.h"
+#include "tests/support/trace_builder.h"
+
+namespace reprise::analyzer {
+namespace {
+
+using namespace testing;
+
+constexpr uint64_t kSevenAndSix = 0x7'0000'0006;
+constexpr uint64_t kPlace = 0x6'ff00'0000;  // 32 MiB from here on hold it
+
+class Program {
+ public:
+  // `words`: what stands at 0, 8, ... of the parameters, whatever operands they are.
+  void launch(const std::string& name, const std::vector<Use>& uses, const std::vector<uint64_t>& words) {
+    builder.launch(name, uses);
+    auto& op = std::get<trace::Op>(trace().events.back());
+    op.parameters.resize(words.size() * 8);
+    std::memcpy(op.parameters.data(), words.data(), op.parameters.size());
+    op.record.parameter_bytes = static_cast<uint32_t>(op.parameters.size());
+  }
+  trace::Trace& trace() { return const_cast<trace::Trace&>(builder.trace()); }
+
+  TraceBuilder builder;
+};
+
+uint64_t operands(const trace::Trace& trace) {
+  uint64_t count = 0;
+  for (const trace::Event& event : trace.events) {
+    if (const auto* op = std::get_if<trace::Op>(&event)) count += op->accesses.size();
+  }
+  return count;
+}
+
+// The tensor of a step lies now here, now there: at every other one where the numbers seem to point.
+Program training(int steps, uint64_t word) {
+  Program program;
+  const uint64_t w = program.builder.allocate(kChunk, trace::Origin::alloc, uint64_t{1} << 40);
+  for (int step = 0; step < steps; ++step) {
+    const bool there = step % 2 == 1;
+    const uint64_t x =
+        program.builder.allocate(16 * kChunk, trace::Origin::alloc, there ? kPlace : kPlace + (uint64_t{1} << 36));
+    const std::vector<Use> two = {reads(w), updates(x)};
+    const std::vector<Use> three = {reads(w), updates(x), {x, 3, word - kPlace, 0}};
+    program.launch("gemm", there ? three : two, {uint64_t{1} << 40, kPlace, word});
+    program.launch("update", {updates(w)}, {uint64_t{1} << 40});
+    program.builder.free(x);
+  }
+  return program;
+}
+
+TEST(FalseOperands, HideAnIterationUntilTheyAreDropped) {
+  Program program = training(7, kSevenAndSix);
+  const auto calls = [](const trace::Trace& trace) {
+    const Result<Iteration> found = find_iteration(make_call_stream(trace), kDefaultMark);
+    return found.ok() ? found.value().call_count : 0;
+  };
+  EXPECT_NE(calls(program.trace()), 4u);
+  const uint64_t before = operands(program.trace());
+  EXPECT_EQ(drop_false_operands(&program.trace()), 3u);
+  EXPECT_EQ(operands(program.trace()), before - 3);
+  EXPECT_EQ(calls(program.trace()), 4u);
+  EXPECT_EQ(drop_false_operands(&program.trace()), 0u);
+}
+
+TEST(FalseOperands, AreNoneWhereMemoryWasAlwaysThere) {
+  Program program;
+  const uint64_t x = program.builder.allocate(16 * kChunk, trace::Origin::alloc, kPlace);
+  for (int step = 0; step < 4; ++step) program.launch("gemm", {{x, 3, kSevenAndSix - kPlace, 0}}, {kSevenAndSix});
+  EXPECT_EQ(drop_false_operands(&program.trace()), 0u);
+  EXPECT_EQ(operands(program.trace()), 4u);
+}
+
+// What a kernel leaves of the launch before in a structure that it does not use may have been an address then.
+TEST(FalseOperands, AreNoAddressesInTheMiddleOfNowhere) {
+  Program program = training(7, kPlace + (24u << 20) + (1u << 20));
+  EXPECT_EQ(drop_false_operands(&program.trace()), 3u) << "0x700900000: below the largest number";
+  program = training(7, kPlace + (5u << 20));
+  EXPECT_EQ(drop_false_operands(&program.trace()), 0u) << "0x6ff500000";
+}
+
+// Each launch is signed as the replay signs it, which finds no operand there.
+TEST(FalseOperands, LeaveTheSignatureOfALaunchWithoutThem) {
+  Program program = training(4, kSevenAndSix);
+  drop_false_operands(&program.trace());
+  std::vector<uint64_t> signatures;
+  for (const trace::Event& event : program.trace().events) {
+    const auto* op = std::get_if<trace::Op>(&event);
+    if (op != nullptr && op->record.function == 1) signatures.push_back(op->record.signature);
+  }
+  ASSERT_EQ(signatures.size(), 4u);
+  for (const uint64_t signature : signatures) EXPECT_EQ(signature, signatures.front());
+}
+
+}  // namespace
+}  // namespace reprise::analyzer
