@@ -62,6 +62,10 @@ struct Workload {
 // The same 100 % of a recording in which nothing can be planned.
 uint64_t peak_of(const trace::Trace& trace, const PlanOptions& options);
 
+// Bytes of a chunk for a plan within the options' budget: larger ones where the budget is large (chunk_size.h). 0:
+// those of the trace, as for a program that goes on in them.
+uint64_t chunk_bytes_for(const trace::Trace& trace, const PlanOptions& options);
+
 // What a share of the peak is in bytes, rounded as runs do.
 uint64_t share_of_peak(const Workload& workload, double fraction);
 

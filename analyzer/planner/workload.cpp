@@ -8,6 +8,7 @@
 
 #include "analyzer/iteration/stretch.h"
 #include "analyzer/taskgraph/footprint.h"
+#include "preload/footprint/chunk_size.h"
 
 namespace reprise::analyzer {
 namespace {
@@ -116,9 +117,22 @@ Result<Workload> make_workload(const trace::Trace& trace, const PlanOptions& opt
   workload.graph = std::move(graph.value());
   const uint64_t held_bytes = held_bytes_of(trace, options);
   complete_workload(workload, held_bytes, options);
-  workload.peak_bytes = peak_footprint(stream, chunk_bytes) + held_bytes;
+  // What the program takes without us does not depend on the chunks that the plan is for.
+  workload.peak_bytes = peak_footprint(stream, std::min(chunk_bytes, chunk_bytes_of(trace, {}))) + held_bytes;
   workload.recorded = true;
   return workload;
+}
+
+uint64_t chunk_bytes_for(const trace::Trace& trace, const PlanOptions& options) {
+  if (options.chunk_bytes != 0) return options.chunk_bytes;
+  if (info_number(trace, "memory.managed", 0) != 0) return 0;  // the program that the plan is for goes on, in chunks
+  const uint64_t granularity = chunk_bytes_of(trace, options);
+  const auto budget =
+      options.budget_bytes != 0
+          ? options.budget_bytes
+          : static_cast<uint64_t>(options.budget_fraction * static_cast<double>(peak_of(trace, options)));
+  const uint64_t chosen = footprint::chunk_bytes_for(granularity, budget, footprint::kChunksInABudget);
+  return chosen == granularity ? 0 : chosen;
 }
 
 uint64_t peak_of(const trace::Trace& trace, const PlanOptions& options) {

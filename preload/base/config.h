@@ -32,6 +32,7 @@ struct Config {
 #undef REPRISE_VARIABLE
   // Is memory managed? A plan knows the budget that it was made for.
   bool manages() const noexcept { return budget.given() || plan != nullptr; }
+  uint64_t plan_chunk_bytes = 0;  // not a variable: what `plan` was made for, as the enforcer has read it
   bool trace_is_private = false;  // not a variable: `trace` is a temporary file of entry's making, to be removed
 };
 

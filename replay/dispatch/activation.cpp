@@ -342,8 +342,8 @@ ResidentTensor* Activation::allocate(uint32_t index, uint64_t allocation) noexce
 bool Activation::clear_range(uint32_t index, CUresult* result) noexcept {
   *result = CUDA_SUCCESS;
   if (!memory_.strict() || plan_index_->plan.tensors[index].chunk_count == 0) return true;
-  if (plan_index_->keeps_mapping[index]) return true;
   const Mapping* const mapping = memory_.mappings.find(base_of(index));
+  if (plan_index_->keeps_mapping[index] && mapping != nullptr) return true;  // gone: it was freed while it was away
   const LaneUses& uses = mapping != nullptr ? mapping->uses : freed_after_[index];
   if (uses.everything()) *result = memory_.lanes.synchronize();
   if (!uses.everything() && !memory_.lanes.complete(uses)) return false;

@@ -11,6 +11,7 @@
 #include "preload/base/address_space.h"
 #include "preload/driver/device_observer.h"
 #include "preload/driver/driver.h"
+#include "preload/footprint/chunk_size.h"
 #include "replay/base/threads.h"
 
 namespace reprise::replay {
@@ -36,6 +37,14 @@ CUresult reserve_arena(uint64_t chunk_bytes, Zone* zone) noexcept {
   return result;
 }
 
+// Chunks are of the size that the given plan was made for. Without one they are larger than need be where that many fit
+// into the budget that what is smaller than half of one weighs little; of a percentage that is not known yet.
+uint64_t chunk_bytes_of(const BudgetRule& rule, uint64_t granularity) noexcept {
+  if (rule.chunk_bytes != 0) return footprint::is_chunk(rule.chunk_bytes, granularity) ? rule.chunk_bytes : granularity;
+  if (rule.bytes == 0 || rule.bytes == kAll) return granularity;
+  return footprint::chunk_bytes_for(granularity, rule.bytes, 2 * footprint::kChunksInABudget);
+}
+
 }  // namespace
 
 Dispatcher::Dispatcher(Shared* shared, BudgetRule rule) noexcept
@@ -51,8 +60,9 @@ CUresult Dispatcher::start(uint64_t host_cap, bool measure) noexcept {
   properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
   properties.location.id = shared_.device;
-  size_t chunk_bytes = 0;
-  CUresult result = driver().cuMemGetAllocationGranularity(&chunk_bytes, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
+  size_t granularity = 0;
+  CUresult result = driver().cuMemGetAllocationGranularity(&granularity, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
+  const uint64_t chunk_bytes = chunk_bytes_of(rule_, granularity);
   if (result == CUDA_SUCCESS) {
     result = reserve_arena(chunk_bytes, &shared_.arena_all);
     if (result != CUDA_SUCCESS) say_short_of_addresses();

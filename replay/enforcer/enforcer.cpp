@@ -341,14 +341,15 @@ CUresult Enforcer::wait_for(Waiter& waiter, LogEntry& entry, const Command& comm
 
 reprise::Handler* reprise::make_enforcer(const Config& config, Recorder* recorder) noexcept {
   Config settings = config;
-  if (!settings.budget.given()) {  // as `reprise replay` does
+  if (settings.plan != nullptr) {
     const Result<plan::Plan> plan = plan::read_plan(settings.plan);
-    if (!plan.ok()) {
+    if (!plan.ok() && !settings.budget.given()) {
       log_line(LogLevel::warn, "%s; the budget would be the plan's, so no memory is managed",
                plan.status().message().c_str());
       return nullptr;
     }
-    settings.budget.bytes = plan.value().budget_bytes;
+    if (plan.ok()) settings.plan_chunk_bytes = plan.value().chunk_bytes;
+    if (!settings.budget.given()) settings.budget.bytes = plan.value().budget_bytes;  // as `reprise replay` does
   }
   auto* const enforcer = new (std::nothrow) replay::Enforcer(settings, recorder);
   if (enforcer == nullptr) log_line(LogLevel::warn, "no memory to manage memory: the program runs without a budget");

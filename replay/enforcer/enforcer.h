@@ -26,8 +26,8 @@ std::string identity_text(uint64_t hash) noexcept;  // 16 hexadecimal digits
 
 // An audit has the whole device: what the driver gives.
 inline BudgetRule budget_rule(const Config& config) noexcept {
-  constexpr uint64_t kAll = uint64_t{1} << 60;
-  return config.audit ? BudgetRule{kAll, 0} : BudgetRule{config.budget.bytes, config.budget.fraction};
+  return config.audit ? BudgetRule{kAll, 0, 0}
+                      : BudgetRule{config.budget.bytes, config.budget.fraction, config.plan_chunk_bytes};
 }
 
 class Enforcer final : public Handler {

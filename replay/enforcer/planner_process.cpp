@@ -197,8 +197,10 @@ void PlannerProcess::ask(const PlanRequest& request, Recorder* recorder, const P
 }
 
 void PlannerProcess::run(const PlanRequest& request, Recorder* recorder, const PlanPlace& place) noexcept {
-  constexpr uint32_t kFlushMilliseconds = 10'000;
-  if (recorder != nullptr && !recorder->flush(kFlushMilliseconds)) {
+  // As long as the planner may take: on a full machine the recording's own thread may stand still for many seconds.
+  constexpr uint64_t kMostMilliseconds = UINT32_MAX;
+  const uint64_t limit = std::min(request.limit_seconds * uint64_t{1000}, kMostMilliseconds);
+  if (recorder != nullptr && !recorder->flush(static_cast<uint32_t>(limit))) {
     message_ = "the recording could not be written";
     answer(PlanState::impossible);
     return;

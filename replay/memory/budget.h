@@ -6,9 +6,12 @@
 
 namespace reprise::replay {
 
+inline constexpr uint64_t kAll = uint64_t{1} << 60;  // as a fixed budget: all that there is
+
 struct BudgetRule {
-  uint64_t bytes = 0;     // fixed budget; 0: percentage
-  double fraction = 0.0;  // of the peak that the program would have without us
+  uint64_t bytes = 0;        // fixed budget; 0: percentage
+  double fraction = 0.0;     // of the peak that the program would have without us
+  uint64_t chunk_bytes = 0;  // that a plan was made for; 0: no plan was given
 };
 
 // The rule, pure: how many chunks may exist. `outside_bytes` is device memory that is not ours to manage;

@@ -44,8 +44,9 @@ struct PlanIndex {
   std::vector<bool> waited_for;          // by vertex: work on another lane waits for it
   std::vector<bool> offloaded;           // by tensor: has an offload vertex
   std::vector<bool> leaves_again;        // by tensor: may be offloaded twice with the same bytes
-  // By tensor, transient ones, for strict safety: its range may stay mapped for good, because while it is alive no
-  // other tensor has its chunks at a time when unseen work might touch it.
+  // By tensor, transient ones, for strict safety: its range may stay mapped while it is there and between its free and
+  // its first use in the next iteration, because no other tensor has its chunks at a time when unseen work might touch
+  // it.
   std::vector<bool> keeps_mapping;
   // By tensor, for audited safety where some ops are not audited: its range stays mapped while its bytes are away.
   std::vector<bool> aliased;

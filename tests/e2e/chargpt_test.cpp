@@ -211,5 +211,35 @@ TEST(Chargpt, SwitchedOffItIsAForwarder) {
   EXPECT_EQ(off.err, plain.err);
 }
 
+// A budget of which more than two thousand chunks would do has larger ones, and a plan says which it is for.
+TEST(Chargpt, LargeBudgetsHaveLargerChunks) {
+  const Scratch scratch;
+  const std::vector<std::string> argv = {built("bin/chargpt"), "--steps", "9"};
+  const Environment small = {{"REPRISE_SIM_GRANULARITY", "4096"}};
+  const auto chunk_of = [](const std::vector<nlohmann::json>& log) {
+    return log.empty() ? int64_t{0} : log.front().value("chunk_bytes", int64_t{0});
+  };
+  const Pair pair = run_both(argv, "18MiB", small);
+  expect_same(pair);
+  EXPECT_EQ(chunk_of(pair.log), 8192);
+  EXPECT_LE(pair.stats["peak_bytes"].get<int64_t>(), 18 << 20);
+
+  const std::string reprise = built("bin/reprise"), trace = scratch.path("a.trace"), log = scratch.path("a.run");
+  const Environment device = merged(simulated_device(), small);
+  std::vector<std::string> command = {reprise, "record", "-o", trace, "--"};
+  command.insert(command.end(), argv.begin(), argv.end());
+  ASSERT_EQ(run(command, device).exit_code, 0);
+  const std::string plan = scratch.path("a.plan");
+  ASSERT_EQ(run({reprise, "plan", trace, "--budget", "60%", "-o", plan}).exit_code, 0);
+  EXPECT_NE(run({reprise, "dump", plan}).out.find(" chunk_bytes=16384 "), std::string::npos);
+  command = {reprise, "replay", "--plan", plan, "--run-log", log, "--"};
+  command.insert(command.end(), argv.begin(), argv.end());
+  const Outcome replayed = run(command, device);
+  EXPECT_EQ(replayed.out, pair.plain.out) << replayed.err;
+  const auto lines = read_run_log(log);
+  EXPECT_EQ(chunk_of(lines), 16384);
+  EXPECT_GT(lines_of(lines, "activate").size(), 0u) << replayed.err;
+}
+
 }  // namespace
 }  // namespace reprise::e2e

@@ -120,7 +120,17 @@ class Planning {
     const auto device = trace.info.find("device.name");
     simulated_ = device != trace.info.end() && device->second == sim::kDeviceName;
     progress_.step("looking for the iteration");
-    return plan_workload(analyzer::make_workload(trace, options), options, output);
+    analyzer::PlanOptions chosen = options;
+    chosen.chunk_bytes = analyzer::chunk_bytes_for(trace, options);
+    Result<analyzer::Workload> workload = analyzer::make_workload(trace, chosen);
+    // What is smaller than half a chunk stays: where the budget is too small for all that, chunks are as small as can
+    // be.
+    if (chosen.chunk_bytes != 0 && workload.ok() &&
+        budget_of(workload.value(), options) < analyzer::least_budget(workload.value())) {
+      chosen.chunk_bytes = 0;
+      workload = analyzer::make_workload(trace, chosen);
+    }
+    return plan_workload(std::move(workload), chosen, output);
   }
 
   Status plan_graph(const analyzer::PlanOptions& options, const std::string& output) {

@@ -9,6 +9,8 @@
 #include <set>
 #include <vector>
 
+#include "preload/footprint/chunk_size.h"
+
 namespace reprise::footprint {
 namespace {
 
@@ -85,6 +87,27 @@ TEST(FootprintTest, SmallOnesShareAndLargeOnesAreRounded) {
   footprint.freed(4, 3 * kBlock + 1);
   footprint.freed(3, kBlock / 2);
   EXPECT_EQ(footprint.bytes(), 0u);
+}
+
+// A chunk takes the driver as long whatever its size, so large budgets have larger ones, and small ones never do.
+TEST(ChunkSize, GrowsWithTheBudgetByPowersOfTwo) {
+  constexpr uint64_t kMiB = 1 << 20;
+  EXPECT_EQ(chunk_bytes_for(2 * kMiB, 0, 1024), 2 * kMiB);
+  EXPECT_EQ(chunk_bytes_for(2 * kMiB, 4096 * kMiB - 1, 1024), 2 * kMiB);
+  EXPECT_EQ(chunk_bytes_for(2 * kMiB, 4096 * kMiB, 1024), 4 * kMiB);
+  EXPECT_EQ(chunk_bytes_for(2 * kMiB, 10'400 * kMiB, 1024), 8 * kMiB);
+  EXPECT_EQ(chunk_bytes_for(2 * kMiB, 10'400 * kMiB, 2048), 4 * kMiB);
+  EXPECT_EQ(chunk_bytes_for(2 * kMiB, uint64_t{1} << 60, 1024), kLargestChunk);
+  EXPECT_EQ(chunk_bytes_for(64 * kMiB, uint64_t{1} << 60, 1024), 64 * kMiB) << "what the device asks for comes first";
+  EXPECT_EQ(chunk_bytes_for(0, uint64_t{1} << 60, 1024), 0u);
+}
+
+TEST(ChunkSize, OfAPlanIsOneThatTheDeviceHas) {
+  EXPECT_TRUE(is_chunk(8 << 20, 2 << 20));
+  EXPECT_TRUE(is_chunk(2 << 20, 2 << 20));
+  EXPECT_FALSE(is_chunk(1 << 20, 2 << 20));
+  EXPECT_FALSE(is_chunk(6 << 20, 2 << 20));
+  EXPECT_FALSE(is_chunk(8 << 20, 0));
 }
 
 }  // namespace

@@ -137,6 +137,31 @@ TEST(PlanIndexTest, AliasesAreForAuditedSafetyAlone) {
   }
 }
 
+// Its mapping is there for the next iteration's tensor, too, but where it comes back to other chunks.
+TEST(PlanIndexTest, WhatComesBackToItsChunksKeepsItsMapping) {
+  for (const bool elsewhere : {false, true}) {
+    plan::Plan plan = small_plan();
+    plan.chunk_count = 6;
+    plan.placements = {{{0, 1}}, {{2, 3}}, {{4, 5}}};
+    plan.tensors[0].home = 0;
+    plan.tensors[1].home = 1;
+    plan.vertices[0].acquires = {{1, 1}};
+    for (const VertexKind kind : {VertexKind::offload, VertexKind::reload}) {
+      plan::Vertex made;
+      made.kind = kind;
+      made.tensor = 1;
+      if (kind == VertexKind::reload) made.acquires = {{1, elsewhere ? 2u : 1u}};
+      made.predecessors = {{kind == VertexKind::offload ? 0u : 4u, plan::EdgeKind::memory, 0}};
+      plan.order.push_back(static_cast<uint32_t>(plan.vertices.size()));
+      plan.vertices.push_back(made);
+    }
+    const Made made = index_of(plan);
+    ASSERT_TRUE(made.ok) << made.why;
+    EXPECT_EQ(made.index.keeps_mapping[1], !elsewhere);
+    EXPECT_FALSE(made.index.keeps_mapping[0]) << "it lives on";
+  }
+}
+
 TEST(PlanIndexTest, RefusesWhatItCannotEnforce) {
   const auto why = [](plan::Plan plan) {
     const Made made = index_of(std::move(plan));
