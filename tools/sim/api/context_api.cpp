@@ -48,11 +48,17 @@ CUresult create(CUcontext* pctx, unsigned flags, CUdevice ordinal) {
   SIM_REQUIRE(pctx != nullptr && are_flags(flags), CUDA_ERROR_INVALID_VALUE);
   Device* device = find_device(ordinal);
   SIM_REQUIRE(device != nullptr, CUDA_ERROR_INVALID_DEVICE);
+  SIM_TRY(Context::process_status());
   Context* context = create_context(*device, flags, false);
   SIM_REQUIRE(context != nullptr, CUDA_ERROR_OUT_OF_MEMORY);
   push(context);
   *pctx = context->handle;
   return CUDA_SUCCESS;
+}
+
+bool primary_lives(Device& device) {
+  const std::lock_guard lock(device.mutex);
+  return device.primary_references > 0;
 }
 
 CUresult synchronize(Context& context) {
@@ -272,6 +278,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext* pctx, CUdevice dev) {
   SIM_REQUIRE(pctx != nullptr, CUDA_ERROR_INVALID_VALUE);
   Device* device = find_device(dev);
   SIM_REQUIRE(device != nullptr, CUDA_ERROR_INVALID_DEVICE);
+  if (!primary_lives(*device)) SIM_TRY(Context::process_status());
   const Context* context = retain_primary(*device);
   SIM_REQUIRE(context != nullptr, CUDA_ERROR_OUT_OF_MEMORY);
   *pctx = context->handle;

@@ -1,6 +1,9 @@
 #include "tests/unit/tools/sim/driver.h"
 
 #include <dlfcn.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -59,6 +62,26 @@ void* symbol(const char* name) {
     std::abort();
   }
   return found;
+bool ran_alone() {
+  if (std::getenv("SIM_TEST_ALONE") != nullptr) return false;
+  const testing::TestInfo& test = *testing::UnitTest::GetInstance()->current_test_info();
+  std::string program = "/proc/self/exe";
+  std::string filter = std::string("--gtest_filter=") + test.test_suite_name() + "." + test.name();
+  char* arguments[] = {program.data(), filter.data(), nullptr};
+  std::vector<char*> variables;
+  for (char** variable = environ; *variable != nullptr; ++variable) variables.push_back(*variable);
+  std::string alone = "SIM_TEST_ALONE=1";
+  variables.push_back(alone.data());
+  variables.push_back(nullptr);
+  std::fflush(nullptr);
+  pid_t child = 0;
+  int status = -1;
+  EXPECT_EQ(0, posix_spawn(&child, program.c_str(), nullptr, nullptr, arguments, variables.data()));
+  if (child > 0) waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << filter << " ended with status " << status;
+  return true;
+}
+
 }
 
 std::string name_of(CUresult result) {
