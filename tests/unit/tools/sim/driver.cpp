@@ -42,6 +42,13 @@ void initialize() {
   static_cast<void>(once);
 }
 
+bool one_context() {
+  static const bool one = !simulated() || std::getenv("SIM_TEST_ONE_CONTEXT") != nullptr;
+  return one;
+}
+
+CUcontext shared_context = nullptr;
+
 }  // namespace
 
 void* control_symbol(const char* name) { return dlsym(library(), name); }
@@ -92,12 +99,26 @@ std::string name_of(CUresult result) {
 void DriverTest::SetUp() {
   initialize();
   ASSERT_CU(CU(cuDeviceGet)(&device_, 0));
-  ASSERT_CU(CU(cuCtxCreate)(&context_, nullptr, 0, device_));
+  if (one_context() && shared_context != nullptr) {
+    context_ = shared_context;
+    ASSERT_CU(CU(cuCtxSetCurrent)(context_));
+  } else {
+    ASSERT_CU(CU(cuCtxCreate)(&context_, nullptr, 0, device_));
+    if (one_context()) shared_context = context_;
+  }
   ASSERT_CU(CU(cuModuleLoad)(&module_, cubin()));
 }
 
 void DriverTest::TearDown() {
-  if (context_ != nullptr) CU(cuCtxDestroy)(context_);
+  if (context_ == nullptr) return;
+  if (!one_context()) {
+    CU(cuCtxDestroy)(context_);
+    return;
+  }
+  // Nothing of this test runs on into the next one.
+  CU(cuCtxSetCurrent)(context_);
+  CU(cuCtxSynchronize)();
+  if (module_ != nullptr) CU(cuModuleUnload)(module_);
 }
 
 CUfunction DriverTest::function(const char* name) {

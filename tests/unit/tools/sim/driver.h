@@ -37,7 +37,9 @@ const char* cubin();
 bool ran_alone();
 inline bool simulated() { return control_symbol("repriseSimGetStats") != nullptr; }
 
-// Each test has a fresh context on device 0, and the module of this folder's kernels.
+// Each test has a context on device 0, and the module of this folder's kernels. The context is a fresh one on the
+// simulated device. A real one takes up to half a second for that, so there all tests of a process share one
+// (SIM_TEST_ONE_CONTEXT=1: on the simulated device, too), and a test that makes kernels fail has a process of its own.
 class DriverTest : public ::testing::Test {
  protected:
   void SetUp() override;
