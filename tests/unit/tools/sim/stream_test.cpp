@@ -274,7 +274,31 @@ TEST_F(Streams, AttributesAreKept) {
   EXPECT_EQ(CU_SYNC_POLICY_YIELD, read.syncPolicy);
 }
 
+// cuda.h of cuStreamWaitValue32: what is ordered by values is to be ordered by events, too, else the order may be
+// wrong, and the program hang. So the write comes first.
 TEST_F(Streams, ValuesInMemoryOrderStreams) {
+  Gate gate;
+  const CUstream one = stream();
+  const CUstream two = stream();
+  const CUevent written = event();
+  const CUdeviceptr word = ints(1, 0);
+  const CUdeviceptr memory = ints(1, 0);
+  ASSERT_CU(hold(gate, one));
+  ASSERT_CU(CU(cuStreamWriteValue32)(one, word, 3, 0));
+  ASSERT_CU(CU(cuEventRecord)(written, one));
+  ASSERT_CU(CU(cuStreamWaitEvent)(two, written, 0));
+  ASSERT_CU(CU(cuStreamWaitValue32)(two, word, 3, CU_STREAM_WAIT_VALUE_GEQ));
+  ASSERT_CU(store(memory, 9, two));
+  EXPECT_EQ(CUDA_ERROR_NOT_READY, CU(cuStreamQuery)(two));
+  gate.open();
+  EXPECT_CU(CU(cuStreamSynchronize)(two));
+  EXPECT_EQ(9, read_ints(memory, 1)[0]);
+  EXPECT_EQ(3, read_ints(word, 1)[0]);
+}
+
+// Driver 580 waits for good here, with the write behind the wait.
+TEST_F(Streams, ValuesAloneOrderStreamsOfTheSimulatedDevice) {
+  if (!simulated()) GTEST_SKIP() << "a real driver may order them otherwise";
   const CUstream one = stream();
   const CUstream two = stream();
   const CUdeviceptr word = ints(1, 0);
