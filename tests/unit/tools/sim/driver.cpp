@@ -62,13 +62,6 @@ const char* cubin() {
   return path;
 }
 
-void* symbol(const char* name) {
-  void* found = dlsym(library(), name);
-  if (found == nullptr) {
-    std::fprintf(stderr, "the driver lacks %s\n", name);
-    std::abort();
-  }
-  return found;
 bool ran_alone() {
   if (std::getenv("SIM_TEST_ALONE") != nullptr) return false;
   const testing::TestInfo& test = *testing::UnitTest::GetInstance()->current_test_info();
@@ -89,6 +82,13 @@ bool ran_alone() {
   return true;
 }
 
+void* symbol(const char* name) {
+  void* found = dlsym(library(), name);
+  if (found == nullptr) {
+    std::fprintf(stderr, "the driver lacks %s\n", name);
+    std::abort();
+  }
+  return found;
 }
 
 std::string name_of(CUresult result) {
@@ -137,6 +137,9 @@ CUdeviceptr DriverTest::ints(size_t count, int value) {
   const CUdeviceptr address = allocate(count * sizeof(int));
   const std::vector<int> values(count, value);
   EXPECT_CU(CU(cuMemcpyHtoD)(address, values.data(), count * sizeof(int)));
+  // It may return before pageable bytes are there ("API synchronization behavior" of the driver API), and streams that
+  // do not block do not wait for them.
+  EXPECT_CU(CU(cuStreamSynchronize)(CU_STREAM_LEGACY));
   return address;
 }
 

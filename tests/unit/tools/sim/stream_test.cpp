@@ -191,6 +191,54 @@ TEST_F(Streams, PageableSourceCanBeReused) {
   EXPECT_EQ(std::vector<int>(16, 3), read_ints(memory, 16));
 }
 
+// "API synchronization behavior" of the driver API: a copy from pageable memory returns once the bytes are staged; they
+// may not be there yet, and streams that do not block do not wait for them. A large copy before it in its direction
+// delays it.
+TEST_F(Streams, AStagedCopyMayEndBehindItsCall) {
+  if (!simulated()) GTEST_SKIP() << "a real driver need not be late";
+  constexpr size_t kLarge = 64u << 20;
+  const CUstream one = stream();
+  const CUdeviceptr large = allocate(kLarge);
+  const CUdeviceptr memory = allocate(64);
+  void* pinned = nullptr;
+  ASSERT_CU(CU(cuMemHostAlloc)(&pinned, kLarge, 0));
+  bool late = false;
+  for (int i = 0; i < 20 && !late; ++i) {  // its thread may be late, too
+    ASSERT_CU(CU(cuMemcpyHtoDAsync)(large, pinned, kLarge, one));
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::vector<int> values(16, i);
+    ASSERT_CU(CU(cuMemcpyHtoD)(memory, values.data(), 64));
+    late = CU(cuStreamQuery)(CU_STREAM_LEGACY) == CUDA_ERROR_NOT_READY;
+    values.assign(16, -1);
+    EXPECT_EQ(std::vector<int>(16, i), read_ints(memory, 16));
+    ASSERT_CU(CU(cuStreamSynchronize)(one));
+  }
+  EXPECT_TRUE(late);
+  ASSERT_CU(CU(cuMemFreeHost)(pinned));
+  ASSERT_CU(CU(cuMemFree)(large));
+}
+
+// ... but it begins when what its stream had before is done. (The CUDA C++ Programming Guide has copies of up to 64 KB
+// asynchronous altogether, so a real driver need not wait.)
+TEST_F(Streams, AStagedCopyWaitsForItsStream) {
+  if (!simulated()) GTEST_SKIP() << "a real driver need not wait";
+  Gate gate;
+  const CUstream blocking = stream(CU_STREAM_DEFAULT);
+  const CUdeviceptr memory = ints(16, 0);
+  ASSERT_CU(hold(gate, blocking));
+  std::atomic<bool> opened{false};
+  std::thread opener([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    opened = true;
+    gate.open();
+  });
+  std::vector<int> values(16, 3);
+  EXPECT_CU(CU(cuMemcpyHtoD)(memory, values.data(), 64));
+  EXPECT_TRUE(opened);
+  opener.join();
+  EXPECT_EQ(values, read_ints(memory, 16));
+}
+
 TEST_F(Streams, PinnedSourceIsReadWhenItsTurnComes) {
   Gate gate;
   const CUstream one = stream();
