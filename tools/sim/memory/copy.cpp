@@ -12,8 +12,8 @@ namespace reprise::sim {
 namespace {
 
 // A pageable source up to this size is copied aside at the call, which returns before the copy is done; for a larger
-// one the call waits.
-constexpr uint64_t kStagedBytes = 64u << 10;
+// one the call waits, though nothing promises that.
+constexpr uint64_t kStagedBytes = 1u << 20;
 
 // Calls visit(destination, source) with the start of each row.
 template <typename Visit>

@@ -199,18 +199,19 @@ TEST_F(Streams, AStagedCopyMayEndBehindItsCall) {
   constexpr size_t kLarge = 64u << 20;
   const CUstream one = stream();
   const CUdeviceptr large = allocate(kLarge);
-  const CUdeviceptr memory = allocate(64);
+  constexpr size_t kInts = 100'000;
+  const CUdeviceptr memory = allocate(4 * kInts);
   void* pinned = nullptr;
   ASSERT_CU(CU(cuMemHostAlloc)(&pinned, kLarge, 0));
   bool late = false;
   for (int i = 0; i < 20 && !late; ++i) {  // its thread may be late, too
     ASSERT_CU(CU(cuMemcpyHtoDAsync)(large, pinned, kLarge, one));
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    std::vector<int> values(16, i);
-    ASSERT_CU(CU(cuMemcpyHtoD)(memory, values.data(), 64));
+    std::vector<int> values(kInts, i);
+    ASSERT_CU(CU(cuMemcpyHtoD)(memory, values.data(), 4 * kInts));
     late = CU(cuStreamQuery)(CU_STREAM_LEGACY) == CUDA_ERROR_NOT_READY;
-    values.assign(16, -1);
-    EXPECT_EQ(std::vector<int>(16, i), read_ints(memory, 16));
+    values.assign(kInts, -1);
+    EXPECT_EQ(std::vector<int>(kInts, i), read_ints(memory, kInts));
     ASSERT_CU(CU(cuStreamSynchronize)(one));
   }
   EXPECT_TRUE(late);
