@@ -111,14 +111,14 @@ void DriverTest::SetUp() {
 
 void DriverTest::TearDown() {
   if (context_ == nullptr) return;
-  if (!one_context()) {
-    CU(cuCtxDestroy)(context_);
-    return;
+  if (one_context()) {  // nothing of this test runs on into the next one
+    CU(cuCtxSetCurrent)(context_);
+    CU(cuCtxSynchronize)();
+    if (module_ != nullptr) CU(cuModuleUnload)(module_);
   }
-  // Nothing of this test runs on into the next one.
-  CU(cuCtxSetCurrent)(context_);
-  CU(cuCtxSynchronize)();
-  if (module_ != nullptr) CU(cuModuleUnload)(module_);
+  // The test may have left others on the thread's stack.
+  for (CUcontext top = nullptr; CU(cuCtxPopCurrent)(&top) == CUDA_SUCCESS;) continue;
+  if (!one_context()) CU(cuCtxDestroy)(context_);
 }
 
 CUfunction DriverTest::function(const char* name) {
