@@ -298,6 +298,7 @@ TEST_F(Streams, FreeWaitsForTheWorkThatUsesTheMemory) {
 TEST_F(Streams, ManyThreadsLaunch) {
   const CUdeviceptr memory = ints(8, 0);
   std::vector<std::thread> threads;
+  threads.reserve(8);
   for (int t = 0; t < 8; ++t) {
     threads.emplace_back([&, t] {
       CU(cuCtxSetCurrent)(context_);
