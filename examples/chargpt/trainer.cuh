@@ -132,6 +132,8 @@ inline double Trainer::check_gradients() {
     check(cudaMemcpy(&value, weight, sizeof value, cudaMemcpyDeviceToHost), "cudaMemcpy");
     const auto loss_at = [&](float shifted) {
       check(cudaMemcpy(weight, &shifted, sizeof shifted, cudaMemcpyHostToDevice), "cudaMemcpy");
+      // It may return before the bytes are there, and the compute stream does not wait for them.
+      check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
       return static_cast<double>(loss_now());
     };
     // Five points; the flatter the loss, the farther they are, so that its difference stands out of rounding.

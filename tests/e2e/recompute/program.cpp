@@ -93,6 +93,8 @@ class Program {
       std::vector<uint32_t> content(weights_.back().bytes / 4);
       for (uint32_t& word : content) word = static_cast<uint32_t>(random());
       CHECK(cuMemcpyHtoD, weights_.back().address, content.data(), content.size() * 4);
+      // It may return before the bytes are there, and streams that do not block do not wait for them.
+      CHECK(cuStreamSynchronize, CU_STREAM_LEGACY);
     }
   }
 

@@ -138,6 +138,8 @@ class Program {
       std::vector<uint32_t> content(persistent_.back().bytes / 4);
       for (auto& word : content) word = static_cast<uint32_t>(random());
       CHECK(cuMemcpyHtoD, persistent_.back().address, content.data(), content.size() * 4);
+      // It may return before the bytes are there, and not all streams wait for the legacy one.
+      CHECK(cuStreamSynchronize, CU_STREAM_LEGACY);
     }
   }
 

@@ -48,11 +48,17 @@ CUresult create(CUcontext* pctx, unsigned flags, CUdevice ordinal) {
   SIM_REQUIRE(pctx != nullptr && are_flags(flags), CUDA_ERROR_INVALID_VALUE);
   Device* device = find_device(ordinal);
   SIM_REQUIRE(device != nullptr, CUDA_ERROR_INVALID_DEVICE);
+  SIM_TRY(Context::process_status());
   Context* context = create_context(*device, flags, false);
   SIM_REQUIRE(context != nullptr, CUDA_ERROR_OUT_OF_MEMORY);
   push(context);
   *pctx = context->handle;
   return CUDA_SUCCESS;
+}
+
+bool primary_lives(Device& device) {
+  const std::lock_guard lock(device.mutex);
+  return device.primary_references > 0;
 }
 
 CUresult synchronize(Context& context) {
@@ -120,6 +126,7 @@ CUresult cuCtxCreate_v4(CUcontext* pctx, CUctxCreateParams* ctxCreateParams, uns
 
 CUresult cuCtxDestroy_v2(CUcontext ctx) {
   SIM_ENTER();
+  SIM_REQUIRE(ctx != nullptr, CUDA_ERROR_INVALID_VALUE);
   Context* context = find_context(ctx);
   SIM_REQUIRE(context != nullptr && !context->primary, CUDA_ERROR_INVALID_CONTEXT);
   if (thread_state.current == context) pop();
@@ -130,6 +137,7 @@ CUresult cuCtxDestroy_v2(CUcontext ctx) {
 
 CUresult cuCtxPushCurrent_v2(CUcontext ctx) {
   SIM_ENTER();
+  SIM_REQUIRE(ctx != nullptr, CUDA_ERROR_INVALID_VALUE);
   Context* context = find_context(ctx);
   SIM_REQUIRE(context != nullptr, CUDA_ERROR_INVALID_CONTEXT);
   push(context);
@@ -231,7 +239,7 @@ CUresult cuCtxSynchronize_v2(CUcontext ctx) {
 
 CUresult cuCtxGetLimit(size_t* pvalue, CUlimit limit) {
   SIM_ENTER_CONTEXT(context);
-  SIM_REQUIRE(pvalue != nullptr, CUDA_ERROR_INVALID_VALUE);
+  SIM_REQUIRE(pvalue != nullptr && limit < CU_LIMIT_MAX, CUDA_ERROR_INVALID_VALUE);
   SIM_REQUIRE(is_limit(limit), CUDA_ERROR_UNSUPPORTED_LIMIT);
   *pvalue = context->limits[limit];
   return CUDA_SUCCESS;
@@ -239,6 +247,7 @@ CUresult cuCtxGetLimit(size_t* pvalue, CUlimit limit) {
 
 CUresult cuCtxSetLimit(CUlimit limit, size_t value) {
   SIM_ENTER_CONTEXT(context);
+  SIM_REQUIRE(limit < CU_LIMIT_MAX, CUDA_ERROR_INVALID_VALUE);
   SIM_REQUIRE(is_limit(limit), CUDA_ERROR_UNSUPPORTED_LIMIT);
   const uint64_t before = bytes_beyond_default(limit, context->limits[limit]);
   const uint64_t after = bytes_beyond_default(limit, value);
@@ -272,6 +281,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext* pctx, CUdevice dev) {
   SIM_REQUIRE(pctx != nullptr, CUDA_ERROR_INVALID_VALUE);
   Device* device = find_device(dev);
   SIM_REQUIRE(device != nullptr, CUDA_ERROR_INVALID_DEVICE);
+  if (!primary_lives(*device)) SIM_TRY(Context::process_status());
   const Context* context = retain_primary(*device);
   SIM_REQUIRE(context != nullptr, CUDA_ERROR_OUT_OF_MEMORY);
   *pctx = context->handle;
@@ -349,7 +359,7 @@ CUresult cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags) {
   SIM_ENTER_CONTEXT(context);
   SIM_REQUIRE(Flags == 0, CUDA_ERROR_INVALID_VALUE);
   const Context* peer = find_context(peerContext);
-  SIM_REQUIRE(peer != nullptr && peer != context, CUDA_ERROR_INVALID_CONTEXT);
+  SIM_REQUIRE(peer != nullptr, CUDA_ERROR_INVALID_CONTEXT);
   SIM_REQUIRE(&peer->device != &context->device, CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
   const std::lock_guard lock(context->device.mutex);
   const uint64_t bit = 1ull << peer->device.ordinal;

@@ -6,12 +6,14 @@
 #include "tools/sim/base/trap.h"
 #include "tools/sim/device/device.h"
 #include "tools/sim/memory/extents.h"
+#include "tools/sim/streams/operations.h"
 
 namespace reprise::sim {
 namespace {
 
-// A pageable source up to this size is copied aside at the call; for a larger one the call waits.
-constexpr uint64_t kStagedBytes = 64u << 10;
+// A pageable source up to this size is copied aside at the call, which returns before the copy is done; for a larger
+// one the call waits, though nothing promises that.
+constexpr uint64_t kStagedBytes = 1u << 20;
 
 // Calls visit(destination, source) with the start of each row.
 template <typename Visit>
@@ -153,6 +155,14 @@ CUresult plan_copy(Context& context, const CopyShape& shape, Side destination, S
   return CUDA_SUCCESS;
 }
 
+// "API synchronization behavior" of the driver API: such a copy begins when its stream has done all that it was given,
+// and the call returns when the bytes are staged.
+static CUresult wait_for_earlier(Context& context, CUstream stream) {
+  Dispatched earlier;
+  const CUresult result = dispatch(context, stream, empty_operation(), &earlier);
+  return result == CUDA_SUCCESS ? wait_dispatched(earlier) : result;
+}
+
 CUresult submit_copy(Context& context, CUstream stream, const CopyPlan& plan, CopyMode mode) {
   if (plan.shape.bytes() == 0) {
     std::shared_ptr<Stream> target;
@@ -165,10 +175,14 @@ CUresult submit_copy(Context& context, CUstream stream, const CopyPlan& plan, Co
   bool wait = mode == CopyMode::synchronous && plan.engine != EngineKind::device_to_device;
   if (plan.host_only || plan.destination_pageable) wait = true;
   if (plan.source_pageable && !captured) {
-    if (plan.shape.source_span() <= kStagedBytes) {
-      operation->stage();
-    } else {
+    if (plan.shape.source_span() > kStagedBytes) {
       wait = true;
+    } else {
+      if (wait && plan.engine == EngineKind::host_to_device) {
+        if (const CUresult result = wait_for_earlier(context, stream); result != CUDA_SUCCESS) return result;
+        wait = false;
+      }
+      operation->stage();
     }
   }
   Dispatched dispatched;

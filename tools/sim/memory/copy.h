@@ -53,7 +53,8 @@ CUresult plan_copy(Context& context, const CopyShape& shape, Side destination, S
 enum class CopyMode : uint8_t { synchronous, asynchronous };
 
 // Dispatches a planned copy with the driver's rules for host memory: pageable sources can be reused on return, pageable
-// destinations are written on return, synchronous copies with the host have ended on return.
+// destinations are written on return, synchronous copies with the host have ended on return but for those of up to 1
+// MiB from pageable memory, which are only staged.
 CUresult submit_copy(Context& context, CUstream stream, const CopyPlan& plan, CopyMode mode);
 
 OperationPointer copy_operation(const CopyPlan& plan);

@@ -13,7 +13,30 @@ namespace {
 
 std::atomic<uint64_t> next_context_id{1};
 
+// Those of which cuda.h says: "This leaves the process in an inconsistent state and any further CUDA work will return
+// the same error. To continue using CUDA, the process must be terminated and relaunched." A failed assertion is none of
+// them: there the context is to be destroyed.
+bool ends_process(CUresult error) {
+  switch (error) {
+    case CUDA_ERROR_CONTAINED:
+    case CUDA_ERROR_ILLEGAL_ADDRESS:
+    case CUDA_ERROR_LAUNCH_TIMEOUT:
+    case CUDA_ERROR_HARDWARE_STACK_ERROR:
+    case CUDA_ERROR_ILLEGAL_INSTRUCTION:
+    case CUDA_ERROR_MISALIGNED_ADDRESS:
+    case CUDA_ERROR_INVALID_ADDRESS_SPACE:
+    case CUDA_ERROR_INVALID_PC:
+    case CUDA_ERROR_LAUNCH_FAILED:
+    case CUDA_ERROR_EXTERNAL_DEVICE:
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
+
+std::atomic<int> Context::process_status_{CUDA_SUCCESS};
 
 ContextTable& contexts() {
   static ContextTable& table = *new ContextTable;
@@ -48,6 +71,8 @@ Context::Context(Device& its_device, uint64_t its_id, unsigned its_flags, bool i
 
 void Context::fail(CUresult error) noexcept {
   int expected = CUDA_SUCCESS;
+  if (ends_process(error)) process_status_.compare_exchange_strong(expected, error, std::memory_order_relaxed);
+  expected = CUDA_SUCCESS;
   status_.compare_exchange_strong(expected, error, std::memory_order_relaxed);
 }
 

@@ -1,6 +1,6 @@
 // A context: the streams of one device that share fate. After a failed kernel every later call on it returns that
-// error. Callers: enter.h, streams, memory. Context objects live as long as the process, so a stale pointer can always
-// be asked.
+// error; where cuda.h says that it ends the process, calls on all contexts do, and none is made any more. Callers:
+// enter.h, streams, memory. Context objects live as long as the process, so a stale pointer can always be asked.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -26,10 +26,19 @@ class Context {
   CUcontext handle = nullptr;
   std::atomic<unsigned> flags;
 
-  // CUDA_SUCCESS, the sticky error, or CUDA_ERROR_CONTEXT_IS_DESTROYED.
-  CUresult status() const noexcept { return static_cast<CUresult>(status_.load(std::memory_order_relaxed)); }
+  // What calls on it answer: CUDA_SUCCESS, the sticky error, its own or the process's, or
+  // CUDA_ERROR_CONTEXT_IS_DESTROYED.
+  CUresult status() const noexcept {
+    const int own = status_.load(std::memory_order_relaxed);
+    return own == CUDA_SUCCESS ? process_status() : static_cast<CUresult>(own);
+  }
+  // CUDA_SUCCESS, or the first error of any context that ended the process.
+  static CUresult process_status() noexcept {
+    return static_cast<CUresult>(process_status_.load(std::memory_order_relaxed));
+  }
   // The first failure stays.
   void fail(CUresult error) noexcept;
+  // Of its own work: what it still has to do is dropped then. That of other contexts goes on.
   bool failed() const noexcept { return status_.load(std::memory_order_relaxed) != CUDA_SUCCESS; }
 
   std::shared_ptr<Stream> legacy();
@@ -63,6 +72,7 @@ class Context {
   std::atomic<uint64_t> peers{0};  // devices whose memory the context may access, a bit each; set under device.mutex
 
  private:
+  static std::atomic<int> process_status_;
   std::atomic<int> status_{CUDA_SUCCESS};
   std::mutex mutex_;
   std::shared_ptr<Stream> legacy_;

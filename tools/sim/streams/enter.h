@@ -30,10 +30,10 @@ inline CUresult enter(const char* function, const void* caller, Context** contex
   return *context == nullptr ? CUDA_ERROR_INVALID_CONTEXT : (*context)->status();
 }
 
-// For functions that need no context: the sticky error of the current one, if there is one.
+// For functions that need no context: the sticky error of the current one, if there is one, or of the process.
 inline CUresult sticky_error() noexcept {
   const Context* context = thread_state.current;
-  return context == nullptr ? CUDA_SUCCESS : context->status();
+  return context == nullptr ? Context::process_status() : context->status();
 }
 
 // For functions that are allowed before cuInit and in callbacks: only injected faults.

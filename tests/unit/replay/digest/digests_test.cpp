@@ -30,7 +30,7 @@ class DigestsTest : public testing::Test {
 
   // Of the first `bytes` bytes, in parts that end at multiples of `part`.
   DigestCell digest(const std::vector<unsigned char>& content, uint64_t part) {
-    EXPECT_EQ(driver().cuMemcpyHtoD(memory_, content.data(), content.size()), CUDA_SUCCESS);
+    EXPECT_EQ(driver().cuMemcpyHtoDAsync(memory_, content.data(), content.size(), stream_), CUDA_SUCCESS);
     const DigestCell cell = digests_.take();
     EXPECT_EQ(digests_.begin(cell, stream_), CUDA_SUCCESS);
     for (uint64_t at = 0; at < content.size(); at += part) {

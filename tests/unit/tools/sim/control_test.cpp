@@ -117,6 +117,7 @@ TEST_F(Control, FaultsNameExactlyOneFunction) {
 }
 
 TEST_F(Control, AKernelFailsLater) {
+  IN_A_PROCESS_OF_ITS_OWN();
   ASSERT_EQ(0, SIM(repriseSimInjectFault)("launch-execution", 2, CUDA_ERROR_LAUNCH_FAILED));
   const CUdeviceptr memory = ints(1, 0);
   EXPECT_CU(add(memory, 1, 1));
@@ -124,6 +125,20 @@ TEST_F(Control, AKernelFailsLater) {
   EXPECT_EQ(CUDA_ERROR_LAUNCH_FAILED, CU(cuCtxSynchronize)());
   CUdeviceptr more = 0;
   EXPECT_EQ(CUDA_ERROR_LAUNCH_FAILED, CU(cuMemAlloc)(&more, 16));
+}
+
+// cuda.h: then the context is to be destroyed; of other errors of kernels, that the process is to be ended.
+TEST_F(Control, AFailedAssertionEndsItsContextAlone) {
+  IN_A_PROCESS_OF_ITS_OWN();
+  ASSERT_EQ(0, SIM(repriseSimInjectFault)("launch-execution", 1, CUDA_ERROR_ASSERT));
+  EXPECT_CU(launch("empty", {}));
+  EXPECT_EQ(CUDA_ERROR_ASSERT, CU(cuCtxSynchronize)());
+  CUcontext other = nullptr;
+  CUdeviceptr memory = 0;
+  ASSERT_CU(CU(cuCtxCreate)(&other, nullptr, 0, device_));
+  EXPECT_CU(CU(cuMemAlloc)(&memory, 16));
+  ASSERT_CU(CU(cuCtxSetCurrent)(context_));
+  EXPECT_EQ(CUDA_ERROR_ASSERT, CU(cuMemAlloc)(&memory, 16));
 }
 
 TEST_F(Control, ActivitiesHaveTheIdsOfTheirCalls) {

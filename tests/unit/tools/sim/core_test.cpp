@@ -80,6 +80,7 @@ TEST_F(Core, GlobalsOfAModule) {
 }
 
 TEST_F(Core, AFaultingKernelBreaksTheContext) {
+  IN_A_PROCESS_OF_ITS_OWN();
   CUdeviceptr nowhere = 0x1000;
   int value = 1;
   ASSERT_CU(launch("store", {&nowhere, &value}));
@@ -87,6 +88,36 @@ TEST_F(Core, AFaultingKernelBreaksTheContext) {
   CUdeviceptr memory = 0;
   EXPECT_EQ(CUDA_ERROR_ILLEGAL_ADDRESS, CU(cuMemAlloc)(&memory, 16));
   EXPECT_EQ(CUDA_ERROR_ILLEGAL_ADDRESS, CU(cuStreamQuery)(nullptr));
+}
+
+// cuda.h: "This leaves the process in an inconsistent state and any further CUDA work will return the same error."
+TEST_F(Core, NoContextIsMadeBehindAFault) {
+  IN_A_PROCESS_OF_ITS_OWN();
+  CUdeviceptr nowhere = 0x1000;
+  int value = 1;
+  ASSERT_CU(launch("store", {&nowhere, &value}));
+  EXPECT_EQ(CUDA_ERROR_ILLEGAL_ADDRESS, CU(cuCtxSynchronize)());
+  CUcontext more = nullptr;
+  EXPECT_EQ(CUDA_ERROR_ILLEGAL_ADDRESS, CU(cuCtxCreate)(&more, nullptr, 0, device_));
+  CU(cuCtxDestroy)(context_);
+  context_ = nullptr;
+  EXPECT_EQ(CUDA_ERROR_ILLEGAL_ADDRESS, CU(cuCtxCreate)(&more, nullptr, 0, device_));
+  EXPECT_EQ(CUDA_ERROR_ILLEGAL_ADDRESS, CU(cuDevicePrimaryCtxRetain)(&more, device_));
+}
+
+TEST_F(Core, AFaultReachesTheContextsThatAreThere) {
+  IN_A_PROCESS_OF_ITS_OWN();
+  CUcontext other = nullptr;
+  ASSERT_CU(CU(cuCtxCreate)(&other, nullptr, 0, device_));
+  CUdeviceptr there = allocate(16);
+  ASSERT_CU(CU(cuCtxSetCurrent)(context_));
+  CUdeviceptr nowhere = 0x1000;
+  int value = 1;
+  ASSERT_CU(launch("store", {&nowhere, &value}));
+  EXPECT_EQ(CUDA_ERROR_ILLEGAL_ADDRESS, CU(cuCtxSynchronize)());
+  ASSERT_CU(CU(cuCtxSetCurrent)(other));
+  EXPECT_EQ(CUDA_ERROR_ILLEGAL_ADDRESS, CU(cuMemsetD8)(there, 1, 16));
+  EXPECT_EQ(CUDA_ERROR_ILLEGAL_ADDRESS, CU(cuCtxSynchronize)());
 }
 
 // The default of CUDA_MODULE_LOADING is LAZY: a handle that nobody asked for by name is of a function that is not

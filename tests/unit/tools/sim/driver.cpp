@@ -1,6 +1,9 @@
 #include "tests/unit/tools/sim/driver.h"
 
 #include <dlfcn.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -39,6 +42,13 @@ void initialize() {
   static_cast<void>(once);
 }
 
+bool one_context() {
+  static const bool one = !simulated() || std::getenv("SIM_TEST_ONE_CONTEXT") != nullptr;
+  return one;
+}
+
+CUcontext shared_context = nullptr;
+
 }  // namespace
 
 void* control_symbol(const char* name) { return dlsym(library(), name); }
@@ -50,6 +60,26 @@ const char* cubin() {
     std::exit(1);
   }
   return path;
+}
+
+bool ran_alone() {
+  if (std::getenv("SIM_TEST_ALONE") != nullptr) return false;
+  const testing::TestInfo& test = *testing::UnitTest::GetInstance()->current_test_info();
+  std::string program = "/proc/self/exe";
+  std::string filter = std::string("--gtest_filter=") + test.test_suite_name() + "." + test.name();
+  char* arguments[] = {program.data(), filter.data(), nullptr};
+  std::vector<char*> variables;
+  for (char** variable = environ; *variable != nullptr; ++variable) variables.push_back(*variable);
+  std::string alone = "SIM_TEST_ALONE=1";
+  variables.push_back(alone.data());
+  variables.push_back(nullptr);
+  std::fflush(nullptr);
+  pid_t child = 0;
+  int status = -1;
+  EXPECT_EQ(0, posix_spawn(&child, program.c_str(), nullptr, nullptr, arguments, variables.data()));
+  if (child > 0) waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << filter << " ended with status " << status;
+  return true;
 }
 
 void* symbol(const char* name) {
@@ -69,12 +99,26 @@ std::string name_of(CUresult result) {
 void DriverTest::SetUp() {
   initialize();
   ASSERT_CU(CU(cuDeviceGet)(&device_, 0));
-  ASSERT_CU(CU(cuCtxCreate)(&context_, nullptr, 0, device_));
+  if (one_context() && shared_context != nullptr) {
+    context_ = shared_context;
+    ASSERT_CU(CU(cuCtxSetCurrent)(context_));
+  } else {
+    ASSERT_CU(CU(cuCtxCreate)(&context_, nullptr, 0, device_));
+    if (one_context()) shared_context = context_;
+  }
   ASSERT_CU(CU(cuModuleLoad)(&module_, cubin()));
 }
 
 void DriverTest::TearDown() {
-  if (context_ != nullptr) CU(cuCtxDestroy)(context_);
+  if (context_ == nullptr) return;
+  if (one_context()) {  // nothing of this test runs on into the next one
+    CU(cuCtxSetCurrent)(context_);
+    CU(cuCtxSynchronize)();
+    if (module_ != nullptr) CU(cuModuleUnload)(module_);
+  }
+  // The test may have left others on the thread's stack.
+  for (CUcontext top = nullptr; CU(cuCtxPopCurrent)(&top) == CUDA_SUCCESS;) continue;
+  if (!one_context()) CU(cuCtxDestroy)(context_);
 }
 
 CUfunction DriverTest::function(const char* name) {
@@ -93,6 +137,9 @@ CUdeviceptr DriverTest::ints(size_t count, int value) {
   const CUdeviceptr address = allocate(count * sizeof(int));
   const std::vector<int> values(count, value);
   EXPECT_CU(CU(cuMemcpyHtoD)(address, values.data(), count * sizeof(int)));
+  // It may return before pageable bytes are there ("API synchronization behavior" of the driver API), and streams that
+  // do not block do not wait for them.
+  EXPECT_CU(CU(cuStreamSynchronize)(CU_STREAM_LEGACY));
   return address;
 }
 

@@ -20,6 +20,9 @@
 
 #define ASSERT_CU(expression) ASSERT_EQ(CUDA_SUCCESS, (expression))
 #define EXPECT_CU(expression) EXPECT_EQ(CUDA_SUCCESS, (expression))
+// The first line of a test that makes a kernel fail: nothing of CUDA works in its process afterwards.
+#define IN_A_PROCESS_OF_ITS_OWN() \
+  if (::reprise::sim_test::ran_alone()) return
 
 namespace reprise::sim_test {
 
@@ -30,9 +33,13 @@ void* symbol(const char* name);
 void* control_symbol(const char* name);
 // This folder's kernels: SIM_TEST_CUBIN, which ctest sets.
 const char* cubin();
+// False in a process that runs the current test alone. Else it starts one, waits for it, and expects that it succeeds.
+bool ran_alone();
 inline bool simulated() { return control_symbol("repriseSimGetStats") != nullptr; }
 
-// Each test has a fresh context on device 0, and the module of this folder's kernels.
+// Each test has a context on device 0, and the module of this folder's kernels. The context is a fresh one on the
+// simulated device. A real one takes up to half a second for that, so there all tests of a process share one
+// (SIM_TEST_ONE_CONTEXT=1: on the simulated device, too), and a test that makes kernels fail has a process of its own.
 class DriverTest : public ::testing::Test {
  protected:
   void SetUp() override;

@@ -79,6 +79,12 @@ TEST(Lookup, UnknownNamesAndOldVersionsAreToldApart) {
   EXPECT_EQ(CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT, status);
   EXPECT_CU(resolver()("", &found, 2000, 0, nullptr));
   EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, resolver()("cuInit", &found, 99000, 0, nullptr));
+}
+
+// cuda.h says of neither what the answer is, and driver 580 reads the name without a look whether there is one.
+TEST(Lookup, WithoutANameOrAPlaceThereIsAnError) {
+  if (!simulated()) GTEST_SKIP() << "a real driver may follow these pointers";
+  void* found = nullptr;
   EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, resolver()(nullptr, &found, 12000, 0, nullptr));
   EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, resolver()("cuInit", nullptr, 12000, 0, nullptr));
 }

@@ -226,10 +226,13 @@ TEST_F(Peer, AccessIsAllowedAndDisallowedOnce) {
   EXPECT_CU(add_over_there(here_));
 }
 
-// From here on kernels fault, which a real driver's process does not outlive.
-TEST_F(Peer, KernelsFaultWithoutAccess) { EXPECT_EQ(CUDA_ERROR_ILLEGAL_ADDRESS, add_over_there(here_)); }
+TEST_F(Peer, KernelsFaultWithoutAccess) {
+  IN_A_PROCESS_OF_ITS_OWN();
+  EXPECT_EQ(CUDA_ERROR_ILLEGAL_ADDRESS, add_over_there(here_));
+}
 
 TEST_F(Peer, KernelsFaultOnceAccessIsDisallowed) {
+  IN_A_PROCESS_OF_ITS_OWN();
   ASSERT_CU(CU(cuCtxSetCurrent)(second_));
   ASSERT_CU(CU(cuCtxEnablePeerAccess)(context_, 0));
   ASSERT_CU(add_over_there(here_));
@@ -239,6 +242,7 @@ TEST_F(Peer, KernelsFaultOnceAccessIsDisallowed) {
 
 // What a context is allowed says nothing of mappings.
 TEST_F(Peer, KernelsFaultOnMappingsWithoutRights) {
+  IN_A_PROCESS_OF_ITS_OWN();
   const CUdeviceptr memory = mapped({0});
   ASSERT_CU(CU(cuCtxSetCurrent)(second_));
   ASSERT_CU(CU(cuCtxEnablePeerAccess)(context_, 0));

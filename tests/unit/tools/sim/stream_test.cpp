@@ -191,6 +191,55 @@ TEST_F(Streams, PageableSourceCanBeReused) {
   EXPECT_EQ(std::vector<int>(16, 3), read_ints(memory, 16));
 }
 
+// "API synchronization behavior" of the driver API: a copy from pageable memory returns once the bytes are staged; they
+// may not be there yet, and streams that do not block do not wait for them. A large copy before it in its direction
+// delays it.
+TEST_F(Streams, AStagedCopyMayEndBehindItsCall) {
+  if (!simulated()) GTEST_SKIP() << "a real driver need not be late";
+  constexpr size_t kLarge = 64u << 20;
+  const CUstream one = stream();
+  const CUdeviceptr large = allocate(kLarge);
+  constexpr size_t kInts = 100'000;
+  const CUdeviceptr memory = allocate(4 * kInts);
+  void* pinned = nullptr;
+  ASSERT_CU(CU(cuMemHostAlloc)(&pinned, kLarge, 0));
+  bool late = false;
+  for (int i = 0; i < 20 && !late; ++i) {  // its thread may be late, too
+    ASSERT_CU(CU(cuMemcpyHtoDAsync)(large, pinned, kLarge, one));
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::vector<int> values(kInts, i);
+    ASSERT_CU(CU(cuMemcpyHtoD)(memory, values.data(), 4 * kInts));
+    late = CU(cuStreamQuery)(CU_STREAM_LEGACY) == CUDA_ERROR_NOT_READY;
+    values.assign(kInts, -1);
+    EXPECT_EQ(std::vector<int>(kInts, i), read_ints(memory, kInts));
+    ASSERT_CU(CU(cuStreamSynchronize)(one));
+  }
+  EXPECT_TRUE(late);
+  ASSERT_CU(CU(cuMemFreeHost)(pinned));
+  ASSERT_CU(CU(cuMemFree)(large));
+}
+
+// ... but it begins when what its stream had before is done. (The CUDA C++ Programming Guide has copies of up to 64 KB
+// asynchronous altogether, so a real driver need not wait.)
+TEST_F(Streams, AStagedCopyWaitsForItsStream) {
+  if (!simulated()) GTEST_SKIP() << "a real driver need not wait";
+  Gate gate;
+  const CUstream blocking = stream(CU_STREAM_DEFAULT);
+  const CUdeviceptr memory = ints(16, 0);
+  ASSERT_CU(hold(gate, blocking));
+  std::atomic<bool> opened{false};
+  std::thread opener([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    opened = true;
+    gate.open();
+  });
+  std::vector<int> values(16, 3);
+  EXPECT_CU(CU(cuMemcpyHtoD)(memory, values.data(), 64));
+  EXPECT_TRUE(opened);
+  opener.join();
+  EXPECT_EQ(values, read_ints(memory, 16));
+}
+
 TEST_F(Streams, PinnedSourceIsReadWhenItsTurnComes) {
   Gate gate;
   const CUstream one = stream();
@@ -249,6 +298,7 @@ TEST_F(Streams, FreeWaitsForTheWorkThatUsesTheMemory) {
 TEST_F(Streams, ManyThreadsLaunch) {
   const CUdeviceptr memory = ints(8, 0);
   std::vector<std::thread> threads;
+  threads.reserve(8);
   for (int t = 0; t < 8; ++t) {
     threads.emplace_back([&, t] {
       CU(cuCtxSetCurrent)(context_);
@@ -274,7 +324,31 @@ TEST_F(Streams, AttributesAreKept) {
   EXPECT_EQ(CU_SYNC_POLICY_YIELD, read.syncPolicy);
 }
 
+// cuda.h of cuStreamWaitValue32: what is ordered by values is to be ordered by events, too, else the order may be
+// wrong, and the program hang. So the write comes first.
 TEST_F(Streams, ValuesInMemoryOrderStreams) {
+  Gate gate;
+  const CUstream one = stream();
+  const CUstream two = stream();
+  const CUevent written = event();
+  const CUdeviceptr word = ints(1, 0);
+  const CUdeviceptr memory = ints(1, 0);
+  ASSERT_CU(hold(gate, one));
+  ASSERT_CU(CU(cuStreamWriteValue32)(one, word, 3, 0));
+  ASSERT_CU(CU(cuEventRecord)(written, one));
+  ASSERT_CU(CU(cuStreamWaitEvent)(two, written, 0));
+  ASSERT_CU(CU(cuStreamWaitValue32)(two, word, 3, CU_STREAM_WAIT_VALUE_GEQ));
+  ASSERT_CU(store(memory, 9, two));
+  EXPECT_EQ(CUDA_ERROR_NOT_READY, CU(cuStreamQuery)(two));
+  gate.open();
+  EXPECT_CU(CU(cuStreamSynchronize)(two));
+  EXPECT_EQ(9, read_ints(memory, 1)[0]);
+  EXPECT_EQ(3, read_ints(word, 1)[0]);
+}
+
+// Driver 580 waits for good here, with the write behind the wait.
+TEST_F(Streams, ValuesAloneOrderStreamsOfTheSimulatedDevice) {
+  if (!simulated()) GTEST_SKIP() << "a real driver may order them otherwise";
   const CUstream one = stream();
   const CUstream two = stream();
   const CUdeviceptr word = ints(1, 0);

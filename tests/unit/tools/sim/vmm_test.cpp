@@ -71,6 +71,7 @@ TEST_F(Vmm, CopiesCrossChunks) {
 }
 
 TEST_F(Vmm, AnUnmappedAddressFaults) {
+  IN_A_PROCESS_OF_ITS_OWN();
   const CUdeviceptr base = reserve(1);
   ASSERT_CU(store(base, 1));
   EXPECT_EQ(CUDA_ERROR_ILLEGAL_ADDRESS, CU(cuCtxSynchronize)());
@@ -78,6 +79,7 @@ TEST_F(Vmm, AnUnmappedAddressFaults) {
 }
 
 TEST_F(Vmm, AMappingWithoutAccessFaults) {
+  IN_A_PROCESS_OF_ITS_OWN();
   const CUdeviceptr base = reserve(1);
   ASSERT_CU(CU(cuMemMap)(base, unit_, 0, create(), 0));
   ASSERT_CU(store(base, 1));
@@ -85,6 +87,7 @@ TEST_F(Vmm, AMappingWithoutAccessFaults) {
 }
 
 TEST_F(Vmm, ReadOnlyMemoryFaultsOnWrites) {
+  IN_A_PROCESS_OF_ITS_OWN();
   const CUdeviceptr base = reserve(1);
   ASSERT_CU(CU(cuMemMap)(base, unit_, 0, create(), 0));
   ASSERT_CU(access(base, 1, CU_MEM_ACCESS_FLAGS_PROT_READ));

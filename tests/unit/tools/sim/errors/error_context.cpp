@@ -46,9 +46,9 @@ std::vector<ErrorCase> context_cases() {
         CASE(cuCtxCreate, "unknown flags", CUDA_ERROR_INVALID_VALUE, &context, nullptr, 0x80000000u, g.device),
         CASE(cuCtxCreate, "no place for the answer", CUDA_ERROR_INVALID_VALUE, nullptr, nullptr, 0, g.device),
         CASE_SIM(cuCtxDestroy, "no context", CUDA_ERROR_INVALID_CONTEXT, kNoContext),
-        CASE(cuCtxDestroy, "the null context", CUDA_ERROR_INVALID_CONTEXT, nullptr),
+        CASE(cuCtxDestroy, "the null context", CUDA_ERROR_INVALID_VALUE, nullptr),
         CASE_SIM(cuCtxSetCurrent, "no context", CUDA_ERROR_INVALID_CONTEXT, kNoContext),
-        CASE(cuCtxPushCurrent, "the null context", CUDA_ERROR_INVALID_CONTEXT, nullptr),
+        CASE(cuCtxPushCurrent, "the null context", CUDA_ERROR_INVALID_VALUE, nullptr),
         CASE(cuCtxGetCurrent, "no place for the answer", CUDA_ERROR_INVALID_VALUE, nullptr),
         CASE(cuCtxGetDevice, "no place for the answer", CUDA_ERROR_INVALID_VALUE, nullptr),
         CASE_DO(cuCtxGetDevice, "no current context", CUDA_ERROR_INVALID_CONTEXT, CU(cuCtxSetCurrent)(nullptr);
@@ -60,13 +60,13 @@ std::vector<ErrorCase> context_cases() {
                 return CU(cuCtxSynchronize)();),
         CASE(cuCtxGetId, "no place for the answer", CUDA_ERROR_INVALID_VALUE, g.context, nullptr),
         CASE_SIM(cuCtxGetId, "no context", CUDA_ERROR_INVALID_CONTEXT, kNoContext, &id),
-        CASE(cuCtxGetLimit, "no such limit", CUDA_ERROR_UNSUPPORTED_LIMIT, &size, static_cast<CUlimit>(10000)),
+        CASE(cuCtxGetLimit, "no such limit", CUDA_ERROR_INVALID_VALUE, &size, static_cast<CUlimit>(10000)),
         CASE(cuCtxGetLimit, "no place for the answer", CUDA_ERROR_INVALID_VALUE, nullptr, CU_LIMIT_STACK_SIZE),
-        CASE(cuCtxSetLimit, "no such limit", CUDA_ERROR_UNSUPPORTED_LIMIT, static_cast<CUlimit>(10000), 1),
+        CASE(cuCtxSetLimit, "no such limit", CUDA_ERROR_INVALID_VALUE, static_cast<CUlimit>(10000), 1),
         CASE(cuCtxSetCacheConfig, "no such preference", CUDA_ERROR_INVALID_VALUE, static_cast<CUfunc_cache>(99)),
         CASE(cuCtxGetFlags, "no place for the answer", CUDA_ERROR_INVALID_VALUE, nullptr),
         CASE(cuCtxEnablePeerAccess, "unknown flags", CUDA_ERROR_INVALID_VALUE, g.context, 1),
-        CASE(cuCtxEnablePeerAccess, "the current context", CUDA_ERROR_INVALID_CONTEXT, g.context, 0),
+        CASE(cuCtxEnablePeerAccess, "the current context", CUDA_ERROR_PEER_ACCESS_UNSUPPORTED, g.context, 0),
   };
 }
 

@@ -35,6 +35,11 @@ class ErrorTable : public DriverTest, public ::testing::WithParamInterface<Error
     CU(cuMemUnmap)(good_.reserved, good_.unit);
     CU(cuMemRelease)(good_.chunk);
     CU(cuMemAddressFree)(good_.reserved, 4 * good_.unit);
+    CU(cuGraphDestroy)(good_.graph);
+    CU(cuMemFreeHost)(good_.pinned);
+    CU(cuMemFree)(good_.memory);
+    CU(cuEventDestroy)(good_.event);
+    CU(cuStreamDestroy)(good_.stream);
     DriverTest::TearDown();
   }
   Good good_;
