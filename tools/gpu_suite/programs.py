@@ -19,7 +19,7 @@ RESULT_LINE = re.compile(r"loss|checksum|weights|evaluation|^iteration \d|^final
 
 def subjects(suite):
     """(name, command, may run on the simulated device)."""
-    small, large = ["--steps", "12"], "--layers 8 --width 512 --heads 8 --context 256 --batch 16 --steps 30".split()
+    small, large = ["--steps", "12"], "--layers 6 --width 384 --heads 6 --context 128 --batch 16 --steps 24".split()
     options = small if suite.device.simulated else large
     yield "chargpt", [suite.build / "bin" / "chargpt", *options], True
     yield "chargpt_static", [suite.build / "bin" / "chargpt_static", *options], False
