@@ -4,6 +4,7 @@
 #include <new>
 
 #include "preload/driver/driver.h"
+#include "preload/driver/free_memory.h"
 #include "preload/start/writer_streams.h"
 
 namespace reprise {
@@ -14,6 +15,7 @@ class Forwarder final : public Handler {
   Forwarder(Recorder* recorder, ActivitySource* activity) noexcept : recorder_(recorder), activity_(activity) {}
 
   CUresult allocate(const AllocateCall& call, CUdeviceptr* address) noexcept override {
+    const MemoryCall counted(this);
     switch (call.origin) {
       case trace::Origin::async:
         return driver().cuMemAllocAsync(address, call.size, call.stream);
@@ -25,16 +27,17 @@ class Forwarder final : public Handler {
   }
 
   CUresult release(const FreeCall& call) noexcept override {
+    const MemoryCall counted(this);
     writers_.forget(call.allocation);
     return call.stream_ordered ? driver().cuMemFreeAsync(call.address, call.stream) : driver().cuMemFree(call.address);
   }
 
   CUresult submit(const Command& command) noexcept override {
     if (reads_back() && !command.captured) writers_.record(command);
-    if (activity_ == nullptr || command.captured) return command.issue(command.payload, command.stream);
-    activity_->push(command.sequence, command.stream);
-    const CUresult result = command.issue(command.payload, command.stream);
-    activity_->pop(command.sequence, command.stream);
+    if (!command.first_of_shape || command.captured) return issue(command);
+    const BeforeTaking before = before_taking();
+    const CUresult result = issue(command);
+    after_taking(before);
     return result;
   }
 
@@ -78,7 +81,22 @@ class Forwarder final : public Handler {
     return driver().cuDeviceTotalMem(bytes, device);
   }
 
+  // What the driver takes around the program's own memory is told to plans, which have to leave room for it. Where
+  // another thread asks for memory meanwhile, what is free says nothing.
+  BeforeTaking before_taking() noexcept override {
+    if (!reads_back() || captures_.load() != 0) return {};
+    const uint64_t ended = memory_calls_ended_.load();
+    if (memory_calls_.load() != ended) return {};
+    return {free_bytes(), ended};
+  }
+  void after_taking(const BeforeTaking& before) noexcept override {
+    if (before.free_bytes == 0) return;
+    const uint64_t after = free_bytes();
+    if (memory_calls_.load() == before.submitted) held_bytes_.fetch_add(taken_by_call(before.free_bytes, after));
+  }
+
   void finish() noexcept override {
+    if (recorder_ != nullptr && held_bytes_.load() != 0) recorder_->info("memory.held_bytes", held_bytes_.load());
     if (activity_ == nullptr) return;
     driver().cuCtxSynchronize();  // what is still running has no end time yet
     collect();
@@ -88,6 +106,27 @@ class Forwarder final : public Handler {
   void abandon() noexcept override { activity_ = nullptr; }
 
  private:
+  // A call that gives the program memory or takes it back, under way.
+  class MemoryCall {
+   public:
+    explicit MemoryCall(Forwarder* forwarder) noexcept : forwarder_(*forwarder) {
+      forwarder_.memory_calls_.fetch_add(1);
+    }
+    ~MemoryCall() { forwarder_.memory_calls_ended_.fetch_add(1); }
+    MemoryCall(const MemoryCall&) = delete;
+    MemoryCall& operator=(const MemoryCall&) = delete;
+
+   private:
+    Forwarder& forwarder_;
+  };
+
+  CUresult issue(const Command& command) noexcept {
+    if (activity_ == nullptr || command.captured) return command.issue(command.payload, command.stream);
+    activity_->push(command.sequence, command.stream);
+    const CUresult result = command.issue(command.payload, command.stream);
+    activity_->pop(command.sequence, command.stream);
+    return result;
+  }
   CUresult collected(CUresult result) noexcept {
     collect();
     return result;
@@ -102,6 +141,9 @@ class Forwarder final : public Handler {
   ActivitySource* activity_;
   std::atomic<bool> collecting_{false};
   std::atomic<int> captures_{0};
+  std::atomic<uint64_t> memory_calls_{0};
+  std::atomic<uint64_t> memory_calls_ended_{0};
+  std::atomic<uint64_t> held_bytes_{0};
   WriterStreams writers_;
 };
 

@@ -12,6 +12,7 @@
 #include "preload/base/runtime.h"
 #include "preload/driver/device_observer.h"
 #include "preload/driver/driver.h"
+#include "preload/driver/free_memory.h"
 #include "preload/driver/resolve.h"
 #include "preload/facts/store.h"
 #include "preload/trace/command_line.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "preload/driver/driver.h"
+#include "preload/driver/free_memory.h"
 
 namespace reprise::replay {
 uint64_t known_budget(const BudgetRule& rule, uint64_t peak_bytes, uint64_t outside_bytes) noexcept {
@@ -21,8 +22,6 @@ namespace {
 // Left to the driver: 902 MiB of kernels were seen (spark-rapids-jni; first launches of cuDF).
 constexpr uint64_t kMostHeadroom = 1u << 30;
 constexpr uint64_t kHeadroomShare = 32;
-// Code and local memory of one call: more is another process's doing.
-constexpr uint64_t kMostOfOneCall = 2ull << 30;
 }  // namespace
 
 void Outside::open() noexcept {
@@ -59,15 +58,5 @@ uint64_t Outside::measure(uint64_t ours, uint64_t given) noexcept {
 void Outside::before_call() noexcept { before_ = free_bytes(); }
 
 void Outside::after_call() noexcept { by_calls_ += taken_by_call(before_, free_bytes()); }
-
-uint64_t free_bytes() noexcept {
-  size_t free = 0;
-  size_t total = 0;
-  return driver().cuMemGetInfo(&free, &total) == CUDA_SUCCESS ? free : 0;
-}
-
-uint64_t taken_by_call(uint64_t free_before, uint64_t free_after) noexcept {
-  return free_after == 0 ? 0 : std::min(free_before - std::min(free_before, free_after), kMostOfOneCall);
-}
 
 }  // namespace reprise::replay

@@ -24,12 +24,6 @@ uint64_t chunk_limit(const BudgetRule& rule, uint64_t chunk_bytes, uint64_t outs
 // The budget in bytes as it is known now, for the planner and for messages.
 uint64_t known_budget(const BudgetRule& rule, uint64_t peak_bytes, uint64_t outside_bytes) noexcept;
 
-// What the device has free for the current context, as all processes leave it; 0: not known.
-uint64_t free_bytes() noexcept;
-// What a call of the driver has taken for itself, by what was free right before and right after it. What other
-// processes take just then counts, too, so the two have to lie close together.
-uint64_t taken_by_call(uint64_t free_before, uint64_t free_after) noexcept;
-
 // Device memory that the program holds around Reprise: module images, pools, other allocations. A device tells only
 // what all processes hold, so of what more is held than at open() as much counts as this program has taken: what it was
 // given by calls that hooks see, and what the device had less after calls by which the driver takes memory than before

@@ -25,7 +25,8 @@ def subjects(suite):
     yield "chargpt_static", [suite.build / "bin" / "chargpt_static", *options], False
     # Long enough to be recorded, planned and replayed; its kernels overwrite every argument with a hash of all of them.
     cubin = suite.build / "bin" / "hash_kernels.cubin"
-    yield "random_program", [suite.build / "bin" / "random_program", cubin, "7", "12"], True
+    larger = [] if suite.device.simulated else ["--max-kib", "16384"]  # a GPU's chunks are of 2 MiB
+    yield "random_program", [suite.build / "bin" / "random_program", cubin, "7", "12" if suite.device.simulated else "40", *larger], True
     script = suite.root / "examples" / "pytorch" / "train_gpt2.py"
     yield "train_gpt2.py", [suite.python, script, "--steps", "20"], False
     # PyTorch's memory operations alone, as tests/e2e/torch_test.cpp has them on the simulated device; tensors of several chunks.
