@@ -12,6 +12,8 @@ namespace {
 
 class Forwarder final : public Handler {
  public:
+  static constexpr uint32_t kMostLooks = 4096;
+
   Forwarder(Recorder* recorder, ActivitySource* activity) noexcept : recorder_(recorder), activity_(activity) {}
 
   CUresult allocate(const AllocateCall& call, CUdeviceptr* address) noexcept override {
@@ -81,10 +83,11 @@ class Forwarder final : public Handler {
     return driver().cuDeviceTotalMem(bytes, device);
   }
 
-  // What the driver takes around the program's own memory is told to plans, which have to leave room for it. Where
+  // What the driver takes around the program's own memory is told to plans, which have to leave room for it: by what is
+  // free around the first calls of their kind, not around each launch of which nothing can be told. Where
   // another thread asks for memory meanwhile, what is free says nothing.
   BeforeTaking before_taking() noexcept override {
-    if (!reads_back() || captures_.load() != 0) return {};
+    if (!reads_back() || captures_.load() != 0 || looks_.fetch_add(1) >= kMostLooks) return {};
     const uint64_t ended = memory_calls_ended_.load();
     if (memory_calls_.load() != ended) return {};
     return {free_bytes(), ended};
@@ -144,6 +147,7 @@ class Forwarder final : public Handler {
   std::atomic<uint64_t> memory_calls_{0};
   std::atomic<uint64_t> memory_calls_ended_{0};
   std::atomic<uint64_t> held_bytes_{0};
+  std::atomic<uint32_t> looks_{0};
   WriterStreams writers_;
 };
 

@@ -47,10 +47,12 @@ void ChunkPool::destroy(ChunkIndex chunk) noexcept {
 }
 
 ChunkIndex ChunkPool::take_free(CUresult* error) noexcept {
-  // While the limit is exceeded, the pager is about to destroy the free chunks: none is handed out.
+  // The one that was given back longest ago: what was freed just now is often allocated again, and finds its range
+  // still mapped where its chunks are free. While the limit is exceeded, the pager is about to destroy the free chunks:
+  // none is handed out.
   while (!free_.empty() && !exceeds_limit()) {
-    const ChunkIndex chunk = free_.back();
-    free_.pop_back();
+    const ChunkIndex chunk = free_.front();
+    free_.pop_front();
     if (!chunks_[chunk].free) continue;
     take(chunk);
     return chunk;
@@ -76,7 +78,7 @@ void ChunkPool::give_back(ChunkIndex chunk) noexcept {
 void ChunkPool::rebuild_free() noexcept {
   free_.clear();
   free_count_ = 0;
-  for (ChunkIndex index = static_cast<ChunkIndex>(chunks_.size()); index-- > 0;) {
+  for (ChunkIndex index = 0; index < chunks_.size(); ++index) {
     Chunk& chunk = chunks_[index];
     chunk.free = chunk.handle != 0 && chunk.occupant == nullptr && !chunk.reserved;
     if (!chunk.free) continue;

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <vector>
 
 #include "replay/memory/uses.h"
@@ -71,7 +72,7 @@ class ChunkPool {
   uint64_t existing_ = 0;
   std::vector<Chunk> chunks_;
   uint64_t free_count_ = 0;
-  std::vector<ChunkIndex> free_;  // candidates, newest last; those that are not `free` any more are skipped
+  std::deque<ChunkIndex> free_;   // candidates, oldest first; those that are not `free` any more are skipped
   std::vector<ChunkIndex> dead_;  // indices without a handle
   std::atomic<uint64_t> bytes_{0};
   std::atomic<uint64_t> peak_bytes_{0};

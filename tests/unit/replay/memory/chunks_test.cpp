@@ -31,7 +31,7 @@ class ChunkPoolTest : public ::testing::Test {
   CUresult refused_ = CUDA_SUCCESS;
 };
 
-TEST_F(ChunkPoolTest, CreatesUpToTheLimitAndReusesTheNewest) {
+TEST_F(ChunkPoolTest, CreatesUpToTheLimitAndReusesTheOldest) {
   EXPECT_EQ(pool_.available(), 3u);
   const ChunkIndex a = take();
   const ChunkIndex b = take();
@@ -44,8 +44,8 @@ TEST_F(ChunkPoolTest, CreatesUpToTheLimitAndReusesTheNewest) {
   pool_.give_back(a);
   pool_.give_back(b);
   driver_.clear();
-  EXPECT_EQ(take(), b);
   EXPECT_EQ(take(), a);
+  EXPECT_EQ(take(), b);
   EXPECT_EQ(driver_.calls(), Calls{});
 }
 
