@@ -7,7 +7,8 @@
 
 namespace reprise::footprint {
 
-inline constexpr uint64_t kChunksInABudget = 1024;  // at least, where chunks are larger than need be
+inline constexpr uint64_t kChunksInABudget = 1024;               // at least, where chunks are larger than need be
+inline constexpr uint64_t kChunksInARun = 2 * kChunksInABudget;  // of which the tensors are not known yet
 inline constexpr uint64_t kLargestChunk = uint64_t{32} << 20;
 
 // The largest power of two times `granularity` of which `budget_bytes` hold `chunks` or more; `granularity` where none.

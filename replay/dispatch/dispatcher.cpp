@@ -42,7 +42,7 @@ CUresult reserve_arena(uint64_t chunk_bytes, Zone* zone) noexcept {
 uint64_t chunk_bytes_of(const BudgetRule& rule, uint64_t granularity) noexcept {
   if (rule.chunk_bytes != 0) return footprint::is_chunk(rule.chunk_bytes, granularity) ? rule.chunk_bytes : granularity;
   if (rule.bytes == 0 || rule.bytes == kAll) return granularity;
-  return footprint::chunk_bytes_for(granularity, rule.bytes, 2 * footprint::kChunksInABudget);
+  return footprint::chunk_bytes_for(granularity, rule.bytes, footprint::kChunksInARun);
 }
 
 }  // namespace

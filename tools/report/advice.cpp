@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "preload/base/room_figures.h"
+#include "preload/footprint/chunk_size.h"
 #include "tools/cli/run_log_value.h"
 #include "tools/cli/sizes.h"
 #include "tools/report/report.h"
@@ -315,6 +316,34 @@ void advise_tensor(const Inputs& inputs, Advices& list) {
                   ""});
 }
 
+// Chunks of a run grow with a budget that it knows when it starts.
+void advise_bytes(const Inputs& inputs, Advices& list) {
+  constexpr uint64_t kCallNs = 20'000;  // of one such call, on an H200 (decision 0037)
+  if (inputs.log == nullptr || inputs.log->budget_percent == 0 || inputs.log->chunk_bytes == 0) return;
+  const RunLog& log = *inputs.log;
+  if (footprint::chunk_bytes_for(log.chunk_bytes, log.budget_bytes, footprint::kChunksInARun) == log.chunk_bytes)
+    return;
+  uint64_t calls = 0;
+  uint64_t planned = 0;
+  for (const RunIteration& iteration : log.iterations) {
+    if (!iteration.planned || !iteration.counted) continue;
+    calls += iteration.vmm_calls;
+    ++planned;
+  }
+  if (planned == 0) return;
+  const uint64_t whole = median_iteration_ns(log, true);
+  const double taken = share(calls / planned * kCallNs, whole);
+  if (taken < 0.1) return;
+  list.push_back(
+      {std::min(taken, 1.0), "Give the budget in bytes",
+       fmt::format("Each planned iteration made {} memory-mapping calls, for chunks of {}. Where one takes {}, as "
+                   "on an H200, that is {} of {}. Chunks are larger, and fewer, where the budget is known from the "
+                   "start; that of a percentage is not.",
+                   calls / planned, format_bytes(log.chunk_bytes), format_duration(kCallNs),
+                   format_duration(calls / planned * kCallNs), format_duration(whole)),
+       "--budget " + typed_bytes(log.budget_bytes)});
+}
+
 void advise_planning_first(const Inputs& inputs, Advices& list) {
   const Facts facts = collect_facts(inputs);
   if (inputs.log == nullptr || inputs.log->mode == "replay" || facts.before_plan_ns == 0) return;
@@ -408,8 +437,9 @@ void advise_unmanaged(const Inputs& inputs, Advices& list) {
 
 Json advice_section(const Inputs& inputs) {
   Advices list;
-  for (const auto rule : {advise_shortage, advise_room, advise_budget, advise_unplanned, advise_full_speed,
-                          advise_smallest, advise_tensor, advise_planning_first, advise_facts, advise_unmanaged}) {
+  for (const auto rule :
+       {advise_shortage, advise_room, advise_budget, advise_unplanned, advise_full_speed, advise_smallest,
+        advise_tensor, advise_bytes, advise_planning_first, advise_facts, advise_unmanaged}) {
     rule(inputs, list);
   }
   std::stable_sort(list.begin(), list.end(), [](const Advice& a, const Advice& b) { return a.worth > b.worth; });

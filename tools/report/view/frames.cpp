@@ -13,9 +13,17 @@ namespace {
 constexpr int kMostLayers = 3;        // of functions that pass on, one behind the other
 constexpr size_t kFewestCallers = 3;  // fewer may be a loop that allocates all by itself
 
+// PyTorch's packages have no names for what is not exported: its allocators, and the wrappers of each operation.
+bool is_nameless_of_pytorch(const std::string& frame) {
+  return frame.rfind("0x", 0) == 0 && frame.find(" (libtorch") != std::string::npos;
+}
+
 bool is_foreign(const std::string& frame) {
-  static constexpr std::array foreign = {"libcuda.so",       "libcudart.so",  "libreprise",        "c10::cuda",
-                                         "CachingAllocator", "at::detail::e", "at::native::empty", "operator new"};
+  static constexpr std::array foreign = {"libcuda.so",        "libcudart.so",   "libreprise",        "c10::cuda",
+                                         "CachingAllocator",  "at::detail::e",  "at::native::empty", "operator new",
+                                         "(libc10_cuda.so)",  "(libc10.so)",    "at::_ops::empty",   "at::empty",
+                                         "at::native::zeros", "at::_ops::zeros"};
+  if (is_nameless_of_pytorch(frame)) return true;
   const bool driver = frame.rfind("cu", 0) == 0 && frame.size() > 4 &&
                       (std::isupper(static_cast<unsigned char>(frame[2])) != 0 || frame.rfind("cuda", 0) == 0);
   return driver || std::any_of(foreign.begin(), foreign.end(),
