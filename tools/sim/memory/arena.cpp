@@ -18,7 +18,7 @@ constexpr uint64_t kLowestAddress = 0x302000000;
 
 uint64_t reserve_addresses(uint64_t* bytes) {
   for (*bytes = kMostReserved; *bytes >= 1ull << 30; *bytes /= 2) {
-    void* base = mmap(reinterpret_cast<void*>(kLowestAddress), *bytes, PROT_NONE,
+    void* base = mmap(reinterpret_cast<void*>(kPlacesRanges ? kLowestAddress : 0), *bytes, PROT_NONE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base != MAP_FAILED) return reinterpret_cast<uint64_t>(base);
   }
