@@ -239,15 +239,10 @@ def run(command, environment, seconds, cwd=None, grace=5):
 
 
 def commit_of(suite):
-    """Of the sources; where they came without their repository, of the program that was built from them."""
-    try:
-        done = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=suite.root, capture_output=True, text=True)
-        if done.returncode == 0 and done.stdout.strip():
-            return done.stdout.strip()
-    except OSError:
-        pass
-    done = subprocess.run([suite.build / "bin" / "reprise", "--version"], capture_output=True, text=True)
-    found = re.search(r"\(([0-9a-f]{7,}[^,)]*)", done.stdout)
+    """Of what is measured: the build may be another than the sources that it lies in."""
+    program = suite.build / "bin" / "reprise"
+    told = subprocess.run([program, "--version"], capture_output=True, text=True).stdout if program.exists() else ""
+    found = re.search(r"\(([0-9a-f]{7,}[^,)]*)", told)
     return found.group(1) if found else "unknown"
 
 
