@@ -159,7 +159,9 @@ TEST_P(Clock, AChainOfShortKernelsTakesTheirSum) {
   }
 }
 
-// ... nor where the program waits for each.
+// ... nor where the program waits for each: what it is late with lies between two kernels, and is little. Now and then
+// the thread sleeps for a lock whose owner does not run, which no clock can tell from a program that sleeps; so the
+// gaps count one by one, and not their sum.
 TEST_P(Clock, WaitingForEachKernelAddsLittle) {
   const CUdeviceptr memory = allocate(1'990'000);
   catch_up();
@@ -170,8 +172,14 @@ TEST_P(Clock, WaitingForEachKernelAddsLittle) {
   const auto now = static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
   const auto seen = records();
   ASSERT_EQ(50u, seen.size());
-  EXPECT_NEAR(100.0, static_cast<double>(seen.back().end_ns - seen.front().start_ns) / 1e6, 5.0);
-  EXPECT_GE(now, seen.back().end_ns);  // the clock is never ahead
+  std::vector<uint64_t> gaps;
+  for (size_t i = 1; i < seen.size(); ++i) {
+    EXPECT_EQ(2 * kMillisecond, length(seen[i]));
+    gaps.push_back(seen[i].start_ns - seen[i - 1].end_ns);
+  }
+  std::sort(gaps.begin(), gaps.end());
+  EXPECT_LT(gaps[gaps.size() * 3 / 4], kMillisecond / 40);  // some 70 us where waking up counts
+  EXPECT_GE(now, seen.back().end_ns);                       // the clock is never ahead
 }
 
 // A kernel whose twin takes far longer than it should ends late, by the clock; what follows catches up.
