@@ -215,6 +215,14 @@ class Simulating {
     return analyzer::share_of_peak(workload_, budget.percent / 100);
   }
 
+  // Are there two sizes among the budgets that differ, and do not where they are rounded, and is this one of them?
+  bool reads_as_another(const Budget& budget) const {
+    const auto alike = [&budget](const Budget& other) {
+      return other.bytes > 0 && other.bytes != budget.bytes && format_bytes(other.bytes) == format_bytes(budget.bytes);
+    };
+    return budget.bytes > 0 && std::any_of(budgets_.begin(), budgets_.end(), alike);
+  }
+
   analyzer::FluidBounds bounds_of(const Budget& budget) {
     const uint64_t bytes = bytes_of(budget);
     if (arguments_.no_fluid || bytes < workload_.minimum_bytes) return {};
@@ -234,6 +242,7 @@ class Simulating {
     row.asked = budget;
     row.policy = policy;
     row.budget_bytes = bytes_of(budget);
+    row.to_the_byte = reads_as_another(budget);
     options.budget_bytes = analyzer::budget_as_run(workload_, row.budget_bytes);
     analyzer::PlanSummary summary;
     const auto start = std::chrono::steady_clock::now();

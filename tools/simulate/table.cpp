@@ -33,7 +33,8 @@ std::string reason_of(const std::string& trouble) {
 }  // namespace
 
 std::string budget_text(const SimulatedRow& row) {
-  const std::string bytes = format_bytes(row.budget_bytes);
+  const std::string bytes =
+      row.to_the_byte ? fmt::format("{} bytes", row.budget_bytes) : format_bytes(row.budget_bytes);
   return row.asked.bytes > 0 ? bytes : fmt::format("{:g}% {}", row.asked.percent, bytes);
 }
 

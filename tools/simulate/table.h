@@ -13,6 +13,7 @@ namespace reprise::tools {
 struct SimulatedRow {
   Budget asked;
   uint64_t budget_bytes = 0;
+  bool to_the_byte = false;  // rounded, it would read as another of the budgets
   std::string policy;
   std::string used;         // the policy whose plan it is: another name when `policy` is auto
   std::string trouble;      // why there is no plan; empty: there is one
@@ -33,7 +34,7 @@ struct SimulatedRow {
   std::optional<double> ssd_years = std::nullopt;  // until the SSD's granted writes are used up
 };
 
-// "50% 20.0 GiB", or bytes where bytes were asked for.
+// "50% 20.0 GiB", or a size where a size was asked for: "20.0 GiB", or to the byte.
 std::string budget_text(const SimulatedRow& row);
 
 // The table line by line, so that rows can be shown as they are ready; the head without its line's end. `disturbed`:

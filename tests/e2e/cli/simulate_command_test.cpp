@@ -57,6 +57,17 @@ TEST_F(SimulateCommand, OneRowForEachBudgetAndPolicy) {
   EXPECT_NE(csv[6].find("lru,lru,8000000,8000000,8000000,100.000,100.000,0,0,0"), std::string::npos) << csv[6];
 }
 
+TEST_F(SimulateCommand, SizesThatRoundAlikeAreShownToTheByte) {
+  const Finished finished =
+      reprise({"simulate", graph(8), "--budget", "8388608,8388609,12MiB,12MiB", "--policy", "lru", "--no-fluid"});
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  const std::vector<std::string> rows = lines(finished.out);
+  ASSERT_EQ(rows.size(), 5u) << finished.out;
+  EXPECT_EQ(rows[1].substr(0, 19), "8388608 bytes      ");
+  EXPECT_EQ(rows[2].substr(0, 19), "8388609 bytes      ");
+  EXPECT_EQ(rows[3].substr(0, 19), "12.0 MiB           ");
+}
+
 // 1 ms for a chunk in each direction and 0.8 ms of kernels: what has to move decides, and the fluid bound knows it.
 TEST_F(SimulateCommand, TheFluidBoundStandsBesideThePlan) {
   const std::string file = graph(8, 100'000);
