@@ -4,6 +4,7 @@
 #include "tools/manual/variables.h"
 
 int main(int argc, char** argv) {
+  reprise::tools::keep_standard_numbers();
   reprise::tools::fail_beyond_file_limit();
   reprise::tools::say_unknown_variables();
   reprise::tools::CommandLine line;

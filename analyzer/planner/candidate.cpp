@@ -53,7 +53,8 @@ std::optional<PlanCandidate> make_candidate(const TaskGraph& tasks, const Machin
 
 bool is_better(const PlanCandidate& a, const PlanCandidate& b, const Machine& machine) {
   const auto rank = [&](const PlanCandidate& c) {
-    return std::tuple(c.layout.remap_count > 0 && machine.remap_ns_per_chunk > 0, c.prediction.iteration_ns,
+    // What mapping costs is in the prediction.
+    return std::tuple(c.prediction.iteration_ns, c.layout.remap_count > 0 && machine.remap_ns_per_chunk > 0,
                       c.schedule.offload_bytes + c.schedule.reload_bytes);
   };
   return rank(a) < rank(b);

@@ -52,7 +52,7 @@ std::optional<PlanCandidate> make_candidate(const TaskGraph& tasks, const std::v
 std::optional<PlanCandidate> make_candidate(const TaskGraph& tasks, const Machine& machine, const Recipe& recipe,
                                             Scheduled scheduled);
 
-// Predicted time first, then bytes moved; a plan without remaps wins over one with them, unless they cost nothing.
+// Predicted time first, in which mapping counts; then one without remaps, where they cost something; then bytes moved.
 bool is_better(const PlanCandidate& a, const PlanCandidate& b, const Machine& machine);
 
 }  // namespace reprise::analyzer

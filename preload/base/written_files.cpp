@@ -1,5 +1,6 @@
 #include "preload/base/written_files.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -62,6 +63,12 @@ bool is_argument(const Place& place) {
   return false;
 }
 
+// Mapped as it is, so that writing to it would end this process.
+const char* own_library() {
+  Dl_info info{};
+  return dladdr(reinterpret_cast<const void*>(&own_library), &info) != 0 ? info.dli_fname : nullptr;
+}
+
 // What the file at `path` is read as; empty: as nothing.
 std::string reader_of(const char* path, const Config& settings) {
   const Place place = place_of(path);
@@ -72,6 +79,7 @@ std::string reader_of(const char* path, const Config& settings) {
   } readers[] = {{settings.plan, "the file of REPRISE_PLAN, which is read"},
                  {settings.driver, "the file of REPRISE_DRIVER, which is read"},
                  {settings.planner, "the file of REPRISE_PLANNER, which is read"},
+                 {own_library(), "the library that is preloaded"},
                  {"/proc/self/exe", "the program's own file"}};
   for (const auto& reader : readers) {
     if (reader.path != nullptr && same(place, place_of(reader.path))) return reader.what;

@@ -23,6 +23,7 @@
 #include "preload/defragment/defragmenter.h"
 #include "preload/driver/driver.h"
 #include "preload/driver/resolve.h"
+#include "preload/files/out_of_the_way.h"
 #include "preload/start/forwarder.h"
 
 namespace reprise {
@@ -70,42 +71,66 @@ void record_machine(Recorder* recorder) {
 // write into its file. The lock goes with the process. true also where the file cannot be locked: the recorder will
 // tell.
 bool claim_trace(const char* path) {
-  const int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+  const int file = move_out_of_the_way(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
   if (file < 0 || flock(file, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return true;
   close(file);
   return false;
 }
 
+// What the user calls the trace: `reprise run` gives a link to the file that was named. `room` holds it.
+const char* name_of_trace(const char* trace, char (&room)[PATH_MAX]) {
+  const ssize_t bytes = readlink(trace, room, sizeof room - 1);
+  if (bytes <= 0) return trace;
+  room[bytes] = '\0';
+  return room;
+}
+
+// A plan is made from what is recorded. An audit plans nothing.
+bool plans(const Config& settings) { return !settings.audit && settings.budget.given() && settings.plan == nullptr; }
+
+// Without the trace where another process writes it: what is planned from then is a private one.
+Config without_taken_trace(Config settings) {
+  if (settings.trace == nullptr || claim_trace(settings.trace)) return settings;
+  char room[PATH_MAX];
+  const char* const name = name_of_trace(settings.trace, room);
+  const bool is_named = name == room || settings.planner == nullptr;  // else a file of the launcher's own
+  if (!plans(settings)) {
+    log_line(LogLevel::warn, "%s is being written by another process; this one is not recorded", name);
+  } else if (is_named) {
+    log_line(LogLevel::warn, "%s is being written by another process; this one is planned from a recording of its own",
+             name);
+  } else {
+    log_line(LogLevel::warn,
+             "another process of this run is recorded; this one is planned from a recording of its own");
+  }
+  settings.trace = nullptr;
+  return settings;
+}
+
 Recorder* open_recorder(const Config& settings) {
   if (settings.trace == nullptr) return nullptr;
-  // `reprise run` gives a link to the file that the user has named.
-  char named[PATH_MAX] = {};
-  if (readlink(settings.trace, named, sizeof named - 1) <= 0) std::snprintf(named, sizeof named, "%s", settings.trace);
-  if (!claim_trace(settings.trace)) {
-    log_line(LogLevel::warn, "%s is being written by another process; this one is not recorded", named);
-    return nullptr;
-  }
   const char* why = "";
   Recorder* recorder = Recorder::open(settings.trace, &why, settings.call_sites);
   if (recorder == nullptr) {
-    log_line(LogLevel::warn, "cannot record into %s: %s; the program runs without", named, why);
+    char room[PATH_MAX];
+    log_line(LogLevel::warn, "cannot record into %s: %s; the program runs without", name_of_trace(settings.trace, room),
+             why);
     return nullptr;
   }
   record_machine(recorder);
   return recorder;
 }
 
-// The path of an open file whose name is taken away: nothing is left of it, however the program ends. Other processes
-// of this user find it there as long as this one lives. The name itself, where there is no /proc.
+// The path of an open file, which is kept, and whose name is taken away: nothing is left of it, however the program
+// ends. Other processes of this user find it there as long as this one lives. The name itself, where there is no /proc.
 char* without_name(const char* path, int file) {
   char link[64];
-  const int high = fcntl(file, F_DUPFD_CLOEXEC, 900);  // out of the way of the program's own
-  std::snprintf(link, sizeof link, "/proc/%ld/fd/%d", static_cast<long>(getpid()), high);
-  if (high >= 0 && access(link, R_OK | W_OK) == 0) {
+  std::snprintf(link, sizeof link, "/proc/%ld/fd/%d", static_cast<long>(getpid()), file);
+  if (access(link, R_OK | W_OK) == 0) {
     unlink(path);
     return strdup(link);
   }
-  if (high >= 0) close(high);
+  close(file);
   return strdup(path);
 }
 
@@ -114,15 +139,13 @@ int temporary_file(char* path, size_t room) {
   const char* const wanted = getenv("TMPDIR");
   const char* const folder = wanted != nullptr && *wanted == '/' ? wanted : "/tmp";
   std::snprintf(path, room, "%s/reprise-%ld-XXXXXX.trace", folder, static_cast<long>(getpid()));
-  const int file = mkstemps(path, 6);
-  return file >= 0 ? file : memfd_create("reprise-trace", MFD_CLOEXEC);
+  const int file = mkostemps(path, 6, O_CLOEXEC);
+  return move_out_of_the_way(file >= 0 ? file : memfd_create("reprise-trace", MFD_CLOEXEC));
 }
 
 // With a budget and nothing to plan from, the calls are recorded into a private file: that is what the planner reads.
-// An audit plans nothing.
 Config with_private_trace(Config settings) {
-  if (settings.audit || !settings.budget.given() || settings.plan != nullptr || settings.trace != nullptr)
-    return settings;
+  if (!plans(settings) || settings.trace != nullptr) return settings;
   char path[4096];
   const int file = temporary_file(path, sizeof path);
   if (file < 0) {
@@ -130,7 +153,7 @@ Config with_private_trace(Config settings) {
     return settings;
   }
   settings.trace = settings.keep ? strdup(path) : without_name(path, file);
-  close(file);
+  if (settings.keep) close(file);
   settings.trace_is_private = settings.trace != nullptr;
   return settings;
 }
@@ -184,7 +207,7 @@ void start_once_only() {
     log_line(LogLevel::warn, "REPRISE_DEFRAGMENT works alone: it is ignored with a budget or a trace");
   }
   mark_internal_thread();  // the questions below are no calls of the program
-  const Config& settings = *new Config(with_private_trace(asked));
+  const Config& settings = *new Config(with_private_trace(without_taken_trace(asked)));
   settings_in_force = &settings;
   detail::runtime.recorder = open_recorder(settings);
   uint8_t flags = 0;

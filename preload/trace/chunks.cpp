@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstring>
 
+#include "preload/files/out_of_the_way.h"
 #include "preload/trace/signature.h"
 
 namespace reprise::trace {
@@ -19,20 +20,11 @@ char* map_bytes(size_t bytes) noexcept {
   return memory == MAP_FAILED ? nullptr : static_cast<char*>(memory);
 }
 
-// Out of the way of the program, which may count on the next descriptor's number or close low ones blindly.
-int move_up(int file) noexcept {
-  const int high = ::fcntl(file, F_DUPFD_CLOEXEC, 900);
-  if (high < 0) return file;
-  ::close(file);
-  return high;
-}
-
 }  // namespace
 
 const char* ChunkFile::open(const char* path) noexcept {
-  file_ = ::open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  file_ = move_out_of_the_way(::open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
   if (file_ < 0) return "cannot open the trace";
-  file_ = move_up(file_);
   struct stat status {};
   if (::fstat(file_, &status) != 0) return "cannot open the trace";
   device_ = status.st_dev;

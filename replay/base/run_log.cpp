@@ -9,6 +9,7 @@
 
 #include "preload/base/file_limit.h"
 #include "preload/base/log.h"
+#include "preload/files/out_of_the_way.h"
 
 namespace reprise::replay {
 namespace {
@@ -63,7 +64,7 @@ std::string RunLogText::end() { return std::move(text_) + "}\n"; }
 void RunLogWriter::open(const char* path, Others others) noexcept {
   if (path == nullptr || path[0] == '\0') return;
   const int truncate = others == Others::none ? O_TRUNC : 0;
-  const int file = ::open(path, O_WRONLY | O_CREAT | truncate | O_CLOEXEC | O_APPEND, 0666);
+  const int file = move_out_of_the_way(::open(path, O_WRONLY | O_CREAT | truncate | O_CLOEXEC | O_APPEND, 0666));
   process_ = static_cast<uint64_t>(getpid());
   if (file < 0) log_line(LogLevel::warn, "cannot write the run log %s: %s", path, std::strerror(errno));
   file_.store(file, std::memory_order_relaxed);

@@ -38,11 +38,15 @@ CUresult reserve_arena(uint64_t chunk_bytes, Zone* zone) noexcept {
 }
 
 // Chunks are of the size that the given plan was made for. Without one they are larger than need be where that many fit
-// into the budget that what is smaller than half of one weighs little; of a percentage that is not known yet.
+// into the budget that what is smaller than half of one weighs little, and into what the device has: a budget may be
+// far larger. Of a percentage that is not known yet. A context must be current.
 uint64_t chunk_bytes_of(const BudgetRule& rule, uint64_t granularity) noexcept {
   if (rule.chunk_bytes != 0) return footprint::is_chunk(rule.chunk_bytes, granularity) ? rule.chunk_bytes : granularity;
   if (rule.bytes == 0 || rule.bytes == kAll) return granularity;
-  return footprint::chunk_bytes_for(granularity, rule.bytes, footprint::kChunksInARun);
+  size_t free_bytes = 0;
+  size_t total = 0;
+  if (driver().cuMemGetInfo(&free_bytes, &total) != CUDA_SUCCESS) return granularity;
+  return footprint::chunk_bytes_for(granularity, std::min<uint64_t>(rule.bytes, free_bytes), footprint::kChunksInARun);
 }
 
 }  // namespace

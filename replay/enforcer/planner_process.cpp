@@ -15,6 +15,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "preload/files/out_of_the_way.h"
 #include "replay/base/threads.h"
 
 extern char** environ;
@@ -137,9 +138,7 @@ class AnswerFile {
  public:
   AnswerFile(const std::string& name, bool keep) : path_(name), keep_(keep) {
     if (!name.empty()) return;
-    const int file = memfd_create("reprise-plan", MFD_CLOEXEC);
-    memory_ = fcntl(file, F_DUPFD_CLOEXEC, 900);  // out of the way of the program's own
-    if (file >= 0) close(file);
+    memory_ = move_out_of_the_way(memfd_create("reprise-plan", MFD_CLOEXEC));
     if (memory_ >= 0) path_ = "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(memory_);
   }
   ~AnswerFile() {
@@ -200,6 +199,11 @@ void PlannerProcess::run(const PlanRequest& request, Recorder* recorder, const P
   // As long as the planner may take: on a full machine the recording's own thread may stand still for many seconds.
   constexpr uint64_t kMostMilliseconds = UINT32_MAX;
   const uint64_t limit = std::min(request.limit_seconds * uint64_t{1000}, kMostMilliseconds);
+  if (limit == 0) {
+    message_ = "no planner runs, as REPRISE_PLAN_LIMIT allows it no time";
+    answer(PlanState::impossible);
+    return;
+  }
   if (recorder != nullptr && !recorder->flush(static_cast<uint32_t>(limit))) {
     message_ = "the recording could not be written";
     answer(PlanState::impossible);

@@ -73,6 +73,13 @@ Status write_file(const std::string& path, const std::string& content) {
   });
 }
 
+void keep_standard_numbers() {
+  for (int file = STDIN_FILENO; file <= STDERR_FILENO; ++file) {
+    // What is lowest is taken first. The wrong way round, so that who reads or writes is told, as of a closed one.
+    if (fcntl(file, F_GETFD) < 0) open("/dev/null", (file == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
+  }
+}
+
 int finish_stdout(int exit_code) {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
   return fail(system_error("stdout", errno, "nothing more was written"));

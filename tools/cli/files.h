@@ -28,6 +28,9 @@ Status write_file(const std::string& path, const std::string& content);
 Status write_whole(const std::string& path, const std::function<Status(const std::string& target)>& write);
 // What was printed has to be there when the process ends: `exit_code`, or 1 and a line.
 int finish_stdout(int exit_code);
+// First of all: where standard input, output or error are closed, no file that is opened gets their number, which would
+// then hold what is printed. Programs that are started find them closed, as they were.
+void keep_standard_numbers();
 Result<std::string> read_file(const std::string& path);
 // A name of our own choosing is never that of a file which is there: `path`, or the first of NAME-2.html, NAME-3.html
 // ... that is free. An empty file holds the place until it is written.

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "preload/base/written_files.h"
+#include "tools/cli/files.h"
 
 namespace reprise::tools {
 namespace {
@@ -36,6 +37,17 @@ Status check_folder(const std::string& path) {
   if (stat(folder.c_str(), &info) != 0) return system_error(path, errno, fmt::format("create {} first", folder));
   if (!S_ISDIR(info.st_mode)) return system_error(path, ENOTDIR, "choose another output file");
   if (access(folder.c_str(), W_OK | X_OK) != 0) return system_error(path, errno, "choose another output file");
+  return {};
+}
+
+// Mapped as they are, by this command or the program, which would end with them.
+Status check_own(const std::string& option, const std::string& path) {
+  const Installation own = installation();
+  for (const std::string& file : {std::string("/proc/self/exe"), own.shim, own.sim_folder + "/libcuda.so.1"}) {
+    if (!is_same_file(path, file)) continue;
+    return {StatusCode::invalid_argument,
+            fmt::format("{} {} is a file of Reprise's own; name another output", option, path)};
+  }
   return {};
 }
 
@@ -72,6 +84,7 @@ Outputs& Outputs::chooses(const std::string& path) {
 }
 
 Status Outputs::check_inputs(const Output& output) const {
+  if (Status status = check_own(output.option, output.path); !status.ok()) return status;
   for (const std::string& input : inputs_) {
     if (!is_same_file(output.path, input)) continue;
     const std::string what =

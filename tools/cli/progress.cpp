@@ -67,7 +67,7 @@ void Progress::begin(std::string_view what, uint64_t done, uint64_t total) {
 void Progress::show() {
   const double seconds = std::chrono::duration<double>(Clock::now() - began_).count();
   const std::string amount = progress_text(done_, total_, seconds);
-  fmt::print(stderr, "\r\x1b[Kreprise: {} ...{}{}", what_, amount.empty() ? "" : " ", amount);
+  std::fputs(fmt::format("\r\x1b[Kreprise: {} ...{}{}", what_, amount.empty() ? "" : " ", amount).c_str(), stderr);
   std::fflush(stderr);
   shown_ = true;
 }
@@ -82,7 +82,7 @@ void Progress::tick() {
 void Progress::clear() {
   const std::lock_guard lock(mutex_);
   if (!shown_) return;
-  fmt::print(stderr, "\r\x1b[K");
+  std::fputs("\r\x1b[K", stderr);
   std::fflush(stderr);
   shown_ = false;
 }

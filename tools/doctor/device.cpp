@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "preload/base/config.h"
 #include "preload/driver/driver.h"
 #include "preload/driver/resolve.h"
 #include "tools/cli/message.h"
@@ -185,6 +186,7 @@ void say_without_driver(bool simulated) {
 }
 
 std::string why_no_calls(bool simulated) {
+  if (disabled()) return "REPRISE_DISABLE is set, so Reprise left the program alone; unset it";
   std::vector<Check> checks;
   if (simulated || check_driver(checks)) return "the program made no CUDA call";
   return fmt::format("{}; {}", checks.back().value, checks.back().advice);

@@ -17,7 +17,7 @@ double slower(const SimulatedRow& row) {
 
 // What to type: a size, and the percentage that was asked for.
 std::string named(const SimulatedRow& row) {
-  std::string size = typed_bytes(row.budget_bytes);
+  std::string size = row.to_the_byte ? std::to_string(row.budget_bytes) : typed_bytes(row.budget_bytes);
   if (row.asked.bytes > 0) return size;
   return fmt::format("{:g}% or {}", row.asked.percent, size);
 }

@@ -329,6 +329,96 @@ TEST_F(Endings, AnAddressSpaceThatIsTooShortIsCalledThat) {
   EXPECT_TRUE(has(outcome.err, "the budget is not enforced")) << outcome.err;
 }
 
+// A descriptor that the program has not has a number that the next file gets: what the program prints would be in it.
+TEST_F(Endings, WhatAProgramPrintsWithoutAnOutputIsInNoFile) {
+  const auto without_output = [](const std::string& command, const Environment& environment) {
+    std::string words;
+    for (const std::string& word : trainer("7")) words += word + " ";
+    return run({"/bin/bash", "-c", command + words + ">&-"}, environment);
+  };
+  Environment launched = simulated_device();
+  launched.erase("LD_LIBRARY_PATH");
+  const Outcome recorded =
+      without_output(built("bin/reprise") + " record --device sim -o " + trace_ + " -- ", launched);
+  EXPECT_EQ(recorded.exit_code, 0) << recorded.err;
+  Environment environment = preloaded("70%");
+  environment["REPRISE_WAIT_FOR_PLAN"] = "1";
+  environment["REPRISE_TRACE"] = scratch_.path("b.trace");
+  environment["REPRISE_RUN_LOG"] = scratch_.path("b.run");
+  without_output("", environment);
+  environment.erase("REPRISE_TRACE");  // a file without a name then
+  environment["REPRISE_RUN_LOG"] = scratch_.path("c.run");
+  without_output("", environment);
+  for (const char* trace : {"a.trace", "b.trace"}) {
+    const Outcome dumped = reprise({"dump", scratch_.path(trace), "-o", "/dev/null"});
+    EXPECT_EQ(dumped.exit_code, 0) << dumped.err;
+  }
+  for (const char* log : {"b.run", "c.run"}) {
+    EXPECT_FALSE(lines_of(read_run_log(scratch_.path(log)), "plan").empty());
+    EXPECT_FALSE(has(read_file(scratch_.path(log)), "step 1 loss"));
+  }
+}
+
+TEST_F(Endings, WhereNobodyCanBeToldTheExitCodeIsTheProgramsAllTheSame) {
+  Environment environment = simulated_device();
+  environment.erase("LD_LIBRARY_PATH");
+  const std::string run_it =
+      built("bin/reprise") + " run --device sim --budget 70% -o " + scratch_.path("a.html") + " -- ";
+  for (const char* where : {"2>&-", "2>/dev/full"}) {
+    EXPECT_EQ(run({"/bin/bash", "-c", run_it + "/bin/sh -c 'exit 7' " + where}, environment).exit_code, 7) << where;
+    EXPECT_EQ(run({"/bin/bash", "-c", built("bin/reprise") + " plan none.trace --budget 1GiB " + where}, environment)
+                  .exit_code,
+              1)
+        << where;
+  }
+}
+
+TEST_F(Endings, ReprisesOwnFilesAreNotWrittenOver) {
+  for (const char* own : {"lib/reprise/libreprise.so", "bin/reprise", "lib/sim/libcuda.so.1"}) {
+    const Outcome outcome =
+        reprise({"run", "--device", "sim", "--budget", "70%", "--run-log", built(own)}, trainer("3"));
+    EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
+    EXPECT_TRUE(has(outcome.err, "is a file of Reprise's own")) << outcome.err;
+  }
+  Environment environment = preloaded("70%");
+  environment["REPRISE_RUN_LOG"] = built("lib/reprise/libreprise.so");
+  const Outcome outcome = run(trainer("3"), environment);
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_TRUE(has(outcome.err, "is the library that is preloaded: no run log is written")) << outcome.err;
+}
+
+TEST_F(Endings, WhoSwitchesRepriseOffIsToldThatItIs) {
+  Environment environment = simulated_device();
+  environment.erase("LD_LIBRARY_PATH");
+  environment["REPRISE_DISABLE"] = "1";
+  std::vector<std::string> words = {built("bin/reprise"), "run", "--device", "sim", "--budget", "70%", "--"};
+  for (const std::string& word : trainer("3")) words.push_back(word);
+  const Outcome outcome = run(words, environment);
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_TRUE(has(outcome.err, "no report: REPRISE_DISABLE is set")) << outcome.err;
+  EXPECT_FALSE(has(outcome.err, "no CUDA call")) << outcome.err;
+  environment = preloaded("50%");
+  environment["REPRISE_PLAN_LIMIT"] = "0";
+  EXPECT_TRUE(has(run(trainer("12"), environment).err, "REPRISE_PLAN_LIMIT allows it no time"));
+}
+
+// Chunks are as large as what the budget comes to on this device makes them: of 20 GiB they would be 8 MiB.
+TEST_F(Endings, ABudgetFarAboveTheDeviceIsPlannedForTheDevice) {
+  Environment environment = simulated_device();
+  environment.erase("LD_LIBRARY_PATH");
+  environment["REPRISE_SIM_MEMORY"] = "40MiB";
+  std::vector<std::string> words = {built("bin/reprise"), "run", "--device", "sim", "--budget", "20GiB"};
+  for (const char* word : {"-o", "a.html", "--run-log", "a.run"}) {
+    words.push_back(word[0] == 'a' ? scratch_.path(word) : word);
+  }
+  for (const std::string& word : {std::string("--"), built("bin/chargpt"), std::string("--batch"), std::string("16"),
+                                  std::string("--steps"), std::string("12")})
+    words.push_back(word);
+  const Outcome outcome = run(words, environment);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_FALSE(lines_of(read_run_log(scratch_.path("a.run")), "plan").empty()) << outcome.err;
+}
+
 // /proc takes no files, whoever asks: as a root that is read-only, or full. The home is there, too.
 TEST_F(Endings, PlansAreMadeWhereNoFileCanBeWritten) {
   Environment environment = preloaded("50%");

@@ -15,6 +15,7 @@
 
 #include "preload/base/file_limit.h"
 #include "preload/driver/sim_abi.h"
+#include "preload/files/out_of_the_way.h"
 #include "tools/sim/base/settings.h"
 #include "tools/sim/device/device.h"
 #include "tools/sim/device/host_time.h"
@@ -56,7 +57,7 @@ class MemoryFile {
  private:
   bool open() {
     const FileLimitGuard guard;
-    file_ = memfd_create("reprise-sim-device", MFD_CLOEXEC);
+    file_ = move_out_of_the_way(memfd_create("reprise-sim-device", MFD_CLOEXEC));
     if (file_ < 0 || ftruncate(file_, static_cast<off_t>(kFileBytes)) != 0) {
       const int error = errno;
       if (file_ >= 0) close(file_);

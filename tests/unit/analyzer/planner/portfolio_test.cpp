@@ -91,5 +91,18 @@ TEST(Portfolio, SparesAChunkWhereStaysOverTheStartFindNone) {
   EXPECT_FALSE(was_asked(0, true));  // an op needs one
 }
 
+// What mapping takes is in the predicted time: a plan that maps and is faster all the same is the better one.
+TEST(Candidates, TheFasterOneIsBetterHoweverOftenItMaps) {
+  PlanCandidate homes;
+  homes.prediction.iteration_ns = 1000;
+  PlanCandidate maps = homes;
+  maps.layout.remap_count = 3;
+  Machine machine;
+  ASSERT_GT(machine.remap_ns_per_chunk, 0u);
+  EXPECT_TRUE(is_better(homes, maps, machine));
+  maps.prediction.iteration_ns = 999;
+  EXPECT_TRUE(is_better(maps, homes, machine));
+}
+
 }  // namespace
 }  // namespace reprise::analyzer
