@@ -7,6 +7,7 @@
 
 #include <cstring>
 
+#include "preload/driver/device_observer.h"
 #include "preload/exports/rows.h"
 #include "tests/unit/preload/scripted/recording_handler.h"
 #include "tests/unit/preload/scripted/scripted.h"
@@ -116,6 +117,9 @@ class NewerDriver : public testing::Test {
   }
   CUdriverProcAddressQueryResult status_ = CU_GET_PROC_ADDRESS_SUCCESS;
 };
+
+// Only the simulated device knows how many mappings it may have.
+TEST_F(NewerDriver, TellsNoLimitOfMappings) { EXPECT_EQ(most_mappings(), UINT64_MAX); }
 
 TEST_F(NewerDriver, IsItselfWhereNothingIsManagedOrRecorded) {
   scripted().procaddress("scripted_reset");

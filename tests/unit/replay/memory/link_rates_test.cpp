@@ -33,7 +33,7 @@ uint64_t now_ns = 0;
 std::map<CUevent, uint64_t> recorded;
 CUresult copy_on_waking_link(CUdeviceptr, const void*, size_t, CUstream) {
   constexpr uint64_t kAwake = 250'000;
-  now_ns += (copies_before++ < 12 ? 4 : 1) * kAwake;
+  now_ns += (copies_before++ < 30 ? 4 : 1) * kAwake;
   return CUDA_SUCCESS;
 }
 
