@@ -38,21 +38,6 @@ std::string of_peak(uint64_t bytes, uint64_t peak) {
   return peak < bytes ? "" : fmt::format(" ({} of the peak)", whole_percent(bytes, peak));
 }
 
-// Time at a budget, between the planned ones.
-uint64_t time_at(const BudgetCurve& curve, uint64_t budget) {
-  if (curve.points.empty() || budget < curve.points.front().budget_bytes) return 0;
-  const BudgetPoint* before = &curve.points.front();
-  for (const BudgetPoint& one : curve.points) {
-    if (one.budget_bytes > budget) {
-      const double part = share(budget - before->budget_bytes, one.budget_bytes - before->budget_bytes);
-      const double change = static_cast<double>(one.time_ns) - static_cast<double>(before->time_ns);
-      return static_cast<uint64_t>(static_cast<double>(before->time_ns) + part * change);
-    }
-    before = &one;
-  }
-  return before->time_ns;
-}
-
 // No plan fits into what the device had room for.
 bool lacked_room(const RunLog& log) {
   return !log.reasons.empty() && tools::says(log.reasons.back().cause, run_log::on_demand::no_room);

@@ -324,8 +324,8 @@ report::Inputs LoadedFiles::examined() {
       result.one_loop = planned && report::is_nearly_all(found, log ? &*log : nullptr, own);
       const report::KernelTimes times = report::kernel_times(found, plan ? &*plan : nullptr, log ? &*log : nullptr);
       if (planned) {
-        result.curve =
-            report::budget_curve(times.has_own ? times.own : times.recorded, options.safety, kCurveMilliseconds);
+        result.curve = report::budget_curve(times.has_own ? times.own : times.recorded, options.safety,
+                                            kCurveMilliseconds, plan ? &*plan : nullptr);
       }
       result.curve.whose_times = times.whose;
       belong_together = is_its_iteration(found);
