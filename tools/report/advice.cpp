@@ -49,9 +49,10 @@ uint64_t room_for_budgets(const Inputs& inputs) {
   return less ? inputs.log->room->room : UINT64_MAX;
 }
 
-// Nothing ran by a plan, and not because one call alone was too much.
+// Nothing ran by a plan, and not because one call alone was too much, or the program itself.
 bool is_unplanned(const Inputs& inputs) {
-  return inputs.log != nullptr && inputs.log->iterations_planned == 0 && inputs.log->shortages.empty();
+  return inputs.log != nullptr && inputs.log->iterations_planned == 0 && inputs.log->shortages.empty() &&
+         !died_of_full_host(inputs);
 }
 
 // Who holds it, where others do.
@@ -81,6 +82,26 @@ void advise_shortage(const Inputs& inputs, Advices& list) {
                               "program did not come to, may need more.",
                               most.call, format_bytes(most.needed_bytes)),
                   "--budget " + typed_bytes(least)});
+}
+
+// Of one that went on the same may be of use: it frees what it can do without then.
+void advise_host_memory(const Inputs& inputs, Advices& list) {
+  if (inputs.log == nullptr || !inputs.log->host_full) return;
+  const RunHostFull& full = *inputs.log->host_full;
+  const double worth = died_of_full_host(inputs) ? 4 : 0.4;
+  std::string why = full_host_words(full);
+  why[0] = 'W';
+  if (full.needed_bytes <= full.host_bytes) {
+    list.push_back(
+        {worth, "Run it where the host has more memory", why + ". A larger --budget leaves less to keep there.", ""});
+    return;
+  }
+  list.push_back({worth,
+                  fmt::format("Allow at least {} of host memory, or a larger budget", format_bytes(full.needed_bytes)),
+                  fmt::format("{}. What the program did not come to may need more; without --host-memory 80 % of what "
+                              "the host has available are allowed.",
+                              why),
+                  "--host-memory " + typed_bytes(full.needed_bytes)});
 }
 
 // Why is said where it is told what happened.
@@ -423,8 +444,8 @@ void advise_unmanaged(const Inputs& inputs, Advices& list) {
 Json advice_section(const Inputs& inputs) {
   Advices list;
   for (const auto rule :
-       {advise_shortage, advise_room, advise_budget, advise_unplanned, advise_full_speed, advise_smallest,
-        advise_tensor, advise_bytes, advise_planning_first, advise_facts, advise_unmanaged}) {
+       {advise_shortage, advise_host_memory, advise_room, advise_budget, advise_unplanned, advise_full_speed,
+        advise_smallest, advise_tensor, advise_bytes, advise_planning_first, advise_facts, advise_unmanaged}) {
     rule(inputs, list);
   }
   std::stable_sort(list.begin(), list.end(), [](const Advice& a, const Advice& b) { return a.worth > b.worth; });

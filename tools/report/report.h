@@ -65,6 +65,11 @@ std::string plan_is_lacking(const Inputs& inputs);
 // Was there a plan, in force or not? Then why there was none before does not matter.
 bool has_plans(const RunLog& log);
 
+// The program ended with an error, and host memory had been full: not for want of repetition, then.
+bool died_of_full_host(const Inputs& inputs);
+// How much of it was needed, as a clause.
+std::string full_host_words(const RunHostFull& full);
+
 // Of a run in which no iteration was planned: why, as a clause, by what the run log says.
 std::string why_unplanned(const Inputs& inputs);
 

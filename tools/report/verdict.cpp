@@ -55,7 +55,10 @@ Json verdict_of_run(const Inputs& inputs, const Facts& facts) {
         known ? fmt::format("The program ended with {}; until then it used {} of device memory", inputs.ending,
                             format_bytes(facts.peak_actual))
               : fmt::format("The program ended with {} before it could say what it used", inputs.ending);
-    if (log.shortages.empty()) return verdict("bad", used + ".");
+    if (log.shortages.empty()) {
+      return verdict("bad",
+                     used + (log.host_full ? ". It got no memory: " + full_host_words(*log.host_full) : "") + ".");
+    }
     const RunShortage& last = log.shortages.back();
     if (last.least_bytes == 0) {
       return verdict(
