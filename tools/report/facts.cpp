@@ -1,10 +1,13 @@
 // The numbers that several sections of the report name.
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "tools/cli/sizes.h"
 #include "tools/report/report.h"
 #include "tools/report/view/residency.h"
 #include "tools/report/view/timeline.h"
+#include "tools/report/view/travels.h"
 #include "tools/report/view/waits.h"
 
 namespace reprise::report {
@@ -76,6 +79,19 @@ std::optional<uint64_t> measured_gaps(const Inputs& inputs) {
   const Timeline measured = measured_timeline(*inputs.plan, *inputs.log);
   if (measured.bars.empty()) return std::nullopt;
   return sum_waits(*inputs.plan, measured).transfer_ns;
+}
+
+uint64_t left_of_planned_copies(const Inputs& inputs) {
+  if (inputs.plan == nullptr || inputs.log == nullptr) return 0;
+  uint64_t count = 0;
+  uint64_t spared = 0;
+  for (const RunIteration& it : inputs.log->iterations) {
+    if (!it.planned) continue;
+    ++count;
+    spared += it.spared_bytes;
+  }
+  const uint64_t known_before = spared_by(*inputs.plan).clean_bytes;
+  return count == 0 ? 0 : spared / count - std::min(spared / count, known_before);
 }
 
 std::string small_percent(double share) {

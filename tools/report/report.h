@@ -137,6 +137,8 @@ double stall_share(const RunLog& log);
 // and costs of tensors add up. It is of one iteration, and of what the device saw, not of what the program had
 // submitted.
 std::optional<uint64_t> measured_gaps(const Inputs& inputs);
+// Of what the plan moves in an iteration, what this run left without a copy on average, as the host had the same bytes.
+uint64_t left_of_planned_copies(const Inputs& inputs);
 // "0.4 %"; only what is 0 is shown as that.
 std::string small_percent(double share);
 // "63 %", of 62.5 on; nothing of nothing is 0.

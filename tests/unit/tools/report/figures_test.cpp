@@ -34,6 +34,26 @@ TEST(Figures, MappingCallsAreAPredictionWithTrustedSafetyAlone) {
   }
 }
 
+// The table of tensors is of the plan, the card of the run: where the two differ by copies that were left out, both say
+// so.
+TEST(Figures, WhatARunMovedLessThanPlannedIsSaid) {
+  Sample sample;
+  const auto card = [&] { return headline_section(sample.inputs()).dump(); };
+  EXPECT_EQ(card().find("less than planned"), std::string::npos) << card();
+  EXPECT_EQ(tensor_table_section(sample.inputs()).at("left_bytes"), 0);
+  for (RunIteration& it : sample.log.iterations) {
+    if (!it.planned) continue;
+    it.spared_bytes = 3 << 20;
+    it.offload_bytes -= 3 << 20;
+  }
+  EXPECT_NE(card().find("1.0 MiB out, 4.0 MiB back; 3.0 MiB less than planned, as the host had them already;"),
+            std::string::npos)
+      << card();
+  EXPECT_EQ(tensor_table_section(sample.inputs()).at("left_bytes"), 3 << 20);
+  for (plan::Vertex& vertex : sample.plan.vertices) vertex.clean = vertex.kind == plan::VertexKind::offload;
+  EXPECT_EQ(card().find("less than planned"), std::string::npos) << "the plan knew: " << card();
+}
+
 // In the verdict and in the card.
 TEST(Figures, APercentageIsRoundedOneWay) {
   EXPECT_EQ(whole_percent(5, 8), "63 %");
