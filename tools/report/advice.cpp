@@ -35,7 +35,7 @@ double share(uint64_t part, uint64_t whole) {
 }
 
 std::string of_peak(uint64_t bytes, uint64_t peak) {
-  return peak < bytes ? "" : fmt::format(" ({} of the peak)", whole_percent(bytes, peak));
+  return peak < bytes ? "" : fmt::format(" ({} of the peak)", percent_that_holds(bytes, peak));
 }
 
 // No plan fits into what the device had room for.

@@ -103,6 +103,16 @@ std::string whole_percent(uint64_t part, uint64_t whole) {
   return fmt::format("{} %", whole == 0 ? 0 : (100 * part + whole / 2) / whole);
 }
 
+std::string percent_that_holds(uint64_t part, uint64_t whole) {
+  uint64_t percent = whole == 0 ? 0 : 100 * part / whole;
+  // As budgets in per cent are made bytes.
+  const auto bytes = [&] {
+    return static_cast<uint64_t>(static_cast<double>(percent) / 100 * static_cast<double>(whole));
+  };
+  while (percent < 100 && bytes() < part) ++percent;
+  return fmt::format("{} %", percent);
+}
+
 uint64_t planned_peak(const plan::Plan& plan) { return plan.chunk_count * plan.chunk_bytes + plan.reserved_bytes; }
 
 std::string peak_words(uint64_t after, uint64_t before) {

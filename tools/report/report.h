@@ -143,6 +143,8 @@ uint64_t left_of_planned_copies(const Inputs& inputs);
 std::string small_percent(double share);
 // "63 %", of 62.5 on; nothing of nothing is 0.
 std::string whole_percent(uint64_t part, uint64_t whole);
+// "46 %", of 45.1 on: the least one that, typed as a budget, is no less than the part.
+std::string percent_that_holds(uint64_t part, uint64_t whole);
 // What a plan takes of the device, as its report and `reprise plan` say it.
 uint64_t planned_peak(const plan::Plan& plan);
 // "44.0 MiB instead of 48.0 MiB", or "... for tensors of ..." where rounding to chunks took more than was saved.

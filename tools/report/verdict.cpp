@@ -112,10 +112,10 @@ Json verdict_section(const Inputs& inputs) {
   }
   if (inputs.minimum_bytes > 0 && inputs.minimum_bytes < facts.peak_before) {
     const char* const what = inputs.one_loop ? "a plan could bring it down" : "a plan could bring one iteration down";
-    return verdict(
-        "good", fmt::format("The program used {} at most; {} to {} ({}).{}", format_bytes(facts.peak_before), what,
-                            format_bytes(inputs.minimum_bytes), whole_percent(inputs.minimum_bytes, facts.peak_before),
-                            share_of_program(inputs)));
+    return verdict("good",
+                   fmt::format("The program used {} at most; {} to {} ({}).{}", format_bytes(facts.peak_before), what,
+                               format_bytes(inputs.minimum_bytes),
+                               percent_that_holds(inputs.minimum_bytes, facts.peak_before), share_of_program(inputs)));
   }
   return verdict("note", fmt::format("The program used {} of device memory at most.", format_bytes(facts.peak_before)));
 }

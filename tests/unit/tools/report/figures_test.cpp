@@ -34,6 +34,28 @@ TEST(Figures, MappingCallsAreAPredictionWithTrustedSafetyAlone) {
   }
 }
 
+// A smallest budget that is given in per cent is typed so: rounded down it would be too small.
+TEST(Figures, APercentageOfASmallestBudgetIsOneThatIsEnough) {
+  EXPECT_EQ(percent_that_holds(30 << 20, 66 << 20), "46 %") << "45.5";
+  EXPECT_EQ(percent_that_holds(301, 1000), "31 %");
+  EXPECT_EQ(percent_that_holds(300, 1000), "30 %");
+  EXPECT_EQ(percent_that_holds(1000, 1000), "100 %");
+  EXPECT_EQ(percent_that_holds(0, 0), "0 %");
+  for (uint64_t part = 1; part <= 100; ++part) {
+    const uint64_t percent = std::stoull(percent_that_holds(part, 100));
+    EXPECT_GE(static_cast<uint64_t>(static_cast<double>(percent) / 100 * 100.0), part) << "0.29 * 100 is below 29";
+  }
+  Sample sample;
+  Inputs inputs = sample.inputs();
+  inputs.minimum_bytes = inputs.curve.full_speed_bytes = (uint64_t{12} << 20) / 1000 * 304;
+  EXPECT_NE(advice_section(inputs).dump().find("MiB (31 % of the peak) at the least"), std::string::npos)
+      << advice_section(inputs);
+  const Inputs recording{&sample.trace};
+  Inputs with_least = recording;
+  with_least.minimum_bytes = collect_facts(recording).peak_before / 1000 * 304;
+  EXPECT_NE(verdict_section(with_least).dump().find("(31 %)"), std::string::npos) << verdict_section(with_least);
+}
+
 // The table of tensors is of the plan, the card of the run: where the two differ by copies that were left out, both say
 // so.
 TEST(Figures, WhatARunMovedLessThanPlannedIsSaid) {
