@@ -103,6 +103,10 @@ void OnDemandExecutor::complain(LogEntry& entry) noexcept {
     log_line(LogLevel::warn,
              "%s: no room in host memory for %llu bytes that have to leave the device (host tier: %llu bytes)%s",
              entry.command.name, needed, limit, then);
+    RunLogLine line(run_log::host_full::line);
+    line.add(run_log::host_full::needed_bytes, shortage.limit_bytes + shortage.needed_bytes)
+        .add(run_log::host_full::host_bytes, shortage.limit_bytes);
+    shared_.run_log.write(line);
   } else if (needed != 0) {
     // The planner has seen all calls of an iteration, this is one; it may know less of what this one touches.
     const uint64_t planner = shared_.counters.least_budget_bytes.load();

@@ -153,6 +153,12 @@ CUresult Enforcer::refuse(const AllocateCall& call) noexcept {
            "memory: allow more of it (--host-memory, REPRISE_HOST_MEMORY), or a larger budget",
            number(call.size), number(follower_.footprint().bytes() + call.size), number(limit_bytes()),
            number(shared_.host->cap()));
+  const uint64_t chunks = std::max(shared_.addresses.chunk_count(call.size), 1u);
+  if (const uint64_t needed = host_bytes_for(chunks * shared_.chunk_bytes, 0); needed > 0) {
+    RunLogLine line(run_log::host_full::line);
+    line.add(run_log::host_full::needed_bytes, needed).add(run_log::host_full::host_bytes, shared_.host->cap());
+    shared_.run_log.write(line);
+  }
   return CUDA_ERROR_OUT_OF_MEMORY;
 }
 

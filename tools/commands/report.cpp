@@ -16,7 +16,6 @@
 #include "tools/report/compare/two_plans.h"
 #include "tools/report/inputs.h"
 #include "tools/report/page.h"
-#include "tools/report/same_recording.h"
 
 namespace reprise::tools {
 namespace {
@@ -83,8 +82,7 @@ int run_report(const ReportOptions& options) {
   Progress progress;
   progress.step("reading");
   LoadedFiles files;
-  Status loaded = load(options.files, files);
-  if (loaded.ok() && files.log && files.plan) loaded = check_plan_of_run(*files.log, *files.plan);
+  const Status loaded = load(options.files, files);
   if (!loaded.ok()) {
     progress.clear();
     return fail(loaded);

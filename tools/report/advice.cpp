@@ -35,22 +35,7 @@ double share(uint64_t part, uint64_t whole) {
 }
 
 std::string of_peak(uint64_t bytes, uint64_t peak) {
-  return peak < bytes ? "" : fmt::format(" ({} of the peak)", whole_percent(bytes, peak));
-}
-
-// Time at a budget, between the planned ones.
-uint64_t time_at(const BudgetCurve& curve, uint64_t budget) {
-  if (curve.points.empty() || budget < curve.points.front().budget_bytes) return 0;
-  const BudgetPoint* before = &curve.points.front();
-  for (const BudgetPoint& one : curve.points) {
-    if (one.budget_bytes > budget) {
-      const double part = share(budget - before->budget_bytes, one.budget_bytes - before->budget_bytes);
-      const double change = static_cast<double>(one.time_ns) - static_cast<double>(before->time_ns);
-      return static_cast<uint64_t>(static_cast<double>(before->time_ns) + part * change);
-    }
-    before = &one;
-  }
-  return before->time_ns;
+  return peak < bytes ? "" : fmt::format(" ({} of the peak)", percent_that_holds(bytes, peak));
 }
 
 // No plan fits into what the device had room for.
@@ -64,9 +49,10 @@ uint64_t room_for_budgets(const Inputs& inputs) {
   return less ? inputs.log->room->room : UINT64_MAX;
 }
 
-// Nothing ran by a plan, and not because one call alone was too much.
+// Nothing ran by a plan, and not because one call alone was too much, or the program itself.
 bool is_unplanned(const Inputs& inputs) {
-  return inputs.log != nullptr && inputs.log->iterations_planned == 0 && inputs.log->shortages.empty();
+  return inputs.log != nullptr && inputs.log->iterations_planned == 0 && inputs.log->shortages.empty() &&
+         !died_of_full_host(inputs);
 }
 
 // Who holds it, where others do.
@@ -96,6 +82,26 @@ void advise_shortage(const Inputs& inputs, Advices& list) {
                               "program did not come to, may need more.",
                               most.call, format_bytes(most.needed_bytes)),
                   "--budget " + typed_bytes(least)});
+}
+
+// Of one that went on the same may be of use: it frees what it can do without then.
+void advise_host_memory(const Inputs& inputs, Advices& list) {
+  if (inputs.log == nullptr || !inputs.log->host_full) return;
+  const RunHostFull& full = *inputs.log->host_full;
+  const double worth = died_of_full_host(inputs) ? 4 : 0.4;
+  std::string why = full_host_words(full);
+  why[0] = 'W';
+  if (full.needed_bytes <= full.host_bytes) {
+    list.push_back(
+        {worth, "Run it where the host has more memory", why + ". A larger --budget leaves less to keep there.", ""});
+    return;
+  }
+  list.push_back({worth,
+                  fmt::format("Allow at least {} of host memory, or a larger budget", format_bytes(full.needed_bytes)),
+                  fmt::format("{}. What the program did not come to may need more; without --host-memory 80 % of what "
+                              "the host has available are allowed.",
+                              why),
+                  "--host-memory " + typed_bytes(full.needed_bytes)});
 }
 
 // Why is said where it is told what happened.
@@ -438,8 +444,8 @@ void advise_unmanaged(const Inputs& inputs, Advices& list) {
 Json advice_section(const Inputs& inputs) {
   Advices list;
   for (const auto rule :
-       {advise_shortage, advise_room, advise_budget, advise_unplanned, advise_full_speed, advise_smallest,
-        advise_tensor, advise_bytes, advise_planning_first, advise_facts, advise_unmanaged}) {
+       {advise_shortage, advise_host_memory, advise_room, advise_budget, advise_unplanned, advise_full_speed,
+        advise_smallest, advise_tensor, advise_bytes, advise_planning_first, advise_facts, advise_unmanaged}) {
     rule(inputs, list);
   }
   std::stable_sort(list.begin(), list.end(), [](const Advice& a, const Advice& b) { return a.worth > b.worth; });

@@ -170,6 +170,19 @@ bool has_plans(const RunLog& log) {
          std::any_of(log.reasons.begin(), log.reasons.end(), [](const RunReason& one) { return one.plan.has_value(); });
 }
 
+bool died_of_full_host(const Inputs& inputs) {
+  return inputs.log != nullptr && inputs.log->host_full && !inputs.ending.empty();
+}
+
+std::string full_host_words(const RunHostFull& full) {
+  const std::string needed = tools::format_bytes(full.needed_bytes);
+  if (full.needed_bytes <= full.host_bytes) {
+    return fmt::format("what was off the device needed {} of host memory, and the system did not give as much", needed);
+  }
+  return fmt::format("what was off the device needed at least {} of host memory, and {} are allowed", needed,
+                     tools::format_bytes(full.host_bytes));
+}
+
 bool lacks_plan(const Inputs& inputs) {
   return inputs.log != nullptr && inputs.plan == nullptr && inputs.log->plan_count > 0;
 }
@@ -212,8 +225,13 @@ RunReason as_known(const Inputs& inputs, const RunReason& reason) {
   const bool of_repetition = is(run_log::on_demand::unfinished) || is(run_log::on_demand::no_iteration) ||
                              is(run_log::on_demand::no_repetition);
   if (reason.plan || !of_repetition) return known;
-  if (inputs.log != nullptr && !inputs.log->shortages.empty()) {  // what it would have repeated is not known
+  // What it would have repeated is not known.
+  if (inputs.log != nullptr && !inputs.log->shortages.empty()) {
     known.reason = "a call got no memory before an iteration was found";
+    return known;
+  }
+  if (died_of_full_host(inputs)) {
+    known.reason = "the program got no memory before an iteration was found";
     return known;
   }
   if (inputs.no_iteration.empty()) return known;

@@ -1,10 +1,13 @@
 // The numbers that several sections of the report name.
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "tools/cli/sizes.h"
 #include "tools/report/report.h"
 #include "tools/report/view/residency.h"
 #include "tools/report/view/timeline.h"
+#include "tools/report/view/travels.h"
 #include "tools/report/view/waits.h"
 
 namespace reprise::report {
@@ -78,6 +81,19 @@ std::optional<uint64_t> measured_gaps(const Inputs& inputs) {
   return sum_waits(*inputs.plan, measured).transfer_ns;
 }
 
+uint64_t left_of_planned_copies(const Inputs& inputs) {
+  if (inputs.plan == nullptr || inputs.log == nullptr) return 0;
+  uint64_t count = 0;
+  uint64_t spared = 0;
+  for (const RunIteration& it : inputs.log->iterations) {
+    if (!it.planned) continue;
+    ++count;
+    spared += it.spared_bytes;
+  }
+  const uint64_t known_before = spared_by(*inputs.plan).clean_bytes;
+  return count == 0 ? 0 : spared / count - std::min(spared / count, known_before);
+}
+
 std::string small_percent(double share) {
   if (share > 0 && share < 0.0005) return "less than 0.1 %";
   return fmt::format("{:.1f} %", 100 * share);
@@ -85,6 +101,16 @@ std::string small_percent(double share) {
 
 std::string whole_percent(uint64_t part, uint64_t whole) {
   return fmt::format("{} %", whole == 0 ? 0 : (100 * part + whole / 2) / whole);
+}
+
+std::string percent_that_holds(uint64_t part, uint64_t whole) {
+  uint64_t percent = whole == 0 ? 0 : 100 * part / whole;
+  // As budgets in per cent are made bytes.
+  const auto bytes = [&] {
+    return static_cast<uint64_t>(static_cast<double>(percent) / 100 * static_cast<double>(whole));
+  };
+  while (percent < 100 && bytes() < part) ++percent;
+  return fmt::format("{} %", percent);
 }
 
 uint64_t planned_peak(const plan::Plan& plan) { return plan.chunk_count * plan.chunk_bytes + plan.reserved_bytes; }

@@ -102,7 +102,12 @@ Json traffic_card(const Inputs& inputs, const Facts& facts) {
     back += it.reload_bytes;
   }
   if (planned == 0 && !inputs.log->ended) return card("Moved in all, on demand", "not known", "the run log has no end");
-  if (planned > 0) return moved_card("Moved per planned iteration", out / planned, back / planned, hidden);
+  if (planned > 0) {
+    const uint64_t left = left_of_planned_copies(inputs);
+    const std::string less =
+        left == 0 ? "" : fmt::format("; {} less than planned, as the host had them already", format_bytes(left));
+    return moved_card("Moved per planned iteration", out / planned, back / planned, less + hidden);
+  }
   return moved_card("Moved in all, on demand", inputs.log->offload_bytes, inputs.log->reload_bytes, "");
 }
 
@@ -177,7 +182,7 @@ std::string measured_iteration(const RunLog& log, const Facts& facts) {
 // What stderr has not had while the program ran.
 std::string reason_for_the_terminal(const Inputs& inputs) {
   const RunLog& log = *inputs.log;
-  if (log.iterations_planned > 0 || !log.shortages.empty()) return "";
+  if (log.iterations_planned > 0 || !log.shortages.empty() || died_of_full_host(inputs)) return "";
   if (log.activation_count == 0 && !log.reasons.empty()) {
     const auto is = [&](const auto& word) { return tools::says(log.reasons.back().cause, word); };
     if (is(run_log::on_demand::fits)) return ", as nothing has to move";

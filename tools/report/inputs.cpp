@@ -278,6 +278,18 @@ bool LoadedFiles::made_by(const report::RunLog& run) const {
   return found != trace->info.end() && found->second == std::to_string(run.recording);
 }
 
+Status LoadedFiles::is_its_iteration(const analyzer::Workload& found) const {
+  if (log && made_by(*log)) return {};
+  return check_same_iteration(*trace, found.graph.iteration_hash, plan ? &*plan : nullptr, log ? &*log : nullptr);
+}
+
+Status LoadedFiles::check_iteration() const {
+  if (!trace || (!plan && !log) || (log && made_by(*log))) return {};
+  const plan::Plan* const of_plan = plan ? &*plan : nullptr;
+  const Result<analyzer::Workload> workload = report::workload_of(*trace, options_for(of_plan), of_plan);
+  return workload.ok() ? is_its_iteration(workload.value()) : Status();
+}
+
 void LoadedFiles::symbolize() {
   if (trace) report::symbolize(*trace);
 }
@@ -312,14 +324,11 @@ report::Inputs LoadedFiles::examined() {
       result.one_loop = planned && report::is_nearly_all(found, log ? &*log : nullptr, own);
       const report::KernelTimes times = report::kernel_times(found, plan ? &*plan : nullptr, log ? &*log : nullptr);
       if (planned) {
-        result.curve =
-            report::budget_curve(times.has_own ? times.own : times.recorded, options.safety, kCurveMilliseconds);
+        result.curve = report::budget_curve(times.has_own ? times.own : times.recorded, options.safety,
+                                            kCurveMilliseconds, plan ? &*plan : nullptr);
       }
       result.curve.whose_times = times.whose;
-      if (!own) {
-        belong_together =
-            check_same_iteration(*trace, found.graph.iteration_hash, plan ? &*plan : nullptr, log ? &*log : nullptr);
-      }
+      belong_together = is_its_iteration(found);
       if (plan) result.bound_ns = bound_of(times.recorded, *plan);
       if (times.has_own) result.run_bound_ns = bound_of(times.own, *plan);
     } else if (!plan) {

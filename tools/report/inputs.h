@@ -46,8 +46,11 @@ struct LoadedFiles {
   void find_plan_of_run();
   // Behind examined(): not ok when the files turn out to be of different recordings.
   Status belong_together;
+  // The same for those who need nothing else of what the analyzer finds.
+  Status check_iteration() const;
 
  private:
+  Status is_its_iteration(const analyzer::Workload& found) const;
   bool made_by(const report::RunLog& run) const;
 };
 
@@ -55,7 +58,8 @@ struct LoadedFiles {
 // it cannot be told. Not ok: the plan is none of this trace.
 Result<uint64_t> bound_of_plan(const trace::Trace& trace, const plan::Plan& plan);
 
-// Reads each file into its place. Errors name the file; two of one kind are an error.
+// Reads each file into its place. Errors name the file; two of one kind are an error, and files that do not belong
+// together, as far as that can be told without looking for an iteration.
 Status load(const std::vector<std::string>& paths, LoadedFiles& files);
 // As load, with the kind known; `path` is named in the error.
 Result<plan::Plan> load_plan(const std::string& path);

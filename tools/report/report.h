@@ -65,6 +65,11 @@ std::string plan_is_lacking(const Inputs& inputs);
 // Was there a plan, in force or not? Then why there was none before does not matter.
 bool has_plans(const RunLog& log);
 
+// The program ended with an error, and host memory had been full: not for want of repetition, then.
+bool died_of_full_host(const Inputs& inputs);
+// How much of it was needed, as a clause.
+std::string full_host_words(const RunHostFull& full);
+
 // Of a run in which no iteration was planned: why, as a clause, by what the run log says.
 std::string why_unplanned(const Inputs& inputs);
 
@@ -132,10 +137,14 @@ double stall_share(const RunLog& log);
 // and costs of tensors add up. It is of one iteration, and of what the device saw, not of what the program had
 // submitted.
 std::optional<uint64_t> measured_gaps(const Inputs& inputs);
+// Of what the plan moves in an iteration, what this run left without a copy on average, as the host had the same bytes.
+uint64_t left_of_planned_copies(const Inputs& inputs);
 // "0.4 %"; only what is 0 is shown as that.
 std::string small_percent(double share);
 // "63 %", of 62.5 on; nothing of nothing is 0.
 std::string whole_percent(uint64_t part, uint64_t whole);
+// "46 %", of 45.1 on: the least one that, typed as a budget, is no less than the part.
+std::string percent_that_holds(uint64_t part, uint64_t whole);
 // What a plan takes of the device, as its report and `reprise plan` say it.
 uint64_t planned_peak(const plan::Plan& plan);
 // "44.0 MiB instead of 48.0 MiB", or "... for tensors of ..." where rounding to chunks took more than was saved.

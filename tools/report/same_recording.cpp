@@ -70,9 +70,9 @@ Status log_and_plan(const report::RunLog& log, const plan::Plan& plan) {
   const std::string hash = hash_text(plan.iteration_hash);
   const auto& followed = log.iteration_hashes;
   const auto said = [](const std::string& one) { return !one.empty(); };
-  if (followed.empty() || !std::all_of(followed.begin(), followed.end(), said)) return {};
-  if (followed.front() != hash) return other("the run had another plan, of another iteration");
-  return {};
+  const bool known = !followed.empty() && std::all_of(followed.begin(), followed.end(), said);
+  if (known && followed.front() != hash) return other("the run had another plan, of another iteration");
+  return check_plan_of_run(log, plan);
 }
 
 // The calls of the plan, one behind the other, somewhere in the trace.

@@ -11,8 +11,8 @@ namespace reprise::tools {
 // Any may be absent (nullptr).
 Status check_same_recording(const trace::Trace* trace, const plan::Plan* plan, const report::RunLog* log);
 
-// Is it the plan that the run began with, and no other one of the same iteration? For pages that show what the plan
-// predicted beside what the run did; files that are exported together may be of both.
+// Is it the plan that the run began with, and no other one of the same iteration? A part of the above: what a plan
+// predicted would stand beside what a run did under another one.
 Status check_plan_of_run(const report::RunLog& log, const plan::Plan& plan);
 
 // Once the trace's iteration is known: is a run that recorded nothing itself, under a plan of this iteration? A plan

@@ -93,7 +93,11 @@ Json tensor_table_section(const Inputs& inputs) {
     rows.push_back({cost.tensor, tensor.size, tensor.allocate_call == plan::kNone ? 1 : 0, cost.uses, cost.transfers,
                     cost.moved_bytes, cost.wait_ns, stacks.number_of(sites[cost.tensor])});
   }
-  return {{"rows", std::move(rows)}, {"stacks", stacks.take()}, {"others", others}, {"other_bytes", other_bytes}};
+  return {{"rows", std::move(rows)},
+          {"stacks", stacks.take()},
+          {"others", others},
+          {"other_bytes", other_bytes},
+          {"left_bytes", left_of_planned_copies(inputs)}};
 }
 
 }  // namespace reprise::report

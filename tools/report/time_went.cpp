@@ -86,6 +86,7 @@ Json budget_curve_section(const Inputs& inputs) {
           {"minimum", curve.minimum_bytes},
           {"peak", curve.peak_bytes},
           {"full_speed", curve.full_speed_bytes},
+          {"own", inputs.plan != nullptr ? inputs.plan->budget_bytes : 0},
           {"here", facts.budget},
           {"here_ns", inputs.log != nullptr ? facts.actual_ns : facts.predicted_ns},
           {"here_measured", inputs.log != nullptr && facts.actual_ns > 0}};

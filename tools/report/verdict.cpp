@@ -55,7 +55,10 @@ Json verdict_of_run(const Inputs& inputs, const Facts& facts) {
         known ? fmt::format("The program ended with {}; until then it used {} of device memory", inputs.ending,
                             format_bytes(facts.peak_actual))
               : fmt::format("The program ended with {} before it could say what it used", inputs.ending);
-    if (log.shortages.empty()) return verdict("bad", used + ".");
+    if (log.shortages.empty()) {
+      return verdict("bad",
+                     used + (log.host_full ? ". It got no memory: " + full_host_words(*log.host_full) : "") + ".");
+    }
     const RunShortage& last = log.shortages.back();
     if (last.least_bytes == 0) {
       return verdict(
@@ -109,10 +112,10 @@ Json verdict_section(const Inputs& inputs) {
   }
   if (inputs.minimum_bytes > 0 && inputs.minimum_bytes < facts.peak_before) {
     const char* const what = inputs.one_loop ? "a plan could bring it down" : "a plan could bring one iteration down";
-    return verdict(
-        "good", fmt::format("The program used {} at most; {} to {} ({}).{}", format_bytes(facts.peak_before), what,
-                            format_bytes(inputs.minimum_bytes), whole_percent(inputs.minimum_bytes, facts.peak_before),
-                            share_of_program(inputs)));
+    return verdict("good",
+                   fmt::format("The program used {} at most; {} to {} ({}).{}", format_bytes(facts.peak_before), what,
+                               format_bytes(inputs.minimum_bytes),
+                               percent_that_holds(inputs.minimum_bytes, facts.peak_before), share_of_program(inputs)));
   }
   return verdict("note", fmt::format("The program used {} of device memory at most.", format_bytes(facts.peak_before)));
 }

@@ -30,7 +30,7 @@ class CliFiles : public Installed {
   std::string plan_of(const std::string& file) const {
     const trace::Trace trace = trace::read_trace(file).value();
     analyzer::PlanOptions options;
-    options.budget_fraction = 0.5;
+    options.budget_fraction = 0.7;
     std::string name = file + ".plan";
     EXPECT_TRUE(plan::write_plan(analyzer::make_plan(trace, options).value(), name).ok());
     return name;
@@ -239,6 +239,42 @@ TEST_F(CliFiles, RedactedFilesAreFilesLikeTheirOriginals) {
   expect_refused(reprise({"export", trace_, "--redact", "--format", "reprise"}), 2, "give a name with -o");
   EXPECT_EQ(reprise({"export", trace_, "--redact", "--format", "json"}).out.find("saxpy"), std::string::npos);
   EXPECT_NE(reprise({"export", trace_, "--format", "json"}).out.find("saxpy"), std::string::npos);
+}
+
+// Two recordings of one program, and a run under another plan than the one that is given: a table of such files would
+// give the bytes of one to the tensors of the other.
+TEST_F(CliFiles, WhatAPageWouldMixIsNotExportedEither) {
+  const auto recording = [this](const char* name, const char* kernel) {
+    analyzer::testing::TraceBuilder program;
+    const uint64_t kept = program.allocate(4 * analyzer::testing::kChunk);
+    const uint64_t idle = program.allocate(8 * analyzer::testing::kChunk);
+    for (int step = 0; step < 5; ++step) {
+      const uint64_t passing = program.allocate(2 * analyzer::testing::kChunk);
+      program.launch(kernel, {analyzer::testing::reads(kept), analyzer::testing::writes(passing)});
+      program.free(passing);
+      program.launch("update", {analyzer::testing::updates(idle)});
+    }
+    return write(name, trace_bytes(program.trace()));
+  };
+  const std::string one = recording("one.trace", "forward");
+  const std::string other = recording("other.trace", "backward");
+  const std::string plan_of_one = plan_of(one);
+  const std::string run_of_other_plan = write("lru.run", R"({"kind":"start","mode":"replay"}
+{"kind":"plan","index":0,"policy":"lru","budget_bytes":5,"predicted_ns":7,"offload_bytes":9,"reload_bytes":9}
+{"kind":"end"}
+)");
+  const auto both = [this](const std::string& first, const std::string& second, const char* format) {
+    return reprise({"export", first, second, "--format", format, "-o", path("tmp/a")});
+  };
+  for (const char* format : {"perfetto", "csv", "tensors", "dot", "json", "reprise"}) {
+    EXPECT_EQ(both(one, plan_of_one, format).exit_code, 0) << format;
+    std::filesystem::remove(path("tmp/a"));
+    expect_refused(both(other, plan_of_one, format), 1,
+                   "the plan is of an iteration that the trace does not have: it was made of another recording");
+    expect_refused(both(plan_of_one, run_of_other_plan, format), 1, "the run had another plan (policy lru");
+    EXPECT_FALSE(std::filesystem::exists(path("tmp/a"))) << format;
+  }
+  expect_refused(reprise({"report", other, plan_of_one, "-o", path("tmp/a.html")}), 1, "of another recording");
 }
 
 TEST_F(CliFiles, ATraceThatWasCutOffIsUsedAsFarAsItGoesButNotPlanned) {

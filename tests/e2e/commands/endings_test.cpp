@@ -472,6 +472,10 @@ TEST_F(Endings, TooLittleHostMemoryIsCalledThat) {
   EXPECT_NE(outcome.exit_code, 0);
   EXPECT_TRUE(has(outcome.err, "--host-memory")) << outcome.err;
   EXPECT_FALSE(has(outcome.err, "one call needs as much")) << outcome.err;
+  EXPECT_FALSE(has(outcome.err, "repeat")) << outcome.err;
+  const std::string page = read_file(scratch_.path("a.html"));
+  EXPECT_TRUE(has(page, "of host memory, or a larger budget")) << "what the page advises";
+  EXPECT_FALSE(has(page, "Let it repeat itself"));
 }
 
 TEST_F(Endings, WithoutADriverThatIsTheReason) {

@@ -8,7 +8,6 @@ namespace {
 
 constexpr uint32_t kFewOps = 600;  // up to here the good policy is quick, too
 constexpr int kSteps = 8;          // between the smallest budget and the peak
-constexpr int kHalvings = 4;       // to find the budget for full speed more closely
 
 class Curve {
  public:
@@ -23,54 +22,84 @@ class Curve {
     curve_.peak_bytes = workload.peak_bytes;
   }
 
+  // What is known already of a budget.
+  void add(const plan::Plan& plan) {
+    if (plan.budget_bytes < curve_.minimum_bytes || plan.budget_bytes >= curve_.peak_bytes) return;
+    // What it adds to computing alone; kernels need not have the times that it was made with.
+    const uint64_t added = plan.predicted_ns - std::min(plan.predicted_ns, plan.compute_ns);
+    add({budget_of(chunks_above(plan.budget_bytes)), curve_.compute_ns + added,
+         plan.offload_bytes + plan.reload_bytes});
+  }
+
   BudgetCurve make() {
     const uint64_t low = curve_.minimum_bytes;
     const uint64_t high = std::max(curve_.peak_bytes, low);
     if (!plan(high) || low >= high || !plan(low)) return finish();  // there may be nothing to choose from
     // The middle first: where the time is over, what there is spans the whole.
     for (const int step : {4, 2, 6, 1, 3, 5, 7}) {
-      if (!plan(low + (high - low) / kSteps * static_cast<uint64_t>(step))) return finish();
+      const uint64_t budget = low + (high - low) / kSteps * static_cast<uint64_t>(step);
+      if (!plan(budget_of(chunks_above(budget)))) return finish();
     }
-    for (int i = 0; i < kHalvings; ++i) {
-      const uint64_t fast = full_speed();
-      const uint64_t slow = slower_than(fast);
-      if (fast == 0 || slow == 0 || !plan(slow + (fast - slow) / 2)) break;
+    while (const uint64_t between = between_slow_and_fast()) {
+      if (!plan(between)) break;
     }
     return finish();
   }
 
  private:
+  // Plans are for whole chunks: what a budget has beyond the last one is of no use.
+  uint64_t chunks_above(uint64_t budget) const { return (budget - curve_.minimum_bytes) / workload_.graph.chunk_bytes; }
+  uint64_t budget_of(uint64_t chunks) const { return curve_.minimum_bytes + chunks * workload_.graph.chunk_bytes; }
+
+  void add(const BudgetPoint& point) {
+    const auto at =
+        std::lower_bound(curve_.points.begin(), curve_.points.end(), point,
+                         [](const BudgetPoint& a, const BudgetPoint& b) { return a.budget_bytes < b.budget_bytes; });
+    if (at == curve_.points.end() || at->budget_bytes != point.budget_bytes) {
+      curve_.points.insert(at, point);
+    } else if (point.time_ns < at->time_ns) {
+      *at = point;
+    }
+  }
+
   bool plan(uint64_t budget) {
+    if (std::find(planned_.begin(), planned_.end(), budget) != planned_.end()) return true;
     if (std::chrono::steady_clock::now() > end_) return false;
     options_.budget_bytes = analyzer::budget_as_run(workload_, budget);
     const Result<plan::Plan> plan = analyzer::make_plan(workload_, options_);
     if (!plan.ok()) return false;
-    curve_.points.push_back(
-        {budget, plan.value().predicted_ns, plan.value().offload_bytes + plan.value().reload_bytes});
-    std::sort(curve_.points.begin(), curve_.points.end(),
-              [](const BudgetPoint& a, const BudgetPoint& b) { return a.budget_bytes < b.budget_bytes; });
+    add({budget, plan.value().predicted_ns, plan.value().offload_bytes + plan.value().reload_bytes});
+    planned_.push_back(budget);
     return true;
   }
 
-  // From there on no larger budget is slow.
-  uint64_t full_speed() const {
-    uint64_t found = 0;
-    for (auto at = curve_.points.rbegin(); at != curve_.points.rend(); ++at) {
-      if (at->time_ns > curve_.compute_ns + curve_.compute_ns / 50) break;
-      found = at->budget_bytes;
-    }
-    return found;
-  }
-  uint64_t slower_than(uint64_t budget) const {
-    uint64_t found = 0;
+  // The smallest that is fast: its plan will do for all larger ones, whatever the policy makes of those.
+  const BudgetPoint* full_speed() const {
     for (const BudgetPoint& one : curve_.points) {
-      if (one.budget_bytes < budget) found = one.budget_bytes;
+      if (one.time_ns <= curve_.compute_ns + curve_.compute_ns / 50) return &one;
     }
-    return found;
+    return nullptr;
+  }
+
+  // The middle of the chunks in between; 0: there are none.
+  uint64_t between_slow_and_fast() const {
+    const BudgetPoint* const fast = full_speed();
+    if (fast == nullptr || fast == curve_.points.data()) return 0;
+    const uint64_t slow = chunks_above((fast - 1)->budget_bytes);
+    const uint64_t chunks = chunks_above(fast->budget_bytes);
+    const uint64_t enough =
+        chunks + (budget_of(chunks) < fast->budget_bytes ? 1 : 0);  // the peak may have a part of one
+    return enough - slow > 1 ? budget_of(slow + (enough - slow) / 2) : 0;
   }
 
   BudgetCurve finish() {
-    curve_.full_speed_bytes = full_speed();
+    if (const BudgetPoint* const fast = full_speed()) curve_.full_speed_bytes = fast->budget_bytes;
+    // The plan for fewer chunks can be followed within more of them.
+    const BudgetPoint* best = curve_.points.data();
+    for (BudgetPoint& one : curve_.points) {
+      if (best->time_ns < one.time_ns) one = {one.budget_bytes, best->time_ns, best->moved_bytes};
+      best = &one;
+    }
     if (curve_.points.size() < 2) curve_.policy.clear();
     return std::move(curve_);
   }
@@ -79,12 +108,24 @@ class Curve {
   const std::chrono::steady_clock::time_point end_;
   analyzer::PlanOptions options_;
   BudgetCurve curve_;
+  std::vector<uint64_t> planned_;  // budgets
 };
 
 }  // namespace
 
-BudgetCurve budget_curve(const analyzer::Workload& workload, plan::Safety safety, uint64_t limit_ms) {
-  return Curve(workload, safety, limit_ms).make();
+BudgetCurve budget_curve(const analyzer::Workload& workload, plan::Safety safety, uint64_t limit_ms,
+                         const plan::Plan* own) {
+  Curve curve(workload, safety, limit_ms);
+  if (own != nullptr) curve.add(*own);
+  return curve.make();
+}
+
+uint64_t time_at(const BudgetCurve& curve, uint64_t budget) {
+  uint64_t time = 0;
+  for (const BudgetPoint& one : curve.points) {
+    if (one.budget_bytes <= budget) time = one.time_ns;
+  }
+  return time;
 }
 
 }  // namespace reprise::report

@@ -16,8 +16,10 @@ struct BudgetPoint {
 };
 
 struct BudgetCurve {
-  std::string policy;               // that planned it; empty: there is no curve
-  std::vector<BudgetPoint> points;  // by budget; the first is the smallest that has a plan
+  std::string policy;  // that planned it; empty: there is no curve
+  // By budget, each as good as those below it; the first is the smallest that has a plan, the last the peak, and those
+  // in between are whole chunks larger than the first.
+  std::vector<BudgetPoint> points;
   uint64_t compute_ns = 0;
   uint64_t minimum_bytes = 0;
   uint64_t peak_bytes = 0;  // of the device without Reprise: from there on nothing has to move
@@ -26,7 +28,12 @@ struct BudgetCurve {
   std::string whose_times = {};  // kernels' times, "of iteration 5 of this run"; empty: as recorded
 };
 
-// `limit_ms`: when no further budget is begun.
-BudgetCurve budget_curve(const analyzer::Workload& workload, plan::Safety safety, uint64_t limit_ms);
+// `limit_ms`: when no further budget is begun. `own`: a plan of this workload that there is; it counts like those that
+// are made here, which may be worse.
+BudgetCurve budget_curve(const analyzer::Workload& workload, plan::Safety safety, uint64_t limit_ms,
+                         const plan::Plan* own = nullptr);
+
+// Of an iteration within this budget: by the plan for the largest point that it holds. 0: there is none.
+uint64_t time_at(const BudgetCurve& curve, uint64_t budget);
 
 }  // namespace reprise::report

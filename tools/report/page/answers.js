@@ -11,11 +11,19 @@ function adviceSection() {
     one.command ? el("code", {}, one.command) : null))));
 }
 
+// The least percentage that, typed as a budget, is no less than this one.
+function percentThatHolds(budget, peak) {
+  let percent = Math.floor(100 * budget / peak);
+  while (percent < 100 && Math.floor(percent / 100 * peak) < budget) ++percent;
+  return percent;
+}
+
 function budgetSection() {
   const curve = data.budget_curve;
   if (!curve) return;
   const node = section("budgets", "What other budgets would cost", `Time of an iteration, predicted ${curve.times}, as ` +
-    `policy ${curve.policy} would plan it: the plan that is chosen can be a little faster. With ${bytes(curve.peak)}, which is 100 %, nothing has to move.`);
+    `policy ${curve.policy} would plan it: the plan that is chosen can be a little faster. ` +
+    `${curve.own ? `From ${bytes(curve.own)} on the plan of this page counts, too. ` : ""}With ${bytes(curve.peak)}, which is 100 %, nothing has to move.`);
   const rows = new Map(curve.points.map(([budget, time]) => [budget, [time, null]]));
   const series = [{ name: "Planned", css: "compute", points: true }];
   const entries = [["Planned", "compute", "stroke"]];
@@ -36,7 +44,7 @@ function budgetSection() {
     series, levels, connect: true, format: duration, tick: timeLabel, xFormat: bytes, xTick: (value) => bytes(value), xMemory: true, height: 260,
     extra: (budget) => moved.has(budget) ? [`${bytes(moved.get(budget))} moved`] : [] });
   node.append(el("details", {}, el("summary", {}, "As a table"), sortableTable([["Budget", 1], ["Of the peak", 1], ["Time", 1], ["Over computing alone", 1], ["Moved", 1]],
-    curve.points.map(([budget, time, bytesMoved]) => [{ text: bytes(budget), value: budget }, { text: Math.round(100 * budget / curve.peak) + " %", value: budget },
+    curve.points.map(([budget, time, bytesMoved]) => [{ text: bytes(budget), value: budget }, { text: percentThatHolds(budget, curve.peak) + " %", value: budget },
       { text: duration(time), value: time }, { text: (time / curve.compute_ns).toFixed(2) + " x", value: time }, { text: bytes(bytesMoved), value: bytesMoved }]), 30)));
 }
 

@@ -48,7 +48,9 @@ function tensorTableSection() {
   const table = data.tensor_table;
   if (!table || table.rows.length === 0) return;
   const others = table.others > 0 ? ` ${table.others} more (${bytes(table.other_bytes)}) cost less than each of these and are in the exports.` : "";
-  const node = section("tensor-table", "What each tensor costs", "Of an iteration: bytes that its copies move, and how long computing waits for them." + others);
+  const left = table.left_bytes > 0 ? ` The run moved ${bytes(table.left_bytes)} less in each: copies out of what the host had already were left out.` : "";
+  const node = section("tensor-table", "What each tensor costs", "Of an iteration: bytes that its copies move as planned, and how long computing waits for them." +
+    left + others);
   const stack = (row) => row[7] > 0 ? table.stacks[row[7] - 1] : "";
   const frames = table.stacks.map((one) => one.split("\n"));
   const cells = (row) => {
@@ -59,7 +61,7 @@ function tensorTableSection() {
       { text: row[4] ? String(row[4]) : "\u2013", value: row[4] }, { text: row[5] ? bytes(row[5]) : "\u2013", value: row[5] },
       { text: row[6] ? duration(row[6]) : "\u2013", value: row[6] }, { lazy: where, text: own, value: own }];
   };
-  const columns = [["Tensor", 1], ["Size", 1], ["Kind"], ["Uses", 1], ["Copies", 1], ["Moved", 1], ["Waited for", 1], ["Allocated in"]];
+  const columns = [["Tensor", 1], ["Size", 1], ["Kind"], ["Uses", 1], ["Copies", 1], ["Moved, as planned", 1], ["Waited for", 1], ["Allocated in"]];
   searchableTable(node, columns, table.rows.map((row) => () => cells(row)),
     (index) => { const row = table.rows[index]; return `#${row[0]} ${bytes(row[1])} ${row[2] ? "kept" : "transient"} ${stack(row)}`.toLowerCase(); }, 25);
 }

@@ -81,6 +81,11 @@ void read_shortage(const json& line, RunLog& log) {
                            value_of(line, run_log::shortage::least_bytes)});
 }
 
+void read_host_full(const json& line, RunLog& log) {
+  log.host_full =
+      RunHostFull{value_of(line, run_log::host_full::needed_bytes), value_of(line, run_log::host_full::host_bytes)};
+}
+
 // The program may have left the plan already when it came in force: the line of that iteration is the earlier one then.
 void read_activate(const json& line, RunLog& log) {
   log.activation_vmm_calls += value_of(line, run_log::activate::vmm_calls);
@@ -191,6 +196,7 @@ const std::map<std::string, ReadLine>& readers() {
                                                         {run_log::examine::line.name, read_examine},
                                                         {run_log::room::line.name, read_room},
                                                         {run_log::shortage::line.name, read_shortage},
+                                                        {run_log::host_full::line.name, read_host_full},
                                                         {run_log::activate::line.name, read_activate},
                                                         {run_log::iteration::line.name, read_iteration},
                                                         {run_log::divergence::line.name, read_divergence},

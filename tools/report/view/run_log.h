@@ -70,6 +70,11 @@ struct RunShortage {
   uint64_t needed_bytes = 0;
   uint64_t least_bytes = 0;  // the smallest budget for it
 };
+// Host memory had no room for what is off the device, so an allocation or a call failed.
+struct RunHostFull {
+  uint64_t needed_bytes = 0;  // of host memory, at the least
+  uint64_t host_bytes = 0;    // that are allowed
+};
 // So many iterations were over when they were seen to repeat.
 struct RunRepeats {
   uint64_t first = 0;  // its number
@@ -127,6 +132,7 @@ struct RunLog {
   std::vector<RunReason> reasons;
   std::optional<RoomFigures> room;  // none: the device had room for the budget, or it is not said
   std::vector<RunShortage> shortages;
+  std::optional<RunHostFull> host_full;  // the last time
   std::vector<RunRepeats> repeats;
   std::vector<std::string> messages;  // "message" of any line that has one
   uint64_t start_ns = 0;              // CLOCK_MONOTONIC; 0: not said

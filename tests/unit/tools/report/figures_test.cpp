@@ -34,6 +34,48 @@ TEST(Figures, MappingCallsAreAPredictionWithTrustedSafetyAlone) {
   }
 }
 
+// A smallest budget that is given in per cent is typed so: rounded down it would be too small.
+TEST(Figures, APercentageOfASmallestBudgetIsOneThatIsEnough) {
+  EXPECT_EQ(percent_that_holds(30 << 20, 66 << 20), "46 %") << "45.5";
+  EXPECT_EQ(percent_that_holds(301, 1000), "31 %");
+  EXPECT_EQ(percent_that_holds(300, 1000), "30 %");
+  EXPECT_EQ(percent_that_holds(1000, 1000), "100 %");
+  EXPECT_EQ(percent_that_holds(0, 0), "0 %");
+  for (uint64_t part = 1; part <= 100; ++part) {
+    const uint64_t percent = std::stoull(percent_that_holds(part, 100));
+    EXPECT_GE(static_cast<uint64_t>(static_cast<double>(percent) / 100 * 100.0), part) << "0.29 * 100 is below 29";
+  }
+  Sample sample;
+  Inputs inputs = sample.inputs();
+  inputs.minimum_bytes = inputs.curve.full_speed_bytes = (uint64_t{12} << 20) / 1000 * 304;
+  EXPECT_NE(advice_section(inputs).dump().find("MiB (31 % of the peak) at the least"), std::string::npos)
+      << advice_section(inputs);
+  const Inputs recording{&sample.trace};
+  Inputs with_least = recording;
+  with_least.minimum_bytes = collect_facts(recording).peak_before / 1000 * 304;
+  EXPECT_NE(verdict_section(with_least).dump().find("(31 %)"), std::string::npos) << verdict_section(with_least);
+}
+
+// The table of tensors is of the plan, the card of the run: where the two differ by copies that were left out, both say
+// so.
+TEST(Figures, WhatARunMovedLessThanPlannedIsSaid) {
+  Sample sample;
+  const auto card = [&] { return headline_section(sample.inputs()).dump(); };
+  EXPECT_EQ(card().find("less than planned"), std::string::npos) << card();
+  EXPECT_EQ(tensor_table_section(sample.inputs()).at("left_bytes"), 0);
+  for (RunIteration& it : sample.log.iterations) {
+    if (!it.planned) continue;
+    it.spared_bytes = 3 << 20;
+    it.offload_bytes -= 3 << 20;
+  }
+  EXPECT_NE(card().find("1.0 MiB out, 4.0 MiB back; 3.0 MiB less than planned, as the host had them already;"),
+            std::string::npos)
+      << card();
+  EXPECT_EQ(tensor_table_section(sample.inputs()).at("left_bytes"), 3 << 20);
+  for (plan::Vertex& vertex : sample.plan.vertices) vertex.clean = vertex.kind == plan::VertexKind::offload;
+  EXPECT_EQ(card().find("less than planned"), std::string::npos) << "the plan knew: " << card();
+}
+
 // In the verdict and in the card.
 TEST(Figures, APercentageIsRoundedOneWay) {
   EXPECT_EQ(whole_percent(5, 8), "63 %");

@@ -124,5 +124,38 @@ TEST(Room, OfAProgramThatDiedForWantOfMemoryNothingIsGuessed) {
   EXPECT_NE(make_data(inputs).dump().find("was 6.0 MiB (33 %); budget 3.0 MiB"), std::string::npos);
 }
 
+// It died in its first iteration: what keeps it from being planned is not that it does not repeat itself.
+TEST(Room, WhereHostMemoryIsFullMoreOfItIsAdvised) {
+  const auto run = [](const std::string& needed) {
+    return parse_run_log(R"({"kind":"start","mode":"run","budget_bytes":31457280}
+{"kind":"host_full","needed_bytes":)" +
+                         needed + R"(,"host_bytes":4194304}
+{"kind":"on_demand","cause":"no_repetition","reason":"the program ended before its calls repeated"}
+{"kind":"end","peak_device_bytes":31457280,"peak_footprint_bytes":35651584,"offload_bytes":2621440})");
+  };
+  const RunLog log = run("5242880");
+  Inputs inputs{nullptr, nullptr, &log};
+  inputs.ending = "exit code 1";
+  inputs.no_iteration = "its memory grows or changes with every one";
+  EXPECT_EQ(verdict_section(inputs).at("text"),
+            "The program ended with exit code 1; until then it used 30.0 MiB of device memory. It got no memory: what "
+            "was off the device needed at least 5.0 MiB of host memory, and 4.0 MiB are allowed.");
+  const Json advice = advice_section(inputs);
+  EXPECT_EQ(advice.at(0).at("title"), "Allow at least 5.0 MiB of host memory, or a larger budget");
+  EXPECT_EQ(advice.at(0).at("command"), "--host-memory 5MiB");
+  const std::string all = make_data(inputs).dump() + make_summary(inputs);
+  EXPECT_EQ(all.find("grows or changes"), std::string::npos) << all;
+  EXPECT_EQ(all.find("Let it repeat itself"), std::string::npos) << all;
+  EXPECT_NE(all.find("the program got no memory before an iteration was found"), std::string::npos) << all;
+  inputs.ending = "";  // it could do without what it was refused
+  EXPECT_EQ(advice_section(inputs).at(0).at("title"), "Let it repeat itself") << advice_section(inputs);
+  EXPECT_EQ(advice_section(inputs).at(1).at("title"), "Allow at least 5.0 MiB of host memory, or a larger budget");
+  const RunLog system = run("4194304");  // allowed, and not there
+  inputs = {nullptr, nullptr, &system};
+  inputs.ending = "exit code 1";
+  EXPECT_EQ(advice_section(inputs).at(0).at("title"), "Run it where the host has more memory");
+  EXPECT_NE(verdict_section(inputs).dump().find("and the system did not give as much"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace reprise::report

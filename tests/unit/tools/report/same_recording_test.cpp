@@ -65,7 +65,7 @@ TEST_F(SameRecording, ARunUnderAnotherPlanOfThisIterationIsRefused) {
   plan_.policy = "lru";
   plan_.budget_bytes *= 2;
   EXPECT_NE(not_its_plan(), "");
-  EXPECT_EQ(refused(), "") << "files that are exported together";
+  EXPECT_EQ(refused(), not_its_plan()) << "whoever reads the two, it is the same";
   plan_.budget_bytes /= 2;
   ++plan_.offload_bytes;
   EXPECT_NE(not_its_plan(), "");

@@ -43,6 +43,59 @@ TEST(BudgetCurve, GoesFromTheSmallestBudgetToThePeakAndNeverUp) {
   }
 }
 
+// What a budget has beyond its last whole chunk is of no use, so none is named that has a part of one, nor one that is
+// a chunk larger than it need be.
+TEST(BudgetCurve, TheBudgetForFullSpeedIsTheSmallestToTheChunk) {
+  for (const uint32_t layers : {9u, 12u, 17u}) {
+    for (const uint64_t kernel_ns : {uint64_t{300'000}, uint64_t{700'000}, uint64_t{1'000'000}}) {
+      const analyzer::Workload workload = training(layers, kernel_ns);
+      const uint64_t chunk = workload.graph.chunk_bytes;
+      const BudgetCurve curve = budget_curve(workload, plan::Safety::trusted, 60'000);
+      for (const BudgetPoint& one : curve.points) {
+        EXPECT_EQ((one.budget_bytes - curve.minimum_bytes) % chunk, 0u) << one.budget_bytes;
+      }
+      ASSERT_GT(curve.full_speed_bytes, curve.minimum_bytes);
+      analyzer::PlanOptions options;
+      options.policy = curve.policy;
+      options.recompute = false;
+      options.budget_bytes = curve.full_speed_bytes - chunk;
+      const uint64_t with_less = analyzer::make_plan(workload, options).value().predicted_ns;
+      EXPECT_GT(with_less, curve.compute_ns * 102 / 100) << layers << " layers, " << kernel_ns;
+    }
+  }
+}
+
+// ... and its time is that of the plan for its whole chunks, not one in between.
+TEST(BudgetCurve, BetweenTwoBudgetsTheSmallerOnesPlanHolds) {
+  BudgetCurve curve;
+  curve.points = {{10, 900, 8}, {20, 500, 4}, {30, 400, 0}};
+  EXPECT_EQ(time_at(curve, 9), 0u);
+  EXPECT_EQ(time_at(curve, 10), 900u);
+  EXPECT_EQ(time_at(curve, 19), 900u);
+  EXPECT_EQ(time_at(curve, 20), 500u);
+  EXPECT_EQ(time_at(curve, 99), 400u);
+}
+
+// The plan of a run is one that there is: nothing is said to be out of reach that it reaches, from its budget on.
+TEST(BudgetCurve, APlanThatThereIsCounts) {
+  const analyzer::Workload workload = training(12, 1'000'000);
+  const uint64_t chunk = workload.graph.chunk_bytes;
+  const BudgetCurve without = budget_curve(workload, plan::Safety::trusted, 60'000);
+  plan::Plan own;
+  own.budget_bytes = without.full_speed_bytes - 2 * chunk + chunk / 2;
+  own.compute_ns = 100;  // its kernels took less when it was made
+  own.predicted_ns = 105;
+  const BudgetCurve with = budget_curve(workload, plan::Safety::trusted, 60'000, &own);
+  EXPECT_EQ(with.full_speed_bytes, without.full_speed_bytes - 2 * chunk);
+  EXPECT_EQ(time_at(with, own.budget_bytes), with.compute_ns + 5);
+  for (size_t i = 1; i < with.points.size(); ++i) {
+    EXPECT_LE(with.points[i].time_ns, with.points[i - 1].time_ns);
+    EXPECT_LT(with.points[i - 1].budget_bytes, with.points[i].budget_bytes);
+  }
+  own.budget_bytes = workload.minimum_bytes - 1;
+  EXPECT_EQ(budget_curve(workload, plan::Safety::trusted, 60'000, &own).full_speed_bytes, without.full_speed_bytes);
+}
+
 TEST(BudgetCurve, SlowKernelsHideAllThatMoves) {
   const BudgetCurve curve = budget_curve(training(12, 20'000'000), plan::Safety::trusted, 60'000);
   EXPECT_LT(curve.full_speed_bytes, curve.peak_bytes);
