@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <charconv>
 #include <cmath>
 
 namespace reprise::tools {
@@ -15,6 +16,12 @@ Status refuse(std::string_view text, std::string_view why) {
 
 double value_of(const Budget& budget) { return budget.bytes > 0 ? static_cast<double>(budget.bytes) : budget.percent; }
 
+// Whatever it is of. As a budget it would be called too small.
+bool is_zero(std::string_view text) {
+  double value = 1;
+  return std::from_chars(text.data(), text.data() + text.size(), value).ec == std::errc() && value == 0;
+}
+
 // "from..to:step", all three percentages or all three sizes.
 Status add_range(std::string_view text, size_t dots, std::vector<Budget>& budgets) {
   const std::string_view rest = text.substr(dots + 2);
@@ -24,6 +31,7 @@ Status add_range(std::string_view text, size_t dots, std::vector<Budget>& budget
   const std::string_view parts[3] = {text.substr(0, dots), rest.substr(0, colon), rest.substr(colon + 1)};
   for (int i = 0; i < 3; ++i) {
     Result<Budget> part = parse_budget(parts[i]);
+    if (!part.ok() && i == 2 && is_zero(parts[i])) return refuse(text, "with a step of 0 it has no end");
     if (!part.ok()) return part.status();
     ends[i] = part.value();
     if ((ends[i].bytes > 0) != (ends[0].bytes > 0)) return refuse(text, "sizes and percentages are mixed");

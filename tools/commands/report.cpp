@@ -26,13 +26,14 @@ struct ReportOptions {
   bool data_only = false;
 };
 
-// Two run logs and nothing else: what changed from one to the other. Not ok: one cannot be read.
-bool are_two_runs(const std::vector<std::string>& files) {
-  const auto is_run = [](const std::string& path) {
-    Result<FileKind> kind = kind_of(path);
-    return kind.ok() && kind.value() == FileKind::run_log;
-  };
-  return files.size() == 2 && is_run(files[0]) && is_run(files[1]);
+// Those that cannot be read are none, either.
+std::vector<std::string> all_but_run_logs(const std::vector<std::string>& files) {
+  std::vector<std::string> others;
+  for (const std::string& path : files) {
+    const Result<FileKind> kind = kind_of(path);
+    if (!kind.ok() || kind.value() != FileKind::run_log) others.push_back(path);
+  }
+  return others;
 }
 
 std::string text_of(const report::Json& data) {
@@ -77,7 +78,13 @@ int compare_plans(const ReportOptions& options) {
 int run_report(const ReportOptions& options) {
   const Status writable = Outputs().reads(options.files).writes("-o", options.output).check();
   if (!writable.ok()) return fail(writable);
-  if (are_two_runs(options.files)) return compare_runs(options);
+  const std::vector<std::string> others = all_but_run_logs(options.files);
+  const bool two_runs = options.files.size() == others.size() + 2;
+  if (two_runs && others.empty()) return compare_runs(options);
+  if (two_runs) {
+    return fail({StatusCode::invalid_argument,
+                 fmt::format("{}: two run logs are compared without any other file; leave this one out", others[0])});
+  }
   if (are_two_plans(options.files)) return compare_plans(options);
   Progress progress;
   progress.step("reading");
@@ -109,9 +116,10 @@ int run_report(const ReportOptions& options) {
 
 Action declare_report(CLI::App& app, const ProgramArguments&) {
   auto options = std::make_shared<ReportOptions>();
-  app.add_option("files", options->files,
-                 "A trace, a plan, a run log, in any order; or to compare two run logs, or two plans, with their trace "
-                 "or without")
+  app.add_option(
+         "files", options->files,
+         "A trace, a plan, a run log, in any order; or to compare: two run logs alone, or two plans, which may have "
+         "their trace with them")
       ->required()
       ->expected(1, 3);
   app.add_option("-o,--output", options->output, "The report to write")->required();

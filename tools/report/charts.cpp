@@ -171,7 +171,13 @@ Json iteration_memory_section(const Inputs& inputs) {
   Json lines = Json::array();
   lines.push_back(line("Without Reprise", "before", before));
   lines.push_back(line("Planned, on the device", "planned", planned));
-  return {{"budget", inputs.plan->budget_bytes},
+  // A plan keeps whole chunks, the program asks for bytes: where few can leave, the plan's are more.
+  const bool lower = highest(planned) < highest(before);
+  const std::string about = fmt::format(
+      "What the recorded iteration asks for, as it would run without Reprise, and the same iteration as planned: {}.",
+      lower ? "lower at its peak" : "in whole chunks, which are no less here than the bytes that were asked for");
+  return {{"about", about},
+          {"budget", inputs.plan->budget_bytes},
           {"span", std::max(before.back().first, planned.back().first)},
           {"lines", std::move(lines)}};
 }

@@ -182,6 +182,10 @@ TEST_F(CliFiles, OfThreeRunLogsOneIsTooMany) {
   const std::string third = write("c.run", read(log_));
   expect_refused(reprise({"report", log_, second, third, "-o", path("tmp/x.html")}), 2,
                  "one more file of the same kind; give one of each, or two plans or two run logs to compare");
+  for (const std::string& other : {trace_, plan_}) {
+    expect_refused(reprise({"report", log_, second, other, "-o", path("tmp/x.html")}), 2,
+                   other + ": two run logs are compared without any other file; leave this one out");
+  }
 }
 
 TEST_F(CliFiles, EmptyFilesAreSaidToBeEmpty) {

@@ -228,6 +228,10 @@ TEST_F(SimulateCommand, OneLineForWhatMakesNoSense) {
   const std::string file = graph(2);
   expect_refused(reprise({"simulate", file, "--budget", "10%..50%"}), 2, "step");
   expect_refused(reprise({"simulate", file, "--budget", "10%..1GiB:5%"}), 2, "mixed");
+  for (const std::string range : {"60%..100%:0", "60%..100%:0%", "1MiB..2MiB:0MiB"}) {
+    expect_refused(reprise({"simulate", file, "--budget", range}), 2,
+                   "--budget " + range + ": with a step of 0 it has no end; write for example 30%..100%:5%");
+  }
   expect_refused(reprise({"simulate", file, "--budget", "0.001%..100%:0.001%"}), 2, "too many");
   expect_refused(reprise({"simulate", file, "--budget", "50%", "--policy", "best"}), 2, "best");
   expect_refused(reprise({"simulate", file, "--budget", "50%", "--machine", "moon"}), 2, "moon");

@@ -24,9 +24,7 @@ function story() {
 
 function memorySections() {
   if (data.iteration_memory) {
-    memoryChart(section("iteration-memory", "Memory during one iteration",
-      "The recorded iteration as it would run without Reprise, and the same iteration as planned: lower, and a little longer."),
-      data.iteration_memory);
+    memoryChart(section("iteration-memory", "Memory during one iteration", data.iteration_memory.about), data.iteration_memory);
   }
   if (data.run_memory) memoryChart(section("run-memory", "Memory during the whole run", ""), data.run_memory);
 }

@@ -76,6 +76,16 @@ TEST(Figures, WhatARunMovedLessThanPlannedIsSaid) {
   EXPECT_EQ(card().find("less than planned"), std::string::npos) << "the plan knew: " << card();
 }
 
+// A plan of whole chunks may take more than the bytes that the program asks for.
+TEST(Figures, APlanIsCalledLowerWhereItIs) {
+  Sample sample;
+  const auto about = [&] { return iteration_memory_section(sample.inputs()).at("about").get<std::string>(); };
+  EXPECT_NE(about().find("as planned: lower at its peak."), std::string::npos) << about();
+  for (plan::Tensor& tensor : sample.plan.tensors) tensor.size = 1;
+  EXPECT_EQ(about().find("lower"), std::string::npos) << about();
+  EXPECT_NE(about().find("in whole chunks"), std::string::npos) << about();
+}
+
 // In the verdict and in the card.
 TEST(Figures, APercentageIsRoundedOneWay) {
   EXPECT_EQ(whole_percent(5, 8), "63 %");
