@@ -54,6 +54,10 @@ std::string folder_of_facts(const char* chosen) {
   return home != nullptr && *home == '/' ? std::string(home) + "/.cache/reprise/kernels" : std::string();
 }
 
+const char* why_no_facts() noexcept {
+  return "neither HOME nor XDG_CACHE_HOME is set: facts are not kept; name a folder in REPRISE_FACTS";
+}
+
 std::string Store::path_of(uint64_t kernel, const std::string& device) const {
   return fmt::format("{}/{:016x}-{:08x}{}", folder_, kernel,
                      static_cast<uint32_t>(trace::hash_bytes(device.data(), device.size())), kEnding);

@@ -13,6 +13,8 @@ namespace reprise::facts {
 // `chosen` (REPRISE_FACTS) where there is one, else the cache folder of $XDG_CACHE_HOME, else of $HOME. Empty: neither
 // is set.
 std::string folder_of_facts(const char* chosen);
+// What is said then.
+const char* why_no_facts() noexcept;
 
 // In universal time, as evidence is dated: YYYY-MM-DD.
 std::string today();

@@ -57,6 +57,7 @@ Evidence::KernelEvidence& Evidence::kernel_of(const Command& command) {
   KernelEvidence& kernel = at->second;
   if (!fresh) return kernel;
   kernel.name = command.name;
+  if (store_.folder().empty()) return kernel;
   Result<facts::KernelFacts> known = store_.load(command.kernel, device_);
   if (known.ok()) kernel.known = std::move(known.value());
   if (!known.ok() && known.status().code() != StatusCode::not_found) {
@@ -130,7 +131,7 @@ void Evidence::failed(const Command& command, const AuditedLaunch& launch, const
 bool Evidence::enough() const noexcept { return launches_ >= 2 * news_at_ + kLeastLaunches; }
 
 void Evidence::keep(KernelEvidence& kernel) noexcept {
-  if (kernel.fresh.kernel == 0) return;
+  if (kernel.fresh.kernel == 0 || store_.folder().empty()) return;
   try {
     const Status kept = store_.add(std::exchange(kernel.fresh, facts::KernelFacts{}));
     if (kept.ok() || store_failed_) return;
@@ -171,7 +172,8 @@ void Evidence::tell(RunLogWriter& run_log) const {
     line.add(run_log::audit::launches, kernel->launches)
         .add(run_log::audit::shapes, uint64_t{kernel->seen.size()})
         .add(run_log::audit::audited_shapes, audited)
-        .add(run_log::audit::guarded, guarded);
+        .add(run_log::audit::guarded, guarded)
+        .add(run_log::audit::kept, uint64_t{!store_failed_ && !store_.folder().empty()});
     run_log.write(line);
   }
 }

@@ -82,6 +82,7 @@ class Enforcer final : public Handler {
   void look_at_given(const plan::Plan& plan) const noexcept;
   void start_examining() noexcept;
   void tell_recorder() noexcept;
+  void write_not_managed(CUresult result) noexcept;
   void write_start() noexcept;
   void write_end() noexcept;
   void say_plan_idle() noexcept;

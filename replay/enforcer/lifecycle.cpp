@@ -57,6 +57,7 @@ bool Enforcer::open(CUcontext context, CUdevice device) noexcept {
   if (result != CUDA_SUCCESS) {
     log_line(LogLevel::warn, "this device's memory cannot be managed (error %d)%s: the budget is not enforced",
              static_cast<int>(result), dispatcher_.start_problem());
+    if (!reopened_) write_not_managed(result);
     state_.store(State::off, std::memory_order_release);
     return false;
   }
@@ -143,11 +144,13 @@ void Enforcer::start_examining() noexcept {
   if (config_.examine != 0 || config_.audit || shared_.safety == plan::Safety::audited) identify_kernels();
   if (driver().cuDeviceGetName(name, sizeof name - 1, shared_.device) != CUDA_SUCCESS) return;
   try {
-    if (config_.audit) {
-      return dispatcher_.audit(facts::folder_of_facts(config_.facts), name, config_.audit_iterations);
+    const std::string folder = facts::folder_of_facts(config_.facts);
+    const bool told = reopened_ || (config_.audit && config_.planner != nullptr);  // `reprise audit` says it itself
+    if (folder.empty() && !told && (config_.audit || config_.examine != 0)) {
+      log_line(LogLevel::warn, "%s", facts::why_no_facts());
     }
-    dispatcher_.examine({config_.examine * uint64_t{1'000'000'000}, config_.examine_memory.bytes},
-                        facts::folder_of_facts(config_.facts), name);
+    if (config_.audit) return dispatcher_.audit(folder, name, config_.audit_iterations);
+    dispatcher_.examine({config_.examine * uint64_t{1'000'000'000}, config_.examine_memory.bytes}, folder, name);
   } catch (...) {  // out of memory: nothing is examined
   }
 }
@@ -164,6 +167,15 @@ void Enforcer::tell_recorder() noexcept {
   if (rates.to_device > 0) recorder_->info("link.h2d_bytes_per_s", rates.to_device);
   if (rates.to_host > 0) recorder_->info("link.d2h_bytes_per_s", rates.to_host);
   if (rates.latency_ns > 0) recorder_->info("rates.latency_ns", rates.latency_ns);
+}
+
+// Without it the log would look like one of a program that was killed.
+void Enforcer::write_not_managed(CUresult result) noexcept {
+  const char* const problem = dispatcher_.start_problem();
+  const std::string error = "error " + std::to_string(static_cast<int>(result)) + " of the driver";
+  RunLogLine line(run_log::not_managed::line);
+  line.add(run_log::not_managed::reason, problem[0] == ':' ? std::string(problem + 2) : error);
+  shared_.run_log.write(line);
 }
 
 void Enforcer::write_start() noexcept {

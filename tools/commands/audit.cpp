@@ -7,8 +7,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <memory>
 
+#include "preload/facts/store.h"
 #include "preload/trace/names.h"
 #include "tools/cli/command.h"
 #include "tools/cli/files.h"
@@ -119,6 +121,10 @@ class Audit {
   }
 
   int ended(const AuditLog& log, const Outcome& outcome) const {
+    if (log.not_managed()) {
+      say("audit: device memory could not be managed, so nothing was audited");
+      return kExitFailure;
+    }
     if (!log.started()) {
       say("audit: the program has allocated no device memory: there is nothing to audit");
       return kExitFailure;
@@ -140,12 +146,14 @@ class Audit {
     if (log.kernels().empty()) return code;
     say("audit: launches  shapes  kernel");
     uint64_t audited = 0;
+    bool kept = true;
     for (const AuditedKernel& kernel : log.kernels()) {
       say(line_of(kernel));
+      kept = kept && kernel.kept;
       if (says(kernel.outcome, run_log::audit::audited)) ++audited;
     }
-    say(fmt::format("audit: {} of {} kernels audited; next: reprise run --safety audited", audited,
-                    log.kernels().size()));
+    say(fmt::format("audit: {} of {} kernels audited{}", audited, log.kernels().size(),
+                    kept ? "; next: reprise run --safety audited" : ""));
     return code;
   }
 
@@ -159,6 +167,7 @@ int run_audit(const AuditOptions& options, const ProgramArguments& program) {
   Result<Settings> checked = check_session(options.session, program);
   if (!checked.ok()) return fail(checked.status());
   say_without_driver(checked.value().device == "sim");
+  if (facts::folder_of_facts(std::getenv("REPRISE_FACTS")).empty()) say(facts::why_no_facts());
   return Audit(options, std::move(checked.value()), program).run();
 }
 

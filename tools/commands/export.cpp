@@ -166,8 +166,9 @@ Status read_run_log_text(const std::vector<std::string>& paths, std::string& tex
   return {};
 }
 
-// The trace first: others quote its names.
+// The trace first: others quote its names. Lines of call sites are found now: without names nobody finds them later.
 void redact(LoadedFiles& files, std::string& run_log) {
+  files.symbolize();
   exports::Redactor redactor;
   if (files.trace) redactor.redact(*files.trace);
   if (files.plan) redactor.redact(*files.plan);

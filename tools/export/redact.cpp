@@ -11,6 +11,7 @@
 #include "preload/base/run_log_keys.h"
 #include "preload/trace/names.h"
 #include "tools/cli/run_log_value.h"
+#include "tools/report/view/frames.h"
 #include "tools/report/view/timeline.h"
 
 namespace reprise::exports {
@@ -72,33 +73,69 @@ bool looks_like_a_name(const std::string& word) {
          word.find('<') != std::string::npos || word.rfind("_Z", 0) == 0;
 }
 
+// What calls are in our words. Names of kernels may begin like them, so that only whole ones are.
+bool is_ours(const std::string& call) {
+  static const std::set<std::string_view> kWhole = {"a free",
+                                                    "a stream capture",
+                                                    "an allocation",
+                                                    "copy_device_to_device",
+                                                    "copy_device_to_host",
+                                                    "copy_host_to_device",
+                                                    "copy_host_to_host",
+                                                    "copy_peer",
+                                                    "graph_launch",
+                                                    "host function",
+                                                    "memory for one more device",
+                                                    "memset",
+                                                    "stream callback",
+                                                    "the end of a context",
+                                                    "the end of the context",
+                                                    "the program's end",
+                                                    "write value"};
+  if (kWhole.count(call) != 0) return true;
+  const auto begins = [&](std::string_view word) { return call.rfind(word, 0) == 0; };
+  const bool of_the_driver = begins("cu") && call.size() > 2 && std::isupper(static_cast<unsigned char>(call[2])) != 0;
+  return of_the_driver || begins("allocate ") || begins("free ") || begins("memcpy ");
+}
+
 }  // namespace
 
-std::string Redactor::number(const char* what, const std::string& name) {
+std::string Redactor::number(const std::string& what, const std::string& name) {
   auto& known = numbers_[what];
   const auto [place, is_new] = known.try_emplace(name);
-  if (is_new) place->second = fmt::format("{}_{}", what, known.size());
+  if (is_new) place->second = fmt::format("{}{}", what, known.size());
   return place->second;
 }
 
 std::string Redactor::kernel(const std::string& name) {
-  std::string shown = number("kernel", report::demangle(name));
+  std::string shown = number("kernel_", report::demangle(name));
   // As our texts may have it.
   for (const std::string& one : {name, report::demangle(name), trace::short_name(name)}) quoted_.emplace(one, shown);
   return shown;
 }
 
-// "symbol+0x1b (file)" or "0x1b (file)", one frame a line: equal frames stay equal, so that trees of them keep their
-// form.
+// "symbol+0x1b (file)", "0x1b (file)" or, with symbols, "symbol at line (file)". Reports group by functions and by
+// lines, so each has its number; whose function it is decides who is said to have asked for a tensor, so that stays,
+// too.
+std::string Redactor::frame(const std::string& text) {
+  const size_t file = text.rfind(" (");
+  const std::string place = text.substr(0, file);
+  std::string function = report::function_of(text);
+  std::string more = place.size() > function.size() ? " at " + number("line_", place.substr(function.size())) : "";
+  if (const size_t offset = function.rfind("+0x"); offset != std::string::npos) {
+    more = function.substr(offset);
+    function.erase(offset);
+  }
+  std::string shown = number(report::is_foreign(text) ? report::kForeign : "frame_", function) + more;
+  if (file != std::string::npos) shown += fmt::format(" ({})", number("file_", text.substr(file)));
+  return shown;
+}
+
+// One frame a line: equal frames stay equal, so that trees of them keep their form.
 std::string Redactor::call_site(const std::string& frames) {
   std::istringstream lines(frames);
   std::string text;
-  for (std::string frame; std::getline(lines, frame);) {
-    const size_t file = frame.rfind(" (");
-    text += text.empty() ? "" : "\n";
-    text += number("frame", frame);
-    if (file != std::string::npos) text += fmt::format(" ({})", number("file", frame.substr(file)));
-  }
+  for (std::string one; std::getline(lines, one);) text += (text.empty() ? "" : "\n") + frame(one);
   return text;
 }
 
@@ -114,7 +151,7 @@ void Redactor::redact(trace::Trace& trace) {
       op->parameters.clear();
       op->record.thread = threads_.try_emplace(op->record.thread, threads_.size() + 1).first->second;
     }
-    if (auto* mark = std::get_if<trace::Mark>(&event)) mark->text = number("mark", mark->text);
+    if (auto* mark = std::get_if<trace::Mark>(&event)) mark->text = number("mark_", mark->text);
   }
 }
 
@@ -144,10 +181,7 @@ std::string Redactor::words(const std::string& text) const {
 // A call of a plan or of the program: a kernel's name, or what the call is in our words.
 std::string Redactor::call(const std::string& text) {
   if (const auto known = quoted_.find(text); known != quoted_.end()) return known->second;
-  static constexpr std::string_view kOurs[] = {"allocate", "copy", "cu", "free", "memset"};
-  const bool ours =
-      std::any_of(std::begin(kOurs), std::end(kOurs), [&](auto word) { return text.rfind(word, 0) == 0; });
-  return ours ? text : number("call", text);
+  return is_ours(text) ? text : number("call_", text);
 }
 
 std::string Redactor::redact_run_log(const std::string& lines) {

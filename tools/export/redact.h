@@ -19,8 +19,9 @@ class Redactor {
   std::string redact_run_log(const std::string& lines);
 
  private:
-  std::string number(const char* what, const std::string& name);
+  std::string number(const std::string& what, const std::string& name);
   std::string kernel(const std::string& name);
+  std::string frame(const std::string& text);
   std::string call_site(const std::string& frames);
   std::string words(const std::string& text) const;
   std::string call(const std::string& text);

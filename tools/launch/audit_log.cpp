@@ -38,6 +38,7 @@ AuditedKernel kernel_of(const nlohmann::json& line) {
   kernel.shapes = value_of(line, run_log::audit::shapes);
   kernel.audited_shapes = value_of(line, run_log::audit::audited_shapes);
   kernel.guarded = value_of(line, run_log::audit::guarded);
+  kernel.kept = value_of(line, run_log::audit::kept) != 0;
   return kernel;
 }
 
@@ -59,6 +60,7 @@ AuditLog::AuditLog(AuditLog&& other) noexcept
       read_bytes_(other.read_bytes_),
       rest_(std::move(other.rest_)),
       started_(other.started_),
+      not_managed_(other.not_managed_),
       enough_(other.enough_),
       launches_(other.launches_),
       faults_(std::move(other.faults_)),
@@ -87,6 +89,8 @@ void AuditLog::read_line(const std::string& text) {
   const std::string kind = kind_of(line);
   if (kind == run_log::start::line.name) {
     started_ = true;
+  } else if (kind == run_log::not_managed::line.name) {
+    not_managed_ = true;
   } else if (kind == run_log::audit_fault::line.name) {
     faults_.push_back(fault_of(line));
   } else if (kind == run_log::audit_enough::line.name) {

@@ -17,6 +17,7 @@ struct AuditedKernel {
   uint64_t shapes = 0;
   uint64_t audited_shapes = 0;
   uint64_t guarded = 0;
+  bool kept = false;  // for other runs
 };
 
 struct FaultSeen {
@@ -44,7 +45,8 @@ class AuditLog {
   // Takes in what was written since.
   void read();
 
-  bool started() const { return started_; }  // memory was managed
+  bool started() const { return started_; }          // memory was managed
+  bool not_managed() const { return not_managed_; }  // it could not be
   bool enough() const { return enough_; }
   uint64_t launches() const { return launches_; }
   const std::vector<FaultSeen>& faults() const { return faults_; }
@@ -60,6 +62,7 @@ class AuditLog {
   uint64_t read_bytes_ = 0;
   std::string rest_;  // of a line that is not complete
   bool started_ = false;
+  bool not_managed_ = false;
   bool enough_ = false;
   uint64_t launches_ = 0;
   std::vector<FaultSeen> faults_;

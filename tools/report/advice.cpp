@@ -439,9 +439,18 @@ void advise_unmanaged(const Inputs& inputs, Advices& list) {
                   fmt::format("They cannot be moved: {}. \"Not managed\" below has each sort.", what), ""});
 }
 
+// No budget is of use then, and nothing else that a run is advised.
+Json advice_to_manage(const std::string& reason) {
+  const bool limited = reason.find("ulimit -v") != std::string::npos;
+  return Json::array({{{"title", "Let device memory be managed"},
+                       {"detail", fmt::format("It could not be: {}.", reason)},
+                       {"command", limited ? "ulimit -v unlimited" : "reprise doctor"}}});
+}
+
 }  // namespace
 
 Json advice_section(const Inputs& inputs) {
+  if (inputs.log != nullptr && inputs.log->not_managed) return advice_to_manage(*inputs.log->not_managed);
   Advices list;
   for (const auto rule :
        {advise_shortage, advise_host_memory, advise_room, advise_budget, advise_unplanned, advise_full_speed,

@@ -95,6 +95,7 @@ std::string left_at(const RunDivergence& left, const Inputs& inputs) {
 
 void say_unplanned(const Inputs& inputs, Sentences& say) {
   const RunLog& log = *inputs.log;
+  if (log.not_managed) return;  // which is said first of all
   const bool of_plans = has_plans(log);
   for (const auto& [one, count] : last_reasons(log)) {
     if (of_plans && !one.plan) continue;                         // a plan came after all

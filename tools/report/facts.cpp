@@ -45,6 +45,7 @@ void add_times_of_run(const RunLog& log, Facts& facts) {
 
 void add_run_facts(const RunLog& log, Facts& facts) {
   if (facts.program.empty()) facts.program = command_of(log);
+  if (log.not_managed) facts.budget = 0;                      // the one that was asked for was none
   if (log.budget_bytes > 0) facts.budget = log.budget_bytes;  // a plan may be tried within another one than its own
   if (log.peak_device_bytes > 0) facts.peak_actual = log.peak_device_bytes + log.outside_bytes;
   // What the program asks for is less than what it takes of the device, which budgets in per cent are of.
@@ -59,6 +60,14 @@ void add_run_facts(const RunLog& log, Facts& facts) {
   }
   if (sum.copy_ns == 0) return;
   facts.hidden = share(sum.both_ns, sum.copy_ns);
+}
+
+// Where nothing says what the program takes of a device without Reprise, which is more than its tensors have: no peak
+// within a budget may be compared with them.
+void add_bytes_of_tensors(const Inputs& inputs, Facts& facts) {
+  if (inputs.trace != nullptr) facts.peak_before = highest(recorded_memory(*inputs.trace));
+  if (facts.peak_before == 0 && inputs.log != nullptr) facts.peak_before = inputs.log->peak_requested_bytes;
+  facts.tensors_alone = true;
 }
 
 }  // namespace
@@ -115,9 +124,9 @@ std::string percent_that_holds(uint64_t part, uint64_t whole) {
 
 uint64_t planned_peak(const plan::Plan& plan) { return plan.chunk_count * plan.chunk_bytes + plan.reserved_bytes; }
 
-std::string peak_words(uint64_t after, uint64_t before) {
-  return fmt::format("{} {} {}", tools::format_bytes(after), after <= before ? "instead of" : "for tensors of",
-                     tools::format_bytes(before));
+std::string peak_words(uint64_t after, uint64_t before, bool tensors_alone) {
+  return fmt::format("{} {} {}", tools::format_bytes(after),
+                     after <= before && !tensors_alone ? "instead of" : "for tensors of", tools::format_bytes(before));
 }
 
 bool is_of_one_of_several(const Inputs& inputs) { return inputs.log != nullptr && inputs.log->programs.size() > 1; }
@@ -147,8 +156,7 @@ Facts collect_facts(const Inputs& inputs) {
     if (own.compute_ns > 0) facts.run_bound_ns = inputs.run_bound_ns;
   }
   if (facts.program.empty()) facts.program = trace_info(inputs, "program");
-  if (facts.peak_before == 0 && inputs.trace != nullptr) facts.peak_before = highest(recorded_memory(*inputs.trace));
-  if (facts.peak_before == 0 && inputs.log != nullptr) facts.peak_before = inputs.log->peak_requested_bytes;
+  if (facts.peak_before == 0) add_bytes_of_tensors(inputs, facts);
   return facts;
 }
 

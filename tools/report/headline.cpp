@@ -20,7 +20,8 @@ Json card(const std::string& label, const std::string& value, const std::string&
 double ratio(uint64_t a, uint64_t b) { return b == 0 ? 0 : static_cast<double>(a) / static_cast<double>(b); }
 
 // Tensors that fit lie in whole chunks, which may be more than they ask for.
-std::string before_words(uint64_t after, uint64_t before) {
+std::string before_words(uint64_t after, uint64_t before, bool tensors_alone) {
+  if (tensors_alone && after <= before) return fmt::format("for tensors of {}", format_bytes(before));
   if (after > before) return fmt::format("for tensors of {}, in whole chunks", format_bytes(before));
   return fmt::format("was {} ({})", format_bytes(before), whole_percent(after, before));
 }
@@ -28,6 +29,10 @@ std::string before_words(uint64_t after, uint64_t before) {
 // Where there was a run, only what it did is shown, never what was predicted.
 Json memory_card(const Inputs& inputs, const Facts& facts) {
   const bool ran = inputs.log != nullptr;
+  if (ran && inputs.log->not_managed) {
+    return card("Peak device memory", facts.peak_before == 0 ? "not known" : format_bytes(facts.peak_before),
+                "not managed: without a budget", "bad");
+  }
   const uint64_t after = ran ? facts.peak_actual : facts.peak_planned;
   if (ran && after == 0 && inputs.log->ended) {
     return card("Peak device memory", "0 B",
@@ -38,7 +43,7 @@ Json memory_card(const Inputs& inputs, const Facts& facts) {
   const std::string budget = facts.budget > 0 ? "; " + budget_words(inputs) : "";
   const bool over = facts.budget > 0 && after > facts.budget;
   return card(ran ? "Peak device memory" : "Peak device memory, planned", format_bytes(after),
-              before_words(after, facts.peak_before) + budget, over ? "bad" : "good");
+              before_words(after, facts.peak_before, facts.tensors_alone) + budget, over ? "bad" : "good");
 }
 
 std::string against_computing(const Facts& facts) {
@@ -92,6 +97,7 @@ Json traffic_card(const Inputs& inputs, const Facts& facts) {
     if (inputs.plan == nullptr) return nullptr;
     return moved_card("Moved per iteration, predicted", inputs.plan->offload_bytes, inputs.plan->reload_bytes, hidden);
   }
+  if (inputs.log->not_managed) return nullptr;
   uint64_t planned = 0;
   uint64_t out = 0;
   uint64_t back = 0;
@@ -126,7 +132,7 @@ std::string left_words(const RunLog& log) {
 }
 
 Json run_card(const Inputs& inputs, const Facts& facts) {
-  if (inputs.log == nullptr) return nullptr;
+  if (inputs.log == nullptr || inputs.log->not_managed) return nullptr;
   const RunLog& log = *inputs.log;
   if (all_iterations(log) == 0) {
     return card("Iterations", "none found", "tensors moved on demand" + times_of_run(facts));
@@ -206,7 +212,7 @@ std::string memory_words(const Inputs& inputs, const Facts& facts) {
     return fmt::format("peak {} for {} that the program had asked for until it ended with {}", format_bytes(after),
                        asked, inputs.ending);
   }
-  return "peak " + (after > 0 ? peak_words(after, facts.peak_before) : asked);
+  return "peak " + (after > 0 ? peak_words(after, facts.peak_before, facts.tensors_alone) : asked);
 }
 
 // Not where a plan was named that cannot be used, say, or the planner was not yet through.
@@ -217,8 +223,16 @@ bool was_looked_for_in_vain(const RunLog& log) {
   return tools::says(cause, run_log::on_demand::no_iteration) || tools::says(cause, run_log::on_demand::no_repetition);
 }
 
+// Stderr has had the reason while the program ran.
+std::string summary_unmanaged(const Inputs& inputs, const Facts& facts) {
+  const std::string peak = facts.peak_before == 0 ? "" : fmt::format("peak {}, ", format_bytes(facts.peak_before));
+  return fmt::format("{}without a budget: device memory could not be managed{}", peak,
+                     inputs.ending.empty() ? "" : "; the program ended with " + inputs.ending);
+}
+
 std::string summary_of_program(const Inputs& inputs) {
   const Facts facts = collect_facts(inputs);
+  if (inputs.log != nullptr && inputs.log->not_managed) return summary_unmanaged(inputs, facts);
   if (inputs.log != nullptr && !inputs.log->ended && facts.peak_before == 0) {
     return fmt::format("the program {} before it could say what it used",
                        inputs.ending.empty() ? "was cut off" : "ended with " + inputs.ending);

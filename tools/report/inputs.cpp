@@ -177,7 +177,7 @@ report::Inputs::File about(const std::string& path, FileKind kind) {
 }  // namespace
 
 void say_without_end(const report::RunLog& log) {
-  if (log.ended || !log.ending.empty()) return;
+  if (log.ended || log.not_managed || !log.ending.empty()) return;
   say("the run log has no end: the program was killed or crashed, or this is only the beginning of the file");
 }
 

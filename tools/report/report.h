@@ -106,7 +106,8 @@ Json about_section(const Inputs& inputs);
 struct Facts {
   std::string program;
   uint64_t budget = 0;
-  uint64_t peak_before = 0;  // without Reprise
+  uint64_t peak_before = 0;    // without Reprise
+  bool tensors_alone = false;  // ... is not known: it is what tensors have, of which a device takes more
   uint64_t peak_planned = 0;
   uint64_t peak_actual = 0;     // measured; 0: no run
   uint64_t compute_ns = 0;      // one iteration, computing alone
@@ -147,7 +148,8 @@ std::string whole_percent(uint64_t part, uint64_t whole);
 std::string percent_that_holds(uint64_t part, uint64_t whole);
 // What a plan takes of the device, as its report and `reprise plan` say it.
 uint64_t planned_peak(const plan::Plan& plan);
-// "44.0 MiB instead of 48.0 MiB", or "... for tensors of ..." where rounding to chunks took more than was saved.
-std::string peak_words(uint64_t after, uint64_t before);
+// "44.0 MiB instead of 48.0 MiB", or "... for tensors of ..." where rounding to chunks took more than was saved, or
+// where only the tensors' bytes are known.
+std::string peak_words(uint64_t after, uint64_t before, bool tensors_alone = false);
 
 }  // namespace reprise::report

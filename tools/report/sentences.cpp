@@ -26,7 +26,12 @@ void say_ending(const Inputs& inputs, Sentences& say) {
         "The recording is cut short: the program did not come to its end, or some of the file is missing. The report "
         "covers what is there.");
   }
-  if (inputs.log != nullptr && !inputs.log->ended) {
+  if (inputs.log != nullptr && inputs.log->not_managed) {
+    say.bad(
+        fmt::format("Device memory could not be managed: {}. The program ran as it does without Reprise: no budget was "
+                    "kept, and nothing was moved.",
+                    *inputs.log->not_managed));
+  } else if (inputs.log != nullptr && !inputs.log->ended) {
     say.bad(
         "The run log has no end: the program was killed or crashed before Reprise could write its summary, or this is "
         "only the beginning of the file.");
@@ -244,7 +249,9 @@ void say_messages(const Inputs& inputs, Sentences& say) {
     const bool is_reason = std::any_of(
         inputs.log->reasons.begin(), inputs.log->reasons.end(),
         [&](const RunReason& one) { return message->find(demangle_words(one.reason)) != std::string::npos; });
-    if (!again && !is_reason) say.note(*message);
+    const std::optional<std::string>& unmanaged = inputs.log->not_managed;
+    const bool is_said = is_reason || (unmanaged && message->find(*unmanaged) != std::string::npos);
+    if (!again && !is_said) say.note(*message);
   }
 }
 

@@ -14,8 +14,10 @@ using tools::format_duration;
 
 Json verdict(const char* tone, const std::string& text) { return {{"tone", tone}, {"text", text}}; }
 
-std::string memory(uint64_t bytes, uint64_t before) {
+std::string memory(uint64_t bytes, const Facts& facts) {
+  const uint64_t before = facts.peak_before;
   if (before == 0 || bytes >= before) return format_bytes(bytes);
+  if (facts.tensors_alone) return peak_words(bytes, before, true);
   return fmt::format("{} instead of {} ({})", format_bytes(bytes), format_bytes(before), whole_percent(bytes, before));
 }
 
@@ -47,8 +49,19 @@ std::string why_in_short(const Inputs& inputs) {
   return "none could be made";
 }
 
+// It ran, or did not, as it does without Reprise.
+Json verdict_unmanaged(const Inputs& inputs, const Facts& facts) {
+  const std::string used = facts.peak_before == 0 ? "ran without a budget"
+                                                  : fmt::format("ran without a budget, and used {} at most",
+                                                                format_bytes(facts.peak_before));
+  const std::string ending = inputs.ending.empty() ? "" : fmt::format(", and ended with {}", inputs.ending);
+  return verdict("bad", fmt::format("Device memory could not be managed: {}. The program {}{}.",
+                                    *inputs.log->not_managed, used, ending));
+}
+
 Json verdict_of_run(const Inputs& inputs, const Facts& facts) {
   const RunLog& log = *inputs.log;
+  if (log.not_managed) return verdict_unmanaged(inputs, facts);
   if (!inputs.ending.empty()) {
     const bool known = facts.peak_actual > 0 || log.ended;
     const std::string used =
@@ -78,7 +91,7 @@ Json verdict_of_run(const Inputs& inputs, const Facts& facts) {
     return verdict("bad", fmt::format("It used {} of device memory, more than the budget of {}.",
                                       format_bytes(facts.peak_actual), format_bytes(facts.budget)));
   }
-  const std::string used = memory(facts.peak_actual, facts.peak_before);
+  const std::string used = memory(facts.peak_actual, facts);
   if (log.iterations_planned > 0) {
     return verdict("good", fmt::format("It ran in {}: {} of {} iterations{} by a plan, which took {} each{}.{}", used,
                                        log.iterations_planned, all_iterations(log), of_loops(log),
@@ -100,11 +113,10 @@ Json verdict_section(const Inputs& inputs) {
   if (inputs.log != nullptr) return verdict_of_run(inputs, facts);
   if (inputs.plan != nullptr) {
     const uint64_t more = facts.predicted_ns > facts.compute_ns ? facts.predicted_ns - facts.compute_ns : 0;
-    return verdict("good",
-                   fmt::format("By this plan an iteration would need {} and take {}: {} more than computing "
-                               "alone. It has not been run yet.{}",
-                               memory(facts.peak_planned, facts.peak_before), format_duration(facts.predicted_ns),
-                               whole_percent(more, facts.compute_ns), share_of_program(inputs)));
+    return verdict("good", fmt::format("By this plan an iteration would need {} and take {}: {} more than computing "
+                                       "alone. It has not been run yet.{}",
+                                       memory(facts.peak_planned, facts), format_duration(facts.predicted_ns),
+                                       whole_percent(more, facts.compute_ns), share_of_program(inputs)));
   }
   if (!inputs.no_iteration.empty()) {
     return verdict("note", fmt::format("The program used {} at most, and nothing in it can be planned.",

@@ -329,6 +329,67 @@ TEST_F(Endings, AnAddressSpaceThatIsTooShortIsCalledThat) {
   EXPECT_TRUE(has(outcome.err, "the budget is not enforced")) << outcome.err;
 }
 
+// ... and it is no program that was killed, whose tensors were moved on demand until then.
+TEST_F(Endings, AReportSaysThatMemoryCouldNotBeManaged) {
+  const std::string page = scratch_.path("a.html");
+  const std::string log = scratch_.path("a.run");
+  std::vector<std::string> words = {"/bin/bash", "-c", "ulimit -v 4000000; exec \"$@\"", "bash"};
+  for (const std::string& word : trainer("5")) words.push_back(word);
+  const Outcome outcome = reprise({"run", "--device", "sim", "--budget", "50%", "-o", page, "--run-log", log}, words);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_TRUE(has(outcome.err, "without a budget: device memory could not be managed")) << outcome.err;
+  const Outcome again = reprise({"report", log, "-o", scratch_.path("b.html")});
+  EXPECT_FALSE(has(again.err, "no end")) << again.err;
+  for (const std::string& path : {page, scratch_.path("b.html")}) {
+    const std::string text = read_file(path);
+    const size_t begin = text.find("id=\"data\">");
+    const std::string data = text.substr(begin, text.find("</script>", begin) - begin);
+    EXPECT_TRUE(has(data, "Device memory could not be managed: 64 GiB of addresses are needed")) << data;
+    EXPECT_TRUE(has(data, "\"command\":\"ulimit -v unlimited\"")) << data;
+    EXPECT_FALSE(has(data, "killed or crashed")) << data;
+    EXPECT_FALSE(has(data, "moved on demand")) << data;
+  }
+}
+
+// Facts have no place then, which is said once; and nobody is sent on to a run that would know of none.
+TEST_F(Endings, WithoutAHomeFactsAreNotKept) {
+  const auto homeless = [&](std::vector<std::string> words) {
+    words.insert(words.begin(),
+                 {"/usr/bin/env", "-u", "HOME", "-u", "XDG_CACHE_HOME", "-u", "REPRISE_FACTS", built("bin/reprise")});
+    words.emplace_back("--");
+    for (const std::string& word : trainer("8")) words.push_back(word);
+    return run(words, simulated_device());
+  };
+  const std::string told =
+      "reprise: neither HOME nor XDG_CACHE_HOME is set: facts are not kept; name a folder in REPRISE_FACTS\n";
+  const auto said_once = [&](const std::string& err) {
+    const size_t first = err.find(told);
+    return first != std::string::npos && err.find("XDG_CACHE_HOME", first + told.size()) == std::string::npos;
+  };
+  const Outcome examined =
+      homeless({"run", "--device", "sim", "--budget", "80%", "--examine", "3", "-o", scratch_.path("a.html")});
+  EXPECT_EQ(examined.exit_code, 0) << examined.err;
+  EXPECT_TRUE(said_once(examined.err)) << examined.err;
+  EXPECT_FALSE(has(homeless({"run", "--device", "sim", "--budget", "80%", "-o", "/dev/null"}).err, "XDG_CACHE_HOME"))
+      << "nothing is to be examined";
+  const Outcome audited = homeless({"audit", "--device", "sim"});
+  EXPECT_EQ(audited.exit_code, 0) << audited.err;
+  EXPECT_TRUE(said_once(audited.err)) << audited.err;
+  EXPECT_TRUE(has(audited.err, "kernels audited\n")) << audited.err;
+  EXPECT_FALSE(has(audited.err, "next:")) << audited.err;
+  EXPECT_FALSE(has(audited.err, "cannot write")) << audited.err;
+}
+
+// Its folder may be there and take no files.
+TEST_F(Endings, AnAuditThatCouldKeepNothingSendsNobodyOn) {
+  std::vector<std::string> words = {
+      "/usr/bin/env", "REPRISE_FACTS=/proc/nobody", built("bin/reprise"), "audit", "--device", "sim", "--"};
+  for (const std::string& word : trainer("8")) words.push_back(word);
+  const Outcome audited = run(words, simulated_device());
+  EXPECT_TRUE(has(audited.err, "what the audit finds out is not kept")) << audited.err;
+  EXPECT_TRUE(has(audited.err, "kernels audited\n")) << audited.err;
+}
+
 // A descriptor that the program has not has a number that the next file gets: what the program prints would be in it.
 TEST_F(Endings, WhatAProgramPrintsWithoutAnOutputIsInNoFile) {
   const auto without_output = [](const std::string& command, const Environment& environment) {

@@ -71,6 +71,16 @@ class Installed(unittest.TestCase):
         subprocess.run([str(empty / "lib/reprise/uninstall")], check=True, capture_output=True)
         self.assertEqual(list(empty.iterdir()), [], "a folder that was there stays")
 
+    def test_the_folder_of_an_unpacked_archive_goes_too(self):
+        for more, left in ((None, False), ("mine.txt", True)):
+            unpacked = pathlib.Path(self.folder.name) / "reprise-0.1.0-linux-x86_64"
+            unpacked.mkdir()  # as tar does, before anything is in it
+            subprocess.run(["cmake", "--install", str(BUILD), "--prefix", str(unpacked)], check=True, stdout=subprocess.DEVNULL)
+            if more:
+                (unpacked / more).write_text("mine")
+            subprocess.run([str(unpacked / "lib/reprise/uninstall")], check=True, capture_output=True)
+            self.assertEqual(unpacked.exists(), left)
+
     def test_the_uninstaller_that_is_asked_something_removes_nothing(self):
         for word, code in (("--help", 0), ("--dry-run", 2)):
             done = subprocess.run([str(self.prefix / "lib/reprise/uninstall"), word], capture_output=True, text=True)

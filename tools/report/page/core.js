@@ -74,7 +74,7 @@ function functionOf(frame) {
 
 // The innermost frame that is the program's own and asks for itself: not the driver, the runtime or an allocator on top of them.
 function ownFrame(frames) {
-  const foreign = /libcuda(rt)?\.so|libreprise|^cu(da)?[A-Z]|c10::cuda|CachingAllocator|at::(detail|native)::empty|operator new/;
+  const foreign = /^outside-\d|libcuda(rt)?\.so|libreprise|^cu(da)?[A-Z]|c10::cuda|CachingAllocator|at::(detail|native)::empty|operator new/;
   const own = frames.filter((frame) => !foreign.test(frame));
   return own.find((frame) => !passingOn.has(functionOf(frame))) || own[0] || frames[0] || "";
 }

@@ -18,17 +18,21 @@ bool is_nameless_of_pytorch(const std::string& frame) {
   return frame.rfind("0x", 0) == 0 && frame.find(" (libtorch") != std::string::npos;
 }
 
+}  // namespace
+
 bool is_foreign(const std::string& frame) {
   static constexpr std::array foreign = {"libcuda.so",        "libcudart.so",   "libreprise",        "c10::cuda",
                                          "CachingAllocator",  "at::detail::e",  "at::native::empty", "operator new",
                                          "(libc10_cuda.so)",  "(libc10.so)",    "at::_ops::empty",   "at::empty",
                                          "at::native::zeros", "at::_ops::zeros"};
-  if (is_nameless_of_pytorch(frame)) return true;
+  if (is_nameless_of_pytorch(frame) || frame.rfind(kForeign, 0) == 0) return true;
   const bool driver = frame.rfind("cu", 0) == 0 && frame.size() > 4 &&
                       (std::isupper(static_cast<unsigned char>(frame[2])) != 0 || frame.rfind("cuda", 0) == 0);
   return driver || std::any_of(foreign.begin(), foreign.end(),
                                [&](const char* word) { return frame.find(word) != std::string::npos; });
 }
+
+namespace {
 
 std::vector<std::string> frames_of(const std::string& stack) {
   std::vector<std::string> frames;

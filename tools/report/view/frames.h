@@ -11,6 +11,11 @@ namespace reprise::report {
 // The function of a frame: without its line and its module.
 std::string function_of(const std::string& frame);
 
+// The driver's, the runtime's, or an allocator's on top of them: not the program's own.
+bool is_foreign(const std::string& frame);
+// How `export --redact` calls such functions, which are as foreign without their names; no function's name has a '-'.
+inline constexpr char kForeign[] = "outside-";
+
 // Functions of the program that merely pass allocations on, for several callers: (nearly) all allocations of the device
 // go through one, or nothing is launched below it. Behind it may be another one.
 std::set<std::string> passing_on(const trace::Trace& trace);

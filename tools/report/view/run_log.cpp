@@ -35,6 +35,8 @@ void read_start(const json& line, RunLog& log) {
   log.chunk_bytes = value_of(line, run_log::start::chunk_bytes);
 }
 
+void read_not_managed(const json& line, RunLog& log) { log.not_managed = value_of(line, run_log::not_managed::reason); }
+
 void read_plan_line(const json& line, RunLog& log) {
   log.iteration_hashes.push_back(value_of(line, run_log::plan::iteration_hash));
   if (++log.plan_count > 1) return;
@@ -190,6 +192,7 @@ void read_program_end(const json& line, RunLog& log) {
 using ReadLine = void (*)(const json&, RunLog&);
 const std::map<std::string, ReadLine>& readers() {
   static const std::map<std::string, ReadLine> table = {{run_log::start::line.name, read_start},
+                                                        {run_log::not_managed::line.name, read_not_managed},
                                                         {run_log::plan::line.name, read_plan_line},
                                                         {run_log::on_demand::line.name, read_on_demand},
                                                         {run_log::repeats::line.name, read_repeats},

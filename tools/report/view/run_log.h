@@ -88,6 +88,7 @@ struct RunUnmanaged {
 };
 
 struct RunLog {
+  std::optional<std::string> not_managed;  // why memory could not be managed; none: it was
   std::vector<std::string> programs;  // that have lines in the log, as they were called, in the order of their starts
   std::string program;                // the last one of them, which all else here is of
   std::optional<std::string> arguments;  // none: not said, as in logs of 0.1

@@ -6,6 +6,7 @@
 
 #include "preload/trace/names.h"
 #include "tests/support/sample.h"
+#include "tools/report/view/frames.h"
 #include "tools/report/view/timeline.h"
 
 namespace reprise::exports {
@@ -40,12 +41,26 @@ TEST(Redact, NoNameOfATraceIsLeftAndEqualOnesStayEqual) {
   EXPECT_EQ(trace.events.size(), events);
   EXPECT_EQ(trace.info.at("device.granularity"), "2097152");
   EXPECT_EQ(trace.info.count("something.new"), 0u) << "what is not known to be harmless goes";
-  EXPECT_EQ(trace.call_sites[0], "frame_1 (file_1)\nframe_2 (file_1)");
-  EXPECT_EQ(trace.call_sites[1], "frame_3 (file_1)\nframe_2 (file_1)");
+  EXPECT_EQ(trace.call_sites[0], "frame_1+0x1b (file_1)\nframe_2+0x2 (file_1)");
+  EXPECT_EQ(trace.call_sites[1], "frame_3+0x9 (file_1)\nframe_2+0x2 (file_1)");
   for (const trace::Event& event : trace.events) {
     const auto* const op = std::get_if<trace::Op>(&event);
     EXPECT_TRUE(op == nullptr || op->parameters.empty());
   }
+}
+
+// Reports group by functions, and by lines where they are known; who passes on what others ask for is none of the
+// program's.
+TEST(Redact, CallStacksAreGroupedAsBefore) {
+  trace::Trace trace = secret_trace();
+  trace.call_sites = {"secret(int)::{lambda(int)#1} at secret.cu:7 (secret)\nsecret(int) at secret.cu:9 (secret)",
+                      "secret(int) at secret.cu:11 (secret)\nsolve+0x40 (secret)\nsolve+0x4 (secret)",
+                      "cudaMalloc (libcudart.so.13)\n0x1b (libsolve.so)\n0x1b (secret)\n0x2b (secret)"};
+  Redactor().redact(trace);
+  EXPECT_EQ(trace.call_sites[0], "frame_1 at line_1 (file_1)\nframe_2 at line_2 (file_1)");
+  EXPECT_EQ(trace.call_sites[1], "frame_2 at line_3 (file_1)\nframe_3+0x40 (file_1)\nframe_3+0x4 (file_1)");
+  EXPECT_EQ(trace.call_sites[2], "outside-1 (file_2)\nframe_4 (file_3)\nframe_4 (file_1)\nframe_5 (file_1)");
+  EXPECT_EQ(report::own_frame(trace.call_sites[2], {}), "frame_4 (file_3)");
 }
 
 // The first thread of a process has its number.
@@ -105,6 +120,20 @@ TEST(Redact, ARunLogKeepsItsNumbersAndOurWords) {
         "\"cause\":\"too_small\"", "(redacted) kernel_1 works on 7 bytes at once", "\"expected\":\"free 4096\"",
         "\"got\":\"call_1\"", "\"device\":\"GPU\"", "\"count\":4"}) {
     EXPECT_NE(text.find(kept), std::string::npos) << kept << " in\n" << text;
+  }
+}
+
+// But only whole words: a kernel's name may begin as they do.
+TEST(Redact, CallsInOurWordsStay) {
+  const auto redacted = [](const std::string& got) {
+    return Redactor().redact_run_log("{\"kind\":\"divergence\",\"got\":\"" + got + "\"}\n");
+  };
+  for (const char* ours : {"an allocation", "a free", "free 4096", "allocate 512", "copy_host_to_device",
+                           "cuMemcpyHtoD_v2", "the program's end"}) {
+    EXPECT_NE(redacted(ours).find(std::string("\"got\":\"") + ours + "\""), std::string::npos) << redacted(ours);
+  }
+  for (const char* theirs : {"custom_secret", "copy_secret", "free_secret", "allocate_secret", "an_allocation", "cu"}) {
+    EXPECT_NE(redacted(theirs).find("\"got\":\"call_1\""), std::string::npos) << redacted(theirs);
   }
 }
 

@@ -100,6 +100,50 @@ TEST(Figures, APercentageIsRoundedOneWay) {
   EXPECT_NE(text.find("was 8.0 MiB (63 %)"), std::string::npos) << text;
 }
 
+// What a device takes for them is more: only the end of a log, a trace or a plan says how much.
+TEST(Figures, APeakIsNotComparedWithTheBytesOfTensors) {
+  const std::string start = R"({"kind":"start","budget_bytes":67108864}
+{"kind":"memory","device_bytes":62914560,"requested_bytes":66060288}
+)";
+  const RunLog cut = parse_run_log(start);
+  const Inputs inputs{nullptr, nullptr, &cut};
+  EXPECT_EQ(make_summary(inputs).find("peak 60.0 MiB for tensors of 63.0 MiB"), 0u) << make_summary(inputs);
+  const std::string cards = text_of_cards(headline_section(inputs));
+  EXPECT_NE(cards.find("60.0 MiB; for tensors of 63.0 MiB; budget"), std::string::npos) << cards;
+  EXPECT_EQ(make_data(inputs).dump().find("instead of"), std::string::npos);
+  const RunLog whole = parse_run_log(start + R"({"kind":"end","peak_device_bytes":62914560,)" +
+                                     R"("peak_requested_bytes":66060288})" + "\n");
+  const std::string verdict = verdict_section({nullptr, nullptr, &whole}).dump();
+  EXPECT_NE(verdict.find("It ran in 60.0 MiB for tensors of 63.0 MiB"), std::string::npos) << verdict;
+}
+
+// Its log has no end, and it is no program that was killed; the budget was none.
+TEST(Figures, OfAProgramThatCouldNotBeManagedNothingIsSaidButThat) {
+  Sample sample;
+  const RunLog log = parse_run_log(R"log({"kind":"warning","message":"this device's memory cannot be managed"}
+{"kind":"not_managed","reason":"64 GiB of addresses are needed (ulimit -v)"}
+{"kind":"program_end","exit_code":0,"signal":0}
+)log");
+  Inputs inputs{&sample.trace, nullptr, &log};
+  inputs.budget_bytes = 1 << 20;
+  inputs.peak_bytes = 52 << 20;
+  inputs.minimum_bytes = 8 << 20;
+  EXPECT_EQ(make_summary(inputs), "peak 52.0 MiB, without a budget: device memory could not be managed");
+  const Json data = make_data(inputs);
+  EXPECT_EQ(data.at("verdict").at("text"),
+            "Device memory could not be managed: 64 GiB of addresses are needed (ulimit -v). The program ran without a "
+            "budget, and used 52.0 MiB at most.");
+  for (const char* wrong : {"killed", "on demand", "--budget", "no end", "not known"}) {
+    EXPECT_EQ(data.dump().find(wrong), std::string::npos) << wrong << " in\n" << data.dump(1);
+  }
+  ASSERT_EQ(data.at("advice").size(), 1u);
+  EXPECT_EQ(data.at("advice").at(0).at("command"), "ulimit -v unlimited");
+  EXPECT_EQ(data.at("budget"), 0);
+  inputs.ending = "exit code 3";
+  EXPECT_NE(make_summary(inputs).find("; the program ended with exit code 3"), std::string::npos);
+  EXPECT_NE(verdict_section(inputs).dump().find("at most, and ended with exit code 3."), std::string::npos);
+}
+
 // A log that was cut short does not say how many there were.
 TEST(Figures, MappingCallsAreCountedWhereTheLogEnds) {
   const std::string start = "{\"kind\":\"start\",\"safety\":\"strict\"}\n";

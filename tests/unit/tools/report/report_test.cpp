@@ -552,7 +552,8 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return text;
 }
 
-// The log and the report's data are of 0.1, whose keys had other names. Sections that are newer are not compared.
+// The log and the report's data are of 0.1, whose keys had other names. Sections that are newer are not compared;
+// and what a device takes for tensors, which it did not write, is no longer taken to be their bytes.
 TEST(RunLog, OldWordsGiveTheReportThatTheyGave) {
   const std::string old_words = content_of(REPRISE_TEST_DATA "/run_logs/0.1.jsonl");
   const std::string path = REPRISE_TEST_DATA "/run_logs/0.1.json";
