@@ -43,7 +43,7 @@ Status check_folder(const std::string& path) {
 // Mapped as they are, by this command or the program, which would end with them.
 Status check_own(const std::string& option, const std::string& path) {
   const Installation own = installation();
-  for (const std::string& file : {std::string("/proc/self/exe"), own.shim, own.sim_folder + "/libcuda.so.1"}) {
+  for (const std::string& file : {std::string("/proc/self/exe"), own.shim, own.sim_driver}) {
     if (!is_same_file(path, file)) continue;
     return {StatusCode::invalid_argument,
             fmt::format("{} {} is a file of Reprise's own; name another output", option, path)};
