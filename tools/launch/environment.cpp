@@ -4,7 +4,9 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <string_view>
 
 #include "tools/cli/files.h"
@@ -37,6 +39,13 @@ std::vector<std::string> preloaded_libraries(const Settings& settings) {
     for (auto& path : simulated_libraries(settings.framework, files.sim_folder)) libraries.push_back(std::move(path));
   }
   return libraries;
+}
+
+// Of the shim's variables those that name files; what else the user has set may be meant to stand behind an option.
+bool is_our_file(std::string_view variable) {
+  constexpr std::string_view kFiles[] = {"REPRISE_DRIVER", "REPRISE_PLANNER", "REPRISE_TRACE", "REPRISE_PLAN",
+                                         "REPRISE_RUN_LOG"};
+  return std::find(std::begin(kFiles), std::end(kFiles), variable) != std::end(kFiles);
 }
 
 }  // namespace
@@ -93,7 +102,14 @@ Variables make_environment(const Settings& settings) {
 }
 
 std::vector<std::string> environment_warnings(const Settings& settings) {
-  return conflicts(settings.framework, preloaded_libraries(settings), settings.device == "sim");
+  std::vector<std::string> lines =
+      conflicts(settings.framework, preloaded_libraries(settings), settings.device == "sim");
+  for (const auto& [name, ours] : make_environment(settings)) {
+    const std::string theirs = inherited(name.c_str());
+    if (!is_our_file(name) || theirs.empty() || theirs == ours) continue;
+    lines.push_back(fmt::format("{}={} has no effect here: the command sets it to {}", name, theirs, ours));
+  }
+  return lines;
 }
 
 }  // namespace reprise::tools

@@ -78,7 +78,10 @@ Json budget_curve_section(const Inputs& inputs) {
   if (curve.policy.empty()) return nullptr;
   const Facts facts = collect_facts(inputs);
   Json points = Json::array();
-  for (const BudgetPoint& one : curve.points) points.push_back({one.budget_bytes, one.time_ns, one.moved_bytes});
+  for (const BudgetPoint& one : curve.points) {
+    points.push_back(
+        {one.budget_bytes, one.time_ns, one.moved_bytes, percent_that_holds(one.budget_bytes, curve.peak_bytes)});
+  }
   return {{"policy", curve.policy},
           {"times", with_whose_times(curve)},
           {"points", std::move(points)},

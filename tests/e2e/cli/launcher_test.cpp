@@ -121,6 +121,21 @@ TEST_F(Launcher, TheEnvironmentIsWhatTheShimReads) {
                               "backend:cudaMallocAsync backend:cudaMallocAsync\n");
 }
 
+TEST_F(Launcher, AFileThatAVariableNamesInVainIsTold) {
+  Start start = shell("echo $REPRISE_PLANNER", {"run", "--device", "sim", "--budget", "1G", "--policy", "lru"});
+  start.environment["REPRISE_PLANNER"] = "/opt/other/reprise";
+  start.environment["REPRISE_DRIVER"] = path("lib/sim/libcuda.so.1");  // what the command sets, too
+  start.environment["REPRISE_POLICY"] = "belady";                      // an option stands before it: no surprise
+  const Finished finished = run(start);
+  EXPECT_EQ(finished.out, path("bin/reprise") + "\n");
+  EXPECT_NE(finished.err.find("REPRISE_PLANNER=/opt/other/reprise has no effect here: the command sets it to " +
+                              path("bin/reprise")),
+            std::string::npos)
+      << finished.err;
+  EXPECT_EQ(finished.err.find("REPRISE_DRIVER"), std::string::npos) << finished.err;
+  EXPECT_EQ(finished.err.find("REPRISE_POLICY"), std::string::npos) << finished.err;
+}
+
 TEST_F(Launcher, AnAllocatorThatTheUserChoseIsKept) {
   Start start = shell("echo $PYTORCH_CUDA_ALLOC_CONF / $PYTORCH_ALLOC_CONF");
   start.environment["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:False";

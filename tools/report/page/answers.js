@@ -11,13 +11,6 @@ function adviceSection() {
     one.command ? el("code", {}, one.command) : null))));
 }
 
-// The least percentage that, typed as a budget, is no less than this one.
-function percentThatHolds(budget, peak) {
-  let percent = Math.floor(100 * budget / peak);
-  while (percent < 100 && Math.floor(percent / 100 * peak) < budget) ++percent;
-  return percent;
-}
-
 function budgetSection() {
   const curve = data.budget_curve;
   if (!curve) return;
@@ -44,7 +37,7 @@ function budgetSection() {
     series, levels, connect: true, format: duration, tick: timeLabel, xFormat: bytes, xTick: (value) => bytes(value), xMemory: true, height: 260,
     extra: (budget) => moved.has(budget) ? [`${bytes(moved.get(budget))} moved`] : [] });
   node.append(el("details", {}, el("summary", {}, "As a table"), sortableTable([["Budget", 1], ["Of the peak", 1], ["Time", 1], ["Over computing alone", 1], ["Moved", 1]],
-    curve.points.map(([budget, time, bytesMoved]) => [{ text: bytes(budget), value: budget }, { text: percentThatHolds(budget, curve.peak) + " %", value: budget },
+    curve.points.map(([budget, time, bytesMoved, percent]) => [{ text: bytes(budget), value: budget }, { text: percent, value: budget },
       { text: duration(time), value: time }, { text: (time / curve.compute_ns).toFixed(2) + " x", value: time }, { text: bytes(bytesMoved), value: bytesMoved }]), 30)));
 }
 
