@@ -16,15 +16,18 @@ double number(const trace::Trace& trace, const char* key, double fallback) {
   return good ? value : fallback;
 }
 
+template <typename Number>
+void take(const trace::Trace& trace, const char* key, Number* value) {
+  *value = static_cast<Number>(number(trace, key, static_cast<double>(*value)));
+}
+
 }  // namespace
 
 Machine machine_of(const trace::Trace& trace) {
   Machine machine;
-  machine.digest_bytes_per_s = number(trace, "digest.bytes_per_s", machine.digest_bytes_per_s);
-  machine.h2d_bytes_per_s = number(trace, "link.h2d_bytes_per_s", machine.h2d_bytes_per_s);
-  machine.d2h_bytes_per_s = number(trace, "link.d2h_bytes_per_s", machine.d2h_bytes_per_s);
-  machine.latency_ns = static_cast<uint64_t>(number(trace, "link.latency_ns", static_cast<double>(machine.latency_ns)));
-  machine.memory_bytes_per_s = number(trace, "memory.bytes_per_s", machine.memory_bytes_per_s);
+#define REPRISE_MEASURED(field, key, ...) take(trace, key, &machine.field);
+#include "preload/trace/measured_keys.def"
+#undef REPRISE_MEASURED
   return machine;
 }
 

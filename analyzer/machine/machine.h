@@ -36,8 +36,8 @@ struct Machine {
   bool has_ssd() const { return ssd_read_bytes_per_s > 0 && ssd_write_bytes_per_s > 0; }
 };
 
-// The trace's info keys link.h2d_bytes_per_s, link.d2h_bytes_per_s, link.latency_ns, digest.bytes_per_s and
-// memory.bytes_per_s win over the defaults. A value that is no positive number is ignored.
+// The trace's info keys of preload/trace/measured_keys.def win over the defaults. A value that is no positive number is
+// ignored.
 Machine machine_of(const trace::Trace& trace);
 
 // Years until an SSD has taken the writes that its maker grants, where every iteration writes `written_bytes` and the

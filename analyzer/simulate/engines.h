@@ -1,6 +1,6 @@
 // What can work at a time: on each device one kernel, one hash and one copy to other devices, on each link to the host
-// one copy each way, and one transfer each way with the SSD. Transfers that share a link slow each other down. Used by
-// simulate.cpp only.
+// one copy each way, and one transfer each way with the SSD; for each device one thread of the host, which maps.
+// Transfers that share a link slow each other down. Used by simulate.cpp only.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -18,14 +18,17 @@ class Engines {
 
   Engines(const Machine& machine, uint32_t devices);
 
-  // Numbered by device: compute, to the device, to the host, to other devices, hashes. Neighbours on one link have the
-  // same engines for it.
+  // Numbered by device: compute, to the device, to the host, to other devices, hashes, mapping. Neighbours on one link
+  // have the same engines for it.
   Id compute(uint32_t device) const { return at(device, 0); }
   Id to_device(uint32_t device) const { return at(link_of(device), 1); }
   Id to_host(uint32_t device) const { return at(link_of(device), 2); }
   Id to_peer(uint32_t device) const { return own_peer_links_ ? at(device, 3) : to_host(device); }
   // Hashes of what clean offloads would copy, beside the kernels: they are short.
   Id hash(uint32_t device) const { return at(device, 4); }
+  // The dispatcher, while it waits for the driver to map and unmap what is transferred.
+  Id mapping(uint32_t device) const { return at(device, 5); }
+  bool maps(Id engine) const { return engine < from_ssd() && engine % kPerDevice == 5; }
   Id from_ssd() const { return static_cast<Id>(works_.size() - 2); }
   Id to_ssd() const { return static_cast<Id>(works_.size() - 1); }
   Id count() const { return static_cast<Id>(works_.size()); }
@@ -47,7 +50,7 @@ class Engines {
 
  private:
   static constexpr uint64_t kIdle = std::numeric_limits<uint64_t>::max();
-  static constexpr uint32_t kPerDevice = 5;
+  static constexpr uint32_t kPerDevice = 6;
   struct Work {
     uint32_t node = 0;
     uint32_t link = 0;

@@ -80,7 +80,7 @@ class Simulation {
       now_ = done.time;
       do {
         engines_.end(done.engine, now_);
-        complete(done.node);
+        end_stage(done.engine, done.node);
         done = engines_.next();
       } while (done.engine != Engines::kNone && done.time == now_);
       submit();
@@ -100,10 +100,32 @@ class Simulation {
     }
   }
 
+  // A tensor that leaves is unmapped and then copied, one that comes is copied and then mapped: by another engine, so
+  // that copies of others go on meanwhile. Only then is the transfer complete.
+  void end_stage(Engines::Id engine, uint32_t node) {
+    const uint32_t vertex = node % vertices_;
+    const TimedVertex& entry = timed_.vertices[vertex];
+    const bool mapped = engines_.maps(engine);
+    if (!mapped && node / vertices_ == rounds_ - 2) end_[vertex] = now_;
+    if (entry.map_ns == 0 || mapped != entry.leaves) return complete(node);
+    if (!mapped) {
+      queues_[engines_.mapping(entry.device)].insert(node);
+      return;
+    }
+    if (!begun_ns_.empty()) begun_ns_[node] = now_;
+    waiting_[node] = 0;
+    if (!fixed_[entry.engine].active) queues_[entry.engine].insert(node);
+  }
+
   void ready(uint32_t node, uint32_t vertex) {
     const Engines::Id engine = timed_.vertices[vertex].engine;
+    if (timed_.vertices[vertex].map_ns > 0 && timed_.vertices[vertex].leaves) {
+      waiting_[node] = 1;  // for its range to be unmapped
+      queues_[engines_.mapping(timed_.vertices[vertex].device)].insert(node);
+      return;
+    }
     if (engine == Engines::kNone) {
-      if (node / vertices_ == rounds_ - 2) start_[vertex] = now_;
+      if (node / vertices_ == rounds_ - 2) start_[vertex] = end_[vertex] = now_;
       finished_.push_back(node);
     } else if (!fixed_[engine].active) {
       queues_[engine].insert(node);
@@ -125,7 +147,6 @@ class Simulation {
     const uint32_t first = round * vertices_;
     const uint32_t vertex = node - first;
     const TimedVertex& entry = timed_.vertices[vertex];
-    if (round == rounds_ - 2) end_[vertex] = now_;
     if (round < rounds_ - 1 || recorded_order_ != nullptr) --left_;
     if (entry.op != kNone) {
       end_of_ops_[round] = std::max(end_of_ops_[round], now_);
@@ -224,7 +245,13 @@ class Simulation {
     return size_t{round} * timed_.ops[entry.device] + entry.op;
   }
 
+  void begin_mapping(Engines::Id engine, uint32_t node) {
+    queues_[engine].erase(node);
+    engines_.begin(engine, node, timed_.vertices[node % vertices_].map_ns, now_, 0);
+  }
+
   void begin(Engines::Id engine, uint32_t node) {
+    if (engines_.maps(engine)) return begin_mapping(engine, node);
     if (fixed_[engine].active) {
       ++fixed_[engine].next;
     } else {
@@ -334,7 +361,9 @@ void fix_order(const TaskGraph& tasks, const MemGraph& graph, const Machine& mac
     }
     return;
   }
-  for (Engines::Id engine = 0; engine < engines.count(); ++engine) simulation.fix(engine, std::move(order[engine]));
+  for (Engines::Id engine = 0; engine < engines.count(); ++engine) {
+    if (!engines.maps(engine)) simulation.fix(engine, std::move(order[engine]));
+  }
 }
 
 }  // namespace

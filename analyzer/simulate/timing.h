@@ -17,6 +17,8 @@ struct TimedVertex {
   uint32_t device = 0;
   Engines::Id engine = Engines::kNone;  // kNone: takes no time
   bool transfer = false;                // meets noise
+  uint64_t map_ns = 0;                  // mapping, before it where it leaves the device, else behind it
+  bool leaves = false;
 };
 
 struct TimedGraph {

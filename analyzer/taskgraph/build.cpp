@@ -45,6 +45,7 @@ class TaskGraphBuilder {
       return Status{StatusCode::unsupported, "the iteration uses more than one device; plans are for one"};
     }
     if (safety_ == plan::Safety::audited) use_audit();
+    graph_.transfers_map = safety_ == plan::Safety::strict || (safety_ == plan::Safety::audited && !any_audited_);
     if (facts_ != nullptr) apply_facts(*stream_.trace, *facts_, ops_, graph_);
     complete_task_graph(graph_);
     return std::move(graph_);
@@ -57,6 +58,9 @@ class TaskGraphBuilder {
   // One op that may touch more than its operands may write whatever is on the device: then reads count as writes.
   void use_audit() {
     if (facts_ != nullptr) mark_audited(*stream_.trace, *facts_, ops_, graph_);
+    any_audited_ = std::any_of(graph_.calls.begin(), graph_.calls.end(), [](const GraphCall& entry) {
+      return entry.call.kind == plan::CallKind::op && plan::touches_only_operands(entry.call);
+    });
     graph_.all_audited = std::all_of(graph_.calls.begin(), graph_.calls.end(), [](const GraphCall& entry) {
       return entry.call.kind != plan::CallKind::op || plan::touches_only_operands(entry.call);
     });
@@ -286,6 +290,7 @@ class TaskGraphBuilder {
   uint32_t end_;
   Machine machine_;
   plan::Safety safety_;
+  bool any_audited_ = false;
   const facts::Store* const facts_;
   TaskGraph graph_;
   std::vector<const trace::Op*> ops_;  // by call

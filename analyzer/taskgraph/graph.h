@@ -60,6 +60,8 @@ struct TaskGraph {
   uint32_t foreign_count = 0;
   // Of a graph for audited safety: no op touches more than its accesses (plan::Call::audited).
   bool all_audited = false;
+  // Each tensor that leaves is unmapped, and mapped anew when it comes (decision 0020).
+  bool transfers_map = false;
   uint32_t waited_at_end = 0;  // of the iteration's calls, how many the program has waited for at its end
   uint64_t peak_bytes = 0;     // most bytes alive at once, as the program asked
   uint64_t peak_chunks = 0;    // likewise, of chunked tensors in chunks

@@ -12,7 +12,7 @@
 #include <new>
 
 #include "preload/record/callsite.h"
-#include "preload/trace/command_line.h"
+#include "preload/record/command_line.h"
 #include "preload/trace/identity.h"
 
 extern "C" {

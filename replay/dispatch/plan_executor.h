@@ -103,6 +103,7 @@ class PlanExecutor {
   void stay(Instance instance, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks, CUresult result) noexcept;
   void begin_arrival(Instance instance) noexcept;
   bool advance_arrivals() noexcept;
+  CUresult grant_some(CUdeviceptr base) noexcept;
   void cancel_arrivals() noexcept;
 
   void record_stall() noexcept;
@@ -164,6 +165,7 @@ class PlanExecutor {
     LaneUse copied;
   };
   std::vector<ReloadUnderWay> arrivals_;
+  uint64_t chunk_grant_ns_ = 25'000;  // that access to a chunk takes; to begin with, what it did on an H200
   std::vector<uint64_t> fence_;
   LaneUses unaudited_;  // ops that may touch more than their operands; not those that are known to be complete
 };

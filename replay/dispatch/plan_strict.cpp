@@ -23,6 +23,9 @@ namespace reprise::replay {
 namespace {
 
 constexpr uint64_t kMapSlice = 8;  // chunks that are mapped before ops are looked at again
+// ... and access is granted to so many that it takes about this long: copies and ops that the driver has last
+// meanwhile.
+constexpr uint64_t kGrantSlice = 500'000;  // ns
 
 }  // namespace
 
@@ -212,10 +215,23 @@ void PlanExecutor::begin_arrival(Instance instance) noexcept {
   arrivals_.push_back({instance, placement, {Lanes::kToDevice, memory_.lanes[Lanes::kToDevice].issued}});
 }
 
+// The driver takes its time for each chunk, of which a large tensor has hundreds.
+CUresult PlanExecutor::grant_some(CUdeviceptr base) noexcept {
+  const Mapping& mapping = *memory_.mappings.find(base);
+  const uint64_t before = mapping.granted;
+  const uint64_t begun_ns = RunLogWriter::now_ns();
+  const CUresult result = memory_.mappings.grant(base, std::max<uint64_t>(kGrantSlice / chunk_grant_ns_, 1));
+  if (result != CUDA_SUCCESS) return result;
+  const uint64_t count = std::max<uint64_t>(mapping.granted - before, 1);
+  chunk_grant_ns_ = std::max<uint64_t>((RunLogWriter::now_ns() - begun_ns) / count, 1);
+  return CUDA_SUCCESS;
+}
+
 // A few chunks of the oldest arrival are mapped while its bytes are still on their way; when they are there, its range
 // is made to lead to them, and the ops that wait for it may go.
 bool PlanExecutor::advance_arrivals() noexcept {
   bool progress = false;
+  bool granted = false;
   uint64_t slice = kMapSlice;
   for (size_t i = 0; i < arrivals_.size() && failure_ == nullptr;) {
     const ReloadUnderWay arrival = arrivals_[i];
@@ -230,7 +246,14 @@ bool PlanExecutor::advance_arrivals() noexcept {
       ++i;
       continue;
     }
-    if (result == CUDA_SUCCESS && !mapping.accessible) result = memory_.mappings.grant(tensor.base);
+    if (result == CUDA_SUCCESS && !mapping.accessible && !granted) {
+      result = grant_some(tensor.base);
+      progress = granted = true;
+    }
+    if (result == CUDA_SUCCESS && !mapping.accessible) {
+      ++i;
+      continue;
+    }
     arrivals_.erase(arrivals_.begin() + static_cast<std::ptrdiff_t>(i));
     progress = true;
     if (result != CUDA_SUCCESS) {

@@ -15,7 +15,7 @@
 #include "preload/driver/free_memory.h"
 #include "preload/driver/resolve.h"
 #include "preload/facts/store.h"
-#include "preload/trace/command_line.h"
+#include "preload/record/command_line.h"
 #include "preload/trace/identity.h"
 #include "replay/enforcer/enforcer.h"
 #include "replay/memory/tiers/available.h"
@@ -163,10 +163,10 @@ void Enforcer::tell_recorder() noexcept {
   recorder_->info("memory.managed", 1);                        // addresses are ours
   if (config_.budget.bytes != 0) recorder_->info("budget.bytes", config_.budget.bytes);
   const LinkRates& rates = dispatcher_.link_rates();
-  if (rates.digest > 0) recorder_->info("digest.bytes_per_s", rates.digest);
-  if (rates.to_device > 0) recorder_->info("link.h2d_bytes_per_s", rates.to_device);
-  if (rates.to_host > 0) recorder_->info("link.d2h_bytes_per_s", rates.to_host);
-  if (rates.latency_ns > 0) recorder_->info("rates.latency_ns", rates.latency_ns);
+#define REPRISE_MEASURED(field, key, ...) \
+  if (rates.field > 0) recorder_->info(key, rates.field);
+#include "preload/trace/measured_keys.def"
+#undef REPRISE_MEASURED
 }
 
 // Without it the log would look like one of a program that was killed.

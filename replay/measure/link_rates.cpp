@@ -4,11 +4,13 @@
 #include <array>
 
 #include "preload/driver/driver.h"
+#include "replay/base/run_log.h"
 
 namespace reprise::replay {
 namespace {
 
 constexpr int kTries = 3;
+constexpr int kRemaps = 9;
 constexpr uint64_t kBytesPerTry = 64u << 20;
 constexpr uint64_t kTimePerTry = 20'000'000;  // ns: slower links take fewer bytes, a chunk at least
 constexpr uint64_t kSmallBytes = 64;
@@ -91,6 +93,18 @@ uint64_t digest_rate(ManagedMemory& memory, CUdeviceptr device, uint64_t bytes) 
   return measured;
 }
 
+// By the host's clock, as it is the host that waits: the median, 0 when a call fails.
+uint64_t remap_ns(ManagedMemory& memory, CUdeviceptr device, ChunkIndex chunk) noexcept {
+  std::array<uint64_t, kRemaps> times{};
+  for (uint64_t& time : times) {
+    const uint64_t begin = RunLogWriter::now_ns();
+    if (memory.mappings.unmap(device) != CUDA_SUCCESS || memory.mappings.map(device, {chunk}) != CUDA_SUCCESS) return 0;
+    time = RunLogWriter::now_ns() - begin;
+  }
+  std::sort(times.begin(), times.end());
+  return std::max<uint64_t>(times[kRemaps / 2], 1);
+}
+
 }  // namespace
 
 LinkRates measure_link_rates(ManagedMemory& memory) noexcept {
@@ -113,15 +127,16 @@ LinkRates measure_link_rates(ManagedMemory& memory) noexcept {
       const auto to_host = [&](uint64_t bytes) {
         return driver().cuMemcpyDtoHAsync(host, device, bytes, out.stream());
       };
-      rates.to_device = in.rate(chunk_bytes, to_device);
-      rates.to_host = out.rate(chunk_bytes, to_host);
+      rates.h2d_bytes_per_s = in.rate(chunk_bytes, to_device);
+      rates.d2h_bytes_per_s = out.rate(chunk_bytes, to_host);
       in.timed(kSmallBytes, kSmallBytes, to_device);
       rates.latency_ns = in.median_ns(kSmallBytes, kSmallBytes, to_device);
-      rates.digest = digest_rate(memory, device, chunk_bytes);
+      rates.digest_bytes_per_s = digest_rate(memory, device, chunk_bytes);
     }
     // A measurement that ended early has left copies behind, which would find nothing at these addresses.
-    const bool ended_early = rates.to_device == 0 || rates.to_host == 0 || rates.latency_ns == 0;
+    const bool ended_early = rates.h2d_bytes_per_s == 0 || rates.d2h_bytes_per_s == 0 || rates.latency_ns == 0;
     if (ended_early && memory.lanes.synchronize() != CUDA_SUCCESS) return {};
+    if (!ended_early) rates.remap_ns_per_chunk = remap_ns(memory, device, chunk);
     memory.mappings.unmap(device);
   }
   if (!slot.empty()) memory.host.release(&slot);

@@ -12,10 +12,9 @@ namespace reprise::replay {
 
 // Zero: not measured.
 struct LinkRates {
-  uint64_t to_device = 0;  // bytes per second
-  uint64_t to_host = 0;
-  uint64_t latency_ns = 0;  // of a copy of a few bytes
-  uint64_t digest = 0;      // of digests, computed one after the other
+#define REPRISE_MEASURED(field, ...) uint64_t field = 0;
+#include "preload/trace/measured_keys.def"
+#undef REPRISE_MEASURED
 };
 
 // Takes one chunk from the pool for the time being, and a host slot. The median of three tries each, by the device's

@@ -1,5 +1,6 @@
 #include "replay/memory/mappings.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "preload/driver/driver.h"
@@ -20,8 +21,8 @@ CUresult Mappings::allow_peers(uint64_t devices) noexcept {
   }
   CUresult result = CUDA_SUCCESS;
   for (const auto& [base, mapping] : mappings_) {
-    if (result != CUDA_SUCCESS || !mapping.accessible) continue;
-    result = set_access(base, mapping.chunks.size() * chunks_->chunk_bytes(), CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+    if (result != CUDA_SUCCESS || mapping.granted == 0) continue;
+    result = set_access(base, mapping.granted * chunks_->chunk_bytes(), CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
   }
   return result;
 }
@@ -59,13 +60,19 @@ CUresult Mappings::extend(CUdeviceptr base, uint64_t most) noexcept {
   return result;
 }
 
-CUresult Mappings::grant(CUdeviceptr base) noexcept {
+CUresult Mappings::grant(CUdeviceptr base, uint64_t most) noexcept {
+  const uint64_t chunk_bytes = chunks_->chunk_bytes();
   Mapping& mapping = mappings_[base];
+  const uint64_t count = std::min(most, mapping.mapped - mapping.granted);
   const CUresult result =
-      set_access(base, mapping.chunks.size() * chunks_->chunk_bytes(), CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
-  mapping.accessible = result == CUDA_SUCCESS;
-  if (result != CUDA_SUCCESS) drop(base);
-  return result;
+      set_access(base + mapping.granted * chunk_bytes, count * chunk_bytes, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+  if (result != CUDA_SUCCESS) {
+    drop(base);
+    return result;
+  }
+  mapping.granted += count;
+  mapping.accessible = mapping.granted == mapping.chunks.size();
+  return CUDA_SUCCESS;
 }
 
 // Forgets the mapping and unmaps what was mapped of it.
@@ -108,6 +115,7 @@ CUresult Mappings::unmap_range(CUdeviceptr base, Mapping mapping) noexcept {
   if (gone == count) return CUDA_SUCCESS;
   mapping.chunks.erase(mapping.chunks.begin(), mapping.chunks.begin() + static_cast<std::ptrdiff_t>(gone));
   mapping.mapped = mapping.chunks.size();
+  mapping.granted -= std::min(mapping.granted, gone);
   mapped_chunks_ += mapping.mapped;
   mappings_[base + gone * chunk_bytes] = std::move(mapping);
   return result;
@@ -133,6 +141,7 @@ CUresult Mappings::set_rights(CUdeviceptr base, Rights rights) noexcept {
     result = extend(base, chunks.size());
     if (result == CUDA_SUCCESS && rights == Rights::write) result = grant(base);
     if (result == CUDA_SUCCESS && rights == Rights::read) {
+      mappings_[base].granted = 0;
       mappings_[base].accessible = false;
       result = set_access(base, chunks.size() * chunks_->chunk_bytes(), CU_MEM_ACCESS_FLAGS_PROT_READ);
       if (result != CUDA_SUCCESS) drop(base);

@@ -34,7 +34,8 @@ enum class Rights : uint8_t { none, read, write };
 struct Mapping {
   std::vector<ChunkIndex> chunks;  // in address order
   uint64_t mapped = 0;             // of the chunks, the first so many
-  bool accessible = false;         // all are mapped, and the device may read and write
+  uint64_t granted = 0;            // of these, the first so many may be read and written by the device
+  bool accessible = false;         // all are mapped, and all are granted
   LaneUses uses;                   // work that went through these addresses; must be complete before they are unmapped
 };
 
@@ -48,10 +49,11 @@ class Mappings {
   // mapped there afterwards, but for what the driver refuses to unmap again.
   CUresult map(CUdeviceptr base, std::vector<ChunkIndex> chunks) noexcept;
   // The same in pieces, so that this thread can issue work in between: begin() maps nothing, each extend() at most
-  // `most` chunks, and the range leads nowhere before grant(). On an error nothing is mapped there any more.
+  // `most` chunks, and the range leads nowhere before grant(), which gives access to the next `most` chunks. On an
+  // error nothing is mapped there any more.
   CUresult begin(CUdeviceptr base, std::vector<ChunkIndex> chunks) noexcept;
   CUresult extend(CUdeviceptr base, uint64_t most) noexcept;
-  CUresult grant(CUdeviceptr base) noexcept;
+  CUresult grant(CUdeviceptr base, uint64_t most = UINT64_MAX) noexcept;
   // Another right to a range that is mapped as a whole, or was before it had none: `none` unmaps its chunks, which it
   // keeps. Waits for the uses first. On an error of the driver it has none.
   CUresult set_rights(CUdeviceptr base, Rights rights) noexcept;

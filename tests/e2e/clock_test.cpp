@@ -8,6 +8,8 @@
 #include <thread>
 #include <vector>
 
+#include "analyzer/machine/machine.h"
+#include "preload/trace/reader.h"
 #include "tests/e2e/harness.h"
 
 namespace reprise::e2e {
@@ -78,6 +80,29 @@ TEST(Clock, RecordingsAreTheSameBesideOtherWork) {
   EXPECT_GT(alone.operations.size(), 500u);
   EXPECT_EQ(alone.operations, beside.operations);
   EXPECT_EQ(alone.stats["modelled_ns"], beside.stats["modelled_ns"]);
+}
+
+// What a run measures of the device is what the planner reads of the recording, by the same keys.
+TEST(Clock, ARunMeasuresTheLinkAndHowLongMappingTakes) {
+  const Scratch scratch;
+  const Outcome program = run({built("bin/chargpt"), "--layers", "1", "--width", "64", "--steps", "2"},
+                              merged(simulated_device(), {{"LD_PRELOAD", built("lib/reprise/libreprise.so")},
+                                                          {"REPRISE_DRIVER", built("lib/sim/libcuda.so.1")},
+                                                          {"REPRISE_BUDGET", "60%"},
+                                                          {"REPRISE_TRACE", scratch.path("trace")},
+                                                          {"REPRISE_SIM_GRANULARITY", "64KiB"},
+                                                          {"REPRISE_SIM_MEMORY_RATE", "400MB"},
+                                                          {"REPRISE_SIM_H2D", "16000000"},
+                                                          {"REPRISE_SIM_D2H", "8000000"},
+                                                          {"REPRISE_SIM_MAP", "96000"}}));
+  ASSERT_EQ(program.exit_code, 0) << program.err;
+  Result<trace::Trace> trace = trace::read_trace(scratch.path("trace"));
+  ASSERT_TRUE(trace.ok()) << trace.status().message();
+  const analyzer::Machine machine = analyzer::machine_of(trace.value());
+  EXPECT_NEAR(machine.h2d_bytes_per_s, 16e6, 1e6);
+  EXPECT_NEAR(machine.d2h_bytes_per_s, 8e6, 5e5);
+  EXPECT_NE(machine.latency_ns, analyzer::Machine{}.latency_ns);
+  EXPECT_NEAR(static_cast<double>(machine.remap_ns_per_chunk), 3e6, 1e6);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@ import sys
 
 RUN_LOG = "preload/base/run_log_keys.def"
 MACHINE = "tools/probe/output/machine_keys.def"
+MEASURED = "preload/trace/measured_keys.def"
 FRAMEWORKS = "tools/launch/frameworks.def"
 VARIABLES = ("preload/base/variables.def", "tools/sim/base/variables.def", "tools/probe/output/variables.def", "preload/base/developers.def")
 TOKEN = re.compile(r'\s*(?:("(?:[^"\\]|\\.)*")|([,()])|([^\s",()]+))')
@@ -89,10 +90,15 @@ def frameworks_table(root):
     return table(("framework", "variable", "value"), rows)
 
 
+def measured_table(root):
+    return table(("key", "what of", "default"), [(f"`{cells[1]}`", cells[2], cells[3]) for _, cells in read_rows(root / MEASURED)])
+
+
 def variable_names(root):
     return {cell for path in VARIABLES for _, cells in read_rows(root / path) for cell in cells if cell.startswith("REPRISE_")}
 
 
 # (page, name between the markers, what stands there)
 SECTIONS = [("docs/FORMAT.md", RUN_LOG, run_log_table), ("docs/FORMAT.md", MACHINE, machine_table), ("docs/frameworks.md", FRAMEWORKS, frameworks_table)]
+SECTIONS += [("docs/FORMAT.md", MEASURED, measured_table)]
 SECTIONS += [("docs/HACKING.md", path, variables_table(path)) for path in VARIABLES]

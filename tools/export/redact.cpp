@@ -24,10 +24,13 @@ constexpr std::string_view kRedacted = "(redacted)";
 // Of a trace's info, what says nothing of the program but its hash.
 bool keeps_info(const std::string& key) {
   static const std::set<std::string> kKept = {
-      "activity.source",    "device.granularity", "device.memory",   "device.name",          "driver.version",
-      "program.hash",       "recorder.unwinder",  "recorder.waits",  "recorder.waited_ns",   "time.start_ns",
-      "digest.bytes_per_s", "memory.bytes_per_s", "link.latency_ns", "link.h2d_bytes_per_s", "link.d2h_bytes_per_s",
-      "memory.held_bytes",  "memory.managed"};
+      "activity.source",    "device.granularity", "device.memory",     "device.name",
+      "driver.version",     "program.hash",       "recorder.unwinder", "recorder.waits",
+      "recorder.waited_ns", "time.start_ns",      "memory.held_bytes", "memory.managed",
+#define REPRISE_MEASURED(field, key, ...) key,
+#include "preload/trace/measured_keys.def"
+#undef REPRISE_MEASURED
+  };
   return kKept.count(key) != 0;
 }
 

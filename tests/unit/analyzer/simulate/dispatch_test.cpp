@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "analyzer/planner/planner.h"
@@ -40,14 +41,10 @@ struct Bare {
     return add(vertex, after);
   }
   uint32_t reload(uint64_t chunks, const std::vector<uint32_t>& after, uint32_t last_round = kNone) {
-    plan::Tensor tensor;
-    tensor.size = chunks * (2 << 20);
-    tasks.tensors.push_back(tensor);
-    plan::Vertex vertex;
-    vertex.kind = plan::VertexKind::reload;
-    vertex.tensor = static_cast<uint32_t>(tasks.tensors.size() - 1);
-    if (last_round != kNone) vertex.predecessors.push_back({last_round, plan::EdgeKind::memory, 1});
-    return add(vertex, after);
+    return transfer(plan::VertexKind::reload, chunks, after, last_round);
+  }
+  uint32_t offload(uint64_t chunks, const std::vector<uint32_t>& after) {
+    return transfer(plan::VertexKind::offload, chunks, after, kNone);
   }
   uint64_t time(Dispatch dispatch, NoiseOptions noise = {}, uint32_t rounds = 5) {
     tasks.waited_at_end = static_cast<uint32_t>(tasks.calls.size());  // every iteration starts with idle engines
@@ -55,10 +52,23 @@ struct Bare {
     options.dispatch = dispatch;
     options.noise = noise;
     options.rounds = rounds;
-    return simulate(tasks, graph, slow_link(), options).iteration_ns;
+    Machine machine = slow_link();
+    machine.remap_ns_per_chunk = kMs;
+    return simulate(tasks, graph, machine, options).iteration_ns;
   }
 
  private:
+  uint32_t transfer(plan::VertexKind kind, uint64_t chunks, const std::vector<uint32_t>& after, uint32_t last_round) {
+    plan::Tensor tensor;
+    tensor.size = chunks * (2 << 20);
+    tensor.chunk_count = static_cast<uint32_t>(chunks);
+    tasks.tensors.push_back(tensor);
+    plan::Vertex vertex;
+    vertex.kind = kind;
+    vertex.tensor = static_cast<uint32_t>(tasks.tensors.size() - 1);
+    if (last_round != kNone) vertex.predecessors.push_back({last_round, plan::EdgeKind::memory, 1});
+    return add(vertex, after);
+  }
   uint32_t add(plan::Vertex vertex, const std::vector<uint32_t>& after) {
     const auto number = static_cast<uint32_t>(graph.vertices.size());
     for (const uint32_t before : after) vertex.predecessors.push_back({before, plan::EdgeKind::data, 0});
@@ -95,6 +105,29 @@ TEST(Dispatch, WhoeverIsReadyGoesFirst) {
 }
 
 // Copies may pass each other when only the kernels keep their order.
+// What comes is copied and then mapped, 0.6 ms a chunk, while the next one is copied; what leaves is unmapped first.
+TEST(Dispatch, StrictTransfersMapBesideTheCopiesOfOthers) {
+  Bare two;
+  const uint32_t first = two.reload(4, {});   // copied until 4 ms, mapped until 6.4
+  const uint32_t second = two.reload(1, {});  // copied until 5, mapped until 7
+  two.op(kMs / 2, {first});
+  two.op(kMs, {second});
+  EXPECT_EQ(two.time(Dispatch::free), 6 * kMs);
+  two.tasks.transfers_map = true;
+  for (const Dispatch dispatch : {Dispatch::free, Dispatch::fixed_plan, Dispatch::fixed_best}) {
+    EXPECT_EQ(two.time(dispatch), 8 * kMs);
+  }
+  Bare away;
+  const uint32_t made = away.op(kMs, {});
+  const uint32_t gone = away.offload(5, {made});
+  away.op(kMs, {gone});
+  EXPECT_EQ(away.time(Dispatch::free), 7 * kMs);
+  away.tasks.transfers_map = true;
+  for (const Dispatch dispatch : {Dispatch::free, Dispatch::fixed_plan, Dispatch::fixed_best}) {
+    EXPECT_EQ(away.time(dispatch), 9 * kMs);
+  }
+}
+
 TEST(Dispatch, FixedKernelsLeaveTransfersFree) {
   Bare bare;
   const uint32_t first = bare.op(5 * kMs, {});
@@ -156,7 +189,7 @@ TEST(Noise, RegimesHoldForAWhileAndForOneEngine) {
 
 // In a fixed order no vertex passes another one, so noise cannot change which vertex follows which; and no order
 // deadlocks.
-TEST(Dispatch, EveryOrderComesToAnEndUnderNoise) {
+void check_that_orders_end(bool transfers_map) {
   GraphBuilder builder(1);
   std::vector<uint32_t> weights;
   std::vector<uint32_t> kept;
@@ -182,7 +215,9 @@ TEST(Dispatch, EveryOrderComesToAnEndUnderNoise) {
       options.trials.push_back(trial);
     }
   }
-  const Result<Workload> workload = make_workload(builder.build(), options);
+  TaskGraph graph = builder.build();
+  graph.transfers_map = transfers_map;
+  const Result<Workload> workload = make_workload(std::move(graph), options);
   ASSERT_TRUE(workload.ok()) << workload.status().message();
   options.budget_bytes = workload.value().minimum_bytes + 4 * (2 << 20);
   PlanSummary summary;
@@ -195,6 +230,10 @@ TEST(Dispatch, EveryOrderComesToAnEndUnderNoise) {
   EXPECT_EQ(summary.trial_ns[9], plan.value().predicted_ns);  // the best fixed order without noise is just that
   EXPECT_GT(summary.trial_ns[3], plan.value().predicted_ns);  // the plan's own order is not
   EXPECT_NE(summary.trial_ns[1], plan.value().predicted_ns);
+}
+
+TEST(Dispatch, EveryOrderComesToAnEndUnderNoise) {
+  for (const bool transfers_map : {false, true}) check_that_orders_end(transfers_map);
 }
 
 TEST(ReadySet, KeepsTheLeastInFront) {

@@ -61,6 +61,23 @@ TEST(Simulate, TheLinkBoundsShortOps) {
   EXPECT_GT(summary.bounds.iteration_ns, plan.compute_ns);
 }
 
+// Six chunks come and go in each iteration, and the host maps one after the other.
+TEST(Simulate, StrictPlansReckonWithMappingWhatIsTransferred) {
+  PlanOptions options;
+  options.budget_bytes = 2 * kChunk;
+  options.machine = slow_link();
+  options.machine->remap_ns_per_chunk = 2 * kMs;
+  const auto predicted = [&](plan::Safety safety) {
+    options.safety = safety;
+    const Result<plan::Plan> plan = make_plan(read_in_turn(1000), options);
+    EXPECT_TRUE(plan.ok()) << plan.status().message();
+    return plan.ok() ? plan.value().predicted_ns : 0;
+  };
+  EXPECT_GE(predicted(plan::Safety::strict), 8 * kMs) << "four of six are transferred at least";
+  EXPECT_EQ(predicted(plan::Safety::audited), predicted(plan::Safety::strict)) << "nothing is audited";
+  EXPECT_LT(predicted(plan::Safety::trusted), 7 * kMs);
+}
+
 TEST(Simulate, TimesOfVerticesFollowTheEdges) {
   const plan::Plan plan = plan_of(train_chain(5, kChunk, 3), 4);
   for (const plan::Vertex& vertex : plan.vertices) {
@@ -229,10 +246,12 @@ TEST(Machine, ReadsTheTraceAndIgnoresNonsense) {
   program.info("link.h2d_bytes_per_s", "1e9");
   program.info("link.d2h_bytes_per_s", "-3");
   program.info("link.latency_ns", "fast");
+  program.info("vmm.remap_ns_per_chunk", "39000");
   const Machine machine = machine_of(program.trace());
   EXPECT_EQ(machine.h2d_bytes_per_s, 1e9);
   EXPECT_EQ(machine.d2h_bytes_per_s, Machine{}.d2h_bytes_per_s);
   EXPECT_EQ(machine.latency_ns, Machine{}.latency_ns);
+  EXPECT_EQ(machine.remap_ns_per_chunk, 39'000u);
   EXPECT_EQ(copy_ns(1000, 1e9, 7), 1007u);
 }
 

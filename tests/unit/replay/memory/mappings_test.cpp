@@ -49,6 +49,27 @@ TEST_F(MappingsTest, MapsChunkByChunkAndSetsAccessOnce) {
   EXPECT_EQ(mappings_.find(at(1)), nullptr) << "found by its start alone";
 }
 
+TEST_F(MappingsTest, AccessComesInPieces) {
+  EXPECT_EQ(mappings_.begin(base_, some({0, 1, 2, 3, 4})), CUDA_SUCCESS);
+  EXPECT_EQ(mappings_.extend(base_, 5), CUDA_SUCCESS);
+  for (const size_t reached : {2u, 4u, 5u}) {
+    EXPECT_FALSE(mappings_.find(base_)->accessible);
+    EXPECT_EQ(mappings_.grant(base_, 2), CUDA_SUCCESS);
+    EXPECT_EQ(device_.driver.page_table().size(), reached);
+  }
+  EXPECT_TRUE(mappings_.find(base_)->accessible);
+  // Refused midway, nothing is left.
+  EXPECT_EQ(mappings_.unmap(base_), CUDA_SUCCESS);
+  EXPECT_EQ(mappings_.begin(base_, some({0, 1, 2})), CUDA_SUCCESS);
+  EXPECT_EQ(mappings_.extend(base_, 3), CUDA_SUCCESS);
+  EXPECT_EQ(mappings_.grant(base_, 1), CUDA_SUCCESS);
+  device_.driver.fail("cuMemSetAccess", 1);
+  EXPECT_EQ(mappings_.grant(base_, 1), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(mappings_.find(base_), nullptr);
+  EXPECT_TRUE(device_.driver.page_table().empty());
+  EXPECT_EQ(mappings_.mapped_chunks(), 0u);
+}
+
 TEST_F(MappingsTest, ARefusedCallLeavesNothingMapped) {
   const std::vector<std::pair<std::string, int>> faults = {
       {"cuMemMap", 1}, {"cuMemMap", 2}, {"cuMemMap", 3}, {"cuMemSetAccess", 1}};

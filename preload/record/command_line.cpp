@@ -1,4 +1,4 @@
-#include "preload/trace/command_line.h"
+#include "preload/record/command_line.h"
 
 #include <fcntl.h>
 #include <unistd.h>
