@@ -132,24 +132,45 @@ class IterationSearch {
     return iteration;
   }
 
+  // With the same tensors, but with other parts of one? Those of all loops of that period: each epoch may have an order
+  // of its own, say.
+  bool repeats_with_other_parts(const LoopPeriod& period, const Coverage& calls) const {
+    for (uint32_t turns = 1; turns <= kMostTurns; ++turns) {
+      const std::vector<uint64_t> words = words_.at_scale(turns * period.length, false);
+      uint64_t covered = 0;
+      for (const LoopCandidate& candidate :
+           make_candidates(stream_, words, calls, period.length, turns, /*handovers=*/true)) {
+        covered += candidate.covered;
+      }
+      if (2 * covered >= calls.total()) return true;
+    }
+    return false;
+  }
+
   // Do the calls repeat, tensors aside? A few allocations in a row are no loop of the program: each of three iterations
   // has work for the device.
-  bool repeats_with_other_tensors() const {
+  const char* what_differs() const {
+    constexpr const char* kOnce =
+        "most of what it does happens only once; at least three equal iterations must be recorded";
     uint32_t ops = 0;
     for (uint32_t call = 0; call < stream_.size() && ops < 3; ++call) ops += stream_.op(call) != nullptr ? 1u : 0u;
-    if (ops < 3) return false;
+    if (ops < 3) return kOnce;
     const Coverage calls(stream_, true);
     const std::vector<LoopPeriod> periods = periods_of(stream_, words_, calls);
-    return !periods.empty() && 2 * periods.front().most >= calls.total();
+    if (periods.empty() || 2 * periods.front().most < calls.total()) return kOnce;
+    const bool other_parts = std::any_of(periods.begin(), periods.end(), [&](const LoopPeriod& period) {
+      return 2 * period.most >= calls.total() && repeats_with_other_parts(period, calls);
+    });
+    return other_parts
+               ? "its calls repeat, but with another part of a tensor each time, as where steps take slices of data "
+                 "that stay on the device"
+               : "its calls repeat, but with other tensors each time: either it was recorded for less than three "
+                 "iterations, or its memory grows or changes with every one";
   }
 
   std::string why_none() const {
     if (stream_.size() == 0) return "no iteration found: there is no call of the program in the recording";
-    const char* why = repeats_with_other_tensors()
-                          ? "its calls repeat, but with other tensors each time: either it was recorded for less than "
-                            "three iterations, or its memory grows or changes with every one"
-                          : "most of what it does happens only once; at least three equal iterations must be recorded";
-    return fmt::format("no iteration found in {} calls: {}", stream_.size(), why);
+    return fmt::format("no iteration found in {} calls: {}", stream_.size(), what_differs());
   }
 
   const CallStream& stream_;

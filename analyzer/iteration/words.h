@@ -15,8 +15,9 @@ class CallWords {
 
   // What lives for less than `scale` calls is named by its distance to the call that allocated it (equal in every
   // iteration that keeps tensors for less than that), the long-lived by their allocation's id. 24 equal layers use 24
-  // different weights and thus give different words, 24 iterations use the same ones and give equal words.
-  std::vector<uint64_t> at_scale(uint32_t scale) const;
+  // different weights and thus give different words, 24 iterations use the same ones and give equal words. Not `parts`:
+  // whatever part of a tensor a call works on.
+  std::vector<uint64_t> at_scale(uint32_t scale, bool parts = true) const;
 
   // Words that say nothing about tensors but their sizes: what repeats here and not above uses other memory each time.
   const std::vector<uint64_t>& without_tensors() const { return plain_; }

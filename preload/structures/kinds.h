@@ -19,6 +19,10 @@ Structure strided_of(uint32_t bytes) noexcept;
 uint32_t ranges_of_strided(const Structure& structure, const uint8_t* content, const Words& words,
                            Range* ranges) noexcept;
 
+Structure gathered_of(uint32_t bytes) noexcept;
+uint32_t ranges_of_gathered(const Structure& structure, const uint8_t* content, const Words& words,
+                            Range* ranges) noexcept;
+
 Structure tensor_info_of(uint32_t bytes) noexcept;
 uint32_t ranges_of_tensor_info(const Structure& structure, const uint8_t* content, const Words& words,
                                Range* ranges) noexcept;

@@ -12,6 +12,8 @@ Structure kind_of(const char* name, uint32_t index, uint32_t count, uint32_t byt
   const auto names = [name](const char* part) { return std::strstr(name, part) != nullptr; };
   if (names("multi_tensor_apply_kernel")) return index == 0 ? tensor_lists_of(name, bytes) : Structure{};
   if (names("18elementwise_kernelILi")) return index == 1 && count == 2 ? strided_of(bytes) : Structure{};
+  if (names("34_scatter_gather_elementwise_kernelI"))
+    return index == 1 && count == 2 ? gathered_of(bytes) : Structure{};
   if (names("13reduce_kernelILi")) return index == 0 && count == 1 ? reduce_of(bytes) : Structure{};
   if (names("25CatArrInputTensorMetadataI")) {
     if (index == 2 && names("16TensorSizeStrideI")) return cat_output_of(bytes);
@@ -50,6 +52,9 @@ uint32_t used_ranges(const Structure& structure, const uint8_t* parameters, Grid
       break;
     case Kind::strided:
       count = ranges_of_strided(structure, content, words, ranges);
+      break;
+    case Kind::gathered:
+      count = ranges_of_gathered(structure, content, words, ranges);
       break;
     case Kind::tensor_info:
       count = ranges_of_tensor_info(structure, content, words, ranges);

@@ -12,6 +12,7 @@ enum class Kind : uint8_t {
   unknown,       // every word may be an address
   tensor_lists,  // PyTorch's multi_tensor_apply: lists of addresses, and which block works on which of them
   strided,       // PyTorch's elementwise_kernel: sizes and strides for 25 dimensions, then one address for each operand
+  gathered,      // PyTorch's gather and scatter: the same, then addresses and numbers
   tensor_info,   // PyTorch's TensorInfo: an address, then sizes and strides for 25 dimensions
   reduce,        // PyTorch's reduce_kernel: sizes and strides for two times 25 dimensions, then addresses
   cat_inputs,    // PyTorch's torch.cat: room for addresses, of which block y uses the y-th
@@ -25,7 +26,7 @@ struct Structure {
   Kind kind = Kind::unknown;
   uint32_t offset = 0;
   uint32_t bytes = 0;
-  uint32_t lists = 0;         // of addresses; strided: operands
+  uint32_t lists = 0;         // of addresses; strided and gathered: operands
   uint32_t capacity = 0;      // tensors that a list has room for
   uint32_t steps_at = 0;      // of a fused optimizer's list of step counters, from the structure's start; 0: none
   uint32_t blocks = 0;        // most blocks of a launch

@@ -116,6 +116,7 @@ class Enforcer final : public Handler {
   bool any_unusable() const noexcept;
   PlanPlace next_place() const noexcept;
   bool fits() const noexcept;
+  bool has_what_was_wanted() const noexcept;
   void grown() noexcept;
   void follow_recording(uint64_t sequence) noexcept;
   void resume_recording(uint64_t sequence) noexcept;
@@ -179,6 +180,7 @@ class Enforcer final : public Handler {
   bool no_more_plans_ = false;
   uint64_t asked_with_budget_ = 0;  // the planner was asked with: the budget,
   uint64_t asked_with_room_ = 0;    // ... and as much of it as the device had room for
+  uint64_t wanted_ = 0;             // the budget that the planner asked for instead, and nothing is planned; else 0
   bool fitting_ = false;            // the budget holds everything so far
   bool records_ = false;            // calls go to the trace
   bool may_record_ = true;          // ... while no plan is followed

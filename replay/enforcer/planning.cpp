@@ -234,6 +234,8 @@ void Enforcer::plan_impossible() noexcept {
            planner_.message().c_str());
   shared_.counters.least_budget_bytes.store(needed);
   stop_planning(!config_.trace_is_private);  // a trace that the user asked for may be planned by hand
+  wanted_ = needed;
+  grown();  // meanwhile, perhaps
 }
 
 // The budget is not what is too small, or not it alone: the device has less.
@@ -256,6 +258,7 @@ void Enforcer::no_room_for_plan(uint64_t needed) noexcept {
 
 void Enforcer::stop_planning(bool keep_recording) noexcept {
   no_more_plans_ = true;
+  wanted_ = 0;
   fitting_ = false;
   may_record_ = may_record_ && keep_recording;
   follower_.watch(false);
@@ -273,9 +276,27 @@ bool Enforcer::fits() const noexcept {
   return std::min(chunks * shared_.chunk_bytes, shared_.counters.room_bytes.load()) >= peak_footprint_;
 }
 
-// More is alive at once than ever before: what did fit may fit no more.
+// Is the budget now what the planner asked for when it had less?
+bool Enforcer::has_what_was_wanted() const noexcept {
+  if (wanted_ == 0) return false;
+  const uint64_t outside = shared_.counters.outside_bytes.load(std::memory_order_relaxed);
+  const uint64_t budget = known_budget(budget_rule(config_), peak_footprint_, outside);
+  return budget > asked_with_budget_ && budget >= wanted_;
+}
+
+// More is alive at once than ever before: what did fit may fit no more, and a percentage is of more bytes, so that a
+// plan may be possible by now.
 void Enforcer::grown() noexcept {
-  if (!fitting_ || fits()) return;
+  const bool enough = has_what_was_wanted();
+  if (!enough && (!fitting_ || fits())) return;
+  if (enough) {
+    wanted_ = 0;
+    no_more_plans_ = false;
+    unplanned_because_.clear();
+    on_demand_because_.clear();
+    loops_asked_about_.clear();
+    shared_.counters.least_budget_bytes.store(0);
+  }
   fitting_ = false;
   may_record_ = true;
   new_stretch_ = !records_;

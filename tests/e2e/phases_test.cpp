@@ -1,6 +1,7 @@
 // Programs of several loops: each gets a plan of its own, whatever the budget, and prints what it prints without.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -123,6 +124,16 @@ TEST(SeveralPlansTest, WhatFitsFirstIsPlannedWhenItHasGrown) {
   EXPECT_EQ(run.outcome.out, reprise::e2e::run(command("grow", 24), simulated_device()).out);
   EXPECT_EQ(number(run, "plans"), 1u);
   EXPECT_GE(number(run, "iterations_planned"), 10u);
+}
+
+TEST(SeveralPlansTest, WhatIsTooSmallFirstIsPlannedWhenThePercentageIsOfMore) {
+  // One call of the first steps needs more than 13 % of them; 13 % of what there is later hold the larger ones.
+  const Managed run = managed("grow", 30, merged(preloaded("13%"), {{"REPRISE_WAIT_FOR_PLAN", "1"}}));
+  EXPECT_EQ(run.outcome.out, reprise::e2e::run(command("grow", 30), simulated_device()).out);
+  const auto why = lines_of(run.log, "on_demand");
+  EXPECT_TRUE(std::any_of(why.begin(), why.end(), [](const auto& line) { return line["cause"] == "too_small"; }));
+  EXPECT_GE(number(run, "iterations_planned"), 10u);
+  EXPECT_EQ(run.outcome.err, "");
 }
 
 TEST(SeveralPlansTest, ATraceWithPausesIsARecording) {

@@ -174,15 +174,20 @@ struct GraphExec::Plan {
     return true;
   }
 
-  // What a launch allocates, and does not free itself, stays until somebody frees it; unless launches free it first,
-  // there is none before that.
-  bool take_memory(bool free_first) const {
+  // What a launch allocates, and does not free itself, stays until somebody frees it, the graph's end or not; unless
+  // launches free it first, there is none before that. *freed: what the launch frees, for as long as it runs.
+  bool take_memory(bool free_first, std::vector<std::shared_ptr<void>>* freed) const {
     const auto is_allocated = [](const auto& memory) { return memory->allocated->load(); };
     if (!free_first && std::any_of(allocates.begin(), allocates.end(), is_allocated)) return false;
-    for (const auto& memory : allocates) memory->allocated->store(true);
+    for (const auto& memory : allocates) {
+      memory->allocated->store(true);
+      memory_map().visit(memory->address, [&](Range& range) { range.holder = memory; });
+    }
     for (const CUdeviceptr address : frees) {
+      std::shared_ptr<void> holder;
       const auto range = memory_map().find(address);
-      if (range && range->kind == RangeKind::graph) range->allocated->store(false);
+      if (range && range->kind == RangeKind::graph) free_graph_memory(*range, &holder);
+      if (holder != nullptr) freed->push_back(std::move(holder));
     }
     return true;
   }
@@ -194,7 +199,8 @@ namespace {
 template <typename Plan>
 class GraphOperation final : public Operation {
  public:
-  explicit GraphOperation(std::shared_ptr<const Plan> plan) : plan_(std::move(plan)) {}
+  GraphOperation(std::shared_ptr<const Plan> plan, std::vector<std::shared_ptr<void>> freed)
+      : plan_(std::move(plan)), freed_(std::move(freed)) {}
   OperationKind kind() const override { return OperationKind::other; }
   void execute(const Execution& execution) const override {
     for (const OperationPointer& operation : plan_->operations) {
@@ -205,6 +211,7 @@ class GraphOperation final : public Operation {
 
  private:
   const std::shared_ptr<const Plan> plan_;
+  const std::vector<std::shared_ptr<void>> freed_;
 };
 
 }  // namespace
@@ -222,6 +229,7 @@ GraphExec::~GraphExec() {
 
 CUresult GraphExec::launch(const std::shared_ptr<Stream>& stream) {
   std::shared_ptr<const Plan> plan;
+  std::vector<std::shared_ptr<void>> freed;
   {
     const std::lock_guard lock(mutex);
     if (plan_ == nullptr) {
@@ -230,7 +238,7 @@ CUresult GraphExec::launch(const std::shared_ptr<Stream>& stream) {
       plan_ = made;
     }
     plan = plan_;
-    if (!plan->take_memory((flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH) != 0))
+    if (!plan->take_memory((flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH) != 0, &freed))
       return CUDA_ERROR_INVALID_VALUE;
   }
   for (const CUevent handle : plan->waits) {
@@ -238,7 +246,7 @@ CUresult GraphExec::launch(const std::shared_ptr<Stream>& stream) {
     if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
     wait_event(*event, stream);
   }
-  stream->submit(std::make_shared<GraphOperation<Plan>>(plan));
+  stream->submit(std::make_shared<GraphOperation<Plan>>(plan, std::move(freed)));
   for (const CUevent handle : plan->records) {
     const std::shared_ptr<Event> event = events().share(handle);
     if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;

@@ -18,7 +18,8 @@ namespace reprise::sim {
 class Device;
 class Graph;
 
-// Memory that a graph allocates: there from the node's making until graph and instances are gone.
+// Memory that a graph allocates: there from the node's making until graph and instances are gone, and what a launch has
+// allocated is freed.
 struct GraphMemory {
   ~GraphMemory();
   Device* device = nullptr;

@@ -161,8 +161,10 @@ CUresult allocate_device_memory(Context& context, uint64_t bytes, RangeKind kind
   return CUDA_SUCCESS;
 }
 
-CUresult free_graph_memory(const Range& range) {
-  return range.allocated->exchange(false) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+CUresult free_graph_memory(const Range& range, std::shared_ptr<void>* holder) {
+  if (!range.allocated->exchange(false)) return CUDA_ERROR_INVALID_VALUE;
+  memory_map().visit(range.base, [holder](Range& own) { *holder = std::move(own.holder); });
+  return CUDA_SUCCESS;
 }
 
 void free_device_memory(const Range& range) {

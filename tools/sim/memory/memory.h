@@ -43,6 +43,7 @@ struct Range {
   std::shared_ptr<Pool> pool;                    // kind pool
   bool freed = false;                            // kind pool: cuMemFreeAsync was called, the stream has not got there
   std::shared_ptr<std::atomic<bool>> allocated;  // kind graph: by a launch, and nobody has freed it since
+  std::shared_ptr<void> holder;                  // ... and while that is so, what keeps it when the graph is gone
   std::shared_ptr<PhysicalChunk> chunk;          // kind mapping
   uint64_t readers = 0;                          // kind mapping: devices with access, a bit each; bit 63: the host
   uint64_t writers = 0;
@@ -102,8 +103,9 @@ uint64_t next_buffer_id() noexcept;
 // beyond it or after its release faults; smaller ones share.
 CUresult allocate_device_memory(Context& context, uint64_t bytes, RangeKind kind, std::shared_ptr<Pool> pool,
                                 CUdeviceptr* address);
-// A free outside the graph: not ok when no launch has allocated it since the last one.
-CUresult free_graph_memory(const Range& range);
+// A free outside the graph: not ok when no launch has allocated it since the last one. It lasts while *holder does, if
+// the graph is gone.
+CUresult free_graph_memory(const Range& range, std::shared_ptr<void>* holder);
 // Takes device memory out of the map and gives it back to the device. `range` is what the map said.
 void free_device_memory(const Range& range);
 

@@ -213,6 +213,13 @@ TEST(Iteration, WhyThereIsNoneIsSaidOfMostOfTheProgram) {
     grows.launch("second", {reads(kept)});
   }
   EXPECT_NE(why(grows.trace()).find("memory grows or changes"), std::string::npos) << why(grows.trace());
+  TraceBuilder slices;  // of what stays on the device
+  const uint64_t data = slices.allocate(8 * kChunk);
+  const uint64_t batch = slices.allocate(kChunk);
+  for (uint64_t step = 0; step < 6; ++step) {
+    slices.launch("take", {{data, trace::kAccessRead, step * kChunk, 0}, updates(batch)});
+  }
+  EXPECT_NE(why(slices.trace()).find("another part of a tensor"), std::string::npos) << why(slices.trace());
 }
 
 // "loss = model(batch)": the new loss is there before the old one goes, so two of them take turns.

@@ -122,6 +122,67 @@ struct Calculator {
   Divisor sizes[25];
   uint32_t strides[25][kOperands];
 };
+
+struct NoNumbers {};
+template <size_t kOperands>
+struct Gathered {
+  Calculator<kOperands> offsets;
+  uint64_t index;
+  int64_t index_size;
+  NoNumbers functor;
+  uint64_t output;
+  int64_t stride, count;
+  uint64_t source;  // or the number that is scattered
+};
+const std::string kGather =
+    "_ZN2at6native34_scatter_gather_elementwise_kernelILi128ELi8EZNS0_36_cuda_scatter_gather_internal_"
+    "kernelILb0EEviT1_";
+
+template <size_t kOperands>
+Gathered<kOperands> gathered(uint32_t dims) {
+  auto content = unset<Gathered<kOperands>>();
+  content.offsets.dims = dims;
+  for (uint32_t i = 0; i < dims; ++i) content.offsets.sizes[i] = divisor_of(3 * i + 7);
+  content.index = kLive;
+  content.output = kLive + 4096;
+  content.source = kOperands == 3 ? kLive + 8192 : kStale;
+  return content;
+}
+
+template <size_t kOperands>
+void expect_gathered() {
+  using Content = Gathered<kOperands>;
+  const Structure structure = of(kGather, {4, sizeof(Content)}, 1);
+  ASSERT_EQ(structure.kind, Kind::gathered);
+  std::vector<Range> addresses;
+  for (const size_t at : {offsetof(Content, index), offsetof(Content, output), offsetof(Content, source)}) {
+    if (addresses.size() == kOperands) break;
+    addresses.push_back({static_cast<uint32_t>(at), static_cast<uint32_t>(at) + 8});
+  }
+  for (const uint32_t dims : {1u, 3u, 25u}) EXPECT_EQ(ranges_of(structure, gathered<kOperands>(dims)), addresses);
+  EXPECT_TRUE(ranges_of(structure, gathered<kOperands>(0)).empty()) << "nothing to know it by";
+  const std::function<void(Content&)> changes[] = {[](Content& c) { c.index = 8; }, [](Content& c) { c.output = 8; },
+                                                   [](Content& c) { c.offsets.dims = 26; },
+                                                   [](Content& c) { c.offsets.sizes[1].factor ^= 1; }};
+  for (const auto& change : changes) {
+    auto content = gathered<kOperands>(2);
+    change(content);
+    EXPECT_TRUE(ranges_of(structure, content).empty());
+  }
+  EXPECT_EQ(of(kGather, {4, sizeof(Content) + 8}, 1).kind, Kind::unknown);
+  EXPECT_EQ(of(kGather, {4, sizeof(Content), 8}, 1).kind, Kind::unknown);
+}
+
+TEST(Gathered, HoldsAddressesOfIndexOutputAndSource) {
+  static_assert(sizeof(Gathered<3>) == 664 && sizeof(Gathered<2>) == 560);  // as PyTorch 2.15 for CUDA 13.2 has them
+  expect_gathered<3>();
+  auto content = gathered<3>(2);
+  content.source = 8;
+  EXPECT_TRUE(ranges_of(of(kGather, {4, sizeof content}, 1), content).empty());
+}
+
+TEST(Gathered, ANumberThatIsScatteredIsNoAddress) { expect_gathered<2>(); }
+
 struct Config {
   int numbers[14];
   bool vectorized;

@@ -271,6 +271,31 @@ TEST_F(Graphs, CapturedAllocationIsFreedOutside) {
   ASSERT_CU(CU(cuMemFree)(memory));
 }
 
+// CUDA C++ Programming Guide, Graph Memory Nodes: a graph's end frees no memory that is live.
+TEST_F(Graphs, CapturedAllocationOutlivesTheGraph) {
+  for (const bool in_order : {true, false}) {
+    CUdeviceptr memory = 0;
+    ASSERT_CU(begin());
+    ASSERT_CU(CU(cuMemAllocAsync)(&memory, 64, stream_));
+    ASSERT_CU(CU(cuMemsetD32Async)(memory, 8, 1, stream_));
+    CUgraph graph = nullptr;
+    ASSERT_CU(CU(cuStreamEndCapture)(stream_, &graph));
+    CUgraphExec exec = nullptr;
+    ASSERT_CU(CU(cuGraphInstantiate)(&exec, graph, 0));
+    ASSERT_CU(CU(cuGraphLaunch)(exec, stream_));
+    ASSERT_CU(CU(cuStreamSynchronize)(stream_));
+    ASSERT_CU(CU(cuGraphExecDestroy)(exec));
+    ASSERT_CU(CU(cuGraphDestroy)(graph));
+    int value = 0;
+    ASSERT_CU(CU(cuMemcpyDtoHAsync)(&value, memory, 4, stream_));
+    ASSERT_CU(CU(cuStreamSynchronize)(stream_));
+    EXPECT_EQ(value, 8);
+    ASSERT_CU(in_order ? CU(cuMemFreeAsync)(memory, stream_) : CU(cuMemFree)(memory));
+    ASSERT_CU(CU(cuStreamSynchronize)(stream_));
+    EXPECT_EQ(CU(cuMemFree)(memory), CUDA_ERROR_INVALID_VALUE) << "freed already";
+  }
+}
+
 TEST_F(Graphs, CyclesAreRefused) {
   CUgraph graph = nullptr;
   CUgraphNode a = nullptr;

@@ -56,7 +56,10 @@ CUresult cuMemFree_v2(CUdeviceptr dptr) {
                   range->kind == RangeKind::graph,
               CUDA_ERROR_INVALID_VALUE);
   drain_device(*range->device);
-  if (range->kind == RangeKind::graph) return free_graph_memory(*range);
+  if (range->kind == RangeKind::graph) {
+    std::shared_ptr<void> holder;
+    return free_graph_memory(*range, &holder);
+  }
   if (range->kind == RangeKind::pool) {
     release_pool_block(*range);
   } else {

@@ -11,6 +11,17 @@ using namespace reprise::sim;
 
 namespace {
 
+// Keeps something until a stream gets there.
+class Hold final : public Operation {
+ public:
+  explicit Hold(std::shared_ptr<void> held) : held_(std::move(held)) {}
+  OperationKind kind() const override { return OperationKind::empty; }
+  void execute(const Execution& /*execution*/) const override {}
+
+ private:
+  const std::shared_ptr<void> held_;
+};
+
 CUresult allocate(Context& context, Pool& pool, CUdeviceptr* address, size_t bytes, CUstream handle) {
   SIM_REQUIRE(address != nullptr && bytes != 0, CUDA_ERROR_INVALID_VALUE);
   std::shared_ptr<Stream> stream;
@@ -89,7 +100,12 @@ CUresult cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream) {
   const auto range = memory_map().find(dptr);
   SIM_REQUIRE(range && range->base == dptr && !range->freed, CUDA_ERROR_INVALID_VALUE);
   if (stream->capturing.load(std::memory_order_relaxed)) return capture_free(*stream, dptr);
-  if (range->kind == RangeKind::graph) return free_graph_memory(*range);
+  if (range->kind == RangeKind::graph) {
+    std::shared_ptr<void> holder;
+    SIM_TRY(free_graph_memory(*range, &holder));
+    stream->submit(std::make_shared<Hold>(std::move(holder)));
+    return CUDA_SUCCESS;
+  }
   SIM_REQUIRE(range->kind == RangeKind::pool, CUDA_ERROR_INVALID_VALUE);
   range->pool->free(*range, stream);
   return CUDA_SUCCESS;
