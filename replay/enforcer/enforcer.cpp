@@ -74,6 +74,9 @@ CUresult Enforcer::allocate(const AllocateCall& call, CUdeviceptr* address) noex
   const FollowedCall step = follower_.allocate(call);
   after_step(step, call.sequence);
   const uint32_t chunks = shared_.addresses.chunk_count(call.size);
+  if (!step.planned && chunks * shared_.chunk_bytes > limit_bytes() && !can_be_used(chunks * shared_.chunk_bytes)) {
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
   if (!step.planned && !make_host_room(std::max(chunks, 1u) * shared_.chunk_bytes)) return refuse(call);
   *address = step.planned ? step.address : shared_.addresses.allocate(call.size);
   if (*address == 0) return refuse(call);
@@ -143,6 +146,30 @@ void Enforcer::pin_ahead(uint64_t more) noexcept {
   if (soon == 0) return;
   shared_.host->want(soon);
   if (needed > 0) shared_.host->reserve(needed);
+}
+
+// A tensor comes to the device as a whole. One that never can is refused when it is allocated, as a device of that size
+// does it: programs that look for the largest batch that fits catch that error, and not the one of a launch.
+bool Enforcer::can_be_used(uint64_t bytes) noexcept {
+  constexpr uint32_t kMostTold = 5;
+  const uint64_t outside = shared_.counters.outside_bytes.load(std::memory_order_relaxed);
+  const RoomFigures room = shared_.room.get();
+  const uint64_t taken = room.elsewhere + outside;
+  if (room.total != 0 && bytes > room.total - std::min(room.total, taken)) return false;  // with any budget
+  const BudgetRule rule = budget_rule(config_);
+  const uint64_t budget = rule.bytes - std::min(rule.bytes, outside);
+  if (rule.bytes == 0 || bytes <= budget) return true;
+  if (shared_.counters.shortages.fetch_add(1) >= kMostTold) return false;
+  log_line(LogLevel::warn,
+           "an allocation of %s is refused, as the budget leaves %s and no call could use it; the budget is too small, "
+           "at least %s are needed",
+           readable_bytes(bytes).c_str(), readable_bytes(budget).c_str(), readable_bytes(bytes + outside).c_str());
+  RunLogLine line(run_log::shortage::line);
+  line.add(run_log::shortage::call, std::string("an allocation"))
+      .add(run_log::shortage::needed_bytes, bytes)
+      .add(run_log::shortage::least_bytes, bytes + outside);
+  shared_.run_log.write(line);
+  return false;
 }
 
 CUresult Enforcer::refuse(const AllocateCall& call) noexcept {

@@ -96,6 +96,7 @@ class Enforcer final : public Handler {
   bool make_host_room(uint64_t more) noexcept;
   uint64_t host_bytes_for(uint64_t more, uint64_t moving) const noexcept;
   void pin_ahead(uint64_t more) noexcept;
+  bool can_be_used(uint64_t bytes) noexcept;
   CUresult refuse(const AllocateCall& call) noexcept;
 
   // ... plans (planning.cpp).

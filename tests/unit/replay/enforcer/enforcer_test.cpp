@@ -66,6 +66,18 @@ TEST_F(EnforcerTest, ACallOnTheDriversPerThreadStreamComesAfterTheThreadsWork) {
   EXPECT_EQ(driver().cuStreamQuery(own), CUDA_SUCCESS);
 }
 
+// As a device of that size answers; a launch could not say it in time. What is smaller may be used in turns.
+TEST_F(EnforcerTest, ATensorThatNoCallCouldUseIsRefusedWhenItIsAllocated) {
+  CUdeviceptr address = 0;
+  const auto ask = [&](uint64_t size) {
+    return handler_->allocate({++calls_, calls_, size, trace::Origin::alloc, 0, context_, CU_STREAM_LEGACY, 0, nullptr},
+                              &address);
+  };
+  EXPECT_EQ(ask(65 << 20), CUDA_ERROR_OUT_OF_MEMORY) << "the budget is 64 MiB";
+  EXPECT_EQ(ask(uint64_t{1} << 42), CUDA_ERROR_OUT_OF_MEMORY);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(ask(60 << 20), CUDA_SUCCESS);
+}
+
 // Threads may still free when nobody serves calls any more; the addresses are nothing to the driver.
 TEST_F(EnforcerTest, AFreeBehindTheEndHasNothingToDo) {
   const CUdeviceptr one = allocate(4 << 20);
