@@ -165,7 +165,7 @@ bool Enforcer::can_be_used(uint64_t bytes) noexcept {
            "at least %s are needed",
            readable_bytes(bytes).c_str(), readable_bytes(budget).c_str(), readable_bytes(bytes + outside).c_str());
   RunLogLine line(run_log::shortage::line);
-  line.add(run_log::shortage::call, std::string("an allocation"))
+  line.add(run_log::shortage::call, std::string("An allocation"))
       .add(run_log::shortage::needed_bytes, bytes)
       .add(run_log::shortage::least_bytes, bytes + outside);
   shared_.run_log.write(line);
