@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "preload/driver/device_observer.h"
 #include "preload/driver/driver.h"
 
 extern "C" const unsigned char reprise_digest_kernel[];  // digest.S
@@ -67,12 +68,14 @@ CUresult Digests::add(DigestCell cell, CUdeviceptr address, uint64_t bytes, uint
   auto size = static_cast<unsigned long long>(bytes);
   auto word = static_cast<unsigned long long>(place / 8);
   void* parameters[] = {&address, &size, &word, &cell};
+  const Performing moving(Performing::kMoves);
   return broken(driver().cuLaunchKernel(kernel_, blocks, 1, 1, kThreads, 1, 1, 0, stream, parameters, nullptr), stream);
 }
 
 CUresult Digests::finish(DigestCell cell, CUstream stream) noexcept {
   CUdeviceptr to = told_ + cell * kCellBytes;
   void* parameters[] = {&cell, &to};
+  const Performing moving(Performing::kMoves);
   return broken(driver().cuLaunchKernel(tell_, 1, 1, 1, 1, 1, 1, 0, stream, parameters, nullptr), stream);
 }
 

@@ -4,7 +4,9 @@
 #include <cstring>
 #include <set>
 
+#include "preload/driver/sim_abi.h"
 #include "tools/sim/base/settings.h"
+#include "tools/sim/base/thread.h"
 #include "tools/sim/base/trap.h"
 #include "tools/sim/device/device.h"
 #include "tools/sim/device/engine.h"
@@ -88,10 +90,12 @@ constexpr char kDigest[] = "reprise_digest";  // replay/digest/digest.cu
 KernelOperation::KernelOperation(std::shared_ptr<const Function> its_function, const LaunchShape& its_shape,
                                  ParameterBlob its_blob)
     : function(std::move(its_function)), shape(its_shape), blob(std::move(its_blob)) {
+  // A kernel of the shim's own only reads, and the program may have other allocations at these addresses by now.
+  const bool moves = thread_state.call == kRepriseSimMoves;
   addresses_ = find_addresses(blob.data(), blob.bytes(), [&](uint64_t word, Pointee* pointee) {
     Extent extent;
     if (!find_extent(word, &extent)) return is_known_address(word);
-    *pointee = {extent.base, extent.bytes, extent.written.get()};
+    *pointee = {extent.base, extent.bytes, moves ? nullptr : extent.written.get()};
     extents_.push_back(std::move(extent));
     return true;
   });

@@ -242,6 +242,19 @@ TEST_F(Hashed, BytesThatTheShimMovesAreNotWritten) {
   EXPECT_EQ(content(moved), content(plain));
 }
 
+// Nor what a kernel of the shim's own has for operand: by the program's order, another allocation may be there by now.
+TEST_F(Hashed, KernelsOfTheShimWriteNothingOfThePrograms) {
+  CUdeviceptr seen = allocate(256);
+  const CUdeviceptr plain = allocate(256);
+  int value = 9;
+  perform_(kRepriseSimMoves);
+  ASSERT_CU(launch("store", {&seen, &value}));
+  perform_(0);
+  hash(seen);
+  hash(plain);
+  EXPECT_EQ(content(seen), content(plain));
+}
+
 // Memory of our own, in which the shim places allocations: A, and behind its end B at the same address.
 TEST_F(Hashed, ALaunchMeansTheAllocationsOfItsCall) {
   const CUdeviceptr arena = ints(128, 3);
