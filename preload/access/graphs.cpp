@@ -28,6 +28,7 @@ struct GraphAccesses {
   bool opaque = false;
   bool host = false;     // its nodes read or write host memory
   uint64_t content = 0;  // hash over nodes: another graph is another call
+  uint32_t allocations = 0;
   uint32_t count = 0;
   Operand operands[kMaxGraphAccesses] = {};
 };
@@ -143,8 +144,10 @@ void read_node(GraphAccesses* found, CUgraphNode node, int depth) {
     case CU_GRAPH_NODE_TYPE_HOST:
       found->host = true;
       return;
-    case CU_GRAPH_NODE_TYPE_EMPTY:
     case CU_GRAPH_NODE_TYPE_MEM_ALLOC:  // memory of the graph's own, which we never move
+      ++found->allocations;
+      return;
+    case CU_GRAPH_NODE_TYPE_EMPTY:
     case CU_GRAPH_NODE_TYPE_MEM_FREE:
       return;
     case CU_GRAPH_NODE_TYPE_GRAPH: {
@@ -199,10 +202,12 @@ void touch_operand(CommandBuilder& builder, const Operand& operand) {
 
 }  // namespace
 
-void record_graph(CUgraphExec executable, CUgraph graph) noexcept {
+uint32_t record_graph(CUgraphExec executable, CUgraph graph) noexcept {
   auto* found = new (std::nothrow) GraphAccesses;
   if (found != nullptr) read_graph(found, graph, 0);
+  const uint32_t allocations = found == nullptr ? 0 : found->allocations;
   replace(executable, found);  // without memory: unknown, so opaque
+  return allocations;
 }
 
 void forget_graph_accesses(CUgraphExec executable) noexcept { replace(executable, nullptr); }

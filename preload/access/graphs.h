@@ -7,8 +7,9 @@
 
 namespace reprise {
 
-// Reads the nodes of `graph`, of which `executable` was made or to which it was updated.
-void record_graph(CUgraphExec executable, CUgraph graph) noexcept;
+// Reads the nodes of `graph`, of which `executable` was made or to which it was updated. Answers how many of them
+// allocate memory.
+uint32_t record_graph(CUgraphExec executable, CUgraph graph) noexcept;
 
 // Something in the graph changed: its launches are opaque from now on.
 void forget_graph_accesses(CUgraphExec executable) noexcept;

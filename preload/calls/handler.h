@@ -105,6 +105,10 @@ class Handler {
     (void)bytes;
   }
 
+  // Graphs that allocate: the driver may hold more or less for them now. `instantiated`: so many nodes that do are in a
+  // graph that can be launched from now on; 0: some were destroyed.
+  virtual void graph_memory(uint32_t instantiated) noexcept { (void)instantiated; }
+
   // Around a call of this thread by which the driver may take device memory for itself (a module is loaded, a graph
   // instantiated): counts as the program's. `before`: what before_taking() answered, 0 where nothing is to be counted.
   struct BeforeTaking {

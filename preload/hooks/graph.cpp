@@ -43,7 +43,9 @@ template <typename Call>
 CUresult instantiate(const CUgraphExec* executable, CUgraph graph, Call call) {
   const CUresult result = with_memory_of_the_driver(call);
   const HookScope scope;
-  if (scope && result == CUDA_SUCCESS) record_graph(*executable, graph);
+  if (!scope || result != CUDA_SUCCESS) return result;
+  const uint32_t allocations = record_graph(*executable, graph);
+  if (allocations != 0) runtime().handler->graph_memory(allocations);
   return result;
 }
 
@@ -111,5 +113,7 @@ REPRISE_EXPORT CUresult cuGraphExecDestroy(CUgraphExec executable) {
   if (!scope) return driver().cuGraphExecDestroy(executable);
   if (const CUresult order = before_ordered(RowId::k_cuGraphExecDestroy); order != CUDA_SUCCESS) return order;
   forget_graph(executable);
-  return driver().cuGraphExecDestroy(executable);
+  const CUresult result = driver().cuGraphExecDestroy(executable);
+  runtime().handler->graph_memory(0);
+  return result;
 }

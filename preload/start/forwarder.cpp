@@ -5,6 +5,7 @@
 
 #include "preload/driver/driver.h"
 #include "preload/driver/free_memory.h"
+#include "preload/driver/graph_memory.h"
 #include "preload/start/writer_streams.h"
 
 namespace reprise {
@@ -90,16 +91,28 @@ class Forwarder final : public Handler {
     if (!reads_back() || captures_.load() != 0 || looks_.fetch_add(1) >= kMostLooks) return {};
     const uint64_t ended = memory_calls_ended_.load();
     if (memory_calls_.load() != ended) return {};
-    return {free_bytes(), ended};
+    return {free_of_own_device(), ended};
   }
   void after_taking(const BeforeTaking& before) noexcept override {
     if (before.free_bytes == 0) return;
-    const uint64_t after = free_bytes();
+    const uint64_t after = free_of_own_device();
     if (memory_calls_.load() == before.submitted) held_bytes_.fetch_add(taken_by_call(before.free_bytes, after));
   }
 
+  // Of the device that such a graph is first made on.
+  void graph_memory(uint32_t instantiated) noexcept override {
+    CUdevice device = 0;
+    if (instantiated != 0 && !graphs_.any() && driver().cuCtxGetDevice(&device) == CUDA_SUCCESS) {
+      graph_device_.store(device);
+    }
+    graphs_.instantiated(instantiated);
+    graphs_.look(graph_device_.load());
+  }
+
   void finish() noexcept override {
-    if (recorder_ != nullptr && held_bytes_.load() != 0) recorder_->info("memory.held_bytes", held_bytes_.load());
+    graphs_.look_back(graph_device_.load());
+    const uint64_t held = held_bytes_.load() + graphs_.most_bytes();
+    if (recorder_ != nullptr && held != 0) recorder_->info("memory.held_bytes", held);
     if (activity_ == nullptr) return;
     driver().cuCtxSynchronize();  // what is still running has no end time yet
     collect();
@@ -122,6 +135,11 @@ class Forwarder final : public Handler {
    private:
     Forwarder& forwarder_;
   };
+
+  static uint64_t free_of_own_device() noexcept {
+    CUdevice device = 0;
+    return driver().cuCtxGetDevice(&device) == CUDA_SUCCESS ? free_but_for_graphs(device) : 0;
+  }
 
   CUresult issue(const Command& command) noexcept {
     if (activity_ == nullptr || command.captured) return command.issue(command.payload, command.stream);
@@ -148,6 +166,8 @@ class Forwarder final : public Handler {
   std::atomic<uint64_t> memory_calls_ended_{0};
   std::atomic<uint64_t> held_bytes_{0};
   std::atomic<uint32_t> looks_{0};
+  GraphMemory graphs_;
+  std::atomic<CUdevice> graph_device_{0};
   WriterStreams writers_;
 };
 

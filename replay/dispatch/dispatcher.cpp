@@ -13,6 +13,7 @@
 #include "preload/driver/driver.h"
 #include "preload/footprint/chunk_size.h"
 #include "replay/base/threads.h"
+#include "replay/issue/held_memory.h"
 
 namespace reprise::replay {
 namespace {
@@ -118,17 +119,21 @@ void Dispatcher::say_short_of_addresses() noexcept {
 void Dispatcher::follow_budget() noexcept {
   if (executor_.active()) return;
   const uint64_t existing = memory_.chunks.bytes();
-  // Asking the driver is only worth it when the number of chunks may grow.
-  if (existing != measured_at_bytes_) {
+  // Asking the driver is only worth it when the number of chunks may grow, or shall fall.
+  if (existing != measured_at_bytes_ || shared_.graphs.bytes() != measured_at_graph_bytes_) {
     memory_.lanes.enter_own();  // the driver answers for the current context's device
-    shared_.counters.outside_bytes.store(
-        memory_.outside.measure(existing, shared_.counters.given_bytes.load(std::memory_order_relaxed)),
-        std::memory_order_relaxed);
+    look_at_graphs(shared_);
+    measured_at_graph_bytes_ = shared_.graphs.bytes();
+    const uint64_t given = shared_.counters.given_bytes.load(std::memory_order_relaxed);
+    const uint64_t outside = memory_.outside.measure(existing, given + measured_at_graph_bytes_);
+    shared_.counters.outside_bytes.store(outside, std::memory_order_relaxed);
+    shared_.counters.graphs_in_outside.store(measured_at_graph_bytes_, std::memory_order_relaxed);
     measured_at_bytes_ = existing;
     shared_.room.set(figures_of(memory_.outside));
+    raise_peak(shared_);
   }
-  uint64_t limit =
-      chunk_limit(rule_, shared_.chunk_bytes, memory_.outside.bytes(), peak_footprint_, pager_.largest_working_set());
+  uint64_t limit = chunk_limit(rule_, shared_.chunk_bytes, memory_.outside.bytes(),
+                               peak_beside_outside(shared_, peak_footprint_), pager_.largest_working_set());
   shared_.counters.budget_chunks.store(limit, std::memory_order_relaxed);
   // What a call cannot do without comes before what the driver may need.
   limit = std::min(limit, std::max(memory_.outside.room() / shared_.chunk_bytes, pager_.largest_working_set()));
@@ -150,6 +155,7 @@ void Dispatcher::record_memory() noexcept {
   // There may have been other memory before, of a context that has ended.
   const uint64_t peak = shared_.counters.peak_device_bytes.load(std::memory_order_relaxed);
   shared_.counters.peak_device_bytes.store(std::max(peak, memory_.chunks.peak_bytes()), std::memory_order_relaxed);
+  raise_peak(shared_);
   if (!shared_.run_log.enabled()) return;
   RunLogLine line(run_log::memory::line);
   line.add(run_log::memory::time_ns, RunLogWriter::now_ns())

@@ -78,6 +78,7 @@ class Dispatcher {
   std::atomic<bool> ended_{false};
   uint64_t next_ = 0;  // log position of the next entry to perform on demand
   uint64_t measured_at_bytes_ = UINT64_MAX;
+  uint64_t measured_at_graph_bytes_ = 0;
   uint64_t recorded_bytes_ = 0;
 };
 

@@ -85,7 +85,8 @@ CUresult OnDemandExecutor::make_ready(LogEntry& entry, LaneIndex lane, bool* eve
 // Others may have taken it since the driver was asked.
 RoomFigures OnDemandExecutor::room_now() noexcept {
   memory_.lanes.enter_own();  // the driver answers for the current context's device
-  memory_.outside.measure(memory_.chunks.bytes(), shared_.counters.given_bytes.load(std::memory_order_relaxed));
+  const uint64_t given = shared_.counters.given_bytes.load(std::memory_order_relaxed);
+  memory_.outside.measure(memory_.chunks.bytes(), given + shared_.graphs.bytes());
   shared_.room.set(figures_of(memory_.outside));
   return shared_.room.get();
 }

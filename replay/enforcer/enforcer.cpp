@@ -9,6 +9,7 @@
 #include "preload/driver/device_observer.h"
 #include "preload/driver/driver.h"
 #include "preload/driver/resolve.h"
+#include "replay/issue/held_memory.h"
 
 namespace reprise::replay {
 namespace {
@@ -96,7 +97,9 @@ CUresult Enforcer::allocate(const AllocateCall& call, CUdeviceptr* address) noex
   }
   observe_allocated(*address, call.size, call.sequence);
   follower_.allocated(call.allocation, *address, call.size, call.origin);
-  if (const uint64_t footprint = follower_.footprint().bytes(); footprint > peak_footprint_) {
+  const uint64_t footprint = follower_.footprint().bytes();
+  set_footprint(shared_, footprint);
+  if (footprint > peak_footprint_) {
     peak_footprint_ = footprint;
     grown();
   }
@@ -228,6 +231,7 @@ void Enforcer::append_free(const FreeCall& call, CUstream stream, const Followed
   }
   follower_.freed(call.allocation);
   shared_.counters.requested_bytes.store(follower_.live_bytes(), std::memory_order_relaxed);
+  set_footprint(shared_, follower_.footprint().bytes());
   const bool handover = entry->free_handover;
   shared_.command_log.publish(entry);
   if (!handover) release_small(call.address, call.size);

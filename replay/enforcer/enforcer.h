@@ -67,6 +67,7 @@ class Enforcer final : public Handler {
   bool make_headroom(uint64_t bytes) noexcept override;
   bool make_more_headroom(int refusal) noexcept override;
   void unmanaged(const char* what, int64_t bytes) noexcept override;
+  void graph_memory(uint32_t instantiated) noexcept override;
   BeforeTaking before_taking() noexcept override;
   void after_taking(const BeforeTaking& before) noexcept override;
 

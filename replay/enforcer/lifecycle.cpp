@@ -13,11 +13,13 @@
 #include "preload/driver/device_observer.h"
 #include "preload/driver/driver.h"
 #include "preload/driver/free_memory.h"
+#include "preload/driver/graph_memory.h"
 #include "preload/driver/resolve.h"
 #include "preload/facts/store.h"
 #include "preload/record/command_line.h"
 #include "preload/trace/identity.h"
 #include "replay/enforcer/enforcer.h"
+#include "replay/issue/held_memory.h"
 #include "replay/memory/tiers/available.h"
 
 namespace reprise::replay {
@@ -127,6 +129,7 @@ CUresult Enforcer::close(void (*freed)(CUdeviceptr) noexcept) noexcept {
     for (auto& unusable : shared_.plan_unusable) unusable.store(false);
     shared_.faults.clear();
     shared_.counters.requested_bytes.store(0, std::memory_order_relaxed);
+    set_footprint(shared_, 0);
     shared_.context = nullptr;
     reopened_ = true;
     stop_planning(false);
@@ -205,6 +208,9 @@ void Enforcer::write_start() noexcept {
 
 void Enforcer::write_end() noexcept {
   const Counters& counters = shared_.counters;
+  shared_.graphs.look_back(shared_.device);
+  const uint64_t of_graphs = shared_.graphs.most_bytes();
+  if (of_graphs != 0) unmanaged_.push_back({"memory of CUDA graphs", shared_.graphs.allocations(), of_graphs});
   for (const Unmanaged& kind : unmanaged_) {
     RunLogLine line(run_log::unmanaged::line);
     line.add(run_log::unmanaged::what, kind.what)
@@ -212,13 +218,22 @@ void Enforcer::write_end() noexcept {
         .add(run_log::unmanaged::bytes, kind.bytes);
     shared_.run_log.write(line);
   }
-  const uint64_t budget = known_budget({config_.budget.bytes, config_.budget.fraction},
-                                       counters.peak_footprint_bytes.load(), counters.outside_bytes.load());
-  // Its own physical chunks and what the program holds around them: only a percentage of an unknown peak can be passed.
-  const uint64_t peak = counters.peak_device_bytes.load() + counters.outside_bytes.load();
+  const uint64_t outside = outside_at_most(shared_);
+  const uint64_t budget = known_budget({config_.budget.bytes, config_.budget.fraction}, peak_of_program(shared_), 0);
+  // Its own physical chunks and what the program holds around them: only a percentage of an unknown peak can be passed,
+  // and any budget by graphs.
+  const uint64_t peak =
+      of_graphs != 0 ? std::max(counters.peak_used_bytes.load(), outside) : counters.peak_device_bytes.load() + outside;
   shared_.run_log.keep_warnings(false);  // the lines below say the same
   const bool told = counters.shortages.load() != 0 || refused_.load() || is_sticky(shared_.faults.peek());
-  if (!told && config_.budget.fraction > 0 && peak > budget) {
+  if (!told && of_graphs != 0 && peak > budget) {
+    log_line(LogLevel::warn,
+             "%s of device memory were used at most, above the budget of %s: CUDA graphs that allocate hold %s of it, "
+             "which cannot be moved; %sask for at least %s",
+             readable_bytes(peak).c_str(), readable_bytes(budget).c_str(), readable_bytes(of_graphs).c_str(),
+             unplanned_because_.empty() ? "" : "nothing was planned; ",
+             readable_bytes(std::max(peak, counters.least_budget_bytes.load())).c_str());
+  } else if (!told && config_.budget.fraction > 0 && peak > budget) {
     log_line(LogLevel::warn,
              "%s of device memory were used at most, above the budget of %s: one call needs as much at once, "
              "and a percentage is never less; %sask for at least %s",
@@ -243,7 +258,7 @@ void Enforcer::write_end() noexcept {
       .add(run_log::end::divergences, counters.divergences.load())
       .add(run_log::end::plans, plans_taken_)
       .add(run_log::end::peak_device_bytes, counters.peak_device_bytes.load())
-      .add(run_log::end::outside_bytes, counters.outside_bytes.load())
+      .add(run_log::end::outside_bytes, outside)
       .add(run_log::end::peak_requested_bytes, counters.peak_requested_bytes.load())
       .add(run_log::end::peak_footprint_bytes, counters.peak_footprint_bytes.load())
       .add(run_log::end::budget_bytes, budget)
@@ -258,6 +273,11 @@ void Enforcer::write_end() noexcept {
       .add(run_log::end::buffers_scanned_bytes, look_counters.bytes.load())
       .add(run_log::end::buffers_with_addresses, look_counters.tables.load())
       .add(run_log::end::buffers_not_scanned, look_counters.not_scanned.load());
+  if (of_graphs != 0) {
+    line.add(run_log::end::graph_bytes, of_graphs)
+        .add(run_log::end::peak_used_bytes, peak)
+        .add(run_log::end::peak_program_bytes, peak_of_program(shared_));
+  }
   shared_.run_log.write(line);
   shared_.run_log.flush();
   shared_.run_log.abandon();
@@ -328,12 +348,12 @@ Handler::BeforeTaking Enforcer::before_taking() noexcept {
   const uint64_t submitted = shared_.command_log.tail();
   const bool quiet = managing() && shared_.command_log.head() == submitted;
   if (!quiet || driver().cuCtxGetDevice(&device) != CUDA_SUCCESS || device != shared_.device) return {};
-  return {free_bytes(), submitted};
+  return {free_but_for_graphs(device), submitted};
 }
 
 void Enforcer::after_taking(const BeforeTaking& before) noexcept {
   if (before.free_bytes == 0 || !managing()) return;
-  const uint64_t after = free_bytes();
+  const uint64_t after = free_but_for_graphs(shared_.device);
   if (shared_.command_log.tail() != before.submitted) return;
   shared_.counters.given_bytes.fetch_add(taken_by_call(before.free_bytes, after), std::memory_order_relaxed);
 }
@@ -348,6 +368,11 @@ void Enforcer::unmanaged(const char* what, int64_t bytes) noexcept {
     return;
   }
   unmanaged_.push_back({what, 1, static_cast<uint64_t>(std::max<int64_t>(bytes, 0))});
+}
+
+void Enforcer::graph_memory(uint32_t instantiated) noexcept {
+  shared_.graphs.instantiated(instantiated);
+  if (managing()) look_at_graphs(shared_);
 }
 
 // Exit handlers that were registered before ours still call: they are served as before, on demand, and only the run log

@@ -15,6 +15,7 @@
 #include "preload/trace/identity.h"
 #include "preload/trace/signature.h"
 #include "replay/enforcer/enforcer.h"
+#include "replay/issue/held_memory.h"
 
 namespace reprise::replay {
 namespace {
@@ -199,7 +200,8 @@ std::string Enforcer::why_idle() const noexcept {
 std::string Enforcer::how_the_plan_gets_room() const noexcept {
   const plan::Plan& plan = shared_.plans[0].load(std::memory_order_relaxed)->plan;
   const RoomFigures room = shared_.room.get();
-  const uint64_t budget = known_budget(budget_rule(config_), peak_footprint_, shared_.counters.outside_bytes.load());
+  const uint64_t budget = known_budget(budget_rule(config_), peak_beside_outside(shared_, peak_footprint_),
+                                       shared_.counters.outside_bytes.load());
   if (room.total == 0 || room.room >= budget) {
     return "give it a larger budget, or make a plan for this one";
   }
@@ -272,7 +274,8 @@ void Enforcer::stop_planning(bool keep_recording) noexcept {
 // Would all that was ever alive at once be on the device, with what the program holds around us?
 bool Enforcer::fits() const noexcept {
   const uint64_t outside = shared_.counters.outside_bytes.load(std::memory_order_relaxed);
-  const uint64_t chunks = chunk_limit(budget_rule(config_), shared_.chunk_bytes, outside, peak_footprint_, 0);
+  const uint64_t chunks =
+      chunk_limit(budget_rule(config_), shared_.chunk_bytes, outside, peak_beside_outside(shared_, peak_footprint_), 0);
   return std::min(chunks * shared_.chunk_bytes, shared_.counters.room_bytes.load()) >= peak_footprint_;
 }
 
@@ -280,7 +283,7 @@ bool Enforcer::fits() const noexcept {
 bool Enforcer::has_what_was_wanted() const noexcept {
   if (wanted_ == 0) return false;
   const uint64_t outside = shared_.counters.outside_bytes.load(std::memory_order_relaxed);
-  const uint64_t budget = known_budget(budget_rule(config_), peak_footprint_, outside);
+  const uint64_t budget = known_budget(budget_rule(config_), peak_beside_outside(shared_, peak_footprint_), outside);
   return budget > asked_with_budget_ && budget >= wanted_;
 }
 
@@ -340,7 +343,7 @@ void Enforcer::ask_planner() noexcept {
   // Facts that have led to a plan which cannot be used are evidence against the others: the next plan does without.
   if (!any_unusable()) request.facts = facts::folder_of_facts(config_.facts);
   const uint64_t outside = shared_.counters.outside_bytes.load();
-  request.budget_bytes = known_budget(budget_rule(config_), peak_footprint_, outside);
+  request.budget_bytes = known_budget(budget_rule(config_), peak_beside_outside(shared_, peak_footprint_), outside);
   asked_with_budget_ = request.budget_bytes;
   if (const uint64_t room = shared_.counters.room_bytes.load(); room < request.budget_bytes) {
     request.budget_bytes = std::min(request.budget_bytes, room + outside);

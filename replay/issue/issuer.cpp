@@ -4,6 +4,7 @@
 #include "preload/driver/device_observer.h"
 #include "preload/driver/driver.h"
 #include "preload/driver/results.h"
+#include "replay/issue/held_memory.h"
 
 namespace reprise::replay {
 
@@ -23,6 +24,7 @@ CUresult Issuer::issue(LogEntry& entry, uint64_t activity_id) noexcept {
     result = command.issue(command.payload, command.stream);
   }
   if (activity != nullptr) activity->pop(activity_id, command.stream);
+  if (command.op == trace::OpKind::graph_launch) look_at_graphs(shared_);
   return result;
 }
 

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <string>
 
+#include "preload/driver/graph_memory.h"
 #include "preload/landing/landing.h"
 #include "preload/record/activity/source.h"
 #include "replay/base/run_log.h"
@@ -29,11 +30,15 @@ struct Counters {
   std::atomic<uint64_t> requested_bytes{0};  // live, as the program asked
   std::atomic<uint64_t> peak_requested_bytes{0};
   std::atomic<uint64_t> peak_footprint_bytes{0};  // what that takes of the device without us
+  std::atomic<uint64_t> footprint_bytes{0};       // ... and takes now
+  std::atomic<uint64_t> peak_with_graphs{0};      // of that and of graphs at once
   std::atomic<uint64_t> limit_chunks{0};
   std::atomic<uint64_t> budget_chunks{0};  // the limit without what other programs hold of the device
   std::atomic<uint64_t> device_bytes{0};   // physical chunks that exist
   std::atomic<uint64_t> peak_device_bytes{0};
   std::atomic<uint64_t> outside_bytes{0};        // device memory that the program holds around Reprise
+  std::atomic<uint64_t> graphs_in_outside{0};    // of them, of graphs, when the driver was asked
+  std::atomic<uint64_t> peak_used_bytes{0};      // of chunks and of these at once
   std::atomic<uint64_t> room_bytes{UINT64_MAX};  // that ours may have of the device, whatever the budget says
   std::atomic<uint64_t> given_bytes{0};          // ... that hooks saw it get from the driver, ever
   std::atomic<uint64_t> largest_working_set{0};  // chunks
@@ -76,6 +81,7 @@ struct Shared {
   Addresses addresses;
   RunLogWriter run_log;
   Counters counters;
+  GraphMemory graphs;  // of the managed device
   DeviceRoom room;
   HostTier* host = nullptr;
   CUcontext context = nullptr;  // the managed one

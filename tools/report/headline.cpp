@@ -212,7 +212,11 @@ std::string memory_words(const Inputs& inputs, const Facts& facts) {
     return fmt::format("peak {} for {} that the program had asked for until it ended with {}", format_bytes(after),
                        asked, inputs.ending);
   }
-  return "peak " + (after > 0 ? peak_words(after, facts.peak_before, facts.tensors_alone) : asked);
+  const std::string graphs =
+      ran && inputs.log->graph_bytes > 0
+          ? fmt::format(", of which CUDA graphs hold {} that cannot be moved", format_bytes(inputs.log->graph_bytes))
+          : "";
+  return "peak " + (after > 0 ? peak_words(after, facts.peak_before, facts.tensors_alone) : asked) + graphs;
 }
 
 // Not where a plan was named that cannot be used, say, or the planner was not yet through.

@@ -59,6 +59,12 @@ void say_budget(const Inputs& inputs, Sentences& say) {
   if (facts.peak_actual <= facts.budget) {
     say.good(fmt::format("Device memory never exceeded the {}; the peak was {}.", budget_words(inputs, " of"),
                          format_bytes(facts.peak_actual)));
+  } else if (inputs.log->graph_bytes > 0) {
+    say.bad(fmt::format(
+        "Device memory reached {}, above the budget of {}: CUDA graphs that allocate hold {} of it, which cannot be "
+        "moved. Ask for at least {}.",
+        format_bytes(facts.peak_actual), format_bytes(facts.budget), format_bytes(inputs.log->graph_bytes),
+        format_bytes(std::max(facts.peak_actual, inputs.minimum_bytes))));
   } else if (inputs.log->budget_percent > 0 &&
              (inputs.minimum_bytes == 0 || facts.peak_actual <= inputs.minimum_bytes)) {
     say.bad(fmt::format(

@@ -177,6 +177,9 @@ void read_end(const json& line, RunLog& log) {
   log.buffers_not_scanned = value_of(line, run_log::end::buffers_not_scanned);
   log.peak_device_bytes = value_of(line, run_log::end::peak_device_bytes);
   log.outside_bytes = value_of(line, run_log::end::outside_bytes);
+  log.graph_bytes = value_of(line, run_log::end::graph_bytes);
+  log.peak_used_bytes = value_of(line, run_log::end::peak_used_bytes);
+  log.peak_program_bytes = value_of(line, run_log::end::peak_program_bytes);
   log.peak_requested_bytes = value_of(line, run_log::end::peak_requested_bytes);
   log.peak_footprint_bytes = value_of(line, run_log::end::peak_footprint_bytes);
   // A share of the peak is only known in bytes at the end.

@@ -151,6 +151,9 @@ struct RunLog {
   uint64_t peak_device_bytes = 0;
   uint64_t peak_requested_bytes = 0;
   uint64_t outside_bytes = 0;         // that the program held around Reprise, in both of these
+  uint64_t graph_bytes = 0;           // ... of them, of CUDA graphs that allocate, at most
+  uint64_t peak_used_bytes = 0;       // of chunks and of what is held around them at once; 0: not said
+  uint64_t peak_program_bytes = 0;    // that the program would take without Reprise; 0: not said
   uint64_t peak_footprint_bytes = 0;  // what that takes of a device without Reprise; 0: not said
   uint64_t unreadable_lines = 0;      // cut off or damaged
 };

@@ -148,7 +148,7 @@ CUresult cuDeviceGetP2PAttribute(int* value, CUdevice_P2PAttribute attrib, CUdev
   return CUDA_SUCCESS;
 }
 
-// A graph's memory is there from the making of its node on: used is what is reserved.
+// A graph's memory is there from the making of its node on: used is what was asked for, reserved what it takes.
 CUresult cuDeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attr, void* value) {
   SIM_ENTER();
   const Device* found = find_device(device);
@@ -157,8 +157,10 @@ CUresult cuDeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attr
   auto* bytes = static_cast<cuuint64_t*>(value);
   switch (attr) {
     case CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT:
-    case CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT:
       *bytes = found->graph_bytes;
+      return CUDA_SUCCESS;
+    case CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT:
+      *bytes = found->graph_reserved;
       return CUDA_SUCCESS;
     case CU_GRAPH_MEM_ATTR_USED_MEM_HIGH:
       *bytes = found->graph_bytes_high[0];
@@ -178,7 +180,7 @@ CUresult cuDeviceSetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attr
   const bool used = attr == CU_GRAPH_MEM_ATTR_USED_MEM_HIGH;
   SIM_REQUIRE(used || attr == CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH, CUDA_ERROR_INVALID_VALUE);
   SIM_REQUIRE(value != nullptr && *static_cast<const cuuint64_t*>(value) == 0, CUDA_ERROR_INVALID_VALUE);
-  found->graph_bytes_high[used ? 0 : 1] = found->graph_bytes.load();
+  found->graph_bytes_high[used ? 0 : 1] = used ? found->graph_bytes.load() : found->graph_reserved.load();
   return CUDA_SUCCESS;
 }
 

@@ -45,11 +45,13 @@ class Device {
   std::atomic<uint64_t> host_ns{0};
   std::atomic<uint64_t> late_operations{0};
   std::atomic<uint64_t> late_ns{0};
-  // Of graphs that allocate: what they hold, and the most of it as cuDeviceSetGraphMemAttribute resets it: used,
-  // reserved.
+  // Of graphs that allocate: what they asked for, what that takes, and the most of either as
+  // cuDeviceSetGraphMemAttribute resets it: used, reserved.
   std::atomic<uint64_t> graph_bytes{0};
+  std::atomic<uint64_t> graph_reserved{0};
   std::atomic<uint64_t> graph_bytes_high[2] = {0, 0};
   void add_graph_bytes(int64_t change) noexcept;
+  void set_graph_reserved(uint64_t bytes) noexcept;
 
   std::mutex mutex;  // guards what follows
   Context* primary = nullptr;

@@ -101,6 +101,7 @@ namespace {
 struct Charges {
   std::mutex mutex;
   std::map<const Device*, footprint::Footprint> footprints;
+  std::map<const Device*, footprint::Footprint> of_graphs;  // alone, for what the device tells of them
 };
 
 Charges& charges() {
@@ -111,6 +112,15 @@ Charges& charges() {
 // A module's variables come with its image, in memory of its own.
 bool shares_blocks(RangeKind kind) { return kind != RangeKind::global; }
 
+// The lock is held.
+void reserve_for_graphs(const Range& range, bool add) {
+  if (range.kind != RangeKind::graph) return;
+  footprint::Footprint& own = charges().of_graphs[range.device];
+  if (!own.is_open()) own.open(settings().granularity);
+  add ? own.allocated(range.base, range.bytes) : own.freed(range.base, range.bytes);
+  range.device->set_graph_reserved(own.bytes());
+}
+
 bool charge(const Range& range) {
   if (!shares_blocks(range.kind)) return range.device->charge(round_up(range.bytes, kDeviceUnit));
   const std::lock_guard lock(charges().mutex);
@@ -118,7 +128,10 @@ bool charge(const Range& range) {
   if (!all.is_open()) all.open(settings().granularity);
   const uint64_t before = all.bytes();
   all.allocated(range.base, range.bytes);
-  if (range.device->charge(all.bytes() - before)) return true;
+  if (range.device->charge(all.bytes() - before)) {
+    reserve_for_graphs(range, true);
+    return true;
+  }
   all.freed(range.base, range.bytes);
   return false;
 }
@@ -130,6 +143,7 @@ void refund(const Range& range) {
   const uint64_t before = all.bytes();
   all.freed(range.base, range.bytes);
   range.device->refund(before - all.bytes());
+  reserve_for_graphs(range, false);
 }
 
 }  // namespace

@@ -549,6 +549,19 @@ TEST_F(Hooks, AGraphIsOpaqueWhereANodeSaysTooLittle) {
   EXPECT_NE(flags_with(CU_GRAPH_NODE_TYPE_BATCH_MEM_OP) & trace::kOpOpaque, 0);
 }
 
+// What they allocate is the driver's, and changes when there is one more or one less of them.
+TEST_F(Hooks, GraphsThatAllocateAreTold) {
+  CUgraphExec executable = nullptr;
+  scripted().node(CU_GRAPH_NODE_TYPE_MEM_FREE, 0);
+  ASSERT_EQ(cuGraphInstantiate(&executable, reinterpret_cast<CUgraph>(0x2), 0), CUDA_SUCCESS);
+  EXPECT_EQ(handler().graph_allocations, std::vector<uint32_t>());
+  scripted().node(CU_GRAPH_NODE_TYPE_MEM_ALLOC, 0);
+  ASSERT_EQ(cuGraphInstantiate(&executable, reinterpret_cast<CUgraph>(0x2), 0), CUDA_SUCCESS);
+  EXPECT_EQ(handler().graph_allocations, std::vector<uint32_t>{1});
+  EXPECT_EQ(cuGraphExecDestroy(executable), CUDA_SUCCESS);
+  EXPECT_EQ(handler().graph_allocations, (std::vector<uint32_t>{1, 0}));
+}
+
 // It names addresses: when the allocation that was there is gone, others may lie where it did.
 TEST_F(Hooks, AGraphTouchesWhatWasThereOrElseAnything) {
   const CUdeviceptr a = allocate(4096);

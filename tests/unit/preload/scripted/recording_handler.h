@@ -62,6 +62,7 @@ class RecordingHandler final : public Handler {
   CUresult memory_info(size_t* free_bytes, size_t* total_bytes) noexcept override;
   CUresult total_memory(size_t* bytes, CUdevice) noexcept override;
   void unmanaged(const char* what, int64_t bytes) noexcept override;
+  void graph_memory(uint32_t instantiated) noexcept override { graph_allocations.push_back(instantiated); }
   void finish() noexcept override { ++finished; }
   void abandon() noexcept override { ++abandoned; }
 
@@ -72,6 +73,7 @@ class RecordingHandler final : public Handler {
   std::vector<bool> ordered_all_resident;  // one for each of these
   CUresult ordered_answer = CUDA_SUCCESS;
   std::vector<std::string> unmanaged_kinds;
+  std::vector<uint32_t> graph_allocations;
   std::vector<CUstream> streams;                          // of event_record, stream_wait_event, stream_synchronize
   bool reading = false;                                   // answer of reads_back()
   bool read_answer = true;                                // of read_back()

@@ -316,6 +316,7 @@ TEST_F(Graphs, TellWhatTheirMemoryTakes) {
     return bytes;
   };
   const cuuint64_t before = tell(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT);
+  const cuuint64_t reserved = tell(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT);
   CUgraph graph = nullptr;
   CUgraphNode node = nullptr;
   ASSERT_CU(CU(cuGraphCreate)(&graph, 0));
@@ -326,6 +327,7 @@ TEST_F(Graphs, TellWhatTheirMemoryTakes) {
   ASSERT_CU(CU(cuGraphAddMemAllocNode)(&node, graph, nullptr, 0, &parameters));
   if (simulated()) {
     EXPECT_EQ(tell(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT), before + (1 << 20));
+    EXPECT_EQ(tell(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT), reserved + (2 << 20)) << "a chunk of its own";
   }
   ASSERT_CU(CU(cuGraphDestroy)(graph));
   EXPECT_EQ(tell(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT), before);
