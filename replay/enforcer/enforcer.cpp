@@ -163,10 +163,11 @@ bool Enforcer::can_be_used(uint64_t bytes) noexcept {
   const uint64_t budget = rule.bytes - std::min(rule.bytes, outside);
   if (rule.bytes == 0 || bytes <= budget) return true;
   if (shared_.counters.shortages.fetch_add(1) >= kMostTold) return false;
-  log_line(LogLevel::warn,
-           "an allocation of %s is refused, as the budget leaves %s and no call could use it; the budget is too small, "
-           "at least %s are needed",
-           readable_bytes(bytes).c_str(), readable_bytes(budget).c_str(), readable_bytes(bytes + outside).c_str());
+  log_line(
+      LogLevel::warn,
+      "an allocation needs %s of device memory at once, the budget leaves %s; the budget is too small, at least %s "
+      "are needed by the calls so far, and later ones may need more",
+      readable_bytes(bytes).c_str(), readable_bytes(budget).c_str(), readable_bytes(bytes + outside).c_str());
   RunLogLine line(run_log::shortage::line);
   line.add(run_log::shortage::call, std::string("An allocation"))
       .add(run_log::shortage::needed_bytes, bytes)

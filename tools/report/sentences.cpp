@@ -45,12 +45,13 @@ void say_which_program(const Inputs& inputs, Sentences& say) {
   std::string others;
   for (size_t i = 0; i + 1 < all.size() && i < kMostNamed; ++i) others += (i == 0 ? "" : "; ") + all[i];
   if (all.size() > kMostNamed + 1) others += fmt::format("; and {} more", all.size() - 1 - kMostNamed);
-  say.note(fmt::format(
-      "{} programs used the device. This page is of the one that began last: {}. Before it: {}. Each of "
-      "them has a page of its own if it is started by a `reprise run` of its own.{}",
-      all.size(), all.back(), others,
-      inputs.budget_bytes == 0 ? ""
-                               : " Each has a budget of its own, so that several at once may hold more together."));
+  say.note(
+      fmt::format("{} programs used the device. This page is of the one that began last: {}. Before it: {}. Each of "
+                  "them has a page of its own if it is started by a `reprise run` of its own.{}",
+                  all.size(), all.back(), others,
+                  collect_facts(inputs).budget == 0
+                      ? ""
+                      : " Each has a budget of its own, so that several at once may hold more together."));
 }
 
 void say_budget(const Inputs& inputs, Sentences& say) {
