@@ -58,9 +58,8 @@ class TaskGraphBuilder {
   // One op that may touch more than its operands may write whatever is on the device: then reads count as writes.
   void use_audit() {
     if (facts_ != nullptr) mark_audited(*stream_.trace, *facts_, ops_, graph_);
-    any_audited_ = std::any_of(graph_.calls.begin(), graph_.calls.end(), [](const GraphCall& entry) {
-      return entry.call.kind == plan::CallKind::op && plan::touches_only_operands(entry.call);
-    });
+    any_audited_ = std::any_of(graph_.calls.begin(), graph_.calls.end(),
+                               [](const GraphCall& entry) { return entry.call.audited != 0; });
     graph_.all_audited = std::all_of(graph_.calls.begin(), graph_.calls.end(), [](const GraphCall& entry) {
       return entry.call.kind != plan::CallKind::op || plan::touches_only_operands(entry.call);
     });
