@@ -113,7 +113,8 @@ void Examiner::disprove(const Command& command) noexcept {
     kernel.known = facts::KernelFacts{};
     kernel.never = true;
     if (store_.folder().empty() || command.kernel == 0) return;
-    if (const Status status = store_.remove(command.kernel, device_); !status.ok()) {
+    const Status status = store_.remove(command.kernel, device_);
+    if (!status.ok() && status.code() != StatusCode::not_found) {  // it may be gone already
       log_line(LogLevel::warn, "%s", status.message().c_str());
     }
   } catch (...) {  // out of memory
