@@ -4,9 +4,7 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdlib>
-#include <iterator>
 #include <string_view>
 
 #include "tools/cli/files.h"
@@ -43,9 +41,11 @@ std::vector<std::string> preloaded_libraries(const Settings& settings) {
 
 // Of the shim's variables those that name files; what else the user has set may be meant to stand behind an option.
 bool is_our_file(std::string_view variable) {
-  constexpr std::string_view kFiles[] = {"REPRISE_DRIVER", "REPRISE_PLANNER", "REPRISE_TRACE", "REPRISE_PLAN",
-                                         "REPRISE_RUN_LOG"};
-  return std::find(std::begin(kFiles), std::end(kFiles), variable) != std::end(kFiles);
+#define REPRISE_VARIABLE(field, name, type, values, ...) \
+  if (variable == name) return std::string_view(values) == "path";
+#include "preload/base/variables.def"
+#undef REPRISE_VARIABLE
+  return false;
 }
 
 }  // namespace
