@@ -44,7 +44,7 @@ const SlotEvidence* find_slot(const KernelFacts& facts, uint32_t parameter_offse
 Answer writes(const KernelFacts& facts, uint32_t parameter_offset) noexcept {
   const SlotEvidence* const slot = find_slot(facts, parameter_offset);
   if (slot == nullptr) return Answer::unknown;
-  if (slot->overwritten + slot->updated != 0) return Answer::yes;
+  if (slot->overwritten + slot->written + slot->updated != 0) return Answer::yes;
   return slot->kept != 0 ? Answer::no : Answer::unknown;
 }
 
@@ -102,6 +102,7 @@ void merge(KernelFacts& facts, const KernelFacts& more) {
   for (const SlotEvidence& from : more.slots) {
     SlotEvidence& slot = slot_of(facts, from.parameter_offset);
     slot.overwritten += from.overwritten;
+    slot.written += from.written;
     slot.updated += from.updated;
     slot.kept += from.kept;
     slot.same += from.same;

@@ -11,10 +11,11 @@
 
 namespace reprise::facts {
 
-// What an examined launch showed of one operand. A launch adds to one of the first four, but for `reached`.
+// What an examined launch showed of one operand. A launch adds to one of the first five.
 struct SlotEvidence {
   uint32_t parameter_offset = 0;  // where in the parameters its address stands
   uint64_t overwritten = 0;       // other bytes are there afterwards, the same ones whatever was there before
+  uint64_t written = 0;           // ... the same ones so far, but not all of what was there could be changed
   uint64_t updated = 0;           // ... and they depend on what was there before
   uint64_t kept = 0;              // the bytes that were there, also when those were others
   uint64_t same = 0;              // the bytes that were there; others could not be tried

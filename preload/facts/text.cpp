@@ -1,11 +1,11 @@
 // The text form:
 //
-//     reprise facts 2
+//     reprise facts 3
 //     kernel 0123456789abcdef _Z5scalePKfPff
 //     device simulated
 //     launches 4 2026-11-23 2026-11-23
 //     again 4 0
-//     slot 0 0 0 4 0 4 4096 65536 12 0
+//     slot 0 0 0 0 4 0 4 4096 65536 12 0
 //     strayed 0
 //     shape 89abcdef01234567 12
 //     checksum 0123456789abcdef
@@ -21,7 +21,7 @@
 namespace reprise::facts {
 namespace {
 
-constexpr char kHead[] = "reprise facts 2";
+constexpr char kHead[] = "reprise facts 3";
 constexpr char kChecksum[] = "checksum ";
 
 uint64_t checksum_of(const std::string& text) { return trace::hash_bytes(text.data(), text.size()); }
@@ -29,8 +29,8 @@ uint64_t checksum_of(const std::string& text) { return trace::hash_bytes(text.da
 Status damaged(const char* what) { return {StatusCode::corrupt, what}; }
 
 bool read_slot(std::istringstream& line, SlotEvidence* slot) {
-  line >> slot->parameter_offset >> slot->overwritten >> slot->updated >> slot->kept >> slot->same >> slot->reached >>
-      slot->least_bytes >> slot->most_bytes >> slot->guarded >> slot->led;
+  line >> slot->parameter_offset >> slot->overwritten >> slot->written >> slot->updated >> slot->kept >> slot->same >>
+      slot->reached >> slot->least_bytes >> slot->most_bytes >> slot->guarded >> slot->led;
   return !line.fail();
 }
 
@@ -77,8 +77,9 @@ std::string to_text(const KernelFacts& facts) {
       fmt::format("{}\nkernel {:016x} {}\ndevice {}\nlaunches {} {} {}\nagain {} {}\n", kHead, facts.kernel, facts.name,
                   facts.device, facts.launches, facts.first_day, facts.last_day, facts.equal, facts.unequal);
   for (const SlotEvidence& slot : facts.slots) {
-    text += fmt::format("slot {} {} {} {} {} {} {} {} {} {}\n", slot.parameter_offset, slot.overwritten, slot.updated,
-                        slot.kept, slot.same, slot.reached, slot.least_bytes, slot.most_bytes, slot.guarded, slot.led);
+    text += fmt::format("slot {} {} {} {} {} {} {} {} {} {} {}\n", slot.parameter_offset, slot.overwritten,
+                        slot.written, slot.updated, slot.kept, slot.same, slot.reached, slot.least_bytes,
+                        slot.most_bytes, slot.guarded, slot.led);
   }
   text += fmt::format("strayed {}\n", facts.strayed);
   for (const AuditedShape& shape : facts.shapes) {

@@ -15,6 +15,7 @@ constexpr uint64_t kShortagesToPrint = 8;  // lines on stderr; more of them say 
 }  // namespace
 
 void OnDemandExecutor::perform(LogEntry& entry) noexcept {
+  if (memory_.lanes.given_up()) return refuse(entry);
   switch (entry.kind) {
     case EntryKind::op:
       if (entry.program_issues) return hold(entry);
@@ -47,6 +48,13 @@ void OnDemandExecutor::perform(LogEntry& entry) noexcept {
     case EntryKind::activate:
       break;  // the dispatcher performs these itself
   }
+  shared_.command_log.done(&entry);
+}
+
+// The device will never be done: a call of the driver may wait for that, so none is made.
+void OnDemandExecutor::refuse(LogEntry& entry) noexcept {
+  entry.program_issues = false;
+  issuer_.conclude(entry, memory_.lanes.fault(), LaneUse{Lanes::kToDevice, 0});
   shared_.command_log.done(&entry);
 }
 

@@ -56,6 +56,7 @@ class OnDemandExecutor {
   CUresult issue_with_headroom(LogEntry& entry, LaneIndex lane) noexcept;
   bool give_more(uint64_t refusal, bool keep_last) noexcept;
   void conclude(LogEntry& entry, CUresult result, LaneUse use) noexcept;
+  void refuse(LogEntry& entry) noexcept;
   CUresult make_ready(LogEntry& entry, LaneIndex lane, bool* everything) noexcept;
   RoomFigures room_now() noexcept;
   void complain(LogEntry& entry) noexcept;

@@ -47,7 +47,8 @@ void OnDemandExecutor::serve_program_calls() noexcept {
 void OnDemandExecutor::grant(ProgramCall& call) noexcept {
   LogEntry& entry = *call.entry;
   issuer_.enter_context(entry.command.context);
-  CUresult result = make_ready(entry, call.lane, &call.everything);
+  const bool given_up = memory_.lanes.given_up();
+  CUresult result = given_up ? memory_.lanes.fault() : make_ready(entry, call.lane, &call.everything);
   if (result == CUDA_SUCCESS) result = auditor.uncover(set_, call.everything);
   if (result != CUDA_SUCCESS) {
     entry.program_issues = false;

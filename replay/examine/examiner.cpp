@@ -164,9 +164,14 @@ Examiner::Why Examiner::reason_against(const Command& command, ManagedMemory& me
     return nullptr;
   }
   kernel.never = true;
-  log_line(LogLevel::warn,
-           "%s: the device failed while it was launched again, to find out what it does; run without --examine",
-           command.name);
+  const bool hangs = memory.lanes.fault() == CUDA_SUCCESS;
+  // It keeps the device busy for good, and may have written half of what it writes.
+  if (hangs) memory.lanes.give_up(CUDA_ERROR_LAUNCH_TIMEOUT);
+  log_line(
+      LogLevel::warn,
+      "%s: %s when it was launched again from %s, to find out what it does: every later call answers an error; run "
+      "without --examine",
+      command.name, hangs ? "it did not end" : "the device failed", trials.from());
   return &run_log::examine::too_slow;
 }
 

@@ -9,7 +9,7 @@
 //         results are others                  reached
 //
 // Patterns only go where the kernel has shown that it does not use what is there, and disturbed are only operands that
-// look like numbers: an index, an offset or a semaphore that is changed could make a kernel fault or wait for good.
+// look like numbers, and of them the numbers: disturbance.h.
 #include "replay/examine/trials.h"
 
 #include <time.h>
@@ -23,40 +23,16 @@
 #include "preload/driver/device_observer.h"
 #include "preload/driver/driver.h"
 #include "replay/base/run_log.h"
+#include "replay/examine/disturbance.h"
 
 namespace reprise::replay {
 namespace {
 
-constexpr unsigned char kPatterns[] = {0xa5, 0x5a};
+constexpr unsigned char kPatterns[] = {0xa5, 0x5a};  // one odd, one even: of numbers, other bits are turned
 // In each half of a word: the last bit but one or two of a float's fraction, whether it has 2, 4 or 8 bytes.
 constexpr uint32_t kDisturbances[] = {0x00010001, 0x00020002};
 constexpr size_t kMostAlone = 6;  // operands that are tried one at a time
 constexpr int kCompany = 8;       // kernels that run beside it, one after the other
-
-// Does most of it look like floating-point numbers? Of a small integer, an index or an address the highest byte of
-// every word, or of every second one, is 0 or 255.
-bool looks_like_numbers(const unsigned char* bytes, uint64_t size) noexcept {
-  uint64_t words = 0;
-  uint64_t large = 0;
-  for (uint64_t at = 0; at + 4 <= size; at += 4) {
-    uint32_t word;
-    std::memcpy(&word, bytes + at, sizeof word);
-    if (word == 0) continue;
-    ++words;
-    if (word >> 24 != 0 && word >> 24 != 0xff) ++large;
-  }
-  return words > 0 && 4 * large >= 3 * words;
-}
-
-void disturb_words(unsigned char* to, const unsigned char* from, uint64_t size, uint32_t pattern) noexcept {
-  std::memcpy(to, from, size);
-  for (uint64_t at = 0; at + 4 <= size; at += 4) {
-    uint32_t word;
-    std::memcpy(&word, to + at, sizeof word);
-    word ^= pattern;
-    std::memcpy(to + at, &word, sizeof word);
-  }
-}
 
 }  // namespace
 
@@ -159,9 +135,16 @@ bool Trials::write(size_t i, const unsigned char* from) noexcept {
   return lanes_.host_wait(uses) == CUDA_SUCCESS;
 }
 
-bool Trials::fill(size_t i, unsigned char byte) noexcept {
-  std::memset(copies_[i].now.get(), byte, operands_[i].bytes);
-  return write(i, copies_[i].now.get());
+bool Trials::lay(size_t i, const unsigned char* pattern) noexcept {
+  Copies& copies = copies_[i];
+  const AroundLaunch launch{copies.before.get(), copies.after.get(), operands_[i].bytes};
+  if (has_counted(launch)) {
+    copies.covered = false;
+    return write(i, copies.before.get());
+  }
+  if (pattern == nullptr) return write(i, copies.after.get());
+  copies.covered = lay_pattern(copies.now.get(), launch, *pattern) && copies.covered;
+  return write(i, copies.now.get());
 }
 
 bool Trials::disturb(size_t i, uint32_t pattern) noexcept {
@@ -212,6 +195,7 @@ bool Trials::begin_company() noexcept {
 bool Trials::repeats(bool* same) noexcept {
   *same = true;
   for (int i = 0; i < 2 && *same; ++i) {
+    from_ = "the same bytes";
     if (!rewind() || (i == 1 && !begin_company()) || !launch_and_wait() || !as_first(operands_.size(), same))
       return false;
   }
@@ -222,13 +206,12 @@ bool Trials::repeats(bool* same) noexcept {
 bool Trials::overwrites(const std::vector<size_t>& set, bool* same) noexcept {
   const auto prepare = [&](const unsigned char* pattern) {
     if (!rewind()) return false;
-    return std::all_of(set.begin(), set.end(), [&](size_t i) {
-      return pattern != nullptr ? fill(i, *pattern) : write(i, copies_[i].after.get());
-    });
+    return std::all_of(set.begin(), set.end(), [&](size_t i) { return lay(i, pattern); });
   };
   *same = true;
   for (const unsigned char* pattern : {static_cast<const unsigned char*>(nullptr), &kPatterns[0], &kPatterns[1]}) {
     if (!*same) return true;
+    from_ = pattern == nullptr ? "what it had left" : "other bytes where it had written";
     if (!prepare(pattern) || !launch_and_wait() || !as_first(operands_.size(), same)) return false;
   }
   return true;
@@ -241,6 +224,7 @@ bool Trials::keeps(const std::vector<size_t>& set, uint32_t pattern, std::vector
   for (const size_t i : set) {
     if (!disturb(i, pattern)) return false;
   }
+  from_ = "other bytes where it had not written";
   if (!launch_and_wait()) return false;
   *reached = false;
   for (size_t i = 0; i < operands_.size(); ++i) {
@@ -277,7 +261,8 @@ bool Trials::try_changed(std::vector<facts::SlotEvidence>* slots) noexcept {
     bool alone = all;
     const bool worth_it = !all && changed.size() > 1 && changed.size() <= kMostAlone;
     if (worth_it && !overwrites({i}, &alone)) return false;
-    ++(alone ? (*slots)[i].overwritten : (*slots)[i].updated);
+    facts::SlotEvidence& slot = (*slots)[i];
+    ++(!alone ? slot.updated : copies_[i].covered ? slot.overwritten : slot.written);
   }
   return true;
 }

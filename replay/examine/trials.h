@@ -47,6 +47,8 @@ class Trials {
   CUresult first(bool* done) noexcept;
   // All trials, and the bytes of the first launch again. False: the device failed.
   bool run(facts::KernelFacts* facts) noexcept;
+  // From which bytes the last launch began.
+  const char* from() const noexcept { return from_; }
 
  private:
   static constexpr uint64_t kPatience = 5'000'000'000;  // ns for one launch
@@ -54,6 +56,7 @@ class Trials {
     std::unique_ptr<unsigned char[]> before, after, now;
     bool changed = false;    // by the first launch
     bool disturbed = false;  // the device holds other bytes than behind the first launch
+    bool covered = true;     // patterns, or numbers with other bits, have been everywhere in it
   };
 
   CUresult launch() noexcept;
@@ -61,7 +64,8 @@ class Trials {
   bool begin_company() noexcept;
   bool read(size_t i, unsigned char* to) noexcept;
   bool write(size_t i, const unsigned char* from) noexcept;
-  bool fill(size_t i, unsigned char byte) noexcept;
+  // What the launch left, or the pattern, where either may be.
+  bool lay(size_t i, const unsigned char* pattern) noexcept;
   bool disturb(size_t i, uint32_t pattern) noexcept;
   bool rewind() noexcept;
   bool as_first(size_t but, bool* same) noexcept;
@@ -79,6 +83,7 @@ class Trials {
   const std::vector<TriedOperand> operands_;
   const Launcher launcher_;
   std::vector<Copies> copies_;
+  const char* from_ = "";
 };
 
 }  // namespace reprise::replay

@@ -12,6 +12,7 @@ void Issuer::enter_context(CUcontext context) noexcept { memory_.lanes.enter(con
 
 CUresult Issuer::issue(LogEntry& entry, uint64_t activity_id) noexcept {
   const Command& command = entry.command;
+  if (memory_.lanes.given_up()) return memory_.lanes.fault();
   enter_context(command.context);  // making room and waiting may have left it
   ActivitySource* const activity = activity_id != 0 ? shared_.activity.load(std::memory_order_acquire) : nullptr;
   if (activity != nullptr) activity->push(activity_id, command.stream);

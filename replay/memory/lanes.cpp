@@ -48,9 +48,16 @@ LaneIndex Lanes::lane_of(CUstream stream, CUcontext context) noexcept {
   return index;
 }
 
+void Lanes::give_up(CUresult fault) noexcept {
+  note_fault(fault);
+  given_up_ = true;
+  poll();
+}
+
 CUresult Lanes::mark(LaneIndex index) noexcept {
   Lane& lane = lanes_[index];
   if (unmarked(index) == 0) return CUDA_SUCCESS;
+  if (given_up_) return fault_;
   CUevent event = nullptr;
   CUresult result = enter(lane.context);
   std::vector<CUevent>& spare = spare_events_[lane.context];
@@ -116,6 +123,7 @@ void Lanes::complete_until(Lane& lane, uint64_t position) noexcept {
 }
 
 CUresult Lanes::host_wait(const LaneUses& uses) noexcept {
+  if (given_up_) return fault_;
   if (uses.everything()) return synchronize();
   for (const LaneUse& use : uses) {
     Lane& lane = lanes_[use.lane];
@@ -133,6 +141,7 @@ CUresult Lanes::host_wait(const LaneUses& uses) noexcept {
 }
 
 void Lanes::poll(Lane& lane) noexcept {
+  if (given_up_) return complete_until(lane, lane.issued);
   while (!lane.markers.empty()) {
     const CUevent event = lane.markers.front().event;
     CUresult result = driver().cuEventQuery(event);
@@ -149,7 +158,7 @@ void Lanes::poll(Lane& lane) noexcept {
 // captured.
 void Lanes::pay_marker(LaneIndex index) noexcept {
   Lane& lane = lanes_[index];
-  if (!lane.owes_marker || captures_open()) return;
+  if (!lane.owes_marker || captures_open() || given_up_) return;
   lane.owes_marker = false;
   if (!lane.closed && mark(index) == CUDA_SUCCESS) return;
   const CUresult result = finish(index);
@@ -209,6 +218,7 @@ CUresult Lanes::mark_all() noexcept {
 // By its last marker; where there is none, because the driver once refused, by its context.
 CUresult Lanes::finish(LaneIndex index) noexcept {
   Lane& lane = lanes_[index];
+  if (given_up_) return fault_;
   if (lane.completed >= lane.issued) return CUDA_SUCCESS;
   CUresult result = lane.closed ? CUDA_SUCCESS : mark(index);
   if (is_sticky(result)) return result;
@@ -225,6 +235,7 @@ CUresult Lanes::finish(LaneIndex index) noexcept {
 }
 
 CUresult Lanes::synchronize() noexcept {
+  if (given_up_) return fault_;
   CUresult result = CUDA_SUCCESS;
   if (!captures_open()) {
     // Not lane by lane: the program may have put work on streams that no lane knows of.

@@ -79,6 +79,10 @@ class Lanes {
   // The first error that left the context unusable: all positions count as complete then, and none is done. A call
   // that was refused otherwise answers its own error and leaves nothing here.
   CUresult fault() const noexcept { return fault_; }
+  // Work is with the driver that will never be complete: nothing waits for anything from now on, and nothing may be
+  // issued any more. fault() is this one.
+  void give_up(CUresult fault) noexcept;
+  bool given_up() const noexcept { return given_up_; }
   // Is the use complete, as far as poll() and the waits know?
   bool known_complete(LaneUse use) const noexcept { return lanes_[use.lane].completed >= use.position; }
   bool known_complete(const LaneUses& uses) const noexcept;
@@ -123,6 +127,7 @@ class Lanes {
   CUcontext current_ = nullptr;  // of the dispatcher's thread
   const std::atomic<int>* open_captures_ = nullptr;
   CUresult fault_ = CUDA_SUCCESS;
+  bool given_up_ = false;
 };
 
 }  // namespace reprise::replay

@@ -72,12 +72,17 @@ std::map<std::string, std::string> answers(const std::vector<KernelFacts>& all) 
 }
 
 const std::map<std::string, std::string> kHabits = {
-    {"scale", "pure 0:reads 8:writes"},         {"accumulate", "pure 0:reads 8:updates"},
-    {"first_half", "pure 0:reads 8:updates"},   {"clear", "pure 0:writes"},  // in the first iteration it clears numbers
-    {"gather", "pure 0:? 8:reads 16:writes"},                                // other indices could lead anywhere
-    {"step", "pure 0:updates 8:reads"},         {"count", "pure 0:updates 8:updates"},    // it writes a part
-    {"add_in_place", "pure 0:updates 8:reads"}, {"shift", "pure 0:reads 8:? 16:writes"},  // a bias of zeros
-};  // by_table: an address in its operand leads to more
+    {"scale", "pure 0:reads 8:writes"},
+    {"accumulate", "pure 0:reads 8:updates"},
+    {"first_half", "pure 0:reads 8:updates"},
+    {"clear", "pure 0:writes"},                // in the first iteration it clears numbers
+    {"gather", "pure 0:? 8:reads 16:writes"},  // other indices could lead anywhere
+    {"step", "pure 0:updates 8:reads"},
+    {"count", "pure 0:updates 8:updates"},  // it writes a part
+    {"add_in_place", "pure 0:updates 8:reads"},
+    {"shift", "pure 0:reads 8:? 16:writes"},        // a bias of zeros
+    {"split", "pure 0:reads 8:updates 16:writes"},  // its semaphore is left alone: with another one it waits for good
+};                                                  // by_table: an address in its operand leads to more
 
 TEST(Facts, AreWhatTheSourceSays) {
   for (const char* safety : {"strict", "trusted"}) {
@@ -118,6 +123,18 @@ TEST(Facts, AreFoundOutOnce) {
     EXPECT_LE(known.launches, open.contains(trace::short_name(known.name)) ? 12u : 4u) << known.name;
     EXPECT_GE(known.launches, 4u) << known.name;
   }
+}
+
+// A launch that does not end keeps the device for good: the program is told, and ends.
+TEST(Facts, AKernelThatWaitsForGoodIsToldAndEndsTheProgram) {
+  const Scratch scratch;
+  const Outcome got = run({built("bin/facts_program"), "6", "0", "2"}, examining(scratch, "70%"));
+  EXPECT_EQ(got.exit_code, 1) << got.err;
+  EXPECT_NE(got.err.find("_Z5waitsPKfPf: it did not end when it was launched again from other bytes where it had not "
+                         "written, to find out what it does: every later call answers an error; run without --examine"),
+            std::string::npos)
+      << got.err;
+  EXPECT_EQ(std::count(got.out.begin(), got.out.end(), '\n'), 2) << got.out;
 }
 
 TEST(Facts, AreNotLookedForWhereKernelsShareVariables) {
@@ -388,7 +405,8 @@ TEST(Facts, TheCommandListsExplainsAndForgets) {
   EXPECT_EQ(list.exit_code, 0);
   EXPECT_NE(list.out.find("scale  0:reads 8:writes"), std::string::npos) << list.out;
   const Outcome one = run({built("bin/reprise"), "facts", "accumulate"}, here);
-  EXPECT_NE(one.out.find("operand at 8, 512 KiB: updates. overwritten 0, updated "), std::string::npos) << one.out;
+  EXPECT_NE(one.out.find("operand at 8, 512 KiB: updates. overwritten 0, written 0, updated "), std::string::npos)
+      << one.out;
   EXPECT_EQ(one.out.find("scale"), std::string::npos);
   EXPECT_EQ(run({built("bin/reprise"), "facts", "accumulate", "--remove"}, here).exit_code, 0);
   EXPECT_EQ(facts_in(scratch).size(), kHabits.size() - 1);

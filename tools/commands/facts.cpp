@@ -68,10 +68,11 @@ std::string explanation_of(const KernelFacts& known) {
                                   ? format_bytes(slot.most_bytes)
                                   : format_bytes(slot.least_bytes) + " to " + format_bytes(slot.most_bytes);
     text += fmt::format(
-        "  operand at {}, {}: {}. overwritten {}, updated {}, kept {} times; the same but not tried {}; others changed "
+        "  operand at {}, {}: {}. overwritten {}, written {}, updated {}, kept {} times; the same but not tried {}; "
+        "others changed "
         "with it {}\n",
-        slot.parameter_offset, sizes, use_of(known, slot), slot.overwritten, slot.updated, slot.kept, slot.same,
-        slot.reached);
+        slot.parameter_offset, sizes, use_of(known, slot), slot.overwritten, slot.written, slot.updated, slot.kept,
+        slot.same, slot.reached);
     if (slot.guarded + slot.led == 0) continue;
     text += fmt::format("    in audits: could only be read {} times, and was not written; led astray {} times\n",
                         slot.guarded, slot.led);

@@ -143,7 +143,7 @@ void forge(facts::Store store) {
       facts::SlotEvidence& slot = known.slots[i];
       slot.overwritten = i == 0 ? 8 : 0;
       slot.kept = i == 0 ? 0 : 8;
-      slot.updated = slot.same = 0;
+      slot.written = slot.updated = slot.same = 0;
     }
     ASSERT_TRUE(store.add(known).ok());
   }

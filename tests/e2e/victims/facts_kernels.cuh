@@ -35,3 +35,20 @@ __global__ void add_in_place(float* both, const float* other) { both[element()] 
 
 // Its operands stand in a table.
 __global__ void by_table(float* const* table) { table[1][element()] += table[0][element()]; }
+
+// As products that several blocks share: partial sums and, behind them, a semaphore in one workspace. It waits until
+// the semaphore is free, and leaves it free.
+__global__ void split(const float* from, float* workspace, float* to, int count) {
+  const volatile int* const semaphore = reinterpret_cast<const volatile int*>(workspace + count - 32);
+  while (*semaphore != 0) {
+  }
+  if (element() < count / 2) workspace[element()] = from[element()] + 2.0f;
+  to[element()] = from[element()] * 3.0f;
+}
+
+// Waits for a number that is there already, and takes no other one.
+__global__ void waits(const float* number, float* to) {
+  while (*static_cast<const volatile float*>(number) != 1.25f) {
+  }
+  to[element()] = 4.0f * number[element()];
+}

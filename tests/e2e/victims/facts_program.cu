@@ -1,5 +1,6 @@
 // Calls kernels of every habit in a loop and prints hashes of all tensors after each iteration: what was launched more
 // often than here, or from other bytes, would show.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
@@ -46,8 +47,15 @@ int main(int argc, char** argv) {
   const int iterations = argc > 1 ? std::atoi(argv[1]) : 6;
   // `step` moves nothing before this iteration.
   const int warm_up = argc > 2 ? std::atoi(argv[2]) : 0;
-  float* tensors[8];
+  // In this iteration a kernel waits for a number that is there.
+  const int waiting = argc > 3 ? std::atoi(argv[3]) : -1;
+  float* tensors[9];
   for (int i = 0; i < 8; ++i) tensors[i] = make_numbers(0.25f + static_cast<float>(i));
+  std::vector<float> content(kCount, 1.25f);
+  const float* const fixed = make(content);
+  std::fill(content.end() - 32, content.end(), 0.0f);
+  float* const workspace = make(content);
+  tensors[8] = make(content);
   float* const bias = make(std::vector<float>(kCount, 0.0f));
   std::vector<int> numbers(kCount);
   for (int i = 0; i < kCount; ++i) numbers[static_cast<size_t>(i)] = (i * 7) % 1009;
@@ -66,6 +74,8 @@ int main(int argc, char** argv) {
     count<<<1, kBlock>>>(counter, tensors[1]);
     add_in_place<<<grid, kBlock>>>(tensors[0], tensors[6]);
     by_table<<<grid, kBlock>>>(table);
+    split<<<grid, kBlock>>>(fixed, workspace, tensors[8], kCount);
+    if (i == waiting) waits<<<grid, kBlock>>>(fixed, tensors[8]);
     if (i == kZeroBias) accumulate<<<grid, kBlock>>>(tensors[3], bias);
     check(cudaGetLastError());
     for (const float* tensor : tensors) std::printf("%08x ", hash(tensor));

@@ -11,3 +11,5 @@ REPRISE_TWIN(step);
 REPRISE_TWIN(count);
 REPRISE_TWIN(add_in_place);
 REPRISE_TWIN(by_table);
+REPRISE_TWIN(split);
+REPRISE_TWIN(waits);

@@ -18,7 +18,7 @@ constexpr uint32_t kUnchanged = kBoth | trace::kAccessUnchanged;
 constexpr uint64_t kKernel = 0x77;
 
 facts::SlotEvidence slot(uint32_t offset, uint64_t overwritten, uint64_t kept) {
-  return {offset, overwritten, 0, kept, 0, kept, 4096, 4096, 0, 0};
+  return {offset, overwritten, 0, 0, kept, 0, kept, 4096, 4096, 0, 0};
 }
 
 // Function 1 is kernel(const in @0, out @8), function 2 a kernel that nothing is known of.

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 SlotEvidence slot(uint32_t offset, uint64_t overwritten, uint64_t updated, uint64_t kept, uint64_t same,
                   uint64_t reached) {
-  return {offset, overwritten, updated, kept, same, reached, 4096, 4096, 0, 0};
+  return {offset, overwritten, 0, updated, kept, same, reached, 4096, 4096, 0, 0};
 }
 
 KernelFacts scale() {
@@ -129,7 +129,7 @@ TEST(Facts, EveryDamageIsFound) {
 
 TEST(Facts, AnotherVersionIsNamed) {
   std::string text = to_text(scale());
-  text.replace(0, sizeof "reprise facts 2" - 1, "reprise facts 1");
+  text.replace(0, sizeof "reprise facts 3" - 1, "reprise facts 2");
   EXPECT_NE(from_text(text).status().message().find("version"), std::string::npos);
 }
 

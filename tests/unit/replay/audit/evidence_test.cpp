@@ -104,7 +104,7 @@ TEST_F(EvidenceTest, AnOperandThatWasWrittenIsNoLongerReadOnly) {
   looked_at.name = "three";
   looked_at.device = "a device";
   looked_at.first_day = looked_at.last_day = "2026-11-23";
-  looked_at.slots = {{0, 0, 0, 4, 0, 4, 64, 64, 0, 0}};
+  looked_at.slots = {{.kept = 4, .reached = 4, .least_bytes = 64, .most_bytes = 64}};
   ASSERT_TRUE(facts::Store(folder_).add(looked_at).ok());
   EXPECT_TRUE(evidence_.read_only(command_, 0));
   EXPECT_FALSE(evidence_.read_only(command_, 8));

@@ -172,6 +172,28 @@ TEST_F(LanesTest, AQuestionThatFailsSaysNothingOfTheWork) {
 }
 
 // Who counts on a marker looks at what poll() learns: without one he would look for good.
+// A kernel that waits for good: what asks the driver for the end of anything would wait with it.
+TEST_F(LanesTest, NothingIsWaitedForOnceTheDeviceWillNeverBeDone) {
+  const LaneUse use = work(first_);
+  EXPECT_EQ(lanes_.mark(first_), CUDA_SUCCESS);
+  device_.driver.clear();
+  lanes_.give_up(CUDA_ERROR_LAUNCH_TIMEOUT);
+  EXPECT_TRUE(lanes_.given_up());
+  EXPECT_EQ(lanes_.fault(), CUDA_ERROR_LAUNCH_TIMEOUT);
+  EXPECT_TRUE(lanes_.known_complete(use));
+  const LaneUse later = work(second_);
+  LaneUses uses;
+  uses.add(later.lane, later.position);
+  EXPECT_EQ(lanes_.host_wait(uses), CUDA_ERROR_LAUNCH_TIMEOUT);
+  EXPECT_EQ(lanes_.mark(second_), CUDA_ERROR_LAUNCH_TIMEOUT);
+  EXPECT_EQ(lanes_.synchronize(), CUDA_ERROR_LAUNCH_TIMEOUT);
+  lanes_.poll();
+  EXPECT_TRUE(lanes_.known_complete(later));
+  EXPECT_EQ(calls(), Calls{}) << "the driver is asked nothing";
+  run(first_);
+  run(second_);
+}
+
 TEST_F(LanesTest, PollMakesTheMarkerThatWasRefused) {
   const LaneUse use = work(first_);
   device_.driver.fail("cuEventRecord", 1, CUDA_ERROR_INVALID_VALUE);

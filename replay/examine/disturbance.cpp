@@ -1,0 +1,96 @@
+#include "replay/examine/disturbance.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace reprise::replay {
+namespace {
+
+constexpr uint64_t kLine = 128;
+constexpr uint64_t kSector = 32;
+constexpr uint32_t kLargestCounter = 4095;
+// In each half of a word: the last bit but one or two of a float's fraction, whether it has 2, 4 or 8 bytes.
+constexpr uint32_t kLastBits = 0x00010001;
+
+uint32_t word_at(const unsigned char* bytes, uint64_t at) noexcept {
+  uint32_t word;
+  std::memcpy(&word, bytes + at, sizeof word);
+  return word;
+}
+
+bool is_number(uint32_t word) noexcept { return word >> 24 != 0 && word >> 24 != 0xff; }
+
+bool counts(uint32_t word) noexcept { return word != 0 && word <= kLargestCounter; }
+
+bool is_mask(const unsigned char* bytes, uint64_t size) noexcept {
+  bool several = false;  // of a word's bytes are not zero
+  for (uint64_t at = 0; at + 4 <= size; at += 4) {
+    const uint32_t word = word_at(bytes, at);
+    if ((word & ~0x01010101u) != 0) return false;
+    several = several || (word & (word - 1)) != 0;
+  }
+  return several;
+}
+
+}  // namespace
+
+bool looks_like_numbers(const unsigned char* bytes, uint64_t size) noexcept {
+  uint64_t words = 0;
+  uint64_t numbers = 0;
+  for (uint64_t at = 0; at + 4 <= size; at += 4) {
+    const uint32_t word = word_at(bytes, at);
+    if (word != 0) ++words;
+    if (is_number(word)) ++numbers;
+  }
+  return words > 0 && 4 * numbers >= 3 * words;
+}
+
+uint64_t disturb_words(unsigned char* to, const unsigned char* from, uint64_t size, uint32_t pattern) noexcept {
+  uint64_t disturbed = 0;
+  std::memcpy(to, from, size);
+  for (uint64_t at = 0; at + 4 <= size; at += 4) {
+    const uint32_t word = word_at(to, at);
+    if (!is_number(word)) continue;
+    const uint32_t other = word ^ pattern;
+    std::memcpy(to + at, &other, sizeof other);
+    ++disturbed;
+  }
+  return disturbed;
+}
+
+bool has_counted(const AroundLaunch& launch) noexcept {
+  for (uint64_t sector = 0; sector < launch.size; sector += kSector) {
+    bool counted = false;
+    bool other = false;
+    for (uint64_t at = sector; at + 4 <= std::min(sector + kSector, launch.size); at += 4) {
+      const uint32_t now = word_at(launch.after, at);
+      if (now == word_at(launch.before, at)) continue;
+      counted = counted || counts(now);
+      other = other || !counts(now);
+    }
+    if (counted && !other) return !is_mask(launch.after, launch.size);
+  }
+  return false;
+}
+
+bool lay_pattern(unsigned char* to, const AroundLaunch& launch, unsigned char pattern) noexcept {
+  const uint32_t bits = looks_like_numbers(launch.before, launch.size) ? kLastBits << (pattern & 1u) : 0;
+  bool everywhere = true;
+  for (uint64_t line = 0; line < launch.size; line += kLine) {
+    const uint64_t end = std::min(line + kLine, launch.size);
+    for (uint64_t at = line; at < end; at += 4) {
+      const uint64_t size = std::min<uint64_t>(4, end - at);
+      const bool changed = std::memcmp(launch.before + at, launch.after + at, size) != 0;
+      std::memcpy(to + at, launch.before + at, size);
+      if (changed) {
+        std::memset(to + at, pattern, size);
+      } else if (size == 4) {
+        disturb_words(to + at, launch.before + at, size, bits);
+      }
+    }
+    everywhere = everywhere && std::memcmp(to + line, launch.before + line, end - line) != 0;
+  }
+  return everywhere;
+}
+
+}  // namespace reprise::replay
