@@ -5,12 +5,6 @@
 #include "preload/driver/driver.h"
 
 namespace reprise {
-namespace {
-
-// Code and local memory of one call: more is another process's doing.
-constexpr uint64_t kMostOfOneCall = 2ull << 30;
-
-}  // namespace
 
 uint64_t free_bytes() noexcept {
   size_t free = 0;
@@ -18,8 +12,8 @@ uint64_t free_bytes() noexcept {
   return driver().cuMemGetInfo(&free, &total) == CUDA_SUCCESS ? free : 0;
 }
 
-uint64_t taken_by_call(uint64_t free_before, uint64_t free_after) noexcept {
-  return free_after == 0 ? 0 : std::min(free_before - std::min(free_before, free_after), kMostOfOneCall);
+uint64_t taken_by_call(uint64_t free_before, uint64_t free_after, uint64_t most) noexcept {
+  return free_after == 0 ? 0 : std::min(free_before - std::min(free_before, free_after), most);
 }
 
 }  // namespace reprise

@@ -41,13 +41,14 @@ CUresult reserve_arena(uint64_t chunk_bytes, Zone* zone) noexcept {
 // Chunks are of the size that the given plan was made for. Without one they are larger than need be where that many fit
 // into the budget that what is smaller than half of one weighs little, and into what the device has: a budget may be
 // far larger. Of a percentage that is not known yet. A context must be current.
-uint64_t chunk_bytes_of(const BudgetRule& rule, uint64_t granularity) noexcept {
+uint64_t chunk_bytes_of(const BudgetRule& rule, uint64_t granularity, bool transfers_map) noexcept {
   if (rule.chunk_bytes != 0) return footprint::is_chunk(rule.chunk_bytes, granularity) ? rule.chunk_bytes : granularity;
   if (rule.bytes == 0 || rule.bytes == kAll) return granularity;
   size_t free_bytes = 0;
   size_t total = 0;
   if (driver().cuMemGetInfo(&free_bytes, &total) != CUDA_SUCCESS) return granularity;
-  return footprint::chunk_bytes_for(granularity, std::min<uint64_t>(rule.bytes, free_bytes), footprint::kChunksInARun);
+  return footprint::chunk_bytes_for(granularity, std::min<uint64_t>(rule.bytes, free_bytes),
+                                    footprint::chunks_in_a_run(transfers_map));
 }
 
 }  // namespace
@@ -67,7 +68,7 @@ CUresult Dispatcher::start(uint64_t host_cap, bool measure) noexcept {
   properties.location.id = shared_.device;
   size_t granularity = 0;
   CUresult result = driver().cuMemGetAllocationGranularity(&granularity, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
-  const uint64_t chunk_bytes = chunk_bytes_of(rule_, granularity);
+  const uint64_t chunk_bytes = chunk_bytes_of(rule_, granularity, shared_.strict);
   if (result == CUDA_SUCCESS) {
     result = reserve_arena(chunk_bytes, &shared_.arena_all);
     if (result != CUDA_SUCCESS) say_short_of_addresses();

@@ -41,6 +41,14 @@ bool may_be_staged(const Command& command) noexcept {
          command.accesses[0].size == command.size;
 }
 
+CUresult allocate_by_driver(const AllocateCall& call, CUdeviceptr* address) noexcept {
+  if (call.origin == trace::Origin::async) return driver().cuMemAllocAsync(address, call.size, call.stream);
+  if (call.origin == trace::Origin::pool) {
+    return driver().cuMemAllocFromPoolAsync(address, call.size, call.pool, call.stream);
+  }
+  return driver().cuMemAlloc(address, call.size);
+}
+
 }  // namespace
 
 Enforcer::Enforcer(const Config& config, Recorder* recorder) noexcept
@@ -60,13 +68,11 @@ Enforcer::Enforcer(const Config& config, Recorder* recorder) noexcept
 CUresult Enforcer::allocate(const AllocateCall& call, CUdeviceptr* address) noexcept {
   const bool ready = managing() || open(call.context, call.device);
   if (!ready || call.context != shared_.context) {
-    // Another device, or a driver without virtual memory management: counted, not managed.
-    unmanaged("allocation", static_cast<int64_t>(call.size));
-    if (call.origin == trace::Origin::async) return driver().cuMemAllocAsync(address, call.size, call.stream);
-    if (call.origin == trace::Origin::pool) {
-      return driver().cuMemAllocFromPoolAsync(address, call.size, call.pool, call.stream);
-    }
-    return driver().cuMemAlloc(address, call.size);
+    // Another device, or a driver without virtual memory management: counted, not managed. The runtime asks without a
+    // context first in a thread that has none, and is refused.
+    const CUresult result = allocate_by_driver(call, address);
+    if (result == CUDA_SUCCESS) unmanaged("allocation", static_cast<int64_t>(call.size));
+    return result;
   }
   if (const CUresult fault = shared_.faults.take(); fault != CUDA_SUCCESS) return fault;
   const CUstream stream = stand_in(call.stream);

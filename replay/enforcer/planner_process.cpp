@@ -16,6 +16,7 @@
 #include <fstream>
 
 #include "preload/files/out_of_the_way.h"
+#include "replay/base/run_log.h"
 #include "replay/base/threads.h"
 
 extern char** environ;
@@ -204,6 +205,7 @@ void PlannerProcess::run(const PlanRequest& request, Recorder* recorder, const P
     answer(PlanState::impossible);
     return;
   }
+  const uint64_t asked_ns = RunLogWriter::now_ns();
   if (recorder != nullptr && !recorder->flush(static_cast<uint32_t>(limit))) {
     message_ = "the recording could not be written";
     answer(PlanState::impossible);
@@ -242,7 +244,10 @@ void PlannerProcess::run(const PlanRequest& request, Recorder* recorder, const P
   } else {
     arguments.insert(arguments.end(), {"--facts", request.facts});
   }
+  const uint64_t started_ns = RunLogWriter::now_ns();
   const int status = run_unseen(arguments, request.limit_seconds);
+  recording_ns_ = started_ns - asked_ns;
+  planner_ns_ = RunLogWriter::now_ns() - started_ns;
   const std::string line = first_line(status_file.path());
   is_part_ = false;
   if (status == 0 && text_of(line, "status") == "fits") {  // by the time the question was read

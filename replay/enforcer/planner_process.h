@@ -51,6 +51,9 @@ class PlannerProcess {
   const std::string& message() const noexcept { return message_; }
   // After `not_yet`: there is an iteration, and it covers less than was asked for.
   bool is_part() const noexcept { return is_part_; }
+  // How long the answer took: until the recording was written, and the planner's process.
+  uint64_t recording_ns() const noexcept { return recording_ns_; }
+  uint64_t planner_ns() const noexcept { return planner_ns_; }
   // After `impossible`: the budget that the message asks for, 0 when that is not the reason.
   uint64_t needed_bytes() const noexcept { return needed_bytes_; }
   // ... what it is made of, as a clause.
@@ -70,6 +73,8 @@ class PlannerProcess {
   const PlanIndex* plan_index_ = nullptr;
   std::string message_;
   bool is_part_ = false;
+  uint64_t recording_ns_ = 0;
+  uint64_t planner_ns_ = 0;
   uint64_t needed_bytes_ = 0;
   std::string needed_because_;
 };

@@ -399,6 +399,8 @@ void Enforcer::take_plan(uint64_t sequence) noexcept {
   line.add(run_log::plan::index, uint64_t{plan_count_})
       .add(run_log::plan::path, plan_path_)
       .add(run_log::plan::iteration_hash, identity_text(plan.iteration_hash))
+      .add(run_log::plan::recording_ns, planner_.recording_ns())
+      .add(run_log::plan::planner_ns, planner_.planner_ns())
       .add(run_log::plan::calls, uint64_t{words_of(*plan_index).size()})
       .add(run_log::plan::policy, plan.policy)
       .add(run_log::plan::chunk_count, plan.chunk_count)

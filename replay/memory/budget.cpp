@@ -22,6 +22,8 @@ namespace {
 // Left to the driver: 902 MiB of kernels were seen (spark-rapids-jni; first launches of cuDF).
 constexpr uint64_t kMostHeadroom = 1u << 30;
 constexpr uint64_t kHeadroomShare = 32;
+// What the driver may take, or have given back, without a call around which we look.
+constexpr uint64_t kUnseen = 128ull << 20;
 }  // namespace
 
 void Outside::open() noexcept {
@@ -30,7 +32,8 @@ void Outside::open() noexcept {
   if (driver().cuMemGetInfo(&free, &total) == CUDA_SUCCESS) free_at_start_ = free;
   headroom_ = std::min<uint64_t>(kMostHeadroom, total / kHeadroomShare);
   room_ = UINT64_MAX;
-  by_calls_ = 0;
+  by_calls_ = beside_others_ = 0;
+  others_ = false;
   bytes_ = 0;
 }
 
@@ -49,7 +52,8 @@ uint64_t Outside::measure(uint64_t ours, uint64_t given) noexcept {
   uint64_t taken = 0;
   uint64_t free = 0;
   if (!taken_since_start(ours, &taken, &free)) return bytes_;
-  bytes_ = std::min(taken, given + by_calls_);
+  others_ = others_ || taken > given + by_calls_ + kUnseen || free + ours > free_at_start_ + kUnseen;
+  bytes_ = std::min(taken, given + (others_ ? beside_others_ : by_calls_));
   room_ = ours + free - std::min(ours + free, headroom_);
   elsewhere_ = total_ - std::min(total_, free + ours + bytes_);
   return bytes_;
@@ -57,6 +61,10 @@ uint64_t Outside::measure(uint64_t ours, uint64_t given) noexcept {
 
 void Outside::before_call() noexcept { before_ = free_bytes(); }
 
-void Outside::after_call() noexcept { by_calls_ += taken_by_call(before_, free_bytes()); }
+void Outside::after_call() noexcept {
+  const uint64_t now = free_bytes();
+  by_calls_ += taken_by_call(before_, now);
+  beside_others_ += taken_by_call(before_, now, kMostBesideOthers);
+}
 
 }  // namespace reprise::replay

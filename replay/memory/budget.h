@@ -27,7 +27,8 @@ uint64_t known_budget(const BudgetRule& rule, uint64_t peak_bytes, uint64_t outs
 // Device memory that the program holds around Reprise: module images, pools, other allocations. A device tells only
 // what all processes hold, so of what more is held than at open() as much counts as this program has taken: what it was
 // given by calls that hooks see, and what the device had less after calls by which the driver takes memory than before
-// them. Without such a call of this program nothing counts, whatever others do.
+// them. Without such a call of this program nothing counts, whatever others do; and where others are seen to take or
+// give back memory meanwhile, of each call only as much counts as one may well take.
 class Outside {
  public:
   // Takes what is free now as the starting point. A context must be current.
@@ -55,8 +56,10 @@ class Outside {
   uint64_t free_at_start_ = 0;
   uint64_t total_ = 0;
   uint64_t elsewhere_ = 0;
-  uint64_t before_ = 0;    // free
-  uint64_t by_calls_ = 0;  // taken
+  uint64_t before_ = 0;         // free
+  uint64_t by_calls_ = 0;       // taken
+  uint64_t beside_others_ = 0;  // ... at most kMostBesideOthers by each
+  bool others_ = false;         // take memory, or give it back
   uint64_t bytes_ = 0;
   uint64_t headroom_ = 0;
   uint64_t room_ = UINT64_MAX;

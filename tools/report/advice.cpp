@@ -324,11 +324,11 @@ void advise_tensor(const Inputs& inputs, Advices& list) {
 
 // Chunks of a run grow with a budget that it knows when it starts.
 void advise_bytes(const Inputs& inputs, Advices& list) {
-  constexpr uint64_t kCallNs = 20'000;  // of one such call, on an H200 (decision 0037)
+  constexpr uint64_t kCallNs = 30'000;  // of one such call, on an H100 (decision 0037)
   if (inputs.log == nullptr || inputs.log->budget_percent == 0 || inputs.log->chunk_bytes == 0) return;
   const RunLog& log = *inputs.log;
-  if (footprint::chunk_bytes_for(log.chunk_bytes, log.budget_bytes, footprint::kChunksInARun) == log.chunk_bytes)
-    return;
+  const uint64_t chunks = footprint::chunks_in_a_run(log.safety != "trusted");
+  if (footprint::chunk_bytes_for(log.chunk_bytes, log.budget_bytes, chunks) == log.chunk_bytes) return;
   uint64_t calls = 0;
   uint64_t planned = 0;
   for (const RunIteration& iteration : log.iterations) {
@@ -343,7 +343,7 @@ void advise_bytes(const Inputs& inputs, Advices& list) {
   list.push_back(
       {std::min(taken, 1.0), "Give the budget in bytes",
        fmt::format("Each planned iteration made {} memory-mapping calls, for chunks of {}. Where one takes {}, as "
-                   "on an H200, that is {} of {}. Chunks are larger, and fewer, where the budget is known from the "
+                   "on an H100, that is {} of {}. Chunks are larger, and fewer, where the budget is known from the "
                    "start; that of a percentage is not.",
                    calls / planned, format_bytes(log.chunk_bytes), format_duration(kCallNs),
                    format_duration(calls / planned * kCallNs), format_duration(whole)),

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <map>
@@ -142,7 +141,7 @@ bool make_empty(uint64_t base, uint64_t bytes) {
 CUresult access_bit(const CUmemAccessDesc& descriptor, int* bit) {
   switch (descriptor.location.type) {
     case CU_MEM_LOCATION_TYPE_DEVICE:
-      if (find_device(descriptor.location.id) == nullptr) return CUDA_ERROR_INVALID_DEVICE;
+      if (find_device(descriptor.location.id) == nullptr) return CUDA_ERROR_INVALID_VALUE;
       *bit = descriptor.location.id;
       break;
     case CU_MEM_LOCATION_TYPE_HOST:
@@ -170,20 +169,20 @@ int protection(const Range& range) {
   return (range.readers != 0 ? PROT_READ : PROT_NONE) | (range.writers != 0 ? PROT_WRITE : PROT_NONE);
 }
 
-// What a GPU's driver needs to map one chunk and make it accessible. GMLake's Table 1 has cuMemSetAccess at 99 % of it,
-// and a chunk of 64 times the bytes at 5 times the cost; relative to the granularity, so that a device of small chunks
-// is a large one scaled down.
-double map_ns(uint64_t bytes) {
-  const double in_units = std::sqrt(static_cast<double>(bytes) * static_cast<double>(settings().granularity));
-  return static_cast<double>(settings().map_cost.nanoseconds) * in_units / (2 << 20);
+// What a GPU's driver needs to map one handle anew, whatever its size; relative to the granularity, so that a device of
+// small chunks is a large one scaled down. Shares: an H200 and an H100, driver 580 (0.7, 24 and 15 us; bench/gpu).
+double remap_ns() {
+  return static_cast<double>(settings().map_cost.nanoseconds) * static_cast<double>(settings().granularity) / (2 << 20);
 }
 
-constexpr double kMapShare = 0.01;
+constexpr double kMapShare = 0.02;
+constexpr double kAccessShare = 0.60;
+constexpr double kUnmapShare = 1 - kMapShare - kAccessShare;
 
 CUresult add_mapping(uint64_t base, uint64_t bytes, const std::shared_ptr<PhysicalChunk>& chunk) {
   const std::unique_lock lock(memory_map().mutex());
-  if (bytes > chunk->bytes || !lies_in_reservation(base, bytes) || has_range(base, bytes))
-    return CUDA_ERROR_INVALID_VALUE;
+  if (bytes > chunk->bytes) return CUDA_ERROR_NOT_SUPPORTED;
+  if (!lies_in_reservation(base, bytes) || has_range(base, bytes)) return CUDA_ERROR_INVALID_VALUE;
   // The kernel limits the number of mappings of a process; neighbours in file and address become one.
   void* place = mmap(pointer(base), bytes, PROT_NONE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, chunk->file,
                      static_cast<off_t>(chunk->offset));
@@ -214,11 +213,11 @@ CUresult give_access(uint64_t base, uint64_t bytes, const CUmemAccessDesc* descr
     if (const CUresult result = access_bit(descriptors[i], &bit); result != CUDA_SUCCESS) return result;
     for (auto it = first; it != last; ++it) {
       // Device memory cannot be given to a host processor.
-      if (bit == kHostBit && it->second.device != nullptr) return CUDA_ERROR_INVALID_VALUE;
+      if (bit == kHostBit && it->second.device != nullptr) return CUDA_ERROR_NOT_SUPPORTED;
     }
   }
   for (auto it = first; it != last; ++it) {
-    *ns += (1 - kMapShare) * map_ns(it->second.bytes);
+    *ns += kAccessShare * remap_ns();
     for (size_t i = 0; i < count; ++i) {
       int bit = 0;
       access_bit(descriptors[i], &bit);
@@ -334,7 +333,7 @@ CUresult free_range(uint64_t base, uint64_t bytes) {
 CUresult map_chunk(uint64_t base, uint64_t bytes, const std::shared_ptr<PhysicalChunk>& chunk) {
   HostCall call;
   const CUresult result = add_mapping(base, bytes, chunk);
-  if (result == CUDA_SUCCESS) call.takes(static_cast<uint64_t>(kMapShare * map_ns(bytes)));
+  if (result == CUDA_SUCCESS) call.takes(static_cast<uint64_t>(kMapShare * remap_ns()));
   return result;
 }
 
@@ -346,16 +345,31 @@ CUresult set_access(uint64_t base, uint64_t bytes, const CUmemAccessDesc* descri
   return result;
 }
 
-CUresult unmap_chunks(uint64_t base, uint64_t bytes) {
+namespace {
+
+CUresult remove_mappings(uint64_t base, uint64_t bytes, double* ns) {
   std::vector<std::shared_ptr<PhysicalChunk>> released;  // destroyed after the lock
   const std::unique_lock lock(memory_map().mutex());
   RangeIterator first;
   RangeIterator last;
   if (!whole_mappings(base, bytes, &first, &last)) return CUDA_ERROR_INVALID_VALUE;
   if (!make_empty(base, bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
-  for (auto it = first; it != last; ++it) released.push_back(std::move(it->second.chunk));
+  for (auto it = first; it != last; ++it) {
+    *ns += kUnmapShare * remap_ns();
+    released.push_back(std::move(it->second.chunk));
+  }
   memory_map().ranges().erase(first, last);
   return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+CUresult unmap_chunks(uint64_t base, uint64_t bytes) {
+  HostCall call;
+  double ns = 0;
+  const CUresult result = remove_mappings(base, bytes, &ns);
+  if (result == CUDA_SUCCESS) call.takes(static_cast<uint64_t>(ns));
+  return result;
 }
 
 }  // namespace reprise::sim

@@ -39,7 +39,7 @@ uint64_t reserve_range(uint64_t bytes, uint64_t alignment, uint64_t hint);
 CUresult free_range(uint64_t base, uint64_t bytes);
 bool is_reserved(uint64_t address);
 
-// These two take the time that REPRISE_SIM_MAP says, of the calling thread.
+// These take the time that REPRISE_SIM_MAP says, of the calling thread.
 CUresult map_chunk(uint64_t base, uint64_t bytes, const std::shared_ptr<PhysicalChunk>& chunk);
 CUresult set_access(uint64_t base, uint64_t bytes, const CUmemAccessDesc* descriptors, size_t count);
 // The range must consist of whole mappings.

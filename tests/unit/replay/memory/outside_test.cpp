@@ -36,6 +36,28 @@ TEST_F(OutsideTest, WhatAnotherProcessTakesIsNotTheProgramsHoweverLittle) {
   EXPECT_EQ(outside_.measure(0, 5 * kMiB), 8 * kMiB) << "and what hooks saw given";
 }
 
+// Eight programs at once on an H100: what the others allocated while cuBLAS was loaded counted, 2.4 GiB of it.
+TEST_F(OutsideTest, WhatOthersTakeDuringACallCountsLittleOnceTheyAreSeen) {
+  first_launch(900 * kMiB);
+  EXPECT_EQ(outside_.measure(0, 0), 900 * kMiB) << "it may be code";
+  driver_.other_bytes += 1000 * kMiB;
+  EXPECT_EQ(outside_.measure(0, 0), 64 * kMiB);
+  first_launch(5 * kMiB);
+  EXPECT_EQ(outside_.measure(0, 2 * kMiB), 71 * kMiB);
+  driver_.other_bytes -= 1000 * kMiB;
+  EXPECT_EQ(outside_.measure(0, 2 * kMiB), 71 * kMiB) << "they may come again";
+}
+
+TEST_F(OutsideTest, WhatOthersGiveBackShowsThem) {
+  driver_.other_bytes += 1000 * kMiB;
+  outside_.open();
+  first_launch(300 * kMiB);
+  driver_.other_bytes -= 1000 * kMiB;
+  EXPECT_EQ(outside_.measure(0, 0), 0u) << "the device has more than at first";
+  driver_.other_bytes += 1000 * kMiB;
+  EXPECT_EQ(outside_.measure(0, 0), 64 * kMiB);
+}
+
 TEST_F(OutsideTest, WhatIsGivenBackCountsNoMore) {
   first_launch(30 * kMiB);
   first_launch(10 * kMiB);

@@ -37,7 +37,7 @@ TEST(LargePrograms, BytesAreAdvisedWherePercentagesMakeChunksSmall) {
   log.iterations_planned = 3;
   const auto advised = [&] { return advice_section({nullptr, nullptr, &log}).dump().find("--budget 10464MiB"); };
   EXPECT_NE(advised(), std::string::npos) << advice_section({nullptr, nullptr, &log}).dump(1);
-  log.chunk_bytes = 4 << 20;
+  log.chunk_bytes = 8 << 20;
   EXPECT_EQ(advised(), std::string::npos) << "they are as large as those of a budget in bytes";
   log.chunk_bytes = 2 << 20;
   log.budget_percent = 0;

@@ -287,7 +287,7 @@ TEST_P(Clock, MappingTakesItsTime) {
   ASSERT_CU(CU(cuMemAddressReserve)(&base, kChunks * kChunk, 0, 0, 0));
   // What is between the calls is the host's, which other work makes longer and nothing shorter.
   float least = std::numeric_limits<float>::max();
-  for (int attempt = 0; attempt < kAttempts && least > 35; ++attempt) {
+  for (int attempt = 0; attempt < kAttempts && least > 21.8F; ++attempt) {
     catch_up();
     const CUevent begin = recorded(first_);
     for (size_t i = 0; i < kChunks; ++i) {
@@ -299,7 +299,7 @@ TEST_P(Clock, MappingTakesItsTime) {
     ASSERT_CU(CU(cuMemUnmap)(base, kChunks * kChunk));
     least = std::min(least, static_cast<float>(milliseconds(begin, end)));
   }
-  EXPECT_NEAR(32.0, least, 3.2);
+  EXPECT_NEAR(19.8, least, 2.0) << "400 times 62 % of 80 us: they are unmapped later";
 }
 
 }  // namespace

@@ -23,9 +23,13 @@ class Hold final : public Operation {
 };
 
 CUresult allocate(Context& context, Pool& pool, CUdeviceptr* address, size_t bytes, CUstream handle) {
-  SIM_REQUIRE(address != nullptr && bytes != 0, CUDA_ERROR_INVALID_VALUE);
+  SIM_REQUIRE(address != nullptr, CUDA_ERROR_INVALID_VALUE);
   std::shared_ptr<Stream> stream;
   SIM_TRY(find_work_stream(context, handle, &stream));
+  if (bytes == 0) {  // as an H100 said, driver 580
+    *address = 0;
+    return CUDA_SUCCESS;
+  }
   if (stream->capturing.load(std::memory_order_relaxed)) return capture_allocation(*stream, pool, bytes, address);
   return pool.allocate(stream->context, stream, bytes, address);
 }
@@ -59,7 +63,7 @@ CUresult check_pool_properties(const CUmemPoolProps& properties) {
   const bool shared = properties.handleTypes != CU_MEM_HANDLE_TYPE_NONE;
   switch (location.type) {
     case CU_MEM_LOCATION_TYPE_DEVICE:
-      return find_device(location.id) != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+      return find_device(location.id) != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     case CU_MEM_LOCATION_TYPE_HOST:
       return shared ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
     case CU_MEM_LOCATION_TYPE_HOST_NUMA:

@@ -100,8 +100,8 @@ CUresult cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAlloc
                   unsigned long long flags) {
   SIM_ENTER();
   SIM_TRY(sticky_error());
-  SIM_REQUIRE(ptr != 0 && is_unit(ptr) && size != 0 && is_unit(size), CUDA_ERROR_INVALID_VALUE);
-  SIM_REQUIRE(offset == 0 && flags == 0, CUDA_ERROR_INVALID_VALUE);
+  SIM_REQUIRE(ptr != 0 && is_unit(ptr) && size != 0 && flags == 0, CUDA_ERROR_INVALID_VALUE);
+  SIM_REQUIRE(offset == 0 && is_unit(size), CUDA_ERROR_NOT_SUPPORTED);  // as an H100 said, driver 580
   const std::shared_ptr<PhysicalChunk> chunk = chunks().share(handle);
   SIM_REQUIRE(chunk != nullptr, CUDA_ERROR_INVALID_VALUE);
   ++counted(chunk->device).map_calls;

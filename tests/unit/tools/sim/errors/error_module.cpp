@@ -86,9 +86,9 @@ std::vector<ErrorCase> module_cases() {
              g.stream, nullptr, nullptr),
         CASE_DO(cuLaunchKernel, "too much shared memory", CUDA_ERROR_INVALID_VALUE,
                 return launch(g.function, 1, 1, 1u << 20, g.stream, nullptr, nullptr);),
-        CASE_DO(cuLaunchKernel, "parameters in both forms", CUDA_ERROR_INVALID_VALUE, void* nothing = nullptr;
-                void* parameters[] = {&nothing}; void* extra[] = {CU_LAUNCH_PARAM_END};
-                return launch(g.one_parameter, 1, 1, 0, g.stream, parameters, extra);),
+        CASE_DO_SIM(cuLaunchKernel, "parameters in both forms", CUDA_ERROR_INVALID_VALUE, void* nothing = nullptr;
+                    void* parameters[] = {&nothing}; void* extra[] = {CU_LAUNCH_PARAM_END};
+                    return launch(g.one_parameter, 1, 1, 0, g.stream, parameters, extra);),
         CASE(cuLaunchKernelEx, "no configuration", CUDA_ERROR_INVALID_VALUE, nullptr, g.function, nullptr, nullptr),
         CASE(cuLaunchCooperativeKernel, "more blocks than fit at once", CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE,
              g.function, 1u << 20, 1, 1, 1024, 1, 1, 0, g.stream, nullptr),

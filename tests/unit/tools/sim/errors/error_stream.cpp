@@ -64,9 +64,9 @@ std::vector<ErrorCase> stream_cases() {
                 CUgraph graph = nullptr; CU(cuStreamEndCapture)(g.stream, &graph); return answer;),
         CASE_DO(cuStreamEndCapture, "no capture", CUDA_ERROR_ILLEGAL_STATE, CUgraph graph = nullptr;
                 return CU(cuStreamEndCapture)(g.stream, &graph);),
-        CASE_DO(cuThreadExchangeStreamCaptureMode, "no such mode", CUDA_ERROR_INVALID_VALUE,
-                mode = static_cast<CUstreamCaptureMode>(99);
-                return CU(cuThreadExchangeStreamCaptureMode)(&mode);),
+        CASE_DO_SIM(cuThreadExchangeStreamCaptureMode, "no such mode", CUDA_ERROR_INVALID_VALUE,
+                    mode = static_cast<CUstreamCaptureMode>(99);
+                    return CU(cuThreadExchangeStreamCaptureMode)(&mode);),
   };
 }
 

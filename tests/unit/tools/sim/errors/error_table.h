@@ -33,7 +33,8 @@ struct ErrorCase {
   const char* call;
   const char* wrong;
   CUresult expected;
-  // A handle that a real driver may follow without a look: asked of the simulated one only.
+  // Asked of the simulated driver only: a handle that a real one may follow without a look, or what an H100's takes
+  // without a word (driver 580) and a program had better not do.
   bool simulated_only;
   std::function<CUresult(Good&)> ask;
 };

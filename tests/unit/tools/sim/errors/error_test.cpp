@@ -54,7 +54,7 @@ void note(const ErrorCase& row, CUresult answer) {
 
 TEST_P(ErrorTable, Row) {
   const ErrorCase& row = GetParam();
-  if (row.simulated_only && !simulated()) GTEST_SKIP() << "a real driver may follow this handle";
+  if (row.simulated_only && !simulated()) GTEST_SKIP() << "a real driver may follow this handle, or takes this";
   const CUresult answer = row.ask(good_);
   note(row, answer);
   EXPECT_EQ(row.expected, answer) << row.call << ": " << row.wrong;
