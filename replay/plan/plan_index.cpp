@@ -171,7 +171,8 @@ std::vector<std::vector<uint32_t>> tensors_of_chunks(const plan::Plan& plan) {
 }
 
 // A tensor of one iteration has its chunks from the call on that touches it first. Before that call unseen work might
-// touch it, where other work comes in between: then no other tensor may live in its chunks meanwhile. What leaves and
+// touch it, where work comes in between that may touch more than its operands (PyTorch often clears a few bytes between
+// the two): then no other tensor may live in its chunks meanwhile. What leaves and
 // comes back meanwhile comes back to the same chunks, and its mapping is there for the next iteration's: a chunk of 2
 // MiB costs 39 us to unmap and to map again (H200), as long as its bytes take in one direction.
 void find_kept_mappings(PlanIndex* plan_index) {
@@ -196,8 +197,9 @@ void find_kept_mappings(PlanIndex* plan_index) {
     };
     const auto alone = [&](uint32_t chunk) { return std::all_of(sharing[chunk].begin(), sharing[chunk].end(), apart); };
     const auto begin = plan.calls.begin() + tensor.allocate_call;
-    const bool other_work =
-        std::any_of(begin, plan.calls.begin() + until, [](const plan::Call& c) { return c.kind == CallKind::op; });
+    const bool other_work = std::any_of(begin, plan.calls.begin() + until, [](const plan::Call& call) {
+      return call.kind == CallKind::op && !plan::touches_only_operands(call);
+    });
     const std::vector<uint32_t>& home = plan.placements[tensor.home].chunks;
     plan_index->keeps_mapping[t] = !other_work || std::all_of(home.begin(), home.end(), alone);
   }

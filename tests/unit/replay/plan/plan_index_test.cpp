@@ -162,6 +162,43 @@ TEST(PlanIndexTest, WhatComesBackToItsChunksKeepsItsMapping) {
   }
 }
 
+// Between the allocation of tensor 1, which shares its chunks, and the op that touches it first.
+plan::Plan with_work_between(trace::OpKind op, uint64_t audited) {
+  plan::Plan plan = small_plan();
+  plan.chunk_count = 2;
+  plan.placements = {{{0, 1}}};
+  plan.tensors[0].home = plan.tensors[1].home = 0;
+  plan.vertices[0].acquires = {{1, 0}};
+  const auto later = [](uint32_t* call) { *call += *call != plan::kNone && *call > 0 ? 1 : 0; };
+  for (plan::Tensor& tensor : plan.tensors) {
+    later(&tensor.allocate_call);
+    later(&tensor.free_call);
+  }
+  for (plan::Vertex& vertex : plan.vertices) later(&vertex.call);
+  plan::Call call;
+  call.op = op;
+  call.audited = audited;
+  call.vertex = static_cast<uint32_t>(plan.vertices.size());
+  plan.calls.insert(plan.calls.begin() + 1, call);
+  plan::Vertex vertex;
+  vertex.kind = VertexKind::op;
+  vertex.call = 1;
+  plan.order.insert(plan.order.begin(), call.vertex);
+  plan.vertices.push_back(vertex);
+  return plan;
+}
+
+TEST(PlanIndexTest, WorkThatTouchesItsOperandsAloneTakesNoMapping) {
+  const auto keeps = [](trace::OpKind op, uint64_t audited) {
+    const Made made = index_of(with_work_between(op, audited));
+    EXPECT_TRUE(made.ok) << made.why;
+    return made.ok && made.index.keeps_mapping[1];
+  };
+  EXPECT_TRUE(keeps(trace::OpKind::memset, 0));
+  EXPECT_TRUE(keeps(trace::OpKind::launch, 7)) << "it is audited";
+  EXPECT_FALSE(keeps(trace::OpKind::launch, 0)) << "it may have the address of tensor 1";
+}
+
 TEST(PlanIndexTest, RefusesWhatItCannotEnforce) {
   const auto why = [](plan::Plan plan) {
     const Made made = index_of(std::move(plan));
