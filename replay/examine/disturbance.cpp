@@ -7,7 +7,7 @@ namespace reprise::replay {
 namespace {
 
 constexpr uint64_t kLine = 128;
-constexpr uint64_t kSector = 32;
+constexpr uint64_t kPiece = 32;
 constexpr uint32_t kLargestCounter = 4095;
 // In each half of a word: the last bit but one or two of a float's fraction, whether it has 2, 4 or 8 bytes.
 constexpr uint32_t kLastBits = 0x00010001;
@@ -21,6 +21,12 @@ uint32_t word_at(const unsigned char* bytes, uint64_t at) noexcept {
 bool is_number(uint32_t word) noexcept { return word >> 24 != 0 && word >> 24 != 0xff; }
 
 bool counts(uint32_t word) noexcept { return word != 0 && word <= kLargestCounter; }
+
+// Between 2^-41 and 2^41 or so, as one float or as the upper one of two.
+bool is_likely_float(uint32_t word) noexcept {
+  const uint32_t exponent = word >> 24 & 0x7f;
+  return exponent >= 0x2b && exponent <= 0x53;
+}
 
 bool is_mask(const unsigned char* bytes, uint64_t size) noexcept {
   bool several = false;  // of a word's bytes are not zero
@@ -59,18 +65,25 @@ uint64_t disturb_words(unsigned char* to, const unsigned char* from, uint64_t si
 }
 
 bool has_counted(const AroundLaunch& launch) noexcept {
-  for (uint64_t sector = 0; sector < launch.size; sector += kSector) {
-    bool counted = false;
-    bool other = false;
-    for (uint64_t at = sector; at + 4 <= std::min(sector + kSector, launch.size); at += 4) {
+  uint64_t counts_in_all = 0;
+  uint64_t likely = 0;
+  uint64_t changed = 0;  // to something else than zero
+  bool apart = false;    // a piece holds nothing else
+  for (uint64_t piece = 0; piece < launch.size; piece += kPiece) {
+    uint64_t counted = 0;
+    uint64_t others = 0;
+    for (uint64_t at = piece; at + 4 <= std::min(piece + kPiece, launch.size); at += 4) {
       const uint32_t now = word_at(launch.after, at);
       if (now == word_at(launch.before, at)) continue;
-      counted = counted || counts(now);
-      other = other || !counts(now);
+      ++(counts(now) ? counted : others);
+      changed += now != 0 ? 1u : 0u;
+      likely += is_likely_float(now) ? 1u : 0u;
     }
-    if (counted && !other) return !is_mask(launch.after, launch.size);
+    counts_in_all += counted;
+    apart = apart || (counted != 0 && others == 0);
   }
-  return false;
+  const bool among_floats = counts_in_all != 0 && 10 * likely >= 9 * changed;
+  return (apart || among_floats) && !is_mask(launch.after, launch.size);
 }
 
 bool lay_pattern(unsigned char* to, const AroundLaunch& launch, unsigned char pattern) noexcept {

@@ -26,8 +26,9 @@ struct AroundLaunch {
   uint64_t size;  // bytes
 };
 
-// Is there a piece of 32 bytes in which all that the launch has changed are small integers now? One alone among others
-// is a number by chance, and where all bytes of the operand are 0 or 1 they are no counts but a mask.
+// Are there small integers among what the launch has changed, in a piece of 32 bytes that has nothing else, or where
+// nearly all else are floats, of which none is so small? Among arbitrary bits one is there by chance, and where all
+// bytes of the operand are 0 or 1 they are no counts but a mask.
 bool has_counted(const AroundLaunch& launch) noexcept;
 
 // Fills `to` as drawn above, of a launch that has not counted. False: there is a line of 128 bytes in which nothing is

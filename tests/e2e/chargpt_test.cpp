@@ -211,7 +211,8 @@ TEST(Chargpt, SwitchedOffItIsAForwarder) {
   EXPECT_EQ(off.err, plain.err);
 }
 
-// A budget of which more than two thousand chunks would do has larger ones, and a plan says which it is for.
+// A budget of which more than one thousand chunks would do, or two where no transfer maps, has larger ones, and a plan
+// says which it is for.
 TEST(Chargpt, LargeBudgetsHaveLargerChunks) {
   const Scratch scratch;
   const std::vector<std::string> argv = {built("bin/chargpt"), "--steps", "9"};
@@ -221,8 +222,11 @@ TEST(Chargpt, LargeBudgetsHaveLargerChunks) {
   };
   const Pair pair = run_both(argv, "18MiB", small);
   expect_same(pair);
-  EXPECT_EQ(chunk_of(pair.log), 8192);
+  EXPECT_EQ(chunk_of(pair.log), 16384);
   EXPECT_LE(pair.stats["peak_bytes"].get<int64_t>(), 18 << 20);
+  const Pair trusted = run_both(argv, "18MiB", merged(small, {{"REPRISE_SAFETY", "trusted"}}));
+  expect_same(trusted);
+  EXPECT_EQ(chunk_of(trusted.log), 8192);
 
   const std::string reprise = built("bin/reprise"), trace = scratch.path("a.trace"), log = scratch.path("a.run");
   const Environment device = merged(simulated_device(), small);

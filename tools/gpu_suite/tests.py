@@ -62,6 +62,12 @@ def chosen(suite):
         yield from labelled(suite.build, label)
 
 
+def failures(output):
+    """Of a GoogleTest program's output all but what passed: the first failure often makes the others."""
+    passed = re.compile(r"\[ +(?:OK|RUN) +\]|^Running main|^.?\[-+\]|Note: Google Test filter")
+    return "\n".join(line for line in re.sub(r"\x1b\[[0-9;]*m", "", output).splitlines() if line and not passed.search(line))
+
+
 def one_test(suite, clock, name, command, environment):
     if clock.left() < 10:
         return {"name": name, "result": "left out, the time was up"}
@@ -71,7 +77,7 @@ def one_test(suite, clock, name, command, environment):
         result = "left out, the time was up"
     facts = {"name": name, "result": result, "seconds": round(finished.seconds, 1)}
     if result == "failed":
-        facts.update(problem=finished.problem(), output=finished.output[-4000:])
+        facts.update(problem=finished.problem(), output=failures(finished.output)[:16000])
     return facts
 
 

@@ -31,6 +31,11 @@ class Tests(unittest.TestCase):
             self.assertEqual([name for name, _, _ in tests.labelled(build, "sim")], ["second"])
 
 
+    def test_of_a_failed_test_what_passed_is_left_out(self):
+        output = "\x1b[0;32m[ RUN      ] \x1b[mA.Good\n[       OK ] A.Good (1 ms)\n[ RUN      ] A.Bad\na.cpp:1: Failure\n  which: 1\n[  FAILED  ] A.Bad\n"
+        self.assertEqual(tests.failures(output), "a.cpp:1: Failure\n  which: 1\n[  FAILED  ] A.Bad")
+
+
 class Run(unittest.TestCase):
     def run_shell(self, text, seconds=20):
         return common.run(["/bin/sh", "-c", text], dict(os.environ), seconds)
