@@ -21,6 +21,8 @@ namespace {
 // A shorter iteration wins over one that explains this little more of the trace.
 constexpr double kCoverageSlack = 0.02;
 
+constexpr size_t kMostPeriodsOfWork = 4;  // of each size, looked at to say why there is no iteration
+
 bool as_good(uint64_t covered, uint64_t best) {
   return static_cast<double>(covered) >= static_cast<double>(best) * (1 - kCoverageSlack);
 }
@@ -147,6 +149,24 @@ class IterationSearch {
     return false;
   }
 
+  // Does most of the work on the device repeat in one piece, three times or more, whatever is allocated and freed
+  // between? The layers of a step do not: they are one way and the other.
+  bool work_repeats() const {
+    std::vector<uint64_t> work;
+    for (uint32_t call = 0; call < stream_.size(); ++call) {
+      if (stream_.op(call) != nullptr) work.push_back(words_.without_tensors()[call]);
+    }
+    for (uint32_t low = 1; 3 * uint64_t{low} <= work.size(); low *= 2) {
+      for (const uint32_t period : periods_between(work, low, kMostPeriodsOfWork)) {
+        for (const Run& run : runs_of(work, period)) {
+          const uint32_t calls = run.end - run.begin;
+          if (calls >= 3 * period && 2 * uint64_t{calls} >= work.size()) return true;
+        }
+      }
+    }
+    return false;
+  }
+
   // Do the calls repeat, tensors aside? A few allocations in a row are no loop of the program: each of three iterations
   // has work for the device.
   const char* what_differs() const {
@@ -157,7 +177,12 @@ class IterationSearch {
     if (ops < 3) return kOnce;
     const Coverage calls(stream_, true);
     const std::vector<LoopPeriod> periods = periods_of(stream_, words_, calls);
-    if (periods.empty() || 2 * periods.front().most < calls.total()) return kOnce;
+    if (periods.empty() || 2 * periods.front().most < calls.total()) {
+      return work_repeats()
+                 ? "its work repeats, but between it memory is allocated or freed in another order each time, as "
+                   "where host code frees tensors in the order of a set or of their addresses"
+                 : kOnce;
+    }
     const bool other_parts = std::any_of(periods.begin(), periods.end(), [&](const LoopPeriod& period) {
       return 2 * period.most >= calls.total() && repeats_with_other_parts(period, calls);
     });

@@ -10,6 +10,7 @@
 #include "preload/base/log.h"
 #include "preload/base/runtime.h"
 #include "preload/driver/driver.h"
+#include "preload/driver/resolve.h"
 #include "preload/exports/rows.h"
 #include "preload/tracking/handle_map.h"
 
@@ -73,6 +74,13 @@ void say_missing(const char* symbol, const char* why) {
 }
 
 }  // namespace
+
+void say_if_no_driver() noexcept {
+  static bool said = false;
+  if (driver_path() == nullptr && !__atomic_exchange_n(&said, true, __ATOMIC_RELAXED)) {
+    log_line(LogLevel::warn, "%s", driver_problem());
+  }
+}
 
 bool only_known_calls() noexcept {
   if (watch_flags() != 0) return true;
@@ -150,6 +158,7 @@ REPRISE_EXPORT CUresult cuGetProcAddress(const char* symbol, void** function, in
 // Runtimes, PyTorch and cuda.core decide by the version what they ask for.
 REPRISE_EXPORT CUresult cuDriverGetVersion(int* version) {
   const CUresult result = driver().cuDriverGetVersion(version);
+  reprise::say_if_no_driver();
   if (result == CUDA_SUCCESS && version != nullptr && *version > reprise::kNewestVersion &&
       reprise::only_known_calls()) {
     *version = reprise::kNewestVersion;

@@ -1,5 +1,5 @@
-// Which of our functions stands for a driver function that cuGetProcAddress gave. Callers: the cuGetProcAddress hooks,
-// tests.
+// Which of our functions stands for a driver function that cuGetProcAddress gave. Callers: the hooks of that and of
+// cuInit, tests.
 #pragma once
 #include <cstdint>
 
@@ -15,5 +15,8 @@ void* replacement_for(const char* symbol, int version, bool per_thread, void* fo
 // that the rows describe: a copy that passes by the hooks would read memory that is away, and a recording that lacks
 // calls makes a plan that is never matched. What a newer driver has besides is not found, and its version is not told.
 bool only_known_calls() noexcept;
+
+// Where there is no driver, one line says so: CUDA's runtime asks for the version first, and takes us for a stub then.
+void say_if_no_driver() noexcept;
 
 }  // namespace reprise

@@ -213,8 +213,7 @@ std::string PlanFollower::why_never_begun(uint32_t plan) const noexcept {
 std::string PlanFollower::where_left(uint32_t plan) const noexcept {
   const KnownPlan& known = plans_[plan];
   if (known.left_for.empty()) return {};
-  return "the plan came in force with iteration " + std::to_string(known.left_iteration) +
-         ", and the program left it at call " + std::to_string(known.left_call) + " of " +
+  return "the plan came in force, and the program left it at call " + std::to_string(known.left_call) + " of " +
          std::to_string(calls_of_program(known.index->plan)) + ": " + known.left_for;
 }
 
@@ -231,9 +230,9 @@ std::string PlanFollower::why_too_late(uint32_t plan) const noexcept {
   }
   const uint64_t since = calls_in_all_ - known.left_at;
   if (known.left_at == 0 || known.early_failures != 1 || since >= 2 * calls) return {};
-  return "the plan came in force with iteration " + std::to_string(known.left_iteration) +
-         ", and the loop was over before that one was: the program left it at call " + std::to_string(known.left_call) +
-         " of " + std::to_string(calls) + ", " + calls_text(since) + " before the end";
+  return "the plan came in force, and the loop was over before that iteration was: the program left it at call " +
+         std::to_string(known.left_call) + " of " + std::to_string(calls) + ", " + calls_text(since) +
+         " before the end";
 }
 
 bool PlanFollower::never_lasts(uint32_t plan) const noexcept {
@@ -307,7 +306,6 @@ void PlanFollower::diverge(const char* got) noexcept {
   const bool early = matcher_.iteration() == began_iteration_;
   plan.early_failures = early ? plan.early_failures + 1 : 0;
   plan.left_at = early && matcher_.next() != 0 ? calls_in_all_ : 0;
-  plan.left_iteration = began_iteration_;
   plan.left_call = matcher_.next();
   plan.left_for = "expected " + matcher_.expected() + ", got " + got;
   plan.failed_phases = early ? plan.failed_phases | began_at : 0;

@@ -114,7 +114,6 @@ class PlanFollower {
     bool begun = false;
     uint64_t ready_at = 0;             // calls of the program by then
     uint64_t left_at = 0;              // ... when it last left the plan by another call, in its first iteration
-    uint64_t left_iteration = 0;       // that one
     uint32_t left_call = 0;            // and the place in it
     std::string left_for;              // what was expected there, and what came
     uint64_t first_calls = 0;          // how often its first call came while it was not followed

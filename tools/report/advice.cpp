@@ -129,13 +129,20 @@ void advise_room(const Inputs& inputs, Advices& list) {
                   budget >= least ? command_for_room(room) : "--budget " + typed_bytes(least)});
 }
 
+// One of its calls works on more at once than the percentage is of, which is never less than that. 0: none does.
+uint64_t needed_at_once(const Inputs& inputs) {
+  if (inputs.log == nullptr || inputs.log->budget_percent == 0 || inputs.log->graph_bytes != 0) return 0;
+  const Facts facts = collect_facts(inputs);
+  return facts.budget != 0 && facts.peak_actual > facts.budget ? facts.peak_actual : 0;
+}
+
 // Whatever else kept it from being planned: below the smallest budget nothing gets a plan.
 void advise_budget(const Inputs& inputs, Advices& list) {
   if (!is_unplanned(inputs) || has_plans(*inputs.log) || lacked_room(*inputs.log)) return;
   const auto& reasons = inputs.log->reasons;
   const bool told = !reasons.empty() && tools::says(reasons.back().cause, run_log::on_demand::too_small);
   const uint64_t here = collect_facts(inputs).budget;
-  const uint64_t least = inputs.minimum_bytes > here ? inputs.minimum_bytes : 0;
+  const uint64_t least = std::max(inputs.minimum_bytes > here ? inputs.minimum_bytes : 0, needed_at_once(inputs));
   if (!told && (here == 0 || least == 0)) return;
   list.push_back({3.5, least > 0 ? fmt::format("Give it at least {}", format_bytes(least)) : "Give it more memory",
                   no_plan_fits(inputs, here, least), least > 0 ? "--budget " + typed_bytes(least) : ""});
@@ -143,7 +150,7 @@ void advise_budget(const Inputs& inputs, Advices& list) {
 
 constexpr char kRepeat[] =
     "Plans are for loops whose iterations make the same calls with the same sizes: a recording needs three of them, "
-    "`reprise run` five, as it plans while they pass. Fixed shapes and a longer run help; "
+    "`reprise run` five, as it plans while they pass. Fixed shapes, frees in a fixed order and a longer run help; "
     "`reprise_mark(\"iteration\")` "
     "says where one begins.";
 
@@ -212,7 +219,8 @@ void advise_unplanned(const Inputs& inputs, Advices& list) {
   } else if (is(run_log::on_demand::no_plan)) {
     list.push_back({3, "Plan first", "Called by hand the planner says more, and takes the time that it needs.",
                     "reprise record; reprise plan; reprise replay"});
-  } else if (is(run_log::on_demand::no_iteration) || is(run_log::on_demand::no_repetition)) {
+  } else if ((is(run_log::on_demand::no_iteration) || is(run_log::on_demand::no_repetition)) &&
+             needed_at_once(inputs) == 0) {
     list.push_back({3, "Let it repeat itself", kRepeat, ""});
   }
 }

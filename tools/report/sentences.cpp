@@ -112,6 +112,18 @@ void say_safety(const Inputs& inputs, Sentences& say) {
   }
 }
 
+// Where plans are of a part of what repeats, as of an evaluation between steps that train, what is moved may be moved
+// elsewhere.
+void say_moved_on_demand(const RunLog& log, Sentences& say) {
+  if (!log.ended) return;
+  uint64_t planned = 0;
+  for (const RunIteration& it : log.iterations) planned += it.planned ? it.offload_bytes + it.reload_bytes : 0;
+  const uint64_t all = log.offload_bytes + log.reload_bytes;
+  if (all <= 2 * planned) return;
+  say.note(fmt::format("On demand, outside of planned iterations, {} were moved; within them {}.",
+                       format_bytes(all - planned), format_bytes(planned)));
+}
+
 void say_steady_state(const Inputs& inputs, Sentences& say) {
   if (inputs.log == nullptr || inputs.log->iterations_planned == 0) return;
   uint64_t vmm = 0;
@@ -119,6 +131,7 @@ void say_steady_state(const Inputs& inputs, Sentences& say) {
   if (vmm == 0) say.good("Planned iterations made no memory-mapping call at all: tensors only moved by plain copies.");
   if (vmm > 0)
     say.note(fmt::format("Planned iterations made {}; each costs driver time.", plural(vmm, "memory-mapping call")));
+  say_moved_on_demand(*inputs.log, say);
   if (const double share = stall_share(*inputs.log); share > 0) {
     const std::optional<uint64_t> gaps = measured_gaps(inputs);
     say.note(fmt::format(

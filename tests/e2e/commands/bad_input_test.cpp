@@ -168,6 +168,18 @@ TEST(BadInput, ProgramsThatEndBadlyEndTheSameWayUnderRun) {
   EXPECT_NE(read_file(scratch.path("a.html")).find("The program ended with"), std::string::npos) << outcome.err;
 }
 
+// CUDA's runtime takes the library for a stub and says so, without asking for a driver any further.
+TEST(BadInput, TheLibraryAloneSaysThatThereIsNoDriver) {
+  const Outcome outcome =
+      run({built("bin/chargpt"), "--steps", "1"}, {{"LD_PRELOAD", built("lib/reprise/libreprise.so")},
+                                                   {"REPRISE_BUDGET", "60%"},
+                                                   {"REPRISE_DRIVER", "/nowhere/libcuda.so.1"}});
+  EXPECT_NE(outcome.exit_code, 0);
+  EXPECT_EQ(outcome.err.find("reprise: REPRISE_DRIVER=/nowhere/libcuda.so.1 is not a loadable driver"), 0u)
+      << outcome.err;
+  EXPECT_EQ(outcome.err.find("reprise: ", 1), std::string::npos) << outcome.err;
+}
+
 // Values that cannot be read, files that are not there: one line, and the program runs on as without Reprise.
 TEST(BadInput, TheShimAloneNeverHarmsTheProgram) {
   const Outcome plain = run(small_trainer(2), small_chunks(simulated_device()));

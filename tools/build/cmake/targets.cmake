@@ -23,6 +23,21 @@ function(reprise_runs_once target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
 endfunction()
 
+# GoogleTest's header, which each test would compile for itself: a minute and more of a build. GCC 12 warns of its own
+# std::string where headers are precompiled.
+function(reprise_test_headers)
+  if(TARGET reprise_test_headers)
+    return()
+  endif()
+  set(source ${CMAKE_BINARY_DIR}/test_headers.cpp)
+  file(GENERATE OUTPUT ${source} CONTENT "int main() {}\n")
+  add_executable(reprise_test_headers ${source})  # no library: compiled as the tests are, -fPIE
+  reprise_options(reprise_test_headers)
+  reprise_runs_once(reprise_test_headers)
+  target_link_libraries(reprise_test_headers PRIVATE GTest::gtest Threads::Threads)
+  target_precompile_headers(reprise_test_headers PRIVATE <gtest/gtest.h>)
+endfunction()
+
 # reprise_test(name LABELS unit [sim ...] SOURCES a.cpp ... LIBRARIES x ...): one GoogleTest program = one ctest entry.
 # Every test that needs no GPU carries the label `sim`; GPU tests carry `gpu` and exit 77 when there is none.
 function(reprise_test target)
@@ -31,6 +46,9 @@ function(reprise_test target)
   reprise_options(${target})
   reprise_runs_once(${target})
   target_link_libraries(${target} PRIVATE ${ARG_LIBRARIES} GTest::gtest GTest::gtest_main Threads::Threads)
+  reprise_test_headers()
+  target_precompile_headers(${target} REUSE_FROM reprise_test_headers)
+  target_compile_options(${target} PRIVATE -Wno-array-bounds -Wno-restrict)
   add_test(NAME ${target} COMMAND ${target})
   set_tests_properties(${target} PROPERTIES LABELS "${ARG_LABELS}" SKIP_RETURN_CODE 77 TIMEOUT 300
                        ENVIRONMENT "${ARG_ENVIRONMENT}")

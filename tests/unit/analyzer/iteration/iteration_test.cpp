@@ -194,34 +194,6 @@ TEST(Iteration, OneIsNotEnough) {
   EXPECT_FALSE(find(TraceBuilder().trace()).ok());
 }
 
-// A few equal allocations, or the layers of one step, are no repetition of the program.
-TEST(Iteration, WhyThereIsNoneIsSaidOfMostOfTheProgram) {
-  const auto why = [](const trace::Trace& trace) { return find(trace).status().message(); };
-  TraceBuilder once;
-  std::vector<Use> uses;
-  for (int i = 0; i < 3; ++i) uses.push_back(updates(once.allocate(kChunk)));
-  once.launch("add", uses);
-  for (const Use& use : uses) once.free(use.allocation);
-  EXPECT_NE(why(once.trace()).find("happens only once"), std::string::npos) << why(once.trace());
-  TraceBuilder refused;  // at its first launch, say
-  for (int i = 0; i < 3; ++i) refused.allocate(kChunk);
-  EXPECT_NE(why(refused.trace()).find("happens only once"), std::string::npos) << why(refused.trace());
-  TraceBuilder grows;
-  for (int step = 0; step < 6; ++step) {
-    const uint64_t kept = grows.allocate(kChunk);
-    grows.launch("first", {updates(kept)});
-    grows.launch("second", {reads(kept)});
-  }
-  EXPECT_NE(why(grows.trace()).find("memory grows or changes"), std::string::npos) << why(grows.trace());
-  TraceBuilder slices;  // of what stays on the device
-  const uint64_t data = slices.allocate(8 * kChunk);
-  const uint64_t batch = slices.allocate(kChunk);
-  for (uint64_t step = 0; step < 6; ++step) {
-    slices.launch("take", {{data, trace::kAccessRead, step * kChunk, 0}, updates(batch)});
-  }
-  EXPECT_NE(why(slices.trace()).find("another part of a tensor"), std::string::npos) << why(slices.trace());
-}
-
 // "loss = model(batch)": the new loss is there before the old one goes, so two of them take turns.
 TEST(Iteration, ATensorMayTakeOverFromItsPredecessor) {
   TraceBuilder program;

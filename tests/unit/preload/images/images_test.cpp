@@ -387,7 +387,8 @@ std::string cubin_of_symbols(const std::string& names, uint64_t data_bytes, cons
 // Every symbol begins one byte further in the same long name.
 TEST(Cubin, SymbolsThatShareTheirBytesDoNotMultiplyThem) {
   constexpr uint64_t kBytes = 1 << 16;
-  std::string names = std::string(1, '\0') + ".nv.global.init" + std::string(1, '\0');
+  constexpr char kNames[] = "\0.nv.global.init";  // of sections, each with a zero behind it
+  std::string names(kNames, sizeof kNames);
   const auto first = static_cast<uint32_t>(names.size());
   names += std::string(kBytes, 'n') + std::string(1, '\0');
   for (const unsigned char type : {STT_OBJECT, STT_FUNC}) {

@@ -260,7 +260,7 @@ TEST_F(PlanFollowerTest, APlanThatWasLeftKnowsWhereAndForWhat) {
   EXPECT_FALSE(kernel(6).planned);
   EXPECT_EQ(follower_.why_never_begun(0), "");
   EXPECT_EQ(follower_.where_left(0),
-            "the plan came in force with iteration 0, and the program left it at call 1 of 3: expected a_kernel, got "
+            "the plan came in force, and the program left it at call 1 of 3: expected a_kernel, got "
             "some_kernel");
 }
 
@@ -270,7 +270,7 @@ TEST_F(PlanFollowerTest, APlanThatIsLeftOnceJustBeforeTheEndRuledTheLastIteratio
   EXPECT_EQ(follower_.why_too_late(0), "") << "it is followed";
   EXPECT_FALSE(kernel(6).planned);
   EXPECT_EQ(follower_.why_too_late(0),
-            "the plan came in force with iteration 0, and the loop was over before that one was: the program left it "
+            "the plan came in force, and the loop was over before that iteration was: the program left it "
             "at call 1 of 3, 1 call before the end");
   free();
   EXPECT_TRUE(allocate().planned);

@@ -157,5 +157,41 @@ TEST(Figures, MappingCallsAreCountedWhereTheLogEnds) {
   EXPECT_EQ(text_of(sentences_section({nullptr, nullptr, &cut})).find("in all"), std::string::npos);
 }
 
+// An evaluation is planned, and the steps between train on demand: most is moved there.
+TEST(Figures, WhatIsMovedOnDemandIsSaidWhereItIsMost) {
+  const auto said = [](const std::string& out_in_all) {
+    const RunLog log = parse_run_log(
+        "{\"kind\":\"activate\",\"iteration\":2}\n"
+        "{\"kind\":\"iteration\",\"index\":2,\"mode\":\"planned\",\"offload_bytes\":1048576,\"reload_bytes\":0}\n"
+        "{\"kind\":\"end\",\"iterations_planned\":1,\"offload_bytes\":" +
+        out_in_all + ",\"reload_bytes\":104857600}\n");
+    return text_of(sentences_section({nullptr, nullptr, &log}));
+  };
+  const std::string text = said("105906176");
+  EXPECT_NE(text.find("note: On demand, outside of planned iterations, 200 MiB were moved; within them 1.0 MiB."),
+            std::string::npos)
+      << text;
+  const RunLog planned = parse_run_log(
+      "{\"kind\":\"iteration\",\"index\":2,\"mode\":\"planned\",\"offload_bytes\":1048576,\"reload_bytes\":0}\n"
+      "{\"kind\":\"end\",\"iterations_planned\":1,\"offload_bytes\":1148576,\"reload_bytes\":0}\n");
+  EXPECT_EQ(text_of(sentences_section({nullptr, nullptr, &planned})).find("outside of planned"), std::string::npos);
+}
+
+// However often it repeats: a call that needs all of it leaves nothing to move.
+TEST(Figures, WhatOneCallNeedsAtOnceIsAdvisedBeforeRepeating) {
+  const auto advised = [](const std::string& device_bytes) {
+    const RunLog log = parse_run_log(
+        "{\"kind\":\"start\",\"mode\":\"run\",\"budget_percent\":60}\n"
+        "{\"kind\":\"on_demand\",\"cause\":\"no_repetition\",\"reason\":\"its calls never repeated\"}\n"
+        "{\"kind\":\"end\",\"budget_bytes\":7549747,\"offload_bytes\":4096,\"peak_footprint_bytes\":12582912,\"peak_"
+        "device_bytes\":" +
+        device_bytes + "}\n");
+    return advice_section({nullptr, nullptr, &log}).dump();
+  };
+  EXPECT_NE(advised("12582912").find("Give it at least 12.0 MiB"), std::string::npos) << advised("12582912");
+  EXPECT_EQ(advised("12582912").find("Let it repeat itself"), std::string::npos);
+  EXPECT_NE(advised("7340032").find("Let it repeat itself"), std::string::npos) << advised("7340032");
+}
+
 }  // namespace
 }  // namespace reprise::report

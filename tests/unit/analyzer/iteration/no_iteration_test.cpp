@@ -1,0 +1,66 @@
+// What is said where a program has no iteration.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "analyzer/iteration/finder.h"
+#include "tests/support/trace_builder.h"
+
+namespace reprise::analyzer {
+namespace {
+
+using namespace testing;
+
+std::string why(const trace::Trace& trace) {
+  const CallStream stream = make_call_stream(trace);
+  return find_iteration(stream, kDefaultMark).status().message();
+}
+
+// A few equal allocations, or the layers of one step, are no repetition of the program.
+TEST(NoIteration, WhyIsSaidOfMostOfTheProgram) {
+  TraceBuilder once;
+  std::vector<Use> uses;
+  for (int i = 0; i < 3; ++i) uses.push_back(updates(once.allocate(kChunk)));
+  once.launch("add", uses);
+  for (const Use& use : uses) once.free(use.allocation);
+  EXPECT_NE(why(once.trace()).find("happens only once"), std::string::npos) << why(once.trace());
+  TraceBuilder refused;  // at its first launch, say
+  for (int i = 0; i < 3; ++i) refused.allocate(kChunk);
+  EXPECT_NE(why(refused.trace()).find("happens only once"), std::string::npos) << why(refused.trace());
+  TraceBuilder grows;
+  for (int step = 0; step < 6; ++step) {
+    const uint64_t kept = grows.allocate(kChunk);
+    grows.launch("first", {updates(kept)});
+    grows.launch("second", {reads(kept)});
+  }
+  EXPECT_NE(why(grows.trace()).find("memory grows or changes"), std::string::npos) << why(grows.trace());
+  TraceBuilder slices;  // of what stays on the device
+  const uint64_t data = slices.allocate(8 * kChunk);
+  const uint64_t batch = slices.allocate(kChunk);
+  for (uint64_t step = 0; step < 6; ++step) {
+    slices.launch("take", {{data, trace::kAccessRead, step * kChunk, 0}, updates(batch)});
+  }
+  EXPECT_NE(why(slices.trace()).find("another part of a tensor"), std::string::npos) << why(slices.trace());
+}
+
+// Each step frees what it has made in another order.
+TEST(NoIteration, WorkThatRepeatsBetweenOtherFreesIsToldFromWhatHappensOnce) {
+  TraceBuilder program;
+  for (size_t step = 0; step < 12; ++step) {
+    std::vector<uint64_t> made;
+    for (uint64_t i = 1; i <= 6; ++i) {
+      made.push_back(program.allocate(i * kChunk));
+      program.launch("layer", {updates(made.back())});
+    }
+    for (size_t left = 6; left > 0; --left) {
+      const size_t next = (step * step + 3 * step + left) % left;
+      program.free(made[next]);
+      made.erase(made.begin() + static_cast<std::ptrdiff_t>(next));
+    }
+  }
+  EXPECT_NE(why(program.trace()).find("in another order each time"), std::string::npos) << why(program.trace());
+}
+
+}  // namespace
+}  // namespace reprise::analyzer
