@@ -23,7 +23,6 @@
 #include "preload/driver/device_observer.h"
 #include "preload/driver/driver.h"
 #include "replay/base/run_log.h"
-#include "replay/examine/disturbance.h"
 
 namespace reprise::replay {
 namespace {
@@ -109,6 +108,7 @@ CUresult Trials::first(bool* done) noexcept {
   for (size_t i = 0; i < operands_.size(); ++i) {
     if (!read(i, copies_[i].after.get())) return result;
     copies_[i].changed = std::memcmp(copies_[i].before.get(), copies_[i].after.get(), operands_[i].bytes) != 0;
+    copies_[i].counted = has_counted(around_first(i));
   }
   *done = true;
   return result;
@@ -135,15 +135,18 @@ bool Trials::write(size_t i, const unsigned char* from) noexcept {
   return lanes_.host_wait(uses) == CUDA_SUCCESS;
 }
 
+AroundLaunch Trials::around_first(size_t i) const noexcept {
+  return {copies_[i].before.get(), copies_[i].after.get(), operands_[i].bytes};
+}
+
 bool Trials::lay(size_t i, const unsigned char* pattern) noexcept {
   Copies& copies = copies_[i];
-  const AroundLaunch launch{copies.before.get(), copies.after.get(), operands_[i].bytes};
-  if (has_counted(launch)) {
+  if (copies.counted) {
     copies.covered = false;
     return write(i, copies.before.get());
   }
   if (pattern == nullptr) return write(i, copies.after.get());
-  copies.covered = lay_pattern(copies.now.get(), launch, *pattern) && copies.covered;
+  copies.covered = lay_pattern(copies.now.get(), around_first(i), *pattern) && copies.covered;
   return write(i, copies.now.get());
 }
 

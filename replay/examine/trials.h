@@ -11,6 +11,7 @@
 
 #include "preload/facts/facts.h"
 #include "replay/digest/digests.h"
+#include "replay/examine/disturbance.h"
 #include "replay/memory/lanes.h"
 
 namespace reprise::replay {
@@ -55,6 +56,7 @@ class Trials {
   struct Copies {
     std::unique_ptr<unsigned char[]> before, after, now;
     bool changed = false;    // by the first launch
+    bool counted = false;    // ... and counters are among that, or what may be some: nothing else is put there
     bool disturbed = false;  // the device holds other bytes than behind the first launch
     bool covered = true;     // patterns, or numbers with other bits, have been everywhere in it
   };
@@ -64,6 +66,7 @@ class Trials {
   bool begin_company() noexcept;
   bool read(size_t i, unsigned char* to) noexcept;
   bool write(size_t i, const unsigned char* from) noexcept;
+  AroundLaunch around_first(size_t i) const noexcept;
   // What the launch left, or the pattern, where either may be.
   bool lay(size_t i, const unsigned char* pattern) noexcept;
   bool disturb(size_t i, uint32_t pattern) noexcept;

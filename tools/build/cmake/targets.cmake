@@ -23,8 +23,7 @@ function(reprise_runs_once target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
 endfunction()
 
-# GoogleTest's header, which each test would compile for itself: a minute and more of a build. GCC 12 warns of its own
-# std::string where headers are precompiled.
+# GoogleTest's header, which each test would compile for itself: a minute and more of a build.
 function(reprise_test_headers)
   if(TARGET reprise_test_headers)
     return()
@@ -48,7 +47,6 @@ function(reprise_test target)
   target_link_libraries(${target} PRIVATE ${ARG_LIBRARIES} GTest::gtest GTest::gtest_main Threads::Threads)
   reprise_test_headers()
   target_precompile_headers(${target} REUSE_FROM reprise_test_headers)
-  target_compile_options(${target} PRIVATE -Wno-array-bounds -Wno-restrict)
   add_test(NAME ${target} COMMAND ${target})
   set_tests_properties(${target} PROPERTIES LABELS "${ARG_LABELS}" SKIP_RETURN_CODE 77 TIMEOUT 300
                        ENVIRONMENT "${ARG_ENVIRONMENT}")
