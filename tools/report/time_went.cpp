@@ -83,6 +83,8 @@ Json budget_curve_section(const Inputs& inputs) {
         {one.budget_bytes, one.time_ns, one.moved_bytes, percent_that_holds(one.budget_bytes, curve.peak_bytes)});
   }
   return {{"policy", curve.policy},
+          // Of one loop among several: what is enough for it may be too little for the others.
+          {"covers", inputs.one_loop ? "" : inputs.iteration_covers},
           {"times", with_whose_times(curve)},
           {"points", std::move(points)},
           {"compute_ns", curve.compute_ns},

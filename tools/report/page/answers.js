@@ -14,7 +14,8 @@ function adviceSection() {
 function budgetSection() {
   const curve = data.budget_curve;
   if (!curve) return;
-  const node = section("budgets", "What other budgets would cost", `Time of an iteration, predicted ${curve.times}, as ` +
+  const alone = curve.covers ? `Of this one iteration, which covers ${curve.covers}: what else the program does may need more. ` : "";
+  const node = section("budgets", "What other budgets would cost", `${alone}Time of an iteration, predicted ${curve.times}, as ` +
     `policy ${curve.policy} would plan it: the plan that is chosen can be a little faster. ` +
     `${curve.own ? `From ${bytes(curve.own)} on the plan of this page counts, too. ` : ""}With ${bytes(curve.peak)}, which is 100 %, nothing has to move.`);
   const rows = new Map(curve.points.map(([budget, time]) => [budget, [time, null]]));

@@ -245,6 +245,9 @@ TEST(Answers, WhatThePlannedIterationCoversIsSaidWhereItIsNotNearlyAll) {
   EXPECT_NE(advice.find("The planned iteration, which covers 14 % of the recorded device time, would take 355 ns"),
             std::string::npos)
       << advice;
+  EXPECT_EQ(budget_curve_section(inputs).at("covers"), inputs.iteration_covers);
+  inputs.one_loop = true;
+  EXPECT_EQ(budget_curve_section(inputs).at("covers"), "");
 }
 
 // What holds one of several loops may be too little for the others, and for what runs on demand.
