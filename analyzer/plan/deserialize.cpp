@@ -10,6 +10,7 @@
 
 #include "analyzer/plan/codec.h"
 #include "analyzer/plan/plan.h"
+#include "preload/files/system_words.h"
 #include "preload/trace/signature.h"
 
 namespace reprise::plan {
@@ -46,7 +47,7 @@ Result<std::string> read_file(const std::string& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) {
     const StatusCode code = errno == ENOENT ? StatusCode::not_found : StatusCode::io_error;
-    return Status{code, "cannot open plan " + path + ": " + std::strerror(errno)};
+    return Status{code, "cannot open plan " + path + ": " + system_words(errno)};
   }
   struct stat info {};
   std::string bytes;

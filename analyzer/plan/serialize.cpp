@@ -9,13 +9,14 @@
 
 #include "analyzer/plan/codec.h"
 #include "analyzer/plan/plan.h"
+#include "preload/files/system_words.h"
 #include "preload/trace/signature.h"
 
 namespace reprise::plan {
 namespace {
 
 Status system_error(const std::string& what, const std::string& path) {
-  return {StatusCode::io_error, what + " " + path + ": " + std::strerror(errno)};
+  return {StatusCode::io_error, what + " " + path + ": " + system_words(errno)};
 }
 
 Status write_all(int file, const std::string& bytes, const std::string& path) {

@@ -80,29 +80,58 @@ std::string reader_of(const char* path, const Config& settings) {
                  {settings.driver, "the file of REPRISE_DRIVER, which is read"},
                  {settings.planner, "the file of REPRISE_PLANNER, which is read"},
                  {own_library(), "the library that is preloaded"},
-                 {"/proc/self/exe", "the program's own file"}};
+                 {"/proc/self/exe", "the program's own file"},
+                 {"/proc/self/fd/0", "what the program reads"}};
   for (const auto& reader : readers) {
     if (reader.path != nullptr && same(place, place_of(reader.path))) return reader.what;
   }
   return is_argument(place) ? "a file that the program is given" : "";
 }
 
-void keep_from(const char* variable, const char* what_is_lost, const char** path, const Config& settings) {
+// What else stands against writing to `path`; empty: nothing.
+std::string why_no_place(const std::string& path, bool needs_file) {
+  if (standard_stream(path) >= 0) return "where the program prints";
+  return needs_file && is_stream(path) ? "no regular file, which a trace needs" : "";
+}
+
+void keep_from(const char* variable, const char* what_is_lost, const char** path, bool needs_file,
+               const Config& settings) {
   if (*path == nullptr) return;
-  const std::string reader = reader_of(*path, settings);
-  if (reader.empty()) return;
-  log_line(LogLevel::warn, "%s=%s is %s: %s; name another file", variable, *path, reader.c_str(), what_is_lost);
+  std::string what = reader_of(*path, settings);
+  if (what.empty()) what = why_no_place(*path, needs_file);
+  if (what.empty()) return;
+  log_line(LogLevel::warn, "%s=%s is %s: %s; name another file", variable, *path, what.c_str(), what_is_lost);
   *path = nullptr;
 }
 
 }  // namespace
 
+bool is_stream(const std::string& path) {
+  struct stat info {};
+  return stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
+}
+
+int standard_stream(const std::string& path) {
+  struct stat info {};
+  if (stat(path.c_str(), &info) != 0) return -1;
+  // What is written to devices that are no terminals, as /dev/null, is nobody's.
+  const auto is_a_place = [](int file, const struct stat& of) { return !S_ISCHR(of.st_mode) || isatty(file) == 1; };
+  for (const int file : {STDOUT_FILENO, STDERR_FILENO}) {
+    struct stat printed {};
+    if (fstat(file, &printed) == 0 && printed.st_dev == info.st_dev && printed.st_ino == info.st_ino &&
+        is_a_place(file, printed)) {
+      return file;
+    }
+  }
+  return -1;
+}
+
 bool is_same_file(const std::string& one, const std::string& other) { return same(place_of(one), place_of(other)); }
 
 void keep_files_apart(Config* settings) noexcept {
   try {
-    keep_from("REPRISE_TRACE", "nothing is recorded", &settings->trace, *settings);
-    keep_from("REPRISE_RUN_LOG", "no run log is written", &settings->run_log, *settings);
+    keep_from("REPRISE_TRACE", "nothing is recorded", &settings->trace, true, *settings);
+    keep_from("REPRISE_RUN_LOG", "no run log is written", &settings->run_log, false, *settings);
     if (settings->trace == nullptr || settings->run_log == nullptr) return;
     if (!same(place_of(settings->trace), place_of(settings->run_log))) return;
     log_line(LogLevel::warn,

@@ -11,9 +11,17 @@ namespace reprise {
 // nothing that could be lost, and is none.
 bool is_same_file(const std::string& one, const std::string& other);
 
+// What is there is neither a file nor a folder: what is written to it cannot be read back.
+bool is_stream(const std::string& path);
+
+// The standard output or error that the name leads to: a pipe, a terminal, or the file that the shell has put it into.
+// -1: neither, so that what is written there is not mixed with what is printed.
+int standard_stream(const std::string& path);
+
 // Takes away what would be lost, and says so: REPRISE_TRACE and REPRISE_RUN_LOG where they lead to a file that another
-// variable names for reading, to the program's own file or to one of its arguments; REPRISE_RUN_LOG where it leads to
-// the same as REPRISE_TRACE. What is no regular file (a pipe, /dev/null) holds nothing that could be lost.
+// variable names for reading, to the program's own file, to one of its arguments, or to what it reads or prints;
+// REPRISE_TRACE where it leads to a pipe or device, as a trace is read while it is written; REPRISE_RUN_LOG where it
+// leads to the same as REPRISE_TRACE. A run log may go into a pipe: it is lines, and nothing in it is lost.
 void keep_files_apart(Config* settings) noexcept;
 
 }  // namespace reprise

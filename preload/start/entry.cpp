@@ -24,6 +24,7 @@
 #include "preload/driver/driver.h"
 #include "preload/driver/resolve.h"
 #include "preload/files/out_of_the_way.h"
+#include "preload/files/system_words.h"
 #include "preload/start/forwarder.h"
 
 namespace reprise {
@@ -149,7 +150,8 @@ Config with_private_trace(Config settings) {
   char path[4096];
   const int file = temporary_file(path, sizeof path);
   if (file < 0) {
-    log_line(LogLevel::warn, "cannot make a temporary file %s: no plan can be made, memory is managed on demand", path);
+    log_line(LogLevel::warn, "cannot make a temporary file %s: %s: no plan can be made, memory is managed on demand",
+             path, system_words(errno).c_str());
     return settings;
   }
   settings.trace = settings.keep ? strdup(path) : without_name(path, file);

@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "preload/files/system_words.h"
 #include "preload/trace/signature.h"
 
 namespace reprise::trace {
@@ -290,7 +291,7 @@ Trace Parser::finish(Status tail) {
 
 Result<std::string> read_file(const std::string& path) {
   const auto refuse = [&](StatusCode code) {
-    return Status(code, fmt::format("cannot read the trace {}: {}", path, std::strerror(errno)));
+    return Status(code, fmt::format("cannot read the trace {}: {}", path, system_words(errno)));
   };
   const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path.c_str(), "rbe"), std::fclose);
   if (!file) return refuse(errno == ENOENT ? StatusCode::not_found : StatusCode::io_error);

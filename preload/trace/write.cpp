@@ -6,6 +6,7 @@
 #include <cstring>
 #include <map>
 
+#include "preload/files/system_words.h"
 #include "preload/trace/chunks.h"
 
 namespace reprise::trace {
@@ -46,7 +47,7 @@ class TraceFile {
 
  private:
   Status error(const char* what, int number) const {
-    return {StatusCode::io_error, fmt::format("{}: {}: {}", path_, what, std::strerror(number))};
+    return {StatusCode::io_error, fmt::format("{}: {}: {}", path_, what, system_words(number))};
   }
 
   std::string path_;

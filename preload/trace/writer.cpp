@@ -15,6 +15,7 @@
 #include <ctime>
 #include <new>
 
+#include "preload/files/system_words.h"
 #include "preload/trace/chunks.h"
 #include "preload/trace/ring.h"
 
@@ -215,10 +216,8 @@ void note_gap(ThreadBuffer* buffer, uint64_t sequence) noexcept {
 
 Writer* Writer::open(const char* path, const char** why) noexcept {
   const auto refuse = [&](const char* what) -> Writer* {
-    char text[128];
-    const char* const reason = ::strerror_r(errno, text, sizeof text);
     char line[4400];
-    std::snprintf(line, sizeof(line), "%s %s: %s", what, path, reason);
+    std::snprintf(line, sizeof(line), "%s %s: %s", what, path, system_words(errno).c_str());
     if (why != nullptr) *why = ::strdup(line);
     return nullptr;
   };

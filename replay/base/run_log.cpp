@@ -10,6 +10,7 @@
 #include "preload/base/file_limit.h"
 #include "preload/base/log.h"
 #include "preload/files/out_of_the_way.h"
+#include "preload/files/system_words.h"
 
 namespace reprise::replay {
 namespace {
@@ -66,7 +67,7 @@ void RunLogWriter::open(const char* path, Others others) noexcept {
   const int truncate = others == Others::none ? O_TRUNC : 0;
   const int file = move_out_of_the_way(::open(path, O_WRONLY | O_CREAT | truncate | O_CLOEXEC | O_APPEND, 0666));
   process_ = static_cast<uint64_t>(getpid());
-  if (file < 0) log_line(LogLevel::warn, "cannot write the run log %s: %s", path, std::strerror(errno));
+  if (file < 0) log_line(LogLevel::warn, "cannot write the run log %s: %s", path, system_words(errno).c_str());
   file_.store(file, std::memory_order_relaxed);
   if (file < 0) return;
   keeper.store(this, std::memory_order_release);

@@ -16,6 +16,7 @@
 #include <fstream>
 
 #include "preload/files/out_of_the_way.h"
+#include "preload/files/system_words.h"
 #include "replay/base/run_log.h"
 #include "replay/base/threads.h"
 
@@ -63,17 +64,23 @@ int wait_for_planner(pid_t planner, uint32_t limit_seconds) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : kKilled;
 }
 
-// Copies of the program's files, which would stay open as long as the planner runs: who waits for the end of a pipe, or
-// for the lock of a recording, would wait for the planner instead of the program.
-void close_files_of_program() {
-  constexpr unsigned kFirst = 3;
-  const int null = open("/dev/null", O_RDWR);
-  for (int file = 0; null >= 0 && file < static_cast<int>(kFirst); ++file) dup2(null, file);
+// Of the program's files copies would stay open as long as the planner runs: who waits for the end of a pipe, or for
+// the lock of a recording, would wait for the planner instead of the program.
+void close_all_behind(unsigned first) {
 #ifdef SYS_close_range
-  if (syscall(SYS_close_range, kFirst, ~0u, 0u) == 0) return;  // Linux 5.9
+  if (syscall(SYS_close_range, first, ~0u, 0u) == 0) return;  // Linux 5.9
 #endif
   const long most = std::min(sysconf(_SC_OPEN_MAX), 65536l);
-  for (long file = kFirst; file < most; ++file) close(static_cast<int>(file));
+  for (long file = first; file < most; ++file) close(static_cast<int>(file));
+}
+
+// What the planner prints is not the program's. Files are closed first: the program may have all that it may have.
+void leave_files_of_program() {
+  constexpr int kFirst = STDERR_FILENO + 1;
+  close_all_behind(kFirst);
+  const int null = open("/dev/null", O_RDWR);
+  for (int file = 0; null >= 0 && file < kFirst; ++file) dup2(null, file);
+  if (null >= kFirst) close(null);
 }
 
 // Runs between the program and the planner, in the program's memory: nothing here may allocate or lock. It never calls
@@ -83,7 +90,7 @@ void close_files_of_program() {
 int start_child(void* data) {
   const auto* const start = static_cast<const ChildStart*>(data);
   end_with(start->program);
-  close_files_of_program();
+  leave_files_of_program();
   // The program's handlers must not run here: they would see the program's own memory.
   struct sigaction standard {};
   standard.sa_handler = SIG_DFL;
@@ -126,11 +133,22 @@ uint64_t number_of(const std::string& line, const std::string& key) {
   return at == std::string::npos ? 0 : std::strtoull(line.c_str() + at + key.size() + 3, nullptr, 10);
 }
 
-std::string first_line(const std::string& path) {
+// What the planner says; `error` is 0, or why that cannot be read.
+std::string first_line(const std::string& path, int* error) {
   std::ifstream file(path);
+  *error = file.is_open() ? 0 : errno;
   std::string line;
   std::getline(file, line);
   return line;
+}
+
+// Of a file that nobody knows by its name: the message has none.
+Result<plan::Plan> read_unnamed(const std::string& path) {
+  Result<plan::Plan> plan = plan::read_plan(path);
+  if (plan.ok()) return plan;
+  std::string message = plan.status().message();
+  if (const size_t at = message.find(" " + path); at != std::string::npos) message.erase(at, path.size() + 1);
+  return Status{plan.status().code(), message};
 }
 
 // What the planner writes for us: a file of that name, which goes when it was read, or, without a name, memory that it
@@ -140,6 +158,7 @@ class AnswerFile {
   AnswerFile(const std::string& name, bool keep) : path_(name), keep_(keep) {
     if (!name.empty()) return;
     memory_ = move_out_of_the_way(memfd_create("reprise-plan", MFD_CLOEXEC));
+    if (memory_ < 0) why_ = system_words(errno);
     if (memory_ >= 0) path_ = "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(memory_);
   }
   ~AnswerFile() {
@@ -151,14 +170,22 @@ class AnswerFile {
   }
   AnswerFile(const AnswerFile&) = delete;
   AnswerFile& operator=(const AnswerFile&) = delete;
-  // Empty: there is no memory.
+  // Empty: there is no memory, and why.
   const std::string& path() const { return path_; }
+  const std::string& why() const { return why_; }
 
  private:
   std::string path_;
+  std::string why_;
   const bool keep_;
   int memory_ = -1;
 };
+
+std::string why_no_answer(int code, int unread) {
+  if (code == kKilled) return "the planner was killed";
+  return unread == 0 || unread == ENOENT ? "the planner failed"
+                                         : "the planner's answer cannot be read: " + system_words(unread);
+}
 
 }  // namespace
 
@@ -214,7 +241,7 @@ void PlannerProcess::run(const PlanRequest& request, Recorder* recorder, const P
   const AnswerFile plan_file(request.plan, request.keep);
   const AnswerFile status_file(request.plan.empty() ? std::string() : request.plan + ".status", false);
   if (plan_file.path().empty() || status_file.path().empty()) {
-    message_ = "there is no memory for a plan";
+    message_ = "there is no memory for a plan: " + (plan_file.path().empty() ? plan_file : status_file).why();
     answer(PlanState::impossible);
     return;
   }
@@ -248,13 +275,14 @@ void PlannerProcess::run(const PlanRequest& request, Recorder* recorder, const P
   const int status = run_unseen(arguments, request.limit_seconds);
   recording_ns_ = started_ns - asked_ns;
   planner_ns_ = RunLogWriter::now_ns() - started_ns;
-  const std::string line = first_line(status_file.path());
+  int unread = 0;
+  const std::string line = first_line(status_file.path(), &unread);
   is_part_ = false;
   if (status == 0 && text_of(line, "status") == "fits") {  // by the time the question was read
     message_ = "the budget holds everything: nothing moves, and nothing is planned";
     answer(PlanState::not_yet);
   } else if (status == 0) {
-    load(plan_file.path(), place);
+    take(read_unnamed(plan_file.path()), place);
   } else {
     const int code = status != -1 && WIFEXITED(status) ? WEXITSTATUS(status) : kNotStarted;
     const bool started = code != kNotStarted;
@@ -264,7 +292,7 @@ void PlannerProcess::run(const PlanRequest& request, Recorder* recorder, const P
       message_ = text_of(line, "message");
       // What the planner read is no file that anybody knows, or what was recorded just now.
       if (message_.rfind(request.trace + ": ", 0) == 0) message_.erase(0, request.trace.size() + 2);
-      if (message_.empty()) message_ = code == kKilled ? "the planner was killed" : "the planner failed";
+      if (message_.empty()) message_ = why_no_answer(code, unread);
     } else {
       message_ = "the planner " + request.planner + " could not be started";
     }
@@ -279,7 +307,10 @@ void PlannerProcess::run(const PlanRequest& request, Recorder* recorder, const P
 }
 
 void PlannerProcess::load(const std::string& path, const PlanPlace& place) noexcept {
-  Result<plan::Plan> plan = plan::read_plan(path);
+  take(plan::read_plan(path), place);
+}
+
+void PlannerProcess::take(Result<plan::Plan> plan, const PlanPlace& place) noexcept {
   auto* const plan_index = new PlanIndex;  // lives as long as the process
   std::string why;
   if (!plan.ok()) {

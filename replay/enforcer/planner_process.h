@@ -63,6 +63,7 @@ class PlannerProcess {
 
  private:
   void run(const PlanRequest& request, Recorder* recorder, const PlanPlace& place) noexcept;
+  void take(Result<plan::Plan> plan, const PlanPlace& place) noexcept;
   void answer(PlanState state) noexcept {
     state_.store(state, std::memory_order_release);
     state_.notify_all();

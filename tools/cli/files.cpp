@@ -9,20 +9,24 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <string_view>
 
+#include "preload/base/written_files.h"
+#include "preload/files/system_words.h"
 #include "tools/cli/message.h"
 #include "tools/cli/temporary.h"
 
 namespace reprise::tools {
-namespace {
 
 Status system_error(const std::string& path, int error, std::string_view advice) {
   const StatusCode code = error == ENOENT ? StatusCode::not_found : StatusCode::io_error;
-  return {code, fmt::format("{}: {}; {}", path, std::strerror(error), advice)};
+  const std::string words = system_words(error);
+  if (error == EMFILE) return {code, fmt::format("{}: {}", path, words)};  // which say what helps
+  return {code, fmt::format("{}: {}; {}", path, words, advice)};
 }
+
+namespace {
 
 bool write_all(int file, std::string_view content) {
   while (!content.empty()) {
@@ -63,6 +67,10 @@ Status write_file(const std::string& path, const std::string& content) {
   if (path == "-") {
     return write_all(STDOUT_FILENO, content) ? Status() : system_error("stdout", errno, "nothing more was written");
   }
+  // Where the shell has put it into a file, opening that anew would write over what is there.
+  if (const int stream = standard_stream(path); stream >= 0) {
+    return write_all(stream, content) ? Status() : system_error(path, errno, "nothing more was written");
+  }
   return write_whole(path, [&](const std::string& target) -> Status {
     const int file = open(target.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (file < 0) return system_error(path, errno, "choose another output file");
@@ -87,8 +95,10 @@ int finish_stdout(int exit_code) {
 
 Status write_whole(const std::string& path, const std::function<Status(const std::string& target)>& write) {
   struct stat info {};
-  // A pipe, /dev/null, memory of another process: no renaming.
-  if (stat(path.c_str(), &info) == 0 && (!S_ISREG(info.st_mode) || info.st_nlink == 0)) return write(path);
+  // A pipe, /dev/null, memory of another process, stdout by a name: no renaming.
+  if (stat(path.c_str(), &info) == 0 && (!S_ISREG(info.st_mode) || info.st_nlink == 0 || standard_stream(path) >= 0)) {
+    return write(path);
+  }
   const std::string target = fmt::format("{}.{}.tmp", path, getpid());
   const RemovedWhenInterrupted unfinished(target);
   Status status = write(target);
@@ -117,6 +127,14 @@ Result<std::string> reserve_name(const std::string& path) {
     name = fmt::format("{}-{}{}", stem, number, wanted.extension().string());
   }
   return system_error(path, EEXIST, "remove some of these, or name another output file");
+}
+
+std::string free_page_beside(const std::string& path) {
+  const std::string stem = std::filesystem::path(path).replace_extension().string();
+  std::string page = stem + ".html";
+  std::error_code error;
+  for (int number = 2; std::filesystem::exists(page, error); ++number) page = fmt::format("{}-{}.html", stem, number);
+  return page;
 }
 
 Result<std::string> read_file(const std::string& path) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "preload/trace/status.h"
 
@@ -19,6 +20,8 @@ struct Installation {
 };
 Installation installation();
 
+// "PATH: what the system says; advice", without the advice where it would not help.
+Status system_error(const std::string& path, int error, std::string_view advice);
 // Ok when `path` is a file that can be read.
 Status check_readable(const std::string& path);
 // Writes the whole file through a temporary name beside it; "-" is stdout.
@@ -35,6 +38,9 @@ Result<std::string> read_file(const std::string& path);
 // A name of our own choosing is never that of a file which is there: `path`, or the first of NAME-2.html, NAME-3.html
 // ... that is free. An empty file holds the place until it is written.
 Result<std::string> reserve_name(const std::string& path);
+// A page to propose for what is made of a trace or run log: beside it, and no file that is there, so that who types
+// what is said overwrites nothing.
+std::string free_page_beside(const std::string& path);
 // Removes a regular file that an earlier run left, so that it cannot pass for the result of this one.
 void remove_old(const std::string& path);
 // Bytes of a regular file, 0 when there is none.

@@ -5,19 +5,12 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
-#include <string_view>
 
 #include "preload/base/written_files.h"
 #include "tools/cli/files.h"
 
 namespace reprise::tools {
 namespace {
-
-Status system_error(const std::string& path, int error, std::string_view advice) {
-  const StatusCode code = error == ENOENT ? StatusCode::not_found : StatusCode::io_error;
-  return {code, fmt::format("{}: {}; {}", path, std::strerror(error), advice)};
-}
 
 std::string folder_of(const std::string& path) {
   const size_t slash = path.rfind('/');
@@ -56,11 +49,6 @@ Status check_own(const std::string& option, const std::string& path) {
 bool can_be_lost(const std::string& path) {
   struct stat info {};
   return stat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode);
-}
-
-bool is_stream(const std::string& path) {
-  struct stat info {};
-  return stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
 }
 
 Outputs& Outputs::reads(const std::string& path) {

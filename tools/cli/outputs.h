@@ -41,7 +41,5 @@ class Outputs {
 Status check_writable(const std::string& path);
 // Pipes, terminals and /dev/null may be written by several: nothing in them is lost.
 bool can_be_lost(const std::string& path);
-// What is there is neither a file nor a folder: what is written to it cannot be read back.
-bool is_stream(const std::string& path);
 
 }  // namespace reprise::tools

@@ -2,7 +2,6 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -34,17 +33,9 @@ std::string budget_with_a_plan(const std::string& path) {
   return fmt::format("{}%", percent);
 }
 
-// Beside the trace, and no file that is there: who types what is said overwrites nothing.
-std::string page_beside(const std::string& trace) {
-  const std::string stem = std::filesystem::path(trace).replace_extension().string();
-  std::string page = stem + ".html";
-  for (int number = 2; std::filesystem::exists(page); ++number) page = fmt::format("{}-{}.html", stem, number);
-  return page;
-}
-
 std::string next_step(const std::string& name, const std::string& path) {
   const std::string budget = budget_with_a_plan(path);
-  if (budget.empty()) return fmt::format("reprise report {} -o {}", name, page_beside(name));  // which says why
+  if (budget.empty()) return fmt::format("reprise report {} -o {}", name, free_page_beside(name));  // which says why
   return fmt::format("reprise plan {} --budget {}", name, budget);
 }
 

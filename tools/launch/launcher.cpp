@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "preload/files/system_words.h"
 #include "tools/cli/files.h"
 
 namespace reprise::tools {
@@ -110,15 +111,9 @@ void forget_pending(const sigset_t& watched) {
 }
 
 Status start_error(const std::string& program, int error) {
-  struct rlimit files {};
-  if (error == EMFILE && getrlimit(RLIMIT_NOFILE, &files) == 0) {
-    return {StatusCode::io_error,
-            fmt::format("{}: cannot be started: the limit of open files, {}, is too low; raise it "
-                        "(ulimit -n)",
-                        program, files.rlim_cur)};
-  }
-  return {StatusCode::invalid_argument,
-          fmt::format("{}: cannot be started: {}; check the program", program, std::strerror(error))};
+  const std::string words = system_words(error);
+  if (error == EMFILE) return {StatusCode::io_error, fmt::format("{}: cannot be started: {}", program, words)};
+  return {StatusCode::invalid_argument, fmt::format("{}: cannot be started: {}; check the program", program, words)};
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "analyzer/policies/policy.h"
 #include "preload/base/run_log_keys.h"
+#include "preload/base/written_files.h"
 #include "tools/cli/files.h"
 #include "tools/cli/message.h"
 #include "tools/launch/frameworks.h"
@@ -37,11 +38,11 @@ Status parse_sizes(const SessionOptions& options, Settings& settings) {
   return {};
 }
 
-// Files that are read again when the program has ended: not stdout, /dev/null or a pipe. Paths become absolute: the
-// program may change its folder before the shim opens them.
+// Files that are read again when the program has ended: not stdout, by whatever name, /dev/null or a pipe. Paths become
+// absolute: the program may change its folder before the shim opens them.
 Status take_output(const char* option, const std::string& path, std::string& setting, Outputs& outputs) {
   if (path.empty()) return {};
-  if (path == "-" || is_stream(path)) {
+  if (path == "-" || is_stream(path) || standard_stream(path) >= 0) {
     return {StatusCode::invalid_argument, path + ": a trace, plan or run log needs a file of its own; name one"};
   }
   setting = absolute_path(path);

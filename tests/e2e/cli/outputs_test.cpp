@@ -60,6 +60,37 @@ TEST_F(OutputFiles, ARecordingNeedsAFileOfItsOwn) {
   }
 }
 
+// What the program prints, the shell has put into a file: it is stdout all the same.
+TEST_F(OutputFiles, TheFileOfStdoutIsNoPlaceForARecording) {
+  std::filesystem::create_symlink("/proc/self/fd/1", path("stdout"));
+  for (const std::string& out : {path("stdout"), path("printed")}) {
+    for (const std::string& command : {"record -o " + out + " -- ", "run --budget 50% --run-log " + out + " -- ",
+                                       "run --budget 50% -o " + path("a.html") + " --trace " + out + " -- ",
+                                       "replay --plan " + plan_ + " --run-log " + out + " -- "}) {
+      const Finished finished =
+          run({{"/bin/sh", "-c", path("bin/reprise") + " " + command + "/bin/echo x > " + path("printed")},
+               {{"TMPDIR", path("tmp")}}});
+      expect_refused(finished, 2, out + ": a trace, plan or run log needs a file of its own");
+      EXPECT_EQ(read(path("printed")), "");
+      EXPECT_TRUE(std::filesystem::is_symlink(path("stdout")));
+    }
+  }
+}
+
+// A name for stdout is no name to give to another file.
+TEST_F(OutputFiles, WhatIsWrittenToStdoutByANameIsPrinted) {
+  std::filesystem::create_symlink("/proc/self/fd/1", path("stdout"));
+  const std::string dumped = reprise({"dump", trace_}).out;
+  for (const std::string& out : {path("stdout"), path("printed")}) {
+    const std::string command = "echo first; " + path("bin/reprise") + " dump " + trace_ + " -o " + out;
+    const Finished finished =
+        run({{"/bin/sh", "-c", "(" + command + ") > " + path("printed")}, {{"TMPDIR", path("tmp")}}});
+    EXPECT_EQ(finished.exit_code, 0) << finished.err;
+    EXPECT_EQ(read(path("printed")), "first\n" + dumped);
+    EXPECT_TRUE(std::filesystem::is_symlink(path("stdout")));
+  }
+}
+
 TEST_F(OutputFiles, WhatCannotBePrintedIsSaid) {
   for (const std::string words : {"--help", "--version", "help", "help run", "help environment", "run --help"}) {
     const Finished finished =

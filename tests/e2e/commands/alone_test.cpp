@@ -1,6 +1,10 @@
 // Programs under the preloaded library alone, with variables as a user sets them and no launcher that has looked first.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 #include <string>
 
@@ -59,10 +63,57 @@ TEST_F(Alone, AFileOfTheProgramIsNotWrittenOver) {
   EXPECT_EQ(read_file(text), std::string(20000, 'x'));
 }
 
-TEST_F(Alone, APipeMayTakeWhateverIsWritten) {
-  const Outcome outcome = with({{"REPRISE_RUN_LOG", "/dev/null"}});
-  EXPECT_EQ(outcome.out, plain_);
-  EXPECT_FALSE(has(outcome.err, "/dev/null")) << outcome.err;
+TEST_F(Alone, APipeMayTakeARunLog) {
+  const std::string pipe = scratch_.path("pipe");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const int reader = open(pipe.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
+  for (const std::string& path : {std::string("/dev/null"), pipe}) {
+    const Outcome outcome = with({{"REPRISE_RUN_LOG", path}});
+    EXPECT_EQ(outcome.out, plain_);
+    EXPECT_FALSE(has(outcome.err, path)) << outcome.err;
+  }
+  char beginning = '\0';
+  EXPECT_EQ(read(reader, &beginning, 1), 1);
+  EXPECT_EQ(beginning, '{');
+  close(reader);
+}
+
+// A planner and a reader go back and forth in a trace.
+TEST_F(Alone, ATraceNeedsAFile) {
+  const std::string pipe = scratch_.path("pipe");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const int reader = open(pipe.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
+  for (const std::string& path : {std::string("/dev/null"), pipe}) {
+    const Outcome outcome = with({{"REPRISE_TRACE", path}});
+    EXPECT_EQ(outcome.out, plain_);
+    EXPECT_TRUE(has(
+        outcome.err,
+        "REPRISE_TRACE=" + path + " is no regular file, which a trace needs: nothing is recorded; name another file"))
+        << outcome.err;
+  }
+  char beginning = '\0';
+  EXPECT_EQ(read(reader, &beginning, 1), -1);
+  close(reader);
+}
+
+// Whatever it is: a pipe, as here, or a file.
+TEST_F(Alone, WhatTheProgramPrintsIsNotMixedWithOurs) {
+  const std::string link = scratch_.path("link");
+  std::filesystem::create_symlink("/proc/self/fd/1", link);
+  const std::string file = scratch_.path("printed");
+  for (const std::string variable : {"REPRISE_RUN_LOG", "REPRISE_TRACE"}) {
+    std::string line = "reprise: ";
+    line.append(variable).append("=").append(link).append(" is where the program prints: ");
+    const Outcome piped = with({{variable, link}});
+    EXPECT_EQ(piped.out, plain_);
+    EXPECT_TRUE(has(piped.err, line)) << piped.err;
+    std::vector<std::string> words = {"/bin/bash", "-c", "exec \"$@\" > " + file, "bash"};
+    const std::vector<std::string> program = small_trainer(4);
+    words.insert(words.end(), program.begin(), program.end());
+    const Outcome printed = run(words, merged(preloaded("90%"), {{variable, link}}));
+    EXPECT_EQ(read_file(file), plain_);
+    EXPECT_TRUE(has(printed.err, line)) << printed.err;
+  }
 }
 
 // The simulated device has its memory in a file.

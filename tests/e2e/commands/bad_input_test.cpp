@@ -56,6 +56,35 @@ TEST(BadInput, AMissingProgramIsNamed) {
   expect_refused(outcome, 2, "/nonexistent/program");
 }
 
+// What there are too few of are open files, whichever of ours could not be opened.
+TEST(BadInput, ALimitOfOpenFilesIsNamed) {
+  const Scratch scratch;
+  const std::string temporary = scratch.path("tmp");
+  std::filesystem::create_directory(temporary);
+  Environment environment =
+      small_chunks(merged(simulated_device(), {{"TMPDIR", temporary}, {"REPRISE_WAIT_FOR_PLAN", "1"}}));
+  environment.erase("LD_LIBRARY_PATH");
+  int unplanned = 0;
+  for (int limit = 6; limit < 13; ++limit) {
+    const std::string number = std::to_string(limit);
+    std::vector<std::string> words = {"/bin/bash", "-c", "ulimit -n " + number + "; exec \"$@\"", "bash"};
+    const std::vector<std::string> limited =
+        joined({built("bin/reprise"), "run", "--device", "sim", "--budget", "60%", "-o", scratch.path("a.html")},
+               small_trainer(10));
+    words.insert(words.end(), limited.begin(), limited.end());
+    const Outcome outcome = run(words, environment);
+    for (const std::string& vague : {std::string("Too many open files"), std::string("planner failed"), temporary}) {
+      EXPECT_EQ(outcome.err.find(vague), std::string::npos) << limit << ": " << outcome.err;
+    }
+    if (outcome.exit_code == 0 && outcome.err.find("managed on demand") == std::string::npos) continue;
+    ++unplanned;
+    EXPECT_NE(outcome.err.find("the limit of open files, " + number + ", is too low; raise it (ulimit -n)"),
+              std::string::npos)
+        << outcome.err;
+  }
+  EXPECT_GT(unplanned, 0) << "the test tests nothing";
+}
+
 class Files : public testing::Test {
  protected:
   void SetUp() override {
