@@ -72,28 +72,44 @@ std::string how_it_gets_room(const report::RunLog& log, const plan::Plan& plan) 
          (log.room->room >= plan.minimum_bytes ? ", or make a plan for " + typed_bytes(log.room->room) : "");
 }
 
-// A plan that fits nothing in the program costs it nothing but speed, so that nobody would notice.
-void say_whether_it_applied(const std::string& plan, const plan::Plan& made, const Settings& settings) {
-  if (file_size(settings.run_log) == 0) {
-    return say(fmt::format("{}: the plan was not used: {}", plan, why_no_calls(settings.device == "sim")));
-  }
-  const Result<report::RunLog> log = report::read_run_log(settings.run_log);
-  if (!log.ok() || log.value().iterations_planned > 0) return;
+// A plan that fits nothing in the program costs it nothing but speed, so that nobody would notice. Empty: it applied,
+// or memory could not be managed, which was said when that was known.
+std::string why_it_never_applied(const std::string& plan, const plan::Plan& made, const report::RunLog& log) {
+  if (log.iterations_planned > 0 || log.not_managed) return {};
   const char* const advice =
       "memory was managed on demand; a plan fits the program, arguments and sizes that it was recorded with: record "
       "and plan this command";
-  if (log.value().activation_count == 0) {
-    const std::string why = report::why_unplanned({nullptr, nullptr, &log.value()});
-    const auto& reasons = log.value().reasons;
-    if (!reasons.empty() && says(reasons.back().cause, run_log::on_demand::refused)) {
-      return say(fmt::format("{}: the plan never applied: {}; memory was managed on demand: {}", plan, why,
-                             how_it_gets_room(log.value(), made)));
+  if (log.activation_count == 0) {
+    const std::string why = report::why_unplanned({nullptr, nullptr, &log});
+    if (!log.reasons.empty() && says(log.reasons.back().cause, run_log::on_demand::refused)) {
+      return fmt::format("{}: the plan never applied: {}; memory was managed on demand: {}", plan, why,
+                         how_it_gets_room(log, made));
     }
-    return say(fmt::format("{}: the plan never applied: {}; {}", plan, why, advice));
+    return fmt::format("{}: the plan never applied: {}; {}", plan, why, advice);
   }
-  say(fmt::format("{}: the plan never applied for a whole iteration: the program left it {}, so {}", plan,
-                  log.value().activation_count == 1 ? "once" : fmt::format("{} times", log.value().activation_count),
-                  advice));
+  return fmt::format("{}: the plan never applied for a whole iteration: the program left it {}, so {}", plan,
+                     log.activation_count == 1 ? "once" : fmt::format("{} times", log.activation_count), advice);
+}
+
+// As `run` ends: with what came of it, and where there is more to be seen.
+void tell_how_it_went(const SessionOptions& options, const plan::Plan& made, const Settings& settings,
+                      const Outcome& outcome) {
+  if (file_size(settings.run_log) == 0) {
+    return say(fmt::format("{}: the plan was not used: {}", options.plan, why_no_calls(settings.device == "sim")));
+  }
+  const Result<report::RunLog> log = report::read_run_log(settings.run_log);
+  if (!log.ok()) return say(log.status().message());
+  report::Inputs inputs{nullptr, &made, &log.value()};
+  inputs.ending = report::ending_of(outcome.exit_code, outcome.signal);
+  inputs.budget_bytes = settings.budget.bytes;
+  if (const std::string why = why_it_never_applied(options.plan, made, log.value()); !why.empty()) {
+    say(why);
+    inputs.reason_is_told = true;
+  }
+  const std::string more = options.run_log.empty() ? "for a report: --run-log FILE"
+                                                   : fmt::format("next: reprise report {} {} -o {}", options.plan,
+                                                                 options.run_log, free_page_beside(options.run_log));
+  say(fmt::format("{}; {}", report::make_summary(inputs), more));
 }
 
 int run_replay(const SessionOptions& options, const ProgramArguments& program) {
@@ -112,7 +128,7 @@ int run_replay(const SessionOptions& options, const ProgramArguments& program) {
     say_budget_in_force(options.plan, plan.value());
     settings.budget.bytes = plan.value().budget_bytes;
   }
-  // Only to see whether the plan applied: where there is no place for it, that is not said.
+  // To see what came of the plan.
   Result<TemporaryFolder> folder = TemporaryFolder::create();
   if (settings.run_log.empty() && folder.ok()) settings.run_log = folder.value().file("program.run");
   remove_old(settings.run_log);
@@ -120,7 +136,11 @@ int run_replay(const SessionOptions& options, const ProgramArguments& program) {
   Result<Outcome> outcome = run_program(settings, program);
   if (!outcome.ok()) return fail(outcome.status());
   log_program_end(settings.run_log, outcome.value());
-  if (!settings.run_log.empty()) say_whether_it_applied(options.plan, plan.value(), settings);
+  if (settings.run_log.empty()) {
+    say(folder.status().message() + ": so what came of the plan is not known");
+  } else {
+    tell_how_it_went(options, plan.value(), settings, outcome.value());
+  }
   if (folder.ok()) folder.value().remove();
   return end_like(outcome.value());
 }

@@ -188,7 +188,8 @@ std::string measured_iteration(const RunLog& log, const Facts& facts) {
 // What stderr has not had while the program ran.
 std::string reason_for_the_terminal(const Inputs& inputs) {
   const RunLog& log = *inputs.log;
-  if (log.iterations_planned > 0 || !log.shortages.empty() || died_of_full_host(inputs)) return "";
+  if (inputs.reason_is_told || log.iterations_planned > 0 || !log.shortages.empty() || died_of_full_host(inputs))
+    return "";
   if (log.activation_count == 0 && !log.reasons.empty()) {
     const auto is = [&](const auto& word) { return tools::says(log.reasons.back().cause, word); };
     if (is(run_log::on_demand::fits)) return ", as nothing has to move";

@@ -20,12 +20,13 @@ struct Inputs {
   const trace::Trace* trace = nullptr;
   const plan::Plan* plan = nullptr;
   const RunLog* log = nullptr;
-  std::string program = {};   // command line; empty: taken from plan, log or trace
-  std::string ending = {};    // how the program ended, "exit code 3"; empty: well, or not known
-  bool cut_short = false;     // the trace has no end
-  uint64_t budget_bytes = 0;  // 0: taken from plan or log
-  uint64_t bound_ns = 0;      // no plan for this budget can be faster, with recorded kernel times; 0: not known
-  uint64_t run_bound_ns = 0;  // the same with the kernel times of an iteration of this run; 0: not known
+  std::string program = {};     // command line; empty: taken from plan, log or trace
+  std::string ending = {};      // how the program ended, "exit code 3"; empty: well, or not known
+  bool reason_is_told = false;  // of a summary: why no iteration was planned, which its reader has read already
+  bool cut_short = false;       // the trace has no end
+  uint64_t budget_bytes = 0;    // 0: taken from plan or log
+  uint64_t bound_ns = 0;        // no plan for this budget can be faster, with recorded kernel times; 0: not known
+  uint64_t run_bound_ns = 0;    // the same with the kernel times of an iteration of this run; 0: not known
   // Of the trace's iteration, where one was looked for.
   uint64_t iteration_calls = 0;
   uint64_t iterations_recorded = 0;

@@ -1,0 +1,101 @@
+// How `reprise replay` ends: as `run` does, with what it took, how much was planned and where there is more to see; and
+// why, where nothing was.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "tests/e2e/harness.h"
+
+namespace reprise::e2e {
+namespace {
+
+class Replays : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_EQ(reprise({"record", "--device", "sim", "-o", file("a.trace")}, trainer_).exit_code, 0);
+    const Outcome planned = reprise({"plan", file("a.trace"), "--budget", "60%", "-o", plan_});
+    ASSERT_EQ(planned.exit_code, 0) << planned.err;
+  }
+  static Outcome reprise(std::vector<std::string> words, const std::vector<std::string>& program = {},
+                         const Environment& more = {}) {
+    words.insert(words.begin(), built("bin/reprise"));
+    if (!program.empty()) words.emplace_back("--");
+    words.insert(words.end(), program.begin(), program.end());
+    Environment environment = merged(merged(simulated_device(), {{"REPRISE_SIM_GRANULARITY", "16KiB"}}), more);
+    environment.erase("LD_LIBRARY_PATH");
+    return run(words, environment);
+  }
+  Outcome replay(const std::vector<std::string>& program, const std::vector<std::string>& more = {},
+                 const Environment& variables = {}) const {
+    std::vector<std::string> words = {"replay", "--device", "sim", "--plan", plan_};
+    words.insert(words.end(), more.begin(), more.end());
+    return reprise(words, program, variables);
+  }
+  std::string file(const std::string& name) const { return scratch_.path(name); }
+  // What is proposed behind a summary.
+  std::string next(const std::string& page) const {
+    return "; next: reprise report " + plan_ + " " + file("a.run") + " -o " + file(page) + "\n";
+  }
+  static bool has(const std::string& text, const std::string& word) { return text.find(word) != std::string::npos; }
+
+  Scratch scratch_;
+  const std::string plan_ = scratch_.path("a.plan");
+  const std::vector<std::string> trainer_ = small_trainer(10);
+};
+
+TEST_F(Replays, OneLineSaysWhatCameOfThePlan) {
+  const Outcome outcome = replay(trainer_);
+  EXPECT_EQ(outcome.out, run(trainer_, simulated_device()).out);
+  EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+  EXPECT_EQ(outcome.err.rfind("reprise: peak ", 0), 0u) << outcome.err;
+  EXPECT_TRUE(has(outcome.err, " instead of ")) << outcome.err;
+  EXPECT_TRUE(has(outcome.err, " per iteration (iteration ")) << outcome.err;
+  EXPECT_TRUE(has(outcome.err, " of 10 iterations planned; for a report: --run-log FILE\n")) << outcome.err;
+}
+
+TEST_F(Replays, WhatIsProposedMakesThePage) {
+  const Outcome kept = replay(trainer_, {"--run-log", file("a.run")});
+  EXPECT_TRUE(has(kept.err, " iterations planned" + next("a.html"))) << kept.err;
+  EXPECT_EQ(reprise({"report", plan_, file("a.run"), "-o", file("a.html")}).exit_code, 0);
+  const Outcome again = replay(trainer_, {"--run-log", file("a.run")});
+  EXPECT_TRUE(has(again.err, next("a-2.html"))) << again.err;
+}
+
+TEST_F(Replays, WhyNothingWasPlannedIsSaidOnce) {
+  const Outcome other = replay(small_trainer(10, {"--batch", "2"}), {"--run-log", file("a.run")});
+  const size_t why = other.err.find("the plan never applied: no iteration began that the plan was made of");
+  const size_t summary = other.err.find("\nreprise: peak ");
+  ASSERT_NE(why, std::string::npos) << other.err;
+  ASSERT_NE(summary, std::string::npos) << other.err;
+  EXPECT_LT(why, summary);
+  EXPECT_FALSE(has(other.err.substr(summary), "its first call")) << "told twice: " << other.err;
+  EXPECT_TRUE(has(other.err, ", no iteration planned" + next("a.html"))) << other.err;
+}
+
+TEST_F(Replays, AProgramThatFailsIsSummedUpUntilThen) {
+  std::vector<std::string> failing = {"/bin/bash", "-c", "\"$@\"; exit 3", "bash"};
+  failing.insert(failing.end(), trainer_.begin(), trainer_.end());
+  const Outcome outcome = replay(failing);
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_TRUE(has(outcome.err, " that the program had asked for until it ended with exit code 3, ")) << outcome.err;
+}
+
+// Why is said while the program runs; nothing is managed on demand either.
+TEST_F(Replays, AProgramThatCannotBeManagedIsNotSaidToHaveLeftThePlan) {
+  const Outcome outcome = replay(trainer_, {}, {{"REPRISE_SIM_FAIL", "shim.cuMemAddressReserve=2"}});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_TRUE(has(outcome.err, "this device's memory cannot be managed (error 2): the budget is not enforced\n"));
+  EXPECT_FALSE(has(outcome.err, "never applied")) << outcome.err;
+  EXPECT_TRUE(has(outcome.err, "without a budget: device memory could not be managed; for a report: ")) << outcome.err;
+}
+
+TEST_F(Replays, WithoutAPlaceForARunLogThatIsSaid) {
+  const Outcome outcome = replay(trainer_, {}, {{"TMPDIR", file("no/such/folder")}});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_TRUE(has(outcome.err, "; set TMPDIR to a writable folder: so what came of the plan is not known\n"))
+      << outcome.err;
+}
+
+}  // namespace
+}  // namespace reprise::e2e
