@@ -69,9 +69,9 @@ uint64_t chunk_bytes_for(const trace::Trace& trace, const PlanOptions& options);
 // What a share of the peak is in bytes, rounded as runs do.
 uint64_t share_of_peak(const Workload& workload, double fraction);
 
-// Does the budget hold all of a recorded program, so that a run moves nothing and commands make no plan (decision
-// 0026)? A plan keeps small tensors apart, so it would move some of them, or take more than the program does without
-// one.
+// Does the budget hold all of the program, so that a run moves nothing and commands make no plan (decision 0026)? A
+// plan keeps small tensors apart and gives the others whole chunks, so it would move some of them, or take more than
+// the program does without one.
 bool holds_everything(const Workload& workload, uint64_t budget);
 
 // The smallest budget that any page or command names: what the smallest plan takes or, where a plan takes more than the

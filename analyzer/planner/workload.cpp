@@ -146,9 +146,7 @@ uint64_t share_of_peak(const Workload& workload, double fraction) {
   return static_cast<uint64_t>(fraction * static_cast<double>(workload.peak_bytes));
 }
 
-bool holds_everything(const Workload& workload, uint64_t budget) {
-  return workload.recorded && budget >= workload.peak_bytes;
-}
+bool holds_everything(const Workload& workload, uint64_t budget) { return budget >= workload.peak_bytes; }
 
 uint64_t least_budget(const Workload& workload) {
   return holds_everything(workload, workload.minimum_bytes) ? workload.peak_bytes : workload.minimum_bytes;

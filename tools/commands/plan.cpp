@@ -188,10 +188,24 @@ class Planning {
     const uint64_t budget = budget_of(workload, options);
     say(
         fmt::format("{}: all that the program has at once, {}, fits into {}: nothing has to move, so no plan was "
-                    "written; next: reprise run{} --budget {} -- program",
+                    "written{}",
                     arguments_.trace, format_bytes(workload.peak_bytes), format_bytes(budget),
-                    simulated_ ? " --device sim" : "", typed_bytes(budget)));
+                    next(workload, fmt::format("run{} --budget {}", on_device(), typed_bytes(budget)))));
     return {};
+  }
+
+  std::string on_device() const { return simulated_ ? " --device sim" : ""; }
+
+  // What a program can be started with. No program belongs to a task graph.
+  static std::string next(const analyzer::Workload& workload, const std::string& command) {
+    return workload.recorded ? fmt::format("; next: reprise {} -- program", command) : "";
+  }
+
+  // A plan of a task graph can be looked at, and no more.
+  std::string next_with(const std::string& plan, const analyzer::Workload& workload) const {
+    if (!workload.recorded) return fmt::format("; next: reprise report {} -o {}", plan, free_page_beside(plan));
+    const std::string safety = arguments_.safety == "strict" ? "" : " --safety " + arguments_.safety;
+    return next(workload, fmt::format("replay{}{} --plan {}", on_device(), safety, plan));
   }
 
   Status tell(const analyzer::Workload& workload, const plan::Plan& plan, const analyzer::PlanSummary& summary,
@@ -207,12 +221,10 @@ class Planning {
     const std::string recomputed =
         !plan::recomputes(plan) ? "" : fmt::format(", {} of it recomputed", format_duration(summary.recompute_ns));
     say(fmt::format(
-        "{}: peak {}, {} per iteration predicted ({:.2f} x computing alone){}, {} moved; next: "
-        "reprise replay{}{} --plan {} -- program",
-        output, report::peak_words(report::planned_peak(plan), plan.peak_bytes), format_duration(plan.predicted_ns),
+        "{}: peak {}, {} per iteration predicted ({:.2f} x computing alone){}, {} moved{}", output,
+        report::peak_words(report::planned_peak(plan), plan.peak_bytes), format_duration(plan.predicted_ns),
         plan.compute_ns == 0 ? 1.0 : static_cast<double>(plan.predicted_ns) / static_cast<double>(plan.compute_ns),
-        recomputed, format_bytes(plan.offload_bytes + plan.reload_bytes), simulated_ ? " --device sim" : "",
-        arguments_.safety == "strict" ? "" : " --safety " + arguments_.safety, output));
+        recomputed, format_bytes(plan.offload_bytes + plan.reload_bytes), next_with(output, workload)));
     if (workload.recorded && !covers_nearly_all(workload.iteration)) {
       say(
           fmt::format("the plan is of an iteration of {} calls, which covers {}: what else the program does is managed "

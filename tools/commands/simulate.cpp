@@ -224,7 +224,7 @@ class Simulating {
   }
 
   analyzer::FluidBounds bounds_of(const Budget& budget) {
-    const uint64_t bytes = bytes_of(budget);
+    const uint64_t bytes = analyzer::budget_as_run(workload_, bytes_of(budget));
     if (arguments_.no_fluid || bytes < workload_.minimum_bytes) return {};
     analyzer::FluidOptions closeness;
     closeness.segments = arguments_.segments;

@@ -317,8 +317,46 @@ TEST_F(SimulateCommand, SeveralDevicesAreForSimulation) {
   EXPECT_EQ(finished.exit_code, 0) << finished.err;
   EXPECT_EQ(lines(finished.out).size(), 3u) << finished.out;
   expect_refused(reprise({"simulate", file, "--budget", "100%", "--machine", "a100"}), 2, "2 devices");
-  ASSERT_EQ(reprise({"plan", file, "--budget", "100%", "-o", path("tmp/two.plan")}).exit_code, 0);
+  ASSERT_EQ(reprise({"plan", file, "--budget", "70%", "-o", path("tmp/two.plan")}).exit_code, 0);
   expect_refused(reprise({"replay", "--plan", path("tmp/two.plan"), "--", "/bin/true"}), 1, "2 devices");
+}
+
+// Its tensors are no whole chunks, so that a plan within the bytes that are alive at once would move some: as of a
+// recording, 100 % is the program as it is, and nothing moves.
+TEST_F(SimulateCommand, AGraphWithinAllOfItsPeakMovesNothing) {
+  std::string tensors;
+  std::string kernels;
+  for (int i = 0; i < 6; ++i) {
+    const char* const comma = i == 0 ? "" : ",";
+    tensors += fmt::format(R"({}{{"id":{},"bytes":3145728,"persistent":1}})", comma, i);
+    kernels += fmt::format(R"({}{{"duration_ns":1000,"inputs":[{}],"outputs":[{}]}})", comma, i, i);
+  }
+  const std::string file = write("odd.json", R"({"tensors":[)" + tensors + R"(],"kernels":[)" + kernels + "]}");
+  const Finished finished = reprise({"simulate", file, "--budget", "90%,100%,18MiB", "--csv", path("tmp/odd.csv")});
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  const std::vector<std::string> rows = lines(read(path("tmp/odd.csv")));
+  ASSERT_EQ(rows.size(), 4u);
+  EXPECT_NE(columns(rows[1]).at(8), "0") << "this tests nothing: " << rows[1];
+  for (const size_t row : {2u, 3u}) {
+    EXPECT_EQ(columns(rows[row]).at(0), "18874368");
+    for (const size_t moved : {8u, 9u}) EXPECT_EQ(columns(rows[row]).at(moved), "0") << rows[row];
+    for (const size_t percent : {6u, 7u}) EXPECT_EQ(columns(rows[row]).at(percent), "100.000") << rows[row];
+    EXPECT_LE(std::stoull(columns(rows[row]).at(16)), std::stoull(columns(rows[row]).at(3))) << "the fluid bound";
+  }
+  const Finished whole = reprise({"plan", file, "--budget", "100%", "-o", path("tmp/odd.plan")});
+  EXPECT_EQ(whole.exit_code, 0);
+  EXPECT_FALSE(std::filesystem::exists(path("tmp/odd.plan")));
+  EXPECT_NE(whole.err.find("nothing has to move, so no plan was written\n"), std::string::npos) << whole.err;
+}
+
+// No program belongs to a graph: none can be run or replayed.
+TEST_F(SimulateCommand, WhatComesNextAfterAPlanOfAGraphIsNoReplay) {
+  const Finished finished = reprise({"plan", graph(8), "--budget", "50%", "-o", path("tmp/a.plan")});
+  EXPECT_EQ(finished.err.find("replay"), std::string::npos) << finished.err;
+  EXPECT_EQ(finished.err.find("program"), std::string::npos) << finished.err;
+  const std::string next = "; next: reprise report " + path("tmp/a.plan") + " -o " + path("tmp/a.html");
+  EXPECT_NE(finished.err.find(next + "\n"), std::string::npos) << finished.err;
+  EXPECT_EQ(reprise({"report", path("tmp/a.plan"), "-o", path("tmp/a.html")}).exit_code, 0);
 }
 
 TEST_F(SimulateCommand, PlansComeFromGraphsToo) {
