@@ -67,7 +67,10 @@ Action declare_doctor(CLI::App& app, const ProgramArguments&) {
   app.add_option("--seconds", options->measurement.seconds, "Time for each section")
       ->needs(measured)
       ->check(CLI::Range(1.0, 3600.0));
-  app.footer("Exit code: 0 when Reprise can work here, notes included; 1 when something that it needs is missing.");
+  app.footer(
+      "Exit code: 0 when Reprise can work here, notes included; 1 when something that it needs is missing.\nWhere "
+      "something is wrong, report what --json prints and, if you can, the recording without its names: reprise export "
+      "a.trace --redact --format reprise -o bug");
   return [options] {
     if (options->calls) return run_calls(options->json);
     options->measurement.simulated = options->device == "sim";

@@ -195,6 +195,10 @@ std::string Redactor::redact_run_log(const std::string& lines) {
     if (!value.is_object()) continue;
     const std::string kind = tools::kind_of(nlohmann::json(value));
     for (auto& [key, one] : value.items()) {
+      if (key == run_log::every::process.name && one.is_number_unsigned()) {
+        one = processes_.try_emplace(one.get<uint64_t>(), processes_.size() + 1).first->second;
+        continue;
+      }
       if (!one.is_string() && !one.is_structured()) continue;
       const std::string was = one.is_string() ? one.get<std::string>() : std::string();
       if (keeps_text(kind, key, was)) continue;

@@ -1,5 +1,6 @@
 // What others may see of a recording: names of kernels, functions, files, marks and the command line become numbers,
-// the same one for the same name in all files of one Redactor; parameters of kernels go. Sizes, times, order, accesses
+// the same one for the same name in all files of one Redactor, and so do threads and processes; parameters of kernels
+// go. Sizes, times, order, accesses
 // and hashes stay. Caller: `reprise export --redact`, with the trace first, whose names the others' texts may quote.
 #pragma once
 #include <map>
@@ -27,7 +28,8 @@ class Redactor {
   std::string call(const std::string& text);
 
   std::map<std::string, std::map<std::string, std::string>> numbers_;  // by sort and name
-  std::map<uint32_t, uint32_t> threads_;       // a program's first thread has its process's number
+  std::map<uint32_t, uint32_t> threads_;  // a program's first thread has its process's number
+  std::map<uint64_t, uint64_t> processes_;
   std::map<std::string, std::string> quoted_;  // names that texts may quote
 };
 

@@ -123,6 +123,15 @@ TEST(Redact, ARunLogKeepsItsNumbersAndOurWords) {
   }
 }
 
+TEST(Redact, ProcessesOfARunLogAreCounted) {
+  const std::string text = Redactor().redact_run_log(
+      "{\"kind\":\"start\",\"process\":12062}\n{\"kind\":\"start\",\"process\":12070}\n{\"kind\":\"end\",\"process\":"
+      "12062}\n");
+  EXPECT_EQ(
+      text,
+      "{\"kind\":\"start\",\"process\":1}\n{\"kind\":\"start\",\"process\":2}\n{\"kind\":\"end\",\"process\":1}\n");
+}
+
 // But only whole words: a kernel's name may begin as they do.
 TEST(Redact, CallsInOurWordsStay) {
   const auto redacted = [](const std::string& got) {
