@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "tools/report/compare/computing.h"
 #include "tools/report/compare/rows.h"
 #include "tools/report/view/thin.h"
 
@@ -79,7 +80,10 @@ Json verdict_of_times_of(const RunLog& before, const RunLog& after, const Figure
   if (first == 0 || second == 0) {
     return {{"tone", "note"}, {"text", "The logs do not say enough to compare times: was one of the runs killed?"}};
   }
-  return verdict_of_times(what, than, first, second, memory_words(before.peak_device_bytes, after.peak_device_bytes));
+  Json verdict =
+      verdict_of_times(what, than, first, second, memory_words(before.peak_device_bytes, after.peak_device_bytes));
+  if (planned) say_computing(computing_of(before), computing_of(after), verdict.at("tone") != "note", verdict);
+  return verdict;
 }
 
 // What of two runs of one program may be compared: only what did the same work.
@@ -178,6 +182,9 @@ Json compare_data(const ComparedRun& before, const ComparedRun& after) {
     rows.push_back(text_row("Planned iteration, by its hash", iteration_of(a), iteration_of(b)));
   }
   of_iterations(figure_row("Time per planned iteration", first.iteration_ns, second.iteration_ns, Unit::ns));
+  Json computing = Json::array();
+  add_computing_rows(computing_of(a), computing_of(b), computing);
+  for (Json& row : computing) of_iterations(std::move(row));
   of_iterations(figure_row("Time per iteration on demand", first.on_demand_ns, second.on_demand_ns, Unit::ns));
   of_runs(figure_row("Time of the run", first.total_ns, second.total_ns, Unit::ns));
   of_runs(figure_row("Time before the plan", first.before_plan_ns, second.before_plan_ns, Unit::ns));

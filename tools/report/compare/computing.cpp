@@ -1,0 +1,97 @@
+#include "tools/report/compare/computing.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "preload/trace/median.h"
+#include "tools/cli/sizes.h"
+#include "tools/report/compare/rows.h"
+
+namespace reprise::report {
+namespace {
+
+using tools::format_duration;
+
+int64_t more(uint64_t before, uint64_t after) { return static_cast<int64_t>(after) - static_cast<int64_t>(before); }
+
+std::string instead(uint64_t before, uint64_t after) {
+  const std::string now = format_duration(after);
+  const std::string then = format_duration(before);
+  return now == then ? fmt::format("{} in both", now) : fmt::format("{} instead of {}", now, then);
+}
+
+// Then the kernels are not the same, and plans have a part in their time.
+bool computes_again_differently(const Computing& before, const Computing& after) {
+  return before.repeated_launches != after.repeated_launches;
+}
+
+std::string whose_doing(const Computing& before, const Computing& after, uint64_t counts_from) {
+  if (computes_again_differently(before, after)) {
+    return fmt::format(" Of B {} launches compute again what its plan had given up, of A {}.", after.repeated_launches,
+                       before.repeated_launches);
+  }
+  if (static_cast<uint64_t>(std::llabs(more(before.computing_ns, after.computing_ns))) < counts_from) return "";
+  return " The kernels are the same: how fast they run is the device's clock or other load, and no plan's doing.";
+}
+
+}  // namespace
+
+Computing computing_of(const RunLog& log) {
+  std::vector<uint64_t> computing;
+  std::vector<uint64_t> rest;
+  std::vector<uint64_t> repeated;
+  for (const RunOverlap& sample : log.overlaps) {
+    const auto whole = std::find_if(log.iterations.begin(), log.iterations.end(), [&](const RunIteration& one) {
+      return one.planned && one.index == sample.iteration;
+    });
+    if (whole == log.iterations.end() || sample.compute_ns == 0) continue;
+    computing.push_back(sample.compute_ns);
+    rest.push_back(whole->wall_ns - std::min(whole->wall_ns, sample.compute_ns));
+    repeated.push_back(whole->repeated_launches);
+  }
+  const uint64_t count = computing.size();
+  return {count, trace::median(std::move(computing)), trace::median(std::move(rest)),
+          trace::median(std::move(repeated))};
+}
+
+void add_computing_rows(const Computing& before, const Computing& after, Json& rows) {
+  const bool both = before.measured > 0 && after.measured > 0;
+  const auto add = [&](const char* label, uint64_t Computing::*what, bool plans_doing) {
+    Json row = figure_row(label, before.*what, after.*what, Unit::waited);
+    if (before.measured == 0) row["before"] = "";
+    if (after.measured == 0) row["after"] = "";
+    if (!both) row["change"] = "";
+    if (!both || !plans_doing) row["tone"] = "note";
+    rows.push_back(std::move(row));
+  };
+  add("Computing, of an iteration that was measured", &Computing::computing_ns,
+      computes_again_differently(before, after));
+  add("All else of it: waiting, moving, launching", &Computing::rest_ns, true);
+}
+
+void say_computing(const Computing& before, const Computing& after, bool times_differ, Json& verdict) {
+  std::string text = verdict.at("text");
+  if (before.measured == 0 || after.measured == 0) {
+    if (!times_differ) return;
+    const bool neither = before.measured + after.measured == 0;
+    verdict["text"] =
+        text + fmt::format(" How much of that is computing is not known: no iteration of {} was measured.",
+                           neither                ? "either"
+                           : before.measured == 0 ? "A"
+                                                  : "B");
+    return;
+  }
+  const uint64_t counts_from = (before.computing_ns + before.rest_ns) / 100;
+  const int64_t rest = more(before.rest_ns, after.rest_ns);
+  text +=
+      fmt::format(" Of an iteration that was measured, computing took {}, all else (waiting, moving, launching) {}.",
+                  instead(before.computing_ns, after.computing_ns), instead(before.rest_ns, after.rest_ns));
+  verdict["text"] = text + whose_doing(before, after, counts_from);
+  const bool rest_says_so =
+      static_cast<uint64_t>(std::llabs(rest)) >= counts_from && (rest < 0) == (verdict.at("tone") == "good");
+  if (times_differ && !rest_says_so && !computes_again_differently(before, after)) verdict["tone"] = "note";
+}
+
+}  // namespace reprise::report
