@@ -1,10 +1,10 @@
 #include <fmt/core.h>
 
 #include "analyzer/plan/names.h"
-#include "preload/base/run_log_keys.h"
 #include "preload/trace/names.h"
 #include "tools/export/export.h"
 #include "tools/report/tensor_table.h"
+#include "tools/report/view/every_iteration.h"
 #include "tools/report/view/timeline.h"
 
 namespace reprise::exports {
@@ -30,11 +30,13 @@ std::string in_one_line(const std::string& frames) {
 
 std::string run_table(const report::RunLog& log) {
   std::string csv = "iteration,mode,wall_ns,stall_ns,offload_bytes,reload_bytes,vmm_calls\n";
-  for (const report::RunIteration& it : log.iterations) {
-    csv += fmt::format("{},{},{},", it.index,
-                       (it.planned ? run_log::iteration::planned : run_log::iteration::on_demand).name, it.wall_ns);
-    csv += it.counted ? fmt::format("{},{},{},{}\n", it.stall_ns, it.offload_bytes, it.reload_bytes, it.vmm_calls)
-                      : ",,,\n";
+  for (const report::ListedIteration& row : report::every_iteration(log)) {
+    csv += fmt::format("{},{},", row.index, row.mode);
+    const report::RunIteration* const it = row.timed;
+    csv += it == nullptr ? "," : fmt::format("{},", it->wall_ns);
+    csv += it != nullptr && it->counted
+               ? fmt::format("{},{},{},{}\n", it->stall_ns, it->offload_bytes, it->reload_bytes, it->vmm_calls)
+               : ",,,\n";
   }
   return csv;
 }

@@ -6,6 +6,7 @@
 #include "preload/base/run_log_keys.h"
 #include "preload/trace/names.h"
 #include "tools/export/export.h"
+#include "tools/report/view/every_iteration.h"
 #include "tools/report/view/timeline.h"
 
 namespace reprise::exports {
@@ -276,10 +277,28 @@ Json activity_json(const report::RunActivity& one) {
           {key::end_ns.name, one.end_ns}};
 }
 
+Json iteration_json(const report::ListedIteration& row) {
+  namespace key = run_log::iteration;
+  static const report::RunIteration nothing;
+  const report::RunIteration& it = row.timed == nullptr ? nothing : *row.timed;
+  const auto known = [](bool is, uint64_t value) { return is ? Json(value) : Json(nullptr); };
+  const bool timed = row.timed != nullptr;
+  const bool counted = timed && it.counted;
+  return {{key::index.name, row.index},
+          {key::mode.name, row.mode},
+          {key::wall_ns.name, known(timed, it.wall_ns)},
+          {key::offload_bytes.name, known(counted, it.offload_bytes)},
+          {key::reload_bytes.name, known(counted, it.reload_bytes)},
+          {key::spared_bytes.name, known(counted, it.spared_bytes)},
+          {key::dropped_bytes.name, known(counted, it.dropped_bytes)},
+          {key::repeated_launches.name, known(counted, it.repeated_launches)},
+          {key::stall_ns.name, known(counted, it.stall_ns)},
+          {key::vmm_calls.name, known(counted, it.vmm_calls)}};
+}
+
 // Keys of the log keep their names.
 Json run_json(const report::RunLog& log) {
   namespace start = run_log::start;
-  namespace iteration = run_log::iteration;
   namespace memory = run_log::memory;
   namespace end = run_log::end;
   Json json = {{start::program.name, log.program},
@@ -299,19 +318,7 @@ Json run_json(const report::RunLog& log) {
                {"ended", log.ended},
                {"ending", log.ending}};
   if (log.arguments) json[start::arguments.name] = *log.arguments;
-  json["iterations"] = list_json(log.iterations, [](const report::RunIteration& it) {
-    const auto known = [&](uint64_t value) { return it.counted ? Json(value) : Json(nullptr); };
-    return Json{{iteration::index.name, it.index},
-                {iteration::mode.name, (it.planned ? iteration::planned : iteration::on_demand).name},
-                {iteration::wall_ns.name, it.wall_ns},
-                {iteration::offload_bytes.name, known(it.offload_bytes)},
-                {iteration::reload_bytes.name, known(it.reload_bytes)},
-                {iteration::spared_bytes.name, known(it.spared_bytes)},
-                {iteration::dropped_bytes.name, known(it.dropped_bytes)},
-                {iteration::repeated_launches.name, known(it.repeated_launches)},
-                {iteration::stall_ns.name, known(it.stall_ns)},
-                {iteration::vmm_calls.name, known(it.vmm_calls)}};
-  });
+  json["iterations"] = list_json(report::every_iteration(log), iteration_json);
   json["memory"] = list_json(log.memory, [](const report::RunMemory& one) {
     return Json{{memory::time_ns.name, one.time_ns},
                 {memory::device_bytes.name, one.device_bytes},

@@ -4,6 +4,8 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <map>
+#include <sstream>
 #include <string>
 
 #include "analyzer/plan/plan.h"
@@ -74,6 +76,27 @@ class OddPrograms : public testing::Test {
   bool slow_recording_ = false;
   bool slow_replay_ = false;
 };
+
+// "8 of 12 planned" and the rows of a table are one count.
+TEST_F(OddPrograms, ATableOfTheRunHasAsManyRowsAsThePageCounts) {
+  const json data = page_of_run(small_trainer(10), "60%");
+  EXPECT_EQ(outcome_.exit_code, 0) << outcome_.err;
+  const Outcome table = reprise({"export", "--format", "csv", file("r.run")});
+  EXPECT_EQ(table.exit_code, 0) << table.err;
+  std::map<std::string, uint64_t> rows;
+  uint64_t all = 0;
+  std::istringstream lines(table.out);
+  std::string line;
+  std::getline(lines, line);  // the head
+  for (; std::getline(lines, line); ++all) {
+    const size_t mode = line.find(',') + 1;
+    ++rows[line.substr(mode, line.find(',', mode) - mode)];
+  }
+  EXPECT_EQ(data["iterations_in_all"], all) << table.out;
+  EXPECT_EQ(card(data, "Iterations").find(std::to_string(rows["planned"]) + " of " + std::to_string(all) + " planned"),
+            0u)
+      << card(data, "Iterations") << table.out;
+}
 
 TEST_F(OddPrograms, OneIterationOnlyIsNothingToPlan) {
   const json data = page_of_run(small_trainer(1));

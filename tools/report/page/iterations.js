@@ -7,7 +7,9 @@ function iterationSection() {
   if (list.length === 0) return;
   const all = list.reduce((sum, row) => sum + row[2], 0);
   const grouped = all > list.length;
+  const others = data.iterations_in_all - all;
   const node = section("iterations", "Iterations", "How long each iteration of the run took, and whether it ran by the plan." +
+    (others > 0 ? ` ${all} of ${data.iterations_in_all} were timed; the others passed before the program was seen to repeat itself or between plans, or were not finished.` : "") +
     (grouped ? ` ${all} of them stand in ${list.length} groups: each has its median, and its longest one.` : ""));
   const series = [{ name: "Planned", css: "planned", points: list.length < 200, width: 1.5 }, { name: "On demand", css: "before", points: true, width: 1.5 }];
   if (grouped) series.push({ name: "Longest of the group", css: "to-host", width: 1 });

@@ -377,10 +377,6 @@ void renumber(RunLog& log, const Removed& removed) {
   removed.renumber(log.first_activation);
 }
 
-bool is_half_over(const RunDivergence& one, uint64_t calls) {
-  return !one.loop_end && calls > 0 && 2 * one.call >= calls;
-}
-
 // Did the program leave its last iteration for what is behind the loop, and no other one came?
 bool left_its_last(const RunLog& log, uint64_t calls) {
   if (log.iterations_left == 0) return false;

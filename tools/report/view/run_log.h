@@ -172,6 +172,11 @@ inline uint64_t all_iterations(const RunLog& log) {
   return log.iterations_planned + log.iterations_on_demand + log.iterations_left;
 }
 
+// Was the iteration more than half over? `calls`: of the program in an iteration; 0: not known.
+inline bool is_half_over(const RunDivergence& one, uint64_t calls) {
+  return !one.loop_end && calls > 0 && 2 * one.call >= calls;
+}
+
 // No iteration began that any of its plans was made of: what was recorded for them is another program's, or the same
 // one's with other sizes.
 bool never_began(const RunLog& log);

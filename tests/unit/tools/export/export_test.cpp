@@ -194,6 +194,30 @@ TEST(Csv, WhatIsNotKnownOfAnIterationOnDemandIsEmpty) {
   EXPECT_EQ(to_perfetto(inputs).value().find("stall_ns"), to_perfetto(inputs).value().rfind("stall_ns"));
 }
 
+// Two were over before the calls were seen to repeat, and the last one was left halfway: 2 of 6 planned, as page and
+// summary say.
+TEST(Csv, IterationsThatWereNotTimedHaveRowsToo) {
+  const report::RunLog log = report::parse_run_log(R"({"kind":"repeats","calls":740,"iterations":2}
+{"kind":"plan","index":0,"calls":740}
+{"kind":"iteration","index":2,"mode":"on_demand","wall_ns":655,"calls":740}
+{"kind":"iteration","index":3,"mode":"planned","wall_ns":600}
+{"kind":"iteration","index":4,"mode":"planned","wall_ns":610}
+{"kind":"divergence","iteration":5,"call":628,"expected":"a","got":"b"}
+{"kind":"end","iterations_planned":2,"iterations_on_demand":3,"iterations_unfinished":1,"divergences":1})");
+  const report::Inputs inputs{nullptr, nullptr, &log};
+  const auto run = lines(to_csv(inputs).value());
+  ASSERT_EQ(run.size(), 1 + report::all_iterations(log));
+  EXPECT_EQ(run[1], "0,on_demand,,,,,");
+  EXPECT_EQ(run[2], "1,on_demand,,,,,");
+  EXPECT_EQ(run[3], "2,on_demand,655,,,,");
+  EXPECT_EQ(run[5], "4,planned,610,0,0,0,0");
+  EXPECT_EQ(run[6], "5,unfinished,,,,,");
+  const Json json = Json::parse(to_json(inputs, "").value()).at("run").at("iterations");
+  ASSERT_EQ(json.size(), 6u);
+  EXPECT_TRUE(json.at(0).at("wall_ns").is_null());
+  EXPECT_EQ(json.at(5).at("mode"), "unfinished");
+}
+
 // A line each, those first that cost most: as the table of the page.
 TEST(Csv, TensorsThatCostMostComeFirst) {
   const Sample sample;
