@@ -23,7 +23,7 @@ double ratio(uint64_t a, uint64_t b) { return b == 0 ? 0 : static_cast<double>(a
 std::string before_words(uint64_t after, uint64_t before, bool tensors_alone) {
   if (tensors_alone && after <= before) return fmt::format("for tensors of {}", format_bytes(before));
   if (after > before) return fmt::format("for tensors of {}, in whole chunks", format_bytes(before));
-  return fmt::format("was {} ({})", format_bytes(before), whole_percent(after, before));
+  return fmt::format("was {} ({})", format_bytes(before), percent_that_holds(after, before));
 }
 
 // Where there was a run, only what it did is shown, never what was predicted.

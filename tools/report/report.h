@@ -143,9 +143,9 @@ std::optional<uint64_t> measured_gaps(const Inputs& inputs);
 uint64_t left_of_planned_copies(const Inputs& inputs);
 // "0.4 %"; only what is 0 is shown as that.
 std::string small_percent(double share);
-// "63 %", of 62.5 on; nothing of nothing is 0.
+// Of times: "63 %", of 62.5 on; nothing of nothing is 0.
 std::string whole_percent(uint64_t part, uint64_t whole);
-// "46 %", of 45.1 on: the least one that, typed as a budget, is no less than the part.
+// Of memory: "46 %", of 45.1 on: the least one that, typed as a budget, is no less than the part.
 std::string percent_that_holds(uint64_t part, uint64_t whole);
 // What a plan takes of the device, as its report and `reprise plan` say it.
 uint64_t planned_peak(const plan::Plan& plan);

@@ -18,7 +18,8 @@ std::string memory(uint64_t bytes, const Facts& facts) {
   const uint64_t before = facts.peak_before;
   if (before == 0 || bytes >= before) return format_bytes(bytes);
   if (facts.tensors_alone) return peak_words(bytes, before, true);
-  return fmt::format("{} instead of {} ({})", format_bytes(bytes), format_bytes(before), whole_percent(bytes, before));
+  return fmt::format("{} instead of {} ({})", format_bytes(bytes), format_bytes(before),
+                     percent_that_holds(bytes, before));
 }
 
 std::string waiting(const RunLog& log) {

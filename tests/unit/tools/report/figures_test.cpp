@@ -86,18 +86,22 @@ TEST(Figures, APlanIsCalledLowerWhereItIs) {
   EXPECT_NE(about().find("in whole chunks"), std::string::npos) << about();
 }
 
-// In the verdict and in the card.
-TEST(Figures, APercentageIsRoundedOneWay) {
-  EXPECT_EQ(whole_percent(5, 8), "63 %");
+// In the verdict, in the card, and beside the same bytes as a budget: that one is typed, so it must be enough.
+TEST(Figures, APercentageOfThePeakIsRoundedOneWay) {
   Sample sample;
-  sample.log.peak_device_bytes = 5 << 20;
+  sample.log.peak_device_bytes = 32 << 20;
   sample.log.outside_bytes = 0;
-  sample.log.peak_footprint_bytes = 8 << 20;
-  const Inputs inputs = sample.inputs();
+  sample.log.budget_bytes = 33 << 20;
+  sample.log.peak_footprint_bytes = 56 << 20;
+  Inputs inputs = sample.inputs();
+  inputs.curve.policy = "lru";
+  inputs.curve.peak_bytes = 56 << 20;
+  inputs.curve.points = {{32 << 20, 100, 0}};
+  EXPECT_EQ(budget_curve_section(inputs).at("points").at(0).at(3), "58 %");
   const std::string text =
       verdict_section(inputs).at("text").get<std::string>() + text_of_cards(headline_section(inputs));
-  EXPECT_NE(text.find("instead of 8.0 MiB (63 %)"), std::string::npos) << text;
-  EXPECT_NE(text.find("was 8.0 MiB (63 %)"), std::string::npos) << text;
+  EXPECT_NE(text.find("instead of 56.0 MiB (58 %)"), std::string::npos) << text;
+  EXPECT_NE(text.find("was 56.0 MiB (58 %)"), std::string::npos) << text;
 }
 
 // What a device takes for them is more: only the end of a log, a trace or a plan says how much.
