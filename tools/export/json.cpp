@@ -5,6 +5,7 @@
 #include "analyzer/plan/names.h"
 #include "preload/base/run_log_keys.h"
 #include "preload/trace/names.h"
+#include "tools/cli/files.h"
 #include "tools/export/export.h"
 #include "tools/report/view/every_iteration.h"
 #include "tools/report/view/timeline.h"
@@ -296,6 +297,13 @@ Json iteration_json(const report::ListedIteration& row) {
           {key::vmm_calls.name, known(counted, it.vmm_calls)}};
 }
 
+// A file that the planner wrote while the program ran goes with the run, unless it is kept.
+std::string plan_of(const report::RunLog& log) {
+  if (!log.kept_plan.empty()) return log.kept_plan;
+  if (log.plan_count == 0 || log.mode == "replay" || tools::file_size(log.plan_path) > 0) return log.plan_path;
+  return "made during the run";
+}
+
 // Keys of the log keep their names.
 Json run_json(const report::RunLog& log) {
   namespace start = run_log::start;
@@ -306,7 +314,7 @@ Json run_json(const report::RunLog& log) {
                {start::mode.name, log.mode},
                {start::safety.name, log.safety},
                {start::chunk_bytes.name, log.chunk_bytes},
-               {"plan", log.plan_path},
+               {"plan", plan_of(log)},
                {"policy", log.policy},
                {start::budget_bytes.name, log.budget_bytes},
                {end::iterations_planned.name, log.iterations_planned},

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <fstream>
 #include <map>
 #include <set>
@@ -315,6 +316,27 @@ TEST(Dot, AWindowHasItsVerticesAndTheEdgesBetweenThem) {
   const std::string trace = to_dot({&sample.trace}, {1, 3}).value();
   EXPECT_EQ(trace.find("s4"), std::string::npos) << trace;
   EXPECT_NE(trace.find("s5 [label"), std::string::npos) << trace;
+}
+
+// The file that the planner wrote while the program ran goes with the run, unless it is kept.
+TEST(JsonExport, APlanThatIsGoneIsNotNamedAsAFile) {
+  Sample sample;
+  const auto plan = [&] { return Json::parse(to_json({nullptr, nullptr, &sample.log}, "").value())["run"]["plan"]; };
+  sample.log.plan_path = testing::TempDir() + "reprise-none/program.trace.plan";
+  EXPECT_EQ(plan(), "made during the run");
+  sample.log.kept_plan = "/home/a/kept.plan";
+  EXPECT_EQ(plan(), "/home/a/kept.plan");
+  sample.log.kept_plan.clear();
+  sample.log.mode = "replay";
+  EXPECT_EQ(plan(), sample.log.plan_path) << "the user's own";
+  sample.log.mode = "run";
+  sample.log.plan_path = testing::TempDir() + "reprise-kept.plan";
+  std::ofstream(sample.log.plan_path) << "kept";
+  EXPECT_EQ(plan(), sample.log.plan_path) << "REPRISE_KEEP";
+  std::remove(sample.log.plan_path.c_str());
+  sample.log.plan_count = 0;
+  sample.log.plan_path.clear();
+  EXPECT_EQ(plan(), "");
 }
 
 TEST(JsonExport, HoldsEveryEventAndVertex) {
