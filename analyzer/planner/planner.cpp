@@ -35,21 +35,17 @@ Result<uint64_t> budget_of(const Workload& workload, const PlanOptions& options)
 }
 
 Status infeasible(const Workload& workload, uint64_t budget) {
-  const std::string why = least_budget_because(workload);
   const uint64_t least = least_budget(workload);
-  if (least < workload.minimum_bytes) {
-    // A plan keeps small tensors apart, which costs more here than moving the others gains.
-    return {StatusCode::infeasible,
-            fmt::format("a budget of {} is too small: {}, so a plan takes more than the program does without one, and "
-                        "at least {} are needed; give that much, and nothing has to move",
-                        bytes_text(budget), why, bytes_text(least))};
-  }
   const uint64_t small = workload.reserved_bytes - workload.held_bytes;
-  const char* const help = small > workload.largest.chunks * workload.graph.chunk_bytes
-                               ? "give that much; in a larger model or batch more tensors are large enough to leave"
-                               : "give that much, or make the program's batch smaller";
-  return {StatusCode::infeasible, fmt::format("a budget of {} is too small: {}, so at least {} are needed; {}",
-                                              bytes_text(budget), why, bytes_text(least), help)};
+  const char* help = "give that much, or make the program's batch smaller";
+  if (least < workload.minimum_bytes) {
+    help = "give that much, and nothing has to move";
+  } else if (small > workload.largest.chunks * workload.graph.chunk_bytes) {
+    help = "give that much; in a larger model or batch more tensors are large enough to leave";
+  }
+  return {StatusCode::infeasible,
+          fmt::format("a budget of {} is too small: {}, so at least {} are needed; {}", bytes_text(budget),
+                      least_budget_because(workload), bytes_text(least), help)};
 }
 
 // The program fits, its plan would not.
@@ -223,6 +219,11 @@ std::string least_budget_because(const Workload& workload) {
   if (workload.held_bytes != 0) {
     why +=
         fmt::format("{}the program holds {} around them", why.empty() ? "" : " and ", bytes_text(workload.held_bytes));
+  }
+  // A plan keeps small tensors apart, which may cost more than moving the others gains.
+  if (const uint64_t least = least_budget(workload); least < workload.minimum_bytes) {
+    why += fmt::format(": a plan takes {}, the program without one {}", bytes_text(workload.minimum_bytes),
+                       bytes_text(least));
   }
   return why;
 }

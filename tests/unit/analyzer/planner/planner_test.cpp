@@ -156,6 +156,10 @@ TEST(Planner, NamesNoBudgetAboveWhatTheProgramTakes) {
       EXPECT_EQ(least, workload.peak_bytes);
       EXPECT_EQ(plan.value().offload_bytes + plan.value().reload_bytes, 0u);
       EXPECT_NE(said.find("give that much, and nothing has to move"), std::string::npos) << said;
+      // What is kept is more than what is needed: both figures are named, with what each is of.
+      EXPECT_NE(said.find(": a plan takes " + std::to_string(workload.minimum_bytes) + " bytes"), std::string::npos)
+          << said;
+      EXPECT_NE(said.find("the program without one " + std::to_string(least) + " bytes"), std::string::npos) << said;
       options.budget_bytes = least;
       const std::string fits = make_plan(workload, options).status().message();
       EXPECT_NE(fits.find("nothing has to move, and nothing is planned"), std::string::npos) << fits;
