@@ -131,7 +131,7 @@ void Dispatcher::follow_budget() noexcept {
     shared_.counters.graphs_in_outside.store(measured_at_graph_bytes_, std::memory_order_relaxed);
     measured_at_bytes_ = existing;
     shared_.room.set(figures_of(memory_.outside));
-    raise_peak(shared_);
+    raise_peak(shared_, existing);
   }
   uint64_t limit = chunk_limit(rule_, shared_.chunk_bytes, memory_.outside.bytes(),
                                peak_beside_outside(shared_, peak_footprint_), pager_.largest_working_set());
@@ -150,13 +150,13 @@ void Dispatcher::rise_with_working_set(void* self, uint64_t) noexcept {
 
 void Dispatcher::record_memory() noexcept {
   const uint64_t bytes = memory_.chunks.bytes();
+  raise_peak(shared_, memory_.chunks.take_recent_peak());
   if (bytes == recorded_bytes_) return;
   recorded_bytes_ = bytes;
   shared_.counters.device_bytes.store(bytes, std::memory_order_relaxed);
   // There may have been other memory before, of a context that has ended.
   const uint64_t peak = shared_.counters.peak_device_bytes.load(std::memory_order_relaxed);
   shared_.counters.peak_device_bytes.store(std::max(peak, memory_.chunks.peak_bytes()), std::memory_order_relaxed);
-  raise_peak(shared_);
   if (!shared_.run_log.enabled()) return;
   RunLogLine line(run_log::memory::line);
   line.add(run_log::memory::time_ns, RunLogWriter::now_ns())

@@ -222,8 +222,7 @@ void Enforcer::write_end() noexcept {
   const uint64_t budget = known_budget({config_.budget.bytes, config_.budget.fraction}, peak_of_program(shared_), 0);
   // Its own physical chunks and what the program holds around them: only a percentage of an unknown peak can be passed,
   // and any budget by graphs.
-  const uint64_t peak =
-      of_graphs != 0 ? std::max(counters.peak_used_bytes.load(), outside) : counters.peak_device_bytes.load() + outside;
+  const uint64_t peak = peak_used(shared_);
   shared_.run_log.keep_warnings(false);  // the lines below say the same
   const bool told = counters.shortages.load() != 0 || refused_.load() || is_sticky(shared_.faults.peek());
   if (!told && of_graphs != 0 && peak > budget) {
@@ -259,6 +258,7 @@ void Enforcer::write_end() noexcept {
       .add(run_log::end::plans, plans_taken_)
       .add(run_log::end::peak_device_bytes, counters.peak_device_bytes.load())
       .add(run_log::end::outside_bytes, outside)
+      .add(run_log::end::peak_used_bytes, peak)
       .add(run_log::end::peak_requested_bytes, counters.peak_requested_bytes.load())
       .add(run_log::end::peak_footprint_bytes, counters.peak_footprint_bytes.load())
       .add(run_log::end::budget_bytes, budget)
@@ -274,9 +274,7 @@ void Enforcer::write_end() noexcept {
       .add(run_log::end::buffers_with_addresses, look_counters.tables.load())
       .add(run_log::end::buffers_not_scanned, look_counters.not_scanned.load());
   if (of_graphs != 0) {
-    line.add(run_log::end::graph_bytes, of_graphs)
-        .add(run_log::end::peak_used_bytes, peak)
-        .add(run_log::end::peak_program_bytes, peak_of_program(shared_));
+    line.add(run_log::end::graph_bytes, of_graphs).add(run_log::end::peak_program_bytes, peak_of_program(shared_));
   }
   shared_.run_log.write(line);
   shared_.run_log.flush();

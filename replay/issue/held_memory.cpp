@@ -28,7 +28,7 @@ void look_at_graphs(Shared& shared) noexcept {
   const uint64_t before = shared.graphs.bytes();
   shared.graphs.look(shared.device);
   if (shared.graphs.bytes() <= before) return;
-  raise_peak(shared);
+  raise_peak(shared, shared.counters.device_bytes.load(std::memory_order_relaxed));
   raise_peak_with_graphs(shared);
 }
 
@@ -50,10 +50,18 @@ uint64_t peak_of_program(const Shared& shared) noexcept {
   return of_tensors + outside_without_graphs(counters);
 }
 
-void raise_peak(Shared& shared) noexcept {
+void raise_peak(Shared& shared, uint64_t chunk_bytes) noexcept {
   Counters& counters = shared.counters;
-  raise(counters.peak_used_bytes, counters.device_bytes.load(std::memory_order_relaxed) +
-                                      outside_without_graphs(counters) + shared.graphs.bytes());
+  raise(counters.peak_used_bytes, chunk_bytes + outside_without_graphs(counters) + shared.graphs.bytes());
+}
+
+// What was taken for the program's own for a while, and was another one's, is in the peak and no longer in what is
+// held.
+uint64_t peak_used(const Shared& shared) noexcept {
+  const uint64_t outside = outside_at_most(shared);
+  const uint64_t at_once = shared.counters.peak_used_bytes.load(std::memory_order_relaxed);
+  if (shared.graphs.most_bytes() != 0) return std::max(at_once, outside);
+  return std::min(at_once, shared.counters.peak_device_bytes.load(std::memory_order_relaxed) + outside);
 }
 
 uint64_t outside_at_most(const Shared& shared) noexcept {

@@ -19,8 +19,11 @@ uint64_t peak_beside_outside(const Shared& shared, uint64_t peak_footprint) noex
 // The most that the program would take of the device without us.
 uint64_t peak_of_program(const Shared& shared) noexcept;
 
-// Our chunks and what is held around them are this much now: is it the most so far?
-void raise_peak(Shared& shared) noexcept;
+// Our chunks are this much, beside what is held around them now: is it the most so far?
+void raise_peak(Shared& shared, uint64_t chunk_bytes) noexcept;
+
+// The most that was used of the device, chunks and what is held around them, as far as that was seen at once.
+uint64_t peak_used(const Shared& shared) noexcept;
 
 // The most that was held around Reprise: what it was when the driver was asked last, with what graphs held at most.
 uint64_t outside_at_most(const Shared& shared) noexcept;

@@ -1,5 +1,7 @@
 #include "replay/memory/chunks.h"
 
+#include <algorithm>
+
 #include "preload/driver/driver.h"
 
 namespace reprise::replay {
@@ -33,6 +35,7 @@ ChunkIndex ChunkPool::create(CUresult* error) noexcept {
   ++existing_;
   const uint64_t bytes = existing_ * chunk_bytes_;
   bytes_.store(bytes, std::memory_order_relaxed);
+  recent_peak_bytes_ = std::max(recent_peak_bytes_, bytes);
   if (bytes > peak_bytes_.load(std::memory_order_relaxed)) peak_bytes_.store(bytes, std::memory_order_relaxed);
   return index;
 }

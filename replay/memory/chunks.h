@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <utility>
 #include <vector>
 
 #include "replay/memory/uses.h"
@@ -61,6 +62,8 @@ class ChunkPool {
   // Bytes of device memory that exist now and at most; readable from any thread.
   uint64_t bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
   uint64_t peak_bytes() const noexcept { return peak_bytes_.load(std::memory_order_relaxed); }
+  // The most since this was asked last.
+  uint64_t take_recent_peak() noexcept { return std::exchange(recent_peak_bytes_, bytes()); }
 
   // Releases all handles. Nothing may be mapped any more.
   void close() noexcept;
@@ -76,6 +79,7 @@ class ChunkPool {
   std::vector<ChunkIndex> dead_;  // indices without a handle
   std::atomic<uint64_t> bytes_{0};
   std::atomic<uint64_t> peak_bytes_{0};
+  uint64_t recent_peak_bytes_ = 0;
 };
 
 }  // namespace reprise::replay

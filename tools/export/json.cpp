@@ -321,6 +321,8 @@ Json run_json(const report::RunLog& log) {
                {end::iterations_on_demand.name, log.iterations_on_demand},
                {end::divergences.name, log.divergence_count},
                {end::peak_device_bytes.name, log.peak_device_bytes},
+               {end::outside_bytes.name, log.outside_bytes},
+               {end::peak_used_bytes.name, report::peak_of_run(log)},
                {end::peak_requested_bytes.name, log.peak_requested_bytes},
                {end::vmm_calls.name, log.vmm_calls},
                {"ended", log.ended},

@@ -270,6 +270,24 @@ TEST(PassiveTest, AFullHostTierMakesTheAllocationFail) {
   EXPECT_EQ(enough.output, run_plain(script).output);
 }
 
+// Tensors come first, then they leave for code that the driver loads: the most of each was not there at one time.
+TEST(PassiveTest, APeakIsOfWhatWasThereAtOnce) {
+  std::string script;
+  for (const char* name : {"a", "b", "c", "d"}) {
+    script += std::string("alloc ") + name + " 524288\nh2d 0 " + name + " 7 pageable sync\n";
+  }
+  for (const char* name : {"a", "b", "c", "d"}) script += std::string("free ") + name + "\n";
+  script += "alloc s 65536\n";
+  for (int module = 0; module < 4; ++module) script += "load\nkernel 0 one s\ncsync\n";
+  const Outcome managed = run_managed(script, std::to_string(64 * kChunk), {{"REPRISE_SIM_CODE", "768KiB"}});
+  const std::string end = lines_of_kind(managed.run_log, "end").at(0);
+  const uint64_t code = 12 * kChunk;
+  EXPECT_EQ(number_in(end, "outside_bytes"), 4 * code);
+  const uint64_t used = number_in(end, "peak_used_bytes");
+  EXPECT_LT(used, number_in(end, "peak_device_bytes") + number_in(end, "outside_bytes"));
+  EXPECT_EQ(used + code, managed.peak_bytes) << "as the device has counted, with Reprise's own kernels: " << end;
+}
+
 TEST(PassiveTest, TheVirtualDeviceIsTheBudgetAndTheHostTier) {
   const Outcome managed = run_managed("info\nalloc a 1000000\ninfo\n", "8MiB", {{"REPRISE_HOST_MEMORY", "16MiB"}});
   const std::string total = std::to_string(24 << 20);

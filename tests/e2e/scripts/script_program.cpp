@@ -9,6 +9,7 @@
 //   host STREAM              inject FUNCTION NTH RESULT        info      sleep MILLISECONDS
 //   put STREAM T OFFSET VALUE (cuStreamWriteValue32)   wait_value STREAM T VALUE (cuStreamWaitValue32, greater or
 //   equal) ask T (what the driver says of it)   ipc T                 capture STREAM   endcapture STREAM (thrown away)
+//   load (the kernels once more: what is launched behind it is of a module of its own)
 //   loop N ... end           loops do not nest
 //
 // Streams: 0 legacy, 1 per thread, 2 and 3 blocking, 4 and 5 non-blocking.
@@ -57,13 +58,9 @@ class Program {
  public:
   bool start() {
     CUdevice device = 0;
-    CUmodule module = nullptr;
     if (cuInit(0) != CUDA_SUCCESS || cuDeviceGet(&device, 0) != CUDA_SUCCESS) return false;
     if (cuDevicePrimaryCtxRetain(&context_, device) != CUDA_SUCCESS) return false;
-    if (cuCtxSetCurrent(context_) != CUDA_SUCCESS || cuModuleLoadData(&module, kKernels) != CUDA_SUCCESS) return false;
-    for (const char* name : {"one", "two", "three", "four"}) {
-      if (cuModuleGetFunction(&kernels_[name], module, name) != CUDA_SUCCESS) return false;
-    }
+    if (cuCtxSetCurrent(context_) != CUDA_SUCCESS || !load()) return false;
     streams_ = {CU_STREAM_LEGACY, CU_STREAM_PER_THREAD};
     for (const unsigned flags :
          {CU_STREAM_DEFAULT, CU_STREAM_DEFAULT, CU_STREAM_NON_BLOCKING, CU_STREAM_NON_BLOCKING}) {
@@ -91,6 +88,7 @@ class Program {
     if (verb == "ask" || verb == "ipc") return ask(verb, words);
     if (verb == "capture" || verb == "endcapture") return capture(verb, words);
     if (verb == "sleep") return rest(words);
+    if (verb == "load") return say(load() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_IMAGE, verb);
     order(verb, words);
   }
 
@@ -107,6 +105,15 @@ class Program {
   }
 
  private:
+  bool load() {
+    CUmodule module = nullptr;
+    if (cuModuleLoadData(&module, kKernels) != CUDA_SUCCESS) return false;
+    for (const char* name : {"one", "two", "three", "four"}) {
+      if (cuModuleGetFunction(&kernels_[name], module, name) != CUDA_SUCCESS) return false;
+    }
+    return true;
+  }
+
   CUstream stream(std::istringstream& words) {
     size_t index = 0;
     words >> index;

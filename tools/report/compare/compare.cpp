@@ -80,8 +80,7 @@ Json verdict_of_times_of(const RunLog& before, const RunLog& after, const Figure
   if (first == 0 || second == 0) {
     return {{"tone", "note"}, {"text", "The logs do not say enough to compare times: was one of the runs killed?"}};
   }
-  Json verdict =
-      verdict_of_times(what, than, first, second, memory_words(before.peak_device_bytes, after.peak_device_bytes));
+  Json verdict = verdict_of_times(what, than, first, second, memory_words(peak_of_run(before), peak_of_run(after)));
   if (planned) say_computing(computing_of(before), computing_of(after), verdict.at("tone") != "note", verdict);
   return verdict;
 }
@@ -177,7 +176,7 @@ Json compare_data(const ComparedRun& before, const ComparedRun& after) {
   if (a.arguments && b.arguments) rows.push_back(text_row("Arguments", *a.arguments, *b.arguments));
   if (!failures(a, b).empty()) rows.push_back(text_row("Ended", end_of(a), end_of(b)));
   rows.push_back(chosen_row("Budget", a.budget_bytes, b.budget_bytes, Unit::bytes));
-  of_iterations(figure_row("Peak device memory", a.peak_device_bytes, b.peak_device_bytes, Unit::bytes));
+  of_iterations(figure_row("Peak device memory", peak_of_run(a), peak_of_run(b), Unit::bytes));
   if (!a.iteration_hashes.empty() || !b.iteration_hashes.empty()) {
     rows.push_back(text_row("Planned iteration, by its hash", iteration_of(a), iteration_of(b)));
   }

@@ -37,6 +37,15 @@ TEST_F(Compare, AFasterRunInLessMemoryIsBetter) {
   EXPECT_EQ(row_of(data, "Moved, per planned iteration").at("change"), "the same");
 }
 
+// As the page of each run has it: with what the program holds around Reprise.
+TEST_F(Compare, APeakIsThatOfThePages) {
+  before_.peak_used_bytes = before_.peak_device_bytes + (1 << 20);
+  after_.outside_bytes = 3 << 20;
+  EXPECT_EQ(row_of(data(), "Peak device memory").at("before"), "10.0 MiB");
+  EXPECT_EQ(row_of(data(), "Peak device memory").at("after"), "12.0 MiB");
+  EXPECT_NE(compare_summary(data()).find("in 2.0 MiB more memory"), std::string::npos) << compare_summary(data());
+}
+
 // That nothing was waited for, or moved, is a figure.
 TEST_F(Compare, NoWaitingIsShownAsNone) {
   for (RunIteration& it : after_.iterations) it.stall_ns = it.offload_bytes = it.reload_bytes = 0;
