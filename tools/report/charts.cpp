@@ -34,7 +34,7 @@ Json flat(const Curve& curve) {
   return points;
 }
 
-Json line(const char* name, const char* style, const Curve& curve) {
+Json line(const std::string& name, const char* style, const Curve& curve) {
   return {{"name", name}, {"style", style}, {"peak", highest(curve)}, {"points", flat(curve)}};
 }
 
@@ -196,7 +196,12 @@ Json run_memory_section(const Inputs& inputs) {
   if (ran) {
     const Curve device = since_first(*inputs.log, run.device);
     span = std::max(span, device.back().first);
-    lines.push_back(line("On the device", "actual", device));
+    const uint64_t outside = inputs.log->outside_bytes;
+    const std::string name = outside == 0
+                                 ? "On the device"
+                                 : fmt::format("On the device, beside {} that the program holds around Reprise",
+                                               tools::format_bytes(outside));
+    lines.push_back(line(name, "actual", device));
   }
   Json levels = Json::array();
   if (ran && inputs.log->peak_requested_bytes > highest(requested)) {

@@ -308,6 +308,9 @@ report::Inputs LoadedFiles::examined() {
   if (trace) {
     analyzer::PlanOptions options = options_for(plan ? &*plan : nullptr);
     if (log) plan::read_safety(log->safety.c_str(), &options.safety);
+    // What the driver holds for the program may grow behind the recording: the run's end has the last word. What graphs
+    // hold, that has the most of, may not be there when all else is.
+    if (log && log->ended && log->graph_bytes == 0 && made_by(*log)) options.held_bytes = log->outside_bytes;
     result.peak_bytes = analyzer::peak_of(*trace, options);
     Result<analyzer::Workload> workload = report::workload_of(*trace, options, plan ? &*plan : nullptr);
     if (workload.ok()) {

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <sstream>
 #include <string>
@@ -96,6 +97,30 @@ TEST_F(OddPrograms, ATableOfTheRunHasAsManyRowsAsThePageCounts) {
   EXPECT_EQ(card(data, "Iterations").find(std::to_string(rows["planned"]) + " of " + std::to_string(all) + " planned"),
             0u)
       << card(data, "Iterations") << table.out;
+}
+
+// What the driver holds for the program may grow when its recording is over, and the end of the run knows it: all
+// percentages of a page are of one peak.
+TEST_F(OddPrograms, APageHasOnePeakOfTheProgram) {
+  page_of_run(small_trainer(10), "60%");
+  EXPECT_EQ(outcome_.exit_code, 0) << outcome_.err;
+  const json end = lines_of(read_run_log(file("r.run")), "end").at(0);
+  const uint64_t footprint = end["peak_footprint_bytes"];
+  std::string log = read_file(file("r.run"));
+  constexpr uint64_t kGrown = 65536;
+  for (const char* key : {"outside_bytes", "peak_used_bytes"}) {
+    const std::string before = "\"" + std::string(key) + "\":" + end[key].dump();
+    ASSERT_NE(log.find(before), std::string::npos) << log;
+    log.replace(log.find(before), before.size(),
+                "\"" + std::string(key) + "\":" + std::to_string(end[key].get<uint64_t>() + kGrown));
+  }
+  std::ofstream(file("r.run")) << log;
+  const Outcome reported = reprise({"report", file("r.trace"), file("r.run"), "--json", "-o", file("a.json")});
+  EXPECT_EQ(reported.exit_code, 0) << reported.err;
+  const json data = json::parse(read_file(file("a.json")));
+  EXPECT_EQ(data["budget_curve"]["peak"], footprint + kGrown) << data["budget_curve"];
+  EXPECT_EQ(data["run_memory"]["lines"][1]["name"],
+            "On the device, beside 64.0 KiB that the program holds around Reprise");
 }
 
 TEST_F(OddPrograms, OneIterationOnlyIsNothingToPlan) {
