@@ -224,7 +224,9 @@ class Placer {
       const std::span<const uint32_t> stays = stays_of_[tensor];
       for (size_t i = 0; i < stays.size(); ++i) {
         const uint32_t before = schedule_.stays[stays[(i + stays.size() - 1) % stays.size()]].placement;
-        if (schedule_.stays[stays[i]].placement != before) ++layout_.remap_count;
+        if (schedule_.stays[stays[i]].placement == before) continue;
+        ++layout_.remap_count;
+        layout_.remapped_chunks += graph_.tensors[tensor].chunk_count;
       }
     }
   }

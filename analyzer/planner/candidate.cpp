@@ -1,6 +1,5 @@
 #include "analyzer/planner/candidate.h"
 
-#include <tuple>
 #include <utility>
 
 namespace reprise::analyzer {
@@ -48,14 +47,14 @@ std::optional<PlanCandidate> make_candidate(const TaskGraph& tasks, const Machin
   candidate.layout = std::move(*layout);
   candidate.graph = build_mem_graph(tasks, candidate.schedule, candidate.layout);
   candidate.prediction = simulate(tasks, candidate.graph, machine, {});
+  // Where each transfer maps, it is as well mapped elsewhere.
+  if (!tasks.transfers_map) candidate.remaps_ns = machine.remap_ns_per_chunk * candidate.layout.remapped_chunks;
   return candidate;
 }
 
-bool is_better(const PlanCandidate& a, const PlanCandidate& b, const Machine& machine) {
-  const auto rank = [&](const PlanCandidate& c) {
-    // What mapping costs is in the prediction.
-    return std::tuple(c.prediction.iteration_ns, c.layout.remap_count > 0 && machine.remap_ns_per_chunk > 0,
-                      c.schedule.offload_bytes + c.schedule.reload_bytes);
+bool is_better(const PlanCandidate& a, const PlanCandidate& b) {
+  const auto rank = [](const PlanCandidate& c) {
+    return std::pair(c.prediction.iteration_ns + c.remaps_ns, c.schedule.offload_bytes + c.schedule.reload_bytes);
   };
   return rank(a) < rank(b);
 }

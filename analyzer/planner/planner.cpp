@@ -168,7 +168,7 @@ class Contest {
       const PlanCandidate* other = entrants_[i].portfolio->best();
       const PlanCandidate* best = winner()->best();
       if (other == nullptr || i == best_) continue;
-      if (best == nullptr || is_better(*other, *best, entrants_[i].workload->machine)) best_ = i;
+      if (best == nullptr || is_better(*other, *best)) best_ = i;
     }
   }
 

@@ -52,7 +52,8 @@ void Portfolio::run(const std::vector<const Policy*>& policies, bool searches) {
   place_by_prediction();
 }
 
-// With all chunks, and, where the schedule that is found has no placement, with a few to spare.
+// With all chunks, and, where the schedule that is found has no homes for all, with a few to spare: until what is found
+// is no faster, placed as well as can be, than the best plan.
 void Portfolio::search() {
   if (!workload_.device_subgraphs.empty() || !best_ || workload_.graph.op_count > kMostSearched) return;
   for (const double fraction : kSearchedFractions) {
@@ -61,7 +62,7 @@ void Portfolio::search() {
   }
 }
 
-// True: the schedule that was found has a placement, or nothing was found.
+// True: there is nothing to be gained from fewer chunks.
 bool Portfolio::search(uint64_t capacity) {
   const TaskGraph& graph = workload_.graph;
   const Machine& machine = workload_.machine;
@@ -69,19 +70,26 @@ bool Portfolio::search(uint64_t capacity) {
   std::vector<Schedule> starts;
   for (const Policy* policy : searched_policies()) starts.push_back(policy->schedule({graph, machine, capacity, true}));
   std::optional<RetimedSchedule> found = search_stalls(graph, machine, starts, capacity, plays);
-  if (!found) return true;
+  if (!found || found->iteration_ns >= best_->prediction.iteration_ns) return true;
   Scheduled scheduled{std::move(found->schedule), {}};
   scheduled.tiers = assign_tiers(graph, machine, scheduled.schedule);
+  // What finds no home may lie elsewhere each time, where mapping takes less than the transfers that it spares.
   Recipe recipe{&reprise_policy(), capacity, chunks_, PlacementMode::homes, kOrders[0], true};
+  const bool free_remaps = machine.remap_ns_per_chunk == 0;
+  if (!free_remaps && try_orders(recipe, scheduled)) return true;
   bool placed = false;
-  for (const HomeOrder order : kOrders) {
-    if (machine.remap_ns_per_chunk == 0) break;
-    recipe.order = order;
+  for (const PlacementMode mode : {PlacementMode::homes_then_stays, PlacementMode::by_begin}) {
+    recipe.mode = mode;
     placed = try_recipe(recipe, scheduled) || placed;
   }
-  for (const PlacementMode mode : {PlacementMode::homes_then_stays, PlacementMode::by_begin}) {
-    if (machine.remap_ns_per_chunk != 0) break;
-    recipe.mode = mode;
+  return placed && free_remaps;
+}
+
+bool Portfolio::try_orders(Recipe& recipe, const Scheduled& scheduled) {
+  if (recipe.mode == PlacementMode::by_begin) return try_recipe(recipe, scheduled);  // chooses no homes
+  bool placed = false;
+  for (const HomeOrder order : kOrders) {
+    recipe.order = order;
     placed = try_recipe(recipe, scheduled) || placed;
   }
   return placed;
@@ -90,24 +98,28 @@ bool Portfolio::search(uint64_t capacity) {
 // Homes were chosen as if nothing had to be waited for. With the times of the best plan they may be better, and its
 // times may be other ones then.
 void Portfolio::place_by_prediction() {
-  for (uint32_t round = 0; round < kPlacements && best_ && !is_ideal(); ++round) {
-    if (workload_.graph.op_count > kMostSearched || best_->recipe.mode != PlacementMode::homes) return;
-    Recipe recipe = best_->recipe;
-    recipe.start_ns = start_times(workload_.graph, *best_);
-    const uint64_t before = best_->prediction.iteration_ns;
-    for (const HomeOrder order : kOrders) {
-      recipe.order = order;
-      try_recipe(recipe, {best_->schedule, best_->tiers});
-    }
-    if (best_->prediction.iteration_ns == before) return;
+  if (workload_.graph.op_count > kMostSearched) return;
+  place_by_prediction(best_);
+  place_by_prediction(homes_);
+}
+
+void Portfolio::place_by_prediction(std::optional<PlanCandidate>& one) {
+  for (uint32_t round = 0; round < kPlacements && one && !is_ideal(); ++round) {
+    Recipe recipe = one->recipe;
+    recipe.start_ns = start_times(workload_.graph, *one);
+    const uint64_t before = one->prediction.iteration_ns;
+    try_orders(recipe, {one->schedule, one->tiers});
+    if (!one || one->prediction.iteration_ns == before) return;
   }
 }
 
 void Portfolio::improve_homes() {
   if (!best_ || is_ideal() || !workload_.device_subgraphs.empty() || workload_.graph.op_count > kMostSearched) return;
-  if (best_->recipe.mode != PlacementMode::homes) return;
+  const bool has_homes = best_->recipe.mode == PlacementMode::homes;
+  if (!has_homes && !homes_) return;
   const auto tries = static_cast<uint32_t>(std::min<uint64_t>(kHomeOps / workload_.graph.op_count, kMostHomes));
-  count_ += search_homes(workload_.graph, workload_.machine, tries, *best_);
+  count_ += search_homes(workload_.graph, workload_.machine, tries, has_homes ? *best_ : *homes_);
+  if (!has_homes && is_better(*homes_, *best_)) best_ = std::move(homes_);
 }
 
 // The first plan that has room for everything, with homes for all or nearly all.
@@ -134,8 +146,8 @@ std::vector<const Policy*> Portfolio::quick_ones(const std::vector<const Policy*
 
 void Portfolio::add_best_of(Portfolio&& other) {
   count_ += other.count_;
-  if (!other.best_) return;
-  if (!best_ || is_better(*other.best_, *best_, workload_.machine)) best_ = std::move(other.best_);
+  if (other.best_) keep(std::move(other.best_));
+  if (other.homes_) keep(std::move(other.homes_));
 }
 
 // A policy that is asked for alone is taken as it is.
@@ -225,8 +237,20 @@ bool Portfolio::try_recipe(const Recipe& recipe, Scheduled scheduled) {
     tiers_fit_ = false;
     return false;
   }
-  if (!best_ || is_better(*candidate, *best_, workload_.machine)) best_ = std::move(candidate);
+  keep(std::move(candidate));
   return true;
+}
+
+// The best one with homes for all is kept, too: those can be improved.
+void Portfolio::keep(std::optional<PlanCandidate> candidate) {
+  const auto has_homes = [](const PlanCandidate& one) { return one.recipe.mode == PlacementMode::homes; };
+  if (!best_ || is_better(*candidate, *best_)) {
+    if (best_ && has_homes(*best_)) homes_ = std::move(best_);
+    best_ = std::move(candidate);
+    if (has_homes(*best_)) homes_.reset();
+  } else if (!has_homes(*best_) && has_homes(*candidate) && (!homes_ || is_better(*candidate, *homes_))) {
+    homes_ = std::move(candidate);
+  }
 }
 
 }  // namespace reprise::analyzer

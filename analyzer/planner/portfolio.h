@@ -39,19 +39,23 @@ class Portfolio {
   void run_in_haste(const std::vector<const Policy*>& policies);
   void search();
   bool search(uint64_t capacity);
+  bool try_orders(Recipe& recipe, const Scheduled& scheduled);  // of homes, each; true: one of them has room for all
   void place_by_prediction();
+  void place_by_prediction(std::optional<PlanCandidate>& one);
   void add_homes(const Policy& policy);
   void add_remaps(const Policy& policy);
   static std::vector<const Policy*> quick_ones(const std::vector<const Policy*>& policies);
   std::vector<const Policy*> by_promise(const std::vector<const Policy*>& policies);
   bool try_recipe(const Recipe& recipe);
   bool try_recipe(const Recipe& recipe, Scheduled scheduled);
+  void keep(std::optional<PlanCandidate> candidate);
   bool spent() const { return count_ >= most_ && best_.has_value(); }
 
   const Workload& workload_;
   uint64_t chunks_;
   uint32_t most_ = 1;  // candidates
   std::optional<PlanCandidate> best_;
+  std::optional<PlanCandidate> homes_;  // the best one with homes for all, where the best one has not
   uint32_t count_ = 0;
   bool tiers_fit_ = true;
 };

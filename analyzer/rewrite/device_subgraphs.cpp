@@ -138,6 +138,7 @@ std::optional<Layout> place_devices(const TaskGraph& graph, Schedule& schedule, 
     whole.device_chunks.push_back(layout->chunk_count);
     whole.chunk_count += layout->chunk_count;
     whole.remap_count += layout->remap_count;
+    whole.remapped_chunks += layout->remapped_chunks;
   }
   return whole;
 }
