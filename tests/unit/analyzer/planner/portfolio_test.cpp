@@ -142,6 +142,7 @@ TEST(Portfolio, WhatFindsNoHomeLiesElsewhereWhereMappingTakesLessThanItSpares) {
       const Workload workload = training_of_sizes(seed, remap_ns);
       Portfolio portfolio(workload, workload.graph.peak_chunks / 2);
       portfolio.run(reprise_members());
+      portfolio.improve_homes();
       return portfolio.take_best();
     };
     const PlanCandidate homes = best(1000 * kMs);
