@@ -50,4 +50,8 @@ function(reprise_test target)
   add_test(NAME ${target} COMMAND ${target})
   set_tests_properties(${target} PROPERTIES LABELS "${ARG_LABELS}" SKIP_RETURN_CODE 77 TIMEOUT 300
                        ENVIRONMENT "${ARG_ENVIRONMENT}")
+  # Long ones begin first where nothing ran before, so that no processor is idle in the end.
+  if("e2e" IN_LIST ARG_LABELS OR "property" IN_LIST ARG_LABELS)
+    set_tests_properties(${target} PROPERTIES COST 60)
+  endif()
 endfunction()
