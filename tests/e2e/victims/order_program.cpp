@@ -210,6 +210,7 @@ void capture_joined() {
   for (unsigned round = 0; round < 2; ++round) {
     fill(c, 3 + round, q);
     launch(made, s);
+    DO(cuStreamSynchronize(q));  // the other streams wait for nothing of it
     fill(b, 40 + round, s);
     for (const CUdeviceptr address : {a, b, c}) show("after", address, s);
   }
