@@ -77,6 +77,7 @@ CUresult Dispatcher::start(uint64_t host_cap, bool measure) noexcept {
   if (result != CUDA_SUCCESS) return result;
   memory_.lanes.watch_captures(&shared_.captures);
   shared_.chunk_bytes = chunk_bytes;
+  shared_.granularity = granularity;
   shared_.arena = cut_arena(shared_.arena_all.base, shared_.arena_all.bytes, chunk_bytes);
   shared_.addresses.open(shared_.arena, chunk_bytes);
   shared_.staging.open(kStagingBytes);

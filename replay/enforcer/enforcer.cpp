@@ -104,9 +104,11 @@ CUresult Enforcer::allocate(const AllocateCall& call, CUdeviceptr* address) noex
   observe_allocated(*address, call.size, call.sequence);
   follower_.allocated(call.allocation, *address, call.size, call.origin);
   const uint64_t footprint = follower_.footprint().bytes();
+  const uint64_t in_chunks = follower_.in_chunks().bytes();
   set_footprint(shared_, footprint);
-  if (footprint > peak_footprint_) {
-    peak_footprint_ = footprint;
+  if (footprint > peak_footprint_ || in_chunks > peak_in_chunks_) {
+    peak_footprint_ = std::max(peak_footprint_, footprint);
+    peak_in_chunks_ = std::max(peak_in_chunks_, in_chunks);
     grown();
   }
   entry->peak_footprint = peak_footprint_;
@@ -127,7 +129,7 @@ uint64_t Enforcer::limit_bytes() const noexcept {
 // All bytes that do not fit on the device need a place on the host, and one call's tensors may still be offloaded while
 // the next call's are reloaded: `moving`.
 uint64_t Enforcer::host_bytes_for(uint64_t more, uint64_t moving) const noexcept {
-  const uint64_t live = follower_.footprint().bytes() + more;
+  const uint64_t live = follower_.in_chunks().bytes() + more;
   const uint64_t limit = limit_bytes();
   return live <= limit ? 0 : std::min(live, live - limit + moving);
 }
@@ -188,7 +190,7 @@ CUresult Enforcer::refuse(const AllocateCall& call) noexcept {
   log_line(LogLevel::warn,
            "an allocation of %llu bytes needs %llu bytes in all; there are %llu on the device and at most %llu in host "
            "memory: allow more of it (--host-memory, REPRISE_HOST_MEMORY), or a larger budget",
-           number(call.size), number(follower_.footprint().bytes() + call.size), number(limit_bytes()),
+           number(call.size), number(follower_.in_chunks().bytes() + call.size), number(limit_bytes()),
            number(shared_.host->cap()));
   const uint64_t chunks = std::max(shared_.addresses.chunk_count(call.size), 1u);
   if (const uint64_t needed = host_bytes_for(chunks * shared_.chunk_bytes, 0); needed > 0) {

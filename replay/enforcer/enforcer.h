@@ -166,6 +166,7 @@ class Enforcer final : public Handler {
   PlanFollower follower_;
   std::vector<Access> accesses_;  // of the op that is appended
   uint64_t peak_footprint_ = 0;   // of the follower's
+  uint64_t peak_in_chunks_ = 0;
   PlannerProcess planner_;
   PerThreadStreams per_thread_{&Enforcer::destroy_stand_in, this};
   std::atomic<State> state_{State::closed};

@@ -67,7 +67,7 @@ bool Enforcer::open(CUcontext context, CUdevice device) noexcept {
     tell_recorder();
     write_start();
   }
-  follower_.open(shared_.chunk_bytes);
+  follower_.open(shared_.chunk_bytes, shared_.granularity);
   if (config_.plan != nullptr) {
     plan_path_ = config_.plan;
     planner_.load(config_.plan, next_place());

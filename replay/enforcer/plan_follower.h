@@ -44,8 +44,11 @@ class PlanFollower {
   void allocated(uint64_t allocation, CUdeviceptr address, uint64_t size,
                  trace::Origin origin = trace::Origin::alloc) noexcept;
   void freed(uint64_t allocation) noexcept;
-  // Chunks have this size from now on, and nothing is alive.
-  void open(uint64_t chunk_bytes) noexcept { footprint_.open(chunk_bytes); }
+  // Chunks have this size from now on, and the driver's own allocations would have that, and nothing is alive.
+  void open(uint64_t chunk_bytes, uint64_t granularity) noexcept {
+    in_chunks_.open(chunk_bytes);
+    footprint_.open(granularity);
+  }
 
   // The program does something that no plan can hold (opaque work, a capture): the plan ends here.
   void interrupt(const char* what) noexcept;
@@ -94,7 +97,8 @@ class PlanFollower {
   // By allocation id: in order of allocation.
   const std::map<uint64_t, LiveAllocation>& live() const noexcept { return live_; }
   uint64_t live_bytes() const noexcept { return live_bytes_; }
-  const footprint::Footprint& footprint() const noexcept { return footprint_; }
+  const footprint::Footprint& footprint() const noexcept { return footprint_; }  // of what is live, without us
+  const footprint::Footprint& in_chunks() const noexcept { return in_chunks_; }  // ... of chunks, if none is away
 
  private:
   struct KnownPlan {
@@ -152,6 +156,7 @@ class PlanFollower {
   std::map<uint64_t, LiveAllocation> live_;  // by allocation id: in order of allocation
   uint64_t live_bytes_ = 0;
   footprint::Footprint footprint_;  // of these
+  footprint::Footprint in_chunks_;
   // Are the plans those of the program's iterations, or of parts of them?
   uint64_t activations_ = 0;         // since the last hold
   uint64_t planned_iterations_ = 0;  // in them

@@ -276,7 +276,7 @@ bool Enforcer::fits() const noexcept {
   const uint64_t outside = shared_.counters.outside_bytes.load(std::memory_order_relaxed);
   const uint64_t chunks =
       chunk_limit(budget_rule(config_), shared_.chunk_bytes, outside, peak_beside_outside(shared_, peak_footprint_), 0);
-  return std::min(chunks * shared_.chunk_bytes, shared_.counters.room_bytes.load()) >= peak_footprint_;
+  return std::min(chunks * shared_.chunk_bytes, shared_.counters.room_bytes.load()) >= peak_in_chunks_;
 }
 
 // Is the budget now what the planner asked for when it had less?

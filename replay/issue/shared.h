@@ -87,6 +87,7 @@ struct Shared {
   CUcontext context = nullptr;  // the managed one
   CUdevice device = 0;
   uint64_t chunk_bytes = 0;
+  uint64_t granularity = 0;  // of the driver: what the program would take without us is counted by it
   // By device: others that the program has allowed to reach its memory, a bit each.
   std::array<std::atomic<uint64_t>, 64> peers{};
   plan::Safety safety = plan::Safety::strict;

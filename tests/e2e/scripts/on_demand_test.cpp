@@ -288,6 +288,22 @@ TEST(PassiveTest, APeakIsOfWhatWasThereAtOnce) {
   EXPECT_EQ(used + code, managed.peak_bytes) << "as the device has counted, with Reprise's own kernels: " << end;
 }
 
+// Chunks are larger under a large budget, and smaller tensors share them: what percentages are of does not change.
+TEST(PassiveTest, WhatAProgramTakesWithoutUsIsTheSameUnderAnyBudget) {
+  std::string script;
+  for (const char* name : {"a", "b", "c", "d"}) {
+    script +=
+        std::string("alloc ") + name + " 100000\nalloc small_" + name + " 40000\nh2d 0 " + name + " 7 pageable sync\n";
+  }
+  const auto taken = [&](const std::string& budget) {
+    const Outcome managed = run_managed(script, budget, {{"REPRISE_SIM_MEMORY", "1GiB"}});
+    const std::string end = lines_of_kind(managed.run_log, "end").at(0);
+    return number_in(end, "peak_footprint_bytes");
+  };
+  EXPECT_EQ(taken("4MiB"), 4 * (2 + 1) * kChunk);
+  EXPECT_EQ(taken("512MiB"), taken("4MiB"));
+}
+
 TEST(PassiveTest, TheVirtualDeviceIsTheBudgetAndTheHostTier) {
   const Outcome managed = run_managed("info\nalloc a 1000000\ninfo\n", "8MiB", {{"REPRISE_HOST_MEMORY", "16MiB"}});
   const std::string total = std::to_string(24 << 20);

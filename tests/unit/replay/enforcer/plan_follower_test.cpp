@@ -24,7 +24,7 @@ class PlanFollowerTest : public ::testing::Test {
     shared_.arena = cut_arena(shared_.arena_all.base, shared_.arena_all.bytes, kChunk);
     shared_.chunk_bytes = kChunk;
     shared_.addresses.open(shared_.arena, kChunk);
-    follower_.open(kChunk);
+    follower_.open(kChunk, kChunk);
     weight_ = allocate().address;
   }
 
