@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstring>
 #include <new>
+#include <string>
 
 #include "preload/base/config.h"
 #include "preload/base/export.h"
@@ -135,26 +136,36 @@ char* without_name(const char* path, int file) {
   return strdup(path);
 }
 
-// A new file in the folder for temporary ones or, where nothing can be written there, in memory. -1: neither.
-int temporary_file(char* path, size_t room) {
+// Where temporary files go: the launcher has a private folder for those of its run, in which it gives the trace a name,
+// and takes all of it away. The user's folder for temporary files, where there is no launcher.
+std::string temporary_folder(const Config& asked) {
+  const std::string trace = asked.trace != nullptr ? asked.trace : "";
+  const size_t slash = trace.rfind('/');
+  if (asked.planner != nullptr && slash != std::string::npos) return trace.substr(0, slash);
   const char* const wanted = getenv("TMPDIR");
-  const char* const folder = wanted != nullptr && *wanted == '/' ? wanted : "/tmp";
-  std::snprintf(path, room, "%s/reprise-%ld-XXXXXX.trace", folder, static_cast<long>(getpid()));
-  const int file = mkostemps(path, 6, O_CLOEXEC);
-  return move_out_of_the_way(file >= 0 ? file : memfd_create("reprise-trace", MFD_CLOEXEC));
+  return wanted != nullptr && *wanted == '/' ? wanted : "/tmp";
+}
+
+// A new file there or, where nothing can be written, in memory, which has no name. -1: neither.
+int temporary_file(std::string* path, const std::string& folder) {
+  *path = folder + "/reprise-" + std::to_string(getpid()) + "-XXXXXX.trace";
+  int file = mkostemps(path->data(), 6, O_CLOEXEC);
+  if (file < 0) file = memfd_create("reprise-trace", MFD_CLOEXEC);
+  return move_out_of_the_way(file);
 }
 
 // With a budget and nothing to plan from, the calls are recorded into a private file: that is what the planner reads.
-Config with_private_trace(Config settings) {
+Config with_private_trace(Config settings, const std::string& folder) {
   if (!plans(settings) || settings.trace != nullptr) return settings;
-  char path[4096];
-  const int file = temporary_file(path, sizeof path);
+  std::string path;
+  const int file = temporary_file(&path, folder);
   if (file < 0) {
     log_line(LogLevel::warn, "cannot make a temporary file %s: %s: no plan can be made, memory is managed on demand",
-             path, system_words(errno).c_str());
+             path.c_str(), system_words(errno).c_str());
     return settings;
   }
-  settings.trace = settings.keep ? strdup(path) : without_name(path, file);
+  settings.keep = settings.keep && access(path.c_str(), F_OK) == 0;  // what is in memory has no name to be kept by
+  settings.trace = settings.keep ? strdup(path.c_str()) : without_name(path.c_str(), file);
   if (settings.keep) close(file);
   settings.trace_is_private = settings.trace != nullptr;
   return settings;
@@ -209,7 +220,7 @@ void start_once_only() {
     log_line(LogLevel::warn, "REPRISE_DEFRAGMENT works alone: it is ignored with a budget or a trace");
   }
   mark_internal_thread();  // the questions below are no calls of the program
-  const Config& settings = *new Config(with_private_trace(without_taken_trace(asked)));
+  const Config& settings = *new Config(with_private_trace(without_taken_trace(asked), temporary_folder(asked)));
   settings_in_force = &settings;
   detail::runtime.recorder = open_recorder(settings);
   uint8_t flags = 0;

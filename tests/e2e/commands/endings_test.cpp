@@ -64,6 +64,34 @@ TEST_F(Endings, ARecordingThatMetAFullDiskIsCutShort) {
   EXPECT_EQ(reprise({"dump", trace_, "-o", "/dev/null"}).exit_code, 0);
 }
 
+// One of them is recorded into the run's own file. What the other one is planned from is the run's as well.
+TEST_F(Endings, TwoProgramsOfOneRunLeaveNoFilesBehind) {
+  const std::string folder = scratch_.path("tmp");
+  std::filesystem::create_directory(folder);
+  std::string program;
+  for (const std::string& word : trainer("12")) program += word + " ";
+  for (const bool kept : {false, true}) {
+    std::vector<std::string> words = {built("bin/reprise"), "run", "--device", "sim",
+                                      "--budget",           "80%", "-o",       scratch_.path("two.html")};
+    if (kept) words.emplace_back("--keep");
+    words.insert(words.end(), {"--", "/bin/sh", "-c", program + "& " + program + "; wait"});
+    Environment environment = simulated_device();
+    environment.erase("LD_LIBRARY_PATH");
+    environment["TMPDIR"] = folder;
+    const Outcome outcome = run(words, environment);
+    EXPECT_TRUE(has(outcome.err, "another process of this run is recorded")) << outcome.err;
+    std::vector<std::string> left;
+    std::vector<std::string> traces;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+      const std::filesystem::path& path = entry.path();
+      if (path.parent_path() == folder) left.push_back(path.filename());
+      if (path.extension() == ".trace") traces.push_back(path.filename());
+    }
+    EXPECT_EQ(left.size(), kept ? 1u : 0u) << testing::PrintToString(left);
+    EXPECT_EQ(traces.size(), kept ? 2u : 0u) << testing::PrintToString(traces);
+  }
+}
+
 // The one that comes second is refused before its program starts, and the first one's recording is its own.
 TEST_F(Endings, TwoRunsDoNotWriteOneFile) {
   const std::string first = scratch_.path("first.html");
