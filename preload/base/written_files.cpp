@@ -58,7 +58,9 @@ std::string read_words() {
 bool is_argument(const Place& place) {
   const std::string words = read_words();
   for (size_t at = 0; at < words.size(); at += std::strlen(words.c_str() + at) + 1) {
-    if (same(place, place_of(words.c_str() + at))) return true;
+    for (const std::string& name : names_in_argument(words.c_str() + at)) {
+      if (same(place, place_of(name))) return true;
+    }
   }
   return false;
 }
@@ -127,6 +129,13 @@ int standard_stream(const std::string& path) {
 }
 
 bool is_same_file(const std::string& one, const std::string& other) { return same(place_of(one), place_of(other)); }
+
+std::vector<std::string> names_in_argument(const std::string& argument) {
+  std::vector<std::string> names = {argument};
+  if (const size_t equals = argument.find('='); equals != std::string::npos)
+    names.push_back(argument.substr(equals + 1));
+  return names;
+}
 
 void keep_files_apart(Config* settings) noexcept {
   try {

@@ -1,7 +1,9 @@
 // The files that the environment names for writing are none that is read, and no two are one: nothing of the user's is
-// written over. Callers: the configuration, before anything is opened; of is_same_file(), the outputs of commands.
+// written over. Callers: the configuration, before anything is opened; of the single functions, the outputs of
+// commands.
 #pragma once
 #include <string>
+#include <vector>
 
 #include "preload/base/config.h"
 
@@ -10,6 +12,9 @@ namespace reprise {
 // Do both names lead to one file, by a link or another spelling? It need not exist yet. What is no regular file holds
 // nothing that could be lost, and is none.
 bool is_same_file(const std::string& one, const std::string& other);
+
+// The names of files that one of a program's arguments may hold: as in FILE, --text=FILE, if=FILE.
+std::vector<std::string> names_in_argument(const std::string& argument);
 
 // What is there is neither a file nor a folder: what is written to it cannot be read back.
 bool is_stream(const std::string& path);

@@ -12,6 +12,9 @@
 namespace reprise::tools {
 namespace {
 
+// What the shell has opened for the program to read, under whatever name.
+constexpr const char* kStandardInput = "/proc/self/fd/0";
+
 std::string folder_of(const std::string& path) {
   const size_t slash = path.rfind('/');
   if (slash == std::string::npos) return ".";
@@ -61,6 +64,11 @@ Outputs& Outputs::reads(const std::vector<std::string>& paths) {
   return *this;
 }
 
+Outputs& Outputs::read_by_program(const std::vector<std::string>& arguments) {
+  for (const std::string& argument : arguments) reads(names_in_argument(argument));
+  return reads(kStandardInput);
+}
+
 Outputs& Outputs::writes(const std::string& option, const std::string& path) {
   if (!path.empty() && path != "-") outputs_.push_back({option, path, false});
   return *this;
@@ -75,8 +83,9 @@ Status Outputs::check_inputs(const Output& output) const {
   if (Status status = check_own(output.option, output.path); !status.ok()) return status;
   for (const std::string& input : inputs_) {
     if (!is_same_file(output.path, input)) continue;
-    const std::string what =
-        output.path == input ? "this command reads that file" : "this is " + input + ", which is read";
+    const std::string what = input == kStandardInput ? "the program's standard input is that file"
+                             : output.path == input  ? "this command reads that file"
+                                                     : "this is " + input + ", which is read";
     return {StatusCode::invalid_argument,
             fmt::format("{} {}: {}, and would destroy it; name another output", output.option, output.path, what)};
   }

@@ -14,6 +14,8 @@ class Outputs {
   // A file that is read. "" and what is no regular file are left out.
   Outputs& reads(const std::string& path);
   Outputs& reads(const std::vector<std::string>& paths);
+  // What a program is given: files that its arguments name, and its standard input.
+  Outputs& read_by_program(const std::vector<std::string>& arguments);
   // A file that will be written; `option` names it in messages. "" is none, "-" is stdout.
   Outputs& writes(const std::string& option, const std::string& path);
   // A file whose name is ours, not the user's: reserve_name() takes the next free one where there is such a file, so it

@@ -64,7 +64,7 @@ Status claim_outputs(const SessionOptions& options, Settings& settings) {
 // The program's file and those that it is given are no place for a recording.
 void add_program(const ProgramArguments& program, Outputs& outputs) {
   if (const Result<std::string> path = find_program(program.arguments.front()); path.ok()) outputs.reads(path.value());
-  outputs.reads(program.arguments);
+  outputs.read_by_program(program.arguments);
 }
 
 }  // namespace

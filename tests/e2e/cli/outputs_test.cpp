@@ -114,12 +114,26 @@ TEST_F(OutputFiles, NoCommandWritesOverWhatItReads) {
       {"record", "-o", "OUT", "--", "/bin/cat", trace_},
       {"run", "--budget", "1GiB", "-o", "OUT", "--", "/bin/cat", trace_},
       {"run", "--budget", "1GiB", "--trace", "OUT", "--", "/bin/cat", trace_},
+      {"run", "--budget", "1GiB", "--save-plan", "OUT", "--", "/bin/cat", "--text=" + trace_},
   };
   for (const auto& command : commands) {
     for (const std::string& output : {trace_, path("lib/../a.trace"), path("hard"), path("soft")}) {
       expect_refused(with(command, output), 2, "would destroy it");
       EXPECT_TRUE(read(trace_) == before_) << command.front() << " " << output;
       EXPECT_TRUE(std::filesystem::is_symlink(path("soft")));
+    }
+  }
+}
+
+// The shell has opened it, and no argument names it.
+TEST_F(OutputFiles, WhatTheProgramReadsFromStdinIsNotWrittenOver) {
+  for (const std::string command : {"record -o ", "run --budget 1GiB -o ", "run --budget 1GiB --trace ",
+                                    "run --budget 1GiB --run-log ", "run --budget 1GiB --save-plan "}) {
+    for (const std::string& output : {trace_, path("hard"), path("soft")}) {
+      const std::string line = path("bin/reprise") + " " + command + output + " -- /bin/cat < " + trace_;
+      const Finished finished = run({{"/bin/sh", "-c", line}, {{"TMPDIR", path("tmp")}}});
+      expect_refused(finished, 2, "standard input is that file, and would destroy it");
+      EXPECT_TRUE(read(trace_) == before_) << line;
     }
   }
 }

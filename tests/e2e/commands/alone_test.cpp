@@ -60,6 +60,12 @@ TEST_F(Alone, AFileOfTheProgramIsNotWrittenOver) {
   const Outcome outcome = with({{"REPRISE_RUN_LOG", text}}, {"--text", text});
   EXPECT_TRUE(has(outcome.err, "REPRISE_RUN_LOG=" + text + " is a file that the program is given: no run log"))
       << outcome.err;
+  // Whatever it makes of it.
+  const Outcome other = run({built("bin/carrying_program"), "2", "--text=" + text},
+                            merged(preloaded("90%"), {{"REPRISE_RUN_LOG", text}}));
+  EXPECT_EQ(other.exit_code, 0) << other.err;
+  EXPECT_TRUE(has(other.err, "REPRISE_RUN_LOG=" + text + " is a file that the program is given: no run log"))
+      << other.err;
   EXPECT_EQ(read_file(text), std::string(20000, 'x'));
 }
 
