@@ -151,7 +151,7 @@ Result<std::string> read_file(const std::string& path) {
   return content;
 }
 
-void remove_old(const std::string& path) {
+void give_up_name(const std::string& path) {
   struct stat info {};
   if (stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode)) unlink(path.c_str());
 }

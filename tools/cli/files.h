@@ -41,8 +41,8 @@ Result<std::string> reserve_name(const std::string& path);
 // A page to propose for what is made of a trace or run log: beside it, and no file that is there, so that who types
 // what is said overwrites nothing.
 std::string free_page_beside(const std::string& path);
-// Removes a regular file that an earlier run left, so that it cannot pass for the result of this one.
-void remove_old(const std::string& path);
+// Removes the file that holds a name of reserve_name(), where nothing could be written to it.
+void give_up_name(const std::string& path);
 // Bytes of a regular file, 0 when there is none.
 uint64_t file_size(const std::string& path);
 std::string absolute_path(const std::string& path);

@@ -162,7 +162,7 @@ class Planning {
       name = std::move(free.value());
     }
     Status written = write_file(name, plan::serialize(plan.value()));
-    if (!written.ok() && arguments_.output.empty()) remove_old(name);
+    if (!written.ok() && arguments_.output.empty()) give_up_name(name);
     progress_.clear();
     if (!written.ok()) return written;
     return tell(workload.value(), plan.value(), summary, options, name);

@@ -11,6 +11,7 @@
 #include "tools/cli/files.h"
 #include "tools/cli/message.h"
 #include "tools/doctor/checks.h"
+#include "tools/launch/old_files.h"
 #include "tools/launch/recording.h"
 #include "tools/launch/session.h"
 #include "tools/report/inputs.h"
@@ -44,7 +45,8 @@ int run_record(const SessionOptions& options, const ProgramArguments& program) {
   if (!checked.ok()) return fail(checked.status());
   Settings settings = checked.value();
   const std::string trace = settings.trace;
-  remove_old(trace);
+  OldFiles old;
+  old.set_aside(options.trace);
   std::optional<TemporaryFolder> folder;
   if (settings.budget.set()) {  // then the preloaded library plans, too
     Result<TemporaryFolder> made = TemporaryFolder::create();
@@ -68,6 +70,7 @@ int run_record(const SessionOptions& options, const ProgramArguments& program) {
     case RecordingState::failed:
       say(recording.line);
   }
+  old.settle();
   const int exit_code = end_like(outcome.value());
   return exit_code == 0 && recording.state == RecordingState::failed ? kExitFailure : exit_code;
 }

@@ -13,6 +13,7 @@
 #include "tools/cli/message.h"
 #include "tools/cli/run_log_value.h"
 #include "tools/doctor/checks.h"
+#include "tools/launch/old_files.h"
 #include "tools/launch/program.h"
 #include "tools/launch/session.h"
 #include "tools/report/inputs.h"
@@ -131,7 +132,8 @@ int run_replay(const SessionOptions& options, const ProgramArguments& program) {
   // To see what came of the plan.
   Result<TemporaryFolder> folder = TemporaryFolder::create();
   if (settings.run_log.empty() && folder.ok()) settings.run_log = folder.value().file("program.run");
-  remove_old(settings.run_log);
+  OldFiles old;
+  old.set_aside(options.run_log);
   say_without_driver(settings.device == "sim");
   Result<Outcome> outcome = run_program(settings, program);
   if (!outcome.ok()) return fail(outcome.status());
@@ -141,6 +143,7 @@ int run_replay(const SessionOptions& options, const ProgramArguments& program) {
   } else {
     tell_how_it_went(options, plan.value(), settings, outcome.value());
   }
+  old.settle();
   if (folder.ok()) folder.value().remove();
   return end_like(outcome.value());
 }

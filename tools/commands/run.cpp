@@ -12,6 +12,7 @@
 #include "tools/cli/progress.h"
 #include "tools/doctor/checks.h"
 #include "tools/launch/defragment.h"
+#include "tools/launch/old_files.h"
 #include "tools/launch/program.h"
 #include "tools/launch/recording.h"
 #include "tools/launch/session.h"
@@ -32,11 +33,9 @@ Status use_private_files(Settings& settings, const TemporaryFolder& folder) {
   if (settings.trace.empty()) {
     settings.trace = folder.file("program.trace");
   } else {
-    remove_old(settings.trace);
     status = record_through(folder, settings);
   }
   if (settings.run_log.empty()) settings.run_log = folder.file("program.run");
-  remove_old(settings.run_log);
   settings.keep_files = true;
   return status;
 }
@@ -68,7 +67,7 @@ Status write_page(const std::string& page, bool named, std::string& path) {
   if (!free.ok()) return free.status();
   path = free.value();
   Status written = write_file(path, page);
-  if (!written.ok()) remove_old(path);
+  if (!written.ok()) give_up_name(path);
   return written;
 }
 
@@ -100,12 +99,11 @@ void write_report(const Settings& settings, const RunOptions& options, std::stri
 // The plan that the program's planner made goes with the private folder, unless it is wanted. Where it was kept.
 std::string keep_plan(const Settings& settings, const std::string& name) {
   if (name.empty()) return {};
-  remove_old(name);
   const Result<report::RunLog> log = report::read_run_log(settings.run_log);
   const Result<std::string> plan =
       log.ok() && !log.value().plan_path.empty() ? read_file(log.value().plan_path) : Result<std::string>(Status{});
   if (!log.ok() || log.value().plan_path.empty() || !plan.ok()) {
-    say(fmt::format("{}: no plan was made in this run, so there is none to keep", name));
+    say(fmt::format("{}: no plan was made in this run, so there is none to keep{}", name, about_old_file(name)));
     return {};
   }
   if (const Status written = write_file(name, plan.value()); !written.ok()) {
@@ -142,6 +140,9 @@ int run_run(const RunOptions& options, const ProgramArguments& program) {
   }
   Result<TemporaryFolder> folder = TemporaryFolder::create(options.keep);
   if (!folder.ok()) return fail(folder.status());
+  OldFiles old;
+  old.set_aside(options.session.trace);
+  old.set_aside(options.session.run_log);
   if (Status status = use_private_files(settings, folder.value()); !status.ok()) return fail(status);
   say_without_driver(settings.device == "sim");
   Result<Outcome> outcome = run_program(settings, program);
@@ -149,6 +150,7 @@ int run_run(const RunOptions& options, const ProgramArguments& program) {
   log_program_end(settings.run_log, outcome.value(), keep_plan(settings, options.session.save_plan));
   tell_about_trace(options.session.trace, outcome.value());
   write_report(settings, options, report, outcome.value(), program);
+  old.settle();
   if (options.keep) say(fmt::format("files of this run are kept in {}", folder.value().path()));
   folder.value().remove();  // a program that died of a signal takes us along in the next line
   return end_like(outcome.value());

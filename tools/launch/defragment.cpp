@@ -9,6 +9,7 @@
 #include "tools/cli/message.h"
 #include "tools/cli/run_log_value.h"
 #include "tools/cli/sizes.h"
+#include "tools/launch/old_files.h"
 
 namespace reprise::tools {
 namespace {
@@ -56,10 +57,12 @@ int run_defragmented(const SessionOptions& options, const ProgramArguments& prog
   Result<TemporaryFolder> folder = TemporaryFolder::create();
   if (!folder.ok()) return fail(folder.status());
   if (settings.run_log.empty()) settings.run_log = folder.value().file("program.run");
-  remove_old(settings.run_log);
+  OldFiles old;
+  old.set_aside(options.run_log);
   Result<Outcome> outcome = run_program(settings, program);
   if (!outcome.ok()) return fail(outcome.status());
   say_what_it_saved(settings.run_log);
+  old.settle();
   folder.value().remove();
   return end_like(outcome.value());
 }

@@ -161,6 +161,53 @@ TEST_F(OutputFiles, WhatIsReadMayBeWrittenToAPipe) {
   EXPECT_EQ(reprise({"dump", trace_, "-o", "/dev/stdout"}).out, reprise({"dump", trace_}).out);
 }
 
+// There is nothing to put in its place.
+TEST_F(OutputFiles, WhatWasThereStaysWhereNothingIsWritten) {
+  std::filesystem::create_directory(path("out"));
+  const std::string page = path("tmp/a.html");
+  const std::vector<std::vector<std::string>> commands = {
+      {"record", "-o", "OUT", "--", "/bin/true"},
+      {"record", "-o", "OUT", "--budget", "1GiB", "--", "/bin/true"},
+      {"record", "-o", "OUT", "--", "/bin/sh", "-c", ": > $REPRISE_TRACE"},
+      {"record", "-o", "OUT", "--", "/bin/sh", "-c", "kill -TERM $$"},
+      {"run", "--budget", "1GiB", "-o", page, "--trace", "OUT", "--", "/bin/true"},
+      {"run", "--budget", "1GiB", "-o", page, "--run-log", "OUT", "--", "/bin/true"},
+      {"run", "--budget", "1GiB", "-o", page, "--save-plan", "OUT", "--", "/bin/true"},
+      {"run", "--defragment", "--run-log", "OUT", "--", "/bin/true"},
+      {"replay", "--plan", plan_, "--run-log", "OUT", "--", "/bin/true"},
+  };
+  for (const auto& command : commands) {
+    const std::string out = write("out/x", "good");
+    const Finished finished = with(command, out);
+    EXPECT_EQ(read(out), "good") << command.front();
+    EXPECT_NE(finished.err.find("; the file that was there is as it was\n"), std::string::npos) << finished.err;
+    EXPECT_TRUE(std::filesystem::remove(out));
+    EXPECT_TRUE(std::filesystem::is_empty(path("out"))) << command.front();
+    EXPECT_EQ(with(command, out).err.find("that was there"), std::string::npos) << command.front();
+    std::filesystem::remove(out);
+  }
+  const std::string unable = write("program", "#!/no/such/interpreter\n");
+  std::filesystem::permissions(unable, std::filesystem::perms::all);
+  expect_refused(reprise({"record", "--device", "sim", "-o", write("out/x", "good"), "--", unable}), 2,
+                 "cannot be started");
+  EXPECT_EQ(read(path("out/x")), "good");
+}
+
+TEST_F(OutputFiles, WhatWasThereGoesForWhatIsWritten) {
+  std::filesystem::create_directory(path("out"));
+  const std::string out = write("out/x", "old");
+  write("out/x.old", "mine");
+  EXPECT_EQ(reprise({"record", "-o", out, "--", "/bin/sh", "-c",
+                     "test ! -e $REPRISE_TRACE && echo new > $REPRISE_TRACE && kill -KILL $$"})
+                .signal,
+            SIGKILL);
+  EXPECT_EQ(read(out), "new\n");
+  EXPECT_EQ(read(path("out/x.old")), "mine");
+  std::filesystem::remove(out);
+  std::filesystem::remove(path("out/x.old"));
+  EXPECT_TRUE(std::filesystem::is_empty(path("out")));
+}
+
 // The preloaded library puts its plans beside the trace; the user may have a plan there.
 TEST_F(OutputFiles, AFileBesideANamedTraceIsLeftAlone) {
   const std::string mine = write("b.trace.plan", "mine");
