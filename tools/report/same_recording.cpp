@@ -9,6 +9,7 @@
 
 #include "preload/trace/identity.h"
 #include "tools/cli/sizes.h"
+#include "tools/report/curve/made_of.h"
 #include "tools/report/view/travels.h"
 
 namespace reprise::tools {
@@ -89,13 +90,34 @@ bool contains(const trace::Trace& trace, const plan::Plan& plan) {
          there.end();
 }
 
+// Which of the program's tensors an op touches, in order: parts of one that is split count once.
+std::vector<uint32_t> touched_by(const plan::Call& call, const std::vector<uint32_t>& numbers) {
+  std::vector<uint32_t> touched;
+  for (const plan::OpAccess& access : call.accesses) touched.push_back(numbers[access.tensor]);
+  std::sort(touched.begin(), touched.end());
+  touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
+  return touched;
+}
+
+// For each of the program's calls that the plan has.
+std::vector<std::vector<uint32_t>> all_touched(const plan::Plan& plan) {
+  const std::vector<uint32_t> numbers = report::numbers_of(plan);
+  std::vector<std::vector<uint32_t>> touched;
+  for (const plan::Call& call : plan.calls) {
+    if (call.inserted) continue;
+    touched.push_back(touched_by(call, numbers));
+    if (call.tensor != plan::kNone) touched.back().push_back(numbers[call.tensor]);
+  }
+  return touched;
+}
+
+// Tensor for tensor, whatever numbers their allocations had where they were recorded.
 bool have_same_tensors(const plan::Plan& one, const plan::Plan& two) {
   const std::vector<report::Travel> first = report::travels_of(one);
   const std::vector<report::Travel> second = report::travels_of(two);
   return std::equal(first.begin(), first.end(), second.begin(), second.end(),
-                    [](const report::Travel& a, const report::Travel& b) {
-                      return a.allocation == b.allocation && a.bytes == b.bytes;
-                    });
+                    [](const report::Travel& a, const report::Travel& b) { return a.bytes == b.bytes; }) &&
+         all_touched(one) == all_touched(two);
 }
 
 }  // namespace
@@ -111,17 +133,25 @@ Status check_same_plans(const plan::Plan& one, const plan::Plan& two) {
   if (one.program_hash != two.program_hash && one.program_hash != 0 && two.program_hash != 0) {
     return other(fmt::format("the plans are of different programs ({} and {})", one.program, two.program));
   }
-  if (one.iteration_hash == two.iteration_hash && have_same_tensors(one, two)) return {};
+  if (one.iteration_hash != two.iteration_hash) {
+    return other(
+        "the plans are of different iterations, so tensors of one are none of the other: they were made of two "
+        "recordings, or of two parts of one");
+  }
+  if (have_same_tensors(one, two)) return {};
   return other(
-      "the plans are of different iterations, so tensors of one are none of the other: they were made of two "
-      "recordings, or of two parts of one");
+      "the plans are of the same calls, but what else is allocated differs, so tensors of one are none of the other: "
+      "they were made of two recordings, or of two parts of one");
 }
 
 Status check_same_iteration(const trace::Trace& trace, uint64_t iteration_hash, const plan::Plan* plan,
                             const report::RunLog* log) {
   if (plan != nullptr) {
-    if (plan->iteration_hash == iteration_hash || contains(trace, *plan)) return {};
-    return other("the plan is of an iteration that the trace does not have: it was made of another recording");
+    if (plan->iteration_hash != iteration_hash && !contains(trace, *plan)) {
+      return other("the plan is of an iteration that the trace does not have: it was made of another recording");
+    }
+    if (report::is_made_of(*plan, trace)) return {};
+    return other("the plan was made of another recording of this loop, in which allocations have other numbers");
   }
   if (log == nullptr || log->recording != 0 || log->iteration_hashes.empty() || log->iteration_hashes.front().empty()) {
     return {};

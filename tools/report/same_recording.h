@@ -16,11 +16,12 @@ Status check_same_recording(const trace::Trace* trace, const plan::Plan* plan, c
 Status check_plan_of_run(const report::RunLog& log, const plan::Plan& plan);
 
 // Once the trace's iteration is known: is a run that recorded nothing itself, under a plan of this iteration? A plan
-// that is given, too, may be of another part of the trace.
+// that is given, too, may be of another part of the trace, but not of another recording of the same calls.
 Status check_same_iteration(const trace::Trace& trace, uint64_t iteration_hash, const plan::Plan* plan,
                             const report::RunLog* log);
 
-// Two plans that are to be compared: of one iteration, so that tensor for tensor they are about the same.
+// Two plans that are to be compared: of one iteration, so that tensor for tensor they are about the same. They may be
+// of two recordings of it.
 Status check_same_plans(const plan::Plan& one, const plan::Plan& two);
 
 }  // namespace reprise::tools

@@ -245,6 +245,38 @@ TEST_F(CliFiles, RedactedFilesAreFilesLikeTheirOriginals) {
   EXPECT_NE(reprise({"export", trace_, "--format", "json"}).out.find("saxpy"), std::string::npos);
 }
 
+// A loop that an allocation comes before in one recording has other numbers for its tensors there.
+TEST_F(CliFiles, APlanIsNotJoinedWithAnotherRecordingOfItsLoop) {
+  const auto recording = [this](const char* name, bool evaluates) {
+    analyzer::testing::TraceBuilder program;
+    const uint64_t kept = program.allocate(4 * analyzer::testing::kChunk);
+    if (evaluates) program.free(program.allocate(analyzer::testing::kChunk));
+    const uint64_t idle = program.allocate(8 * analyzer::testing::kChunk);
+    for (int step = 0; step < 5; ++step) {
+      const uint64_t passing = program.allocate(2 * analyzer::testing::kChunk);
+      program.launch("forward", {analyzer::testing::reads(kept), analyzer::testing::writes(passing)});
+      program.free(passing);
+      program.launch("update", {analyzer::testing::updates(idle)});
+    }
+    return write(name, trace_bytes(program.trace()));
+  };
+  const std::string one = recording("one.trace", false);
+  const std::string other = recording("other.trace", true);
+  const std::string plan_of_one = plan_of(one);
+  const std::string plan_of_other = plan_of(other);
+  const char* const why =
+      "the plan was made of another recording of this loop, in which allocations have other numbers";
+  for (const char* format : {"perfetto", "csv", "tensors", "dot", "json", "reprise"}) {
+    expect_refused(reprise({"export", other, plan_of_one, "--format", format, "-o", path("tmp/a")}), 1, why);
+  }
+  const std::string page = path("tmp/a.html");
+  expect_refused(reprise({"report", other, plan_of_one, "-o", page}), 1, why);
+  expect_refused(reprise({"report", plan_of_one, plan_of_other, one, "-o", page}), 1, plan_of_other + ": " + why);
+  EXPECT_FALSE(std::filesystem::exists(page));
+  const Finished compared = reprise({"report", plan_of_one, plan_of_other, "-o", page});
+  EXPECT_EQ(compared.exit_code, 0) << compared.err << ": tensor for tensor they are of one iteration";
+}
+
 // Two recordings of one program, and a run under another plan than the one that is given: a table of such files would
 // give the bytes of one to the tensors of the other.
 TEST_F(CliFiles, WhatAPageWouldMixIsNotExportedEither) {

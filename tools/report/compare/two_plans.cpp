@@ -45,7 +45,7 @@ Status load(const std::vector<std::string>& paths, TwoPlans& files) {
   if (!same.ok() || !files.trace) return same;
   for (TwoPlans::One& one : files.plans) {
     const Result<uint64_t> bound = bound_of_plan(*files.trace, one.plan);
-    if (!bound.ok()) return bound.status();
+    if (!bound.ok()) return {bound.status().code(), one.path + ": " + bound.status().message()};
     one.bound_ns = bound.value();
   }
   report::symbolize(*files.trace);

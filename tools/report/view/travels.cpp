@@ -16,22 +16,30 @@ void add_vertex(const plan::Vertex& vertex, uint64_t bytes, Travel& travel) {
 
 }  // namespace
 
+std::vector<uint32_t> numbers_of(const plan::Plan& plan) {
+  std::vector<uint32_t> numbers(plan.tensors.size());
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < numbers.size(); ++i) {
+    if (of_program(plan, i) == i) numbers[i] = count++;
+  }
+  for (uint32_t i = 0; i < numbers.size(); ++i) numbers[i] = numbers[of_program(plan, i)];
+  return numbers;
+}
+
 std::vector<Travel> travels_of(const plan::Plan& plan) {
   std::vector<Travel> travels;
-  std::vector<size_t> place(plan.tensors.size());
+  const std::vector<uint32_t> numbers = numbers_of(plan);
   for (uint32_t i = 0; i < plan.tensors.size(); ++i) {
-    if (of_program(plan, i) != i) continue;
-    place[i] = travels.size();
-    travels.push_back({i, plan.tensors[i].recorded_allocation});
+    if (of_program(plan, i) == i) travels.push_back({i, plan.tensors[i].recorded_allocation});
   }
   for (uint32_t i = 0; i < plan.tensors.size(); ++i) {
-    Travel& travel = travels[place[of_program(plan, i)]];
+    Travel& travel = travels[numbers[i]];
     const bool again = plan.tensors[i].recompute_of != plan::kNone;
     (again ? travel.dropped_bytes : travel.bytes) += plan.tensors[i].size;
   }
   for (const plan::Vertex& vertex : plan.vertices) {
     if (vertex.kind != plan::VertexKind::offload && vertex.kind != plan::VertexKind::reload) continue;
-    add_vertex(vertex, plan.tensors[vertex.tensor].size, travels[place[of_program(plan, vertex.tensor)]]);
+    add_vertex(vertex, plan.tensors[vertex.tensor].size, travels[numbers[vertex.tensor]]);
   }
   return travels;
 }

@@ -22,6 +22,9 @@ struct Travel {
 // gives it, and parts count with it.
 std::vector<Travel> travels_of(const plan::Plan& plan);
 
+// Of each tensor of the plan: the place in the above of the program's tensor that it is a life or a part of.
+std::vector<uint32_t> numbers_of(const plan::Plan& plan);
+
 // What the plan leaves to comparisons and to recompute.
 struct Spared {
   uint64_t clean_bytes = 0;

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "analyzer/planner/planner.h"
 #include "tests/support/sample.h"
+#include "tests/support/trace_builder.h"
 
 namespace reprise::tools {
 namespace {
@@ -17,6 +19,19 @@ class SameRecording : public testing::Test {
     log_ = report::parse_run_log(
         "{\"kind\":\"start\",\"program_hash\":\"00000000000000ab\",\"recording\":1234}\n"
         "{\"kind\":\"plan\",\"index\":0,\"iteration_hash\":\"0000000000000077\"}\n");
+  }
+  void use_files_of_one_recording() {
+    analyzer::testing::TraceBuilder program;
+    const uint64_t kept = program.allocate(4 << 20);
+    const uint64_t other = program.allocate(8 << 20);
+    for (int step = 0; step < 5; ++step) {
+      program.launch("read", {analyzer::testing::reads(kept), analyzer::testing::writes(other)});
+      program.launch("update", {analyzer::testing::updates(other)});
+    }
+    trace_ = program.trace();
+    analyzer::PlanOptions options;
+    options.budget_fraction = 1;
+    plan_ = analyzer::make_plan(trace_, options).value();
   }
   std::string refused(bool with_trace = true, bool with_plan = true) const {
     return check_same_recording(with_trace ? &trace_ : nullptr, with_plan ? &plan_ : nullptr, &log_).message();
@@ -84,8 +99,14 @@ TEST_F(SameRecording, PlansAreOfOneIterationTensorForTensor) {
   other.iteration_hash = 0x78;
   EXPECT_EQ(refused(other).find("the plans are of different iterations"), 0u) << refused(other);
   other = plan_;
-  other.tensors[2].recorded_allocation = 99;
-  EXPECT_EQ(refused(other).find("the plans are of different iterations"), 0u) << "calls alike, tensors not";
+  for (plan::Tensor& tensor : other.tensors) tensor.recorded_allocation += 99;
+  EXPECT_EQ(refused(other), "") << "the same loop, recorded once more";
+  ++other.tensors[2].size;
+  const char* const calls_alone = "the plans are of the same calls, but what else is allocated differs";
+  EXPECT_EQ(refused(other).find(calls_alone), 0u) << refused(other);
+  other = plan_;
+  other.calls[1].accesses[0].tensor = 3;
+  EXPECT_EQ(refused(other).find(calls_alone), 0u) << "tensors of one size in another order";
   other = plan_;
   other.tensors.pop_back();
   EXPECT_NE(refused(other), "");
@@ -99,18 +120,18 @@ TEST_F(SameRecording, OldLogsDoNotSayAndPass) {
 }
 
 TEST_F(SameRecording, APlanOfCallsThatTheTraceDoesNotHaveIsRefused) {
-  EXPECT_TRUE(check_same_iteration(trace_, 0x77, &plan_, nullptr).ok());
+  use_files_of_one_recording();
+  const auto refused = [this](uint64_t hash) { return check_same_iteration(trace_, hash, &plan_, nullptr).message(); };
+  EXPECT_EQ(refused(plan_.iteration_hash), "");
+  EXPECT_EQ(refused(0x99), "") << "of another part of the trace: its ops are there, in this order";
+  plan_.tensors[1].recorded_allocation = 1;
+  const char* const numbers =
+      "the plan was made of another recording of this loop, in which allocations have other numbers; give those that "
+      "belong together";
+  EXPECT_EQ(refused(plan_.iteration_hash), numbers);
+  EXPECT_EQ(refused(0x99), numbers);
   for (plan::Call& call : plan_.calls) call.signature = 5;
-  EXPECT_NE(check_same_iteration(trace_, 0x99, &plan_, nullptr).message().find("made of another recording"),
-            std::string::npos);
-  // Of another part of the trace: its ops are there, in this order.
-  uint64_t next = 100;
-  for (trace::Event& event : trace_.events) {
-    if (auto* const op = std::get_if<trace::Op>(&event)) op->record.signature = next++;
-  }
-  next = 100;
-  for (plan::Call& call : plan_.calls) call.signature = call.kind == plan::CallKind::op ? next++ : 0;
-  EXPECT_TRUE(check_same_iteration(trace_, 0x99, &plan_, nullptr).ok());
+  EXPECT_NE(refused(0x99).find("the trace does not have: it was made of another recording"), std::string::npos);
 }
 
 TEST_F(SameRecording, AReplayOfAnotherIterationIsRefused) {
