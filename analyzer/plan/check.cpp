@@ -143,7 +143,8 @@ Status check_call(const Plan& plan, uint32_t index) {
   if (call.waited > index) return wrong("call", index, "waited for later ones");
   const bool op = call.kind == CallKind::op;
   if (op ? call.tensor != kNone : call.tensor >= plan.tensors.size()) return wrong("call", index, "has a wrong tensor");
-  if (call.recompute_of != kNone && (!op || call.recompute_of >= index)) {
+  if (call.recompute_of != kNone &&
+      (!op || call.recompute_of >= index || plan.calls[call.recompute_of].kind != CallKind::op)) {
     return wrong("call", index, "recomputes what did not run before");
   }
   if (op && call.inserted != (call.recompute_of != kNone)) return wrong("call", index, "is inserted but no recompute");
