@@ -73,7 +73,7 @@ void PlanFollower::allocated(uint64_t allocation, CUdeviceptr address, uint64_t 
   live_[allocation] = {address, size, origin};
   live_bytes_ += size;
   footprint_.allocated(allocation, size);
-  in_chunks_.allocated(allocation, size);
+  if (in_chunks_.is_open()) in_chunks_.allocated(allocation, size);
 }
 
 void PlanFollower::freed(uint64_t allocation) noexcept {
@@ -81,7 +81,7 @@ void PlanFollower::freed(uint64_t allocation) noexcept {
   if (found == live_.end()) return;
   live_bytes_ -= found->second.size;
   footprint_.freed(allocation, found->second.size);
-  in_chunks_.freed(allocation, found->second.size);
+  if (in_chunks_.is_open()) in_chunks_.freed(allocation, found->second.size);
   live_.erase(found);
 }
 

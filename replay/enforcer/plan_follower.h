@@ -46,8 +46,8 @@ class PlanFollower {
   void freed(uint64_t allocation) noexcept;
   // Chunks have this size from now on, and the driver's own allocations would have that, and nothing is alive.
   void open(uint64_t chunk_bytes, uint64_t granularity) noexcept {
-    in_chunks_.open(chunk_bytes);
     footprint_.open(granularity);
+    if (chunk_bytes != granularity) in_chunks_.open(chunk_bytes);
   }
 
   // The program does something that no plan can hold (opaque work, a capture): the plan ends here.
@@ -98,7 +98,8 @@ class PlanFollower {
   const std::map<uint64_t, LiveAllocation>& live() const noexcept { return live_; }
   uint64_t live_bytes() const noexcept { return live_bytes_; }
   const footprint::Footprint& footprint() const noexcept { return footprint_; }  // of what is live, without us
-  const footprint::Footprint& in_chunks() const noexcept { return in_chunks_; }  // ... of chunks, if none is away
+  // ... of chunks, if none is away.
+  const footprint::Footprint& in_chunks() const noexcept { return in_chunks_.is_open() ? in_chunks_ : footprint_; }
 
  private:
   struct KnownPlan {
@@ -156,7 +157,7 @@ class PlanFollower {
   std::map<uint64_t, LiveAllocation> live_;  // by allocation id: in order of allocation
   uint64_t live_bytes_ = 0;
   footprint::Footprint footprint_;  // of these
-  footprint::Footprint in_chunks_;
+  footprint::Footprint in_chunks_;  // open where chunks are larger than the driver's
   // Are the plans those of the program's iterations, or of parts of them?
   uint64_t activations_ = 0;         // since the last hold
   uint64_t planned_iterations_ = 0;  // in them
