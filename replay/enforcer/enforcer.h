@@ -106,6 +106,7 @@ class Enforcer final : public Handler {
   void plan_impossible() noexcept;
   void no_room_for_plan(uint64_t needed) noexcept;
   void say_on_demand(const run_log::Word<run_log::on_demand::Tag>& cause, const std::string& reason) noexcept;
+  void say_why_idle(uint32_t plan) noexcept;
   void say_why_unplanned() noexcept;
   std::string why_idle() const noexcept;
   std::string how_the_plan_gets_room() const noexcept;

@@ -237,6 +237,13 @@ std::string PlanFollower::why_too_late(uint32_t plan) const noexcept {
          " before the end";
 }
 
+bool PlanFollower::has_ruled(uint32_t plan) const noexcept {
+  const uint32_t loop = plans_[plan].counted_by;
+  const auto of_loop = [&](const KnownPlan& known) { return known.counted_by == loop && known.ruled > 0; };
+  if (std::any_of(plans_.begin(), plans_.end(), of_loop)) return true;
+  return following_ && plans_[current_].counted_by == loop && matcher_.iteration() > began_iteration_;
+}
+
 bool PlanFollower::never_lasts(uint32_t plan) const noexcept {
   return plans_[plan].early_failures >= plans_[plan].patience();
 }
@@ -291,6 +298,7 @@ bool PlanFollower::hold_now() noexcept {
 void PlanFollower::end_plan() noexcept {
   following_ = false;
   planned_iterations_ += matcher_.iteration() - began_iteration_;
+  plans_[current_].ruled += matcher_.iteration() - began_iteration_;
   // Steps that have passed under the plan count as well: the one that it began with has been counted.
   KnownPlan& plan = plans_[current_];
   for (KnownPlan& known : plans_) known.loop.start_over();

@@ -67,6 +67,8 @@ class PlanFollower {
   std::string why_never_begun(uint32_t plan) const noexcept;
   // Of a plan that the program was at the beginning of: where it left that plan last. Else empty.
   std::string where_left(uint32_t plan) const noexcept;
+  // Has it ruled an iteration from start to end, or a plan that was made of the same loop before or after it?
+  bool has_ruled(uint32_t plan) const noexcept;
   // Its activations all ended within their first iterations of late.
   bool never_lasts(uint32_t plan) const noexcept;
   // Calls of the program, under plans and on demand.
@@ -117,6 +119,7 @@ class PlanFollower {
     // So many early failures before boundaries are skipped.
     uint64_t patience() const noexcept { return std::max<uint64_t>(3, beginnings.size()); }
     bool begun = false;
+    uint64_t ruled = 0;                // iterations, from start to end
     uint64_t ready_at = 0;             // calls of the program by then
     uint64_t left_at = 0;              // ... when it last left the plan by another call, in its first iteration
     uint32_t left_call = 0;            // and the place in it

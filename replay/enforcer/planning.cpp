@@ -150,15 +150,23 @@ void Enforcer::say_on_demand(const run_log::Word<run_log::on_demand::Tag>& cause
   shared_.run_log.write_on_demand(cause, reason);
 }
 
-// At the end of a run in which no iteration was planned: what has not been said where it was decided.
+// Why this one of the plans ruled no iteration, if it did not.
+void Enforcer::say_why_idle(uint32_t plan) noexcept {
+  if (follower_.has_ruled(plan)) return;
+  const std::string too_late = config_.plan == nullptr ? follower_.why_too_late(plan) : std::string();
+  if (!too_late.empty()) return shared_.run_log.write_on_demand(run_log::on_demand::unfinished, too_late, plan);
+  const std::string never = follower_.why_never_begun(plan);
+  if (!never.empty()) return shared_.run_log.write_on_demand(run_log::on_demand::never_began, never, plan);
+  if (shared_.counters.iterations_planned.load() == 0) return;  // it is told by the lines of where it was left
+  const std::string left = follower_.where_left(plan);
+  if (!left.empty()) shared_.run_log.write_on_demand(run_log::on_demand::left, left, plan);
+}
+
+// At the end of a run: of each plan that ruled no iteration, and of a run without any, what has not been said where it
+// was decided.
 void Enforcer::say_why_unplanned() noexcept {
+  for (uint32_t plan = 0; plan < plan_count_; ++plan) say_why_idle(plan);
   if (shared_.counters.iterations_planned.load() != 0) return;
-  for (uint32_t plan = 0; plan < plan_count_; ++plan) {
-    const std::string too_late = config_.plan == nullptr ? follower_.why_too_late(plan) : std::string();
-    const std::string why = too_late.empty() ? follower_.why_never_begun(plan) : too_late;
-    const auto& cause = too_late.empty() ? run_log::on_demand::never_began : run_log::on_demand::unfinished;
-    if (!why.empty()) shared_.run_log.write_on_demand(cause, why, plan);
-  }
   if (config_.plan != nullptr && plan_count_ > 0) {
     plan_idle_because_ = why_idle();
     const bool lacked_room = !shared_.refusal.get().empty() && shared_.refused_for_room.load(std::memory_order_acquire);

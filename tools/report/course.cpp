@@ -77,6 +77,8 @@ void say_reason(const RunLog& log, const RunReason& one, uint64_t count, Sentenc
                         one.reason));
   } else if (tools::says(one.cause, run_log::on_demand::never_began)) {
     say.bad(fmt::format("Plan {} never came in force: {}.", one.plan.value_or(0) + 1, one.reason));
+  } else if (tools::says(one.cause, run_log::on_demand::left)) {
+    say.note(fmt::format("Plan {} ruled no iteration: {}.", one.plan.value_or(0) + 1, one.reason));
   } else if (is_too_late(one)) {
     say.note(fmt::format("Plan {} was ready too late: {}.", *one.plan + 1, one.reason));
   } else if (tools::says(one.cause, run_log::on_demand::fits)) {
@@ -276,6 +278,10 @@ void say_plan_in_force(const Inputs& inputs, Sentences& say) {
   if (log.plan_count > 1) {
     say.note(fmt::format("{} plans were made in all, for the program has several loops; this report shows the first.",
                          log.plan_count));
+  }
+  // One plan ruled iterations; of each that did not, it is told why.
+  for (const auto& [one, count] : last_reasons(log)) {
+    if (one.plan && log.iterations_planned > 0) say_reason(log, as_known(inputs, one), count, say);
   }
   if (log.ended && log.in_force_at_end) {
     say.note("The program ended while the plan was in force: in the middle of an iteration, or right behind one.");

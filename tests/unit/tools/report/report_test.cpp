@@ -222,6 +222,26 @@ TEST(Report, EachCauseHasItsSentence) {
   EXPECT_NE(said("never_began").find("bad: Plan 1 never came in force: such and such."), std::string::npos);
 }
 
+// The first plan ruled the first loop; who looks at the second one's iterations wants to know why they were on demand.
+TEST(Report, OfEachPlanThatRuledNothingItIsToldWhy) {
+  const RunLog log = parse_run_log(
+      R"({"kind":"start","budget_bytes":1}
+{"kind":"plan","index":0,"path":"p"}
+{"kind":"activate","plan":0,"iteration":3}
+{"kind":"iteration","index":3,"planned":true,"plan":0}
+{"kind":"plan","index":1,"path":"q"}
+{"kind":"on_demand","cause":"left","reason":"the program left it at call 3 of 40","plan":1}
+{"kind":"on_demand","cause":"unfinished","reason":"the program ended first","plan":2}
+{"kind":"on_demand","cause":"never_began","reason":"its first call never came","plan":3}
+{"kind":"end","iterations_planned":4,"plans":4}
+)");
+  const std::string text = text_of(sentences_section({nullptr, nullptr, &log}));
+  EXPECT_NE(text.find("note: Plan 2 ruled no iteration: the program left it at call 3 of 40."), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("note: Plan 3 was ready too late: the program ended first."), std::string::npos) << text;
+  EXPECT_NE(text.find("bad: Plan 4 never came in force: its first call never came."), std::string::npos) << text;
+}
+
 TEST(Report, NoCardShowsAPredictionOfARun) {
   const Sample sample;
   const RunLog log = parse_run_log(
