@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <regex>
 
 #include "preload/trace/nearest.h"
 
@@ -134,6 +135,18 @@ std::string explain_choice(const std::string& text) {
   return text + did_you_mean(word, CLI::detail::split(list, ','));
 }
 
+// "files: At Most 3 required but received 4", "--budget: 1 required SIZE missing"
+std::string explain_count(const std::string& text) {
+  const std::regex too_many("(.*): At Most ([0-9]+) required but received ([0-9]+)");
+  const std::regex none("(.*): [0-9]+ required (\\S+) missing");
+  std::smatch found;
+  if (std::regex_match(text, found, too_many)) {
+    return fmt::format("{}: {} are given, and {} at most can be", found.str(1), found.str(3), found.str(2));
+  }
+  if (std::regex_match(text, found, none)) return fmt::format("{}: its {} is missing", found.str(1), found.str(2));
+  return explain_choice(text);
+}
+
 }  // namespace
 
 CLI::Option* name_values(CLI::Option* option, const std::string& word, const std::vector<std::string>& names) {
@@ -174,7 +187,7 @@ std::string explain(const CLI::App& root, const CLI::ParseError& error, int argc
   const bool lacks = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
   // What is there in another spelling is not what is missing.
   const std::string unknown = extra ? unexpected_word(error) : lacks ? unknown_option(app, argc, argv) : "";
-  return with_help(unknown.empty() ? explain_choice(error.what()) : explain_unexpected(app, called, unknown, program),
+  return with_help(unknown.empty() ? explain_count(error.what()) : explain_unexpected(app, called, unknown, program),
                    called);
 }
 

@@ -52,6 +52,12 @@ TEST_F(Misspelt, OptionsThatWereMeantForARequiredOne) {
   expect_refused(reprise({"simulate", graph()}), 2, "--budget is required");
 }
 
+TEST_F(Misspelt, TooManyAndTooFewAreCounted) {
+  expect_refused(reprise({"report", "a", "b", "c", "d"}), 2, "files: 4 are given, and 3 at most can be; see");
+  expect_refused(reprise({"report", "a", "-o", "b", "-o", "c"}), 2, "--output: 2 are given, and 1 at most can be; see");
+  expect_refused(reprise({"plan", "a", "--budget"}), 2, "--budget: its SIZE is missing; see");
+}
+
 TEST_F(Misspelt, HelpIsInPlainWords) {
   const std::string run_help = reprise({"run", "--help"}).out;
   EXPECT_NE(run_help.find("--device gpu|sim"), std::string::npos) << run_help;
