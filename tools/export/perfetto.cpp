@@ -281,6 +281,8 @@ class RunEvents {
     for (size_t i = 0; i < slices_.size(); ++i) {
       const report::RunIteration& it = log_.iterations[i];
       Json details = {{"iteration", it.index}};
+      // Its line is written some microseconds behind its end, so that the slice before may take some of this one's.
+      if (it.wall_ns > 0) details["wall_ns"] = it.wall_ns;
       if (it.counted) {
         details["stall_ns"] = it.stall_ns;
         details["offload_bytes"] = it.offload_bytes;

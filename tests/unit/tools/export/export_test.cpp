@@ -192,6 +192,7 @@ TEST(Csv, WhatIsNotKnownOfAnIterationOnDemandIsEmpty) {
   const report::Json rows = report::iterations_section(inputs);
   for (size_t column = 7; column < 11; ++column) EXPECT_TRUE(rows.at(0).at(column).is_null()) << rows.dump();
   EXPECT_EQ(rows.at(1).at(7), 0);
+  EXPECT_NE(to_perfetto(inputs).value().find("\"wall_ns\":655"), std::string::npos);
   EXPECT_EQ(to_perfetto(inputs).value().find("stall_ns"), to_perfetto(inputs).value().rfind("stall_ns"));
 }
 
