@@ -279,10 +279,6 @@ void say_plan_in_force(const Inputs& inputs, Sentences& say) {
     say.note(fmt::format("{} plans were made in all, for the program has several loops; this report shows the first.",
                          log.plan_count));
   }
-  // One plan ruled iterations; of each that did not, it is told why.
-  for (const auto& [one, count] : last_reasons(log)) {
-    if (one.plan && log.iterations_planned > 0) say_reason(log, as_known(inputs, one), count, say);
-  }
   if (log.ended && log.in_force_at_end) {
     say.note("The program ended while the plan was in force: in the middle of an iteration, or right behind one.");
   }

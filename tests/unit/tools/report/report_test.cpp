@@ -229,7 +229,6 @@ TEST(Report, OfEachPlanThatRuledNothingItIsToldWhy) {
 {"kind":"plan","index":0,"path":"p"}
 {"kind":"activate","plan":0,"iteration":3}
 {"kind":"iteration","index":3,"planned":true,"plan":0}
-{"kind":"plan","index":1,"path":"q"}
 {"kind":"on_demand","cause":"left","reason":"the program left it at call 3 of 40","plan":1}
 {"kind":"on_demand","cause":"unfinished","reason":"the program ended first","plan":2}
 {"kind":"on_demand","cause":"never_began","reason":"its first call never came","plan":3}
@@ -240,6 +239,7 @@ TEST(Report, OfEachPlanThatRuledNothingItIsToldWhy) {
       << text;
   EXPECT_NE(text.find("note: Plan 3 was ready too late: the program ended first."), std::string::npos) << text;
   EXPECT_NE(text.find("bad: Plan 4 never came in force: its first call never came."), std::string::npos) << text;
+  EXPECT_EQ(text.find("Plan 4 never"), text.rfind("Plan 4 never")) << "twice";
 }
 
 TEST(Report, NoCardShowsAPredictionOfARun) {
