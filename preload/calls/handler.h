@@ -10,6 +10,7 @@
 
 #include "preload/calls/command.h"
 #include "preload/calls/read_back.h"
+#include "preload/driver/taken.h"
 
 namespace reprise {
 
@@ -110,9 +111,9 @@ class Handler {
   virtual void graph_memory(uint32_t instantiated) noexcept { (void)instantiated; }
 
   // Around a call of this thread by which the driver may take device memory for itself (a module is loaded, a graph
-  // instantiated): counts as the program's. `before`: what before_taking() answered, 0 where nothing is to be counted.
+  // instantiated): counts as the program's. `before`: what before_taking() answered.
   struct BeforeTaking {
-    uint64_t free_bytes = 0;
+    BeforeCall look = {};  // nothing is free: nothing is to be counted
     uint64_t submitted = 0;
   };
   virtual BeforeTaking before_taking() noexcept { return {}; }

@@ -1,7 +1,6 @@
 #include "preload/driver/graph_memory.h"
 
 #include "preload/driver/driver.h"
-#include "preload/driver/free_memory.h"
 
 namespace reprise {
 namespace {
@@ -18,11 +17,6 @@ bool tell(CUdevice device, CUgraphMem_attribute attribute, uint64_t* bytes) noex
 uint64_t graph_bytes(CUdevice device) noexcept {
   uint64_t bytes = 0;
   return tell(device, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, &bytes) ? bytes : 0;
-}
-
-uint64_t free_but_for_graphs(CUdevice device) noexcept {
-  const uint64_t free = free_bytes();
-  return free == 0 ? 0 : free + graph_bytes(device);
 }
 
 void GraphMemory::raise_to(uint64_t bytes) noexcept {

@@ -12,9 +12,6 @@ namespace reprise {
 // What graphs of this process hold of the device now; 0: nothing, or not known.
 uint64_t graph_bytes(CUdevice device) noexcept;
 
-// What the device would have free for the current context, which is its own, without what graphs hold; 0: not known.
-uint64_t free_but_for_graphs(CUdevice device) noexcept;
-
 class GraphMemory {
  public:
   // A graph with so many nodes that allocate was instantiated.

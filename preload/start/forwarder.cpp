@@ -4,8 +4,8 @@
 #include <new>
 
 #include "preload/driver/driver.h"
-#include "preload/driver/free_memory.h"
 #include "preload/driver/graph_memory.h"
+#include "preload/driver/taken.h"
 #include "preload/start/writer_streams.h"
 
 namespace reprise {
@@ -84,19 +84,22 @@ class Forwarder final : public Handler {
     return driver().cuDeviceTotalMem(bytes, device);
   }
 
-  // What the driver takes around the program's own memory is told to plans, which have to leave room for it: by what is
-  // free around the first calls of their kind, not around each launch of which nothing can be told. Where
-  // another thread asks for memory meanwhile, what is free says nothing.
+  // What the driver takes around the program's own memory is told to plans, which have to leave room for it: by looks
+  // around the first calls of their kind, not around each launch of which nothing can be told. Where
+  // another thread asks for memory meanwhile, they say nothing.
   BeforeTaking before_taking() noexcept override {
     if (!reads_back() || captures_.load() != 0 || looks_.fetch_add(1) >= kMostLooks) return {};
     const uint64_t ended = memory_calls_ended_.load();
     if (memory_calls_.load() != ended) return {};
-    return {free_of_own_device(), ended};
+    CUdevice device = 0;
+    if (driver().cuCtxGetDevice(&device) != CUDA_SUCCESS) return {};
+    return {look_before_call(device, graph_bytes(device)), ended};
   }
   void after_taking(const BeforeTaking& before) noexcept override {
-    if (before.free_bytes == 0) return;
-    const uint64_t after = free_of_own_device();
-    if (memory_calls_.load() == before.submitted) held_bytes_.fetch_add(taken_by_call(before.free_bytes, after));
+    CUdevice device = 0;
+    if (before.look.free == 0 || driver().cuCtxGetDevice(&device) != CUDA_SUCCESS) return;
+    const TakenByCall taken = taken_by_call(before.look, device, graph_bytes(device));
+    if (memory_calls_.load() == before.submitted) held_bytes_.fetch_add(taken.bytes);
   }
 
   // Of the device that such a graph is first made on.
@@ -135,11 +138,6 @@ class Forwarder final : public Handler {
    private:
     Forwarder& forwarder_;
   };
-
-  static uint64_t free_of_own_device() noexcept {
-    CUdevice device = 0;
-    return driver().cuCtxGetDevice(&device) == CUDA_SUCCESS ? free_but_for_graphs(device) : 0;
-  }
 
   CUresult issue(const Command& command) noexcept {
     if (activity_ == nullptr || command.captured) return command.issue(command.payload, command.stream);

@@ -12,7 +12,6 @@
 #include "preload/base/runtime.h"
 #include "preload/driver/device_observer.h"
 #include "preload/driver/driver.h"
-#include "preload/driver/free_memory.h"
 #include "preload/driver/graph_memory.h"
 #include "preload/driver/resolve.h"
 #include "preload/facts/store.h"
@@ -346,14 +345,14 @@ Handler::BeforeTaking Enforcer::before_taking() noexcept {
   const uint64_t submitted = shared_.command_log.tail();
   const bool quiet = managing() && shared_.command_log.head() == submitted;
   if (!quiet || driver().cuCtxGetDevice(&device) != CUDA_SUCCESS || device != shared_.device) return {};
-  return {free_but_for_graphs(device), submitted};
+  return {look_before_call(device, graph_bytes(device)), submitted};
 }
 
 void Enforcer::after_taking(const BeforeTaking& before) noexcept {
-  if (before.free_bytes == 0 || !managing()) return;
-  const uint64_t after = free_but_for_graphs(shared_.device);
+  if (before.look.free == 0 || !managing()) return;
+  const TakenByCall taken = taken_by_call(before.look, shared_.device, graph_bytes(shared_.device));
   if (shared_.command_log.tail() != before.submitted) return;
-  shared_.counters.given_bytes.fetch_add(taken_by_call(before.free_bytes, after), std::memory_order_relaxed);
+  shared_.counters.given_bytes.fetch_add(taken.bytes, std::memory_order_relaxed);
 }
 
 void Enforcer::unmanaged(const char* what, int64_t bytes) noexcept {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "preload/driver/driver.h"
-#include "preload/driver/free_memory.h"
+#include "preload/driver/taken.h"
 
 namespace reprise::replay {
 uint64_t known_budget(const BudgetRule& rule, uint64_t peak_bytes, uint64_t outside_bytes) noexcept {
@@ -30,6 +30,7 @@ void Outside::open() noexcept {
   size_t free = 0;
   size_t total = 0;
   if (driver().cuMemGetInfo(&free, &total) == CUDA_SUCCESS) free_at_start_ = free;
+  if (driver().cuCtxGetDevice(&device_) != CUDA_SUCCESS) device_ = 0;
   headroom_ = std::min<uint64_t>(kMostHeadroom, total / kHeadroomShare);
   room_ = UINT64_MAX;
   by_calls_ = beside_others_ = 0;
@@ -59,12 +60,12 @@ uint64_t Outside::measure(uint64_t ours, uint64_t given) noexcept {
   return bytes_;
 }
 
-void Outside::before_call() noexcept { before_ = free_bytes(); }
+void Outside::before_call() noexcept { before_ = look_before_call(device_); }
 
 void Outside::after_call() noexcept {
-  const uint64_t now = free_bytes();
-  by_calls_ += taken_by_call(before_, now);
-  beside_others_ += taken_by_call(before_, now, kMostBesideOthers);
+  const TakenByCall taken = taken_by_call(before_, device_);
+  by_calls_ += taken.bytes;
+  beside_others_ += taken.own ? taken.bytes : std::min(taken.bytes, kMostBesideOthers);
 }
 
 }  // namespace reprise::replay

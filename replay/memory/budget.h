@@ -2,7 +2,11 @@
 // percentage of the program's own peak rises with what is known of that peak (footprint.h, and what it holds around
 // us). Callers: the dispatcher, the enforcer.
 #pragma once
+#include <cuda.h>
+
 #include <cstdint>
+
+#include "preload/driver/taken.h"
 
 namespace reprise::replay {
 
@@ -26,9 +30,9 @@ uint64_t known_budget(const BudgetRule& rule, uint64_t peak_bytes, uint64_t outs
 
 // Device memory that the program holds around Reprise: module images, pools, other allocations. A device tells only
 // what all processes hold, so of what more is held than at open() as much counts as this program has taken: what it was
-// given by calls that hooks see, and what the device had less after calls by which the driver takes memory than before
-// them. Without such a call of this program nothing counts, whatever others do; and where others are seen to take or
-// give back memory meanwhile, of each call only as much counts as one may well take.
+// given by calls that hooks see, and what it took by calls by which the driver takes memory (taken.h). Without such a
+// call of this program nothing counts, whatever others do; and where nobody tells whose memory is, and others are seen
+// to take or give back some meanwhile, of each call only as much counts as one may well take.
 class Outside {
  public:
   // Takes what is free now as the starting point. A context must be current.
@@ -56,9 +60,10 @@ class Outside {
   uint64_t free_at_start_ = 0;
   uint64_t total_ = 0;
   uint64_t elsewhere_ = 0;
-  uint64_t before_ = 0;         // free
+  CUdevice device_ = 0;
+  BeforeCall before_;
   uint64_t by_calls_ = 0;       // taken
-  uint64_t beside_others_ = 0;  // ... at most kMostBesideOthers by each
+  uint64_t beside_others_ = 0;  // ... at most kMostBesideOthers by each of which nobody tells whose it is
   bool others_ = false;         // take memory, or give it back
   uint64_t bytes_ = 0;
   uint64_t headroom_ = 0;

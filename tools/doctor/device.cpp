@@ -6,6 +6,7 @@
 
 #include "preload/base/config.h"
 #include "preload/driver/driver.h"
+#include "preload/driver/own_memory.h"
 #include "preload/driver/resolve.h"
 #include "tools/cli/message.h"
 #include "tools/cli/sizes.h"
@@ -131,6 +132,19 @@ void check_pinned(CUdevice device, const std::string& name, std::vector<Check>& 
        works ? "" : "what leaves the device lies there: raise the limits (ulimit -l, the container's)"});
 }
 
+// Else what other programs take while this one loads code may count as its own.
+void check_processes(CUdevice device, const std::string& name, std::vector<Check>& checks) {
+  CUcontext context = nullptr;
+  if (driver().cuDevicePrimaryCtxRetain(&context, device) != CUDA_SUCCESS) return;
+  const bool told = driver().cuCtxSetCurrent(context) == CUDA_SUCCESS && own_bytes_follow(device);
+  driver().cuDevicePrimaryCtxRelease(device);
+  checks.push_back(
+      {name + " memory by process", told ? Finding::good : Finding::note,
+       told ? "told" : "not told by NVML, so other programs' may count as a program's own while it loads code",
+       told ? ""
+            : "where programs share the device: libnvidia-ml.so.1 has to be there, and in a container --pid=host"});
+}
+
 void check_one(int index, std::vector<Check>& checks) {
   CUdevice device = 0;
   if (driver().cuDeviceGet(&device, index) != CUDA_SUCCESS) return;
@@ -147,6 +161,7 @@ void check_one(int index, std::vector<Check>& checks) {
                     fmt::format("{}, {}, compute capability {}.{}", model, format_bytes(bytes), major, minor), ""});
   check_virtual_memory(device, name, checks);
   check_pinned(device, name, checks);
+  check_processes(device, name, checks);
 }
 
 bool has_driver(std::vector<Check>& checks) {

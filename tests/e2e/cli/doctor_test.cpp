@@ -49,11 +49,20 @@ TEST_F(Doctor, TheSimulatedDeviceIsFine) {
   const json report = examine("");
   EXPECT_EQ(exit_code_, 0) << report.dump(1);
   EXPECT_EQ(report["ok"], true);
-  for (const char* name :
-       {"reprise", "driver", "device 0", "device 0 virtual memory", "device 0 pinned memory", "host memory",
-        "host tier", "locked memory limit", "temporary folder", "preloaded library"}) {
+  for (const char* name : {"reprise", "driver", "device 0", "device 0 virtual memory", "device 0 pinned memory",
+                           "device 0 memory by process", "host memory", "host tier", "locked memory limit",
+                           "temporary folder", "preloaded library"}) {
     EXPECT_FALSE(check(report, name).empty()) << name;
   }
+}
+
+TEST_F(Doctor, WhereNobodyTellsMemoryByProcessThatIsSaid) {
+  EXPECT_EQ(check(examine(""), "device 0 memory by process")["value"], "told");
+  environment_["REPRISE_SIM_PROCESSES"] = "0";
+  const json found = check(examine(""), "device 0 memory by process");
+  EXPECT_EQ(exit_code_, 0);
+  EXPECT_EQ(found.value("finding", ""), "note") << found;
+  EXPECT_NE(found.value("advice", "").find("--pid=host"), std::string::npos) << found;
 }
 
 // What a bug report is asked for first.

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <future>
 #include <string>
 
@@ -362,6 +363,33 @@ TEST_F(FirstMinutes, WhatANeighbourTakesIsNotInAPercentage) {
     least = std::min(least, most);
   }
   EXPECT_LE(least, 2 * kChunk);
+}
+
+// Another program's memory grows all the time, and launches take long, so that some of it comes during each.
+TEST_F(FirstMinutes, WhatANeighbourTakesDuringALaunchIsItsOwnWhereTheDriverTellsProcesses) {
+  std::ofstream script(file("grows"));
+  for (int i = 0; i < 800; ++i) script << "alloc a" << i << " 65536\nsleep 2\n";
+  script.close();
+  const Environment slow = {{"REPRISE_SIM_SHARED", file("device")}, {"REPRISE_SIM_FAIL", "shim.cuLaunchKernel=+3000"}};
+  const auto outside_beside = [&](const std::string& log, const Environment& more) -> uint64_t {
+    auto other = std::async(std::launch::async, [&] {
+      return run({built("bin/script_program"), file("grows")},
+                 merged(simulated_device(), {{"REPRISE_SIM_SHARED", file("device")}}));
+    });
+    const std::vector<std::string> words =
+        log == "traced" ? std::vector<std::string>{"record", "--device", "sim", "-o", file(log)}
+                        : std::vector<std::string>{"run", "--device", "sim", "--budget", "70%", "--run-log", file(log)};
+    EXPECT_EQ(reprise(words, small_trainer(3), merged(slow, more)).exit_code, 0);
+    EXPECT_EQ(other.get().exit_code, 0);
+    if (log != "traced") return lines_of(read_run_log(file(log)), "end").at(0)["outside_bytes"].get<uint64_t>();
+    const std::string dumped = reprise({"dump", file(log)}).out;
+    const size_t held = dumped.find("memory.held_bytes=");
+    return held == std::string::npos ? 0 : std::stoull(dumped.substr(held + 18));
+  };
+  EXPECT_EQ(outside_beside("r.run", {}), 0u);
+  EXPECT_EQ(outside_beside("traced", {}), 0u);
+  EXPECT_GT(outside_beside("r.run", {{"REPRISE_SIM_PROCESSES", "0"}}), 0u)
+      << "so does some of it come during launches?";
 }
 
 // A budget that the device has no room for is not cut in silence.

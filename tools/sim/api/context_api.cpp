@@ -89,7 +89,7 @@ void tear_down(Context& context) {
     context.device.refund(bytes_beyond_default(limit, context.limits[limit]));
     context.limits[limit] = default_limit(limit);
   }
-  context.device.refund(settings().context_bytes);
+  context.device.close_context();
 }
 
 bool is_limit(CUlimit limit) {
@@ -314,7 +314,7 @@ CUresult cuDevicePrimaryCtxReset_v2(CUdevice dev) {
   }
   if (context == nullptr) return CUDA_SUCCESS;
   tear_down(*context);
-  SIM_REQUIRE(device->charge(settings().context_bytes), CUDA_ERROR_OUT_OF_MEMORY);
+  SIM_REQUIRE(device->open_context(), CUDA_ERROR_OUT_OF_MEMORY);
   context->revive();
   return CUDA_SUCCESS;
 }

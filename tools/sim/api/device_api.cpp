@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "tools/sim/base/device_name.h"
+#include "tools/sim/base/device_uuid.h"
 #include "tools/sim/base/settings.h"
 #include "tools/sim/device/device.h"
 #include "tools/sim/streams/enter.h"
@@ -64,8 +65,7 @@ CUresult cuDeviceGetUuid_v2(CUuuid* uuid, CUdevice dev) {
   SIM_ENTER();
   SIM_REQUIRE(uuid != nullptr, CUDA_ERROR_INVALID_VALUE);
   SIM_REQUIRE(find_device(dev) != nullptr, CUDA_ERROR_INVALID_DEVICE);
-  std::memcpy(uuid->bytes, "reprise-sim-dev\0", sizeof(uuid->bytes));
-  uuid->bytes[15] = static_cast<char>(dev);
+  *uuid = device_uuid(dev);
   return CUDA_SUCCESS;
 }
 

@@ -20,6 +20,7 @@ constexpr int kDevices = 64;
 struct Slot {
   pid_t process;  // 0: free
   uint64_t used[kDevices];
+  int contexts[kDevices];
 };
 
 void say_unshared(const char* path, const char* why) {
@@ -114,6 +115,24 @@ uint64_t SharedAccount::used(int device) noexcept {
   const uint64_t sum = used_locked(device);
   unlock();
   return sum;
+}
+
+void SharedAccount::add_contexts(int device, int change) noexcept {
+  lock();
+  file_->slots[slot_].contexts[device] += change;
+  unlock();
+}
+
+std::vector<DeviceProcess> SharedAccount::processes(int device) noexcept {
+  std::vector<DeviceProcess> all;
+  lock();
+  used_locked(device);  // who has ended has none
+  for (const Slot& slot : file_->slots) {
+    if (slot.process == 0 || slot.contexts[device] == 0) continue;
+    all.push_back({static_cast<unsigned>(slot.process), slot.used[device]});
+  }
+  unlock();
+  return all;
 }
 
 }  // namespace reprise::sim

@@ -3,8 +3,14 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 namespace reprise::sim {
+
+struct DeviceProcess {
+  unsigned number = 0;
+  uint64_t bytes = 0;
+};
 
 class SharedAccount {
  public:
@@ -16,6 +22,10 @@ class SharedAccount {
   void refund(int device, uint64_t bytes) noexcept;
   // What all processes hold.
   uint64_t used(int device) noexcept;
+  // So many contexts of this process more on the device.
+  void add_contexts(int device, int change) noexcept;
+  // The processes that have one.
+  std::vector<DeviceProcess> processes(int device) noexcept;
 
  private:
   struct File;

@@ -1,7 +1,8 @@
 #include "tools/sim/device/device.h"
 
+#include <unistd.h>
+
 #include "tools/sim/base/settings.h"
-#include "tools/sim/device/account.h"
 
 namespace reprise::sim {
 namespace {
@@ -39,6 +40,25 @@ void Device::refund(uint64_t bytes) noexcept {
 uint64_t Device::free() const noexcept {
   SharedAccount* const shared = shared_account();
   return capacity_ - (shared != nullptr ? shared->used(ordinal) : used());
+}
+
+bool Device::open_context() noexcept {
+  if (!charge(settings().context_bytes)) return false;
+  contexts_.fetch_add(1);
+  if (SharedAccount* const shared = shared_account(); shared != nullptr) shared->add_contexts(ordinal, 1);
+  return true;
+}
+
+void Device::close_context() noexcept {
+  refund(settings().context_bytes);
+  contexts_.fetch_sub(1);
+  if (SharedAccount* const shared = shared_account(); shared != nullptr) shared->add_contexts(ordinal, -1);
+}
+
+std::vector<DeviceProcess> Device::processes() const {
+  if (SharedAccount* const shared = shared_account(); shared != nullptr) return shared->processes(ordinal);
+  if (contexts_.load() == 0) return {};
+  return {{static_cast<unsigned>(getpid()), used()}};
 }
 
 Device* find_device(int ordinal) noexcept {

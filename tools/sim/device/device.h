@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "preload/driver/sim_abi.h"
 #include "tools/sim/base/cuda_api.h"
+#include "tools/sim/device/account.h"
 #include "tools/sim/device/engine.h"
 
 namespace reprise::sim {
@@ -21,6 +23,11 @@ class Device {
   // Takes `bytes` of device memory from the account; false when the capacity does not hold them.
   bool charge(uint64_t bytes) noexcept;
   void refund(uint64_t bytes) noexcept;
+  // What a context takes; without one a process has none of the device.
+  bool open_context() noexcept;
+  void close_context() noexcept;
+  // Those that have a context on it.
+  std::vector<DeviceProcess> processes() const;
   // By this process; what nobody holds.
   uint64_t used() const noexcept { return used_.load(std::memory_order_relaxed); }
   uint64_t free() const noexcept;
@@ -65,6 +72,7 @@ class Device {
   const uint64_t capacity_;
   std::atomic<uint64_t> used_{0};
   std::atomic<uint64_t> peak_{0};
+  std::atomic<int> contexts_{0};
 };
 
 // nullptr when there is no such device. Devices exist from the first cuInit on and live as long as the process.

@@ -157,7 +157,7 @@ void keep(std::shared_ptr<Context> context) {
 }  // namespace
 
 Context* create_context(Device& device, unsigned flags, bool primary) {
-  if (!device.charge(settings().context_bytes)) return nullptr;
+  if (!device.open_context()) return nullptr;
   auto context = std::make_shared<Context>(device, next_context_id++, flags, primary);
   context->handle = contexts().add(context);
   keep(context);
@@ -170,7 +170,7 @@ Context* retain_primary(Device& device) {
     device.primary = create_context(device, device.primary_flags, true);
     if (device.primary == nullptr) return nullptr;
   } else if (device.primary_references == 0) {
-    if (!device.charge(settings().context_bytes)) return nullptr;
+    if (!device.open_context()) return nullptr;
     device.primary->flags = device.primary_flags;
     device.primary->revive();
   }

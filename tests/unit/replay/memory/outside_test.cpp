@@ -1,6 +1,10 @@
 // Which part of what a device has less than before is the program's.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <string_view>
+
+#include "preload/driver/own_memory.h"
 #include "replay/memory/budget.h"
 #include "tests/unit/replay/fake_driver.h"
 
@@ -94,6 +98,119 @@ TEST_F(OutsideTest, ACallThatCannotBeMeasuredTakesNothing) {
   driver_.fail("cuMemGetInfo", 1);
   first_launch(9 * kMiB);
   EXPECT_EQ(outside_.measure(0, 0), 0u);
+}
+
+// NVML, which has this process (or none, or another of its number) hold `own` besides its chunks.
+class OutsideToldTest : public OutsideTest {
+ protected:
+  OutsideToldTest() {
+    nvml_ = this;
+    detail::driver_table.cuDeviceGetUuid = [](CUuuid* uuid, CUdevice) {
+      *uuid = {"reprise-fake-dev"[0]};
+      return CUDA_SUCCESS;
+    };
+    detail::driver_table.cuMemGetAllocationGranularity = [](size_t* bytes, const CUmemAllocationProp*,
+                                                            CUmemAllocationGranularity_flags) {
+      *bytes = 2 * kMiB;
+      return CUDA_SUCCESS;
+    };
+    detail::take_nvml(&kFunctions);
+    outside_.open();
+  }
+  ~OutsideToldTest() override { detail::take_nvml(nullptr); }
+
+  void first_launch_beside(uint64_t code, uint64_t neighbours) {
+    outside_.before_call();
+    driver_.other_bytes += code + neighbours;
+    own_ += code;
+    outside_.after_call();
+  }
+
+  static int processes(nvml::Device, unsigned* count, nvml::ProcessInfo* infos) {
+    ++nvml_->asked_;
+    *count = nvml_->listed_;
+    const auto own = static_cast<unsigned>(getpid());
+    const uint64_t chunks = nvml_->is_another_ ? 0 : nvml_->driver_.bytes;
+    if (nvml_->listed_ >= 1) infos[0] = {own + 1, 5000 * kMiB, nvml::kNoInstance, nvml::kNoInstance};
+    for (unsigned i = 1; i < nvml_->listed_; ++i) {
+      infos[i] = {own, nvml_->tells_ ? nvml_->own_ + chunks : nvml::kNotAvailable, nvml::kNoInstance,
+                  nvml::kNoInstance};
+    }
+    return nvml::kSuccess;
+  }
+  static constexpr nvml::Functions kFunctions = {
+      [] { return nvml::kSuccess; },
+      [](const char* name, nvml::Device* device) {
+        if (std::string_view(name) != "MIG-72000000-0000-0000-0000-000000000000") return nvml::kNotFound;
+        *device = reinterpret_cast<nvml::Device>(uintptr_t{1});
+        return nvml::kSuccess;
+      },
+      &processes};
+
+  static inline OutsideToldTest* nvml_ = nullptr;
+  uint64_t own_ = 500 * kMiB;
+  unsigned listed_ = 2;
+  bool tells_ = true;
+  bool is_another_ = false;
+  int asked_ = 0;
+};
+
+TEST_F(OutsideToldTest, WhatANeighbourTakesDuringACallIsNotTheProgramsOwn) {
+  first_launch_beside(0, 4 * kMiB);
+  EXPECT_EQ(outside_.measure(0, 0), 0u);
+  first_launch_beside(3 * kMiB, 900 * kMiB);
+  EXPECT_EQ(outside_.measure(0, 0), 3 * kMiB);
+  EXPECT_EQ(driver_.bytes, 0u) << "of the chunk by which the figure was tried nothing is left";
+}
+
+TEST_F(OutsideToldTest, CodeIsNotCutWhereOthersAreSeen) {
+  driver_.other_bytes += 1000 * kMiB;
+  first_launch_beside(902 * kMiB, 10 * kMiB);
+  EXPECT_EQ(outside_.measure(0, 0), 902 * kMiB);
+}
+
+TEST_F(OutsideToldTest, WhatIsGivenBackMeanwhileHidesNothing) {
+  driver_.other_bytes += 100 * kMiB;
+  outside_.before_call();
+  driver_.other_bytes -= 60 * kMiB;
+  own_ += 20 * kMiB;
+  outside_.after_call();
+  EXPECT_EQ(outside_.measure(0, 0), 20 * kMiB);
+}
+
+// As in a container: then it is as without NVML.
+TEST_F(OutsideToldTest, WhereNobodyTellsWhatTheDeviceHasLessCounts) {
+  const auto expect_as_without = [&](const char* why) {
+    outside_.open();
+    first_launch_beside(3 * kMiB, 4 * kMiB);
+    EXPECT_EQ(outside_.measure(0, 0), 7 * kMiB) << why;
+  };
+  listed_ = 0;
+  expect_as_without("no process is listed");
+  listed_ = 1;
+  expect_as_without("ours is not");
+  listed_ = 3;
+  expect_as_without("ours is listed twice");
+  listed_ = 2;
+  tells_ = false;
+  expect_as_without("its memory is not told");
+  tells_ = true;
+  is_another_ = true;
+  expect_as_without("it is another process of our number");
+  is_another_ = false;
+  first_launch_beside(0, 4 * kMiB);
+  EXPECT_EQ(outside_.measure(0, 0), 7 * kMiB) << "by the next trial it is ours";
+}
+
+TEST_F(OutsideToldTest, AProcessThatDoesNotFollowIsNotTriedForEver) {
+  is_another_ = true;
+  for (int i = 0; i < 5; ++i) first_launch_beside(0, 4 * kMiB);
+  EXPECT_EQ(driver_.count("cuMemCreate"), 3u);
+}
+
+TEST_F(OutsideToldTest, ACallThatTakesNothingIsAskedAboutOnce) {
+  for (int i = 0; i < 10; ++i) first_launch_beside(0, 0);
+  EXPECT_EQ(asked_, 10);
 }
 
 }  // namespace

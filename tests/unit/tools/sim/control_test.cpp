@@ -1,7 +1,10 @@
 // What only the simulated device has: its counters, faults on demand, activity records, capacity, poison.
+#include <unistd.h>
+
 #include <chrono>
 #include <cstring>
 
+#include "preload/driver/nvml.h"
 #include "preload/driver/sim_abi.h"
 #include "tests/unit/tools/sim/driver.h"
 
@@ -380,6 +383,55 @@ TEST_F(Control, WhatNobodyWroteSaysSo) {
   CUDA_ARRAY_DESCRIPTOR descriptor = {};
   EXPECT_EQ(CUDA_ERROR_NOT_SUPPORTED, CU(cuArrayCreate)(&array, &descriptor));
   EXPECT_EQ(before + 1, stats().unsupported_calls);
+}
+
+template <typename... Arguments>
+int nvml_answer(const char* name, Arguments... arguments) {
+  return reinterpret_cast<int (*)(Arguments...)>(symbol(name))(arguments...);
+}
+int processes(nvml::Device device, unsigned* count, nvml::ProcessInfo* infos) {
+  return nvml_answer("nvmlDeviceGetComputeRunningProcesses_v3", device, count, infos);
+}
+int device_of(const char* name, nvml::Device* device) { return nvml_answer("nvmlDeviceGetHandleByUUID", name, device); }
+
+TEST_F(Control, ProcessesOfADeviceAreThoseWithAContext) {
+  constexpr const char* kFirst = "GPU-72657072-6973-652d-7369-6d2d64657600";
+  nvml::Device first = nullptr;
+  unsigned count = 0;
+  EXPECT_EQ(device_of(kFirst, &first), nvml::kUninitialized);
+  EXPECT_EQ(processes(first, &count, nullptr), nvml::kUninitialized);
+  ASSERT_EQ(nvml_answer("nvmlInit_v2"), nvml::kSuccess);
+  ASSERT_EQ(device_of(kFirst, &first), nvml::kSuccess);
+  nvml::Device second = nullptr;
+  ASSERT_EQ(device_of("GPU-72657072-6973-652d-7369-6d2d64657601", &second), nvml::kSuccess);
+  nvml::Device none = nullptr;
+  for (const char* name : {"GPU-72657072-6973-652d-7369-6d2d64657602", "72657072-6973-652d-7369-6d2d64657600", "GPU-",
+                           "", "GPU-726570726973652d73696d2d64657600", "MIG-72657072-6973-652d-7369-6d2d64657600",
+                           "GPU-72657072-6973-652d-7369-6d2d64657600x"}) {
+    EXPECT_EQ(device_of(name, &none), nvml::kNotFound) << name;
+  }
+  EXPECT_EQ(device_of(nullptr, &none), nvml::kInvalidArgument);
+  EXPECT_EQ(processes(none, &count, nullptr), nvml::kInvalidArgument);
+  EXPECT_EQ(processes(first, nullptr, nullptr), nvml::kInvalidArgument);
+
+  EXPECT_EQ(processes(first, &count, nullptr), nvml::kInsufficientSize);
+  EXPECT_EQ(count, 1u);
+  EXPECT_EQ(processes(first, &count, nullptr), nvml::kInvalidArgument);
+  nvml::ProcessInfo infos[4] = {};
+  count = 4;
+  ASSERT_EQ(processes(first, &count, infos), nvml::kSuccess);
+  ASSERT_EQ(count, 1u);
+  EXPECT_EQ(infos[0].pid, static_cast<unsigned>(getpid()));
+  EXPECT_EQ(infos[0].used_bytes, stats().used_bytes);
+
+  count = 0;
+  EXPECT_EQ(processes(second, &count, nullptr), nvml::kSuccess) << "none has a context there";
+  CUcontext there = nullptr;
+  ASSERT_CU(CU(cuCtxCreate)(&there, nullptr, 0, 1));
+  EXPECT_EQ(processes(second, &count, nullptr), nvml::kInsufficientSize);
+  ASSERT_CU(CU(cuCtxDestroy)(there));
+  count = 0;
+  EXPECT_EQ(processes(second, &count, nullptr), nvml::kSuccess) << "it has ended";
 }
 
 }  // namespace
