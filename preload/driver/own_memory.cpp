@@ -151,7 +151,11 @@ bool own_bytes_follow(CUdevice device) noexcept {
   DeviceState& state = states[device];
   const Known known = state.follows.load(std::memory_order_acquire);
   if (known != Known::nothing || state.trying.exchange(true)) return known == Known::yes;
+  // A capture elsewhere in the process must not make these calls fail, nor be broken by them.
+  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+  driver().cuThreadExchangeStreamCaptureMode(&mode);
   const bool follows = follows_a_chunk(device);
+  driver().cuThreadExchangeStreamCaptureMode(&mode);
   const bool last = state.trials.fetch_add(1) + 1 >= kMostTrials;
   if (follows || last) state.follows.store(follows ? Known::yes : Known::no, std::memory_order_release);
   state.trying.store(false);
