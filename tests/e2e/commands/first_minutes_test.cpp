@@ -333,7 +333,7 @@ TEST_F(FirstMinutes, ReportsOfPreloadedRunsFindThePlanThatWasKept) {
 }
 
 // Two that are started at the same moment take the device from each other, and neither takes it for its own doing: but
-// for what the neighbour makes during the first launch of a kernel (replay/memory/budget.h). That is a chunk or two of
+// for what the neighbour makes during the first launch of a kernel, where nobody tells whose it is: a chunk or two of
 // 36, and more where the host has no core left for us between two questions: so a quarter in each round, and in one of
 // the rounds no more than those two. Counted as one's own, it would be most of them in every round.
 TEST_F(FirstMinutes, WhatANeighbourTakesIsNotInAPercentage) {
@@ -346,7 +346,7 @@ TEST_F(FirstMinutes, WhatANeighbourTakesIsNotInAPercentage) {
     const auto beside = [&](const std::string& name) {
       return reprise(
           {"run", "--device", "sim", "--budget", "70%", "-o", file(name + ".html"), "--run-log", file(name + ".run")},
-          small_trainer(6), {{"REPRISE_SIM_SHARED", file("device")}});
+          small_trainer(6), {{"REPRISE_SIM_SHARED", file("device")}, {"REPRISE_SIM_PROCESSES", "0"}});
     };
     auto other = std::async(std::launch::async, [&] { return beside("b"); });
     EXPECT_EQ(beside("a").exit_code, 0);
