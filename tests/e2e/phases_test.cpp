@@ -139,7 +139,7 @@ TEST(SeveralPlansTest, WhatIsTooSmallFirstIsPlannedWhenThePercentageIsOfMore) {
 // The second loop ends at any distance behind its plan; where that ruled none of its iterations, the log says why.
 TEST(SeveralPlansTest, OfAPlanThatRuledNothingItIsToldWhy) {
   uint64_t idle = 0;
-  for (int rounds = 6; rounds <= 16; ++rounds) {
+  for (int rounds = 8; rounds <= 12; ++rounds) {
     const Managed run = managed("other", rounds, merged(preloaded("60%"), {{"REPRISE_WAIT_FOR_PLAN", "1"}}));
     EXPECT_EQ(run.outcome.exit_code, 0) << run.outcome.err;
     if (number(run, "iterations_planned") == 0) continue;
