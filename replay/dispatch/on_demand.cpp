@@ -341,6 +341,7 @@ void OnDemandExecutor::close_memory() noexcept {
   std::vector<CUdeviceptr> mapped;
   for (const auto& [base, mapping] : memory_.mappings.all()) mapped.push_back(base);
   for (const CUdeviceptr base : mapped) memory_.mappings.unmap(base);
+  examiner.rest();
   memory_.window.close();
   memory_.chunks.close();
   memory_.host.close();

@@ -13,6 +13,7 @@ using plan::kNone;
 
 bool Repeats::begin(const PlanIndex* plan_index) noexcept {
   plan_index_ = plan_index;
+  if (memory_.lanes.enter_own() == CUDA_SUCCESS) examiner_.rest();
   checks_.clear();
   launches_.resize(plan_index->repeats.size());
   proofs_ = &all_proofs_[plan_index];

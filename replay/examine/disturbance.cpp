@@ -38,6 +38,22 @@ bool is_mask(const unsigned char* bytes, uint64_t size) noexcept {
   return several;
 }
 
+// Has it changed any word to a number that counters have? Floats have none, and there may be hundreds of MiB of them.
+bool may_have_counted(const AroundLaunch& launch) noexcept {
+  uint32_t found = 0;
+  for (uint64_t at = 0; at + 4 <= launch.size; at += 4) {
+    const uint32_t now = word_at(launch.after, at);
+    found |= static_cast<uint32_t>(counts(now)) & static_cast<uint32_t>(now != word_at(launch.before, at));
+  }
+  return found != 0;
+}
+
+// One word that lay_pattern puts: all of it the pattern where it was changed, other bits where it is a number.
+uint32_t patterned(uint32_t before, uint32_t after, uint32_t pattern, uint32_t bits) noexcept {
+  const uint32_t other = is_number(before) ? before ^ bits : before;
+  return before != after ? pattern : other;
+}
+
 }  // namespace
 
 bool looks_like_numbers(const unsigned char* bytes, uint64_t size) noexcept {
@@ -56,15 +72,16 @@ uint64_t disturb_words(unsigned char* to, const unsigned char* from, uint64_t si
   std::memcpy(to, from, size);
   for (uint64_t at = 0; at + 4 <= size; at += 4) {
     const uint32_t word = word_at(to, at);
-    if (!is_number(word)) continue;
-    const uint32_t other = word ^ pattern;
+    const uint32_t number = is_number(word) ? 1 : 0;
+    const uint32_t other = word ^ number * pattern;
     std::memcpy(to + at, &other, sizeof other);
-    ++disturbed;
+    disturbed += number;
   }
   return disturbed;
 }
 
 bool has_counted(const AroundLaunch& launch) noexcept {
+  if (!may_have_counted(launch)) return false;
   uint64_t counts_in_all = 0;
   uint64_t likely = 0;
   uint64_t changed = 0;  // to something else than zero
@@ -91,17 +108,19 @@ bool lay_pattern(unsigned char* to, const AroundLaunch& launch, unsigned char pa
   bool everywhere = true;
   for (uint64_t line = 0; line < launch.size; line += kLine) {
     const uint64_t end = std::min(line + kLine, launch.size);
-    for (uint64_t at = line; at < end; at += 4) {
-      const uint64_t size = std::min<uint64_t>(4, end - at);
-      const bool changed = std::memcmp(launch.before + at, launch.after + at, size) != 0;
-      std::memcpy(to + at, launch.before + at, size);
-      if (changed) {
-        std::memset(to + at, pattern, size);
-      } else if (size == 4) {
-        disturb_words(to + at, launch.before + at, size, bits);
-      }
+    uint32_t turned = 0;
+    uint64_t at = line;
+    for (; at + 4 <= end; at += 4) {
+      const uint32_t before = word_at(launch.before, at);
+      const uint32_t word = patterned(before, word_at(launch.after, at), pattern * 0x01010101u, bits);
+      std::memcpy(to + at, &word, sizeof word);
+      turned |= word ^ before;
     }
-    everywhere = everywhere && std::memcmp(to + line, launch.before + line, end - line) != 0;
+    for (; at < end; ++at) {  // the tensor's last bytes
+      to[at] = launch.before[at] != launch.after[at] ? pattern : launch.before[at];
+      turned |= static_cast<uint32_t>(to[at] ^ launch.before[at]);
+    }
+    everywhere = everywhere && turned != 0;
   }
   return everywhere;
 }

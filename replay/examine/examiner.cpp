@@ -10,8 +10,6 @@
 namespace reprise::replay {
 namespace {
 
-constexpr uint64_t kCopies = 4;  // of each operand that trials keep on the host
-
 LiveRanges live_in(ManagedMemory& memory) {
   LiveRanges live;
   memory.tensors.for_each(
@@ -87,7 +85,6 @@ bool Examiner::wants(const LogEntry& entry, RunLogWriter& run_log) noexcept {
 
 Examiner::Why Examiner::operands_of(const Command& command, const facts::KernelFacts& known, ManagedMemory& memory,
                                     std::vector<TriedOperand>* operands) const {
-  uint64_t bytes = 0;
   for (uint32_t i = 0; i < command.access_count; ++i) {
     const Access& access = command.accesses[i];
     const ResidentTensor* const tensor = memory.tensors.find(access.address - access.offset);
@@ -102,9 +99,8 @@ Examiner::Why Examiner::operands_of(const Command& command, const facts::KernelF
     const bool overwritten = facts::writes(known, access.parameter_offset) == facts::Answer::yes &&
                              facts::reads(known, access.parameter_offset) == facts::Answer::no;
     operands->push_back({tensor->base, tensor->size, access.parameter_offset, false, overwritten});
-    bytes += tensor->size;
   }
-  return bytes <= allowance_.bytes / kCopies ? nullptr : &run_log::examine::too_large;
+  return Trials::bytes_of_copies(*operands) <= allowance_.bytes ? nullptr : &run_log::examine::too_large;
 }
 
 void Examiner::disprove(const Command& command) noexcept {
@@ -149,7 +145,7 @@ Examiner::Why Examiner::reason_against(const Command& command, ManagedMemory& me
   const Why against = operands_of(command, kernel.known, memory, &operands);
   kernel.never = against != nullptr;
   if (kernel.never) return against;
-  Trials trials(&memory.lanes, &memory.digests, lane, std::move(operands), launcher);
+  Trials trials(&memory.lanes, &memory.digests, &copies_, lane, std::move(operands), launcher);
   if (!device_is_idle(memory.lanes)) return &run_log::examine::busy;
   if (!trials.keep()) return &run_log::examine::no_memory;
   if (trials.hold_address(live_in(memory))) return &run_log::examine::holds_address;

@@ -33,6 +33,9 @@ class Examiner {
   CUresult examine(const LogEntry& entry, ManagedMemory& memory, LaneIndex lane, Launcher launcher,
                    RunLogWriter& run_log) noexcept;
 
+  // Nothing is examined for now: the memory for it goes back. Before a plan rules, and before the context ends.
+  void rest() noexcept { copies_.release(); }
+
   // A launch has done something that contradicts what is known of its kernel: that is forgotten, here and in the cache.
   void disprove(const Command& command) noexcept;
 
@@ -59,6 +62,7 @@ class Examiner {
   void write_line(const Command& command, Why why, uint64_t ns, RunLogWriter& run_log) noexcept;
 
   Allowance allowance_;
+  HostCopies copies_;
   facts::Store store_{std::string()};
   std::string device_;
   uint64_t used_ns_ = 0;

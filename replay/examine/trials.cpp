@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <new>
 #include <numeric>
 #include <utility>
@@ -35,25 +36,52 @@ constexpr int kCompany = 8;       // kernels that run beside it, one after the o
 
 }  // namespace
 
-Trials::Trials(Lanes* lanes, Digests* digests, LaneIndex lane, std::vector<TriedOperand> operands,
+Trials::Trials(Lanes* lanes, Digests* digests, HostCopies* memory, LaneIndex lane, std::vector<TriedOperand> operands,
                Launcher launcher) noexcept
     : lanes_(*lanes),
       digests_(*digests),
+      memory_(*memory),
       lane_(lane),
       operands_(std::move(operands)),
       launcher_(launcher),
       copies_(operands_.size()) {}
 
-bool Trials::keep() noexcept {
-  for (size_t i = 0; i < operands_.size(); ++i) {
-    Copies& copies = copies_[i];
-    for (auto* part : {&copies.before, &copies.after, &copies.now}) {
-      part->reset(new (std::nothrow) unsigned char[operands_[i].bytes]);
-      if (*part == nullptr) return false;
-    }
-    if (!read(i, copies.before.get())) return false;
+Trials::~Trials() {
+  digests_.give_back(&now_);
+  for (Copies& copies : copies_) {
+    digests_.give_back(&copies.left);
+    digests_.give_back(&copies.put);
   }
-  return true;
+}
+
+uint64_t Trials::bytes_of_copies(const std::vector<TriedOperand>& operands) noexcept {
+  uint64_t all = 0;
+  uint64_t largest = 0;
+  for (const TriedOperand& operand : operands) {
+    all += 2 * HostCopies::taken_by(operand.bytes);
+    largest = std::max(largest, HostCopies::taken_by(operand.bytes));
+  }
+  return all + largest;
+}
+
+bool Trials::keep() noexcept {
+  if (lanes_.enter_own() != CUDA_SUCCESS || !memory_.reset(bytes_of_copies(operands_))) return false;
+  if (digests_.available()) {
+    now_ = digests_.take();
+    for (Copies& copies : copies_) {
+      copies.left = digests_.take();
+      copies.put = digests_.take();
+    }
+  }
+  uint64_t largest = 0;
+  for (size_t i = 0; i < operands_.size(); ++i) {
+    copies_[i].before = memory_.take(operands_[i].bytes);
+    largest = std::max(largest, operands_[i].bytes);
+    if (!read(i, copies_[i].before)) return false;
+    digest(i, copies_[i].put);
+  }
+  scratch_ = memory_.take(largest);
+  return lanes_.fault() == CUDA_SUCCESS;
 }
 
 bool Trials::hold_address(const LiveRanges& live) const noexcept {
@@ -67,7 +95,7 @@ bool Trials::hold_address(const LiveRanges& live) const noexcept {
   for (size_t i = 0; i < operands_.size(); ++i) {
     for (uint64_t at = 0; at + 8 <= operands_[i].bytes; at += 8) {
       uint64_t word;
-      std::memcpy(&word, copies_[i].before.get() + at, sizeof word);
+      std::memcpy(&word, copies_[i].before + at, sizeof word);
       if (is_live(word)) return true;
     }
   }
@@ -106,9 +134,18 @@ CUresult Trials::first(bool* done) noexcept {
   driver().cuEventDestroy(event);
   if (state != CUDA_SUCCESS || driver().cuStreamQuery(lanes_.stream(lane_)) != CUDA_SUCCESS) return result;
   for (size_t i = 0; i < operands_.size(); ++i) {
-    if (!read(i, copies_[i].after.get())) return result;
-    copies_[i].changed = std::memcmp(copies_[i].before.get(), copies_[i].after.get(), operands_[i].bytes) != 0;
-    copies_[i].counted = has_counted(around_first(i));
+    Copies& copies = copies_[i];
+    copies.after = copies.before;
+    bool same = false;
+    if (!holds(i, copies.before, copies.put, &same)) return result;
+    if (!same) {
+      copies.changed = true;
+      copies.after = memory_.take(operands_[i].bytes);
+      if (!read(i, copies.after)) return result;
+      copies.counted = has_counted(around_first(i));
+    }
+    digest(i, copies.left);
+    if (lanes_.fault() != CUDA_SUCCESS) return result;
   }
   *done = true;
   return result;
@@ -123,9 +160,43 @@ bool Trials::read(size_t i, unsigned char* to) noexcept {
   return lanes_.host_wait(uses) == CUDA_SUCCESS;
 }
 
+bool Trials::digest(size_t i, DigestCell cell) noexcept {
+  if (cell == kNoDigest || !digests_.available() || lanes_.enter_own() != CUDA_SUCCESS) return false;
+  const CUstream stream = lanes_.stream(Lanes::kToHost);
+  const TriedOperand& operand = operands_[i];
+  const bool issued = digests_.begin(cell, stream) == CUDA_SUCCESS &&
+                      digests_.add(cell, operand.base, operand.bytes, 0, stream) == CUDA_SUCCESS &&
+                      digests_.finish(cell, stream) == CUDA_SUCCESS;
+  LaneUses uses;
+  uses.add(Lanes::kToHost, lanes_.advance(Lanes::kToHost));
+  return issued && lanes_.host_wait(uses) == CUDA_SUCCESS;
+}
+
+bool Trials::holds(size_t i, const unsigned char* bytes, DigestCell of_them, bool* same) noexcept {
+  if (of_them != kNoDigest && digest(i, now_)) {
+    *same = digests_.equal(of_them, now_);
+    return true;
+  }
+  if (!read(i, scratch_)) return false;
+  *same = std::memcmp(scratch_, bytes, operands_[i].bytes) == 0;
+  return true;
+}
+
+// What disturb() has put there. Without digests the bytes are made again.
+bool Trials::holds_disturbed(size_t i, uint32_t pattern, bool* same) noexcept {
+  const TriedOperand& operand = operands_[i];
+  if (copies_[i].put != kNoDigest && digest(i, now_)) {
+    *same = digests_.equal(copies_[i].put, now_);
+    return true;
+  }
+  const std::unique_ptr<unsigned char[]> put(new (std::nothrow) unsigned char[operand.bytes]);
+  if (put == nullptr) return false;
+  disturb_words(put.get(), copies_[i].before, operand.bytes, pattern);
+  return holds(i, put.get(), kNoDigest, same);
+}
+
 bool Trials::write(size_t i, const unsigned char* from) noexcept {
-  const bool as_left = from == copies_[i].after.get() || (from == copies_[i].before.get() && !copies_[i].changed);
-  copies_[i].disturbed = !as_left;
+  copies_[i].disturbed = from != copies_[i].after;
   if (lanes_.enter_own() != CUDA_SUCCESS) return false;
   const Performing moves(Performing::kMoves);
   const CUstream stream = lanes_.stream(Lanes::kToDevice);
@@ -136,29 +207,31 @@ bool Trials::write(size_t i, const unsigned char* from) noexcept {
 }
 
 AroundLaunch Trials::around_first(size_t i) const noexcept {
-  return {copies_[i].before.get(), copies_[i].after.get(), operands_[i].bytes};
+  return {copies_[i].before, copies_[i].after, operands_[i].bytes};
 }
 
 bool Trials::lay(size_t i, const unsigned char* pattern) noexcept {
   Copies& copies = copies_[i];
   if (copies.counted) {
     copies.covered = false;
-    return write(i, copies.before.get());
+    return write(i, copies.before);
   }
-  if (pattern == nullptr) return write(i, copies.after.get());
-  copies.covered = lay_pattern(copies.now.get(), around_first(i), *pattern) && copies.covered;
-  return write(i, copies.now.get());
+  if (pattern == nullptr) return write(i, copies.after);
+  copies.covered = lay_pattern(scratch_, around_first(i), *pattern) && copies.covered;
+  return write(i, scratch_);
 }
 
 bool Trials::disturb(size_t i, uint32_t pattern) noexcept {
-  disturb_words(copies_[i].now.get(), copies_[i].before.get(), operands_[i].bytes, pattern);
-  return write(i, copies_[i].now.get());
+  disturb_words(scratch_, copies_[i].before, operands_[i].bytes, pattern);
+  if (!write(i, scratch_)) return false;
+  digest(i, copies_[i].put);
+  return lanes_.fault() == CUDA_SUCCESS;
 }
 
 // Everything as before the first launch.
 bool Trials::rewind() noexcept {
   for (size_t i = 0; i < operands_.size(); ++i) {
-    if ((copies_[i].changed || copies_[i].disturbed) && !write(i, copies_[i].before.get())) return false;
+    if ((copies_[i].changed || copies_[i].disturbed) && !write(i, copies_[i].before)) return false;
   }
   return true;
 }
@@ -169,8 +242,8 @@ bool Trials::as_first(size_t but, bool* same) noexcept {
   for (size_t i = 0; i < operands_.size(); ++i) {
     Copies& copies = copies_[i];
     if (i == but) continue;
-    if (!read(i, copies.now.get())) return false;
-    const bool equal = std::memcmp(copies.now.get(), copies.after.get(), operands_[i].bytes) == 0;
+    bool equal = false;
+    if (!holds(i, copies.after, copies.left, &equal)) return false;
     copies.disturbed = !equal;
     *same = *same && equal;
   }
@@ -233,17 +306,15 @@ bool Trials::keeps(const std::vector<size_t>& set, uint32_t pattern, std::vector
   for (size_t i = 0; i < operands_.size(); ++i) {
     Copies& copies = copies_[i];
     const bool disturbed = std::find(set.begin(), set.end(), i) != set.end();
+    bool same = false;
     if (disturbed) {
-      const auto wanted = std::unique_ptr<unsigned char[]>(new (std::nothrow) unsigned char[operands_[i].bytes]);
-      if (wanted == nullptr) return false;
-      std::memcpy(wanted.get(), copies.now.get(), operands_[i].bytes);
-      if (!read(i, copies.now.get())) return false;
-      (*kept)[i] = (*kept)[i] && std::memcmp(wanted.get(), copies.now.get(), operands_[i].bytes) == 0;
+      if (!holds_disturbed(i, pattern, &same)) return false;
+      (*kept)[i] = (*kept)[i] && same;
       copies.disturbed = true;
       continue;
     }
-    if (!read(i, copies.now.get())) return false;
-    copies.disturbed = std::memcmp(copies.now.get(), copies.after.get(), operands_[i].bytes) != 0;
+    if (!holds(i, copies.after, copies.left, &same)) return false;
+    copies.disturbed = !same;
     *reached = *reached || copies.disturbed;
   }
   return true;
@@ -274,7 +345,7 @@ bool Trials::try_kept(std::vector<facts::SlotEvidence>* slots) noexcept {
   std::vector<size_t> set;
   for (size_t i = 0; i < operands_.size(); ++i) {
     if (may_be_written(i)) continue;
-    if (looks_like_numbers(copies_[i].before.get(), operands_[i].bytes)) {
+    if (looks_like_numbers(copies_[i].before, operands_[i].bytes)) {
       set.push_back(i);
     } else {
       ++(*slots)[i].same;
@@ -298,7 +369,7 @@ bool Trials::try_kept(std::vector<facts::SlotEvidence>* slots) noexcept {
 
 bool Trials::restore() noexcept {
   for (size_t i = 0; i < operands_.size(); ++i) {
-    if (copies_[i].disturbed && !write(i, copies_[i].after.get())) return false;
+    if (copies_[i].disturbed && !write(i, copies_[i].after)) return false;
   }
   return true;
 }

@@ -5,13 +5,13 @@
 #include <cuda.h>
 
 #include <cstdint>
-#include <memory>
 #include <utility>
 #include <vector>
 
 #include "preload/facts/facts.h"
 #include "replay/digest/digests.h"
 #include "replay/examine/disturbance.h"
+#include "replay/examine/host_copies.h"
 #include "replay/memory/lanes.h"
 
 namespace reprise::replay {
@@ -36,8 +36,12 @@ using LiveRanges = std::vector<std::pair<CUdeviceptr, CUdeviceptr>>;
 
 class Trials {
  public:
-  Trials(Lanes* lanes, Digests* digests, LaneIndex lane, std::vector<TriedOperand> operands,
+  // Host memory for copies of what operands of these sizes hold.
+  static uint64_t bytes_of_copies(const std::vector<TriedOperand>& operands) noexcept;
+
+  Trials(Lanes* lanes, Digests* digests, HostCopies* memory, LaneIndex lane, std::vector<TriedOperand> operands,
          Launcher launcher) noexcept;
+  ~Trials();
 
   // Reads the operands. False: no memory, or the driver refused; then nothing has happened.
   bool keep() noexcept;
@@ -54,17 +58,25 @@ class Trials {
  private:
   static constexpr uint64_t kPatience = 5'000'000'000;  // ns for one launch
   struct Copies {
-    std::unique_ptr<unsigned char[]> before, after, now;
-    bool changed = false;    // by the first launch
-    bool counted = false;    // ... and counters are among that, or what may be some: nothing else is put there
-    bool disturbed = false;  // the device holds other bytes than behind the first launch
-    bool covered = true;     // patterns, or numbers with other bits, have been everywhere in it
+    unsigned char* before = nullptr;
+    unsigned char* after = nullptr;  // `before` where the first launch changed nothing
+    DigestCell left = kNoDigest;     // of what the first launch left
+    DigestCell put = kNoDigest;      // of what was there before a launch
+    bool changed = false;            // by the first launch
+    bool counted = false;            // ... and counters are among that, or what may be some: nothing else is put there
+    bool disturbed = false;          // the device holds other bytes than behind the first launch
+    bool covered = true;             // patterns, or numbers with other bits, have been everywhere in it
   };
 
   CUresult launch() noexcept;
   bool launch_and_wait() noexcept;
   bool begin_company() noexcept;
   bool read(size_t i, unsigned char* to) noexcept;
+  // Its digest, now. False: none can be computed, or the device failed.
+  bool digest(size_t i, DigestCell cell) noexcept;
+  // *same: it holds these bytes, of which that is the digest, if it is one.
+  bool holds(size_t i, const unsigned char* bytes, DigestCell of_them, bool* same) noexcept;
+  bool holds_disturbed(size_t i, uint32_t pattern, bool* same) noexcept;
   bool write(size_t i, const unsigned char* from) noexcept;
   AroundLaunch around_first(size_t i) const noexcept;
   // What the launch left, or the pattern, where either may be.
@@ -82,10 +94,13 @@ class Trials {
 
   Lanes& lanes_;
   Digests& digests_;
+  HostCopies& memory_;
   const LaneIndex lane_;
   const std::vector<TriedOperand> operands_;
   const Launcher launcher_;
   std::vector<Copies> copies_;
+  unsigned char* scratch_ = nullptr;  // as large as the largest operand
+  DigestCell now_ = kNoDigest;
   const char* from_ = "";
 };
 

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/unit/replay/memory/small_device.h"
@@ -27,10 +28,10 @@ class TrialsTest : public ::testing::Test {
     return CUDA_SUCCESS;
   }
 
-  facts::KernelFacts examine() {
+  facts::KernelFacts examine(std::vector<TriedOperand> operands) {
     facts::KernelFacts facts;
-    Trials trials(&device_.memory.lanes, &device_.memory.digests, lane_, {{address_, 64, 0, false, false}},
-                  {&launch, this});
+    HostCopies copies;
+    Trials trials(&device_.memory.lanes, &device_.memory.digests, &copies, lane_, std::move(operands), {&launch, this});
     EXPECT_TRUE(trials.keep());
     bool done = false;
     EXPECT_EQ(trials.first(&done), CUDA_SUCCESS);
@@ -39,6 +40,8 @@ class TrialsTest : public ::testing::Test {
     EXPECT_TRUE(trials.run(&facts));
     return facts;
   }
+
+  facts::KernelFacts examine() { return examine({{address_, 64, 0, false, false}}); }
 
   testing::SmallDevice device_{4};
   const LaneIndex lane_ = device_.new_lane();
@@ -68,6 +71,28 @@ TEST_F(TrialsTest, WhatMakesOtherBytesBesideAnotherKernelIsNotPure) {
 TEST_F(TrialsTest, ADeviceThatComputesNoDigestsExaminesAllTheSame) {
   device_.driver.fail("cuModuleLoadData", 1);
   EXPECT_EQ(examine().equal, 1u);
+}
+
+// Whether the device compares or the host does.
+TEST_F(TrialsTest, WhatIsReadAndWhatIsWrittenIsSeenWithDigestsAndWithout) {
+  const CUdeviceptr input = address_ + device_.chunk_bytes;
+  ASSERT_EQ(device_.memory.mappings.map(input, device_.take(1)), CUDA_SUCCESS);
+  const uint64_t numbers = 0x4048f5c33f9d70a4;
+  write_ = [this, input] { device_.driver.write(address_, 3 * device_.driver.read(input)); };
+  for (const bool digests : {true, false}) {
+    device_.driver.write(address_, 0);
+    device_.driver.write(input, numbers);
+    if (!digests) device_.memory.digests.close();
+    if (!digests) device_.driver.fail("cuModuleLoadData", 1);
+    const facts::KernelFacts facts = examine({{address_, 8, 0, false, false}, {input, 8, 8, false, false}});
+    EXPECT_EQ(facts.equal, 1u) << digests;
+    ASSERT_EQ(facts.slots.size(), 2u);
+    EXPECT_EQ(facts.slots[0].overwritten, 1u) << digests;
+    EXPECT_EQ(facts.slots[1].kept, 1u) << digests;
+    EXPECT_EQ(facts.slots[1].reached, 1u) << digests;
+    EXPECT_EQ(device_.driver.read(address_), 3 * numbers) << digests;
+    EXPECT_EQ(device_.driver.read(input), numbers) << digests;
+  }
 }
 
 }  // namespace
