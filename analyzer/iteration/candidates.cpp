@@ -13,6 +13,7 @@ namespace reprise::analyzer {
 namespace {
 
 constexpr size_t kPeriodsPerScale = 4;
+constexpr double kWorthWaiting = 0.9;  // for a start where less than this share is alive of what is at the best so far
 
 // Like CallStream::live_hash, but what lives for less than an iteration counts as what is allocated at that place of
 // it: each may be handed over to the next one.
@@ -30,8 +31,12 @@ std::vector<uint64_t> live_hash_of_places(const CallStream& stream, uint32_t len
 }
 
 // Where an iteration of the candidate may start in a run: at the last of the best places. Nowhere: nothing.
-std::optional<uint32_t> best_start(const CallStream& stream, const std::vector<uint64_t>& live_hash,
-                                   const LoopCandidate& candidate, const Run& run) {
+//
+//     run      | period | period | period | per...
+//     starts            |<--->|              the iteration, of two periods here, ends with the run at the latest
+//     too late                |<-->|         places of the loop that come as starts when the run is longer
+std::optional<LoopStart> best_start(const CallStream& stream, const std::vector<uint64_t>& live_hash,
+                                    const LoopCandidate& candidate, const Run& run) {
   // The run holds the iteration and, before it, the period that it is compared with.
   const uint32_t end = run.end - candidate.length() + 1;
   const uint32_t first = run.begin + candidate.period;
@@ -45,7 +50,13 @@ std::optional<uint32_t> best_start(const CallStream& stream, const std::vector<u
     if (!contiguous(stream, s - candidate.period, s) || !contiguous(stream, s, s + candidate.length())) continue;
     if (!best || rank(s) < rank(*best)) best = s;
   }
-  return best;
+  if (!best) return std::nullopt;
+  const double enough = kWorthWaiting * static_cast<double>(stream.live_bytes[*best]);
+  bool early = false;
+  for (uint32_t s = end; s < first + candidate.period; ++s) {
+    early = early || static_cast<double>(stream.live_bytes[s]) < enough;
+  }
+  return LoopStart{*best, early};
 }
 
 // Runs in which the same calls repeat: those of another loop repeat at this distance, too. Which call they begin with
@@ -105,7 +116,7 @@ std::vector<LoopCandidate> make_candidates(const CallStream& stream, const std::
       if (live_hash.empty()) {
         live_hash = handovers ? live_hash_of_places(stream, candidate.length()) : stream.live_hash;
       }
-      const std::optional<uint32_t> start = best_start(stream, live_hash, candidate, run);
+      const std::optional<LoopStart> start = best_start(stream, live_hash, candidate, run);
       if (!start) continue;
       candidate.runs.push_back(run);
       candidate.starts.push_back(*start);

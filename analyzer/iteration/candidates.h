@@ -19,6 +19,12 @@ struct LoopPeriod {
 // Those worth a look, the ones that may cover most first.
 std::vector<LoopPeriod> periods_of(const CallStream& stream, const CallWords& words, const Coverage& coverage);
 
+// Where an iteration may start.
+struct LoopStart {
+  uint32_t call = 0;
+  bool early = false;  // less is alive at a place of the loop that has not come often enough yet to start there
+};
+
 // An iteration of `turns` periods. Where tensors are handed over, the new one may be allocated before the old one is
 // freed: then two or more of them take turns, and only so many periods together end as they began.
 //
@@ -27,10 +33,10 @@ std::vector<LoopPeriod> periods_of(const CallStream& stream, const CallWords& wo
 struct LoopCandidate {
   uint32_t period = 0;
   uint32_t turns = 1;
-  bool handovers = false;        // false: the live set at its end is that at its start, tensor by tensor
-  uint64_t covered = 0;          // by its runs
-  std::vector<Run> runs;         // in which it repeats
-  std::vector<uint32_t> starts;  // by run: the iteration's first call, where it would be taken from this run
+  bool handovers = false;         // false: the live set at its end is that at its start, tensor by tensor
+  uint64_t covered = 0;           // by its runs
+  std::vector<Run> runs;          // in which it repeats
+  std::vector<LoopStart> starts;  // by run: the iteration's first call, where it would be taken from this run
 
   uint32_t length() const { return turns * period; }
 };

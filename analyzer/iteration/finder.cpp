@@ -65,7 +65,7 @@ class IterationSearch {
  private:
   struct Proven {
     LoopCandidate candidate;
-    uint32_t start = 0;
+    LoopStart start;
   };
 
   // Of the one loop that is looked for, whatever else repeats more often: it may be of several periods.
@@ -108,9 +108,9 @@ class IterationSearch {
       return coverage_.of(candidate.runs[a]) > coverage_.of(candidate.runs[b]);
     });
     for (const size_t run : order) {
-      const uint32_t start = candidate.starts[run];
-      if (!is_wanted(start, candidate.length())) continue;
-      const Status same = check(stream_, candidate, start);
+      const LoopStart start = candidate.starts[run];
+      if (!is_wanted(start.call, candidate.length())) continue;
+      const Status same = check(stream_, candidate, start.call);
       if (same.ok()) {
         best_ = std::max(best_, candidate.covered);
         found_.push_back({std::move(candidate), start});
@@ -123,11 +123,12 @@ class IterationSearch {
   Iteration describe(const Proven& found) const {
     const uint32_t length = found.candidate.length();
     Iteration iteration;
-    iteration.first_call = found.start;
+    iteration.first_call = found.start.call;
+    iteration.early = found.start.early;
     iteration.call_count = length;
     const std::vector<uint64_t> words = words_.at_scale(length);
     for (const Run& run : found.candidate.runs) {
-      iteration.occurrences += occurrences_in(words, run, found.start, length);
+      iteration.occurrences += occurrences_in(words, run, found.start.call, length);
     }
     iteration.coverage = coverage_.share(found.candidate.covered);
     iteration.timed = coverage_.timed();

@@ -21,6 +21,10 @@ std::string explain(const plan::Plan& plan, const PlanSummary& summary) {
   fmt::format_to(out, "iteration   {} calls, {} ops, {} tensors; seen {} times{}, covers {}\n", iteration.call_count,
                  summary.op_count, summary.tensor_count, iteration.occurrences,
                  iteration.marked ? " between marks" : "", covered(iteration));
+  if (iteration.early) {
+    fmt::format_to(
+        out, "            it begins where more is alive than elsewhere in it: record it once more, and less moves\n");
+  }
   fmt::format_to(out, "memory      peak {}, budget {}, smallest possible {}\n", readable_bytes(plan.peak_bytes),
                  readable_bytes(plan.budget_bytes), readable_bytes(plan.minimum_bytes));
   fmt::format_to(out, "plan        {}, {} chunks of {}, {} vertices; best of {}, verified\n", plan.policy,

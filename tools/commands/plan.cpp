@@ -57,8 +57,8 @@ const char* status_word(StatusCode code) {
   }
 }
 
-// One line of JSON: status (ok, fits: without a plan, no_iteration, part: below --share, infeasible, error), message,
-// minimum_bytes (0: not known), minimum_because.
+// One line of JSON: status (ok, fits: without a plan, no_iteration, part: below --share, or to begin elsewhere,
+// infeasible, error), message, minimum_bytes (0: not known), minimum_because.
 Status write_status(const std::string& path, const char* word, const std::string& message, uint64_t minimum_bytes,
                     const std::string& because) {
   if (path.empty()) return {};
@@ -168,13 +168,17 @@ class Planning {
     return tell(workload.value(), plan.value(), summary, options, name);
   }
 
-  // What is most of the program may not have repeated yet.
+  // What is most of the program may not have repeated yet, or not from its best place on.
   Status check_share(const analyzer::Iteration& iteration) {
-    if (100 * iteration.coverage >= arguments_.share) return {};
+    const bool covers = 100 * iteration.coverage >= arguments_.share;
+    if (covers && (arguments_.share == 0 || !iteration.early)) return {};
     is_part_ = true;
-    return named(
-        {StatusCode::not_found, fmt::format("what repeats, {} calls, covers only {}, and the rest has not repeated yet",
-                                            iteration.call_count, analyzer::covered(iteration))});
+    const std::string why =
+        covers ? fmt::format("what repeats, {} calls, has not come often enough to begin where least is alive",
+                             iteration.call_count)
+               : fmt::format("what repeats, {} calls, covers only {}, and the rest has not repeated yet",
+                             iteration.call_count, analyzer::covered(iteration));
+    return named({StatusCode::not_found, why});
   }
 
   static uint64_t budget_of(const analyzer::Workload& workload, const analyzer::PlanOptions& options) {
@@ -274,7 +278,7 @@ class Planning {
   mutable Progress progress_;
   CutShort cut_;
   bool searched_ = false;   // the trace was read: what is not found from here on is an iteration
-  bool is_part_ = false;    // what repeats is too little of the program
+  bool is_part_ = false;    // what repeats is too little of the program, or begins too early
   bool needless_ = false;   // nothing has to move, and there is no plan
   bool simulated_ = false;  // recorded on the simulated device, as the plan will be replayed
   uint64_t minimum_bytes_ = 0;

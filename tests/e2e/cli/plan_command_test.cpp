@@ -92,6 +92,37 @@ TEST_F(PlanCommand, AnIterationOfTooLittleIsNoneYet) {
   EXPECT_EQ(status().at("status"), "ok");
 }
 
+// ... nor one that began where the most is alive, and will have come often enough to begin elsewhere.
+TEST_F(PlanCommand, AnIterationThatBeginsTooEarlyIsNoneYet) {
+  analyzer::testing::TraceBuilder program;
+  const uint64_t w = program.allocate(4 * kChunk);
+  uint64_t large = 0;
+  const auto begin = [&](const char* name) {
+    large = program.allocate(8 * kChunk);
+    program.launch(name, {{large}});
+  };
+  const auto end = [&] {
+    program.launch("much", {{large}});
+    program.free(large);
+    program.launch("little", {{w}});
+  };
+  begin("once");
+  end();
+  begin("fill");
+  end();
+  begin("fill");
+  write("b.trace", trace_bytes(program.trace()));
+  const auto plan = [&](const std::string& share) {
+    return reprise({"plan", path("b.trace"), "--budget", "90%", "--share", share, "-o", path("b.plan"), "--explain",
+                    "--status", path("status")});
+  };
+  expect_refused(plan("10"), 1, "has not come often enough to begin where least is alive");
+  EXPECT_EQ(status().at("status"), "part");
+  const auto by_hand = plan("0");
+  EXPECT_EQ(by_hand.exit_code, 0) << by_hand.err;
+  EXPECT_NE((by_hand.out + by_hand.err).find("record it once more"), std::string::npos) << by_hand.out << by_hand.err;
+}
+
 // Where the iteration is not nearly all of it, that is said with the plan, and with what is recommended.
 TEST_F(PlanCommand, HowMuchOfTheProgramThePlanIsOfIsSaid) {
   const auto said = [&](uint64_t other_ns) {

@@ -94,34 +94,6 @@ TEST(Iteration, ALoopOfWhatTakesNoTimeIsOne) {
   EXPECT_EQ(iteration.value().call_count, 2u);
 }
 
-TEST(Iteration, StartsWhereLeastIsAlive) {
-  TraceBuilder program;
-  const uint64_t w = program.allocate(kChunk);
-  for (int i = 0; i < 3; ++i) {
-    program.launch("middle", {updates(w)});
-    const uint64_t a = program.allocate(kChunk);
-    program.launch("big", {updates(a)});
-    program.free(a);
-  }
-  // The start has nothing transient alive; "middle" comes first among those points, for the run begins with it.
-  const Result<Iteration> iteration = find(program.trace());
-  ASSERT_TRUE(iteration.ok());
-  EXPECT_EQ(first_op(program.trace(), iteration.value()), "middle");
-}
-
-TEST(Iteration, PrefersToStartBehindAWait) {
-  TraceBuilder program;
-  const uint64_t w = program.allocate(kChunk);
-  for (int i = 0; i < 4; ++i) {
-    program.launch("second half", {updates(w)});
-    program.synchronize();
-    program.launch("first half", {updates(w)});
-  }
-  const Result<Iteration> iteration = find(program.trace());
-  ASSERT_TRUE(iteration.ok());
-  EXPECT_EQ(first_op(program.trace(), iteration.value()), "first half");
-}
-
 // The op at `index` is missing, as after a buffer that was full.
 void lose(trace::Trace* trace, size_t index) {
   const auto& events = trace->events;
