@@ -112,7 +112,7 @@ class Enforcer final : public Handler {
   std::string how_the_plan_gets_room() const noexcept;
   void no_plan_of_it() noexcept;
   void ask_planner() noexcept;
-  uint32_t least_share() const noexcept;
+  bool only_half() const noexcept;
   void take_plan(uint64_t sequence) noexcept;
   void tell_audited(const plan::Plan& plan) noexcept;
   bool is_known(const plan::Plan& plan) const noexcept;
@@ -203,8 +203,9 @@ class Enforcer final : public Handler {
   std::string how_the_plan_gets_room_;  // ... which it lacked, but was of this program
   std::string not_yet_because_;         // what the planner lacked when it was asked last
   uint64_t not_yet_at_ = 0;             // iterations that were over then
-  uint64_t part_since_ = 0;   // calls by the time that what repeated was first too small a part; 0: it never was
-  uint64_t asked_at_ns_ = 0;  // the planner, last
+  uint64_t part_since_ = 0;     // calls by the time that what repeated was first too small a part; 0: it never was
+  uint32_t early_answers_ = 0;  // of the planner, that what repeats begins where much is alive
+  uint64_t asked_at_ns_ = 0;    // the planner, last
   bool told_audited_ = false;
   bool reopened_ = false;  // the context that was managed first has ended
   std::string plan_path_;

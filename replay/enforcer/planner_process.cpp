@@ -265,6 +265,7 @@ void PlannerProcess::run(const PlanRequest& request, Recorder* recorder, const P
                                         "--quiet",
                                         "--status",
                                         status_file.path()};
+  if (request.best_start) arguments.emplace_back("--best-start");
   // The variable that names the folder is hidden from the child.
   if (request.facts.empty()) {
     arguments.emplace_back("--no-facts");
@@ -277,7 +278,7 @@ void PlannerProcess::run(const PlanRequest& request, Recorder* recorder, const P
   planner_ns_ = RunLogWriter::now_ns() - started_ns;
   int unread = 0;
   const std::string line = first_line(status_file.path(), &unread);
-  is_part_ = false;
+  is_part_ = is_early_ = false;
   if (status == 0 && text_of(line, "status") == "fits") {  // by the time the question was read
     message_ = "the budget holds everything: nothing moves, and nothing is planned";
     answer(PlanState::not_yet);
@@ -298,7 +299,8 @@ void PlannerProcess::run(const PlanRequest& request, Recorder* recorder, const P
     }
     // A stream of calls that is no iteration yet may become one; a budget that is too small stays too small.
     is_part_ = started && text_of(line, "status") == "part";
-    const bool later = is_part_ || (started && text_of(line, "status") == "no_iteration");
+    is_early_ = started && text_of(line, "status") == "early";
+    const bool later = is_part_ || is_early_ || (started && text_of(line, "status") == "no_iteration");
     const uint64_t minimum = started ? number_of(line, "minimum_bytes") : 0;
     needed_bytes_ = minimum > request.budget_bytes ? minimum : 0;
     needed_because_ = text_of(line, "minimum_because");

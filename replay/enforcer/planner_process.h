@@ -21,6 +21,7 @@ struct PlanRequest {
   uint64_t from_call = 0;      // of the trace, only what was called from this sequence number on
   uint64_t least_calls = 0;    // of the iteration
   uint32_t least_share = 0;    // of the recorded device time that it has to cover, in %
+  bool best_start = false;     // it has to begin where least is alive
   uint32_t limit_seconds = 0;  // a planner that takes longer is killed
   bool keep = false;           // do not delete the plan file, where it has a name
 };
@@ -51,6 +52,8 @@ class PlannerProcess {
   const std::string& message() const noexcept { return message_; }
   // After `not_yet`: there is an iteration, and it covers less than was asked for.
   bool is_part() const noexcept { return is_part_; }
+  // ... of one that could not begin at its best place yet.
+  bool is_early() const noexcept { return is_early_; }
   // How long the answer took: until the recording was written, and the planner's process.
   uint64_t recording_ns() const noexcept { return recording_ns_; }
   uint64_t planner_ns() const noexcept { return planner_ns_; }
@@ -74,6 +77,7 @@ class PlannerProcess {
   const PlanIndex* plan_index_ = nullptr;
   std::string message_;
   bool is_part_ = false;
+  bool is_early_ = false;
   uint64_t recording_ns_ = 0;
   uint64_t planner_ns_ = 0;
   uint64_t needed_bytes_ = 0;

@@ -30,8 +30,12 @@ constexpr uint32_t kMostFruitless = 8;
 constexpr uint32_t kMostAboutOneLoop = 3;
 // The first plan is of what covers this much of the recorded device time, in % ...
 constexpr uint32_t kLeastShare = 50;
-// ... until so many times the calls have been recorded by which there was only less.
+// ... until so many times the calls have been recorded by which there was only less. Then, and for the plans behind the
+// first, of what covers this much: the same kernel a few times in a row is no loop of the program.
 constexpr uint64_t kPatience = 8;
+constexpr uint32_t kLeastShareLater = 2;
+// What begins where much is alive is planned when it has been recorded so many times more and still does.
+constexpr uint32_t kMostEarlyAnswers = 3;
 // Of the plans' part of the arena, what is kept for their small tensors.
 constexpr uint64_t kSlabShare = 16;
 
@@ -107,6 +111,7 @@ void Enforcer::look_at_planner(bool ask, uint64_t sequence) noexcept {
       say_on_demand(run_log::on_demand::no_iteration, planner_.message());
       not_yet_because_ = planner_.message();
       not_yet_at_ = shared_.counters.iterations_on_demand.load();
+      if (planner_.is_early()) ++early_answers_;
       if (planner_.is_part() && part_since_ == 0) part_since_ = follower_.calls_seen();
       planner_.reset();
       no_plan_of_it();
@@ -329,9 +334,8 @@ PlanPlace Enforcer::next_place() const noexcept {
 // What repeats first may be a small part of what the program repeats: the batches of an evaluation, where each step
 // differs from the one before it, and only steps and evaluation together repeat. A plan of the part would keep the
 // whole from being found: it begins wherever its first calls come, and what it rules is not recorded.
-uint32_t Enforcer::least_share() const noexcept {
-  const bool waited = part_since_ != 0 && follower_.calls_seen() >= kPatience * part_since_;
-  return plan_count_ > 0 || waited ? 0 : kLeastShare;
+bool Enforcer::only_half() const noexcept {
+  return plan_count_ == 0 && (part_since_ == 0 || follower_.calls_seen() < kPatience * part_since_);
 }
 
 void Enforcer::ask_planner() noexcept {
@@ -361,7 +365,8 @@ void Enforcer::ask_planner() noexcept {
   follower_.planner_asked();
   request.from_call = from_call_;
   request.least_calls = follower_.least_calls();
-  request.least_share = least_share();
+  request.least_share = only_half() ? kLeastShare : kLeastShareLater;
+  request.best_start = plan_count_ == 0 && early_answers_ < kMostEarlyAnswers;
   request.limit_seconds = config_.plan_limit;
   request.keep = config_.keep;
   plan_path_ = request.plan;

@@ -80,7 +80,7 @@ INSTANTIATE_TEST_SUITE_P(Programs, SeveralPlans,
                          testing::Values(Phases{"evaluate", 6, 2, 30}, Phases{"save", 6, 2, 30},
                                          Phases{"accumulate", 8, 2, 20}, Phases{"alternate", 24, 2, 14},
                                          Phases{"grow", 24, 2, 14}, Phases{"other", 24, 2, 14},
-                                         Phases{"keep", 24, 2, 16}, Phases{"loss", 6, 2, 10}));
+                                         Phases{"keep", 24, 2, 16}, Phases{"loss", 6, 1, 10}));
 
 TEST(SeveralPlansTest, PartsBecomeAWhole) {
   // Micro-steps and updates have plans; then the step, of all of them, has one, and it is the last.

@@ -38,6 +38,7 @@ struct PlanArguments {
   uint64_t from = 0;
   uint64_t calls = 0;
   double share = 0;
+  bool best_start = false;
   bool quiet = false;
   bool explain = false;
   bool no_recompute = false;
@@ -57,7 +58,7 @@ const char* status_word(StatusCode code) {
   }
 }
 
-// One line of JSON: status (ok, fits: without a plan, no_iteration, part: below --share, or to begin elsewhere,
+// One line of JSON: status (ok, fits: without a plan, no_iteration, part: below --share, early: not for --best-start,
 // infeasible, error), message, minimum_bytes (0: not known), minimum_because.
 Status write_status(const std::string& path, const char* word, const std::string& message, uint64_t minimum_bytes,
                     const std::string& because) {
@@ -82,6 +83,7 @@ class Planning {
     progress_.clear();
     const char* word = needless_   ? "fits"
                        : is_part_  ? "part"
+                       : is_early_ ? "early"
                        : searched_ ? status_word(made.code())
                        : made.ok() ? "ok"
                                    : "error";
@@ -146,7 +148,7 @@ class Planning {
     if (!workload.ok()) return named(workload.status());
     minimum_bytes_ = analyzer::least_budget(workload.value());
     minimum_because_ = analyzer::least_budget_because(workload.value());
-    if (Status part = check_share(workload.value().iteration); !part.ok()) return part;
+    if (Status part = check_iteration(workload.value().iteration); !part.ok()) return part;
     if (analyzer::holds_everything(workload.value(), budget_of(workload.value(), options))) {
       return tell_needless(workload.value(), options);
     }
@@ -169,16 +171,22 @@ class Planning {
   }
 
   // What is most of the program may not have repeated yet, or not from its best place on.
-  Status check_share(const analyzer::Iteration& iteration) {
-    const bool covers = 100 * iteration.coverage >= arguments_.share;
-    if (covers && (arguments_.share == 0 || !iteration.early)) return {};
-    is_part_ = true;
-    const std::string why =
-        covers ? fmt::format("what repeats, {} calls, has not come often enough to begin where least is alive",
-                             iteration.call_count)
-               : fmt::format("what repeats, {} calls, covers only {}, and the rest has not repeated yet",
-                             iteration.call_count, analyzer::covered(iteration));
-    return named({StatusCode::not_found, why});
+  Status check_iteration(const analyzer::Iteration& iteration) {
+    if (arguments_.share > 0 && iteration.call_count == 1) {  // with all that it needs there, always
+      is_part_ = true;
+      return named({StatusCode::not_found, "what repeats is one call, in which nothing can move"});
+    }
+    if (100 * iteration.coverage < arguments_.share) {
+      is_part_ = true;
+      return named({StatusCode::not_found,
+                    fmt::format("what repeats, {} calls, covers only {}, and the rest has not repeated yet",
+                                iteration.call_count, analyzer::covered(iteration))});
+    }
+    if (!arguments_.best_start || !iteration.early) return {};
+    is_early_ = true;
+    return named({StatusCode::not_found,
+                  fmt::format("what repeats, {} calls, has not come often enough to begin where least is alive",
+                              iteration.call_count)});
   }
 
   static uint64_t budget_of(const analyzer::Workload& workload, const analyzer::PlanOptions& options) {
@@ -278,7 +286,8 @@ class Planning {
   mutable Progress progress_;
   CutShort cut_;
   bool searched_ = false;   // the trace was read: what is not found from here on is an iteration
-  bool is_part_ = false;    // what repeats is too little of the program, or begins too early
+  bool is_part_ = false;    // what repeats is too little of the program
+  bool is_early_ = false;   // ... or begins where much is alive, so far
   bool needless_ = false;   // nothing has to move, and there is no plan
   bool simulated_ = false;  // recorded on the simulated device, as the plan will be replayed
   uint64_t minimum_bytes_ = 0;
@@ -298,6 +307,9 @@ Action declare_plan(CLI::App& app, const ProgramArguments&) {
   app.add_option("--calls", arguments->calls, "Only iterations of at least this many calls");
   app.add_option("--share", arguments->share,
                  "Only an iteration that covers at least this much of the recorded device time, in %");
+  app.add_flag(
+      "--best-start", arguments->best_start,
+      "Only an iteration that begins where least is alive, not one that could do so once it is recorded again");
   name_values(app.add_option("--policy", arguments->policy, "How to plan: auto tries all and takes the best"), "POLICY",
               analyzer::known_policies());
   app.add_option("--safety", arguments->safety, "That the plan will run with: strict (default), audited or trusted")

@@ -45,6 +45,27 @@ TEST(OnlineTest, APercentageIsPlannedFor) {
   EXPECT_GT(at_end(managed, "iterations_planned"), 10u) << managed.messages;
 }
 
+// Six equal kernels in a row are no loop of the program, where nothing else repeats: a plan of one of them would begin
+// wherever it comes, and what it rules is not recorded.
+TEST(OnlineTest, AFewEqualKernelsInARowHaveNoPlan) {
+  std::string script = "alloc little 1024\n";
+  for (int w = 0; w < 8; ++w) script += "alloc w" + std::to_string(w) + " 262144\n";
+  for (int round = 0; round < 30; ++round) {
+    for (int i = 0; i < 6; ++i) script += "kernel 0 one little\n";
+    for (int i = 0; i < 150; ++i) {  // of another size each time
+      script += "alloc a " + std::to_string(100'000 + 4096 * ((7 * round + i) % 29)) + "\n";
+      script += "kernel 0 two a w" + std::to_string((i * i + round) % 8) + "\nfree a\n";
+    }
+    script += "d2h 0 w1 pageable sync\n";
+  }
+  const Outcome plain = run_plain(script);
+  const Outcome managed = run_managed(script, std::to_string(24 * kChunk),
+                                      {{"REPRISE_PLANNER", REPRISE_TEST_PLANNER}, {"REPRISE_WAIT_FOR_PLAN", "1"}});
+  EXPECT_EQ(managed.output, plain.output) << managed.messages;
+  EXPECT_EQ(at_end(managed, "plans"), 0u) << managed.messages;
+  EXPECT_NE(managed.run_log.find("what repeats is one call"), std::string::npos) << managed.run_log.substr(0, 3000);
+}
+
 // On demand the largest call has to fit; the planner keeps room for small tensors aside. Between the two lie budgets
 // that are enough for the program and for no plan.
 TEST(OnlineTest, ABudgetThatIsTooSmallForAPlanIsSaidAndTheProgramGoesOn) {

@@ -23,7 +23,7 @@ function(reprise_runs_once target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
 endfunction()
 
-# GoogleTest's header, which each test would compile for itself: a minute and more of a build.
+# The headers that most tests would compile for themselves: minutes of a build.
 function(reprise_test_headers)
   if(TARGET reprise_test_headers)
     return()
@@ -34,7 +34,7 @@ function(reprise_test_headers)
   reprise_options(reprise_test_headers)
   reprise_runs_once(reprise_test_headers)
   target_link_libraries(reprise_test_headers PRIVATE GTest::gtest Threads::Threads)
-  target_precompile_headers(reprise_test_headers PRIVATE <gtest/gtest.h>)
+  target_precompile_headers(reprise_test_headers PRIVATE <gtest/gtest.h> <nlohmann/json.hpp>)
 endfunction()
 
 # reprise_test(name LABELS unit [sim ...] SOURCES a.cpp ... LIBRARIES x ...): one GoogleTest program = one ctest entry.
