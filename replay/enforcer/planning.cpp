@@ -36,6 +36,8 @@ constexpr uint64_t kPatience = 8;
 constexpr uint32_t kLeastShareLater = 2;
 // What begins where much is alive is planned when it has been recorded so many times more and still does.
 constexpr uint32_t kMostEarlyAnswers = 3;
+// ns; a planner that was asked so shortly before the end had no time.
+constexpr uint64_t kLastMoment = 500'000'000;
 // Of the plans' part of the arena, what is kept for their small tensors.
 constexpr uint64_t kSlabShare = 16;
 
@@ -179,11 +181,15 @@ void Enforcer::say_why_unplanned() noexcept {
   }
   if (plan_count_ > 0) return;
   if (planner_.state() == PlanState::running || planner_.state() == PlanState::ready) {
+    const uint64_t waited = RunLogWriter::now_ns() - asked_at_ns_;
     char why[128];
     std::snprintf(why, sizeof why,
                   "the program ended before a plan was made of what it repeats, %.1f s after the planner was asked",
-                  static_cast<double>(RunLogWriter::now_ns() - asked_at_ns_) / 1e9);
-    say_on_demand(run_log::on_demand::unfinished, why);
+                  static_cast<double>(waited) / 1e9);
+    // A question of the last moment says nothing of why there was no plan before; the answer to the one before does.
+    const bool answered = waited < kLastMoment && !not_yet_because_.empty();
+    say_on_demand(run_log::on_demand::unfinished,
+                  answered ? why + (" once more; before, it said: " + not_yet_because_) : why);
   } else if (config_.plan == nullptr && (recorder_ == nullptr || config_.trace == nullptr)) {
     say_on_demand(run_log::on_demand::not_recorded, "nothing was recorded that a plan could be made of");
   } else if (!no_more_plans_ && on_demand_because_ == not_yet_because_ && !not_yet_because_.empty() &&

@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "replay/enforcer/planner_process.h"
@@ -64,6 +65,38 @@ TEST(OnlineTest, AFewEqualKernelsInARowHaveNoPlan) {
   EXPECT_EQ(managed.output, plain.output) << managed.messages;
   EXPECT_EQ(at_end(managed, "plans"), 0u) << managed.messages;
   EXPECT_NE(managed.run_log.find("what repeats is one call"), std::string::npos) << managed.run_log.substr(0, 3000);
+}
+
+// The planner is asked about the last kernels a moment before the end: why there was no plan is what it said before.
+TEST(OnlineTest, AQuestionOfTheLastMomentIsNotTheReason) {
+  const std::string planner = scratch_file("planner");
+  std::ofstream(planner) << "#!/bin/sh\n"
+                            "for word; do [ \"$last\" = --status ] && status=$word; last=$word; done\n"
+                            "[ -e " +
+                                planner +
+                                ".asked ] && sleep 5\n"
+                                "touch " +
+                                planner +
+                                ".asked\n"
+                                "echo '{\"status\":\"no_iteration\",\"message\":\"nothing repeats\"}' > \"$status\"\n"
+                                "exit 1\n";
+  std::filesystem::permissions(planner, std::filesystem::perms::owner_all);
+  const auto six = [] {
+    std::string calls;
+    for (int i = 0; i < 6; ++i) calls += "kernel 0 one little\n";
+    return calls;
+  };
+  std::string script =
+      "alloc little 1024\nalloc w 2097152\nalloc x 400000\nkernel 0 two x w\nfree x\n" + six() + "sleep 1500\n";
+  for (int i = 0; i < 60; ++i) {
+    script += "alloc a " + std::to_string(100'000 + 512 * i) + "\nkernel 0 two a w\nfree a\n";
+  }
+  script += six() + "d2h 0 w pageable sync\n";
+  const Outcome managed = run_managed(script, std::to_string(33 * kChunk), {{"REPRISE_PLANNER", planner}});
+  const auto reasons = lines_of_kind(managed.run_log, "on_demand");
+  ASSERT_FALSE(reasons.empty()) << managed.run_log.substr(0, 3000);
+  EXPECT_TRUE(std::filesystem::exists(planner + ".asked"));
+  EXPECT_NE(reasons.back().find("nothing repeats"), std::string::npos) << reasons.back();
 }
 
 // On demand the largest call has to fit; the planner keeps room for small tensors aside. Between the two lie budgets
