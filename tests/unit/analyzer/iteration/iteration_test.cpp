@@ -6,25 +6,12 @@
 #include "analyzer/iteration/stretch.h"
 #include "analyzer/taskgraph/graph.h"
 #include "tests/support/trace_builder.h"
+#include "tests/unit/analyzer/iteration/found.h"
 
 namespace reprise::analyzer {
 namespace {
 
 using namespace testing;
-
-Result<Iteration> find(const trace::Trace& trace, const std::string& mark = kDefaultMark) {
-  const CallStream stream = make_call_stream(trace);
-  return find_iteration(stream, mark);
-}
-
-// The name of the first op of the iteration.
-std::string first_op(const trace::Trace& trace, const Iteration& iteration) {
-  const CallStream stream = make_call_stream(trace);
-  for (uint32_t i = 0; i < iteration.call_count; ++i) {
-    if (const trace::Op* op = stream.op(iteration.first_call + i)) return trace.functions[op->record.function - 1].name;
-  }
-  return "";
-}
 
 TEST(Iteration, EqualLayersAreNotIterations) {
   TraceBuilder program;
