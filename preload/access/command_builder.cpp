@@ -24,18 +24,19 @@ void CommandBuilder::touch(const Allocation& allocation, CUdeviceptr address, ui
     flag(trace::kOpOpaque);
     return;
   }
-  if (allocation.holds_pointers) holds_pointers = true;
-  if (is_host_readable(allocation.origin)) host_readable = true;
-  if (allocation.written || allocation.unknown || is_host_readable(allocation.origin)) unscanned = true;
-  if ((mode & trace::kAccessWrite) != 0 && !allocation.written) {
-    fresh_writes = fresh_writes || allocation.size < kLargestLook || is_host_readable(allocation.origin);
-  }
+  // Of bits, not of branches: for each pointer of each launch.
+  const bool readable = is_host_readable(allocation.origin);
+  const bool writes = (mode & trace::kAccessWrite) != 0;
+  holds_pointers |= allocation.holds_pointers;
+  host_readable |= readable;
+  unscanned |= allocation.written | allocation.unknown | readable;
+  fresh_writes |= writes & !allocation.written & ((allocation.size < kLargestLook) | readable);
   command.operand_bytes += allocation.size;
   const uint64_t offset = address - allocation.address;
   const uint64_t rest = allocation.size - offset;
   accesses[command.access_count++] = {allocation.id,    address, offset, bytes > rest ? rest : bytes,
                                       parameter_offset, mode};
-  if (allocation.origin == trace::Origin::host && (mode & trace::kAccessWrite) != 0) flag(trace::kOpHostVisible);
+  if (allocation.origin == trace::Origin::host && writes) flag(trace::kOpHostVisible);
 }
 
 bool CommandBuilder::touch(CUdeviceptr address, uint64_t bytes, uint32_t mode, uint32_t parameter_offset) noexcept {

@@ -79,6 +79,20 @@ bool find_buffer(void** extra, const void** buffer, size_t* bytes) {
   return false;
 }
 
+// Most are pointers and ints, which a move copies in less time than a call of memcpy() takes.
+void copy_parameter(uint8_t* to, const void* from, uint32_t bytes) {
+  switch (bytes) {
+    case sizeof(uint64_t):
+      std::memcpy(to, from, sizeof(uint64_t));
+      return;
+    case sizeof(uint32_t):
+      std::memcpy(to, from, sizeof(uint32_t));
+      return;
+    default:
+      std::memcpy(to, from, bytes);
+  }
+}
+
 CUresult call_driver(const LaunchRequest& request, CUstream stream) {
   const auto& call = driver();
   const uint32_t* grid = request.grid;
@@ -170,7 +184,7 @@ void build_launch(const LaunchRequest& request, const Function* function, const 
       std::memset(parameters, 0, plan.parameter_bytes);
       for (uint32_t i = 0; i < function->parameter_count; ++i) {
         const trace::ParameterLayout layout = function->parameters[i];
-        std::memcpy(parameters + layout.offset, request.parameters[i], layout.bytes);
+        copy_parameter(parameters + layout.offset, request.parameters[i], layout.bytes);
       }
       break;
     case LaunchPayload::Source::buffer:
@@ -222,11 +236,14 @@ CUresult issue_launch(const void* memory, CUstream stream) noexcept {
   return call_driver(request, stream);
 }
 
+CUresult issue_request(const void* request, CUstream stream) noexcept {
+  return call_driver(*static_cast<const LaunchRequest*>(request), stream);
+}
+
 CUresult launch_now(const LaunchRequest& request) noexcept { return call_driver(request, request.stream); }
 
-uint64_t shape_of(const LaunchRequest& request, const Function& function) noexcept {
-  uint64_t hash = trace::op_signature(trace::OpKind::launch, function.name_hash, request.grid, request.block,
-                                      request.shared_bytes, static_cast<uint32_t>(request.form), 0, 0);
+uint64_t shape_of(const LaunchRequest& request, const Function& function, uint64_t grid) noexcept {
+  uint64_t hash = trace::op_signature(grid, request.shared_bytes, static_cast<uint32_t>(request.form), 0, 0);
   hash = trace::hash_mix(hash, function.id);
   for (uint32_t i = 0; i < request.attribute_count; ++i) {
     hash = trace::hash_mix(hash, static_cast<uint64_t>(request.attributes[i].id));

@@ -60,13 +60,16 @@ LaunchPlan plan_launch(const LaunchRequest& request, const Function* function, b
 void build_launch(const LaunchRequest& request, const Function* function, const LaunchPlan& plan, bool managed,
                   void* payload) noexcept;
 
-// IssueFunction of launches.
+// IssueFunctions of launches: of a payload as above; of a LaunchRequest, where the call is issued before it returns, so
+// that the driver may have the program's own arrays.
 CUresult issue_launch(const void* payload, CUstream stream) noexcept;
+CUresult issue_request(const void* request, CUstream stream) noexcept;
 
 // The launch itself, unchanged.
 CUresult launch_now(const LaunchRequest& request) noexcept;
 
-// What tells whether a launch like this one has succeeded before: function, shape and attributes.
-uint64_t shape_of(const LaunchRequest& request, const Function& function) noexcept;
+// What tells whether a launch like this one has succeeded before: function, shape and attributes. `grid`: its
+// trace::grid_signature().
+uint64_t shape_of(const LaunchRequest& request, const Function& function, uint64_t grid) noexcept;
 
 }  // namespace reprise

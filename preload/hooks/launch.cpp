@@ -62,9 +62,9 @@ __attribute__((noinline)) CUresult understood(const LaunchRequest& request) {
   auto* accesses = static_cast<Access*>(alloca(room * sizeof(Access)));
   CommandBuilder builder(trace::OpKind::launch, name_of(request), request.stream, accesses, room);
   Command& command = builder.command;
-  command.issue = &issue_launch;
-  command.payload = payload;
-  command.payload_bytes = plan.payload_bytes;
+  command.issue = managed ? &issue_launch : &issue_request;  // not managed, nothing is deferred
+  command.payload = managed ? payload : &request;
+  command.payload_bytes = managed ? plan.payload_bytes : sizeof request;
   std::memcpy(command.grid, request.grid, sizeof request.grid);
   std::memcpy(command.block, request.block, sizeof request.block);
   command.shared_bytes = request.shared_bytes;
@@ -78,11 +78,12 @@ __attribute__((noinline)) CUresult understood(const LaunchRequest& request) {
     command.function = function->id;
     if (*function->name != '\0') command.name = function->name;
     scan_launch(builder, *function, command.parameters, command.parameter_bytes, {command.grid[0], command.grid[1]});
-    command.signature = trace::op_signature(command.op, function->name_hash, command.grid, command.block,
-                                            command.shared_bytes, stream_id(command.stream), 0, builder.named_accesses);
+    const uint64_t grid = trace::grid_signature(command.op, function->name_hash, command.grid, command.block);
+    command.signature =
+        trace::op_signature(grid, command.shared_bytes, stream_id(command.stream), 0, builder.named_accesses);
     const bool identified = managed && function->identity != 0 && identifying();
     if (identified && repeatable(request, builder)) command.kernel = function->identity;
-    shape = shape_of(request, *function);
+    shape = shape_of(request, *function, grid);
   }
   // An opaque launch refers to the program's own arrays, so the handler must issue it before this call returns.
   command.first_of_shape = opaque || !shape_known(shape);

@@ -5,7 +5,6 @@
 #include <unwind.h>
 
 #include <algorithm>
-#include <bit>
 #include <cstdio>
 #include <cstring>
 #include <new>
@@ -102,7 +101,8 @@ uint32_t CallSites::id(uint64_t key, const void* frame) noexcept {
   // Not one atomic step: a lost count only moves the next walk.
   const uint32_t count = known->count.load(std::memory_order_relaxed) + 1;
   known->count.store(count, std::memory_order_relaxed);
-  if (!std::has_single_bit(count)) return known->site.load(std::memory_order_relaxed);
+  // A power of two? By std::has_single_bit a function of the compiler's would count the bits.
+  if ((count & (count - 1)) != 0) return known->site.load(std::memory_order_relaxed);
   const uint32_t site = walk();
   known->site.store(site, std::memory_order_relaxed);
   return site;

@@ -20,7 +20,7 @@ WriterStreams::Stream WriterStreams::named(CUcontext context, CUstream stream) n
   return {context, stream, stream == CU_STREAM_PER_THREAD ? pthread_self() : pthread_t{}};
 }
 
-void WriterStreams::record(const Command& command) noexcept {
+void WriterStreams::record_other(const Command& command) noexcept {
   const Stream stream = named(command.context, command.stream);
   if (first_known_.load(std::memory_order_acquire) && !first_ended_.load(std::memory_order_relaxed) &&
       stream == first_) {

@@ -18,7 +18,9 @@ namespace reprise {
 class WriterStreams {
  public:
   // The command is about to be submitted.
-  void record(const Command& command) noexcept;
+  void record(const Command& command) noexcept {
+    if (!of_first(command)) record_other(command);
+  }
   void forget(uint64_t allocation) noexcept;
   // Work on the stream, which is about to be destroyed, is waited for by every later read.
   void stream_ends(CUstream stream) noexcept;
@@ -33,6 +35,12 @@ class WriterStreams {
     bool operator==(const Stream&) const = default;
   };
   static Stream named(CUcontext context, CUstream stream) noexcept;
+  // Surely on the first stream of all?
+  bool of_first(const Command& command) const noexcept {
+    return first_known_.load(std::memory_order_acquire) && !first_ended_.load(std::memory_order_relaxed) &&
+           command.stream == first_.stream && command.context == first_.context && first_.thread == pthread_t{};
+  }
+  void record_other(const Command& command) noexcept;
   std::vector<Stream> streams_for(const ReadBack& request) noexcept;
   bool start(const ReadBack& request, CUcontext context) noexcept;
 

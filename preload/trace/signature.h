@@ -32,17 +32,27 @@ inline uint64_t hash_bytes(const void* data, size_t size, uint64_t seed = 0x243f
   return hash_mix(hash, tail ^ (static_cast<uint64_t>(size) << 56));
 }
 
-// What makes two ops "the same call" in two iterations: everything but addresses and parameter values.
-// function_hash is hash_bytes() of the kernel's mangled name (0 for non-launches); stream is the stream's id.
-inline uint64_t op_signature(OpKind op, uint64_t function_hash, const uint32_t grid[3], const uint32_t block[3],
-                             uint32_t shared_bytes, uint32_t stream, uint64_t size, uint32_t access_count) noexcept {
+// The first part of op_signature(), which the hash of a launch's shape begins with, too.
+// function_hash is hash_bytes() of the kernel's mangled name (0 for non-launches).
+inline uint64_t grid_signature(OpKind op, uint64_t function_hash, const uint32_t grid[3],
+                               const uint32_t block[3]) noexcept {
   uint64_t hash = hash_mix(0x13198a2e03707344ull, static_cast<uint64_t>(op));
   hash = hash_mix(hash, function_hash);
   hash = hash_mix(hash, (static_cast<uint64_t>(grid[0]) << 32) | grid[1]);
   hash = hash_mix(hash, (static_cast<uint64_t>(grid[2]) << 32) | block[0]);
-  hash = hash_mix(hash, (static_cast<uint64_t>(block[1]) << 32) | block[2]);
-  hash = hash_mix(hash, (static_cast<uint64_t>(shared_bytes) << 32) | stream);
+  return hash_mix(hash, (static_cast<uint64_t>(block[1]) << 32) | block[2]);
+}
+
+// What makes two ops "the same call" in two iterations: everything but addresses and parameter values. stream is the
+// stream's id.
+inline uint64_t op_signature(uint64_t grid_signature, uint32_t shared_bytes, uint32_t stream, uint64_t size,
+                             uint32_t access_count) noexcept {
+  const uint64_t hash = hash_mix(grid_signature, (static_cast<uint64_t>(shared_bytes) << 32) | stream);
   return hash_mix(hash, hash_mix(size, access_count));
+}
+inline uint64_t op_signature(OpKind op, uint64_t function_hash, const uint32_t grid[3], const uint32_t block[3],
+                             uint32_t shared_bytes, uint32_t stream, uint64_t size, uint32_t access_count) noexcept {
+  return op_signature(grid_signature(op, function_hash, grid, block), shared_bytes, stream, size, access_count);
 }
 
 // Signatures of calls that are not ops, so that a whole iteration is one sequence of 64-bit words.

@@ -201,15 +201,17 @@ void* wait_for_room(Writer::State* state, ThreadBuffer* buffer, uint32_t bytes) 
   return space;
 }
 
-// Between which calls of this thread records were dropped, behind the record that was kept again.
-void note_gap(ThreadBuffer* buffer, uint64_t sequence) noexcept {
+// Between which calls of this thread records were dropped, behind the record that was kept again. false: there is no
+// room to say so, and the next one will.
+__attribute__((noinline)) bool note_gap(ThreadBuffer* buffer, uint64_t sequence) noexcept {
   auto* gap = static_cast<GapRecord*>(buffer->ring.reserve(sizeof(GapRecord)));
-  if (gap == nullptr) return;  // the next one will say it
+  if (gap == nullptr) return false;
   *gap = {{RecordKind::gap, 0, sizeof(GapRecord), sequence},
           buffer->sequence.load(std::memory_order_relaxed),
           buffer->lost.load(std::memory_order_relaxed)};
   buffer->ring.commit();
   buffer->lost.store(0, std::memory_order_relaxed);
+  return true;
 }
 
 }  // namespace
@@ -269,8 +271,8 @@ void Writer::commit() noexcept {
   const uint64_t sequence = buffer->ring.open_record()->sequence;
   const bool half_full = buffer->ring.commit();
   if (sequence != 0) {
-    if (__builtin_expect(buffer->lost.load(std::memory_order_relaxed) != 0, false)) note_gap(buffer, sequence);
-    if (buffer->lost.load(std::memory_order_relaxed) == 0) buffer->sequence.store(sequence, std::memory_order_relaxed);
+    const bool kept_all = buffer->lost.load(std::memory_order_relaxed) == 0;
+    if (kept_all || note_gap(buffer, sequence)) buffer->sequence.store(sequence, std::memory_order_relaxed);
   }
   if (half_full && !state->half_full.exchange(true, std::memory_order_relaxed)) {
     state->work.wake();

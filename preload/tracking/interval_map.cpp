@@ -20,7 +20,7 @@ class Writing {
 
 }  // namespace
 
-const IntervalMap::Block* IntervalMap::block_of(uint64_t word, uint32_t* index) const noexcept {
+inline const IntervalMap::Block* IntervalMap::block_of(uint64_t word, uint32_t* index) const noexcept {
   const Index* table = index_.load(std::memory_order_acquire);
   if (table == nullptr) return nullptr;
   uint32_t count = block_count_.load(std::memory_order_acquire);

