@@ -20,8 +20,8 @@ struct Access {
   uint32_t mode;              // trace::AccessMode bits; kernels: read and write until proven otherwise
 };
 
-// Performs the driver call from `payload` on `stream`. Runs on any thread, with the command's context current. The
-// payload is position independent: it may be a byte copy of the one the hook built.
+// Performs the driver call from `payload` on `stream`. Runs on any thread, with the command's context current. While
+// memory is managed, the payload is position independent: it may be a byte copy of the one the hook built.
 using IssueFunction = CUresult (*)(const void* payload, CUstream stream) noexcept;
 
 struct Command {

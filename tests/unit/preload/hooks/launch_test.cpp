@@ -88,7 +88,8 @@ TEST_F(Launch, FindsPointersInParametersAndStructs) {
   EXPECT_EQ(command.shared_bytes, 256u);
 }
 
-TEST_F(Launch, IssuesFromACopyOfThePayload) {
+TEST_F(Launch, IssuesFromACopyOfThePayloadWhileManaging) {
+  watch(kWatching | kManaging);
   layout({{0, 8}, {8, 4}});
   CUdeviceptr pointer = a_;
   int count = 5;
@@ -110,6 +111,21 @@ TEST_F(Launch, IssuesFromACopyOfThePayload) {
   EXPECT_EQ(seen.command.issue(elsewhere, CU_STREAM_LEGACY), CUDA_SUCCESS);
   EXPECT_EQ(issued_pointer, a_);
   EXPECT_EQ(issued_count, 5);
+}
+
+TEST_F(Launch, TheDriverGetsTheProgramsOwnArraysWhereNothingIsDeferred) {
+  layout({{0, 8}, {8, 4}});
+  CUdeviceptr pointer = a_;
+  int count = 5;
+  void* parameters[] = {&pointer, &count};
+  static void* seen;
+  scripted().reenter("cuLaunchKernel",
+                     [] { seen = reinterpret_cast<void*>(scripted().call("cuLaunchKernel").integers[9]); });
+  EXPECT_EQ(launch(parameters), CUDA_SUCCESS);
+  EXPECT_EQ(seen, static_cast<void*>(parameters));
+  ASSERT_EQ(last().parameters.size(), 12u) << "the recorder has them all the same";
+  EXPECT_EQ(std::memcmp(last().parameters.data(), &pointer, sizeof pointer), 0);
+  EXPECT_EQ(std::memcmp(last().parameters.data() + 8, &count, sizeof count), 0);
 }
 
 // One that is left out would be missing in every launch that is issued later.
