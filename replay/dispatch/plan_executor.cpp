@@ -93,6 +93,7 @@ void PlanExecutor::activate(uint32_t plan, uint64_t iteration) noexcept {
   departures_.clear();
   for (std::vector<Instance>& sent : sent_) sent.clear();
   fence_.clear();
+  held_.clear();
   unaudited_.clear();
   next_ = shared_.command_log.head() + 1;  // behind the activate entry
   looked_ns_ = 0;
@@ -139,6 +140,16 @@ bool PlanExecutor::issue_all() noexcept {
 // the others it is enough to know roughly how far the device has come.
 void PlanExecutor::mark_if_waited_for(Instance instance, LaneIndex lane) noexcept {
   if (plan_index_->waited_for[instance.vertex] || memory_.lanes.unmarked(lane) >= kUnmarked) memory_.lanes.mark(lane);
+}
+
+// When the device has come to an op that waits for transfers shows only where the end of what is before it does.
+void PlanExecutor::mark_before_held(Instance instance, LaneIndex lane) noexcept {
+  if (!transfers_complete(instance)) memory_.lanes.mark(lane);
+}
+
+void PlanExecutor::hold(Instance instance, LaneUse at) noexcept {
+  const LaneUses transfers = transfers_before(instance);
+  if (!memory_.lanes.known_complete(transfers)) held_.add(at, transfers);
 }
 
 // Nothing can be issued now. Where a lane comes to its end, its last op is looked at: does the device run dry, has it
@@ -367,7 +378,7 @@ void PlanExecutor::issue_op(Instance instance) noexcept {
   }
   if (!place(instance.vertex, lane)) return;
   compute_lane_ = lane;
-  last_op_ = instance;
+  mark_before_held(instance, lane);
   if (entry.program_issues) {
     progress_.taken(instance);
     granted_.push_back({instance, lane});
@@ -387,6 +398,7 @@ void PlanExecutor::op_issued(Instance instance, LaneIndex lane, CUresult result)
   LogEntry& entry = *progress_.entry(instance);
   const LaneUse use{lane, memory_.lanes.advance(lane)};
   mark_if_waited_for(instance, lane);
+  hold(instance, use);
   for (const plan::OpAccess& access : plan_index_->plan.calls[entry.call].accesses) {
     ResidentTensor* const tensor = activation_.tensor(access.tensor);
     if (tensor == nullptr) continue;
@@ -436,9 +448,9 @@ void PlanExecutor::record_stall() noexcept {
   if (compute_lane_ == Lanes::kToDevice) return;
   const Lane& lane = memory_.lanes[compute_lane_];
   const uint64_t outstanding = lane.issued - lane.completed;
-  // The device has no op to run, or its only one waits for a transfer.
-  const bool dry = outstanding == 0 ? progress_.unissued_submitted() > 0
-                                    : outstanding == 1 && granted_.empty() && !transfers_complete(last_op_);
+  // The device has no op to run, or the next one waits for a transfer.
+  const bool held = held_.any_is_next(compute_lane_, memory_.lanes) && granted_.empty();
+  const bool dry = outstanding == 0 ? progress_.unissued_submitted() > 0 : held;
   if (dry) stopwatch_.stalled(passed);
 }
 

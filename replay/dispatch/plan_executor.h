@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "replay/dispatch/activation.h"
+#include "replay/dispatch/held_ops.h"
 #include "replay/dispatch/on_demand.h"
 #include "replay/dispatch/progress.h"
 #include "replay/dispatch/repeats.h"
@@ -59,6 +60,8 @@ class PlanExecutor {
 
   bool issue_all() noexcept;
   void mark_if_waited_for(Instance instance, LaneIndex lane) noexcept;
+  void mark_before_held(Instance instance, LaneIndex lane) noexcept;
+  void hold(Instance instance, LaneUse at) noexcept;
   void mark_ends() noexcept;
   bool issue_releases() noexcept;
   bool issue_ops() noexcept;
@@ -83,6 +86,7 @@ class PlanExecutor {
   void op_issued(Instance instance, LaneIndex lane, CUresult result) noexcept;
   void release(Instance instance) noexcept;
   CUresult wait_for_predecessors(Instance instance, LaneIndex lane) noexcept;
+  LaneUses transfers_before(Instance instance) const noexcept;
   bool transfers_complete(Instance instance) const noexcept;
   bool host_order_allows(const LogEntry* entry) noexcept;
   bool can_place(uint32_t vertex) noexcept;
@@ -135,10 +139,10 @@ class PlanExecutor {
   uint64_t seen_tail_ = 0;                     // end of the log when step() looked
   bool transfers_ready_ = false;               // a transfer is ready, but its lane is full
   LaneIndex compute_lane_ = Lanes::kToDevice;  // of the last op, to see whether the device has nothing to run
-  Instance last_op_;                           // the last op
-  uint64_t looked_ns_ = 0;                     // when step() looked last, 0: never
-  std::deque<LogEntry*> ordered_;              // events, handovers: performed when all entries before are issued
-  bool barrier_ = false;  // no entry behind the last of `ordered_` is taken in before it is performed
+  HeldOps held_;
+  uint64_t looked_ns_ = 0;         // when step() looked last, 0: never
+  std::deque<LogEntry*> ordered_;  // events, handovers: performed when all entries before are issued
+  bool barrier_ = false;           // no entry behind the last of `ordered_` is taken in before it is performed
   struct Granted {
     Instance instance;
     LaneIndex lane;

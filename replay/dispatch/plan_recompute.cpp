@@ -32,7 +32,7 @@ bool PlanExecutor::issue_repeat(Instance instance) noexcept {
   }
   if (!repeats_.has_room(repeat) || !place(instance.vertex, lane)) return false;
   compute_lane_ = lane;
-  last_op_ = instance;
+  mark_before_held(instance, lane);
   CUresult result = CUDA_SUCCESS;
   LaneUse use;
   const uint64_t id = activity_id(instance);
@@ -45,6 +45,7 @@ bool PlanExecutor::issue_repeat(Instance instance) noexcept {
     failure_ = "a launch could not be repeated";
     return false;
   }
+  hold(instance, use);
   if (waited_for) {
     progress_.taken(instance);
   } else {

@@ -16,15 +16,21 @@ constexpr uint64_t kTransferAhead = 2'000'000;  // ns
 
 }  // namespace
 
-bool PlanExecutor::transfers_complete(Instance instance) const noexcept {
+LaneUses PlanExecutor::transfers_before(Instance instance) const noexcept {
+  LaneUses uses;
   for (const Edge& edge : plan_index_->waits[instance.vertex]) {
     if (plan_index_->lanes[edge.vertex] == LaneKind::compute ||
         instance.iteration < progress_.first() + edge.distance) {
       continue;
     }
-    if (!memory_.lanes.known_complete(progress_.use({instance.iteration - edge.distance, edge.vertex}))) return false;
+    const LaneUse use = progress_.use({instance.iteration - edge.distance, edge.vertex});
+    uses.add(use.lane, use.position);
   }
-  return true;
+  return uses;
+}
+
+bool PlanExecutor::transfers_complete(Instance instance) const noexcept {
+  return memory_.lanes.known_complete(transfers_before(instance));
 }
 
 CUresult PlanExecutor::wait_for_predecessors(Instance instance, LaneIndex lane) noexcept {
