@@ -1,15 +1,30 @@
 #include "preload/start/forwarder.h"
 
 #include <atomic>
+#include <mutex>
 #include <new>
 
 #include "preload/driver/driver.h"
 #include "preload/driver/graph_memory.h"
 #include "preload/driver/taken.h"
+#include "preload/measure/own_link.h"
 #include "preload/start/writer_streams.h"
 
 namespace reprise {
 namespace {
+
+// For something that the program does later, as copies never do.
+bool may_wait(trace::OpKind op) noexcept {
+  using enum trace::OpKind;
+  return op == launch || op == graph_launch || op == host_function || op == other;
+}
+
+void record_rates(const LinkRates& rates, Recorder& recorder) noexcept {
+#define REPRISE_MEASURED(field, key, ...) \
+  if (rates.field > 0) recorder.info(key, rates.field);
+#include "preload/trace/measured_keys.def"
+#undef REPRISE_MEASURED
+}
 
 class Forwarder final : public Handler {
  public:
@@ -19,6 +34,7 @@ class Forwarder final : public Handler {
 
   CUresult allocate(const AllocateCall& call, CUdeviceptr* address) noexcept override {
     const MemoryCall counted(this);
+    if (!link_settled_.load(std::memory_order_acquire)) settle_link();
     switch (call.origin) {
       case trace::Origin::async:
         return driver().cuMemAllocAsync(address, call.size, call.stream);
@@ -36,6 +52,7 @@ class Forwarder final : public Handler {
   }
 
   CUresult submit(const Command& command) noexcept override {
+    if (!link_settled_.load(std::memory_order_relaxed) && may_wait(command.op)) launched_.store(true);
     if (reads_back() && !command.captured) writers_.record(command);
     if (!command.first_of_shape || command.captured) return issue(command);
     const BeforeTaking before = before_taking();
@@ -139,6 +156,16 @@ class Forwarder final : public Handler {
     Forwarder& forwarder_;
   };
 
+  // Before the program's first device memory: there is room for ours then, nothing of the program waits behind it on
+  // the device, and it is gone before the program can ask what is free. Other threads that allocate wait meanwhile.
+  // While a capture is open it is put off. What runs already may wait for the program: then nothing is measured.
+  void settle_link() noexcept {
+    const std::lock_guard<std::mutex> lock(link_mutex_);
+    if (link_settled_.load(std::memory_order_relaxed) || captures_.load() != 0) return;
+    if (recorder_ != nullptr && !launched_.load()) record_rates(measure_own_link(), *recorder_);
+    link_settled_.store(true, std::memory_order_release);
+  }
+
   CUresult issue(const Command& command) noexcept {
     if (activity_ == nullptr || command.captured) return command.issue(command.payload, command.stream);
     activity_->push(command.sequence, command.stream);
@@ -164,6 +191,9 @@ class Forwarder final : public Handler {
   std::atomic<uint64_t> memory_calls_ended_{0};
   std::atomic<uint64_t> held_bytes_{0};
   std::atomic<uint32_t> looks_{0};
+  std::mutex link_mutex_;
+  std::atomic<bool> link_settled_{false};  // measured, or not to be
+  std::atomic<bool> launched_{false};
   GraphMemory graphs_;
   std::atomic<CUdevice> graph_device_{0};
   WriterStreams writers_;

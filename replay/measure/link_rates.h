@@ -1,24 +1,12 @@
-// How fast bytes move between the device and pinned host memory, and digests are computed: measured once, with one
-// chunk, for the planner. Slow links are measured with fewer bytes. Caller: the dispatcher while it sets up, when
-// something is recorded.
+// How fast the link, digests and mapping are, as the replay has them: for the planner. Caller: the dispatcher while it
+// sets up, when something is recorded.
 #pragma once
-#include <cuda.h>
-
-#include <cstdint>
-
+#include "preload/measure/link.h"
 #include "replay/memory/memory.h"
 
 namespace reprise::replay {
 
-// Zero: not measured.
-struct LinkRates {
-#define REPRISE_MEASURED(field, ...) uint64_t field = 0;
-#include "preload/trace/measured_keys.def"
-#undef REPRISE_MEASURED
-};
-
-// Takes one chunk from the pool for the time being, and a host slot. The median of three tries each, by the device's
-// events: a host that is busy does not make the link slow.
+// Takes one chunk from the pool for the time being, and a host slot.
 LinkRates measure_link_rates(ManagedMemory& memory) noexcept;
 
 }  // namespace reprise::replay

@@ -1,0 +1,26 @@
+#include "preload/measure/link.h"
+
+#include "preload/measure/link_timer.h"
+
+namespace reprise {
+namespace {
+constexpr uint64_t kSmallBytes = 64;
+}  // namespace
+
+bool measure_copies(const LinkEnds& ends, LinkRates* rates) noexcept {
+  const LinkTimer in(ends.to_device);
+  const LinkTimer out(ends.to_host);
+  const auto to_device = [&](uint64_t bytes) {
+    return driver().cuMemcpyHtoDAsync(ends.device, ends.host, bytes, in.stream());
+  };
+  const auto to_host = [&](uint64_t bytes) {
+    return driver().cuMemcpyDtoHAsync(ends.host, ends.device, bytes, out.stream());
+  };
+  rates->h2d_bytes_per_s = in.rate(ends.bytes, to_device);
+  rates->d2h_bytes_per_s = out.rate(ends.bytes, to_host);
+  in.timed(kSmallBytes, kSmallBytes, to_device);
+  rates->latency_ns = in.median_ns(kSmallBytes, kSmallBytes, to_device);
+  return rates->h2d_bytes_per_s != 0 && rates->d2h_bytes_per_s != 0 && rates->latency_ns != 0;
+}
+
+}  // namespace reprise
