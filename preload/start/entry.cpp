@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -69,12 +70,19 @@ void record_machine(Recorder* recorder) {
   }
 }
 
+// `run` and `record` keep what each process records until all of them have ended, and then choose.
+bool keeps_each_recording(const Config& settings) { return settings.planner != nullptr && settings.keep; }
+
 // Processes that the program starts inherit the variables: the first one that uses CUDA records, the others must not
-// write into its file. The lock goes with the process. true also where the file cannot be locked: the recorder will
-// tell.
-bool claim_trace(const char* path) {
+// write into its file. The lock goes with the process; `keep`: what it has written stays. true also where the file
+// cannot be locked: the recorder will tell.
+bool claim_trace(const char* path, bool keep) {
   const int file = move_out_of_the_way(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
-  if (file < 0 || flock(file, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return true;
+  if (file < 0) return true;
+  const bool locked = flock(file, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+  struct stat info {};
+  const bool is_written = keep && fstat(file, &info) == 0 && info.st_size > 0;
+  if (locked && !is_written) return true;
   close(file);
   return false;
 }
@@ -89,25 +97,6 @@ const char* name_of_trace(const char* trace, char (&room)[PATH_MAX]) {
 
 // A plan is made from what is recorded. An audit plans nothing.
 bool plans(const Config& settings) { return !settings.audit && settings.budget.given() && settings.plan == nullptr; }
-
-// Without the trace where another process writes it: what is planned from then is a private one.
-Config without_taken_trace(Config settings) {
-  if (settings.trace == nullptr || claim_trace(settings.trace)) return settings;
-  char room[PATH_MAX];
-  const char* const name = name_of_trace(settings.trace, room);
-  const bool is_named = name == room || settings.planner == nullptr;  // else a file of the launcher's own
-  if (!plans(settings)) {
-    log_line(LogLevel::warn, "%s is being written by another process; this one is not recorded", name);
-  } else if (is_named) {
-    log_line(LogLevel::warn, "%s is being written by another process; this one is planned from a recording of its own",
-             name);
-  } else {
-    log_line(LogLevel::warn,
-             "another process of this run is recorded; this one is planned from a recording of its own");
-  }
-  settings.trace = nullptr;
-  return settings;
-}
 
 Recorder* open_recorder(const Config& settings) {
   if (settings.trace == nullptr) return nullptr;
@@ -152,6 +141,65 @@ int temporary_file(std::string* path, const std::string& folder) {
   int file = mkostemps(path->data(), 6, O_CLOEXEC);
   if (file < 0) file = memfd_create("reprise-trace", MFD_CLOEXEC);
   return move_out_of_the_way(file);
+}
+
+// A new file beside the named one, where the user has room for recordings: its name and more. Empty: there can be none.
+std::string new_file_beside(const char* named) {
+  const std::string own = std::string(named) + "." + std::to_string(getpid());
+  for (int number = 1; number <= 1000; ++number) {  // a process may become one program after the other
+    std::string path = own + "-" + std::to_string(number);
+    const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (file < 0 && errno == EEXIST) continue;
+    if (file < 0) return {};
+    close(file);
+    return path;
+  }
+  return {};
+}
+
+// A link in the folder to such a file, by which the launcher finds it. Empty: `trace` is no link, or there can be none.
+std::string linked_file(const char* trace, const std::string& folder) {
+  char room[PATH_MAX];
+  const char* const named = name_of_trace(trace, room);
+  const std::string path = named == trace ? std::string() : new_file_beside(named);
+  if (path.empty()) return {};
+  std::string link = folder + "/reprise-" + path.substr(std::strlen(named) + 1) + ".trace";
+  if (symlink(path.c_str(), link.c_str()) == 0) return link;
+  unlink(path.c_str());
+  return {};
+}
+
+// Records beside what another process of this run has recorded, for the launcher to choose from.
+bool record_beside(Config* settings, const std::string& folder) {
+  if (!keeps_each_recording(*settings)) return false;
+  std::string path = linked_file(settings->trace, folder);
+  if (path.empty()) {
+    const int file = temporary_file(&path, folder);
+    if (file >= 0) close(file);
+    if (access(path.c_str(), W_OK) != 0) return false;
+  }
+  settings->trace = strdup(path.c_str());
+  return settings->trace != nullptr;
+}
+
+// With another trace where a process has that one, or without: what is planned from then is a private one.
+Config without_taken_trace(Config settings, const std::string& folder) {
+  if (settings.trace == nullptr || claim_trace(settings.trace, keeps_each_recording(settings))) return settings;
+  if (record_beside(&settings, folder)) return settings;
+  char room[PATH_MAX];
+  const char* const name = name_of_trace(settings.trace, room);
+  const bool is_named = name == room || settings.planner == nullptr;  // else a file of the launcher's own
+  if (!plans(settings)) {
+    log_line(LogLevel::warn, "%s is being written by another process; this one is not recorded", name);
+  } else if (is_named) {
+    log_line(LogLevel::warn, "%s is being written by another process; this one is planned from a recording of its own",
+             name);
+  } else {
+    log_line(LogLevel::warn,
+             "another process of this run is recorded; this one is planned from a recording of its own");
+  }
+  settings.trace = nullptr;
+  return settings;
 }
 
 // With a budget and nothing to plan from, the calls are recorded into a private file: that is what the planner reads.
@@ -220,7 +268,8 @@ void start_once_only() {
     log_line(LogLevel::warn, "REPRISE_DEFRAGMENT works alone: it is ignored with a budget or a trace");
   }
   mark_internal_thread();  // the questions below are no calls of the program
-  const Config& settings = *new Config(with_private_trace(without_taken_trace(asked), temporary_folder(asked)));
+  const std::string folder = temporary_folder(asked);
+  const Config& settings = *new Config(with_private_trace(without_taken_trace(asked, folder), folder));
   settings_in_force = &settings;
   detail::runtime.recorder = open_recorder(settings);
   uint8_t flags = 0;

@@ -2,9 +2,12 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <optional>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "analyzer/planner/planner.h"
 #include "tools/cli/command.h"
@@ -40,6 +43,46 @@ std::string next_step(const std::string& name, const std::string& path) {
   return fmt::format("reprise plan {} --budget {}", name, budget);
 }
 
+struct Recorded {
+  std::string path;
+  std::string program;
+  uint64_t peak_bytes;
+  uint64_t since;
+};
+
+// Those that can be read; first the one that asks for the most memory, of several alike the last.
+std::vector<Recorded> read_recordings(const std::vector<std::string>& paths) {
+  std::vector<Recorded> programs;
+  for (const std::string& path : paths) {
+    const Result<trace::Trace> trace = load_trace(path);
+    if (!trace.ok()) continue;
+    const auto program = trace.value().info.find("program");
+    programs.push_back({path, program == trace.value().info.end() ? "" : program->second,
+                        analyzer::peak_of(trace.value(), {}), recorded_since(path)});
+  }
+  std::sort(programs.begin(), programs.end(), [](const Recorded& a, const Recorded& b) {
+    return std::tie(a.peak_bytes, a.since) > std::tie(b.peak_bytes, b.since);
+  });
+  return programs;
+}
+
+// Each program that used the device was recorded: the trace is of one of them, and the others are told.
+void choose_trace(const std::string& name, const Settings& settings) {
+  std::vector<std::string> all = recordings_beside(settings.trace);
+  if (all.empty()) return;
+  all.push_back(settings.trace);
+  const std::vector<Recorded> programs = read_recordings(all);
+  const std::string& chosen = programs.empty() ? settings.trace : programs.front().path;
+  if (const Status status = choose_recording(settings.trace, chosen, false); !status.ok()) say(status.message());
+  if (programs.size() < 2) return;
+  std::vector<std::string> others;
+  for (size_t i = 1; i < programs.size(); ++i) others.push_back(programs[i].program);
+  say(
+      fmt::format("{}: of {}, which asked for the most memory of {} programs that used the device; the others ({}) are "
+                  "not kept: record each by itself",
+                  name, programs.front().program, programs.size(), report::others_in_words(others)));
+}
+
 int run_record(const SessionOptions& options, const ProgramArguments& program) {
   Result<Settings> checked = check_session(options, program);
   if (!checked.ok()) return fail(checked.status());
@@ -47,16 +90,20 @@ int run_record(const SessionOptions& options, const ProgramArguments& program) {
   const std::string trace = settings.trace;
   OldFiles old;
   old.set_aside(options.trace);
+  // For what there is besides the trace: plans within a budget, and recordings of more programs than one.
   std::optional<TemporaryFolder> folder;
-  if (settings.budget.set()) {  // then the preloaded library plans, too
-    Result<TemporaryFolder> made = TemporaryFolder::create();
-    if (!made.ok()) return fail(made.status());
+  Result<TemporaryFolder> made = TemporaryFolder::create();
+  if (made.ok()) {
     folder.emplace(std::move(made.value()));
     if (Status status = record_through(*folder, settings); !status.ok()) return fail(status);
+    settings.keep_files = true;
+  } else if (settings.budget.set()) {
+    return fail(made.status());
   }
   say_without_driver(settings.device == "sim");
   Result<Outcome> outcome = run_program(settings, program);
   if (!outcome.ok()) return fail(outcome.status());
+  if (folder) choose_trace(options.trace, settings);
   folder.reset();
   const Recording recording = look_at_recording(options.trace, trace, outcome.value());
   switch (recording.state) {

@@ -2,7 +2,9 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
+#include <vector>
 
 #include "analyzer/policies/policy.h"
 #include "tools/cli/command.h"
@@ -96,14 +98,42 @@ void write_report(const Settings& settings, const RunOptions& options, std::stri
   }
 }
 
+// The recording of the program that the run log is read as; "": there is none.
+std::string find_recording(const std::string& own, const std::vector<std::string>& beside, const report::RunLog& log) {
+  if (log.program.empty() || recorded_since(own) == log.recording) return own;
+  const auto is_of_it = [&](const std::string& path) { return recorded_since(path) == log.recording; };
+  const auto found = std::find_if(beside.begin(), beside.end(), is_of_it);
+  return found == beside.end() || log.recording == 0 ? "" : *found;
+}
+
+// Each program of the run was recorded.
+void choose_trace(const Settings& settings, const RunOptions& options, const report::RunLog& log) {
+  const std::vector<std::string> beside = recordings_beside(settings.trace);
+  if (beside.empty()) return;
+  const std::string chosen = find_recording(settings.trace, beside, log);
+  if (const Status status = choose_recording(settings.trace, chosen, options.keep); !status.ok()) say(status.message());
+  if (const std::string& name = options.session.trace; chosen.empty() && !name.empty()) {
+    say(fmt::format("{}: nothing was recorded of {}", name, command_of(log)));
+  }
+}
+
+// What there is of them, beside the files that are of one program.
+void tell_of_others(const std::vector<std::string>& others, const std::string& kept_in) {
+  if (others.empty()) return;
+  say(
+      fmt::format("{} programs used the device: trace, plan and report of this run are of the one that asked for the "
+                  "most memory, the run log is of all; those of the others ({}) {}",
+                  others.size() + 1, report::others_in_words(others),
+                  kept_in.empty() ? "are not kept: run each by itself, or add --keep" : "are in " + kept_in));
+}
+
 // The plan that the program's planner made goes with the private folder, unless it is wanted. Where it was kept.
-std::string keep_plan(const Settings& settings, const std::string& name) {
+std::string keep_plan(const report::RunLog& log, const std::string& name) {
   if (name.empty()) return {};
-  const Result<report::RunLog> log = report::read_run_log(settings.run_log);
-  const Result<std::string> plan =
-      log.ok() && !log.value().plan_path.empty() ? read_file(log.value().plan_path) : Result<std::string>(Status{});
-  if (!log.ok() || log.value().plan_path.empty() || !plan.ok()) {
-    say(fmt::format("{}: no plan was made in this run, so there is none to keep{}", name, about_old_file(name)));
+  const Result<std::string> plan = log.plan_path.empty() ? Result<std::string>(Status{}) : read_file(log.plan_path);
+  if (log.plan_path.empty() || !plan.ok()) {
+    const std::string whose = log.others.empty() ? "in this run" : "for " + command_of(log);
+    say(fmt::format("{}: no plan was made {}, so there is none to keep{}", name, whose, about_old_file(name)));
     return {};
   }
   if (const Status written = write_file(name, plan.value()); !written.ok()) {
@@ -147,8 +177,12 @@ int run_run(const RunOptions& options, const ProgramArguments& program) {
   say_without_driver(settings.device == "sim");
   Result<Outcome> outcome = run_program(settings, program);
   if (!outcome.ok()) return fail(outcome.status());
-  log_program_end(settings.run_log, outcome.value(), keep_plan(settings, options.session.save_plan));
+  const Result<report::RunLog> read = report::read_run_log(settings.run_log);
+  const report::RunLog log = read.ok() ? read.value() : report::RunLog{};
+  choose_trace(settings, options, log);
+  log_program_end(settings.run_log, outcome.value(), keep_plan(log, options.session.save_plan));
   tell_about_trace(options.session.trace, outcome.value());
+  tell_of_others(log.others, options.keep ? folder.value().path() : "");
   write_report(settings, options, report, outcome.value(), program);
   old.settle();
   if (options.keep) say(fmt::format("files of this run are kept in {}", folder.value().path()));

@@ -130,7 +130,7 @@ std::string peak_words(uint64_t after, uint64_t before, bool tensors_alone) {
                      after <= before && !tensors_alone ? "instead of" : "for tensors of", tools::format_bytes(before));
 }
 
-bool is_of_one_of_several(const Inputs& inputs) { return inputs.log != nullptr && inputs.log->programs.size() > 1; }
+bool is_of_one_of_several(const Inputs& inputs) { return inputs.log != nullptr && !inputs.log->others.empty(); }
 
 std::string budget_words(const Inputs& inputs, const char* of) {
   const std::string bytes = tools::format_bytes(collect_facts(inputs).budget);

@@ -265,8 +265,8 @@ std::string summary_of_program(const Inputs& inputs) {
 std::string make_summary(const Inputs& inputs) {
   std::string summary = summary_of_program(inputs);
   if (!is_of_one_of_several(inputs)) return summary;
-  return fmt::format("of {}, the last of {} programs that used the device: {}", inputs.log->programs.back(),
-                     inputs.log->programs.size(), summary);
+  return fmt::format("of {}, which asked for the most memory of {} programs that used the device: {}",
+                     command_of(*inputs.log), inputs.log->others.size() + 1, summary);
 }
 
 }  // namespace reprise::report

@@ -40,15 +40,11 @@ void say_ending(const Inputs& inputs, Sentences& say) {
 
 void say_which_program(const Inputs& inputs, Sentences& say) {
   if (!is_of_one_of_several(inputs)) return;
-  constexpr size_t kMostNamed = 3;
-  const std::vector<std::string>& all = inputs.log->programs;
-  std::string others;
-  for (size_t i = 0; i + 1 < all.size() && i < kMostNamed; ++i) others += (i == 0 ? "" : "; ") + all[i];
-  if (all.size() > kMostNamed + 1) others += fmt::format("; and {} more", all.size() - 1 - kMostNamed);
+  const std::vector<std::string>& others = inputs.log->others;
   say.note(
-      fmt::format("{} programs used the device. This page is of the one that began last: {}. Before it: {}. Each of "
-                  "them has a page of its own if it is started by a `reprise run` of its own.{}",
-                  all.size(), all.back(), others,
+      fmt::format("{} programs used the device. This page is of the one that asked for the most memory: {}. Beside it: "
+                  "{}. Each of them has a page of its own if it is started by a `reprise run` of its own.{}",
+                  others.size() + 1, command_of(*inputs.log), others_in_words(others),
                   collect_facts(inputs).budget == 0
                       ? ""
                       : " Each has a budget of its own, so that several at once may hold more together."));
@@ -278,6 +274,14 @@ void say_messages(const Inputs& inputs, Sentences& say) {
 }
 
 }  // namespace
+
+std::string others_in_words(const std::vector<std::string>& others) {
+  constexpr size_t kMostNamed = 3;
+  std::string words;
+  for (size_t i = 0; i < others.size() && i < kMostNamed; ++i) words += (i == 0 ? "" : "; ") + others[i];
+  if (others.size() > kMostNamed) words += fmt::format("; and {} more", others.size() - kMostNamed);
+  return words;
+}
 
 std::string plural(uint64_t count, const char* noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");

@@ -252,40 +252,81 @@ json value_of_line(const std::string& line) {
   return shallow ? json::parse(line, nullptr, false) : json();
 }
 
-// The one that began last: from which line on, and which process.
-struct LastStart {
+// A program that has begun: from which line on, in which process. A process may become one after the other.
+struct Begun {
   size_t line = 0;
   uint64_t process = 0;  // 0: not said, as in logs of before
+  std::string command;
+  uint64_t peak_bytes = 0;  // that it had asked for at once
 };
 
-LastStart find_last_start(const std::string& content, std::vector<std::string>* programs) {
-  LastStart last;
+// Calls `use(number, value)` for each line that has the word and is an object.
+template <typename Use>
+void for_lines_with(const std::string& word, const std::string& content, Use use) {
   std::istringstream lines(content);
   size_t number = 0;
   for (std::string line; std::getline(lines, line); ++number) {
-    if (line.find("\"start\"") == std::string::npos) continue;
-    const json value = value_of_line(line);
-    if (!value.is_object() || tools::kind_of(value) != run_log::start::line.name) continue;
-    RunLog one;
-    read_start(value, one);
-    programs->push_back(command_of(one));
-    last = {number, value_of(value, run_log::every::process)};
+    if (line.find(word) == std::string::npos) continue;
+    if (const json value = value_of_line(line); value.is_object()) use(number, value);
   }
-  if (last.process == 0 && programs->size() > 1) programs->erase(programs->begin(), programs->end() - 1);
-  return last;
+}
+
+// Whose line it is, as a place among those that have begun; their number: nobody's.
+size_t owner_of(const json& line, size_t number, const std::vector<Begun>& begun) {
+  const uint64_t process = value_of(line, run_log::every::process);
+  for (size_t i = begun.size(); i-- > 0;) {
+    if (begun[i].process == process && begun[i].line <= number) return i;
+  }
+  return begun.size();
+}
+
+void find_peaks(const std::string& content, std::vector<Begun>& begun) {
+  for_lines_with(run_log::memory::requested_bytes.name, content, [&](size_t number, const json& line) {
+    const size_t owner = owner_of(line, number, begun);
+    if (owner == begun.size()) return;
+    uint64_t& peak = begun[owner].peak_bytes;
+    peak = std::max(
+        {peak, value_of(line, run_log::memory::requested_bytes), value_of(line, run_log::end::peak_requested_bytes)});
+  });
+}
+
+// All programs that have begun, in this order. Where the log does not tell them apart, the last one alone.
+std::vector<Begun> find_programs(const std::string& content) {
+  std::vector<Begun> begun;
+  for_lines_with("\"start\"", content, [&](size_t number, const json& line) {
+    if (tools::kind_of(line) != run_log::start::line.name) return;
+    RunLog one;
+    read_start(line, one);
+    begun.push_back({number, value_of(line, run_log::every::process), command_of(one)});
+  });
+  if (!begun.empty() && begun.back().process == 0) begun.erase(begun.begin(), begun.end() - 1);
+  if (begun.size() > 1) find_peaks(content, begun);
+  return begun;
+}
+
+size_t program_to_show(const std::vector<Begun>& begun) {
+  size_t shown = 0;
+  for (size_t i = 1; i < begun.size(); ++i) {
+    if (begun[i].peak_bytes >= begun[shown].peak_bytes) shown = i;
+  }
+  return shown;
 }
 
 // What the launcher writes is of no process, and of all that it has started.
-bool is_of_another(const json& line, size_t number, const LastStart& start) {
-  const uint64_t process = value_of(line, run_log::every::process);
-  return start.process != 0 && process != 0 && (process != start.process || number < start.line);
+bool is_of_another(const json& line, size_t number, const std::vector<Begun>& begun, size_t shown) {
+  if (begun.empty() || begun[shown].process == 0 || value_of(line, run_log::every::process) == 0) return false;
+  return owner_of(line, number, begun) != shown;
 }
 
 }  // namespace
 
 RunLog parse_run_log(const std::string& content) {
   RunLog log;
-  const LastStart start = find_last_start(content, &log.programs);
+  const std::vector<Begun> begun = find_programs(content);
+  const size_t shown = program_to_show(begun);
+  for (size_t i = 0; i < begun.size(); ++i) {
+    if (i != shown) log.others.push_back(begun[i].command);
+  }
   std::istringstream lines(content);
   size_t number = 0;
   for (std::string line; std::getline(lines, line); ++number) {
@@ -295,7 +336,7 @@ RunLog parse_run_log(const std::string& content) {
       ++log.unreadable_lines;
       continue;
     }
-    if (is_of_another(value, number, start)) continue;
+    if (is_of_another(value, number, begun, shown)) continue;
     const auto reader = readers().find(tools::kind_of(value));
     if (reader != readers().end()) reader->second(value, log);
     if (value.contains(run_log::every::message.name)) {

@@ -89,8 +89,8 @@ struct RunUnmanaged {
 
 struct RunLog {
   std::optional<std::string> not_managed;  // why memory could not be managed; none: it was
-  std::vector<std::string> programs;  // that have lines in the log, as they were called, in the order of their starts
-  std::string program;                // the last one of them, which all else here is of
+  std::string program;              // of several, the one that asked for the most memory, and the last of several alike
+  std::vector<std::string> others;  // that have lines in the log, as they were called, in the order of their starts
   std::optional<std::string> arguments;  // none: not said, as in logs of 0.1
   std::string program_hash;              // "": not said
   uint64_t recording = 0;                // which trace this process recorded; 0: none, or not said

@@ -23,28 +23,47 @@ TEST(RunLog, DamagedLinesAreCountedAndTheRestIsRead) {
   EXPECT_EQ(median_iteration_ns(log, true), 810u);
 }
 
-// Programs that one has started, one after the other or side by side: the last one is what the log is read as.
-TEST(RunLog, OfSeveralProgramsTheLastOneCounts) {
-  const RunLog log = parse_run_log(R"({"kind":"start","program":"a","arguments":"-x","budget_bytes":1,"process":7}
+// Programs that one has started, one after the other or side by side: the log is read as the one of the most memory.
+TEST(RunLog, OfSeveralProgramsTheOneWithTheMostMemoryCounts) {
+  const std::string lines = R"({"kind":"start","program":"a","arguments":"-x","budget_bytes":1,"process":7}
 {"kind":"iteration","index":0,"wall_ns":1,"process":7}
 {"kind":"start","program":"b","budget_bytes":2,"process":9}
+{"kind":"memory","requested_bytes":50,"process":9}
 {"kind":"iteration","index":0,"wall_ns":20,"process":9}
 {"kind":"iteration","index":1,"wall_ns":1,"process":7}
-{"kind":"end","peak_device_bytes":300,"process":9}
-{"kind":"end","peak_device_bytes":4,"process":7}
-{"kind":"program_end","exit_code":3})");
-  EXPECT_EQ(log.programs, (std::vector<std::string>{"a -x", "b"}));
-  EXPECT_EQ(log.program, "b");
+{"kind":"start","program":"c","process":11}
+{"kind":"end","peak_device_bytes":4,"peak_requested_bytes":49,"process":7}
+{"kind":"program_end","exit_code":3})";
+  const RunLog log = parse_run_log(lines);
+  EXPECT_EQ(log.others, (std::vector<std::string>{"a -x", "c"}));
+  EXPECT_EQ(log.program, "b") << "it was killed, but its samples are there";
   EXPECT_EQ(log.budget_bytes, 2u);
   ASSERT_EQ(log.iterations.size(), 1u);
   EXPECT_EQ(log.iterations[0].wall_ns, 20u);
-  EXPECT_EQ(log.peak_device_bytes, 300u);
+  EXPECT_EQ(log.peak_device_bytes, 0u);
   EXPECT_EQ(log.ending, "exit code 3") << "the launcher's lines are of all";
-  const RunLog again = parse_run_log(R"({"kind":"start","program":"a","process":7}
+  EXPECT_EQ(parse_run_log(lines + "\n" + R"({"kind":"end","peak_requested_bytes":50,"process":11})").program, "c")
+      << "of several alike, the last";
+}
+
+TEST(RunLog, AProcessMayBecomeOneProgramAfterTheOther) {
+  const std::string first = R"({"kind":"start","program":"a","process":7}
+{"kind":"memory","requested_bytes":5,"process":7}
 {"kind":"iteration","index":0,"process":7}
-{"kind":"start","program":"b","process":7})");
+{"kind":"start","program":"b","process":7})";
+  EXPECT_EQ(parse_run_log(first).program, "a");
+  EXPECT_EQ(parse_run_log(first).iterations.size(), 1u);
+  const RunLog again = parse_run_log(first + "\n" + R"({"kind":"end","peak_requested_bytes":6,"process":7})");
   EXPECT_EQ(again.program, "b") << "it has taken the other one's place, and its process";
   EXPECT_TRUE(again.iterations.empty());
+}
+
+// A log of before that says no processes.
+TEST(RunLog, WhereProgramsAreNotToldApartTheLastOneIsNamed) {
+  const RunLog log = parse_run_log(R"({"kind":"start","program":"a"}
+{"kind":"start","program":"b"})");
+  EXPECT_EQ(log.program, "b");
+  EXPECT_TRUE(log.others.empty());
 }
 
 TEST(RunLog, NumbersThatNoCounterHoldsAreTheLargest) {

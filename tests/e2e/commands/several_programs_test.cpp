@@ -1,0 +1,146 @@
+// Several programs of one run use the device: one after the other, side by side, one in the place of the other. All
+// files that the run leaves are of one of them, the one that asked for the most memory, and the others are told.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/e2e/harness.h"
+
+namespace reprise::e2e {
+namespace {
+
+class SeveralPrograms : public testing::Test {
+ protected:
+  std::string file(const std::string& name) const { return scratch_.path(name); }
+  static Outcome reprise(std::vector<std::string> arguments, const Environment& more = {}) {
+    arguments.insert(arguments.begin(), built("bin/reprise"));
+    Environment environment = simulated_device();
+    environment.erase("LD_LIBRARY_PATH");
+    for (const auto& [name, value] : more) environment[name] = value;
+    return run(arguments, environment);
+  }
+  static std::string trainer(const std::string& batch, const std::string& steps) {
+    return built("bin/chargpt") + " --layers 2 --width 64 --heads 4 --context 32 --seed 1 --batch " + batch +
+           " --steps " + steps;
+  }
+  static std::string small() { return built("bin/vector_add") + " 1000"; }
+  // A script that makes a small call itself, and starts the other program while it lives, or becomes it.
+  std::string launcher(const std::string& how) const {
+    std::ofstream(file("launcher.py"))
+        << "import ctypes, os, subprocess, sys\n"
+           "cuda = ctypes.CDLL('libcuda.so.1')\n"
+           "context, address = ctypes.c_void_p(), ctypes.c_uint64()\n"
+           "for call in (lambda: cuda.cuInit(0), lambda: cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0),\n"
+           "             lambda: cuda.cuCtxSetCurrent(context),\n"
+           "             lambda: cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(4096))):\n"
+           "    assert call() == 0\n"
+        << (how == "exec" ? "os.execv(sys.argv[1], sys.argv[1:])\n" : "sys.exit(subprocess.call(sys.argv[1:]))\n");
+    return "/usr/bin/python3 " + file("launcher.py") + " ";
+  }
+  std::string program_of_trace(const std::string& name) const {
+    const std::string text = reprise({"dump", file(name)}).out;
+    const size_t at = text.find("program=");
+    return at == std::string::npos ? "" : text.substr(at, text.find('\n', at) - at + 1);
+  }
+  // The larger one's, not that of a script which has its command line as arguments.
+  static bool is_of_the_larger(const std::string& text) {
+    return has(text, "program=" + built("bin/chargpt")) && has(text, "--steps 9\n");
+  }
+  std::vector<std::string> files_there() const {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(scratch_.path(""))) {
+      names.push_back(entry.path().filename());
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+  static bool has(const std::string& text, const std::string& word) { return text.find(word) != std::string::npos; }
+
+  // Each starts two programs, of which the trainer with 9 steps asks for more.
+  std::vector<std::pair<std::string, std::string>> scripts() const {
+    const std::string large = trainer("8", "9");
+    const std::string waits = "while ! test -s " + file("a.trace") + "; do sleep 0.01; done; ";
+    return {{"small behind", large + "; " + small()},
+            {"small first", small() + "; " + large},
+            {"large behind, with another trainer first", trainer("4", "6") + "; " + large},
+            {"side by side, small first", trainer("4", "12") + " & " + waits + large + "; wait"},
+            {"side by side, large first", large + " & " + waits + small() + "; wait"},
+            {"a launcher that waits", launcher("call") + large},
+            {"a launcher that becomes it", launcher("exec") + large}};
+  }
+
+  Scratch scratch_;
+};
+
+TEST_F(SeveralPrograms, AllFilesOfARunAreOfTheSameOne) {
+  for (const auto& [name, script] : scripts()) {
+    SCOPED_TRACE(name);
+    for (const char* const one : {"a.trace", "a.plan", "a.run", "a.html"}) std::filesystem::remove(file(one));
+    const Outcome ran =
+        reprise({"run", "--device", "sim", "--budget", "80%", "--trace", file("a.trace"), "--save-plan", file("a.plan"),
+                 "--run-log", file("a.run"), "-o", file("a.html"), "--", "/bin/sh", "-c", script},
+                {{"REPRISE_WAIT_FOR_PLAN", "1"}});
+    EXPECT_EQ(ran.exit_code, 0) << ran.err;
+    EXPECT_TRUE(is_of_the_larger(program_of_trace("a.trace"))) << program_of_trace("a.trace");
+    const Outcome together =
+        reprise({"export", file("a.trace"), file("a.plan"), file("a.run"), "--format", "json", "-o", file("b.json")});
+    EXPECT_EQ(together.exit_code, 0) << together.err << ran.err;
+    EXPECT_TRUE(has(ran.err, "--steps 9, which asked for the most memory of 2 programs")) << ran.err;
+    EXPECT_TRUE(has(ran.err, "2 programs used the device: trace, plan and report of this run are of the one"))
+        << ran.err;
+    EXPECT_TRUE(has(ran.err, "or add --keep")) << ran.err;
+    EXPECT_FALSE(has(ran.err, "another process")) << ran.err;
+    EXPECT_FALSE(has(ran.err, "no plan was made")) << ran.err;
+    const std::vector<std::string> there = {"a.html", "a.plan", "a.run", "a.trace", "b.json"};
+    std::vector<std::string> found = files_there();
+    std::erase(found, "launcher.py");
+    EXPECT_EQ(found, there) << "nothing of the others is left";
+  }
+}
+
+TEST_F(SeveralPrograms, ARecordingIsOfTheSameOne) {
+  for (const auto& [name, script] : scripts()) {
+    SCOPED_TRACE(name);
+    std::filesystem::remove(file("a.trace"));
+    const Outcome ran = reprise({"record", "--device", "sim", "-o", file("a.trace"), "--", "/bin/sh", "-c", script});
+    EXPECT_EQ(ran.exit_code, 0) << ran.err;
+    EXPECT_TRUE(is_of_the_larger(program_of_trace("a.trace"))) << program_of_trace("a.trace");
+    EXPECT_TRUE(has(ran.err, "--steps 9, which asked for the most memory of 2 programs that used the device"))
+        << ran.err;
+    EXPECT_TRUE(has(ran.err, "record each by itself")) << ran.err;
+    EXPECT_FALSE(has(ran.err, "another process")) << ran.err;
+    std::vector<std::string> found = files_there();
+    std::erase(found, "launcher.py");
+    EXPECT_EQ(found, std::vector<std::string>{"a.trace"});
+  }
+}
+
+TEST_F(SeveralPrograms, TheOthersAreKeptWhereAllIsKept) {
+  const std::string folder = file("tmp");
+  std::filesystem::create_directory(folder);
+  for (const auto& [name, script] : scripts()) {
+    SCOPED_TRACE(name);
+    const Outcome ran = reprise({"run", "--device", "sim", "--budget", "80%", "--trace", file("a.trace"), "--keep",
+                                 "-o", file("a.html"), "--", "/bin/sh", "-c", script},
+                                {{"TMPDIR", folder}});
+    EXPECT_TRUE(has(ran.err, ") are in " + folder + "/")) << ran.err;
+    std::vector<std::string> others;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+      if (entry.path().extension() != ".trace" || entry.is_symlink()) continue;
+      others.push_back(reprise({"dump", entry.path()}).out.substr(0, 2000));
+    }
+    ASSERT_EQ(others.size(), 1u);
+    EXPECT_FALSE(is_of_the_larger(others[0])) << others[0];
+    EXPECT_TRUE(is_of_the_larger(program_of_trace("a.trace")));
+    std::filesystem::remove_all(folder);
+    std::filesystem::create_directory(folder);
+  }
+}
+
+}  // namespace
+}  // namespace reprise::e2e
