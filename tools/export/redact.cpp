@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cctype>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
@@ -11,6 +12,7 @@
 #include "preload/base/run_log_keys.h"
 #include "preload/trace/names.h"
 #include "tools/cli/run_log_value.h"
+#include "tools/export/words.h"
 #include "tools/report/view/frames.h"
 #include "tools/report/view/timeline.h"
 
@@ -20,6 +22,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kRedacted = "(redacted)";
+constexpr const char* kKernel = "kernel_";
+constexpr const char* kCall = "call_";
 
 // Of a trace's info, what says nothing of the program but its hash.
 bool keeps_info(const std::string& key) {
@@ -59,7 +63,7 @@ bool stands_alone(const std::string& text, size_t at, size_t bytes) {
 }
 
 std::string replace_all(std::string text, const std::string& name, const std::string& by) {
-  for (size_t at = 0; (at = text.find(name, at)) != std::string::npos;) {
+  for (size_t at = 0; !name.empty() && (at = text.find(name, at)) != std::string::npos;) {
     if (stands_alone(text, at, name.size())) {
       text.replace(at, name.size(), by);
       at += by.size();
@@ -70,10 +74,43 @@ std::string replace_all(std::string text, const std::string& name, const std::st
   return text;
 }
 
-// Paths, and names as compilers write them, which no file has told.
-bool looks_like_a_name(const std::string& word) {
-  return word.find('/') != std::string::npos || word.find("::") != std::string::npos ||
-         word.find('<') != std::string::npos || word.rfind("_Z", 0) == 0;
+bool is_number(const std::string& text) { return text.find_first_not_of("0123456789.,%") == std::string::npos; }
+
+// cuMemAlloc_v2
+bool is_of_the_driver(const std::string& call) {
+  return call.rfind("cu", 0) == 0 && call.size() > 2 && std::isupper(static_cast<unsigned char>(call[2])) != 0;
+}
+
+bool is_our_word(const std::string& text) {
+  static const std::set<std::string_view> kWords(kOurWords.begin(), kOurWords.end());
+  return kWords.count(text) != 0 || (is_of_the_driver(text) && std::all_of(text.begin(), text.end(), is_word));
+}
+
+// "kernel_3": what stands here for a name.
+bool stands_for_a_name(const std::string& text) {
+  const size_t digits = text.find_last_not_of("0123456789") + 1;
+  return digits < text.size() && (text.compare(0, digits, kKernel) == 0 || text.compare(0, digits, kCall) == 0);
+}
+
+// All that is no word, number or name of ours may be a name that no file has told: of a kernel, a file, a program.
+bool may_be_shown(const std::string& word) {
+  constexpr const char* kAround = "()[]{}\"'.,:;!?-";
+  const size_t first = word.find_first_not_of(kAround);
+  if (first == std::string::npos) return true;
+  std::string parts = word.substr(first, word.find_last_not_of(kAround) + 1 - first);
+  std::replace_if(
+      parts.begin(), parts.end(), [](char c) { return c == '-' || c == '\'' || c == '='; }, ' ');
+  std::istringstream stream(parts);
+  for (std::string part; stream >> part;) {
+    if (!is_number(part) && !is_our_word(part) && !stands_for_a_name(part)) return false;
+  }
+  return true;
+}
+
+// Of a run log: texts that name a call.
+bool is_a_call(const std::string& key) {
+  return key == run_log::divergence::expected.name || key == run_log::divergence::got.name ||
+         key == run_log::shortage::call.name;
 }
 
 // What calls are in our words. Names of kernels may begin like them, so that only whole ones are.
@@ -97,8 +134,7 @@ bool is_ours(const std::string& call) {
                                                     "write value"};
   if (kWhole.count(call) != 0) return true;
   const auto begins = [&](std::string_view word) { return call.rfind(word, 0) == 0; };
-  const bool of_the_driver = begins("cu") && call.size() > 2 && std::isupper(static_cast<unsigned char>(call[2])) != 0;
-  return of_the_driver || begins("allocate ") || begins("free ") || begins("memcpy ");
+  return is_of_the_driver(call) || begins("allocate ") || begins("free ") || begins("memcpy ");
 }
 
 }  // namespace
@@ -111,7 +147,7 @@ std::string Redactor::number(const std::string& what, const std::string& name) {
 }
 
 std::string Redactor::kernel(const std::string& name) {
-  std::string shown = number("kernel_", report::demangle(name));
+  std::string shown = number(kKernel, report::demangle(name));
   // As our texts may have it.
   for (const std::string& one : {name, report::demangle(name), trace::short_name(name)}) quoted_.emplace(one, shown);
   return shown;
@@ -167,7 +203,6 @@ void Redactor::redact(plan::Plan& plan) {
 
 // Sentences of ours, in which names stand.
 std::string Redactor::words(const std::string& text) const {
-  if (quoted_.empty()) return std::string(kRedacted);
   std::string result = text;
   std::vector<std::pair<std::string, std::string>> names(quoted_.begin(), quoted_.end());
   std::sort(names.begin(), names.end(), [](const auto& a, const auto& b) { return a.first.size() > b.first.size(); });
@@ -175,8 +210,11 @@ std::string Redactor::words(const std::string& text) const {
   std::istringstream spaced(result);
   std::string kept;
   for (std::string word; spaced >> word;) {
-    kept += kept.empty() ? "" : " ";
-    kept += looks_like_a_name(word) ? std::string(kRedacted) : word;
+    if (!may_be_shown(word)) {
+      if (kept.ends_with(kRedacted)) continue;
+      word = kRedacted;
+    }
+    kept += (kept.empty() ? "" : " ") + word;
   }
   return kept;
 }
@@ -184,10 +222,26 @@ std::string Redactor::words(const std::string& text) const {
 // A call of a plan or of the program: a kernel's name, or what the call is in our words.
 std::string Redactor::call(const std::string& text) {
   if (const auto known = quoted_.find(text); known != quoted_.end()) return known->second;
-  return is_ours(text) ? text : number("call_", text);
+  if (text.empty() || is_ours(text)) return text;
+  return quoted_.emplace(text, number(kCall, text)).first->second;
+}
+
+// Names that lines tell, which sentences of lines before them may quote.
+void Redactor::find_names(const std::string& lines) {
+  std::istringstream stream(lines);
+  for (std::string line; std::getline(stream, line);) {
+    const Json value = Json::parse(line, nullptr, false);
+    if (!value.is_object()) continue;
+    for (const auto& [key, one] : value.items()) {
+      const std::string name = one.is_string() ? one.get<std::string>() : std::string();
+      if (!name.empty() && key == run_log::examine::kernel.name) kernel(name);
+      if (!name.empty() && is_a_call(key)) call(name);
+    }
+  }
 }
 
 std::string Redactor::redact_run_log(const std::string& lines) {
+  find_names(lines);
   std::istringstream stream(lines);
   std::string text;
   for (std::string line; std::getline(stream, line);) {
@@ -204,7 +258,7 @@ std::string Redactor::redact_run_log(const std::string& lines) {
       if (keeps_text(kind, key, was)) continue;
       if (key == run_log::examine::kernel.name) {
         one = kernel(was);
-      } else if (key == run_log::divergence::expected.name || key == run_log::divergence::got.name) {
+      } else if (is_a_call(key)) {
         one = call(was);
       } else if (key == run_log::on_demand::reason.name || key == run_log::every::message.name) {
         one = words(was);

@@ -1,7 +1,7 @@
 // What others may see of a recording: names of kernels, functions, files, marks and the command line become numbers,
 // the same one for the same name in all files of one Redactor, and so do threads and processes; parameters of kernels
-// go. Sizes, times, order, accesses
-// and hashes stay. Caller: `reprise export --redact`, with the trace first, whose names the others' texts may quote.
+// go. Sizes, times, order, accesses and hashes stay. Caller: `reprise export --redact`, with the trace first, whose
+// names the others' texts may quote.
 #pragma once
 #include <map>
 #include <string>
@@ -15,8 +15,7 @@ class Redactor {
  public:
   void redact(trace::Trace& trace);
   void redact(plan::Plan& plan);
-  // The lines of a run log. Texts that quote names keep their words where a trace or a plan has told the names;
-  // otherwise they go as a whole.
+  // The lines of a run log. Texts that quote names keep those of their words that our messages have.
   std::string redact_run_log(const std::string& lines);
 
  private:
@@ -26,6 +25,7 @@ class Redactor {
   std::string call_site(const std::string& frames);
   std::string words(const std::string& text) const;
   std::string call(const std::string& text);
+  void find_names(const std::string& lines);
 
   std::map<std::string, std::map<std::string, std::string>> numbers_;  // by sort and name
   std::map<uint32_t, uint32_t> threads_;  // a program's first thread has its process's number

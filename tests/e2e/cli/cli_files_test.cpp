@@ -224,6 +224,23 @@ TEST_F(CliFiles, WithoutLibdwAReportHasNoLinesAndSaysSo) {
   EXPECT_TRUE(note_of(path("broken")));
 }
 
+// A run log alone has no trace beside it that tells which words are names.
+TEST_F(CliFiles, ARedactedRunLogAloneSaysWhyNothingWasPlanned) {
+  const std::string reason = "no iteration found in 10 calls: most of what it does happens only once";
+  write("why.run", R"({"kind":"start","program":")" + path("secret") + R"(","process":7,"budget_bytes":4096}
+{"kind":"on_demand","cause":"no_iteration","reason":")" +
+                       reason + R"(; secret_step","process":7}
+{"kind":"end","peak_requested_bytes":8192,"peak_device_bytes":4096,"process":7}
+)");
+  const Finished finished =
+      reprise({"export", path("why.run"), "--redact", "--format", "reprise", "-o", path("why2.run")});
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  const Finished reported = reprise({"report", path("why2.run"), "-o", path("tmp/why.html")});
+  EXPECT_EQ(reported.exit_code, 0) << reported.err;
+  EXPECT_NE(reported.err.find("(" + reason), std::string::npos) << reported.err;
+  EXPECT_EQ(reported.err.find("secret"), std::string::npos) << reported.err;
+}
+
 // What a bug report may have: the same files without a name, which the commands read like any others.
 TEST_F(CliFiles, RedactedFilesAreFilesLikeTheirOriginals) {
   const Finished finished =

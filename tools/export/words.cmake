@@ -1,0 +1,23 @@
+# Called at build time: writes a source file with the words of our own messages, which are in the sources' literals.
+# cmake -D "FOLDERS=a;b" -D OUTPUT=words.cpp -P words.cmake
+set(all "")
+foreach(folder ${FOLDERS})
+  file(GLOB_RECURSE sources "${folder}/*.cpp" "${folder}/*.h" "${folder}/*.def")
+  foreach(source ${sources})
+    file(READ "${source}" text)
+    string(REGEX REPLACE "#include [^\n]*" "" text "${text}")
+    string(REGEX REPLACE "//[^\n]*" "" text "${text}")
+    string(REPLACE "\\n" " " text "${text}")
+    string(REPLACE "\\\"" " " text "${text}")
+    string(REPLACE "'\"'" " " text "${text}")
+    string(REGEX MATCHALL "\"[^\"\n]*\"" literals "${text}")
+    string(REGEX REPLACE "%[-0-9.*lzhjt]*[a-z]" " " literals "${literals}")
+    string(REGEX MATCHALL "[A-Za-z][A-Za-z0-9_]*" words "${literals}")
+    list(APPEND all ${words})
+  endforeach()
+endforeach()
+list(REMOVE_DUPLICATES all)
+list(SORT all)
+list(JOIN all "\", \"" all)
+file(WRITE "${OUTPUT}" "// Made by words.cmake.\n#include \"tools/export/words.h\"\nnamespace reprise::exports {\n"
+     "extern const std::vector<std::string_view> kOurWords = {\"${all}\"};\n}\n")
