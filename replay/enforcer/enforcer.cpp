@@ -84,9 +84,10 @@ CUresult Enforcer::allocate(const AllocateCall& call, CUdeviceptr* address) noex
   if (!step.planned && chunks * shared_.chunk_bytes > limit_bytes() && !can_be_used(chunks * shared_.chunk_bytes)) {
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
-  if (!step.planned && !make_host_room(std::max(chunks, 1u) * shared_.chunk_bytes)) return refuse(call);
+  const uint64_t missing = step.planned ? 0 : missing_host_bytes(std::max(chunks, 1u) * shared_.chunk_bytes);
+  if (missing != 0) return refuse(call, missing);
   *address = step.planned ? step.address : shared_.addresses.allocate(call.size);
-  if (*address == 0) return refuse(call);
+  if (*address == 0) return refuse(call, 0);
   append_open_handovers(call.context);
   append_activate(step, call.context);
   LogEntry* const entry = shared_.command_log.append(EntryKind::allocate);
@@ -134,10 +135,13 @@ uint64_t Enforcer::host_bytes_for(uint64_t more, uint64_t moving) const noexcept
   return live <= limit ? 0 : std::min(live, live - limit + moving);
 }
 
-bool Enforcer::make_host_room(uint64_t more) noexcept {
+// Makes room on the host for `more`. 0: there is; else what it would have to hold, by the limit as it was then.
+uint64_t Enforcer::missing_host_bytes(uint64_t more) noexcept {
   const uint64_t moving = shared_.counters.largest_working_set.load(std::memory_order_relaxed) * shared_.chunk_bytes;
   const uint64_t bytes = host_bytes_for(more, moving);
-  return bytes == 0 || shared_.host->reserve(bytes) || shared_.host->reserve(host_bytes_for(more, 0));
+  if (bytes == 0 || shared_.host->reserve(bytes)) return 0;
+  const uint64_t least = host_bytes_for(more, 0);
+  return least == 0 || shared_.host->reserve(least) ? 0 : least;
 }
 
 // Pinning 1 GiB takes a third of a second and more. Other threads go on meanwhile: it is waited for without the lock,
@@ -184,18 +188,21 @@ bool Enforcer::can_be_used(uint64_t bytes) noexcept {
   return false;
 }
 
-CUresult Enforcer::refuse(const AllocateCall& call) noexcept {
+CUresult Enforcer::refuse(const AllocateCall& call, uint64_t missing_host_bytes) noexcept {
+  // The limit may have moved since the host's memory was asked for.
+  const uint64_t chunks = std::max(shared_.addresses.chunk_count(call.size), 1u);
+  const uint64_t live = follower_.in_chunks().bytes() + chunks * shared_.chunk_bytes;
+  const uint64_t limit = missing_host_bytes == 0 ? limit_bytes() : live - missing_host_bytes;
   const auto number = [](uint64_t value) { return static_cast<unsigned long long>(value); };
   refused_.store(true, std::memory_order_relaxed);
   log_line(LogLevel::warn,
            "an allocation of %llu bytes needs %llu bytes in all; there are %llu on the device and at most %llu in host "
            "memory: allow more of it (--host-memory, REPRISE_HOST_MEMORY), or a larger budget",
-           number(call.size), number(follower_.in_chunks().bytes() + call.size), number(limit_bytes()),
-           number(shared_.host->cap()));
-  const uint64_t chunks = std::max(shared_.addresses.chunk_count(call.size), 1u);
-  if (const uint64_t needed = host_bytes_for(chunks * shared_.chunk_bytes, 0); needed > 0) {
+           number(call.size), number(live), number(limit), number(shared_.host->cap()));
+  if (missing_host_bytes != 0) {
     RunLogLine line(run_log::host_full::line);
-    line.add(run_log::host_full::needed_bytes, needed).add(run_log::host_full::host_bytes, shared_.host->cap());
+    line.add(run_log::host_full::needed_bytes, missing_host_bytes)
+        .add(run_log::host_full::host_bytes, shared_.host->cap());
     shared_.run_log.write(line);
   }
   return CUDA_ERROR_OUT_OF_MEMORY;

@@ -94,11 +94,11 @@ class Enforcer final : public Handler {
   void append_open_handovers(CUcontext context) noexcept;
   void append_free(const FreeCall& call, CUstream stream, const FollowedCall& step) noexcept;
   void release_small(CUdeviceptr address, uint64_t size) noexcept;
-  bool make_host_room(uint64_t more) noexcept;
+  uint64_t missing_host_bytes(uint64_t more) noexcept;
   uint64_t host_bytes_for(uint64_t more, uint64_t moving) const noexcept;
   void pin_ahead(uint64_t more) noexcept;
   bool can_be_used(uint64_t bytes) noexcept;
-  CUresult refuse(const AllocateCall& call) noexcept;
+  CUresult refuse(const AllocateCall& call, uint64_t missing_host_bytes) noexcept;
 
   // ... plans (planning.cpp).
   void after_step(const FollowedCall& step, uint64_t sequence) noexcept;
