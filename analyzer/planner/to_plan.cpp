@@ -49,7 +49,73 @@ void delay_releases(plan::Plan& plan) {
   }
 }
 
+// From the iteration's start; what happens before it stands at it.
+void set_predicted(const Prediction& prediction, plan::Plan& plan) {
+  const auto from_start = [](int64_t time) { return static_cast<uint64_t>(std::max<int64_t>(time, 0)); };
+  for (uint32_t v = 0; v < plan.vertices.size(); ++v) {
+    plan.vertices[v].predicted_start_ns = from_start(prediction.start_ns[v]);
+    plan.vertices[v].predicted_end_ns = from_start(prediction.end_ns[v]);
+  }
+}
+
+// Where behind `count` calls of the program the plan's calls go on, inserted ones among them.
+uint32_t place_behind(const plan::Plan& plan, uint32_t count) {
+  uint32_t place = 0;
+  while (place < plan.calls.size() && count > 0) {
+    if (!plan.calls[place++].inserted) --count;
+  }
+  return place;
+}
+
+// What a simulation needs of the plan's graph.
+TaskGraph tasks_of(const Workload& workload, const plan::Plan& plan) {
+  TaskGraph graph;
+  graph.chunk_bytes = plan.chunk_bytes;
+  graph.tensors = plan.tensors;
+  graph.transfers_map = workload.graph.transfers_map;
+  graph.waited_at_end = place_behind(plan, workload.graph.waited_at_end);
+  graph.calls.resize(plan.calls.size());
+  for (size_t c = 0; c < plan.calls.size(); ++c) {
+    graph.calls[c].call = plan.calls[c];
+    graph.calls[c].waited = plan.calls[c].waited;
+  }
+  return graph;
+}
+
+MemGraph mem_graph_of(const plan::Plan& plan) {
+  MemGraph graph;
+  graph.vertices = plan.vertices;
+  graph.tiers.assign(plan.vertices.size(), Tier::host);
+  graph.extra_ns.assign(plan.vertices.size(), 0);
+  for (const plan::Call& call : plan.calls) graph.vertex_of_call.push_back(call.vertex);
+  return graph;
+}
+
 }  // namespace
+
+std::optional<plan::Plan> retimed(const Workload& workload, const plan::Plan& plan, const std::vector<uint64_t>& ns) {
+  if (device_count(plan) > 1 || plan.chunk_bytes != workload.graph.chunk_bytes || ns.size() != plan.calls.size()) {
+    return std::nullopt;
+  }
+  TaskGraph tasks = tasks_of(workload, plan);
+  const MemGraph graph = mem_graph_of(plan);
+  if (simulate(tasks, graph, workload.machine, {}).iteration_ns != plan.predicted_ns) return std::nullopt;
+  plan::Plan result = plan;
+  result.compute_ns = 0;
+  for (size_t c = 0; c < plan.calls.size(); ++c) {
+    if (plan.calls[c].kind != plan::CallKind::op) continue;
+    const uint32_t first = plan.calls[c].recompute_of;
+    const uint64_t length = ns[first == plan::kNone ? c : first];
+    result.calls[c].duration_ns = tasks.calls[c].call.duration_ns = length;
+    if (first == plan::kNone) result.compute_ns += length;
+  }
+  const Prediction prediction = simulate(tasks, graph, workload.machine, {});
+  result.predicted_ns = prediction.iteration_ns;
+  result.compute_ns = std::min(result.compute_ns, result.predicted_ns);
+  set_predicted(prediction, result);
+  delay_releases(result);
+  return result;
+}
 
 plan::Plan to_plan(const Workload& workload, uint64_t budget, PlanCandidate candidate) {
   const TaskGraph& graph = workload.graph;
@@ -83,12 +149,8 @@ plan::Plan to_plan(const Workload& workload, uint64_t budget, PlanCandidate cand
   }
   candidate.schedule = {};
   plan.order = order_of(graph, candidate.graph, candidate.prediction);
-  const auto from_start = [](int64_t time) { return static_cast<uint64_t>(std::max<int64_t>(time, 0)); };
   plan.vertices = std::move(candidate.graph.vertices);
-  for (uint32_t v = 0; v < plan.vertices.size(); ++v) {
-    plan.vertices[v].predicted_start_ns = from_start(candidate.prediction.start_ns[v]);
-    plan.vertices[v].predicted_end_ns = from_start(candidate.prediction.end_ns[v]);
-  }
+  set_predicted(candidate.prediction, plan);
   candidate.prediction = {};
   add_calls(graph, candidate.graph, plan);
   delay_releases(plan);

@@ -1,7 +1,9 @@
 // A candidate as a plan: what the planner found, in the form that is written, verified and replayed. Called by the
-// planner and by benchmarks that time its parts.
+// planner and by benchmarks that time its parts. And a plan with other kernel times, for reports.
 #pragma once
 #include <cstdint>
+#include <optional>
+#include <vector>
 
 #include "analyzer/planner/candidate.h"
 #include "analyzer/planner/planner.h"
@@ -10,5 +12,10 @@ namespace reprise::analyzer {
 
 // Not verified yet. The candidate is used up: its edges and chunks, most of the memory, move into the plan.
 plan::Plan to_plan(const Workload& workload, uint64_t budget, PlanCandidate candidate);
+
+// The plan with these times of its calls, and what it predicts then: simulated as when it was made, on the workload's
+// machine. None where it would not have predicted the same there with the times that it was made with: it was made for
+// another machine, or another loop.
+std::optional<plan::Plan> retimed(const Workload& workload, const plan::Plan& plan, const std::vector<uint64_t>& ns);
 
 }  // namespace reprise::analyzer

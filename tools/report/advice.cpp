@@ -239,7 +239,8 @@ void advise_full_speed(const Inputs& inputs, Advices& list) {
   const uint64_t here = facts.budget;
   if (curve.full_speed_bytes == 0) return;
   const std::string budget = format_bytes(curve.full_speed_bytes) + of_peak(curve.full_speed_bytes, facts.peak_before);
-  const uint64_t now = time_at(curve, here);
+  const bool planned = inputs.plan != nullptr && inputs.plan->budget_bytes == here;
+  const uint64_t now = planned ? facts.predicted_ns : time_at(curve, here);
   if (here == 0 && !inputs.one_loop) return;
   // Times at the budget say nothing of a run that the device gave less.
   if (room_for_budgets(inputs) < here && (is_unplanned(inputs) || room_for_budgets(inputs) < curve.full_speed_bytes))
@@ -252,13 +253,13 @@ void advise_full_speed(const Inputs& inputs, Advices& list) {
     list.push_back({share(now - curve.compute_ns, now), fmt::format("{} for full speed", budget),
                     fmt::format("{} would take {} instead of {}, {}.", an_iteration_of(inputs),
                                 format_duration(time_at(curve, curve.full_speed_bytes)), format_duration(now),
-                                with_whose_times(curve)),
+                                with_whose_times(inputs)),
                     "--budget " + typed_bytes(curve.full_speed_bytes)});
   } else if (here > curve.full_speed_bytes + curve.full_speed_bytes / 20 && !waits_much(inputs) && inputs.one_loop) {
     list.push_back(
         {0.02, fmt::format("{} would do", budget),
          fmt::format("The budget of {} can shrink by {} before transfers cost more than 2 %, as planned {}.",
-                     format_bytes(here), format_bytes(here - curve.full_speed_bytes), with_whose_times(curve)),
+                     format_bytes(here), format_bytes(here - curve.full_speed_bytes), with_whose_times(inputs)),
          "--budget " + typed_bytes(curve.full_speed_bytes)});
   }
 }

@@ -33,8 +33,8 @@ void say_own_times(const Inputs& inputs, const Facts& facts, Sentences& say) {
         "when that was measured, or {2} clocks. ",
         times > 1 ? "slower" : "faster", times > 1 ? "more" : "less", times > 1 ? "lower" : "higher");
   }
-  text += "What is predicted for this plan is with the recorded times, which it was made with";
-  say.note(text + (inputs.curve.whose_times.empty() ? "." : "; other budgets are with this run's."));
+  say.note(text +
+           fmt::format("What this page predicts, of the plan and of other budgets, is {}.", with_whose_times(inputs)));
 }
 
 }  // namespace

@@ -84,11 +84,9 @@ double stall_share(const RunLog& log) {
   return share(stall, wall);
 }
 
-std::optional<uint64_t> measured_gaps(const Inputs& inputs) {
+std::optional<TimeParts> measured_time(const Inputs& inputs) {
   if (inputs.plan == nullptr || inputs.log == nullptr) return std::nullopt;
-  const Timeline measured = measured_timeline(*inputs.plan, *inputs.log);
-  if (measured.bars.empty()) return std::nullopt;
-  return sum_waits(*inputs.plan, measured).transfer_ns;
+  return measured_parts(*inputs.plan, *inputs.log);
 }
 
 uint64_t left_of_planned_copies(const Inputs& inputs) {
@@ -148,6 +146,7 @@ Facts collect_facts(const Inputs& inputs) {
   facts.bound_ns = inputs.bound_ns;
   facts.peak_before = inputs.peak_bytes;
   if (inputs.plan != nullptr) add_plan_facts(*inputs.plan, facts);
+  if (inputs.made_compute_ns > 0) facts.compute_ns = inputs.made_compute_ns;
   if (inputs.log != nullptr) add_run_facts(*inputs.log, facts);
   if (inputs.plan != nullptr && inputs.log == nullptr) add_prediction(*inputs.plan, facts);
   if (inputs.plan != nullptr && inputs.log != nullptr) {

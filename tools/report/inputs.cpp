@@ -325,15 +325,21 @@ report::Inputs LoadedFiles::examined() {
       if (planned) result.minimum_bytes = analyzer::least_budget(found);
       if (planned) result.known_share = known_share(found);
       result.one_loop = planned && report::is_nearly_all(found, log ? &*log : nullptr, own);
-      const report::KernelTimes times = report::kernel_times(found, plan ? &*plan : nullptr, log ? &*log : nullptr);
+      report::KernelTimes times = report::kernel_times(found, plan ? &*plan : nullptr, log ? &*log : nullptr);
+      const plan::Plan* const timed = times.has_own ? &*times.plan : plan ? &*plan : nullptr;
       if (planned) {
-        result.curve = report::budget_curve(times.has_own ? times.own : times.recorded, options.safety,
-                                            kCurveMilliseconds, plan ? &*plan : nullptr);
+        result.curve =
+            report::budget_curve(times.has_own ? times.own : times.recorded, options.safety, kCurveMilliseconds, timed);
       }
-      result.curve.whose_times = times.whose;
+      result.whose_times = times.whose;
       belong_together = is_its_iteration(found);
       if (plan) result.bound_ns = bound_of(times.recorded, *plan);
-      if (times.has_own) result.run_bound_ns = bound_of(times.own, *plan);
+      if (times.has_own) {
+        result.run_bound_ns = bound_of(times.own, *plan);
+        result.made_compute_ns = plan->compute_ns;
+        result.made_predicted_ns = plan->predicted_ns;
+        plan = std::move(*times.plan);
+      }
     } else if (!plan) {
       result.no_iteration = workload.status().message();
     }

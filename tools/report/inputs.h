@@ -36,7 +36,8 @@ struct LoadedFiles {
   CutShort cut_short;                       // of the trace
   std::vector<report::Inputs::File> named;  // by the user, in order
   report::Inputs inputs() const;            // points into this object
-  // The same, with what the analyzer finds in the trace; drops from the log what is no iteration.
+  // The same, with what the analyzer finds in the trace; drops from the log what is no iteration, and gives the plan
+  // the run's own kernel times.
   report::Inputs examined();
   // Call sites of the trace get functions and lines, where their files are there.
   void symbolize();

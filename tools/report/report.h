@@ -10,6 +10,7 @@
 #include "preload/trace/reader.h"
 #include "tools/report/curve/budget_curve.h"
 #include "tools/report/view/run_log.h"
+#include "tools/report/view/waits.h"
 
 namespace reprise::report {
 
@@ -36,8 +37,13 @@ struct Inputs {
   std::string no_iteration = {};      // why there is none
   bool one_loop = true;               // it is nearly all that the program does, so that a budget for it is one for all
   BudgetCurve curve = {};             // of other budgets; no policy: not looked at
-  double known_share = -1;            // of the computing, by kernels of which facts are known; below 0: not looked at
-  bool no_lines = false;              // of call sites: libdw is not installed
+  // Kernels' times that all is predicted with, the plan's own figures among it: "of iteration 5 of this run"; empty: as
+  // recorded, which the plan was made with.
+  std::string whose_times = {};
+  uint64_t made_compute_ns = 0;  // what the plan had with those that it was made with; 0: the plan has them
+  uint64_t made_predicted_ns = 0;
+  double known_share = -1;  // of the computing, by kernels of which facts are known; below 0: not looked at
+  bool no_lines = false;    // of call sites: libdw is not installed
   // About this report.
   struct File {
     std::string name;
@@ -95,8 +101,10 @@ Json waits_section(const Inputs& inputs);
 Json verdict_section(const Inputs& inputs);
 Json advice_section(const Inputs& inputs);
 Json budget_curve_section(const Inputs& inputs);
-// "with kernel times as recorded", or those of this run: of what the curve, and advice by it, predicts.
-std::string with_whose_times(const BudgetCurve& curve);
+// "with kernel times as recorded", or those of this run: of all that is predicted.
+std::string with_whose_times(const Inputs& inputs);
+// Not known of where a plan's iteration has gone.
+inline constexpr const char* kRest = "not known: between iterations, and behind the last kernel";
 Json time_went_section(const Inputs& inputs);
 Json peak_section(const Inputs& inputs);
 Json tensor_table_section(const Inputs& inputs);
@@ -111,14 +119,14 @@ struct Facts {
   bool tensors_alone = false;  // ... is not known: it is what tensors have, of which a device takes more
   uint64_t peak_planned = 0;
   uint64_t peak_actual = 0;     // measured; 0: no run
-  uint64_t compute_ns = 0;      // one iteration, computing alone
+  uint64_t compute_ns = 0;      // one iteration, computing alone, with kernel times as recorded
   uint64_t bound_ns = 0;        // what no plan can beat with recorded kernel times; 0: not known
   uint64_t run_compute_ns = 0;  // one iteration of this run, computing alone; 0: not measured
   uint64_t run_bound_ns = 0;    // and what no plan can beat then
   uint64_t run_iteration = 0;   // which iteration these two are of
-  uint64_t predicted_ns = 0;
-  uint64_t actual_ns = 0;     // median planned iteration
-  uint64_t on_demand_ns = 0;  // median iteration on demand
+  uint64_t predicted_ns = 0;    // with the kernel times of this page
+  uint64_t actual_ns = 0;       // median planned iteration
+  uint64_t on_demand_ns = 0;    // median iteration on demand
   // Share of the copy time during which something was computed: of the run, or predicted where there was none. Below 0:
   // not known.
   double hidden = -1;
@@ -135,13 +143,11 @@ std::string others_in_words(const std::vector<std::string>& others);
 // "budget 22.0 MiB"; a share of the peak of a program that did not come to its end may not be of its peak.
 std::string budget_words(const Inputs& inputs, const char* of = "");
 
-// Of the planned iterations' time, what the device waited for transfers: the same in all sections. Below 0: no such
-// iteration.
+// Of the planned iterations' time, in which share the device had nothing to run though work was submitted: the same in
+// all sections. Below 0: no such iteration.
 double stall_share(const RunLog& log);
-// Of the iteration whose device times were measured: how long computing stood still until a transfer was done, as waits
-// and costs of tensors add up. It is of one iteration, and of what the device saw, not of what the program had
-// submitted.
-std::optional<uint64_t> measured_gaps(const Inputs& inputs);
+// Of the iteration whose device times were measured: where its time went, as waits and costs of tensors add up.
+std::optional<TimeParts> measured_time(const Inputs& inputs);
 // Of what the plan moves in an iteration, what this run left without a copy on average, as the host had the same bytes.
 uint64_t left_of_planned_copies(const Inputs& inputs);
 // "0.4 %"; only what is 0 is shown as that.

@@ -120,6 +120,20 @@ void say_moved_on_demand(const RunLog& log, Sentences& say) {
                        format_bytes(all - planned), format_bytes(planned)));
 }
 
+double percent_more(uint64_t took_ns, uint64_t than_ns) {
+  return 100 * (static_cast<double>(took_ns) / static_cast<double>(than_ns) - 1);
+}
+
+// " Iteration 5, ... took 30 ms: kernels 20 ms; room had to be made first 8 ms; ..." What is named is all of it.
+std::string where_time_went(const Inputs& inputs) {
+  const std::optional<TimeParts> time = measured_time(inputs);
+  if (!time) return "";
+  std::string text = fmt::format(" Iteration {}, the one that was measured, took {}: kernels {}", time->iteration,
+                                 format_duration(time->whole_ns), format_duration(time->kernels_ns));
+  for (const WaitSum& wait : time->waits) text += fmt::format("; {}: {}", wait.what, format_duration(wait.ns));
+  return text + fmt::format("; {}: {}.", kRest, format_duration(time->rest_ns));
+}
+
 void say_steady_state(const Inputs& inputs, Sentences& say) {
   if (inputs.log == nullptr || inputs.log->iterations_planned == 0) return;
   uint64_t vmm = 0;
@@ -129,47 +143,30 @@ void say_steady_state(const Inputs& inputs, Sentences& say) {
     say.note(fmt::format("Planned iterations made {}; each costs driver time.", plural(vmm, "memory-mapping call")));
   say_moved_on_demand(*inputs.log, say);
   if (const double share = stall_share(*inputs.log); share > 0) {
-    const std::optional<uint64_t> gaps = measured_gaps(inputs);
     say.note(fmt::format(
-        "Computing waited for transfers during {} of the planned iterations' time.{}", small_percent(share),
-        gaps ? fmt::format(" In iteration {}, the one that was measured, it stood still {} until a transfer was done.",
-                           collect_facts(inputs).run_iteration, format_duration(*gaps))
-             : ""));
+        "The device waited during {} of the planned iterations' time: work was submitted, and none of it could run.{}",
+        small_percent(share), where_time_went(inputs)));
   }
 }
 
-// How good the prediction was apart from the kernels' own times, which differ from run to run: for an iteration whose
-// device times were measured, with those times in place of the recorded ones. Both are times in which the device
-// computes, on however many streams; sums of durations would say nothing of what a plan adds.
-void say_measured_prediction(const Inputs& inputs, const Facts& facts, Sentences& say) {
-  const uint64_t computing = busy_time(predicted_timeline(*inputs.plan)).compute_ns;
-  if (computing == 0) return;
-  for (const RunOverlap& measured : inputs.log->overlaps) {
-    const auto& all = inputs.log->iterations;
-    const auto found = std::find_if(all.begin(), all.end(), [&](const RunIteration& one) {
-      return one.index == measured.iteration && one.planned && one.wall_ns > 0;
-    });
-    if (found == all.end() || measured.compute_ns == 0) continue;
-    const uint64_t predicted = measured.compute_ns + facts.predicted_ns - std::min(computing, facts.predicted_ns);
-    say.note(fmt::format(
-        "In iteration {}, whose device times were measured, computing took {} (predicted: {}); with that the "
-        "prediction is {}, and the iteration took {} ({:+.0f} %).",
-        found->index, format_duration(measured.compute_ns), format_duration(computing), format_duration(predicted),
-        format_duration(found->wall_ns),
-        100 * (static_cast<double>(found->wall_ns) / static_cast<double>(predicted) - 1)));
-    return;
-  }
+// What the plan predicted is measured by the iteration whose kernel times it is predicted with, where there is one:
+// those differ from run to run, and no plan makes them faster.
+void say_retimed(const Inputs& inputs, const Facts& facts, Sentences& say) {
+  const std::optional<TimeParts> measured = measured_time(inputs);
+  say.note(fmt::format(
+      "The plan predicts {} {}; when it was made, with kernel times as recorded, that was {}. Iteration {} took {} "
+      "({:+.0f} %).",
+      format_duration(facts.predicted_ns), with_whose_times(inputs), format_duration(inputs.made_predicted_ns),
+      measured->iteration, format_duration(measured->whole_ns), percent_more(measured->whole_ns, facts.predicted_ns)));
 }
 
 void say_prediction(const Inputs& inputs, Sentences& say) {
   const Facts facts = collect_facts(inputs);
   if (facts.actual_ns == 0 || facts.predicted_ns == 0) return;
-  const auto percent = [&](uint64_t predicted) {
-    return 100 * (static_cast<double>(facts.actual_ns) / static_cast<double>(predicted) - 1);
-  };
-  say.note(fmt::format("An iteration took {}; the plan had predicted {} ({:+.0f} %).", format_duration(facts.actual_ns),
-                       format_duration(facts.predicted_ns), percent(facts.predicted_ns)));
-  say_measured_prediction(inputs, facts, say);
+  if (inputs.made_predicted_ns > 0 && measured_time(inputs)) return say_retimed(inputs, facts, say);
+  say.note(fmt::format("An iteration took {}; the plan had predicted {} ({:+.0f} %), {}.",
+                       format_duration(facts.actual_ns), format_duration(facts.predicted_ns),
+                       percent_more(facts.actual_ns, facts.predicted_ns), with_whose_times(inputs)));
 }
 
 void say_trace_state(const Inputs& inputs, Sentences& say) {

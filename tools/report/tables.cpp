@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <tuple>
 #include <unordered_map>
 
@@ -146,6 +147,35 @@ Json mapping_row(const Inputs& inputs, const PlannedAverage& run) {
                note + mean_of(run));
 }
 
+uint64_t wait_of(const TimeParts& time, const std::string& cause) {
+  const auto found =
+      std::find_if(time.waits.begin(), time.waits.end(), [&](const WaitSum& one) { return one.what == cause; });
+  return found == time.waits.end() ? 0 : found->ns;
+}
+
+// Where one iteration's time went, predicted and measured: each column adds up to its last row.
+void add_time_parts(const Inputs& inputs, Json& rows) {
+  const TimeParts predicted = predicted_parts(*inputs.plan);
+  const std::optional<TimeParts> measured = measured_time(inputs);
+  const std::string note = measured ? fmt::format("measured: in iteration {}", measured->iteration) : "";
+  const auto row = [&](const std::string& label, uint64_t predicted_ns, uint64_t measured_ns, const std::string& what) {
+    rows.push_back(total(label, format_duration(predicted_ns), measured ? format_duration(measured_ns) : "",
+                         what.empty() || note.empty() ? what + note : what + "; " + note));
+  };
+  const TimeParts none;
+  const TimeParts& seen = measured ? *measured : none;
+  row("Kernels", predicted.kernels_ns, seen.kernels_ns, "something computes, on however many streams");
+  std::set<std::string> named;
+  for (const std::vector<WaitSum>* list : {&predicted.waits, &seen.waits}) {
+    for (const WaitSum& one : *list) {
+      if (!named.insert(one.what).second) continue;
+      row("Waiting: " + one.what, wait_of(predicted, one.what), wait_of(seen, one.what), "nothing computes");
+    }
+  }
+  row("Rest", predicted.rest_ns, seen.rest_ns, kRest);
+  row("Sum: this iteration", predicted.whole_ns, seen.whole_ns, "");
+}
+
 Json site_row(const std::string& stack, const SiteSum& sum) {
   return {{"stack", stack}, {"count", sum.count}, {"bytes", sum.bytes}, {"largest", sum.largest}, {"peak", sum.peak}};
 }
@@ -159,28 +189,26 @@ Json totals_section(const Inputs& inputs) {
   const PlannedAverage run = planned_average(inputs);
   const bool ran = run.count > 0;
   const auto bytes = [&](uint64_t value) { return ran ? format_bytes(value) : std::string(); };
-  const uint64_t predicted_stall = sum_waits(plan, predicted_timeline(plan)).transfer_ns;
   Json rows = Json::array();
   rows.push_back(total("Time", format_duration(plan.predicted_ns),
                        facts.actual_ns > 0 ? format_duration(facts.actual_ns) : "",
-                       "median of the planned iterations"));
-  const std::string whose =
-      facts.run_compute_ns > 0 ? fmt::format("measured: in iteration {}", facts.run_iteration) : "as recorded";
+                       "predicted " + with_whose_times(inputs) + "; measured: median of the planned iterations"));
+  const std::string whose = facts.run_compute_ns > 0 ? fmt::format("measured: in iteration {}", facts.run_iteration)
+                                                     : with_whose_times(inputs);
   const auto measured = [](uint64_t ns) { return ns > 0 ? format_duration(ns) : std::string(); };
   rows.push_back(total("Computing alone", format_duration(plan.compute_ns), measured(facts.run_compute_ns), whose));
   rows.push_back(total("Speed against computing alone", predicted_speed(plan.compute_ns, plan.predicted_ns),
                        measured_speed(facts, facts.run_compute_ns), "100 %: every transfer hides"));
-  if (facts.bound_ns > 0) {
-    rows.push_back(total("Bound", format_duration(facts.bound_ns), measured(facts.run_bound_ns),
+  if (const uint64_t bound_ns = inputs.made_predicted_ns > 0 ? facts.run_bound_ns : facts.bound_ns; bound_ns > 0) {
+    rows.push_back(total("Bound", format_duration(bound_ns), measured(facts.run_bound_ns),
                          "no plan for this budget is faster; " + whose));
-    rows.push_back(total("Speed against the bound", predicted_speed(facts.bound_ns, plan.predicted_ns),
+    rows.push_back(total("Speed against the bound", predicted_speed(bound_ns, plan.predicted_ns),
                          measured_speed(facts, facts.run_bound_ns)));
   }
-  rows.push_back(total("Waiting for transfers", format_duration(predicted_stall), ran ? format_duration(run.stall) : "",
-                       "nothing ran, though work was submitted" + mean_of(run)));
-  if (const std::optional<uint64_t> gaps = measured_gaps(inputs)) {
-    rows.push_back(total("Gaps until a transfer was done", "", format_duration(*gaps),
-                         fmt::format("measured: in iteration {} alone", facts.run_iteration)));
+  add_time_parts(inputs, rows);
+  if (ran) {
+    rows.push_back(total("Device without work that may run", "", format_duration(run.stall),
+                         "by the host's clock, though work was submitted" + mean_of(run)));
   }
   rows.push_back(total("Offloaded", format_bytes(plan.offload_bytes), bytes(run.offload),
                        transfers(plan, plan::VertexKind::offload) + mean_of(run)));

@@ -1,12 +1,15 @@
 // Where the time went: of the whole run, and of one iteration.
+#include <fmt/core.h>
+
 #include "tools/report/report.h"
-#include "tools/report/view/timeline.h"
 #include "tools/report/view/waits.h"
 
 namespace reprise::report {
 namespace {
 
-Json part(const char* what, uint64_t ns, const char* style) { return {{"what", what}, {"ns", ns}, {"style", style}}; }
+Json part(const std::string& what, uint64_t ns, const char* style) {
+  return {{"what", what}, {"ns", ns}, {"style", style}};
+}
 
 Json run_parts(const RunLog& log, const Facts& facts) {
   Json parts = Json::array();
@@ -29,18 +32,24 @@ Json run_parts(const RunLog& log, const Facts& facts) {
   return parts;
 }
 
-Json iteration_parts(const plan::Plan& plan, const Timeline& timeline) {
-  const Busy busy = busy_time(timeline);
-  const WaitSums sums = sum_waits(plan, timeline);
+// Causes beside each other are told apart: first what moves, then what does not.
+const char* style_of(const WaitSum& wait) {
+  if (wait.edge == plan::EdgeKind::memory) return "to-host";
+  return wait.edge == plan::EdgeKind::data ? "wait" : "before";
+}
+
+Json iteration_parts(const TimeParts& time) {
   Json parts = Json::array();
-  parts.push_back(part("computing", busy.compute_ns, "compute"));
-  parts.push_back(part("waiting for transfers", sums.transfer_ns, "wait"));
-  parts.push_back(part("other gaps: launched late, other streams", sums.total_ns - sums.transfer_ns, "before"));
-  const uint64_t known = busy.compute_ns + sums.total_ns;
-  if (timeline.span_ns > known) {
-    parts.push_back(part("copies behind the last kernel", timeline.span_ns - known, "to-host"));
+  parts.push_back(part("kernels", time.kernels_ns, "compute"));
+  for (const WaitSum& wait : time.waits) {
+    parts.push_back(part("waiting: " + wait.what, wait.ns, style_of(wait)));
   }
+  parts.push_back(part(kRest, time.rest_ns, "resident"));
   return parts;
+}
+
+Json iteration_bar(const std::string& name, const TimeParts& time) {
+  return {{"name", "An iteration: " + name}, {"ns", time.whole_ns}, {"parts", iteration_parts(time)}};
 }
 
 }  // namespace
@@ -53,23 +62,15 @@ Json time_went_section(const Inputs& inputs) {
     if (!parts.empty()) bars.push_back({{"name", "The run"}, {"ns", facts.total_ns}, {"parts", std::move(parts)}});
   }
   if (inputs.plan == nullptr) return bars;
-  if (inputs.log != nullptr) {
-    const Timeline measured = measured_timeline(*inputs.plan, *inputs.log);
-    if (!measured.bars.empty()) {
-      bars.push_back({{"name", "An iteration: " + measured.name},
-                      {"ns", measured.span_ns},
-                      {"parts", iteration_parts(*inputs.plan, measured)}});
-    }
+  if (const std::optional<TimeParts> measured = measured_time(inputs)) {
+    bars.push_back(iteration_bar(fmt::format("measured (iteration {})", measured->iteration), *measured));
   }
-  const Timeline predicted = predicted_timeline(*inputs.plan);
-  bars.push_back({{"name", "An iteration: predicted"},
-                  {"ns", predicted.span_ns},
-                  {"parts", iteration_parts(*inputs.plan, predicted)}});
+  bars.push_back(iteration_bar("predicted " + with_whose_times(inputs), predicted_parts(*inputs.plan)));
   return bars;
 }
 
-std::string with_whose_times(const BudgetCurve& curve) {
-  return "with kernel times " + (curve.whose_times.empty() ? "as recorded" : curve.whose_times);
+std::string with_whose_times(const Inputs& inputs) {
+  return "with kernel times " + (inputs.whose_times.empty() ? "as recorded" : inputs.whose_times);
 }
 
 // Predicted with the kernel times that the curve names; "here" is the run's own time, where there was one.
@@ -85,7 +86,7 @@ Json budget_curve_section(const Inputs& inputs) {
   return {{"policy", curve.policy},
           // Of one loop among several: what is enough for it may be too little for the others.
           {"covers", inputs.one_loop ? "" : inputs.iteration_covers},
-          {"times", with_whose_times(curve)},
+          {"times", with_whose_times(inputs)},
           {"points", std::move(points)},
           {"compute_ns", curve.compute_ns},
           {"minimum", curve.minimum_bytes},

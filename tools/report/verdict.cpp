@@ -25,8 +25,8 @@ std::string memory(uint64_t bytes, const Facts& facts) {
 std::string waiting(const RunLog& log) {
   const double share = stall_share(log);
   if (share < 0) return "";
-  if (share == 0) return ", and waited for no transfer";
-  return fmt::format(", {} of that waiting for transfers", small_percent(share));
+  if (share == 0) return ", and the device never waited";
+  return fmt::format(", {} of that the device waiting for what may run", small_percent(share));
 }
 
 // A plan of a small part of the program is not one of the program.

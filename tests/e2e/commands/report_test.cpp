@@ -189,8 +189,8 @@ TEST_F(OddPrograms, ThePredictionIsComparedWithTheRun) {
   slow_recording_ = true;
   slow_replay_ = true;
   const json data = data_of_replay(small_trainer(10));
-  EXPECT_TRUE(says(data, "the plan had predicted")) << data["sentences"].dump(1);
-  EXPECT_TRUE(says(data, "with that the prediction is")) << data["sentences"].dump(1);
+  EXPECT_TRUE(says(data, "The plan predicts ")) << data["sentences"].dump(1);
+  EXPECT_TRUE(says(data, "with kernel times of iteration ")) << data["sentences"].dump(1);
   const plan::Plan plan = plan::read_plan(file("a.plan")).value();
   uint64_t in_turn = 0;
   for (const plan::Call& call : plan.calls) in_turn += call.inserted ? 0 : call.duration_ns;

@@ -25,10 +25,7 @@ class Curve {
   // What is known already of a budget.
   void add(const plan::Plan& plan) {
     if (plan.budget_bytes < curve_.minimum_bytes || plan.budget_bytes >= curve_.peak_bytes) return;
-    // What it adds to computing alone; kernels need not have the times that it was made with.
-    const uint64_t added = plan.predicted_ns - std::min(plan.predicted_ns, plan.compute_ns);
-    add({budget_of(chunks_above(plan.budget_bytes)), curve_.compute_ns + added,
-         plan.offload_bytes + plan.reload_bytes});
+    add({budget_of(chunks_above(plan.budget_bytes)), plan.predicted_ns, plan.offload_bytes + plan.reload_bytes});
   }
 
   BudgetCurve make() {

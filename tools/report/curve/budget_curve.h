@@ -25,11 +25,10 @@ struct BudgetCurve {
   uint64_t peak_bytes = 0;  // of the device without Reprise: from there on nothing has to move
   // The smallest planned budget at which an iteration takes at most 2 % more than computing alone; 0: none was found.
   uint64_t full_speed_bytes = 0;
-  std::string whose_times = {};  // kernels' times, "of iteration 5 of this run"; empty: as recorded
 };
 
-// `limit_ms`: when no further budget is begun. `own`: a plan of this workload that there is; it counts like those that
-// are made here, which may be worse.
+// `limit_ms`: when no further budget is begun. `own`: a plan of this workload that there is, with its kernel times; it
+// counts like those that are made here, which may be worse.
 BudgetCurve budget_curve(const analyzer::Workload& workload, plan::Safety safety, uint64_t limit_ms,
                          const plan::Plan* own = nullptr);
 

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "analyzer/planner/to_plan.h"
 #include "tools/report/view/timeline.h"
 
 namespace reprise::report {
@@ -41,8 +42,9 @@ KernelTimes kernel_times(const analyzer::Workload& workload, const plan::Plan* p
   if (log == nullptr) return times;
   const OwnTimes own = own_times(*plan, *log);
   if (own.compute_ns == 0) return times;
+  times.plan = analyzer::retimed(workload, *plan, own.ns);
   times.own = workload;
-  times.has_own = set_times(times.own.graph, *plan, own.ns);
+  times.has_own = times.plan && set_times(times.own.graph, *plan, own.ns);
   if (times.has_own) times.whose = fmt::format("of iteration {} of this run", own.iteration);
   return times;
 }

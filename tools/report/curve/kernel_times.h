@@ -1,7 +1,8 @@
-// One page has one set of kernel times: where a run measured its own, bounds and the curve of other budgets are of
-// those, else of what the plan was made with, which a longer recording may have others of. Called where a report's
-// inputs are examined.
+// One page has one set of kernel times: where a run measured its own, all that is predicted is of those, of its plan,
+// of other budgets and the bounds, else of what the plan was made with, which a longer recording may have others of.
+// Called where a report's inputs are examined.
 #pragma once
+#include <optional>
 #include <string>
 
 #include "analyzer/planner/planner.h"
@@ -13,7 +14,8 @@ struct KernelTimes {
   analyzer::Workload recorded;  // with the plan's times, else those of the trace
   analyzer::Workload own;       // with those of an iteration of the run, where there are any
   bool has_own = false;
-  std::string whose;  // for people: "of iteration 5 of this run"; empty: as recorded
+  std::optional<plan::Plan> plan;  // the plan with those times; where they are none, or its machine is not known, none
+  std::string whose;               // for people: "of iteration 5 of this run"; empty: as recorded
 };
 
 // Plan and log may be absent. A plan of another loop than the workload's says nothing about it.

@@ -41,7 +41,7 @@ const char* transfer_of(const Wait& wait) {
 }
 
 const char* decision_of(const Wait& wait) {
-  if (!wait.edge) return "none: the program, or the replay, launched late";
+  if (!wait.edge) return "launched late, by the program or the replay";
   switch (*wait.edge) {
     case EdgeKind::data:
       return wait.transfer && wait.tensor != plan::kNone ? "a tensor was away, and is needed" : "the program's data";
@@ -110,6 +110,7 @@ WaitSums sum_waits(const plan::Plan& plan, const Timeline& timeline) {
     add(transfers[transfer], transfer, ns);
     const std::string decision = decision_of(wait);
     add(decisions[decision], decision, ns);
+    decisions[decision].edge = wait.edge;
     if (wait.tensor == plan::kNone) continue;
     WaitSum& tensor = tensors[wait.tensor];
     tensor.tensor = wait.tensor;
@@ -119,6 +120,35 @@ WaitSums sum_waits(const plan::Plan& plan, const Timeline& timeline) {
   sums.by_tensor = sorted(tensors);
   sums.by_decision = sorted(decisions);
   return sums;
+}
+
+namespace {
+
+TimeParts parts_of(const plan::Plan& plan, const Timeline& timeline, uint64_t whole_ns) {
+  TimeParts parts;
+  parts.iteration = timeline.iteration;
+  parts.kernels_ns = busy_time(timeline).compute_ns;
+  WaitSums sums = sum_waits(plan, timeline);
+  parts.waits = std::move(sums.by_decision);
+  const uint64_t known = parts.kernels_ns + sums.total_ns;
+  parts.whole_ns = std::max(whole_ns, known);
+  parts.rest_ns = parts.whole_ns - known;
+  return parts;
+}
+
+}  // namespace
+
+TimeParts predicted_parts(const plan::Plan& plan) {
+  return parts_of(plan, predicted_timeline(plan), plan.predicted_ns);
+}
+
+std::optional<TimeParts> measured_parts(const plan::Plan& plan, const RunLog& log) {
+  const Timeline timeline = measured_timeline(plan, log);
+  if (timeline.bars.empty()) return std::nullopt;
+  const auto found = std::find_if(log.iterations.begin(), log.iterations.end(), [&](const RunIteration& one) {
+    return one.planned && one.index == timeline.iteration;
+  });
+  return parts_of(plan, timeline, found == log.iterations.end() ? timeline.span_ns : found->wall_ns);
 }
 
 }  // namespace reprise::report

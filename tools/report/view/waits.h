@@ -30,6 +30,7 @@ struct WaitSum {
   uint64_t ns = 0;
   uint64_t count = 0;
   uint32_t tensor = plan::kNone;
+  std::optional<plan::EdgeKind> edge = {};  // of a sum by what the plan decided
 };
 // The same time three times over: by the transfer that ended a wait, by the tensor that it moved, and by what the plan
 // decided. Each list is sorted, most time first.
@@ -41,5 +42,17 @@ struct WaitSums {
   std::vector<WaitSum> by_decision;
 };
 WaitSums sum_waits(const plan::Plan& plan, const Timeline& timeline);
+
+// An iteration's time taken apart: what is summed here is all of it.
+struct TimeParts {
+  uint64_t iteration = 0;  // of the run; 0 of what is predicted, too
+  uint64_t whole_ns = 0;
+  uint64_t kernels_ns = 0;     // in which the device computes, on however many streams
+  std::vector<WaitSum> waits;  // what computing waited for, by what the plan decided
+  uint64_t rest_ns = 0;        // in which it did not compute, and waited for nothing that is known
+};
+TimeParts predicted_parts(const plan::Plan& plan);
+// Of the iteration whose device times were measured; none: there is no such one.
+std::optional<TimeParts> measured_parts(const plan::Plan& plan, const RunLog& log);
 
 }  // namespace reprise::report
