@@ -28,6 +28,7 @@ Machine machine_of(const trace::Trace& trace) {
 #define REPRISE_MEASURED(field, key, ...) take(trace, key, &machine.field);
 #include "preload/trace/measured_keys.def"
 #undef REPRISE_MEASURED
+  machine.link_assumed = number(trace, "link.h2d_bytes_per_s", 0) == 0 || number(trace, "link.d2h_bytes_per_s", 0) == 0;
   return machine;
 }
 

@@ -3,12 +3,15 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "preload/trace/reader.h"
 
 namespace reprise::analyzer {
 
 struct Machine {
+  std::string name;          // as the user has named it; empty: that of a recording, or of nobody
+  bool link_assumed = true;  // what copies take, both ways, is neither measured nor given
   double h2d_bytes_per_s = 24e9;
   double d2h_bytes_per_s = 24e9;
   double h2d_together_bytes_per_s = 0;  // while the other direction is busy, too; 0: as alone
@@ -37,7 +40,7 @@ struct Machine {
 };
 
 // The trace's info keys of preload/trace/measured_keys.def win over the defaults. A value that is no positive number is
-// ignored.
+// ignored. The link counts as measured where both directions are.
 Machine machine_of(const trace::Trace& trace);
 
 // Years until an SSD has taken the writes that its maker grants, where every iteration writes `written_bytes` and the

@@ -114,6 +114,12 @@ void plan_fields(Codec& codec, AnyPlan& plan) {
   codec(plan.iteration_hash);
   codec(plan.policy);
   codec(plan.safety);
+  codec(plan.link.machine);
+  codec(plan.link.assumed);
+  codec(plan.link.h2d_bytes_per_s);
+  codec(plan.link.d2h_bytes_per_s);
+  codec(plan.link.latency_ns);
+  codec(plan.link.remap_ns_per_chunk);
   codec(plan.chunk_bytes);
   codec(plan.budget_bytes);
   codec(plan.reserved_bytes);

@@ -11,7 +11,7 @@
 
 namespace reprise::plan {
 
-inline constexpr uint32_t kPlanVersion = 7;
+inline constexpr uint32_t kPlanVersion = 8;
 inline constexpr uint32_t kNone = 0xffffffff;
 
 // What a run promises about memory that kernels reach unseen (README). strict: what leaves the device is always copied,
@@ -154,12 +154,24 @@ struct Vertex {
   std::vector<Acquire> acquires = {};
 };
 
+// What its predicted times rest on: rates of the link in bytes per second, and what a copy takes besides.
+struct PlannedLink {
+  std::string machine;  // as `--machine` names it; empty: that of the recording
+  bool assumed = true;  // nobody has measured or given its rates
+  uint64_t h2d_bytes_per_s = 0;
+  uint64_t d2h_bytes_per_s = 0;
+  uint64_t latency_ns = 0;
+  uint64_t remap_ns_per_chunk = 0;
+  bool operator==(const PlannedLink&) const = default;
+};
+
 struct Plan {
   std::string program;          // command line, for people
   uint64_t program_hash = 0;    // identity of the executable that was recorded ("program.hash" of the trace)
   uint64_t iteration_hash = 0;  // over the calls' signatures
   std::string policy;
   Safety safety = Safety::strict;  // of the runs that it was made for
+  PlannedLink link;                // likewise
   uint64_t chunk_bytes = 0;        // bytes of a chunk
   uint64_t budget_bytes = 0;       // the budget that was asked for
   uint64_t reserved_bytes = 0;     // of it: slabs, and what the program holds around Reprise

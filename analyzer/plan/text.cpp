@@ -21,6 +21,10 @@ void write_head(const Plan& plan, Out out) {
   fmt::format_to(out, "plan version={} policy={} safety={} budget={} reserved={} chunks={} chunk_bytes={} slab={}\n",
                  kPlanVersion, trace::escaped(plan.policy), name_of(plan.safety), plan.budget_bytes,
                  plan.reserved_bytes, plan.chunk_count, plan.chunk_bytes, plan.slab_bytes);
+  fmt::format_to(out, "link machine={} assumed={} h2d={} d2h={} latency_ns={} remap_ns={}\n",
+                 plan.link.machine.empty() ? "-" : trace::escaped(plan.link.machine), plan.link.assumed ? 1 : 0,
+                 plan.link.h2d_bytes_per_s, plan.link.d2h_bytes_per_s, plan.link.latency_ns,
+                 plan.link.remap_ns_per_chunk);
   if (device_count(plan) > 1) {
     fmt::format_to(out, "devices {}, their chunks:", device_count(plan));
     for (const uint32_t chunks : plan.device_chunks) fmt::format_to(out, " {}", chunks);

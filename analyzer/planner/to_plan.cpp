@@ -91,6 +91,15 @@ MemGraph mem_graph_of(const plan::Plan& plan) {
   return graph;
 }
 
+plan::PlannedLink link_of(const Machine& machine) {
+  return {machine.name,
+          machine.link_assumed,
+          static_cast<uint64_t>(machine.h2d_bytes_per_s),
+          static_cast<uint64_t>(machine.d2h_bytes_per_s),
+          machine.latency_ns,
+          machine.remap_ns_per_chunk};
+}
+
 }  // namespace
 
 std::optional<plan::Plan> retimed(const Workload& workload, const plan::Plan& plan, const std::vector<uint64_t>& ns) {
@@ -124,6 +133,7 @@ plan::Plan to_plan(const Workload& workload, uint64_t budget, PlanCandidate cand
   plan.program_hash = graph.program_hash;
   plan.iteration_hash = graph.iteration_hash;
   plan.policy = candidate.policy;
+  plan.link = link_of(workload.machine);
   plan.chunk_bytes = graph.chunk_bytes;
   plan.budget_bytes = budget;
   plan.reserved_bytes = workload.reserved_bytes;

@@ -78,6 +78,19 @@ std::string typed_bytes(uint64_t bytes) {
   return count % kib == 0 ? fmt::format("{}MiB", count / kib) : fmt::format("{}KiB", count);
 }
 
+std::string format_rate(uint64_t bytes_per_s) {
+  const double value = static_cast<double>(bytes_per_s);
+  if (value >= 1e9) return fmt::format("{:.1f} GB/s", value / 1e9);
+  if (value >= 1e6) return fmt::format("{:.1f} MB/s", value / 1e6);
+  return fmt::format("{:.1f} KB/s", value / 1e3);
+}
+
+std::string format_link(uint64_t to_device, uint64_t to_host) {
+  const std::string there = format_rate(to_device);
+  const std::string back = format_rate(to_host);
+  return there == back ? there + " each way" : fmt::format("{} to the device and {} back", there, back);
+}
+
 std::string format_duration(uint64_t nanoseconds) {
   const double value = static_cast<double>(nanoseconds);
   if (value >= 1e9) return fmt::format("{:.2f} s", value / 1e9);

@@ -32,6 +32,10 @@ std::string to_variable(const Budget& budget);
 std::string format_bytes(uint64_t bytes);
 // As it can be typed: "36MiB", or KiB where it is no whole number of these, rounded up.
 std::string typed_bytes(uint64_t bytes);
+// Of a link, in units of 1000, as data sheets have it: "24.0 GB/s", "45.1 MB/s".
+std::string format_rate(uint64_t bytes_per_s);
+// "24.0 GB/s each way", "45.0 MB/s to the device and 35.0 MB/s back".
+std::string format_link(uint64_t to_device, uint64_t to_host);
 // "1.24 s", "83.1 ms", "12 us".
 std::string format_duration(uint64_t nanoseconds);
 

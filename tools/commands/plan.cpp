@@ -226,6 +226,7 @@ class Planning {
       say(fmt::format("{}: a defect in Reprise: {}; a simpler plan was made, which is safe; please report this", output,
                       summary.refusal.message()));
     }
+    if (workload.machine.link_assumed && !arguments_.quiet) say(assumed_link(workload));
     if (arguments_.explain)
       return write_file("-", analyzer::explain(plan, summary) + fluid_text(workload, plan, options));
     if (arguments_.quiet) return {};
@@ -244,6 +245,13 @@ class Planning {
                       workload.iteration.call_count, covered(workload.iteration)));
     }
     return {};
+  }
+
+  std::string assumed_link(const analyzer::Workload& workload) const {
+    const analyzer::Machine& machine = workload.machine;
+    const bool recorded = workload.recorded && machine.name.empty();
+    return report::assumed_link(machine.name.empty() ? arguments_.trace : machine.name, recorded,
+                                machine.h2d_bytes_per_s, machine.d2h_bytes_per_s);
   }
 
   std::string fluid_text(const analyzer::Workload& workload, const plan::Plan& plan,

@@ -67,9 +67,10 @@ class Simulating {
     if (!status.ok()) return fail(of_what_there_is(cut_, arguments_.input, status));
     if (!arguments_.csv.empty()) status = write_file(arguments_.csv, to_csv(rows_));
     if (status.ok() && !arguments_.html.empty()) {
-      status = write_file(arguments_.html, to_page(rows_, title(), arguments_.machine));
+      status = write_file(arguments_.html, to_page(rows_, title(), arguments_.machine, assumed_link()));
     }
     if (status.ok() && !arguments_.machine.empty()) say(kKernelTimesStay);
+    if (status.ok() && workload_.machine.link_assumed) say(assumed_link());
     if (status.ok()) tell_what_is_known();
     const std::string choice = recommend(rows_);
     if (status.ok() && !(choice + part()).empty())
@@ -88,6 +89,15 @@ class Simulating {
     if (shown_ == 0) text = painted(table_head(disturbed), Colour::bold, has_colours(STDOUT_FILENO)) + "\n";
     for (; shown_ < rows_.size(); ++shown_) text += table_row(rows_[shown_], disturbed, told_);
     return write_file("-", text);
+  }
+
+  // Empty: somebody has said how fast the link is.
+  std::string assumed_link() const {
+    const analyzer::Machine& machine = workload_.machine;
+    if (!machine.link_assumed) return {};
+    const bool recorded = workload_.recorded && machine.name.empty();
+    return report::assumed_link(machine.name.empty() ? arguments_.input : machine.name, recorded,
+                                machine.h2d_bytes_per_s, machine.d2h_bytes_per_s);
   }
 
   // Of a trace: how much the plans rest on facts.

@@ -226,12 +226,22 @@ Json vertex_json(const plan::Vertex& vertex) {
   return json;
 }
 
+Json link_json(const plan::PlannedLink& link) {
+  return {{"machine", link.machine},
+          {"assumed", link.assumed},
+          {"h2d_bytes_per_s", link.h2d_bytes_per_s},
+          {"d2h_bytes_per_s", link.d2h_bytes_per_s},
+          {"latency_ns", link.latency_ns},
+          {"remap_ns_per_chunk", link.remap_ns_per_chunk}};
+}
+
 Json plan_json(const plan::Plan& plan) {
   Json json = {{"program", plan.program},
                {"program_hash", digits(plan.program_hash)},
                {"iteration_hash", digits(plan.iteration_hash)},
                {"policy", plan.policy},
                {"safety", plan::name_of(plan.safety)},
+               {"link", link_json(plan.link)},
                {"chunk_bytes", plan.chunk_bytes},
                {"budget_bytes", plan.budget_bytes},
                {"reserved_bytes", plan.reserved_bytes},

@@ -99,6 +99,7 @@ analyzer::Machine to_planner(const probe::Machine& from) {
   analyzer::Machine machine;
 #define MACHINE_NUMBER(key, field, unit, lowest, standard, help) take(machine.field, from.key);
 #include "tools/probe/output/machine_rows.h"
+  machine.link_assumed = !from.h2d_bytes_per_second || !from.d2h_bytes_per_second;
   return machine;
 }
 
@@ -110,7 +111,11 @@ std::vector<std::string> machine_names() {
 
 Result<analyzer::Machine> find_machine(const std::string& name_or_path) {
   for (const BuiltIn& row : kBuiltIn) {
-    if (name_or_path == row.name) return row.make();
+    if (name_or_path != row.name) continue;
+    analyzer::Machine machine = row.make();
+    machine.name = row.name;
+    machine.link_assumed = false;
+    return machine;
   }
   std::error_code ignored;
   if (!std::filesystem::exists(name_or_path, ignored)) {
@@ -124,7 +129,9 @@ Result<analyzer::Machine> find_machine(const std::string& name_or_path) {
   if (!file.ok()) {
     return Status(file.status().code(), fmt::format("{}: {}", name_or_path, file.status().message()));
   }
-  return to_planner(file.value());
+  analyzer::Machine machine = to_planner(file.value());
+  machine.name = name_or_path;
+  return machine;
 }
 
 }  // namespace reprise::tools

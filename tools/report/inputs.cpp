@@ -294,6 +294,15 @@ void LoadedFiles::symbolize() {
   if (trace) report::symbolize(*trace);
 }
 
+namespace {
+std::string assumed_link_of(const plan::Plan& plan) {
+  const std::string source = plan.link.machine.empty() ? "what the plan was made of" : plan.link.machine;
+  const bool recorded = plan.program_hash != 0 && plan.link.machine.empty();
+  return report::assumed_link(source, recorded, static_cast<double>(plan.link.h2d_bytes_per_s),
+                              static_cast<double>(plan.link.d2h_bytes_per_s));
+}
+}  // namespace
+
 report::Inputs LoadedFiles::examined() {
   report::Inputs result = inputs();
   result.files = named;
@@ -305,6 +314,7 @@ report::Inputs LoadedFiles::examined() {
     result.iteration_calls = static_cast<uint64_t>(
         std::count_if(plan->calls.begin(), plan->calls.end(), [](const plan::Call& call) { return !call.inserted; }));
   }
+  if (plan && plan->link.assumed) result.assumed_link = assumed_link_of(*plan);
   if (trace) {
     analyzer::PlanOptions options = options_for(plan ? &*plan : nullptr);
     if (log) plan::read_safety(log->safety.c_str(), &options.safety);
@@ -315,6 +325,10 @@ report::Inputs LoadedFiles::examined() {
     Result<analyzer::Workload> workload = report::workload_of(*trace, options, plan ? &*plan : nullptr);
     if (workload.ok()) {
       const analyzer::Workload& found = workload.value();
+      if (!plan && found.machine.link_assumed) {
+        result.assumed_link =
+            report::assumed_link("the recording", true, found.machine.h2d_bytes_per_s, found.machine.d2h_bytes_per_s);
+      }
       if (!plan) result.iteration_calls = found.iteration.call_count;
       result.iterations_recorded = found.iteration.occurrences;
       const bool own = log && made_by(*log);

@@ -42,8 +42,9 @@ struct Inputs {
   std::string whose_times = {};
   uint64_t made_compute_ns = 0;  // what the plan had with those that it was made with; 0: the plan has them
   uint64_t made_predicted_ns = 0;
-  double known_share = -1;  // of the computing, by kernels of which facts are known; below 0: not looked at
-  bool no_lines = false;    // of call sites: libdw is not installed
+  double known_share = -1;        // of the computing, by kernels of which facts are known; below 0: not looked at
+  std::string assumed_link = {};  // of what is predicted, where nobody has measured the link; a clause
+  bool no_lines = false;          // of call sites: libdw is not installed
   // About this report.
   struct File {
     std::string name;
@@ -68,6 +69,10 @@ std::string make_summary(const Inputs& inputs);
 // A run had a plan, and it is not among the files: then some sections are empty, which is said, and how to get it.
 bool lacks_plan(const Inputs& inputs);
 std::string plan_is_lacking(const Inputs& inputs);
+
+// Nobody has measured or given the link for what is planned, or simulated, from `source`, which may be a recording:
+// what is assumed, and what helps, as a clause.
+std::string assumed_link(const std::string& source, bool recorded, double h2d_bytes_per_s, double d2h_bytes_per_s);
 
 // Was there a plan, in force or not? Then why there was none before does not matter.
 bool has_plans(const RunLog& log);

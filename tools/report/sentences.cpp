@@ -270,6 +270,12 @@ void say_messages(const Inputs& inputs, Sentences& say) {
   }
 }
 
+// What was measured of a run is not of that link.
+void say_link(const Inputs& inputs, Sentences& say) {
+  if (!inputs.assumed_link.empty())
+    say.note(fmt::format("Predicted times rest on an assumption: {}.", inputs.assumed_link));
+}
+
 }  // namespace
 
 std::string others_in_words(const std::vector<std::string>& others) {
@@ -280,6 +286,14 @@ std::string others_in_words(const std::vector<std::string>& others) {
   return words;
 }
 
+std::string assumed_link(const std::string& source, bool recorded, double h2d_bytes_per_s, double d2h_bytes_per_s) {
+  return fmt::format(
+      "{} does not say how fast the link is, and {} are assumed; {}give --machine a name or the file of `reprise "
+      "doctor --measure FILE`",
+      source, tools::format_link(static_cast<uint64_t>(h2d_bytes_per_s), static_cast<uint64_t>(d2h_bytes_per_s)),
+      recorded ? "record again, which measures it, or " : "");
+}
+
 std::string plural(uint64_t count, const char* noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
@@ -287,8 +301,8 @@ std::string plural(uint64_t count, const char* noun) {
 Json sentences_section(const Inputs& inputs) {
   Sentences say;
   for (const auto rule : {say_ending, say_which_program, say_budget, say_plan_state, say_plan_in_force, say_messages,
-                          say_examined, say_divergences, say_safety, say_steady_state, say_prediction, say_bounds,
-                          say_opaque, say_unmanaged, say_trace_state, say_bare_frames}) {
+                          say_examined, say_divergences, say_safety, say_steady_state, say_prediction, say_link,
+                          say_bounds, say_opaque, say_unmanaged, say_trace_state, say_bare_frames}) {
     rule(inputs, say);
   }
   return say.take();

@@ -20,12 +20,14 @@ report::Json to_json(const SimulatedRow& row) {
 
 }  // namespace
 
-std::string to_page(const std::vector<SimulatedRow>& rows, const std::string& program, const std::string& machine) {
+std::string to_page(const std::vector<SimulatedRow>& rows, const std::string& program, const std::string& machine,
+                    const std::string& assumed_link) {
   report::Json data;
   data["program"] = program;
   data["subtitle"] = machine.empty()
                          ? "simulated"
                          : "simulated on machine " + machine + "; kernel times as recorded, or as the graph says";
+  if (!assumed_link.empty()) data["subtitle"] = data["subtitle"].get<std::string>() + "; " + assumed_link;
   data["rows"] = report::Json::array();
   for (const SimulatedRow& row : rows) data["rows"].push_back(to_json(row));
   return report::make_page(data, report::kSimulationScript, false);

@@ -8,6 +8,8 @@
 
 namespace reprise::tools {
 
-std::string to_page(const std::vector<SimulatedRow>& rows, const std::string& program, const std::string& machine);
+// `assumed_link`: as report::assumed_link(); empty where nothing is assumed.
+std::string to_page(const std::vector<SimulatedRow>& rows, const std::string& program, const std::string& machine,
+                    const std::string& assumed_link);
 
 }  // namespace reprise::tools

@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <fstream>
 #include <string>
+#include <vector>
 
 #include "tests/e2e/harness.h"
 
@@ -16,7 +18,8 @@ constexpr double kMiB = 1 << 20;
 class Links : public testing::Test {
  protected:
   static Environment device(const std::string& to_device, const std::string& to_host) {
-    return merged(simulated_device(), {{"REPRISE_SIM_H2D", to_device}, {"REPRISE_SIM_D2H", to_host}});
+    return merged(simulated_device(),
+                  {{"REPRISE_SIM_GRANULARITY", "16KiB"}, {"REPRISE_SIM_H2D", to_device}, {"REPRISE_SIM_D2H", to_host}});
   }
   static Outcome reprise(std::vector<std::string> arguments, const Environment& environment = {}) {
     arguments.insert(arguments.begin(), built("bin/reprise"));
@@ -84,6 +87,57 @@ TEST_F(Links, WithoutMemoryForItNothingIsMeasuredAndTheProgramRuns) {
   ASSERT_EQ(recorded.exit_code, 0) << recorded.err;
   EXPECT_EQ(recorded.out, run(program, device("1GiB", "1GiB")).out);
   EXPECT_EQ(info("a.trace", "link.h2d_bytes_per_s"), 0);
+}
+
+// Old recordings, and those of a device that had no chunk free.
+TEST_F(Links, WhereNobodyHasMeasuredTheLinkThatIsSaidAndHowToDoIt) {
+  const std::string assumed = "does not say how fast the link is, and 24.0 GB/s each way are assumed; record again";
+  const Environment unmeasured = merged(device("1GiB", "1GiB"), {{"REPRISE_SIM_FAIL", "shim.cuMemCreate=2"}});
+  ASSERT_EQ(record("old.trace", unmeasured, small_trainer(4)).exit_code, 0);
+  const Outcome planned = reprise({"plan", file("old.trace"), "--budget", "70%", "-o", file("old.plan")});
+  ASSERT_EQ(planned.exit_code, 0) << planned.err;
+  EXPECT_NE(planned.err.find(file("old.trace") + " " + assumed), std::string::npos) << planned.err;
+  const Outcome quiet = reprise({"plan", file("old.trace"), "--budget", "70%", "-o", file("quiet.plan"), "--quiet"});
+  EXPECT_EQ(quiet.err, "");
+  const Outcome simulated =
+      reprise({"simulate", file("old.trace"), "--budget", "70%", "--no-fluid", "--html", file("s.html")});
+  EXPECT_NE(simulated.err.find(assumed), std::string::npos) << simulated.err;
+  EXPECT_NE(read_file(file("s.html")).find(assumed), std::string::npos);
+  for (const std::vector<std::string>& files :
+       {std::vector<std::string>{file("old.trace")}, {file("old.plan")}, {file("old.trace"), file("old.plan")}}) {
+    std::vector<std::string> arguments = {"report", "-o", file("a.html")};
+    arguments.insert(arguments.end(), files.begin(), files.end());
+    ASSERT_EQ(reprise(arguments).exit_code, 0);
+    EXPECT_NE(read_file(file("a.html")).find(assumed), std::string::npos) << files.front();
+  }
+  for (const std::string& machine : {std::string("a100"), file("known.json")}) {
+    std::ofstream(file("known.json"))
+        << R"({"format": "reprise-machine", "version": 1, "device": "x", "memory_bytes": 1,
+      "h2d_bytes_per_second": 1e9, "d2h_bytes_per_second": 2e9})";
+    const Outcome given =
+        reprise({"plan", file("old.trace"), "--budget", "70%", "--machine", machine, "-o", file("given.plan")});
+    ASSERT_EQ(given.exit_code, 0) << given.err;
+    EXPECT_EQ(given.err.find("assumed"), std::string::npos) << given.err;
+  }
+  std::ofstream(file("half.json")) << R"({"format": "reprise-machine", "version": 1, "device": "x", "memory_bytes": 1,
+    "h2d_bytes_per_second": 1e9})";
+  const Outcome half =
+      reprise({"plan", file("old.trace"), "--budget", "70%", "--machine", file("half.json"), "-o", file("half.plan")});
+  EXPECT_NE(
+      half.err.find(file("half.json") +
+                    " does not say how fast the link is, and 1.0 GB/s to the device and 24.0 GB/s back are assumed; "
+                    "give --machine"),
+      std::string::npos)
+      << half.err;
+}
+
+TEST_F(Links, OfARecordingThatHasItsLinkNothingIsAssumed) {
+  ASSERT_EQ(record("a.trace", device("1GiB", "1GiB"), small_trainer(4)).exit_code, 0);
+  const Outcome planned = reprise({"plan", file("a.trace"), "--budget", "70%", "-o", file("a.plan")});
+  ASSERT_EQ(planned.exit_code, 0) << planned.err;
+  EXPECT_EQ(planned.err.find("assumed"), std::string::npos) << planned.err;
+  ASSERT_EQ(reprise({"report", file("a.trace"), file("a.plan"), "-o", file("a.html")}).exit_code, 0);
+  EXPECT_EQ(read_file(file("a.html")).find("how fast the link is"), std::string::npos);
 }
 
 }  // namespace

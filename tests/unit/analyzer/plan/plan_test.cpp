@@ -84,6 +84,15 @@ TEST(Plan, KeepsEveryFieldThroughItsBinaryForm) {
   EXPECT_EQ(again.value().vertices[0].predecessors[0].distance, 1);
 }
 
+TEST(Plan, SaysWhichLinkItWasMadeFor) {
+  Plan plan = small_plan();
+  plan.link = {"h200", false, 55'000'000'000, 50'000'000'000, 9'000, 70'000};
+  const Result<Plan> again = deserialize(serialize(plan));
+  ASSERT_TRUE(again.ok()) << again.status().message();
+  EXPECT_EQ(again.value().link, plan.link);
+  EXPECT_NE(to_text(plan).find("link machine=h200 assumed=0 h2d=55000000000 d2h=50000000000"), std::string::npos);
+}
+
 TEST(Plan, SaysWhichSafetyItWasMadeFor) {
   for (const Safety safety : {Safety::strict, Safety::audited, Safety::trusted}) {
     Plan plan = small_plan();
