@@ -1,6 +1,8 @@
 #include "replay/base/run_log.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -37,6 +39,26 @@ void append_escaped(std::string& text, const std::string& value) {
   }
 }
 
+// Of each that writes here: as long as there are any, nobody takes the file away. Where no lock can be had, as on some
+// file systems, nobody can tell. Pipes and devices are everybody's.
+enum class Writers : uint8_t { this_one, others_too };
+Writers join_writers(int file) {
+  struct stat info {};
+  if (fstat(file, &info) != 0 || !S_ISREG(info.st_mode)) return Writers::this_one;
+  const bool taken = flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  (void)flock(file, LOCK_SH | LOCK_NB);
+  return taken ? Writers::others_too : Writers::this_one;
+}
+
+// What is there is an earlier program's, unless others write there now.
+void make_room(int file, const char* path) {
+  if (join_writers(file) == Writers::this_one) {
+    [[maybe_unused]] const int emptied = ftruncate(file, 0);
+  } else {
+    log_line(LogLevel::warn, "%s is being written by another process; it gets the lines of this one, too", path);
+  }
+}
+
 }  // namespace
 
 RunLogText::RunLogText(const char* kind) {
@@ -64,12 +86,16 @@ std::string RunLogText::end() { return std::move(text_) + "}\n"; }
 
 void RunLogWriter::open(const char* path, Others others) noexcept {
   if (path == nullptr || path[0] == '\0') return;
-  const int truncate = others == Others::none ? O_TRUNC : 0;
-  const int file = move_out_of_the_way(::open(path, O_WRONLY | O_CREAT | truncate | O_CLOEXEC | O_APPEND, 0666));
+  const int file = move_out_of_the_way(::open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_APPEND, 0666));
   process_ = static_cast<uint64_t>(getpid());
   if (file < 0) log_line(LogLevel::warn, "cannot write the run log %s: %s", path, system_words(errno).c_str());
   file_.store(file, std::memory_order_relaxed);
   if (file < 0) return;
+  if (others == Others::none) {
+    make_room(file, path);
+  } else {
+    join_writers(file);
+  }
   keeper.store(this, std::memory_order_release);
   set_log_listener(&RunLogWriter::record_warning);
 }

@@ -44,11 +44,12 @@ std::string whoever_has(const sockaddr_un& address, socklen_t bytes) {
   return known ? fmt::format(" (process {})", owner.pid) : "";
 }
 
-// A program that is recorded by LD_PRELOAD alone locks its file (preload/start/entry.cpp).
+// A program that has Reprise by LD_PRELOAD alone locks its files: a trace for itself (preload/start/entry.cpp), a run
+// log with others (replay/base/run_log.cpp).
 bool program_writes(const std::string& path) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return false;
-  const bool locked = flock(file, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  const bool locked = flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
   close(file);
   return locked;
 }

@@ -3,11 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <future>
 #include <string>
 
 #include "tests/e2e/harness.h"
@@ -90,63 +88,6 @@ TEST_F(Endings, TwoProgramsOfOneRunLeaveNoFilesBehind) {
     EXPECT_EQ(left.size(), kept ? 1u : 0u) << testing::PrintToString(left);
     EXPECT_EQ(traces.size(), kept ? 2u : 0u) << testing::PrintToString(traces);
   }
-}
-
-// The one that comes second is refused before its program starts, and the first one's recording is its own.
-TEST_F(Endings, TwoRunsDoNotWriteOneFile) {
-  const std::string first = scratch_.path("first.html");
-  const std::vector<std::string> run_it = {"run", "--device", "sim", "--budget", "80%", "--trace", trace_, "-o"};
-  const auto with_report = [&](const std::string& page) {
-    std::vector<std::string> arguments = run_it;
-    arguments.push_back(page);
-    return arguments;
-  };
-  auto running = std::async(std::launch::async, [&] { return reprise(with_report(first), trainer("60")); });
-  while (!std::filesystem::exists(trace_) &&
-         running.wait_for(std::chrono::milliseconds(5)) != std::future_status::ready) {
-  }
-  const Outcome second = reprise(with_report(scratch_.path("second.html")), trainer("3"));
-  EXPECT_EQ(running.wait_for(std::chrono::seconds(0)), std::future_status::timeout) << "it was over";
-  const Outcome ended = running.get();
-  EXPECT_EQ(second.exit_code, 2) << second.err;
-  EXPECT_TRUE(has(second.err, "--trace " + trace_ + ": another run is writing it (process ")) << second.err;
-  EXPECT_EQ(second.out, "") << "the program was started";
-  EXPECT_FALSE(std::filesystem::exists(scratch_.path("second.html")));
-  EXPECT_EQ(ended.exit_code, 0) << ended.err;
-  EXPECT_FALSE(has(ended.err, "cut short")) << ended.err;
-  EXPECT_EQ(reprise({"dump", trace_, "-o", "/dev/null"}).exit_code, 0);
-  EXPECT_EQ(reprise(with_report(scratch_.path("third.html")), trainer("3")).exit_code, 0)
-      << "nobody writes it any more";
-}
-
-// The first run writes its report and its plan behind its program, and neither is lost to the second one.
-TEST_F(Endings, TwoRunsDoNotWriteOneReportPlanOrLog) {
-  const std::string page = scratch_.path("one.html");
-  const std::string plan = scratch_.path("one.plan");
-  const std::string log = scratch_.path("one.run");
-  const auto with = [](const std::vector<std::string>& more) {
-    std::vector<std::string> arguments = {"run", "--device", "sim", "--budget", "80%"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return arguments;
-  };
-  auto running = std::async(std::launch::async, [&] {
-    return reprise(with({"--trace", trace_, "-o", page, "--save-plan", plan, "--run-log", log}), trainer("60"));
-  });
-  while (!std::filesystem::exists(trace_) &&
-         running.wait_for(std::chrono::milliseconds(5)) != std::future_status::ready) {
-  }
-  const std::vector<Outcome> others = {
-      reprise(with({"-o", page}), trainer("3")), reprise(with({"-o", "/dev/null", "--save-plan", plan}), trainer("3")),
-      reprise({"run", "--device", "sim", "--defragment", "--run-log", log}, trainer("3"))};
-  EXPECT_EQ(running.wait_for(std::chrono::seconds(0)), std::future_status::timeout) << "it was over";
-  const char* const options[] = {"-o ", "--save-plan ", "--run-log "};
-  for (size_t i = 0; i < others.size(); ++i) {
-    EXPECT_EQ(others[i].exit_code, 2) << others[i].err;
-    EXPECT_TRUE(has(others[i].err, options[i])) << others[i].err;
-    EXPECT_TRUE(has(others[i].err, ": another run is writing it (process ")) << others[i].err;
-    EXPECT_EQ(others[i].out, "") << "the program was started";
-  }
-  EXPECT_EQ(running.get().exit_code, 0);
 }
 
 TEST_F(Endings, ANamedRecordingOfAKilledProgramStaysAndIsCutShort) {

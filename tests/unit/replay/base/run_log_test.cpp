@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <string>
 
+#include "tools/cli/files.h"
 #include "tools/report/view/run_log.h"
 
 namespace reprise::replay {
@@ -64,6 +65,41 @@ TEST_F(RunLogFile, APlannedIterationIsOne) {
   writer_.write(iteration);
   ASSERT_EQ(read_back().iterations.size(), 1u);
   EXPECT_TRUE(read_back().iterations[0].planned);
+}
+
+void write_start(RunLogWriter& writer, const std::string& program) {
+  RunLogLine start(run_log::start::line);
+  start.add(run_log::start::program, program);
+  writer.write(start);
+  writer.flush();
+}
+
+// Two programs that are started with one REPRISE_RUN_LOG, without a launcher.
+TEST_F(RunLogFile, WhatAnotherProgramIsWritingStays) {
+  write_start(writer_, "first");
+  RunLogWriter second;
+  testing::internal::CaptureStderr();
+  second.open(path_.c_str());
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("is being written by another process"), std::string::npos);
+  write_start(second, "second");
+  write_start(writer_, "first again");
+  const std::string text = tools::read_file(path_).value();
+  for (const char* program : {"\"first\"", "\"second\"", "\"first again\""}) {
+    EXPECT_NE(text.find(program), std::string::npos) << text;
+  }
+}
+
+TEST_F(RunLogFile, WhatAnEarlierProgramWroteGoes) {
+  const std::string path = path_ + ".2";
+  ASSERT_TRUE(tools::write_file(path, "{\"kind\":\"start\",\"program\":\"earlier\"}\n").ok());
+  RunLogWriter later;
+  testing::internal::CaptureStderr();
+  later.open(path.c_str());
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  write_start(later, "later");
+  EXPECT_EQ(report::read_run_log(path).value().program, "later");
+  EXPECT_EQ(tools::read_file(path).value().find("earlier"), std::string::npos);
+  std::remove(path.c_str());
 }
 
 }  // namespace

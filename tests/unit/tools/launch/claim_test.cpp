@@ -76,5 +76,14 @@ TEST_F(ClaimTest, AFileThatAProgramRecordsIntoIsTaken) {
   EXPECT_EQ(refusal(file("a")), "");
 }
 
+// Several programs may write one run log.
+TEST_F(ClaimTest, ARunLogThatAProgramWritesIsTaken) {
+  const int locked = open(file("a").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  ASSERT_EQ(flock(locked, LOCK_SH), 0);
+  EXPECT_NE(refusal(file("a")), "");
+  close(locked);
+  EXPECT_EQ(refusal(file("a")), "");
+}
+
 }  // namespace
 }  // namespace reprise::tools
