@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <set>
 
 #include "tools/cli/run_log_value.h"
 #include "tools/cli/sizes.h"
@@ -171,6 +172,23 @@ void say_time_lost(const Inputs& inputs, Sentences& say) {
 bool has_plans(const RunLog& log) {
   return log.plan_count > 0 || log.activation_count > 0 ||
          std::any_of(log.reasons.begin(), log.reasons.end(), [](const RunReason& one) { return one.plan.has_value(); });
+}
+
+std::string repetitions(const Inputs& inputs) {
+  const RunLog* const log = inputs.log;
+  if (log == nullptr || inputs.trace != nullptr || inputs.plan != nullptr || has_plans(*log)) return "";
+  if (log->iterations_planned + log->iterations_left > 0) return "";
+  const uint64_t count = all_iterations(*log);
+  if (count == 0) return "";
+  std::set<uint64_t> calls;
+  for (const RunIteration& one : log->iterations) calls.insert(one.calls);
+  for (const RunRepeats& one : log->repeats) calls.insert(one.calls);
+  calls.erase(0);  // not said, in old logs
+  if (calls.empty()) return plural(count, "repetition");
+  const std::string range = *calls.begin() == *calls.rbegin()
+                                ? plural(*calls.begin(), "call")
+                                : fmt::format("{} to {} calls", *calls.begin(), *calls.rbegin());
+  return fmt::format("{} of {}", plural(count, "repetition"), range);
 }
 
 bool died_of_full_host(const Inputs& inputs) {

@@ -63,8 +63,8 @@ Json time_card_of_run(const Inputs& inputs, const Facts& facts) {
     return card("Time per iteration", format_duration(facts.actual_ns), detail + against_computing(facts));
   }
   if (facts.on_demand_ns > 0) {
-    return card("Time per iteration", format_duration(facts.on_demand_ns),
-                "on demand, without a plan" + against_computing(facts));
+    return card(repetitions(inputs).empty() ? "Time per iteration" : "Time per repetition",
+                format_duration(facts.on_demand_ns), "on demand, without a plan" + against_computing(facts));
   }
   if (facts.total_ns > 0) return card("Time of the run", format_duration(facts.total_ns), "all of it on demand");
   return nullptr;
@@ -136,6 +136,10 @@ Json run_card(const Inputs& inputs, const Facts& facts) {
   const RunLog& log = *inputs.log;
   if (all_iterations(log) == 0) {
     return card("Iterations", "none found", "tensors moved on demand" + times_of_run(facts));
+  }
+  if (const std::string what = repetitions(inputs); !what.empty()) {
+    return card("What repeats", what,
+                "on demand; what an iteration of the program is, its trace would tell" + times_of_run(facts));
   }
   const std::string loops = of_loops(log);
   return card("Iterations", fmt::format("{} of {} planned", log.iterations_planned, all_iterations(log)),
@@ -255,6 +259,9 @@ std::string summary_of_program(const Inputs& inputs) {
   if (all_iterations(log) == 0) {
     line += was_looked_for_in_vain(log) ? ", no iteration found to plan" : ", no iteration planned";
     return line + reason_for_the_terminal(inputs);
+  }
+  if (const std::string what = repetitions(inputs); !what.empty()) {
+    return line + ", no iteration planned, of " + what + reason_for_the_terminal(inputs);
   }
   line += fmt::format(", {} of {} iterations{} planned", log.iterations_planned, all_iterations(log), of_loops(log));
   return line + reason_for_the_terminal(inputs);

@@ -82,6 +82,10 @@ bool died_of_full_host(const Inputs& inputs);
 // How much of it was needed, as a clause.
 std::string full_host_words(const RunHostFull& full);
 
+// Of a run log alone, without a plan: "273 repetitions of 12 calls", which may be of anything short. Only a recording,
+// or a plan, tells what an iteration of the program is; then it is empty, and where nothing repeats.
+std::string repetitions(const Inputs& inputs);
+
 // Of a run in which no iteration was planned: why, as a clause, by what the run log says.
 std::string why_unplanned(const Inputs& inputs);
 

@@ -50,12 +50,21 @@ void say_which_program(const Inputs& inputs, Sentences& say) {
                       : " Each has a budget of its own, so that several at once may hold more together."));
 }
 
+// A budget holds all the time, the device's room at the last look alone.
+std::string above_room(const RunLog& log, uint64_t peak) {
+  if (!log.room || log.room->total == 0 || peak <= log.room->room) return "";
+  return fmt::format(
+      ". That is more than the {} that the device had room for when that was looked at last: what is kept free for the "
+      "driver is given to a call that works on more at once, and other programs may have taken memory since",
+      format_bytes(log.room->room));
+}
+
 void say_budget(const Inputs& inputs, Sentences& say) {
   const Facts facts = collect_facts(inputs);
   if (facts.peak_actual == 0 || facts.budget == 0) return;
   if (facts.peak_actual <= facts.budget) {
-    say.good(fmt::format("Device memory never exceeded the {}; the peak was {}.", budget_words(inputs, " of"),
-                         format_bytes(facts.peak_actual)));
+    say.good(fmt::format("Device memory never exceeded the {}; the peak was {}{}.", budget_words(inputs, " of"),
+                         format_bytes(facts.peak_actual), above_room(*inputs.log, facts.peak_actual)));
   } else if (inputs.log->graph_bytes > 0) {
     say.bad(fmt::format(
         "Device memory reached {}, above the budget of {}: CUDA graphs that allocate hold {} of it, which cannot be "

@@ -8,7 +8,9 @@ function iterationSection() {
   const all = list.reduce((sum, row) => sum + row[2], 0);
   const grouped = all > list.length;
   const others = data.iterations_in_all - all;
-  const node = section("iterations", "Iterations", "How long each iteration of the run took, and whether it ran by the plan." +
+  const node = section("iterations", data.repetitions ? "What repeats" : "Iterations", (data.repetitions
+    ? `${data.repetitions}, and how long each took: only a trace tells what an iteration of the program is.`
+    : "How long each iteration of the run took, and whether it ran by the plan.") +
     (others > 0 ? ` ${all} of ${data.iterations_in_all} were timed; the others passed before the program was seen to repeat itself or between plans, or were not finished.` : "") +
     (grouped ? ` ${all} of them stand in ${list.length} groups: each has its median, and its longest one.` : ""));
   const series = [{ name: "Planned", css: "planned", points: list.length < 200, width: 1.5 }, { name: "On demand", css: "before", points: true, width: 1.5 }];

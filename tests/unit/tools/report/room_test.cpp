@@ -1,6 +1,7 @@
 // What is said and advised where the device has less room than the budget.
 #include <gtest/gtest.h>
 
+#include "tests/unit/tools/report/sample_inputs.h"
 #include "tools/report/report.h"
 
 namespace reprise::report {
@@ -155,6 +156,21 @@ TEST(Room, WhereHostMemoryIsFullMoreOfItIsAdvised) {
   inputs.ending = "exit code 1";
   EXPECT_EQ(advice_section(inputs).at(0).at("title"), "Run it where the host has more memory");
   EXPECT_NE(verdict_section(inputs).dump().find("and the system did not give as much"), std::string::npos);
+}
+
+// Both figures may stand on a page: what the one is more than the other.
+TEST(Room, APeakAboveTheRoomIsExplained) {
+  Sample sample;
+  const auto said = [&] { return sentences_section(sample.inputs()).dump(); };
+  const uint64_t peak = peak_of_run(sample.log);
+  sample.log.room = RoomFigures{uint64_t{1} << 30, 0, 1 << 20, peak};
+  EXPECT_EQ(said().find("That is more than the"), std::string::npos);
+  sample.log.room->room = peak - (1 << 20);
+  EXPECT_NE(
+      said().find("the peak was 9.0 MiB. That is more than the 8.0 MiB that the device had room for when that was "
+                  "looked at last"),
+      std::string::npos)
+      << said();
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tests/support/sample.h"
+#include "tests/unit/tools/report/sample_inputs.h"
 #include "tools/report/report.h"
 
 namespace reprise::report {
@@ -86,6 +87,27 @@ TEST(RunLog, NumbersOfTheWrongTypeDoNotThrow) {
       parse_run_log("{\"kind\":\"iteration\",\"index\":\"x\",\"wall_ns\":-4,\"mode\":7}\n{\"kind\":3}\n");
   ASSERT_EQ(log.iterations.size(), 1u);
   EXPECT_EQ(log.iterations[0].wall_ns, 0u);
+}
+
+// What repeats may be a few calls within an iteration, or before any; a trace or a plan tells.
+TEST(RunLog, WithoutATraceWhatRepeatsIsNotCalledAnIteration) {
+  const std::string lines = R"({"kind":"start","budget_bytes":9000}
+{"kind":"repeats","calls":12,"iterations":2}
+{"kind":"iteration","index":2,"mode":"on_demand","wall_ns":50,"calls":12}
+)";
+  const std::string end = R"({"kind":"end","iterations_on_demand":3,"peak_device_bytes":8000})";
+  const RunLog log = parse_run_log(lines + end);
+  EXPECT_NE(make_summary({nullptr, nullptr, &log}).find(", no iteration planned, of 3 repetitions of 12 calls"),
+            std::string::npos)
+      << make_summary({nullptr, nullptr, &log});
+  const std::string cards = headline_section({nullptr, nullptr, &log}).dump();
+  EXPECT_NE(cards.find("3 repetitions of 12 calls"), std::string::npos) << cards;
+  EXPECT_EQ(cards.find("er iteration"), std::string::npos) << cards;
+  const RunLog two = parse_run_log(
+      lines + "{\"kind\":\"iteration\",\"index\":3,\"mode\":\"on_demand\",\"wall_ns\":50,\"calls\":740}\n" + end);
+  EXPECT_EQ(repetitions({nullptr, nullptr, &two}), "3 repetitions of 12 to 740 calls");
+  const Sample sample;
+  EXPECT_EQ(repetitions(sample.inputs()), "");
 }
 
 }  // namespace
