@@ -197,6 +197,9 @@ void Enforcer::write_start() noexcept {
       .add(run_log::start::chunk_bytes, shared_.chunk_bytes)
       .add(run_log::start::host_cap_bytes, host_cap_);
   if (recorder_ != nullptr) line.add(run_log::start::recording, recorder_->started_ns());
+  const LinkRates& rates = dispatcher_.link_rates();
+  if (rates.h2d_bytes_per_s > 0) line.add(run_log::start::link_h2d_bytes_per_s, rates.h2d_bytes_per_s);
+  if (rates.d2h_bytes_per_s > 0) line.add(run_log::start::link_d2h_bytes_per_s, rates.d2h_bytes_per_s);
   if (config_.budget.bytes != 0) line.add(run_log::start::budget_bytes, config_.budget.bytes);
   if (config_.budget.fraction > 0) {
     line.add(run_log::start::budget_percent, static_cast<uint64_t>(std::llround(config_.budget.fraction * 100)));

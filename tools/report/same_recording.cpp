@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <functional>
+#include <iterator>
+#include <sstream>
+#include <string>
 #include <vector>
 
 #include "preload/trace/identity.h"
@@ -111,6 +114,31 @@ std::vector<std::vector<uint32_t>> all_touched(const plan::Plan& plan) {
   return touched;
 }
 
+std::vector<std::string> words_of(const std::string& text) {
+  std::istringstream stream(text);
+  return {std::istream_iterator<std::string>(stream), {}};
+}
+
+// Behind the program, of a command line.
+std::string arguments_of(const std::string& command) {
+  const size_t blank = command.find(' ');
+  return blank == std::string::npos ? "" : command.substr(blank + 1);
+}
+
+std::string joined(const std::vector<std::string>& words, size_t begin, size_t end) {
+  constexpr size_t kMost = 120;
+  std::string text;
+  for (size_t i = begin; i < end; ++i) text += (text.empty() ? "" : " ") + words[i];
+  if (text.empty()) return "without";
+  return text.size() > kMost ? text.substr(0, kMost) + "..." : text;
+}
+
+std::string two_recordings(const std::string& differing) {
+  return differing.empty()
+             ? "they were made of two recordings, or of two parts of one"
+             : "they were made of two recordings, of a program called with different arguments" + differing;
+}
+
 // Tensor for tensor, whatever numbers their allocations had where they were recorded.
 bool have_same_tensors(const plan::Plan& one, const plan::Plan& two) {
   const std::vector<report::Travel> first = report::travels_of(one);
@@ -129,26 +157,43 @@ Status check_plan_of_run(const report::RunLog& log, const plan::Plan& plan) {
                            in_words(plan.policy, plan.budget_bytes, plan.predicted_ns, plan.reload_bytes)));
 }
 
+std::string differing_arguments(const std::string& one, const std::string& two) {
+  const std::vector<std::string> a = words_of(one);
+  const std::vector<std::string> b = words_of(two);
+  if (a == b || one.empty() || two.empty()) return "";
+  const size_t shorter = std::min(a.size(), b.size());
+  size_t begin = 0;
+  while (begin < shorter && a[begin] == b[begin]) ++begin;
+  size_t behind = 0;
+  while (behind < shorter - begin && a[a.size() - 1 - behind] == b[b.size() - 1 - behind]) ++behind;
+  // A value is named with its option.
+  const auto is_option = [](const std::vector<std::string>& words, size_t at) {
+    return at < words.size() && words[at].starts_with('-');
+  };
+  if (begin > 0 && is_option(a, begin - 1) && !is_option(a, begin) && !is_option(b, begin)) --begin;
+  return fmt::format(" ({} and {})", joined(a, begin, a.size() - behind), joined(b, begin, b.size() - behind));
+}
+
 Status check_same_plans(const plan::Plan& one, const plan::Plan& two) {
   if (one.program_hash != two.program_hash && one.program_hash != 0 && two.program_hash != 0) {
     return other(fmt::format("the plans are of different programs ({} and {})", one.program, two.program));
   }
+  const std::string why = two_recordings(differing_arguments(arguments_of(one.program), arguments_of(two.program)));
   if (one.iteration_hash != two.iteration_hash) {
-    return other(
-        "the plans are of different iterations, so tensors of one are none of the other: they were made of two "
-        "recordings, or of two parts of one");
+    return other("the plans are of different iterations, so tensors of one are none of the other: " + why);
   }
   if (have_same_tensors(one, two)) return {};
   return other(
-      "the plans are of the same calls, but what else is allocated differs, so tensors of one are none of the other: "
-      "they were made of two recordings, or of two parts of one");
+      "the plans are of the same calls, but what else is allocated differs, so tensors of one are none of the other: " +
+      why);
 }
 
 Status check_same_iteration(const trace::Trace& trace, uint64_t iteration_hash, const plan::Plan* plan,
                             const report::RunLog* log) {
   if (plan != nullptr) {
     if (plan->iteration_hash != iteration_hash && !contains(trace, *plan)) {
-      return other("the plan is of an iteration that the trace does not have: it was made of another recording");
+      return other("the plan is of an iteration that the trace does not have: it was made of another recording" +
+                   differing_arguments(arguments_of(plan->program), arguments_of(info(trace, "program"))));
     }
     if (report::is_made_of(*plan, trace)) return {};
     return other("the plan was made of another recording of this loop, in which allocations have other numbers");

@@ -1,6 +1,8 @@
 // Do a trace, a plan and a run log belong together? A page about two programs, or about two recordings, would be
 // nonsense. Called where files are read; files of versions that do not say whose they are pass.
 #pragma once
+#include <string>
+
 #include "analyzer/plan/plan.h"
 #include "preload/trace/reader.h"
 #include "preload/trace/status.h"
@@ -19,6 +21,10 @@ Status check_plan_of_run(const report::RunLog& log, const plan::Plan& plan);
 // that is given, too, may be of another part of the trace, but not of another recording of the same calls.
 Status check_same_iteration(const trace::Trace& trace, uint64_t iteration_hash, const plan::Plan* plan,
                             const report::RunLog* log);
+
+// Where two calls of a program differ: " (--batch 11 and --batch 8)", with a blank in front; empty where they do not,
+// or where that is not known. Of arguments, with blanks between them.
+std::string differing_arguments(const std::string& one, const std::string& two);
 
 // Two plans that are to be compared: of one iteration, so that tensor for tensor they are about the same. They may be
 // of two recordings of it.

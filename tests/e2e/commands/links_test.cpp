@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "tests/e2e/harness.h"
@@ -138,6 +139,27 @@ TEST_F(Links, OfARecordingThatHasItsLinkNothingIsAssumed) {
   EXPECT_EQ(planned.err.find("assumed"), std::string::npos) << planned.err;
   ASSERT_EQ(reprise({"report", file("a.trace"), file("a.plan"), "-o", file("a.html")}).exit_code, 0);
   EXPECT_EQ(read_file(file("a.html")).find("how fast the link is"), std::string::npos);
+}
+
+TEST_F(Links, PlansForTwoLinksAreNotJudgedAndOfTwoRecordingsTheArgumentsAreNamed) {
+  ASSERT_EQ(record("a.trace", device("45MiB", "35MiB"), small_trainer(4)).exit_code, 0);
+  ASSERT_EQ(record("b.trace", device("45MiB", "35MiB"), small_trainer(4, {"--layers", "2"})).exit_code, 0);
+  for (const auto& [plan, trace, machine] :
+       {std::tuple{"own.plan", "a.trace", ""}, {"a100.plan", "a.trace", "a100"}, {"other.plan", "b.trace", ""}}) {
+    std::vector<std::string> arguments = {"plan", file(trace), "--budget", "70%", "-o", file(plan)};
+    if (*machine != '\0') arguments.insert(arguments.end(), {"--machine", machine});
+    ASSERT_EQ(reprise(arguments).exit_code, 0);
+  }
+  const Outcome compared = reprise({"report", file("own.plan"), file("a100.plan"), "-o", file("c.html")});
+  ASSERT_EQ(compared.exit_code, 0) << compared.err;
+  EXPECT_NE(compared.err.find("The plans are for different links, A for "), std::string::npos) << compared.err;
+  EXPECT_NE(compared.err.find("back (measured), B for 25.0 GB/s each way (a100), so neither is better"),
+            std::string::npos)
+      << compared.err;
+  const Outcome refused = reprise({"report", file("own.plan"), file("other.plan"), "-o", file("d.html")});
+  EXPECT_NE(refused.exit_code, 0);
+  EXPECT_NE(refused.err.find("called with different arguments (without and --layers 2)"), std::string::npos)
+      << refused.err;
 }
 
 }  // namespace

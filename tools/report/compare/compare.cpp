@@ -2,8 +2,12 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
+#include "tools/cli/sizes.h"
 #include "tools/report/compare/computing.h"
 #include "tools/report/compare/rows.h"
+#include "tools/report/same_recording.h"
 #include "tools/report/view/thin.h"
 
 namespace reprise::report {
@@ -71,6 +75,34 @@ bool are_of_two_programs(const RunLog& before, const RunLog& after) {
   return !before.program.empty() && !after.program.empty() && short_program(before) != short_program(after);
 }
 
+bool far_apart(uint64_t a, uint64_t b) {
+  constexpr double kFar = 1.5;  // other work on host and link makes as much of a difference
+  return a > 0 && b > 0 && static_cast<double>(std::max(a, b)) > kFar * static_cast<double>(std::min(a, b));
+}
+
+bool have_links(const RunLog& before, const RunLog& after) {
+  return before.link_h2d_bytes_per_s > 0 && before.link_d2h_bytes_per_s > 0 && after.link_h2d_bytes_per_s > 0 &&
+         after.link_d2h_bytes_per_s > 0;
+}
+
+std::string link_of(const RunLog& log) {
+  return tools::format_link(log.link_h2d_bytes_per_s, log.link_d2h_bytes_per_s);
+}
+
+// Where the runs were on two machines, as far as that is known: which, as a sentence. Empty: on one.
+std::string two_machines(const RunLog& before, const RunLog& after) {
+  const auto sentence = [](const char* what, const std::string& a, const std::string& b) {
+    return fmt::format("A and B ran on different {}, {} and {}, which their times are of, too. ", what, a, b);
+  };
+  if (!before.device.empty() && !after.device.empty() && before.device != after.device) {
+    return sentence("devices", before.device, after.device);
+  }
+  const bool differ =
+      have_links(before, after) && (far_apart(before.link_h2d_bytes_per_s, after.link_h2d_bytes_per_s) ||
+                                    far_apart(before.link_d2h_bytes_per_s, after.link_d2h_bytes_per_s));
+  return differ ? sentence("links", link_of(before), link_of(after)) : "";
+}
+
 Json verdict_of_times_of(const RunLog& before, const RunLog& after, const Figures& a, const Figures& b) {
   const bool planned = a.iteration_ns > 0 && b.iteration_ns > 0;
   const uint64_t first = planned ? a.iteration_ns : a.total_ns;
@@ -82,6 +114,10 @@ Json verdict_of_times_of(const RunLog& before, const RunLog& after, const Figure
   }
   Json verdict = verdict_of_times(what, than, first, second, memory_words(peak_of_run(before), peak_of_run(after)));
   if (planned) say_computing(computing_of(before), computing_of(after), verdict.at("tone") != "note", verdict);
+  const std::string machines = two_machines(before, after);
+  if (machines.empty()) return verdict;
+  verdict = without_judgement(std::move(verdict));
+  verdict["text"] = machines + verdict.at("text").get<std::string>();
   return verdict;
 }
 
@@ -104,7 +140,10 @@ Likeness likeness_of(const RunLog& before, const RunLog& after) {
 Json verdict_of_unlike(const RunLog& before, const RunLog& after, const Figures& a, const Figures& b,
                        const Likeness& likeness) {
   const auto text = [](const std::string& words) { return Json{{"tone", "note"}, {"text", words}}; };
-  const std::string called = likeness.same_arguments ? "" : "A and B were called with different arguments";
+  const std::string called = likeness.same_arguments
+                                 ? ""
+                                 : "A and B were called with different arguments" +
+                                       tools::differing_arguments(*before.arguments, *after.arguments);
   if (!likeness.same_iteration && !hash_of_iteration(before).empty() && !hash_of_iteration(after).empty()) {
     return text(called.empty() ? "A and B planned different iterations: their times say nothing about each other."
                                : called +
@@ -152,8 +191,7 @@ std::string iteration_of(const RunLog& log) { return log.iteration_hashes.empty(
 Json row_if(bool comparable, Json row) {
   if (comparable) return row;
   row["change"] = "";
-  row["tone"] = "note";
-  return row;
+  return without_judgement(std::move(row));
 }
 
 }  // namespace
@@ -164,14 +202,19 @@ Json compare_data(const ComparedRun& before, const ComparedRun& after) {
   const Figures first = figures_of(a);
   const Figures second = figures_of(b);
   const Likeness likeness = are_of_two_programs(a, b) ? Likeness{false, false} : likeness_of(a, b);
+  const bool one_machine = two_machines(a, b).empty();
   Json rows = Json::array();
-  const auto of_iterations = [&](Json row) { rows.push_back(row_if(likeness.same_iteration, std::move(row))); };
+  const auto add = [&](bool comparable, Json row) {
+    row = row_if(comparable, std::move(row));
+    rows.push_back(one_machine ? std::move(row) : without_judgement(std::move(row)));
+  };
+  const auto of_iterations = [&](Json row) { add(likeness.same_iteration, std::move(row)); };
   const auto of_planned = [&](Json row) {
     if (!first.planned) row["before"] = "";
     if (!second.planned) row["after"] = "";
     of_iterations(row_if(first.planned && second.planned, std::move(row)));
   };
-  const auto of_runs = [&](Json row) { rows.push_back(row_if(likeness.same_arguments, std::move(row))); };
+  const auto of_runs = [&](Json row) { add(likeness.same_arguments, std::move(row)); };
   rows.push_back(text_row("Program", a.program, b.program));
   if (a.arguments && b.arguments) rows.push_back(text_row("Arguments", *a.arguments, *b.arguments));
   if (!failures(a, b).empty()) rows.push_back(text_row("Ended", end_of(a), end_of(b)));
@@ -195,6 +238,8 @@ Json compare_data(const ComparedRun& before, const ComparedRun& after) {
   of_runs(figure_row("Divergences", a.divergence_count, b.divergence_count, Unit::count));
   rows.push_back(text_row("Policy", a.policy, b.policy));
   rows.push_back(text_row("Safety", safety_of(a), safety_of(b)));
+  if (!a.device.empty() && !b.device.empty()) rows.push_back(text_row("Device", a.device, b.device));
+  if (have_links(a, b)) rows.push_back(text_row("Link, as measured", link_of(a), link_of(b)));
   return {{"version", 2},
           {"compared", "runs"},
           {"program", are_of_two_programs(a, b) ? short_program(a) + " and " + short_program(b) : b.program},

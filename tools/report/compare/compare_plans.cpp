@@ -90,6 +90,29 @@ Json moves_of(const std::vector<Pair>& all, const std::vector<std::string>& site
   return {{"text", who_travels(all)}, {"rows", std::move(rows)}, {"stacks", stacks.take()}, {"others", others}};
 }
 
+// As two recordings of one link may have it.
+bool near(uint64_t a, uint64_t b) { return 20 * difference(a, b) <= std::max(a, b); }
+// What is measured in microseconds varies more.
+bool not_far(uint64_t a, uint64_t b) { return difference(a, b) <= 20'000 || 2 * std::min(a, b) >= std::max(a, b); }
+
+bool same_rates(const plan::PlannedLink& a, const plan::PlannedLink& b) {
+  return near(a.h2d_bytes_per_s, b.h2d_bytes_per_s) && near(a.d2h_bytes_per_s, b.d2h_bytes_per_s);
+}
+bool same_link(const plan::PlannedLink& a, const plan::PlannedLink& b) {
+  return same_rates(a, b) && not_far(a.latency_ns, b.latency_ns) && not_far(a.remap_ns_per_chunk, b.remap_ns_per_chunk);
+}
+
+// "24.0 GB/s each way (a100)"
+std::string link_words(const plan::PlannedLink& link, bool with_times) {
+  std::string text = tools::format_link(link.h2d_bytes_per_s, link.d2h_bytes_per_s);
+  if (with_times) {
+    text += fmt::format(", {} a copy, {} to map a chunk", tools::format_duration(link.latency_ns),
+                        tools::format_duration(link.remap_ns_per_chunk));
+  }
+  if (link.assumed) return text + " (assumed)";
+  return link.machine.empty() ? text + " (measured)" : fmt::format("{} ({})", text, link.machine);
+}
+
 uint64_t planned_peak(const plan::Plan& plan) { return collect_facts({nullptr, &plan}).peak_planned; }
 
 uint64_t waiting_ns(const plan::Plan& plan) { return sum_waits(plan, predicted_timeline(plan)).transfer_ns; }
@@ -104,20 +127,25 @@ Json rows_of(const ComparedPlan& before, const ComparedPlan& after) {
   const plan::Plan& b = *after.plan;
   const Spared first = spared_by(a);
   const Spared second = spared_by(b);
+  const bool by_times = !same_link(a.link, b.link) && same_rates(a.link, b.link);
   Json rows = Json::array();
+  // What follows from the link says nothing of the plans where they have two.
+  const auto of_link = [&](Json row) {
+    rows.push_back(same_link(a.link, b.link) ? std::move(row) : without_judgement(std::move(row)));
+  };
   rows.push_back(text_row("Program", a.program, b.program));
   rows.push_back(text_row("Policy", a.policy, b.policy));
   rows.push_back(chosen_row("Budget", a.budget_bytes, b.budget_bytes, Unit::bytes));
   rows.push_back(figure_row("Device memory", planned_peak(a), planned_peak(b), Unit::bytes));
-  rows.push_back(figure_row("Time per iteration, predicted", a.predicted_ns, b.predicted_ns, Unit::ns));
+  of_link(figure_row("Time per iteration, predicted", a.predicted_ns, b.predicted_ns, Unit::ns));
   if (before.bound_ns > 0 || after.bound_ns > 0) {
     rows.push_back(chosen_row("Bound: no plan for the budget is faster", before.bound_ns, after.bound_ns, Unit::ns));
   }
   rows.push_back(chosen_row("Computing alone", a.compute_ns, b.compute_ns, Unit::ns));
-  rows.push_back(figure_row("Waiting for transfers, predicted", waiting_ns(a), waiting_ns(b), Unit::ns));
-  rows.push_back(figure_row("Tensors that travel", travelling(a), travelling(b), Unit::count));
-  rows.push_back(figure_row("Offloaded", a.offload_bytes, b.offload_bytes, Unit::moved));
-  rows.push_back(figure_row("Reloaded", a.reload_bytes, b.reload_bytes, Unit::moved));
+  of_link(figure_row("Waiting for transfers, predicted", waiting_ns(a), waiting_ns(b), Unit::ns));
+  of_link(figure_row("Tensors that travel", travelling(a), travelling(b), Unit::count));
+  of_link(figure_row("Offloaded", a.offload_bytes, b.offload_bytes, Unit::moved));
+  of_link(figure_row("Reloaded", a.reload_bytes, b.reload_bytes, Unit::moved));
   if (first.clean_bytes + second.clean_bytes > 0) {
     rows.push_back(chosen_row("Left without a copy", first.clean_bytes, second.clean_bytes, Unit::moved));
   }
@@ -126,7 +154,8 @@ Json rows_of(const ComparedPlan& before, const ComparedPlan& after) {
     rows.push_back(chosen_row("Launches for that", first.launches, second.launches, Unit::count));
   }
   // A plan does not say for which safety it is; strict maps with each move.
-  rows.push_back(figure_row("Memory-mapping calls, with --safety trusted", a.remap_count, b.remap_count, Unit::count));
+  of_link(figure_row("Memory-mapping calls, with --safety trusted", a.remap_count, b.remap_count, Unit::count));
+  rows.push_back(text_row("Link that it is for", link_words(a.link, by_times), link_words(b.link, by_times)));
   return rows;
 }
 
@@ -134,8 +163,15 @@ Json verdict_of(const plan::Plan& a, const plan::Plan& b) {
   if (a.predicted_ns == 0 || b.predicted_ns == 0) {
     return {{"tone", "note"}, {"text", "The plans predict no times: their recording has none."}};
   }
-  return verdict_of_times("By B an iteration is predicted to take", "by A", a.predicted_ns, b.predicted_ns,
-                          memory_words(planned_peak(a), planned_peak(b)));
+  Json verdict = verdict_of_times("By B an iteration is predicted to take", "by A", a.predicted_ns, b.predicted_ns,
+                                  memory_words(planned_peak(a), planned_peak(b)));
+  if (same_link(a.link, b.link)) return verdict;
+  const bool by_times = same_rates(a.link, b.link);
+  verdict = without_judgement(std::move(verdict));
+  verdict["text"] =
+      fmt::format("The plans are for different links, A for {}, B for {}, so neither is better for its times. {}",
+                  link_words(a.link, by_times), link_words(b.link, by_times), verdict.at("text").get<std::string>());
+  return verdict;
 }
 
 }  // namespace

@@ -52,6 +52,11 @@ Json text_row(const char* label, const std::string& before, const std::string& a
           {"tone", "note"}};
 }
 
+Json without_judgement(Json row) {
+  row["tone"] = "note";
+  return row;
+}
+
 std::string memory_words(uint64_t before, uint64_t after) {
   if (before == after || before == 0 || after == 0) return "in the same memory";
   return after < before ? fmt::format("in {} less memory", format_bytes(before - after))

@@ -16,6 +16,8 @@ Json chosen_row(const char* label, uint64_t before, uint64_t after, Unit unit);
 Json text_row(const char* label, const std::string& before, const std::string& after);
 
 // "in 1.0 MiB less memory"
+// Figures beside each other, of which none is better.
+Json without_judgement(Json row);
 std::string memory_words(uint64_t before, uint64_t after);
 
 // Both times are known. "An iteration of B took" 12.0 % less than "of A" (88 ns instead of 100 ns), `memory`.

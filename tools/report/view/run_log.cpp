@@ -27,6 +27,8 @@ void read_start(const json& line, RunLog& log) {
   log.recording = value_of(line, run_log::start::recording);
   log.driver = value_of(line, run_log::start::driver);
   log.device = value_of(line, run_log::start::device);
+  log.link_h2d_bytes_per_s = value_of(line, run_log::start::link_h2d_bytes_per_s);
+  log.link_d2h_bytes_per_s = value_of(line, run_log::start::link_d2h_bytes_per_s);
   log.mode = value_of(line, run_log::start::mode);
   log.safety = value_of(line, run_log::start::safety);
   log.start_ns = value_of(line, run_log::start::time_ns);

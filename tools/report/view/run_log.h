@@ -96,6 +96,8 @@ struct RunLog {
   uint64_t recording = 0;                // which trace this process recorded; 0: none, or not said
   std::string driver;
   std::string device;
+  uint64_t link_h2d_bytes_per_s = 0;  // 0: not measured
+  uint64_t link_d2h_bytes_per_s = 0;
   std::string mode;
   std::string safety;             // "": not said
   uint64_t planned_launches = 0;  // of the first plan

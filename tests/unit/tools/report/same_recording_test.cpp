@@ -86,6 +86,30 @@ TEST_F(SameRecording, ARunUnderAnotherPlanOfThisIterationIsRefused) {
   EXPECT_NE(not_its_plan(), "");
 }
 
+TEST_F(SameRecording, WhereTwoCallsOfAProgramDifferIsNamed) {
+  EXPECT_EQ(differing_arguments("--batch 11 --seed 1", "--batch 8 --seed 1"), " (--batch 11 and --batch 8)");
+  EXPECT_EQ(differing_arguments("--seed 1 --fast", "--seed 1"), " (--fast and without)");
+  EXPECT_EQ(differing_arguments("--seed 1", "--layers 2 --seed 1"), " (without and --layers 2)");
+  EXPECT_EQ(differing_arguments("--batch 11 --layers 4 --seed 1", "--batch 8 --layers 6 --seed 1"),
+            " (--batch 11 --layers 4 and --batch 8 --layers 6)");
+  EXPECT_EQ(differing_arguments("a.txt", "b.txt"), " (a.txt and b.txt)");
+  EXPECT_EQ(differing_arguments("--seed 1", "--seed 1"), "");
+  EXPECT_EQ(differing_arguments("--seed 1", ""), "") << "not known, perhaps";
+  EXPECT_EQ(differing_arguments("--x=1 --x=1", "--x=1"), " (--x=1 and without)");
+}
+
+TEST_F(SameRecording, PlansOfTwoRecordingsSayHowTheProgramsWereCalled) {
+  plan::Plan other = plan_;
+  plan_.program = "./train --batch 11 --seed 1";
+  other.program = "/opt/train --batch 8 --seed 1";
+  other.iteration_hash ^= 1;
+  EXPECT_NE(check_same_plans(plan_, other)
+                .message()
+                .find("two recordings, of a program called with different arguments (--batch 11 and --batch 8); give"),
+            std::string::npos)
+      << check_same_plans(plan_, other).message();
+}
+
 TEST_F(SameRecording, PlansAreOfOneIterationTensorForTensor) {
   const auto refused = [&](const plan::Plan& other) { return check_same_plans(plan_, other).message(); };
   plan::Plan other = plan_;

@@ -64,6 +64,44 @@ TEST_F(ComparePlans, AFasterPlanInMoreMemoryIsBetter) {
   EXPECT_EQ(row_of(data, "Launches for that"), nullptr) << "neither recomputes";
 }
 
+// Only the link differs: that is no merit of B's.
+TEST_F(ComparePlans, PlansForTwoLinksAreNotJudgedByTheirTimes) {
+  a_.link = {"", true, 24'000'000'000, 24'000'000'000, 10'000, 80'000};
+  b_.link = {"", false, 45'000'000, 35'000'000, 3'000, 60'000};
+  EXPECT_EQ(
+      compare_summary(data()).find(
+          "The plans are for different links, A for 24.0 GB/s each way (assumed), B for 45.0 MB/s to the device and "
+          "35.0 MB/s back (measured), so neither is better for its times. By B an iteration is predicted to take "
+          "20.0 % less than by A (600 ns instead of 750 ns), in 4.0 MiB more memory."),
+      0u)
+      << compare_summary(data());
+  EXPECT_EQ(data().at("verdict").at("tone"), "note");
+  EXPECT_EQ(row_of(data(), "Link that it is for").at("change"), "differs");
+  for (const char* label : {"Time per iteration, predicted", "Waiting for transfers, predicted", "Offloaded",
+                            "Reloaded", "Tensors that travel"}) {
+    EXPECT_EQ(row_of(data(), label).at("tone"), "note") << label;
+  }
+  EXPECT_EQ(row_of(data(), "Device memory").at("tone"), "bad") << "which is none of the link's";
+}
+
+TEST_F(ComparePlans, OtherFiguresOfTheMachineAreNamed) {
+  a_.link = {"a100", false, 25'000'000'000, 25'000'000'000, 10'000, 80'000};
+  b_.link = {"m.json", false, 25'000'000'000, 25'000'000'000, 10'000, 400'000};
+  EXPECT_EQ(
+      compare_summary(data()).find(
+          "The plans are for different links, A for 25.0 GB/s each way, 10 us a copy, 80 us to map a chunk (a100), B "
+          "for 25.0 GB/s each way, 10 us a copy, 400 us to map a chunk (m.json), so neither"),
+      0u)
+      << compare_summary(data());
+}
+
+TEST_F(ComparePlans, OneLinkThatWasMeasuredTwiceIsOneLink) {
+  a_.link = {"", false, 24'000'000'000, 23'000'000'000, 9'000, 80'000};
+  b_.link = {"", false, 23'500'000'000, 23'400'000'000, 11'000, 70'000};
+  EXPECT_EQ(data().at("verdict").at("tone"), "good");
+  EXPECT_EQ(row_of(data(), "Time per iteration, predicted").at("tone"), "good");
+}
+
 TEST_F(ComparePlans, WhatMovesDifferentlyIsListedMostBytesFirst) {
   move_in_b(1, plan::VertexKind::offload);
   move_in_b(1, plan::VertexKind::reload);

@@ -136,7 +136,8 @@ TEST_F(Compare, OtherIterationsSayNothingAboutEachOther) {
   before_.iteration_hashes = {"00aa"};
   after_.iteration_hashes = {"00bb"};
   EXPECT_EQ(compare_summary(data()),
-            "A and B were called with different arguments, and planned different iterations: their times say nothing "
+            "A and B were called with different arguments (--batch 16 and --batch 10), and planned different "
+            "iterations: their times say nothing "
             "about each other.");
   EXPECT_EQ(data().at("verdict").at("tone"), "note");
   EXPECT_EQ(row_of(data(), "Arguments").at("before"), "--batch 16");
@@ -158,7 +159,8 @@ TEST_F(Compare, OtherArgumentsWithTheSameIterationAreSaid) {
   after_.arguments = "--steps 9";
   before_.iteration_hashes = after_.iteration_hashes = {"00aa"};
   EXPECT_EQ(compare_summary(data()),
-            "A and B were called with different arguments, and planned the same iteration. A planned iteration of B "
+            "A and B were called with different arguments (--steps 5 and --steps 9), and planned the same iteration. A "
+            "planned iteration of B "
             "took 50.0 % less than one of A (405 ns instead of 810 ns), in the same memory. Of an iteration that was "
             "measured, computing took 190 ns in both, all else (waiting, moving, launching) 210 ns instead of 610 ns.");
   EXPECT_EQ(data().at("verdict").at("tone"), "note");
@@ -166,7 +168,39 @@ TEST_F(Compare, OtherArgumentsWithTheSameIterationAreSaid) {
   EXPECT_EQ(row_of(data(), "Time of the run").at("change"), "");
   before_.iteration_hashes.clear();
   EXPECT_EQ(compare_summary(data()),
-            "A and B were called with different arguments: their times as a whole are not compared.");
+            "A and B were called with different arguments (--steps 5 and --steps 9): their times as a whole are not "
+            "compared.");
+}
+
+// What the device or its link did is no plan's doing.
+TEST_F(Compare, OnTwoMachinesNeitherIsBetterForItsTimes) {
+  for (RunIteration& it : after_.iterations) it.wall_ns /= 2;
+  const auto link = [](RunLog& log, uint64_t to_device, uint64_t to_host) {
+    log.link_h2d_bytes_per_s = to_device;
+    log.link_d2h_bytes_per_s = to_host;
+  };
+  link(before_, 45'000'000, 35'000'000);
+  link(after_, 24'000'000'000, 24'000'000'000);
+  EXPECT_EQ(
+      compare_summary(data()).find(
+          "A and B ran on different links, 45.0 MB/s to the device and 35.0 MB/s back and 24.0 GB/s each way, which "
+          "their times are of, too. A planned iteration of B took 50.0 % less than one of A"),
+      0u)
+      << compare_summary(data());
+  EXPECT_EQ(data().at("verdict").at("tone"), "note");
+  EXPECT_EQ(row_of(data(), "Link, as measured").at("change"), "differs");
+  EXPECT_EQ(row_of(data(), "Time per planned iteration").at("tone"), "note");
+  EXPECT_EQ(row_of(data(), "Time per planned iteration").at("change"), "-50.0 %");
+  link(after_, 40'000'000, 36'000'000);  // as one link is measured twice
+  EXPECT_EQ(data().at("verdict").at("tone"), "good");
+  EXPECT_EQ(row_of(data(), "Time per planned iteration").at("tone"), "good");
+  link(after_, 0, 0);
+  EXPECT_EQ(data().at("verdict").at("tone"), "good") << "not known";
+  before_.device = "NVIDIA H100";
+  after_.device = "NVIDIA H200";
+  EXPECT_EQ(compare_summary(data()).find("A and B ran on different devices, NVIDIA H100 and NVIDIA H200, which"), 0u)
+      << compare_summary(data());
+  EXPECT_EQ(data().at("verdict").at("tone"), "note");
 }
 
 TEST_F(Compare, WhatIsNotKnownIsNotCompared) {
