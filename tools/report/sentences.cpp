@@ -133,14 +133,14 @@ double percent_more(uint64_t took_ns, uint64_t than_ns) {
   return 100 * (static_cast<double>(took_ns) / static_cast<double>(than_ns) - 1);
 }
 
-// " Iteration 5, ... took 30 ms: kernels 20 ms; room had to be made first 8 ms; ..." What is named is all of it.
-std::string where_time_went(const Inputs& inputs) {
+// What is named is all of it.
+void say_where_time_went(const Inputs& inputs, Sentences& say) {
   const std::optional<TimeParts> time = measured_time(inputs);
-  if (!time) return "";
-  std::string text = fmt::format(" Iteration {}, the one that was measured, took {}: kernels {}", time->iteration,
+  if (!time) return;
+  std::string text = fmt::format("Iteration {}, the one that was measured, took {}: kernels {}", time->iteration,
                                  format_duration(time->whole_ns), format_duration(time->kernels_ns));
   for (const WaitSum& wait : time->waits) text += fmt::format("; {}: {}", wait.what, format_duration(wait.ns));
-  return text + fmt::format("; {}: {}.", kRest, format_duration(time->rest_ns));
+  say.note(text + fmt::format("; {}: {}.", kRest, format_duration(time->rest_ns)));
 }
 
 void say_steady_state(const Inputs& inputs, Sentences& say) {
@@ -153,9 +153,10 @@ void say_steady_state(const Inputs& inputs, Sentences& say) {
   say_moved_on_demand(*inputs.log, say);
   if (const double share = stall_share(*inputs.log); share > 0) {
     say.note(fmt::format(
-        "The device waited during {} of the planned iterations' time: work was submitted, and none of it could run.{}",
-        small_percent(share), where_time_went(inputs)));
+        "The device waited during {} of the planned iterations' time: work was submitted, and none of it could run.",
+        small_percent(share)));
   }
+  say_where_time_went(inputs, say);
 }
 
 // What the plan predicted is measured by the iteration whose kernel times it is predicted with, where there is one:

@@ -25,7 +25,7 @@ std::string memory(uint64_t bytes, const Facts& facts) {
 std::string waiting(const RunLog& log) {
   const double share = stall_share(log);
   if (share < 0) return "";
-  if (share == 0) return ", and the device never waited";
+  if (share == 0) return ", and no work that was submitted had to wait";
   return fmt::format(", {} of that the device waiting for what may run", small_percent(share));
 }
 

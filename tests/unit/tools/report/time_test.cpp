@@ -35,6 +35,10 @@ TEST(Time, AnIterationsTimeIsTheSumOfWhatIsNamed) {
     for (const Json& part : bar.at("parts")) sum += part.at("ns").get<uint64_t>();
     EXPECT_TRUE(bar.at("name") == "The run" || sum == bar.at("ns").get<uint64_t>()) << bar;
   }
+  Sample unhindered;
+  for (RunIteration& one : unhindered.log.iterations) one.stall_ns = 0;
+  EXPECT_NE(sentences_section(unhindered.inputs()).dump().find("took 800 ns: kernels "), std::string::npos)
+      << "it may have been launched late";
   Sample unmeasured;
   unmeasured.log.activities.clear();
   for (const Json& row : totals_section(unmeasured.inputs())) {
