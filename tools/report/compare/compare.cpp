@@ -92,7 +92,8 @@ std::string link_of(const RunLog& log) {
 // Where the runs were on two machines, as far as that is known: which, as a sentence. Empty: on one.
 std::string two_machines(const RunLog& before, const RunLog& after) {
   const auto sentence = [](const char* what, const std::string& a, const std::string& b) {
-    return fmt::format("A and B ran on different {}, {} and {}, which their times are of, too. ", what, a, b);
+    return fmt::format("A and B ran on different {}, A on {}, B on {}, and their times are of these, too. ", what, a,
+                       b);
   };
   if (!before.device.empty() && !after.device.empty() && before.device != after.device) {
     return sentence("devices", before.device, after.device);
