@@ -8,45 +8,19 @@
 #include <filesystem>
 #include <string>
 
-#include "tests/e2e/harness.h"
+#include "tests/e2e/commands/launcher_test.h"
 
 namespace reprise::e2e {
 namespace {
 
-class Endings : public testing::Test {
+class Endings : public LauncherTest {
  protected:
-  static std::vector<std::string> trainer(const std::string& steps, const std::string& width = "64") {
-    return {built("bin/chargpt"),
-            "--layers",
-            "2",
-            "--width",
-            width,
-            "--heads",
-            "4",
-            "--context",
-            "32",
-            "--batch",
-            "8",
-            "--seed",
-            "1",
-            "--steps",
-            steps};
-  }
-  static Outcome reprise(std::vector<std::string> arguments, const std::vector<std::string>& program = {}) {
-    arguments.insert(arguments.begin(), built("bin/reprise"));
-    if (!program.empty()) arguments.emplace_back("--");
-    arguments.insert(arguments.end(), program.begin(), program.end());
-    Environment environment = simulated_device();
-    environment.erase("LD_LIBRARY_PATH");
-    return run(arguments, environment);
-  }
   // Files may be no larger than so many KiB.
   static std::vector<std::string> limited(const std::string& kib, const std::vector<std::string>& program) {
     std::vector<std::string> words = {"/bin/bash", "-c", "ulimit -f " + kib + "; exec \"$@\"", "bash"};
     words.insert(words.end(), program.begin(), program.end());
     return words;
   }
-  static bool has(const std::string& text, const std::string& word) { return text.find(word) != std::string::npos; }
 
   Scratch scratch_;
   const std::string trace_ = scratch_.path("a.trace");

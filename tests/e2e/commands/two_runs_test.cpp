@@ -7,40 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "tests/e2e/harness.h"
+#include "tests/e2e/commands/launcher_test.h"
 
 namespace reprise::e2e {
 namespace {
 
-class TwoRuns : public testing::Test {
+class TwoRuns : public LauncherTest {
  protected:
-  static std::vector<std::string> trainer(const std::string& steps) {
-    return {built("bin/chargpt"),
-            "--layers",
-            "2",
-            "--width",
-            "64",
-            "--heads",
-            "4",
-            "--context",
-            "32",
-            "--batch",
-            "8",
-            "--seed",
-            "1",
-            "--steps",
-            steps};
-  }
-  static Outcome reprise(std::vector<std::string> arguments, const std::vector<std::string>& program = {}) {
-    arguments.insert(arguments.begin(), built("bin/reprise"));
-    if (!program.empty()) arguments.emplace_back("--");
-    arguments.insert(arguments.end(), program.begin(), program.end());
-    Environment environment = simulated_device();
-    environment.erase("LD_LIBRARY_PATH");
-    return run(arguments, environment);
-  }
-  static bool has(const std::string& text, const std::string& word) { return text.find(word) != std::string::npos; }
-
   Scratch scratch_;
   const std::string trace_ = scratch_.path("a.trace");
 };
