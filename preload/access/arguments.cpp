@@ -56,7 +56,7 @@ void add_unnamed(CommandBuilder& builder, const Function& function) {
   if (const Owner* owner = function.owner; owner != nullptr) {
     for (const auto* shared : {&owner->variables, &owner->output}) {
       const uint64_t id = shared->load(std::memory_order_relaxed);
-      if (id != 0) builder.touch({.id = id, .size = 1}, 0, 1, kReadWrite, trace::kNoParameter);
+      if (id != 0) builder.touch_unplaced(id);
     }
     const uint32_t count = owner->global_count.load(std::memory_order_acquire);
     for (uint32_t i = 0; i < count; ++i) {
@@ -65,7 +65,7 @@ void add_unnamed(CommandBuilder& builder, const Function& function) {
       builder.touch(global, global.address, 0, kReadWrite, trace::kNoParameter);
     }
   }
-  if (hidden_allocations(nullptr, 0) != 0) add_hidden(builder);
+  if (any_hidden()) add_hidden(builder);
 }
 
 // False: the content is not as expected; then every word counts.

@@ -34,8 +34,8 @@ void CommandBuilder::touch(const Allocation& allocation, CUdeviceptr address, ui
   command.operand_bytes += allocation.size;
   const uint64_t offset = address - allocation.address;
   const uint64_t rest = allocation.size - offset;
-  accesses[command.access_count++] = {allocation.id,    address, offset, bytes > rest ? rest : bytes,
-                                      parameter_offset, mode};
+  accesses[command.access_count++] = {{allocation.id, offset, bytes > rest ? rest : bytes, parameter_offset, mode},
+                                      address};
   if (allocation.origin == trace::Origin::host && writes) flag(trace::kOpHostVisible);
 }
 
@@ -44,6 +44,13 @@ bool CommandBuilder::touch(CUdeviceptr address, uint64_t bytes, uint32_t mode, u
   if (!find_allocation(address, &allocation)) return false;
   touch(allocation, address, bytes, mode, parameter_offset);
   return true;
+}
+
+void CommandBuilder::touch_unplaced(uint64_t allocation) noexcept {
+  Allocation unplaced;
+  unplaced.id = allocation;
+  unplaced.size = 1;
+  touch(unplaced, 0, 1, trace::kAccessRead | trace::kAccessWrite, trace::kNoParameter);
 }
 
 bool CommandBuilder::touches(uint64_t allocation) const noexcept {

@@ -20,6 +20,8 @@ class CommandBuilder {
              uint32_t parameter_offset = trace::kNoParameter) noexcept;
   void touch(const Allocation& allocation, CUdeviceptr address, uint64_t bytes, uint32_t mode,
              uint32_t parameter_offset) noexcept;
+  // Of memory without an address, known by its id alone, such as the variables of a module: read and written.
+  void touch_unplaced(uint64_t allocation) noexcept;
   bool touches(uint64_t allocation) const noexcept;
   void flag(trace::OpFlags flags) noexcept { command.flags = static_cast<uint16_t>(command.flags | flags); }
 

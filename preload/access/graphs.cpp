@@ -188,14 +188,11 @@ void replace(CUgraphExec executable, GraphAccesses* fresh) {
 // The graph names addresses. Where an allocation has gone that was there when it was made, others may lie there now:
 // all that is certain then is that it touches what it names.
 void touch_operand(CommandBuilder& builder, const Operand& operand) {
-  constexpr uint32_t kMode = trace::kAccessRead | trace::kAccessWrite;
-  if (operand.address == 0) {
-    return builder.touch({.id = operand.id, .size = 1}, 0, 1, kMode, trace::kNoParameter);
-  }
+  if (operand.address == 0) return builder.touch_unplaced(operand.id);
   Allocation allocation;
   if (find_allocation(operand.address, &allocation) && allocation.address == operand.address &&
       allocation.size == operand.size) {
-    return builder.touch(allocation, operand.address, 0, kMode, trace::kNoParameter);
+    return builder.touch(allocation, operand.address, 0, trace::kAccessRead | trace::kAccessWrite, trace::kNoParameter);
   }
   builder.flag(trace::kOpOpaque);
 }

@@ -160,7 +160,7 @@ void build_launch(const LaunchRequest& request, const Function* function, const 
                   void* memory) noexcept {
   auto* payload = static_cast<LaunchPayload*>(memory);
   auto* bytes = static_cast<uint8_t*>(memory);
-  *payload = LaunchPayload{};
+  // Field by field, each once: a launch would wait for the `rep stos` that zeroes the whole first.
   payload->form = request.form;
   payload->source = plan.source;
   payload->handle = request.handle;
@@ -172,6 +172,9 @@ void build_launch(const LaunchRequest& request, const Function* function, const 
   payload->attributes_offset = aligned(sizeof(LaunchPayload));
   payload->parameters_offset = plan.payload_bytes - aligned(plan.parameter_bytes);
   payload->parameter_bytes = plan.parameter_bytes;
+  const bool raw = plan.source == LaunchPayload::Source::raw;
+  payload->raw_parameters = raw ? request.parameters : nullptr;
+  payload->raw_extra = raw ? request.extra : nullptr;
   auto* attributes = reinterpret_cast<CUlaunchAttribute*>(bytes + payload->attributes_offset);
   for (uint32_t i = 0, kept = 0; i < request.attribute_count; ++i) {
     if (managed && is_dependent_launch(request.attributes[i].id)) continue;
@@ -191,9 +194,6 @@ void build_launch(const LaunchRequest& request, const Function* function, const 
       std::memcpy(parameters, plan.buffer, plan.parameter_bytes);
       break;
     case LaunchPayload::Source::raw:
-      payload->raw_parameters = request.parameters;
-      payload->raw_extra = request.extra;
-      break;
     case LaunchPayload::Source::none:
       break;
   }

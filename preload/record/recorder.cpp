@@ -241,10 +241,7 @@ void Recorder::op(const Command& command, CUresult result, uint64_t called_ns) n
   record->access_count = command.access_count;
   record->parameter_bytes = command.parameter_bytes;
   auto* access = reinterpret_cast<trace::AccessRecord*>(record + 1);
-  for (uint32_t i = 0; i < command.access_count; ++i, ++access) {
-    const Access& from = command.accesses[i];
-    *access = {from.allocation, from.offset, from.size, from.parameter_offset, from.mode};
-  }
+  for (uint32_t i = 0; i < command.access_count; ++i) *access++ = command.accesses[i];
   if (command.parameter_bytes > 0) std::memcpy(access, command.parameters, command.parameter_bytes);
   writer_->commit();
 }

@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <bit>
 
 #include "preload/tracking/handle_map.h"
 #include "preload/tracking/interval_map.h"
@@ -21,35 +22,11 @@ constinit std::atomic<uint64_t> live_bytes{0};
 constinit std::atomic<uint32_t> hidden_count{0};
 pthread_mutex_t writer_mutex = PTHREAD_MUTEX_INITIALIZER;
 
-constexpr uint64_t kHoldsPointers = 1;
-constexpr uint64_t kHidden = 2;
-constexpr uint64_t kWriteCombined = 4;
-constexpr uint64_t kWritten = 8;
-constexpr uint64_t kUnknown = 16;
-constexpr unsigned kOriginShift = 8;
-constexpr unsigned kDeviceShift = 24;
-constexpr unsigned kPoolShift = 40;
-
-uint64_t marks_of(const Allocation& allocation) {
-  return (allocation.holds_pointers ? kHoldsPointers : 0) | (allocation.hidden ? kHidden : 0) |
-         (allocation.write_combined ? kWriteCombined : 0) | (allocation.written ? kWritten : 0) |
-         (allocation.unknown ? kUnknown : 0) | static_cast<uint64_t>(allocation.origin) << kOriginShift |
-         static_cast<uint64_t>(allocation.device) << kDeviceShift |
-         static_cast<uint64_t>(allocation.pool) << kPoolShift;
-}
+uint64_t word_of(const AllocationMarks& marks) { return std::bit_cast<uint64_t>(marks); }
+AllocationMarks marks_of(const Interval& interval) { return std::bit_cast<AllocationMarks>(interval.marks); }
 
 void unpack(const Interval& interval, Allocation* allocation) {
-  allocation->id = interval.value;
-  allocation->address = interval.begin;
-  allocation->size = interval.end - interval.begin;
-  allocation->origin = static_cast<trace::Origin>((interval.marks >> kOriginShift) & 0xffff);
-  allocation->device = static_cast<uint16_t>(interval.marks >> kDeviceShift);
-  allocation->pool = static_cast<uint8_t>(interval.marks >> kPoolShift);
-  allocation->write_combined = (interval.marks & kWriteCombined) != 0;
-  allocation->holds_pointers = (interval.marks & kHoldsPointers) != 0;
-  allocation->hidden = (interval.marks & kHidden) != 0;
-  allocation->written = (interval.marks & kWritten) != 0;
-  allocation->unknown = (interval.marks & kUnknown) != 0;
+  *allocation = Allocation{marks_of(interval), interval.value, interval.begin, interval.end - interval.begin};
 }
 
 IntervalMap& map_of(trace::Origin origin) { return origin == trace::Origin::host ? host_map : device_map; }
@@ -92,15 +69,17 @@ class WriterLock {
   WriterLock& operator=(const WriterLock&) = delete;
 };
 
-// true: it was different before.
-bool change_mark(uint64_t address, uint64_t mark, bool set) {
+// Changes the marks of what starts at `address` by `change`; true: they were different before.
+template <typename Change>
+bool change_marks(uint64_t address, Change change) {
   const WriterLock lock;
   for (IntervalMap* map : {&device_map, &host_map}) {
     Interval interval;
     if (!map->find(address, &interval) || interval.begin != address) continue;
-    const uint64_t marks = set ? interval.marks | mark : interval.marks & ~mark;
-    if (marks == interval.marks) return false;
-    return map->set_marks(address, marks);
+    AllocationMarks marks = marks_of(interval);
+    change(&marks);
+    if (word_of(marks) == interval.marks) return false;
+    return map->set_marks(address, word_of(marks));
   }
   return false;
 }
@@ -119,8 +98,7 @@ bool insert_allocation(const Allocation& allocation) noexcept {
     Allocation gone;
     if (!erase_locked(stale.begin, &gone)) break;
   }
-  const Interval interval{allocation.address, allocation.address + allocation.size, allocation.id,
-                          marks_of(allocation)};
+  const Interval interval{allocation.address, allocation.address + allocation.size, allocation.id, word_of(allocation)};
   if (!map.insert(interval)) return false;
   count(allocation, true);
   some_not_written.store(true, std::memory_order_release);
@@ -142,19 +120,24 @@ bool find_allocation(uint64_t word, Allocation* allocation) noexcept {
   return true;
 }
 
-void set_holds_pointers(uint64_t address, bool holds) noexcept { change_mark(address, kHoldsPointers, holds); }
+void set_holds_pointers(uint64_t address, bool holds) noexcept {
+  change_marks(address, [=](AllocationMarks* marks) { marks->holds_pointers = holds; });
+}
 
 void set_hidden(uint64_t address) noexcept {
-  if (change_mark(address, kHidden, true)) hidden_count.fetch_add(1, std::memory_order_relaxed);
+  if (change_marks(address, [](AllocationMarks* marks) { marks->hidden = true; }))
+    hidden_count.fetch_add(1, std::memory_order_relaxed);
 }
 
 void set_written(uint64_t address, bool written) noexcept {
   // On both sides: whenever mark_all_written() runs in between, the next one sees it.
   if (!written) some_not_written.store(true, std::memory_order_release);
-  change_mark(address, kWritten, written);
+  change_marks(address, [=](AllocationMarks* marks) { marks->written = written; });
   if (!written) some_not_written.store(true, std::memory_order_release);
 }
-void set_unknown(uint64_t address, bool unknown) noexcept { change_mark(address, kUnknown, unknown); }
+void set_unknown(uint64_t address, bool unknown) noexcept {
+  change_marks(address, [=](AllocationMarks* marks) { marks->unknown = unknown; });
+}
 
 void mark_all_written() noexcept {
   if (!some_not_written.load(std::memory_order_acquire)) return;
@@ -163,7 +146,10 @@ void mark_all_written() noexcept {
   for (IntervalMap* map : {&device_map, &host_map}) {
     Interval interval;
     for (uint64_t at = 0; map->first_after(at, &interval); at = interval.end) {
-      if ((interval.marks & kWritten) == 0) map->set_marks(interval.begin, interval.marks | kWritten);
+      AllocationMarks marks = marks_of(interval);
+      if (marks.written) continue;
+      marks.written = true;
+      map->set_marks(interval.begin, word_of(marks));
     }
   }
 }
@@ -175,14 +161,16 @@ LiveMemory live_device_memory() noexcept {
   return {live_count.load(std::memory_order_relaxed), live_bytes.load(std::memory_order_relaxed)};
 }
 
+bool any_hidden() noexcept { return hidden_count.load(std::memory_order_relaxed) != 0; }
+
 uint32_t hidden_allocations(Allocation* list, uint32_t capacity) noexcept {
-  if (hidden_count.load(std::memory_order_relaxed) == 0) return 0;
+  if (!any_hidden()) return 0;
   const WriterLock lock;
   uint32_t found = 0;
   for (const IntervalMap* map : {&device_map, &host_map}) {
     Interval interval;
     for (uint64_t at = 0; map->first_after(at, &interval); at = interval.end) {
-      if ((interval.marks & kHidden) == 0) continue;
+      if (!marks_of(interval).hidden) continue;
       if (found < capacity) unpack(interval, &list[found]);
       ++found;
     }

@@ -9,18 +9,23 @@
 
 namespace reprise {
 
-struct Allocation {
+// What is known of an allocation besides its range: one word of the map, which is copied as it is.
+struct AllocationMarks {
+  trace::Origin origin = trace::Origin::alloc;
+  uint16_t device = 0;
+  uint8_t pool = 0;                 // that counts it (pool_use.h); 0: none
+  bool holds_pointers : 1 = false;  // it holds device addresses (pointees.h)
+  bool written : 1 = false;         // a kernel may have written to it since it was last scanned (looks.h)
+  bool unknown : 1 = false;         // bytes were copied into it from where they could not be scanned
+  bool write_combined : 1 = false;  // host memory that is slow to read
+  bool hidden : 1 = false;          // kernels may reach it without a pointer in their parameters
+  uint16_t unused = 0;
+};
+
+struct Allocation : AllocationMarks {
   uint64_t id = 0;  // from 1, never used again
   uint64_t address = 0;
   uint64_t size = 0;
-  trace::Origin origin = trace::Origin::alloc;
-  uint16_t device = 0;
-  bool holds_pointers = false;  // it holds device addresses (pointees.h)
-  bool written = false;         // a kernel may have written to it since it was last scanned (looks.h)
-  bool unknown = false;         // bytes were copied into it from where they could not be scanned
-  bool write_combined = false;  // host memory that is slow to read
-  bool hidden = false;          // kernels may reach it without a pointer in their parameters
-  uint8_t pool = 0;             // that counts it (pool_use.h); 0: none
 };
 
 // Ids of allocations, one sequence for all kinds of memory.
@@ -61,6 +66,7 @@ struct LiveMemory {
 };
 LiveMemory live_device_memory() noexcept;
 
+bool any_hidden() noexcept;
 // Those marked hidden: up to `capacity` ids, returns how many there are.
 uint32_t hidden_allocations(Allocation* list, uint32_t capacity) noexcept;
 

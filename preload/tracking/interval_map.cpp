@@ -20,48 +20,6 @@ class Writing {
 
 }  // namespace
 
-inline const IntervalMap::Block* IntervalMap::block_of(uint64_t word, uint32_t* index) const noexcept {
-  const Index* table = index_.load(std::memory_order_acquire);
-  if (table == nullptr) return nullptr;
-  uint32_t count = block_count_.load(std::memory_order_acquire);
-  if (count > table->capacity) count = table->capacity;
-  uint32_t low = 0;
-  uint32_t high = count;
-  while (low < high) {
-    const uint32_t middle = (low + high) / 2;
-    const Block* block = table->blocks[middle].load(std::memory_order_acquire);
-    if (block == nullptr) return nullptr;
-    if (block->entries[0].begin.load(std::memory_order_acquire) <= word) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  if (low == 0) return nullptr;
-  *index = low - 1;
-  return table->blocks[low - 1].load(std::memory_order_acquire);
-}
-
-bool IntervalMap::search(uint64_t word, Interval* result) const noexcept {
-  uint32_t index = 0;
-  const Block* block = block_of(word, &index);
-  if (block == nullptr) return false;
-  uint32_t low = 0;
-  uint32_t high = block->count.load(std::memory_order_acquire);
-  if (high > kBlockEntries) high = kBlockEntries;
-  while (low < high) {
-    const uint32_t middle = (low + high) / 2;
-    if (block->entries[middle].begin.load(std::memory_order_acquire) <= word) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  if (low == 0) return false;
-  load(block->entries[low - 1], result);
-  return word < result->end;
-}
-
 bool IntervalMap::position(uint64_t begin, Position* result) const noexcept {
   const Block* block = block_of(begin, &result->block);
   if (block == nullptr) return false;

@@ -84,7 +84,7 @@ class IntervalMap {
   }
 
   // The last block that starts at or before `word`, clamped so that a disturbed reader stays inside the arrays.
-  __attribute__((always_inline)) const Block* block_of(uint64_t word, uint32_t* index) const noexcept;
+  const Block* block_of(uint64_t word, uint32_t* index) const noexcept;
   bool search(uint64_t word, Interval* result) const noexcept;
   bool position(uint64_t begin, Position* result) const noexcept;
   bool split(uint32_t block) noexcept;
@@ -97,5 +97,48 @@ class IntervalMap {
   std::atomic<Index*> index_{nullptr};
   std::atomic<uint32_t> block_count_{0};
 };
+
+inline const IntervalMap::Block* IntervalMap::block_of(uint64_t word, uint32_t* index) const noexcept {
+  const Index* table = index_.load(std::memory_order_acquire);
+  if (table == nullptr) return nullptr;
+  uint32_t count = block_count_.load(std::memory_order_acquire);
+  if (count > table->capacity) count = table->capacity;
+  const std::atomic<Block*>* const blocks = table->blocks;
+  uint32_t low = 0;
+  uint32_t high = count;
+  while (low < high) {
+    const uint32_t middle = (low + high) / 2;
+    const Block* block = blocks[middle].load(std::memory_order_acquire);
+    if (block == nullptr) return nullptr;
+    if (block->entries[0].begin.load(std::memory_order_acquire) <= word) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  if (low == 0) return nullptr;
+  *index = low - 1;
+  return blocks[low - 1].load(std::memory_order_acquire);
+}
+
+inline bool IntervalMap::search(uint64_t word, Interval* result) const noexcept {
+  uint32_t index = 0;
+  const Block* block = block_of(word, &index);
+  if (block == nullptr) return false;
+  uint32_t low = 0;
+  uint32_t high = block->count.load(std::memory_order_acquire);
+  if (high > kBlockEntries) high = kBlockEntries;
+  while (low < high) {
+    const uint32_t middle = (low + high) / 2;
+    if (block->entries[middle].begin.load(std::memory_order_acquire) <= word) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  if (low == 0) return false;
+  load(block->entries[low - 1], result);
+  return word < result->end;
+}
 
 }  // namespace reprise

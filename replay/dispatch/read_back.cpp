@@ -10,7 +10,7 @@ namespace reprise::replay {
 // Waits on the device for the work that may write the bytes, and copies them.
 CUresult OnDemandExecutor::read_part(const ReadBackPart& part, LaneIndex lane, unsigned char* to) noexcept {
   Lanes& lanes = memory_.lanes;
-  const Access access{part.allocation, part.base, 0, part.bytes, trace::kNoParameter, trace::kAccessRead};
+  const Access access{{part.allocation, 0, part.bytes, trace::kNoParameter, trace::kAccessRead}, part.base};
   ResidentTensor* const tensor = tensor_of(memory_, access);
   CUresult result = CUDA_SUCCESS;
   if (tensor != nullptr && !tensor->defined) {  // nothing has written to it

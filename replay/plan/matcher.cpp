@@ -76,7 +76,7 @@ void Matcher::add_pointees(const Match& match, std::vector<Access>* accesses, ui
     const CUdeviceptr base = address_of(known.tensor);
     if (known.parameter_offset != trace::kNoParameter || there(base)) continue;
     accesses->push_back(
-        {0, base + known.offset, known.offset, 0, trace::kNoParameter, trace::kAccessRead | trace::kAccessWrite});
+        {{0, known.offset, 0, trace::kNoParameter, trace::kAccessRead | trace::kAccessWrite}, base + known.offset});
     *operand_bytes += plan_index_->plan.tensors[known.tensor].size;
   }
 }

@@ -41,7 +41,7 @@ class RecorderTest : public ::testing::Test {
 };
 
 Command launch_command() {
-  static const Access kAccesses[2] = {{5, 0x1000, 16, 0, 0, trace::kAccessRead}, {6, 0x2000, 0, 64, 8, 3}};
+  static const Access kAccesses[2] = {{{5, 16, 0, 0, trace::kAccessRead}, 0x1000}, {{6, 0, 64, 8, 3}, 0x2000}};
   static const uint8_t kParameters[20] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20};
   Command command{};
   command.op = trace::OpKind::launch;

@@ -290,7 +290,7 @@ class PlannedDevice : public ::testing::Test {
     std::vector<Access> accesses;
     Parameters parameters{0, 0, 1000 + iteration, call, static_cast<uint32_t>(iteration)};
     for (const plan::OpAccess& access : planned.accesses) {
-      accesses.push_back({access.tensor + 1, address(access.tensor), 0, 0, access.parameter_offset, access.mode});
+      accesses.push_back({{access.tensor + 1, 0, 0, access.parameter_offset, access.mode}, address(access.tensor)});
       (plan::writes(access) ? parameters.to : parameters.from) = address(access.tensor);
     }
     if (planned.name == "step") parameters.from = parameters.to;

@@ -25,7 +25,7 @@ TEST(LogTest, CopiesWhatTheCommandPointsTo) {
   CommandLog log;
   ASSERT_TRUE(log.open(1 << 20));
   std::string payload = "the parameters";
-  std::vector<Access> accesses = {{1, 2, 3, 4, 5, 6}, {7, 8, 9, 10, 11, 12}};
+  std::vector<Access> accesses = {{{1, 3, 4, 5, 6}, 2}, {{7, 9, 10, 11, 12}, 8}};
   LogEntry* const entry = log.append_op(command_with(payload, accesses));
   payload.assign(payload.size(), 'x');
   accesses.assign(2, Access{});
