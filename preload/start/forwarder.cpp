@@ -1,7 +1,8 @@
 #include "preload/start/forwarder.h"
 
+#include <unistd.h>
+
 #include <atomic>
-#include <mutex>
 #include <new>
 
 #include "preload/driver/driver.h"
@@ -34,15 +35,14 @@ class Forwarder final : public Handler {
 
   CUresult allocate(const AllocateCall& call, CUdeviceptr* address) noexcept override {
     const MemoryCall counted(this);
-    if (!link_settled_.load(std::memory_order_acquire)) settle_link();
-    switch (call.origin) {
-      case trace::Origin::async:
-        return driver().cuMemAllocAsync(address, call.size, call.stream);
-      case trace::Origin::pool:
-        return driver().cuMemAllocFromPoolAsync(address, call.size, call.pool, call.stream);
-      default:
-        return driver().cuMemAlloc(address, call.size);
-    }
+    if (link_.load(std::memory_order_acquire) == Link::settled) return allocate_now(call, address);
+    settle_link();
+    const Link before = link_.load(std::memory_order_acquire);
+    const CUresult result = allocate_now(call, address);
+    if (result != CUDA_ERROR_OUT_OF_MEMORY || before == Link::settled) return result;
+    // What another thread measures with may be what is missing.
+    while (link_.load(std::memory_order_acquire) == Link::measuring) ::usleep(1000);
+    return allocate_now(call, address);
   }
 
   CUresult release(const FreeCall& call) noexcept override {
@@ -52,7 +52,7 @@ class Forwarder final : public Handler {
   }
 
   CUresult submit(const Command& command) noexcept override {
-    if (!link_settled_.load(std::memory_order_relaxed) && may_wait(command.op)) launched_.store(true);
+    if (link_.load(std::memory_order_relaxed) != Link::settled && may_wait(command.op)) launched_.store(true);
     if (reads_back() && !command.captured) writers_.record(command);
     if (!command.first_of_shape || command.captured) return issue(command);
     const BeforeTaking before = before_taking();
@@ -157,13 +157,25 @@ class Forwarder final : public Handler {
   };
 
   // Before the program's first device memory: there is room for ours then, nothing of the program waits behind it on
-  // the device, and it is gone before the program can ask what is free. Other threads that allocate wait meanwhile.
+  // the device, and it is gone before the program can ask what is free. One thread measures; others do not wait for it.
   // While a capture is open it is put off. What runs already may wait for the program: then nothing is measured.
   void settle_link() noexcept {
-    const std::lock_guard<std::mutex> lock(link_mutex_);
-    if (link_settled_.load(std::memory_order_relaxed) || captures_.load() != 0) return;
+    if (captures_.load() != 0) return;
+    Link open = Link::open;
+    if (!link_.compare_exchange_strong(open, Link::measuring, std::memory_order_acq_rel)) return;
     if (recorder_ != nullptr && !launched_.load()) record_rates(measure_own_link(), *recorder_);
-    link_settled_.store(true, std::memory_order_release);
+    link_.store(Link::settled, std::memory_order_release);
+  }
+
+  static CUresult allocate_now(const AllocateCall& call, CUdeviceptr* address) noexcept {
+    switch (call.origin) {
+      case trace::Origin::async:
+        return driver().cuMemAllocAsync(address, call.size, call.stream);
+      case trace::Origin::pool:
+        return driver().cuMemAllocFromPoolAsync(address, call.size, call.pool, call.stream);
+      default:
+        return driver().cuMemAlloc(address, call.size);
+    }
   }
 
   CUresult issue(const Command& command) noexcept {
@@ -191,8 +203,8 @@ class Forwarder final : public Handler {
   std::atomic<uint64_t> memory_calls_ended_{0};
   std::atomic<uint64_t> held_bytes_{0};
   std::atomic<uint32_t> looks_{0};
-  std::mutex link_mutex_;
-  std::atomic<bool> link_settled_{false};  // measured, or not to be
+  enum class Link : uint8_t { open, measuring, settled };  // settled: measured, or not to be
+  std::atomic<Link> link_{Link::open};
   std::atomic<bool> launched_{false};
   GraphMemory graphs_;
   std::atomic<CUdevice> graph_device_{0};
