@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -18,6 +17,7 @@
 #include "tools/launch/recording.h"
 #include "tools/launch/session.h"
 #include "tools/report/inputs.h"
+#include "tools/report/view/which_program.h"
 
 namespace reprise::tools {
 namespace {
@@ -46,24 +46,50 @@ std::string next_step(const std::string& name, const std::string& path) {
 struct Recorded {
   std::string path;
   std::string program;
-  uint64_t peak_bytes;
-  uint64_t since;
+  report::ProgramFigures figures;
 };
 
-// Those that can be read; first the one that asks for the most memory, of several alike the last.
+// Those that can be read, in the order of their starts.
 std::vector<Recorded> read_recordings(const std::vector<std::string>& paths) {
   std::vector<Recorded> programs;
   for (const std::string& path : paths) {
     const Result<trace::Trace> trace = load_trace(path);
     if (!trace.ok()) continue;
     const auto program = trace.value().info.find("program");
-    programs.push_back({path, program == trace.value().info.end() ? "" : program->second,
-                        analyzer::peak_of(trace.value(), {}), recorded_since(path)});
+    Recorded one{path, program == trace.value().info.end() ? "" : program->second, {}};
+    one.figures.asked_bytes = report::asked_bytes(trace.value());
+    one.figures.start_ns = recorded_since(path);
+    programs.push_back(std::move(one));
   }
-  std::sort(programs.begin(), programs.end(), [](const Recorded& a, const Recorded& b) {
-    return std::tie(a.peak_bytes, a.since) > std::tie(b.peak_bytes, b.since);
-  });
+  std::sort(programs.begin(), programs.end(),
+            [](const Recorded& a, const Recorded& b) { return a.figures.start_ns < b.figures.start_ns; });
   return programs;
+}
+
+uint64_t repeated_calls(const std::string& path) {
+  const Result<trace::Trace> trace = load_trace(path);
+  if (!trace.ok()) return 0;
+  const Result<analyzer::Workload> workload = analyzer::make_workload(trace.value(), {});
+  if (!workload.ok()) return 0;
+  const analyzer::Iteration& iteration = workload.value().iteration;
+  return uint64_t{iteration.occurrences} * iteration.call_count;
+}
+
+// The place of the one whose recording is kept. What repeats takes long to find, and is looked for where it matters.
+size_t which_of(std::vector<Recorded>& programs) {
+  uint64_t most = 0;
+  for (const Recorded& one : programs) most = std::max(most, one.figures.asked_bytes);
+  std::vector<Recorded*> alike;
+  for (Recorded& one : programs) {
+    if (report::asked_for_the_most(one.figures.asked_bytes, most)) alike.push_back(&one);
+  }
+  if (alike.size() > 1) {
+    for (Recorded* const one : alike) one->figures.repeated_calls = repeated_calls(one->path);
+  }
+  std::vector<report::ProgramFigures> figures;
+  figures.reserve(programs.size());
+  for (const Recorded& one : programs) figures.push_back(one.figures);
+  return report::which_program(figures);
 }
 
 // Each program that used the device was recorded: the trace is of one of them, and the others are told.
@@ -71,16 +97,19 @@ void choose_trace(const std::string& name, const Settings& settings) {
   std::vector<std::string> all = recordings_beside(settings.trace);
   if (all.empty()) return;
   all.push_back(settings.trace);
-  const std::vector<Recorded> programs = read_recordings(all);
-  const std::string& chosen = programs.empty() ? settings.trace : programs.front().path;
+  std::vector<Recorded> programs = read_recordings(all);
+  const size_t shown = which_of(programs);
+  const std::string& chosen = programs.empty() ? settings.trace : programs[shown].path;
   if (const Status status = choose_recording(settings.trace, chosen, false); !status.ok()) say(status.message());
   if (programs.size() < 2) return;
   std::vector<std::string> others;
-  for (size_t i = 1; i < programs.size(); ++i) others.push_back(programs[i].program);
+  for (size_t i = 0; i < programs.size(); ++i) {
+    if (i != shown) others.push_back(programs[i].program);
+  }
   say(
       fmt::format("{}: of {}, which asked for the most memory of {} programs that used the device; the others ({}) are "
                   "not kept: record each by itself",
-                  name, programs.front().program, programs.size(), report::others_in_words(others)));
+                  name, programs[shown].program, programs.size(), report::others_in_words(others)));
 }
 
 int run_record(const SessionOptions& options, const ProgramArguments& program) {

@@ -133,7 +133,9 @@ std::string keep_plan(const report::RunLog& log, const std::string& name) {
   const Result<std::string> plan = log.plan_path.empty() ? Result<std::string>(Status{}) : read_file(log.plan_path);
   if (log.plan_path.empty() || !plan.ok()) {
     const std::string whose = log.others.empty() ? "in this run" : "for " + command_of(log);
-    say(fmt::format("{}: no plan was made {}, so there is none to keep{}", name, whose, about_old_file(name)));
+    const std::string others = report::others_in_words(log.planned_others);
+    say(fmt::format("{}: no plan was made {}, so there is none to keep{}{}", name, whose, about_old_file(name),
+                    others.empty() ? "" : "; plans were made for others: " + others));
     return {};
   }
   if (const Status written = write_file(name, plan.value()); !written.ok()) {

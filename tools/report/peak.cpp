@@ -87,6 +87,12 @@ Json node_json(const std::string& name, const Node& node, uint64_t least) {
 
 }  // namespace
 
+uint64_t asked_bytes(const trace::Trace& trace) {
+  uint64_t bytes = 0;
+  peak_of(trace, &bytes);
+  return bytes;
+}
+
 Json peak_section(const Inputs& inputs) {
   if (inputs.trace == nullptr) return nullptr;
   uint64_t bytes = 0;

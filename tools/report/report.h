@@ -147,6 +147,9 @@ Facts collect_facts(const Inputs& inputs);
 // Several programs of one run have used the device, and the page is of one of them.
 bool is_of_one_of_several(const Inputs& inputs);
 
+// What a recording's program had asked for of device memory at once, at most.
+uint64_t asked_bytes(const trace::Trace& trace);
+
 // The others of them, as they were called: the first few.
 std::string others_in_words(const std::vector<std::string>& others);
 // "budget 22.0 MiB"; a share of the peak of a program that did not come to its end may not be of its peak.

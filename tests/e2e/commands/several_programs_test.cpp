@@ -1,5 +1,6 @@
 // Several programs of one run use the device: one after the other, side by side, one in the place of the other. All
-// files that the run leaves are of one of them, the one that asked for the most memory, and the others are told.
+// files that the run leaves are of one of them, which one rule names (tools/report/view/which_program.h), and the
+// others are told.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -61,6 +62,36 @@ class SeveralPrograms : public testing::Test {
   }
   static bool has(const std::string& text, const std::string& word) { return text.find(word) != std::string::npos; }
 
+  // Programs that are trainers, of which several ask for as much.
+  struct Trainer {
+    std::string batch;
+    std::string steps;
+  };
+  struct Alike {
+    std::vector<Trainer> programs;
+    size_t shown;  // of them
+    bool has_plan = true;
+    std::string between = "; ";
+    std::string behind = {};
+  };
+  static std::vector<Alike> several_alike() {
+    return {{{{"8", "9"}, {"8", "2"}}, 0},
+            {{{"8", "2"}, {"8", "9"}}, 1},
+            {{{"8", "9"}, {"8", "2"}}, 0, true, " & ", "; wait"},
+            {{{"8", "2"}, {"8", "12"}, {"8", "9"}}, 1},
+            {{{"8", "9"}, {"8", "12"}, {"8", "2"}, {"8", "1"}}, 1},
+            {{{"4", "20"}, {"8", "9"}, {"8", "2"}, {"4", "20"}}, 1},
+            {{{"8", "2"}, {"4", "12"}}, 0, false}};  // less memory, and a plan
+  }
+  static std::string script_of(const Alike& alike) {
+    std::string script;
+    for (const Trainer& one : alike.programs) {
+      script += (script.empty() ? "" : alike.between) + trainer(one.batch, one.steps);
+    }
+    return script + alike.behind;
+  }
+  static std::string words_of(const Trainer& one) { return "--batch " + one.batch + " --steps " + one.steps; }
+
   // Each starts two programs, of which the trainer with 9 steps asks for more.
   std::vector<std::pair<std::string, std::string>> scripts() const {
     const std::string large = trainer("8", "9");
@@ -117,6 +148,52 @@ TEST_F(SeveralPrograms, ARecordingIsOfTheSameOne) {
     std::vector<std::string> found = files_there();
     std::erase(found, "launcher.py");
     EXPECT_EQ(found, std::vector<std::string>{"a.trace"});
+  }
+}
+
+// Whichever of them ended last: a plan that was made is kept, and the trace, the page and the log are of that program.
+TEST_F(SeveralPrograms, OfThoseThatAskedForAsMuchTheFilesAreOfTheOneWithThePlan) {
+  for (const Alike& alike : several_alike()) {
+    const std::string script = script_of(alike);
+    SCOPED_TRACE(script);
+    for (const char* const one : {"a.trace", "a.plan", "a.run", "a.html"}) std::filesystem::remove(file(one));
+    const Outcome ran =
+        reprise({"run", "--device", "sim", "--budget", "80%", "--trace", file("a.trace"), "--save-plan", file("a.plan"),
+                 "--run-log", file("a.run"), "-o", file("a.html"), "--", "/bin/sh", "-c", script},
+                {{"REPRISE_WAIT_FOR_PLAN", "1"}});
+    const std::string shown = words_of(alike.programs[alike.shown]);
+    EXPECT_EQ(ran.exit_code, 0) << ran.err;
+    EXPECT_TRUE(has(program_of_trace("a.trace"), shown + "\n")) << program_of_trace("a.trace");
+    EXPECT_TRUE(has(
+        ran.err, shown + ", which asked for the most memory of " + std::to_string(alike.programs.size()) + " programs"))
+        << ran.err;
+    EXPECT_EQ(std::filesystem::exists(file("a.plan")), alike.has_plan) << ran.err;
+    EXPECT_EQ(has(ran.err, "no plan was made for " +
+                               trainer(alike.programs[alike.shown].batch, alike.programs[alike.shown].steps)),
+              !alike.has_plan)
+        << ran.err;
+    EXPECT_EQ(has(ran.err, "; plans were made for others: " + trainer("4", "12") + "\n"), !alike.has_plan) << ran.err;
+    std::vector<std::string> together = {"export", file("a.trace"), file("a.run"), "--format", "json",
+                                         "-o",     file("b.json")};
+    if (alike.has_plan) together.push_back(file("a.plan"));
+    const Outcome exported = reprise(together);
+    EXPECT_EQ(exported.exit_code, 0) << exported.err << ran.err;
+    const Outcome page = reprise({"report", file("a.run"), "-o", file("again.html")});
+    EXPECT_TRUE(has(page.out + page.err, shown)) << "read again, it is the same one: " << page.out << page.err;
+  }
+}
+
+// There is no plan: the one of which more can be planned.
+TEST_F(SeveralPrograms, OfThoseThatAskedForAsMuchTheOneWithMoreIterationsIsRecorded) {
+  for (const Alike& alike : several_alike()) {
+    const std::string script = script_of(alike);
+    SCOPED_TRACE(script);
+    const Outcome ran = reprise({"record", "--device", "sim", "-o", file("a.trace"), "--", "/bin/sh", "-c", script});
+    const std::string shown = words_of(alike.programs[alike.shown]);
+    EXPECT_EQ(ran.exit_code, 0) << ran.err;
+    EXPECT_TRUE(has(program_of_trace("a.trace"), shown + "\n")) << program_of_trace("a.trace");
+    EXPECT_TRUE(has(ran.err, shown + ", which asked for the most memory of ")) << ran.err;
+    EXPECT_EQ(has(ran.err, "next: reprise plan "), alike.has_plan) << ran.err;
   }
 }
 

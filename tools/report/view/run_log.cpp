@@ -13,6 +13,7 @@
 #include "tools/cli/json_depth.h"
 #include "tools/cli/run_log_value.h"
 #include "tools/report/view/timeline.h"
+#include "tools/report/view/which_program.h"
 
 namespace reprise::report {
 namespace {
@@ -254,99 +255,98 @@ json value_of_line(const std::string& line) {
   return shallow ? json::parse(line, nullptr, false) : json();
 }
 
-// A program that has begun: from which line on, in which process. A process may become one after the other.
+// A program that has begun: from which line on, in which process, and what its lines say. A process may become one
+// after the other.
 struct Begun {
   size_t line = 0;
   uint64_t process = 0;  // 0: not said, as in logs of before
-  std::string command;
-  uint64_t peak_bytes = 0;  // that it had asked for at once
+  RunLog log = {};
 };
 
-// Calls `use(number, value)` for each line that has the word and is an object.
-template <typename Use>
-void for_lines_with(const std::string& word, const std::string& content, Use use) {
+// All programs that have begun, in this order. Where the log does not tell them apart, the last one alone; where none
+// says that it has, one all the same.
+std::vector<Begun> find_programs(const std::string& content) {
+  std::vector<Begun> begun;
   std::istringstream lines(content);
   size_t number = 0;
   for (std::string line; std::getline(lines, line); ++number) {
-    if (line.find(word) == std::string::npos) continue;
-    if (const json value = value_of_line(line); value.is_object()) use(number, value);
+    if (line.find("\"start\"") == std::string::npos) continue;
+    const json value = value_of_line(line);
+    if (!value.is_object() || tools::kind_of(value) != run_log::start::line.name) continue;
+    begun.push_back({number, value_of(value, run_log::every::process)});
   }
-}
-
-// Whose line it is, as a place among those that have begun; their number: nobody's.
-size_t owner_of(const json& line, size_t number, const std::vector<Begun>& begun) {
-  const uint64_t process = value_of(line, run_log::every::process);
-  for (size_t i = begun.size(); i-- > 0;) {
-    if (begun[i].process == process && begun[i].line <= number) return i;
-  }
-  return begun.size();
-}
-
-void find_peaks(const std::string& content, std::vector<Begun>& begun) {
-  for_lines_with(run_log::memory::requested_bytes.name, content, [&](size_t number, const json& line) {
-    const size_t owner = owner_of(line, number, begun);
-    if (owner == begun.size()) return;
-    uint64_t& peak = begun[owner].peak_bytes;
-    peak = std::max(
-        {peak, value_of(line, run_log::memory::requested_bytes), value_of(line, run_log::end::peak_requested_bytes)});
-  });
-}
-
-// All programs that have begun, in this order. Where the log does not tell them apart, the last one alone.
-std::vector<Begun> find_programs(const std::string& content) {
-  std::vector<Begun> begun;
-  for_lines_with("\"start\"", content, [&](size_t number, const json& line) {
-    if (tools::kind_of(line) != run_log::start::line.name) return;
-    RunLog one;
-    read_start(line, one);
-    begun.push_back({number, value_of(line, run_log::every::process), command_of(one)});
-  });
-  if (!begun.empty() && begun.back().process == 0) begun.erase(begun.begin(), begun.end() - 1);
-  if (begun.size() > 1) find_peaks(content, begun);
+  if (begun.empty()) begun.emplace_back();
+  if (begun.back().process == 0) begun.erase(begun.begin(), begun.end() - 1);
   return begun;
 }
 
-size_t program_to_show(const std::vector<Begun>& begun) {
-  size_t shown = 0;
-  for (size_t i = 1; i < begun.size(); ++i) {
-    if (begun[i].peak_bytes >= begun[shown].peak_bytes) shown = i;
+void read_line(const json& line, RunLog& log) {
+  const auto reader = readers().find(tools::kind_of(line));
+  if (reader != readers().end()) reader->second(line, log);
+  if (line.contains(run_log::every::message.name)) {
+    log.messages.push_back(demangle_words(value_of(line, run_log::every::message)));
   }
-  return shown;
 }
 
 // What the launcher writes is of no process, and of all that it has started.
-bool is_of_another(const json& line, size_t number, const std::vector<Begun>& begun, size_t shown) {
-  if (begun.empty() || begun[shown].process == 0 || value_of(line, run_log::every::process) == 0) return false;
-  return owner_of(line, number, begun) != shown;
+void give_line(const json& line, size_t number, std::vector<Begun>& begun) {
+  const uint64_t process = value_of(line, run_log::every::process);
+  if (process == 0 || begun.back().process == 0) {
+    for (Begun& one : begun) read_line(line, one.log);
+    return;
+  }
+  const auto whose = std::find_if(begun.rbegin(), begun.rend(),
+                                  [&](const Begun& one) { return one.process == process && one.line <= number; });
+  if (whose != begun.rend()) read_line(line, whose->log);
+}
+
+uint64_t asked_bytes(const RunLog& log) {
+  uint64_t most = log.peak_requested_bytes;
+  for (const RunMemory& sample : log.memory) most = std::max(most, sample.requested_bytes);
+  return most;
+}
+
+// Without a plan the log counts whatever repeats: many times three calls are less than one long iteration.
+uint64_t repeated_calls(const RunLog& log) {
+  if (log.plan_calls > 0) return log.plan_calls * all_iterations(log);
+  uint64_t calls = 0;
+  for (const RunIteration& one : log.iterations) calls += one.calls;
+  for (const RunRepeats& over : log.repeats) calls += over.calls * over.iterations;
+  return calls;
+}
+
+ProgramFigures figures_of(const RunLog& log) {
+  return {asked_bytes(log), log.plan_count > 0, log.iterations_planned, repeated_calls(log), log.start_ns};
 }
 
 }  // namespace
 
 RunLog parse_run_log(const std::string& content) {
-  RunLog log;
-  const std::vector<Begun> begun = find_programs(content);
-  const size_t shown = program_to_show(begun);
-  for (size_t i = 0; i < begun.size(); ++i) {
-    if (i != shown) log.others.push_back(begun[i].command);
-  }
+  std::vector<Begun> begun = find_programs(content);
   std::istringstream lines(content);
   size_t number = 0;
   for (std::string line; std::getline(lines, line); ++number) {
     if (line.empty()) continue;
     const json value = value_of_line(line);
-    if (!value.is_object()) {
-      ++log.unreadable_lines;
-      continue;
-    }
-    if (is_of_another(value, number, begun, shown)) continue;
-    const auto reader = readers().find(tools::kind_of(value));
-    if (reader != readers().end()) reader->second(value, log);
-    if (value.contains(run_log::every::message.name)) {
-      log.messages.push_back(demangle_words(value_of(value, run_log::every::message)));
+    if (value.is_object()) {
+      give_line(value, number, begun);
+    } else {
+      for (Begun& one : begun) ++one.log.unreadable_lines;
     }
   }
-  complete(log);
-  if (log.plan_calls > 0) keep_iterations(log, log.plan_calls);
+  std::vector<ProgramFigures> figures;
+  for (Begun& one : begun) {
+    complete(one.log);
+    if (one.log.plan_calls > 0) keep_iterations(one.log, one.log.plan_calls);
+    figures.push_back(figures_of(one.log));
+  }
+  const size_t shown = which_program(figures);
+  RunLog log = std::move(begun[shown].log);
+  for (size_t i = 0; i < begun.size(); ++i) {
+    if (i == shown) continue;
+    log.others.push_back(command_of(begun[i].log));
+    if (figures[i].has_plan) log.planned_others.push_back(log.others.back());
+  }
   return log;
 }
 

@@ -89,11 +89,12 @@ struct RunUnmanaged {
 
 struct RunLog {
   std::optional<std::string> not_managed;  // why memory could not be managed; none: it was
-  std::string program;              // of several, the one that asked for the most memory, and the last of several alike
+  std::string program;                     // of several, the one that which_program() names
   std::vector<std::string> others;  // that have lines in the log, as they were called, in the order of their starts
-  std::optional<std::string> arguments;  // none: not said, as in logs of 0.1
-  std::string program_hash;              // "": not said
-  uint64_t recording = 0;                // which trace this process recorded; 0: none, or not said
+  std::vector<std::string> planned_others;  // ... those of which there is a plan
+  std::optional<std::string> arguments;     // none: not said, as in logs of 0.1
+  std::string program_hash;                 // "": not said
+  uint64_t recording = 0;                   // which trace this process recorded; 0: none, or not said
   std::string driver;
   std::string device;
   uint64_t link_h2d_bytes_per_s = 0;  // 0: not measured
