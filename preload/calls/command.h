@@ -70,6 +70,12 @@ struct Command {
 };
 inline constexpr uint32_t kMaxPayloadBytes = 40 * 1024;
 
+// Work that may wait for something that the program does later, as copies never do.
+inline bool may_wait_for_program(trace::OpKind op) noexcept {
+  using enum trace::OpKind;
+  return op == launch || op == graph_launch || op == host_function || op == other;
+}
+
 struct AllocateCall {
   uint64_t allocation;  // the id that this allocation has when it succeeds: what Access::allocation will say
   uint64_t sequence;    // position in the program's order of calls

@@ -41,7 +41,7 @@ class OwnEnds {
     }
   }
 
-  bool open(CUdevice device) noexcept {
+  bool open(CUdevice device, uint64_t chunk_bytes) noexcept {
     CUmemAllocationProp properties{};
     properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
     properties.location.type = access_.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
@@ -51,7 +51,7 @@ class OwnEnds {
     if (driver().cuMemGetAllocationGranularity(&chunk, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM) != CUDA_SUCCESS) {
       return false;
     }
-    const uint64_t bytes = std::max<uint64_t>(chunk, kLeastBytes);
+    const uint64_t bytes = chunk_bytes != 0 ? chunk_bytes : std::max<uint64_t>(chunk, kLeastBytes);
     ends_.bytes = bytes;
     created_ = driver().cuMemCreate(&handle_, bytes, &properties, 0) == CUDA_SUCCESS;
     return created_ && made(driver().cuMemAddressReserve(&ends_.device, bytes, bytes, 0, 0), ends_.device) &&
@@ -104,12 +104,12 @@ class OwnEnds {
 
 }  // namespace
 
-LinkRates measure_own_link() noexcept {
+LinkRates measure_own_link(uint64_t chunk_bytes) noexcept {
   CUdevice device = 0;
   if (driver().cuCtxGetDevice(&device) != CUDA_SUCCESS) return {};
   const OutsideCaptures outside;
   OwnEnds ends;
-  return ends.open(device) ? ends.measure() : LinkRates{};
+  return ends.open(device, chunk_bytes) ? ends.measure() : LinkRates{};
 }
 
 }  // namespace reprise

@@ -14,12 +14,6 @@
 namespace reprise {
 namespace {
 
-// For something that the program does later, as copies never do.
-bool may_wait(trace::OpKind op) noexcept {
-  using enum trace::OpKind;
-  return op == launch || op == graph_launch || op == host_function || op == other;
-}
-
 void record_rates(const LinkRates& rates, Recorder& recorder) noexcept {
 #define REPRISE_MEASURED(field, key, ...) \
   if (rates.field > 0) recorder.info(key, rates.field);
@@ -52,7 +46,8 @@ class Forwarder final : public Handler {
   }
 
   CUresult submit(const Command& command) noexcept override {
-    if (link_.load(std::memory_order_relaxed) != Link::settled && may_wait(command.op)) launched_.store(true);
+    if (link_.load(std::memory_order_relaxed) != Link::settled && may_wait_for_program(command.op))
+      launched_.store(true);
     if (reads_back() && !command.captured) writers_.record(command);
     if (!command.first_of_shape || command.captured) return issue(command);
     const BeforeTaking before = before_taking();

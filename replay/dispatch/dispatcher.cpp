@@ -12,6 +12,7 @@
 #include "preload/driver/device_observer.h"
 #include "preload/driver/driver.h"
 #include "preload/footprint/chunk_size.h"
+#include "preload/measure/own_link.h"
 #include "replay/base/threads.h"
 #include "replay/issue/held_memory.h"
 
@@ -61,7 +62,7 @@ Dispatcher::Dispatcher(Shared* shared, BudgetRule rule) noexcept
       on_demand_(shared, &memory_, &pager_, &issuer_),
       executor_(shared, &memory_, &pager_, &issuer_, &on_demand_.examiner) {}
 
-CUresult Dispatcher::start(uint64_t host_cap, bool measure) noexcept {
+CUresult Dispatcher::start(uint64_t host_cap, Measure measure) noexcept {
   CUmemAllocationProp properties{};
   properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
@@ -99,7 +100,8 @@ CUresult Dispatcher::start(uint64_t host_cap, bool measure) noexcept {
   pager_.before_fit = &Dispatcher::rise_with_working_set;
   pager_.before_fit_user = this;
   memory_.outside.open();
-  if (measure) {
+  if (measure == Measure::link) link_rates_ = measure_own_link(chunk_bytes);
+  if (measure == Measure::planning) {
     memory_.chunks.set_limit(rule_.bytes != 0 ? rule_.bytes / chunk_bytes : 1);
     link_rates_ = measure_link_rates(memory_);
   }

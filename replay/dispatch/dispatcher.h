@@ -33,9 +33,14 @@ class Dispatcher {
  public:
   Dispatcher(Shared* shared, BudgetRule rule) noexcept;
 
-  // Sets the memory up in the current context and starts the thread. An error: nothing was started. With `measure`, the
-  // link's rates are known afterwards.
-  CUresult start(uint64_t host_cap, bool measure) noexcept;
+  enum class Measure : uint8_t {
+    nothing,
+    link,      // for the run log alone: all that it takes is given back
+    planning,  // ... and what else a planner needs
+  };
+  // Sets the memory up in the current context and starts the thread. An error: nothing was started. What is measured is
+  // known afterwards.
+  CUresult start(uint64_t host_cap, Measure measure) noexcept;
   // Why start() failed, where more is known than the driver's error; "" otherwise.
   const char* start_problem() const noexcept { return start_problem_; }
   // Before start(): examines kernels.

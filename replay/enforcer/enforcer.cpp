@@ -333,7 +333,10 @@ LogEntry* Enforcer::append_op(const Command& command, const FollowedCall& step) 
 }
 
 CUresult Enforcer::submit(const Command& command) noexcept {
-  if (!managing()) return command.issue(command.payload, command.stream);
+  if (!managing()) {
+    if (may_wait_for_program(command.op)) launched_.store(true, std::memory_order_relaxed);
+    return command.issue(command.payload, command.stream);
+  }
   if (const CUresult fault = shared_.faults.take(); fault != CUDA_SUCCESS) return fault;
   const CUstream stream = stand_in(command.stream);
   Waiter& waiter = Waiter::of_this_thread();

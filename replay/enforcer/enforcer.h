@@ -80,6 +80,7 @@ class Enforcer final : public Handler {
   // Set-up and end.
   bool open(CUcontext context, CUdevice device) noexcept;
   CUresult close(void (*freed)(CUdeviceptr) noexcept) noexcept;
+  Dispatcher::Measure to_be_measured() const noexcept;
   void look_at_given(const plan::Plan& plan) const noexcept;
   void start_examining() noexcept;
   void tell_recorder() noexcept;
@@ -171,6 +172,7 @@ class Enforcer final : public Handler {
   PlannerProcess planner_;
   PerThreadStreams per_thread_{&Enforcer::destroy_stand_in, this};
   std::atomic<State> state_{State::closed};
+  std::atomic<bool> launched_{false};  // something, before memory was managed
   std::mutex open_mutex_;
   std::mutex submit_mutex_;
   std::atomic<uint64_t> host_visible_{0};  // log position behind the last work that writes host memory

@@ -54,7 +54,7 @@ bool Enforcer::open(CUcontext context, CUdevice device) noexcept {
   }
   start_examining();
   CUresult result = reopened_ || shared_.command_log.open(kLogBytes) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
-  if (result == CUDA_SUCCESS) result = dispatcher_.start(host_cap_, recorder_ != nullptr && !reopened_);
+  if (result == CUDA_SUCCESS) result = dispatcher_.start(host_cap_, to_be_measured());
   if (result != CUDA_SUCCESS) {
     log_line(LogLevel::warn, "this device's memory cannot be managed (error %d)%s: the budget is not enforced",
              static_cast<int>(result), dispatcher_.start_problem());
@@ -77,6 +77,13 @@ bool Enforcer::open(CUcontext context, CUdevice device) noexcept {
   }
   state_.store(State::open, std::memory_order_release);
   return true;
+}
+
+// What runs already may wait for the program, which waits for us.
+Dispatcher::Measure Enforcer::to_be_measured() const noexcept {
+  if (reopened_) return Dispatcher::Measure::nothing;
+  if (recorder_ != nullptr) return Dispatcher::Measure::planning;
+  return shared_.run_log.enabled() && !launched_.load() ? Dispatcher::Measure::link : Dispatcher::Measure::nothing;
 }
 
 // A plan of another program would never match, and one for more memory hardly ever comes in force. The launcher refuses

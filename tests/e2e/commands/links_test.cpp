@@ -162,5 +162,63 @@ TEST_F(Links, PlansForTwoLinksAreNotJudgedAndOfTwoRecordingsTheArgumentsAreNamed
       << refused.err;
 }
 
+// A replay knows the link that it ran on, which is not the one that its plan is for.
+class ReplaysOnLinks : public Links {
+ protected:
+  void SetUp() override {
+    ASSERT_EQ(record("a.trace", device("200MiB", "100MiB"), program_).exit_code, 0);
+    ASSERT_EQ(reprise({"plan", file("a.trace"), "--budget", "70%", "-o", file("a.plan")}).exit_code, 0);
+  }
+  Outcome replay(const std::string& run_log, const Environment& environment) const {
+    std::vector<std::string> arguments = {"replay",       "--device",  "sim",         "--plan",
+                                          file("a.plan"), "--run-log", file(run_log), "--"};
+    arguments.insert(arguments.end(), program_.begin(), program_.end());
+    return reprise(arguments, environment);
+  }
+  json line(const std::string& run_log, const std::string& kind) const {
+    const auto lines = lines_of(read_run_log(file(run_log)), kind);
+    return lines.empty() ? json::object() : lines.back();
+  }
+  std::string compared(const std::string& a, const std::string& b) const {
+    return reprise({"report", file(a), file(b), "-o", file("c.html")}).err;
+  }
+
+  const std::vector<std::string> program_ = small_trainer(8);
+};
+
+TEST_F(ReplaysOnLinks, TwoOfThemAreNotJudgedForTheirTimes) {
+  const Outcome slow = replay("slow.run", device("45MiB", "35MiB"));
+  ASSERT_EQ(slow.exit_code, 0) << slow.err;
+  EXPECT_EQ(slow.out, run(program_, device("45MiB", "35MiB")).out);
+  ASSERT_EQ(replay("fast.run", device("1GiB", "1GiB")).exit_code, 0);
+  expect_about(line("slow.run", "start").value("link_h2d_bytes_per_s", 0.0), 45 * kMiB);
+  expect_about(line("slow.run", "start").value("link_d2h_bytes_per_s", 0.0), 35 * kMiB);
+  const std::string said = compared("slow.run", "fast.run");
+  EXPECT_NE(said.find("A and B ran on different links, A on "), std::string::npos) << said;
+}
+
+// The chunk and the host memory that it is measured with are none of the program's.
+TEST_F(ReplaysOnLinks, MeasuringTakesNothingOfTheBudgetAndWithoutItThatIsSaid) {
+  const Environment link = merged(device("200MiB", "100MiB"), {{"REPRISE_SIM_STATS", file("stats.json")}});
+  const auto chunks = [this] {
+    const json stats = read_stats(file("stats.json"));
+    return stats["create_calls"].get<int>() - stats["release_calls"].get<int>();
+  };
+  ASSERT_EQ(replay("a.run", link).exit_code, 0);
+  const int measured = chunks();
+  const Outcome refused = replay("b.run", merged(link, {{"REPRISE_SIM_FAIL", "shim.cuMemCreate@1=2"}}));
+  ASSERT_EQ(refused.exit_code, 0) << refused.err;
+  EXPECT_EQ(measured, chunks());
+  EXPECT_FALSE(line("b.run", "start").contains("link_h2d_bytes_per_s"));
+  for (const char* key :
+       {"peak_device_bytes", "peak_used_bytes", "outside_bytes", "host_bytes", "iterations_planned"}) {
+    EXPECT_EQ(line("a.run", "end").value(key, -1), line("b.run", "end").value(key, -2)) << key;
+  }
+  const std::string said = compared("a.run", "b.run");
+  EXPECT_NE(said.find("It is not known how fast the link of B was, so neither is better for its times. "),
+            std::string::npos)
+      << said;
+}
+
 }  // namespace
 }  // namespace reprise::e2e

@@ -80,16 +80,15 @@ bool far_apart(uint64_t a, uint64_t b) {
   return a > 0 && b > 0 && static_cast<double>(std::max(a, b)) > kFar * static_cast<double>(std::min(a, b));
 }
 
-bool have_links(const RunLog& before, const RunLog& after) {
-  return before.link_h2d_bytes_per_s > 0 && before.link_d2h_bytes_per_s > 0 && after.link_h2d_bytes_per_s > 0 &&
-         after.link_d2h_bytes_per_s > 0;
-}
+bool has_link(const RunLog& log) { return log.link_h2d_bytes_per_s > 0 && log.link_d2h_bytes_per_s > 0; }
+bool have_links(const RunLog& before, const RunLog& after) { return has_link(before) && has_link(after); }
 
 std::string link_of(const RunLog& log) {
+  if (!has_link(log)) return "not known";
   return tools::format_link(log.link_h2d_bytes_per_s, log.link_d2h_bytes_per_s);
 }
 
-// Where the runs were on two machines, as far as that is known: which, as a sentence. Empty: on one.
+// Where the runs were not on one machine, or that is not known: a sentence of it. Empty: they were.
 std::string two_machines(const RunLog& before, const RunLog& after) {
   const auto sentence = [](const char* what, const std::string& a, const std::string& b) {
     return fmt::format("A and B ran on different {}, A on {}, B on {}, and their times are of these, too. ", what, a,
@@ -98,9 +97,14 @@ std::string two_machines(const RunLog& before, const RunLog& after) {
   if (!before.device.empty() && !after.device.empty() && before.device != after.device) {
     return sentence("devices", before.device, after.device);
   }
-  const bool differ =
-      have_links(before, after) && (far_apart(before.link_h2d_bytes_per_s, after.link_h2d_bytes_per_s) ||
-                                    far_apart(before.link_d2h_bytes_per_s, after.link_d2h_bytes_per_s));
+  if (!have_links(before, after)) {
+    return fmt::format("It is not known how fast {}, so neither is better for its times. ",
+                       has_link(after)    ? "the link of A was"
+                       : has_link(before) ? "the link of B was"
+                                          : "the links of A and B were");
+  }
+  const bool differ = far_apart(before.link_h2d_bytes_per_s, after.link_h2d_bytes_per_s) ||
+                      far_apart(before.link_d2h_bytes_per_s, after.link_d2h_bytes_per_s);
   return differ ? sentence("links", link_of(before), link_of(after)) : "";
 }
 
@@ -240,7 +244,9 @@ Json compare_data(const ComparedRun& before, const ComparedRun& after) {
   rows.push_back(text_row("Policy", a.policy, b.policy));
   rows.push_back(text_row("Safety", safety_of(a), safety_of(b)));
   if (!a.device.empty() && !b.device.empty()) rows.push_back(text_row("Device", a.device, b.device));
-  if (have_links(a, b)) rows.push_back(text_row("Link, as measured", link_of(a), link_of(b)));
+  if (has_link(a) || has_link(b)) {
+    rows.push_back(row_if(have_links(a, b), text_row("Link, as measured", link_of(a), link_of(b))));
+  }
   return {{"version", 2},
           {"compared", "runs"},
           {"program", are_of_two_programs(a, b) ? short_program(a) + " and " + short_program(b) : b.program},

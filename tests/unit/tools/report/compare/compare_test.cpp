@@ -17,8 +17,13 @@ Json row_of(const Json& data, const std::string& label) {
 
 class Compare : public testing::Test {
  protected:
-  RunLog before_ = parse_run_log(tools::test::sample_run_log());
+  RunLog before_ = on_a_link(parse_run_log(tools::test::sample_run_log()), 24'000'000'000, 24'000'000'000);
   RunLog after_ = before_;
+  static RunLog on_a_link(RunLog log, uint64_t to_device, uint64_t to_host) {
+    log.link_h2d_bytes_per_s = to_device;
+    log.link_d2h_bytes_per_s = to_host;
+    return log;
+  }
   Json data() const { return compare_data({"a.run", &before_}, {"b.run", &after_}); }
 };
 
@@ -175,10 +180,7 @@ TEST_F(Compare, OtherArgumentsWithTheSameIterationAreSaid) {
 // What the device or its link did is no plan's doing.
 TEST_F(Compare, OnTwoMachinesNeitherIsBetterForItsTimes) {
   for (RunIteration& it : after_.iterations) it.wall_ns /= 2;
-  const auto link = [](RunLog& log, uint64_t to_device, uint64_t to_host) {
-    log.link_h2d_bytes_per_s = to_device;
-    log.link_d2h_bytes_per_s = to_host;
-  };
+  const auto link = [](RunLog& log, uint64_t to_device, uint64_t to_host) { log = on_a_link(log, to_device, to_host); };
   link(before_, 45'000'000, 35'000'000);
   link(after_, 24'000'000'000, 24'000'000'000);
   EXPECT_EQ(compare_summary(data()).find(
@@ -194,14 +196,35 @@ TEST_F(Compare, OnTwoMachinesNeitherIsBetterForItsTimes) {
   link(after_, 40'000'000, 36'000'000);  // as one link is measured twice
   EXPECT_EQ(data().at("verdict").at("tone"), "good");
   EXPECT_EQ(row_of(data(), "Time per planned iteration").at("tone"), "good");
-  link(after_, 0, 0);
-  EXPECT_EQ(data().at("verdict").at("tone"), "good") << "not known";
   before_.device = "NVIDIA H100";
   after_.device = "NVIDIA H200";
   EXPECT_EQ(compare_summary(data()).find("A and B ran on different devices, A on NVIDIA H100, B on NVIDIA H200, and"),
             0u)
       << compare_summary(data());
   EXPECT_EQ(data().at("verdict").at("tone"), "note");
+}
+
+// A device that had no chunk free for measuring, or an older log of a replay.
+TEST_F(Compare, OnLinksThatAreNotKnownNeitherIsBetterForItsTimes) {
+  for (RunIteration& it : after_.iterations) it.wall_ns /= 2;
+  after_ = on_a_link(after_, 0, 0);
+  EXPECT_EQ(
+      compare_summary(data()).find("It is not known how fast the link of B was, so neither is better for its times. "
+                                   "A planned iteration of B took 50.0 % less than one of A"),
+      0u)
+      << compare_summary(data());
+  EXPECT_EQ(data().at("verdict").at("tone"), "note");
+  EXPECT_EQ(row_of(data(), "Time per planned iteration").at("tone"), "note");
+  EXPECT_EQ(row_of(data(), "Link, as measured").at("before"), "24.0 GB/s each way");
+  EXPECT_EQ(row_of(data(), "Link, as measured").at("after"), "not known");
+  EXPECT_EQ(row_of(data(), "Link, as measured").at("change"), "");
+  before_ = on_a_link(before_, 0, 0);
+  EXPECT_EQ(
+      compare_summary(data()).find("It is not known how fast the links of A and B were, so neither is better for "), 0u)
+      << compare_summary(data());
+  after_ = on_a_link(after_, 24'000'000'000, 24'000'000'000);
+  EXPECT_EQ(compare_summary(data()).find("It is not known how fast the link of A was, so"), 0u)
+      << compare_summary(data());
 }
 
 TEST_F(Compare, WhatIsNotKnownIsNotCompared) {
