@@ -102,6 +102,7 @@ void tell_how_it_went(const SessionOptions& options, const plan::Plan& made, con
   if (!log.ok()) return say(log.status().message());
   report::Inputs inputs{nullptr, &made, &log.value()};
   inputs.ending = report::ending_of(outcome.exit_code, outcome.signal);
+  inputs.ran_here = true;
   inputs.budget_bytes = settings.budget.bytes;
   if (const std::string why = why_it_never_applied(options.plan, made, log.value()); !why.empty()) {
     say(why);

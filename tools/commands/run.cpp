@@ -62,6 +62,15 @@ void load_what_there_is(const Settings& settings, const SessionOptions& named, L
   files.tell(settings.run_log, FileKind::run_log, shown(named.run_log, "not kept (--run-log)"));
 }
 
+// The program's last words on why nothing was planned were of a part of the recording.
+void keep_reason(const std::string& run_log, LoadedFiles& files, const report::Inputs& inputs) {
+  if (!files.log) return;
+  const auto found = report::found_in_recording(inputs);
+  if (!found) return;
+  log_on_demand(run_log, found->cause, found->reason);
+  files.log->reasons.push_back(*found);
+}
+
 // A report that the user did not name never takes the place of another.
 Status write_page(const std::string& page, bool named, std::string& path) {
   if (named) return write_file(path, page);
@@ -88,7 +97,9 @@ void write_report(const Settings& settings, const RunOptions& options, std::stri
   report::Inputs inputs = files.examined();
   for (const std::string& word : program.arguments) inputs.program += (inputs.program.empty() ? "" : " ") + word;
   inputs.ending = report::ending_of(outcome.exit_code, outcome.signal);
+  inputs.ran_here = true;
   inputs.budget_bytes = settings.budget.bytes;
+  keep_reason(settings.run_log, files, inputs);
   const Status written = write_page(report::make_page(report::make_data(inputs)), !options.report.empty(), path);
   progress.clear();
   if (!written.ok()) {

@@ -129,6 +129,16 @@ Status record_through(const TemporaryFolder& folder, Settings& settings) {
   return {};
 }
 
+namespace {
+void append_to_run_log(const std::string& run_log, const nlohmann::ordered_json& line) {
+  std::fstream file(run_log, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekg(-1, std::ios::end);
+  const bool whole = file.get() == '\n';  // a program that was killed may have left half a line
+  file.seekp(0, std::ios::end);
+  file << (whole ? "" : "\n") << line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << "\n";
+}
+}  // namespace
+
 void log_program_end(const std::string& run_log, const Outcome& outcome, const std::string& kept_plan) {
   if (file_size(run_log) == 0) return;
   namespace key = run_log::program_end;
@@ -136,11 +146,12 @@ void log_program_end(const std::string& run_log, const Outcome& outcome, const s
   line[key::exit_code.name] = outcome.exit_code;
   line[key::signal.name] = outcome.signal;
   if (!kept_plan.empty()) line[key::plan.name] = kept_plan;
-  std::fstream file(run_log, std::ios::in | std::ios::out | std::ios::binary);
-  file.seekg(-1, std::ios::end);
-  const bool whole = file.get() == '\n';  // a program that was killed may have left half a line
-  file.seekp(0, std::ios::end);
-  file << (whole ? "" : "\n") << line.dump() << "\n";
+  append_to_run_log(run_log, line);
+}
+
+void log_on_demand(const std::string& run_log, const std::string& cause, const std::string& reason) {
+  namespace key = run_log::on_demand;
+  append_to_run_log(run_log, {{"kind", key::line.name}, {key::cause.name, cause}, {key::reason.name, reason}});
 }
 
 Result<Outcome> run_program(const Settings& settings, const ProgramArguments& program,

@@ -221,6 +221,16 @@ std::string plan_is_lacking(const Inputs& inputs) {
       how);
 }
 
+namespace {
+// What a program would have repeated that got none is not known. Empty: it got all.
+std::string without_memory(const Inputs& inputs) {
+  if (inputs.log != nullptr && !inputs.log->shortages.empty()) {
+    return "a call got no memory before an iteration was found";
+  }
+  return died_of_full_host(inputs) ? "the program got no memory before an iteration was found" : "";
+}
+}  // namespace
+
 std::string why_unplanned(const Inputs& inputs) {
   const RunLog& log = *inputs.log;
   if (log.activation_count > 0) {
@@ -236,6 +246,7 @@ std::string why_unplanned(const Inputs& inputs) {
     if (!of_plans || last->plan) return as_known(inputs, *last).reason;
   }
   if (of_plans) return "the plan was ready, and the program began no iteration that it could rule";
+  if (std::string lacked = without_memory(inputs); !lacked.empty()) return lacked;
   if (!log.ended) return "the run log has no end, which would say why";
   return "the run log does not say why";
 }
@@ -246,18 +257,23 @@ RunReason as_known(const Inputs& inputs, const RunReason& reason) {
   const bool of_repetition = is(run_log::on_demand::unfinished) || is(run_log::on_demand::no_iteration) ||
                              is(run_log::on_demand::no_repetition);
   if (reason.plan || !of_repetition) return known;
-  // What it would have repeated is not known.
-  if (inputs.log != nullptr && !inputs.log->shortages.empty()) {
-    known.reason = "a call got no memory before an iteration was found";
-    return known;
-  }
-  if (died_of_full_host(inputs)) {
-    known.reason = "the program got no memory before an iteration was found";
+  if (const std::string lacked = without_memory(inputs); !lacked.empty()) {
+    known.reason = lacked;
     return known;
   }
   if (inputs.no_iteration.empty()) return known;
   known.cause = run_log::on_demand::no_iteration.name;
   known.reason = inputs.no_iteration;
+  return known;
+}
+
+std::optional<RunReason> found_in_recording(const Inputs& inputs) {
+  const RunLog& log = *inputs.log;
+  if (inputs.no_iteration.empty() || log.not_managed || has_plans(log)) return {};
+  const RunReason last =
+      log.reasons.empty() ? RunReason{run_log::on_demand::no_iteration.name, ""} : log.reasons.back();
+  const RunReason known = as_known(inputs, last);
+  if (known.reason == last.reason || known.reason != inputs.no_iteration) return {};
   return known;
 }
 

@@ -189,17 +189,17 @@ std::string measured_iteration(const RunLog& log, const Facts& facts) {
                      format_duration(facts.run_compute_ns));
 }
 
-// What stderr has not had while the program ran.
+// But for what stderr has had while the program ran.
 std::string reason_for_the_terminal(const Inputs& inputs) {
   const RunLog& log = *inputs.log;
-  if (inputs.reason_is_told || log.iterations_planned > 0 || !log.shortages.empty() || died_of_full_host(inputs))
-    return "";
+  if (inputs.reason_is_told || log.iterations_planned > 0) return "";
+  if (inputs.ran_here && (!log.shortages.empty() || died_of_full_host(inputs))) return "";
   if (log.activation_count == 0 && !log.reasons.empty()) {
     const auto is = [&](const auto& word) { return tools::says(log.reasons.back().cause, word); };
     if (is(run_log::on_demand::fits)) return ", as nothing has to move";
-    if (is(run_log::on_demand::too_small) || is(run_log::on_demand::no_room) || is(run_log::on_demand::no_plan)) {
-      return "";
-    }
+    const bool told =
+        is(run_log::on_demand::too_small) || is(run_log::on_demand::no_room) || is(run_log::on_demand::no_plan);
+    if (inputs.ran_here && told) return "";
   }
   const std::string why = why_unplanned(inputs);
   return why.rfind('(', 0) == 0 ? " " + why : fmt::format(" ({})", why);  // it is redacted
@@ -232,10 +232,10 @@ bool was_looked_for_in_vain(const RunLog& log) {
   return tools::says(cause, run_log::on_demand::no_iteration) || tools::says(cause, run_log::on_demand::no_repetition);
 }
 
-// Stderr has had the reason while the program ran.
 std::string summary_unmanaged(const Inputs& inputs, const Facts& facts) {
   const std::string peak = facts.peak_before == 0 ? "" : fmt::format("peak {}, ", format_bytes(facts.peak_before));
-  return fmt::format("{}without a budget: device memory could not be managed{}", peak,
+  const std::string why = inputs.ran_here ? "" : fmt::format(" ({})", *inputs.log->not_managed);
+  return fmt::format("{}without a budget: device memory could not be managed{}{}", peak, why,
                      inputs.ending.empty() ? "" : "; the program ended with " + inputs.ending);
 }
 

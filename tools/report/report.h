@@ -24,6 +24,7 @@ struct Inputs {
   std::string program = {};     // command line; empty: taken from plan, log or trace
   std::string ending = {};      // how the program ended, "exit code 3"; empty: well, or not known
   bool reason_is_told = false;  // of a summary: why no iteration was planned, which its reader has read already
+  bool ran_here = false;        // ... and what was said on stderr while the program ran
   bool cut_short = false;       // the trace has no end
   uint64_t budget_bytes = 0;    // 0: taken from plan or log
   uint64_t bound_ns = 0;        // no plan for this budget can be faster, with recorded kernel times; 0: not known
@@ -92,6 +93,9 @@ std::string why_unplanned(const Inputs& inputs);
 // The same for one line of the log: where it is that nothing was found to repeat, or not in time, and there is no
 // iteration in the recording as a whole, that is the reason, in its words: it was looked at to the end.
 RunReason as_known(const Inputs& inputs, const RunReason& reason);
+
+// That, where it is not what the log has: for the log, which is all that a later report may be given.
+std::optional<RunReason> found_in_recording(const Inputs& inputs);
 
 // The sections of make_data, one function each.
 Json headline_section(const Inputs& inputs);

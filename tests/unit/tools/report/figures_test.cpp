@@ -132,7 +132,12 @@ TEST(Figures, OfAProgramThatCouldNotBeManagedNothingIsSaidButThat) {
   inputs.budget_bytes = 1 << 20;
   inputs.peak_bytes = 52 << 20;
   inputs.minimum_bytes = 8 << 20;
-  EXPECT_EQ(make_summary(inputs), "peak 52.0 MiB, without a budget: device memory could not be managed");
+  EXPECT_EQ(make_summary(inputs),
+            "peak 52.0 MiB, without a budget: device memory could not be managed (64 GiB of addresses are needed "
+            "(ulimit -v))");
+  inputs.ran_here = true;
+  EXPECT_EQ(make_summary(inputs), "peak 52.0 MiB, without a budget: device memory could not be managed")
+      << "told twice";
   const Json data = make_data(inputs);
   EXPECT_EQ(data.at("verdict").at("text"),
             "Device memory could not be managed: 64 GiB of addresses are needed (ulimit -v). The program ran without a "

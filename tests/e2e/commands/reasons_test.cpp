@@ -1,0 +1,107 @@
+// Why nothing was planned: `run`, its page, and what `report` says of the run log alone have one reason.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "tests/e2e/harness.h"
+
+namespace reprise::e2e {
+namespace {
+
+class Reasons : public testing::Test {
+ protected:
+  static Outcome reprise(std::vector<std::string> words, const std::vector<std::string>& program = {},
+                         const Environment& more = {}) {
+    words.insert(words.begin(), built("bin/reprise"));
+    if (!program.empty()) words.emplace_back("--");
+    words.insert(words.end(), program.begin(), program.end());
+    Environment environment = merged(merged(simulated_device(), {{"REPRISE_SIM_GRANULARITY", "16KiB"}}), more);
+    environment.erase("LD_LIBRARY_PATH");
+    return run(words, environment);
+  }
+  // What stands in a page between these words; "": they do not.
+  static std::string between(const std::string& page, const std::string& begin, const std::string& end) {
+    const std::string text = read_file(page);
+    const size_t at = text.find(begin);
+    if (at == std::string::npos) return "";
+    return text.substr(at + begin.size(), text.find(end, at) - at - begin.size());
+  }
+  static bool has(const std::string& text, const std::string& word) { return text.find(word) != std::string::npos; }
+
+  // A run that had no plan, and the report of its log alone. Returns the reason.
+  std::string reason_of(const std::string& budget, const std::vector<std::string>& program,
+                        const std::vector<std::string>& options = {}, const Environment& more = {}) {
+    std::vector<std::string> words = {"run",       "--device",    "sim", "--budget",    budget,
+                                      "--run-log", file("a.run"), "-o",  file("a.html")};
+    words.insert(words.end(), options.begin(), options.end());
+    ran_ = reprise(words, program, more).err;
+    told_ = reprise({"report", file("a.run"), "-o", file("b.html")}).err;
+    const std::string reason = between(file("a.html"), "No plan was made: ", ". So ");
+    EXPECT_EQ(between(file("b.html"), "No plan was made: ", ". So "), reason);
+    const std::string verdict = between(file("a.html"), "\"verdict\":{", "}");
+    EXPECT_EQ(between(file("b.html"), "\"verdict\":{", "}"), verdict);
+    EXPECT_NE(reason, "") << ran_;
+    EXPECT_TRUE(has(told_, "(" + reason + ")")) << reason << "\n" << told_;
+    return reason;
+  }
+  std::string file(const std::string& name) const { return scratch_.path(name); }
+
+  Scratch scratch_;
+  std::string ran_;   // what stderr had
+  std::string told_;  // what report said
+};
+
+TEST_F(Reasons, OfFreesInAnotherOrderEachTime) {
+  const std::string reason = reason_of("60%", small_trainer(12, {"--free-order", "shuffled"}));
+  EXPECT_TRUE(has(reason, "allocated or freed in another order each time")) << reason;
+  EXPECT_TRUE(has(ran_, "(" + reason + ")")) << ran_;
+}
+
+TEST_F(Reasons, OfAProgramThatRepeatsNothing) {
+  const std::string reason = reason_of("60%", small_trainer(1));
+  EXPECT_TRUE(has(ran_, "(" + reason + ")")) << ran_;
+}
+
+TEST_F(Reasons, OfOneThatWasKilled) {
+  const std::string reason = reason_of(
+      "60%", {"/bin/bash", "-c", "\"$@\" & sleep 1.5; kill -9 $!; wait $!", "bash", built("bin/chargpt"), "--layers",
+              "1", "--width", "32", "--heads", "2", "--free-order", "shuffled", "--steps", "40000"});
+  EXPECT_TRUE(has(ran_, "(" + reason + ")")) << ran_;
+}
+
+// One byte less than what a plan takes.
+TEST_F(Reasons, OfABudgetThatIsTooSmall) {
+  const std::vector<std::string> program = small_trainer(10);
+  ASSERT_EQ(reprise({"record", "--device", "sim", "-o", file("a.trace")}, program).exit_code, 0);
+  const std::string refused = reprise({"plan", file("a.trace"), "--budget", "32KiB", "-o", file("a.plan")}).err;
+  const std::string least = "so at least ";
+  ASSERT_TRUE(has(refused, least)) << refused;
+  const uint64_t bytes = std::strtoull(refused.c_str() + refused.find(least) + least.size(), nullptr, 10);
+  const std::string reason = reason_of(std::to_string(bytes - 1), program);
+  EXPECT_TRUE(has(reason, "is too small: ")) << reason;
+  EXPECT_TRUE(has(ran_, "memory was managed on demand: " + reason)) << ran_;
+  EXPECT_EQ(ran_.find(reason), ran_.rfind(reason)) << "said once: " << ran_;
+}
+
+TEST_F(Reasons, OfAPlannerThatHasNoTime) {
+  const std::string reason = reason_of("60%", small_trainer(10), {}, {{"REPRISE_PLAN_LIMIT", "0"}});
+  EXPECT_TRUE(has(ran_, "memory is managed on demand: " + reason)) << ran_;
+}
+
+// Stderr has the amounts, as the page has them.
+TEST_F(Reasons, OfAProgramThatGotNoMemory) {
+  EXPECT_TRUE(has(reason_of("32KiB", small_trainer(10)), "a call got no memory")) << told_;
+  EXPECT_TRUE(has(reason_of("50%", small_trainer(10), {"--host-memory", "64KiB"}), "the program got no memory"))
+      << told_;
+}
+
+TEST_F(Reasons, OfMemoryThatCannotBeManaged) {
+  reprise({"run", "--device", "sim", "--budget", "60%", "--run-log", file("a.run"), "-o", file("a.html")},
+          small_trainer(5), {{"REPRISE_SIM_FAIL", "shim.cuMemAddressReserve=2"}});
+  const std::string told = reprise({"report", file("a.run"), "-o", file("b.html")}).err;
+  EXPECT_TRUE(has(told, "device memory could not be managed (error 2 of the driver); report: ")) << told;
+}
+
+}  // namespace
+}  // namespace reprise::e2e
