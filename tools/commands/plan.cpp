@@ -119,6 +119,7 @@ class Planning {
 
   Status plan_trace(const trace::Trace& trace, const analyzer::PlanOptions& options, const std::string& output) {
     searched_ = true;
+    went_on_ = !trace.pauses.empty();
     const auto device = trace.info.find("device.name");
     simulated_ = device != trace.info.end() && device->second == sim::kDeviceName;
     progress_.step("looking for the iteration");
@@ -238,6 +239,9 @@ class Planning {
         report::peak_words(report::planned_peak(plan), plan.peak_bytes), format_duration(plan.predicted_ns),
         plan.compute_ns == 0 ? 1.0 : static_cast<double>(plan.predicted_ns) / static_cast<double>(plan.compute_ns),
         recomputed, format_bytes(plan.offload_bytes + plan.reload_bytes), next_with(output, workload)));
+    if (went_on_) {
+      say(report::times_of_more(arguments_.trace));
+    }
     if (workload.recorded && !covers_nearly_all(workload.iteration)) {
       say(
           fmt::format("the plan is of an iteration of {} calls, which covers {}: what else the program does is managed "
@@ -297,6 +301,7 @@ class Planning {
   bool is_part_ = false;    // what repeats is too little of the program
   bool is_early_ = false;   // ... or begins where much is alive, so far
   bool needless_ = false;   // nothing has to move, and there is no plan
+  bool went_on_ = false;    // the recording did, behind the plan that its run made
   bool simulated_ = false;  // recorded on the simulated device, as the plan will be replayed
   uint64_t minimum_bytes_ = 0;
   std::string minimum_because_;

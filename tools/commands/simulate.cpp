@@ -71,6 +71,9 @@ class Simulating {
     }
     if (status.ok() && !arguments_.machine.empty()) say(kKernelTimesStay);
     if (status.ok() && workload_.machine.link_assumed) say(assumed_link());
+    if (status.ok() && went_on_) {
+      say(report::times_of_more(arguments_.input));
+    }
     if (status.ok()) tell_what_is_known();
     const std::string choice = recommend(rows_);
     if (status.ok() && !(choice + part()).empty())
@@ -190,6 +193,7 @@ class Simulating {
     Result<trace::Trace> trace = load_trace(arguments_.input);
     if (!trace.ok()) return trace.status();
     cut_ = cut_short(arguments_.input, trace.value());
+    went_on_ = !trace.value().pauses.empty();
     return take(analyzer::make_workload(trace.value(), options_));
   }
 
@@ -293,6 +297,7 @@ class Simulating {
   std::vector<Budget> budgets_;
   std::vector<std::string> policies_;
   CutShort cut_;
+  bool went_on_ = false;  // the recording did, behind the plan that its run made
   analyzer::Workload workload_;
   std::vector<SimulatedRow> rows_;
   size_t shown_ = 0;  // of the rows

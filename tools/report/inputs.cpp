@@ -346,6 +346,10 @@ report::Inputs LoadedFiles::examined() {
             report::budget_curve(times.has_own ? times.own : times.recorded, options.safety, kCurveMilliseconds, timed);
       }
       result.whose_times = times.whose;
+      if (times.recorded.graph.compute_ns != found.graph.compute_ns) {
+        result.recorded_compute_ns = found.graph.compute_ns;
+        if (!times.has_own) result.whose_times = "as recorded until the plan was made";
+      }
       belong_together = is_its_iteration(found);
       if (plan) result.bound_ns = bound_of(times.recorded, *plan);
       if (times.has_own) {

@@ -41,7 +41,8 @@ struct Inputs {
   // Kernels' times that all is predicted with, the plan's own figures among it: "of iteration 5 of this run"; empty: as
   // recorded, which the plan was made with.
   std::string whose_times = {};
-  uint64_t made_compute_ns = 0;  // what the plan had with those that it was made with; 0: the plan has them
+  uint64_t recorded_compute_ns = 0;  // by the recording as a whole, where the plan was made with other times
+  uint64_t made_compute_ns = 0;      // what the plan had with those that it was made with; 0: the plan has them
   uint64_t made_predicted_ns = 0;
   double known_share = -1;        // of the computing, by kernels of which facts are known; below 0: not looked at
   std::string assumed_link = {};  // of what is predicted, where nobody has measured the link; a clause
@@ -74,6 +75,9 @@ std::string plan_is_lacking(const Inputs& inputs);
 // Nobody has measured or given the link for what is planned, or simulated, from `source`, which may be a recording:
 // what is assumed, and what helps, as a clause.
 std::string assumed_link(const std::string& source, bool recorded, double h2d_bytes_per_s, double d2h_bytes_per_s);
+
+// The recording at `trace` has times of more iterations than the plan of its own run had: that, as a sentence.
+std::string times_of_more(const std::string& trace);
 
 // Was there a plan, in force or not? Then why there was none before does not matter.
 bool has_plans(const RunLog& log);

@@ -164,7 +164,8 @@ void say_steady_state(const Inputs& inputs, Sentences& say) {
 void say_retimed(const Inputs& inputs, const Facts& facts, Sentences& say) {
   const std::optional<TimeParts> measured = measured_time(inputs);
   say.note(fmt::format(
-      "The plan predicts {} {}; when it was made, with kernel times as recorded, that was {}. Iteration {} took {} "
+      "The plan predicts {} {}; when it was made, with kernel times as recorded until then, that was {}. Iteration {} "
+      "took {} "
       "({:+.0f} %).",
       format_duration(facts.predicted_ns), with_whose_times(inputs), format_duration(inputs.made_predicted_ns),
       measured->iteration, format_duration(measured->whole_ns), percent_more(measured->whole_ns, facts.predicted_ns)));
@@ -177,6 +178,17 @@ void say_prediction(const Inputs& inputs, Sentences& say) {
   say.note(fmt::format("An iteration took {}; the plan had predicted {} ({:+.0f} %), {}.",
                        format_duration(facts.actual_ns), format_duration(facts.predicted_ns),
                        percent_more(facts.actual_ns, facts.predicted_ns), with_whose_times(inputs)));
+}
+
+// What other commands predict of the same recording.
+void say_other_times(const Inputs& inputs, Sentences& say) {
+  if (inputs.recorded_compute_ns == 0 || inputs.plan == nullptr) return;
+  const uint64_t made_with = inputs.made_compute_ns > 0 ? inputs.made_compute_ns : inputs.plan->compute_ns;
+  say.note(fmt::format(
+      "The plan was made with other kernel times than the recording has as a whole: an iteration computes for {} by "
+      "the plan, for {} by the recording, which `reprise plan` and `simulate` predict with. A plan that is made while "
+      "the program runs has the times of its first iterations.",
+      format_duration(made_with), format_duration(inputs.recorded_compute_ns)));
 }
 
 void say_trace_state(const Inputs& inputs, Sentences& say) {
@@ -304,6 +316,13 @@ std::string assumed_link(const std::string& source, bool recorded, double h2d_by
       recorded ? "record again, which measures it, or " : "");
 }
 
+std::string times_of_more(const std::string& trace) {
+  return fmt::format(
+      "{}: recorded by a run that made a plan of its first iterations; kernel times here are of "
+      "the last ones that it recorded, so that what is predicted is not what that plan predicts",
+      trace);
+}
+
 std::string plural(uint64_t count, const char* noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
@@ -311,8 +330,8 @@ std::string plural(uint64_t count, const char* noun) {
 Json sentences_section(const Inputs& inputs) {
   Sentences say;
   for (const auto rule : {say_ending, say_which_program, say_budget, say_plan_state, say_plan_in_force, say_messages,
-                          say_examined, say_divergences, say_safety, say_steady_state, say_prediction, say_link,
-                          say_bounds, say_opaque, say_unmanaged, say_trace_state, say_bare_frames}) {
+                          say_examined, say_divergences, say_safety, say_steady_state, say_prediction, say_other_times,
+                          say_link, say_bounds, say_opaque, say_unmanaged, say_trace_state, say_bare_frames}) {
     rule(inputs, say);
   }
   return say.take();

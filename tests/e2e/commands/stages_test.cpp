@@ -126,5 +126,41 @@ TEST_F(Stages, ABudgetBelowTheSmallestFailsWithTheNumbersAndWithoutACrash) {
   EXPECT_NE(outcome.err.find("of device memory at once, the budget leaves"), std::string::npos) << outcome.err;
 }
 
+// The recording goes on while the plan is made: two figures of one loop, and each command says which is whose.
+TEST_F(Stages, APlanOfTheFirstIterationsIsToldFromOneOfAll) {
+  const std::string plan = scratch_.path("run.plan");
+  const Outcome ran = reprise(with_program({"run", "--device", "sim", "--budget", "60%", "--trace", trace(),
+                                            "--save-plan", plan, "-o", scratch_.path("run.html")},
+                                           "30"));
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  const std::string told = trace() + ": recorded by a run that made a plan of its first iterations";
+  const Outcome planned = reprise({"plan", trace(), "--budget", "60%", "-o", scratch_.path("later.plan")});
+  EXPECT_NE(planned.err.find(told), std::string::npos) << planned.err;
+  const Outcome simulated = reprise({"simulate", trace(), "--budget", "60%", "--no-fluid"});
+  EXPECT_NE(simulated.err.find(told), std::string::npos) << simulated.err;
+  EXPECT_EQ(reprise({"plan", trace(), "--budget", "60%", "--quiet", "-o", scratch_.path("q.plan")}).err, "");
+  const std::string other =
+      "The plan was made with other kernel times than the recording has as a whole: an iteration ";
+  const auto page_of = [&](const std::string& of) {
+    EXPECT_EQ(reprise({"report", trace(), of, "-o", scratch_.path("a.html")}).exit_code, 0);
+    return read_file(scratch_.path("a.html"));
+  };
+  const auto computing = [&](const std::string& of) {
+    const std::string text = reprise({"dump", of}).out;
+    return std::strtoull(text.c_str() + text.find("compute_ns=") + 11, nullptr, 10);
+  };
+  const bool differs = computing(plan) != computing(scratch_.path("later.plan"));
+  EXPECT_EQ(page_of(plan).find(other) != std::string::npos, differs);
+  EXPECT_EQ(page_of(plan).find("with kernel times as recorded until the plan was made") != std::string::npos, differs);
+  EXPECT_EQ(page_of(scratch_.path("later.plan")).find(other), std::string::npos);
+}
+
+// What `record` makes is of one kind.
+TEST_F(Stages, OfARecordingWithoutAPlanNothingIsSaidOfTimes) {
+  record();
+  const Outcome planned = reprise({"plan", trace(), "--budget", "60%", "-o", scratch_.path("a.plan")});
+  EXPECT_EQ(planned.err.find("kernel times"), std::string::npos) << planned.err;
+}
+
 }  // namespace
 }  // namespace reprise::e2e

@@ -60,7 +60,7 @@ TEST(Time, APlanPredictsOneFigure) {
   inputs.made_compute_ns = 300;
   const std::string said = sentences_section(inputs).dump();
   EXPECT_NE(said.find("The plan predicts 750 ns with kernel times of iteration 1 of this run; when it was made, with "
-                      "kernel times as recorded, that was 700 ns. Iteration 1 took 800 ns (+7 %)."),
+                      "kernel times as recorded until then, that was 700 ns. Iteration 1 took 800 ns (+7 %)."),
             std::string::npos)
       << said;
   EXPECT_EQ(said.find("had predicted"), std::string::npos);
