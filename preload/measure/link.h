@@ -1,6 +1,5 @@
-// How fast bytes move between the device and pinned host memory: measured once, with one chunk, for the planner. Slow
-// links are measured with fewer bytes. Callers: replay/measure, with memory and streams that the replay has; own_link,
-// for a recording.
+// How fast bytes move between the device and pinned host memory: measured once, with one chunk or less, for the planner
+// and the run log. Callers: replay/measure, with memory and streams that the replay has; own_link, for a recording.
 #pragma once
 #include <cuda.h>
 
@@ -24,7 +23,7 @@ struct LinkEnds {
   CUstream to_host = nullptr;
 };
 
-// Copies both ways, and what one of a few bytes takes: the median of three tries each. false: a call has failed, and
+// Copies both ways, and what one of a few bytes takes: the fastest of several tries each. false: a call has failed, and
 // copies may be under way.
 bool measure_copies(const LinkEnds& ends, LinkRates* rates) noexcept;
 

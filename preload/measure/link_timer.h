@@ -43,35 +43,53 @@ class LinkTimer {
     return good ? std::max<uint64_t>(static_cast<uint64_t>(static_cast<double>(ms) * 1e6), 1) : 0;
   }
 
+  // The least of several tries: what else host and device do makes copies slower, never faster.
   template <typename Copy>
-  uint64_t median_ns(uint64_t bytes, uint64_t total, Copy copy) const noexcept {
-    std::array<uint64_t, kTries> times{};
-    for (uint64_t& time : times) time = timed(bytes, total, copy);
-    std::sort(times.begin(), times.end());
-    return times.front() == 0 ? 0 : times[kTries / 2];
+  uint64_t least_ns(uint64_t bytes, uint64_t total, Copy copy) const noexcept {
+    uint64_t least = UINT64_MAX;
+    uint64_t passed = 0;
+    for (int tries = 0; tries < kLeastTries || (tries < kMostTries && passed < kTimeOfTries); ++tries) {
+      const uint64_t took = timed(bytes, total, copy);
+      if (took == 0) return 0;
+      least = std::min(least, took);
+      passed += took;
+    }
+    return least;
   }
 
-  // Bytes per second of copies of `bytes`.
+  // Bytes per second of copies of up to `bytes`.
   template <typename Copy>
   uint64_t rate(uint64_t bytes, Copy copy) const noexcept {
-    // The first touch of the memory does not count, nor what passes while a link that was idle wakes up.
-    uint64_t last = 0;
+    // The first touch of the memory does not count, nor what passes while a link that was idle wakes up. Copies grow
+    // until they take long enough: a slow link is measured with fewer bytes.
+    uint64_t piece = std::min(bytes, kFirstPiece);
+    uint64_t fastest = UINT64_MAX;  // of a piece
     uint64_t passed = 0;
-    for (uint64_t moved = 0; moved < 2 * bytes || moved < kBytesPerTry; moved += bytes) {
-      if (moved >= 2 * bytes && passed > kTimePerTry) break;
-      last = timed(bytes, bytes, copy);
-      if (last == 0) return 0;
-      passed += last;
+    for (uint64_t moved = 0; moved < kBytesToWakeUp && passed < kTimeToWakeUp; moved += piece) {
+      const uint64_t took = timed(piece, piece, copy);
+      if (took == 0) return 0;
+      passed += took;
+      fastest = std::min(fastest, took);
+      if (piece == bytes || fastest >= kTimePerTry / 2) continue;
+      piece = std::min(2 * piece, bytes);
+      fastest = UINT64_MAX;
     }
-    const uint64_t copies = std::clamp<uint64_t>(kTimePerTry / last, 1, std::max<uint64_t>(kBytesPerTry / bytes, 1));
-    const uint64_t ns = median_ns(bytes, copies * bytes, copy);
-    return ns == 0 ? 0 : static_cast<uint64_t>(static_cast<double>(copies * bytes) * 1e9 / static_cast<double>(ns));
+    if (fastest == UINT64_MAX) fastest = kTimePerTry;
+    const uint64_t copies = std::clamp<uint64_t>(kTimePerTry / fastest, 1, std::max<uint64_t>(kMostPerTry / piece, 1));
+    const uint64_t ns = least_ns(piece, copies * piece, copy);
+    return ns == 0 ? 0 : static_cast<uint64_t>(static_cast<double>(copies * piece) * 1e9 / static_cast<double>(ns));
   }
 
  private:
-  static constexpr int kTries = 3;
-  static constexpr uint64_t kBytesPerTry = 64u << 20;
-  static constexpr uint64_t kTimePerTry = 20'000'000;  // ns: slower links take fewer bytes, a chunk at least
+  // A try is shorter than what a busy host runs a thread for, so that some of them are not disturbed. Times in ns.
+  static constexpr int kLeastTries = 3;
+  static constexpr int kMostTries = 32;
+  static constexpr uint64_t kTimePerTry = 500'000;
+  static constexpr uint64_t kTimeOfTries = 40'000'000;
+  static constexpr uint64_t kTimeToWakeUp = 20'000'000;
+  static constexpr uint64_t kBytesToWakeUp = 64u << 20;
+  static constexpr uint64_t kMostPerTry = 64u << 20;
+  static constexpr uint64_t kFirstPiece = 64u << 10;
 
   const CUstream stream_;
   CUevent begin_ = nullptr;

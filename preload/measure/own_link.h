@@ -6,9 +6,9 @@
 
 namespace reprise {
 
-// Nothing is measured where the device has no chunk free, or a call fails. It takes some 100 ms, and longer where the
-// link is slow. No capture of the program is disturbed, whichever thread has one open. `chunk_bytes`: a copy has so
-// many bytes, a multiple of the device's chunk; 0: as many as the measurement chooses.
+// Nothing is measured where the device has no chunk free, or a call fails. It takes some 100 ms. No capture of the
+// program is disturbed, whichever thread has one open. `chunk_bytes`: a copy has up to so many bytes, a multiple of the
+// device's chunk; 0: up to as many as the measurement chooses.
 LinkRates measure_own_link(uint64_t chunk_bytes = 0) noexcept;
 
 }  // namespace reprise

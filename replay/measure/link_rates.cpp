@@ -39,8 +39,9 @@ LinkRates measure_link_rates(ManagedMemory& memory) noexcept {
                                     &rates);
       rates.digest_bytes_per_s = digest_rate(memory, device, chunk_bytes);
     }
-    // A measurement that ended early has left copies behind, which would find nothing at these addresses.
-    if (ended_early && memory.lanes.synchronize() != CUDA_SUCCESS) return {};
+    // A measurement that ended early has left work behind, which would find nothing at these addresses.
+    const bool left_work = ended_early || rates.digest_bytes_per_s == 0;
+    if (left_work && memory.lanes.synchronize() != CUDA_SUCCESS) return {};
     if (!ended_early) {
       rates.remap_ns_per_chunk = remap_ns([&] {
         const CUresult result = memory.mappings.unmap(device);

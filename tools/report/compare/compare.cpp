@@ -75,13 +75,13 @@ bool are_of_two_programs(const RunLog& before, const RunLog& after) {
   return !before.program.empty() && !after.program.empty() && short_program(before) != short_program(after);
 }
 
-bool far_apart(uint64_t a, uint64_t b) {
-  constexpr double kFar = 1.5;  // other work on host and link makes as much of a difference
-  return a > 0 && b > 0 && static_cast<double>(std::max(a, b)) > kFar * static_cast<double>(std::min(a, b));
-}
-
 bool has_link(const RunLog& log) { return log.link_h2d_bytes_per_s > 0 && log.link_d2h_bytes_per_s > 0; }
 bool have_links(const RunLog& before, const RunLog& after) { return has_link(before) && has_link(after); }
+
+bool links_differ(const RunLog& before, const RunLog& after) {
+  return is_far_apart(before.link_h2d_bytes_per_s, after.link_h2d_bytes_per_s) ||
+         is_far_apart(before.link_d2h_bytes_per_s, after.link_d2h_bytes_per_s);
+}
 
 std::string link_of(const RunLog& log) {
   if (!has_link(log)) return "not known";
@@ -90,7 +90,7 @@ std::string link_of(const RunLog& log) {
 
 // Where the runs were not on one machine, or that is not known: a sentence of it. Empty: they were.
 std::string two_machines(const RunLog& before, const RunLog& after) {
-  const auto sentence = [](const char* what, const std::string& a, const std::string& b) {
+  const auto sentence = [](const std::string& what, const std::string& a, const std::string& b) {
     return fmt::format("A and B ran on different {}, A on {}, B on {}, and their times are of these, too. ", what, a,
                        b);
   };
@@ -103,9 +103,8 @@ std::string two_machines(const RunLog& before, const RunLog& after) {
                        : has_link(before) ? "the link of B was"
                                           : "the links of A and B were");
   }
-  const bool differ = far_apart(before.link_h2d_bytes_per_s, after.link_h2d_bytes_per_s) ||
-                      far_apart(before.link_d2h_bytes_per_s, after.link_d2h_bytes_per_s);
-  return differ ? sentence("links", link_of(before), link_of(after)) : "";
+  if (!links_differ(before, after)) return "";
+  return sentence(fmt::format("links, {}", kFarApart), link_of(before), link_of(after));
 }
 
 Json verdict_of_times_of(const RunLog& before, const RunLog& after, const Figures& a, const Figures& b) {
@@ -245,7 +244,9 @@ Json compare_data(const ComparedRun& before, const ComparedRun& after) {
   rows.push_back(text_row("Safety", safety_of(a), safety_of(b)));
   if (!a.device.empty() && !b.device.empty()) rows.push_back(text_row("Device", a.device, b.device));
   if (has_link(a) || has_link(b)) {
-    rows.push_back(row_if(have_links(a, b), text_row("Link, as measured", link_of(a), link_of(b))));
+    Json row = text_row("Link, as measured", link_of(a), link_of(b));
+    row["change"] = links_differ(a, b) ? "differs" : "the same";
+    rows.push_back(row_if(have_links(a, b), std::move(row)));
   }
   return {{"version", 2},
           {"compared", "runs"},

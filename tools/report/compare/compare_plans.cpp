@@ -90,13 +90,11 @@ Json moves_of(const std::vector<Pair>& all, const std::vector<std::string>& site
   return {{"text", who_travels(all)}, {"rows", std::move(rows)}, {"stacks", stacks.take()}, {"others", others}};
 }
 
-// As two recordings of one link may have it.
-bool near(uint64_t a, uint64_t b) { return 20 * difference(a, b) <= std::max(a, b); }
 // What is measured in microseconds varies more.
 bool not_far(uint64_t a, uint64_t b) { return difference(a, b) <= 20'000 || 2 * std::min(a, b) >= std::max(a, b); }
 
 bool same_rates(const plan::PlannedLink& a, const plan::PlannedLink& b) {
-  return near(a.h2d_bytes_per_s, b.h2d_bytes_per_s) && near(a.d2h_bytes_per_s, b.d2h_bytes_per_s);
+  return !is_far_apart(a.h2d_bytes_per_s, b.h2d_bytes_per_s) && !is_far_apart(a.d2h_bytes_per_s, b.d2h_bytes_per_s);
 }
 bool same_link(const plan::PlannedLink& a, const plan::PlannedLink& b) {
   return same_rates(a, b) && not_far(a.latency_ns, b.latency_ns) && not_far(a.remap_ns_per_chunk, b.remap_ns_per_chunk);

@@ -27,34 +27,72 @@ TEST(LinkRatesTest, ACopyThatIsRefusedLeavesNoneBehindOnAddressesThatAreGone) {
   }
 }
 
-// A link that wakes up: its first copies take four times as long, by a device whose clock nothing but copies moves.
-uint64_t copies_before = 0;
+// A device whose clock nothing but copies to it moves.
+constexpr uint64_t kChunk = 2u << 20;
+constexpr uint64_t kNsPerChunk = 250'000;
+uint64_t bytes_before = 0;
 uint64_t now_ns = 0;
 std::map<CUevent, uint64_t> recorded;
-CUresult copy_on_waking_link(CUdeviceptr, const void*, size_t, CUstream) {
-  constexpr uint64_t kAwake = 250'000;
-  now_ns += (copies_before++ < 30 ? 4 : 1) * kAwake;
+
+class TimedLink : public testing::SmallDevice {
+ public:
+  using Copy = CUresult (*)(CUdeviceptr, const void*, size_t, CUstream);
+  explicit TimedLink(Copy copy) : SmallDevice(4, kChunk) {
+    bytes_before = now_ns = 0;
+    recorded.clear();
+    auto& table = const_cast<DriverTable&>(reprise::driver());
+    table.cuMemcpyHtoDAsync = copy;
+    table.cuMemcpyDtoHAsync = [](void*, CUdeviceptr, size_t, CUstream) { return CUDA_SUCCESS; };
+    table.cuEventRecord = [](CUevent event, CUstream) {
+      recorded[event] = now_ns;
+      return CUDA_SUCCESS;
+    };
+    table.cuEventSynchronize = [](CUevent) { return CUDA_SUCCESS; };
+    table.cuEventElapsedTime = [](float* ms, CUevent begin, CUevent end) {
+      *ms = static_cast<float>(recorded[end] - recorded[begin]) / 1e6f;
+      return CUDA_SUCCESS;
+    };
+  }
+};
+
+uint64_t time_of(size_t bytes) { return bytes * kNsPerChunk / kChunk; }
+
+// Its first copies take four times as long.
+CUresult copy_on_waking_link(CUdeviceptr, const void*, size_t bytes, CUstream) {
+  now_ns += (bytes_before < 30 * kChunk ? 4 : 1) * time_of(bytes);
+  bytes_before += bytes;
   return CUDA_SUCCESS;
 }
 
 TEST(LinkRatesTest, WhatIsTimedIsNotALinkThatWakesUp) {
-  constexpr uint64_t kChunk = 2u << 20;
-  testing::SmallDevice device(4, kChunk);
-  auto& table = const_cast<DriverTable&>(driver());
-  table.cuMemcpyHtoDAsync = &copy_on_waking_link;
-  table.cuMemcpyDtoHAsync = [](void*, CUdeviceptr, size_t, CUstream) { return CUDA_SUCCESS; };
-  table.cuEventRecord = [](CUevent event, CUstream) {
-    recorded[event] = now_ns;
-    return CUDA_SUCCESS;
-  };
-  table.cuEventSynchronize = [](CUevent) { return CUDA_SUCCESS; };
-  table.cuEventElapsedTime = [](float* ms, CUevent begin, CUevent end) {
-    *ms = static_cast<float>(recorded[end] - recorded[begin]) / 1e6f;
-    return CUDA_SUCCESS;
-  };
+  TimedLink device(&copy_on_waking_link);
   const LinkRates rates = measure_link_rates(device.memory);
   EXPECT_GT(rates.remap_ns_per_chunk, 0u);
-  EXPECT_NEAR(static_cast<double>(rates.h2d_bytes_per_s), kChunk * 4000.0, kChunk * 0.01);
+  EXPECT_NEAR(static_cast<double>(rates.h2d_bytes_per_s), kChunk * 4000.0, kChunk * 40.0);
+}
+
+// Of every 5 ms it gets one: a simulated link on a computer that does other work.
+CUresult copy_on_busy_host(CUdeviceptr, const void*, size_t bytes, CUstream) {
+  if (now_ns % 5'000'000 < 4'000'000) now_ns += 4'000'000 - now_ns % 5'000'000;
+  now_ns += time_of(bytes);
+  return CUDA_SUCCESS;
+}
+
+TEST(LinkRatesTest, ABusyHostDoesNotMakeTheLinkSlow) {
+  TimedLink device(&copy_on_busy_host);
+  EXPECT_NEAR(static_cast<double>(measure_link_rates(device.memory).h2d_bytes_per_s), kChunk * 4000.0, kChunk * 40.0);
+}
+
+// A chunk takes 2 s, both ways ten of them 20 s and more.
+CUresult copy_on_slow_link(CUdeviceptr, const void*, size_t bytes, CUstream) {
+  now_ns += 8000 * time_of(bytes);
+  return CUDA_SUCCESS;
+}
+
+TEST(LinkRatesTest, ASlowLinkIsMeasuredWithFewBytes) {
+  TimedLink device(&copy_on_slow_link);
+  EXPECT_NEAR(static_cast<double>(measure_link_rates(device.memory).h2d_bytes_per_s), kChunk * 0.5, kChunk * 0.01);
+  EXPECT_LT(now_ns, 1'000'000'000u);
 }
 
 }  // namespace
