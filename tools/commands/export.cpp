@@ -155,6 +155,16 @@ struct Format {
 constexpr Format kFormats[] = {{"perfetto", export_perfetto}, {"csv", export_csv},   {"tensors", export_tensors},
                                {"dot", export_dot},           {"json", export_json}, {"reprise", export_reprise}};
 
+// Several parts have said it by their names. Of our own files the format does not tell which one it is.
+void tell_what_was_written(const ExportOptions& options, const report::Inputs& inputs) {
+  const bool by_parts = options.format == "csv" || options.format == "reprise";
+  if (options.output == "-" || (by_parts && parts_of(inputs).size() > 1)) return;
+  const char* const kind = inputs.trace != nullptr ? "trace" : inputs.plan != nullptr ? "plan" : "run log";
+  const std::string what =
+      options.format == "reprise" ? fmt::format(", a {}{}", options.redact ? "redacted " : "", kind) : "";
+  say("wrote " + options.output + what);
+}
+
 Status read_run_log_text(const std::vector<std::string>& paths, std::string& text) {
   for (const std::string& path : paths) {
     const Result<FileKind> kind = kind_of(path);
@@ -202,6 +212,7 @@ int run_export(const ExportOptions& options) {
   }
   progress.clear();
   if (!status.ok()) return fail(status);
+  tell_what_was_written(options, all.inputs);
   if (files.log) say_without_end(*files.log);
   return finish_cut_short(files.cut_short);
 }

@@ -262,6 +262,25 @@ TEST_F(CliFiles, RedactedFilesAreFilesLikeTheirOriginals) {
   EXPECT_NE(reprise({"export", trace_, "--format", "json"}).out.find("saxpy"), std::string::npos);
 }
 
+// A name is taken as it is given, whatever ending it has.
+TEST_F(CliFiles, WhatWasExportedIsSaidInOneLine) {
+  const auto said = [this](const std::vector<std::string>& words) {
+    std::vector<std::string> all = {"export"};
+    all.insert(all.end(), words.begin(), words.end());
+    return reprise(all).err;
+  };
+  const std::string wrote = "reprise: wrote " + path("one");
+  EXPECT_EQ(said({trace_, "--redact", "--format", "reprise", "-o", path("one")}), wrote + ", a redacted trace\n");
+  EXPECT_EQ(said({plan_, "--redact", "--format", "reprise", "-o", path("one")}), wrote + ", a redacted plan\n");
+  EXPECT_EQ(said({log_, "--redact", "--format", "reprise", "-o", path("one")}), wrote + ", a redacted run log\n");
+  EXPECT_EQ(said({log_, "--format", "reprise", "-o", path("one")}), wrote + ", a run log\n");
+  EXPECT_EQ(said({trace_, "--format", "csv", "-o", path("one")}), wrote + "\n");
+  EXPECT_EQ(said({trace_, plan_, "--format", "json", "-o", path("one")}), wrote + "\n");
+  EXPECT_EQ(said({trace_, plan_, "--redact", "--format", "reprise", "-o", path("one")}),
+            wrote + ".trace, " + path("one") + ".plan\n");
+  EXPECT_EQ(said({trace_, "--format", "csv"}), "");
+}
+
 // A loop that an allocation comes before in one recording has other numbers for its tensors there.
 TEST_F(CliFiles, APlanIsNotJoinedWithAnotherRecordingOfItsLoop) {
   const auto recording = [this](const char* name, bool evaluates) {
