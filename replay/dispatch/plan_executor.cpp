@@ -94,6 +94,7 @@ void PlanExecutor::activate(uint32_t plan, uint64_t iteration) noexcept {
   for (std::vector<Instance>& sent : sent_) sent.clear();
   fence_.clear();
   held_.clear();
+  recorded_.clear();
   unaudited_.clear();
   next_ = shared_.command_log.head() + 1;  // behind the activate entry
   looked_ns_ = 0;
@@ -109,7 +110,7 @@ void PlanExecutor::activate(uint32_t plan, uint64_t iteration) noexcept {
 bool PlanExecutor::step() noexcept {
   memory_.lanes.poll();
   shared_.staging.reclaim(memory_.lanes);
-  record_stall();
+  look_at_device();
   bool progress = intake();
   if (!active_) return true;
   progress |= issue_all();
@@ -130,9 +131,10 @@ bool PlanExecutor::issue_all() noexcept {
   if (!memory_.strict()) progress |= issue_releases();
   progress |= issue_transfers(LaneKind::to_host);
   progress |= issue_transfers(LaneKind::to_device);
-  progress |= memory_.strict() ? issue_in_order() : issue_ops();
+  const bool ops = memory_.strict() ? issue_in_order() : issue_ops();
+  if (!ops) mark_ends();
+  progress |= ops;
   progress |= perform_ordered();
-  if (!progress) mark_ends();
   return progress;
 }
 
@@ -142,18 +144,9 @@ void PlanExecutor::mark_if_waited_for(Instance instance, LaneIndex lane) noexcep
   if (plan_index_->waited_for[instance.vertex] || memory_.lanes.unmarked(lane) >= kUnmarked) memory_.lanes.mark(lane);
 }
 
-// When the device has come to an op that waits for transfers shows only where the end of what is before it does.
-void PlanExecutor::mark_before_held(Instance instance, LaneIndex lane) noexcept {
-  if (!transfers_complete(instance)) memory_.lanes.mark(lane);
-}
-
-void PlanExecutor::hold(Instance instance, LaneUse at) noexcept {
-  const LaneUses transfers = transfers_before(instance);
-  if (!memory_.lanes.known_complete(transfers)) held_.add(at, transfers);
-}
-
-// Nothing can be issued now. Where a lane comes to its end, its last op is looked at: does the device run dry, has it
-// failed? As long as more is behind the markers that are there, the next of them tells early enough.
+// No op can be issued now, or none before a range is mapped, which holds the host up. Where a lane comes to its end,
+// its last op is looked at: does the device run dry, has it failed? As long as more is behind the markers that are
+// there, the next of them tells early enough.
 void PlanExecutor::mark_ends() noexcept {
   for (size_t i = 0; i < memory_.lanes.size(); ++i) {
     const auto lane = static_cast<LaneIndex>(i);
@@ -254,9 +247,13 @@ bool PlanExecutor::perform_ordered() noexcept {
     LogEntry& entry = *ordered_.front();
     switch (entry.kind) {
       case EntryKind::event_record:
+        issuer_.enter_context(entry.command.context);
+        event_recorded(entry);
         issuer_.issue_event_record(entry);
         break;
       case EntryKind::event_wait:
+        issuer_.enter_context(entry.command.context);
+        hold_for_event(entry);
         issuer_.issue_event_wait(entry);
         break;
       case EntryKind::stream_destroy:
@@ -372,19 +369,20 @@ void PlanExecutor::issue_op(Instance instance) noexcept {
   LogEntry& entry = *progress_.entry(instance);
   issuer_.enter_context(entry.command.context);
   const LaneIndex lane = memory_.lanes.lane_of(entry.command.stream, entry.command.context);
+  hold(lane, awaited_elsewhere(instance, lane));
   if (wait_for_predecessors(instance, lane) != CUDA_SUCCESS || wait_for_fence(instance, lane) != CUDA_SUCCESS) {
     failure_ = "the driver refused to order two streams";
     return;
   }
   if (!place(instance.vertex, lane)) return;
   compute_lane_ = lane;
-  mark_before_held(instance, lane);
+  look_before_issue();
   if (entry.program_issues) {
     progress_.taken(instance);
     granted_.push_back({instance, lane});
     shared_.command_log.pass(&entry);
     entry.waiter->grant();
-    return;
+    return look_behind_issue();
   }
   const CUresult result = issuer_.issue(entry, activity_id(instance));
   if (result == CUDA_ERROR_OUT_OF_MEMORY) {
@@ -392,13 +390,13 @@ void PlanExecutor::issue_op(Instance instance) noexcept {
     return;
   }
   op_issued(instance, lane, result);
+  look_behind_issue();
 }
 
 void PlanExecutor::op_issued(Instance instance, LaneIndex lane, CUresult result) noexcept {
   LogEntry& entry = *progress_.entry(instance);
   const LaneUse use{lane, memory_.lanes.advance(lane)};
   mark_if_waited_for(instance, lane);
-  hold(instance, use);
   for (const plan::OpAccess& access : plan_index_->plan.calls[entry.call].accesses) {
     ResidentTensor* const tensor = activation_.tensor(access.tensor);
     if (tensor == nullptr) continue;
@@ -441,19 +439,6 @@ bool PlanExecutor::collect_granted() noexcept {
   return progress;
 }
 
-void PlanExecutor::record_stall() noexcept {
-  const uint64_t now = RunLogWriter::now_ns();
-  const uint64_t passed = looked_ns_ == 0 ? 0 : now - looked_ns_;
-  looked_ns_ = now;
-  if (compute_lane_ == Lanes::kToDevice) return;
-  const Lane& lane = memory_.lanes[compute_lane_];
-  const uint64_t outstanding = lane.issued - lane.completed;
-  // The device has no op to run, or the next one waits for a transfer.
-  const bool held = held_.any_is_next(compute_lane_, memory_.lanes) && granted_.empty();
-  const bool dry = outstanding == 0 ? progress_.unissued_submitted() > 0 : held;
-  if (dry) stopwatch_.stalled(passed);
-}
-
 bool PlanExecutor::anything_ready() noexcept {
   const auto any = [](Instance) { return true; };
   const auto transfer = [&](Instance instance) { return !closing_ || progress_.has_submitted(instance.iteration); };
@@ -484,6 +469,7 @@ void PlanExecutor::finish_submitted() noexcept {
   closing_ = true;
   while (failure_ == nullptr && (progress_.unissued_submitted() != 0 || !granted_.empty())) {
     memory_.lanes.poll();
+    look_at_device();
     if (issue_all()) continue;
     if (memory_.lanes.fault() != CUDA_SUCCESS ||
         (granted_.empty() && arrivals_.empty() && departures_.empty() && !repeats_.unchecked() && !anything_ready())) {

@@ -37,9 +37,10 @@ class PlanExecutor {
   bool step() noexcept;
   // There is nothing to do before the program calls again.
   // A call that was not taken in yet waits for work on the device, whose end wakes nobody.
+  // How long an op is held has to be seen.
   bool idle() const noexcept {
     return next_ == seen_tail_ && progress_.unissued_submitted() == 0 && ordered_.empty() && !transfers_ready_ &&
-           arrivals_.empty() && departures_.empty() && !repeats_.unchecked();
+           arrivals_.empty() && departures_.empty() && !repeats_.unchecked() && held_.empty();
   }
   // The program ends: what is known of the current iteration goes to the run log.
   void finish() noexcept;
@@ -60,8 +61,6 @@ class PlanExecutor {
 
   bool issue_all() noexcept;
   void mark_if_waited_for(Instance instance, LaneIndex lane) noexcept;
-  void mark_before_held(Instance instance, LaneIndex lane) noexcept;
-  void hold(Instance instance, LaneUse at) noexcept;
   void mark_ends() noexcept;
   bool issue_releases() noexcept;
   bool issue_ops() noexcept;
@@ -110,7 +109,16 @@ class PlanExecutor {
   CUresult grant_some(CUdeviceptr base) noexcept;
   void cancel_arrivals() noexcept;
 
-  void record_stall() noexcept;
+  // How long the device has nothing to run (plan_stalls.cpp).
+  LaneUses awaited_elsewhere(Instance instance, LaneIndex lane) const noexcept;
+  LaneUse next_on(LaneIndex lane) noexcept;
+  void hold(LaneIndex lane, LaneUses awaited) noexcept;
+  void event_recorded(const LogEntry& entry) noexcept;
+  void hold_for_event(const LogEntry& entry) noexcept;
+  bool runs_dry() noexcept;
+  void look_at_device() noexcept;
+  void look_before_issue() noexcept;
+  void look_behind_issue() noexcept;
 
   bool anything_ready() noexcept;
   bool stuck() noexcept;
@@ -138,11 +146,18 @@ class PlanExecutor {
   uint64_t next_ = 0;                          // log position of the next entry to take in
   uint64_t seen_tail_ = 0;                     // end of the log when step() looked
   bool transfers_ready_ = false;               // a transfer is ready, but its lane is full
-  LaneIndex compute_lane_ = Lanes::kToDevice;  // of the last op, to see whether the device has nothing to run
+  LaneIndex compute_lane_ = Lanes::kToDevice;  // of the last op
   HeldOps held_;
-  uint64_t looked_ns_ = 0;         // when step() looked last, 0: never
-  std::deque<LogEntry*> ordered_;  // events, handovers: performed when all entries before are issued
-  bool barrier_ = false;           // no entry behind the last of `ordered_` is taken in before it is performed
+  struct Recorded {
+    CUevent event;
+    LaneUse at;
+  };
+  std::vector<Recorded> recorded_;  // events of the program behind work that may not be complete
+  uint64_t looked_ns_ = 0;          // when the device was looked at last, 0: never
+  bool was_dry_ = false;            // and then it had nothing to run
+  uint64_t looked_at_calls_ = 0;    // ... and so many calls for mappings had been made
+  std::deque<LogEntry*> ordered_;   // events, handovers: performed when all entries before are issued
+  bool barrier_ = false;            // no entry behind the last of `ordered_` is taken in before it is performed
   struct Granted {
     Instance instance;
     LaneIndex lane;

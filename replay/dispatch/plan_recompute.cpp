@@ -9,6 +9,7 @@ bool PlanExecutor::issue_drop(Instance instance) noexcept {
   const Command& command = repeats_.launch_that_makes(tensor);
   issuer_.enter_context(command.context);
   const LaneIndex lane = memory_.lanes.lane_of(command.stream, command.context);
+  hold(lane, awaited_elsewhere(instance, lane));
   CUresult result = wait_for_predecessors(instance, lane);
   LaneUse use;
   if (result == CUDA_SUCCESS && !repeats_.drop(tensor, lane, &result, &use)) return false;
@@ -17,6 +18,11 @@ bool PlanExecutor::issue_drop(Instance instance) noexcept {
     return false;
   }
   progress_.issued(instance, use);
+  if (use.lane != lane) {  // its bytes are kept for now, and what follows waits for that
+    LaneUses copied;
+    copied.add(use.lane, use.position);
+    held_.add(next_on(lane), copied);
+  }
   return true;
 }
 
@@ -26,13 +32,15 @@ bool PlanExecutor::issue_repeat(Instance instance) noexcept {
   const Command& command = repeats_.launch(repeat);
   issuer_.enter_context(command.context);
   const LaneIndex lane = memory_.lanes.lane_of(command.stream, command.context);
+  if (!repeats_.has_room(repeat)) return false;
+  hold(lane, awaited_elsewhere(instance, lane));
   if (wait_for_predecessors(instance, lane) != CUDA_SUCCESS) {
     failure_ = "the driver refused to order two streams";
     return false;
   }
-  if (!repeats_.has_room(repeat) || !place(instance.vertex, lane)) return false;
+  if (!place(instance.vertex, lane)) return false;
   compute_lane_ = lane;
-  mark_before_held(instance, lane);
+  look_before_issue();
   CUresult result = CUDA_SUCCESS;
   LaneUse use;
   const uint64_t id = activity_id(instance);
@@ -45,12 +53,12 @@ bool PlanExecutor::issue_repeat(Instance instance) noexcept {
     failure_ = "a launch could not be repeated";
     return false;
   }
-  hold(instance, use);
   if (waited_for) {
     progress_.taken(instance);
   } else {
     progress_.issued(instance, use);
   }
+  look_behind_issue();
   return true;
 }
 

@@ -134,7 +134,10 @@ bool PlanExecutor::take_over(ResidentTensor& tensor, const std::vector<ChunkInde
       if (Mapping* const mapping = memory_.mappings.find(before.base); mapping != nullptr) {
         mapping->uses.merge(before.uses);
       }
-      if (result == CUDA_SUCCESS && !before.aliased) result = memory_.mappings.unmap(before.base);
+      if (result == CUDA_SUCCESS && !before.aliased) {
+        mark_ends();
+        result = memory_.mappings.unmap(before.base);
+      }
     }
     if (result == CUDA_SUCCESS) result = memory_.lanes.wait_on(lane, taken.uses);
     if (result != CUDA_SUCCESS) break;
@@ -150,6 +153,7 @@ bool PlanExecutor::occupy(ResidentTensor& tensor, const std::vector<ChunkIndex>&
   if (!take_over(tensor, chunks, lane)) return false;
   const Mapping* const mapping = memory_.mappings.find(tensor.base);
   if (mapping == nullptr || !mapping->accessible || mapping->chunks != chunks) {
+    mark_ends();
     tensor.resident = false;
     CUresult result = memory_.mappings.unmap(tensor.base);
     if (result == CUDA_SUCCESS) result = memory_.mappings.map(tensor.base, chunks);
@@ -182,6 +186,7 @@ void PlanExecutor::depart(Instance instance) noexcept {
   if (mapping == nullptr) return transfer_failed(instance, CUDA_ERROR_INVALID_VALUE);
   const std::vector<ChunkIndex> chunks = mapping->chunks;
   mapping->uses.merge(tensor.uses);
+  if (!tensor.aliased) mark_ends();
   CUresult result = tensor.aliased ? CUDA_SUCCESS : memory_.mappings.unmap(tensor.base);
   if (result != CUDA_SUCCESS) return transfer_failed(instance, result);
   if (compare_instead(instance, tensor, chunks)) return;
@@ -204,6 +209,7 @@ void PlanExecutor::begin_arrival(Instance instance) noexcept {
   const std::vector<ChunkIndex>& chunks = activation_.chunks_of(placement);
   const Mapping* const mapping = memory_.mappings.find(tensor.base);
   const bool stays = tensor.aliased && mapping != nullptr && mapping->accessible && mapping->chunks == chunks;
+  if (!stays) mark_ends();
   CUresult result = stays ? CUDA_SUCCESS : memory_.mappings.unmap(tensor.base);
   if (result != CUDA_SUCCESS) return transfer_failed(instance, result);
   tensor.resident = false;

@@ -89,6 +89,7 @@ bool PlanExecutor::place(uint32_t vertex, LaneIndex lane) noexcept {
 bool PlanExecutor::remap(ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks) noexcept {
   const Mapping* const mapping = memory_.mappings.find(tensor.base);
   if (mapping != nullptr && mapping->chunks == chunks) return true;
+  mark_ends();
   // The tensor leaves its old chunks even if the driver refuses the new mapping.
   for (ChunkIndex chunk : mapping != nullptr ? mapping->chunks : std::vector<ChunkIndex>{}) {
     if (memory_.chunks[chunk].occupant == &tensor) memory_.chunks[chunk].occupant = nullptr;

@@ -6,6 +6,17 @@
 #include "preload/driver/results.h"
 
 namespace reprise::replay {
+namespace {
+
+bool is_legacy(CUstream stream) { return stream == nullptr || stream == CU_STREAM_LEGACY; }
+
+bool is_blocking(CUstream stream) {
+  unsigned flags = CU_STREAM_NON_BLOCKING;
+  return !is_legacy(stream) && driver().cuStreamGetFlags != nullptr &&
+         driver().cuStreamGetFlags(stream, &flags) == CUDA_SUCCESS && (flags & CU_STREAM_NON_BLOCKING) == 0;
+}
+
+}  // namespace
 
 CUresult Lanes::open(CUcontext context) noexcept {
   current_ = context;
@@ -43,6 +54,8 @@ LaneIndex Lanes::lane_of(CUstream stream, CUcontext context) noexcept {
   lane.stream = stream;
   lane.context = context;
   lane.closed = false;
+  lane.legacy = is_legacy(stream);
+  lane.blocking = is_blocking(stream);
   lane.waited.clear();
   by_stream_[{stream, context}] = index;
   return index;
@@ -90,12 +103,9 @@ const Marker* Lanes::marker_for(LaneIndex index, uint64_t position, CUresult* er
 }
 
 CUresult Lanes::wait_on(LaneIndex waiter, LaneUse use) noexcept {
-  if (use.lane == waiter) return CUDA_SUCCESS;
-  Lane& other = lanes_[use.lane];
-  if (other.completed >= use.position) return CUDA_SUCCESS;
+  if (!awaits(waiter, use)) return CUDA_SUCCESS;
   Lane& self = lanes_[waiter];
   if (self.waited.size() < lanes_.size()) self.waited.resize(lanes_.size(), 0);
-  if (self.waited[use.lane] >= use.position) return CUDA_SUCCESS;
   CUresult result = CUDA_SUCCESS;
   const Marker* const marker = marker_for(use.lane, use.position, &result);
   if (marker == nullptr) return result;

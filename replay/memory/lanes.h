@@ -28,6 +28,8 @@ struct Lane {
   uint64_t completed = 0;        // known to be complete
   bool closed = false;           // the program destroyed the stream
   bool owes_marker = false;      // the driver refused the one that was asked for last
+  bool legacy = false;           // the legacy stream
+  bool blocking = false;         // a stream that waits for the legacy one, and the other way round
   std::deque<Marker> markers;    // not known to be complete, oldest first
   std::vector<uint64_t> waited;  // by lane: this lane's work waits for that position already
 };
@@ -67,6 +69,17 @@ class Lanes {
   uint64_t unmarked(LaneIndex lane) const noexcept {
     const Lane& of = lanes_[lane];
     return of.issued - (of.markers.empty() ? of.completed : of.markers.back().position);
+  }
+  // Would later work of `waiter` have to be told to wait for the use? As far as poll() and the waits know.
+  bool awaits(LaneIndex waiter, LaneUse use) const noexcept {
+    const std::vector<uint64_t>& waited = lanes_[waiter].waited;
+    return use.lane != waiter && !known_complete(use) && (use.lane >= waited.size() || waited[use.lane] < use.position);
+  }
+  // Does the driver itself keep the work of both in the order in which it was issued?
+  bool in_driver_order(LaneIndex a, LaneIndex b) const noexcept {
+    const Lane& first = lanes_[a];
+    const Lane& second = lanes_[b];
+    return first.context == second.context && ((first.legacy && second.blocking) || (first.blocking && second.legacy));
   }
   // Later work of `waiter` starts after `uses` are complete, ordered on the device.
   CUresult wait_on(LaneIndex waiter, const LaneUses& uses) noexcept;

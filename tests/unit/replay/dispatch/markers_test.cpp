@@ -57,35 +57,83 @@ TEST_F(MarkersTest, StandBehindWhatATransferWaitsFor) {
 }
 
 // The copies stand still: a use that waits for the reload is the next of its stream, and steps stand behind it.
-TEST_F(MarkersTest, ShowThatTheNextOpWaitsForATransferWhateverStandsBehindIt) {
-  const std::string path = ::testing::TempDir() + "/reprise_held." + std::to_string(getpid());
-  shared_.run_log.open(path.c_str());
+class StallTest : public MarkersTest {
+ protected:
+  StallTest() { shared_.run_log.open(path_.c_str()); }
+  ~StallTest() override { std::remove(path_.c_str()); }
+
+  void take_in() {
+    while (executor_.step()) {
+    }
+  }
+  // All but the copies.
+  void compute() {
+    bool moved = true;
+    while (moved) {
+      take_in();
+      moved = device_.driver.step(stream_) || device_.driver.step(lanes_.stream(Lanes::kDigests));
+    }
+  }
+  void wait() {
+    for (int i = 0; i < kMilliseconds; ++i) {
+      executor_.step();
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+  // Of all iterations that have ended.
+  uint64_t stall_ns() {
+    std::ifstream file(path_);
+    std::string line;
+    uint64_t sum = 0;
+    while (std::getline(file, line)) {
+      const std::string key = "\"stall_ns\":";
+      const size_t at = line.find(key);
+      if (at != std::string::npos) sum += std::stoull(line.substr(at + key.size()));
+    }
+    return sum;
+  }
+
+  static constexpr int kMilliseconds = 30;
+  const std::string path_ = ::testing::TempDir() + "/reprise_held." + std::to_string(getpid());
+};
+
+TEST_F(StallTest, IsSeenWhateverStandsBehindTheOpThatWaits) {
   iterate(0);
   issue(1);
   for (uint32_t call = 0; call < index_.plan.calls.size(); ++call) submit(call, 2);
-  bool moved = true;
-  while (moved) {
-    while (executor_.step()) {
-    }
-    moved = device_.driver.step(stream_) || device_.driver.step(lanes_.stream(Lanes::kDigests));
-  }
+  compute();
   ASSERT_GT(lanes_[lane_].issued, lanes_[lane_].completed + 2) << "steps are issued behind the use";
-  constexpr int kMilliseconds = 30;
-  for (int i = 0; i < kMilliseconds; ++i) {
-    executor_.step();
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
+  wait();
   iterate(3);
-  std::ifstream file(path);
-  std::string line;
-  uint64_t stall_ns = 0;
-  while (std::getline(file, line)) {
-    const std::string key = "\"stall_ns\":";
-    const size_t at = line.find(key);
-    if (at != std::string::npos) stall_ns += std::stoull(line.substr(at + key.size()));
-  }
-  EXPECT_GE(stall_ns, (kMilliseconds - 1) * 1'000'000u);
-  std::remove(path.c_str());
+  EXPECT_GE(stall_ns(), (kMilliseconds - 1) * 1'000'000u);
+}
+
+// The step and the use are issued at once: nothing else marks the step's end.
+TEST_F(StallTest, IsSeenWhereTheOpBeforeHasJustBeenIssued) {
+  iterate(0);
+  device_.driver.clear();
+  const auto calls = static_cast<uint32_t>(index_.plan.calls.size());
+  for (uint32_t call = 0; call + 1 < calls; ++call) submit(call, 1);
+  compute();
+  submit(calls - 1, 1);
+  for (uint32_t call = 0; call < calls; ++call) submit(call, 2);
+  executor_.step();
+  ASSERT_GT(lanes_[lane_].issued, lanes_[lane_].completed + 2) << "steps are issued behind the use";
+  compute();
+  wait();
+  iterate(3);
+  EXPECT_GE(stall_ns(), (kMilliseconds - 1) * 1'000'000u);
+}
+
+// All is issued, and the program calls nothing for now.
+TEST_F(StallTest, IsLookedAtUntilNothingIsHeld) {
+  iterate(0);
+  issue(1);
+  for (uint32_t call = 0; call < index_.plan.calls.size(); ++call) submit(call, 2);
+  compute();
+  EXPECT_FALSE(executor_.idle());
+  settle();
+  EXPECT_TRUE(executor_.idle());
 }
 
 }  // namespace
