@@ -84,6 +84,15 @@ double stall_share(const RunLog& log) {
   return share(stall, wall);
 }
 
+double measured_stall_share(const Inputs& inputs) {
+  const std::optional<TimeParts> time = measured_time(inputs);
+  if (!time) return -1;
+  for (const RunIteration& it : inputs.log->iterations) {
+    if (it.planned && it.index == time->iteration) return share(it.stall_ns, it.wall_ns);
+  }
+  return -1;
+}
+
 std::optional<TimeParts> measured_time(const Inputs& inputs) {
   if (inputs.plan == nullptr || inputs.log == nullptr) return std::nullopt;
   return measured_parts(*inputs.plan, *inputs.log);

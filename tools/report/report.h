@@ -166,6 +166,8 @@ std::string budget_words(const Inputs& inputs, const char* of = "");
 // Of the planned iterations' time, in which share the device had nothing to run though work was submitted: the same in
 // all sections. Below 0: no such iteration.
 double stall_share(const RunLog& log);
+// Of the one that measured_time() is of.
+double measured_stall_share(const Inputs& inputs);
 // Of the iteration whose device times were measured: where its time went, as waits and costs of tensors add up.
 std::optional<TimeParts> measured_time(const Inputs& inputs);
 // Of what the plan moves in an iteration, what this run left without a copy on average, as the host had the same bytes.

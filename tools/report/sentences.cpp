@@ -152,9 +152,11 @@ void say_steady_state(const Inputs& inputs, Sentences& say) {
     say.note(fmt::format("Planned iterations made {}; each costs driver time.", plural(vmm, "memory-mapping call")));
   say_moved_on_demand(*inputs.log, say);
   if (const double share = stall_share(*inputs.log); share > 0) {
+    const double measured = measured_stall_share(inputs);
     say.note(fmt::format(
-        "The device waited during {} of the planned iterations' time: work was submitted, and none of it could run.",
-        small_percent(share)));
+        "The device waited during {} of the planned iterations' time{}: work was submitted, and none of it could run.",
+        small_percent(share),
+        measured < 0 ? "" : fmt::format(", and during {} of the one that was measured", small_percent(measured))));
   }
   say_where_time_went(inputs, say);
 }

@@ -12,12 +12,18 @@ namespace reprise::report {
 namespace {
 
 using plan::EdgeKind;
+constexpr char kLateByProgram[] = "launched late by the program";
+constexpr char kLateByReplay[] = "launched late by the replay";
+constexpr char kBeforeFirst[] = "before the first kernel";
 using BarByVertex = std::unordered_map<uint32_t, const Bar*>;
 
-// The predecessor that ended last, if it was during the gap; otherwise the op only came late.
-Wait wait_before(const plan::Plan& plan, const BarByVertex& by_vertex, const Bar& bar, uint64_t since_ns) {
+// By the predecessor that ended last, if it was during the gap: until it ended. The rest of the gap, or all of it, the
+// op only came late.
+void add_waits_before(const plan::Plan& plan, const BarByVertex& by_vertex, const Bar& bar, uint64_t since_ns,
+                      std::vector<Wait>& waits) {
   const Bar* last = nullptr;
-  Wait wait{{since_ns, bar.time.start_ns}, bar.name, "its launch"};
+  const Wait late{{since_ns, bar.time.start_ns}, bar.name, "its launch"};
+  Wait wait = late;
   for (const plan::Predecessor& before : plan.vertices[bar.vertex].predecessors) {
     const auto found = by_vertex.find(before.vertex);
     if (before.distance != 0 || found == by_vertex.end() || found->second->time.end_ns <= since_ns) continue;
@@ -25,12 +31,20 @@ Wait wait_before(const plan::Plan& plan, const BarByVertex& by_vertex, const Bar
     last = found->second;
     wait.edge = before.kind;
   }
-  if (last == nullptr) return wait;
-  wait.reason = last->name;
-  wait.transfer = last->lane != Lane::compute;
-  wait.tensor = last->tensor;
-  return wait;
+  if (last != nullptr) {
+    wait.time.end_ns = std::min(last->time.end_ns, bar.time.start_ns);
+    wait.reason = last->name;
+    wait.transfer = last->lane != Lane::compute;
+    wait.tensor = last->tensor;
+  }
+  waits.push_back(wait);
+  if (wait.time.end_ns == bar.time.start_ns) return;
+  waits.push_back(late);
+  waits.back().time.start_ns = wait.time.end_ns;
 }
+
+// Ended by work of the program itself, of which the run log says that it could run.
+bool by_the_program(const Wait& wait) { return wait.edge && (!wait.transfer || wait.tensor == plan::kNone); }
 
 const char* transfer_of(const Wait& wait) {
   if (!wait.edge) return "nothing: it was launched late";
@@ -80,7 +94,7 @@ std::vector<Wait> waits_of(const plan::Plan& plan, const Timeline& timeline) {
   for (const Bar& bar : timeline.bars) {
     if (bar.lane != Lane::compute) continue;
     if (bar.time.start_ns > busy_until && bar.vertex < plan.vertices.size()) {
-      waits.push_back(wait_before(plan, by_vertex, bar, busy_until));
+      add_waits_before(plan, by_vertex, bar, busy_until, waits);
     }
     busy_until = std::max(busy_until, bar.time.end_ns);
   }
@@ -106,6 +120,7 @@ WaitSums sum_waits(const plan::Plan& plan, const Timeline& timeline) {
     const uint64_t ns = wait.time.end_ns - wait.time.start_ns;
     sums.total_ns += ns;
     if (wait.transfer) sums.transfer_ns += ns;
+    if (wait.edge && !by_the_program(wait)) sums.moving_ns += ns;
     const std::string transfer = transfer_of(wait);
     add(transfers[transfer], transfer, ns);
     const std::string decision = decision_of(wait);
@@ -124,7 +139,26 @@ WaitSums sum_waits(const plan::Plan& plan, const Timeline& timeline) {
 
 namespace {
 
-TimeParts parts_of(const plan::Plan& plan, const Timeline& timeline, uint64_t whole_ns) {
+// By the run log the device waited longer than for what was moved: then ops came late although the program had called
+// them, or the first one waited, before which the timeline shows nothing.
+void add_other_waits(uint64_t other_ns, TimeParts* parts) {
+  const auto late =
+      std::find_if(parts->waits.begin(), parts->waits.end(), [](const WaitSum& one) { return !one.edge; });
+  const uint64_t late_ns = late == parts->waits.end() ? 0 : late->ns;
+  const uint64_t by_replay_ns = std::min(other_ns, late_ns);
+  const uint64_t first_ns = std::min(other_ns - by_replay_ns, parts->rest_ns);
+  if (late_ns > 0) {
+    late->what = kLateByProgram;
+    late->ns -= by_replay_ns;
+    if (late->ns == 0) parts->waits.erase(late);
+  }
+  if (by_replay_ns > 0) parts->waits.push_back({kLateByReplay, by_replay_ns});
+  if (first_ns > 0) parts->waits.push_back({kBeforeFirst, first_ns});
+  parts->rest_ns -= first_ns;
+}
+
+TimeParts parts_of(const plan::Plan& plan, const Timeline& timeline, uint64_t whole_ns,
+                   std::optional<uint64_t> stall_ns = {}) {
   TimeParts parts;
   parts.iteration = timeline.iteration;
   parts.kernels_ns = busy_time(timeline).compute_ns;
@@ -133,6 +167,7 @@ TimeParts parts_of(const plan::Plan& plan, const Timeline& timeline, uint64_t wh
   const uint64_t known = parts.kernels_ns + sums.total_ns;
   parts.whole_ns = std::max(whole_ns, known);
   parts.rest_ns = parts.whole_ns - known;
+  if (stall_ns) add_other_waits(*stall_ns - std::min(*stall_ns, sums.moving_ns), &parts);
   return parts;
 }
 
@@ -148,7 +183,8 @@ std::optional<TimeParts> measured_parts(const plan::Plan& plan, const RunLog& lo
   const auto found = std::find_if(log.iterations.begin(), log.iterations.end(), [&](const RunIteration& one) {
     return one.planned && one.index == timeline.iteration;
   });
-  return parts_of(plan, timeline, found == log.iterations.end() ? timeline.span_ns : found->wall_ns);
+  if (found == log.iterations.end()) return parts_of(plan, timeline, timeline.span_ns);
+  return parts_of(plan, timeline, found->wall_ns, found->stall_ns);
 }
 
 }  // namespace reprise::report

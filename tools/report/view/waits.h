@@ -10,7 +10,7 @@
 
 namespace reprise::report {
 
-// A gap of the compute engine before an op, and what ended it.
+// A gap of the compute engine before an op, or a part of one, and what ended it.
 struct Wait {
   Interval time;
   std::string op;                        // that could not start
@@ -20,7 +20,7 @@ struct Wait {
   std::optional<plan::EdgeKind> edge{};  // why the plan lets it wait; none: it was launched late
 };
 
-// All gaps, in order of time.
+// All of them, in order of time.
 std::vector<Wait> waits_of(const plan::Plan& plan, const Timeline& timeline);
 // Those of at least `shortest_ns`, longest first, at most `count`.
 std::vector<Wait> longest_waits(const plan::Plan& plan, const Timeline& timeline, uint64_t shortest_ns, size_t count);
@@ -37,6 +37,7 @@ struct WaitSum {
 struct WaitSums {
   uint64_t total_ns = 0;
   uint64_t transfer_ns = 0;  // that a copy ended
+  uint64_t moving_ns = 0;    // that ended with what the plan moves
   std::vector<WaitSum> by_transfer;
   std::vector<WaitSum> by_tensor;  // those that a copy ended
   std::vector<WaitSum> by_decision;
@@ -48,7 +49,7 @@ struct TimeParts {
   uint64_t iteration = 0;  // of the run; 0 of what is predicted, too
   uint64_t whole_ns = 0;
   uint64_t kernels_ns = 0;     // in which the device computes, on however many streams
-  std::vector<WaitSum> waits;  // what computing waited for, by what the plan decided
+  std::vector<WaitSum> waits;  // what computing waited for, by what the plan decided and what the run log counts
   uint64_t rest_ns = 0;        // in which it did not compute, and waited for nothing that is known
 };
 TimeParts predicted_parts(const plan::Plan& plan);

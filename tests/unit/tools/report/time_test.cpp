@@ -46,6 +46,42 @@ TEST(Time, AnIterationsTimeIsTheSumOfWhatIsNamed) {
   }
 }
 
+uint64_t ns_of(const TimeParts& time, const std::string& cause) {
+  for (const WaitSum& one : time.waits) {
+    if (one.what == cause) return one.ns;
+  }
+  return 0;
+}
+
+// What the run log counts of the iteration, 300 ns, and its waits by cause are one figure: device times show 200 ns of
+// them until the offload ends, and how long an op came late, but neither by whom nor what was before the first kernel.
+TEST(Time, AnIterationsWaitsAreWhatTheRunLogCounts) {
+  Sample sample;
+  const auto measured = [&](uint64_t stall_ns) {
+    sample.log.iterations.at(1).stall_ns = stall_ns;
+    return *measured_time(sample.inputs());
+  };
+  TimeParts time = measured(300);
+  EXPECT_EQ(ns_of(time, "room had to be made first"), 200u);
+  EXPECT_EQ(ns_of(time, "launched late by the replay"), 10u);
+  EXPECT_EQ(ns_of(time, "launched late by the program"), 0u);
+  EXPECT_EQ(ns_of(time, "before the first kernel"), 90u);
+  EXPECT_EQ(time.rest_ns, 310u);
+  time = measured(204);
+  EXPECT_EQ(ns_of(time, "launched late by the replay"), 4u);
+  EXPECT_EQ(ns_of(time, "launched late by the program"), 6u);
+  EXPECT_EQ(ns_of(time, "before the first kernel"), 0u);
+  EXPECT_EQ(time.rest_ns, 400u);
+  time = measured(0);
+  EXPECT_EQ(ns_of(time, "room had to be made first"), 200u);
+  EXPECT_EQ(ns_of(time, "launched late by the program"), 10u);
+  const std::string said = sentences_section(Sample().inputs()).dump();
+  EXPECT_NE(said.find("The device waited during 38.3 % of the planned iterations' time, and during 37.5 % of the one "
+                      "that was measured: work was submitted"),
+            std::string::npos)
+      << said;
+}
+
 // A plan with the run's own kernel times: what it predicts with them is the figure of the page, and what it did before
 // is said once.
 TEST(Time, APlanPredictsOneFigure) {
