@@ -362,7 +362,7 @@ bool PlanExecutor::issue_ops() noexcept {
 }
 
 uint64_t PlanExecutor::activity_id(Instance instance) const noexcept {
-  return stopwatch_.sampled() ? Stopwatch::id_of(instance.iteration, instance.vertex) : 0;
+  return stopwatch_.sampled(instance.iteration) ? Stopwatch::id_of(instance.iteration, instance.vertex) : 0;
 }
 
 void PlanExecutor::issue_op(Instance instance) noexcept {

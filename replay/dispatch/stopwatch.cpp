@@ -53,7 +53,14 @@ void Stopwatch::begin(uint64_t iteration) noexcept {
   at_begin_ = memory_->traffic;
   calls_at_begin_ = memory_->mappings.driver_calls();
   stall_ns_ = 0;
-  sample(iteration);
+  ++planned_;
+  // Its last work is complete when the one after the next begins.
+  if (sample_pending_ && ++sample_age_ >= 3) report_sample();
+}
+
+void Stopwatch::last_call() noexcept {
+  whole_ = true;
+  if (!sample_pending_ && wanted(planned_ + 1)) sample(iteration_ + 1);
 }
 
 void Stopwatch::end_iteration(uint64_t now_ns) noexcept {
@@ -79,21 +86,14 @@ void Stopwatch::end() noexcept {
   if (whole_ && began_ns_ != 0) end_iteration(RunLogWriter::now_ns());
   whole_ = false;
   began_ns_ = 0;
-  sampled_ = false;
   if (sample_pending_) report_sample();
 }
 
-// Starts to sample, or reports the sampled iteration, whose last work is complete one iteration later.
 void Stopwatch::sample(uint64_t iteration) noexcept {
-  ++planned_;
   ActivitySource* const activity = shared_->activity.load(std::memory_order_acquire);
   if (activity == nullptr || !shared_->run_log.enabled() || shared_->recording.load()) return;
-  sampled_ = false;
-  if (sample_pending_ && ++sample_age_ >= 2) report_sample();
-  if (sample_pending_ || !wanted(planned_)) return;
   shared_->sampling.store(true, std::memory_order_release);  // before the source is looked at, which others may stop
   if (!activity->running() && !activity->start()) return shared_->sampling.store(false, std::memory_order_release);
-  sampled_ = true;
   sample_pending_ = true;
   sample_iteration_ = iteration;
   sample_age_ = 0;
@@ -116,6 +116,7 @@ void Stopwatch::report_sample() noexcept {
   if (!shared_->recording.load(std::memory_order_relaxed)) activity->stop();
   activity->collect(&Stopwatch::keep, this);
   shared_->collecting.store(false, std::memory_order_release);
+  if (sample_age_ == 0) return intervals_.clear();  // it has not begun
   static const char* const engines[] = {"compute", "h2d", "d2h", "compute"};
   Spans compute;
   Spans copies;

@@ -16,15 +16,16 @@ class Stopwatch {
   void open(Shared* shared, ManagedMemory* memory, const PlanIndex* plan_index, uint32_t plan) noexcept;
   // The program's first call of the iteration was taken in; the iteration before is over.
   void begin(uint64_t iteration) noexcept;
-  // The iteration's last call was taken in: if the plan ends now, it was a whole one.
-  void last_call() noexcept { whole_ = true; }
+  // The iteration's last call was taken in: if the plan ends now, it was a whole one. Transfers of the next one may
+  // begin before its first call.
+  void last_call() noexcept;
   // The plan has ended. Where that was in the middle of an iteration, what was measured since begin() is dropped.
   void end() noexcept;
 
   // The device had submitted work but nothing to run for `ns`.
   void stalled(uint64_t ns) noexcept { stall_ns_ += ns; }
-  // Should this iteration's driver calls be bracketed for the activity source?
-  bool sampled() const noexcept { return sampled_; }
+  // Should the iteration's driver calls be bracketed for the activity source?
+  bool sampled(uint64_t iteration) const noexcept { return sample_pending_ && iteration == sample_iteration_; }
 
   static uint64_t id_of(uint64_t iteration, uint32_t vertex) noexcept {
     return kPlanBit | (iteration & 0x7fffff) << 32 | vertex;
@@ -54,10 +55,9 @@ class Stopwatch {
   uint64_t calls_at_begin_ = 0;
   uint64_t stall_ns_ = 0;
   bool whole_ = false;
-  bool sampled_ = false;
   bool sample_pending_ = false;
   uint64_t sample_iteration_ = 0;
-  uint64_t sample_age_ = 0;
+  uint64_t sample_age_ = 0;  // iterations that have begun since
   std::vector<SampledInterval> intervals_;
 };
 

@@ -110,6 +110,23 @@ void start_at_zero(Timeline& timeline) {
   }
 }
 
+// Its first reloads may run beside the kernels of the iteration before, which are not in the timeline: an iteration is
+// taken to last until its last kernel ends, as long as the run log says.
+uint64_t begin_of(const Timeline& timeline, const RunLog& log) {
+  uint64_t first = UINT64_MAX;
+  uint64_t end = 0;
+  for (const Bar& bar : timeline.bars) {
+    if (bar.lane != Lane::compute) continue;
+    first = std::min(first, bar.time.start_ns);
+    end = std::max(end, bar.time.end_ns);
+  }
+  const auto found = std::find_if(log.iterations.begin(), log.iterations.end(), [&](const RunIteration& one) {
+    return one.planned && one.index == timeline.iteration;
+  });
+  if (first == UINT64_MAX || found == log.iterations.end()) return 0;
+  return std::min(first, end - std::min(end, found->wall_ns));
+}
+
 // The sampled iteration with the most records.
 std::optional<uint64_t> fullest_sample(const RunLog& log) {
   std::map<uint64_t, size_t> counts;
@@ -249,6 +266,7 @@ Timeline measured_timeline(const plan::Plan& plan, const RunLog& log) {
     timeline.bars.push_back(std::move(bar));
   }
   start_at_zero(timeline);
+  timeline.begin_ns = begin_of(timeline, log);
   return timeline;
 }
 

@@ -33,6 +33,7 @@ struct Bar {
 struct Timeline {
   std::string name;  // "Predicted", "Measured (iteration 7)", "Recorded"
   uint64_t span_ns = 0;
+  uint64_t begin_ns = 0;   // of a measured iteration: what ran before belongs to the one before
   std::vector<Bar> bars;   // by start
   uint64_t origin_ns = 0;  // what is 0 here, on the device's clock; 0: of what was predicted
   uint64_t iteration = 0;  // of the run: which one was measured

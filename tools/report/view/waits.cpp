@@ -90,7 +90,7 @@ std::vector<Wait> waits_of(const plan::Plan& plan, const Timeline& timeline) {
     if (bar.vertex < plan.vertices.size()) by_vertex[bar.vertex] = &bar;
   }
   std::vector<Wait> waits;
-  uint64_t busy_until = 0;
+  uint64_t busy_until = timeline.begin_ns;
   for (const Bar& bar : timeline.bars) {
     if (bar.lane != Lane::compute) continue;
     if (bar.time.start_ns > busy_until && bar.vertex < plan.vertices.size()) {

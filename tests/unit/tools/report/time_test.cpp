@@ -6,6 +6,8 @@
 #include "tests/support/sample.h"
 #include "tests/unit/tools/report/sample_inputs.h"
 #include "tools/report/report.h"
+#include "tools/report/view/timeline.h"
+#include "tools/report/view/waits.h"
 
 namespace reprise::report {
 namespace {
@@ -80,6 +82,24 @@ TEST(Time, AnIterationsWaitsAreWhatTheRunLogCounts) {
                       "that was measured: work was submitted"),
             std::string::npos)
       << said;
+}
+
+// A reload may run beside kernels of the iteration before, of which nothing is known here: an iteration takes as long
+// as the run log says, until its last kernel ends.
+TEST(Time, AnIterationDoesNotWaitWhileTheOneBeforeRuns) {
+  Sample sample;
+  uint32_t reload = 0;
+  while (sample.plan.vertices.at(reload).kind != plan::VertexKind::reload) ++reload;
+  RunActivity early = sample.log.activities.front();
+  early.vertex = reload;
+  early.start_ns -= 1000;
+  early.end_ns = early.start_ns + 10;
+  sample.log.activities.push_back(early);
+  const Timeline timeline = measured_timeline(sample.plan, sample.log);
+  EXPECT_EQ(timeline.begin_ns, 600u);
+  EXPECT_EQ(waits_of(sample.plan, timeline).front().time.start_ns, 600u);
+  EXPECT_EQ(waits_of(sample.plan, timeline).front().time.end_ns, 1000u);
+  EXPECT_EQ(measured_time(sample.inputs())->rest_ns, 0u);
 }
 
 // A plan with the run's own kernel times: what it predicts with them is the figure of the page, and what it did before

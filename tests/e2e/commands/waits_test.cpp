@@ -1,0 +1,133 @@
+// How long the device waited: what the run log counts by the host's clock, and what device times of one iteration show,
+// are one figure for any program, budget, link and number of streams.
+#include <gtest/gtest.h>
+
+#include <ostream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/e2e/harness.h"
+
+namespace reprise::e2e {
+namespace {
+
+using nlohmann::json;
+
+struct Setting {
+  const char* name;
+  const char* to_device;  // the link's bytes a second
+  const char* to_host;
+  const char* memory_rate;  // of the modelled clock; "": kernels take what the host takes for them
+  const char* budget;
+  const char* safety;
+  std::string program;  // in bin/
+};
+
+void PrintTo(const Setting& setting, std::ostream* stream) { *stream << setting.name; }
+
+std::vector<std::string> words_of(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> words;
+  for (std::string word; stream >> word;) words.push_back(word == "CUBIN" ? built("bin/hash_kernels.cubin") : word);
+  words.front() = built("bin/" + words.front());
+  return words;
+}
+
+class Waits : public testing::TestWithParam<Setting> {
+ protected:
+  Outcome reprise(std::vector<std::string> arguments, const std::vector<std::string>& program = {}) const {
+    arguments.insert(arguments.begin(), built("bin/reprise"));
+    if (!program.empty()) arguments.emplace_back("--");
+    arguments.insert(arguments.end(), program.begin(), program.end());
+    Environment environment = merged(simulated_device(), {{"REPRISE_SIM_GRANULARITY", "16KiB"},
+                                                          {"REPRISE_SIM_H2D", GetParam().to_device},
+                                                          {"REPRISE_SIM_D2H", GetParam().to_host}});
+    if (*GetParam().memory_rate != 0) environment["REPRISE_SIM_MEMORY_RATE"] = GetParam().memory_rate;
+    environment.erase("LD_LIBRARY_PATH");
+    Outcome outcome = run(arguments, environment);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return outcome;
+  }
+  json data_of(const std::vector<std::string>& files) const {
+    std::vector<std::string> arguments = {"report", "--json", "-o", file("page.json")};
+    arguments.insert(arguments.end(), files.begin(), files.end());
+    reprise(arguments);
+    return json::parse(read_file(file("page.json")));
+  }
+  std::string file(const std::string& name) const { return scratch_.path(name); }
+
+  Scratch scratch_;
+};
+
+// The parts of the measured iteration's bar whose names contain one of the words.
+double part_of(const json& bar, const std::vector<std::string>& words) {
+  double sum = 0;
+  for (const json& part : bar.at("parts")) {
+    for (const std::string& word : words) {
+      if (part.at("what").get<std::string>().find(word) != std::string::npos) sum += part.at("ns").get<double>();
+    }
+  }
+  return sum;
+}
+
+TEST_P(Waits, OfTheRunLogAreThoseOfTheMeasuredIteration) {
+  const std::vector<std::string> program = words_of(GetParam().program);
+  const std::string safety = GetParam().safety;
+  reprise({"record", "--device", "sim", "-o", file("a.trace")}, program);
+  reprise({"plan", file("a.trace"), "--budget", GetParam().budget, "--safety", safety, "-o", file("a.plan")});
+  reprise({"replay", "--device", "sim", "--plan", file("a.plan"), "--safety", safety, "--run-log", file("a.run")},
+          program);
+  const json data = data_of({file("a.trace"), file("a.plan"), file("a.run")});
+  const json bar = data.at("time_went").at(1);
+  const std::string name = bar.at("name");
+  ASSERT_NE(name.find("measured (iteration "), std::string::npos) << data.at("time_went").dump(1);
+  const uint64_t measured = std::stoull(name.substr(name.find("(iteration ") + 11));
+  double stall = -1;
+  double wall = 0;
+  std::string row;
+  for (const json& line : read_run_log(file("a.run"))) {
+    if (line.at("kind") != "iteration" || line.at("index") != measured) continue;
+    stall = line.at("stall_ns");
+    wall = line.at("wall_ns");
+    row = "," + line.at("wall_ns").dump() + "," + line.at("stall_ns").dump() + ",";
+  }
+  // The host looks at the device now and then, and what makes it late makes it look late, too.
+  const double off = 0.06 * wall + 1e6;
+  const double moved = part_of(bar, {"room had to be made first", "a tensor was away"});
+  const double of_no_transfer = part_of(bar, {"late", "before the first", "not known"});
+  const std::string all = bar.dump(1) + std::to_string(stall);
+  EXPECT_GE(stall, moved - off) << all;
+  EXPECT_LE(stall, moved + of_no_transfer + off) << all;
+  EXPECT_NEAR(part_of(bar, {"waiting: "}) - part_of(bar, {"late by the program", "program's"}), stall, off) << all;
+  EXPECT_NE(reprise({"export", "--format", "csv", file("a.run")}).out.find(row), std::string::npos) << row;
+  const json alone = data_of({file("a.run")});
+  EXPECT_EQ(alone.at("time_went").at(0), data.at("time_went").at(0));
+}
+
+constexpr char kTrainer[] = "chargpt --width 64 --heads 4 --seed 1 ";
+
+INSTANTIATE_TEST_SUITE_P(
+    Links, Waits,
+    testing::Values(Setting{"slow_to_the_host", "60MiB", "25MiB", "", "62%", "strict",
+                            std::string(kTrainer) + "--layers 3 --batch 8 --steps 7"},
+                    Setting{"slow_to_the_device", "15MiB", "200MiB", "", "75%", "strict",
+                            std::string(kTrainer) + "--layers 3 --batch 8 --steps 7"},
+                    Setting{"equal_and_trusted", "30MiB", "30MiB", "", "58%", "trusted",
+                            std::string(kTrainer) + "--layers 2 --batch 6 --steps 7"},
+                    Setting{"fast", "20GiB", "20GiB", "", "62%", "strict",
+                            std::string(kTrainer) + "--layers 3 --batch 8 --async-memory --steps 7"},
+                    Setting{"modelled", "60MiB", "25MiB", "200MiB", "62%", "strict",
+                            std::string(kTrainer) + "--layers 3 --batch 8 --steps 7"},
+                    Setting{"three_streams", "60MiB", "60MiB", "", "55%", "trusted",
+                            "random_program CUBIN 13 8 --ops 60 --streams 3"},
+                    Setting{"five_streams", "30MiB", "60MiB", "", "70%", "strict",
+                            "random_program CUBIN 14 8 --ops 60 --streams 5 --async"},
+                    Setting{"steps_of_layers", "60MiB", "40MiB", "", "70%", "strict", "phases_program CUBIN steps 8"},
+                    Setting{"inference", "60MiB", "100MiB", "", "60%", "strict", "inference_program 6 256 2048 8 0 0"},
+                    Setting{"little_room", "100MiB", "30MiB", "200MiB", "90%", "trusted",
+                            std::string(kTrainer) + "--layers 2 --batch 8 --steps 7"}),
+    [](const testing::TestParamInfo<Setting>& one) { return std::string(one.param.name); });
+
+}  // namespace
+}  // namespace reprise::e2e
