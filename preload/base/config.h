@@ -32,6 +32,8 @@ struct Config {
 #undef REPRISE_VARIABLE
   // Is memory managed? A plan knows the budget that it was made for.
   bool manages() const noexcept { return budget.given() || plan != nullptr; }
+  // By a `reprise` command, or by a program that one has started?
+  bool launched() const noexcept { return launcher != 0; }
   uint64_t plan_chunk_bytes = 0;  // not a variable: what `plan` was made for, as the enforcer has read it
   bool trace_is_private = false;  // not a variable: `trace` is a temporary file of entry's making, to be removed
 };

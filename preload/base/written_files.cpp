@@ -7,9 +7,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <string>
 
 #include "preload/base/log.h"
+#include "preload/files/claims.h"
 
 namespace reprise {
 namespace {
@@ -96,11 +98,21 @@ std::string why_no_place(const std::string& path, bool needs_file) {
   return needs_file && is_stream(path) ? "no regular file, which a trace needs" : "";
 }
 
+// What stands against writing into a file of a run that has not started this program; empty: it is none.
+std::string whose_run(const char* path, const Config& settings) {
+  const std::optional<pid_t> run = claimant_of(path);
+  if (!run) return {};
+  const bool own = *run == 0 || static_cast<uint32_t>(*run) == settings.launcher;  // as far as can be told
+  if (settings.launched() && own) return {};
+  return "being written by another run" + (*run == 0 ? "" : " (process " + std::to_string(*run) + ")");
+}
+
 void keep_from(const char* variable, const char* what_is_lost, const char** path, bool needs_file,
                const Config& settings) {
   if (*path == nullptr) return;
   std::string what = reader_of(*path, settings);
   if (what.empty()) what = why_no_place(*path, needs_file);
+  if (what.empty()) what = whose_run(*path, settings);
   if (what.empty()) return;
   log_line(LogLevel::warn, "%s=%s is %s: %s; name another file", variable, *path, what.c_str(), what_is_lost);
   *path = nullptr;

@@ -26,7 +26,8 @@ int standard_stream(const std::string& path);
 // Takes away what would be lost, and says so: REPRISE_TRACE and REPRISE_RUN_LOG where they lead to a file that another
 // variable names for reading, to the program's own file, to one of its arguments, or to what it reads or prints;
 // REPRISE_TRACE where it leads to a pipe or device, as a trace is read while it is written; REPRISE_RUN_LOG where it
-// leads to the same as REPRISE_TRACE. A run log may go into a pipe: it is lines, and nothing in it is lost.
+// leads to the same as REPRISE_TRACE; both where they lead to a file of a run that has not started this process. A run
+// log may go into a pipe: it is lines, and nothing in it is lost.
 void keep_files_apart(Config* settings) noexcept;
 
 }  // namespace reprise

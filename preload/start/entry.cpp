@@ -71,7 +71,7 @@ void record_machine(Recorder* recorder) {
 }
 
 // `run` and `record` keep what each process records until all of them have ended, and then choose.
-bool keeps_each_recording(const Config& settings) { return settings.planner != nullptr && settings.keep; }
+bool keeps_each_recording(const Config& settings) { return settings.launched() && settings.keep; }
 
 // Processes that the program starts inherit the variables: the first one that uses CUDA records, the others must not
 // write into its file. The lock goes with the process; `keep`: what it has written stays. true also where the file
@@ -130,7 +130,7 @@ char* without_name(const char* path, int file) {
 std::string temporary_folder(const Config& asked) {
   const std::string trace = asked.trace != nullptr ? asked.trace : "";
   const size_t slash = trace.rfind('/');
-  if (asked.planner != nullptr && slash != std::string::npos) return trace.substr(0, slash);
+  if (asked.launched() && slash != std::string::npos) return trace.substr(0, slash);
   const char* const wanted = getenv("TMPDIR");
   return wanted != nullptr && *wanted == '/' ? wanted : "/tmp";
 }
@@ -188,7 +188,7 @@ Config without_taken_trace(Config settings, const std::string& folder) {
   if (record_beside(&settings, folder)) return settings;
   char room[PATH_MAX];
   const char* const name = name_of_trace(settings.trace, room);
-  const bool is_named = name == room || settings.planner == nullptr;  // else a file of the launcher's own
+  const bool is_named = name == room || !settings.launched();  // else a file of the launcher's own
   if (!plans(settings)) {
     log_line(LogLevel::warn, "%s is being written by another process; this one is not recorded", name);
   } else if (is_named) {
@@ -256,7 +256,7 @@ void start_once_only() {
   set_log_level(std::strcmp(asked.log, "debug") == 0  ? LogLevel::debug
                 : std::strcmp(asked.log, "info") == 0 ? LogLevel::info
                                                       : LogLevel::warn);
-  if (asked.planner == nullptr) {  // the launcher, which sets that variable, has looked already
+  if (!asked.launched()) {  // the launcher has looked already
     say_misspelt(environ);
     say_without_effect(asked, [](const char* name) -> const char* { return getenv(name); });
   }

@@ -61,7 +61,7 @@ Enforcer::Enforcer(const Config& config, Recorder* recorder) noexcept
   shared_.safety = safety_of(config);
   shared_.strict = shared_.safety != plan::Safety::trusted;
   // The launcher has removed an older one, and each program that this one starts has its lines there, too.
-  const bool launched = config.planner != nullptr && !config.audit;
+  const bool launched = config.launched() && !config.audit;
   shared_.run_log.open(config.run_log, launched ? RunLogWriter::Others::write_there : RunLogWriter::Others::none);
 }
 

@@ -97,7 +97,7 @@ void Enforcer::look_at_given(const plan::Plan& plan) const noexcept {
              "the plan %s was made for a budget of %s, and REPRISE_BUDGET is %s; it is tried all the same",
              config_.plan, readable_bytes(plan.budget_bytes).c_str(), readable_bytes(config_.budget.bytes).c_str());
   }
-  if (config_.planner != nullptr) return;  // the launcher has said it
+  if (config_.launched()) return;  // the launcher has said it
   if (const std::string other = plan::made_for_another(plan, shared_.safety); !other.empty()) {
     log_line(LogLevel::warn, "%s: the plan %s", config_.plan, other.c_str());
   }
@@ -154,7 +154,7 @@ void Enforcer::start_examining() noexcept {
   if (driver().cuDeviceGetName(name, sizeof name - 1, shared_.device) != CUDA_SUCCESS) return;
   try {
     const std::string folder = facts::folder_of_facts(config_.facts);
-    const bool told = reopened_ || (config_.audit && config_.planner != nullptr);  // `reprise audit` says it itself
+    const bool told = reopened_ || (config_.audit && config_.launched());  // `reprise audit` says it itself
     if (folder.empty() && !told && (config_.audit || config_.examine != 0)) {
       log_line(LogLevel::warn, "%s", facts::why_no_facts());
     }
@@ -203,6 +203,7 @@ void Enforcer::write_start() noexcept {
       .add(run_log::start::safety, std::string(config_.safety))
       .add(run_log::start::chunk_bytes, shared_.chunk_bytes)
       .add(run_log::start::host_cap_bytes, host_cap_);
+  if (config_.launched()) line.add(run_log::start::run, config_.launcher);
   if (recorder_ != nullptr) line.add(run_log::start::recording, recorder_->started_ns());
   const LinkRates& rates = dispatcher_.link_rates();
   if (rates.h2d_bytes_per_s > 0) line.add(run_log::start::link_h2d_bytes_per_s, rates.h2d_bytes_per_s);
@@ -293,8 +294,7 @@ void Enforcer::write_end() noexcept {
 // A plan that fits nothing in the program costs it nothing but speed, so that nobody would notice. Where there is a
 // launcher, it says so.
 void Enforcer::say_plan_idle() noexcept {
-  if (plan_idle_because_.empty() || config_.planner != nullptr || shared_.counters.iterations_planned.load() != 0)
-    return;
+  if (plan_idle_because_.empty() || config_.launched() || shared_.counters.iterations_planned.load() != 0) return;
   if (!how_the_plan_gets_room_.empty()) {
     log_line(LogLevel::warn, "%s: the plan never applied: %s; memory was managed on demand: %s", config_.plan,
              plan_idle_because_.c_str(), how_the_plan_gets_room_.c_str());

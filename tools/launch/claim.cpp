@@ -4,44 +4,23 @@
 #include <fmt/core.h>
 #include <sys/file.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstddef>
-#include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <system_error>
 
+#include "preload/files/claims.h"
 #include "tools/cli/files.h"
 
 namespace reprise::tools {
 namespace {
 
-// A socket of the abstract namespace (unix(7)) goes with the process that has bound it, and takes no file: the file
-// itself is removed and made anew, so a lock of it would be one of something else.
-sockaddr_un address_of(const std::string& path, socklen_t* bytes) {
+// By one name, though folders on the way may not be there.
+std::string canonical(const std::string& path) {
   std::error_code error;
-  std::filesystem::path file = std::filesystem::weakly_canonical(absolute_path(path), error);
-  if (error) file = path;
-  const std::string name = fmt::format("reprise-{}-{:016x}", getuid(), std::hash<std::string>{}(file.string()));
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  name.copy(address.sun_path + 1, sizeof address.sun_path - 1);
-  *bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-  return address;
-}
-
-// " (process 17)" where it can be told.
-std::string whoever_has(const sockaddr_un& address, socklen_t bytes) {
-  const int asking = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  ucred owner{};
-  socklen_t size = sizeof owner;
-  const bool known = connect(asking, reinterpret_cast<const sockaddr*>(&address), bytes) == 0 &&
-                     getsockopt(asking, SOL_SOCKET, SO_PEERCRED, &owner, &size) == 0;
-  if (asking >= 0) close(asking);
-  return known ? fmt::format(" (process {})", owner.pid) : "";
+  const std::filesystem::path file = std::filesystem::weakly_canonical(absolute_path(path), error);
+  return error ? path : file.string();
 }
 
 // A program that has Reprise by LD_PRELOAD alone locks its files: a trace for itself (preload/start/entry.cpp), a run
@@ -54,9 +33,11 @@ bool program_writes(const std::string& path) {
   return locked;
 }
 
-Status refused(const std::string& option, const std::string& path, const std::string& who) {
+// `who`: the process, 0 where it cannot be told.
+Status refused(const std::string& option, const std::string& path, pid_t who) {
   return {StatusCode::invalid_argument,
-          fmt::format("{} {}: another run is writing it{}; wait for its end, or name another file", option, path, who)};
+          fmt::format("{} {}: another run is writing it{}; wait for its end, or name another file", option, path,
+                      who == 0 ? "" : fmt::format(" (process {})", who))};
 }
 
 }  // namespace
@@ -66,16 +47,16 @@ Claim::~Claim() {
 }
 
 Result<std::shared_ptr<const Claim>> Claim::of(const std::string& option, const std::string& path) {
-  socklen_t bytes = 0;
-  const sockaddr_un address = address_of(path, &bytes);
+  const ClaimAddress address = claim_address(canonical(path));
   const auto claim = std::make_shared<const Claim>(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   // Where there are no sockets, two runs are not told apart.
-  if (claim->socket_ >= 0 && bind(claim->socket_, reinterpret_cast<const sockaddr*>(&address), bytes) != 0) {
-    if (errno == EADDRINUSE) return refused(option, path, whoever_has(address, bytes));
+  if (claim->socket_ >= 0 &&
+      bind(claim->socket_, reinterpret_cast<const sockaddr*>(&address.address), address.bytes) != 0) {
+    if (errno == EADDRINUSE) return refused(option, path, claimant_of(canonical(path)).value_or(0));
   } else if (claim->socket_ >= 0) {
-    listen(claim->socket_, 1);
+    listen(claim->socket_, SOMAXCONN);  // for its address alone: nobody is answered
   }
-  if (program_writes(path)) return refused(option, path, "");
+  if (program_writes(path)) return refused(option, path, 0);
   return claim;
 }
 

@@ -78,6 +78,7 @@ Variables make_environment(const Settings& settings) {
   };
   set("LD_PRELOAD", prepend(fmt::format("{}", fmt::join(preloaded_libraries(settings), ":")), "LD_PRELOAD"));
   set("REPRISE_PLANNER", files.planner);
+  set("REPRISE_LAUNCHER", std::to_string(getpid()));
   if (settings.budget.set()) set("REPRISE_BUDGET", to_variable(settings.budget));
   if (settings.host_memory.set()) set("REPRISE_HOST_MEMORY", to_variable(settings.host_memory));
   set("REPRISE_TRACE", settings.trace);

@@ -1,10 +1,15 @@
-// Two runs at once: each has files of its own, or the second one is refused before its program starts.
+// Two runs at once: each has files of its own, or the second one is refused before its program starts. A program that
+// has Reprise by LD_PRELOAD alone is of no run, and leaves the files of one alone.
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <filesystem>
+#include <fstream>
+#include <functional>
 #include <future>
+#include <nlohmann/json.hpp>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/e2e/commands/launcher_test.h"
@@ -118,6 +123,144 @@ TEST_F(TwoRuns, LeaveTheRunLogOfAPreloadedProgramAlone) {
   EXPECT_TRUE(has(third.err, "is being written by another process; it gets the lines of this one, too")) << third.err;
   const std::string text = read_file(log);
   EXPECT_TRUE(has(text, "--steps 60") && has(text, "--steps 3")) << text.substr(0, 1000);
+}
+
+// A run whose program first waits for a word, and programs that have Reprise by LD_PRELOAD alone, with names of its
+// files.
+class ARunAndOthers : public TwoRuns {
+ protected:
+  using Program = std::vector<std::string>;
+
+  std::string file(const std::string& name) const { return scratch_.path(name); }
+  std::future<Outcome> start_run(const Program& program) const {
+    std::string script = "touch " + file("begun") + "; while ! test -e " + file("go") + "; do sleep 0.01; done; exec";
+    for (const std::string& word : program) script += " " + word;
+    auto running = std::async(std::launch::async, [this, script] {
+      return reprise({"run", "--device", "sim", "--budget", "80%", "--trace", trace_, "--save-plan", file("a.plan"),
+                      "--run-log", file("a.run"), "-o", file("a.html")},
+                     {"/bin/sh", "-c", script});
+    });
+    await([this] { return std::filesystem::exists(file("begun")); });
+    return running;
+  }
+  void go() const { std::ofstream(file("go")).flush(); }
+  static void await(const std::function<bool()>& there) {
+    for (int i = 0; i < 4000 && !there(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    EXPECT_TRUE(there());
+  }
+  bool log_has_lines() const {
+    return std::filesystem::exists(file("a.run")) && std::filesystem::file_size(file("a.run")) > 0;
+  }
+  static std::string word_of_the_log(const std::string& log) {
+    return "REPRISE_RUN_LOG=" + log + " is being written by another run (process ";
+  }
+  Outcome preloaded_with(const Environment& files, const Program& program) const {
+    return run(program, merged(preloaded("80%"), files));
+  }
+  // All of them, whatever else ran meanwhile.
+  void expect_own_files(const Outcome& ran, const std::string& steps) const {
+    const std::string own = "--steps " + steps;
+    EXPECT_EQ(ran.exit_code, 0) << ran.err;
+    EXPECT_FALSE(has(ran.err, "programs used the device")) << ran.err;
+    EXPECT_TRUE(has(ran.err, "iterations planned; report: ")) << ran.err;
+    EXPECT_TRUE(has(reprise({"dump", trace_}).out, own + "\n")) << ran.err;
+    const Outcome page = reprise({"report", file("a.run"), "-o", file("again.html")});
+    EXPECT_FALSE(has(page.err, "programs that used the device")) << page.err;
+    const Outcome together =
+        reprise({"export", trace_, file("a.plan"), file("a.run"), "--format", "json", "-o", file("b.json")});
+    ASSERT_EQ(together.exit_code, 0) << together.err << ran.err;
+    EXPECT_TRUE(has(read_file(file("b.json")), own));
+    for (const char* const name : {"a.trace", "a.plan", "a.run", "a.html", "begun", "go"}) {
+      std::filesystem::remove(file(name));
+    }
+  }
+};
+
+// Whether it comes before the run's own first call or behind it, ends first or last, and whatever it is.
+TEST_F(ARunAndOthers, AProgramOfNoRunLeavesItsLogAlone) {
+  const Environment files = {{"REPRISE_RUN_LOG", file("a.run")}};
+  struct Case {
+    bool first;
+    Program program;
+  };
+  const std::vector<Case> cases = {{true, trainer("3")},         {true, trainer("60")},
+                                   {true, trainer("6", "128")},  {false, trainer("3")},
+                                   {false, trainer("60")},       {false, trainer("6", "128")},
+                                   {true, trainer("40", "128")}, {false, trainer("40", "128")}};
+  for (const Case& one : cases) {
+    SCOPED_TRACE(testing::Message() << "first: " << one.first << ", --steps " << one.program.back());
+    auto running = start_run(trainer("30"));
+    if (!one.first) {
+      go();
+      await([this] { return log_has_lines(); });
+    }
+    auto other = std::async(std::launch::async, [&] { return preloaded_with(files, one.program); });
+    if (one.first) {
+      if (one.program.back() == "3") other.wait();
+      std::this_thread::sleep_for(std::chrono::milliseconds(300));
+      EXPECT_FALSE(std::filesystem::exists(file("a.run")));
+      go();
+    }
+    const Outcome ran = running.get();
+    const Outcome outside = other.get();
+    EXPECT_TRUE(has(outside.err, word_of_the_log(file("a.run")))) << outside.err;
+    EXPECT_TRUE(has(outside.err, "): no run log is written; name another file\n")) << outside.err;
+    EXPECT_EQ(outside.out, run(one.program, simulated_device()).out);
+    const auto starts = lines_of(e2e::read_run_log(file("a.run")), "start");
+    ASSERT_EQ(starts.size(), 1u);
+    EXPECT_EQ(lines_of(e2e::read_run_log(file("a.run")), "program_end").at(0).at("run"), starts[0].at("run"));
+    expect_own_files(ran, "30");
+  }
+}
+
+TEST_F(ARunAndOthers, NorDoesItTakeItsTrace) {
+  for (const bool first : {true, false}) {
+    SCOPED_TRACE(first);
+    auto running = start_run(trainer("30"));
+    if (!first) {
+      go();
+      await([this] { return std::filesystem::exists(trace_); });
+    }
+    const Outcome outside = preloaded_with({{"REPRISE_TRACE", trace_}}, trainer("3"));
+    go();
+    const Outcome ran = running.get();
+    EXPECT_TRUE(has(outside.err, "REPRISE_TRACE=" + trace_ + " is being written by another run (process "))
+        << outside.err;
+    EXPECT_TRUE(has(outside.err, "): nothing is recorded; name another file\n")) << outside.err;
+    expect_own_files(ran, "30");
+  }
+}
+
+// A program that another run has started is of that one.
+TEST_F(ARunAndOthers, NorDoesOneOfAnotherRun) {
+  auto running = start_run(trainer("30"));
+  Program words = {"/bin/sh", "-c", "REPRISE_RUN_LOG=" + file("a.run") + " exec"};
+  for (const std::string& word : trainer("12")) words.back() += " " + word;
+  const Outcome outside = reprise({"run", "--device", "sim", "--budget", "80%", "-o", file("other.html")}, words);
+  EXPECT_TRUE(has(outside.err, word_of_the_log(file("a.run")))) << outside.err;
+  go();
+  expect_own_files(running.get(), "30");
+}
+
+// Only the launcher makes a run: the log of an earlier program goes.
+TEST_F(ARunAndOthers, APlannerThatIsNamedByHandIsNoLauncher) {
+  const Environment files = {{"REPRISE_RUN_LOG", file("a.run")}, {"REPRISE_PLANNER", built("bin/reprise")}};
+  for (const char* const steps : {"2", "3"}) preloaded_with(files, trainer(steps));
+  const auto starts = lines_of(e2e::read_run_log(file("a.run")), "start");
+  ASSERT_EQ(starts.size(), 1u);
+  EXPECT_FALSE(starts[0].contains("run"));
+}
+
+// An older library looks for no run: its lines may be there, and are nobody's.
+TEST_F(ARunAndOthers, LinesOfProgramsThatItDidNotStartAreNotOfTheRun) {
+  auto running = start_run(trainer("30"));
+  go();
+  await([this] { return log_has_lines(); });
+  std::ofstream(file("a.run"), std::ios::app)
+      << R"({"kind":"start","program":"foreign","arguments":"","process":999999})" << std::endl
+      << R"({"kind":"plan","index":0,"calls":3,"path":"/nowhere","process":999999})" << std::endl
+      << R"({"kind":"end","peak_requested_bytes":99999999999,"process":999999})" << std::endl;
+  expect_own_files(running.get(), "30");
 }
 
 }  // namespace

@@ -260,24 +260,38 @@ json value_of_line(const std::string& line) {
 struct Begun {
   size_t line = 0;
   uint64_t process = 0;  // 0: not said, as in logs of before
+  uint64_t run = 0;      // the process of the launcher; 0: it was started without
   RunLog log = {};
 };
 
-// All programs that have begun, in this order. Where the log does not tell them apart, the last one alone; where none
-// says that it has, one all the same.
-std::vector<Begun> find_programs(const std::string& content) {
-  std::vector<Begun> begun;
+struct Programs {
+  std::vector<Begun> begun;  // in this order
+  uint64_t run = 0;          // the one that the log is of; 0: of none
+};
+
+// Where the log does not tell them apart, the last one alone; where none of the run says that it has begun, one all the
+// same, of what is nobody's.
+Programs find_programs(const std::string& content) {
+  Programs all;
   std::istringstream lines(content);
   size_t number = 0;
   for (std::string line; std::getline(lines, line); ++number) {
-    if (line.find("\"start\"") == std::string::npos) continue;
+    const bool may_be_start = line.find("\"start\"") != std::string::npos;
+    if (!may_be_start && line.find("\"program_end\"") == std::string::npos) continue;
     const json value = value_of_line(line);
-    if (!value.is_object() || tools::kind_of(value) != run_log::start::line.name) continue;
-    begun.push_back({number, value_of(value, run_log::every::process)});
+    if (!value.is_object()) continue;
+    if (tools::kind_of(value) == run_log::start::line.name) {
+      all.begun.push_back({number, value_of(value, run_log::every::process), value_of(value, run_log::start::run)});
+      if (all.run == 0) all.run = all.begun.back().run;
+    } else if (tools::kind_of(value) == run_log::program_end::line.name) {
+      if (const uint64_t run = value_of(value, run_log::program_end::run); run != 0) all.run = run;
+    }
   }
-  if (begun.empty()) begun.emplace_back();
-  if (begun.back().process == 0) begun.erase(begun.begin(), begun.end() - 1);
-  return begun;
+  std::vector<Begun>& begun = all.begun;
+  if (!begun.empty() && begun.back().process == 0) begun.erase(begun.begin(), begun.end() - 1);
+  const bool has_own = std::any_of(begun.begin(), begun.end(), [&](const Begun& one) { return one.run == all.run; });
+  if (!has_own) begun.push_back({0, 0, all.run});
+  return all;
 }
 
 void read_line(const json& line, RunLog& log) {
@@ -291,13 +305,12 @@ void read_line(const json& line, RunLog& log) {
 // What the launcher writes is of no process, and of all that it has started.
 void give_line(const json& line, size_t number, std::vector<Begun>& begun) {
   const uint64_t process = value_of(line, run_log::every::process);
-  if (process == 0 || begun.back().process == 0) {
-    for (Begun& one : begun) read_line(line, one.log);
-    return;
+  const auto is_whose = [&](const Begun& one) { return one.process == process && one.line <= number; };
+  const auto whose = std::find_if(begun.rbegin(), begun.rend(), is_whose);
+  if (process != 0 && whose != begun.rend()) return read_line(line, whose->log);
+  for (Begun& one : begun) {
+    if (process == 0 || one.process == 0) read_line(line, one.log);
   }
-  const auto whose = std::find_if(begun.rbegin(), begun.rend(),
-                                  [&](const Begun& one) { return one.process == process && one.line <= number; });
-  if (whose != begun.rend()) read_line(line, whose->log);
 }
 
 uint64_t asked_bytes(const RunLog& log) {
@@ -322,7 +335,7 @@ ProgramFigures figures_of(const RunLog& log) {
 }  // namespace
 
 RunLog parse_run_log(const std::string& content) {
-  std::vector<Begun> begun = find_programs(content);
+  auto [begun, run] = find_programs(content);
   std::istringstream lines(content);
   size_t number = 0;
   for (std::string line; std::getline(lines, line); ++number) {
@@ -334,7 +347,9 @@ RunLog parse_run_log(const std::string& content) {
       for (Begun& one : begun) ++one.log.unreadable_lines;
     }
   }
+  std::erase_if(begun, [of = run](const Begun& one) { return one.run != of; });
   std::vector<ProgramFigures> figures;
+  figures.reserve(begun.size());
   for (Begun& one : begun) {
     complete(one.log);
     if (one.log.plan_calls > 0) keep_iterations(one.log, one.log.plan_calls);

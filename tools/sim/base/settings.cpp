@@ -90,7 +90,7 @@ void read_trait(const char* name, const char* standard, Field* field) {
 
 // A program that was not started by the launcher, which has looked already, may have the preloaded library or none.
 void say_misspelt() {
-  if (std::getenv("REPRISE_PLANNER") != nullptr) return;
+  if (std::getenv("REPRISE_LAUNCHER") != nullptr) return;
   const std::vector<std::string> known = {
 #define REPRISE_VARIABLE(field, name, Field, values, standard, help) name,
 #define REPRISE_LONE_VARIABLE(name, values, standard, help) name,

@@ -10,6 +10,8 @@
 #include <filesystem>
 #include <string>
 
+#include "preload/files/claims.h"
+
 namespace reprise::tools {
 namespace {
 
@@ -64,6 +66,31 @@ TEST_F(ClaimTest, AnotherProcessThatIsKilledHoldsNothing) {
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
   EXPECT_EQ(refusal(file("a")), "");
+}
+
+// As the preloaded library looks, which is given names as the user writes them, and more often than anybody is
+// answered.
+TEST_F(ClaimTest, WhoHasIsToldByAnyName) {
+  EXPECT_FALSE(claimant_of(file("a")));
+  {
+    const auto claim = Claim::of("--run-log", file("a"));
+    ASSERT_TRUE(claim.ok());
+    for (int i = 0; i < 20; ++i) EXPECT_EQ(claimant_of(file("a")), getpid());
+    std::filesystem::create_directory_symlink(folder_, file("here"));
+    EXPECT_EQ(claimant_of(file("here/../") + std::filesystem::path(folder_).filename().string() + "/a"), getpid());
+    const auto here = std::filesystem::current_path();
+    std::filesystem::current_path(folder_);
+    EXPECT_EQ(claimant_of("a"), getpid());
+    close(open("a", O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    EXPECT_EQ(claimant_of("./a"), getpid()) << "it is there by now";
+    std::filesystem::current_path(here);
+    std::filesystem::create_symlink(file("a"), file("link"));
+    EXPECT_EQ(claimant_of(file("link")), getpid());
+    EXPECT_FALSE(claimant_of(file("b")));
+    EXPECT_FALSE(claimant_of("/none/a"));
+    EXPECT_FALSE(claimant_of(""));
+  }
+  EXPECT_FALSE(claimant_of(file("a")));
 }
 
 // As a program does that is recorded by LD_PRELOAD alone.

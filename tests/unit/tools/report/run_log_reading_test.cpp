@@ -59,6 +59,44 @@ TEST(RunLog, AProcessMayBecomeOneProgramAfterTheOther) {
   EXPECT_TRUE(again.iterations.empty());
 }
 
+// What has got into the log of a run by programs that it has not started, before its own, between them and behind them.
+TEST(RunLog, OfARunItsOwnProgramsCount) {
+  const std::string own = R"({"kind":"start","program":"own","process":7,"run":5}
+{"kind":"plan","index":0,"path":"own.plan","process":7}
+{"kind":"end","peak_requested_bytes":10,"process":7}
+)";
+  const std::string more = R"({"kind":"start","program":"more","process":8,"run":5}
+{"kind":"end","peak_requested_bytes":3,"process":8}
+)";
+  const std::string foreign = R"({"kind":"start","program":"foreign","process":17}
+{"kind":"plan","index":0,"path":"foreign.plan","process":17}
+{"kind":"warning","message":"foreign","process":17}
+{"kind":"end","peak_requested_bytes":99,"process":17}
+)";
+  const std::string of_another_run = R"({"kind":"start","program":"foreign","process":27,"run":6}
+{"kind":"end","peak_requested_bytes":98,"process":27}
+)";
+  const std::string end = R"({"kind":"program_end","exit_code":0,"run":5}
+)";
+  for (const std::string& text : {own + foreign + of_another_run + end, foreign + own + of_another_run + end,
+                                  of_another_run + foreign + own + end, own + foreign + of_another_run}) {
+    const RunLog log = parse_run_log(text);
+    EXPECT_EQ(log.program, "own");
+    EXPECT_EQ(log.plan_path, "own.plan");
+    EXPECT_EQ(log.peak_requested_bytes, 10u);
+    EXPECT_TRUE(log.others.empty());
+    EXPECT_TRUE(log.planned_others.empty());
+    EXPECT_TRUE(log.messages.empty());
+  }
+  EXPECT_EQ(parse_run_log(foreign + own + of_another_run + more + end).others, std::vector<std::string>{"more"});
+  // The run's own program never began: what no program has said of itself may be its.
+  const RunLog none = parse_run_log(foreign + R"({"kind":"not_managed","reason":"why","process":9})" + "\n" + end);
+  EXPECT_EQ(none.program, "");
+  EXPECT_EQ(none.not_managed, "why");
+  EXPECT_EQ(none.plan_count, 0u);
+  EXPECT_TRUE(none.messages.empty());
+}
+
 // A log of before that says no processes.
 TEST(RunLog, WhereProgramsAreNotToldApartTheLastOneIsNamed) {
   const RunLog log = parse_run_log(R"({"kind":"start","program":"a"}
