@@ -222,6 +222,7 @@ PlanExecutor::Taken PlanExecutor::take_planned(LogEntry& entry) noexcept {
       return Taken::later;
     }
     if (entry.chunk_count != 0) activation_.allocate(call.tensor, entry.allocation);
+    look_before_issue();
   }
   if (entry.call == 0) stopwatch_.begin(entry.iteration);
   if (call.kind == plan::CallKind::op && touches_host(entry)) host_work_.push_back(&entry);

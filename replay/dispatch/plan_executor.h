@@ -99,6 +99,7 @@ class PlanExecutor {
   void pass_free(Instance instance) noexcept;
   CUresult wait_for_fence(Instance instance, LaneIndex lane) noexcept;
   bool can_occupy(const plan::Acquire& acquire) noexcept;
+  CUresult map_and_look(CUdeviceptr base, const std::vector<ChunkIndex>& chunks) noexcept;
   bool occupy(ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks, LaneIndex lane) noexcept;
   bool take_over(ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks, LaneIndex lane) noexcept;
   bool can_transfer(uint32_t vertex) noexcept;

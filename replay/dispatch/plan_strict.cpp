@@ -148,6 +148,21 @@ bool PlanExecutor::take_over(ResidentTensor& tensor, const std::vector<ChunkInde
   return result == CUDA_SUCCESS;
 }
 
+// What Mappings::map() does, in pieces, so that it shows when the device comes to its end meanwhile.
+CUresult PlanExecutor::map_and_look(CUdeviceptr base, const std::vector<ChunkIndex>& chunks) noexcept {
+  look_before_issue();
+  CUresult result = memory_.mappings.begin(base, chunks);
+  for (uint64_t mapped = 0; result == CUDA_SUCCESS && mapped < chunks.size(); mapped += kMapSlice) {
+    result = memory_.mappings.extend(base, kMapSlice);
+    look_before_issue();
+  }
+  while (result == CUDA_SUCCESS && !memory_.mappings.find(base)->accessible) {
+    result = grant_some(base);
+    look_before_issue();
+  }
+  return result;
+}
+
 // An op brings the tensor in: nothing is copied.
 bool PlanExecutor::occupy(ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks, LaneIndex lane) noexcept {
   if (!take_over(tensor, chunks, lane)) return false;
@@ -156,7 +171,7 @@ bool PlanExecutor::occupy(ResidentTensor& tensor, const std::vector<ChunkIndex>&
     mark_ends();
     tensor.resident = false;
     CUresult result = memory_.mappings.unmap(tensor.base);
-    if (result == CUDA_SUCCESS) result = memory_.mappings.map(tensor.base, chunks);
+    if (result == CUDA_SUCCESS) result = map_and_look(tensor.base, chunks);
     if (result != CUDA_SUCCESS) failure_ = "a range could not be mapped";
     if (result != CUDA_SUCCESS) return false;
   }

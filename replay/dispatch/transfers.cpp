@@ -96,7 +96,7 @@ bool PlanExecutor::remap(ResidentTensor& tensor, const std::vector<ChunkIndex>& 
   }
   tensor.resident = false;
   CUresult result = memory_.mappings.unmap(tensor.base);
-  if (result == CUDA_SUCCESS) result = memory_.mappings.map(tensor.base, chunks);
+  if (result == CUDA_SUCCESS) result = map_and_look(tensor.base, chunks);
   if (result != CUDA_SUCCESS) failure_ = "a range could not be mapped to its next chunks";
   return result == CUDA_SUCCESS;
 }

@@ -21,7 +21,8 @@ struct Setting {
   const char* memory_rate;  // of the modelled clock; "": kernels take what the host takes for them
   const char* budget;
   const char* safety;
-  std::string program;  // in bin/
+  std::string program;    // in bin/
+  const char* map = "0";  // microseconds that the driver takes for 2 MiB
 };
 
 void PrintTo(const Setting& setting, std::ostream* stream) { *stream << setting.name; }
@@ -42,7 +43,8 @@ class Waits : public testing::TestWithParam<Setting> {
     arguments.insert(arguments.end(), program.begin(), program.end());
     Environment environment = merged(simulated_device(), {{"REPRISE_SIM_GRANULARITY", "16KiB"},
                                                           {"REPRISE_SIM_H2D", GetParam().to_device},
-                                                          {"REPRISE_SIM_D2H", GetParam().to_host}});
+                                                          {"REPRISE_SIM_D2H", GetParam().to_host},
+                                                          {"REPRISE_SIM_MAP", GetParam().map}});
     if (*GetParam().memory_rate != 0) environment["REPRISE_SIM_MEMORY_RATE"] = GetParam().memory_rate;
     environment.erase("LD_LIBRARY_PATH");
     Outcome outcome = run(arguments, environment);
@@ -100,6 +102,9 @@ TEST_P(Waits, OfTheRunLogAreThoseOfTheMeasuredIteration) {
   EXPECT_GE(stall, moved - off) << all;
   EXPECT_LE(stall, moved + of_no_transfer + off) << all;
   EXPECT_NEAR(part_of(bar, {"waiting: "}) - part_of(bar, {"late by the program", "program's"}), stall, off) << all;
+  // Kernels that the program has called wait for the driver to map.
+  const double by_program = GetParam().map == std::string("0") ? 0 : part_of(bar, {"late by the program"});
+  EXPECT_LT(by_program, 0.2 * wall) << all;
   EXPECT_NE(reprise({"export", "--format", "csv", file("a.run")}).out.find(row), std::string::npos) << row;
   const json alone = data_of({file("a.run")});
   EXPECT_EQ(alone.at("time_went").at(0), data.at("time_went").at(0));
@@ -126,7 +131,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Setting{"steps_of_layers", "60MiB", "40MiB", "", "70%", "strict", "phases_program CUBIN steps 8"},
                     Setting{"inference", "60MiB", "100MiB", "", "60%", "strict", "inference_program 6 256 2048 8 0 0"},
                     Setting{"little_room", "100MiB", "30MiB", "200MiB", "90%", "trusted",
-                            std::string(kTrainer) + "--layers 2 --batch 8 --steps 7"}),
+                            std::string(kTrainer) + "--layers 2 --batch 8 --steps 7"},
+                    Setting{"slow_mapping", "200MiB", "200MiB", "", "62%", "strict",
+                            std::string(kTrainer) + "--layers 3 --batch 8 --steps 7", "160000"}),
     [](const testing::TestParamInfo<Setting>& one) { return std::string(one.param.name); });
 
 }  // namespace
