@@ -444,7 +444,7 @@ TEST_F(FirstMinutes, OfSeveralProgramsInOneRunThePageSaysWhichOneItIsOf) {
   std::string first;
   for (const std::string& word : small_trainer(6)) first += word + " ";
   std::string second;
-  for (const std::string& word : small_trainer(9)) second += word + " ";
+  for (const std::string& word : small_trainer(9, {"--batch", "6"})) second += word + " ";
   const std::string when_it_runs = "& while ! grep -qs start " + file("r.run") + "; do sleep 0.01; done; ";
   for (const std::string& between : {std::string("; "), when_it_runs}) {
     std::string script = first;
@@ -453,8 +453,9 @@ TEST_F(FirstMinutes, OfSeveralProgramsInOneRunThePageSaysWhichOneItIsOf) {
         reprise({"run", "--device", "sim", "--budget", "70%", "-o", file("a.html"), "--run-log", file("r.run")},
                 {"/bin/sh", "-c", script});
     EXPECT_EQ(both.exit_code, 0) << both.err;
-    EXPECT_NE(both.err.find("--steps 9, which asked for the most memory of 2 programs that used the device: peak "),
-              std::string::npos)
+    EXPECT_NE(
+        both.err.find("--steps 9 --batch 6, which asked for the most memory of 2 programs that used the device: peak "),
+        std::string::npos)
         << both.err;
     const json data = page();
     EXPECT_NE(data["program"].get<std::string>().find("--steps 9"), std::string::npos) << data["program"];
