@@ -23,7 +23,7 @@ using IssueFunction = CUresult (*)(const void* payload, CUstream stream) noexcep
 struct Command {
   // Not defaulted: it sets member by member, by moves. What is zeroed as a whole takes a `rep stos`, which each launch
   // would wait for.
-  constexpr Command() noexcept {}  // NOLINT(modernize-use-equals-default)
+  constexpr Command() noexcept {}
 
   trace::OpKind op{};
   uint16_t flags{};      // trace::OpFlags

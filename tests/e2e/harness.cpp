@@ -113,6 +113,15 @@ Environment preloaded(const std::string& budget) {
                                      {"REPRISE_BUDGET", budget}});
 }
 
+Outcome reprise(std::vector<std::string> words, const std::vector<std::string>& program, const Environment& more) {
+  words.insert(words.begin(), built("bin/reprise"));
+  if (!program.empty()) words.emplace_back("--");
+  words.insert(words.end(), program.begin(), program.end());
+  Environment environment = merged(merged(simulated_device(), {{"REPRISE_SIM_GRANULARITY", "16KiB"}}), more);
+  environment.erase("LD_LIBRARY_PATH");
+  return run(words, environment);
+}
+
 std::vector<std::string> small_trainer(int steps, const std::vector<std::string>& more) {
   std::vector<std::string> argv{built("bin/chargpt")};
   for (const char* word : {"--layers", "1", "--width", "32", "--heads", "2", "--batch", "4", "--context", "16"}) {

@@ -46,6 +46,10 @@ Environment simulated_device();
 // ... and under the preloaded library, as a user without the launcher would set it.
 Environment preloaded(const std::string& budget);
 
+// `reprise WORDS -- PROGRAM` on a simulated device of 16 KiB granules, which the words name (`--device sim`).
+Outcome reprise(std::vector<std::string> words, const std::vector<std::string>& program = {},
+                const Environment& more = {});
+
 // chargpt at its smallest: one layer, a few hundred KiB.
 std::vector<std::string> small_trainer(int steps, const std::vector<std::string>& more = {});
 

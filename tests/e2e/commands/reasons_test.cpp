@@ -11,15 +11,6 @@ namespace {
 
 class Reasons : public testing::Test {
  protected:
-  static Outcome reprise(std::vector<std::string> words, const std::vector<std::string>& program = {},
-                         const Environment& more = {}) {
-    words.insert(words.begin(), built("bin/reprise"));
-    if (!program.empty()) words.emplace_back("--");
-    words.insert(words.end(), program.begin(), program.end());
-    Environment environment = merged(merged(simulated_device(), {{"REPRISE_SIM_GRANULARITY", "16KiB"}}), more);
-    environment.erase("LD_LIBRARY_PATH");
-    return run(words, environment);
-  }
   // What stands in a page between these words; "": they do not.
   static std::string between(const std::string& page, const std::string& begin, const std::string& end) {
     const std::string text = read_file(page);

@@ -17,15 +17,6 @@ class Replays : public testing::Test {
     const Outcome planned = reprise({"plan", file("a.trace"), "--budget", "60%", "-o", plan_});
     ASSERT_EQ(planned.exit_code, 0) << planned.err;
   }
-  static Outcome reprise(std::vector<std::string> words, const std::vector<std::string>& program = {},
-                         const Environment& more = {}) {
-    words.insert(words.begin(), built("bin/reprise"));
-    if (!program.empty()) words.emplace_back("--");
-    words.insert(words.end(), program.begin(), program.end());
-    Environment environment = merged(merged(simulated_device(), {{"REPRISE_SIM_GRANULARITY", "16KiB"}}), more);
-    environment.erase("LD_LIBRARY_PATH");
-    return run(words, environment);
-  }
   Outcome replay(const std::vector<std::string>& program, const std::vector<std::string>& more = {},
                  const Environment& variables = {}) const {
     std::vector<std::string> words = {"replay", "--device", "sim", "--plan", plan_};
