@@ -12,9 +12,9 @@ namespace {
 
 constexpr uint64_t kLargestUpperHalf = 0xffff;
 
-bool may_be_two_numbers(uint64_t word) {
-  return (word & 0xffffffff) < kLargestNumber && word >> 32 != 0 && word >> 32 <= kLargestUpperHalf;
-}
+bool may_be_two_numbers(uint64_t word) { return word >> 32 != 0 && word >> 32 <= kLargestUpperHalf; }
+
+bool is_small_number(uint64_t word) { return (word & 0xffffffff) < kLargestNumber; }
 
 uint64_t word_at(const trace::Op& op, uint32_t offset) {
   uint64_t word;
@@ -24,8 +24,14 @@ uint64_t word_at(const trace::Op& op, uint32_t offset) {
 
 bool has_word(const trace::Op& op, uint32_t offset) { return uint64_t{offset} + 8 <= op.parameters.size(); }
 
-uint64_t key_of(const trace::Op& op, uint32_t offset, uint64_t word) {
-  return trace::hash_mix(trace::hash_mix(op.record.function, offset), word);
+uint64_t key_of(const trace::Op& op, uint32_t offset) { return trace::hash_mix(op.record.function, offset); }
+
+// Of a place of the parameters of launches in this shape: constants of a kernel follow from it.
+uint64_t key_in_shape(const trace::Op& op, uint32_t offset) {
+  uint64_t key = key_of(op, offset);
+  for (const uint32_t size : op.record.grid) key = trace::hash_mix(key, size);
+  for (const uint32_t size : op.record.block) key = trace::hash_mix(key, size);
+  return trace::hash_mix(key, op.record.shared_bytes);
 }
 
 // What memory there is at a moment of the recording.
@@ -41,9 +47,11 @@ class MemoryOverTime {
     ends_.erase(found->second);
     addresses_.erase(found);
   }
-  bool contains(uint64_t address) const {
+  // Where the memory begins that holds the address; 0: none does.
+  uint64_t begin_of(uint64_t address) const {
     const auto next = ends_.upper_bound(address);
-    return next != ends_.begin() && address < std::prev(next)->second;
+    if (next == ends_.begin() || address >= std::prev(next)->second) return 0;
+    return std::prev(next)->first;
   }
 
  private:
@@ -51,22 +59,61 @@ class MemoryOverTime {
   std::unordered_map<uint64_t, uint64_t> addresses_;  // by allocation
 };
 
-// Places of kernels' parameters, with the words that stood there while no memory was where they point.
-std::unordered_set<uint64_t> words_without_memory(const trace::Trace& trace) {
-  std::unordered_set<uint64_t> found;
-  MemoryOverTime memory;
-  for (const trace::Event& event : trace.events) {
-    if (const auto* allocate = std::get_if<trace::Allocate>(&event)) memory.add(allocate->record);
-    if (const auto* free = std::get_if<trace::Free>(&event)) memory.remove(free->record);
-    const auto* op = std::get_if<trace::Op>(&event);
-    if (op == nullptr || op->record.op != trace::OpKind::launch) continue;
-    for (uint32_t at = 0; has_word(*op, at); at += 8) {
-      const uint64_t word = word_at(*op, at);
-      if (may_be_two_numbers(word) && !memory.contains(word)) found.insert(key_of(*op, at, word));
+// What the recording says of the words at the places of kernels' parameters.
+class Places {
+ public:
+  explicit Places(const trace::Trace& trace) {
+    MemoryOverTime memory;
+    for (const trace::Event& event : trace.events) {
+      if (const auto* allocate = std::get_if<trace::Allocate>(&event)) memory.add(allocate->record);
+      if (const auto* free = std::get_if<trace::Free>(&event)) memory.remove(free->record);
+      const auto* op = std::get_if<trace::Op>(&event);
+      if (op != nullptr && op->record.op == trace::OpKind::launch) look_at(*op, memory);
     }
   }
-  return found;
-}
+
+  bool is_number(const trace::Op& op, uint32_t at, uint64_t word) const {
+    if (!may_be_two_numbers(word)) return false;
+    if (without_memory_.count(trace::hash_mix(key_of(op, at), word)) != 0) return true;
+    const uint64_t place = key_in_shape(op, at);
+    const auto found = words_.find(trace::hash_mix(place, word));
+    return found != words_.end() && found->second.is_number(word, launches_.at(place));
+  }
+
+ private:
+  // What was seen of one word at one place.
+  struct Sightings {
+    uint32_t count = 0;
+    uint64_t begin = 0;      // of the memory that it pointed into first; 0: never into any
+    bool nowhere = false;    // it pointed into none once
+    bool elsewhere = false;  // it pointed into memory with another begin, too
+
+    bool is_number(uint64_t word, uint32_t launches) const {
+      if (count < 2 || 2 * uint64_t{count} <= launches) return false;
+      return elsewhere || word % 2 == 1 || (nowhere && begin != word);
+    }
+  };
+
+  void look_at(const trace::Op& op, const MemoryOverTime& memory) {
+    for (uint32_t at = 0; has_word(op, at); at += 8) {
+      const uint64_t place = key_in_shape(op, at);
+      ++launches_[place];
+      const uint64_t value = word_at(op, at);
+      if (!may_be_two_numbers(value)) continue;
+      const uint64_t begin = memory.begin_of(value);
+      if (begin == 0 && is_small_number(value)) without_memory_.insert(trace::hash_mix(key_of(op, at), value));
+      Sightings& seen = words_[trace::hash_mix(place, value)];
+      ++seen.count;
+      seen.nowhere = seen.nowhere || begin == 0;
+      seen.elsewhere = seen.elsewhere || (begin != 0 && seen.begin != 0 && begin != seen.begin);
+      if (seen.begin == 0) seen.begin = begin;
+    }
+  }
+
+  std::unordered_set<uint64_t> without_memory_;      // small numbers that pointed nowhere once, by kernel and place
+  std::unordered_map<uint64_t, uint32_t> launches_;  // by shape and place
+  std::unordered_map<uint64_t, Sightings> words_;    // by shape, place and word
+};
 
 uint64_t signature_of(const trace::Trace& trace, const trace::Op& op, uint32_t named) {
   const trace::TracedFunction* function = trace::find_function(trace, op.record.function);
@@ -91,16 +138,14 @@ void sign_again(const trace::Trace& trace, uint32_t dropped, trace::Op* op) {
 }  // namespace
 
 uint64_t drop_false_operands(trace::Trace* trace) {
-  const std::unordered_set<uint64_t> without_memory = words_without_memory(*trace);
-  if (without_memory.empty()) return 0;
+  const Places places(*trace);
   uint64_t total = 0;
   for (trace::Event& event : trace->events) {
     auto* op = std::get_if<trace::Op>(&event);
     if (op == nullptr || op->record.op != trace::OpKind::launch) continue;
     const auto is_false = [&](const trace::AccessRecord& access) {
       const uint32_t at = access.parameter_offset;
-      return at != trace::kNoParameter && has_word(*op, at) && may_be_two_numbers(word_at(*op, at)) &&
-             without_memory.count(key_of(*op, at, word_at(*op, at))) != 0;
+      return at != trace::kNoParameter && has_word(*op, at) && places.is_number(*op, at, word_at(*op, at));
     };
     const auto dropped = static_cast<uint32_t>(std::erase_if(op->accesses, is_false));
     if (dropped == 0) continue;
