@@ -26,7 +26,8 @@ constexpr CUpti_ActivityKind kKinds[] = {
     CUPTI_ACTIVITY_KIND_MEMCPY2,
     CUPTI_ACTIVITY_KIND_MEMSET,
 };
-// So much work of which no record says what it was of: this library wants all driver calls enabled.
+// So much work of which no record says what it was of: this library wants all driver calls enabled. Of what has been
+// stopped, as samples are, all records are there, and any such work is enough: the next start enables all.
 constexpr uint32_t kUnexplainedWork = 1000;
 
 CuptiBuffers buffers;
@@ -82,8 +83,8 @@ class CuptiSource final : public ActivitySource {
     if (running()) cupti_.flush_all(0);
     buffers.read_completed([this](const CuptiBuffers::Completed& buffer) { read(buffer); });
     records_.deliver(callback, user);
-    if (!running() || all_calls_ || records_.unexplained() < kUnexplainedWork) return;
-    all_calls_ = cupti_.enable(CUPTI_ACTIVITY_KIND_DRIVER) == CUPTI_SUCCESS;
+    if (all_calls_ || records_.unexplained() < (running() ? kUnexplainedWork : 1)) return;
+    all_calls_ = !running() || cupti_.enable(CUPTI_ACTIVITY_KIND_DRIVER) == CUPTI_SUCCESS;
   }
 
   const char* name() const noexcept override { return "cupti"; }
