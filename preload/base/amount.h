@@ -35,6 +35,17 @@ struct WrittenAmount {
 // From 0 to below 2^63 bytes. Whatever the problem is, *written says whether it was a percentage.
 AmountProblem read_amount(std::string_view text, WrittenAmount* written) noexcept;
 
+// A switch: 1, true, yes or on, and their opposites. false: not readable, *on is untouched.
+inline bool read_switch(std::string_view text, bool* on) noexcept {
+  for (const std::string_view yes : {"1", "true", "yes", "on"}) {
+    if (text == yes) return *on = true, true;
+  }
+  for (const std::string_view no : {"0", "false", "no", "off"}) {
+    if (text == no) return *on = false, true;
+  }
+  return false;
+}
+
 // Bytes, or a share of something that the variable's help names.
 struct Amount {
   uint64_t bytes = 0;

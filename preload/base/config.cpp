@@ -20,15 +20,7 @@ namespace reprise {
 namespace {
 
 // Each type knows how to read its text into a field; false: not readable.
-bool read_value(const char* text, bool* field) {
-  for (const char* yes : {"1", "true", "yes", "on"}) {
-    if (std::strcmp(text, yes) == 0) return *field = true, true;
-  }
-  for (const char* no : {"0", "false", "no", "off"}) {
-    if (std::strcmp(text, no) == 0) return *field = false, true;
-  }
-  return false;
-}
+bool read_value(const char* text, bool* field) { return read_switch(text, field); }
 template <std::unsigned_integral Number>
 bool read_value(const char* text, Number* field) {
   WrittenAmount written;
@@ -168,20 +160,43 @@ constexpr Dependent kDependents[] = {
 
 }  // namespace
 
+namespace {
+
+// A switch may be written in several ways.
+bool is_same_value(const char* one, const char* other) {
+  bool first = false;
+  bool second = false;
+  if (read_switch(one, &first) && read_switch(other, &second)) return first == second;
+  return std::strcmp(one, other) == 0;
+}
+
+}  // namespace
+
 void say_without_effect(const Config& config, EnvironmentLookup lookup) noexcept {
   for (const Dependent& one : kDependents) {
     const char* const text = lookup(one.name);
-    if (text == nullptr || *text == '\0' || std::strcmp(text, one.standard) == 0 || one.works(config)) continue;
+    if (text == nullptr || *text == '\0' || is_same_value(text, one.standard) || one.works(config)) continue;
     log_line(LogLevel::warn, "%s has no effect %s", one.name, one.needs);
   }
 }
 
+namespace {
+constexpr const char* kOffSwitch = "REPRISE_DISABLE";
+}  // namespace
+
 bool disabled() noexcept {
-  const char* const text = std::getenv("REPRISE_DISABLE");
+  const char* const text = std::getenv(kOffSwitch);
   if (text == nullptr || *text == '\0') return false;
   bool off = true;  // also where it cannot be read: whoever sets it wants to be left alone
-  read_value(text, &off);
+  read_switch(text, &off);
   return off;
+}
+
+void say_unreadable_switch() noexcept {
+  const char* const text = std::getenv(kOffSwitch);
+  bool off = false;
+  if (text == nullptr || *text == '\0' || read_switch(text, &off)) return;
+  log_line(LogLevel::warn, "%s=%s is not readable (0 or 1); using 1", kOffSwitch, text);
 }
 
 const Config& config() noexcept {

@@ -41,6 +41,9 @@ struct Config {
 // REPRISE_DISABLE: with it, nothing else of the configuration is even looked at. Asks the environment each time.
 bool disabled() noexcept;
 
+// Says that the switch cannot be read, where it cannot.
+void say_unreadable_switch() noexcept;
+
 // The environment of this process, read on the first call; strings are copies that are never freed.
 const Config& config() noexcept;
 

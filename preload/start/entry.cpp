@@ -251,7 +251,7 @@ void start_defragmenting(const Config& settings) {
 }
 
 void start_once_only() {
-  if (disabled()) return;
+  if (disabled()) return say_unreadable_switch();
   const Config& asked = config();
   set_log_level(std::strcmp(asked.log, "debug") == 0  ? LogLevel::debug
                 : std::strcmp(asked.log, "info") == 0 ? LogLevel::info

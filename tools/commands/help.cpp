@@ -59,6 +59,7 @@ int print_environment() {
   return print_text(
       text +
       fmt::format(
+          "A switch is 0, no, off or false; or 1, yes, on or true.\n"
           "An amount is plain bytes or has a unit, in either case of letters:{}; or, where the text says of what, %.\n",
           units));
 }

@@ -105,6 +105,21 @@ TEST_F(Misspelt, Variables) {
   }
 }
 
+// One that is not in its list would only be told where something is planned.
+TEST_F(Misspelt, ThePoliciesOfTheVariableAreThoseOfTheOption) {
+  const std::string variables = reprise({"help", "environment"}).out;
+  const std::string help = reprise({"plan", "--help"}).out;
+  const auto words_behind = [](const std::string& text, const std::string& before, const char* end) {
+    const size_t at = text.find(before);
+    if (at == std::string::npos) return before + " is not there";
+    return text.substr(at + before.size(), text.find(end, at) - at - before.size());
+  };
+  std::string policies = words_behind(help, "--policy ", "\n");
+  for (size_t at = policies.find('|'); at != std::string::npos; at = policies.find('|', at))
+    policies.replace(at, 1, ", ");
+  EXPECT_NE(variables.find(policies), std::string::npos) << policies << variables;
+}
+
 TEST_F(Misspelt, TheVersionNamesItsCommit) {
   const std::string version = reprise({"--version"}).out;
   EXPECT_TRUE(std::string_view(version).starts_with("reprise 0.")) << version;

@@ -52,10 +52,7 @@ bool read_value(const char*, const char* text, Microseconds* value) {
   return true;
 }
 
-bool read_value(const char*, const char* text, bool* value) {
-  *value = std::strcmp(text, "0") != 0;
-  return true;
-}
+bool read_value(const char*, const char* text, bool* value) { return read_switch(text, value); }
 
 bool read_value(const char*, const char* text, const char** value) {
   *value = strdup(text);

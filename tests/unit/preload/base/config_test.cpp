@@ -128,6 +128,42 @@ TEST(Amount, SaysWhatIsWrongWithIt) {
   for (const auto& [text, reason] : reasons) EXPECT_EQ(why_no_amount(text), reason) << text;
 }
 
+// ... and said: whoever has misspelt it wonders why Reprise does nothing.
+TEST(Config, AnOffSwitchThatCannotBeReadIsNamed) {
+  const auto said = [](const char* text) {
+    setenv("REPRISE_DISABLE", text, 1);
+    testing::internal::CaptureStderr();
+    say_unreadable_switch();
+    return testing::internal::GetCapturedStderr();
+  };
+  for (const char* text : {"", "0", "1", "yes", "off"}) EXPECT_EQ(said(text), "") << text;
+  EXPECT_EQ(said("ja"), "reprise: REPRISE_DISABLE=ja is not readable (0 or 1); using 1\n");
+  unsetenv("REPRISE_DISABLE");
+}
+
+// What no row can read is told, of each row: one that takes any text can have no bad value but a file's name.
+TEST(Config, EachVariableIsCheckedByItsRow) {
+  size_t count = 0;
+  const ConfigVariable* const table = config_variables(&count);
+  for (size_t i = 0; i < count; ++i) {
+    EXPECT_STRNE(table[i].type, "text") << table[i].name;
+    if (std::strcmp(table[i].type, "path") == 0) continue;
+    testing::internal::CaptureStderr();
+    read({{table[i].name, "ja!"}});
+    const std::string said = testing::internal::GetCapturedStderr();
+    EXPECT_EQ(said.find(std::string("reprise: ") + table[i].name + "=ja! is not readable"), 0u) << said;
+  }
+}
+
+// As good as none, however it is written.
+TEST(Config, ASwitchThatIsOffLacksNothing) {
+  for (const char* off : {"0", "no", "off", "false"}) {
+    testing::internal::CaptureStderr();
+    say_without_effect(read({{"REPRISE_KEEP", off}}), look_up);
+    EXPECT_EQ(testing::internal::GetCapturedStderr(), "") << off;
+  }
+}
+
 // They are those of which reading the configuration says that it cannot.
 TEST(Config, WhatItCannotReadIsToldBeforehand) {
   const std::vector<std::string> names = {"REPRISE_BUDGET", "REPRISE_ACTIVITY", "REPRISE_TRACE", "REPRISE_EXAMINE",

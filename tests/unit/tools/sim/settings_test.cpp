@@ -119,6 +119,26 @@ TEST(Settings, NothingElseIsSaidOfWhatHoldsAnyway) {
   EXPECT_EXIT(child(), testing::ExitedWithCode(0), "^$");
 }
 
+// Texts are names of files, and those that cannot be opened are told where they are.
+TEST(Settings, EachIsCheckedByItsRow) {
+  const std::pair<std::string, std::string> rows[] = {
+#define REPRISE_VARIABLE(field, name, Field, values, standard, help) {name, values},
+#define REPRISE_LONE_VARIABLE(name, values, standard, help)
+#include "tools/sim/base/variables.def"
+#undef REPRISE_VARIABLE
+#undef REPRISE_LONE_VARIABLE
+  };
+  for (const auto& [name, values] : rows) {
+    if (values == "path") continue;
+    const auto child = [&name = name] {
+      setenv(name.c_str(), "ja!", 1);
+      settings();
+      end_with(true);
+    };
+    EXPECT_EXIT(child(), testing::ExitedWithCode(0), "simulated device: " + name + "=ja! cannot be read") << name;
+  }
+}
+
 TEST(Settings, WhatIsImpossibleIsSaidAndTheDefaultHolds) {
   const auto child = [] {
     setenv("REPRISE_SIM_GRANULARITY", "3MiB", 1);
