@@ -4,7 +4,9 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
+#include <cstring>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -58,20 +60,30 @@ std::string name_of_part(const std::string& output, const char* part) {
                     : fmt::format("{}.{}", output, part);
 }
 
+// Of our own files each has the ending of what it is, which commands and pages call it by: "a", "a.trace" and "plan":
+// "a.plan". A pipe or device has none.
+std::string name_of_file(const std::string& output, const std::vector<Part>& parts, const char* part) {
+  if (parts.size() == 1 && !can_be_lost(output)) return output;
+  const auto given = std::find_if(parts.begin(), parts.end(),
+                                  [&](const Part& one) { return output.ends_with(std::string(".") + one.name); });
+  const size_t ending = given == parts.end() ? 0 : std::strlen(given->name) + 1;
+  return fmt::format("{}.{}", output.substr(0, output.size() - ending), part);
+}
+
 Status write(const std::string& output, const Result<std::string>& content) {
   return content.ok() ? write_file(output, content.value()) : content.status();
 }
 
 // Each part into a file of its own.
-template <typename F>
-Status write_parts(const ExportOptions& options, const std::vector<Part>& parts, F write_one) {
+template <typename N, typename F>
+Status write_parts(const ExportOptions& options, const std::vector<Part>& parts, N name_of, F write_one) {
   Outputs outputs;
   outputs.reads(options.files);
-  for (const Part& part : parts) outputs.writes("-o", name_of_part(options.output, part.name));
+  for (const Part& part : parts) outputs.writes("-o", name_of(part));
   Status status = outputs.check();
   std::string names;
   for (const Part& part : parts) {
-    const std::string name = name_of_part(options.output, part.name);
+    const std::string name = name_of(part);
     if (status.ok()) status = write_one(part, name);
     names += (names.empty() ? "" : ", ") + name;
   }
@@ -89,9 +101,9 @@ Status export_csv(const ExportOptions& options, const Export& all) {
             "csv: each file makes a table of its own; give one file, or a name with -o: -o a.csv writes a.trace.csv, "
             "a.plan.csv and a.run.csv"};
   }
-  return write_parts(options, parts, [](const Part& part, const std::string& name) {
-    return write(name, exports::to_csv(part.inputs));
-  });
+  return write_parts(
+      options, parts, [&](const Part& part) { return name_of_part(options.output, part.name); },
+      [](const Part& part, const std::string& name) { return write(name, exports::to_csv(part.inputs)); });
 }
 
 // Our own files again: of use where --redact has changed them.
@@ -99,8 +111,7 @@ Status export_reprise(const ExportOptions& options, const Export& all) {
   const std::vector<Part> parts = parts_of(all.inputs);
   if (options.output == "-") {
     return {StatusCode::invalid_argument,
-            "reprise: these are no texts; give a name with -o: -o a writes a.trace, a.plan "
-            "and a.run, of one file a"};
+            "reprise: these are no texts; give a name with -o: -o a writes a.trace, a.plan and a.run"};
   }
   const auto write_one = [&](const Part& part, const std::string& name) {
     if (part.inputs.trace != nullptr) {
@@ -109,7 +120,8 @@ Status export_reprise(const ExportOptions& options, const Export& all) {
     if (part.inputs.plan != nullptr) return plan::write_plan(*part.inputs.plan, name);
     return write_file(name, all.run_log);
   };
-  return parts.size() == 1 ? write_one(parts.front(), options.output) : write_parts(options, parts, write_one);
+  return write_parts(
+      options, parts, [&](const Part& part) { return name_of_file(options.output, parts, part.name); }, write_one);
 }
 
 // "100:500": 500 from the 100th on.
@@ -155,14 +167,10 @@ struct Format {
 constexpr Format kFormats[] = {{"perfetto", export_perfetto}, {"csv", export_csv},   {"tensors", export_tensors},
                                {"dot", export_dot},           {"json", export_json}, {"reprise", export_reprise}};
 
-// Several parts have said it by their names. Of our own files the format does not tell which one it is.
+// Parts have said it by their names.
 void tell_what_was_written(const ExportOptions& options, const report::Inputs& inputs) {
-  const bool by_parts = options.format == "csv" || options.format == "reprise";
-  if (options.output == "-" || (by_parts && parts_of(inputs).size() > 1)) return;
-  const char* const kind = inputs.trace != nullptr ? "trace" : inputs.plan != nullptr ? "plan" : "run log";
-  const std::string what =
-      options.format == "reprise" ? fmt::format(", a {}{}", options.redact ? "redacted " : "", kind) : "";
-  say("wrote " + options.output + what);
+  const bool by_parts = options.format == "reprise" || (options.format == "csv" && parts_of(inputs).size() > 1);
+  if (options.output != "-" && !by_parts) say("wrote " + options.output);
 }
 
 Status read_run_log_text(const std::vector<std::string>& paths, std::string& text) {
@@ -230,10 +238,10 @@ Action declare_export(CLI::App& app, const ProgramArguments&) {
          "or reprise: its own files again")
       ->required()
       ->check(CLI::IsMember(names));
-  app.add_option(
-      "-o,--output", options->output,
-      "Where to write it (default: stdout); of several files as csv or reprise, NAME.csv makes NAME.trace.csv, "
-      "NAME.plan.csv and NAME.run.csv");
+  app.add_option("-o,--output", options->output,
+                 "Where to write it (default: stdout); as reprise NAME makes NAME.trace, NAME.plan and NAME.run, of "
+                 "one file, too; "
+                 "of several as csv NAME.csv makes NAME.trace.csv, NAME.plan.csv and NAME.run.csv");
   app.add_flag("--redact", options->redact,
                "For others to see: names of kernels, functions, files, marks and the command line become numbers, and "
                "parameters go; sizes, times and order stay");

@@ -262,7 +262,7 @@ TEST_F(CliFiles, RedactedFilesAreFilesLikeTheirOriginals) {
   EXPECT_NE(reprise({"export", trace_, "--format", "json"}).out.find("saxpy"), std::string::npos);
 }
 
-// A name is taken as it is given, whatever ending it has.
+// Our own files have the ending of what they are, one or several; all others are called as is asked for.
 TEST_F(CliFiles, WhatWasExportedIsSaidInOneLine) {
   const auto said = [this](const std::vector<std::string>& words) {
     std::vector<std::string> all = {"export"};
@@ -270,10 +270,19 @@ TEST_F(CliFiles, WhatWasExportedIsSaidInOneLine) {
     return reprise(all).err;
   };
   const std::string wrote = "reprise: wrote " + path("one");
-  EXPECT_EQ(said({trace_, "--redact", "--format", "reprise", "-o", path("one")}), wrote + ", a redacted trace\n");
-  EXPECT_EQ(said({plan_, "--redact", "--format", "reprise", "-o", path("one")}), wrote + ", a redacted plan\n");
-  EXPECT_EQ(said({log_, "--redact", "--format", "reprise", "-o", path("one")}), wrote + ", a redacted run log\n");
-  EXPECT_EQ(said({log_, "--format", "reprise", "-o", path("one")}), wrote + ", a run log\n");
+  EXPECT_EQ(said({trace_, "--redact", "--format", "reprise", "-o", path("one")}), wrote + ".trace\n");
+  EXPECT_EQ(said({plan_, "--redact", "--format", "reprise", "-o", path("one")}), wrote + ".plan\n");
+  EXPECT_EQ(said({log_, "--redact", "--format", "reprise", "-o", path("one")}), wrote + ".run\n");
+  EXPECT_EQ(said({log_, "--format", "reprise", "-o", path("one.run")}), wrote + ".run\n");
+  EXPECT_EQ(said({log_, "--format", "reprise", "-o", path("one.1")}), wrote + ".1.run\n");
+  EXPECT_EQ(said({log_, "--format", "reprise", "-o", path("one.trace")}), wrote + ".trace.run\n")
+      << "no run log is called a trace";
+  EXPECT_FALSE(std::filesystem::exists(path("one")));
+  EXPECT_EQ(said({trace_, plan_, "--format", "reprise", "-o", path("one.trace")}),
+            wrote + ".trace, " + path("one") + ".plan\n");
+  EXPECT_EQ(said({trace_, "--format", "reprise", "-o", "/dev/null"}), "reprise: wrote /dev/null\n");
+  expect_refused(reprise({"export", trace_, "--format", "reprise", "-o", trace_.substr(0, trace_.rfind('.'))}), 2,
+                 trace_);
   EXPECT_EQ(said({trace_, "--format", "csv", "-o", path("one")}), wrote + "\n");
   EXPECT_EQ(said({trace_, plan_, "--format", "json", "-o", path("one")}), wrote + "\n");
   EXPECT_EQ(said({trace_, plan_, "--redact", "--format", "reprise", "-o", path("one")}),
