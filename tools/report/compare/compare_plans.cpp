@@ -120,6 +120,26 @@ uint64_t travelling(const plan::Plan& plan) {
   return static_cast<uint64_t>(std::count_if(all.begin(), all.end(), [](const Travel& one) { return moved(one) > 0; }));
 }
 
+// What the program's own calls compute in an iteration, as recorded: that is no choice of a plan.
+uint64_t recorded_ns(const plan::Plan& plan) {
+  uint64_t sum = 0;
+  for (const plan::Call& call : plan.calls) {
+    if (call.kind == plan::CallKind::op && !call.inserted) sum += call.duration_ns;
+  }
+  return sum;
+}
+
+bool same_kernels(const plan::Plan& a, const plan::Plan& b) { return recorded_ns(a) == recorded_ns(b); }
+
+// May what one takes more be all the kernels' doing? Times of two recordings that are far apart lead to other plans,
+// too.
+bool kernels_decide(const plan::Plan& a, const plan::Plan& b) {
+  const uint64_t first = recorded_ns(a);
+  const uint64_t second = recorded_ns(b);
+  if (first == second) return false;
+  return is_far_apart(first, second) || difference(a.predicted_ns, b.predicted_ns) <= difference(first, second);
+}
+
 Json rows_of(const ComparedPlan& before, const ComparedPlan& after) {
   const plan::Plan& a = *before.plan;
   const plan::Plan& b = *after.plan;
@@ -131,16 +151,17 @@ Json rows_of(const ComparedPlan& before, const ComparedPlan& after) {
   const auto of_link = [&](Json row) {
     rows.push_back(same_link(a.link, b.link) ? std::move(row) : without_judgement(std::move(row)));
   };
+  const auto of_times = [&](Json row) { of_link(kernels_decide(a, b) ? without_judgement(std::move(row)) : row); };
   rows.push_back(text_row("Program", a.program, b.program));
   rows.push_back(text_row("Policy", a.policy, b.policy));
   rows.push_back(chosen_row("Budget", a.budget_bytes, b.budget_bytes, Unit::bytes));
   rows.push_back(figure_row("Device memory", planned_peak(a), planned_peak(b), Unit::bytes));
-  of_link(figure_row("Time per iteration, predicted", a.predicted_ns, b.predicted_ns, Unit::ns));
+  of_times(figure_row("Time per iteration, predicted", a.predicted_ns, b.predicted_ns, Unit::ns));
   if (before.bound_ns > 0 || after.bound_ns > 0) {
     rows.push_back(chosen_row("Bound: no plan for the budget is faster", before.bound_ns, after.bound_ns, Unit::ns));
   }
   rows.push_back(chosen_row("Computing alone", a.compute_ns, b.compute_ns, Unit::ns));
-  of_link(figure_row("Waiting for transfers, predicted", waiting_ns(a), waiting_ns(b), Unit::ns));
+  of_times(figure_row("Waiting for transfers, predicted", waiting_ns(a), waiting_ns(b), Unit::ns));
   of_link(figure_row("Tensors that travel", travelling(a), travelling(b), Unit::count));
   of_link(figure_row("Offloaded", a.offload_bytes, b.offload_bytes, Unit::moved));
   of_link(figure_row("Reloaded", a.reload_bytes, b.reload_bytes, Unit::moved));
@@ -163,12 +184,22 @@ Json verdict_of(const plan::Plan& a, const plan::Plan& b) {
   }
   Json verdict = verdict_of_times("By B an iteration is predicted to take", "by A", a.predicted_ns, b.predicted_ns,
                                   memory_words(planned_peak(a), planned_peak(b)));
-  if (same_link(a.link, b.link)) return verdict;
-  const bool by_times = same_rates(a.link, b.link);
-  verdict = without_judgement(std::move(verdict));
-  verdict["text"] =
-      fmt::format("The plans are for different links, A for {}, B for {}, so neither is better for its times. {}",
-                  link_words(a.link, by_times), link_words(b.link, by_times), verdict.at("text").get<std::string>());
+  constexpr const char* kNeither = ", so neither is better for its times";
+  std::string rests_on;
+  if (!same_link(a.link, b.link)) {
+    const bool by_times = same_rates(a.link, b.link);
+    rests_on = fmt::format("The plans are for different links, A for {}, B for {}{}. ", link_words(a.link, by_times),
+                           link_words(b.link, by_times), kNeither);
+  }
+  if (!same_kernels(a, b)) {
+    rests_on += fmt::format(
+        "The plans rest on different kernel times, as those of two recordings: computing alone takes {} by those of A, "
+        "{} by those of B{}. ",
+        tools::format_duration(recorded_ns(a)), tools::format_duration(recorded_ns(b)),
+        kernels_decide(a, b) ? kNeither : "");
+  }
+  if (!same_link(a.link, b.link) || kernels_decide(a, b)) verdict = without_judgement(std::move(verdict));
+  verdict["text"] = rests_on + verdict.at("text").get<std::string>();
   return verdict;
 }
 

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/support/sample.h"
 #include "tools/report/compare/compare.h"
 #include "tools/report/view/travels.h"
@@ -100,6 +102,40 @@ TEST_F(ComparePlans, OneLinkThatWasMeasuredTwiceIsOneLink) {
   b_.link = {"", false, 23'500'000'000, 23'400'000'000, 11'000, 70'000};
   EXPECT_EQ(data().at("verdict").at("tone"), "good");
   EXPECT_EQ(row_of(data(), "Time per iteration, predicted").at("tone"), "good");
+}
+
+// Kernels take other times in each recording, and no plan makes them faster.
+TEST_F(ComparePlans, PlansOfTwoRecordingsAreNotJudgedByTheirKernels) {
+  const auto op = std::find_if(b_.calls.begin(), b_.calls.end(),
+                               [](const plan::Call& call) { return call.kind == plan::CallKind::op; });
+  const uint64_t before_ns = op->duration_ns;
+  const auto verdict = [&](uint64_t more_ns, uint64_t predicted_ns) {
+    op->duration_ns = before_ns + more_ns;
+    b_.compute_ns = a_.compute_ns + more_ns;
+    b_.predicted_ns = predicted_ns;
+    return data().at("verdict");
+  };
+  const std::string rests =
+      "The plans rest on different kernel times, as those of two recordings: computing alone takes ";
+  for (const uint64_t much : {200u, 3000u}) {
+    const Json far = verdict(much, 900);
+    const std::string text = far.at("text");
+    EXPECT_EQ(far.at("tone"), "note") << far;
+    EXPECT_EQ(text.find(rests + "350 ns by those of A, "), 0u) << far;
+    EXPECT_NE(text.find(" by those of B, so neither is better for its times. By B an iteration"), std::string::npos);
+    EXPECT_EQ(row_of(data(), "Time per iteration, predicted").at("tone"), "note");
+    EXPECT_EQ(row_of(data(), "Device memory").at("tone"), "bad");
+  }
+  EXPECT_EQ(verdict(20, 770).at("tone"), "note") << "all of that may be the kernels'";
+  const Json near = verdict(20, 600);
+  EXPECT_EQ(near.at("tone"), "good") << near;
+  EXPECT_EQ(near.at("text").get<std::string>().find(rests + "350 ns by those of A, 370 ns by those of B. By B"), 0u);
+  EXPECT_EQ(row_of(data(), "Time per iteration, predicted").at("tone"), "good");
+  a_.link.assumed = true;
+  a_.link.h2d_bytes_per_s = a_.link.d2h_bytes_per_s = 24'000'000'000;
+  const std::string both = verdict(200, 900).at("text");
+  EXPECT_EQ(both.find("The plans are for different links, "), 0u) << both;
+  EXPECT_NE(both.find(rests), std::string::npos) << both;
 }
 
 TEST_F(ComparePlans, WhatMovesDifferentlyIsListedMostBytesFirst) {
