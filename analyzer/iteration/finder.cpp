@@ -13,6 +13,7 @@
 #include "analyzer/iteration/isomorphism.h"
 #include "analyzer/iteration/loop_calls.h"
 #include "analyzer/iteration/words.h"
+#include "analyzer/plan/least_share.h"
 #include "preload/trace/signature.h"
 
 namespace reprise::analyzer {
@@ -58,7 +59,11 @@ class IterationSearch {
     };
     const auto chosen = std::min_element(found_.begin(), found_.end(),
                                          [&](const Proven& a, const Proven& b) { return order(a) < order(b); });
-    if (chosen != found_.end()) return describe(*chosen);
+    if (chosen != found_.end()) {
+      Iteration iteration = describe(*chosen);
+      if (is_worth_planning(iteration)) return iteration;
+      return Status{StatusCode::not_found, why_too_little(iteration, chosen->candidate)};
+    }
     return Status{StatusCode::not_found, refusal_.ok() ? why_none() : "no iteration found: " + refusal_.message()};
   }
 
@@ -133,6 +138,28 @@ class IterationSearch {
     iteration.coverage = coverage_.share(found.candidate.covered);
     iteration.timed = coverage_.timed();
     return iteration;
+  }
+
+  // Who asks for so many calls, or for one loop, knows what it is.
+  bool is_worth_planning(const Iteration& found) const {
+    if (least_calls_ > 0 || only_.count > 0) return true;
+    return found.call_count > 1 && 100 * found.coverage >= plan::kLeastShare;
+  }
+
+  // What repeats, and why the rest does not.
+  std::string why_too_little(const Iteration& found, const LoopCandidate& candidate) const {
+    constexpr double kMost = 0.5;
+    const std::string all =
+        found.call_count == 1
+            ? fmt::format("no iteration found in {} calls: what repeats is one call, in which nothing can move",
+                          stream_.size())
+            : fmt::format("no iteration found in {} calls: what repeats are {} calls", stream_.size(),
+                          found.call_count);
+    std::string text = fmt::format("{}, {} times, {}", all, found.occurrences, covered(found));
+    if (found.coverage >= kMost) return text;
+    const Coverage calls(stream_, true);
+    if (calls.share(calls.of(candidate.runs)) >= kMost) return text + "; what takes longer does not repeat";
+    return text + "; " + (refusal_.ok() ? what_differs() : refusal_.message());
   }
 
   // With the same tensors, but with other parts of one? Those of all loops of that period: each epoch may have an order

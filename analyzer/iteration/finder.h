@@ -29,7 +29,8 @@ inline constexpr char kDefaultMark[] = "iteration";
 // prologue, other phases in between and an incomplete tail may surround them. Of those that cover about as much as any:
 // the shortest. Among the possible starts: the one with the fewest bytes alive, then one where the host has just waited
 // for the device, then the first. Not ok (not_found): a line that says why there is none. O(n log n) in the number of
-// calls. The search finds none of fewer than `least_calls` calls.
+// calls. The search finds none of fewer than `least_calls` calls; without that number what repeats is none either where
+// it is one call alone, in which nothing can move, or next to nothing of the recording (plan::kLeastShare).
 Result<Iteration> find_iteration(const CallStream& stream, const std::string& mark = kDefaultMark,
                                  uint64_t least_calls = 0);
 

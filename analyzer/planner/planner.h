@@ -30,7 +30,7 @@ struct PlanOptions {
   std::optional<uint64_t> held_bytes = std::nullopt;  // held around Reprise; default: info key "memory.held_bytes"
   std::string mark = kDefaultMark;                    // name of the marks at which iterations start
   uint64_t from_call = 0;                             // of the trace, only what was called from this sequence number on
-  uint64_t least_calls = 0;                           // of the iteration that is looked for
+  uint64_t least_calls = 0;                           // of the iteration that is looked for, as find_iteration() says
   LoopCalls loop = {};                                // ... or, with a count, this one
   std::vector<SimulationOptions> trials = {};         // further simulations of the plan that is returned
   plan::Safety safety = plan::Safety::trusted;        // of plans from traces

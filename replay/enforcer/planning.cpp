@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "analyzer/plan/least_share.h"
 #include "preload/base/log.h"
 #include "preload/base/readable.h"
 #include "preload/base/runtime.h"
@@ -29,11 +30,10 @@ constexpr uint32_t kMostFruitless = 8;
 // Of these, questions about the same loop: a longer recording may say more.
 constexpr uint32_t kMostAboutOneLoop = 3;
 // The first plan is of what covers this much of the recorded device time, in % ...
-constexpr uint32_t kLeastShare = 50;
+constexpr uint32_t kLeastShareFirst = 50;
 // ... until so many times the calls have been recorded by which there was only less. Then, and for the plans behind the
-// first, of what covers this much: the same kernel a few times in a row is no loop of the program.
+// first, of whatever is an iteration: the same kernel a few times in a row is no loop of the program.
 constexpr uint64_t kPatience = 8;
-constexpr uint32_t kLeastShareLater = 2;
 // What begins where much is alive is planned when it has been recorded so many times more and still does.
 constexpr uint32_t kMostEarlyAnswers = 3;
 // ns; a planner that was asked so shortly before the end had no time.
@@ -371,7 +371,7 @@ void Enforcer::ask_planner() noexcept {
   follower_.planner_asked();
   request.from_call = from_call_;
   request.least_calls = follower_.least_calls();
-  request.least_share = only_half() ? kLeastShare : kLeastShareLater;
+  request.least_share = only_half() ? kLeastShareFirst : plan::kLeastShare;
   request.best_start = plan_count_ == 0 && early_answers_ < kMostEarlyAnswers;
   request.limit_seconds = config_.plan_limit;
   request.keep = config_.keep;

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "analyzer/planner/fluid_bounds.h"
 #include "analyzer/planner/planner.h"
@@ -37,7 +38,7 @@ struct PlanArguments {
   std::string facts;
   uint64_t from = 0;
   uint64_t calls = 0;
-  double share = 0;
+  std::optional<double> share;
   bool best_start = false;
   bool quiet = false;
   bool explain = false;
@@ -110,6 +111,7 @@ class Planning {
     if (cut.unreadable) return {trace.value().tail.code(), cut.line + "; record again"};
     options.from_call = arguments_.from;
     options.least_calls = arguments_.calls;
+    if (arguments_.share && arguments_.calls == 0) options.least_calls = 1;  // who says how much it has to be knows it
     // With --status it is the preloaded library that asks, while the program goes on.
     if (arguments_.status.empty()) cut_ = cut;
     Status made = plan_trace(trace.value(), options, output);
@@ -173,11 +175,12 @@ class Planning {
 
   // What is most of the program may not have repeated yet, or not from its best place on.
   Status check_iteration(const analyzer::Iteration& iteration) {
-    if (arguments_.share > 0 && iteration.call_count == 1) {  // with all that it needs there, always
+    const double share = arguments_.share.value_or(0);
+    if (share > 0 && iteration.call_count == 1) {  // with all that it needs there, always
       is_part_ = true;
       return named({StatusCode::not_found, "what repeats is one call, in which nothing can move"});
     }
-    if (100 * iteration.coverage < arguments_.share) {
+    if (100 * iteration.coverage < share) {
       is_part_ = true;
       return named({StatusCode::not_found,
                     fmt::format("what repeats, {} calls, covers only {}, and the rest has not repeated yet",
@@ -317,9 +320,11 @@ Action declare_plan(CLI::App& app, const ProgramArguments&) {
   app.add_option("-o,--output", arguments->output,
                  "The plan to write (default: beside the trace, a.plan or a-2.plan and so on where there is one)");
   app.add_option("--from", arguments->from, "Only of what was called from this call number on");
-  app.add_option("--calls", arguments->calls, "Only iterations of at least this many calls");
-  app.add_option("--share", arguments->share,
-                 "Only an iteration that covers at least this much of the recorded device time, in %");
+  app.add_option("--calls", arguments->calls, "Only iterations of at least this many calls, however little they cover");
+  app.add_option(
+      "--share", arguments->share,
+      "Only an iteration that covers at least this much of the recorded device time, in % (default: 2, and of "
+      "more than one call; 0: whatever repeats)");
   app.add_flag(
       "--best-start", arguments->best_start,
       "Only an iteration that begins where least is alive, not one that could do so once it is recorded again");

@@ -92,6 +92,34 @@ TEST_F(PlanCommand, AnIterationOfTooLittleIsNoneYet) {
   EXPECT_EQ(status().at("status"), "ok");
 }
 
+// Nor is a plan typed for it, but by whoever asks for just that.
+TEST_F(PlanCommand, OneCallThatComesAFewTimesIsNoIteration) {
+  analyzer::testing::TraceBuilder program;
+  const uint64_t w = program.allocate(4 * kChunk);
+  const uint64_t idle = program.allocate(8 * kChunk);
+  for (int i = 0; i < 40; ++i) {
+    program.launch("layer" + std::to_string(i), {analyzer::testing::updates(i % 2 == 0 ? w : idle)}, 1'000'000);
+  }
+  for (int i = 0; i < 3; ++i) program.launch("zero", {analyzer::testing::writes(w)}, 10);
+  program.launch("last", {analyzer::testing::updates(w)}, 10);
+  const std::string trace = write("c.trace", trace_bytes(program.trace()));
+  const char* const why =
+      "no iteration found in 46 calls: what repeats is one call, in which nothing can move, 3 times, 0 % of the "
+      "recorded "
+      "device time; most of what it does happens only once; at least three equal iterations must be recorded";
+  expect_refused(reprise({"plan", trace, "--budget", "60%", "-o", path("c.plan")}), 1, why);
+  EXPECT_FALSE(std::filesystem::exists(path("c.plan")));
+  expect_refused(reprise({"simulate", trace, "--budget", "60%", "--no-fluid"}), 1, why);
+  const Finished reported = reprise({"report", trace, "-o", path("tmp/c.html")});
+  EXPECT_EQ(reported.exit_code, 0) << reported.err;
+  EXPECT_NE(read(path("tmp/c.html")).find(why), std::string::npos);
+  for (const std::vector<std::string>& typed : {std::vector<std::string>{"--calls", "1"}, {"--share", "0"}}) {
+    std::vector<std::string> words = {"plan", trace, "--budget", "60%", "-o", path("c.plan")};
+    words.insert(words.end(), typed.begin(), typed.end());
+    EXPECT_EQ(reprise(words).exit_code, 0) << typed.front();
+  }
+}
+
 // ... nor one that began where the most is alive, and will have come often enough to begin elsewhere.
 TEST_F(PlanCommand, AnIterationThatBeginsTooEarlyIsNoneYet) {
   analyzer::testing::TraceBuilder program;

@@ -9,7 +9,7 @@ namespace reprise::analyzer::testing {
 
 inline Result<Iteration> find(const trace::Trace& trace, const std::string& mark = kDefaultMark) {
   const CallStream stream = make_call_stream(trace);
-  return find_iteration(stream, mark);
+  return find_iteration(stream, mark, 1);  // also what is next to nothing of it
 }
 
 // The name of the first op of the iteration.

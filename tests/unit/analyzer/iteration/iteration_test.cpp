@@ -462,7 +462,7 @@ TEST(Iteration, HasAsManyCallsAsAreAskedFor) {
     program.launch("update", {updates(w)}, 1);
   }
   const CallStream stream = make_call_stream(program.trace());
-  EXPECT_EQ(find_iteration(stream).value().call_count, 1u) << "the update takes no time";
+  EXPECT_EQ(find_iteration(stream, kDefaultMark, 1).value().call_count, 1u) << "the update takes no time";
   EXPECT_EQ(find_iteration(stream, kDefaultMark, 45).value().call_count, 51u);
 }
 

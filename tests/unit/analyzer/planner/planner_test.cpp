@@ -12,6 +12,38 @@
 namespace reprise::analyzer {
 namespace {
 
+// Whatever the rest is: a plan for it keeps nothing of the program within a budget.
+TEST(Planner, OneCallOrNextToNothingIsNoIteration) {
+  const auto why = [](const std::vector<std::string>& repeats, int times, uint64_t once_ns, PlanOptions options = {}) {
+    testing::TraceBuilder program;
+    const uint64_t w = program.allocate(testing::kChunk);
+    for (int i = 0; once_ns > 0 && i < 40; ++i) {
+      program.launch("layer" + std::to_string(i), {testing::updates(w)}, once_ns);
+    }
+    for (int i = 0; i < times; ++i) {
+      for (const std::string& name : repeats) program.launch(name, {testing::updates(w)}, 1000);
+    }
+    const Result<Workload> made = make_workload(program.trace(), options);
+    if (made.ok()) return std::to_string(made.value().iteration.call_count) + " calls";
+    EXPECT_EQ(made.status().code(), StatusCode::not_found);
+    return made.status().message();
+  };
+  const std::string once =
+      " times, 0 % of the recorded device time; most of what it does happens only once; at least three equal "
+      "iterations "
+      "must be recorded";
+  const std::string one = "what repeats is one call, in which nothing can move, ";
+  EXPECT_EQ(why({"a"}, 3, 1'000'000), "no iteration found in 44 calls: " + one + "3" + once);
+  EXPECT_EQ(why({"a", "b"}, 4, 1'000'000), "no iteration found in 49 calls: what repeats are 2 calls, 4" + once);
+  EXPECT_EQ(why({"a"}, 100, 0),
+            "no iteration found in 101 calls: " + one + "100 times, 100 % of the recorded device time");
+  EXPECT_EQ(why({"a", "b"}, 100, 0), "2 calls");
+  EXPECT_EQ(why({"a", "b"}, 40, 50'000), "2 calls") << "3.8 % of the time";
+  PlanOptions any;
+  any.least_calls = 1;
+  EXPECT_EQ(why({"a"}, 3, 1'000'000, any), "1 calls");
+}
+
 using namespace testing;
 
 Result<plan::Plan> plan_for(const trace::Trace& trace, uint64_t budget, const char* policy = "auto") {

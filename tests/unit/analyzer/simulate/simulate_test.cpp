@@ -235,6 +235,7 @@ TEST(Bounds, SmallTensorsAreReservedWhereTheyLie) {
   for (const uint64_t other : others) program.free(other);
   for (int step = 0; step < 3; ++step) program.launch("x", {updates(weights[0])});
   PlanOptions options;
+  options.least_calls = 1;
   options.held_bytes = 12345;
   const Result<Workload> workload = make_workload(program.trace(), options);
   ASSERT_TRUE(workload.ok());

@@ -195,7 +195,7 @@ TEST(TaskGraph, TwoDevicesAreRefused) {
     if (auto* op = std::get_if<trace::Op>(&event)) op->record.device = 1;
   }
   const CallStream stream = make_call_stream(trace);
-  const Result<Iteration> iteration = find_iteration(stream);
+  const Result<Iteration> iteration = find_iteration(stream, kDefaultMark, 1);
   ASSERT_TRUE(iteration.ok());
   EXPECT_EQ(build_task_graph(stream, iteration.value(), kChunk, {}).status().code(), StatusCode::unsupported);
 }
