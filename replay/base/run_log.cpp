@@ -132,15 +132,6 @@ void RunLogWriter::write_on_demand(const run_log::Word<run_log::on_demand::Tag>&
   write(line);
 }
 
-void RunLogWriter::write_no_room(const std::string& reason, uint64_t least_bytes) noexcept {
-  if (!enabled()) return;
-  RunLogLine line(run_log::on_demand::line);
-  line.add(run_log::on_demand::cause, run_log::on_demand::no_room)
-      .add(run_log::on_demand::reason, reason)
-      .add(run_log::on_demand::least_bytes, least_bytes);
-  write(line);
-}
-
 void RunLogWriter::flush() noexcept {
   if (!enabled()) return;
   const std::lock_guard lock(mutex_);

@@ -64,9 +64,6 @@ class RunLogWriter {
   void write_on_demand(const run_log::Word<run_log::on_demand::Tag>& cause, const std::string& reason,
                        uint64_t plan = kNoPlan) noexcept;
 
-  // ... as no plan fits into what the device has room for; one takes `least_bytes` at least.
-  void write_no_room(const std::string& reason, uint64_t least_bytes) noexcept;
-
   static uint64_t now_ns() noexcept;  // CLOCK_MONOTONIC
 
  private:

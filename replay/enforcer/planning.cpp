@@ -73,6 +73,17 @@ void add_audited(const PlanIndex& index, RunLogLine<run_log::plan::Tag>* line) {
       .add(run_log::plan::aliased_tensors, aliased);
 }
 
+// Why there is no plan, where budget or room are too small for one: it takes `least_bytes`.
+void write_too_little(RunLogWriter& log, const run_log::Word<run_log::on_demand::Tag>& cause, const std::string& reason,
+                      uint64_t least_bytes) noexcept {
+  if (!log.enabled()) return;
+  RunLogLine line(run_log::on_demand::line);
+  line.add(run_log::on_demand::cause, cause)
+      .add(run_log::on_demand::reason, reason)
+      .add(run_log::on_demand::least_bytes, least_bytes);
+  log.write(line);
+}
+
 // Has each of these been handed over to one of those, which lies where it was?
 bool same_places(const std::vector<Alive>& before, const std::vector<Alive>& after) noexcept {
   const auto places = [](const std::vector<Alive>& all) {
@@ -248,9 +259,13 @@ void Enforcer::plan_impossible() noexcept {
     return no_plan_of_it();
   }
   if (needed != 0 && asked_with_room_ < asked_with_budget_) return no_room_for_plan(needed);
-  say_on_demand(needed != 0 ? run_log::on_demand::too_small : run_log::on_demand::no_plan, planner_.message());
-  // Where one call needs more than the budget, that call says so, with the number that is enough.
-  if (needed != 0) unplanned_because_ = planner_.message();
+  if (needed != 0) {
+    // Where one call needs more than the budget, that call says so, with the number that is enough.
+    unplanned_because_ = on_demand_because_ = planner_.message();
+    write_too_little(shared_.run_log, run_log::on_demand::too_small, unplanned_because_, needed);
+  } else {
+    say_on_demand(run_log::on_demand::no_plan, planner_.message());
+  }
   log_line(needed != 0 ? LogLevel::info : LogLevel::warn, "memory is managed on demand: %s",
            planner_.message().c_str());
   shared_.counters.least_budget_bytes.store(needed);
@@ -270,7 +285,7 @@ void Enforcer::no_room_for_plan(uint64_t needed) noexcept {
                 readable_bytes(needed).c_str(), budget_too ? ", more than the budget, too" : "",
                 who_has_the_rest(room).c_str(), how_to_get_room(room, needed).c_str());
   unplanned_because_ = why;
-  shared_.run_log.write_no_room(unplanned_because_, needed);
+  write_too_little(shared_.run_log, run_log::on_demand::no_room, unplanned_because_, needed);
   on_demand_because_ = unplanned_because_;
   log_line(LogLevel::info, "memory is managed on demand: %s", unplanned_because_.c_str());
   if (budget_too) shared_.counters.least_budget_bytes.store(needed);

@@ -10,6 +10,7 @@
 #include "preload/footprint/chunk_size.h"
 #include "tools/cli/run_log_value.h"
 #include "tools/cli/sizes.h"
+#include "tools/report/budget_kept.h"
 #include "tools/report/report.h"
 #include "tools/report/tensor_table.h"
 #include "tools/report/view/frames.h"
@@ -105,10 +106,10 @@ void advise_host_memory(const Inputs& inputs, Advices& list) {
 }
 
 // Why is said where it is told what happened.
-std::string no_plan_fits(const Inputs& inputs, uint64_t here, uint64_t least) {
+std::string no_plan_fits(uint64_t here, uint64_t least, uint64_t peak) {
   const bool alike = format_bytes(here) == format_bytes(least);  // rounded; what is typed is exact
   const std::string what = here == 0 ? "the budget" : alike ? fmt::format("{} bytes", here) : format_bytes(here);
-  if (least != 0 && inputs.peak_bytes != 0 && least >= inputs.peak_bytes) {
+  if (least != 0 && peak != 0 && least >= peak) {
     return fmt::format("No plan fits into {}, and with {} none is needed: nothing has to move then.", what,
                        format_bytes(least));
   }
@@ -133,7 +134,7 @@ void advise_room(const Inputs& inputs, Advices& list) {
 uint64_t needed_at_once(const Inputs& inputs) {
   if (inputs.log == nullptr || inputs.log->budget_percent == 0 || inputs.log->graph_bytes != 0) return 0;
   const Facts facts = collect_facts(inputs);
-  return facts.budget != 0 && facts.peak_actual > facts.budget ? facts.peak_actual : 0;
+  return budget_kept(facts) == BudgetKept::passed ? facts.peak_actual : 0;
 }
 
 // Whatever else kept it from being planned: below the smallest budget nothing gets a plan.
@@ -141,11 +142,18 @@ void advise_budget(const Inputs& inputs, Advices& list) {
   if (!is_unplanned(inputs) || has_plans(*inputs.log) || lacked_room(*inputs.log)) return;
   const auto& reasons = inputs.log->reasons;
   const bool told = !reasons.empty() && tools::says(reasons.back().cause, run_log::on_demand::too_small);
-  const uint64_t here = collect_facts(inputs).budget;
-  const uint64_t least = std::max(inputs.minimum_bytes > here ? inputs.minimum_bytes : 0, needed_at_once(inputs));
+  const Facts facts = collect_facts(inputs);
+  const uint64_t here = facts.budget;
+  const uint64_t least = std::max({inputs.minimum_bytes > here ? inputs.minimum_bytes : 0, needed_at_once(inputs),
+                                   told ? reasons.back().least_bytes : 0});
   if (!told && (here == 0 || least == 0)) return;
-  list.push_back({3.5, least > 0 ? fmt::format("Give it at least {}", format_bytes(least)) : "Give it more memory",
-                  no_plan_fits(inputs, here, least), least > 0 ? "--budget " + typed_bytes(least) : ""});
+  // Of one that ended before its time the peak is not known.
+  const bool whole = inputs.ending.empty() && inputs.log->ended;
+  const std::string share = whole ? of_peak(least, facts.peak_before) : "";
+  const uint64_t peak = whole && !facts.tensors_alone ? facts.peak_before : inputs.peak_bytes;
+  list.push_back({3.5,
+                  least > 0 ? fmt::format("Give it at least {}{}", format_bytes(least), share) : "Give it more memory",
+                  no_plan_fits(here, least, peak), least > 0 ? "--budget " + typed_bytes(least) : ""});
 }
 
 constexpr char kRepeat[] =

@@ -7,6 +7,7 @@
 
 #include "tools/cli/run_log_value.h"
 #include "tools/cli/sizes.h"
+#include "tools/report/budget_kept.h"
 #include "tools/report/sentences.h"
 #include "tools/report/view/timeline.h"
 
@@ -65,14 +66,18 @@ bool is_too_late(const RunReason& one) { return one.plan && tools::says(one.caus
 bool ended_well(const RunLog& log) { return log.ended && log.ending.empty(); }
 
 // What that meant; of a log that was cut short the bytes are not known.
-std::string on_demand_words(const RunLog& log) {
+std::string on_demand_words(const Inputs& inputs) {
+  const RunLog& log = *inputs.log;
   if (log.ended && log.offload_bytes + log.reload_bytes == 0) return "nothing had to be moved all the same.";
-  return fmt::format("tensors were moved on demand until {}, which keeps the budget but hides no transfer.",
-                     ended_well(log) ? "the end" : "then");
+  const BudgetKept kept = budget_kept(collect_facts(inputs));
+  return fmt::format("tensors were moved on demand until {}, which {}.", ended_well(log) ? "the end" : "then",
+                     kept == BudgetKept::kept     ? "keeps the budget but hides no transfer"
+                     : kept == BudgetKept::passed ? "hides no transfer, and the budget was not kept"
+                                                  : "hides no transfer");
 }
 
 // As the replay wrote it where it decided.
-void say_reason(const RunLog& log, const RunReason& one, uint64_t count, Sentences& say) {
+void say_reason(const Inputs& inputs, const RunReason& one, uint64_t count, Sentences& say) {
   if (tools::says(one.cause, run_log::on_demand::refused) || tools::says(one.cause, run_log::on_demand::unusable)) {
     say.bad(fmt::format("Plan {} was to come in force and could not ({}): {}.", one.plan.value_or(0) + 1, times(count),
                         one.reason));
@@ -85,7 +90,7 @@ void say_reason(const RunLog& log, const RunReason& one, uint64_t count, Sentenc
   } else if (tools::says(one.cause, run_log::on_demand::fits)) {
     say.good(fmt::format("Nothing had to be planned: {}.", one.reason));
   } else {
-    say.note(fmt::format("No plan was made: {}. So {}", one.reason, on_demand_words(log)));
+    say.note(fmt::format("No plan was made: {}. So {}", one.reason, on_demand_words(inputs)));
   }
 }
 
@@ -103,9 +108,9 @@ void say_unplanned(const Inputs& inputs, Sentences& say) {
   for (const auto& [one, count] : last_reasons(log)) {
     if (of_plans && !one.plan) continue;                         // a plan came after all
     if (is_too_late(one) && log.activation_count > 0) continue;  // below
-    say_reason(log, as_known(inputs, one), count, say);
+    say_reason(inputs, as_known(inputs, one), count, say);
   }
-  if (of_plans && log.activation_count == 0) say.note("So " + on_demand_words(log));
+  if (of_plans && log.activation_count == 0) say.note("So " + on_demand_words(inputs));
   if (log.activation_count > 0) {
     say.note(fmt::format("No iteration ran by a plan from start to end: {}.", why_unplanned(inputs)));
   } else if (log.reasons.empty()) {
@@ -184,11 +189,11 @@ std::string repetitions(const Inputs& inputs) {
   for (const RunIteration& one : log->iterations) calls.insert(one.calls);
   for (const RunRepeats& one : log->repeats) calls.insert(one.calls);
   calls.erase(0);  // not said, in old logs
-  if (calls.empty()) return plural(count, "repetition");
-  const std::string range = *calls.begin() == *calls.rbegin()
+  const std::string range = calls.empty() ? "some calls"
+                            : *calls.begin() == *calls.rbegin()
                                 ? plural(*calls.begin(), "call")
                                 : fmt::format("{} to {} calls", *calls.begin(), *calls.rbegin());
-  return fmt::format("{} of {}", plural(count, "repetition"), range);
+  return fmt::format("{} in a row, {}", range, times(count));
 }
 
 bool died_of_full_host(const Inputs& inputs) {
@@ -286,7 +291,7 @@ void say_plan_state(const Inputs& inputs, Sentences& say) {
   if (inputs.log != nullptr) {
     if (inputs.log->iterations_planned == 0) say_unplanned(inputs, say);
     for (const auto& [one, count] : last_reasons(*inputs.log)) {
-      if (inputs.log->iterations_planned > 0 && one.plan) say_reason(*inputs.log, one, count, say);
+      if (inputs.log->iterations_planned > 0 && one.plan) say_reason(inputs, one, count, say);
     }
     return;
   }

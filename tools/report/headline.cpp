@@ -5,6 +5,7 @@
 
 #include "tools/cli/run_log_value.h"
 #include "tools/cli/sizes.h"
+#include "tools/report/budget_kept.h"
 #include "tools/report/report.h"
 
 namespace reprise::report {
@@ -41,9 +42,16 @@ Json memory_card(const Inputs& inputs, const Facts& facts) {
   if (ran && after == 0) return card("Peak device memory", "not known", "the run log has no sample of it", "bad");
   if (after == 0) return card("Peak device memory", format_bytes(facts.peak_before), "without a budget");
   const std::string budget = facts.budget > 0 ? "; " + budget_words(inputs) : "";
-  const bool over = facts.budget > 0 && after > facts.budget;
+  const bool over = budget_kept(facts) == BudgetKept::passed;
   return card(ran ? "Peak device memory" : "Peak device memory, planned", format_bytes(after),
               before_words(after, facts.peak_before, facts.tensors_alone) + budget, over ? "bad" : "good");
+}
+
+// Not where a plan was named that cannot be used, say, or the planner was not yet through.
+bool has_no_iteration(const RunLog& log) {
+  if (has_plans(log) || log.reasons.empty()) return false;
+  const std::string& cause = log.reasons.back().cause;
+  return tools::says(cause, run_log::on_demand::no_iteration) || tools::says(cause, run_log::on_demand::no_repetition);
 }
 
 std::string against_computing(const Facts& facts) {
@@ -138,8 +146,10 @@ Json run_card(const Inputs& inputs, const Facts& facts) {
     return card("Iterations", "none found", "tensors moved on demand" + times_of_run(facts));
   }
   if (const std::string what = repetitions(inputs); !what.empty()) {
+    const char* const none = "a part of what the program does, and no iteration";
+    const char* const not_known = "what an iteration of the program is, its trace would tell";
     return card("What repeats", what,
-                "on demand; what an iteration of the program is, its trace would tell" + times_of_run(facts));
+                fmt::format("on demand; {}{}", has_no_iteration(log) ? none : not_known, times_of_run(facts)));
   }
   const std::string loops = of_loops(log);
   return card("Iterations", fmt::format("{} of {} planned", log.iterations_planned, all_iterations(log)),
@@ -224,14 +234,6 @@ std::string memory_words(const Inputs& inputs, const Facts& facts) {
   return "peak " + (after > 0 ? peak_words(after, facts.peak_before, facts.tensors_alone) : asked) + graphs;
 }
 
-// Not where a plan was named that cannot be used, say, or the planner was not yet through.
-bool was_looked_for_in_vain(const RunLog& log) {
-  if (has_plans(log)) return false;
-  if (log.reasons.empty()) return true;
-  const std::string& cause = log.reasons.back().cause;
-  return tools::says(cause, run_log::on_demand::no_iteration) || tools::says(cause, run_log::on_demand::no_repetition);
-}
-
 std::string summary_unmanaged(const Inputs& inputs, const Facts& facts) {
   const std::string peak = facts.peak_before == 0 ? "" : fmt::format("peak {}, ", format_bytes(facts.peak_before));
   const std::string why = inputs.ran_here ? "" : fmt::format(" ({})", *inputs.log->not_managed);
@@ -256,12 +258,15 @@ std::string summary_of_program(const Inputs& inputs) {
   }
   if (!ran) return line;
   const RunLog& log = *inputs.log;
-  if (all_iterations(log) == 0) {
-    line += was_looked_for_in_vain(log) ? ", no iteration found to plan" : ", no iteration planned";
+  const std::string repeated = repetitions(inputs);
+  if (all_iterations(log) == 0 || (!repeated.empty() && has_no_iteration(log))) {
+    const bool in_vain = has_no_iteration(log) || (log.reasons.empty() && !has_plans(log));
+    line += in_vain ? ", no iteration found to plan" : ", no iteration planned";
     return line + reason_for_the_terminal(inputs);
   }
-  if (const std::string what = repetitions(inputs); !what.empty()) {
-    return line + ", no iteration planned, of " + what + reason_for_the_terminal(inputs);
+  if (!repeated.empty()) {
+    return fmt::format("{}, no iteration planned{}; it was seen to repeat {}", line, reason_for_the_terminal(inputs),
+                       repeated);
   }
   line += fmt::format(", {} of {} iterations{} planned", log.iterations_planned, all_iterations(log), of_loops(log));
   return line + reason_for_the_terminal(inputs);

@@ -9,6 +9,7 @@
 
 #include "tools/cli/run_log_value.h"
 #include "tools/cli/sizes.h"
+#include "tools/report/budget_kept.h"
 #include "tools/report/view/timeline.h"
 
 namespace reprise::report {
@@ -61,8 +62,9 @@ std::string above_room(const RunLog& log, uint64_t peak) {
 
 void say_budget(const Inputs& inputs, Sentences& say) {
   const Facts facts = collect_facts(inputs);
-  if (facts.peak_actual == 0 || facts.budget == 0) return;
-  if (facts.peak_actual <= facts.budget) {
+  const BudgetKept kept = budget_kept(facts);
+  if (kept == BudgetKept::not_known) return;
+  if (kept == BudgetKept::kept) {
     say.good(fmt::format("Device memory never exceeded the {}; the peak was {}{}.", budget_words(inputs, " of"),
                          format_bytes(facts.peak_actual), above_room(*inputs.log, facts.peak_actual)));
   } else if (inputs.log->graph_bytes > 0) {

@@ -4,6 +4,7 @@
 #include "preload/base/room_figures.h"
 #include "tools/cli/run_log_value.h"
 #include "tools/cli/sizes.h"
+#include "tools/report/budget_kept.h"
 #include "tools/report/report.h"
 
 namespace reprise::report {
@@ -88,7 +89,7 @@ Json verdict_of_run(const Inputs& inputs, const Facts& facts) {
     return verdict("bad",
                    "The program was killed or crashed, or this is only the beginning of its run log: what "
                    "follows is what is known until then.");
-  if (facts.budget > 0 && facts.peak_actual > facts.budget) {
+  if (budget_kept(facts) == BudgetKept::passed) {
     return verdict("bad", fmt::format("It used {} of device memory, more than the budget of {}.",
                                       format_bytes(facts.peak_actual), format_bytes(facts.budget)));
   }

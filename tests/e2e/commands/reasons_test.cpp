@@ -47,6 +47,8 @@ TEST_F(Reasons, OfFreesInAnotherOrderEachTime) {
   const std::string reason = reason_of("60%", small_trainer(12, {"--free-order", "shuffled"}));
   EXPECT_TRUE(has(reason, "allocated or freed in another order each time")) << reason;
   EXPECT_TRUE(has(ran_, "(" + reason + ")")) << ran_;
+  const std::string words = ", no iteration found to plan (" + reason + ")";
+  EXPECT_TRUE(has(ran_, words) && has(told_, words)) << ran_ << told_;
 }
 
 TEST_F(Reasons, OfAProgramThatRepeatsNothing) {
@@ -73,6 +75,26 @@ TEST_F(Reasons, OfABudgetThatIsTooSmall) {
   EXPECT_TRUE(has(reason, "is too small: ")) << reason;
   EXPECT_TRUE(has(ran_, "memory was managed on demand: " + reason)) << ran_;
   EXPECT_EQ(ran_.find(reason), ran_.rfind(reason)) << "said once: " << ran_;
+  const std::string advice = between(file("a.html"), "\"advice\":[{", "}");
+  EXPECT_TRUE(has(advice, "Give it at least ")) << advice;
+  EXPECT_EQ(between(file("b.html"), "\"advice\":[{", "}"), advice) << "the log alone has the number, too";
+  EXPECT_TRUE(has(read_file(file("a.run")), "\"least_bytes\":" + std::to_string(bytes))) << bytes;
+}
+
+// A percentage is never less than what one call works on.
+TEST_F(Reasons, OfAProgramThatWorksOnAllAtOnce) {
+  for (const char* budget : {"30%", "50%"}) {
+    reason_of(budget, {built("bin/vector_add")});
+    for (const char* page : {"a.html", "b.html"}) {
+      const std::string text = read_file(file(page));
+      EXPECT_TRUE(has(text, "more than the budget of ")) << budget << between(file(page), "\"verdict\":{", "}");
+      EXPECT_FALSE(has(text, "which keeps the budget")) << budget << between(file(page), "No plan was made", "}");
+      EXPECT_TRUE(has(text, "and the budget was not kept")) << budget;
+    }
+    const std::string advice = between(file("a.html"), "\"advice\":[{", "}");
+    EXPECT_TRUE(has(advice, "(100 % of the peak)")) << advice;
+    EXPECT_EQ(between(file("b.html"), "\"advice\":[{", "}"), advice);
+  }
 }
 
 TEST_F(Reasons, OfAPlannerThatHasNoTime) {

@@ -62,7 +62,7 @@ struct RunReason {
   std::string cause;  // run_log::on_demand's words
   std::string reason;
   std::optional<uint64_t> plan = {};
-  uint64_t least_bytes = 0;  // that a plan takes at the least, where the device had no room for one
+  uint64_t least_bytes = 0;  // that a plan takes at the least, where budget or device had no room for one; 0: not said
 };
 // A call that works on more than the budget leaves.
 struct RunShortage {

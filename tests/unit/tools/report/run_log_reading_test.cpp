@@ -135,17 +135,40 @@ TEST(RunLog, WithoutATraceWhatRepeatsIsNotCalledAnIteration) {
 )";
   const std::string end = R"({"kind":"end","iterations_on_demand":3,"peak_device_bytes":8000})";
   const RunLog log = parse_run_log(lines + end);
-  EXPECT_NE(make_summary({nullptr, nullptr, &log}).find(", no iteration planned, of 3 repetitions of 12 calls"),
+  EXPECT_NE(make_summary({nullptr, nullptr, &log})
+                .find(", no iteration planned (the run log does not say why); it was seen to repeat 12 calls in a row, "
+                      "3 times"),
             std::string::npos)
       << make_summary({nullptr, nullptr, &log});
   const std::string cards = headline_section({nullptr, nullptr, &log}).dump();
-  EXPECT_NE(cards.find("3 repetitions of 12 calls"), std::string::npos) << cards;
+  EXPECT_NE(cards.find("12 calls in a row, 3 times"), std::string::npos) << cards;
   EXPECT_EQ(cards.find("er iteration"), std::string::npos) << cards;
   const RunLog two = parse_run_log(
       lines + "{\"kind\":\"iteration\",\"index\":3,\"mode\":\"on_demand\",\"wall_ns\":50,\"calls\":740}\n" + end);
-  EXPECT_EQ(repetitions({nullptr, nullptr, &two}), "3 repetitions of 12 to 740 calls");
+  EXPECT_EQ(repetitions({nullptr, nullptr, &two}), "12 to 740 calls in a row, 3 times");
   const Sample sample;
   EXPECT_EQ(repetitions(sample.inputs()), "");
+}
+
+// What was seen to repeat while the program ran is a part of what it does, and was found to be none.
+TEST(RunLog, RepetitionsThatAreNoIterationAreNotCountedAsSuch) {
+  for (const std::string cause : {"no_iteration", "no_repetition"}) {
+    const RunLog log = parse_run_log(R"({"kind":"start","budget_bytes":9000}
+{"kind":"repeats","calls":12,"iterations":704}
+{"kind":"on_demand","cause":")" + cause +
+                                     R"(","reason":"no iteration found in 11572 calls: its work repeats, but ..."}
+{"kind":"end","iterations_on_demand":704,"peak_device_bytes":8000})");
+    const Inputs inputs{nullptr, nullptr, &log};
+    const std::string summary = make_summary(inputs);
+    EXPECT_NE(
+        summary.find(", no iteration found to plan (no iteration found in 11572 calls: its work repeats, but ...)"),
+        std::string::npos)
+        << summary;
+    EXPECT_EQ(summary.find("704"), std::string::npos) << "as of the run that wrote it: " << summary;
+    const std::string cards = headline_section(inputs).dump();
+    EXPECT_NE(cards.find("12 calls in a row, 704 times"), std::string::npos) << cards;
+    EXPECT_NE(cards.find("on demand; a part of what the program does, and no iteration"), std::string::npos) << cards;
+  }
 }
 
 }  // namespace
