@@ -15,6 +15,7 @@ struct Runtime {
   Recorder* recorder = nullptr;  // nullptr: not recording
   ActivitySource* activity = nullptr;
   Defragmenter* defragmenter = nullptr;  // alone: then there is no handler and nothing is watched
+  int exit_code = -1;                    // of this process, while it ends by exit(); -1: not known
 };
 
 namespace detail {

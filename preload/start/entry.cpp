@@ -241,6 +241,14 @@ void remove_private_trace() {
   if (settings_in_force->trace_is_private && !settings_in_force->keep) unlink(settings_in_force->trace);
 }
 
+// Runs before finish(), which was registered first.
+void keep_exit_code(int code, void*) { detail::runtime.exit_code = code & 0xff; }
+
+void finish_at_exit() {
+  (void)atexit(finish);
+  (void)on_exit(keep_exit_code, nullptr);
+}
+
 void start_defragmenting(const Config& settings) {
   detail::runtime.defragmenter = new (std::nothrow) Defragmenter(settings);
   if (detail::runtime.defragmenter == nullptr) return;
@@ -281,7 +289,7 @@ void start_once_only() {
     return;
   }
   pthread_atfork(nullptr, nullptr, child_of_fork);
-  (void)atexit(finish);
+  finish_at_exit();
   __atomic_store_n(&reprise_watch, flags, __ATOMIC_RELEASE);
   log_line(LogLevel::info, "driver %s, %s%s", driver_path(),
            (flags & kManaging) != 0 ? "managing memory" : "forwarding",
@@ -299,7 +307,7 @@ void after_driver_ended() {
 
 void register_end() { (void)atexit(after_driver_ended); }
 
-// For what the handler of atexit() misses: a program that unloads the library, or does not run its exit handlers.
+// For what the handler of atexit() misses: there was no room for one more, say.
 __attribute__((destructor)) void at_unload() { finish(); }
 
 }  // namespace

@@ -166,6 +166,7 @@ void Dispatcher::record_memory() noexcept {
       .add(run_log::memory::device_bytes, bytes)
       .add(run_log::memory::requested_bytes, shared_.counters.requested_bytes.load(std::memory_order_relaxed));
   shared_.run_log.write(line);
+  if (bytes > peak) shared_.run_log.flush();  // a program that is killed says no more
 }
 
 void Dispatcher::step_on_demand(LogEntry& entry) noexcept {

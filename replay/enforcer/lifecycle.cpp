@@ -259,6 +259,7 @@ void Enforcer::write_end() noexcept {
   if (managing()) moved.add(dispatcher_.memory());
   const bool planned = plan_count_ > 0;
   RunLogLine line(run_log::end::line);
+  if (runtime().exit_code >= 0) line.add(run_log::end::exit_code, static_cast<uint64_t>(runtime().exit_code));
   line.add(run_log::end::time_ns, RunLogWriter::now_ns())
       .add(run_log::end::iterations_planned, counters.iterations_planned.load())
       .add(run_log::end::iterations_on_demand,

@@ -93,15 +93,14 @@ std::string why_it_never_applied(const std::string& plan, const plan::Plan& made
 }
 
 // As `run` ends: with what came of it, and where there is more to be seen.
-void tell_how_it_went(const SessionOptions& options, const plan::Plan& made, const Settings& settings,
-                      const Outcome& outcome) {
+void tell_how_it_went(const SessionOptions& options, const plan::Plan& made, const Settings& settings) {
   if (file_size(settings.run_log) == 0) {
     return say(fmt::format("{}: the plan was not used: {}", options.plan, why_no_calls(settings.device == "sim")));
   }
   const Result<report::RunLog> log = report::read_run_log(settings.run_log);
   if (!log.ok()) return say(log.status().message());
   report::Inputs inputs{nullptr, &made, &log.value()};
-  inputs.ending = report::ending_of(outcome.exit_code, outcome.signal);
+  inputs.ending = log.value().ending;
   inputs.ran_here = true;
   inputs.budget_bytes = settings.budget.bytes;
   if (const std::string why = why_it_never_applied(options.plan, made, log.value()); !why.empty()) {
@@ -142,7 +141,7 @@ int run_replay(const SessionOptions& options, const ProgramArguments& program) {
   if (settings.run_log.empty()) {
     say(folder.status().message() + ": so what came of the plan is not known");
   } else {
-    tell_how_it_went(options, plan.value(), settings, outcome.value());
+    tell_how_it_went(options, plan.value(), settings);
   }
   old.settle();
   if (folder.ok()) folder.value().remove();

@@ -96,7 +96,7 @@ void write_report(const Settings& settings, const RunOptions& options, std::stri
   }
   report::Inputs inputs = files.examined();
   for (const std::string& word : program.arguments) inputs.program += (inputs.program.empty() ? "" : " ") + word;
-  inputs.ending = report::ending_of(outcome.exit_code, outcome.signal);
+  if (file_size(settings.run_log) == 0) inputs.ending = report::ending_of(outcome.exit_code, outcome.signal);
   inputs.ran_here = true;
   inputs.budget_bytes = settings.budget.bytes;
   keep_reason(settings.run_log, files, inputs);

@@ -336,7 +336,8 @@ Json run_json(const report::RunLog& log) {
                {end::peak_requested_bytes.name, log.peak_requested_bytes},
                {end::vmm_calls.name, log.vmm_calls},
                {"ended", log.ended},
-               {"ending", log.ending}};
+               {"ending", log.ending},
+               {"command_ending", log.command_ending}};
   if (log.arguments) json[start::arguments.name] = *log.arguments;
   json["iterations"] = list_json(report::every_iteration(log), iteration_json);
   json["memory"] = list_json(log.memory, [](const report::RunMemory& one) {

@@ -249,7 +249,8 @@ std::string Redactor::redact_run_log(const std::string& lines) {
     if (!value.is_object()) continue;
     const std::string kind = tools::kind_of(nlohmann::json(value));
     for (auto& [key, one] : value.items()) {
-      const bool is_process = key == run_log::every::process.name || key == run_log::start::run.name;
+      const bool is_process = key == run_log::every::process.name || key == run_log::start::run.name ||
+                              key == run_log::program_end::command.name;
       if (is_process && one.is_number_unsigned()) {
         one = processes_.try_emplace(one.get<uint64_t>(), processes_.size() + 1).first->second;
         continue;

@@ -100,6 +100,7 @@ Outcome follow(pid_t child, const sigset_t& watched, const std::function<bool()>
     kill(child, got);
   }
   outcome.ended = ending.begun();
+  outcome.process = child;
   return outcome;
 }
 

@@ -23,6 +23,7 @@ struct Outcome {
   int exit_code = 0;
   int signal = 0;      // the program died of it; 0 when it exited
   bool ended = false;  // by Launch::ends
+  int process = 0;     // that it was
 };
 
 // Starts the program and waits for its end. An error means that it never ran.

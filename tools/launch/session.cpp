@@ -145,6 +145,7 @@ void log_program_end(const std::string& run_log, const Outcome& outcome, const s
   nlohmann::ordered_json line = {{"kind", key::line.name}};
   line[key::exit_code.name] = outcome.exit_code;
   line[key::signal.name] = outcome.signal;
+  line[key::command.name] = outcome.process;
   line[key::run.name] = getpid();
   if (!kept_plan.empty()) line[key::plan.name] = kept_plan;
   append_to_run_log(run_log, line);

@@ -67,7 +67,10 @@ void add_run_facts(const RunLog& log, Facts& facts) {
 // within a budget may be compared with them.
 void add_bytes_of_tensors(const Inputs& inputs, Facts& facts) {
   if (inputs.trace != nullptr) facts.peak_before = highest(recorded_memory(*inputs.trace));
-  if (facts.peak_before == 0 && inputs.log != nullptr) facts.peak_before = inputs.log->peak_requested_bytes;
+  // Without its end a log has samples of them alone, when chunks came or went.
+  if (facts.peak_before == 0 && inputs.log != nullptr && inputs.log->ended) {
+    facts.peak_before = inputs.log->peak_requested_bytes;
+  }
   facts.tensors_alone = true;
 }
 

@@ -23,6 +23,7 @@ double ratio(uint64_t a, uint64_t b) { return b == 0 ? 0 : static_cast<double>(a
 // Tensors that fit lie in whole chunks, which may be more than they ask for.
 std::string before_words(uint64_t after, uint64_t before, bool tensors_alone) {
   if (tensors_alone && after <= before) return fmt::format("for tensors of {}", format_bytes(before));
+  if (before == 0) return "what the program had asked for is not known";
   if (after > before) return fmt::format("for tensors of {}, in whole chunks", format_bytes(before));
   return fmt::format("was {} ({})", format_bytes(before), percent_that_holds(after, before));
 }
@@ -203,7 +204,6 @@ std::string measured_iteration(const RunLog& log, const Facts& facts) {
 std::string reason_for_the_terminal(const Inputs& inputs) {
   const RunLog& log = *inputs.log;
   if (inputs.reason_is_told || log.iterations_planned > 0) return "";
-  if (inputs.ran_here && (!log.shortages.empty() || died_of_full_host(inputs))) return "";
   if (log.activation_count == 0 && !log.reasons.empty()) {
     const auto is = [&](const auto& word) { return tools::says(log.reasons.back().cause, word); };
     if (is(run_log::on_demand::fits)) return ", as nothing has to move";
@@ -215,18 +215,14 @@ std::string reason_for_the_terminal(const Inputs& inputs) {
   return why.rfind('(', 0) == 0 ? " " + why : fmt::format(" ({})", why);  // it is redacted
 }
 
-// What the program took, and what it had asked for; of one that failed, until then.
+// What the program took, and what it had asked for.
 std::string memory_words(const Inputs& inputs, const Facts& facts) {
   const bool ran = inputs.log != nullptr;
+  if (ran && !ending_words(inputs).empty()) return ending_words(inputs);
   const uint64_t after = ran ? facts.peak_actual : facts.peak_planned;
   const std::string asked = format_bytes(facts.peak_before);
   if (ran && after == 0 && inputs.log->ended)
     return fmt::format("peak 0 B, of {} that the program had asked for", asked);
-  if (ran && !inputs.ending.empty()) {
-    if (after == 0) return fmt::format("the program ended with {}, having asked for {}", inputs.ending, asked);
-    return fmt::format("peak {} for {} that the program had asked for until it ended with {}", format_bytes(after),
-                       asked, inputs.ending);
-  }
   const std::string graphs =
       ran && inputs.log->graph_bytes > 0
           ? fmt::format(", of which CUDA graphs hold {} that cannot be moved", format_bytes(inputs.log->graph_bytes))
@@ -244,10 +240,6 @@ std::string summary_unmanaged(const Inputs& inputs, const Facts& facts) {
 std::string summary_of_program(const Inputs& inputs) {
   const Facts facts = collect_facts(inputs);
   if (inputs.log != nullptr && inputs.log->not_managed) return summary_unmanaged(inputs, facts);
-  if (inputs.log != nullptr && !inputs.log->ended && facts.peak_before == 0) {
-    return fmt::format("the program {} before it could say what it used",
-                       inputs.ending.empty() ? "was cut off" : "ended with " + inputs.ending);
-  }
   const bool ran = inputs.log != nullptr;
   std::string line = memory_words(inputs, facts);
   if (ran && facts.actual_ns > 0) {
@@ -276,6 +268,7 @@ std::string summary_of_program(const Inputs& inputs) {
 
 std::string make_summary(const Inputs& inputs) {
   std::string summary = summary_of_program(inputs);
+  if (const std::string command = command_words(inputs); !command.empty()) summary += "; " + command;
   if (!is_of_one_of_several(inputs)) return summary;
   return fmt::format("of {}, which asked for the most memory of {} programs that used the device: {}",
                      command_of(*inputs.log), inputs.log->others.size() + 1, summary);

@@ -178,7 +178,7 @@ report::Inputs::File about(const std::string& path, FileKind kind) {
 
 void say_without_end(const report::RunLog& log) {
   if (log.ended || log.not_managed || !log.ending.empty()) return;
-  say("the run log has no end: the program was killed or crashed, or this is only the beginning of the file");
+  say("the run log has no end: " + report::unseen_end(log));
 }
 
 Status load(const std::vector<std::string>& paths, LoadedFiles& files) {

@@ -91,6 +91,14 @@ std::string full_host_words(const RunHostFull& full);
 // or a plan, tells what an iteration of the program is; then it is empty, and where nothing repeats.
 std::string repetitions(const Inputs& inputs);
 
+// Why a run log has no end, where nobody says how the program ended, as a clause.
+std::string unseen_end(const RunLog& log);
+// Of a run that did not end well, or whose end nobody saw: how it ended, and what it had used by then, as a clause.
+// Empty: it ended well.
+std::string ending_words(const Inputs& inputs);
+// How the command ended that started the program, where it ended otherwise, as a clause. Empty: it did not.
+std::string command_words(const Inputs& inputs);
+
 // Of a run in which no iteration was planned: why, as a clause, by what the run log says.
 std::string why_unplanned(const Inputs& inputs);
 

@@ -19,8 +19,14 @@ using tools::format_bytes;
 using tools::format_duration;
 
 void say_ending(const Inputs& inputs, Sentences& say) {
+  const bool has_end = inputs.log == nullptr || inputs.log->ended || inputs.log->not_managed;
   if (!inputs.ending.empty()) {
-    say.bad(fmt::format("The program ended with {}. The report covers what happened until then.", inputs.ending));
+    say.bad(fmt::format("The program ended with {}{}. The report covers what happened until then.", inputs.ending,
+                        has_end ? "" : ", before Reprise could write its summary"));
+  }
+  if (std::string command = command_words(inputs); !command.empty()) {
+    command[0] = 'T';
+    say.note(command + ".");
   }
   if (inputs.cut_short && inputs.ending.empty()) {
     say.bad(
@@ -32,10 +38,9 @@ void say_ending(const Inputs& inputs, Sentences& say) {
         fmt::format("Device memory could not be managed: {}. The program ran as it does without Reprise: no budget was "
                     "kept, and nothing was moved.",
                     *inputs.log->not_managed));
-  } else if (inputs.log != nullptr && !inputs.log->ended) {
-    say.bad(
-        "The run log has no end: the program was killed or crashed before Reprise could write its summary, or this is "
-        "only the beginning of the file.");
+  } else if (!has_end && inputs.ending.empty()) {
+    say.bad(fmt::format("The run log has no end: {}. The report covers what happened until then.",
+                        unseen_end(*inputs.log)));
   }
 }
 

@@ -64,15 +64,12 @@ Json verdict_unmanaged(const Inputs& inputs, const Facts& facts) {
 Json verdict_of_run(const Inputs& inputs, const Facts& facts) {
   const RunLog& log = *inputs.log;
   if (log.not_managed) return verdict_unmanaged(inputs, facts);
-  if (!inputs.ending.empty()) {
-    const bool known = facts.peak_actual > 0 || log.ended;
-    const std::string used =
-        known ? fmt::format("The program ended with {}; until then it used {} of device memory", inputs.ending,
-                            format_bytes(facts.peak_actual))
-              : fmt::format("The program ended with {} before it could say what it used", inputs.ending);
+  if (std::string used = ending_words(inputs); !used.empty()) {
+    used[0] = 'T';
     if (log.shortages.empty()) {
-      return verdict("bad",
-                     used + (log.host_full ? ". It got no memory: " + full_host_words(*log.host_full) : "") + ".");
+      return verdict(
+          "bad",
+          used + (died_of_full_host(inputs) ? ". It got no memory: " + full_host_words(*log.host_full) : "") + ".");
     }
     const RunShortage& last = log.shortages.back();
     if (last.least_bytes == 0) {
@@ -85,10 +82,6 @@ Json verdict_of_run(const Inputs& inputs, const Facts& facts) {
                                       used, last.call, format_bytes(last.needed_bytes), format_bytes(facts.budget),
                                       format_bytes(last.least_bytes)));
   }
-  if (!log.ended)
-    return verdict("bad",
-                   "The program was killed or crashed, or this is only the beginning of its run log: what "
-                   "follows is what is known until then.");
   if (budget_kept(facts) == BudgetKept::passed) {
     return verdict("bad", fmt::format("It used {} of device memory, more than the budget of {}.",
                                       format_bytes(facts.peak_actual), format_bytes(facts.budget)));
@@ -110,9 +103,40 @@ Json verdict_of_run(const Inputs& inputs, const Facts& facts) {
 
 }  // namespace
 
+std::string unseen_end(const RunLog& log) {
+  return log.command ? "the program was killed or crashed, or left without its exit handlers"
+                     : "the program was killed or crashed, or this is only the beginning of its run log";
+}
+
+std::string ending_words(const Inputs& inputs) {
+  const RunLog& log = *inputs.log;
+  const bool is_known = !inputs.ending.empty();
+  if (log.not_managed || (log.ended && !is_known)) return "";
+  const Facts facts = collect_facts(inputs);
+  const std::string ended = is_known ? "the program ended with " + inputs.ending : unseen_end(log);
+  if (facts.peak_actual == 0 && !log.ended) {
+    return ended + (is_known ? " before it could say what it used" : "; what it used is not known");
+  }
+  const std::string asked = log.ended && facts.peak_before > 0
+                                ? fmt::format(", for {} that it had asked for", format_bytes(facts.peak_before))
+                                : "";
+  return fmt::format("{}; until then it used {} of device memory{}", ended, format_bytes(facts.peak_actual), asked);
+}
+
+std::string command_words(const Inputs& inputs) {
+  if (inputs.log == nullptr || inputs.log->command_ending.empty()) return "";
+  return "the command that started it ended with " + inputs.log->command_ending;
+}
+
 Json verdict_section(const Inputs& inputs) {
   const Facts facts = collect_facts(inputs);
-  if (inputs.log != nullptr) return verdict_of_run(inputs, facts);
+  if (inputs.log != nullptr) {
+    Json verdict = verdict_of_run(inputs, facts);
+    if (const std::string command = command_words(inputs); !command.empty()) {
+      verdict["text"] = fmt::format("{} T{}.", verdict.at("text").get<std::string>(), command.substr(1));
+    }
+    return verdict;
+  }
   if (inputs.plan != nullptr) {
     const uint64_t more = facts.predicted_ns > facts.compute_ns ? facts.predicted_ns - facts.compute_ns : 0;
     return verdict("good", fmt::format("By this plan an iteration would need {} and take {}: {} more than computing "

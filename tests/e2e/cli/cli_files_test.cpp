@@ -66,7 +66,7 @@ TEST_F(CliFiles, ARunLogWithoutItsEndIsSaidToBeOneByAllThatReadIt) {
     for (const Finished& finished : {report(file), exported(file), reprise({"dump", file})}) {
       EXPECT_EQ(finished.exit_code, 0) << finished.err;
       EXPECT_EQ(finished.err.find("the run log has no end: the program was killed or crashed, or this is only the "
-                                  "beginning of the file\n") != std::string::npos,
+                                  "beginning of its run log\n") != std::string::npos,
                 file == cut)
           << finished.err;
     }

@@ -205,7 +205,7 @@ TEST_F(Endings, APlanThatTheDeviceHasNoRoomForChangesNoBits) {
   }
 }
 
-TEST_F(Endings, TheRunLogSaysHowTheProgramEndedAndTheReportShowsIt) {
+TEST_F(Endings, TheRunLogSaysHowProgramAndCommandEndedAndTheReportShowsIt) {
   const std::string log = scratch_.path("a.run");
   const std::string page = scratch_.path("a.html");
   const std::vector<std::string> trained = trainer("3");
@@ -215,9 +215,14 @@ TEST_F(Endings, TheRunLogSaysHowTheProgramEndedAndTheReportShowsIt) {
   const auto lines = lines_of(read_run_log(log), "program_end");
   ASSERT_EQ(lines.size(), 1u);
   EXPECT_EQ(lines[0].at("exit_code"), 3);
+  const auto ends = lines_of(read_run_log(log), "end");
+  ASSERT_EQ(ends.size(), 1u);
+  EXPECT_EQ(ends[0].at("exit_code"), 0);
+  EXPECT_NE(ends[0].at("process"), lines[0].at("command"));
   EXPECT_EQ(lines[0].at("signal"), 0);
   ASSERT_EQ(reprise({"report", log, "-o", page}).exit_code, 0);
-  EXPECT_TRUE(has(read_file(page), "The program ended with exit code 3"));
+  EXPECT_TRUE(has(read_file(page), "The command that started it ended with exit code 3"));
+  EXPECT_FALSE(has(read_file(page), "The program ended with"));
 }
 
 // Once: by the preloaded library where there is no launcher, by the launcher where there is one.

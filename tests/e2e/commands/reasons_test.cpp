@@ -3,6 +3,8 @@
 
 #include <cstdlib>
 #include <string>
+#include <tuple>
+#include <vector>
 
 #include "tests/e2e/harness.h"
 
@@ -104,9 +106,13 @@ TEST_F(Reasons, OfAPlannerThatHasNoTime) {
 
 // Stderr has the amounts, as the page has them.
 TEST_F(Reasons, OfAProgramThatGotNoMemory) {
-  EXPECT_TRUE(has(reason_of("32KiB", small_trainer(10)), "a call got no memory")) << told_;
-  EXPECT_TRUE(has(reason_of("50%", small_trainer(10), {"--host-memory", "64KiB"}), "the program got no memory"))
-      << told_;
+  for (const auto& [budget, options, words] :
+       {std::tuple<std::string, std::vector<std::string>, std::string>{"32KiB", {}, "a call got no memory"},
+        {"50%", {"--host-memory", "64KiB"}, "the program got no memory"}}) {
+    const std::string reason = reason_of(budget, small_trainer(10), options);
+    EXPECT_TRUE(has(reason, words)) << told_;
+    EXPECT_TRUE(has(ran_, "(" + reason + ")")) << ran_;
+  }
 }
 
 TEST_F(Reasons, OfMemoryThatCannotBeManaged) {
@@ -114,6 +120,36 @@ TEST_F(Reasons, OfMemoryThatCannotBeManaged) {
           small_trainer(5), {{"REPRISE_SIM_FAIL", "shim.cuMemAddressReserve=2"}});
   const std::string told = reprise({"report", file("a.run"), "-o", file("b.html")}).err;
   EXPECT_TRUE(has(told, "device memory could not be managed (error 2 of the driver); report: ")) << told;
+}
+
+// Ctrl-C, which the terminal sends to all that it has started: what was used, and until when, is told in one way.
+// Whoever started this test in the background has the signal ignored.
+TEST_F(Reasons, AnInterruptedRunIsToldInOneWay) {
+  for (const auto& [until, options] :
+       {std::pair<std::string, std::vector<std::string>>{"start", {"--free-order", "shuffled"}}, {"iteration", {}}}) {
+    SCOPED_TRACE(until);
+    const std::string script =
+        "set -m; /usr/bin/env --default-signal=INT \"$@\" & for i in $(seq 1000); do grep -qs '\"kind\":\"" + until +
+        "\"' " + file("a.run") + " && break; sleep 0.01; done; sleep 0.3; kill -INT -- -$!; wait $!";
+    std::vector<std::string> words = {"/bin/bash", "-c",          script, "bash",         built("bin/reprise"),
+                                      "run",       "--device",    "sim",  "--budget",     "60%",
+                                      "--run-log", file("a.run"), "-o",   file("a.html"), "--"};
+    for (const std::string& word : small_trainer(100000, options)) words.push_back(word);
+    Environment environment = simulated_device();
+    environment.erase("LD_LIBRARY_PATH");
+    environment["REPRISE_WAIT_FOR_PLAN"] = "1";
+    const Outcome ran = run(words, environment);
+    EXPECT_EQ(ran.exit_code, 128 + 2) << ran.err;
+    const std::string told = reprise({"report", file("a.run"), "-o", file("b.html")}).err;
+    const std::string verdict = between(file("a.html"), "\"verdict\":{\"tone\":\"bad\",\"text\":\"The ", ".\"");
+    EXPECT_TRUE(has(verdict, "program ended with signal 2 (Interrupt); until then it used ")) << verdict;
+    EXPECT_EQ(between(file("b.html"), "\"verdict\":{\"tone\":\"bad\",\"text\":\"The ", ".\""), verdict);
+    EXPECT_TRUE(has(ran.err, "the " + verdict + ", ")) << ran.err;
+    EXPECT_TRUE(has(told, "the " + verdict + ", ")) << told;
+    for (const char* const page : {"a.html", "b.html"}) {
+      EXPECT_FALSE(has(read_file(file(page)), "this is only the beginning of")) << page;
+    }
+  }
 }
 
 }  // namespace

@@ -64,12 +64,13 @@ TEST_F(Replays, WhyNothingWasPlannedIsSaidOnce) {
   EXPECT_TRUE(has(other.err, ", no iteration planned" + next("a.html"))) << other.err;
 }
 
-TEST_F(Replays, AProgramThatFailsIsSummedUpUntilThen) {
+TEST_F(Replays, AShellThatFailsBehindItsProgramIsToldAsThat) {
   std::vector<std::string> failing = {"/bin/bash", "-c", "\"$@\"; exit 3", "bash"};
   failing.insert(failing.end(), trainer_.begin(), trainer_.end());
   const Outcome outcome = replay(failing);
   EXPECT_EQ(outcome.exit_code, 3);
-  EXPECT_TRUE(has(outcome.err, " that the program had asked for until it ended with exit code 3, ")) << outcome.err;
+  EXPECT_TRUE(has(outcome.err, "planned; the command that started it ended with exit code 3; ")) << outcome.err;
+  EXPECT_FALSE(has(outcome.err, "the program ended")) << outcome.err;
 }
 
 // Why is said while the program runs; nothing is managed on demand either.

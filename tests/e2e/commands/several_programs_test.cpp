@@ -30,7 +30,8 @@ class SeveralPrograms : public testing::Test {
            " --steps " + steps;
   }
   static std::string small() { return built("bin/vector_add") + " 1000"; }
-  // A script that makes a small call itself, and starts the other program while it lives, or becomes it.
+  // A script that makes a small call itself, and starts the other program while it lives, or becomes it. It ends as
+  // that does, by exit() or _exit().
   std::string launcher(const std::string& how) const {
     std::ofstream(file("launcher.py"))
         << "import ctypes, os, subprocess, sys\n"
@@ -40,7 +41,9 @@ class SeveralPrograms : public testing::Test {
            "             lambda: cuda.cuCtxSetCurrent(context),\n"
            "             lambda: cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(4096))):\n"
            "    assert call() == 0\n"
-        << (how == "exec" ? "os.execv(sys.argv[1], sys.argv[1:])\n" : "sys.exit(subprocess.call(sys.argv[1:]))\n");
+        << (how == "exec"    ? "os.execv(sys.argv[1], sys.argv[1:])\n"
+            : how == "_exit" ? "os._exit(subprocess.call(sys.argv[1:]))\n"
+                             : "sys.exit(subprocess.call(sys.argv[1:]))\n");
     return "/usr/bin/python3 " + file("launcher.py") + " ";
   }
   std::string program_of_trace(const std::string& name) const {
@@ -103,6 +106,61 @@ class SeveralPrograms : public testing::Test {
             {"side by side, large first", large + " & " + waits + small() + "; wait"},
             {"a launcher that waits", launcher("call") + large},
             {"a launcher that becomes it", launcher("exec") + large}};
+  }
+
+  // How the program ended that is shown, and what is said of the command where that ended otherwise.
+  struct Ended {
+    std::string launcher;  // how it starts the other one; "": there is none
+    std::string script;    // behind the launcher
+    int exit_code;         // of the command
+    std::string program;   // "": well
+    std::string command;   // "": nothing is said of it
+  };
+  std::vector<Ended> endings() const {
+    const std::string large = trainer("8", "9");
+    const std::string five = "/bin/sh -c 'exit 5'";
+    const std::string killed = "/bin/sh -c 'kill -9 $PPID'";
+    const std::string unknown = "the program was killed or crashed, or left without its exit handlers";
+    return {{"", large + "; " + trainer("8", "2") + "; false", 1, "", "exit code 1"},
+            {"", trainer("8", "2") + "; " + large + "; exit 7", 7, "", "exit code 7"},
+            {"", large + "; kill -15 $$", 128 + 15, "", "signal 15 (Terminated)"},
+            {"", large + "; " + small(), 0, "", ""},
+            {"", "exec " + large, 0, "", ""},
+            {"call", five + "; true", 0, "the program ended with exit code 5", "exit code 0"},
+            {"call", five + "; exit 3", 3, "the program ended with exit code 5", "exit code 3"},
+            {"call", five + "; exit 5", 5, "the program ended with exit code 5", ""},
+            {"call", killed + "; true", 0, unknown, ""},
+            {"call", killed + "; exit 4", 4, unknown, "exit code 4"},
+            {"_exit", five + "; exit 4", 4, unknown, "exit code 4"}};
+  }
+  // The same where it is the command itself, in the shell's place.
+  std::vector<Ended> endings_of_the_command() const {
+    return {{"call", "/bin/sh -c 'exit 5'", 5, "the program ended with exit code 5", ""},
+            {"call", "/bin/sh -c 'kill -9 $PPID'", 128 + 9, "the program ended with signal 9 (Killed)", ""},
+            {"_exit", "/bin/sh -c 'exit 5'", 5, "the program ended with exit code 5, without its exit handlers", ""},
+            {"exec", small(), 0, "", ""},
+            {"exec", "/bin/sh -c 'exit 6'", 6, "the program ended with exit code 6, without its exit handlers", ""}};
+  }
+  std::string verdict_of(const std::string& name) const {
+    const std::string page = read_file(file(name));
+    const size_t at = page.find("\"verdict\":{");
+    return at == std::string::npos ? "" : page.substr(at, page.find('}', at) - at);
+  }
+  // The last line, the page and what is told of the log alone, with or without names.
+  void expect_told(const Ended& how, const Outcome& ran) const {
+    EXPECT_EQ(ran.exit_code, how.exit_code) << ran.err;
+    reprise({"export", file("a.run"), "--redact", "--format", "reprise", "-o", file("redacted.run")});
+    const std::string again = reprise({"report", file("a.run"), "-o", file("b.html")}).err;
+    const std::string redacted = reprise({"report", file("redacted.run"), "-o", file("c.html")}).err;
+    EXPECT_EQ(verdict_of("b.html"), verdict_of("a.html"));
+    EXPECT_EQ(verdict_of("c.html"), verdict_of("a.html"));
+    const std::string of_command = "he command that started it ended with " + how.command;
+    for (const std::string& told : {ran.err, again, redacted, verdict_of("a.html")}) {
+      EXPECT_EQ(has(told, "he command that started it"), !how.command.empty()) << told;
+      EXPECT_TRUE(how.command.empty() || has(told, of_command)) << told;
+      EXPECT_EQ(has(told, "he program ended with") || has(told, "he program was killed"), !how.program.empty()) << told;
+      EXPECT_TRUE(how.program.empty() || has(told, how.program.substr(1))) << told;
+    }
   }
 
   Scratch scratch_;
@@ -216,6 +274,28 @@ TEST_F(SeveralPrograms, TheOthersAreKeptWhereAllIsKept) {
     EXPECT_TRUE(is_of_the_larger(program_of_trace("a.trace")));
     std::filesystem::remove_all(folder);
     std::filesystem::create_directory(folder);
+  }
+}
+
+// A shell's exit code is not that of a program which it has started.
+TEST_F(SeveralPrograms, AnExitCodeIsToldOfWhatEndedWithIt) {
+  const std::vector<std::string> command = {"run",       "--device",    "sim", "--budget",     "80%",
+                                            "--run-log", file("a.run"), "-o",  file("a.html"), "--"};
+  const auto run_as = [&](const std::vector<std::string>& program) {
+    for (const char* const one : {"a.run", "a.html"}) std::filesystem::remove(file(one));
+    std::vector<std::string> words = command;
+    words.insert(words.end(), program.begin(), program.end());
+    return reprise(words);
+  };
+  for (const Ended& how : endings()) {
+    const std::string script = (how.launcher.empty() ? "" : launcher(how.launcher)) + how.script;
+    SCOPED_TRACE(script);
+    expect_told(how, run_as({"/bin/sh", "-c", script}));
+  }
+  for (const Ended& how : endings_of_the_command()) {
+    const std::string script = "exec " + launcher(how.launcher) + how.script;
+    SCOPED_TRACE(script);
+    expect_told(how, run_as({"/bin/sh", "-c", script}));
   }
 }
 

@@ -169,6 +169,9 @@ void read_unmanaged(const json& line, RunLog& log) {
 void read_end(const json& line, RunLog& log) {
   log.ended = true;
   log.end_ns = value_of(line, run_log::end::time_ns);
+  if (line.contains(run_log::end::exit_code.name)) {
+    log.exit_code = static_cast<int>(value_of(line, run_log::end::exit_code));
+  }
   log.iterations_planned = value_of(line, run_log::end::iterations_planned);
   log.iterations_on_demand = value_of(line, run_log::end::iterations_on_demand);
   log.counted = log.plan_count > 0 && line.contains(run_log::end::iterations_unfinished.name);
@@ -191,8 +194,9 @@ void read_end(const json& line, RunLog& log) {
 
 void read_program_end(const json& line, RunLog& log) {
   log.kept_plan = value_of(line, run_log::program_end::plan);
-  log.ending = ending_of(static_cast<int>(value_of(line, run_log::program_end::exit_code)),
-                         static_cast<int>(value_of(line, run_log::program_end::signal)));
+  log.command = RunCommandEnd{value_of(line, run_log::program_end::command),
+                              static_cast<int>(value_of(line, run_log::program_end::exit_code)),
+                              static_cast<int>(value_of(line, run_log::program_end::signal))};
 }
 
 using ReadLine = void (*)(const json&, RunLog&);
@@ -295,6 +299,7 @@ Programs find_programs(const std::string& content) {
 }
 
 void read_line(const json& line, RunLog& log) {
+  if (const uint64_t process = value_of(line, run_log::every::process); process != 0) log.process = process;
   const auto reader = readers().find(tools::kind_of(line));
   if (reader != readers().end()) reader->second(line, log);
   if (line.contains(run_log::every::message.name)) {
@@ -310,6 +315,29 @@ void give_line(const json& line, size_t number, std::vector<Begun>& begun) {
   if (process != 0 && whose != begun.rend()) return read_line(line, whose->log);
   for (Begun& one : begun) {
     if (process == 0 || one.process == 0) read_line(line, one.log);
+  }
+}
+
+// A program that has become another one did not end as that did.
+bool is_last_of_its_process(const Begun& one, const std::vector<Begun>& begun) {
+  return std::none_of(begun.begin(), begun.end(),
+                      [&](const Begun& other) { return other.process == one.process && other.line > one.line; });
+}
+
+// How the command ended, if it is the program; else as the program says, if it came to its end.
+void find_ending(RunLog& log, bool is_last_of_process) {
+  if (log.exit_code) log.ending = ending_of(*log.exit_code, 0);
+  if (!log.command) return;
+  const RunCommandEnd& command = *log.command;
+  const std::string ended = ending_of(command.exit_code, command.signal);
+  const std::string in_words = ended.empty() ? "exit code 0" : ended;
+  const bool is_program = command.process == 0 || (command.process == log.process && is_last_of_process);
+  if (!is_program) {
+    log.command_ending = ended == log.ending ? "" : in_words;
+  } else if (command.process == 0 || log.ended || log.program.empty() || command.signal != 0) {
+    log.ending = ended;
+  } else {
+    log.ending = in_words + ", without its exit handlers";
   }
 }
 
@@ -352,6 +380,7 @@ RunLog parse_run_log(const std::string& content) {
   figures.reserve(begun.size());
   for (Begun& one : begun) {
     complete(one.log);
+    find_ending(one.log, is_last_of_its_process(one, begun));
     if (one.log.plan_calls > 0) keep_iterations(one.log, one.log.plan_calls);
     figures.push_back(figures_of(one.log));
   }

@@ -81,6 +81,12 @@ struct RunRepeats {
   uint64_t calls = 0;
   uint64_t iterations = 0;
 };
+// How the command that `reprise run` or `replay` was given ended.
+struct RunCommandEnd {
+  uint64_t process = 0;  // that it was; 0: not said, and then it is the program, as in logs of before
+  int exit_code = 0;
+  int signal = 0;
+};
 struct RunUnmanaged {
   std::string what;
   uint64_t count = 0;
@@ -141,8 +147,12 @@ struct RunLog {
   std::vector<std::string> messages;  // "message" of any line that has one
   uint64_t start_ns = 0;              // CLOCK_MONOTONIC; 0: not said
   uint64_t end_ns = 0;
-  bool ended = false;  // there was an "end" line
-  std::string ending;  // how the program ended, "exit code 3" or "signal 9 (Killed)"; empty: well, or not known
+  bool ended = false;            // there was an "end" line
+  uint64_t process = 0;          // 0: not said
+  std::optional<int> exit_code;  // that the program gave; none: not said
+  std::optional<RunCommandEnd> command;
+  std::string ending;          // how the program ended, "exit code 3" or "signal 9 (Killed)"; empty: well, or not known
+  std::string command_ending;  // ... and the command that started it, where that ended otherwise; empty: it did not
   uint64_t iterations_planned = 0;
   uint64_t iterations_on_demand = 0;
   uint64_t iterations_left = 0;   // that were more than half over when the program did something else

@@ -126,11 +126,11 @@ TEST(Redact, ARunLogKeepsItsNumbersAndOurWords) {
 TEST(Redact, ProcessesOfARunLogAreCounted) {
   const std::string text = Redactor().redact_run_log(
       "{\"kind\":\"start\",\"run\":12060,\"process\":12062}\n{\"kind\":\"start\",\"process\":12070}\n{\"kind\":\"end\","
-      "\"process\":12062}\n{\"kind\":\"program_end\",\"run\":12060}\n");
+      "\"process\":12062}\n{\"kind\":\"program_end\",\"run\":12060,\"command\":12070}\n");
   EXPECT_EQ(text,
             "{\"kind\":\"start\",\"run\":1,\"process\":2}\n{\"kind\":\"start\",\"process\":3}\n{\"kind\":\"end\","
             "\"process\":2}\n"
-            "{\"kind\":\"program_end\",\"run\":1}\n");
+            "{\"kind\":\"program_end\",\"run\":1,\"command\":3}\n");
 }
 
 // But only whole words: a kernel's name may begin as they do.

@@ -29,8 +29,8 @@ TEST(Answers, TheVerdictIsOneSentenceForEachKindOfInput) {
   inputs.ending = "exit code 3";
   EXPECT_EQ(verdict(inputs).find("bad: The program ended with exit code 3"), 0u) << verdict(inputs);
   EXPECT_EQ(
-      make_summary(inputs).find("peak 9.0 MiB for 12.0 MiB that the program had asked for until it ended with exit "
-                                "code 3, "),
+      make_summary(inputs).find("the program ended with exit code 3; until then it used 9.0 MiB of device memory, for "
+                                "12.0 MiB that it had asked for, "),
       0u)
       << make_summary(inputs) << "\nit may have needed more, had it gone on";
   inputs.ending = "";

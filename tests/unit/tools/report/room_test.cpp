@@ -138,9 +138,11 @@ TEST(Room, WhereHostMemoryIsFullMoreOfItIsAdvised) {
   Inputs inputs{nullptr, nullptr, &log};
   inputs.ending = "exit code 1";
   inputs.no_iteration = "its memory grows or changes with every one";
-  EXPECT_EQ(verdict_section(inputs).at("text"),
-            "The program ended with exit code 1; until then it used 30.0 MiB of device memory. It got no memory: what "
-            "was off the device needed at least 5.0 MiB of host memory, and 4.0 MiB are allowed.");
+  EXPECT_EQ(
+      verdict_section(inputs).at("text"),
+      "The program ended with exit code 1; until then it used 30.0 MiB of device memory, for 34.0 MiB that it had "
+      "asked for. It got no memory: what was off the device needed at least 5.0 MiB of host memory, and 4.0 MiB are "
+      "allowed.");
   const Json advice = advice_section(inputs);
   EXPECT_EQ(advice.at(0).at("title"), "Allow at least 5.0 MiB of host memory, or a larger budget");
   EXPECT_EQ(advice.at(0).at("command"), "--host-memory 5MiB");

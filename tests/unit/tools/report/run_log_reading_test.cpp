@@ -47,6 +47,38 @@ TEST(RunLog, OfSeveralProgramsTheOneWithTheMostMemoryCounts) {
       << "of several alike, the last";
 }
 
+// By the command's end where the program is the command itself, else by what it says of itself.
+TEST(RunLog, AProgramEndedAsItSaysUnlessItIsTheCommand) {
+  const auto ended = [](const std::string& end, const std::string& of_command) {
+    const RunLog log =
+        parse_run_log("{\"kind\":\"start\",\"program\":\"a\",\"process\":7}\n" + end + "\n" + of_command);
+    return log.ending + "|" + log.command_ending;
+  };
+  const auto end = [](const std::string& more) { return "{\"kind\":\"end\",\"process\":7" + more + "}"; };
+  const auto command = [](const std::string& process, const std::string& how) {
+    return R"({"kind":"program_end","command":)" + process + "," + how + "}";
+  };
+  const std::string failed = R"("exit_code":3,"signal":0)";
+  const std::string well = R"("exit_code":0,"signal":0)";
+  const std::string killed = R"("exit_code":0,"signal":9)";
+  EXPECT_EQ(ended(end(R"(,"exit_code":0)"), command("5", failed)), "|exit code 3");
+  EXPECT_EQ(ended(end(R"(,"exit_code":4)"), command("5", failed)), "exit code 4|exit code 3");
+  EXPECT_EQ(ended(end(R"(,"exit_code":4)"), command("5", well)), "exit code 4|exit code 0");
+  EXPECT_EQ(ended(end(R"(,"exit_code":3)"), command("5", failed)), "exit code 3|");
+  EXPECT_EQ(ended(end(R"(,"exit_code":0)"), command("7", failed)), "exit code 3|") << "a later handler's";
+  EXPECT_EQ(ended(end(R"(,"exit_code":0)"), command("7", killed)), "signal 9 (Killed)|");
+  EXPECT_EQ(ended(end(R"(,"exit_code":3)"), ""), "exit code 3|") << "nobody has started it";
+  EXPECT_EQ(ended(end(""), R"({"kind":"program_end","exit_code":3})"), "exit code 3|") << "of before";
+  EXPECT_EQ(ended("", command("7", killed)), "signal 9 (Killed)|");
+  EXPECT_EQ(ended("", command("7", failed)), "exit code 3, without its exit handlers|");
+  EXPECT_EQ(ended("", command("5", killed)), "|signal 9 (Killed)");
+  EXPECT_EQ(ended("", command("5", well)), "|");
+  const std::string became = R"({"kind":"memory","requested_bytes":5,"process":7}
+{"kind":"start","program":"b","process":7}
+{"kind":"end","exit_code":3,"process":7})";
+  EXPECT_EQ(ended(became, command("7", failed)), "|exit code 3") << "it has become another program";
+}
+
 TEST(RunLog, AProcessMayBecomeOneProgramAfterTheOther) {
   const std::string first = R"({"kind":"start","program":"a","process":7}
 {"kind":"memory","requested_bytes":5,"process":7}
