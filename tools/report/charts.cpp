@@ -169,12 +169,14 @@ Json iteration_memory_section(const Inputs& inputs) {
   const Curve before = unmanaged_memory(*inputs.plan);
   const Curve planned = planned_memory(*inputs.plan, planned_views(*inputs.plan));
   Json lines = Json::array();
-  lines.push_back(line("Without Reprise", "before", before));
+  lines.push_back(line("Asked for, without Reprise", "before", before));
   lines.push_back(line("Planned, on the device", "planned", planned));
   // A plan keeps whole chunks, the program asks for bytes: where few can leave, the plan's are more.
   const bool lower = highest(planned) < highest(before);
   const std::string about = fmt::format(
-      "What the recorded iteration asks for, as it would run without Reprise, and the same iteration as planned: {}.",
+      "What the recorded iteration asks for, byte by byte, as it would run without Reprise, and the same iteration as "
+      "planned: {}. Peaks of the "
+      "run are larger: they have whole chunks, what it asks for elsewhere, and what the driver takes.",
       lower ? "lower at its peak" : "in whole chunks, which are no less here than the bytes that were asked for");
   return {{"about", about},
           {"budget", inputs.plan->budget_bytes},

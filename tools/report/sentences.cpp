@@ -328,7 +328,7 @@ std::string assumed_link(const std::string& source, bool recorded, double h2d_by
 std::string times_of_more(const std::string& trace) {
   return fmt::format(
       "{}: recorded by a run that made a plan of its first iterations; kernel times here are of "
-      "the last ones that it recorded, so that what is predicted is not what that plan predicts",
+      "the last ones that it recorded, so that what is predicted may not be what that plan predicts",
       trace);
 }
 

@@ -42,7 +42,9 @@ Figures figures_of(const RunLog& log) {
   }
   if (planned == 0) return figures;
   figures.planned = true;
-  for (uint64_t* each : {&figures.stall_ns, &figures.moved_bytes, &figures.vmm_calls}) *each /= planned;
+  for (uint64_t* each : {&figures.stall_ns, &figures.moved_bytes, &figures.vmm_calls}) {
+    *each = (*each + planned / 2) / planned;
+  }
   return figures;
 }
 
@@ -107,6 +109,13 @@ std::string two_machines(const RunLog& before, const RunLog& after) {
   return sentence(fmt::format("links, {}", kFarApart), link_of(before), link_of(after));
 }
 
+// Where the runs promised different things of memory that kernels reach unseen: a sentence of it. Empty: they did not.
+std::string two_safeties(const RunLog& before, const RunLog& after) {
+  if (before.safety.empty() || after.safety.empty() || before.safety == after.safety) return "";
+  return fmt::format("A ran with --safety {}, B with {}, which promise different things. ", before.safety,
+                     after.safety);
+}
+
 Json verdict_of_times_of(const RunLog& before, const RunLog& after, const Figures& a, const Figures& b) {
   const bool planned = a.iteration_ns > 0 && b.iteration_ns > 0;
   const uint64_t first = planned ? a.iteration_ns : a.total_ns;
@@ -118,10 +127,10 @@ Json verdict_of_times_of(const RunLog& before, const RunLog& after, const Figure
   }
   Json verdict = verdict_of_times(what, than, first, second, memory_words(peak_of_run(before), peak_of_run(after)));
   if (planned) say_computing(computing_of(before), computing_of(after), verdict.at("tone") != "note", verdict);
-  const std::string machines = two_machines(before, after);
-  if (machines.empty()) return verdict;
+  const std::string unlike = two_safeties(before, after) + two_machines(before, after);
+  if (unlike.empty()) return verdict;
   verdict = without_judgement(std::move(verdict));
-  verdict["text"] = machines + verdict.at("text").get<std::string>();
+  verdict["text"] = unlike + verdict.at("text").get<std::string>();
   return verdict;
 }
 

@@ -172,8 +172,11 @@ Json rows_of(const ComparedPlan& before, const ComparedPlan& after) {
     rows.push_back(chosen_row("Dropped and computed again", first.dropped_bytes, second.dropped_bytes, Unit::moved));
     rows.push_back(chosen_row("Launches for that", first.launches, second.launches, Unit::count));
   }
-  // A plan does not say for which safety it is; strict maps with each move.
-  of_link(figure_row("Memory-mapping calls, with --safety trusted", a.remap_count, b.remap_count, Unit::count));
+  rows.push_back(text_row("Safety", plan::name_of(a.safety), plan::name_of(b.safety)));
+  // A plan counts those of remaps; a strict one maps with each move, too.
+  if (a.safety == plan::Safety::trusted && b.safety == plan::Safety::trusted) {
+    of_link(figure_row("Memory-mapping calls", a.remap_count, b.remap_count, Unit::count));
+  }
   rows.push_back(text_row("Link that it is for", link_words(a.link, by_times), link_words(b.link, by_times)));
   return rows;
 }
@@ -186,10 +189,14 @@ Json verdict_of(const plan::Plan& a, const plan::Plan& b) {
                                   memory_words(planned_peak(a), planned_peak(b)));
   constexpr const char* kNeither = ", so neither is better for its times";
   std::string rests_on;
+  if (a.safety != b.safety) {
+    rests_on = fmt::format("The plans promise different things, A is for --safety {}, B for {}. ",
+                           plan::name_of(a.safety), plan::name_of(b.safety));
+  }
   if (!same_link(a.link, b.link)) {
     const bool by_times = same_rates(a.link, b.link);
-    rests_on = fmt::format("The plans are for different links, A for {}, B for {}{}. ", link_words(a.link, by_times),
-                           link_words(b.link, by_times), kNeither);
+    rests_on += fmt::format("The plans are for different links, A for {}, B for {}{}. ", link_words(a.link, by_times),
+                            link_words(b.link, by_times), kNeither);
   }
   if (!same_kernels(a, b)) {
     rests_on += fmt::format(
@@ -198,7 +205,9 @@ Json verdict_of(const plan::Plan& a, const plan::Plan& b) {
         tools::format_duration(recorded_ns(a)), tools::format_duration(recorded_ns(b)),
         kernels_decide(a, b) ? kNeither : "");
   }
-  if (!same_link(a.link, b.link) || kernels_decide(a, b)) verdict = without_judgement(std::move(verdict));
+  if (!same_link(a.link, b.link) || kernels_decide(a, b) || a.safety != b.safety) {
+    verdict = without_judgement(std::move(verdict));
+  }
   verdict["text"] = rests_on + verdict.at("text").get<std::string>();
   return verdict;
 }

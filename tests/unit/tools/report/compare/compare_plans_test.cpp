@@ -67,6 +67,23 @@ TEST_F(ComparePlans, AFasterPlanInMoreMemoryIsBetter) {
 }
 
 // Only the link differs: that is no merit of B's.
+TEST_F(ComparePlans, PlansForTwoSafetiesPromiseDifferentThings) {
+  a_.safety = plan::Safety::strict;
+  b_.safety = plan::Safety::trusted;
+  const Json data = this->data();
+  EXPECT_EQ(data.at("verdict").at("tone"), "note");
+  EXPECT_EQ(compare_summary(data).rfind("The plans promise different things, A is for --safety strict, B for trusted. "
+                                        "By B an iteration is predicted to take 20.0 % less",
+                                        0),
+            0u)
+      << compare_summary(data);
+  EXPECT_EQ(row_of(data, "Safety").at("before"), "strict");
+  EXPECT_EQ(row_of(data, "Safety").at("after"), "trusted");
+  EXPECT_TRUE(row_of(data, "Memory-mapping calls").is_null()) << "of a strict plan it is not known";
+  a_.safety = plan::Safety::trusted;
+  EXPECT_FALSE(row_of(this->data(), "Memory-mapping calls").is_null());
+}
+
 TEST_F(ComparePlans, PlansForTwoLinksAreNotJudgedByTheirTimes) {
   a_.link = {"", true, 24'000'000'000, 24'000'000'000, 10'000, 80'000};
   b_.link = {"", false, 45'000'000, 35'000'000, 3'000, 60'000};

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/support/sample.h"
 
 namespace reprise::report {
@@ -58,6 +60,28 @@ TEST_F(Compare, NoWaitingIsShownAsNone) {
   EXPECT_EQ(waiting.at("after"), "0 ns");
   EXPECT_EQ(waiting.at("tone"), "good");
   EXPECT_EQ(row_of(data(), "Moved, per planned iteration").at("after"), "0 B");
+}
+
+TEST_F(Compare, RunsOfTwoSafetiesPromiseDifferentThings) {
+  before_.safety = "strict";
+  after_.safety = "trusted";
+  for (RunIteration& it : after_.iterations) it.wall_ns /= 2;
+  EXPECT_EQ(data().at("verdict").at("tone"), "note");
+  EXPECT_EQ(
+      compare_summary(data()).rfind("A ran with --safety strict, B with trusted, which promise different things. ", 0),
+      0u)
+      << compare_summary(data());
+}
+
+TEST_F(Compare, WhatAnIterationHasOnAverageIsRounded) {
+  for (RunIteration& it : after_.iterations) it.vmm_calls = 11;
+  after_.iterations.back().vmm_calls = 12;
+  const size_t planned = static_cast<size_t>(std::count_if(after_.iterations.begin(), after_.iterations.end(),
+                                                           [](const RunIteration& it) { return it.planned; }));
+  ASSERT_GE(planned, 1u);
+  const uint64_t sum = 11 * planned + (after_.iterations.back().planned ? 1 : 0);
+  EXPECT_EQ(row_of(data(), "Memory-mapping calls, per planned iteration").at("after"),
+            std::to_string((2 * sum + planned) / (2 * planned)));
 }
 
 TEST_F(Compare, ASlowerRunIsWorse) {
