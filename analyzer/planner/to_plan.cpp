@@ -91,6 +91,8 @@ MemGraph mem_graph_of(const plan::Plan& plan) {
   return graph;
 }
 
+}  // namespace
+
 plan::PlannedLink link_of(const Machine& machine) {
   return {machine.name,
           machine.link_assumed,
@@ -99,8 +101,6 @@ plan::PlannedLink link_of(const Machine& machine) {
           machine.latency_ns,
           machine.remap_ns_per_chunk};
 }
-
-}  // namespace
 
 std::optional<plan::Plan> retimed(const Workload& workload, const plan::Plan& plan, const std::vector<uint64_t>& ns) {
   if (device_count(plan) > 1 || plan.chunk_bytes != workload.graph.chunk_bytes || ns.size() != plan.calls.size()) {

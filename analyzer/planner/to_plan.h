@@ -10,6 +10,9 @@
 
 namespace reprise::analyzer {
 
+// The link that is planned for, as plans have it.
+plan::PlannedLink link_of(const Machine& machine);
+
 // Not verified yet. The candidate is used up: its edges and chunks, most of the memory, move into the plan.
 plan::Plan to_plan(const Workload& workload, uint64_t budget, PlanCandidate candidate);
 

@@ -24,9 +24,12 @@ uint64_t length(const Spans& spans) {
   return total;
 }
 
-// Which planned iterations are looked at closely: two early ones, of which the second begins when the first has been
-// reported, then a few more.
-bool wanted(uint64_t planned) { return planned == 3 || planned == 7 || planned % 64 == 0; }
+// Which planned iterations are looked at closely: an early one, the next where that was missed, and more and more
+// rarely others, as one alone may be an outlier.
+bool wanted(uint64_t planned) {
+  const bool doubled = planned >= 8 && (planned & (planned - 1)) == 0;
+  return planned == 3 || planned == 4 || doubled || planned % 64 == 0;
+}
 
 }  // namespace
 

@@ -14,6 +14,7 @@
 #include "tools/report/report.h"
 #include "tools/report/tensor_table.h"
 #include "tools/report/view/frames.h"
+#include "tools/report/view/links.h"
 #include "tools/report/view/timeline.h"
 
 namespace reprise::report {
@@ -245,7 +246,7 @@ void advise_full_speed(const Inputs& inputs, Advices& list) {
   const BudgetCurve& curve = inputs.curve;
   const Facts facts = collect_facts(inputs);
   const uint64_t here = facts.budget;
-  if (curve.full_speed_bytes == 0) return;
+  if (curve.full_speed_bytes == 0 || is_recording_of_another_link(inputs)) return;
   const std::string budget = format_bytes(curve.full_speed_bytes) + of_peak(curve.full_speed_bytes, facts.peak_before);
   const bool planned = inputs.plan != nullptr && inputs.plan->budget_bytes == here;
   const uint64_t now = planned ? facts.predicted_ns : time_at(curve, here);
@@ -277,13 +278,13 @@ void advise_smallest(const Inputs& inputs, Advices& list) {
   if (least == 0 || !inputs.one_loop || (inputs.log == nullptr && inputs.plan == nullptr && inputs.trace == nullptr))
     return;
   if (least > room_for_budgets(inputs)) return;
-  const uint64_t time = time_at(inputs.curve, least);
+  const uint64_t time = is_recording_of_another_link(inputs) ? 0 : time_at(inputs.curve, least);
   list.push_back(
       {0.01, fmt::format("{} at the least", format_bytes(least) + of_peak(least, collect_facts(inputs).peak_before)),
        time == 0 ? "No smaller budget has a plan."
                  : fmt::format("No smaller budget has a plan; there an iteration would take {}, {:.2f} x "
-                               "computing alone.",
-                               format_duration(time), share(time, inputs.curve.compute_ns)),
+                               "computing alone, {}.",
+                               format_duration(time), share(time, inputs.curve.compute_ns), with_whose_times(inputs)),
        least == collect_facts(inputs).budget ? "" : "--budget " + typed_bytes(least)});
 }
 
@@ -296,8 +297,7 @@ std::string computing_waits(const Inputs& inputs, uint64_t ns) {
   if (!costs_are_measured(inputs)) {
     return fmt::format("Computing would wait {} of each iteration, as predicted,", format_duration(ns));
   }
-  return fmt::format("In iteration {}, the one that was measured, computing stood still {}",
-                     collect_facts(inputs).run_iteration, format_duration(ns));
+  return fmt::format("In the measured {}, computing stood still {}", the_measured_one(inputs), format_duration(ns));
 }
 
 void advise_tensor(const Inputs& inputs, Advices& list) {
@@ -377,6 +377,17 @@ void advise_planning_first(const Inputs& inputs, Advices& list) {
        fmt::format("{} of {} passed before the plan was in force. A plan that is made beforehand is in force from "
                    "the first iteration on.",
                    format_duration(facts.before_plan_ns), format_duration(facts.total_ns)),
+       "reprise record; reprise plan; reprise replay"});
+}
+
+// What it moves, and when, was chosen for another one.
+void advise_link(const Inputs& inputs, Advices& list) {
+  if (!is_plan_for_another_link(inputs) || inputs.log->mode != "replay" || inputs.log->iterations_planned == 0) return;
+  list.push_back(
+      {0.1, "Plan for the link that it runs on",
+       fmt::format("The plan is for a link of {}, and this run was on one of {}. What has to move, and when, "
+                   "depends on that: a recording that is made here has the link of here.",
+                   words_of(inputs.plan->link), words_of(link_of(*inputs.log))),
        "reprise record; reprise plan; reprise replay"});
 }
 
@@ -469,9 +480,9 @@ Json advice_to_manage(const std::string& reason) {
 Json advice_section(const Inputs& inputs) {
   if (inputs.log != nullptr && inputs.log->not_managed) return advice_to_manage(*inputs.log->not_managed);
   Advices list;
-  for (const auto rule :
-       {advise_shortage, advise_host_memory, advise_room, advise_budget, advise_unplanned, advise_full_speed,
-        advise_smallest, advise_tensor, advise_bytes, advise_planning_first, advise_facts, advise_unmanaged}) {
+  for (const auto rule : {advise_shortage, advise_host_memory, advise_room, advise_budget, advise_unplanned,
+                          advise_full_speed, advise_smallest, advise_link, advise_tensor, advise_bytes,
+                          advise_planning_first, advise_facts, advise_unmanaged}) {
     rule(inputs, list);
   }
   std::stable_sort(list.begin(), list.end(), [](const Advice& a, const Advice& b) { return a.worth > b.worth; });

@@ -8,6 +8,7 @@
 #include "tools/cli/sizes.h"
 #include "tools/report/report.h"
 #include "tools/report/tensor_table.h"
+#include "tools/report/view/measured.h"
 #include "tools/report/view/residency.h"
 #include "tools/report/view/run_memory.h"
 #include "tools/report/view/thin.h"
@@ -219,8 +220,11 @@ Json waits_section(const Inputs& inputs) {
   if (inputs.plan == nullptr) return nullptr;
   Timeline timeline;
   if (inputs.log != nullptr) timeline = measured_timeline(*inputs.plan, *inputs.log);
+  const RunIteration* const whole =
+      timeline.bars.empty() ? nullptr : planned_iteration(*inputs.log, timeline.iteration);
   if (timeline.bars.empty()) timeline = predicted_timeline(*inputs.plan);
-  const WaitSums sums = sum_waits(*inputs.plan, timeline);
+  const WaitSums sums =
+      sum_waits(*inputs.plan, timeline, whole == nullptr ? std::nullopt : std::optional(whole->stall_ns));
   return {{"timeline", timeline.name},
           {"total_ns", sums.total_ns},
           {"transfer_ns", sums.transfer_ns},

@@ -5,6 +5,8 @@
 
 #include "tools/cli/sizes.h"
 #include "tools/report/report.h"
+#include "tools/report/view/links.h"
+#include "tools/report/view/measured.h"
 #include "tools/report/view/residency.h"
 #include "tools/report/view/timeline.h"
 #include "tools/report/view/travels.h"
@@ -32,11 +34,6 @@ void add_plan_facts(const plan::Plan& plan, Facts& facts) {
   facts.predicted_ns = plan.predicted_ns;
 }
 
-void add_prediction(const plan::Plan& plan, Facts& facts) {
-  const Busy busy = busy_time(predicted_timeline(plan));
-  facts.hidden = share(busy.both_ns, busy.copy_ns);
-}
-
 void add_times_of_run(const RunLog& log, Facts& facts) {
   if (log.start_ns == 0) return;
   if (log.end_ns > log.start_ns) facts.total_ns = log.end_ns - log.start_ns;
@@ -54,13 +51,12 @@ void add_run_facts(const RunLog& log, Facts& facts) {
   facts.actual_ns = median_iteration_ns(log, true);
   facts.on_demand_ns = median_iteration_ns(log, false);
   add_times_of_run(log, facts);
-  Busy sum;
-  for (const RunOverlap& overlap : log.overlaps) {
-    sum.copy_ns += overlap.copy_ns;
-    sum.both_ns += overlap.both_ns;
-  }
-  if (sum.copy_ns == 0) return;
-  facts.hidden = share(sum.both_ns, sum.copy_ns);
+  if (stall_share(log) == 0) facts.waited_for_copies_ns = 0;
+}
+
+bool is_another_link(const plan::PlannedLink& link, const RunLog* log) {
+  if (log == nullptr || !link_of(link).known() || !link_of(*log).known()) return false;
+  return are_far_apart(link_of(link), link_of(*log));
 }
 
 // Where nothing says what the program takes of a device without Reprise, which is more than its tensors have: no peak
@@ -90,16 +86,24 @@ double stall_share(const RunLog& log) {
 double measured_stall_share(const Inputs& inputs) {
   const std::optional<TimeParts> time = measured_time(inputs);
   if (!time) return -1;
-  for (const RunIteration& it : inputs.log->iterations) {
-    if (it.planned && it.index == time->iteration) return share(it.stall_ns, it.wall_ns);
-  }
-  return -1;
+  const RunIteration* const whole = planned_iteration(*inputs.log, time->iteration);
+  return whole == nullptr ? -1 : share(whole->stall_ns, whole->wall_ns);
 }
 
 std::optional<TimeParts> measured_time(const Inputs& inputs) {
   if (inputs.plan == nullptr || inputs.log == nullptr) return std::nullopt;
   return measured_parts(*inputs.plan, *inputs.log);
 }
+
+std::string the_measured_one(const Inputs& inputs) {
+  return fmt::format("iteration {}{}", measured_iteration(*inputs.log).value_or(0), unlike_words(*inputs.log));
+}
+
+bool is_plan_for_another_link(const Inputs& inputs) {
+  return inputs.plan != nullptr && is_another_link(inputs.plan->link, inputs.log);
+}
+
+bool is_recording_of_another_link(const Inputs& inputs) { return is_another_link(inputs.recorded_link, inputs.log); }
 
 uint64_t left_of_planned_copies(const Inputs& inputs) {
   if (inputs.plan == nullptr || inputs.log == nullptr) return 0;
@@ -160,12 +164,16 @@ Facts collect_facts(const Inputs& inputs) {
   if (inputs.plan != nullptr) add_plan_facts(*inputs.plan, facts);
   if (inputs.made_compute_ns > 0) facts.compute_ns = inputs.made_compute_ns;
   if (inputs.log != nullptr) add_run_facts(*inputs.log, facts);
-  if (inputs.plan != nullptr && inputs.log == nullptr) add_prediction(*inputs.plan, facts);
+  if (inputs.plan != nullptr && inputs.log == nullptr)
+    facts.waited_for_copies_ns = predicted_parts(*inputs.plan).moving_ns;
+  if (const std::optional<TimeParts> measured = measured_time(inputs)) facts.waited_for_copies_ns = measured->moving_ns;
   if (inputs.plan != nullptr && inputs.log != nullptr) {
     const OwnTimes own = own_times(*inputs.plan, *inputs.log);
     facts.run_compute_ns = own.compute_ns;
     facts.run_iteration = own.iteration;
     if (own.compute_ns > 0) facts.run_bound_ns = inputs.run_bound_ns;
+    const RunIteration* const whole = planned_iteration(*inputs.log, own.iteration);
+    facts.run_wall_ns = whole == nullptr ? 0 : whole->wall_ns;
   }
   if (facts.program.empty()) facts.program = trace_info(inputs, "program");
   if (facts.peak_before == 0) add_bytes_of_tensors(inputs, facts);

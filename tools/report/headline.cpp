@@ -7,6 +7,7 @@
 #include "tools/cli/sizes.h"
 #include "tools/report/budget_kept.h"
 #include "tools/report/report.h"
+#include "tools/report/view/measured.h"
 
 namespace reprise::report {
 namespace {
@@ -55,10 +56,10 @@ bool has_no_iteration(const RunLog& log) {
   return tools::says(cause, run_log::on_demand::no_iteration) || tools::says(cause, run_log::on_demand::no_repetition);
 }
 
-std::string against_computing(const Facts& facts) {
+std::string against_computing(const Inputs& inputs, const Facts& facts) {
   if (facts.run_compute_ns > 0) {
-    return fmt::format("; computing alone took {} in iteration {}", format_duration(facts.run_compute_ns),
-                       facts.run_iteration);
+    return fmt::format("; computing alone took {} in {}", format_duration(facts.run_compute_ns),
+                       the_measured_one(inputs));
   }
   if (facts.compute_ns == 0) return "";
   return fmt::format("; computing alone took {} when recorded", format_duration(facts.compute_ns));
@@ -69,11 +70,11 @@ Json time_card_of_run(const Inputs& inputs, const Facts& facts) {
   if (facts.actual_ns > 0) {
     std::string detail = fmt::format("median of {} planned", log.iterations_planned);
     if (facts.on_demand_ns > 0) detail += fmt::format(", on demand {}", format_duration(facts.on_demand_ns));
-    return card("Time per iteration", format_duration(facts.actual_ns), detail + against_computing(facts));
+    return card("Time per iteration", format_duration(facts.actual_ns), detail + against_computing(inputs, facts));
   }
   if (facts.on_demand_ns > 0) {
     return card(repetitions(inputs).empty() ? "Time per iteration" : "Time per repetition",
-                format_duration(facts.on_demand_ns), "on demand, without a plan" + against_computing(facts));
+                format_duration(facts.on_demand_ns), "on demand, without a plan" + against_computing(inputs, facts));
   }
   if (facts.total_ns > 0) return card("Time of the run", format_duration(facts.total_ns), "all of it on demand");
   return nullptr;
@@ -92,19 +93,25 @@ Json moved_card(const std::string& label, uint64_t out, uint64_t back, const std
               fmt::format("{} out, {} back{}", format_bytes(out), format_bytes(back), more));
 }
 
-// What was not hidden was waited for, or ran while there was nothing to compute.
-std::string hidden_words(const Inputs& inputs, const Facts& facts) {
-  if (facts.hidden < 0) return "";
-  const bool none_waited = inputs.log != nullptr && stall_share(*inputs.log) == 0;
-  return fmt::format("; {:.0f} % hidden behind computing{}", 100 * facts.hidden,
-                     none_waited && facts.hidden < 0.995 ? "; the rest ran in gaps where nothing waited for it" : "");
+// As the tables of waits add up.
+std::string waited_words(const Inputs& inputs, const Facts& facts) {
+  if (!facts.waited_for_copies_ns) return "";
+  const uint64_t ns = *facts.waited_for_copies_ns;
+  if (inputs.log == nullptr) {
+    return ns == 0 ? "; computing would not wait for it"
+                   : fmt::format("; computing would wait {} for it", format_duration(ns));
+  }
+  const std::string where =
+      measured_time(inputs) ? fmt::format(" in iteration {}", *measured_iteration(*inputs.log)) : "";
+  return ns == 0 ? "; computing did not wait for it" + where
+                 : fmt::format("; computing waited {} for it{}", format_duration(ns), where);
 }
 
 Json traffic_card(const Inputs& inputs, const Facts& facts) {
-  const std::string hidden = hidden_words(inputs, facts);
+  const std::string waited = waited_words(inputs, facts);
   if (inputs.log == nullptr) {
     if (inputs.plan == nullptr) return nullptr;
-    return moved_card("Moved per iteration, predicted", inputs.plan->offload_bytes, inputs.plan->reload_bytes, hidden);
+    return moved_card("Moved per iteration, predicted", inputs.plan->offload_bytes, inputs.plan->reload_bytes, waited);
   }
   if (inputs.log->not_managed) return nullptr;
   uint64_t planned = 0;
@@ -121,7 +128,7 @@ Json traffic_card(const Inputs& inputs, const Facts& facts) {
     const uint64_t left = left_of_planned_copies(inputs);
     const std::string less =
         left == 0 ? "" : fmt::format("; {} less than planned, as the host had them already", format_bytes(left));
-    return moved_card("Moved per planned iteration", out / planned, back / planned, less + hidden);
+    return moved_card("Moved per planned iteration", out / planned, back / planned, less + waited);
   }
   return moved_card("Moved in all, on demand", inputs.log->offload_bytes, inputs.log->reload_bytes, "");
 }
@@ -190,13 +197,10 @@ Json headline_section(const Inputs& inputs) {
 namespace {
 
 // Its kernels took what they took: the iteration that was measured is compared with itself, not with the median.
-std::string measured_iteration(const RunLog& log, const Facts& facts) {
+std::string measured_words(const Facts& facts) {
   if (facts.run_compute_ns == 0) return "";
-  const auto found = std::find_if(log.iterations.begin(), log.iterations.end(), [&](const RunIteration& one) {
-    return one.planned && one.index == facts.run_iteration;
-  });
-  if (found == log.iterations.end() || found->wall_ns < facts.run_compute_ns) return "";
-  return fmt::format(" (iteration {}: {}, {} of it computing)", found->index, format_duration(found->wall_ns),
+  if (facts.run_wall_ns < facts.run_compute_ns) return "";
+  return fmt::format(" (iteration {}: {}, {} of it computing)", facts.run_iteration, format_duration(facts.run_wall_ns),
                      format_duration(facts.run_compute_ns));
 }
 
@@ -244,7 +248,7 @@ std::string summary_of_program(const Inputs& inputs) {
   std::string line = memory_words(inputs, facts);
   if (ran && facts.actual_ns > 0) {
     line += fmt::format(", {} per iteration", format_duration(facts.actual_ns));
-    line += measured_iteration(*inputs.log, facts);
+    line += measured_words(facts);
   } else if (!ran && facts.predicted_ns > 0) {
     line += fmt::format(", {} per iteration predicted", format_duration(facts.predicted_ns));
   }

@@ -11,6 +11,7 @@
 #include "analyzer/bounds/bounds.h"
 #include "analyzer/iteration/false_operands.h"
 #include "analyzer/planner/planner.h"
+#include "analyzer/planner/to_plan.h"
 #include "preload/trace/ending.h"
 #include "preload/trace/identity.h"
 #include "tools/cli/files.h"
@@ -329,6 +330,7 @@ report::Inputs LoadedFiles::examined() {
         result.assumed_link =
             report::assumed_link("the recording", true, found.machine.h2d_bytes_per_s, found.machine.d2h_bytes_per_s);
       }
+      result.recorded_link = analyzer::link_of(found.machine);
       if (!plan) result.iteration_calls = found.iteration.call_count;
       result.iterations_recorded = found.iteration.occurrences;
       const bool own = log && made_by(*log);
@@ -345,7 +347,6 @@ report::Inputs LoadedFiles::examined() {
         result.curve =
             report::budget_curve(times.has_own ? times.own : times.recorded, options.safety, kCurveMilliseconds, timed);
       }
-      result.whose_times = times.whose;
       if (times.recorded.graph.compute_ns != found.graph.compute_ns) {
         result.recorded_compute_ns = found.graph.compute_ns;
         if (!times.has_own) result.whose_times = "as recorded until the plan was made";
@@ -363,6 +364,7 @@ report::Inputs LoadedFiles::examined() {
     }
   }
   if (log && (plan || trace)) report::keep_iterations(*log, result.iteration_calls);
+  if (result.made_compute_ns > 0) result.whose_times = report::whose_times(*log);  // by the numbers that it has now
   if (log && made_by(*log) && !log->counted) {
     // Its trace has them all, but those that a plan ruled.
     log->iterations_on_demand = std::max(log->iterations_on_demand, result.iterations_recorded);

@@ -46,7 +46,8 @@ struct Inputs {
   uint64_t made_predicted_ns = 0;
   double known_share = -1;        // of the computing, by kernels of which facts are known; below 0: not looked at
   std::string assumed_link = {};  // of what is predicted, where nobody has measured the link; a clause
-  bool no_lines = false;          // of call sites: libdw is not installed
+  plan::PlannedLink recorded_link = {};  // that the bounds and other budgets' times are for; no rates: not known
+  bool no_lines = false;                 // of call sites: libdw is not installed
   // About this report.
   struct File {
     std::string name;
@@ -128,6 +129,13 @@ Json advice_section(const Inputs& inputs);
 Json budget_curve_section(const Inputs& inputs);
 // "with kernel times as recorded", or those of this run: of all that is predicted.
 std::string with_whose_times(const Inputs& inputs);
+// Of which device times were measured: "iteration 5", and how far it is from most. There is one.
+std::string the_measured_one(const Inputs& inputs);
+
+// The run was on another link than the plan, or the recording, is for: then what these predict is not compared with
+// what it took.
+bool is_plan_for_another_link(const Inputs& inputs);
+bool is_recording_of_another_link(const Inputs& inputs);
 // Not known of where a plan's iteration has gone.
 inline constexpr const char* kRest = "not known: between iterations, and behind the last kernel";
 Json time_went_section(const Inputs& inputs);
@@ -149,12 +157,13 @@ struct Facts {
   uint64_t run_compute_ns = 0;  // one iteration of this run, computing alone; 0: not measured
   uint64_t run_bound_ns = 0;    // and what no plan can beat then
   uint64_t run_iteration = 0;   // which iteration these two are of
+  uint64_t run_wall_ns = 0;     // and what it took; 0: not said
   uint64_t predicted_ns = 0;    // with the kernel times of this page
   uint64_t actual_ns = 0;       // median planned iteration
   uint64_t on_demand_ns = 0;    // median iteration on demand
-  // Share of the copy time during which something was computed: of the run, or predicted where there was none. Below 0:
-  // not known.
-  double hidden = -1;
+  // What computing waited for copies that the plan makes, of the measured iteration; of a plan alone, as predicted.
+  // None: not known.
+  std::optional<uint64_t> waited_for_copies_ns = {};
   uint64_t total_ns = 0;        // from Reprise's start to its end
   uint64_t before_plan_ns = 0;  // of it, until a plan first came in force; 0: none did
 };

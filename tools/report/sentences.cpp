@@ -10,6 +10,8 @@
 #include "tools/cli/run_log_value.h"
 #include "tools/cli/sizes.h"
 #include "tools/report/budget_kept.h"
+#include "tools/report/view/links.h"
+#include "tools/report/view/measured.h"
 #include "tools/report/view/timeline.h"
 
 namespace reprise::report {
@@ -146,6 +148,14 @@ void say_where_time_went(const Inputs& inputs, Sentences& say) {
   if (!time) return;
   std::string text = fmt::format("Iteration {}, the one that was measured, took {}: kernels {}", time->iteration,
                                  format_duration(time->whole_ns), format_duration(time->kernels_ns));
+  if (const std::optional<BesideMedian> both = unlike_most(*inputs.log)) {
+    say.note(fmt::format(
+        "Iteration {} took {}, and the median of the planned ones is {} ({:+.0f} %): none that is closer to it "
+        "was measured. What this page says of waits and kernel times, and what it predicts and bounds with "
+        "these, is of that iteration, not of most.",
+        both->iteration, format_duration(both->wall_ns), format_duration(both->median_ns),
+        percent_more(both->wall_ns, both->median_ns)));
+  }
   for (const WaitSum& wait : time->waits) text += fmt::format("; {}: {}", wait.what, format_duration(wait.ns));
   say.note(text + fmt::format("; {}: {}.", kRest, format_duration(time->rest_ns)));
 }
@@ -168,25 +178,31 @@ void say_steady_state(const Inputs& inputs, Sentences& say) {
   say_where_time_went(inputs, say);
 }
 
+// "(+2 %)", or that it says nothing.
+std::string against_prediction(const Inputs& inputs, uint64_t took_ns, uint64_t predicted_ns) {
+  if (is_plan_for_another_link(inputs)) return " on another link";
+  return fmt::format(" ({:+.0f} %)", percent_more(took_ns, predicted_ns));
+}
+
 // What the plan predicted is measured by the iteration whose kernel times it is predicted with, where there is one:
 // those differ from run to run, and no plan makes them faster.
 void say_retimed(const Inputs& inputs, const Facts& facts, Sentences& say) {
   const std::optional<TimeParts> measured = measured_time(inputs);
   say.note(fmt::format(
       "The plan predicts {} {}; when it was made, with kernel times as recorded until then, that was {}. Iteration {} "
-      "took {} "
-      "({:+.0f} %).",
+      "took {}{}.",
       format_duration(facts.predicted_ns), with_whose_times(inputs), format_duration(inputs.made_predicted_ns),
-      measured->iteration, format_duration(measured->whole_ns), percent_more(measured->whole_ns, facts.predicted_ns)));
+      measured->iteration, format_duration(measured->whole_ns),
+      against_prediction(inputs, measured->whole_ns, facts.predicted_ns)));
 }
 
 void say_prediction(const Inputs& inputs, Sentences& say) {
   const Facts facts = collect_facts(inputs);
   if (facts.actual_ns == 0 || facts.predicted_ns == 0) return;
   if (inputs.made_predicted_ns > 0 && measured_time(inputs)) return say_retimed(inputs, facts, say);
-  say.note(fmt::format("An iteration took {}; the plan had predicted {} ({:+.0f} %), {}.",
-                       format_duration(facts.actual_ns), format_duration(facts.predicted_ns),
-                       percent_more(facts.actual_ns, facts.predicted_ns), with_whose_times(inputs)));
+  say.note(fmt::format("An iteration took {}; the plan had predicted {}{}, {}.", format_duration(facts.actual_ns),
+                       format_duration(facts.predicted_ns),
+                       against_prediction(inputs, facts.actual_ns, facts.predicted_ns), with_whose_times(inputs)));
 }
 
 // What other commands predict of the same recording.
@@ -301,8 +317,20 @@ void say_messages(const Inputs& inputs, Sentences& say) {
   }
 }
 
+void say_other_link(const std::string& what, const plan::PlannedLink& link, const Inputs& inputs, Sentences& say) {
+  say.note(fmt::format(
+      "{} for a link of {}, and this run was on one of {}, {}: what is predicted for the one is not compared "
+      "with what it took on the other.",
+      what, words_of(link), words_of(link_of(*inputs.log)), kFarApart));
+}
+
 // What was measured of a run is not of that link.
 void say_link(const Inputs& inputs, Sentences& say) {
+  if (is_plan_for_another_link(inputs)) say_other_link("The plan is", inputs.plan->link, inputs, say);
+  if (is_recording_of_another_link(inputs) &&
+      (!is_plan_for_another_link(inputs) || inputs.plan->link != inputs.recorded_link)) {
+    say_other_link("What is predicted of other budgets, and the bound, are", inputs.recorded_link, inputs, say);
+  }
   if (!inputs.assumed_link.empty())
     say.note(fmt::format("Predicted times rest on an assumption: {}.", inputs.assumed_link));
 }

@@ -28,7 +28,8 @@ void say_divergences(const Inputs& inputs, Sentences& say);
 
 // The run against the bounds: bounds.cpp.
 void say_bounds(const Inputs& inputs, Sentences& say);
-// "93.1 %" of the speed that no plan can pass; empty where the two times are not of the same kernel times.
+// "93.1 %" of the speed that no plan can pass; empty where the two times are not of the same kernel times: a run is
+// compared with what was measured of the same iteration.
 std::string predicted_speed(uint64_t least_ns, uint64_t time_ns);
 std::string measured_speed(const Facts& facts, uint64_t least_of_run_ns);
 

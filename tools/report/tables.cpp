@@ -12,6 +12,7 @@
 #include "tools/cli/sizes.h"
 #include "tools/report/report.h"
 #include "tools/report/sentences.h"
+#include "tools/report/view/links.h"
 #include "tools/report/view/residency.h"
 #include "tools/report/view/thin.h"
 #include "tools/report/view/timeline.h"
@@ -153,6 +154,13 @@ uint64_t wait_of(const TimeParts& time, const std::string& cause) {
   return found == time.waits.end() ? 0 : found->ns;
 }
 
+// Columns of two links say nothing of each other.
+void add_link(const Inputs& inputs, Json& rows) {
+  if (!is_plan_for_another_link(inputs)) return;
+  rows.push_back(total("Link", words_of(inputs.plan->link), words_of(link_of(*inputs.log)),
+                       fmt::format("{}: times that are predicted and measured are not compared", kFarApart)));
+}
+
 // Where one iteration's time went, predicted and measured: each column adds up to its last row.
 void add_time_parts(const Inputs& inputs, Json& rows) {
   const TimeParts predicted = predicted_parts(*inputs.plan);
@@ -174,6 +182,7 @@ void add_time_parts(const Inputs& inputs, Json& rows) {
   }
   row("Rest", predicted.rest_ns, seen.rest_ns, kRest);
   row("Sum: this iteration", predicted.whole_ns, seen.whole_ns, "");
+  if (measured) rows.back()["note"] = "measured: in " + the_measured_one(inputs);
 }
 
 Json site_row(const std::string& stack, const SiteSum& sum) {
@@ -190,20 +199,27 @@ Json totals_section(const Inputs& inputs) {
   const bool ran = run.count > 0;
   const auto bytes = [&](uint64_t value) { return ran ? format_bytes(value) : std::string(); };
   Json rows = Json::array();
+  add_link(inputs, rows);
   rows.push_back(total("Time", format_duration(plan.predicted_ns),
                        facts.actual_ns > 0 ? format_duration(facts.actual_ns) : "",
                        "predicted " + with_whose_times(inputs) + "; measured: median of the planned iterations"));
-  const std::string whose = facts.run_compute_ns > 0 ? fmt::format("measured: in iteration {}", facts.run_iteration)
-                                                     : with_whose_times(inputs);
+  const bool own = facts.run_compute_ns > 0;
+  const std::string whose = own ? "measured: in " + the_measured_one(inputs) : with_whose_times(inputs);
   const auto measured = [](uint64_t ns) { return ns > 0 ? format_duration(ns) : std::string(); };
-  rows.push_back(total("Computing alone", format_duration(plan.compute_ns), measured(facts.run_compute_ns), whose));
+  rows.push_back(total("Computing alone", format_duration(plan.compute_ns), measured(facts.run_compute_ns),
+                       "the program's kernels and its own copies; " + whose));
   rows.push_back(total("Speed against computing alone", predicted_speed(plan.compute_ns, plan.predicted_ns),
-                       measured_speed(facts, facts.run_compute_ns), "100 %: every transfer hides"));
+                       measured_speed(facts, facts.run_compute_ns),
+                       "100 %: every transfer hides" + (own ? "; " + whose : "")));
   if (const uint64_t bound_ns = inputs.made_predicted_ns > 0 ? facts.run_bound_ns : facts.bound_ns; bound_ns > 0) {
-    rows.push_back(total("Bound", format_duration(bound_ns), measured(facts.run_bound_ns),
-                         "no plan for this budget is faster; " + whose));
+    const bool elsewhere = is_recording_of_another_link(inputs);
+    const std::string where = elsewhere ? " on a link of " + words_of(inputs.recorded_link) : "";
+    const uint64_t of_run_ns = elsewhere ? 0 : facts.run_bound_ns;
+    const std::string whose_bound = of_run_ns > 0 ? whose : with_whose_times(inputs);
+    rows.push_back(total("Bound", format_duration(bound_ns), measured(of_run_ns),
+                         fmt::format("no plan for this budget is faster{}; {}", where, whose_bound)));
     rows.push_back(total("Speed against the bound", predicted_speed(bound_ns, plan.predicted_ns),
-                         measured_speed(facts, facts.run_bound_ns)));
+                         measured_speed(facts, of_run_ns), of_run_ns > 0 ? whose : ""));
   }
   add_time_parts(inputs, rows);
   if (ran) {

@@ -2,6 +2,8 @@
 #include <fmt/core.h>
 
 #include "tools/report/report.h"
+#include "tools/report/view/links.h"
+#include "tools/report/view/measured.h"
 #include "tools/report/view/waits.h"
 
 namespace reprise::report {
@@ -63,9 +65,12 @@ Json time_went_section(const Inputs& inputs) {
   }
   if (inputs.plan == nullptr) return bars;
   if (const std::optional<TimeParts> measured = measured_time(inputs)) {
-    bars.push_back(iteration_bar(fmt::format("measured (iteration {})", measured->iteration), *measured));
+    bars.push_back(iteration_bar(
+        fmt::format("measured (iteration {}{})", measured->iteration, unlike_words(*inputs.log)), *measured));
   }
-  bars.push_back(iteration_bar("predicted " + with_whose_times(inputs), predicted_parts(*inputs.plan)));
+  const std::string link =
+      is_plan_for_another_link(inputs) ? ", for a link of " + words_of(inputs.plan->link) + ", not this run's" : "";
+  bars.push_back(iteration_bar("predicted " + with_whose_times(inputs) + link, predicted_parts(*inputs.plan)));
   return bars;
 }
 
@@ -78,6 +83,7 @@ Json budget_curve_section(const Inputs& inputs) {
   const BudgetCurve& curve = inputs.curve;
   if (curve.policy.empty()) return nullptr;
   const Facts facts = collect_facts(inputs);
+  const bool elsewhere = is_recording_of_another_link(inputs);
   Json points = Json::array();
   for (const BudgetPoint& one : curve.points) {
     points.push_back(
@@ -86,7 +92,8 @@ Json budget_curve_section(const Inputs& inputs) {
   return {{"policy", curve.policy},
           // Of one loop among several: what is enough for it may be too little for the others.
           {"covers", inputs.one_loop ? "" : inputs.iteration_covers},
-          {"times", with_whose_times(inputs)},
+          {"times", with_whose_times(inputs) +
+                        (elsewhere ? ", for a link of " + words_of(inputs.recorded_link) : std::string())},
           {"points", std::move(points)},
           {"compute_ns", curve.compute_ns},
           {"minimum", curve.minimum_bytes},
@@ -95,7 +102,8 @@ Json budget_curve_section(const Inputs& inputs) {
           {"own", inputs.plan != nullptr ? inputs.plan->budget_bytes : 0},
           {"here", facts.budget},
           {"here_ns", inputs.log != nullptr ? facts.actual_ns : facts.predicted_ns},
-          {"here_measured", inputs.log != nullptr && facts.actual_ns > 0}};
+          {"here_measured", inputs.log != nullptr && facts.actual_ns > 0},
+          {"here_link", elsewhere ? words_of(link_of(*inputs.log)) : ""}};
 }
 
 Json about_section(const Inputs& inputs) {

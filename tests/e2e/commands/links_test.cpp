@@ -197,6 +197,32 @@ TEST_F(ReplaysOnLinks, TwoOfThemAreNotJudgedForTheirTimes) {
   EXPECT_NE(said.find("A and B ran on different links, more than a tenth apart, A on "), std::string::npos) << said;
 }
 
+// A page of one replay says which link its plan is for and which one it had, and does not measure the one by the other.
+TEST_F(ReplaysOnLinks, APageOfOneSaysWhichLinkItsPlanIsFor) {
+  const auto page = [this](const std::string& run_log) {
+    const Outcome made =
+        reprise({"report", file("a.trace"), file("a.plan"), file(run_log), "--json", "-o", file("page.json")});
+    EXPECT_EQ(made.exit_code, 0) << made.err;
+    return json::parse(read_file(file("page.json")));
+  };
+  const auto said = [](const json& data) { return data.at("sentences").dump(); };
+  const std::string differs = ", more than a tenth apart: what is predicted for the one is not compared with";
+  ASSERT_EQ(replay("fast.run", device("4GiB", "4GiB")).exit_code, 0);
+  const json fast = page("fast.run");
+  EXPECT_NE(said(fast).find("The plan is for a link of "), std::string::npos) << said(fast);
+  EXPECT_NE(said(fast).find(differs), std::string::npos) << said(fast);
+  EXPECT_NE(said(fast).find(" on another link"), std::string::npos) << said(fast);
+  EXPECT_EQ(said(fast).find(" %)."), std::string::npos) << "predicted against measured: " << said(fast);
+  EXPECT_EQ(fast.at("totals").at(0).at("label"), "Link");
+  EXPECT_NE(fast.at("time_went").back().at("name").get<std::string>().find("for a link of "), std::string::npos);
+  EXPECT_NE(fast.at("budget_curve").at("times").get<std::string>().find("for a link of "), std::string::npos);
+  EXPECT_EQ(fast.at("advice").dump().find("for full speed"), std::string::npos) << fast.at("advice").dump(1);
+  ASSERT_EQ(replay("own.run", device("200MiB", "100MiB")).exit_code, 0);
+  const json own = page("own.run");
+  EXPECT_EQ(said(own).find(differs), std::string::npos) << said(own);
+  EXPECT_EQ(own.at("totals").at(0).at("label"), "Time");
+}
+
 // The chunk and the host memory that it is measured with are none of the program's.
 TEST_F(ReplaysOnLinks, MeasuringTakesNothingOfTheBudgetAndWithoutItThatIsSaid) {
   const Environment link = merged(device("200MiB", "100MiB"), {{"REPRISE_SIM_STATS", file("stats.json")}});

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "tests/e2e/harness.h"
@@ -51,6 +52,31 @@ TEST_F(Replays, WhatIsProposedMakesThePage) {
   EXPECT_EQ(reprise({"report", plan_, file("a.run"), "-o", file("a.html")}).exit_code, 0);
   const Outcome again = replay(trainer_, {"--run-log", file("a.run")});
   EXPECT_TRUE(has(again.err, next("a-2.html"))) << again.err;
+}
+
+// One alone may be an outlier: the line is of the one that is closest to the median.
+TEST_F(Replays, SeveralIterationsAreMeasuredAndTheMostOrdinaryOneIsShown) {
+  const Outcome kept = replay(small_trainer(14), {"--run-log", file("a.run")});
+  const auto log = read_run_log(file("a.run"));
+  const auto wall_of = [&log](uint64_t iteration) {
+    for (const auto& line : lines_of(log, "iteration")) {
+      if (line.at("index") == iteration) return line.at("wall_ns").get<double>();
+    }
+    return 0.0;
+  };
+  std::vector<double> walls;
+  for (const auto& line : lines_of(log, "iteration")) {
+    if (line.at("mode") == "planned") walls.push_back(line.at("wall_ns"));
+  }
+  ASSERT_GE(walls.size(), 10u);
+  std::sort(walls.begin(), walls.end());
+  const double median = (walls[(walls.size() - 1) / 2] + walls[walls.size() / 2]) / 2;
+  const auto measured = lines_of(log, "overlap");
+  ASSERT_GE(measured.size(), 2u);
+  const size_t at = kept.err.find(" (iteration ");
+  ASSERT_NE(at, std::string::npos) << kept.err;
+  const double shown = std::abs(wall_of(std::stoull(kept.err.substr(at + 12))) - median);
+  for (const auto& one : measured) EXPECT_LE(shown, std::abs(wall_of(one.at("iteration")) - median) + 1) << one;
 }
 
 TEST_F(Replays, WhyNothingWasPlannedIsSaidOnce) {

@@ -262,7 +262,7 @@ TEST_F(OddPrograms, AllIterationsOfALoopCount) {
 TEST_F(OddPrograms, ARunFasterThanItsRecordingPassesNoBound) {
   slow_recording_ = true;
   const json data = data_of_replay(small_trainer(8));
-  EXPECT_TRUE(says(data, "times what they took when recorded") || says(data, "This run measured none of its own"))
+  EXPECT_TRUE(says(data, "times what it took when recorded") || says(data, "This run measured none of its own"))
       << data["sentences"].dump(1);
   const std::string text = data.dump();
   for (size_t at = 0; (at = text.find(" % of the bound", at)) != std::string::npos; ++at)

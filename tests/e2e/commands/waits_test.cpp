@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <ostream>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -73,6 +74,27 @@ double part_of(const json& bar, const std::vector<std::string>& words) {
   return sum;
 }
 
+// The table's causes are parts of one whole, and the card of what moves says what they say.
+void expect_one_name_each(const json& data) {
+  std::set<std::string> late;
+  for (const json& row : data.at("totals")) {
+    const std::string label = row.at("label");
+    if (label.find("Waiting: launched late") == 0) late.insert(label.substr(9));
+  }
+  for (const std::string& one : late) {
+    EXPECT_TRUE(one == "launched late by the program" || one == "launched late by the replay") << one;
+  }
+  double copies = 0;
+  for (const json& one : data.at("waits").at("by_transfer")) {
+    const std::string what = one.at("what");
+    if (what == "an offload" || what == "a reload" || what.find("a comparison") == 0)
+      copies += one.at("ns").get<double>();
+  }
+  const std::string cards = data.at("cards").dump();
+  EXPECT_EQ(cards.find("; computing did not wait for it") != std::string::npos, copies == 0) << cards << copies;
+  EXPECT_EQ(cards.find("; computing waited ") != std::string::npos, copies > 0) << cards << copies;
+}
+
 TEST_P(Waits, OfTheRunLogAreThoseOfTheMeasuredIteration) {
   const std::vector<std::string> program = words_of(GetParam().program);
   const std::string safety = GetParam().safety;
@@ -105,6 +127,7 @@ TEST_P(Waits, OfTheRunLogAreThoseOfTheMeasuredIteration) {
   // Kernels that the program has called wait for the driver to map.
   const double by_program = GetParam().map == std::string("0") ? 0 : part_of(bar, {"late by the program"});
   EXPECT_LT(by_program, 0.2 * wall) << all;
+  expect_one_name_each(data);
   EXPECT_NE(reprise({"export", "--format", "csv", file("a.run")}).out.find(row), std::string::npos) << row;
   const json alone = data_of({file("a.run")});
   EXPECT_EQ(alone.at("time_went").at(0), data.at("time_went").at(0));

@@ -8,6 +8,7 @@
 #include "tools/report/compare/computing.h"
 #include "tools/report/compare/rows.h"
 #include "tools/report/same_recording.h"
+#include "tools/report/view/links.h"
 #include "tools/report/view/thin.h"
 
 namespace reprise::report {
@@ -77,18 +78,8 @@ bool are_of_two_programs(const RunLog& before, const RunLog& after) {
   return !before.program.empty() && !after.program.empty() && short_program(before) != short_program(after);
 }
 
-bool has_link(const RunLog& log) { return log.link_h2d_bytes_per_s > 0 && log.link_d2h_bytes_per_s > 0; }
+bool has_link(const RunLog& log) { return link_of(log).known(); }
 bool have_links(const RunLog& before, const RunLog& after) { return has_link(before) && has_link(after); }
-
-bool links_differ(const RunLog& before, const RunLog& after) {
-  return is_far_apart(before.link_h2d_bytes_per_s, after.link_h2d_bytes_per_s) ||
-         is_far_apart(before.link_d2h_bytes_per_s, after.link_d2h_bytes_per_s);
-}
-
-std::string link_of(const RunLog& log) {
-  if (!has_link(log)) return "not known";
-  return tools::format_link(log.link_h2d_bytes_per_s, log.link_d2h_bytes_per_s);
-}
 
 // Where the runs were not on one machine, or that is not known: a sentence of it. Empty: they were.
 std::string two_machines(const RunLog& before, const RunLog& after) {
@@ -105,8 +96,8 @@ std::string two_machines(const RunLog& before, const RunLog& after) {
                        : has_link(before) ? "the link of B was"
                                           : "the links of A and B were");
   }
-  if (!links_differ(before, after)) return "";
-  return sentence(fmt::format("links, {}", kFarApart), link_of(before), link_of(after));
+  if (!are_far_apart(link_of(before), link_of(after))) return "";
+  return sentence(fmt::format("links, {}", kFarApart), words_of(link_of(before)), words_of(link_of(after)));
 }
 
 // Where the runs promised different things of memory that kernels reach unseen: a sentence of it. Empty: they did not.
@@ -253,8 +244,8 @@ Json compare_data(const ComparedRun& before, const ComparedRun& after) {
   rows.push_back(text_row("Safety", safety_of(a), safety_of(b)));
   if (!a.device.empty() && !b.device.empty()) rows.push_back(text_row("Device", a.device, b.device));
   if (has_link(a) || has_link(b)) {
-    Json row = text_row("Link, as measured", link_of(a), link_of(b));
-    row["change"] = links_differ(a, b) ? "differs" : "the same";
+    Json row = text_row("Link, as measured", words_of(link_of(a)), words_of(link_of(b)));
+    row["change"] = are_far_apart(link_of(a), link_of(b)) ? "differs" : "the same";
     rows.push_back(row_if(have_links(a, b), std::move(row)));
   }
   return {{"version", 2},

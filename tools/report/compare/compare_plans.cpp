@@ -7,6 +7,7 @@
 #include "tools/report/compare/compare.h"
 #include "tools/report/compare/rows.h"
 #include "tools/report/tensor_table.h"
+#include "tools/report/view/links.h"
 #include "tools/report/view/timeline.h"
 #include "tools/report/view/travels.h"
 #include "tools/report/view/waits.h"
@@ -94,21 +95,10 @@ Json moves_of(const std::vector<Pair>& all, const std::vector<std::string>& site
 bool not_far(uint64_t a, uint64_t b) { return difference(a, b) <= 20'000 || 2 * std::min(a, b) >= std::max(a, b); }
 
 bool same_rates(const plan::PlannedLink& a, const plan::PlannedLink& b) {
-  return !is_far_apart(a.h2d_bytes_per_s, b.h2d_bytes_per_s) && !is_far_apart(a.d2h_bytes_per_s, b.d2h_bytes_per_s);
+  return !are_far_apart(link_of(a), link_of(b));
 }
 bool same_link(const plan::PlannedLink& a, const plan::PlannedLink& b) {
   return same_rates(a, b) && not_far(a.latency_ns, b.latency_ns) && not_far(a.remap_ns_per_chunk, b.remap_ns_per_chunk);
-}
-
-// "24.0 GB/s each way (a100)"
-std::string link_words(const plan::PlannedLink& link, bool with_times) {
-  std::string text = tools::format_link(link.h2d_bytes_per_s, link.d2h_bytes_per_s);
-  if (with_times) {
-    text += fmt::format(", {} a copy, {} to map a chunk", tools::format_duration(link.latency_ns),
-                        tools::format_duration(link.remap_ns_per_chunk));
-  }
-  if (link.assumed) return text + " (assumed)";
-  return link.machine.empty() ? text + " (measured)" : fmt::format("{} ({})", text, link.machine);
 }
 
 uint64_t planned_peak(const plan::Plan& plan) { return collect_facts({nullptr, &plan}).peak_planned; }
@@ -177,7 +167,7 @@ Json rows_of(const ComparedPlan& before, const ComparedPlan& after) {
   if (a.safety == plan::Safety::trusted && b.safety == plan::Safety::trusted) {
     of_link(figure_row("Memory-mapping calls", a.remap_count, b.remap_count, Unit::count));
   }
-  rows.push_back(text_row("Link that it is for", link_words(a.link, by_times), link_words(b.link, by_times)));
+  rows.push_back(text_row("Link that it is for", words_of(a.link, by_times), words_of(b.link, by_times)));
   return rows;
 }
 
@@ -195,8 +185,8 @@ Json verdict_of(const plan::Plan& a, const plan::Plan& b) {
   }
   if (!same_link(a.link, b.link)) {
     const bool by_times = same_rates(a.link, b.link);
-    rests_on += fmt::format("The plans are for different links, A for {}, B for {}{}. ", link_words(a.link, by_times),
-                            link_words(b.link, by_times), kNeither);
+    rests_on += fmt::format("The plans are for different links, A for {}, B for {}{}. ", words_of(a.link, by_times),
+                            words_of(b.link, by_times), kNeither);
   }
   if (!same_kernels(a, b)) {
     rests_on += fmt::format(

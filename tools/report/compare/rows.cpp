@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "tools/cli/sizes.h"
@@ -51,11 +50,6 @@ Json text_row(const char* label, const std::string& before, const std::string& a
           {"after", after},
           {"change", before == after ? "the same" : "differs"},
           {"tone", "note"}};
-}
-
-bool is_far_apart(uint64_t one_rate, uint64_t other_rate) {
-  const auto [less, more] = std::minmax(one_rate, other_rate);
-  return 10 * (more - less) > more;
 }
 
 Json without_judgement(Json row) {

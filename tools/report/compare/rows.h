@@ -15,10 +15,6 @@ Json figure_row(const char* label, uint64_t before, uint64_t after, Unit unit, b
 Json chosen_row(const char* label, uint64_t before, uint64_t after, Unit unit);
 Json text_row(const char* label, const std::string& before, const std::string& after);
 
-// As one link is measured twice.
-inline constexpr const char* kFarApart = "more than a tenth apart";
-bool is_far_apart(uint64_t one_rate, uint64_t other_rate);
-
 // Figures beside each other, of which none is better.
 Json without_judgement(Json row);
 // "in 1.0 MiB less memory"

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "analyzer/planner/to_plan.h"
+#include "tools/report/view/measured.h"
 #include "tools/report/view/timeline.h"
 
 namespace reprise::report {
@@ -45,8 +46,11 @@ KernelTimes kernel_times(const analyzer::Workload& workload, const plan::Plan* p
   times.plan = analyzer::retimed(workload, *plan, own.ns);
   times.own = workload;
   times.has_own = times.plan && set_times(times.own.graph, *plan, own.ns);
-  if (times.has_own) times.whose = fmt::format("of iteration {} of this run", own.iteration);
   return times;
+}
+
+std::string whose_times(const RunLog& log) {
+  return fmt::format("of iteration {} of this run{}", measured_iteration(log).value_or(0), unlike_words(log));
 }
 
 }  // namespace reprise::report

@@ -15,10 +15,11 @@ struct KernelTimes {
   analyzer::Workload own;       // with those of an iteration of the run, where there are any
   bool has_own = false;
   std::optional<plan::Plan> plan;  // the plan with those times; where they are none, or its machine is not known, none
-  std::string whose;               // for people: "of iteration 5 of this run"; empty: as recorded
 };
 
 // Plan and log may be absent. A plan of another loop than the workload's says nothing about it.
 KernelTimes kernel_times(const analyzer::Workload& workload, const plan::Plan* plan, const RunLog* log);
+// Whose the own ones are, for people: "of iteration 5 of this run", and how far that one is from most.
+std::string whose_times(const RunLog& log);
 
 }  // namespace reprise::report

@@ -22,7 +22,7 @@ function budgetSection() {
   const series = [{ name: "Planned", css: "compute", points: true }];
   const entries = [["Planned", "compute", "stroke"]];
   if (curve.here > 0 && curve.here_ns > 0) {
-    const name = curve.here_measured ? "You are here (measured)" : "You are here (predicted)";
+    const name = curve.here_measured ? `You are here (measured${curve.here_link ? `, on ${curve.here_link}` : ""})` : "You are here (predicted)";
     rows.set(curve.here, [rows.has(curve.here) ? rows.get(curve.here)[0] : null, curve.here_ns]);
     series.push({ name, css: "to-host", points: true });
     entries.push([name, "to-host"]);

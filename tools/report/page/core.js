@@ -12,9 +12,10 @@ function bytes(value) {
 
 // Whole numbers of an axis, and nothing between them. The first one may be -0.
 function wholeTick(value) { return Number.isInteger(value) ? (value + 0).toLocaleString("en") : ""; }
+// As format_duration() of tools/cli/sizes.h, since a page has texts of both; short kernels are told apart besides.
 function duration(ns) {
   if (ns >= 1e9) return (ns / 1e9).toFixed(2) + " s";
-  if (ns >= 1e6) return (ns / 1e6).toFixed(ns >= 1e8 ? 0 : 1) + " ms";
+  if (ns >= 1e6) return (ns / 1e6).toFixed(1) + " ms";
   if (ns >= 1e3) return (ns / 1e3).toFixed(ns >= 1e5 ? 0 : 1) + " us";
   return Math.round(ns) + " ns";
 }

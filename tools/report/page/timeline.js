@@ -143,7 +143,7 @@ function timelineSection() {
   const select = (timeline, button) => {
     for (const one of chart.buttons.querySelectorAll("[aria-pressed]")) one.setAttribute("aria-pressed", one === button);
     chart.setPainter(new TimelinePainter(timeline));
-    const hidden = timeline.copy_ns > 0 ? `, ${Math.round((100 * timeline.both_ns) / timeline.copy_ns)} % of it behind computing` : "";
+    const hidden = timeline.copy_ns > 0 ? `, ${Math.round((100 * timeline.both_ns) / timeline.copy_ns)} % of it while something computed` : "";
     facts.textContent = `${duration(timeline.span)} in all; computing ${duration(timeline.compute_ns)}; copying ` +
       `${duration(timeline.copy_ns)}${hidden}.` + (timeline.total_bars > timeline.bars.lane.length
         ? ` ${timeline.total_bars} pieces of work are drawn as ${timeline.bars.lane.length} bars: neighbours that are too short to see stand together.` : "");

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
-#include <map>
 #include <optional>
 #include <unordered_map>
 
 #include "tools/cli/sizes.h"
+#include "tools/report/view/measured.h"
 
 namespace reprise::report {
 namespace {
@@ -120,21 +120,9 @@ uint64_t begin_of(const Timeline& timeline, const RunLog& log) {
     first = std::min(first, bar.time.start_ns);
     end = std::max(end, bar.time.end_ns);
   }
-  const auto found = std::find_if(log.iterations.begin(), log.iterations.end(), [&](const RunIteration& one) {
-    return one.planned && one.index == timeline.iteration;
-  });
-  if (first == UINT64_MAX || found == log.iterations.end()) return 0;
+  const RunIteration* const found = planned_iteration(log, timeline.iteration);
+  if (first == UINT64_MAX || found == nullptr) return 0;
   return std::min(first, end - std::min(end, found->wall_ns));
-}
-
-// The sampled iteration with the most records.
-std::optional<uint64_t> fullest_sample(const RunLog& log) {
-  std::map<uint64_t, size_t> counts;
-  for (const RunActivity& activity : log.activities) ++counts[activity.iteration];
-  if (counts.empty()) return std::nullopt;
-  return std::max_element(counts.begin(), counts.end(),
-                          [](const auto& a, const auto& b) { return a.second < b.second; })
-      ->first;
 }
 
 }  // namespace
@@ -208,7 +196,7 @@ std::string name_of(const trace::Trace& trace, const trace::OpRecord& op) {
 Timeline predicted_timeline(const plan::Plan& plan) {
   Timeline timeline;
   timeline.name = "Predicted";
-  timeline.span_ns = plan.predicted_ns;
+  timeline.span_ns = timeline.period_ns = plan.predicted_ns;
   for (uint32_t i = 0; i < plan.vertices.size(); ++i) {
     Bar bar;
     if (!describe(plan, i, bar)) continue;
@@ -222,7 +210,7 @@ Timeline predicted_timeline(const plan::Plan& plan) {
 
 OwnTimes own_times(const plan::Plan& plan, const RunLog& log) {
   OwnTimes own;
-  const std::optional<uint64_t> iteration = fullest_sample(log);
+  const std::optional<uint64_t> iteration = measured_iteration(log);
   if (!iteration) return own;
   own.iteration = *iteration;
   for (const plan::Call& call : plan.calls) own.ns.push_back(call.duration_ns);
@@ -253,7 +241,7 @@ OwnTimes own_times(const plan::Plan& plan, const RunLog& log) {
 
 Timeline measured_timeline(const plan::Plan& plan, const RunLog& log) {
   Timeline timeline;
-  const std::optional<uint64_t> iteration = fullest_sample(log);
+  const std::optional<uint64_t> iteration = measured_iteration(log);
   if (!iteration) return timeline;
   timeline.name = fmt::format("Measured (iteration {})", *iteration);
   timeline.iteration = *iteration;

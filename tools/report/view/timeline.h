@@ -37,20 +37,20 @@ struct Timeline {
   std::vector<Bar> bars;   // by start
   uint64_t origin_ns = 0;  // what is 0 here, on the device's clock; 0: of what was predicted
   uint64_t iteration = 0;  // of the run: which one was measured
+  uint64_t period_ns = 0;  // of what is predicted: when the next one begins; 0: measured
 };
 
 // Points of a curve: time, value; the value holds until the next point.
 using Curve = std::vector<std::pair<uint64_t, uint64_t>>;
 
 Timeline predicted_timeline(const plan::Plan& plan);
-// The sampled iteration with the most activity records; no bars when none was sampled. Times count from its first
-// record.
+// The one that was measured (measured.h); no bars when none was. Times count from its first record.
 Timeline measured_timeline(const plan::Plan& plan, const RunLog& log);
 // Of a trace: device times where they were recorded, else the times of the calls, each op lasting until the next one
 // of its stream.
 Timeline recorded_timeline(const trace::Trace& trace);
 
-// What the sampled iteration with the most records says of the plan's own ops: how long each took in this run.
+// What the measured iteration says of the plan's own ops: how long each took in this run.
 struct OwnTimes {
   uint64_t iteration = 0;
   std::vector<uint64_t> ns;  // by call of the plan; where nothing was measured, as recorded

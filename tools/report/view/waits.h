@@ -36,13 +36,15 @@ struct WaitSum {
 // decided. Each list is sorted, most time first.
 struct WaitSums {
   uint64_t total_ns = 0;
-  uint64_t transfer_ns = 0;  // that a copy ended
-  uint64_t moving_ns = 0;    // that ended with what the plan moves
+  uint64_t transfer_ns = 0;      // that a copy ended
+  uint64_t moving_ns = 0;        // that ended with what the plan moves
+  uint64_t before_first_ns = 0;  // that the run log counts besides, for the iteration's first work
   std::vector<WaitSum> by_transfer;
   std::vector<WaitSum> by_tensor;  // those that a copy ended
   std::vector<WaitSum> by_decision;
 };
-WaitSums sum_waits(const plan::Plan& plan, const Timeline& timeline);
+// `stall_ns`: what the run log counts of a measured iteration tells by whom ops came late.
+WaitSums sum_waits(const plan::Plan& plan, const Timeline& timeline, std::optional<uint64_t> stall_ns = {});
 
 // An iteration's time taken apart: what is summed here is all of it.
 struct TimeParts {
@@ -50,6 +52,7 @@ struct TimeParts {
   uint64_t whole_ns = 0;
   uint64_t kernels_ns = 0;     // in which the device computes, on however many streams
   std::vector<WaitSum> waits;  // what computing waited for, by what the plan decided and what the run log counts
+  uint64_t moving_ns = 0;      // of these waits, for what the plan moves
   uint64_t rest_ns = 0;        // in which it did not compute, and waited for nothing that is known
 };
 TimeParts predicted_parts(const plan::Plan& plan);

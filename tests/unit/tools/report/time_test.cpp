@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
 
 #include "tests/support/sample.h"
 #include "tests/unit/tools/report/sample_inputs.h"
@@ -82,6 +83,49 @@ TEST(Time, AnIterationsWaitsAreWhatTheRunLogCounts) {
                       "that was measured: work was submitted"),
             std::string::npos)
       << said;
+}
+
+// Each part of the time has one name, in the table as in the lists of waits: by the program and by the replay are not
+// beside "by the program or the replay". What a plan predicts to come late is the replay's, which maps.
+TEST(Time, CausesOfWaitingArePartsOfOneWhole) {
+  Sample sample;
+  sample.log.iterations.at(1).stall_ns = 204;
+  sample.plan.vertices.at(6).predicted_start_ns += 3;  // behind its reload
+  sample.plan.vertices.at(6).predicted_end_ns += 3;
+  std::set<std::string> causes;
+  for (const Json& row : totals_section(sample.inputs())) {
+    const std::string label = row.at("label");
+    EXPECT_TRUE(label.find("Waiting: ") != 0 || causes.insert(label.substr(9)).second) << label;
+  }
+  EXPECT_EQ(causes, (std::set<std::string>{"room had to be made first", "a tensor was away, and is needed",
+                                           "launched late by the program", "launched late by the replay"}));
+  EXPECT_EQ(ns_of(predicted_parts(sample.plan), "a tensor was away, and is needed"), 200u);
+  EXPECT_EQ(ns_of(predicted_parts(sample.plan), "launched late by the replay"), 3u);
+  const Json waits = waits_section(sample.inputs());
+  uint64_t sum = 0;
+  for (const Json& one : waits.at("by_decision")) {
+    EXPECT_EQ(causes.count(one.at("what")), 1u) << one;
+    sum += one.at("ns").get<uint64_t>();
+  }
+  EXPECT_EQ(sum, waits.at("total_ns").get<uint64_t>());
+}
+
+// The first reload of an iteration may still run when the next one has begun.
+TEST(Time, WhatReachesIntoTheNextPredictedIterationIsWaitedForThere) {
+  plan::Plan plan = tools::test::sample_plan();
+  for (plan::Vertex& one : plan.vertices) {
+    if (one.kind != plan::VertexKind::op) continue;
+    one.predicted_start_ns += 60;
+    one.predicted_end_ns += 60;
+  }
+  plan.predicted_ns = 810;
+  uint32_t late = 0;
+  while (plan.vertices.at(late).kind != plan::VertexKind::reload) ++late;
+  plan.vertices.at(late).predicted_end_ns = 870;
+  plan.vertices.at(0).predecessors = {{late, plan::EdgeKind::memory, 1}};
+  const Wait first = waits_of(plan, predicted_timeline(plan)).front();
+  EXPECT_EQ(first.time.end_ns - first.time.start_ns, 60u);
+  EXPECT_EQ(first.reason, "reload tensor 2 (4.0 MiB)");
 }
 
 // A reload may run beside kernels of the iteration before, of which nothing is known here: an iteration takes as long

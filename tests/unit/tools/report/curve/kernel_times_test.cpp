@@ -43,7 +43,6 @@ TEST(KernelTimes, ThePlansTimesHoldWhereTheRunHasNone) {
   const KernelTimes times = kernel_times(one.workload, &one.plan, nullptr);
   EXPECT_EQ(times.recorded.graph.compute_ns, 600'000u);
   EXPECT_FALSE(times.has_own);
-  EXPECT_EQ(times.whose, "");
   EXPECT_EQ(budget_curve(times.recorded, plan::Safety::trusted, 60'000).compute_ns, one.plan.compute_ns);
   const RunLog nothing;
   EXPECT_FALSE(kernel_times(one.workload, &one.plan, &nothing).has_own);
@@ -60,7 +59,7 @@ TEST(KernelTimes, TheRunsOwnTimesAreForAllThatIsPredictedAnew) {
     EXPECT_EQ(entry.call.duration_ns, entry.call.kind == plan::CallKind::op ? 300'000u : 0u);
   }
   EXPECT_EQ(times.recorded.graph.compute_ns, 600'000u);
-  EXPECT_EQ(times.whose, "of iteration 7 of this run");
+  EXPECT_EQ(whose_times(log), "of iteration 7 of this run");
 }
 
 TEST(KernelTimes, APlanOfAnotherLoopSaysNothing) {

@@ -1,0 +1,136 @@
+// One iteration of a run stands for it, and the link that its plan is for may be another one: what the page says then.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/unit/tools/report/sample_inputs.h"
+#include "tools/report/report.h"
+#include "tools/report/view/timeline.h"
+
+namespace reprise::report {
+namespace {
+
+// Iterations 2 and later by the plan; iteration 1 has device times.
+Sample with_walls(const std::vector<uint64_t>& walls) {
+  Sample sample;
+  RunIteration one = sample.log.iterations.back();
+  sample.log.iterations.resize(2);
+  for (const uint64_t wall : walls) {
+    one.wall_ns = wall;
+    sample.log.iterations.push_back(one);
+    ++one.index;
+  }
+  return sample;
+}
+
+void measure_too(RunLog& log, uint64_t iteration, size_t records) {
+  const std::vector<RunActivity> first(log.activities.begin(), log.activities.begin() + 3);
+  for (size_t i = 0; i < records; ++i) {
+    log.activities.push_back(first[i]);
+    log.activities.back().iteration = iteration;
+  }
+}
+
+TEST(Measured, OfSeveralTheOneClosestToTheMedianStandsForTheRun) {
+  Sample sample = with_walls({500, 510, 520, 2000});
+  EXPECT_EQ(measured_timeline(sample.plan, sample.log).iteration, 1u);
+  measure_too(sample.log, 5, 3);
+  EXPECT_EQ(measured_timeline(sample.plan, sample.log).iteration, 1u) << "800 is closer to 520 than 2000";
+  measure_too(sample.log, 3, 3);
+  EXPECT_EQ(measured_timeline(sample.plan, sample.log).iteration, 3u);
+  measure_too(sample.log, 4, 2);
+  EXPECT_EQ(measured_timeline(sample.plan, sample.log).iteration, 3u) << "of 4 some records were lost";
+}
+
+// Its figures are of itself, and the page does not pass them off as most iterations'.
+TEST(Measured, AnOutlierIsSaidToBeOneWhereverItIsUsed) {
+  Sample sample = with_walls({500, 510, 520});
+  for (const uint32_t vertex : {2u, 3u, 6u}) sample.log.activities.push_back({1, vertex, "compute", 9400, 9600});
+  Inputs inputs = sample.inputs();
+  inputs.run_bound_ns = 700;
+  const std::string unlike = ", which took 55 % more than the median";
+  EXPECT_EQ(the_measured_one(inputs), "iteration 1" + unlike);
+  const std::string said = text_of(sentences_section(inputs));
+  EXPECT_NE(said.find("Iteration 1 took 800 ns, and the median of the planned ones is 515 ns (+55 %): none that is "
+                      "closer to it was measured."),
+            std::string::npos)
+      << said;
+  EXPECT_NE(text_of_cards(headline_section(inputs)).find("computing alone took 700 ns in iteration 1" + unlike),
+            std::string::npos);
+  for (const Json& row : totals_section(inputs)) {
+    const std::string label = row.at("label");
+    if (label != "Bound" && label != "Computing alone" && label != "Sum: this iteration") continue;
+    EXPECT_NE(row.at("note").get<std::string>().find(unlike), std::string::npos) << row;
+  }
+  EXPECT_NE(advice_section(inputs).dump().find("In the measured iteration 1" + unlike + ", computing stood still"),
+            std::string::npos)
+      << advice_section(inputs).dump(1);
+  EXPECT_NE(time_went_section(inputs).at(0).at("name").get<std::string>().find(unlike), std::string::npos)
+      << time_went_section(inputs).dump(1);
+  const std::string page = make_data(with_walls({790, 800, 820}).inputs()).dump();
+  EXPECT_EQ(page.find("than the median"), std::string::npos) << "it is like most";
+}
+
+class OtherLink : public testing::Test {
+ protected:
+  void SetUp() override {
+    sample_.plan.link = {"", false, 71'000'000, 41'000'000, 10'000, 80'000};
+    sample_.log.link_h2d_bytes_per_s = sample_.log.link_d2h_bytes_per_s = 4'100'000'000;
+    sample_.log.mode = "replay";
+  }
+  Inputs inputs() const {
+    Inputs inputs = sample_.inputs();
+    inputs.recorded_link = sample_.plan.link;
+    return inputs;
+  }
+  std::string said() const { return text_of(sentences_section(inputs())); }
+
+  Sample sample_;
+};
+
+TEST_F(OtherLink, APredictionForOneLinkIsNotMeasuredOnAnother) {
+  EXPECT_NE(
+      said().find("note: The plan is for a link of 71.0 MB/s to the device and 41.0 MB/s back (measured), and this "
+                  "run was on one of 4.1 GB/s each way, more than a tenth apart: what is predicted for the one is "
+                  "not compared with what it took on the other."),
+      std::string::npos)
+      << said();
+  EXPECT_NE(said().find("An iteration took 810 ns; the plan had predicted 750 ns on another link, with"),
+            std::string::npos)
+      << said();
+  EXPECT_EQ(said().find("(+8 %)"), std::string::npos) << said();
+  EXPECT_EQ(said().find("the bound, which no plan"), std::string::npos) << said();
+  const Json first = totals_section(inputs()).at(0);
+  EXPECT_EQ(first.at("label"), "Link");
+  EXPECT_EQ(first.at("predicted"), "71.0 MB/s to the device and 41.0 MB/s back (measured)");
+  EXPECT_EQ(first.at("measured"), "4.1 GB/s each way");
+  for (const Json& row : totals_section(inputs())) {
+    if (row.at("label") != "Bound" && row.at("label") != "Speed against the bound") continue;
+    EXPECT_EQ(row.at("measured"), "") << row;
+  }
+  EXPECT_NE(time_went_section(inputs()).back().at("name").get<std::string>().find(", for a link of 71.0 MB/s"),
+            std::string::npos);
+  EXPECT_NE(advice_section(inputs()).dump().find("Plan for the link that it runs on"), std::string::npos);
+}
+
+TEST_F(OtherLink, AdviceOfTimesThatArePredictedForAnotherLinkIsNotGiven) {
+  Inputs inputs = this->inputs();
+  inputs.curve = {"reprise", {}, 350, 0, 14 << 20, 12 << 20};
+  inputs.curve.points = {{12 << 20, 360, 0}};
+  EXPECT_EQ(advice_section(inputs).dump().find("for full speed"), std::string::npos) << advice_section(inputs).dump(1);
+  EXPECT_NE(budget_curve_section(inputs).at("times").get<std::string>().find(", for a link of 71.0 MB/s"),
+            std::string::npos);
+  EXPECT_EQ(budget_curve_section(inputs).at("here_link"), "4.1 GB/s each way");
+}
+
+TEST_F(OtherLink, OneLinkThatIsMeasuredTwiceIsOne) {
+  sample_.log.link_h2d_bytes_per_s = 66'000'000;
+  sample_.log.link_d2h_bytes_per_s = 44'000'000;
+  EXPECT_EQ(said().find("The plan is for"), std::string::npos) << said();
+  EXPECT_NE(said().find("the plan had predicted 750 ns (+8 %)"), std::string::npos) << said();
+  sample_.log.link_h2d_bytes_per_s = 0;  // not known, as in older logs
+  EXPECT_NE(said().find("the plan had predicted 750 ns (+8 %)"), std::string::npos) << said();
+}
+
+}  // namespace
+}  // namespace reprise::report
