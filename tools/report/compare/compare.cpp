@@ -7,6 +7,7 @@
 #include "tools/cli/sizes.h"
 #include "tools/report/compare/computing.h"
 #include "tools/report/compare/rows.h"
+#include "tools/report/compare/spread.h"
 #include "tools/report/same_recording.h"
 #include "tools/report/view/links.h"
 #include "tools/report/view/thin.h"
@@ -107,7 +108,17 @@ std::string two_safeties(const RunLog& before, const RunLog& after) {
                      after.safety);
 }
 
+// Of planned iterations.
+struct Spreads {
+  Spread a;
+  Spread b;
+};
+Spreads spreads_of(const RunLog& before, const RunLog& after) {
+  return {spread_of(before, true, &RunIteration::wall_ns), spread_of(after, true, &RunIteration::wall_ns)};
+}
+
 Json verdict_of_times_of(const RunLog& before, const RunLog& after, const Figures& a, const Figures& b) {
+  const Spreads spreads = spreads_of(before, after);
   const bool planned = a.iteration_ns > 0 && b.iteration_ns > 0;
   const uint64_t first = planned ? a.iteration_ns : a.total_ns;
   const uint64_t second = planned ? b.iteration_ns : b.total_ns;
@@ -117,6 +128,12 @@ Json verdict_of_times_of(const RunLog& before, const RunLog& after, const Figure
     return {{"tone", "note"}, {"text", "The logs do not say enough to compare times: was one of the runs killed?"}};
   }
   Json verdict = verdict_of_times(what, than, first, second, memory_words(peak_of_run(before), peak_of_run(after)));
+  if (planned && verdict.at("tone") != "note" && meet(spreads.a, spreads.b)) {
+    verdict = without_judgement(std::move(verdict));
+    std::string text = verdict.at("text");
+    text.pop_back();
+    verdict["text"] = text + spread_words(spreads.a, spreads.b) + ".";
+  }
   if (planned) say_computing(computing_of(before), computing_of(after), verdict.at("tone") != "note", verdict);
   const std::string unlike = two_safeties(before, after) + two_machines(before, after);
   if (unlike.empty()) return verdict;
@@ -191,6 +208,38 @@ std::string end_of(const RunLog& log) { return log.ending.empty() ? "well, or no
 std::string safety_of(const RunLog& log) { return log.safety.empty() ? "not said" : log.safety; }
 std::string iteration_of(const RunLog& log) { return log.iteration_hashes.empty() ? "none" : hash_of_iteration(log); }
 
+uint64_t difference(uint64_t a, uint64_t b) { return a < b ? b - a : a - b; }
+
+// Which figures differ no more than iterations of one run do.
+class Alike {
+ public:
+  Alike(const RunLog& before, const RunLog& after, const Figures& first, const Figures& second)
+      : a_(before), b_(after), times_(spreads_of(before, after)), first_(first), second_(second) {}
+  bool iterations() const { return meet(times_.a, times_.b); }
+  bool on_demand() const { return met(false, &RunIteration::wall_ns); }
+  bool waiting() const { return met(true, &RunIteration::stall_ns); }
+  // Of runs as a whole, whose times differ by the same share.
+  bool in_share(uint64_t a, uint64_t b) const {
+    if (!iterations()) return false;
+    const double share = ratio(play(times_.a, times_.b), std::max(first_.iteration_ns, second_.iteration_ns));
+    return ratio(difference(a, b), std::max(a, b)) <= share;
+  }
+
+ private:
+  static double ratio(uint64_t a, uint64_t b) { return b == 0 ? 0 : static_cast<double>(a) / static_cast<double>(b); }
+  bool met(bool planned, uint64_t RunIteration::*what) const {
+    return meet(spread_of(a_, planned, what), spread_of(b_, planned, what));
+  }
+
+  const RunLog& a_;
+  const RunLog& b_;
+  Spreads times_;
+  const Figures& first_;
+  const Figures& second_;
+};
+
+Json unless(bool alike, Json row) { return alike ? without_judgement(std::move(row)) : row; }
+
 // Figures beside each other, which are no better or worse for it.
 Json row_if(bool comparable, Json row) {
   if (comparable) return row;
@@ -227,14 +276,20 @@ Json compare_data(const ComparedRun& before, const ComparedRun& after) {
   if (!a.iteration_hashes.empty() || !b.iteration_hashes.empty()) {
     rows.push_back(text_row("Planned iteration, by its hash", iteration_of(a), iteration_of(b)));
   }
-  of_iterations(figure_row("Time per planned iteration", first.iteration_ns, second.iteration_ns, Unit::ns));
+  const Alike alike(a, b, first, second);
+  of_iterations(unless(alike.iterations(),
+                       figure_row("Time per planned iteration", first.iteration_ns, second.iteration_ns, Unit::ns)));
   Json computing = Json::array();
   add_computing_rows(computing_of(a), computing_of(b), computing);
-  for (Json& row : computing) of_iterations(std::move(row));
-  of_iterations(figure_row("Time per iteration on demand", first.on_demand_ns, second.on_demand_ns, Unit::ns));
-  of_runs(figure_row("Time of the run", first.total_ns, second.total_ns, Unit::ns));
-  of_runs(figure_row("Time before the plan", first.before_plan_ns, second.before_plan_ns, Unit::ns));
-  of_planned(figure_row("Waiting, per planned iteration", first.stall_ns, second.stall_ns, Unit::waited));
+  for (Json& row : computing) of_iterations(unless(alike.iterations(), std::move(row)));
+  of_iterations(unless(alike.on_demand(),
+                       figure_row("Time per iteration on demand", first.on_demand_ns, second.on_demand_ns, Unit::ns)));
+  of_runs(unless(alike.in_share(first.total_ns, second.total_ns),
+                 figure_row("Time of the run", first.total_ns, second.total_ns, Unit::ns)));
+  of_runs(unless(alike.in_share(first.before_plan_ns, second.before_plan_ns),
+                 figure_row("Time before the plan", first.before_plan_ns, second.before_plan_ns, Unit::ns)));
+  of_planned(unless(alike.waiting(),
+                    figure_row("Waiting, per planned iteration", first.stall_ns, second.stall_ns, Unit::waited)));
   of_planned(figure_row("Moved, per planned iteration", first.moved_bytes, second.moved_bytes, Unit::moved));
   of_planned(figure_row("Memory-mapping calls, per planned iteration", first.vmm_calls, second.vmm_calls, Unit::count));
   of_runs(figure_row("Iterations by a plan", a.iterations_planned, b.iterations_planned, Unit::count, false));

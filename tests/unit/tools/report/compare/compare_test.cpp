@@ -84,6 +84,40 @@ TEST_F(Compare, WhatAnIterationHasOnAverageIsRounded) {
             std::to_string((2 * sum + planned) / (2 * planned)));
 }
 
+// Iterations of one run differ, too: no more than these do is no difference of the runs.
+TEST_F(Compare, WhatIterationsDifferByIsNoDifferenceOfRuns) {
+  const auto with_walls = [](RunLog& log, const std::vector<uint64_t>& walls) {
+    RunIteration one = log.iterations.back();
+    log.iterations.resize(1);
+    for (const uint64_t wall : walls) {
+      ++one.index;
+      one.wall_ns = wall;
+      log.iterations.push_back(one);
+    }
+  };
+  with_walls(before_, {780, 790, 800, 810, 820, 2000});
+  with_walls(after_, {795, 803, 813, 822, 838, 900});
+  EXPECT_EQ(data().at("verdict").at("tone"), "note");
+  EXPECT_EQ(
+      compare_summary(data()).find(
+          "A planned iteration of B took 1.5 % more than one of A (817 ns instead of 805 ns), in the same memory, "
+          "no difference beyond the spread of iterations (the middle half of A's took 792 ns to 817 ns, of B's "
+          "805 ns to 834 ns)."),
+      0u)
+      << compare_summary(data());
+  EXPECT_EQ(row_of(data(), "Time per planned iteration").at("tone"), "note");
+  EXPECT_EQ(row_of(data(), "Time per planned iteration").at("change"), "+1.5 %");
+  with_walls(after_, {835, 843, 853, 862, 878, 940});
+  EXPECT_EQ(data().at("verdict").at("tone"), "bad");
+  EXPECT_EQ(row_of(data(), "Time per planned iteration").at("tone"), "bad");
+  EXPECT_EQ(compare_summary(data()).find("no difference"), std::string::npos) << compare_summary(data());
+  with_walls(before_, {800});
+  with_walls(after_, {813});
+  EXPECT_EQ(data().at("verdict").at("tone"), "note") << "of one iteration the spread is not known";
+  with_walls(after_, {860});
+  EXPECT_EQ(data().at("verdict").at("tone"), "bad");
+}
+
 TEST_F(Compare, ASlowerRunIsWorse) {
   for (RunIteration& it : after_.iterations) it.wall_ns *= 3;
   EXPECT_EQ(data().at("verdict").at("tone"), "bad");
