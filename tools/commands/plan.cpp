@@ -22,6 +22,7 @@
 #include "tools/machines/machines.h"
 #include "tools/report/inputs.h"
 #include "tools/report/report.h"
+#include "tools/report/view/links.h"
 #include "tools/sim/base/device_name.h"
 
 namespace reprise::tools {
@@ -232,7 +233,8 @@ class Planning {
     }
     if (workload.machine.link_assumed && !arguments_.quiet) say(assumed_link(workload));
     if (arguments_.explain)
-      return write_file("-", analyzer::explain(plan, summary) + fluid_text(workload, plan, options));
+      return write_file("-", analyzer::explain(plan, summary) + "link        " + report::words_of(plan.link, true) +
+                                 "\n" + fluid_text(workload, plan, options));
     if (arguments_.quiet) return {};
     if (!arguments_.machine.empty()) say(kKernelTimesStay);
     const std::string recomputed =

@@ -197,6 +197,7 @@ TEST_F(PlanCommand, ThePlanLiesBesideTheTraceByDefault) {
   EXPECT_TRUE(std::filesystem::exists(path("a.plan")));
   const Finished explained = reprise({"plan", trainer(), "--budget", "50%", "--explain"});
   EXPECT_NE(explained.out.find("iteration"), std::string::npos);
+  EXPECT_NE(explained.out.find("\nlink        "), std::string::npos) << explained.out;
 }
 
 // Large tensors that do not all fit, and small ones, of which those of the iteration stand apart in a plan.

@@ -127,7 +127,8 @@ bool kernels_decide(const plan::Plan& a, const plan::Plan& b) {
   const uint64_t first = recorded_ns(a);
   const uint64_t second = recorded_ns(b);
   if (first == second) return false;
-  return is_far_apart(first, second) || difference(a.predicted_ns, b.predicted_ns) <= difference(first, second);
+  return 10 * difference(first, second) > std::max(first, second) ||
+         difference(a.predicted_ns, b.predicted_ns) <= difference(first, second);
 }
 
 Json rows_of(const ComparedPlan& before, const ComparedPlan& after) {
