@@ -6,7 +6,7 @@
 #include "tests/fuzz/readers.h"
 #include "tools/graphs/json_graph.h"
 #include "tools/machines/machines.h"
-#include "tools/report/view/run_log.h"
+#include "tools/report/log/run_log.h"
 
 namespace reprise::fuzz {
 

@@ -21,8 +21,8 @@
 #include "tools/graphs/json_graph.h"
 #include "tools/machines/machines.h"
 #include "tools/report/inputs.h"
+#include "tools/report/log/links.h"
 #include "tools/report/report.h"
-#include "tools/report/view/links.h"
 #include "tools/sim/base/device_name.h"
 
 namespace reprise::tools {

@@ -17,7 +17,7 @@
 #include "tools/launch/recording.h"
 #include "tools/launch/session.h"
 #include "tools/report/inputs.h"
-#include "tools/report/view/which_program.h"
+#include "tools/report/log/which_program.h"
 
 namespace reprise::tools {
 namespace {

@@ -3,8 +3,8 @@
 #include "analyzer/plan/names.h"
 #include "preload/trace/names.h"
 #include "tools/export/export.h"
+#include "tools/report/log/every_iteration.h"
 #include "tools/report/tensor_table.h"
-#include "tools/report/view/every_iteration.h"
 #include "tools/report/view/timeline.h"
 
 namespace reprise::exports {

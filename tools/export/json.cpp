@@ -7,7 +7,7 @@
 #include "preload/trace/names.h"
 #include "tools/cli/files.h"
 #include "tools/export/export.h"
-#include "tools/report/view/every_iteration.h"
+#include "tools/report/log/every_iteration.h"
 #include "tools/report/view/timeline.h"
 
 namespace reprise::exports {

@@ -13,6 +13,7 @@
 #include "preload/trace/names.h"
 #include "tools/cli/run_log_value.h"
 #include "tools/export/words.h"
+#include "tools/report/log/demangle.h"
 #include "tools/report/view/frames.h"
 #include "tools/report/view/timeline.h"
 

@@ -11,10 +11,10 @@
 #include "tools/cli/run_log_value.h"
 #include "tools/cli/sizes.h"
 #include "tools/report/budget_kept.h"
+#include "tools/report/log/links.h"
 #include "tools/report/report.h"
 #include "tools/report/tensor_table.h"
 #include "tools/report/view/frames.h"
-#include "tools/report/view/links.h"
 #include "tools/report/view/timeline.h"
 
 namespace reprise::report {

@@ -4,8 +4,8 @@
 #include <fmt/core.h>
 
 #include "tools/cli/sizes.h"
+#include "tools/report/log/measured.h"
 #include "tools/report/sentences.h"
-#include "tools/report/view/measured.h"
 
 namespace reprise::report {
 namespace {

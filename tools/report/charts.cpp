@@ -6,9 +6,9 @@
 #include <unordered_map>
 
 #include "tools/cli/sizes.h"
+#include "tools/report/log/measured.h"
 #include "tools/report/report.h"
 #include "tools/report/tensor_table.h"
-#include "tools/report/view/measured.h"
 #include "tools/report/view/residency.h"
 #include "tools/report/view/run_memory.h"
 #include "tools/report/view/thin.h"

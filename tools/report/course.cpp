@@ -8,6 +8,7 @@
 #include "tools/cli/run_log_value.h"
 #include "tools/cli/sizes.h"
 #include "tools/report/budget_kept.h"
+#include "tools/report/log/demangle.h"
 #include "tools/report/sentences.h"
 #include "tools/report/view/timeline.h"
 

@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "tools/cli/sizes.h"
+#include "tools/report/log/links.h"
+#include "tools/report/log/measured.h"
 #include "tools/report/report.h"
-#include "tools/report/view/links.h"
-#include "tools/report/view/measured.h"
 #include "tools/report/view/residency.h"
 #include "tools/report/view/timeline.h"
 #include "tools/report/view/travels.h"

@@ -6,8 +6,8 @@
 #include "tools/cli/run_log_value.h"
 #include "tools/cli/sizes.h"
 #include "tools/report/budget_kept.h"
+#include "tools/report/log/measured.h"
 #include "tools/report/report.h"
-#include "tools/report/view/measured.h"
 
 namespace reprise::report {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "analyzer/plan/plan.h"
 #include "preload/trace/reader.h"
+#include "tools/report/log/run_log.h"
 #include "tools/report/report.h"
-#include "tools/report/view/run_log.h"
 
 namespace reprise::tools {
 

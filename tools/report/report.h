@@ -9,7 +9,7 @@
 #include "analyzer/plan/plan.h"
 #include "preload/trace/reader.h"
 #include "tools/report/curve/budget_curve.h"
-#include "tools/report/view/run_log.h"
+#include "tools/report/log/run_log.h"
 #include "tools/report/view/waits.h"
 
 namespace reprise::report {

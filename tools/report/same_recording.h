@@ -6,7 +6,7 @@
 #include "analyzer/plan/plan.h"
 #include "preload/trace/reader.h"
 #include "preload/trace/status.h"
-#include "tools/report/view/run_log.h"
+#include "tools/report/log/run_log.h"
 
 namespace reprise::tools {
 

@@ -10,9 +10,10 @@
 
 #include "tools/cli/run_log_value.h"
 #include "tools/cli/sizes.h"
+#include "tools/report/log/demangle.h"
+#include "tools/report/log/links.h"
 #include "tools/report/report.h"
 #include "tools/report/sentences.h"
-#include "tools/report/view/links.h"
 #include "tools/report/view/residency.h"
 #include "tools/report/view/thin.h"
 #include "tools/report/view/timeline.h"

@@ -1,9 +1,9 @@
 // Where the time went: of the whole run, and of one iteration.
 #include <fmt/core.h>
 
+#include "tools/report/log/links.h"
+#include "tools/report/log/measured.h"
 #include "tools/report/report.h"
-#include "tools/report/view/links.h"
-#include "tools/report/view/measured.h"
 #include "tools/report/view/waits.h"
 
 namespace reprise::report {

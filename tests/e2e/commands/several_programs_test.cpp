@@ -1,5 +1,5 @@
 // Several programs of one run use the device: one after the other, side by side, one in the place of the other. All
-// files that the run leaves are of one of them, which one rule names (tools/report/view/which_program.h), and the
+// files that the run leaves are of one of them, which one rule names (tools/report/log/which_program.h), and the
 // others are told.
 #include <gtest/gtest.h>
 

@@ -8,8 +8,8 @@
 #include "tools/report/compare/computing.h"
 #include "tools/report/compare/rows.h"
 #include "tools/report/compare/spread.h"
+#include "tools/report/log/links.h"
 #include "tools/report/same_recording.h"
-#include "tools/report/view/links.h"
 #include "tools/report/view/thin.h"
 
 namespace reprise::report {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "tools/cli/sizes.h"
-#include "tools/report/view/measured.h"
+#include "tools/report/log/measured.h"
 
 namespace reprise::report {
 namespace {

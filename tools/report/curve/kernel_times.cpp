@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 
 #include "analyzer/planner/to_plan.h"
-#include "tools/report/view/measured.h"
+#include "tools/report/log/measured.h"
 #include "tools/report/view/timeline.h"
 
 namespace reprise::report {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "analyzer/planner/planner.h"
-#include "tools/report/view/run_log.h"
+#include "tools/report/log/run_log.h"
 
 namespace reprise::report {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "preload/trace/reader.h"
-#include "tools/report/view/run_log.h"
+#include "tools/report/log/run_log.h"
 #include "tools/report/view/timeline.h"
 
 namespace reprise::report {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "tools/report/view/run_log.h"
+#include "tools/report/log/run_log.h"
 #include "tools/report/view/timeline.h"
 
 namespace reprise::report {

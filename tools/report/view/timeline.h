@@ -8,7 +8,7 @@
 
 #include "analyzer/plan/plan.h"
 #include "preload/trace/reader.h"
-#include "tools/report/view/run_log.h"
+#include "tools/report/log/run_log.h"
 
 namespace reprise::report {
 
@@ -70,8 +70,5 @@ Busy busy_time(const Timeline& timeline);
 std::string op_name(trace::OpKind kind, const std::string& function);
 // The same for an op of a trace.
 std::string name_of(const trace::Trace& trace, const trace::OpRecord& op);
-std::string demangle(const std::string& name);
-// Each mangled name within a text.
-std::string demangle_words(const std::string& text);
 
 }  // namespace reprise::report

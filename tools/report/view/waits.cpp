@@ -7,7 +7,7 @@
 #include <unordered_map>
 
 #include "tools/cli/sizes.h"
-#include "tools/report/view/measured.h"
+#include "tools/report/log/measured.h"
 
 namespace reprise::report {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "tools/cli/files.h"
-#include "tools/report/view/run_log.h"
+#include "tools/report/log/run_log.h"
 
 namespace reprise::replay {
 namespace {

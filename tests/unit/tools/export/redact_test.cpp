@@ -6,6 +6,7 @@
 
 #include "preload/trace/names.h"
 #include "tests/support/sample.h"
+#include "tools/report/log/demangle.h"
 #include "tools/report/view/frames.h"
 #include "tools/report/view/timeline.h"
 

@@ -1,4 +1,4 @@
-#include "tools/report/view/run_log.h"
+#include "tools/report/log/run_log.h"
 
 #include <fmt/core.h>
 
@@ -12,8 +12,8 @@
 #include "tools/cli/files.h"
 #include "tools/cli/json_depth.h"
 #include "tools/cli/run_log_value.h"
-#include "tools/report/view/timeline.h"
-#include "tools/report/view/which_program.h"
+#include "tools/report/log/demangle.h"
+#include "tools/report/log/which_program.h"
 
 namespace reprise::report {
 namespace {

@@ -1,12 +1,12 @@
 // Which of several programs the files of a run are of: the same in whatever order they come.
-#include "tools/report/view/which_program.h"
+#include "tools/report/log/which_program.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <vector>
 
-#include "tools/report/view/run_log.h"
+#include "tools/report/log/run_log.h"
 
 namespace reprise::report {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/report/view/every_iteration.h"
+#include "tools/report/log/every_iteration.h"
 
 #include <map>
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "analyzer/plan/plan.h"
-#include "tools/report/view/run_log.h"
+#include "tools/report/log/run_log.h"
 
 namespace reprise::report {
 

@@ -1,4 +1,4 @@
-#include "tools/report/view/links.h"
+#include "tools/report/log/links.h"
 
 #include <fmt/core.h>
 

@@ -1,4 +1,4 @@
-#include "tools/report/view/which_program.h"
+#include "tools/report/log/which_program.h"
 
 #include <algorithm>
 #include <tuple>

@@ -1,4 +1,4 @@
-#include "tools/report/view/measured.h"
+#include "tools/report/log/measured.h"
 
 #include <fmt/core.h>
 

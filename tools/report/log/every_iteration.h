@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "tools/report/view/run_log.h"
+#include "tools/report/log/run_log.h"
 
 namespace reprise::report {
 
