@@ -197,11 +197,14 @@ Json headline_section(const Inputs& inputs) {
 namespace {
 
 // Its kernels took what they took: the iteration that was measured is compared with itself, not with the median.
-std::string measured_words(const Facts& facts) {
+std::string measured_words(const Inputs& inputs, const Facts& facts) {
   if (facts.run_compute_ns == 0) return "";
   if (facts.run_wall_ns < facts.run_compute_ns) return "";
-  return fmt::format(" (iteration {}: {}, {} of it computing)", facts.run_iteration, format_duration(facts.run_wall_ns),
-                     format_duration(facts.run_compute_ns));
+  const RunIteration* const whole = planned_iteration(*inputs.log, facts.run_iteration);
+  const bool repeats = whole != nullptr && whole->repeated_launches > 0;
+  return fmt::format(" (iteration {}: {}, {} of it computing{})", facts.run_iteration,
+                     format_duration(facts.run_wall_ns), format_duration(facts.run_compute_ns),
+                     repeats ? ", without what was computed again" : "");
 }
 
 // But for what stderr has had while the program ran.
@@ -248,7 +251,7 @@ std::string summary_of_program(const Inputs& inputs) {
   std::string line = memory_words(inputs, facts);
   if (ran && facts.actual_ns > 0) {
     line += fmt::format(", {} per iteration", format_duration(facts.actual_ns));
-    line += measured_words(facts);
+    line += measured_words(inputs, facts);
   } else if (!ran && facts.predicted_ns > 0) {
     line += fmt::format(", {} per iteration predicted", format_duration(facts.predicted_ns));
   }

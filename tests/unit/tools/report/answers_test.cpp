@@ -76,6 +76,15 @@ TEST(Answers, WhatMovesWasWaitedForAsTheTableSays) {
   EXPECT_NE(planned.find("4.0 MiB back; computing would wait 400 ns for it\""), std::string::npos) << planned;
 }
 
+TEST(Answers, WhatWasComputedAgainIsNotTheProgramsComputing) {
+  Sample sample;
+  EXPECT_NE(make_summary(sample.inputs()).find(" of it computing)"), std::string::npos)
+      << make_summary(sample.inputs());
+  for (RunIteration& it : sample.log.iterations) it.repeated_launches = 2;
+  EXPECT_NE(make_summary(sample.inputs()).find(" of it computing, without what was computed again)"), std::string::npos)
+      << make_summary(sample.inputs());
+}
+
 // Computing alone is a figure of the run and one of the recording; which is which is said, and why they differ.
 TEST(Answers, KernelsThatTookAnotherTimeThanWhenRecordedAreExplained) {
   Sample sample;
