@@ -205,13 +205,14 @@ int run_export(const ExportOptions& options) {
   LoadedFiles files;
   Export all;
   Status status = load(options.files, files);
-  if (status.ok()) status = files.check_iteration();  // no export has two recordings in it, and no page either
+  if (status.ok()) status = files.find_iteration();  // no export has two recordings in it, and no page either
   if (status.ok()) status = read_run_log_text(options.files, all.run_log);
   if (options.redact) {
     redact(files, all.run_log);
   } else if (options.format == "tensors") {
     files.symbolize();
   }
+  files.count_iterations();
   all.inputs = files.inputs();
   for (const Format& format : kFormats) {
     if (!status.ok() || options.format != format.name) continue;

@@ -31,7 +31,7 @@ std::string in_one_line(const std::string& frames) {
 std::string run_table(const report::RunLog& log) {
   std::string csv = "iteration,mode,wall_ns,stall_ns,offload_bytes,reload_bytes,vmm_calls\n";
   for (const report::ListedIteration& row : report::every_iteration(log)) {
-    csv += fmt::format("{},{},", row.index, row.mode);
+    csv += fmt::format("{},{},", row.index ? std::to_string(*row.index) : "", row.mode);
     const report::RunIteration* const it = row.timed;
     csv += it == nullptr ? "," : fmt::format("{},", it->wall_ns);
     csv += it != nullptr && it->counted

@@ -295,7 +295,7 @@ Json iteration_json(const report::ListedIteration& row) {
   const auto known = [](bool is, uint64_t value) { return is ? Json(value) : Json(nullptr); };
   const bool timed = row.timed != nullptr;
   const bool counted = timed && it.counted;
-  return {{key::index.name, row.index},
+  return {{key::index.name, known(row.index.has_value(), row.index.value_or(0))},
           {key::mode.name, row.mode},
           {key::wall_ns.name, known(timed, it.wall_ns)},
           {key::offload_bytes.name, known(counted, it.offload_bytes)},

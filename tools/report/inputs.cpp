@@ -229,6 +229,11 @@ analyzer::PlanOptions options_for(const plan::Plan* plan) {
   return options;
 }
 
+uint64_t calls_of(const plan::Plan& plan) {
+  return static_cast<uint64_t>(
+      std::count_if(plan.calls.begin(), plan.calls.end(), [](const plan::Call& call) { return !call.inserted; }));
+}
+
 }  // namespace
 
 Result<uint64_t> bound_of_plan(const trace::Trace& trace, const plan::Plan& plan) {
@@ -284,11 +289,27 @@ Status LoadedFiles::is_its_iteration(const analyzer::Workload& found) const {
   return check_same_iteration(*trace, found.graph.iteration_hash, plan ? &*plan : nullptr, log ? &*log : nullptr);
 }
 
-Status LoadedFiles::check_iteration() const {
-  if (!trace || (!plan && !log) || (log && made_by(*log))) return {};
+Status LoadedFiles::find_iteration() {
+  if (plan) loop_.calls = calls_of(*plan);
+  if (!trace || (!plan && !log)) return {};
   const plan::Plan* const of_plan = plan ? &*plan : nullptr;
   const Result<analyzer::Workload> workload = report::workload_of(*trace, options_for(of_plan), of_plan);
-  return workload.ok() ? is_its_iteration(workload.value()) : Status();
+  if (!workload.ok()) return {};
+  loop_.found(workload.value());
+  return is_its_iteration(workload.value());
+}
+
+void LoadedFiles::Loop::found(const analyzer::Workload& workload) {
+  if (calls == 0) calls = workload.iteration.call_count;
+  recorded = workload.iteration.occurrences;
+}
+
+void LoadedFiles::count_iterations() {
+  if (!log) return;
+  const uint64_t calls = loop_.calls > 0 ? loop_.calls : log->plan_calls;
+  if (plan || trace || calls > 0) report::keep_iterations(*log, calls);
+  // Its trace has them all, but those that a plan ruled.
+  if (made_by(*log) && !log->counted) log->iterations_on_demand = std::max(log->iterations_on_demand, loop_.recorded);
 }
 
 void LoadedFiles::symbolize() {
@@ -311,10 +332,7 @@ report::Inputs LoadedFiles::examined() {
   result.date = today();
   if (trace) report::symbolize(*trace);
   result.no_lines = trace && !trace->call_sites.empty() && !report::can_symbolize();
-  if (plan) {
-    result.iteration_calls = static_cast<uint64_t>(
-        std::count_if(plan->calls.begin(), plan->calls.end(), [](const plan::Call& call) { return !call.inserted; }));
-  }
+  if (plan) loop_.calls = calls_of(*plan);
   if (plan && plan->link.assumed) result.assumed_link = assumed_link_of(*plan);
   if (trace) {
     analyzer::PlanOptions options = options_for(plan ? &*plan : nullptr);
@@ -331,8 +349,7 @@ report::Inputs LoadedFiles::examined() {
             report::assumed_link("the recording", true, found.machine.h2d_bytes_per_s, found.machine.d2h_bytes_per_s);
       }
       result.recorded_link = analyzer::link_of(found.machine);
-      if (!plan) result.iteration_calls = found.iteration.call_count;
-      result.iterations_recorded = found.iteration.occurrences;
+      loop_.found(found);
       const bool own = log && made_by(*log);
       // What the recording says of budgets is of its own loop, which a run with other arguments need not have.
       const bool planned = report::is_of_plan(found, plan ? &*plan : nullptr, log ? &*log : nullptr) &&
@@ -363,12 +380,10 @@ report::Inputs LoadedFiles::examined() {
       result.no_iteration = workload.status().message();
     }
   }
-  if (log && (plan || trace)) report::keep_iterations(*log, result.iteration_calls);
+  result.iteration_calls = loop_.calls;
+  result.iterations_recorded = loop_.recorded;
+  count_iterations();
   if (result.made_compute_ns > 0) result.whose_times = report::whose_times(*log);  // by the numbers that it has now
-  if (log && made_by(*log) && !log->counted) {
-    // Its trace has them all, but those that a plan ruled.
-    log->iterations_on_demand = std::max(log->iterations_on_demand, result.iterations_recorded);
-  }
   return result;
 }
 

@@ -47,10 +47,19 @@ struct LoadedFiles {
   void find_plan_of_run();
   // Behind examined(): not ok when the files turn out to be of different recordings.
   Status belong_together;
-  // The same for those who need nothing else of what the analyzer finds.
-  Status check_iteration() const;
+  // The same for those who need nothing else of what the analyzer finds; count_iterations() then counts as examined().
+  Status find_iteration();
+  // Keeps in the log what is an iteration of the program: of the loop that the plan or the trace is of, or of the log's
+  // own plan; where nothing tells, whatever repeats. Pages, lines and exports have this one count.
+  void count_iterations();
 
  private:
+  struct Loop {
+    uint64_t calls = 0;     // of its iteration; 0: not known
+    uint64_t recorded = 0;  // iterations in the trace
+    void found(const analyzer::Workload& workload);
+  };
+  Loop loop_;
   Status is_its_iteration(const analyzer::Workload& found) const;
   bool made_by(const report::RunLog& run) const;
 };

@@ -2,6 +2,7 @@
 // did not happen, and nothing of theirs overwritten.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -178,6 +179,26 @@ TEST_F(FirstMinutes, ProgramsThatEvaluateGetAPlanOfTheirTraining) {
     }
   }
   unsetenv("REPRISE_WAIT_FOR_PLAN");
+}
+
+// Nothing is planned, and what the log saw repeat is a part of what the recording calls an iteration.
+TEST_F(FirstMinutes, LinePageAndExportsCountTheSameIterations) {
+  for (const char* every : {"2", "3", "4"}) {
+    std::vector<std::string> program = small_trainer(14);
+    program.insert(program.end(), {"--eval-every", every});
+    const Outcome outcome = reprise({"run", "--device", "sim", "--budget", "20%", "-o", file("a.html"), "--run-log",
+                                     file("r.run"), "--trace", file("r.trace")},
+                                    program);
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    const json run =
+        json::parse(reprise({"export", file("r.run"), file("r.trace"), "--format", "json", "-o", "-"}).out)["run"];
+    const std::string counted = "0 of " + std::to_string(run["iterations"].size()) + " iterations planned";
+    EXPECT_NE(outcome.err.find(counted), std::string::npos) << counted << " " << outcome.err;
+    EXPECT_EQ(run["iterations_on_demand"], run["iterations"].size());
+    EXPECT_EQ(reprise({"export", file("r.run"), file("r.trace"), "--format", "csv", "-o", file("x.csv")}).exit_code, 0);
+    const std::string table = read_file(file("x.run.csv"));
+    EXPECT_EQ(std::count(table.begin(), table.end(), '\n'), 1 + run["iterations"].size());
+  }
 }
 
 // One reason, and the true one.

@@ -1,8 +1,8 @@
 // The iterations that a run counts, also those that nothing was timed of: what tables list agrees with "8 of 12
-// planned". Only where a program has several loops with plans, the log has no number for some between these. Called by
-// the exports.
+// planned". Called by the exports.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "tools/report/log/run_log.h"
@@ -10,13 +10,13 @@
 namespace reprise::report {
 
 struct ListedIteration {
-  uint64_t index = 0;
+  std::optional<uint64_t> index = {};   // none: counted, and no line of the log is of it
   const char* mode = "";                // the run log's words; "unfinished": the program left it
   const RunIteration* timed = nullptr;  // into the log; nullptr: of it nothing else is known
 };
 
-// By number. Without a time: those that were over when the calls were seen to repeat, and those that the program left
-// when they were more than half over.
+// By number, those without one last. Without a time: those that were over when the calls were seen to repeat, that the
+// log saw as part of something else which repeats, and that the program left when they were more than half over.
 std::vector<ListedIteration> every_iteration(const RunLog& log);
 
 }  // namespace reprise::report

@@ -220,6 +220,25 @@ TEST(Csv, IterationsThatWereNotTimedHaveRowsToo) {
   EXPECT_EQ(json.at(5).at("mode"), "unfinished");
 }
 
+// The loop was planned as 800 calls, of which the log had seen halves repeat, and a short loop before: 1 of 4 planned.
+TEST(Csv, IterationsThatTheLogHasNoLineOfHaveRowsToo) {
+  report::RunLog log = report::parse_run_log(R"({"kind":"repeats","calls":12,"iterations":2}
+{"kind":"iteration","index":2,"mode":"on_demand","wall_ns":5,"calls":12}
+{"kind":"iteration","index":3,"mode":"on_demand","wall_ns":655,"calls":400}
+{"kind":"plan","index":0,"calls":800}
+{"kind":"iteration","index":4,"mode":"planned","wall_ns":600}
+{"kind":"end","iterations_planned":1,"iterations_on_demand":3,"iterations_unfinished":0,"divergences":1})");
+  report::keep_iterations(log, 800);
+  const report::Inputs inputs{nullptr, nullptr, &log};
+  const auto run = lines(to_csv(inputs).value());
+  ASSERT_EQ(run.size(), 1 + report::all_iterations(log));
+  EXPECT_EQ(run[1], "0,planned,600,0,0,0,0");
+  for (size_t i = 2; i < run.size(); ++i) EXPECT_EQ(run[i], ",on_demand,,,,,");
+  const Json json = Json::parse(to_json(inputs, "").value()).at("run").at("iterations");
+  ASSERT_EQ(json.size(), 4u);
+  EXPECT_TRUE(json.at(3).at("index").is_null());
+}
+
 // A line each, those first that cost most: as the table of the page.
 TEST(Csv, TensorsThatCostMostComeFirst) {
   const Sample sample;
