@@ -127,6 +127,14 @@ Json timeline_json(const Timeline& timeline, const plan::Plan* plan) {
   return result;
 }
 
+// A recording has what the program called. What Reprise moved meanwhile, on demand, has no records.
+std::string whose_copies(const Inputs& inputs) {
+  const uint64_t moved = inputs.log == nullptr ? 0 : inputs.log->offload_bytes + inputs.log->reload_bytes;
+  if (moved == 0 && !inputs.trace->info.contains("memory.managed")) return "";
+  return fmt::format("All copies here are the program's own: those that Reprise made{} are not recorded.",
+                     moved == 0 ? "" : fmt::format(", {} in this run,", tools::format_bytes(moved)));
+}
+
 double weight(const plan::Plan& plan, const TensorView& view) {
   return static_cast<double>(plan.tensors[view.tensor].size) *
          static_cast<double>(view.life.end_ns - view.life.start_ns);
@@ -246,6 +254,9 @@ Json timelines_section(const Inputs& inputs) {
   if (inputs.trace != nullptr) {
     const Timeline recorded = recorded_timeline(*inputs.trace);
     if (!recorded.bars.empty()) list.push_back(timeline_json(recorded, nullptr));
+    if (const std::string note = whose_copies(inputs); !recorded.bars.empty() && !note.empty()) {
+      list.back()["note"] = note;
+    }
   }
   return list;
 }

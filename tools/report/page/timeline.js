@@ -133,8 +133,8 @@ function timelineSection() {
   if (data.timelines.length === 0) return;
   const node = section("timeline", "Timeline",
     "Drag to move, Ctrl + wheel or pinch to zoom, double click to zoom in, arrow keys, + and - when focused.");
-  node.append(legend([["Computing", "compute"], ["Waiting for a transfer", "wait", "dash"], ["Host to device", "to-device"],
-    ["Device to host", "to-host"]]));
+  const meaning = el("div", {});
+  node.append(meaning);
   const holder = el("div", {});
   const label = "Timeline of compute, host to device and device to host; the tables below have the same as text";
   const chart = new ZoomChart(holder, new TimelinePainter(data.timelines[0]), label, innerWidth < 600 ? 46 : 112);
@@ -143,10 +143,15 @@ function timelineSection() {
   const select = (timeline, button) => {
     for (const one of chart.buttons.querySelectorAll("[aria-pressed]")) one.setAttribute("aria-pressed", one === button);
     chart.setPainter(new TimelinePainter(timeline));
+    const whose = timeline.note ? ", the program's own" : "";
+    const waiting = timeline.note ? [] : [["Waiting for a transfer", "wait", "dash"]];
+    meaning.replaceChildren(legend([["Computing", "compute"], ...waiting, [`Host to device${whose}`, "to-device"],
+      [`Device to host${whose}`, "to-host"]]));
     const hidden = timeline.copy_ns > 0 ? `, ${Math.round((100 * timeline.both_ns) / timeline.copy_ns)} % of it while something computed` : "";
     facts.textContent = `${duration(timeline.span)} in all; computing ${duration(timeline.compute_ns)}; copying ` +
       `${duration(timeline.copy_ns)}${hidden}.` + (timeline.total_bars > timeline.bars.lane.length
-        ? ` ${timeline.total_bars} pieces of work are drawn as ${timeline.bars.lane.length} bars: neighbours that are too short to see stand together.` : "");
+        ? ` ${timeline.total_bars} pieces of work are drawn as ${timeline.bars.lane.length} bars: neighbours that are too short to see stand together.` : "") +
+      (timeline.note ? ` ${timeline.note}` : "");
     waits.replaceChildren();
     if (timeline.waits.length > 0) waits.append(waitsTable(timeline, chart));
   };

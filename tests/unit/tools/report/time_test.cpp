@@ -168,5 +168,19 @@ TEST(Time, APlanPredictsOneFigure) {
   EXPECT_EQ(page.find("700 ns"), page.rfind("700 ns"));
 }
 
+// What Reprise moves on demand is in no recording, and "Moved in all" has it.
+TEST(Time, CopiesOfARecordingAreSaidToBeTheProgramsOwn) {
+  Sample sample;
+  const auto note = [](const Inputs& inputs) { return timelines_section(inputs).back().value("note", ""); };
+  EXPECT_EQ(note({&sample.trace}), "") << "without a budget there are no others";
+  sample.log.offload_bytes = 3 << 20;
+  sample.log.reload_bytes = 2 << 20;
+  EXPECT_EQ(note({&sample.trace, nullptr, &sample.log}),
+            "All copies here are the program's own: those that Reprise made, 5.0 MiB in this run, are not recorded.");
+  sample.trace.info["memory.managed"] = "1";
+  EXPECT_EQ(note({&sample.trace}), "All copies here are the program's own: those that Reprise made are not recorded.");
+  EXPECT_FALSE(timelines_section(sample.inputs()).front().contains("note")) << "a plan has both";
+}
+
 }  // namespace
 }  // namespace reprise::report
