@@ -4,6 +4,7 @@
 
 #include "preload/driver/driver.h"
 #include "preload/driver/taken.h"
+#include "preload/footprint/headroom.h"
 
 namespace reprise::replay {
 uint64_t known_budget(const BudgetRule& rule, uint64_t peak_bytes, uint64_t outside_bytes) noexcept {
@@ -19,9 +20,6 @@ uint64_t chunk_limit(const BudgetRule& rule, uint64_t chunk_bytes, uint64_t outs
 }
 
 namespace {
-// Left to the driver: 902 MiB of kernels were seen (spark-rapids-jni; first launches of cuDF).
-constexpr uint64_t kMostHeadroom = 1u << 30;
-constexpr uint64_t kHeadroomShare = 32;
 // What the driver may take, or have given back, without a call around which we look.
 constexpr uint64_t kUnseen = 128ull << 20;
 }  // namespace
@@ -31,7 +29,7 @@ void Outside::open() noexcept {
   size_t total = 0;
   if (driver().cuMemGetInfo(&free, &total) == CUDA_SUCCESS) free_at_start_ = free;
   if (driver().cuCtxGetDevice(&device_) != CUDA_SUCCESS) device_ = 0;
-  headroom_ = std::min<uint64_t>(kMostHeadroom, total / kHeadroomShare);
+  headroom_ = footprint::headroom_of(total);
   room_ = UINT64_MAX;
   by_calls_ = beside_others_ = 0;
   others_ = false;

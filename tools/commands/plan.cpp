@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -10,6 +11,7 @@
 #include "analyzer/planner/fluid_bounds.h"
 #include "analyzer/planner/planner.h"
 #include "analyzer/policies/policy.h"
+#include "preload/footprint/headroom.h"
 #include "tools/cli/command.h"
 #include "tools/cli/files.h"
 #include "tools/cli/message.h"
@@ -125,6 +127,11 @@ class Planning {
     went_on_ = !trace.pauses.empty();
     const auto device = trace.info.find("device.name");
     simulated_ = device != trace.info.end() && device->second == sim::kDeviceName;
+    const auto memory = trace.info.find("device.memory");
+    if (memory != trace.info.end() && arguments_.machine.empty()) {
+      device_bytes_ = std::strtoull(memory->second.c_str(), nullptr, 10);
+      room_bytes_ = (device_bytes_ - footprint::headroom_of(device_bytes_)) / 1024 * 1024;  // as can be typed
+    }
     progress_.step("looking for the iteration");
     analyzer::PlanOptions chosen = options;
     chosen.chunk_bytes = analyzer::chunk_bytes_for(trace, options);
@@ -203,13 +210,21 @@ class Planning {
     progress_.clear();
     if (arguments_.quiet) return {};
     const uint64_t budget = budget_of(workload, options);
+    const bool less = has_less(workload.peak_bytes);
+    const std::string but = fmt::format(
+        "; but the device that it was recorded on has room for {}, of {}: memory is managed within that there",
+        format_bytes(room_bytes_), format_bytes(device_bytes_));
+    const std::string run = fmt::format("run{} --budget {}", on_device(), typed_bytes(less ? room_bytes_ : budget));
     say(
         fmt::format("{}: all that the program has at once, {}, fits into {}: nothing has to move, so no plan was "
-                    "written{}",
-                    arguments_.trace, format_bytes(workload.peak_bytes), format_bytes(budget),
-                    next(workload, fmt::format("run{} --budget {}", on_device(), typed_bytes(budget)))));
+                    "written{}{}",
+                    arguments_.trace, format_bytes(workload.peak_bytes), format_bytes(budget), less ? but : "",
+                    next(workload, run)));
     return {};
   }
+
+  // The device that was recorded, which is the one to run on next, as far as is known, and with nobody else on it.
+  bool has_less(uint64_t bytes) const { return device_bytes_ != 0 && bytes > room_bytes_; }
 
   std::string on_device() const { return simulated_ ? " --device sim" : ""; }
 
@@ -244,6 +259,12 @@ class Planning {
         report::peak_words(report::planned_peak(plan), plan.peak_bytes), format_duration(plan.predicted_ns),
         plan.compute_ns == 0 ? 1.0 : static_cast<double>(plan.predicted_ns) / static_cast<double>(plan.compute_ns),
         recomputed, format_bytes(plan.offload_bytes + plan.reload_bytes), next_with(output, workload)));
+    if (has_less(report::planned_peak(plan))) {
+      say(fmt::format(
+          "{} takes more than the device that {} was recorded on has room for, {} of {}: for that one plan "
+          "with --budget {} or less",
+          output, arguments_.trace, format_bytes(room_bytes_), format_bytes(device_bytes_), typed_bytes(room_bytes_)));
+    }
     if (went_on_) {
       say(report::times_of_more(arguments_.trace));
     }
@@ -302,12 +323,14 @@ class Planning {
   const PlanArguments& arguments_;
   mutable Progress progress_;
   CutShort cut_;
-  bool searched_ = false;   // the trace was read: what is not found from here on is an iteration
-  bool is_part_ = false;    // what repeats is too little of the program
-  bool is_early_ = false;   // ... or begins where much is alive, so far
-  bool needless_ = false;   // nothing has to move, and there is no plan
-  bool went_on_ = false;    // the recording did, behind the plan that its run made
-  bool simulated_ = false;  // recorded on the simulated device, as the plan will be replayed
+  bool searched_ = false;      // the trace was read: what is not found from here on is an iteration
+  bool is_part_ = false;       // what repeats is too little of the program
+  bool is_early_ = false;      // ... or begins where much is alive, so far
+  bool needless_ = false;      // nothing has to move, and there is no plan
+  bool went_on_ = false;       // the recording did, behind the plan that its run made
+  uint64_t device_bytes_ = 0;  // of the device that was recorded; 0: not known, or planned for another one
+  uint64_t room_bytes_ = 0;    // ... of it, what a program gets that is alone
+  bool simulated_ = false;     // recorded on the simulated device, as the plan will be replayed
   uint64_t minimum_bytes_ = 0;
   std::string minimum_because_;
 };

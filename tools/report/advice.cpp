@@ -242,6 +242,20 @@ std::string an_iteration_of(const Inputs& inputs) {
   return fmt::format("The planned iteration, which covers {},", inputs.iteration_covers);
 }
 
+// Of the budget or, where the device had less room than that, of what it had.
+std::string what_can_shrink(const Inputs& inputs, uint64_t budget) {
+  const uint64_t enough = inputs.curve.full_speed_bytes;
+  const uint64_t room = room_for_budgets(inputs);
+  if (room >= budget) {
+    return fmt::format("The budget of {} can shrink by {} before transfers cost more than 2 %, as planned {}.",
+                       format_bytes(budget), format_bytes(budget - enough), with_whose_times(inputs));
+  }
+  return fmt::format(
+      "What held was the device's room of {}, not the budget of {}: with {} less transfers cost no more than 2 %, as "
+      "planned {}.",
+      format_bytes(room), format_bytes(budget), format_bytes(room - std::min(room, enough)), with_whose_times(inputs));
+}
+
 void advise_full_speed(const Inputs& inputs, Advices& list) {
   const BudgetCurve& curve = inputs.curve;
   const Facts facts = collect_facts(inputs);
@@ -265,11 +279,8 @@ void advise_full_speed(const Inputs& inputs, Advices& list) {
                                 with_whose_times(inputs)),
                     "--budget " + typed_bytes(curve.full_speed_bytes)});
   } else if (here > curve.full_speed_bytes + curve.full_speed_bytes / 20 && !waits_much(inputs) && inputs.one_loop) {
-    list.push_back(
-        {0.02, fmt::format("{} would do", budget),
-         fmt::format("The budget of {} can shrink by {} before transfers cost more than 2 %, as planned {}.",
-                     format_bytes(here), format_bytes(here - curve.full_speed_bytes), with_whose_times(inputs)),
-         "--budget " + typed_bytes(curve.full_speed_bytes)});
+    list.push_back({0.02, fmt::format("{} would do", budget), what_can_shrink(inputs, here),
+                    "--budget " + typed_bytes(curve.full_speed_bytes)});
   }
 }
 

@@ -10,6 +10,7 @@
 #include "tests/e2e/cli/installed.h"
 #include "tests/support/trace_builder.h"
 #include "tests/support/trace_file.h"
+#include "tools/cli/sizes.h"
 
 namespace reprise::tools::test {
 namespace {
@@ -248,6 +249,37 @@ TEST_F(PlanCommand, ABudgetThatHoldsEverythingHasNoPlan) {
       std::filesystem::remove(path("w.plan"));
     }
   }
+}
+
+// A run there gets less than the budget, and a plan for it has no room.
+TEST_F(PlanCommand, ABudgetAboveTheRecordedDeviceIsSaidToBe) {
+  trace::Trace program = train_chain(6, 4 * kChunk, 3);
+  const uint64_t peak = analyzer::peak_of(program, {});
+  const auto plan = [&](uint64_t device, const std::string& budget, const std::vector<std::string>& more = {}) {
+    program.info["device.memory"] = std::to_string(device);
+    std::vector<std::string> words = {"plan",        write("d.trace", trace_bytes(program)), "--budget", budget, "-o",
+                                      path("d.plan")};
+    words.insert(words.end(), more.begin(), more.end());
+    return reprise(words).err;
+  };
+  const uint64_t device = 32 * (peak / 32 - kChunk / 32);  // less than a chunk above what a run there gets
+  const uint64_t room = (device - device / 32) / 1024 * 1024;
+  const std::string told = plan(device, "100%");
+  EXPECT_NE(
+      told.find("so no plan was written; but the device that it was recorded on has room for " + format_bytes(room) +
+                ", of " + format_bytes(device) + ": memory is managed within that there; next: reprise run --budget " +
+                typed_bytes(room) + " -- program"),
+      std::string::npos)
+      << told;
+  EXPECT_EQ(plan(2 * peak, "100%").find("recorded on has"), std::string::npos);
+  EXPECT_EQ(plan(2 * peak, "16TiB").find("recorded on has"), std::string::npos);
+  const std::string planned = plan(device, std::to_string(device));
+  EXPECT_NE(planned.find("d.plan takes more than the device that " + path("d.trace") +
+                         " was recorded on has room for, " + format_bytes(room) + " of " + format_bytes(device) +
+                         ": for that one plan with --budget " + typed_bytes(room) + " or less"),
+            std::string::npos)
+      << planned;
+  EXPECT_EQ(plan(device, typed_bytes(room)).find("recorded on has"), std::string::npos);
 }
 
 // Where all fits nothing moves, in both; elsewhere a plan is what was simulated, also on a link so slow that halves of

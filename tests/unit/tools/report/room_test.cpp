@@ -82,6 +82,26 @@ TEST(Room, APlanThatTheDeviceHadNoRoomForIsNotToldToHaveALargerBudget) {
   EXPECT_EQ(advice_section(inputs).at(0).at("command"), "--budget 17MiB");
 }
 
+// What held was the device, so that is not said of the budget.
+TEST(Room, ABudgetAboveTheDevicesRoomIsNotWhatCanShrink) {
+  const RunLog log = parse_run_log(R"({"kind":"start","mode":"run","budget_bytes":1073741824})" + std::string("\n") +
+                                   kRoom + R"({"kind":"end","iterations_planned":3,"peak_device_bytes":16777216})");
+  Inputs inputs{nullptr, nullptr, &log};
+  inputs.curve.policy = "disco";
+  inputs.curve.compute_ns = 350;
+  inputs.curve.full_speed_bytes = 15 << 20;
+  inputs.curve.points = {{15 << 20, 355, 4}};
+  const Json advice = advice_section(inputs);
+  EXPECT_EQ(advice.dump().find("can shrink"), std::string::npos) << advice;
+  EXPECT_EQ(advice.at(0).at("title"), "15.0 MiB would do") << advice;
+  EXPECT_EQ(advice.at(0).at("detail").get<std::string>().find(
+                "What held was the device's room of 17.0 MiB, not the budget of 1.0 GiB: with 2.0 MiB less transfers "
+                "cost no more than 2 %, as planned"),
+            0u)
+      << advice;
+  EXPECT_EQ(advice.at(0).at("command"), "--budget 15MiB");
+}
+
 // A program that was interrupted at once has said nothing of its memory.
 TEST(Room, WhatARunLogWithoutItsEndDoesNotSayIsNotNone) {
   const RunLog log = parse_run_log(R"({"kind":"start","mode":"run","budget_bytes":23068672})");
