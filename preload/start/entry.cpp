@@ -25,6 +25,7 @@
 #include "preload/defragment/defragmenter.h"
 #include "preload/driver/driver.h"
 #include "preload/driver/resolve.h"
+#include "preload/files/earlier_program.h"
 #include "preload/files/out_of_the_way.h"
 #include "preload/files/system_words.h"
 #include "preload/start/forwarder.h"
@@ -73,18 +74,21 @@ void record_machine(Recorder* recorder) {
 // `run` and `record` keep what each process records until all of them have ended, and then choose.
 bool keeps_each_recording(const Config& settings) { return settings.launched() && settings.keep; }
 
+enum class TraceFile : uint8_t { free, taken, of_earlier };
+
 // Processes that the program starts inherit the variables: the first one that uses CUDA records, the others must not
-// write into its file. The lock goes with the process; `keep`: what it has written stays. true also where the file
-// cannot be locked: the recorder will tell.
-bool claim_trace(const char* path, bool keep) {
+// write into its file. The lock goes with the process; what it has written stays where a launcher keeps it, or it is of
+// this command and there is no launcher. free also where the file cannot be locked: the recorder will tell.
+TraceFile claim_trace(const char* path, const Config& settings) {
   const int file = move_out_of_the_way(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
-  if (file < 0) return true;
+  if (file < 0) return TraceFile::free;
   const bool locked = flock(file, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
   struct stat info {};
-  const bool is_written = keep && fstat(file, &info) == 0 && info.st_size > 0;
-  if (locked && !is_written) return true;
+  const bool is_written = fstat(file, &info) == 0 && info.st_size > 0;
+  const bool of_earlier = is_written && !settings.launched() && is_of_this_command(info, "REPRISE_TRACE", path);
+  if (locked && !of_earlier && !(is_written && keeps_each_recording(settings))) return TraceFile::free;
   close(file);
-  return false;
+  return locked && of_earlier ? TraceFile::of_earlier : TraceFile::taken;
 }
 
 // What the user calls the trace: `reprise run` gives a link to the file that was named. `room` holds it.
@@ -182,9 +186,28 @@ bool record_beside(Config* settings, const std::string& folder) {
   return settings->trace != nullptr;
 }
 
+// Records beside what an earlier program of this command has recorded.
+Config beside_earlier(Config settings) {
+  const std::string path = new_file_beside(settings.trace);
+  if (path.empty()) {
+    log_line(LogLevel::warn,
+             "%s has the recording of an earlier program of this command, and no file can be made beside it; this one "
+             "is not recorded",
+             settings.trace);
+  } else {
+    log_line(LogLevel::warn, "%s has the recording of an earlier program of this command; this one is recorded into %s",
+             settings.trace, path.c_str());
+  }
+  settings.trace = path.empty() ? nullptr : strdup(path.c_str());
+  return settings;
+}
+
 // With another trace where a process has that one, or without: what is planned from then is a private one.
 Config without_taken_trace(Config settings, const std::string& folder) {
-  if (settings.trace == nullptr || claim_trace(settings.trace, keeps_each_recording(settings))) return settings;
+  if (settings.trace == nullptr) return settings;
+  const TraceFile file = claim_trace(settings.trace, settings);
+  if (file == TraceFile::free) return settings;
+  if (file == TraceFile::of_earlier) return beside_earlier(settings);
   if (record_beside(&settings, folder)) return settings;
   char room[PATH_MAX];
   const char* const name = name_of_trace(settings.trace, room);

@@ -11,6 +11,7 @@
 
 #include "preload/base/file_limit.h"
 #include "preload/base/log.h"
+#include "preload/files/earlier_program.h"
 #include "preload/files/out_of_the_way.h"
 #include "preload/files/system_words.h"
 
@@ -50,12 +51,30 @@ Writers join_writers(int file) {
   return taken ? Writers::others_too : Writers::this_one;
 }
 
-// What is there is an earlier program's, unless others write there now.
+// An earlier program may have been killed within a line.
+void begin_a_line(int file, const char* path, off_t bytes) {
+  const int there = ::open(path, O_RDONLY | O_CLOEXEC);
+  char last = '\n';
+  const bool cut = there >= 0 && pread(there, &last, 1, bytes - 1) == 1 && last != '\n';
+  if (there >= 0) close(there);
+  if (!cut) return;
+  [[maybe_unused]] const ssize_t written = ::write(file, "\n", 1);
+}
+
+// What is there is an earlier run's, unless others write there now, or it is of the command that this program is of.
 void make_room(int file, const char* path) {
-  if (join_writers(file) == Writers::this_one) {
-    [[maybe_unused]] const int emptied = ftruncate(file, 0);
-  } else {
+  struct stat info {};
+  if (join_writers(file) == Writers::others_too) {
     log_line(LogLevel::warn, "%s is being written by another process; it gets the lines of this one, too", path);
+  } else if (fstat(file, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size == 0) {
+    return;
+  } else if (is_of_this_command(info, "REPRISE_RUN_LOG", path)) {
+    begin_a_line(file, path, info.st_size);
+    log_line(LogLevel::warn, "%s has the lines of an earlier program of this command; it gets those of this one, too",
+             path);
+  } else {
+    log_line(LogLevel::warn, "%s had the lines of an earlier run, and is written anew", path);
+    [[maybe_unused]] const int emptied = ftruncate(file, 0);
   }
 }
 

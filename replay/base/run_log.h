@@ -48,7 +48,8 @@ class RunLogLine : public RunLogText {
 class RunLogWriter {
  public:
   ~RunLogWriter();
-  // An empty path: a log that drops everything. What is there goes, unless others are meant to write there, too, or do.
+  // An empty path: a log that drops everything. What is there goes, and a line says so, unless others are meant to
+  // write there, too, or do, or did as programs of the same command.
   enum class Others : uint8_t { none, write_there };
   void open(const char* path, Others others = Others::none) noexcept;
   bool enabled() const noexcept { return file_.load(std::memory_order_relaxed) >= 0; }

@@ -4,9 +4,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "tests/e2e/harness.h"
 
@@ -120,6 +124,81 @@ TEST_F(Alone, WhatTheProgramPrintsIsNotMixedWithOurs) {
     EXPECT_EQ(read_file(file), plain_);
     EXPECT_TRUE(has(printed.err, line)) << printed.err;
   }
+}
+
+// What each of several programs has left, that one command starts with one REPRISE_RUN_LOG and REPRISE_TRACE.
+class OneCommand : public Alone {
+ protected:
+  Outcome command(const std::string& words) const {
+    std::vector<std::string> shell = {"/bin/bash", "-c", words, "bash"};
+    const std::vector<std::string> program = small_trainer(4);
+    shell.insert(shell.end(), program.begin(), program.end());
+    return run(shell, merged(preloaded("90%"), {{"REPRISE_RUN_LOG", log_}, {"REPRISE_TRACE", trace_}}));
+  }
+  // Programs, in the order of the lines.
+  std::vector<std::string> programs() const {
+    std::vector<std::string> names;
+    for (const nlohmann::json& start : lines_of(read_run_log(log_), "start")) {
+      const std::string path = start["program"];
+      names.push_back(path.substr(path.rfind('/') + 1));
+    }
+    return names;
+  }
+  // Of which program each trace is, by the names that begin with the one that was given.
+  std::map<std::string, std::string> recordings() const {
+    std::map<std::string, std::string> found;
+    for (const auto& one : std::filesystem::directory_iterator(scratch_.path(""))) {
+      const std::string name = one.path().filename();
+      if (name.rfind("u.trace", 0) != 0) continue;
+      const std::string text = run({built("bin/reprise"), "dump", one.path()}).out;
+      found[name] = has(text, "vector_add") ? "vector_add" : has(text, "chargpt") ? "chargpt" : "";
+    }
+    return found;
+  }
+  const std::string log_ = scratch_.path("u.run");
+  const std::string trace_ = scratch_.path("u.trace");
+  const std::string vector_add_ = built("bin/vector_add") + " 5000 > /dev/null";
+};
+
+TEST_F(OneCommand, ProgramsOneAfterTheOtherKeepEachOthersFiles) {
+  for (size_t time = 0; time < 2; ++time) {  // typed again, it is another command
+    const Outcome outcome = command("\"$@\"; " + vector_add_ + "; true");
+    EXPECT_EQ(outcome.out, plain_);
+    EXPECT_EQ(programs(), (std::vector<std::string>{"chargpt", "vector_add"})) << outcome.err;
+    EXPECT_TRUE(
+        has(outcome.err, log_ + " has the lines of an earlier program of this command; it gets those of this one"))
+        << outcome.err;
+    EXPECT_EQ(has(outcome.err, log_ + " had the lines of an earlier run, and is written anew"), time == 1)
+        << outcome.err;
+    const auto traces = recordings();
+    EXPECT_EQ(traces.size(), 2 + time);
+    EXPECT_EQ(traces.at("u.trace"), "chargpt");
+    const std::string words =
+        trace_ + " has the recording of an earlier program of this command; this one is recorded into ";
+    const size_t at = outcome.err.find(words);
+    ASSERT_NE(at, std::string::npos) << outcome.err;
+    const std::string beside = outcome.err.substr(at + words.size(), outcome.err.find('\n', at) - at - words.size());
+    EXPECT_EQ(traces.at(beside.substr(beside.rfind('/') + 1)), "vector_add");
+    const Outcome report = run({built("bin/reprise"), "report", log_, trace_, "-o", scratch_.path("a.html")});
+    EXPECT_EQ(report.exit_code, 0) << report.err;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));  // times of processes are in hundredths of a second
+  }
+}
+
+// What was not started with the variable, as a script that sets it for each, has commands of their own.
+TEST_F(OneCommand, EachThatIsGivenTheVariableIsACommandOfItsOwn) {
+  const std::string given = "REPRISE_RUN_LOG=" + log_ + " ";
+  const Outcome outcome = run(
+      {"/bin/bash", "-c", given + vector_add_ + "; sleep 0.1; " + given + vector_add_ + "; true"}, preloaded("90%"));
+  EXPECT_EQ(programs().size(), 1u) << outcome.err;
+  EXPECT_TRUE(has(outcome.err, log_ + " had the lines of an earlier run, and is written anew")) << outcome.err;
+}
+
+// As an interactive shell does, which may have been started with the variable.
+TEST_F(OneCommand, EachLineOfAShellWithJobsIsACommandOfItsOwn) {
+  const Outcome outcome = command("set -m; " + vector_add_ + "; sleep 0.1; " + vector_add_ + "; true");
+  EXPECT_EQ(programs().size(), 1u) << outcome.err;
+  EXPECT_EQ(recordings().size(), 1u) << outcome.err;
 }
 
 // The simulated device has its memory in a file.

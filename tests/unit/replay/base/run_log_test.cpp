@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <string>
+#include <thread>
 
 #include "tools/cli/files.h"
 #include "tools/report/log/run_log.h"
@@ -89,16 +92,34 @@ TEST_F(RunLogFile, WhatAnotherProgramIsWritingStays) {
   }
 }
 
-TEST_F(RunLogFile, WhatAnEarlierProgramWroteGoes) {
+TEST_F(RunLogFile, WhatAnEarlierRunWroteGoesAndIsSaidTo) {
   const std::string path = path_ + ".2";
   ASSERT_TRUE(tools::write_file(path, "{\"kind\":\"start\",\"program\":\"earlier\"}\n").ok());
+  std::filesystem::last_write_time(path, std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
   RunLogWriter later;
   testing::internal::CaptureStderr();
   later.open(path.c_str());
-  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "reprise: " + path + " had the lines of an earlier run, and is written anew\n");
   write_start(later, "later");
   EXPECT_EQ(report::read_run_log(path).value().program, "later");
   EXPECT_EQ(tools::read_file(path).value().find("earlier"), std::string::npos);
+  std::remove(path.c_str());
+}
+
+// It was killed within a line.
+TEST_F(RunLogFile, WhatAnEarlierProgramOfTheCommandWroteStays) {
+  const std::string path = path_ + ".3";
+  std::this_thread::sleep_for(std::chrono::milliseconds(30));  // this process is the command
+  ASSERT_TRUE(tools::write_file(path, "{\"kind\":\"start\",\"program\":\"earlier\"}\n{\"kind\":\"mem").ok());
+  RunLogWriter later;
+  testing::internal::CaptureStderr();
+  later.open(path.c_str());
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("has the lines of an earlier program of this command"),
+            std::string::npos);
+  write_start(later, "later");
+  const std::string text = tools::read_file(path).value();
+  EXPECT_EQ(text.find("{\"kind\":\"start\",\"program\":\"earlier\"}\n{\"kind\":\"mem\n{"), 0u) << text;
   std::remove(path.c_str());
 }
 
