@@ -306,7 +306,7 @@ void LoadedFiles::Loop::found(const analyzer::Workload& workload) {
 
 void LoadedFiles::count_iterations() {
   if (!log) return;
-  const uint64_t calls = loop_.calls > 0 ? loop_.calls : log->plan_calls;
+  const uint64_t calls = plan || log->plan_calls == 0 ? loop_.calls : log->plan_calls;
   if (plan || trace || calls > 0) report::keep_iterations(*log, calls);
   // Its trace has them all, but those that a plan ruled.
   if (made_by(*log) && !log->counted) log->iterations_on_demand = std::max(log->iterations_on_demand, loop_.recorded);

@@ -49,8 +49,8 @@ struct LoadedFiles {
   Status belong_together;
   // The same for those who need nothing else of what the analyzer finds; count_iterations() then counts as examined().
   Status find_iteration();
-  // Keeps in the log what is an iteration of the program: of the loop that the plan or the trace is of, or of the log's
-  // own plan; where nothing tells, whatever repeats. Pages, lines and exports have this one count.
+  // Keeps in the log what is an iteration of the program: of the loop that the plan is of, or the log's own one, else
+  // the trace; where nothing tells, whatever repeats. Pages, lines and exports have this one count.
   void count_iterations();
 
  private:

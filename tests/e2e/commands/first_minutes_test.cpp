@@ -172,6 +172,14 @@ TEST_F(FirstMinutes, ProgramsThatEvaluateGetAPlanOfTheirTraining) {
       const uint64_t all = planned + on_demand + end["iterations_unfinished"].get<uint64_t>();
       const std::string number = std::to_string(planned) + " of " + std::to_string(all) + " iterations";
       EXPECT_NE(outcome.err.find(number), std::string::npos) << where << end;
+      const auto rows = [&](std::vector<std::string> words) {
+        words.insert(words.begin(), "export");
+        words.insert(words.end(), {"--format", "json", "-o", "-"});
+        return json::parse(reprise(words).out)["run"]["iterations"];
+      };
+      EXPECT_EQ(rows({file("r.run")}), rows({file("r.run"), file("r.trace")}));
+      EXPECT_EQ(rows({file("r.run")}), rows({file("r.run"), file("r.plan")}));
+      EXPECT_EQ(rows({file("r.run")}).size(), all);
       const Outcome alone = reprise({"report", file("r.run"), "-o", file("b.html")});
       EXPECT_NE(alone.err.find(number), std::string::npos) << alone.err << end;
       EXPECT_NE(data["cards"].dump().find(std::to_string(on_demand) + " on demand"), std::string::npos)
