@@ -85,10 +85,17 @@ TraceFile claim_trace(const char* path, const Config& settings) {
   const bool locked = flock(file, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
   struct stat info {};
   const bool is_written = fstat(file, &info) == 0 && info.st_size > 0;
-  const bool of_earlier = is_written && !settings.launched() && is_of_this_command(info, "REPRISE_TRACE", path);
-  if (locked && !of_earlier && !(is_written && keeps_each_recording(settings))) return TraceFile::free;
-  close(file);
-  return locked && of_earlier ? TraceFile::of_earlier : TraceFile::taken;
+  TraceFile state = locked ? TraceFile::free : TraceFile::taken;
+  if (is_written && keeps_each_recording(settings)) state = TraceFile::taken;
+  if (state == TraceFile::free && is_written && !settings.launched()) {
+    if (is_of_this_command(info, "REPRISE_TRACE", path)) {
+      state = TraceFile::of_earlier;
+    } else {
+      log_line(LogLevel::warn, "%s had the recording of an earlier run, and is written anew", path);
+    }
+  }
+  if (state != TraceFile::free) close(file);
+  return state;
 }
 
 // What the user calls the trace: `reprise run` gives a link to the file that was named. `room` holds it.

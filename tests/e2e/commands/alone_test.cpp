@@ -149,7 +149,7 @@ class OneCommand : public Alone {
     std::map<std::string, std::string> found;
     for (const auto& one : std::filesystem::directory_iterator(scratch_.path(""))) {
       const std::string name = one.path().filename();
-      if (name.rfind("u.trace", 0) != 0) continue;
+      if (name.rfind("u.trace", 0) != 0 || has(name, ".plan")) continue;  // what its planner reads and writes
       const std::string text = run({built("bin/reprise"), "dump", one.path()}).out;
       found[name] = has(text, "vector_add") ? "vector_add" : has(text, "chargpt") ? "chargpt" : "";
     }
@@ -170,8 +170,10 @@ TEST_F(OneCommand, ProgramsOneAfterTheOtherKeepEachOthersFiles) {
         << outcome.err;
     EXPECT_EQ(has(outcome.err, log_ + " had the lines of an earlier run, and is written anew"), time == 1)
         << outcome.err;
+    EXPECT_EQ(has(outcome.err, trace_ + " had the recording of an earlier run, and is written anew"), time == 1)
+        << outcome.err;
     const auto traces = recordings();
-    EXPECT_EQ(traces.size(), 2 + time);
+    EXPECT_EQ(traces.size(), 2 + time) << testing::PrintToString(traces) << outcome.err;
     EXPECT_EQ(traces.at("u.trace"), "chargpt");
     const std::string words =
         trace_ + " has the recording of an earlier program of this command; this one is recorded into ";
