@@ -114,9 +114,10 @@ TEST_F(Endings, APreloadedPlanThatNeverAppliesIsSaidOnceWithTheReasonOfTheRunLog
   const Outcome own = run(trainer("10"), environment);
   EXPECT_EQ(own.exit_code, 0);
   EXPECT_EQ(own.err, "");
+  environment["REPRISE_RUN_LOG"] = scratch_.path("b.run");  // that an earlier log is replaced is said, too
   const Outcome other = run(trainer("10", "128"), environment);
   EXPECT_EQ(other.exit_code, 0) << other.err;
-  const auto reasons = lines_of(read_run_log(scratch_.path("a.run")), "on_demand");
+  const auto reasons = lines_of(read_run_log(scratch_.path("b.run")), "on_demand");
   ASSERT_EQ(reasons.size(), 1u);
   EXPECT_EQ(other.err, "reprise: " + plan + ": the plan never applied: " + reasons[0].at("reason").get<std::string>() +
                            "; memory was managed on demand: record and plan this command\n");
@@ -441,6 +442,7 @@ TEST_F(Endings, PlansAreMadeWhereNoFileCanBeWritten) {
   EXPECT_FALSE(lines_of(read_run_log(scratch_.path("a.run")), "plan").empty());
   // What is found out about kernels is for later runs, and belongs there: said once.
   environment["REPRISE_EXAMINE"] = "5";
+  environment["REPRISE_RUN_LOG"] = scratch_.path("b.run");
   const Outcome examined = run(trainer("12"), environment);
   EXPECT_EQ(examined.exit_code, 0) << examined.err;
   EXPECT_TRUE(has(examined.err, "what kernels do is not known to other runs")) << examined.err;

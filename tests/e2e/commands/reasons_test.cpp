@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -128,6 +129,7 @@ TEST_F(Reasons, AnInterruptedRunIsToldInOneWay) {
   for (const auto& [until, options] :
        {std::pair<std::string, std::vector<std::string>>{"start", {"--free-order", "shuffled"}}, {"iteration", {}}}) {
     SCOPED_TRACE(until);
+    std::filesystem::remove(file("a.run"));  // of the round before
     const std::string script =
         "set -m; /usr/bin/env --default-signal=INT \"$@\" & for i in $(seq 1000); do grep -qs '\"kind\":\"" + until +
         "\"' " + file("a.run") + " && break; sleep 0.01; done; sleep 0.3; kill -INT -- -$!; wait $!";
