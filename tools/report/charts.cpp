@@ -185,7 +185,7 @@ Json iteration_memory_section(const Inputs& inputs) {
   const std::string about = fmt::format(
       "What the recorded iteration asks for, byte by byte, as it would run without Reprise, and the same iteration as "
       "planned: {}. Peaks of the "
-      "run are larger: they have whole chunks, what it asks for elsewhere, and what the driver takes.",
+      "run may be larger: of whole chunks, of what it asks for elsewhere, with what the driver takes.",
       lower ? "lower at its peak" : "in whole chunks, which are no less here than the bytes that were asked for");
   return {{"about", about},
           {"budget", inputs.plan->budget_bytes},

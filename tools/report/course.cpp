@@ -115,7 +115,7 @@ void say_unplanned(const Inputs& inputs, Sentences& say) {
   if (log.activation_count > 0) {
     say.note(fmt::format("No iteration ran by a plan from start to end: {}.", why_unplanned(inputs)));
   } else if (log.reasons.empty()) {
-    say.note(fmt::format("No plan was in force during this run, so tensors were moved on demand all the time: {}.",
+    say.note(fmt::format("No plan was in force during this run, so memory was managed on demand: {}.",
                          why_unplanned(inputs)));
   }
   if (of_plans) return;

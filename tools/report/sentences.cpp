@@ -147,7 +147,7 @@ double percent_more(uint64_t took_ns, uint64_t than_ns) {
 void say_where_time_went(const Inputs& inputs, Sentences& say) {
   const std::optional<TimeParts> time = measured_time(inputs);
   if (!time) return;
-  std::string text = fmt::format("Iteration {}, the one that was measured, took {}: kernels {}", time->iteration,
+  std::string text = fmt::format("Iteration {}, which was measured, took {}: kernels {}", time->iteration,
                                  format_duration(time->whole_ns), format_duration(time->kernels_ns));
   if (const std::optional<BesideMedian> both = unlike_most(*inputs.log)) {
     say.note(fmt::format(
@@ -174,7 +174,7 @@ void say_steady_state(const Inputs& inputs, Sentences& say) {
     say.note(fmt::format(
         "The device waited during {} of the planned iterations' time{}: work was submitted, and none of it could run.",
         small_percent(share),
-        measured < 0 ? "" : fmt::format(", and during {} of the one that was measured", small_percent(measured))));
+        measured < 0 ? "" : fmt::format(", and during {} of one that was measured", small_percent(measured))));
   }
   say_where_time_went(inputs, say);
 }

@@ -52,7 +52,8 @@ std::string recommend(const std::vector<SimulatedRow>& rows) {
   std::string text = fmt::format("recommended of those asked for: --budget {}, {:.2f} x computing alone, with {}",
                                  named(*choice), slower(*choice), choice->used.empty() ? choice->policy : choice->used);
   if (choice != best.begin()) {
-    text += fmt::format("; the smallest that works here is {}, at {:.2f} x", named(best.front()), slower(best.front()));
+    text +=
+        fmt::format("; the smallest of them that works is {}, at {:.2f} x", named(best.front()), slower(best.front()));
   }
   if (&*choice == &best.back() && slower(*choice) > kAsFast) text += "; more memory may be faster still";
   return text;

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
 
 #include "preload/trace/median.h"
 #include "tools/cli/sizes.h"
 #include "tools/report/compare/rows.h"
+#include "tools/report/log/measured.h"
 
 namespace reprise::report {
 namespace {
@@ -38,7 +40,9 @@ std::string whose_doing(const Computing& before, const Computing& after, uint64_
 
 }  // namespace
 
+// Of several that were measured the one that the run's own page is of.
 Computing computing_of(const RunLog& log) {
+  const std::optional<uint64_t> shown = measured_iteration(log);
   std::vector<uint64_t> computing;
   std::vector<uint64_t> rest;
   std::vector<uint64_t> repeated;
@@ -47,6 +51,7 @@ Computing computing_of(const RunLog& log) {
       return one.planned && one.index == sample.iteration;
     });
     if (whole == log.iterations.end() || sample.compute_ns == 0) continue;
+    if (shown && *shown != sample.iteration) continue;
     computing.push_back(sample.compute_ns);
     rest.push_back(whole->wall_ns - std::min(whole->wall_ns, sample.compute_ns));
     repeated.push_back(whole->repeated_launches);

@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "tests/support/sample.h"
+#include "tools/report/compare/computing.h"
+#include "tools/report/log/measured.h"
 
 namespace reprise::report {
 namespace {
@@ -60,6 +63,21 @@ TEST_F(Compare, NoWaitingIsShownAsNone) {
   EXPECT_EQ(waiting.at("after"), "0 ns");
   EXPECT_EQ(waiting.at("tone"), "good");
   EXPECT_EQ(row_of(data(), "Moved, per planned iteration").at("after"), "0 B");
+}
+
+// Of several iterations that were measured the one that the run's page shows, and no mean of them.
+TEST_F(Compare, ComputingIsThatOfTheIterationOfThePage) {
+  const std::optional<uint64_t> shown = measured_iteration(after_);
+  ASSERT_TRUE(shown);
+  RunIteration other = after_.iterations.back();
+  other.index = *shown + 1;
+  other.wall_ns += 500;
+  after_.iterations.push_back(other);
+  RunOverlap sample = after_.overlaps.front();
+  sample.iteration = other.index;
+  sample.compute_ns += 100;
+  after_.overlaps.push_back(sample);
+  EXPECT_EQ(computing_of(after_).computing_ns, computing_of(before_).computing_ns);
 }
 
 TEST_F(Compare, RunsOfTwoSafetiesPromiseDifferentThings) {
