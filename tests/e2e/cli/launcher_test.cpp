@@ -190,7 +190,7 @@ TEST_F(Launcher, TheReportIsMadeFromWhatTheProgramLeft) {
   EXPECT_EQ(finished.exit_code, 3);
   EXPECT_NE(finished.err.find("2 of 3 iterations planned"), std::string::npos) << finished.err;
   const std::string page = read(path("tmp/report.html"));
-  EXPECT_NE(page.find("The program ended with exit code 3"), std::string::npos);
+  EXPECT_NE(page.find("The command that started it ended with exit code 3"), std::string::npos);
   EXPECT_TRUE(std::filesystem::exists(path("tmp/report.html")));
 }
 
