@@ -24,14 +24,17 @@ uint64_t word_at(const trace::Op& op, uint32_t offset) {
 
 bool has_word(const trace::Op& op, uint32_t offset) { return uint64_t{offset} + 8 <= op.parameters.size(); }
 
-uint64_t key_of(const trace::Op& op, uint32_t offset) { return trace::hash_mix(op.record.function, offset); }
-
-// Of a place of the parameters of launches in this shape: constants of a kernel follow from it.
-uint64_t key_in_shape(const trace::Op& op, uint32_t offset) {
-  uint64_t key = key_of(op, offset);
+// Of launches of a kernel in one shape: its constants follow from that.
+uint64_t shape_of(const trace::Op& op) {
+  uint64_t key = op.record.function;
   for (const uint32_t size : op.record.grid) key = trace::hash_mix(key, size);
   for (const uint32_t size : op.record.block) key = trace::hash_mix(key, size);
   return trace::hash_mix(key, op.record.shared_bytes);
+}
+
+// Of a word at a place of the parameters, for launches of that key.
+uint64_t key_of(uint64_t launches, uint32_t offset, uint64_t word) {
+  return trace::hash_mix(trace::hash_mix(launches, offset), word);
 }
 
 // What memory there is at a moment of the recording.
@@ -74,10 +77,10 @@ class Places {
 
   bool is_number(const trace::Op& op, uint32_t at, uint64_t word) const {
     if (!may_be_two_numbers(word)) return false;
-    if (without_memory_.count(trace::hash_mix(key_of(op, at), word)) != 0) return true;
-    const uint64_t place = key_in_shape(op, at);
-    const auto found = words_.find(trace::hash_mix(place, word));
-    return found != words_.end() && found->second.is_number(word, launches_.at(place));
+    if (without_memory_.count(key_of(op.record.function, at, word)) != 0) return true;
+    const uint64_t shape = shape_of(op);
+    const auto found = words_.find(key_of(shape, at, word));
+    return found != words_.end() && found->second.is_number(word, launches_.at(shape));
   }
 
  private:
@@ -95,14 +98,14 @@ class Places {
   };
 
   void look_at(const trace::Op& op, const MemoryOverTime& memory) {
+    const uint64_t shape = shape_of(op);
+    ++launches_[shape];
     for (uint32_t at = 0; has_word(op, at); at += 8) {
-      const uint64_t place = key_in_shape(op, at);
-      ++launches_[place];
       const uint64_t value = word_at(op, at);
       if (!may_be_two_numbers(value)) continue;
       const uint64_t begin = memory.begin_of(value);
-      if (begin == 0 && is_small_number(value)) without_memory_.insert(trace::hash_mix(key_of(op, at), value));
-      Sightings& seen = words_[trace::hash_mix(place, value)];
+      if (begin == 0 && is_small_number(value)) without_memory_.insert(key_of(op.record.function, at, value));
+      Sightings& seen = words_[key_of(shape, at, value)];
       ++seen.count;
       seen.nowhere = seen.nowhere || begin == 0;
       seen.elsewhere = seen.elsewhere || (begin != 0 && seen.begin != 0 && begin != seen.begin);
@@ -111,7 +114,7 @@ class Places {
   }
 
   std::unordered_set<uint64_t> without_memory_;      // small numbers that pointed nowhere once, by kernel and place
-  std::unordered_map<uint64_t, uint32_t> launches_;  // by shape and place
+  std::unordered_map<uint64_t, uint32_t> launches_;  // by shape
   std::unordered_map<uint64_t, Sightings> words_;    // by shape, place and word
 };
 
