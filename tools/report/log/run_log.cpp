@@ -451,6 +451,20 @@ Removed remove_other_loops(RunLog& log, uint64_t calls) {
   return removed;
 }
 
+// Until a plan is known, an iteration is as many calls from wherever the loop was seen first. In the plan's cut there
+// may be one less on demand: the end of the loop left it, or the plan came in force in its middle.
+void remove_uncounted(RunLog& log, Removed& removed) {
+  const auto on_demand = [](const RunIteration& it) { return !it.planned; };
+  uint64_t listed = static_cast<uint64_t>(std::count_if(log.iterations.begin(), log.iterations.end(), on_demand));
+  for (const RunRepeats& over : log.repeats) listed += over.iterations;
+  for (; listed > log.iterations_on_demand; --listed) {
+    const auto last = std::find_if(log.iterations.rbegin(), log.iterations.rend(), on_demand);
+    if (last == log.iterations.rend()) return;
+    removed.add(last->index, 1);
+    log.iterations.erase(std::next(last).base());
+  }
+}
+
 void renumber(RunLog& log, const Removed& removed) {
   if (removed.count() == 0) return;
   for (RunIteration& one : log.iterations) removed.renumber(one.index);
@@ -476,7 +490,8 @@ bool left_its_last(const RunLog& log, uint64_t calls) {
 }  // namespace
 
 void keep_iterations(RunLog& log, uint64_t calls) {
-  const Removed removed = remove_other_loops(log, calls);
+  Removed removed = remove_other_loops(log, calls);
+  if (log.counted) remove_uncounted(log, removed);
   renumber(log, removed);
   if (!log.counted) {
     log.iterations_on_demand -= std::min(removed.count(), log.iterations_on_demand);

@@ -206,8 +206,9 @@ bool never_began(const RunLog& log);
 std::string of_loops(const RunLog& log);
 
 // While nothing is planned, the log counts whatever repeats, short loops in the program's set-up included. Keeps the
-// iterations on demand that have the calls of the real iteration; 0: there is none. What is left gets new numbers, as
-// it is counted. And counts what left its plan, where the log of an older release does not say it.
+// iterations on demand that have the calls of the real iteration; 0: there is none. No more of them than the replay has
+// counted, where it has. What is left gets new numbers, as it is counted. And counts what left its plan, where the log
+// of an older release does not say it.
 void keep_iterations(RunLog& log, uint64_t calls);
 
 // Median wall time of the iterations that were planned (or on demand), 0 when there were none.

@@ -239,6 +239,21 @@ TEST(Csv, IterationsThatTheLogHasNoLineOfHaveRowsToo) {
   EXPECT_TRUE(json.at(3).at("index").is_null());
 }
 
+// The log saw ten times as many calls from the program's first call on; the plan, ready at the end, has its cut
+// elsewhere: nine, and one that the end of the loop left.
+TEST(Csv, IterationsInAnotherCutThanThePlansAreNotCountedTwice) {
+  report::RunLog log = report::parse_run_log(R"({"kind":"repeats","calls":800,"iterations":8}
+{"kind":"iteration","index":8,"mode":"on_demand","wall_ns":5,"calls":800}
+{"kind":"iteration","index":9,"mode":"on_demand","wall_ns":655,"calls":800}
+{"kind":"plan","index":0,"calls":800}
+{"kind":"end","iterations_planned":0,"iterations_on_demand":9,"iterations_unfinished":1,"divergences":0})");
+  report::keep_iterations(log, 800);
+  const auto run = lines(to_csv({nullptr, nullptr, &log}).value());
+  ASSERT_EQ(run.size(), 1 + report::all_iterations(log));
+  EXPECT_EQ(run[9], "8,on_demand,5,,,,");
+  EXPECT_EQ(run[10], ",unfinished,,,,,");
+}
+
 // A line each, those first that cost most: as the table of the page.
 TEST(Csv, TensorsThatCostMostComeFirst) {
   const Sample sample;
