@@ -151,22 +151,18 @@ Result<plan::Plan> read_unnamed(const std::string& path) {
   return Status{plan.status().code(), message};
 }
 
-// What the planner writes for us: a file of that name, which goes when it was read, or, without a name, memory that it
-// finds below /proc while this process lives.
+// What the planner writes for us: a file of that name, or, without a name, memory that it finds below /proc while this
+// process lives. So nothing is left of a program that ends while it is planned.
 class AnswerFile {
  public:
-  AnswerFile(const std::string& name, bool keep) : path_(name), keep_(keep) {
+  explicit AnswerFile(const std::string& name) : path_(name) {
     if (!name.empty()) return;
     memory_ = move_out_of_the_way(memfd_create("reprise-plan", MFD_CLOEXEC));
     if (memory_ < 0) why_ = system_words(errno);
     if (memory_ >= 0) path_ = "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(memory_);
   }
   ~AnswerFile() {
-    if (memory_ >= 0) {
-      close(memory_);
-    } else if (!keep_ && !path_.empty()) {
-      unlink(path_.c_str());
-    }
+    if (memory_ >= 0) close(memory_);
   }
   AnswerFile(const AnswerFile&) = delete;
   AnswerFile& operator=(const AnswerFile&) = delete;
@@ -177,7 +173,6 @@ class AnswerFile {
  private:
   std::string path_;
   std::string why_;
-  const bool keep_;
   int memory_ = -1;
 };
 
@@ -238,8 +233,8 @@ void PlannerProcess::run(const PlanRequest& request, Recorder* recorder, const P
     answer(PlanState::impossible);
     return;
   }
-  const AnswerFile plan_file(request.plan, request.keep);
-  const AnswerFile status_file(request.plan.empty() ? std::string() : request.plan + ".status", false);
+  const AnswerFile plan_file(request.plan);
+  const AnswerFile status_file{std::string()};
   if (plan_file.path().empty() || status_file.path().empty()) {
     message_ = "there is no memory for a plan: " + (plan_file.path().empty() ? plan_file : status_file).why();
     answer(PlanState::impossible);

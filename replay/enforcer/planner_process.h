@@ -23,7 +23,6 @@ struct PlanRequest {
   uint32_t least_share = 0;    // of the recorded device time that it has to cover, in %
   bool best_start = false;     // it has to begin where least is alive
   uint32_t limit_seconds = 0;  // a planner that takes longer is killed
-  bool keep = false;           // do not delete the plan file, where it has a name
 };
 
 enum class PlanState : uint8_t { none, running, ready, not_yet, impossible };

@@ -367,7 +367,7 @@ void Enforcer::ask_planner() noexcept {
     request.planner = own.substr(0, own.find_last_of('/') + 1) + "../../bin/reprise";
   }
   request.trace = config_.trace;
-  if (!config_.trace_is_private || config_.keep) {
+  if (config_.keep) {
     request.plan = config_.trace;
     if (plan_count_ > 0) request.plan.append(".").append(std::to_string(plan_count_ + 1));
     request.plan.append(".plan");
@@ -389,7 +389,6 @@ void Enforcer::ask_planner() noexcept {
   request.least_share = only_half() ? kLeastShareFirst : plan::kLeastShare;
   request.best_start = plan_count_ == 0 && early_answers_ < kMostEarlyAnswers;
   request.limit_seconds = config_.plan_limit;
-  request.keep = config_.keep;
   plan_path_ = request.plan;
   recorder_->info("memory.held_bytes", shared_.counters.outside_bytes.load(std::memory_order_relaxed));
   collect_activity();

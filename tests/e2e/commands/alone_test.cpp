@@ -47,6 +47,29 @@ TEST_F(Alone, APlanIsNotWrittenOver) {
   }
 }
 
+// The planner writes what it has as soon as it starts here, and is not done when the program is.
+TEST_F(Alone, APlannerThatIsNotDoneLeavesNoFile) {
+  std::filesystem::create_directory(scratch_.path("files"));
+  const std::string asked = scratch_.path("asked");
+  const std::string planner = write("planner",
+                                    "#!/bin/bash\nwhile [ $# -gt 0 ]; do\n"
+                                    "  case $1 in -o|--status) echo a part > \"$2\";; esac; shift\ndone\n"
+                                    "touch " +
+                                        asked + "\nexec sleep 60\n");
+  chmod(planner.c_str(), 0700);
+  const Environment variables = {{"REPRISE_PLANNER", planner},
+                                 {"REPRISE_TRACE", scratch_.path("files/u.trace")},
+                                 {"REPRISE_RUN_LOG", scratch_.path("files/u.run")},
+                                 {"REPRISE_SIM_MEMORY_RATE", "100MiB"}};
+  const Outcome outcome = run(small_trainer(30), merged(preloaded("60%"), variables));
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_TRUE(std::filesystem::exists(asked)) << outcome.err;
+  for (const auto& one : std::filesystem::directory_iterator(scratch_.path("files"))) {
+    const std::string name = one.path().filename();
+    EXPECT_TRUE(name == "u.trace" || name == "u.run") << name;
+  }
+}
+
 TEST_F(Alone, OneFileIsNotWrittenTwice) {
   const std::string file = scratch_.path("both");
   for (int time = 0; time < 2; ++time) {  // a new file, and one that is there
