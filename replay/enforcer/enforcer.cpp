@@ -373,9 +373,8 @@ CUresult Enforcer::wait_for(Waiter& waiter, LogEntry& entry, const Command& comm
   shared_.command_log.enter_blocked();
   const bool granted = waiter.wait();
   shared_.command_log.leave_blocked();
-  // Work that was called before may have been lost meanwhile: then there is nothing to read, and no success to tell.
-  const CUresult fault = shared_.faults.take();
-  if (!granted) return fault != CUDA_SUCCESS ? fault : waiter.result();
+  if (!granted) return waiter.result();
+  const CUresult fault = shared_.faults.take();  // work that was called before was lost: there is nothing to read
   ActivitySource* const activity = shared_.recording.load(std::memory_order_relaxed) && !command.captured
                                        ? shared_.activity.load(std::memory_order_acquire)
                                        : nullptr;

@@ -48,7 +48,9 @@ const FaultReport::Issued* FaultReport::oldest_unfinished(uint64_t* count) noexc
   return oldest;
 }
 
-std::string FaultReport::away() noexcept {
+// What a kernel may have reached by a pointer from memory, and what helps; where nothing was away, the fault is the
+// program's own.
+std::string FaultReport::away() const {
   uint64_t count = 0;
   uint64_t bytes = 0;
   memory_.tensors.for_each([&](ResidentTensor& tensor) {
@@ -56,7 +58,11 @@ std::string FaultReport::away() noexcept {
     ++count;
     bytes += tensor.size;
   });
-  return std::to_string(count) + " tensors of " + std::to_string(bytes) + " bytes in all were away";
+  if (count == 0) return "Nothing of the program's was away from the device: without Reprise it would fail, too";
+  return std::to_string(count) + " tensors of " + std::to_string(bytes) +
+         " bytes in all were away; a kernel that reaches one of them by a pointer from memory faults with --safety "
+         "strict. " +
+         advice();
 }
 
 std::string FaultReport::advice() const {
@@ -93,11 +99,8 @@ void FaultReport::tell(CUresult result) noexcept {
              static_cast<int>(result), name, static_cast<unsigned long long>(unfinished));
     return;
   }
-  log_line(LogLevel::warn,
-           "%s, or one of %llu calls behind it, touched memory that is not mapped (CUDA error %d). %s; a kernel that "
-           "reaches one of them by a pointer from memory faults with --safety strict. %s",
-           name, static_cast<unsigned long long>(unfinished), static_cast<int>(result), away().c_str(),
-           advice().c_str());
+  log_line(LogLevel::warn, "%s, or one of %llu calls behind it, touched memory that is not mapped (CUDA error %d). %s",
+           name, static_cast<unsigned long long>(unfinished), static_cast<int>(result), away().c_str());
 }
 
 }  // namespace reprise::replay

@@ -37,7 +37,7 @@ class FaultReport {
   void tell(CUresult result) noexcept;
   const Issued* oldest_unfinished(uint64_t* count) noexcept;
   bool tell_of_address() noexcept;
-  std::string away() noexcept;
+  std::string away() const;
   std::string advice() const;
 
   Shared& shared_;

@@ -39,7 +39,10 @@ void Issuer::conclude(LogEntry& entry, CUresult result, LaneUse use) noexcept {
   shared_.faults.report(memory_.lanes.fault());
   if (entry.program_issues) return;  // the program thread has the answer
   if (entry.waiter != nullptr) {
-    entry.waiter->done(result);
+    // Work that was called before may have been lost: no success to tell. What fails from here on, the call's own work
+    // among it, is for later calls, as with the driver.
+    const CUresult fault = shared_.faults.take();
+    entry.waiter->done(fault != CUDA_SUCCESS ? fault : result);
   } else if (is_sticky(result)) {
     shared_.faults.report(result);  // the device has failed before: fault_report says in what
   } else if (result != CUDA_SUCCESS && shared_.faults.lose(result) && !entry.told) {

@@ -198,6 +198,23 @@ TEST_F(OnDemandTest, TheWaitingThreadIsToldOrElseALaterCall) {
   EXPECT_EQ(kernels_run, 0);
 }
 
+// The thread may wake late: what is lost by then is no answer of its call, and what was lost before is.
+TEST_F(OnDemandTest, AWaitingThreadIsToldWhatWasLostBeforeItsCallAlone) {
+  const CUdeviceptr a = allocate(device_.chunk_bytes);
+  const CUstream stream = device_.driver.stream();
+  Waiter first;
+  first.arm();
+  kernel(stream, {a}, &first);
+  shared_.faults.report(CUDA_ERROR_ILLEGAL_ADDRESS);
+  EXPECT_EQ(first.result(), CUDA_SUCCESS);
+  EXPECT_FALSE(shared_.faults.answered());
+  Waiter second;
+  second.arm();
+  kernel(stream, {a}, &second);
+  EXPECT_EQ(second.result(), CUDA_ERROR_ILLEGAL_ADDRESS);
+  EXPECT_TRUE(shared_.faults.answered());
+}
+
 TEST_F(OnDemandTest, ALargeRangeIsFreeWhenItsFreeIsReached) {
   const CUstream stream = device_.driver.stream();
   const CUdeviceptr large = allocate(2 * device_.chunk_bytes);
