@@ -17,6 +17,7 @@
 #include "tools/launch/program.h"
 #include "tools/launch/session.h"
 #include "tools/report/inputs.h"
+#include "tools/report/log/redacted.h"
 
 namespace reprise::tools {
 namespace {
@@ -42,8 +43,8 @@ Status check_plan(const std::string& path, const plan::Plan& plan, const Setting
   const uint64_t identity = identity_of_program(program.arguments);
   if (identity != 0 && plan.program_hash != 0 && identity != plan.program_hash) {
     return {StatusCode::unsupported,
-            fmt::format("{}: made for another program ({}), not for {}; record and plan this one", path, plan.program,
-                        program.arguments.front())};
+            fmt::format("{}: made for another program ({}), not for {}; record and plan this one", path,
+                        report::in_parentheses(plan.program), program.arguments.front())};
   }
   // A percentage was rounded when the plan was made, too: down to chunks at most.
   const Budget& budget = settings.budget;

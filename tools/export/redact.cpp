@@ -14,6 +14,7 @@
 #include "tools/cli/run_log_value.h"
 #include "tools/export/words.h"
 #include "tools/report/log/demangle.h"
+#include "tools/report/log/redacted.h"
 #include "tools/report/view/frames.h"
 #include "tools/report/view/timeline.h"
 
@@ -22,7 +23,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::string_view kRedacted = "(redacted)";
 constexpr const char* kKernel = "kernel_";
 constexpr const char* kCall = "call_";
 
@@ -181,7 +181,7 @@ std::string Redactor::call_site(const std::string& frames) {
 
 void Redactor::redact(trace::Trace& trace) {
   std::erase_if(trace.info, [](const auto& one) { return !keeps_info(one.first); });
-  trace.info["program"] = "program";
+  trace.info["program"] = report::kRedacted;
   for (trace::TracedFunction& function : trace.functions) {
     if (function.id != 0) function.name = kernel(function.name);
   }
@@ -196,7 +196,7 @@ void Redactor::redact(trace::Trace& trace) {
 }
 
 void Redactor::redact(plan::Plan& plan) {
-  plan.program = "program";
+  plan.program = report::kRedacted;
   for (plan::Call& call : plan.calls) {
     if (call.kind == plan::CallKind::op && call.op == trace::OpKind::launch) call.name = kernel(call.name);
   }
@@ -212,8 +212,8 @@ std::string Redactor::words(const std::string& text) const {
   std::string kept;
   for (std::string word; spaced >> word;) {
     if (!may_be_shown(word)) {
-      if (kept.ends_with(kRedacted)) continue;
-      word = kRedacted;
+      if (kept.ends_with(report::kRedacted)) continue;
+      word = report::kRedacted;
     }
     kept += (kept.empty() ? "" : " ") + word;
   }
@@ -266,7 +266,7 @@ std::string Redactor::redact_run_log(const std::string& lines) {
       } else if (key == run_log::on_demand::reason.name || key == run_log::every::message.name) {
         one = words(was);
       } else {
-        one = kRedacted;
+        one = report::kRedacted;
       }
     }
     text += value.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";

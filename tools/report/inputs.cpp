@@ -19,6 +19,7 @@
 #include "tools/cli/version.h"
 #include "tools/report/curve/kernel_times.h"
 #include "tools/report/curve/which_loop.h"
+#include "tools/report/log/redacted.h"
 #include "tools/report/same_recording.h"
 #include "tools/report/symbols/symbols.h"
 
@@ -255,7 +256,7 @@ void LoadedFiles::tell(const std::string& path, FileKind kind, const std::string
 void LoadedFiles::find_plan_of_run() {
   if (!log || plan || log->iteration_hashes.empty()) return;
   for (const std::string& path : {log->kept_plan, log->plan_path}) {
-    if (path.empty() || file_size(path) == 0) continue;
+    if (path.empty() || report::is_redacted(path) || file_size(path) == 0) continue;
     Result<plan::Plan> found = load_plan(path);
     char hash[17];
     if (found.ok()) trace::format_identity(found.value().iteration_hash, hash);

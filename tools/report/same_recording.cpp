@@ -13,10 +13,13 @@
 #include "preload/trace/identity.h"
 #include "tools/cli/sizes.h"
 #include "tools/report/curve/made_of.h"
+#include "tools/report/log/redacted.h"
 #include "tools/report/view/travels.h"
 
 namespace reprise::tools {
 namespace {
+
+using report::in_parentheses;
 
 std::string info(const trace::Trace& trace, const char* key) {
   const auto found = trace.info.find(key);
@@ -38,15 +41,16 @@ Status other(const std::string& what) { return {StatusCode::corrupt, what + "; g
 Status plan_and_trace(const plan::Plan& plan, const trace::Trace& trace) {
   const uint64_t hash = program_of(trace);
   if (hash == 0 || plan.program_hash == 0 || hash == plan.program_hash) return {};
-  return other(fmt::format("the plan was made for another program ({}) than the trace was recorded of", plan.program));
+  return other(fmt::format("the plan was made for another program ({}) than the trace was recorded of",
+                           in_parentheses(plan.program)));
 }
 
 Status log_and_trace(const report::RunLog& log, const trace::Trace& trace) {
   const uint64_t hash = program_of(trace);
   const uint64_t run = std::strtoull(log.program_hash.c_str(), nullptr, 16);
   if (hash != 0 && run != 0 && hash != run) {
-    return other(fmt::format("the run was of another program ({}) than the trace was recorded of ({})", log.program,
-                             info(trace, "program")));
+    return other(fmt::format("the run was of another program ({}) than the trace was recorded of ({})",
+                             in_parentheses(log.program), in_parentheses(info(trace, "program"))));
   }
   const uint64_t recording = std::strtoull(info(trace, "time.start_ns").c_str(), nullptr, 10);
   if (log.recording == 0 || recording == 0 || recording == log.recording) return {};
@@ -68,8 +72,8 @@ std::string in_words(const std::string& policy, uint64_t budget_bytes, uint64_t 
 Status log_and_plan(const report::RunLog& log, const plan::Plan& plan) {
   const uint64_t run = std::strtoull(log.program_hash.c_str(), nullptr, 16);
   if (run != 0 && plan.program_hash != 0 && run != plan.program_hash && log.plan_count == 0) {
-    return other(
-        fmt::format("the run was of another program ({}) than the plan was made for ({})", log.program, plan.program));
+    return other(fmt::format("the run was of another program ({}) than the plan was made for ({})",
+                             in_parentheses(log.program), in_parentheses(plan.program)));
   }
   const std::string hash = hash_text(plan.iteration_hash);
   const auto& followed = log.iteration_hashes;
@@ -158,6 +162,7 @@ Status check_plan_of_run(const report::RunLog& log, const plan::Plan& plan) {
 }
 
 std::string differing_arguments(const std::string& one, const std::string& two) {
+  if (report::is_redacted(one) || report::is_redacted(two)) return "";
   const std::vector<std::string> a = words_of(one);
   const std::vector<std::string> b = words_of(two);
   if (a == b || one.empty() || two.empty()) return "";
@@ -176,7 +181,8 @@ std::string differing_arguments(const std::string& one, const std::string& two) 
 
 Status check_same_plans(const plan::Plan& one, const plan::Plan& two) {
   if (one.program_hash != two.program_hash && one.program_hash != 0 && two.program_hash != 0) {
-    return other(fmt::format("the plans are of different programs ({} and {})", one.program, two.program));
+    return other(fmt::format("the plans are of different programs ({} and {})", in_parentheses(one.program),
+                             in_parentheses(two.program)));
   }
   const std::string why = two_recordings(differing_arguments(arguments_of(one.program), arguments_of(two.program)));
   if (one.iteration_hash != two.iteration_hash) {

@@ -262,6 +262,36 @@ TEST_F(CliFiles, RedactedFilesAreFilesLikeTheirOriginals) {
   EXPECT_NE(reprise({"export", trace_, "--format", "json"}).out.find("saxpy"), std::string::npos);
 }
 
+// A redacted file and the original of another one are of one program where their hashes say so, and else are not.
+TEST_F(CliFiles, RedactedFilesAreComparedByTheirHashes) {
+  const auto run_of = [this](const std::string& name, const std::string& hash) {
+    std::string lines = sample_run_log();
+    const std::string start = R"({"kind":"start",)";
+    const size_t at = lines.find(start);
+    EXPECT_NE(at, std::string::npos) << lines;
+    lines.insert(at + start.size(), R"("program_hash":")" + hash + R"(","arguments":"--of )" + name + R"(",)");
+    const std::string file = write(name + ".run", lines);
+    EXPECT_EQ(reprise({"export", file, "--redact", "--format", "reprise", "-o", path("hidden-" + name)}).exit_code, 0);
+    return std::pair{file, path("hidden-" + name + ".run")};
+  };
+  const auto [one, hidden_one] = run_of("one", "00000000000000ab");
+  const auto [again, hidden_again] = run_of("again", "00000000000000ab");
+  const auto [other, hidden_other] = run_of("other", "00000000000000cd");
+  const auto said = [this](const std::string& a, const std::string& b) {
+    const Finished finished = reprise({"report", a, b, "-o", path("tmp/two.html")});
+    EXPECT_EQ(finished.exit_code, 0) << finished.err;
+    return finished.err;
+  };
+  const std::string differ = "A and B are runs of different programs, by the hashes of these: their times say nothing";
+  for (const auto& [a, b] :
+       {std::pair{one, hidden_one}, {hidden_one, one}, {hidden_one, again}, {hidden_one, hidden_again}}) {
+    EXPECT_EQ(said(a, b).find("different"), std::string::npos) << said(a, b);
+  }
+  for (const auto& [a, b] : {std::pair{one, hidden_other}, {hidden_other, one}, {hidden_one, hidden_other}}) {
+    EXPECT_NE(said(a, b).find(differ), std::string::npos) << said(a, b);
+  }
+}
+
 // Our own files have the ending of what they are, one or several; all others are called as is asked for.
 TEST_F(CliFiles, WhatWasExportedIsSaidInOneLine) {
   const auto said = [this](const std::vector<std::string>& words) {

@@ -9,6 +9,7 @@
 #include "tools/report/compare/rows.h"
 #include "tools/report/compare/spread.h"
 #include "tools/report/log/links.h"
+#include "tools/report/log/redacted.h"
 #include "tools/report/same_recording.h"
 #include "tools/report/view/thin.h"
 
@@ -75,8 +76,31 @@ std::string hash_of_iteration(const RunLog& log) {
   return log.iteration_hashes.empty() ? std::string() : log.iteration_hashes.front();
 }
 
+bool is_named(const RunLog& log) { return !log.program.empty() && !is_redacted(log.program); }
+bool are_named(const RunLog& before, const RunLog& after) { return is_named(before) && is_named(after); }
+bool is_hashed(const RunLog& log) { return log.program_hash.find_first_not_of('0') != std::string::npos; }
+
+// By their names, as a program that was built anew has another hash; where one has none, by the hashes. None: not
+// known.
+std::optional<bool> are_of_one_program(const RunLog& before, const RunLog& after) {
+  if (are_named(before, after)) return short_program(before) == short_program(after);
+  if (!is_hashed(before) || !is_hashed(after)) return {};
+  return before.program_hash == after.program_hash;
+}
 bool are_of_two_programs(const RunLog& before, const RunLog& after) {
-  return !before.program.empty() && !after.program.empty() && short_program(before) != short_program(after);
+  return !are_of_one_program(before, after).value_or(true);
+}
+
+Json program_row(const RunLog& before, const RunLog& after) {
+  Json row = text_row("Program", before.program, after.program);
+  if (!are_named(before, after)) row["change"] = same_words(are_of_one_program(before, after));
+  return row;
+}
+
+// For the page's title.
+std::string names_of_programs(const RunLog& before, const RunLog& after) {
+  if (are_of_two_programs(before, after)) return short_program(before) + " and " + short_program(after);
+  return is_named(after) ? after.program : before.program;
 }
 
 bool has_link(const RunLog& log) { return link_of(log).known(); }
@@ -108,6 +132,39 @@ std::string two_safeties(const RunLog& before, const RunLog& after) {
                      after.safety);
 }
 
+// What of two runs of one program may be compared: only what did the same work.
+struct Likeness {
+  bool same_arguments = true;     // or not known
+  bool hidden_arguments = false;  // not known, as they were redacted
+  bool same_iteration = true;
+};
+
+Likeness likeness_of(const RunLog& before, const RunLog& after) {
+  Likeness likeness;
+  if (before.arguments && after.arguments) {
+    likeness.hidden_arguments = is_redacted(*before.arguments) || is_redacted(*after.arguments);
+    likeness.same_arguments = likeness.hidden_arguments || *before.arguments == *after.arguments;
+  }
+  const std::string first = hash_of_iteration(before);
+  const std::string second = hash_of_iteration(after);
+  likeness.same_iteration = first.empty() || second.empty() ? likeness.same_arguments : first == second;
+  return likeness;
+}
+
+bool planned_same_iteration(const RunLog& before, const RunLog& after) {
+  return !hash_of_iteration(before).empty() && hash_of_iteration(before) == hash_of_iteration(after);
+}
+
+// Where what was redacted may be the difference: a sentence of it. Empty: it is not.
+std::string not_known_work(const RunLog& before, const RunLog& after) {
+  const auto sentence = [](const char* what) {
+    return fmt::format("It is not known whether A and B {}, so neither is better for its times. ", what);
+  };
+  if (!are_of_one_program(before, after)) return sentence("are runs of one program");
+  const bool hidden = likeness_of(before, after).hidden_arguments && !planned_same_iteration(before, after);
+  return hidden ? sentence("were called with the same arguments") : "";
+}
+
 // Of planned iterations.
 struct Spreads {
   Spread a;
@@ -135,26 +192,11 @@ Json verdict_of_times_of(const RunLog& before, const RunLog& after, const Figure
     verdict["text"] = text + spread_words(spreads.a, spreads.b) + ".";
   }
   if (planned) say_computing(computing_of(before), computing_of(after), verdict.at("tone") != "note", verdict);
-  const std::string unlike = two_safeties(before, after) + two_machines(before, after);
+  const std::string unlike = not_known_work(before, after) + two_safeties(before, after) + two_machines(before, after);
   if (unlike.empty()) return verdict;
   verdict = without_judgement(std::move(verdict));
   verdict["text"] = unlike + verdict.at("text").get<std::string>();
   return verdict;
-}
-
-// What of two runs of one program may be compared: only what did the same work.
-struct Likeness {
-  bool same_arguments = true;  // or not known
-  bool same_iteration = true;
-};
-
-Likeness likeness_of(const RunLog& before, const RunLog& after) {
-  Likeness likeness;
-  likeness.same_arguments = !before.arguments || !after.arguments || *before.arguments == *after.arguments;
-  const std::string first = hash_of_iteration(before);
-  const std::string second = hash_of_iteration(after);
-  likeness.same_iteration = first.empty() || second.empty() ? likeness.same_arguments : first == second;
-  return likeness;
 }
 
 // Of one program, whose work was not the same.
@@ -184,9 +226,11 @@ Json verdict_of(const RunLog& before, const RunLog& after, const Figures& a, con
   if (are_of_two_programs(before, after)) {
     return {
         {"tone", "bad"},
-        {"text", fmt::format("A and B are runs of different programs, {} and {}{}: their times say nothing about "
-                             "each other.",
-                             short_program(before), short_program(after), failed.empty() ? "" : ", and " + failed)}};
+        {"text",
+         fmt::format("A and B are runs of different programs, {}{}: their times say nothing about each other.",
+                     are_named(before, after) ? fmt::format("{} and {}", short_program(before), short_program(after))
+                                              : "by the hashes of these",
+                     failed.empty() ? "" : ", and " + failed)}};
   }
   const Likeness likeness = likeness_of(before, after);
   if (!likeness.same_arguments || !likeness.same_iteration) {
@@ -254,12 +298,12 @@ Json compare_data(const ComparedRun& before, const ComparedRun& after) {
   const RunLog& b = *after.log;
   const Figures first = figures_of(a);
   const Figures second = figures_of(b);
-  const Likeness likeness = are_of_two_programs(a, b) ? Likeness{false, false} : likeness_of(a, b);
-  const bool one_machine = two_machines(a, b).empty();
+  const Likeness likeness = are_of_two_programs(a, b) ? Likeness{false, false, false} : likeness_of(a, b);
+  const bool judged = two_machines(a, b).empty() && not_known_work(a, b).empty();
   Json rows = Json::array();
   const auto add = [&](bool comparable, Json row) {
     row = row_if(comparable, std::move(row));
-    rows.push_back(one_machine ? std::move(row) : without_judgement(std::move(row)));
+    rows.push_back(judged ? std::move(row) : without_judgement(std::move(row)));
   };
   const auto of_iterations = [&](Json row) { add(likeness.same_iteration, std::move(row)); };
   const auto of_planned = [&](Json row) {
@@ -267,8 +311,8 @@ Json compare_data(const ComparedRun& before, const ComparedRun& after) {
     if (!second.planned) row["after"] = "";
     of_iterations(row_if(first.planned && second.planned, std::move(row)));
   };
-  const auto of_runs = [&](Json row) { add(likeness.same_arguments, std::move(row)); };
-  rows.push_back(text_row("Program", a.program, b.program));
+  const auto of_runs = [&](Json row) { add(likeness.same_arguments && !likeness.hidden_arguments, std::move(row)); };
+  rows.push_back(program_row(a, b));
   if (a.arguments && b.arguments) rows.push_back(text_row("Arguments", *a.arguments, *b.arguments));
   if (!failures(a, b).empty()) rows.push_back(text_row("Ended", end_of(a), end_of(b)));
   rows.push_back(chosen_row("Budget", a.budget_bytes, b.budget_bytes, Unit::bytes));
@@ -300,12 +344,12 @@ Json compare_data(const ComparedRun& before, const ComparedRun& after) {
   if (!a.device.empty() && !b.device.empty()) rows.push_back(text_row("Device", a.device, b.device));
   if (has_link(a) || has_link(b)) {
     Json row = text_row("Link, as measured", words_of(link_of(a)), words_of(link_of(b)));
-    row["change"] = are_far_apart(link_of(a), link_of(b)) ? "differs" : "the same";
+    row["change"] = same_words(!are_far_apart(link_of(a), link_of(b)));
     rows.push_back(row_if(have_links(a, b), std::move(row)));
   }
   return {{"version", 2},
           {"compared", "runs"},
-          {"program", are_of_two_programs(a, b) ? short_program(a) + " and " + short_program(b) : b.program},
+          {"program", names_of_programs(a, b)},
           {"verdict", verdict_of(a, b, first, second)},
           {"names", {before.name, after.name}},
           {"rows", std::move(rows)},

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "tools/cli/sizes.h"
+#include "tools/report/log/redacted.h"
 
 namespace reprise::report {
 namespace {
@@ -44,11 +45,14 @@ Json chosen_row(const char* label, uint64_t before, uint64_t after, Unit unit) {
   return row;
 }
 
+const char* same_words(std::optional<bool> same) { return !same ? "not known" : *same ? "the same" : "differs"; }
+
 Json text_row(const char* label, const std::string& before, const std::string& after) {
+  const bool known = !is_redacted(before) && !is_redacted(after);
   return {{"label", label},
           {"before", before},
           {"after", after},
-          {"change", before == after ? "the same" : "differs"},
+          {"change", same_words(known ? std::optional(before == after) : std::nullopt)},
           {"tone", "note"}};
 }
 

@@ -1,6 +1,7 @@
 // What the comparisons of runs and of plans are made of: a figure of both sides and how it changed, and the sentence
 // that says what changed most.
 #pragma once
+#include <optional>
 #include <string>
 
 #include "tools/report/report.h"
@@ -13,6 +14,8 @@ enum class Unit : uint8_t { bytes, ns, count, moved, waited };
 Json figure_row(const char* label, uint64_t before, uint64_t after, Unit unit, bool less_is_better = true);
 // What was chosen is neither good nor bad.
 Json chosen_row(const char* label, uint64_t before, uint64_t after, Unit unit);
+// "the same", "differs"; none: "not known".
+const char* same_words(std::optional<bool> same);
 Json text_row(const char* label, const std::string& before, const std::string& after);
 
 // Figures beside each other, of which none is better.

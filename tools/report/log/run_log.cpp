@@ -13,6 +13,7 @@
 #include "tools/cli/json_depth.h"
 #include "tools/cli/run_log_value.h"
 #include "tools/report/log/demangle.h"
+#include "tools/report/log/redacted.h"
 #include "tools/report/log/which_program.h"
 
 namespace reprise::report {
@@ -244,7 +245,7 @@ void complete(RunLog& log) {
 
 std::string command_of(const RunLog& log) {
   const std::string arguments = log.arguments.value_or("");
-  return arguments.empty() ? log.program : log.program + " " + arguments;
+  return arguments.empty() || is_redacted(arguments) ? log.program : log.program + " " + arguments;
 }
 
 std::string ending_of(int exit_code, int signal) {

@@ -41,6 +41,7 @@ TEST(Redact, NoNameOfATraceIsLeftAndEqualOnesStayEqual) {
   expect_no_secret(to_text(trace));
   EXPECT_EQ(trace.events.size(), events);
   EXPECT_EQ(trace.info.at("device.granularity"), "2097152");
+  EXPECT_EQ(trace.info.at("program"), "(redacted)") << "as in a run log";
   EXPECT_EQ(trace.info.count("something.new"), 0u) << "what is not known to be harmless goes";
   EXPECT_EQ(trace.call_sites[0], "frame_1+0x1b (file_1)\nframe_2+0x2 (file_1)");
   EXPECT_EQ(trace.call_sites[1], "frame_3+0x9 (file_1)\nframe_2+0x2 (file_1)");
@@ -94,6 +95,7 @@ TEST(Redact, APlanHasTheNumbersOfItsTrace) {
   redactor.redact(plan);
   EXPECT_EQ(launch->name, trace.functions[0].name);
   EXPECT_EQ(launch->name, "kernel_1");
+  EXPECT_EQ(plan.program, "(redacted)");
   expect_no_secret(to_text(plan));
   EXPECT_TRUE(plan::check_structure(plan).ok());
 }

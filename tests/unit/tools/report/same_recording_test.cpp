@@ -5,6 +5,8 @@
 #include "analyzer/planner/planner.h"
 #include "tests/support/sample.h"
 #include "tests/support/trace_builder.h"
+#include "tools/export/redact.h"
+#include "tools/report/log/redacted.h"
 
 namespace reprise::tools {
 namespace {
@@ -108,6 +110,39 @@ TEST_F(SameRecording, PlansOfTwoRecordingsSayHowTheProgramsWereCalled) {
                 .find("two recordings, of a program called with different arguments (--batch 11 and --batch 8); give"),
             std::string::npos)
       << check_same_plans(plan_, other).message();
+}
+
+// Of what was redacted the hashes alone are known, and they decide.
+TEST_F(SameRecording, RedactedFilesAreOfWhatTheirHashesSay) {
+  use_files_of_one_recording();
+  trace_.info["program.hash"] = "00000000000000ab";
+  trace_.info["time.start_ns"] = "1234";
+  plan_.program_hash = 0xab;
+  log_.iteration_hashes.clear();
+  exports::Redactor redactor;
+  trace::Trace hidden = trace_;
+  redactor.redact(hidden);
+  plan::Plan other = plan_;
+  redactor.redact(other);
+  const auto belong = [&](const report::RunLog& log, const trace::Trace& trace, const plan::Plan& plan) {
+    return check_same_recording(&trace, &plan, &log).message() + check_same_plans(plan_, plan).message() +
+           check_same_iteration(trace, plan.iteration_hash, &plan, &log).message();
+  };
+  EXPECT_EQ(belong(log_, hidden, plan_) + belong(log_, trace_, other), "");
+  log_.program = report::kRedacted;
+  EXPECT_EQ(belong(log_, hidden, other), "");
+  log_.recording = 5678;
+  EXPECT_EQ(belong(log_, hidden, other),
+            "the run made another recording than this trace; give those that belong together");
+  log_.program_hash = "00000000000000cd";
+  EXPECT_EQ(belong(log_, hidden, other),
+            "the run was of another program (redacted) than the trace was recorded of (redacted); give those that "
+            "belong together");
+  other.program_hash = 0xcd;
+  EXPECT_EQ(check_same_plans(plan_, other).message(), "the plans are of different programs (" + plan_.program +
+                                                          " and redacted); give those that belong together");
+  EXPECT_EQ(differing_arguments(report::kRedacted, "--seed 1"), "");
+  EXPECT_EQ(differing_arguments("--seed 1", report::kRedacted), "");
 }
 
 TEST_F(SameRecording, PlansAreOfOneIterationTensorForTensor) {

@@ -8,6 +8,7 @@
 #include "tests/support/sample.h"
 #include "tools/report/compare/computing.h"
 #include "tools/report/log/measured.h"
+#include "tools/report/log/redacted.h"
 
 namespace reprise::report {
 namespace {
@@ -207,6 +208,66 @@ TEST_F(Compare, RunsOfDifferentProgramsSayNothingAboutEachOther) {
   EXPECT_EQ(data().at("program"), "trainer and vector_add");
   before_.program = "/opt/vector_add";
   EXPECT_EQ(compare_summary(data()).find("different"), std::string::npos);
+}
+
+// A name that was redacted is no name: hashes of the executables decide, and say nothing where there are none.
+TEST_F(Compare, ARedactedRunIsOfTheProgramOfItsHash) {
+  for (RunIteration& it : after_.iterations) it.wall_ns /= 2;
+  before_.program = "/usr/bin/trainer";
+  after_.program = kRedacted;
+  before_.program_hash = after_.program_hash = "00000000000000ab";
+  EXPECT_EQ(compare_summary(data()).find("A planned iteration of B took 50.0 % less"), 0u) << compare_summary(data());
+  EXPECT_EQ(data().at("verdict").at("tone"), "good");
+  EXPECT_EQ(data().at("program"), "/usr/bin/trainer");
+  EXPECT_EQ(row_of(data(), "Program").at("change"), "the same");
+  after_.program_hash = "00000000000000cd";
+  for (const char* name : {"/usr/bin/trainer", kRedacted}) {
+    before_.program = name;
+    EXPECT_EQ(compare_summary(data()),
+              "A and B are runs of different programs, by the hashes of these: their times say nothing about each "
+              "other.");
+    EXPECT_EQ(row_of(data(), "Program").at("change"), "differs");
+    EXPECT_EQ(row_of(data(), "Time per planned iteration").at("change"), "");
+  }
+  for (const char* none : {"", "0000000000000000"}) {
+    after_.program_hash = none;
+    EXPECT_EQ(compare_summary(data()).find("It is not known whether A and B are runs of one program, so neither is "
+                                           "better for its times. A planned iteration of B took 50.0 % less"),
+              0u)
+        << compare_summary(data());
+    EXPECT_EQ(data().at("verdict").at("tone"), "note");
+    EXPECT_EQ(row_of(data(), "Program").at("change"), "not known");
+    EXPECT_EQ(row_of(data(), "Time per planned iteration").at("tone"), "note");
+  }
+}
+
+// What it was called with has no hash. Planned iterations have.
+TEST_F(Compare, RedactedArgumentsAreNotKnown) {
+  for (RunIteration& it : after_.iterations) it.wall_ns /= 2;
+  before_.program = after_.program = kRedacted;
+  before_.program_hash = after_.program_hash = "00000000000000ab";
+  before_.iteration_hashes = after_.iteration_hashes = {"00aa"};
+  after_.arguments = kRedacted;
+  for (const char* arguments : {"--steps 5", kRedacted}) {
+    before_.arguments = arguments;
+    EXPECT_EQ(data().at("verdict").at("tone"), "good");
+    EXPECT_EQ(compare_summary(data()).find("arguments"), std::string::npos) << compare_summary(data());
+    EXPECT_EQ(row_of(data(), "Arguments").at("change"), "not known");
+    EXPECT_EQ(row_of(data(), "Time per planned iteration").at("tone"), "good");
+    EXPECT_EQ(row_of(data(), "Time of the run").at("change"), "") << "of how many steps?";
+  }
+  after_.iteration_hashes = {"00bb"};
+  EXPECT_EQ(compare_summary(data()), "A and B planned different iterations: their times say nothing about each other.");
+  for (RunIteration& it : before_.iterations) it.planned = false;
+  before_.iteration_hashes.clear();
+  before_.start_ns = after_.start_ns = 1000;
+  before_.end_ns = 3000;
+  after_.end_ns = 2000;
+  EXPECT_EQ(compare_summary(data()).find("It is not known whether A and B were called with the same arguments, so "
+                                         "neither is better for its times. B as a whole took 50.0 % less than A"),
+            0u)
+      << compare_summary(data());
+  EXPECT_EQ(data().at("verdict").at("tone"), "note");
 }
 
 // Of one program, with half as much work in an iteration of B.

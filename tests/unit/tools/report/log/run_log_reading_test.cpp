@@ -203,5 +203,11 @@ TEST(RunLog, RepetitionsThatAreNoIterationAreNotCountedAsSuch) {
   }
 }
 
+TEST(RunLog, ARedactedCommandIsRedactedOnce) {
+  EXPECT_EQ(command_of(parse_run_log(R"log({"kind":"start","program":"(redacted)","arguments":"(redacted)"})log")),
+            "(redacted)");
+  EXPECT_EQ(command_of(parse_run_log(R"log({"kind":"start","program":"(redacted)","arguments":""})log")), "(redacted)");
+}
+
 }  // namespace
 }  // namespace reprise::report
