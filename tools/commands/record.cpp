@@ -75,8 +75,8 @@ uint64_t repeated_calls(const std::string& path) {
   return uint64_t{iteration.occurrences} * iteration.call_count;
 }
 
-// The place of the one whose recording is kept. What repeats takes long to find, and is looked for where it matters.
-size_t which_of(std::vector<Recorded>& programs) {
+// The one whose recording is kept. What repeats takes long to find, and is looked for where it matters.
+report::Chosen which_of(std::vector<Recorded>& programs) {
   uint64_t most = 0;
   for (const Recorded& one : programs) most = std::max(most, one.figures.asked_bytes);
   std::vector<Recorded*> alike;
@@ -98,18 +98,17 @@ void choose_trace(const std::string& name, const Settings& settings) {
   if (all.empty()) return;
   all.push_back(settings.trace);
   std::vector<Recorded> programs = read_recordings(all);
-  const size_t shown = which_of(programs);
-  const std::string& chosen = programs.empty() ? settings.trace : programs[shown].path;
-  if (const Status status = choose_recording(settings.trace, chosen, false); !status.ok()) say(status.message());
+  const report::Chosen chosen = which_of(programs);
+  const size_t shown = chosen.place;
+  const std::string& path = programs.empty() ? settings.trace : programs[shown].path;
+  if (const Status status = choose_recording(settings.trace, path, false); !status.ok()) say(status.message());
   if (programs.size() < 2) return;
   std::vector<std::string> others;
   for (size_t i = 0; i < programs.size(); ++i) {
     if (i != shown) others.push_back(programs[i].program);
   }
-  say(
-      fmt::format("{}: of {}, which asked for the most memory of {} programs that used the device; the others ({}) are "
-                  "not kept: record each by itself",
-                  name, programs[shown].program, programs.size(), report::others_in_words(others)));
+  say(fmt::format("{}: of {}, which {}; the others ({}) are not kept: record each by itself", name,
+                  programs[shown].program, report::which_one(chosen), report::others_in_words(others)));
 }
 
 int run_record(const SessionOptions& options, const ProgramArguments& program) {

@@ -129,13 +129,13 @@ void choose_trace(const Settings& settings, const RunOptions& options, const rep
 }
 
 // What there is of them, beside the files that are of one program.
-void tell_of_others(const std::vector<std::string>& others, const std::string& kept_in) {
-  if (others.empty()) return;
-  say(
-      fmt::format("{} programs used the device: trace, plan and report of this run are of the one that asked for the "
-                  "most memory, the run log is of all; those of the others ({}) {}",
-                  others.size() + 1, report::others_in_words(others),
-                  kept_in.empty() ? "are not kept: run each by itself, or add --keep" : "are in " + kept_in));
+void tell_of_others(const report::RunLog& log, const std::string& kept_in) {
+  if (log.others.empty()) return;
+  say(fmt::format(
+      "{}: trace, plan and report of this run are of the one that {}, the run log is of all; those of the others ({}) "
+      "{}",
+      report::which_programs(log.chosen), report::why_this_one(log.chosen), report::others_in_words(log.others),
+      kept_in.empty() ? "are not kept: run each by itself, or add --keep" : "are in " + kept_in));
 }
 
 // The plan that the program's planner made goes with the private folder, unless it is wanted. Where it was kept.
@@ -195,7 +195,7 @@ int run_run(const RunOptions& options, const ProgramArguments& program) {
   choose_trace(settings, options, log);
   log_program_end(settings.run_log, outcome.value(), keep_plan(log, options.session.save_plan));
   tell_about_trace(options.session.trace, outcome.value());
-  tell_of_others(log.others, options.keep ? folder.value().path() : "");
+  tell_of_others(log, options.keep ? folder.value().path() : "");
   write_report(settings, options, report, outcome.value(), program);
   old.settle();
   if (options.keep) say(fmt::format("files of this run are kept in {}", folder.value().path()));

@@ -277,8 +277,7 @@ std::string make_summary(const Inputs& inputs) {
   std::string summary = summary_of_program(inputs);
   if (const std::string command = command_words(inputs); !command.empty()) summary += "; " + command;
   if (!is_of_one_of_several(inputs)) return summary;
-  return fmt::format("of {}, which asked for the most memory of {} programs that used the device: {}",
-                     command_of(*inputs.log), inputs.log->others.size() + 1, summary);
+  return fmt::format("of {}, which {}: {}", command_of(*inputs.log), which_one(inputs.log->chosen), summary);
 }
 
 }  // namespace reprise::report

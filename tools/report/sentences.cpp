@@ -49,11 +49,12 @@ void say_ending(const Inputs& inputs, Sentences& say) {
 
 void say_which_program(const Inputs& inputs, Sentences& say) {
   if (!is_of_one_of_several(inputs)) return;
-  const std::vector<std::string>& others = inputs.log->others;
+  const RunLog& log = *inputs.log;
   say.note(
-      fmt::format("{} programs used the device. This page is of the one that asked for the most memory: {}. Beside it: "
-                  "{}. Each of them has a page of its own if it is started by a `reprise run` of its own.{}",
-                  others.size() + 1, command_of(*inputs.log), others_in_words(others),
+      fmt::format("{}. This page is of the one that {}: {}. Beside it: {}. Each of them has a page of its own if it is "
+                  "started by a "
+                  "`reprise run` of its own.{}",
+                  which_programs(log.chosen), why_this_one(log.chosen), command_of(log), others_in_words(log.others),
                   collect_facts(inputs).budget == 0
                       ? ""
                       : " Each has a budget of its own, so that several at once may hold more together."));

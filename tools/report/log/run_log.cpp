@@ -14,7 +14,6 @@
 #include "tools/cli/run_log_value.h"
 #include "tools/report/log/demangle.h"
 #include "tools/report/log/redacted.h"
-#include "tools/report/log/which_program.h"
 
 namespace reprise::report {
 namespace {
@@ -385,8 +384,10 @@ RunLog parse_run_log(const std::string& content) {
     if (one.log.plan_calls > 0) keep_iterations(one.log, one.log.plan_calls);
     figures.push_back(figures_of(one.log));
   }
-  const size_t shown = which_program(figures);
+  Chosen chosen = which_program(figures);
+  const size_t shown = chosen.place;
   RunLog log = std::move(begun[shown].log);
+  log.chosen = std::move(chosen);
   for (size_t i = 0; i < begun.size(); ++i) {
     if (i == shown) continue;
     log.others.push_back(command_of(begun[i].log));

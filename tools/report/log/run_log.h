@@ -9,6 +9,7 @@
 
 #include "preload/base/room_figures.h"
 #include "preload/trace/status.h"
+#include "tools/report/log/which_program.h"
 
 namespace reprise::report {
 
@@ -96,6 +97,7 @@ struct RunUnmanaged {
 struct RunLog {
   std::optional<std::string> not_managed;  // why memory could not be managed; none: it was
   std::string program;                     // of several, the one that which_program() names
+  Chosen chosen;                           // of several: why that one
   std::vector<std::string> others;  // that have lines in the log, as they were called, in the order of their starts
   std::vector<std::string> planned_others;  // ... those of which there is a plan
   std::optional<std::string> arguments;     // none: not said, as in logs of 0.1

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace reprise::report {
@@ -18,9 +19,22 @@ struct ProgramFigures {
 // Has it asked for the most memory, but for 1 %? Runs of one program differ by no more where only a last batch does.
 bool asked_for_the_most(uint64_t bytes, uint64_t most_bytes);
 
-// Its place among them, which are in the order of their starts where they do not say it; 0 where there are none. Of
-// those that asked for the most memory: the one that has a plan, that had more iterations planned, that repeated more,
-// that was started last.
-size_t which_program(const std::vector<ProgramFigures>& programs);
+struct Chosen {
+  size_t place = 0;  // among the programs
+  std::string why;   // "asked for the most memory", or what told it from those that asked for as much
+  size_t alike = 1;  // that asked for the most memory
+  size_t all = 1;
+};
+
+// Of those that asked for the most memory: the one that has a plan, that had more iterations planned, that repeated
+// more, that was started last. They are in the order of their starts where they do not say it; the first place is that
+// of none.
+Chosen which_program(const std::vector<ProgramFigures>& programs);
+
+// Behind "which": "asked for the most memory of 2 programs that used the device".
+std::string which_one(const Chosen& chosen);
+// The same in two parts: "2 programs used the device", and behind "the one that": "asked for the most memory".
+std::string which_programs(const Chosen& chosen);
+std::string why_this_one(const Chosen& chosen);
 
 }  // namespace reprise::report

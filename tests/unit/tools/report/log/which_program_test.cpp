@@ -1,12 +1,15 @@
 // Which of several programs the files of a run are of: the same in whatever order they come.
 #include "tools/report/log/which_program.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string>
 #include <vector>
 
 #include "tools/report/log/run_log.h"
+#include "tools/report/report.h"
 
 namespace reprise::report {
 namespace {
@@ -20,7 +23,7 @@ void expect_first(const std::vector<ProgramFigures>& programs) {
   do {
     std::vector<ProgramFigures> mixed;
     for (const size_t i : order) mixed.push_back(programs[i]);
-    EXPECT_EQ(order[which_program(mixed)], 0u);
+    EXPECT_EQ(order[which_program(mixed).place], 0u);
   } while (std::next_permutation(order.begin(), order.end()));
 }
 
@@ -44,9 +47,9 @@ TEST(WhichProgram, OfTheseTheOneThatRepeatedMore) {
 
 TEST(WhichProgram, OfTheseTheLast) {
   expect_first({{100 * kMiB, true, 5, 10, 3}, {100 * kMiB, true, 5, 10, 2}, {100 * kMiB, true, 5, 10, 1}});
-  EXPECT_EQ(which_program({{1}, {1}, {1}}), 2u) << "where none says when it was started";
-  EXPECT_EQ(which_program({{}, {}}), 1u) << "nor asked for anything";
-  EXPECT_EQ(which_program({}), 0u);
+  EXPECT_EQ(which_program({{1}, {1}, {1}}).place, 2u) << "where none says when it was started";
+  EXPECT_EQ(which_program({{}, {}}).place, 1u) << "nor asked for anything";
+  EXPECT_EQ(which_program({}).place, 0u);
 }
 
 // What is alike is told by the largest of all: a chain of ever smaller ones is not.
@@ -54,6 +57,72 @@ TEST(WhichProgram, OnePercentIsOfTheLargest) {
   expect_first({{992, true, 1, 0, 1}, {1000, false, 0, 0, 2}, {985, true, 9, 0, 3}});
   EXPECT_TRUE(asked_for_the_most(UINT64_MAX, UINT64_MAX));
   EXPECT_FALSE(asked_for_the_most(0, 1));
+}
+
+// What is said of the choice is what decided it.
+TEST(WhichProgram, WhyIsWhatToldItFromTheLastOneBeside) {
+  const auto why = [](const std::vector<ProgramFigures>& programs) {
+    const Chosen chosen = which_program(programs);
+    return fmt::format("{}; {} alike", chosen.why, chosen.alike);
+  };
+  EXPECT_EQ(why({{100, false, 0, 0, 1}, {98, true, 9, 99, 2}}), "asked for the most memory; 1 alike");
+  EXPECT_EQ(why({{99, true, 0, 0, 1}, {100, false, 0, 9, 2}, {50, true, 9, 9, 3}}), "has a plan; 2 alike");
+  EXPECT_EQ(why({{100, true, 5, 0, 1}, {100, true, 4, 9, 2}, {100, false, 0, 9, 3}}),
+            "had the most iterations planned, of the 2 with a plan; 3 alike");
+  EXPECT_EQ(why({{100, true, 5, 2, 1}, {100, true, 5, 1, 2}, {100, false, 0, 9, 3}}),
+            "repeats the most, of the 2 with a plan; 3 alike")
+      << "one without a plan repeats more";
+  EXPECT_EQ(why({{100, true, 5, 2, 1}, {100, true, 5, 1, 2}, {100, true, 4, 9, 3}, {100, false, 0, 9, 4}}),
+            "repeats the most, of the 2 with the most iterations planned; 4 alike");
+  EXPECT_EQ(why({{100, true, 5, 2, 2}, {100, true, 5, 2, 1}, {100, true, 5, 1, 3}}),
+            "was started last, of the 2 that repeat the most; 3 alike");
+  EXPECT_EQ(why({{100, false, 0, 0, 2}, {100, false, 0, 0, 1}}), "was started last; 2 alike");
+}
+
+TEST(WhichProgram, ThePageAndTheLineSayWhy) {
+  const auto program = [](int number, uint64_t bytes, const std::string& more) {
+    return fmt::format(R"({{"kind":"start","program":"p","arguments":"{0}","time_ns":{0},"process":{0}}})"
+                       "\n"
+                       R"({{"kind":"end","peak_requested_bytes":{1},"process":{0}{2}}})"
+                       "\n",
+                       number, bytes, more);
+  };
+  const auto line_of = [](const std::string& text) {
+    const RunLog log = parse_run_log(text);
+    return make_summary({nullptr, nullptr, &log});
+  };
+  const auto page_of = [](const std::string& text) {
+    const RunLog log = parse_run_log(text);
+    return make_data({nullptr, nullptr, &log}).at("sentences").dump();
+  };
+  const std::string planned = R"(,"iterations_planned":3)";
+  const std::string alone = program(1, 200, "") + program(2, 100, "");
+  EXPECT_EQ(line_of(alone).rfind("of p 1, which asked for the most memory of 2 programs that used the device: ", 0), 0u)
+      << line_of(alone);
+  EXPECT_NE(page_of(alone).find("2 programs used the device. This page is of the one that asked for the most memory: "
+                                "p 1. "),
+            std::string::npos)
+      << page_of(alone);
+  const std::string all = program(1, 200, planned) + program(2, 201, "");
+  EXPECT_EQ(line_of(all).rfind("of p 1, which had the most iterations planned, of 2 programs that used the device and "
+                               "asked for as much memory (within 1 %): ",
+                               0),
+            0u)
+      << line_of(all);
+  EXPECT_NE(page_of(all).find("2 programs used the device and asked for as much memory (within 1 %). This page is of "
+                              "the one that had the most iterations planned: p 1. "),
+            std::string::npos)
+      << page_of(all);
+  const std::string some = program(1, 200, "") + program(2, 200, "") + program(3, 100, planned);
+  EXPECT_EQ(line_of(some).rfind("of p 2, which was started last, of the 2 that asked for the most memory of 3 programs "
+                                "that used the device: ",
+                                0),
+            0u)
+      << line_of(some);
+  EXPECT_NE(page_of(some).find("3 programs used the device. This page is of the one that was started last, of the 2 "
+                               "that asked for the most memory: p 2. "),
+            std::string::npos)
+      << page_of(some);
 }
 
 // A run log has it in its lines: nine steps with a plan, and two of the same program, in which a few calls repeat
