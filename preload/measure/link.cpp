@@ -18,8 +18,8 @@ bool measure_copies(const LinkEnds& ends, LinkRates* rates) noexcept {
   };
   rates->h2d_bytes_per_s = in.rate(ends.bytes, to_device);
   rates->d2h_bytes_per_s = out.rate(ends.bytes, to_host);
-  in.timed(kSmallBytes, kSmallBytes, to_device);
-  rates->latency_ns = in.least_ns(kSmallBytes, kSmallBytes, to_device);
+  in.timed(kSmallBytes, 1, 0, to_device);
+  rates->latency_ns = in.least_ns(kSmallBytes, 1, 0, to_device);
   return rates->h2d_bytes_per_s != 0 && rates->d2h_bytes_per_s != 0 && rates->latency_ns != 0;
 }
 

@@ -1,9 +1,12 @@
 // How fast the link is that a plan is made for: recordings measure it, and where nobody has, that is said.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <fstream>
 #include <string>
+#include <thread>
 #include <tuple>
 #include <vector>
 
@@ -61,6 +64,41 @@ TEST_F(Links, ARecordingHasTheLinkThatItWasMadeOn) {
   expect_about(info("a.trace", "link.d2h_bytes_per_s"), 35 * kMiB);
   EXPECT_GT(info("a.trace", "link.latency_ns"), 0);
   EXPECT_GT(info("a.trace", "vmm.remap_ns_per_chunk"), 0);
+}
+
+// Threads that never rest, so many to a core: where the simulated device's threads get a core late.
+class BusyHost {
+ public:
+  explicit BusyHost(unsigned threads) {
+    for (unsigned i = 0; i < threads; ++i) {
+      threads_.emplace_back([this] {
+        while (!over_.load(std::memory_order_relaxed)) {
+        }
+      });
+    }
+  }
+  ~BusyHost() {
+    over_ = true;
+    for (std::thread& thread : threads_) thread.join();
+  }
+  BusyHost(const BusyHost&) = delete;
+  BusyHost& operator=(const BusyHost&) = delete;
+
+ private:
+  std::atomic<bool> over_{false};
+  std::vector<std::thread> threads_;
+};
+
+// It had a thirtieth of its link: small copies alone were tried, as one late try after the other had used up the time.
+TEST_F(Links, ABusyHostDoesNotMakeAFastLinkSlow) {
+  const double fast = 16.0 * 1024 * kMiB;
+  const BusyHost busy(8 * std::max(1u, std::thread::hardware_concurrency()));
+  for (int run = 0; run < 3; ++run) {
+    const Outcome recorded = record("a.trace", device("16GiB", "16GiB"), small_trainer(1));
+    ASSERT_EQ(recorded.exit_code, 0) << recorded.err;
+    expect_about(info("a.trace", "link.h2d_bytes_per_s"), fast);
+    expect_about(info("a.trace", "link.d2h_bytes_per_s"), fast);
+  }
 }
 
 TEST_F(Links, SoHasOneWithoutTheLauncher) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
@@ -81,6 +82,55 @@ CUresult copy_on_busy_host(CUdeviceptr, const void*, size_t bytes, CUstream) {
 TEST(LinkRatesTest, ABusyHostDoesNotMakeTheLinkSlow) {
   TimedLink device(&copy_on_busy_host);
   EXPECT_NEAR(static_cast<double>(measure_link_rates(device.memory).h2d_bytes_per_s), kChunk * 4000.0, kChunk * 40.0);
+}
+
+// Each call takes the host a while, and the device does what it has been given: an event that is recorded while it has
+// nothing to do is of before its copies came.
+uint64_t host_ns = 0;
+void give_to_device() {
+  host_ns += 100'000;
+  now_ns = std::max(now_ns, host_ns);
+}
+CUresult copy_from_slow_host(CUdeviceptr, const void*, size_t bytes, CUstream) {
+  give_to_device();
+  now_ns += time_of(bytes);
+  return CUDA_SUCCESS;
+}
+
+TEST(LinkRatesTest, AHostThatIsSlowToGiveCopiesDoesNotMakeTheLinkSlow) {
+  host_ns = 0;
+  TimedLink device(&copy_from_slow_host);
+  auto& table = const_cast<DriverTable&>(reprise::driver());
+  table.cuEventRecord = [](CUevent event, CUstream) {
+    give_to_device();
+    recorded[event] = now_ns;
+    return CUDA_SUCCESS;
+  };
+  table.cuEventSynchronize = [](CUevent) {
+    host_ns = std::max(host_ns, now_ns);
+    return CUDA_SUCCESS;
+  };
+  EXPECT_NEAR(static_cast<double>(measure_link_rates(device.memory).h2d_bytes_per_s), kChunk * 4000.0, kChunk * 80.0);
+}
+
+// Of a copy of a few bytes: small ones say nothing of the link.
+constexpr uint64_t kNsPerCopy = 30'000;
+uint64_t copies = 0;
+
+// The thread that copies is late with ten of sixteen copies, by more than any of them takes.
+CUresult copy_on_crowded_host(CUdeviceptr, const void*, size_t bytes, CUstream) {
+  const bool late = ++copies % 16 >= 6;
+  now_ns += time_of(bytes) + kNsPerCopy + (late ? 4'000'000 + copies % 11 * 300'000 : 0);
+  return CUDA_SUCCESS;
+}
+
+TEST(LinkRatesTest, MostTriesBeingLateIsNoSlowLink) {
+  for (const uint64_t first : {0u, 6u, 9u}) {
+    copies = first;
+    TimedLink device(&copy_on_crowded_host);
+    const double fastest = kChunk * 1e9 / static_cast<double>(kNsPerChunk + kNsPerCopy);
+    EXPECT_NEAR(static_cast<double>(measure_link_rates(device.memory).h2d_bytes_per_s), fastest, fastest / 10);
+  }
 }
 
 // A chunk takes 2 s, both ways ten of them 20 s and more.
