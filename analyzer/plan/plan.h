@@ -182,7 +182,7 @@ struct Plan {
   uint64_t slab_bytes = 0;     // size of the region for small transient tensors
   uint64_t peak_bytes = 0;     // of the device without Reprise, which percentages are of
   uint64_t minimum_bytes = 0;  // smallest budget for which a plan exists (largest working set and what is reserved)
-  uint64_t compute_ns = 0;     // sum of the recorded durations; no more than predicted_ns
+  uint64_t compute_ns = 0;     // of an iteration for which nothing has to move: the same in plans for all budgets
   uint64_t predicted_ns = 0;   // of one iteration under this plan
   uint64_t offload_bytes = 0;  // per iteration, without clean offloads
   uint64_t reload_bytes = 0;

@@ -56,6 +56,9 @@ struct Workload {
   // 100 %: what the program takes of the device without Reprise. Of a recording by the rule that runs use (decision
   // 0001); of a graph that comes from elsewhere, the bytes that are alive at once.
   uint64_t peak_bytes = 0;
+  // Computing alone: of an iteration for which nothing has to move. The program's own copies run beside its kernels
+  // where they can, so it may be less than all its ops take in turn (TaskGraph::compute_ns).
+  uint64_t alone_ns = 0;
   bool recorded = false;  // from a trace
 };
 

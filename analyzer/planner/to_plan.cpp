@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "analyzer/planner/workload.h"
+
 namespace reprise::analyzer {
 
 namespace {
@@ -102,6 +104,28 @@ plan::PlannedLink link_of(const Machine& machine) {
           machine.remap_ns_per_chunk};
 }
 
+bool set_times(Workload& workload, const plan::Plan& plan, const std::vector<uint64_t>& ns) {
+  TaskGraph& graph = workload.graph;
+  if (graph.iteration_hash != plan.iteration_hash) return false;
+  std::vector<uint64_t> times;
+  for (uint32_t i = 0; i < plan.calls.size(); ++i) {
+    const plan::Call& call = plan.calls[i];
+    if (call.inserted) continue;
+    if (times.size() == graph.calls.size()) return false;
+    if (graph.calls[times.size()].call.signature != call.signature) return false;
+    times.push_back(ns[i]);
+  }
+  if (times.size() != graph.calls.size()) return false;
+  graph.compute_ns = 0;
+  for (size_t i = 0; i < times.size(); ++i) {
+    plan::Call& call = graph.calls[i].call;
+    call.duration_ns = times[i];
+    if (call.kind == plan::CallKind::op && call.recompute_of == plan::kNone) graph.compute_ns += times[i];
+  }
+  workload.alone_ns = computing_alone(graph, workload.machine);
+  return true;
+}
+
 std::optional<plan::Plan> retimed(const Workload& workload, const plan::Plan& plan, const std::vector<uint64_t>& ns) {
   if (device_count(plan) > 1 || plan.chunk_bytes != workload.graph.chunk_bytes || ns.size() != plan.calls.size()) {
     return std::nullopt;
@@ -109,18 +133,18 @@ std::optional<plan::Plan> retimed(const Workload& workload, const plan::Plan& pl
   TaskGraph tasks = tasks_of(workload, plan);
   const MemGraph graph = mem_graph_of(plan);
   if (simulate(tasks, graph, workload.machine, {}).iteration_ns != plan.predicted_ns) return std::nullopt;
+  Workload timed = workload;
+  if (!set_times(timed, plan, ns)) return std::nullopt;
   plan::Plan result = plan;
-  result.compute_ns = 0;
+  result.compute_ns = timed.alone_ns;
   for (size_t c = 0; c < plan.calls.size(); ++c) {
     if (plan.calls[c].kind != plan::CallKind::op) continue;
     const uint32_t first = plan.calls[c].recompute_of;
     const uint64_t length = ns[first == plan::kNone ? c : first];
     result.calls[c].duration_ns = tasks.calls[c].call.duration_ns = length;
-    if (first == plan::kNone) result.compute_ns += length;
   }
   const Prediction prediction = simulate(tasks, graph, workload.machine, {});
   result.predicted_ns = prediction.iteration_ns;
-  result.compute_ns = std::min(result.compute_ns, result.predicted_ns);
   set_predicted(prediction, result);
   delay_releases(result);
   return result;
@@ -143,9 +167,7 @@ plan::Plan to_plan(const Workload& workload, uint64_t budget, PlanCandidate cand
   plan.peak_bytes = workload.peak_bytes;
   plan.minimum_bytes = workload.minimum_bytes;
   plan.predicted_ns = candidate.prediction.iteration_ns;
-  // The program's own copies may run beside its kernels: then it takes less, alone, than the sum. What it takes with
-  // all that a plan adds is never less than alone.
-  plan.compute_ns = std::min(graph.compute_ns, plan.predicted_ns);
+  plan.compute_ns = workload.alone_ns;
   plan.offload_bytes = candidate.schedule.offload_bytes;
   plan.reload_bytes = candidate.schedule.reload_bytes;
   plan.remap_count = candidate.layout.remap_count;

@@ -16,6 +16,9 @@ plan::PlannedLink link_of(const Machine& machine);
 // Not verified yet. The candidate is used up: its edges and chunks, most of the memory, move into the plan.
 plan::Plan to_plan(const Workload& workload, uint64_t budget, PlanCandidate candidate);
 
+// Gives the workload these times of the plan's calls, and what follows from them. false: the plan is of other calls.
+bool set_times(Workload& workload, const plan::Plan& plan, const std::vector<uint64_t>& ns);
+
 // The plan with these times of its calls, and what it predicts then: simulated as when it was made, on the workload's
 // machine. None where it would not have predicted the same there with the times that it was made with: it was made for
 // another machine, or another loop.

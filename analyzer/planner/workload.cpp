@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "analyzer/iteration/stretch.h"
+#include "analyzer/memgraph/build.h"
 #include "analyzer/taskgraph/footprint.h"
 #include "preload/footprint/chunk_size.h"
 
@@ -45,7 +46,20 @@ void set_peer_copies(TaskGraph& graph, const Machine& machine) {
   }
 }
 
+bool copies_by_itself(const GraphCall& entry) {
+  return entry.call.op == trace::OpKind::copy_host_to_device || entry.call.op == trace::OpKind::copy_device_to_host;
+}
+
 }  // namespace
+
+// Kernels of one device run in turn whatever waits for what: then there is nothing to simulate.
+uint64_t computing_alone(const TaskGraph& graph, const Machine& machine) {
+  if (graph.devices == 1 && std::none_of(graph.calls.begin(), graph.calls.end(), copies_by_itself)) {
+    return graph.compute_ns;
+  }
+  const MemGraph nothing_moves = build_mem_graph(graph, {}, {});
+  return std::min(graph.compute_ns, simulate(graph, nothing_moves, machine, {}).iteration_ns);
+}
 
 void complete_workload(Workload& workload, uint64_t held_bytes, const PlanOptions& options) {
   if (!options.ssd) workload.machine.ssd_read_bytes_per_s = workload.machine.ssd_write_bytes_per_s = 0;
@@ -87,6 +101,7 @@ Result<Workload> make_workload(TaskGraph graph, const PlanOptions& options) {
   workload.iteration.occurrences = 1;
   workload.iteration.coverage = 1;
   complete_workload(workload, options.held_bytes.value_or(0), options);
+  workload.alone_ns = computing_alone(workload.graph, workload.machine);
   workload.peak_bytes = workload.graph.peak_bytes;
   return workload;
 }
@@ -117,6 +132,7 @@ Result<Workload> make_workload(const trace::Trace& trace, const PlanOptions& opt
   workload.graph = std::move(graph.value());
   const uint64_t held_bytes = held_bytes_of(trace, options);
   complete_workload(workload, held_bytes, options);
+  workload.alone_ns = computing_alone(workload.graph, workload.machine);
   // What the program takes without us does not depend on the chunks that the plan is for.
   workload.peak_bytes = peak_footprint(stream, std::min(chunk_bytes, chunk_bytes_of(trace, {}))) + held_bytes;
   workload.recorded = true;

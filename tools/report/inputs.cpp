@@ -366,7 +366,7 @@ report::Inputs LoadedFiles::examined() {
             report::budget_curve(times.has_own ? times.own : times.recorded, options.safety, kCurveMilliseconds, timed);
       }
       if (times.recorded.graph.compute_ns != found.graph.compute_ns) {
-        result.recorded_compute_ns = found.graph.compute_ns;
+        result.recorded_compute_ns = found.alone_ns;
         if (!times.has_own) result.whose_times = "as recorded until the plan was made";
       }
       belong_together = is_its_iteration(found);

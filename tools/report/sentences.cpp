@@ -211,6 +211,7 @@ void say_prediction(const Inputs& inputs, Sentences& say) {
 void say_other_times(const Inputs& inputs, Sentences& say) {
   if (inputs.recorded_compute_ns == 0 || inputs.plan == nullptr) return;
   const uint64_t made_with = inputs.made_compute_ns > 0 ? inputs.made_compute_ns : inputs.plan->compute_ns;
+  if (made_with == inputs.recorded_compute_ns) return;
   say.note(fmt::format(
       "The plan was made with other kernel times than the recording has as a whole: an iteration computes for {} by "
       "the plan, for {} by the recording, which `reprise plan` and `simulate` predict with. A plan that is made while "

@@ -17,7 +17,7 @@ class Curve {
     options_.safety = safety;
     options_.recompute = false;
     curve_.policy = options_.policy;
-    curve_.compute_ns = workload.graph.compute_ns;
+    curve_.compute_ns = workload.alone_ns;
     curve_.minimum_bytes = analyzer::least_budget(workload);
     curve_.peak_bytes = workload.peak_bytes;
   }

@@ -20,7 +20,7 @@ struct BudgetCurve {
   // By budget, each as good as those below it; the first is the smallest that has a plan, the last the peak, and those
   // in between are whole chunks larger than the first.
   std::vector<BudgetPoint> points;
-  uint64_t compute_ns = 0;
+  uint64_t compute_ns = 0;  // of an iteration, computing alone
   uint64_t minimum_bytes = 0;
   uint64_t peak_bytes = 0;  // of the device without Reprise: from there on nothing has to move
   // The smallest planned budget at which an iteration takes at most 2 % more than computing alone; 0: none was found.

@@ -7,30 +7,6 @@
 #include "tools/report/view/timeline.h"
 
 namespace reprise::report {
-namespace {
-
-// false: the plan is of other calls. `ns`: by call of the plan.
-bool set_times(analyzer::TaskGraph& graph, const plan::Plan& plan, const std::vector<uint64_t>& ns) {
-  if (graph.iteration_hash != plan.iteration_hash) return false;
-  std::vector<uint64_t> times;
-  for (uint32_t i = 0; i < plan.calls.size(); ++i) {
-    const plan::Call& call = plan.calls[i];
-    if (call.inserted) continue;
-    if (times.size() == graph.calls.size()) return false;
-    if (graph.calls[times.size()].call.signature != call.signature) return false;
-    times.push_back(ns[i]);
-  }
-  if (times.size() != graph.calls.size()) return false;
-  graph.compute_ns = 0;
-  for (size_t i = 0; i < times.size(); ++i) {
-    plan::Call& call = graph.calls[i].call;
-    call.duration_ns = times[i];
-    if (call.kind == plan::CallKind::op && call.recompute_of == plan::kNone) graph.compute_ns += times[i];
-  }
-  return true;
-}
-
-}  // namespace
 
 KernelTimes kernel_times(const analyzer::Workload& workload, const plan::Plan* plan, const RunLog* log) {
   KernelTimes times;
@@ -39,13 +15,14 @@ KernelTimes kernel_times(const analyzer::Workload& workload, const plan::Plan* p
   std::vector<uint64_t> ns;
   ns.reserve(plan->calls.size());
   for (const plan::Call& call : plan->calls) ns.push_back(call.duration_ns);
-  set_times(times.recorded.graph, *plan, ns);
+  // A page has one figure of computing alone, the plan's: plans of before this release have another one.
+  if (analyzer::set_times(times.recorded, *plan, ns)) times.recorded.alone_ns = plan->compute_ns;
   if (log == nullptr) return times;
   const OwnTimes own = own_times(*plan, *log);
   if (own.compute_ns == 0) return times;
   times.plan = analyzer::retimed(workload, *plan, own.ns);
   times.own = workload;
-  times.has_own = times.plan && set_times(times.own.graph, *plan, own.ns);
+  times.has_own = times.plan && analyzer::set_times(times.own, *plan, own.ns);
   return times;
 }
 

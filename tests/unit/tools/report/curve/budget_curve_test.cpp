@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "analyzer/planner/to_plan.h"
 #include "tests/support/graph_builder.h"
+#include "tests/support/trace_builder.h"
 #include "tests/support/workloads.h"
 
 namespace reprise::report {
@@ -93,6 +95,38 @@ TEST(BudgetCurve, APlanThatThereIsCounts) {
   }
   own.budget_bytes = workload.minimum_bytes - 1;
   EXPECT_EQ(budget_curve(workload, plan::Safety::trusted, 60'000, &own).full_speed_bytes, without.full_speed_bytes);
+}
+
+// The program's own copy runs beside its kernels where the link is free, and waits where a budget keeps it busy: what
+// computing alone takes is the same in the plans for both, in the curve, and with other kernel times.
+TEST(BudgetCurve, ComputingAloneIsOneFigureWhateverTheBudget) {
+  using namespace analyzer::testing;
+  TraceBuilder program;
+  std::vector<uint64_t> weights;
+  for (int i = 0; i < 6; ++i) weights.push_back(program.allocate(kChunk));
+  const uint64_t next = program.allocate(kChunk);
+  for (int step = 0; step < 4; ++step) {
+    program.op(trace::OpKind::copy_host_to_device, "", {writes(next)}, 300'000, 0, kChunk);
+    for (const uint64_t weight : weights) program.launch("layer", {reads(weight)}, 200'000);
+    program.launch("take", {reads(next)}, 200'000);
+  }
+  analyzer::PlanOptions options;
+  options.machine = slow_link();
+  options.policy = "lru";
+  const analyzer::Workload workload = analyzer::make_workload(program.trace(), options).value();
+  const uint64_t alone = budget_curve(workload, plan::Safety::trusted, 60'000).compute_ns;
+  EXPECT_GE(alone, 1'400'000u) << "the kernels";
+  EXPECT_LT(alone, 1'700'000u) << "the copy beside them";
+  for (const uint64_t budget : {workload.minimum_bytes, workload.minimum_bytes + kChunk, workload.peak_bytes}) {
+    options.budget_bytes = analyzer::budget_as_run(workload, budget);
+    const plan::Plan plan = analyzer::make_plan(workload, options).value();
+    EXPECT_EQ(plan.compute_ns, alone) << budget;
+    EXPECT_LE(plan.compute_ns, plan.predicted_ns) << budget;
+    EXPECT_EQ(plan.predicted_ns > 1'700'000, budget != workload.peak_bytes) << "this test shows less than it says";
+    std::vector<uint64_t> twice;
+    for (const plan::Call& call : plan.calls) twice.push_back(2 * call.duration_ns);
+    EXPECT_EQ(analyzer::retimed(workload, plan, twice)->compute_ns, 2 * alone) << budget;
+  }
 }
 
 TEST(BudgetCurve, SlowKernelsHideAllThatMoves) {
