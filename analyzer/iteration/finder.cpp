@@ -14,6 +14,7 @@
 #include "analyzer/iteration/loop_calls.h"
 #include "analyzer/iteration/words.h"
 #include "analyzer/plan/least_share.h"
+#include "preload/base/readable.h"
 #include "preload/trace/signature.h"
 
 namespace reprise::analyzer {
@@ -311,7 +312,7 @@ Result<Iteration> search(const CallStream& stream, const std::string& mark, uint
 }  // namespace
 
 std::string covered(const Iteration& iteration) {
-  return fmt::format("{:.0f} % of the recorded {}", iteration.coverage * 100,
+  return fmt::format("{} % of the recorded {}", decimal(iteration.coverage * 100, 1, 0),
                      iteration.timed ? "device time" : "calls");
 }
 

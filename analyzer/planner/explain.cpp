@@ -10,7 +10,7 @@
 namespace reprise::analyzer {
 namespace {
 
-double ms(uint64_t ns) { return static_cast<double>(ns) / 1e6; }
+std::string ms(uint64_t ns) { return decimal(static_cast<double>(ns), 1e6, 3); }
 
 }  // namespace
 
@@ -33,7 +33,7 @@ std::string explain(const plan::Plan& plan, const PlanSummary& summary) {
                  readable_bytes(plan.offload_bytes), readable_bytes(plan.reload_bytes),
                  readable_bytes(summary.bounds.offload_bytes), readable_bytes(summary.bounds.reload_bytes),
                  plan.remap_count);
-  fmt::format_to(out, "predicted   {:.3f} ms per iteration; compute alone {:.3f} ms, no plan below {:.3f} ms ({})\n",
+  fmt::format_to(out, "predicted   {} ms per iteration; compute alone {} ms, no plan below {} ms ({})\n",
                  ms(plan.predicted_ns), ms(plan.compute_ns), ms(summary.bounds.iteration_ns), summary.bounds.binding);
   if (summary.estimated_count > 0) {
     fmt::format_to(out, "note        {} of {} ops have no recorded duration; theirs is estimated from their bytes\n",

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "preload/base/readable.h"
+
 namespace reprise::analyzer {
 namespace {
 
@@ -40,12 +42,14 @@ FluidBounds fluid_bounds(const Workload& workload, uint64_t budget_bytes, bool r
 
 std::string explain(const plan::Plan& plan, const FluidBounds& bounds) {
   if (bounds.offload_ns == 0) return fmt::format("fluid       not known: {}\n", bounds.trouble);
-  const auto ms = [](uint64_t ns) { return static_cast<double>(ns) / 1e6; };
-  const auto percent = [&](uint64_t ns) { return 100 * ms(ns) / ms(std::max<uint64_t>(plan.predicted_ns, 1)); };
-  std::string text = fmt::format("fluid       kernels in this order: not below {:.3f} ms ({:.1f} % of the prediction)",
+  const auto ms = [](uint64_t ns) { return decimal(static_cast<double>(ns), 1e6, 3); };
+  const auto percent = [&](uint64_t ns) {
+    return decimal(100 * static_cast<double>(ns), static_cast<double>(std::max<uint64_t>(plan.predicted_ns, 1)), 1);
+  };
+  std::string text = fmt::format("fluid       kernels in this order: not below {} ms ({} % of the prediction)",
                                  ms(bounds.offload_ns), percent(bounds.offload_ns));
   if (bounds.joint_ns != 0) {
-    text += fmt::format("; with recompute {:.3f} ms ({:.1f} %)", ms(bounds.joint_ns), percent(bounds.joint_ns));
+    text += fmt::format("; with recompute {} ms ({} %)", ms(bounds.joint_ns), percent(bounds.joint_ns));
   }
   return text + "\n";
 }

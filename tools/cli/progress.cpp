@@ -6,15 +6,17 @@
 
 #include <cstdio>
 
+#include "preload/base/readable.h"
+
 namespace reprise::tools {
 namespace {
 
 constexpr auto kTick = std::chrono::milliseconds(500);
 
 std::string time_text(double seconds) {
-  if (seconds < 100) return fmt::format("{:.0f} s", seconds);
+  if (seconds < 100) return decimal(seconds, 1, 0) + " s";
   const auto whole = static_cast<uint64_t>(seconds);
-  return whole < 6000 ? fmt::format("{} min", (whole + 30) / 60) : fmt::format("{:.1f} h", seconds / 3600);
+  return whole < 6000 ? fmt::format("{} min", (whole + 30) / 60) : decimal(seconds, 3600, 1) + " h";
 }
 
 }  // namespace

@@ -80,9 +80,9 @@ std::string typed_bytes(uint64_t bytes) {
 
 std::string format_rate(uint64_t bytes_per_s) {
   const double value = static_cast<double>(bytes_per_s);
-  if (value >= 1e9) return fmt::format("{:.1f} GB/s", value / 1e9);
-  if (value >= 1e6) return fmt::format("{:.1f} MB/s", value / 1e6);
-  return fmt::format("{:.1f} KB/s", value / 1e3);
+  if (value >= 1e9) return decimal(value, 1e9, 1) + " GB/s";
+  if (value >= 1e6) return decimal(value, 1e6, 1) + " MB/s";
+  return decimal(value, 1e3, 1) + " KB/s";
 }
 
 std::string format_link(uint64_t to_device, uint64_t to_host) {
@@ -93,9 +93,9 @@ std::string format_link(uint64_t to_device, uint64_t to_host) {
 
 std::string format_duration(uint64_t nanoseconds) {
   const double value = static_cast<double>(nanoseconds);
-  if (value >= 1e9) return fmt::format("{:.2f} s", value / 1e9);
-  if (value >= 1e6) return fmt::format("{:.1f} ms", value / 1e6);
-  if (value >= 1e3) return fmt::format("{:.0f} us", value / 1e3);
+  if (value >= 1e9) return decimal(value, 1e9, 2) + " s";
+  if (value >= 1e6) return decimal(value, 1e6, 1) + " ms";
+  if (value >= 1e3) return decimal(value, 1e3, value < 99'950 ? 1 : 0) + " us";
   return fmt::format("{} ns", nanoseconds);
 }
 

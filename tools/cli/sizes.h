@@ -36,7 +36,7 @@ std::string typed_bytes(uint64_t bytes);
 std::string format_rate(uint64_t bytes_per_s);
 // "24.0 GB/s each way", "45.0 MB/s to the device and 35.0 MB/s back".
 std::string format_link(uint64_t to_device, uint64_t to_host);
-// "1.24 s", "83.1 ms", "12 us".
+// "1.24 s", "83.1 ms", "312 us", "12.3 us".
 std::string format_duration(uint64_t nanoseconds);
 
 }  // namespace reprise::tools

@@ -11,6 +11,7 @@
 #include "analyzer/planner/fluid_bounds.h"
 #include "analyzer/planner/planner.h"
 #include "analyzer/policies/policy.h"
+#include "preload/base/readable.h"
 #include "preload/footprint/headroom.h"
 #include "tools/cli/command.h"
 #include "tools/cli/files.h"
@@ -254,11 +255,12 @@ class Planning {
     if (!arguments_.machine.empty()) say(kKernelTimesStay);
     const std::string recomputed =
         !plan::recomputes(plan) ? "" : fmt::format(", {} of it recomputed", format_duration(summary.recompute_ns));
-    say(fmt::format(
-        "{}: peak {}, {} per iteration predicted ({:.2f} x computing alone){}, {} moved{}", output,
-        report::peak_words(report::planned_peak(plan), plan.peak_bytes), format_duration(plan.predicted_ns),
-        plan.compute_ns == 0 ? 1.0 : static_cast<double>(plan.predicted_ns) / static_cast<double>(plan.compute_ns),
-        recomputed, format_bytes(plan.offload_bytes + plan.reload_bytes), next_with(output, workload)));
+    say(fmt::format("{}: peak {}, {} per iteration predicted ({} x computing alone){}, {} moved{}", output,
+                    report::peak_words(report::planned_peak(plan), plan.peak_bytes), format_duration(plan.predicted_ns),
+                    plan.compute_ns == 0
+                        ? "1.00"
+                        : decimal(static_cast<double>(plan.predicted_ns), static_cast<double>(plan.compute_ns), 2),
+                    recomputed, format_bytes(plan.offload_bytes + plan.reload_bytes), next_with(output, workload)));
     if (has_less(report::planned_peak(plan))) {
       say(fmt::format(
           "{} takes more than the device that {} was recorded on has room for, {} of {}: for that one plan "

@@ -12,6 +12,7 @@
 #include "analyzer/planner/fluid_bounds.h"
 #include "analyzer/planner/planner.h"
 #include "analyzer/policies/policy.h"
+#include "preload/base/readable.h"
 #include "tools/cli/budget_range.h"
 #include "tools/cli/colour.h"
 #include "tools/cli/command.h"
@@ -114,11 +115,10 @@ class Simulating {
       if (entry.known) known += entry.call.duration_ns;
     }
     if (known == all) return;
-    const double share = 100 * static_cast<double>(known) / static_cast<double>(all);
     say(fmt::format(
-        "what kernels do is known for {:.0f} % of the computing; the others are taken to read and write all that they "
+        "what kernels do is known for {} % of the computing; the others are taken to read and write all that they "
         "are given, and are not computed again: `reprise run --examine 60 ...` finds out",
-        share));
+        decimal(100 * static_cast<double>(known), static_cast<double>(all), 0)));
   }
 
   // Where what was planned is not nearly all that the program does: that, and how much it is.

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "preload/base/readable.h"
 #include "tools/cli/files.h"
 #include "tools/cli/message.h"
 #include "tools/cli/run_log_value.h"
@@ -43,10 +44,11 @@ std::string defragment_summary(const std::string& line) {
   const uint64_t served = count(exact) + count(single) + count(multiple) + count(insufficient);
   if (reserved == 0) return {};
   return fmt::format(
-      "large allocations: at most {} live, in {} of device memory ({:.1f} % used; in whole chunks the live ones take "
+      "large allocations: at most {} live, in {} of device memory ({} % used; in whole chunks the live ones take "
       "{}); "
       "{} of {} found at their size, {} split, {} stitched",
-      format_bytes(live), format_bytes(reserved), 100.0 * static_cast<double>(live) / static_cast<double>(reserved),
+      format_bytes(live), format_bytes(reserved),
+      decimal(100.0 * static_cast<double>(live), static_cast<double>(reserved), 1),
       format_bytes(count(peak_live_chunks) * count(chunk_bytes)), count(exact), served, count(splits), count(stitches));
 }
 

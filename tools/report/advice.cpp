@@ -6,6 +6,7 @@
 #include <set>
 #include <vector>
 
+#include "preload/base/readable.h"
 #include "preload/base/room_figures.h"
 #include "preload/footprint/chunk_size.h"
 #include "tools/cli/run_log_value.h"
@@ -293,9 +294,9 @@ void advise_smallest(const Inputs& inputs, Advices& list) {
   list.push_back(
       {0.01, fmt::format("{} at the least", format_bytes(least) + of_peak(least, collect_facts(inputs).peak_before)),
        time == 0 ? "No smaller budget has a plan."
-                 : fmt::format("No smaller budget has a plan; there an iteration would take {}, {:.2f} x "
+                 : fmt::format("No smaller budget has a plan; there an iteration would take {}, {} x "
                                "computing alone, {}.",
-                               format_duration(time), share(time, inputs.curve.compute_ns), with_whose_times(inputs)),
+                               format_duration(time), decimal(share(time, inputs.curve.compute_ns), 1, 2), with_whose_times(inputs)),
        least == collect_facts(inputs).budget ? "" : "--budget " + typed_bytes(least)});
 }
 
@@ -332,11 +333,11 @@ void advise_tensor(const Inputs& inputs, Advices& list) {
                                       [](const auto& a, const auto& b) { return a.second.first < b.second.first; });
   if (worst != by_site.end() && worst->second.second > 1) {
     list.push_back({share(worst->second.first, span), fmt::format("{} costs most", short_frame(worst->first)),
-                    fmt::format("{} for {} tensors that it asks for: {:.0f} % "
+                    fmt::format("{} for {} tensors that it asks for: {} % "
                                 "of all waiting for tensors. Used closer together, freed earlier or made smaller, they "
                                 "need not leave.",
                                 computing_waits(inputs, worst->second.first), worst->second.second,
-                                100 * share(worst->second.first, all)),
+                                decimal(100 * share(worst->second.first, all), 1, 0)),
                     ""});
   }
   const TensorCost& first = costs.front();
@@ -345,8 +346,8 @@ void advise_tensor(const Inputs& inputs, Advices& list) {
   list.push_back({share(first.wait_ns, span),
                   fmt::format("Tensor {} ({}) costs most of all tensors", first.tensor,
                               format_bytes(inputs.plan->tensors[first.tensor].size)),
-                  fmt::format("{} for it ({:.0f} % of all waiting for tensors){}.",
-                              computing_waits(inputs, first.wait_ns), 100 * share(first.wait_ns, all), where),
+                  fmt::format("{} for it ({} % of all waiting for tensors){}.",
+                              computing_waits(inputs, first.wait_ns), decimal(100 * share(first.wait_ns, all), 1, 0), where),
                   ""});
 }
 
@@ -461,7 +462,7 @@ void advise_facts(const Inputs& inputs, Advices& list) {
   list.push_back({0.015, "Let Reprise find out what kernels do",
                   fmt::format("That is known for {} of the computing; all other kernels are taken to change all that "
                               "they are given. {}",
-                              fmt::format("{:.0f} %", 100 * inputs.known_share), worth),
+                              decimal(100 * inputs.known_share, 1, 0) + " %", worth),
                   "reprise run --examine 60 ..."});
 }
 

@@ -3,6 +3,7 @@
 // said.
 #include <fmt/core.h>
 
+#include "preload/base/readable.h"
 #include "tools/cli/sizes.h"
 #include "tools/report/log/measured.h"
 #include "tools/report/sentences.h"
@@ -17,16 +18,17 @@ double ratio(uint64_t a, uint64_t b) { return static_cast<double>(a) / static_ca
 // `least_ns` at the same kernel times as the iteration's: no more than it took. "" where that does not hold.
 std::string percent_of(uint64_t least_ns, uint64_t time_ns) {
   if (least_ns == 0 || time_ns < least_ns) return "";
-  return fmt::format("{:.1f} %", 100 * ratio(least_ns, time_ns));
+  return decimal(100 * static_cast<double>(least_ns), static_cast<double>(time_ns), 1) + " %";
 }
 
 // Two figures of computing alone stand on the page then: which is which, and why they differ.
 void say_own_times(const Inputs& inputs, const Facts& facts, Sentences& say) {
   const double times = ratio(facts.run_compute_ns, facts.compute_ns);
   std::string text = fmt::format(
-      "Computing alone, which is the program's kernels and its own copies, took {} in iteration {} of this run, {:.2f} "
+      "Computing alone, which is the program's kernels and its own copies, took {} in iteration {} of this run, {} "
       "times what it took when recorded ({}). ",
-      format_duration(facts.run_compute_ns), facts.run_iteration, times, format_duration(facts.compute_ns));
+      format_duration(facts.run_compute_ns), facts.run_iteration, decimal(times, 1, 2),
+      format_duration(facts.compute_ns));
   if (times > 1 + kAlike || times < 1 - kAlike) {
     text += fmt::format(
         "No plan makes kernels {0}: the device, or the computer that simulates it, had {1} other work "
@@ -53,11 +55,11 @@ void say_bounds(const Inputs& inputs, Sentences& say) {
   const bool bounded = facts.bound_ns > 0 && !is_recording_of_another_link(inputs);
   const uint64_t least = bounded ? facts.bound_ns : facts.compute_ns;
   say.note(fmt::format(
-      "An iteration took {:.2f} times what {} comes to ({}) with kernel times as recorded. This run "
+      "An iteration took {} times what {} comes to ({}) with kernel times as recorded. This run "
       "measured none of its own, so kernels that ran faster or slower than in the recording are in "
       "that ratio, too.",
-      ratio(facts.actual_ns, least), bounded ? "the bound, which no plan for this budget beats," : "computing alone",
-      format_duration(least)));
+      decimal(ratio(facts.actual_ns, least), 1, 2),
+      bounded ? "the bound, which no plan for this budget beats," : "computing alone", format_duration(least)));
 }
 
 }  // namespace reprise::report

@@ -168,9 +168,9 @@ void say_time_lost(const Inputs& inputs, Sentences& say) {
                        format_duration(took_ns), format_duration(facts.actual_ns),
                        format_duration(took_ns - timed * facts.actual_ns));
   }
-  say.note(fmt::format("The run took {} in all, {} of it ({:.0f} %) before the plan was in force.{}",
+  say.note(fmt::format("The run took {} in all, {} of it ({}) before the plan was in force.{}",
                        format_duration(facts.total_ns), format_duration(facts.before_plan_ns),
-                       100 * static_cast<double>(facts.before_plan_ns) / static_cast<double>(facts.total_ns), lost));
+                       whole_percent(facts.before_plan_ns, facts.total_ns), lost));
 }
 
 }  // namespace

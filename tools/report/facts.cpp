@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "preload/base/readable.h"
 #include "tools/cli/sizes.h"
 #include "tools/report/log/links.h"
 #include "tools/report/log/measured.h"
@@ -120,11 +121,11 @@ uint64_t left_of_planned_copies(const Inputs& inputs) {
 
 std::string small_percent(double share) {
   if (share > 0 && share < 0.0005) return "less than 0.1 %";
-  return fmt::format("{:.1f} %", 100 * share);
+  return decimal(100 * share, 1, 1) + " %";
 }
 
 std::string whole_percent(uint64_t part, uint64_t whole) {
-  return fmt::format("{} %", whole == 0 ? 0 : (100 * part + whole / 2) / whole);
+  return (whole == 0 ? "0" : decimal(100 * static_cast<double>(part), static_cast<double>(whole), 0)) + " %";
 }
 
 std::string percent_that_holds(uint64_t part, uint64_t whole) {

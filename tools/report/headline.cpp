@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "preload/base/readable.h"
 #include "tools/cli/run_log_value.h"
 #include "tools/cli/sizes.h"
 #include "tools/report/budget_kept.h"
@@ -84,7 +85,7 @@ Json time_card(const Inputs& inputs, const Facts& facts) {
   if (inputs.log != nullptr) return time_card_of_run(inputs, facts);
   if (facts.predicted_ns == 0) return nullptr;
   return card("Time per iteration, predicted", format_duration(facts.predicted_ns),
-              fmt::format("{:.2f} x computing alone ({})", ratio(facts.predicted_ns, facts.compute_ns),
+              fmt::format("{} x computing alone ({})", decimal(ratio(facts.predicted_ns, facts.compute_ns), 1, 2),
                           format_duration(facts.compute_ns)));
 }
 

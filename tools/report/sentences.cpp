@@ -7,6 +7,7 @@
 #include <set>
 #include <sstream>
 
+#include "preload/base/readable.h"
 #include "tools/cli/run_log_value.h"
 #include "tools/cli/sizes.h"
 #include "tools/report/budget_kept.h"
@@ -151,12 +152,12 @@ void say_where_time_went(const Inputs& inputs, Sentences& say) {
   std::string text = fmt::format("Iteration {}, which was measured, took {}: kernels {}", time->iteration,
                                  format_duration(time->whole_ns), format_duration(time->kernels_ns));
   if (const std::optional<BesideMedian> both = unlike_most(*inputs.log)) {
-    say.note(fmt::format(
-        "Iteration {} took {}, and the median of the planned ones is {} ({:+.0f} %): none that is closer to it "
-        "was measured. What this page says of waits and kernel times, and what it predicts and bounds with "
-        "these, is of that iteration, not of most.",
-        both->iteration, format_duration(both->wall_ns), format_duration(both->median_ns),
-        percent_more(both->wall_ns, both->median_ns)));
+    say.note(
+        fmt::format("Iteration {} took {}, and the median of the planned ones is {} ({} %): none that is closer to it "
+                    "was measured. What this page says of waits and kernel times, and what it predicts and bounds with "
+                    "these, is of that iteration, not of most.",
+                    both->iteration, format_duration(both->wall_ns), format_duration(both->median_ns),
+                    signed_decimal(percent_more(both->wall_ns, both->median_ns), 0)));
   }
   for (const WaitSum& wait : time->waits) text += fmt::format("; {}: {}", wait.what, format_duration(wait.ns));
   say.note(text + fmt::format("; {}: {}.", kRest, format_duration(time->rest_ns)));
@@ -183,7 +184,7 @@ void say_steady_state(const Inputs& inputs, Sentences& say) {
 // "(+2 %)", or that it says nothing.
 std::string against_prediction(const Inputs& inputs, uint64_t took_ns, uint64_t predicted_ns) {
   if (is_plan_for_another_link(inputs)) return " on another link";
-  return fmt::format(" ({:+.0f} %)", percent_more(took_ns, predicted_ns));
+  return fmt::format(" ({} %)", signed_decimal(percent_more(took_ns, predicted_ns), 0));
 }
 
 // What the plan predicted is measured by the iteration whose kernel times it is predicted with, where there is one:

@@ -4,11 +4,14 @@
 
 #include <iterator>
 
+#include "preload/base/readable.h"
+
 namespace reprise::tools {
 namespace {
 
-double percent(uint64_t part, uint64_t whole) {
-  return whole == 0 ? 100 : 100 * static_cast<double>(part) / static_cast<double>(whole);
+std::string percent(uint64_t part, uint64_t whole, int places) {
+  return whole == 0 ? decimal(100, 1, places)
+                    : decimal(100 * static_cast<double>(part), static_cast<double>(whole), places);
 }
 
 std::string policy_text(const SimulatedRow& row) {
@@ -17,11 +20,11 @@ std::string policy_text(const SimulatedRow& row) {
 
 // Of a bound that may not be known.
 std::string percent_text(uint64_t bound, uint64_t time) {
-  return bound == 0 ? std::string("-") : fmt::format("{:.2f}", percent(bound, time));
+  return bound == 0 ? std::string("-") : percent(bound, time, 2);
 }
 
 std::string years_text(const SimulatedRow& row) {
-  return row.ssd_years ? fmt::format("{:.1f} years", *row.ssd_years) : std::string("-");
+  return row.ssd_years ? decimal(*row.ssd_years, 1, 1) + " years" : std::string("-");
 }
 
 // "a budget of 9.0 MiB is too small: gelu works on ..., so at least ...": what is said behind the budget.
@@ -50,8 +53,8 @@ std::string table_row(const SimulatedRow& row, bool disturbed, std::set<std::str
     const bool is_new = told.insert(reason_of(row.trouble)).second;
     return text + fmt::format("none: {}\n", is_new ? row.trouble : "as above");
   }
-  text += fmt::format("{:>10} {:>9.2f} {:>9.2f} {:>9} {:>9} {:>10} {:>10} {:>10} {:>11}", format_duration(row.time_ns),
-                      percent(row.compute_ns, row.time_ns), percent(row.bound_ns, row.time_ns),
+  text += fmt::format("{:>10} {:>9} {:>9} {:>9} {:>9} {:>10} {:>10} {:>10} {:>11}", format_duration(row.time_ns),
+                      percent(row.compute_ns, row.time_ns, 2), percent(row.bound_ns, row.time_ns, 2),
                       percent_text(row.fluid_ns, row.time_ns), percent_text(row.joint_ns, row.time_ns),
                       format_bytes(row.offload_bytes), format_bytes(row.reload_bytes),
                       format_bytes(row.ssd_written_bytes), years_text(row));
@@ -72,12 +75,12 @@ std::string to_csv(const std::vector<SimulatedRow>& rows) {
       text += ",,,,,,,,,,,,,,,,,\n";
       continue;
     }
-    fmt::format_to(std::back_inserter(text), "{},{},{},{},{:.3f},{:.3f},{},{},{},{},{},{},{},{},{},{},{},{}\n",
-                   row.used, row.time_ns, row.compute_ns, row.bound_ns, percent(row.compute_ns, row.time_ns),
-                   percent(row.bound_ns, row.time_ns), row.offload_bytes, row.reload_bytes, row.ssd_written_bytes,
+    fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", row.used,
+                   row.time_ns, row.compute_ns, row.bound_ns, percent(row.compute_ns, row.time_ns, 3),
+                   percent(row.bound_ns, row.time_ns, 3), row.offload_bytes, row.reload_bytes, row.ssd_written_bytes,
                    row.ssd_read_bytes, row.host_peak_bytes, row.remap_count, row.planning_ns,
-                   row.ssd_years ? fmt::format("{:.3f}", *row.ssd_years) : "", row.fluid_ns, row.joint_ns,
-                   row.planned_ns, row.slowest_ns);
+                   row.ssd_years ? decimal(*row.ssd_years, 1, 3) : "", row.fluid_ns, row.joint_ns, row.planned_ns,
+                   row.slowest_ns);
   }
   return text;
 }

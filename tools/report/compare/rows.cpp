@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "preload/base/readable.h"
 #include "tools/cli/sizes.h"
 #include "tools/report/log/redacted.h"
 
@@ -21,7 +22,7 @@ std::string shown(uint64_t value, Unit unit) {
 
 std::string change(uint64_t before, uint64_t after) {
   if (before == 0 || after == 0 || before == after) return before == after && before > 0 ? "the same" : "";
-  return fmt::format("{:+.1f} %", 100 * (static_cast<double>(after) / static_cast<double>(before) - 1));
+  return signed_decimal(100 * (static_cast<double>(after) / static_cast<double>(before) - 1), 1) + " %";
 }
 
 }  // namespace
@@ -75,7 +76,7 @@ Json verdict_of_times(const std::string& what, const std::string& than, uint64_t
     return {{"tone", "note"}, {"text", fmt::format("{} as long as {} ({}), {}.", what, than, times, memory)}};
   }
   return {{"tone", percent < 0 ? "good" : "bad"},
-          {"text", fmt::format("{} {:.1f} % {} than {} ({}), {}.", what, std::abs(percent),
+          {"text", fmt::format("{} {} % {} than {} ({}), {}.", what, decimal(std::abs(percent), 1, 1),
                                percent < 0 ? "less" : "more", than, times, memory)}};
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "preload/base/readable.h"
 #include "preload/trace/identity.h"
 
 namespace reprise::report {
@@ -73,7 +74,7 @@ bool is_nearly_all(const analyzer::Workload& workload, const RunLog* log, bool o
 
 std::string covers_of_run(const analyzer::Workload& workload, const RunLog* log, bool own_recording) {
   if (log == nullptr || log->iterations_planned == 0) return covered(workload.iteration);
-  return fmt::format("about {:.0f} % of the run's time{}", 100 * share_of_run(workload, log, own_recording),
+  return fmt::format("about {} % of the run's time{}", decimal(100 * share_of_run(workload, log, own_recording), 1, 0),
                      own_recording ? "" : " since a plan came in force");
 }
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <vector>
 
+#include "preload/base/readable.h"
 #include "preload/trace/median.h"
 
 namespace reprise::report {
@@ -63,7 +64,8 @@ std::string unlike_words(const RunLog& log) {
   const std::optional<BesideMedian> both = unlike_most(log);
   if (!both) return "";
   const double off = static_cast<double>(both->wall_ns) / static_cast<double>(both->median_ns) - 1;
-  return fmt::format(", which took {:.0f} % {} than the median", std::abs(100 * off), off > 0 ? "more" : "less");
+  return fmt::format(", which took {} % {} than the median", decimal(std::abs(100 * off), 1, 0),
+                     off > 0 ? "more" : "less");
 }
 
 }  // namespace reprise::report

@@ -39,7 +39,7 @@ function budgetSection() {
     extra: (budget) => moved.has(budget) ? [`${bytes(moved.get(budget))} moved`] : [] });
   node.append(el("details", {}, el("summary", {}, "As a table"), sortableTable([["Budget", 1], ["Of the peak", 1], ["Time", 1], ["Over computing alone", 1], ["Moved", 1]],
     curve.points.map(([budget, time, bytesMoved, percent]) => [{ text: bytes(budget), value: budget }, { text: percent, value: budget },
-      { text: duration(time), value: time }, { text: (time / curve.compute_ns).toFixed(2) + " x", value: time }, { text: bytes(bytesMoved), value: bytesMoved }]), 30)));
+      { text: duration(time), value: time }, { text: decimal(time, curve.compute_ns, 2) + " x", value: time }, { text: bytes(bytesMoved), value: bytesMoved }]), 30)));
 }
 
 function timeWentSection() {
@@ -51,7 +51,7 @@ function timeWentSection() {
     node.append(el("h3", {}, `${bar.name}, ${duration(bar.ns)}`),
       el("div", { class: "stack", role: "img", "aria-label": parts.map((part) => `${part.what}: ${duration(part.ns)}`).join("; ") },
         parts.map((part) => el("span", { style: `width:${(100 * part.ns) / sum}%;background:var(--${part.style})`, title: `${part.what}: ${duration(part.ns)}` }))),
-      legend(parts.map((part) => [`${part.what}: ${duration(part.ns)} (${((100 * part.ns) / sum).toFixed(1)} %)`, part.style])));
+      legend(parts.map((part) => [`${part.what}: ${duration(part.ns)} (${percent(part.ns, sum, 1)} %)`, part.style])));
   }
 }
 

@@ -2,22 +2,41 @@
 // Formatting, elements and the tooltip: what every chart and table uses.
 const data = JSON.parse(document.getElementById("data").textContent);
 
+// As decimal() of preload/base/readable.h, step by step, since a page has texts of both: half of the last place is
+// rounded away from zero. toFixed() would do so of what is nearest in binary, which is below 1.15.
+function decimal(value, unit, places) {
+  const scale = 10 ** places, size = Math.abs(value), rest = size % unit;
+  let whole = Math.round((size - rest) / unit), part = Math.floor((2 * scale * rest + unit) / (2 * unit));
+  if (part >= scale) { whole += 1; part -= scale; }
+  return (value < 0 && whole + part > 0 ? "-" : "") + whole + (places > 0 ? "." + String(part).padStart(places, "0") : "");
+}
+
+function percent(part, whole, places) { return decimal(100 * part, whole, places); }
+
+// As format_bytes() of tools/cli/sizes.h.
 function bytes(value) {
-  if (value < 1024) return value + " B";
-  const units = ["KiB", "MiB", "GiB", "TiB", "PiB"];
-  let unit = -1;
-  while (value >= 1023.5 && unit + 1 < units.length) { value /= 1024; ++unit; }
-  return value.toFixed(value < 99.95 ? 1 : 0) + " " + units[unit];
+  if (value < 1024) return decimal(value, 1, 0) + " B";
+  const units = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+  let unit = 0, size = 1024;
+  while (value / size >= 1023.5 && unit + 1 < units.length) { size *= 1024; ++unit; }
+  return decimal(value, size, value / size < 99.95 ? 1 : 0) + " " + units[unit];
+}
+
+// As format_rate() of tools/cli/sizes.h.
+function rate(bytesPerSecond) {
+  if (bytesPerSecond >= 1e9) return decimal(bytesPerSecond, 1e9, 1) + " GB/s";
+  if (bytesPerSecond >= 1e6) return decimal(bytesPerSecond, 1e6, 1) + " MB/s";
+  return decimal(bytesPerSecond, 1e3, 1) + " KB/s";
 }
 
 // Whole numbers of an axis, and nothing between them. The first one may be -0.
 function wholeTick(value) { return Number.isInteger(value) ? (value + 0).toLocaleString("en") : ""; }
-// As format_duration() of tools/cli/sizes.h, since a page has texts of both; short kernels are told apart besides.
+// As format_duration() of tools/cli/sizes.h.
 function duration(ns) {
-  if (ns >= 1e9) return (ns / 1e9).toFixed(2) + " s";
-  if (ns >= 1e6) return (ns / 1e6).toFixed(1) + " ms";
-  if (ns >= 1e3) return (ns / 1e3).toFixed(ns >= 1e5 ? 0 : 1) + " us";
-  return Math.round(ns) + " ns";
+  if (ns >= 1e9) return decimal(ns, 1e9, 2) + " s";
+  if (ns >= 1e6) return decimal(ns, 1e6, 1) + " ms";
+  if (ns >= 1e3) return decimal(ns, 1e3, ns < 99950 ? 1 : 0) + " us";
+  return decimal(ns, 1, 0) + " ns";
 }
 
 // A step of 1, 2 or 5 times a power of `base` units so that about `count` steps make up the span.

@@ -25,7 +25,7 @@ function peakSection() {
     let drawn = 0;
     const draw = (one, left, width, row, ancestors) => {
       if (width < 0.15 || row >= 30 || drawn++ > 3000) return;
-      const text = `${one[0]}\n${bytes(one[1])} in ${one[2]} allocations, ${((100 * one[1]) / data.peak.bytes).toFixed(1)} % of the peak`;
+      const text = `${one[0]}\n${bytes(one[1])} in ${one[2]} allocations, ${percent(one[1], data.peak.bytes, 1)} % of the peak`;
       const enter = () => { if (one !== top && one[3].length > 0) { above.push(top, ...ancestors); show(one); } };
       box.append(el("div", { class: "frame" + (one === top ? " top" : ""), role: "treeitem", tabindex: width > 1 ? 0 : -1, "aria-label": text.replace("\n", ": "),
         style: `left:${left}%;width:${width}%;top:${row * icicleRow}px`, onclick: enter,

@@ -41,9 +41,9 @@ function rowCells(row) {
   const number = (text) => el("td", { class: "number" }, text);
   const head = [el("td", {}, row.asked), el("td", {}, row.used && row.used !== row.policy ? `${row.policy} (${row.used})` : row.policy)];
   if (row.trouble) return [...head, el("td", { colspan: 8 }, row.trouble)];
-  const percent = (part, whole) => number(whole > 0 ? (100 * part / whole).toFixed(1) : "");
-  return [...head, number(duration(row.time)), percent(row.compute, row.time), percent(row.bound, row.time),
-    row.fluid > 0 ? percent(row.fluid, row.time) : number(""), number(bytes(row.out)), number(bytes(row.in)), number(bytes(row.ssd)), number(row.ssd_years === null ? "" : row.ssd_years.toFixed(1) + " years")];
+  const share = (part, whole) => number(whole > 0 ? percent(part, whole, 2) : "");
+  return [...head, number(duration(row.time)), share(row.compute, row.time), share(row.bound, row.time),
+    row.fluid > 0 ? share(row.fluid, row.time) : number(""), number(bytes(row.out)), number(bytes(row.in)), number(bytes(row.ssd)), number(row.ssd_years === null ? "" : decimal(row.ssd_years, 1, 1) + " years")];
 }
 
 function tableSection() {

@@ -75,7 +75,7 @@ function kernelSection() {
   const most = Math.max(...data.kernels.map((row) => row.share), 1e-9);
   node.append(sortableTable([["Share"], ["Total", 1], ["Calls", 1], ["Mean", 1], ["Name"]], data.kernels.map((row) => {
     const share = el("span", { class: "share", style: `width:${((90 * row.share) / most).toFixed(1)}px` });
-    return [{ node: el("span", {}, share, (100 * row.share).toFixed(1) + " %"), value: row.share },
+    return [{ node: el("span", {}, share, percent(row.share, 1, 1) + " %"), value: row.share },
       { text: duration(row.total_ns), value: row.total_ns }, { text: String(row.calls), value: row.calls },
       { text: duration(row.total_ns / row.calls), value: row.total_ns / row.calls }, row.name];
   }), 20));

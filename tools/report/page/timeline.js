@@ -122,7 +122,7 @@ class TimelinePainter {
           (bar[4] > 0 ? `\n${bytes(bar[4])}` : "");
       }
       return `${barName(this.timeline, bar)}\n${duration(bar[2])} from ${duration(bar[1])}` +
-        (bar[4] > 0 ? `\n${bytes(bar[4])}, ${bytes(bar[4] / (bar[2] / 1e9 || 1))}/s` : "");
+        (bar[4] > 0 ? `\n${bytes(bar[4])}, ${rate(bar[4] / (bar[2] / 1e9 || 1))}` : "");
     }
     const wait = row.lane === 0 && this.waits.find((one) => time >= one.start && time <= one.start + one.ns);
     return wait ? `Waits ${duration(wait.ns)} for ${wait.reason}\nbefore ${wait.op}` : "";
@@ -147,7 +147,7 @@ function timelineSection() {
     const waiting = timeline.note ? [] : [["Waiting for a transfer", "wait", "dash"]];
     meaning.replaceChildren(legend([["Computing", "compute"], ...waiting, [`Host to device${whose}`, "to-device"],
       [`Device to host${whose}`, "to-host"]]));
-    const hidden = timeline.copy_ns > 0 ? `, ${Math.round((100 * timeline.both_ns) / timeline.copy_ns)} % of it while something computed` : "";
+    const hidden = timeline.copy_ns > 0 ? `, ${percent(timeline.both_ns, timeline.copy_ns, 0)} % of it while something computed` : "";
     facts.textContent = `${duration(timeline.span)} in all; computing ${duration(timeline.compute_ns)}; copying ` +
       `${duration(timeline.copy_ns)}${hidden}.` + (timeline.total_bars > timeline.bars.lane.length
         ? ` ${timeline.total_bars} pieces of work are drawn as ${timeline.bars.lane.length} bars: neighbours that are too short to see stand together.` : "") +
@@ -186,7 +186,7 @@ function waitsSection() {
     "by the tensor that was copied, and by what the plan had decided.");
   const table = (title, rows) => rows.length === 0 ? null : el("div", {}, el("h3", {}, title),
     sortableTable([["Cause"], ["Time", 1], ["Share", 1], ["Waits", 1]], rows.map((row) => [row.what, { text: duration(row.ns), value: row.ns },
-      { text: (100 * row.ns / waits.total_ns).toFixed(1) + " %", value: row.ns }, { text: String(row.count), value: row.count }]), 10));
+      { text: percent(row.ns, waits.total_ns, 1) + " %", value: row.ns }, { text: String(row.count), value: row.count }]), 10));
   for (const one of [table("By transfer", waits.by_transfer), table("By tensor", waits.by_tensor), table("By decision", waits.by_decision)]) {
     if (one) node.append(one);
   }

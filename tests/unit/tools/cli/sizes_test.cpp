@@ -61,6 +61,37 @@ RC_GTEST_PROP(Sizes, WhatGoesToTheShimReadsBackTheSame, (uint32_t kilobytes)) {
   RC_ASSERT(parse_budget(to_variable(budget)).value().bytes == budget.bytes);
 }
 
+// Half of the last place is rounded up, as in the page's scripts: 2.25 MiB was 2.2 in a text and 2.3 in a table.
+TEST(Sizes, AHalfIsRoundedUp) {
+  EXPECT_EQ(format_bytes(2'359'296), "2.3 MiB");
+  EXPECT_EQ(format_bytes(102'912), "101 KiB") << "100.5";
+  EXPECT_EQ(format_duration(1'250'000), "1.3 ms");
+  EXPECT_EQ(format_duration(1'150'000), "1.2 ms") << "in binary below the half";
+  EXPECT_EQ(format_duration(1'005'000'000), "1.01 s") << "likewise";
+  EXPECT_EQ(format_duration(12'250), "12.3 us") << "as the charts tell short kernels apart";
+  EXPECT_EQ(format_duration(100'500), "101 us");
+  EXPECT_EQ(format_rate(2'250'000'000), "2.3 GB/s");
+}
+
+// In whole numbers: nothing is rounded before the last place.
+std::string by_whole_numbers(uint64_t value, uint64_t unit, uint64_t scale) {
+  const auto places = static_cast<uint64_t>((static_cast<unsigned __int128>(value) * scale * 2 + unit) / (2 * unit));
+  if (scale == 1) return std::to_string(places);
+  const std::string part = std::to_string(scale + places % scale).substr(1);
+  return std::to_string(places / scale) + '.' + part;
+}
+
+RC_GTEST_PROP(Sizes, FiguresAreRoundedAsWholeNumbersSay, (uint64_t random)) {
+  const uint64_t ns = random >> (random % 60 + 4);
+  const std::string duration = ns >= 1'000'000'000 ? by_whole_numbers(ns, 1'000'000'000, 100) + " s"
+                               : ns >= 1'000'000   ? by_whole_numbers(ns, 1'000'000, 10) + " ms"
+                               : ns >= 1'000       ? by_whole_numbers(ns, 1'000, ns < 99'950 ? 10 : 1) + " us"
+                                                   : std::to_string(ns) + " ns";
+  RC_ASSERT(ns > uint64_t{1} << 52 || format_duration(ns) == duration);
+  const uint64_t size = (4 + random % 395) << 28;  // every second one is a half of the last place
+  RC_ASSERT(format_bytes(size) == by_whole_numbers(size, uint64_t{1} << 30, 10) + " GiB");
+}
+
 TEST(Sizes, PeopleReadThreeDigits) {
   EXPECT_EQ(format_bytes(17), "17 B");
   EXPECT_EQ(format_bytes(1536), "1.5 KiB");

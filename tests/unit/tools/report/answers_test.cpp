@@ -513,7 +513,7 @@ TEST(Answers, TimeBeforeThePlanIsCountedUntilItIsInForce) {
 {"kind":"end","time_ns":3000,"iterations_planned":1,"iterations_on_demand":1})");
   const Inputs inputs{nullptr, nullptr, &log};
   const std::string advice = advice_section(inputs).dump();
-  EXPECT_NE(advice.find("1 us of 2 us passed before the plan was in force."), std::string::npos) << advice;
+  EXPECT_NE(advice.find("1.0 us of 2.0 us passed before the plan was in force."), std::string::npos) << advice;
   const std::string said = sentences_section(inputs).dump();
   EXPECT_NE(said.find("at least 200 ns were lost to having no plan"), std::string::npos) << said;
 }

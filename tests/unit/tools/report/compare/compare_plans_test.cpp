@@ -106,11 +106,11 @@ TEST_F(ComparePlans, PlansForTwoLinksAreNotJudgedByTheirTimes) {
 TEST_F(ComparePlans, OtherFiguresOfTheMachineAreNamed) {
   a_.link = {"a100", false, 25'000'000'000, 25'000'000'000, 10'000, 80'000};
   b_.link = {"m.json", false, 25'000'000'000, 25'000'000'000, 10'000, 400'000};
-  EXPECT_EQ(
-      compare_summary(data()).find(
-          "The plans are for different links, A for 25.0 GB/s each way, 10 us a copy, 80 us to map a chunk (a100), B "
-          "for 25.0 GB/s each way, 10 us a copy, 400 us to map a chunk (m.json), so neither"),
-      0u)
+  EXPECT_EQ(compare_summary(data()).find(
+                "The plans are for different links, A for 25.0 GB/s each way, 10.0 us a copy, 80.0 us to map a chunk "
+                "(a100), B "
+                "for 25.0 GB/s each way, 10.0 us a copy, 400 us to map a chunk (m.json), so neither"),
+            0u)
       << compare_summary(data());
 }
 

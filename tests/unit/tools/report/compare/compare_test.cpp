@@ -148,11 +148,12 @@ TEST_F(Compare, SlowerKernelsAreNotThePlans) {
   for (RunOverlap& sample : after_.overlaps) sample.compute_ns += 190;
   const Json data = this->data();
   EXPECT_EQ(data.at("verdict").at("tone"), "note");
-  EXPECT_EQ(compare_summary(data),
-            "A planned iteration of B took 23.5 % more than one of A (1 us instead of 810 ns), in the same memory. Of "
-            "an iteration that was measured, computing took 380 ns instead of 190 ns, all else (waiting, moving, "
-            "launching) 610 ns in both. The kernels are the same: how fast they run is the device's clock or other "
-            "load, and no plan's doing.");
+  EXPECT_EQ(
+      compare_summary(data),
+      "A planned iteration of B took 23.5 % more than one of A (1.0 us instead of 810 ns), in the same memory. Of "
+      "an iteration that was measured, computing took 380 ns instead of 190 ns, all else (waiting, moving, "
+      "launching) 610 ns in both. The kernels are the same: how fast they run is the device's clock or other "
+      "load, and no plan's doing.");
   const Json computing = row_of(data, "Computing, of an iteration that was measured");
   EXPECT_EQ(computing.at("before"), "190 ns");
   EXPECT_EQ(computing.at("after"), "380 ns");
