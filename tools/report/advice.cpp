@@ -12,6 +12,7 @@
 #include "tools/cli/run_log_value.h"
 #include "tools/cli/sizes.h"
 #include "tools/report/budget_kept.h"
+#include "tools/report/curve/as_fast.h"
 #include "tools/report/log/links.h"
 #include "tools/report/report.h"
 #include "tools/report/tensor_table.h"
@@ -243,18 +244,23 @@ std::string an_iteration_of(const Inputs& inputs) {
   return fmt::format("The planned iteration, which covers {},", inputs.iteration_covers);
 }
 
+// What "full speed" is: the same margin as of what `simulate` recommends.
+std::string within_of_alone() { return fmt::format("within {} % of computing alone", kAsFastPercent); }
+
 // Of the budget or, where the device had less room than that, of what it had.
 std::string what_can_shrink(const Inputs& inputs, uint64_t budget) {
   const uint64_t enough = inputs.curve.full_speed_bytes;
   const uint64_t room = room_for_budgets(inputs);
   if (room >= budget) {
-    return fmt::format("The budget of {} can shrink by {} before transfers cost more than 2 %, as planned {}.",
-                       format_bytes(budget), format_bytes(budget - enough), with_whose_times(inputs));
+    return fmt::format("The budget of {} can shrink by {}: {} is the smallest planned one {}, {}.",
+                       format_bytes(budget), format_bytes(budget - enough), format_bytes(enough), within_of_alone(),
+                       with_whose_times(inputs));
   }
   return fmt::format(
-      "What held was the device's room of {}, not the budget of {}: with {} less transfers cost no more than 2 %, as "
-      "planned {}.",
-      format_bytes(room), format_bytes(budget), format_bytes(room - std::min(room, enough)), with_whose_times(inputs));
+      "What held was the device's room of {}, not the budget of {}: with {} less an iteration is still {}, as planned "
+      "{}.",
+      format_bytes(room), format_bytes(budget), format_bytes(room - std::min(room, enough)), within_of_alone(),
+      with_whose_times(inputs));
 }
 
 void advise_full_speed(const Inputs& inputs, Advices& list) {
@@ -271,13 +277,13 @@ void advise_full_speed(const Inputs& inputs, Advices& list) {
     return;
   if (here == 0) {
     list.push_back({0.5, fmt::format("{} for full speed", budget),
-                    "The smallest planned budget at which transfers cost at most 2 %.",
+                    fmt::format("The smallest planned budget {}.", within_of_alone()),
                     "--budget " + typed_bytes(curve.full_speed_bytes)});
   } else if (here < curve.full_speed_bytes && now > curve.compute_ns) {
     list.push_back({share(now - curve.compute_ns, now), fmt::format("{} for full speed", budget),
-                    fmt::format("{} would take {} instead of {}, {}.", an_iteration_of(inputs),
-                                format_duration(time_at(curve, curve.full_speed_bytes)), format_duration(now),
-                                with_whose_times(inputs)),
+                    fmt::format("{} would take {} instead of {}, {}: the smallest planned budget {}.",
+                                an_iteration_of(inputs), format_duration(time_at(curve, curve.full_speed_bytes)),
+                                format_duration(now), with_whose_times(inputs), within_of_alone()),
                     "--budget " + typed_bytes(curve.full_speed_bytes)});
   } else if (here > curve.full_speed_bytes + curve.full_speed_bytes / 20 && !waits_much(inputs) && inputs.one_loop) {
     list.push_back({0.02, fmt::format("{} would do", budget), what_can_shrink(inputs, here),
@@ -296,7 +302,8 @@ void advise_smallest(const Inputs& inputs, Advices& list) {
        time == 0 ? "No smaller budget has a plan."
                  : fmt::format("No smaller budget has a plan; there an iteration would take {}, {} x "
                                "computing alone, {}.",
-                               format_duration(time), decimal(share(time, inputs.curve.compute_ns), 1, 2), with_whose_times(inputs)),
+                               format_duration(time), decimal(share(time, inputs.curve.compute_ns), 1, 2),
+                               with_whose_times(inputs)),
        least == collect_facts(inputs).budget ? "" : "--budget " + typed_bytes(least)});
 }
 
@@ -346,8 +353,8 @@ void advise_tensor(const Inputs& inputs, Advices& list) {
   list.push_back({share(first.wait_ns, span),
                   fmt::format("Tensor {} ({}) costs most of all tensors", first.tensor,
                               format_bytes(inputs.plan->tensors[first.tensor].size)),
-                  fmt::format("{} for it ({} % of all waiting for tensors){}.",
-                              computing_waits(inputs, first.wait_ns), decimal(100 * share(first.wait_ns, all), 1, 0), where),
+                  fmt::format("{} for it ({} % of all waiting for tensors){}.", computing_waits(inputs, first.wait_ns),
+                              decimal(100 * share(first.wait_ns, all), 1, 0), where),
                   ""});
 }
 

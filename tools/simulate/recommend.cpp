@@ -5,14 +5,16 @@
 #include <algorithm>
 #include <map>
 
+#include "preload/base/readable.h"
+#include "tools/report/curve/as_fast.h"
+
 namespace reprise::tools {
 namespace {
 
-// A budget costs nothing worth mentioning within this of the best one.
-constexpr double kAsFast = 1.05;
-
-double slower(const SimulatedRow& row) {
-  return row.compute_ns == 0 ? 1 : static_cast<double>(row.time_ns) / static_cast<double>(row.compute_ns);
+// "1.02", times computing alone.
+std::string slower(const SimulatedRow& row) {
+  if (row.compute_ns == 0) return "1.00";
+  return decimal(static_cast<double>(row.time_ns), static_cast<double>(row.compute_ns), 2);
 }
 
 // What to type: a size, and the percentage that was asked for.
@@ -46,16 +48,18 @@ std::string recommend(const std::vector<SimulatedRow>& rows) {
   if (best.size() < 2) return {};
   const auto faster = [](const SimulatedRow& one, const SimulatedRow& other) { return one.time_ns < other.time_ns; };
   const uint64_t least = std::min_element(best.begin(), best.end(), faster)->time_ns;
-  const auto choice = std::find_if(best.begin(), best.end(), [least](const SimulatedRow& row) {
-    return static_cast<double>(row.time_ns) <= kAsFast * static_cast<double>(least);
-  });
-  std::string text = fmt::format("recommended of those asked for: --budget {}, {:.2f} x computing alone, with {}",
-                                 named(*choice), slower(*choice), choice->used.empty() ? choice->policy : choice->used);
+  const auto choice = std::find_if(best.begin(), best.end(),
+                                   [least](const SimulatedRow& row) { return report::is_as_fast(row.time_ns, least); });
+  std::string text = fmt::format(
+      "recommended of those asked for: --budget {}, the smallest within {} % of the fastest: {} x computing alone, "
+      "with "
+      "{}",
+      named(*choice), report::kAsFastPercent, slower(*choice), choice->used.empty() ? choice->policy : choice->used);
   if (choice != best.begin()) {
-    text +=
-        fmt::format("; the smallest of them that works is {}, at {:.2f} x", named(best.front()), slower(best.front()));
+    text += fmt::format("; the smallest of them that works is {}, at {} x", named(best.front()), slower(best.front()));
   }
-  if (&*choice == &best.back() && slower(*choice) > kAsFast) text += "; more memory may be faster still";
+  if (&*choice == &best.back() && !report::is_as_fast(choice->time_ns, choice->compute_ns))
+    text += "; more memory may be faster still";
   return text;
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "tools/report/curve/as_fast.h"
+
 namespace reprise::report {
 namespace {
 
@@ -73,7 +75,7 @@ class Curve {
   // The smallest that is fast: its plan will do for all larger ones, whatever the policy makes of those.
   const BudgetPoint* full_speed() const {
     for (const BudgetPoint& one : curve_.points) {
-      if (one.time_ns <= curve_.compute_ns + curve_.compute_ns / 50) return &one;
+      if (is_as_fast(one.time_ns, curve_.compute_ns)) return &one;
     }
     return nullptr;
   }

@@ -23,7 +23,7 @@ struct BudgetCurve {
   uint64_t compute_ns = 0;  // of an iteration, computing alone
   uint64_t minimum_bytes = 0;
   uint64_t peak_bytes = 0;  // of the device without Reprise: from there on nothing has to move
-  // The smallest planned budget at which an iteration takes at most 2 % more than computing alone; 0: none was found.
+  // The smallest planned budget at which an iteration is as fast (as_fast.h) as computing alone; 0: none was found.
   uint64_t full_speed_bytes = 0;
 };
 

@@ -129,7 +129,10 @@ TEST(Answers, AdviceIsRankedAndHasNumbers) {
   for (const Json& one : advice) titles.push_back(one.at("title"));
   ASSERT_EQ(titles.size(), 5u) << advice.dump(1);
   EXPECT_EQ(titles[0], "12.0 MiB (100 % of the peak) for full speed");
-  EXPECT_EQ(advice[0].at("detail"), "An iteration would take 355 ns instead of 750 ns, with kernel times as recorded.");
+  EXPECT_EQ(
+      advice[0].at("detail"),
+      "An iteration would take 355 ns instead of 750 ns, with kernel times as recorded: the smallest planned budget "
+      "within 2 % of computing alone.");
   EXPECT_EQ(advice[0].at("command"), "--budget 12MiB");
   EXPECT_EQ(titles[1].find("Tensor 2 (4.0 MiB) costs most"), 0u) << titles[1];
   EXPECT_EQ(titles[2], "1.1 MiB stay outside");

@@ -1,0 +1,39 @@
+#include "tools/simulate/recommend.h"
+
+#include <gtest/gtest.h>
+
+#include "tools/report/curve/as_fast.h"
+
+namespace reprise::tools {
+namespace {
+
+SimulatedRow row(uint64_t mib, uint64_t time_ns) {
+  SimulatedRow result;
+  result.policy = result.used = "lru";
+  result.asked.bytes = result.budget_bytes = mib << 20;
+  result.time_ns = time_ns;
+  result.compute_ns = 1000;
+  return result;
+}
+
+// The page of a plan calls the same budget one for full speed: there is one margin, and it is said.
+TEST(Recommend, TheSmallestWithinTheMarginOfTheFastestIsNamedWithTheMargin) {
+  const std::string text = recommend({row(10, 1300), row(12, 1040), row(14, 1020), row(16, 1000)});
+  EXPECT_EQ(text,
+            "recommended of those asked for: --budget 14MiB, the smallest within 2 % of the fastest: 1.02 x computing "
+            "alone, with lru; the smallest of them that works is 10MiB, at 1.30 x");
+}
+
+TEST(Recommend, MoreMemoryMayBeFasterWhereTheLargestIsSlow) {
+  EXPECT_NE(recommend({row(10, 1300), row(12, 1030)}).find("; more memory may be faster still"), std::string::npos);
+  EXPECT_EQ(recommend({row(10, 1300), row(12, 1020)}).find("more memory"), std::string::npos);
+}
+
+TEST(Recommend, TheMarginIsExact) {
+  EXPECT_TRUE(report::is_as_fast(1020, 1000));
+  EXPECT_FALSE(report::is_as_fast(1021, 1000));
+  EXPECT_TRUE(report::is_as_fast(uint64_t{1} << 63, uint64_t{1} << 63));
+}
+
+}  // namespace
+}  // namespace reprise::tools
