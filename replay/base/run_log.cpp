@@ -19,6 +19,7 @@ namespace reprise::replay {
 namespace {
 
 constexpr size_t kWriteBytes = 64 * 1024;
+constexpr uint64_t kWriteNs = 200'000'000;  // what is written later is lost where the program is killed
 
 std::atomic<RunLogWriter*> keeper{nullptr};  // of warnings: the log that is open
 
@@ -80,7 +81,7 @@ void make_room(int file, const char* path) {
 
 }  // namespace
 
-RunLogText::RunLogText(const char* kind) {
+RunLogText::RunLogText(const char* kind, bool often) : often_(often) {
   text_ = "{\"kind\":\"";
   text_ += kind;
   text_ += '"';
@@ -135,11 +136,14 @@ void RunLogWriter::record_warning(const char* text) noexcept {
 void RunLogWriter::write(RunLogText& line) noexcept {
   if (!enabled()) return;
   // The time tells the report when a plan came in force and when it ended.
-  line.append(run_log::every::at_ns.name, now_ns());
+  const uint64_t now = now_ns();
+  line.append(run_log::every::at_ns.name, now);
   line.append(run_log::every::process.name, process_);
   const std::lock_guard lock(mutex_);
   buffer_ += line.end();
-  if (buffer_.size() >= kWriteBytes) write_out();
+  if (line.often_ && buffer_.size() < kWriteBytes && now < written_out_ns_ + kWriteNs) return;
+  written_out_ns_ = now;
+  write_out();
 }
 
 void RunLogWriter::write_on_demand(const run_log::Word<run_log::on_demand::Tag>& cause, const std::string& reason,

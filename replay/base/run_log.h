@@ -1,15 +1,28 @@
-// Writes what happens in a run, as JSON lines for the report: REPRISE_RUN_LOG. Lines are built in memory and written in
-// large pieces, at the ends of iterations. Callers: the enforcer and the dispatcher, off the hot path. Never fails
-// loudly.
+// Writes what happens in a run, as JSON lines for the report: REPRISE_RUN_LOG. Lines of kinds that come often are built
+// in memory and written in large pieces, at the ends of iterations and a moment later at the most, where other lines
+// come; all others at once: a program that is killed says no more. Callers: the enforcer and the dispatcher, off the
+// hot path. Never fails loudly.
 #pragma once
 #include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <string>
+#include <type_traits>
 
 #include "preload/base/run_log_keys.h"
 
 namespace reprise::replay {
+
+// Of lines of these kinds there are many, and each says little.
+template <typename Tag>
+constexpr bool comes_often() {
+  const auto is = [](const auto&... kinds) {
+    return (std::is_same_v<run_log::LineKind<Tag>, std::remove_cvref_t<decltype(kinds)>> || ...);
+  };
+  return is(run_log::memory::line, run_log::iteration::line, run_log::loop_end::line, run_log::divergence::line,
+            run_log::activate::line, run_log::activity::line, run_log::overlap::line, run_log::examine::line,
+            run_log::audit::line, run_log::unmanaged::line);
+}
 
 // One line: {"kind":"...",...}. Text is escaped.
 class RunLogText {
@@ -17,20 +30,21 @@ class RunLogText {
   std::string end();
 
  protected:
-  explicit RunLogText(const char* kind);
+  RunLogText(const char* kind, bool often);
   void append(const char* key, uint64_t value);
   void append(const char* key, const std::string& value);
 
  private:
   friend class RunLogWriter;  // adds the keys of every line
   std::string text_;
+  bool often_;
 };
 
 // A line of one kind, which takes the keys of that kind: RunLogLine line(run_log::memory::line);
 template <typename Tag>
 class RunLogLine : public RunLogText {
  public:
-  explicit RunLogLine(const run_log::LineKind<Tag>& kind) : RunLogText(kind.name) {}
+  explicit RunLogLine(const run_log::LineKind<Tag>& kind) : RunLogText(kind.name, comes_often<Tag>()) {}
   RunLogLine& add(const run_log::Key<Tag, run_log::Number>& key, uint64_t value) {
     append(key.name, value);
     return *this;
@@ -74,6 +88,7 @@ class RunLogWriter {
   std::mutex mutex_;
   std::atomic<bool> keeps_warnings_{true};
   std::string buffer_;
+  uint64_t written_out_ns_ = 0;
   uint64_t process_ = 0;
   std::atomic<int> file_{-1};
 };

@@ -154,8 +154,11 @@ void Dispatcher::rise_with_working_set(void* self, uint64_t) noexcept {
 void Dispatcher::record_memory() noexcept {
   const uint64_t bytes = memory_.chunks.bytes();
   raise_peak(shared_, memory_.chunks.take_recent_peak());
-  if (bytes == recorded_bytes_) return;
+  const uint64_t moved = memory_.traffic.offloaded_bytes + memory_.traffic.reloaded_bytes;
+  const bool first_moved = moved > 0 && recorded_moved_bytes_ == 0;
+  if (bytes == recorded_bytes_ && !first_moved) return;
   recorded_bytes_ = bytes;
+  recorded_moved_bytes_ = moved;
   shared_.counters.device_bytes.store(bytes, std::memory_order_relaxed);
   // There may have been other memory before, of a context that has ended.
   const uint64_t peak = shared_.counters.peak_device_bytes.load(std::memory_order_relaxed);
@@ -164,9 +167,10 @@ void Dispatcher::record_memory() noexcept {
   RunLogLine line(run_log::memory::line);
   line.add(run_log::memory::time_ns, RunLogWriter::now_ns())
       .add(run_log::memory::device_bytes, bytes)
-      .add(run_log::memory::requested_bytes, shared_.counters.requested_bytes.load(std::memory_order_relaxed));
+      .add(run_log::memory::requested_bytes, shared_.counters.requested_bytes.load(std::memory_order_relaxed))
+      .add(run_log::memory::moved_bytes, moved);
   shared_.run_log.write(line);
-  if (bytes > peak) shared_.run_log.flush();  // a program that is killed says no more
+  if (bytes > peak || first_moved) shared_.run_log.flush();  // a program that is killed says no more
 }
 
 void Dispatcher::step_on_demand(LogEntry& entry) noexcept {

@@ -85,6 +85,7 @@ class Dispatcher {
   uint64_t measured_at_bytes_ = UINT64_MAX;
   uint64_t measured_at_graph_bytes_ = 0;
   uint64_t recorded_bytes_ = 0;
+  uint64_t recorded_moved_bytes_ = 0;
 };
 
 }  // namespace reprise::replay

@@ -334,6 +334,11 @@ void Enforcer::grown() noexcept {
     loops_asked_about_.clear();
     shared_.counters.least_budget_bytes.store(0);
   }
+  if (fitting_) {
+    say_on_demand(
+        run_log::on_demand::unfinished,
+        "the budget held everything until the program took more at once, and it ended before that was planned");
+  }
   fitting_ = false;
   may_record_ = true;
   new_stretch_ = !records_;

@@ -62,12 +62,14 @@ void load_what_there_is(const Settings& settings, const SessionOptions& named, L
   files.tell(settings.run_log, FileKind::run_log, shown(named.run_log, "not kept (--run-log)"));
 }
 
-// The program's last words on why nothing was planned were of a part of the recording.
-void keep_reason(const std::string& run_log, LoadedFiles& files, const report::Inputs& inputs) {
+// The program's last words on why nothing was planned were of a part of the recording, or it had none, and what an
+// iteration of it is its recording tells alone.
+void keep_what_was_found(const std::string& run_log, LoadedFiles& files, const report::Inputs& inputs) {
   if (!files.log) return;
+  if (files.log->recorded) log_recorded(run_log, files.log->recorded->calls, files.log->recorded->iterations);
   const auto found = report::found_in_recording(inputs);
   if (!found) return;
-  log_on_demand(run_log, found->cause, found->reason);
+  log_on_demand(run_log, found->cause, found->reason, found->least_bytes);
   files.log->reasons.push_back(*found);
 }
 
@@ -99,7 +101,7 @@ void write_report(const Settings& settings, const RunOptions& options, std::stri
   if (file_size(settings.run_log) == 0) inputs.ending = report::ending_of(outcome.exit_code, outcome.signal);
   inputs.ran_here = true;
   inputs.budget_bytes = settings.budget.bytes;
-  keep_reason(settings.run_log, files, inputs);
+  keep_what_was_found(settings.run_log, files, inputs);
   const Status written = write_page(report::make_page(report::make_data(inputs)), !options.report.empty(), path);
   progress.clear();
   if (!written.ok()) {

@@ -274,6 +274,13 @@ Json divergence_json(const report::RunDivergence& one) {
           {run_log::every::at_ns.name, one.at_ns}};
 }
 
+Json reason_json(const report::RunReason& one) {
+  namespace key = run_log::on_demand;
+  Json json = {{key::cause.name, one.cause}, {key::reason.name, one.reason}};
+  if (one.plan) json[key::plan.name] = *one.plan;
+  return json;
+}
+
 Json unmanaged_json(const report::RunUnmanaged& one) {
   namespace key = run_log::unmanaged;
   return {{key::what.name, one.what}, {key::count.name, one.count}, {key::bytes.name, one.bytes}};
@@ -335,10 +342,12 @@ Json run_json(const report::RunLog& log) {
                {end::peak_used_bytes.name, report::peak_of_run(log)},
                {end::peak_requested_bytes.name, log.peak_requested_bytes},
                {end::vmm_calls.name, log.vmm_calls},
+               {memory::moved_bytes.name, log.moved_bytes ? Json(*log.moved_bytes) : Json(nullptr)},
                {"ended", log.ended},
                {"ending", log.ending},
                {"command_ending", log.command_ending}};
   if (log.arguments) json[start::arguments.name] = *log.arguments;
+  json[run_log::on_demand::line.name] = list_json(log.reasons, reason_json);
   json["iterations"] = list_json(report::every_iteration(log), iteration_json);
   json["memory"] = list_json(log.memory, [](const report::RunMemory& one) {
     return Json{{memory::time_ns.name, one.time_ns},

@@ -151,9 +151,17 @@ void log_program_end(const std::string& run_log, const Outcome& outcome, const s
   append_to_run_log(run_log, line);
 }
 
-void log_on_demand(const std::string& run_log, const std::string& cause, const std::string& reason) {
+void log_on_demand(const std::string& run_log, const std::string& cause, const std::string& reason,
+                   uint64_t least_bytes) {
   namespace key = run_log::on_demand;
-  append_to_run_log(run_log, {{"kind", key::line.name}, {key::cause.name, cause}, {key::reason.name, reason}});
+  nlohmann::ordered_json line = {{"kind", key::line.name}, {key::cause.name, cause}, {key::reason.name, reason}};
+  if (least_bytes > 0) line[key::least_bytes.name] = least_bytes;
+  append_to_run_log(run_log, line);
+}
+
+void log_recorded(const std::string& run_log, uint64_t calls, uint64_t iterations) {
+  namespace key = run_log::recorded;
+  append_to_run_log(run_log, {{"kind", key::line.name}, {key::calls.name, calls}, {key::iterations.name, iterations}});
 }
 
 Result<Outcome> run_program(const Settings& settings, const ProgramArguments& program,

@@ -50,8 +50,11 @@ Status record_through(const TemporaryFolder& folder, Settings& settings);
 // Says in the run log, where there is one, how the command ended, and where its plan was kept; "": nowhere.
 void log_program_end(const std::string& run_log, const Outcome& outcome, const std::string& kept_plan = "");
 
-// ... and behind that, why nothing was planned, where that is found out when the recording is whole.
-void log_on_demand(const std::string& run_log, const std::string& cause, const std::string& reason);
+// ... and behind that, why nothing was planned, and what an iteration is, where that is found out when the recording is
+// whole.
+void log_on_demand(const std::string& run_log, const std::string& cause, const std::string& reason,
+                   uint64_t least_bytes);
+void log_recorded(const std::string& run_log, uint64_t calls, uint64_t iterations);
 
 // Starts the program under the settings and waits for it. `ends`: see Launch.
 Result<Outcome> run_program(const Settings& settings, const ProgramArguments& program,

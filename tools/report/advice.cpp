@@ -180,9 +180,7 @@ void advise_after_plan(const Inputs& inputs, Advices& list) {
 }
 
 // All that the program had fitted: a plan would have had nothing to do.
-bool nothing_moved(const RunLog& log) {
-  return log.ended && log.peak_device_bytes > 0 && log.offload_bytes + log.reload_bytes == 0;
-}
+bool nothing_moved(const RunLog& log) { return log.peak_device_bytes > 0 && log.moved_bytes == 0; }
 
 // Of one that was ready and had none.
 Advice room_for_plan(const Inputs& inputs) {
@@ -208,8 +206,9 @@ void advise_unplanned(const Inputs& inputs, Advices& list) {
   if (!is_unplanned(inputs) || nothing_moved(*inputs.log)) return;
   const auto& reasons = inputs.log->reasons;
   if (has_plans(*inputs.log) && (reasons.empty() || !reasons.back().plan)) return advise_after_plan(inputs, list);
-  if (reasons.empty()) return;
-  const RunReason last = as_known(inputs, reasons.back());
+  const std::optional<RunReason> known = last_reason(inputs);
+  if (!known) return;
+  const RunReason& last = *known;
   const auto is = [&](const auto& word) { return tools::says(last.cause, word); };
   if (is(run_log::on_demand::refused)) {
     list.push_back(room_for_plan(inputs));
@@ -220,6 +219,8 @@ void advise_unplanned(const Inputs& inputs, Advices& list) {
     list.push_back({3, "Plan for the program as it runs now",
                     "The plan is of other iterations: record again with these arguments, or use `reprise run`.",
                     "reprise record -o new.trace -- program ..."});
+  } else if (!inputs.log->ended && !last.plan && !is(run_log::on_demand::no_plan)) {
+    return;  // it was killed: running longer is not its to choose
   } else if (is(run_log::on_demand::unfinished)) {
     const char* const when = last.plan ? kCameLast : "The program ended before the planner.";
     list.push_back({3, "Run longer, or plan first", fmt::format("{} {}", when, kPlannedOnce),

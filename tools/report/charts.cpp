@@ -129,7 +129,7 @@ Json timeline_json(const Timeline& timeline, const plan::Plan* plan) {
 
 // A recording has what the program called. What Reprise moved meanwhile, on demand, has no records.
 std::string whose_copies(const Inputs& inputs) {
-  const uint64_t moved = inputs.log == nullptr ? 0 : inputs.log->offload_bytes + inputs.log->reload_bytes;
+  const uint64_t moved = inputs.log == nullptr ? 0 : inputs.log->moved_bytes.value_or(0);
   if (moved == 0 && !inputs.trace->info.contains("memory.managed")) return "";
   return fmt::format("All copies here are the program's own: those that Reprise made{} are not recorded.",
                      moved == 0 ? "" : fmt::format(", {} in this run,", tools::format_bytes(moved)));

@@ -66,12 +66,21 @@ bool is_too_late(const RunReason& one) { return one.plan && tools::says(one.caus
 
 bool ended_well(const RunLog& log) { return log.ended && log.ending.empty(); }
 
-// What that meant; of a log that was cut short the bytes are not known.
+// Where nothing was moved: it may have had to be, and could not.
+std::string unmoved_words(const RunLog& log) {
+  if (log.host_full) return "Nothing was moved: host memory had no room for what would have been off the device.";
+  if (!log.shortages.empty()) return "Nothing was moved.";
+  return ended_well(log) ? "Nothing had to be moved all the same." : "Nothing had to be moved until then.";
+}
+
+// What that meant; of a log that was cut short, what was moved may not be known.
 std::string on_demand_words(const Inputs& inputs) {
   const RunLog& log = *inputs.log;
-  if (log.ended && log.offload_bytes + log.reload_bytes == 0) return "nothing had to be moved all the same.";
+  if (log.moved_bytes == 0) return unmoved_words(log);
   const BudgetKept kept = budget_kept(collect_facts(inputs));
-  return fmt::format("tensors were moved on demand until {}, which {}.", ended_well(log) ? "the end" : "then",
+  return fmt::format("So {} on demand until {}, which {}.",
+                     log.moved_bytes ? "tensors were moved" : "memory was managed",
+                     ended_well(log) ? "the end" : "then",
                      kept == BudgetKept::kept     ? "keeps the budget but hides no transfer"
                      : kept == BudgetKept::passed ? "hides no transfer, and the budget was not kept"
                                                   : "hides no transfer");
@@ -91,7 +100,7 @@ void say_reason(const Inputs& inputs, const RunReason& one, uint64_t count, Sent
   } else if (tools::says(one.cause, run_log::on_demand::fits)) {
     say.good(fmt::format("Nothing had to be planned: {}.", one.reason));
   } else {
-    say.note(fmt::format("No plan was made: {}. So {}", one.reason, on_demand_words(inputs)));
+    say.note(fmt::format("No plan was made: {}. {}", one.reason, on_demand_words(inputs)));
   }
 }
 
@@ -111,17 +120,16 @@ void say_unplanned(const Inputs& inputs, Sentences& say) {
     if (is_too_late(one) && log.activation_count > 0) continue;  // below
     say_reason(inputs, as_known(inputs, one), count, say);
   }
-  if (of_plans && log.activation_count == 0) say.note("So " + on_demand_words(inputs));
+  if (of_plans && log.activation_count == 0) say.note(on_demand_words(inputs));
   if (log.activation_count > 0) {
     say.note(fmt::format("No iteration ran by a plan from start to end: {}.", why_unplanned(inputs)));
+  } else if (const auto last = last_reason(inputs); log.reasons.empty() && last) {
+    say_reason(inputs, *last, 1, say);
   } else if (log.reasons.empty()) {
     say.note(fmt::format("No plan was in force during this run, so memory was managed on demand: {}.",
                          why_unplanned(inputs)));
   }
-  if (of_plans) return;
-  if (!inputs.no_iteration.empty()) {  // any other reason was found where more was known
-    if (log.reasons.empty()) say.note(fmt::format("In the recording nothing can be planned: {}.", inputs.no_iteration));
-  } else if (inputs.iterations_recorded > 0) {
+  if (!of_plans && inputs.iterations_recorded > 0) {
     say.note(fmt::format("The recording holds {}.", recorded(inputs)));
   }
 }
@@ -182,7 +190,8 @@ bool has_plans(const RunLog& log) {
 
 std::string repetitions(const Inputs& inputs) {
   const RunLog* const log = inputs.log;
-  if (log == nullptr || inputs.trace != nullptr || inputs.plan != nullptr || has_plans(*log)) return "";
+  if (log == nullptr || inputs.trace != nullptr || inputs.plan != nullptr || has_plans(*log) || log->recorded)
+    return "";
   if (log->iterations_planned + log->iterations_left > 0) return "";
   const uint64_t count = all_iterations(*log);
   if (count == 0) return "";
@@ -235,6 +244,20 @@ std::string without_memory(const Inputs& inputs) {
   }
   return died_of_full_host(inputs) ? "the program got no memory before an iteration was found" : "";
 }
+
+// The program could not say why there was no plan, or what it said last was of a part of what it did.
+RunReason reason_at_the_cut(const Inputs& inputs) {
+  const uint64_t budget = collect_facts(inputs).budget;
+  if (budget > 0 && inputs.minimum_bytes > budget) {
+    return {run_log::on_demand::too_small.name,
+            fmt::format("no plan fits into the budget of {} bytes ({}): at least {} bytes ({}) are needed", budget,
+                        tools::format_bytes(budget), inputs.minimum_bytes, tools::format_bytes(inputs.minimum_bytes)),
+            {},
+            inputs.minimum_bytes};
+  }
+  return {run_log::on_demand::unfinished.name, inputs.ending.empty() ? "the run log ends before a plan was made"
+                                                                     : "the program was ended before a plan was made"};
+}
 }  // namespace
 
 std::string why_unplanned(const Inputs& inputs) {
@@ -247,14 +270,24 @@ std::string why_unplanned(const Inputs& inputs) {
     if (left == log.divergences.rend()) return began + ", and the program ended before that one was over";
     return fmt::format("{}, and the program left it {}", began, left_at(*left, inputs));
   }
-  const bool of_plans = has_plans(log);
-  for (auto last = log.reasons.rbegin(); last != log.reasons.rend(); ++last) {
-    if (!of_plans || last->plan) return as_known(inputs, *last).reason;
+  if (has_plans(log)) {
+    const auto of_plan = std::find_if(log.reasons.rbegin(), log.reasons.rend(),
+                                      [](const RunReason& one) { return one.plan.has_value(); });
+    if (of_plan != log.reasons.rend()) return of_plan->reason;
+    return "the plan was ready, and the program began no iteration that it could rule";
   }
-  if (of_plans) return "the plan was ready, and the program began no iteration that it could rule";
-  if (std::string lacked = without_memory(inputs); !lacked.empty()) return lacked;
-  if (!log.ended) return "the run log has no end, which would say why";
-  return "the run log does not say why";
+  const std::optional<RunReason> last = last_reason(inputs);
+  return last ? last->reason : "the run log does not say why";
+}
+
+std::optional<RunReason> last_reason(const Inputs& inputs) {
+  const RunLog& log = *inputs.log;
+  if (!log.reasons.empty()) return as_known(inputs, log.reasons.back());
+  if (log.not_managed || has_plans(log)) return {};
+  const RunReason known = as_known(inputs, {run_log::on_demand::no_repetition.name, ""});
+  if (!known.reason.empty()) return known;
+  if (log.ended) return {};
+  return reason_at_the_cut(inputs);
 }
 
 RunReason as_known(const Inputs& inputs, const RunReason& reason) {
@@ -267,19 +300,21 @@ RunReason as_known(const Inputs& inputs, const RunReason& reason) {
     known.reason = lacked;
     return known;
   }
-  if (inputs.no_iteration.empty()) return known;
-  known.cause = run_log::on_demand::no_iteration.name;
-  known.reason = inputs.no_iteration;
-  return known;
+  if (!inputs.no_iteration.empty()) {
+    known.cause = run_log::on_demand::no_iteration.name;
+    known.reason = inputs.no_iteration;
+    return known;
+  }
+  // The planner had found none by then, and there is one.
+  const bool is_overtaken = !inputs.log->ended && inputs.log->recorded && !is(run_log::on_demand::unfinished);
+  return is_overtaken ? reason_at_the_cut(inputs) : known;
 }
 
 std::optional<RunReason> found_in_recording(const Inputs& inputs) {
   const RunLog& log = *inputs.log;
-  if (inputs.no_iteration.empty() || log.not_managed || has_plans(log)) return {};
-  const RunReason last =
-      log.reasons.empty() ? RunReason{run_log::on_demand::no_iteration.name, ""} : log.reasons.back();
-  const RunReason known = as_known(inputs, last);
-  if (known.reason == last.reason || known.reason != inputs.no_iteration) return {};
+  if (log.not_managed || has_plans(log)) return {};
+  std::optional<RunReason> known = last_reason(inputs);
+  if (known && !log.reasons.empty() && known->reason == log.reasons.back().reason) return {};
   return known;
 }
 
@@ -310,7 +345,7 @@ void say_plan_in_force(const Inputs& inputs, Sentences& say) {
   if (inputs.log == nullptr || inputs.log->activation_count == 0) return;
   const RunLog& log = *inputs.log;
   say.note(fmt::format(
-      "The plan{} was ready{} and came in force{} with iteration {}. Until then tensors were moved on "
+      "The plan{} was ready{} and came in force{} with iteration {}. Until then memory was managed on "
       "demand. {} of {} ran by the plan from start to end.",
       an_iteration(inputs), since_start(log, log.plan_at_ns), since_start(log, log.activation_at_ns),
       log.first_activation, log.iterations_planned, plural(all_iterations(log), "iteration") + of_loops(log)));

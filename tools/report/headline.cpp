@@ -51,10 +51,16 @@ Json memory_card(const Inputs& inputs, const Facts& facts) {
 }
 
 // Not where a plan was named that cannot be used, say, or the planner was not yet through.
-bool has_no_iteration(const RunLog& log) {
-  if (has_plans(log) || log.reasons.empty()) return false;
-  const std::string& cause = log.reasons.back().cause;
-  return tools::says(cause, run_log::on_demand::no_iteration) || tools::says(cause, run_log::on_demand::no_repetition);
+bool has_no_iteration(const Inputs& inputs) {
+  const std::optional<RunReason> last = has_plans(*inputs.log) ? std::nullopt : last_reason(inputs);
+  return last && (tools::says(last->cause, run_log::on_demand::no_iteration) ||
+                  tools::says(last->cause, run_log::on_demand::no_repetition));
+}
+
+// None was looked for in vain: one that was cut short may have had some.
+bool found_none(const Inputs& inputs) {
+  const RunLog& log = *inputs.log;
+  return has_no_iteration(inputs) || (log.ended && log.reasons.empty() && !has_plans(log));
 }
 
 std::string against_computing(const Inputs& inputs, const Facts& facts) {
@@ -108,6 +114,13 @@ std::string waited_words(const Inputs& inputs, const Facts& facts) {
                  : fmt::format("; computing waited {} for it{}", format_duration(ns), where);
 }
 
+Json moved_until_the_cut(const RunLog& log) {
+  const char* const label = "Moved in all, on demand";
+  if (!log.moved_bytes) return card(label, "not known", "the run log has no end");
+  return card(label, (*log.moved_bytes == 0 ? "" : "at least ") + format_bytes(*log.moved_bytes),
+              "as far as the run log goes");
+}
+
 Json traffic_card(const Inputs& inputs, const Facts& facts) {
   const std::string waited = waited_words(inputs, facts);
   if (inputs.log == nullptr) {
@@ -124,7 +137,7 @@ Json traffic_card(const Inputs& inputs, const Facts& facts) {
     out += it.offload_bytes;
     back += it.reload_bytes;
   }
-  if (planned == 0 && !inputs.log->ended) return card("Moved in all, on demand", "not known", "the run log has no end");
+  if (planned == 0 && !inputs.log->ended) return moved_until_the_cut(*inputs.log);
   if (planned > 0) {
     const uint64_t left = left_of_planned_copies(inputs);
     const std::string less =
@@ -152,13 +165,14 @@ Json run_card(const Inputs& inputs, const Facts& facts) {
   if (inputs.log == nullptr || inputs.log->not_managed) return nullptr;
   const RunLog& log = *inputs.log;
   if (all_iterations(log) == 0) {
-    return card("Iterations", "none found", "tensors moved on demand" + times_of_run(facts));
+    return card("Iterations", found_none(inputs) ? "none found" : "not known",
+                (log.moved_bytes == 0 ? "nothing moved" : "memory managed on demand") + times_of_run(facts));
   }
   if (const std::string what = repetitions(inputs); !what.empty()) {
     const char* const none = "a part of what the program does, and no iteration";
     const char* const not_known = "what an iteration of the program is, its trace would tell";
     return card("What repeats", what,
-                fmt::format("on demand; {}{}", has_no_iteration(log) ? none : not_known, times_of_run(facts)));
+                fmt::format("on demand; {}{}", has_no_iteration(inputs) ? none : not_known, times_of_run(facts)));
   }
   const std::string loops = of_loops(log);
   return card("Iterations", fmt::format("{} of {} planned", log.iterations_planned, all_iterations(log)),
@@ -212,11 +226,12 @@ std::string measured_words(const Inputs& inputs, const Facts& facts) {
 std::string reason_for_the_terminal(const Inputs& inputs) {
   const RunLog& log = *inputs.log;
   if (inputs.reason_is_told || log.iterations_planned > 0) return "";
-  if (log.activation_count == 0 && !log.reasons.empty()) {
-    const auto is = [&](const auto& word) { return tools::says(log.reasons.back().cause, word); };
+  if (const auto last = last_reason(inputs); log.activation_count == 0 && last) {
+    const auto is = [&](const auto& word) { return tools::says(last->cause, word); };
     if (is(run_log::on_demand::fits)) return ", as nothing has to move";
-    const bool told =
-        is(run_log::on_demand::too_small) || is(run_log::on_demand::no_room) || is(run_log::on_demand::no_plan);
+    // Of these stderr has it at the program's end.
+    const bool of_the_end = is(run_log::on_demand::too_small) || is(run_log::on_demand::no_room);
+    const bool told = (of_the_end && log.ended) || is(run_log::on_demand::no_plan);
     if (inputs.ran_here && told) return "";
   }
   const std::string why = why_unplanned(inputs);
@@ -226,7 +241,7 @@ std::string reason_for_the_terminal(const Inputs& inputs) {
 // What the program took, and what it had asked for.
 std::string memory_words(const Inputs& inputs, const Facts& facts) {
   const bool ran = inputs.log != nullptr;
-  if (ran && !ending_words(inputs).empty()) return ending_words(inputs);
+  if (std::string ended = ending_words(inputs); !ended.empty()) return ended;
   const uint64_t after = ran ? facts.peak_actual : facts.peak_planned;
   const std::string asked = format_bytes(facts.peak_before);
   if (ran && after == 0 && inputs.log->ended)
@@ -259,9 +274,8 @@ std::string summary_of_program(const Inputs& inputs) {
   if (!ran) return line;
   const RunLog& log = *inputs.log;
   const std::string repeated = repetitions(inputs);
-  if (all_iterations(log) == 0 || (!repeated.empty() && has_no_iteration(log))) {
-    const bool in_vain = has_no_iteration(log) || (log.reasons.empty() && !has_plans(log));
-    line += in_vain ? ", no iteration found to plan" : ", no iteration planned";
+  if (all_iterations(log) == 0 || (!repeated.empty() && has_no_iteration(inputs))) {
+    line += found_none(inputs) ? ", no iteration found to plan" : ", no iteration planned";
     return line + reason_for_the_terminal(inputs);
   }
   if (!repeated.empty()) {

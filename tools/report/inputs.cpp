@@ -307,10 +307,10 @@ void LoadedFiles::Loop::found(const analyzer::Workload& workload) {
 
 void LoadedFiles::count_iterations() {
   if (!log) return;
+  if (made_by(*log) && !log->counted && loop_.recorded > 0) log->recorded = {loop_.calls, loop_.recorded};
+  if (log->recorded) return report::count_recorded(*log, *log->recorded);
   const uint64_t calls = plan || log->plan_calls == 0 ? loop_.calls : log->plan_calls;
   if (plan || trace || calls > 0) report::keep_iterations(*log, calls);
-  // Its trace has them all, but those that a plan ruled.
-  if (made_by(*log) && !log->counted) log->iterations_on_demand = std::max(log->iterations_on_demand, loop_.recorded);
 }
 
 void LoadedFiles::symbolize() {

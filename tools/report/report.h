@@ -107,6 +107,10 @@ std::string why_unplanned(const Inputs& inputs);
 // iteration in the recording as a whole, that is the reason, in its words: it was looked at to the end.
 RunReason as_known(const Inputs& inputs, const RunReason& reason);
 
+// Why no plan was made, in the last word that is known: of the log, of the recording, or of the log's end where the
+// program was killed. None: there was a plan, or nobody says.
+std::optional<RunReason> last_reason(const Inputs& inputs);
+
 // That, where it is not what the log has: for the log, which is all that a later report may be given.
 std::optional<RunReason> found_in_recording(const Inputs& inputs);
 

@@ -38,9 +38,9 @@ std::string share_of_program(const Inputs& inputs) {
 
 // The reason itself is among the sentences.
 std::string why_in_short(const Inputs& inputs) {
-  if (inputs.log->reasons.empty()) return why_unplanned(inputs);
-  const RunReason last = as_known(inputs, inputs.log->reasons.back());
-  const auto is = [&](const auto& word) { return tools::says(last.cause, word); };
+  const std::optional<RunReason> last = last_reason(inputs);
+  if (!last) return why_unplanned(inputs);
+  const auto is = [&](const auto& word) { return tools::says(last->cause, word); };
   if (is(run_log::on_demand::too_small)) return "the budget is too small for one";
   if (is(run_log::on_demand::no_room)) return "the device had no room for one";
   if (is(run_log::on_demand::unfinished)) return "it ended too soon for one";
@@ -92,7 +92,7 @@ Json verdict_of_run(const Inputs& inputs, const Facts& facts) {
                                        log.iterations_planned, all_iterations(log), of_loops(log),
                                        format_duration(facts.actual_ns), waiting(log), share_of_program(inputs)));
   }
-  if (!log.reasons.empty() && tools::says(log.reasons.back().cause, run_log::on_demand::fits)) {
+  if (!log.reasons.empty() && tools::says(log.reasons.back().cause, run_log::on_demand::fits) && log.moved_bytes == 0) {
     return verdict("good", fmt::format("It ran in {}: all that it needs at once fits, and nothing moved.", used));
   }
   if (has_plans(log)) {
@@ -109,8 +109,11 @@ std::string unseen_end(const RunLog& log) {
 }
 
 std::string ending_words(const Inputs& inputs) {
-  const RunLog& log = *inputs.log;
   const bool is_known = !inputs.ending.empty();
+  if (inputs.log == nullptr && is_known)
+    return "the program ended with " + inputs.ending + " before it used the device";
+  if (inputs.log == nullptr) return "";
+  const RunLog& log = *inputs.log;
   if (log.not_managed || (log.ended && !is_known)) return "";
   const Facts facts = collect_facts(inputs);
   const std::string ended = is_known ? "the program ended with " + inputs.ending : unseen_end(log);
@@ -136,6 +139,10 @@ Json verdict_section(const Inputs& inputs) {
       verdict["text"] = fmt::format("{} T{}.", verdict.at("text").get<std::string>(), command.substr(1));
     }
     return verdict;
+  }
+  if (std::string ended = ending_words(inputs); !ended.empty()) {
+    ended[0] = 'T';
+    return verdict("bad", ended + ".");
   }
   if (inputs.plan != nullptr) {
     const uint64_t more = facts.predicted_ns > facts.compute_ns ? facts.predicted_ns - facts.compute_ns : 0;

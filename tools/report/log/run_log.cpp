@@ -144,8 +144,12 @@ void read_loop_end(const json& line, RunLog& log) {
 }
 
 void read_memory(const json& line, RunLog& log) {
-  log.memory.push_back({value_of(line, run_log::memory::time_ns), value_of(line, run_log::memory::device_bytes),
-                        value_of(line, run_log::memory::requested_bytes)});
+  RunMemory sample{value_of(line, run_log::memory::time_ns), value_of(line, run_log::memory::device_bytes),
+                   value_of(line, run_log::memory::requested_bytes)};
+  if (line.contains(run_log::memory::moved_bytes.name)) {
+    sample.moved_bytes = value_of(line, run_log::memory::moved_bytes);
+  }
+  log.memory.push_back(sample);
 }
 
 // The report shows one plan, the first.
@@ -192,6 +196,10 @@ void read_end(const json& line, RunLog& log) {
   if (const uint64_t budget = value_of(line, run_log::end::budget_bytes); budget > 0) log.budget_bytes = budget;
 }
 
+void read_recorded(const json& line, RunLog& log) {
+  log.recorded = RunRecorded{value_of(line, run_log::recorded::calls), value_of(line, run_log::recorded::iterations)};
+}
+
 void read_program_end(const json& line, RunLog& log) {
   log.kept_plan = value_of(line, run_log::program_end::plan);
   log.command = RunCommandEnd{value_of(line, run_log::program_end::command),
@@ -201,37 +209,43 @@ void read_program_end(const json& line, RunLog& log) {
 
 using ReadLine = void (*)(const json&, RunLog&);
 const std::map<std::string, ReadLine>& readers() {
-  static const std::map<std::string, ReadLine> table = {{run_log::start::line.name, read_start},
-                                                        {run_log::not_managed::line.name, read_not_managed},
-                                                        {run_log::plan::line.name, read_plan_line},
-                                                        {run_log::on_demand::line.name, read_on_demand},
-                                                        {run_log::repeats::line.name, read_repeats},
-                                                        {run_log::examine::line.name, read_examine},
-                                                        {run_log::room::line.name, read_room},
-                                                        {run_log::shortage::line.name, read_shortage},
-                                                        {run_log::host_full::line.name, read_host_full},
-                                                        {run_log::activate::line.name, read_activate},
-                                                        {run_log::iteration::line.name, read_iteration},
-                                                        {run_log::divergence::line.name, read_divergence},
-                                                        {run_log::loop_end::line.name, read_loop_end},
-                                                        {run_log::memory::line.name, read_memory},
-                                                        {run_log::activity::line.name, read_activity},
-                                                        {run_log::overlap::line.name, read_overlap},
-                                                        {run_log::unmanaged::line.name, read_unmanaged},
-                                                        {run_log::end::line.name, read_end},
-                                                        {run_log::program_end::line.name, read_program_end}};
+  static const std::map<std::string, ReadLine> table = {
+      {run_log::start::line.name, read_start},         {run_log::not_managed::line.name, read_not_managed},
+      {run_log::plan::line.name, read_plan_line},      {run_log::on_demand::line.name, read_on_demand},
+      {run_log::repeats::line.name, read_repeats},     {run_log::examine::line.name, read_examine},
+      {run_log::room::line.name, read_room},           {run_log::shortage::line.name, read_shortage},
+      {run_log::host_full::line.name, read_host_full}, {run_log::activate::line.name, read_activate},
+      {run_log::iteration::line.name, read_iteration}, {run_log::divergence::line.name, read_divergence},
+      {run_log::loop_end::line.name, read_loop_end},   {run_log::memory::line.name, read_memory},
+      {run_log::activity::line.name, read_activity},   {run_log::overlap::line.name, read_overlap},
+      {run_log::unmanaged::line.name, read_unmanaged}, {run_log::end::line.name, read_end},
+      {run_log::recorded::line.name, read_recorded},   {run_log::program_end::line.name, read_program_end}};
   return table;
+}
+
+// Of a log without end: what its planned iterations moved, and what its samples say by then.
+std::optional<uint64_t> moved_by_lines(const RunLog& log) {
+  std::optional<uint64_t> moved;
+  for (const RunMemory& sample : log.memory) {
+    if (sample.moved_bytes) moved = std::max(moved.value_or(0), *sample.moved_bytes);
+  }
+  const uint64_t planned = log.offload_bytes + log.reload_bytes;
+  return planned > moved.value_or(0) ? planned : moved;
 }
 
 // A program that was killed has no end line: what the other lines say stands in for it.
 void complete(RunLog& log) {
-  if (log.ended) return;
+  if (log.ended) {
+    log.moved_bytes = log.offload_bytes + log.reload_bytes;
+    return;
+  }
   for (const RunIteration& it : log.iterations) ++(it.planned ? log.iterations_planned : log.iterations_on_demand);
   for (const RunRepeats& over : log.repeats) log.iterations_on_demand += over.iterations;
   for (const RunIteration& it : log.iterations) {
     log.offload_bytes += it.offload_bytes;
     log.reload_bytes += it.reload_bytes;
   }
+  log.moved_bytes = moved_by_lines(log);
   log.divergence_count = static_cast<uint64_t>(std::count_if(log.divergences.begin(), log.divergences.end(),
                                                              [](const RunDivergence& one) { return !one.loop_end; }));
   for (const RunMemory& sample : log.memory) {
@@ -388,6 +402,7 @@ RunLog parse_run_log(const std::string& content) {
   const size_t shown = chosen.place;
   RunLog log = std::move(begun[shown].log);
   log.chosen = std::move(chosen);
+  if (log.recorded) count_recorded(log, *log.recorded);
   for (size_t i = 0; i < begun.size(); ++i) {
     if (i == shown) continue;
     log.others.push_back(command_of(begun[i].log));
@@ -502,6 +517,12 @@ void keep_iterations(RunLog& log, uint64_t calls) {
                                             [calls](const RunDivergence& one) { return is_half_over(one, calls); }));
   }
   log.last_left_ended = left_its_last(log, calls);
+}
+
+void count_recorded(RunLog& log, const RunRecorded& recorded) {
+  log.recorded = recorded;
+  keep_iterations(log, log.plan_calls > 0 ? log.plan_calls : recorded.calls);
+  if (!log.counted) log.iterations_on_demand = std::max(log.iterations_on_demand, recorded.iterations);
 }
 
 uint64_t median_iteration_ns(const RunLog& log, bool planned) {

@@ -44,6 +44,7 @@ struct RunMemory {
   uint64_t time_ns = 0;
   uint64_t device_bytes = 0;
   uint64_t requested_bytes = 0;
+  std::optional<uint64_t> moved_bytes = {};  // by then; none: not said, as in logs of before
 };
 struct RunActivity {
   uint64_t iteration = 0;
@@ -79,6 +80,11 @@ struct RunHostFull {
 // So many iterations were over when they were seen to repeat.
 struct RunRepeats {
   uint64_t first = 0;  // its number
+  uint64_t calls = 0;
+  uint64_t iterations = 0;
+};
+// What an iteration of the program is, as its whole recording has them, which need not be among the files.
+struct RunRecorded {
   uint64_t calls = 0;
   uint64_t iterations = 0;
 };
@@ -146,6 +152,7 @@ struct RunLog {
   std::vector<RunShortage> shortages;
   std::optional<RunHostFull> host_full;  // the last time
   std::vector<RunRepeats> repeats;
+  std::optional<RunRecorded> recorded;
   std::vector<std::string> messages;  // "message" of any line that has one
   uint64_t start_ns = 0;              // CLOCK_MONOTONIC; 0: not said
   uint64_t end_ns = 0;
@@ -157,11 +164,12 @@ struct RunLog {
   std::string command_ending;  // ... and the command that started it, where that ended otherwise; empty: it did not
   uint64_t iterations_planned = 0;
   uint64_t iterations_on_demand = 0;
-  uint64_t iterations_left = 0;   // that were more than half over when the program did something else
-  bool last_left_ended = false;   // the last of these ended the loop: no iteration came behind it
-  bool counted = false;           // the replay has counted them, else keep_iterations() does
-  uint64_t divergence_count = 0;  // but for loop ends
-  uint64_t offload_bytes = 0;     // in all, planned and on demand
+  uint64_t iterations_left = 0;              // that were more than half over when the program did something else
+  bool last_left_ended = false;              // the last of these ended the loop: no iteration came behind it
+  bool counted = false;                      // the replay has counted them, else keep_iterations() does
+  uint64_t divergence_count = 0;             // but for loop ends
+  std::optional<uint64_t> moved_bytes = {};  // out and back in all, or before the log was cut short; none: not known
+  uint64_t offload_bytes = 0;                // in all, planned and on demand; in a log that was cut short: planned
   uint64_t reload_bytes = 0;
   uint64_t peak_device_bytes = 0;
   uint64_t peak_requested_bytes = 0;
@@ -212,6 +220,9 @@ std::string of_loops(const RunLog& log);
 // counted, where it has. What is left gets new numbers, as it is counted. And counts what left its plan, where the log
 // of an older release does not say it.
 void keep_iterations(RunLog& log, uint64_t calls);
+
+// ... those of its own recording, which has them all but for those that a plan ruled.
+void count_recorded(RunLog& log, const RunRecorded& recorded);
 
 // Median wall time of the iterations that were planned (or on demand), 0 when there were none.
 uint64_t median_iteration_ns(const RunLog& log, bool planned);

@@ -57,7 +57,8 @@ TEST(BudgetOfRun, WhetherTheBudgetWasKeptHasOneAnswer) {
   }
   const std::string cut_off =
       page(in_percent, R"({"kind":"memory","device_bytes":12582912,"requested_bytes":12582912})");
-  EXPECT_TRUE(has(cut_off, "moved on demand until then, which hides no transfer.") && !has(cut_off, keeps)) << cut_off;
+  EXPECT_TRUE(has(cut_off, "managed on demand until then, which hides no transfer.") && !has(cut_off, keeps))
+      << cut_off;
 }
 
 }  // namespace

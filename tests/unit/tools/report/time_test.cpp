@@ -173,8 +173,7 @@ TEST(Time, CopiesOfARecordingAreSaidToBeTheProgramsOwn) {
   Sample sample;
   const auto note = [](const Inputs& inputs) { return timelines_section(inputs).back().value("note", ""); };
   EXPECT_EQ(note({&sample.trace}), "") << "without a budget there are no others";
-  sample.log.offload_bytes = 3 << 20;
-  sample.log.reload_bytes = 2 << 20;
+  sample.log.moved_bytes = 5 << 20;
   EXPECT_EQ(note({&sample.trace, nullptr, &sample.log}),
             "All copies here are the program's own: those that Reprise made, 5.0 MiB in this run, are not recorded.");
   sample.trace.info["memory.managed"] = "1";
