@@ -48,8 +48,7 @@ const FaultReport::Issued* FaultReport::oldest_unfinished(uint64_t* count) noexc
   return oldest;
 }
 
-// What a kernel may have reached by a pointer from memory, and what helps; where nothing was away, the fault is the
-// program's own.
+// What a kernel may have reached by a pointer from memory, and what helps. By now some of it may be back.
 std::string FaultReport::away() const {
   uint64_t count = 0;
   uint64_t bytes = 0;
@@ -58,7 +57,7 @@ std::string FaultReport::away() const {
     ++count;
     bytes += tensor.size;
   });
-  if (count == 0) return "Nothing of the program's was away from the device: without Reprise it would fail, too";
+  if (count == 0) return "No tensor is away from the device by now: the program may fail without Reprise, too";
   return std::to_string(count) + " tensors of " + std::to_string(bytes) +
          " bytes in all were away; a kernel that reaches one of them by a pointer from memory faults with --safety "
          "strict. " +
