@@ -64,7 +64,7 @@ void Stopwatch::begin(uint64_t iteration) noexcept {
 
 void Stopwatch::last_call() noexcept {
   whole_ = true;
-  if (!sample_pending_ && wanted(planned_ + 1)) sample(iteration_ + 1);
+  if (!sample_pending_ && (wanted(planned_ + 1) || missed_)) sample(iteration_ + 1);
 }
 
 void Stopwatch::end_iteration(uint64_t now_ns) noexcept {
@@ -88,6 +88,7 @@ void Stopwatch::end_iteration(uint64_t now_ns) noexcept {
 
 void Stopwatch::end() noexcept {
   if (whole_ && began_ns_ != 0) end_iteration(RunLogWriter::now_ns());
+  if (sample_iteration_ == iteration_ && !whole_) sample_age_ = 0;  // a part would pass for a whole one
   whole_ = false;
   began_ns_ = 0;
   if (sample_pending_) report_sample();
@@ -120,8 +121,9 @@ void Stopwatch::report_sample() noexcept {
   if (!shared_->recording.load(std::memory_order_relaxed)) activity->stop();
   activity->collect(&Stopwatch::keep, this);
   shared_->collecting.store(false, std::memory_order_release);
-  if (sample_age_ == 0) return intervals_.clear();  // it has not begun
-  if (intervals_.empty()) return;                   // as in replays on an H200: no record said what it was of
+  missed_ = sample_age_ == 0;  // it has not begun, or was left before its end
+  if (missed_) return intervals_.clear();
+  if (intervals_.empty()) return;  // as in replays on an H200: no record said what it was of
   static const char* const engines[] = {"compute", "h2d", "d2h", "compute"};
   Spans compute;
   Spans copies;

@@ -58,6 +58,7 @@ class Stopwatch {
   bool sample_pending_ = false;
   uint64_t sample_iteration_ = 0;
   uint64_t sample_age_ = 0;  // iterations that have begun since
+  bool missed_ = false;      // the last one that was to be sampled was not whole: the next one is
   std::vector<SampledInterval> intervals_;
 };
 

@@ -148,6 +148,12 @@ double percent_more(uint64_t took_ns, uint64_t than_ns) {
 // What is named is all of it.
 void say_where_time_went(const Inputs& inputs, Sentences& say) {
   const std::optional<TimeParts> time = measured_time(inputs);
+  if (const std::string part = measured_in_part(*inputs.log); !part.empty()) {
+    say.note(
+        fmt::format("No whole iteration was measured: device times are of {}. What it took is not compared with "
+                    "whole ones.",
+                    part));
+  }
   if (!time) return;
   std::string text = fmt::format("Iteration {}, which was measured, took {}: kernels {}", time->iteration,
                                  format_duration(time->whole_ns), format_duration(time->kernels_ns));

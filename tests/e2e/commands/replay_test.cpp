@@ -79,6 +79,20 @@ TEST_F(Replays, SeveralIterationsAreMeasuredAndTheMostOrdinaryOneIsShown) {
   for (const auto& one : measured) EXPECT_LE(shown, std::abs(wall_of(one.at("iteration")) - median) + 1) << one;
 }
 
+// The third planned iteration is the first that is looked at closely, and here the last, which the end of the loop cuts
+// short.
+TEST_F(Replays, OnlyWholeIterationsAreMeasured) {
+  const Outcome kept = replay(small_trainer(3), {"--run-log", file("a.run")});
+  ASSERT_TRUE(has(kept.err, "2 of 3 iterations planned")) << kept.err;
+  const auto log = read_run_log(file("a.run"));
+  ASSERT_EQ(lines_of(log, "divergence").size(), 1u);
+  EXPECT_EQ(lines_of(log, "activity").size() + lines_of(log, "overlap").size(), 0u)
+      << "of iteration " << lines_of(log, "divergence").front();
+  EXPECT_FALSE(has(kept.err, " (iteration ")) << kept.err;
+  replay(small_trainer(6), {"--run-log", file("a.run")});
+  EXPECT_GE(lines_of(read_run_log(file("a.run")), "overlap").size(), 1u) << "a whole one is measured";
+}
+
 TEST_F(Replays, WhyNothingWasPlannedIsSaidOnce) {
   const Outcome other = replay(small_trainer(10, {"--batch", "2"}), {"--run-log", file("a.run")});
   const size_t why = other.err.find("the plan never applied: no iteration began that the plan was made of");

@@ -13,13 +13,27 @@
 namespace reprise::report {
 namespace {
 
-uint64_t median_of_first_plan(const RunLog& log) {
-  std::vector<uint64_t> times;
-  for (const RunIteration& one : log.iterations) {
-    if (one.planned && one.plan == 0 && one.wall_ns > 0) times.push_back(one.wall_ns);
+// Of an iteration that was measured.
+struct Records {
+  size_t all = 0;
+  size_t computing = 0;
+};
+
+std::map<uint64_t, Records> records_of(const RunLog& log) {
+  std::map<uint64_t, Records> records;
+  for (const RunActivity& activity : log.activities) {
+    Records& one = records[activity.iteration];
+    ++one.all;
+    if (activity.engine == "compute") ++one.computing;
   }
-  return trace::median(std::move(times));
+  return records;
 }
+
+// Some are missing that `whole` has: they were lost.
+bool is_far_below(size_t count, size_t whole) { return count * 10 < whole * 9; }
+
+// An iteration that left its plan has no time, and ended somewhere else.
+bool is_over(const RunLog& log, uint64_t iteration) { return planned_iteration(log, iteration) != nullptr; }
 
 uint64_t distance(uint64_t a, uint64_t b) { return a < b ? b - a : a - b; }
 
@@ -32,22 +46,40 @@ const RunIteration* planned_iteration(const RunLog& log, uint64_t index) {
   return found == log.iterations.end() ? nullptr : &*found;
 }
 
+uint64_t median_of_first_plan(const RunLog& log) {
+  std::vector<uint64_t> times;
+  for (const RunIteration& one : log.iterations) {
+    if (one.planned && one.plan == 0 && one.wall_ns > 0) times.push_back(one.wall_ns);
+  }
+  return trace::median(std::move(times));
+}
+
 std::optional<uint64_t> measured_iteration(const RunLog& log) {
-  std::map<uint64_t, size_t> records;
+  const std::map<uint64_t, Records> records = records_of(log);
   size_t most = 0;
-  for (const RunActivity& activity : log.activities) most = std::max(most, ++records[activity.iteration]);
+  for (const auto& [iteration, one] : records) most = std::max(most, is_over(log, iteration) ? one.all : 0);
   const uint64_t median = median_of_first_plan(log);
   std::optional<uint64_t> best;
   uint64_t closest = UINT64_MAX;
-  for (const auto& [iteration, count] : records) {
-    if (count * 10 < most * 9) continue;  // the plan was left, or records were lost
-    const RunIteration* const whole = planned_iteration(log, iteration);
-    const uint64_t off = whole == nullptr ? UINT64_MAX : distance(whole->wall_ns, median);
+  for (const auto& [iteration, one] : records) {
+    if (!is_over(log, iteration) || is_far_below(one.all, most)) continue;
+    if (is_far_below(one.computing, log.planned_launches)) continue;
+    const uint64_t off = distance(planned_iteration(log, iteration)->wall_ns, median);
     if (best && off >= closest) continue;
     best = iteration;
     closest = off;
   }
   return best;
+}
+
+std::string measured_in_part(const RunLog& log) {
+  if (log.activities.empty() || measured_iteration(log)) return "";
+  const uint64_t iteration = log.activities.back().iteration;
+  const auto left = std::find_if(log.divergences.begin(), log.divergences.end(), [&](const RunDivergence& one) {
+    return one.iteration == iteration && !one.loop_end && one.call > 0;
+  });
+  if (left == log.divergences.end()) return fmt::format("iteration {}, of which records are missing", iteration);
+  return fmt::format("iteration {}, which left the plan at call {}", iteration, left->call);
 }
 
 std::optional<BesideMedian> unlike_most(const RunLog& log) {

@@ -1,4 +1,6 @@
 // One iteration of a run stands for it, and the link that its plan is for may be another one: what the page says then.
+#include "tools/report/log/measured.h"
+
 #include <gtest/gtest.h>
 
 #include <string>
@@ -40,6 +42,37 @@ TEST(Measured, OfSeveralTheOneClosestToTheMedianStandsForTheRun) {
   EXPECT_EQ(measured_timeline(sample.plan, sample.log).iteration, 3u);
   measure_too(sample.log, 4, 2);
   EXPECT_EQ(measured_timeline(sample.plan, sample.log).iteration, 3u) << "of 4 some records were lost";
+}
+
+// What it took is not known, and its kernels are not those of an iteration.
+TEST(Measured, AnIterationThatLeftItsPlanIsNotTheMeasuredOne) {
+  Sample sample = with_walls({500, 510, 520});
+  sample.log.divergences = {{5, 2, "_Z4makePf", "evaluate", ""}};
+  for (RunActivity& one : sample.log.activities) one.iteration = 5;
+  for (const uint32_t vertex : {2u, 3u, 6u}) sample.log.activities.push_back({5, vertex, "compute", 9400, 9600});
+  const Inputs inputs = sample.inputs();
+  EXPECT_EQ(measured_iteration(sample.log), std::nullopt);
+  EXPECT_TRUE(measured_timeline(sample.plan, sample.log).bars.empty());
+  EXPECT_EQ(own_times(sample.plan, sample.log).compute_ns, 0u);
+  const std::string said = text_of(sentences_section(inputs));
+  EXPECT_NE(
+      said.find("No whole iteration was measured: device times are of iteration 5, which left the plan at call 2."),
+      std::string::npos)
+      << said;
+  EXPECT_EQ(said.find("which was measured, took"), std::string::npos) << said;
+  const std::string cards = text_of_cards(headline_section(inputs));
+  EXPECT_EQ(cards.find(" in iteration "), std::string::npos) << cards;
+  measure_too(sample.log, 3, 3);
+  EXPECT_EQ(measured_iteration(sample.log), 3u) << "fewer records than of the one that left, and whole";
+  EXPECT_EQ(measured_in_part(sample.log), "");
+}
+
+TEST(Measured, AnIterationOfWhichMostRecordsAreMissingIsNotTheMeasuredOne) {
+  Sample sample = with_walls({500, 510, 520});
+  ASSERT_TRUE(measured_iteration(sample.log));
+  sample.log.planned_launches = 10;
+  EXPECT_EQ(measured_iteration(sample.log), std::nullopt);
+  EXPECT_EQ(measured_in_part(sample.log), "iteration 1, of which records are missing");
 }
 
 // Its figures are of itself, and the page does not pass them off as most iterations'.
