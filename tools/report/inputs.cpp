@@ -355,10 +355,11 @@ report::Inputs LoadedFiles::examined() {
       // What the recording says of budgets is of its own loop, which a run with other arguments need not have.
       const bool planned = report::is_of_plan(found, plan ? &*plan : nullptr, log ? &*log : nullptr) &&
                            !(log && !own && report::never_began(*log));
-      if (planned) result.iteration_covers = report::covers_of_run(found, log ? &*log : nullptr, own);
+      const plan::Plan* const ruled_by = plan ? &*plan : nullptr;
+      if (planned) result.iteration_covers = report::covers_of_run(found, ruled_by, log ? &*log : nullptr, own);
       if (planned) result.minimum_bytes = analyzer::least_budget(found);
       if (planned) result.known_share = known_share(found);
-      result.one_loop = planned && report::is_nearly_all(found, log ? &*log : nullptr, own);
+      result.one_loop = planned && report::is_nearly_all(found, ruled_by, log ? &*log : nullptr, own);
       report::KernelTimes times = report::kernel_times(found, plan ? &*plan : nullptr, log ? &*log : nullptr);
       const plan::Plan* const timed = times.has_own ? &*times.plan : plan ? &*plan : nullptr;
       if (planned) {

@@ -97,6 +97,8 @@ void read_activate(const json& line, RunLog& log) {
   const uint64_t iteration = value_of(line, run_log::activate::iteration);
   const bool left = !log.divergences.empty() && log.divergences.back().iteration == iteration;
   log.in_force_at_end = !left;
+  log.last_in_force = value_of(line, run_log::activate::plan);
+  if (left) log.divergences.back().plan = log.last_in_force;
   if (++log.activation_count == 1) {
     log.first_activation = iteration;
     log.activation_at_ns = value_of(line, run_log::every::at_ns);
@@ -129,6 +131,7 @@ void read_divergence(const json& line, RunLog& log) {
   log.divergences.push_back({value_of(line, run_log::divergence::iteration), value_of(line, run_log::divergence::call),
                              value_of(line, run_log::divergence::expected), value_of(line, run_log::divergence::got),
                              value_of(line, run_log::divergence::reason), value_of(line, run_log::every::at_ns)});
+  log.divergences.back().plan = log.last_in_force;
   log.in_force_at_end = false;
 }
 
@@ -139,6 +142,7 @@ void read_loop_end(const json& line, RunLog& log) {
   end.got = value_of(line, run_log::loop_end::got);
   end.at_ns = value_of(line, run_log::every::at_ns);
   end.loop_end = true;
+  end.plan = log.last_in_force;
   log.divergences.push_back(std::move(end));
   log.in_force_at_end = false;
 }

@@ -39,6 +39,7 @@ struct RunDivergence {
   uint64_t at_ns = 0;                    // CLOCK_MONOTONIC; 0: not said
   std::optional<uint64_t> resumed = {};  // the iteration from which on a plan was in force again
   bool loop_end = false;                 // behind a whole iteration: that is how loops end, or pause
+  uint64_t plan = 0;                     // that was left
 };
 struct RunMemory {
   uint64_t time_ns = 0;
@@ -138,6 +139,7 @@ struct RunLog {
   uint64_t plan_at_ns = 0;               // when the first plan was ready; 0: not said
   uint64_t activation_at_ns = 0;         // when it first came in force
   bool in_force_at_end = false;          // no divergence after the last activation
+  uint64_t last_in_force = 0;            // the plan that came in force last
   uint64_t examined_launches = 0;        // to find out what kernels do
   std::set<std::string> examined_names;  // of kernels
   uint64_t examined_ns = 0;

@@ -89,15 +89,15 @@ TEST(WhichLoop, HowMuchItIsOfARunCountsWhatThePlanRuled) {
   analyzer::Workload loop;
   loop.iteration.coverage = 0.25;
   loop.iteration.timed = true;
-  EXPECT_EQ(covers_of_run(loop, nullptr, false), "25 % of the recorded device time");
+  EXPECT_EQ(covers_of_run(loop, nullptr, nullptr, false), "25 % of the recorded device time");
   RunLog log = parse_run_log(R"({"kind":"start","time_ns":1000}
 {"kind":"iteration","mode":"planned","plan":0,"wall_ns":600}
 {"kind":"iteration","mode":"planned","plan":1,"wall_ns":200}
 {"kind":"iteration","mode":"on_demand","wall_ns":100}
 {"kind":"end","time_ns":2000})");
-  EXPECT_EQ(covers_of_run(loop, &log, true), "25 % of the recorded device time") << "no iteration was planned";
+  EXPECT_EQ(covers_of_run(loop, nullptr, &log, true), "25 % of the recorded device time") << "no iteration was planned";
   log.iterations_planned = 2;
-  EXPECT_EQ(covers_of_run(loop, &log, true), "about 65 % of the run's time");
+  EXPECT_EQ(covers_of_run(loop, nullptr, &log, true), "about 65 % of the run's time");
 }
 
 // Another run's recording knows nothing of what this one did away from the plan.
@@ -110,29 +110,88 @@ TEST(WhichLoop, AnotherRunsRecordingSaysNothingOfTheRest) {
 {"kind":"iteration","mode":"planned","plan":0,"wall_ns":300}
 {"kind":"iteration","mode":"planned","plan":0,"wall_ns":300}
 {"kind":"end","time_ns":3000,"iterations_planned":2})");
-  EXPECT_EQ(covers_of_run(loop, &log, false), "about 60 % of the run's time since a plan came in force");
-  EXPECT_FALSE(is_nearly_all(loop, &log, false));
-  EXPECT_TRUE(is_nearly_all(loop, &log, true));
+  EXPECT_EQ(covers_of_run(loop, nullptr, &log, false), "about 60 % of the run's time since a plan came in force");
+  EXPECT_FALSE(is_nearly_all(loop, nullptr, &log, false));
+  EXPECT_TRUE(is_nearly_all(loop, nullptr, &log, true));
   log.iterations_planned = 0;
-  EXPECT_EQ(covers_of_run(loop, &log, false), "99 % of the recorded device time");
+  EXPECT_EQ(covers_of_run(loop, nullptr, &log, false), "99 % of the recorded device time");
+}
+
+// The end of the loop cuts the last iteration short: what was over of it is of the loop, by its kernels' times where
+// the plan is there, else by its calls.
+TEST(WhichLoop, AnIterationThatWasLeftIsOfTheLoopAsFarAsItGot) {
+  analyzer::Workload loop;
+  loop.iteration.coverage = 0.5;
+  RunLog log = parse_run_log(R"({"kind":"start","time_ns":1000}
+{"kind":"plan","calls":10}
+{"kind":"activate","iteration":0,"plan":0,"at_ns":2000}
+{"kind":"iteration","index":0,"mode":"planned","plan":0,"wall_ns":400}
+{"kind":"divergence","iteration":1,"call":5,"expected":"a","got":"b"}
+{"kind":"end","time_ns":3000,"iterations_planned":1,"iterations_on_demand":0,"iterations_unfinished":1})");
+  EXPECT_EQ(covers_of_run(loop, nullptr, &log, false), "about 60 % of the run's time since a plan came in force");
+  EXPECT_EQ(covers_of_run(loop, nullptr, &log, true), "about 65 % of the run's time") << "0.3, and half of the rest";
+  plan::Plan plan = plan_of({1, 2, 3, 4, 5, 6, 7, 8, 9, 10});
+  plan.calls[0].duration_ns = 90;
+  plan.calls[6].duration_ns = 10;
+  EXPECT_EQ(covers_of_run(loop, &plan, &log, false), "about 76 % of the run's time since a plan came in force");
+  log.divergences.front().loop_end = true;
+  EXPECT_EQ(covers_of_run(loop, &plan, &log, false), "about 40 % of the run's time since a plan came in force");
+}
+
+// What comes behind, as an evaluation, is something else; so is what another plan ruled, and where that was left.
+TEST(WhichLoop, WhatComesBehindAnIterationThatWasLeftIsSomethingElse) {
+  analyzer::Workload loop;
+  const std::string start = R"({"kind":"start","time_ns":1000}
+{"kind":"plan","calls":10}
+)";
+  const std::string steps = R"({"kind":"activate","iteration":0,"plan":0,"at_ns":2000}
+{"kind":"iteration","index":0,"mode":"planned","plan":0,"wall_ns":100}
+{"kind":"divergence","iteration":1,"call":8,"expected":"a","got":"b"}
+)";
+  const std::string evaluation = R"({"kind":"plan","calls":10}
+{"kind":"activate","iteration":2,"plan":1,"at_ns":2500}
+{"kind":"iteration","index":2,"mode":"planned","plan":1,"wall_ns":100}
+{"kind":"divergence","iteration":3,"call":8,"expected":"a","got":"b"}
+)";
+  const std::string end = R"({"kind":"end","time_ns":3000,"iterations_planned":2,"iterations_on_demand":0,)"
+                          R"("iterations_unfinished":2})";
+  const RunLog one = parse_run_log(start + steps + end);
+  EXPECT_EQ(covers_of_run(loop, nullptr, &one, false), "about 18 % of the run's time since a plan came in force");
+  const RunLog two = parse_run_log(start + steps + evaluation + end);
+  EXPECT_EQ(covers_of_run(loop, nullptr, &two, false), "about 18 % of the run's time since a plan came in force");
+}
+
+// Two of them, after one that was left in its middle and gone through to its end.
+TEST(WhichLoop, IterationsWithoutThePlanAreOfTheLoop) {
+  analyzer::Workload loop;
+  const RunLog log = parse_run_log(R"({"kind":"start","time_ns":1000}
+{"kind":"plan","calls":10}
+{"kind":"iteration","index":0,"mode":"on_demand","wall_ns":100,"calls":10,"at_ns":1900}
+{"kind":"activate","iteration":1,"plan":0,"at_ns":2000}
+{"kind":"iteration","index":1,"mode":"planned","plan":0,"wall_ns":100,"at_ns":2100}
+{"kind":"divergence","iteration":2,"call":6,"expected":"a","got":"b"}
+{"kind":"activate","iteration":3,"plan":0,"at_ns":2600}
+{"kind":"iteration","index":3,"mode":"planned","plan":0,"wall_ns":100,"at_ns":2700}
+{"kind":"end","time_ns":3000,"iterations_planned":2,"iterations_on_demand":4,"iterations_unfinished":0})");
+  EXPECT_EQ(covers_of_run(loop, nullptr, &log, false), "about 50 % of the run's time since a plan came in force");
 }
 
 TEST(WhichLoop, ItIsNearlyAllWhereLittleElseIsDone) {
   analyzer::Workload loop;
   loop.iteration.coverage = 0.9;
-  EXPECT_TRUE(is_nearly_all(loop, nullptr, false));
+  EXPECT_TRUE(is_nearly_all(loop, nullptr, nullptr, false));
   loop.iteration.coverage = 0.3;
-  EXPECT_FALSE(is_nearly_all(loop, nullptr, false));
+  EXPECT_FALSE(is_nearly_all(loop, nullptr, nullptr, false));
   RunLog log = parse_run_log(R"({"kind":"start","time_ns":1000}
 {"kind":"iteration","mode":"planned","wall_ns":900}
 {"kind":"iteration","mode":"on_demand","wall_ns":100}
 {"kind":"end","time_ns":2000})");
-  EXPECT_TRUE(is_nearly_all(loop, &log, true)) << "0.9 of it planned, and 0.3 of the rest";
+  EXPECT_TRUE(is_nearly_all(loop, nullptr, &log, true)) << "0.9 of it planned, and 0.3 of the rest";
   log.plan_count = 2;
-  EXPECT_FALSE(is_nearly_all(loop, &log, true));
+  EXPECT_FALSE(is_nearly_all(loop, nullptr, &log, true));
   log.plan_count = 1;
   log.iterations[0].wall_ns = 500;
-  EXPECT_FALSE(is_nearly_all(loop, &log, true));
+  EXPECT_FALSE(is_nearly_all(loop, nullptr, &log, true));
 }
 
 }  // namespace
