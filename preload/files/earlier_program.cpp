@@ -90,4 +90,12 @@ bool is_of_this_command(const struct stat& file, const char* variable, const cha
   }
 }
 
+bool is_started_by_another(const char* variable, const char* value) noexcept {
+  try {
+    return was_started_with(getppid(), std::string(variable).append("=").append(value));
+  } catch (...) {  // out of memory
+    return false;
+  }
+}
+
 }  // namespace reprise

@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <fstream>
 
 #include "preload/base/file_limit.h"
 #include "preload/base/log.h"
@@ -180,6 +182,22 @@ void RunLogWriter::write_out() noexcept {
 
 // The parent may have been forked while another thread held the lock: only the file's number is touched.
 void RunLogWriter::abandon() noexcept { file_.store(-1); }
+
+// In texts quotes are escaped, so that this is found as a key alone.
+bool RunLogWriter::has_others(const char* path) const noexcept {
+  if (!enabled()) return false;
+  try {
+    const std::string key = std::string("\"").append(run_log::every::process.name).append("\":");
+    std::ifstream log(path);
+    for (std::string line; std::getline(log, line);) {
+      const size_t at = line.rfind(key);
+      if (at == std::string::npos) continue;
+      if (std::strtoull(line.c_str() + at + key.size(), nullptr, 10) != process_) return true;
+    }
+  } catch (...) {  // out of memory
+  }
+  return false;
+}
 
 uint64_t RunLogWriter::now_ns() noexcept {
   timespec now{};

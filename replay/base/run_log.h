@@ -71,6 +71,8 @@ class RunLogWriter {
   void flush() noexcept;
   // Warnings go to stderr alone from here on: other lines have what they say.
   void keep_warnings(bool keep) noexcept { keeps_warnings_.store(keep, std::memory_order_relaxed); }
+  // Have other processes written here, as others of a launcher's command do? Reads all of it.
+  bool has_others(const char* path) const noexcept;
   // In a fork child: forgets what is buffered.
   void abandon() noexcept;
 

@@ -87,7 +87,9 @@ class Enforcer final : public Handler {
   void write_not_managed(CUresult result) noexcept;
   void write_start() noexcept;
   void write_end() noexcept;
+  void say_above_budget(uint64_t peak, uint64_t budget, uint64_t of_graphs) noexcept;
   void say_plan_idle() noexcept;
+  std::string name_at_end() const noexcept;
   bool managing() const noexcept { return state_.load(std::memory_order_acquire) == State::open; }
 
   // Under the submission lock.

@@ -1,8 +1,10 @@
 // How the enforcer starts and ends, what it tells the recorder and the run log, and the virtual device's size.
 #include <errno.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <memory>
 #include <vector>
 
@@ -15,6 +17,7 @@
 #include "preload/driver/graph_memory.h"
 #include "preload/driver/resolve.h"
 #include "preload/facts/store.h"
+#include "preload/files/earlier_program.h"
 #include "preload/record/command_line.h"
 #include "preload/trace/identity.h"
 #include "replay/enforcer/enforcer.h"
@@ -234,24 +237,7 @@ void Enforcer::write_end() noexcept {
   // and any budget by graphs.
   const uint64_t peak = peak_used(shared_);
   shared_.run_log.keep_warnings(false);  // the lines below say the same
-  const bool told = counters.shortages.load() != 0 || refused_.load() || is_sticky(shared_.faults.peek());
-  if (!told && of_graphs != 0 && peak > budget) {
-    log_line(LogLevel::warn,
-             "%s of device memory were used at most, above the budget of %s: CUDA graphs that allocate hold %s of it, "
-             "which cannot be moved; %sask for at least %s",
-             readable_bytes(peak).c_str(), readable_bytes(budget).c_str(), readable_bytes(of_graphs).c_str(),
-             unplanned_because_.empty() ? "" : "nothing was planned; ",
-             readable_bytes(std::max(peak, counters.least_budget_bytes.load())).c_str());
-  } else if (!told && config_.budget.fraction > 0 && peak > budget) {
-    log_line(LogLevel::warn,
-             "%s of device memory were used at most, above the budget of %s: one call needs as much at once, "
-             "and a percentage is never less; %sask for at least %s",
-             readable_bytes(peak).c_str(), readable_bytes(budget).c_str(),
-             unplanned_because_.empty() ? "" : "nothing was planned; ",
-             readable_bytes(std::max(peak, counters.least_budget_bytes.load())).c_str());
-  } else if (!told && !unplanned_because_.empty()) {
-    log_line(LogLevel::warn, "memory was managed on demand: %s", unplanned_because_.c_str());
-  }
+  say_above_budget(peak, budget, of_graphs);
   // Other threads may still call, or stand still in a call: then the log goes without it.
   if (const std::unique_lock lock(submit_mutex_, std::try_to_lock); lock.owns_lock() && !reopened_) say_why_unplanned();
   say_plan_idle();
@@ -292,17 +278,51 @@ void Enforcer::write_end() noexcept {
   shared_.run_log.abandon();
 }
 
+// "chargpt (process 123): " where the command of this program may have others, which print such lines, too.
+std::string Enforcer::name_at_end() const noexcept {
+  const char* const preload = getenv("LD_PRELOAD");
+  const bool others = config_.launched()
+                          ? is_started_by_another("REPRISE_LAUNCHER", std::to_string(config_.launcher).c_str()) ||
+                                shared_.run_log.has_others(config_.run_log)
+                          : preload != nullptr && is_started_by_another("LD_PRELOAD", preload);
+  if (!others) return {};
+  return std::string(program_invocation_short_name) + " (process " + std::to_string(getpid()) + "): ";
+}
+
+// What nobody has said by the time that the program ends.
+void Enforcer::say_above_budget(uint64_t peak, uint64_t budget, uint64_t of_graphs) noexcept {
+  const Counters& counters = shared_.counters;
+  if (counters.shortages.load() != 0 || refused_.load() || is_sticky(shared_.faults.peek())) return;
+  const char* const nothing = unplanned_because_.empty() ? "" : "nothing was planned; ";
+  const std::string least = readable_bytes(std::max(peak, counters.least_budget_bytes.load()));
+  if (of_graphs != 0 && peak > budget) {
+    log_line(LogLevel::warn,
+             "%s%s of device memory were used at most, above the budget of %s: CUDA graphs that allocate hold %s of "
+             "it, which cannot be moved; %sask for at least %s",
+             name_at_end().c_str(), readable_bytes(peak).c_str(), readable_bytes(budget).c_str(),
+             readable_bytes(of_graphs).c_str(), nothing, least.c_str());
+  } else if (config_.budget.fraction > 0 && peak > budget) {
+    log_line(LogLevel::warn,
+             "%s%s of device memory were used at most, above the budget of %s: one call needs as much at once, "
+             "and a percentage is never less; %sask for at least %s",
+             name_at_end().c_str(), readable_bytes(peak).c_str(), readable_bytes(budget).c_str(), nothing,
+             least.c_str());
+  } else if (!unplanned_because_.empty()) {
+    log_line(LogLevel::warn, "%smemory was managed on demand: %s", name_at_end().c_str(), unplanned_because_.c_str());
+  }
+}
+
 // A plan that fits nothing in the program costs it nothing but speed, so that nobody would notice. Where there is a
 // launcher, it says so.
 void Enforcer::say_plan_idle() noexcept {
   if (plan_idle_because_.empty() || config_.launched() || shared_.counters.iterations_planned.load() != 0) return;
   if (!how_the_plan_gets_room_.empty()) {
-    log_line(LogLevel::warn, "%s: the plan never applied: %s; memory was managed on demand: %s", config_.plan,
-             plan_idle_because_.c_str(), how_the_plan_gets_room_.c_str());
+    log_line(LogLevel::warn, "%s%s: the plan never applied: %s; memory was managed on demand: %s",
+             name_at_end().c_str(), config_.plan, plan_idle_because_.c_str(), how_the_plan_gets_room_.c_str());
   } else {
     log_line(LogLevel::warn,
-             "%s: the plan never applied: %s; memory was managed on demand: record and plan this command", config_.plan,
-             plan_idle_because_.c_str());
+             "%s%s: the plan never applied: %s; memory was managed on demand: record and plan this command",
+             name_at_end().c_str(), config_.plan, plan_idle_because_.c_str());
   }
 }
 

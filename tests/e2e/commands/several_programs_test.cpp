@@ -310,5 +310,40 @@ TEST_F(SeveralPrograms, AnExitCodeIsToldOfWhatEndedWithIt) {
   }
 }
 
+// What a program says at its end is not taken for another's; where there is no other, it needs no name.
+TEST_F(SeveralPrograms, LinesAtTheEndNameTheirProgramWhereThereAreOthers) {
+  const std::string line = "memory was managed on demand: ";
+  const auto named = [&line](const std::string& err) {
+    std::vector<std::string> names;
+    for (size_t at = err.find(line); at != std::string::npos; at = err.find(line, at + 1)) {
+      const size_t begin = err.rfind("reprise: ", at) + 9;
+      names.push_back(err.substr(begin, at - begin));
+    }
+    return names;
+  };
+  const auto is_name = [](const std::string& name) {
+    return name.rfind("chargpt (process ", 0) == 0 && name.size() > 20 && name.substr(name.size() - 3) == "): ";
+  };
+  const auto launched = [](const std::string& script) {
+    return reprise({"run", "--device", "sim", "--budget", "1MiB", "-o", "/dev/null", "--", "/bin/sh", "-c", script});
+  };
+  for (const std::string between : {"; ", " & "}) {
+    const Outcome both = launched(trainer("8", "9") + between + trainer("8", "8") + "; wait");
+    const std::vector<std::string> names = named(both.err);
+    ASSERT_EQ(names.size(), 2u) << both.err;
+    EXPECT_TRUE(is_name(names[0]) && is_name(names[1])) << both.err;
+    EXPECT_NE(names[0], names[1]);
+  }
+  // The last one in the shell's place: the launcher's own child, behind another that has ended.
+  const std::vector<std::string> last = named(launched(trainer("8", "9") + "; exec " + trainer("8", "8")).err);
+  ASSERT_EQ(last.size(), 2u);
+  EXPECT_TRUE(is_name(last[1])) << last[1];
+  EXPECT_EQ(named(launched("exec " + trainer("8", "9")).err), std::vector<std::string>{""});
+  Environment environment = preloaded("1MiB");
+  const Outcome two = run({"/bin/sh", "-c", trainer("8", "9") + "; " + trainer("8", "8") + "; true"}, environment);
+  ASSERT_EQ(named(two.err).size(), 2u) << two.err;
+  for (const std::string& name : named(two.err)) EXPECT_TRUE(is_name(name)) << two.err;
+}
+
 }  // namespace
 }  // namespace reprise::e2e
