@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "preload/base/readable.h"
+
 namespace reprise::plan {
 namespace {
 
@@ -50,6 +52,21 @@ std::string made_for_another(const Plan& plan, Safety safety) {
       "--safety "
       "{0}, or make a plan for {1}",
       name_of(plan.safety), name_of(safety));
+}
+
+std::string made_for_less(const Plan& plan, uint64_t budget_bytes) {
+  if (budget_bytes < plan.budget_bytes + plan.chunk_bytes) return {};
+  return fmt::format("was made for a budget of {}, and its iterations use no more of the {} that they may; {}",
+                     readable_bytes(plan.budget_bytes), readable_bytes(budget_bytes),
+                     budget_bytes >= plan.peak_bytes
+                         ? "these hold all that the program has, so without a plan nothing would have to move"
+                         : "a plan for that may move less");
+}
+
+std::string why_no_plan_fits(const Plan& plan, uint64_t budget_bytes) {
+  if (budget_bytes >= plan.minimum_bytes) return {};
+  return fmt::format("no plan fits into {} bytes ({}): at least {} bytes ({}) are needed", budget_bytes,
+                     readable_bytes(budget_bytes), plan.minimum_bytes, readable_bytes(plan.minimum_bytes));
 }
 
 }  // namespace reprise::plan

@@ -19,4 +19,11 @@ std::string why_not_enforced(const Plan& plan, Safety safety);
 // one.
 std::string made_for_another(const Plan& plan, Safety safety);
 
+// Likewise, of a replay within a larger budget, by a chunk or more: planned iterations keep to their own; empty: it is
+// not larger.
+std::string made_for_less(const Plan& plan, uint64_t budget_bytes);
+
+// Why no other plan is of help within so little, as a clause; empty: the iteration has one for this budget.
+std::string why_no_plan_fits(const Plan& plan, uint64_t budget_bytes);
+
 }  // namespace reprise::plan

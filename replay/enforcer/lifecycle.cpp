@@ -104,6 +104,11 @@ void Enforcer::look_at_given(const plan::Plan& plan) const noexcept {
   if (const std::string other = plan::made_for_another(plan, shared_.safety); !other.empty()) {
     log_line(LogLevel::warn, "%s: the plan %s", config_.plan, other.c_str());
   }
+  if (!config_.budget.given()) return;
+  const uint64_t allowed = known_budget({config_.budget.bytes, config_.budget.fraction}, plan.peak_bytes, 0);
+  if (const std::string less = plan::made_for_less(plan, allowed); !less.empty()) {
+    log_line(LogLevel::warn, "%s: the plan %s", config_.plan, less.c_str());
+  }
 }
 
 CUresult Enforcer::context_end(CUcontext context, void (*freed)(CUdeviceptr) noexcept) noexcept {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "analyzer/plan/enforced.h"
 #include "analyzer/plan/least_share.h"
 #include "preload/base/log.h"
 #include "preload/base/readable.h"
@@ -233,7 +234,8 @@ std::string Enforcer::how_the_plan_gets_room() const noexcept {
   const uint64_t budget = known_budget(budget_rule(config_), peak_beside_outside(shared_, peak_footprint_),
                                        shared_.counters.outside_bytes.load());
   if (room.total == 0 || room.room >= budget) {
-    return "give it a larger budget, or make a plan for this one";
+    const std::string none = plan::why_no_plan_fits(plan, budget);
+    return none.empty() ? "give it a larger budget, or make a plan for this one" : none;
   }
   return how_to_get_room(room, plan.budget_bytes) +
          (room.room >= plan.minimum_bytes ? ", or make a plan for " + readable_bytes(room.room) : "");

@@ -49,12 +49,16 @@ Status check_plan(const std::string& path, const plan::Plan& plan, const Setting
   // A percentage was rounded when the plan was made, too: down to chunks at most.
   const Budget& budget = settings.budget;
   const uint64_t bytes = bytes_of(budget, plan.peak_bytes);
-  if (budget.set() && bytes + (budget.bytes > 0 ? 0 : plan.chunk_bytes) < plan.budget_bytes) {
-    return {StatusCode::unsupported,
-            fmt::format("{}: made for a budget of {}, which is more than --budget allows; make a plan for {}", path,
-                        format_bytes(plan.budget_bytes), format_bytes(bytes))};
+  if (!budget.set() || bytes + (budget.bytes > 0 ? 0 : plan.chunk_bytes) >= plan.budget_bytes) return {};
+  const std::string made_for = format_bytes(plan.budget_bytes);
+  if (const std::string none = plan::why_no_plan_fits(plan, bytes); !none.empty()) {
+    return {
+        StatusCode::unsupported,
+        fmt::format("{}: made for a budget of {}, which is more than --budget allows, and {}", path, made_for, none)};
   }
-  return {};
+  return {StatusCode::unsupported,
+          fmt::format("{}: made for a budget of {}, which is more than --budget allows; make a plan for {}", path,
+                      made_for, format_bytes(bytes))};
 }
 
 // Whose budget it is, where the user has set another one for all that he runs.
@@ -69,7 +73,10 @@ void say_budget_in_force(const std::string& path, const plan::Plan& plan) {
 
 // A budget that the device cannot give is not the one to make larger.
 std::string how_it_gets_room(const report::RunLog& log, const plan::Plan& plan) {
-  if (!log.room || log.room->room >= log.budget_bytes) return "give it a larger budget, or make a plan for this one";
+  if (!log.room || log.room->room >= log.budget_bytes) {
+    const std::string none = plan::why_no_plan_fits(plan, log.budget_bytes);
+    return none.empty() ? "give it a larger budget, or make a plan for this one" : none;
+  }
   return how_to_get_room(*log.room, log.budget_bytes) +
          (log.room->room >= plan.minimum_bytes ? ", or make a plan for " + typed_bytes(log.room->room) : "");
 }
@@ -124,6 +131,10 @@ int run_replay(const SessionOptions& options, const ProgramArguments& program) {
   if (!fits.ok()) return fail(fits);
   if (const std::string other = plan::made_for_another(plan.value(), safety_of(settings)); !other.empty()) {
     say(fmt::format("{}: {}", options.plan, other));
+  }
+  const uint64_t allowed = bytes_of(settings.budget, plan.value().peak_bytes);
+  if (const std::string less = plan::made_for_less(plan.value(), allowed); !less.empty()) {
+    say(fmt::format("{}: {}", options.plan, less));
   }
   settings.plan = absolute_path(options.plan);
   if (!settings.budget.set()) {

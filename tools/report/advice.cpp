@@ -18,6 +18,7 @@
 #include "tools/report/tensor_table.h"
 #include "tools/report/view/frames.h"
 #include "tools/report/view/timeline.h"
+#include "tools/sim/base/device_name.h"
 
 namespace reprise::report {
 namespace {
@@ -59,9 +60,11 @@ bool is_unplanned(const Inputs& inputs) {
          !died_of_full_host(inputs);
 }
 
-// Who holds it, where others do.
-std::string command_for_room(const RoomFigures& room) {
-  return room.total == 0 || room.elsewhere > 0 ? "nvidia-smi" : "";
+// Who holds it, where others do, and NVIDIA's tool knows the device.
+std::string command_for_room(const RunLog& log) {
+  const RoomFigures room = log.room.value_or(RoomFigures{});
+  const bool held = room.total == 0 || room.elsewhere > 0;
+  return held && log.device != sim::kDeviceName ? "nvidia-smi" : "";
 }
 
 void advise_shortage(const Inputs& inputs, Advices& list) {
@@ -77,7 +80,7 @@ void advise_shortage(const Inputs& inputs, Advices& list) {
                      "help: {}.",
                      most.call, format_bytes(most.needed_bytes), who_has_the_rest(room),
                      how_to_get_room(room, most.needed_bytes + inputs.log->outside_bytes)),
-         command_for_room(room)});
+         command_for_room(*inputs.log)});
     return;
   }
   const uint64_t least = std::max(most.least_bytes, inputs.minimum_bytes);
@@ -130,7 +133,7 @@ void advise_room(const Inputs& inputs, Advices& list) {
   list.push_back({3.5, fmt::format("Run it where the device has room for {}", format_bytes(least)),
                   fmt::format("{} So {}.{}", had, how_to_get_room(room, least),
                               budget >= least ? "" : " The budget of " + format_bytes(budget) + " is less, too."),
-                  budget >= least ? command_for_room(room) : "--budget " + typed_bytes(least)});
+                  budget >= least ? command_for_room(*inputs.log) : "--budget " + typed_bytes(least)});
 }
 
 // One of its calls works on more at once than the percentage is of, which is never less than that. 0: none does.
@@ -185,8 +188,14 @@ bool nothing_moved(const RunLog& log) { return log.peak_device_bytes > 0 && log.
 // Of one that was ready and had none.
 Advice room_for_plan(const Inputs& inputs) {
   const RunLog& log = *inputs.log;
-  const uint64_t budget = collect_facts(inputs).budget;
+  const Facts facts = collect_facts(inputs);
+  const uint64_t budget = facts.budget;
   if (!log.room || log.room->room >= budget) {
+    const uint64_t least = std::max(inputs.minimum_bytes, inputs.plan == nullptr ? 0 : inputs.plan->minimum_bytes);
+    if (budget != 0 && least > budget) {
+      return {3, fmt::format("Give it at least {}{}", format_bytes(least), of_peak(least, facts.peak_before)),
+              no_plan_fits(budget, least, facts.peak_before), "--budget " + typed_bytes(least)};
+    }
     return {3, "Make room for the plan",
             "It was ready and had no room. A larger --budget or --host-memory leaves more, or make a plan for this "
             "budget.",
@@ -199,7 +208,7 @@ Advice room_for_plan(const Inputs& inputs) {
       fmt::format("The plan was ready and had no room: the budget is {}, and the device had room for {}: {}. So {}{}.",
                   format_bytes(budget), format_bytes(room.room), who_has_the_rest(room), how_to_get_room(room, budget),
                   smaller ? ", or make a plan for what there was" : ""),
-      smaller ? "--budget " + typed_bytes(room.room) : command_for_room(room)};
+      smaller ? "--budget " + typed_bytes(room.room) : command_for_room(*inputs.log)};
 }
 
 void advise_unplanned(const Inputs& inputs, Advices& list) {
@@ -267,8 +276,9 @@ std::string what_can_shrink(const Inputs& inputs, uint64_t budget) {
 void advise_full_speed(const Inputs& inputs, Advices& list) {
   const BudgetCurve& curve = inputs.curve;
   const Facts facts = collect_facts(inputs);
-  const uint64_t here = facts.budget;
+  const uint64_t here = facts.plan_budget != 0 ? facts.plan_budget : facts.budget;  // that the times are of
   if (curve.full_speed_bytes == 0 || is_recording_of_another_link(inputs)) return;
+  if (facts.plan_budget != 0 && curve.full_speed_bytes <= facts.budget) return;  // another plan has it, as is advised
   const std::string budget = format_bytes(curve.full_speed_bytes) + of_peak(curve.full_speed_bytes, facts.peak_before);
   const bool planned = inputs.plan != nullptr && inputs.plan->budget_bytes == here;
   const uint64_t now = planned ? facts.predicted_ns : time_at(curve, here);
@@ -290,6 +300,41 @@ void advise_full_speed(const Inputs& inputs, Advices& list) {
     list.push_back({0.02, fmt::format("{} would do", budget), what_can_shrink(inputs, here),
                     "--budget " + typed_bytes(curve.full_speed_bytes)});
   }
+}
+
+// What another plan, or none, would make of the budget that the plan is for a part of: as much as is predicted of it.
+std::string by_another_plan(const Inputs& inputs, const Facts& facts, bool all_fits, uint64_t then_ns) {
+  if (then_ns == 0) return all_fits ? "" : " A plan for that may move less.";
+  uint64_t moved = 0;
+  for (const BudgetPoint& one : inputs.curve.points) {
+    if (one.budget_bytes <= facts.budget) moved = one.moved_bytes;
+  }
+  const std::string now = format_duration(facts.predicted_ns);
+  const std::string then = format_duration(then_ns);
+  return fmt::format(" {} would take {}{}, {}.", all_fits ? "An iteration" : "By a plan for that, an iteration",
+                     then == now ? "as long, " + now : then + " instead of " + now,
+                     all_fits ? "" : fmt::format(" and move {}", format_bytes(moved)), with_whose_times(inputs));
+}
+
+void advise_whole_budget(const Inputs& inputs, Advices& list) {
+  const Facts facts = collect_facts(inputs);
+  if (facts.plan_budget == 0 || room_for_budgets(inputs) < facts.budget) return;
+  const bool all_fits = facts.peak_before != 0 && facts.peak_before <= facts.budget;
+  const uint64_t moved = inputs.plan == nullptr ? 0 : inputs.plan->offload_bytes + inputs.plan->reload_bytes;
+  const uint64_t known = is_recording_of_another_link(inputs) ? 0 : time_at(inputs.curve, facts.budget);
+  const uint64_t then = known != 0 && all_fits ? inputs.curve.compute_ns : known;
+  const std::string fits = !all_fits ? ""
+                                     : fmt::format(" The program takes {} at most, so within that nothing has to move.",
+                                                   format_bytes(facts.peak_before));
+  const std::string budget = "--budget " + typed_bytes(facts.budget);
+  list.push_back({then == 0 || then >= facts.predicted_ns ? 0.02 : share(facts.predicted_ns - then, facts.predicted_ns),
+                  all_fits ? "Run it without this plan" : "Plan for the budget of the run",
+                  fmt::format("The plan is for {}, and its iterations use no more of the budget of {}{}.{}{}",
+                              format_bytes(facts.plan_budget), format_bytes(facts.budget),
+                              moved == 0 ? "" : fmt::format(": they move {} each", format_bytes(moved)), fits,
+                              by_another_plan(inputs, facts, all_fits, then)),
+                  all_fits ? fmt::format("reprise run {} -- program ...", budget)
+                           : fmt::format("reprise plan a.trace {} -o new.plan", budget)});
 }
 
 void advise_smallest(const Inputs& inputs, Advices& list) {
@@ -501,8 +546,8 @@ Json advice_section(const Inputs& inputs) {
   if (inputs.log != nullptr && inputs.log->not_managed) return advice_to_manage(*inputs.log->not_managed);
   Advices list;
   for (const auto rule : {advise_shortage, advise_host_memory, advise_room, advise_budget, advise_unplanned,
-                          advise_full_speed, advise_smallest, advise_link, advise_tensor, advise_bytes,
-                          advise_planning_first, advise_facts, advise_unmanaged}) {
+                          advise_full_speed, advise_whole_budget, advise_smallest, advise_link, advise_tensor,
+                          advise_bytes, advise_planning_first, advise_facts, advise_unmanaged}) {
     rule(inputs, list);
   }
   std::stable_sort(list.begin(), list.end(), [](const Advice& a, const Advice& b) { return a.worth > b.worth; });

@@ -189,6 +189,7 @@ Json iteration_memory_section(const Inputs& inputs) {
       lower ? "lower at its peak" : "in whole chunks, which are no less here than the bytes that were asked for");
   return {{"about", about},
           {"budget", inputs.plan->budget_bytes},
+          {"budget_name", collect_facts(inputs).budget != inputs.plan->budget_bytes ? kPlansBudget : "Budget"},
           {"span", std::max(before.back().first, planned.back().first)},
           {"lines", std::move(lines)}};
 }
@@ -215,12 +216,20 @@ Json run_memory_section(const Inputs& inputs) {
     lines.push_back(line(name, "actual", device));
   }
   Json levels = Json::array();
+  const Facts facts = collect_facts(inputs);
+  if (facts.plan_budget != 0) {
+    levels.push_back({{"name", kPlansBudget}, {"style", "wait"}, {"value", facts.plan_budget}});
+  }
   if (ran && inputs.log->peak_requested_bytes > highest(requested)) {
     levels.push_back({{"name", "The most that the program asked for, some time"},
                       {"style", "before"},
                       {"value", inputs.log->peak_requested_bytes}});
   }
-  return {{"budget", collect_facts(inputs).budget}, {"span", span}, {"lines", std::move(lines)}, {"levels", levels}};
+  return {{"budget", facts.budget},
+          {"budget_name", "Budget"},
+          {"span", span},
+          {"lines", std::move(lines)},
+          {"levels", levels}};
 }
 
 // Of one iteration, as measured where that was done, else as predicted.

@@ -55,6 +55,14 @@ void add_run_facts(const RunLog& log, Facts& facts) {
   if (stall_share(log) == 0) facts.waited_for_copies_ns = 0;
 }
 
+// What the user gave a plan beyond its own budget, by a chunk or more, is of no use to its iterations.
+void add_plan_budget(const Inputs& inputs, Facts& facts) {
+  const RunLog& log = *inputs.log;
+  if (log.mode != "replay" || log.iterations_planned == 0) return;
+  const uint64_t planned = inputs.plan != nullptr ? inputs.plan->budget_bytes : log.plan_budget_bytes;
+  if (planned != 0 && planned + log.chunk_bytes <= facts.budget) facts.plan_budget = planned;
+}
+
 bool is_another_link(const plan::PlannedLink& link, const RunLog* log) {
   if (log == nullptr || !link_of(link).known() || !link_of(*log).known()) return false;
   return are_far_apart(link_of(link), link_of(*log));
@@ -148,7 +156,11 @@ std::string peak_words(uint64_t after, uint64_t before, bool tensors_alone) {
 bool is_of_one_of_several(const Inputs& inputs) { return inputs.log != nullptr && !inputs.log->others.empty(); }
 
 std::string budget_words(const Inputs& inputs, const char* of) {
-  const std::string bytes = tools::format_bytes(collect_facts(inputs).budget);
+  const Facts facts = collect_facts(inputs);
+  const std::string bytes = tools::format_bytes(facts.budget);
+  if (facts.plan_budget != 0) {
+    return fmt::format("budget{} {}, of which the plan uses {}", of, bytes, tools::format_bytes(facts.plan_budget));
+  }
   const RunLog* const log = inputs.log;
   if (log == nullptr || log->budget_percent == 0 || (log->ended && inputs.ending.empty()))
     return fmt::format("budget{} {}", of, bytes);
@@ -165,6 +177,7 @@ Facts collect_facts(const Inputs& inputs) {
   if (inputs.plan != nullptr) add_plan_facts(*inputs.plan, facts);
   if (inputs.made_compute_ns > 0) facts.compute_ns = inputs.made_compute_ns;
   if (inputs.log != nullptr) add_run_facts(*inputs.log, facts);
+  if (inputs.log != nullptr) add_plan_budget(inputs, facts);
   if (inputs.plan != nullptr && inputs.log == nullptr)
     facts.waited_for_copies_ns = predicted_parts(*inputs.plan).moving_ns;
   if (const std::optional<TimeParts> measured = measured_time(inputs)) facts.waited_for_copies_ns = measured->moving_ns;

@@ -152,6 +152,7 @@ Json about_section(const Inputs& inputs);
 struct Facts {
   std::string program;
   uint64_t budget = 0;
+  uint64_t plan_budget = 0;    // what planned iterations keep to, where a replay's plan is for less; else 0
   uint64_t peak_before = 0;    // without Reprise
   bool tensors_alone = false;  // ... is not known: it is what tensors have, of which a device takes more
   uint64_t peak_planned = 0;
@@ -172,6 +173,8 @@ struct Facts {
   uint64_t before_plan_ns = 0;  // of it, until a plan first came in force; 0: none did
 };
 Facts collect_facts(const Inputs& inputs);
+// In charts, where it is not the run's.
+inline constexpr const char* kPlansBudget = "The plan's budget";
 
 // Several programs of one run have used the device, and the page is of one of them.
 bool is_of_one_of_several(const Inputs& inputs);
@@ -181,7 +184,8 @@ uint64_t asked_bytes(const trace::Trace& trace);
 
 // The others of them, as they were called: the first few.
 std::string others_in_words(const std::vector<std::string>& others);
-// "budget 22.0 MiB"; a share of the peak of a program that did not come to its end may not be of its peak.
+// "budget 22.0 MiB", and how much of it the plan uses, where that is for less; a share of the peak of a program that
+// did not come to its end may not be of its peak.
 std::string budget_words(const Inputs& inputs, const char* of = "");
 
 // Of the planned iterations' time, in which share the device had nothing to run though work was submitted: the same in

@@ -247,8 +247,7 @@ Json totals_section(const Inputs& inputs) {
   }
   rows.push_back(mapping_row(inputs, run));
   rows.push_back(total("Device memory", format_bytes(facts.peak_planned),
-                       facts.peak_actual > 0 ? format_bytes(facts.peak_actual) : "",
-                       fmt::format("budget {}", format_bytes(facts.budget))));
+                       facts.peak_actual > 0 ? format_bytes(facts.peak_actual) : "", budget_words(inputs)));
   rows.push_back(total("Smallest budget with a plan", format_bytes(plan.minimum_bytes), "",
                        "largest working set of what was recorded, and what is reserved"));
   return rows;

@@ -100,7 +100,8 @@ Json budget_curve_section(const Inputs& inputs) {
           {"peak", curve.peak_bytes},
           {"full_speed", curve.full_speed_bytes},
           {"own", inputs.plan != nullptr ? inputs.plan->budget_bytes : 0},
-          {"here", facts.budget},
+          {"here", facts.plan_budget != 0 ? facts.plan_budget : facts.budget},
+          {"here_name", facts.plan_budget != 0 ? kPlansBudget : "Your budget"},
           {"here_ns", inputs.log != nullptr ? facts.actual_ns : facts.predicted_ns},
           {"here_measured", inputs.log != nullptr && facts.actual_ns > 0},
           {"here_link", elsewhere ? words_of(link_of(*inputs.log)) : ""}};

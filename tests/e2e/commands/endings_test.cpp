@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <string>
 
+#include "preload/base/readable.h"
 #include "tests/e2e/commands/launcher_test.h"
 
 namespace reprise::e2e {
@@ -114,13 +115,16 @@ TEST_F(Endings, APreloadedPlanThatNeverAppliesIsSaidOnceWithTheReasonOfTheRunLog
   environment["REPRISE_RUN_LOG"] = scratch_.path("a.run");
   const Outcome own = run(trainer("10"), environment);
   EXPECT_EQ(own.exit_code, 0);
-  EXPECT_EQ(own.err, "");
+  const size_t end = own.err.find('\n');
+  EXPECT_EQ(end + 1, own.err.size()) << own.err;
+  EXPECT_EQ(own.err.rfind("reprise: " + plan + ": the plan was made for a budget of ", 0), 0u) << own.err;
   environment["REPRISE_RUN_LOG"] = scratch_.path("b.run");  // that an earlier log is replaced is said, too
   const Outcome other = run(trainer("10", "128"), environment);
   EXPECT_EQ(other.exit_code, 0) << other.err;
   const auto reasons = lines_of(read_run_log(scratch_.path("b.run")), "on_demand");
   ASSERT_EQ(reasons.size(), 1u);
-  EXPECT_EQ(other.err, "reprise: " + plan + ": the plan never applied: " + reasons[0].at("reason").get<std::string>() +
+  EXPECT_EQ(other.err, own.err + "reprise: " + plan +
+                           ": the plan never applied: " + reasons[0].at("reason").get<std::string>() +
                            "; memory was managed on demand: record and plan this command\n");
   EXPECT_TRUE(has(other.err, "its first call, an allocation of ")) << other.err;
 }
@@ -152,6 +156,53 @@ TEST_F(Endings, APreloadedPlanForMoreThanTheBudgetIsSaid) {
   const Outcome outcome = run(trainer("10"), environment);
   EXPECT_TRUE(has(outcome.err, "reprise: the plan " + plan + " was made for a budget of ")) << outcome.err;
   EXPECT_TRUE(has(outcome.err, ", and REPRISE_BUDGET is 2.0 MiB; it is tried all the same\n")) << outcome.err;
+}
+
+// What `reprise plan` would refuse is not advised: the plan knows how little is enough for one.
+TEST_F(Endings, WhereNoPlanFitsTheRefusalSaysHowMuchIsNeeded) {
+  const std::string made = scratch_.path("a.plan");
+  ASSERT_EQ(reprise({"record", "--device", "sim", "-o", trace_}, trainer("10")).exit_code, 0);
+  ASSERT_EQ(reprise({"plan", trace_, "--budget", "80%", "-o", made}).exit_code, 0);
+  const std::string planner = reprise({"plan", trace_, "--budget", "1MiB", "-o", scratch_.path("b.plan")}).err;
+  const size_t at = planner.find("so at least ");
+  ASSERT_NE(at, std::string::npos) << planner;
+  const uint64_t least = std::stoull(planner.substr(at + 12));
+  const std::string less = std::to_string(least - 1);
+  const std::string needed = "no plan fits into " + less + " bytes (" + readable_bytes(least - 1) + "): at least " +
+                             std::to_string(least) + " bytes (" + readable_bytes(least) + ") are needed\n";
+  const Outcome refused = reprise({"replay", "--device", "sim", "--plan", made, "--budget", less}, trainer("10"));
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_TRUE(has(refused.err, ", which is more than --budget allows, and " + needed)) << refused.err;
+  EXPECT_FALSE(has(refused.err, "make a plan")) << refused.err;
+  Environment environment = preloaded(std::to_string(least / 2));
+  environment["REPRISE_PLAN"] = made;
+  const Outcome idle = run(trainer("10"), environment);
+  EXPECT_TRUE(has(idle.err, "; memory was managed on demand: no plan fits into ")) << idle.err;
+  EXPECT_TRUE(has(idle.err, ": at least " + std::to_string(least) + " bytes (")) << idle.err;
+  EXPECT_FALSE(has(idle.err, "make a plan")) << idle.err;
+  const Outcome possible =
+      reprise({"replay", "--device", "sim", "--plan", made, "--budget", std::to_string(least)}, trainer("10"));
+  EXPECT_TRUE(has(possible.err, "which is more than --budget allows; make a plan for ")) << possible.err;
+}
+
+TEST_F(Endings, APlanWithinALargerBudgetIsSaidToUseItsOwn) {
+  const std::string made = scratch_.path("a.plan");
+  ASSERT_EQ(reprise({"record", "--device", "sim", "-o", trace_}, trainer("10")).exit_code, 0);
+  ASSERT_EQ(reprise({"plan", trace_, "--budget", "80%", "-o", made}).exit_code, 0);
+  const std::string line = "was made for a budget of ";
+  const std::string more = ", and its iterations use no more of the 64.0 MiB that they may; these hold all that ";
+  const Outcome larger = reprise({"replay", "--device", "sim", "--plan", made, "--budget", "64MiB"}, trainer("10"));
+  EXPECT_TRUE(has(larger.err, "reprise: " + made + ": " + line) && has(larger.err, more)) << larger.err;
+  const Outcome own = reprise({"replay", "--device", "sim", "--plan", made, "--budget", "80%"}, trainer("10"));
+  EXPECT_FALSE(has(own.err, line)) << own.err;
+  Environment environment = preloaded("64MiB");
+  environment["REPRISE_PLAN"] = made;
+  const Outcome alone = run(trainer("10"), environment);
+  EXPECT_TRUE(has(alone.err, "reprise: " + made + ": the plan " + line) && has(alone.err, more)) << alone.err;
+  environment["REPRISE_BUDGET"] = "100%";
+  EXPECT_TRUE(has(run(trainer("10"), environment).err, ": the plan " + line));
+  environment["REPRISE_BUDGET"] = "80%";
+  EXPECT_EQ(run(trainer("10"), environment).err, "");
 }
 
 // The plan is of this program: to record it again would be no help. And the page shows the budget that it had.

@@ -30,7 +30,7 @@ function budgetSection() {
   const levels = [{ value: curve.compute_ns, css: "before" }];
   if (curve.here > 0) levels.push({ x: curve.here, value: 0, css: "wait" });
   entries.push([`Computing alone (${duration(curve.compute_ns)}, ${curve.times})`, "before", "dash"]);
-  if (curve.here > 0) entries.push([`Your budget (${bytes(curve.here)})`, "wait", "dash"]);
+  if (curve.here > 0) entries.push([`${curve.here_name} (${bytes(curve.here)})`, "wait", "dash"]);
   node.append(legend(entries));
   const moved = new Map(curve.points.map(([budget, , bytesMoved]) => [budget, bytesMoved]));
   lineChart(node, { label: `Time of an iteration over budgets from ${bytes(curve.minimum)} to ${bytes(curve.peak)}`,

@@ -1,7 +1,7 @@
 // Memory over time: stepped lines against the budget, which end where nothing more is known.
 function memoryChart(parent, chart) {
   const levels = (chart.levels || []).map((level) => ({ name: level.name, value: level.value, css: level.style, dash: [2, 4] }));
-  if (chart.budget > 0) levels.push({ name: "Budget", value: chart.budget, css: "wait", dash: [7, 5] });
+  if (chart.budget > 0) levels.push({ name: chart.budget_name, value: chart.budget, css: "wait", dash: [7, 5] });
   parent.append(legend([...chart.lines.map((line) => [`${line.name} (peak ${bytes(line.peak)})`, line.style, "stroke"]),
     ...levels.map((level) => [`${level.name} (${bytes(level.value)})`, level.css, "dash"])]));
   lineChart(parent, { label: chart.lines.map((line) => `${line.name}: peak ${bytes(line.peak)}`).join("; "),

@@ -93,6 +93,23 @@ TEST(Plan, SaysWhichLinkItWasMadeFor) {
   EXPECT_NE(to_text(plan).find("link machine=h200 assumed=0 h2d=55000000000 d2h=50000000000"), std::string::npos);
 }
 
+// What its iterations do not use of a larger budget; where that holds everything, no plan is of use.
+TEST(Plan, SaysWhereTheBudgetIsLarger) {
+  Plan plan = small_plan();
+  plan.budget_bytes = uint64_t{16} << 20;
+  plan.peak_bytes = uint64_t{20} << 20;
+  plan.chunk_bytes = uint64_t{2} << 20;
+  EXPECT_EQ(made_for_less(plan, uint64_t{14} << 20), "");
+  EXPECT_EQ(made_for_less(plan, uint64_t{16} << 20), "");
+  EXPECT_EQ(made_for_less(plan, (uint64_t{18} << 20) - 1), "") << "not a chunk more";
+  EXPECT_EQ(made_for_less(plan, uint64_t{18} << 20),
+            "was made for a budget of 16.0 MiB, and its iterations use no more of the 18.0 MiB that they may; a plan "
+            "for that may move less");
+  EXPECT_EQ(made_for_less(plan, uint64_t{20} << 20),
+            "was made for a budget of 16.0 MiB, and its iterations use no more of the 20.0 MiB that they may; these "
+            "hold all that the program has, so without a plan nothing would have to move");
+}
+
 TEST(Plan, SaysWhichSafetyItWasMadeFor) {
   for (const Safety safety : {Safety::strict, Safety::audited, Safety::trusted}) {
     Plan plan = small_plan();

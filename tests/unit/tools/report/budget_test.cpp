@@ -61,5 +61,90 @@ TEST(BudgetOfRun, WhetherTheBudgetWasKeptHasOneAnswer) {
       << cut_off;
 }
 
+// A plan keeps to the budget that it was made for, whatever the run may have: there is one answer to what that was.
+class LargerBudget : public testing::Test {
+ protected:
+  static std::string run_log(uint64_t budget_mib, const char* mode = "replay") {
+    const std::string budget = std::to_string(budget_mib << 20);
+    return std::string(R"({"kind":"start","chunk_bytes":2097152,"mode":")") + mode + R"(","budget_bytes":)" + budget +
+           "}\n" + R"({"kind":"plan","policy":"sample","budget_bytes":10485760}
+{"kind":"activate","iteration":1,"vmm_calls":8}
+{"kind":"memory","time_ns":6000,"device_bytes":9437184,"requested_bytes":12582912}
+{"kind":"iteration","index":1,"mode":"planned","wall_ns":800,"offload_bytes":4194304,"reload_bytes":4194304}
+{"kind":"end","iterations_planned":2,"peak_device_bytes":9437184,"budget_bytes":)" +
+           budget + "}\n";
+  }
+  Json page(uint64_t budget_mib, const char* mode = "replay") {
+    sample_.log = parse_run_log(run_log(budget_mib, mode));
+    Inputs inputs = sample_.inputs();
+    inputs.curve.policy = "reprise";
+    inputs.curve.compute_ns = 350;
+    inputs.curve.peak_bytes = sample_.plan.peak_bytes;
+    inputs.curve.full_speed_bytes = uint64_t{12} << 20;
+    inputs.curve.points = {{uint64_t{10} << 20, 900, 8}, {uint64_t{12} << 20, 355, 4}};
+    return make_data(inputs);
+  }
+  static std::string advice_of(const Json& data) {
+    std::string text;
+    for (const Json& one : data.at("advice")) {
+      text += one.at("title").get<std::string>() + ": " + one.at("detail").get<std::string>() + " [" +
+              one.at("command").get<std::string>() + "]\n";
+    }
+    return text;
+  }
+  static bool has(const std::string& text, const std::string& words) { return text.find(words) != std::string::npos; }
+
+  Sample sample_;
+};
+
+TEST_F(LargerBudget, PageAndChartsSayWhatThePlanUsesOfIt) {
+  const Json data = page(20);
+  EXPECT_EQ(data.at("budget_words"), "budget 20.0 MiB, of which the plan uses 10.0 MiB");
+  EXPECT_TRUE(has(text_of(data.at("sentences")),
+                  "never exceeded the budget of 20.0 MiB, of which the plan uses 10.0 MiB; the peak was 9.0 MiB."))
+      << text_of(data.at("sentences"));
+  EXPECT_EQ(data.at("iteration_memory").at("budget"), 10 << 20);
+  EXPECT_EQ(data.at("iteration_memory").at("budget_name"), "The plan's budget");
+  EXPECT_EQ(data.at("run_memory").at("budget"), 20 << 20);
+  EXPECT_EQ(data.at("run_memory").at("levels").at(0).at("name"), "The plan's budget");
+  EXPECT_EQ(data.at("run_memory").at("levels").at(0).at("value"), 10 << 20);
+  EXPECT_EQ(data.at("budget_curve").at("here"), 10 << 20) << "what was measured is of the plan's";
+  EXPECT_EQ(data.at("budget_curve").at("here_name"), "The plan's budget");
+  sample_.log = parse_run_log(run_log(20));
+  EXPECT_EQ(budget_words({nullptr, nullptr, &sample_.log}), "budget 20.0 MiB, of which the plan uses 10.0 MiB")
+      << "the log alone";
+}
+
+TEST_F(LargerBudget, WhereTheyAreOneNothingElseIsSaid) {
+  for (const Json& data : {page(10), page(20, "run")}) {
+    EXPECT_FALSE(has(data.dump(), "of which the plan uses")) << data.at("budget_words");
+    EXPECT_EQ(data.at("budget_curve").at("here_name"), "Your budget");
+    EXPECT_FALSE(has(advice_of(data), "Plan for the budget of the run")) << advice_of(data);
+  }
+  EXPECT_EQ(page(10).at("iteration_memory").at("budget_name"), "Budget");
+  EXPECT_EQ(page(11).at("budget_words"), "budget 11.0 MiB") << "not a chunk more";
+  EXPECT_EQ(page(11).at("iteration_memory").at("budget_name"), "The plan's budget") << "what is drawn is that";
+}
+
+TEST_F(LargerBudget, WhatAPlanForItWouldGiveIsAdvised) {
+  const std::string all = advice_of(page(20));
+  EXPECT_TRUE(has(all,
+                  "Run it without this plan: The plan is for 10.0 MiB, and its iterations use no more of the budget of "
+                  "20.0 MiB: they move 8.0 MiB each. The program takes 12.0 MiB at most, so within that "
+                  "nothing has to move. An iteration would take 350 ns instead of 750 ns, with kernel times as "
+                  "recorded. [reprise run --budget 20MiB -- program ...]"))
+      << all;
+  EXPECT_FALSE(has(all, "would do")) << all;
+  EXPECT_FALSE(has(all, "for full speed")) << "told once: " << all;
+  sample_.plan.peak_bytes = uint64_t{24} << 20;
+  const std::string part = advice_of(page(20));
+  EXPECT_TRUE(has(part,
+                  "Plan for the budget of the run: The plan is for 10.0 MiB, and its iterations use no more of the "
+                  "budget of 20.0 MiB: they move 8.0 MiB each. By a plan for that, an iteration would take 355 ns "
+                  "instead of 750 ns and move 4 B, with kernel times as recorded. "
+                  "[reprise plan a.trace --budget 20MiB -o new.plan]"))
+      << part;
+}
+
 }  // namespace
 }  // namespace reprise::report

@@ -196,5 +196,38 @@ TEST(Room, APeakAboveTheRoomIsExplained) {
       << said();
 }
 
+// A plan for this budget is none that could be made.
+TEST(Room, WhereNoPlanFitsIntoTheBudgetNoneIsAdvised) {
+  const auto advice = [](const plan::Plan* plan, uint64_t least, const std::string& budget) {
+    const RunLog log = parse_run_log(R"({"kind":"start","mode":"replay","budget_bytes":)" + budget + "}\n" +
+                                     R"({"kind":"plan"}
+{"kind":"on_demand","cause":"refused","reason":"why","plan":0}
+{"kind":"end","peak_device_bytes":8388608,"offload_bytes":1})");
+    Inputs inputs{nullptr, plan, &log};
+    inputs.minimum_bytes = least;
+    return advice_section(inputs);
+  };
+  const Sample sample;  // it takes 9.0 MiB at the least
+  const Json known = advice(&sample.plan, 0, "8388608");
+  EXPECT_EQ(known.at(0).at("title"), "Give it at least 9.0 MiB (75 % of the peak)") << known;
+  EXPECT_EQ(known.at(0).at("detail"), "No plan fits into 8.0 MiB, however long the program runs.");
+  EXPECT_EQ(known.at(0).at("command"), "--budget 9MiB");
+  EXPECT_EQ(advice(nullptr, 9 << 20, "8388608").at(0).at("title"), "Give it at least 9.0 MiB");
+  EXPECT_EQ(advice(&sample.plan, 0, "9437184").at(0).at("title"), "Make room for the plan");
+}
+
+// NVIDIA's tools know nothing of the simulated device.
+TEST(Room, WhoHoldsASimulatedDeviceIsNotAskedOfNvidiaSmi) {
+  const auto command = [](const std::string& device) {
+    const RunLog log =
+        parse_run_log(R"({"kind":"start","mode":"run","budget_bytes":23068672,"device":")" + device + "\"}\n" + kRoom +
+                      R"({"kind":"on_demand","cause":"no_room","reason":"why","least_bytes":23068672}
+{"kind":"end","peak_device_bytes":16777216,"offload_bytes":1})");
+    return advice_section({nullptr, nullptr, &log}).at(0).at("command").get<std::string>();
+  };
+  EXPECT_EQ(command("NVIDIA H100"), "nvidia-smi");
+  EXPECT_EQ(command("Reprise Simulated Device"), "");
+}
+
 }  // namespace
 }  // namespace reprise::report
