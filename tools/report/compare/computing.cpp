@@ -29,11 +29,26 @@ bool computes_again_differently(const Computing& before, const Computing& after)
   return before.repeated_launches != after.repeated_launches;
 }
 
+// Then parts of the one do not add up to what medians differ by, and nobody knows whose doing that is.
+bool is_unlike(const Computing& before, const Computing& after) {
+  return !before.unlike.empty() || !after.unlike.empty();
+}
+
+std::string unlike_sentence(const Computing& before, const Computing& after) {
+  if (!is_unlike(before, after)) return "";
+  const std::string a = before.unlike.empty() ? "" : "that of A is " + before.unlike;
+  const std::string b = after.unlike.empty() ? "" : "that of B is " + after.unlike;
+  std::string text = a + (a.empty() || b.empty() ? "" : "; ") + b;
+  text[0] = 'T';
+  return fmt::format(" {}: how much of what most iterations differ by is computing is not known.", text);
+}
+
 std::string whose_doing(const Computing& before, const Computing& after, uint64_t counts_from) {
   if (computes_again_differently(before, after)) {
     return fmt::format(" Of B {} launches compute again what its plan had given up, of A {}.", after.repeated_launches,
                        before.repeated_launches);
   }
+  if (is_unlike(before, after)) return "";
   if (static_cast<uint64_t>(std::llabs(more(before.computing_ns, after.computing_ns))) < counts_from) return "";
   return " The kernels are the same: how fast they run is the device's clock or other load, and no plan's doing.";
 }
@@ -57,8 +72,10 @@ Computing computing_of(const RunLog& log) {
     repeated.push_back(whole->repeated_launches);
   }
   const uint64_t count = computing.size();
+  const std::string unlike = unlike_words(log);
   return {count, trace::median(std::move(computing)), trace::median(std::move(rest)),
-          trace::median(std::move(repeated))};
+          trace::median(std::move(repeated)),
+          count == 0 || unlike.empty() ? "" : fmt::format("iteration {}{}", *shown, unlike)};
 }
 
 void add_computing_rows(const Computing& before, const Computing& after, Json& rows) {
@@ -68,7 +85,7 @@ void add_computing_rows(const Computing& before, const Computing& after, Json& r
     if (before.measured == 0) row["before"] = "";
     if (after.measured == 0) row["after"] = "";
     if (!both) row["change"] = "";
-    if (!both || !plans_doing) row["tone"] = "note";
+    if (!both || !plans_doing || is_unlike(before, after)) row["tone"] = "note";
     rows.push_back(std::move(row));
   };
   add("Computing, of an iteration that was measured", &Computing::computing_ns,
@@ -93,7 +110,8 @@ void say_computing(const Computing& before, const Computing& after, bool times_d
   text +=
       fmt::format(" Of an iteration that was measured, computing took {}, all else (waiting, moving, launching) {}.",
                   instead(before.computing_ns, after.computing_ns), instead(before.rest_ns, after.rest_ns));
-  verdict["text"] = text + whose_doing(before, after, counts_from);
+  verdict["text"] = text + whose_doing(before, after, counts_from) + unlike_sentence(before, after);
+  if (is_unlike(before, after)) return;
   const bool rest_says_so =
       static_cast<uint64_t>(std::llabs(rest)) >= counts_from && (rest < 0) == (verdict.at("tone") == "good");
   if (times_differ && !rest_says_so && !computes_again_differently(before, after)) verdict["tone"] = "note";

@@ -161,6 +161,31 @@ TEST_F(Compare, SlowerKernelsAreNotThePlans) {
   EXPECT_EQ(row_of(data, "All else of it: waiting, moving, launching").at("change"), "the same");
 }
 
+// Its parts do not add up to what medians differ by: nothing is said of whose doing that is, and no part is better.
+TEST_F(Compare, AMeasuredIterationUnlikeMostDoesNotSayWhoseDoingItIs) {
+  const std::optional<uint64_t> shown = measured_iteration(after_);
+  ASSERT_TRUE(shown);
+  const uint64_t measured = planned_iteration(after_, *shown)->wall_ns;
+  for (RunOverlap& sample : after_.overlaps) sample.compute_ns += 190;
+  for (uint64_t more = 1; more <= 4; ++more) {
+    RunIteration other = after_.iterations.back();
+    other.index += 1;
+    other.wall_ns = 2 * measured;
+    after_.iterations.push_back(other);
+  }
+  const std::string unlike = "That of B is iteration " + std::to_string(*shown) +
+                             ", which took 50 % less than the median: how much of what most iterations differ by is "
+                             "computing is not known.";
+  EXPECT_NE(compare_summary(data()).find(unlike), std::string::npos) << compare_summary(data());
+  EXPECT_EQ(compare_summary(data()).find("no plan's doing"), std::string::npos) << compare_summary(data());
+  EXPECT_EQ(data().at("verdict").at("tone"), "bad") << "a planned iteration did take longer";
+  EXPECT_EQ(row_of(data(), "All else of it: waiting, moving, launching").at("tone"), "note");
+  std::swap(before_, after_);
+  EXPECT_EQ(data().at("verdict").at("tone"), "good");
+  EXPECT_NE(compare_summary(data()).find(" That of A is iteration"), std::string::npos) << compare_summary(data());
+  EXPECT_EQ(row_of(data(), "All else of it: waiting, moving, launching").at("tone"), "note");
+}
+
 TEST_F(Compare, WhatIsComputedAgainIsThePlans) {
   for (RunIteration& it : after_.iterations) {
     it.wall_ns += 190;
