@@ -282,7 +282,8 @@ void advise_full_speed(const Inputs& inputs, Advices& list) {
   const std::string budget = format_bytes(curve.full_speed_bytes) + of_peak(curve.full_speed_bytes, facts.peak_before);
   const bool planned = inputs.plan != nullptr && inputs.plan->budget_bytes == here;
   const uint64_t now = planned ? facts.predicted_ns : time_at(curve, here);
-  if (here == 0 && !inputs.one_loop) return;
+  const bool of_unknown_peak = inputs.log != nullptr && inputs.log->budget_percent > 0;
+  if (here == 0 && (!inputs.one_loop || of_unknown_peak)) return;
   // Times at the budget say nothing of a run that the device gave less.
   if (room_for_budgets(inputs) < here && (is_unplanned(inputs) || room_for_budgets(inputs) < curve.full_speed_bytes))
     return;

@@ -68,6 +68,19 @@ bool is_another_link(const plan::PlannedLink& link, const RunLog* log) {
   return are_far_apart(link_of(link), link_of(*log));
 }
 
+// As budgets in per cent are made bytes.
+uint64_t bytes_of_percent(uint64_t percent, uint64_t whole) {
+  return static_cast<uint64_t>(static_cast<double>(percent) / 100 * static_cast<double>(whole));
+}
+
+// A run within a percentage says with its end, or a plan, how much that was: of one that came to neither it is known by
+// its recording's peak, unless more was used, so that the peak was another one.
+void add_budget_of_percent(const RunLog& log, Facts& facts) {
+  if (facts.budget != 0 || log.not_managed || facts.tensors_alone) return;
+  const uint64_t budget = bytes_of_percent(log.budget_percent, facts.peak_before);
+  if (budget >= facts.peak_actual) facts.budget = budget;
+}
+
 // Where nothing says what the program takes of a device without Reprise, which is more than its tensors have: no peak
 // within a budget may be compared with them.
 void add_bytes_of_tensors(const Inputs& inputs, Facts& facts) {
@@ -138,11 +151,7 @@ std::string whole_percent(uint64_t part, uint64_t whole) {
 
 std::string percent_that_holds(uint64_t part, uint64_t whole) {
   uint64_t percent = whole == 0 ? 0 : 100 * part / whole;
-  // As budgets in per cent are made bytes.
-  const auto bytes = [&] {
-    return static_cast<uint64_t>(static_cast<double>(percent) / 100 * static_cast<double>(whole));
-  };
-  while (percent < 100 && bytes() < part) ++percent;
+  while (percent < 100 && bytes_of_percent(percent, whole) < part) ++percent;
   return fmt::format("{} %", percent);
 }
 
@@ -162,6 +171,10 @@ std::string budget_words(const Inputs& inputs, const char* of) {
     return fmt::format("budget{} {}, of which the plan uses {}", of, bytes, tools::format_bytes(facts.plan_budget));
   }
   const RunLog* const log = inputs.log;
+  if (facts.budget == 0) {
+    const bool share = log != nullptr && log->budget_percent > 0 && !log->not_managed;
+    return share ? fmt::format("budget{} {} % of the peak", of, log->budget_percent) : "";
+  }
   if (log == nullptr || log->budget_percent == 0 || (log->ended && inputs.ending.empty()))
     return fmt::format("budget{} {}", of, bytes);
   return fmt::format("budget{} {} % of the peak, which was {} by then", of, log->budget_percent, bytes);
@@ -191,6 +204,7 @@ Facts collect_facts(const Inputs& inputs) {
   }
   if (facts.program.empty()) facts.program = trace_info(inputs, "program");
   if (facts.peak_before == 0) add_bytes_of_tensors(inputs, facts);
+  if (inputs.log != nullptr) add_budget_of_percent(*inputs.log, facts);
   return facts;
 }
 

@@ -44,7 +44,8 @@ Json memory_card(const Inputs& inputs, const Facts& facts) {
   }
   if (ran && after == 0) return card("Peak device memory", "not known", "the run log has no sample of it", "bad");
   if (after == 0) return card("Peak device memory", format_bytes(facts.peak_before), "without a budget");
-  const std::string budget = facts.budget > 0 ? "; " + budget_words(inputs) : "";
+  const std::string words = budget_words(inputs);
+  const std::string budget = words.empty() ? "" : "; " + words;
   const bool over = budget_kept(facts) == BudgetKept::passed;
   return card(ran ? "Peak device memory" : "Peak device memory, planned", format_bytes(after),
               before_words(after, facts.peak_before, facts.tensors_alone) + budget, over ? "bad" : "good");

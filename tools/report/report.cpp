@@ -46,7 +46,7 @@ Json make_data(const Inputs& inputs) {
   data["version"] = 2;
   data["program"] = facts.program;
   data["budget"] = facts.budget;
-  data["budget_words"] = facts.budget > 0 ? budget_words(inputs) : "";
+  data["budget_words"] = budget_words(inputs);
   data["policy"] = inputs.plan != nullptr ? inputs.plan->policy : "";
   data["verdict"] = verdict_section(inputs);
   data["cards"] = headline_section(inputs);

@@ -185,7 +185,7 @@ uint64_t asked_bytes(const trace::Trace& trace);
 // The others of them, as they were called: the first few.
 std::string others_in_words(const std::vector<std::string>& others);
 // "budget 22.0 MiB", and how much of it the plan uses, where that is for less; a share of the peak of a program that
-// did not come to its end may not be of its peak.
+// did not come to its end may not be of its peak. Empty: none.
 std::string budget_words(const Inputs& inputs, const char* of = "");
 
 // Of the planned iterations' time, in which share the device had nothing to run though work was submitted: the same in

@@ -139,6 +139,32 @@ TEST(CutShort, NothingHadToBeMovedIsSaidWhereThatIsSo) {
   EXPECT_TRUE(has(words_of(well), "No plan was made: why. Nothing had to be moved all the same.")) << words_of(well);
 }
 
+// Neither a plan nor an end says how much that is: the recording's peak does.
+TEST(CutShort, APercentageIsOfTheRecordedPeak) {
+  const std::string start = R"({"kind":"start","mode":"run","budget_percent":90,"process":7,"run":5})"
+                            "\n";
+  const RunLog log = parse_run_log(start + sample(16 << 20, 70) + kKilled);
+  Inputs inputs = inputs_of(log);
+  inputs.peak_bytes = 18 << 20;
+  inputs.curve.full_speed_bytes = inputs.curve.minimum_bytes = inputs.minimum_bytes = 16 << 20;
+  inputs.curve.peak_bytes = 18 << 20;
+  const Json data = make_data(inputs);
+  EXPECT_EQ(data.at("budget_words"), "budget 90 % of the peak, which was 16.2 MiB by then");
+  EXPECT_EQ(data.at("run_memory").at("budget"), static_cast<uint64_t>(0.9 * (18 << 20)));
+  EXPECT_TRUE(has(cards_of(log), "; budget 90 % of the peak")) << cards_of(log) << "without a recording";
+  EXPECT_FALSE(has(data.at("advice").dump(), "for full speed")) << "it had that: " << data.at("advice");
+  // More than that was used: it was of another peak.
+  inputs.peak_bytes = 16 << 20;
+  const Json more = make_data(inputs);
+  EXPECT_EQ(more.at("budget_words"), "budget 90 % of the peak");
+  EXPECT_FALSE(has(more.at("advice").dump(), "for full speed")) << "it may have had that: " << more.at("advice");
+  inputs.peak_bytes = 18 << 20;
+  const RunLog whole = parse_run_log(start + R"({"kind":"end","process":7,"budget_bytes":9437184})");
+  inputs.log = &whole;
+  inputs.ending = "";
+  EXPECT_EQ(make_data(inputs).at("budget_words"), "budget 9.0 MiB") << "as the run had it";
+}
+
 // It was interrupted before there was a run log.
 TEST(CutShort, WithoutALogItsEndIsSaid) {
   trace::Trace trace;
