@@ -257,6 +257,15 @@ std::string an_iteration_of(const Inputs& inputs) {
 // What "full speed" is: the same margin as of what `simulate` recommends.
 std::string within_of_alone() { return fmt::format("within {} % of computing alone", kAsFastPercent); }
 
+// Plans are for whole chunks: what the budget has beyond the last one that `least` holds is of no use to one, and
+// nothing is gained by giving it back.
+bool holds_no_chunk_more(const Inputs& inputs, uint64_t least, uint64_t budget) {
+  const uint64_t chunk = inputs.plan != nullptr  ? inputs.plan->chunk_bytes
+                         : inputs.log != nullptr ? inputs.log->chunk_bytes
+                                                 : 0;
+  return budget >= least && budget - least < std::max<uint64_t>(chunk, 1);
+}
+
 // Of the budget or, where the device had less room than that, of what it had.
 std::string what_can_shrink(const Inputs& inputs, uint64_t budget) {
   const uint64_t enough = inputs.curve.full_speed_bytes;
@@ -297,7 +306,8 @@ void advise_full_speed(const Inputs& inputs, Advices& list) {
                                 an_iteration_of(inputs), format_duration(time_at(curve, curve.full_speed_bytes)),
                                 format_duration(now), with_whose_times(inputs), within_of_alone()),
                     "--budget " + typed_bytes(curve.full_speed_bytes)});
-  } else if (here > curve.full_speed_bytes + curve.full_speed_bytes / 20 && !waits_much(inputs) && inputs.one_loop) {
+  } else if (here > curve.full_speed_bytes + curve.full_speed_bytes / 20 && !waits_much(inputs) && inputs.one_loop &&
+             !holds_no_chunk_more(inputs, curve.full_speed_bytes, here)) {
     list.push_back({0.02, fmt::format("{} would do", budget), what_can_shrink(inputs, here),
                     "--budget " + typed_bytes(curve.full_speed_bytes)});
   }
@@ -343,15 +353,19 @@ void advise_smallest(const Inputs& inputs, Advices& list) {
   if (least == 0 || !inputs.one_loop || (inputs.log == nullptr && inputs.plan == nullptr && inputs.trace == nullptr))
     return;
   if (least > room_for_budgets(inputs)) return;
+  const Facts facts = collect_facts(inputs);
+  const bool there = holds_no_chunk_more(inputs, least, facts.budget);
+  const std::string none =
+      there && least != facts.budget
+          ? fmt::format("No smaller budget has a plan, and one of {} leaves no chunk more", format_bytes(facts.budget))
+          : "No smaller budget has a plan";
   const uint64_t time = is_recording_of_another_link(inputs) ? 0 : time_at(inputs.curve, least);
-  list.push_back(
-      {0.01, fmt::format("{} at the least", format_bytes(least) + of_peak(least, collect_facts(inputs).peak_before)),
-       time == 0 ? "No smaller budget has a plan."
-                 : fmt::format("No smaller budget has a plan; there an iteration would take {}, {} x "
-                               "computing alone, {}.",
-                               format_duration(time), decimal(share(time, inputs.curve.compute_ns), 1, 2),
-                               with_whose_times(inputs)),
-       least == collect_facts(inputs).budget ? "" : "--budget " + typed_bytes(least)});
+  list.push_back({0.01, fmt::format("{} at the least", format_bytes(least) + of_peak(least, facts.peak_before)),
+                  time == 0 ? none + "."
+                            : fmt::format("{}; there an iteration would take {}, {} x computing alone, {}.", none,
+                                          format_duration(time), decimal(share(time, inputs.curve.compute_ns), 1, 2),
+                                          with_whose_times(inputs)),
+                  there ? "" : "--budget " + typed_bytes(least)});
 }
 
 // Is what tensors cost known of the run itself, or predicted?

@@ -29,6 +29,31 @@ TEST(BudgetOfRun, ABudgetThatWasTooSmallIsToldWithTheLeastOne) {
       << "it may have needed more, had it gone on";
 }
 
+// What a budget has beyond its last whole chunk is no use to a plan: to ask for less by that gains nothing.
+TEST(BudgetOfRun, AsManyChunksAsTheSmallestBudgetHasIsAsSmall) {
+  const auto advice = [](uint64_t budget, uint64_t least) {
+    const RunLog log =
+        parse_run_log(R"({"kind":"start","chunk_bytes":2097152,"budget_bytes":)" + std::to_string(budget) + R"(}
+{"kind":"end","iterations_planned":3,"peak_device_bytes":1})");
+    Inputs inputs{nullptr, nullptr, &log};
+    inputs.minimum_bytes = inputs.curve.full_speed_bytes = least;
+    return advice_section(inputs);
+  };
+  const uint64_t least = 24 << 20;
+  for (const uint64_t more : {uint64_t{0}, uint64_t{1}, uint64_t{700} << 10, (uint64_t{2} << 20) - 1}) {
+    const Json same = advice(least + more, least);
+    EXPECT_EQ(same.size(), 1u) << same;
+    EXPECT_EQ(same.at(0).at("command"), "") << same;
+  }
+  EXPECT_EQ(advice(least + (700 << 10), least).at(0).at("detail"),
+            "No smaller budget has a plan, and one of 24.7 MiB leaves no chunk more.");
+  EXPECT_EQ(advice(least + (2 << 20), least).at(0).at("command"), "--budget 24MiB") << "a chunk more";
+  EXPECT_EQ(advice(least - 1, least).at(0).at("command"), "--budget 24MiB");
+  // A shrunk budget would hold as many, too.
+  EXPECT_EQ(advice((16 << 20) + (1900 << 10), 16 << 20).dump().find("would do"), std::string::npos);
+  EXPECT_NE(advice(18 << 20, 16 << 20).dump().find("would do"), std::string::npos);
+}
+
 // Whatever else is said of it.
 TEST(BudgetOfRun, WhetherTheBudgetWasKeptHasOneAnswer) {
   const auto page = [](const std::string& start, const std::string& end) {
