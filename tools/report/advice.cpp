@@ -266,13 +266,21 @@ bool holds_no_chunk_more(const Inputs& inputs, uint64_t least, uint64_t budget) 
   return budget >= least && budget - least < std::max<uint64_t>(chunk, 1);
 }
 
+// Full speed takes all that the iteration takes: there is nothing to plan with that.
+bool needs_all(const BudgetCurve& curve) { return curve.peak_bytes > 0 && curve.full_speed_bytes >= curve.peak_bytes; }
+
+std::string what_is_enough(const BudgetCurve& curve) {
+  return (needs_all(curve) ? "all that it takes, as no smaller budget is " : "the smallest planned budget ") +
+         within_of_alone();
+}
+
 // Of the budget or, where the device had less room than that, of what it had.
 std::string what_can_shrink(const Inputs& inputs, uint64_t budget) {
   const uint64_t enough = inputs.curve.full_speed_bytes;
   const uint64_t room = room_for_budgets(inputs);
   if (room >= budget) {
-    return fmt::format("The budget of {} can shrink by {}: {} is the smallest planned one {}, {}.",
-                       format_bytes(budget), format_bytes(budget - enough), format_bytes(enough), within_of_alone(),
+    return fmt::format("The budget of {} can shrink by {}: {} is {}, {}.", format_bytes(budget),
+                       format_bytes(budget - enough), format_bytes(enough), what_is_enough(inputs.curve),
                        with_whose_times(inputs));
   }
   return fmt::format(
@@ -297,14 +305,15 @@ void advise_full_speed(const Inputs& inputs, Advices& list) {
   if (room_for_budgets(inputs) < here && (is_unplanned(inputs) || room_for_budgets(inputs) < curve.full_speed_bytes))
     return;
   if (here == 0) {
-    list.push_back({0.5, fmt::format("{} for full speed", budget),
-                    fmt::format("The smallest planned budget {}.", within_of_alone()),
-                    "--budget " + typed_bytes(curve.full_speed_bytes)});
+    std::string what = what_is_enough(curve);
+    what[0] = needs_all(curve) ? 'A' : 'T';
+    list.push_back({0.5, fmt::format("{} for full speed", budget), what + ".",
+                    needs_all(curve) ? "" : "--budget " + typed_bytes(curve.full_speed_bytes)});
   } else if (here < curve.full_speed_bytes && now > curve.compute_ns) {
     list.push_back({share(now - curve.compute_ns, now), fmt::format("{} for full speed", budget),
-                    fmt::format("{} would take {} instead of {}, {}: the smallest planned budget {}.",
-                                an_iteration_of(inputs), format_duration(time_at(curve, curve.full_speed_bytes)),
-                                format_duration(now), with_whose_times(inputs), within_of_alone()),
+                    fmt::format("{} would take {} instead of {}, {}: {}.", an_iteration_of(inputs),
+                                format_duration(time_at(curve, curve.full_speed_bytes)), format_duration(now),
+                                with_whose_times(inputs), what_is_enough(curve)),
                     "--budget " + typed_bytes(curve.full_speed_bytes)});
   } else if (here > curve.full_speed_bytes + curve.full_speed_bytes / 20 && !waits_much(inputs) && inputs.one_loop &&
              !holds_no_chunk_more(inputs, curve.full_speed_bytes, here)) {

@@ -24,6 +24,13 @@ std::string named(const SimulatedRow& row) {
   return fmt::format("{:g}% or {}", row.asked.percent, size);
 }
 
+// A budget that holds everything has no plan to name a policy of.
+std::string with_whose_plan(const SimulatedRow& row) {
+  const bool moves = row.offload_bytes + row.reload_bytes + row.ssd_written_bytes + row.ssd_read_bytes > 0;
+  if (!moves && row.planned_ns <= row.compute_ns) return "as nothing has to move";
+  return "with " + (row.used.empty() ? row.policy : row.used);
+}
+
 // The fastest row of each budget that has a plan, smallest budget first.
 std::vector<SimulatedRow> best_of_each(const std::vector<SimulatedRow>& rows) {
   std::map<uint64_t, SimulatedRow> best;
@@ -51,10 +58,8 @@ std::string recommend(const std::vector<SimulatedRow>& rows) {
   const auto choice = std::find_if(best.begin(), best.end(),
                                    [least](const SimulatedRow& row) { return report::is_as_fast(row.time_ns, least); });
   std::string text = fmt::format(
-      "recommended of those asked for: --budget {}, the smallest within {} % of the fastest: {} x computing alone, "
-      "with "
-      "{}",
-      named(*choice), report::kAsFastPercent, slower(*choice), choice->used.empty() ? choice->policy : choice->used);
+      "recommended of those asked for: --budget {}, the smallest within {} % of the fastest: {} x computing alone, {}",
+      named(*choice), report::kAsFastPercent, slower(*choice), with_whose_plan(*choice));
   if (choice != best.begin()) {
     text += fmt::format("; the smallest of them that works is {}, at {} x", named(best.front()), slower(best.front()));
   }

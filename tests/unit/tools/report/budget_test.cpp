@@ -54,6 +54,29 @@ TEST(BudgetOfRun, AsManyChunksAsTheSmallestBudgetHasIsAsSmall) {
   EXPECT_NE(advice(18 << 20, 16 << 20).dump().find("would do"), std::string::npos);
 }
 
+// The curve's last budget holds everything, and `plan` makes none for it.
+TEST(BudgetOfRun, FullSpeedThatTakesAllIsNoPlannedBudget) {
+  const Sample sample;
+  const auto advice = [](Inputs inputs, uint64_t full, uint64_t peak) {
+    inputs.curve.policy = "disco";
+    inputs.curve.compute_ns = 350;
+    inputs.curve.full_speed_bytes = full;
+    inputs.curve.peak_bytes = inputs.peak_bytes = peak;
+    inputs.curve.points = {{9 << 20, 900, 8}, {full, 355, 0}};
+    return advice_section(inputs).at(0);
+  };
+  const std::string all = "all that it takes, as no smaller budget is within 2 % of computing alone.";
+  const Json recorded = advice({&sample.trace}, 24 << 20, 24 << 20);
+  EXPECT_EQ(recorded.at("title"), "24.0 MiB (100 % of the peak) for full speed");
+  EXPECT_EQ(recorded.at("detail"), "A" + all.substr(1));
+  EXPECT_EQ(recorded.at("command"), "") << "nothing is planned then";
+  const Json run = advice(sample.inputs(), 24 << 20, 24 << 20);
+  EXPECT_NE(run.at("detail").get<std::string>().find(": " + all), std::string::npos) << run;
+  EXPECT_EQ(run.at("command"), "--budget 24MiB");
+  EXPECT_EQ(advice({&sample.trace}, 22 << 20, 24 << 20).at("detail"),
+            "The smallest planned budget within 2 % of computing alone.");
+}
+
 // Whatever else is said of it.
 TEST(BudgetOfRun, WhetherTheBudgetWasKeptHasOneAnswer) {
   const auto page = [](const std::string& start, const std::string& end) {

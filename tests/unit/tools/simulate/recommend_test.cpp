@@ -12,7 +12,9 @@ SimulatedRow row(uint64_t mib, uint64_t time_ns) {
   result.policy = result.used = "lru";
   result.asked.bytes = result.budget_bytes = mib << 20;
   result.time_ns = time_ns;
+  result.planned_ns = time_ns;
   result.compute_ns = 1000;
+  result.offload_bytes = result.reload_bytes = 1;
   return result;
 }
 
@@ -22,6 +24,16 @@ TEST(Recommend, TheSmallestWithinTheMarginOfTheFastestIsNamedWithTheMargin) {
   EXPECT_EQ(text,
             "recommended of those asked for: --budget 14MiB, the smallest within 2 % of the fastest: 1.02 x computing "
             "alone, with lru; the smallest of them that works is 10MiB, at 1.30 x");
+}
+
+// `plan` makes none for such a budget.
+TEST(Recommend, WhereNothingHasToMoveNoPolicyIsNamed) {
+  SimulatedRow all = row(16, 1000);
+  all.offload_bytes = all.reload_bytes = 0;
+  const std::string nothing = ": 1.00 x computing alone, as nothing has to move; the smallest of them";
+  EXPECT_NE(recommend({row(10, 1300), all}).find(nothing), std::string::npos) << recommend({row(10, 1300), all});
+  all.planned_ns = all.time_ns = 1010;  // it computes again instead
+  EXPECT_NE(recommend({row(10, 1300), all}).find(", with lru"), std::string::npos) << recommend({row(10, 1300), all});
 }
 
 TEST(Recommend, MoreMemoryMayBeFasterWhereTheLargestIsSlow) {
