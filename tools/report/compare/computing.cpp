@@ -7,22 +7,13 @@
 #include <optional>
 
 #include "preload/trace/median.h"
-#include "tools/cli/sizes.h"
 #include "tools/report/compare/rows.h"
 #include "tools/report/log/measured.h"
 
 namespace reprise::report {
 namespace {
 
-using tools::format_duration;
-
 int64_t more(uint64_t before, uint64_t after) { return static_cast<int64_t>(after) - static_cast<int64_t>(before); }
-
-std::string instead(uint64_t before, uint64_t after) {
-  const std::string now = format_duration(after);
-  const std::string then = format_duration(before);
-  return now == then ? fmt::format("{} in both", now) : fmt::format("{} instead of {}", now, then);
-}
 
 // Then the kernels are not the same, and plans have a part in their time.
 bool computes_again_differently(const Computing& before, const Computing& after) {
@@ -109,7 +100,7 @@ void say_computing(const Computing& before, const Computing& after, bool times_d
   const int64_t rest = more(before.rest_ns, after.rest_ns);
   text +=
       fmt::format(" Of an iteration that was measured, computing took {}, all else (waiting, moving, launching) {}.",
-                  instead(before.computing_ns, after.computing_ns), instead(before.rest_ns, after.rest_ns));
+                  instead_words(before.computing_ns, after.computing_ns), instead_words(before.rest_ns, after.rest_ns));
   verdict["text"] = text + whose_doing(before, after, counts_from) + unlike_sentence(before, after);
   if (is_unlike(before, after)) return;
   const bool rest_says_so =

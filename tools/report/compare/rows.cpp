@@ -22,7 +22,8 @@ std::string shown(uint64_t value, Unit unit) {
 
 std::string change(uint64_t before, uint64_t after) {
   if (before == 0 || after == 0 || before == after) return before == after && before > 0 ? "the same" : "";
-  return signed_decimal(100 * (static_cast<double>(after) / static_cast<double>(before) - 1), 1) + " %";
+  const std::string percent = signed_decimal(100 * (static_cast<double>(after) / static_cast<double>(before) - 1), 1);
+  return (percent == "-100.0" ? "below -99.9" : percent) + " %";  // something is left
 }
 
 }  // namespace
@@ -62,6 +63,12 @@ Json without_judgement(Json row) {
   return row;
 }
 
+std::string instead_words(uint64_t before, uint64_t after) {
+  const std::string now = format_duration(after);
+  const std::string then = format_duration(before);
+  return now == then ? fmt::format("{} in both", now) : fmt::format("{} instead of {}", now, then);
+}
+
 std::string memory_words(uint64_t before, uint64_t after) {
   if (before == after || before == 0 || after == 0) return "in the same memory";
   return after < before ? fmt::format("in {} less memory", format_bytes(before - after))
@@ -71,7 +78,7 @@ std::string memory_words(uint64_t before, uint64_t after) {
 Json verdict_of_times(const std::string& what, const std::string& than, uint64_t before, uint64_t after,
                       const std::string& memory) {
   const double percent = 100 * (static_cast<double>(after) / static_cast<double>(before) - 1);
-  const std::string times = fmt::format("{} instead of {}", format_duration(after), format_duration(before));
+  const std::string times = instead_words(before, after);
   if (std::abs(percent) < 1) {
     return {{"tone", "note"}, {"text", fmt::format("{} as long as {} ({}), {}.", what, than, times, memory)}};
   }

@@ -20,6 +20,8 @@ Json text_row(const char* label, const std::string& before, const std::string& a
 
 // Figures beside each other, of which none is better.
 Json without_judgement(Json row);
+// Of times: "88 ns instead of 100 ns", or "100 ns in both" where they read alike.
+std::string instead_words(uint64_t before, uint64_t after);
 // "in 1.0 MiB less memory"
 std::string memory_words(uint64_t before, uint64_t after);
 

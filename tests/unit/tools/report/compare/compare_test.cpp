@@ -66,6 +66,24 @@ TEST_F(Compare, NoWaitingIsShownAsNone) {
   EXPECT_EQ(row_of(data(), "Moved, per planned iteration").at("after"), "0 B");
 }
 
+// Less than that can be.
+TEST_F(Compare, NothingIsAllGoneThatIsNot) {
+  for (RunIteration& it : before_.iterations) it.stall_ns = 14'100'000;
+  for (RunIteration& it : after_.iterations) it.stall_ns = 2'000;
+  EXPECT_EQ(row_of(data(), "Waiting, per planned iteration").at("change"), "below -99.9 %");
+  for (RunIteration& it : after_.iterations) it.stall_ns = 14'100;
+  EXPECT_EQ(row_of(data(), "Waiting, per planned iteration").at("change"), "-99.9 %");
+}
+
+TEST_F(Compare, TimesThatReadAlikeAreNotSaidTwice) {
+  const std::string alike = "A planned iteration of B took as long as one of A (810 ns in both), in the same memory.";
+  EXPECT_EQ(compare_summary(data()).find(alike), 0u) << compare_summary(data());
+  for (RunLog* log : {&before_, &after_}) {
+    for (RunIteration& it : log->iterations) it.wall_ns = 1'720'000'000 + (log == &after_ ? 1 : 0);
+  }
+  EXPECT_NE(compare_summary(data()).find("(1.72 s in both)"), std::string::npos) << compare_summary(data());
+}
+
 // Of several iterations that were measured the one that the run's page shows, and no mean of them.
 TEST_F(Compare, ComputingIsThatOfTheIterationOfThePage) {
   const std::optional<uint64_t> shown = measured_iteration(after_);
