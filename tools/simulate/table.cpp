@@ -27,6 +27,8 @@ std::string years_text(const SimulatedRow& row) {
   return row.ssd_years ? decimal(*row.ssd_years, 1, 1) + " years" : std::string("-");
 }
 
+std::string csv_bound(uint64_t bound) { return bound == 0 ? std::string() : std::to_string(bound); }
+
 // "a budget of 9.0 MiB is too small: gelu works on ..., so at least ...": what is said behind the budget.
 std::string reason_of(const std::string& trouble) {
   const size_t colon = trouble.find(": ");
@@ -79,8 +81,8 @@ std::string to_csv(const std::vector<SimulatedRow>& rows) {
                    row.time_ns, row.compute_ns, row.bound_ns, percent(row.compute_ns, row.time_ns, 3),
                    percent(row.bound_ns, row.time_ns, 3), row.offload_bytes, row.reload_bytes, row.ssd_written_bytes,
                    row.ssd_read_bytes, row.host_peak_bytes, row.remap_count, row.planning_ns,
-                   row.ssd_years ? decimal(*row.ssd_years, 1, 3) : "", row.fluid_ns, row.joint_ns, row.planned_ns,
-                   row.slowest_ns);
+                   row.ssd_years ? decimal(*row.ssd_years, 1, 3) : "", csv_bound(row.fluid_ns), csv_bound(row.joint_ns),
+                   row.planned_ns, row.slowest_ns);
   }
   return text;
 }

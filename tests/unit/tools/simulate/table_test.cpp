@@ -1,0 +1,42 @@
+#include "tools/simulate/table.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <sstream>
+
+namespace reprise::tools {
+namespace {
+
+std::vector<std::string> cells_of(const std::string& line) {
+  std::vector<std::string> cells;
+  std::istringstream text(line);
+  for (std::string cell; std::getline(text, cell, ',');) cells.push_back(cell);
+  return cells;
+}
+
+// In the table they are "-".
+TEST(SimulatedTable, BoundsThatAreNotKnownAreEmptyCells) {
+  SimulatedRow row;
+  row.policy = row.used = "lru";
+  row.time_ns = row.planned_ns = row.slowest_ns = 1000;
+  row.compute_ns = row.bound_ns = 900;
+  row.fluid_ns = 950;
+  std::istringstream lines(to_csv({row}));
+  std::string head;
+  std::string values;
+  std::getline(lines, head);
+  std::getline(lines, values);
+  const std::vector<std::string> names = cells_of(head);
+  const std::vector<std::string> cells = cells_of(values);
+  ASSERT_EQ(names.size(), cells.size()) << values;
+  std::map<std::string, std::string> row_of;
+  for (size_t i = 0; i < names.size(); ++i) row_of[names[i]] = cells[i];
+  EXPECT_EQ(row_of["fluid_ns"], "950");
+  EXPECT_EQ(row_of["joint_ns"], "");
+  EXPECT_EQ(row_of["ssd_years"], "");
+  EXPECT_EQ(row_of["offload_bytes"], "0") << "that none moved is known";
+}
+
+}  // namespace
+}  // namespace reprise::tools
