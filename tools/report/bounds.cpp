@@ -35,8 +35,8 @@ void say_own_times(const Inputs& inputs, const Facts& facts, Sentences& say) {
         "when that was measured, or {2} clocks. ",
         times > 1 ? "slower" : "faster", times > 1 ? "more" : "less", times > 1 ? "lower" : "higher");
   }
-  say.note(text +
-           fmt::format("What this page predicts, of the plan and of other budgets, is {}.", with_whose_times(inputs)));
+  const char* const what = inputs.curve.policy.empty() ? "of the plan is" : "of the plan and of other budgets is";
+  say.note(text + fmt::format("What this page predicts {} {}.", what, with_whose_times(inputs)));
 }
 
 }  // namespace

@@ -97,6 +97,18 @@ void say_budget(const Inputs& inputs, Sentences& say) {
   }
 }
 
+// Each look that came to nothing counts.
+void say_not_scanned(const RunLog& log, Sentences& say) {
+  if (log.buffers_not_scanned == 0) return;
+  const bool one = log.buffers_not_scanned == 1;
+  const bool trusted = tools::says(log.safety, run_log::start::trusted);
+  say.note(fmt::format(
+      "{} that may hold addresses could not be read{}: what kernels reach through {} is not known, and such an access "
+      "{}.",
+      one ? "A buffer" : "Buffers", one ? "" : fmt::format(", {} times", log.buffers_not_scanned), one ? "it" : "them",
+      trusted ? "may get wrong bytes, and nothing says so; --safety strict tells" : "is right or faults"));
+}
+
 // What the run promised about memory that kernels reach through pointers in memory, and what that cost.
 void say_safety(const Inputs& inputs, Sentences& say) {
   if (inputs.log == nullptr || inputs.log->safety.empty()) return;
@@ -123,10 +135,7 @@ void say_safety(const Inputs& inputs, Sentences& say) {
         "tells.{}",
         calls));
   }
-  if (inputs.log->buffers_not_scanned > 0) {
-    say.note(fmt::format("{} that may hold addresses could not be read: what kernels reach through them is not known.",
-                         plural(inputs.log->buffers_not_scanned, "buffer")));
-  }
+  say_not_scanned(*inputs.log, say);
 }
 
 // Where plans are of a part of what repeats, as of an evaluation between steps that train, what is moved may be moved
@@ -313,6 +322,12 @@ void say_unmanaged(const Inputs& inputs, Sentences& say) {
   say.note(fmt::format("{} could not be managed; \"Not managed\" below says what and why.", format_bytes(bytes)));
 }
 
+std::string without_stop(std::string message) {
+  if (!message.empty() && message.back() == '.') message.pop_back();
+  return message;
+}
+
+// As they were printed: some begin with a name.
 void say_messages(const Inputs& inputs, Sentences& say) {
   if (inputs.log == nullptr) return;
   const auto& all = inputs.log->messages;
@@ -323,7 +338,7 @@ void say_messages(const Inputs& inputs, Sentences& say) {
         [&](const RunReason& one) { return message->find(demangle_words(one.reason)) != std::string::npos; });
     const std::optional<std::string>& unmanaged = inputs.log->not_managed;
     const bool is_said = is_reason || (unmanaged && message->find(*unmanaged) != std::string::npos);
-    if (!again && !is_said) say.note(*message);
+    if (!again && !is_said) say.note(fmt::format("While it ran, Reprise said: {}.", without_stop(*message)));
   }
 }
 

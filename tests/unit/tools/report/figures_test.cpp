@@ -123,6 +123,39 @@ TEST(Figures, APeakIsNotComparedWithTheBytesOfTensors) {
   EXPECT_NE(verdict.find("It ran in 60.0 MiB for tensors of 63.0 MiB"), std::string::npos) << verdict;
 }
 
+// The page is read without stderr, and some messages begin with a name.
+TEST(Figures, WhatWasSaidOnStderrIsASentence) {
+  const RunLog log =
+      parse_run_log(R"({"kind":"warning","message":"the budget is 16.0 MiB, but the device has room for less"}
+{"kind":"warning","message":"gelu works on more. Ask for 2 GiB."}
+{"kind":"end"})");
+  const std::string text = text_of(sentences_section({nullptr, nullptr, &log}));
+  EXPECT_NE(text.find("note: While it ran, Reprise said: the budget is 16.0 MiB, but the device has room for less.\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("Reprise said: gelu works on more. Ask for 2 GiB.\n"), std::string::npos) << text;
+}
+
+// And whether that matters.
+TEST(Figures, BuffersThatCouldNotBeReadAreCountedInWords) {
+  const auto said = [](const std::string& safety, int count) {
+    const RunLog log = parse_run_log(R"({"kind":"start","safety":")" + safety + R"("}
+{"kind":"end","buffers_not_scanned":)" +
+                                     std::to_string(count) + "}");
+    return text_of(sentences_section({nullptr, nullptr, &log}));
+  };
+  const auto has = [](const std::string& text, const char* words) { return text.find(words) != std::string::npos; };
+  const char* const one = "A buffer that may hold addresses could not be read: what kernels reach through it is not";
+  EXPECT_TRUE(has(said("strict", 1), one) && has(said("strict", 1), "such an access is right or faults."));
+  EXPECT_TRUE(has(said("audited", 1), "such an access is right or faults."));
+  EXPECT_TRUE(has(said("trusted", 1), "may get wrong bytes, and nothing says so; --safety strict tells."));
+  EXPECT_TRUE(has(said("strict", 3),
+                  "Buffers that may hold addresses could not be read, 3 times: what kernels reach "
+                  "through them is not known"))
+      << said("strict", 3);
+  EXPECT_FALSE(has(said("strict", 0), "could not be read"));
+}
+
 // Its log has no end, and it is no program that was killed; the budget was none.
 TEST(Figures, OfAProgramThatCouldNotBeManagedNothingIsSaidButThat) {
   Sample sample;
