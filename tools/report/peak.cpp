@@ -87,6 +87,17 @@ Json node_json(const std::string& name, const Node& node, uint64_t least) {
 
 }  // namespace
 
+std::string call_site_words(const trace::Trace& trace, const trace::AllocateRecord& record) {
+  if (record.call_site > 0 && record.call_site <= trace.call_sites.size()) {
+    return trace.call_sites[record.call_site - 1];
+  }
+  if ((record.header.flags & trace::kCaughtUp) != 0) {
+    return "(not recorded: allocated while a plan was followed, when nothing is recorded)";
+  }
+  return trace.call_sites.empty() ? "(not recorded: the recording has no call stacks)"
+                                  : "(not recorded: its call stack could not be walked)";
+}
+
 uint64_t asked_bytes(const trace::Trace& trace) {
   uint64_t bytes = 0;
   peak_of(trace, &bytes);
@@ -100,10 +111,8 @@ Json peak_section(const Inputs& inputs) {
   if (bytes == 0) return nullptr;
   Node root;
   for (const auto& [id, record] : alive_at(*inputs.trace, at)) {
-    const bool known = record->call_site > 0 && record->call_site <= inputs.trace->call_sites.size();
     Node* node = &root;
-    std::vector<std::string> frames =
-        known ? frames_of(inputs.trace->call_sites[record->call_site - 1]) : std::vector<std::string>{"(not recorded)"};
+    const std::vector<std::string> frames = frames_of(call_site_words(*inputs.trace, *record));
     for (size_t i = 0;; ++i) {
       node->bytes += record->size;
       ++node->count;

@@ -179,6 +179,9 @@ inline constexpr const char* kPlansBudget = "The plan's budget";
 // Several programs of one run have used the device, and the page is of one of them.
 bool is_of_one_of_several(const Inputs& inputs);
 
+// The call stack of a recorded allocation, innermost frame first; in brackets: why it has none.
+std::string call_site_words(const trace::Trace& trace, const trace::AllocateRecord& record);
+
 // What a recording's program had asked for of device memory at once, at most.
 uint64_t asked_bytes(const trace::Trace& trace);
 

@@ -55,6 +55,7 @@ std::map<std::string, KernelSum> kernel_sums(const Inputs& inputs) {
 }
 
 struct SiteSum {
+  const trace::AllocateRecord* first = nullptr;
   uint64_t count = 0;
   uint64_t bytes = 0;  // of all its allocations
   uint64_t largest = 0;
@@ -62,19 +63,26 @@ struct SiteSum {
   uint64_t peak = 0;  // of those alive at the same time
 };
 
-std::map<uint32_t, SiteSum> site_sums(const trace::Trace& trace) {
-  std::map<uint32_t, SiteSum> sums;
-  std::unordered_map<uint64_t, std::pair<uint32_t, uint64_t>> live;
+// Without a call site those of a pause of the recording stand by themselves: it is why.
+using SiteKey = std::pair<uint32_t, bool>;
+SiteKey key_of(const trace::AllocateRecord& record) {
+  return {record.call_site, record.call_site == 0 && (record.header.flags & trace::kCaughtUp) != 0};
+}
+
+std::map<SiteKey, SiteSum> site_sums(const trace::Trace& trace) {
+  std::map<SiteKey, SiteSum> sums;
+  std::unordered_map<uint64_t, std::pair<SiteKey, uint64_t>> live;
   for (const trace::Event& event : trace.events) {
     if (const auto* allocate = std::get_if<trace::Allocate>(&event)) {
       const trace::AllocateRecord& record = allocate->record;
-      SiteSum& sum = sums[record.call_site];
+      SiteSum& sum = sums[key_of(record)];
+      if (sum.first == nullptr) sum.first = &record;
       ++sum.count;
       sum.bytes += record.size;
       sum.largest = std::max(sum.largest, record.size);
       sum.live += record.size;
       sum.peak = std::max(sum.peak, sum.live);
-      live[record.allocation] = {record.call_site, record.size};
+      live[record.allocation] = {key_of(record), record.size};
     } else if (const auto* release = std::get_if<trace::Free>(&event)) {
       const auto found = live.find(release->record.allocation);
       if (found == live.end()) continue;
@@ -286,14 +294,13 @@ Json sites_section(const Inputs& inputs) {
   Json rows = Json::array();
   if (inputs.trace == nullptr) return rows;
   const auto sums = site_sums(*inputs.trace);
-  std::vector<std::pair<uint32_t, SiteSum>> sorted(sums.begin(), sums.end());
+  std::vector<std::pair<SiteKey, SiteSum>> sorted(sums.begin(), sums.end());
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const auto& a, const auto& b) { return a.second.peak > b.second.peak; });
   SiteSum rest;
-  for (const auto& [site, sum] : sorted) {
+  for (const auto& [key, sum] : sorted) {
     if (rows.size() < kMostRows) {
-      const bool known = site > 0 && site <= inputs.trace->call_sites.size();
-      rows.push_back(site_row(known ? inputs.trace->call_sites[site - 1] : "(not recorded)", sum));
+      rows.push_back(site_row(call_site_words(*inputs.trace, *sum.first), sum));
       continue;
     }
     rest.count += sum.count;

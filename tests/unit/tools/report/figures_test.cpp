@@ -136,6 +136,33 @@ TEST(Figures, WhatWasSaidOnStderrIsASentence) {
   EXPECT_NE(text.find("Reprise said: gelu works on more. Ask for 2 GiB.\n"), std::string::npos) << text;
 }
 
+// In the table and under the peak.
+TEST(Figures, AnAllocationWithoutACallSiteSaysWhy) {
+  Sample sample;
+  const auto shown = [&] { return sites_section({&sample.trace}).dump() + peak_section({&sample.trace}).dump(); };
+  const auto count = [](const std::string& text, const std::string& words) {
+    size_t times = 0;
+    for (size_t at = text.find(words); at != std::string::npos; at = text.find(words, at + 1)) ++times;
+    return times;
+  };
+  const char* const paused = "(not recorded: allocated while a plan was followed, when nothing is recorded)";
+  const char* const unwalked = "(not recorded: its call stack could not be walked)";
+  size_t allocations = 0;
+  for (trace::Event& event : sample.trace.events) {
+    auto* allocate = std::get_if<trace::Allocate>(&event);
+    if (allocate == nullptr) continue;
+    allocate->record.call_site = 0;
+    if (allocations++ % 2 == 0) allocate->record.header.flags = trace::kCaughtUp;
+  }
+  ASSERT_GE(allocations, 2u);
+  EXPECT_EQ(sites_section({&sample.trace}).size(), 2u);
+  EXPECT_GE(count(shown(), paused), 1u) << shown();
+  EXPECT_GE(count(shown(), unwalked), 1u) << shown();
+  EXPECT_EQ(count(peak_section({&sample.trace}).dump(), "(not recorded)"), 0u) << shown();
+  sample.trace.call_sites.clear();
+  EXPECT_GE(count(shown(), "(not recorded: the recording has no call stacks)"), 1u) << shown();
+}
+
 // And whether that matters.
 TEST(Figures, BuffersThatCouldNotBeReadAreCountedInWords) {
   const auto said = [](const std::string& safety, int count) {
