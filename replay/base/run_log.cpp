@@ -186,6 +186,8 @@ void RunLogWriter::abandon() noexcept { file_.store(-1); }
 // In texts quotes are escaped, so that this is found as a key alone.
 bool RunLogWriter::has_others(const char* path) const noexcept {
   if (!enabled()) return false;
+  struct stat file {};
+  if (stat(path, &file) != 0 || !S_ISREG(file.st_mode)) return false;  // a pipe has no end before ours
   try {
     const std::string key = std::string("\"").append(run_log::every::process.name).append("\":");
     std::ifstream log(path);
