@@ -92,7 +92,8 @@ Dispatcher::Measure Enforcer::to_be_measured() const noexcept {
 // A plan of another program would never match, and one for more memory hardly ever comes in force. The launcher refuses
 // both.
 void Enforcer::look_at_given(const plan::Plan& plan) const noexcept {
-  if (plan.program_hash != 0 && plan.program_hash != trace::program_identity("/proc/self/exe")) {
+  const bool of_another = plan.program_hash != 0 && plan.program_hash != trace::program_identity("/proc/self/exe");
+  if (of_another) {
     log_line(LogLevel::warn, "the plan %s was made for another program; it is tried all the same", config_.plan);
   }
   if (config_.budget.bytes != 0 && config_.budget.bytes < plan.budget_bytes) {
@@ -104,7 +105,7 @@ void Enforcer::look_at_given(const plan::Plan& plan) const noexcept {
   if (const std::string other = plan::made_for_another(plan, shared_.safety); !other.empty()) {
     log_line(LogLevel::warn, "%s: the plan %s", config_.plan, other.c_str());
   }
-  if (!config_.budget.given()) return;
+  if (!config_.budget.given() || of_another) return;  // what the plan's program takes says nothing of this one
   const uint64_t allowed = known_budget({config_.budget.bytes, config_.budget.fraction}, plan.peak_bytes, 0);
   if (const std::string less = plan::made_for_less(plan, allowed); !less.empty()) {
     log_line(LogLevel::warn, "%s: the plan %s", config_.plan, less.c_str());

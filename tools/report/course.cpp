@@ -306,7 +306,8 @@ RunReason as_known(const Inputs& inputs, const RunReason& reason) {
     return known;
   }
   // The planner had found none by then, and there is one.
-  const bool is_overtaken = !inputs.log->ended && inputs.log->recorded && !is(run_log::on_demand::unfinished);
+  const bool is_recorded = inputs.log->recorded && inputs.log->recorded->iterations > 0;
+  const bool is_overtaken = !inputs.log->ended && is_recorded && !is(run_log::on_demand::unfinished);
   return is_overtaken ? reason_at_the_cut(inputs) : known;
 }
 

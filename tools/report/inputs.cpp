@@ -307,7 +307,9 @@ void LoadedFiles::Loop::found(const analyzer::Workload& workload) {
 
 void LoadedFiles::count_iterations() {
   if (!log) return;
-  if (made_by(*log) && !log->counted && loop_.recorded > 0) log->recorded = {loop_.calls, loop_.recorded};
+  // What was written of a program that was killed may have none yet: then it had none, with and without the recording.
+  const bool is_known = loop_.recorded > 0 || !log->ended;
+  if (made_by(*log) && !log->counted && is_known) log->recorded = {loop_.calls, loop_.recorded};
   if (log->recorded) return report::count_recorded(*log, *log->recorded);
   const uint64_t calls = plan || log->plan_calls == 0 ? loop_.calls : log->plan_calls;
   if (plan || trace || calls > 0) report::keep_iterations(*log, calls);

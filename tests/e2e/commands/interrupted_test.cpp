@@ -85,7 +85,8 @@ TEST_F(Interrupted, BeforeAnyIteration) {
 }
 
 TEST_F(Interrupted, WhereAllFits) {
-  const std::string summary = end_when("8MiB", says_in_run_log("\"cause\":\"fits\""));
+  const std::string summary = end_when(
+      "8MiB", says_in_run_log("\"cause\":\"fits\"") + " && " + says_in_run_log("\"index\":9,\"mode\":\"on_demand\""));
   EXPECT_TRUE(has(summary, "0 of ")) << summary;
   EXPECT_TRUE(has(summary, " iterations planned, as nothing has to move")) << summary;
   expect_all_agree(summary);
