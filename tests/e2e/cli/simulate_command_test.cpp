@@ -82,15 +82,16 @@ TEST_F(SimulateCommand, TheFluidBoundStandsBesideThePlan) {
     const std::vector<std::string> written = lines(read(path("tmp/a.csv")));
     const std::vector<std::string> names = columns(written[0]);
     const auto at = std::find(names.begin(), names.end(), "fluid_ns") - names.begin();
-    return std::pair(std::stoull(columns(written[1])[static_cast<size_t>(at)]), std::stoull(columns(written[1])[3]));
+    return std::pair(columns(written[1])[static_cast<size_t>(at)], std::stoull(columns(written[1])[3]));
   };
-  const auto [fluid, time] = row({});
+  const auto [bound, time] = row({});
+  EXPECT_EQ(row({"--no-fluid"}).first, "") << "it is not known";
   if (!analyzer::LinearProgram::available()) GTEST_SKIP() << "libClp.so.1 is not installed";
+  const uint64_t fluid = std::stoull(bound);
   EXPECT_GE(fluid, 5'000'000u);
   EXPECT_LE(fluid, time);
-  EXPECT_EQ(row({"--no-fluid"}).first, 0u);
   // With one place to look at, the copies that go on during the other kernels count for nothing.
-  EXPECT_LT(row({"--segments", "1"}).first, fluid);
+  EXPECT_LT(std::stoull(row({"--segments", "1"}).first), fluid);
   EXPECT_EQ(reprise({"simulate", file, "--budget", "6MiB", "--segments", "0"}).exit_code, 2);
 }
 
