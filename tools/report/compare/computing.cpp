@@ -79,7 +79,7 @@ void add_computing_rows(const Computing& before, const Computing& after, Json& r
     if (!both || !plans_doing || is_unlike(before, after)) row["tone"] = "note";
     rows.push_back(std::move(row));
   };
-  add("Computing, of an iteration that was measured", &Computing::computing_ns,
+  add("Computing and own copies, of an iteration that was measured", &Computing::computing_ns,
       computes_again_differently(before, after));
   add("All else of it: waiting, moving, launching", &Computing::rest_ns, true);
 }
@@ -98,9 +98,9 @@ void say_computing(const Computing& before, const Computing& after, bool times_d
   }
   const uint64_t counts_from = (before.computing_ns + before.rest_ns) / 100;
   const int64_t rest = more(before.rest_ns, after.rest_ns);
-  text +=
-      fmt::format(" Of an iteration that was measured, computing took {}, all else (waiting, moving, launching) {}.",
-                  instead_words(before.computing_ns, after.computing_ns), instead_words(before.rest_ns, after.rest_ns));
+  text += fmt::format(
+      " Of an iteration that was measured, computing and own copies took {}, all else (waiting, moving, launching) {}.",
+      instead_words(before.computing_ns, after.computing_ns), instead_words(before.rest_ns, after.rest_ns));
   verdict["text"] = text + whose_doing(before, after, counts_from) + unlike_sentence(before, after);
   if (is_unlike(before, after)) return;
   const bool rest_says_so =

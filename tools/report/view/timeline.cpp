@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <unordered_map>
 
@@ -20,6 +21,30 @@ using trace::OpKind;
 Lane lane_of(OpKind kind) {
   if (kind == OpKind::copy_host_to_device) return Lane::to_device;
   return kind == OpKind::copy_device_to_host ? Lane::to_host : Lane::compute;
+}
+
+// What an iteration takes for which nothing has to move, with other times of its calls. Where calls run beside each
+// other in the plan's own time of that, they do here, too: copies beside kernels, as long as there are as many copies,
+// else all alike.
+uint64_t alone_by_own_times(const plan::Plan& plan, const std::vector<uint64_t>& ns) {
+  struct InTurn {
+    double recorded = 0;
+    double own = 0;
+  };
+  InTurn all;
+  InTurn copies;
+  for (uint32_t i = 0; i < plan.calls.size(); ++i) {
+    const plan::Call& call = plan.calls[i];
+    if (call.kind != plan::CallKind::op || call.inserted) continue;
+    for (InTurn* const sum : {&all, &copies}) {
+      if (sum == &copies && lane_of(call.op) == Lane::compute) continue;
+      sum->recorded += static_cast<double>(call.duration_ns);
+      sum->own += static_cast<double>(ns[i]);
+    }
+  }
+  const double beside = std::max(all.recorded - static_cast<double>(plan.compute_ns), 0.0);
+  const InTurn& of = beside <= copies.recorded ? copies : all;
+  return static_cast<uint64_t>(std::round(all.own - (of.recorded > 0 ? beside * of.own / of.recorded : 0)));
 }
 
 void sort_by_start(std::vector<Bar>& bars) {
@@ -198,18 +223,7 @@ OwnTimes own_times(const plan::Plan& plan, const RunLog& log) {
     covered += plan.calls[vertex.call].duration_ns;
   }
   if (covered < plan.compute_ns / 10 * 9) return own;
-  uint64_t in_turn = 0;
-  uint64_t recorded_in_turn = 0;
-  for (uint32_t i = 0; i < plan.calls.size(); ++i) {
-    if (plan.calls[i].kind != plan::CallKind::op || plan.calls[i].inserted) continue;
-    in_turn += own.ns[i];
-    recorded_in_turn += plan.calls[i].duration_ns;
-  }
-  // Where copies of the program run beside its kernels, they do here, too.
-  own.compute_ns = recorded_in_turn <= plan.compute_ns
-                       ? in_turn
-                       : static_cast<uint64_t>(static_cast<double>(in_turn) * static_cast<double>(plan.compute_ns) /
-                                               static_cast<double>(recorded_in_turn));
+  own.compute_ns = alone_by_own_times(plan, own.ns);
   return own;
 }
 

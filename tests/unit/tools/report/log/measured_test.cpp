@@ -67,6 +67,29 @@ TEST(Measured, AnIterationThatLeftItsPlanIsNotTheMeasuredOne) {
   EXPECT_EQ(measured_in_part(sample.log), "");
 }
 
+// The last op is a copy, which ran beside a kernel when nothing had to move: so it does with the run's own times, where
+// the kernels take as long as recorded and the copy three times that. Of kernels beside each other all is that much
+// longer.
+TEST(Measured, CopiesThatRunBesideKernelsDoSoWithTheirOwnTimes) {
+  Sample sample = with_walls({500, 510, 520});
+  std::vector<plan::Call*> ops;
+  for (plan::Call& call : sample.plan.calls) {
+    if (call.kind == plan::CallKind::op && !call.inserted) ops.push_back(&call);
+  }
+  ASSERT_EQ(ops.size(), 4u);
+  for (plan::Call* const op : ops) op->duration_ns = 100;
+  ops.back()->op = trace::OpKind::copy_host_to_device;
+  sample.plan.compute_ns = 300;
+  sample.log.planned_launches = 0;
+  sample.log.activities.clear();
+  for (const plan::Call* const op : ops) {
+    sample.log.activities.push_back({1, op->vertex, "compute", 1000, op == ops.back() ? 1300u : 1100u});
+  }
+  EXPECT_EQ(own_times(sample.plan, sample.log).compute_ns, 300u);
+  sample.plan.compute_ns = 200;
+  EXPECT_EQ(own_times(sample.plan, sample.log).compute_ns, 300u) << "half of 600";
+}
+
 TEST(Measured, AnIterationOfWhichMostRecordsAreMissingIsNotTheMeasuredOne) {
   Sample sample = with_walls({500, 510, 520});
   ASSERT_TRUE(measured_iteration(sample.log));
