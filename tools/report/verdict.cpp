@@ -27,7 +27,7 @@ std::string waiting(const RunLog& log) {
   const double share = stall_share(log);
   if (share < 0) return "";
   if (share == 0) return ", and no work that was submitted had to wait";
-  return fmt::format(", {} of that the device waiting for what may run", small_percent(share));
+  return fmt::format(", of which the device waited {}", small_percent(share));
 }
 
 // A plan of a small part of the program is not one of the program.

@@ -129,9 +129,10 @@ class Pages(unittest.TestCase):
         self.assertIn("by a plan", page.inner_text("#verdict"))
         self.shot(page, "readme")
         checked_in = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../docs/report.png")
+        # What readers of the README load; how much text the new picture has, and so its bytes, depends on the host's load.
+        self.assertLessEqual(os.path.getsize(checked_in), 150 * 1024)
         sizes = []
         for picture in (os.path.join(SHOTS, "readme.png"), checked_in):
-            self.assertLessEqual(os.path.getsize(picture), 150 * 1024, picture)
             with open(picture, "rb") as file:
                 sizes.append(file.read(24)[16:24])  # width and height of a PNG
         self.assertEqual(sizes[0], sizes[1], "docs/report.png is of another page: copy " + os.path.join(SHOTS, "readme.png"))

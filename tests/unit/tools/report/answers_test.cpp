@@ -19,7 +19,7 @@ TEST(Answers, TheVerdictIsOneSentenceForEachKindOfInput) {
   };
   EXPECT_EQ(verdict(sample.inputs()),
             "good: It ran in 9.0 MiB instead of 12.0 MiB (75 %): 2 of 3 iterations by a plan, "
-            "which took 810 ns each, 38.3 % of that the device waiting for what may run.");
+            "which took 810 ns each, of which the device waited 38.3 %.");
   EXPECT_EQ(verdict({nullptr, &sample.plan}),
             "good: By this plan an iteration would need 9.0 MiB instead of 12.0 MiB "
             "(75 %) and take 750 ns: 114 % more than computing alone. It has not been "
@@ -51,10 +51,10 @@ TEST(Answers, AShortWaitIsNoneNowhere) {
   const auto page = [&] { return make_data(sample.inputs()).dump(); };
   for (RunIteration& one : sample.log.iterations) one.wall_ns = 100'000;
   for (RunIteration& one : sample.log.iterations) one.stall_ns = one.planned ? 400 : 0;
-  EXPECT_NE(page().find("each, 0.4 % of that the device waiting for what may run"), std::string::npos) << page();
+  EXPECT_NE(page().find("each, of which the device waited 0.4 %"), std::string::npos) << page();
   EXPECT_NE(page().find("during 0.4 % of the planned"), std::string::npos);
   for (RunIteration& one : sample.log.iterations) one.stall_ns = one.planned ? 4 : 0;
-  EXPECT_NE(page().find("each, less than 0.1 % of that the device waiting"), std::string::npos);
+  EXPECT_NE(page().find("each, of which the device waited less than 0.1 %"), std::string::npos);
   EXPECT_NE(page().find("during less than 0.1 % of the planned"), std::string::npos);
   for (RunIteration& one : sample.log.iterations) one.stall_ns = 0;
   EXPECT_NE(page().find("and no work that was submitted had to wait"), std::string::npos);
