@@ -7,12 +7,10 @@ namespace reprise::tools {
 namespace {
 
 report::Json to_json(const SimulatedRow& row) {
-  report::Json json = {{"asked", budget_text(row)},   {"budget", row.budget_bytes},
-                       {"policy", row.policy},        {"used", row.used},
-                       {"trouble", row.trouble},      {"time", row.time_ns},
-                       {"compute", row.compute_ns},   {"bound", row.bound_ns},
-                       {"fluid", row.fluid_ns},       {"joint", row.joint_ns},
-                       {"out", row.offload_bytes},    {"in", row.reload_bytes},
+  report::Json json = {{"asked", budget_text(row)},   {"budget", row.budget_bytes}, {"policy", row.policy},
+                       {"used", plan_of(row)},        {"trouble", row.trouble},     {"time", row.time_ns},
+                       {"compute", row.compute_ns},   {"bound", row.bound_ns},      {"fluid", row.fluid_ns},
+                       {"joint", row.joint_ns},       {"out", row.offload_bytes},   {"in", row.reload_bytes},
                        {"ssd", row.ssd_written_bytes}};
   json["ssd_years"] = row.ssd_years ? report::Json(*row.ssd_years) : report::Json();
   return json;

@@ -24,11 +24,9 @@ std::string named(const SimulatedRow& row) {
   return fmt::format("{:g}% or {}", row.asked.percent, size);
 }
 
-// A budget that holds everything has no plan to name a policy of.
 std::string with_whose_plan(const SimulatedRow& row) {
-  const bool moves = row.offload_bytes + row.reload_bytes + row.ssd_written_bytes + row.ssd_read_bytes > 0;
-  if (!moves && row.planned_ns <= row.compute_ns) return "as nothing has to move";
-  return "with " + (row.used.empty() ? row.policy : row.used);
+  if (nothing_has_to_move(row)) return "as nothing has to move";
+  return fmt::format("with {}", row.used.empty() ? row.policy : row.used);
 }
 
 // The fastest row of each budget that has a plan, smallest budget first.

@@ -15,7 +15,8 @@ std::string percent(uint64_t part, uint64_t whole, int places) {
 }
 
 std::string policy_text(const SimulatedRow& row) {
-  return row.used.empty() || row.used == row.policy ? row.policy : fmt::format("{} ({})", row.policy, row.used);
+  const std::string_view used = plan_of(row);
+  return used.empty() || used == row.policy ? row.policy : fmt::format("{} ({})", row.policy, used);
 }
 
 // Of a bound that may not be known.
@@ -36,6 +37,15 @@ std::string reason_of(const std::string& trouble) {
 }
 
 }  // namespace
+
+bool nothing_has_to_move(const SimulatedRow& row) {
+  const bool moves = row.offload_bytes + row.reload_bytes + row.ssd_written_bytes + row.ssd_read_bytes > 0;
+  return !moves && row.planned_ns <= row.compute_ns;
+}
+
+std::string_view plan_of(const SimulatedRow& row) {
+  return nothing_has_to_move(row) ? std::string_view() : std::string_view(row.used);
+}
 
 std::string budget_text(const SimulatedRow& row) {
   const std::string bytes =
@@ -77,7 +87,7 @@ std::string to_csv(const std::vector<SimulatedRow>& rows) {
       text += ",,,,,,,,,,,,,,,,,\n";
       continue;
     }
-    fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", row.used,
+    fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", plan_of(row),
                    row.time_ns, row.compute_ns, row.bound_ns, percent(row.compute_ns, row.time_ns, 3),
                    percent(row.bound_ns, row.time_ns, 3), row.offload_bytes, row.reload_bytes, row.ssd_written_bytes,
                    row.ssd_read_bytes, row.host_peak_bytes, row.remap_count, row.planning_ns,

@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tools/cli/sizes.h"
@@ -15,7 +16,7 @@ struct SimulatedRow {
   uint64_t budget_bytes = 0;
   bool to_the_byte = false;  // rounded, it would read as another of the budgets
   std::string policy;
-  std::string used;         // the policy whose plan it is: another name when `policy` is auto
+  std::string used;         // the policy that was taken: another name when `policy` is auto
   std::string trouble;      // why there is no plan; empty: there is one
   uint64_t time_ns = 0;     // mean over the seeds where there is noise
   uint64_t slowest_ns = 0;  // of the seeds
@@ -33,6 +34,12 @@ struct SimulatedRow {
   uint64_t planning_ns = 0;
   std::optional<double> ssd_years = std::nullopt;  // until the SSD's granted writes are used up
 };
+
+// A budget that holds everything has no plan: nothing moves, and nothing is computed again.
+bool nothing_has_to_move(const SimulatedRow& row);
+
+// Whose plan it is, where there is one; a view of `row`.
+std::string_view plan_of(const SimulatedRow& row);
 
 // "50% 20.0 GiB", or a size where a size was asked for: "20.0 GiB", or to the byte.
 std::string budget_text(const SimulatedRow& row);

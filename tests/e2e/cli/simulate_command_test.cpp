@@ -53,8 +53,8 @@ TEST_F(SimulateCommand, OneRowForEachBudgetAndPolicy) {
   ASSERT_EQ(csv.size(), 7u);
   EXPECT_EQ(csv[0].substr(0, 27), "budget_bytes,policy,plan_of");
   EXPECT_EQ(csv[1].substr(0, 20), "8388608,disco,disco,");
-  // Everything fits: nothing moves, and nothing is lost.
-  EXPECT_NE(csv[6].find("lru,lru,8000000,8000000,8000000,100.000,100.000,0,0,0"), std::string::npos) << csv[6];
+  // Everything fits: nothing moves, nothing is lost, and there is no plan.
+  EXPECT_NE(csv[6].find("lru,,8000000,8000000,8000000,100.000,100.000,0,0,0"), std::string::npos) << csv[6];
 }
 
 TEST_F(SimulateCommand, SizesThatRoundAlikeAreShownToTheByte) {

@@ -38,5 +38,19 @@ TEST(SimulatedTable, BoundsThatAreNotKnownAreEmptyCells) {
   EXPECT_EQ(row_of["offload_bytes"], "0") << "that none moved is known";
 }
 
+// `plan` makes none for such a budget, and the recommendation names none.
+TEST(SimulatedTable, WhereNothingHasToMoveThereIsNoPlanOfAPolicy) {
+  SimulatedRow row;
+  row.policy = "auto";
+  row.used = "lru";
+  row.time_ns = row.planned_ns = row.slowest_ns = row.compute_ns = row.bound_ns = 1000;
+  std::set<std::string> told;
+  EXPECT_EQ(table_row(row, false, told).find("lru"), std::string::npos) << table_row(row, false, told);
+  EXPECT_NE(to_csv({row}).find("\n0,auto,,1000,"), std::string::npos) << to_csv({row});
+  row.reload_bytes = 1;
+  EXPECT_NE(table_row(row, false, told).find(" auto (lru) "), std::string::npos) << table_row(row, false, told);
+  EXPECT_NE(to_csv({row}).find("\n0,auto,lru,1000,"), std::string::npos) << to_csv({row});
+}
+
 }  // namespace
 }  // namespace reprise::tools
