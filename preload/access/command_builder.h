@@ -30,6 +30,7 @@ class CommandBuilder {
   bool unscanned = false;       // ... to memory that may hold addresses that nothing has told of (looks.h)
   bool host_readable = false;   // ... to memory that can be looked at where it is
   bool fresh_writes = false;    // ... writes memory that was not marked as written before
+  bool refused = false;         // the driver would refuse it, were the program's memory where it is without us
   uint32_t named_accesses = 0;  // of a launch: those that its parameters name, without what pointer tables add
   uint64_t named_bytes = 0;     // ... and what of command.operand_bytes they are
   uint64_t reader = 0;          // the kernel or graph, for looks.h

@@ -42,7 +42,8 @@ struct Command {
   uint32_t access_count{};
   uint64_t operand_bytes{};  // sizes of the allocations that the accesses are to, one for each access
   bool captured{};  // goes into a graph, or makes an object of addresses: the driver looks at these, and nothing runs
-  bool first_of_shape{};  // no launch of this function and shape has been issued yet: launch errors must surface now
+  bool first_of_shape{};  // no launch of this function and shape has been issued yet, or the driver may refuse what it
+                          // names: errors must surface now
   bool blind{};           // buffers that may hold addresses were not looked into, because a plan is in force (looks.h)
   const Access* accesses{};
   const char* name{};  // kernel name or the call's name; lives as long as the process

@@ -98,6 +98,7 @@ CUresult run(LinearCopy copy, CUstream stream) {
   const HookScope scope;
   if (!scope) return LinearCopy::issue(&copy, stream);
   if (capturing(stream)) {
+    if (outside_memory(copy.to, copy.bytes) || outside_memory(copy.from, copy.bytes)) return CUDA_ERROR_INVALID_VALUE;
     return with_operands(name_of(copy.form), {copy.to, copy.from},
                          [&copy, stream] { return LinearCopy::issue(&copy, stream); });
   }

@@ -20,7 +20,9 @@ Place place_of(CUdeviceptr address) noexcept {
 
 void touch_source(CommandBuilder& builder, CUdeviceptr address, uint64_t bytes, Place place) noexcept {
   if (place != Place::device) builder.command.host_source = reinterpret_cast<const void*>(address);
-  if (place != Place::pageable && bytes > 0) builder.touch(address, bytes, trace::kAccessRead);
+  if (place == Place::pageable || bytes == 0) return;
+  hold_to_memory(builder, address, bytes);
+  builder.touch(address, bytes, trace::kAccessRead);
 }
 
 void touch_target(CommandBuilder& builder, CUdeviceptr address, uint64_t bytes, Place place, bool dense) noexcept {
@@ -29,6 +31,7 @@ void touch_target(CommandBuilder& builder, CUdeviceptr address, uint64_t bytes, 
     builder.flag(trace::kOpHostVisible);
   }
   if (place == Place::pageable || bytes == 0) return;
+  hold_to_memory(builder, address, bytes);
   builder.touch(address, bytes, dense ? trace::kAccessWrite : trace::kAccessRead | trace::kAccessWrite);
 }
 

@@ -40,9 +40,9 @@ CopiedRange range_of(const Side& side, const Shape& shape) {
   return range;
 }
 
-// 0 where nothing is copied or there is no address.
-CUdeviceptr address_of(const Side& side, const Shape& shape) {
-  return side.type == CU_MEMORYTYPE_ARRAY ? 0 : range_of(side, shape).begin;
+// Empty where nothing is copied or there is no address.
+CopiedRange addresses_of(const Side& side, const Shape& shape) {
+  return side.type == CU_MEMORYTYPE_ARRAY ? CopiedRange{} : range_of(side, shape);
 }
 
 Place place(const Side& side) {
@@ -176,8 +176,10 @@ CUresult run(const Copy& copy, CUstream stream) {
   const HookScope scope;
   if (!scope) return Copy::issue(&copy, stream);
   if (capturing(stream)) {
-    return with_operands(Copy::kName, {address_of(copy.from(), copy.shape()), address_of(copy.to(), copy.shape())},
-                         [&copy, stream] { return Copy::issue(&copy, stream); });
+    const CopiedRange from = addresses_of(copy.from(), copy.shape());
+    const CopiedRange to = addresses_of(copy.to(), copy.shape());
+    if (outside_memory(from.begin, from.bytes) || outside_memory(to.begin, to.bytes)) return CUDA_ERROR_INVALID_VALUE;
+    return with_operands(Copy::kName, {from.begin, to.begin}, [&copy, stream] { return Copy::issue(&copy, stream); });
   }
   Access room[2];
   CommandBuilder builder(trace::OpKind::other, Copy::kName, stream, room, 2);

@@ -21,11 +21,12 @@ CUresult record(CUevent event, CUstream stream, unsigned flags) {
   const HookScope scope;
   const bool captured = scope && capturing(stream);
   if (scope) event_recorded(event, captured && (flags & CU_EVENT_RECORD_EXTERNAL) == 0);
-  // A record before this one may still be deferred.
-  if (captured) {
+  // A record before this one may still be deferred. Flags are for captures alone: elsewhere the driver refuses them.
+  const bool at_once = captured || (scope && flags != 0);
+  if (at_once) {
     if (const CUresult order = before_ordered(RowId::k_cuEventRecord); order != CUDA_SUCCESS) return order;
   }
-  if (!scope || captured) {
+  if (!scope || at_once) {
     return flags == 0 ? driver().cuEventRecord(event, stream) : driver().cuEventRecordWithFlags(event, stream, flags);
   }
   record_order(trace::OrderKind::event_record, stream_id(stream), event);

@@ -27,14 +27,16 @@ struct Memset {
     return set.async ? set.rows_async(stream) : set.rows_now(stream == CU_STREAM_PER_THREAD);
   }
 
+  size_t row() const noexcept { return width * element_bytes; }
+  size_t span() const noexcept { return flat ? row() : height == 0 ? 0 : pitch * (height - 1) + row(); }
+
   void describe(CommandBuilder& builder) const noexcept {
-    const size_t row = width * element_bytes;
-    const size_t span = flat ? row : height == 0 ? 0 : pitch * (height - 1) + row;
-    builder.command.size = row * height;
+    builder.command.size = row() * height;
+    hold_to_memory(builder, to, span());
     // Rows with gaps leave some bytes as they were.
-    const bool dense = flat || pitch == row || height == 1;
-    if (span > 0) builder.touch(to, span, dense ? trace::kAccessWrite : trace::kAccessWrite | trace::kAccessRead);
-    if (dense) mark_overwritten(to, span);
+    const bool dense = flat || pitch == row() || height == 1;
+    if (span() > 0) builder.touch(to, span(), dense ? trace::kAccessWrite : trace::kAccessWrite | trace::kAccessRead);
+    if (dense) mark_overwritten(to, span());
     if (element_bytes == 4 && value != 0) mark_half_written(to);
   }
 

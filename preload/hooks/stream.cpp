@@ -60,6 +60,10 @@ CUresult wait_event(CUstream stream, CUevent event, unsigned flags) {
     if (result == CUDA_SUCCESS) result = runtime().handler->before_joining_capture();
     return result == CUDA_SUCCESS ? driver().cuStreamWaitEvent(stream, event, flags) : result;
   }
+  if (flags != 0) {  // for captures alone: the driver refuses it, or knows what it means
+    const CUresult order = before_ordered(RowId::k_cuStreamWaitEvent);
+    return order == CUDA_SUCCESS ? driver().cuStreamWaitEvent(stream, event, flags) : order;
+  }
   record_order(trace::OrderKind::event_wait, stream, event);
   return runtime().handler->stream_wait_event(stream, event, flags);
 }

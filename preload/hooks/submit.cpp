@@ -12,6 +12,7 @@
 namespace reprise {
 
 CUresult submit(CommandBuilder& builder) noexcept {
+  if (builder.refused) return CUDA_ERROR_INVALID_VALUE;
   Command& command = builder.command;
   const Runtime& active = runtime();
   Recorder* const recorder = active.recorder;
@@ -33,6 +34,25 @@ CUresult submit(CommandBuilder& builder) noexcept {
   if (recorder != nullptr) recorder->op(command, result, called_ns);  // the handler may have paused or resumed it
   if (result == CUDA_SUCCESS) mark_submitted(builder);
   return result;
+}
+
+bool outside_memory(CUdeviceptr address, uint64_t bytes) noexcept {
+  if (!managing() || bytes == 0) return false;
+  Allocation allocation;
+  if (!find_allocation(address, &allocation)) return runtime().handler->makes(address);
+  return is_device_memory(allocation.origin) && bytes > allocation.size - (address - allocation.address);
+}
+
+void hold_to_memory(CommandBuilder& builder, CUdeviceptr address, uint64_t bytes) noexcept {
+  if (!managing() || bytes == 0) return;
+  builder.refused |= outside_memory(address, bytes);
+  Allocation allocation;
+  unsigned type = 0;
+  const bool whole =
+      find_allocation(address, &allocation)
+          ? bytes <= allocation.size - (address - allocation.address)
+          : driver().cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address) == CUDA_SUCCESS;
+  if (!whole) builder.command.first_of_shape = true;
 }
 
 bool touch_managed(CommandBuilder& builder, std::initializer_list<CUdeviceptr> addresses) noexcept {

@@ -12,6 +12,14 @@ namespace reprise {
 // Sequence, context, signature; then the handler; then the recorder. Returns what the program shall see.
 CUresult submit(CommandBuilder& builder) noexcept;
 
+// Of a copy or memset: is it of memory that the program has freed, or does it reach past the end of what it has? The
+// driver refuses that, and cannot tell of memory that the handler manages: there is a whole chunk, and it stays for a
+// while.
+bool outside_memory(CUdeviceptr address, uint64_t bytes) noexcept;
+// Where the driver is to judge `bytes` from `address` on, device memory by the program's word, it does so before the
+// call returns: an order that is put off comes too late to be refused.
+void hold_to_memory(CommandBuilder& builder, CUdeviceptr address, uint64_t bytes) noexcept;
+
 // Are any of these in memory that the handler manages? Notes those.
 bool touch_managed(CommandBuilder& builder, std::initializer_list<CUdeviceptr> addresses) noexcept;
 // To the handler, as a captured command.
@@ -49,6 +57,9 @@ CUresult run_on_stream(const Payload& payload, CUstream stream) noexcept {
   if (!scope) return Payload::issue(&payload, stream);
   if (capturing(stream)) {
     const auto issue = [&payload, stream] { return Payload::issue(&payload, stream); };
+    if constexpr (requires { payload.span(); }) {
+      if (outside_memory(payload.to, payload.span())) return CUDA_ERROR_INVALID_VALUE;
+    }
     if constexpr (requires { payload.to; }) {
       return with_operands(Payload::kName, {payload.to}, issue);
     } else {

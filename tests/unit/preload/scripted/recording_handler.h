@@ -23,7 +23,7 @@ class RecordingHandler final : public Handler {
  public:
   CUresult allocate(const AllocateCall& call, CUdeviceptr* address) noexcept override;
   CUresult release(const FreeCall& call) noexcept override;
-  bool makes(CUdeviceptr) const noexcept override { return managing(); }
+  bool makes(CUdeviceptr) const noexcept override { return made_by_us && managing(); }
   CUresult submit(const Command& command) noexcept override;
   CUresult event_record(CUevent event, CUstream stream, unsigned flags) noexcept override;
   CUresult event_query(CUevent) noexcept override { return CUDA_SUCCESS; }
@@ -72,6 +72,7 @@ class RecordingHandler final : public Handler {
   std::vector<std::string> ordered;
   std::vector<bool> ordered_all_resident;  // one for each of these
   CUresult ordered_answer = CUDA_SUCCESS;
+  bool made_by_us = true;  // answer of makes() while it manages
   std::vector<std::string> unmanaged_kinds;
   std::vector<uint32_t> graph_allocations;
   std::vector<CUstream> streams;                          // of event_record, stream_wait_event, stream_synchronize
