@@ -9,6 +9,11 @@ namespace {
 struct Times {
   uint64_t ns = 0;
   uint64_t count = 0;
+  void add(uint64_t more) {
+    ns += more;
+    ++count;
+  }
+  uint64_t mean() const { return count == 0 ? 0 : ns / count; }
 };
 
 uint64_t recorded_ns(const CallStream& stream, const trace::Op& op) {
@@ -20,22 +25,22 @@ uint64_t recorded_ns(const CallStream& stream, const trace::Op& op) {
 }  // namespace
 
 Coverage::Coverage(const CallStream& stream, bool by_calls) : before_(stream.size() + 1, 0) {
-  std::unordered_map<uint64_t, Times> times;  // by signature
+  std::unordered_map<uint64_t, Times> of_signature;
+  std::unordered_map<trace::OpKind, Times> of_kind;
   for (uint32_t call = 0; call < stream.size(); ++call) {
     const trace::Op* const op = stream.op(call);
     const uint64_t ns = op != nullptr && !by_calls ? recorded_ns(stream, *op) : 0;
     before_[call + 1] = ns;
     if (ns == 0) continue;
     timed_ = true;
-    Times& of_signature = times[op->record.signature];
-    of_signature.ns += ns;
-    ++of_signature.count;
+    of_signature[op->record.signature].add(ns);
+    of_kind[op->record.op].add(ns);
   }
   for (uint32_t call = 0; call < stream.size(); ++call) {
     uint64_t& weight = before_[call + 1];
     if (const trace::Op* const op = stream.op(call); weight == 0 && op != nullptr) {
-      const auto known = times.find(op->record.signature);
-      if (known != times.end()) weight = known->second.ns / known->second.count;
+      const auto known = of_signature.find(op->record.signature);
+      weight = known != of_signature.end() ? known->second.mean() : of_kind[op->record.op].mean();
     }
     weight = std::max<uint64_t>(weight, 1) + before_[call];  // a loop of what takes no time is one, too
   }

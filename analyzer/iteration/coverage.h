@@ -11,7 +11,8 @@ namespace reprise::analyzer {
 
 class Coverage {
  public:
-  // An op whose time is missing counts as those with its signature do on average. `by_calls`: times do not count, which
+  // An op whose time is missing counts as those with its signature do on average, or else those of its kind: where a
+  // program is far ahead of its device, nothing of what repeats may be done. `by_calls`: times do not count, which
   // differ from run to run.
   explicit Coverage(const CallStream& stream, bool by_calls = false);
 

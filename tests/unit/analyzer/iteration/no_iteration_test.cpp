@@ -44,6 +44,24 @@ TEST(NoIteration, WhyIsSaidOfMostOfTheProgram) {
   EXPECT_NE(why(slices.trace()).find("another part of a tensor"), std::string::npos) << why(slices.trace());
 }
 
+// A program that is far ahead of its device: of what repeats, nothing is done yet when the planner is asked.
+TEST(NoIteration, WorkThatIsNotDoneYetCountsAsOtherWorkOfItsKindDoes) {
+  TraceBuilder program;
+  std::vector<uint64_t> weights;
+  for (int i = 0; i < 4; ++i) {
+    weights.push_back(program.allocate(kChunk));
+    program.launch("fill", {writes(weights.back())}, 5000);
+  }
+  for (int step = 0; step < 6; ++step) {
+    for (const uint64_t weight : weights) program.launch("update", {updates(weight)}, 0);
+    program.launch("sum", {reads(weights[0]), updates(weights[1])}, 0);
+  }
+  const CallStream stream = make_call_stream(program.trace());
+  const Result<Iteration> iteration = find_iteration(stream, kDefaultMark, 1);
+  ASSERT_TRUE(iteration.ok()) << iteration.status().message();
+  EXPECT_GT(iteration.value().coverage, 0.8);
+}
+
 // Each step frees what it has made in another order.
 TEST(NoIteration, WorkThatRepeatsBetweenOtherFreesIsToldFromWhatHappensOnce) {
   TraceBuilder program;
