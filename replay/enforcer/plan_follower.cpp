@@ -201,7 +201,9 @@ std::string PlanFollower::why_never_begun(uint32_t plan) const noexcept {
   const plan::Plan& made = known.index->plan;
   const std::string name = name_of(made, made.calls[0]);
   if (known.first_calls == 0) {
-    return "no iteration began that the plan was made of: its first call, " + name + ", never came";
+    const bool of_a_name = made.calls[0].kind == CallKind::op;  // others of it may come all the time
+    return "no iteration began that the plan was made of: its first call, " + name +
+           (of_a_name ? ", never came with the grid and sizes that were recorded" : ", never came");
   }
   std::string why = "no iteration began that the plan was made of: its first call, " + name + ", came " +
                     std::to_string(known.first_calls) + " times, the last time with " +

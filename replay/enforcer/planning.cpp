@@ -206,12 +206,10 @@ void Enforcer::say_why_unplanned() noexcept {
     say_on_demand(run_log::on_demand::not_recorded, "nothing was recorded that a plan could be made of");
   } else if (!no_more_plans_ && on_demand_because_ == not_yet_because_ && !not_yet_because_.empty() &&
              shared_.counters.iterations_on_demand.load() > not_yet_at_) {
-    char why[160];
-    std::snprintf(why, sizeof why,
-                  "the program ended before enough of it was recorded for a plan: the planner was asked after %llu "
-                  "iterations, which were too few, and not again",
-                  static_cast<unsigned long long>(not_yet_at_));
-    say_on_demand(run_log::on_demand::unfinished, why);
+    say_on_demand(run_log::on_demand::unfinished,
+                  "the program ended before enough of it was recorded for a plan: when it was last asked, the planner "
+                  "said: " +
+                      not_yet_because_);
   } else if (on_demand_because_.empty()) {
     say_on_demand(run_log::on_demand::no_repetition, "the program ended before its calls repeated: it made " +
                                                          std::to_string(follower_.calls_seen()) +

@@ -254,6 +254,25 @@ TEST_F(PlanFollowerTest, AFirstCallThatNeverCameIsNamedWithItsSize) {
   EXPECT_EQ(follower_.where_left(0), "");
 }
 
+// As of a buffer that grew since: a kernel of that name comes in every iteration.
+TEST_F(PlanFollowerTest, AFirstLaunchThatCameInOtherSizesIsNotSaidToHaveBeenMissing) {
+  plan::Plan one = plan();
+  one.tensors.resize(1);
+  one.calls = {one.calls[1]};
+  one.calls[0].kind = CallKind::op;
+  one.calls[0].accesses.resize(1);
+  one.vertices.resize(1);
+  one.vertices[0].call = 0;
+  one.order = {0};
+  std::string why;
+  ASSERT_TRUE(make_plan_index(std::move(one), shared_.arena.plan, kChunk, &index_, &why)) << why;
+  follower_.use(&index_);
+  EXPECT_EQ(
+      follower_.why_never_begun(0),
+      "no iteration began that the plan was made of: its first call, a_kernel, never came with the grid and sizes "
+      "that were recorded");
+}
+
 TEST_F(PlanFollowerTest, APlanThatWasLeftKnowsWhereAndForWhat) {
   use_plan();
   EXPECT_TRUE(allocate().planned);
