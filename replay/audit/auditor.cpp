@@ -31,7 +31,10 @@ bool is_plain(trace::OpKind op) noexcept {
 const char* reason_for(const Command& command) noexcept {
   if ((command.flags & trace::kOpOpaque) != 0) return "it may touch any memory";
   for (uint32_t i = 0; i < command.access_count; ++i) {
-    if (command.accesses[i].parameter_offset == trace::kNoParameter) return "its operands hold addresses of others";
+    if (command.accesses[i].parameter_offset != trace::kNoParameter) continue;
+    const bool unplaced = command.accesses[i].address == 0;  // nobody has asked where the variables are
+    return unplaced ? "its module has variables, which any of its kernels may touch"
+                    : "its operands hold addresses of others";
   }
   if (command.access_count == 0) return "it has no operands";
   return "not known by its code, cooperative, or it reaches variables, host memory or addresses in its operands";

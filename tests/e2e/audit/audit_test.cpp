@@ -71,6 +71,13 @@ class AuditTest : public testing::Test {
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
+TEST_F(AuditTest, KernelsBesideVariablesAreNotSaidToHoldAddresses) {
+  const Outcome seen = audit({built("bin/carrying_program"), "4"});
+  EXPECT_EQ(seen.exit_code, 0) << seen.err;
+  EXPECT_TRUE(has(seen.err, "not audited: its module has variables")) << seen.err;
+  EXPECT_FALSE(has(seen.err, "its operands hold addresses of others")) << seen.err;
+}
+
 TEST_F(AuditTest, HonestKernelsAreAuditedAndPlansOfThemMapNothing) {
   const Outcome plain = run(program({}), simulated_device());
   const Outcome found = audit(program({}));
