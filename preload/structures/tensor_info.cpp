@@ -28,13 +28,18 @@ uint32_t ranges_of_tensor_info(const Structure& structure, const uint8_t* conten
                                Range* ranges) noexcept {
   const uint32_t index_bytes = structure.number_bytes;
   const uint32_t dimensions = load<uint32_t>(content + kSizesAt + kMostDimensions * 2 * index_bytes);
+  const uint64_t address = load<uint64_t>(content);
+  if (dimensions == 0 && address == 0) {  // of no tensor, as its constructor leaves it: sizes and strides are not set
+    ranges[0] = {0, kSizesAt};
+    return 1;
+  }
   if (dimensions == 0 || dimensions > kMostDimensions) return 0;  // without a size there is nothing to know it by
   for (uint32_t i = 0; i < dimensions; ++i) {
     const uint8_t* const at = content + kSizesAt + i * index_bytes;
     const uint64_t size = index_bytes == 4 ? load<uint32_t>(at) : load<uint64_t>(at);
     if (size == 0 || size > kLargestSize) return 0;
   }
-  if (!words.live(load<uint64_t>(content))) return 0;
+  if (!words.live(address)) return 0;
   ranges[0] = {0, kSizesAt};
   return 1;
 }

@@ -86,6 +86,16 @@ TYPED_TEST(TensorInfos, HoldOneAddress) {
   }
 }
 
+// As its constructor leaves it: RNN.cu's kernels get one for a gradient or bias that there is not.
+TYPED_TEST(TensorInfos, OfNoTensorHaveNoOtherAddress) {
+  const Structure structure = of(kDropout, {sizeof(TensorInfo<TypeParam>)}, 0);
+  auto info = tensor_info<TypeParam>(0);
+  info.data = 0;
+  EXPECT_EQ(ranges_of(structure, info), (std::vector<Range>{{0, 8}}));
+  info.dims = 1;
+  EXPECT_TRUE(ranges_of(structure, info).empty());
+}
+
 TYPED_TEST(TensorInfos, ThatAreNoneMakeEveryWordCount) {
   using Info = TensorInfo<TypeParam>;
   const Structure structure = of(kDropout, {sizeof(Info)}, 0);
