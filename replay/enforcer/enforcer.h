@@ -108,6 +108,9 @@ class Enforcer final : public Handler {
   void look_at_planner(bool ask, uint64_t sequence) noexcept;
   void plan_impossible() noexcept;
   void no_room_for_plan(uint64_t needed) noexcept;
+  void leave_out_loop() noexcept;
+  bool is_another_loop() const noexcept;
+  void plan_again(uint64_t sequence) noexcept;
   void say_on_demand(const run_log::Word<run_log::on_demand::Tag>& cause, const std::string& reason) noexcept;
   void say_why_idle(uint32_t plan) noexcept;
   void say_why_unplanned() noexcept;
@@ -189,6 +192,8 @@ class Enforcer final : public Handler {
   uint64_t asked_with_budget_ = 0;  // the planner was asked with: the budget,
   uint64_t asked_with_room_ = 0;    // ... and as much of it as the device had room for
   uint64_t wanted_ = 0;             // the budget that the planner asked for instead, and nothing is planned; else 0
+  uint64_t left_out_loop_ = 0;      // the loop that is too large for a plan, where others may come; else 0
+  uint64_t look_again_at_ = 0;      // ... calls until they are looked for
   bool fitting_ = false;            // the budget holds everything so far
   bool records_ = false;            // calls go to the trace
   bool may_record_ = true;          // ... while no plan is followed

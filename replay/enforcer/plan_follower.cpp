@@ -377,7 +377,7 @@ bool PlanFollower::detect(uint64_t word) noexcept {
   if (period_ != 0 && ++calls_in_period_ == period_) on_demand_boundary();
   if (!watching_) return false;
   const bool repeats = detector_.add(word);
-  if (repeats && plans_.empty() && period_ != detector_.period()) begin_to_count();
+  if (repeats && counts_ && plans_.empty() && period_ != detector_.period()) begin_to_count();
   return repeats && detector_.period() >= shortest_period_;
 }
 

@@ -78,7 +78,12 @@ class PlanFollower {
   // Address ranges that were in handover when the plan ended; to be taken once after each call.
   std::vector<OpenHandover> take_open_handovers() noexcept { return std::exchange(open_handovers_, {}); }
   // Whether to look for repetition; the planner found no iteration in it.
-  void watch(bool on) noexcept { watching_ = on; }
+  void watch(bool on) noexcept { watching_ = counts_ = on; }
+  // ... for another loop than the one that is counted as it was.
+  void watch_for_others() noexcept {
+    watching_ = true;
+    counts_ = false;
+  }
   void planner_asked() noexcept { detector_.asked(); }
   void planner_said_no(bool soon) noexcept { detector_.rejected(soon); }
   // What was seen so far is settled; the next question is about what comes, in `quiet` calls at the earliest.
@@ -153,6 +158,7 @@ class PlanFollower {
   std::atomic<bool> following_{false};
   bool whole_ = true;
   bool watching_ = false;
+  bool counts_ = false;  // the iterations of a loop that repeats instead of the one before
   uint64_t divergences_seen_ = 0;
   uint64_t calls_in_all_ = 0;
   uint64_t next_iteration_ = 0;              // number of the next iteration that begins, by a plan or on demand

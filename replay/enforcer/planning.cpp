@@ -143,6 +143,7 @@ void Enforcer::look_at_planner(bool ask, uint64_t sequence) noexcept {
                   "no iteration was found in " + std::to_string(recorded_calls_) + " calls");
     stop_planning(false);
   }
+  if (ask && no_more_plans_ && is_another_loop()) return plan_again(sequence);
   if (ask && config_.audit) follower_.watch(false);  // the period is known: iterations are counted from here on
   if (!ask || no_more_plans_ || recorder_ == nullptr || config_.trace == nullptr) return;
   if (fits()) {
@@ -164,7 +165,7 @@ void Enforcer::look_at_planner(bool ask, uint64_t sequence) noexcept {
 
 // For the report; the same reason once.
 void Enforcer::say_on_demand(const run_log::Word<run_log::on_demand::Tag>& cause, const std::string& reason) noexcept {
-  if (plan_count_ > 0 || reason == on_demand_because_) return;
+  if (plan_count_ > 0 || !unplanned_because_.empty() || reason == on_demand_because_) return;
   on_demand_because_ = reason;
   shared_.run_log.write_on_demand(cause, reason);
 }
@@ -269,7 +270,7 @@ void Enforcer::plan_impossible() noexcept {
   log_line(needed != 0 ? LogLevel::info : LogLevel::warn, "memory is managed on demand: %s",
            planner_.message().c_str());
   shared_.counters.least_budget_bytes.store(needed);
-  stop_planning(!config_.trace_is_private);  // a trace that the user asked for may be planned by hand
+  leave_out_loop();
   wanted_ = needed;
   grown();  // meanwhile, perhaps
 }
@@ -289,7 +290,32 @@ void Enforcer::no_room_for_plan(uint64_t needed) noexcept {
   on_demand_because_ = unplanned_because_;
   log_line(LogLevel::info, "memory is managed on demand: %s", unplanned_because_.c_str());
   if (budget_too) shared_.counters.least_budget_bytes.store(needed);
-  stop_planning(!config_.trace_is_private);
+  leave_out_loop();
+}
+
+// Nothing is planned of a loop that is too large; one that comes behind it may fit. It is looked for when the program
+// has made twice the calls, so that a loop which looks like another one now and then costs few questions.
+void Enforcer::leave_out_loop() noexcept {
+  left_out_loop_ = loops_asked_about_.empty() ? 0 : loops_asked_about_.back();
+  look_again_at_ = 2 * follower_.calls_seen();
+  stop_planning(true);
+  if (config_.trace_is_private) may_record_ = false;  // a trace that the user asked for may be planned by hand
+  follower_.watch_for_others();
+}
+
+bool Enforcer::is_another_loop() const noexcept {
+  return left_out_loop_ != 0 && follower_.calls_seen() >= look_again_at_ && follower_.loop() != left_out_loop_;
+}
+
+void Enforcer::plan_again(uint64_t sequence) noexcept {
+  log_line(LogLevel::info, "another loop repeats than the one that is too large: it is recorded");
+  left_out_loop_ = 0;
+  no_more_plans_ = false;
+  may_record_ = true;
+  loops_asked_about_.clear();
+  follower_.watch(true);
+  new_stretch_ = !records_;
+  if (records_) begin_stretch(sequence, 0);
 }
 
 void Enforcer::stop_planning(bool keep_recording) noexcept {
@@ -460,6 +486,8 @@ void Enforcer::take_plan(uint64_t sequence) noexcept {
   shared_.plans[plan_count_++].store(plan_index, std::memory_order_release);
   ++plans_taken_;
   fruitless_ = 0;
+  unplanned_because_.clear();
+  shared_.counters.least_budget_bytes.store(0);
   loops_asked_about_.clear();  // the plan may be of what came before the loop that was asked about
   follower_.use(plan_index);
   if (config_.plan != nullptr || plan_count_ == kMostPlans) return stop_planning(false);

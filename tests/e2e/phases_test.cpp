@@ -136,6 +136,15 @@ TEST(SeveralPlansTest, WhatIsTooSmallFirstIsPlannedWhenThePercentageIsOfMore) {
   EXPECT_EQ(run.outcome.err, "");
 }
 
+// One call of the first steps needs more than 19 % of them; the loop behind them does not.
+TEST(SeveralPlansTest, WhatComesBehindALoopThatIsTooLargeIsPlanned) {
+  const Managed run = managed("shrink", 36, merged(preloaded("19%"), {{"REPRISE_WAIT_FOR_PLAN", "1"}}));
+  EXPECT_EQ(run.outcome.out, reprise::e2e::run(command("shrink", 36), simulated_device()).out);
+  const auto why = lines_of(run.log, "on_demand");
+  EXPECT_TRUE(std::any_of(why.begin(), why.end(), [](const auto& line) { return line["cause"] == "too_small"; }));
+  EXPECT_GE(number(run, "iterations_planned"), 10u);
+}
+
 // The second loop ends at any distance behind its plan; where that ruled none of its iterations, the log says why.
 TEST(SeveralPlansTest, OfAPlanThatRuledNothingItIsToldWhy) {
   uint64_t idle = 0;

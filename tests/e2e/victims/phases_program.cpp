@@ -8,6 +8,7 @@
 //     accumulate four micro-steps, then an update
 //     alternate  three steps, then one of larger batches
 //     grow       a third of the steps, then steps of larger batches and more weights
+//     shrink     a third of the steps of huge batches, then steps
 //     other      a third of the steps, then evaluations for good
 //     keep       a third of the steps, then one that keeps an activation for another third
 //     loss       as save, but the last step's loss is freed when the next one's is there
@@ -36,6 +37,7 @@ constexpr size_t kKib = 1024;
 constexpr size_t kWeight = 192 * kKib;
 constexpr size_t kBatch = 320 * kKib;
 constexpr size_t kLargeBatch = 512 * kKib;
+constexpr size_t kHugeBatch = 2048 * kKib;
 constexpr size_t kSmall = 4 * kKib;
 
 struct Tensor {
@@ -65,6 +67,7 @@ class Program {
       if (kind == "alternate") step(round % 4 == 3 ? kLargeBatch : kBatch);
       if (kind == "grow" && round == rounds / 3) add_layers(4);
       if (kind == "grow") step(round < rounds / 3 ? kBatch : kLargeBatch);
+      if (kind == "shrink") step(round < rounds / 3 ? kHugeBatch : kBatch);
       if (kind == "other") round < rounds / 3 ? step(kBatch) : evaluate(kLargeBatch);
       if (kind == "loss") save_every(7, true);
       if (kind == "keep" && round == rounds * 2 / 3) release_kept();
