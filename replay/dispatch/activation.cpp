@@ -1,6 +1,7 @@
 #include "replay/dispatch/activation.h"
 
 #include <algorithm>
+#include <cstdio>
 
 #include "preload/driver/driver.h"
 
@@ -136,10 +137,12 @@ bool Activation::make_chunks(std::string* why) noexcept {
     CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
     chunk = pool.create(&result);
     if (chunk == kNoChunk) {
-      const std::string what = "the plan needs " + std::to_string(plan.chunk_count) + " chunks, and of " +
-                               std::to_string(pool.limit()) + " small tensors hold " +
-                               std::to_string(memory_.blocks.size());
-      return fail(why, what.c_str(), result);
+      char what[128];
+      std::snprintf(
+          what, sizeof what, "the plan needs %llu chunks, and small tensors hold %llu of the %llu that there are",
+          static_cast<unsigned long long>(plan.chunk_count), static_cast<unsigned long long>(memory_.blocks.size()),
+          static_cast<unsigned long long>(pool.limit()));
+      return fail(why, what, result);
     }
     pool.give_back(chunk);
   }
