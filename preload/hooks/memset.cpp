@@ -32,11 +32,11 @@ struct Memset {
 
   void describe(CommandBuilder& builder) const noexcept {
     builder.command.size = row() * height;
-    hold_to_memory(builder, to, span());
+    const bool done = hold_to_memory(builder, to, span());
     // Rows with gaps leave some bytes as they were.
     const bool dense = flat || pitch == row() || height == 1;
     if (span() > 0) builder.touch(to, span(), dense ? trace::kAccessWrite : trace::kAccessWrite | trace::kAccessRead);
-    if (dense) mark_overwritten(to, span());
+    if (dense && done) mark_overwritten(to, span());
     if (element_bytes == 4 && value != 0) mark_half_written(to);
   }
 

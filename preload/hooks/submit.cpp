@@ -36,23 +36,35 @@ CUresult submit(CommandBuilder& builder) noexcept {
   return result;
 }
 
+namespace {
+
+bool reaches_past(const Allocation& allocation, CUdeviceptr address, uint64_t bytes) {
+  return bytes > allocation.size - (address - allocation.address);
+}
+
+}  // namespace
+
 bool outside_memory(CUdeviceptr address, uint64_t bytes) noexcept {
   if (!managing() || bytes == 0) return false;
   Allocation allocation;
   if (!find_allocation(address, &allocation)) return runtime().handler->makes(address);
-  return is_device_memory(allocation.origin) && bytes > allocation.size - (address - allocation.address);
+  return is_device_memory(allocation.origin) && reaches_past(allocation, address, bytes);
 }
 
-void hold_to_memory(CommandBuilder& builder, CUdeviceptr address, uint64_t bytes) noexcept {
-  if (!managing() || bytes == 0) return;
-  builder.refused |= outside_memory(address, bytes);
+bool hold_to_memory(CommandBuilder& builder, CUdeviceptr address, uint64_t bytes) noexcept {
+  if (!managing() || bytes == 0) return true;
   Allocation allocation;
   unsigned type = 0;
-  const bool whole =
-      find_allocation(address, &allocation)
-          ? bytes <= allocation.size - (address - allocation.address)
-          : driver().cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address) == CUDA_SUCCESS;
-  if (!whole) builder.command.first_of_shape = true;
+  if (find_allocation(address, &allocation)) {
+    if (!reaches_past(allocation, address, bytes)) return true;
+    builder.refused |= is_device_memory(allocation.origin);
+  } else if (runtime().handler->makes(address)) {
+    builder.refused = true;
+  } else if (driver().cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address) == CUDA_SUCCESS) {
+    return true;
+  }
+  builder.command.first_of_shape = true;
+  return false;
 }
 
 bool touch_managed(CommandBuilder& builder, std::initializer_list<CUdeviceptr> addresses) noexcept {

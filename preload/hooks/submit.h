@@ -17,8 +17,8 @@ CUresult submit(CommandBuilder& builder) noexcept;
 // while.
 bool outside_memory(CUdeviceptr address, uint64_t bytes) noexcept;
 // Where the driver is to judge `bytes` from `address` on, device memory by the program's word, it does so before the
-// call returns: an order that is put off comes too late to be refused.
-void hold_to_memory(CommandBuilder& builder, CUdeviceptr address, uint64_t bytes) noexcept;
+// call returns: an order that is put off comes too late to be refused. false: it may be refused.
+bool hold_to_memory(CommandBuilder& builder, CUdeviceptr address, uint64_t bytes) noexcept;
 
 // Are any of these in memory that the handler manages? Notes those.
 bool touch_managed(CommandBuilder& builder, std::initializer_list<CUdeviceptr> addresses) noexcept;
