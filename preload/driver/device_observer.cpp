@@ -1,5 +1,7 @@
 #include "preload/driver/device_observer.h"
 
+#include <chrono>
+
 #include "preload/driver/resolve.h"
 #include "preload/driver/sim_abi.h"
 
@@ -22,6 +24,15 @@ bool find_fault(uint64_t* address, char* kernel, unsigned capacity) noexcept {
 uint64_t most_mappings() noexcept {
   const auto ask = reinterpret_cast<decltype(&repriseSimMostMappings)>(driver_symbol("repriseSimMostMappings"));
   return ask != nullptr ? ask() : UINT64_MAX;
+}
+
+HostTime host_time() noexcept {
+  const auto simulated = reinterpret_cast<decltype(&repriseSimHostTime)>(driver_symbol("repriseSimHostTime"));
+  if (simulated != nullptr) return simulated;
+  return [] {
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    return static_cast<uint64_t>(std::chrono::nanoseconds(now).count());
+  };
 }
 
 }  // namespace reprise

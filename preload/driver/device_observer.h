@@ -1,6 +1,6 @@
 // What the simulated device is told besides driver calls (sim_abi.h): which allocations the program has, and which of
 // its calls is performed now. Null functions on real drivers. Callers: the enforcer and its dispatcher, the
-// defragmenter.
+// defragmenter, what measures mapping.
 #pragma once
 #include <cstdint>
 
@@ -29,6 +29,10 @@ bool find_fault(uint64_t* address, char* kernel, unsigned capacity) noexcept;
 // How many chunks can be mapped at a time, as far as that is known beforehand: UINT64_MAX on real drivers, which
 // refuse.
 uint64_t most_mappings() noexcept;
+
+// What times calls of the driver, in nanoseconds: the host's steady clock, on a simulated device its own for threads.
+using HostTime = uint64_t (*)();
+HostTime host_time() noexcept;
 
 // The calling thread performs the program's call at this position, or kMoves: moves its bytes.
 class Performing {

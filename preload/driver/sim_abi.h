@@ -1,6 +1,6 @@
 // What the simulated device offers beyond the driver API, exported by its libcuda.so.1. tools/sim defines it. Callers:
-// tests, and in the shim the simulated activity source, the defragmenter and the enforcer, which look it up by name, so
-// nothing links it. Real drivers have none of these symbols.
+// tests, and in the shim the simulated activity source, the defragmenter, the enforcer and the measurement of mapping,
+// which look it up by name, so nothing links it. Real drivers have none of these symbols.
 #pragma once
 #include <cstdint>
 
@@ -59,6 +59,10 @@ void repriseSimPerform(uint64_t call);
 // So many chunks can be mapped: each may be a mapping of the kernel's, of which a process may have as many as
 // /proc/sys/vm/max_map_count says, the program's own among them. A GPU's driver knows no such limit.
 unsigned long long repriseSimMostMappings(void);
+
+// The calling thread's time, which its work is issued at: CLOCK_MONOTONIC. With the modelled clock a thread that is
+// late is behind that, and calls are shorter until it has caught up: by this time they take what they take on a GPU.
+uint64_t repriseSimHostTime(void);
 
 // Activity records. `id` is that of the calling thread's innermost push.
 typedef struct RepriseSimActivity {

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 
+#include "preload/driver/device_observer.h"
 #include "preload/driver/driver.h"
 
 namespace reprise {
@@ -166,11 +167,12 @@ class LinkTimer {
 // clock, as it is the host that waits. The median; 0 when a call fails.
 template <typename Remap>
 uint64_t remap_ns(Remap remap) noexcept {
+  const HostTime now_ns = host_time();
   std::array<uint64_t, 9> times{};
   for (uint64_t& time : times) {
-    const auto begin = std::chrono::steady_clock::now();
+    const uint64_t begin_ns = now_ns();
     if (remap() != CUDA_SUCCESS) return 0;
-    time = static_cast<uint64_t>(std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count());
+    time = now_ns() - begin_ns;
   }
   std::sort(times.begin(), times.end());
   return std::max<uint64_t>(times[times.size() / 2], 1);

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdio>
 
+#include "preload/driver/sim_abi.h"
 #include "tools/sim/base/thread.h"
 #include "tools/sim/device/clock.h"
 
@@ -107,3 +108,8 @@ void HostCall::takes(uint64_t ns) noexcept {
 }
 
 }  // namespace reprise::sim
+
+uint64_t repriseSimHostTime() {
+  using namespace reprise::sim;
+  return modelled_clock() ? host_time_ns() : now_ns();
+}
