@@ -11,9 +11,9 @@ namespace reprise::analyzer {
 
 class Coverage {
  public:
-  // An op whose time is missing counts as those with its signature do on average, or else those of its kind: where a
-  // program is far ahead of its device, nothing of what repeats may be done. `by_calls`: times do not count, which
-  // differ from run to run.
+  // An op counts as those with its signature do in the middle, or, where none of them has a time, as those of its kind
+  // on average: where a program is far ahead of its device, nothing of what repeats may be done. `by_calls`: times do
+  // not count, which differ from run to run.
   explicit Coverage(const CallStream& stream, bool by_calls = false);
 
   bool timed() const { return timed_; }  // false: calls are counted

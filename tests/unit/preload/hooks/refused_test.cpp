@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "preload/access/pointees.h"
 #include "tests/unit/preload/scripted/recording_handler.h"
 #include "tests/unit/preload/scripted/scripted.h"
 
@@ -45,6 +46,18 @@ TEST_F(Refused, WhatReachesPastTheEndOfATensorIsNotSubmitted) {
   EXPECT_EQ(cuMemcpyDtoD(tensor_ + 1, other_, kBytes - 1), CUDA_SUCCESS);
   ASSERT_EQ(handler().commands.size(), 3u);
   EXPECT_FALSE(handler().commands.back().command.first_of_shape);
+}
+
+// A kernel that is given the table touches what it names, still.
+TEST_F(Refused, ATableKeepsItsAddressesWhereAMemsetIsRefused) {
+  const uint64_t id = handler().allocations[0].allocation;
+  CUdeviceptr table[2] = {other_, 0};
+  EXPECT_EQ(cuMemcpyHtoD(tensor_, table, sizeof table), CUDA_SUCCESS);
+  const uint64_t filled = pointees_version(id);
+  EXPECT_EQ(cuMemsetD8(tensor_, 0, kBytes + 1), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(pointees_version(id), filled);
+  EXPECT_EQ(cuMemsetD8(tensor_, 0, kBytes), CUDA_SUCCESS);
+  EXPECT_NE(pointees_version(id), filled);
 }
 
 TEST_F(Refused, WhatIsCapturedIsHeldToItsTensor) {
