@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "analyzer/plan/enforced.h"
@@ -137,8 +138,9 @@ CUresult Enforcer::close(void (*freed)(CUdeviceptr) noexcept) noexcept {
     before_.add(dispatcher_.memory());
     std::destroy_at(&dispatcher_);
     std::construct_at(&dispatcher_, &shared_, budget_rule(config_));
+    CountedLoops counted = follower_.take_counted();
     std::destroy_at(&follower_);
-    std::construct_at(&follower_, &shared_);
+    std::construct_at(&follower_, &shared_, std::move(counted));
     plan_count_ = 0;
     for (auto& plan : shared_.plans) plan.store(nullptr);
     for (auto& unusable : shared_.plan_unusable) unusable.store(false);
@@ -249,7 +251,7 @@ void Enforcer::write_end() noexcept {
   say_plan_idle();
   Moved moved = before_;
   if (managing()) moved.add(dispatcher_.memory());
-  const bool planned = plan_count_ > 0;
+  const bool planned = plans_taken_ > 0;  // in whatever context
   RunLogLine line(run_log::end::line);
   if (runtime().exit_code >= 0) line.add(run_log::end::exit_code, static_cast<uint64_t>(runtime().exit_code));
   line.add(run_log::end::time_ns, RunLogWriter::now_ns())

@@ -55,18 +55,28 @@ std::string calls_text(uint64_t count) { return std::to_string(count) + (count =
 using plan::CallKind;
 
 void PlanFollower::use(const PlanIndex* plan_index) noexcept {
-  plans_.emplace_back(plan_index);
-  LoopCounter& loop = plans_.back().loop;
-  const auto same = std::find_if(plans_.begin(), plans_.end(),
-                                 [&](const KnownPlan& other) { return other.loop.words() == loop.words(); });
-  plans_.back().counted_by = static_cast<uint32_t>(same - plans_.begin());
-  if (same != plans_.end() - 1) loop = LoopCounter({});
-  detector_.for_each_word([&](uint64_t word) { loop.add(word); });
+  plans_.emplace_back(plan_index, counter_of(*plan_index));
   tell_loops();
   plans_.back().beginnings = beginnings(plan_index->plan);
   plans_.back().ready_at = calls_in_all_;
   end_hold();
   activations_ = planned_iterations_ = calls_ = in_use_ = 0;
+}
+
+// Where none counts this loop yet, what of it is over is in the detector's words.
+uint32_t PlanFollower::counter_of(const PlanIndex& index) noexcept {
+  LoopCounter loop(words_of(index));
+  const auto same = std::find_if(loops_.begin(), loops_.end(),
+                                 [&](const LoopCounter& other) { return other.words() == loop.words(); });
+  if (same != loops_.end()) return static_cast<uint32_t>(same - loops_.begin());
+  detector_.for_each_word([&](uint64_t word) { loop.add(word); });
+  loops_.push_back(std::move(loop));
+  return static_cast<uint32_t>(loops_.size() - 1);
+}
+
+CountedLoops PlanFollower::take_counted() noexcept {
+  for (LoopCounter& loop : loops_) loop.start_over();
+  return {std::move(loops_), next_iteration_};
 }
 
 void PlanFollower::allocated(uint64_t allocation, CUdeviceptr address, uint64_t size, trace::Origin origin) noexcept {
@@ -161,7 +171,7 @@ void PlanFollower::try_to_begin(CallKind kind, uint64_t signature, Try match, Fo
     step->activate = true;
     step->plan = plan;
     following_ = true;
-    for (KnownPlan& known : plans_) known.loop.start_over();
+    for (LoopCounter& loop : loops_) loop.start_over();
     plans_[plan].begun = true;
     ++activations_;
     in_use_ |= 1u << plan;
@@ -240,10 +250,10 @@ std::string PlanFollower::why_too_late(uint32_t plan) const noexcept {
 }
 
 bool PlanFollower::has_ruled(uint32_t plan) const noexcept {
-  const uint32_t loop = plans_[plan].counted_by;
-  const auto of_loop = [&](const KnownPlan& known) { return known.counted_by == loop && known.ruled > 0; };
+  const uint32_t loop = plans_[plan].loop;
+  const auto of_loop = [&](const KnownPlan& known) { return known.loop == loop && known.ruled > 0; };
   if (std::any_of(plans_.begin(), plans_.end(), of_loop)) return true;
-  return following_ && plans_[current_].counted_by == loop && matcher_.iteration() > began_iteration_;
+  return following_ && plans_[current_].loop == loop && matcher_.iteration() > began_iteration_;
 }
 
 bool PlanFollower::never_lasts(uint32_t plan) const noexcept {
@@ -303,8 +313,8 @@ void PlanFollower::end_plan() noexcept {
   plans_[current_].ruled += matcher_.iteration() - began_iteration_;
   // Steps that have passed under the plan count as well: the one that it began with has been counted.
   KnownPlan& plan = plans_[current_];
-  for (KnownPlan& known : plans_) known.loop.start_over();
-  plans_[plan.counted_by].loop.left_plan_at(matcher_.next(), *plan.index);
+  for (LoopCounter& loop : loops_) loop.start_over();
+  loops_[plan.loop].left_plan_at(matcher_.next(), *plan.index);
   const auto at = matcher_.next() != 0 ? matcher_.next() : static_cast<uint32_t>(plan.index->plan.calls.size());
   const auto passed = std::lower_bound(plan.beginnings.begin(), plan.beginnings.end(), at) - plan.beginnings.begin();
   plan.phase = (plan.phase + static_cast<uint64_t>(passed) - 1) % plan.beginnings.size();
@@ -354,19 +364,19 @@ void PlanFollower::interrupt(const char* what) noexcept {
   whole_ = false;  // what comes now is no call of an iteration
 }
 
-// What no plan rules. How much of it is over when a plan is there first, is in the detector's words.
+// What no plan rules.
 void PlanFollower::count_loops(uint64_t word) noexcept {
-  if (plans_.empty()) return;
-  for (KnownPlan& plan : plans_) plan.loop.add(word);
+  if (loops_.empty()) return;
+  for (LoopCounter& loop : loops_) loop.add(word);
   tell_loops();
 }
 
 void PlanFollower::tell_loops() noexcept {
   uint64_t finished = 0;
   uint64_t unfinished = 0;
-  for (const KnownPlan& plan : plans_) {
-    finished += plan.loop.finished();
-    unfinished += plan.loop.unfinished();
+  for (const LoopCounter& loop : loops_) {
+    finished += loop.finished();
+    unfinished += loop.unfinished();
   }
   shared_.counters.loops_on_demand.store(finished, std::memory_order_relaxed);
   shared_.counters.loops_unfinished.store(unfinished, std::memory_order_relaxed);

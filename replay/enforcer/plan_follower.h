@@ -32,9 +32,19 @@ struct FollowedCall {
   CUdeviceptr address = 0;  // of a planned allocation
 };
 
+// What is known of iterations when the context ends, in which all plans are.
+struct CountedLoops {
+  std::vector<LoopCounter> loops;
+  uint64_t next_iteration = 0;  // its number
+};
+
 class PlanFollower {
  public:
-  explicit PlanFollower(Shared* shared) noexcept : shared_(*shared) {}
+  explicit PlanFollower(Shared* shared, CountedLoops before = {}) noexcept
+      : shared_(*shared), loops_(std::move(before.loops)), next_iteration_(before.next_iteration) {}
+
+  // Of loops that have, or had, plans: they are counted on in the program's next context.
+  CountedLoops take_counted() noexcept;
 
   // To be asked for each call of the program, before the enforcer appends it.
   FollowedCall op(const Command& command) noexcept;
@@ -110,10 +120,9 @@ class PlanFollower {
 
  private:
   struct KnownPlan {
-    explicit KnownPlan(const PlanIndex* plan_index) noexcept : index(plan_index), loop(words_of(*plan_index)) {}
+    KnownPlan(const PlanIndex* plan_index, uint32_t counter) noexcept : index(plan_index), loop(counter) {}
     const PlanIndex* index;
-    LoopCounter loop;             // passed through without the plan
-    uint32_t counted_by = 0;      // the plan whose counter counts this loop: another one, where it was made anew
+    uint32_t loop;                // in loops_; plans of the same loop have the same
     uint64_t early_failures = 0;  // activations in a row that did not last one iteration
     uint64_t skip_boundaries = 0;
     // A plan of several steps may begin at the first one only, and from without all steps look alike. Which of them it
@@ -146,6 +155,7 @@ class PlanFollower {
   bool detect(uint64_t word) noexcept;
   void on_demand_boundary() noexcept;
   void begin_to_count() noexcept;
+  uint32_t counter_of(const PlanIndex& index) noexcept;
   void count_loops(uint64_t word) noexcept;
   void tell_loops() noexcept;
 
@@ -153,8 +163,9 @@ class PlanFollower {
   Detector detector_;
   Matcher matcher_;
   std::vector<OpenHandover> open_handovers_;
-  std::vector<KnownPlan> plans_;  // by number
-  uint32_t current_ = 0;          // the one that is followed, or was last
+  std::vector<KnownPlan> plans_;    // by number
+  std::vector<LoopCounter> loops_;  // passed through without a plan
+  uint32_t current_ = 0;            // the one that is followed, or was last
   std::atomic<bool> following_{false};
   bool whole_ = true;
   bool watching_ = false;

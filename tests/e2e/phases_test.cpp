@@ -165,6 +165,14 @@ TEST(SeveralPlansTest, OfAPlanThatRuledNothingItIsToldWhy) {
   EXPECT_GT(idle, 0u) << "no plan came too late: the test shows nothing";
 }
 
+// What repeated before its loop was found is none of its iterations, nor is the plan's context the only one with some.
+TEST(SeveralPlansTest, IterationsOfAllContextsAreThoseOfTheLoop) {
+  const Managed run = managed("reset", 28, merged(preloaded("60%"), {{"REPRISE_WAIT_FOR_PLAN", "1"}}));
+  EXPECT_EQ(run.outcome.out, reprise::e2e::run(command("reset", 28), simulated_device()).out);
+  EXPECT_GE(number(run, "iterations_planned"), 10u);
+  EXPECT_EQ(number(run, "iterations_planned") + number(run, "iterations_on_demand"), 28u);
+}
+
 TEST(SeveralPlansTest, ATraceWithPausesIsARecording) {
   const Scratch scratch;
   const Managed run =

@@ -13,6 +13,7 @@
 //     keep       a third of the steps, then one that keeps an activation for another third
 //     loss       as save, but the last step's loss is freed when the next one's is there
 //     odd        steps that differ in the middle from one to the next
+//     reset      half of the steps, then the device is reset, and all begins anew
 //
 // phases_program CUBIN KIND ROUNDS
 #include <cuda.h>
@@ -47,12 +48,16 @@ struct Tensor {
 
 class Program {
  public:
-  explicit Program(const char* cubin) {
+  explicit Program(const char* cubin) : cubin_(cubin) {
     CHECK(cuInit(0));
+    begin();
+  }
+
+  void begin() {
     CHECK(cuDevicePrimaryCtxRetain(&context_, 0));
     CHECK(cuCtxSetCurrent(context_));
     CUmodule module = nullptr;
-    CHECK(cuModuleLoad(&module, cubin));
+    CHECK(cuModuleLoad(&module, cubin_));
     CHECK(cuModuleGetFunction(&mix2_, module, "mix2"));
     CHECK(cuModuleGetFunction(&mix3_, module, "mix3"));
     add_layers(8);
@@ -73,11 +78,21 @@ class Program {
       if (kind == "keep" && round == rounds * 2 / 3) release_kept();
       if (kind == "keep") step(kBatch, 0, round == rounds / 3);
       if (kind == "odd") step(kBatch, round % 5);
+      if (kind == "reset" && round == rounds / 2) reset();
+      if (kind == "reset") step(kBatch);
     }
     for (const Tensor& weight : weights_) print("final", weight);
   }
 
  private:
+  void reset() {
+    CHECK(cuDevicePrimaryCtxReset(0));
+    weights_.clear();
+    gradients_.clear();
+    biases_.clear();
+    begin();
+  }
+
   Tensor allocate(size_t bytes) {
     Tensor tensor;
     tensor.bytes = bytes;
@@ -217,6 +232,7 @@ class Program {
     std::printf("%s %016llx\n", what, static_cast<unsigned long long>(hash));
   }
 
+  const char* cubin_;
   CUcontext context_ = nullptr;
   CUfunction mix2_ = nullptr;
   CUfunction mix3_ = nullptr;

@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "preload/trace/signature.h"
@@ -190,6 +192,28 @@ TEST_F(PlanFollowerTest, ALoopThatGetsAnotherPlanIsCountedOnce) {
   use_plan();
   use_beside(plan());
   EXPECT_EQ(shared_.counters.loops_on_demand.load(), 3u);
+}
+
+TEST_F(PlanFollowerTest, TheLoopIsCountedOnInTheNextContext) {
+  follower_.watch(true);
+  for (int i = 0; i < 3; ++i) iteration();
+  use_plan();
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(iteration());
+  allocate();  // what comes then is no rest of this iteration
+  CountedLoops counted = follower_.take_counted();
+  const uint64_t next = counted.next_iteration;
+  std::destroy_at(&follower_);
+  std::construct_at(&follower_, &shared_, std::move(counted));
+  follower_.open(kChunk, kChunk);
+  live_.clear();
+  weight_ = allocate().address;
+  for (int i = 0; i < 4; ++i) iteration();
+  EXPECT_EQ(shared_.counters.loops_on_demand.load(), 3u + 4);
+  use_beside(plan());
+  EXPECT_EQ(shared_.counters.loops_on_demand.load(), 3u + 4);
+  const FollowedCall first = allocate();
+  EXPECT_TRUE(first.activate);
+  EXPECT_EQ(first.match.iteration, next);
 }
 
 TEST_F(PlanFollowerTest, APlanWaitsForTheBoundary) {
