@@ -68,12 +68,17 @@ CUresult Enforcer::event_synchronize(CUevent event) noexcept {
   return result != CUDA_SUCCESS ? result : fault;
 }
 
+// Of an event that is put off the driver does not know yet that it is recorded; whether the other one is, it says.
 CUresult Enforcer::event_elapsed(float* milliseconds, CUevent start, CUevent end) noexcept {
-  if (managing() && (shared_.events.record_pending(start) || shared_.events.record_pending(end))) {
-    shared_.counters.polls.fetch_add(1, std::memory_order_relaxed);
-    return CUDA_ERROR_NOT_READY;
-  }
-  return driver().cuEventElapsedTime(milliseconds, start, end);
+  const bool start_waits = managing() && shared_.events.record_pending(start);
+  const bool end_waits = managing() && shared_.events.record_pending(end);
+  if (!start_waits && !end_waits) return driver().cuEventElapsedTime(milliseconds, start, end);
+  shared_.counters.polls.fetch_add(1, std::memory_order_relaxed);
+  if (start_waits && end_waits) return CUDA_ERROR_NOT_READY;
+  const CUevent other = start_waits ? end : start;
+  float nothing = 0;
+  const CUresult result = driver().cuEventElapsedTime(&nothing, other, other);
+  return result == CUDA_SUCCESS ? CUDA_ERROR_NOT_READY : result;
 }
 
 CUresult Enforcer::event_destroy(CUevent event) noexcept {

@@ -38,7 +38,7 @@ constexpr Case kCases[] = {
     {"reset", 6, "14MiB"},          {"release", 6, "14MiB"},          {"destroy", 6, "14MiB"},
     {"other_context", 6, "8MiB"},   {"graph_launches", 6, "14MiB"},   {"graph_launches", 2, "8MiB"},
     {"per_thread", 6, "16MiB"},     {"two_contexts", 6, "16MiB"},     {"exit_handler", 6, "8MiB", true},
-    {"peer_order", 6, "16MiB"},
+    {"peer_order", 6, "16MiB"},     {"event_times", 6, "14MiB"},
 };
 
 std::string name_of(const ::testing::TestParamInfo<std::tuple<Case, const char*>>& parameters) {

@@ -381,6 +381,35 @@ void peer_order() {
   }
 }
 
+// The time between events of which one was never recorded, and another one stands behind work that cannot begin yet.
+void event_times() {
+  std::vector<CUdeviceptr> t = {filled(0), filled(1)};
+  std::map<std::string, CUevent> events = {{"never", nullptr}, {"first", nullptr}, {"second", nullptr}};
+  for (auto& [name, event] : events) DO(cuEventCreate(&event, CU_EVENT_DEFAULT));
+  const auto time_between_all = [&] {
+    for (const auto& [from, start] : events) {
+      for (const auto& [to, end] : events) {
+        float milliseconds = 0;
+        const CUresult result = cuEventElapsedTime(&milliseconds, start, end);
+        std::printf("from %s to %s: %d\n", from.c_str(), to.c_str(), static_cast<int>(result));
+      }
+    }
+  };
+  unsigned* const go = flag();
+  const CUstream s = stream();
+  DO(cuCtxSynchronize());
+  DO(cuEventRecord(events["first"], s));
+  DO(cuStreamSynchronize(s));
+  DO(cuStreamWaitValue32(s, reinterpret_cast<CUdeviceptr>(go), 1, CU_STREAM_WAIT_VALUE_EQ));
+  while (t.size() < 4) t.push_back(buffer());  // for which the others have to leave
+  for (size_t i = t.size(); i-- > 0;) fill(t[i], 10, s);
+  DO(cuEventRecord(events["second"], s));
+  time_between_all();
+  __atomic_store_n(go, 1, __ATOMIC_SEQ_CST);
+  DO(cuStreamSynchronize(s));
+  time_between_all();
+}
+
 // Calls that no hook understands, on the per-thread default stream, between those that are.
 void per_thread() {
   const CUdeviceptr p = buffer();
@@ -500,6 +529,7 @@ const std::map<std::string, void (*)()> kCases = {
     {"capture_joined", capture_joined},
     {"capture_untouched", capture_untouched},
     {"destroy", destroy},
+    {"event_times", event_times},
     {"exit_handler", exit_handler},
     {"graph_launches", graph_launches},
     {"other_context", other_context},
