@@ -72,6 +72,7 @@ void PlanExecutor::activate(uint32_t plan, uint64_t iteration) noexcept {
   refusals_[plan] = 0;
   if (!repeats_.begin(plan_index)) {
     activation_.exit();
+    shared_.facts_failed.store(true, std::memory_order_release);
     return refuse(plan,
                   "it recomputes, and the device cannot compute the digests that guard it: make one with "
                   "--no-recompute",
@@ -105,6 +106,12 @@ void PlanExecutor::activate(uint32_t plan, uint64_t iteration) noexcept {
   shared_.run_log.write(line);
   log_line(LogLevel::info, "plan %u is in force from iteration %llu on", plan + 1,
            static_cast<unsigned long long>(iteration));
+}
+
+// No other plan rests on facts, either.
+void PlanExecutor::give_up_facts() noexcept {
+  shared_.facts_failed.store(true, std::memory_order_release);
+  shared_.plan_unusable[plan_number_].store(true, std::memory_order_release);
 }
 
 bool PlanExecutor::step() noexcept {
@@ -415,7 +422,7 @@ void PlanExecutor::op_issued(Instance instance, LaneIndex lane, CUresult result)
     repeats_.retain(repeat, entry.command);
     if (entry.command.kernel == 0) {
       failure_ = "a launch that the plan repeats cannot be repeated";
-      shared_.plan_unusable[plan_number_].store(true, std::memory_order_release);
+      give_up_facts();
     }
   }
   issuer_.conclude(entry, result, use);

@@ -125,6 +125,7 @@ class PlanExecutor {
   bool stuck() noexcept;
   void diverge(const char* why) noexcept;
   void refuse(uint32_t plan, const std::string& why, bool short_of_memory, bool for_good) noexcept;
+  void give_up_facts() noexcept;
   void resume_recording() noexcept;
   void finish_submitted() noexcept;
   uint64_t activity_id(Instance instance) const noexcept;

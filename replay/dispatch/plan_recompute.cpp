@@ -75,7 +75,7 @@ bool PlanExecutor::check_repeats(bool wait) noexcept {
   if (good) return progress;
   repeat_failure_ = why;
   if (failure_ == nullptr) failure_ = repeat_failure_.c_str();
-  shared_.plan_unusable[plan_number_].store(true, std::memory_order_release);
+  give_up_facts();
   return true;
 }
 

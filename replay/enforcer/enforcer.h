@@ -122,7 +122,6 @@ class Enforcer final : public Handler {
   void take_plan(uint64_t sequence) noexcept;
   void tell_audited(const plan::Plan& plan) noexcept;
   bool is_known(const plan::Plan& plan) const noexcept;
-  bool any_unusable() const noexcept;
   PlanPlace next_place() const noexcept;
   bool fits() const noexcept;
   bool has_what_was_wanted() const noexcept;

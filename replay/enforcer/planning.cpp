@@ -405,7 +405,7 @@ void Enforcer::ask_planner() noexcept {
   }
   request.policy = config_.policy;
   // Facts that have led to a plan which cannot be used are evidence against the others: the next plan does without.
-  if (!any_unusable()) request.facts = facts::folder_of_facts(config_.facts);
+  if (!shared_.facts_failed.load(std::memory_order_acquire)) request.facts = facts::folder_of_facts(config_.facts);
   const uint64_t outside = shared_.counters.outside_bytes.load();
   request.budget_bytes = known_budget(budget_rule(config_), peak_beside_outside(shared_, peak_footprint_), outside);
   asked_with_budget_ = request.budget_bytes;
@@ -425,11 +425,6 @@ void Enforcer::ask_planner() noexcept {
   collect_activity();
   asked_at_ns_ = RunLogWriter::now_ns();
   planner_.ask(request, recorder_, next_place());
-}
-
-bool Enforcer::any_unusable() const noexcept {
-  return std::any_of(shared_.plan_unusable.begin(), shared_.plan_unusable.begin() + plan_count_,
-                     [](const std::atomic<bool>& unusable) { return unusable.load(std::memory_order_relaxed); });
 }
 
 // A plan that never lasts may be of iterations whose tables led elsewhere, say, and one that cannot be used any more

@@ -109,6 +109,7 @@ struct Shared {
   Note refusal;  // why the plan that was to come in force last could not; empty: it could, or none was to
   std::atomic<bool> refused_for_room{false};                  // ... with more memory it might have
   std::array<std::atomic<bool>, kMostPlans> plan_unusable{};  // by plan: activation is impossible for good
+  std::atomic<bool> facts_failed{false};  // what a plan does by facts cannot be done, or did something else
 };
 
 }  // namespace reprise::replay

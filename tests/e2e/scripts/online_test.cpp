@@ -114,6 +114,42 @@ TEST(OnlineTest, ABudgetThatIsTooSmallForAPlanIsSaidAndTheProgramGoesOn) {
   EXPECT_TRUE(said);
 }
 
+// Small tensors lie in more chunks than when the plan was made: each one where others were before it. The next plan is
+// for what is left, and rests on facts as the first one did: none was wrong.
+TEST(OnlineTest, APlanThatHasNoRoomAnyMoreIsMadeAnewWithItsFacts) {
+  const std::string planner = scratch_file("planner");
+  std::ofstream(planner) << "#!/bin/sh\necho \"$*\" >> " << planner << ".asked\nexec " << REPRISE_TEST_PLANNER
+                         << " \"$@\"\n";
+  std::filesystem::permissions(planner, std::filesystem::perms::owner_all);
+  std::filesystem::remove(planner + ".asked");
+  const Training training;
+  const auto small = [](const std::string& verb, const std::string& name, const std::string& bytes = "") {
+    std::string calls;
+    for (int i = 0; i < 4; ++i) calls.append(verb).append(name).append(std::to_string(i)).append(bytes).append("\n");
+    return calls;
+  };
+  const auto loop = [&](int times) {
+    std::string calls = "loop " + std::to_string(times) + "\n";
+    for (const std::string& call : training.iteration()) calls += call;
+    return calls + "end\n";
+  };
+  std::string script = training.begin() + small("alloc ", "p", " 2000") + loop(8) + small("free ", "p");
+  for (int i = 0; i < 4; ++i) {
+    const std::string n = std::to_string(i);
+    script += "alloc p" + n + " 2000\nalloc f" + n + " 31000\nalloc h" + n + " 31000\n";
+  }
+  script += small("free ", "f") + small("free ", "h") + loop(24);
+  const Outcome managed =
+      run_managed(script, std::to_string(36 * kChunk),
+                  {{"REPRISE_PLANNER", planner}, {"REPRISE_WAIT_FOR_PLAN", "1"}, {"REPRISE_FACTS", scratch_file("")}});
+  EXPECT_EQ(managed.output, run_plain(script).output) << managed.messages;
+  EXPECT_NE(managed.run_log.find("\"cause\":\"refused\""), std::string::npos) << managed.run_log.substr(0, 3000);
+  std::ifstream asked(planner + ".asked");
+  for (std::string words; std::getline(asked, words);) EXPECT_NE(words.find(" --facts "), std::string::npos) << words;
+  EXPECT_EQ(at_end(managed, "plans"), 2u);
+  EXPECT_GE(at_end(managed, "iterations_planned"), 4u + 16) << managed.messages;
+}
+
 TEST(OnlineTest, RecordingEndsWhenThePlanIsInForce) {
   const auto trace_bytes = [](int iterations) {
     const std::string trace = scratch_file("trace");
