@@ -163,11 +163,11 @@ class IterationSearch {
     return text + "; " + (refusal_.ok() ? what_differs() : refusal_.message());
   }
 
-  // With the same tensors, but with other parts of one? Those of all loops of that period: each epoch may have an order
-  // of its own, say.
-  bool repeats_with_other_parts(const LoopPeriod& period, const Coverage& calls) const {
+  // With the same tensors, but with other parts of one, or freed in another order? Those of all loops of that period:
+  // each epoch may have an order of its own, say.
+  bool repeats(const LoopPeriod& period, const Coverage& calls, Beside beside) const {
     for (uint32_t turns = 1; turns <= kMostTurns; ++turns) {
-      const std::vector<uint64_t> words = words_.at_scale(turns * period.length, false);
+      const std::vector<uint64_t> words = words_.at_scale(turns * period.length, beside);
       uint64_t covered = 0;
       for (const LoopCandidate& candidate :
            make_candidates(stream_, words, calls, period.length, turns, /*handovers=*/true)) {
@@ -201,23 +201,28 @@ class IterationSearch {
   const char* what_differs() const {
     constexpr const char* kOnce =
         "most of what it does happens only once; at least three equal iterations must be recorded";
+    constexpr const char* kOtherOrder =
+        "its work repeats, but between it memory is allocated or freed in another order each time, as where host code "
+        "frees tensors in the order of a set or of their addresses";
     uint32_t ops = 0;
     for (uint32_t call = 0; call < stream_.size() && ops < 3; ++call) ops += stream_.op(call) != nullptr ? 1u : 0u;
     if (ops < 3) return kOnce;
     const Coverage calls(stream_, true);
     const std::vector<LoopPeriod> periods = periods_of(stream_, words_, calls);
     if (periods.empty() || 2 * periods.front().most < calls.total()) {
-      return work_repeats()
-                 ? "its work repeats, but between it memory is allocated or freed in another order each time, as "
-                   "where host code frees tensors in the order of a set or of their addresses"
-                 : kOnce;
+      return work_repeats() ? kOtherOrder : kOnce;
     }
-    const bool other_parts = std::any_of(periods.begin(), periods.end(), [&](const LoopPeriod& period) {
-      return 2 * period.most >= calls.total() && repeats_with_other_parts(period, calls);
-    });
-    return other_parts
-               ? "its calls repeat, but with another part of a tensor each time, as where steps take slices of data "
-                 "that stay on the device"
+    const auto differ_in = [&](Beside beside) {
+      return std::any_of(periods.begin(), periods.end(), [&](const LoopPeriod& period) {
+        return 2 * period.most >= calls.total() && repeats(period, calls, beside);
+      });
+    };
+    if (differ_in(Beside::parts)) {
+      return "its calls repeat, but with another part of a tensor each time, as where steps take slices of data "
+             "that stay on the device";
+    }
+    return differ_in(Beside::frees)
+               ? kOtherOrder
                : "its calls repeat, but with other tensors each time: either it was recorded for less than three "
                  "iterations, or its memory grows or changes with every one";
   }

@@ -67,14 +67,21 @@ void CallWords::add_call(uint32_t call) {
   named_.push_back({span_index, 0});
 }
 
-std::vector<uint64_t> CallWords::at_scale(uint32_t scale, bool parts) const {
+std::vector<uint64_t> CallWords::at_scale(uint32_t scale, Beside beside) const {
+  const auto frees = [&](uint32_t call) {
+    return stream_.op(call) == nullptr && stream_.spans[stream_.allocations[call]].allocated != call;
+  };
   std::vector<uint64_t> words(stream_.size());
   for (uint32_t call = 0; call < words.size(); ++call) {
     uint64_t hash = heads_[call];
+    if (beside == Beside::frees && frees(call)) {
+      words[call] = hash;
+      continue;
+    }
     for (uint64_t i = first_[call]; i < first_[call + 1]; ++i) {
       const AllocationSpan& span = stream_.spans[named_[i].span];
       const uint64_t name = lifetime_of(stream_, span) >= scale ? ~span.id : call - span.allocated;
-      hash = hash_mix(hash_mix(hash, name), parts ? named_[i].part : 0);
+      hash = hash_mix(hash_mix(hash, name), beside == Beside::parts ? 0 : named_[i].part);
     }
     words[call] = hash;
   }

@@ -8,6 +8,13 @@
 
 namespace reprise::analyzer {
 
+// What words may leave out.
+enum class Beside : uint8_t {
+  nothing,
+  parts,  // which part of a tensor a call works on
+  frees,  // which tensor of its size a free is of
+};
+
 // Makes the words: one per call. Looks up once which tensors a call names, since it is asked for many scales.
 class CallWords {
  public:
@@ -15,9 +22,8 @@ class CallWords {
 
   // What lives for less than `scale` calls is named by its distance to the call that allocated it (equal in every
   // iteration that keeps tensors for less than that), the long-lived by their allocation's id. 24 equal layers use 24
-  // different weights and thus give different words, 24 iterations use the same ones and give equal words. Not `parts`:
-  // whatever part of a tensor a call works on.
-  std::vector<uint64_t> at_scale(uint32_t scale, bool parts = true) const;
+  // different weights and thus give different words, 24 iterations use the same ones and give equal words.
+  std::vector<uint64_t> at_scale(uint32_t scale, Beside beside = Beside::nothing) const;
 
   // Words that say nothing about tensors but their sizes: what repeats here and not above uses other memory each time.
   const std::vector<uint64_t>& without_tensors() const { return plain_; }
