@@ -11,7 +11,11 @@
 namespace reprise::replay {
 namespace {
 
-constexpr int kPatience = 3;  // activations that fail in a row before the plan is not tried again
+// Activations that fail in a row before the plan is not tried again. Room may come: a percentage budget grows until the
+// program's peak is reached, and small tensors that an iteration has left in more chunks than the plan knows of come
+// together again in some later ones.
+constexpr int kPatience = 3;
+constexpr int kPatienceForRoom = 16;
 
 bool touches_host(const LogEntry& entry) noexcept {
   const Command& command = entry.command;
@@ -65,9 +69,9 @@ void PlanExecutor::activate(uint32_t plan, uint64_t iteration) noexcept {
   std::string why = "it is gone";
   const uint64_t calls = memory_.mappings.driver_calls();
   if (plan_index == nullptr || !activation_.enter(plan_index, &why)) {
-    // It may work at the next boundary: a percentage budget grows until the program's peak is reached.
-    const bool for_good = ++refusals_[plan] == kPatience;
-    return refuse(plan, why, plan_index != nullptr && activation_.short_of_memory(), for_good);
+    const bool short_of_memory = plan_index != nullptr && activation_.short_of_memory();
+    const bool for_good = ++refusals_[plan] >= (short_of_memory ? kPatienceForRoom : kPatience);
+    return refuse(plan, why, short_of_memory, for_good);
   }
   refusals_[plan] = 0;
   if (!repeats_.begin(plan_index)) {

@@ -119,6 +119,7 @@ FollowedCall PlanFollower::step(CallKind kind, uint64_t signature, const char* g
     whole_ = false;
     if (matcher_.iteration() <= began_iteration_) {
       ++plans_[current_].early_failures;
+      if (!shared_.refusal.get().empty()) refused();
       calls_in_period_ = matcher_.next();  // an iteration on demand that began with the plan
     } else {
       on_demand_began_ns_ = 0;
@@ -319,6 +320,17 @@ void PlanFollower::end_plan() noexcept {
   const auto passed = std::lower_bound(plan.beginnings.begin(), plan.beginnings.end(), at) - plan.beginnings.begin();
   plan.phase = (plan.phase + static_cast<uint64_t>(passed) - 1) % plan.beginnings.size();
   open_handovers_ = matcher_.end();
+}
+
+// It never came in force, so it is no part of what repeats. What is called between is not recorded: tried at every
+// boundary, the plan would keep the planner from seeing a loop of which one could be made that has room.
+void PlanFollower::refused() noexcept {
+  constexpr uint64_t kFewestSkipped = 2;  // as a power of two
+  if (activations_ > 0) --activations_;
+  KnownPlan& plan = plans_[current_];
+  if (plan.early_failures < plan.patience()) return;
+  const uint64_t power = kFewestSkipped + plan.early_failures - plan.patience();
+  plan.skip_boundaries = power < 6 ? uint64_t{1} << power : kMostSkipped;
 }
 
 void PlanFollower::diverge(const char* got) noexcept {

@@ -151,6 +151,7 @@ class PlanFollower {
   void begin(uint32_t plan) noexcept;
   bool hold_now() noexcept;
   void end_plan() noexcept;
+  void refused() noexcept;
   void diverge(const char* got) noexcept;
   bool detect(uint64_t word) noexcept;
   void on_demand_boundary() noexcept;

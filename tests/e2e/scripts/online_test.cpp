@@ -123,26 +123,13 @@ TEST(OnlineTest, APlanThatHasNoRoomAnyMoreIsMadeAnewWithItsFacts) {
   std::filesystem::permissions(planner, std::filesystem::perms::owner_all);
   std::filesystem::remove(planner + ".asked");
   const Training training;
-  const auto small = [](const std::string& verb, const std::string& name, const std::string& bytes = "") {
-    std::string calls;
-    for (int i = 0; i < 4; ++i) calls.append(verb).append(name).append(std::to_string(i)).append(bytes).append("\n");
-    return calls;
-  };
-  const auto loop = [&](int times) {
-    std::string calls = "loop " + std::to_string(times) + "\n";
-    for (const std::string& call : training.iteration()) calls += call;
-    return calls + "end\n";
-  };
-  std::string script = training.begin() + small("alloc ", "p", " 2000") + loop(8) + small("free ", "p");
-  for (int i = 0; i < 4; ++i) {
-    const std::string n = std::to_string(i);
-    script += "alloc p" + n + " 2000\nalloc f" + n + " 31000\nalloc h" + n + " 31000\n";
-  }
-  script += small("free ", "f") + small("free ", "h") + loop(24);
+  const std::string script = training.begin() + Training::small_ones(true) + training.loop(8) +
+                             Training::free_small_ones() + Training::small_ones(false) + training.loop(24);
+  const Outcome plain = run_plain(script);
   const Outcome managed =
       run_managed(script, std::to_string(36 * kChunk),
                   {{"REPRISE_PLANNER", planner}, {"REPRISE_WAIT_FOR_PLAN", "1"}, {"REPRISE_FACTS", scratch_file("")}});
-  EXPECT_EQ(managed.output, run_plain(script).output) << managed.messages;
+  EXPECT_EQ(managed.output, plain.output) << managed.messages;
   EXPECT_NE(managed.run_log.find("\"cause\":\"refused\""), std::string::npos) << managed.run_log.substr(0, 3000);
   std::ifstream asked(planner + ".asked");
   for (std::string words; std::getline(asked, words);) EXPECT_NE(words.find(" --facts "), std::string::npos) << words;

@@ -23,6 +23,26 @@ std::string Training::begin() const {
   return text;
 }
 
+std::string Training::small_ones(bool together) {
+  std::string calls;
+  for (const std::string n : {"0", "1", "2", "3"}) {
+    calls += "alloc p" + n + " 2000\n";
+    if (!together) calls += "alloc f" + n + " 31000\nalloc g" + n + " 31000\n";  // the rest of the chunk
+  }
+  for (const std::string n : {"0", "1", "2", "3"}) {
+    if (!together) calls += "free f" + n + "\nfree g" + n + "\n";
+  }
+  return calls;
+}
+
+std::string Training::free_small_ones() { return "free p0\nfree p1\nfree p2\nfree p3\n"; }
+
+std::string Training::loop(int times) const {
+  std::string text = "loop " + std::to_string(times) + "\n";
+  for (const std::string& call : iteration()) text += call;
+  return text + "end\n";
+}
+
 std::vector<std::string> Training::iteration() const {
   const std::string on = stream_ordered ? " 0\n" : "\n";
   std::vector<std::string> calls;
@@ -60,10 +80,6 @@ std::vector<std::string> Training::iteration() const {
   return calls;
 }
 
-std::string Training::script(int iterations) const {
-  std::string text = begin() + "loop " + std::to_string(iterations) + "\n";
-  for (const std::string& call : iteration()) text += call;
-  return text + "end\n";
-}
+std::string Training::script(int iterations) const { return begin() + loop(iterations); }
 
 }  // namespace reprise::replay

@@ -16,7 +16,11 @@ struct Training {
   enum class Input { pageable, pinned, device } input = Input::pageable;
 
   std::string begin() const;
+  // Four small tensors that live on, side by side or each alone in its chunk (of 64 KiB), and their end.
+  static std::string small_ones(bool together);
+  static std::string free_small_ones();
   std::vector<std::string> iteration() const;
+  std::string loop(int times) const;
   std::string script(int iterations) const;
 };
 
