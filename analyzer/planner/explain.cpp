@@ -36,7 +36,9 @@ std::string explain(const plan::Plan& plan, const PlanSummary& summary) {
   fmt::format_to(out, "predicted   {} ms per iteration; compute alone {} ms, no plan below {} ms ({})\n",
                  ms(plan.predicted_ns), ms(plan.compute_ns), ms(summary.bounds.iteration_ns), summary.bounds.binding);
   if (summary.estimated_count > 0) {
-    fmt::format_to(out, "note        {} of {} ops have no recorded duration; theirs is estimated from their bytes\n",
+    fmt::format_to(out,
+                   "note        {} of {} ops have no recorded duration; theirs is that of the same op elsewhere, or "
+                   "estimated from their bytes\n",
                    summary.estimated_count, summary.op_count);
   }
   return text;

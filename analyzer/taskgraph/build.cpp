@@ -1,9 +1,11 @@
 // From the calls of one iteration to tensors and calls of the TaskGraph; edges.cpp derives the rest.
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
 #include <set>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "analyzer/iteration/isomorphism.h"
 #include "analyzer/taskgraph/graph.h"
@@ -54,6 +56,7 @@ class TaskGraphBuilder {
  private:
   static constexpr uint32_t kUnknownHostMemory = 0;
   static constexpr size_t kDurations = 5;
+  using Durations = std::unordered_map<uint64_t, std::vector<uint64_t>>;  // by signature
 
   // One op that may touch more than its operands may write whatever is on the device: then reads count as writes.
   void use_audit() {
@@ -257,7 +260,30 @@ class TaskGraphBuilder {
       return;
     }
     entry.estimated = true;
-    entry.call.duration_ns = estimate(entry.call, op.record.size);
+    entry.call.duration_ns = elsewhere(op.record.signature).value_or(estimate(entry.call, op.record.size));
+  }
+
+  // Of ops with this signature at other places, the median of the last ones. A program that runs ahead of the device is
+  // planned for when only the first ops of an iteration have times; most of the others are like one of those.
+  std::optional<uint64_t> elsewhere(uint64_t signature) {
+    if (!durations_) durations_ = last_durations();
+    const auto found = durations_->find(signature);
+    if (found == durations_->end()) return std::nullopt;
+    return trace::median(found->second);
+  }
+
+  Durations last_durations() const {
+    Durations result;
+    const auto& activities = stream_.trace->activities;
+    for (uint32_t call = stream_.size(); call-- > 0;) {
+      const trace::Op* const op = stream_.op(call);
+      if (op == nullptr) continue;
+      const auto found = activities.find(op->record.header.sequence);
+      if (found == activities.end() || found->second.end_ns <= found->second.start_ns) continue;
+      std::vector<uint64_t>& seen = result[op->record.signature];
+      if (seen.size() < kDurations) seen.push_back(found->second.end_ns - found->second.start_ns);
+    }
+    return result;
   }
 
   uint64_t estimate(const plan::Call& call, uint64_t size) const {
@@ -295,6 +321,7 @@ class TaskGraphBuilder {
   std::vector<const trace::Op*> ops_;  // by call
   std::unordered_map<uint64_t, uint32_t> tensor_of_;
   std::unordered_map<uint64_t, uint32_t> foreign_;
+  std::optional<Durations> durations_;  // once it is needed
   uint16_t device_ = 0;
   bool device_known_ = false;
   bool several_devices_ = false;

@@ -157,6 +157,18 @@ TEST(TaskGraph, DurationsAreRecordedOrEstimated) {
   EXPECT_EQ(graph.compute_ns, graph.calls[0].call.duration_ns + graph.calls[1].call.duration_ns);
 }
 
+TEST(TaskGraph, AnOpWithoutADurationTakesWhatTheSameOneTookElsewhere) {
+  TraceBuilder program;
+  const uint64_t x = program.allocate(1000 * kChunk);
+  const uint64_t y = program.allocate(1000 * kChunk);
+  const TaskGraph graph = graph_of(program, [&] {
+    program.launch("kernel", {updates(x)}, 123'456);
+    program.launch("kernel", {updates(y)}, 0);
+  });
+  EXPECT_EQ(graph.calls[1].call.duration_ns, 123'456u);
+  EXPECT_EQ(graph.estimated_count, 1u);
+}
+
 TEST(TaskGraph, KnowsHowFarTheProgramHasWaited) {
   TraceBuilder program;
   const uint64_t x = program.allocate(kChunk);
