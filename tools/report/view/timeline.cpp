@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <unordered_map>
 
@@ -212,15 +213,21 @@ OwnTimes own_times(const plan::Plan& plan, const RunLog& log) {
   const std::optional<uint64_t> iteration = measured_iteration(log);
   if (!iteration) return own;
   own.iteration = *iteration;
-  for (const plan::Call& call : plan.calls) own.ns.push_back(call.duration_ns);
-  uint64_t covered = 0;
+  std::map<uint32_t, Interval> spans;  // by call; a graph's kernels are one op, whose time spans them all
   for (const RunActivity& activity : log.activities) {
     if (activity.iteration != *iteration || activity.end_ns < activity.start_ns) continue;
     if (activity.vertex >= plan.vertices.size()) continue;
     const plan::Vertex& vertex = plan.vertices[activity.vertex];
     if (vertex.kind != VertexKind::op || plan.calls[vertex.call].inserted) continue;
-    own.ns[vertex.call] = activity.end_ns - activity.start_ns;
-    covered += plan.calls[vertex.call].duration_ns;
+    Interval& span = spans.try_emplace(vertex.call, Interval{activity.start_ns, activity.end_ns}).first->second;
+    span.start_ns = std::min(span.start_ns, activity.start_ns);
+    span.end_ns = std::max(span.end_ns, activity.end_ns);
+  }
+  for (const plan::Call& call : plan.calls) own.ns.push_back(call.duration_ns);
+  uint64_t covered = 0;
+  for (const auto& [call, span] : spans) {
+    covered += own.ns[call];
+    own.ns[call] = span.end_ns - span.start_ns;
   }
   if (covered < plan.compute_ns / 10 * 9) return own;
   own.compute_ns = alone_by_own_times(plan, own.ns);
