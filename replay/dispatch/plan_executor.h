@@ -78,7 +78,8 @@ class PlanExecutor {
   bool compare_instead(Instance instance, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks) noexcept;
   bool advance_departures() noexcept;
   void settle_departures() noexcept;
-  void departed(Instance instance, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks) noexcept;
+  void departed(Instance instance, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks, LaneUse use) noexcept;
+  LaneUse last_to_host() const noexcept { return {Lanes::kToHost, memory_.lanes[Lanes::kToHost].issued}; }
   bool issue_drop(Instance instance) noexcept;
   bool issue_repeat(Instance instance) noexcept;
   bool check_repeats(bool wait) noexcept;

@@ -207,7 +207,7 @@ void PlanExecutor::depart(Instance instance) noexcept {
   if (compare_instead(instance, tensor, chunks)) return;
   result = copy_in_time(instance, tensor, chunks);
   if (result != CUDA_SUCCESS) return stay(instance, tensor, chunks, result);
-  departed(instance, tensor, chunks);
+  departed(instance, tensor, chunks, last_to_host());
 }
 
 // It stays where it is, if its range can be mapped again; else Activation::exit() finds its bytes lost.

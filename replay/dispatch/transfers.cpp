@@ -180,17 +180,17 @@ void PlanExecutor::issue_transfer(Instance instance) noexcept {
   if (vertex.kind == plan::VertexKind::offload && compare_instead(instance, *tensor, none)) return;
   const CUresult result = copy_in_time(instance, *tensor, none);
   if (result != CUDA_SUCCESS) return transfer_failed(instance, result);
-  if (vertex.kind == plan::VertexKind::offload) return departed(instance, *tensor, none);
+  if (vertex.kind == plan::VertexKind::offload) return departed(instance, *tensor, none, last_to_host());
   tensor->resident = true;
   const LaneUse use{lane, memory_.lanes[lane].issued};
   tensor->uses.add(use.lane, use.position);
   progress_.issued(instance, use);
 }
 
-// The offload is with the driver, or needs no copy. Strict safety: the tensor has left its chunks; else it does when
-// the plan gives them to another one.
-void PlanExecutor::departed(Instance instance, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks) noexcept {
-  const LaneUse use{Lanes::kToHost, memory_.lanes[Lanes::kToHost].issued};
+// The offload is with the driver until `use`, or needed no copy. Strict safety: the tensor has left its chunks; else it
+// does when the plan gives them to another one.
+void PlanExecutor::departed(Instance instance, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks,
+                            LaneUse use) noexcept {
   if (memory_.strict()) {
     tensor.resident = false;
     tensor.uses.clear();
@@ -227,12 +227,14 @@ bool PlanExecutor::advance_departures() noexcept {
     progress = true;
     const plan::Vertex& vertex = plan_index_->plan.vertices[departure.instance.vertex];
     ResidentTensor& tensor = *activation_.tensor(vertex.tensor);
-    CUresult result = CUDA_SUCCESS;
-    if (!end_comparison(memory_, tensor, departure.comparison)) {
-      result = copy_in_time(departure.instance, tensor, departure.chunks, &departure.comparison);
+    if (end_comparison(memory_, tensor, departure.comparison)) {
+      // Its memory is free now, whatever others are copied on the lane that it would have taken.
+      departed(departure.instance, tensor, departure.chunks, departure.comparison.computed);
+      continue;
     }
+    const CUresult result = copy_in_time(departure.instance, tensor, departure.chunks, &departure.comparison);
     if (result != CUDA_SUCCESS) return stay(departure.instance, tensor, departure.chunks, result), true;
-    departed(departure.instance, tensor, departure.chunks);
+    departed(departure.instance, tensor, departure.chunks, last_to_host());
   }
   return progress;
 }

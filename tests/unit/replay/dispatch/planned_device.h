@@ -85,20 +85,33 @@ class PlanBuilder {
     const uint32_t last = steps, offload = steps + 1, reload = steps + 2;
     op("use", {{kW, false}, {kSum, true}}, {{last, EdgeKind::data, 1}, {reload, EdgeKind::data, 1}});
     for (uint32_t i = 0; i < steps; ++i) op("step", {{kW, true}}, {{i, EdgeKind::data, 0}});
-    transfer(VertexKind::offload, {{0, EdgeKind::data, 0}});
-    transfer(VertexKind::reload, {{offload, EdgeKind::data, 0}});
-    plan_.vertices[reload].acquires = {{kSum, plan_.tensors[kSum].home}};
-    plan_.offload_bytes = plan_.reload_bytes = kBytes;
+    transfer(VertexKind::offload, kSum, {{0, EdgeKind::data, 0}});
+    transfer(VertexKind::reload, kSum, {{offload, EdgeKind::data, 0}});
+    return std::move(plan_);
+  }
+
+  // The sum leaves, and w behind it, which a kernel is thought to change that never does; then w comes back, and the
+  // sum behind it.
+  plan::Plan both_leave() {
+    begin({0, 1});
+    op("use", {{kW, false}, {kSum, true}}, {{4, EdgeKind::data, 1}, {5, EdgeKind::data, 1}});
+    op("show", {{kW, true}}, {{0, EdgeKind::data, 0}});
+    transfer(VertexKind::offload, kSum, {{0, EdgeKind::data, 0}});
+    transfer(VertexKind::offload, kW, {{1, EdgeKind::data, 0}});
+    transfer(VertexKind::reload, kW, {{3, EdgeKind::data, 0}});
+    transfer(VertexKind::reload, kSum, {{2, EdgeKind::data, 0}, {4, EdgeKind::memory, 0}});
     return std::move(plan_);
   }
 
  private:
-  void transfer(VertexKind kind, std::vector<plan::Predecessor> predecessors) {
+  void transfer(VertexKind kind, uint32_t tensor, std::vector<plan::Predecessor> predecessors) {
     plan_.order.push_back(static_cast<uint32_t>(plan_.vertices.size()));
     plan::Vertex& made = plan_.vertices.emplace_back();
     made.kind = kind;
-    made.tensor = kSum;
+    made.tensor = tensor;
     made.predecessors = std::move(predecessors);
+    (kind == VertexKind::reload ? plan_.reload_bytes : plan_.offload_bytes) += kBytes;
+    if (kind == VertexKind::reload) made.acquires = {{tensor, plan_.tensors[tensor].home}};
   }
   // `homes`: of each tensor.
   void begin(const std::vector<uint32_t>& homes) {
