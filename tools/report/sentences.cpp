@@ -196,10 +196,12 @@ void say_steady_state(const Inputs& inputs, Sentences& say) {
   say_where_time_went(inputs, say);
 }
 
-// "(+2 %)", or that it says nothing.
+// "(+2 %)", or that it says nothing; where it was faster, what it did not do that was predicted.
 std::string against_prediction(const Inputs& inputs, uint64_t took_ns, uint64_t predicted_ns) {
   if (is_plan_for_another_link(inputs)) return " on another link";
-  return fmt::format(" ({} %)", signed_decimal(percent_more(took_ns, predicted_ns), 0));
+  const uint64_t left = took_ns < predicted_ns ? left_of_planned_copies(inputs) : 0;
+  return fmt::format(" ({} %{})", signed_decimal(percent_more(took_ns, predicted_ns), 0),
+                     left == 0 ? "" : fmt::format("; {} less copied out than planned", format_bytes(left)));
 }
 
 // What the plan predicted is measured by the iteration whose kernel times it is predicted with, where there is one:

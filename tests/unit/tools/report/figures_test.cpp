@@ -72,6 +72,12 @@ TEST(Figures, WhatARunMovedLessThanPlannedIsSaid) {
             std::string::npos)
       << card();
   EXPECT_EQ(tensor_table_section(sample.inputs()).at("left_bytes"), 3 << 20);
+  const auto said = [&] { return sentences_section(sample.inputs()).dump(); };
+  EXPECT_NE(said().find("the plan had predicted 750 ns (+8 %), with"), std::string::npos) << said();
+  sample.plan.predicted_ns = 900;
+  EXPECT_NE(said().find("the plan had predicted 900 ns (-10 %; 3.0 MiB less copied out than planned), with"),
+            std::string::npos)
+      << said();
   for (plan::Vertex& vertex : sample.plan.vertices) vertex.clean = vertex.kind == plan::VertexKind::offload;
   EXPECT_EQ(card().find("less than planned"), std::string::npos) << "the plan knew: " << card();
 }
