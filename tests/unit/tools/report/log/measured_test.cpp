@@ -90,6 +90,27 @@ TEST(Measured, CopiesThatRunBesideKernelsDoSoWithTheirOwnTimes) {
   EXPECT_EQ(own_times(sample.plan, sample.log).compute_ns, 300u) << "half of 600";
 }
 
+// The program's thread makes it, so no record says what it was of; the link's copies do not follow the device's clock.
+TEST(Measured, ACopyWithoutARecordTakesWhatItTookWhenRecorded) {
+  Sample sample = with_walls({500, 510, 520});
+  sample.log.planned_launches = 0;
+  sample.log.activities.clear();
+  std::vector<plan::Call*> ops;
+  for (plan::Call& call : sample.plan.calls) {
+    if (call.kind == plan::CallKind::op && !call.inserted) ops.push_back(&call);
+  }
+  for (plan::Call* const op : ops) op->duration_ns = 100;
+  ops.back()->op = trace::OpKind::copy_device_to_host;
+  ops.back()->duration_ns = 600;
+  sample.plan.compute_ns = 900;
+  for (const plan::Call* const op : ops) {
+    if (op != ops.back()) sample.log.activities.push_back({1, op->vertex, "compute", 1000, 1110});
+  }
+  EXPECT_EQ(own_times(sample.plan, sample.log).compute_ns, 930u);
+  sample.log.activities.pop_back();
+  EXPECT_EQ(own_times(sample.plan, sample.log).compute_ns, 0u) << "of a third of the kernels nothing is known";
+}
+
 // A launch of a graph: what it takes is from its first kernel to its last one, as in a recording.
 TEST(Measured, AnOpOfSeveralKernelsTakesAllOfThem) {
   Sample sample = with_walls({500, 510, 520});
