@@ -37,6 +37,12 @@ struct CallStream {
   const trace::Event& event(uint32_t call) const { return trace->events[events[call]]; }
   // The op of a call, or nullptr.
   const trace::Op* op(uint32_t call) const { return std::get_if<trace::Op>(&event(call)); }
+  // Device time of an op; 0: none was recorded.
+  uint64_t recorded_ns(const trace::Op& of) const {
+    const auto found = trace->activities.find(of.record.header.sequence);
+    if (found == trace->activities.end() || found->second.end_ns <= found->second.start_ns) return 0;
+    return found->second.end_ns - found->second.start_ns;
+  }
 };
 
 // Calls from its allocation to its free or, where it is alive to the end, to the end of the trace.

@@ -249,10 +249,7 @@ class TaskGraphBuilder {
     for (uint32_t at = index; seen.size() < kDurations; at -= end_ - first_) {
       const trace::Op* before = stream_.op(at);
       if (before == nullptr || before->record.signature != op.record.signature) break;
-      const auto found = stream_.trace->activities.find(before->record.header.sequence);
-      if (found != stream_.trace->activities.end() && found->second.end_ns > found->second.start_ns) {
-        seen.push_back(found->second.end_ns - found->second.start_ns);
-      }
+      if (const uint64_t ns = stream_.recorded_ns(*before); ns != 0) seen.push_back(ns);
       if (at < end_ - first_) break;
     }
     if (!seen.empty()) {
@@ -274,14 +271,12 @@ class TaskGraphBuilder {
 
   Durations last_durations() const {
     Durations result;
-    const auto& activities = stream_.trace->activities;
     for (uint32_t call = stream_.size(); call-- > 0;) {
       const trace::Op* const op = stream_.op(call);
-      if (op == nullptr) continue;
-      const auto found = activities.find(op->record.header.sequence);
-      if (found == activities.end() || found->second.end_ns <= found->second.start_ns) continue;
+      const uint64_t ns = op != nullptr ? stream_.recorded_ns(*op) : 0;
+      if (ns == 0) continue;
       std::vector<uint64_t>& seen = result[op->record.signature];
-      if (seen.size() < kDurations) seen.push_back(found->second.end_ns - found->second.start_ns);
+      if (seen.size() < kDurations) seen.push_back(ns);
     }
     return result;
   }

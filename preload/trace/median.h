@@ -1,5 +1,5 @@
 // The middle one of several figures, of an even number the mean of the two in the middle. Callers: the report's views,
-// the TaskGraph's durations.
+// the TaskGraph's durations, what covers a recording.
 #pragma once
 #include <algorithm>
 #include <cstddef>
