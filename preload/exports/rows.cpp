@@ -24,10 +24,9 @@ constexpr bool all_touches_fit() {
   }
   return true;
 }
-static_assert(
-    all_touches_fit(),
-    "hooks.def: an opaque row touches `unknown`, a harmless one `nothing`, a hooked one `nothing` or `operands`, no "
-    "other one `operands`");
+static_assert(all_touches_fit(),
+              "hooks.def: an opaque row touches `unknown`, a harmless one `nothing`, a hooked one `nothing`, `ends` or "
+              "`operands`, no other one `operands`");
 
 }  // namespace
 
@@ -44,7 +43,7 @@ const char* name_of(RowClass row_class) noexcept {
 }
 
 const char* name_of(Touches touches) noexcept {
-  static constexpr const char* kNames[] = {"nothing", "operands", "addresses", "unknown"};
+  static constexpr const char* kNames[] = {"nothing", "ends", "operands", "addresses", "unknown"};
   return kNames[static_cast<size_t>(touches)];
 }
 

@@ -9,7 +9,7 @@
 namespace reprise {
 
 enum class RowClass : uint8_t { hooked, harmless, ordered, opaque, graph_update, refused };
-enum class Touches : uint8_t { nothing, operands, addresses, unknown };
+enum class Touches : uint8_t { nothing, ends, operands, addresses, unknown };
 enum class Waits : uint8_t { no, event, stream, context, device };
 
 // The words of hooks.def are those of the enumerators above; of the stream argument, `no` and s0, s1, ...

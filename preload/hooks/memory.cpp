@@ -192,6 +192,9 @@ REPRISE_EXPORT CUresult cuMemPoolCreate(CUmemoryPool* pool, const CUmemPoolProps
 
 REPRISE_EXPORT CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc* map, size_t count) {
   const HookScope scope;
+  if (scope) {
+    if (const CUresult order = before_ordered(RowId::k_cuMemPoolSetAccess); order != CUDA_SUCCESS) return order;
+  }
   CUresult result = driver().cuMemPoolSetAccess(pool, map, count);
   CUdevice device = 0;
   if (!scope || !device_of_plain_pool(pool, &device)) return result;

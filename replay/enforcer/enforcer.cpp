@@ -41,10 +41,10 @@ bool may_be_staged(const Command& command) noexcept {
          command.accesses[0].size == command.size;
 }
 
-CUresult allocate_by_driver(const AllocateCall& call, CUdeviceptr* address) noexcept {
-  if (call.origin == trace::Origin::async) return driver().cuMemAllocAsync(address, call.size, call.stream);
+CUresult allocate_by_driver(const AllocateCall& call, CUstream stream, CUdeviceptr* address) noexcept {
+  if (call.origin == trace::Origin::async) return driver().cuMemAllocAsync(address, call.size, stream);
   if (call.origin == trace::Origin::pool) {
-    return driver().cuMemAllocFromPoolAsync(address, call.size, call.pool, call.stream);
+    return driver().cuMemAllocFromPoolAsync(address, call.size, call.pool, stream);
   }
   return driver().cuMemAlloc(address, call.size);
 }
@@ -70,7 +70,7 @@ CUresult Enforcer::allocate(const AllocateCall& call, CUdeviceptr* address) noex
   if (!ready || call.context != shared_.context) {
     // Another device, or a driver without virtual memory management: counted, not managed. The runtime asks without a
     // context first in a thread that has none, and is refused.
-    const CUresult result = allocate_by_driver(call, address);
+    const CUresult result = allocate_by_driver(call, stand_in(call.stream), address);
     if (result == CUDA_SUCCESS) unmanaged("allocation", static_cast<int64_t>(call.size));
     return result;
   }
@@ -258,27 +258,27 @@ void Enforcer::release_small(CUdeviceptr address, uint64_t size) noexcept {
   if (shared_.arena.slabs.contains(address)) shared_.addresses.release(address, size);
 }
 
+// Memory that is not ours: of another device, of before, of pools of their own kind, managed. Work that uses it may
+// still be deferred.
+CUresult Enforcer::release_by_driver(const FreeCall& call) noexcept {
+  if (managing()) drain();
+  return seen(call.stream_ordered ? driver().cuMemFreeAsync(call.address, stand_in(call.stream))
+                                  : driver().cuMemFree(call.address));
+}
+
 CUresult Enforcer::release(const FreeCall& call) noexcept {
-  // Whoever waits for nothing any more has nothing to free either.
-  if (!managing() && shared_.arena_all.contains(call.address)) return CUDA_SUCCESS;
-  if (!managing() || !shared_.arena_all.contains(call.address)) {
-    return call.stream_ordered ? driver().cuMemFreeAsync(call.address, call.stream) : driver().cuMemFree(call.address);
-  }
+  if (!shared_.arena_all.contains(call.address)) return release_by_driver(call);
+  if (!managing()) return CUDA_SUCCESS;  // after the end there is nothing to free
   // A free that answers an error has freed nothing, so that the program may try again. One that is told once waits for
   // a call that can tell it.
   if (is_sticky(shared_.faults.peek())) return shared_.faults.take();
-  // cuMemFree synchronises. The program can only tell by work that writes host memory: while a plan is followed, a free
-  // waits for such work alone.
-  bool follows;
-  {
-    const std::lock_guard lock(submit_mutex_);
-    follows = follower_.following();
-  }
-  const bool visible = host_visible_.load() > synchronized_.load();
-  if (!call.stream_ordered && (!follows || visible)) {
+  // cuMemFree synchronises. The program can only tell by work that writes host memory, so that is what is waited for
+  // (docs/decisions/0003).
+  const uint64_t visible = host_visible_.load();
+  if (!call.stream_ordered && visible > synchronized_.load()) {
     // To wait for the context would end an open capture.
     const bool captures = shared_.captures.load() > 0;
-    const CUresult result = captures ? run_errand(Errand::synchronize, "a free") : context_synchronize();
+    const CUresult result = captures ? run_errand(Errand::synchronize, "a free") : synchronize_behind(visible);
     if (result != CUDA_SUCCESS) return result;
   }
   const CUstream stream = stand_in(call.stream);
@@ -332,12 +332,29 @@ LogEntry* Enforcer::append_op(const Command& command, const FollowedCall& step) 
   return shared_.command_log.append_op(completed);
 }
 
+// Only what touches our memory gains by being deferred. A thread that calls other work faster than it can be issued
+// waits here, so that calls of other threads do not wait behind all of it.
+void Enforcer::wait_for_turn(const Command& command) noexcept {
+  constexpr uint64_t kMostAhead = 256;
+  const uint64_t settled = shared_.command_log.settled();  // first: it never passes the tail
+  const uint64_t tail = shared_.command_log.tail();
+  if (tail - settled <= kMostAhead) return;
+  const auto ours = [&](const Access& access) { return shared_.arena_all.contains(access.address); };
+  if (std::any_of(command.accesses, command.accesses + command.access_count, ours)) return;
+  {
+    const std::lock_guard lock(submit_mutex_);
+    if (follower_.following()) return;  // a plan may hold calls back until others come
+  }
+  shared_.command_log.wait_settled(tail - kMostAhead);
+}
+
 CUresult Enforcer::submit(const Command& command) noexcept {
   if (!managing()) {
     if (may_wait_for_program(command.op)) launched_.store(true, std::memory_order_relaxed);
     return command.issue(command.payload, command.stream);
   }
   if (const CUresult fault = shared_.faults.take(); fault != CUDA_SUCCESS) return fault;
+  wait_for_turn(command);
   const CUstream stream = stand_in(command.stream);
   Waiter& waiter = Waiter::of_this_thread();
   LogEntry* entry;

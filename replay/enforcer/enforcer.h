@@ -14,6 +14,7 @@
 #include "preload/base/config.h"
 #include "preload/calls/handler.h"
 #include "preload/record/recorder.h"
+#include "replay/base/fair_mutex.h"
 #include "replay/dispatch/dispatcher.h"
 #include "replay/enforcer/per_thread.h"
 #include "replay/enforcer/plan_follower.h"
@@ -139,6 +140,9 @@ class Enforcer final : public Handler {
   // Without it.
   CUresult wait_for(Waiter& waiter, LogEntry& entry, const Command& command, CUstream stream) noexcept;
   void drain() noexcept;
+  CUresult release_by_driver(const FreeCall& call) noexcept;
+  CUresult synchronize_behind(uint64_t position) noexcept;
+  void wait_for_turn(const Command& command) noexcept;
   // Appends it, and returns its answer; the plan ends for `why`.
   CUresult run_errand(Errand errand, const char* why, CUcontext context = nullptr, uint64_t bytes = 0) noexcept;
   CUresult append_order(EntryKind kind, CUevent event, CUstream stream, unsigned flags) noexcept;
@@ -178,7 +182,7 @@ class Enforcer final : public Handler {
   std::atomic<State> state_{State::closed};
   std::atomic<bool> launched_{false};  // something, before memory was managed
   std::mutex open_mutex_;
-  std::mutex submit_mutex_;
+  FairMutex submit_mutex_;
   std::atomic<uint64_t> host_visible_{0};  // log position behind the last work that writes host memory
   std::atomic<uint64_t> synchronized_{0};  // log position up to which the program knows everything complete
   uint64_t host_cap_ = 0;

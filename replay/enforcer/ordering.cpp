@@ -123,14 +123,18 @@ CUresult Enforcer::stream_destroy(CUstream stream) noexcept {
 
 CUresult Enforcer::context_synchronize() noexcept {
   if (!managing()) return driver().cuCtxSynchronize();
-  const uint64_t tail = shared_.command_log.tail();
-  drain();
+  return synchronize_behind(shared_.command_log.tail());
+}
+
+// Returns when the calls before `position` of the log are complete, those of the current context at least.
+CUresult Enforcer::synchronize_behind(uint64_t position) noexcept {
+  if (position > 0) shared_.command_log.wait_settled(position - 1);
   const CUresult result = seen(driver().cuCtxSynchronize());
   CUcontext context = nullptr;
   driver().cuCtxGetCurrent(&context);
   if (result == CUDA_SUCCESS && context == shared_.context) {  // of another context it says nothing about ours
     uint64_t known = synchronized_.load();
-    while (known < tail && !synchronized_.compare_exchange_weak(known, tail)) {
+    while (known < position && !synchronized_.compare_exchange_weak(known, position)) {
     }
   }
   collect_activity();

@@ -129,6 +129,35 @@ TEST(Abi, AFunctionAndItsPerThreadFormAreOfOneClass) {
   }
 }
 
+// A new function whose name says that it ends memory or who may reach it is to be ordered, as ends_test tries.
+TEST(Abi, WhatEndsMemoryByItsNameIsMarkedSo) {
+  const char* const words[] = {"Free",   "Destroy", "Release",  "Unmap",     "Unregister", "Unload",
+                               "Reset",  "Trim",    "Close",    "Discard",   "Advise",     "Unbind",
+                               "Detach", "MemMap",  "Prefetch", "SetAccess", "Peer"};
+  // Objects without memory of their own, graphs that run nothing, a handle whose mappings keep the memory.
+  const std::set<std::string> others = {"cuLogsUnregisterCallback",
+                                        "cuDeviceUnregisterAsyncNotification",
+                                        "cuDeviceCanAccessPeer",
+                                        "cuCtxResetPersistingL2Cache",
+                                        "cuGraphAddMemFreeNode",
+                                        "cuGraphDestroy",
+                                        "cuGraphDestroyNode",
+                                        "cuGraphMemFreeNodeGetParams",
+                                        "cuGraphReleaseUserObject",
+                                        "cuUserObjectRelease",
+                                        "cuDestroyExternalSemaphore",
+                                        "cuMemRelease",
+                                        "cuTexRefDestroy",
+                                        "cuLinkDestroy",
+                                        "cuEventDestroy",
+                                        "cuStreamDestroy"};
+  for (const auto& [symbol, row] : table()) {
+    const auto sounds = [&symbol = symbol](const char* word) { return symbol.find(word) != std::string::npos; };
+    if (std::none_of(std::begin(words), std::end(words), sounds) || row.touches != "nothing") continue;
+    EXPECT_TRUE(others.count(row.base) > 0 || row.row_class == "refused") << symbol << " touches nothing";
+  }
+}
+
 TEST(Abi, LibraryStandsForTheDriver) {
   EXPECT_EQ(dynamic_entries(REPRISE_LIBRARY, "SONAME"), std::vector<std::string>{"libcuda.so.1"});
 }
