@@ -13,8 +13,10 @@ namespace reprise::images {
 namespace {
 
 constexpr uint16_t kMachineCuda = 190;
-constexpr unsigned char kEntryBit = 0x10;   // of st_other
-constexpr uint64_t kReservedShared = 1024;  // of every kernel from sm_90 on, counted in the section's size
+constexpr unsigned char kEntryBit = 0x10;            // of st_other
+constexpr unsigned kRelocatableObject = STT_LOPROC;  // what STT_OBJECT is in a linked cubin
+constexpr uint64_t kReservedShared = 1024;  // of every kernel from sm_90 on, counted in a linked section's size
+constexpr char kReservedSymbol[] = ".nv.reservedSmem.offset0";
 
 // Attributes of .nv.info: format byte, attribute byte, then 16 bits that are the value or (format 4) the payload's
 // size.
@@ -29,8 +31,22 @@ constexpr uint32_t kLargeSizeMask = 0xffff;
 struct Section {
   Elf64_Shdr header;
   std::string_view name;
-  Bytes data;  // empty for NOBITS
+  Bytes data;  // empty where the file has none of its bytes
 };
+
+// Memory that has no content before a launch. Linked cubins say NOBITS; relocatable ones have a type for each kind.
+constexpr uint32_t kGlobalMemory = SHT_LOPROC + 0x7;
+constexpr uint32_t kLocalMemory = SHT_LOPROC + 0x9;
+constexpr uint32_t kSharedMemory = SHT_LOPROC + 0xa;
+constexpr uint32_t kReservedSharedMemory = SHT_LOPROC + 0x15;
+
+bool is_in_file(const Elf64_Shdr& section) {
+  for (const uint32_t type :
+       {uint32_t{SHT_NULL}, uint32_t{SHT_NOBITS}, kGlobalMemory, kLocalMemory, kSharedMemory, kReservedSharedMemory}) {
+    if (section.sh_type == type) return false;
+  }
+  return true;
+}
 
 Status corrupt(const char* what) { return {StatusCode::corrupt, std::string("cubin: ") + what}; }
 
@@ -41,7 +57,7 @@ Result<std::vector<Section>> read_sections(Bytes bytes, const Elf64_Ehdr& header
     const auto section = bytes.read<Elf64_Shdr>(header.e_shoff + i * sizeof(Elf64_Shdr));
     if (!section) return corrupt("section headers beyond the end");
     Bytes data;
-    if (section->sh_type != SHT_NOBITS && section->sh_type != SHT_NULL) {
+    if (is_in_file(*section)) {
       const auto part = bytes.slice(section->sh_offset, section->sh_size);
       if (!part) return corrupt("a section beyond the end");
       data = *part;
@@ -107,8 +123,8 @@ void read_kernel_info(Bytes info, KernelImage& kernel) {
 
 class CubinReader {
  public:
-  CubinReader(std::vector<Section> sections, uint64_t file_bytes)
-      : sections_(std::move(sections)), left_(kMostCopies * file_bytes) {
+  CubinReader(std::vector<Section> sections, uint64_t file_bytes, bool linked)
+      : sections_(std::move(sections)), linked_(linked), left_(kMostCopies * file_bytes) {
     for (const auto& section : sections_) by_name_.emplace(section.name, &section);
   }
 
@@ -125,6 +141,7 @@ class CubinReader {
         if (const Status status = read_symbol(symbol, *name); !status.ok()) return status;
       }
     }
+    if (linked_ && (reserves_shared_ || find(".nv.shared.reserved.0") != nullptr)) leave_out_reserved();
     return std::move(image_);
   }
 
@@ -142,13 +159,14 @@ class CubinReader {
   }
 
   Status read_symbol(const Elf64_Sym& symbol, std::string_view name) {
+    if (name == kReservedSymbol) reserves_shared_ = true;
     if (symbol.st_shndx == SHN_UNDEF && name == kPrintf) image_.prints = true;
     if (symbol.st_shndx == SHN_UNDEF && (name == kMalloc || name == kFree)) image_.allocates = true;
     const bool defined = symbol.st_shndx != SHN_UNDEF && symbol.st_shndx < sections_.size();
     if (!defined || name.empty()) return {};
     const unsigned type = ELF64_ST_TYPE(symbol.st_info);
     if (type == STT_FUNC && (symbol.st_other & kEntryBit) != 0) add_kernel(name);
-    if (type == STT_OBJECT) return add_global(symbol, name);
+    if (type == STT_OBJECT || type == kRelocatableObject) return add_global(symbol, name);
     return {};
   }
 
@@ -157,11 +175,15 @@ class CubinReader {
     kernel.name = name;
     if (const Section* info = find(".nv.info." + kernel.name)) read_kernel_info(info->data, kernel);
     if (const Section* shared = find(".nv.shared." + kernel.name)) {
-      uint64_t bytes = shared->header.sh_size;
-      if (find(".nv.shared.reserved.0") != nullptr && bytes >= kReservedShared) bytes -= kReservedShared;
-      kernel.static_shared_bytes = static_cast<uint32_t>(bytes);
+      kernel.static_shared_bytes = static_cast<uint32_t>(shared->header.sh_size);
     }
     image_.kernels.push_back(std::move(kernel));
+  }
+
+  void leave_out_reserved() {
+    for (KernelImage& kernel : image_.kernels) {
+      if (kernel.static_shared_bytes >= kReservedShared) kernel.static_shared_bytes -= kReservedShared;
+    }
   }
 
   Status add_global(const Elf64_Sym& symbol, std::string_view name) {
@@ -172,7 +194,7 @@ class CubinReader {
     global.name = name;
     global.bytes = symbol.st_size;
     global.constant = constant;
-    if (section.header.sh_type != SHT_NOBITS) {
+    if (is_in_file(section.header)) {
       const auto initial = section.data.slice(symbol.st_value, symbol.st_size);
       if (!initial) return corrupt("a global beyond the end of its section");
       if (!may_copy(initial->size())) return corrupt("globals that share their bytes");
@@ -184,6 +206,8 @@ class CubinReader {
 
   static constexpr uint64_t kMostCopies = 4;  // of the file's bytes
   std::vector<Section> sections_;
+  const bool linked_;
+  bool reserves_shared_ = false;
   uint64_t left_;  // that may still be copied
   std::unordered_map<std::string_view, const Section*> by_name_;
   Image image_;
@@ -206,7 +230,7 @@ uint64_t elf_extent(const void* image) {
   for (uint64_t i = 0; i < header.e_shnum; ++i) {
     Elf64_Shdr section;
     std::memcpy(&section, bytes + header.e_shoff + i * sizeof section, sizeof section);
-    if (section.sh_type != SHT_NOBITS && section.sh_type != SHT_NULL) reach(section.sh_offset, section.sh_size);
+    if (is_in_file(section)) reach(section.sh_offset, section.sh_size);
   }
   return end;
 }
@@ -219,7 +243,7 @@ Result<Image> parse_cubin(Bytes bytes) {
   }
   auto sections = read_sections(bytes, *header);
   if (!sections.ok()) return sections.status();
-  auto image = CubinReader(std::move(sections.value()), bytes.size()).read();
+  auto image = CubinReader(std::move(sections.value()), bytes.size(), header->e_type != ET_REL).read();
   if (image.ok()) image.value().content = trace::hash_bytes(bytes.data(), bytes.size());
   return image;
 }

@@ -15,6 +15,18 @@ constexpr uint32_t bytes_of(uint32_t index_bytes) {
   return (kSizesAt + kMostDimensions * 2 * index_bytes + 4 + 7) / 8 * 8;
 }
 
+uint64_t index_at(const uint8_t* at, uint32_t index_bytes) {
+  return index_bytes == 4 ? load<uint32_t>(at) : load<uint64_t>(at);
+}
+
+// As its constructor leaves it, without a size or stride, or as collapsing its dimensions makes it: one of size and
+// stride 1.
+bool is_of_no_tensor(const uint8_t* content, uint32_t dimensions, uint32_t index_bytes) {
+  if (dimensions != 1) return dimensions == 0;
+  const uint8_t* const sizes = content + kSizesAt;
+  return index_at(sizes, index_bytes) == 1 && index_at(sizes + kMostDimensions * index_bytes, index_bytes) == 1;
+}
+
 }  // namespace
 
 Structure tensor_info_of(uint32_t bytes) noexcept {
@@ -29,14 +41,13 @@ uint32_t ranges_of_tensor_info(const Structure& structure, const uint8_t* conten
   const uint32_t index_bytes = structure.number_bytes;
   const uint32_t dimensions = load<uint32_t>(content + kSizesAt + kMostDimensions * 2 * index_bytes);
   const uint64_t address = load<uint64_t>(content);
-  if (dimensions == 0 && address == 0) {  // of no tensor, as its constructor leaves it: sizes and strides are not set
+  if (address == 0 && is_of_no_tensor(content, dimensions, index_bytes)) {
     ranges[0] = {0, kSizesAt};
     return 1;
   }
   if (dimensions == 0 || dimensions > kMostDimensions) return 0;  // without a size there is nothing to know it by
   for (uint32_t i = 0; i < dimensions; ++i) {
-    const uint8_t* const at = content + kSizesAt + i * index_bytes;
-    const uint64_t size = index_bytes == 4 ? load<uint32_t>(at) : load<uint64_t>(at);
+    const uint64_t size = index_at(content + kSizesAt + i * index_bytes, index_bytes);
     if (size == 0 || size > kLargestSize) return 0;
   }
   if (!words.live(address)) return 0;

@@ -85,15 +85,17 @@ std::map<std::string, std::string> needed_versions(const std::string& library, c
   return result;
 }
 
-std::set<std::string> declared_functions(const std::string& folder, const std::vector<std::string>& headers) {
+std::set<std::string> declared_functions(const std::string& folder, const std::vector<std::string>& headers,
+                                         const std::string& linkage) {
   std::set<std::string> result;
+  const std::regex declaration("\\b" + linkage + R"(\s+(cu\w+)\s*\()");
   for (const std::string& header : headers) {
     const std::string text = without_comments(read_file(folder + "/" + header));
-    static const std::regex declaration(R"(\bCUDAAPI\s+(cu\w+)\s*\()");
     for (const std::smatch& found : matches(text, declaration)) result.insert(found[1]);
     static const std::regex plain(R"(#[ \t]*define[ \t]+cu[A-Z]\w*[ \t]+(cu\w+)[ \t]*\n)");
     for (const std::smatch& found : matches(text, plain)) result.insert(found[1]);
-    static const std::regex per_thread(R"(#[ \t]*define[ \t]+cu[A-Z]\w*[ \t]+__CUDA_API_(PTDS|PTSZ)\((cu\w+)\))");
+    static const std::regex per_thread(
+        R"(#[ \t]*define[ \t]+cu[a-zA-Z]\w*[ \t]+__CUDA(?:RT)?_API_(PTDS|PTSZ)\((cu\w+)\))");
     for (const std::smatch& found : matches(text, per_thread)) {
       result.insert(found[2]);
       result.insert(found[2].str() + (found[1] == "PTDS" ? "_ptds" : "_ptsz"));

@@ -20,8 +20,9 @@ std::vector<std::string> dynamic_entries(const std::string& library, const std::
 std::map<std::string, std::string> needed_versions(const std::string& library, const std::string& prefix);
 
 // Every symbol that a program compiled with these headers can refer to: functions declared, under all the names that
-// the headers' own macros give them.
-std::set<std::string> declared_functions(const std::string& folder, const std::vector<std::string>& headers);
+// the headers' own macros give them. `linkage`: what stands before the name of each.
+std::set<std::string> declared_functions(const std::string& folder, const std::vector<std::string>& headers,
+                                         const std::string& linkage = "CUDAAPI");
 
 // The parameters of every function that the headers declare, as they stand there ("CUstream hStream"), by symbol: where
 // a macro gives a name to a newer form, the declaration is that form's.

@@ -8,26 +8,8 @@
 #include <thread>
 #include <vector>
 
+#include "expect.h"
 #include "kernels.cuh"
-
-static int failures = 0;
-
-static void expect(bool good, const char* what, int line) {
-  if (good) return;
-  std::printf("line %d: %s\n", line, what);
-  ++failures;
-}
-#define EXPECT(...) expect((__VA_ARGS__), #__VA_ARGS__, __LINE__)
-#define OK(...) expect((__VA_ARGS__) == cudaSuccess, #__VA_ARGS__, __LINE__)
-
-constexpr int kCount = 1000;
-constexpr size_t kBytes = kCount * sizeof(float);
-
-static std::vector<float> read_back(const float* device, size_t count = kCount) {
-  std::vector<float> host(count);
-  OK(cudaMemcpy(host.data(), device, count * sizeof(float), cudaMemcpyDeviceToHost));
-  return host;
-}
 
 static void launches() {
   float* data = nullptr;

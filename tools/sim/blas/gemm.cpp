@@ -17,6 +17,7 @@ struct Types {
 // How a function computes that has no compute type of its own.
 Types same_types(cudaDataType_t type) {
   const bool is_double = type == CUDA_R_64F || type == CUDA_C_64F;
+  if (type == CUDA_R_16F) return {type, type, type, CUBLAS_COMPUTE_16F};
   return {type, type, type, is_double ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F};
 }
 
@@ -124,6 +125,15 @@ cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation
                                           cublasGemmAlgo_t /*algorithm*/) {
   return gemm(handle, {op_a, op_b, m, n, k}, {alpha, a, lda, b, ldb, beta, c, ldc}, {a_type, b_type, c_type, compute},
               {a_stride, b_stride, c_stride, batch});
+}
+
+cublasStatus_t cublasGemmBatchedEx(cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b, int m, int n,
+                                   int k, const void* alpha, const void* const a[], cudaDataType a_type, int lda,
+                                   const void* const b[], cudaDataType b_type, int ldb, const void* beta,
+                                   void* const c[], cudaDataType c_type, int ldc, int batch,
+                                   cublasComputeType_t compute, cublasGemmAlgo_t /*algorithm*/) {
+  return gemm(handle, {op_a, op_b, m, n, k}, {alpha, a, lda, b, ldb, beta, const_cast<void**>(c), ldc},
+              {a_type, b_type, c_type, compute}, {0, 0, 0, batch, true});
 }
 
 cublasStatus_t cublasSgemmEx(cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b, int m, int n, int k,

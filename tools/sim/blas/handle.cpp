@@ -4,6 +4,7 @@
 #include <cuda_runtime_api.h>
 
 #include "tools/sim/blas/product.h"
+#include "tools/sim/blas/status.h"
 
 using namespace reprise::sim::blas;  // NOLINT(google-build-using-namespace): the entry points below are global
 
@@ -50,6 +51,14 @@ cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t stream) {
   return CUBLAS_STATUS_SUCCESS;
 }
 
+cublasStatus_t cublasGetStream_v2(cublasHandle_t handle, cudaStream_t* stream) {
+  const Handle* found = find_handle(handle);
+  if (found == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
+  if (stream == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+  *stream = found->stream;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
 cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void* workspace, size_t bytes) {
   Handle* found = find_handle(handle);
   if (found == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
@@ -90,6 +99,41 @@ cublasStatus_t cublasGetPointerMode_v2(cublasHandle_t handle, cublasPointerMode_
   *mode = found->pointer_mode;
   return CUBLAS_STATUS_SUCCESS;
 }
+
+cublasStatus_t cublasSetAtomicsMode(cublasHandle_t handle, cublasAtomicsMode_t mode) {
+  Handle* found = find_handle(handle);
+  if (found == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
+  if (mode != CUBLAS_ATOMICS_NOT_ALLOWED && mode != CUBLAS_ATOMICS_ALLOWED) return CUBLAS_STATUS_INVALID_VALUE;
+  found->atomics = mode;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasGetAtomicsMode(cublasHandle_t handle, cublasAtomicsMode_t* mode) {
+  const Handle* found = find_handle(handle);
+  if (found == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
+  if (mode == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+  *mode = found->atomics;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasGetSmCountTarget(cublasHandle_t handle, int* count) {
+  const Handle* found = find_handle(handle);
+  if (found == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
+  if (count == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+  *count = found->multiprocessors;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasGetVersion_v2(cublasHandle_t handle, int* version) {
+  if (find_handle(handle) == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
+  if (version == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+  *version = CUBLAS_VERSION;
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasGetProperty(libraryPropertyType type, int* value) { return library_property(type, value); }
+size_t cublasGetCudartVersion() { return CUDART_VERSION; }
+const char* cublasGetStatusName(cublasStatus_t status) { return status_name(status); }
+const char* cublasGetStatusString(cublasStatus_t status) { return status_text(status); }
 
 cublasStatus_t cublasSetSmCountTarget(cublasHandle_t handle, int count) {
   Handle* found = find_handle(handle);

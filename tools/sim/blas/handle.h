@@ -15,6 +15,7 @@ struct Handle {
   void* workspace = nullptr;
   size_t workspace_bytes = 0;
   cublasMath_t math = CUBLAS_DEFAULT_MATH;
+  cublasAtomicsMode_t atomics = CUBLAS_ATOMICS_NOT_ALLOWED;
   cublasPointerMode_t pointer_mode = CUBLAS_POINTER_MODE_HOST;
   int multiprocessors = 0;
 };

@@ -12,6 +12,7 @@
 #include <tuple>
 
 #include "tools/sim/base/device_name.h"
+#include "tools/sim/blas/unsupported.h"
 
 namespace reprise::sim::blas {
 namespace {
@@ -194,5 +195,7 @@ cublasStatus_t not_supported(const char* what) {
   if (told.insert(what).second) std::fprintf(stderr, "reprise: simulated cuBLAS: %s is not supported\n", what);
   return CUBLAS_STATUS_NOT_SUPPORTED;
 }
+
+int unsupported(const char* function) { return not_supported(function); }
 
 }  // namespace reprise::sim::blas

@@ -5,6 +5,7 @@
 // driver's folder.
 #include <bit>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "preload/trace/signature.h"
@@ -98,6 +99,23 @@ std::vector<uint64_t> hash_lines(const Lines& lines, uint32_t bytes, uint64_t se
   return hashes;
 }
 
+void tell_lines(const Lines& lines, int64_t bytes, const WrittenParts& parts) {
+  const auto tell = [&parts](const uint8_t* at, int64_t length) {
+    parts.mark(parts.user, reinterpret_cast<uint64_t>(at), static_cast<uint64_t>(length));
+  };
+  const bool neighbours = lines.inner_step == bytes || lines.length == 1;
+  const int64_t line = lines.length * bytes;
+  if (neighbours && lines.step == line) return tell(lines.at, lines.count * line);
+  for (int64_t i = 0; i < lines.count; ++i) {
+    const uint8_t* const at = lines.at + i * lines.step;
+    if (neighbours) {
+      tell(at, line);
+      continue;
+    }
+    for (int64_t l = 0; l < lines.length; ++l) tell(at + l * lines.inner_step, bytes);
+  }
+}
+
 struct Output {
   uint8_t* d;
   const uint8_t* c;  // nullptr: not read
@@ -128,6 +146,20 @@ class Run {
 
   void execute() const {
     for (uint32_t i = 0; i < p_.batch; ++i) multiply(i);
+  }
+
+  void tell_written(const WrittenParts& parts) const {
+    const int64_t bytes = number_type(p_.d_type).bytes();
+    Lines lines{nullptr, static_cast<int64_t>(p_.n), in_bytes(p_.d_column, p_.d_type), static_cast<int64_t>(p_.m),
+                in_bytes(p_.d_row, p_.d_type)};
+    if (lines.inner_step != bytes) {
+      std::swap(lines.count, lines.length);
+      std::swap(lines.step, lines.inner_step);
+    }
+    for (uint32_t i = 0; i < p_.batch; ++i) {
+      lines.at = matrix(p_.d, p_.d_matrix, p_.d_type, i);
+      tell_lines(lines, bytes, parts);
+    }
   }
 
  private:
@@ -199,6 +231,7 @@ class Registered {
               kOffsets,
               kSizes,
               [](const TwinLaunch& launch) { Run(launch).execute(); },
+              [](const TwinLaunch& launch, const WrittenParts& parts) { Run(launch).tell_written(parts); },
               twin::library_twins} {
     twin::library_twins = &twin_;
   }

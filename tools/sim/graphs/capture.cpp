@@ -341,12 +341,10 @@ void abandon_capture(Stream& stream) {
   if (active_captures.load(std::memory_order_relaxed) == 0) return;
   const std::lock_guard lock(capture_mutex());
   const std::shared_ptr<Capture> capture = stream.capture;
-  if (capture == nullptr) return;
+  if (capture == nullptr || capture->frontiers.front().first.get() != &stream) return;
   invalidate(*capture);
-  if (capture->frontiers.front().first.get() == &stream) {
-    graphs().remove(capture->graph->handle);
-    finish(capture);
-  }
+  graphs().remove(capture->graph->handle);
+  finish(capture);
 }
 
 }  // namespace reprise::sim

@@ -1,7 +1,7 @@
 // Devices, versions, limits, errors, and the way to the driver's own functions.
 #include <cstring>
 
-#include "tools/sim/runtime/runtime.h"
+#include "tools/sim/runtime/forward.h"
 
 namespace reprise::sim::runtime {
 namespace {
@@ -168,6 +168,38 @@ cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
   return call_without_context(&Driver::cuDeviceCanAccessPeer, can, device, peer);
 }
 
+cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr which, int device, int peer) {
+  return call_without_context(&Driver::cuDeviceGetP2PAttribute, value, static_cast<CUdevice_P2PAttribute>(which),
+                              device, peer);
+}
+cudaError_t cudaDeviceGetCacheConfig(cudaFuncCache* config) { return forward(&Driver::cuCtxGetCacheConfig, config); }
+cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache config) { return forward(&Driver::cuCtxSetCacheConfig, config); }
+// Banks of shared memory have one width on this device, and setting it does nothing (cuda_runtime_api.h).
+cudaError_t cudaDeviceGetSharedMemConfig(cudaSharedMemConfig* config) {
+  if (config == nullptr) return remember(cudaErrorInvalidValue);
+  *config = cudaSharedMemBankSizeFourByte;
+  return remember(ensure_context());
+}
+cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig /*config*/) { return remember(ensure_context()); }
+cudaError_t cudaCtxResetPersistingL2Cache() { return call(&Driver::cuCtxResetPersistingL2Cache); }
+// All devices are alike.
+cudaError_t cudaChooseDevice(int* device, const cudaDeviceProp* wanted) {
+  if (device == nullptr || wanted == nullptr) return remember(cudaErrorInvalidValue);
+  int count = 0;
+  if (const cudaError_t error = cudaGetDeviceCount(&count); error != cudaSuccess) return error;
+  *device = 0;
+  return count == 0 ? remember(cudaErrorNoDevice) : cudaSuccess;
+}
+cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w, cudaChannelFormatKind kind) {
+  return {x, y, z, w, kind};
+}
+cudaError_t cudaLogsRegisterCallback(cudaLogsCallback_t callback, void* user, cudaLogsCallbackHandle* handle) {
+  return call(&Driver::cuLogsRegisterCallback, reinterpret_cast<CUlogsCallback>(callback), user, handle);
+}
+cudaError_t cudaLogsUnregisterCallback(cudaLogsCallbackHandle handle) {
+  return call(&Driver::cuLogsUnregisterCallback, handle);
+}
+
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   std::memset(properties, 0, sizeof *properties);
   cudaError_t error = call_without_context(&Driver::cuDeviceGetName, properties->name,
@@ -200,6 +232,11 @@ cudaError_t cudaGetDriverEntryPointByVersion_ptsz(const char* symbol, void** fun
                                                   unsigned long long flags, cudaDriverEntryPointQueryResult* status) {
   if (flags == cudaEnableDefault) flags = cudaEnablePerThreadDefaultStream;
   return cudaGetDriverEntryPointByVersion(symbol, function, version, flags, status);
+}
+
+cudaError_t cudaGetDriverEntryPoint_ptsz(const char* symbol, void** function, unsigned long long flags,
+                                         cudaDriverEntryPointQueryResult* status) {
+  return cudaGetDriverEntryPointByVersion_ptsz(symbol, function, CUDART_VERSION, flags, status);
 }
 
 cudaError_t cudaProfilerStart() { return call(&Driver::cuProfilerStart); }

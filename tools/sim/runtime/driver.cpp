@@ -3,16 +3,19 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
 #include <mutex>
 #include <utility>
 
 #include "tools/sim/runtime/runtime.h"
+#include "tools/sim/runtime/unsupported.h"
 
 namespace reprise::sim::runtime {
 namespace {
 
 // Versions of driver functions up to this one have the prototypes under which cuda.h declares them.
 constexpr int kPrototypes = 12090;
+constexpr int kPrototypes13 = 13000;  // ... of those that came later
 constexpr int kMostDevices = 64;
 
 #define REPRISE_SYMBOL2(name) #name
@@ -41,10 +44,13 @@ const Driver* load_driver() {
   const auto ask_version = reinterpret_cast<decltype(&::cuDriverGetVersion)>(dlsym(library, "cuDriverGetVersion"));
   int version = 0;  // of the driver, which finds nothing by a version above its own
   if (ask_version == nullptr || ask_version(&version) != CUDA_SUCCESS) version = kPrototypes;
-  version = std::min(version, kPrototypes);
-#define DRIVER(name) look_up(library, resolve, version, #name, REPRISE_SYMBOL(name), table->name);
+#define DRIVER(name) \
+  look_up(library, resolve, std::min(version, kPrototypes), #name, REPRISE_SYMBOL(name), table->name);
+#define DRIVER13(name) \
+  if (version >= kPrototypes13) look_up(library, resolve, kPrototypes13, #name, REPRISE_SYMBOL(name), table->name);
 #include "tools/sim/runtime/driver.def"
 #undef DRIVER
+#undef DRIVER13
   return table->cuInit == nullptr ? nullptr : table;
 }
 
@@ -77,6 +83,11 @@ cudaError_t remember(cudaError_t error) {
 }
 cudaError_t take_last_error() { return std::exchange(last_error, cudaSuccess); }
 cudaError_t peek_last_error() { return last_error; }
+
+int unsupported(const char* function, bool& told) noexcept {
+  if (!std::exchange(told, true)) std::fprintf(stderr, "reprise: simulated device: %s is not supported\n", function);
+  return remember(cudaErrorNotSupported);
+}
 
 cudaError_t ensure_driver() {
   if (driver() == nullptr) return cudaErrorInsufficientDriver;

@@ -33,11 +33,8 @@ cudaError_t launch(CUkernel kernel, dim3 grid, dim3 block, void** arguments, siz
   return error == cudaErrorInvalidValue ? remember(cudaErrorInvalidConfiguration) : error;
 }
 
-cudaError_t launch_extended(const cudaLaunchConfig_t* config, cudaStream_t stream, const void* function,
-                            void** arguments) {
+CUlaunchConfig to_driver(const cudaLaunchConfig_t* config, cudaStream_t stream) {
   static_assert(sizeof(cudaLaunchAttribute) == sizeof(CUlaunchAttribute));
-  const CUkernel kernel = find_kernel(function);
-  if (kernel == nullptr) return peek_last_error();
   CUlaunchConfig converted{};
   converted.gridDimX = config->gridDim.x;
   converted.gridDimY = config->gridDim.y;
@@ -49,6 +46,14 @@ cudaError_t launch_extended(const cudaLaunchConfig_t* config, cudaStream_t strea
   converted.hStream = stream;
   converted.attrs = reinterpret_cast<CUlaunchAttribute*>(config->attrs);
   converted.numAttrs = config->numAttrs;
+  return converted;
+}
+
+cudaError_t launch_extended(const cudaLaunchConfig_t* config, cudaStream_t stream, const void* function,
+                            void** arguments) {
+  const CUkernel kernel = find_kernel(function);
+  if (kernel == nullptr) return peek_last_error();
+  const CUlaunchConfig converted = to_driver(config, stream);
   return call(&Driver::cuLaunchKernelEx, &converted, as_function(kernel), arguments, static_cast<void**>(nullptr));
 }
 
@@ -179,6 +184,31 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, 
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* function, int block_size,
                                                           size_t shared_bytes) {
   return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, block_size, shared_bytes, 0);
+}
+
+cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, const void* function, int blocks, int block_size) {
+  const CUkernel kernel = find_kernel(function);
+  if (kernel == nullptr) return peek_last_error();
+  return call(&Driver::cuOccupancyAvailableDynamicSMemPerBlock, bytes, as_function(kernel), blocks, block_size);
+}
+cudaError_t cudaOccupancyMaxPotentialClusterSize(int* size, const void* function, const cudaLaunchConfig_t* config) {
+  const CUkernel kernel = find_kernel(function);
+  if (kernel == nullptr) return peek_last_error();
+  if (config == nullptr) return remember(cudaErrorInvalidValue);
+  const CUlaunchConfig converted = to_driver(config, config->stream);
+  return call(&Driver::cuOccupancyMaxPotentialClusterSize, size, as_function(kernel), &converted);
+}
+cudaError_t cudaOccupancyMaxActiveClusters(int* count, const void* function, const cudaLaunchConfig_t* config) {
+  const CUkernel kernel = find_kernel(function);
+  if (kernel == nullptr) return peek_last_error();
+  if (config == nullptr) return remember(cudaErrorInvalidValue);
+  const CUlaunchConfig converted = to_driver(config, config->stream);
+  return call(&Driver::cuOccupancyMaxActiveClusters, count, as_function(kernel), &converted);
+}
+
+// Banks of shared memory have one width on this device: "this function will do nothing" (cuda_runtime_api.h).
+cudaError_t cudaFuncSetSharedMemConfig(const void* function, cudaSharedMemConfig /*config*/) {
+  return find_kernel(function) == nullptr ? peek_last_error() : cudaSuccess;
 }
 
 }  // extern "C"

@@ -61,16 +61,6 @@ CUDA_MEMCPY2D rows(void* to, size_t to_pitch, const void* from, size_t from_pitc
   return copy;
 }
 
-// The place of `offset` in a variable, when `bytes` fit there.
-cudaError_t symbol_place(const void* symbol, size_t bytes, size_t offset, void** place) {
-  CUdeviceptr address = 0;
-  size_t size = 0;
-  if (const cudaError_t error = find_variable(symbol, &address, &size); error != cudaSuccess) return error;
-  if (offset > size || bytes > size - offset) return remember(cudaErrorInvalidValue);
-  *place = reinterpret_cast<void*>(address + offset);
-  return cudaSuccess;
-}
-
 }  // namespace
 }  // namespace reprise::sim::runtime
 

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <mutex>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -39,6 +40,7 @@ struct Registry {
   size_t fatbins = 0;
   std::unordered_map<const void*, Kernel> kernels;
   std::unordered_map<const void*, Variable> variables;
+  std::unordered_set<const void*> handles;  // of kernels, that the program has
 };
 
 Registry& registry() {
@@ -72,6 +74,7 @@ CUkernel find_kernel(const void* host_function) {
   const std::lock_guard lock(all.mutex);
   const auto found = all.kernels.find(host_function);
   if (found == all.kernels.end()) {
+    if (all.handles.count(host_function) != 0) return static_cast<CUkernel>(const_cast<void*>(host_function));
     remember(cudaErrorInvalidDeviceFunction);
     return nullptr;
   }
@@ -85,6 +88,21 @@ CUkernel find_kernel(const void* host_function) {
   if (error != cudaSuccess) kernel.handle = nullptr;
   remember(error);
   return kernel.handle;
+}
+
+const void* host_function_of(CUkernel kernel) {
+  Registry& all = registry();
+  const std::lock_guard lock(all.mutex);
+  for (const auto& [host_function, known] : all.kernels) {
+    if (known.handle == kernel) return host_function;
+  }
+  return kernel;
+}
+
+void keep_kernels(const CUkernel* kernels, unsigned count) {
+  Registry& all = registry();
+  const std::lock_guard lock(all.mutex);
+  all.handles.insert(kernels, kernels + count);
 }
 
 const char* kernel_name(const void* host_function) {
@@ -103,6 +121,15 @@ cudaError_t find_variable(const void* host_variable, CUdeviceptr* address, size_
   if (const cudaError_t error = load(*variable.fatbin); error != cudaSuccess) return remember(error);
   const CUresult result = driver()->cuLibraryGetGlobal(address, bytes, variable.fatbin->library, variable.name);
   return remember(result == CUDA_ERROR_NOT_FOUND ? cudaErrorInvalidSymbol : static_cast<cudaError_t>(result));
+}
+
+cudaError_t symbol_place(const void* symbol, size_t bytes, size_t offset, void** place) {
+  CUdeviceptr address = 0;
+  size_t size = 0;
+  if (const cudaError_t error = find_variable(symbol, &address, &size); error != cudaSuccess) return error;
+  if (offset > size || bytes > size - offset) return remember(cudaErrorInvalidValue);
+  *place = reinterpret_cast<void*>(address + offset);
+  return cudaSuccess;
 }
 
 }  // namespace reprise::sim::runtime
@@ -168,7 +195,9 @@ char __cudaInitModule(void** handle) {
 
 cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* host_function) {
   *kernel = find_kernel(host_function);
-  return *kernel == nullptr ? peek_last_error() : cudaSuccess;
+  if (*kernel == nullptr) return peek_last_error();
+  keep_kernels(kernel, 1);
+  return cudaSuccess;
 }
 
 cudaError_t cudaGetSymbolAddress(void** address, const void* symbol) {

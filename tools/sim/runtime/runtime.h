@@ -12,8 +12,10 @@ namespace reprise::sim::runtime {
 // Members may be null: a driver that lacks the function.
 struct Driver {
 #define DRIVER(name) decltype(&::name) name;
+#define DRIVER13(name) DRIVER(name)
 #include "tools/sim/runtime/driver.def"
 #undef DRIVER
+#undef DRIVER13
 };
 
 // The table, filled at the first call by libcuda.so.1 as dlopen() finds it. nullptr: there is none.
@@ -65,9 +67,15 @@ inline CUdeviceptr address_of(const void* pointer) { return reinterpret_cast<CUd
 inline cudaStream_t per_thread(cudaStream_t stream) { return stream == nullptr ? cudaStreamPerThread : stream; }
 
 // A kernel or a variable of the program, by its address on the host. nullptr when the program has none there; loads the
-// image that holds it. Errors are kept as the thread's last one.
+// image that holds it. Errors are kept as the thread's last one. A kernel's handle names it, too.
 CUkernel find_kernel(const void* host_function);
 cudaError_t find_variable(const void* host_variable, CUdeviceptr* address, size_t* bytes);
+// The place of `offset` in a variable, where `bytes` fit behind it.
+cudaError_t symbol_place(const void* symbol, size_t bytes, size_t offset, void** place);
+// The other way round, where the program has no function of its own for it: the handle.
+const void* host_function_of(CUkernel kernel);
+// The program has been given these handles.
+void keep_kernels(const CUkernel* kernels, unsigned count);
 // The name under which a kernel was registered, or nullptr. Loads nothing.
 const char* kernel_name(const void* host_function);
 

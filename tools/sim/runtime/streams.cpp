@@ -1,5 +1,5 @@
-// Streams, events, capture and graphs: one driver call each.
-#include "tools/sim/runtime/runtime.h"
+// Streams, events and capture: one driver call each.
+#include "tools/sim/runtime/forward.h"
 
 using namespace reprise::sim::runtime;  // NOLINT(google-build-using-namespace): the entry points below are global
 
@@ -107,35 +107,51 @@ cudaError_t cudaStreamGetCaptureInfo_ptsz(cudaStream_t stream, cudaStreamCapture
 cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
   return call(&Driver::cuThreadExchangeStreamCaptureMode, reinterpret_cast<CUstreamCaptureMode*>(mode));
 }
+cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t stream, cudaGraph_t graph, const cudaGraphNode_t* dependencies,
+                                          const cudaGraphEdgeData* edges, size_t count, cudaStreamCaptureMode mode) {
+  return forward(&Driver::cuStreamBeginCaptureToGraph, stream, graph, dependencies, edges, count, mode);
+}
+cudaError_t cudaStreamBeginCaptureToGraph_ptsz(cudaStream_t stream, cudaGraph_t graph,
+                                               const cudaGraphNode_t* dependencies, const cudaGraphEdgeData* edges,
+                                               size_t count, cudaStreamCaptureMode mode) {
+  return cudaStreamBeginCaptureToGraph(per_thread(stream), graph, dependencies, edges, count, mode);
+}
+cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cudaGraphNode_t* dependencies,
+                                                const cudaGraphEdgeData* edges, size_t count, unsigned flags) {
+  return forward(&Driver::cuStreamUpdateCaptureDependencies, stream, dependencies, edges, count, flags);
+}
+cudaError_t cudaStreamUpdateCaptureDependencies_ptsz(cudaStream_t stream, cudaGraphNode_t* dependencies,
+                                                     const cudaGraphEdgeData* edges, size_t count, unsigned flags) {
+  return cudaStreamUpdateCaptureDependencies(per_thread(stream), dependencies, edges, count, flags);
+}
 
-cudaError_t cudaGraphCreate(cudaGraph_t* graph, unsigned flags) { return call(&Driver::cuGraphCreate, graph, flags); }
-cudaError_t cudaGraphClone(cudaGraph_t* clone, cudaGraph_t graph) { return call(&Driver::cuGraphClone, clone, graph); }
-cudaError_t cudaGraphDestroy(cudaGraph_t graph) { return call(&Driver::cuGraphDestroy, graph); }
-cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* count) {
-  return call(&Driver::cuGraphGetNodes, graph, nodes, count);
+cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* device) {
+  return call(&Driver::cuStreamGetDevice, stream, device);
 }
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long flags) {
-  return call(&Driver::cuGraphInstantiateWithFlags, executable, graph, flags);
+cudaError_t cudaStreamGetDevice_ptsz(cudaStream_t stream, int* device) {
+  return cudaStreamGetDevice(per_thread(stream), device);
 }
-cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long flags) {
-  return cudaGraphInstantiate(executable, graph, flags);
+cudaError_t cudaStreamCopyAttributes(cudaStream_t to, cudaStream_t from) {
+  return call(&Driver::cuStreamCopyAttributes, to, from);
 }
-cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
-  return call(&Driver::cuGraphLaunch, executable, stream);
+cudaError_t cudaStreamCopyAttributes_ptsz(cudaStream_t to, cudaStream_t from) {
+  return cudaStreamCopyAttributes(per_thread(to), per_thread(from));
 }
-cudaError_t cudaGraphLaunch_ptsz(cudaGraphExec_t executable, cudaStream_t stream) {
-  return cudaGraphLaunch(executable, per_thread(stream));
+cudaError_t cudaStreamGetAttribute(cudaStream_t stream, cudaLaunchAttributeID attribute,
+                                   cudaLaunchAttributeValue* value) {
+  return forward(&Driver::cuStreamGetAttribute, stream, attribute, value);
 }
-cudaError_t cudaGraphUpload(cudaGraphExec_t executable, cudaStream_t stream) {
-  return call(&Driver::cuGraphUpload, executable, stream);
+cudaError_t cudaStreamGetAttribute_ptsz(cudaStream_t stream, cudaLaunchAttributeID attribute,
+                                        cudaLaunchAttributeValue* value) {
+  return cudaStreamGetAttribute(per_thread(stream), attribute, value);
 }
-cudaError_t cudaGraphUpload_ptsz(cudaGraphExec_t executable, cudaStream_t stream) {
-  return cudaGraphUpload(executable, per_thread(stream));
+cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaLaunchAttributeID attribute,
+                                   const cudaLaunchAttributeValue* value) {
+  return forward(&Driver::cuStreamSetAttribute, stream, attribute, value);
 }
-cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph, cudaGraphExecUpdateResultInfo* info) {
-  static_assert(sizeof(cudaGraphExecUpdateResultInfo) == sizeof(CUgraphExecUpdateResultInfo));
-  return call(&Driver::cuGraphExecUpdate, executable, graph, reinterpret_cast<CUgraphExecUpdateResultInfo*>(info));
+cudaError_t cudaStreamSetAttribute_ptsz(cudaStream_t stream, cudaLaunchAttributeID attribute,
+                                        const cudaLaunchAttributeValue* value) {
+  return cudaStreamSetAttribute(per_thread(stream), attribute, value);
 }
-cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) { return call(&Driver::cuGraphExecDestroy, executable); }
 
 }  // extern "C"

@@ -38,7 +38,8 @@ CUresult capture_wait(const std::shared_ptr<Stream>& stream, const std::shared_p
 // cuMemAllocAsync and cuMemFreeAsync in a capture: memory of the graph, at an address that is known now.
 CUresult capture_allocation(Stream& stream, Pool& pool, uint64_t bytes, CUdeviceptr* address);
 CUresult capture_free(Stream& stream, CUdeviceptr address);
-// The stream is destroyed.
+// The stream is destroyed. What a fork has captured stays, and must have been joined by the end of the capture, as of
+// any fork (cuStreamEndCapture); a capture cannot outlive the stream that it began on.
 void abandon_capture(Stream& stream);
 
 }  // namespace reprise::sim

@@ -203,6 +203,7 @@ class Registered {
               Thunk<Kernel>::kOffsets.values,
               Thunk<Kernel>::kSizes,
               &Thunk<Kernel>::run,
+              nullptr,
               library_twins} {
     library_twins = &twin_;
   }
@@ -213,7 +214,7 @@ class Registered {
 
 }  // namespace reprise::sim::twin
 
-extern "C" __attribute__((visibility("default"), used)) inline const ::reprise::sim::Twin* reprise_twins_1() {
+extern "C" __attribute__((visibility("default"), used)) inline const ::reprise::sim::Twin* reprise_twins_2() {
   return ::reprise::sim::twin::library_twins;
 }
 

@@ -33,6 +33,25 @@ void warn_about(const KernelImage& kernel) {
                kernel.name.c_str());
 }
 
+// What a twin does not say may be all that it got; what it reaches otherwise is not known.
+void mark_written(const Twin& twin, const TwinLaunch& launch, const KernelRun& run) {
+  if (twin.tell_written == nullptr) {
+    for (const AddressWord& word : run.addresses) {
+      if (word.written != nullptr) word.written->mark_all();
+    }
+    return;
+  }
+  const auto mark = [](void* user, uint64_t address, uint64_t bytes) {
+    for (const AddressWord& word : static_cast<const KernelRun*>(user)->addresses) {
+      const uint64_t begin = address - word.base;
+      if (word.written == nullptr || begin >= word.bytes) continue;
+      word.written->mark(begin, begin + bytes);
+      return;
+    }
+  };
+  twin.tell_written(launch, {mark, const_cast<KernelRun*>(&run)});
+}
+
 }  // namespace
 
 void execute_kernel(const KernelRun& run) {
@@ -51,10 +70,7 @@ void execute_kernel(const KernelRun& run) {
     launch.block[i] = run.block[i];
   }
   twin->run(launch);
-  // It may have written all that it got; what it reaches otherwise is not known.
-  for (const AddressWord& word : run.addresses) {
-    if (word.written != nullptr) word.written->mark_all();
-  }
+  mark_written(*twin, launch, run);
 }
 
 }  // namespace reprise::sim

@@ -47,13 +47,14 @@ Layout layout(const KernelImage& kernel) {
   return result;
 }
 
-void expect_kernels_cu(const Image& image) {
+// Of a template's kernel a relocatable cubin does not say which shared memory is its own.
+void expect_kernels_cu(const Image& image, uint32_t shared_bytes = 256) {
   EXPECT_EQ(image.kernels.size(), 3u);
   const auto* add = find_kernel(image, "_ZN6nested3addIfEEvPKT_PS1_i5Large");
   ASSERT_NE(add, nullptr);
   EXPECT_TRUE(add->parameters_known);
   EXPECT_EQ(layout(*add), (Layout{{0, 8}, {8, 8}, {16, 4}, {24, 328}}));
-  EXPECT_EQ(add->static_shared_bytes, 256u);
+  EXPECT_EQ(add->static_shared_bytes, shared_bytes);
   EXPECT_EQ(add->max_threads, 256u);
   const auto* mixed = find_kernel(image, "mixed");
   ASSERT_NE(mixed, nullptr);
@@ -99,7 +100,39 @@ TEST_P(EveryImage, SaysWhatTheSourceSays) {
 
 INSTANTIATE_TEST_SUITE_P(Images, EveryImage,
                          testing::Values("sm_90.cubin", "sm_75.cubin", "sm_120.cubin", "zstd.fatbin", "plain.fatbin",
-                                         "ptx_only.fatbin", "text.ptx"));
+                                         "ptx_only.fatbin", "text.ptx", "linked.cubin"));
+
+TEST(Images, RelocatableCubins) {
+  for (const char* file : {"relocatable.cubin", "relocatable.fatbin"}) {
+    const auto bytes = read_bytes(file);
+    const auto image = parse_image(bytes.data(), kDevice);
+    ASSERT_TRUE(image.ok()) << image.status().message();
+    expect_kernels_cu(image.value(), 0);
+    EXPECT_TRUE(holds_variables(image.value()));
+  }
+}
+
+// Memory without a content has no bytes in the file; the section that follows begins where it does.
+TEST(Images, ARelocatableCubinMayEndWhereItsMemoryBegins) {
+  auto bytes = read_bytes("relocatable.cubin");
+  Elf64_Ehdr header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  size_t changed = 0;
+  for (uint64_t i = 0; i < header.e_shnum; ++i) {
+    const auto at = bytes.begin() + static_cast<long>(header.e_shoff + i * sizeof(Elf64_Shdr));
+    Elf64_Shdr section;
+    std::copy_n(at, sizeof section, reinterpret_cast<char*>(&section));
+    if (section.sh_type != SHT_LOPROC + 0x7 && section.sh_type != SHT_LOPROC + 0xa) continue;
+    section.sh_offset = bytes.size();
+    std::copy_n(reinterpret_cast<const char*>(&section), sizeof section, at);
+    ++changed;
+  }
+  EXPECT_EQ(changed, 2u) << "variables and shared memory";
+  EXPECT_EQ(elf_extent(bytes.data()), bytes.size());
+  const auto image = parse_cubin(Bytes(bytes.data(), bytes.size()));
+  ASSERT_TRUE(image.ok()) << image.status().message();
+  expect_kernels_cu(image.value(), 0);
+}
 
 TEST(Images, ParametersOfMoreThan16KiB) {
   const auto bytes = read_bytes("large.cubin");

@@ -86,13 +86,21 @@ TYPED_TEST(TensorInfos, HoldOneAddress) {
   }
 }
 
-// As its constructor leaves it: RNN.cu's kernels get one for a gradient or bias that there is not.
+// RNN.cu's kernels get one for a gradient or bias that there is not: as its constructor leaves it, or with its
+// dimensions collapsed, which makes one of size and stride 1 of none.
 TYPED_TEST(TensorInfos, OfNoTensorHaveNoOtherAddress) {
   const Structure structure = of(kDropout, {sizeof(TensorInfo<TypeParam>)}, 0);
   auto info = tensor_info<TypeParam>(0);
   info.data = 0;
   EXPECT_EQ(ranges_of(structure, info), (std::vector<Range>{{0, 8}}));
   info.dims = 1;
+  EXPECT_TRUE(ranges_of(structure, info).empty());
+  info.sizes[0] = info.strides[0] = 1;
+  EXPECT_EQ(ranges_of(structure, info), (std::vector<Range>{{0, 8}}));
+  info.strides[0] = 2;
+  EXPECT_TRUE(ranges_of(structure, info).empty());
+  info.strides[0] = info.sizes[1] = 1;
+  info.dims = 2;
   EXPECT_TRUE(ranges_of(structure, info).empty());
 }
 

@@ -95,6 +95,38 @@ TEST_F(Graphs, AnUnjoinedStreamFailsTheCapture) {
   EXPECT_EQ(1, read_ints(memory, 1)[0]);
 }
 
+// cuda.h lists no such error for cuStreamDestroy, and NVIDIA's own programs (graphMemoryNodes) do it.
+TEST_F(Graphs, AForkMayBeDestroyedBeforeTheCaptureEnds) {
+  for (const bool joined : {true, false}) {
+    const CUdeviceptr memory = ints(1, 0);
+    CUstream other = nullptr;
+    CUevent fork = nullptr;
+    CUevent join = nullptr;
+    ASSERT_CU(CU(cuStreamCreate)(&other, CU_STREAM_NON_BLOCKING));
+    ASSERT_CU(CU(cuEventCreate)(&fork, 0));
+    ASSERT_CU(CU(cuEventCreate)(&join, 0));
+    ASSERT_CU(begin());
+    ASSERT_CU(CU(cuEventRecord)(fork, stream_));
+    ASSERT_CU(CU(cuStreamWaitEvent)(other, fork, 0));
+    ASSERT_CU(add(memory, 5, 1, other));
+    ASSERT_CU(CU(cuEventRecord)(join, other));
+    if (joined) {
+      ASSERT_CU(CU(cuStreamWaitEvent)(stream_, join, 0));
+    }
+    ASSERT_CU(CU(cuStreamDestroy)(other));
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    ASSERT_CU(CU(cuStreamIsCapturing)(stream_, &status));
+    EXPECT_EQ(CU_STREAM_CAPTURE_STATUS_ACTIVE, status);
+    CUgraph graph = nullptr;
+    const CUresult ended = CU(cuStreamEndCapture)(stream_, &graph);
+    EXPECT_EQ(joined ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_UNJOINED, ended);
+    if (!joined) continue;
+    ASSERT_CU(CU(cuGraphLaunch)(instantiate(graph), stream_));
+    ASSERT_CU(CU(cuStreamSynchronize)(stream_));
+    EXPECT_EQ(5, read_ints(memory, 1)[0]);
+  }
+}
+
 TEST_F(Graphs, SynchronisingACapturedStreamInvalidatesIt) {
   ASSERT_CU(begin());
   EXPECT_EQ(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, CU(cuStreamSynchronize)(stream_));

@@ -157,6 +157,9 @@ CUresult cuStreamAttachMemAsync(CUstream hStream, CUdeviceptr dptr, size_t lengt
   SIM_REQUIRE(length == 0 || (range->base == dptr && range->bytes == length), CUDA_ERROR_INVALID_VALUE);
   SIM_REQUIRE(flags == CU_MEM_ATTACH_GLOBAL || flags == CU_MEM_ATTACH_HOST || flags == CU_MEM_ATTACH_SINGLE,
               CUDA_ERROR_INVALID_VALUE);
+  std::shared_ptr<Stream> stream;
+  SIM_TRY(resolve_stream(*context, hStream, &stream));
+  SIM_REQUIRE(flags != CU_MEM_ATTACH_SINGLE || stream->kind != StreamKind::legacy, CUDA_ERROR_INVALID_VALUE);
   return dispatch(*context, hStream, empty_operation());
 }
 

