@@ -147,6 +147,45 @@ TEST_F(TorchCommand, StartsAScriptWithProductsOnTheSimulatedDevice) {
   EXPECT_EQ(managed.out, plain.out) << managed.err;
 }
 
+// A model whose second half is on another device, which Reprise does not manage (as of huggingface's device_map).
+constexpr char kTwoDevices[] = R"(
+import torch
+from torch import nn
+from torch.nn.functional import mse_loss
+torch.manual_seed(0)
+first = nn.Sequential(nn.Linear(128, 512), nn.GELU(), nn.Linear(512, 256)).to('cuda:0')
+second = nn.Sequential(nn.GELU(), nn.Linear(256, 512), nn.GELU(), nn.Linear(512, 128)).to('cuda:1')
+optimizer = torch.optim.SGD([*first.parameters(), *second.parameters()], 1e-2)
+for step in range(8):
+  x = torch.randn(128, 128)
+  loss = mse_loss(second(first(x.to('cuda:0')).to('cuda:1')), x.to('cuda:1'))
+  optimizer.zero_grad(); loss.backward(); optimizer.step()
+  print(f'{loss.detach().cpu().view(torch.int32).item() & 0xffffffff:08x}', flush=True)
+)";
+
+TEST_F(TorchCommand, AModelOnTwoDevicesHasTheSameLosses) {
+  if (!std::filesystem::exists(built("lib/sim/libcublas.so.13"))) GTEST_SKIP() << "built without cuBLAS's headers";
+  const Scratch scratch;
+  const Environment devices = {{"REPRISE_SIM_GRANULARITY", "64KiB"}, {"REPRISE_SIM_DEVICES", "2"}};
+  const auto train = [&](const std::string& budget) {
+    return run({built("bin/reprise"), "run", "--device", "sim", "--framework", "torch", "--budget", budget, "-o",
+                scratch.path(budget + ".html"), "--", python_, "-c", kTwoDevices},
+               devices, 300);
+  };
+  const std::string libraries =
+      runtime() + ":" + built("lib/sim/libcublas.so.13") + ":" + built("lib/sim/libcublasLt.so.13");
+  const Outcome plain =
+      run({python_, "-c", kTwoDevices},
+          merged(merged(merged(simulated_device(), allocator()), devices), {{"LD_PRELOAD", libraries}}));
+  ASSERT_EQ(plain.exit_code, 0) << plain.err;
+  EXPECT_EQ(std::count(plain.out.begin(), plain.out.end(), '\n'), 8) << plain.out;
+  for (const char* const budget : {"4GiB", "60%"}) {
+    const Outcome managed = train(budget);
+    EXPECT_EQ(managed.exit_code, 0) << managed.err;
+    EXPECT_EQ(managed.out, plain.out) << budget << ": " << managed.err;
+  }
+}
+
 // Seeds whose copies fit half of the memory (1 and 2 have larger ones), and whose checksums notice a bit that is lost
 // in a reload or in the staging area.
 INSTANTIATE_TEST_SUITE_P(Seeds, Torch,
