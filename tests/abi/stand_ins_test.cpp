@@ -137,8 +137,8 @@ TEST(Unsupported, IsAnErrorOfTheRuntimesCall) {
 #ifdef REPRISE_SIM_CUBLAS
 TEST(Unsupported, IsAnErrorOfCublassCall) {
   constexpr int kNotSupported = 15;
-  for (const auto& [library, name] :
-       {std::pair(REPRISE_SIM_CUBLAS, "cublasSgeam"), std::pair(REPRISE_SIM_CUBLASLT, "cublasLtMatrixTransform")}) {
+  for (const auto& [library, name] : {std::pair(REPRISE_SIM_CUBLAS, "cublasSgetrfBatched"),
+                                      std::pair(REPRISE_SIM_CUBLASLT, "cublasLtMatrixTransform")}) {
     int (*const call)() = find<int()>(library, name);
     ASSERT_NE(call, nullptr) << name;
     testing::internal::CaptureStderr();
