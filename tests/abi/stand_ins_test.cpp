@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <set>
 #include <string>
@@ -27,6 +28,9 @@ const Names kRuntime = {
 #define ENTRY(name) #name,
 #include "tools/sim/runtime/entries.def"
 };
+const Names kCupti = {
+#include "tools/sim/cupti/entries.def"
+};
 const Names kBlas = {
 #include "tools/sim/blas/entries.def"
 };
@@ -42,6 +46,14 @@ std::vector<StandIn> stand_ins() {
        "CUDARTAPI",
        {"cuda_runtime_api.h", "cuda_profiler_api.h", "cuda_gl_interop.h", "cuda_egl_interop.h", "cuda_vdpau_interop.h"},
        kRuntime}};
+  all.push_back({"cupti",
+                 REPRISE_SIM_CUPTI,
+                 "CUPTIAPI",
+                 {"cupti_activity.h", "cupti_activity_deprecated.h", "cupti_callbacks.h", "cupti_checkpoint.h",
+                  "cupti_events.h", "cupti_metrics.h", "cupti_pcsampling.h", "cupti_pmsampling.h",
+                  "cupti_profiler_host.h", "cupti_profiler_target.h", "cupti_range_profiler.h", "cupti_result.h",
+                  "cupti_sass_metrics.h", "cupti_version.h"},
+                 kCupti});
 #ifdef REPRISE_SIM_CUBLAS
   const std::vector<std::string> headers = {"cublas_api.h", "cublas.h", "cublasXt.h"};
   all.push_back({"cublas", REPRISE_SIM_CUBLAS, "CUBLASWINAPI", headers, kBlas});
@@ -91,6 +103,22 @@ Function* find(const char* library, const char* name) {
   return loaded == nullptr ? nullptr : reinterpret_cast<Function*>(dlsym(loaded, name));
 }
 
+TEST(Unsupported, CuptiSaysSoOnce) {
+  constexpr int kNotSupported = 27;
+  int (*const subscribe)() = find<int()>(REPRISE_SIM_CUPTI, "cuptiSubscribe");
+  int (*const enable)() = find<int()>(REPRISE_SIM_CUPTI, "cuptiActivityEnable");
+  auto* const name_of = find<int(int, const char**)>(REPRISE_SIM_CUPTI, "cuptiGetResultString");
+  ASSERT_TRUE(subscribe != nullptr && enable != nullptr && name_of != nullptr);
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(subscribe(), kNotSupported);
+  EXPECT_EQ(enable(), kNotSupported);
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
+  const char* name = nullptr;
+  EXPECT_EQ(name_of(kNotSupported, &name), 0);
+  EXPECT_STREQ(name, "CUPTI_ERROR_NOT_SUPPORTED");
+}
+
 TEST(Unsupported, IsAnErrorOfTheRuntimesCall) {
   constexpr int kNotSupported = 801;
   int (*const call)() = find<int()>(REPRISE_SIM_CUDART, "cudaMallocArray");
@@ -109,8 +137,8 @@ TEST(Unsupported, IsAnErrorOfTheRuntimesCall) {
 #ifdef REPRISE_SIM_CUBLAS
 TEST(Unsupported, IsAnErrorOfCublassCall) {
   constexpr int kNotSupported = 15;
-  for (const auto& [library, name] :
-       {std::pair(REPRISE_SIM_CUBLAS, "cublasSgeam"), std::pair(REPRISE_SIM_CUBLASLT, "cublasLtMatrixTransform")}) {
+  for (const auto& [library, name] : {std::pair(REPRISE_SIM_CUBLAS, "cublasSgetrfBatched"),
+                                      std::pair(REPRISE_SIM_CUBLASLT, "cublasLtMatrixTransform")}) {
     int (*const call)() = find<int()>(library, name);
     ASSERT_NE(call, nullptr) << name;
     testing::internal::CaptureStderr();

@@ -13,7 +13,7 @@ class Cupti : public testing::Test {
   Environment with_cupti(const Environment& base, const std::string& report) const {
     Environment made = merged(
         base, {{"REPRISE_ACTIVITY", "cupti"}, {"REPRISE_TEST_CUPTI_REPORT", report}, {"REPRISE_WAIT_FOR_PLAN", "1"}});
-    made["LD_LIBRARY_PATH"] += ":" + built("lib/fake_cupti");
+    made["LD_LIBRARY_PATH"] = built("lib/fake_cupti") + ":" + made["LD_LIBRARY_PATH"];  // before the stand-in
     return made;
   }
   static Outcome train(const Environment& environment, const std::string& steps) {

@@ -186,6 +186,26 @@ TEST_F(TorchCommand, AModelOnTwoDevicesHasTheSameLosses) {
   }
 }
 
+constexpr char kProfiled[] = R"(
+import torch
+from torch.profiler import profile, ProfilerActivity
+x = torch.ones(8, 8, device='cuda')
+with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as seen:
+    x @ x
+    torch.cuda.synchronize()
+print(any(event.key == 'aten::mm' for event in seen.key_averages()))
+)";
+
+// NVIDIA's CUPTI, which PyTorch links, would call itself without end here.
+TEST_F(TorchCommand, IsProfiledWithoutTheDevice) {
+  const Scratch scratch;
+  const Outcome outcome = run({built("bin/reprise"), "run", "--device", "sim", "--budget", "4GiB", "-o",
+                               scratch.path("report.html"), "--", python_, "-c", kProfiled});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "True\n");
+  EXPECT_NE(outcome.err.find("CUPTI is not supported"), std::string::npos) << outcome.err;
+}
+
 // Seeds whose copies fit half of the memory (1 and 2 have larger ones), and whose checksums notice a bit that is lost
 // in a reload or in the staging area.
 INSTANTIATE_TEST_SUITE_P(Seeds, Torch,

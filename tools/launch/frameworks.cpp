@@ -45,7 +45,7 @@ bool has_setting(std::string value, const std::string& wanted) {
 std::vector<std::string> wanted_libraries(const std::string& framework, const std::string& folder) {
   if (framework == "none") return {};
   std::vector<std::string> paths;
-  for (const char* name : {"libcudart.so.13", "libcublas.so.13", "libcublasLt.so.13"}) {
+  for (const char* name : {"libcudart.so.13", "libcublas.so.13", "libcublasLt.so.13", "libcupti.so.13"}) {
     paths.push_back(folder + "/" + name);
   }
   return paths;

@@ -146,7 +146,7 @@ TEST_F(Launcher, AnAllocatorThatTheUserChoseIsKept) {
 
 // On the simulated device NVIDIA's libraries, which frameworks bring along, must find ours before them.
 TEST_F(Launcher, AFrameworkFindsOurLibrariesFirstOnTheSimulatedDevice) {
-  const std::string libraries[] = {"libcudart.so.13", "libcublas.so.13", "libcublasLt.so.13"};
+  const std::string libraries[] = {"libcudart.so.13", "libcublas.so.13", "libcublasLt.so.13", "libcupti.so.13"};
   for (const auto& library : libraries) std::filesystem::copy_file(REPRISE_EMPTY_LIBRARY, path("lib/sim/" + library));
   const std::string shim = path("lib/reprise/libreprise.so");
   std::string all = shim;

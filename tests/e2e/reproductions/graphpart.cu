@@ -1,6 +1,6 @@
-// graphpart [WORDS [STEPS]]: a forward pass on two streams (fork, join), captured and launched inside an eager loop, is
-// captured anew every sixth step, where every other time the launchable graph is updated in place; the backward is
-// eager.
+// graphpart [WORDS [STEPS]]: a forward pass on two streams (fork, join; the second one ends before the capture does),
+// captured and launched inside an eager loop, is captured anew every sixth step, where every other time the launchable
+// graph is updated in place; the backward is eager.
 #include "tests/e2e/reproductions/runtime_program.h"
 
 namespace {
@@ -12,7 +12,6 @@ class Program {
  public:
   explicit Program(size_t n) : n_(n) {
     CHECK(cudaStreamCreate(&main_));
-    CHECK(cudaStreamCreateWithFlags(&side_, cudaStreamNonBlocking));
     CHECK(cudaEventCreateWithFlags(&fork_, cudaEventDisableTiming));
     CHECK(cudaEventCreateWithFlags(&join_, cudaEventDisableTiming));
     for (unsigned l = 0; l < kLayers; ++l) weights_.push_back(random_values(n, l, main_));
@@ -34,16 +33,19 @@ class Program {
 
  private:
   cudaGraph_t capture_forward(unsigned seed) {
+    cudaStream_t side = nullptr;
+    CHECK(cudaStreamCreateWithFlags(&side, cudaStreamNonBlocking));
     CHECK(cudaStreamBeginCapture(main_, cudaStreamCaptureModeThreadLocal));
     LAUNCH(fill<<<blocks(n_), 256, 0, main_>>>(activations_[0], n_, seed));
     CHECK(cudaEventRecord(fork_, main_));
-    CHECK(cudaStreamWaitEvent(side_, fork_, 0));
+    CHECK(cudaStreamWaitEvent(side, fork_, 0));
     for (size_t l = 0; l < kLayers; ++l) {
-      cudaStream_t stream = l % 2 == 1 ? side_ : main_;
+      cudaStream_t stream = l % 2 == 1 ? side : main_;
       LAUNCH(mix<<<blocks(n_), 256, 0, stream>>>(activations_[l + 1], activations_[0], weights_[l], n_));
     }
-    CHECK(cudaEventRecord(join_, side_));
+    CHECK(cudaEventRecord(join_, side));
     CHECK(cudaStreamWaitEvent(main_, join_, 0));
+    CHECK(cudaStreamDestroy(side));
     CHECK(cudaMemsetAsync(activations_[1], static_cast<int>(seed), n_, main_));
     cudaGraph_t graph = nullptr;
     CHECK(cudaStreamEndCapture(main_, &graph));
@@ -78,7 +80,7 @@ class Program {
   }
 
   size_t n_;
-  cudaStream_t main_ = nullptr, side_ = nullptr;
+  cudaStream_t main_ = nullptr;
   cudaEvent_t fork_ = nullptr, join_ = nullptr;
   std::vector<float*> weights_, activations_;
   cudaGraphExec_t launchable_ = nullptr;

@@ -19,8 +19,8 @@ install(TARGETS reprise RUNTIME DESTINATION bin)
 install(TARGETS reprise_preload LIBRARY DESTINATION ${home})
 
 # The simulated device. Libraries there find each other; those of programs find it.
-foreach(target reprise_sim_cuda reprise_sim_cudart reprise_sim_cublas reprise_sim_cublasLt reprise_twin_blocks
-               reprise_digest_twins reprise_sim_blas_twins)
+foreach(target reprise_sim_cuda reprise_sim_cudart reprise_sim_cublas reprise_sim_cublasLt reprise_sim_cupti
+               reprise_twin_blocks reprise_digest_twins reprise_sim_blas_twins)
   if(TARGET ${target})
     set_target_properties(${target} PROPERTIES INSTALL_RPATH "$ORIGIN")
     install(TARGETS ${target} LIBRARY DESTINATION ${home}/sim NAMELINK_SKIP)

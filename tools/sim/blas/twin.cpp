@@ -212,7 +212,7 @@ class Run {
                     in_bytes(p_.c_row, p_.c_type),
                     in_bytes(p_.c_column, p_.c_type)};
     const std::vector<uint64_t> row_hashes = hash_lines(rows, number_type(p_.a_type).bytes(), seed);
-    const std::vector<uint64_t> column_hashes = hash_lines(columns, number_type(p_.b_type).bytes(), ~seed);
+    const std::vector<uint64_t> column_hashes = hash_lines(columns, number_type(p_.b_type).bytes(), scramble(seed));
     if (bytes == 2) fill<2>(to, row_hashes, column_hashes);
     if (bytes == 4) fill<4>(to, row_hashes, column_hashes);
     if (bytes == 8) fill<8>(to, row_hashes, column_hashes);

@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <functional>
+#include <set>
 #include <string>
 
 #include "tests/unit/tools/sim/blas/products.h"
@@ -198,7 +199,12 @@ TEST(Batch, StridesAndTablesReachTheirMatrices) {
   };
   const Bytes tables = by_table(4);
   EXPECT_EQ(tables, by_table(4));
-  EXPECT_EQ(differences(tables, untouched.read()).size(), differences(by_strides, untouched.read()).size());
+  const auto written = [&](const Bytes& result) {  // elements: a byte may be what it was by chance
+    std::set<size_t> all;
+    for (const size_t position : differences(result, untouched.read())) all.insert(position / 8);
+    return all;
+  };
+  EXPECT_EQ(written(tables), written(by_strides));
   for (const size_t position : differences(tables, by_table(20))) EXPECT_EQ(position / 8 / 8, 1u);
   EXPECT_NE(tables, by_table(20));
 }
