@@ -5,6 +5,7 @@
 #include "preload/defragment/defragmenter.h"
 #include "preload/driver/driver.h"
 #include "preload/exports/barriers.h"
+#include "preload/frameworks/torch_allocator.h"
 #include "preload/hooks/memory_calls.h"
 #include "preload/tracking/pools.h"
 #include "preload/tracking/streams.h"
@@ -134,6 +135,7 @@ REPRISE_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr* address, size_t bytes) {
   if (const HookScope scope(defragmenting()); scope) return runtime().defragmenter->allocate(address, bytes);
   const HookScope scope;
   if (!scope || address == nullptr || bytes == 0) return driver().cuMemAlloc(address, bytes);
+  look_who_allocates();
   return allocate(address, bytes, trace::Origin::alloc, CU_STREAM_LEGACY, nullptr);
 }
 
@@ -232,6 +234,7 @@ REPRISE_EXPORT CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t
       beside_ours(scope, bytes, [&] { return driver().cuMemCreate(handle, bytes, properties, flags); });
   if (scope && result == CUDA_SUCCESS && properties != nullptr &&
       properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE) {
+    look_who_allocates();
     runtime().handler->unmanaged("cuMemCreate", static_cast<int64_t>(bytes));
   }
   return result;

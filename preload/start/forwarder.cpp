@@ -8,6 +8,7 @@
 #include "preload/driver/driver.h"
 #include "preload/driver/graph_memory.h"
 #include "preload/driver/taken.h"
+#include "preload/frameworks/torch_allocator.h"
 #include "preload/measure/own_link.h"
 #include "preload/start/writer_streams.h"
 
@@ -125,6 +126,7 @@ class Forwarder final : public Handler {
   }
 
   void finish() noexcept override {
+    say_what_backend_lacks();
     graphs_.look_back(graph_device_.load());
     const uint64_t held = held_bytes_.load() + graphs_.most_bytes();
     if (recorder_ != nullptr && held != 0) recorder_->info("memory.held_bytes", held);

@@ -52,6 +52,8 @@ class Dispatcher {
     on_demand_.auditor.open(std::move(folder), std::move(device), iterations);
   }
   const LinkRates& link_rates() const noexcept { return link_rates_; }
+  // The first launch that the driver has refused; empty: none, or only for want of memory, which was told.
+  std::string refused_launch() const noexcept { return issuer_.refused_launches.told(); }
   // Waits until all entries of the log are issued, at most `timeout_ms`. Returns whether they are.
   bool wait_settled(uint64_t timeout_ms) noexcept;
 

@@ -176,6 +176,7 @@ void OnDemandExecutor::conclude(LogEntry& entry, CUresult result, LaneUse use) n
     if (auditor.conclude(entry, use)) issuer_.fault_report.told();
     auditor.look_whether_enough(shared_.counters.iterations_on_demand.load(std::memory_order_relaxed));
   }
+  issuer_.refused_launches.answered(entry, result);
   issuer_.conclude(entry, result, use);
 }
 

@@ -429,6 +429,7 @@ void PlanExecutor::op_issued(Instance instance, LaneIndex lane, CUresult result)
       give_up_facts();
     }
   }
+  issuer_.refused_launches.answered(entry, result);
   issuer_.conclude(entry, result, use);
   progress_.issued(instance, use);
   if (result != CUDA_SUCCESS) failure_ = "a call of the program failed";

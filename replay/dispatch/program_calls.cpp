@@ -62,6 +62,7 @@ void OnDemandExecutor::grant(ProgramCall& call) noexcept {
 
 void OnDemandExecutor::finish(ProgramCall& call) noexcept {
   LogEntry& entry = *call.entry;
+  issuer_.refused_launches.answered(entry, entry.program_result);
   if (entry.command.captured) return;  // nothing runs
   issuer_.enter_context(entry.command.context);
   issuer_.conclude(entry, entry.program_result, record_use(entry, call.lane, call.set, call.everything));

@@ -87,7 +87,10 @@ class Enforcer final : public Handler {
   void tell_recorder() noexcept;
   void write_not_managed(CUresult result) noexcept;
   void write_start() noexcept;
+  void write_unopened() noexcept;
   void write_end() noexcept;
+  bool has_told_of_failure() const noexcept;
+  void say_what_failed() noexcept;
   void say_above_budget(uint64_t peak, uint64_t budget, uint64_t of_graphs) noexcept;
   void say_plan_idle() noexcept;
   std::string name_at_end() const noexcept;

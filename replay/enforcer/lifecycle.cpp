@@ -19,6 +19,7 @@
 #include "preload/driver/resolve.h"
 #include "preload/facts/store.h"
 #include "preload/files/earlier_program.h"
+#include "preload/frameworks/torch_allocator.h"
 #include "preload/record/command_line.h"
 #include "preload/trace/identity.h"
 #include "replay/enforcer/enforcer.h"
@@ -227,6 +228,27 @@ void Enforcer::write_start() noexcept {
   shared_.run_log.flush();
 }
 
+// Nothing ever asked for device memory. A program that has run something is one of the run all the same; others, as
+// those that only look at the devices and start programs, are told of where there is nobody else: their end has no
+// start.
+void Enforcer::write_unopened() noexcept {
+  const std::unique_lock lock(open_mutex_, std::try_to_lock);
+  if (!lock.owns_lock() || state_.load() != State::closed) return shared_.run_log.flush();  // a thread asks just now
+  bool other_memory = false;
+  {
+    const std::lock_guard unmanaged_lock(unmanaged_mutex_);
+    other_memory = !unmanaged_.empty();
+  }
+  CUdevice device = 0;
+  if (driver().cuCtxGetDevice(&device) == CUDA_SUCCESS) shared_.device = device;
+  if (launched_.load() || other_memory) write_start();
+  shared_.run_log.write_on_demand(run_log::on_demand::fits,
+                                  other_memory ? "the program allocated no device memory that Reprise manages"
+                                               : "the program allocated no device memory");
+  say_what_failed();
+  write_end();
+}
+
 void Enforcer::write_end() noexcept {
   const Counters& counters = shared_.counters;
   shared_.graphs.look_back(shared_.device);
@@ -247,7 +269,10 @@ void Enforcer::write_end() noexcept {
   shared_.run_log.keep_warnings(false);  // the lines below say the same
   say_above_budget(peak, budget, of_graphs);
   // Other threads may still call, or stand still in a call: then the log goes without it.
-  if (const std::unique_lock lock(submit_mutex_, std::try_to_lock); lock.owns_lock() && !reopened_) say_why_unplanned();
+  const bool opened = shared_.host != nullptr;
+  if (const std::unique_lock lock(submit_mutex_, std::try_to_lock); lock.owns_lock() && opened && !reopened_) {
+    say_why_unplanned();
+  }
   say_plan_idle();
   Moved moved = before_;
   if (managing()) moved.add(dispatcher_.memory());
@@ -267,7 +292,7 @@ void Enforcer::write_end() noexcept {
       .add(run_log::end::peak_requested_bytes, counters.peak_requested_bytes.load())
       .add(run_log::end::peak_footprint_bytes, counters.peak_footprint_bytes.load())
       .add(run_log::end::budget_bytes, budget)
-      .add(run_log::end::host_bytes, shared_.host->capacity())
+      .add(run_log::end::host_bytes, opened ? shared_.host->capacity() : 0)
       .add(run_log::end::offload_bytes, moved.traffic.offloaded_bytes)
       .add(run_log::end::reload_bytes, moved.traffic.reloaded_bytes)
       .add(run_log::end::spared_bytes, moved.traffic.spared_bytes)
@@ -297,10 +322,26 @@ std::string Enforcer::name_at_end() const noexcept {
   return std::string(program_invocation_short_name) + " (process " + std::to_string(getpid()) + "): ";
 }
 
+// Some call got no memory, or the device failed: a line has said so.
+bool Enforcer::has_told_of_failure() const noexcept {
+  return shared_.counters.shortages.load() != 0 || refused_.load() || is_sticky(shared_.faults.peek());
+}
+
+// A program that ends with an error of which no line of ours has said anything.
+void Enforcer::say_what_failed() noexcept {
+  if (runtime().exit_code <= 0 || has_told_of_failure()) return;
+  const std::string launch = dispatcher_.refused_launch();
+  if (launch.empty()) return say_what_backend_lacks();
+  log_line(LogLevel::warn,
+           "%sthe program ends with exit code %d, and the driver has refused a launch before: %s; some libraries "
+           "swallow such errors",
+           name_at_end().c_str(), runtime().exit_code, launch.c_str());
+}
+
 // What nobody has said by the time that the program ends.
 void Enforcer::say_above_budget(uint64_t peak, uint64_t budget, uint64_t of_graphs) noexcept {
   const Counters& counters = shared_.counters;
-  if (counters.shortages.load() != 0 || refused_.load() || is_sticky(shared_.faults.peek())) return;
+  if (has_told_of_failure()) return;
   const char* const nothing = unplanned_because_.empty() ? "" : "nothing was planned; ";
   const std::string least = readable_bytes(std::max(peak, counters.least_budget_bytes.load()));
   if (of_graphs != 0 && peak > budget) {
@@ -415,6 +456,8 @@ void Enforcer::graph_memory(uint32_t instantiated) noexcept {
 // ends. Where the dispatcher does not come to an end, there is nobody to serve them.
 void Enforcer::finish() noexcept {
   if (!managing()) {
+    if (state_.load() == State::closed && !reopened_) return write_unopened();
+    say_what_failed();
     if (reopened_) return write_end();  // the program has ended its context itself
     shared_.run_log.flush();
     return;
@@ -425,6 +468,7 @@ void Enforcer::finish() noexcept {
     state_.store(State::off);
   }
   collect_activity();
+  say_what_failed();
   write_end();
 }
 

@@ -6,6 +6,7 @@
 #include "preload/base/log.h"
 #include "preload/base/readable.h"
 #include "preload/trace/signature.h"
+#include "replay/enforcer/difference.h"
 
 namespace reprise::replay {
 namespace {
@@ -96,22 +97,23 @@ void PlanFollower::freed(uint64_t allocation) noexcept {
 }
 
 FollowedCall PlanFollower::op(const Command& command) noexcept {
-  return step(CallKind::op, command.signature, command.name, command.blind,
+  return step(CallKind::op, command.signature, command.name, command.blind, command,
               [&](FollowedCall& step) { return matcher_.op(command, &step.match); });
 }
 
 FollowedCall PlanFollower::allocate(const AllocateCall& call) noexcept {
-  return step(CallKind::allocate, trace::allocate_signature(call.origin, call.size), "an allocation", false,
+  return step(CallKind::allocate, trace::allocate_signature(call.origin, call.size), "an allocation", false, call,
               [&](FollowedCall& step) { return matcher_.allocate(call, &step.match, &step.address); });
 }
 
 FollowedCall PlanFollower::free(const FreeCall& call) noexcept {
-  return step(CallKind::free, trace::free_signature(call.origin, call.size), "a free", false,
+  return step(CallKind::free, trace::free_signature(call.origin, call.size), "a free", false, call,
               [&](FollowedCall& step) { return matcher_.free(call, &step.match); });
 }
 
-template <typename Try>
-FollowedCall PlanFollower::step(CallKind kind, uint64_t signature, const char* got, bool blind, Try match) noexcept {
+template <typename Try, typename Call>
+FollowedCall PlanFollower::step(CallKind kind, uint64_t signature, const char* got, bool blind, const Call& call,
+                                Try match) noexcept {
   FollowedCall step;
   if (following_ && shared_.dispatcher_divergences.load(std::memory_order_acquire) != divergences_seen_) {
     // The dispatcher has ended the plan and logged why.
@@ -134,7 +136,7 @@ FollowedCall PlanFollower::step(CallKind kind, uint64_t signature, const char* g
       if (step.match.iteration >= next_iteration_) next_iteration_ = step.match.iteration + 1;
       return step;
     }
-    diverge(got);
+    diverge(got, difference(matcher_, call));
   }
   if (blind) {
     step.look_first = true;
@@ -333,7 +335,7 @@ void PlanFollower::refused() noexcept {
   plan.skip_boundaries = power < 6 ? uint64_t{1} << power : kMostSkipped;
 }
 
-void PlanFollower::diverge(const char* got) noexcept {
+void PlanFollower::diverge(const char* got, const std::string& difference) noexcept {
   KnownPlan& plan = plans_[current_];
   const uint64_t began_at = uint64_t{1} << plan.phase;
   end_plan();
@@ -342,6 +344,7 @@ void PlanFollower::diverge(const char* got) noexcept {
   plan.left_at = early && matcher_.next() != 0 ? calls_in_all_ : 0;
   plan.left_call = matcher_.next();
   plan.left_for = "expected " + matcher_.expected() + ", got " + got;
+  if (!difference.empty()) plan.left_for += " (" + difference + ")";
   plan.failed_phases = early ? plan.failed_phases | began_at : 0;
   if (plan.early_failures >= plan.patience()) {
     plan.failed_phases = 0;
@@ -364,9 +367,10 @@ void PlanFollower::diverge(const char* got) noexcept {
       .add(run_log::divergence::call, matcher_.next())
       .add(run_log::divergence::expected, matcher_.expected())
       .add(run_log::divergence::got, std::string(got));
+  if (!difference.empty()) line.add(run_log::divergence::difference, difference);
   shared_.run_log.write(line);
-  log_line(LogLevel::info, "iteration %llu differs from the plan at call %u: expected %s, got %s",
-           static_cast<unsigned long long>(matcher_.iteration()), matcher_.next(), matcher_.expected().c_str(), got);
+  log_line(LogLevel::info, "iteration %llu differs from the plan at call %u: %s",
+           static_cast<unsigned long long>(matcher_.iteration()), matcher_.next(), plan.left_for.c_str());
 }
 
 void PlanFollower::interrupt(const char* what) noexcept {

@@ -142,8 +142,9 @@ class PlanFollower {
     size_t alive_then = 0;             // allocations, the last time
     const char* difference = nullptr;  // and what else was not as in the recording
   };
-  template <typename Try>
-  FollowedCall step(plan::CallKind kind, uint64_t signature, const char* got, bool blind, Try match) noexcept;
+  template <typename Try, typename Call>
+  FollowedCall step(plan::CallKind kind, uint64_t signature, const char* got, bool blind, const Call& call,
+                    Try match) noexcept;
   bool begins_here(uint32_t plan, plan::CallKind kind, uint64_t signature) noexcept;
   uint32_t choose(plan::CallKind kind, uint64_t signature, uint32_t tried) noexcept;
   template <typename Try>
@@ -152,7 +153,7 @@ class PlanFollower {
   bool hold_now() noexcept;
   void end_plan() noexcept;
   void refused() noexcept;
-  void diverge(const char* got) noexcept;
+  void diverge(const char* got, const std::string& difference = {}) noexcept;
   bool detect(uint64_t word) noexcept;
   void on_demand_boundary() noexcept;
   void begin_to_count() noexcept;

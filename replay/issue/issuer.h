@@ -2,6 +2,7 @@
 // plan executor, on the dispatcher's thread.
 #pragma once
 #include "replay/issue/fault_report.h"
+#include "replay/issue/refused_launches.h"
 #include "replay/issue/shared.h"
 #include "replay/memory/memory.h"
 
@@ -10,7 +11,7 @@ namespace reprise::replay {
 class Issuer {
  public:
   Issuer(Shared* shared, ManagedMemory* memory) noexcept
-      : fault_report(shared, memory), shared_(*shared), memory_(*memory) {}
+      : fault_report(shared, memory), refused_launches(shared), shared_(*shared), memory_(*memory) {}
 
   // Makes the context of the entry current for this thread.
   void enter_context(CUcontext context) noexcept;
@@ -26,6 +27,7 @@ class Issuer {
   void issue_stream_destroy(LogEntry& entry) noexcept;
 
   FaultReport fault_report;
+  RefusedLaunches refused_launches;
 
  private:
   void order_refused(CUresult result, const char* name) noexcept;

@@ -47,13 +47,16 @@ class Matcher {
 
   uint32_t next() const noexcept { return next_; }
   uint64_t iteration() const noexcept { return iteration_; }
-  // What the plan expects next, for the run log.
+  // What the plan expects next, and in words for the run log.
+  const plan::Call& expected_call() const noexcept { return plan_index_->plan.calls[next_]; }
   std::string expected() const;
+  const plan::Plan& plan() const noexcept { return plan_index_->plan; }
+  CUdeviceptr address_of(uint32_t tensor) const noexcept { return addresses_[tensor]; }
+  bool manages(CUdeviceptr address) const noexcept { return managed_.contains(address); }
 
  private:
   void consume(Match* match) noexcept;
   bool has_pointee(const plan::Call& call, CUdeviceptr base) const noexcept;
-  CUdeviceptr address_of(uint32_t tensor) const noexcept { return addresses_[tensor]; }
 
   const PlanIndex* plan_index_ = nullptr;
   Zone managed_;

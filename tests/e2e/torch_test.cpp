@@ -206,6 +206,31 @@ TEST_F(TorchCommand, IsProfiledWithoutTheDevice) {
   EXPECT_NE(outcome.err.find("CUPTI is not supported"), std::string::npos) << outcome.err;
 }
 
+// By PyTorch's own calls of the driver, through CUDA's runtime.
+TEST_F(TorchCommand, WhatTheLauncherSetsIsToldWhereItHurtsOrIsTakenAway) {
+  const auto ran = [&](const std::string& script, const Environment& environment = {}) {
+    const Scratch scratch;
+    return run({built("bin/reprise"), "run", "--device", "sim", "--budget", "60%", "-o", scratch.path("report.html"),
+                "--", python_, "-c", script},
+               environment);
+  };
+  const std::string lacks = "PYTORCH_ALLOC_CONF=backend:native";
+  const std::string history = "import torch; torch.cuda.memory._record_memory_history(max_entries=1000)";
+  const Outcome failed = ran(history);
+  EXPECT_EQ(failed.exit_code, 1) << failed.err;
+  EXPECT_NE(failed.err.find(lacks), std::string::npos) << failed.err;
+  const Outcome native = ran(history, {{"PYTORCH_ALLOC_CONF", "backend:native"}});
+  EXPECT_EQ(native.exit_code, 0) << "the way out that the line names: " << native.err;
+  const std::string setting = "PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:128";
+  const Outcome set =
+      ran("import os; os.environ['PYTORCH_CUDA_ALLOC_CONF'] = 'max_split_size_mb:128'\n"
+          "import torch; x = torch.zeros(1 << 20, device='cuda'); y = torch.zeros(1 << 10, device='cuda')");
+  EXPECT_EQ(set.exit_code, 0) << set.err;
+  const size_t told = set.err.find(setting + " was set by the program itself");
+  EXPECT_NE(told, std::string::npos) << set.err;
+  EXPECT_EQ(set.err.find(setting, told + 1), std::string::npos) << "once: " << set.err;
+}
+
 // Seeds whose copies fit half of the memory (1 and 2 have larger ones), and whose checksums notice a bit that is lost
 // in a reload or in the staging area.
 INSTANTIATE_TEST_SUITE_P(Seeds, Torch,

@@ -3,11 +3,13 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "analyzer/planner/elsewhere.h"
 #include "analyzer/planner/fluid_bounds.h"
 #include "analyzer/planner/planner.h"
 #include "analyzer/policies/policy.h"
@@ -125,6 +127,7 @@ class Planning {
 
   Status plan_trace(const trace::Trace& trace, const analyzer::PlanOptions& options, const std::string& output) {
     searched_ = true;
+    trace_ = &trace;
     went_on_ = !trace.pauses.empty();
     const auto device = trace.info.find("device.name");
     simulated_ = device != trace.info.end() && device->second == sim::kDeviceName;
@@ -179,7 +182,23 @@ class Planning {
     if (!written.ok() && arguments_.output.empty()) give_up_name(name);
     progress_.clear();
     if (!written.ok()) return written;
-    return tell(workload.value(), plan.value(), summary, options, name);
+    const Status told = tell(workload.value(), plan.value(), summary, options, name);
+    if (told.ok() && !arguments_.quiet && trace_ != nullptr) tell_of_calls_elsewhere(workload.value(), plan.value());
+    return told;
+  }
+
+  // On demand a call needs all that it works on, in the plan's chunks: what is not of the plan's loop may need more.
+  void tell_of_calls_elsewhere(const analyzer::Workload& workload, const plan::Plan& plan) const {
+    progress_.step("looking at calls outside of the iteration");
+    const analyzer::LargestCall largest = analyzer::largest_call(*trace_, plan.chunk_bytes);
+    progress_.clear();
+    const uint64_t room = (plan.budget_bytes - std::min(plan.budget_bytes, workload.held_bytes)) / plan.chunk_bytes;
+    if (largest.bytes <= room * plan.chunk_bytes) return;
+    const uint64_t least = largest.bytes + workload.held_bytes;
+    say(
+        fmt::format("elsewhere in the recording {} works on {} at once, more than the budget of {} leaves: a replay "
+                    "gets out of memory there; for that one plan with --budget {} or more",
+                    largest.name, format_bytes(largest.bytes), format_bytes(plan.budget_bytes), typed_bytes(least)));
   }
 
   // What is most of the program may not have repeated yet, or not from its best place on.
@@ -210,6 +229,13 @@ class Planning {
     needless_ = true;
     progress_.clear();
     if (arguments_.quiet) return {};
+    if (workload.peak_bytes == 0) {
+      say(
+          fmt::format("{}: the program has no device memory: nothing has to move within any budget, so no plan was "
+                      "written",
+                      arguments_.trace));
+      return {};
+    }
     const uint64_t budget = budget_of(workload, options);
     const bool less = has_less(workload.peak_bytes);
     const std::string but = fmt::format(
@@ -325,14 +351,15 @@ class Planning {
   const PlanArguments& arguments_;
   mutable Progress progress_;
   CutShort cut_;
-  bool searched_ = false;      // the trace was read: what is not found from here on is an iteration
-  bool is_part_ = false;       // what repeats is too little of the program
-  bool is_early_ = false;      // ... or begins where much is alive, so far
-  bool needless_ = false;      // nothing has to move, and there is no plan
-  bool went_on_ = false;       // the recording did, behind the plan that its run made
-  uint64_t device_bytes_ = 0;  // of the device that was recorded; 0: not known, or planned for another one
-  uint64_t room_bytes_ = 0;    // ... of it, what a program gets that is alone
-  bool simulated_ = false;     // recorded on the simulated device, as the plan will be replayed
+  const trace::Trace* trace_ = nullptr;  // that is planned; of a task graph there is none
+  bool searched_ = false;                // the trace was read: what is not found from here on is an iteration
+  bool is_part_ = false;                 // what repeats is too little of the program
+  bool is_early_ = false;                // ... or begins where much is alive, so far
+  bool needless_ = false;                // nothing has to move, and there is no plan
+  bool went_on_ = false;                 // the recording did, behind the plan that its run made
+  uint64_t device_bytes_ = 0;            // of the device that was recorded; 0: not known, or planned for another one
+  uint64_t room_bytes_ = 0;              // ... of it, what a program gets that is alone
+  bool simulated_ = false;               // recorded on the simulated device, as the plan will be replayed
   uint64_t minimum_bytes_ = 0;
   std::string minimum_because_;
 };

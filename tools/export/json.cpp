@@ -270,6 +270,7 @@ Json divergence_json(const report::RunDivergence& one) {
           {key::call.name, one.call},
           {key::expected.name, one.expected},
           {key::got.name, one.got},
+          {key::difference.name, one.difference},
           {key::reason.name, one.reason},
           {run_log::every::at_ns.name, one.at_ns}};
 }

@@ -263,7 +263,8 @@ std::string Redactor::redact_run_log(const std::string& lines) {
         one = kernel(was);
       } else if (is_a_call(key)) {
         one = call(was);
-      } else if (key == run_log::on_demand::reason.name || key == run_log::every::message.name) {
+      } else if (key == run_log::on_demand::reason.name || key == run_log::every::message.name ||
+                 key == run_log::divergence::difference.name) {
         one = words(was);
       } else {
         one = report::kRedacted;

@@ -98,6 +98,7 @@ Variables make_environment(const Settings& settings) {
     set("LD_LIBRARY_PATH", prepend(files.sim_folder, "LD_LIBRARY_PATH"));
     set("REPRISE_DRIVER", files.sim_driver);
   }
+  set("REPRISE_TORCH_BACKEND", torch_backend(settings.framework));
   for (const auto& variable : allocator_variables(settings.framework)) variables.push_back(variable);
   return variables;
 }

@@ -82,6 +82,16 @@ std::vector<std::pair<std::string, std::string>> allocator_variables(const std::
   return variables;
 }
 
+std::string torch_backend(const std::string& framework) {
+  for (const Allocator& row : kAllocators) {
+    if (row.framework != "torch" || !concerns(framework, row)) continue;
+    const std::string own = inherited(row.variable);
+    const std::string chosen = own.empty() ? inherited(row.alias) : own;
+    return chosen.empty() ? "launcher" : has_setting(chosen, row.value) ? "user" : "";
+  }
+  return {};
+}
+
 std::vector<std::string> simulated_libraries(const std::string& framework, const std::string& folder) {
   std::vector<std::string> paths = wanted_libraries(framework, folder);
   paths.erase(std::remove_if(paths.begin(), paths.end(), [](const auto& path) { return !is_installed(path); }),

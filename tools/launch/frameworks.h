@@ -15,6 +15,10 @@ inline constexpr const char* kFrameworks[] = {"auto", "torch", "jax", "none"};
 
 std::vector<std::pair<std::string, std::string>> allocator_variables(const std::string& framework);
 
+// Who asks PyTorch for the backend that shows tensors, as the preloaded library is told (REPRISE_TORCH_BACKEND): the
+// launcher, or the user by the environment. Empty: nobody.
+std::string torch_backend(const std::string& framework);
+
 // Libraries of the simulated device that stand before NVIDIA's; those that are not installed are left out.
 std::vector<std::string> simulated_libraries(const std::string& framework, const std::string& folder);
 // Not ok when a framework was named and one is missing.

@@ -132,15 +132,18 @@ Status record_through(const TemporaryFolder& folder, Settings& settings) {
 namespace {
 void append_to_run_log(const std::string& run_log, const nlohmann::ordered_json& line) {
   std::fstream file(run_log, std::ios::in | std::ios::out | std::ios::binary);
-  file.seekg(-1, std::ios::end);
-  const bool whole = file.get() == '\n';  // a program that was killed may have left half a line
+  bool whole = file_size(run_log) == 0;
+  if (!whole) {
+    file.seekg(-1, std::ios::end);
+    whole = file.get() == '\n';  // a program that was killed may have left half a line
+  }
   file.seekp(0, std::ios::end);
   file << (whole ? "" : "\n") << line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << "\n";
 }
 }  // namespace
 
 void log_program_end(const std::string& run_log, const Outcome& outcome, const std::string& kept_plan) {
-  if (file_size(run_log) == 0) return;
+  if (run_log.empty() || !check_readable(run_log).ok()) return;
   namespace key = run_log::program_end;
   nlohmann::ordered_json line = {{"kind", key::line.name}};
   line[key::exit_code.name] = outcome.exit_code;

@@ -47,7 +47,8 @@ Status claim(const std::string& option, const std::string& path, Settings& setti
 // own trace, which is reached by a link.
 Status record_through(const TemporaryFolder& folder, Settings& settings);
 
-// Says in the run log, where there is one, how the command ended, and where its plan was kept; "": nowhere.
+// Says in the run log, where there is one, of however few lines, how the command ended, and where its plan was kept;
+// "": nowhere.
 void log_program_end(const std::string& run_log, const Outcome& outcome, const std::string& kept_plan = "");
 
 // ... and behind that, why nothing was planned, and what an iteration is, where that is found out when the recording is

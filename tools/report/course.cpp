@@ -107,8 +107,8 @@ void say_reason(const Inputs& inputs, const RunReason& one, uint64_t count, Sent
 std::string left_at(const RunDivergence& left, const Inputs& inputs) {
   if (left.expected.empty() && left.got.empty()) return left.reason;
   const std::string of = inputs.iteration_calls > 0 ? fmt::format(" of {}", inputs.iteration_calls) : "";
-  return fmt::format("at call {}{}: expected {}, got {}", left.call, of, short_name(left.expected),
-                     short_name(left.got));
+  return fmt::format("at call {}{}: expected {}, got {}{}", left.call, of, short_name(left.expected),
+                     short_name(left.got), difference_of(left));
 }
 
 void say_unplanned(const Inputs& inputs, Sentences& say) {
@@ -138,8 +138,8 @@ std::string first_divergence(const RunDivergence& first) {
   if (first.expected.empty() && first.got.empty()) {
     return fmt::format(" (first in iteration {}: {})", first.iteration, first.reason);
   }
-  return fmt::format(" (first in iteration {}, call {}: expected {}, got {})", first.iteration, first.call,
-                     short_name(first.expected), short_name(first.got));
+  return fmt::format(" (first in iteration {}, call {}: expected {}, got {}{})", first.iteration, first.call,
+                     short_name(first.expected), short_name(first.got), difference_of(first));
 }
 
 // After its last iteration every program goes on with something else.

@@ -19,6 +19,7 @@
 #include "tools/cli/version.h"
 #include "tools/report/curve/kernel_times.h"
 #include "tools/report/curve/which_loop.h"
+#include "tools/report/log/recognize.h"
 #include "tools/report/log/redacted.h"
 #include "tools/report/same_recording.h"
 #include "tools/report/symbols/symbols.h"
@@ -86,7 +87,7 @@ Result<FileKind> kind_of(const std::string& path) {
   std::fclose(file);
   if (got == sizeof first && std::memcmp(first, trace::kFileMagic, sizeof first) == 0) return FileKind::trace;
   if (got == sizeof first && std::memcmp(first, kPlanMagic, sizeof kPlanMagic - 1) == 0) return FileKind::plan;
-  return got > 0 && first[0] == '{' ? FileKind::run_log : FileKind::unknown;
+  return got > 0 && first[0] == '{' && report::is_run_log(path) ? FileKind::run_log : FileKind::unknown;
 }
 
 Result<plan::Plan> load_plan(const std::string& path) {

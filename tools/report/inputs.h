@@ -13,7 +13,7 @@ namespace reprise::tools {
 
 enum class FileKind : uint8_t { trace, plan, run_log, unknown };
 
-// By the first bytes. A file that cannot be read is an error, an empty one unknown.
+// By the first bytes, a run log by its lines. A file that cannot be read is an error, an empty one unknown.
 Result<FileKind> kind_of(const std::string& path);
 
 // What a trace lacks at its end.

@@ -94,6 +94,8 @@ std::string repetitions(const Inputs& inputs);
 
 // Why a run log has no end, where nobody says how the program ended, as a clause.
 std::string unseen_end(const RunLog& log);
+// Of a run that took none: why its peak is 0, in words.
+std::string no_memory_words(const RunLog& log);
 // Of a run that did not end well, or whose end nobody saw: how it ended, and what it had used by then, as a clause.
 // Empty: it ended well.
 std::string ending_words(const Inputs& inputs);

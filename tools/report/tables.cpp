@@ -338,10 +338,11 @@ struct SameDivergences {
 
 // In order of their first one. A program that leaves its plan in the same way each time has one row.
 std::vector<SameDivergences> same_divergences(const RunLog& log) {
-  std::map<std::tuple<uint64_t, std::string, std::string, std::string>, size_t> known;
+  std::map<std::tuple<uint64_t, std::string, std::string, std::string, std::string>, size_t> known;
   std::vector<SameDivergences> groups;
   for (const RunDivergence& one : log.divergences) {
-    const auto [at, added] = known.emplace(std::tuple(one.call, one.expected, one.got, one.reason), groups.size());
+    const auto [at, added] =
+        known.emplace(std::tuple(one.call, one.expected, one.got, one.difference, one.reason), groups.size());
     if (added) groups.push_back({&one});
     SameDivergences& group = groups[at->second];
     group.last = one.iteration;
@@ -378,7 +379,7 @@ Json divergences_section(const Inputs& inputs) {
                     {"count", group.count},
                     {"call", one.call},
                     {"expected", demangle(one.expected)},
-                    {"got", one.got.empty() ? one.reason : demangle(one.got)},
+                    {"got", one.got.empty() ? one.reason : demangle(one.got) + difference_of(one)},
                     {"then", what_then(group)}});
   }
   if (others > 0) {

@@ -86,6 +86,9 @@ Json verdict_of_run(const Inputs& inputs, const Facts& facts) {
     return verdict("bad", fmt::format("It used {} of device memory, more than the budget of {}.",
                                       format_bytes(facts.peak_actual), format_bytes(facts.budget)));
   }
+  if (const std::string none = no_memory_words(log); !none.empty()) {
+    return verdict("good", fmt::format("It ran as it does without Reprise: {}.", none));
+  }
   const std::string used = memory(facts.peak_actual, facts);
   if (log.iterations_planned > 0) {
     return verdict("good", fmt::format("It ran in {}: {} of {} iterations{} by a plan, which took {} each{}.{}", used,
@@ -106,6 +109,12 @@ Json verdict_of_run(const Inputs& inputs, const Facts& facts) {
 std::string unseen_end(const RunLog& log) {
   return log.command ? "the program was killed or crashed, or left without its exit handlers"
                      : "the program was killed or crashed, or this is only the beginning of its run log";
+}
+
+std::string no_memory_words(const RunLog& log) {
+  if (!log.ended || log.peak_device_bytes + log.peak_requested_bytes != 0) return "";
+  return log.unmanaged.empty() ? "no device memory was allocated"
+                               : "no device memory was allocated that Reprise manages";
 }
 
 std::string ending_words(const Inputs& inputs) {

@@ -133,6 +133,36 @@ TEST_F(CliFiles, SwappedFilesAreToldApart) {
   expect_refused(replay(write("note.txt", "hello, world")), 1, "is none of Reprise's files, not a plan");
 }
 
+// Many programs write JSON. A line of a run log has a kind of the table, and a key that such lines have.
+TEST_F(CliFiles, JsonOfOthersIsNoRunLog) {
+  const std::string long_line = "{\"nodes\":\"" + std::string(1 << 20, 'x') + "\"}\n";
+  const std::string chakra = "{\"schema\": \"1.1.1-chakra.0.0.4\", \"nodes\": []}\n";
+  for (const std::string& content : {chakra, std::string("{"), std::string("{\n  \"kind\": \"start\"\n}\n"),
+                                     std::string("{\"kind\":\"Pod\",\"process\":1}\n"),
+                                     std::string("{\"kind\":\"start\",\"apiVersion\":1}\n"), long_line}) {
+    const std::string file = write("et.json", content);
+    const std::string why = "et.json: neither a trace, a plan nor a run log";
+    for (const Finished& finished :
+         {reprise({"dump", file}), report(file), exported(file), reprise({"report", file, log_, "-o", path("c.html")}),
+          reprise({"report", log_, file, "-o", path("d.html")})}) {
+      expect_refused(finished, 1, why);
+    }
+    expect_refused(replay(file), 1, "is none of Reprise's files, not a plan");
+  }
+}
+
+// Of an older release, which wrote fewer keys; or damaged: one whole line is enough.
+TEST_F(CliFiles, OlderAndDamagedRunLogsAreRead) {
+  for (const std::string& content :
+       {std::string("{\"kind\":\"start\",\"program\":\"old\"}\n{\"kind\":\"end\",\"iterations_passive\":3}\n"),
+        std::string("{\"kind\":\"sta\n{ \"kind\": \"memory\", \"device_bytes\": 7 }\n"),
+        std::string("{\"kind\":\"defragment\",\"chunk_bytes\":2097152}\n")}) {
+    const std::string file = write("old.run", content);
+    EXPECT_EQ(reprise({"dump", file}).exit_code, 0) << content;
+    EXPECT_EQ(report(file).exit_code, 0) << content;
+  }
+}
+
 // A plan that gives up no copies may run with any safety; it is another run than was planned.
 TEST_F(CliFiles, APlanForAnotherSafetyIsSaidToBeOne) {
   const std::vector<std::string> all = {"strict", "audited", "trusted"};

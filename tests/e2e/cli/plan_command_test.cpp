@@ -252,6 +252,51 @@ TEST_F(PlanCommand, ABudgetThatHoldsEverythingHasNoPlan) {
 }
 
 // A run there gets less than the budget, and a plan for it has no room.
+// A percentage of nothing is no budget that could be typed.
+TEST_F(PlanCommand, WithoutDeviceMemoryNoBudgetIsProposed) {
+  analyzer::testing::TraceBuilder program;
+  for (int i = 0; i < 8; ++i) {
+    program.launch("a", {});
+    program.launch("b", {});
+  }
+  const std::string trace = write("none.trace", trace_bytes(program.trace()));
+  for (const char* budget : {"60%", "1GiB"}) {
+    const Finished finished = reprise({"plan", trace, "--budget", budget, "-o", path("tmp/a.plan")});
+    EXPECT_EQ(finished.exit_code, 0) << finished.err;
+    EXPECT_NE(finished.err.find("the program has no device memory"), std::string::npos) << finished.err;
+    EXPECT_EQ(finished.err.find("--budget"), std::string::npos) << finished.err;
+    EXPECT_EQ(read(path("tmp/a.plan")), "");
+  }
+}
+
+// The plan is of the loop; behind it a call works on more than its budget leaves.
+TEST_F(PlanCommand, ACallElsewhereThatNeedsMoreThanTheBudgetIsTold) {
+  using analyzer::testing::reads;
+  analyzer::testing::TraceBuilder loop;
+  std::vector<uint64_t> weights;
+  for (int i = 0; i < 5; ++i) weights.push_back(loop.allocate(4 * kChunk));
+  for (int step = 0; step < 4; ++step) {
+    const uint64_t x = loop.allocate(4 * kChunk);
+    for (const uint64_t weight : weights) loop.launch("step", {reads(weight), analyzer::testing::updates(x)});
+    loop.free(x);
+  }
+  loop.info("memory.held_bytes", std::to_string(kChunk));
+  const std::string without = write("loop.trace", trace_bytes(loop.trace()));
+  loop.launch("evaluate", {reads(weights[0]), reads(weights[1]), reads(weights[2]), reads(weights[3])});
+  const std::string with = write("evaluated.trace", trace_bytes(loop.trace()));
+  const std::string enough = tools::typed_bytes(17 * kChunk);
+  const auto planned = [&](const std::string& trace, const std::string& budget) {
+    const Finished finished = reprise({"plan", trace, "--budget", budget, "-o", path("tmp/a.plan")});
+    EXPECT_EQ(finished.exit_code, 0) << finished.err;
+    return finished.err;
+  };
+  const std::string told = planned(with, tools::typed_bytes(16 * kChunk));
+  EXPECT_NE(told.find("evaluate works on " + tools::format_bytes(16 * kChunk)), std::string::npos) << told;
+  EXPECT_NE(told.find("--budget " + enough + " or more"), std::string::npos) << told;
+  EXPECT_EQ(planned(with, enough).find("elsewhere"), std::string::npos) << "this one holds it";
+  EXPECT_EQ(planned(without, tools::typed_bytes(16 * kChunk)).find("elsewhere"), std::string::npos);
+}
+
 TEST_F(PlanCommand, ABudgetAboveTheRecordedDeviceIsSaidToBe) {
   trace::Trace program = train_chain(6, 4 * kChunk, 3);
   const uint64_t peak = analyzer::peak_of(program, {});

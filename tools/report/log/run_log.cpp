@@ -132,6 +132,7 @@ void read_divergence(const json& line, RunLog& log) {
                              value_of(line, run_log::divergence::expected), value_of(line, run_log::divergence::got),
                              value_of(line, run_log::divergence::reason), value_of(line, run_log::every::at_ns)});
   log.divergences.back().plan = log.last_in_force;
+  log.divergences.back().difference = value_of(line, run_log::divergence::difference);
   log.in_force_at_end = false;
 }
 
@@ -260,6 +261,10 @@ void complete(RunLog& log) {
 
 }  // namespace
 
+std::string difference_of(const RunDivergence& one) {
+  return one.difference.empty() ? std::string() : fmt::format(" ({})", one.difference);
+}
+
 std::string command_of(const RunLog& log) {
   const std::string arguments = log.arguments.value_or("");
   return arguments.empty() || is_redacted(arguments) ? log.program : log.program + " " + arguments;
@@ -331,6 +336,10 @@ void give_line(const json& line, size_t number, std::vector<Begun>& begun) {
   const auto is_whose = [&](const Begun& one) { return one.process == process && one.line <= number; };
   const auto whose = std::find_if(begun.rbegin(), begun.rend(), is_whose);
   if (process != 0 && whose != begun.rend()) return read_line(line, whose->log);
+  // A program that allocates nothing has its start behind what was said while it ran.
+  const auto starts_later =
+      std::find_if(begun.begin(), begun.end(), [&](const Begun& one) { return one.process == process; });
+  if (process != 0 && starts_later != begun.end()) return read_line(line, starts_later->log);
   for (Begun& one : begun) {
     if (process == 0 || one.process == 0) read_line(line, one.log);
   }
@@ -349,10 +358,14 @@ void find_ending(RunLog& log, bool is_last_of_process) {
   const RunCommandEnd& command = *log.command;
   const std::string ended = ending_of(command.exit_code, command.signal);
   const std::string in_words = ended.empty() ? "exit code 0" : ended;
-  const bool is_program = command.process == 0 || (command.process == log.process && is_last_of_process);
+  // A program that calls CUDA and comes to its end says so, whatever it has used.
+  const bool said_nothing = log.process == 0;
+  const bool is_program =
+      command.process == 0 || said_nothing || (command.process == log.process && is_last_of_process);
+  const bool said_all = log.ended || (log.program.empty() && !said_nothing);
   if (!is_program) {
     log.command_ending = ended == log.ending ? "" : in_words;
-  } else if (command.process == 0 || log.ended || log.program.empty() || command.signal != 0) {
+  } else if (command.process == 0 || said_all || command.signal != 0) {
     log.ending = ended;
   } else {
     log.ending = in_words + ", without its exit handlers";
@@ -418,11 +431,7 @@ RunLog parse_run_log(const std::string& content) {
 Result<RunLog> read_run_log(const std::string& path) {
   Result<std::string> content = tools::read_file(path);
   if (!content.ok()) return content.status();
-  RunLog log = parse_run_log(content.value());
-  if (log.program.empty() && log.unreadable_lines > 0 && log.iterations.empty() && !log.ended) {
-    return Status(StatusCode::corrupt, fmt::format("{}: not a run log; give the file of --run-log", path));
-  }
-  return log;
+  return parse_run_log(content.value());
 }
 
 bool never_began(const RunLog& log) {

@@ -40,6 +40,7 @@ struct RunDivergence {
   std::optional<uint64_t> resumed = {};  // the iteration from which on a plan was in force again
   bool loop_end = false;                 // behind a whole iteration: that is how loops end, or pause
   uint64_t plan = 0;                     // that was left
+  std::string difference = {};           // of two calls of one name
 };
 struct RunMemory {
   uint64_t time_ns = 0;
@@ -182,6 +183,9 @@ struct RunLog {
   uint64_t peak_footprint_bytes = 0;  // what that takes of a device without Reprise; 0: not said
   uint64_t unreadable_lines = 0;      // cut off or damaged
 };
+
+// " (on another stream)", behind what came; empty where the names say what is different.
+std::string difference_of(const RunDivergence& one);
 
 // As it was called.
 std::string command_of(const RunLog& log);

@@ -1,0 +1,37 @@
+#include "replay/issue/refused_launches.h"
+
+#include "preload/base/log.h"
+#include "preload/driver/results.h"
+
+namespace reprise::replay {
+namespace {
+
+constexpr uint64_t kMostTold = 8;  // with the shortages that executors tell of
+
+bool is_launch(trace::OpKind op) { return op == trace::OpKind::launch || op == trace::OpKind::graph_launch; }
+
+}  // namespace
+
+void RefusedLaunches::refused(const LogEntry& entry, CUresult result) noexcept {
+  const Command& command = entry.command;
+  if (!is_launch(command.op) || is_sticky(result)) return;  // fault_report tells of a device that failed
+  if (result == CUDA_ERROR_OUT_OF_MEMORY) {
+    if (shared_.counters.shortages.fetch_add(1) >= kMostTold) return;
+    log_line(LogLevel::warn,
+             "%s was not launched: the driver is out of memory for it, and Reprise has given back what it could; its "
+             "call answers CUDA error %d, which some libraries swallow",
+             command.name, static_cast<int>(result));
+    return;
+  }
+  if (count_.fetch_add(1) != 0) return;
+  first_.set(std::string(command.name) + " (CUDA error " + std::to_string(static_cast<int>(result)) + ")");
+}
+
+std::string RefusedLaunches::told() const noexcept {
+  const uint64_t count = count_.load();
+  std::string text = first_.get();
+  if (count > 1) text += ", and " + std::to_string(count - 1) + " more behind it";
+  return text;
+}
+
+}  // namespace reprise::replay

@@ -1,0 +1,87 @@
+// What is told of PyTorch's allocator: that a program has taken the backend away which shows its tensors, and that what
+// it failed for may be what that backend lacks. By a library of PyTorch's name; torch_test has PyTorch itself.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "tests/e2e/commands/launcher_test.h"
+
+namespace reprise::e2e {
+namespace {
+
+class TorchAllocator : public LauncherTest {
+ protected:
+  Outcome ran(const std::string& what, const std::string& code, const std::vector<std::string>& options = {},
+              const std::vector<std::string>& before = {}, const std::string& library = "libc10_cuda.so") const {
+    std::vector<std::string> words = {
+        "run", "--device", "sim", "--budget", "64MiB", "--run-log", log_, "-o", scratch_.path("a.html")};
+    words.insert(words.end(), options.begin(), options.end());
+    std::vector<std::string> program = before;
+    program.insert(program.end(), {built("bin/fake_torch_program"), built("bin/fake_torch/" + library), what, code});
+    Outcome outcome = reprise(words, program);
+    EXPECT_EQ(outcome.out, "0\n") << outcome.err;
+    EXPECT_EQ(outcome.exit_code, std::stoi(code)) << outcome.err;
+    return outcome;
+  }
+  // Lines of the program's process on stderr that have this word, which the run log has, too.
+  size_t told(const Outcome& outcome, const std::string& word) const {
+    size_t count = 0;
+    for (size_t at = 0; (at = outcome.err.find(word, at)) != std::string::npos; ++at) ++count;
+    const auto warnings = lines_of(read_run_log(log_), "warning");
+    const auto has_it = [&](const nlohmann::json& line) { return has(line.at("message"), word); };
+    EXPECT_EQ(static_cast<size_t>(std::count_if(warnings.begin(), warnings.end(), has_it)), count) << outcome.err;
+    return count;
+  }
+  static std::vector<std::string> with(const std::string& setting) { return {"/usr/bin/env", setting}; }
+
+  Scratch scratch_;
+  const std::string log_ = scratch_.path("a.run");
+};
+
+constexpr char kHidden[] = "hides tensors from Reprise; add backend:cudaMallocAsync";
+constexpr char kLacks[] = "PYTORCH_ALLOC_CONF=backend:native";
+
+TEST_F(TorchAllocator, ASettingOfTheProgramIsToldOnceWithItsValue) {
+  for (const char* what : {"blocks", "segments"}) {
+    const Outcome outcome = ran(what, "0", {}, with("PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:128"));
+    EXPECT_EQ(told(outcome, kHidden), 1u) << what << ": " << outcome.err;
+    EXPECT_TRUE(has(outcome.err, "PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:128 was set by the program"))
+        << outcome.err;
+  }
+  // By a call of PyTorch's, which leaves the environment alone.
+  EXPECT_TRUE(has(ran("blocks", "0").err, "the program has chosen PyTorch's own allocator"));
+}
+
+TEST_F(TorchAllocator, OthersThatAllocateAndTheBackendAreNot) {
+  for (const char* what : {"tensors", "own"}) EXPECT_FALSE(has(ran(what, "0").err, "PyTorch")) << what;
+  EXPECT_FALSE(has(ran("blocks", "0", {"--framework", "none"}).err, "PyTorch")) << "it was not asked for";
+}
+
+TEST_F(TorchAllocator, AnErrorIsToldWithWhatTheBackendLacks) {
+  const Outcome outcome = ran("tensors", "1");
+  EXPECT_EQ(told(outcome, kLacks), 1u) << outcome.err;
+  EXPECT_TRUE(has(outcome.err, "exit code 1")) << outcome.err;
+  EXPECT_EQ(told(ran("none", "1"), kLacks), 1u) << "before it had any memory";
+}
+
+TEST_F(TorchAllocator, AnErrorThatCannotComeOfItIsNot) {
+  EXPECT_FALSE(has(ran("tensors", "0").err, kLacks)) << "it ended well";
+  EXPECT_FALSE(has(ran("blocks", "1").err, kLacks)) << "the backend was not in use";
+  EXPECT_FALSE(has(ran("own", "1", {}, {}, "none.so").err, kLacks)) << "there is no PyTorch";
+  EXPECT_FALSE(has(ran("tensors", "1", {"--framework", "none"}).err, kLacks)) << "Reprise has set nothing";
+}
+
+// A recording has no budget, and the same backend.
+TEST_F(TorchAllocator, ARecordingIsToldOfBoth) {
+  const auto recorded = [&](const std::string& what, const std::string& code) {
+    return reprise({"record", "--device", "sim", "-o", scratch_.path("a.trace")},
+                   {built("bin/fake_torch_program"), built("bin/fake_torch/libc10_cuda.so"), what, code})
+        .err;
+  };
+  EXPECT_TRUE(has(recorded("blocks", "0"), "PyTorch's own allocator"));
+  EXPECT_TRUE(has(recorded("tensors", "1"), kLacks));
+}
+
+}  // namespace
+}  // namespace reprise::e2e
