@@ -122,7 +122,7 @@ uint64_t signature_of(const trace::Trace& trace, const trace::Op& op, uint32_t n
   const trace::TracedFunction* function = trace::find_function(trace, op.record.function);
   const uint64_t name = function == nullptr ? 0 : trace::hash_bytes(function->name.data(), function->name.size());
   return trace::op_signature(op.record.op, name, op.record.grid, op.record.block, op.record.shared_bytes,
-                             op.record.stream, op.record.size, named);
+                             op.record.size, named);
 }
 
 // A signature counts the operands that the parameters name, which the record does not tell from those behind them.

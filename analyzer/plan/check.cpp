@@ -17,7 +17,7 @@ bool optional_below(uint32_t index, size_t count) { return index == kNone || ind
 uint64_t chunks_for(uint64_t size, uint64_t chunk_bytes) { return size / chunk_bytes + (size % chunk_bytes != 0); }
 
 constexpr size_t kMostDevices = 1024;
-constexpr uint32_t kAllModes = trace::kAccessRead | trace::kAccessWrite | trace::kAccessUnchanged;
+constexpr uint32_t kAllModes = trace::kAccessRead | trace::kAccessWrite | trace::kAccessUnchanged | kAccessMoves;
 
 // One budget holds for each of the devices.
 Status check_devices(const Plan& plan) {
@@ -173,6 +173,7 @@ Status check_call(const Plan& plan, uint32_t index) {
     if (access.mode > kAllModes || ((access.mode & trace::kAccessUnchanged) != 0 && !writes(access))) {
       return wrong("call", index, "accesses in no known way");
     }
+    if (moves(access) && (access.offset != 0 || access.size != 0)) return wrong("call", index, "moves in a part");
     const uint64_t size = plan.tensors[access.tensor].size;
     if (access.offset > size || access.size > size - access.offset) return wrong("call", index, "leaves its tensor");
   }

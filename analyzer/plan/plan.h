@@ -22,6 +22,10 @@ const char* name_of(Safety safety);
 // False: there is none of that name.
 bool read_safety(const char* name, Safety* safety);
 
+// Beside trace::AccessMode bits, in graphs and plans: from iteration to iteration the access goes to another part of
+// its tensor, as where batches are slices of a data set. It stands for the whole of it.
+inline constexpr uint32_t kAccessMoves = 8;
+
 // An allocation instance of the iteration: persistent ones are alive at its start and its end, transient ones are
 // allocated and freed in between.
 struct Tensor {
@@ -65,11 +69,13 @@ enum class CallKind : uint8_t { allocate = 1, free, op, free_handover, allocate_
 
 struct OpAccess {
   uint32_t tensor = kNone;
-  uint32_t mode = 0;  // trace::AccessMode bits
+  uint32_t mode = 0;  // trace::AccessMode bits, kAccessMoves
   uint64_t offset = 0;
   uint64_t size = 0;  // 0: up to the end
   uint32_t parameter_offset = trace::kNoParameter;
 };
+
+inline bool moves(const OpAccess& access) { return (access.mode & kAccessMoves) != 0; }
 
 // What an access means for the order of ops: one that writes conflicts with all others.
 inline bool reads(const OpAccess& access) { return (access.mode & trace::kAccessRead) != 0; }

@@ -4,6 +4,7 @@
 
 #include "preload/base/runtime.h"
 #include "preload/base/sequence.h"
+#include "preload/driver/driver.h"
 #include "preload/record/recorder.h"
 #include "preload/trace/signature.h"
 
@@ -68,8 +69,9 @@ void record_opaque(const char* name) noexcept {
   builder.flag(trace::kOpOpaque);
   Command& command = builder.command;
   command.sequence = next_sequence();
-  command.signature = trace::op_signature(command.op, trace::hash_bytes(name, std::strlen(name)), command.grid,
-                                          command.block, 0, 0, 0, 0);
+  command.signature =
+      trace::op_signature(command.op, trace::hash_bytes(name, std::strlen(name)), command.grid, command.block, 0, 0, 0);
+  if (driver().cuCtxGetDevice(&command.device) != CUDA_SUCCESS) command.device = 0;
   recorder->op(command, CUDA_SUCCESS, Recorder::now_ns());
 }
 

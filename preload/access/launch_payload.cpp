@@ -243,7 +243,7 @@ CUresult issue_request(const void* request, CUstream stream) noexcept {
 CUresult launch_now(const LaunchRequest& request) noexcept { return call_driver(request, request.stream); }
 
 uint64_t shape_of(const LaunchRequest& request, const Function& function, uint64_t grid) noexcept {
-  uint64_t hash = trace::op_signature(grid, request.shared_bytes, static_cast<uint32_t>(request.form), 0, 0);
+  uint64_t hash = trace::op_signature(grid, request.shared_bytes, static_cast<uint64_t>(request.form), 0);
   hash = trace::hash_mix(hash, function.id);
   for (uint32_t i = 0; i < request.attribute_count; ++i) {
     hash = trace::hash_mix(hash, static_cast<uint64_t>(request.attributes[i].id));

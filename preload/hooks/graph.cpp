@@ -33,8 +33,8 @@ __attribute__((noinline)) CUresult launch(CUgraphExec executable, CUstream strea
   Command& command = builder.command;
   if (const uint64_t content = command.signature; content != 0) {
     add_pointees(builder, content);  // of the tables as they are now
-    command.signature = trace::op_signature(command.op, content, command.grid, command.block, 0,
-                                            stream_id(command.stream), 0, builder.named_accesses);
+    command.signature =
+        trace::op_signature(command.op, content, command.grid, command.block, 0, 0, builder.named_accesses);
   }
   return submit(builder);
 }

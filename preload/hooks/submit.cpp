@@ -23,7 +23,7 @@ CUresult submit(CommandBuilder& builder) noexcept {
   if (driver().cuCtxGetCurrent(&command.context) != CUDA_SUCCESS) command.context = nullptr;
   if (command.signature == 0) {
     command.signature = trace::op_signature(command.op, 0, command.grid, command.block, command.shared_bytes,
-                                            command.stream_id, command.size, command.access_count);
+                                            command.size, command.access_count);
   }
   if (records) command.call_site = recorder->call_site(command.signature);
   const CUresult result = active.handler->submit(command);
@@ -31,7 +31,11 @@ CUresult submit(CommandBuilder& builder) noexcept {
     look_again(builder);
     return submit(builder);
   }
-  if (recorder != nullptr) recorder->op(command, result, called_ns);  // the handler may have paused or resumed it
+  // The handler may have paused or resumed it.
+  if (recorder != nullptr && !recorder->paused()) {
+    if (driver().cuCtxGetDevice(&command.device) != CUDA_SUCCESS) command.device = 0;
+    recorder->op(command, result, called_ns);
+  }
   if (result == CUDA_SUCCESS) mark_submitted(builder);
   return result;
 }

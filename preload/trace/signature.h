@@ -43,16 +43,16 @@ inline uint64_t grid_signature(OpKind op, uint64_t function_hash, const uint32_t
   return hash_mix(hash, (static_cast<uint64_t>(block[1]) << 32) | block[2]);
 }
 
-// What makes two ops "the same call" in two iterations: everything but addresses and parameter values. stream is the
-// stream's id.
-inline uint64_t op_signature(uint64_t grid_signature, uint32_t shared_bytes, uint32_t stream, uint64_t size,
+// What makes two ops "the same call" in two iterations: everything but addresses, parameter values and streams. Order
+// is what the program's calls say each time, whatever stream they say it of.
+inline uint64_t op_signature(uint64_t grid_signature, uint32_t shared_bytes, uint64_t size,
                              uint32_t access_count) noexcept {
-  const uint64_t hash = hash_mix(grid_signature, (static_cast<uint64_t>(shared_bytes) << 32) | stream);
+  const uint64_t hash = hash_mix(grid_signature, static_cast<uint64_t>(shared_bytes) << 32);
   return hash_mix(hash, hash_mix(size, access_count));
 }
 inline uint64_t op_signature(OpKind op, uint64_t function_hash, const uint32_t grid[3], const uint32_t block[3],
-                             uint32_t shared_bytes, uint32_t stream, uint64_t size, uint32_t access_count) noexcept {
-  return op_signature(grid_signature(op, function_hash, grid, block), shared_bytes, stream, size, access_count);
+                             uint32_t shared_bytes, uint64_t size, uint32_t access_count) noexcept {
+  return op_signature(grid_signature(op, function_hash, grid, block), shared_bytes, size, access_count);
 }
 
 // Signatures of calls that are not ops, so that a whole iteration is one sequence of 64-bit words.

@@ -35,7 +35,7 @@ bool Activation::settle() noexcept {
   return true;
 }
 
-bool Activation::enter(const PlanIndex* plan_index, std::string* why) noexcept {
+bool Activation::enter(const PlanIndex* plan_index, const Command& cast, std::string* why) noexcept {
   short_of_memory_ = false;
   if (!settle()) {
     *why = "the device failed";
@@ -43,8 +43,8 @@ bool Activation::enter(const PlanIndex* plan_index, std::string* why) noexcept {
   }
   if (plan_index != plan_index_) change_to(plan_index);
   memory_.as_trusted = plan_index->as_trusted;
-  const bool entered = bind_persistent(why) && hold_blocks(why) && make_chunks(why) && vacate(why) && make_slots(why) &&
-                       map_homes(why) && load(why);
+  const bool entered = bind_persistent(cast, why) && hold_blocks(why) && make_chunks(why) && vacate(why) &&
+                       make_slots(why) && map_homes(why) && load(why);
   if (!entered) exit();
   return entered;
 }
@@ -61,20 +61,21 @@ void Activation::change_to(const PlanIndex* plan_index) noexcept {
   slot_reads_.assign(slots_.size(), LaneUse{});
 }
 
-bool Activation::bind_persistent(std::string* why) noexcept {
+bool Activation::bind_persistent(const Command& cast, std::string* why) noexcept {
   const plan::Plan& plan = plan_index_->plan;
   tensors_.assign(plan.tensors.size(), nullptr);
   freed_after_.assign(plan.tensors.size(), LaneUses{});
-  std::vector<ResidentTensor*> live;
-  memory_.tensors.for_each([&](ResidentTensor& tensor) { live.push_back(&tensor); });
-  std::sort(live.begin(), live.end(),
-            [](const ResidentTensor* a, const ResidentTensor* b) { return a->allocation < b->allocation; });
-  bool same = live.size() == plan_index_->persistent_count;
+  const auto* const bases = static_cast<const CUdeviceptr*>(cast.payload);
+  size_t alive = 0;
+  memory_.tensors.for_each([&](const ResidentTensor&) { ++alive; });
+  bool same = alive == plan_index_->persistent_count && cast.payload_bytes == alive * sizeof *bases;
   for (uint32_t t = 0; same && t < plan_index_->persistent_count; ++t) {
-    same = live[t]->size == plan.tensors[t].size && live[t]->chunk_count == plan.tensors[t].chunk_count &&
-           !plan_index_->ranges.contains(live[t]->base) && !memory_.mover_of(*live[t]).lost;
-    tensors_[t] = live[t];
-    live[t]->aliased = plan_index_->aliased[t];
+    ResidentTensor* const live = memory_.tensors.find(bases[t]);
+    same = live != nullptr && live->size == plan.tensors[t].size && live->chunk_count == plan.tensors[t].chunk_count &&
+           !plan_index_->ranges.contains(live->base) && !memory_.mover_of(*live).lost;
+    if (!same) break;
+    tensors_[t] = live;
+    live->aliased = plan_index_->aliased[t];
   }
   if (!same) *why = "the live allocations are not those of the plan";
   return same;

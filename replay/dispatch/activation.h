@@ -19,8 +19,9 @@ class Activation {
       : shared_(*shared), memory_(*memory), pager_(*pager) {}
 
   // All earlier entries of the log are issued. On success the device is idle and in the plan's start state; on failure
-  // the on-demand mode can go on, and *why says what is missing.
-  bool enter(const PlanIndex* plan_index, std::string* why) noexcept;
+  // the on-demand mode can go on, and *why says what is missing. The command's payload are the addresses of what stands
+  // for the persistent tensors.
+  bool enter(const PlanIndex* plan_index, const Command& cast, std::string* why) noexcept;
   // After enter() failed: with more memory, of the device or the host, it might not have.
   bool short_of_memory() const noexcept { return short_of_memory_; }
   // Waits for the device and leaves the memory as the pager expects it.
@@ -46,7 +47,7 @@ class Activation {
  private:
   bool settle() noexcept;
   void change_to(const PlanIndex* plan_index) noexcept;
-  bool bind_persistent(std::string* why) noexcept;
+  bool bind_persistent(const Command& cast, std::string* why) noexcept;
   bool make_chunks(std::string* why) noexcept;
   void assign_current_chunks() noexcept;
   bool hold_blocks(std::string* why) noexcept;

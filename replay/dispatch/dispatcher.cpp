@@ -194,7 +194,7 @@ void Dispatcher::activate(LogEntry& entry) noexcept {
   if (on_demand_.has_program_calls() || shared_.captures.load() > 0) {
     shared_.dispatcher_divergences.fetch_add(1, std::memory_order_release);
   } else {
-    executor_.activate(entry.plan, entry.iteration);
+    executor_.activate(entry);
   }
   shared_.command_log.done(&entry);
 }

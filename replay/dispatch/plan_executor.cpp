@@ -64,11 +64,13 @@ void PlanExecutor::refuse(uint32_t plan, const std::string& why, bool short_of_m
   resume_recording();
 }
 
-void PlanExecutor::activate(uint32_t plan, uint64_t iteration) noexcept {
+void PlanExecutor::activate(const LogEntry& entry) noexcept {
+  const uint32_t plan = entry.plan;
+  const uint64_t iteration = entry.iteration;
   const PlanIndex* const plan_index = shared_.plans[plan].load(std::memory_order_acquire);
   std::string why = "it is gone";
   const uint64_t calls = memory_.mappings.driver_calls();
-  if (plan_index == nullptr || !activation_.enter(plan_index, &why)) {
+  if (plan_index == nullptr || !activation_.enter(plan_index, entry.command, &why)) {
     const bool short_of_memory = plan_index != nullptr && activation_.short_of_memory();
     const bool for_good = ++refusals_[plan] >= (short_of_memory ? kPatienceForRoom : kPatience);
     return refuse(plan, why, short_of_memory, for_good);

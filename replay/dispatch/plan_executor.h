@@ -30,9 +30,9 @@ class PlanExecutor {
         repeats_(shared, memory, pager, &activation_, examiner) {}
 
   bool active() const noexcept { return active_; }
-  // Brings the persistent tensors to the start state of the plan with this number and begins with `iteration`. On
-  // failure the entries that follow are performed on demand.
-  void activate(uint32_t plan, uint64_t iteration) noexcept;
+  // Brings the persistent tensors to the start state of the entry's plan and begins with its iteration. On failure the
+  // entries that follow are performed on demand.
+  void activate(const LogEntry& entry) noexcept;
   // Issues what can be issued now. False: there was nothing, look again later. The plan may have ended afterwards.
   bool step() noexcept;
   // There is nothing to do before the program calls again.
@@ -80,6 +80,7 @@ class PlanExecutor {
   void settle_departures() noexcept;
   void departed(Instance instance, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks, LaneUse use) noexcept;
   LaneUse last_to_host() const noexcept { return {Lanes::kToHost, memory_.lanes[Lanes::kToHost].issued}; }
+  LaneIndex lane_of_repeat(const Command& command) noexcept;
   bool issue_drop(Instance instance) noexcept;
   bool issue_repeat(Instance instance) noexcept;
   bool check_repeats(bool wait) noexcept;

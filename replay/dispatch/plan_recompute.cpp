@@ -3,12 +3,23 @@
 
 namespace reprise::replay {
 
+// The launch's own stream, or ours where the program has destroyed that since.
+LaneIndex PlanExecutor::lane_of_repeat(const Command& command) noexcept {
+  if (memory_.lanes.is_open(command.stream, command.context)) {
+    return memory_.lanes.lane_of(command.stream, command.context);
+  }
+  if (command.context == shared_.context) return Lanes::kDigests;
+  failure_ = "the stream of a launch that the plan repeats is gone";
+  return kNoLane;
+}
+
 // False: there is no place for a digest now.
 bool PlanExecutor::issue_drop(Instance instance) noexcept {
   const uint32_t tensor = plan_index_->plan.vertices[instance.vertex].tensor;
   const Command& command = repeats_.launch_that_makes(tensor);
   issuer_.enter_context(command.context);
-  const LaneIndex lane = memory_.lanes.lane_of(command.stream, command.context);
+  const LaneIndex lane = lane_of_repeat(command);
+  if (lane == kNoLane) return false;
   hold(lane, awaited_elsewhere(instance, lane));
   CUresult result = wait_for_predecessors(instance, lane);
   LaneUse use;
@@ -31,7 +42,8 @@ bool PlanExecutor::issue_repeat(Instance instance) noexcept {
   const uint32_t repeat = plan_index_->repeat_of[instance.vertex];
   const Command& command = repeats_.launch(repeat);
   issuer_.enter_context(command.context);
-  const LaneIndex lane = memory_.lanes.lane_of(command.stream, command.context);
+  const LaneIndex lane = lane_of_repeat(command);
+  if (lane == kNoLane) return false;
   if (!repeats_.has_room(repeat)) return false;
   hold(lane, awaited_elsewhere(instance, lane));
   if (wait_for_predecessors(instance, lane) != CUDA_SUCCESS) {
@@ -46,9 +58,9 @@ bool PlanExecutor::issue_repeat(Instance instance) noexcept {
   const uint64_t id = activity_id(instance);
   ActivitySource* const activity = id != 0 ? shared_.activity.load(std::memory_order_acquire) : nullptr;
   issuer_.enter_context(command.context);  // placing may have left it
-  if (activity != nullptr) activity->push(id, command.stream);
+  if (activity != nullptr) activity->push(id, memory_.lanes.stream(lane));
   const bool waited_for = repeats_.issue(instance, lane, &result, &use);
-  if (activity != nullptr) activity->pop(id, command.stream);
+  if (activity != nullptr) activity->pop(id, memory_.lanes.stream(lane));
   if (result != CUDA_SUCCESS) {
     failure_ = "a launch could not be repeated";
     return false;

@@ -210,8 +210,12 @@ CUresult Enforcer::refuse(const AllocateCall& call, uint64_t missing_host_bytes)
 
 void Enforcer::append_activate(const FollowedCall& step, CUcontext context) noexcept {
   if (!step.activate) return;
-  LogEntry* const entry = shared_.command_log.append(EntryKind::activate);
-  entry->command.context = context;
+  Command command;
+  command.context = context;
+  command.payload = follower_.cast().data();
+  command.payload_bytes = static_cast<uint32_t>(follower_.cast().size() * sizeof(CUdeviceptr));
+  LogEntry* const entry = shared_.command_log.append_op(command);
+  entry->kind = EntryKind::activate;
   entry->iteration = step.match.iteration;
   entry->plan = step.plan;
   shared_.command_log.publish(entry);

@@ -112,7 +112,8 @@ class Enforcer final : public Handler {
   void look_at_planner(bool ask, uint64_t sequence) noexcept;
   void plan_impossible() noexcept;
   void no_room_for_plan(uint64_t needed) noexcept;
-  void leave_out_loop() noexcept;
+  uint64_t last_loop() const noexcept;
+  void leave_out_loop(uint64_t loop) noexcept;
   bool is_another_loop() const noexcept;
   void plan_again(uint64_t sequence) noexcept;
   void say_on_demand(const run_log::Word<run_log::on_demand::Tag>& cause, const std::string& reason) noexcept;
@@ -198,7 +199,7 @@ class Enforcer final : public Handler {
   uint64_t asked_with_budget_ = 0;  // the planner was asked with: the budget,
   uint64_t asked_with_room_ = 0;    // ... and as much of it as the device had room for
   uint64_t wanted_ = 0;             // the budget that the planner asked for instead, and nothing is planned; else 0
-  uint64_t left_out_loop_ = 0;      // the loop that is too large for a plan, where others may come; else 0
+  uint64_t left_out_loop_ = 0;      // the loop that is not asked about, where others may come; else 0
   uint64_t look_again_at_ = 0;      // ... calls until they are looked for
   bool fitting_ = false;            // the budget holds everything so far
   bool records_ = false;            // calls go to the trace
@@ -211,6 +212,7 @@ class Enforcer final : public Handler {
   std::vector<std::pair<uint64_t, PlanFollower::LiveAllocation>> alive_at_pause_;
   std::vector<uint64_t> loops_asked_about_;  // Detector::loop() of each question
   uint32_t fruitless_ = 0;                   // questions in a row that gave no plan, since there is one
+  uint64_t ask_all_again_at_ = 0;            // calls until any loop is worth questions again
   std::atomic<bool> refused_{false};         // an allocation was, with a line that says what it lacks
   std::string unplanned_because_;       // told at the end, when no call was told that the budget is too small for it
   std::string on_demand_because_;       // as the run log says

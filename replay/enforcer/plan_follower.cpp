@@ -10,31 +10,23 @@
 
 namespace reprise::replay {
 namespace {
-constexpr uint64_t kMostSkipped = 64;  // boundaries
-constexpr uint64_t kMostPhases = 64;
+template <typename... Functions>
+struct Overloaded : Functions... {
+  using Functions::operator()...;
+};
+template <typename... Functions>
+Overloaded(Functions...) -> Overloaded<Functions...>;
+
+// Early failures before a plan that the program does go through has to be rehearsed more than once, ...
+constexpr uint64_t kPatience = 3;
+constexpr uint64_t kMostDoublings = 6;  // ... and twice as often each time, up to here
+constexpr uint64_t kWithoutRoom = 2;    // so many further, where there was no room for it
+constexpr size_t kMostRehearsals = 64;  // of a plan at once
 // Rounds: what happens from one activation to the next.
 constexpr uint64_t kRoundsBeforeHold = 8;  // and eight times as many before the second
 constexpr uint64_t kRoundsHeld = 4;        // the detector needs three
 constexpr uint64_t kMostHolds = 2;
 constexpr uint64_t kFewIterations = 8;  // of plans, in a round
-
-// Calls at which it looks as where the plan begins: the same call comes, and nothing is alive that was not alive then.
-// A plan of five of the program's steps, which differ in the middle, has five.
-std::vector<uint32_t> beginnings(const plan::Plan& plan) noexcept {
-  using plan::CallKind;
-  std::vector<uint32_t> found;
-  int64_t alive = 0;
-  for (uint32_t i = 0; i < plan.calls.size() && found.size() < kMostPhases; ++i) {
-    const plan::Call& call = plan.calls[i];
-    const plan::Call& first = plan.calls[0];
-    if (alive == 0 && call.kind == first.kind && call.signature == first.signature) found.push_back(i);
-    if (call.kind == CallKind::allocate || call.kind == CallKind::allocate_handover) ++alive;
-    if (call.kind == CallKind::free || call.kind == CallKind::free_handover || call.kind == CallKind::late_free) {
-      --alive;
-    }
-  }
-  return found;
-}
 
 uint64_t calls_of_program(const plan::Plan& plan) noexcept {
   return static_cast<uint64_t>(std::count_if(plan.calls.begin(), plan.calls.end(), [](const plan::Call& call) {
@@ -58,7 +50,6 @@ using plan::CallKind;
 void PlanFollower::use(const PlanIndex* plan_index) noexcept {
   plans_.emplace_back(plan_index, counter_of(*plan_index));
   tell_loops();
-  plans_.back().beginnings = beginnings(plan_index->plan);
   plans_.back().ready_at = calls_in_all_;
   end_hold();
   activations_ = planned_iterations_ = calls_ = in_use_ = 0;
@@ -97,46 +88,58 @@ void PlanFollower::freed(uint64_t allocation) noexcept {
 }
 
 FollowedCall PlanFollower::op(const Command& command) noexcept {
-  return step(CallKind::op, command.signature, command.name, command.blind, command,
-              [&](FollowedCall& step) { return matcher_.op(command, &step.match); });
+  return step(CallKind::op, command.signature, command.name, command.blind,
+              Overloaded{[&](FollowedCall* step) { return matcher_.op(command, &step->match); },
+                         [&](Rehearsal* rehearsal) { return rehearsal->op(command); },
+                         [&](const Matcher* matcher) { return difference(*matcher, command); }});
 }
 
 FollowedCall PlanFollower::allocate(const AllocateCall& call) noexcept {
-  return step(CallKind::allocate, trace::allocate_signature(call.origin, call.size), "an allocation", false, call,
-              [&](FollowedCall& step) { return matcher_.allocate(call, &step.match, &step.address); });
+  return step(CallKind::allocate, trace::allocate_signature(call.origin, call.size), "an allocation", false,
+              Overloaded{[&](FollowedCall* step) { return matcher_.allocate(call, &step->match, &step->address); },
+                         [&](Rehearsal* rehearsal) { return rehearsal->allocate(call); },
+                         [&](const Matcher* matcher) { return difference(*matcher, call); }});
 }
 
 FollowedCall PlanFollower::free(const FreeCall& call) noexcept {
-  return step(CallKind::free, trace::free_signature(call.origin, call.size), "a free", false, call,
-              [&](FollowedCall& step) { return matcher_.free(call, &step.match); });
+  return step(CallKind::free, trace::free_signature(call.origin, call.size), "a free", false,
+              Overloaded{[&](FollowedCall* step) { return matcher_.free(call, &step->match); },
+                         [&](Rehearsal* rehearsal) { return rehearsal->free(call); },
+                         [&](const Matcher* matcher) { return difference(*matcher, call); }});
 }
 
-template <typename Try, typename Call>
-FollowedCall PlanFollower::step(CallKind kind, uint64_t signature, const char* got, bool blind, const Call& call,
-                                Try match) noexcept {
-  FollowedCall step;
-  if (following_ && shared_.dispatcher_divergences.load(std::memory_order_acquire) != divergences_seen_) {
-    // The dispatcher has ended the plan and logged why.
-    end_plan();
-    whole_ = false;
-    if (matcher_.iteration() <= began_iteration_) {
-      ++plans_[current_].early_failures;
-      if (!shared_.refusal.get().empty()) refused();
-      calls_in_period_ = matcher_.next();  // an iteration on demand that began with the plan
-    } else {
-      on_demand_began_ns_ = 0;
-      calls_in_period_ = 0;
-    }
+// The dispatcher has ended the plan, or could not begin it, and has logged why.
+void PlanFollower::leave_as_dispatcher() noexcept {
+  end_plan();
+  whole_ = false;
+  if (matcher_.iteration() > began_iteration_) {
+    on_demand_began_ns_ = 0;
+    calls_in_period_ = 0;
+    return;
   }
+  const bool refused = !shared_.refusal.get().empty();
+  left_early(&plans_[current_], refused ? kWithoutRoom : 0, refused);
+  calls_in_period_ = matcher_.next();  // an iteration on demand that began with the plan
+}
+
+template <typename Same>
+FollowedCall PlanFollower::step(CallKind kind, uint64_t signature, const char* got, bool blind, Same same) noexcept {
+  FollowedCall step;
+  this_call_ = calls_in_all_ + 1;
+  if (following_ && shared_.dispatcher_divergences.load(std::memory_order_acquire) != divergences_seen_) {
+    leave_as_dispatcher();
+  }
+  if (following_ && is_part_of_another(kind, signature)) diverge(got);
   if (following_) {
-    step.planned = match(step);
+    step.planned = same(&step);
     if (step.planned) {
       ++calls_;
       ++calls_in_all_;
       if (step.match.iteration >= next_iteration_) next_iteration_ = step.match.iteration + 1;
+      rehearse(kind, signature, same);
       return step;
     }
-    diverge(got, difference(matcher_, call));
+    diverge(got, same(static_cast<const Matcher*>(&matcher_)));
   }
   if (blind) {
     step.look_first = true;
@@ -148,64 +151,177 @@ FollowedCall PlanFollower::step(CallKind kind, uint64_t signature, const char* g
   if (held_calls_ > 0) {
     if (--held_calls_ == 0) end_hold();
   } else {
-    try_to_begin(kind, signature, match, &step);
-    if (step.planned) return step;
+    try_to_begin(kind, signature, same, &step);
   }
+  rehearse(kind, signature, same);
+  if (step.planned) return step;
   count_loops(word);
   step.ask_planner = detect(word);
   return step;
 }
 
-template <typename Try>
-void PlanFollower::try_to_begin(CallKind kind, uint64_t signature, Try match, FollowedCall* step) noexcept {
-  uint32_t tried = 0;
-  for (uint32_t plan; (plan = choose(kind, signature, tried)) < plans_.size(); tried |= 1u << plan) {
-    if (hold_now()) {
-      step->holds = true;
-      return;
+bool PlanFollower::may_be_first(const KnownPlan& known, CallKind kind, uint64_t signature) const noexcept {
+  const plan::Call& first = known.index->plan.calls[0];
+  return first.kind == kind && first.signature == signature && live_.size() == known.index->persistent_count;
+}
+
+// For each plan that does not rule the call.
+template <typename Same>
+void PlanFollower::rehearse(CallKind kind, uint64_t signature, Same same) noexcept {
+  for (uint32_t i = 0; i < plans_.size(); ++i) {
+    if (following_ && i == current_) continue;
+    KnownPlan& known = plans_[i];
+    std::vector<Rehearsal>& under_way = known.rehearsals;
+    if (may_be_first(known, kind, signature) && under_way.size() < kMostRehearsals) {
+      under_way.emplace_back(known.index, shared_.arena_all);
     }
-    // It repeats from somewhere in the iteration, and the plan begins at its start: what is mostly over counts.
-    if (on_demand_began_ns_ != 0 && 2 * calls_in_period_ >= period_) on_demand_boundary();
-    on_demand_began_ns_ = period_ != 0 ? RunLogWriter::now_ns() : 0;
-    calls_in_period_ = 0;
-    begin(plan);
-    step->planned = match(*step);
-    if (!step->planned) continue;
-    step->activate = true;
-    step->plan = plan;
-    following_ = true;
-    for (LoopCounter& loop : loops_) loop.start_over();
-    plans_[plan].begun = true;
-    ++activations_;
-    in_use_ |= 1u << plan;
-    return;
+    const auto over = [&](Rehearsal& rehearsal) {
+      if (!same(&rehearsal)) return true;
+      if (!rehearsal.finished()) return false;
+      known.roles = rehearsal.allocations();
+      known.rehearsed_at = this_call_;
+      ++known.rehearsed;
+      return true;
+    };
+    std::erase_if(under_way, over);
   }
 }
 
-// The live allocations are the plan's persistent ones, in order, and the call is the plan's first.
-bool PlanFollower::begins_here(uint32_t plan, CallKind kind, uint64_t signature) noexcept {
+// The iteration that was over with the last call was the plan's.
+bool PlanFollower::was_rehearsed(const KnownPlan& known) const noexcept {
+  return known.rehearsed_at != 0 && known.rehearsed_at + 1 == this_call_;
+}
+
+// A plan that was left in its first iteration waits until the program has gone through it without it.
+bool PlanFollower::is_due(const KnownPlan& known) const noexcept {
+  return known.early_failures == 0 || (was_rehearsed(known) && known.rehearsed >= known.distance);
+}
+
+template <typename Same>
+void PlanFollower::try_to_begin(CallKind kind, uint64_t signature, Same same, FollowedCall* step) noexcept {
+  const auto none = static_cast<uint32_t>(plans_.size());
+  uint32_t best = none;
+  for (uint32_t plan = 0; plan < none; ++plan) {
+    if (begins_here(plan, kind, signature, same, step) && (best == none || goes_before(plan, best))) best = plan;
+  }
+  *step = {};
+  if (best == none) return;
+  if (hold_now()) {
+    step->holds = true;
+    return;
+  }
+  // It repeats from somewhere in the iteration, and the plan begins at its start: what is mostly over counts.
+  if (on_demand_began_ns_ != 0 && 2 * calls_in_period_ >= period_) on_demand_boundary();
+  on_demand_began_ns_ = period_ != 0 ? RunLogWriter::now_ns() : 0;
+  calls_in_period_ = 0;
+  find_cast(&plans_[best]);
+  begin(best);
+  step->planned = step->activate = same(step);
+  step->plan = best;
+  following_ = true;
+  for (LoopCounter& loop : loops_) loop.start_over();
+  plans_[best].begun = true;
+  plans_[best].rehearsals.clear();
+  ++activations_;
+  in_use_ |= 1u << best;
+}
+
+// What is alive are the plan's persistent tensors, and the call is the plan's first.
+template <typename Same>
+bool PlanFollower::begins_here(uint32_t plan, CallKind kind, uint64_t signature, Same same,
+                               FollowedCall* step) noexcept {
   KnownPlan& known = plans_[plan];
-  const PlanIndex& index = *known.index;
-  if (index.plan.calls[0].kind != kind || index.plan.calls[0].signature != signature) return false;
+  const plan::Call& first = known.index->plan.calls[0];
+  if (first.kind != kind || first.signature != signature) return false;
   ++known.first_calls;
   known.alive_then = live_.size();
   known.difference = nullptr;
   if (shared_.plan_unusable[plan].load(std::memory_order_relaxed)) return false;
   // All persistent tensors are alive at the boundary, also where the first call is a free.
-  if (live_.size() != index.persistent_count) return false;
-  // They may lie where another plan has put them, but small ones there share places with those of this plan.
-  size_t tensor = 0;
+  if (live_.size() != known.index->persistent_count || !find_cast(&known) || !is_due(known)) return false;
+  begin(plan);
+  return same(step);
+}
+
+bool PlanFollower::find_cast(KnownPlan* known) noexcept {
+  return (was_rehearsed(*known) && cast_as_rehearsed(*known)) || cast_in_order(known);
+}
+
+// They may lie where another plan has put them, but small ones there share places with those of this plan.
+const char* PlanFollower::why_not(const KnownPlan& known, size_t tensor, const LiveAllocation& live) const noexcept {
+  const plan::Tensor& wanted = known.index->plan.tensors[tensor];
+  if (live.size != wanted.size) return "they had other sizes than in the recording";
+  const bool in_the_way = known.index->ranges.contains(live.address) ||
+                          (wanted.chunk_count == 0 && shared_.arena.plan.contains(live.address));
+  return in_the_way ? "one of them lay where the plan needs room" : nullptr;
+}
+
+// As the recording found them: in the order of their allocation.
+bool PlanFollower::cast_in_order(KnownPlan* known) noexcept {
+  cast_.clear();
   for (const auto& [id, live] : live_) {
-    const plan::Tensor& wanted = index.plan.tensors[tensor++];
-    if (live.size != wanted.size) {
-      known.difference = "they had other sizes than in the recording";
-    } else if (index.ranges.contains(live.address) ||
-               (wanted.chunk_count == 0 && shared_.arena.plan.contains(live.address))) {
-      known.difference = "one of them lay where the plan needs room";
-    }
-    if (known.difference != nullptr) return false;
+    known->difference = why_not(*known, cast_.size(), live);
+    if (known->difference != nullptr) return false;
+    cast_.push_back(live.address);
   }
   return true;
+}
+
+// As the iteration before has used them. Any of its size may stand for one that it did not use.
+bool PlanFollower::cast_as_rehearsed(const KnownPlan& known) noexcept {
+  const size_t count = known.index->persistent_count;
+  std::vector<uint64_t> used(known.roles.begin(), known.roles.begin() + static_cast<std::ptrdiff_t>(count));
+  std::erase(used, Rehearsal::kUnknown);
+  std::sort(used.begin(), used.end());
+  if (std::adjacent_find(used.begin(), used.end()) != used.end()) return false;
+  std::vector<LiveAllocation> unused;
+  for (const auto& [id, live] : live_) {
+    if (!std::binary_search(used.begin(), used.end(), id)) unused.push_back(live);
+  }
+  cast_.clear();
+  for (size_t tensor = 0; tensor < count; ++tensor) {
+    LiveAllocation live{};
+    if (known.roles[tensor] != Rehearsal::kUnknown) {
+      const auto found = live_.find(known.roles[tensor]);
+      if (found == live_.end()) return false;
+      live = found->second;
+    } else {
+      const auto same_size = [&](const LiveAllocation& one) {
+        return one.size == known.index->plan.tensors[tensor].size;
+      };
+      const auto found = std::find_if(unused.begin(), unused.end(), same_size);
+      if (found == unused.end()) return false;
+      live = *found;
+      unused.erase(found);
+    }
+    if (why_not(known, tensor, live) != nullptr) return false;
+    cast_.push_back(live.address);
+  }
+  return true;
+}
+
+size_t PlanFollower::calls_of(const KnownPlan& known) const noexcept { return loops_[known.loop].words().size(); }
+
+// Of two plans that may begin here: the one that the program has just gone through, the longer of two such. Else the
+// one that has failed least of late, the newer among equals, for it was made where the other did not do.
+bool PlanFollower::goes_before(uint32_t plan, uint32_t other) const noexcept {
+  const KnownPlan& a = plans_[plan];
+  const KnownPlan& b = plans_[other];
+  if (was_rehearsed(a) != was_rehearsed(b)) return was_rehearsed(a);
+  if (was_rehearsed(a)) return calls_of(a) >= calls_of(b);
+  return a.early_failures <= b.early_failures;
+}
+
+// The plan's iteration is over, and another one, longer, has been gone through meanwhile, of which it is a part.
+bool PlanFollower::is_part_of_another(CallKind kind, uint64_t signature) noexcept {
+  if (matcher_.next() != 0) return false;
+  for (size_t plan = 0; plan < plans_.size(); ++plan) {
+    KnownPlan& other = plans_[plan];
+    if (!was_rehearsed(other) || calls_of(other) <= calls_of(plans_[current_])) continue;
+    const bool usable = !shared_.plan_unusable[plan].load(std::memory_order_relaxed);
+    if (usable && is_due(other) && may_be_first(other, kind, signature) && find_cast(&other)) return true;
+  }
+  return false;
 }
 
 std::string PlanFollower::why_never_begun(uint32_t plan) const noexcept {
@@ -260,33 +376,14 @@ bool PlanFollower::has_ruled(uint32_t plan) const noexcept {
 }
 
 bool PlanFollower::never_lasts(uint32_t plan) const noexcept {
-  return plans_[plan].early_failures >= plans_[plan].patience();
+  const KnownPlan& known = plans_[plan];
+  return known.early_failures >= kPatience || (known.early_failures > 0 && known.rehearsed == 0);
 }
 
-// Of the plans that may begin here and were not tried: the one that has failed least of late, the newest among equals,
-// for it was made where the others did not do. No plan: a number that is none's.
-uint32_t PlanFollower::choose(CallKind kind, uint64_t signature, uint32_t tried) noexcept {
-  auto best = static_cast<uint32_t>(plans_.size());
-  for (uint32_t i = 0; i < plans_.size(); ++i) {
-    if ((tried >> i & 1) != 0 || !begins_here(i, kind, signature)) continue;
-    KnownPlan& plan = plans_[i];
-    if (tried == 0) plan.phase = (plan.phase + 1) % plan.beginnings.size();
-    if (plan.skip_boundaries > 0) {
-      if (tried == 0) --plan.skip_boundaries;
-      continue;
-    }
-    if (plan.beginnings.size() > 1 && (plan.failed_phases >> plan.phase & 1) != 0) continue;
-    if (best == plans_.size() || plans_[i].early_failures <= plans_[best].early_failures) best = i;
-  }
-  return best;
-}
-
+// With cast_.
 void PlanFollower::begin(uint32_t plan) noexcept {
-  std::vector<CUdeviceptr> persistent;
-  persistent.reserve(live_.size());
-  for (const auto& [id, live] : live_) persistent.push_back(live.address);
   current_ = plan;
-  matcher_.begin(plans_[plan].index, persistent, shared_.arena_all, next_iteration_);
+  matcher_.begin(plans_[plan].index, cast_, shared_.arena_all, next_iteration_);
   began_iteration_ = next_iteration_;
   divergences_seen_ = shared_.dispatcher_divergences.load(std::memory_order_acquire);
 }
@@ -312,45 +409,34 @@ bool PlanFollower::hold_now() noexcept {
 
 void PlanFollower::end_plan() noexcept {
   following_ = false;
+  KnownPlan& known = plans_[current_];
   planned_iterations_ += matcher_.iteration() - began_iteration_;
-  plans_[current_].ruled += matcher_.iteration() - began_iteration_;
-  // Steps that have passed under the plan count as well: the one that it began with has been counted.
-  KnownPlan& plan = plans_[current_];
+  known.ruled += matcher_.iteration() - began_iteration_;
   for (LoopCounter& loop : loops_) loop.start_over();
-  loops_[plan.loop].left_plan_at(matcher_.next(), *plan.index);
-  const auto at = matcher_.next() != 0 ? matcher_.next() : static_cast<uint32_t>(plan.index->plan.calls.size());
-  const auto passed = std::lower_bound(plan.beginnings.begin(), plan.beginnings.end(), at) - plan.beginnings.begin();
-  plan.phase = (plan.phase + static_cast<uint64_t>(passed) - 1) % plan.beginnings.size();
+  loops_[known.loop].left_plan_at(matcher_.next(), *known.index);
   open_handovers_ = matcher_.end();
 }
 
-// It never came in force, so it is no part of what repeats. What is called between is not recorded: tried at every
-// boundary, the plan would keep the planner from seeing a loop of which one could be made that has room.
-void PlanFollower::refused() noexcept {
-  constexpr uint64_t kFewestSkipped = 2;  // as a power of two
-  if (activations_ > 0) --activations_;
-  KnownPlan& plan = plans_[current_];
-  if (plan.early_failures < plan.patience()) return;
-  const uint64_t power = kFewestSkipped + plan.early_failures - plan.patience();
-  plan.skip_boundaries = power < 6 ? uint64_t{1} << power : kMostSkipped;
+// To begin and to leave it costs more than an iteration on demand. So it is not tried before the program goes through
+// it again; and where that does not help, ever later, but never never.
+void PlanFollower::left_early(KnownPlan* known, uint64_t further, bool counts) noexcept {
+  ++known->early_failures;
+  if (activations_ > 0) --activations_;  // it ruled nothing, so it is no part of what repeats
+  const uint64_t doublings = known->early_failures < kPatience ? 0 : known->early_failures - kPatience + further;
+  known->distance = counts ? uint64_t{1} << std::min(doublings, kMostDoublings) : 1;
+  known->rehearsed = known->rehearsed_at = 0;
 }
 
 void PlanFollower::diverge(const char* got, const std::string& difference) noexcept {
   KnownPlan& plan = plans_[current_];
-  const uint64_t began_at = uint64_t{1} << plan.phase;
   end_plan();
   const bool early = matcher_.iteration() == began_iteration_;
-  plan.early_failures = early ? plan.early_failures + 1 : 0;
   plan.left_at = early && matcher_.next() != 0 ? calls_in_all_ : 0;
   plan.left_call = matcher_.next();
   plan.left_for = "expected " + matcher_.expected() + ", got " + got;
   if (!difference.empty()) plan.left_for += " (" + difference + ")";
-  plan.failed_phases = early ? plan.failed_phases | began_at : 0;
-  if (plan.early_failures >= plan.patience()) {
-    plan.failed_phases = 0;
-    plan.skip_boundaries =
-        std::min<uint64_t>(uint64_t{1} << std::min<uint64_t>(plan.early_failures - plan.patience(), 6), kMostSkipped);
-  }
+  if (early) left_early(&plan, 0, true);
+  if (!early) plan.early_failures = 0;
   on_demand_began_ns_ = 0;
   calls_in_period_ = 0;
   if (matcher_.next() == 0) {

@@ -17,6 +17,7 @@
 #include "replay/enforcer/loop_counter.h"
 #include "replay/issue/shared.h"
 #include "replay/plan/matcher.h"
+#include "replay/plan/rehearsal.h"
 
 namespace reprise::replay {
 
@@ -79,8 +80,11 @@ class PlanFollower {
   std::string where_left(uint32_t plan) const noexcept;
   // Has it ruled an iteration from start to end, or a plan that was made of the same loop before or after it?
   bool has_ruled(uint32_t plan) const noexcept;
-  // Its activations all ended within their first iterations of late.
+  // The program does not go through it any more: it was left within its first iteration, and then no iteration on
+  // demand was the plan's, or all activations of late ended so.
   bool never_lasts(uint32_t plan) const noexcept;
+  // What stands for the persistent tensors of the plan that begins with the last call: their addresses, in its order.
+  const std::vector<CUdeviceptr>& cast() const noexcept { return cast_; }
   // Calls of the program, under plans and on demand.
   uint64_t calls_seen() const noexcept { return calls_in_all_; }
   // May be asked without the lock, too.
@@ -124,14 +128,14 @@ class PlanFollower {
     const PlanIndex* index;
     uint32_t loop;                // in loops_; plans of the same loop have the same
     uint64_t early_failures = 0;  // activations in a row that did not last one iteration
-    uint64_t skip_boundaries = 0;
-    // A plan of several steps may begin at the first one only, and from without all steps look alike. Which of them it
-    // is, is counted from anywhere (`phase`); each is tried once.
-    std::vector<uint32_t> beginnings;
-    uint64_t phase = 0;
-    uint64_t failed_phases = 0;  // bits
-    // So many early failures before boundaries are skipped.
-    uint64_t patience() const noexcept { return std::max<uint64_t>(3, beginnings.size()); }
+    uint64_t distance = 0;        // so many rehearsals before the next one
+    // Iterations of the plan that the program goes through without it, from each call on that may be the first; what
+    // stood for its persistent tensors in the last whole one, which was over with this call of the program; how many
+    // were, since the plan was left.
+    std::vector<Rehearsal> rehearsals;
+    std::vector<uint64_t> roles;
+    uint64_t rehearsed_at = 0;
+    uint64_t rehearsed = 0;
     bool begun = false;
     uint64_t ruled = 0;                // iterations, from start to end
     uint64_t ready_at = 0;             // calls of the program by then
@@ -142,17 +146,30 @@ class PlanFollower {
     size_t alive_then = 0;             // allocations, the last time
     const char* difference = nullptr;  // and what else was not as in the recording
   };
-  template <typename Try, typename Call>
-  FollowedCall step(plan::CallKind kind, uint64_t signature, const char* got, bool blind, const Call& call,
-                    Try match) noexcept;
-  bool begins_here(uint32_t plan, plan::CallKind kind, uint64_t signature) noexcept;
-  uint32_t choose(plan::CallKind kind, uint64_t signature, uint32_t tried) noexcept;
-  template <typename Try>
-  void try_to_begin(plan::CallKind kind, uint64_t signature, Try match, FollowedCall* step) noexcept;
+  // `same`: is the call the one that the matcher, or a rehearsal, expects? And what differs of the matcher's.
+  template <typename Same>
+  FollowedCall step(plan::CallKind kind, uint64_t signature, const char* got, bool blind, Same same) noexcept;
+  template <typename Same>
+  void rehearse(plan::CallKind kind, uint64_t signature, Same same) noexcept;
+  bool may_be_first(const KnownPlan& known, plan::CallKind kind, uint64_t signature) const noexcept;
+  bool was_rehearsed(const KnownPlan& known) const noexcept;
+  bool is_due(const KnownPlan& known) const noexcept;
+  bool find_cast(KnownPlan* known) noexcept;
+  bool cast_as_rehearsed(const KnownPlan& known) noexcept;
+  bool cast_in_order(KnownPlan* known) noexcept;
+  const char* why_not(const KnownPlan& known, size_t tensor, const LiveAllocation& live) const noexcept;
+  bool goes_before(uint32_t plan, uint32_t other) const noexcept;
+  template <typename Same>
+  bool begins_here(uint32_t plan, plan::CallKind kind, uint64_t signature, Same same, FollowedCall* step) noexcept;
+  size_t calls_of(const KnownPlan& known) const noexcept;
+  bool is_part_of_another(plan::CallKind kind, uint64_t signature) noexcept;
+  template <typename Same>
+  void try_to_begin(plan::CallKind kind, uint64_t signature, Same same, FollowedCall* step) noexcept;
   void begin(uint32_t plan) noexcept;
   bool hold_now() noexcept;
   void end_plan() noexcept;
-  void refused() noexcept;
+  void left_early(KnownPlan* known, uint64_t further, bool counts) noexcept;
+  void leave_as_dispatcher() noexcept;
   void diverge(const char* got, const std::string& difference = {}) noexcept;
   bool detect(uint64_t word) noexcept;
   void on_demand_boundary() noexcept;
@@ -166,6 +183,7 @@ class PlanFollower {
   Matcher matcher_;
   std::vector<OpenHandover> open_handovers_;
   std::vector<KnownPlan> plans_;    // by number
+  std::vector<CUdeviceptr> cast_;   // of the plan that was looked at last
   std::vector<LoopCounter> loops_;  // passed through without a plan
   uint32_t current_ = 0;            // the one that is followed, or was last
   std::atomic<bool> following_{false};
@@ -174,6 +192,7 @@ class PlanFollower {
   bool counts_ = false;  // the iterations of a loop that repeats instead of the one before
   uint64_t divergences_seen_ = 0;
   uint64_t calls_in_all_ = 0;
+  uint64_t this_call_ = 0;                   // its number among these
   uint64_t next_iteration_ = 0;              // number of the next iteration that begins, by a plan or on demand
   uint64_t began_iteration_ = 0;             // first of the current activation
   std::map<uint64_t, LiveAllocation> live_;  // by allocation id: in order of allocation

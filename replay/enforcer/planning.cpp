@@ -26,9 +26,10 @@ using Alive = std::pair<uint64_t, PlanFollower::LiveAllocation>;
 
 // A trace of more calls fills a disk, and what is not found in them is no iteration.
 constexpr uint64_t kMostCallsRecorded = 10'000'000;
-// Once there is a plan: questions in a row that give no other one, before no more are asked.
+// Once there is a plan: questions in a row that give no other one, before there are none for a while.
 constexpr uint32_t kMostFruitless = 8;
-// Of these, questions about the same loop: a longer recording may say more.
+constexpr uint64_t kNoLoop = 1;  // no loop has this hash
+// Of these, questions about the same loop, until the program has made twice the calls: a longer recording may say more.
 constexpr uint32_t kMostAboutOneLoop = 3;
 // The first plan is of what covers this much of the recorded device time, in % ...
 constexpr uint32_t kLeastShareFirst = 50;
@@ -155,6 +156,10 @@ void Enforcer::look_at_planner(bool ask, uint64_t sequence) noexcept {
     return;
   }
   const uint64_t loop = follower_.loop();
+  if (follower_.calls_seen() >= ask_all_again_at_) {
+    loops_asked_about_.clear();
+    ask_all_again_at_ = 2 * follower_.calls_seen();
+  }
   if (std::count(loops_asked_about_.begin(), loops_asked_about_.end(), loop) >= kMostAboutOneLoop) return;
   loops_asked_about_.push_back(loop);
   ask_planner();
@@ -247,8 +252,9 @@ void Enforcer::no_plan_of_it() noexcept {
   if (plan_count_ == 0) {
     loops_asked_about_.clear();
   } else if (++fruitless_ == kMostFruitless) {
-    log_line(LogLevel::info, "nothing more is planned: %u questions in a row gave no new plan", kMostFruitless);
-    stop_planning(false);
+    log_line(LogLevel::info, "nothing more is planned for now: %u questions in a row gave no new plan", kMostFruitless);
+    fruitless_ = 0;
+    leave_out_loop(kNoLoop);
   }
 }
 
@@ -270,7 +276,7 @@ void Enforcer::plan_impossible() noexcept {
   log_line(needed != 0 ? LogLevel::info : LogLevel::warn, "memory is managed on demand: %s",
            planner_.message().c_str());
   shared_.counters.least_budget_bytes.store(needed);
-  leave_out_loop();
+  leave_out_loop(last_loop());
   wanted_ = needed;
   grown();  // meanwhile, perhaps
 }
@@ -290,13 +296,15 @@ void Enforcer::no_room_for_plan(uint64_t needed) noexcept {
   on_demand_because_ = unplanned_because_;
   log_line(LogLevel::info, "memory is managed on demand: %s", unplanned_because_.c_str());
   if (budget_too) shared_.counters.least_budget_bytes.store(needed);
-  leave_out_loop();
+  leave_out_loop(last_loop());
 }
+
+uint64_t Enforcer::last_loop() const noexcept { return loops_asked_about_.empty() ? 0 : loops_asked_about_.back(); }
 
 // Nothing is planned of a loop that is too large; one that comes behind it may fit. It is looked for when the program
 // has made twice the calls, so that a loop which looks like another one now and then costs few questions.
-void Enforcer::leave_out_loop() noexcept {
-  left_out_loop_ = loops_asked_about_.empty() ? 0 : loops_asked_about_.back();
+void Enforcer::leave_out_loop(uint64_t loop) noexcept {
+  left_out_loop_ = loop;
   look_again_at_ = 2 * follower_.calls_seen();
   stop_planning(true);
   if (config_.trace_is_private) may_record_ = false;  // a trace that the user asked for may be planned by hand
@@ -308,7 +316,7 @@ bool Enforcer::is_another_loop() const noexcept {
 }
 
 void Enforcer::plan_again(uint64_t sequence) noexcept {
-  log_line(LogLevel::info, "another loop repeats than the one that is too large: it is recorded");
+  log_line(LogLevel::info, "a loop repeats that may be planned: it is recorded");
   left_out_loop_ = 0;
   no_more_plans_ = false;
   may_record_ = true;

@@ -52,6 +52,8 @@ class Lanes {
 
   // The lane of a program stream; found or made. The context must be current.
   LaneIndex lane_of(CUstream stream, CUcontext context) noexcept;
+  // Is the stream a lane, and has the program not destroyed it?
+  bool is_open(CUstream stream, CUcontext context) const noexcept { return by_stream_.count({stream, context}) != 0; }
   CUstream stream(LaneIndex lane) const noexcept { return lanes_[lane].stream; }
   Lane& operator[](LaneIndex lane) noexcept { return lanes_[lane]; }
   size_t size() const noexcept { return lanes_.size(); }

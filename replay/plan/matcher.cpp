@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "preload/trace/signature.h"
+#include "replay/plan/same_call.h"
 
 namespace reprise::replay {
 
@@ -26,31 +26,12 @@ void Matcher::consume(Match* match) noexcept {
 
 bool Matcher::op(const Command& command, Match* match) noexcept {
   const plan::Call& call = plan_index_->plan.calls[next_];
-  if (call.kind != CallKind::op || call.op != command.op || call.signature != command.signature ||
-      ((call.flags ^ command.flags) & trace::kOpOpaque) != 0) {
-    return false;
-  }
-  // What an audit has shown holds for this very kernel. Its shape is in the signature and in the tensors.
-  if (call.audited != 0 && command.kernel != call.audited) return false;
-  const bool launch = command.op == trace::OpKind::launch || command.op == trace::OpKind::graph_launch;
-  // The plan names managed tensors only: pointers to anything else (pinned host memory, globals) are not moved.
-  size_t next = 0;
-  for (uint32_t i = 0; i < command.access_count; ++i) {
-    const Access& access = command.accesses[i];
-    const CUdeviceptr base = access.address - access.offset;
-    if (!managed_.contains(base)) continue;
-    if (launch && access.parameter_offset == trace::kNoParameter) {
-      if (!has_pointee(call, base)) return false;
-      continue;
-    }
-    if (next == call.accesses.size()) return false;
-    const plan::OpAccess& expected = call.accesses[next++];
-    if (address_of(expected.tensor) != base || expected.offset != access.offset) return false;
-  }
-  while (launch && next < call.accesses.size() && call.accesses[next].parameter_offset == trace::kNoParameter) ++next;
-  if (next != call.accesses.size()) return false;
-  consume(match);
-  return true;
+  const bool same = is_same_call(
+      call, command, managed_,
+      [&](uint32_t tensor, const Access& access) { return address_of(tensor) == access.address - access.offset; },
+      [&](const Access& access) { return has_pointee(call, access.address - access.offset); });
+  if (same) consume(match);
+  return same;
 }
 
 // What a table in memory points to is known from the recording; under the plan nothing is read back, so the live call
@@ -83,10 +64,7 @@ void Matcher::add_pointees(const Match& match, std::vector<Access>* accesses, ui
 
 bool Matcher::allocate(const AllocateCall& call, Match* match, CUdeviceptr* address) noexcept {
   const plan::Call& expected = plan_index_->plan.calls[next_];
-  if ((expected.kind != CallKind::allocate && expected.kind != CallKind::allocate_handover) ||
-      expected.origin != call.origin || plan_index_->plan.tensors[expected.tensor].size != call.size) {
-    return false;
-  }
+  if (!is_same_allocation(plan_index_->plan, expected, call)) return false;
   *address = address_of(expected.tensor);
   if (expected.kind == CallKind::allocate_handover) std::erase(handovers_, expected.tensor);
   consume(match);
@@ -95,11 +73,7 @@ bool Matcher::allocate(const AllocateCall& call, Match* match, CUdeviceptr* addr
 
 bool Matcher::free(const FreeCall& call, Match* match) noexcept {
   const plan::Call& expected = plan_index_->plan.calls[next_];
-  const bool frees = expected.kind == CallKind::free || expected.kind == CallKind::free_handover ||
-                     expected.kind == CallKind::late_free;
-  if (!frees || address_of(expected.tensor) != call.address) {
-    return false;
-  }
+  if (!is_free(expected) || address_of(expected.tensor) != call.address) return false;
   if (expected.kind == CallKind::free_handover) handovers_.push_back(expected.tensor);
   consume(match);
   return true;

@@ -77,7 +77,8 @@ LaneKind lane_of(const plan::Vertex& vertex) {
   return LaneKind::none;
 }
 
-// Vertices with the same number run in order without an event: those of one transfer lane or one program stream.
+// Vertices with the same number run in order without an event: those of one transfer lane, or one program stream as it
+// was recorded.
 // A drop runs on the stream of the launch that will be repeated.
 uint32_t stream_of(const PlanIndex& plan_index, uint32_t v) {
   const plan::Plan& plan = plan_index.plan;
@@ -119,8 +120,9 @@ void invert_edges(PlanIndex* plan_index) {
     collect_waits(plan, plan_index->lanes, v, 0, 0, &waits);
     for (const Edge& edge : waits) {
       // The same lane runs in issue order: nothing to wait for.
-      if (stream_of(*plan_index, edge.vertex) == stream_of(*plan_index, v)) continue;
-      plan_index->waited_for[edge.vertex] = true;
+      const bool same = stream_of(*plan_index, edge.vertex) == stream_of(*plan_index, v);
+      if (same && plan_index->lanes[v] != LaneKind::compute) continue;
+      if (!same) plan_index->waited_for[edge.vertex] = true;
       const bool known = std::any_of(plan_index->waits[v].begin(), plan_index->waits[v].end(), [&](const Edge& other) {
         return other.vertex == edge.vertex && other.distance == edge.distance;
       });

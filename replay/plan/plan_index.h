@@ -40,10 +40,12 @@ struct PlanIndex {
   std::vector<uint32_t> predecessors;  // by vertex: how many of distance 0
   std::vector<uint32_t> cyclic;        // by vertex: how many of distance 1
   std::vector<std::vector<Edge>> successors;
-  std::vector<std::vector<Edge>> waits;  // by vertex: issued work (releases looked through) to wait for
-  std::vector<bool> waited_for;          // by vertex: work on another lane waits for it
-  std::vector<bool> offloaded;           // by tensor: has an offload vertex
-  std::vector<bool> leaves_again;        // by tensor: may be offloaded twice with the same bytes
+  // By vertex: issued work (releases looked through) to wait for. Of ops, also what was on the same stream when it was
+  // recorded: the program may use others by now.
+  std::vector<std::vector<Edge>> waits;
+  std::vector<bool> waited_for;    // by vertex: work on another lane waits for it, if streams are as recorded
+  std::vector<bool> offloaded;     // by tensor: has an offload vertex
+  std::vector<bool> leaves_again;  // by tensor: may be offloaded twice with the same bytes
   // By tensor, transient ones, for strict safety: its range may stay mapped while it is there and between its free and
   // its first use in the next iteration, because no other tensor has its chunks at a time when unseen work might touch
   // it.

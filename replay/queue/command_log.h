@@ -98,12 +98,14 @@ struct LogEntry {
   std::atomic<uint32_t> program_issued{0};  // 1: the granted thread has made the call
   CUresult program_result = CUDA_SUCCESS;   // the driver's answer to it
   uint64_t staging = 0;                     // token of the staging area
-  Command command{};                        // op; of other kinds: context and stream
-  CUdeviceptr address = 0;                  // allocate, free
-  uint64_t size = 0;                        // allocate, free: bytes as asked for
-  uint32_t chunk_count = 0;                 // allocate: 0 for small ones
-  uint64_t allocation = 0;                  // allocate, free: id
-  CUevent event = nullptr;                  // event_record, event_wait
+  // Of an op. Of others: context and stream; activate: its payload are the addresses of the persistent tensors, in the
+  // plan's order.
+  Command command{};
+  CUdeviceptr address = 0;   // allocate, free
+  uint64_t size = 0;         // allocate, free: bytes as asked for
+  uint32_t chunk_count = 0;  // allocate: 0 for small ones
+  uint64_t allocation = 0;   // allocate, free: id
+  CUevent event = nullptr;   // event_record, event_wait
   unsigned flags = 0;
   const ReadBack* read_back = nullptr;  // read_back: what the waiting thread asks for
   uint64_t bytes = 0;                   // of the log that this entry takes

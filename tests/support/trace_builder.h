@@ -67,8 +67,8 @@ class TraceBuilder {
       name_hash = trace::hash_bytes(name.data(), name.size());
     }
     event.record.access_count = static_cast<uint32_t>(uses.size());
-    event.record.signature = trace::op_signature(kind, name_hash, event.record.grid, event.record.block, 0, 0, size,
-                                                 event.record.access_count);
+    event.record.signature =
+        trace::op_signature(kind, name_hash, event.record.grid, event.record.block, 0, size, event.record.access_count);
     for (uint32_t i = 0; i < uses.size(); ++i) {
       event.accesses.push_back({uses[i].allocation, uses[i].offset, uses[i].size, i * 8, uses[i].mode});
     }

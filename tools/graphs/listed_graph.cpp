@@ -185,7 +185,7 @@ class Converter {
     op.call.pure = kernel.pure;
     const uint32_t none[3] = {};
     op.call.signature = trace::op_signature(op.call.op, trace::hash_bytes(kernel.name.data(), kernel.name.size()), none,
-                                            none, 0, 0, 0, static_cast<uint32_t>(op.call.accesses.size()));
+                                            none, 0, 0, static_cast<uint32_t>(op.call.accesses.size()));
     add_call(std::move(op));
     for (const uint32_t tensor : ending) release(tensor);
   }

@@ -14,6 +14,13 @@
 //     loss       as save, but the last step's loss is freed when the next one's is there
 //     odd        steps that differ in the middle from one to the next
 //     reset      half of the steps, then the device is reset, and all begins anew
+//     half       five steps in fixed buffers, then three evaluations, which make the first half of a step's calls
+//     turns      steps that take turns with two buffers; some early ones read back besides
+//     rotate     steps with work on a side stream, the next of 32 each time
+//     fresh      ... a new one each time, which is destroyed then
+//     random     ... two of three at random
+//     slices     steps on slices of a data set that stays on the device
+//     moved      every eight steps all tensors go to the host and come back in another order
 //
 // phases_program CUBIN KIND ROUNDS
 #include <cuda.h>
@@ -22,6 +29,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -80,6 +88,14 @@ class Program {
       if (kind == "odd") step(kBatch, round % 5);
       if (kind == "reset" && round == rounds / 2) reset();
       if (kind == "reset") step(kBatch);
+      if (kind == "half") half_every(5);
+      if (kind == "turns") take_turns(round);
+      if (kind == "rotate") beside({side(round % 32)});
+      if (kind == "fresh") beside({nullptr});
+      if (kind == "random") beside({side(random() % 3), side(random() % 3)});
+      if (kind == "slices") step_on_slice(round);
+      if (kind == "moved" && round % 8 == 7) move();
+      if (kind == "moved") step(kBatch);
     }
     for (const Tensor& weight : weights_) print("final", weight);
   }
@@ -118,7 +134,7 @@ class Program {
 
   void launch(CUfunction function, size_t words, void** parameters) {
     const auto blocks = static_cast<unsigned>((words + 255) / 256);
-    CHECK(cuLaunchKernel(function, blocks, 1, 1, 256, 1, 1, 0, nullptr, parameters, nullptr));
+    CHECK(cuLaunchKernel(function, blocks, 1, 1, 256, 1, 1, 0, stream_, parameters, nullptr));
   }
 
   void mix(Tensor to, Tensor from, unsigned salt) {
@@ -183,6 +199,106 @@ class Program {
     print("step", weights_[0]);
   }
 
+  int random() {
+    random_ = random_ * 1103515245 + 12345;
+    return static_cast<int>(random_ >> 16);
+  }
+
+  const std::vector<Tensor>& buffers() {
+    while (buffers_.size() <= weights_.size()) buffers_.push_back(allocate(kBatch));
+    return buffers_;
+  }
+
+  void forward() {
+    fill(buffers()[0], ++salt_);
+    for (size_t i = 0; i < weights_.size(); ++i) mix(buffers_[i + 1], buffers_[i], weights_[i], salt_);
+    print("loss", buffers_.back());
+  }
+
+  void half_every(int steps) {
+    for (int i = 0; i < steps; ++i) {
+      forward();
+      for (size_t k = weights_.size(); k-- > 0;) mix(gradients_[k], buffers_[k], buffers_[k + 1], salt_);
+      update();
+    }
+    for (int i = 0; i < 3; ++i) forward();
+  }
+
+  void take_turns(int round) {
+    const Tensor in = buffers()[static_cast<size_t>(round % 2)];
+    const Tensor out = buffers_[static_cast<size_t>(1 - round % 2)];
+    fill(biases_[0], ++salt_);
+    for (const Tensor& weight : weights_) mix(out, in, weight, salt_);
+    if (round >= 8 && round < 12) print("out", out);
+    for (size_t i = 0; i < weights_.size(); ++i) mix(weights_[i], gradients_[i], out, salt_);
+    CHECK(cuCtxSynchronize());
+  }
+
+  CUstream side(int which) {
+    sides_.resize(32);
+    CUstream& stream = sides_[static_cast<size_t>(which)];
+    if (stream == nullptr) CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    return stream;
+  }
+
+  // A step, of which each of these streams has a part, one behind the other by events. nullptr: a new one.
+  void beside(std::vector<CUstream> streams) {
+    if (event_ == nullptr) CHECK(cuEventCreate(&event_, CU_EVENT_DISABLE_TIMING));
+    forward_and_backward(kBatch, 0);
+    for (CUstream& given : streams) {
+      CUstream stream = given;
+      if (given == nullptr) CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+      CHECK(cuEventRecord(event_, nullptr));
+      CHECK(cuStreamWaitEvent(stream, event_, 0));
+      stream_ = stream;
+      for (size_t i = 0; i + 1 < weights_.size(); ++i) mix(gradients_[i], weights_[i + 1], salt_);
+      stream_ = nullptr;
+      CHECK(cuEventRecord(event_, stream));
+      CHECK(cuStreamWaitEvent(nullptr, event_, 0));
+      if (given == nullptr) CHECK(cuStreamDestroy(stream));
+    }
+    update();
+    print("step", weights_[0]);
+  }
+
+  void step_on_slice(int round) {
+    constexpr int kBatches = 12;
+    if (data_.address == 0) {
+      data_ = allocate(kBatches * kBatch);
+      for (int i = 0; i < kBatches; ++i) fill(slice(i), static_cast<unsigned>(i));
+    }
+    const Tensor batch = slice(round * 5 % kBatches);
+    const Tensor copy = allocate(kBatch);
+    CHECK(cuMemcpyDtoDAsync(copy.address, slice(round % kBatches).address, kBatch, nullptr));
+    mix(gradients_[0], batch, copy, ++salt_);
+    mix(batch, copy, salt_);
+    CHECK(cuMemFree(copy.address));
+    step(kBatch);
+  }
+
+  Tensor slice(int which) const { return {data_.address + static_cast<size_t>(which) * kBatch, kBatch}; }
+
+  // Tensors of one size stand among those of another one in a new order each time.
+  void move() {
+    std::vector<Tensor*> all;
+    for (auto* tensors : {&weights_, &gradients_, &biases_}) {
+      for (Tensor& tensor : *tensors) all.push_back(&tensor);
+    }
+    std::vector<std::vector<char>> bytes;
+    for (Tensor* tensor : all) {
+      bytes.emplace_back(tensor->bytes);
+      CHECK(cuMemcpyDtoH(bytes.back().data(), tensor->address, tensor->bytes));
+    }
+    for (Tensor* tensor : all) CHECK(cuMemFree(tensor->address));
+    std::vector<size_t> order(all.size());
+    for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+    for (size_t i = order.size(); --i > 0;) std::swap(order[i], order[static_cast<size_t>(random()) % (i + 1)]);
+    for (const size_t i : order) {
+      CHECK(cuMemAlloc(&all[i]->address, all[i]->bytes));
+      CHECK(cuMemcpyHtoD(all[i]->address, bytes[i].data(), all[i]->bytes));
+    }
+  }
+
   void evaluate(size_t batch) {
     Tensor before = allocate(batch);
     fill(before, ++salt_);
@@ -240,7 +356,13 @@ class Program {
   std::vector<Tensor> gradients_;
   std::vector<Tensor> biases_;
   std::vector<Tensor> kept_;
+  std::vector<Tensor> buffers_;
+  std::vector<CUstream> sides_;
+  CUevent event_ = nullptr;
+  CUstream stream_ = nullptr;  // that kernels are launched on
+  Tensor data_;
   Tensor loss_;
+  uint32_t random_ = 1;
   unsigned salt_ = 0;
 };
 

@@ -214,9 +214,14 @@ class PlannedDevice : public ::testing::Test {
     shared_.plans[0].store(&index_);
     stream_ = device_.driver.stream();
     for (const uint32_t tensor : {kW, kSum}) make_persistent(tensor);
-    LogEntry* const entry = shared_.command_log.append(EntryKind::activate);
+    const std::vector<CUdeviceptr> cast = {addresses_[kW], addresses_[kSum]};
+    Command command;
+    command.payload = cast.data();
+    command.payload_bytes = static_cast<uint32_t>(cast.size() * sizeof cast[0]);
+    LogEntry* const entry = shared_.command_log.append_op(command);
+    entry->kind = EntryKind::activate;
     shared_.command_log.publish(entry);
-    executor_.activate(0, 0);
+    executor_.activate(*entry);
     shared_.command_log.done(entry);
     EXPECT_TRUE(executor_.active());
   }

@@ -1,136 +1,14 @@
 // When a plan begins, when it ends, and what the enforcer is told about each call of a loop.
-#include "replay/enforcer/plan_follower.h"
-
-#include <gtest/gtest.h>
-
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
-#include "preload/trace/signature.h"
+#include "tests/unit/replay/enforcer/followed_program.h"
 
 namespace reprise::replay {
 namespace {
 
-using plan::CallKind;
-constexpr uint64_t kChunk = 4096;
-constexpr uint64_t kSize = 2 * kChunk;
-constexpr uint64_t kOther = 3 * kChunk;
-
-// A weight that lives, and an iteration of: allocate x, a kernel on both, free x.
-class PlanFollowerTest : public ::testing::Test {
- protected:
-  PlanFollowerTest() {
-    shared_.arena_all = {uint64_t{1} << 40, 4096 * kChunk};
-    shared_.arena = cut_arena(shared_.arena_all.base, shared_.arena_all.bytes, kChunk);
-    shared_.chunk_bytes = kChunk;
-    shared_.addresses.open(shared_.arena, kChunk);
-    follower_.open(kChunk, kChunk);
-    weight_ = allocate().address;
-  }
-
-  // Its x has this size.
-  plan::Plan plan(uint64_t size = kSize) {
-    plan::Plan plan;
-    plan.chunk_bytes = kChunk;
-    plan.tensors.resize(2);
-    plan.tensors[0].size = kSize;
-    plan.tensors[1].size = size;
-    plan.tensors[0].chunk_count = 2;
-    plan.tensors[1].chunk_count = static_cast<uint32_t>(size / kChunk);
-    plan.tensors[1].allocate_call = 0;
-    plan.tensors[1].free_call = 2;
-    plan.calls.resize(3);
-    plan.calls[0].kind = CallKind::allocate;
-    plan.calls[0].tensor = plan.calls[2].tensor = 1;
-    plan.calls[0].signature = trace::allocate_signature(trace::Origin::alloc, size);
-    plan.calls[1].signature = 5;
-    plan.calls[1].name = "a_kernel";
-    plan.calls[1].accesses = {{0, trace::kAccessRead, 0, 0}, {1, trace::kAccessWrite, 0, 0}};
-    plan.calls[2].kind = CallKind::free;
-    plan.calls[2].signature = trace::free_signature(trace::Origin::alloc, size);
-    plan.vertices.resize(2);
-    plan.calls[1].vertex = 0;
-    plan.calls[2].vertex = 1;
-    plan.vertices[0].call = 1;
-    plan.vertices[1].kind = plan::VertexKind::release;
-    plan.vertices[1].call = 2;
-    plan.vertices[1].tensor = 1;
-    plan.order = {0, 1};
-    return plan;
-  }
-  void use_plan() {
-    std::string why;
-    ASSERT_TRUE(make_plan_index(plan(), shared_.arena.plan, kChunk, &index_, &why)) << why;
-    follower_.use(&index_);
-  }
-  // A second one, whose addresses lie behind those of the first.
-  void use_beside(plan::Plan plan) {
-    std::string why;
-    const uint64_t at = index_.ranges.base + index_.ranges.bytes - shared_.arena.plan.base;
-    ASSERT_TRUE(make_plan_index(std::move(plan), shared_.arena.plan, kChunk, &other_, &why, plan::Safety::trusted, at))
-        << why;
-    follower_.use(&other_);
-  }
-
-  FollowedCall allocate(uint64_t size = kSize) {
-    AllocateCall call{};
-    call.size = size;
-    call.origin = trace::Origin::alloc;
-    FollowedCall followed = follower_.allocate(call);
-    if (!followed.planned) followed.address = shared_.addresses.allocate(size);
-    live_.push_back({++ids_, followed.address, size});
-    follower_.allocated(ids_, followed.address, size);
-    return followed;
-  }
-  FollowedCall kernel(uint64_t signature = 5, bool blind = false) {
-    std::vector<Access> accesses;
-    for (const CUdeviceptr address : {weight_, live_.back().address}) {
-      accesses.emplace_back();
-      accesses.back().address = address;
-    }
-    Command command{};
-    command.op = index_.plan.calls.empty() ? trace::OpKind::other : index_.plan.calls[1].op;
-    command.signature = signature;
-    command.accesses = accesses.data();
-    command.access_count = 2;
-    command.name = "some_kernel";
-    command.blind = blind;
-    return follower_.op(command);
-  }
-  FollowedCall free() {
-    const Allocation gone = live_.back();
-    live_.pop_back();
-    FreeCall call{};
-    call.address = gone.address;
-    call.size = gone.size;
-    call.origin = trace::Origin::alloc;
-    const FollowedCall followed = follower_.free(call);
-    follower_.freed(gone.id);
-    if (!shared_.arena.plan.contains(gone.address)) shared_.addresses.release(gone.address, gone.size);
-    return followed;
-  }
-  // True when all calls were the plan's.
-  bool iteration() {
-    bool planned = allocate().planned;
-    planned = kernel().planned && planned;
-    return free().planned && planned;
-  }
-
-  struct Allocation {
-    uint64_t id;
-    CUdeviceptr address;
-    uint64_t size;
-  };
-  Shared shared_;
-  PlanFollower follower_{&shared_};
-  PlanIndex index_;
-  PlanIndex other_;
-  std::vector<Allocation> live_;
-  uint64_t ids_ = 0;
-  CUdeviceptr weight_ = 0;
-};
+class PlanFollowerTest : public FollowedProgram {};
 
 TEST_F(PlanFollowerTest, WithoutAPlanNothingIsPlanned) {
   for (int i = 0; i < 3; ++i) EXPECT_FALSE(iteration());
@@ -316,6 +194,7 @@ TEST_F(PlanFollowerTest, APlanThatIsLeftOnceJustBeforeTheEndRuledTheLastIteratio
             "the plan came in force, and the loop was over before that iteration was: the program left it "
             "at call 1 of 3, 1 call before the end");
   free();
+  EXPECT_FALSE(iteration()) << "the program has to go through it first";
   EXPECT_TRUE(allocate().planned);
   EXPECT_FALSE(kernel(6).planned);
   EXPECT_EQ(follower_.why_too_late(0), "") << "its iterations differ";
@@ -347,19 +226,6 @@ TEST_F(PlanFollowerTest, ADispatcherThatDivergedIsFollowed) {
   EXPECT_FALSE(iteration()) << "for good";
 }
 
-TEST_F(PlanFollowerTest, BoundariesAreSkippedWhenThePlanNeverLasts) {
-  use_plan();
-  int begun = 0;
-  for (int i = 0; i < 200; ++i) {
-    begun += allocate().activate ? 1 : 0;
-    kernel(6);
-    free();
-  }
-  EXPECT_GE(begun, 5);
-  EXPECT_LE(begun, 14) << "ever fewer tries";
-  EXPECT_TRUE(follower_.never_lasts(0));
-}
-
 TEST_F(PlanFollowerTest, ABlindCallIsThePlansOrNotTaken) {
   use_plan();
   EXPECT_TRUE(allocate().planned);
@@ -379,49 +245,6 @@ TEST_F(PlanFollowerTest, ABlindCallIsThePlansOrNotTaken) {
   EXPECT_TRUE(allocate().planned);
   shared_.dispatcher_divergences.fetch_add(1);
   EXPECT_TRUE(kernel(5, true).look_first) << "the dispatcher has left the plan meanwhile";
-}
-
-// Of seven steps one differs, at any place: which is the first is found soon, also where no number of boundaries that
-// is a power of two leads there.
-TEST_F(PlanFollowerTest, APlanOfSeveralStepsIsTriedAtEachOfThem) {
-  constexpr uint64_t kSteps = 7;
-  constexpr uint64_t kOdd = 2;
-  plan::Plan many = plan();
-  many.calls.clear();
-  many.vertices.clear();
-  many.order.clear();
-  for (uint32_t i = 0; i < kSteps; ++i) {
-    for (plan::Call call : plan().calls) {
-      if (call.kind == CallKind::op) call.signature = i == kOdd ? 7 : 5;
-      call.tensor = call.tensor == plan::kNone ? plan::kNone : 1 + i;
-      if (call.kind == CallKind::op) call.accesses[1].tensor = 1 + i;
-      if (call.vertex != plan::kNone) call.vertex = 2 * i + (call.kind == CallKind::op ? 0 : 1);
-      many.calls.push_back(call);
-    }
-    if (i > 0) many.tensors.push_back(many.tensors[1]);
-    many.tensors.back().allocate_call = 3 * i;
-    many.tensors.back().free_call = 3 * i + 2;
-    many.vertices.resize(2 * i + 2);
-    many.vertices[2 * i].call = 3 * i + 1;
-    many.vertices[2 * i + 1].kind = plan::VertexKind::release;
-    many.vertices[2 * i + 1].call = 3 * i + 2;
-    many.vertices[2 * i + 1].tensor = 1 + i;
-    many.order.push_back(2 * i);
-    many.order.push_back(2 * i + 1);
-  }
-  std::string why;
-  ASSERT_TRUE(make_plan_index(many, shared_.arena.plan, kChunk, &index_, &why)) << why;
-  follower_.use(&index_);
-  uint64_t planned = 0;  // steps in a row
-  uint64_t i = 1;
-  for (; i < 10 * kSteps && planned < 2 * kSteps; ++i) {
-    const bool first = allocate().planned;
-    const bool op = kernel(i % kSteps == kOdd ? 7 : 5).planned;
-    planned = free().planned && op && first ? planned + 1 : 0;
-  }
-  EXPECT_LE(i, 8 * kSteps) << "by the step that differs it is known after one round at most how far it is";
-  EXPECT_EQ(planned, 2 * kSteps);
-  EXPECT_FALSE(follower_.never_lasts(0));
 }
 
 TEST_F(PlanFollowerTest, RepetitionIsAskedAboutWhileItIsWatchedFor) {
@@ -550,6 +373,7 @@ TEST_F(PlanFollowerTest, WholeIterationsAreToldFromOthers) {
   kernel(77);
   EXPECT_FALSE(follower_.take_whole()) << "in the middle of one";
   free();
+  EXPECT_FALSE(iteration());
   EXPECT_TRUE(iteration());
   follower_.interrupt("a capture");
   EXPECT_FALSE(follower_.take_whole()) << "for something that is no call";

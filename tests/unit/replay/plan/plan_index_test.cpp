@@ -298,10 +298,12 @@ TEST(PlanIndexPropertyTest, LookUpsEqualAScanOfThePlan) {
       RC_ASSERT((index.lanes[v] == LaneKind::to_host) == (vertex.kind == VertexKind::offload));
       Waits expected;
       if (vertex.kind != VertexKind::release) scan_waits(plan, v, 0, 0, &expected);
-      std::erase_if(expected, [&](const auto& wait) { return same_stream(plan, wait.first, v); });
+      const auto same = [&](const auto& wait) { return same_stream(plan, wait.first, v); };
+      if (vertex.kind != VertexKind::op) std::erase_if(expected, same);  // the program may use other streams by now
       Waits found;
       for (const Edge& edge : index.waits[v]) RC_ASSERT(found.emplace(edge.vertex, edge.distance).second);
       RC_ASSERT(found == expected);
+      std::erase_if(expected, same);
       for (const auto& wait : expected) waited_for[wait.first] = true;
       // What touches a tensor comes before its release, and no edge of the plan is lost.
       for (uint32_t r = 0; r < plan.vertices.size(); ++r) {

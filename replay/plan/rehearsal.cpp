@@ -1,0 +1,64 @@
+#include "replay/plan/rehearsal.h"
+
+#include <algorithm>
+
+#include "replay/plan/same_call.h"
+
+namespace reprise::replay {
+
+using plan::CallKind;
+
+void Rehearsal::consume() noexcept {
+  finished_ = next_ == plan_index_->last_call;
+  next_ = plan_index_->next_call[next_];
+}
+
+// Of what is there at the start nothing is known before a call names it.
+bool Rehearsal::stands_for(uint32_t tensor, uint64_t allocation) noexcept {
+  uint64_t& known = allocations_[tensor];
+  if (known == kUnknown && tensor < plan_index_->persistent_count) known = allocation;
+  return known == allocation;
+}
+
+bool Rehearsal::is_pointee(const plan::Call& call, uint64_t allocation) noexcept {
+  const auto stands = [&](const plan::OpAccess& access, uint64_t for_it) {
+    return access.parameter_offset == trace::kNoParameter && allocations_[access.tensor] == for_it;
+  };
+  const auto find = [&](uint64_t for_it) {
+    return std::find_if(call.accesses.begin(), call.accesses.end(),
+                        [&](const plan::OpAccess& access) { return stands(access, for_it); });
+  };
+  if (find(allocation) != call.accesses.end()) return true;
+  const auto unknown = find(kUnknown);
+  return unknown != call.accesses.end() && stands_for(unknown->tensor, allocation);
+}
+
+bool Rehearsal::op(const Command& command) noexcept {
+  const plan::Call& call = plan_index_->plan.calls[next_];
+  const bool same = is_same_call(
+      call, command, managed_,
+      [&](uint32_t tensor, const Access& access) { return stands_for(tensor, access.allocation); },
+      [&](const Access& access) { return is_pointee(call, access.allocation); });
+  if (same) consume();
+  return same;
+}
+
+bool Rehearsal::allocate(const AllocateCall& call) noexcept {
+  const plan::Call& expected = plan_index_->plan.calls[next_];
+  if (!is_same_allocation(plan_index_->plan, expected, call)) return false;
+  allocations_[expected.tensor] = call.allocation;
+  consume();
+  return true;
+}
+
+bool Rehearsal::free(const FreeCall& call) noexcept {
+  const plan::Call& expected = plan_index_->plan.calls[next_];
+  if (!is_free(expected) || plan_index_->plan.tensors[expected.tensor].size != call.size ||
+      !stands_for(expected.tensor, call.allocation)) {
+    return false;
+  }
+  consume();
+  return true;
+}
+
+}  // namespace reprise::replay
