@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <regex>
 #include <set>
 #include <string>
 #include <vector>
@@ -101,6 +102,24 @@ Function* find(const char* library, const char* name) {
   void* const loaded = dlopen(library, RTLD_NOW | RTLD_LOCAL);
   EXPECT_NE(loaded, nullptr) << dlerror();
   return loaded == nullptr ? nullptr : reinterpret_cast<Function*>(dlsym(loaded, name));
+}
+
+TEST(Errors, OfTheHeaderHaveNamesAndTexts) {
+  std::ifstream file(std::string(REPRISE_CUDA_HEADERS) + "/driver_types.h");
+  auto* const name_of = find<const char*(int)>(REPRISE_SIM_CUDART, "cudaGetErrorName");
+  auto* const text_of = find<const char*(int)>(REPRISE_SIM_CUDART, "cudaGetErrorString");
+  ASSERT_TRUE(name_of != nullptr && text_of != nullptr);
+  static const std::regex value(R"(^\s*(cudaSuccess|cudaError[A-Z]\w*)\s*=\s*(\d+))");
+  const std::string unknown = text_of(-1);
+  size_t compared = 0;
+  for (std::string line; std::getline(file, line);) {
+    std::smatch found;
+    if (!std::regex_search(line, found, value)) continue;
+    ++compared;
+    EXPECT_EQ(name_of(std::stoi(found[2])), found[1].str());
+    EXPECT_NE(text_of(std::stoi(found[2])), unknown) << found[1];
+  }
+  EXPECT_GT(compared, 120u);
 }
 
 TEST(Unsupported, CuptiSaysSoOnce) {
