@@ -8,6 +8,7 @@
 #include "tools/cli/sizes.h"
 #include "tools/report/budget_kept.h"
 #include "tools/report/log/measured.h"
+#include "tools/report/log/shortages.h"
 #include "tools/report/report.h"
 
 namespace reprise::report {
@@ -292,6 +293,9 @@ std::string summary_of_program(const Inputs& inputs) {
 
 std::string make_summary(const Inputs& inputs) {
   std::string summary = summary_of_program(inputs);
+  if (const std::string calls = inputs.log == nullptr ? "" : calls_without_memory(*inputs.log); !calls.empty()) {
+    summary += "; there was no memory for " + calls;
+  }
   if (const std::string command = command_words(inputs); !command.empty()) summary += "; " + command;
   if (!is_of_one_of_several(inputs)) return summary;
   return fmt::format("of {}, which {}: {}", command_of(*inputs.log), which_one(inputs.log->chosen), summary);

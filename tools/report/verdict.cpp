@@ -5,6 +5,7 @@
 #include "tools/cli/run_log_value.h"
 #include "tools/cli/sizes.h"
 #include "tools/report/budget_kept.h"
+#include "tools/report/log/shortages.h"
 #include "tools/report/report.h"
 
 namespace reprise::report {
@@ -144,6 +145,12 @@ Json verdict_section(const Inputs& inputs) {
   const Facts facts = collect_facts(inputs);
   if (inputs.log != nullptr) {
     Json verdict = verdict_of_run(inputs, facts);
+    if (const std::string calls = calls_without_memory(*inputs.log); !calls.empty()) {
+      verdict["text"] =
+          fmt::format("{} There was no memory for {}: what of it was not done the program may have missed.",
+                      verdict.at("text").get<std::string>(), calls);
+      verdict["tone"] = "bad";
+    }
     if (const std::string command = command_words(inputs); !command.empty()) {
       verdict["text"] = fmt::format("{} T{}.", verdict.at("text").get<std::string>(), command.substr(1));
     }

@@ -72,6 +72,23 @@ TEST_F(TorchAllocator, AnErrorThatCannotComeOfItIsNot) {
   EXPECT_FALSE(has(ran("tensors", "1", {"--framework", "none"}).err, kLacks)) << "Reprise has set nothing";
 }
 
+// Who has chosen the backend himself knows of it; that the program takes it away again is told all the same.
+TEST_F(TorchAllocator, WhatTheUserHasSetIsHis) {
+  const auto by_user = [&](const std::string& what, const std::string& setting) {
+    Environment environment = merged(simulated_device(), {{"PYTORCH_ALLOC_CONF", setting}});
+    environment.erase("LD_LIBRARY_PATH");
+    return run({built("bin/reprise"), "run", "--device", "sim", "--budget", "64MiB", "-o", scratch_.path("a.html"),
+                "--", built("bin/fake_torch_program"), built("bin/fake_torch/libc10_cuda.so"), what, "1"},
+               environment)
+        .err;
+  };
+  EXPECT_FALSE(has(by_user("tensors", "backend:cudaMallocAsync"), kLacks));
+  EXPECT_TRUE(has(by_user("blocks", "backend:cudaMallocAsync"), "PyTorch's own allocator"));
+  const std::string native = by_user("blocks", "backend:native");
+  EXPECT_TRUE(has(native, "PYTORCH_ALLOC_CONF=backend:native is kept as you set it")) << native;
+  EXPECT_FALSE(has(native, "has chosen PyTorch's own")) << "it was told before: " << native;
+}
+
 // A recording has no budget, and the same backend.
 TEST_F(TorchAllocator, ARecordingIsToldOfBoth) {
   const auto recorded = [&](const std::string& what, const std::string& code) {

@@ -194,5 +194,28 @@ TEST_F(LargerBudget, WhatAPlanForItWouldGiveIsAdvised) {
       << part;
 }
 
+// A launch without memory is not done, and who called it may have swallowed the error: an end that looks well is none.
+TEST(BudgetOfRun, CallsThatGotNoMemoryAreNamedWhereTheProgramEndedWell) {
+  const auto said = [](const std::string& calls, int exit_code) {
+    std::string lines = "{\"kind\":\"start\",\"process\":7,\"budget_bytes\":20971520}\n";
+    for (const char call : calls) {
+      const std::string name = call == 'a' ? "An allocation" : std::string("kernel_") + call;
+      lines += "{\"kind\":\"shortage\",\"process\":7,\"call\":\"" + name + "\",\"needed_bytes\":9}\n";
+    }
+    lines +=
+        "{\"kind\":\"end\",\"process\":7,\"peak_device_bytes\":20971520,\"exit_code\":" + std::to_string(exit_code) +
+        "}\n";
+    const RunLog log = parse_run_log(lines);
+    Inputs inputs{nullptr, nullptr, &log};
+    inputs.ending = log.ending;
+    return make_summary(inputs) + verdict_section(inputs).dump();
+  };
+  EXPECT_NE(said("bb", 0).find("; there was no memory for kernel_b"), std::string::npos) << said("bb", 0);
+  EXPECT_NE(said("bb", 0).find("There was no memory for kernel_b: "), std::string::npos) << said("bb", 0);
+  EXPECT_NE(said("bacde", 0).find("kernel_b, kernel_c, kernel_d and others"), std::string::npos);
+  EXPECT_EQ(said("a", 0).find("no memory for"), std::string::npos) << "programs look at what an allocation answers";
+  EXPECT_EQ(said("b", 3).find("no memory for"), std::string::npos) << "it is told with how it ended";
+}
+
 }  // namespace
 }  // namespace reprise::report
