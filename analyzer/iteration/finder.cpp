@@ -29,9 +29,9 @@ bool as_good(uint64_t covered, uint64_t best) {
   return static_cast<double>(covered) >= static_cast<double>(best) * (1 - kCoverageSlack);
 }
 
-Status check(const CallStream& stream, const LoopCandidate& candidate, uint32_t start) {
+Status check(const CallStream& stream, const LoopCandidate& candidate, uint32_t start, bool parts_move) {
   if (candidate.turns > 1) return check_turns(stream, start, candidate.period, candidate.length());
-  return check_isomorphic(stream, start - candidate.period, start, candidate.period);
+  return check_isomorphic(stream, start - candidate.period, start, candidate.period, parts_move);
 }
 
 // Complete occurrences in a run: from the first place where the calls are those from `start` on.
@@ -45,8 +45,13 @@ uint32_t occurrences_in(const std::vector<uint64_t>& words, const Run& run, uint
 
 class IterationSearch {
  public:
-  IterationSearch(const CallStream& stream, uint64_t least_calls, const LoopCalls& only)
-      : stream_(stream), words_(stream), coverage_(stream), least_calls_(least_calls), only_(only) {}
+  IterationSearch(const CallStream& stream, uint64_t least_calls, const LoopCalls& only, bool parts_move)
+      : stream_(stream),
+        words_(stream),
+        coverage_(stream),
+        least_calls_(least_calls),
+        only_(only),
+        beside_(parts_move ? Beside::parts : Beside::nothing) {}
 
   Result<Iteration> run() {
     for (const LoopPeriod& period : periods()) {
@@ -94,8 +99,9 @@ class IterationSearch {
   }
 
   void look_at(const LoopPeriod& period) {
-    for (uint32_t turns = 1; turns <= kMostTurns && uint64_t{turns + 1} * period.length <= stream_.size(); ++turns) {
-      const std::vector<uint64_t> words = words_.at_scale(turns * period.length);
+    const uint32_t most_turns = beside_ == Beside::nothing ? kMostTurns : 1;
+    for (uint32_t turns = 1; turns <= most_turns && uint64_t{turns + 1} * period.length <= stream_.size(); ++turns) {
+      const std::vector<uint64_t> words = words_.at_scale(turns * period.length, beside_);
       for (const bool handovers : {false, true}) {
         if (turns > 1 && !handovers) continue;
         for (LoopCandidate& candidate : make_candidates(stream_, words, coverage_, period.length, turns, handovers)) {
@@ -116,7 +122,7 @@ class IterationSearch {
     for (const size_t run : order) {
       const LoopStart start = candidate.starts[run];
       if (!is_wanted(start.call, candidate.length())) continue;
-      const Status same = check(stream_, candidate, start.call);
+      const Status same = check(stream_, candidate, start.call, beside_ == Beside::parts);
       if (same.ok()) {
         best_ = std::max(best_, candidate.covered);
         found_.push_back({std::move(candidate), start});
@@ -132,12 +138,13 @@ class IterationSearch {
     iteration.first_call = found.start.call;
     iteration.early = found.start.early;
     iteration.call_count = length;
-    const std::vector<uint64_t> words = words_.at_scale(length);
+    const std::vector<uint64_t> words = words_.at_scale(length, beside_);
     for (const Run& run : found.candidate.runs) {
       iteration.occurrences += occurrences_in(words, run, found.start.call, length);
     }
     iteration.coverage = coverage_.share(found.candidate.covered);
     iteration.timed = coverage_.timed();
+    iteration.parts_move = beside_ == Beside::parts;
     return iteration;
   }
 
@@ -237,6 +244,7 @@ class IterationSearch {
   const Coverage coverage_;
   const uint64_t least_calls_;
   const LoopCalls only_;
+  const Beside beside_;
   std::vector<Proven> found_;
   uint64_t best_ = 0;  // that one of them covers
   Status refusal_;     // why the first one that hashes proposed is none
@@ -280,9 +288,11 @@ Status with_gaps(const CallStream& stream, const Status& why) {
                       last == UINT64_MAX ? "its end" : fmt::format("call {}", last))};
 }
 
-Result<Iteration> from_marks(const CallStream& stream, const std::vector<uint32_t>& marks, const std::string& mark) {
+Result<Iteration> from_marks(const CallStream& stream, const std::vector<uint32_t>& marks, const std::string& mark,
+                             bool parts_move) {
   Iteration iteration;
   iteration.marked = true;
+  iteration.parts_move = parts_move;
   iteration.occurrences = static_cast<uint32_t>(marks.size()) - 1;
   Status last{StatusCode::not_found, "only one iteration lies between marks; record at least two"};
   for (size_t i = marks.size() - 1; i >= 2; --i) {
@@ -291,7 +301,7 @@ Result<Iteration> from_marks(const CallStream& stream, const std::vector<uint32_
       last = Status{StatusCode::not_found, "they differ in their number of calls"};
       continue;
     }
-    last = check_isomorphic(stream, marks[i - 2], marks[i - 1], count);
+    last = check_isomorphic(stream, marks[i - 2], marks[i - 1], count, parts_move);
     const bool whole = complete(stream, marks[i - 2], marks[i - 1]) && complete(stream, marks[i - 1], marks[i]);
     if (last.ok() && !whole) last = {StatusCode::not_found, "records are missing"};
     if (!last.ok()) continue;
@@ -306,11 +316,23 @@ Result<Iteration> from_marks(const CallStream& stream, const std::vector<uint32_
                 fmt::format("no two marked iterations (\"{}\") in a row are the same: {}", mark, last.message())};
 }
 
+// Layers whose weights lie in one block differ in their parts alone, so parts may move only where nothing else is found
+// that is most of the recording.
+constexpr double kMostOfIt = 0.5;
+
 Result<Iteration> search(const CallStream& stream, const std::string& mark, uint64_t least_calls,
                          const LoopCalls& only) {
   const std::vector<uint32_t> marks = marked_calls(stream, mark);
-  Result<Iteration> found =
-      marks.size() >= 2 ? from_marks(stream, marks, mark) : IterationSearch(stream, least_calls, only).run();
+  const auto look = [&](bool parts_move) {
+    return marks.size() >= 2 ? from_marks(stream, marks, mark, parts_move)
+                             : IterationSearch(stream, least_calls, only, parts_move).run();
+  };
+  Result<Iteration> found = look(false);
+  if (!found.ok() || found.value().coverage < kMostOfIt) {
+    Result<Iteration> moves = look(true);
+    const double before = found.ok() ? found.value().coverage : 0;
+    if (moves.ok() && moves.value().coverage > std::max(before, kMostOfIt)) found = std::move(moves);
+  }
   return found.ok() ? std::move(found) : with_gaps(stream, found.status());
 }
 

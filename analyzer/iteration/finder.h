@@ -16,6 +16,7 @@ struct Iteration {
   double coverage = 0;       // of the recorded device time, what lies in repetitions of it
   bool timed = false;        // false: no times were recorded, and calls are counted
   bool marked = false;       // the program's marks said where it starts
+  bool parts_move = false;   // calls work on another part of their tensors each time, as on slices of a data set
   bool early = false;        // once more of it recorded, and it could start where clearly less is alive
 };
 

@@ -13,8 +13,14 @@ namespace {
 // was allocated as far before it as the stretches are apart.
 class Comparison {
  public:
-  Comparison(const CallStream& stream, uint32_t first, uint32_t second, uint32_t count, bool takes_turns)
-      : stream_(stream), first_(first), second_(second), count_(count), takes_turns_(takes_turns) {}
+  Comparison(const CallStream& stream, uint32_t first, uint32_t second, uint32_t count, bool takes_turns,
+             bool parts_move)
+      : stream_(stream),
+        first_(first),
+        second_(second),
+        count_(count),
+        takes_turns_(takes_turns),
+        parts_move_(parts_move) {}
 
   Status same_calls() const {
     for (uint32_t i = 0; i < count_; ++i) {
@@ -92,9 +98,8 @@ class Comparison {
       if ((span_x == stream_.span_of.end()) != (span_y == stream_.span_of.end())) return "uses other kinds of memory";
       if (span_x == stream_.span_of.end()) continue;  // memory that is never moved may be another buffer each time
       if (!corresponds(span_x->second, span_y->second)) return "uses another tensor";
-      if (x.offset != y.offset || x.size != y.size || x.mode != y.mode || x.parameter_offset != y.parameter_offset) {
-        return "uses another part of a tensor";
-      }
+      if (x.mode != y.mode || x.parameter_offset != y.parameter_offset) return "uses a tensor in another way";
+      if ((x.offset != y.offset || x.size != y.size) && !parts_move_) return "uses another part of a tensor";
     }
     return nullptr;
   }
@@ -104,6 +109,7 @@ class Comparison {
   uint32_t second_;
   uint32_t count_;
   bool takes_turns_;
+  bool parts_move_;
 };
 
 }  // namespace
@@ -118,14 +124,14 @@ uint32_t handed_over_from(const CallStream& stream, const AllocationSpan& span, 
   return same && before.freed != kNone && before.freed < span.allocated ? stream.allocations[call] : kNone;
 }
 
-Status check_isomorphic(const CallStream& stream, uint32_t first, uint32_t second, uint32_t count) {
-  const Comparison comparison(stream, first, second, count, false);
+Status check_isomorphic(const CallStream& stream, uint32_t first, uint32_t second, uint32_t count, bool parts_move) {
+  const Comparison comparison(stream, first, second, count, false, parts_move);
   const Status calls = comparison.same_calls();
   return calls.ok() ? comparison.same_live_sets({first, second}) : calls;
 }
 
 Status check_turns(const CallStream& stream, uint32_t first, uint32_t period, uint32_t count) {
-  const Comparison comparison(stream, first - period, first, count, true);
+  const Comparison comparison(stream, first - period, first, count, true, false);
   const Status calls = comparison.same_calls();
   return calls.ok() ? comparison.same_live_sets({first}) : calls;
 }

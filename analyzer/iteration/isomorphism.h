@@ -14,8 +14,10 @@ uint32_t handed_over_from(const CallStream& stream, const AllocationSpan& span, 
 // Compares calls [first, first + count) with [second, second + count), second >= first + count, under the tensor
 // mapping "alive before both: the same allocation; allocated inside, or one period before: the one allocated by the
 // corresponding call". Also the live set must be the same before the first, before the second, and after the second,
-// but for tensors that were handed over (handed_over_from). Not ok: the first difference.
-Status check_isomorphic(const CallStream& stream, uint32_t first, uint32_t second, uint32_t count);
+// but for tensors that were handed over (handed_over_from). Not ok: the first difference. `parts_move`: a call may work
+// on another part of the same tensor.
+Status check_isomorphic(const CallStream& stream, uint32_t first, uint32_t second, uint32_t count,
+                        bool parts_move = false);
 
 // For an iteration [first, first + count) of several periods, in which tensors that outlive one take turns: each of its
 // calls equals the one a period earlier, under the mapping "the same allocation, or the one allocated by the call a

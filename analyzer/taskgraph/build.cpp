@@ -30,6 +30,7 @@ class TaskGraphBuilder {
       : stream_(stream),
         first_(iteration.first_call),
         end_(first_ + iteration.call_count),
+        parts_move_(iteration.parts_move),
         machine_(machine),
         safety_(safety),
         facts_(known) {
@@ -56,6 +57,7 @@ class TaskGraphBuilder {
  private:
   static constexpr uint32_t kUnknownHostMemory = 0;
   static constexpr size_t kDurations = 5;
+  static constexpr uint32_t kIterationsCompared = 16;
   using Durations = std::unordered_map<uint64_t, std::vector<uint64_t>>;  // by signature
 
   // One op that may touch more than its operands may write whatever is on the device: then reads count as writes.
@@ -157,6 +159,7 @@ class TaskGraphBuilder {
     return transient ? plan::CallKind::free : plan::CallKind::free_handover;
   }
 
+  // Of tensors. Work on another device that touches none of them has nothing to plan.
   void record_device(uint16_t device) {
     if (!device_known_) device_ = device;
     device_known_ = true;
@@ -190,7 +193,6 @@ class TaskGraphBuilder {
   }
 
   void fill_op(uint32_t index, const trace::Op& op, GraphCall& entry) {
-    record_device(op.record.device);
     plan::Call& call = entry.call;
     call.kind = plan::CallKind::op;
     call.op = op.record.op;
@@ -199,7 +201,8 @@ class TaskGraphBuilder {
     call.signature = op.record.signature;
     call.name = name_of_op(op);
     bool host_known = false;
-    for (const trace::AccessRecord& access : op.accesses) {
+    for (size_t i = 0; i < op.accesses.size(); ++i) {
+      const trace::AccessRecord& access = op.accesses[i];
       const auto span = stream_.span_of.find(access.allocation);
       const auto found =
           span == stream_.span_of.end() ? tensor_of_.end() : tensor_of_.find(stream_.spans[span->second].id);
@@ -208,6 +211,7 @@ class TaskGraphBuilder {
         host_known = true;
       } else {
         call.accesses.push_back(clipped(access, found->second));
+        if (part_moves(index, i)) let_move(call.accesses.back());
       }
     }
     // Host memory that no record names is one resource: copies out of the device write it.
@@ -229,6 +233,30 @@ class TaskGraphBuilder {
     result.size = access.size <= size - result.offset ? access.size : 0;
     result.parameter_offset = access.parameter_offset;
     return result;
+  }
+
+  // Was the access to another part of the tensor in an iteration before?
+  bool part_moves(uint32_t index, size_t access) const {
+    if (!parts_move_) return false;
+    const trace::Op& now = *stream_.op(index);
+    const uint32_t length = end_ - first_;
+    for (uint32_t at = index; at >= length && index - at < kIterationsCompared * length;) {
+      at -= length;
+      const trace::Op* const before = stream_.op(at);
+      if (before == nullptr || before->record.signature != now.record.signature) break;
+      if (before->accesses.size() != now.accesses.size()) break;
+      const trace::AccessRecord& a = before->accesses[access];
+      const trace::AccessRecord& b = now.accesses[access];
+      if (a.offset != b.offset || a.size != b.size) return true;
+    }
+    return false;
+  }
+
+  // It may be to any part, and what it writes leaves the rest as it is.
+  static void let_move(plan::OpAccess& access) {
+    access.offset = access.size = 0;
+    access.mode |= plan::kAccessMoves;
+    if (plan::writes(access)) access.mode |= trace::kAccessRead;
   }
 
   std::string name_of_op(const trace::Op& op) const {
@@ -308,6 +336,7 @@ class TaskGraphBuilder {
   const CallStream& stream_;
   uint32_t first_;
   uint32_t end_;
+  bool parts_move_;
   Machine machine_;
   plan::Safety safety_;
   bool any_audited_ = false;

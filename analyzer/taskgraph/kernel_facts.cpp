@@ -1,5 +1,6 @@
 #include "analyzer/taskgraph/kernel_facts.h"
 
+#include <algorithm>
 #include <optional>
 #include <unordered_map>
 
@@ -34,9 +35,11 @@ class TracedFacts {
   std::unordered_map<uint32_t, std::optional<facts::KernelFacts>> known_;
 };
 
-// Does the launch touch memory that its parameters do not name?
+// Does the launch touch memory that its parameters do not name, or by another place each time? What was seen of a
+// kernel at some places of its operands is not known of all.
 bool touches_more(const GraphCall& entry) {
-  return !entry.foreign.empty() || (entry.call.flags & (trace::kOpOpaque | trace::kOpHostVisible)) != 0;
+  return std::any_of(entry.call.accesses.begin(), entry.call.accesses.end(), plan::moves) || !entry.foreign.empty() ||
+         (entry.call.flags & (trace::kOpOpaque | trace::kOpHostVisible)) != 0;
 }
 
 bool is_audited(const facts::KernelFacts& known, const trace::OpRecord& record, const GraphCall& entry,

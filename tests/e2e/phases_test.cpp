@@ -82,6 +82,31 @@ INSTANTIATE_TEST_SUITE_P(Programs, SeveralPlans,
                                          Phases{"grow", 24, 2, 14}, Phases{"other", 24, 2, 14},
                                          Phases{"keep", 24, 2, 16}, Phases{"loss", 6, 1, 10}));
 
+// What differs between two iterations is not what makes them others.
+class OneIdentity : public testing::TestWithParam<Phases> {};
+
+TEST_P(OneIdentity, IsPlanned) {
+  const Phases& phases = GetParam();
+  const Outcome plain = run(command(phases.kind, phases.rounds), simulated_device());
+  ASSERT_EQ(plain.exit_code, 0) << plain.out << plain.err;
+  for (const char* safety : {"strict", "trusted"}) {
+    const Managed run = managed(phases.kind, phases.rounds,
+                                merged(preloaded("60%"), {{"REPRISE_SAFETY", safety}, {"REPRISE_WAIT_FOR_PLAN", "1"}}));
+    EXPECT_EQ(run.outcome.exit_code, 0) << safety << ": " << run.outcome.err;
+    EXPECT_EQ(run.outcome.out, plain.out) << safety;
+    EXPECT_EQ(run.outcome.err, "") << safety;
+    EXPECT_LE(number(run, "plans"), phases.plans) << safety;
+    EXPECT_GE(number(run, "iterations_planned"), phases.planned) << safety;
+  }
+}
+
+// Steps in all: 30, 40 in twos, then as many as rounds; those of "moved" are moved five times.
+INSTANTIATE_TEST_SUITE_P(Programs, OneIdentity,
+                         testing::Values(Phases{"half", 6, 2, 17}, Phases{"turns", 40, 1, 10},
+                                         Phases{"rotate", 40, 1, 34}, Phases{"fresh", 24, 1, 18},
+                                         Phases{"random", 24, 1, 18}, Phases{"slices", 36, 1, 20},
+                                         Phases{"moved", 40, 1, 26}));
+
 TEST(SeveralPlansTest, PartsBecomeAWhole) {
   // Micro-steps and updates have plans; then the step, of all of them, has one, and it is the last.
   const Managed run = managed("accumulate", 30, merged(preloaded("60%"), {{"REPRISE_WAIT_FOR_PLAN", "1"}}));

@@ -27,6 +27,51 @@ TEST(Iteration, EqualLayersAreNotIterations) {
   EXPECT_EQ(iteration.value().occurrences, 3u);
 }
 
+// Batches are slices of what stays on the device; the one of step 2 is that of step 1 again. What moved in any of the
+// recorded steps moves in the plan, and may be written in any part.
+TEST(Iteration, PartsOfTensorsMayMove) {
+  TraceBuilder program;
+  const uint64_t data = program.allocate(8 * kChunk);
+  const uint64_t batch = program.allocate(4 * kChunk);
+  for (const uint64_t step : std::vector<uint64_t>{0, 1, 1, 2}) {
+    program.launch("take",
+                   {{data, trace::kAccessRead, step * kChunk, 0}, {batch, trace::kAccessWrite, kChunk, kChunk}});
+    program.launch("put", {reads(batch), {data, trace::kAccessWrite, step * kChunk, kChunk}});
+  }
+  const CallStream stream = make_call_stream(program.trace());
+  const Result<Iteration> iteration = find(program.trace());
+  ASSERT_TRUE(iteration.ok()) << iteration.status().message();
+  EXPECT_EQ(iteration.value().call_count, 2u);
+  EXPECT_TRUE(iteration.value().parts_move);
+  const TaskGraph graph =
+      build_task_graph(stream, iteration.value(), kChunk, {}, plan::Safety::trusted, nullptr).value();
+  const plan::OpAccess& taken = graph.calls[0].call.accesses[0];
+  EXPECT_TRUE(moves(taken));
+  EXPECT_EQ(taken.offset, 0u);
+  EXPECT_EQ(taken.size, 0u);
+  EXPECT_FALSE(writes(taken));
+  const plan::OpAccess& into = graph.calls[0].call.accesses[1];
+  EXPECT_FALSE(moves(into));
+  EXPECT_EQ(into.offset, kChunk);
+  const plan::OpAccess& put = graph.calls[1].call.accesses[1];
+  EXPECT_TRUE(moves(put) && reads(put) && writes(put));
+}
+
+// Where a whole step repeats, its layers, in one block of weights, are no iterations.
+TEST(Iteration, PartsOfOneBlockAreNoIterations) {
+  TraceBuilder program;
+  const uint64_t weights = program.allocate(8 * kChunk);
+  const uint64_t x = program.allocate(kChunk);
+  for (int step = 0; step < 3; ++step) {
+    for (uint64_t i = 0; i < 8; ++i)
+      program.launch("layer", {{weights, trace::kAccessRead, i * kChunk, 0}, updates(x)});
+  }
+  const Result<Iteration> iteration = find(program.trace());
+  ASSERT_TRUE(iteration.ok()) << iteration.status().message();
+  EXPECT_EQ(iteration.value().call_count, 8u);
+  EXPECT_FALSE(iteration.value().parts_move);
+}
+
 // The same weights in every time step, and what each step keeps is freed on the way back.
 TEST(Iteration, TimeStepsThatPileUpMemoryAreNotIterations) {
   TraceBuilder program;
