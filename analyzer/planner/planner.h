@@ -28,6 +28,7 @@ struct PlanOptions {
   std::optional<Machine> machine = std::nullopt;  // default: machine_of(trace)
   uint64_t chunk_bytes = 0;  // bytes of a chunk; 0: the trace's info key "device.granularity", else 2 MiB
   std::optional<uint64_t> held_bytes = std::nullopt;  // held around Reprise; default: info key "memory.held_bytes"
+  std::optional<uint64_t> peak_bytes = std::nullopt;  // of the program; default: info key "memory.peak_bytes"
   std::string mark = kDefaultMark;                    // name of the marks at which iterations start
   uint64_t from_call = 0;                             // of the trace, only what was called from this sequence number on
   uint64_t least_calls = 0;                           // of the iteration that is looked for, as find_iteration() says

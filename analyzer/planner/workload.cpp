@@ -29,6 +29,14 @@ uint64_t held_bytes_of(const trace::Trace& trace, const PlanOptions& options) {
   return options.held_bytes.value_or(info_number(trace, "memory.held_bytes", 0));
 }
 
+// What is held may be there when the tensors are not, so what was most at once is told apart; recordings of before do
+// not tell. It leaves out what no hook saw.
+uint64_t peak_with_held(const trace::Trace& trace, const PlanOptions& options, uint64_t footprint) {
+  const uint64_t told =
+      options.held_bytes ? options.peak_bytes.value_or(0) : info_number(trace, "memory.peak_bytes", 0);
+  return told != 0 ? std::max(told, footprint) : footprint + held_bytes_of(trace, options);
+}
+
 uint64_t chunk_bytes_of(const trace::Trace& trace, const PlanOptions& options) {
   return options.chunk_bytes != 0 ? options.chunk_bytes : info_number(trace, "device.granularity", kDefaultChunkBytes);
 }
@@ -130,11 +138,11 @@ Result<Workload> make_workload(const trace::Trace& trace, const PlanOptions& opt
                                              options.facts ? &*options.facts : nullptr);
   if (!graph.ok()) return graph.status();
   workload.graph = std::move(graph.value());
-  const uint64_t held_bytes = held_bytes_of(trace, options);
-  complete_workload(workload, held_bytes, options);
+  complete_workload(workload, held_bytes_of(trace, options), options);
   workload.alone_ns = computing_alone(workload.graph, workload.machine);
   // What the program takes without us does not depend on the chunks that the plan is for.
-  workload.peak_bytes = peak_footprint(stream, std::min(chunk_bytes, chunk_bytes_of(trace, {}))) + held_bytes;
+  const uint64_t footprint = peak_footprint(stream, std::min(chunk_bytes, chunk_bytes_of(trace, {})));
+  workload.peak_bytes = peak_with_held(trace, options, footprint);
   workload.recorded = true;
   return workload;
 }
@@ -155,7 +163,7 @@ uint64_t peak_of(const trace::Trace& trace, const PlanOptions& options) {
   const uint64_t chunk_bytes = chunk_bytes_of(trace, options);
   if (!in_range(chunk_bytes)) return 0;
   const uint64_t peak = peak_footprint(make_call_stream(trace), chunk_bytes);
-  return peak == 0 ? 0 : peak + held_bytes_of(trace, options);
+  return peak == 0 ? 0 : peak_with_held(trace, options, peak);
 }
 
 uint64_t share_of_peak(const Workload& workload, double fraction) {

@@ -10,6 +10,7 @@
 
 #include "preload/calls/command.h"
 #include "preload/calls/read_back.h"
+#include "preload/driver/beside.h"
 #include "preload/driver/taken.h"
 
 namespace reprise {
@@ -99,11 +100,16 @@ class Handler {
     return false;
   }
 
-  // Device memory that the program made around us (cuMemCreate, arrays, ...): counted for the report, and part of the
-  // budget. Bytes < 0: given back.
-  virtual void unmanaged(const char* what, int64_t bytes) noexcept {
-    (void)what;
-    (void)bytes;
+  // Around a call by which the program makes device memory that is not ours to make, or gives some back (cuMemCreate,
+  // arrays, ...): it counts towards the budget, and ours makes room for it first. An error: the budget cannot hold it;
+  // the call must not be made, and the program gets the error. after_beside() comes behind each other answer.
+  virtual CUresult before_beside(BesideCall* call) noexcept {
+    (void)call;
+    return CUDA_SUCCESS;
+  }
+  virtual void after_beside(const BesideCall& call, CUresult result) noexcept {
+    (void)call;
+    (void)result;
   }
 
   // Graphs that allocate: the driver may hold more or less for them now. `instantiated`: so many nodes that do are in a

@@ -16,8 +16,10 @@ class GraphMemory {
  public:
   // A graph with so many nodes that allocate was instantiated.
   void instantiated(uint32_t allocations) noexcept { allocations_.fetch_add(allocations, std::memory_order_relaxed); }
+  // Such a node was made by a capture, before its graph is instantiated.
+  void captured() noexcept { captured_.store(true, std::memory_order_relaxed); }
   // Has any graph such nodes? Else there is nothing to ask the driver for.
-  bool any() const noexcept { return allocations() != 0; }
+  bool any() const noexcept { return allocations() != 0 || captured_.load(std::memory_order_relaxed); }
   // Asks the driver for what there is now; look_back() for the most that there was, too.
   void look(CUdevice device) noexcept;
   void look_back(CUdevice device) noexcept;
@@ -28,6 +30,7 @@ class GraphMemory {
 
  private:
   void raise_to(uint64_t bytes) noexcept;
+  std::atomic<bool> captured_{false};
   std::atomic<uint64_t> allocations_{0};
   std::atomic<uint64_t> bytes_{0};
   std::atomic<uint64_t> most_bytes_{0};

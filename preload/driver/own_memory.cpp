@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "preload/driver/driver.h"
+#include "preload/driver/outside_captures.h"
 #include "preload/driver/resolve.h"
 
 namespace reprise {
@@ -151,15 +152,22 @@ bool own_bytes_follow(CUdevice device) noexcept {
   DeviceState& state = states[device];
   const Known known = state.follows.load(std::memory_order_acquire);
   if (known != Known::nothing || state.trying.exchange(true)) return known == Known::yes;
-  // A capture elsewhere in the process must not make these calls fail, nor be broken by them.
-  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-  driver().cuThreadExchangeStreamCaptureMode(&mode);
+  const OutsideCaptures outside;
   const bool follows = follows_a_chunk(device);
-  driver().cuThreadExchangeStreamCaptureMode(&mode);
   const bool last = state.trials.fetch_add(1) + 1 >= kMostTrials;
   if (follows || last) state.follows.store(follows ? Known::yes : Known::no, std::memory_order_release);
   state.trying.store(false);
   return follows;
+}
+
+uint64_t held_by_process(CUdevice device, uint64_t known) noexcept {
+  size_t free = 0;
+  size_t total = 0;
+  if (driver().cuMemGetInfo(&free, &total) != CUDA_SUCCESS) return known;
+  const uint64_t taken = total - free;  // by all processes
+  const std::optional<uint64_t> own = own_bytes(device);
+  if (own && *own != known && *own <= taken && own_bytes_follow(device)) return *own;
+  return known < taken ? known : taken;
 }
 
 void detail::take_nvml(const nvml::Functions* functions) noexcept {

@@ -20,6 +20,10 @@ inline constexpr uint64_t kMostAskingNs = 2'000'000'000;
 // made and released, once a device. A context of the device must be current.
 bool own_bytes_follow(CUdevice device) noexcept;
 
+// What this process holds of the device, of which `known` bytes are known by calls that were seen: as NVML tells it, or
+// no more than what is known. A context of the device must be current.
+uint64_t held_by_process(CUdevice device, uint64_t known) noexcept;
+
 namespace detail {
 // For tests: these functions instead of NVML's, and nothing is known of any device; nullptr: NVML's again.
 void take_nvml(const nvml::Functions* functions) noexcept;

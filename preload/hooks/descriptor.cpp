@@ -5,6 +5,7 @@
 #include "preload/base/guard.h"
 #include "preload/calls/handler.h"
 #include "preload/driver/driver.h"
+#include "preload/exports/barriers.h"
 #include "preload/hooks/memory_calls.h"
 #include "preload/hooks/submit.h"
 #include "preload/tracking/allocations.h"
@@ -40,14 +41,21 @@ uint64_t at_least_one(size_t extent) { return extent == 0 ? 1 : extent; }
 
 // Arrays have a layout of their own and no address, so they stay resident; counted by the size of their elements.
 template <typename Call>
-CUresult make_array(const CUDA_ARRAY3D_DESCRIPTOR* array, Call call) {
-  if (array == nullptr) return call();
+CUresult make_array(const char* name, const CUDA_ARRAY3D_DESCRIPTOR* array, Call call) {
+  const HookScope scope;
+  if (!scope || array == nullptr) return call();
   const uint64_t bytes = at_least_one(array->Width) * at_least_one(array->Height) * at_least_one(array->Depth) *
                          array->NumChannels * element_bytes(array->Format);
+  return beside_ours(scope, {BesideKind::array, name, current_device(), bytes}, call);
+}
+
+// Launches that are deferred may use it.
+template <typename Call>
+CUresult destroy_array(RowId id, Call call) {
   const HookScope scope;
-  const CUresult result = beside_ours(scope, bytes, call);
-  if (scope && result == CUDA_SUCCESS) runtime().handler->unmanaged("array", static_cast<int64_t>(bytes));
-  return result;
+  if (!scope) return call();
+  if (const CUresult order = before_ordered(id); order != CUDA_SUCCESS) return order;
+  return beside_ours(scope, {BesideKind::array, row(id).symbol, current_device()}, call);
 }
 
 }  // namespace
@@ -112,12 +120,19 @@ REPRISE_EXPORT CUresult cuTexObjectCreate(CUtexObject* object, const CUDA_RESOUR
 REPRISE_EXPORT CUresult cuArrayCreate_v2(CUarray* array, const CUDA_ARRAY_DESCRIPTOR* shape) {
   if (shape == nullptr) return driver().cuArrayCreate(array, shape);
   const CUDA_ARRAY3D_DESCRIPTOR flat{shape->Width, shape->Height, 0, shape->Format, shape->NumChannels, 0};
-  return make_array(&flat, [&] { return driver().cuArrayCreate(array, shape); });
+  return make_array("cuArrayCreate", &flat, [&] { return driver().cuArrayCreate(array, shape); });
 }
 REPRISE_EXPORT CUresult cuArray3DCreate_v2(CUarray* array, const CUDA_ARRAY3D_DESCRIPTOR* shape) {
-  return make_array(shape, [&] { return driver().cuArray3DCreate(array, shape); });
+  return make_array("cuArray3DCreate", shape, [&] { return driver().cuArray3DCreate(array, shape); });
 }
 REPRISE_EXPORT CUresult cuMipmappedArrayCreate(CUmipmappedArray* array, const CUDA_ARRAY3D_DESCRIPTOR* shape,
                                                unsigned levels) {
-  return make_array(shape, [&] { return driver().cuMipmappedArrayCreate(array, shape, levels); });
+  return make_array("cuMipmappedArrayCreate", shape,
+                    [&] { return driver().cuMipmappedArrayCreate(array, shape, levels); });
+}
+REPRISE_EXPORT CUresult cuArrayDestroy(CUarray array) {
+  return destroy_array(RowId::k_cuArrayDestroy, [=] { return driver().cuArrayDestroy(array); });
+}
+REPRISE_EXPORT CUresult cuMipmappedArrayDestroy(CUmipmappedArray array) {
+  return destroy_array(RowId::k_cuMipmappedArrayDestroy, [=] { return driver().cuMipmappedArrayDestroy(array); });
 }

@@ -27,11 +27,6 @@ CUresult allocate(CUdeviceptr* address, size_t bytes, trace::Origin origin, CUst
   return result;
 }
 
-CUdevice current_device() {
-  CUdevice device = 0;
-  return driver().cuCtxGetDevice(&device) == CUDA_SUCCESS ? device : 0;
-}
-
 // What the driver has just made, as the trace calls it. Device memory that is not ours to make is a fixed place, as a
 // module's variable is.
 trace::Origin origin_of(CUdeviceptr address) {
@@ -46,16 +41,32 @@ trace::Origin origin_of(CUdeviceptr address) {
 
 // From a pool that is not of ordinary memory of the current device: the driver makes it, and it is never moved.
 template <typename Call>
-CUresult allocate_around(const HookScope& scope, CUdeviceptr* address, size_t bytes, CUstream stream, Call call) {
+CUresult allocate_around(const HookScope& scope, CUdeviceptr* address, size_t bytes, CUmemoryPool pool, CUstream stream,
+                         Call call) {
   const CUstream own = runtime().handler->stand_in(stream);
-  const CUresult result = beside_ours(scope, bytes, [&] { return call(own); });
+  const auto make = [&] { return call(own); };
+  const CUdevice device = place_of_pool(pool, current_device());
+  const BesideCall beside{BesideKind::pool, "cuMemAllocFromPoolAsync", device, bytes};
+  const CUresult result = device < 0 ? make() : beside_ours(scope, beside, make);
   if (result != CUDA_SUCCESS) return result;
-  const trace::Origin origin = origin_of(*address);
-  record_allocated(make_allocate_call(bytes, origin, stream), *address);
-  if (origin != trace::Origin::host) {
-    runtime().handler->unmanaged("memory of a pool of its own kind", static_cast<int64_t>(bytes));
-  }
+  record_allocated(make_allocate_call(bytes, origin_of(*address), stream), *address);
   return CUDA_SUCCESS;
+}
+
+// Does a free of this give back memory that was made around us? Module's variables are freed in no such way.
+bool is_beside(const Allocation& allocation, bool stream_ordered, BesideCall* call) {
+  const bool pool =
+      allocation.origin == trace::Origin::global || (allocation.origin == trace::Origin::managed && stream_ordered);
+  const bool ours = is_device_memory(allocation.origin);
+  if (allocation.origin == trace::Origin::host ||
+      (ours && (!managing() || runtime().handler->makes(allocation.address)))) {
+    return false;
+  }
+  call->kind = pool ? BesideKind::pool : ours ? BesideKind::elsewhere : BesideKind::managed;
+  call->name = "cuMemFree";
+  call->device = allocation.device;
+  call->given_back = call->kind == BesideKind::managed ? 0 : allocation.size;
+  return true;
 }
 
 CUresult release(CUdeviceptr address, CUstream stream, bool stream_ordered) {
@@ -71,6 +82,9 @@ CUresult release(CUdeviceptr address, CUstream stream, bool stream_ordered) {
     return order == CUDA_SUCCESS ? forward() : order;
   }
   call.stream_ordered = stream_ordered;
+  BesideCall beside;
+  const bool counts = is_beside(allocation, stream_ordered, &beside);
+  if (counts) runtime().handler->before_beside(&beside);
   CUresult result;
   if (!is_device_memory(allocation.origin)) {
     result = before_ordered(RowId::k_cuMemFree_v2);
@@ -81,22 +95,30 @@ CUresult release(CUdeviceptr address, CUstream stream, bool stream_ordered) {
   } else {
     result = runtime().handler->release(call);
   }
+  if (counts) runtime().handler->after_beside(beside, result);
   record_freed(call, allocation, result);
   return result;
+}
+
+// This makes a node of the graph, whose memory is the graph's.
+template <typename Call>
+CUresult in_capture(const HookScope& scope, const char* name, CUdevice device, size_t bytes, Call call) {
+  return beside_ours(scope, {BesideKind::graph, name, device, bytes}, call);
 }
 
 CUresult allocate_async(CUdeviceptr* address, size_t bytes, CUstream stream) {
   if (const HookScope scope(defragmenting()); scope)
     return runtime().defragmenter->allocate_async(address, bytes, stream);
   const HookScope scope;
-  // In a capture this makes a node of the graph, whose memory is the graph's.
-  if (!scope || address == nullptr || bytes == 0 || capturing(stream)) {
-    return driver().cuMemAllocAsync(address, bytes, stream);
+  if (!scope || address == nullptr || bytes == 0) return driver().cuMemAllocAsync(address, bytes, stream);
+  const CUdevice device = current_device();
+  if (capturing(stream)) {
+    return in_capture(scope, "a captured cuMemAllocAsync", device, bytes,
+                      [&] { return driver().cuMemAllocAsync(address, bytes, stream); });
   }
   CUmemoryPool pool = nullptr;
-  const CUdevice device = current_device();
   if (driver().cuDeviceGetMemPool(&pool, device) == CUDA_SUCCESS && !is_plain_pool(pool, device)) {
-    return allocate_around(scope, address, bytes, stream,
+    return allocate_around(scope, address, bytes, pool, stream,
                            [&](CUstream own) { return driver().cuMemAllocAsync(address, bytes, own); });
   }
   return allocate(address, bytes, trace::Origin::async, stream, pool);
@@ -104,13 +126,13 @@ CUresult allocate_async(CUdeviceptr* address, size_t bytes, CUstream stream) {
 
 CUresult allocate_from_pool(CUdeviceptr* address, size_t bytes, CUmemoryPool pool, CUstream stream) {
   const HookScope scope;
-  if (!scope || address == nullptr || bytes == 0 || capturing(stream)) {
-    return driver().cuMemAllocFromPoolAsync(address, bytes, pool, stream);
+  const auto forward = [&](CUstream own) { return driver().cuMemAllocFromPoolAsync(address, bytes, pool, own); };
+  if (!scope || address == nullptr || bytes == 0) return forward(stream);
+  const CUdevice device = current_device();
+  if (capturing(stream)) {
+    return in_capture(scope, "a captured cuMemAllocFromPoolAsync", device, bytes, [&] { return forward(stream); });
   }
-  if (!is_plain_pool(pool, current_device())) {
-    return allocate_around(scope, address, bytes, stream,
-                           [&](CUstream own) { return driver().cuMemAllocFromPoolAsync(address, bytes, pool, own); });
-  }
+  if (!is_plain_pool(pool, device)) return allocate_around(scope, address, bytes, pool, stream, forward);
   return allocate(address, bytes, trace::Origin::pool, stream, pool);
 }
 
@@ -219,23 +241,35 @@ REPRISE_EXPORT CUresult cuMemPoolDestroy(CUmemoryPool pool) {
 // Managed memory migrates by itself: known, counted, never moved by Reprise.
 REPRISE_EXPORT CUresult cuMemAllocManaged(CUdeviceptr* address, size_t bytes, unsigned flags) {
   const HookScope scope;
-  const CUresult result = beside_ours(scope, bytes, [&] { return driver().cuMemAllocManaged(address, bytes, flags); });
+  const BesideCall beside{BesideKind::managed, "cuMemAllocManaged", scope ? current_device() : 0, bytes};
+  const CUresult result = beside_ours(scope, beside, [&] { return driver().cuMemAllocManaged(address, bytes, flags); });
   if (scope && result == CUDA_SUCCESS) {
     record_allocated(make_allocate_call(bytes, trace::Origin::managed, CU_STREAM_LEGACY), *address);
-    runtime().handler->unmanaged("cuMemAllocManaged", static_cast<int64_t>(bytes));
   }
   return result;
 }
 
+// Physical memory that the program makes and maps itself: its own to place, ours to count.
 REPRISE_EXPORT CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t bytes,
                                     const CUmemAllocationProp* properties, unsigned long long flags) {
   const HookScope scope;
-  const CUresult result =
-      beside_ours(scope, bytes, [&] { return driver().cuMemCreate(handle, bytes, properties, flags); });
-  if (scope && result == CUDA_SUCCESS && properties != nullptr &&
-      properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE) {
-    look_who_allocates();
-    runtime().handler->unmanaged("cuMemCreate", static_cast<int64_t>(bytes));
-  }
-  return result;
+  const auto create = [&] { return driver().cuMemCreate(handle, bytes, properties, flags); };
+  if (properties == nullptr || properties->location.type != CU_MEM_LOCATION_TYPE_DEVICE) return create();
+  if (scope) look_who_allocates();
+  return beside_ours(scope, {BesideKind::physical, "cuMemCreate", properties->location.id, bytes}, create);
+}
+
+// The memory goes with the last of its handles and mappings.
+REPRISE_EXPORT CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
+  const HookScope scope;
+  const auto release = [&] { return driver().cuMemRelease(handle); };
+  return scope ? beside_ours(scope, {BesideKind::physical, "cuMemRelease", current_device()}, release) : release();
+}
+
+REPRISE_EXPORT CUresult cuMemUnmap(CUdeviceptr address, size_t bytes) {
+  const HookScope scope;
+  if (!scope) return driver().cuMemUnmap(address, bytes);
+  if (const CUresult order = before_ordered(RowId::k_cuMemUnmap); order != CUDA_SUCCESS) return order;
+  return beside_ours(scope, {BesideKind::physical, "cuMemUnmap", current_device()},
+                     [&] { return driver().cuMemUnmap(address, bytes); });
 }

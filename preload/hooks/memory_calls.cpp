@@ -52,6 +52,11 @@ void record_allocated(const AllocateCall& call, CUdeviceptr address, const Alloc
   }
 }
 
+CUdevice current_device() noexcept {
+  CUdevice device = 0;
+  return driver().cuCtxGetDevice(&device) == CUDA_SUCCESS ? device : 0;
+}
+
 bool take_allocation(CUdeviceptr address, CUstream stream, Allocation* allocation, FreeCall* call) noexcept {
   if (!forget_allocation(address, allocation)) return false;
   *call = FreeCall{};

@@ -24,19 +24,28 @@ bool take_allocation(CUdeviceptr address, CUstream stream, Allocation* allocatio
 // The driver's answer to the free: on success it is recorded, on an error the allocation goes back into the map.
 void record_freed(const FreeCall& call, const Allocation& allocation, CUresult result) noexcept;
 
-// The answer of `call()`, by which the driver makes device memory that Reprise does not manage. Where it has none left
-// because ours takes it all, it is asked again after some of ours was given back.
+CUdevice current_device() noexcept;
+
+// The answer of `call()`, by which the driver makes device memory that Reprise does not manage, or takes some back: it
+// counts, and ours makes room for it. Where the driver has none left because ours takes it all, it is asked again after
+// some of ours was given back.
 template <typename Call>
-CUresult beside_ours(const HookScope& scope, uint64_t bytes, Call call) noexcept {
-  const CUresult result = call();
-  if (!scope || result != CUDA_ERROR_OUT_OF_MEMORY || !managing()) return result;
-  return runtime().handler->make_headroom(bytes) ? call() : result;
+CUresult beside_ours(const HookScope& scope, BesideCall beside, Call call) noexcept {
+  Handler* const handler = runtime().handler;
+  if (!scope || handler == nullptr) return call();
+  if (const CUresult refused = handler->before_beside(&beside); refused != CUDA_SUCCESS) return refused;
+  CUresult result = call();
+  if (result == CUDA_ERROR_OUT_OF_MEMORY && beside.bytes != 0 && managing() && handler->make_headroom(beside.bytes)) {
+    result = call();
+  }
+  handler->after_beside(beside, result);
+  return result;
 }
 
 // The answer of `call()`, by which the driver may take device memory for itself.
 template <typename Call>
 CUresult taking(Call call) noexcept {
-  if (!managing()) return call();
+  if (watch_flags() == 0) return call();
   const Handler::BeforeTaking before = runtime().handler->before_taking();
   const CUresult result = call();
   runtime().handler->after_taking(before);

@@ -3,22 +3,11 @@
 #include <algorithm>
 
 #include "preload/driver/driver.h"
+#include "preload/driver/outside_captures.h"
 #include "preload/measure/link_timer.h"
 
 namespace reprise {
 namespace {
-
-// The calls of this thread belong to no capture that is open anywhere in the process.
-class OutsideCaptures {
- public:
-  OutsideCaptures() noexcept { driver().cuThreadExchangeStreamCaptureMode(&mode_); }
-  ~OutsideCaptures() { driver().cuThreadExchangeStreamCaptureMode(&mode_); }
-  OutsideCaptures(const OutsideCaptures&) = delete;
-  OutsideCaptures& operator=(const OutsideCaptures&) = delete;
-
- private:
-  CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
-};
 
 // Of smaller ones, as simulated devices may have them, several together: what a copy costs beside its bytes is told
 // apart from the rate.

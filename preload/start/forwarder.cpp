@@ -4,12 +4,14 @@
 
 #include <atomic>
 #include <new>
+#include <optional>
 
 #include "preload/driver/driver.h"
 #include "preload/driver/graph_memory.h"
 #include "preload/driver/taken.h"
 #include "preload/frameworks/torch_allocator.h"
 #include "preload/measure/own_link.h"
+#include "preload/start/recorded_account.h"
 #include "preload/start/writer_streams.h"
 
 namespace reprise {
@@ -29,6 +31,13 @@ class Forwarder final : public Handler {
   Forwarder(Recorder* recorder, ActivitySource* activity) noexcept : recorder_(recorder), activity_(activity) {}
 
   CUresult allocate(const AllocateCall& call, CUdeviceptr* address) noexcept override {
+    if (recorder_ != nullptr) account_.open(call.device);
+    const CUresult result = allocate_counted(call, address);
+    if (recorder_ != nullptr && result == CUDA_SUCCESS) account_.allocated(call.allocation, call.size, call.device);
+    return result;
+  }
+
+  CUresult allocate_counted(const AllocateCall& call, CUdeviceptr* address) noexcept {
     const MemoryCall counted(this);
     if (link_.load(std::memory_order_acquire) == Link::settled) return allocate_now(call, address);
     settle_link();
@@ -43,6 +52,7 @@ class Forwarder final : public Handler {
   CUresult release(const FreeCall& call) noexcept override {
     const MemoryCall counted(this);
     writers_.forget(call.allocation);
+    account_.freed(call.allocation);
     return call.stream_ordered ? driver().cuMemFreeAsync(call.address, call.stream) : driver().cuMemFree(call.address);
   }
 
@@ -112,24 +122,36 @@ class Forwarder final : public Handler {
     CUdevice device = 0;
     if (before.look.free == 0 || driver().cuCtxGetDevice(&device) != CUDA_SUCCESS) return;
     const TakenByCall taken = taken_by_call(before.look, device, graph_bytes(device));
-    if (memory_calls_.load() == before.submitted) held_bytes_.fetch_add(taken.bytes);
+    if (memory_calls_.load() == before.submitted) account_.taken(taken.bytes);
+  }
+
+  CUresult before_beside(BesideCall* call) noexcept override {
+    const uint64_t ended = memory_calls_ended_.load();
+    call->promised = ended;
+    if (memory_calls_.load() == ended) call->free = free_bytes_of(call->device);
+    return CUDA_SUCCESS;
+  }
+  void after_beside(const BesideCall& call, CUresult result) noexcept override {
+    std::optional<uint64_t> free;
+    if (memory_calls_.load() == call.promised) free = free_bytes_of(call.device);
+    if (call.kind == BesideKind::graph) graphs_.captured();
+    if (result == CUDA_SUCCESS) account_.beside(call, free);
+    look_at_graphs(call.device);
   }
 
   // Of the device that such a graph is first made on.
   void graph_memory(uint32_t instantiated) noexcept override {
     CUdevice device = 0;
-    if (instantiated != 0 && !graphs_.any() && driver().cuCtxGetDevice(&device) == CUDA_SUCCESS) {
-      graph_device_.store(device);
-    }
+    if (instantiated != 0 && driver().cuCtxGetDevice(&device) == CUDA_SUCCESS) look_at_graphs(device);
     graphs_.instantiated(instantiated);
-    graphs_.look(graph_device_.load());
+    look_at_graphs(graph_device_.load());
   }
 
   void finish() noexcept override {
     say_what_backend_lacks();
     graphs_.look_back(graph_device_.load());
-    const uint64_t held = held_bytes_.load() + graphs_.most_bytes();
-    if (recorder_ != nullptr && held != 0) recorder_->info("memory.held_bytes", held);
+    account_.graphs(graphs_.most_bytes());
+    if (recorder_ != nullptr) account_.tell(*recorder_, graphs_);
     if (activity_ == nullptr) return;
     driver().cuCtxSynchronize();  // what is still running has no end time yet
     collect();
@@ -175,6 +197,15 @@ class Forwarder final : public Handler {
     }
   }
 
+  void look_at_graphs(CUdevice device) noexcept {
+    if (!graphs_.any()) {
+      graph_device_.store(device);
+      return;
+    }
+    graphs_.look(graph_device_.load());
+    account_.graphs(graphs_.bytes());
+  }
+
   CUresult issue(const Command& command) noexcept {
     if (activity_ == nullptr || command.captured) return command.issue(command.payload, command.stream);
     activity_->push(command.sequence, command.stream);
@@ -198,7 +229,7 @@ class Forwarder final : public Handler {
   std::atomic<int> captures_{0};
   std::atomic<uint64_t> memory_calls_{0};
   std::atomic<uint64_t> memory_calls_ended_{0};
-  std::atomic<uint64_t> held_bytes_{0};
+  RecordedAccount account_;
   std::atomic<uint32_t> looks_{0};
   enum class Link : uint8_t { open, measuring, settled };  // settled: measured, or not to be
   std::atomic<Link> link_{Link::open};

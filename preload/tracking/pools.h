@@ -16,4 +16,8 @@ bool is_plain_pool(CUmemoryPool pool, CUdevice device) noexcept;
 // Of any device? Then *device.
 bool device_of_plain_pool(CUmemoryPool pool, CUdevice* device) noexcept;
 
+// Whose memory one of the program's pools is of that is not plain: a device's, or the host's (-1). `otherwise`: it is
+// not known.
+CUdevice place_of_pool(CUmemoryPool pool, CUdevice otherwise) noexcept;
+
 }  // namespace reprise

@@ -22,6 +22,7 @@ namespace {
 constexpr uint64_t kStagingBytes = 8u << 20;
 constexpr uint64_t kPollInterval = 20'000;    // ns between looks at the device while something waits for it
 constexpr unsigned long kTimerSlack = 1'000;  // ns
+constexpr uint64_t kLookAtManagedNs = 10'000'000;
 
 // Reserves the arena: as large as the driver allows.
 CUresult reserve_arena(uint64_t chunk_bytes, Zone* zone) noexcept {
@@ -62,7 +63,7 @@ Dispatcher::Dispatcher(Shared* shared, BudgetRule rule) noexcept
       on_demand_(shared, &memory_, &pager_, &issuer_),
       executor_(shared, &memory_, &pager_, &issuer_, &on_demand_.examiner) {}
 
-CUresult Dispatcher::start(uint64_t host_cap, Measure measure) noexcept {
+CUresult Dispatcher::start(uint64_t host_cap, Measure measure, uint64_t held) noexcept {
   CUmemAllocationProp properties{};
   properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
@@ -99,10 +100,15 @@ CUresult Dispatcher::start(uint64_t host_cap, Measure measure) noexcept {
   pager_.mapping_limit = most_mappings();
   pager_.before_fit = &Dispatcher::rise_with_working_set;
   pager_.before_fit_user = this;
-  memory_.outside.open();
-  if (measure == Measure::link) link_rates_ = measure_own_link(chunk_bytes);
-  if (measure == Measure::planning) {
-    memory_.chunks.set_limit(rule_.bytes != 0 ? rule_.bytes / chunk_bytes : 1);
+  Counters& counters = shared_.counters;
+  memory_.outside.open(held, counters.given_bytes.load() + shared_.graphs.bytes());
+  counters.outside_bytes.store(held);
+  shared_.around.hold(held);
+  memory_.chunks.share(rule_.bytes != 0 ? rule_.bytes : UINT64_MAX, &shared_.around);
+  const bool room = rule_.bytes == 0 || held + chunk_bytes <= rule_.bytes;  // to measure with
+  if (measure == Measure::link && room) link_rates_ = measure_own_link(chunk_bytes);
+  if (measure == Measure::planning && room) {
+    memory_.chunks.set_limit(1);
     link_rates_ = measure_link_rates(memory_);
   }
   follow_budget();
@@ -119,24 +125,24 @@ void Dispatcher::say_short_of_addresses() noexcept {
                 static_cast<unsigned long long>(space.rlim_cur >> 20));
 }
 
+// Asking the driver is only worth it when the number of chunks may grow, or shall fall, or where what is held around us
+// has changed. What of managed memory is on the device changes as kernels touch it.
+bool Dispatcher::is_to_look() noexcept {
+  if (memory_.chunks.bytes() != measured_at_bytes_ || shared_.counters.look_again.load()) return true;
+  if (shared_.beside.of(shared_.device).figures(BesideKind::managed).count == 0) return false;
+  return RunLogWriter::now_ns() - measured_at_ns_ > kLookAtManagedNs;
+}
+
 // The limit of chunks follows the peak of a percentage budget, and what device memory the program holds around us.
 void Dispatcher::follow_budget() noexcept {
   if (executor_.active()) return;
-  const uint64_t existing = memory_.chunks.bytes();
-  // Asking the driver is only worth it when the number of chunks may grow, or shall fall.
-  if (existing != measured_at_bytes_ || shared_.graphs.bytes() != measured_at_graph_bytes_) {
+  if (is_to_look()) {
     memory_.lanes.enter_own();  // the driver answers for the current context's device
-    look_at_graphs(shared_);
-    measured_at_graph_bytes_ = shared_.graphs.bytes();
-    const uint64_t given = shared_.counters.given_bytes.load(std::memory_order_relaxed);
-    const uint64_t outside = memory_.outside.measure(existing, given + measured_at_graph_bytes_);
-    shared_.counters.outside_bytes.store(outside, std::memory_order_relaxed);
-    shared_.counters.graphs_in_outside.store(measured_at_graph_bytes_, std::memory_order_relaxed);
-    measured_at_bytes_ = existing;
-    shared_.room.set(figures_of(memory_.outside));
-    raise_peak(shared_, existing);
+    measured_at_bytes_ = memory_.chunks.bytes();
+    measured_at_ns_ = RunLogWriter::now_ns();
+    look_around(shared_, memory_);
   }
-  uint64_t limit = chunk_limit(rule_, shared_.chunk_bytes, memory_.outside.bytes(),
+  uint64_t limit = chunk_limit(rule_, shared_.chunk_bytes, shared_.around.bytes(),
                                peak_beside_outside(shared_, peak_footprint_), pager_.largest_working_set());
   shared_.counters.budget_chunks.store(limit, std::memory_order_relaxed);
   // What a call cannot do without comes before what the driver may need.

@@ -39,8 +39,8 @@ class Dispatcher {
     planning,  // ... and what else a planner needs
   };
   // Sets the memory up in the current context and starts the thread. An error: nothing was started. What is measured is
-  // known afterwards.
-  CUresult start(uint64_t host_cap, Measure measure) noexcept;
+  // known afterwards. `held`: device memory that the program holds already.
+  CUresult start(uint64_t host_cap, Measure measure, uint64_t held) noexcept;
   // Why start() failed, where more is known than the driver's error; "" otherwise.
   const char* start_problem() const noexcept { return start_problem_; }
   // Before start(): examines kernels.
@@ -66,6 +66,7 @@ class Dispatcher {
   void run() noexcept;
   void step_on_demand(LogEntry& entry) noexcept;
   void activate(LogEntry& entry) noexcept;
+  bool is_to_look() noexcept;
   void follow_budget() noexcept;
   static void rise_with_working_set(void* self, uint64_t chunks) noexcept;
   void record_memory() noexcept;
@@ -85,7 +86,7 @@ class Dispatcher {
   std::atomic<bool> ended_{false};
   uint64_t next_ = 0;  // log position of the next entry to perform on demand
   uint64_t measured_at_bytes_ = UINT64_MAX;
-  uint64_t measured_at_graph_bytes_ = 0;
+  uint64_t measured_at_ns_ = 0;
   uint64_t recorded_bytes_ = 0;
   uint64_t recorded_moved_bytes_ = 0;
 };

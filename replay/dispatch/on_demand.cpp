@@ -7,6 +7,7 @@
 #include "preload/base/readable.h"
 #include "preload/driver/driver.h"
 #include "preload/trace/names.h"
+#include "replay/issue/held_memory.h"
 
 namespace reprise::replay {
 namespace {
@@ -93,9 +94,7 @@ CUresult OnDemandExecutor::make_ready(LogEntry& entry, LaneIndex lane, bool* eve
 // Others may have taken it since the driver was asked.
 RoomFigures OnDemandExecutor::room_now() noexcept {
   memory_.lanes.enter_own();  // the driver answers for the current context's device
-  const uint64_t given = shared_.counters.given_bytes.load(std::memory_order_relaxed);
-  memory_.outside.measure(memory_.chunks.bytes(), given + shared_.graphs.bytes());
-  shared_.room.set(figures_of(memory_.outside));
+  look_around(shared_, memory_);
   return shared_.room.get();
 }
 
@@ -372,6 +371,9 @@ void OnDemandExecutor::perform_errand(LogEntry& entry) noexcept {
       memory_.lanes.poll();
       shared_.faults.report(memory_.lanes.fault());
       if (issuer_.fault_report.failed()) issuer_.fault_report.look();
+      break;
+    case Errand::make_room:
+      result = pager_.fit();
       break;
     case Errand::headroom:
       result = pager_.give_up(entry.size);

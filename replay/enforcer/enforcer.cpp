@@ -71,7 +71,7 @@ CUresult Enforcer::allocate(const AllocateCall& call, CUdeviceptr* address) noex
     // Another device, or a driver without virtual memory management: counted, not managed. The runtime asks without a
     // context first in a thread that has none, and is refused.
     const CUresult result = allocate_by_driver(call, stand_in(call.stream), address);
-    if (result == CUDA_SUCCESS) unmanaged("allocation", static_cast<int64_t>(call.size));
+    if (result == CUDA_SUCCESS) allocated_elsewhere(call);
     return result;
   }
   if (const CUresult fault = shared_.faults.take(); fault != CUDA_SUCCESS) return fault;
@@ -107,6 +107,7 @@ CUresult Enforcer::allocate(const AllocateCall& call, CUdeviceptr* address) noex
   const uint64_t footprint = follower_.footprint().bytes();
   const uint64_t in_chunks = follower_.in_chunks().bytes();
   set_footprint(shared_, footprint);
+  shared_.counters.in_chunks_bytes.store(in_chunks, std::memory_order_relaxed);
   if (footprint > peak_footprint_ || in_chunks > peak_in_chunks_) {
     peak_footprint_ = std::max(peak_footprint_, footprint);
     peak_in_chunks_ = std::max(peak_in_chunks_, in_chunks);
@@ -170,7 +171,17 @@ bool Enforcer::can_be_used(uint64_t bytes) noexcept {
   const uint64_t outside = shared_.counters.outside_bytes.load(std::memory_order_relaxed);
   const RoomFigures room = shared_.room.get();
   const uint64_t taken = room.elsewhere + outside;
-  if (room.total != 0 && bytes > room.total - std::min(room.total, taken)) return false;  // with any budget
+  const bool tells = shared_.counters.shortages.load() < kMostTold;
+  if (room.total != 0 && bytes > room.total - std::min(room.total, taken)) {  // with any budget
+    shared_.counters.shortages.fetch_add(1);
+    if (!tells) return false;
+    shared_.room.write(shared_.run_log);
+    log_line(LogLevel::warn,
+             "an allocation needs %s of device memory at once, and the device has no room for as much: %s; %s",
+             readable_bytes(bytes).c_str(), who_has_the_rest(room).c_str(),
+             how_to_get_room(room, bytes + outside).c_str());
+    return false;
+  }
   const BudgetRule rule = budget_rule(config_);
   const uint64_t budget = rule.bytes - std::min(rule.bytes, outside);
   if (rule.bytes == 0 || bytes <= budget) return true;
@@ -252,6 +263,7 @@ void Enforcer::append_free(const FreeCall& call, CUstream stream, const Followed
   follower_.freed(call.allocation);
   shared_.counters.requested_bytes.store(follower_.live_bytes(), std::memory_order_relaxed);
   set_footprint(shared_, follower_.footprint().bytes());
+  shared_.counters.in_chunks_bytes.store(follower_.in_chunks().bytes(), std::memory_order_relaxed);
   const bool handover = entry->free_handover;
   shared_.command_log.publish(entry);
   if (!handover) release_small(call.address, call.size);

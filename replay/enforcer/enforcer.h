@@ -4,6 +4,7 @@
 #pragma once
 #include <cuda.h>
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <mutex>
@@ -67,7 +68,8 @@ class Enforcer final : public Handler {
   CUresult total_memory(size_t* bytes, CUdevice device) noexcept override;
   bool make_headroom(uint64_t bytes) noexcept override;
   bool make_more_headroom(int refusal) noexcept override;
-  void unmanaged(const char* what, int64_t bytes) noexcept override;
+  CUresult before_beside(BesideCall* call) noexcept override;
+  void after_beside(const BesideCall& call, CUresult result) noexcept override;
   void graph_memory(uint32_t instantiated) noexcept override;
   BeforeTaking before_taking() noexcept override;
   void after_taking(const BeforeTaking& before) noexcept override;
@@ -82,6 +84,14 @@ class Enforcer final : public Handler {
   bool open(CUcontext context, CUdevice device) noexcept;
   CUresult close(void (*freed)(CUdeviceptr) noexcept) noexcept;
   Dispatcher::Measure to_be_measured() const noexcept;
+  uint64_t held_by_program(CUdevice device) noexcept;
+  void look_around_ours() noexcept;
+  void allocated_elsewhere(const AllocateCall& call) noexcept;
+  void tell_refused(const BesideCall& call) noexcept;
+  CUresult make_room_for(BesideCall* call) noexcept;
+  CUresult refuse_beside(const BesideCall& call, uint64_t held) noexcept;
+  void write_unmanaged() noexcept;
+  bool tells_budget() const noexcept;
   void look_at_given(const plan::Plan& plan) const noexcept;
   void start_examining() noexcept;
   void tell_recorder() noexcept;
@@ -91,7 +101,8 @@ class Enforcer final : public Handler {
   void write_end() noexcept;
   bool has_told_of_failure() const noexcept;
   void say_what_failed() noexcept;
-  void say_above_budget(uint64_t peak, uint64_t budget, uint64_t of_graphs) noexcept;
+  void say_above_budget(uint64_t peak, uint64_t budget) noexcept;
+  bool say_why_above(uint64_t peak, uint64_t budget) noexcept;
   void say_plan_idle() noexcept;
   std::string name_at_end() const noexcept;
   bool managing() const noexcept { return state_.load(std::memory_order_acquire) == State::open; }
@@ -236,13 +247,8 @@ class Enforcer final : public Handler {
     }
   };
   Moved before_;
-  struct Unmanaged {
-    std::string what;
-    uint64_t count;
-    uint64_t bytes;
-  };
-  std::mutex unmanaged_mutex_;
-  std::vector<Unmanaged> unmanaged_;
+  // Taken by the driver before memory was managed, by calls around which we have looked; by device.
+  std::array<std::atomic<uint64_t>, BesideLedgers::kDevices + 1> taken_before_{};
 };
 
 }  // namespace reprise::replay

@@ -59,7 +59,10 @@ bool Enforcer::open(CUcontext context, CUdevice device) noexcept {
   }
   start_examining();
   CUresult result = reopened_ || shared_.command_log.open(kLogBytes) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
-  if (result == CUDA_SUCCESS) result = dispatcher_.start(host_cap_, to_be_measured());
+  const uint64_t held = held_by_program(device);
+  const BesideLedger& ledger = shared_.beside.of(device);
+  held_before(shared_, held - std::min(held, ledger.now()) + ledger.most(), ledger.most());
+  if (result == CUDA_SUCCESS) result = dispatcher_.start(host_cap_, to_be_measured(), held);
   if (result != CUDA_SUCCESS) {
     log_line(LogLevel::warn, "this device's memory cannot be managed (error %d)%s: the budget is not enforced",
              static_cast<int>(result), dispatcher_.start_problem());
@@ -252,22 +255,18 @@ void Enforcer::write_unopened() noexcept {
 void Enforcer::write_end() noexcept {
   const Counters& counters = shared_.counters;
   shared_.graphs.look_back(shared_.device);
+  const bool open = managing();
+  if (open && free_bytes_of(shared_.device)) look_around_ours();
+  write_unmanaged();
   const uint64_t of_graphs = shared_.graphs.most_bytes();
-  if (of_graphs != 0) unmanaged_.push_back({"memory of CUDA graphs", shared_.graphs.allocations(), of_graphs});
-  for (const Unmanaged& kind : unmanaged_) {
-    RunLogLine line(run_log::unmanaged::line);
-    line.add(run_log::unmanaged::what, kind.what)
-        .add(run_log::unmanaged::count, kind.count)
-        .add(run_log::unmanaged::bytes, kind.bytes);
-    shared_.run_log.write(line);
-  }
-  const uint64_t outside = outside_at_most(shared_);
+  const bool others = open && dispatcher_.memory().outside.others();
+  const uint64_t outside = outside_at_most(shared_, others);
   const uint64_t budget = known_budget({config_.budget.bytes, config_.budget.fraction}, peak_of_program(shared_), 0);
   // Its own physical chunks and what the program holds around them: only a percentage of an unknown peak can be passed,
-  // and any budget by graphs.
-  const uint64_t peak = peak_used(shared_);
+  // and any budget by what the driver takes without a call that we see.
+  const uint64_t peak = peak_used(shared_, others);
   shared_.run_log.keep_warnings(false);  // the lines below say the same
-  say_above_budget(peak, budget, of_graphs);
+  say_above_budget(peak, budget);
   // Other threads may still call, or stand still in a call: then the log goes without it.
   const bool opened = shared_.host != nullptr;
   if (const std::unique_lock lock(submit_mutex_, std::try_to_lock); lock.owns_lock() && opened && !reopened_) {
@@ -289,6 +288,7 @@ void Enforcer::write_end() noexcept {
       .add(run_log::end::peak_device_bytes, counters.peak_device_bytes.load())
       .add(run_log::end::outside_bytes, outside)
       .add(run_log::end::peak_used_bytes, peak)
+      .add(run_log::end::peak_program_bytes, peak_of_program(shared_))
       .add(run_log::end::peak_requested_bytes, counters.peak_requested_bytes.load())
       .add(run_log::end::peak_footprint_bytes, counters.peak_footprint_bytes.load())
       .add(run_log::end::budget_bytes, budget)
@@ -303,9 +303,7 @@ void Enforcer::write_end() noexcept {
       .add(run_log::end::buffers_scanned_bytes, look_counters.bytes.load())
       .add(run_log::end::buffers_with_addresses, look_counters.tables.load())
       .add(run_log::end::buffers_not_scanned, look_counters.not_scanned.load());
-  if (of_graphs != 0) {
-    line.add(run_log::end::graph_bytes, of_graphs).add(run_log::end::peak_program_bytes, peak_of_program(shared_));
-  }
+  if (of_graphs != 0) line.add(run_log::end::graph_bytes, of_graphs);
   shared_.run_log.write(line);
   shared_.run_log.flush();
   shared_.run_log.abandon();
@@ -339,26 +337,46 @@ void Enforcer::say_what_failed() noexcept {
 }
 
 // What nobody has said by the time that the program ends.
-void Enforcer::say_above_budget(uint64_t peak, uint64_t budget, uint64_t of_graphs) noexcept {
-  const Counters& counters = shared_.counters;
+void Enforcer::say_above_budget(uint64_t peak, uint64_t budget) noexcept {
   if (has_told_of_failure()) return;
+  if (peak > budget && !config_.audit && say_why_above(peak, budget)) return;
+  if (unplanned_because_.empty()) return;
+  log_line(LogLevel::warn, "%smemory was managed on demand: %s", name_at_end().c_str(), unplanned_because_.c_str());
+}
+
+// false: it is by no reason that a user can do something about.
+bool Enforcer::say_why_above(uint64_t peak, uint64_t budget) noexcept {
+  const Counters& counters = shared_.counters;
+  const std::string name = name_at_end();
+  const std::string most = readable_bytes(peak);
+  const std::string allowed = readable_bytes(budget);
   const char* const nothing = unplanned_because_.empty() ? "" : "nothing was planned; ";
   const std::string least = readable_bytes(std::max(peak, counters.least_budget_bytes.load()));
-  if (of_graphs != 0 && peak > budget) {
+  const uint64_t outside = counters.most_outside.load();
+  if (const uint64_t of_graphs = shared_.graphs.most_bytes(); of_graphs != 0) {
     log_line(LogLevel::warn,
              "%s%s of device memory were used at most, above the budget of %s: CUDA graphs that allocate hold %s of "
              "it, which cannot be moved; %sask for at least %s",
-             name_at_end().c_str(), readable_bytes(peak).c_str(), readable_bytes(budget).c_str(),
-             readable_bytes(of_graphs).c_str(), nothing, least.c_str());
-  } else if (config_.budget.fraction > 0 && peak > budget) {
+             name.c_str(), most.c_str(), allowed.c_str(), readable_bytes(of_graphs).c_str(), nothing, least.c_str());
+  } else if (peak == counters.held_before.load()) {
+    log_line(LogLevel::warn,
+             "%s%s of device memory were used at most, above the budget of %s: the program held as much before it "
+             "allocated what can be moved; %sask for at least %s",
+             name.c_str(), most.c_str(), allowed.c_str(), nothing, least.c_str());
+  } else if (outside != 0 && (config_.budget.bytes != 0 || counters.most_held.load() != 0)) {
+    log_line(LogLevel::warn,
+             "%s%s of device memory were used at most, above the budget of %s: the program and the driver hold %s of "
+             "it that cannot be moved; %sask for at least %s",
+             name.c_str(), most.c_str(), allowed.c_str(), readable_bytes(outside).c_str(), nothing, least.c_str());
+  } else if (config_.budget.fraction > 0) {
     log_line(LogLevel::warn,
              "%s%s of device memory were used at most, above the budget of %s: one call needs as much at once, "
              "and a percentage is never less; %sask for at least %s",
-             name_at_end().c_str(), readable_bytes(peak).c_str(), readable_bytes(budget).c_str(), nothing,
-             least.c_str());
-  } else if (!unplanned_because_.empty()) {
-    log_line(LogLevel::warn, "%smemory was managed on demand: %s", name_at_end().c_str(), unplanned_because_.c_str());
+             name.c_str(), most.c_str(), allowed.c_str(), nothing, least.c_str());
+  } else {
+    return false;
   }
+  return true;
 }
 
 // A plan that fits nothing in the program costs it nothing but speed, so that nobody would notice. Where there is a
@@ -389,67 +407,35 @@ void Enforcer::collect_activity() noexcept {
   shared_.collecting.store(false, std::memory_order_release);
 }
 
-// The virtual device: the budget and what the host tier may hold. While a percentage's peak is not known yet, the real
-// device's size, so that programs that size themselves by it behave as they do without Reprise.
-CUresult Enforcer::total_memory(size_t* bytes, CUdevice device) noexcept {
-  const CUresult result = driver().cuDeviceTotalMem(bytes, device);
-  if (result != CUDA_SUCCESS || config_.budget.bytes == 0) return result;
-  if (state_.load(std::memory_order_acquire) == State::off) return result;
-  *bytes = config_.budget.bytes + (host_cap_ != 0 ? host_cap_ : host_cap_of(config_));
-  return CUDA_SUCCESS;
-}
-
-CUresult Enforcer::memory_info(size_t* free_bytes, size_t* total_bytes) noexcept {
-  const CUresult result = driver().cuMemGetInfo(free_bytes, total_bytes);
-  if (result != CUDA_SUCCESS || state_.load(std::memory_order_acquire) == State::off) return result;
-  CUdevice device = 0;
-  if (driver().cuCtxGetDevice(&device) != CUDA_SUCCESS || (managing() && device != shared_.device)) return result;
-  const uint64_t requested = shared_.counters.requested_bytes.load(std::memory_order_relaxed);
-  if (config_.budget.bytes != 0) {
-    total_memory(total_bytes, device);
-    const uint64_t used = requested + shared_.counters.outside_bytes.load(std::memory_order_relaxed);
-    *free_bytes = *total_bytes - std::min<uint64_t>(*total_bytes, used);
-    return CUDA_SUCCESS;
-  }
-  // As without us: what we hold would be free, what the program has asked for would not, and others hold what they
-  // hold.
-  const uint64_t ours = shared_.counters.device_bytes.load(std::memory_order_relaxed);
-  const uint64_t left = std::min<uint64_t>(*total_bytes, *free_bytes + ours);
-  *free_bytes = left - std::min(left, requested);
-  return CUDA_SUCCESS;
-}
-
-// While the dispatcher works, what is free changes by our own chunks: then nothing is counted.
+// While the dispatcher works, what is free changes by our own chunks: then nothing is counted. Before memory is managed
+// there are none.
 Handler::BeforeTaking Enforcer::before_taking() noexcept {
   CUdevice device = 0;
   const uint64_t submitted = shared_.command_log.tail();
-  const bool quiet = managing() && shared_.command_log.head() == submitted;
-  if (!quiet || driver().cuCtxGetDevice(&device) != CUDA_SUCCESS || device != shared_.device) return {};
+  const State state = state_.load(std::memory_order_acquire);
+  const bool quiet = state == State::closed || (state == State::open && shared_.command_log.head() == submitted);
+  if (!quiet || driver().cuCtxGetDevice(&device) != CUDA_SUCCESS) return {};
+  if (state == State::open && device != shared_.device) return {};
   return {look_before_call(device, graph_bytes(device)), submitted};
 }
 
 void Enforcer::after_taking(const BeforeTaking& before) noexcept {
-  if (before.look.free == 0 || !managing()) return;
-  const TakenByCall taken = taken_by_call(before.look, shared_.device, graph_bytes(shared_.device));
-  if (shared_.command_log.tail() != before.submitted) return;
-  shared_.counters.given_bytes.fetch_add(taken.bytes, std::memory_order_relaxed);
-}
-
-void Enforcer::unmanaged(const char* what, int64_t bytes) noexcept {
-  if (bytes > 0) shared_.counters.given_bytes.fetch_add(static_cast<uint64_t>(bytes), std::memory_order_relaxed);
-  const std::lock_guard lock(unmanaged_mutex_);
-  for (Unmanaged& kind : unmanaged_) {
-    if (kind.what != what) continue;
-    kind.count += bytes > 0 ? 1 : 0;
-    kind.bytes += bytes > 0 ? static_cast<uint64_t>(bytes) : 0;
+  CUdevice device = 0;
+  if (before.look.free == 0 || driver().cuCtxGetDevice(&device) != CUDA_SUCCESS) return;
+  const TakenByCall taken = taken_by_call(before.look, device, graph_bytes(device));
+  if (taken.bytes == 0) return;
+  if (state_.load(std::memory_order_acquire) == State::closed) {
+    taken_before_[BesideLedgers::index(device)].fetch_add(taken.bytes);
     return;
   }
-  unmanaged_.push_back({what, 1, static_cast<uint64_t>(std::max<int64_t>(bytes, 0))});
+  if (!managing() || shared_.command_log.tail() != before.submitted) return;
+  shared_.counters.given_bytes.fetch_add(taken.bytes, std::memory_order_relaxed);
+  look_around_ours();
 }
 
 void Enforcer::graph_memory(uint32_t instantiated) noexcept {
   shared_.graphs.instantiated(instantiated);
-  if (managing()) look_at_graphs(shared_);
+  if (managing() && free_bytes_of(shared_.device)) look_at_graphs(shared_, dispatcher_.memory());
 }
 
 // Exit handlers that were registered before ours still call: they are served as before, on demand, and only the run log

@@ -184,7 +184,7 @@ CUresult Enforcer::run_errand(Errand errand, const char* why, CUcontext context,
 }
 
 bool Enforcer::make_headroom(uint64_t bytes) noexcept {
-  if (!managing() || shared_.captures.load() > 0) return false;
+  if (!managing()) return false;
   return run_errand(Errand::headroom, kShortOfMemory, nullptr, bytes) == CUDA_SUCCESS;
 }
 

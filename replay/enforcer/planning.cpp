@@ -430,6 +430,7 @@ void Enforcer::ask_planner() noexcept {
   request.limit_seconds = config_.plan_limit;
   plan_path_ = request.plan;
   recorder_->info("memory.held_bytes", shared_.counters.outside_bytes.load(std::memory_order_relaxed));
+  recorder_->info("memory.peak_bytes", peak_of_program(shared_));
   collect_activity();
   asked_at_ns_ = RunLogWriter::now_ns();
   planner_.ask(request, recorder_, next_place());

@@ -25,7 +25,10 @@ CUresult Issuer::issue(LogEntry& entry, uint64_t activity_id) noexcept {
     result = command.issue(command.payload, command.stream);
   }
   if (activity != nullptr) activity->pop(activity_id, command.stream);
-  if (command.op == trace::OpKind::graph_launch) look_at_graphs(shared_);
+  if (command.op == trace::OpKind::graph_launch && shared_.graphs.any()) {
+    memory_.lanes.enter_own();  // the driver answers for the current context's device
+    look_at_graphs(shared_, memory_);
+  }
   return result;
 }
 

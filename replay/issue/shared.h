@@ -9,12 +9,14 @@
 #include <mutex>
 #include <string>
 
+#include "preload/driver/beside.h"
 #include "preload/driver/graph_memory.h"
 #include "preload/landing/landing.h"
 #include "preload/record/activity/source.h"
 #include "replay/base/run_log.h"
 #include "replay/issue/device_room.h"
 #include "replay/memory/addresses.h"
+#include "replay/memory/around.h"
 #include "replay/memory/ranges.h"
 #include "replay/memory/tiers/host.h"
 #include "replay/plan/plan_index.h"
@@ -31,14 +33,19 @@ struct Counters {
   std::atomic<uint64_t> peak_requested_bytes{0};
   std::atomic<uint64_t> peak_footprint_bytes{0};  // what that takes of the device without us
   std::atomic<uint64_t> footprint_bytes{0};       // ... and takes now
-  std::atomic<uint64_t> peak_with_graphs{0};      // of that and of graphs at once
+  std::atomic<uint64_t> in_chunks_bytes{0};       // the same, as we serve it
+  std::atomic<uint64_t> peak_with_held{0};        // of the footprint and of what calls made around us, at once
   std::atomic<uint64_t> limit_chunks{0};
   std::atomic<uint64_t> budget_chunks{0};  // the limit without what other programs hold of the device
   std::atomic<uint64_t> device_bytes{0};   // physical chunks that exist
   std::atomic<uint64_t> peak_device_bytes{0};
   std::atomic<uint64_t> outside_bytes{0};        // device memory that the program holds around Reprise
-  std::atomic<uint64_t> graphs_in_outside{0};    // of them, of graphs, when the driver was asked
-  std::atomic<uint64_t> peak_used_bytes{0};      // of chunks and of these at once
+  std::atomic<uint64_t> most_outside{0};         // ... at most
+  std::atomic<uint64_t> held_before{0};          // ... and at most before memory was managed
+  std::atomic<uint64_t> held_in_outside{0};      // of them, made by calls that hooks saw, and of graphs
+  std::atomic<uint64_t> most_held{0};            // ... at most
+  std::atomic<uint64_t> peak_used_bytes{0};      // of chunks and of what is held around them at once
+  std::atomic<bool> look_again{false};           // what is held around us may have changed unseen
   std::atomic<uint64_t> room_bytes{UINT64_MAX};  // that ours may have of the device, whatever the budget says
   std::atomic<uint64_t> given_bytes{0};          // ... that hooks saw it get from the driver, ever
   std::atomic<uint64_t> largest_working_set{0};  // chunks
@@ -82,6 +89,8 @@ struct Shared {
   RunLogWriter run_log;
   Counters counters;
   GraphMemory graphs;  // of the managed device
+  BesideLedgers beside;
+  Around around;
   DeviceRoom room;
   HostTier* host = nullptr;
   CUcontext context = nullptr;  // the managed one

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "preload/driver/driver.h"
+#include "preload/driver/own_memory.h"
 #include "preload/driver/taken.h"
 #include "preload/footprint/headroom.h"
 
@@ -24,44 +25,71 @@ namespace {
 constexpr uint64_t kUnseen = 128ull << 20;
 }  // namespace
 
-void Outside::open() noexcept {
-  size_t free = 0;
-  size_t total = 0;
-  if (driver().cuMemGetInfo(&free, &total) == CUDA_SUCCESS) free_at_start_ = free;
+void Outside::open(uint64_t held, uint64_t given) noexcept {
+  const Answer now = ask();
   if (driver().cuCtxGetDevice(&device_) != CUDA_SUCCESS) device_ = 0;
-  headroom_ = footprint::headroom_of(total);
+  const std::optional<uint64_t> own = own_bytes(device_);
+  const std::lock_guard lock(mutex_);
+  if (now.total != 0) free_at_start_ = now.free;
+  own_at_start_ = own;
+  held_at_start_ = held;
+  given_at_start_ = given;
+  headroom_ = footprint::headroom_of(now.total);
   room_ = UINT64_MAX;
   by_calls_ = beside_others_ = 0;
+  asked_about_ = 0;
   others_ = false;
-  bytes_ = 0;
+  bytes_ = held;
 }
 
-bool Outside::taken_since_start(uint64_t ours, uint64_t* bytes, uint64_t* free_bytes) noexcept {
+Outside::Answer Outside::ask() noexcept {
   size_t free = 0;
   size_t total = 0;
-  if (free_at_start_ == 0 || driver().cuMemGetInfo(&free, &total) != CUDA_SUCCESS) return false;
-  const uint64_t used = free_at_start_ - std::min<uint64_t>(free_at_start_, free);
-  *bytes = used - std::min(used, ours);
-  *free_bytes = free;
-  total_ = total;
-  return true;
+  if (driver().cuMemGetInfo(&free, &total) != CUDA_SUCCESS) return {};
+  return {free, total};
 }
 
-uint64_t Outside::measure(uint64_t ours, uint64_t given) noexcept {
-  uint64_t taken = 0;
-  uint64_t free = 0;
-  if (!taken_since_start(ours, &taken, &free)) return bytes_;
-  others_ = others_ || taken > given + by_calls_ + kUnseen || free + ours > free_at_start_ + kUnseen;
-  bytes_ = std::min(taken, given + (others_ ? beside_others_ : by_calls_));
-  room_ = ours + free - std::min(ours + free, headroom_);
-  elsewhere_ = total_ - std::min(total_, free + ours + bytes_);
-  return bytes_;
+// The lock is held.
+uint64_t Outside::settle(const Answer& answer, uint64_t ours, uint64_t bytes) noexcept {
+  bytes_ = bytes;
+  total_ = answer.total;
+  room_ = ours + answer.free - std::min(ours + answer.free, headroom_);
+  elsewhere_ = answer.total - std::min(answer.total, answer.free + ours + bytes);
+  return bytes;
+}
+
+// What is held and no call explains is this program's as far as NVML says so, which is asked without the lock.
+uint64_t Outside::take(const Answer& answer, uint64_t ours, uint64_t given) noexcept {
+  if (answer.total == 0 || free_at_start_ == 0) return bytes();
+  uint64_t held = 0;
+  uint64_t explained = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    const uint64_t most = held_at_start_ + free_at_start_;
+    held = most - std::min(most, answer.free + ours);  // if all of it is this program's
+    const uint64_t since_start = held_at_start_ + given - std::min(given, given_at_start_);
+    if (held > since_start + by_calls_ + kUnseen || answer.free + ours > most + kUnseen) others_ = true;
+    explained = std::min(held, since_start + (others_ ? beside_others_ : by_calls_));
+    if (held == explained || !own_at_start_) return settle(answer, ours, explained);
+    if (held == asked_about_ && ours == asked_with_ours_) return settle(answer, ours, told_);
+  }
+  const std::optional<uint64_t> own = own_bytes(device_);
+  const bool told = own && own_bytes_follow(device_);
+  const std::lock_guard lock(mutex_);
+  if (!told) return settle(answer, ours, explained);
+  const uint64_t at_start = *own_at_start_ + ours;
+  const uint64_t more = held_at_start_ + *own;
+  told_ = std::min(held, more - std::min(more, at_start));
+  asked_about_ = held;
+  asked_with_ours_ = ours;
+  return settle(answer, ours, told_);
 }
 
 void Outside::before_call() noexcept { before_ = look_before_call(device_); }
 
 void Outside::after_call() noexcept {
   const TakenByCall taken = taken_by_call(before_, device_);
+  const std::lock_guard lock(mutex_);
   by_calls_ += taken.bytes;
   beside_others_ += taken.own ? taken.bytes : std::min(taken.bytes, kMostBesideOthers);
 }

@@ -4,7 +4,10 @@
 #pragma once
 #include <cuda.h>
 
+#include <atomic>
 #include <cstdint>
+#include <mutex>
+#include <optional>
 
 #include "preload/driver/taken.h"
 
@@ -28,46 +31,64 @@ uint64_t chunk_limit(const BudgetRule& rule, uint64_t chunk_bytes, uint64_t outs
 // The budget in bytes as it is known now, for the planner and for messages.
 uint64_t known_budget(const BudgetRule& rule, uint64_t peak_bytes, uint64_t outside_bytes) noexcept;
 
-// Device memory that the program holds around Reprise: module images, pools, other allocations. A device tells only
-// what all processes hold, so of what more is held than at open() as much counts as this program has taken: what it was
-// given by calls that hooks see, and what it took by calls by which the driver takes memory (taken.h). Without such a
-// call of this program nothing counts, whatever others do; and where nobody tells whose memory is, and others are seen
-// to take or give back some meanwhile, of each call only as much counts as one may well take.
+// Device memory that the program holds around Reprise, from before the first managed allocation on: contexts, module
+// images, pools, other allocations. A device tells only what all processes hold, so of what more is held than at open()
+// as much counts as this program has taken: what it was given by calls that hooks see, and what it took by calls by
+// which the driver takes memory (taken.h). What is more than these explain is this program's where NVML says so
+// (own_memory.h). Where nobody tells whose memory is, and others are seen to take or give back some meanwhile, of each
+// call only as much counts as one may well take. The driver is asked by any thread; what it said is kept under a lock.
 class Outside {
  public:
-  // Takes what is free now as the starting point. A context must be current.
-  void open() noexcept;
-  // Asks the driver; `ours` are the bytes that Reprise has created since open(), `given` those that hooks saw given or
-  // taken.
-  uint64_t measure(uint64_t ours, uint64_t given) noexcept;
-  uint64_t bytes() const noexcept { return bytes_; }
+  // Takes what is free now as the starting point; the program holds `held` already, and hooks saw `given` so far. A
+  // context must be current.
+  void open(uint64_t held = 0, uint64_t given = 0) noexcept;
+
+  // What the driver says now; `free` is 0: it does not.
+  struct Answer {
+    uint64_t free = 0;
+    uint64_t total = 0;
+  };
+  static Answer ask() noexcept;
+  // `ours` are the bytes that Reprise has created since open(), `given` those that hooks saw given or taken, ever.
+  uint64_t take(const Answer& answer, uint64_t ours, uint64_t given) noexcept;
+  uint64_t measure(uint64_t ours, uint64_t given) noexcept { return take(ask(), ours, given); }
+  uint64_t bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
   // How much of the device ours may be, so that the driver finds memory for what no call of ours can make room for:
   // lazily loaded code, local memory, graphs.
-  uint64_t room() const noexcept { return room_; }
+  uint64_t room() const noexcept { return room_.load(std::memory_order_relaxed); }
   uint64_t headroom() const noexcept { return headroom_; }
   // As of measure(): the device's memory, and what of it is neither ours nor this program's: other programs', the
   // driver's. 0: not known.
-  uint64_t total() const noexcept { return total_; }
-  uint64_t elsewhere() const noexcept { return elsewhere_; }
+  uint64_t total() const noexcept { return total_.load(std::memory_order_relaxed); }
+  uint64_t elsewhere() const noexcept { return elsewhere_.load(std::memory_order_relaxed); }
+  // Others were seen to take or give back memory: then part of what counted as the program's may have been theirs.
+  bool others() const noexcept { return others_.load(std::memory_order_relaxed); }
 
   // Around nothing but a call that may be the first launch of its kernel, so that the driver loads code for it.
   void before_call() noexcept;
   void after_call() noexcept;
 
  private:
-  bool taken_since_start(uint64_t ours, uint64_t* bytes, uint64_t* free_bytes) noexcept;
+  uint64_t settle(const Answer& answer, uint64_t ours, uint64_t bytes) noexcept;
 
+  std::mutex mutex_;
+  uint64_t held_at_start_ = 0;
+  uint64_t given_at_start_ = 0;
   uint64_t free_at_start_ = 0;
-  uint64_t total_ = 0;
-  uint64_t elsewhere_ = 0;
+  std::optional<uint64_t> own_at_start_;  // as NVML tells it
+  uint64_t asked_about_ = 0;              // NVML, last: so many bytes that nothing explains, when ours were so many
+  uint64_t asked_with_ours_ = 0;
+  uint64_t told_ = 0;  // ... and its answer
   CUdevice device_ = 0;
   BeforeCall before_;
   uint64_t by_calls_ = 0;       // taken
   uint64_t beside_others_ = 0;  // ... at most kMostBesideOthers by each of which nobody tells whose it is
-  bool others_ = false;         // take memory, or give it back
-  uint64_t bytes_ = 0;
   uint64_t headroom_ = 0;
-  uint64_t room_ = UINT64_MAX;
+  std::atomic<bool> others_{false};
+  std::atomic<uint64_t> bytes_{0};
+  std::atomic<uint64_t> total_{0};
+  std::atomic<uint64_t> elsewhere_{0};
+  std::atomic<uint64_t> room_{UINT64_MAX};
 };
 
 }  // namespace reprise::replay

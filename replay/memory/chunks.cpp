@@ -16,10 +16,15 @@ void ChunkPool::open(CUdevice device, uint64_t chunk_bytes) noexcept {
 
 ChunkIndex ChunkPool::create(CUresult* error) noexcept {
   if (existing_ >= limit_) return kNoChunk;
+  // It counts before it is there: whoever is about to take memory around us sees it, or we see what was promised.
+  const uint64_t bytes = (existing_ + 1) * chunk_bytes_;
+  bytes_.store(bytes);
   CUmemGenericAllocationHandle handle = 0;
-  const CUresult result = driver().cuMemCreate(&handle, chunk_bytes_, &properties_, 0);
-  if (result != CUDA_SUCCESS) {
-    *error = result;
+  const bool room = around_ == nullptr || bytes + around_->bytes() <= shared_bytes_;
+  const CUresult result = room ? driver().cuMemCreate(&handle, chunk_bytes_, &properties_, 0) : CUDA_SUCCESS;
+  if (!room || result != CUDA_SUCCESS) {
+    bytes_.store(existing_ * chunk_bytes_);
+    if (room) *error = result;
     return kNoChunk;
   }
   ChunkIndex index;
@@ -33,9 +38,7 @@ ChunkIndex ChunkPool::create(CUresult* error) noexcept {
   chunks_[index] = Chunk{};
   chunks_[index].handle = handle;
   ++existing_;
-  const uint64_t bytes = existing_ * chunk_bytes_;
-  bytes_.store(bytes, std::memory_order_relaxed);
-  recent_peak_bytes_ = std::max(recent_peak_bytes_, bytes);
+  recent_peak_bytes_ = std::max(recent_peak_bytes_, with_around(bytes));
   if (bytes > peak_bytes_.load(std::memory_order_relaxed)) peak_bytes_.store(bytes, std::memory_order_relaxed);
   return index;
 }

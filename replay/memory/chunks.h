@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "replay/memory/around.h"
 #include "replay/memory/uses.h"
 
 namespace reprise::replay {
@@ -30,6 +31,12 @@ class ChunkPool {
  public:
   void open(CUdevice device, uint64_t chunk_bytes) noexcept;
 
+  // Chunks and what is held around them are to be no more than `bytes`, whatever the limit says: other threads take
+  // more at any time.
+  void share(uint64_t bytes, const Around* around) noexcept {
+    shared_bytes_ = bytes;
+    around_ = around;
+  }
   // Upper bound of how many chunks may exist; chunks that exist already stay until they are
   // destroyed (Pager::shrink_to_limit).
   void set_limit(uint64_t chunks) noexcept { limit_ = chunks; }
@@ -62,14 +69,17 @@ class ChunkPool {
   // Bytes of device memory that exist now and at most; readable from any thread.
   uint64_t bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
   uint64_t peak_bytes() const noexcept { return peak_bytes_.load(std::memory_order_relaxed); }
-  // The most since this was asked last.
-  uint64_t take_recent_peak() noexcept { return std::exchange(recent_peak_bytes_, bytes()); }
+  // The most since this was asked last, with what was held around it then.
+  uint64_t take_recent_peak() noexcept { return std::exchange(recent_peak_bytes_, 0); }
 
   // Releases all handles. Nothing may be mapped any more.
   void close() noexcept;
 
  private:
   CUmemAllocationProp properties_{};
+  uint64_t with_around(uint64_t bytes) const noexcept { return around_ == nullptr ? bytes : bytes + around_->held(); }
+  uint64_t shared_bytes_ = 0;
+  const Around* around_ = nullptr;  // none: chunks are all that counts
   uint64_t chunk_bytes_ = 0;
   uint64_t limit_ = 0;
   uint64_t existing_ = 0;

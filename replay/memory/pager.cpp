@@ -363,6 +363,14 @@ CUresult Pager::give_up(uint64_t bytes, bool keep_last) noexcept {
   return shrink_to_limit();
 }
 
+CUresult Pager::fit() noexcept {
+  ++tick_;
+  needed_chunks_ = 0;
+  shortage_ = {};
+  if (before_fit != nullptr) before_fit(before_fit_user, 0);
+  return shrink_to_limit();
+}
+
 CUresult Pager::shrink_to_limit() noexcept {
   ChunkPool& pool = memory_.chunks;
   std::vector<ResidentTensor*> victims;

@@ -43,7 +43,9 @@ class Pager {
   // Gives so many bytes of the device back to the driver; tensors leave for that where no chunk is free: any, or those
   // that the last make_resident() was not for.
   CUresult give_up(uint64_t bytes, bool keep_last = false) noexcept;
-  // The same for a small tensor, whose block comes with the first one in it and goes with the last.
+  // Brings the device memory of ours down to what the limit says now; any tensor leaves for that.
+  CUresult fit() noexcept;
+  // The same as allocated() for a small tensor, whose block comes with the first one in it and goes with the last.
   CUresult allocated_small(ResidentTensor& tensor, LaneIndex lane) noexcept;
   // Gives up the block that begins there, if one does: nothing lives in it.
   void forget_block(CUdeviceptr base) noexcept;

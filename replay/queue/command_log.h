@@ -70,6 +70,7 @@ enum class Errand : uint8_t {
   end_context,    // the entry's; another one than the managed one
   close,          // give all memory back, the dispatcher's thread ends
   leave_plan,     // before the program ends
+  make_room,      // give back what is too much beside what is promised to calls around us
   headroom,       // give back device memory, as many bytes as the entry's size
   more_headroom,  // ... or more each time, by a count that is the entry's size
   synchronize,    // until the device has nothing left to do

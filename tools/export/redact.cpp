@@ -29,14 +29,14 @@ constexpr const char* kCall = "call_";
 // Of a trace's info, what says nothing of the program but its hash.
 bool keeps_info(const std::string& key) {
   static const std::set<std::string> kKept = {
-      "activity.source",    "device.granularity", "device.memory",     "device.name",
-      "driver.version",     "program.hash",       "recorder.unwinder", "recorder.waits",
-      "recorder.waited_ns", "time.start_ns",      "memory.held_bytes", "memory.managed",
+      "activity.source",   "device.granularity", "device.memory",     "device.name",        "driver.version",
+      "program.hash",      "recorder.unwinder",  "recorder.waits",    "recorder.waited_ns", "time.start_ns",
+      "memory.held_bytes", "memory.managed",     "memory.peak_bytes",
 #define REPRISE_MEASURED(field, key, ...) key,
 #include "preload/trace/measured_keys.def"
 #undef REPRISE_MEASURED
   };
-  return kKept.count(key) != 0;
+  return kKept.count(key) != 0 || key.rfind("unmanaged.", 0) == 0;
 }
 
 // Of a run log: texts that are one of a few words, hashes and names of ours.

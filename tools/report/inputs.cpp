@@ -341,9 +341,14 @@ report::Inputs LoadedFiles::examined() {
   if (trace) {
     analyzer::PlanOptions options = options_for(plan ? &*plan : nullptr);
     if (log) plan::read_safety(log->safety.c_str(), &options.safety);
-    // What the driver holds for the program may grow behind the recording: the run's end has the last word. What graphs
-    // hold, that has the most of, may not be there when all else is.
-    if (log && log->ended && log->graph_bytes == 0 && made_by(*log)) options.held_bytes = log->outside_bytes;
+    // What the program holds around Reprise may grow behind the recording: the run's end has the last word.
+    if (log && log->ended && log->peak_program_bytes != 0 && made_by(*log)) {
+      options.held_bytes = log->outside_bytes;
+      options.peak_bytes = log->peak_program_bytes;
+    } else if (log && log->ended && log->graph_bytes == 0 && made_by(*log)) {
+      options.held_bytes =
+          log->outside_bytes;  // of before; of graphs it says the most, which may come when all else is gone
+    }
     result.peak_bytes = analyzer::peak_of(*trace, options);
     Result<analyzer::Workload> workload = report::workload_of(*trace, options, plan ? &*plan : nullptr);
     if (workload.ok()) {

@@ -83,6 +83,12 @@ void say_budget(const Inputs& inputs, Sentences& say) {
         "moved. Ask for at least {}.",
         format_bytes(facts.peak_actual), format_bytes(facts.budget), format_bytes(inputs.log->graph_bytes),
         format_bytes(std::max(facts.peak_actual, inputs.minimum_bytes))));
+  } else if (inputs.log->budget_percent == 0 && inputs.log->outside_bytes > 0) {
+    say.bad(fmt::format(
+        "Device memory reached {}, above the budget of {}: the program and the driver hold {} of it that cannot be "
+        "moved. Ask for at least {}.",
+        format_bytes(facts.peak_actual), format_bytes(facts.budget), format_bytes(inputs.log->outside_bytes),
+        format_bytes(std::max(facts.peak_actual, inputs.minimum_bytes))));
   } else if (inputs.log->budget_percent > 0 &&
              (inputs.minimum_bytes == 0 || facts.peak_actual <= inputs.minimum_bytes)) {
     say.bad(fmt::format(

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <map>
 #include <set>
+#include <string_view>
 #include <tuple>
 #include <unordered_map>
 
@@ -394,25 +396,50 @@ Json divergences_section(const Inputs& inputs) {
   return rows;
 }
 
-Json unmanaged_section(const Inputs& inputs) {
-  std::map<std::string, std::pair<uint64_t, uint64_t>> sums;
-  if (inputs.trace != nullptr) {
-    for (const trace::Event& event : inputs.trace->events) {
-      const auto* allocate = std::get_if<trace::Allocate>(&event);
-      if (allocate == nullptr) continue;
-      const trace::Origin origin = allocate->record.origin;
-      const char* what = origin == trace::Origin::managed  ? "managed memory (moves by page faults of its own)"
-                         : origin == trace::Origin::global ? "variables of modules (their address is fixed)"
-                                                           : nullptr;
-      if (what == nullptr) continue;
-      ++sums[what].first;
-      sums[what].second += allocate->record.size;
-    }
-  }
+namespace {
+
+using Sums = std::map<std::string, std::pair<uint64_t, uint64_t>>;  // by kind: how many, the most bytes at once
+
+constexpr std::string_view kUnmanaged = "unmanaged.";  // what a recording without a budget says of a kind
+
+// What calls made around Reprise the recording's end tells, or the run's log.
+bool add_told(const Inputs& inputs, Sums* sums) {
   if (inputs.log != nullptr) {
     for (const RunUnmanaged& one : inputs.log->unmanaged) {
-      sums[one.what].first += one.count;
-      sums[one.what].second += one.bytes;
+      (*sums)[one.what].first += one.count;
+      (*sums)[one.what].second += one.bytes;
+    }
+    return !inputs.log->unmanaged.empty();
+  }
+  bool any = false;
+  for (const auto& [key, value] : inputs.trace->info) {
+    unsigned long long count = 0;
+    unsigned long long bytes = 0;
+    if (key.rfind(kUnmanaged, 0) != 0 || std::sscanf(value.c_str(), "%llu %llu", &count, &bytes) != 2) continue;
+    (*sums)[key.substr(kUnmanaged.size())] = {count, bytes};
+    any = true;
+  }
+  return any;
+}
+
+void add_recorded(const trace::Trace& trace, trace::Origin origin, const char* what, Sums* sums) {
+  for (const trace::Event& event : trace.events) {
+    const auto* allocate = std::get_if<trace::Allocate>(&event);
+    if (allocate == nullptr || allocate->record.origin != origin) continue;
+    ++(*sums)[what].first;
+    (*sums)[what].second += allocate->record.size;
+  }
+}
+
+}  // namespace
+
+Json unmanaged_section(const Inputs& inputs) {
+  Sums sums;
+  const bool told = (inputs.log != nullptr || inputs.trace != nullptr) && add_told(inputs, &sums);
+  if (inputs.trace != nullptr) {
+    add_recorded(*inputs.trace, trace::Origin::global, "variables of modules (their address is fixed)", &sums);
+    if (!told) {
+      add_recorded(*inputs.trace, trace::Origin::managed, "managed memory (moves by page faults of its own)", &sums);
     }
   }
   Json rows = Json::array();

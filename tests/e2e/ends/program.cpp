@@ -108,6 +108,18 @@ class Devices {
     CHECK(cuMemPoolCreate(&made, &properties));
     return number(made);
   }
+  uint64_t mapped() {
+    CUmemAllocationProp properties{};
+    properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, {1}};
+    CUmemGenericAllocationHandle handle = 0;
+    CUdeviceptr range = 0;
+    CHECK(cuMemGetAllocationGranularity(&granularity_, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
+    CHECK(cuMemCreate(&handle, granularity_, &properties, 0));
+    CHECK(cuMemAddressReserve(&range, granularity_, 0, 0, 0));
+    CHECK(cuMemMap(range, granularity_, 0, handle, 0));
+    return range;
+  }
   uint64_t module() {
     CUmodule made = nullptr;
     CHECK(cuModuleLoad(&made, cubin_));
@@ -138,6 +150,7 @@ class Devices {
   CUmodule module_ = nullptr;
   CUfunction mix2_ = nullptr;
   CUdeviceptr operands_[2] = {};
+  size_t granularity_ = 0;
   CUmemAccessDesc access_{{CU_MEM_LOCATION_TYPE_DEVICE, {0}}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
   const std::map<std::string, std::function<Arguments()>> cases_ = {
       {"cuMemFree_v2", [this] { return Arguments{allocated()}; }},
@@ -150,6 +163,9 @@ class Devices {
        [this] {
          return Arguments{pool(), number(&access_), 1};
        }},
+      {"cuMemUnmap", [this] { return Arguments{mapped(), granularity_}; }},
+      {"cuArrayDestroy", [] { return Arguments{}; }},  // the simulated device has no arrays
+      {"cuMipmappedArrayDestroy", [] { return Arguments{}; }},
       {"cuModuleUnload", [this] { return Arguments{module()}; }},
       {"cuLibraryUnload", [this] { return Arguments{library()}; }},
       {"cuGraphExecDestroy", [this] { return Arguments{graph()}; }},

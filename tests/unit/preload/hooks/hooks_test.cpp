@@ -434,8 +434,16 @@ TEST_F(Hooks, WhatTheProgramMapsItselfIsCounted) {
   properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
   CUmemGenericAllocationHandle handle = 0;
   cuMemCreate(&handle, 1 << 21, &properties, 0);
-  ASSERT_EQ(handler().unmanaged_kinds.size(), 1u);
-  EXPECT_EQ(handler().unmanaged_kinds[0], "cuMemCreate");
+  ASSERT_EQ(handler().beside.size(), 1u);
+  EXPECT_EQ(handler().beside[0].kind, BesideKind::physical);
+  EXPECT_EQ(handler().beside[0].bytes, uint64_t{1} << 21);
+  EXPECT_EQ(handler().beside_ended, 1);
+  cuMemRelease(handle);
+  ASSERT_EQ(handler().beside.size(), 2u);
+  EXPECT_EQ(handler().beside[1].bytes, 0u) << "it gives back";
+  handler().beside_answer = CUDA_ERROR_OUT_OF_MEMORY;
+  EXPECT_EQ(cuMemCreate(&handle, 1 << 21, &properties, 0), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(handler().beside_ended, 2) << "it was not made";
 }
 
 TEST_F(Hooks, OpaqueCallsDrain) {

@@ -86,6 +86,10 @@ CUresult RecordingHandler::total_memory(size_t* bytes, CUdevice) noexcept {
   *bytes = 333;
   return CUDA_SUCCESS;
 }
-void RecordingHandler::unmanaged(const char* what, int64_t) noexcept { unmanaged_kinds.emplace_back(what); }
+CUresult RecordingHandler::before_beside(BesideCall* call) noexcept {
+  beside.push_back(*call);
+  return beside_answer;
+}
+void RecordingHandler::after_beside(const BesideCall&, CUresult) noexcept { ++beside_ended; }
 
 }  // namespace reprise

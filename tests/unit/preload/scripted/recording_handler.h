@@ -61,7 +61,8 @@ class RecordingHandler final : public Handler {
   bool read_back(const ReadBack& request) noexcept override;
   CUresult memory_info(size_t* free_bytes, size_t* total_bytes) noexcept override;
   CUresult total_memory(size_t* bytes, CUdevice) noexcept override;
-  void unmanaged(const char* what, int64_t bytes) noexcept override;
+  CUresult before_beside(BesideCall* call) noexcept override;
+  void after_beside(const BesideCall& call, CUresult result) noexcept override;
   void graph_memory(uint32_t instantiated) noexcept override { graph_allocations.push_back(instantiated); }
   void finish() noexcept override { ++finished; }
   void abandon() noexcept override { ++abandoned; }
@@ -72,8 +73,10 @@ class RecordingHandler final : public Handler {
   std::vector<std::string> ordered;
   std::vector<bool> ordered_all_resident;  // one for each of these
   CUresult ordered_answer = CUDA_SUCCESS;
-  bool made_by_us = true;  // answer of makes() while it manages
-  std::vector<std::string> unmanaged_kinds;
+  bool made_by_us = true;          // answer of makes() while it manages
+  std::vector<BesideCall> beside;  // as they were before the calls
+  CUresult beside_answer = CUDA_SUCCESS;
+  int beside_ended = 0;
   std::vector<uint32_t> graph_allocations;
   std::vector<CUstream> streams;                          // of event_record, stream_wait_event, stream_synchronize
   bool reading = false;                                   // answer of reads_back()

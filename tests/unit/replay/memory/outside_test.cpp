@@ -70,6 +70,17 @@ TEST_F(OutsideTest, WhatIsGivenBackCountsNoMore) {
   EXPECT_EQ(outside_.measure(0, 0), 10 * kMiB);
 }
 
+TEST_F(OutsideTest, WhatWasHeldBeforeCounts) {
+  driver_.other_bytes += 24 * kMiB;
+  outside_.open(24 * kMiB, 30 * kMiB);
+  EXPECT_EQ(outside_.bytes(), 24 * kMiB);
+  EXPECT_EQ(outside_.measure(0, 30 * kMiB), 24 * kMiB);
+  driver_.other_bytes += 5 * kMiB;
+  EXPECT_EQ(outside_.measure(0, 35 * kMiB), 29 * kMiB);
+  driver_.other_bytes -= 24 * kMiB;
+  EXPECT_EQ(outside_.measure(0, 35 * kMiB), 5 * kMiB) << "it was given back";
+}
+
 TEST_F(OutsideTest, OursAreNotOutside) {
   first_launch(2 * kMiB);
   EXPECT_EQ(outside_.measure(driver_.bytes, 0), 2 * kMiB);
@@ -178,6 +189,16 @@ TEST_F(OutsideToldTest, WhatIsGivenBackMeanwhileHidesNothing) {
   EXPECT_EQ(outside_.measure(0, 0), 20 * kMiB);
 }
 
+// A context that no call around which we look has made.
+TEST_F(OutsideToldTest, WhatNothingExplainsIsTheProgramsWhereNvmlSaysSo) {
+  driver_.other_bytes += 300 * kMiB + 50 * kMiB;
+  own_ += 300 * kMiB;
+  EXPECT_EQ(outside_.measure(driver_.bytes, 0), 300 * kMiB);
+  const int asked = asked_;
+  EXPECT_EQ(outside_.measure(driver_.bytes, 0), 300 * kMiB);
+  EXPECT_EQ(asked_, asked) << "nothing has changed since";
+}
+
 // As in a container: then it is as without NVML.
 TEST_F(OutsideToldTest, WhereNobodyTellsWhatTheDeviceHasLessCounts) {
   const auto expect_as_without = [&](const char* why) {
@@ -199,7 +220,7 @@ TEST_F(OutsideToldTest, WhereNobodyTellsWhatTheDeviceHasLessCounts) {
   expect_as_without("it is another process of our number");
   is_another_ = false;
   first_launch_beside(0, 4 * kMiB);
-  EXPECT_EQ(outside_.measure(0, 0), 7 * kMiB) << "by the next trial it is ours";
+  EXPECT_EQ(outside_.measure(0, 0), 3 * kMiB) << "by the next trial it is ours, and no neighbour's memory counts";
 }
 
 TEST_F(OutsideToldTest, AProcessThatDoesNotFollowIsNotTriedForEver) {
@@ -209,6 +230,7 @@ TEST_F(OutsideToldTest, AProcessThatDoesNotFollowIsNotTriedForEver) {
 }
 
 TEST_F(OutsideToldTest, ACallThatTakesNothingIsAskedAboutOnce) {
+  asked_ = 0;
   for (int i = 0; i < 10; ++i) first_launch_beside(0, 0);
   EXPECT_EQ(asked_, 10);
 }
