@@ -8,7 +8,7 @@
 
 namespace reprise::replay {
 
-// As a clause, "8.0 MiB instead of 4.0 MiB, on another stream"; empty: they are calls of other kinds or names, which
+// As a clause, "8.0 MiB instead of 4.0 MiB"; empty: they are calls of other kinds or names, which
 // says it.
 std::string difference(const Matcher& matcher, const Command& command) noexcept;
 std::string difference(const Matcher& matcher, const AllocateCall& call) noexcept;
