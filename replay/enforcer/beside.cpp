@@ -61,12 +61,14 @@ CUresult Enforcer::make_room_for(BesideCall* call) noexcept {
   const uint64_t wanted = (call->bytes + granularity - 1) / granularity * granularity;
   call->promised = rule.bytes != 0 ? std::min(wanted, rule.bytes - std::min(rule.bytes, soon)) : wanted;
   shared_.around.promise(call->promised);
+  counters.given_bytes.fetch_add(call->promised);  // whoever looks before the call has ended finds it explained
   const uint64_t outside = shared_.around.bytes();
   const uint64_t peak = peak_beside_outside(shared_, counters.peak_footprint_bytes.load());
   if (dispatcher_.memory().chunks.bytes() + outside <= known_budget(rule, peak, outside)) return CUDA_SUCCESS;
   const CUresult result = run_errand(Errand::make_room, kRoomBeside);
   if (result == CUDA_SUCCESS || rule.bytes == 0 || managed) return CUDA_SUCCESS;
   shared_.around.promise_ends(call->promised, 0);
+  counters.given_bytes.fetch_sub(call->promised);
   return refuse_beside(*call, counters.outside_bytes.load());
 }
 
@@ -126,13 +128,15 @@ void Enforcer::after_beside(const BesideCall& call, CUresult result) noexcept {
   }
   if (!ours) return;
   if (result == CUDA_ERROR_OUT_OF_MEMORY && call.bytes != 0) tell_refused(call);
-  counters.given_bytes.fetch_add(made);
+  const uint64_t given = call.kind == BesideKind::graph ? 0 : made;  // of graphs the driver tells
+  if (given > call.promised) counters.given_bytes.fetch_add(given - call.promised);
   if (free) {
     look_around_ours();
   } else {
     shared_.around.hold(counters.outside_bytes.fetch_add(made) + made);
   }
   if (call.promised != 0) shared_.around.promise_ends(call.promised, made);
+  if (call.promised > given) counters.given_bytes.fetch_sub(call.promised - given);
   counters.look_again.store(true);
 }
 
