@@ -21,6 +21,24 @@ TEST_F(RepeatsTest, HaveTheParametersOfTheirIteration) {
   EXPECT_EQ(error(), CUDA_SUCCESS);
 }
 
+// Each iteration has two streams of its own, and destroys the first one before its launch is made again.
+TEST_F(RepeatsTest, GoElsewhereWhenTheirStreamIsGone) {
+  for (uint64_t iteration = 0; iteration < 4; ++iteration) {
+    iterate(iteration, 0, 6);
+    LogEntry* const gone = shared_.command_log.append(EntryKind::stream_destroy);
+    gone->command.stream = stream_;
+    gone->command.context = device_.context;
+    shared_.command_log.publish(gone);
+    stream_ = device_.driver.stream();
+    settle();
+    iterate(iteration, 6);
+  }
+  EXPECT_TRUE(executor_.active());
+  EXPECT_EQ(repeats(), 4u);
+  EXPECT_EQ(shown_, expected_);
+  EXPECT_EQ(error(), CUDA_SUCCESS);
+}
+
 // The first time the consumer waits for the verdict.
 TEST_F(RepeatsTest, ConsumersWaitUntilOneWasRight) {
   for (uint64_t iteration = 0; iteration < 3; ++iteration) iterate(iteration);
