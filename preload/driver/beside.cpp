@@ -43,6 +43,15 @@ const char* words_of(BesideKind kind) noexcept {
   return "memory of CUDA graphs";
 }
 
+bool BesideLedgers::any() const noexcept {
+  return std::any_of(ledgers_.begin(), ledgers_.end(), [](const BesideLedger& ledger) {
+    for (size_t kind = 0; kind < kBesideKinds; ++kind) {
+      if (ledger.figures(static_cast<BesideKind>(kind)).count != 0) return true;
+    }
+    return false;
+  });
+}
+
 void BesideLedger::made(BesideKind kind, uint64_t bytes) noexcept {
   if (kind == BesideKind::graph) return;
   Entry& entry = entries_[static_cast<size_t>(kind)];

@@ -59,6 +59,8 @@ class BesideLedgers {
   }
   BesideLedger& of(CUdevice device) noexcept { return ledgers_[index(device)]; }
   const BesideLedger& of(CUdevice device) const noexcept { return const_cast<BesideLedgers*>(this)->of(device); }
+  // Has any call made some, on any device?
+  bool any() const noexcept;
 
  private:
   std::array<BesideLedger, kDevices + 1> ledgers_;

@@ -237,11 +237,7 @@ void Enforcer::write_start() noexcept {
 void Enforcer::write_unopened() noexcept {
   const std::unique_lock lock(open_mutex_, std::try_to_lock);
   if (!lock.owns_lock() || state_.load() != State::closed) return shared_.run_log.flush();  // a thread asks just now
-  bool other_memory = false;
-  {
-    const std::lock_guard unmanaged_lock(unmanaged_mutex_);
-    other_memory = !unmanaged_.empty();
-  }
+  const bool other_memory = shared_.beside.any();
   CUdevice device = 0;
   if (driver().cuCtxGetDevice(&device) == CUDA_SUCCESS) shared_.device = device;
   if (launched_.load() || other_memory) write_start();
