@@ -17,6 +17,11 @@ constexpr char kRoomBeside[] = "memory that the program takes around what is man
 constexpr uint32_t kMostTold = 5;
 constexpr int kLooks = 8;  // our chunks may come and go meanwhile
 
+// The question takes the driver's lock: what a free gives back of another device is known without it.
+std::optional<uint64_t> free_bytes_for(const BesideCall& call, bool ours) noexcept {
+  return ours || call.given_back == 0 ? free_bytes_of(call.device) : std::nullopt;
+}
+
 }  // namespace
 
 // Before memory is managed nothing of ours is on the device. What this process holds then NVML tells; else what calls
@@ -42,7 +47,7 @@ CUresult Enforcer::before_beside(BesideCall* call) noexcept {
     if (result != CUDA_SUCCESS) return result;
   }
   call->ours = ours ? dispatcher_.memory().chunks.bytes() : 0;
-  call->free = free_bytes_of(call->device);
+  call->free = free_bytes_for(*call, ours);
   return CUDA_SUCCESS;
 }
 
@@ -117,7 +122,7 @@ void Enforcer::after_beside(const BesideCall& call, CUresult result) noexcept {
   Counters& counters = shared_.counters;
   const bool ours = managing() && call.device == shared_.device;
   const uint64_t chunks = ours ? dispatcher_.memory().chunks.bytes() : 0;
-  const std::optional<uint64_t> free = free_bytes_of(call.device);
+  const std::optional<uint64_t> free = free_bytes_for(call, ours);
   BesideLedger& ledger = shared_.beside.of(call.device);
   uint64_t made = 0;
   if (result == CUDA_SUCCESS && call.bytes != 0) {

@@ -163,7 +163,10 @@ class Devices {
        [this] {
          return Arguments{pool(), number(&access_), 1};
        }},
-      {"cuMemUnmap", [this] { return Arguments{mapped(), granularity_}; }},
+      {"cuMemUnmap",
+       [this] {
+         return Arguments{mapped(), granularity_};
+       }},
       {"cuArrayDestroy", [] { return Arguments{}; }},  // the simulated device has no arrays
       {"cuMipmappedArrayDestroy", [] { return Arguments{}; }},
       {"cuModuleUnload", [this] { return Arguments{module()}; }},
