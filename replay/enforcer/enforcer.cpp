@@ -351,17 +351,17 @@ LogEntry* Enforcer::append_op(const Command& command, const FollowedCall& step) 
 // Only what touches our memory gains by being deferred. A thread that calls other work faster than it can be issued
 // waits here, so that calls of other threads do not wait behind all of it.
 void Enforcer::wait_for_turn(const Command& command) noexcept {
-  constexpr uint64_t kMostAhead = 256;
+  constexpr uint64_t kMostCallsAhead = 256;
   const uint64_t settled = shared_.command_log.settled();  // first: it never passes the tail
   const uint64_t tail = shared_.command_log.tail();
-  if (tail - settled <= kMostAhead) return;
+  if (tail - settled <= kMostCallsAhead) return;
   const auto ours = [&](const Access& access) { return shared_.arena_all.contains(access.address); };
   if (std::any_of(command.accesses, command.accesses + command.access_count, ours)) return;
   {
     const std::lock_guard lock(submit_mutex_);
     if (follower_.following()) return;  // a plan may hold calls back until others come
   }
-  shared_.command_log.wait_settled(tail - kMostAhead);
+  shared_.command_log.wait_settled(tail - kMostCallsAhead);
 }
 
 CUresult Enforcer::submit(const Command& command) noexcept {

@@ -182,7 +182,7 @@ class Planning {
     if (!written.ok() && arguments_.output.empty()) give_up_name(name);
     progress_.clear();
     if (!written.ok()) return written;
-    const Status told = tell(workload.value(), plan.value(), summary, options, name);
+    Status told = tell(workload.value(), plan.value(), summary, options, name);
     if (told.ok() && !arguments_.quiet && trace_ != nullptr) tell_of_calls_elsewhere(workload.value(), plan.value());
     return told;
   }

@@ -246,7 +246,7 @@ std::string memory_words(const Inputs& inputs, const Facts& facts) {
   if (std::string ended = ending_words(inputs); !ended.empty()) return ended;
   const uint64_t after = ran ? facts.peak_actual : facts.peak_planned;
   const std::string asked = format_bytes(facts.peak_before);
-  if (const std::string none = ran ? no_memory_words(*inputs.log) : ""; !none.empty()) return none;
+  if (std::string none = ran ? no_memory_words(*inputs.log) : ""; !none.empty()) return none;
   if (ran && after == 0 && inputs.log->ended)
     return fmt::format("peak 0 B, of {} that the program had asked for", asked);
   const std::string graphs =
