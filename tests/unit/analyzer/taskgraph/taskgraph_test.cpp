@@ -198,13 +198,15 @@ TEST(TaskGraph, AddressesSayWhereSmallTensorsLie) {
   }
 }
 
-TEST(TaskGraph, TwoDevicesAreRefused) {
+TEST(TaskGraph, TensorsOfTwoDevicesAreRefused) {
   TraceBuilder program;
   const uint64_t x = program.allocate(kChunk);
-  for (int i = 0; i < 3; ++i) program.launch("a", {updates(x)});
+  const uint64_t y = program.allocate(kChunk);
+  for (int i = 0; i < 3; ++i) program.launch("a", {updates(x), updates(y)});
   trace::Trace trace = program.trace();
   for (trace::Event& event : trace.events) {
-    if (auto* op = std::get_if<trace::Op>(&event)) op->record.device = 1;
+    auto* const made = std::get_if<trace::Allocate>(&event);
+    if (made != nullptr && made->record.allocation == y) made->record.device = 1;
   }
   const CallStream stream = make_call_stream(trace);
   const Result<Iteration> iteration = find_iteration(stream, kDefaultMark, 1);
