@@ -102,6 +102,11 @@ void write_report(const Settings& settings, const RunOptions& options, std::stri
   inputs.ran_here = true;
   inputs.budget_bytes = settings.budget.bytes;
   keep_what_was_found(settings.run_log, files, inputs);
+  if (files.log) {  // which has grown
+    files.named.pop_back();
+    files.tell(settings.run_log, FileKind::run_log, shown(options.session.run_log, "not kept (--run-log)"));
+    inputs.files = files.named;
+  }
   const Status written = write_page(report::make_page(report::make_data(inputs)), !options.report.empty(), path);
   progress.clear();
   if (!written.ok()) {

@@ -359,7 +359,7 @@ void find_ending(RunLog& log, bool is_last_of_process) {
   const std::string ended = ending_of(command.exit_code, command.signal);
   const std::string in_words = ended.empty() ? "exit code 0" : ended;
   // A program that calls CUDA and comes to its end says so, whatever it has used.
-  const bool said_nothing = log.process == 0;
+  const bool said_nothing = log.process == 0 && log.program.empty() && !log.ended;
   const bool is_program =
       command.process == 0 || said_nothing || (command.process == log.process && is_last_of_process);
   const bool said_all = log.ended || (log.program.empty() && !said_nothing);
