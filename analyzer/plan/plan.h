@@ -23,7 +23,7 @@ const char* name_of(Safety safety);
 bool read_safety(const char* name, Safety* safety);
 
 // Beside trace::AccessMode bits, in graphs and plans: from iteration to iteration the access goes to another part of
-// its tensor, as where batches are slices of a data set. It stands for the whole of it.
+// its tensor, as where batches are slices of a data set. The plan treats it as an access to the whole tensor.
 inline constexpr uint32_t kAccessMoves = 8;
 
 // An allocation instance of the iteration: persistent ones are alive at its start and its end, transient ones are

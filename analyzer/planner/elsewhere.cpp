@@ -34,7 +34,7 @@ class Alive {
     alive_.erase(index);
   }
 
-  // Bytes of the chunks of these allocations, each once, of the device that has most of them.
+  // Returns the chunk bytes of these allocations on the device that holds most of them; each allocation counts once.
   uint64_t bytes_of(const std::set<uint32_t>& spans) const {
     std::vector<uint64_t> chunks;  // by device
     std::set<std::pair<uint16_t, uint64_t>> blocks;

@@ -159,7 +159,7 @@ class TaskGraphBuilder {
     return transient ? plan::CallKind::free : plan::CallKind::free_handover;
   }
 
-  // Of tensors. Work on another device that touches none of them has nothing to plan.
+  // Takes the device of a tensor. Work on another device that touches no tensor is not planned.
   void record_device(uint16_t device) {
     if (!device_known_) device_ = device;
     device_known_ = true;
