@@ -20,7 +20,10 @@ Overloaded(Functions...) -> Overloaded<Functions...>;
 // Early failures before a plan that the program does go through has to be rehearsed more than once, ...
 constexpr uint64_t kPatience = 3;
 constexpr uint64_t kMostDoublings = 6;  // ... and twice as often each time, up to here
-constexpr uint64_t kWithoutRoom = 2;    // so many further, where there was no room for it
+// Where there was no room for it: so many, and so many doublings at once, as the planner needs iterations in one piece
+// to make one that has room.
+constexpr uint64_t kPatienceWithoutRoom = 2;
+constexpr uint64_t kWithoutRoom = 2;
 constexpr size_t kMostRehearsals = 64;  // of a plan at once
 // Rounds: what happens from one activation to the next.
 constexpr uint64_t kRoundsBeforeHold = 8;  // and eight times as many before the second
@@ -110,6 +113,8 @@ FollowedCall PlanFollower::free(const FreeCall& call) noexcept {
 
 // The dispatcher has ended the plan, or could not begin it, and has logged why.
 void PlanFollower::leave_as_dispatcher() noexcept {
+  const bool refused = !shared_.refusal.get().empty();
+  if (refused) began_iteration_ = matcher_.iteration();  // however far the program has come, the plan ruled none of it
   end_plan();
   whole_ = false;
   if (matcher_.iteration() > began_iteration_) {
@@ -117,7 +122,6 @@ void PlanFollower::leave_as_dispatcher() noexcept {
     calls_in_period_ = 0;
     return;
   }
-  const bool refused = !shared_.refusal.get().empty();
   left_early(&plans_[current_], refused ? kWithoutRoom : 0, refused);
   calls_in_period_ = matcher_.next();  // an iteration on demand that began with the plan
 }
@@ -377,6 +381,7 @@ bool PlanFollower::has_ruled(uint32_t plan) const noexcept {
 
 bool PlanFollower::never_lasts(uint32_t plan) const noexcept {
   const KnownPlan& known = plans_[plan];
+  if (known.early_failures > 0 && known.lacks_room) return true;
   return known.early_failures >= kPatience || (known.early_failures > 0 && known.rehearsed == 0);
 }
 
@@ -421,8 +426,10 @@ void PlanFollower::end_plan() noexcept {
 // it again; and where that does not help, ever later, but never never.
 void PlanFollower::left_early(KnownPlan* known, uint64_t further, bool counts) noexcept {
   ++known->early_failures;
+  known->lacks_room = further != 0;
   if (activations_ > 0) --activations_;  // it ruled nothing, so it is no part of what repeats
-  const uint64_t doublings = known->early_failures < kPatience ? 0 : known->early_failures - kPatience + further;
+  const uint64_t patience = further == 0 ? kPatience : kPatienceWithoutRoom;
+  const uint64_t doublings = known->early_failures < patience ? 0 : known->early_failures - patience + further;
   known->distance = counts ? uint64_t{1} << std::min(doublings, kMostDoublings) : 1;
   known->rehearsed = known->rehearsed_at = 0;
 }

@@ -128,6 +128,7 @@ class PlanFollower {
     const PlanIndex* index;
     uint32_t loop;                // in loops_; plans of the same loop have the same
     uint64_t early_failures = 0;  // activations in a row that did not last one iteration
+    bool lacks_room = false;      // ... the last one because the device had no room for it
     uint64_t distance = 0;        // so many rehearsals before the next one
     // Iterations of the plan that the program goes through without it, from each call on that may be the first; what
     // stood for its persistent tensors in the last whole one, which was over with this call of the program; how many
