@@ -34,12 +34,12 @@
 
 namespace {
 
-#define CHECK(call)                                                    \
-  do {                                                                 \
-    if (const CUresult result = (call); result != CUDA_SUCCESS) {      \
-      std::printf("error: %s: %d\n", #call, static_cast<int>(result)); \
-      std::exit(3);                                                    \
-    }                                                                  \
+#define CHECK(call)                                                             \
+  do {                                                                          \
+    if (const CUresult result = (call); result != CUDA_SUCCESS) {               \
+      std::fprintf(stderr, "error: %s: %d\n", #call, static_cast<int>(result)); \
+      std::exit(3);                                                             \
+    }                                                                           \
   } while (false)
 
 constexpr size_t kKib = 1024;
