@@ -1,0 +1,1 @@
+"""What tools/lab/gpu-compare does, part by part."""
