@@ -32,6 +32,7 @@ int run_doctor(bool simulated, bool json) {
   check_software(simulated, checks);
   check_device(simulated ? installation().sim_driver : "", checks);
   check_host(host_state(), checks);
+  check_around(checks);
   const Status written =
       write_file("-", json ? doctor_json(checks).dump(1) + "\n" : doctor_text(checks, has_colours(STDOUT_FILENO)));
   return written.ok() ? doctor_exit_code(checks) : fail(written);

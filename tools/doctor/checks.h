@@ -38,6 +38,8 @@ struct HostState {
 };
 HostState host_state();
 void check_host(const HostState& state, std::vector<Check>& checks);
+// What costs speed or words alone: libraries for call stacks, NUMA nodes, what a container forbids.
+void check_around(std::vector<Check>& checks);
 // CUDA toolkit, CUPTI, the installed libraries.
 void check_software(bool simulated, std::vector<Check>& checks);
 

@@ -51,7 +51,7 @@ TEST_F(Doctor, TheSimulatedDeviceIsFine) {
   EXPECT_EQ(report["ok"], true);
   for (const char* name : {"reprise", "driver", "device 0", "device 0 virtual memory", "device 0 pinned memory",
                            "device 0 memory by process", "host memory", "host tier", "locked memory limit",
-                           "temporary folder", "preloaded library"}) {
+                           "temporary folder", "preloaded library", "call stacks", "NUMA", "container"}) {
     EXPECT_FALSE(check(report, name).empty()) << name;
   }
 }
