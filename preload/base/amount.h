@@ -53,6 +53,14 @@ struct Amount {
   bool given() const noexcept { return bytes != 0 || fraction > 0; }
 };
 
+inline constexpr const char* kFreeMemory = "free";
+
+// Device memory to stay within.
+struct DeviceBudget : Amount {
+  bool free = false;  // what the device has free when the program begins; then neither of the others
+  bool given() const noexcept { return free || Amount::given(); }
+};
+
 // No device has more memory than this; a larger amount is a typing error.
 inline constexpr uint64_t kLargestAmount = uint64_t{16} << 40;
 

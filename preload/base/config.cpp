@@ -15,6 +15,7 @@
 #include "preload/base/log.h"
 #include "preload/base/misspelt.h"
 #include "preload/base/written_files.h"
+#include "preload/files/file_names.h"
 
 namespace reprise {
 namespace {
@@ -30,6 +31,10 @@ bool read_value(const char* text, Number* field) {
   return true;
 }
 bool read_value(const char* text, Amount* field) { return parse_amount(text, field); }
+bool read_value(const char* text, DeviceBudget* field) {
+  field->free = std::strcmp(text, kFreeMemory) == 0;
+  return field->free || parse_amount(text, field);
+}
 bool read_value(const char* text, const char** field) {
   const char* copy = strdup(text);  // the program may change its environment later
   if (copy != nullptr) *field = copy;
@@ -70,8 +75,14 @@ pthread_once_t read_once = PTHREAD_ONCE_INIT;
 
 const char* environment(const char* name) { return std::getenv(name); }
 
+void expand(const char** name) {
+  if (*name == nullptr || std::strchr(*name, '%') == nullptr) return;
+  if (const char* const copy = strdup(expanded_name(*name, environment).c_str())) *name = copy;
+}
+
 void read_process_config() {
   process_config = new Config(read_config(environment));
+  for (const char** name : {&process_config->trace, &process_config->run_log, &process_config->plan}) expand(name);
   keep_files_apart(process_config);
 }
 

@@ -55,9 +55,8 @@ uint64_t chunk_bytes_of(const BudgetRule& rule, uint64_t granularity, bool trans
 
 }  // namespace
 
-Dispatcher::Dispatcher(Shared* shared, BudgetRule rule) noexcept
+Dispatcher::Dispatcher(Shared* shared) noexcept
     : shared_(*shared),
-      rule_(rule),
       pager_(&memory_),
       issuer_(shared, &memory_),
       on_demand_(shared, &memory_, &pager_, &issuer_),
@@ -70,7 +69,8 @@ CUresult Dispatcher::start(uint64_t host_cap, Measure measure, uint64_t held) no
   properties.location.id = shared_.device;
   size_t granularity = 0;
   CUresult result = driver().cuMemGetAllocationGranularity(&granularity, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
-  const uint64_t chunk_bytes = chunk_bytes_of(rule_, granularity, shared_.strict);
+  const BudgetRule rule = budget_of(shared_);
+  const uint64_t chunk_bytes = chunk_bytes_of(rule, granularity, shared_.strict);
   if (result == CUDA_SUCCESS) {
     result = reserve_arena(chunk_bytes, &shared_.arena_all);
     if (result != CUDA_SUCCESS) say_short_of_addresses();
@@ -104,8 +104,8 @@ CUresult Dispatcher::start(uint64_t host_cap, Measure measure, uint64_t held) no
   memory_.outside.open(held, counters.given_bytes.load() + shared_.graphs.bytes());
   counters.outside_bytes.store(held);
   shared_.around.hold(held);
-  memory_.chunks.share(rule_.bytes != 0 ? rule_.bytes : UINT64_MAX, &shared_.around);
-  const bool room = rule_.bytes == 0 || held + chunk_bytes <= rule_.bytes;  // to measure with
+  memory_.chunks.share(rule.bytes != 0 ? rule.bytes : UINT64_MAX, &shared_.around);
+  const bool room = rule.bytes == 0 || held + chunk_bytes <= rule.bytes;  // to measure with
   if (measure == Measure::link && room) link_rates_ = measure_own_link(chunk_bytes);
   if (measure == Measure::planning && room) {
     memory_.chunks.set_limit(1);
@@ -142,7 +142,7 @@ void Dispatcher::follow_budget() noexcept {
     measured_at_ns_ = RunLogWriter::now_ns();
     look_around(shared_, memory_);
   }
-  uint64_t limit = chunk_limit(rule_, shared_.chunk_bytes, shared_.around.bytes(),
+  uint64_t limit = chunk_limit(budget_of(shared_), shared_.chunk_bytes, shared_.around.bytes(),
                                peak_beside_outside(shared_, peak_footprint_), pager_.largest_working_set());
   shared_.counters.budget_chunks.store(limit, std::memory_order_relaxed);
   // What a call cannot do without comes before what the driver may need.

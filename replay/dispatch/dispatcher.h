@@ -31,7 +31,7 @@ namespace reprise::replay {
 
 class Dispatcher {
  public:
-  Dispatcher(Shared* shared, BudgetRule rule) noexcept;
+  explicit Dispatcher(Shared* shared) noexcept;
 
   enum class Measure : uint8_t {
     nothing,
@@ -74,7 +74,6 @@ class Dispatcher {
   void say_short_of_addresses() noexcept;
 
   Shared& shared_;
-  BudgetRule rule_;
   char start_problem_[160] = "";
   uint64_t peak_footprint_ = 0;  // as of the call that is served, whatever the program has called since
   ManagedMemory memory_;

@@ -38,7 +38,7 @@ CUresult Enforcer::before_beside(BesideCall* call) noexcept {
   const bool ours = managing() && call->device == shared_.device;
   if (call->bytes != 0 && state_.load(std::memory_order_acquire) != State::off) {
     const uint64_t held = shared_.beside.of(call->device).now();
-    const uint64_t budget = config_.budget.bytes;
+    const uint64_t budget = fixed_budget();
     const bool never = !ours && !managing() && !config_.audit && budget != 0 && call->kind != BesideKind::managed &&
                        held + call->bytes > budget;
     if (never) return refuse_beside(*call, held);
@@ -55,7 +55,7 @@ CUresult Enforcer::before_beside(BesideCall* call) noexcept {
 // is never refused: it need not be on the device.
 CUresult Enforcer::make_room_for(BesideCall* call) noexcept {
   Counters& counters = shared_.counters;
-  const BudgetRule rule = budget_rule(config_);
+  const BudgetRule rule = budget_of(shared_);
   if (rule.bytes == kAll) return CUDA_SUCCESS;
   const uint64_t soon = shared_.around.bytes();
   const bool managed = call->kind == BesideKind::managed;
@@ -86,8 +86,7 @@ CUresult Enforcer::refuse_beside(const BesideCall& call, uint64_t held) noexcept
            "the budget; the budget is too small, at least %s are needed by the calls so far, and later ones may need "
            "more",
            call.name, readable_bytes(call.bytes).c_str(),
-           readable_bytes(config_.budget.bytes - std::min(config_.budget.bytes, held)).c_str(),
-           readable_bytes(least).c_str());
+           readable_bytes(fixed_budget() - std::min(fixed_budget(), held)).c_str(), readable_bytes(least).c_str());
   RunLogLine line(run_log::shortage::line);
   line.add(run_log::shortage::call, std::string(call.name))
       .add(run_log::shortage::needed_bytes, call.bytes)
@@ -174,16 +173,28 @@ void Enforcer::write_unmanaged() noexcept {
   if (const uint64_t own = held_by_driver(shared_); own != 0) write(kDriversOwn, 1, own);
 }
 
+// What there is of device memory while the program holds `held` of it. A context must be current.
+void Enforcer::set_budget(uint64_t held) noexcept {
+  shared_.budget = {config_.budget.bytes, config_.budget.fraction, config_.plan_chunk_bytes};
+  if (config_.budget.free) free_budget_.store(shared_.budget.bytes = Outside::ask().free + held);
+  if (config_.audit) shared_.budget = {kAll, 0, 0};  // what the driver gives
+}
+
+// 0: a percentage, or not known yet.
+uint64_t Enforcer::fixed_budget() const noexcept {
+  return config_.budget.free ? free_budget_.load() : config_.budget.bytes;
+}
+
 // Of a run within so many bytes the device is one of that size. Of a percentage, and where a plan is given, it is the
 // one that the program was recorded on, so that it sizes itself as it did then.
 bool Enforcer::tells_budget() const noexcept {
-  return config_.budget.bytes != 0 && config_.plan == nullptr && state_.load(std::memory_order_acquire) != State::off;
+  return fixed_budget() != 0 && config_.plan == nullptr && state_.load(std::memory_order_acquire) != State::off;
 }
 
 CUresult Enforcer::total_memory(size_t* bytes, CUdevice device) noexcept {
   const CUresult result = driver().cuDeviceTotalMem(bytes, device);
   if (result != CUDA_SUCCESS || !tells_budget() || (managing() && device != shared_.device)) return result;
-  *bytes = std::min<size_t>(*bytes, config_.budget.bytes);
+  *bytes = std::min<size_t>(*bytes, fixed_budget());
   return CUDA_SUCCESS;
 }
 
@@ -209,7 +220,7 @@ CUresult Enforcer::memory_info(size_t* free_bytes, size_t* total_bytes) noexcept
     *free_bytes = less(left, counters.footprint_bytes.load(std::memory_order_relaxed));
     return CUDA_SUCCESS;
   }
-  const uint64_t budget = config_.budget.bytes;
+  const uint64_t budget = fixed_budget();
   *total_bytes = std::min<size_t>(*total_bytes, budget);
   if (!managing()) {
     *free_bytes = std::min<size_t>(*free_bytes, less(budget, held_by_program(device)));

@@ -52,11 +52,7 @@ CUresult allocate_by_driver(const AllocateCall& call, CUstream stream, CUdevicep
 }  // namespace
 
 Enforcer::Enforcer(const Config& config, Recorder* recorder) noexcept
-    : config_(config),
-      recorder_(recorder),
-      dispatcher_(&shared_, budget_rule(config)),
-      follower_(&shared_),
-      planner_(safety_of(config)) {
+    : config_(config), recorder_(recorder), dispatcher_(&shared_), follower_(&shared_), planner_(safety_of(config)) {
   started_ns_ = RunLogWriter::now_ns();
   shared_.safety = safety_of(config);
   shared_.strict = shared_.safety != plan::Safety::trusted;
@@ -182,7 +178,7 @@ bool Enforcer::can_be_used(uint64_t bytes) noexcept {
              how_to_get_room(room, bytes + outside).c_str());
     return false;
   }
-  const BudgetRule rule = budget_rule(config_);
+  const BudgetRule rule = budget_of(shared_);
   const uint64_t budget = rule.bytes - std::min(rule.bytes, outside);
   if (rule.bytes == 0 || bytes <= budget) return true;
   if (shared_.counters.shortages.fetch_add(1) >= kMostTold) return false;
@@ -310,10 +306,10 @@ CUresult Enforcer::release(const FreeCall& call) noexcept {
 // that answers CUDA_ERROR_OUT_OF_MEMORY, with nothing done, and the program may go on. Too often is right: each access
 // counts its whole allocation and a chunk for what is rounded. A percentage is never less than what a call needs.
 bool Enforcer::may_not_fit(const Command& command) const noexcept {
-  if (config_.budget.bytes == 0) return false;
+  if (fixed_budget() == 0) return false;
   const uint64_t most = command.operand_bytes + command.access_count * shared_.chunk_bytes;
   const uint64_t outside = shared_.counters.outside_bytes.load(std::memory_order_relaxed);
-  return most > chunk_limit(budget_rule(config_), shared_.chunk_bytes, outside, 0, 0) * shared_.chunk_bytes;
+  return most > chunk_limit(budget_of(shared_), shared_.chunk_bytes, outside, 0, 0) * shared_.chunk_bytes;
 }
 
 // Must the calling thread wait for this entry? Sets how it is to be issued.

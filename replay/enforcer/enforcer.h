@@ -26,12 +26,6 @@ namespace reprise::replay {
 
 std::string identity_text(uint64_t hash) noexcept;  // 16 hexadecimal digits
 
-// An audit has the whole device: what the driver gives.
-inline BudgetRule budget_rule(const Config& config) noexcept {
-  return config.audit ? BudgetRule{kAll, 0, 0}
-                      : BudgetRule{config.budget.bytes, config.budget.fraction, config.plan_chunk_bytes};
-}
-
 class Enforcer final : public Handler {
  public:
   Enforcer(const Config& config, Recorder* recorder) noexcept;
@@ -91,6 +85,8 @@ class Enforcer final : public Handler {
   CUresult make_room_for(BesideCall* call) noexcept;
   CUresult refuse_beside(const BesideCall& call, uint64_t held) noexcept;
   void write_unmanaged() noexcept;
+  void set_budget(uint64_t held) noexcept;
+  uint64_t fixed_budget() const noexcept;
   bool tells_budget() const noexcept;
   void look_at_given(const plan::Plan& plan) const noexcept;
   void start_examining() noexcept;
@@ -122,6 +118,7 @@ class Enforcer final : public Handler {
   void after_step(const FollowedCall& step, uint64_t sequence) noexcept;
   void look_at_planner(bool ask, uint64_t sequence) noexcept;
   void plan_impossible() noexcept;
+  bool raise_to_plan(uint64_t needed) noexcept;
   void no_room_for_plan(uint64_t needed) noexcept;
   uint64_t last_loop() const noexcept;
   void leave_out_loop(uint64_t loop) noexcept;
@@ -201,7 +198,8 @@ class Enforcer final : public Handler {
   std::atomic<uint64_t> host_visible_{0};  // log position behind the last work that writes host memory
   std::atomic<uint64_t> synchronized_{0};  // log position up to which the program knows everything complete
   uint64_t host_cap_ = 0;
-  uint64_t physical_bytes_ = 0;  // of the device
+  uint64_t physical_bytes_ = 0;           // of the device
+  std::atomic<uint64_t> free_budget_{0};  // what was free of it, where that is the budget
   uint64_t started_ns_ = 0;
   // Which plans there are, and what is recorded for the next one.
   uint32_t plan_count_ = 0;   // in this context

@@ -62,6 +62,7 @@ bool Enforcer::open(CUcontext context, CUdevice device) noexcept {
   const uint64_t held = held_by_program(device);
   const BesideLedger& ledger = shared_.beside.of(device);
   held_before(shared_, held - std::min(held, ledger.now()) + ledger.most(), ledger.most());
+  set_budget(held);
   if (result == CUDA_SUCCESS) result = dispatcher_.start(host_cap_, to_be_measured(), held);
   if (result != CUDA_SUCCESS) {
     log_line(LogLevel::warn, "this device's memory cannot be managed (error %d)%s: the budget is not enforced",
@@ -101,17 +102,17 @@ void Enforcer::look_at_given(const plan::Plan& plan) const noexcept {
   if (of_another) {
     log_line(LogLevel::warn, "the plan %s was made for another program; it is tried all the same", config_.plan);
   }
-  if (config_.budget.bytes != 0 && config_.budget.bytes < plan.budget_bytes) {
+  if (fixed_budget() != 0 && fixed_budget() < plan.budget_bytes) {
     log_line(LogLevel::warn,
              "the plan %s was made for a budget of %s, and REPRISE_BUDGET is %s; it is tried all the same",
-             config_.plan, readable_bytes(plan.budget_bytes).c_str(), readable_bytes(config_.budget.bytes).c_str());
+             config_.plan, readable_bytes(plan.budget_bytes).c_str(), readable_bytes(fixed_budget()).c_str());
   }
   if (config_.launched()) return;  // the launcher has said it
   if (const std::string other = plan::made_for_another(plan, shared_.safety); !other.empty()) {
     log_line(LogLevel::warn, "%s: the plan %s", config_.plan, other.c_str());
   }
   if (!config_.budget.given() || of_another) return;  // what the plan's program takes says nothing of this one
-  const uint64_t allowed = known_budget({config_.budget.bytes, config_.budget.fraction}, plan.peak_bytes, 0);
+  const uint64_t allowed = known_budget(shared_.budget, plan.peak_bytes, 0);
   if (const std::string less = plan::made_for_less(plan, allowed); !less.empty()) {
     log_line(LogLevel::warn, "%s: the plan %s", config_.plan, less.c_str());
   }
@@ -141,7 +142,7 @@ CUresult Enforcer::close(void (*freed)(CUdeviceptr) noexcept) noexcept {
     if (!reopened_) say_why_unplanned();
     before_.add(dispatcher_.memory());
     std::destroy_at(&dispatcher_);
-    std::construct_at(&dispatcher_, &shared_, budget_rule(config_));
+    std::construct_at(&dispatcher_, &shared_);
     CountedLoops counted = follower_.take_counted();
     std::destroy_at(&follower_);
     std::construct_at(&follower_, &shared_, std::move(counted));
@@ -185,7 +186,7 @@ void Enforcer::tell_recorder() noexcept {
   recorder_->info("activity.source", activity != nullptr ? activity->name() : "none");
   recorder_->info("device.granularity", shared_.chunk_bytes);  // what recording found out may be missing
   recorder_->info("memory.managed", 1);                        // addresses are ours
-  if (config_.budget.bytes != 0) recorder_->info("budget.bytes", config_.budget.bytes);
+  if (fixed_budget() != 0) recorder_->info("budget.bytes", fixed_budget());
   const LinkRates& rates = dispatcher_.link_rates();
 #define REPRISE_MEASURED(field, key, ...) \
   if (rates.field > 0) recorder_->info(key, rates.field);
@@ -223,7 +224,7 @@ void Enforcer::write_start() noexcept {
   const LinkRates& rates = dispatcher_.link_rates();
   if (rates.h2d_bytes_per_s > 0) line.add(run_log::start::link_h2d_bytes_per_s, rates.h2d_bytes_per_s);
   if (rates.d2h_bytes_per_s > 0) line.add(run_log::start::link_d2h_bytes_per_s, rates.d2h_bytes_per_s);
-  if (config_.budget.bytes != 0) line.add(run_log::start::budget_bytes, config_.budget.bytes);
+  if (fixed_budget() != 0) line.add(run_log::start::budget_bytes, fixed_budget());
   if (config_.budget.fraction > 0) {
     line.add(run_log::start::budget_percent, static_cast<uint64_t>(std::llround(config_.budget.fraction * 100)));
   }
@@ -257,7 +258,7 @@ void Enforcer::write_end() noexcept {
   const uint64_t of_graphs = shared_.graphs.most_bytes();
   const bool others = open && dispatcher_.memory().outside.others();
   const uint64_t outside = outside_at_most(shared_, others);
-  const uint64_t budget = known_budget({config_.budget.bytes, config_.budget.fraction}, peak_of_program(shared_), 0);
+  const uint64_t budget = known_budget(budget_of(shared_), peak_of_program(shared_), 0);
   // Its own physical chunks and what the program holds around them: only a percentage of an unknown peak can be passed,
   // and any budget by what the driver takes without a call that we see.
   const uint64_t peak = peak_used(shared_, others);
@@ -336,6 +337,11 @@ void Enforcer::say_what_failed() noexcept {
 void Enforcer::say_above_budget(uint64_t peak, uint64_t budget) noexcept {
   if (has_told_of_failure()) return;
   if (peak > budget && !config_.audit && say_why_above(peak, budget)) return;
+  const uint64_t share = known_budget(shared_.budget, peak_of_program(shared_), 0);
+  if (share < budget) {
+    log_line(LogLevel::warn, "%sthe budget of %s was raised to %s, which the smallest plan takes",
+             name_at_end().c_str(), readable_bytes(share).c_str(), readable_bytes(budget).c_str());
+  }
   if (unplanned_because_.empty()) return;
   log_line(LogLevel::warn, "%smemory was managed on demand: %s", name_at_end().c_str(), unplanned_because_.c_str());
 }
@@ -359,7 +365,7 @@ bool Enforcer::say_why_above(uint64_t peak, uint64_t budget) noexcept {
              "%s%s of device memory were used at most, above the budget of %s: the program held as much before it "
              "allocated what can be moved; %sask for at least %s",
              name.c_str(), most.c_str(), allowed.c_str(), nothing, least.c_str());
-  } else if (outside != 0 && (config_.budget.bytes != 0 || counters.most_held.load() != 0)) {
+  } else if (outside != 0 && (fixed_budget() != 0 || counters.most_held.load() != 0)) {
     log_line(LogLevel::warn,
              "%s%s of device memory were used at most, above the budget of %s: the program and the driver hold %s of "
              "it that cannot be moved; %sask for at least %s",

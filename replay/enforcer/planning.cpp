@@ -235,7 +235,7 @@ std::string Enforcer::why_idle() const noexcept {
 std::string Enforcer::how_the_plan_gets_room() const noexcept {
   const plan::Plan& plan = shared_.plans[0].load(std::memory_order_relaxed)->plan;
   const RoomFigures room = shared_.room.get();
-  const uint64_t budget = known_budget(budget_rule(config_), peak_beside_outside(shared_, peak_footprint_),
+  const uint64_t budget = known_budget(budget_of(shared_), peak_beside_outside(shared_, peak_footprint_),
                                        shared_.counters.outside_bytes.load());
   if (room.total == 0 || room.room >= budget) {
     const std::string none = plan::why_no_plan_fits(plan, budget);
@@ -266,6 +266,7 @@ void Enforcer::plan_impossible() noexcept {
     return no_plan_of_it();
   }
   if (needed != 0 && asked_with_room_ < asked_with_budget_) return no_room_for_plan(needed);
+  if (needed != 0 && raise_to_plan(needed)) return;
   if (needed != 0) {
     // Where one call needs more than the budget, that call says so, with the number that is enough.
     unplanned_because_ = on_demand_because_ = planner_.message();
@@ -279,6 +280,20 @@ void Enforcer::plan_impossible() noexcept {
   leave_out_loop(last_loop());
   wanted_ = needed;
   grown();  // meanwhile, perhaps
+}
+
+// A percentage rises to what the smallest plan takes, as it does to what one call needs: that is the less memory in
+// which the program runs well. false: there is none.
+bool Enforcer::raise_to_plan(uint64_t needed) noexcept {
+  Counters& counters = shared_.counters;
+  if (config_.budget.fraction <= 0 || needed > peak_of_program(shared_)) return false;
+  if (needed <= counters.raised_bytes.load()) return false;  // and it was no use
+  log_line(LogLevel::info, "the budget of %s is raised to %s: %s", readable_bytes(asked_with_budget_).c_str(),
+           readable_bytes(needed).c_str(), planner_.needed_because().c_str());
+  counters.raised_bytes.store(needed);
+  wanted_ = needed;
+  grown();
+  return true;
 }
 
 // The budget is not what is too small, or not it alone: the device has less.
@@ -343,7 +358,7 @@ void Enforcer::stop_planning(bool keep_recording) noexcept {
 bool Enforcer::fits() const noexcept {
   const uint64_t outside = shared_.counters.outside_bytes.load(std::memory_order_relaxed);
   const uint64_t chunks =
-      chunk_limit(budget_rule(config_), shared_.chunk_bytes, outside, peak_beside_outside(shared_, peak_footprint_), 0);
+      chunk_limit(budget_of(shared_), shared_.chunk_bytes, outside, peak_beside_outside(shared_, peak_footprint_), 0);
   return std::min(chunks * shared_.chunk_bytes, shared_.counters.room_bytes.load()) >= peak_in_chunks_;
 }
 
@@ -351,7 +366,7 @@ bool Enforcer::fits() const noexcept {
 bool Enforcer::has_what_was_wanted() const noexcept {
   if (wanted_ == 0) return false;
   const uint64_t outside = shared_.counters.outside_bytes.load(std::memory_order_relaxed);
-  const uint64_t budget = known_budget(budget_rule(config_), peak_beside_outside(shared_, peak_footprint_), outside);
+  const uint64_t budget = known_budget(budget_of(shared_), peak_beside_outside(shared_, peak_footprint_), outside);
   return budget > asked_with_budget_ && budget >= wanted_;
 }
 
@@ -415,7 +430,7 @@ void Enforcer::ask_planner() noexcept {
   // Facts that have led to a plan which cannot be used are evidence against the others: the next plan does without.
   if (!shared_.facts_failed.load(std::memory_order_acquire)) request.facts = facts::folder_of_facts(config_.facts);
   const uint64_t outside = shared_.counters.outside_bytes.load();
-  request.budget_bytes = known_budget(budget_rule(config_), peak_beside_outside(shared_, peak_footprint_), outside);
+  request.budget_bytes = known_budget(budget_of(shared_), peak_beside_outside(shared_, peak_footprint_), outside);
   asked_with_budget_ = request.budget_bytes;
   if (const uint64_t room = shared_.counters.room_bytes.load(); room < request.budget_bytes) {
     request.budget_bytes = std::min(request.budget_bytes, room + outside);

@@ -55,6 +55,7 @@ struct Counters {
   std::atomic<uint64_t> loops_unfinished{0};      // ... that the program left when they were more than half over
   std::atomic<uint64_t> divergences{0};
   std::atomic<uint64_t> shortages{0};           // calls that were told of too little memory, with a message
+  std::atomic<uint64_t> raised_bytes{0};        // what a plan takes at least, where a percentage is less; else 0
   std::atomic<uint64_t> least_budget_bytes{0};  // that the planner asks for, where the budget is below; else 0
   std::atomic<uint64_t> polls{0};               // queries that were answered "not ready" for a deferred call
 };
@@ -91,6 +92,7 @@ struct Shared {
   GraphMemory graphs;  // of the managed device
   BesideLedgers beside;
   Around around;
+  BudgetRule budget;  // set before memory is managed; budget_of() knows more
   DeviceRoom room;
   HostTier* host = nullptr;
   CUcontext context = nullptr;  // the managed one
@@ -120,5 +122,12 @@ struct Shared {
   std::array<std::atomic<bool>, kMostPlans> plan_unusable{};  // by plan: activation is impossible for good
   std::atomic<bool> facts_failed{false};  // what a plan does by facts cannot be done, or did something else
 };
+
+// The budget as it is now. Any thread, once memory is managed.
+inline BudgetRule budget_of(const Shared& shared) noexcept {
+  BudgetRule rule = shared.budget;
+  rule.least_bytes = shared.counters.raised_bytes.load(std::memory_order_relaxed);
+  return rule;
+}
 
 }  // namespace reprise::replay

@@ -10,7 +10,8 @@
 namespace reprise::replay {
 uint64_t known_budget(const BudgetRule& rule, uint64_t peak_bytes, uint64_t outside_bytes) noexcept {
   if (rule.bytes != 0) return rule.bytes;
-  return static_cast<uint64_t>(rule.fraction * static_cast<double>(peak_bytes + outside_bytes));
+  const double share = rule.fraction * static_cast<double>(peak_bytes + outside_bytes);
+  return std::max(static_cast<uint64_t>(share), rule.least_bytes);
 }
 
 uint64_t chunk_limit(const BudgetRule& rule, uint64_t chunk_bytes, uint64_t outside_bytes, uint64_t peak_bytes,

@@ -19,6 +19,7 @@ struct BudgetRule {
   uint64_t bytes = 0;        // fixed budget; 0: percentage
   double fraction = 0.0;     // of the peak that the program would have without us
   uint64_t chunk_bytes = 0;  // that a plan was made for; 0: no plan was given
+  uint64_t least_bytes = 0;  // a percentage is never less: what the smallest plan takes, once that is known
 };
 
 // The rule, pure: how many chunks may exist. `outside_bytes` is device memory that is not ours to manage;

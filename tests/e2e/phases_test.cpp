@@ -151,13 +151,12 @@ TEST(SeveralPlansTest, WhatFitsFirstIsPlannedWhenItHasGrown) {
   EXPECT_GE(number(run, "iterations_planned"), 10u);
 }
 
-TEST(SeveralPlansTest, WhatIsTooSmallFirstIsPlannedWhenThePercentageIsOfMore) {
+TEST(SeveralPlansTest, WhatIsTooSmallFirstRisesToWhatCanBePlanned) {
   // One call of the first steps needs more than 13 % of them; 13 % of what there is later hold the larger ones.
   const Managed run = managed("grow", 30, merged(preloaded("13%"), {{"REPRISE_WAIT_FOR_PLAN", "1"}}));
   EXPECT_EQ(run.outcome.out, reprise::e2e::run(command("grow", 30), simulated_device()).out);
-  const auto why = lines_of(run.log, "on_demand");
-  EXPECT_TRUE(std::any_of(why.begin(), why.end(), [](const auto& line) { return line["cause"] == "too_small"; }));
   EXPECT_GE(number(run, "iterations_planned"), 10u);
+  EXPECT_GE(number(run, "plans"), 2u);
   EXPECT_EQ(run.outcome.err, "");
 }
 
@@ -165,9 +164,8 @@ TEST(SeveralPlansTest, WhatIsTooSmallFirstIsPlannedWhenThePercentageIsOfMore) {
 TEST(SeveralPlansTest, WhatComesBehindALoopThatIsTooLargeIsPlanned) {
   const Managed run = managed("shrink", 36, merged(preloaded("19%"), {{"REPRISE_WAIT_FOR_PLAN", "1"}}));
   EXPECT_EQ(run.outcome.out, reprise::e2e::run(command("shrink", 36), simulated_device()).out);
-  const auto why = lines_of(run.log, "on_demand");
-  EXPECT_TRUE(std::any_of(why.begin(), why.end(), [](const auto& line) { return line["cause"] == "too_small"; }));
   EXPECT_GE(number(run, "iterations_planned"), 10u);
+  EXPECT_GE(number(run, "plans"), 2u);
 }
 
 // The second loop ends at any distance behind its plan; where that ruled none of its iterations, the log says why.

@@ -129,12 +129,16 @@ Result<std::string> reserve_name(const std::string& path) {
   return system_error(path, EEXIST, "remove some of these, or name another output file");
 }
 
-std::string free_page_beside(const std::string& path) {
-  const std::string stem = std::filesystem::path(path).replace_extension().string();
-  std::string page = stem + ".html";
-  std::error_code error;
-  for (int number = 2; std::filesystem::exists(page, error); ++number) page = fmt::format("{}-{}.html", stem, number);
-  return page;
+Status write_output(std::string& path, bool named, const std::string& content) {
+  if (named) return write_file(path, content);
+  Result<std::string> free = reserve_name(path);
+  if (!free.ok()) return free.status();
+  path = std::move(free.value());
+  Status written = write_file(path, content);
+  struct stat info {};
+  const bool placeholder = !written.ok() && stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
+  if (placeholder) unlink(path.c_str());
+  return written;
 }
 
 Result<std::string> read_file(const std::string& path) {
@@ -149,11 +153,6 @@ Result<std::string> read_file(const std::string& path) {
   std::fclose(file);
   if (failed) return Status(StatusCode::io_error, fmt::format("{}: reading failed; check the disk", path));
   return content;
-}
-
-void give_up_name(const std::string& path) {
-  struct stat info {};
-  if (stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode)) unlink(path.c_str());
 }
 
 uint64_t file_size(const std::string& path) {

@@ -38,11 +38,8 @@ Result<std::string> read_file(const std::string& path);
 // A name of our own choosing is never that of a file which is there: `path`, or the first of NAME-2.html, NAME-3.html
 // ... that is free. An empty file holds the place until it is written.
 Result<std::string> reserve_name(const std::string& path);
-// A page to propose for what is made of a trace or run log: beside it, and no file that is there, so that who types
-// what is said overwrites nothing.
-std::string free_page_beside(const std::string& path);
-// Removes the file that holds a name of reserve_name(), where nothing could be written to it.
-void give_up_name(const std::string& path);
+// `path` is as the user gave it where `named`; else it becomes the first free name, as reserve_name() has it.
+Status write_output(std::string& path, bool named, const std::string& content);
 // Bytes of a regular file, 0 when there is none.
 uint64_t file_size(const std::string& path);
 std::string absolute_path(const std::string& path);

@@ -67,6 +67,7 @@ Result<Budget> parse_budget(std::string_view text, std::string_view option) {
 }
 
 std::string to_variable(const Budget& budget) {
+  if (budget.free) return kFreeMemory;
   return budget.bytes > 0 ? fmt::format("{}", budget.bytes) : fmt::format("{:g}%", budget.percent);
 }
 

@@ -17,7 +17,8 @@ inline constexpr uint64_t kSmallestBudget = 4096;
 struct Budget {
   uint64_t bytes = 0;  // 0: a percentage
   double percent = 0;  // of the program's own peak
-  bool set() const { return bytes > 0 || percent > 0; }
+  bool free = false;   // what the device has free when the program begins
+  bool set() const { return bytes > 0 || percent > 0 || free; }
 };
 
 // Plain bytes or with a unit of the table in preload/base/amount.h: KiB, MiB ... (also K, M ...) of 1024, KB, MB ... of
@@ -26,7 +27,7 @@ Result<uint64_t> parse_size(std::string_view text);
 // A size or a percentage, within the limits above. `option` names it in the error.
 Result<Budget> parse_budget(std::string_view text, std::string_view option = "--budget");
 
-// What REPRISE_BUDGET and REPRISE_HOST_MEMORY take: plain bytes or "50%".
+// What REPRISE_BUDGET and REPRISE_HOST_MEMORY take: plain bytes, "50%" or "free".
 std::string to_variable(const Budget& budget);
 // For people: "12.0 GiB", "312 MiB", "17 B".
 std::string format_bytes(uint64_t bytes);

@@ -163,7 +163,7 @@ class Audit {
   bool timed_out_ = false;
 };
 
-int run_audit(const AuditOptions& options, const ProgramArguments& program) {
+int run_audit(AuditOptions& options, const ProgramArguments& program) {
   Result<Settings> checked = check_session(options.session, program);
   if (!checked.ok()) return fail(checked.status());
   say_without_driver(checked.value().device == "sim");

@@ -18,13 +18,17 @@ constexpr CommandRow kCommands[] = {
     {"simulate", "Say what budgets cost on a machine, for a trace or a task graph", declare_simulate},
     {"workload", "Make the task graph of a published workload, for plan and simulate", declare_workload},
     {"replay", "Run a program under a plan that was made before", declare_replay},
-    {"report", "Make a report from a trace, a plan and a run log, or compare two runs or plans", declare_report},
+    {"status", "Say how a run goes", declare_status},
+    {"report", "Make a report from a trace, a plan and a run log", declare_report},
+    {"compare", "Say what changed from one run or plan to another", declare_compare},
+    {"top", "Print what costs most: call sites, tensors, kernels", declare_top},
     {"dump", "Print a trace, a plan or a run log as text", declare_dump},
     {"export", "Write a trace, a plan or a run log in the format of another tool", declare_export},
     {"audit", "Run a program to see which of its kernels touch nothing but their operands, for --safety audited",
      declare_audit},
     {"facts", "Show what is known of kernels: what they read and write, and why that is thought", declare_facts},
     {"doctor", "Check whether Reprise can work on this machine", declare_doctor},
+    {"bug", "Pack files without your names, and what doctor says, to report a bug", declare_bug},
     {"help", "Print this, the help of a command or of the environment, man pages, completions", declare_help},
 };
 

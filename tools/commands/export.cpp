@@ -17,7 +17,7 @@
 #include "tools/cli/message.h"
 #include "tools/cli/outputs.h"
 #include "tools/cli/progress.h"
-#include "tools/export/redact.h"
+#include "tools/export/redact_files.h"
 #include "tools/report/inputs.h"
 
 namespace reprise::tools {
@@ -173,27 +173,6 @@ void tell_what_was_written(const ExportOptions& options, const report::Inputs& i
   if (options.output != "-" && !by_parts) say("wrote " + options.output);
 }
 
-Status read_run_log_text(const std::vector<std::string>& paths, std::string& text) {
-  for (const std::string& path : paths) {
-    const Result<FileKind> kind = kind_of(path);
-    if (!kind.ok() || kind.value() != FileKind::run_log) continue;
-    Result<std::string> content = read_file(path);
-    if (!content.ok()) return content.status();
-    text = std::move(content.value());
-  }
-  return {};
-}
-
-// The trace first: others quote its names. Lines of call sites are found now: without names nobody finds them later.
-void redact(LoadedFiles& files, std::string& run_log) {
-  files.symbolize();
-  exports::Redactor redactor;
-  if (files.trace) redactor.redact(*files.trace);
-  if (files.plan) redactor.redact(*files.plan);
-  run_log = redactor.redact_run_log(run_log);
-  if (files.log) files.log = report::parse_run_log(run_log);
-}
-
 int run_export(const ExportOptions& options) {
   const Status writable = Outputs().reads(options.files).writes("-o", options.output).check();
   if (!writable.ok()) return fail(writable);
@@ -206,9 +185,9 @@ int run_export(const ExportOptions& options) {
   Export all;
   Status status = load(options.files, files);
   if (status.ok()) status = files.find_iteration();  // no export has two recordings in it, and no page either
-  if (status.ok()) status = read_run_log_text(options.files, all.run_log);
+  if (status.ok()) status = exports::read_run_log_text(options.files, all.run_log);
   if (options.redact) {
-    redact(files, all.run_log);
+    exports::redact(files, all.run_log);
   } else if (options.format == "tensors") {
     files.symbolize();
   }

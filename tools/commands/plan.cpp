@@ -173,13 +173,7 @@ class Planning {
     if (!plan.ok()) return named(plan.status());
     progress_.step("writing the plan");
     std::string name = output;
-    if (arguments_.output.empty()) {  // a plan that is there stays
-      Result<std::string> free = reserve_name(output);
-      if (!free.ok()) return free.status();
-      name = std::move(free.value());
-    }
-    Status written = write_file(name, plan::serialize(plan.value()));
-    if (!written.ok() && arguments_.output.empty()) give_up_name(name);
+    const Status written = write_output(name, !arguments_.output.empty(), plan::serialize(plan.value()));
     progress_.clear();
     if (!written.ok()) return written;
     Status told = tell(workload.value(), plan.value(), summary, options, name);
@@ -262,7 +256,7 @@ class Planning {
 
   // A plan of a task graph can be looked at, and no more.
   std::string next_with(const std::string& plan, const analyzer::Workload& workload) const {
-    if (!workload.recorded) return fmt::format("; next: reprise report {} -o {}", plan, free_page_beside(plan));
+    if (!workload.recorded) return "; next: reprise report " + plan;
     const std::string safety = arguments_.safety == "strict" ? "" : " --safety " + arguments_.safety;
     return next(workload, fmt::format("replay{}{} --plan {}", on_device(), safety, plan));
   }

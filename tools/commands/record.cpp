@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "tools/cli/message.h"
 #include "tools/doctor/checks.h"
 #include "tools/launch/old_files.h"
+#include "tools/launch/program.h"
 #include "tools/launch/recording.h"
 #include "tools/launch/session.h"
 #include "tools/report/inputs.h"
@@ -39,7 +41,7 @@ std::string budget_with_a_plan(const std::string& path) {
 
 std::string next_step(const std::string& name, const std::string& path) {
   const std::string budget = budget_with_a_plan(path);
-  if (budget.empty()) return fmt::format("reprise report {} -o {}", name, free_page_beside(name));  // which says why
+  if (budget.empty()) return "reprise report " + name;  // which says why
   return fmt::format("reprise plan {} --budget {}", name, budget);
 }
 
@@ -111,7 +113,17 @@ void choose_trace(const std::string& name, const Settings& settings) {
                   programs[shown].program, report::which_one(chosen), report::others_in_words(others)));
 }
 
-int run_record(const SessionOptions& options, const ProgramArguments& program) {
+// Beside whatever is there.
+std::string own_name(const ProgramArguments& program) {
+  if (program.arguments.empty()) return "program.trace";  // which is refused
+  const std::string stem = short_name(program.arguments);
+  std::string name = stem + ".trace";
+  for (int number = 2; std::filesystem::exists(name); ++number) name = fmt::format("{}-{}.trace", stem, number);
+  return name;
+}
+
+int run_record(SessionOptions& options, const ProgramArguments& program) {
+  if (options.trace.empty()) options.trace = own_name(program);
   Result<Settings> checked = check_session(options, program);
   if (!checked.ok()) return fail(checked.status());
   Settings settings = checked.value();
@@ -155,11 +167,11 @@ int run_record(const SessionOptions& options, const ProgramArguments& program) {
 Action declare_record(CLI::App& app, const ProgramArguments& program) {
   auto options = std::make_shared<SessionOptions>();
   options->trace_option = "-o";
-  app.add_option("-o,--output", options->trace, "The trace to write")->required();
+  app.add_option("-o,--output", options->trace, "The trace to write (default: PROGRAM.trace, or a free name like it)");
   app.add_option("--budget", options->budget, "Stay within this budget while recording, as in 12GiB or 50%");
   add_device_options(app, *options);
   app.footer(
-      "As in: reprise record [options] -o TRACE -- program arguments...\nExit code: the program's; 1 when it ended "
+      "As in: reprise record [options] -- program arguments...\nExit code: the program's; 1 when it ended "
       "well "
       "and the recording could not be written.");
   return [options, &program] { return run_record(*options, program); };

@@ -115,13 +115,13 @@ void tell_how_it_went(const SessionOptions& options, const plan::Plan& made, con
     say(why);
     inputs.reason_is_told = true;
   }
-  const std::string more = options.run_log.empty() ? "for a report: --run-log FILE"
-                                                   : fmt::format("next: reprise report {} {} -o {}", options.plan,
-                                                                 options.run_log, free_page_beside(options.run_log));
+  const std::string more = options.run_log.empty()
+                               ? "for a report: --run-log FILE"
+                               : fmt::format("next: reprise report {} {}", options.plan, options.run_log);
   say(fmt::format("{}; {}", report::make_summary(inputs), more));
 }
 
-int run_replay(const SessionOptions& options, const ProgramArguments& program) {
+int run_replay(SessionOptions& options, const ProgramArguments& program) {
   Result<Settings> checked = check_session(options, program);
   if (!checked.ok()) return fail(checked.status());
   Settings settings = checked.value();
@@ -147,7 +147,7 @@ int run_replay(const SessionOptions& options, const ProgramArguments& program) {
   OldFiles old;
   old.set_aside(options.run_log);
   say_without_driver(settings.device == "sim");
-  Result<Outcome> outcome = run_program(settings, program);
+  Result<Outcome> outcome = run_watched(settings, options, program);
   if (!outcome.ok()) return fail(outcome.status());
   log_program_end(settings.run_log, outcome.value());
   if (settings.run_log.empty()) {
@@ -168,6 +168,7 @@ Action declare_replay(CLI::App& app, const ProgramArguments& program) {
   app.add_option("--budget", options->budget, "Device memory to stay within (default: that of the plan)");
   app.add_option("--run-log", options->run_log, "Write what happens here, for a report");
   add_safety_option(app, options->safety);
+  add_watch_options(app, *options);
   add_device_options(app, *options);
   app.footer("As in: reprise replay --plan a.plan [options] -- program arguments...");
   return [options, &program] { return run_replay(*options, program); };

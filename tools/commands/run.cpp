@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <vector>
 
@@ -73,17 +74,6 @@ void keep_what_was_found(const std::string& run_log, LoadedFiles& files, const r
   files.log->reasons.push_back(*found);
 }
 
-// A report that the user did not name never takes the place of another.
-Status write_page(const std::string& page, bool named, std::string& path) {
-  if (named) return write_file(path, page);
-  const Result<std::string> free = reserve_name(path);
-  if (!free.ok()) return free.status();
-  path = free.value();
-  Status written = write_file(path, page);
-  if (!written.ok()) give_up_name(path);
-  return written;
-}
-
 // The program has run: whatever goes wrong with its report is said, and changes nothing of how it ended.
 void write_report(const Settings& settings, const RunOptions& options, std::string path, const Outcome& outcome,
                   const ProgramArguments& program) {
@@ -107,12 +97,15 @@ void write_report(const Settings& settings, const RunOptions& options, std::stri
     files.tell(settings.run_log, FileKind::run_log, shown(options.session.run_log, "not kept (--run-log)"));
     inputs.files = files.named;
   }
-  const Status written = write_page(report::make_page(report::make_data(inputs)), !options.report.empty(), path);
+  const Status written = write_output(path, !options.report.empty(), report::make_page(report::make_data(inputs)));
   progress.clear();
   if (!written.ok()) {
     say(written.message());
   } else {
-    say(fmt::format("{}; report: {}", report::make_summary(inputs), path));
+    const std::string free = settings.budget.free && files.log && files.log->budget_bytes != 0
+                                 ? fmt::format(" within what was free, {}", format_bytes(files.log->budget_bytes))
+                                 : "";
+    say(fmt::format("{}{}; report: {}", report::make_summary(inputs), free, path));
   }
 }
 
@@ -170,24 +163,26 @@ void tell_about_trace(const std::string& name, const Outcome& outcome) {
   if (recording.state == RecordingState::cut_short || recording.state == RecordingState::failed) say(recording.line);
 }
 
-int run_run(const RunOptions& options, const ProgramArguments& program) {
+int run_run(RunOptions& options, const ProgramArguments& program) {
   if (options.session.defragment) {
+    options.session.budget.clear();
     say_without_driver(options.session.device == "sim");
     return run_defragmented(options.session, program);
   }
-  const std::string name =
-      options.report.empty() ? fmt::format("reprise-report-{}.html", short_name(program.arguments)) : options.report;
-  const std::string report = absolute_path(name);
+  if (options.session.budget.empty()) return fail(parse_budget("").status());
+  // What the environment says is overruled by what is typed alone.
+  const char* const of_environment = std::getenv("REPRISE_BUDGET");
+  if (options.session.budget == kFreeMemory && of_environment != nullptr) options.session.budget = of_environment;
+  expand_name(options.report);
+  const std::string own_name = fmt::format("reprise-report-{}.html", short_name(program.arguments));
   Outputs outputs;
-  if (options.report.empty()) outputs.chooses(name);
+  if (options.report.empty()) outputs.chooses(own_name);
   outputs.writes("-o", options.report);
   Result<Settings> checked = check_session(options.session, program, outputs);
   if (!checked.ok()) return fail(checked.status());
   Settings settings = checked.value();
   if (Status status = claim("-o", options.report, settings); !status.ok()) return fail(status);
-  if (!settings.budget.set()) {
-    return fail_usage("run: no budget given; add --budget, as in 12GiB or 50%, or --defragment to run without one");
-  }
+  const std::string report = absolute_path(options.report.empty() ? own_name : options.report);
   Result<TemporaryFolder> folder = TemporaryFolder::create(options.keep);
   if (!folder.ok()) return fail(folder.status());
   OldFiles old;
@@ -195,7 +190,7 @@ int run_run(const RunOptions& options, const ProgramArguments& program) {
   old.set_aside(options.session.run_log);
   if (Status status = use_private_files(settings, folder.value()); !status.ok()) return fail(status);
   say_without_driver(settings.device == "sim");
-  Result<Outcome> outcome = run_program(settings, program);
+  Result<Outcome> outcome = run_watched(settings, options.session, program);
   if (!outcome.ok()) return fail(outcome.status());
   const Result<report::RunLog> read = report::read_run_log(settings.run_log);
   const report::RunLog log = read.ok() ? read.value() : report::RunLog{};
@@ -214,6 +209,7 @@ int run_run(const RunOptions& options, const ProgramArguments& program) {
 
 Action declare_run(CLI::App& app, const ProgramArguments& program) {
   auto options = std::make_shared<RunOptions>();
+  options->session.budget = kFreeMemory;
   auto* defragment = app.add_flag("--defragment", options->session.defragment,
                                   "No budget, no plan: stitch large allocations together from what is free");
   app.add_option("--fragmentation-limit", options->session.fragmentation_limit,
@@ -221,7 +217,7 @@ Action declare_run(CLI::App& app, const ProgramArguments& program) {
       ->needs(defragment);
   for (auto* other : {
            app.add_option("--budget", options->session.budget,
-                          "Device memory to stay within, as in 12GiB or 50% of the peak"),
+                          "Device memory to stay within, as in 12GiB or 50% of the peak (default: what is free)"),
            app.add_option(
                "-o,--output", options->report,
                "The report to write (default: reprise-report-PROGRAM.html, or -2.html and so on where there is one)"),
@@ -240,10 +236,10 @@ Action declare_run(CLI::App& app, const ProgramArguments& program) {
   }
   app.add_option("--run-log", options->session.run_log, "Keep the run log here");
   app.add_flag("--keep", options->keep, "Keep the temporary files and say where they are");
+  add_watch_options(app, options->session);
   add_device_options(app, options->session);
   app.footer(
-      "As in: reprise run --budget SIZE [options] -- program arguments... or: reprise run --defragment -- program "
-      "arguments...");
+      "As in: reprise run [options] -- program arguments... or: reprise run --defragment -- program arguments...");
   return [options, &program] { return run_run(*options, program); };
 }
 

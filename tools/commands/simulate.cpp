@@ -7,6 +7,7 @@
 #include <chrono>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <set>
 
 #include "analyzer/planner/fluid_bounds.h"
@@ -33,10 +34,12 @@ namespace reprise::tools {
 namespace {
 
 constexpr uint64_t kSmallestChunk = 4096;
+constexpr char kUsualBudgets[] = "100%..40%:10%";
 
 struct SimulateArguments {
   std::string input;
   std::string budget;
+  std::string slowdown;
   std::string policies = "auto";
   std::string machine;
   std::string csv;
@@ -76,7 +79,7 @@ class Simulating {
       say(report::times_of_more(arguments_.input));
     }
     if (status.ok()) tell_what_is_known();
-    const std::string choice = recommend(rows_);
+    const std::string choice = recommend(rows_, slowdown_);
     if (status.ok() && !(choice + part()).empty())
       say(choice + (choice.empty() || part().empty() ? "" : "; ") + part());
     return status.ok() ? finish_cut_short(cut_) : fail(status);
@@ -88,10 +91,10 @@ class Simulating {
     const auto feasible = [](const SimulatedRow& row) { return row.trouble.empty(); };
     if (shown_ == 0 && std::none_of(rows_.begin(), rows_.end(), feasible)) return {};
     progress_.clear();
-    const bool disturbed = !options_.trials.empty();
+    const Columns columns{!arguments_.no_fluid, arguments_.ssd && !arguments_.no_ssd, !options_.trials.empty()};
     std::string text;
-    if (shown_ == 0) text = painted(table_head(disturbed), Colour::bold, has_colours(STDOUT_FILENO)) + "\n";
-    for (; shown_ < rows_.size(); ++shown_) text += table_row(rows_[shown_], disturbed, told_);
+    if (shown_ == 0) text = painted(table_head(columns), Colour::bold, has_colours(STDOUT_FILENO)) + "\n";
+    for (; shown_ < rows_.size(); ++shown_) text += table_row(rows_[shown_], columns, told_);
     return write_file("-", text);
   }
 
@@ -134,9 +137,7 @@ class Simulating {
   }
 
   Status prepare() {
-    Result<std::vector<Budget>> budgets = parse_budgets(arguments_.budget);
-    if (!budgets.ok()) return budgets.status();
-    budgets_ = std::move(budgets.value());
+    if (Status status = read_budgets(); !status.ok()) return status;
     if (Status status = list_policies(); !status.ok()) return status;
     if (!arguments_.machine.empty()) {
       Result<analyzer::Machine> machine = find_machine(arguments_.machine);
@@ -164,6 +165,21 @@ class Simulating {
     outputs.writes("--csv", arguments_.csv).writes("--html", arguments_.html);
     if (Status status = outputs.check(); !status.ok()) return status;
     return load();
+  }
+
+  Status read_budgets() {
+    if (!arguments_.slowdown.empty()) {
+      Result<Budget> slowdown = parse_budget(arguments_.slowdown, "--slowdown");
+      if (!slowdown.ok()) return slowdown.status();
+      if (slowdown.value().bytes != 0) return {StatusCode::invalid_argument, "--slowdown: a percentage, as in 5%"};
+      slowdown_ = slowdown.value().percent / 100;
+    }
+    if (slowdown_ && arguments_.budget.empty()) return {};  // search() finds some
+    Result<std::vector<Budget>> budgets =
+        parse_budgets(arguments_.budget.empty() ? kUsualBudgets : arguments_.budget.c_str());
+    if (!budgets.ok()) return budgets.status();
+    budgets_ = std::move(budgets.value());
+    return {};
   }
 
   // "all", or names separated by commas.
@@ -206,22 +222,51 @@ class Simulating {
   }
 
   Status fill() {
+    const bool searching = budgets_.empty();
+    if (searching) {
+      if (Status status = search(); !status.ok()) return status;
+    }
     for (const Budget& budget : budgets_) {
-      const uint64_t total = budgets_.size() * policies_.size();
-      progress_.step("the bounds of a budget", rows_.size(), total);
-      const analyzer::FluidBounds fluid = bounds_of(budget);
-      for (const std::string& policy : policies_) {
-        progress_.step("planning with " + policy, rows_.size(), total);
-        Result<SimulatedRow> row = simulate(budget, policy);
-        if (!row.ok()) return row.status();
-        row.value().fluid_ns = fluid.offload_ns;
-        row.value().joint_ns = fluid.joint_ns;
-        rows_.push_back(std::move(row.value()));
-        if (Status status = show_rows(); !status.ok()) return status;
-      }
+      if (Status status = fill(budget, budgets_.size() * policies_.size()); !status.ok()) return status;
+      if (Status status = show_rows(); !status.ok()) return status;
+    }
+    if (searching) {
+      std::sort(rows_.begin(), rows_.end(), [](const SimulatedRow& one, const SimulatedRow& other) {
+        return one.budget_bytes > other.budget_bytes;
+      });
+      if (Status status = show_rows(); !status.ok()) return status;
     }
     if (shown_ > 0) return {};
     return {StatusCode::infeasible, fmt::format("{}: {}", arguments_.input, rows_.front().trouble)};
+  }
+
+  Status fill(const Budget& budget, uint64_t total) {
+    progress_.step("the bounds of a budget", rows_.size(), total);
+    const analyzer::FluidBounds fluid = bounds_of(budget);
+    for (const std::string& policy : policies_) {
+      progress_.step("planning with " + policy, rows_.size(), total);
+      Result<SimulatedRow> row = simulate(budget, policy);
+      if (!row.ok()) return row.status();
+      row.value().fluid_ns = fluid.offload_ns;
+      row.value().joint_ns = fluid.joint_ns;
+      rows_.push_back(std::move(row.value()));
+    }
+    return {};
+  }
+
+  // Whole percentages, halving, for a smaller budget is hardly ever faster.
+  Status search() {
+    int too_slow = 0;
+    int fast_enough = 101;
+    for (int percent = 100; fast_enough - too_slow > 1; percent = (too_slow + fast_enough) / 2) {
+      const size_t first = rows_.size();
+      if (Status status = fill({0, static_cast<double>(percent)}, first + policies_.size()); !status.ok())
+        return status;
+      const bool within = std::any_of(rows_.begin() + static_cast<std::ptrdiff_t>(first), rows_.end(),
+                                      [this](const SimulatedRow& row) { return is_within(row, *slowdown_); });
+      (within ? fast_enough : too_slow) = percent;
+    }
+    return {};
   }
 
   uint64_t bytes_of(const Budget& budget) const {
@@ -294,7 +339,8 @@ class Simulating {
   const SimulateArguments& arguments_;
   Progress progress_;
   analyzer::PlanOptions options_;
-  std::vector<Budget> budgets_;
+  std::vector<Budget> budgets_;  // none: search() looks for one
+  std::optional<double> slowdown_;
   std::vector<std::string> policies_;
   CutShort cut_;
   bool went_on_ = false;  // the recording did, behind the plan that its run made
@@ -317,7 +363,11 @@ void declare_old_names(CLI::App& app, SimulateArguments& arguments) {
 Action declare_simulate(CLI::App& app, const ProgramArguments&) {
   auto arguments = std::make_shared<SimulateArguments>();
   app.add_option("input", arguments->input, "A recorded trace, or a task graph (.json, .json.zst)")->required();
-  app.add_option("--budget", arguments->budget, "Budgets, as in 12GiB,16GiB or 30%..100%:5% of the peak")->required();
+  app.add_option("--budget", arguments->budget,
+                 "Budgets, as in 12GiB,16GiB or 30%..100%:5% of the peak (default: 100%..40%:10%)");
+  app.add_option("--slowdown", arguments->slowdown,
+                 "Name the smallest budget with which an iteration takes at most so much longer than computing alone, "
+                 "as in 5%; without --budget, look for it");
   std::vector<std::string> policies = analyzer::known_policies();
   policies.emplace_back("all");
   name_values(app.add_option("--policy", arguments->policies, "Names with commas; auto: the best of all"), "POLICY",
@@ -351,12 +401,10 @@ Action declare_simulate(CLI::App& app, const ProgramArguments&) {
   declare_disturbance(app, arguments->disturbance);
   declare_old_names(app, *arguments);
   app.footer(
-      "Columns: time of an iteration; what computing alone (ideal) and bounds are of it, in %: bound, no plan at all "
-      "is "
-      "faster; fluid, none that keeps the order of the kernels and recomputes nothing; joint, none that keeps the "
-      "order and "
-      "launches no kernel more than twice; out and in: bytes copied to the host and back in an iteration; SSD: written "
-      "in an iteration, and how long the drive lasts.");
+      "Columns: time of an iteration; how much slower than computing alone it is, and would have to be: at best, with "
+      "any plan; fluid, with any that keeps the order of the kernels and recomputes nothing; joint, with any that "
+      "keeps the order and launches no kernel more than twice; out and in: bytes copied to the host and back in an "
+      "iteration; SSD: written in an iteration, and how long the drive lasts.");
   return [arguments] { return Simulating(*arguments).run(); };
 }
 

@@ -35,9 +35,8 @@ bool program_writes(const std::string& path) {
 
 // `who`: the process, 0 where it cannot be told.
 Status refused(const std::string& option, const std::string& path, pid_t who) {
-  return {StatusCode::invalid_argument,
-          fmt::format("{} {}: another run is writing it{}; wait for its end, or name another file", option, path,
-                      who == 0 ? "" : fmt::format(" (process {})", who))};
+  return {StatusCode::invalid_argument, fmt::format("{} {}: another run is writing it{}", option, path,
+                                                    who == 0 ? "" : fmt::format(" (process {})", who))};
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ std::string defragment_summary(const std::string& line) {
       format_bytes(count(peak_live_chunks) * count(chunk_bytes)), count(exact), served, count(splits), count(stitches));
 }
 
-int run_defragmented(const SessionOptions& options, const ProgramArguments& program) {
+int run_defragmented(SessionOptions& options, const ProgramArguments& program) {
   Result<Settings> checked = check_session(options, program);
   if (!checked.ok()) return fail(checked.status());
   Settings settings = checked.value();

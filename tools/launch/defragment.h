@@ -9,7 +9,7 @@
 namespace reprise::tools {
 
 // Runs the program and returns the exit code to end with.
-int run_defragmented(const SessionOptions& options, const ProgramArguments& program);
+int run_defragmented(SessionOptions& options, const ProgramArguments& program);
 
 // The line for people, of one line of the run log; empty when it is not one of this mode.
 std::string defragment_summary(const std::string& line);

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "preload/files/file_names.h"
 #include "tools/cli/files.h"
 #include "tools/launch/frameworks.h"
 
@@ -81,9 +82,9 @@ Variables make_environment(const Settings& settings) {
   set("REPRISE_LAUNCHER", std::to_string(getpid()));
   if (settings.budget.set()) set("REPRISE_BUDGET", to_variable(settings.budget));
   if (settings.host_memory.set()) set("REPRISE_HOST_MEMORY", to_variable(settings.host_memory));
-  set("REPRISE_TRACE", settings.trace);
-  set("REPRISE_PLAN", settings.plan);
-  set("REPRISE_RUN_LOG", settings.run_log);
+  set("REPRISE_TRACE", protected_name(settings.trace));
+  set("REPRISE_PLAN", protected_name(settings.plan));
+  set("REPRISE_RUN_LOG", protected_name(settings.run_log));
   set("REPRISE_POLICY", settings.policy);
   set("REPRISE_SAFETY", settings.safety);
   set("REPRISE_EXAMINE", settings.examine);

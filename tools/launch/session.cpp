@@ -4,23 +4,31 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "analyzer/policies/policy.h"
 #include "preload/base/run_log_keys.h"
 #include "preload/base/written_files.h"
+#include "preload/files/file_names.h"
 #include "tools/cli/files.h"
 #include "tools/cli/message.h"
 #include "tools/launch/frameworks.h"
 #include "tools/launch/program.h"
+#include "tools/launch/watch/course.h"
 
 namespace reprise::tools {
 namespace {
 
+constexpr int kMostNames = 10'000;  // of one file
+
 Status parse_sizes(const SessionOptions& options, Settings& settings) {
-  if (!options.budget.empty()) {
+  if (options.budget == kFreeMemory) {
+    settings.budget.free = true;
+  } else if (!options.budget.empty()) {
     Result<Budget> budget = parse_budget(options.budget);
     if (!budget.ok()) return budget.status();
     settings.budget = budget.value();
@@ -51,14 +59,34 @@ Status take_output(const char* option, const std::string& path, std::string& set
 }
 
 // Before anything of the files is removed.
-Status claim_outputs(const SessionOptions& options, Settings& settings) {
-  Status status;
-  for (const auto& [option, path] : {std::pair{options.trace_option, options.trace},
-                                     {"--run-log", options.run_log},
-                                     {"--save-plan", options.save_plan}}) {
-    if (status.ok()) status = claim(option, path, settings);
-  }
+Status claim_outputs(SessionOptions& options, Settings& settings) {
+  Status status = claim(options.trace_option, options.trace, settings);
+  if (status.ok()) status = claim("--run-log", options.run_log, settings);
+  if (status.ok()) status = claim("--save-plan", options.save_plan, settings);
+  settings.trace = options.trace.empty() ? "" : absolute_path(options.trace);
+  settings.run_log = options.run_log.empty() ? "" : absolute_path(options.run_log);
   return status;
+}
+
+void expand_names(SessionOptions& options) {
+  for (std::string* name : {&options.trace, &options.plan, &options.run_log, &options.save_plan, &options.metrics}) {
+    expand_name(*name);
+  }
+}
+
+// A rank of a job that has no place for its log goes on without.
+void give_up_unwritable_log(SessionOptions& options) {
+  if (options.run_log.empty()) return;
+  const Status writable = check_writable(options.run_log);
+  if (writable.ok()) return;
+  say(fmt::format("--run-log {}: no run log is kept", writable.message()));
+  options.run_log.clear();
+}
+
+std::string numbered(const std::string& path, int number) {
+  const std::filesystem::path wanted(path);
+  const std::string name = fmt::format("{}-{}{}", wanted.stem().string(), number, wanted.extension().string());
+  return (wanted.parent_path() / name).string();
 }
 
 // The program's file and those that it is given are no place for a recording.
@@ -89,8 +117,15 @@ CLI::Option* add_safety_option(CLI::App& app, std::string& safety) {
       ->check(CLI::IsMember({"strict", "audited", "trusted"}));
 }
 
-Result<Settings> check_session(const SessionOptions& options, const ProgramArguments& program, Outputs outputs) {
+void add_watch_options(CLI::App& app, SessionOptions& options) {
+  app.add_flag("-q,--quiet", options.quiet, "No line on the terminal that says how it goes");
+  app.add_option("--metrics", options.metrics, "Write how it goes here, as Prometheus reads it, once a second");
+}
+
+Result<Settings> check_session(SessionOptions& options, const ProgramArguments& program, Outputs outputs) {
   Settings settings;
+  expand_names(options);
+  give_up_unwritable_log(options);
   settings.device = options.device;
   settings.framework = options.framework;
   settings.policy = options.policy;
@@ -104,6 +139,7 @@ Result<Settings> check_session(const SessionOptions& options, const ProgramArgum
   if (status.ok()) status = take_output("--run-log", options.run_log, settings.run_log, outputs);
   std::string kept_plan;
   if (status.ok()) status = take_output("--save-plan", options.save_plan, kept_plan, outputs);
+  outputs.writes("--metrics", options.metrics);
   if (status.ok()) add_program(program, outputs.reads(options.plan));
   if (status.ok()) status = outputs.check();
   if (status.ok()) status = check_installation(settings);
@@ -112,12 +148,25 @@ Result<Settings> check_session(const SessionOptions& options, const ProgramArgum
   return settings;
 }
 
-Status claim(const std::string& option, const std::string& path, Settings& settings) {
+Status claim(const std::string& option, std::string& path, Settings& settings) {
   if (path.empty() || !can_be_lost(path)) return {};
   Result<std::shared_ptr<const Claim>> claim = Claim::of(option, path);
-  if (!claim.ok()) return claim.status();
+  if (!claim.ok()) {
+    const std::string wanted = path;
+    const std::string why = claim.status().message();
+    for (int number = 2; !claim.ok() && number <= kMostNames; ++number) {
+      path = numbered(wanted, number);
+      if (!std::filesystem::exists(path)) claim = Claim::of(option, path);
+    }
+    if (!claim.ok()) return claim.status();
+    say(fmt::format("{}; this one writes {}", why, path));
+  }
   settings.claims.push_back(std::move(claim.value()));
   return {};
+}
+
+void expand_name(std::string& name) {
+  name = expanded_name(name, [](const char* variable) -> const char* { return std::getenv(variable); });
 }
 
 Status record_through(const TemporaryFolder& folder, Settings& settings) {
@@ -165,6 +214,12 @@ void log_on_demand(const std::string& run_log, const std::string& cause, const s
 void log_recorded(const std::string& run_log, uint64_t calls, uint64_t iterations) {
   namespace key = run_log::recorded;
   append_to_run_log(run_log, {{"kind", key::line.name}, {key::calls.name, calls}, {key::iterations.name, iterations}});
+}
+
+Result<Outcome> run_watched(const Settings& settings, const SessionOptions& options, const ProgramArguments& program) {
+  const bool on_terminal = !options.quiet && isatty(STDERR_FILENO) == 1;
+  Watch watch(settings.run_log, on_terminal, options.metrics.empty() ? "" : absolute_path(options.metrics));
+  return run_program(settings, program, watch.wanted() ? [&watch] { return watch.look(); } : std::function<bool()>());
 }
 
 Result<Outcome> run_program(const Settings& settings, const ProgramArguments& program,

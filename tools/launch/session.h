@@ -28,20 +28,30 @@ struct SessionOptions {
   std::string examine;  // seconds
   bool defragment = false;
   std::string fragmentation_limit;
+  std::string metrics;
+  bool quiet = false;
 };
 
 // The options that all three have: --device, --framework, --host-memory.
 void add_device_options(CLI::App& app, SessionOptions& options);
 
+// --quiet and --metrics, of run and replay.
+void add_watch_options(CLI::App& app, SessionOptions& options);
+
 // --safety, of run and replay.
 CLI::Option* add_safety_option(CLI::App& app, std::string& safety);
 
 // Parses sizes, checks the program, the installation and that every output, those that the caller has put into
-// `outputs` among them, can be written and destroys nothing that is read.
-Result<Settings> check_session(const SessionOptions& options, const ProgramArguments& program, Outputs outputs = {});
+// `outputs` among them, can be written and destroys nothing that is read. Names in `options` become those that are
+// written: of "%r" and the like what they mean, of a file that another run writes a free one beside it, of a run log
+// that cannot be written none, for that is no reason to stop a rank of a job.
+Result<Settings> check_session(SessionOptions& options, const ProgramArguments& program, Outputs outputs = {});
 
 // This run alone writes the file until `settings` is gone; "": none. What check_session() knows is claimed by it.
-Status claim(const std::string& option, const std::string& path, Settings& settings);
+Status claim(const std::string& option, std::string& path, Settings& settings);
+
+// What "%r" and the like in a name mean in this process.
+void expand_name(std::string& name);
 
 // The preloaded library puts plans beside the trace. With this they lie in the folder, whatever the user has beside his
 // own trace, which is reached by a link.
@@ -57,7 +67,9 @@ void log_on_demand(const std::string& run_log, const std::string& cause, const s
                    uint64_t least_bytes);
 void log_recorded(const std::string& run_log, uint64_t calls, uint64_t iterations);
 
-// Starts the program under the settings and waits for it. `ends`: see Launch.
+// Starts the program under the settings and waits for it; with a run log, and as `options` say, it tells how it goes.
+Result<Outcome> run_watched(const Settings& settings, const SessionOptions& options, const ProgramArguments& program);
+// ... `ends`: see Launch.
 Result<Outcome> run_program(const Settings& settings, const ProgramArguments& program,
                             const std::function<bool()>& ends = {});
 

@@ -175,6 +175,11 @@ std::string budget_words(const Inputs& inputs, const char* of) {
     const bool share = log != nullptr && log->budget_percent > 0 && !log->not_managed;
     return share ? fmt::format("budget{} {} % of the peak", of, log->budget_percent) : "";
   }
+  if (log != nullptr && log->chunk_bytes != 0 &&
+      facts.budget > bytes_of_percent(log->budget_percent, facts.peak_before) + log->chunk_bytes &&
+      log->budget_percent > 0 && log->ended && !facts.tensors_alone) {
+    return fmt::format("budget{} {}, to which {} % of the peak were raised", of, bytes, log->budget_percent);
+  }
   if (log == nullptr || log->budget_percent == 0 || (log->ended && inputs.ending.empty()))
     return fmt::format("budget{} {}", of, bytes);
   return fmt::format("budget{} {} % of the peak, which was {} by then", of, log->budget_percent, bytes);

@@ -263,6 +263,22 @@ std::string summary_unmanaged(const Inputs& inputs, const Facts& facts) {
                      inputs.ending.empty() ? "" : "; the program ended with " + inputs.ending);
 }
 
+// What a run without a plan took, and what it moved for it.
+std::string on_demand_words(const Inputs& inputs, const Facts& facts) {
+  const RunLog& log = *inputs.log;
+  const uint64_t moved = log.offload_bytes + log.reload_bytes;
+  const std::string of_it =
+      facts.compute_ns == 0 ? "" : fmt::format(" ({} of it computing)", format_duration(facts.compute_ns));
+  std::string words;
+  if (facts.on_demand_ns > 0) {
+    words = fmt::format(", {} per {} on demand{}", format_duration(facts.on_demand_ns),
+                        repetitions(inputs).empty() ? "iteration" : "repetition", of_it);
+  } else if (facts.total_ns > 0) {
+    words = fmt::format(", {} in all", format_duration(facts.total_ns));
+  }
+  return moved == 0 ? words : fmt::format("{}, {} moved", words, format_bytes(moved));
+}
+
 std::string summary_of_program(const Inputs& inputs) {
   const Facts facts = collect_facts(inputs);
   if (inputs.log != nullptr && inputs.log->not_managed) return summary_unmanaged(inputs, facts);
@@ -271,6 +287,8 @@ std::string summary_of_program(const Inputs& inputs) {
   if (ran && facts.actual_ns > 0) {
     line += fmt::format(", {} per iteration", format_duration(facts.actual_ns));
     line += measured_words(inputs, facts);
+  } else if (ran) {
+    line += on_demand_words(inputs, facts);
   } else if (!ran && facts.predicted_ns > 0) {
     line += fmt::format(", {} per iteration predicted", format_duration(facts.predicted_ns));
   }

@@ -104,6 +104,16 @@ uint64_t asked_bytes(const trace::Trace& trace) {
   return bytes;
 }
 
+std::vector<const trace::AllocateRecord*> tensors_at_peak(const trace::Trace& trace) {
+  uint64_t bytes = 0;
+  const size_t at = peak_of(trace, &bytes);
+  std::vector<const trace::AllocateRecord*> tensors;
+  if (bytes == 0) return tensors;
+  for (const auto& [id, record] : alive_at(trace, at)) tensors.push_back(record);
+  std::stable_sort(tensors.begin(), tensors.end(), [](const auto* a, const auto* b) { return a->size > b->size; });
+  return tensors;
+}
+
 Json peak_section(const Inputs& inputs) {
   if (inputs.trace == nullptr) return nullptr;
   uint64_t bytes = 0;

@@ -74,6 +74,8 @@ Json make_data(const Inputs& inputs) {
   return data;
 }
 
+std::string as_file(const Json& data) { return data.dump(1, ' ', false, Json::error_handler_t::replace) + "\n"; }
+
 std::string make_page(const Json& data) { return make_page(data, kPageScript, true); }
 
 std::string make_page(const Json& data, const char* script, bool with_charts) {

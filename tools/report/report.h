@@ -62,6 +62,8 @@ struct Inputs {
 
 // Everything the page shows; times in nanoseconds, memory in bytes. The same inputs give the same value.
 Json make_data(const Inputs& inputs);
+// As a file of JSON.
+std::string as_file(const Json& data);
 // The self-contained page: styles, scripts and data inline, nothing loaded from anywhere.
 std::string make_page(const Json& data);
 // The same frame around another script of tools/report/page/ (page.h) and its data, with the chart library or without.
@@ -183,6 +185,9 @@ bool is_of_one_of_several(const Inputs& inputs);
 
 // The call stack of a recorded allocation, innermost frame first; in brackets: why it has none.
 std::string call_site_words(const trace::Trace& trace, const trace::AllocateRecord& record);
+
+// What is alive when most is, the largest first; pointers into `trace`.
+std::vector<const trace::AllocateRecord*> tensors_at_peak(const trace::Trace& trace);
 
 // What a recording's program had asked for of device memory at once, at most.
 uint64_t asked_bytes(const trace::Trace& trace);

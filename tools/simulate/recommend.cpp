@@ -5,17 +5,12 @@
 #include <algorithm>
 #include <map>
 
-#include "preload/base/readable.h"
 #include "tools/report/curve/as_fast.h"
 
 namespace reprise::tools {
 namespace {
 
-// "1.02", times computing alone.
-std::string slower(const SimulatedRow& row) {
-  if (row.compute_ns == 0) return "1.00";
-  return decimal(static_cast<double>(row.time_ns), static_cast<double>(row.compute_ns), 2);
-}
+std::string slower(const SimulatedRow& row) { return slower_by(row.time_ns, row.compute_ns); }
 
 // What to type: a size, and the percentage that was asked for.
 std::string named(const SimulatedRow& row) {
@@ -46,21 +41,44 @@ std::vector<SimulatedRow> best_of_each(const std::vector<SimulatedRow>& rows) {
   return result;
 }
 
+std::string with_the_smallest(std::string text, const std::vector<SimulatedRow>& best, const SimulatedRow& choice) {
+  if (choice.budget_bytes == best.front().budget_bytes) return text;
+  return text + fmt::format("; the smallest of them that works is {}: {}", named(best.front()), slower(best.front()));
+}
+
+std::string recommend_within(const std::vector<SimulatedRow>& best, double slowdown) {
+  const auto choice =
+      std::find_if(best.begin(), best.end(), [slowdown](const SimulatedRow& row) { return is_within(row, slowdown); });
+  if (choice == best.end()) {
+    return fmt::format("none of these is at most {:g} % slower than computing alone; {} is: {}", 100 * slowdown,
+                       named(best.back()), slower(best.back()));
+  }
+  return with_the_smallest(fmt::format("the smallest of these that is at most {:g} % slower than computing alone: "
+                                       "--budget {}: {}, {}",
+                                       100 * slowdown, named(*choice), slower(*choice), with_whose_plan(*choice)),
+                           best, *choice);
+}
+
 }  // namespace
 
-std::string recommend(const std::vector<SimulatedRow>& rows) {
+bool is_within(const SimulatedRow& row, double slowdown) {
+  const double most = static_cast<double>(row.compute_ns) * (1 + slowdown);
+  return row.trouble.empty() && static_cast<double>(row.time_ns) <= most;
+}
+
+std::string recommend(const std::vector<SimulatedRow>& rows, std::optional<double> slowdown) {
   const std::vector<SimulatedRow> best = best_of_each(rows);
+  if (slowdown && !best.empty()) return recommend_within(best, *slowdown);
   if (best.size() < 2) return {};
   const auto faster = [](const SimulatedRow& one, const SimulatedRow& other) { return one.time_ns < other.time_ns; };
   const uint64_t least = std::min_element(best.begin(), best.end(), faster)->time_ns;
   const auto choice = std::find_if(best.begin(), best.end(),
                                    [least](const SimulatedRow& row) { return report::is_as_fast(row.time_ns, least); });
-  std::string text = fmt::format(
-      "recommended of those asked for: --budget {}, the smallest within {} % of the fastest: {} x computing alone, {}",
-      named(*choice), report::kAsFastPercent, slower(*choice), with_whose_plan(*choice));
-  if (choice != best.begin()) {
-    text += fmt::format("; the smallest of them that works is {}, at {} x", named(best.front()), slower(best.front()));
-  }
+  std::string text = with_the_smallest(
+      fmt::format("recommended of those asked for: --budget {}, the smallest within {} % of the fastest: {} against "
+                  "computing alone, {}",
+                  named(*choice), report::kAsFastPercent, slower(*choice), with_whose_plan(*choice)),
+      best, *choice);
   if (&*choice == &best.back() && !report::is_as_fast(choice->time_ns, choice->compute_ns))
     text += "; more memory may be faster still";
   return text;

@@ -19,11 +19,6 @@ std::string policy_text(const SimulatedRow& row) {
   return used.empty() || used == row.policy ? row.policy : fmt::format("{} ({})", row.policy, used);
 }
 
-// Of a bound that may not be known.
-std::string percent_text(uint64_t bound, uint64_t time) {
-  return bound == 0 ? std::string("-") : percent(bound, time, 2);
-}
-
 std::string years_text(const SimulatedRow& row) {
   return row.ssd_years ? decimal(*row.ssd_years, 1, 1) + " years" : std::string("-");
 }
@@ -53,25 +48,36 @@ std::string budget_text(const SimulatedRow& row) {
   return row.asked.bytes > 0 ? bytes : fmt::format("{:g}% {}", row.asked.percent, bytes);
 }
 
-std::string table_head(bool disturbed) {
-  return fmt::format("{:<18} {:<22} {:>10} {:>9} {:>9} {:>9} {:>9} {:>10} {:>10} {:>10} {:>11}{}", "budget", "policy",
-                     "time", "% ideal", "% bound", "% fluid", "% joint", "out", "in", "SSD wrote", "SSD lasts",
-                     disturbed ? "    planned    slowest" : "");
+std::string slower_by(uint64_t time_ns, uint64_t compute_ns) {
+  if (time_ns == 0) return "-";
+  const double more = compute_ns == 0 ? 0 : static_cast<double>(time_ns) / static_cast<double>(compute_ns) - 1;
+  const std::string text = fmt::format("{:+.1f} %", 100 * more);
+  return text == "-0.0 %" ? "+0.0 %" : text;
 }
 
-std::string table_row(const SimulatedRow& row, bool disturbed, std::set<std::string>& told) {
+std::string table_head(const Columns& columns) {
+  std::string text = fmt::format("{:<18} {:<22} {:>10} {:>10} {:>10}", "budget", "policy", "time", "slower", "at best");
+  if (columns.fluid) text += fmt::format(" {:>10} {:>10}", "fluid", "joint");
+  text += fmt::format(" {:>10} {:>10}", "out", "in");
+  if (columns.ssd) text += fmt::format(" {:>10} {:>11}", "SSD wrote", "SSD lasts");
+  if (columns.disturbed) text += fmt::format(" {:>10} {:>10}", "planned", "slowest");
+  return text;
+}
+
+std::string table_row(const SimulatedRow& row, const Columns& columns, std::set<std::string>& told) {
   std::string text = fmt::format("{:<18} {:<22} ", budget_text(row), policy_text(row));
   if (!row.trouble.empty()) {
     const bool is_new = told.insert(reason_of(row.trouble)).second;
     return text + fmt::format("none: {}\n", is_new ? row.trouble : "as above");
   }
-  text += fmt::format("{:>10} {:>9} {:>9} {:>9} {:>9} {:>10} {:>10} {:>10} {:>11}", format_duration(row.time_ns),
-                      percent(row.compute_ns, row.time_ns, 2), percent(row.bound_ns, row.time_ns, 2),
-                      percent_text(row.fluid_ns, row.time_ns), percent_text(row.joint_ns, row.time_ns),
-                      format_bytes(row.offload_bytes), format_bytes(row.reload_bytes),
-                      format_bytes(row.ssd_written_bytes), years_text(row));
-  if (disturbed)
+  const auto slower = [&row](uint64_t time_ns) { return slower_by(time_ns, row.compute_ns); };
+  text += fmt::format("{:>10} {:>10} {:>10}", format_duration(row.time_ns), slower(row.time_ns), slower(row.bound_ns));
+  if (columns.fluid) text += fmt::format(" {:>10} {:>10}", slower(row.fluid_ns), slower(row.joint_ns));
+  text += fmt::format(" {:>10} {:>10}", format_bytes(row.offload_bytes), format_bytes(row.reload_bytes));
+  if (columns.ssd) text += fmt::format(" {:>10} {:>11}", format_bytes(row.ssd_written_bytes), years_text(row));
+  if (columns.disturbed) {
     text += fmt::format(" {:>10} {:>10}", format_duration(row.planned_ns), format_duration(row.slowest_ns));
+  }
   return text + '\n';
 }
 

@@ -41,14 +41,22 @@ bool nothing_has_to_move(const SimulatedRow& row);
 // Whose plan it is, where there is one; a view of `row`.
 std::string_view plan_of(const SimulatedRow& row);
 
+// "+4.1 %": how much longer than computing alone. "-": the time is not known (0).
+std::string slower_by(uint64_t time_ns, uint64_t compute_ns);
+
 // "50% 20.0 GiB", or a size where a size was asked for: "20.0 GiB", or to the byte.
 std::string budget_text(const SimulatedRow& row);
 
-// The table line by line, so that rows can be shown as they are ready; the head without its line's end. `disturbed`:
-// there is noise on transfers.
-std::string table_head(bool disturbed);
+// Which columns there are beside those of every table: what would be empty in all rows is left out.
+struct Columns {
+  bool fluid = false;  // bounds by linear program
+  bool ssd = false;
+  bool disturbed = false;  // there is noise on transfers
+};
+// The table line by line, so that rows can be shown as they are ready; the head without its line's end.
+std::string table_head(const Columns& columns);
 // `told`: why there is no plan, of rows before: the same reason is given once.
-std::string table_row(const SimulatedRow& row, bool disturbed, std::set<std::string>& told);
+std::string table_row(const SimulatedRow& row, const Columns& columns, std::set<std::string>& told);
 std::string to_csv(const std::vector<SimulatedRow>& rows);
 
 }  // namespace reprise::tools

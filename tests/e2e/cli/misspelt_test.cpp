@@ -49,7 +49,7 @@ TEST_F(Misspelt, OptionsOfTheProgramAreToldWhereTheyBelong) {
 TEST_F(Misspelt, OptionsThatWereMeantForARequiredOne) {
   expect_refused(reprise({"simulate", graph(), "--budgt", "30%"}), 2, "did you mean --budget?");
   expect_refused(reprise({"export", graph(), "--fromat", "csv"}), 2, "did you mean --format?");
-  expect_refused(reprise({"simulate", graph()}), 2, "--budget is required");
+  expect_refused(reprise({"plan", graph()}), 2, "--budget is required");
 }
 
 TEST_F(Misspelt, TooManyAndTooFewAreCounted) {
@@ -137,7 +137,7 @@ TEST_F(Misspelt, SimulateEndsWithWhatToTake) {
   const std::string last = said("50%,100%,5MiB", "auto");
   EXPECT_EQ(last.rfind("reprise: recommended of those asked for: --budget ", 0), 0u) << last;
   EXPECT_EQ(std::count(last.begin(), last.end(), '\n'), 1) << last;
-  EXPECT_NE(last.find("100% or 4MiB, the smallest within 2 % of the fastest: 1.00 x computing alone"),
+  EXPECT_NE(last.find("100% or 4MiB, the smallest within 2 % of the fastest: +0.0 % against computing alone"),
             std::string::npos)
       << last;
   EXPECT_NE(last.find("the smallest of them that works is 50% or 2MiB"), std::string::npos) << last;

@@ -156,12 +156,27 @@ TEST(OnlineTest, APercentageIsNeverLessThanWhatOneCallNeeds) {
   const Outcome plain = run_plain(script);
   for (const char* wait : {"0", "1"}) {
     const Outcome managed =
-        run_managed(script, "3%", {{"REPRISE_PLANNER", REPRISE_TEST_PLANNER}, {"REPRISE_WAIT_FOR_PLAN", wait}});
+        run_managed(script, "3%", {{"REPRISE_PLANNER", "/bin/false"}, {"REPRISE_WAIT_FOR_PLAN", wait}});
     EXPECT_EQ(managed.exit_code, 0) << managed.messages;
     EXPECT_EQ(managed.output, plain.output) << managed.messages;
     EXPECT_NE(managed.messages.find("above the budget"), std::string::npos) << managed.messages;
-    EXPECT_EQ(managed.messages.find("managed on demand"), std::string::npos) << "said twice: " << managed.messages;
   }
+}
+
+// Between what one call needs and what the smallest plan takes lie percentages that would be on demand for good.
+TEST(OnlineTest, APercentageRisesToWhatCanBePlanned) {
+  const std::string script = Training{}.script(40);
+  const Outcome plain = run_plain(script);
+  bool raised = false;
+  for (const char* budget : {"40%", "30%", "25%", "20%", "15%"}) {
+    const Outcome managed =
+        run_managed(script, budget, {{"REPRISE_PLANNER", REPRISE_TEST_PLANNER}, {"REPRISE_WAIT_FOR_PLAN", "1"}});
+    EXPECT_EQ(managed.output, plain.output) << managed.messages;
+    EXPECT_GT(at_end(managed, "iterations_planned"), 20u) << budget << managed.messages;
+    raised = raised || managed.messages.find("which the smallest plan takes") != std::string::npos;
+    EXPECT_LE(managed.peak_bytes, at_end(managed, "peak_program_bytes"));
+  }
+  EXPECT_TRUE(raised) << "no budget was too small for a plan";
 }
 
 TEST(OnlineTest, APlannerThatIsNotThereCostsOneLine) {

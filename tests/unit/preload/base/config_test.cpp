@@ -2,12 +2,15 @@
 #include "preload/base/config.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 #include <map>
 #include <set>
 #include <string>
+
+#include "preload/files/file_names.h"
 
 namespace reprise {
 namespace {
@@ -33,6 +36,22 @@ bool readable(const char* text) {
   return parse_amount(text, &amount);
 }
 
+TEST(FileNames, ArePerRankProcessAndHost) {
+  variables() = {{"SLURM_PROCID", "3"}};
+  const std::string process = std::to_string(getpid());
+  EXPECT_EQ(expanded_name("a-%r.run", look_up), "a-3.run");
+  EXPECT_EQ(expanded_name("%p/%r%r", look_up), process + "/33");
+  EXPECT_EQ(expanded_name("%h", look_up).find('%'), std::string::npos);
+  EXPECT_EQ(expanded_name("50%.run %", look_up), "50%.run %") << "what means nothing stays";
+  for (const char* name : {"a-%r.run", "100%", "%%r", "%%%"}) {
+    EXPECT_EQ(expanded_name(protected_name(name), look_up), name);
+  }
+  variables() = {{"SLURM_PROCID", "3"}, {"RANK", "1"}};
+  EXPECT_EQ(expanded_name("%r", look_up), "1") << "torchrun within a Slurm task";
+  variables() = {{"RANK", "../x"}};
+  EXPECT_EQ(expanded_name("%r", look_up), "0") << "no number";
+}
+
 TEST(Amount, ReadsSizes) {
   EXPECT_EQ(bytes("4096"), 4096u);
   EXPECT_EQ(bytes("12GiB"), 12ull << 30);
@@ -51,6 +70,13 @@ TEST(Amount, ReadsShares) {
   EXPECT_EQ(amount.bytes, 0u);
   EXPECT_TRUE(amount.given());
   EXPECT_FALSE(Amount{}.given());
+}
+
+TEST(DeviceBudget, MayBeWhatIsFree) {
+  EXPECT_TRUE(read({{"REPRISE_BUDGET", "free"}}).budget.free);
+  EXPECT_TRUE(read({{"REPRISE_BUDGET", "free"}}).budget.given());
+  EXPECT_FALSE(read({{"REPRISE_BUDGET", "12GiB"}}).budget.free);
+  EXPECT_FALSE(readable("free")) << "host memory, say, is another matter";
 }
 
 TEST(Amount, RefusesWhatIsNone) {

@@ -22,15 +22,23 @@ SimulatedRow row(uint64_t mib, uint64_t time_ns) {
 TEST(Recommend, TheSmallestWithinTheMarginOfTheFastestIsNamedWithTheMargin) {
   const std::string text = recommend({row(10, 1300), row(12, 1040), row(14, 1020), row(16, 1000)});
   EXPECT_EQ(text,
-            "recommended of those asked for: --budget 14MiB, the smallest within 2 % of the fastest: 1.02 x computing "
-            "alone, with lru; the smallest of them that works is 10MiB, at 1.30 x");
+            "recommended of those asked for: --budget 14MiB, the smallest within 2 % of the fastest: +2.0 % against "
+            "computing "
+            "alone, with lru; the smallest of them that works is 10MiB: +30.0 %");
+}
+
+TEST(Recommend, ASlowdownThatIsGivenDecides) {
+  const std::vector<SimulatedRow> rows = {row(10, 1300), row(12, 1050), row(14, 1020), row(16, 1000)};
+  EXPECT_NE(recommend(rows, 0.05).find("--budget 12MiB: +5.0 %"), std::string::npos) << recommend(rows, 0.05);
+  EXPECT_NE(recommend(rows, 0.04).find("--budget 14MiB: +2.0 %"), std::string::npos) << recommend(rows, 0.04);
+  EXPECT_NE(recommend({row(10, 1300)}, 0.2).find("none of these"), std::string::npos);
 }
 
 // `plan` makes none for such a budget.
 TEST(Recommend, WhereNothingHasToMoveNoPolicyIsNamed) {
   SimulatedRow all = row(16, 1000);
   all.offload_bytes = all.reload_bytes = 0;
-  const std::string nothing = ": 1.00 x computing alone, as nothing has to move; the smallest of them";
+  const std::string nothing = ": +0.0 % against computing alone, as nothing has to move; the smallest of them";
   EXPECT_NE(recommend({row(10, 1300), all}).find(nothing), std::string::npos) << recommend({row(10, 1300), all});
   all.planned_ns = all.time_ns = 1010;  // it computes again instead
   EXPECT_NE(recommend({row(10, 1300), all}).find(", with lru"), std::string::npos) << recommend({row(10, 1300), all});

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <iterator>
 #include <map>
 #include <sstream>
 
@@ -45,11 +46,35 @@ TEST(SimulatedTable, WhereNothingHasToMoveThereIsNoPlanOfAPolicy) {
   row.used = "lru";
   row.time_ns = row.planned_ns = row.slowest_ns = row.compute_ns = row.bound_ns = 1000;
   std::set<std::string> told;
-  EXPECT_EQ(table_row(row, false, told).find("lru"), std::string::npos) << table_row(row, false, told);
+  EXPECT_EQ(table_row(row, {}, told).find("lru"), std::string::npos) << table_row(row, {}, told);
   EXPECT_NE(to_csv({row}).find("\n0,auto,,1000,"), std::string::npos) << to_csv({row});
   row.reload_bytes = 1;
-  EXPECT_NE(table_row(row, false, told).find(" auto (lru) "), std::string::npos) << table_row(row, false, told);
+  EXPECT_NE(table_row(row, {}, told).find(" auto (lru) "), std::string::npos) << table_row(row, {}, told);
   EXPECT_NE(to_csv({row}).find("\n0,auto,lru,1000,"), std::string::npos) << to_csv({row});
+}
+
+TEST(SimulatedTable, SaysHowMuchSlowerThanComputingAlone) {
+  EXPECT_EQ(slower_by(1041, 1000), "+4.1 %");
+  EXPECT_EQ(slower_by(1000, 1000), "+0.0 %");
+  EXPECT_EQ(slower_by(999'999, 1'000'000), "+0.0 %");
+  EXPECT_EQ(slower_by(2500, 1000), "+150.0 %");
+  EXPECT_EQ(slower_by(0, 1000), "-") << "a bound that is not known";
+}
+
+TEST(SimulatedTable, LeavesOutWhatIsEmptyInAllRows) {
+  const auto words = [](const std::string& line) {
+    std::istringstream text(line);
+    return std::vector<std::string>(std::istream_iterator<std::string>(text), {});
+  };
+  EXPECT_EQ(words(table_head({})).size() + 2, words(table_head({.fluid = true})).size());
+  EXPECT_EQ(words(table_head({})).size() + 4, words(table_head({.ssd = true})).size());  // each of two words
+  EXPECT_EQ(words(table_head({})).size() + 2, words(table_head({.disturbed = true})).size());
+  SimulatedRow row;
+  row.policy = "lru";
+  std::set<std::string> told;
+  for (const Columns& columns : {Columns{}, Columns{true, true, true}}) {
+    EXPECT_EQ(table_row(row, columns, told).size(), table_head(columns).size() + 1) << "a line's end";
+  }
 }
 
 }  // namespace

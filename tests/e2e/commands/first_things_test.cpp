@@ -1,0 +1,169 @@
+// The first thing that a person would type for a task works: a run without a budget, files without names, ranks of a
+// job that share a line.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <future>
+#include <string>
+
+#include "tests/e2e/harness.h"
+
+namespace reprise::e2e {
+namespace {
+
+class FirstThings : public testing::Test {
+ protected:
+  // In a folder of its own, as names are chosen there.
+  Outcome reprise(std::vector<std::string> words, const std::vector<std::string>& program = {},
+                  const Environment& more = {}) const {
+    if (!program.empty()) words.emplace_back("--");
+    words.insert(words.end(), program.begin(), program.end());
+    std::string line = "cd " + scratch_.path("") + " && exec " + built("bin/reprise");
+    for (const std::string& word : words) line += " '" + word + "'";
+    Environment environment = merged(simulated_device(), merged({{"REPRISE_SIM_GRANULARITY", "16KiB"}}, more));
+    environment.erase("LD_LIBRARY_PATH");
+    return run({"/bin/sh", "-c", line}, environment);
+  }
+  void record() const {
+    const Outcome recorded = reprise({"record", "--device", "sim"}, small_trainer(8));
+    ASSERT_EQ(recorded.exit_code, 0) << recorded.err;
+  }
+  bool there(const std::string& name) const {
+    const std::string path = scratch_.path(name);
+    return std::filesystem::exists(path) && std::filesystem::file_size(path) > 0;
+  }
+  nlohmann::json end_of(const std::string& log) const {
+    return lines_of(read_run_log(scratch_.path(log)), "end").at(0);
+  }
+  static bool has(const std::string& text, const std::string& word) { return text.find(word) != std::string::npos; }
+
+  Scratch scratch_;
+};
+
+TEST_F(FirstThings, ARunWithoutABudgetTakesWhatIsFree) {
+  const std::vector<std::string> program = small_trainer(12);
+  const Outcome plain = run(program, merged(simulated_device(), {{"REPRISE_SIM_GRANULARITY", "16KiB"}}));
+  const std::vector<std::string> words = {"run", "--device", "sim", "--run-log", "a.run"};
+  const Outcome large = reprise(words, program, {{"REPRISE_SIM_MEMORY", "1GiB"}});
+  EXPECT_EQ(large.exit_code, 0) << large.err;
+  EXPECT_EQ(large.out, plain.out);
+  EXPECT_TRUE(has(large.err, "within what was free, ")) << large.err;
+  const uint64_t needed = end_of("a.run")["peak_program_bytes"].get<uint64_t>();
+  EXPECT_EQ(end_of("a.run")["offload_bytes"], 0u);
+  // On a device that is too small for it plain.
+  const std::string less = std::to_string(needed * 3 / 4);
+  EXPECT_NE(
+      run(program, merged(simulated_device(), {{"REPRISE_SIM_GRANULARITY", "16KiB"}, {"REPRISE_SIM_MEMORY", less}}))
+          .exit_code,
+      0);
+  const Outcome small = reprise(words, program, {{"REPRISE_SIM_MEMORY", less}});
+  EXPECT_EQ(small.exit_code, 0) << small.err;
+  EXPECT_EQ(small.out, plain.out);
+  EXPECT_GT(end_of("a.run")["offload_bytes"], 0u);
+  EXPECT_LE(end_of("a.run")["peak_used_bytes"], needed * 3 / 4);
+}
+
+TEST_F(FirstThings, ABudgetOfTheEnvironmentIsNotOverruled) {
+  const Outcome outcome =
+      reprise({"run", "--device", "sim", "--run-log", "a.run"}, small_trainer(6), {{"REPRISE_BUDGET", "16MiB"}});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(end_of("a.run")["budget_bytes"], 16u << 20);
+}
+
+TEST_F(FirstThings, FilesThatAreNotNamedGetFreeNames) {
+  record();
+  record();
+  EXPECT_TRUE(there("chargpt.trace"));
+  EXPECT_TRUE(there("chargpt-2.trace"));
+  for (const char* page : {"chargpt.html", "chargpt-2.html"}) {
+    const Outcome made = reprise({"report", "chargpt.trace"});
+    EXPECT_EQ(made.exit_code, 0) << made.err;
+    EXPECT_TRUE(has(made.err, std::string("; report: ") + page + "\n")) << made.err;
+    EXPECT_TRUE(there(page));
+  }
+}
+
+TEST_F(FirstThings, TwoRunsOrPlansAreCompared) {
+  record();
+  for (const std::string budget : {"90%", "70%"}) {
+    ASSERT_EQ(reprise({"plan", "chargpt.trace", "--budget", budget, "-o", budget + ".plan"}).exit_code, 0);
+    ASSERT_EQ(reprise({"run", "--device", "sim", "--budget", budget, "--run-log", budget + ".run"}, small_trainer(8))
+                  .exit_code,
+              0);
+  }
+  for (const std::string kind : {".plan", ".run"}) {
+    const Outcome compared = reprise({"compare", "90%" + kind, "70%" + kind});
+    EXPECT_EQ(compared.exit_code, 0) << compared.err;
+    EXPECT_TRUE(has(compared.err, "A: 90%" + kind + ", B: 70%" + kind)) << compared.err;
+  }
+  EXPECT_TRUE(there("90%.html"));
+  EXPECT_TRUE(there("90%-2.html"));
+  EXPECT_EQ(reprise({"compare", "chargpt.trace", "90%.plan"}).exit_code, 2);
+}
+
+TEST_F(FirstThings, TheSmallestBudgetWithinASlowdownIsLookedFor) {
+  record();
+  const Outcome few = reprise({"simulate", "chargpt.trace", "--slowdown", "5%", "--no-fluid"});
+  EXPECT_EQ(few.exit_code, 0) << few.err;
+  EXPECT_TRUE(has(few.err, "at most 5 % slower than computing alone: --budget ")) << few.err << few.out;
+  EXPECT_TRUE(has(few.out, "slower")) << few.out;
+  EXPECT_FALSE(has(few.out, "SSD")) << few.out;
+  const Outcome usual = reprise({"simulate", "chargpt.trace", "--no-fluid"});
+  EXPECT_EQ(usual.exit_code, 0) << usual.err;
+  EXPECT_TRUE(has(usual.out, "100% ")) << usual.out;
+  EXPECT_EQ(reprise({"simulate", "chargpt.trace", "--slowdown", "1MiB"}).exit_code, 2);
+}
+
+// As srun and torchrun start them: the same words, and a number in the environment.
+class Ranks : public FirstThings, public testing::WithParamInterface<const char*> {
+ protected:
+  std::array<Outcome, 2> start(const std::vector<std::string>& words) const {
+    const auto rank = [&](const char* number) {
+      return std::async(std::launch::async, [=, this] {
+        return reprise(words, small_trainer(8), {{GetParam(), number}});
+      });
+    };
+    auto first = rank("0");
+    auto second = rank("1");
+    return {first.get(), second.get()};
+  }
+};
+
+TEST_P(Ranks, WithNamesOfTheirOwnLoseNothing) {
+  for (const Outcome& outcome : start({"run", "--device", "sim", "--budget", "90%", "--run-log", "job-%r.run",
+                                       "--trace", "job-%r.trace", "-o", "job-%r.html"})) {
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  }
+  for (const char* name : {"job-0.run", "job-1.run", "job-0.trace", "job-1.trace", "job-0.html", "job-1.html"}) {
+    EXPECT_TRUE(there(name)) << name;
+  }
+}
+
+TEST_P(Ranks, WithOneNameLoseNothingEither) {
+  const auto outcomes = start({"run", "--device", "sim", "--budget", "90%", "--run-log", "job.run"});
+  for (const Outcome& outcome : outcomes) EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_NE(outcomes[0].out, "");
+  EXPECT_EQ(outcomes[0].out, outcomes[1].out);
+  EXPECT_TRUE(there("job.run"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Launchers, Ranks, testing::Values("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK"));
+
+TEST_F(FirstThings, ALogThatCannotBeWrittenStopsNoProgram) {
+  const Outcome outcome =
+      reprise({"run", "--device", "sim", "--budget", "90%", "--run-log", "no/such/folder.run"}, small_trainer(6));
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_TRUE(has(outcome.err, "no run log is kept")) << outcome.err;
+  EXPECT_TRUE(has(outcome.err, "; report: ")) << outcome.err;
+}
+
+TEST_F(FirstThings, AnOnDemandRunsLineHasItsTimeAndWhatItMoved) {
+  const Outcome outcome =
+      reprise({"run", "--device", "sim", "--budget", "70%"}, small_trainer(6), {{"REPRISE_PLANNER", "/bin/false"}});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_TRUE(has(outcome.err, " on demand")) << outcome.err;
+  EXPECT_TRUE(has(outcome.err, " moved")) << outcome.err;
+}
+
+}  // namespace
+}  // namespace reprise::e2e
