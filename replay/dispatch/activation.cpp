@@ -297,7 +297,7 @@ void Activation::exit() noexcept {
   let_go_of_blocks();
   if (memory_.strict()) {
     memory_.for_each_mover([this](ResidentTensor& tensor) {
-      if (!tensor.resident) shared_.faults.report(memory_.mappings.unmap(tensor.base));
+      if (!tensor.resident) shared_.faults.unmapped(memory_.mappings.unmap(tensor.base));
     });
   }
   ChunkPool& pool = memory_.chunks;

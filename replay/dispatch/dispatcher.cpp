@@ -100,6 +100,7 @@ CUresult Dispatcher::start(uint64_t host_cap, Measure measure, uint64_t held) no
   pager_.mapping_limit = most_mappings();
   pager_.before_fit = &Dispatcher::rise_with_working_set;
   pager_.before_fit_user = this;
+  pager_.before_shrink = &Dispatcher::look_at_peak;
   Counters& counters = shared_.counters;
   memory_.outside.open(held, counters.given_bytes.load() + shared_.graphs.bytes());
   counters.outside_bytes.store(held);
@@ -155,6 +156,12 @@ void Dispatcher::follow_budget() noexcept {
 
 void Dispatcher::rise_with_working_set(void* self, uint64_t) noexcept {
   static_cast<Dispatcher*>(self)->follow_budget();
+}
+
+void Dispatcher::look_at_peak(void* self) noexcept {
+  auto& dispatcher = *static_cast<Dispatcher*>(self);
+  dispatcher.memory_.lanes.enter_own();
+  look_around(dispatcher.shared_, dispatcher.memory_);
 }
 
 void Dispatcher::record_memory() noexcept {

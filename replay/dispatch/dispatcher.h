@@ -69,6 +69,7 @@ class Dispatcher {
   bool is_to_look() noexcept;
   void follow_budget() noexcept;
   static void rise_with_working_set(void* self, uint64_t chunks) noexcept;
+  static void look_at_peak(void* self) noexcept;
   void record_memory() noexcept;
 
   void say_short_of_addresses() noexcept;

@@ -297,7 +297,7 @@ void PlanExecutor::cancel_arrivals() noexcept {
     LaneUses copied;
     copied.add(arrival.copied.lane, arrival.copied.position);
     shared_.faults.report(memory_.lanes.host_wait(copied));
-    shared_.faults.report(memory_.mappings.unmap(tensor->base));
+    shared_.faults.unmapped(memory_.mappings.unmap(tensor->base));
   }
   arrivals_.clear();
 }

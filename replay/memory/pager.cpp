@@ -374,6 +374,7 @@ CUresult Pager::fit() noexcept {
 CUresult Pager::shrink_to_limit() noexcept {
   ChunkPool& pool = memory_.chunks;
   std::vector<ResidentTensor*> victims;
+  if (before_shrink != nullptr && pool.exceeds_limit()) before_shrink(before_fit_user);
   for (size_t next = 0; pool.exceeds_limit();) {
     ChunkIndex found = kNoChunk;
     for (ChunkIndex chunk = 0; chunk < pool.size() && found == kNoChunk; ++chunk) {

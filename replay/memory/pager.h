@@ -58,6 +58,9 @@ class Pager {
   // Called with the chunks a call needs before room is made, so that a budget that follows the program can rise.
   void (*before_fit)(void* user, uint64_t chunks) noexcept = nullptr;
   void* before_fit_user = nullptr;
+  // Called before chunks are destroyed: what is held around them may have grown since somebody looked, and never again
+  // is as much there at once.
+  void (*before_shrink)(void* user) noexcept = nullptr;
 
   uint64_t mapping_limit = UINT64_MAX;  // mapped chunks; above it, mappings of evicted tensors are unmapped
 

@@ -30,6 +30,10 @@ class Faults {
     keep(is_sticky(result) ? result : CUDA_ERROR_LAUNCH_FAILED);
     return first;
   }
+  // Memory that should be gone is still there, and what reaches it unseen would get old bytes.
+  void unmapped(CUresult result) noexcept {
+    if (result != CUDA_SUCCESS) lose(result);
+  }
   // What take() would answer, without telling it.
   CUresult peek() const noexcept { return static_cast<CUresult>(pending_.load(std::memory_order_acquire)); }
   // The error to answer now; one that is not sticky is told once.

@@ -90,7 +90,7 @@ std::vector<Case> cases() {
   };
   int seed = 1;
   for (const auto& shape : shapes) {
-    for (const char* budget : {"100%", "75%", "60%"}) all.push_back({seed++, budget, shape});
+    for (const char* budget : {"75%", "60%"}) all.push_back({seed++, budget, shape});
   }
   // The program grows when its first iterations have a plan.
   for (const int grown : {1003, 1021}) all.push_back({grown, "60%", {"--grows-at", "8"}});

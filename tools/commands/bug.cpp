@@ -83,7 +83,9 @@ Status write_parts(const BugOptions& options, const TemporaryFolder& folder) {
   if (failed == 0) failed = with_files({self, "report", "--redact", "-o", folder.file("bug.html")});
   if (failed == 0) return {};
   Result<std::string> why = read_file(folder.file("messages.txt"));
-  return {StatusCode::invalid_argument, why.ok() ? why.value().substr(0, why.value().find('\n')) : "no file was read"};
+  std::string line = why.ok() ? why.value().substr(0, why.value().find('\n')) : "no file was read";
+  if (line.starts_with("reprise: ")) line.erase(0, std::strlen("reprise: "));
+  return {StatusCode::invalid_argument, line};
 }
 
 int run_bug(BugOptions options) {

@@ -2,11 +2,13 @@
 #include "tools/export/export.h"
 
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -25,7 +27,7 @@ namespace {
 
 struct ExportOptions {
   std::vector<std::string> files;
-  std::string format;
+  std::string format = "perfetto";
   std::string output = "-";
   std::string window;
   bool redact = false;
@@ -173,7 +175,14 @@ void tell_what_was_written(const ExportOptions& options, const report::Inputs& i
   if (options.output != "-" && !by_parts) say("wrote " + options.output);
 }
 
-int run_export(const ExportOptions& options) {
+int run_export(ExportOptions options) {
+  // What opens in a browser is of no use on a terminal.
+  if (options.output == "-" && options.format == "perfetto" && isatty(STDOUT_FILENO) == 1) {
+    const Result<std::string> free =
+        reserve_name(std::filesystem::path(options.files.front()).replace_extension(".json").string());
+    if (!free.ok()) return fail(free.status());
+    options.output = free.value();
+  }
   const Status writable = Outputs().reads(options.files).writes("-o", options.output).check();
   if (!writable.ok()) return fail(writable);
   if (!options.window.empty() && options.format != "dot") {
@@ -216,7 +225,7 @@ Action declare_export(CLI::App& app, const ProgramArguments&) {
          "--format", options->format,
          "perfetto (opens in ui.perfetto.dev), csv, tensors (csv: what each tensor of a plan costs), dot, json, "
          "or reprise: its own files again")
-      ->required()
+      ->capture_default_str()
       ->check(CLI::IsMember(names));
   app.add_option("-o,--output", options->output,
                  "Where to write it (default: stdout); as reprise NAME makes NAME.trace, NAME.plan and NAME.run, of "

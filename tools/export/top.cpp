@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <sstream>
 
 #include "tools/cli/sizes.h"
 #include "tools/report/tensor_table.h"
@@ -23,11 +24,19 @@ using tools::format_duration;
 
 constexpr size_t kMost = 10;
 
-// The innermost functions of a call stack.
+// The innermost functions of a call stack, without the runtime's own.
 std::string innermost(const std::string& stack) {
-  size_t end = 0;
-  for (int frame = 0; frame < 3 && end != std::string::npos; ++frame) end = stack.find(" < ", end + 1);
-  return stack.empty() ? "-" : stack.substr(0, end);
+  std::string shown;
+  std::istringstream frames(stack);
+  int count = 0;
+  for (std::string frame; count < 4 && std::getline(frames, frame);) {
+    frame = frame.substr(0, frame.find('('));
+    while (frame.ends_with(' ')) frame.pop_back();
+    if (frame.starts_with("cuda") || frame.starts_with("cuMem")) continue;
+    shown += (shown.empty() ? "" : " < ") + frame;
+    ++count;
+  }
+  return shown.empty() ? (stack.empty() ? "-" : stack) : shown;
 }
 
 std::string call_sites(const report::Inputs& inputs) {

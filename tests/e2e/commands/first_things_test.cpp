@@ -2,6 +2,7 @@
 // job that share a line.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <filesystem>
 #include <future>
 #include <string>
@@ -112,6 +113,58 @@ TEST_F(FirstThings, TheSmallestBudgetWithinASlowdownIsLookedFor) {
   EXPECT_EQ(usual.exit_code, 0) << usual.err;
   EXPECT_TRUE(has(usual.out, "100% ")) << usual.out;
   EXPECT_EQ(reprise({"simulate", "chargpt.trace", "--slowdown", "1MiB"}).exit_code, 2);
+}
+
+TEST_F(FirstThings, WhatCostsMostIsPrinted) {
+  record();
+  const Outcome of_trace = reprise({"top", "chargpt.trace"});
+  EXPECT_EQ(of_trace.exit_code, 0) << of_trace.err;
+  for (const char* word : {"call site", "alive when most is", "kernel", "Model::layer_forward", "gelu"}) {
+    EXPECT_TRUE(has(of_trace.out, word)) << word << "\n" << of_trace.out;
+  }
+  ASSERT_EQ(reprise({"plan", "chargpt.trace", "--budget", "70%", "-o", "a.plan"}).exit_code, 0);
+  const Outcome of_plan = reprise({"top", "chargpt.trace", "a.plan"});
+  EXPECT_TRUE(has(of_plan.out, "waited")) << of_plan.err << of_plan.out;
+}
+
+TEST_F(FirstThings, ABugIsPackedWithoutNames) {
+  ASSERT_EQ(reprise({"run", "--device", "sim", "--budget", "70%", "--trace", "a.trace", "--run-log", "a.run"},
+                    small_trainer(8))
+                .exit_code,
+            0);
+  const Outcome packed = reprise({"bug", "a.trace", "a.run"});
+  ASSERT_EQ(packed.exit_code, 0) << packed.err;
+  const std::string folder = scratch_.path("unpacked");
+  std::filesystem::create_directory(folder);
+  ASSERT_EQ(run({"/bin/tar", "-C", folder, "-xzf", scratch_.path("reprise-bug.tar.gz")}, {}).exit_code, 0);
+  for (const char* name : {"doctor.txt", "bug.trace", "bug.run", "bug.html"}) {
+    EXPECT_TRUE(there(std::string("unpacked/") + name)) << name;
+  }
+  const std::string texts =
+      read_file(folder + "/bug.html") + read_file(folder + "/bug.run") + reprise({"dump", "unpacked/bug.trace"}).out;
+  for (const char* name : {"chargpt", "layer_forward", "Trainer", "gelu", scratch_.path("").c_str()}) {
+    EXPECT_FALSE(has(texts, name)) << name;
+  }
+  EXPECT_EQ(reprise({"bug", "none.trace"}).exit_code, 1);
+}
+
+TEST_F(FirstThings, ARunSaysHowItGoes) {
+  std::string words = "cd " + scratch_.path("") + "; " + built("bin/reprise") +
+                      " run --device sim --budget 70% --metrics job-%r.prom --";
+  for (const std::string& word : small_trainer(60)) words += " " + word;
+  words += " >/dev/null 2>&1 & run=$!; for i in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 0.3; line=$(" +
+           built("bin/reprise") +
+           " status $run 2>/dev/null); case $line in *iteration*) break;; esac; done; echo \"$line\"; wait $run";
+  const Outcome outcome =
+      run({"/bin/sh", "-c", words}, merged(simulated_device(), {{"REPRISE_SIM_GRANULARITY", "16KiB"}}));
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_TRUE(has(outcome.out, "iteration ")) << outcome.out;
+  EXPECT_TRUE(has(outcome.out, ", peak ")) << outcome.out;
+  const std::string metrics = read_file(scratch_.path("job-0.prom"));
+  for (const char* name : {"reprise_iterations_total{process=\"", "mode=\"planned\"} ", "reprise_device_peak_bytes{"}) {
+    EXPECT_TRUE(has(metrics, name)) << metrics;
+  }
+  EXPECT_EQ(reprise({"status", "1"}).exit_code, 1);
 }
 
 // As srun and torchrun start them: the same words, and a number in the environment.

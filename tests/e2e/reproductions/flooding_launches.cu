@@ -10,7 +10,7 @@ __global__ void nothing() {}
 
 int main(int argc, char** argv) {
   const long pairs = argc > 1 ? std::atol(argv[1]) : 100;
-  constexpr long kMostPerPair = 4000;
+  constexpr long kMostPerPair = 1000;
   std::atomic<bool> go{true};
   std::atomic<long> launches{0};
   float* first = zeros(1 << 14);
