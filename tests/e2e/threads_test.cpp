@@ -38,5 +38,15 @@ TEST_P(Threads, SeeTheirOwnBytesWithinABudget) {
 
 INSTANTIATE_TEST_SUITE_P(Safety, Threads, testing::Values("strict", "trusted"));
 
+// By how many launches of others went by while each pair of calls was served: 34 000 where an allocation waited for
+// all.
+TEST(Flood, HoldsUpNoAllocation) {
+  const Outcome managed =
+      run({built("bin/reproductions/flooding_launches")},
+          merged(preloaded("16MiB"), {{"REPRISE_SIM_TWINS", built("bin/reproductions/twins.so")}}), 120);
+  EXPECT_EQ(managed.exit_code, 0) << managed.err;
+  EXPECT_LT(std::atoi(managed.err.c_str()), 1000) << managed.err;
+}
+
 }  // namespace
 }  // namespace reprise::e2e
