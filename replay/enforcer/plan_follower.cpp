@@ -496,13 +496,9 @@ bool PlanFollower::detect(uint64_t word) noexcept {
   if (period_ != 0 && ++calls_in_period_ == period_) on_demand_boundary();
   if (!watching_) return false;
   const bool repeats = detector_.add(word);
-  if (repeats && counts_ && plans_.empty() && period_ != detector_.period()) {
-    if (detector_.period() > 1) {
-      begin_to_count();
-    } else {
-      period_ = 0;  // one call again and again is no iteration, and a line each would fill the log
-    }
-  }
+  // One call again and again is no iteration, and a line each would fill the log.
+  const bool another = detector_.period() > 1 && period_ != detector_.period();
+  if (repeats && counts_ && plans_.empty() && another) begin_to_count();
   return repeats && detector_.period() >= shortest_period_;
 }
 

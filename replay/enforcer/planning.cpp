@@ -260,13 +260,14 @@ void Enforcer::no_plan_of_it() noexcept {
 
 void Enforcer::plan_impossible() noexcept {
   const uint64_t needed = planner_.needed_bytes();
+  const bool room = asked_with_room_ == asked_with_budget_;
+  if (needed != 0 && room && raise_to_plan(needed)) return;
   if (plan_count_ > 0) {
     log_line(LogLevel::info, "a loop is managed on demand: %s", planner_.message().c_str());
     if (needed == 0) return stop_planning(false);
     return no_plan_of_it();
   }
-  if (needed != 0 && asked_with_room_ < asked_with_budget_) return no_room_for_plan(needed);
-  if (needed != 0 && raise_to_plan(needed)) return;
+  if (needed != 0 && !room) return no_room_for_plan(needed);
   if (needed != 0) {
     // Where one call needs more than the budget, that call says so, with the number that is enough.
     unplanned_because_ = on_demand_because_ = planner_.message();
