@@ -336,8 +336,8 @@ void Enforcer::say_what_failed() noexcept {
 // What nobody has said by the time that the program ends.
 void Enforcer::say_above_budget(uint64_t peak, uint64_t budget) noexcept {
   if (has_told_of_failure()) return;
-  if (peak > budget && !config_.audit && say_why_above(peak, budget)) return;
   const uint64_t share = known_budget(shared_.budget, peak_of_program(shared_), 0);
+  if (peak > budget && !config_.audit && say_why_above(peak, share)) return;
   if (share < budget) {
     log_line(LogLevel::warn, "%sthe budget of %s was raised to %s, which the smallest plan takes",
              name_at_end().c_str(), readable_bytes(share).c_str(), readable_bytes(budget).c_str());
