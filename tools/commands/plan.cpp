@@ -173,7 +173,7 @@ class Planning {
     if (!plan.ok()) return named(plan.status());
     progress_.step("writing the plan");
     std::string name = output;
-    const Status written = write_output(name, !arguments_.output.empty(), plan::serialize(plan.value()));
+    Status written = write_output(name, !arguments_.output.empty(), plan::serialize(plan.value()));
     progress_.clear();
     if (!written.ok()) return written;
     Status told = tell(workload.value(), plan.value(), summary, options, name);
