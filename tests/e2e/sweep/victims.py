@@ -33,7 +33,7 @@ class Run:
 
 def victims(build, short):
     """Deterministic programs with a plan of their own, an evaluation that diverges from it, and an end."""
-    steps = "10" if short else "18"
+    steps = "13" if short else "18"
     model = ["--layers", "2", "--width", "64", "--heads", "4", "--context", "32", "--batch", "8", "--seed", "5"]
     return [Victim("random", [f"{build}/bin/random_program", f"{build}/bin/hash_kernels.cubin", "11", steps, "--ops", "40",
                               "--max-kib", "384", "--odd-every", "8", "--retry"], "60%"),
