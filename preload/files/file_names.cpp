@@ -5,11 +5,11 @@
 namespace reprise {
 namespace {
 
+using Lookup = std::function<const char*(const char* variable)>;
+
 constexpr const char* kRanks[] = {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"};
 
-using Lookup = const char* (*)(const char* variable);
-
-std::string rank_of(Lookup lookup) {
+std::string rank_of(const Lookup& lookup) {
   for (const char* name : kRanks) {
     const char* const value = lookup(name);
     if (value == nullptr || *value == '\0') continue;
@@ -26,14 +26,14 @@ std::string host_name() {
 
 }  // namespace
 
-std::string expanded_name(std::string_view name, Lookup lookup) {
+std::string expanded_name(std::string_view name, const Lookup& lookup, int process) {
   std::string result;
   for (size_t i = 0; i < name.size(); ++i) {
     const char next = name[i] == '%' && i + 1 < name.size() ? name[i + 1] : '\0';
     if (next == 'r') {
       result += rank_of(lookup);
     } else if (next == 'p') {
-      result += std::to_string(getpid());
+      result += std::to_string(process);
     } else if (next == 'h') {
       result += host_name();
     } else if (next == '%') {

@@ -11,6 +11,7 @@
 #include "preload/base/address_space.h"
 #include "preload/driver/device_observer.h"
 #include "preload/driver/driver.h"
+#include "preload/driver/own_memory.h"
 #include "preload/footprint/chunk_size.h"
 #include "preload/measure/own_link.h"
 #include "replay/base/threads.h"
@@ -107,6 +108,9 @@ CUresult Dispatcher::start(uint64_t host_cap, Measure measure, uint64_t held) no
   shared_.around.hold(held);
   memory_.chunks.share(rule.bytes != 0 ? rule.bytes : UINT64_MAX, &shared_.around);
   const bool room = rule.bytes == 0 || held + chunk_bytes <= rule.bytes;  // to measure with
+  // It makes a chunk to see whether NVML's figure is ours: now, as later there may be no room for one within the
+  // budget.
+  if (room) own_bytes_follow(shared_.device);
   if (measure == Measure::link && room) link_rates_ = measure_own_link(chunk_bytes);
   if (measure == Measure::planning && room) {
     memory_.chunks.set_limit(1);

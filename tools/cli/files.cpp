@@ -112,10 +112,13 @@ Status write_whole(const std::string& path, const std::function<Status(const std
   return {status.code(), message};
 }
 
-Result<std::string> reserve_name(const std::string& path) {
-  constexpr int kMostNames = 10'000;
+std::string numbered_name(const std::string& path, int number) {
   const std::filesystem::path wanted(path);
-  const std::string stem = (wanted.parent_path() / wanted.stem()).string();
+  const std::string name = fmt::format("{}-{}{}", wanted.stem().string(), number, wanted.extension().string());
+  return (wanted.parent_path() / name).string();
+}
+
+Result<std::string> reserve_name(const std::string& path) {
   std::string name = path;
   for (int number = 2; number <= kMostNames; ++number) {
     const int file = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -124,7 +127,7 @@ Result<std::string> reserve_name(const std::string& path) {
       return name;
     }
     if (errno != EEXIST) return system_error(name, errno, "name another output file");
-    name = fmt::format("{}-{}{}", stem, number, wanted.extension().string());
+    name = numbered_name(path, number);
   }
   return system_error(path, EEXIST, "remove some of these, or name another output file");
 }
@@ -135,9 +138,7 @@ Status write_output(std::string& path, bool named, const std::string& content) {
   if (!free.ok()) return free.status();
   path = std::move(free.value());
   Status written = write_file(path, content);
-  struct stat info {};
-  const bool placeholder = !written.ok() && stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
-  if (placeholder) unlink(path.c_str());
+  if (!written.ok()) unlink(path.c_str());  // the empty file that held the name
   return written;
 }
 

@@ -35,6 +35,9 @@ int finish_stdout(int exit_code);
 // then hold what is printed. Programs that are started find them closed, as they were.
 void keep_standard_numbers();
 Result<std::string> read_file(const std::string& path);
+// "DIR/NAME-2.html" of "DIR/NAME.html" and 2.
+std::string numbered_name(const std::string& path, int number);
+inline constexpr int kMostNames = 10'000;  // that are tried
 // A name of our own choosing is never that of a file which is there: `path`, or the first of NAME-2.html, NAME-3.html
 // ... that is free. An empty file holds the place until it is written.
 Result<std::string> reserve_name(const std::string& path);

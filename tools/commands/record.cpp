@@ -116,9 +116,9 @@ void choose_trace(const std::string& name, const Settings& settings) {
 // Beside whatever is there.
 std::string own_name(const ProgramArguments& program) {
   if (program.arguments.empty()) return "program.trace";  // which is refused
-  const std::string stem = short_name(program.arguments);
-  std::string name = stem + ".trace";
-  for (int number = 2; std::filesystem::exists(name); ++number) name = fmt::format("{}-{}.trace", stem, number);
+  const std::string wanted = short_name(program.arguments) + ".trace";
+  std::string name = wanted;
+  for (int number = 2; std::filesystem::exists(name); ++number) name = numbered_name(wanted, number);
   return name;
 }
 

@@ -172,7 +172,8 @@ int run_run(RunOptions& options, const ProgramArguments& program) {
   if (options.session.budget.empty()) return fail(parse_budget("").status());
   // What the environment says is overruled by what is typed alone.
   const char* const of_environment = std::getenv("REPRISE_BUDGET");
-  if (options.session.budget == kFreeMemory && of_environment != nullptr) options.session.budget = of_environment;
+  const bool is_set = of_environment != nullptr && *of_environment != '\0';
+  if (options.session.budget == kFreeMemory && is_set) options.session.budget.clear();
   expand_name(options.report);
   const std::string own_name = fmt::format("reprise-report-{}.html", short_name(program.arguments));
   Outputs outputs;

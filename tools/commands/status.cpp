@@ -33,30 +33,40 @@ std::string variable_of(const std::string& process, std::string_view name) {
   return {};
 }
 
+// "": it keeps none.
+std::string own_log(const std::string& process) {
+  std::string value;
+  const auto lookup = [&](const char* name) -> const char* {
+    value = variable_of(process, name);
+    return value.empty() ? nullptr : value.c_str();
+  };
+  return expanded_name(variable_of(process, "REPRISE_RUN_LOG"), lookup, std::stoi(process));
+}
+
 // The log of the process, or of a program of the run that it is.
 std::string run_log_of(const std::string& process) {
-  if (std::string own = variable_of(process, "REPRISE_RUN_LOG"); !own.empty()) return own;
+  if (std::string own = own_log(process); !own.empty()) return own;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
     const std::string other = entry.path().filename();
     if (other.find_first_not_of("0123456789") != std::string::npos) continue;
     if (variable_of(other, "REPRISE_LAUNCHER") != process) continue;
-    if (std::string log = variable_of(other, "REPRISE_RUN_LOG"); !log.empty()) return log;
+    if (std::string log = own_log(other); !log.empty()) return log;
   }
   return {};
 }
 
 int run_status(pid_t number) {
   const std::string process = std::to_string(number);
-  const std::string name = run_log_of(process);
-  if (name.empty()) {
+  const std::string log = run_log_of(process);
+  if (log.empty()) {
     return fail({StatusCode::not_found,
                  fmt::format("process {}: no run of Reprise that keeps a run log, or another user's", process)});
   }
-  const std::string log = expanded_name(name, [](const char*) -> const char* { return nullptr; });
   if (const Status readable = check_readable(log); !readable.ok()) return fail(readable);
   Course course;
-  for (uint64_t before = 0, size = file_size(log); before < size; before += kMostOfALog) course.read(log);
+  while (course.read(log)) {
+  }
   const std::string line = course.line();
   const Status written = write_file("-", (line.empty() ? "nothing has happened on the device yet" : line) + "\n");
   return written.ok() ? 0 : fail(written);

@@ -180,8 +180,8 @@ bool check_driver(std::vector<Check>& checks) {
   const CUresult started = driver().cuInit(0);
   int version = 0;
   driver().cuDriverGetVersion(&version);
-  const std::string text =
-      fmt::format("{} (CUDA {}.{}; 12.4 or newer tells most)", path, version / 1000, version % 1000 / 10);
+  const std::string text = fmt::format("{} (CUDA {}.{}; parameters of kernels are known from 12.4 on)", path,
+                                       version / 1000, version % 1000 / 10);
   if (started != CUDA_SUCCESS) {
     checks.push_back({"driver", Finding::missing, fmt::format("{}: cuInit: {}", text, error_name(started)),
                       "see whether a device is there and its kernel module is loaded (nvidia-smi)"});

@@ -18,7 +18,8 @@ Status read_run_log_text(const std::vector<std::string>& paths, std::string& tex
   return {};
 }
 
-// The trace first: others quote its names. Lines of call sites are found now: without names nobody finds them later.
+// The trace is redacted first, because plan and run log quote its names. Call sites get their lines before that,
+// because lines are looked up by names.
 void redact(tools::LoadedFiles& files, std::string& run_log) {
   files.symbolize();
   Redactor redactor;

@@ -23,8 +23,6 @@
 namespace reprise::tools {
 namespace {
 
-constexpr int kMostNames = 10'000;  // of one file
-
 Status parse_sizes(const SessionOptions& options, Settings& settings) {
   if (options.budget == kFreeMemory) {
     settings.budget.free = true;
@@ -81,12 +79,6 @@ void give_up_unwritable_log(SessionOptions& options) {
   if (writable.ok()) return;
   say(fmt::format("--run-log {}: no run log is kept", writable.message()));
   options.run_log.clear();
-}
-
-std::string numbered(const std::string& path, int number) {
-  const std::filesystem::path wanted(path);
-  const std::string name = fmt::format("{}-{}{}", wanted.stem().string(), number, wanted.extension().string());
-  return (wanted.parent_path() / name).string();
 }
 
 // The program's file and those that it is given are no place for a recording.
@@ -155,7 +147,7 @@ Status claim(const std::string& option, std::string& path, Settings& settings) {
     const std::string wanted = path;
     const std::string why = claim.status().message();
     for (int number = 2; !claim.ok() && number <= kMostNames; ++number) {
-      path = numbered(wanted, number);
+      path = numbered_name(wanted, number);
       if (!std::filesystem::exists(path)) claim = Claim::of(option, path);
     }
     if (!claim.ok()) return claim.status();

@@ -69,6 +69,9 @@ TEST_F(FirstThings, ABudgetOfTheEnvironmentIsNotOverruled) {
       reprise({"run", "--device", "sim", "--run-log", "a.run"}, small_trainer(6), {{"REPRISE_BUDGET", "16MiB"}});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(end_of("a.run")["budget_bytes"], 16u << 20);
+  EXPECT_FALSE(has(outcome.err, "has no effect here")) << outcome.err;
+  const Outcome empty = reprise({"run", "--device", "sim"}, small_trainer(6), {{"REPRISE_BUDGET", ""}});
+  EXPECT_TRUE(has(empty.err, "within what was free, ")) << empty.err;
 }
 
 TEST_F(FirstThings, FilesThatAreNotNamedGetFreeNames) {
@@ -165,6 +168,24 @@ TEST_F(FirstThings, ARunSaysHowItGoes) {
     EXPECT_TRUE(has(metrics, name)) << metrics;
   }
   EXPECT_EQ(reprise({"status", "1"}).exit_code, 1);
+}
+
+// util-linux's `script` is the terminal.
+TEST_F(FirstThings, ATerminalHasALineThatSaysHowItGoes) {
+  const auto on_terminal = [&](const std::string& option) {
+    std::string words = built("bin/reprise") + " run --device sim --budget 70% " + option + " --";
+    for (const std::string& word : small_trainer(400)) words += " " + word;
+    Environment environment = merged(simulated_device(), {{"REPRISE_SIM_GRANULARITY", "16KiB"}});
+    environment.erase("LD_LIBRARY_PATH");
+    return run({"/bin/sh", "-c", "cd " + scratch_.path("") + " && exec script -qec '" + words + "' /dev/null"},
+               environment)
+        .out;
+  };
+  const std::string line = "\r\033[Kreprise: iteration ";
+  const std::string shown = on_terminal("");
+  EXPECT_TRUE(has(shown, line)) << shown.substr(0, 2000);
+  EXPECT_FALSE(has(shown, "ended")) << "it said so behind a plan's first line";
+  EXPECT_FALSE(has(on_terminal("--quiet"), line));
 }
 
 // As srun and torchrun start them: the same words, and a number in the environment.

@@ -28,7 +28,7 @@ WAYS = "strict,checkpoint,save_on_cpu,trl,managed_prefetch"
 STAND_IN = """#!/usr/bin/env python3
 import ctypes, os, re, sys
 if sys.argv[1] == "-c":
-    os.execv(sys.executable, [sys.executable, "-I", "-S", *sys.argv[1:]])  # no packages, whoever runs this
+    os.execv(sys.executable, [sys.executable, "-I", "-S", *sys.argv[1:]])  # without packages, so that none counts as installed
 option = lambda name: int(sys.argv[sys.argv.index(name) + 1])
 spared = re.search("number < ([0-9]+)", open(os.path.join(os.path.dirname(sys.argv[1]), "train_gpt2.py")).read())
 layers = option("--layers") - (int(spared.group(1)) if spared else 0)

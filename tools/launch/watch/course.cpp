@@ -22,6 +22,7 @@ namespace reprise::tools {
 namespace {
 
 constexpr uint64_t kEveryNs = 1'000'000'000;
+constexpr size_t kMostBlocks = 256;  // at once: a log may grow faster than it is read
 
 uint64_t now_ns() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
@@ -30,8 +31,8 @@ uint64_t now_ns() {
 
 // Most lines say nothing that is shown: they are not parsed.
 bool is_shown(std::string_view line) {
-  for (const char* kind : {"\"iteration\"", "\"memory\"", "\"end\""}) {
-    if (line.substr(0, 32).find(kind) != std::string_view::npos) return true;
+  for (const char* begin : {"{\"kind\":\"iteration\"", "{\"kind\":\"memory\"", "{\"kind\":\"end\""}) {
+    if (line.starts_with(begin)) return true;
   }
   return false;
 }
@@ -43,19 +44,23 @@ size_t columns_of_terminal() {
 
 }  // namespace
 
-void Course::read(const std::string& path) {
+bool Course::read(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  if (!file.seekg(static_cast<std::streamoff>(offset_))) return;
-  std::string block(kMostOfALog, '\0');
-  file.read(block.data(), static_cast<std::streamsize>(block.size()));
-  block.resize(static_cast<size_t>(file.gcount()));
-  offset_ += block.size();
-  rest_ += block;
-  size_t begin = 0;
-  for (size_t end = 0; (end = rest_.find('\n', begin)) != std::string::npos; begin = end + 1) {
-    take(std::string_view(rest_).substr(begin, end - begin));
+  if (!file.seekg(static_cast<std::streamoff>(offset_))) return false;
+  for (size_t blocks = 0; blocks < kMostBlocks; ++blocks) {
+    char block[1 << 16];
+    file.read(block, sizeof block);
+    const auto got = static_cast<size_t>(file.gcount());
+    offset_ += got;
+    rest_.append(block, got);
+    size_t begin = 0;
+    for (size_t end = 0; (end = rest_.find('\n', begin)) != std::string::npos; begin = end + 1) {
+      take(std::string_view(rest_).substr(begin, end - begin));
+    }
+    rest_.erase(0, begin);
+    if (got < sizeof block) return false;
   }
-  rest_.erase(0, begin);
+  return true;
 }
 
 void Course::take(std::string_view line) {
@@ -76,7 +81,7 @@ void Course::take(std::string_view line) {
     program.device_bytes = number(run_log::memory::device_bytes);
     program.peak_bytes = std::max(program.peak_bytes, program.device_bytes);
     program.moved_bytes = std::max(program.moved_bytes, number(run_log::memory::moved_bytes));
-  } else {
+  } else if (kind == run_log::end::line.name) {
     program.peak_bytes = std::max(program.peak_bytes, number(run_log::end::peak_used_bytes));
     program.moved_bytes = number(run_log::end::offload_bytes) + number(run_log::end::reload_bytes);
     program.ended = true;

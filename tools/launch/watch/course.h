@@ -9,13 +9,11 @@
 
 namespace reprise::tools {
 
-// Bytes of a log that read() takes at once, where it grows faster than it is read.
-inline constexpr size_t kMostOfALog = 16 << 20;
-
 class Course {
  public:
-  // What the log has more since the last call. A file that is not there yet has nothing.
-  void read(const std::string& path);
+  // What the log has more since the last call, or a part of that. A file that is not there yet has nothing. True: there
+  // is more.
+  bool read(const std::string& path);
   // "iteration 41 (planned), 412 ms, peak 38.0 MiB, 1.2 GiB moved"; "": nothing has come yet. Of several programs of a
   // run the one whose iteration ended last.
   std::string line() const;
