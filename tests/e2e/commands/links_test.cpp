@@ -273,7 +273,7 @@ TEST_F(ReplaysOnLinks, MeasuringTakesNothingOfTheBudgetAndWithoutItThatIsSaid) {
   };
   ASSERT_EQ(replay("a.run", link).exit_code, 0);
   const int measured = chunks();
-  const Outcome refused = replay("b.run", merged(link, {{"REPRISE_SIM_FAIL", "shim.cuMemCreate@1=2"}}));
+  const Outcome refused = replay("b.run", merged(link, {{"REPRISE_SIM_FAIL", "shim.cuMemCreate@2=2"}}));
   ASSERT_EQ(refused.exit_code, 0) << refused.err;
   EXPECT_EQ(measured, chunks());
   EXPECT_FALSE(line("b.run", "start").contains("link_h2d_bytes_per_s"));
