@@ -145,7 +145,7 @@ TEST_F(FirstMinutes, NoLeastBudgetLiesAboveWhatTheProgramTakes) {
       EXPECT_NE(page()["verdict"]["text"].get<std::string>().find("nothing moved"), std::string::npos);
     }
   }
-  EXPECT_GT(above, 1) << "otherwise this test shows nothing";
+  EXPECT_GT(above, 0) << "otherwise this test shows nothing";
 }
 
 // Wherever the steps differ from each other, as the last ones before an evaluation do, which prepare no next batch.
