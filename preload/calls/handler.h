@@ -83,6 +83,13 @@ class Handler {
     return CUDA_SUCCESS;
   }
 
+  // What the program is told of the device instead of the driver's figures, in bytes. false: those stand.
+  virtual bool told_memory(CUdevice device, uint64_t* free_bytes, uint64_t* total_bytes) noexcept {
+    (void)device;
+    (void)free_bytes;
+    (void)total_bytes;
+    return false;
+  }
   virtual CUresult memory_info(size_t* free_bytes, size_t* total_bytes) noexcept = 0;
   virtual CUresult total_memory(size_t* bytes, CUdevice device) noexcept = 0;
 

@@ -2,7 +2,9 @@
 // nvml-api): the packages that the driver API is compiled by have no nvml.h. Callers: own_memory.cpp, the simulated
 // device, which has these functions, tests.
 #pragma once
+#include <array>
 #include <cstddef>
+#include <cstdint>
 
 namespace reprise::nvml {
 
@@ -14,6 +16,8 @@ inline constexpr int kUninitialized = 1;
 inline constexpr int kInvalidArgument = 2;
 inline constexpr int kNotFound = 6;
 inline constexpr int kInsufficientSize = 7;
+inline constexpr int kLibraryNotFound = 12;
+inline constexpr int kFunctionNotFound = 13;
 
 // nvmlProcessInfo_t
 struct ProcessInfo {
@@ -27,6 +31,24 @@ inline constexpr unsigned long long kNotAvailable = ~0ull;  // NVML_VALUE_NOT_AV
 inline constexpr unsigned kNoInstance = ~0u;
 // Entries of some builds of driver 535 are larger, under the same name of the function.
 inline constexpr size_t kMostBytesOfAnEntry = 40;
+
+// nvmlMemory_t, nvmlMemory_v2_t; bytes
+struct MemoryFigures {
+  uint64_t total;
+  uint64_t free;
+  uint64_t used;
+};
+struct MemoryFiguresV2 {
+  unsigned version;
+  uint64_t total;
+  uint64_t reserved;
+  uint64_t free;
+  uint64_t used;
+};
+static_assert(sizeof(MemoryFiguresV2) == 40);
+
+using Name = std::array<char, 64>;  // of a device
+inline constexpr std::array<const char*, 2> kKinds = {"GPU", "MIG"};
 
 struct Functions {
   int (*init)();                                    // nvmlInit_v2

@@ -67,18 +67,11 @@ const nvml::Functions* functions() noexcept {
 
 // CUDA's numbers of devices are not NVML's (CUDA_VISIBLE_DEVICES), and a part of a device (MIG) has a name of its own.
 nvml::Device find(const nvml::Functions& functions, CUdevice device) noexcept {
-  CUuuid uuid;
-  if (driver().cuDeviceGetUuid(&uuid, device) != CUDA_SUCCESS) return nullptr;
-  for (const char* kind : {"GPU", "MIG"}) {
-    char name[64];
-    int length = std::snprintf(name, sizeof name, "%s", kind);
-    for (int i = 0; i < 16; ++i) {
-      const char* const dash = i == 0 || i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "";
-      length += std::snprintf(name + length, sizeof name - static_cast<size_t>(length), "%s%02x", dash,
-                              static_cast<unsigned>(static_cast<unsigned char>(uuid.bytes[i])));
-    }
+  for (const char* kind : nvml::kKinds) {
+    nvml::Name name;
     nvml::Device found = nullptr;
-    if (functions.device_of(name, &found) == nvml::kSuccess && found != nullptr) return found;
+    if (!nvml_name(device, kind, &name)) return nullptr;
+    if (functions.device_of(name.data(), &found) == nvml::kSuccess && found != nullptr) return found;
   }
   return nullptr;
 }
@@ -135,6 +128,18 @@ bool follows_a_chunk(CUdevice device) noexcept {
 }
 
 }  // namespace
+
+bool nvml_name(CUdevice device, const char* kind, nvml::Name* name) noexcept {
+  CUuuid uuid;
+  if (driver().cuDeviceGetUuid(&uuid, device) != CUDA_SUCCESS) return false;
+  int length = std::snprintf(name->data(), name->size(), "%s", kind);
+  for (int i = 0; i < 16; ++i) {
+    const char* const dash = i == 0 || i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "";
+    const auto byte = static_cast<unsigned>(static_cast<unsigned char>(uuid.bytes[i]));
+    length += std::snprintf(name->data() + length, name->size() - static_cast<size_t>(length), "%s%02x", dash, byte);
+  }
+  return true;
+}
 
 std::optional<uint64_t> own_bytes(CUdevice device) noexcept {
   if (device < 0 || device >= kDevices || asked_ns.load(std::memory_order_relaxed) > kMostAskingNs) return {};

@@ -16,6 +16,9 @@ namespace reprise {
 std::optional<uint64_t> own_bytes(CUdevice device) noexcept;
 inline constexpr uint64_t kMostAskingNs = 2'000'000'000;
 
+// NVML's name of a device, "GPU-" or "MIG-" and its UUID. false: the driver has no such device.
+bool nvml_name(CUdevice device, const char* kind, nvml::Name* name) noexcept;
+
 // Is that figure of this process? One of another that has our number elsewhere does not follow what we do: a chunk is
 // made and released, once a device. A context of the device must be current.
 bool own_bytes_follow(CUdevice device) noexcept;

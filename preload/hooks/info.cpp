@@ -1,11 +1,14 @@
 // What the program may ask about memory that Reprise allocated for it: sizes, ranges, attributes. Only while memory is
 // managed or defragmented; otherwise the driver answers.
+#include <cstring>
+
 #include "preload/base/export.h"
 #include "preload/base/guard.h"
 #include "preload/base/log.h"
 #include "preload/calls/handler.h"
 #include "preload/defragment/defragmenter.h"
 #include "preload/driver/driver.h"
+#include "preload/driver/own_memory.h"
 #include "preload/exports/barriers.h"
 #include "preload/hooks/submit.h"
 #include "preload/tracking/allocations.h"
@@ -103,6 +106,21 @@ REPRISE_EXPORT CUresult cuDeviceTotalMem_v2(size_t* bytes, CUdevice device) {
   const HookScope scope;
   if (!scope || !managing() || bytes == nullptr) return driver().cuDeviceTotalMem(bytes, device);
   return runtime().handler->total_memory(bytes, device);
+}
+
+// For the library of NVML's name (preload/nvml): `name` is NVML's of a device.
+REPRISE_EXPORT bool reprise_told_memory(const char* name, uint64_t* free_bytes, uint64_t* total_bytes) {
+  const HookScope scope;
+  int devices = 0;
+  if (!scope || !managing() || driver().cuDeviceGetCount(&devices) != CUDA_SUCCESS) return false;
+  for (int device = 0; device < devices; ++device) {
+    for (const char* kind : nvml::kKinds) {
+      nvml::Name known;
+      if (!nvml_name(device, kind, &known) || std::strcmp(known.data(), name) != 0) continue;
+      return runtime().handler->told_memory(device, free_bytes, total_bytes);
+    }
+  }
+  return false;
 }
 
 REPRISE_EXPORT CUresult cuMemGetAddressRange_v2(CUdeviceptr* base, size_t* bytes, CUdeviceptr address) {

@@ -198,37 +198,40 @@ CUresult Enforcer::total_memory(size_t* bytes, CUdevice device) noexcept {
   return CUDA_SUCCESS;
 }
 
-// What is told to be free can be had: as one allocation or as several, and used by one call.
+// Within a budget of bytes what is told to be free can be had: as one allocation or as several, and used by one call.
+bool Enforcer::told_memory(CUdevice device, uint64_t* free_bytes, uint64_t* total_bytes) noexcept {
+  if (!tells_budget() || (managing() && device != shared_.device)) return false;
+  const Counters& counters = shared_.counters;
+  const auto less = [](uint64_t a, uint64_t b) { return a - std::min(a, b); };
+  const uint64_t budget = fixed_budget();
+  *total_bytes = std::min(*total_bytes, budget);
+  if (!managing()) {
+    *free_bytes = std::min(*free_bytes, less(budget, held_by_program(device)));
+    return true;
+  }
+  const uint64_t chunk = shared_.chunk_bytes;
+  const uint64_t left = std::min(less(budget, shared_.around.bytes()), counters.room_bytes.load());
+  *free_bytes = less(left / chunk * chunk, counters.in_chunks_bytes.load(std::memory_order_relaxed));
+  return true;
+}
+
+// Without such a budget as without us: what we hold would be free, what the program has asked for would not, and others
+// hold what they hold.
 CUresult Enforcer::memory_info(size_t* free_bytes, size_t* total_bytes) noexcept {
   const CUresult result = driver().cuMemGetInfo(free_bytes, total_bytes);
   if (result != CUDA_SUCCESS || state_.load(std::memory_order_acquire) == State::off) return result;
   CUdevice device = 0;
   if (driver().cuCtxGetDevice(&device) != CUDA_SUCCESS || (managing() && device != shared_.device)) return result;
-  const Counters& counters = shared_.counters;
-  const auto less = [](uint64_t a, uint64_t b) { return a - std::min(a, b); };
-  if (!tells_budget()) {
-    // As without us: what we hold would be free, what the program has asked for would not, and others hold what they
-    // hold.
-    uint64_t ours = managing() ? dispatcher_.memory().chunks.bytes() : 0;
-    for (int i = 0; managing() && i < kLooks; ++i) {
-      const Outside::Answer answer = Outside::ask();
-      const uint64_t before = std::exchange(ours, dispatcher_.memory().chunks.bytes());
-      *free_bytes = answer.free;
-      if (before == ours) break;
-    }
-    const uint64_t left = std::min<uint64_t>(*total_bytes, *free_bytes + ours);
-    *free_bytes = less(left, counters.footprint_bytes.load(std::memory_order_relaxed));
-    return CUDA_SUCCESS;
+  if (told_memory(device, free_bytes, total_bytes)) return result;
+  uint64_t ours = managing() ? dispatcher_.memory().chunks.bytes() : 0;
+  for (int i = 0; managing() && i < kLooks; ++i) {
+    const Outside::Answer answer = Outside::ask();
+    const uint64_t before = std::exchange(ours, dispatcher_.memory().chunks.bytes());
+    *free_bytes = answer.free;
+    if (before == ours) break;
   }
-  const uint64_t budget = fixed_budget();
-  *total_bytes = std::min<size_t>(*total_bytes, budget);
-  if (!managing()) {
-    *free_bytes = std::min<size_t>(*free_bytes, less(budget, held_by_program(device)));
-    return CUDA_SUCCESS;
-  }
-  const uint64_t chunk = shared_.chunk_bytes;
-  const uint64_t left = std::min(less(budget, shared_.around.bytes()), counters.room_bytes.load());
-  *free_bytes = less(left / chunk * chunk, counters.in_chunks_bytes.load(std::memory_order_relaxed));
+  const uint64_t left = std::min<uint64_t>(*total_bytes, *free_bytes + ours);
+  *free_bytes = left - std::min(left, shared_.counters.footprint_bytes.load(std::memory_order_relaxed));
   return CUDA_SUCCESS;
 }
 

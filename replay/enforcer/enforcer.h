@@ -58,6 +58,7 @@ class Enforcer final : public Handler {
   bool read_back(const ReadBack& request) noexcept override;
 
   CUresult peer_allowed(CUdevice device, CUdevice peer) noexcept override;
+  bool told_memory(CUdevice device, uint64_t* free_bytes, uint64_t* total_bytes) noexcept override;
   CUresult memory_info(size_t* free_bytes, size_t* total_bytes) noexcept override;
   CUresult total_memory(size_t* bytes, CUdevice device) noexcept override;
   bool make_headroom(uint64_t bytes) noexcept override;

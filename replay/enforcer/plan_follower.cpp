@@ -227,7 +227,7 @@ void PlanFollower::try_to_begin(CallKind kind, uint64_t signature, Same same, Fo
   plans_[best].begun = true;
   plans_[best].rehearsals.clear();
   ++activations_;
-  in_use_ |= 1u << best;
+  in_use_ |= uint64_t{1} << best;
 }
 
 // What is alive are the plan's persistent tensors, and the call is the plan's first.

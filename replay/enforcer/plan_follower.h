@@ -205,7 +205,7 @@ class PlanFollower {
   uint64_t planned_iterations_ = 0;  // in them
   uint64_t calls_ = 0;               // meanwhile, planned and on demand
   uint64_t holds_ = 0;
-  uint32_t in_use_ = 0;           // the plans, a bit each
+  uint64_t in_use_ = 0;           // the plans, a bit each
   uint64_t held_calls_ = 0;       // for so many calls no plan begins
   uint64_t shortest_period_ = 0;  // that is worth a question, meanwhile
   uint64_t period_ = 0;           // of the repetition that was found, to tell iterations on demand apart

@@ -60,8 +60,8 @@ struct Counters {
   std::atomic<uint64_t> polls{0};               // queries that were answered "not ready" for a deferred call
 };
 
-// Plans of one run. More kinds of iterations than a program is likely to have; each is looked at where one may begin.
-inline constexpr uint32_t kMostPlans = 8;
+// Plans of one run: each is looked at where one may begin, and has its part of the arena.
+inline constexpr uint32_t kMostPlans = 64;
 
 // Words that one thread leaves for another, off the hot path.
 class Note {

@@ -67,6 +67,7 @@ TEST(Abi, LibraryExportsTheTableAndNothingElse) {
   const std::set<std::string> exported = exported_symbols(REPRISE_LIBRARY);
   std::set<std::string> wanted = table_symbols();
   wanted.insert("reprise_mark");
+  wanted.insert("reprise_told_memory");
   EXPECT_EQ(missing(wanted, exported), "");
   EXPECT_EQ(missing(exported, wanted), "");
 }
@@ -162,22 +163,25 @@ TEST(Abi, LibraryStandsForTheDriver) {
   EXPECT_EQ(dynamic_entries(REPRISE_LIBRARY, "SONAME"), std::vector<std::string>{"libcuda.so.1"});
 }
 
-TEST(Abi, LibraryNeedsNothingButTheCLibrary) {
+class Preloaded : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Libraries, Preloaded, testing::Values(REPRISE_LIBRARY, REPRISE_NVML_LIBRARY));
+
+TEST_P(Preloaded, NeedsNothingButTheCLibrary) {
   const std::set<std::string> allowed = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2",
                                          "ld-linux-x86-64.so.2"};
-  const std::vector<std::string> needed = dynamic_entries(REPRISE_LIBRARY, "NEEDED");
+  const std::vector<std::string> needed = dynamic_entries(GetParam(), "NEEDED");
   EXPECT_EQ(missing({needed.begin(), needed.end()}, allowed), "");
 }
 
 // The goal is glibc 2.28, of RHEL 8. A symbol that is newer here stands in preload/older_glibc, or is missing there.
-TEST(Abi, SystemsWithGlibc228HaveWhatTheLibraryNeeds) {
-  const std::map<std::string, std::string> needed = needed_versions(REPRISE_LIBRARY, "GLIBC_");
-  ASSERT_GT(needed.size(), 50u);
+TEST_P(Preloaded, SystemsWithGlibc228HaveWhatItNeeds) {
+  const std::map<std::string, std::string> needed = needed_versions(GetParam(), "GLIBC_");
+  ASSERT_GT(needed.size(), 5u);
   for (const auto& [symbol, version] : needed) {
     EXPECT_LE(std::stod(version.substr(version.find("2.") + 2)), 28) << symbol << " of glibc " << version;
   }
   for (const char* foreign : {"GLIBCXX_", "CXXABI_", "GCC_"}) {
-    EXPECT_TRUE(needed_versions(REPRISE_LIBRARY, foreign).empty()) << foreign;
+    EXPECT_TRUE(needed_versions(GetParam(), foreign).empty()) << foreign;
   }
 }
 

@@ -117,9 +117,9 @@ Outcome reprise(std::vector<std::string> words, const std::vector<std::string>& 
   words.insert(words.begin(), built("bin/reprise"));
   if (!program.empty()) words.emplace_back("--");
   words.insert(words.end(), program.begin(), program.end());
-  Environment environment = merged(merged(simulated_device(), {{"REPRISE_SIM_GRANULARITY", "16KiB"}}), more);
+  Environment environment = merged(simulated_device(), {{"REPRISE_SIM_GRANULARITY", "16KiB"}});
   environment.erase("LD_LIBRARY_PATH");
-  return run(words, environment);
+  return run(words, merged(environment, more));
 }
 
 std::vector<std::string> small_trainer(int steps, const std::vector<std::string>& more) {

@@ -118,6 +118,13 @@ TEST(SeveralPlansTest, PartsBecomeAWhole) {
   EXPECT_EQ(number(run, "divergences"), 0u);
 }
 
+TEST(SeveralPlansTest, TwelveSizesHaveTwelvePlans) {
+  const Managed run = managed("sizes", 144, merged(preloaded("60%"), {{"REPRISE_WAIT_FOR_PLAN", "1"}}));
+  EXPECT_EQ(run.outcome.exit_code, 0) << run.outcome.err;
+  EXPECT_EQ(plans_in_use(run).size(), 12u);
+  EXPECT_GE(number(run, "iterations_planned"), 72u);
+}
+
 TEST(SeveralPlansTest, OneLoopHasOnePlan) {
   const Managed run = managed("steps", 24, merged(preloaded("60%"), {{"REPRISE_WAIT_FOR_PLAN", "1"}}));
   EXPECT_EQ(run.outcome.exit_code, 0) << run.outcome.err;

@@ -47,6 +47,7 @@ Installation installation() {
   Installation found;
   found.planner = self.string();
   found.shim = (root / "lib/reprise/libreprise.so").string();
+  found.nvml = (root / "lib/reprise/nvml/libnvidia-ml.so.1").string();
   // Installed, all libraries lie in one folder; the build has a folder a part.
   const std::filesystem::path installed = root / "lib/reprise/sim";
   const std::filesystem::path sim = std::filesystem::exists(installed, error) ? installed : root / "lib/sim";

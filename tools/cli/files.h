@@ -15,6 +15,7 @@ namespace reprise::tools {
 struct Installation {
   std::string planner;     // this executable
   std::string shim;        // the preloaded library
+  std::string nvml;        // a library of NVML's name, preloaded behind it
   std::string sim_folder;  // holds the simulated driver and its runtime library
   std::string sim_driver;
 };

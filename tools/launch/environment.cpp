@@ -1,10 +1,13 @@
 #include "tools/launch/environment.h"
 
+#include <dlfcn.h>
 #include <fmt/core.h>
 #include <fmt/ranges.h>
+#include <link.h>
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <string_view>
 
 #include "preload/files/file_names.h"
@@ -30,10 +33,21 @@ Status need_file(const std::string& path, std::string_view what) {
   return {StatusCode::not_found, fmt::format("{}: {} is missing; install Reprise again", path, what)};
 }
 
+// NVML's library, where the program is to be told of a budget instead of the device; else empty.
+std::string real_nvml(const Settings& settings) {
+  if (!settings.budget.set() || settings.budget.percent > 0 || !settings.plan.empty()) return {};
+  void* const library = dlopen("libnvidia-ml.so.1", RTLD_LAZY | RTLD_LOCAL);
+  const link_map* map = nullptr;
+  if (library == nullptr || dlinfo(library, RTLD_DI_LINKMAP, &map) != 0) return {};
+  std::error_code error;
+  return std::filesystem::canonical(map->l_name, error).string();
+}
+
 // Ours, in the order in which the loader looks into them.
 std::vector<std::string> preloaded_libraries(const Settings& settings) {
   const Installation files = installation();
   std::vector<std::string> libraries = {files.shim};
+  if (!real_nvml(settings).empty()) libraries.push_back(files.nvml);
   if (settings.device == "sim") {
     for (auto& path : simulated_libraries(settings.framework, files.sim_folder)) libraries.push_back(std::move(path));
   }
@@ -78,6 +92,7 @@ Variables make_environment(const Settings& settings) {
     if (!value.empty()) variables.emplace_back(name, value);
   };
   set("LD_PRELOAD", prepend(fmt::format("{}", fmt::join(preloaded_libraries(settings), ":")), "LD_PRELOAD"));
+  set("REPRISE_NVML", real_nvml(settings));
   set("REPRISE_PLANNER", files.planner);
   set("REPRISE_LAUNCHER", std::to_string(getpid()));
   if (settings.budget.set()) set("REPRISE_BUDGET", to_variable(settings.budget));

@@ -21,6 +21,7 @@
 //     random     ... two of three at random
 //     slices     steps on slices of a data set that stays on the device
 //     moved      every eight steps all tensors go to the host and come back in another order
+//     sizes      twelve steps of a size, then twelve of the next smaller one
 //
 // phases_program CUBIN KIND ROUNDS
 #include <cuda.h>
@@ -96,6 +97,7 @@ class Program {
       if (kind == "slices") step_on_slice(round);
       if (kind == "moved" && round % 8 == 7) move();
       if (kind == "moved") step(kBatch);
+      if (kind == "sizes") step(kBatch - static_cast<size_t>(round / 12) * 16 * kKib);
     }
     for (const Tensor& weight : weights_) print("final", weight);
   }

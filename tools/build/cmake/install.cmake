@@ -2,6 +2,7 @@
 # its libraries beside itself (tools/cli/files.cpp), the preloaded library finds `reprise` (replay/enforcer/planning.cpp).
 #   bin                 reprise, reprise-probe
 #   lib/reprise         libreprise.so, which has the SONAME of the driver: in a folder of its own, so that no loader finds it
+#   lib/reprise/nvml    a library of NVML's name, in front of the driver's
 #   lib/reprise/sim     the simulated device; lib/reprise/probe: what the probe measures with; lib/reprise/examples: programs
 #   share               man pages, completions, documentation, licences
 include(GNUInstallDirs)
@@ -17,6 +18,7 @@ install(CODE "set(made_prefix \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${home}/m
 
 install(TARGETS reprise RUNTIME DESTINATION bin)
 install(TARGETS reprise_preload LIBRARY DESTINATION ${home})
+install(TARGETS reprise_nvml LIBRARY DESTINATION ${home}/nvml NAMELINK_SKIP)
 
 # The simulated device. Libraries there find each other; those of programs find it.
 foreach(target reprise_sim_cuda reprise_sim_cudart reprise_sim_cublas reprise_sim_cublasLt reprise_sim_cupti
