@@ -141,9 +141,8 @@ def check_classes(root, files):
 
 
 def table_text(rows):
-    lines = ["| room | what lives there | includes |", "|---|---|---|"]
-    lines += [f"| `{folder}` | {text} | {', '.join(includes) or 'nothing'} |" for folder, includes, text in rows]
-    return "\n".join(lines)
+    """One short line a room: up to the first semicolon. What a room includes is in rooms.txt alone."""
+    return "\n".join(["| room | what lives there |", "|---|---|"] + [f"| `{folder}` | {text.split(';')[0]} |" for folder, _, text in rows])
 
 
 def check_section(root, page, name, expected, write):

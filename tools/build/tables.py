@@ -101,4 +101,4 @@ def variable_names(root):
 # (page, name between the markers, what stands there)
 SECTIONS = [("docs/FORMAT.md", RUN_LOG, run_log_table), ("docs/FORMAT.md", MACHINE, machine_table), ("docs/frameworks.md", FRAMEWORKS, frameworks_table)]
 SECTIONS += [("docs/FORMAT.md", MEASURED, measured_table)]
-SECTIONS += [("docs/HACKING.md", path, variables_table(path)) for path in VARIABLES]
+SECTIONS += [("docs/environment.md", path, variables_table(path)) for path in VARIABLES]
