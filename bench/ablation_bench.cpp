@@ -1,5 +1,5 @@
 // One plan, executed in the simulator under every order of dispatch and with noise on its transfers: one line of JSON.
-// `bench/ablation` runs it for several graphs and machines and writes bench/ablation.md.
+// `bench/ablation` runs it for several graphs and machines and writes build/ablation.md.
 #include <fmt/format.h>
 
 #include <cstdio>

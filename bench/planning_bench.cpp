@@ -1,5 +1,5 @@
 // How long each part of planning takes on a graph of a given size, and how much memory: one line of JSON.
-// `bench/planning` runs it for several sizes and writes bench/planning.md.
+// `bench/planning` runs it for several sizes and writes build/planning.md.
 #include <fmt/format.h>
 #include <malloc.h>
 

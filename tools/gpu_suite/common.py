@@ -2,6 +2,7 @@
 import ctypes
 import dataclasses
 import datetime
+import gzip
 import json
 import os
 import pathlib
@@ -252,6 +253,12 @@ def header(suite, section):
             "driver_cuda": suite.device.driver_version,
             "measured_at": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
             "commit": commit_of(suite)}
+
+
+def read(path):
+    """A result, also one that was compressed to be kept."""
+    with (gzip.open if str(path).endswith(".gz") else open)(path, "rt", encoding="utf-8") as file:
+        return json.load(file)
 
 
 def write(path, document):

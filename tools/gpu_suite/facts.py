@@ -59,10 +59,10 @@ def medians(document):
 
 def spread(suite, document):
     """Lines about measurements that differ from the run before on the same device."""
-    earlier = sorted(suite.folder.glob(f"facts-{suite.device.slug}-*.json"), key=lambda path: path.stat().st_mtime)
+    earlier = sorted(suite.folder.glob(f"facts-{suite.device.slug}-*.json*"), key=lambda path: path.stat().st_mtime)
     if not earlier:
         return
-    before = dict(medians(json.loads(earlier[-1].read_text())))
+    before = dict(medians(common.read(earlier[-1])))
     yield f"against {earlier[-1].name}:"
     for key, now in medians(document):
         then = before.get(key)

@@ -4,8 +4,9 @@ What the numbers are is read here; what they mean for the design is in page_rows
 so: nothing is put in its place.
 """
 import dataclasses
-import json
 import statistics
+
+from . import common
 
 
 class NotFacts(Exception):
@@ -26,9 +27,8 @@ class Facts:
     @classmethod
     def read(cls, path):
         try:
-            with open(path, encoding="utf-8") as file:
-                document = json.load(file)
-        except (OSError, ValueError) as error:
+            document = common.read(path)
+        except (OSError, EOFError, ValueError) as error:
             raise NotFacts(f"{path}: {error}") from None
         if not isinstance(document, dict):
             raise NotFacts(f"{path}: no results of reprise-probe in it")

@@ -66,9 +66,8 @@ install(FILES "${manual}/_reprise" DESTINATION share/zsh/vendor-completions)
 # Our licence, and those of the libraries that are linked in, as their packages have them.
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs FILES_MATCHING PATTERN "*.md" PATTERN "*.png")
-foreach(page defragment fragmenting pytorch safety split_tensors)  # which these pages point to
-  install(FILES "bench/${page}.md" DESTINATION ${CMAKE_INSTALL_DOCDIR}/bench)
-endforeach()
+install(FILES bench/planning.md bench/recompute.md bench/safety.md bench/speed.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/bench)  # which these pages point to
+install(FILES bench/gpu/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/bench/gpu)
 install(FILES tools/build/copyright DESTINATION ${CMAKE_INSTALL_DOCDIR})
 foreach(package libfmt-dev libcli11-dev nlohmann-json3-dev libzstd-dev liblz4-dev)
   set(text "/usr/share/doc/${package}/copyright")

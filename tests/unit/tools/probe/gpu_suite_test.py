@@ -1,4 +1,5 @@
 """The parts of tools/gpu-suite that need neither a GPU nor a build."""
+import gzip
 import json
 import os
 import pathlib
@@ -233,6 +234,12 @@ class Page(unittest.TestCase):
 
 
 class Spread(unittest.TestCase):
+    def test_a_compressed_result_is_read_as_it_was(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "facts.json.gz"
+            path.write_bytes(gzip.compress(b'{"a": 1}'))
+            self.assertEqual(common.read(path), {"a": 1})
+
     def test_only_what_moved_is_told(self):
         with tempfile.TemporaryDirectory() as folder:
             device = common.Device("NVIDIA H200", pathlib.Path("/x"), "13.0", False)
