@@ -32,7 +32,7 @@ uint64_t Enforcer::held_by_program(CUdevice device) noexcept {
 }
 
 // A context of the managed device must be current.
-void Enforcer::look_around_ours() noexcept { look_around(shared_, dispatcher_.memory()); }
+void Enforcer::look_around_ours() noexcept { look_around(shared_, dispatcher_->memory()); }
 
 CUresult Enforcer::before_beside(BesideCall* call) noexcept {
   const bool ours = managing() && call->device == shared_.device;
@@ -46,7 +46,7 @@ CUresult Enforcer::before_beside(BesideCall* call) noexcept {
     const CUresult result = ours ? make_room_for(call) : CUDA_SUCCESS;
     if (result != CUDA_SUCCESS) return result;
   }
-  call->ours = ours ? dispatcher_.memory().chunks.bytes() : 0;
+  call->ours = ours ? dispatcher_->memory().chunks.bytes() : 0;
   call->free = free_bytes_for(*call, ours);
   return CUDA_SUCCESS;
 }
@@ -69,7 +69,7 @@ CUresult Enforcer::make_room_for(BesideCall* call) noexcept {
   counters.given_bytes.fetch_add(call->promised);  // whoever looks before the call has ended finds it explained
   const uint64_t outside = shared_.around.bytes();
   const uint64_t peak = peak_beside_outside(shared_, counters.peak_footprint_bytes.load());
-  if (dispatcher_.memory().chunks.bytes() + outside <= known_budget(rule, peak, outside)) return CUDA_SUCCESS;
+  if (dispatcher_->memory().chunks.bytes() + outside <= known_budget(rule, peak, outside)) return CUDA_SUCCESS;
   const CUresult result = run_errand(Errand::make_room, kRoomBeside);
   if (result == CUDA_SUCCESS || rule.bytes == 0 || managed) return CUDA_SUCCESS;
   shared_.around.promise_ends(call->promised, 0);
@@ -104,7 +104,7 @@ void Enforcer::tell_refused(const BesideCall& call) noexcept {
   log_line(LogLevel::warn,
            "%s needs %s of device memory, which cannot be moved, and the device has no room beside %s of tensors and "
            "%s of that sort: %s; %s",
-           call.name, readable_bytes(call.bytes).c_str(), readable_bytes(dispatcher_.memory().chunks.bytes()).c_str(),
+           call.name, readable_bytes(call.bytes).c_str(), readable_bytes(dispatcher_->memory().chunks.bytes()).c_str(),
            readable_bytes(shared_.counters.outside_bytes.load()).c_str(), who_has_the_rest(room).c_str(),
            how_to_get_room(room, shared_.counters.outside_bytes.load() + call.bytes).c_str());
 }
@@ -120,7 +120,7 @@ void Enforcer::allocated_elsewhere(const AllocateCall& call) noexcept {
 void Enforcer::after_beside(const BesideCall& call, CUresult result) noexcept {
   Counters& counters = shared_.counters;
   const bool ours = managing() && call.device == shared_.device;
-  const uint64_t chunks = ours ? dispatcher_.memory().chunks.bytes() : 0;
+  const uint64_t chunks = ours ? dispatcher_->memory().chunks.bytes() : 0;
   const std::optional<uint64_t> free = free_bytes_for(call, ours);
   BesideLedger& ledger = shared_.beside.of(call.device);
   uint64_t made = 0;
@@ -223,10 +223,10 @@ CUresult Enforcer::memory_info(size_t* free_bytes, size_t* total_bytes) noexcept
   CUdevice device = 0;
   if (driver().cuCtxGetDevice(&device) != CUDA_SUCCESS || (managing() && device != shared_.device)) return result;
   if (told_memory(device, free_bytes, total_bytes)) return result;
-  uint64_t ours = managing() ? dispatcher_.memory().chunks.bytes() : 0;
+  uint64_t ours = managing() ? dispatcher_->memory().chunks.bytes() : 0;
   for (int i = 0; managing() && i < kLooks; ++i) {
     const Outside::Answer answer = Outside::ask();
-    const uint64_t before = std::exchange(ours, dispatcher_.memory().chunks.bytes());
+    const uint64_t before = std::exchange(ours, dispatcher_->memory().chunks.bytes());
     *free_bytes = answer.free;
     if (before == ours) break;
   }

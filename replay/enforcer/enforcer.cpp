@@ -52,7 +52,10 @@ CUresult allocate_by_driver(const AllocateCall& call, CUstream stream, CUdevicep
 }  // namespace
 
 Enforcer::Enforcer(const Config& config, Recorder* recorder) noexcept
-    : config_(config), recorder_(recorder), dispatcher_(&shared_), follower_(&shared_), planner_(safety_of(config)) {
+    : config_(config),
+      recorder_(recorder),
+      dispatcher_(std::make_unique<Dispatcher>(&shared_)),
+      plans_(config_, recorder, &shared_, safety_of(config)) {
   started_ns_ = RunLogWriter::now_ns();
   shared_.safety = safety_of(config);
   shared_.strict = shared_.safety != plan::Safety::trusted;
@@ -74,8 +77,8 @@ CUresult Enforcer::allocate(const AllocateCall& call, CUdeviceptr* address) noex
   const CUstream stream = stand_in(call.stream);
   pin_ahead(call.size);
   const std::lock_guard lock(submit_mutex_);
-  const FollowedCall step = follower_.allocate(call);
-  after_step(step, call.sequence);
+  const FollowedCall step = follower().allocate(call);
+  plans_.after_step(step, call.sequence);
   const uint32_t chunks = shared_.addresses.chunk_count(call.size);
   if (!step.planned && chunks * shared_.chunk_bytes > limit_bytes() && !can_be_used(chunks * shared_.chunk_bytes)) {
     return CUDA_ERROR_OUT_OF_MEMORY;
@@ -99,23 +102,8 @@ CUresult Enforcer::allocate(const AllocateCall& call, CUdeviceptr* address) noex
     entry->iteration = step.match.iteration;
   }
   observe_allocated(*address, call.size, call.sequence);
-  follower_.allocated(call.allocation, *address, call.size, call.origin);
-  const uint64_t footprint = follower_.footprint().bytes();
-  const uint64_t in_chunks = follower_.in_chunks().bytes();
-  set_footprint(shared_, footprint);
-  shared_.counters.in_chunks_bytes.store(in_chunks, std::memory_order_relaxed);
-  if (footprint > peak_footprint_ || in_chunks > peak_in_chunks_) {
-    peak_footprint_ = std::max(peak_footprint_, footprint);
-    peak_in_chunks_ = std::max(peak_in_chunks_, in_chunks);
-    grown();
-  }
-  entry->peak_footprint = peak_footprint_;
-  shared_.counters.peak_footprint_bytes.store(peak_footprint_, std::memory_order_relaxed);
-  const uint64_t live = follower_.live_bytes();
-  shared_.counters.requested_bytes.store(live, std::memory_order_relaxed);
-  if (live > shared_.counters.peak_requested_bytes.load(std::memory_order_relaxed)) {
-    shared_.counters.peak_requested_bytes.store(live, std::memory_order_relaxed);
-  }
+  plans_.allocated(call, *address);
+  entry->peak_footprint = shared_.counters.peak_footprint_bytes.load(std::memory_order_relaxed);
   shared_.command_log.publish(entry);
   return CUDA_SUCCESS;
 }
@@ -127,7 +115,7 @@ uint64_t Enforcer::limit_bytes() const noexcept {
 // All bytes that do not fit on the device need a place on the host, and one call's tensors may still be offloaded while
 // the next call's are reloaded: `moving`.
 uint64_t Enforcer::host_bytes_for(uint64_t more, uint64_t moving) const noexcept {
-  const uint64_t live = follower_.in_chunks().bytes() + more;
+  const uint64_t live = follower().live().in_chunks() + more;
   const uint64_t limit = limit_bytes();
   return live <= limit ? 0 : std::min(live, live - limit + moving);
 }
@@ -149,7 +137,7 @@ void Enforcer::pin_ahead(uint64_t more) noexcept {
   {
     const std::lock_guard lock(submit_mutex_);
     // A plan's slots are made when it begins; where all fits there are none.
-    if (follower_.following() || config_.budget.fraction >= 1) return;
+    if (follower().following() || config_.budget.fraction >= 1) return;
     const uint64_t moving = shared_.counters.largest_working_set.load(std::memory_order_relaxed) * shared_.chunk_bytes;
     more = std::max(shared_.addresses.chunk_count(more), 1u) * shared_.chunk_bytes;
     needed = host_bytes_for(more, moving);
@@ -198,7 +186,7 @@ bool Enforcer::can_be_used(uint64_t bytes) noexcept {
 CUresult Enforcer::refuse(const AllocateCall& call, uint64_t missing_host_bytes) noexcept {
   // The limit may have moved since the host's memory was asked for.
   const uint64_t chunks = std::max(shared_.addresses.chunk_count(call.size), 1u);
-  const uint64_t live = follower_.in_chunks().bytes() + chunks * shared_.chunk_bytes;
+  const uint64_t live = follower().live().in_chunks() + chunks * shared_.chunk_bytes;
   const uint64_t limit = missing_host_bytes == 0 ? limit_bytes() : live - missing_host_bytes;
   const auto number = [](uint64_t value) { return static_cast<unsigned long long>(value); };
   refused_.store(true, std::memory_order_relaxed);
@@ -219,8 +207,8 @@ void Enforcer::append_activate(const FollowedCall& step, CUcontext context) noex
   if (!step.activate) return;
   Command command;
   command.context = context;
-  command.payload = follower_.cast().data();
-  command.payload_bytes = static_cast<uint32_t>(follower_.cast().size() * sizeof(CUdeviceptr));
+  command.payload = follower().cast().data();
+  command.payload_bytes = static_cast<uint32_t>(follower().cast().size() * sizeof(CUdeviceptr));
   LogEntry* const entry = shared_.command_log.append_op(command);
   entry->kind = EntryKind::activate;
   entry->iteration = step.match.iteration;
@@ -230,7 +218,7 @@ void Enforcer::append_activate(const FollowedCall& step, CUcontext context) noex
 
 // The plan ended before the allocations came that take these ranges over.
 void Enforcer::append_open_handovers(CUcontext context) noexcept {
-  for (const OpenHandover& handover : follower_.take_open_handovers()) {
+  for (const OpenHandover& handover : follower().take_open_handovers()) {
     LogEntry* const entry = shared_.command_log.append(EntryKind::free);
     entry->command.context = context;
     entry->address = handover.address;
@@ -254,12 +242,9 @@ void Enforcer::append_free(const FreeCall& call, CUstream stream, const Followed
   if (step.planned) {
     entry->call = step.match.call;
     entry->iteration = step.match.iteration;
-    entry->free_handover = follower_.plan_call(step.match).kind == plan::CallKind::free_handover;
+    entry->free_handover = follower().plan_call(step.match).kind == plan::CallKind::free_handover;
   }
-  follower_.freed(call.allocation);
-  shared_.counters.requested_bytes.store(follower_.live_bytes(), std::memory_order_relaxed);
-  set_footprint(shared_, follower_.footprint().bytes());
-  shared_.counters.in_chunks_bytes.store(follower_.in_chunks().bytes(), std::memory_order_relaxed);
+  plans_.freed(call.allocation);
   const bool handover = entry->free_handover;
   shared_.command_log.publish(entry);
   if (!handover) release_small(call.address, call.size);
@@ -295,8 +280,8 @@ CUresult Enforcer::release(const FreeCall& call) noexcept {
   }
   const CUstream stream = stand_in(call.stream);
   const std::lock_guard lock(submit_mutex_);
-  const FollowedCall step = follower_.free(call);
-  after_step(step, call.sequence);
+  const FollowedCall step = follower().free(call);
+  plans_.after_step(step, call.sequence);
   observe_freed(call.address, call.sequence);
   append_free(call, stream, step);
   return CUDA_SUCCESS;
@@ -334,10 +319,10 @@ bool Enforcer::decide_wait(LogEntry& entry) noexcept {
 
 // What a plan knows that its call touches stands in the log: the plan may be left before the call is issued.
 LogEntry* Enforcer::append_op(const Command& command, const FollowedCall& step) noexcept {
-  if (!step.planned || !follower_.matcher().knows_pointees(step.match)) return shared_.command_log.append_op(command);
+  if (!step.planned || !follower().matcher().knows_pointees(step.match)) return shared_.command_log.append_op(command);
   Command completed = command;
   accesses_.assign(command.accesses, command.accesses + command.access_count);
-  follower_.matcher().add_pointees(step.match, &accesses_, &completed.operand_bytes);
+  follower().matcher().add_pointees(step.match, &accesses_, &completed.operand_bytes);
   completed.kernel = 0;  // it reaches what no parameter names, so it is not launched again
   completed.accesses = accesses_.data();
   completed.access_count = static_cast<uint32_t>(accesses_.size());
@@ -355,7 +340,7 @@ void Enforcer::wait_for_turn(const Command& command) noexcept {
   if (std::any_of(command.accesses, command.accesses + command.access_count, ours)) return;
   {
     const std::lock_guard lock(submit_mutex_);
-    if (follower_.following()) return;  // a plan may hold calls back until others come
+    if (follower().following()) return;  // a plan may hold calls back until others come
   }
   shared_.command_log.wait_settled(tail - kMostCallsAhead);
 }
@@ -373,9 +358,9 @@ CUresult Enforcer::submit(const Command& command) noexcept {
   bool waits;
   {
     const std::lock_guard lock(submit_mutex_);
-    if ((command.flags & trace::kOpOpaque) != 0 || command.captured) follower_.interrupt(command.name);
-    const FollowedCall step = command.captured ? FollowedCall{} : follower_.op(command);
-    after_step(step, command.sequence);
+    if ((command.flags & trace::kOpOpaque) != 0 || command.captured) follower().interrupt(command.name);
+    const FollowedCall step = command.captured ? FollowedCall{} : follower().op(command);
+    plans_.after_step(step, command.sequence);
     append_open_handovers(command.context);
     if (step.look_first) return kLookFirst;
     append_activate(step, command.context);

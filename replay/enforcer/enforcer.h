@@ -7,6 +7,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -18,13 +19,10 @@
 #include "replay/base/fair_mutex.h"
 #include "replay/dispatch/dispatcher.h"
 #include "replay/enforcer/per_thread.h"
-#include "replay/enforcer/plan_follower.h"
-#include "replay/enforcer/planner_process.h"
 #include "replay/issue/shared.h"
+#include "replay/plans/plan_session.h"
 
 namespace reprise::replay {
-
-std::string identity_text(uint64_t hash) noexcept;  // 16 hexadecimal digits
 
 class Enforcer final : public Handler {
  public:
@@ -89,7 +87,6 @@ class Enforcer final : public Handler {
   void set_budget(uint64_t held) noexcept;
   uint64_t fixed_budget() const noexcept;
   bool tells_budget() const noexcept;
-  void look_at_given(const plan::Plan& plan) const noexcept;
   void start_examining() noexcept;
   void tell_recorder() noexcept;
   void write_not_managed(CUresult result) noexcept;
@@ -102,6 +99,8 @@ class Enforcer final : public Handler {
   bool say_why_above(uint64_t peak, uint64_t budget) noexcept;
   void say_plan_idle() noexcept;
   std::string name_at_end() const noexcept;
+  PlanFollower& follower() noexcept { return plans_.follower(); }
+  const PlanFollower& follower() const noexcept { return plans_.follower(); }
   bool managing() const noexcept { return state_.load(std::memory_order_acquire) == State::open; }
 
   // Under the submission lock.
@@ -114,36 +113,6 @@ class Enforcer final : public Handler {
   void pin_ahead(uint64_t more) noexcept;
   bool can_be_used(uint64_t bytes) noexcept;
   CUresult refuse(const AllocateCall& call, uint64_t missing_host_bytes) noexcept;
-
-  // ... plans (planning.cpp).
-  void after_step(const FollowedCall& step, uint64_t sequence) noexcept;
-  void look_at_planner(bool ask, uint64_t sequence) noexcept;
-  void plan_impossible() noexcept;
-  bool raise_to_plan(uint64_t needed) noexcept;
-  void no_room_for_plan(uint64_t needed) noexcept;
-  uint64_t last_loop() const noexcept;
-  void leave_out_loop(uint64_t loop) noexcept;
-  bool is_another_loop() const noexcept;
-  void plan_again(uint64_t sequence) noexcept;
-  void say_on_demand(const run_log::Word<run_log::on_demand::Tag>& cause, const std::string& reason) noexcept;
-  void say_why_idle(uint32_t plan) noexcept;
-  void say_why_unplanned() noexcept;
-  std::string why_idle() const noexcept;
-  std::string how_the_plan_gets_room() const noexcept;
-  void no_plan_of_it() noexcept;
-  void ask_planner() noexcept;
-  bool only_half() const noexcept;
-  void take_plan(uint64_t sequence) noexcept;
-  void tell_audited(const plan::Plan& plan) noexcept;
-  bool is_known(const plan::Plan& plan) const noexcept;
-  PlanPlace next_place() const noexcept;
-  bool fits() const noexcept;
-  bool has_what_was_wanted() const noexcept;
-  void grown() noexcept;
-  void follow_recording(uint64_t sequence) noexcept;
-  void resume_recording(uint64_t sequence) noexcept;
-  void begin_stretch(uint64_t sequence, uint64_t quiet) noexcept;
-  void stop_planning(bool keep_recording) noexcept;
 
   LogEntry* append_op(const Command& command, const FollowedCall& step) noexcept;
   bool decide_wait(LogEntry& entry) noexcept;
@@ -161,7 +130,6 @@ class Enforcer final : public Handler {
   CUresult append_order(EntryKind kind, CUevent event, CUstream stream, unsigned flags) noexcept;
   CUresult seen(CUresult result) noexcept;
   bool deferred() const noexcept { return shared_.command_log.settled() != shared_.command_log.tail(); }
-  void collect_activity() noexcept;
   static void destroy_stand_in(void* self, CUcontext context, CUstream stream) noexcept;
 
   // Appends an entry that `fill(LogEntry&)` has completed, under the submission lock, and waits for the answer to it.
@@ -185,12 +153,9 @@ class Enforcer final : public Handler {
   const Config config_;
   Recorder* const recorder_;
   Shared shared_;
-  Dispatcher dispatcher_;
-  PlanFollower follower_;
+  std::unique_ptr<Dispatcher> dispatcher_;  // of this context
+  PlanSession plans_;
   std::vector<Access> accesses_;  // of the op that is appended
-  uint64_t peak_footprint_ = 0;   // of the follower's
-  uint64_t peak_in_chunks_ = 0;
-  PlannerProcess planner_;
   PerThreadStreams per_thread_{&Enforcer::destroy_stand_in, this};
   std::atomic<State> state_{State::closed};
   std::atomic<bool> launched_{false};  // something, before memory was managed
@@ -202,40 +167,8 @@ class Enforcer final : public Handler {
   uint64_t physical_bytes_ = 0;           // of the device
   std::atomic<uint64_t> free_budget_{0};  // what was free of it, where that is the budget
   uint64_t started_ns_ = 0;
-  // Which plans there are, and what is recorded for the next one.
-  uint32_t plan_count_ = 0;   // in this context
-  uint64_t plans_taken_ = 0;  // in all
-  bool no_more_plans_ = false;
-  uint64_t asked_with_budget_ = 0;  // the planner was asked with: the budget,
-  uint64_t asked_with_room_ = 0;    // ... and as much of it as the device had room for
-  uint64_t wanted_ = 0;             // the budget that the planner asked for instead, and nothing is planned; else 0
-  uint64_t left_out_loop_ = 0;      // the loop that is not asked about, where others may come; else 0
-  uint64_t look_again_at_ = 0;      // ... calls until they are looked for
-  bool fitting_ = false;            // the budget holds everything so far
-  bool records_ = false;            // calls go to the trace
-  bool may_record_ = true;          // ... while no plan is followed
-  bool new_stretch_ = false;        // the next plan is for what is recorded from the next resumption on
-  uint64_t from_call_ = 0;          // the first call of that
-  uint64_t recorded_calls_ = 0;
-  uint64_t paused_after_ = 0;  // the last call before the pause
-  bool paused_for_plan_ = false;
-  std::vector<std::pair<uint64_t, PlanFollower::LiveAllocation>> alive_at_pause_;
-  std::vector<uint64_t> loops_asked_about_;  // Detector::loop() of each question
-  uint32_t fruitless_ = 0;                   // questions in a row that gave no plan, since there is one
-  uint64_t ask_all_again_at_ = 0;            // calls until any loop is worth questions again
-  std::atomic<bool> refused_{false};         // an allocation was, with a line that says what it lacks
-  std::string unplanned_because_;       // told at the end, when no call was told that the budget is too small for it
-  std::string on_demand_because_;       // as the run log says
-  std::string plan_idle_because_;       // the plan that the user gave ruled no iteration
-  std::string how_the_plan_gets_room_;  // ... which it lacked, but was of this program
-  std::string not_yet_because_;         // what the planner lacked when it was asked last
-  uint64_t not_yet_at_ = 0;             // iterations that were over then
-  uint64_t part_since_ = 0;     // calls by the time that what repeated was first too small a part; 0: it never was
-  uint32_t early_answers_ = 0;  // of the planner, that what repeats begins where much is alive
-  uint64_t asked_at_ns_ = 0;    // the planner, last
-  bool told_audited_ = false;
-  bool reopened_ = false;  // the context that was managed first has ended
-  std::string plan_path_;
+  std::atomic<bool> refused_{false};  // an allocation was, with a line that says what it lacks
+  bool reopened_ = false;             // the context that was managed first has ended
   // What was moved, and how often memory was mapped, in contexts that have ended.
   struct Moved {
     Traffic traffic;

@@ -25,6 +25,7 @@
 #include "replay/enforcer/enforcer.h"
 #include "replay/issue/held_memory.h"
 #include "replay/memory/tiers/available.h"
+#include "replay/plans/plan_words.h"
 
 namespace reprise::replay {
 namespace {
@@ -55,7 +56,6 @@ bool Enforcer::open(CUcontext context, CUdevice device) noexcept {
   if (!reopened_) {
     shared_.activity.store(choose_activity_source(config_.activity));
     shared_.recording.store(recorder_ != nullptr && shared_.activity.load() != nullptr);
-    records_ = may_record_ = recorder_ != nullptr;
   }
   start_examining();
   CUresult result = reopened_ || shared_.command_log.open(kLogBytes) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
@@ -63,10 +63,10 @@ bool Enforcer::open(CUcontext context, CUdevice device) noexcept {
   const BesideLedger& ledger = shared_.beside.of(device);
   held_before(shared_, held - std::min(held, ledger.now()) + ledger.most(), ledger.most());
   set_budget(held);
-  if (result == CUDA_SUCCESS) result = dispatcher_.start(host_cap_, to_be_measured(), held);
+  if (result == CUDA_SUCCESS) result = dispatcher_->start(host_cap_, to_be_measured(), held);
   if (result != CUDA_SUCCESS) {
     log_line(LogLevel::warn, "this device's memory cannot be managed (error %d)%s: the budget is not enforced",
-             static_cast<int>(result), dispatcher_.start_problem());
+             static_cast<int>(result), dispatcher_->start_problem());
     if (!reopened_) write_not_managed(result);
     state_.store(State::off, std::memory_order_release);
     return false;
@@ -75,15 +75,7 @@ bool Enforcer::open(CUcontext context, CUdevice device) noexcept {
     tell_recorder();
     write_start();
   }
-  follower_.open(shared_.chunk_bytes, shared_.granularity);
-  if (config_.plan != nullptr) {
-    plan_path_ = config_.plan;
-    planner_.load(config_.plan, next_place());
-    if (planner_.state() == PlanState::ready) look_at_given(planner_.plan_index()->plan);
-  } else {
-    follower_.watch(config_.audit || (recorder_ != nullptr && config_.trace != nullptr && !reopened_));
-    no_more_plans_ = no_more_plans_ || config_.audit;
-  }
+  plans_.open(fixed_budget());
   state_.store(State::open, std::memory_order_release);
   return true;
 }
@@ -93,29 +85,6 @@ Dispatcher::Measure Enforcer::to_be_measured() const noexcept {
   if (reopened_) return Dispatcher::Measure::nothing;
   if (recorder_ != nullptr) return Dispatcher::Measure::planning;
   return shared_.run_log.enabled() && !launched_.load() ? Dispatcher::Measure::link : Dispatcher::Measure::nothing;
-}
-
-// A plan of another program would never match, and one for more memory hardly ever comes in force. The launcher refuses
-// both.
-void Enforcer::look_at_given(const plan::Plan& plan) const noexcept {
-  const bool of_another = plan.program_hash != 0 && plan.program_hash != trace::program_identity("/proc/self/exe");
-  if (of_another) {
-    log_line(LogLevel::warn, "the plan %s was made for another program; it is tried all the same", config_.plan);
-  }
-  if (fixed_budget() != 0 && fixed_budget() < plan.budget_bytes) {
-    log_line(LogLevel::warn,
-             "the plan %s was made for a budget of %s, and REPRISE_BUDGET is %s; it is tried all the same",
-             config_.plan, readable_bytes(plan.budget_bytes).c_str(), readable_bytes(fixed_budget()).c_str());
-  }
-  if (config_.launched()) return;  // the launcher has said it
-  if (const std::string other = plan::made_for_another(plan, shared_.safety); !other.empty()) {
-    log_line(LogLevel::warn, "%s: the plan %s", config_.plan, other.c_str());
-  }
-  if (!config_.budget.given() || of_another) return;  // what the plan's program takes says nothing of this one
-  const uint64_t allowed = known_budget(shared_.budget, plan.peak_bytes, 0);
-  if (const std::string less = plan::made_for_less(plan, allowed); !less.empty()) {
-    log_line(LogLevel::warn, "%s: the plan %s", config_.plan, less.c_str());
-  }
 }
 
 CUresult Enforcer::context_end(CUcontext context, void (*freed)(CUdeviceptr) noexcept) noexcept {
@@ -132,30 +101,21 @@ CUresult Enforcer::close(void (*freed)(CUdeviceptr) noexcept) noexcept {
   if (!managing()) return CUDA_SUCCESS;
   if (const CUresult result = run_errand(Errand::close, "the end of the context"); result != CUDA_SUCCESS)
     return result;
-  dispatcher_.wait_ended();
+  dispatcher_->wait_ended();
   state_.store(State::closed, std::memory_order_release);
   per_thread_.forget(shared_.context);
   std::vector<CUdeviceptr> gone;
-  for (const auto& [id, live] : follower_.live()) gone.push_back(live.address);
+  for (const auto& [id, live] : follower().live().all()) gone.push_back(live.address);
   {
     const std::lock_guard submit_lock(submit_mutex_);
-    if (!reopened_) say_why_unplanned();
-    before_.add(dispatcher_.memory());
-    std::destroy_at(&dispatcher_);
-    std::construct_at(&dispatcher_, &shared_);
-    CountedLoops counted = follower_.take_counted();
-    std::destroy_at(&follower_);
-    std::construct_at(&follower_, &shared_, std::move(counted));
-    plan_count_ = 0;
-    for (auto& plan : shared_.plans) plan.store(nullptr);
-    for (auto& unusable : shared_.plan_unusable) unusable.store(false);
+    before_.add(dispatcher_->memory());
+    dispatcher_ = std::make_unique<Dispatcher>(&shared_);
+    plans_.close();
     shared_.faults.clear();
     shared_.counters.requested_bytes.store(0, std::memory_order_relaxed);
     set_footprint(shared_, 0);
     shared_.context = nullptr;
     reopened_ = true;
-    stop_planning(false);
-    no_more_plans_ = config_.plan == nullptr;
   }
   for (const CUdeviceptr address : gone) {
     observe_freed(address, 0);
@@ -174,8 +134,8 @@ void Enforcer::start_examining() noexcept {
     if (folder.empty() && !told && (config_.audit || config_.examine != 0)) {
       log_line(LogLevel::warn, "%s", facts::why_no_facts());
     }
-    if (config_.audit) return dispatcher_.audit(folder, name, config_.audit_iterations);
-    dispatcher_.examine({config_.examine * uint64_t{1'000'000'000}, config_.examine_memory.bytes}, folder, name);
+    if (config_.audit) return dispatcher_->audit(folder, name, config_.audit_iterations);
+    dispatcher_->examine({config_.examine * uint64_t{1'000'000'000}, config_.examine_memory.bytes}, folder, name);
   } catch (...) {  // out of memory: nothing is examined
   }
 }
@@ -187,7 +147,7 @@ void Enforcer::tell_recorder() noexcept {
   recorder_->info("device.granularity", shared_.chunk_bytes);  // what recording found out may be missing
   recorder_->info("memory.managed", 1);                        // addresses are ours
   if (fixed_budget() != 0) recorder_->info("budget.bytes", fixed_budget());
-  const LinkRates& rates = dispatcher_.link_rates();
+  const LinkRates& rates = dispatcher_->link_rates();
 #define REPRISE_MEASURED(field, key, ...) \
   if (rates.field > 0) recorder_->info(key, rates.field);
 #include "preload/trace/measured_keys.def"
@@ -196,7 +156,7 @@ void Enforcer::tell_recorder() noexcept {
 
 // Without it the log would look like one of a program that was killed.
 void Enforcer::write_not_managed(CUresult result) noexcept {
-  const char* const problem = dispatcher_.start_problem();
+  const char* const problem = dispatcher_->start_problem();
   const std::string error = "error " + std::to_string(static_cast<int>(result)) + " of the driver";
   RunLogLine line(run_log::not_managed::line);
   line.add(run_log::not_managed::reason, problem[0] == ':' ? std::string(problem + 2) : error);
@@ -221,7 +181,7 @@ void Enforcer::write_start() noexcept {
       .add(run_log::start::host_cap_bytes, host_cap_);
   if (config_.launched()) line.add(run_log::start::run, config_.launcher);
   if (recorder_ != nullptr) line.add(run_log::start::recording, recorder_->started_ns());
-  const LinkRates& rates = dispatcher_.link_rates();
+  const LinkRates& rates = dispatcher_->link_rates();
   if (rates.h2d_bytes_per_s > 0) line.add(run_log::start::link_h2d_bytes_per_s, rates.h2d_bytes_per_s);
   if (rates.d2h_bytes_per_s > 0) line.add(run_log::start::link_d2h_bytes_per_s, rates.d2h_bytes_per_s);
   if (fixed_budget() != 0) line.add(run_log::start::budget_bytes, fixed_budget());
@@ -256,7 +216,7 @@ void Enforcer::write_end() noexcept {
   if (open && free_bytes_of(shared_.device)) look_around_ours();
   write_unmanaged();
   const uint64_t of_graphs = shared_.graphs.most_bytes();
-  const bool others = open && dispatcher_.memory().outside.others();
+  const bool others = open && dispatcher_->memory().outside.others();
   const uint64_t outside = outside_at_most(shared_, others);
   const uint64_t budget = known_budget(budget_of(shared_), peak_of_program(shared_), 0);
   // Its own physical chunks and what the program holds around them: only a percentage of an unknown peak can be passed,
@@ -267,12 +227,12 @@ void Enforcer::write_end() noexcept {
   // Other threads may still call, or stand still in a call: then the log goes without it.
   const bool opened = shared_.host != nullptr;
   if (const std::unique_lock lock(submit_mutex_, std::try_to_lock); lock.owns_lock() && opened && !reopened_) {
-    say_why_unplanned();
+    plans_.say_why_unplanned();
   }
   say_plan_idle();
   Moved moved = before_;
-  if (managing()) moved.add(dispatcher_.memory());
-  const bool planned = plans_taken_ > 0;  // in whatever context
+  if (managing()) moved.add(dispatcher_->memory());
+  const bool planned = plans_.plans_taken() > 0;  // in whatever context
   RunLogLine line(run_log::end::line);
   if (runtime().exit_code >= 0) line.add(run_log::end::exit_code, static_cast<uint64_t>(runtime().exit_code));
   line.add(run_log::end::time_ns, RunLogWriter::now_ns())
@@ -281,7 +241,7 @@ void Enforcer::write_end() noexcept {
            planned ? counters.loops_on_demand.load() : counters.iterations_on_demand.load())
       .add(run_log::end::iterations_unfinished, counters.loops_unfinished.load())
       .add(run_log::end::divergences, counters.divergences.load())
-      .add(run_log::end::plans, plans_taken_)
+      .add(run_log::end::plans, plans_.plans_taken())
       .add(run_log::end::peak_device_bytes, counters.peak_device_bytes.load())
       .add(run_log::end::outside_bytes, outside)
       .add(run_log::end::peak_used_bytes, peak)
@@ -325,7 +285,7 @@ bool Enforcer::has_told_of_failure() const noexcept {
 // A program that ends with an error of which no line of ours has said anything.
 void Enforcer::say_what_failed() noexcept {
   if (runtime().exit_code <= 0 || has_told_of_failure()) return;
-  const std::string launch = dispatcher_.refused_launch();
+  const std::string launch = dispatcher_->refused_launch();
   if (launch.empty()) return say_what_backend_lacks();
   log_line(LogLevel::warn,
            "%sthe program ends with exit code %d, and the driver has refused a launch before: %s; some libraries "
@@ -342,8 +302,9 @@ void Enforcer::say_above_budget(uint64_t peak, uint64_t budget) noexcept {
     log_line(LogLevel::warn, "%sthe budget of %s was raised to %s, which the smallest plan takes",
              name_at_end().c_str(), readable_bytes(share).c_str(), readable_bytes(budget).c_str());
   }
-  if (unplanned_because_.empty()) return;
-  log_line(LogLevel::warn, "%smemory was managed on demand: %s", name_at_end().c_str(), unplanned_because_.c_str());
+  if (plans_.why().too_little().empty()) return;
+  log_line(LogLevel::warn, "%smemory was managed on demand: %s", name_at_end().c_str(),
+           plans_.why().too_little().c_str());
 }
 
 // false: it is by no reason that a user can do something about.
@@ -352,7 +313,7 @@ bool Enforcer::say_why_above(uint64_t peak, uint64_t budget) noexcept {
   const std::string name = name_at_end();
   const std::string most = readable_bytes(peak);
   const std::string allowed = readable_bytes(budget);
-  const char* const nothing = unplanned_because_.empty() ? "" : "nothing was planned; ";
+  const char* const nothing = plans_.why().too_little().empty() ? "" : "nothing was planned; ";
   const std::string least = readable_bytes(std::max(peak, counters.least_budget_bytes.load()));
   const uint64_t outside = counters.most_outside.load();
   if (const uint64_t of_graphs = shared_.graphs.most_bytes(); of_graphs != 0) {
@@ -384,29 +345,17 @@ bool Enforcer::say_why_above(uint64_t peak, uint64_t budget) noexcept {
 // A plan that fits nothing in the program costs it nothing but speed, so that nobody would notice. Where there is a
 // launcher, it says so.
 void Enforcer::say_plan_idle() noexcept {
-  if (plan_idle_because_.empty() || config_.launched() || shared_.counters.iterations_planned.load() != 0) return;
-  if (!how_the_plan_gets_room_.empty()) {
+  if (plans_.why().given_plan_idle().empty() || config_.launched() || shared_.counters.iterations_planned.load() != 0)
+    return;
+  if (!plans_.why().how_it_gets_room().empty()) {
     log_line(LogLevel::warn, "%s%s: the plan never applied: %s; memory was managed on demand: %s",
-             name_at_end().c_str(), config_.plan, plan_idle_because_.c_str(), how_the_plan_gets_room_.c_str());
+             name_at_end().c_str(), config_.plan, plans_.why().given_plan_idle().c_str(),
+             plans_.why().how_it_gets_room().c_str());
   } else {
     log_line(LogLevel::warn,
              "%s%s: the plan never applied: %s; memory was managed on demand: record and plan this command",
-             name_at_end().c_str(), config_.plan, plan_idle_because_.c_str());
+             name_at_end().c_str(), config_.plan, plans_.why().given_plan_idle().c_str());
   }
-}
-
-// Hands device times to the trace while something is recorded. Called where the program has just synchronised: behind
-// the end of a recording that was the last of it, and the source stops. One that goes on costs each call of the driver,
-// and CUPTI keeps other profilers away.
-void Enforcer::collect_activity() noexcept {
-  ActivitySource* const activity = shared_.activity.load(std::memory_order_acquire);
-  if (recorder_ == nullptr || activity == nullptr) return;
-  const bool recording = shared_.recording.load(std::memory_order_relaxed);
-  if (!recording && (shared_.sampling.load(std::memory_order_acquire) || !activity->running())) return;
-  if (shared_.collecting.exchange(true, std::memory_order_acquire)) return;
-  recorder_->collect(*activity);
-  if (!recording) activity->stop();
-  shared_.collecting.store(false, std::memory_order_release);
 }
 
 // While the dispatcher works, what is free changes by our own chunks: then nothing is counted. Before memory is managed
@@ -437,7 +386,7 @@ void Enforcer::after_taking(const BeforeTaking& before) noexcept {
 
 void Enforcer::graph_memory(uint32_t instantiated) noexcept {
   shared_.graphs.instantiated(instantiated);
-  if (managing() && free_bytes_of(shared_.device)) look_at_graphs(shared_, dispatcher_.memory());
+  if (managing() && free_bytes_of(shared_.device)) look_at_graphs(shared_, dispatcher_->memory());
 }
 
 // Exit handlers that were registered before ours still call: they are served as before, on demand, and only the run log
@@ -450,12 +399,12 @@ void Enforcer::finish() noexcept {
     shared_.run_log.flush();
     return;
   }
-  if (dispatcher_.wait_settled(kFinishMilliseconds)) {
+  if (dispatcher_->wait_settled(kFinishMilliseconds)) {
     run_errand(Errand::leave_plan, "the program's end");
   } else {
     state_.store(State::off);
   }
-  collect_activity();
+  collect_activity(recorder_, shared_);
   say_what_failed();
   write_end();
 }

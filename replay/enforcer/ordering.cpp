@@ -63,7 +63,7 @@ CUresult Enforcer::event_synchronize(CUevent event) noexcept {
   if (!managing()) return driver().cuEventSynchronize(event);
   if (shared_.events.record_pending(event)) drain();
   const CUresult result = seen(driver().cuEventSynchronize(event));
-  collect_activity();
+  collect_activity(recorder_, shared_);
   const CUresult fault = shared_.faults.take();
   return result != CUDA_SUCCESS ? result : fault;
 }
@@ -108,7 +108,7 @@ CUresult Enforcer::stream_synchronize(CUstream stream) noexcept {
   if (!managing()) return driver().cuStreamSynchronize(stream);
   drain();
   const CUresult result = seen(driver().cuStreamSynchronize(stand_in(stream)));
-  collect_activity();
+  collect_activity(recorder_, shared_);
   const CUresult fault = shared_.faults.take();
   return result != CUDA_SUCCESS ? result : fault;
 }
@@ -137,7 +137,7 @@ CUresult Enforcer::synchronize_behind(uint64_t position) noexcept {
     while (known < position && !synchronized_.compare_exchange_weak(known, position)) {
     }
   }
-  collect_activity();
+  collect_activity(recorder_, shared_);
   const CUresult fault = shared_.faults.take();
   return result != CUDA_SUCCESS ? result : fault;
 }
@@ -146,7 +146,7 @@ CUresult Enforcer::before_ordered(const char* name, bool all_resident) noexcept 
   if (!managing()) return CUDA_SUCCESS;
   if (!all_resident && !deferred()) return CUDA_SUCCESS;
   return ask_dispatcher(EntryKind::ordered, [&](LogEntry& entry) {
-    if (all_resident) follower_.interrupt(name);
+    if (all_resident) follower().interrupt(name);
     entry.all_resident = all_resident;
     entry.command.name = name;
   });
@@ -175,7 +175,7 @@ void Enforcer::destroy_stand_in(void* self, CUcontext context, CUstream stream) 
 
 CUresult Enforcer::run_errand(Errand errand, const char* why, CUcontext context, uint64_t bytes) noexcept {
   return ask_dispatcher(EntryKind::errand, [&](LogEntry& entry) {
-    follower_.interrupt(why);
+    follower().interrupt(why);
     entry.errand = errand;
     entry.size = bytes;
     entry.command.context = context;

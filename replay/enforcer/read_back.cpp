@@ -5,7 +5,7 @@
 namespace reprise::replay {
 
 // A plan in force knows what its calls touch, and waiting would break its pace.
-bool Enforcer::reads_back() const noexcept { return managing() && !follower_.following(); }
+bool Enforcer::reads_back() const noexcept { return managing() && !follower().following(); }
 
 bool Enforcer::read_back(const ReadBack& request) noexcept {
   if (!reads_back() || shared_.captures.load(std::memory_order_relaxed) > 0) return false;

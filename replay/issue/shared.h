@@ -34,7 +34,8 @@ struct Counters {
   std::atomic<uint64_t> peak_footprint_bytes{0};  // what that takes of the device without us
   std::atomic<uint64_t> footprint_bytes{0};       // ... and takes now
   std::atomic<uint64_t> in_chunks_bytes{0};       // the same, as we serve it
-  std::atomic<uint64_t> peak_with_held{0};        // of the footprint and of what calls made around us, at once
+  std::atomic<uint64_t> peak_in_chunks_bytes{0};
+  std::atomic<uint64_t> peak_with_held{0};  // of the footprint and of what calls made around us, at once
   std::atomic<uint64_t> limit_chunks{0};
   std::atomic<uint64_t> budget_chunks{0};  // the limit without what other programs hold of the device
   std::atomic<uint64_t> device_bytes{0};   // physical chunks that exist

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <string>
 
-#include "replay/enforcer/planner_process.h"
+#include "replay/plans/planner_process.h"
 #include "tests/e2e/scripts/script_runner.h"
 #include "tests/e2e/scripts/training.h"
 

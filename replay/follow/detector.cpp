@@ -1,4 +1,4 @@
-#include "replay/enforcer/detector.h"
+#include "replay/follow/detector.h"
 
 #include <algorithm>
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "preload/trace/signature.h"
-#include "replay/enforcer/plan_follower.h"
+#include "replay/follow/plan_follower.h"
 
 namespace reprise::replay {
 
@@ -25,7 +25,7 @@ class FollowedProgram : public ::testing::Test {
     shared_.arena = cut_arena(shared_.arena_all.base, shared_.arena_all.bytes, kChunk);
     shared_.chunk_bytes = kChunk;
     shared_.addresses.open(shared_.arena, kChunk);
-    follower_.open(kChunk, kChunk);
+    follower_.live().open(kChunk, kChunk);
     weight_ = allocate().address;
   }
 
@@ -81,7 +81,7 @@ class FollowedProgram : public ::testing::Test {
     FollowedCall followed = follower_.allocate(call);
     if (!followed.planned) followed.address = shared_.addresses.allocate(size);
     live_.push_back({++ids_, followed.address, size});
-    follower_.allocated(ids_, followed.address, size);
+    follower_.live().add(ids_, {followed.address, size});
     return followed;
   }
   FollowedCall kernel(uint64_t signature = 5, bool blind = false) {
@@ -114,7 +114,7 @@ class FollowedProgram : public ::testing::Test {
     call.size = gone.size;
     call.origin = trace::Origin::alloc;
     const FollowedCall followed = follower_.free(call);
-    follower_.freed(gone.id);
+    follower_.live().remove(gone.id);
     if (!shared_.arena.plan.contains(gone.address)) shared_.addresses.release(gone.address, gone.size);
     return followed;
   }

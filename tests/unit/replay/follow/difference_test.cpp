@@ -1,5 +1,5 @@
 // What a live call has that the plan's call of the same name does not.
-#include "replay/enforcer/difference.h"
+#include "replay/follow/difference.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "replay/enforcer/loop_counter.h"
+#include "replay/follow/loop_counter.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,5 +1,5 @@
 // The detector speaks up when two periods repeat, and keeps quiet otherwise.
-#include "replay/enforcer/detector.h"
+#include "replay/follow/detector.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>

@@ -1,4 +1,4 @@
-#include "replay/enforcer/planner_process.h"
+#include "replay/plans/planner_process.h"
 
 #include <fcntl.h>
 #include <sched.h>

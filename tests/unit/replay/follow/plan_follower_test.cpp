@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "tests/unit/replay/enforcer/followed_program.h"
+#include "tests/unit/replay/follow/followed_program.h"
 
 namespace reprise::replay {
 namespace {
@@ -13,7 +13,7 @@ class PlanFollowerTest : public FollowedProgram {};
 TEST_F(PlanFollowerTest, WithoutAPlanNothingIsPlanned) {
   for (int i = 0; i < 3; ++i) EXPECT_FALSE(iteration());
   EXPECT_FALSE(follower_.following());
-  EXPECT_EQ(follower_.live_bytes(), kSize);
+  EXPECT_EQ(follower_.live().bytes(), kSize);
 }
 
 TEST_F(PlanFollowerTest, APlanBeginsAtItsFirstCallAndGoesOn) {
@@ -37,7 +37,7 @@ TEST_F(PlanFollowerTest, APlanBeginsAtItsFirstCallAndGoesOn) {
 TEST_F(PlanFollowerTest, IterationsOnDemandAreThoseOfThePlansLoop) {
   const auto on_demand = [&] { return shared_.counters.loops_on_demand.load(); };
   const auto unfinished = [&] { return shared_.counters.loops_unfinished.load(); };
-  follower_.watch(true);
+  follower_.repetition().watch(true);
   for (int i = 0; i < 3; ++i) iteration();
   for (int i = 0; i < 5; ++i) kernel(7);  // another loop, which is none of the plan's
   use_plan();
@@ -65,7 +65,7 @@ TEST_F(PlanFollowerTest, IterationsOnDemandAreThoseOfThePlansLoop) {
 }
 
 TEST_F(PlanFollowerTest, ALoopThatGetsAnotherPlanIsCountedOnce) {
-  follower_.watch(true);
+  follower_.repetition().watch(true);
   for (int i = 0; i < 3; ++i) iteration();
   use_plan();
   use_beside(plan());
@@ -73,16 +73,16 @@ TEST_F(PlanFollowerTest, ALoopThatGetsAnotherPlanIsCountedOnce) {
 }
 
 TEST_F(PlanFollowerTest, TheLoopIsCountedOnInTheNextContext) {
-  follower_.watch(true);
+  follower_.repetition().watch(true);
   for (int i = 0; i < 3; ++i) iteration();
   use_plan();
   for (int i = 0; i < 2; ++i) EXPECT_TRUE(iteration());
   allocate();  // what comes then is no rest of this iteration
-  CountedLoops counted = follower_.take_counted();
+  CountedLoops counted = follower_.repetition().take();
   const uint64_t next = counted.next_iteration;
   std::destroy_at(&follower_);
   std::construct_at(&follower_, &shared_, std::move(counted));
-  follower_.open(kChunk, kChunk);
+  follower_.live().open(kChunk, kChunk);
   live_.clear();
   weight_ = allocate().address;
   for (int i = 0; i < 4; ++i) iteration();
@@ -141,19 +141,19 @@ TEST_F(PlanFollowerTest, AProgramThatEndsSoonBehindItsPlanCameTooLate) {
   use_plan();
   kernel();
   free();
-  EXPECT_EQ(follower_.why_too_late(0),
+  EXPECT_EQ(follower_.known(0).why_too_late(follower_.calls_seen()),
             "the program ended before another iteration began: the plan was ready 2 calls before the end");
   for (int i = 0; i < 4; ++i) kernel(6);
-  EXPECT_EQ(follower_.why_too_late(0), "") << "the loop would have come by its beginning";
-  EXPECT_NE(follower_.why_never_begun(0), "");
+  EXPECT_EQ(follower_.known(0).why_too_late(follower_.calls_seen()), "") << "the loop would have come by its beginning";
+  EXPECT_NE(follower_.known(0).why_never_begun(), "");
 }
 
 TEST_F(PlanFollowerTest, AFirstCallThatNeverCameIsNamedWithItsSize) {
   use_plan();
   allocate(kOther);
-  EXPECT_EQ(follower_.why_never_begun(0),
+  EXPECT_EQ(follower_.known(0).why_never_begun(),
             "no iteration began that the plan was made of: its first call, an allocation of 8.0 KiB, never came");
-  EXPECT_EQ(follower_.where_left(0), "");
+  EXPECT_EQ(follower_.known(0).where_left(), "");
 }
 
 // As of a buffer that grew since: a kernel of that name comes in every iteration.
@@ -170,7 +170,7 @@ TEST_F(PlanFollowerTest, AFirstLaunchThatCameInOtherSizesIsNotSaidToHaveBeenMiss
   ASSERT_TRUE(make_plan_index(std::move(one), shared_.arena.plan, kChunk, &index_, &why)) << why;
   follower_.use(&index_);
   EXPECT_EQ(
-      follower_.why_never_begun(0),
+      follower_.known(0).why_never_begun(),
       "no iteration began that the plan was made of: its first call, a_kernel, never came with the grid and sizes "
       "that were recorded");
 }
@@ -179,8 +179,8 @@ TEST_F(PlanFollowerTest, APlanThatWasLeftKnowsWhereAndForWhat) {
   use_plan();
   EXPECT_TRUE(allocate().planned);
   EXPECT_FALSE(kernel(6).planned);
-  EXPECT_EQ(follower_.why_never_begun(0), "");
-  EXPECT_EQ(follower_.where_left(0),
+  EXPECT_EQ(follower_.known(0).why_never_begun(), "");
+  EXPECT_EQ(follower_.known(0).where_left(),
             "the plan came in force, and the program left it at call 1 of 3: expected a_kernel, got "
             "some_kernel");
 }
@@ -188,16 +188,16 @@ TEST_F(PlanFollowerTest, APlanThatWasLeftKnowsWhereAndForWhat) {
 TEST_F(PlanFollowerTest, APlanThatIsLeftOnceJustBeforeTheEndRuledTheLastIteration) {
   use_plan();
   EXPECT_TRUE(allocate().planned);
-  EXPECT_EQ(follower_.why_too_late(0), "") << "it is followed";
+  EXPECT_EQ(follower_.known(0).why_too_late(follower_.calls_seen()), "") << "it is followed";
   EXPECT_FALSE(kernel(6).planned);
-  EXPECT_EQ(follower_.why_too_late(0),
+  EXPECT_EQ(follower_.known(0).why_too_late(follower_.calls_seen()),
             "the plan came in force, and the loop was over before that iteration was: the program left it "
             "at call 1 of 3, 1 call before the end");
   free();
   EXPECT_FALSE(iteration()) << "the program has to go through it first";
   EXPECT_TRUE(allocate().planned);
   EXPECT_FALSE(kernel(6).planned);
-  EXPECT_EQ(follower_.why_too_late(0), "") << "its iterations differ";
+  EXPECT_EQ(follower_.known(0).why_too_late(follower_.calls_seen()), "") << "its iterations differ";
 }
 
 TEST_F(PlanFollowerTest, WhatNoPlanHoldsEndsIt) {
@@ -205,7 +205,7 @@ TEST_F(PlanFollowerTest, WhatNoPlanHoldsEndsIt) {
   EXPECT_TRUE(allocate().planned);
   follower_.interrupt("a capture");
   EXPECT_FALSE(follower_.following());
-  EXPECT_EQ(follower_.why_too_late(0), "");
+  EXPECT_EQ(follower_.known(0).why_too_late(follower_.calls_seen()), "");
   EXPECT_EQ(shared_.counters.divergences.load(), 1u);
   follower_.interrupt("another");
   EXPECT_EQ(shared_.counters.divergences.load(), 1u) << "there is no plan to end";
@@ -253,22 +253,22 @@ TEST_F(PlanFollowerTest, RepetitionIsAskedAboutWhileItIsWatchedFor) {
     EXPECT_FALSE(kernel().ask_planner);
     EXPECT_FALSE(free().ask_planner);
   }
-  follower_.watch(true);
+  follower_.repetition().watch(true);
   int asked = 0;
   for (int i = 0; i < 20; ++i) {
     asked += allocate().ask_planner ? 1 : 0;
     asked += kernel().ask_planner ? 1 : 0;
     asked += free().ask_planner ? 1 : 0;
-    if (asked == 1) follower_.planner_said_no(true);
+    if (asked == 1) follower_.repetition().detector().rejected(true);
   }
   EXPECT_GE(asked, 1);
   EXPECT_LE(asked, 20);
 }
 
 TEST_F(PlanFollowerTest, IterationsOnDemandAreCounted) {
-  follower_.watch(true);
+  follower_.repetition().watch(true);
   for (int i = 0; i < 12; ++i) iteration();
-  follower_.watch(false);  // the period is known
+  follower_.repetition().watch(false);  // the period is known
   const uint64_t before = shared_.counters.iterations_on_demand.load();
   for (int i = 0; i < 12; ++i) iteration();
   EXPECT_GE(shared_.counters.iterations_on_demand.load(), before + 11);
@@ -336,7 +336,7 @@ TEST_F(PlanFollowerTest, OfTwoPlansForOneBeginTheOneThatLastsIsTaken) {
 
 TEST_F(PlanFollowerTest, PartsOfARoundAreHeldBack) {
   use_plan();
-  follower_.watch(true);
+  follower_.repetition().watch(true);
   int held = 0;
   int planned = 0;
   for (int round = 0; round < 40; ++round) {
@@ -356,7 +356,7 @@ TEST_F(PlanFollowerTest, PartsOfARoundAreHeldBack) {
 
 TEST_F(PlanFollowerTest, ALongLoopIsNotHeldBack) {
   use_plan();
-  follower_.watch(true);
+  follower_.repetition().watch(true);
   for (int round = 0; round < 20; ++round) {
     for (int i = 0; i < 30; ++i) EXPECT_TRUE(iteration());
     kernel(77);
@@ -380,17 +380,17 @@ TEST_F(PlanFollowerTest, WholeIterationsAreToldFromOthers) {
 }
 
 TEST_F(PlanFollowerTest, TheFootprintIsOfWhatIsAlive) {
-  EXPECT_EQ(follower_.footprint().bytes(), kSize);
+  EXPECT_EQ(follower_.live().footprint(), kSize);
   allocate(kSize + 1);
-  EXPECT_EQ(follower_.footprint().bytes(), kSize + 3 * kChunk);
+  EXPECT_EQ(follower_.live().footprint(), kSize + 3 * kChunk);
   allocate(100);
-  EXPECT_EQ(follower_.footprint().bytes(), kSize + 4 * kChunk);
-  EXPECT_EQ(follower_.live_bytes(), 2 * kSize + 101);
+  EXPECT_EQ(follower_.live().footprint(), kSize + 4 * kChunk);
+  EXPECT_EQ(follower_.live().bytes(), 2 * kSize + 101);
   free();
   free();
-  EXPECT_EQ(follower_.footprint().bytes(), kSize);
-  follower_.freed(999);
-  EXPECT_EQ(follower_.footprint().bytes(), kSize) << "one that is not known";
+  EXPECT_EQ(follower_.live().footprint(), kSize);
+  follower_.live().remove(999);
+  EXPECT_EQ(follower_.live().footprint(), kSize) << "one that is not known";
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "replay/enforcer/difference.h"
+#include "replay/follow/difference.h"
 
 #include <cstring>
 #include <vector>

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/unit/replay/enforcer/followed_program.h"
+#include "tests/unit/replay/follow/followed_program.h"
 
 namespace reprise::replay {
 namespace {
@@ -19,9 +19,9 @@ TEST_F(PlanReturnTest, APlanThatTheProgramNeverGoesThroughIsTriedOnce) {
     free();
   }
   EXPECT_EQ(begun, 1);
-  EXPECT_TRUE(follower_.never_lasts(0));
+  EXPECT_TRUE(follower_.known(0).never_lasts());
   EXPECT_FALSE(iteration()) << "now it does";
-  EXPECT_FALSE(follower_.never_lasts(0));
+  EXPECT_FALSE(follower_.known(0).never_lasts());
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(iteration());
 }
 
@@ -37,7 +37,7 @@ TEST_F(PlanReturnTest, APlanThatNeverLastsIsTriedEverLessButAlwaysAgain) {
   EXPECT_GE(begun.size(), 10u);
   EXPECT_LE(begun.size(), 25u);
   EXPECT_GE(begun.back(), 1000 - 65 - 1) << "64 iterations on demand lie between two at most";
-  EXPECT_TRUE(follower_.never_lasts(0));
+  EXPECT_TRUE(follower_.known(0).never_lasts());
   for (int i = 0; i < 70; ++i) iteration();
   EXPECT_TRUE(follower_.following());
 }
@@ -99,7 +99,7 @@ TEST_F(PlanReturnTest, APlanOfSeveralStepsIsTriedAtEachOfThem) {
   }
   EXPECT_LE(i, 8 * kSteps) << "by the step that differs it is known after one round at most how far it is";
   EXPECT_EQ(planned, 2 * kSteps);
-  EXPECT_FALSE(follower_.never_lasts(0));
+  EXPECT_FALSE(follower_.known(0).never_lasts());
 }
 
 // Two steps that begin alike. Some steps in a row do something else besides, so that the plan is left at either.
@@ -126,7 +126,7 @@ TEST_F(PlanReturnTest, APlanThatWasLeftInEachOfItsStepsComesBack) {
     for (uint64_t count = 1; count < 8; ++count) {
       std::destroy_at(&follower_);
       std::construct_at(&follower_, &shared_);
-      follower_.open(kChunk, kChunk);
+      follower_.live().open(kChunk, kChunk);
       live_.clear();
       weight_ = allocate().address;
       follower_.use(&index_);
@@ -159,7 +159,7 @@ TEST_F(PlanReturnTest, TensorsThatCameBackInAnotherOrderAreFoundByTheirUses) {
     ASSERT_TRUE(make_plan_index(two, shared_.arena.plan, kChunk, &index_, &why)) << why;
     std::destroy_at(&follower_);
     std::construct_at(&follower_, &shared_);
-    follower_.open(kChunk, kChunk);
+    follower_.live().open(kChunk, kChunk);
     live_.clear();
     CUdeviceptr first = allocate().address;
     CUdeviceptr second = allocate(size).address;

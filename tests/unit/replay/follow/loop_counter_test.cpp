@@ -1,5 +1,5 @@
 // How often a loop was passed through, whatever else the program did.
-#include "replay/enforcer/loop_counter.h"
+#include "replay/follow/loop_counter.h"
 
 #include <gtest/gtest.h>
 

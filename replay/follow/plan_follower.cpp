@@ -1,0 +1,225 @@
+#include "replay/follow/plan_follower.h"
+
+#include <algorithm>
+
+#include "preload/base/log.h"
+#include "preload/trace/signature.h"
+#include "replay/follow/difference.h"
+
+namespace reprise::replay {
+namespace {
+template <typename... Functions>
+struct Overloaded : Functions... {
+  using Functions::operator()...;
+};
+template <typename... Functions>
+Overloaded(Functions...) -> Overloaded<Functions...>;
+
+}  // namespace
+
+using plan::CallKind;
+
+void PlanFollower::use(const PlanIndex* index) noexcept {
+  plans_.emplace_back(index, repetition_.counter_of(*index), calls_);
+  rounds_.plan_added();
+}
+
+FollowedCall PlanFollower::op(const Command& command) noexcept {
+  return step(CallKind::op, command.signature, command.name, command.blind,
+              Overloaded{[&](FollowedCall* step) { return matcher_.op(command, &step->match); },
+                         [&](Rehearsal* rehearsal) { return rehearsal->op(command); },
+                         [&](const Matcher* matcher) { return difference(*matcher, command); }});
+}
+
+FollowedCall PlanFollower::allocate(const AllocateCall& call) noexcept {
+  return step(CallKind::allocate, trace::allocate_signature(call.origin, call.size), "an allocation", false,
+              Overloaded{[&](FollowedCall* step) { return matcher_.allocate(call, &step->match, &step->address); },
+                         [&](Rehearsal* rehearsal) { return rehearsal->allocate(call); },
+                         [&](const Matcher* matcher) { return difference(*matcher, call); }});
+}
+
+FollowedCall PlanFollower::free(const FreeCall& call) noexcept {
+  return step(CallKind::free, trace::free_signature(call.origin, call.size), "a free", false,
+              Overloaded{[&](FollowedCall* step) { return matcher_.free(call, &step->match); },
+                         [&](Rehearsal* rehearsal) { return rehearsal->free(call); },
+                         [&](const Matcher* matcher) { return difference(*matcher, call); }});
+}
+
+template <typename Same>
+FollowedCall PlanFollower::step(CallKind kind, uint64_t signature, const char* got, bool blind, Same same) noexcept {
+  FollowedCall step;
+  this_call_ = calls_ + 1;
+  if (following_ && shared_.dispatcher_divergences.load(std::memory_order_acquire) != divergences_seen_) {
+    leave_as_dispatcher();
+  }
+  if (following_ && is_part_of_another(kind, signature)) diverge(got);
+  if (following_) {
+    step.planned = same(&step);
+    if (step.planned) {
+      rounds_.called();
+      ++calls_;
+      repetition_.planned_iteration(step.match.iteration);
+      rehearse(kind, signature, same);
+      return step;
+    }
+    diverge(got, same(static_cast<const Matcher*>(&matcher_)));
+  }
+  if (blind) {
+    step.look_first = true;
+    return step;
+  }
+  rounds_.called();
+  ++calls_;
+  const uint64_t word = call_word(signature, live_.count(), live_.bytes());
+  if (!rounds_.holds_call()) try_to_begin(kind, signature, same, &step);
+  rehearse(kind, signature, same);
+  if (step.planned) return step;
+  const bool repeats = repetition_.add(word, !plans_.empty());
+  step.ask_planner = repeats && repetition_.detector().period() >= rounds_.shortest_period();
+  return step;
+}
+
+// For each plan that does not rule the call.
+template <typename Same>
+void PlanFollower::rehearse(CallKind kind, uint64_t signature, Same same) noexcept {
+  for (uint32_t i = 0; i < plans_.size(); ++i) {
+    if (following_ && i == current_) continue;
+    plans_[i].rehearse(kind, signature, live_, shared_.arena_all, this_call_, same);
+  }
+}
+
+template <typename Same>
+void PlanFollower::try_to_begin(CallKind kind, uint64_t signature, Same same, FollowedCall* step) noexcept {
+  const auto none = static_cast<uint32_t>(plans_.size());
+  uint32_t best = none;
+  for (uint32_t plan = 0; plan < none; ++plan) {
+    if (begins_here(plan, kind, signature, same, step) && (best == none || goes_before(plan, best))) best = plan;
+  }
+  *step = {};
+  if (best == none) return;
+  if (repetition_.watching() && rounds_.hold_now()) {
+    step->holds = true;
+    return;
+  }
+  repetition_.plan_begins();
+  find_cast(&plans_[best]);
+  begin(best);
+  step->planned = step->activate = same(step);
+  step->plan = best;
+  following_ = true;
+  repetition_.plan_in_force();
+  plans_[best].begun();
+  rounds_.activated(best);
+}
+
+// What is alive are the plan's persistent tensors, and the call is the plan's first.
+template <typename Same>
+bool PlanFollower::begins_here(uint32_t plan, CallKind kind, uint64_t signature, Same same,
+                               FollowedCall* step) noexcept {
+  KnownPlan& known = plans_[plan];
+  if (!known.first_call_came(kind, signature, live_.count())) return false;
+  if (shared_.plan_unusable[plan].load(std::memory_order_relaxed)) return false;
+  if (!known.may_be_first(kind, signature, live_.count()) || !find_cast(&known) || !known.is_due(this_call_)) {
+    return false;
+  }
+  begin(plan);
+  return same(step);
+}
+
+// Of two plans that may begin here: the one that the program has just gone through, the longer of two such. Else the
+// one that has failed least of late, the newer among equals, for it was made where the other did not do.
+bool PlanFollower::goes_before(uint32_t plan, uint32_t other) const noexcept {
+  const KnownPlan& a = plans_[plan];
+  const KnownPlan& b = plans_[other];
+  if (a.was_rehearsed(this_call_) != b.was_rehearsed(this_call_)) return a.was_rehearsed(this_call_);
+  if (a.was_rehearsed(this_call_)) return a.calls() >= b.calls();
+  return a.failures() <= b.failures();
+}
+
+// The plan's iteration is over, and another one, longer, has been gone through meanwhile, of which it is a part.
+bool PlanFollower::is_part_of_another(CallKind kind, uint64_t signature) noexcept {
+  if (matcher_.next() != 0) return false;
+  for (size_t plan = 0; plan < plans_.size(); ++plan) {
+    KnownPlan& other = plans_[plan];
+    if (!other.was_rehearsed(this_call_) || other.calls() <= plans_[current_].calls()) continue;
+    const bool usable = !shared_.plan_unusable[plan].load(std::memory_order_relaxed);
+    if (usable && other.is_due(this_call_) && other.may_be_first(kind, signature, live_.count()) && find_cast(&other)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool PlanFollower::has_ruled(uint32_t plan) const noexcept {
+  const uint32_t loop = plans_[plan].loop();
+  const auto of_loop = [&](const KnownPlan& known) { return known.loop() == loop && known.iterations() > 0; };
+  if (std::any_of(plans_.begin(), plans_.end(), of_loop)) return true;
+  return following_ && plans_[current_].loop() == loop && matcher_.iteration() > began_iteration_;
+}
+
+// With cast_.
+void PlanFollower::begin(uint32_t plan) noexcept {
+  current_ = plan;
+  matcher_.begin(&plans_[plan].index(), cast_.addresses(), shared_.arena_all, repetition_.next_iteration());
+  began_iteration_ = repetition_.next_iteration();
+  divergences_seen_ = shared_.dispatcher_divergences.load(std::memory_order_acquire);
+}
+
+void PlanFollower::end_plan() noexcept {
+  following_ = false;
+  KnownPlan& known = plans_[current_];
+  rounds_.ruled(matcher_.iteration() - began_iteration_);
+  known.ruled(matcher_.iteration() - began_iteration_);
+  repetition_.plan_ends(known.loop(), matcher_.next(), known.index());
+  open_handovers_ = matcher_.end();
+}
+
+// The dispatcher has ended the plan, or could not begin it, and has logged why.
+void PlanFollower::leave_as_dispatcher() noexcept {
+  const bool refused = !shared_.refusal.get().empty();
+  if (refused) began_iteration_ = matcher_.iteration();  // however far the program has come, the plan ruled none of it
+  end_plan();
+  whole_ = false;
+  if (matcher_.iteration() > began_iteration_) return repetition_.left_planned_iterations();
+  rounds_.activated_in_vain();
+  plans_[current_].left_early(refused, refused);
+  repetition_.left_plan(matcher_.next());  // an iteration on demand that began with the plan
+}
+
+void PlanFollower::diverge(const char* got, const std::string& difference) noexcept {
+  KnownPlan& plan = plans_[current_];
+  end_plan();
+  const bool early = matcher_.iteration() == began_iteration_;
+  std::string why = "expected " + matcher_.expected() + ", got " + got;
+  if (!difference.empty()) why += " (" + difference + ")";
+  if (early) rounds_.activated_in_vain();
+  plan.diverged(early, matcher_.next(), calls_, std::move(why));
+  repetition_.left_planned_iterations();
+  if (matcher_.next() == 0) {
+    // A whole number of iterations, then another call: that is how loops end or pause, and no divergence.
+    RunLogLine line(run_log::loop_end::line);
+    line.add(run_log::loop_end::iteration, matcher_.iteration()).add(run_log::loop_end::got, std::string(got));
+    shared_.run_log.write(line);
+    return;
+  }
+  whole_ = false;
+  shared_.counters.divergences.fetch_add(1, std::memory_order_relaxed);
+  RunLogLine line(run_log::divergence::line);
+  line.add(run_log::divergence::iteration, matcher_.iteration())
+      .add(run_log::divergence::call, matcher_.next())
+      .add(run_log::divergence::expected, matcher_.expected())
+      .add(run_log::divergence::got, std::string(got));
+  if (!difference.empty()) line.add(run_log::divergence::difference, difference);
+  shared_.run_log.write(line);
+  log_line(LogLevel::info, "iteration %llu differs from the plan at call %u: %s",
+           static_cast<unsigned long long>(matcher_.iteration()), matcher_.next(), plan.left_for().c_str());
+}
+
+void PlanFollower::interrupt(const char* what) noexcept {
+  if (!following_) return;
+  diverge(what);
+  plans_[current_].interrupted();
+  whole_ = false;  // what comes now is no call of an iteration
+}
+
+}  // namespace reprise::replay

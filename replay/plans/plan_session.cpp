@@ -1,0 +1,393 @@
+#include "replay/plans/plan_session.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "preload/base/log.h"
+#include "preload/base/readable.h"
+#include "preload/base/runtime.h"
+#include "preload/driver/resolve.h"
+#include "preload/facts/store.h"
+#include "preload/trace/identity.h"
+#include "preload/trace/signature.h"
+#include "replay/issue/held_memory.h"
+#include "replay/plans/plan_words.h"
+
+namespace reprise::replay {
+namespace {
+
+// A trace of more calls fills a disk, and what is not found in them is no iteration.
+constexpr uint64_t kMostCallsRecorded = 10'000'000;
+// Of the plans' part of the arena, what is kept for their small tensors.
+constexpr uint64_t kSlabShare = 16;
+constexpr char kFits[] = "the budget holds everything: nothing moves, and nothing is planned";
+
+// A loop has the same calls wherever it is entered.
+uint64_t calls_of(const plan::Plan& plan) noexcept {
+  uint64_t sum = 0;
+  for (const plan::Call& call : plan.calls) {
+    if (!call.inserted && call.recompute_of == plan::kNone) sum += trace::hash_mix(1, call.signature);
+  }
+  return sum;
+}
+
+// ... and what is alive when it begins tells two of them apart that make the same calls.
+uint64_t alive_at_start(const plan::Plan& plan) noexcept {
+  uint64_t sum = 0;
+  for (const plan::Tensor& tensor : plan.tensors) {
+    if (tensor.allocate_call == plan::kNone) sum += trace::hash_mix(2, tensor.size);
+  }
+  return sum;
+}
+
+// Has one of the plans the same calls? One that never lasts may be of iterations whose tables led elsewhere, say, and
+// one that cannot be used any more may rest on a fact that has been forgotten since: one more is welcome.
+bool is_known(const Shared& shared, const PlanFollower& follower, uint32_t plans, const plan::Plan& plan) noexcept {
+  uint32_t of_its_calls = 0;
+  for (uint32_t i = 0; i < plans; ++i) {
+    const plan::Plan& known = follower.known(i).plan();
+    if (calls_of(known) != calls_of(plan) || alive_at_start(known) != alive_at_start(plan)) continue;
+    const bool of_use = !follower.known(i).never_lasts() && !shared.plan_unusable[i].load(std::memory_order_relaxed);
+    if (of_use || ++of_its_calls == kMostAboutOneLoop) return true;
+  }
+  return false;
+}
+
+// Behind the addresses of the plans before: tensors that one of them has allocated may live on under another.
+PlanPlace next_place(const Shared& shared, uint32_t plans) noexcept {
+  const Zone& zone = shared.arena.plan;
+  uint64_t at = zone.bytes / kSlabShare / shared.chunk_bytes * shared.chunk_bytes;
+  if (plans > 0) {
+    const Zone& last = shared.plans[plans - 1].load(std::memory_order_relaxed)->ranges;
+    at = last.base + last.bytes - zone.base;
+  }
+  return {zone, at, shared.chunk_bytes};
+}
+
+std::string path_of_planner(const Config& config) {
+  if (config.planner != nullptr && *config.planner != '\0') return config.planner;
+  const std::string own = own_path();
+  return own.substr(0, own.find_last_of('/') + 1) + "../../bin/reprise";
+}
+
+}  // namespace
+
+PlanSession::PlanSession(const Config& config, Recorder* recorder, Shared* shared, plan::Safety safety) noexcept
+    : config_(config),
+      recorder_(recorder),
+      shared_(*shared),
+      follower_(std::make_unique<PlanFollower>(shared)),
+      planner_(safety),
+      recording_(recorder, shared),
+      why_(shared) {}
+
+void PlanSession::open(uint64_t fixed_budget) noexcept {
+  if (!closed_) recording_.open();
+  follower_->live().open(shared_.chunk_bytes, shared_.granularity);
+  if (config_.plan != nullptr) return load_given(fixed_budget);
+  follower_->repetition().watch(config_.audit || (recorder_ != nullptr && config_.trace != nullptr && !closed_));
+  if (config_.audit) phase_ = Phase::stopped;
+}
+
+void PlanSession::load_given(uint64_t fixed_budget) noexcept {
+  asked_.plan_path = config_.plan;
+  planner_.load(config_.plan, next_place(shared_, plan_count_));
+  if (planner_.state() == PlanState::ready) warn_of_given(config_, shared_, planner_.plan_index()->plan, fixed_budget);
+}
+
+void PlanSession::close() noexcept {
+  if (!closed_) say_why_unplanned();
+  follower_ = std::make_unique<PlanFollower>(&shared_, follower_->repetition().take());
+  plan_count_ = 0;
+  for (auto& plan : shared_.plans) plan.store(nullptr);
+  for (auto& unusable : shared_.plan_unusable) unusable.store(false);
+  closed_ = true;
+  stop(false);
+  if (config_.plan != nullptr) phase_ = Phase::watching;
+}
+
+void PlanSession::after_step(const FollowedCall& step, uint64_t sequence) noexcept {
+  recording_.follow(follower_.get(), sequence);
+  if (step.holds) {
+    log_line(LogLevel::info, "the plans are of parts of what repeats: it is recorded in one piece");
+    recording_.begin_stretch(follower_.get(), sequence, 0);
+  }
+  look_at_planner(step.ask_planner, sequence);
+}
+
+void PlanSession::allocated(const AllocateCall& call, CUdeviceptr address) noexcept {
+  Counters& counters = shared_.counters;
+  LiveAllocations& live = follower_->live();
+  live.add(call.allocation, {address, call.size, call.origin});
+  set_footprint(shared_, live.footprint());
+  counters.in_chunks_bytes.store(live.in_chunks(), std::memory_order_relaxed);
+  counters.requested_bytes.store(live.bytes(), std::memory_order_relaxed);
+  const auto raise = [](std::atomic<uint64_t>& most, uint64_t now) {
+    if (now <= most.load(std::memory_order_relaxed)) return false;
+    most.store(now, std::memory_order_relaxed);
+    return true;
+  };
+  raise(counters.peak_requested_bytes, live.bytes());
+  const bool more = raise(counters.peak_footprint_bytes, live.footprint());
+  if (raise(counters.peak_in_chunks_bytes, live.in_chunks()) || more) grown();
+}
+
+void PlanSession::freed(uint64_t allocation) noexcept {
+  LiveAllocations& live = follower_->live();
+  live.remove(allocation);
+  shared_.counters.requested_bytes.store(live.bytes(), std::memory_order_relaxed);
+  set_footprint(shared_, live.footprint());
+  shared_.counters.in_chunks_bytes.store(live.in_chunks(), std::memory_order_relaxed);
+}
+
+void PlanSession::look_at_planner(bool repeats, uint64_t sequence) noexcept {
+  if (closed_ && config_.plan == nullptr) return;  // an answer would be about memory that is gone
+  const PlanState state = planner_.state();
+  if (state == PlanState::running) return;
+  if (state != PlanState::none) return take_answer(state, sequence);
+  if (recording_.calls() >= kMostCallsRecorded && phase_ != Phase::stopped && phase_ != Phase::left_out) {
+    log_line(has_plans() ? LogLevel::info : LogLevel::warn, "%s: no iteration was found in %llu calls",
+             has_plans() ? "nothing more is planned" : "memory is managed on demand",
+             static_cast<unsigned long long>(recording_.calls()));
+    on_demand(run_log::on_demand::no_iteration,
+              "no iteration was found in " + std::to_string(recording_.calls()) + " calls");
+    stop(false);
+  }
+  Repetition& repetition = follower_->repetition();
+  const uint64_t loop = repeats ? repetition.detector().loop() : 0;
+  if (repeats && phase_ == Phase::left_out && questions_.is_another(loop, follower_->calls_seen())) {
+    return plan_again(sequence);
+  }
+  if (repeats && config_.audit) repetition.watch(false);  // the period is known: iterations are counted from here on
+  const bool may_ask = repeats && phase_ == Phase::watching && recorder_ != nullptr && config_.trace != nullptr;
+  if (!may_ask) return;
+  if (fits()) {
+    log_line(LogLevel::info, "%s", kFits);
+    on_demand(run_log::on_demand::fits, kFits);
+    phase_ = Phase::fits;
+    repetition.watch(false);
+    if (config_.trace_is_private) recording_.allow(false);
+    return;
+  }
+  if (!questions_.may_ask(loop, follower_->calls_seen())) return;
+  ask();
+  if (!config_.wait_for_plan) return;
+  planner_.wait();
+  look_at_planner(false, sequence);
+}
+
+void PlanSession::take_answer(PlanState state, uint64_t sequence) noexcept {
+  if (state == PlanState::ready) return take_plan(sequence);
+  if (state == PlanState::impossible) {
+    plan_impossible();
+    return planner_.reset();
+  }
+  log_line(LogLevel::info, "no plan yet: %s", planner_.message().c_str());
+  on_demand(run_log::on_demand::no_iteration, planner_.message());
+  why_.not_yet(planner_.message());
+  if (planner_.is_early()) questions_.answered_early();
+  if (planner_.is_part()) questions_.answered_part(follower_->calls_seen());
+  planner_.reset();
+  no_plan_of_it();
+}
+
+void PlanSession::on_demand(const WhyUnplanned::Cause& cause, const std::string& reason) noexcept {
+  if (!has_plans()) why_.on_demand(cause, reason);
+}
+
+void PlanSession::say_why_unplanned() noexcept {
+  const bool given = config_.plan != nullptr;
+  why_.end(*follower_, plan_count_, given);
+  if (shared_.counters.iterations_planned.load() != 0 || has_plans()) return;
+  if (planner_.state() == PlanState::running || planner_.state() == PlanState::ready) {
+    return why_.end_asked(RunLogWriter::now_ns() - asked_.at_ns);
+  }
+  const bool recorded = given || (recorder_ != nullptr && config_.trace != nullptr);
+  const bool looked_for = phase_ == Phase::watching || phase_ == Phase::fits;
+  why_.end_unplanned(follower_->calls_seen(), recorded, looked_for);
+}
+
+// The stretch of calls that was asked about has no iteration, or one that has a plan. It may become one.
+void PlanSession::no_plan_of_it() noexcept {
+  follower_->repetition().detector().rejected(!has_plans());
+  if (!questions_.answered_none(has_plans())) return;
+  log_line(LogLevel::info, "nothing more is planned for now: %u questions in a row gave no new plan", kMostFruitless);
+  leave_out_loop(kNoLoop);
+}
+
+void PlanSession::plan_impossible() noexcept {
+  const uint64_t needed = planner_.needed_bytes();
+  const bool room = asked_.with_room == asked_.budget;
+  if (needed != 0 && room && raise_to_plan(needed)) return;
+  if (has_plans()) {
+    log_line(LogLevel::info, "a loop is managed on demand: %s", planner_.message().c_str());
+    if (needed == 0) return stop(false);
+    return no_plan_of_it();
+  }
+  if (needed != 0 && !room) return no_room_for_plan(needed);
+  if (needed != 0) {
+    // Where one call needs more than the budget, that call says so, with the number that is enough.
+    why_.too_little(run_log::on_demand::too_small, planner_.message(), needed);
+  } else {
+    on_demand(run_log::on_demand::no_plan, planner_.message());
+  }
+  log_line(needed != 0 ? LogLevel::info : LogLevel::warn, "memory is managed on demand: %s",
+           planner_.message().c_str());
+  shared_.counters.least_budget_bytes.store(needed);
+  leave_out_loop(questions_.last_loop());
+  wanted_ = needed;
+  grown();  // meanwhile, perhaps
+}
+
+// A percentage rises to what the smallest plan takes, as it does to what one call needs: that is the less memory in
+// which the program runs well. false: there is none.
+bool PlanSession::raise_to_plan(uint64_t needed) noexcept {
+  Counters& counters = shared_.counters;
+  if (config_.budget.fraction <= 0 || needed > peak_of_program(shared_)) return false;
+  if (needed <= counters.raised_bytes.load()) return false;  // and it was no use
+  log_line(LogLevel::info, "the budget of %s is raised to %s: %s", readable_bytes(asked_.budget).c_str(),
+           readable_bytes(needed).c_str(), planner_.needed_because().c_str());
+  counters.raised_bytes.store(needed);
+  wanted_ = needed;
+  grown();
+  return true;
+}
+
+// The budget is not what is too small, or not it alone: the device has less.
+void PlanSession::no_room_for_plan(uint64_t needed) noexcept {
+  const RoomFigures room = shared_.room.get();
+  const bool budget_too = needed > asked_.budget;
+  char why[1024];
+  std::snprintf(why, sizeof why,
+                "no plan fits into the %s that the device has room for: %s, so at least %s are needed%s; %s; %s",
+                readable_bytes(asked_.with_room).c_str(), planner_.needed_because().c_str(),
+                readable_bytes(needed).c_str(), budget_too ? ", more than the budget, too" : "",
+                who_has_the_rest(room).c_str(), how_to_get_room(room, needed).c_str());
+  why_.too_little(run_log::on_demand::no_room, why, needed);
+  log_line(LogLevel::info, "memory is managed on demand: %s", why);
+  if (budget_too) shared_.counters.least_budget_bytes.store(needed);
+  leave_out_loop(questions_.last_loop());
+}
+
+void PlanSession::leave_out_loop(uint64_t loop) noexcept {
+  questions_.leave_out(loop, follower_->calls_seen());
+  stop(true);
+  phase_ = Phase::left_out;
+  if (config_.trace_is_private) recording_.allow(false);  // a trace that the user asked for may be planned by hand
+  follower_->repetition().watch_for_others();
+}
+
+void PlanSession::plan_again(uint64_t sequence) noexcept {
+  log_line(LogLevel::info, "a loop repeats that may be planned: it is recorded");
+  phase_ = Phase::watching;
+  questions_.forget_loops();
+  follower_->repetition().watch(true);
+  recording_.allow(true);
+  if (recording_.begin_with_next()) recording_.begin_stretch(follower_.get(), sequence, 0);
+}
+
+void PlanSession::stop(bool keep_recording) noexcept {
+  phase_ = Phase::stopped;
+  wanted_ = 0;
+  follower_->repetition().watch(false);
+  follower_->rounds().end_hold();
+  if (!keep_recording || !recording_.may_record()) recording_.stop();
+}
+
+// Bytes, by what the program takes and holds so far.
+uint64_t PlanSession::budget_now() const noexcept {
+  const uint64_t peak = peak_beside_outside(shared_, shared_.counters.peak_footprint_bytes.load());
+  return known_budget(budget_of(shared_), peak, shared_.counters.outside_bytes.load());
+}
+
+// Would all that was ever alive at once be on the device, with what the program holds around us?
+bool PlanSession::fits() const noexcept {
+  const Counters& counters = shared_.counters;
+  const uint64_t peak = peak_beside_outside(shared_, counters.peak_footprint_bytes.load());
+  const uint64_t chunks = chunk_limit(budget_of(shared_), shared_.chunk_bytes, counters.outside_bytes.load(), peak, 0);
+  return std::min(chunks * shared_.chunk_bytes, counters.room_bytes.load()) >= counters.peak_in_chunks_bytes.load();
+}
+
+// More is alive at once than ever before: what did fit may fit no more, and a percentage is of more bytes, so that a
+// plan may be possible by now.
+void PlanSession::grown() noexcept {
+  const bool enough = wanted_ != 0 && budget_now() > asked_.budget && budget_now() >= wanted_;
+  if (!enough && (phase_ != Phase::fits || fits())) return;
+  if (enough) {
+    wanted_ = 0;
+    why_.forget();
+    questions_.forget_loops();
+    shared_.counters.least_budget_bytes.store(0);
+  }
+  if (phase_ == Phase::fits) {
+    on_demand(run_log::on_demand::unfinished,
+              "the budget held everything until the program took more at once, and it ended before that was planned");
+  }
+  phase_ = Phase::watching;
+  recording_.allow(true);
+  recording_.begin_with_next();
+  follower_->repetition().watch(true);
+  follower_->repetition().detector().restart(0);
+}
+
+void PlanSession::ask() noexcept {
+  PlanRequest request;
+  request.planner = path_of_planner(config_);
+  request.trace = config_.trace;
+  if (config_.keep) {
+    request.plan = config_.trace;
+    if (has_plans()) request.plan.append(".").append(std::to_string(plan_count_ + 1));
+    request.plan.append(".plan");
+  }
+  request.policy = config_.policy;
+  // Facts that have led to a plan which cannot be used are evidence against the others: the next plan does without.
+  if (!shared_.facts_failed.load(std::memory_order_acquire)) request.facts = facts::folder_of_facts(config_.facts);
+  const uint64_t outside = shared_.counters.outside_bytes.load();
+  request.budget_bytes = asked_.budget = budget_now();
+  if (const uint64_t room = shared_.counters.room_bytes.load(); room < request.budget_bytes) {
+    request.budget_bytes = std::min(request.budget_bytes, room + outside);
+    shared_.room.tell_of_less_than(asked_.budget, shared_.run_log);
+  }
+  asked_.with_room = request.budget_bytes;
+  Detector& detector = follower_->repetition().detector();
+  detector.asked();
+  request.from_call = recording_.from_call();
+  // During a hold shorter loops have plans.
+  request.least_calls = follower_->rounds().holding() ? detector.period() - detector.period() / 8 : 0;
+  request.least_share = questions_.least_share(has_plans(), follower_->calls_seen());
+  request.best_start = questions_.best_start(has_plans());
+  request.limit_seconds = config_.plan_limit;
+  asked_.plan_path = request.plan;
+  recorder_->info("memory.held_bytes", outside);
+  recorder_->info("memory.peak_bytes", peak_of_program(shared_));
+  collect_activity(recorder_, shared_);
+  asked_.at_ns = RunLogWriter::now_ns();
+  planner_.ask(request, recorder_, next_place(shared_, plan_count_));
+}
+
+void PlanSession::take_plan(uint64_t sequence) noexcept {
+  const PlanIndex* const index = planner_.plan_index();
+  planner_.reset();
+  if (is_known(shared_, *follower_, plan_count_, index->plan)) {
+    log_line(LogLevel::info, "the loop that was found has a plan already");
+    return no_plan_of_it();
+  }
+  write_plan(shared_.run_log, *index, {plan_count_, asked_.plan_path, planner_.recording_ns(), planner_.planner_ns()});
+  if (shared_.safety == plan::Safety::audited && !told_audited_ && has_no_audited(*index)) {
+    warn_of_nothing_audited();
+    told_audited_ = true;
+  }
+  if (!index->repeats.empty()) identify_kernels();
+  shared_.plans[plan_count_++].store(index, std::memory_order_release);
+  ++plans_taken_;
+  questions_.answered_plan();
+  why_.plan_taken();
+  shared_.counters.least_budget_bytes.store(0);
+  follower_->use(index);
+  if (config_.plan != nullptr || plan_count_ == kMostPlans) return stop(false);
+  // What the program does besides counts from when this plan has ended; should it never begin, from now on.
+  recording_.begin_stretch(follower_.get(), sequence, 2 * index->plan.calls.size());
+  recording_.begin_anew_when_resumed();
+}
+
+}  // namespace reprise::replay

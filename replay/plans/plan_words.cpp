@@ -1,0 +1,88 @@
+#include "replay/plans/plan_words.h"
+
+#include <algorithm>
+
+#include "analyzer/plan/enforced.h"
+#include "preload/base/log.h"
+#include "preload/base/readable.h"
+#include "preload/trace/identity.h"
+#include "replay/follow/loop_counter.h"
+
+namespace reprise::replay {
+
+std::string identity_text(uint64_t hash) noexcept {
+  char text[17];
+  trace::format_identity(hash, text);
+  return text;
+}
+
+void write_plan(RunLogWriter& log, const PlanIndex& index, const PlanTaken& taken) noexcept {
+  const plan::Plan& plan = index.plan;
+  const uint64_t calls = words_of(index).size();
+  uint64_t launches = 0;
+  uint64_t audited = 0;
+  for (const plan::Call& call : plan.calls) {
+    if (call.op == trace::OpKind::launch && call.kind == plan::CallKind::op) ++launches;
+    if (call.audited != 0) ++audited;
+  }
+  RunLogLine line(run_log::plan::line);
+  line.add(run_log::plan::index, uint64_t{taken.number})
+      .add(run_log::plan::path, taken.path)
+      .add(run_log::plan::iteration_hash, identity_text(plan.iteration_hash))
+      .add(run_log::plan::recording_ns, taken.recording_ns)
+      .add(run_log::plan::planner_ns, taken.planner_ns)
+      .add(run_log::plan::calls, calls)
+      .add(run_log::plan::policy, plan.policy)
+      .add(run_log::plan::chunk_count, plan.chunk_count)
+      .add(run_log::plan::budget_bytes, plan.budget_bytes)
+      .add(run_log::plan::reserved_bytes, plan.reserved_bytes)
+      .add(run_log::plan::predicted_ns, plan.predicted_ns)
+      .add(run_log::plan::compute_ns, plan.compute_ns)
+      .add(run_log::plan::offload_bytes, plan.offload_bytes)
+      .add(run_log::plan::reload_bytes, plan.reload_bytes)
+      .add(run_log::plan::launches, launches)
+      .add(run_log::plan::audited_launches, audited)
+      .add(run_log::plan::aliased_tensors,
+           static_cast<uint64_t>(std::count(index.aliased.begin(), index.aliased.end(), true)));
+  log.write(line);
+  log_line(LogLevel::info, "plan %u: %llu calls, %s on the device, %s out and %s back in an iteration of %.1f ms",
+           taken.number + 1, static_cast<unsigned long long>(calls),
+           readable_bytes(plan.chunk_count * plan.chunk_bytes + plan.reserved_bytes).c_str(),
+           readable_bytes(plan.offload_bytes).c_str(), readable_bytes(plan.reload_bytes).c_str(),
+           static_cast<double>(plan.predicted_ns) / 1e6);
+}
+
+void warn_of_given(const Config& config, const Shared& shared, const plan::Plan& plan, uint64_t fixed_budget) noexcept {
+  const bool of_another = plan.program_hash != 0 && plan.program_hash != trace::program_identity("/proc/self/exe");
+  if (of_another) {
+    log_line(LogLevel::warn, "the plan %s was made for another program; it is tried all the same", config.plan);
+  }
+  if (fixed_budget != 0 && fixed_budget < plan.budget_bytes) {
+    log_line(LogLevel::warn,
+             "the plan %s was made for a budget of %s, and REPRISE_BUDGET is %s; it is tried all the same", config.plan,
+             readable_bytes(plan.budget_bytes).c_str(), readable_bytes(fixed_budget).c_str());
+  }
+  if (config.launched()) return;  // the launcher has said it
+  if (const std::string other = plan::made_for_another(plan, shared.safety); !other.empty()) {
+    log_line(LogLevel::warn, "%s: the plan %s", config.plan, other.c_str());
+  }
+  if (!config.budget.given() || of_another) return;  // what the plan's program takes says nothing of this one
+  const uint64_t allowed = known_budget(shared.budget, plan.peak_bytes, 0);
+  if (const std::string less = plan::made_for_less(plan, allowed); !less.empty()) {
+    log_line(LogLevel::warn, "%s: the plan %s", config.plan, less.c_str());
+  }
+}
+
+bool has_no_audited(const PlanIndex& index) noexcept {
+  const auto& calls = index.plan.calls;
+  return std::none_of(calls.begin(), calls.end(), [](const plan::Call& call) { return call.audited != 0; });
+}
+
+void warn_of_nothing_audited() noexcept {
+  log_line(
+      LogLevel::warn,
+      "--safety audited: no launch of the plan is of an audited kernel, so all is as with strict; `reprise audit -- "
+      "PROGRAM` audits them");
+}
+
+}  // namespace reprise::replay

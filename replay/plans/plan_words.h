@@ -1,0 +1,30 @@
+// What is told of a plan when it is taken: its line in the run log, and what a user should know of it. Caller:
+// PlanSession.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "preload/base/config.h"
+#include "replay/issue/shared.h"
+#include "replay/plan/plan_index.h"
+
+namespace reprise::replay {
+
+struct PlanTaken {
+  uint32_t number = 0;
+  std::string path;  // "" if nobody else finds it
+  uint64_t recording_ns = 0;
+  uint64_t planner_ns = 0;
+};
+void write_plan(RunLogWriter& log, const PlanIndex& index, const PlanTaken& taken) noexcept;
+
+// The user's plan was made for another program, safety or budget: it is tried all the same. The launcher refuses most.
+void warn_of_given(const Config& config, const Shared& shared, const plan::Plan& plan, uint64_t fixed_budget) noexcept;
+
+// Audited safety without audited kernels is strict.
+bool has_no_audited(const PlanIndex& index) noexcept;
+void warn_of_nothing_audited() noexcept;
+
+std::string identity_text(uint64_t hash) noexcept;  // 16 hexadecimal digits
+
+}  // namespace reprise::replay

@@ -1,0 +1,52 @@
+// Why memory is managed on demand: each reason once in the run log, and what the end of the run says of it. Caller:
+// PlanSession, under the submission lock; the lines at the end.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "replay/follow/plan_follower.h"
+#include "replay/issue/shared.h"
+
+namespace reprise::replay {
+
+class WhyUnplanned {
+ public:
+  using Cause = run_log::Word<run_log::on_demand::Tag>;
+
+  explicit WhyUnplanned(Shared* shared) noexcept : shared_(*shared) {}
+
+  // While there is no plan at all; the same reason once.
+  void on_demand(const Cause& cause, const std::string& reason) noexcept;
+  // The planner has found no iteration yet.
+  void not_yet(const std::string& message) noexcept;
+  // Budget or room are too small: a plan takes `least_bytes`. Told at the end, when no call has been told that the
+  // budget is too small for it.
+  void too_little(const Cause& cause, const std::string& reason, uint64_t least_bytes) noexcept;
+  void forget() noexcept;
+  void plan_taken() noexcept { too_little_.clear(); }
+
+  // At the end of a context: why each of the plans ruled nothing. `given`: the only one is the user's.
+  void end(const PlanFollower& follower, uint32_t plans, bool given) noexcept;
+  // The planner was asked `waited_ns` before the end, and did not come to an answer.
+  void end_asked(uint64_t waited_ns) noexcept;
+  // No plan was made, and the planner was not at work.
+  void end_unplanned(uint64_t calls, bool recorded, bool looked_for) noexcept;
+
+  // "" or what the program's last line has to say.
+  const std::string& too_little() const noexcept { return too_little_; }
+  const std::string& given_plan_idle() const noexcept { return given_idle_; }
+  const std::string& how_it_gets_room() const noexcept { return how_room_; }
+
+ private:
+  std::string how_to_give_it_room() const noexcept;
+
+  Shared& shared_;
+  std::string on_demand_;  // as the run log says
+  std::string too_little_;
+  std::string not_yet_;         // what the planner lacked when it was asked last
+  uint64_t not_yet_after_ = 0;  // iterations on demand that were over then
+  std::string given_idle_;      // the plan that the user gave ruled no iteration
+  std::string how_room_;        // ... which it lacked, but was of this program
+};
+
+}  // namespace reprise::replay
