@@ -9,8 +9,8 @@
 
 #include "analyzer/planner/planner.h"
 #include "tools/cli/sizes.h"
-#include "tools/graphs/json_graph.h"
-#include "tools/machines/machines.h"
+#include "tools/lab/graphs/json_graph.h"
+#include "tools/lab/machines/machines.h"
 
 namespace reprise::bench {
 namespace {

@@ -18,7 +18,7 @@
 #include "preload/defragment/stitch/stitcher.h"
 #include "preload/trace/reader.h"
 #include "tests/e2e/victims/caching_allocator.h"
-#include "tools/graphs/json_graph.h"
+#include "tools/lab/graphs/json_graph.h"
 
 namespace reprise::bench {
 namespace {

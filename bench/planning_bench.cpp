@@ -17,7 +17,7 @@
 #include "analyzer/planner/to_plan.h"
 #include "analyzer/verify/verify.h"
 #include "bench/training_loop.h"
-#include "tools/graphs/json_graph.h"
+#include "tools/lab/graphs/json_graph.h"
 
 namespace reprise::bench {
 namespace {

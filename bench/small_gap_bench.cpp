@@ -23,7 +23,7 @@
 
 #include "analyzer/planner/planner.h"
 #include "analyzer/policies/policy.h"
-#include "tools/graphs/json_graph.h"
+#include "tools/lab/graphs/json_graph.h"
 
 namespace reprise::bench {
 namespace {

@@ -1,6 +1,6 @@
-// What the simulated device offers beyond the driver API, exported by its libcuda.so.1. tools/sim defines it. Callers:
-// tests, and in the shim the simulated activity source, the defragmenter, the enforcer and the measurement of mapping,
-// which look it up by name, so nothing links it. Real drivers have none of these symbols.
+// What the simulated device offers beyond the driver API, exported by its libcuda.so.1. tools/device defines it.
+// Callers: tests, and in the shim the simulated activity source, the defragmenter, the enforcer and the measurement of
+// mapping, which look it up by name, so nothing links it. Real drivers have none of these symbols.
 #pragma once
 #include <cstdint>
 

@@ -27,16 +27,16 @@ struct StandIn {
 
 const Names kRuntime = {
 #define ENTRY(name) #name,
-#include "tools/sim/runtime/entries.def"
+#include "tools/device/runtime/entries.def"
 };
 const Names kCupti = {
-#include "tools/sim/cupti/entries.def"
+#include "tools/device/cupti/entries.def"
 };
 const Names kBlas = {
-#include "tools/sim/blas/entries.def"
+#include "tools/device/blas/entries.def"
 };
 const Names kBlasLt = {
-#include "tools/sim/blas/lt/entries.def"
+#include "tools/device/blas/lt/entries.def"
 #undef ENTRY
 };
 

@@ -1,5 +1,5 @@
-// REPRISE_SIM_HASH_LOG and tools/first-difference: two runs of one program have equal launches, in three processes as
-// under a budget, where they are issued out of order; another program's first launch that differs is named.
+// REPRISE_SIM_HASH_LOG and tools/lab/first-difference: two runs of one program have equal launches, in three processes
+// as under a budget, where they are issued out of order; another program's first launch that differs is named.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "analyzer/planner/planner.h"
-#include "tools/graphs/json_graph.h"
+#include "tools/lab/graphs/json_graph.h"
 
 namespace reprise::tools {
 namespace {

@@ -4,8 +4,8 @@
 #include "analyzer/planner/planner.h"
 #include "preload/images/image.h"
 #include "tests/fuzz/readers.h"
-#include "tools/graphs/json_graph.h"
-#include "tools/machines/machines.h"
+#include "tools/lab/graphs/json_graph.h"
+#include "tools/lab/machines/machines.h"
 #include "tools/report/log/run_log.h"
 
 namespace reprise::fuzz {

@@ -7,10 +7,10 @@ import re
 import sys
 
 RUN_LOG = "preload/base/run_log_keys.def"
-MACHINE = "tools/probe/output/machine_keys.def"
+MACHINE = "tools/lab/probe/output/machine_keys.def"
 MEASURED = "preload/trace/measured_keys.def"
 FRAMEWORKS = "tools/launch/frameworks.def"
-VARIABLES = ("preload/base/variables.def", "tools/sim/base/variables.def", "tools/probe/output/variables.def", "preload/base/developers.def")
+VARIABLES = ("preload/base/variables.def", "tools/device/base/variables.def", "tools/lab/probe/output/variables.def", "preload/base/developers.def")
 TOKEN = re.compile(r'\s*(?:("(?:[^"\\]|\\.)*")|([,()])|([^\s",()]+))')
 
 

@@ -23,12 +23,12 @@
 #include "tools/cli/progress.h"
 #include "tools/cli/sizes.h"
 #include "tools/commands/knowledge.h"
-#include "tools/graphs/json_graph.h"
-#include "tools/machines/machines.h"
+#include "tools/device/base/device_name.h"
+#include "tools/lab/graphs/json_graph.h"
+#include "tools/lab/machines/machines.h"
 #include "tools/report/inputs.h"
 #include "tools/report/log/links.h"
 #include "tools/report/report.h"
-#include "tools/sim/base/device_name.h"
 
 namespace reprise::tools {
 namespace {

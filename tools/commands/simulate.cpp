@@ -23,12 +23,12 @@
 #include "tools/cli/outputs.h"
 #include "tools/cli/progress.h"
 #include "tools/commands/knowledge.h"
-#include "tools/graphs/json_graph.h"
-#include "tools/machines/machines.h"
+#include "tools/lab/graphs/json_graph.h"
+#include "tools/lab/machines/machines.h"
+#include "tools/lab/simulate/disturbance.h"
+#include "tools/lab/simulate/page.h"
+#include "tools/lab/simulate/recommend.h"
 #include "tools/report/inputs.h"
-#include "tools/simulate/disturbance.h"
-#include "tools/simulate/page.h"
-#include "tools/simulate/recommend.h"
 
 namespace reprise::tools {
 namespace {

@@ -10,9 +10,9 @@
 #include "tools/cli/message.h"
 #include "tools/cli/options.h"
 #include "tools/cli/outputs.h"
-#include "tools/graphs/json_graph.h"
-#include "tools/machines/machines.h"
-#include "tools/workloads/registry.h"
+#include "tools/lab/graphs/json_graph.h"
+#include "tools/lab/machines/machines.h"
+#include "tools/lab/workloads/registry.h"
 
 namespace reprise::tools {
 namespace {

@@ -28,10 +28,10 @@ constexpr Row kLibrary[] = {
 #include "preload/base/variables.def"
 };
 constexpr Row kSimulatedDevice[] = {
-#include "tools/sim/base/variables.def"
+#include "tools/device/base/variables.def"
 };
 constexpr Row kProbe[] = {
-#include "tools/probe/output/variables.def"
+#include "tools/lab/probe/output/variables.def"
 };
 constexpr Row kDevelopers[] = {
 #include "preload/base/developers.def"

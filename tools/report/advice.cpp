@@ -11,6 +11,7 @@
 #include "preload/footprint/chunk_size.h"
 #include "tools/cli/run_log_value.h"
 #include "tools/cli/sizes.h"
+#include "tools/device/base/device_name.h"
 #include "tools/report/budget_kept.h"
 #include "tools/report/curve/as_fast.h"
 #include "tools/report/log/links.h"
@@ -18,7 +19,6 @@
 #include "tools/report/tensor_table.h"
 #include "tools/report/view/frames.h"
 #include "tools/report/view/timeline.h"
-#include "tools/sim/base/device_name.h"
 
 namespace reprise::report {
 namespace {

@@ -1,6 +1,6 @@
 // `reprise workload` as people call it, and what `reprise simulate` makes of its files.
 #include "tests/e2e/cli/installed.h"
-#include "tools/workloads/registry.h"
+#include "tools/lab/workloads/registry.h"
 
 namespace reprise::tools::test {
 namespace {

@@ -10,7 +10,7 @@ from messages import COMMANDS, LAUNCHER, LIBRARY, PLANNER, ROOT, messages_of, na
 
 PAGE = ROOT / "docs/troubleshooting.md"
 NO_HELP = pathlib.Path(__file__).with_name("no_help.txt")
-ALL = (*LIBRARY, "tools/*/*.cpp", "tools/commands/*.cpp", "tools/sim/**/*.cpp", "analyzer/**/*.cpp")
+ALL = (*LIBRARY, "tools/**/*.cpp", "analyzer/**/*.cpp")
 
 
 def no_help():

@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "tools/probe/output/report.h"
-#include "tools/probe/subjects/subprocess.h"
+#include "tools/lab/probe/output/report.h"
+#include "tools/lab/probe/subjects/subprocess.h"
 
 namespace reprise::probe {
 namespace {

@@ -11,8 +11,8 @@
 #include <fstream>
 #include <thread>
 
-#include "tools/probe/output/machine_file.h"
-#include "tools/probe/subjects/subprocess.h"
+#include "tools/lab/probe/output/machine_file.h"
+#include "tools/lab/probe/subjects/subprocess.h"
 
 namespace reprise::probe {
 namespace {

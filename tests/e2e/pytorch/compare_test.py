@@ -16,7 +16,7 @@ import unittest.mock
 import xml.etree.ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-sys.path[:0] = [str(ROOT / "tools" / "lab"), str(ROOT / "tools")]
+sys.path.insert(0, str(ROOT / "tools" / "lab"))
 sys.dont_write_bytecode = True
 
 from compare import rows, subjects, ways  # noqa: E402

@@ -14,7 +14,7 @@ def codes_by_text():
     """Code by name, and by the text that cudaGetErrorString() has for it on the simulated device."""
     names = documentation.numbers(toolkit())
     texts = dict(names)
-    for table in ("tools/sim/api/errors.def", "tools/sim/runtime/errors.def"):
+    for table in ("tools/device/api/errors.def", "tools/device/runtime/errors.def"):
         text = (REPOSITORY / table).read_text(encoding="utf-8")
         for name, words in re.findall(r'\((\w+), "([^"]+)"\)', text):
             if name in names:

@@ -7,7 +7,7 @@ slices between them and to a few persistent ones, copies some on a side stream, 
 order. Every few iterations there is an extra phase, as an evaluation would be. Prints a checksum of all bytes that came
 back to the host up to each iteration, and one of the persistent tensors in the end: two runs with the same SEED print the
 same lines. ELEMENTS are the sizes of the tensors, in floats. No operation needs a kernel, so it runs on the simulated
-device, too. Callers: tests/e2e/torch_test.cpp, tools/gpu_suite.
+device, too. Callers: tests/e2e/torch_test.cpp, tools/lab/gpu_suite.
 """
 import argparse
 import hashlib

@@ -2,8 +2,8 @@
 # sources in that folder and linked with the rooms that the row names. Included by the top CMakeLists.txt.
 # A row with no sources is an interface; a folder with a CMakeLists.txt that says so (REPRISE_OWN_TARGETS) makes its own.
 
-set(REPRISE_OWN_TARGETS preload/nvml tools tools/probe tools/probe/measure tools/probe/counting_shim tools/sim/runtime tools/sim/twins
-    tools/sim/blas tools/sim/blas/lt tools/sim/cupti)
+set(REPRISE_OWN_TARGETS preload/nvml tools tools/lab/probe tools/lab/probe/measure tools/lab/probe/counting_shim tools/device/runtime tools/device/twins
+    tools/device/blas tools/device/blas/lt tools/device/cupti)
 
 function(reprise_room_target result folder)
   string(REPLACE "/" "_" name "${folder}")

@@ -103,9 +103,9 @@ def failed(row, short):
 def sources(root):
     """What is compared, and how: rows of two versions are no table."""
     digest = hashlib.sha256()
-    for path in sorted([*(root / "examples" / "pytorch").glob("*.py"), *(root / "tools" / "lab").rglob("*.[pc]*"), root / "tools" / "lab" / "gpu-compare"]):
-        if path.is_file() and path.suffix != ".pyc":
-            digest.update(path.read_bytes())
+    lab = root / "tools" / "lab"
+    for path in sorted([*(root / "examples" / "pytorch").glob("*.py"), *(lab / "compare").glob("*.py"), lab / "managed.c", lab / "gpu-compare"]):
+        digest.update(path.read_bytes())
     return digest.hexdigest()[:12]
 
 

@@ -71,6 +71,15 @@ class SmallHouse(unittest.TestCase):
         self.write("preload/new/new.cpp", '#include "preload/low/low.h"\n')
         self.expect("preload/new: has no row")
 
+    def test_tests_beside_a_room_need_no_row(self):
+        self.write("preload/high/tests/high_test.cpp", '#include "preload/low/low.h"\n')
+        self.assertEqual(self.lint().returncode, 0)
+
+    def test_a_room_that_includes_tests(self):
+        self.write("preload/low/tests/helper.h", "#pragma once\n")
+        self.write("preload/low/low.h", '#include "preload/low/tests/helper.h"\n')
+        self.expect("preload/low/low.h: includes preload/low/tests/helper.h")
+
     def test_a_cycle_among_tests(self):
         self.write("tests/one/one.h", '#include "tests/two/two.h"\n')
         self.write("tests/two/two.h", '#include "tests/one/one.h"\n')

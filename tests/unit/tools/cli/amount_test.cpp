@@ -8,7 +8,7 @@
 #include <string>
 
 #include "tools/cli/sizes.h"
-#include "tools/sim/base/settings.h"
+#include "tools/device/base/settings.h"
 
 namespace reprise {
 namespace {

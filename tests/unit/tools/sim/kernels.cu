@@ -1,1 +1,0 @@
-#include "tests/unit/tools/sim/kernels.cuh"

@@ -1,1 +1,0 @@
-#include "tests/unit/tools/sim/twins/kernels.cuh"

@@ -1,0 +1,1 @@
+#include "tools/device/tests/kernels.cuh"

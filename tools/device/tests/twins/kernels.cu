@@ -1,0 +1,1 @@
+#include "tools/device/tests/twins/kernels.cuh"

@@ -1,1 +1,0 @@
-"""The sections of tools/gpu-suite."""

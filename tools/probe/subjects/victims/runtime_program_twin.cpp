@@ -1,4 +1,0 @@
-// The kernel of runtime_program.cu as a host twin of the simulated device.
-#include "tools/probe/subjects/victims/add_one.cuh"
-
-REPRISE_TWIN(add_one);
