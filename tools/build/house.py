@@ -1,4 +1,5 @@
-"""The rules of the house that no compiler checks: `tools/lint --house` prints the folder graph and what breaks a rule.
+"""The rules of the house that no compiler checks: `tools/lint --house` prints the folder graph and what breaks a rule, `--lines`
+also product and test lines.
 
 The table is rooms.txt beside this file: a row names the folders whose headers a folder includes, and only rows above it. Here
 every #include of the files that git knows is held against it. Pages show that table and those of tables.py (`--write` puts
@@ -11,6 +12,7 @@ import subprocess
 import sys
 
 sys.dont_write_bytecode = True
+import classes
 import tables
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -144,6 +146,18 @@ def check_classes(root, files):
     return [f"class {name} is defined {len(where)} times: {', '.join(where)}" for name, where in sorted(places.items()) if len(where) > 1]
 
 
+def print_lines(root, files):
+    """Product and test lines of each area: what changes should make smaller."""
+    product, tests = {}, {}
+    for file in files:
+        lines = (root / file).read_text(errors="replace").count("\n")
+        area = "/".join(file.parts[: 2 if file.parts[0] in AREAS and len(file.parts) > 2 else 1])
+        of = tests if file.parts[0] == "tests" or "tests" in file.parts else product
+        of[area] = of.get(area, 0) + lines
+    for name, of in (("product", product), ("tests", tests)):
+        print(f"{name} lines: {sum(of.values())} ({', '.join(f'{area} {lines}' for area, lines in sorted(of.items()))})")
+
+
 def table_text(rows):
     """One short line a room: up to the first semicolon. What a room includes is in rooms.txt alone."""
     return "\n".join(["| room | what lives there |", "|---|---|"] + [f"| `{folder}` | {text.split(';')[0]} |" for folder, _, text in rows])
@@ -176,6 +190,9 @@ def main(arguments):
     problems += check_includes(rows, graph, files)
     problems += check_files(root, files)
     problems += check_classes(root, files)
+    problems += classes.check(root, [file for file in files if "tests" not in file.parts], AREAS)
+    if "--lines" in arguments:
+        print_lines(root, files)
     write = "--write" in arguments
     problems += check_section(root, "docs/HACKING.md", "rooms.txt", table_text(rows), write)
     if "--rooms-only" not in arguments:  # tests have rooms of their own, and none of the other tables

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <iterator>
+#include <string_view>
 
 #include "preload/base/readable.h"
 
@@ -31,6 +31,53 @@ std::string reason_of(const std::string& trouble) {
   return colon == std::string::npos ? trouble : trouble.substr(colon + 2);
 }
 
+// A column is one row here: of the table for people, right-aligned behind budget and policy, ...
+using Row = SimulatedRow;
+struct TableColumn {
+  std::string_view head;
+  int width;
+  bool Columns::*shown;  // nullptr: always
+  std::string (*text)(const Row&);
+};
+constexpr TableColumn kTable[] = {
+    {"time", 10, nullptr, [](const Row& row) { return format_duration(row.time_ns); }},
+    {"slower", 10, nullptr, [](const Row& row) { return slower_by(row.time_ns, row.compute_ns); }},
+    {"at best", 10, nullptr, [](const Row& row) { return slower_by(row.bound_ns, row.compute_ns); }},
+    {"fluid", 10, &Columns::fluid, [](const Row& row) { return slower_by(row.fluid_ns, row.compute_ns); }},
+    {"joint", 10, &Columns::fluid, [](const Row& row) { return slower_by(row.joint_ns, row.compute_ns); }},
+    {"out", 10, nullptr, [](const Row& row) { return format_bytes(row.offload_bytes); }},
+    {"in", 10, nullptr, [](const Row& row) { return format_bytes(row.reload_bytes); }},
+    {"SSD wrote", 10, &Columns::ssd, [](const Row& row) { return format_bytes(row.ssd_written_bytes); }},
+    {"SSD lasts", 11, &Columns::ssd, years_text},
+    {"planned", 10, &Columns::disturbed, [](const Row& row) { return format_duration(row.planned_ns); }},
+    {"slowest", 10, &Columns::disturbed, [](const Row& row) { return format_duration(row.slowest_ns); }},
+};
+// ... and of the CSV.
+struct CsvColumn {
+  std::string_view name;
+  std::string (*text)(const Row&);
+};
+constexpr CsvColumn kCsv[] = {
+    {"plan_of", [](const Row& row) { return std::string(plan_of(row)); }},
+    {"time_ns", [](const Row& row) { return std::to_string(row.time_ns); }},
+    {"ideal_ns", [](const Row& row) { return std::to_string(row.compute_ns); }},
+    {"bound_ns", [](const Row& row) { return std::to_string(row.bound_ns); }},
+    {"percent_of_ideal", [](const Row& row) { return percent(row.compute_ns, row.time_ns, 3); }},
+    {"percent_of_bound", [](const Row& row) { return percent(row.bound_ns, row.time_ns, 3); }},
+    {"offload_bytes", [](const Row& row) { return std::to_string(row.offload_bytes); }},
+    {"reload_bytes", [](const Row& row) { return std::to_string(row.reload_bytes); }},
+    {"ssd_written_bytes", [](const Row& row) { return std::to_string(row.ssd_written_bytes); }},
+    {"ssd_read_bytes", [](const Row& row) { return std::to_string(row.ssd_read_bytes); }},
+    {"host_peak_bytes", [](const Row& row) { return std::to_string(row.host_peak_bytes); }},
+    {"remaps", [](const Row& row) { return std::to_string(row.remap_count); }},
+    {"planning_ns", [](const Row& row) { return std::to_string(row.planning_ns); }},
+    {"ssd_years", [](const Row& row) { return row.ssd_years ? decimal(*row.ssd_years, 1, 3) : std::string(); }},
+    {"fluid_ns", [](const Row& row) { return csv_bound(row.fluid_ns); }},
+    {"joint_ns", [](const Row& row) { return csv_bound(row.joint_ns); }},
+    {"planned_ns", [](const Row& row) { return std::to_string(row.planned_ns); }},
+    {"slowest_ns", [](const Row& row) { return std::to_string(row.slowest_ns); }},
+};
+
 }  // namespace
 
 bool nothing_has_to_move(const SimulatedRow& row) {
@@ -56,49 +103,34 @@ std::string slower_by(uint64_t time_ns, uint64_t compute_ns) {
 }
 
 std::string table_head(const Columns& columns) {
-  std::string text = fmt::format("{:<18} {:<22} {:>10} {:>10} {:>10}", "budget", "policy", "time", "slower", "at best");
-  if (columns.fluid) text += fmt::format(" {:>10} {:>10}", "fluid", "joint");
-  text += fmt::format(" {:>10} {:>10}", "out", "in");
-  if (columns.ssd) text += fmt::format(" {:>10} {:>11}", "SSD wrote", "SSD lasts");
-  if (columns.disturbed) text += fmt::format(" {:>10} {:>10}", "planned", "slowest");
+  std::string text = fmt::format("{:<18} {:<22}", "budget", "policy");
+  for (const TableColumn& column : kTable) {
+    if (column.shown == nullptr || columns.*column.shown) text += fmt::format(" {:>{}}", column.head, column.width);
+  }
   return text;
 }
 
 std::string table_row(const SimulatedRow& row, const Columns& columns, std::set<std::string>& told) {
-  std::string text = fmt::format("{:<18} {:<22} ", budget_text(row), policy_text(row));
+  std::string text = fmt::format("{:<18} {:<22}", budget_text(row), policy_text(row));
   if (!row.trouble.empty()) {
     const bool is_new = told.insert(reason_of(row.trouble)).second;
-    return text + fmt::format("none: {}\n", is_new ? row.trouble : "as above");
+    return text + fmt::format(" none: {}\n", is_new ? row.trouble : "as above");
   }
-  const auto slower = [&row](uint64_t time_ns) { return slower_by(time_ns, row.compute_ns); };
-  text += fmt::format("{:>10} {:>10} {:>10}", format_duration(row.time_ns), slower(row.time_ns), slower(row.bound_ns));
-  if (columns.fluid) text += fmt::format(" {:>10} {:>10}", slower(row.fluid_ns), slower(row.joint_ns));
-  text += fmt::format(" {:>10} {:>10}", format_bytes(row.offload_bytes), format_bytes(row.reload_bytes));
-  if (columns.ssd) text += fmt::format(" {:>10} {:>11}", format_bytes(row.ssd_written_bytes), years_text(row));
-  if (columns.disturbed) {
-    text += fmt::format(" {:>10} {:>10}", format_duration(row.planned_ns), format_duration(row.slowest_ns));
+  for (const TableColumn& column : kTable) {
+    if (column.shown == nullptr || columns.*column.shown)
+      text += fmt::format(" {:>{}}", column.text(row), column.width);
   }
   return text + '\n';
 }
 
 std::string to_csv(const std::vector<SimulatedRow>& rows) {
-  std::string text =
-      "budget_bytes,policy,plan_of,time_ns,ideal_ns,bound_ns,percent_of_ideal,percent_of_bound,offload_bytes,reload_"
-      "bytes,"
-      "ssd_written_bytes,ssd_read_bytes,host_peak_bytes,remaps,planning_ns,ssd_years,fluid_ns,joint_ns,planned_ns,"
-      "slowest_ns\n";
+  std::string text = "budget_bytes,policy";
+  for (const CsvColumn& column : kCsv) text += fmt::format(",{}", column.name);
+  text += '\n';
   for (const SimulatedRow& row : rows) {
-    fmt::format_to(std::back_inserter(text), "{},{},", row.budget_bytes, row.policy);
-    if (!row.trouble.empty()) {
-      text += ",,,,,,,,,,,,,,,,,\n";
-      continue;
-    }
-    fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", plan_of(row),
-                   row.time_ns, row.compute_ns, row.bound_ns, percent(row.compute_ns, row.time_ns, 3),
-                   percent(row.bound_ns, row.time_ns, 3), row.offload_bytes, row.reload_bytes, row.ssd_written_bytes,
-                   row.ssd_read_bytes, row.host_peak_bytes, row.remap_count, row.planning_ns,
-                   row.ssd_years ? decimal(*row.ssd_years, 1, 3) : "", csv_bound(row.fluid_ns), csv_bound(row.joint_ns),
-                   row.planned_ns, row.slowest_ns);
+    text += fmt::format("{},{}", row.budget_bytes, row.policy);
+    for (const CsvColumn& column : kCsv) text += ',' + (row.trouble.empty() ? column.text(row) : std::string());
+    text += '\n';
   }
   return text;
 }

@@ -89,6 +89,28 @@ class SmallHouse(unittest.TestCase):
         self.write("preload/high/high.cpp", '#include "preload/low/low.h"\nnamespace {\nclass Low final {\n};\n}  // namespace\n')
         self.expect("class Low is defined 2 times")
 
+    def large_class(self, methods, fields):
+        body = "".join(f"  void method{i}() const {{ if (true) {{ }} }}\n" for i in range(methods))
+        body += "".join(f"  std::map<int, int> field{i}_{{1}};\n" for i in range(fields))
+        self.write("preload/low/low.h", f"#pragma once\nclass Large {{\n public:\n  Large() = default;\n{body}}};\n")
+
+    def test_a_class_that_is_too_large(self):
+        self.large_class(25, 15)
+        self.assertEqual(self.lint().returncode, 0)
+        self.large_class(26, 15)
+        self.expect("preload/low/low.h: class Large has 26 methods and 15 fields, the house allows 25 and 15")
+
+    def test_exceptions_only_shrink(self):
+        self.write("tools/build/class_exceptions.txt", "Large | 26 | 16 | a reason\n")
+        self.large_class(26, 16)
+        self.assertEqual(self.lint().returncode, 0)
+        self.large_class(26, 17)
+        self.expect("class Large has 26 methods and 17 fields, its exception 26 and 16")
+        self.large_class(26, 15)
+        self.expect("class Large has shrunk to 26 methods and 15 fields")
+        self.large_class(25, 15)
+        self.expect("class Large is no exception any more")
+
     def test_thirty_files_in_a_folder(self):
         for number in range(30):
             self.write(f"preload/low/file{number}.cpp", "\n")

@@ -8,8 +8,8 @@ import sys
 import tempfile
 import unittest
 
-ROOT = pathlib.Path(__file__).resolve().parents[4]
-sys.path.insert(0, str(ROOT / "tools"))
+ROOT = pathlib.Path(__file__).resolve().parents[5]
+sys.path.insert(0, str(ROOT / "tools" / "lab"))
 sys.dont_write_bytecode = True
 
 from gpu_suite import common, facts, page, page_rows, programs, tests  # noqa: E402
@@ -89,11 +89,11 @@ class Results(unittest.TestCase):
 class Command(unittest.TestCase):
     def test_bad_input_is_one_line_and_two(self):
         for arguments in (["nosuch"], ["--unknown"], ["--seconds", "soon"]):
-            done = subprocess.run([ROOT / "tools" / "gpu-suite", *arguments], capture_output=True, text=True)
+            done = subprocess.run([ROOT / "tools" / "lab" / "gpu-suite", *arguments], capture_output=True, text=True)
             self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
 
     def test_a_folder_that_is_no_build(self):
-        done = subprocess.run([ROOT / "tools" / "gpu-suite", "--build", "/nonexistent"], capture_output=True, text=True)
+        done = subprocess.run([ROOT / "tools" / "lab" / "gpu-suite", "--build", "/nonexistent"], capture_output=True, text=True)
         self.assertEqual((done.returncode, done.stderr.count("\n")), (1, 1), done.stderr)
 
     def test_the_example_script_is_python(self):
@@ -229,7 +229,7 @@ class Page(unittest.TestCase):
 
     def test_bad_input_is_one_line(self):
         for arguments, code in ((["one"], 2), (["/nonexistent", "/nonexistent"], 1), (["/dev/null", "/dev/null"], 1)):
-            done = subprocess.run([ROOT / "tools" / "facts-page", *arguments], capture_output=True, text=True)
+            done = subprocess.run([ROOT / "tools" / "lab" / "facts-page", *arguments], capture_output=True, text=True)
             self.assertEqual((done.returncode, done.stderr.count("\n")), (code, 1), done.stderr)
 
 
