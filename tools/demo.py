@@ -1,125 +1,84 @@
-"""The main job of tools/demo: chargpt plain, recorded, and under several budgets; compares every bit and the peak memory.
+"""The main job of tools/demo: builds the product, runs chargpt plain and under two budgets, compares every bit and the peak.
 
-Called by tools/demo with the build folder and the folder for its results. Exits with 1 when anything differs.
+Called by tools/demo with the build folder and the folder for its results. Exits with 1 if anything differs.
 """
 import json
 import os
+import pathlib
 import re
 import subprocess
 import sys
 import time
 
+TARGETS = ["reprise", "reprise_preload", "reprise_nvml", "reprise_sim_cuda", "reprise_sim_cudart", "chargpt", "chargpt_twins"]
 # Large enough that most of its memory is in activations, as with real models; nothing else is set.
 MODEL = ["--batch", "32", "--steps", "12", "--seed", "7"]
+MIB = 2**20
+
+
+def tell(text, last=False):
+    """A line that replaces itself on a terminal."""
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r\033[Kreprise: {text}" + ("\n" if last else ""))
+    else:
+        sys.stderr.write(f"reprise: {text}\n")
+    sys.stderr.flush()
+
+
+def build(folder):
+    began, told, output = time.monotonic(), 0.0, []
+    command = ["cmake", "--build", folder, "-j", os.environ.get("JOBS") or str(os.cpu_count()), "--target", *TARGETS]
+    process = subprocess.Popen(command, env={**os.environ, "NINJA_STATUS": "@%f/%t@ "}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    for line in process.stdout:
+        output.append(line)
+        now, done = time.monotonic(), re.match(r"@(\d+)/(\d+)@", line)
+        if not done or now - told < (1 if sys.stderr.isatty() else 20):
+            continue
+        told, finished, total = now, int(done[1]), int(done[2])
+        left = (now - began) / finished * (total - finished)
+        tell(f"2 of 3, build: {finished} of {total} steps" + (f", {left:.0f} s to go" if finished * 20 > total else ""))
+    if process.wait() != 0:
+        sys.exit("".join(output[-40:]) + "reprise: the build failed; what it said last stands above")
+    tell(f"2 of 3, build: done in {time.monotonic() - began:.0f} s", last=True)
 
 
 class Demo:
-    def __init__(self, build, folder):
-        self.build = os.path.abspath(build)
-        self.folder = os.path.abspath(folder)
-        os.makedirs(self.folder, exist_ok=True)
-        self.rows = []
+    def __init__(self, build_folder, folder):
+        self.build, self.folder = pathlib.Path(build_folder).resolve(), pathlib.Path(folder).resolve()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.program = [str(self.build / "bin/chargpt"), *MODEL]
         self.failed = False
 
-    def path(self, name):
-        return os.path.join(self.folder, name)
-
-    def built(self, name):
-        return os.path.join(self.build, name)
-
-    def program(self):
-        return [self.built("bin/chargpt")] + MODEL
-
-    def run(self, name, command, environment):
-        """Runs one variant; returns (stdout, stderr, exit code, peak device bytes as the driver counts them, seconds)."""
-        stats = self.path(f"{name}.stats.json")
-        if os.path.exists(stats):
-            os.remove(stats)
-        start = time.monotonic()
-        done = subprocess.run(command, env={**os.environ, "REPRISE_SIM_STATS": stats, **environment},
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        seconds = time.monotonic() - start
-        peak = json.load(open(stats, encoding="utf-8"))["peak_bytes"] if os.path.exists(stats) else 0
-        with open(self.path(f"{name}.out"), "w", encoding="utf-8") as file:
-            file.write(done.stdout)
-        return done.stdout, done.stderr, done.returncode, peak, seconds
-
-    def reprise(self, *arguments):
-        return [self.built("bin/reprise"), *arguments]
-
-    def compare(self, label, result, limit):
-        out, err, code, peak, seconds = result
-        same = out == self.plain[0]
-        kept = peak <= limit
-        ok = same and kept and code == 0
-        self.failed |= not ok
-        self.rows.append((label, f"{peak / 2**20:.2f}", f"{limit / 2**20:.2f}", "equal" if same else "DIFFERENT",
-                          f"{seconds:.1f}"))
-        print(f"  {label:<34} peak {peak / 2**20:7.2f} of {limit / 2**20:7.2f} MiB, bits "
-              f"{'equal' if same else 'DIFFERENT'}, {seconds:.1f} s{'' if ok else '  <-- FAILED'}", flush=True)
-        if not ok:
-            sys.stdout.write(err[-2000:])
-
-    def staged(self, label, budget, limit):
-        """Plan for a budget from the recorded trace, then replay."""
-        plan = self.path(f"{label}.plan")
-        done = subprocess.run(self.reprise("plan", self.path("chargpt.trace"), "--budget", budget, "-o", plan),
-                              stderr=subprocess.PIPE, text=True)
-        if done.returncode != 0:
-            self.failed = True
-            print(f"  {label}: {done.stderr.strip()}")
-            return
-        result = self.run(label, self.reprise("replay", "--device", "sim", "--plan", plan, "--run-log",
-                                              self.path(f"{label}.run"), "--") + self.program(), {})
-        self.compare(f"planned ahead, {label}", result, limit)
+    def run(self, command, environment):
+        """(what it printed, what it said, exit code, peak bytes as the device counts them, seconds)"""
+        stats = self.folder / "stats.json"
+        stats.unlink(missing_ok=True)
+        began = time.monotonic()
+        done = subprocess.run(command, env={**os.environ, "REPRISE_SIM_STATS": str(stats), **environment}, capture_output=True, text=True, check=False)
+        peak = json.loads(stats.read_text())["peak_bytes"] if stats.exists() else 0
+        return done.stdout, done.stderr, done.returncode, peak, time.monotonic() - began
 
     def main(self):
-        sim = {"LD_LIBRARY_PATH": self.built("lib/sim")}
-        print("chargpt, plain:", flush=True)
-        self.plain = self.run("plain", self.program(), sim)
-        peak = self.plain[3]
-        if self.plain[2] != 0 or peak == 0:
-            sys.exit(f"the plain run failed:\n{self.plain[1]}")
-        print("  " + "\n  ".join(self.plain[0].strip().splitlines()[-3:]))
-        print(f"  peak {peak / 2**20:.2f} MiB, {self.plain[4]:.1f} s")
-        print("chargpt, under Reprise:", flush=True)
+        tell("3 of 3, chargpt plain, then within 50 % and 35 % of its memory", last=True)
+        plain, said, code, whole, seconds = self.run(self.program, {"LD_LIBRARY_PATH": str(self.build / "lib/sim")})
+        if code != 0 or whole == 0:
+            sys.exit(f"the plain run failed:\n{said}")
+        print("\n".join(plain.strip().splitlines()[-3:]))
+        print(f"{'plain':<28} peak {whole / MIB:6.2f} MiB, {seconds:.1f} s")
         for percent in (50, 35):
-            report = self.path(f"chargpt-{percent}.html")
-            result = self.run(f"run-{percent}", self.reprise(
-                "run", "--device", "sim", "--budget", f"{percent}%", "-o", report, "--") + self.program(), {})
-            self.compare(f"reprise run --budget {percent}%", result, peak * percent / 100)
-        shim = {**sim, "LD_PRELOAD": self.built("lib/reprise/libreprise.so"),
-                "REPRISE_DRIVER": self.built("lib/sim/libcuda.so.1"), "REPRISE_BUDGET": "50%"}
-        self.compare("LD_PRELOAD and variables, 50%", self.run("preload", self.program(), shim), peak * 0.5)
-        recorded = self.run("record", self.reprise("record", "--device", "sim", "-o", self.path("chargpt.trace"), "--")
-                            + self.program(), {})
-        self.compare("reprise record", recorded, peak)
-        self.staged("50%", "50%", peak * 0.5)
-        self.smallest()
-        print(f"report: {os.path.relpath(self.path('chargpt-50.html'))}")
-        if not os.path.exists(self.path("chargpt-50.html")):
-            self.failed = True
-            print("the report is missing")
+            report = self.folder / f"chargpt-{percent}.html"
+            report.unlink(missing_ok=True)
+            budget = f"{percent}%"
+            out, said, code, peak, seconds = self.run(
+                [str(self.build / "bin/reprise"), "run", "--device", "sim", "--budget", budget, "-o", str(report), "--", *self.program], {})
+            good = out == plain and code == 0 and peak <= whole * percent / 100 and report.exists()
+            self.failed |= not good
+            print(f"{'reprise run --budget ' + budget:<28} peak {peak / MIB:6.2f} MiB, bits {'equal' if out == plain else 'DIFFERENT'}, {seconds:.1f} s"
+                  + ("" if good else f"  <-- FAILED\n{said[-2000:]}"))
+        print(f"report: {os.path.relpath(self.folder / 'chargpt-50.html')}")
         return 1 if self.failed else 0
-
-    def smallest(self):
-        """The smallest budget that the planner says is possible works; one byte less is refused with that number."""
-        plan = self.path("none.plan")
-        refuse = subprocess.run(self.reprise("plan", self.path("chargpt.trace"), "--budget", "1%", "-o", plan),
-                                stderr=subprocess.PIPE, text=True)
-        found = re.search(r"at least (\d+) bytes", refuse.stderr)
-        if refuse.returncode != 1 or not found:
-            self.failed = True
-            print(f"  a budget of 1% was not refused as it should be: {refuse.stderr.strip()}")
-            return
-        smallest = int(found.group(1))
-        self.staged("smallest", str(smallest), smallest)
-        below = subprocess.run(self.reprise("plan", self.path("chargpt.trace"), "--budget", str(smallest - 1), "-o",
-                                            plan), stderr=subprocess.PIPE, text=True)
-        named = str(smallest) in below.stderr
-        self.failed |= below.returncode != 1 or not named
-        print(f"  one byte less: {below.stderr.strip()}")
 
 
 if __name__ == "__main__":
+    build(sys.argv[1])
     sys.exit(Demo(sys.argv[1], sys.argv[2]).main())

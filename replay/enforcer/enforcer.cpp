@@ -207,8 +207,8 @@ void Enforcer::append_activate(const FollowedCall& step, CUcontext context) noex
   if (!step.activate) return;
   Command command;
   command.context = context;
-  command.payload = follower().cast().data();
-  command.payload_bytes = static_cast<uint32_t>(follower().cast().size() * sizeof(CUdeviceptr));
+  command.payload = step.cast->data();
+  command.payload_bytes = static_cast<uint32_t>(step.cast->size() * sizeof(CUdeviceptr));
   LogEntry* const entry = shared_.command_log.append_op(command);
   entry->kind = EntryKind::activate;
   entry->iteration = step.match.iteration;
@@ -242,7 +242,7 @@ void Enforcer::append_free(const FreeCall& call, CUstream stream, const Followed
   if (step.planned) {
     entry->call = step.match.call;
     entry->iteration = step.match.iteration;
-    entry->free_handover = follower().plan_call(step.match).kind == plan::CallKind::free_handover;
+    entry->free_handover = follower().matcher().plan().calls[step.match.call].kind == plan::CallKind::free_handover;
   }
   plans_.freed(call.allocation);
   const bool handover = entry->free_handover;

@@ -99,8 +99,7 @@ class Enforcer final : public Handler {
   bool say_why_above(uint64_t peak, uint64_t budget) noexcept;
   void say_plan_idle() noexcept;
   std::string name_at_end() const noexcept;
-  PlanFollower& follower() noexcept { return plans_.follower(); }
-  const PlanFollower& follower() const noexcept { return plans_.follower(); }
+  PlanFollower& follower() const noexcept { return plans_.follower(); }
   bool managing() const noexcept { return state_.load(std::memory_order_acquire) == State::open; }
 
   // Under the submission lock.

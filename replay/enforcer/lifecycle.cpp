@@ -109,6 +109,7 @@ CUresult Enforcer::close(void (*freed)(CUdeviceptr) noexcept) noexcept {
   {
     const std::lock_guard submit_lock(submit_mutex_);
     before_.add(dispatcher_->memory());
+    dispatcher_.reset();  // first: the next one's memory takes its place in `shared_`
     dispatcher_ = std::make_unique<Dispatcher>(&shared_);
     plans_.close();
     shared_.faults.clear();

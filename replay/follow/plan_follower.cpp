@@ -15,6 +15,14 @@ struct Overloaded : Functions... {
 template <typename... Functions>
 Overloaded(Functions...) -> Overloaded<Functions...>;
 
+// Of two plans that may begin at call `now`: the one that the program has just gone through, the longer of two such.
+// Else the one that has failed least of late, the newer among equals, for it was made where the other did not do.
+bool goes_before(const KnownPlan& a, const KnownPlan& b, uint64_t now) noexcept {
+  if (a.was_rehearsed(now) != b.was_rehearsed(now)) return a.was_rehearsed(now);
+  if (a.was_rehearsed(now)) return a.calls() >= b.calls();
+  return a.failures() <= b.failures();
+}
+
 }  // namespace
 
 using plan::CallKind;
@@ -93,7 +101,8 @@ void PlanFollower::try_to_begin(CallKind kind, uint64_t signature, Same same, Fo
   const auto none = static_cast<uint32_t>(plans_.size());
   uint32_t best = none;
   for (uint32_t plan = 0; plan < none; ++plan) {
-    if (begins_here(plan, kind, signature, same, step) && (best == none || goes_before(plan, best))) best = plan;
+    if (!begins_here(plan, kind, signature, same, step)) continue;
+    if (best == none || goes_before(plans_[plan], plans_[best], this_call_)) best = plan;
   }
   *step = {};
   if (best == none) return;
@@ -102,10 +111,11 @@ void PlanFollower::try_to_begin(CallKind kind, uint64_t signature, Same same, Fo
     return;
   }
   repetition_.plan_begins();
-  find_cast(&plans_[best]);
+  cast_.find(&plans_[best], live_, shared_.arena.plan, this_call_);
   begin(best);
   step->planned = step->activate = same(step);
   step->plan = best;
+  step->cast = &cast_.addresses();
   following_ = true;
   repetition_.plan_in_force();
   plans_[best].begun();
@@ -119,21 +129,11 @@ bool PlanFollower::begins_here(uint32_t plan, CallKind kind, uint64_t signature,
   KnownPlan& known = plans_[plan];
   if (!known.first_call_came(kind, signature, live_.count())) return false;
   if (shared_.plan_unusable[plan].load(std::memory_order_relaxed)) return false;
-  if (!known.may_be_first(kind, signature, live_.count()) || !find_cast(&known) || !known.is_due(this_call_)) {
+  if (!known.may_be_first(kind, signature, live_.count()) || !cast_.find(&known, live_, shared_.arena.plan, this_call_) || !known.is_due(this_call_)) {
     return false;
   }
   begin(plan);
   return same(step);
-}
-
-// Of two plans that may begin here: the one that the program has just gone through, the longer of two such. Else the
-// one that has failed least of late, the newer among equals, for it was made where the other did not do.
-bool PlanFollower::goes_before(uint32_t plan, uint32_t other) const noexcept {
-  const KnownPlan& a = plans_[plan];
-  const KnownPlan& b = plans_[other];
-  if (a.was_rehearsed(this_call_) != b.was_rehearsed(this_call_)) return a.was_rehearsed(this_call_);
-  if (a.was_rehearsed(this_call_)) return a.calls() >= b.calls();
-  return a.failures() <= b.failures();
 }
 
 // The plan's iteration is over, and another one, longer, has been gone through meanwhile, of which it is a part.
@@ -143,7 +143,7 @@ bool PlanFollower::is_part_of_another(CallKind kind, uint64_t signature) noexcep
     KnownPlan& other = plans_[plan];
     if (!other.was_rehearsed(this_call_) || other.calls() <= plans_[current_].calls()) continue;
     const bool usable = !shared_.plan_unusable[plan].load(std::memory_order_relaxed);
-    if (usable && other.is_due(this_call_) && other.may_be_first(kind, signature, live_.count()) && find_cast(&other)) {
+    if (usable && other.is_due(this_call_) && other.may_be_first(kind, signature, live_.count()) && cast_.find(&other, live_, shared_.arena.plan, this_call_)) {
       return true;
     }
   }

@@ -27,6 +27,7 @@ struct FollowedCall {
   bool holds = false;        // a plan would begin here, but from here on none does for a while
   bool look_first = false;   // not taken: it is blind, and no plan says what it touches
   uint32_t plan = 0;
+  const std::vector<CUdeviceptr>* cast = nullptr;  // its persistent tensors, in its order, until the next call
   Match match;
   CUdeviceptr address = 0;  // of a planned allocation
 };
@@ -42,7 +43,6 @@ class PlanFollower {
   FollowedCall free(const FreeCall& call) noexcept;
   // To be told of each allocation and free that was appended.
   LiveAllocations& live() noexcept { return live_; }
-  const LiveAllocations& live() const noexcept { return live_; }
 
   // The program does something that no plan can hold (opaque work, a capture): the plan ends here.
   void interrupt(const char* what) noexcept;
@@ -52,12 +52,8 @@ class PlanFollower {
   // Has it ruled an iteration from start to end, or a plan that was made of the same loop before or after it?
   bool has_ruled(uint32_t plan) const noexcept;
 
-  // Call of the plan that is followed.
-  const plan::Call& plan_call(const Match& match) const noexcept { return plans_[current_].plan().calls[match.call]; }
-  // What the plan knows that the call touches beside what it says itself (Matcher).
+  // The plan that is followed, and what it knows that a call touches beside what the call says itself.
   const Matcher& matcher() const noexcept { return matcher_; }
-  // Addresses of the persistent tensors of the plan that begins with the last call, in its order.
-  const std::vector<CUdeviceptr>& cast() const noexcept { return cast_.addresses(); }
   // Address ranges that were in handover when the plan ended; to be taken once after each call.
   std::vector<OpenHandover> take_open_handovers() noexcept { return std::exchange(open_handovers_, {}); }
 
@@ -76,13 +72,11 @@ class PlanFollower {
   FollowedCall step(plan::CallKind kind, uint64_t signature, const char* got, bool blind, Same same) noexcept;
   template <typename Same>
   void rehearse(plan::CallKind kind, uint64_t signature, Same same) noexcept;
-  bool goes_before(uint32_t plan, uint32_t other) const noexcept;
   template <typename Same>
   bool begins_here(uint32_t plan, plan::CallKind kind, uint64_t signature, Same same, FollowedCall* step) noexcept;
   bool is_part_of_another(plan::CallKind kind, uint64_t signature) noexcept;
   template <typename Same>
   void try_to_begin(plan::CallKind kind, uint64_t signature, Same same, FollowedCall* step) noexcept;
-  bool find_cast(KnownPlan* known) noexcept { return cast_.find(known, live_, shared_.arena.plan, this_call_); }
   void begin(uint32_t plan) noexcept;
   void end_plan() noexcept;
   void leave_as_dispatcher() noexcept;

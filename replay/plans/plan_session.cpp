@@ -64,6 +64,20 @@ PlanPlace next_place(const Shared& shared, uint32_t plans) noexcept {
   return {zone, at, shared.chunk_bytes};
 }
 
+// Bytes, by what the program takes and holds so far.
+uint64_t budget_now(const Shared& shared) noexcept {
+  const uint64_t peak = peak_beside_outside(shared, shared.counters.peak_footprint_bytes.load());
+  return known_budget(budget_of(shared), peak, shared.counters.outside_bytes.load());
+}
+
+// Would all that was ever alive at once be on the device, with what the program holds around us?
+bool all_fits(const Shared& shared) noexcept {
+  const Counters& counters = shared.counters;
+  const uint64_t peak = peak_beside_outside(shared, counters.peak_footprint_bytes.load());
+  const uint64_t chunks = chunk_limit(budget_of(shared), shared.chunk_bytes, counters.outside_bytes.load(), peak, 0);
+  return std::min(chunks * shared.chunk_bytes, counters.room_bytes.load()) >= counters.peak_in_chunks_bytes.load();
+}
+
 std::string path_of_planner(const Config& config) {
   if (config.planner != nullptr && *config.planner != '\0') return config.planner;
   const std::string own = own_path();
@@ -161,7 +175,7 @@ void PlanSession::look_at_planner(bool repeats, uint64_t sequence) noexcept {
   if (repeats && config_.audit) repetition.watch(false);  // the period is known: iterations are counted from here on
   const bool may_ask = repeats && phase_ == Phase::watching && recorder_ != nullptr && config_.trace != nullptr;
   if (!may_ask) return;
-  if (fits()) {
+  if (all_fits(shared_)) {
     log_line(LogLevel::info, "%s", kFits);
     on_demand(run_log::on_demand::fits, kFits);
     phase_ = Phase::fits;
@@ -294,25 +308,11 @@ void PlanSession::stop(bool keep_recording) noexcept {
   if (!keep_recording || !recording_.may_record()) recording_.stop();
 }
 
-// Bytes, by what the program takes and holds so far.
-uint64_t PlanSession::budget_now() const noexcept {
-  const uint64_t peak = peak_beside_outside(shared_, shared_.counters.peak_footprint_bytes.load());
-  return known_budget(budget_of(shared_), peak, shared_.counters.outside_bytes.load());
-}
-
-// Would all that was ever alive at once be on the device, with what the program holds around us?
-bool PlanSession::fits() const noexcept {
-  const Counters& counters = shared_.counters;
-  const uint64_t peak = peak_beside_outside(shared_, counters.peak_footprint_bytes.load());
-  const uint64_t chunks = chunk_limit(budget_of(shared_), shared_.chunk_bytes, counters.outside_bytes.load(), peak, 0);
-  return std::min(chunks * shared_.chunk_bytes, counters.room_bytes.load()) >= counters.peak_in_chunks_bytes.load();
-}
-
 // More is alive at once than ever before: what did fit may fit no more, and a percentage is of more bytes, so that a
 // plan may be possible by now.
 void PlanSession::grown() noexcept {
-  const bool enough = wanted_ != 0 && budget_now() > asked_.budget && budget_now() >= wanted_;
-  if (!enough && (phase_ != Phase::fits || fits())) return;
+  const bool enough = wanted_ != 0 && budget_now(shared_) > asked_.budget && budget_now(shared_) >= wanted_;
+  if (!enough && (phase_ != Phase::fits || all_fits(shared_))) return;
   if (enough) {
     wanted_ = 0;
     why_.forget();
@@ -343,7 +343,7 @@ void PlanSession::ask() noexcept {
   // Facts that have led to a plan which cannot be used are evidence against the others: the next plan does without.
   if (!shared_.facts_failed.load(std::memory_order_acquire)) request.facts = facts::folder_of_facts(config_.facts);
   const uint64_t outside = shared_.counters.outside_bytes.load();
-  request.budget_bytes = asked_.budget = budget_now();
+  request.budget_bytes = asked_.budget = budget_now(shared_);
   if (const uint64_t room = shared_.counters.room_bytes.load(); room < request.budget_bytes) {
     request.budget_bytes = std::min(request.budget_bytes, room + outside);
     shared_.room.tell_of_less_than(asked_.budget, shared_.run_log);

@@ -38,8 +38,7 @@ class PlanSession {
   // plan that the user gave. Iterations are counted on.
   void close() noexcept;
 
-  PlanFollower& follower() noexcept { return *follower_; }
-  const PlanFollower& follower() const noexcept { return *follower_; }
+  PlanFollower& follower() const noexcept { return *follower_; }
   // For each call of the program, when the follower has said what it is and before it is appended. Cheap while nothing
   // changes.
   void after_step(const FollowedCall& step, uint64_t sequence) noexcept;
@@ -60,7 +59,6 @@ class PlanSession {
   void look_at_planner(bool repeats, uint64_t sequence) noexcept;
   void take_answer(PlanState state, uint64_t sequence) noexcept;
   void ask() noexcept;
-  uint64_t budget_now() const noexcept;
   void take_plan(uint64_t sequence) noexcept;
   void no_plan_of_it() noexcept;
   void plan_impossible() noexcept;
@@ -69,7 +67,6 @@ class PlanSession {
   void leave_out_loop(uint64_t loop) noexcept;
   void plan_again(uint64_t sequence) noexcept;
   void stop(bool keep_recording) noexcept;
-  bool fits() const noexcept;
   void grown() noexcept;
   void on_demand(const WhyUnplanned::Cause& cause, const std::string& reason) noexcept;
 

@@ -189,12 +189,12 @@ TEST_F(FirstMinutes, ProgramsThatEvaluateGetAPlanOfTheirTraining) {
   unsetenv("REPRISE_WAIT_FOR_PLAN");
 }
 
-// Nothing is planned, and what the log saw repeat is a part of what the recording calls an iteration.
+// Nothing is planned, for no plan fits, and what the log saw repeat is a part of what the recording calls an iteration.
 TEST_F(FirstMinutes, LinePageAndExportsCountTheSameIterations) {
   for (const char* every : {"2", "3", "4"}) {
     std::vector<std::string> program = small_trainer(14);
     program.insert(program.end(), {"--eval-every", every});
-    const Outcome outcome = reprise({"run", "--device", "sim", "--budget", "20%", "-o", file("a.html"), "--run-log",
+    const Outcome outcome = reprise({"run", "--device", "sim", "--budget", "128KiB", "-o", file("a.html"), "--run-log",
                                      file("r.run"), "--trace", file("r.trace")},
                                     program, {{"REPRISE_PLANNER", "/bin/false"}});
     ASSERT_EQ(outcome.exit_code, 0) << outcome.err;

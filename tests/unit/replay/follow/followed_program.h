@@ -81,6 +81,7 @@ class FollowedProgram : public ::testing::Test {
     FollowedCall followed = follower_.allocate(call);
     if (!followed.planned) followed.address = shared_.addresses.allocate(size);
     live_.push_back({++ids_, followed.address, size});
+    if (followed.cast != nullptr) cast_ = *followed.cast;
     follower_.live().add(ids_, {followed.address, size});
     return followed;
   }
@@ -131,6 +132,7 @@ class FollowedProgram : public ::testing::Test {
     uint64_t size;
   };
   Shared shared_;
+  std::vector<CUdeviceptr> cast_;  // of the plan that began last, with an allocation
   PlanFollower follower_{&shared_};
   PlanIndex index_;
   PlanIndex other_;

@@ -180,7 +180,7 @@ TEST_F(PlanReturnTest, TensorsThatCameBackInAnotherOrderAreFoundByTheirUses) {
       second = allocate(size).address;
       first = allocate().address;
       EXPECT_EQ(steps(10), size == kSize ? 8 : 9) << "equal sizes are mistaken for each other once";
-      EXPECT_EQ(follower_.cast(), (std::vector<CUdeviceptr>{first, second}));
+      EXPECT_EQ(cast_, (std::vector<CUdeviceptr>{first, second}));
     }
   }
 }
