@@ -7,8 +7,6 @@
 #include <cstdlib>
 #include <initializer_list>
 
-extern "C" __attribute__((visibility("hidden"))) const char* const reprise_count_names[];
-
 namespace reprise::count {
 namespace {
 
@@ -34,7 +32,7 @@ void* real_symbol(const char* name) noexcept {
 
 // For the thunks. A driver older than our headers lacks some names: a program that found them here is told so.
 extern "C" __attribute__((visibility("hidden"))) void* reprise_count_resolve(size_t index) {
-  void* function = real_symbol(reprise_count_names[index]);
+  void* function = real_symbol(reprise_count_rows[index].symbol);
   return function ? function : reinterpret_cast<void*>(missing_function);
 }
 

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "preload/exports/rows.h"
 #include "tools/lab/probe/counting_shim/counts.h"
 #include "tools/lab/probe/counting_shim/cupti_records.h"
 #include "tools/lab/probe/counting_shim/hook.h"
@@ -38,35 +39,21 @@ void at_exit() {
   write_counts();
 }
 
-struct Hook {
-  const char* base;
-  int version;
-  int per_thread;
-  void* function;
-};
-
-#define REPRISE_COUNT_HOOK(symbol, base, version, per_thread) \
-  {#base, version, per_thread, reinterpret_cast<void*>(&::symbol)},
-const Hook* find_hook(const char* base, int version, bool per_thread) {
-  static const Hook hooks[] = {
-#include "tools/lab/probe/counting_shim/hooked.def"
-  };
-  const Hook* best = nullptr;
-  for (const Hook& hook : hooks) {
-    if (std::strcmp(hook.base, base) != 0 || hook.version > version || (hook.per_thread && !per_thread)) continue;
-    // A per-thread variant where it is asked for and exists; of each kind the newest that the caller knows.
-    if (!best || hook.per_thread > best->per_thread ||
-        (hook.per_thread == best->per_thread && hook.version >= best->version))
-      best = &hook;
+// The row of the hook that stands for the driver's function of this name and version, or nullptr: it has none.
+const Row* find_hook(const char* base, int version, bool per_thread) {
+  const Row* best[2] = {};  // the legacy form, the per-thread form: the newest that the caller knows
+  for (const Row* row = reprise_count_rows; row != reprise_count_rows_end; ++row) {
+    if (row->ours == row->thunk || std::strcmp(row->base, base) != 0 || row->version > version) continue;
+    const Row*& newest = best[reprise::per_thread_symbol(row->symbol)];
+    if (newest == nullptr || newest->version <= row->version) newest = row;
   }
-  return best;
+  return per_thread && best[1] != nullptr ? best[1] : best[0];
 }
-#undef REPRISE_COUNT_HOOK
 
 void replace(const char* symbol, void** function, int version, cuuint64_t flags) {
   if (!symbol || !function || !*function) return;
-  if (const Hook* hook = find_hook(symbol, version, flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM))
-    *function = hook->function;
+  if (const Row* hook = find_hook(symbol, version, flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM))
+    *function = hook->ours;
 }
 
 }  // namespace
