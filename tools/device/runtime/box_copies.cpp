@@ -8,7 +8,7 @@ namespace {
 cudaError_t copy_box(const cudaMemcpy3DParms* copy, cudaStream_t stream) {
   CUDA_MEMCPY3D box;
   if (const cudaError_t error = to_box(copy, &box); error != cudaSuccess) return remember(error);
-  return call(&Driver::cuMemcpy3DAsync, &box, stream);
+  return call(&Driver::cuMemcpy3DAsync_v2, &box, stream);
 }
 
 cudaError_t copy_peer_box(const cudaMemcpy3DPeerParms* copy, cudaStream_t stream) {
@@ -50,14 +50,14 @@ extern "C" {
 cudaError_t cudaMalloc3D(cudaPitchedPtr* memory, cudaExtent extent) {
   if (memory == nullptr) return remember(cudaErrorInvalidValue);
   *memory = {nullptr, 0, extent.width, extent.height};
-  return call(&Driver::cuMemAllocPitch, reinterpret_cast<CUdeviceptr*>(&memory->ptr), &memory->pitch, extent.width,
+  return call(&Driver::cuMemAllocPitch_v2, reinterpret_cast<CUdeviceptr*>(&memory->ptr), &memory->pitch, extent.width,
               extent.height * extent.depth, 4u);
 }
 
 cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms* copy) {
   CUDA_MEMCPY3D box;
   if (const cudaError_t error = to_box(copy, &box); error != cudaSuccess) return remember(error);
-  return call(&Driver::cuMemcpy3D, &box);
+  return call(&Driver::cuMemcpy3D_v2, &box);
 }
 cudaError_t cudaMemcpy3D_ptds(const cudaMemcpy3DParms* copy) {
   return wait_for(copy_box(copy, cudaStreamPerThread), cudaStreamPerThread);
@@ -83,7 +83,7 @@ cudaError_t cudaMemcpy3DPeerAsync_ptsz(const cudaMemcpy3DPeerParms* copy, cudaSt
 }
 
 cudaError_t cudaMemset3D(cudaPitchedPtr memory, int value, cudaExtent extent) {
-  return fill_box(memory, value, extent, [](auto... what) { return call(&Driver::cuMemsetD2D8, what...); });
+  return fill_box(memory, value, extent, [](auto... what) { return call(&Driver::cuMemsetD2D8_v2, what...); });
 }
 cudaError_t cudaMemset3DAsync(cudaPitchedPtr memory, int value, cudaExtent extent, cudaStream_t stream) {
   return fill_box(memory, value, extent,
@@ -100,7 +100,7 @@ cudaError_t cudaMemcpyBatchAsync(void* const* to, const void* const* from, const
                                  cudaMemcpyAttributes* attributes, size_t* first_of, size_t attribute_count,
                                  cudaStream_t stream) {
   static_assert(sizeof(cudaMemcpyAttributes) == sizeof(CUmemcpyAttributes));
-  return call(&Driver::cuMemcpyBatchAsync, reinterpret_cast<CUdeviceptr*>(const_cast<void**>(to)),
+  return call(&Driver::cuMemcpyBatchAsync_v2, reinterpret_cast<CUdeviceptr*>(const_cast<void**>(to)),
               reinterpret_cast<CUdeviceptr*>(const_cast<void**>(from)), const_cast<size_t*>(sizes), count,
               reinterpret_cast<CUmemcpyAttributes*>(attributes), first_of, attribute_count, stream);
 }
@@ -111,11 +111,11 @@ cudaError_t cudaMemcpyBatchAsync_ptsz(void* const* to, const void* const* from, 
 }
 
 cudaError_t cudaMemAdvise(const void* pointer, size_t bytes, cudaMemoryAdvise advice, cudaMemLocation location) {
-  return forward(&Driver::cuMemAdvise, pointer, bytes, advice, location);
+  return forward(&Driver::cuMemAdvise_v2, pointer, bytes, advice, location);
 }
 cudaError_t cudaMemPrefetchAsync(const void* pointer, size_t bytes, cudaMemLocation location, unsigned flags,
                                  cudaStream_t stream) {
-  return forward(&Driver::cuMemPrefetchAsync, pointer, bytes, location, flags, stream);
+  return forward(&Driver::cuMemPrefetchAsync_v2, pointer, bytes, location, flags, stream);
 }
 cudaError_t cudaMemPrefetchAsync_ptsz(const void* pointer, size_t bytes, cudaMemLocation location, unsigned flags,
                                       cudaStream_t stream) {

@@ -128,7 +128,7 @@ cudaError_t cudaInitDevice(int device, unsigned /*device_flags*/, unsigned /*fla
   return remember(error);
 }
 cudaError_t cudaSetDeviceFlags(unsigned flags) {
-  return call_without_context(&Driver::cuDevicePrimaryCtxSetFlags, current_device(), flags);
+  return call_without_context(&Driver::cuDevicePrimaryCtxSetFlags_v2, current_device(), flags);
 }
 cudaError_t cudaGetDeviceFlags(unsigned* flags) {
   int active = 0;
@@ -205,9 +205,9 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   cudaError_t error = call_without_context(&Driver::cuDeviceGetName, properties->name,
                                            static_cast<int>(sizeof properties->name), device);
   if (error != cudaSuccess) return error;
-  error = call_without_context(&Driver::cuDeviceTotalMem, &properties->totalGlobalMem, device);
+  error = call_without_context(&Driver::cuDeviceTotalMem_v2, &properties->totalGlobalMem, device);
   if (error != cudaSuccess) return error;
-  error = call_without_context(&Driver::cuDeviceGetUuid, reinterpret_cast<CUuuid*>(&properties->uuid), device);
+  error = call_without_context(&Driver::cuDeviceGetUuid_v2, reinterpret_cast<CUuuid*>(&properties->uuid), device);
   if (error != cudaSuccess) return error;
   read_shape(*properties, device);
   read_memory(*properties, device);
@@ -219,8 +219,8 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function
                                              unsigned long long flags, cudaDriverEntryPointQueryResult* status) {
   // Results of the query have the same numbers in both interfaces.
   CUdriverProcAddressQueryResult found = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
-  const cudaError_t error = call_without_context(&Driver::cuGetProcAddress, symbol, function, static_cast<int>(version),
-                                                 static_cast<cuuint64_t>(flags), &found);
+  const cudaError_t error = call_without_context(&Driver::cuGetProcAddress_v2, symbol, function,
+                                                 static_cast<int>(version), static_cast<cuuint64_t>(flags), &found);
   if (status != nullptr) *status = static_cast<cudaDriverEntryPointQueryResult>(found);
   return status != nullptr && error == cudaErrorSymbolNotFound ? cudaSuccess : error;
 }

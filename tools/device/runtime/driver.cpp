@@ -1,36 +1,29 @@
 // Finds the driver and keeps contexts and errors.
 #include <dlfcn.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <mutex>
 #include <utility>
 
+#include "preload/exports/rows.h"
 #include "tools/device/runtime/runtime.h"
 #include "tools/device/runtime/unsupported.h"
 
 namespace reprise::sim::runtime {
 namespace {
 
-// Versions of driver functions up to this one have the prototypes under which cuda.h declares them.
-constexpr int kPrototypes = 12090;
-constexpr int kPrototypes13 = 13000;  // ... of those that came later
 constexpr int kMostDevices = 64;
-
-#define REPRISE_SYMBOL2(name) #name
-#define REPRISE_SYMBOL(name) REPRISE_SYMBOL2(name)
 
 // As NVIDIA's runtime looks functions up: by base name and version, through the one function that it finds by dlsym.
 template <typename Function>
-void look_up(void* library, decltype(&::cuGetProcAddress) resolve, int version, const char* name, const char* symbol,
+void look_up(void* library, decltype(&::cuGetProcAddress_v2) resolve, const char* base, int version, const char* symbol,
              Function& entry) {
   void* found = nullptr;
   CUdriverProcAddressQueryResult status = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
-  if (resolve == nullptr ||
-      resolve(name, &found, version, CU_GET_PROC_ADDRESS_LEGACY_STREAM, &status) != CUDA_SUCCESS) {
-    found = nullptr;
-  }
+  const cuuint64_t stream =
+      per_thread_symbol(symbol) ? CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM : CU_GET_PROC_ADDRESS_LEGACY_STREAM;
+  if (resolve == nullptr || resolve(base, &found, version, stream, &status) != CUDA_SUCCESS) found = nullptr;
   if (found == nullptr) found = dlsym(library, symbol);
   entry = reinterpret_cast<Function>(found);
 }
@@ -39,18 +32,15 @@ const Driver* load_driver() {
   void* library = dlopen("libcuda.so.1", RTLD_NOW);
   if (library == nullptr) return nullptr;
   auto* table = new Driver{};
-  const auto resolve =
-      reinterpret_cast<decltype(&::cuGetProcAddress)>(dlsym(library, REPRISE_SYMBOL(cuGetProcAddress)));
+  const auto resolve = reinterpret_cast<decltype(&::cuGetProcAddress_v2)>(dlsym(library, "cuGetProcAddress_v2"));
   const auto ask_version = reinterpret_cast<decltype(&::cuDriverGetVersion)>(dlsym(library, "cuDriverGetVersion"));
-  int version = 0;  // of the driver, which finds nothing by a version above its own
-  if (ask_version == nullptr || ask_version(&version) != CUDA_SUCCESS) version = kPrototypes;
-#define DRIVER(name) \
-  look_up(library, resolve, std::min(version, kPrototypes), #name, REPRISE_SYMBOL(name), table->name);
-#define DRIVER13(name) \
-  if (version >= kPrototypes13) look_up(library, resolve, kPrototypes13, #name, REPRISE_SYMBOL(name), table->name);
-#include "tools/device/runtime/driver.def"
-#undef DRIVER
-#undef DRIVER13
+  int driver_version = 0;  // which finds nothing by a version above its own
+  if (ask_version == nullptr || ask_version(&driver_version) != CUDA_SUCCESS) driver_version = kNewestVersion;
+#define REPRISE_INTEROP_ROW(...)
+#define REPRISE_ROW(symbol, row_class, touches, stream, outputs, waits, base, version) \
+  if (version <= driver_version) look_up(library, resolve, #base, version, #symbol, table->symbol);
+#include "preload/exports/hooks.def"
+#undef REPRISE_ROW
   return table->cuInit == nullptr ? nullptr : table;
 }
 
@@ -150,9 +140,9 @@ cudaError_t reset_device() {
   const std::lock_guard lock(all.mutex);
   CUdevice handle;
   CUresult result = driver()->cuDeviceGet(&handle, thread_device);
-  if (result == CUDA_SUCCESS) result = driver()->cuDevicePrimaryCtxReset(handle);
+  if (result == CUDA_SUCCESS) result = driver()->cuDevicePrimaryCtxReset_v2(handle);
   if (all.primary[thread_device] != nullptr) {
-    driver()->cuDevicePrimaryCtxRelease(handle);
+    driver()->cuDevicePrimaryCtxRelease_v2(handle);
     all.primary[thread_device] = nullptr;
   }
   resets.fetch_add(1);
@@ -165,7 +155,7 @@ void release_contexts() {
   for (int device = 0; device < kMostDevices; ++device) {
     CUdevice handle;
     if (all.primary[device] == nullptr || driver()->cuDeviceGet(&handle, device) != CUDA_SUCCESS) continue;
-    driver()->cuDevicePrimaryCtxRelease(handle);
+    driver()->cuDevicePrimaryCtxRelease_v2(handle);
     all.primary[device] = nullptr;
   }
 }

@@ -16,23 +16,23 @@ cudaError_t cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, siz
 }
 cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t* from, cudaGraphNode_t* to, cudaGraphEdgeData* edges,
                               size_t* count) {
-  return forward(&Driver::cuGraphGetEdges, graph, from, to, edges, count);
+  return forward(&Driver::cuGraphGetEdges_v2, graph, from, to, edges, count);
 }
 cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t* from, const cudaGraphNode_t* to,
                                      const cudaGraphEdgeData* edges, size_t count) {
-  return forward(&Driver::cuGraphAddDependencies, graph, from, to, edges, count);
+  return forward(&Driver::cuGraphAddDependencies_v2, graph, from, to, edges, count);
 }
 cudaError_t cudaGraphRemoveDependencies(cudaGraph_t graph, const cudaGraphNode_t* from, const cudaGraphNode_t* to,
                                         const cudaGraphEdgeData* edges, size_t count) {
-  return forward(&Driver::cuGraphRemoveDependencies, graph, from, to, edges, count);
+  return forward(&Driver::cuGraphRemoveDependencies_v2, graph, from, to, edges, count);
 }
 cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t* nodes, cudaGraphEdgeData* edges,
                                          size_t* count) {
-  return forward(&Driver::cuGraphNodeGetDependencies, node, nodes, edges, count);
+  return forward(&Driver::cuGraphNodeGetDependencies_v2, node, nodes, edges, count);
 }
 cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t node, cudaGraphNode_t* nodes, cudaGraphEdgeData* edges,
                                            size_t* count) {
-  return forward(&Driver::cuGraphNodeGetDependentNodes, node, nodes, edges, count);
+  return forward(&Driver::cuGraphNodeGetDependentNodes_v2, node, nodes, edges, count);
 }
 cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, cudaGraphNodeType* type) {
   return forward(&Driver::cuGraphNodeGetType, node, type);
@@ -83,7 +83,7 @@ cudaError_t cudaGraphUpload_ptsz(cudaGraphExec_t executable, cudaStream_t stream
   return cudaGraphUpload(executable, per_thread(stream));
 }
 cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph, cudaGraphExecUpdateResultInfo* info) {
-  return forward(&Driver::cuGraphExecUpdate, executable, graph, info);
+  return forward(&Driver::cuGraphExecUpdate_v2, executable, graph, info);
 }
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) { return call(&Driver::cuGraphExecDestroy, executable); }
 

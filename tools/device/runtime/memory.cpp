@@ -9,11 +9,11 @@ CUdeviceptr* as_address(void** pointer) { return reinterpret_cast<CUdeviceptr*>(
 cudaError_t copy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
   switch (kind) {
     case cudaMemcpyHostToDevice:
-      return call(&Driver::cuMemcpyHtoD, address_of(to), from, bytes);
+      return call(&Driver::cuMemcpyHtoD_v2, address_of(to), from, bytes);
     case cudaMemcpyDeviceToHost:
-      return call(&Driver::cuMemcpyDtoH, to, address_of(from), bytes);
+      return call(&Driver::cuMemcpyDtoH_v2, to, address_of(from), bytes);
     case cudaMemcpyDeviceToDevice:
-      return call(&Driver::cuMemcpyDtoD, address_of(to), address_of(from), bytes);
+      return call(&Driver::cuMemcpyDtoD_v2, address_of(to), address_of(from), bytes);
     case cudaMemcpyHostToHost:
     case cudaMemcpyDefault:
       return call(&Driver::cuMemcpy, address_of(to), address_of(from), bytes);
@@ -24,11 +24,11 @@ cudaError_t copy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) 
 cudaError_t copy_async(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
   switch (kind) {
     case cudaMemcpyHostToDevice:
-      return call(&Driver::cuMemcpyHtoDAsync, address_of(to), from, bytes, stream);
+      return call(&Driver::cuMemcpyHtoDAsync_v2, address_of(to), from, bytes, stream);
     case cudaMemcpyDeviceToHost:
-      return call(&Driver::cuMemcpyDtoHAsync, to, address_of(from), bytes, stream);
+      return call(&Driver::cuMemcpyDtoHAsync_v2, to, address_of(from), bytes, stream);
     case cudaMemcpyDeviceToDevice:
-      return call(&Driver::cuMemcpyDtoDAsync, address_of(to), address_of(from), bytes, stream);
+      return call(&Driver::cuMemcpyDtoDAsync_v2, address_of(to), address_of(from), bytes, stream);
     case cudaMemcpyHostToHost:
     case cudaMemcpyDefault:
       return call(&Driver::cuMemcpyAsync, address_of(to), address_of(from), bytes, stream);
@@ -72,14 +72,14 @@ cudaError_t cudaMalloc(void** pointer, size_t bytes) {
   if (pointer == nullptr) return remember(cudaErrorInvalidValue);
   *pointer = nullptr;
   if (bytes == 0) return remember(ensure_context());  // the runtime allows it, the driver does not
-  return call(&Driver::cuMemAlloc, as_address(pointer), bytes);
+  return call(&Driver::cuMemAlloc_v2, as_address(pointer), bytes);
 }
 cudaError_t cudaFree(void* pointer) {
   if (pointer == nullptr) return remember(ensure_context());
-  return call(&Driver::cuMemFree, address_of(pointer));
+  return call(&Driver::cuMemFree_v2, address_of(pointer));
 }
 cudaError_t cudaMallocPitch(void** pointer, size_t* pitch, size_t width, size_t height) {
-  return call(&Driver::cuMemAllocPitch, as_address(pointer), pitch, width, height, 4u);
+  return call(&Driver::cuMemAllocPitch_v2, as_address(pointer), pitch, width, height, 4u);
 }
 cudaError_t cudaMallocManaged(void** pointer, size_t bytes, unsigned flags) {
   return call(&Driver::cuMemAllocManaged, as_address(pointer), bytes, flags);
@@ -111,15 +111,15 @@ cudaError_t cudaFreeHost(void* pointer) {
   return pointer == nullptr ? cudaSuccess : call(&Driver::cuMemFreeHost, pointer);
 }
 cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned flags) {
-  return call(&Driver::cuMemHostRegister, pointer, bytes, flags);
+  return call(&Driver::cuMemHostRegister_v2, pointer, bytes, flags);
 }
 cudaError_t cudaHostUnregister(void* pointer) { return call(&Driver::cuMemHostUnregister, pointer); }
 cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned flags) {
-  return call(&Driver::cuMemHostGetDevicePointer, as_address(device), host, flags);
+  return call(&Driver::cuMemHostGetDevicePointer_v2, as_address(device), host, flags);
 }
 cudaError_t cudaHostGetFlags(unsigned* flags, void* host) { return call(&Driver::cuMemHostGetFlags, flags, host); }
 cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
-  return call(&Driver::cuMemGetInfo, free_bytes, total_bytes);
+  return call(&Driver::cuMemGetInfo_v2, free_bytes, total_bytes);
 }
 
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
@@ -137,12 +137,12 @@ cudaError_t cudaMemcpyAsync_ptsz(void* to, const void* from, size_t bytes, cudaM
 cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height,
                          cudaMemcpyKind kind) {
   const CUDA_MEMCPY2D copy = rows(to, to_pitch, from, from_pitch, width, height, kind);
-  return call(&Driver::cuMemcpy2DUnaligned, &copy);
+  return call(&Driver::cuMemcpy2DUnaligned_v2, &copy);
 }
 cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
                               size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
   const CUDA_MEMCPY2D copy = rows(to, to_pitch, from, from_pitch, width, height, kind);
-  return call(&Driver::cuMemcpy2DAsync, &copy, stream);
+  return call(&Driver::cuMemcpy2DAsync_v2, &copy, stream);
 }
 cudaError_t cudaMemcpy2DAsync_ptsz(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
                                    size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
@@ -185,7 +185,7 @@ cudaError_t cudaMemcpyFromSymbolAsync(void* to, const void* symbol, size_t bytes
 }
 
 cudaError_t cudaMemset(void* pointer, int value, size_t bytes) {
-  return call(&Driver::cuMemsetD8, address_of(pointer), static_cast<unsigned char>(value), bytes);
+  return call(&Driver::cuMemsetD8_v2, address_of(pointer), static_cast<unsigned char>(value), bytes);
 }
 cudaError_t cudaMemset_ptds(void* pointer, int value, size_t bytes) {
   return cudaMemsetAsync(pointer, value, bytes, cudaStreamPerThread);
@@ -197,7 +197,7 @@ cudaError_t cudaMemsetAsync_ptsz(void* pointer, int value, size_t bytes, cudaStr
   return cudaMemsetAsync(pointer, value, bytes, per_thread(stream));
 }
 cudaError_t cudaMemset2D(void* pointer, size_t pitch, int value, size_t width, size_t height) {
-  return call(&Driver::cuMemsetD2D8, address_of(pointer), pitch, static_cast<unsigned char>(value), width, height);
+  return call(&Driver::cuMemsetD2D8_v2, address_of(pointer), pitch, static_cast<unsigned char>(value), width, height);
 }
 cudaError_t cudaMemset2DAsync(void* pointer, size_t pitch, int value, size_t width, size_t height,
                               cudaStream_t stream) {

@@ -111,7 +111,7 @@ cudaError_t cudaGraphAddNode(cudaGraphNode_t* node, cudaGraph_t graph, const cud
                              const cudaGraphEdgeData* edges, size_t count, cudaGraphNodeParams* parameters) {
   CUgraphNodeParams described;
   if (const cudaError_t error = to_driver(parameters, &described); error != cudaSuccess) return remember(error);
-  const cudaError_t error = forward(&Driver::cuGraphAddNode, node, graph, dependencies, edges, count, &described);
+  const cudaError_t error = forward(&Driver::cuGraphAddNode_v2, node, graph, dependencies, edges, count, &described);
   if (error == cudaSuccess && parameters->type == cudaGraphNodeTypeMemAlloc) {
     parameters->alloc.dptr = reinterpret_cast<void*>(described.alloc.dptr);
   }
@@ -133,25 +133,25 @@ cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t* node, cudaGraph_t graph, con
                                    size_t count, const cudaKernelNodeParams* parameters) {
   CUDA_KERNEL_NODE_PARAMS kernel;
   if (const cudaError_t error = to_driver(parameters, &kernel); error != cudaSuccess) return remember(error);
-  return call(&Driver::cuGraphAddKernelNode, node, graph, dependencies, count, &kernel);
+  return call(&Driver::cuGraphAddKernelNode_v2, node, graph, dependencies, count, &kernel);
 }
 cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, cudaKernelNodeParams* parameters) {
   if (parameters == nullptr) return remember(cudaErrorInvalidValue);
   CUDA_KERNEL_NODE_PARAMS kernel;
-  const cudaError_t error = call(&Driver::cuGraphKernelNodeGetParams, node, &kernel);
+  const cudaError_t error = call(&Driver::cuGraphKernelNodeGetParams_v2, node, &kernel);
   if (error == cudaSuccess) *parameters = from_driver(kernel);
   return error;
 }
 cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node, const cudaKernelNodeParams* parameters) {
   CUDA_KERNEL_NODE_PARAMS kernel;
   if (const cudaError_t error = to_driver(parameters, &kernel); error != cudaSuccess) return remember(error);
-  return call(&Driver::cuGraphKernelNodeSetParams, node, &kernel);
+  return call(&Driver::cuGraphKernelNodeSetParams_v2, node, &kernel);
 }
 cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
                                              const cudaKernelNodeParams* parameters) {
   CUDA_KERNEL_NODE_PARAMS kernel;
   if (const cudaError_t error = to_driver(parameters, &kernel); error != cudaSuccess) return remember(error);
-  return call(&Driver::cuGraphExecKernelNodeSetParams, executable, node, &kernel);
+  return call(&Driver::cuGraphExecKernelNodeSetParams_v2, executable, node, &kernel);
 }
 cudaError_t cudaGraphKernelNodeGetAttribute(cudaGraphNode_t node, cudaLaunchAttributeID attribute,
                                             cudaLaunchAttributeValue* value) {

@@ -2,20 +2,18 @@
 // last error. The library is a plain client of the public driver API, so that runtime-API programs meet the simulated
 // device, and whatever stands in front of it, as they would meet a GPU. Callers: the files of this folder.
 #pragma once
-#include <cuda.h>
+#include "tools/device/base/cuda_api.h"
+#undef __CUDA_API_VERSION_INTERNAL  // the runtime's own header knows the word, too
 #include <cuda_runtime_api.h>
-
-#include "tools/device/base/profiler_api.h"
 
 namespace reprise::sim::runtime {
 
-// Members may be null: a driver that lacks the function.
+// The driver's functions, each form under its own name. Members may be null: a driver that lacks the function.
 struct Driver {
-#define DRIVER(name) decltype(&::name) name;
-#define DRIVER13(name) DRIVER(name)
-#include "tools/device/runtime/driver.def"
-#undef DRIVER
-#undef DRIVER13
+#define REPRISE_INTEROP_ROW(...)
+#define REPRISE_ROW(symbol, ...) decltype(&::symbol) symbol;
+#include "preload/exports/hooks.def"
+#undef REPRISE_ROW
 };
 
 // The table, filled at the first call by libcuda.so.1 as dlopen() finds it. nullptr: there is none.

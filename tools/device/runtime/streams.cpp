@@ -12,7 +12,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority) {
   return call(&Driver::cuStreamCreateWithPriority, stream, flags, priority);
 }
-cudaError_t cudaStreamDestroy(cudaStream_t stream) { return call(&Driver::cuStreamDestroy, stream); }
+cudaError_t cudaStreamDestroy(cudaStream_t stream) { return call(&Driver::cuStreamDestroy_v2, stream); }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) { return call(&Driver::cuStreamSynchronize, stream); }
 cudaError_t cudaStreamSynchronize_ptsz(cudaStream_t stream) { return cudaStreamSynchronize(per_thread(stream)); }
 cudaError_t cudaStreamQuery(cudaStream_t stream) { return call(&Driver::cuStreamQuery, stream); }
@@ -54,7 +54,7 @@ cudaError_t cudaEventCreate(cudaEvent_t* event) { return cudaEventCreateWithFlag
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
   return call(&Driver::cuEventCreate, event, flags);
 }
-cudaError_t cudaEventDestroy(cudaEvent_t event) { return call(&Driver::cuEventDestroy, event); }
+cudaError_t cudaEventDestroy(cudaEvent_t event) { return call(&Driver::cuEventDestroy_v2, event); }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   return call(&Driver::cuEventRecord, event, stream);
 }
@@ -70,11 +70,11 @@ cudaError_t cudaEventRecordWithFlags_ptsz(cudaEvent_t event, cudaStream_t stream
 cudaError_t cudaEventQuery(cudaEvent_t event) { return call(&Driver::cuEventQuery, event); }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) { return call(&Driver::cuEventSynchronize, event); }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
-  return call(&Driver::cuEventElapsedTime, milliseconds, start, end);
+  return call(&Driver::cuEventElapsedTime, milliseconds, start, end);  // which drivers from before 12.8 have, too
 }
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
-  return call(&Driver::cuStreamBeginCapture, stream, static_cast<CUstreamCaptureMode>(mode));
+  return call(&Driver::cuStreamBeginCapture_v2, stream, static_cast<CUstreamCaptureMode>(mode));
 }
 cudaError_t cudaStreamBeginCapture_ptsz(cudaStream_t stream, cudaStreamCaptureMode mode) {
   return cudaStreamBeginCapture(per_thread(stream), mode);
@@ -95,7 +95,7 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatu
                                      cudaGraph_t* graph, const cudaGraphNode_t** dependencies,
                                      const cudaGraphEdgeData** edges, size_t* count) {
   static_assert(sizeof(cudaGraphEdgeData) == sizeof(CUgraphEdgeData));
-  return call(&Driver::cuStreamGetCaptureInfo, stream, reinterpret_cast<CUstreamCaptureStatus*>(status),
+  return call(&Driver::cuStreamGetCaptureInfo_v3, stream, reinterpret_cast<CUstreamCaptureStatus*>(status),
               reinterpret_cast<cuuint64_t*>(id), graph, dependencies, reinterpret_cast<const CUgraphEdgeData**>(edges),
               count);
 }
@@ -118,7 +118,7 @@ cudaError_t cudaStreamBeginCaptureToGraph_ptsz(cudaStream_t stream, cudaGraph_t 
 }
 cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cudaGraphNode_t* dependencies,
                                                 const cudaGraphEdgeData* edges, size_t count, unsigned flags) {
-  return forward(&Driver::cuStreamUpdateCaptureDependencies, stream, dependencies, edges, count, flags);
+  return forward(&Driver::cuStreamUpdateCaptureDependencies_v2, stream, dependencies, edges, count, flags);
 }
 cudaError_t cudaStreamUpdateCaptureDependencies_ptsz(cudaStream_t stream, cudaGraphNode_t* dependencies,
                                                      const cudaGraphEdgeData* edges, size_t count, unsigned flags) {
