@@ -9,7 +9,7 @@
 namespace reprise::analyzer {
 
 // By the rule of the addresses that the replay hands out itself: where no plan is in force the region moves a chunk at
-// a time (replay/memory/blocks.h), with the tensors that begin in it, so none may lie over a chunk's end.
+// a time (replay/memory/tensors.h), with the tensors that begin in it, so none may lie over a chunk's end.
 uint64_t place_small_tensors(TaskGraph& graph) {
   using footprint::Slab;
   const uint64_t block = Slab::padded(graph.chunk_bytes);

@@ -8,7 +8,7 @@ CUresult Curtain::draw(ManagedMemory& memory, const std::vector<Opening>& openin
   drawn_ = true;
   CUresult result = CUDA_SUCCESS;
   const auto set = [&](ResidentTensor& mover, Rights rights) {
-    if (!mover.resident || memory.mappings.find(mover.base) == nullptr) return;
+    if (!mover.is_resident() || memory.mappings.find(mover.base) == nullptr) return;
     const CUresult changed = memory.mappings.set_rights(mover.base, rights);
     if (result == CUDA_SUCCESS) result = changed;
   };
@@ -21,7 +21,7 @@ CUresult Curtain::draw(ManagedMemory& memory, const std::vector<Opening>& openin
 }
 
 CUresult Curtain::open(ManagedMemory& memory, ResidentTensor& mover) noexcept {
-  if (!drawn_ || !mover.resident || memory.mappings.find(mover.base) == nullptr) return CUDA_SUCCESS;
+  if (!drawn_ || !mover.is_resident() || memory.mappings.find(mover.base) == nullptr) return CUDA_SUCCESS;
   return memory.mappings.set_rights(mover.base, Rights::write);
 }
 

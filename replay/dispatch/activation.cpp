@@ -72,10 +72,10 @@ bool Activation::bind_persistent(const Command& cast, std::string* why) noexcept
   for (uint32_t t = 0; same && t < plan_index_->persistent_count; ++t) {
     ResidentTensor* const live = memory_.tensors.find(bases[t]);
     same = live != nullptr && live->size == plan.tensors[t].size && live->chunk_count == plan.tensors[t].chunk_count &&
-           !plan_index_->ranges.contains(live->base) && !memory_.mover_of(*live).lost;
+           !plan_index_->ranges.contains(live->base) && !memory_.mover_of(*live).is_lost();
     if (!same) break;
     tensors_[t] = live;
-    live->aliased = plan_index_->aliased[t];
+    live->alias(plan_index_->aliased[t]);
   }
   if (!same) *why = "the live allocations are not those of the plan";
   return same;
@@ -105,9 +105,8 @@ bool Activation::hold_blocks(std::string* why) noexcept {
 void Activation::let_go_of_blocks() noexcept {
   memory_.blocks.for_each([&](SlabBlock& block) {
     block.freed.clear();
-    if (!block.resident) return;
-    block.defined = true;
-    block.host_valid = false;
+    if (!block.is_resident()) return;
+    block.wrote();
     for (const ChunkIndex chunk : memory_.mappings.find(block.base)->chunks) memory_.chunks[chunk].reserved = false;
   });
 }
@@ -164,7 +163,7 @@ void Activation::assign_current_chunks() noexcept {
       const plan::Tensor& tensor = plan.tensors[t];
       if (tensor.home == plan::kNone || tensor.resident_at_start != resident) continue;
       const Mapping* const mapping = memory_.mappings.find(tensors_[t]->base);
-      if (mapping == nullptr || (resident && !tensors_[t]->resident)) continue;
+      if (mapping == nullptr || (resident && !tensors_[t]->is_resident())) continue;
       const std::vector<uint32_t>& home = plan.placements[tensor.home].chunks;
       for (size_t i = 0; i < home.size() && i < mapping->chunks.size(); ++i) {
         const ChunkIndex chunk = mapping->chunks[i];
@@ -194,11 +193,11 @@ bool Activation::vacate(std::string* why) noexcept {
   for (uint32_t t = 0; t < plan_index_->persistent_count; ++t) {
     const plan::Tensor& wanted = plan_index_->plan.tensors[t];
     ResidentTensor& tensor = *tensors_[t];
-    if (wanted.chunk_count == 0 || !tensor.resident) continue;
+    if (wanted.chunk_count == 0 || !tensor.is_resident()) continue;
     CUresult result = CUDA_SUCCESS;
     if (!wanted.resident_at_start || !in_place(t)) {
       result = pager_.evict(tensor);
-    } else if (wanted.clean_at_start && tensor.defined && !tensor.host_valid && !memory_.strict()) {
+    } else if (wanted.clean_at_start && tensor.needs_copy() && !memory_.strict()) {
       result =
           ensure_slot(memory_, tensor) ? copy_out(memory_, tensor, *home(t), LaneUses{}) : CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -237,7 +236,7 @@ CUdeviceptr Activation::base_of(uint32_t index) const noexcept {
 bool Activation::may_stay_mapped(uint32_t index) const noexcept {
   if (!memory_.strict()) return true;
   if (plan_index_->aliased[index]) return true;
-  return index < plan_index_->persistent_count ? tensors_[index]->resident : plan_index_->keeps_mapping[index];
+  return index < plan_index_->persistent_count ? tensors_[index]->is_resident() : plan_index_->keeps_mapping[index];
 }
 
 bool Activation::map_homes(std::string* why) noexcept {
@@ -265,9 +264,9 @@ bool Activation::load(std::string* why) noexcept {
   for (uint32_t t = 0; t < plan_index_->persistent_count; ++t) {
     const plan::Tensor& wanted = plan_index_->plan.tensors[t];
     ResidentTensor& tensor = *tensors_[t];
-    if (!wanted.resident_at_start || tensor.resident || home(t) == nullptr) continue;
+    if (!wanted.resident_at_start || tensor.is_resident() || home(t) == nullptr) continue;
     LaneUse done;
-    if (tensor.defined && tensor.host_valid) {
+    if (tensor.host_valid()) {
       const CUresult result = copy_in(memory_, tensor, *home(t), LaneUses{}, &done);
       if (result != CUDA_SUCCESS) return fail(why, "a tensor could not be copied to its home", result);
     }
@@ -282,10 +281,9 @@ bool Activation::load(std::string* why) noexcept {
     if (memory_.strict()) {
       const CUresult result = in_place(t) ? CUDA_SUCCESS : memory_.mappings.map(tensor.base, *home(t));
       if (result != CUDA_SUCCESS) return fail(why, "a tensor's home could not be mapped", result);
-      tensor.defined = true;
-      tensor.host_valid = false;
     }
-    tensor.resident = true;
+    tensor.settle_in();
+    if (memory_.strict()) tensor.wrote();
     for (const ChunkIndex chunk : *home(t)) memory_.chunks[chunk].occupant = &tensor;
   }
   return true;
@@ -297,25 +295,25 @@ void Activation::exit() noexcept {
   let_go_of_blocks();
   if (memory_.strict()) {
     memory_.for_each_mover([this](ResidentTensor& tensor) {
-      if (!tensor.resident) shared_.faults.unmapped(memory_.mappings.unmap(tensor.base));
+      if (!tensor.is_resident()) shared_.faults.unmapped(memory_.mappings.unmap(tensor.base));
     });
   }
   ChunkPool& pool = memory_.chunks;
   // A chunk whose occupant has lost other chunks, and with them its bytes, has no occupant any more.
   for (ChunkIndex chunk = 0; chunk < pool.size(); ++chunk) {
-    if (pool[chunk].occupant != nullptr && !pool[chunk].occupant->resident) pool[chunk].occupant = nullptr;
+    if (pool[chunk].occupant != nullptr && !pool[chunk].occupant->is_resident()) pool[chunk].occupant = nullptr;
   }
   pool.rebuild_free();
   memory_.for_each_mover([](ResidentTensor& tensor) {
-    tensor.aliased = false;
+    tensor.alias(false);
     // A verified plan never loses bytes; if it happens, the program gets an error rather than wrong numbers.
-    if (tensor.defined && !tensor.resident && !tensor.host_valid && !tensor.dropped) tensor.lost = true;
+    if (tensor.is_gone()) tensor.lose();
   });
 }
 
 void Activation::forget_late_freed() noexcept {
   for (uint32_t t = plan_index_->persistent_count; t < tensors_.size(); ++t) {
-    if (tensors_[t] == nullptr || !tensors_[t]->late_freed) continue;
+    if (tensors_[t] == nullptr || !tensors_[t]->is_freed_late()) continue;
     pager_.forget(*tensors_[t]);
     tensors_[t] = nullptr;
   }
@@ -323,7 +321,7 @@ void Activation::forget_late_freed() noexcept {
 
 void Activation::forget_handovers() noexcept {
   for (uint32_t t = 0; t < plan_index_->persistent_count; ++t) {
-    if (tensors_[t] == nullptr || !tensors_[t]->in_handover) continue;
+    if (tensors_[t] == nullptr || !tensors_[t]->in_handover()) continue;
     pager_.forget(*tensors_[t]);
     tensors_[t] = nullptr;
   }
@@ -331,11 +329,9 @@ void Activation::forget_handovers() noexcept {
 
 ResidentTensor* Activation::allocate(uint32_t index, uint64_t allocation) noexcept {
   const plan::Tensor& wanted = plan_index_->plan.tensors[index];
-  ResidentTensor* const tensor = memory_.tensors.insert(plan_index_->addresses[index]);
+  ResidentTensor* const tensor = memory_.tensors.insert(plan_index_->addresses[index], wanted.size, wanted.chunk_count);
   tensor->allocation = allocation;
-  tensor->size = wanted.size;
-  tensor->chunk_count = wanted.chunk_count;
-  tensor->aliased = plan_index_->aliased[index];
+  tensor->alias(plan_index_->aliased[index]);
   tensor->host = std::move(slots_[index]);
   tensor->slot_read = slot_reads_[index];
   slots_[index].clear();

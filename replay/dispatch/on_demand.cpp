@@ -264,10 +264,8 @@ bool OnDemandExecutor::in_plan_region(const Access& access) const noexcept {
 
 void OnDemandExecutor::perform_allocate(LogEntry& entry) noexcept {
   if (entry.chunk_count == 0 && memory_.arena.plan.contains(entry.address)) return;
-  ResidentTensor* const tensor = memory_.tensors.insert(entry.address);
+  ResidentTensor* const tensor = memory_.tensors.insert(entry.address, entry.size, entry.chunk_count);
   tensor->allocation = entry.allocation;
-  tensor->size = entry.size;
-  tensor->chunk_count = entry.chunk_count;
   const CUcontext context = entry.command.context;
   const LaneIndex lane = entry.stream_ordered ? memory_.lanes.lane_of(entry.command.stream, context) : kNoLane;
   const bool small = tensor->chunk_count == 0;
@@ -327,7 +325,7 @@ void OnDemandExecutor::perform_ordered(LogEntry& entry) noexcept {
       const CUresult waited = memory_.lanes.host_wait(tensor.ready);
       if (result == CUDA_SUCCESS) result = waited;
       // The call may write any tensor.
-      if (memory_.mover_of(tensor).resident) pager_.touched(tensor, LaneUse{Lanes::kToDevice, 0}, true);
+      if (memory_.mover_of(tensor).is_resident()) pager_.touched(tensor, LaneUse{Lanes::kToDevice, 0}, true);
     };
     memory_.tensors.for_each(hand_over);
     memory_.blocks.for_each(hand_over);

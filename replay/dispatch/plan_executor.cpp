@@ -221,7 +221,7 @@ PlanExecutor::Taken PlanExecutor::take_planned(LogEntry& entry) noexcept {
   }
   if (call.kind == plan::CallKind::late_free) {
     // The plan still needs the bytes: a release of ours ends the tensor.
-    if (ResidentTensor* const tensor = activation_.tensor(call.tensor)) tensor->late_freed = true;
+    if (ResidentTensor* const tensor = activation_.tensor(call.tensor)) tensor->freed_late();
     if (entry.call == plan_index_->last_call) end_iteration(entry.iteration);
     shared_.command_log.done(&entry);
     return Taken::yes;
@@ -292,8 +292,9 @@ bool PlanExecutor::perform_ordered() noexcept {
 // The tensor stays where it is with its bytes; only the program's allocation that it stands for changes.
 void PlanExecutor::perform_handover(const LogEntry& entry) noexcept {
   ResidentTensor* const tensor = activation_.tensor(plan_index_->plan.calls[entry.call].tensor);
-  tensor->in_handover = entry.kind == EntryKind::free;
-  if (entry.kind == EntryKind::allocate) tensor->allocation = entry.allocation;
+  if (entry.kind == EntryKind::free) return tensor->hand_over();
+  tensor->taken_over();
+  tensor->allocation = entry.allocation;
 }
 
 // The plan ends. Where the allocation of a handover was taken in, later work on the tensor may be with the driver
@@ -415,9 +416,7 @@ void PlanExecutor::op_issued(Instance instance, LaneIndex lane, CUresult result)
     ResidentTensor* const tensor = activation_.tensor(access.tensor);
     if (tensor == nullptr) continue;
     tensor->uses.add(use.lane, use.position);
-    if ((access.mode & trace::kAccessWrite) == 0) continue;
-    tensor->defined = true;
-    tensor->host_valid = false;
+    if ((access.mode & trace::kAccessWrite) != 0) tensor->wrote();
   }
   if (!plan::touches_only_operands(plan_index_->plan.calls[entry.call])) {
     if (memory_.lanes.known_complete(unaudited_)) unaudited_.clear();

@@ -106,6 +106,7 @@ class PlanExecutor {
   bool take_over(ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks, LaneIndex lane) noexcept;
   bool can_transfer(uint32_t vertex) noexcept;
   void depart(Instance instance) noexcept;
+  void stay_or_leave(ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks) noexcept;
   void stay(Instance instance, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks, CUresult result) noexcept;
   void begin_arrival(Instance instance) noexcept;
   bool advance_arrivals() noexcept;

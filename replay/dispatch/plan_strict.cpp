@@ -6,7 +6,7 @@
 // copied
 //   then, one that comes is copied first and mapped then, both through the window. Mapping is done in pieces and ahead
 //   of time: the ops that wait for it have not been issued.
-// - With audited safety a range may stay mapped while its bytes are away (ResidentTensor::aliased): only ops that touch
+// - With audited safety a range may stay mapped while its bytes are away (Residency::is_aliased): only ops that touch
 //   nothing unseen are called between its uses then. It leaves when all others are complete that were called before,
 //   and is back before any that comes is issued.
 // - What a free gives back may have been touched by any work before it: ops behind a free wait for that work as they
@@ -130,11 +130,11 @@ bool PlanExecutor::take_over(ResidentTensor& tensor, const std::vector<ChunkInde
     Chunk& taken = memory_.chunks[chunk];
     if (taken.occupant != nullptr && taken.occupant != &tensor) {
       ResidentTensor& before = *taken.occupant;
-      before.resident = false;
+      before.left();
       if (Mapping* const mapping = memory_.mappings.find(before.base); mapping != nullptr) {
         mapping->uses.merge(before.uses);
       }
-      if (result == CUDA_SUCCESS && !before.aliased) {
+      if (result == CUDA_SUCCESS && !before.is_aliased()) {
         mark_ends();
         result = memory_.mappings.unmap(before.base);
       }
@@ -169,15 +169,14 @@ bool PlanExecutor::occupy(ResidentTensor& tensor, const std::vector<ChunkIndex>&
   const Mapping* const mapping = memory_.mappings.find(tensor.base);
   if (mapping == nullptr || !mapping->accessible || mapping->chunks != chunks) {
     mark_ends();
-    tensor.resident = false;
+    tensor.left();
     CUresult result = memory_.mappings.unmap(tensor.base);
     if (result == CUDA_SUCCESS) result = map_and_look(tensor.base, chunks);
     if (result != CUDA_SUCCESS) failure_ = "a range could not be mapped";
     if (result != CUDA_SUCCESS) return false;
   }
-  tensor.resident = true;
-  tensor.defined = true;
-  tensor.host_valid = false;
+  tensor.settle_in();
+  tensor.wrote();
   return true;
 }
 
@@ -187,8 +186,8 @@ bool PlanExecutor::can_transfer(uint32_t vertex) noexcept {
   const plan::Vertex& transfer = plan_index_->plan.vertices[vertex];
   const ResidentTensor* const tensor = activation_.tensor(transfer.tensor);
   if (transfer.kind != plan::VertexKind::offload || tensor == nullptr) return true;
-  LaneUses before = tensor->aliased ? unaudited_ : tensor->uses;
-  if (const Mapping* const mapping = memory_.mappings.find(tensor->base); mapping != nullptr && !tensor->aliased) {
+  LaneUses before = tensor->is_aliased() ? unaudited_ : tensor->uses;
+  if (const Mapping* const mapping = memory_.mappings.find(tensor->base); mapping != nullptr && !tensor->is_aliased()) {
     before.merge(mapping->uses);
   }
   if (before.everything()) return memory_.lanes.synchronize() == CUDA_SUCCESS;
@@ -201,9 +200,10 @@ void PlanExecutor::depart(Instance instance) noexcept {
   if (mapping == nullptr) return transfer_failed(instance, CUDA_ERROR_INVALID_VALUE);
   const std::vector<ChunkIndex> chunks = mapping->chunks;
   mapping->uses.merge(tensor.uses);
-  if (!tensor.aliased) mark_ends();
-  CUresult result = tensor.aliased ? CUDA_SUCCESS : memory_.mappings.unmap(tensor.base);
+  if (!tensor.is_aliased()) mark_ends();
+  CUresult result = tensor.is_aliased() ? CUDA_SUCCESS : memory_.mappings.unmap(tensor.base);
   if (result != CUDA_SUCCESS) return transfer_failed(instance, result);
+  tensor.begin_departure();
   if (compare_instead(instance, tensor, chunks)) return;
   result = copy_in_time(instance, tensor, chunks);
   if (result != CUDA_SUCCESS) return stay(instance, tensor, chunks, result);
@@ -211,9 +211,14 @@ void PlanExecutor::depart(Instance instance) noexcept {
 }
 
 // It stays where it is, if its range can be mapped again; else Activation::exit() finds its bytes lost.
+void PlanExecutor::stay_or_leave(ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks) noexcept {
+  const bool stays = tensor.is_aliased() || memory_.mappings.map(tensor.base, chunks) == CUDA_SUCCESS;
+  stays ? tensor.stay() : tensor.left();
+}
+
 void PlanExecutor::stay(Instance instance, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks,
                         CUresult result) noexcept {
-  tensor.resident = !memory_.strict() || tensor.aliased || memory_.mappings.map(tensor.base, chunks) == CUDA_SUCCESS;
+  if (memory_.strict()) stay_or_leave(tensor, chunks);
   transfer_failed(instance, result);
 }
 
@@ -223,15 +228,16 @@ void PlanExecutor::begin_arrival(Instance instance) noexcept {
   const uint32_t placement = vertex.acquires.front().placement;
   const std::vector<ChunkIndex>& chunks = activation_.chunks_of(placement);
   const Mapping* const mapping = memory_.mappings.find(tensor.base);
-  const bool stays = tensor.aliased && mapping != nullptr && mapping->accessible && mapping->chunks == chunks;
+  const bool stays = tensor.is_aliased() && mapping != nullptr && mapping->accessible && mapping->chunks == chunks;
   if (!stays) mark_ends();
   CUresult result = stays ? CUDA_SUCCESS : memory_.mappings.unmap(tensor.base);
   if (result != CUDA_SUCCESS) return transfer_failed(instance, result);
-  tensor.resident = false;
+  tensor.left();
   if (!take_over(tensor, chunks, Lanes::kToDevice)) return;
   result = copy_in_time(instance, tensor, chunks);
   if (result == CUDA_SUCCESS && !stays) result = memory_.mappings.begin(tensor.base, chunks);
   if (result != CUDA_SUCCESS) return transfer_failed(instance, result);
+  tensor.begin_arrival();
   progress_.taken(instance);
   arrivals_.push_back({instance, placement, {Lanes::kToDevice, memory_.lanes[Lanes::kToDevice].issued}});
 }
@@ -278,12 +284,12 @@ bool PlanExecutor::advance_arrivals() noexcept {
     arrivals_.erase(arrivals_.begin() + static_cast<std::ptrdiff_t>(i));
     progress = true;
     if (result != CUDA_SUCCESS) {
+      tensor.turn_back();
       transfer_failed(arrival.instance, result);
       break;
     }
-    tensor.resident = true;
-    tensor.defined = true;
-    tensor.host_valid = false;
+    tensor.settle_in();
+    tensor.wrote();
     tensor.uses.add(arrival.copied.lane, arrival.copied.position);
     progress_.issued(arrival.instance, arrival.copied);
   }
@@ -298,6 +304,7 @@ void PlanExecutor::cancel_arrivals() noexcept {
     copied.add(arrival.copied.lane, arrival.copied.position);
     shared_.faults.report(memory_.lanes.host_wait(copied));
     shared_.faults.unmapped(memory_.mappings.unmap(tensor->base));
+    tensor->turn_back();
   }
   arrivals_.clear();
 }

@@ -88,8 +88,9 @@ void OnDemandExecutor::finish_granted() noexcept {
 
 // Is all of set_ resident already?
 bool OnDemandExecutor::all_there() const noexcept {
-  return !any_granted() || std::all_of(set_.begin(), set_.end(),
-                                       [this](ResidentTensor* tensor) { return memory_.mover_of(*tensor).resident; });
+  return !any_granted() || std::all_of(set_.begin(), set_.end(), [this](ResidentTensor* tensor) {
+    return memory_.mover_of(*tensor).is_resident();
+  });
 }
 
 }  // namespace reprise::replay

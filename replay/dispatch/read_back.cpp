@@ -13,7 +13,7 @@ CUresult OnDemandExecutor::read_part(const ReadBackPart& part, LaneIndex lane, u
   const Access access{{part.allocation, 0, part.bytes, trace::kNoParameter, trace::kAccessRead}, part.base};
   ResidentTensor* const tensor = tensor_of(memory_, access);
   CUresult result = CUDA_SUCCESS;
-  if (tensor != nullptr && !tensor->defined) {  // nothing has written to it
+  if (tensor != nullptr && !tensor->is_written()) {  // nothing has written to it
     std::memset(to, 0, part.bytes);
     return CUDA_SUCCESS;
   }

@@ -71,7 +71,7 @@ bool Repeats::drop(uint32_t tensor, LaneIndex lane, CUresult* result, LaneUse* u
   }
   dropped.away = true;
   memory_.traffic.dropped_bytes += live.size;
-  live.dropped = true;
+  live.drop();
   live.uses.add(use->lane, use->position);
   return true;
 }
@@ -148,7 +148,7 @@ bool Repeats::issue(Instance instance, LaneIndex lane, CUresult* result, LaneUse
   check.use = *use = {lane, memory_.lanes.advance(lane)};
   memory_.lanes.mark(lane);
   if (*result != CUDA_SUCCESS) {
-    for (const DigestPair& pair : check.outputs) activation_.tensor(pair.tensor)->resident = false;
+    for (const DigestPair& pair : check.outputs) activation_.tensor(pair.tensor)->not_remade();
     memory_.lanes.synchronize();  // some digests may be with the driver
     give_cells_back(&check);
     return false;
@@ -159,8 +159,7 @@ bool Repeats::issue(Instance instance, LaneIndex lane, CUresult* result, LaneUse
     pair.before = std::exchange(dropped.cell, kNoDigest);
     dropped.away = false;
     dropped.made_again = true;
-    live.dropped = false;
-    live.defined = true;
+    live.remade();
     live.uses.add(lane, use->position);
   }
   for (const uint32_t tensor : plan_index_->repeats[check.repeat].unchanged) {
@@ -258,7 +257,7 @@ bool Repeats::conclude(const std::function<void(Instance, LaneUse)>& done, std::
 
 bool Repeats::is_away(uint32_t tensor) const noexcept {
   const ResidentTensor* const live = activation_.tensor(tensor);
-  return dropped_[tensor].away && live != nullptr && !live->resident && !live->host_valid;
+  return dropped_[tensor].away && live != nullptr && !live->is_resident() && !live->host_valid();
 }
 
 void Repeats::rebuild() noexcept {
@@ -267,13 +266,13 @@ void Repeats::rebuild() noexcept {
     if (std::none_of(outputs.begin(), outputs.end(), [this](uint32_t tensor) { return is_away(tensor); })) continue;
     if (rebuild(r)) continue;
     for (const uint32_t tensor : outputs) {
-      if (is_away(tensor)) activation_.tensor(tensor)->lost = true;
+      if (is_away(tensor)) activation_.tensor(tensor)->lose();
     }
   }
   for (uint32_t tensor = 0; tensor < dropped_.size(); ++tensor) {
     dropped_[tensor].away = dropped_[tensor].copied = false;
     memory_.digests.give_back(&dropped_[tensor].cell);
-    if (ResidentTensor* const live = activation_.tensor(tensor)) live->dropped = false;
+    if (ResidentTensor* const live = activation_.tensor(tensor)) live->end_drop();
   }
 }
 
@@ -285,7 +284,7 @@ bool Repeats::rebuild(uint32_t repeat) noexcept {
     for (const uint32_t tensor : *tensors) {
       ResidentTensor* live = activation_.tensor(tensor);
       if (live == nullptr) live = memory_.blocks.find(plan_index_->addresses[tensor]);
-      if (live == nullptr || live->lost) return false;
+      if (live == nullptr || live->is_lost()) return false;
       set.push_back(live);
     }
   }

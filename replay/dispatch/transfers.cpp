@@ -65,8 +65,10 @@ bool PlanExecutor::can_place(uint32_t vertex) noexcept {
   return true;
 }
 
-// From here on the tensors that the vertex brings in occupy their chunks. False: a mapping failed.
+// From here on the tensors that the vertex brings in occupy their chunks; but until the copy of a reload is with the
+// driver, a failure must find the tensor on the host. False: a mapping failed.
 bool PlanExecutor::place(uint32_t vertex, LaneIndex lane) noexcept {
+  const bool is_reload = plan_index_->plan.vertices[vertex].kind == plan::VertexKind::reload;
   for (const plan::Acquire& acquire : plan_index_->plan.vertices[vertex].acquires) {
     ResidentTensor* const tensor = activation_.tensor(acquire.tensor);
     if (tensor == nullptr || tensor->chunk_count == 0) continue;
@@ -78,10 +80,10 @@ bool PlanExecutor::place(uint32_t vertex, LaneIndex lane) noexcept {
     if (plan_index_->remaps && !remap(*tensor, chunks)) return false;
     for (const ChunkIndex chunk : chunks) {
       ResidentTensor*& occupant = memory_.chunks[chunk].occupant;
-      if (occupant != nullptr && occupant != tensor) occupant->resident = false;
+      if (occupant != nullptr && occupant != tensor) occupant->left();
       occupant = tensor;
     }
-    tensor->resident = true;
+    is_reload ? tensor->left() : tensor->settle_in();
   }
   return true;
 }
@@ -94,7 +96,7 @@ bool PlanExecutor::remap(ResidentTensor& tensor, const std::vector<ChunkIndex>& 
   for (ChunkIndex chunk : mapping != nullptr ? mapping->chunks : std::vector<ChunkIndex>{}) {
     if (memory_.chunks[chunk].occupant == &tensor) memory_.chunks[chunk].occupant = nullptr;
   }
-  tensor.resident = false;
+  tensor.left();
   CUresult result = memory_.mappings.unmap(tensor.base);
   if (result == CUDA_SUCCESS) result = map_and_look(tensor.base, chunks);
   if (result != CUDA_SUCCESS) failure_ = "a range could not be mapped to its next chunks";
@@ -174,14 +176,12 @@ void PlanExecutor::issue_transfer(Instance instance) noexcept {
     return;
   }
   if (!place(instance.vertex, lane)) return;
-  // The tensor has its place, but not its bytes: until the copy is with the driver, a failure must find it on the host.
-  if (vertex.kind == plan::VertexKind::reload) tensor->resident = false;
   const std::vector<ChunkIndex> none;  // the copy finds the bytes by the tensor's addresses
   if (vertex.kind == plan::VertexKind::offload && compare_instead(instance, *tensor, none)) return;
   const CUresult result = copy_in_time(instance, *tensor, none);
   if (result != CUDA_SUCCESS) return transfer_failed(instance, result);
   if (vertex.kind == plan::VertexKind::offload) return departed(instance, *tensor, none, last_to_host());
-  tensor->resident = true;
+  tensor->settle_in();
   const LaneUse use{lane, memory_.lanes[lane].issued};
   tensor->uses.add(use.lane, use.position);
   progress_.issued(instance, use);
@@ -192,7 +192,7 @@ void PlanExecutor::issue_transfer(Instance instance) noexcept {
 void PlanExecutor::departed(Instance instance, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks,
                             LaneUse use) noexcept {
   if (memory_.strict()) {
-    tensor.resident = false;
+    tensor.left();
     tensor.uses.clear();
     for (const ChunkIndex chunk : chunks) {
       if (memory_.chunks[chunk].occupant == &tensor) memory_.chunks[chunk].occupant = nullptr;
@@ -248,7 +248,7 @@ void PlanExecutor::settle_departures() noexcept {
     memory_.digests.give_back(&departure.comparison.cell);
     if (!memory_.strict()) continue;
     ResidentTensor& tensor = *activation_.tensor(plan_index_->plan.vertices[departure.instance.vertex].tensor);
-    tensor.resident = tensor.aliased || memory_.mappings.map(tensor.base, departure.chunks) == CUDA_SUCCESS;
+    stay_or_leave(tensor, departure.chunks);
   }
   departures_.clear();
 }
@@ -283,7 +283,7 @@ void PlanExecutor::transfer_failed(Instance instance, CUresult result) noexcept 
 CUresult PlanExecutor::copy_for(const plan::Vertex& vertex, ResidentTensor& tensor,
                                 const std::vector<ChunkIndex>& chunks, DigestCheck* comparison) noexcept {
   if (vertex.kind == plan::VertexKind::offload) {
-    if (tensor.defined && !tensor.host_valid) {
+    if (tensor.needs_copy()) {
       const bool again = plan_index_->leaves_again[vertex.tensor];
       return ensure_slot(memory_, tensor) ? copy_out_compared(memory_, tensor, chunks, LaneUses{}, comparison, again)
                                           : CUDA_ERROR_OUT_OF_MEMORY;
@@ -291,11 +291,12 @@ CUresult PlanExecutor::copy_for(const plan::Vertex& vertex, ResidentTensor& tens
     memory_.lanes.advance(Lanes::kToHost);
     return memory_.lanes.mark(Lanes::kToHost);
   }
-  if (tensor.defined && tensor.host_valid) {
+  if (tensor.host_valid()) {
     LaneUse done;
     return copy_in(memory_, tensor, chunks, LaneUses{}, &done);
   }
-  if (tensor.defined) return CUDA_ERROR_INVALID_VALUE;  // no copy of its bytes exists: a plan that was not verified
+  if (tensor.is_written())
+    return CUDA_ERROR_INVALID_VALUE;  // no copy of its bytes exists: a plan that was not verified
   memory_.lanes.advance(Lanes::kToDevice);
   return memory_.lanes.mark(Lanes::kToDevice);
 }

@@ -53,7 +53,7 @@ std::string FaultReport::away() const {
   uint64_t count = 0;
   uint64_t bytes = 0;
   memory_.tensors.for_each([&](ResidentTensor& tensor) {
-    if (memory_.mover_of(tensor).resident) return;
+    if (memory_.mover_of(tensor).is_resident()) return;
     ++count;
     bytes += tensor.size;
   });
@@ -79,7 +79,7 @@ bool FaultReport::tell_of_address() noexcept {
   memory_.tensors.for_each([&](ResidentTensor& tensor) {
     if (address - tensor.base < std::max<uint64_t>(tensor.size, 1)) touched = &tensor;
   });
-  if (touched == nullptr || memory_.mover_of(*touched).resident) return false;
+  if (touched == nullptr || memory_.mover_of(*touched).is_resident()) return false;
   log_line(LogLevel::warn,
            "%s touched allocation %llu, of %llu bytes, %llu bytes from its start, while its bytes were away: none of "
            "its arguments leads there, so it has the pointer from memory; --safety strict lets it fault. %s",

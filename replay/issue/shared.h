@@ -15,7 +15,6 @@
 #include "preload/record/activity/source.h"
 #include "replay/base/run_log.h"
 #include "replay/issue/device_room.h"
-#include "replay/memory/addresses.h"
 #include "replay/memory/around.h"
 #include "replay/memory/ranges.h"
 #include "replay/memory/tiers/host.h"

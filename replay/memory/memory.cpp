@@ -37,7 +37,7 @@ void forget_slot_digest(ManagedMemory& memory, ResidentTensor& tensor) noexcept 
 }
 
 void drop_host_copy(ManagedMemory& memory, ResidentTensor& tensor) noexcept {
-  tensor.host_valid = false;
+  tensor.host_copy_dropped();
   forget_slot_digest(memory, tensor);
   if (tensor.host.empty()) return;
   memory.slot_reads = std::max(memory.slot_reads, tensor.slot_read.position);
@@ -149,8 +149,8 @@ CUresult wait_for_digests(ManagedMemory& memory, ResidentTensor& tensor, LaneUse
 DigestCheck begin_comparison(ManagedMemory& memory, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks,
                              const LaneUses& after) noexcept {
   SlotDigest& known = tensor.digest;
-  const bool comparable = known.cell != kNoDigest && known.skipped == 0 && !tensor.host.empty() && tensor.defined &&
-                          !tensor.host_valid && memory.digests.available() &&
+  const bool comparable = known.cell != kNoDigest && known.skipped == 0 && !tensor.host.empty() &&
+                          tensor.needs_copy() && memory.digests.available() &&
                           memory.lanes.known_complete(known.computed);
   DigestCheck comparison;
   if (!comparable || memory.lanes.wait_on(Lanes::kDigests, after) != CUDA_SUCCESS ||
@@ -175,7 +175,7 @@ bool end_comparison(ManagedMemory& memory, ResidentTensor& tensor, const DigestC
   DigestCell cell = comparison.cell;
   memory.digests.give_back(&cell);
   tensor.digest.misses = 0;
-  tensor.host_valid = true;
+  tensor.host_copy_found();
   memory.traffic.spared_bytes += tensor.size;
   return true;
 }
@@ -195,7 +195,7 @@ CUresult copy_out_compared(ManagedMemory& memory, ResidentTensor& tensor, const 
   const CUresult read = wait_for_digests(memory, tensor, begun ? beside.computed : comparison->computed);
   if (result == CUDA_SUCCESS) result = read;
   if (result != CUDA_SUCCESS) give_back_cell(memory, &beside.cell, beside.computed);
-  if (result != CUDA_SUCCESS) tensor.host_valid = false;
+  if (result != CUDA_SUCCESS) tensor.host_copy_dropped();
   if (result != CUDA_SUCCESS || skip) {
     give_back_cell(memory, &comparison->cell, comparison->computed);
     return result;
@@ -228,8 +228,7 @@ CUresult copy_out(ManagedMemory& memory, ResidentTensor& tensor, const std::vect
     ++memory.traffic.failed_copies;
     return result;
   }
-  tensor.host_valid = true;
-  tensor.host_ready = {Lanes::kToHost, position};
+  tensor.host_copy_made({Lanes::kToHost, position});
   memory.traffic.offloaded_bytes += tensor.size;
   return CUDA_SUCCESS;
 }
@@ -238,7 +237,7 @@ CUresult copy_in(ManagedMemory& memory, ResidentTensor& tensor, const std::vecto
                  const LaneUses& after, LaneUse* done) noexcept {
   Lanes& lanes = memory.lanes;
   CUresult result = lanes.wait_on(Lanes::kToDevice, after);
-  if (result == CUDA_SUCCESS) result = lanes.wait_on(Lanes::kToDevice, tensor.host_ready);
+  if (result == CUDA_SUCCESS) result = lanes.wait_on(Lanes::kToDevice, tensor.host_ready());
   if (result == CUDA_SUCCESS) result = lanes.enter_own();  // waiting may have left it
   if (result == CUDA_SUCCESS) {
     result = for_each_run(memory, tensor, chunks, [&](CUdeviceptr device, uint64_t host, uint64_t bytes) {

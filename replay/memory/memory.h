@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "replay/digest/digests.h"
-#include "replay/memory/blocks.h"
 #include "replay/memory/budget.h"
 #include "replay/memory/chunks.h"
 #include "replay/memory/lanes.h"
@@ -83,7 +82,7 @@ struct ManagedMemory {
 };
 
 // Copies a tensor whose bytes are in `chunks` to its host slot (which must exist) on the to-host lane, after `after`:
-// from its own addresses, or through the window when there is one. On success host_valid and host_ready are set. On an
+// from its own addresses, or through the window when there is one. On success the host copy is made. On an
 // error the tensor stays where it is, and what is with the driver of the copy is among its uses.
 CUresult copy_out(ManagedMemory& memory, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks,
                   const LaneUses& after) noexcept;

@@ -63,9 +63,9 @@ CUresult Pager::bring(const std::vector<ResidentTensor*>& movers, uint64_t chunk
   CUresult result = CUDA_SUCCESS;
   std::vector<Arrival> arrivals;
   for (ResidentTensor* tensor : movers) {
-    if (tensor->lost) {
+    if (tensor->is_lost()) {
       result = CUDA_ERROR_ILLEGAL_STATE;
-    } else if (tensor->chunk_count > 0 && !tensor->resident && !tensor->arriving) {
+    } else if (tensor->is_away()) {
       result = memory_.strict() ? start_in(*tensor, &arrivals) : bring_in(*tensor);
     }
     if (result != CUDA_SUCCESS) break;
@@ -100,16 +100,14 @@ CUresult Pager::make_all_resident() noexcept {
 void Pager::touched(ResidentTensor& tensor, LaneUse use, bool wrote) noexcept {
   for (ResidentTensor* each : {&tensor, &memory_.mover_of(tensor)}) {
     each->uses.add(use.lane, use.position);
-    if (!wrote) continue;
-    each->defined = true;
-    each->host_valid = false;
+    if (wrote) each->wrote();
   }
 }
 
 std::vector<ResidentTensor*> Pager::candidates() noexcept {
   std::vector<ResidentTensor*> found;
   const auto collect = [&](ResidentTensor& tensor) {
-    if (tensor.resident && tensor.chunk_count > 0 && tensor.pinned != tick_) found.push_back(&tensor);
+    if (tensor.is_resident() && tensor.pinned != tick_) found.push_back(&tensor);
   };
   const auto older = [](const ResidentTensor* a, const ResidentTensor* b) { return a->last_use < b->last_use; };
   memory_.tensors.for_each(collect);
@@ -193,7 +191,7 @@ CUresult Pager::bring_in(ResidentTensor& tensor) noexcept {
   for (const ChunkIndex chunk : chunks) before.merge(memory_.chunks[chunk].uses);
   result = remap(tensor, chunks);
   LaneUse copied;
-  const bool reload = result == CUDA_SUCCESS && tensor.defined && tensor.host_valid;
+  const bool reload = result == CUDA_SUCCESS && tensor.host_valid();
   if (reload) result = copy_in(memory_, tensor, chunks, before, &copied);
   if (result != CUDA_SUCCESS) {
     // A failed copy may still be writing to the chunks: their next occupant waits for it, and so does unmapping.
@@ -214,7 +212,7 @@ CUresult Pager::bring_in(ResidentTensor& tensor) noexcept {
     tensor.ready = before;
   }
   tensor.uses = tensor.ready;
-  tensor.resident = true;
+  tensor.settle_in();
   for (const ChunkIndex chunk : chunks) {
     memory_.chunks[chunk].occupant = &tensor;
     memory_.chunks[chunk].uses.clear();
@@ -249,7 +247,7 @@ CUresult Pager::trim_mappings(uint64_t more, uint64_t limit) noexcept {
     const bool slab = memory_.arena.slabs.contains(base);
     if (!slab && !memory_.arena.ranges.contains(base)) continue;
     const ResidentTensor* const tensor = slab ? memory_.blocks.find(base) : memory_.tensors.find(base);
-    if (tensor == nullptr || !tensor->resident) old.emplace_back(tensor == nullptr ? 0 : tensor->last_use, base);
+    if (tensor == nullptr || !tensor->is_resident()) old.emplace_back(tensor == nullptr ? 0 : tensor->last_use, base);
   }
   std::sort(old.begin(), old.end());
   for (const auto& [last_use, base] : old) {
@@ -263,18 +261,17 @@ CUresult Pager::trim_mappings(uint64_t more, uint64_t limit) noexcept {
 // Evicts, and when the host tier is full drops host copies of resident tensors for it, out of date ones first: their
 // bytes are on the device. While a plan is entered nothing is dropped, because it counts on such copies.
 CUresult Pager::page_out(ResidentTensor& tensor) noexcept {
-  const bool copies = tensor.defined && !tensor.host_valid;
-  if (copies && !ensure_slot(memory_, tensor)) drop_copies_for(tensor);
+  if (tensor.needs_copy() && !ensure_slot(memory_, tensor)) drop_copies_for(tensor);
   return evict(tensor);
 }
 
 void Pager::drop_copies_for(ResidentTensor& tensor) noexcept {
   std::vector<ResidentTensor*> copies;
   memory_.for_each_mover([&](ResidentTensor& other) {
-    if (other.resident && !other.host.empty()) copies.push_back(&other);
+    if (other.is_resident() && !other.host.empty()) copies.push_back(&other);
   });
   std::sort(copies.begin(), copies.end(), [](const ResidentTensor* a, const ResidentTensor* b) {
-    return std::pair(a->host_valid, b->last_use) < std::pair(b->host_valid, a->last_use);
+    return std::pair(a->host_valid(), b->last_use) < std::pair(b->host_valid(), a->last_use);
   });
   for (ResidentTensor* other : copies) {
     drop_host_copy(memory_, *other);
@@ -285,7 +282,7 @@ void Pager::drop_copies_for(ResidentTensor& tensor) noexcept {
 CUresult Pager::evict(ResidentTensor& tensor) noexcept {
   if (memory_.strict()) return depart(tensor);
   LaneUses after = tensor.uses;
-  if (tensor.defined && !tensor.host_valid) {
+  if (tensor.needs_copy()) {
     if (!ensure_slot(memory_, tensor)) {
       shortage_ = {tensor.chunk_count * memory_.chunks.chunk_bytes(), memory_.host.cap(), true};
       return CUDA_ERROR_OUT_OF_MEMORY;
@@ -293,14 +290,14 @@ CUresult Pager::evict(ResidentTensor& tensor) noexcept {
     const CUresult result = copy_out(memory_, tensor, memory_.mappings.find(tensor.base)->chunks, after);
     if (result != CUDA_SUCCESS) return result;
     after.clear();
-    after.add(tensor.host_ready.lane, tensor.host_ready.position);
+    after.add(tensor.host_ready().lane, tensor.host_ready().position);
   }
   release_chunks(tensor, after);
   return CUDA_SUCCESS;
 }
 
 void Pager::release_chunks(ResidentTensor& tensor, LaneUses after) noexcept {  // by value: `after` may be tensor.uses
-  tensor.resident = false;
+  tensor.left();
   tensor.ready.clear();
   tensor.uses.clear();
   Mapping* const mapping = memory_.mappings.find(tensor.base);
@@ -315,8 +312,8 @@ void Pager::release_chunks(ResidentTensor& tensor, LaneUses after) noexcept {  /
 
 // Its chunks and its host slot are free for others.
 void Pager::leave(ResidentTensor& tensor, const LaneUses& last) noexcept {
-  if (memory_.strict()) (tensor.resident ? tensor.uses : memory_.before_frees_away).merge(last);
-  if (tensor.resident) release_chunks(tensor, tensor.uses);
+  if (memory_.strict()) (tensor.is_resident() ? tensor.uses : memory_.before_frees_away).merge(last);
+  if (tensor.is_resident()) release_chunks(tensor, tensor.uses);
   drop_host_copy(memory_, tensor);
 }
 

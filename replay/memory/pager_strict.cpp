@@ -41,7 +41,7 @@ CUresult Pager::begin_arrival(ResidentTensor& tensor, std::vector<ChunkIndex> ch
   Arrival arrival{&tensor, std::move(chunks), {}};
   CUresult result = CUDA_SUCCESS;
   for (const ChunkIndex chunk : arrival.chunks) arrival.ready.merge(memory_.chunks[chunk].uses);
-  if (tensor.defined && tensor.host_valid) {
+  if (tensor.host_valid()) {
     LaneUse copied;
     result = show(arrival.chunks);
     if (result == CUDA_SUCCESS) result = copy_in(memory_, tensor, arrival.chunks, arrival.ready, &copied);
@@ -53,7 +53,7 @@ CUresult Pager::begin_arrival(ResidentTensor& tensor, std::vector<ChunkIndex> ch
     give_back(arrival.chunks, arrival.ready);
     return result;
   }
-  tensor.arriving = true;
+  tensor.begin_arrival();
   arrivals->push_back(std::move(arrival));
   return CUDA_SUCCESS;
 }
@@ -68,7 +68,6 @@ CUresult Pager::start_in(ResidentTensor& tensor, std::vector<Arrival>* arrivals)
 // Only when all bytes are there does the range lead to them.
 CUresult Pager::finish_arrival(const Arrival& arrival) noexcept {
   ResidentTensor& tensor = *arrival.tensor;
-  tensor.arriving = false;
   CUresult result = memory_.lanes.host_wait(arrival.ready);
   if (result == CUDA_SUCCESS) result = trim_mappings(arrival.chunks.size(), mapping_limit);
   if (result == CUDA_SUCCESS) result = memory_.mappings.map(tensor.base, arrival.chunks);
@@ -76,6 +75,7 @@ CUresult Pager::finish_arrival(const Arrival& arrival) noexcept {
     result = memory_.mappings.map(tensor.base, arrival.chunks);
   }
   if (result != CUDA_SUCCESS) {
+    tensor.turn_back();
     give_back(arrival.chunks, arrival.ready);
     return result;
   }
@@ -86,9 +86,8 @@ CUresult Pager::finish_arrival(const Arrival& arrival) noexcept {
 
 void Pager::settle_in(ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks) noexcept {
   tensor.uses = tensor.ready;
-  tensor.resident = true;
-  tensor.defined = true;
-  tensor.host_valid = false;
+  tensor.settle_in();
+  tensor.wrote();
   for (const ChunkIndex chunk : chunks) {
     memory_.chunks[chunk].occupant = &tensor;
     memory_.chunks[chunk].uses.clear();
@@ -110,13 +109,13 @@ CUresult Pager::depart(ResidentTensor& tensor) noexcept {
   if (result != CUDA_SUCCESS) {
     // What the driver refused midway cannot be put together again: the tensor has no addresses any more.
     const Mapping* const left = memory_.mappings.find(tensor.base);
-    tensor.lost = left == nullptr || left->chunks.size() != chunks.size();
-    tensor.resident = !tensor.lost;
+    if (left == nullptr || left->chunks.size() != chunks.size()) tensor.lose();
     return result;
   }
+  tensor.begin_departure();
   tensor.uses.clear();
   // A tensor that leaves for the second time may do so again.
-  const bool again = tensor.left_before;
+  const bool again = tensor.digest.left_before;
   DigestCheck comparison = begin_comparison(memory_, tensor, chunks, LaneUses{});
   bool same = false;
   if (comparison.cell != kNoDigest) {
@@ -128,15 +127,18 @@ CUresult Pager::depart(ResidentTensor& tensor) noexcept {
   if (result != CUDA_SUCCESS) {
     // It stays, if its range can be mapped again. A copy that failed halfway only reads.
     const LaneUses copying = tensor.uses;
-    tensor.lost = memory_.mappings.map(tensor.base, chunks) != CUDA_SUCCESS;
-    tensor.resident = !tensor.lost;
-    if (tensor.lost) give_back(chunks, copying);
+    if (memory_.mappings.map(tensor.base, chunks) == CUDA_SUCCESS) {
+      tensor.stay();
+    } else {
+      tensor.lose();
+      give_back(chunks, copying);
+    }
     return result;
   }
   LaneUses after;
   after.add(Lanes::kToHost, memory_.lanes[Lanes::kToHost].issued);
-  tensor.resident = false;
-  tensor.left_before = true;
+  tensor.left();
+  tensor.digest.left_before = true;
   tensor.ready.clear();
   give_back(chunks, after);
   return CUDA_SUCCESS;

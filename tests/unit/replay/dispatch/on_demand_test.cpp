@@ -123,8 +123,8 @@ TEST_F(OnDemandTest, AKernelRunsWithItsTensorsResident) {
   const CUdeviceptr a = allocate(2 * device_.chunk_bytes);
   const CUstream stream = device_.driver.stream();
   kernel(stream, {a});
-  EXPECT_TRUE(device_.memory.tensors.find(a)->resident);
-  EXPECT_TRUE(device_.memory.tensors.find(a)->defined);
+  EXPECT_TRUE(device_.memory.tensors.find(a)->is_resident());
+  EXPECT_TRUE(device_.memory.tensors.find(a)->is_written());
   device_.driver.run_all();
   EXPECT_EQ(kernels_run, 1);
   EXPECT_EQ(shared_.faults.take(), CUDA_SUCCESS);
@@ -280,13 +280,13 @@ TEST_F(OnDemandTest, ACallThatWaitsForTheDeviceHoldsNoOtherUp) {
   EXPECT_EQ(shared_.command_log.settled(), shared_.command_log.tail());
   ASSERT_TRUE(device_.driver.step(slow));  // a's first kernel; the work around us is still to come
   kernel(other, {b});
-  EXPECT_FALSE(device_.memory.tensors.find(a)->resident) << "a call that is held back needs no memory";
+  EXPECT_FALSE(device_.memory.tensors.find(a)->is_resident()) << "a call that is held back needs no memory";
   on_demand_.serve_program_calls();
-  EXPECT_FALSE(device_.memory.tensors.find(a)->resident);
+  EXPECT_FALSE(device_.memory.tensors.find(a)->is_resident());
   device_.driver.run_all();
   on_demand_.serve_program_calls();
   EXPECT_TRUE(waiter.wait()) << "granted";
-  EXPECT_TRUE(device_.memory.tensors.find(a)->resident);
+  EXPECT_TRUE(device_.memory.tensors.find(a)->is_resident());
   EXPECT_TRUE(on_demand_.has_program_calls());
   made(copy, CUDA_SUCCESS);
   on_demand_.serve_program_calls();
@@ -313,7 +313,7 @@ TEST_F(OnDemandTest, RoomIsNotMadeOfWhatAGrantedCallUses) {
   kernel(device_.driver.stream(), {b});
   evicted = true;
   program.join();
-  EXPECT_TRUE(device_.memory.tensors.find(b)->resident);
+  EXPECT_TRUE(device_.memory.tensors.find(b)->is_resident());
   EXPECT_FALSE(on_demand_.has_program_calls());
 }
 

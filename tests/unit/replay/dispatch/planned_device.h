@@ -232,10 +232,8 @@ class PlannedDevice : public ::testing::Test {
   }
 
   void make_persistent(uint32_t tensor) {
-    ResidentTensor& made = *device_.memory.tensors.insert(shared_.arena.ranges.base + tensor * 4 * 4096);
+    ResidentTensor& made = *device_.memory.tensors.insert(shared_.arena.ranges.base + tensor * 4 * 4096, kBytes, 2);
     made.allocation = tensor + 1;
-    made.size = kBytes;
-    made.chunk_count = 2;
     EXPECT_EQ(pager_.make_resident({&made}), CUDA_SUCCESS);
     addresses_[tensor] = made.base;
     for (uint64_t at = 0; at < kBytes; at += 8) device_.driver.write(made.base + at, at + tensor);

@@ -107,7 +107,7 @@ TEST_P(DepartureTest, BringsEverythingBack) {
   EXPECT_EQ(repeats(), before);
   ResidentTensor* const x = device_.memory.tensors.find(address(kX));
   ASSERT_NE(x, nullptr);
-  EXPECT_FALSE(x->lost);
+  EXPECT_FALSE(x->is_lost());
   EXPECT_EQ(pager_.make_resident({x}), CUDA_SUCCESS);
   device_.driver.run_all();
   for (uint64_t at = 0; GetParam() > 1 && at < kBytes; at += 8) {

@@ -32,10 +32,9 @@ class CopiesTest : public ::testing::Test {
   }
 
   ResidentTensor& tensor(uint64_t chunks, uint64_t bytes) {
-    ResidentTensor& made = *memory_.tensors.insert(next_);
-    made.size = bytes;
-    made.chunk_count = static_cast<uint32_t>(chunks);
-    made.resident = made.defined = true;
+    ResidentTensor& made = *memory_.tensors.insert(next_, bytes, static_cast<uint32_t>(chunks));
+    made.settle_in();
+    made.wrote();
     EXPECT_EQ(memory_.mappings.map(next_, device_.take(chunks)), CUDA_SUCCESS);
     next_ += (chunks + 1) * kSlot;
     return made;
@@ -67,8 +66,8 @@ TEST_F(CopiesTest, BytesComeBackOverAnyNumberOfPieces) {
     ASSERT_TRUE(ensure_slot(memory_, copied));
     EXPECT_EQ(copied.host.size(), (bytes + kSlot - 1) / kSlot);
     EXPECT_EQ(copy_out(memory_, copied, {}, testing::SmallDevice::uses_of(filled)), CUDA_SUCCESS);
-    EXPECT_TRUE(copied.host_valid);
-    ASSERT_EQ(memory_.lanes.wait_on(lane_, copied.host_ready), CUDA_SUCCESS);
+    EXPECT_TRUE(copied.host_valid());
+    ASSERT_EQ(memory_.lanes.wait_on(lane_, copied.host_ready()), CUDA_SUCCESS);
     const LaneUse overwritten = fill(copied, 2);
     LaneUse done;
     EXPECT_EQ(copy_in(memory_, copied, {}, testing::SmallDevice::uses_of(overwritten), &done), CUDA_SUCCESS);
@@ -86,7 +85,7 @@ TEST_F(CopiesTest, ACopyOutWaitsForItsUsesOnTheDevice) {
   EXPECT_EQ(device_.driver.count("cuEventSynchronize") + device_.driver.count("cuCtxSynchronize"), 0u);
   while (device_.driver.step(memory_.lanes.stream(Lanes::kToHost))) {
   }
-  EXPECT_FALSE(memory_.lanes.complete(testing::SmallDevice::uses_of(copied.host_ready)))
+  EXPECT_FALSE(memory_.lanes.complete(testing::SmallDevice::uses_of(copied.host_ready())))
       << "the program's work is first";
   device_.driver.run_all();
   fill(copied, 5);
@@ -136,13 +135,13 @@ TEST_F(CopiesTest, ARefusedCopyOutLeavesTheTensorWhereItIs) {
   for (const auto& [function, nth] : faults) {
     device_.driver.fail(function, nth, CUDA_ERROR_UNKNOWN);
     EXPECT_EQ(copy_out(memory_, copied, {}, testing::SmallDevice::uses_of(filled)), CUDA_ERROR_UNKNOWN) << function;
-    EXPECT_FALSE(copied.host_valid) << function << nth;
-    EXPECT_TRUE(copied.resident);
+    EXPECT_FALSE(copied.host_valid()) << function << nth;
+    EXPECT_TRUE(copied.is_resident());
   }
   EXPECT_EQ(memory_.traffic.offloaded_bytes, 0u);
   EXPECT_EQ(memory_.traffic.failed_copies, 4u);
   EXPECT_EQ(copy_out(memory_, copied, {}, testing::SmallDevice::uses_of(filled)), CUDA_SUCCESS) << "and again";
-  EXPECT_TRUE(copied.host_valid);
+  EXPECT_TRUE(copied.host_valid());
 }
 
 TEST_F(CopiesTest, ARefusedCopyInKeepsTheHostCopy) {
@@ -153,7 +152,7 @@ TEST_F(CopiesTest, ARefusedCopyInKeepsTheHostCopy) {
   LaneUse done;
   device_.driver.fail("cuMemcpyHtoDAsync", 2, CUDA_ERROR_UNKNOWN);
   EXPECT_EQ(copy_in(memory_, copied, {}, {}, &done), CUDA_ERROR_UNKNOWN);
-  EXPECT_TRUE(copied.host_valid);
+  EXPECT_TRUE(copied.host_valid());
   EXPECT_EQ(memory_.traffic.reloaded_bytes, 0u);
   EXPECT_EQ(done.position, memory_.lanes[Lanes::kToDevice].issued) << "the first piece is on its way all the same";
   ASSERT_EQ(copy_in(memory_, copied, {}, {}, &done), CUDA_SUCCESS);
@@ -173,13 +172,13 @@ TEST_F(CopiesTest, ASlotIsWrittenAgainAfterItsLastRead) {
   ASSERT_EQ(copy_in(memory_, old, {}, {}, &done), CUDA_SUCCESS);
   drop_host_copy(memory_, old);
   EXPECT_TRUE(old.host.empty());
-  EXPECT_FALSE(old.host_valid);
+  EXPECT_FALSE(old.host_valid());
   ResidentTensor& next = tensor(1, kSlot);
   const LaneUse written = fill(next, 22);
   ASSERT_TRUE(ensure_slot(memory_, next));
   ASSERT_EQ(next.host[0].address, place) << "the test tests nothing";
   ASSERT_EQ(copy_out(memory_, next, {}, testing::SmallDevice::uses_of(written)), CUDA_SUCCESS);
-  EXPECT_EQ(memory_.lanes.host_wait(testing::SmallDevice::uses_of(next.host_ready)), CUDA_SUCCESS);
+  EXPECT_EQ(memory_.lanes.host_wait(testing::SmallDevice::uses_of(next.host_ready())), CUDA_SUCCESS);
   device_.driver.run_all();
   EXPECT_TRUE(holds(old, 21));
 }
@@ -216,7 +215,7 @@ TEST_F(CopiesTest, OtherReloadsDoNotHoldACopyOutUp) {
   ASSERT_EQ(copy_out(memory_, leaving, {}, {}), CUDA_SUCCESS);
   while (device_.driver.step(memory_.lanes.stream(Lanes::kToHost))) {
   }
-  EXPECT_TRUE(memory_.lanes.complete(leaving.host_ready));
+  EXPECT_TRUE(memory_.lanes.complete(leaving.host_ready()));
 }
 
 // What the driver does not order, the host waits for: a position on the lane that copies to the host covers the digest.
@@ -232,7 +231,7 @@ TEST_F(CopiesTest, ADigestThatIsNotOrderedKeepsTheBytesInTheirPlace) {
     const CUresult result = copy_out_compared(memory_, leaving, {}, testing::SmallDevice::uses_of(filled), &none, true);
     device_.driver.heal();
     EXPECT_EQ(result == CUDA_SUCCESS, host_may_wait);
-    EXPECT_EQ(leaving.host_valid, host_may_wait);
+    EXPECT_EQ(leaving.host_valid(), host_may_wait);
     const bool known = std::any_of(leaving.uses.begin(), leaving.uses.end(),
                                    [](const LaneUse& use) { return use.lane == Lanes::kDigests; });
     EXPECT_EQ(known, !host_may_wait);
@@ -266,10 +265,10 @@ TEST_F(CopiesTest, ADigestIsComputedBesideItsCopy) {
       run(digests);
     EXPECT_EQ(memory_.lanes.complete(leaving.digest.computed), digest_first);
     if (digest_first) {
-      EXPECT_FALSE(memory_.lanes.complete(leaving.host_ready)) << "the digest waited for the copy";
+      EXPECT_FALSE(memory_.lanes.complete(leaving.host_ready())) << "the digest waited for the copy";
     } else {
       run(to_host);
-      EXPECT_TRUE(memory_.lanes.complete(leaving.host_ready));
+      EXPECT_TRUE(memory_.lanes.complete(leaving.host_ready()));
       EXPECT_FALSE(memory_.lanes.complete(both)) << "the digest still reads the bytes";
     }
     device_.driver.run_all();
@@ -286,7 +285,7 @@ TEST_F(CopiesTest, WhatAlwaysChangesIsSeldomCompared) {
   for (uint64_t i = 0; i < 100; ++i) {
     fill(leaving, 100 + i);
     device_.driver.run_all();
-    leaving.host_valid = false;
+    leaving.wrote();
     DigestCheck comparison = begin_comparison(memory_, leaving, {}, {});
     device_.driver.run_all();
     memory_.lanes.poll();
@@ -316,11 +315,10 @@ TEST_F(CopiesTest, AFullHostTierHasNoSlot) {
 
 TEST_F(CopiesTest, TheTableFindsTensorsByTheirStart) {
   Tensors& tensors = memory_.tensors;
-  ResidentTensor* const made = tensors.insert(next_);
-  made->size = 5;
+  ResidentTensor* const made = tensors.insert(next_, 5, 1);
   EXPECT_EQ(tensors.find(next_), made);
   EXPECT_EQ(tensors.find(next_ + 1), nullptr);
-  EXPECT_EQ(tensors.insert(next_)->size, 0u) << "an address that is used again is another tensor";
+  EXPECT_EQ(tensors.insert(next_, 7, 1)->size, 7u) << "an address that is used again is another tensor";
   EXPECT_EQ(tensors.size(), 1u);
   tensors.erase(next_);
   EXPECT_EQ(tensors.find(next_), nullptr);

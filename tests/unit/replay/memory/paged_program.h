@@ -22,25 +22,19 @@ class Program {
   }
 
   ResidentTensor& tensor(uint64_t chunks) {
-    ResidentTensor& made = *device.memory.tensors.insert(next_);
-    made.size = chunks * device.chunk_bytes;
-    made.chunk_count = static_cast<uint32_t>(chunks);
+    ResidentTensor& made = at(next_, chunks);
     next_ += (chunks + 1) * device.chunk_bytes;
     return made;
   }
   ResidentTensor& at(CUdeviceptr base, uint64_t chunks) {
-    ResidentTensor& made = *device.memory.tensors.insert(base);
-    made.size = chunks * device.chunk_bytes;
-    made.chunk_count = static_cast<uint32_t>(chunks);
-    return made;
+    return *device.memory.tensors.insert(base, chunks * device.chunk_bytes, static_cast<uint32_t>(chunks));
   }
   ResidentTensor& small(uint64_t bytes, LaneIndex lane = kNoLane) {
-    ResidentTensor& made = *device.memory.tensors.insert(slab_.allocate(bytes));
-    made.size = bytes;
+    ResidentTensor& made = *device.memory.tensors.insert(slab_.allocate(bytes), bytes, 0);
     small_result = pager.allocated_small(made, lane);
     return made;
   }
-  bool resident(ResidentTensor& tensor) { return device.memory.mover_of(tensor).resident; }
+  bool resident(ResidentTensor& tensor) { return device.memory.mover_of(tensor).is_resident(); }
 
   // A kernel that reads all of `set` and writes those of `written`. Wrong numbers are counted when it runs. It also
   // reads and writes `unseen`, of which the pager does not know; when these are not mapped, the program faults.

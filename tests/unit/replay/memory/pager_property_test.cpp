@@ -18,7 +18,7 @@ void check_invariants(Program& program) {
   ManagedMemory& memory = program.device.memory;
   std::map<ChunkIndex, const ResidentTensor*> occupants;
   memory.for_each_mover([&](ResidentTensor& tensor) {
-    if (!tensor.resident) return;
+    if (!tensor.is_resident()) return;
     const Mapping* const mapping = memory.mappings.find(tensor.base);
     RC_ASSERT(mapping != nullptr && mapping->chunks.size() == tensor.chunk_count);
     for (const ChunkIndex chunk : mapping->chunks) {
@@ -132,7 +132,7 @@ void random_program(bool faulty, testing::Safety safety = testing::Safety::trust
       program.device.memory.lanes.poll();
     } else if (what == 10) {
       ResidentTensor& chosen = program.device.memory.mover_of(*testing::one_of(tensors));
-      if (chosen.resident) program.pager.evict(chosen);
+      if (chosen.is_resident()) program.pager.evict(chosen);
     } else if (testing::one_in(3)) {
       limit = testing::uniform<uint64_t>(6, 10);
     }

@@ -55,11 +55,11 @@ TEST_F(PagerTest, EvictsWhatWasNotUsedForLongest) {
   ASSERT_EQ(use({&c}), CUDA_SUCCESS);
   ASSERT_EQ(read({&a}), CUDA_SUCCESS);
   ASSERT_EQ(use({&d}), CUDA_SUCCESS);
-  EXPECT_FALSE(b.resident);
-  EXPECT_TRUE(a.resident && c.resident && d.resident) << "no more than needed";
+  EXPECT_FALSE(b.is_resident());
+  EXPECT_TRUE(a.is_resident() && c.is_resident() && d.is_resident()) << "no more than needed";
   ASSERT_EQ(use({&b}), CUDA_SUCCESS);
-  EXPECT_FALSE(c.resident);
-  EXPECT_TRUE(a.resident);
+  EXPECT_FALSE(c.is_resident());
+  EXPECT_TRUE(a.is_resident());
 }
 
 TEST_F(PagerTest, NeverEvictsWhatTheCallNeeds) {
@@ -70,8 +70,8 @@ TEST_F(PagerTest, NeverEvictsWhatTheCallNeeds) {
   ASSERT_EQ(use({&b}), CUDA_SUCCESS);
   // a is the oldest, but needed: b has to go.
   ASSERT_EQ(use({&c, &a}), CUDA_SUCCESS);
-  EXPECT_TRUE(a.resident && c.resident);
-  EXPECT_FALSE(b.resident);
+  EXPECT_TRUE(a.is_resident() && c.is_resident());
+  EXPECT_FALSE(b.is_resident());
 }
 
 TEST_F(PagerTest, MovesOnlyBytesThatHaveToMove) {
@@ -125,7 +125,7 @@ TEST_F(PagerTest, ACallThatIsTooLargeChangesNothing) {
   driver_.clear();
   EXPECT_EQ(use({&a, &b}), CUDA_ERROR_OUT_OF_MEMORY);
   EXPECT_EQ(driver_.calls(), Calls{});
-  EXPECT_TRUE(a.resident);
+  EXPECT_TRUE(a.is_resident());
   EXPECT_EQ(pager_.shortage().needed_bytes, 5 * program_.device.chunk_bytes);
   EXPECT_EQ(pager_.shortage().limit_bytes, 4 * program_.device.chunk_bytes);
   EXPECT_FALSE(pager_.shortage().host_full);
@@ -144,7 +144,7 @@ TEST_F(PagerTest, ALimitThatFollowsTheProgramIsAskedFirst) {
 
 TEST_F(PagerTest, LostBytesAreAnError) {
   ResidentTensor& a = program_.tensor(1);
-  a.lost = true;
+  a.lose();
   EXPECT_EQ(use({&a}), CUDA_ERROR_ILLEGAL_STATE);
 }
 
@@ -157,7 +157,7 @@ TEST_F(PagerTest, ALowerLimitIsReachedBeforeTheNextCall) {
   ASSERT_EQ(read({&b}), CUDA_SUCCESS);
   EXPECT_EQ(driver_.bytes, 2 * program_.device.chunk_bytes);
   EXPECT_EQ(driver_.count("cuMemRelease"), 2u);
-  EXPECT_FALSE(a.resident);
+  EXPECT_FALSE(a.is_resident());
   ASSERT_EQ(read({&a}), CUDA_SUCCESS);
   EXPECT_EQ(driver_.bytes, 2 * program_.device.chunk_bytes);
 }
@@ -201,7 +201,7 @@ TEST(PagerStrictTest, AMappingThatIsRefusedOnceIsHadTheSecondTime) {
     ASSERT_EQ(program.kernel(lane, {&a}, {&a}), CUDA_SUCCESS);
     program.device.driver.fail("cuMemMap", refused);
     EXPECT_EQ(program.kernel(lane, {&b}, {&b}), CUDA_SUCCESS) << refused;
-    EXPECT_FALSE(a.resident);
+    EXPECT_FALSE(a.is_resident());
     program.device.driver.fail("cuMemMap", refused);
     EXPECT_EQ(program.kernel(lane, {&a}, {&a}), CUDA_SUCCESS) << refused;
     program.device.driver.run_all();
@@ -217,7 +217,7 @@ TEST(PagerStrictTest, WhatNothingHasTouchedIsMappedAheadWhereThereIsRoom) {
   const LaneIndex lane = program.device.new_lane();
   ResidentTensor& a = program.tensor(2);
   ASSERT_EQ(program.pager.allocated(a, lane), CUDA_SUCCESS);
-  EXPECT_TRUE(a.resident);
+  EXPECT_TRUE(a.is_resident());
   EXPECT_TRUE(driver.mapped(a.base));
   EXPECT_TRUE(driver.mapped(a.base + program.device.chunk_bytes));
   ResidentTensor& b = program.tensor(1);
@@ -227,9 +227,9 @@ TEST(PagerStrictTest, WhatNothingHasTouchedIsMappedAheadWhereThereIsRoom) {
   // Nothing leaves for it, and a chunk that is not enough is not kept.
   ResidentTensor& c = program.tensor(2);
   ASSERT_EQ(program.pager.allocated(c, lane), CUDA_SUCCESS);
-  EXPECT_FALSE(c.resident);
+  EXPECT_FALSE(c.is_resident());
   EXPECT_FALSE(driver.mapped(c.base));
-  EXPECT_TRUE(a.resident && b.resident);
+  EXPECT_TRUE(a.is_resident() && b.is_resident());
   EXPECT_EQ(program.device.memory.chunks.available(), 1u);
   driver.run_all();
   EXPECT_FALSE(program.faulted);
@@ -248,7 +248,7 @@ TEST(PagerStrictTest, WhatCannotBeMappedAheadComesWhenItIsNeeded) {
     ResidentTensor& a = program.tensor(2);
     for (int nth = first; nth < first + 4; ++nth) driver.fail(refused, nth);
     ASSERT_EQ(program.pager.allocated(a, lane), CUDA_SUCCESS);
-    EXPECT_FALSE(a.resident || a.arriving);
+    EXPECT_TRUE(a.is_away());
     EXPECT_EQ(program.device.memory.chunks.available(), 4u);
     driver.heal();
     ASSERT_EQ(program.kernel(lane, {&a}, {&a}), CUDA_SUCCESS);
@@ -268,8 +268,8 @@ TEST_F(PagerTest, ACallThatTheDeviceHasNoRoomForLeavesItsTensors) {
   ASSERT_EQ(use({&a}), CUDA_SUCCESS);
   driver_.clear();
   EXPECT_EQ(use({&a, &b}), CUDA_ERROR_OUT_OF_MEMORY);
-  EXPECT_TRUE(a.resident);
-  EXPECT_FALSE(b.resident);
+  EXPECT_TRUE(a.is_resident());
+  EXPECT_FALSE(b.is_resident());
   EXPECT_EQ(driver_.count("cuMemcpyDtoHAsync"), 0u);
   EXPECT_EQ(memory_.chunks.available(), 1u);
   EXPECT_EQ(use({&a, &c}), CUDA_SUCCESS);
@@ -295,11 +295,11 @@ TEST_F(PagerTest, EverythingThatFitsComesInNewestFirst) {
   ASSERT_EQ(use({&c}), CUDA_SUCCESS);
   EXPECT_EQ(pager_.make_all_resident(), CUDA_ERROR_OUT_OF_MEMORY);
   EXPECT_EQ(pager_.shortage().needed_bytes, 5 * program_.device.chunk_bytes);
-  EXPECT_TRUE(b.resident && c.resident);
-  EXPECT_FALSE(a.resident);
+  EXPECT_TRUE(b.is_resident() && c.is_resident());
+  EXPECT_FALSE(a.is_resident());
   program_.free(b);
   EXPECT_EQ(pager_.make_all_resident(), CUDA_SUCCESS);
-  EXPECT_TRUE(a.resident && c.resident);
+  EXPECT_TRUE(a.is_resident() && c.is_resident());
 }
 
 TEST_F(PagerTest, SmallTensorsComeAndGoAsABlock) {
@@ -327,7 +327,7 @@ TEST_F(PagerTest, BlocksLeaveLast) {
   ResidentTensor& next = program_.tensor(1);
   ASSERT_EQ(use({&next}), CUDA_SUCCESS);
   EXPECT_TRUE(program_.resident(small)) << "many tensors live in a block";
-  EXPECT_FALSE(large.resident);
+  EXPECT_FALSE(large.is_resident());
   ResidentTensor& all = program_.tensor(4);
   ASSERT_EQ(use({&all}), CUDA_SUCCESS) << "all but what a call needs may leave";
   EXPECT_FALSE(program_.resident(small));
@@ -370,7 +370,7 @@ TEST_F(PagerTest, AFullHostTierIsSaid) {
   ASSERT_EQ(program.kernel(lane, {&a}, {&a}), CUDA_SUCCESS);
   EXPECT_EQ(program.kernel(lane, {&b}, {}), CUDA_ERROR_OUT_OF_MEMORY);
   EXPECT_TRUE(program.pager.shortage().host_full);
-  EXPECT_TRUE(a.resident);
+  EXPECT_TRUE(a.is_resident());
   EXPECT_EQ(program.kernel(lane, {&a}, {&a}), CUDA_SUCCESS);
   program.device.driver.run_all();
   EXPECT_EQ(program.wrong, 0u);
@@ -400,11 +400,11 @@ TEST_F(PagerTest, AnEvictionFromOutsideDropsNoHostCopy) {
   ASSERT_EQ(program.pager.evict(a), CUDA_SUCCESS);
   ASSERT_EQ(program.kernel(lane, {&a, &b}, {&b}), CUDA_SUCCESS);
   EXPECT_EQ(program.pager.evict(b), CUDA_ERROR_OUT_OF_MEMORY);
-  EXPECT_TRUE(a.host_valid) << "a plan that is entered counts on it";
-  EXPECT_TRUE(b.resident);
+  EXPECT_TRUE(a.host_valid()) << "a plan that is entered counts on it";
+  EXPECT_TRUE(b.is_resident());
   ResidentTensor& c = program.tensor(2);
   ASSERT_EQ(program.kernel(lane, {&c, &a}, {}), CUDA_SUCCESS) << "for a call it goes";
-  EXPECT_FALSE(a.host_valid);
+  EXPECT_FALSE(a.host_valid());
 }
 
 // Each refusal in turn: the call may answer it, but afterwards all bytes are as they were and all chunks are accounted
