@@ -42,7 +42,7 @@ bool Activation::enter(const PlanIndex* plan_index, const Command& cast, std::st
     return false;
   }
   if (plan_index != plan_index_) change_to(plan_index);
-  memory_.as_trusted = plan_index->as_trusted;
+  if (plan_index->as_trusted) memory_.safety = memory_.safety_of_audited.get();
   const bool entered = bind_persistent(cast, why) && hold_blocks(why) && make_chunks(why) && vacate(why) &&
                        make_slots(why) && map_homes(why) && load(why);
   if (!entered) exit();
@@ -197,9 +197,8 @@ bool Activation::vacate(std::string* why) noexcept {
     CUresult result = CUDA_SUCCESS;
     if (!wanted.resident_at_start || !in_place(t)) {
       result = pager_.evict(tensor);
-    } else if (wanted.clean_at_start && tensor.needs_copy() && !memory_.strict()) {
-      result =
-          ensure_slot(memory_, tensor) ? copy_out(memory_, tensor, *home(t), LaneUses{}) : CUDA_ERROR_OUT_OF_MEMORY;
+    } else if (wanted.clean_at_start && tensor.needs_copy()) {
+      result = memory_.safety->make_clean(tensor, *home(t));
     }
     if (result != CUDA_SUCCESS) return fail(why, "a tensor could not be copied to the host", result);
   }
@@ -234,8 +233,7 @@ CUdeviceptr Activation::base_of(uint32_t index) const noexcept {
 // May a mapping to the tensor's home be there while nothing runs? With strict safety that of a tensor which is away may
 // not: it comes with the tensor's bytes.
 bool Activation::may_stay_mapped(uint32_t index) const noexcept {
-  if (!memory_.strict()) return true;
-  if (plan_index_->aliased[index]) return true;
+  if (memory_.safety->aliases() || plan_index_->aliased[index]) return true;
   return index < plan_index_->persistent_count ? tensors_[index]->is_resident() : plan_index_->keeps_mapping[index];
 }
 
@@ -278,12 +276,8 @@ bool Activation::load(std::string* why) noexcept {
   }
   for (const uint32_t t : loaded) {
     ResidentTensor& tensor = *tensors_[t];
-    if (memory_.strict()) {
-      const CUresult result = in_place(t) ? CUDA_SUCCESS : memory_.mappings.map(tensor.base, *home(t));
-      if (result != CUDA_SUCCESS) return fail(why, "a tensor's home could not be mapped", result);
-    }
-    tensor.settle_in();
-    if (memory_.strict()) tensor.wrote();
+    const CUresult result = memory_.safety->begin_at_home(tensor, *home(t));
+    if (result != CUDA_SUCCESS) return fail(why, "a tensor's home could not be mapped", result);
     for (const ChunkIndex chunk : *home(t)) memory_.chunks[chunk].occupant = &tensor;
   }
   return true;
@@ -291,13 +285,11 @@ bool Activation::load(std::string* why) noexcept {
 
 void Activation::exit() noexcept {
   settle();
-  memory_.as_trusted = false;
+  memory_.safety = memory_.safety_on_demand.get();
   let_go_of_blocks();
-  if (memory_.strict()) {
-    memory_.for_each_mover([this](ResidentTensor& tensor) {
-      if (!tensor.is_resident()) shared_.faults.unmapped(memory_.mappings.unmap(tensor.base));
-    });
-  }
+  memory_.for_each_mover([this](ResidentTensor& tensor) {
+    if (!tensor.is_resident()) shared_.faults.unmapped(memory_.safety->clear_away(tensor.base));
+  });
   ChunkPool& pool = memory_.chunks;
   // A chunk whose occupant has lost other chunks, and with them its bytes, has no occupant any more.
   for (ChunkIndex chunk = 0; chunk < pool.size(); ++chunk) {
@@ -341,26 +333,22 @@ ResidentTensor* Activation::allocate(uint32_t index, uint64_t allocation) noexce
 
 bool Activation::clear_range(uint32_t index, CUresult* result) noexcept {
   *result = CUDA_SUCCESS;
-  if (!memory_.strict() || plan_index_->plan.tensors[index].chunk_count == 0) return true;
+  if (plan_index_->plan.tensors[index].chunk_count == 0) return true;
   const Mapping* const mapping = memory_.mappings.find(base_of(index));
   if (plan_index_->keeps_mapping[index] && mapping != nullptr) return true;  // gone: it was freed while it was away
   const LaneUses& uses = mapping != nullptr ? mapping->uses : freed_after_[index];
-  if (uses.everything()) *result = memory_.lanes.synchronize();
-  if (!uses.everything() && !memory_.lanes.complete(uses)) return false;
-  if (*result != CUDA_SUCCESS) return false;
-  *result = memory_.mappings.unmap(base_of(index));
-  return *result == CUDA_SUCCESS;
+  return memory_.safety->clear_for_next(base_of(index), uses, result);
 }
 
 void Activation::release(uint32_t index, const LaneUses& last) noexcept {
   ResidentTensor* const tensor = tensors_[index];
   if (tensor == nullptr) return;
   if (Mapping* const mapping = memory_.mappings.find(tensor->base); mapping != nullptr) {
-    if (memory_.strict()) tensor->uses.merge(last);
+    tensor->uses.merge(last);
     for (const ChunkIndex chunk : mapping->chunks) {
       if (memory_.chunks[chunk].occupant != tensor) continue;
       memory_.chunks[chunk].occupant = nullptr;
-      if (memory_.strict()) memory_.chunks[chunk].uses.merge(tensor->uses);
+      memory_.chunks[chunk].uses.merge(tensor->uses);
     }
     mapping->uses.merge(tensor->uses);
   } else {

@@ -16,6 +16,7 @@
 #include "preload/measure/own_link.h"
 #include "replay/base/threads.h"
 #include "replay/issue/held_memory.h"
+#include "replay/memory/safety/choose.h"
 
 namespace reprise::replay {
 namespace {
@@ -92,12 +93,10 @@ CUresult Dispatcher::start(uint64_t host_cap, Measure measure, uint64_t held) no
   memory_.blocks.open(chunk_bytes);
   memory_.mappings.open(&memory_.chunks, &memory_.lanes, shared_.device);
   memory_.mappings.allow_peers(shared_.peers[static_cast<size_t>(shared_.device)].load());
-  if (shared_.strict) {
-    size_t total = 0;
-    result = driver().cuDeviceTotalMem(&total, shared_.device);
-    if (result == CUDA_SUCCESS) result = memory_.window.open(&memory_.chunks, &memory_.mappings, total / chunk_bytes);
-    if (result != CUDA_SUCCESS) return result;
-  }
+  size_t total = 0;
+  if (shared_.strict) result = driver().cuDeviceTotalMem(&total, shared_.device);
+  if (result == CUDA_SUCCESS) result = choose_safety(&memory_, shared_.strict, total / chunk_bytes);
+  if (result != CUDA_SUCCESS) return result;
   pager_.mapping_limit = most_mappings();
   pager_.before_fit = &Dispatcher::rise_with_working_set;
   pager_.before_fit_user = this;

@@ -235,10 +235,7 @@ LaneUse OnDemandExecutor::record_use(LogEntry& entry, LaneIndex lane, const std:
                                      bool everything) noexcept {
   const Command& command = entry.command;
   const LaneUse use{lane, memory_.lanes.advance(lane)};
-  if (memory_.strict()) {  // so that it is known how far the lane has come, should a kernel fault
-    memory_.lanes.mark(lane);
-    memory_.lanes.poll();
-  }
+  memory_.safety->issued(lane);
   for (ResidentTensor* tensor : set) pager_.touched(*tensor, use, everything);
   // The driver returns from a synchronous copy when the bytes are there for every stream; a staged one has only been
   // queued, so the next work on any stream has to wait for it.
@@ -277,23 +274,6 @@ void OnDemandExecutor::perform_allocate(LogEntry& entry) noexcept {
   }
 }
 
-// Strict safety: the work that may have touched what is freed here. Before a free that is ordered on a stream the
-// program has brought all of it to that stream; any other waits for the device.
-LaneUses OnDemandExecutor::work_before(const LogEntry& entry) noexcept {
-  LaneUses uses;
-  if (!memory_.strict()) return uses;
-  if (entry.stream_ordered) {
-    const LaneIndex lane = memory_.lanes.lane_of(entry.command.stream, entry.command.context);
-    uses.add(lane, memory_.lanes[lane].issued);
-    return uses;
-  }
-  memory_.lanes.poll();
-  for (const LaneUse& use : memory_.lanes.outstanding()) {
-    if (!Lanes::is_ours(use.lane)) uses.add(use.lane, use.position);
-  }
-  return uses;
-}
-
 // The tensor was forgotten when the plan ended, which waited for the device. A small one's address is the program's
 // again since the call (Enforcer), and what has touched it since has done so in the program's order.
 void OnDemandExecutor::end_handover(const LogEntry& entry) noexcept {
@@ -310,7 +290,8 @@ void OnDemandExecutor::perform_free(LogEntry& entry) noexcept {
     pager_.forget(*tensor);
     return;
   }
-  pager_.forget(*tensor, work_before(entry));
+  const Command& command = entry.command;
+  pager_.forget(*tensor, memory_.safety->work_before_free(entry.stream_ordered, command.stream, command.context));
   if (!small) shared_.addresses.release(entry.address, entry.size);
 }
 
@@ -340,7 +321,7 @@ void OnDemandExecutor::close_memory() noexcept {
   for (const auto& [base, mapping] : memory_.mappings.all()) mapped.push_back(base);
   for (const CUdeviceptr base : mapped) memory_.mappings.unmap(base);
   examiner.rest();
-  memory_.window.close();
+  memory_.safety->close();
   memory_.chunks.close();
   memory_.host.close();
   memory_.digests.close();

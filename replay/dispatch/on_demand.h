@@ -63,7 +63,6 @@ class OnDemandExecutor {
   bool in_plan_region(const Access& access) const noexcept;
   void perform_allocate(LogEntry& entry) noexcept;
   void perform_free(LogEntry& entry) noexcept;
-  LaneUses work_before(const LogEntry& entry) noexcept;
   void end_handover(const LogEntry& entry) noexcept;
   void perform_ordered(LogEntry& entry) noexcept;
   void close_memory() noexcept;

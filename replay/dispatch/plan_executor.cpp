@@ -47,6 +47,13 @@ void nap(long nanoseconds) noexcept {
 
 }  // namespace
 
+PlanSafety::PlanSafety(PlanExecutor* executor) noexcept
+    : executor_(*executor),
+      shared_(executor->shared_),
+      memory_(executor->memory_),
+      activation_(executor->activation_),
+      progress_(executor->progress_) {}
+
 // The program goes on without the plan, and every reader of the run is told why.
 void PlanExecutor::refuse(uint32_t plan, const std::string& why, bool short_of_memory, bool for_good) noexcept {
   if (short_of_memory) {
@@ -95,14 +102,12 @@ void PlanExecutor::activate(const LogEntry& entry) noexcept {
   ordered_.clear();
   barrier_ = false;
   host_work_.clear();
-  in_order_.clear();
-  arrivals_.clear();
+  safety_ = memory_.safety->aliases() ? static_cast<PlanSafety*>(&trusted_) : &strict_;
+  safety_->begin(plan_index);
   departures_.clear();
   for (std::vector<Instance>& sent : sent_) sent.clear();
-  fence_.clear();
   held_.clear();
   recorded_.clear();
-  unaudited_.clear();
   next_ = shared_.command_log.head() + 1;  // behind the activate entry
   looked_ns_ = 0;
   RunLogLine line(run_log::activate::line);
@@ -138,13 +143,13 @@ bool PlanExecutor::step() noexcept {
 
 bool PlanExecutor::issue_all() noexcept {
   bool progress = collect_granted();
-  progress |= advance_arrivals();
+  progress |= safety_->advance_arrivals();
   progress |= advance_departures();
   progress |= check_repeats(false);
-  if (!memory_.strict()) progress |= issue_releases();
+  progress |= safety_->issue_releases();
   progress |= issue_transfers(LaneKind::to_host);
   progress |= issue_transfers(LaneKind::to_device);
-  const bool ops = memory_.strict() ? issue_in_order() : issue_ops();
+  const bool ops = safety_->issue_ops();
   if (!ops) mark_ends();
   progress |= ops;
   progress |= perform_ordered();
@@ -244,7 +249,7 @@ PlanExecutor::Taken PlanExecutor::take_planned(LogEntry& entry) noexcept {
     shared_.command_log.done(&entry);
   } else {
     progress_.submitted({entry.iteration, call.vertex}, &entry);
-    if (memory_.strict()) in_order_.push_back({entry.iteration, call.vertex});
+    safety_->submitted({entry.iteration, call.vertex});
   }
   return Taken::yes;
 }
@@ -320,22 +325,21 @@ void PlanExecutor::settle_handovers() noexcept {
   ordered_.clear();
 }
 
-bool PlanExecutor::issue_releases() noexcept {
+// What repeats have made is what was dropped, or the plan ends. `wait`: for all that was issued.
+bool PlanExecutor::check_repeats(bool wait) noexcept {
+  if (!repeats_.unchecked()) return false;
   bool progress = false;
-  while (progress_.find_ready(LaneKind::none, [&](Instance instance) {
-    release(instance);
-    return true;
-  })) {
+  const auto done = [&](Instance instance, LaneUse use) {
     progress = true;
-  }
-  return progress;
-}
-
-void PlanExecutor::release(Instance instance) noexcept {
-  LogEntry* const entry = progress_.entry(instance);
-  activation_.release(plan_index_->plan.vertices[instance.vertex].tensor);
-  progress_.issued(instance, LaneUse{});
-  if (entry != nullptr) shared_.command_log.done(entry);
+    progress_.issued(instance, use);
+  };
+  std::string why;
+  const bool good = wait ? repeats_.conclude(done, &why) : repeats_.advance(done, &why);
+  if (good) return progress;
+  repeat_failure_ = why;
+  if (failure_ == nullptr) failure_ = repeat_failure_.c_str();
+  give_up_facts();
+  return true;
 }
 
 // Host bytes are no tensors, so the plan does not order the ops that touch them: the program's order is kept.
@@ -349,35 +353,13 @@ bool PlanExecutor::host_order_allows(const LogEntry* entry) noexcept {
   });
 }
 
-bool PlanExecutor::issue_ops() noexcept {
-  bool progress = false;
-  while (failure_ == nullptr) {
-    const Lane& lane = memory_.lanes[compute_lane_];
-    const uint64_t outstanding = compute_lane_ == Lanes::kToDevice ? 0 : lane.issued - lane.completed;
-    if (outstanding >= kComputeDepth) break;
-    const auto allowed = [&](Instance instance) { return host_order_allows(progress_.entry(instance)); };
-    const auto issue_if = [&](Instance instance, bool good) {
-      good = good && can_place(instance.vertex);
-      if (good && plan_index_->drops[instance.vertex]) return issue_drop(instance);
-      if (good && plan_index_->repeat_of[instance.vertex] != plan::kNone) return issue_repeat(instance);
-      if (good) issue_op(instance);
-      return good;
-    };
-    bool found = progress_.find_ready(LaneKind::compute, [&](Instance instance) {
-      return issue_if(instance, transfers_complete(instance) && allowed(instance));
-    });
-    if (!found && outstanding <= kComputeDry) {
-      found = progress_.find_ready(LaneKind::compute,
-                                   [&](Instance instance) { return issue_if(instance, allowed(instance)); });
-    }
-    if (!found) break;
-    progress = true;
-  }
-  return progress;
-}
-
 uint64_t PlanExecutor::activity_id(Instance instance) const noexcept {
   return stopwatch_.sampled(instance.iteration) ? Stopwatch::id_of(instance.iteration, instance.vertex) : 0;
+}
+
+uint64_t PlanExecutor::outstanding_ops() noexcept {
+  const Lane& lane = memory_.lanes[compute_lane_];
+  return compute_lane_ == Lanes::kToDevice ? 0 : lane.issued - lane.completed;
 }
 
 void PlanExecutor::issue_op(Instance instance) noexcept {
@@ -385,11 +367,12 @@ void PlanExecutor::issue_op(Instance instance) noexcept {
   issuer_.enter_context(entry.command.context);
   const LaneIndex lane = memory_.lanes.lane_of(entry.command.stream, entry.command.context);
   hold(lane, awaited_elsewhere(instance, lane));
-  if (wait_for_predecessors(instance, lane) != CUDA_SUCCESS || wait_for_fence(instance, lane) != CUDA_SUCCESS) {
+  if (wait_for_predecessors(instance, lane) != CUDA_SUCCESS ||
+      safety_->wait_for_fence(instance, lane) != CUDA_SUCCESS) {
     failure_ = "the driver refused to order two streams";
     return;
   }
-  if (!place(instance.vertex, lane)) return;
+  if (!safety_->place(instance.vertex, lane)) return;
   compute_lane_ = lane;
   look_before_issue();
   if (entry.program_issues) {
@@ -418,10 +401,7 @@ void PlanExecutor::op_issued(Instance instance, LaneIndex lane, CUresult result)
     tensor->uses.add(use.lane, use.position);
     if ((access.mode & trace::kAccessWrite) != 0) tensor->wrote();
   }
-  if (!plan::touches_only_operands(plan_index_->plan.calls[entry.call])) {
-    if (memory_.lanes.known_complete(unaudited_)) unaudited_.clear();
-    unaudited_.add(use.lane, use.position);
-  }
+  safety_->issued(plan_index_->plan.calls[entry.call], use);
   std::erase(host_work_, &entry);
   if (const uint32_t repeat = plan_index_->repeated_by[instance.vertex]; repeat != plan::kNone) {
     repeats_.retain(repeat, entry.command);
@@ -454,21 +434,14 @@ bool PlanExecutor::collect_granted() noexcept {
 }
 
 bool PlanExecutor::anything_ready() noexcept {
-  const auto any = [](Instance) { return true; };
   const auto transfer = [&](Instance instance) { return !closing_ || progress_.has_submitted(instance.iteration); };
-  if (memory_.strict()) {
-    return next_is_ready() || progress_.find_ready(LaneKind::to_host, transfer) ||
-           progress_.find_ready(LaneKind::to_device, transfer);
-  }
-  return progress_.find_ready(LaneKind::none, any) || progress_.find_ready(LaneKind::to_host, transfer) ||
-         progress_.find_ready(LaneKind::to_device, transfer) ||
-         progress_.find_ready(LaneKind::compute,
-                              [&](Instance instance) { return host_order_allows(progress_.entry(instance)); });
+  return safety_->any_op_ready() || progress_.find_ready(LaneKind::to_host, transfer) ||
+         progress_.find_ready(LaneKind::to_device, transfer);
 }
 
 // Vertices become ready only by issuing others: when none is ready and the program waits, none ever will be.
 bool PlanExecutor::stuck() noexcept {
-  if (!granted_.empty() || !arrivals_.empty() || !departures_.empty() || repeats_.unchecked() ||
+  if (!granted_.empty() || safety_->any_arriving() || !departures_.empty() || repeats_.unchecked() ||
       (progress_.unissued_submitted() == 0 && ordered_.empty() && next_ == shared_.command_log.tail())) {
     return false;
   }
@@ -485,8 +458,8 @@ void PlanExecutor::finish_submitted() noexcept {
     memory_.lanes.poll();
     look_at_device();
     if (issue_all()) continue;
-    if (memory_.lanes.fault() != CUDA_SUCCESS ||
-        (granted_.empty() && arrivals_.empty() && departures_.empty() && !repeats_.unchecked() && !anything_ready())) {
+    if (memory_.lanes.fault() != CUDA_SUCCESS || (granted_.empty() && !safety_->any_arriving() && departures_.empty() &&
+                                                  !repeats_.unchecked() && !anything_ready())) {
       break;
     }
     nap(20'000);
@@ -502,7 +475,7 @@ void PlanExecutor::diverge(const char* why) noexcept {
   check_repeats(true);
   perform_ordered();
   settle_handovers();
-  cancel_arrivals();
+  safety_->cancel_arrivals();
   settle_departures();
   activation_.exit();
   repeats_.rebuild();

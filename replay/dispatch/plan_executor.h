@@ -11,6 +11,7 @@
 #include "replay/dispatch/activation.h"
 #include "replay/dispatch/held_ops.h"
 #include "replay/dispatch/on_demand.h"
+#include "replay/dispatch/plan_safety.h"
 #include "replay/dispatch/progress.h"
 #include "replay/dispatch/repeats.h"
 #include "replay/dispatch/stopwatch.h"
@@ -40,13 +41,14 @@ class PlanExecutor {
   // How long an op is held has to be seen.
   bool idle() const noexcept {
     return next_ == seen_tail_ && progress_.unissued_submitted() == 0 && ordered_.empty() && !transfers_ready_ &&
-           arrivals_.empty() && departures_.empty() && !repeats_.unchecked() && held_.empty();
+           !safety_->any_arriving() && departures_.empty() && !repeats_.unchecked() && held_.empty();
   }
   // The program ends: what is known of the current iteration goes to the run log.
   void finish() noexcept;
 
  private:
   static constexpr uint64_t kComputeDepth = 64;  // ops with the driver: the device never waits for this thread
+  static constexpr uint64_t kMapSlice = 8;       // chunks that are mapped before ops are looked at again
   static constexpr uint64_t kUnmarked = 8;       // ops in a row that need no marker
   static constexpr uint64_t kComputeDry = 1;  // so few that issuing an op which waits for a transfer delays no other op
 
@@ -62,8 +64,6 @@ class PlanExecutor {
   bool issue_all() noexcept;
   void mark_if_waited_for(Instance instance, LaneIndex lane) noexcept;
   void mark_ends() noexcept;
-  bool issue_releases() noexcept;
-  bool issue_ops() noexcept;
   bool issue_transfers(LaneKind kind) noexcept;
   bool collect_granted() noexcept;
   void issue_op(Instance instance) noexcept;
@@ -80,38 +80,21 @@ class PlanExecutor {
   void settle_departures() noexcept;
   void departed(Instance instance, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks, LaneUse use) noexcept;
   LaneUse last_to_host() const noexcept { return {Lanes::kToHost, memory_.lanes[Lanes::kToHost].issued}; }
-  LaneIndex lane_of_repeat(const Command& command) noexcept;
-  bool issue_drop(Instance instance) noexcept;
-  bool issue_repeat(Instance instance) noexcept;
   bool check_repeats(bool wait) noexcept;
   void op_issued(Instance instance, LaneIndex lane, CUresult result) noexcept;
-  void release(Instance instance) noexcept;
   CUresult wait_for_predecessors(Instance instance, LaneIndex lane) noexcept;
   LaneUses transfers_before(Instance instance) const noexcept;
   bool transfers_complete(Instance instance) const noexcept;
   bool host_order_allows(const LogEntry* entry) noexcept;
-  bool can_place(uint32_t vertex) noexcept;
-  bool place(uint32_t vertex, LaneIndex lane) noexcept;
-  bool remap(ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks) noexcept;
 
-  // Strict safety (plan_strict.cpp).
-  bool issue_in_order() noexcept;
-  bool next_is_ready() noexcept;
-  bool next_may_go(uint64_t outstanding) noexcept;
-  void pass_free(Instance instance) noexcept;
-  CUresult wait_for_fence(Instance instance, LaneIndex lane) noexcept;
-  bool can_occupy(const plan::Acquire& acquire) noexcept;
+  // What plan_safety.h has of this.
+  friend class PlanSafety;
+  friend class TrustedPlan;
+  friend class StrictPlan;
+  uint64_t outstanding_ops() noexcept;
   CUresult map_and_look(CUdeviceptr base, const std::vector<ChunkIndex>& chunks) noexcept;
-  bool occupy(ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks, LaneIndex lane) noexcept;
-  bool take_over(ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks, LaneIndex lane) noexcept;
-  bool can_transfer(uint32_t vertex) noexcept;
-  void depart(Instance instance) noexcept;
-  void stay_or_leave(ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks) noexcept;
-  void stay(Instance instance, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks, CUresult result) noexcept;
-  void begin_arrival(Instance instance) noexcept;
-  bool advance_arrivals() noexcept;
   CUresult grant_some(CUdeviceptr base) noexcept;
-  void cancel_arrivals() noexcept;
+  void stay(Instance instance, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks, CUresult result) noexcept;
 
   // How long the device has nothing to run (plan_stalls.cpp).
   LaneUses awaited_elsewhere(Instance instance, LaneIndex lane) const noexcept;
@@ -180,18 +163,11 @@ class PlanExecutor {
   std::vector<DepartureUnderWay> departures_;
   std::array<std::vector<Instance>, 2> sent_;  // transfers by direction that may not be done, oldest first
 
-  // Strict safety: ops and frees in the program's order, not yet issued; reloads that are with the driver, and whose
-  // ranges are not mapped yet; the positions, by lane, that all later ops wait for.
-  std::deque<Instance> in_order_;
-  struct ReloadUnderWay {
-    Instance instance;
-    uint32_t placement;
-    LaneUse copied;
-  };
-  std::vector<ReloadUnderWay> arrivals_;
   uint64_t chunk_grant_ns_ = 25'000;  // that access to a chunk takes; to begin with, what it did on an H200
-  std::vector<uint64_t> fence_;
-  LaneUses unaudited_;  // ops that may touch more than their operands; not those that are known to be complete
+
+  TrustedPlan trusted_{this};
+  StrictPlan strict_{this};
+  PlanSafety* safety_ = &trusted_;  // of the plan in force
 };
 
 }  // namespace reprise::replay

@@ -23,7 +23,8 @@ LaneUses PlanExecutor::awaited_elsewhere(Instance instance, LaneIndex lane) cons
     if (instance.iteration < progress_.first() + edge.distance) continue;
     add(progress_.use({instance.iteration - edge.distance, edge.vertex}));
   }
-  for (size_t other = 0; other < fence_.size(); ++other) add({static_cast<LaneIndex>(other), fence_[other]});
+  const std::vector<uint64_t>& fence = safety_->fence();
+  for (size_t other = 0; other < fence.size(); ++other) add({static_cast<LaneIndex>(other), fence[other]});
   return uses;
 }
 

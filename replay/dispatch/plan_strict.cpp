@@ -1,11 +1,9 @@
-// The plan executor's strict safety, and audited where not all ops are. What kernels touch unseen has to be right, too,
-// or fault:
+// Strict safety of a plan, and audited where not all ops are. What kernels touch unseen has to be right, too, or fault:
 //
 // - Ops are issued in the program's order, on its streams, so that what no edge of the plan says is kept as well.
 // - A live tensor's range is mapped exactly while its bytes are there. A tensor that leaves is unmapped first and
-// copied
-//   then, one that comes is copied first and mapped then, both through the window. Mapping is done in pieces and ahead
-//   of time: the ops that wait for it have not been issued.
+//   copied then, one that comes is copied first and mapped then, both through the window. Mapping is done in pieces and
+//   ahead of time: the ops that wait for it have not been issued.
 // - With audited safety a range may stay mapped while its bytes are away (Residency::is_aliased): only ops that touch
 //   nothing unseen are called between its uses then. It leaves when all others are complete that were called before,
 //   and is back before any that comes is issued.
@@ -20,41 +18,42 @@
 #include "replay/dispatch/plan_executor.h"
 
 namespace reprise::replay {
-namespace {
 
-constexpr uint64_t kMapSlice = 8;  // chunks that are mapped before ops are looked at again
-// ... and access is granted to so many that it takes about this long: copies and ops that the driver has last
-// meanwhile.
-constexpr uint64_t kGrantSlice = 500'000;  // ns
-
-}  // namespace
-
-// Does the oldest op or free wait for nothing but work that is with the driver?
-bool PlanExecutor::next_is_ready() noexcept {
-  if (in_order_.empty() || !progress_.is_ready(in_order_.front())) return false;
-  const Instance instance = in_order_.front();
-  return plan_index_->lanes[instance.vertex] == LaneKind::none || host_order_allows(progress_.entry(instance));
+void StrictPlan::begin(const PlanIndex* plan_index) noexcept {
+  PlanSafety::begin(plan_index);
+  in_order_.clear();
+  arrivals_.clear();
+  fence_.clear();
+  unaudited_.clear();
 }
 
-bool PlanExecutor::next_may_go(uint64_t outstanding) noexcept {
+// Does the oldest op or free wait for nothing but work that is with the driver?
+bool StrictPlan::next_is_ready() noexcept {
+  if (in_order_.empty() || !progress_.is_ready(in_order_.front())) return false;
+  const Instance instance = in_order_.front();
+  return plan_index_->lanes[instance.vertex] == LaneKind::none ||
+         executor_.host_order_allows(progress_.entry(instance));
+}
+
+bool StrictPlan::next_may_go(uint64_t outstanding) noexcept {
   if (!next_is_ready()) return false;
   const Instance instance = in_order_.front();
   if (plan_index_->lanes[instance.vertex] == LaneKind::none) return true;
-  return can_place(instance.vertex) && (outstanding <= kComputeDry || transfers_complete(instance));
+  return can_place(instance.vertex) &&
+         (outstanding <= PlanExecutor::kComputeDry || executor_.transfers_complete(instance));
 }
 
-bool PlanExecutor::issue_in_order() noexcept {
+bool StrictPlan::issue_ops() noexcept {
   bool progress = false;
-  while (failure_ == nullptr) {
-    const Lane& lane = memory_.lanes[compute_lane_];
-    const uint64_t outstanding = compute_lane_ == Lanes::kToDevice ? 0 : lane.issued - lane.completed;
-    if (outstanding >= kComputeDepth || !next_may_go(outstanding)) break;
+  while (executor_.failure_ == nullptr) {
+    const uint64_t outstanding = executor_.outstanding_ops();
+    if (outstanding >= PlanExecutor::kComputeDepth || !next_may_go(outstanding)) break;
     const Instance instance = in_order_.front();
     in_order_.pop_front();
     if (plan_index_->lanes[instance.vertex] == LaneKind::none) {
       pass_free(instance);
     } else {
-      issue_op(instance);
+      executor_.issue_op(instance);
     }
     progress = true;
   }
@@ -62,7 +61,7 @@ bool PlanExecutor::issue_in_order() noexcept {
 }
 
 // All work before the free is with the driver. A free on a stream has that stream's work before it, any other one all.
-void PlanExecutor::pass_free(Instance instance) noexcept {
+void StrictPlan::pass_free(Instance instance) noexcept {
   const LogEntry& entry = *progress_.entry(instance);
   LaneUses last;
   fence_.resize(memory_.lanes.size(), 0);
@@ -87,8 +86,7 @@ void PlanExecutor::pass_free(Instance instance) noexcept {
 }
 
 // Before an op: frees that the program made earlier, and transfers out of chunks that are used from now on.
-CUresult PlanExecutor::wait_for_fence(Instance instance, LaneIndex lane) noexcept {
-  if (!memory_.strict()) return CUDA_SUCCESS;
+CUresult StrictPlan::wait_for_fence(Instance instance, LaneIndex lane) noexcept {
   for (const Edge& edge : plan_index_->waits[instance.vertex]) {
     if (plan_index_->lanes[edge.vertex] == LaneKind::compute) continue;
     if (instance.iteration < progress_.first() + edge.distance) continue;
@@ -105,7 +103,7 @@ CUresult PlanExecutor::wait_for_fence(Instance instance, LaneIndex lane) noexcep
 }
 
 // A range that has no mapping to these chunks yet gets it by the host, when nothing uses the chunks any more.
-bool PlanExecutor::can_occupy(const plan::Acquire& acquire) noexcept {
+bool StrictPlan::can_occupy(const plan::Acquire& acquire) noexcept {
   const ResidentTensor* const tensor = activation_.tensor(acquire.tensor);
   if (tensor == nullptr || tensor->chunk_count == 0) return true;
   const std::vector<ChunkIndex>& chunks = activation_.chunks_of(acquire.placement);
@@ -124,7 +122,7 @@ bool PlanExecutor::can_occupy(const plan::Acquire& acquire) noexcept {
 
 // The chunks are the tensor's from here on, for work on `lane` behind what has used them. A live tensor that is still
 // there, which the plan needs no more, loses its range with them.
-bool PlanExecutor::take_over(ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks, LaneIndex lane) noexcept {
+bool StrictPlan::take_over(ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks, LaneIndex lane) noexcept {
   CUresult result = CUDA_SUCCESS;
   for (const ChunkIndex chunk : chunks) {
     Chunk& taken = memory_.chunks[chunk];
@@ -135,7 +133,7 @@ bool PlanExecutor::take_over(ResidentTensor& tensor, const std::vector<ChunkInde
         mapping->uses.merge(before.uses);
       }
       if (result == CUDA_SUCCESS && !before.is_aliased()) {
-        mark_ends();
+        executor_.mark_ends();
         result = memory_.mappings.unmap(before.base);
       }
     }
@@ -144,35 +142,34 @@ bool PlanExecutor::take_over(ResidentTensor& tensor, const std::vector<ChunkInde
     taken.uses.clear();
     taken.occupant = &tensor;
   }
-  if (result != CUDA_SUCCESS) failure_ = "a range could not be unmapped";
+  if (result != CUDA_SUCCESS) executor_.failure_ = "a range could not be unmapped";
   return result == CUDA_SUCCESS;
 }
 
-// What Mappings::map() does, in pieces, so that it shows when the device comes to its end meanwhile.
-CUresult PlanExecutor::map_and_look(CUdeviceptr base, const std::vector<ChunkIndex>& chunks) noexcept {
-  look_before_issue();
-  CUresult result = memory_.mappings.begin(base, chunks);
-  for (uint64_t mapped = 0; result == CUDA_SUCCESS && mapped < chunks.size(); mapped += kMapSlice) {
-    result = memory_.mappings.extend(base, kMapSlice);
-    look_before_issue();
+bool StrictPlan::can_place(uint32_t vertex) noexcept {
+  const std::vector<plan::Acquire>& acquires = plan_index_->plan.vertices[vertex].acquires;
+  return std::all_of(acquires.begin(), acquires.end(), [this](const plan::Acquire& a) { return can_occupy(a); });
+}
+
+bool StrictPlan::place(uint32_t vertex, LaneIndex lane) noexcept {
+  for (const plan::Acquire& acquire : plan_index_->plan.vertices[vertex].acquires) {
+    ResidentTensor* const tensor = activation_.tensor(acquire.tensor);
+    if (tensor == nullptr || tensor->chunk_count == 0) continue;
+    if (!occupy(*tensor, activation_.chunks_of(acquire.placement), lane)) return false;
   }
-  while (result == CUDA_SUCCESS && !memory_.mappings.find(base)->accessible) {
-    result = grant_some(base);
-    look_before_issue();
-  }
-  return result;
+  return true;
 }
 
 // An op brings the tensor in: nothing is copied.
-bool PlanExecutor::occupy(ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks, LaneIndex lane) noexcept {
+bool StrictPlan::occupy(ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks, LaneIndex lane) noexcept {
   if (!take_over(tensor, chunks, lane)) return false;
   const Mapping* const mapping = memory_.mappings.find(tensor.base);
   if (mapping == nullptr || !mapping->accessible || mapping->chunks != chunks) {
-    mark_ends();
+    executor_.mark_ends();
     tensor.left();
     CUresult result = memory_.mappings.unmap(tensor.base);
-    if (result == CUDA_SUCCESS) result = map_and_look(tensor.base, chunks);
-    if (result != CUDA_SUCCESS) failure_ = "a range could not be mapped";
+    if (result == CUDA_SUCCESS) result = executor_.map_and_look(tensor.base, chunks);
+    if (result != CUDA_SUCCESS) executor_.failure_ = "a range could not be mapped";
     if (result != CUDA_SUCCESS) return false;
   }
   tensor.settle_in();
@@ -182,7 +179,7 @@ bool PlanExecutor::occupy(ResidentTensor& tensor, const std::vector<ChunkIndex>&
 
 // A tensor may leave when all work that is known to use it is complete; one may come at any time. One that stays mapped
 // waits for that on the device, but for all that may use it unseen here.
-bool PlanExecutor::can_transfer(uint32_t vertex) noexcept {
+bool StrictPlan::can_transfer(uint32_t vertex) noexcept {
   const plan::Vertex& transfer = plan_index_->plan.vertices[vertex];
   const ResidentTensor* const tensor = activation_.tensor(transfer.tensor);
   if (transfer.kind != plan::VertexKind::offload || tensor == nullptr) return true;
@@ -194,73 +191,66 @@ bool PlanExecutor::can_transfer(uint32_t vertex) noexcept {
   return memory_.lanes.complete(before);
 }
 
-void PlanExecutor::depart(Instance instance) noexcept {
-  ResidentTensor& tensor = *activation_.tensor(plan_index_->plan.vertices[instance.vertex].tensor);
+void StrictPlan::issue_transfer(Instance instance, ResidentTensor& tensor) noexcept {
+  const bool comes = plan_index_->plan.vertices[instance.vertex].kind == plan::VertexKind::reload;
+  comes ? begin_arrival(instance, tensor) : depart(instance, tensor);
+}
+
+void StrictPlan::depart(Instance instance, ResidentTensor& tensor) noexcept {
   Mapping* const mapping = memory_.mappings.find(tensor.base);
-  if (mapping == nullptr) return transfer_failed(instance, CUDA_ERROR_INVALID_VALUE);
+  if (mapping == nullptr) return executor_.transfer_failed(instance, CUDA_ERROR_INVALID_VALUE);
   const std::vector<ChunkIndex> chunks = mapping->chunks;
   mapping->uses.merge(tensor.uses);
-  if (!tensor.is_aliased()) mark_ends();
+  if (!tensor.is_aliased()) executor_.mark_ends();
   CUresult result = tensor.is_aliased() ? CUDA_SUCCESS : memory_.mappings.unmap(tensor.base);
-  if (result != CUDA_SUCCESS) return transfer_failed(instance, result);
+  if (result != CUDA_SUCCESS) return executor_.transfer_failed(instance, result);
   tensor.begin_departure();
-  if (compare_instead(instance, tensor, chunks)) return;
-  result = copy_in_time(instance, tensor, chunks);
-  if (result != CUDA_SUCCESS) return stay(instance, tensor, chunks, result);
-  departed(instance, tensor, chunks, last_to_host());
+  if (executor_.compare_instead(instance, tensor, chunks)) return;
+  result = executor_.copy_in_time(instance, tensor, chunks);
+  if (result != CUDA_SUCCESS) return executor_.stay(instance, tensor, chunks, result);
+  executor_.departed(instance, tensor, chunks, executor_.last_to_host());
 }
 
-// It stays where it is, if its range can be mapped again; else Activation::exit() finds its bytes lost.
-void PlanExecutor::stay_or_leave(ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks) noexcept {
-  const bool stays = tensor.is_aliased() || memory_.mappings.map(tensor.base, chunks) == CUDA_SUCCESS;
-  stays ? tensor.stay() : tensor.left();
+void StrictPlan::departed(ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks, LaneUse use) noexcept {
+  tensor.left();
+  tensor.uses.clear();
+  for (const ChunkIndex chunk : chunks) {
+    if (memory_.chunks[chunk].occupant == &tensor) memory_.chunks[chunk].occupant = nullptr;
+    memory_.chunks[chunk].uses.add(use.lane, use.position);
+  }
 }
 
-void PlanExecutor::stay(Instance instance, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks,
-                        CUresult result) noexcept {
-  if (memory_.strict()) stay_or_leave(tensor, chunks);
-  transfer_failed(instance, result);
+// If its range can be mapped again; else Activation::exit() finds its bytes lost.
+void StrictPlan::stays(ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks) noexcept {
+  const bool mapped = tensor.is_aliased() || memory_.mappings.map(tensor.base, chunks) == CUDA_SUCCESS;
+  mapped ? tensor.stay() : tensor.left();
 }
 
-void PlanExecutor::begin_arrival(Instance instance) noexcept {
-  const plan::Vertex& vertex = plan_index_->plan.vertices[instance.vertex];
-  ResidentTensor& tensor = *activation_.tensor(vertex.tensor);
-  const uint32_t placement = vertex.acquires.front().placement;
-  const std::vector<ChunkIndex>& chunks = activation_.chunks_of(placement);
+void StrictPlan::begin_arrival(Instance instance, ResidentTensor& tensor) noexcept {
+  const plan::Acquire& acquire = plan_index_->plan.vertices[instance.vertex].acquires.front();
+  const std::vector<ChunkIndex>& chunks = activation_.chunks_of(acquire.placement);
   const Mapping* const mapping = memory_.mappings.find(tensor.base);
   const bool stays = tensor.is_aliased() && mapping != nullptr && mapping->accessible && mapping->chunks == chunks;
-  if (!stays) mark_ends();
+  if (!stays) executor_.mark_ends();
   CUresult result = stays ? CUDA_SUCCESS : memory_.mappings.unmap(tensor.base);
-  if (result != CUDA_SUCCESS) return transfer_failed(instance, result);
+  if (result != CUDA_SUCCESS) return executor_.transfer_failed(instance, result);
   tensor.left();
   if (!take_over(tensor, chunks, Lanes::kToDevice)) return;
-  result = copy_in_time(instance, tensor, chunks);
+  result = executor_.copy_in_time(instance, tensor, chunks);
   if (result == CUDA_SUCCESS && !stays) result = memory_.mappings.begin(tensor.base, chunks);
-  if (result != CUDA_SUCCESS) return transfer_failed(instance, result);
+  if (result != CUDA_SUCCESS) return executor_.transfer_failed(instance, result);
   tensor.begin_arrival();
   progress_.taken(instance);
-  arrivals_.push_back({instance, placement, {Lanes::kToDevice, memory_.lanes[Lanes::kToDevice].issued}});
-}
-
-// The driver takes its time for each chunk, of which a large tensor has hundreds.
-CUresult PlanExecutor::grant_some(CUdeviceptr base) noexcept {
-  const Mapping& mapping = *memory_.mappings.find(base);
-  const uint64_t before = mapping.granted;
-  const uint64_t begun_ns = RunLogWriter::now_ns();
-  const CUresult result = memory_.mappings.grant(base, std::max<uint64_t>(kGrantSlice / chunk_grant_ns_, 1));
-  if (result != CUDA_SUCCESS) return result;
-  const uint64_t count = std::max<uint64_t>(mapping.granted - before, 1);
-  chunk_grant_ns_ = std::max<uint64_t>((RunLogWriter::now_ns() - begun_ns) / count, 1);
-  return CUDA_SUCCESS;
+  arrivals_.push_back({instance, {Lanes::kToDevice, memory_.lanes[Lanes::kToDevice].issued}});
 }
 
 // A few chunks of the oldest arrival are mapped while its bytes are still on their way; when they are there, its range
 // is made to lead to them, and the ops that wait for it may go.
-bool PlanExecutor::advance_arrivals() noexcept {
+bool StrictPlan::advance_arrivals() noexcept {
   bool progress = false;
   bool granted = false;
-  uint64_t slice = kMapSlice;
-  for (size_t i = 0; i < arrivals_.size() && failure_ == nullptr;) {
+  uint64_t slice = PlanExecutor::kMapSlice;
+  for (size_t i = 0; i < arrivals_.size() && executor_.failure_ == nullptr;) {
     const ReloadUnderWay arrival = arrivals_[i];
     ResidentTensor& tensor = *activation_.tensor(plan_index_->plan.vertices[arrival.instance.vertex].tensor);
     Mapping& mapping = *memory_.mappings.find(tensor.base);
@@ -274,7 +264,7 @@ bool PlanExecutor::advance_arrivals() noexcept {
       continue;
     }
     if (result == CUDA_SUCCESS && !mapping.accessible && !granted) {
-      result = grant_some(tensor.base);
+      result = executor_.grant_some(tensor.base);
       progress = granted = true;
     }
     if (result == CUDA_SUCCESS && !mapping.accessible) {
@@ -285,7 +275,7 @@ bool PlanExecutor::advance_arrivals() noexcept {
     progress = true;
     if (result != CUDA_SUCCESS) {
       tensor.turn_back();
-      transfer_failed(arrival.instance, result);
+      executor_.transfer_failed(arrival.instance, result);
       break;
     }
     tensor.settle_in();
@@ -296,8 +286,23 @@ bool PlanExecutor::advance_arrivals() noexcept {
   return progress;
 }
 
+LaneUse StrictPlan::copied(Instance instance) const noexcept {
+  for (const ReloadUnderWay& arrival : arrivals_) {
+    if (arrival.instance.vertex == instance.vertex && arrival.instance.iteration == instance.iteration) {
+      return arrival.copied;
+    }
+  }
+  return progress_.use(instance);
+}
+
+void StrictPlan::issued(const plan::Call& call, LaneUse use) noexcept {
+  if (plan::touches_only_operands(call)) return;
+  if (memory_.lanes.known_complete(unaudited_)) unaudited_.clear();
+  unaudited_.add(use.lane, use.position);
+}
+
 // The plan ends: what has not arrived stays on the host.
-void PlanExecutor::cancel_arrivals() noexcept {
+void StrictPlan::cancel_arrivals() noexcept {
   for (const ReloadUnderWay& arrival : arrivals_) {
     ResidentTensor* const tensor = activation_.tensor(plan_index_->plan.vertices[arrival.instance.vertex].tensor);
     LaneUses copied;

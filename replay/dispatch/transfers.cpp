@@ -1,4 +1,4 @@
-// The plan executor's transfers: offloads, reloads, and which chunks a tensor takes when it comes in.
+// The plan executor's transfers, offloads and reloads: when they go, their copies, and mapping in pieces.
 #include <algorithm>
 
 #include "preload/base/log.h"
@@ -13,6 +13,8 @@ constexpr uint64_t kTransferDry = 1;    // so few that issuing a copy which wait
 // Copies with the driver go in their order, however urgent one is that becomes ready behind them. Those that wait there
 // for the first need to last only until the dispatcher looks again.
 constexpr uint64_t kTransferAhead = 2'000'000;  // ns
+// Access is granted to so many chunks that it takes about this long: copies and ops that the driver has last meanwhile.
+constexpr uint64_t kGrantSlice = 500'000;  // ns
 
 }  // namespace
 
@@ -43,73 +45,39 @@ CUresult PlanExecutor::wait_for_predecessors(Instance instance, LaneIndex lane) 
   return CUDA_SUCCESS;
 }
 
-// May the tensors that the vertex brings in take their places? A range that is mapped to other chunks has to be mapped
-// again by the host, so all work that went through the old mapping must be complete.
-bool PlanExecutor::can_place(uint32_t vertex) noexcept {
-  if (memory_.strict()) {
-    const std::vector<plan::Acquire>& acquires = plan_index_->plan.vertices[vertex].acquires;
-    return std::all_of(acquires.begin(), acquires.end(), [this](const plan::Acquire& a) { return can_occupy(a); });
+// What Mappings::map() does, in pieces, so that it shows when the device comes to its end meanwhile.
+CUresult PlanExecutor::map_and_look(CUdeviceptr base, const std::vector<ChunkIndex>& chunks) noexcept {
+  look_before_issue();
+  CUresult result = memory_.mappings.begin(base, chunks);
+  for (uint64_t mapped = 0; result == CUDA_SUCCESS && mapped < chunks.size(); mapped += kMapSlice) {
+    result = memory_.mappings.extend(base, kMapSlice);
+    look_before_issue();
   }
-  if (!plan_index_->remaps) return true;
-  for (const plan::Acquire& acquire : plan_index_->plan.vertices[vertex].acquires) {
-    const ResidentTensor* const tensor = activation_.tensor(acquire.tensor);
-    if (tensor == nullptr || tensor->chunk_count == 0) continue;
-    const Mapping* const mapping = memory_.mappings.find(tensor->base);
-    if (mapping != nullptr && mapping->chunks == activation_.chunks_of(acquire.placement)) continue;
-    LaneUses before = tensor->uses;
-    if (mapping != nullptr) before.merge(mapping->uses);
-    // More lanes than LaneUses can tell apart: all work has to be complete.
-    if (before.everything() && memory_.lanes.synchronize() != CUDA_SUCCESS) return false;
-    if (!before.everything() && !memory_.lanes.complete(before)) return false;
+  while (result == CUDA_SUCCESS && !memory_.mappings.find(base)->accessible) {
+    result = grant_some(base);
+    look_before_issue();
   }
-  return true;
+  return result;
 }
 
-// From here on the tensors that the vertex brings in occupy their chunks; but until the copy of a reload is with the
-// driver, a failure must find the tensor on the host. False: a mapping failed.
-bool PlanExecutor::place(uint32_t vertex, LaneIndex lane) noexcept {
-  const bool is_reload = plan_index_->plan.vertices[vertex].kind == plan::VertexKind::reload;
-  for (const plan::Acquire& acquire : plan_index_->plan.vertices[vertex].acquires) {
-    ResidentTensor* const tensor = activation_.tensor(acquire.tensor);
-    if (tensor == nullptr || tensor->chunk_count == 0) continue;
-    const std::vector<ChunkIndex>& chunks = activation_.chunks_of(acquire.placement);
-    if (memory_.strict()) {
-      if (!occupy(*tensor, chunks, lane)) return false;
-      continue;
-    }
-    if (plan_index_->remaps && !remap(*tensor, chunks)) return false;
-    for (const ChunkIndex chunk : chunks) {
-      ResidentTensor*& occupant = memory_.chunks[chunk].occupant;
-      if (occupant != nullptr && occupant != tensor) occupant->left();
-      occupant = tensor;
-    }
-    is_reload ? tensor->left() : tensor->settle_in();
-  }
-  return true;
-}
-
-bool PlanExecutor::remap(ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks) noexcept {
-  const Mapping* const mapping = memory_.mappings.find(tensor.base);
-  if (mapping != nullptr && mapping->chunks == chunks) return true;
-  mark_ends();
-  // The tensor leaves its old chunks even if the driver refuses the new mapping.
-  for (ChunkIndex chunk : mapping != nullptr ? mapping->chunks : std::vector<ChunkIndex>{}) {
-    if (memory_.chunks[chunk].occupant == &tensor) memory_.chunks[chunk].occupant = nullptr;
-  }
-  tensor.left();
-  CUresult result = memory_.mappings.unmap(tensor.base);
-  if (result == CUDA_SUCCESS) result = map_and_look(tensor.base, chunks);
-  if (result != CUDA_SUCCESS) failure_ = "a range could not be mapped to its next chunks";
-  return result == CUDA_SUCCESS;
+// The driver takes its time for each chunk, of which a large tensor has hundreds.
+CUresult PlanExecutor::grant_some(CUdeviceptr base) noexcept {
+  const Mapping& mapping = *memory_.mappings.find(base);
+  const uint64_t before = mapping.granted;
+  const uint64_t begun_ns = RunLogWriter::now_ns();
+  const CUresult result = memory_.mappings.grant(base, std::max<uint64_t>(kGrantSlice / chunk_grant_ns_, 1));
+  if (result != CUDA_SUCCESS) return result;
+  const uint64_t count = std::max<uint64_t>(mapping.granted - before, 1);
+  chunk_grant_ns_ = std::max<uint64_t>((RunLogWriter::now_ns() - begun_ns) / count, 1);
+  return CUDA_SUCCESS;
 }
 
 bool PlanExecutor::on_its_way(Instance instance) const noexcept {
   const auto is_it = [instance](const auto& under_way) {
     return under_way.instance.vertex == instance.vertex && under_way.instance.iteration == instance.iteration;
   };
-  if (std::any_of(departures_.begin(), departures_.end(), is_it)) return true;
-  const auto arrival = std::find_if(arrivals_.begin(), arrivals_.end(), is_it);
-  return !memory_.lanes.known_complete(arrival != arrivals_.end() ? arrival->copied : progress_.use(instance));
+  return std::any_of(departures_.begin(), departures_.end(), is_it) ||
+         !memory_.lanes.known_complete(safety_->copied(instance));
 }
 
 // Do the copies of this direction that the driver has, behind the one that it performs, take long enough by the plan?
@@ -136,7 +104,7 @@ bool PlanExecutor::issue_transfers(LaneKind kind) noexcept {
     const auto issue_if = [&](Instance instance, bool good) {
       // While diverging, only the transfers that submitted calls may need.
       if (closing_ && !progress_.has_submitted(instance.iteration)) return false;
-      good = good && (memory_.strict() ? can_transfer(instance.vertex) : can_place(instance.vertex));
+      good = good && safety_->can_transfer(instance.vertex);
       if (good) {
         issue_transfer(instance);
         sent_[index].push_back(instance);
@@ -164,44 +132,21 @@ bool PlanExecutor::issue_transfers(LaneKind kind) noexcept {
 }
 
 void PlanExecutor::issue_transfer(Instance instance) noexcept {
-  const plan::Vertex& vertex = plan_index_->plan.vertices[instance.vertex];
-  const LaneIndex lane = vertex.kind == plan::VertexKind::reload ? Lanes::kToDevice : Lanes::kToHost;
-  ResidentTensor* const tensor = activation_.tensor(vertex.tensor);
-  if (tensor == nullptr) {
-    failure_ = "a transfer of a tensor that the program has not allocated";
-    return;
-  }
-  if (memory_.strict()) {
-    vertex.kind == plan::VertexKind::reload ? begin_arrival(instance) : depart(instance);
-    return;
-  }
-  if (!place(instance.vertex, lane)) return;
-  const std::vector<ChunkIndex> none;  // the copy finds the bytes by the tensor's addresses
-  if (vertex.kind == plan::VertexKind::offload && compare_instead(instance, *tensor, none)) return;
-  const CUresult result = copy_in_time(instance, *tensor, none);
-  if (result != CUDA_SUCCESS) return transfer_failed(instance, result);
-  if (vertex.kind == plan::VertexKind::offload) return departed(instance, *tensor, none, last_to_host());
-  tensor->settle_in();
-  const LaneUse use{lane, memory_.lanes[lane].issued};
-  tensor->uses.add(use.lane, use.position);
+  ResidentTensor* const tensor = activation_.tensor(plan_index_->plan.vertices[instance.vertex].tensor);
+  if (tensor != nullptr) return safety_->issue_transfer(instance, *tensor);
+  failure_ = "a transfer of a tensor that the program has not allocated";
+}
+
+void PlanExecutor::departed(Instance instance, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks,
+                            LaneUse use) noexcept {
+  safety_->departed(tensor, chunks, use);
   progress_.issued(instance, use);
 }
 
-// The offload is with the driver until `use`, or needed no copy. Strict safety: the tensor has left its chunks; else it
-// does when the plan gives them to another one.
-void PlanExecutor::departed(Instance instance, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks,
-                            LaneUse use) noexcept {
-  if (memory_.strict()) {
-    tensor.left();
-    tensor.uses.clear();
-    for (const ChunkIndex chunk : chunks) {
-      if (memory_.chunks[chunk].occupant == &tensor) memory_.chunks[chunk].occupant = nullptr;
-      memory_.chunks[chunk].uses.add(use.lane, use.position);
-    }
-  } else {
-    tensor.uses.add(use.lane, use.position);
-  }
-  progress_.issued(instance, use);
+void PlanExecutor::stay(Instance instance, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks,
+                        CUresult result) noexcept {
+  safety_->stays(tensor, chunks);
+  transfer_failed(instance, result);
 }
 
 // The host may have the tensor's bytes already: then they are compared first, and copied later where they are others.
@@ -246,9 +191,8 @@ void PlanExecutor::settle_departures() noexcept {
     computed.add(departure.comparison.computed.lane, departure.comparison.computed.position);
     memory_.lanes.host_wait(computed);
     memory_.digests.give_back(&departure.comparison.cell);
-    if (!memory_.strict()) continue;
-    ResidentTensor& tensor = *activation_.tensor(plan_index_->plan.vertices[departure.instance.vertex].tensor);
-    stay_or_leave(tensor, departure.chunks);
+    ResidentTensor* const tensor = activation_.tensor(plan_index_->plan.vertices[departure.instance.vertex].tensor);
+    if (tensor != nullptr) safety_->stays(*tensor, departure.chunks);
   }
   departures_.clear();
 }

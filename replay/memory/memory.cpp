@@ -46,26 +46,6 @@ void drop_host_copy(ManagedMemory& memory, ResidentTensor& tensor) noexcept {
 
 namespace {
 
-// Where the copy finds the tensor's bytes from `offset` on, and how many lie together from there: at most *bytes.
-CUresult find_run(ManagedMemory& memory, const ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks,
-                  uint64_t offset, CUdeviceptr* device, uint64_t* bytes) noexcept {
-  *device = tensor.base + offset;
-  if (!memory.strict()) return CUDA_SUCCESS;
-  const uint64_t chunk_bytes = memory.chunks.chunk_bytes();
-  const uint64_t first = offset / chunk_bytes;
-  const uint64_t inside = offset % chunk_bytes;
-  CUresult result = memory.window.show(chunks[first], device);
-  *device += inside;
-  uint64_t end = chunk_bytes;  // of what lies together, counted from the first chunk's start
-  for (uint64_t i = 1; result == CUDA_SUCCESS && end < inside + *bytes && chunks[first + i] == chunks[first] + i; ++i) {
-    CUdeviceptr next = 0;
-    result = memory.window.show(chunks[first + i], &next);
-    end += chunk_bytes;
-  }
-  *bytes = std::min(*bytes, end - inside);
-  return result;
-}
-
 // Calls copy(device address, host address, bytes) for each run of bytes that lie together on both sides.
 template <typename Copy>
 CUresult for_each_run(ManagedMemory& memory, const ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks,
@@ -76,7 +56,7 @@ CUresult for_each_run(ManagedMemory& memory, const ResidentTensor& tensor, const
     for (uint64_t host = piece.address; offset < end;) {
       CUdeviceptr device = 0;
       uint64_t bytes = end - offset;
-      CUresult result = find_run(memory, tensor, chunks, offset, &device, &bytes);
+      CUresult result = memory.safety->find_run(tensor, chunks, offset, &device, &bytes);
       if (result == CUDA_SUCCESS) result = copy(device, host, bytes);
       if (result != CUDA_SUCCESS) return result;
       offset += bytes;
@@ -97,7 +77,7 @@ CUresult compute_digest(ManagedMemory& memory, ResidentTensor& tensor, const std
   for (uint64_t offset = 0; offset < tensor.size && result == CUDA_SUCCESS;) {
     CUdeviceptr device = 0;
     uint64_t bytes = tensor.size - offset;
-    result = find_run(memory, tensor, chunks, offset, &device, &bytes);
+    result = memory.safety->find_run(tensor, chunks, offset, &device, &bytes);
     if (result == CUDA_SUCCESS) result = memory.digests.add(cell, device, bytes, offset, stream);
     offset += bytes;
   }

@@ -2,6 +2,7 @@
 // the pager, the activation of a plan and the plan executor, all on the dispatcher thread.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "replay/digest/digests.h"
@@ -10,9 +11,9 @@
 #include "replay/memory/lanes.h"
 #include "replay/memory/mappings.h"
 #include "replay/memory/ranges.h"
+#include "replay/memory/safety.h"
 #include "replay/memory/tensors.h"
 #include "replay/memory/tiers/host.h"
-#include "replay/memory/window.h"
 
 namespace reprise::replay {
 
@@ -51,14 +52,9 @@ struct ManagedMemory {
   std::vector<RetiredCell> retired_cells;
   Tensors tensors;
   Blocks blocks;
-  // Strict safety: open. Then an address of a live tensor leads to its bytes or to nothing at all; with audited safety
-  // not while a plan is in force of which all ops are audited.
-  Window window;
-  bool as_trusted = false;
-  bool strict() const noexcept { return window.is_open() && !as_trusted; }
-  // ... and the work before frees of tensors that were away: it has faulted, or is complete, before an address that
-  // they had leads anywhere again.
-  LaneUses before_frees_away;
+  std::unique_ptr<Safety> safety_on_demand;   // chosen once (safety/choose.h)
+  std::unique_ptr<Safety> safety_of_audited;  // while a plan is in force of which all ops are audited
+  Safety* safety = nullptr;                   // one of the two
   Traffic traffic;
   // Blocks of the plans' region of small tensors, as the last plan had it.
   uint64_t plan_blocks = 0;
@@ -82,7 +78,7 @@ struct ManagedMemory {
 };
 
 // Copies a tensor whose bytes are in `chunks` to its host slot (which must exist) on the to-host lane, after `after`:
-// from its own addresses, or through the window when there is one. On success the host copy is made. On an
+// where the safety finds them. On success the host copy is made. On an
 // error the tensor stays where it is, and what is with the driver of the copy is among its uses.
 CUresult copy_out(ManagedMemory& memory, ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks,
                   const LaneUses& after) noexcept;

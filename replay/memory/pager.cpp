@@ -14,6 +14,11 @@ CUresult Pager::out_of_memory() noexcept {
   return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
+CUresult Pager::host_is_full(const ResidentTensor& tensor) noexcept {
+  shortage_ = {tensor.chunk_count * memory_.chunks.chunk_bytes(), memory_.host.cap(), true};
+  return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
 std::vector<ResidentTensor*> Pager::pin(const std::vector<ResidentTensor*>& set, uint64_t* chunks) noexcept {
   ++tick_;
   *chunks = 0;
@@ -61,20 +66,16 @@ CUresult Pager::bring(const std::vector<ResidentTensor*>& movers, uint64_t chunk
     if (result != CUDA_SUCCESS) return result;
   }
   CUresult result = CUDA_SUCCESS;
-  std::vector<Arrival> arrivals;
   for (ResidentTensor* tensor : movers) {
     if (tensor->is_lost()) {
       result = CUDA_ERROR_ILLEGAL_STATE;
     } else if (tensor->is_away()) {
-      result = memory_.strict() ? start_in(*tensor, &arrivals) : bring_in(*tensor);
+      result = memory_.safety->bring_in(*this, *tensor);
     }
     if (result != CUDA_SUCCESS) break;
   }
-  for (const Arrival& arrival : arrivals) {
-    const CUresult finished = finish_arrival(arrival);
-    if (result == CUDA_SUCCESS) result = finished;
-  }
-  return result;
+  const CUresult finished = memory_.safety->finish_arrivals(*this);
+  return result == CUDA_SUCCESS ? finished : result;
 }
 
 CUresult Pager::make_all_resident() noexcept {
@@ -183,57 +184,10 @@ CUresult Pager::take_home(const std::vector<ChunkIndex>& home, const std::vector
   return CUDA_SUCCESS;
 }
 
-CUresult Pager::bring_in(ResidentTensor& tensor) noexcept {
-  std::vector<ChunkIndex> chunks;
-  CUresult result = take_chunks(tensor, &chunks);
-  if (result != CUDA_SUCCESS) return result;
-  LaneUses before;
-  for (const ChunkIndex chunk : chunks) before.merge(memory_.chunks[chunk].uses);
-  result = remap(tensor, chunks);
-  LaneUse copied;
-  const bool reload = result == CUDA_SUCCESS && tensor.host_valid();
-  if (reload) result = copy_in(memory_, tensor, chunks, before, &copied);
-  if (result != CUDA_SUCCESS) {
-    // A failed copy may still be writing to the chunks: their next occupant waits for it, and so does unmapping.
-    if (reload) {
-      before.add(copied.lane, copied.position);
-      memory_.mappings.find(tensor.base)->uses.add(copied.lane, copied.position);
-    }
-    for (const ChunkIndex chunk : chunks) {
-      memory_.chunks[chunk].uses = before;
-      memory_.chunks.give_back(chunk);
-    }
-    return result;
-  }
-  tensor.ready.clear();
-  if (reload) {
-    tensor.ready.add(copied.lane, copied.position);
-  } else {
-    tensor.ready = before;
-  }
-  tensor.uses = tensor.ready;
-  tensor.settle_in();
-  for (const ChunkIndex chunk : chunks) {
-    memory_.chunks[chunk].occupant = &tensor;
-    memory_.chunks[chunk].uses.clear();
-  }
-  return CUDA_SUCCESS;
-}
-
-CUresult Pager::remap(ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks) noexcept {
-  Mappings& mappings = memory_.mappings;
-  const Mapping* const mapping = mappings.find(tensor.base);
-  if (mapping != nullptr && mapping->chunks == chunks) return CUDA_SUCCESS;
-  CUresult result = mappings.make_room(tensor.base, tensor.chunk_count * memory_.chunks.chunk_bytes());
-  if (result == CUDA_SUCCESS) result = mappings.unmap(tensor.base);
-  if (result == CUDA_SUCCESS) result = trim_mappings(chunks.size(), mapping_limit);
-  if (result == CUDA_SUCCESS) result = map(tensor.base, chunks);
-  return result;
-}
-
 // Where what mappings take of the device is short, those that are only kept for speed make room.
 CUresult Pager::map(CUdeviceptr base, const std::vector<ChunkIndex>& chunks) noexcept {
-  const CUresult result = memory_.mappings.map(base, chunks);
+  CUresult result = trim_mappings(chunks.size(), mapping_limit);
+  if (result == CUDA_SUCCESS) result = memory_.mappings.map(base, chunks);
   if (result != CUDA_ERROR_OUT_OF_MEMORY || trim_mappings(chunks.size(), 0) != CUDA_SUCCESS) return result;
   return memory_.mappings.map(base, chunks);
 }
@@ -262,7 +216,7 @@ CUresult Pager::trim_mappings(uint64_t more, uint64_t limit) noexcept {
 // bytes are on the device. While a plan is entered nothing is dropped, because it counts on such copies.
 CUresult Pager::page_out(ResidentTensor& tensor) noexcept {
   if (tensor.needs_copy() && !ensure_slot(memory_, tensor)) drop_copies_for(tensor);
-  return evict(tensor);
+  return memory_.safety->evict(*this, tensor);
 }
 
 void Pager::drop_copies_for(ResidentTensor& tensor) noexcept {
@@ -279,21 +233,11 @@ void Pager::drop_copies_for(ResidentTensor& tensor) noexcept {
   }
 }
 
-CUresult Pager::evict(ResidentTensor& tensor) noexcept {
-  if (memory_.strict()) return depart(tensor);
-  LaneUses after = tensor.uses;
-  if (tensor.needs_copy()) {
-    if (!ensure_slot(memory_, tensor)) {
-      shortage_ = {tensor.chunk_count * memory_.chunks.chunk_bytes(), memory_.host.cap(), true};
-      return CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    const CUresult result = copy_out(memory_, tensor, memory_.mappings.find(tensor.base)->chunks, after);
-    if (result != CUDA_SUCCESS) return result;
-    after.clear();
-    after.add(tensor.host_ready().lane, tensor.host_ready().position);
+void Pager::give_back(const std::vector<ChunkIndex>& chunks, const LaneUses& after) noexcept {
+  for (const ChunkIndex chunk : chunks) {
+    memory_.chunks[chunk].uses = after;
+    memory_.chunks.give_back(chunk);
   }
-  release_chunks(tensor, after);
-  return CUDA_SUCCESS;
 }
 
 void Pager::release_chunks(ResidentTensor& tensor, LaneUses after) noexcept {  // by value: `after` may be tensor.uses
@@ -312,7 +256,7 @@ void Pager::release_chunks(ResidentTensor& tensor, LaneUses after) noexcept {  /
 
 // Its chunks and its host slot are free for others.
 void Pager::leave(ResidentTensor& tensor, const LaneUses& last) noexcept {
-  if (memory_.strict()) (tensor.is_resident() ? tensor.uses : memory_.before_frees_away).merge(last);
+  memory_.safety->freed(tensor, last);
   if (tensor.is_resident()) release_chunks(tensor, tensor.uses);
   drop_host_copy(memory_, tensor);
 }
@@ -327,13 +271,8 @@ CUresult Pager::allocated_small(ResidentTensor& tensor, LaneIndex lane) noexcept
   SlabBlock& block = memory_.blocks.at(tensor.base);
   const bool fresh = block.small_tensors++ == 0;
   tensor.ready = block.take_freed(tensor.base, tensor.base + footprint::Slab::padded(tensor.size));
-  // Work that touches it unseen is not ordered behind `ready`.
-  if (memory_.strict()) {
-    const CUresult result =
-        lane == kNoLane ? memory_.lanes.host_wait(tensor.ready) : memory_.lanes.wait_on(lane, tensor.ready);
-    if (result != CUDA_SUCCESS) return result;
-  }
-  return fresh ? allocated(block, lane) : CUDA_SUCCESS;
+  const CUresult result = memory_.safety->takes_place(tensor.ready, lane);
+  return fresh && result == CUDA_SUCCESS ? memory_.safety->allocated(*this, block, lane) : result;
 }
 
 void Pager::forget_small(ResidentTensor& tensor, const LaneUses& last) noexcept {

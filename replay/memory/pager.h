@@ -34,12 +34,14 @@ class Pager {
   // The program's allocation was reached, on `lane`, where later work of that lane alone may use it (a stream-ordered
   // one), or for all (kNoLane). Strict safety maps it at once where no other tensor has to leave for it: then also work
   // that touches it unseen finds it. An error: its addresses still lead to what was there before.
-  CUresult allocated(ResidentTensor& tensor, LaneIndex lane) noexcept;
+  CUresult allocated(ResidentTensor& tensor, LaneIndex lane) noexcept {
+    return memory_.safety->allocated(*this, tensor, lane);
+  }
   // The program's free was reached: the tensor's chunks and host slot become free, its bytes are lost. `last` is the
   // work before the free; strict safety does not know which of it touched the tensor.
   void forget(ResidentTensor& tensor, const LaneUses& last = {}) noexcept;
   // Copies the tensor to the host if that is needed and frees its chunks.
-  CUresult evict(ResidentTensor& tensor) noexcept;
+  CUresult evict(ResidentTensor& tensor) noexcept { return memory_.safety->evict(*this, tensor); }
   // Gives so many bytes of the device back to the driver; tensors leave for that where no chunk is free: any, or those
   // that the last make_resident() was not for.
   CUresult give_up(uint64_t bytes, bool keep_last = false) noexcept;
@@ -64,43 +66,34 @@ class Pager {
 
   uint64_t mapping_limit = UINT64_MAX;  // mapped chunks; above it, mappings of evicted tensors are unmapped
 
+  // What the ways of bringing in and evicting are made of (Safety).
+  // Takes chunks for a tensor that is away; others leave for that.
+  CUresult take_chunks(ResidentTensor& tensor, std::vector<ChunkIndex>* chunks) noexcept;
+  // These are free, and their next occupant waits for `after`.
+  void give_back(const std::vector<ChunkIndex>& chunks, const LaneUses& after) noexcept;
+  // The same for those of a resident tensor that leaves.
+  void release_chunks(ResidentTensor& tensor, LaneUses after) noexcept;
+  // Nothing may be mapped there.
+  CUresult map(CUdeviceptr base, const std::vector<ChunkIndex>& chunks) noexcept;
+  // Unmaps what is only kept for speed until `more` chunks can be mapped.
+  CUresult trim_mappings(uint64_t more, uint64_t limit) noexcept;
+  // The shortage is told: the error.
+  CUresult host_is_full(const ResidentTensor& tensor) noexcept;
+
  private:
   // Brings the number of existing chunks down to the pool's limit; evicts no tensor of the call that is served.
   CUresult shrink_to_limit() noexcept;
-  // A tensor on its way in: it has its chunks, and its bytes are being copied there.
-  struct Arrival {
-    ResidentTensor* tensor = nullptr;
-    std::vector<ChunkIndex> chunks;
-    LaneUses ready;  // when its bytes are there
-  };
-  CUresult bring_in(ResidentTensor& tensor) noexcept;
-  CUresult start_in(ResidentTensor& tensor, std::vector<Arrival>* arrivals) noexcept;
-  CUresult show(const std::vector<ChunkIndex>& chunks) noexcept;
-  CUresult clear_range(const ResidentTensor& tensor) noexcept;
-  CUresult begin_arrival(ResidentTensor& tensor, std::vector<ChunkIndex> chunks,
-                         std::vector<Arrival>* arrivals) noexcept;
-  CUresult finish_arrival(const Arrival& arrival) noexcept;
-  void map_ahead(ResidentTensor& tensor) noexcept;
-  CUresult depart(ResidentTensor& tensor) noexcept;
-  bool adopt(ResidentTensor& tensor, const Mapping& mapping, LaneUses* before) noexcept;
-  void settle_in(ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks) noexcept;
   CUresult page_out(ResidentTensor& tensor) noexcept;
   void drop_copies_for(ResidentTensor& tensor) noexcept;
   // What has to move for `set`, once each, pinned; their chunks in *chunks.
   std::vector<ResidentTensor*> pin(const std::vector<ResidentTensor*>& set, uint64_t* chunks) noexcept;
   CUresult bring(const std::vector<ResidentTensor*>& movers, uint64_t chunks) noexcept;
-  CUresult take_chunks(ResidentTensor& tensor, std::vector<ChunkIndex>* chunks) noexcept;
   CUresult take_home(const std::vector<ChunkIndex>& home, const std::vector<ResidentTensor*>& victims,
                      bool* taken) noexcept;
-  CUresult remap(ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks) noexcept;
-  CUresult trim_mappings(uint64_t more, uint64_t limit) noexcept;
-  CUresult map(CUdeviceptr base, const std::vector<ChunkIndex>& chunks) noexcept;
   // What is resident and may be evicted, longest unused first; blocks, in which many tensors live, last.
   std::vector<ResidentTensor*> candidates() noexcept;
-  void release_chunks(ResidentTensor& tensor, LaneUses after) noexcept;
   void leave(ResidentTensor& tensor, const LaneUses& last) noexcept;
   void forget_small(ResidentTensor& tensor, const LaneUses& last) noexcept;
-  void give_back(const std::vector<ChunkIndex>& chunks, const LaneUses& after) noexcept;
   CUresult out_of_memory() noexcept;
 
   ManagedMemory& memory_;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "replay/memory/memory.h"
+#include "replay/memory/safety/choose.h"
 #include "tests/unit/replay/fake_driver.h"
 
 namespace reprise::replay::testing {
@@ -24,7 +25,7 @@ struct SmallDevice {
     memory.blocks.open(chunk_bytes);
     memory.chunks.set_limit(limit);
     memory.mappings.open(&memory.chunks, &memory.lanes, 0);
-    if (safety == Safety::strict) memory.window.open(&memory.chunks, &memory.mappings, 1024);
+    choose_safety(&memory, safety == Safety::strict, 1024);
     driver.clear();
   }
 

@@ -1,4 +1,4 @@
-#include "replay/memory/window.h"
+#include "replay/memory/safety/window.h"
 
 #include "preload/driver/driver.h"
 
@@ -21,12 +21,8 @@ CUresult Window::show(ChunkIndex chunk, CUdeviceptr* address) noexcept {
   return mappings_->map(*address, {chunk});
 }
 
-CUresult Window::hide(ChunkIndex chunk) noexcept {
-  return is_open() ? mappings_->unmap(base_ + chunk * chunks_->chunk_bytes()) : CUDA_SUCCESS;
-}
-
 void Window::close() noexcept {
-  if (is_open()) driver().cuMemAddressFree(base_, most_chunks_ * chunks_->chunk_bytes());
+  if (base_ != 0) driver().cuMemAddressFree(base_, most_chunks_ * chunks_->chunk_bytes());
   base_ = 0;
 }
 

@@ -1,34 +1,24 @@
-// The pager's strict safety: an address of a live tensor leads to the tensor's bytes or to nothing, so that work which
-// touches it unseen finds the right bytes, or faults. Whatever is mapped may have been written by such work, so every
-// tensor that leaves is copied, or its digest is that of its host copy.
+#include "replay/memory/safety/strict.h"
+
 #include <algorithm>
 #include <utility>
 
-#include "replay/memory/pager.h"
-
 namespace reprise::replay {
 
-void Pager::give_back(const std::vector<ChunkIndex>& chunks, const LaneUses& after) noexcept {
-  for (const ChunkIndex chunk : chunks) {
-    memory_.chunks[chunk].uses = after;
-    memory_.chunks.give_back(chunk);
-  }
-}
-
 // Nothing is mapped where the tensor is to be: not by an allocation that was there before, neither.
-CUresult Pager::clear_range(const ResidentTensor& tensor) noexcept {
+CUresult StrictSafety::clear_range(const ResidentTensor& tensor) noexcept {
   const CUresult result = memory_.mappings.make_room(tensor.base, tensor.chunk_count * memory_.chunks.chunk_bytes());
   return result == CUDA_SUCCESS ? memory_.mappings.unmap(tensor.base) : result;
 }
 
 // Copies find the chunks in the window. Mappings that are only kept for speed make room for those that it needs.
-CUresult Pager::show(const std::vector<ChunkIndex>& chunks) noexcept {
+CUresult StrictSafety::show(Pager& pager, const std::vector<ChunkIndex>& chunks) noexcept {
   CUresult result = CUDA_SUCCESS;
   for (const ChunkIndex chunk : chunks) {
     CUdeviceptr address = 0;
-    result = memory_.window.show(chunk, &address);
-    if (result == CUDA_ERROR_OUT_OF_MEMORY && trim_mappings(chunks.size(), 0) == CUDA_SUCCESS) {
-      result = memory_.window.show(chunk, &address);
+    result = window_.show(chunk, &address);
+    if (result == CUDA_ERROR_OUT_OF_MEMORY && pager.trim_mappings(chunks.size(), 0) == CUDA_SUCCESS) {
+      result = window_.show(chunk, &address);
     }
     if (result != CUDA_SUCCESS) break;
   }
@@ -36,47 +26,52 @@ CUresult Pager::show(const std::vector<ChunkIndex>& chunks) noexcept {
 }
 
 // The tensor has its chunks, and its bytes start to move; nothing is mapped yet.
-CUresult Pager::begin_arrival(ResidentTensor& tensor, std::vector<ChunkIndex> chunks,
-                              std::vector<Arrival>* arrivals) noexcept {
+CUresult StrictSafety::begin_arrival(Pager& pager, ResidentTensor& tensor, std::vector<ChunkIndex> chunks) noexcept {
   Arrival arrival{&tensor, std::move(chunks), {}};
   CUresult result = CUDA_SUCCESS;
   for (const ChunkIndex chunk : arrival.chunks) arrival.ready.merge(memory_.chunks[chunk].uses);
   if (tensor.host_valid()) {
     LaneUse copied;
-    result = show(arrival.chunks);
+    result = show(pager, arrival.chunks);
     if (result == CUDA_SUCCESS) result = copy_in(memory_, tensor, arrival.chunks, arrival.ready, &copied);
     // A failed copy may still be writing to the chunks: their next occupant waits for it.
     if (result == CUDA_SUCCESS) arrival.ready.clear();
     arrival.ready.add(copied.lane, copied.position);
   }
   if (result != CUDA_SUCCESS) {
-    give_back(arrival.chunks, arrival.ready);
+    pager.give_back(arrival.chunks, arrival.ready);
     return result;
   }
   tensor.begin_arrival();
-  arrivals->push_back(std::move(arrival));
+  arrivals_.push_back(std::move(arrival));
   return CUDA_SUCCESS;
 }
 
-CUresult Pager::start_in(ResidentTensor& tensor, std::vector<Arrival>* arrivals) noexcept {
+CUresult StrictSafety::bring_in(Pager& pager, ResidentTensor& tensor) noexcept {
   std::vector<ChunkIndex> chunks;
   CUresult result = clear_range(tensor);
-  if (result == CUDA_SUCCESS) result = take_chunks(tensor, &chunks);
-  return result == CUDA_SUCCESS ? begin_arrival(tensor, std::move(chunks), arrivals) : result;
+  if (result == CUDA_SUCCESS) result = pager.take_chunks(tensor, &chunks);
+  return result == CUDA_SUCCESS ? begin_arrival(pager, tensor, std::move(chunks)) : result;
+}
+
+CUresult StrictSafety::finish_arrivals(Pager& pager) noexcept {
+  CUresult result = CUDA_SUCCESS;
+  for (const Arrival& arrival : arrivals_) {
+    const CUresult finished = finish(pager, arrival);
+    if (result == CUDA_SUCCESS) result = finished;
+  }
+  arrivals_.clear();
+  return result;
 }
 
 // Only when all bytes are there does the range lead to them.
-CUresult Pager::finish_arrival(const Arrival& arrival) noexcept {
+CUresult StrictSafety::finish(Pager& pager, const Arrival& arrival) noexcept {
   ResidentTensor& tensor = *arrival.tensor;
   CUresult result = memory_.lanes.host_wait(arrival.ready);
-  if (result == CUDA_SUCCESS) result = trim_mappings(arrival.chunks.size(), mapping_limit);
-  if (result == CUDA_SUCCESS) result = memory_.mappings.map(tensor.base, arrival.chunks);
-  if (result == CUDA_ERROR_OUT_OF_MEMORY && trim_mappings(arrival.chunks.size(), 0) == CUDA_SUCCESS) {
-    result = memory_.mappings.map(tensor.base, arrival.chunks);
-  }
+  if (result == CUDA_SUCCESS) result = pager.map(tensor.base, arrival.chunks);
   if (result != CUDA_SUCCESS) {
     tensor.turn_back();
-    give_back(arrival.chunks, arrival.ready);
+    pager.give_back(arrival.chunks, arrival.ready);
     return result;
   }
   tensor.ready.clear();
@@ -84,7 +79,7 @@ CUresult Pager::finish_arrival(const Arrival& arrival) noexcept {
   return CUDA_SUCCESS;
 }
 
-void Pager::settle_in(ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks) noexcept {
+void StrictSafety::settle_in(ResidentTensor& tensor, const std::vector<ChunkIndex>& chunks) noexcept {
   tensor.uses = tensor.ready;
   tensor.settle_in();
   tensor.wrote();
@@ -95,15 +90,12 @@ void Pager::settle_in(ResidentTensor& tensor, const std::vector<ChunkIndex>& chu
 }
 
 // First the range leads nowhere, then the bytes are copied: what is written to it unseen is in the copy, or faults.
-CUresult Pager::depart(ResidentTensor& tensor) noexcept {
-  if (!ensure_slot(memory_, tensor)) {
-    shortage_ = {tensor.chunk_count * memory_.chunks.chunk_bytes(), memory_.host.cap(), true};
-    return CUDA_ERROR_OUT_OF_MEMORY;
-  }
+CUresult StrictSafety::evict(Pager& pager, ResidentTensor& tensor) noexcept {
+  if (!ensure_slot(memory_, tensor)) return pager.host_is_full(tensor);
   Mapping& mapping = *memory_.mappings.find(tensor.base);
   const std::vector<ChunkIndex> chunks = mapping.chunks;
   mapping.uses.merge(tensor.uses);
-  CUresult result = show(chunks);
+  CUresult result = show(pager, chunks);
   if (result != CUDA_SUCCESS) return result;
   result = memory_.mappings.unmap(tensor.base);
   if (result != CUDA_SUCCESS) {
@@ -131,7 +123,7 @@ CUresult Pager::depart(ResidentTensor& tensor) noexcept {
       tensor.stay();
     } else {
       tensor.lose();
-      give_back(chunks, copying);
+      pager.give_back(chunks, copying);
     }
     return result;
   }
@@ -140,13 +132,13 @@ CUresult Pager::depart(ResidentTensor& tensor) noexcept {
   tensor.left();
   tensor.digest.left_before = true;
   tensor.ready.clear();
-  give_back(chunks, after);
+  pager.give_back(chunks, after);
   return CUDA_SUCCESS;
 }
 
 // A range that the program has had before is still mapped. When nothing else has taken its chunks, the new tensor has
 // them without a call to the driver.
-bool Pager::adopt(ResidentTensor& tensor, const Mapping& mapping, LaneUses* before) noexcept {
+bool StrictSafety::adopt(ResidentTensor& tensor, const Mapping& mapping, LaneUses* before) noexcept {
   ChunkPool& pool = memory_.chunks;
   const auto usable = [&](ChunkIndex chunk) { return pool.is_free(chunk); };
   if (!mapping.accessible || mapping.chunks.size() != tensor.chunk_count || pool.exceeds_limit() ||
@@ -160,8 +152,7 @@ bool Pager::adopt(ResidentTensor& tensor, const Mapping& mapping, LaneUses* befo
   return true;
 }
 
-CUresult Pager::allocated(ResidentTensor& tensor, LaneIndex lane) noexcept {
-  if (!memory_.strict() || tensor.chunk_count == 0) return CUDA_SUCCESS;
+CUresult StrictSafety::allocated(Pager& pager, ResidentTensor& tensor, LaneIndex lane) noexcept {
   LaneUses before;
   const Mapping* const mapping = memory_.mappings.find(tensor.base);
   if (mapping != nullptr && adopt(tensor, *mapping, &before)) {
@@ -172,17 +163,17 @@ CUresult Pager::allocated(ResidentTensor& tensor, LaneIndex lane) noexcept {
       settle_in(tensor, chunks);
       return CUDA_SUCCESS;
     }
-    give_back(chunks, before);
+    pager.give_back(chunks, before);
   }
-  CUresult result = memory_.lanes.host_wait(memory_.before_frees_away);
-  if (result == CUDA_SUCCESS) memory_.before_frees_away.clear();
+  CUresult result = memory_.lanes.host_wait(before_frees_away_);
+  if (result == CUDA_SUCCESS) before_frees_away_.clear();
   if (result == CUDA_SUCCESS) result = clear_range(tensor);
-  if (result == CUDA_SUCCESS) map_ahead(tensor);
+  if (result == CUDA_SUCCESS) map_ahead(pager, tensor);
   return result;
 }
 
 // Work that touches the tensor before any that is known to do so finds it, where there is room; else it faults.
-void Pager::map_ahead(ResidentTensor& tensor) noexcept {
+void StrictSafety::map_ahead(Pager& pager, ResidentTensor& tensor) noexcept {
   if (memory_.chunks.available() < tensor.chunk_count) return;
   std::vector<ChunkIndex> chunks;
   CUresult refused = CUDA_SUCCESS;
@@ -191,12 +182,77 @@ void Pager::map_ahead(ResidentTensor& tensor) noexcept {
     if (chunk == kNoChunk) break;
     chunks.push_back(chunk);
   }
-  std::vector<Arrival> arrivals;
   if (chunks.size() < tensor.chunk_count) {
     for (const ChunkIndex taken : chunks) memory_.chunks.give_back(taken);
-  } else if (begin_arrival(tensor, std::move(chunks), &arrivals) == CUDA_SUCCESS) {
-    finish_arrival(arrivals.front());
+  } else if (begin_arrival(pager, tensor, std::move(chunks)) == CUDA_SUCCESS) {
+    finish_arrivals(pager);
   }
+}
+
+// Work that touches the tensor unseen is not ordered behind its `ready`.
+CUresult StrictSafety::takes_place(const LaneUses& before, LaneIndex lane) noexcept {
+  return lane == kNoLane ? memory_.lanes.host_wait(before) : memory_.lanes.wait_on(lane, before);
+}
+
+// Before a free that is ordered on a stream the program has brought all such work to that stream; any other waits for
+// the device.
+LaneUses StrictSafety::work_before_free(bool stream_ordered, CUstream stream, CUcontext context) noexcept {
+  LaneUses uses;
+  if (stream_ordered) {
+    const LaneIndex lane = memory_.lanes.lane_of(stream, context);
+    uses.add(lane, memory_.lanes[lane].issued);
+    return uses;
+  }
+  memory_.lanes.poll();
+  for (const LaneUse& use : memory_.lanes.outstanding()) {
+    if (!Lanes::is_ours(use.lane)) uses.add(use.lane, use.position);
+  }
+  return uses;
+}
+
+void StrictSafety::freed(ResidentTensor& tensor, const LaneUses& work_before) noexcept {
+  (tensor.is_resident() ? tensor.uses : before_frees_away_).merge(work_before);
+}
+
+// So that it is known how far the lane has come, should a kernel fault.
+void StrictSafety::issued(LaneIndex lane) noexcept {
+  memory_.lanes.mark(lane);
+  memory_.lanes.poll();
+}
+
+CUresult StrictSafety::find_run(const ResidentTensor&, const std::vector<ChunkIndex>& chunks, uint64_t offset,
+                                CUdeviceptr* device, uint64_t* bytes) noexcept {
+  const uint64_t chunk_bytes = memory_.chunks.chunk_bytes();
+  const uint64_t first = offset / chunk_bytes;
+  const uint64_t inside = offset % chunk_bytes;
+  CUresult result = window_.show(chunks[first], device);
+  *device += inside;
+  uint64_t end = chunk_bytes;  // of what lies together, counted from the first chunk's start
+  for (uint64_t i = 1; result == CUDA_SUCCESS && end < inside + *bytes && chunks[first + i] == chunks[first] + i; ++i) {
+    CUdeviceptr next = 0;
+    result = window_.show(chunks[first + i], &next);
+    end += chunk_bytes;
+  }
+  *bytes = std::min(*bytes, end - inside);
+  return result;
+}
+
+CUresult StrictSafety::begin_at_home(ResidentTensor& tensor, const std::vector<ChunkIndex>& home) noexcept {
+  const Mapping* const mapping = memory_.mappings.find(tensor.base);
+  const bool in_place = mapping != nullptr && mapping->chunks == home;
+  const CUresult result = in_place ? CUDA_SUCCESS : memory_.mappings.map(tensor.base, home);
+  if (result != CUDA_SUCCESS) return result;
+  tensor.settle_in();
+  tensor.wrote();
+  return CUDA_SUCCESS;
+}
+
+bool StrictSafety::clear_for_next(CUdeviceptr base, const LaneUses& uses, CUresult* result) noexcept {
+  if (uses.everything()) *result = memory_.lanes.synchronize();
+  if (!uses.everything() && !memory_.lanes.complete(uses)) return false;
+  if (*result != CUDA_SUCCESS) return false;
+  *result = memory_.mappings.unmap(base);
+  return *result == CUDA_SUCCESS;
 }
 
 }  // namespace reprise::replay

@@ -1,6 +1,6 @@
 // Strict safety's own way to the bytes: a private range in which every chunk that moves has one fixed place, mapped
 // when it is first asked for. Copies go through it, so that no address of the program leads to a chunk while bytes come
-// or go. Callers: copy_out and copy_in; the pager, when it destroys a chunk.
+// or go. Caller: StrictSafety.
 //
 //     program's addresses   | tensor A: its bytes are here |  guard  | tensor B: away, nothing is mapped |
 //                               |    |    |
@@ -22,12 +22,9 @@ class Window {
  public:
   // Reserves room for `most_chunks` chunks. Errors: the driver's.
   CUresult open(ChunkPool* chunks, Mappings* mappings, uint64_t most_chunks) noexcept;
-  bool is_open() const noexcept { return base_ != 0; }
 
   // The chunk's own address, mapped. Errors: OUT_OF_MEMORY (more chunks than the window has room for), the driver's.
   CUresult show(ChunkIndex chunk, CUdeviceptr* address) noexcept;
-  // The chunk is about to be destroyed: all copies to and from it are complete.
-  CUresult hide(ChunkIndex chunk) noexcept;
   // Gives the range back; nothing is mapped any more.
   void close() noexcept;
 
